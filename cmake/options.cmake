@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Build options. Tests, examples and benchmarks default to "am I the root project".
+option(ORRERY_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(ORRERY_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(ORRERY_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(ORRERY_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
+option(ORRERY_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+set(ORRERY_SANITIZE "" CACHE STRING "Sanitizers: empty, address;undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+endif()
+find_program(ORRERY_CCACHE ccache)
+if(ORRERY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${ORRERY_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ORRERY_CCACHE})
+endif()
+
+# One interface target carries what every target of ours is compiled with.
+add_library(orrery_flags INTERFACE)
+target_include_directories(orrery_flags INTERFACE
+  ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/generated)
+target_compile_options(orrery_flags INTERFACE -Wall -Wextra -Wpedantic
+  $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>
+  $<$<BOOL:${ORRERY_WERROR}>:-Werror>
+  -fno-semantic-interposition
+  $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-mcx16>)
+target_compile_definitions(orrery_flags INTERFACE _GNU_SOURCE)
+if(ORRERY_SANITIZE)
+  string(REPLACE ";" "," orrery_sanitize "${ORRERY_SANITIZE}")
+  # Applied to the whole tree so that fixtures and programs agree with the library.
+  add_compile_options(-fsanitize=${orrery_sanitize} -fno-omit-frame-pointer -g -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${orrery_sanitize})
+endif()

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/base/config.hpp"
+
+#include "emu/base/check.hpp"
+#include "emu/base/log.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+namespace orrery::config {
+
+namespace {
+
+constexpr std::string_view kPrefix = "ORRERY_";
+
+// Sorted by name.
+constexpr auto kKnobs = std::to_array<Knob>({
+    {"ORRERY_ADOPT", Kind::choice, "hot", "eager|hot|never",
+     "when registered memory is moved into the memory file: at registration, when it is used often, never"},
+    {"ORRERY_LOG", Kind::choice, "warn", "off|error|warn|info|debug|trace", "what is written to stderr"},
+});
+
+const Knob* find(std::string_view name) {
+  const auto* it = std::find_if(kKnobs.begin(), kKnobs.end(), [&](const Knob& k) { return k.name == name; });
+  return it == kKnobs.end() ? nullptr : it;
+}
+
+bool parse(std::string_view value, std::uint64_t* out) {
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), *out);
+  return error == std::errc{} && end == value.data() + value.size();
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+std::string_view nearest(std::string_view name) {
+  return std::min_element(kKnobs.begin(), kKnobs.end(), [&](const Knob& a, const Knob& b) {
+           return edit_distance(a.name, name) < edit_distance(b.name, name);
+         })->name;
+}
+
+}  // namespace
+
+std::span<const Knob> knobs() { return kKnobs; }
+
+std::optional<std::string> problem_with(const Knob& knob, std::string_view value) {
+  switch (knob.kind) {
+    case Kind::text:
+      return std::nullopt;
+    case Kind::number: {
+      std::uint64_t number = 0;
+      if (parse(value, &number) && number >= knob.low && number <= knob.high) return std::nullopt;
+      break;
+    }
+    case Kind::choice: {
+      std::string_view rest = knob.accepts;
+      while (!rest.empty()) {
+        const auto bar = rest.find('|');
+        if (rest.substr(0, bar) == value) return std::nullopt;
+        rest = bar == std::string_view::npos ? std::string_view{} : rest.substr(bar + 1);
+      }
+      break;
+    }
+  }
+  return fmt::format("{}={} is not accepted: expected {}", knob.name, value, knob.accepts);
+}
+
+std::string text(std::string_view name) {
+  const Knob* knob = find(name);
+  ORRERY_CHECK(knob != nullptr, "no knob is called {}", name);
+  const char* value = std::getenv(knob->name.data());
+  if (value == nullptr) return std::string(knob->default_value);
+  if (const auto problem = problem_with(*knob, value)) {
+    log::error("{}; using {}", *problem, knob->default_value);
+    return std::string(knob->default_value);
+  }
+  return value;
+}
+
+std::uint64_t number(std::string_view name) {
+  std::uint64_t result = 0;
+  const auto value = text(name);
+  ORRERY_CHECK(parse(value, &result), "knob {} is not a number: {}", name, value);
+  return result;
+}
+
+std::vector<std::string> check_environment(const char* const* environment) {
+  std::vector<std::string> problems;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
+    if (!entry.starts_with(kPrefix)) continue;
+    const auto equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;
+    const auto name = entry.substr(0, equals);
+    if (const Knob* knob = find(name)) {
+      if (auto problem = problem_with(*knob, entry.substr(equals + 1))) problems.push_back(*problem);
+    } else {
+      problems.push_back(fmt::format("unknown variable {}: did you mean {}?", name, nearest(name)));
+    }
+  }
+  return problems;
+}
+
+}  // namespace orrery::config

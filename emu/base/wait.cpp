@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/base/wait.hpp"
+
+#include <cerrno>
+#include <climits>
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace orrery {
+
+std::int64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+bool futex_wait(FutexWord& word, std::uint32_t expected, std::optional<std::int64_t> deadline_ns) {
+  timespec limit{};
+  timespec* limit_ptr = nullptr;
+  if (deadline_ns) {
+    const std::int64_t at = *deadline_ns < 0 ? 0 : *deadline_ns;
+    limit.tv_sec = at / 1'000'000'000;
+    limit.tv_nsec = at % 1'000'000'000;
+    limit_ptr = &limit;
+  }
+  // FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time; without FUTEX_PRIVATE_FLAG it is keyed by
+  // the page, so it meets wakers in other processes.
+  const long rc = syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_BITSET, expected,
+                          limit_ptr, nullptr, FUTEX_BITSET_MATCH_ANY);
+  return !(rc == -1 && errno == ETIMEDOUT);
+}
+
+void futex_wake(FutexWord& word, int count) {
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, count, nullptr, nullptr, 0);
+}
+
+void yield_cpu() { sched_yield(); }
+
+}  // namespace orrery

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/base/config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace orrery::config {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(Config, TableIsSortedAndEveryDefaultIsAccepted) {
+  const auto table = knobs();
+  EXPECT_TRUE(std::is_sorted(table.begin(), table.end(),
+                             [](const Knob& a, const Knob& b) { return a.name < b.name; }));
+  for (const Knob& knob : table) {
+    EXPECT_FALSE(knob.help.empty()) << knob.name;
+    if (knob.default_value.empty()) continue;
+    EXPECT_FALSE(problem_with(knob, knob.default_value)) << knob.name;
+  }
+}
+
+TEST(Config, UnknownVariableIsReportedWithTheNearestName) {
+  const char* environment[] = {"PATH=/bin", "ORRERY_ADOPTT=hot", nullptr};
+  EXPECT_THAT(check_environment(environment), ElementsAre(HasSubstr("did you mean ORRERY_ADOPT?")));
+}
+
+TEST(Config, UnacceptableValueIsReportedWithWhatIsAccepted) {
+  const char* environment[] = {"ORRERY_ADOPT=sometimes", nullptr};
+  EXPECT_THAT(check_environment(environment),
+              ElementsAre(AllOf(HasSubstr("sometimes"), HasSubstr("eager|hot|never"))));
+}
+
+TEST(Config, AcceptedVariablesAreNotReported) {
+  const char* environment[] = {"ORRERY_ADOPT=never", "ORRERY_LOG=debug", nullptr};
+  EXPECT_THAT(check_environment(environment), IsEmpty());
+}
+
+TEST(Config, UnacceptableValueFallsBackToTheDefault) {
+  setenv("ORRERY_ADOPT", "sometimes", 1);
+  EXPECT_EQ(text("ORRERY_ADOPT"), "hot");
+  setenv("ORRERY_ADOPT", "never", 1);
+  EXPECT_EQ(text("ORRERY_ADOPT"), "never");
+  unsetenv("ORRERY_ADOPT");
+}
+
+}  // namespace
+}  // namespace orrery::config
