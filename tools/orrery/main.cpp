@@ -27,13 +27,15 @@ int main(int argc, char** argv) {
   root.set_version_flag("--version", "orrery " ORRERY_VERSION);
   for (const AddSubcommand add : kSubcommands) add(root, exit_code);
   std::string names;
+  bool known = argc < 2 || argv[1][0] == '-';
   for (const CLI::App* command : root.get_subcommands({})) {
     names += (names.empty() ? "" : ", ") + command->get_name();
+    known = known || command->get_name() == argv[1];
+  }
+  if (!known) {
+    return usage_error("unknown subcommand '" + std::string(argv[1]) + "': expected one of " + names);
   }
   try {
-    if (argc > 1 && argv[1][0] != '-' && root.get_subcommand_no_throw(argv[1]) == nullptr) {
-      return usage_error("unknown subcommand '" + std::string(argv[1]) + "': expected one of " + names);
-    }
     root.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help and --version
     return root.exit(asked);
