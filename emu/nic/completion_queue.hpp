@@ -84,7 +84,7 @@ class CompletionQueue {
   std::uint32_t open_transactions() const { return open_; }
 
   // Endpoints and registrations that name this queue; it may only be destroyed at zero.
-  std::uint32_t references = 0;
+  std::atomic<std::uint32_t> references{0};
   // Expected events per transaction: operations that raise two (local and global) use two.
   void expect_events(std::uint32_t transaction, std::uint8_t count) { records_[transaction].events = count; }
 

@@ -21,7 +21,7 @@
 //   8 KiB     MrtEntry[4096]     256 KiB   registration table, owner writes, peers read
 //   264 KiB   HazardLine[1024]    64 KiB   line i: what process slot i is touching right now; i writes
 //   328 KiB   CqState[1024]      256 KiB   completion queues; rings lie in the arena
-//   584 KiB   RingLane[n]                  frames from process slot i to this process (emu/wire)
+//   584 KiB   lane pairs[n]                requests from process slot i, responses to it (emu/wire)
 //   then      arena                        completion-queue rings, segment lists; only the owner allocates
 namespace orrery::nic {
 
@@ -64,12 +64,13 @@ enum class Attendance : std::uint32_t { asleep = 0, attended = 1 };
 
 struct ServiceState {
   alignas(kCacheLine) std::atomic<std::uint64_t> active_lanes[kMaxProcesses / 64];  // bit i: lane i is in use
+  std::atomic<std::uint32_t> active_lane_count;                                  // how many bits are set
   alignas(kCacheLine) std::atomic<std::uint64_t> sources[kMaxProcesses / 64];    // bit i: i may go direct
   alignas(kCacheLine) std::atomic<Attendance> attendance;                        // owner writes
   alignas(kCacheLine) std::atomic<std::uint64_t> adoption_wanted[kMaxRegions / 64];  // bit i: entry i is hot
 };
-static_assert(offsetof(ServiceState, sources) == 128 && offsetof(ServiceState, attendance) == 256 &&
-              offsetof(ServiceState, adoption_wanted) == 320);
+static_assert(offsetof(ServiceState, active_lane_count) == 128 && offsetof(ServiceState, sources) == 192 &&
+              offsetof(ServiceState, attendance) == 320 && offsetof(ServiceState, adoption_wanted) == 384);
 static_assert(sizeof(ServiceState) <= 4096);
 
 // How the pages of a registration can be reached by a peer. DO NOT CHANGE THE VALUES.
@@ -156,7 +157,7 @@ struct Geometry {
   std::uint32_t lane_count = kMaxProcesses;
   std::uint32_t lane_bytes = wire::kDefaultLaneBytes;
   std::uint64_t arena_bytes = 256ull << 20;
-  constexpr std::uint64_t lanes_bytes() const { return std::uint64_t{lane_count} * lane_bytes; }
+  constexpr std::uint64_t lanes_bytes() const { return std::uint64_t{lane_count} * 2 * lane_bytes; }
   constexpr std::uint64_t segment_bytes() const { return kLanesOffset + lanes_bytes() + arena_bytes; }
 };
 
@@ -179,9 +180,11 @@ class NicView {
   MrtEntry& region(std::uint32_t index) const { return at<MrtEntry>(kMrtOffset)[index]; }
   HazardLine& hazards(std::uint32_t process_slot) const { return at<HazardLine>(kHazardOffset)[process_slot]; }
   CqState& queue(std::uint32_t index) const { return at<CqState>(kQueueOffset)[index]; }
-  std::byte* lane(std::uint32_t process_slot) const {
-    return base_ + lanes_offset_ + std::uint64_t{process_slot} * lane_bytes_;
+  // Frames from `process_slot` to this NIC, and this NIC's answers to them.
+  std::byte* request_lane(std::uint32_t process_slot) const {
+    return base_ + lanes_offset_ + std::uint64_t{process_slot} * 2 * lane_bytes_;
   }
+  std::byte* response_lane(std::uint32_t process_slot) const { return request_lane(process_slot) + lane_bytes_; }
   std::uint32_t lane_bytes() const { return lane_bytes_; }
   std::uint32_t lane_count() const { return lane_count_; }
   std::uint64_t arena_bytes() const { return arena_bytes_; }

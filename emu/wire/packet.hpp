@@ -55,7 +55,7 @@ struct PacketHeader {
   std::uint64_t operand[2] = {};    // AMO operands; sync flag value; old value in a response
   std::uint64_t aux = 0;            // sync flag address
   std::uint64_t match_bits = 0;     // list-matching verbs
-  std::uint64_t spare = 0;
+  std::uint64_t part_bytes = 0;      // a get: how much of it this packet asks for
 };
 static_assert(sizeof(PacketHeader) == 96);
 static_assert(std::is_trivially_copyable_v<PacketHeader>);

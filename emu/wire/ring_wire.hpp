@@ -27,8 +27,15 @@ class RingProducer {
   // consistent, so that a following load of the receiver's Attendance cannot pass it.
   Status try_send(const PacketHeader& header, std::span<const std::byte> payload);
 
-  // Largest payload of one frame: a quarter of the ring, so that a full lane still has several in flight.
-  std::uint32_t max_payload() const { return data_bytes_ / 4 - kLineBytes * 2; }
+  // Largest payload of one frame: an eighth of the ring, so that a full lane still has several in flight.
+  std::uint32_t max_payload() const { return max_payload_of(data_bytes_ + kLaneControlBytes); }
+  static constexpr std::uint32_t max_payload_of(std::uint32_t lane_bytes) {
+    return (lane_bytes - kLaneControlBytes) / 8 - kLineBytes * 2;
+  }
+  // Bytes of frames that always fit together, wherever the ring wraps.
+  static constexpr std::uint32_t sure_room_of(std::uint32_t lane_bytes) {
+    return (lane_bytes - kLaneControlBytes) / 8 * 7;
+  }
 
   std::uint64_t position() const { return position_; }
 
