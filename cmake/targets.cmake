@@ -14,6 +14,7 @@ endfunction()
 # One machine API over the emulator: targets <name> (lib<name>.so.0, exports decided by the map file) and
 # <name>_static (lib<name>.a), both over liborrery.so. HEADERS is the API's folder below include/; it is on
 # the include path of whoever links the library, and it is installed with it (cmake/package.cmake).
+# The sources use libfmt only through emu/base (log, check): a client links no libfmt.
 function(orrery_api name)
   cmake_parse_arguments(A "" "MAP;HEADERS" "SOURCES" ${ARGN})
   if(NOT A_MAP OR NOT A_SOURCES)
@@ -27,7 +28,6 @@ function(orrery_api name)
   add_library(${name}_static STATIC $<TARGET_OBJECTS:${name}_objects>)
   target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic-functions
     -Wl,-z,$<IF:$<BOOL:${ORRERY_SANITIZE}>,undefs,defs>)
-  target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:fmt::fmt>)
   set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS ${map})
   set_target_properties(${name}_static PROPERTIES OUTPUT_NAME ${name})
   foreach(library ${name} ${name}_static)
@@ -83,6 +83,11 @@ function(orrery_fuzz name)
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+    if(NOT TARGET fuzz_targets)
+      add_custom_target(fuzz_targets)
+    endif()
+    add_dependencies(fuzz_targets ${name})
+    # A run starts from the corpus; what it finds goes into a folder of its own, not into the tree.
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/fuzz/${name}.corpus CONTENT "${corpus}\n")
   else()
     add_executable(${name} ${A_SOURCES} ${PROJECT_SOURCE_DIR}/tests/fuzz_replay.cpp)
