@@ -119,7 +119,7 @@ class Format(Tree):
 class Headers(Tree):
     def found(self, path, text):
         self.write(path, text)
-        return check_headers.problems_of(self.root, self.root, [("gcc", "g++")], [])[0]
+        return check_headers.problems_of(self.root, f"{self.root}/build", [("gcc", "g++")], [])[0]
 
     def test_a_header_that_needs_another_is_found(self):
         self.assertEqual(self.found("emu/base/a.hpp", "#pragma once\n#include <string>\nstd::string a();\n"), [])
