@@ -12,7 +12,8 @@ struct alignas(16) DoubleWord {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
 };
-static_assert(std::endian::native == std::endian::little, "halves of a 16-byte word are named for little-endian");
+static_assert(std::endian::native == std::endian::little,
+              "halves of a 16-byte word are named for little-endian");
 
 // 16-byte compare-and-swap of two neighbouring 64-bit atomics, sequentially consistent, one instruction
 // (cmpxchg16b): both halves change or neither does, whatever happens to the process. libatomic's 16-byte

@@ -133,7 +133,8 @@ void BteQueue::run() {
     if (any) continue;
     const std::uint32_t signal = signal_.load(std::memory_order_acquire);
     sleeping_.store(true, std::memory_order_seq_cst);
-    if (submitted_.empty() && !stopping_.load(std::memory_order_seq_cst)) futex_wait(signal_, signal, std::nullopt);
+    if (submitted_.empty() && !stopping_.load(std::memory_order_seq_cst))
+      futex_wait(signal_, signal, std::nullopt);
     sleeping_.store(false, std::memory_order_relaxed);
   }
   for (auto& channel : channels_) {

@@ -26,7 +26,8 @@ struct Endpoint;
 //
 // Threads: submit from any; the engine's own thread does the rest. The thread starts with the first transfer.
 // Invariants: (1) a fenced transfer starts when every transfer submitted before it is complete, and no later
-// one starts before it is; (2) every accepted transfer ends in exactly one call of Nic::finish_from_elsewhere.
+// one starts before it is; (2) every accepted transfer ends in exactly one call of
+// Nic::finish_from_elsewhere.
 class BteQueue {
  public:
   static constexpr std::uint32_t kCapacity = 1024;    // descriptors

@@ -67,7 +67,8 @@ Errc push_event(const QueueView& queue, const Event& event) {
   state.tail_hint.store(position + 1, std::memory_order_relaxed);
   // The swap above is a full barrier, so this load cannot pass it: either the consumer, which announces
   // itself before it looks at the ring, finds the event, or we find the consumer.
-  if (state.waiters.load(std::memory_order_seq_cst) != 0) [[unlikely]] wake_consumer(state);
+  if (state.waiters.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+    wake_consumer(state);
   return Errc::ok;
 }
 
@@ -86,7 +87,8 @@ void CompletionQueue::become_source() {
 }
 
 Errc CompletionQueue::test() const {
-  if (inline_head_.load(std::memory_order_relaxed) != inline_tail_.load(std::memory_order_acquire)) return Errc::ok;
+  if (inline_head_.load(std::memory_order_relaxed) != inline_tail_.load(std::memory_order_acquire))
+    return Errc::ok;
   const std::uint64_t head = view_.state->head.load(std::memory_order_relaxed);
   const std::uint64_t word = view_.slots[head & (view_.capacity - 1)].control.load(std::memory_order_acquire);
   if (slot_word::is_ready(word)) return Errc::ok;

@@ -115,7 +115,8 @@ class CompletionQueue {
 namespace slot_word {
 constexpr std::uint64_t free(std::uint64_t position) { return position << 16; }
 constexpr std::uint64_t ready(std::uint64_t position, const Event& e) {
-  return position << 16 | static_cast<std::uint64_t>(e.status) << 8 | static_cast<std::uint64_t>(e.kind) << 1 | 1;
+  return position << 16 | static_cast<std::uint64_t>(e.status) << 8 |
+         static_cast<std::uint64_t>(e.kind) << 1 | 1;
 }
 constexpr bool is_ready(std::uint64_t word) { return (word & 1) != 0; }
 constexpr std::uint64_t position(std::uint64_t word) { return word >> 16; }
@@ -135,7 +136,8 @@ inline Errc CompletionQueue::take(Event* event) {
   // Acquire: pairs with the producer's swap; what it stored before the event is visible after this.
   const std::uint64_t word = slot.control.load(std::memory_order_acquire);
   if (word == slot_word::free(head_)) [[likely]] {
-    if (view_.state->overrun.load(std::memory_order_relaxed) == 0) [[likely]] return Errc::not_done;
+    if (view_.state->overrun.load(std::memory_order_relaxed) == 0) [[likely]]
+      return Errc::not_done;
     if (view_.state->overrun.exchange(0, std::memory_order_relaxed) != 0) {
       *event = {EventKind::overrun, Errc::overrun, 0};
       return Errc::overrun;
@@ -178,7 +180,8 @@ inline void CompletionQueue::abandon_transaction(std::uint32_t transaction) {
 }
 
 inline Result<Completion> CompletionQueue::completed(std::uint32_t transaction, Errc status) {
-  if (transaction >= fresh_ || records_[transaction].events == 0) [[unlikely]] return Errc::no_match;
+  if (transaction >= fresh_ || records_[transaction].events == 0) [[unlikely]]
+    return Errc::no_match;
   const Completion completion{records_[transaction].context, status};
   if (--records_[transaction].events == 0) {
     records_[transaction].next_free = free_;

@@ -32,7 +32,8 @@ bool load_word(std::byte* to, const std::byte* from) {
 }
 
 // Calls part(here, done, bytes) for each piece of [address, address + length) in the target's memory; the
-// address is a virtual one, or an offset in the registration's segments. False when a piece cannot be reached.
+// address is a virtual one, or an offset in the registration's segments. False when a piece cannot be
+// reached.
 template <typename Part>
 bool for_each_piece(const Target& target, const MrtEntry& entry, std::uint64_t word, std::uint64_t address,
                     std::uint64_t length, Part part) {
@@ -48,11 +49,11 @@ bool for_each_piece(const Target& target, const MrtEntry& entry, std::uint64_t w
     }
     return true;
   };
-  if ((control::flags(word) & kSegmented) == 0) [[likely]] return run_through(address, length, 0);
+  if ((control::flags(word) & kSegmented) == 0) [[likely]]
+    return run_through(address, length, 0);
 
   const std::uint32_t count = entry.segment_count.load(std::memory_order_relaxed);
-  const auto* segments =
-      target.nic.arena<Segment>(entry.segments.load(std::memory_order_relaxed), count);
+  const auto* segments = target.nic.arena<Segment>(entry.segments.load(std::memory_order_relaxed), count);
   if (segments == nullptr) return false;
   std::uint64_t skip = address;
   std::uint64_t done = 0;
@@ -160,18 +161,20 @@ Errc execute(const Target& target, const wire::PacketHeader& header, std::span<c
   const std::uint64_t word = entry.control.load(std::memory_order_acquire);
   const bool writes = header.verb == wire::Verb::put || header.verb == wire::Verb::amo;
   const bool addressed = header.verb != wire::Verb::cq_write;
-  const Errc access =
-      addressed ? check_access(entry, word, header.key_generation, header.domain, header.address, header.length, writes)
-                : check_access(entry, word, header.key_generation, header.domain,
-                               entry.begin.load(std::memory_order_relaxed), 0, false);
+  const Errc access = addressed ? check_access(entry, word, header.key_generation, header.domain,
+                                               header.address, header.length, writes)
+                                : check_access(entry, word, header.key_generation, header.domain,
+                                               entry.begin.load(std::memory_order_relaxed), 0, false);
   if (access != Errc::ok) return access;
 
   Errc done = Errc::ok;
   switch (header.verb) {
     case wire::Verb::put:
-      if (header.offset > header.length || payload.size() > header.length - header.offset) return Errc::bounds;
+      if (header.offset > header.length || payload.size() > header.length - header.offset)
+        return Errc::bounds;
       if ((header.flags & wire::kHasSyncFlag) != 0) {
-        const Errc flag = check_access(entry, word, header.key_generation, header.domain, header.aux, 8, true);
+        const Errc flag =
+            check_access(entry, word, header.key_generation, header.domain, header.aux, 8, true);
         if (flag != Errc::ok) return flag;
       }
       done = execute_put(target, entry, word, header, payload);
@@ -192,7 +195,8 @@ Errc execute(const Target& target, const wire::PacketHeader& header, std::span<c
     case wire::Verb::response:
       return Errc::illegal_op;
   }
-  if (done == Errc::ok && (header.flags & wire::kWantsRemoteEvent) != 0 && (header.flags & wire::kLast) != 0) {
+  if (done == Errc::ok && (header.flags & wire::kWantsRemoteEvent) != 0 &&
+      (header.flags & wire::kLast) != 0) {
     raise_remote_event(target.nic, word, EventKind::remote, header.event_data);
   }
   return done;

@@ -11,8 +11,8 @@
 #include <span>
 
 // The target side of every operation, in one place: a packet applied to a NIC's state and memory. Who calls
-// it does not matter: the initiator, when it can reach the target's memory, or a thread of the target that took
-// the packet off a wire.
+// it does not matter: the initiator, when it can reach the target's memory, or a thread of the target that
+// took the packet off a wire.
 namespace orrery::nic {
 
 // A NIC as a packet meets it.
@@ -21,12 +21,12 @@ struct Target {
   AddressMap* memory = nullptr;
 };
 
-// Applies `packet`. `out` receives a get's bytes and must be packet.header.payload_bytes long for a get, empty
-// otherwise. `old_value` receives what a fetching AMO found.
-// Order: data, then the sync flag, then the target's event: each visible before the next.
-// Returns ok, or invalid_handle, permission, bounds, alignment, illegal_op, and then nothing was changed; a full
-// queue at the target is the target's loss (its overrun word), not an error here.
-// Not blocking; any thread. REQUIRES: the caller keeps the registration alive (hazard, or it owns the NIC).
+// Applies `packet`. `out` receives a get's bytes and must be packet.header.payload_bytes long for a get,
+// empty otherwise. `old_value` receives what a fetching AMO found. Order: data, then the sync flag, then the
+// target's event: each visible before the next. Returns ok, or invalid_handle, permission, bounds, alignment,
+// illegal_op, and then nothing was changed; a full queue at the target is the target's loss (its overrun
+// word), not an error here. Not blocking; any thread. REQUIRES: the caller keeps the registration alive
+// (hazard, or it owns the NIC).
 Errc execute(const Target& target, const wire::PacketHeader& header, std::span<const std::byte> payload,
              std::span<std::byte> out, std::uint64_t* old_value);
 

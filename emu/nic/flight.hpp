@@ -25,11 +25,11 @@ struct Flight {
   std::uint32_t transaction = 0;  // of the queue
   std::uint32_t user_value = 0;
   Errc status = Errc::ok;
-  wire::PacketHeader header;         // of every packet, but for offset, payload and flags
-  std::byte* local = nullptr;        // source of a put, destination of a get
-  std::uint64_t sent = 0;            // bytes handed to the wire
+  wire::PacketHeader header;   // of every packet, but for offset, payload and flags
+  std::byte* local = nullptr;  // source of a put, destination of a get
+  std::uint64_t sent = 0;      // bytes handed to the wire
   bool all_sent = false;
-  std::uint32_t answers_due = 0;     // packets on their way
+  std::uint32_t answers_due = 0;  // packets on their way
   std::uint16_t generation = 0;
   bool open = false;
 };

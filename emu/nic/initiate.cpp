@@ -30,9 +30,11 @@ Errc Nic::post(Endpoint& endpoint, const Request& request) {
   }
   std::uint32_t transaction = CompletionQueue::kNone;
   if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
-    if (endpoint.queue == nullptr) [[unlikely]] return Errc::invalid_param;
+    if (endpoint.queue == nullptr) [[unlikely]]
+      return Errc::invalid_param;
     transaction = endpoint.queue->open_transaction(request.context);
-    if (transaction == CompletionQueue::kNone) [[unlikely]] return Errc::no_resource;
+    if (transaction == CompletionQueue::kNone) [[unlikely]]
+      return Errc::no_resource;
     if ((request.flags & (kLocalEvent | kGlobalEvent)) == (kLocalEvent | kGlobalEvent)) [[unlikely]] {
       endpoint.queue->expect_events(transaction, 2);
     }
@@ -56,17 +58,21 @@ Errc Nic::post(Endpoint& endpoint, const Request& request) {
       return status;
     }
   }
-  if (transaction != CompletionQueue::kNone || status != Errc::ok) finish(endpoint, request, transaction, status);
+  if (transaction != CompletionQueue::kNone || status != Errc::ok)
+    finish(endpoint, request, transaction, status);
   return Errc::ok;
 }
 
 // Applies the request to the target's state when that can be done from here.
 // ok and errors: done. not_done: it has to go another way.
 Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot) {
-  if (peer.dead.load(std::memory_order_relaxed)) [[unlikely]] return Errc::unreachable;
+  if (peer.dead.load(std::memory_order_relaxed)) [[unlikely]]
+    return Errc::unreachable;
   const std::uint32_t index = request.remote.index;
-  if (index >= kMaxRegions) [[unlikely]] return Errc::invalid_handle;
-  if (hazard_slot == kSharedHazardSlot) [[unlikely]] shared_hazard_mu_.lock();
+  if (index >= kMaxRegions) [[unlikely]]
+    return Errc::invalid_handle;
+  if (hazard_slot == kSharedHazardSlot) [[unlikely]]
+    shared_hazard_mu_.lock();
   Errc status = Errc::ok;
   {
     MrtEntry& entry = peer.link.nic.region(index);
@@ -85,8 +91,8 @@ Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std
     const Run run = engine ? Run{} : endpoint.run;
     if (request.op == Op::put && reachable && run.holds(request.remote_address, request.length) &&
         (request.flags & kSyncFlag) == 0 && (control::flags(word) & kSegmented) == 0) [[likely]] {
-      status = check_access(entry, word, request.remote.generation, endpoint.port->domain, request.remote_address,
-                            request.length, true);
+      status = check_access(entry, word, request.remote.generation, endpoint.port->domain,
+                            request.remote_address, request.length, true);
       if (status == Errc::ok) [[likely]] {
         store_bytes(run.at(request.remote_address), reinterpret_cast<const std::byte*>(request.local_address),
                     request.length);
@@ -96,8 +102,8 @@ Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std
       }
     } else if (request.op == Op::get && reachable && run.holds(request.remote_address, request.length) &&
                (control::flags(word) & kSegmented) == 0) {
-      status = check_access(entry, word, request.remote.generation, endpoint.port->domain, request.remote_address,
-                            request.length, false);
+      status = check_access(entry, word, request.remote.generation, endpoint.port->domain,
+                            request.remote_address, request.length, false);
       if (status == Errc::ok) [[likely]] {
         load_bytes(reinterpret_cast<std::byte*>(request.local_address), run.at(request.remote_address),
                    request.length);
@@ -109,12 +115,13 @@ Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std
       status = execute_direct(endpoint, peer, request, word, !engine);
     } else {
       // Not mapped here. What would be refused anyway is refused at once.
-      status = check_access(entry, word, request.remote.generation, endpoint.port->domain, request.remote_address,
-                            request.length, writes_target(request.op));
+      status = check_access(entry, word, request.remote.generation, endpoint.port->domain,
+                            request.remote_address, request.length, writes_target(request.op));
       if (status == Errc::ok) status = Errc::not_done;
     }
   }
-  if (hazard_slot == kSharedHazardSlot) [[unlikely]] shared_hazard_mu_.unlock();
+  if (hazard_slot == kSharedHazardSlot) [[unlikely]]
+    shared_hazard_mu_.unlock();
   return status;
 }
 
@@ -129,7 +136,8 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
   std::uint64_t old_value = 0;
   std::span<const std::byte> payload;
   std::span<std::byte> out;
-  if (request.op == Op::put) payload = {reinterpret_cast<const std::byte*>(request.local_address), request.length};
+  if (request.op == Op::put)
+    payload = {reinterpret_cast<const std::byte*>(request.local_address), request.length};
   if (request.op == Op::get) out = {reinterpret_cast<std::byte*>(request.local_address), request.length};
   const Errc status = execute(target, header, payload, out, &old_value);
   if (keep_run && status == Errc::ok && memory != nullptr && (control::flags(word) & kSegmented) == 0 &&
@@ -142,11 +150,21 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
 wire::PacketHeader Nic::header_for(const Endpoint& endpoint, const Request& request) const {
   wire::PacketHeader header;
   switch (request.op) {
-    case Op::put: header.verb = wire::Verb::put; break;
-    case Op::get: header.verb = wire::Verb::get; break;
-    case Op::amo: header.verb = wire::Verb::amo; break;
-    case Op::cq_write: header.verb = wire::Verb::cq_write; break;
-    case Op::send: header.verb = wire::Verb::send; break;
+    case Op::put:
+      header.verb = wire::Verb::put;
+      break;
+    case Op::get:
+      header.verb = wire::Verb::get;
+      break;
+    case Op::amo:
+      header.verb = wire::Verb::amo;
+      break;
+    case Op::cq_write:
+      header.verb = wire::Verb::cq_write;
+      break;
+    case Op::send:
+      header.verb = wire::Verb::send;
+      break;
   }
   header.command = request.command;
   if ((request.flags & kRemoteEvent) != 0) header.flags |= wire::kWantsRemoteEvent;
@@ -172,8 +190,10 @@ wire::PacketHeader Nic::header_for(const Endpoint& endpoint, const Request& requ
 Errc Nic::post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction) {
   if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
   const bool follow = (request.flags & kInOrder) != 0 && peer.in_flight.load(std::memory_order_relaxed) != 0;
-  const bool attended = peer.link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::attended;
-  if (!follow && !peer.no_attach.load(std::memory_order_relaxed) && (request.length >= kAttachBytes || !attended)) {
+  const bool attended =
+      peer.link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::attended;
+  if (!follow && !peer.no_attach.load(std::memory_order_relaxed) &&
+      (request.length >= kAttachBytes || !attended)) {
     const Errc status = try_attach(endpoint, peer, request, endpoint.port->hazard_slot);
     if (status != Errc::not_done) return status;
   }
@@ -190,21 +210,25 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   const HazardGuard guard(peer.hazards.slot[slot], index, peer.link.strong_hazards);
   const std::uint64_t word = entry.control.load(std::memory_order_acquire);
   // While its owner moves the pages, a copy by the kernel could land in the old ones.
-  if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0) return Errc::not_done;
-  Errc status = check_access(entry, word, request.remote.generation, endpoint.port->domain, request.remote_address,
-                             request.length, writes_target(request.op));
+  if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0)
+    return Errc::not_done;
+  Errc status = check_access(entry, word, request.remote.generation, endpoint.port->domain,
+                             request.remote_address, request.length, writes_target(request.op));
   if (status != Errc::ok) return status;
   const bool has_flag = (request.flags & kSyncFlag) != 0;
   if (has_flag) {
-    status = check_access(entry, word, request.remote.generation, endpoint.port->domain, request.sync_address, 8, true);
+    status = check_access(entry, word, request.remote.generation, endpoint.port->domain, request.sync_address,
+                          8, true);
     if (status != Errc::ok) return status;
   }
   if (request.length != 0) {
-    status = request.op == Op::put
-                 ? environment_.attach_write(peer.link.process, request.remote_address,
-                                             reinterpret_cast<const std::byte*>(request.local_address), request.length)
-                 : environment_.attach_read(peer.link.process, reinterpret_cast<std::byte*>(request.local_address),
-                                            request.remote_address, request.length);
+    status =
+        request.op == Op::put
+            ? environment_.attach_write(peer.link.process, request.remote_address,
+                                        reinterpret_cast<const std::byte*>(request.local_address),
+                                        request.length)
+            : environment_.attach_read(peer.link.process, reinterpret_cast<std::byte*>(request.local_address),
+                                       request.remote_address, request.length);
   }
   if (status == Errc::ok && has_flag) {
     status = environment_.attach_write(peer.link.process, request.sync_address,
@@ -242,7 +266,8 @@ Errc Nic::transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, c
       if (status != Errc::not_done) return status;
     }
     // Its owner is moving the pages: it will be direct, or by frame again, in a moment.
-    if (control::state(entry.control.load(std::memory_order_acquire)) != RegionState::moving) return Errc::not_done;
+    if (control::state(entry.control.load(std::memory_order_acquire)) != RegionState::moving)
+      return Errc::not_done;
     yield_cpu();
   }
 }
@@ -267,13 +292,14 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
   }
   const Event event = Event::posted(transaction, endpoint.local_value, status);
   endpoint.queue->raise_inline(event);
-  if ((request.flags & (kLocalEvent | kGlobalEvent)) == (kLocalEvent | kGlobalEvent)) endpoint.queue->raise_inline(event);
+  if ((request.flags & (kLocalEvent | kGlobalEvent)) == (kLocalEvent | kGlobalEvent))
+    endpoint.queue->raise_inline(event);
 }
 
 Errc Nic::find_peer(Endpoint& endpoint) {
   if (!endpoint.bound) return Errc::invalid_state;
-  const auto process = environment_.find_process(endpoint.port->domain, endpoint.remote_nic_address,
-                                                 endpoint.remote_instance);
+  const auto process =
+      environment_.find_process(endpoint.port->domain, endpoint.remote_nic_address, endpoint.remote_instance);
   if (!process.ok()) return process.code();
   const wire::ProcessSlot slot = process.value().slot;
   if (slot >= kMaxProcesses) return Errc::corrupt;

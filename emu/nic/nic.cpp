@@ -140,7 +140,8 @@ Status Nic::deregister(const MemKey& key) {
   const auto word = registrations_.find(key);
   if (!word.ok()) return word.code();
   const Status removed = registrations_.remove(
-      key, [this](std::uint32_t slot) { return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
+      key,
+      [this](std::uint32_t slot) { return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
       options_.drain_limit_ns,
       [this] {
         // A thread of ours that is applying a frame right now holds this.
@@ -179,7 +180,8 @@ Result<CompletionQueue*> Nic::create_queue(std::uint32_t depth, std::uint32_t mo
   }
   const auto index = static_cast<std::uint32_t>(free - queues_.begin());
   CqState& state = view_.queue(index);
-  // Positions go on from where the place's last queue stopped, so that a word of its ring never means anything.
+  // Positions go on from where the place's last queue stopped, so that a word of its ring never means
+  // anything.
   const std::uint64_t start = (state.tail_hint.load(std::memory_order_relaxed) / capacity + 2) * capacity;
   auto* slots = view_.arena<CqSlot>(offset, capacity);
   ORRERY_CHECK(slots != nullptr, "ring at {} of {} slots", offset, capacity);

@@ -45,9 +45,9 @@ struct Endpoint {
   bool bound = false;
   std::uint32_t remote_nic_address = 0;
   std::uint32_t remote_instance = 0;
-  std::uint32_t local_value = 0;   // user value of local events
-  std::uint32_t remote_value = 0;  // data of remote events
-  Run run;                         // the peer's memory that the last post touched
+  std::uint32_t local_value = 0;            // user value of local events
+  std::uint32_t remote_value = 0;           // data of remote events
+  Run run;                                  // the peer's memory that the last post touched
   std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has
 };
 
@@ -64,8 +64,8 @@ struct Endpoint {
 class Nic final : public wire::Sink {
  public:
   struct Options {
-    std::uint32_t adopt_after = 16;           // frame or attach operations on a region before it is adopted
-    std::uint64_t bte_crossover = 4ull << 20; // block transfers of at least this many bytes go to the engine
+    std::uint32_t adopt_after = 16;            // frame or attach operations on a region before it is adopted
+    std::uint64_t bte_crossover = 4ull << 20;  // block transfers of at least this many bytes go to the engine
     std::int64_t drain_limit_ns = 100'000'000;  // how long a stalled peer can delay a deregistration
     bool eager_adoption = false;
     bool may_adopt = true;
@@ -92,8 +92,8 @@ class Nic final : public wire::Sink {
   Result<MemKey> register_segments(const Port& port, std::span<const Segment> segments, std::uint8_t flags,
                                    CompletionQueue* queue);
   // After it returns no peer touches the memory any more, and the key is refused everywhere. Waits for peers
-  // that are in the middle of an access, at most drain_limit_ns; a peer that is stalled longer than that is cut
-  // off from the pages instead. Errors: invalid_handle.
+  // that are in the middle of an access, at most drain_limit_ns; a peer that is stalled longer than that is
+  // cut off from the pages instead. Errors: invalid_handle.
   Status deregister(const MemKey& key);
   // Whether `key` is one of ours and covers the range. Errors: invalid_handle, permission, bounds.
   Status check_local(const Port& port, const MemKey& key, std::uint64_t address, std::uint64_t length,
@@ -107,7 +107,8 @@ class Nic final : public wire::Sink {
   // Next event of `queue`, after letting the NIC progress if there is none. Errors: not_done, overrun.
   Errc poll(CompletionQueue& queue, Event* event) {
     const Errc found = queue.take(event);
-    if (found != Errc::not_done) [[likely]] return found;
+    if (found != Errc::not_done) [[likely]]
+      return found;
     progress();
     return queue.take(event);
   }
@@ -149,7 +150,8 @@ class Nic final : public wire::Sink {
   // initiate.cpp
   Errc find_peer(Endpoint& endpoint);
   Errc try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
-  Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word, bool keep_run);
+  Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
+                      bool keep_run);
   Errc post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
   Errc try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole);
@@ -178,12 +180,12 @@ class Nic final : public wire::Sink {
   RegistrationTable registrations_;
 
   std::mutex objects_mu_;
-  std::vector<std::unique_ptr<Port>> ports_;                                  // guarded by objects_mu_
-  std::array<std::unique_ptr<CompletionQueue>, kMaxQueues> queues_;           // guarded by objects_mu_
-  std::array<std::atomic<Peer*>, kMaxProcesses> peers_{};                     // written under objects_mu_
-  std::vector<std::unique_ptr<Peer>> peer_storage_;                           // guarded by objects_mu_
-  std::uint64_t arena_next_ = 0;                                              // guarded by arena_mu_
-  std::array<std::vector<std::uint64_t>, 40> arena_free_;                     // by size class, guarded by arena_mu_
+  std::vector<std::unique_ptr<Port>> ports_;                         // guarded by objects_mu_
+  std::array<std::unique_ptr<CompletionQueue>, kMaxQueues> queues_;  // guarded by objects_mu_
+  std::array<std::atomic<Peer*>, kMaxProcesses> peers_{};            // written under objects_mu_
+  std::vector<std::unique_ptr<Peer>> peer_storage_;                  // guarded by objects_mu_
+  std::uint64_t arena_next_ = 0;                                     // guarded by arena_mu_
+  std::array<std::vector<std::uint64_t>, 40> arena_free_;            // by size class, guarded by arena_mu_
   std::mutex arena_mu_;
 
   // Frames. requests_mu_: the inbound side. frames_mu_: the outbound side, flights and pending frames.
@@ -195,15 +197,15 @@ class Nic final : public wire::Sink {
   };
   std::mutex requests_mu_;
   std::array<Inbound, kMaxProcesses> inbound_;  // guarded by requests_mu_
-  std::mutex shared_hazard_mu_;  // held for an access by ports that share a hazard word
+  std::mutex shared_hazard_mu_;                 // held for an access by ports that share a hazard word
   std::mutex frames_mu_;
-  std::vector<Peer*> lane_peers_;                // peers with open lanes, guarded by frames_mu_
-  FlightTable flights_;                          // guarded by frames_mu_
-  std::atomic<std::uint32_t> flights_open_{0};   // read without the lock to skip polling
-  BteQueue bte_;  // its thread uses everything above: last in, first out
-  std::atomic<std::uint64_t> polls_{0};          // how often somebody polled: says whether frames are attended
-  std::uint64_t polls_seen_ = 0;                 // service thread
-  int idle_ticks_ = 0;                           // service thread
+  std::vector<Peer*> lane_peers_;               // peers with open lanes, guarded by frames_mu_
+  FlightTable flights_;                         // guarded by frames_mu_
+  std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
+  BteQueue bte_;                                // its thread uses everything above: last in, first out
+  std::atomic<std::uint64_t> polls_{0};         // how often somebody polled: says whether frames are attended
+  std::uint64_t polls_seen_ = 0;                // service thread
+  int idle_ticks_ = 0;                          // service thread
 };
 
 }  // namespace orrery::nic

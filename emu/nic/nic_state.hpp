@@ -55,8 +55,7 @@ struct NicHeader {
 static_assert(offsetof(NicHeader, version) == 8 && offsetof(NicHeader, segment_bytes) == 16 &&
               offsetof(NicHeader, lanes_offset) == 24 && offsetof(NicHeader, lane_count) == 32 &&
               offsetof(NicHeader, arena_offset) == 40 && offsetof(NicHeader, pid) == 56 &&
-              offsetof(NicHeader, strong_hazards) == 64 &&
-              offsetof(NicHeader, stage) == 68);
+              offsetof(NicHeader, strong_hazards) == 64 && offsetof(NicHeader, stage) == 68);
 
 // Who looks after frames that arrive: nobody (the service thread sleeps and must be rung), or somebody who
 // polls (ringing would be a wasted system call).
@@ -64,9 +63,9 @@ enum class Attendance : std::uint32_t { asleep = 0, attended = 1 };
 
 struct ServiceState {
   alignas(kCacheLine) std::atomic<std::uint64_t> active_lanes[kMaxProcesses / 64];  // bit i: lane i is in use
-  std::atomic<std::uint32_t> active_lane_count;                                  // how many bits are set
-  alignas(kCacheLine) std::atomic<std::uint64_t> sources[kMaxProcesses / 64];    // bit i: i may go direct
-  alignas(kCacheLine) std::atomic<Attendance> attendance;                        // owner writes
+  std::atomic<std::uint32_t> active_lane_count;                                     // how many bits are set
+  alignas(kCacheLine) std::atomic<std::uint64_t> sources[kMaxProcesses / 64];       // bit i: i may go direct
+  alignas(kCacheLine) std::atomic<Attendance> attendance;                           // owner writes
   alignas(kCacheLine) std::atomic<std::uint64_t> adoption_wanted[kMaxRegions / 64];  // bit i: entry i is hot
 };
 static_assert(offsetof(ServiceState, active_lane_count) == 128 && offsetof(ServiceState, sources) == 192 &&
@@ -90,8 +89,8 @@ struct alignas(kCacheLine) MrtEntry {
   std::atomic<std::uint64_t> end;       // one past the last
   std::atomic<std::uint64_t> segments;  // segmented: arena offset of {u64 address, u64 length}[count]
   std::atomic<std::uint32_t> segment_count;
-  std::atomic<std::uint32_t> touched;   // set by the first peer that goes direct: deregistration must drain
-  std::atomic<std::uint32_t> hits;      // operations that had to go by frame or attach
+  std::atomic<std::uint32_t> touched;  // set by the first peer that goes direct: deregistration must drain
+  std::atomic<std::uint32_t> hits;     // operations that had to go by frame or attach
   std::uint32_t reserved[5];
 };
 static_assert(sizeof(MrtEntry) == 64 && offsetof(MrtEntry, begin) == 8 && offsetof(MrtEntry, end) == 16 &&
@@ -133,9 +132,9 @@ struct CqState {
   FutexWord signal;                                            // changes when a sleeper should look again
   std::atomic<std::uint32_t> overrun;                          // a producer found the ring full
 };
-static_assert(sizeof(CqState) == 256 && offsetof(CqState, tail_hint) == 64 && offsetof(CqState, head) == 128 &&
-              offsetof(CqState, waiters) == 192 && offsetof(CqState, signal) == 196 &&
-              offsetof(CqState, overrun) == 200);
+static_assert(sizeof(CqState) == 256 && offsetof(CqState, tail_hint) == 64 &&
+              offsetof(CqState, head) == 128 && offsetof(CqState, waiters) == 192 &&
+              offsetof(CqState, signal) == 196 && offsetof(CqState, overrun) == 200);
 
 // One slot of a ring: 16 bytes, written by producers with one 16-byte compare-and-swap.
 //   control: 63..16 position | 15..8 status | 7..1 kind | 0 ready
@@ -178,13 +177,17 @@ class NicView {
   NicHeader& header() const { return *at<NicHeader>(0); }
   ServiceState& service() const { return *at<ServiceState>(kServiceOffset); }
   MrtEntry& region(std::uint32_t index) const { return at<MrtEntry>(kMrtOffset)[index]; }
-  HazardLine& hazards(std::uint32_t process_slot) const { return at<HazardLine>(kHazardOffset)[process_slot]; }
+  HazardLine& hazards(std::uint32_t process_slot) const {
+    return at<HazardLine>(kHazardOffset)[process_slot];
+  }
   CqState& queue(std::uint32_t index) const { return at<CqState>(kQueueOffset)[index]; }
   // Frames from `process_slot` to this NIC, and this NIC's answers to them.
   std::byte* request_lane(std::uint32_t process_slot) const {
     return base_ + lanes_offset_ + std::uint64_t{process_slot} * 2 * lane_bytes_;
   }
-  std::byte* response_lane(std::uint32_t process_slot) const { return request_lane(process_slot) + lane_bytes_; }
+  std::byte* response_lane(std::uint32_t process_slot) const {
+    return request_lane(process_slot) + lane_bytes_;
+  }
   std::uint32_t lane_bytes() const { return lane_bytes_; }
   std::uint32_t lane_count() const { return lane_count_; }
   std::uint64_t arena_bytes() const { return arena_bytes_; }

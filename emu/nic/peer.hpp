@@ -26,9 +26,9 @@ struct ProcessName {
 struct PeerLink {
   ProcessName process;
   NicView nic;
-  std::unique_ptr<AddressMap> memory;   // null: its memory cannot be mapped here
-  bool same_address_space = false;      // its addresses are ours: always direct
-  bool strong_hazards = false;          // announce accesses with a full barrier
+  std::unique_ptr<AddressMap> memory;  // null: its memory cannot be mapped here
+  bool same_address_space = false;     // its addresses are ours: always direct
+  bool strong_hazards = false;         // announce accesses with a full barrier
 };
 
 // What a NIC needs from the process and the host around it. Never called on the hot path.
@@ -95,7 +95,7 @@ struct Peer {
       : link(std::move(link)), hazards(this->link.nic.hazards(self)) {}
 
   PeerLink link;
-  HazardLine& hazards;              // our line in its segment
+  HazardLine& hazards;  // our line in its segment
   std::atomic<bool> dead{false};
   std::atomic<bool> no_attach{false};  // cross-memory attach was refused: do not ask again
 

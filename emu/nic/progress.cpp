@@ -17,8 +17,8 @@ namespace orrery::nic {
 
 namespace {
 
-constexpr int kFramesPerPoll = 16;   // one lane's share before the next lane's turn
-constexpr int kIdleTicks = 3;        // service periods without a poll before frames ring again
+constexpr int kFramesPerPoll = 16;  // one lane's share before the next lane's turn
+constexpr int kIdleTicks = 3;       // service periods without a poll before frames ring again
 constexpr std::size_t kMaxPart = 1u << 16;
 
 // Turns a lambda into what Environment::guarded takes.
@@ -70,14 +70,15 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
     peer.waiting.push_back(*name);
     sent = pump(peer);
   }
-  // The frame's mark was stored sequentially consistent, so this load cannot miss a service thread that went to
-  // sleep without seeing the frame.
+  // The frame's mark was stored sequentially consistent, so this load cannot miss a service thread that went
+  // to sleep without seeing the frame.
   if (sent && peer.link.nic.service().attendance.load(std::memory_order_seq_cst) == Attendance::asleep) {
     environment_.ring(peer.link.process);
   }
   if (request.op != Op::cq_write) count_hit(peer, request.remote.index);
   // Somebody has to take the answer in if the program does not poll.
-  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep) environment_.ring_self();
+  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+    environment_.ring_self();
   return Errc::not_done;
 }
 
@@ -127,7 +128,8 @@ void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std
   }
   const Event event = Event::posted(transaction, user_value, status);
   (void)push_event(queue->view(), event);
-  if ((flags & (kLocalEvent | kGlobalEvent)) == (kLocalEvent | kGlobalEvent)) (void)push_event(queue->view(), event);
+  if ((flags & (kLocalEvent | kGlobalEvent)) == (kLocalEvent | kGlobalEvent))
+    (void)push_event(queue->view(), event);
 }
 
 // REQUIRES: frames_mu_ is held.
@@ -146,7 +148,9 @@ void Nic::take_response(Peer& peer, const wire::Packet& packet) {
   const std::uint32_t name = header.transaction;
   Flight* flight = flights_.find(name);
   // A late answer to a flight that ended, or an answer that nobody waits for: dropped.
-  if (header.verb != wire::Verb::response || flight == nullptr || flight->peer != &peer || flight->answers_due == 0) return;
+  if (header.verb != wire::Verb::response || flight == nullptr || flight->peer != &peer ||
+      flight->answers_due == 0)
+    return;
   peer.response_bytes_due -= std::min(peer.response_bytes_due, wire::frame_bytes(header.payload_bytes));
   --flight->answers_due;
   Errc status = header.status < kErrcCount ? static_cast<Errc>(header.status) : Errc::corrupt;
@@ -181,7 +185,8 @@ void Nic::poll_responses() {
       if (peer->in_flight.load(std::memory_order_relaxed) == 0 || !peer->responses.ready()) continue;
       Answers answers(*this, *peer);
       peer->responses.poll(answers, kFramesPerPoll);
-      if (pump(*peer) && peer->link.nic.service().attendance.load(std::memory_order_seq_cst) == Attendance::asleep) {
+      if (pump(*peer) &&
+          peer->link.nic.service().attendance.load(std::memory_order_seq_cst) == Attendance::asleep) {
         to_ring.push_back(peer);
       }
     }
@@ -210,8 +215,8 @@ void Nic::deliver(const wire::Packet& packet) {
   }
   if (status == Errc::ok) {
     const Target target{view_, &identity_};
-    status = run_guarded(environment_,
-                         [&] { return execute(target, header, packet.payload, out, &old_value); });
+    status =
+        run_guarded(environment_, [&] { return execute(target, header, packet.payload, out, &old_value); });
   }
   if ((header.flags & wire::kWantsResponse) == 0) return;
   wire::PacketHeader answer;
@@ -348,7 +353,10 @@ void Nic::adopt_region(std::uint32_t index) {
     bool before_switch(std::uint64_t begin, std::uint64_t end) override {
       nic.registrations_.change_state(begin, end, RegionState::by_frame, RegionState::moving);
       return nic.registrations_.drain_range(
-          begin, end, [this](std::uint32_t slot) { return nic.environment_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
+          begin, end,
+          [this](std::uint32_t slot) {
+            return nic.environment_.slot_alive(static_cast<wire::ProcessSlot>(slot));
+          },
           nic.options_.drain_limit_ns);
     }
   } guard(*this);

@@ -45,7 +45,8 @@ Result<MemKey> RegistrationTable::insert(const Entry& entry) {
   if (segmented) {
     list = arena_alloc_(entry.segments.size() * sizeof(Segment));
     if (list == 0) return Errc::no_memory;
-    std::copy(entry.segments.begin(), entry.segments.end(), view_.arena<Segment>(list, entry.segments.size()));
+    std::copy(entry.segments.begin(), entry.segments.end(),
+              view_.arena<Segment>(list, entry.segments.size()));
   }
 
   std::uint16_t index = 0;
@@ -59,7 +60,8 @@ Result<MemKey> RegistrationTable::insert(const Entry& entry) {
     index = free_[free_head_];
     free_head_ = (free_head_ + 1) % kMaxRegions;
     --free_count_;
-    generation = generations_[index] == kMaxGeneration ? 1 : static_cast<std::uint16_t>(generations_[index] + 1);
+    generation =
+        generations_[index] == kMaxGeneration ? 1 : static_cast<std::uint16_t>(generations_[index] + 1);
     generations_[index] = generation;
   }
 
@@ -157,13 +159,15 @@ std::vector<RegistrationTable::Range> RegistrationTable::ranges_of(std::uint32_t
   const MrtEntry& entry = view_.region(index);
   const std::uint64_t list = entry.segments.load(std::memory_order_relaxed);
   if (list == 0) {
-    ranges.push_back({entry.begin.load(std::memory_order_relaxed), entry.end.load(std::memory_order_relaxed)});
+    ranges.push_back(
+        {entry.begin.load(std::memory_order_relaxed), entry.end.load(std::memory_order_relaxed)});
     return ranges;
   }
   const std::uint32_t count = entry.segment_count.load(std::memory_order_relaxed);
   if (const auto* segments = view_.arena<Segment>(list, count)) {
     for (std::uint32_t i = 0; i < count; ++i) {
-      ranges.push_back({page_floor(segments[i].address), page_ceil(segments[i].address + segments[i].length)});
+      ranges.push_back(
+          {page_floor(segments[i].address), page_ceil(segments[i].address + segments[i].length)});
     }
   }
   return ranges;
@@ -177,8 +181,9 @@ void RegistrationTable::set_state(std::uint32_t index, RegionState from, RegionS
   auto& control_word = view_.region(index).control;
   std::uint64_t word = control_word.load(std::memory_order_acquire);
   // Sequentially consistent for the same reason as in remove().
-  while (control::state(word) == from &&
-         !control_word.compare_exchange_weak(word, control::with_state(word, to), std::memory_order_seq_cst)) {
+  while (
+      control::state(word) == from &&
+      !control_word.compare_exchange_weak(word, control::with_state(word, to), std::memory_order_seq_cst)) {
   }
 }
 
@@ -202,7 +207,8 @@ std::vector<std::uint32_t> RegistrationTable::overlapping(std::uint64_t begin, s
   return indices;
 }
 
-void RegistrationTable::change_state(std::uint64_t begin, std::uint64_t end, RegionState from, RegionState to) {
+void RegistrationTable::change_state(std::uint64_t begin, std::uint64_t end, RegionState from,
+                                     RegionState to) {
   for (const std::uint32_t index : overlapping(begin, end)) set_state(index, from, to);
 }
 

@@ -19,10 +19,10 @@ namespace orrery::nic {
 
 // The owner's side of a NIC's memory registration table. Peers read the entries; only this writes them.
 // Threads: any.
-// Invariants: (1) an entry whose state is free refuses every key; (2) an entry is reused only after nobody can
-// be in the middle of an access that its last key allowed; (3) free entries are reused oldest first, so that a
-// generation comes round again after 67 million registrations at the soonest.
-// Usage: auto key = table.insert({...});  table.remove(key.value(), alive, give_up);
+// Invariants: (1) an entry whose state is free refuses every key; (2) an entry is reused only after nobody
+// can be in the middle of an access that its last key allowed; (3) free entries are reused oldest first, so
+// that a generation comes round again after 67 million registrations at the soonest. Usage: auto key =
+// table.insert({...});  table.remove(key.value(), alive, give_up);
 class RegistrationTable {
  public:
   struct Entry {

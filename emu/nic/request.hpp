@@ -38,14 +38,14 @@ enum class Op : std::uint8_t { put, get, amo, cq_write, send };
 
 // How an operation is carried out and what it reports. One bit each.
 enum RequestFlags : std::uint32_t {
-  kLocalEvent = 1,     // an event in the initiator's queue when the source may be reused / the data is there
-  kGlobalEvent = 2,    // an event in the initiator's queue when the target has it all
-  kRemoteEvent = 4,    // an event in the target's queue
-  kInOrder = 8,        // after everything that this endpoint posted before
-  kFence = 16,         // block transfers only: after every earlier block transfer is complete everywhere
-  kBlockTransfer = 32, // by the BTE: may return before the source has been read
-  kSyncFlag = 64,      // after the data, store `sync_value` at `sync_address` of the same region
-  kImplicit = 128,     // no event; counted by the endpoint's implicit counters (DMAPP's gsync, Portals' CTs)
+  kLocalEvent = 1,      // an event in the initiator's queue when the source may be reused / the data is there
+  kGlobalEvent = 2,     // an event in the initiator's queue when the target has it all
+  kRemoteEvent = 4,     // an event in the target's queue
+  kInOrder = 8,         // after everything that this endpoint posted before
+  kFence = 16,          // block transfers only: after every earlier block transfer is complete everywhere
+  kBlockTransfer = 32,  // by the BTE: may return before the source has been read
+  kSyncFlag = 64,       // after the data, store `sync_value` at `sync_address` of the same region
+  kImplicit = 128,      // no event; counted by the endpoint's implicit counters (DMAPP's gsync, Portals' CTs)
 };
 
 // One operation as an API asks for it. Addresses are virtual addresses of the owning process, or offsets
@@ -56,24 +56,24 @@ struct Request {
   std::uint32_t flags = 0;          // RequestFlags
   std::uint64_t local_address = 0;  // source of a put, destination of a get or fetching AMO
   std::uint64_t remote_address = 0;
-  std::uint64_t length = 0;         // bytes
-  MemKey local;                     // optional for puts
+  std::uint64_t length = 0;  // bytes
+  MemKey local;              // optional for puts
   MemKey remote;
-  std::uint64_t operand[2] = {};    // AMO operands
+  std::uint64_t operand[2] = {};  // AMO operands
   std::uint64_t sync_address = 0;
   std::uint64_t sync_value = 0;
-  std::uint64_t cq_data = 0;        // what a cq_write writes (48 bits)
-  void* context = nullptr;          // handed back by CompletionQueue::completed()
+  std::uint64_t cq_data = 0;  // what a cq_write writes (48 bits)
+  void* context = nullptr;    // handed back by CompletionQueue::completed()
 };
 
 enum class EventKind : std::uint8_t {
   none = 0,
-  post = 1,       // initiator: a posted operation. data = transaction | user value << 32
-  remote = 2,     // target: somebody's put, get or AMO. data = the sender's 32-bit remote value
-  cq_write = 3,   // target: somebody's event write. data = 48 bits
-  message_sent = 4,      // data = message id
-  message_arrived = 5,   // data = the sender's 32-bit remote value
-  overrun = 6,    // this queue lost events here
+  post = 1,             // initiator: a posted operation. data = transaction | user value << 32
+  remote = 2,           // target: somebody's put, get or AMO. data = the sender's 32-bit remote value
+  cq_write = 3,         // target: somebody's event write. data = 48 bits
+  message_sent = 4,     // data = message id
+  message_arrived = 5,  // data = the sender's 32-bit remote value
+  overrun = 6,          // this queue lost events here
 };
 
 // One completion-queue entry, before an API gives it its own shape.

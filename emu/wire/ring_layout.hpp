@@ -9,9 +9,9 @@
 #include <cstdint>
 
 // A lane: a ring of frames from one process to one other. One producer process, one consumer process, so a
-// producer that dies leaves at worst an unpublished frame that nobody will ever see. Lanes come in pairs, both
-// in the target's segment, so that an initiator needs nothing but that segment, and a target nothing of the
-// initiator's: the first carries requests to the target, the second the target's responses.
+// producer that dies leaves at worst an unpublished frame that nobody will ever see. Lanes come in pairs,
+// both in the target's segment, so that an initiator needs nothing but that segment, and a target nothing of
+// the initiator's: the first carries requests to the target, the second the target's responses.
 //
 //   0      LaneControl, one page
 //   4 KiB  data: a ring of 64-byte lines; frames start on a line and never straddle the end
@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kFrameTag = 0x4652414d;  // "FRAM"
 inline constexpr std::uint32_t kSkipTag = 0x534b4950;   // "SKIP": the rest of the ring, nothing in it
 
 struct LaneControl {
-  alignas(64) std::atomic<std::uint64_t> head;    // consumer: bytes consumed since the start, never wraps
+  alignas(64) std::atomic<std::uint64_t> head;      // consumer: bytes consumed since the start, never wraps
   alignas(64) std::atomic<std::uint64_t> produced;  // producer: bytes published; only a successor reads it
   alignas(64) std::atomic<std::uint64_t> broken;    // consumer: frames refused because they made no sense
 };

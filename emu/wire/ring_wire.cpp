@@ -32,7 +32,8 @@ RingProducer::RingProducer(std::byte* lane, std::uint32_t lane_bytes)
   if (position_ < seen_head_) position_ = seen_head_;
   // A predecessor may have published one frame more than it counted.
   for (int frames = 0; frames < 2; ++frames) {
-    const auto bytes = static_cast<std::uint32_t>(mark_at(data_ + (position_ & mask)).load(std::memory_order_acquire));
+    const auto bytes =
+        static_cast<std::uint32_t>(mark_at(data_ + (position_ & mask)).load(std::memory_order_acquire));
     if (bytes == 0 || bytes % kLineBytes != 0 || position_ + bytes - seen_head_ > data_bytes_) break;
     position_ += bytes;
   }

@@ -10,8 +10,8 @@
 
 #include <sys/mman.h>
 
-// The world in a box: any number of NICs in one process, no descriptors, no threads of their own. A test (or a
-// seeded scheduler) decides when a service thread runs, when a process dies, how peers are reached.
+// The world in a box: any number of NICs in one process, no descriptors, no threads of their own. A test (or
+// a seeded scheduler) decides when a service thread runs, when a process dies, how peers are reached.
 namespace orrery::nic::box {
 
 // How packets get from one node to another.
@@ -26,7 +26,10 @@ class World;
 class Node final : public Environment {
  public:
   Node(World& world, wire::ProcessSlot slot, const Nic::Options& options);
-  ~Node() override { munmap(segment_, geometry().segment_bytes()); }
+  ~Node() override {
+    nic_.reset();
+    munmap(segment_, geometry().segment_bytes());
+  }
 
   Nic& nic() { return *nic_; }
   Port& port() { return *port_; }
@@ -43,14 +46,19 @@ class Node final : public Environment {
   void cut_off(std::uint64_t, std::uint64_t) override { ++cut_offs; }
   void settle(std::uint64_t, std::uint64_t) override {}
   void run_on_service_thread(void (*work)(void*), void* argument) override { work(argument); }
-  Result<ProcessName> find_process(std::uint16_t domain, std::uint32_t nic_address, std::uint32_t instance) override;
+  Result<ProcessName> find_process(std::uint16_t domain, std::uint32_t nic_address,
+                                   std::uint32_t instance) override;
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
   bool slot_alive(wire::ProcessSlot slot) override { return alive({slot, 0}); }
   void ring(ProcessName process) override;
   void ring_self() override {}
-  Errc attach_write(ProcessName, std::uint64_t, const std::byte*, std::uint64_t) override { return Errc::unsupported; }
-  Errc attach_read(ProcessName, std::byte*, std::uint64_t, std::uint64_t) override { return Errc::unsupported; }
+  Errc attach_write(ProcessName, std::uint64_t, const std::byte*, std::uint64_t) override {
+    return Errc::unsupported;
+  }
+  Errc attach_read(ProcessName, std::byte*, std::uint64_t, std::uint64_t) override {
+    return Errc::unsupported;
+  }
   Errc guarded(Errc (*body)(void*), void* argument) override { return body(argument); }
   WaitBudget wait_budget() override { return {.spins = 1, .yields = 1}; }
 
@@ -111,7 +119,8 @@ class World {
   std::vector<std::unique_ptr<Node>> nodes_;
 };
 
-inline Node::Node(World& world, wire::ProcessSlot slot, const Nic::Options& options) : world_(world), slot_(slot) {
+inline Node::Node(World& world, wire::ProcessSlot slot, const Nic::Options& options)
+    : world_(world), slot_(slot) {
   segment_ = mmap(nullptr, geometry().segment_bytes(), PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ORRERY_CHECK(segment_ != MAP_FAILED, "no memory for a segment");

@@ -51,7 +51,8 @@ struct Pair {
   explicit Pair(Path path, std::size_t bytes) : world(2, path), source(bytes), target(bytes) {
     local = world[0].nic().create_queue(64, 0).value();
     remote = world[1].nic().create_queue(64, 0).value();
-    key = world[1].nic().register_region(world[1].port(), address_of(target.data()), bytes, 0, remote).value();
+    key =
+        world[1].nic().register_region(world[1].port(), address_of(target.data()), bytes, 0, remote).value();
     endpoint = world.endpoint(0, 1, local);
     std::iota(source.begin(), source.end(), std::uint8_t{1});
   }
@@ -84,7 +85,8 @@ TEST_P(NicOverPath, PutOfAnyLengthAndAlignmentArrivesWholeAndNothingElseChanges)
       ASSERT_EQ(outcome(pair.world, 0, *pair.local, &pair), Errc::ok);
       for (std::size_t i = 0; i < pair.target.size(); ++i) {
         const bool inside = i >= shift + 8 && i < shift + 8 + bytes;
-        ASSERT_EQ(pair.target[i], inside ? pair.source[i - 8] : 0) << bytes << " bytes at " << shift << ", byte " << i;
+        ASSERT_EQ(pair.target[i], inside ? pair.source[i - 8] : 0)
+            << bytes << " bytes at " << shift << ", byte " << i;
       }
     }
   }
@@ -183,7 +185,10 @@ TEST_P(NicOverPath, WhatMayNotBeTouchedIsReportedByAnEventAndLeftAlone) {
   EXPECT_EQ(refused(pair.put(0, 0, 8)), Errc::permission);
   pair.endpoint->port = &pair.world[0].port();
   const MemKey read_only =
-      pair.world[1].nic().register_region(pair.world[1].port(), address_of(pair.target.data()), 64, kReadOnly, nullptr).value();
+      pair.world[1]
+          .nic()
+          .register_region(pair.world[1].port(), address_of(pair.target.data()), 64, kReadOnly, nullptr)
+          .value();
   request = pair.put(0, 0, 8);
   request.remote = read_only;
   EXPECT_EQ(refused(request), Errc::permission);
@@ -200,10 +205,12 @@ TEST_P(NicOverPath, DeregisteredKeyIsRefusedAlthoughItsPlaceIsUsedAgain) {
   // 4,096 further registrations use every entry, this one's too.
   std::vector<MemKey> keys;
   for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
-    keys.push_back(owner.register_region(pair.world[1].port(), address_of(pair.target.data()), 64, 0, nullptr).value());
+    keys.push_back(
+        owner.register_region(pair.world[1].port(), address_of(pair.target.data()), 64, 0, nullptr).value());
   }
-  EXPECT_EQ(owner.register_region(pair.world[1].port(), address_of(pair.target.data()), 64, 0, nullptr).code(),
-            Errc::no_resource);
+  EXPECT_EQ(
+      owner.register_region(pair.world[1].port(), address_of(pair.target.data()), 64, 0, nullptr).code(),
+      Errc::no_resource);
   ASSERT_EQ(pair.world[0].nic().post(*pair.endpoint, pair.put(0, 0, 8)), Errc::ok);
   EXPECT_EQ(outcome(pair.world, 0, *pair.local, &pair), Errc::invalid_handle);
   for (const MemKey& key : keys) EXPECT_TRUE(owner.deregister(key).ok());
@@ -212,7 +219,8 @@ TEST_P(NicOverPath, DeregisteredKeyIsRefusedAlthoughItsPlaceIsUsedAgain) {
 TEST_P(NicOverPath, SegmentsAreAddressedAsOneByOffsets) {
   Pair pair(GetParam(), 64);
   std::vector<std::uint8_t> a(100), b(5'000), c(30);
-  const Segment segments[] = {{address_of(a.data()), a.size()}, {address_of(b.data()), b.size()}, {address_of(c.data()), c.size()}};
+  const Segment segments[] = {
+      {address_of(a.data()), a.size()}, {address_of(b.data()), b.size()}, {address_of(c.data()), c.size()}};
   const auto key = pair.world[1].nic().register_segments(pair.world[1].port(), segments, 0, nullptr);
   ASSERT_TRUE(key.ok());
   std::vector<std::uint8_t> data(5'060);
@@ -236,7 +244,8 @@ TEST_P(NicOverPath, SegmentsAreAddressedAsOneByOffsets) {
 TEST_P(NicOverPath, FullQueueAtTheTargetLosesEventsAndSaysSo) {
   Pair pair(GetParam(), 64);
   CompletionQueue* small = pair.world[1].nic().create_queue(1, 0).value();
-  const auto key = pair.world[1].nic().register_region(pair.world[1].port(), address_of(pair.target.data()), 64, 0, small);
+  const auto key =
+      pair.world[1].nic().register_region(pair.world[1].port(), address_of(pair.target.data()), 64, 0, small);
   for (int i = 0; i < 3; ++i) {
     Request request = pair.put(0, 0, 8);
     request.remote = key.value();
@@ -271,7 +280,8 @@ TEST_P(NicOverPath, OperationsToADeadPeerEndInUnreachable) {
 
 TEST(NicFrames, FlightsOutstandingWhenThePeerDiesEndInUnreachable) {
   Pair pair(Path::frame, 4096);
-  for (int i = 0; i < 40; ++i) ASSERT_EQ(pair.world[0].nic().post(*pair.endpoint, pair.put(0, 0, 4096)), Errc::ok);
+  for (int i = 0; i < 40; ++i)
+    ASSERT_EQ(pair.world[0].nic().post(*pair.endpoint, pair.put(0, 0, 4096)), Errc::ok);
   EXPECT_EQ(pair.endpoint->in_flight.load(), 40u);
   pair.world.kill(1);
   for (int i = 0; i < 40; ++i) {
@@ -303,7 +313,8 @@ TEST(NicAdoption, HotRegionBecomesDirectAndKeysStayGood) {
   for (std::uint32_t i = 0; i < pair.world[0].nic().options().adopt_after + 1; ++i) {
     ASSERT_EQ(pair.world[0].nic().post(*pair.endpoint, pair.put(0, 0, 8)), Errc::ok);
     Event event;
-    for (int k = 0; k < 100 && pair.world[0].nic().poll(*pair.local, &event) == Errc::not_done; ++k) pair.world.serve_all();
+    for (int k = 0; k < 100 && pair.world[0].nic().poll(*pair.local, &event) == Errc::not_done; ++k)
+      pair.world.serve_all();
     (void)pair.local->completed(event.transaction(), event.status);
   }
   // The box pretends that the pages are direct once the path says so; adoption itself looked before.
@@ -317,7 +328,8 @@ TEST(NicThreads, DeregistrationWaitsForAnInitiatorInTheMiddleOfAPut) {
   std::vector<std::uint64_t> memory(512);
   const auto endpoint = world.endpoint(0, 1, world[0].nic().create_queue(8, 0).value());
   for (int round = 0; round < 200; ++round) {
-    const MemKey key = world[1].nic().register_region(world[1].port(), address_of(memory.data()), 4096, 0, nullptr).value();
+    const MemKey key =
+        world[1].nic().register_region(world[1].port(), address_of(memory.data()), 4096, 0, nullptr).value();
     std::atomic<bool> started{false};
     std::thread initiator([&] {
       const std::uint64_t value = 0x1111111111111111;
@@ -352,7 +364,10 @@ TEST(NicEngine, LongTransfersFinishBehindShortOnesAndFencesHoldOrder) {
   CompletionQueue* queue = world[0].nic().create_queue(16, 0).value();
   const auto endpoint = world.endpoint(0, 1, queue);
   const MemKey key =
-      world[1].nic().register_region(world[1].port(), address_of(target.data()), target.size(), 0, nullptr).value();
+      world[1]
+          .nic()
+          .register_region(world[1].port(), address_of(target.data()), target.size(), 0, nullptr)
+          .value();
   const auto post = [&](std::uint64_t offset, std::uint64_t bytes, std::uint32_t flags, void* context) {
     Request request;
     request.flags = kLocalEvent | kBlockTransfer | flags;
