@@ -10,8 +10,46 @@ function(orrery_layer name)
   set_property(GLOBAL APPEND PROPERTY ORRERY_LAYERS orrery_${name})
 endfunction()
 
+# orrery_api(<name> SOURCES ... MAP <file> [HEADERS <dir>])
+# One machine API over the emulator: targets <name> (lib<name>.so.0, exports decided by the map file) and
+# <name>_static (lib<name>.a), both over liborrery.so. HEADERS is the API's folder below include/; it is on
+# the include path of whoever links the library, and it is installed with it (cmake/package.cmake).
+# The sources use libfmt only through emu/base (log, check): a client links no libfmt.
+function(orrery_api name)
+  cmake_parse_arguments(A "" "MAP;HEADERS" "SOURCES" ${ARGN})
+  if(NOT A_MAP OR NOT A_SOURCES)
+    message(FATAL_ERROR "orrery_api(${name}): SOURCES and MAP are needed")
+  endif()
+  get_filename_component(map ${A_MAP} ABSOLUTE)
+  add_library(${name}_objects OBJECT ${A_SOURCES})
+  target_link_libraries(${name}_objects PRIVATE orrery_flags fmt::fmt Threads::Threads)
+  target_compile_options(${name}_objects PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+  add_library(${name} SHARED $<TARGET_OBJECTS:${name}_objects>)
+  add_library(${name}_static STATIC $<TARGET_OBJECTS:${name}_objects>)
+  target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic-functions
+    -Wl,-z,$<IF:$<BOOL:${ORRERY_SANITIZE}>,undefs,defs>)
+  set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS ${map})
+  set_target_properties(${name}_static PROPERTIES OUTPUT_NAME ${name})
+  foreach(library ${name} ${name}_static)
+    target_link_libraries(${library} PUBLIC orrery)
+    set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX)
+    if(A_HEADERS)
+      target_include_directories(${library} PUBLIC
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/${A_HEADERS}>
+        $<INSTALL_INTERFACE:${ORRERY_INCLUDEDIR}/${A_HEADERS}>)
+    endif()
+  endforeach()
+  if(A_HEADERS)
+    target_include_directories(${name}_objects PRIVATE ${PROJECT_SOURCE_DIR}/include/${A_HEADERS})
+  endif()
+  set_target_properties(${name} PROPERTIES ORRERY_MAP ${map} ORRERY_HEADERS "${A_HEADERS}")
+  set_property(GLOBAL APPEND PROPERTY ORRERY_APIS ${name})
+endfunction()
+
 # orrery_test(<name> SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT s] [ENV ...])
-# A GoogleTest program over the emulator's internals; each is one ctest entry.
+# A GoogleTest program over the emulator's internals; each is one ctest entry. The label `inprocess` says
+# that the program needs no other process, which is what ThreadSanitizer can watch; the target
+# `inprocess_tests` builds those alone.
 function(orrery_test name)
   cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LIBS;LABELS;ENV" ${ARGN})
   add_executable(${name} ${A_SOURCES})
@@ -21,4 +59,38 @@ function(orrery_test name)
     set(A_TIMEOUT 120)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" ENVIRONMENT "${A_ENV}")
+  if("inprocess" IN_LIST A_LABELS)
+    add_dependencies(inprocess_tests ${name})
+  endif()
+endfunction()
+
+# orrery_fuzz(<name> SOURCES ... [LIBS ...] [CORPUS <dir>])
+# A libFuzzer target (extern "C" int LLVMFuzzerTestOneInput) for a parser of bytes from outside. With
+# ORRERY_FUZZ it is a fuzzer in <build>/fuzz; without, a test that replays every file of the corpus and
+# short mutations of each by seed.
+function(orrery_fuzz name)
+  cmake_parse_arguments(A "" "CORPUS" "SOURCES;LIBS" ${ARGN})
+  set(corpus)
+  if(A_CORPUS)
+    get_filename_component(corpus ${A_CORPUS} ABSOLUTE)
+  endif()
+  if(ORRERY_FUZZ)
+    add_executable(${name} ${A_SOURCES})
+    target_link_libraries(${name} PRIVATE orrery_emu ${A_LIBS})
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+    if(NOT TARGET fuzz_targets)
+      add_custom_target(fuzz_targets)
+    endif()
+    add_dependencies(fuzz_targets ${name})
+    # A run starts from the corpus; what it finds goes into a folder of its own, not into the tree.
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/fuzz/${name}.corpus CONTENT "${corpus}\n")
+  else()
+    add_executable(${name} ${A_SOURCES} ${PROJECT_SOURCE_DIR}/tests/fuzz_replay.cpp)
+    target_link_libraries(${name} PRIVATE orrery_emu ${A_LIBS})
+    add_test(NAME ${name} COMMAND ${name} ${corpus})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS inprocess)
+    add_dependencies(inprocess_tests ${name})
+  endif()
 endfunction()

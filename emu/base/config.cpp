@@ -49,9 +49,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string_view nearest(std::string_view name) {
-  return std::min_element(kKnobs.begin(), kKnobs.end(), [&](const Knob& a, const Knob& b) {
-           return edit_distance(a.name, name) < edit_distance(b.name, name);
-         })->name;
+  return std::min_element(kKnobs.begin(), kKnobs.end(),
+                          [&](const Knob& a, const Knob& b) {
+                            return edit_distance(a.name, name) < edit_distance(b.name, name);
+                          })
+      ->name;
 }
 
 }  // namespace

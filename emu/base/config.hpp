@@ -16,7 +16,7 @@ namespace orrery::config {
 enum class Kind : std::uint8_t { text, number, choice };
 
 struct Knob {
-  std::string_view name;           // "ORRERY_ADOPT"
+  std::string_view name;  // "ORRERY_ADOPT"
   Kind kind;
   std::string_view default_value;  // as the user would write it; empty = unset
   std::string_view accepts;        // unit of a number with its range "1..64 PEs", or "a|b|c"

@@ -29,4 +29,8 @@ void write_line(Level level, std::string_view text) {
   errno = saved;
 }
 
+void write_formatted(Level level, fmt::string_view format, fmt::format_args args) {
+  write_line(level, fmt::vformat(format, args));
+}
+
 }  // namespace orrery::log

@@ -20,6 +20,9 @@ extern std::atomic<Level> g_level;
 // One line to stderr with one write(2): "orrery: pe 3: warn: text". Thread-safe.
 void write_line(Level level, std::string_view text);
 
+// As above, formatted here: what a call site leaves in its own library needs nothing of libfmt.
+void write_formatted(Level level, fmt::string_view format, fmt::format_args args);
+
 // Names the PE that lines carry; -1 before it is known.
 void set_pe(int pe);
 
@@ -27,7 +30,7 @@ inline bool enabled(Level level) { return level <= g_level.load(std::memory_orde
 
 template <typename... Args>
 void write(Level level, fmt::format_string<Args...> format, Args&&... args) {
-  if (enabled(level)) write_line(level, fmt::vformat(format, fmt::make_format_args(args...)));
+  if (enabled(level)) write_formatted(level, format, fmt::make_format_args(args...));
 }
 template <typename... Args>
 void error(fmt::format_string<Args...> format, Args&&... args) {

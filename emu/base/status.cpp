@@ -8,10 +8,10 @@ namespace orrery {
 
 namespace {
 constexpr std::array<std::string_view, kErrcCount> kNames = {
-    "ok",          "not_done",   "no_resource", "no_memory",   "invalid_param",
-    "invalid_state", "alignment",  "permission",  "no_match",    "size",
-    "timeout",     "illegal_op", "bounds",      "invalid_handle", "unreachable",
-    "overrun",     "corrupt",    "unsupported", "system",      "terminated"};
+    "ok",        "not_done",       "no_resource", "no_memory", "invalid_param", "invalid_state",
+    "alignment", "permission",     "no_match",    "size",      "timeout",       "illegal_op",
+    "bounds",    "invalid_handle", "unreachable", "overrun",   "corrupt",       "unsupported",
+    "system",    "terminated"};
 }  // namespace
 
 std::string_view errc_name(Errc code) {

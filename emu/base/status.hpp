@@ -14,25 +14,25 @@ namespace orrery {
 // DO NOT CHANGE THE VALUES: they are on the wire and in shared memory. Append only.
 enum class Errc : std::uint8_t {
   ok = 0,
-  not_done = 1,           // nothing there yet, try again
-  no_resource = 2,        // a table, queue or credit is used up; retry after completions
-  no_memory = 3,          // the operating system gave no memory
-  invalid_param = 4,      // an argument is outside what the call accepts
-  invalid_state = 5,      // the object cannot do that now
-  alignment = 6,          // address or length misaligned for the operation
-  permission = 7,         // protection tag, read-only memory, or a privileged act
-  no_match = 8,           // nothing of that name, tag or address
-  size = 9,               // longer than the limit
-  timeout = 10,           // the deadline passed
-  illegal_op = 11,        // the modelled device has no such operation
-  bounds = 12,            // outside the registered range
-  invalid_handle = 13,    // remote memory handle is not (or no longer) valid
-  unreachable = 14,       // the peer is dead or cannot be addressed
-  overrun = 15,           // a completion queue was full
-  corrupt = 16,           // bytes from outside failed validation
-  unsupported = 17,       // not available on this system
-  system = 18,            // a system call failed in a way of its own
-  terminated = 19,        // cancelled by its owner
+  not_done = 1,         // nothing there yet, try again
+  no_resource = 2,      // a table, queue or credit is used up; retry after completions
+  no_memory = 3,        // the operating system gave no memory
+  invalid_param = 4,    // an argument is outside what the call accepts
+  invalid_state = 5,    // the object cannot do that now
+  alignment = 6,        // address or length misaligned for the operation
+  permission = 7,       // protection tag, read-only memory, or a privileged act
+  no_match = 8,         // nothing of that name, tag or address
+  size = 9,             // longer than the limit
+  timeout = 10,         // the deadline passed
+  illegal_op = 11,      // the modelled device has no such operation
+  bounds = 12,          // outside the registered range
+  invalid_handle = 13,  // remote memory handle is not (or no longer) valid
+  unreachable = 14,     // the peer is dead or cannot be addressed
+  overrun = 15,         // a completion queue was full
+  corrupt = 16,         // bytes from outside failed validation
+  unsupported = 17,     // not available on this system
+  system = 18,          // a system call failed in a way of its own
+  terminated = 19,      // cancelled by its owner
 };
 inline constexpr int kErrcCount = 20;
 

@@ -50,5 +50,4 @@ bool spin_then_yield(const WaitBudget& budget, Done done) {
   return done();
 }
 
-
 }  // namespace orrery

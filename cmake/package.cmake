@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Installs what the tree built: the emulator, each API that exists (library, headers, pkg-config file, CMake
+# component) and the machine descriptions; the command installs itself. Everything finds its parts relative
+# to itself, so an installed prefix can be moved.
+include(CMakePackageConfigHelpers)
+file(RELATIVE_PATH ORRERY_PC_PREFIX /prefix/${ORRERY_PKGCONFIGDIR} /prefix)
+string(REGEX REPLACE "/$" "" ORRERY_PC_PREFIX ${ORRERY_PC_PREFIX})
+
+# pkg-config files of an API, where clients ask for names of their own.
+set(orrery_pc_ugni cray-ugni cray-gni-headers)
+set(orrery_pc_pmi cray-pmi)
+
+set_target_properties(orrery PROPERTIES INSTALL_RPATH $ORIGIN)
+install(TARGETS orrery EXPORT OrreryCore LIBRARY DESTINATION ${ORRERY_LIBDIR})
+install(EXPORT OrreryCore NAMESPACE Orrery:: FILE OrreryCoreTargets.cmake DESTINATION ${ORRERY_CMAKEDIR})
+if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/include/orrery)
+  install(DIRECTORY include/orrery DESTINATION ${ORRERY_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+endif()
+
+get_property(orrery_apis GLOBAL PROPERTY ORRERY_APIS)
+foreach(api IN LISTS orrery_apis)
+  set_target_properties(${api} PROPERTIES INSTALL_RPATH $ORIGIN)
+  install(TARGETS ${api} ${api}_static EXPORT Orrery_${api}
+    LIBRARY DESTINATION ${ORRERY_LIBDIR} ARCHIVE DESTINATION ${ORRERY_LIBDIR})
+  install(EXPORT Orrery_${api} NAMESPACE Orrery:: FILE Orrery_${api}Targets.cmake
+    DESTINATION ${ORRERY_CMAKEDIR})
+  get_target_property(headers ${api} ORRERY_HEADERS)
+  if(headers)
+    install(DIRECTORY include/${headers} DESTINATION ${ORRERY_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+  endif()
+  foreach(pc IN LISTS orrery_pc_${api})
+    configure_file(cmake/pkgconfig/${pc}.pc.in ${PROJECT_BINARY_DIR}/generated/${pc}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/generated/${pc}.pc DESTINATION ${ORRERY_PKGCONFIGDIR})
+  endforeach()
+endforeach()
+
+string(REPLACE ";" " " ORRERY_COMPONENTS "${orrery_apis}")
+configure_package_config_file(cmake/OrreryConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/generated/OrreryConfig.cmake INSTALL_DESTINATION ${ORRERY_CMAKEDIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/OrreryConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/generated/OrreryConfig.cmake
+  ${PROJECT_BINARY_DIR}/generated/OrreryConfigVersion.cmake DESTINATION ${ORRERY_CMAKEDIR})
+
+file(GLOB machines CONFIGURE_DEPENDS machines/*.toml)
+if(machines)
+  install(FILES ${machines} DESTINATION ${ORRERY_DATADIR}/machines)
+endif()

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/base/event_loop.hpp"
+
+#include "emu/base/check.hpp"
+#include "emu/base/log.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+namespace orrery {
+
+Result<std::unique_ptr<EventLoop>> EventLoop::start(const char* name) {
+  std::unique_ptr<EventLoop> loop(new EventLoop);
+  loop->owner_ = getpid();
+  loop->epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  loop->wakeup_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  loop->timer_.reset(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  bool ready = loop->epoll_.valid() && loop->wakeup_.valid() && loop->timer_.valid();
+  for (const int fd : {loop->wakeup_.get(), loop->timer_.get()}) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    ready = ready && epoll_ctl(loop->epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+  }
+  if (!ready) {
+    log::error("no service thread: {}", std::strerror(errno));
+    loop->owner_ = 0;  // nothing to join
+    return Errc::system;
+  }
+
+  // The thread inherits the mask it is created with: every signal stays the application's.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(&loop->thread_, nullptr, thread_main, loop.get());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) {
+    log::error("no service thread: {}", std::strerror(error));
+    loop->owner_ = 0;
+    return Errc::system;
+  }
+  std::array<char, 16> short_name{};
+  std::strncpy(short_name.data(), name, short_name.size() - 1);
+  pthread_setname_np(loop->thread_, short_name.data());
+  return loop;
+}
+
+EventLoop::~EventLoop() {
+  if (!alive_here()) return;
+  ORRERY_CHECK(!on_loop_thread(), "the event loop cannot be destroyed by one of its own callbacks");
+  {
+    const std::lock_guard lock(mu_);
+    stopping_ = true;
+  }
+  wake();
+  pthread_join(thread_, nullptr);
+}
+
+bool EventLoop::alive_here() const { return owner_ != 0 && owner_ == getpid(); }
+
+Status EventLoop::add(int fd, std::uint32_t epoll_events, Callback callback) {
+  if (!alive_here()) return Errc::invalid_state;
+  const std::lock_guard lock(mu_);
+  if (!callbacks_.emplace(fd, std::make_shared<Callback>(std::move(callback))).second) {
+    return Errc::invalid_param;
+  }
+  epoll_event event{};
+  event.events = epoll_events;
+  event.data.fd = fd;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    log::error("descriptor {} cannot be waited for: {}", fd, std::strerror(errno));
+    callbacks_.erase(fd);
+    return Errc::system;
+  }
+  return {};
+}
+
+void EventLoop::remove(int fd) {
+  if (!alive_here()) return;
+  const bool on_loop = on_loop_thread();
+  std::unique_lock lock(mu_);
+  if (callbacks_.erase(fd) != 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  if (!on_loop) idle_.wait(lock, [&] { return running_fd_ != fd; });
+}
+
+void EventLoop::run_soon(std::function<void()> work) {
+  if (!alive_here()) return;
+  {
+    const std::lock_guard lock(mu_);
+    queue_.push_back(std::move(work));
+  }
+  wake();
+}
+
+bool EventLoop::run_and_wait(const std::function<void()>& work) {
+  if (!alive_here()) return false;
+  if (on_loop_thread()) {
+    work();
+    return true;
+  }
+  std::mutex mu;
+  std::condition_variable done_changed;
+  bool done = false;
+  run_soon([&] {
+    work();
+    const std::lock_guard lock(mu);
+    done = true;
+    done_changed.notify_one();  // under the lock: the waiter owns both and may leave at once
+  });
+  std::unique_lock lock(mu);
+  done_changed.wait(lock, [&] { return done; });
+  return true;
+}
+
+void EventLoop::set_tick(std::chrono::nanoseconds period, std::function<bool()> tick) {
+  if (!alive_here()) return;
+  const auto ns = std::max<std::int64_t>(period.count(), 1000);
+  itimerspec when{};
+  when.it_interval.tv_sec = ns / 1'000'000'000;
+  when.it_interval.tv_nsec = ns % 1'000'000'000;
+  when.it_value = when.it_interval;
+  const std::lock_guard lock(mu_);
+  tick_ = std::make_shared<std::function<bool()>>(std::move(tick));
+  timerfd_settime(timer_.get(), 0, &when, nullptr);
+}
+
+void* EventLoop::thread_main(void* self) {
+  static_cast<EventLoop*>(self)->run();
+  return nullptr;
+}
+
+void EventLoop::wake() {
+  const std::uint64_t one = 1;
+  // Fails only when the counter is full, and then the thread is being woken already.
+  [[maybe_unused]] const auto written = ::write(wakeup_.get(), &one, sizeof one);
+}
+
+void EventLoop::drain_queue() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = ::read(wakeup_.get(), &count, sizeof count);
+  std::vector<std::function<void()>> work;
+  {
+    const std::lock_guard lock(mu_);
+    work.swap(queue_);
+  }
+  for (auto& item : work) item();
+}
+
+void EventLoop::run_tick() {
+  std::uint64_t expirations = 0;
+  if (::read(timer_.get(), &expirations, sizeof expirations) != sizeof expirations) return;
+  std::shared_ptr<std::function<bool()>> tick;
+  {
+    const std::lock_guard lock(mu_);
+    tick = tick_;
+  }
+  if (!tick || (*tick)()) return;
+  const std::lock_guard lock(mu_);
+  if (tick_ != tick) return;  // set again meanwhile
+  tick_.reset();
+  const itimerspec off{};
+  timerfd_settime(timer_.get(), 0, &off, nullptr);
+}
+
+void EventLoop::run() {
+  std::array<epoll_event, 16> events;
+  while (true) {
+    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), -1);
+    if (count < 0) {
+      ORRERY_CHECK(errno == EINTR, "epoll_wait: {}", std::strerror(errno));
+      continue;
+    }
+    for (int i = 0; i < count; ++i) {
+      const int fd = events[static_cast<std::size_t>(i)].data.fd;
+      if (fd == wakeup_.get()) {
+        drain_queue();
+      } else if (fd == timer_.get()) {
+        run_tick();
+      } else {
+        std::shared_ptr<Callback> callback;
+        {
+          const std::lock_guard lock(mu_);
+          // Gone when another callback of this round removed it.
+          const auto found = callbacks_.find(fd);
+          if (found == callbacks_.end()) continue;
+          callback = found->second;
+          running_fd_ = fd;
+        }
+        (*callback)(events[static_cast<std::size_t>(i)].events);
+        {
+          const std::lock_guard lock(mu_);
+          running_fd_ = -1;
+        }
+        idle_.notify_all();
+      }
+      const std::lock_guard lock(mu_);
+      if (stopping_) return;
+    }
+  }
+}
+
+}  // namespace orrery

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/base/unique_fd.hpp"
+#include "emu/job/host_directory_layout.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace orrery::job {
+
+// Names one process that joined, for ever: a later process in the same slot has another generation.
+struct ProcessRef {
+  std::uint32_t index = UINT32_MAX;
+  std::uint32_t generation = 0;
+  bool valid() const { return index != UINT32_MAX; }
+  friend bool operator==(const ProcessRef&, const ProcessRef&) = default;
+};
+
+// A communication domain's place in the directory; the same in every process of the job on this host.
+using DomainId = std::uint32_t;
+
+struct EndpointKey {
+  DomainId domain = 0;
+  std::uint32_t nic_address = 0;
+  std::uint32_t instance = 0;
+  friend bool operator==(const EndpointKey&, const EndpointKey&) = default;
+};
+
+// Where an attached CDM is to be found: a NIC (by its index) in a process's NIC segment.
+struct Endpoint {
+  EndpointKey key;
+  ProcessRef process;
+  std::uint32_t nic_index = 0;
+};
+
+// Names one publication, to withdraw it.
+struct EndpointRef {
+  std::uint32_t index = UINT32_MAX;
+  std::uint64_t state = 0;
+};
+
+// Where one PE lives on the pretended machine.
+struct PePlace {
+  std::uint32_t nid = 0;
+  std::uint32_t nic_address = 0;  // 18 bits
+  std::uint32_t node_index = 0;   // 0 .. node_count - 1
+};
+
+// What a process is blocked in, for the report of a hang. Stored with one plain write before sleeping.
+enum class WaitPlace : std::uint32_t { nowhere = 0, pmi_barrier, pmi_get, attach, cq_wait, bte, smsg, other };
+std::string_view wait_place_name(WaitPlace place);
+
+// Identity of a process that joined, for messages and for watching it.
+struct ProcessInfo {
+  pid_t pid = 0;
+  std::uint64_t start_time = 0;
+  std::int32_t rank = -1;
+  WaitPlace waiting_in = WaitPlace::nowhere;
+  std::uint64_t request_nonce = 0;
+  std::uint64_t reply_nonce = 0;
+  std::string socket_name;
+};
+
+// What the creator of a directory knows about the job. All of it is optional.
+struct DirectorySpec {
+  std::vector<PePlace> pes;         // empty: number and places of the PEs are unknown
+  std::uint32_t allowed_cores = 0;  // 0: not counted
+};
+
+// The shared memory through which the processes of a job on one host find each other: who is there, which
+// endpoint is whose, which domains exist. Owns a mapping and the descriptor of it.
+//   1. Same host means: this very memory. Names of hosts are never compared.
+//   2. Every change is one compare-and-swap away from the state before; a process killed at any instruction
+//      leaves either state, and a claim that names it (host_directory_layout.hpp).
+//   3. Bytes of the directory were written by processes of the same user and are range-checked, not trusted.
+//   4. All members are safe from any thread; none waits but wait_endpoint().
+// Usage: auto d = HostDirectory::create({}); d.value()->join({.rank = 0}); d.value()->publish_endpoint(...)
+class HostDirectory {
+ public:
+  static constexpr std::uint32_t kMaxPes = layout::kMaxPes;
+  static constexpr std::uint32_t kMaxProcesses = layout::kMaxProcesses;
+
+  // Makes a new directory in a memfd that lives as long as somebody holds or maps it.
+  // Errors: size (more than kMaxPes PEs), no_memory, system.
+  static Result<std::unique_ptr<HostDirectory>> create(const DirectorySpec& spec);
+
+  // Maps a directory that somebody else made; takes the descriptor.
+  // Errors: corrupt (not a complete directory of this version), no_match (made under another boot), system.
+  static Result<std::unique_ptr<HostDirectory>> open(UniqueFd fd);
+
+  ~HostDirectory();
+  HostDirectory(const HostDirectory&) = delete;
+  HostDirectory& operator=(const HostDirectory&) = delete;
+
+  int fd() const { return fd_.get(); }
+  std::uint64_t job_id() const { return header().job_id; }
+  std::uint64_t secret() const { return header().secret; }
+  std::uint32_t pe_count() const;       // 0: unknown
+  std::uint32_t node_count() const;     // 0: unknown
+  std::uint32_t allowed_cores() const;  // 0: unknown
+  // Errors: no_match (`pe` is not below pe_count()).
+  Result<PePlace> place_of(std::uint32_t pe) const;
+
+  // ---- processes ----
+  struct Joining {
+    std::int32_t rank = -1;
+    std::string socket_name;  // of its descriptor server; at most kSocketNameBytes; may be empty
+  };
+  // Enters this process. One process may join several times: each is a participant of its own.
+  // Errors: no_resource (all slots are live), size (socket name too long).
+  Result<ProcessRef> join(const Joining& who);
+  // Leaves: the slot is dead to the others, its endpoints are gone.
+  void leave(ProcessRef self);
+  // Marks `process` dead. True for the one call that changed it.
+  bool mark_dead(ProcessRef process);
+  // Whether it joined and neither left nor was marked dead. One load; for hot paths.
+  bool is_live(ProcessRef process) const {
+    if (process.index >= kMaxProcesses) return false;
+    const std::uint64_t state = processes()[process.index].state.load(std::memory_order_acquire);
+    return (state & 0xf) == static_cast<std::uint64_t>(layout::ProcessPhase::live) &&
+           state >> 32 == process.generation;
+  }
+  // Errors: unreachable (not live).
+  Result<ProcessInfo> info_of(ProcessRef process) const;
+  // All live processes, in slot order.
+  std::vector<ProcessRef> live_processes() const;
+  // The live process that joined as `rank`. Errors: no_match.
+  Result<ProcessRef> process_of_rank(std::int32_t rank) const;
+  // Says what this process is about to sleep in; nowhere when it goes on. One relaxed store.
+  void note_wait(ProcessRef self, WaitPlace place);
+
+  // ---- domains ----
+  // Creates the domain (the launcher's act), or finds it. Errors: no_resource.
+  Result<DomainId> declare_domain(std::uint8_t ptag, std::uint32_t cookie);
+  // Errors: permission (nobody declared it).
+  Result<DomainId> find_domain(std::uint8_t ptag, std::uint32_t cookie) const;
+  // The protection tag of the first domain with that cookie. Errors: no_match.
+  Result<std::uint8_t> find_ptag(std::uint32_t cookie) const;
+  struct Domain {
+    std::uint8_t ptag = 0;
+    std::uint32_t cookie = 0;
+  };
+  // In the order of their declaration; index = DomainId.
+  std::vector<Domain> domains() const;
+
+  // ---- endpoints ----
+  // Makes (domain, NIC address, instance) findable. REQUIRES: `self` is live.
+  // Errors: invalid_state (a live process holds the key), no_resource (table full), timeout (somebody stopped
+  // in the middle of publishing the same key; tried for 2 s).
+  Result<EndpointRef> publish_endpoint(ProcessRef self, const EndpointKey& key, std::uint32_t nic_index);
+  void withdraw_endpoint(EndpointRef endpoint);
+  // Errors: no_match (never published or withdrawn), unreachable (its process died or left).
+  Result<Endpoint> find_endpoint(const EndpointKey& key) const;
+  // As find_endpoint(), but waits until it is published or until `deadline_ns` of monotonic_ns(). Logs who is
+  // missing before it returns timeout.
+  Result<Endpoint> wait_endpoint(ProcessRef self, const EndpointKey& key, std::int64_t deadline_ns);
+  // "3 of 4 PEs have attached to domain 0; missing: PE 2 (pid 71, stopped)". For messages.
+  std::string who_is_missing(DomainId domain) const;
+
+ private:
+  HostDirectory(UniqueFd fd, void* base) : fd_(std::move(fd)), base_(base) {}
+  layout::Header& header() const { return *static_cast<layout::Header*>(base_); }
+  template <typename Slot>
+  Slot* table(std::size_t at) const {
+    return reinterpret_cast<Slot*>(static_cast<std::byte*>(base_) + at);
+  }
+  layout::DomainSlot* domain_slots() const { return table<layout::DomainSlot>(layout::kDomainsAt); }
+  layout::PeSlot* pes() const { return table<layout::PeSlot>(layout::kPesAt); }
+  layout::ProcessSlot* processes() const { return table<layout::ProcessSlot>(layout::kProcessesAt); }
+  layout::EndpointSlot* endpoints() const { return table<layout::EndpointSlot>(layout::kEndpointsAt); }
+  bool owner_is_live(std::uint64_t endpoint_state) const;
+  bool reclaimable(std::uint64_t process_state, std::uint32_t index) const;
+  Errc settle_duplicates(std::uint32_t mine, const EndpointKey& key) const;
+  void announce_change();
+
+  UniqueFd fd_;
+  void* base_;
+};
+
+}  // namespace orrery::job

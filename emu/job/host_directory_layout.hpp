@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+// The shared memory of a host directory, version 1. One memfd of kBytes, sealed against resizing:
+//
+//   0        Header      identity and limits, constant once `ready` is set; the change counter
+//   4096     DomainSlot  x kMaxDomains
+//   ...      PeSlot      x kMaxPes        constant once `ready` is set
+//   ...      ProcessSlot x kMaxProcesses  each written by its process; the phase by anyone who saw it die
+//   ...      EndpointSlot x kMaxEndpoints each written by the process that claimed it
+//
+// A slot is claimed by one compare-and-swap that names the claimer in the same word, filled, and published by
+// a second store. So a claimer that dies between the two leaves a slot that says whose it is, and the next
+// one to look takes it over: nothing is ever repaired, and nothing is held.
+namespace orrery::job::layout {
+
+inline constexpr std::uint64_t kMagic = 0x3172696459524f4f;  // "OORYdir1", little-endian
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kMaxProcesses = 1024;  // processes of one user's job on one host
+inline constexpr std::uint32_t kMaxPes = 1024;
+inline constexpr std::uint32_t kMaxEndpoints = 8192;  // eight attached CDMs a process
+inline constexpr std::uint32_t kMaxDomains = 256;     // a protection tag is a byte
+inline constexpr std::size_t kSocketNameBytes = 48;   // of an abstract socket, without the leading zero
+
+struct Header {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t header_bytes;
+  std::uint64_t total_bytes;
+  std::uint32_t process_bytes, endpoint_bytes, domain_bytes, pe_bytes;  // sizeof of each slot
+  std::array<std::uint8_t, 16> boot_id;  // of the kernel that this memory lives in
+  std::uint64_t job_id;                  // random, never 0
+  std::uint64_t secret;                  // random: whoever knows it can read this memory
+  std::uint32_t pe_count;                // 0: nobody said how many PEs there are
+  std::uint32_t node_count;
+  std::uint32_t allowed_cores;  // cores that the job's processes may run on
+  std::uint32_t reserved;
+  alignas(64) std::atomic<std::uint32_t> ready;  // 1 once all of the above is written
+  std::atomic<std::uint32_t> change_count;       // futex word: bumped by every join, publish and withdrawal
+};
+
+// Names a domain. Never reused: domains live as long as the directory.
+struct DomainSlot {
+  std::atomic<std::uint64_t> key;  // 0 = free, else 1 << 63 | ptag << 32 | cookie
+};
+
+struct PeSlot {
+  std::uint32_t nid;
+  std::uint32_t nic_address;
+  std::uint32_t node_index;  // dense, in the order of first mention
+  std::uint32_t reserved;
+};
+
+enum class ProcessPhase : std::uint8_t { free = 0, claimed = 1, live = 2, dead = 3 };
+
+struct alignas(64) ProcessSlot {
+  std::atomic<std::uint64_t> state;       // phase [3:0] | pid [27:4] | generation [63:32]
+  std::atomic<std::uint64_t> start_time;  // of pid, clock ticks since boot: a reused pid differs
+  std::atomic<std::uint64_t>
+      request_nonce;  // a client of the descriptor server proves with it that it reads this
+  std::atomic<std::uint64_t> reply_nonce;  // and the server answers with this one
+  std::atomic<std::int32_t> rank;          // -1: unknown
+  std::atomic<std::uint32_t> waiting_in;   // WaitPlace, for the report of a hang
+  std::atomic<std::uint64_t> socket_name[kSocketNameBytes / 8];
+};
+
+enum class EndpointPhase : std::uint8_t { never = 0, claimed = 1, tentative = 2, live = 3, withdrawn = 4 };
+
+struct alignas(32) EndpointSlot {
+  std::atomic<std::uint64_t>
+      state;  // phase [3:0] | process index [15:4] | version [31:16] | its generation [63:32]
+  std::atomic<std::uint64_t> domain_and_address;  // domain [63:32] | NIC address [31:0]
+  std::atomic<std::uint32_t> instance;
+  std::atomic<std::uint32_t> nic_index;
+  std::uint64_t reserved;
+};
+
+inline constexpr std::size_t kDomainsAt = 4096;
+inline constexpr std::size_t kPesAt = kDomainsAt + kMaxDomains * sizeof(DomainSlot);
+inline constexpr std::size_t kProcessesAt = kPesAt + kMaxPes * sizeof(PeSlot);
+inline constexpr std::size_t kEndpointsAt = kProcessesAt + kMaxProcesses * sizeof(ProcessSlot);
+inline constexpr std::size_t kBytes =
+    (kEndpointsAt + kMaxEndpoints * sizeof(EndpointSlot) + 4095) / 4096 * 4096;
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(offsetof(Header, magic) == 0 && offsetof(Header, version) == 8);
+static_assert(offsetof(Header, header_bytes) == 12 && offsetof(Header, total_bytes) == 16);
+static_assert(offsetof(Header, process_bytes) == 24 && offsetof(Header, boot_id) == 40);
+static_assert(offsetof(Header, job_id) == 56 && offsetof(Header, secret) == 64);
+static_assert(offsetof(Header, pe_count) == 72 && offsetof(Header, node_count) == 76);
+static_assert(offsetof(Header, allowed_cores) == 80);
+static_assert(offsetof(Header, ready) == 128 && offsetof(Header, change_count) == 132);
+static_assert(sizeof(Header) == 192 && sizeof(Header) <= kDomainsAt);
+static_assert(sizeof(DomainSlot) == 8 && sizeof(PeSlot) == 16);
+static_assert(offsetof(ProcessSlot, state) == 0 && offsetof(ProcessSlot, start_time) == 8);
+static_assert(offsetof(ProcessSlot, request_nonce) == 16 && offsetof(ProcessSlot, reply_nonce) == 24);
+static_assert(offsetof(ProcessSlot, rank) == 32 && offsetof(ProcessSlot, waiting_in) == 36);
+static_assert(offsetof(ProcessSlot, socket_name) == 40 && sizeof(ProcessSlot) == 128);
+static_assert(offsetof(EndpointSlot, state) == 0 && offsetof(EndpointSlot, domain_and_address) == 8);
+static_assert(offsetof(EndpointSlot, instance) == 16 && offsetof(EndpointSlot, nic_index) == 20);
+static_assert(sizeof(EndpointSlot) == 32);
+static_assert(kProcessesAt % 64 == 0 && kEndpointsAt % 64 == 0);
+static_assert(kMaxProcesses <= 4096, "a process index has 12 bits in an endpoint's state");
+
+}  // namespace orrery::job::layout

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "tools/orrery/subcommand.hpp"
+
+#include <cstdio>
+
+namespace orrery::tool {
+
+namespace {
+
+// Every subcommand, in the order of the help text.
+constexpr AddSubcommand kSubcommands[] = {add_info};
+
+}  // namespace
+
+int usage_error(const std::string& line) {
+  std::fprintf(stderr, "orrery: %s\n", line.c_str());
+  return kExitUsage;
+}
+
+}  // namespace orrery::tool
+
+int main(int argc, char** argv) {
+  using namespace orrery::tool;
+  int exit_code = 0;
+  CLI::App root{"Runs and explains programs for the networks that Orrery emulates", "orrery"};
+  root.set_version_flag("--version", "orrery " ORRERY_VERSION);
+  for (const AddSubcommand add : kSubcommands) add(root, exit_code);
+  std::string names;
+  bool known = argc < 2 || argv[1][0] == '-';
+  for (const CLI::App* command : root.get_subcommands({})) {
+    names += (names.empty() ? "" : ", ") + command->get_name();
+    known = known || command->get_name() == argv[1];
+  }
+  if (!known) {
+    return usage_error("unknown subcommand '" + std::string(argv[1]) + "': expected one of " + names);
+  }
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help and --version
+    return root.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(std::string(error.what()) + "; try 'orrery --help'");
+  }
+  if (root.get_subcommands().empty()) return usage_error("no subcommand given: expected one of " + names);
+  return exit_code;
+}
