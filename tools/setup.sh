@@ -8,8 +8,8 @@
 set -euo pipefail
 
 build_packages=(g++ cmake ninja-build pkg-config libfmt-dev libhwloc-dev libboost-dev libtomlplusplus-dev
-  libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libbenchmark-dev)
-test_packages=(git python3 clang clang-format libclang-rt-14-dev)
+  libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libbenchmark-dev python3)
+test_packages=(git clang clang-format libclang-rt-14-dev)
 
 case "${1:-test}" in
   build) wanted=("${build_packages[@]}") ;;

@@ -31,9 +31,9 @@ def kind_of(quote, target, path, first):
     if target.startswith(OTHERS):
         return OTHER
     if quote == '"':
-        stem = path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-        name = target.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-        return OWN if first and (stem == name or stem == f"{name}_test") else OURS
+        # A test's subject counts as any other header of ours.
+        own = path.endswith(".cpp") and target.rsplit(".", 1)[0] == path.rsplit(".", 1)[0]
+        return OWN if first and own else OURS
     return STD if CPP_HEADERS.match(target) else SYSTEM
 
 

@@ -10,6 +10,7 @@ import check_exports
 import check_format
 import check_headers
 import check_layers
+import check_readme
 import check_source
 
 LICENCE = "// SPDX-License-Identifier: BSD-3-Clause\n// Copyright 2026 the Orrery authors\n"
@@ -119,7 +120,7 @@ class Format(Tree):
 class Headers(Tree):
     def found(self, path, text):
         self.write(path, text)
-        return check_headers.problems_of(self.root, self.root, [("gcc", "g++")], [])[0]
+        return check_headers.problems_of(self.root, f"{self.root}/build", [("gcc", "g++")], [])[0]
 
     def test_a_header_that_needs_another_is_found(self):
         self.assertEqual(self.found("emu/base/a.hpp", "#pragma once\n#include <string>\nstd::string a();\n"), [])
@@ -131,6 +132,26 @@ class Headers(Tree):
     def test_a_c_header_with_cpp_in_it_is_found(self):
         self.assertEqual(self.found("include/gni/a.h", "#pragma once\nint a(void);\n"), [])
         self.assertEqual(len(self.found("include/gni/b.h", "#pragma once\nnamespace b {}\n")), 1)
+
+
+class Readme(Tree):
+    def found(self, table, exported):
+        self.write("LICENSE", "")
+        self.write("README.md", f"[LICENSE](LICENSE)\n<!-- ugni calls -->{table}<!-- end -->\nGNI_Elsewhere\n")
+        return check_readme.problems_of(self.root, exported)[0]
+
+    def test_braces_are_a_list(self):
+        self.assertEqual(self.found("| `GNI_Cq{Create, Destroy}` `GNI_PostFma` |",
+                                    {"GNI_CqCreate", "GNI_CqDestroy", "GNI_PostFma"}), [])
+
+    def test_a_call_too_many_or_too_few_is_found(self):
+        self.assertEqual(len(self.found("`GNI_CqCreate`", {"GNI_CqCreate", "GNI_PostFma"})), 1)
+        self.assertEqual(len(self.found("`GNI_CqCreate` `GNI_PostFma`", {"GNI_CqCreate"})), 1)
+        self.assertEqual(len(self.found("", {"GNI_CqCreate"})), 1)
+
+    def test_a_dead_link_or_command_is_found(self):
+        self.write("README.md", "[x](docs/none.md)\n\n    tools/none.sh # runs\n")
+        self.assertEqual(len(check_readme.problems_of(self.root, None)[0]), 2)
 
 
 class Exports(unittest.TestCase):
