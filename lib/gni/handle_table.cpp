@@ -53,7 +53,7 @@ std::uint64_t HandleTable::insert(HandleKind kind, void* object) {
   const std::uint64_t handle = make_handle(kind, generation, index);
   slots_[index].payload = reinterpret_cast<std::uintptr_t>(object);
   // Release: pairs with find's acquire; whoever knows the handle sees the object.
-  slots_[index].handle.store(handle, std::memory_order_release);
+  slots_[index].word().store(handle, std::memory_order_release);
   ++live_;
   return handle;
 }
@@ -63,7 +63,7 @@ void* HandleTable::erase(HandleKind kind, std::uint64_t handle) {
   void* const object = find(kind, handle);
   if (object == nullptr) return nullptr;
   const auto index = static_cast<std::uint32_t>(handle & (kCapacity - 1));
-  slots_[index].handle.store(0, std::memory_order_release);
+  slots_[index].word().store(0, std::memory_order_release);
   --live_;
   const std::uint32_t next_generation = generation_of(handle) + 1;
   if (next_generation != 0) {

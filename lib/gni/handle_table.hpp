@@ -56,7 +56,7 @@ class HandleTable {
   void* find(HandleKind kind, std::uint64_t handle) const {
     const Slot& slot = slots_[handle & (kCapacity - 1)];
     // Acquire: pairs with insert's release, so the object is seen complete.
-    if (slot.handle.load(std::memory_order_acquire) != handle || kind_of(handle) != kind) [[unlikely]]
+    if (slot.word().load(std::memory_order_acquire) != handle || kind_of(handle) != kind) [[unlikely]]
       return nullptr;
     return reinterpret_cast<void*>(slot.payload);
   }
@@ -64,10 +64,13 @@ class HandleTable {
   std::uint32_t live() const;
 
  private:
+  // Without initialisers, so that clang 14 takes a million of them for a constant.
   struct Slot {
-    std::atomic<std::uint64_t> handle{0};
+    mutable std::uint64_t handle;  // through word() only
     // Live: the object's address. Free: generation of the next handle << 20 | next free slot.
-    std::uintptr_t payload = 0;
+    std::uintptr_t payload;
+
+    std::atomic_ref<std::uint64_t> word() const { return std::atomic_ref<std::uint64_t>(handle); }
   };
   static_assert(sizeof(Slot) == 16 && sizeof(std::uintptr_t) == 8);
 
