@@ -63,7 +63,7 @@ class Job {
   // ---- domains ----
   // Signs on to a domain. Errors: permission (no launcher, PMI_GNI_* variable or declare made it).
   Result<DomainId> find_domain(std::uint8_t ptag, std::uint32_t cookie) const;
-  // The privileged act (GNI_ConfigureJob, PMI_Init). Errors: no_resource.
+  // The privileged act (ConfigureJob of uGNI, PMI_Init). Errors: no_resource.
   Result<DomainId> declare_domain(std::uint8_t ptag, std::uint32_t cookie);
   // Errors: no_match.
   Result<std::uint8_t> find_ptag(std::uint32_t cookie) const;

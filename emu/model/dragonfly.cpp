@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/model/dragonfly.hpp"
+
+namespace orrery::model {
+
+const char* colour_name(LinkColour colour) {
+  switch (colour) {
+    case LinkColour::green:
+      return "green";
+    case LinkColour::black:
+      return "black";
+    case LinkColour::blue:
+      return "blue";
+  }
+  return "?";
+}
+
+Result<Dragonfly> Dragonfly::make(const DragonflyShape& shape) {
+  if (shape.groups == 0 || shape.groups > kMaxGroups) return Errc::invalid_param;
+  if (shape.last_group_chassis == 0 || shape.last_group_chassis > kChassis) return Errc::invalid_param;
+  Dragonfly d;
+  d.groups_ = shape.groups;
+  d.last_chassis_ = shape.last_group_chassis;
+  if (shape.groups == 1) {
+    if (shape.cables_per_bundle != 0) return Errc::size;
+    return d;
+  }
+  const std::uint32_t most = kCablesPerChassis * shape.last_group_chassis / (shape.groups - 1);
+  d.bundle_ = shape.cables_per_bundle == 0 ? most : shape.cables_per_bundle;
+  if (d.bundle_ == 0 || d.bundle_ > most) return Errc::size;
+  return d;
+}
+
+DragonflyPlace Dragonfly::place(NodeId node) const {
+  const RouterId router = node / kNics;
+  return {router / kRoutersPerGroup, router / kSlots % kChassis, router % kSlots, node % kNics};
+}
+
+LinkColour Dragonfly::colour(LinkId link) const {
+  const std::uint32_t port = link % kPorts;
+  if (port < kGreen) return LinkColour::green;
+  return port < kGreen + kBlack ? LinkColour::black : LinkColour::blue;
+}
+
+bool Dragonfly::has_link(LinkId link) const {
+  if (link >= link_slots()) return false;
+  const RouterId router = link / kPorts;
+  const std::uint32_t port = link % kPorts, group = group_of_router(router);
+  if (port < kGreen) return true;
+  if (port < kGreen + kBlack) {
+    const std::uint32_t chassis = router / kSlots % kChassis;
+    std::uint32_t peer = (port - kGreen) / kBlackPerPeer;
+    if (peer >= chassis) ++peer;
+    return peer < chassis_in(group);
+  }
+  const std::uint32_t pair = router % kRoutersPerGroup / 2, connector = (port - kGreen - kBlack) / 2;
+  return connector * pairs_in(group) + pair < cables_used_per_group();
+}
+
+LinkEnds Dragonfly::ends(LinkId link) const {
+  const RouterId from = link / kPorts;
+  const std::uint32_t port = link % kPorts, group = group_of_router(from);
+  const std::uint32_t slot = from % kSlots;
+  if (port < kGreen) return {from, from - slot + (port < slot ? port : port + 1)};
+  if (port < kGreen + kBlack) {
+    const std::uint32_t chassis = from / kSlots % kChassis;
+    std::uint32_t peer = (port - kGreen) / kBlackPerPeer;
+    if (peer >= chassis) ++peer;
+    return {from, (group * kChassis + peer) * kSlots + slot};
+  }
+  const std::uint32_t local = from % kRoutersPerGroup, blue_port = port - kGreen - kBlack;
+  const std::uint32_t cable = blue_port / 2 * pairs_in(group) + local / 2;
+  const std::uint32_t offset = cable / bundle_ + 1, index = cable % bundle_;
+  const std::uint32_t peer_group = group + offset < groups_ ? group + offset : group + offset - groups_;
+  const std::uint32_t peer_cable = (groups_ - offset - 1) * bundle_ + index;
+  const std::uint32_t peer_pair = peer_cable % pairs_in(peer_group);
+  return {from, peer_group * kRoutersPerGroup + 2 * peer_pair + local % 2};
+}
+
+LinkId Dragonfly::green(RouterId from, std::uint32_t to_slot) const {
+  const std::uint32_t slot = from % kSlots;
+  return from * kPorts + (to_slot < slot ? to_slot : to_slot - 1);
+}
+
+LinkId Dragonfly::black(RouterId from, std::uint32_t to_chassis, std::uint32_t k) const {
+  const std::uint32_t chassis = from / kSlots % kChassis;
+  const std::uint32_t peer = to_chassis < chassis ? to_chassis : to_chassis - 1;
+  return from * kPorts + kGreen + peer * kBlackPerPeer + k;
+}
+
+LinkId Dragonfly::blue(std::uint32_t from_group, std::uint32_t to_group, std::uint32_t index) const {
+  const std::uint32_t offset =
+      to_group > from_group ? to_group - from_group : to_group + groups_ - from_group;
+  const std::uint32_t cable = (offset - 1) * bundle_ + index / kLinksPerCable, wire = index % kLinksPerCable;
+  const std::uint32_t pairs = pairs_in(from_group), pair = cable % pairs, connector = cable / pairs;
+  const RouterId router = from_group * kRoutersPerGroup + 2 * pair + wire / 2;
+  return router * kPorts + kGreen + kBlack + connector * 2 + wire % 2;
+}
+
+void Dragonfly::minimal(RouterId from, RouterId to, std::uint64_t seed, Route* out) const {
+  Choices choices(seed);
+  const auto in_group = [&](RouterId a, RouterId b) {
+    const std::uint32_t to_slot = b % kSlots, to_chassis = b / kSlots % kChassis;
+    if (a % kSlots != to_slot) {
+      out->push(green(a, to_slot));
+      a = a - a % kSlots + to_slot;
+    }
+    if (a != b) out->push(black(a, to_chassis, choices.below(kBlackPerPeer)));
+  };
+  const std::uint32_t a = group_of_router(from), b = group_of_router(to);
+  if (a == b) return in_group(from, to);
+  const LinkId across = blue(a, b, choices.below(links_per_bundle()));
+  in_group(from, across / kPorts);
+  out->push(across);
+  in_group(ends(across).to, to);
+}
+
+RouterId Dragonfly::valiant(RouterId from, RouterId to, std::uint64_t seed, Route* out) const {
+  Choices choices(mix64(seed ^ 0x76616c69616e74u));
+  const std::uint32_t a = group_of_router(from);
+  const RouterId root = a == group_of_router(to)
+                            ? a * kRoutersPerGroup + choices.below(chassis_in(a) * kSlots)
+                            : choices.below(routers());
+  minimal(from, root, seed, out);
+  minimal(root, to, mix64(seed), out);
+  return root;
+}
+
+std::uint32_t Dragonfly::virtual_channel(const Route& route, std::size_t hop,
+                                         std::size_t links_before_root) const {
+  std::uint32_t channel = hop >= links_before_root ? 1 : 0;
+  for (std::size_t i = 0; i < hop; ++i) channel += colour(route[i]) == LinkColour::blue ? 1 : 0;
+  return channel;
+}
+
+}  // namespace orrery::model

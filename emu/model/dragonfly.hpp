@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+//
+// The Cascade dragonfly of Aries routers.
+//
+// Source: Faanes et al., "Cray Cascade: a Scalable HPC System based on a Dragonfly Network" (SC 2012),
+// sections II.C, II.D, III. A node is (group, chassis 0..5, slot 0..15, nic 0..3). Router ports, as link
+// slots: 15 green (every other slot of the chassis, 1 link each), 15 black (same slot of the 5 other
+// chassis, 3 links each), 10 blue (to other groups). Blue links go in cables of 4; the cables of a group
+// are dealt in equal bundles to all other groups.
+//
+// Blue placement (the paper is silent on it): two neighbouring routers share 5 cables, 2 links of each
+// cable to either router. Cable i of the bundle to the group at offset o is number (o-1)*bundle + i of
+// its group; consecutive numbers go to consecutive router pairs, so that a bundle touches as many pairs
+// as it has cables. Offset o of group g faces offset G-o of group g+o, with the same i.
+//
+// LIMITATIONS: equal bundles only; within a group the order is green, then black; real sites' cable
+// maps differ from the rule above.
+//
+// Value type, immutable after make(), all functions pure and thread safe.
+//   Dragonfly d = Dragonfly::make({.groups = 8}).value();  d.minimal(0, 3071, seed, &route);
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/model/route.hpp"
+
+#include <cstdint>
+
+namespace orrery::model {
+
+struct DragonflyShape {
+  std::uint32_t groups = 1;              // 1..241
+  std::uint32_t cables_per_bundle = 0;   // 0: as many as fit
+  std::uint32_t last_group_chassis = 6;  // 1..6; all other groups are full
+};
+
+enum class LinkColour : std::uint8_t { green, black, blue };
+const char* colour_name(LinkColour colour);
+
+struct DragonflyPlace {
+  std::uint32_t group = 0, chassis = 0, slot = 0, nic = 0;
+  friend constexpr bool operator==(const DragonflyPlace&, const DragonflyPlace&) = default;
+};
+
+class Dragonfly {
+ public:
+  static constexpr std::uint32_t kNics = 4, kSlots = 16, kChassis = 6;
+  static constexpr std::uint32_t kRoutersPerGroup = kSlots * kChassis;       // 96
+  static constexpr std::uint32_t kNodesPerGroup = kRoutersPerGroup * kNics;  // 384
+  static constexpr std::uint32_t kGreen = kSlots - 1;                        // 15 links
+  static constexpr std::uint32_t kBlackPerPeer = 3;
+  static constexpr std::uint32_t kBlack = (kChassis - 1) * kBlackPerPeer;  // 15
+  static constexpr std::uint32_t kBlue = 10;
+  static constexpr std::uint32_t kPorts = kGreen + kBlack + kBlue;  // 40 network tiles
+  static constexpr std::uint32_t kLinksPerCable = 4;
+  static constexpr std::uint32_t kCablesPerChassis = kSlots * kBlue / kLinksPerCable;  // 40
+  static constexpr std::uint32_t kCablesPerGroup = kChassis * kCablesPerChassis;       // 240
+  static constexpr std::uint32_t kMaxGroups = kCablesPerGroup + 1;                     // 241
+  static constexpr std::uint32_t kMaxNodes = kMaxGroups * kNodesPerGroup;              // 92,544
+  static constexpr std::uint32_t kMaxMinimalHops = 5, kMaxHops = 10;
+
+  Dragonfly() = default;  // one full group
+  // Outcomes: the system; Errc::invalid_param for zero groups, more than 241, a last group of 0 or more
+  // than 6 chassis; Errc::size where the bundles need more cables than the smallest group has.
+  static Result<Dragonfly> make(const DragonflyShape& shape);
+
+  // The paper's two cable formulas. groups >= 2.
+  static std::uint32_t largest_bundle(std::uint32_t groups) { return kCablesPerGroup / (groups - 1); }
+  static std::uint64_t total_cables(std::uint32_t bundle, std::uint32_t groups) {
+    return std::uint64_t{bundle} * (groups - 1) * groups / 2;
+  }
+
+  std::uint32_t groups() const { return groups_; }
+  std::uint32_t bundle() const { return bundle_; }  // cables between every two groups
+  std::uint32_t links_per_bundle() const { return bundle_ * kLinksPerCable; }
+  std::uint32_t cables_used_per_group() const { return bundle_ * (groups_ - 1); }
+  std::uint32_t chassis_in(std::uint32_t group) const {
+    return group + 1 == groups_ ? last_chassis_ : kChassis;
+  }
+  std::uint32_t routers() const { return (groups_ - 1) * kRoutersPerGroup + last_chassis_ * kSlots; }
+  std::uint32_t nodes() const { return routers() * kNics; }
+  LinkId link_slots() const { return routers() * kPorts; }
+
+  // REQUIRES for all below: ids in range.
+  DragonflyPlace place(NodeId node) const;
+  NodeId node_at(const DragonflyPlace& p) const {
+    return ((p.group * kChassis + p.chassis) * kSlots + p.slot) * kNics + p.nic;
+  }
+  RouterId router_of(NodeId node) const { return node / kNics; }
+  std::uint32_t group_of_router(RouterId router) const { return router / kRoutersPerGroup; }
+
+  LinkColour colour(LinkId link) const;
+  bool has_link(LinkId link) const;
+  // REQUIRES: has_link(link).
+  LinkEnds ends(LinkId link) const;
+
+  // Link to the router of the same chassis at `slot` / the same slot of `chassis`, copy k of 3.
+  LinkId green(RouterId from, std::uint32_t to_slot) const;
+  LinkId black(RouterId from, std::uint32_t to_chassis, std::uint32_t k) const;
+  // Blue link `index` (0..links_per_bundle()-1) of the bundle from group `from` to group `to`.
+  LinkId blue(std::uint32_t from_group, std::uint32_t to_group, std::uint32_t index) const;
+
+  // A minimal route between two routers: at most one green and one black in a group; between groups
+  // exactly one blue, at most 5 links. `seed` picks the blue link and the black copies.
+  void minimal(RouterId from, RouterId to, std::uint64_t seed, Route* out) const;
+  // Valiant: minimally to a random root router (of the same group if both ends share it, else of the
+  // system), then minimally on. At most 10 links. Appends; also returns the root.
+  RouterId valiant(RouterId from, RouterId to, std::uint64_t seed, Route* out) const;
+
+  // Virtual channel of each link of a route: number of blue links crossed before, plus one past the
+  // root (`links_before_root` links lead to it; pass route.size() for a minimal route).
+  std::uint32_t virtual_channel(const Route& route, std::size_t hop, std::size_t links_before_root) const;
+
+ private:
+  std::uint32_t pairs_in(std::uint32_t group) const { return chassis_in(group) * kSlots / 2; }
+
+  std::uint32_t groups_ = 1;
+  std::uint32_t bundle_ = 0;
+  std::uint32_t last_chassis_ = kChassis;
+};
+
+}  // namespace orrery::model
