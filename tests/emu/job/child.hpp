@@ -2,13 +2,13 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <utility>
 
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <csignal>
 
 namespace orrery::job::test {
 
