@@ -22,7 +22,7 @@ enum class Blocker : std::uint8_t {
   protect,         // mprotect and a SIGSEGV handler that waits; same limit for system calls
 };
 
-// What a child made by fork(2) finds at adopted addresses (uGNI's GNI_CDM_MODE_FORK_*).
+// What a child made by fork(2) finds at adopted addresses (uGNI's CDM_MODE_FORK_*).
 enum class ForkMode : std::uint8_t {
   no_copy,    // nothing: access faults
   part_copy,  // default: a snapshot of extents up to 32 MiB and of the first and last page of larger ones;
@@ -141,7 +141,7 @@ class AddressSpace {
   // the service thread may when idle.
   void reap();
 
-  // Chosen by GNI_CDM_MODE_FORK_* at any time before the fork.
+  // Chosen by CDM_MODE_FORK_* of uGNI at any time before the fork.
   void set_fork_mode(ForkMode mode);
 
   Stats stats() const;
