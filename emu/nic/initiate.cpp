@@ -17,6 +17,18 @@ namespace {
 // Below this many bytes a frame to a target that is polling beats a system call.
 constexpr std::uint64_t kAttachBytes = 2048;
 
+// The control word of an entry whose hazard was just announced.
+inline std::uint64_t announced_word(MrtEntry& entry) {
+  // Acquire: pairs with the owner's publication of the entry.
+  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  if (entry.touched.load(std::memory_order_relaxed) != 0) [[likely]]
+    return word;
+  // First access by a peer: from now on its owner has to look for us before it lets go. Either it sees this
+  // mark, or the second look sees the entry free.
+  entry.touched.exchange(1, std::memory_order_seq_cst);
+  return entry.control.load(std::memory_order_seq_cst);
+}
+
 constexpr bool writes_target(Op op) { return op == Op::put || op == Op::amo; }
 
 }  // namespace
@@ -77,14 +89,7 @@ Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std
   {
     MrtEntry& entry = peer.link.nic.region(index);
     const HazardGuard guard(peer.hazards.slot[hazard_slot], index, peer.link.strong_hazards);
-    // Acquire: pairs with the owner's publication of the entry.
-    std::uint64_t word = entry.control.load(std::memory_order_acquire);
-    if (entry.touched.load(std::memory_order_relaxed) == 0) [[unlikely]] {
-      // First access by a peer: from now on its owner has to look for us before it lets go. Either it sees
-      // this mark, or the second look sees the entry free.
-      entry.touched.exchange(1, std::memory_order_seq_cst);
-      word = entry.control.load(std::memory_order_seq_cst);
-    }
+    const std::uint64_t word = announced_word(entry);
     const bool reachable = control::state(word) == RegionState::direct || peer.link.same_address_space;
     // The engine keeps no run: the one in the endpoint belongs to the port's thread.
     const bool engine = hazard_slot == kEngineHazardSlot;
@@ -130,6 +135,11 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
                          bool keep_run) {
   AddressMap* memory = peer.link.same_address_space ? &identity_ : peer.link.memory.get();
   if (memory == nullptr && request.op != Op::cq_write) return Errc::not_done;
+  // A window that cannot be mapped here: its owner decides, by frame.
+  if (request.op != Op::cq_write && (control::flags(word) & kSegmented) == 0 && request.length != 0) {
+    const Run run = memory->find(request.remote_address);
+    if (!run.holds(request.remote_address, 1)) return Errc::not_done;
+  }
   wire::PacketHeader header = header_for(endpoint, request);
   header.flags |= wire::kLast;
   const Target target{peer.link.nic, memory};
@@ -208,7 +218,7 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   if (slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);
   const HazardGuard guard(peer.hazards.slot[slot], index, peer.link.strong_hazards);
-  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  const std::uint64_t word = announced_word(entry);
   // While its owner moves the pages, a copy by the kernel could land in the old ones.
   if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0)
     return Errc::not_done;

@@ -109,7 +109,7 @@ class World {
   void kill(int i) {
     (*this)[i].alive_here = false;
     for (auto& node : nodes_) {
-      if (node->alive_here) node->nic().peer_died(static_cast<wire::ProcessSlot>(i));
+      if (node->alive_here) node->nic().peer_died({static_cast<wire::ProcessSlot>(i), 0});
     }
   }
 
