@@ -18,8 +18,8 @@ inline double now_ns() {
   return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
 }
 
-// The time stamp counter in nanoseconds, calibrated once against the monotonic clock: best of seven, so that a
-// preemption spoils one try only.
+// The time stamp counter in nanoseconds, calibrated once against the monotonic clock: best of seven, so that
+// a preemption spoils one try only.
 class Stopwatch {
  public:
   Stopwatch() {
@@ -53,7 +53,8 @@ inline double median(std::vector<double> values) {
 inline double percentile(std::vector<double> values, double p) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
-  return values[std::min(values.size() - 1, static_cast<std::size_t>(p * static_cast<double>(values.size())))];
+  return values[std::min(values.size() - 1,
+                         static_cast<std::size_t>(p * static_cast<double>(values.size())))];
 }
 
 // Pins the calling process to one of the cores that it may use: the rank-th, round and round.

@@ -55,7 +55,8 @@ struct Session {
     PMI_Get_size(&size);
     const auto ptag = static_cast<std::uint8_t>(std::atoi(std::getenv("PMI_GNI_PTAG")));
     const auto cookie = static_cast<std::uint32_t>(std::strtoul(std::getenv("PMI_GNI_COOKIE"), nullptr, 10));
-    BENCH_REQUIRE(GNI_CdmCreate(static_cast<std::uint32_t>(rank), ptag, cookie, GNI_CDM_MODE_ERR_NO_KILL, &cdm));
+    BENCH_REQUIRE(
+        GNI_CdmCreate(static_cast<std::uint32_t>(rank), ptag, cookie, GNI_CDM_MODE_ERR_NO_KILL, &cdm));
     std::uint32_t address = 0;
     BENCH_REQUIRE(GNI_CdmAttach(cdm, 0, &address, &nic));
     addresses = all_gather(address, rank, size);
@@ -65,7 +66,8 @@ struct Session {
   gni_ep_handle_t endpoint(int peer, gni_cq_handle_t source_queue) {
     gni_ep_handle_t ep = nullptr;
     BENCH_REQUIRE(GNI_EpCreate(nic, source_queue, &ep));
-    BENCH_REQUIRE(GNI_EpBind(ep, addresses[static_cast<std::size_t>(peer)], static_cast<std::uint32_t>(peer)));
+    BENCH_REQUIRE(
+        GNI_EpBind(ep, addresses[static_cast<std::size_t>(peer)], static_cast<std::uint32_t>(peer)));
     return ep;
   }
   gni_cq_handle_t queue(std::uint32_t depth) {
@@ -75,8 +77,8 @@ struct Session {
   }
   gni_mem_handle_t registered(void* address, std::size_t bytes, gni_cq_handle_t queue = nullptr) {
     gni_mem_handle_t handle{};
-    BENCH_REQUIRE(GNI_MemRegister(nic, reinterpret_cast<std::uint64_t>(address), bytes, queue, GNI_MEM_READWRITE,
-                                  UINT32_MAX, &handle));
+    BENCH_REQUIRE(GNI_MemRegister(nic, reinterpret_cast<std::uint64_t>(address), bytes, queue,
+                                  GNI_MEM_READWRITE, UINT32_MAX, &handle));
     return handle;
   }
 };

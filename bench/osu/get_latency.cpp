@@ -14,7 +14,8 @@ int main(int argc, char** argv) {
     const bench::Stopwatch watch;
     bench::OsuTable table(options, "Orrery uGNI Get Latency Test", "Latency (us)");
     for (std::size_t bytes = (options.smallest + 3) / 4 * 4; bytes <= options.largest; bytes *= 2) {
-      auto pd = bench::put_descriptor(GNI_POST_FMA_GET, GNI_CQMODE_GLOBAL_EVENT, pair.local, pair.peer, 0, bytes);
+      auto pd =
+          bench::put_descriptor(GNI_POST_FMA_GET, GNI_CQMODE_GLOBAL_EVENT, pair.local, pair.peer, 0, bytes);
       pd.local_mem_hndl = pair.local_handle;
       const int iterations = options.iterations_for(bytes);
       std::vector<double> samples;

@@ -22,7 +22,8 @@ struct OsuPair {
 
   explicit OsuPair(std::size_t bytes) {
     if (session.size != 2) {
-      if (session.rank == 0) std::fprintf(stderr, "this program needs 2 PEs, not %d: orrery run -n 2\n", session.size);
+      if (session.rank == 0)
+        std::fprintf(stderr, "this program needs 2 PEs, not %d: orrery run -n 2\n", session.size);
       PMI_Finalize();
       std::exit(2);
     }
@@ -43,7 +44,8 @@ struct OsuPair {
   void post(gni_post_descriptor_t& pd) {
     gni_return_t rc = GNI_RC_SUCCESS;
     const bool block = pd.type == GNI_POST_RDMA_PUT || pd.type == GNI_POST_RDMA_GET;
-    while ((rc = block ? GNI_PostRdma(ep, &pd) : GNI_PostFma(ep, &pd)) == GNI_RC_ERROR_RESOURCE) sched_yield();
+    while ((rc = block ? GNI_PostRdma(ep, &pd) : GNI_PostFma(ep, &pd)) == GNI_RC_ERROR_RESOURCE)
+      sched_yield();
     require(rc, "GNI_Post");
   }
   // Polls the local event; gives way to the peer when both share a core.

@@ -10,24 +10,28 @@ int main(int argc, char** argv) {
   bool bte = false;
   std::vector<char*> rest;
   for (int i = 0; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--bte") bte = true;
-    else rest.push_back(argv[i]);
+    if (std::string_view(argv[i]) == "--bte")
+      bte = true;
+    else
+      rest.push_back(argv[i]);
   }
   bench::OsuOptions options;
   options.iterations = 200;
-  options.parse("put bandwidth between two PEs (--bte: by the block transfer engine); run with: orrery run -n 2",
-                static_cast<int>(rest.size()), rest.data());
+  options.parse(
+      "put bandwidth between two PEs (--bte: by the block transfer engine); run with: orrery run -n 2",
+      static_cast<int>(rest.size()), rest.data());
   bench::OsuPair pair(options.largest);
   if (options.pinned) bench::pin(pair.session.rank);
   if (pair.session.rank == 0) {
     const bench::Stopwatch watch;
-    bench::OsuTable table(options, bte ? "Orrery uGNI RDMA Put Bandwidth Test" : "Orrery uGNI FMA Put Bandwidth Test",
+    bench::OsuTable table(options,
+                          bte ? "Orrery uGNI RDMA Put Bandwidth Test" : "Orrery uGNI FMA Put Bandwidth Test",
                           "Bandwidth (MB/s)");
     for (std::size_t bytes = options.smallest; bytes <= options.largest; bytes *= 2) {
       std::vector<gni_post_descriptor_t> window(kWindow);
       for (auto& pd : window) {
-        pd = bench::put_descriptor(bte ? GNI_POST_RDMA_PUT : GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT, pair.local,
-                                   pair.peer, 0, bytes);
+        pd = bench::put_descriptor(bte ? GNI_POST_RDMA_PUT : GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT,
+                                   pair.local, pair.peer, 0, bytes);
         pd.local_mem_hndl = pair.local_handle;
       }
       const int iterations = options.iterations_for(bytes);

@@ -19,8 +19,10 @@ int main(int argc, char** argv) {
   for (std::size_t bytes = std::max<std::size_t>(options.smallest, 8); bytes <= options.largest; bytes *= 2) {
     // The last eight bytes say which round it is. Data of more than a word may arrive in any order, so longer
     // messages send them with a put of their own, after the data's.
-    auto data = bench::put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT, pair.local, pair.peer, 0, bytes);
-    auto flag = bench::put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT, pair.local + options.largest, pair.peer, options.largest, 8);
+    auto data =
+        bench::put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT, pair.local, pair.peer, 0, bytes);
+    auto flag = bench::put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT, pair.local + options.largest,
+                                      pair.peer, options.largest, 8);
     auto* sent = reinterpret_cast<volatile std::uint64_t*>(pair.local + options.largest);
     auto* seen = reinterpret_cast<volatile std::uint64_t*>(pair.window + options.largest);
     const auto send = [&] {

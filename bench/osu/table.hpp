@@ -28,10 +28,14 @@ struct OsuOptions {
   // Ends the program with 2 and one line when an option is not accepted.
   void parse(const char* about, int argc, char** argv) {
     CLI::App app(about);
-    app.add_option("-m,--min", smallest, "smallest message in bytes")->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
-    app.add_option("-M,--max", largest, "largest message in bytes")->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
-    app.add_option("-i,--iterations", iterations, "iterations of sizes up to 8 KiB; a tenth above")->check(CLI::Range(10, 100'000'000));
-    app.add_option("-x,--warm-up", warm_up, "iterations before the clock starts")->check(CLI::Range(0, 1'000'000));
+    app.add_option("-m,--min", smallest, "smallest message in bytes")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
+    app.add_option("-M,--max", largest, "largest message in bytes")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
+    app.add_option("-i,--iterations", iterations, "iterations of sizes up to 8 KiB; a tenth above")
+        ->check(CLI::Range(10, 100'000'000));
+    app.add_option("-x,--warm-up", warm_up, "iterations before the clock starts")
+        ->check(CLI::Range(0, 1'000'000));
     app.add_option("--format", format, "osu, csv or json")->check(CLI::IsMember({"osu", "csv", "json"}));
     app.add_flag("-p,--percentiles", percentiles, "add p50 and p99 columns to the osu format");
     app.add_flag("--pin", pinned, "pin each PE to a core");
@@ -42,7 +46,9 @@ struct OsuOptions {
       std::exit(code == 0 ? 0 : 2);
     }
   }
-  int iterations_for(std::size_t bytes) const { return bytes > 8192 ? std::max(iterations / 10, 10) : iterations; }
+  int iterations_for(std::size_t bytes) const {
+    return bytes > 8192 ? std::max(iterations / 10, 10) : iterations;
+  }
 };
 
 // One line a size; `value` is the average in the table's unit, samples are single measurements.

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kRounds = 300;
 
-// A dissemination barrier: in round k each PE puts its count into the word of the PE 2^k further on, and waits
-// for the word that the PE 2^k behind it puts. Waiting yields: there are more PEs than cores.
+// A dissemination barrier: in round k each PE puts its count into the word of the PE 2^k further on, and
+// waits for the word that the PE 2^k behind it puts. Waiting yields: there are more PEs than cores.
 class PutBarrier {
  public:
   explicit PutBarrier(Session& session) : session_(session) {
@@ -24,14 +24,14 @@ class PutBarrier {
     std::memset(words_, 0, 4096);
     queue_ = session.queue(64);
     const auto windows =
-        all_gather(Window{reinterpret_cast<std::uint64_t>(words_), session.registered(words_, 4096)}, session.rank,
-                   session.size);
+        all_gather(Window{reinterpret_cast<std::uint64_t>(words_), session.registered(words_, 4096)},
+                   session.rank, session.size);
     for (int distance = 1; distance < session.size; distance *= 2) {
       const int to = (session.rank + distance) % session.size;
       Step step;
       step.ep = session.endpoint(to, queue_);
-      step.descriptor = put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_SILENT, &count_, windows[static_cast<std::size_t>(to)],
-                                       steps_ * 64, 8);
+      step.descriptor = put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_SILENT, &count_,
+                                       windows[static_cast<std::size_t>(to)], steps_ * 64, 8);
       steps_list_[steps_++] = step;
     }
     PMI_Barrier();

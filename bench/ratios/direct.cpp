@@ -34,8 +34,8 @@ struct Pair {
   gni_cq_handle_t window_queue;
   gni_mem_handle_t local_handle;
   gni_ep_handle_t ep;
-  Window peer;        // without events
-  Window peer_events; // the same memory, with a queue
+  Window peer;         // without events
+  Window peer_events;  // the same memory, with a queue
 
   Pair() : stage(session.rank) {
     pin(session.rank);
@@ -49,8 +49,9 @@ struct Pair {
     struct Card {
       Window plain, events;
     };
-    const Card mine{{reinterpret_cast<std::uint64_t>(window), session.registered(window, kBufferBytes)},
-                    {reinterpret_cast<std::uint64_t>(window), session.registered(window, kBufferBytes, window_queue)}};
+    const Card mine{
+        {reinterpret_cast<std::uint64_t>(window), session.registered(window, kBufferBytes)},
+        {reinterpret_cast<std::uint64_t>(window), session.registered(window, kBufferBytes, window_queue)}};
     const auto cards = all_gather(mine, session.rank, session.size);
     peer = cards[static_cast<std::size_t>(1 - session.rank)].plain;
     peer_events = cards[static_cast<std::size_t>(1 - session.rank)].events;
@@ -133,24 +134,35 @@ void put_event_latency(Pair& p) {
 // One PE works, the other waits: nanoseconds an operation on an idle line.
 template <typename Step>
 double alone(Pair& p, int batch, double ms, Step step) {
-  return median(p.stage.run(batch, ms, 1, [&](int n) { for (int i = 0; i < n; ++i) step(); }, [](int) {}));
+  return median(p.stage.run(
+      batch, ms, 1,
+      [&](int n) {
+        for (int i = 0; i < n; ++i) step();
+      },
+      [](int) {}));
 }
 
 void single_operations(Pair& p) {
   alignas(8) static std::uint64_t word = 5;
   auto with_event = put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_LOCAL_EVENT, &word, p.peer, 4096, 8);
-  row(p.session.rank, "put8_and_local_event", alone(p, 256, kTestMs, [&] {
-        GNI_PostFma(p.ep, &with_event);
-        reap(p.source_queue);
-      }), 1);
+  row(p.session.rank, "put8_and_local_event",
+      alone(p, 256, kTestMs,
+            [&] {
+              GNI_PostFma(p.ep, &with_event);
+              reap(p.source_queue);
+            }),
+      1);
   auto silent = put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_SILENT, &word, p.peer, 4096, 8);
   row(p.session.rank, "put8_silent", alone(p, 1024, kTestMs, [&] { GNI_PostFma(p.ep, &silent); }), 1);
   auto get = put_descriptor(GNI_POST_FMA_GET, GNI_CQMODE_LOCAL_EVENT, p.local, p.peer, 4096, 8);
   get.local_mem_hndl = p.local_handle;
-  row(p.session.rank, "get8_and_event", alone(p, 256, kTestMs, [&] {
-        GNI_PostFma(p.ep, &get);
-        reap(p.source_queue);
-      }), 1);
+  row(p.session.rank, "get8_and_event",
+      alone(p, 256, kTestMs,
+            [&] {
+              GNI_PostFma(p.ep, &get);
+              reap(p.source_queue);
+            }),
+      1);
 }
 
 void block_transfers(Pair& p) {
@@ -183,16 +195,17 @@ void half_bandwidth_size(Pair& p) {
     auto silent = put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_SILENT, p.local, p.peer, 0, bytes);
     auto last = silent;
     last.cq_mode = GNI_CQMODE_LOCAL_EVENT;
-    const double ns = median(p.stage.run(window, kTestMs / 3, 1,
-                                         [&](int n) {
-                                           for (int i = 0; i < n; ++i) {
-                                             auto& pd = i == n - 1 ? last : silent;
-                                             pd.remote_addr = p.peer.address + 65536 + (bytes * static_cast<std::size_t>(i)) % (4u << 20);
-                                             GNI_PostFma(p.ep, &pd);
-                                           }
-                                           reap(p.source_queue);
-                                         },
-                                         [](int) {}));
+    const double ns = median(p.stage.run(
+        window, kTestMs / 3, 1,
+        [&](int n) {
+          for (int i = 0; i < n; ++i) {
+            auto& pd = i == n - 1 ? last : silent;
+            pd.remote_addr = p.peer.address + 65536 + (bytes * static_cast<std::size_t>(i)) % (4u << 20);
+            GNI_PostFma(p.ep, &pd);
+          }
+          reap(p.source_queue);
+        },
+        [](int) {}));
     curve.emplace_back(static_cast<double>(bytes), static_cast<double>(bytes) / ns);
   }
   if (p.session.rank != 0) return;
@@ -210,26 +223,27 @@ void half_bandwidth_size(Pair& p) {
 void registration(Pair& p) {
   gni_mem_handle_t handle{};
   const auto both = [&](void* address, std::size_t bytes) {
-    GNI_MemRegister(p.session.nic, reinterpret_cast<std::uint64_t>(address), bytes, nullptr, GNI_MEM_READWRITE,
-                    UINT32_MAX, &handle);
+    GNI_MemRegister(p.session.nic, reinterpret_cast<std::uint64_t>(address), bytes, nullptr,
+                    GNI_MEM_READWRITE, UINT32_MAX, &handle);
     GNI_MemDeregister(p.session.nic, &handle);
   };
   row(p.session.rank, "register_known_range_us",
       alone(p, 64, kTestMs, [&] { both(p.window + 65536, 65536); }) / 1000, 1);
   // New memory: mapped, touched, registered, deregistered, unmapped; only the middle is timed.
   std::vector<double> samples;
-  p.stage.run(64, kTestMs, 1,
-              [&](int n) {
-                for (int i = 0; i < n; ++i) {
-                  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-                  std::memset(page, 1, 4096);
-                  const auto a = Stopwatch::ticks();
-                  both(page, 4096);
-                  samples.push_back(p.stage.watch().ns(Stopwatch::ticks() - a));
-                  munmap(page, 4096);
-                }
-              },
-              [](int) {});
+  p.stage.run(
+      64, kTestMs, 1,
+      [&](int n) {
+        for (int i = 0; i < n; ++i) {
+          void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+          std::memset(page, 1, 4096);
+          const auto a = Stopwatch::ticks();
+          both(page, 4096);
+          samples.push_back(p.stage.watch().ns(Stopwatch::ticks() - a));
+          munmap(page, 4096);
+        }
+      },
+      [](int) {});
   row(p.session.rank, "register_new_page_us", median(samples) / 1000, 1);
 }
 

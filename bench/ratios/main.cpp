@@ -2,7 +2,8 @@
 // Copyright 2026 the Orrery authors
 
 // bench/ratios: what our operations cost against what the memory costs, in the same run. One command: starts
-// the measuring jobs under `orrery run`, takes medians over repetitions, compares with the limits in the table.
+// the measuring jobs under `orrery run`, takes medians over repetitions, compares with the limits in the
+// table.
 //
 //   ratios [--repetitions N] [--json] [--only NAME-PART]
 //
@@ -31,8 +32,8 @@ namespace {
 struct Row {
   const char* name;
   const char* what;
-  const char* unit;  // of ours and limit
-  std::optional<double> at_most;   // of ours / limit
+  const char* unit;               // of ours and limit
+  std::optional<double> at_most;  // of ours / limit
   std::optional<double> at_least;
 };
 
@@ -59,7 +60,8 @@ struct Job {
   const char* adopt;   // ORRERY_ADOPT
   const char* attach;  // ORRERY_ATTACH
 };
-const std::array<Job, 3> kJobs = {{{"direct", "2", "hot", "on"}, {"frames", "2", "never", "off"}, {"barrier", "8", "hot", "on"}}};
+const std::array<Job, 3> kJobs = {
+    {{"direct", "2", "hot", "on"}, {"frames", "2", "never", "off"}, {"barrier", "8", "hot", "on"}}};
 
 std::string self_path() {
   std::array<char, 4096> path{};
@@ -68,10 +70,12 @@ std::string self_path() {
 }
 
 // Runs one measuring job and adds what its lines say.
-bool run_job(const Job& job, int repetitions, std::map<std::string, std::vector<std::pair<double, double>>>& samples) {
+bool run_job(const Job& job, int repetitions,
+             std::map<std::string, std::vector<std::pair<double, double>>>& samples) {
   std::array<int, 2> pipe_ends{};
   const int stage = memfd_create("ratios-stage", 0);
-  if (stage < 0 || ftruncate(stage, sizeof(bench::StageMemory)) != 0 || pipe(pipe_ends.data()) != 0) return false;
+  if (stage < 0 || ftruncate(stage, sizeof(bench::StageMemory)) != 0 || pipe(pipe_ends.data()) != 0)
+    return false;
   const pid_t child = fork();
   if (child == 0) {
     dup2(pipe_ends[1], STDOUT_FILENO);
@@ -114,8 +118,10 @@ int main(int argc, char** argv) {
   bool as_json = false;
   std::string only;
   std::string measure;
-  app.add_option("--repetitions", repetitions, "repetitions of each row; the median is reported")->check(CLI::Range(1, 1000));
-  app.add_flag("--json", as_json, "a list of rows {name, unit, ours, limit, ratio, at_most or at_least, holds}");
+  app.add_option("--repetitions", repetitions, "repetitions of each row; the median is reported")
+      ->check(CLI::Range(1, 1000));
+  app.add_flag("--json", as_json,
+               "a list of rows {name, unit, ours, limit, ratio, at_most or at_least, holds}");
   app.add_option("--only", only, "only rows of the jobs whose name contains this: direct, frames, barrier");
   app.add_option("--measure", measure)->group("");  // internal: this process measures
   CLI11_PARSE(app, argc, argv);
@@ -151,14 +157,21 @@ int main(int argc, char** argv) {
     const bool holds = (!row.at_most || ratio <= *row.at_most) && (!row.at_least || ratio >= *row.at_least);
     all_hold = all_hold && holds;
     if (as_json) {
-      nlohmann::json r = {{"name", row.name},   {"what", row.what}, {"unit", row.unit}, {"ours", bench::median(ours)},
-                          {"limit", bench::median(limits)}, {"ratio", ratio}, {"holds", holds}};
+      nlohmann::json r = {{"name", row.name},
+                          {"what", row.what},
+                          {"unit", row.unit},
+                          {"ours", bench::median(ours)},
+                          {"limit", bench::median(limits)},
+                          {"ratio", ratio},
+                          {"holds", holds}};
       if (row.at_most) r["at_most"] = *row.at_most;
       if (row.at_least) r["at_least"] = *row.at_least;
       rows.push_back(r);
     } else {
-      std::printf("%-66s %12.2f %12.2f %9.3f %s %7.2f %s\n", row.what, bench::median(ours), bench::median(limits), ratio,
-                  row.at_most ? "<=" : ">=", row.at_most ? *row.at_most : *row.at_least, holds ? "ok" : "FAILS");
+      std::printf("%-66s %12.2f %12.2f %9.3f %s %7.2f %s\n", row.what, bench::median(ours),
+                  bench::median(limits), ratio,
+                  row.at_most ? "<=" : ">=", row.at_most ? *row.at_most : *row.at_least,
+                  holds ? "ok" : "FAILS");
     }
   }
   if (as_json) std::printf("%s\n", rows.dump(2).c_str());

@@ -43,7 +43,8 @@ class Stage {
   // Runs `active(batch)` on rank 0 and `passive(batch)` on rank 1 again and again for `milliseconds`; rank 0
   // gets the nanoseconds of one step for each batch. Batches are short, so a preemption spoils one of them.
   template <typename Active, typename Passive>
-  std::vector<double> run(int batch, double milliseconds, double steps_per_item, Active active, Passive passive) {
+  std::vector<double> run(int batch, double milliseconds, double steps_per_item, Active active,
+                          Passive passive) {
     std::vector<double> samples;
     StageMemory& m = *memory_;
     if (rank_ == 0) {

@@ -21,10 +21,11 @@ struct Fixture {
   CompletionQueue* local = world[0].nic().create_queue(256, 0).value();
   CompletionQueue* remote = world[1].nic().create_queue(256, 0).value();
   std::unique_ptr<Endpoint> endpoint = world.endpoint(0, 1, local);
-  MemKey key = world[1]
-                   .nic()
-                   .register_region(world[1].port(), reinterpret_cast<std::uint64_t>(target.data()), 65536, 0, remote)
-                   .value();
+  MemKey key =
+      world[1]
+          .nic()
+          .register_region(world[1].port(), reinterpret_cast<std::uint64_t>(target.data()), 65536, 0, remote)
+          .value();
 
   Request request(Op op, std::uint32_t flags, std::uint64_t bytes) const {
     Request r;
@@ -101,8 +102,8 @@ BENCHMARK(queue_empty_poll);
 void register_and_deregister(benchmark::State& state) {
   Fixture f;
   for (auto _ : state) {
-    const auto key = f.world[1].nic().register_region(f.world[1].port(),
-                                                      reinterpret_cast<std::uint64_t>(f.target.data()), 4096, 0, nullptr);
+    const auto key = f.world[1].nic().register_region(
+        f.world[1].port(), reinterpret_cast<std::uint64_t>(f.target.data()), 4096, 0, nullptr);
     benchmark::DoNotOptimize(f.world[1].nic().deregister(key.value()));
   }
 }
