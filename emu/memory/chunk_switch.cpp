@@ -63,6 +63,14 @@ Status write_all(const ProcessState& state, Range range) {
   return {};
 }
 
+// REQUIRES: anonymous memory that is readable. Not instrumented: the program's other threads own it.
+__attribute__((no_sanitize("address", "thread"))) bool reads_as_zeros(std::uint64_t page) {
+  const auto* const words = reinterpret_cast<const std::uint64_t*>(page);
+  std::uint64_t any = 0;
+  for (std::uint64_t i = 0; i < kPageBytes / sizeof any; ++i) any |= words[i];
+  return any == 0;
+}
+
 // Writes what the chunk holds to the file; pages that were never touched stay holes. `anonymous`: a page that
 // is not there is zeros.
 Status copy_to_file(const ProcessState& state, Range chunk, bool anonymous) {
@@ -74,8 +82,10 @@ Status copy_to_file(const ProcessState& state, Range chunk, bool anonymous) {
     if (raw::pread(state.pagemap, entries, bytes, at / kPageBytes * sizeof entries[0]) !=
         static_cast<std::int64_t>(bytes))
       return write_all(state, {at, chunk.end});
+    // The mark of a held page that is not there looks like a swapped page.
     const auto there = [&](std::uint64_t i) {
-      return (entries[i] & (kPagemapPresent | kPagemapSwapped)) != 0;
+      return (entries[i] & kPagemapPresent) != 0 ||
+             ((entries[i] & kPagemapSwapped) != 0 && !reads_as_zeros(at + i * kPageBytes));
     };
     for (std::uint64_t i = 0; i < pages;) {
       std::uint64_t end = i;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -22,9 +23,29 @@ namespace {
 // glibc 2.36.
 constexpr std::uint64_t kControlBlockBytes = 4096;
 
-bool near_control_block(const Mapping& mapping, Range range, std::uint64_t head) {
+// What the dynamic linker keeps beside the modules' own thread-local storage (its surplus for libraries
+// loaded later is 1,664 bytes in glibc 2.36).
+constexpr std::uint64_t kStorageSlack = 16 << 10;
+
+// Bytes of thread-local storage that lie below a control block, at most.
+std::uint64_t static_storage_bytes() {
+  std::uint64_t sum = kStorageSlack;
+  const auto add = [](dl_phdr_info* module, std::size_t, void* context) {
+    for (int i = 0; i < module->dlpi_phnum; ++i)
+      if (module->dlpi_phdr[i].p_type == PT_TLS)
+        *static_cast<std::uint64_t*>(context) += module->dlpi_phdr[i].p_memsz + module->dlpi_phdr[i].p_align;
+    return 0;
+  };
+  dl_iterate_phdr(add, &sum);
+  return sum;
+}
+
+// `main`: the control block of the first thread stands alone, its stack is elsewhere; below that of any other
+// thread lies its stack, down to the beginning of the mapping (a guard page).
+bool near_control_block(const Mapping& mapping, Range range, std::uint64_t head, bool main) {
   if (!mapping.range.contains(head)) return false;
-  return range.begin < page_hull({head, head + kControlBlockBytes}).end;
+  const std::uint64_t low = main ? head - static_storage_bytes() : mapping.range.begin;
+  return range.overlaps(page_hull({low, head + kControlBlockBytes}));
 }
 
 std::uint64_t control_block(pid_t thread) {
@@ -83,7 +104,9 @@ std::uint64_t main_stack_address() {
 
 bool holds_own_thread_area(const Mapping& mapping, Range range, std::uint64_t main_stack) {
   if (mapping.range.contains(main_stack)) return true;
-  if (near_control_block(mapping, range, control_block(0))) return true;
+  if (near_control_block(mapping, range, control_block(0),
+                         getpid() == static_cast<pid_t>(syscall(SYS_gettid))))
+    return true;
   // A stack that is not the thread library's (makecontext, a split stack): what lies around our own frame.
   return mapping.range.contains(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0))) &&
          range.contains(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)));
@@ -91,7 +114,10 @@ bool holds_own_thread_area(const Mapping& mapping, Range range, std::uint64_t ma
 
 bool holds_thread_area(const Mapping& mapping, Range range, std::uint64_t main_stack) {
   if (holds_own_thread_area(mapping, range, main_stack)) return true;
-  return any_thread([&](pid_t thread) { return near_control_block(mapping, range, control_block(thread)); });
+  const pid_t main = getpid();
+  return any_thread([&](pid_t thread) {
+    return near_control_block(mapping, range, control_block(thread), thread == main);
+  });
 }
 
 bool some_thread_blocks_faults() {
