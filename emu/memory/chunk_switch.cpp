@@ -4,7 +4,6 @@
 
 #include "emu/memory/fault_handler.hpp"
 #include "emu/memory/raw_calls.hpp"
-#include "emu/memory/thread_areas.hpp"
 #include "emu/memory/write_hold.hpp"
 
 #include <algorithm>
@@ -118,14 +117,6 @@ Status copy_from_file(const ProcessState& state, Range chunk, std::byte* to) {
   return {};
 }
 
-Status prepare_signals(ProcessState& state, const WriteHold& hold) {
-  if (!hold.by_signal()) return {};
-  if (some_thread_blocks_faults()) return Errc::no_resource;
-  put_fault_handler_in_front();
-  (void)state;
-  return {};
-}
-
 }  // namespace
 
 std::uint64_t chunk_bytes(const ProcessState& state, const Mapping& mapping) {
@@ -141,7 +132,7 @@ Status switch_in(ProcessState& state, Range chunk, bool bulk) {
     return Errc::not_done;
   const bool anonymous = mapping.inode == 0;
   WriteHold hold(state, chunk, mapping.protection(), !anonymous, false);
-  if (const Status status = prepare_signals(state, hold); !status.ok()) return status;
+  if (hold.by_signal()) put_fault_handler_in_front();
   {
     const std::lock_guard table(state.table);
     if (state.extents.count() >= state.options.extent_budget) return Errc::no_resource;
@@ -184,7 +175,7 @@ Status switch_out(ProcessState& state, Range chunk) {
       mapping.range.end < chunk.end || !state.is_ours(mapping) || mapping.offset != mapping.range.begin)
     return Errc::not_done;
   WriteHold hold(state, chunk, mapping.protection(), false, true);
-  if (const Status status = prepare_signals(state, hold); !status.ok()) return status;
+  if (hold.by_signal()) put_fault_handler_in_front();
   void* const aside =
       raw::mmap(nullptr, chunk.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (aside == MAP_FAILED) return Errc::no_memory;

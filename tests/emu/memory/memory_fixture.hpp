@@ -22,7 +22,9 @@ namespace orrery::memory {
 // The ways of holding writers off that a test can ask for. userfault falls back to what the system allows.
 enum class Method : std::uint8_t { userfault, protect };
 
-inline std::string method_name(Method method) { return method == Method::userfault ? "userfault" : "protect"; }
+inline std::string method_name(Method method) {
+  return method == Method::userfault ? "userfault" : "protect";
+}
 
 inline std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
@@ -60,8 +62,7 @@ struct Rig {
 class Pages {
  public:
   explicit Pages(std::size_t bytes, int protection = PROT_READ | PROT_WRITE, int flags = 0)
-      : bytes_(bytes),
-        at_(mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0)) {}
+      : bytes_(bytes), at_(mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0)) {}
   ~Pages() {
     if (ok()) munmap(at_, bytes_);
   }
@@ -76,9 +77,9 @@ class Pages {
   void* const at_;
 };
 
-// Runs `body` in a child process of its own, for tests that kill, fork, drop rights or set limits. The body returns 0 for
-// good, 77 for "not possible here", anything else for a failure (use the line number). Returns the exit
-// code, or 1000 + the signal that killed it.
+// Runs `body` in a child process of its own, for tests that kill, fork, drop rights or set limits. The body
+// returns 0 for good, 77 for "not possible here", anything else for a failure (use the line number). Returns
+// the exit code, or 1000 + the signal that killed it.
 template <typename Body>
 int in_child(Body body) {
   std::fflush(nullptr);
@@ -91,12 +92,12 @@ int in_child(Body body) {
 inline constexpr int kSkip = 77;
 
 // In a body of in_child: leaves with the line number (kept in a byte) when the condition does not hold.
-#define ORRERY_CHILD_REQUIRE(condition)                                                                \
-  do {                                                                                                 \
-    if (!(condition)) {                                                                                \
-      std::fprintf(stderr, "%s:%d: not so in the child: %s\n", __FILE__, __LINE__, #condition);        \
-      return 1;                                                                                        \
-    }                                                                                                  \
+#define ORRERY_CHILD_REQUIRE(condition)                                                         \
+  do {                                                                                          \
+    if (!(condition)) {                                                                         \
+      std::fprintf(stderr, "%s:%d: not so in the child: %s\n", __FILE__, __LINE__, #condition); \
+      return 1;                                                                                 \
+    }                                                                                           \
   } while (0)
 
 }  // namespace orrery::memory
