@@ -3,9 +3,11 @@
 #include "emu/memory/fault_handler.hpp"
 
 #include "emu/memory/fork_child.hpp"
+#include "emu/memory/guarded.hpp"
 #include "emu/memory/process_state.hpp"
 
 #include <cstdint>
+#include <mutex>
 
 #include <linux/futex.h>
 #include <signal.h>
@@ -69,6 +71,17 @@ void die_of(int number, const siginfo_t* info) {
     syscall(SYS_rt_tgsigqueueinfo, getpid(), static_cast<pid_t>(syscall(SYS_gettid)), number, info);
 }
 
+// Leaves a guarded run of ours that met a missing page. Returns when the thread is in none.
+void leave_guarded_run(int number) {
+  sigjmp_buf* const exit = guarded_exit();
+  if (exit == nullptr) return;
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, number);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  siglongjmp(*exit, 1);
+}
+
 void hand_on(int number, siginfo_t* info, void* context) {
   const void* const frame = __builtin_frame_address(0);
   const auto& target = g_handler_page.chain_slots[g_handler_page.chain.load(std::memory_order_acquire) %
@@ -116,12 +129,15 @@ ORRERY_BARE void on_fault(int number, siginfo_t* info, void* context) {
       return;
     }
   }
+  if (info->si_code > 0) leave_guarded_run(number);
   hand_on(number, info, context);
 }
 
 }  // namespace
 
 void put_fault_handler_in_front() {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   g_handler_page.system_call = &::syscall;
   struct sigaction now {};
   sigaction(SIGSEGV, nullptr, &now);

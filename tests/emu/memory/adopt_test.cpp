@@ -39,10 +39,10 @@ class Adopt : public ::testing::TestWithParam<Method> {
     ASSERT_TRUE(rig_.adopt(at, bytes).ok());
     EXPECT_EQ(rig_.cover(at, bytes), Cover::direct);
     EXPECT_TRUE(holds(at, bytes, 7));
-    EXPECT_TRUE(holds(rig_.seen(at), bytes, 7));
+    EXPECT_TRUE(holds(rig_.peer_reads(at, bytes).data(), bytes, 7));
     fill(at, bytes, 9);
-    EXPECT_TRUE(holds(rig_.seen(at), bytes, 9));
-    std::memset(rig_.seen(at), 5, bytes);
+    EXPECT_TRUE(holds(rig_.peer_reads(at, bytes).data(), bytes, 9));
+    rig_.peer_sets(at, 5, bytes);
     EXPECT_EQ(at[0], 5);
     EXPECT_EQ(at[bytes - 1], 5);
   }
@@ -99,8 +99,8 @@ TEST_P(Adopt, SharesPrivatePagesOfAFile) {
   ASSERT_NE(at, MAP_FAILED);
   at[kPageBytes] = 'x';
   ASSERT_TRUE(rig_.adopt(at, kBytes).ok());
-  EXPECT_EQ(std::memcmp(rig_.seen(at), "original", 8), 0);
-  EXPECT_EQ(static_cast<char>(rig_.seen(at)[kPageBytes]), 'x');
+  EXPECT_EQ(rig_.peer_reads(at, 8), "original");
+  EXPECT_EQ(static_cast<char>(*rig_.seen(at + kPageBytes)), 'x');
   munmap(at, kBytes);
   close(file);
 }
@@ -128,14 +128,14 @@ TEST_P(Adopt, ReleaseGivesPrivateMemoryWithTheSameContents) {
   Pages pages(kBytes);
   fill(pages.data(), kBytes, 3);
   ASSERT_TRUE(rig_.adopt(pages.data(), kBytes).ok());
-  std::memset(rig_.seen(pages.data()), 77, 100);
+  rig_.peer_sets(pages.data(), 77, 100);
   ASSERT_TRUE(rig_.release(pages.data(), kBytes).ok());
   EXPECT_EQ(rig_.cover(pages.data(), kBytes), Cover::none);
   EXPECT_EQ(pages.data()[99], 77);
   EXPECT_TRUE(rig_.adopt(pages.data(), 1).ok());
   // A stalled peer's late store lands in an orphan.
   ASSERT_TRUE(rig_.release(pages.data(), kBytes).ok());
-  std::memset(rig_.seen(pages.data()), 11, kBytes);
+  rig_.peer_sets(pages.data(), 11, kBytes);
   EXPECT_EQ(pages.data()[99], 77);
   rig_.space->reap();
   EXPECT_EQ(rig_.space->stats().file_blocks_bytes, 0u);
@@ -251,7 +251,7 @@ TEST(Allocate, GivesSharedZeroedMemoryOfAnyAlignment) {
       EXPECT_EQ(rig.cover(at, bytes), Cover::direct);
       EXPECT_EQ(at[bytes - 1], 0);
       at[bytes - 1] = 9;
-      EXPECT_EQ(static_cast<char>(rig.seen(at)[bytes - 1]), 9);
+      EXPECT_EQ(static_cast<char>(*rig.seen(at + bytes - 1)), 9);
       rig.space->deallocate(at, bytes);
     }
   }

@@ -54,8 +54,19 @@ struct Rig {
   Obstacle obstacle(const void* at, std::size_t bytes) {
     return space->inspect(address_of(at), bytes).value().obstacle;
   }
-  // Where the peer sees our byte.
+  // Where the peer sees our byte; its neighbours may lie in the next window.
   std::byte* seen(const void* at) { return peer->window(address_of(at)).value().at(address_of(at)); }
+  // What the peer reads at [at, at + bytes), and the peer storing `value` there.
+  std::string peer_reads(const void* at, std::size_t bytes) {
+    std::string out(bytes, 0);
+    for (std::size_t i = 0; i < bytes; ++i)
+      out[i] = static_cast<char>(*seen(static_cast<const char*>(at) + i));
+    return out;
+  }
+  void peer_sets(const void* at, int value, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i)
+      *seen(static_cast<const char*>(at) + i) = static_cast<std::byte>(value);
+  }
 };
 
 // Fresh private pages, unmapped at the end.
