@@ -2,14 +2,14 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include <gni_pub.h>
-#include <pmi.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#include <gni_pub.h>
+#include <pmi.h>
 
 // What every benchmark program over uGNI begins with: PMI, one CDM, endpoints to all peers.
 namespace bench {
