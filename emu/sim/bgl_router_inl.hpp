@@ -4,6 +4,7 @@
 // The event loop's part of bgl_router.hpp; included by the one file that instantiates the engine.
 #pragma once
 
+#include "emu/base/check.hpp"
 #include "emu/sim/bgl_router.hpp"
 
 #include <cmath>

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+
 #include <unistd.h>
 
 namespace orrery::tool {
