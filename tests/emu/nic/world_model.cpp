@@ -176,8 +176,7 @@ void Simulation::rebind() {
   }
   line->to = static_cast<int>(random_.below(kSlots));
   line->peer = nullptr;
-  line->endpoint->peer = nullptr;
-  line->endpoint->run = {};
+  line->endpoint->forget_peer();
   line->endpoint->remote_instance = static_cast<std::uint32_t>(line->to);
 }
 
