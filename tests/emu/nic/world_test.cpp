@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, WorldInABox,
                          });
 
 TEST_P(WorldInABox, MemoryAndEventsAreWhatTheModelSays) {
-  constexpr int kSteps = 500;
+  constexpr int kSteps = 300;
   if (const char* asked = std::getenv("ORRERY_TEST_SEED")) {
     const std::uint64_t seed = std::strtoull(asked, nullptr, 0);
     EXPECT_EQ(box::Simulation(seed, GetParam()).run(kSteps), "") << "seed " << seed;
