@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kCountDigits = 4;      // of the number of chunks that starts the first value
 constexpr std::size_t kMostChunks = 0xffff;  // 48 MB at hydra's limit
-constexpr std::size_t kLeastValue = 64;      // below it a server is not usable
+constexpr std::size_t kLeastValue = 63;      // below it a server is not usable
 
 std::string chunk_key(std::string_view key, std::size_t chunk) {
   return chunk == 0 ? std::string(key) : fmt::format("{}.{}", key, chunk);
@@ -34,8 +34,9 @@ Result<std::unique_ptr<PmiWire>> PmiWire::open(UniqueFd fd) {
   const auto maxes = wire->ask("cmd=get_maxes\n", "maxes");
   if (!maxes.ok()) return maxes.code();
   const auto line = PmiLine::parse(maxes.value());
+  // Servers count a terminating zero: hydra cuts a value of vallen_max characters by one, silently.
   const auto limit = [&](std::string_view name) {
-    return static_cast<std::size_t>(std::max(line.value().number(name).value_or(0), 0));
+    return static_cast<std::size_t>(std::max(line.value().number(name).value_or(1) - 1, 0));
   };
   wire->limits_ = {limit("kvsname_max"), limit("keylen_max"), limit("vallen_max")};
   // A line holds the command, the name and the key, too: whatever the server says, ours stay within bounds.

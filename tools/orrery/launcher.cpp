@@ -386,7 +386,7 @@ void Launcher::fail(int code, const std::string& why) {
   code_ = code;
   const std::uint32_t others = running();
   const bool stopping = !options_.keep_going && others > 0;
-  say(why + (stopping ? fmt::format("; stopping {} other{}", others, others == 1 ? "" : "s") : ""));
+  say(why + (stopping ? fmt::format("; stopping {} that still run{}", others, others == 1 ? "s" : "") : ""));
   if (!options_.keep_going) stop(SIGTERM);
 }
 
