@@ -20,6 +20,11 @@ constexpr std::string_view kPrefix = "ORRERY_";
 constexpr auto kKnobs = std::to_array<Knob>({
     {"ORRERY_ADOPT", Kind::choice, "hot", "eager|hot|never",
      "when registered memory is moved into the memory file: at registration, when it is used often, never"},
+    {"ORRERY_ADOPT_AFTER", Kind::number, "16", "1..1000000 operations",
+     "with ORRERY_ADOPT=hot: operations by frame or attach on a registration before it is moved", 1,
+     1'000'000},
+    {"ORRERY_BTE_CROSSOVER", Kind::number, "4194304", "4096..4294967295 bytes",
+     "block transfers of at least this size are moved by the engine's thread", 4096, 4'294'967'295},
     {"ORRERY_JOB", Kind::text, "default", "a name",
      "without `orrery run`: processes of one user on one host with the same name find each other"},
     {"ORRERY_JOB_FD", Kind::number, "", "a descriptor 0..65535",

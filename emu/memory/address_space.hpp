@@ -12,6 +12,8 @@
 
 namespace orrery::memory {
 
+struct ProcessState;
+
 // How writers are held off while a page moves into the file. docs/memory.md, "The switch".
 enum class Blocker : std::uint8_t {
   userfault,       // userfaultfd, privileged: writes of threads and of system calls wait
@@ -77,10 +79,10 @@ struct Stats {
 // (the second create() gives Errc::invalid_state): the SIGSEGV handler, the fork handlers and the interposed
 // calls act on it.
 //
-// Ownership: owns the file descriptor, the userfaultfd and the table of extents. Lives in pages of its own
-// that are never adopted. Destroying it leaves adopted memory where it is (the mappings keep the file alive).
-// Threads: inspect, allocate, deallocate, retire, stats: any. adopt, release, reap: the service thread.
-// Invariants:
+// Ownership: owns the file descriptor, the userfaultfd and the table of extents, which lie in pages of their
+// own that are never adopted. Destroying it gives all adopted memory private pages again (REQUIRES: no other
+// call runs); a process that exits need not. Threads: inspect, allocate, deallocate, retire, stats: any.
+// adopt, release, reap: the service thread. Invariants:
 //  1. The kernel's list of mappings is the truth; the table of extents is a hint that reap() corrects.
 //  2. A page is in the file and at its own address, or not in the file; never in between when no call runs.
 //  3. While writers are held off no lock that the program can hold is taken and nothing is allocated.
@@ -98,9 +100,6 @@ class AddressSpace {
   ~AddressSpace();
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
-  static void* operator new(std::size_t) = delete;
-  static void operator delete(void* self);
-
   // The descriptor to hand to peers (sealed against shrinking and growing); -1 when there is none. Owned
   // here.
   int file() const;
@@ -117,8 +116,9 @@ class AddressSpace {
   // and protection. Other threads may write meanwhile; nothing is lost. Pages already there are skipped. ok:
   // all of it is in the file. Errc::unsupported: `*obstacle` (if given) says why it can never be;
   // Errc::no_resource: extent budget or the kernel's mapping limit; Errc::no_memory; Errc::invalid_state: in
-  // a forked child; the guard's own code. After an error a prefix of the range may be in the file (each chunk
-  // wholly); use inspect.
+  // a forked child, another userfaultfd has the range, or (Blocker::protect) a thread blocks SIGSEGV: may
+  // go another time; the guard's own code. After an error a prefix of the range may be in the file (each
+  // chunk wholly); use inspect.
   Status adopt(std::uint64_t address, std::uint64_t length, SwitchGuard& guard, Obstacle* obstacle = nullptr);
 
   // The reverse: gives [address, address + length) private memory with the same contents again. Peers that
@@ -148,9 +148,8 @@ class AddressSpace {
   Stats stats() const;
 
  private:
-  struct Impl;
-  explicit AddressSpace(Impl& impl);
-  Impl& impl_;  // in pages of our own
+  explicit AddressSpace(ProcessState& state) : state_(state) {}
+  ProcessState& state_;  // in pages of its own
 };
 
 }  // namespace orrery::memory

@@ -29,6 +29,7 @@ Errc BteQueue::submit(Endpoint& endpoint, const Request& request, std::uint32_t 
   std::uint32_t index = 0;
   if (!free_.pop(index)) return Errc::no_resource;
   descriptors_[index] = {.endpoint = &endpoint,
+                         .queue = endpoint.queue,
                          .request = request,
                          .transaction = transaction,
                          .user_value = endpoint.local_value};
@@ -86,7 +87,7 @@ bool BteQueue::step(std::uint32_t index) {
   const Errc status = nic_.transfer_chunk(*d.endpoint, peer, chunk, whole);
   if (status == Errc::not_done) {
     // Not by a copy of ours: as frames, from the start; storing the same bytes twice does no harm.
-    const Errc sent = nic_.send_frames(*d.endpoint, peer, whole, d.transaction);
+    const Errc sent = nic_.send_frames(*d.endpoint, peer, whole, d.transaction, d.queue);
     if (sent == Errc::no_resource) {
       yield_cpu();
       return false;  // later
@@ -111,7 +112,7 @@ void BteQueue::finish(std::uint32_t index, Errc status) {
   Descriptor& d = descriptors_[index];
   const bool fenced = (d.request.flags & kFence) != 0;
   if (status != Errc::not_done) {
-    nic_.finish_from_elsewhere(d.endpoint->queue, d.request.flags, d.transaction, d.user_value, status);
+    nic_.finish_from_elsewhere(d.queue, d.request.flags, d.transaction, d.user_value, status);
   }
   d.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
   free_.push(index);

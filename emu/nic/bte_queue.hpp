@@ -20,6 +20,7 @@ namespace orrery::nic {
 
 class Nic;
 struct Endpoint;
+class CompletionQueue;
 
 // The block transfer engine: a thread that moves large transfers, so that the call that posts one returns at
 // once. Two channels share it chunk by chunk, so a short transfer behind a long one finishes first.
@@ -51,6 +52,7 @@ class BteQueue {
  private:
   struct Descriptor {
     Endpoint* endpoint = nullptr;
+    CompletionQueue* queue = nullptr;  // the endpoint's at the time of the post
     Request request;
     std::uint32_t transaction = 0;
     std::uint32_t user_value = 0;

@@ -197,7 +197,7 @@ Errc Nic::post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request,
     const Errc status = try_attach(endpoint, peer, request, endpoint.port->hazard_slot);
     if (status != Errc::not_done) return status;
   }
-  return send_frames(endpoint, peer, request, transaction);
+  return send_frames(endpoint, peer, request, transaction, endpoint.queue);
 }
 
 // not_done: it cannot be done this way, or not now.
@@ -290,10 +290,12 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
     transaction = endpoint.queue->open_transaction(request.context);
     if (transaction == CompletionQueue::kNone) return;
   }
-  const Event event = Event::posted(transaction, endpoint.local_value, status);
-  endpoint.queue->raise_inline(event);
-  if ((request.flags & (kLocalEvent | kGlobalEvent)) == (kLocalEvent | kGlobalEvent))
-    endpoint.queue->raise_inline(event);
+  if ((request.flags & kGlobalEvent) == 0 || (request.flags & kLocalEvent) != 0) {
+    endpoint.queue->raise_inline(Event::posted(transaction, false, endpoint.local_value, status));
+  }
+  if ((request.flags & kGlobalEvent) != 0) {
+    endpoint.queue->raise_inline(Event::posted(transaction, true, endpoint.local_value, status));
+  }
 }
 
 Errc Nic::find_peer(Endpoint& endpoint) {

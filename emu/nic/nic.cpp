@@ -168,7 +168,7 @@ Status Nic::check_local(const Port& port, const MemKey& key, std::uint64_t addre
 // ---- queues ----
 
 Result<CompletionQueue*> Nic::create_queue(std::uint32_t depth, std::uint32_t mode) {
-  if (depth == 0) return Errc::invalid_param;
+  if (depth == 0 || depth > kMaxQueueDepth) return Errc::invalid_param;
   const std::uint64_t capacity = std::bit_ceil(std::uint64_t{depth});
   const std::uint64_t offset = arena_alloc(capacity * sizeof(CqSlot));
   if (offset == 0) return Errc::no_memory;

@@ -40,8 +40,9 @@ struct Port {
 // Threads: one at a time, the thread that uses the port. Members are set through the Nic.
 struct Endpoint {
   Port* port = nullptr;
-  CompletionQueue* queue = nullptr;  // may be null: then nothing that reports locally can be posted
-  Peer* peer = nullptr;              // null until the first post to a bound address
+  CompletionQueue* queue = nullptr;  // may be null: then nothing that reports locally can be posted;
+  // may be changed between posts: each keeps the one it was posted with
+  Peer* peer = nullptr;  // null until the first post to a bound address
   bool bound = false;
   std::uint32_t remote_nic_address = 0;
   std::uint32_t remote_instance = 0;
@@ -100,7 +101,8 @@ class Nic final : public wire::Sink {
                      bool writes) const;
 
   // ---- queues ----
-  // Errors: invalid_param (depth 0), no_resource (1,024 queues), no_memory (arena used up).
+  // Errors: invalid_param (depth 0 or over kMaxQueueDepth), no_resource (1,024 queues), no_memory (arena used
+  // up).
   Result<CompletionQueue*> create_queue(std::uint32_t depth, std::uint32_t mode);
   // Errors: no_resource (an endpoint or a registration still names it).
   Status destroy_queue(CompletionQueue* queue);
@@ -162,7 +164,8 @@ class Nic final : public wire::Sink {
   wire::PacketHeader header_for(const Endpoint& endpoint, const Request& request) const;
 
   // progress.cpp
-  Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
+  Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
+                   CompletionQueue* queue);
   bool pump(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
   void end_flight(std::uint32_t name, Flight& flight);

@@ -22,6 +22,10 @@ NicView NicView::create(void* base, const Geometry& geometry, std::uint32_t proc
   header.arena_offset = kLanesOffset + geometry.lanes_bytes();
   header.arena_bytes = geometry.arena_bytes;
   header.pid = pid;
+  // The header itself is such a place: mapped by the owner at this address.
+  header.attach_word =
+      (static_cast<std::uint64_t>(pid) << 32) ^ reinterpret_cast<std::uint64_t>(base) ^ kNicMagic;
+  header.attach_word_address = reinterpret_cast<std::uint64_t>(&header.attach_word);
   header.strong_hazards = strong_hazards ? 1 : 0;
   header.stage.store(Stage::ready, std::memory_order_release);
   const auto view = open(base, header.segment_bytes);

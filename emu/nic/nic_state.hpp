@@ -48,6 +48,8 @@ struct NicHeader {
   std::uint64_t arena_offset;
   std::uint64_t arena_bytes;
   std::int64_t pid;
+  std::uint64_t attach_word_address;  // where in the owner's memory the next word also stands: tells a peer
+  std::uint64_t attach_word;          // that it can attach, and to the right process
   std::uint32_t strong_hazards;  // 1: the owner cannot membarrier(2), so hazards must be announced with a
                                  // full barrier (base/asymmetric_fence.hpp)
   std::atomic<Stage> stage;      // stored last, with release
@@ -55,7 +57,8 @@ struct NicHeader {
 static_assert(offsetof(NicHeader, version) == 8 && offsetof(NicHeader, segment_bytes) == 16 &&
               offsetof(NicHeader, lanes_offset) == 24 && offsetof(NicHeader, lane_count) == 32 &&
               offsetof(NicHeader, arena_offset) == 40 && offsetof(NicHeader, pid) == 56 &&
-              offsetof(NicHeader, strong_hazards) == 64 && offsetof(NicHeader, stage) == 68);
+              offsetof(NicHeader, attach_word) == 72 && offsetof(NicHeader, strong_hazards) == 80 &&
+              offsetof(NicHeader, stage) == 84);
 
 // Who looks after frames that arrive: nobody (the service thread sleeps and must be rung), or somebody who
 // polls (ringing would be a wasted system call).

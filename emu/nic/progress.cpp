@@ -45,7 +45,8 @@ void Nic::open_lanes(Peer& peer) {
   }
 }
 
-Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction) {
+Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
+                      CompletionQueue* queue) {
   if (self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
   bool sent = false;
   {
@@ -57,7 +58,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
     Flight& flight = *flights_.find(*name);
     flight.peer = &peer;
     flight.endpoint = &endpoint;
-    flight.queue = endpoint.queue;
+    flight.queue = queue;
     flight.flags = request.flags;
     flight.transaction = transaction;
     flight.user_value = endpoint.local_value;
@@ -126,10 +127,12 @@ void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std
     // Silent: nobody asked, but a failure is counted and said once per cause by whoever refused it.
     return;
   }
-  const Event event = Event::posted(transaction, user_value, status);
-  (void)push_event(queue->view(), event);
-  if ((flags & (kLocalEvent | kGlobalEvent)) == (kLocalEvent | kGlobalEvent))
-    (void)push_event(queue->view(), event);
+  if ((flags & kLocalEvent) != 0) {
+    (void)push_event(queue->view(), Event::posted(transaction, false, user_value, status));
+  }
+  if ((flags & kGlobalEvent) != 0) {
+    (void)push_event(queue->view(), Event::posted(transaction, true, user_value, status));
+  }
 }
 
 // REQUIRES: frames_mu_ is held.

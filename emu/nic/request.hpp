@@ -25,6 +25,8 @@ struct MemKey {
 };
 
 inline constexpr std::uint32_t kMaxRegions = 4096;
+// Completion queues are at most this deep: the names of their transactions have 24 bits in an event.
+inline constexpr std::uint32_t kMaxQueueDepth = (1u << 24) - 1;
 inline constexpr std::uint32_t kMaxGeneration = (1u << 14) - 1;
 inline constexpr std::uint64_t kPageBytes = 4096;
 
@@ -68,9 +70,9 @@ struct Request {
 
 enum class EventKind : std::uint8_t {
   none = 0,
-  post = 1,             // initiator: a posted operation. data = transaction | user value << 32
-  remote = 2,           // target: somebody's put, get or AMO. data = the sender's 32-bit remote value
-  cq_write = 3,         // target: somebody's event write. data = 48 bits
+  post = 1,      // initiator: a posted operation. data = transaction (24 bits) | kGlobal | user value << 32
+  remote = 2,    // target: somebody's put, get or AMO. data = the sender's 32-bit remote value
+  cq_write = 3,  // target: somebody's event write. data = 48 bits
   message_sent = 4,     // data = message id
   message_arrived = 5,  // data = the sender's 32-bit remote value
   overrun = 6,          // this queue lost events here
@@ -83,10 +85,14 @@ struct Event {
   std::uint64_t data = 0;
 
   // Parts of a `post` event.
-  constexpr std::uint32_t transaction() const { return static_cast<std::uint32_t>(data); }
+  static constexpr std::uint64_t kGlobal = 1u << 24;  // the target has it all; else: the source may be reused
+  constexpr std::uint32_t transaction() const { return static_cast<std::uint32_t>(data) & 0xff'ffff; }
+  constexpr bool global() const { return (data & kGlobal) != 0; }
   constexpr std::uint32_t user_value() const { return static_cast<std::uint32_t>(data >> 32); }
-  static constexpr Event posted(std::uint32_t transaction, std::uint32_t user_value, Errc status) {
-    return {EventKind::post, status, transaction | static_cast<std::uint64_t>(user_value) << 32};
+  static constexpr Event posted(std::uint32_t transaction, bool global, std::uint32_t user_value,
+                                Errc status) {
+    return {EventKind::post, status,
+            transaction | (global ? kGlobal : 0) | static_cast<std::uint64_t>(user_value) << 32};
   }
 };
 
