@@ -37,14 +37,14 @@ typedef int PMI_BOOL;
  * PMI_GNI_LOC_ADDR (decimal lists with colons, one item for each of the job's two domains) where they are not
  * set. PMI_FAIL, with the reason on stderr, under a launcher whose protocol it does not speak: never is a
  * process of a larger job taken for rank 0 of 1. A second call does nothing. */
-int PMI_Init(int *spawned);
-int PMI_Initialized(PMI_BOOL *initialized);
+int PMI_Init(int* spawned);
+int PMI_Initialized(PMI_BOOL* initialized);
 int PMI_Finalize(void);
 
-int PMI_Get_size(int *size);
-int PMI_Get_rank(int *rank);
-int PMI_Get_universe_size(int *size);
-int PMI_Get_appnum(int *appnum);
+int PMI_Get_size(int* size);
+int PMI_Get_rank(int* rank);
+int PMI_Get_universe_size(int* size);
+int PMI_Get_appnum(int* appnum);
 
 /* Ends when every process of the job has called it. */
 int PMI_Barrier(void);
@@ -53,15 +53,15 @@ int PMI_Abort(int exit_code, const char error_msg[]);
 
 /* Ranks on the same node as the caller, itself included, in ascending order. length: room in ranks[]; less
  * than the clique's size is PMI_ERR_INVALID_LENGTH. */
-int PMI_Get_clique_size(int *size);
+int PMI_Get_clique_size(int* size);
 int PMI_Get_clique_ranks(int ranks[], int length);
 
 /* The key-value space. Lengths include the terminating zero. Others can read a pair after PMI_KVS_Commit and
  * a barrier; a key can be put once. Values may hold any characters. */
 int PMI_KVS_Get_my_name(char kvsname[], int length);
-int PMI_KVS_Get_name_length_max(int *length);
-int PMI_KVS_Get_key_length_max(int *length);
-int PMI_KVS_Get_value_length_max(int *length);
+int PMI_KVS_Get_name_length_max(int* length);
+int PMI_KVS_Get_key_length_max(int* length);
+int PMI_KVS_Get_value_length_max(int* length);
 int PMI_KVS_Put(const char kvsname[], const char key[], const char value[]);
 int PMI_KVS_Commit(const char kvsname[]);
 /* PMI_FAIL: no such key. PMI_ERR_INVALID_LENGTH: the value needs more than length bytes. */

@@ -34,8 +34,8 @@ extern "C" {
 /* src_pmi_id of PMI2_KVS_Get when it is not known who put the key. */
 #define PMI2_ID_NULL (-1)
 
-int PMI2_Init(int *spawned, int *size, int *rank, int *appnum);
-int PMI2_Initialized(int *initialized);
+int PMI2_Init(int* spawned, int* size, int* rank, int* appnum);
+int PMI2_Initialized(int* initialized);
 int PMI2_Finalize(void);
 /* Ends the whole job (flag is not looked at: a process cannot end alone); does not return. */
 int PMI2_Abort(int flag, const char msg[]);
@@ -46,11 +46,13 @@ int PMI2_KVS_Put(const char key[], const char value[]);
 /* Makes what was put visible to everybody; a barrier. */
 int PMI2_KVS_Fence(void);
 /* jobid may be null: this job's. *vallen becomes the length of the value, or minus that when maxvalue is
- * too small for it and its terminating zero: then as much as fits is copied, and PMI2_ERR_INVALID_VAL_LENGTH. */
-int PMI2_KVS_Get(const char *jobid, int src_pmi_id, const char key[], char value[], int maxvalue, int *vallen);
+ * too small for it and its terminating zero: then as much as fits is copied, and PMI2_ERR_INVALID_VAL_LENGTH.
+ */
+int PMI2_KVS_Get(const char* jobid, int src_pmi_id, const char key[], char value[], int maxvalue,
+                 int* vallen);
 
 /* Known: PMI_process_mapping, universeSize. *found becomes 0 for others, which is no error. */
-int PMI2_Info_GetJobAttr(const char name[], char value[], int valuelen, int *found);
+int PMI2_Info_GetJobAttr(const char name[], char value[], int valuelen, int* found);
 
 #ifdef __cplusplus
 }
