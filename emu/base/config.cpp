@@ -23,6 +23,8 @@ constexpr auto kKnobs = std::to_array<Knob>({
     {"ORRERY_ADOPT_AFTER", Kind::number, "16", "1..1000000 operations",
      "with ORRERY_ADOPT=hot: operations by frame or attach on a registration before it is moved", 1,
      1'000'000},
+    {"ORRERY_ATTACH", Kind::choice, "on", "on|off",
+     "whether the kernel may copy to and from memory of peers that is not in their memory file"},
     {"ORRERY_BTE_CROSSOVER", Kind::number, "4194304", "4096..4294967295 bytes",
      "block transfers of at least this size are moved by the engine's thread", 4096, 4'294'967'295},
     {"ORRERY_JOB", Kind::text, "default", "a name",
