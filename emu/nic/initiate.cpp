@@ -22,11 +22,10 @@ constexpr bool writes_target(Op op) { return op == Op::put || op == Op::amo; }
 }  // namespace
 
 Errc Nic::post(Endpoint& endpoint, const Request& request) {
-  Peer* peer = endpoint.peer;
-  if (peer == nullptr) [[unlikely]] {
-    const Errc found = find_peer(endpoint);
-    if (found != Errc::ok) return found;
-    peer = endpoint.peer;
+  Errc found = Errc::ok;
+  if (endpoint.peer_slot != request.remote.process) [[unlikely]] {
+    if (!endpoint.bound) return Errc::invalid_state;
+    found = find_peer(endpoint, request.remote);
   }
   std::uint32_t transaction = CompletionQueue::kNone;
   if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
@@ -39,6 +38,11 @@ Errc Nic::post(Endpoint& endpoint, const Request& request) {
       endpoint.queue->expect_events(transaction, 2);
     }
   }
+  if (found != Errc::ok) [[unlikely]] {
+    finish(endpoint, request, transaction, found);
+    return Errc::ok;
+  }
+  Peer* const peer = endpoint.peer;
   // An earlier operation of ours may still be on its way by frame: one that must stay behind it follows it.
   const bool follow = (request.flags & kInOrder) != 0 && peer->in_flight.load(std::memory_order_relaxed) != 0;
   const bool to_engine = (request.flags & kBlockTransfer) != 0 &&
@@ -284,6 +288,9 @@ void Nic::count_hit(Peer& peer, std::uint32_t region) {
 
 // The operation is over and this thread owns the endpoint's queue.
 void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status) {
+  // Its process is gone; another one may live in that slot by the next post.
+  if (status == Errc::unreachable) [[unlikely]]
+    endpoint.peer_slot = Endpoint::kNoPeer;
   if (transaction == CompletionQueue::kNone) {
     // Asked for no event, but an error is always reported where there is a queue for it.
     if (endpoint.queue == nullptr) return;
@@ -298,13 +305,16 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
   }
 }
 
-Errc Nic::find_peer(Endpoint& endpoint) {
-  if (!endpoint.bound) return Errc::invalid_state;
-  const auto process =
-      environment_.find_process(endpoint.port->domain, endpoint.remote_nic_address, endpoint.remote_instance);
-  if (!process.ok()) return process.code();
-  const wire::ProcessSlot slot = process.value().slot;
-  if (slot >= kMaxProcesses) return Errc::corrupt;
+// The peer that the key belongs to becomes the endpoint's. Errors: invalid_handle, unreachable, and those of
+// mapping it.
+Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
+  endpoint.peer = nullptr;
+  endpoint.peer_slot = Endpoint::kNoPeer;
+  endpoint.run = {};
+  const wire::ProcessSlot slot = remote.process;
+  if (!remote.valid() || slot >= kMaxProcesses) return Errc::invalid_handle;
+  const auto process = environment_.find_process(endpoint.remote_nic_address, slot);
+  if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
   Peer* peer = peers_[slot].load(std::memory_order_acquire);
   if (peer == nullptr || peer->link.process != process.value()) {
     auto link = environment_.connect(process.value());
@@ -322,7 +332,7 @@ Errc Nic::find_peer(Endpoint& endpoint) {
     }
   }
   endpoint.peer = peer;
-  endpoint.run = {};
+  endpoint.peer_slot = slot;
   return Errc::ok;
 }
 

@@ -225,14 +225,15 @@ Errc Runtime::guarded(Errc (*body)(void*), void* argument) {
 
 // ---- peers ----
 
-Result<ProcessName> Runtime::find_process(std::uint16_t domain, std::uint32_t nic_address,
-                                          std::uint32_t instance) {
-  const job::EndpointKey key{.domain = domain, .nic_address = nic_address, .instance = instance};
-  auto endpoint = job_.find(key);
-  if (!endpoint.ok()) endpoint = job_.wait_for(key, monotonic_ns() + kConnectNs);
-  if (!endpoint.ok()) return endpoint.code();
-  return ProcessName{static_cast<wire::ProcessSlot>(endpoint.value().process.index),
-                     endpoint.value().process.generation};
+Result<ProcessName> Runtime::find_process(std::uint32_t nic_address, wire::ProcessSlot slot) {
+  for (const auto& process : job_.directory().live_processes()) {
+    if (process.index != slot) continue;
+    const auto address = job_.nic_address_of(process);
+    if (!address.ok()) return address.code();
+    if (address.value() != nic_address) return Errc::no_match;
+    return ProcessName{slot, process.generation};
+  }
+  return Errc::unreachable;
 }
 
 Result<PeerLink> Runtime::connect(ProcessName process) {
