@@ -142,7 +142,12 @@ Runtime::~Runtime() {
   job_.offer(job::DescriptorKind::memory_file, -1);
   job_.offer(job::DescriptorKind::doorbell, -1);
   if (doorbell_.get() >= 0) job_.loop().remove(doorbell_.get());
+  for (std::uint32_t slot = 0; slot < kMaxProcesses; ++slot) {
+    const Contact* contact = contacts_[slot].load(std::memory_order_acquire);
+    if (contact != nullptr) job_.peers().remove({.index = slot, .generation = contact->generation});
+  }
   job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [] { return false; });
+  // What is running on the service thread ends before the NIC does.
   job_.loop().run_and_wait([] {});
   nic_.reset();
   // The segment stays mapped: threads of the program may be in a call at exit, and the system takes it back.
