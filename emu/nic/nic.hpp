@@ -111,6 +111,8 @@ class Nic final : public wire::Sink {
       return Errc::invalid_handle;
     const MrtEntry& entry = view_.region(key.index);
     const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+    if (((control::flags(word) ^ key.flags) & kSegmented) != 0) [[unlikely]]
+      return Errc::invalid_handle;
     return check_access(entry, word, key.generation, port.domain, address, length, writes);
   }
 
@@ -173,6 +175,13 @@ class Nic final : public wire::Sink {
   Errc try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole);
   void count_hit(Peer& peer, std::uint32_t region);
+  struct LocalPiece {
+    std::byte* at = nullptr;  // null: the registration is gone
+    std::uint64_t bytes = 0;  // contiguous from there
+  };
+  LocalPiece local_piece(const MemKey& key, std::uint64_t offset) const;
+  bool gather(const Flight& flight, std::uint64_t offset, std::span<std::byte> bytes) const;
+  bool scatter(const Flight& flight, std::uint64_t offset, std::span<const std::byte> bytes) const;
   void finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
   void finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
                              std::uint32_t user_value, Errc status);
@@ -219,6 +228,7 @@ class Nic final : public wire::Sink {
   std::mutex frames_mu_;
   std::vector<Peer*> lane_peers_;               // peers with open lanes, guarded by frames_mu_
   FlightTable flights_;                         // guarded by frames_mu_
+  std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
   BteQueue bte_;                                // its thread uses everything above: last in, first out
   std::atomic<std::uint64_t> polls_{0};         // how often somebody polled: says whether frames are attended
