@@ -14,13 +14,13 @@
 namespace orrery::memory {
 namespace {
 
-constexpr std::size_t kBytes = 3 * kPageBytes;
+[[maybe_unused]] constexpr std::size_t kBytes = 3 * kPageBytes;
 
 // Exit codes: ours for "nothing was reported"; the sanitizers' own are 1 (address), 23 (leaks), 66 (thread).
-constexpr int kNothingReported = 5;
+[[maybe_unused]] constexpr int kNothingReported = 5;
 
 // The reports go to stderr; a test that provokes them on purpose keeps them out of the log.
-void quiet() {
+[[maybe_unused]] void quiet() {
   if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(9);
 }
 
