@@ -96,6 +96,7 @@ int real_fault_is_the_programs(Rig& rig, char* at) {
 }
 
 TEST(Handler, InstalledBeforeOursGetsOnlyRealFaults) {
+  ORRERY_SKIP_WITHOUT(Method::protect);
   EXPECT_EQ(in_child([] {
               install_program_handler();
               Rig rig(Method::protect);
@@ -108,6 +109,7 @@ TEST(Handler, InstalledBeforeOursGetsOnlyRealFaults) {
 }
 
 TEST(Handler, InstalledAfterOursGetsOnlyRealFaults) {
+  ORRERY_SKIP_WITHOUT(Method::protect);
   EXPECT_EQ(in_child([] {
               Rig rig(Method::protect);
               Pages pages(kBytes);
@@ -189,6 +191,7 @@ TEST(Handler, IsNotNeededWhereUserfaultHoldsWriters) {
 }
 
 TEST(Handler, AThreadThatBlocksFaultsKeepsMemoryOutOfTheFile) {
+  ORRERY_SKIP_WITHOUT(Method::protect);
   EXPECT_EQ(in_child([] {
               Rig rig(Method::protect);
               Pages pages(kBytes);
