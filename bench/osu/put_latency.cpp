@@ -5,6 +5,8 @@
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"
 
+#include <optional>
+
 int main(int argc, char** argv) {
   bench::OsuOptions options;
   options.parse("put ping-pong between two PEs; run with: orrery run -n 2", argc, argv);

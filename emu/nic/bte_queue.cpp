@@ -29,6 +29,7 @@ Errc BteQueue::submit(Endpoint& endpoint, const Request& request, std::uint32_t 
   std::uint32_t index = 0;
   if (!free_.pop(index)) return Errc::no_resource;
   descriptors_[index] = {.endpoint = &endpoint,
+                         .peer = endpoint.peer,
                          .queue = endpoint.queue,
                          .request = request,
                          .transaction = transaction,
@@ -77,7 +78,7 @@ bool BteQueue::start_next() {
 bool BteQueue::step(std::uint32_t index) {
   Descriptor& d = descriptors_[index];
   const Request& whole = d.request;
-  Peer& peer = *d.endpoint->peer;
+  Peer& peer = *d.peer;
   Request chunk = whole;
   chunk.local_address += d.done;
   chunk.remote_address += d.done;

@@ -18,8 +18,8 @@ namespace {
 // Below this many bytes a frame to a target that is polling beats a system call.
 constexpr std::uint64_t kAttachBytes = 2048;
 
-constexpr std::uint32_t key_word(const MemKey& key) {
-  return static_cast<std::uint32_t>(key.generation) << 16 | key.index;
+constexpr std::uint64_t key_word(const MemKey& key) {
+  return std::uint64_t{key.process} << 32 | std::uint64_t{key.generation} << 16 | key.index;
 }
 
 // An aligned word, which is what most puts and gets are, without a call.
@@ -57,8 +57,8 @@ Errc Nic::post(Endpoint& endpoint, const Request& request) {
   const std::uint64_t offset = request.remote_address - grant.begin;
   if (grant.key != key_word(request.remote) || (request.flags & ~(kEvents | kOrders)) != 0 ||
       !(is_put ? grant.writable : request.op == Op::get) || offset > grant.size ||
-      request.length > grant.size - offset || endpoint.peer->dead.load(std::memory_order_relaxed) ||
-      ((request.flags & kOrders) != 0 && must_queue(*endpoint.peer, request))) [[unlikely]] {
+      request.length > grant.size - offset || grant.peer->dead.load(std::memory_order_relaxed) ||
+      ((request.flags & kOrders) != 0 && must_queue(*grant.peer, request))) [[unlikely]] {
     return post_checked(endpoint, request);
   }
   std::uint32_t transaction = CompletionQueue::kNone;
@@ -79,7 +79,7 @@ Errc Nic::post(Endpoint& endpoint, const Request& request) {
         load_short(reinterpret_cast<std::byte*>(request.local_address), grant.here + offset, request.length);
       }
       if ((request.flags & kRemoteEvent) != 0) {
-        raise_remote_event(endpoint.peer->link.nic, grant.control, EventKind::remote, endpoint.remote_value);
+        raise_remote_event(grant.peer->link.nic, grant.control, EventKind::remote, endpoint.remote_value);
       }
       if (transaction != CompletionQueue::kNone) raise_local(endpoint, request, transaction, Errc::ok);
       return Errc::ok;
@@ -127,16 +127,20 @@ bool Nic::must_queue(const Peer& peer, const Request& request) const {
 
 // Everything that the short way above does not do, or not yet.
 Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
-  if (endpoint.peer == nullptr) {
-    const Errc found = find_peer(endpoint);
-    if (found != Errc::ok) return found;
-  }
-  Peer& peer = *endpoint.peer;
+  if (!endpoint.bound) return Errc::invalid_state;
   std::uint32_t transaction = CompletionQueue::kNone;
   if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
     const Errc opened = open_transaction(endpoint, request, &transaction);
     if (opened != Errc::ok) return opened;
   }
+  if (endpoint.peer_slot != request.remote.process) {
+    const Errc found = find_peer(endpoint, request.remote);
+    if (found != Errc::ok) {
+      finish(endpoint, request, transaction, found);
+      return Errc::ok;
+    }
+  }
+  Peer& peer = *endpoint.peer;
   const bool to_engine = must_go_to_engine(request);
   Errc status = Errc::not_done;
   if (!to_engine && !must_follow(peer, request)) {
@@ -361,6 +365,9 @@ void Nic::count_hit(Peer& peer, std::uint32_t region) {
 
 // The operation is over and this thread owns the endpoint's queue.
 void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status) {
+  // Its process is gone; another one may live in that slot by the next post.
+  if (status == Errc::unreachable) [[unlikely]]
+    endpoint.peer_slot = Endpoint::kNoPeer;
   if (transaction == CompletionQueue::kNone) {
     // Asked for no event, but an error is always reported where there is a queue for it.
     if (endpoint.queue == nullptr) return;
@@ -370,13 +377,15 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
   raise_local(endpoint, request, transaction, status);
 }
 
-Errc Nic::find_peer(Endpoint& endpoint) {
-  if (!endpoint.bound) return Errc::invalid_state;
-  const auto process =
-      environment_.find_process(endpoint.port->domain, endpoint.remote_nic_address, endpoint.remote_instance);
-  if (!process.ok()) return process.code();
-  const wire::ProcessSlot slot = process.value().slot;
-  if (slot >= kMaxProcesses) return Errc::corrupt;
+// The peer that the key belongs to becomes the endpoint's. Errors: invalid_handle, unreachable, and those of
+// mapping it.
+Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
+  endpoint.peer = nullptr;
+  endpoint.peer_slot = Endpoint::kNoPeer;
+  const wire::ProcessSlot slot = remote.process;
+  if (!remote.valid() || slot >= kMaxProcesses) return Errc::invalid_handle;
+  const auto process = environment_.find_process(endpoint.remote_nic_address, slot);
+  if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
   Peer* peer = peers_[slot].load(std::memory_order_acquire);
   if (peer == nullptr || peer->link.process != process.value()) {
     auto link = environment_.connect(process.value());
@@ -394,7 +403,7 @@ Errc Nic::find_peer(Endpoint& endpoint) {
     }
   }
   endpoint.peer = peer;
-  endpoint.grants = {};
+  endpoint.peer_slot = slot;
   return Errc::ok;
 }
 

@@ -18,6 +18,7 @@ struct MemKey {
   std::uint32_t page_count = 0;  // up to 2^28 pages
   std::uint16_t index = 0;       // registration-table entry, 12 bits: 4,096 handles is a real limit
   std::uint16_t generation = 0;  // 14 bits, never 0 in a valid key
+  std::uint16_t process = 0;     // slot of the process on its host, 10 bits
   std::uint8_t flags = 0;        // RegionFlags
 
   constexpr bool valid() const { return generation != 0; }

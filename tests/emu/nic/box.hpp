@@ -46,8 +46,7 @@ class Node final : public Environment {
   void cut_off(std::uint64_t, std::uint64_t) override { ++cut_offs; }
   void settle(std::uint64_t, std::uint64_t) override {}
   void run_on_service_thread(void (*work)(void*), void* argument) override { work(argument); }
-  Result<ProcessName> find_process(std::uint16_t domain, std::uint32_t nic_address,
-                                   std::uint32_t instance) override;
+  Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) override;
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
   bool slot_alive(wire::ProcessSlot slot) override { return alive({slot, 0}); }
@@ -91,8 +90,7 @@ class World {
     endpoint->queue = queue;
     if (queue != nullptr) queue->become_source();
     endpoint->bound = true;
-    endpoint->remote_nic_address = 0;
-    endpoint->remote_instance = static_cast<std::uint32_t>(to);
+    endpoint->remote_nic_address = static_cast<std::uint32_t>(to);
     endpoint->remote_value = static_cast<std::uint32_t>(0x5000 + from);
     endpoint->local_value = static_cast<std::uint32_t>(0x4000 + to);
     return endpoint;
@@ -124,7 +122,7 @@ inline Node::Node(World& world, wire::ProcessSlot slot, const Nic::Options& opti
   ORRERY_CHECK(segment_ != MAP_FAILED, "no memory for a segment");
   const NicView view = NicView::create(segment_, geometry(), slot, 1000 + slot, false);
   nic_ = std::make_unique<Nic>(*this, view, slot, options);
-  port_ = nic_->open_port(/*domain=*/7, /*nic_address=*/0, /*instance=*/slot);
+  port_ = nic_->open_port(/*domain=*/7, /*nic_address=*/slot, /*instance=*/slot);
 }
 
 inline Result<Environment::Range> Node::inspect(std::uint64_t, std::uint64_t) {
@@ -135,9 +133,11 @@ inline Status Node::adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& g
   return guard.before_switch(begin, end) ? Status{} : Status{Errc::timeout};
 }
 
-inline Result<ProcessName> Node::find_process(std::uint16_t, std::uint32_t, std::uint32_t instance) {
-  if (instance >= static_cast<std::uint32_t>(world_.size())) return Errc::timeout;
-  return ProcessName{static_cast<wire::ProcessSlot>(instance), 0};
+// Every node is a NIC address of its own.
+inline Result<ProcessName> Node::find_process(std::uint32_t nic_address, wire::ProcessSlot slot) {
+  if (slot >= world_.size() || !world_[slot].alive_here) return Errc::unreachable;
+  if (nic_address != slot) return Errc::no_match;
+  return ProcessName{slot, 0};
 }
 
 inline Result<PeerLink> Node::connect(ProcessName process) {
