@@ -17,10 +17,12 @@ namespace orrery::memory {
 
 namespace {
 
-// libc's function (a cancellation point, so no raw call), looked up once.
+// libc's function (a cancellation point, so no raw call), looked up once. A program that does not link
+// liborrery.so itself has libc before it: nothing comes next, and libc's is the first.
 template <typename Function>
 Function* next(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  void* const found = dlsym(RTLD_NEXT, name);
+  return reinterpret_cast<Function*>(found != nullptr ? found : dlsym(RTLD_DEFAULT, name));
 }
 
 // Calls `call` again for as long as it fails with EFAULT and a chunk was being switched while it ran. A call
