@@ -220,6 +220,7 @@ void Nic::keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std
   const std::uint64_t end = std::min(run.end, entry.end.load(std::memory_order_relaxed));
   if (begin >= end) return;
   endpoint.grants[request.remote.index % 4] = {.key = key_word(request.remote),
+                                               .peer = &peer,
                                                .writable = (control::flags(word) & kReadOnly) == 0,
                                                .control = word,
                                                .entry = &entry,

@@ -41,7 +41,7 @@ struct Port {
 // the owner's control word decides that, with one load and one compare. Filled by the general path after all
 // its checks; good for put and get.
 struct Grant {
-  std::uint64_t key = 0;  // process << 32 | generation << 16 | index; 0 = empty, no key is 0
+  std::uint64_t key = UINT64_MAX;  // process << 32 | generation << 16 | index; UINT64_MAX: empty
   Peer* peer = nullptr;   // whose key it is
   bool writable = false;
   std::uint64_t control = 0;  // the entry's control word when it was granted
