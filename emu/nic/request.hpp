@@ -48,6 +48,7 @@ enum RequestFlags : std::uint32_t {
   kFence = 16,          // block transfers only: after every earlier block transfer is complete everywhere
   kBlockTransfer = 32,  // by the BTE: may return before the source has been read
   kSyncFlag = 64,       // after the data, store `sync_value` at `sync_address` of the same region
+  kLocalOffset = 256,   // `local` is segmented and `local_address` an offset in it: carried out by the BTE
   kImplicit = 128,      // no event; counted by the endpoint's implicit counters (DMAPP's gsync, Portals' CTs)
 };
 

@@ -94,9 +94,7 @@ gni_return_t GNI_EpUnbind(gni_ep_handle_t ep_hndl) {
   if (ep == nullptr) return GNI_RC_INVALID_PARAM;
   if (!orrery::gni::settle(*ep)) return GNI_RC_NOT_DONE;
   ep->endpoint.bound = false;
-  ep->endpoint.peer = nullptr;
-  ep->endpoint.peer_slot = orrery::nic::Endpoint::kNoPeer;
-  ep->endpoint.grants = {};
+  ep->endpoint.forget_peer();
   return GNI_RC_SUCCESS;
 }
 

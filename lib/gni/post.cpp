@@ -39,6 +39,7 @@ gni_return_t check_local(const Ep& ep, Request* request, const gni_post_descript
   request->local = mem_handle::key_of(d.local_mem_hndl);
   const Errc local = ep.nic->check_local(*ep.attachment->port, request->local, d.local_addr, d.length,
                                          request->op == Op::get);
+  if ((request->local.flags & nic::kSegmented) != 0) request->flags |= nic::kLocalOffset;
   return return_of(local);
 }
 
