@@ -64,11 +64,11 @@ gni_return_t check_get(const gni_post_descriptor_t& d) {
   return GNI_RC_SUCCESS;
 }
 
-// Whether the local side of a get is registered memory at its own addresses, and may be written.
-bool is_plain_local(const Ep& ep, const gni_post_descriptor_t& d) {
+// Whether the local side is registered memory at its own addresses, and may be used so.
+bool is_plain_local(const Ep& ep, const gni_post_descriptor_t& d, bool writes) {
   const nic::MemKey key = mem_handle::key_of(d.local_mem_hndl);
   return (key.flags & nic::kSegmented) == 0 &&
-         ep.nic->check_local(*ep.attachment->port, key, d.local_addr, d.length, true) == Errc::ok;
+         ep.nic->check_local(*ep.attachment->port, key, d.local_addr, d.length, writes) == Errc::ok;
 }
 
 // What the NIC says to a request that was not accepted. An unbound endpoint is an argument that is not
@@ -119,6 +119,50 @@ gni_return_t answer(Errc code) {
   return answer(ep.nic->post(ep.endpoint, request));
 }
 
+// Everything but a short transfer through a key that was granted before.
+[[gnu::noinline]] gni_return_t post_rdma_checked(Ep& ep, gni_post_descriptor_t* post_descr) {
+  const gni_post_descriptor_t& d = *post_descr;
+  Request request;
+  if (!fill(ep, d, post_descr, &request)) [[unlikely]]
+    return GNI_RC_INVALID_PARAM;
+  request.flags |= nic::kBlockTransfer;
+  switch (raw_value(d.type)) {
+    case GNI_POST_RDMA_PUT:
+      break;
+    case GNI_POST_RDMA_GET: {
+      request.op = Op::get;
+      const gni_return_t aligned = check_get(d);
+      if (aligned != GNI_RC_SUCCESS) return aligned;
+      break;
+    }
+    default:
+      return GNI_RC_INVALID_PARAM;
+  }
+  if (d.length > kMaxBte) [[unlikely]]
+    return GNI_RC_SIZE_ERROR;
+  if ((d.rdma_mode & GNI_RDMAMODE_PHYS_ADDR) != 0) [[unlikely]]
+    return GNI_RC_PERMISSION_ERROR;
+  if ((d.rdma_mode & GNI_RDMAMODE_FENCE) != 0) request.flags |= nic::kFence;
+  const gni_return_t local = check_local(ep, &request, d);
+  if (local != GNI_RC_SUCCESS) [[unlikely]]
+    return local;
+  request.local_address = d.local_addr;
+  request.remote_address = d.remote_addr;
+  request.length = d.length;
+  if (d.src_cq_hndl == nullptr) return answer(ep.nic->post(ep.endpoint, request));
+
+  // Another queue than the endpoint's, for this post alone.
+  const Cq* const cq = find(d.src_cq_hndl);
+  if (cq == nullptr || cq->attachment != ep.attachment) [[unlikely]]
+    return GNI_RC_INVALID_PARAM;
+  cq->queue->become_source();
+  nic::CompletionQueue* const own = ep.endpoint.queue;
+  ep.endpoint.queue = cq->queue;
+  const Errc posted = ep.nic->post(ep.endpoint, request);
+  ep.endpoint.queue = own;
+  return answer(posted);
+}
+
 }  // namespace
 
 }  // namespace orrery::gni
@@ -147,8 +191,9 @@ gni_return_t GNI_PostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_de
   }
   if (raw_value(d.type) == GNI_POST_FMA_GET && orrery::gni::is_usual(d) &&
       orrery::gni::check_get(d) == GNI_RC_SUCCESS && d.length <= orrery::gni::kMaxFma &&
-      orrery::gni::is_plain_local(*ep, d)) {
-    const Errc done = orrery::nic::try_granted<Op::get>(ep->endpoint, orrery::gni::transfer_of(d, post_descr));
+      orrery::gni::is_plain_local(*ep, d, true)) {
+    const Errc done =
+        orrery::nic::try_granted<Op::get>(ep->endpoint, orrery::gni::transfer_of(d, post_descr));
     if (done != Errc::not_done) [[likely]]
       return orrery::gni::answer(done);
   }
@@ -160,52 +205,23 @@ gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_d
   if (ep == nullptr || post_descr == nullptr) [[unlikely]]
     return GNI_RC_INVALID_PARAM;
   const gni_post_descriptor_t& d = *post_descr;
-  Request request;
-  if (!orrery::gni::fill(*ep, d, post_descr, &request)) [[unlikely]]
-    return GNI_RC_INVALID_PARAM;
-  request.flags |= orrery::nic::kBlockTransfer;
-  switch (raw_value(d.type)) {
-    case GNI_POST_RDMA_PUT:
-      break;
-    case GNI_POST_RDMA_GET: {
-      request.op = Op::get;
-      const gni_return_t aligned = orrery::gni::check_get(d);
-      if (aligned != GNI_RC_SUCCESS) return aligned;
-      break;
-    }
-    default:
-      return GNI_RC_INVALID_PARAM;
-  }
-  if (d.length > orrery::gni::kMaxBte) [[unlikely]]
-    return GNI_RC_SIZE_ERROR;
-  if ((d.rdma_mode & GNI_RDMAMODE_PHYS_ADDR) != 0) [[unlikely]]
-    return GNI_RC_PERMISSION_ERROR;
-  if ((d.rdma_mode & GNI_RDMAMODE_FENCE) != 0) request.flags |= orrery::nic::kFence;
-  const gni_return_t local = orrery::gni::check_local(*ep, &request, d);
-  if (local != GNI_RC_SUCCESS) [[unlikely]]
-    return local;
   if (orrery::gni::is_usual(d) && d.rdma_mode == 0 && d.src_cq_hndl == nullptr &&
-      (request.flags & orrery::nic::kLocalOffset) == 0 && ep->nic->block_transfer_is_short(d.length)) {
-    const auto transfer = orrery::gni::transfer_of(d, post_descr);
-    const Errc done = request.op == Op::put ? orrery::nic::try_granted<Op::put>(ep->endpoint, transfer)
-                                            : orrery::nic::try_granted<Op::get>(ep->endpoint, transfer);
-    if (done != Errc::not_done) return orrery::gni::answer(done);
+      ep->nic->block_transfer_is_short(d.length)) {
+    const auto type = raw_value(d.type);
+    if (type == GNI_POST_RDMA_PUT && orrery::gni::is_plain_local(*ep, d, false)) {
+      const Errc done =
+          orrery::nic::try_granted<Op::put>(ep->endpoint, orrery::gni::transfer_of(d, post_descr));
+      if (done != Errc::not_done) [[likely]]
+        return orrery::gni::answer(done);
+    } else if (type == GNI_POST_RDMA_GET && orrery::gni::check_get(d) == GNI_RC_SUCCESS &&
+               orrery::gni::is_plain_local(*ep, d, true)) {
+      const Errc done =
+          orrery::nic::try_granted<Op::get>(ep->endpoint, orrery::gni::transfer_of(d, post_descr));
+      if (done != Errc::not_done) [[likely]]
+        return orrery::gni::answer(done);
+    }
   }
-  request.local_address = d.local_addr;
-  request.remote_address = d.remote_addr;
-  request.length = d.length;
-  if (d.src_cq_hndl == nullptr) return orrery::gni::answer(ep->nic->post(ep->endpoint, request));
-
-  // Another queue than the endpoint's, for this post alone.
-  const Cq* const cq = find(d.src_cq_hndl);
-  if (cq == nullptr || cq->attachment != ep->attachment) [[unlikely]]
-    return GNI_RC_INVALID_PARAM;
-  cq->queue->become_source();
-  orrery::nic::CompletionQueue* const own = ep->endpoint.queue;
-  ep->endpoint.queue = cq->queue;
-  const orrery::Errc posted = ep->nic->post(ep->endpoint, request);
-  ep->endpoint.queue = own;
-  return orrery::gni::answer(posted);
+  return orrery::gni::post_rdma_checked(*ep, post_descr);
 }
 
 gni_return_t GNI_PostCqWrite(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_descr) {
