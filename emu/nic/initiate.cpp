@@ -44,6 +44,17 @@ inline void load_short(std::byte* to, std::byte* from, std::size_t bytes) {
   load_bytes(to, from, bytes);
 }
 
+// The control word of an entry whose hazard was just announced.
+inline std::uint64_t announced_word(MrtEntry& entry) {
+  // Acquire: pairs with the owner's publication of the entry.
+  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  if (entry.touched.load(std::memory_order_relaxed) != 0) return word;
+  // First access by a peer: from now on its owner has to look for us before it lets go. Either it sees this
+  // mark, or the second look sees the entry free.
+  entry.touched.exchange(1, std::memory_order_seq_cst);
+  return entry.control.load(std::memory_order_seq_cst);
+}
+
 constexpr bool writes_target(Op op) { return op == Op::put || op == Op::amo; }
 
 }  // namespace
@@ -168,13 +179,7 @@ Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std
   if (hazard_slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);
   const HazardGuard guard(peer.hazards.slot[hazard_slot], index, peer.link.strong_hazards);
-  std::uint64_t word = entry.control.load(std::memory_order_acquire);
-  if (entry.touched.load(std::memory_order_relaxed) == 0) {
-    // First access by a peer: from now on its owner has to look for us before it lets go. Either it sees this
-    // mark, or the second look sees the entry free.
-    entry.touched.exchange(1, std::memory_order_seq_cst);
-    word = entry.control.load(std::memory_order_seq_cst);
-  }
+  const std::uint64_t word = announced_word(entry);
   const bool reachable = control::state(word) == RegionState::direct || peer.link.same_address_space;
   if (reachable || request.op == Op::cq_write)
     return execute_direct(endpoint, peer, request, word, hazard_slot);
@@ -189,6 +194,11 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
                          std::uint32_t hazard_slot) {
   AddressMap* memory = peer.link.same_address_space ? &identity_ : peer.link.memory.get();
   if (memory == nullptr && request.op != Op::cq_write) return Errc::not_done;
+  // A window that cannot be mapped here: its owner decides, by frame.
+  if (request.op != Op::cq_write && (control::flags(word) & kSegmented) == 0 && request.length != 0) {
+    const Run run = memory->find(request.remote_address);
+    if (!run.holds(request.remote_address, 1)) return Errc::not_done;
+  }
   wire::PacketHeader header = header_for(endpoint, request);
   header.flags |= wire::kLast;
   const Target target{peer.link.nic, memory};
@@ -285,7 +295,7 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   if (slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);
   const HazardGuard guard(peer.hazards.slot[slot], index, peer.link.strong_hazards);
-  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  const std::uint64_t word = announced_word(entry);
   // While its owner moves the pages, a copy by the kernel could land in the old ones.
   if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0)
     return Errc::not_done;
@@ -386,6 +396,8 @@ Errc Nic::find_peer(Endpoint& endpoint) {
     if (peer == nullptr || peer->link.process != process.value()) {
       peer_storage_.push_back(std::make_unique<Peer>(std::move(link).value(), self_));
       peer = peer_storage_.back().get();
+      // A predecessor in our slot may have died in the middle of an access.
+      for (auto& word : peer->hazards.slot) word.store(0, std::memory_order_relaxed);
       // The owner of the memory looks for our announcements from now on.
       peer->link.nic.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
       peers_[slot].store(peer, std::memory_order_release);

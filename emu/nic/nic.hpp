@@ -150,7 +150,7 @@ class Nic final : public wire::Sink {
   bool serve();
   static constexpr std::int64_t kServicePeriodNs = 200'000;
   // A process died: its outstanding operations end in `unreachable`.
-  void peer_died(wire::ProcessSlot slot);
+  void peer_died(ProcessName process);
 
   RegistrationTable& registrations() { return registrations_; }
   NicView view() const { return view_; }
@@ -162,10 +162,21 @@ class Nic final : public wire::Sink {
  private:
   friend class BteQueue;
 
+  // One process that sends frames to us.
+  struct Inbound {
+    wire::RingConsumer requests;
+    wire::RingProducer responses;
+    bool opened = false;
+    bool open = false;  // false after opened: its producer broke the protocol
+    std::uint32_t last_transaction = 0;
+    Errc failed = Errc::ok;  // how the last packet of that transaction ended
+  };
+
   // nic.cpp
-  std::uint64_t arena_alloc(std::uint64_t bytes);
-  void arena_free(std::uint64_t offset, std::uint64_t bytes);
-  Result<MemKey> insert_region(const RegistrationTable::Entry& entry, CompletionQueue* queue);
+  enum class ArenaUse : std::uint8_t { ring, segment_list };
+  std::uint64_t arena_alloc(std::uint64_t bytes, ArenaUse use);
+  void arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use);
+  Result<MemKey> insert_region(RegistrationTable::Entry entry, CompletionQueue* queue);
   void adopt_region(std::uint32_t index);
 
   // initiate.cpp
@@ -198,7 +209,8 @@ class Nic final : public wire::Sink {
   void end_flight(std::uint32_t name, Flight& flight);
   void open_lanes(Peer& peer);
   void poll_responses();
-  bool poll_requests();
+  bool poll_requests(bool must_look);
+  void refuse(Inbound& from);
   void fail_flights(Peer& peer, Errc status);
   void adopt_wanted();
 
@@ -214,17 +226,15 @@ class Nic final : public wire::Sink {
   std::array<std::unique_ptr<CompletionQueue>, kMaxQueues> queues_;  // guarded by objects_mu_
   std::array<std::atomic<Peer*>, kMaxProcesses> peers_{};            // written under objects_mu_
   std::vector<std::unique_ptr<Peer>> peer_storage_;                  // guarded by objects_mu_
+  std::uint64_t next_position_ = 0;                                  // of new queues, guarded by objects_mu_
   std::uint64_t arena_next_ = 0;                                     // guarded by arena_mu_
-  std::array<std::vector<std::uint64_t>, 40> arena_free_;            // by size class, guarded by arena_mu_
+  using FreeBlocks = std::array<std::vector<std::uint64_t>, 40>;     // by size class
+  std::array<FreeBlocks, 2> arena_free_;                             // by ArenaUse, guarded by arena_mu_
   std::mutex arena_mu_;
+  RegistrationTable::Range moving_;  // pages that are being adopted, guarded by moving_mu_
+  std::mutex moving_mu_;
 
   // Frames. requests_mu_: the inbound side. frames_mu_: the outbound side, flights and pending frames.
-  struct Inbound {
-    wire::RingConsumer requests;
-    wire::RingProducer responses;
-    bool opened = false;
-    bool open = false;  // false after opened: its producer broke the protocol
-  };
   std::mutex requests_mu_;
   std::array<Inbound, kMaxProcesses> inbound_;  // guarded by requests_mu_
   std::mutex shared_hazard_mu_;                 // held for an access by ports that share a hazard word

@@ -283,7 +283,7 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
   }
   // From now on its death ends what we have outstanding with it.
   const Status watched = job_.peers().add(reference, [this](job::ProcessRef dead) {
-    nic_->peer_died(static_cast<wire::ProcessSlot>(dead.index));
+    nic_->peer_died({static_cast<wire::ProcessSlot>(dead.index), dead.generation});
   });
   if (!watched.ok() && watched.code() != Errc::unreachable) return watched.code();
   return Result<PeerLink>(std::move(link));
