@@ -54,8 +54,7 @@ class Node final : public Environment {
   void cut_off(std::uint64_t, std::uint64_t) override { ++cut_offs; }
   void settle(std::uint64_t, std::uint64_t) override {}
   void run_on_service_thread(void (*work)(void*), void* argument) override { work(argument); }
-  Result<ProcessName> find_process(std::uint16_t domain, std::uint32_t nic_address,
-                                   std::uint32_t instance) override;
+  Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) override;
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
   bool slot_alive(wire::ProcessSlot slot) override;
@@ -116,8 +115,7 @@ class World {
     endpoint->queue = queue;
     if (queue != nullptr) queue->become_source();
     endpoint->bound = true;
-    endpoint->remote_nic_address = 0;
-    endpoint->remote_instance = static_cast<std::uint32_t>(to);
+    endpoint->remote_nic_address = static_cast<std::uint32_t>(to);
     endpoint->remote_value = static_cast<std::uint32_t>(0x5000 + from);
     endpoint->local_value = static_cast<std::uint32_t>(0x4000 + to);
     return endpoint;
@@ -153,7 +151,7 @@ inline Node::Node(World& world, wire::ProcessSlot slot, const Nic::Options& opti
   ORRERY_CHECK(segment_ != MAP_FAILED, "no memory for a segment");
   const NicView view = NicView::create(segment_, geometry(), slot, 1000 + slot + 1024 * generation, false);
   nic_ = std::make_unique<Nic>(*this, view, slot, options);
-  port_ = nic_->open_port(/*domain=*/7, /*nic_address=*/0, /*instance=*/slot);
+  port_ = nic_->open_port(/*domain=*/7, /*nic_address=*/slot, /*instance=*/slot);
 }
 
 inline Result<Environment::Range> Node::inspect(std::uint64_t address, std::uint64_t length) {
@@ -208,9 +206,11 @@ inline Errc Node::attach_read(ProcessName process, std::byte* to, std::uint64_t 
   return possible;
 }
 
-inline Result<ProcessName> Node::find_process(std::uint16_t, std::uint32_t, std::uint32_t instance) {
-  if (instance >= static_cast<std::uint32_t>(world_.size())) return Errc::timeout;
-  return world_[static_cast<int>(instance)].name();
+// Every node is a NIC address of its own.
+inline Result<ProcessName> Node::find_process(std::uint32_t nic_address, wire::ProcessSlot slot) {
+  if (slot >= world_.size() || !world_[slot].alive_here) return Errc::unreachable;
+  if (nic_address != slot) return Errc::no_match;
+  return world_[slot].name();
 }
 
 inline Result<PeerLink> Node::connect(ProcessName process) {

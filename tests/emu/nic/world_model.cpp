@@ -177,7 +177,7 @@ void Simulation::rebind() {
   line->to = static_cast<int>(random_.below(kSlots));
   line->peer = nullptr;
   line->endpoint->forget_peer();
-  line->endpoint->remote_instance = static_cast<std::uint32_t>(line->to);
+  line->endpoint->remote_nic_address = static_cast<std::uint32_t>(line->to);
 }
 
 void Simulation::die() {
@@ -317,7 +317,8 @@ void Simulation::post() {
       expected = Errc::no_resource;
   }
   const Errc accepted = world_[line->from->slot].nic().post(*line->endpoint, request);
-  line->peer = target;
+  // Nobody was found where its process had died: the next post looks again.
+  if (target->alive) line->peer = target;
   if (accepted != expected) {
     return fail(
         fmt::format("post {} returned {}, not {}", operation.id, errc_name(accepted), errc_name(expected)));

@@ -95,7 +95,7 @@ struct Line {  // an endpoint and what was posted by it
   std::unique_ptr<Endpoint> endpoint;
   Life* from = nullptr;
   int to = 0;
-  Life* peer = nullptr;  // who lived in `to` when the endpoint first spoke to it
+  Life* peer = nullptr;  // who lived in `to` when the endpoint first reached somebody there
   Queue* queue = nullptr;
   bool stranger = false;  // of another domain
 };
