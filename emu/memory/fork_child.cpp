@@ -35,9 +35,15 @@ void copy_table(ProcessState& state) {
   state.fork_count = static_cast<std::uint32_t>(extents.size());
 }
 
+// The state that the calling thread's fork has locked: another thread may make an address space while it
+// runs.
+__attribute__((tls_model("initial-exec"))) thread_local constinit ProcessState* t_forking = nullptr;
+
 void before_fork() {
   ProcessState* const state = current_state();
+  t_forking = nullptr;
   if (state == nullptr || state->in_child()) return;
+  t_forking = state;
   // A chunk in the middle of a switch would be read-only in the child.
   state->switching.lock();
   copy_table(*state);
@@ -62,8 +68,8 @@ void block_again(const ProcessState& state) {
 }
 
 void after_fork_in_parent() {
-  ProcessState* const state = current_state();
-  if (state == nullptr || state->in_child()) return;
+  ProcessState* const state = t_forking;
+  if (state == nullptr) return;
   if (state->fork_count != 0) {
     if (state->fork_pipe[0] >= 0) {
       close(state->fork_pipe[1]);
@@ -128,9 +134,8 @@ ORRERY_BARE void map_view(ProcessState& state, Range range, int protection) {
 }
 
 void after_fork_in_child() {
-  ProcessState* const state = current_state();
-  // The mark may be wiped already for the second time: a child's child has nothing of ours left.
-  if (state == nullptr || !state->in_child() || state->child_closed) return;
+  ProcessState* const state = t_forking;
+  if (state == nullptr) return;
   state->child_closed = true;
   unlock_fault_handler();
   map_extents_in_child(*state);
