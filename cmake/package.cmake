@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs what the tree built: the emulator, each API that exists (library, headers, pkg-config file, CMake
-# component), the command and the machine descriptions. Everything finds its parts relative to itself, so an
-# installed prefix can be moved.
+# component) and the machine descriptions; the command installs itself. Everything finds its parts relative
+# to itself, so an installed prefix can be moved.
 include(CMakePackageConfigHelpers)
 file(RELATIVE_PATH ORRERY_PC_PREFIX /prefix/${ORRERY_PKGCONFIGDIR} /prefix)
-file(RELATIVE_PATH orrery_bin_to_lib /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${ORRERY_LIBDIR})
+string(REGEX REPLACE "/$" "" ORRERY_PC_PREFIX ${ORRERY_PC_PREFIX})
 
 # pkg-config files of an API, where clients ask for names of their own.
 set(orrery_pc_ugni cray-ugni cray-gni-headers)
@@ -41,18 +41,6 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/OrreryConfigVer
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/generated/OrreryConfig.cmake
   ${PROJECT_BINARY_DIR}/generated/OrreryConfigVersion.cmake DESTINATION ${ORRERY_CMAKEDIR})
-
-# The command: every program that tools/orrery builds.
-if(EXISTS ${PROJECT_SOURCE_DIR}/tools/orrery/CMakeLists.txt)
-  get_property(tools DIRECTORY tools/orrery PROPERTY BUILDSYSTEM_TARGETS)
-  foreach(tool IN LISTS tools)
-    get_target_property(type ${tool} TYPE)
-    if(type STREQUAL EXECUTABLE)
-      set_target_properties(${tool} PROPERTIES INSTALL_RPATH $ORIGIN/${orrery_bin_to_lib})
-      install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    endif()
-  endforeach()
-endif()
 
 file(GLOB machines CONFIGURE_DEPENDS machines/*.toml)
 if(machines)

@@ -20,7 +20,19 @@ constexpr std::string_view kPrefix = "ORRERY_";
 constexpr auto kKnobs = std::to_array<Knob>({
     {"ORRERY_ADOPT", Kind::choice, "hot", "eager|hot|never",
      "when registered memory is moved into the memory file: at registration, when it is used often, never"},
+    {"ORRERY_ADOPT_AFTER", Kind::number, "16", "1..1000000 operations",
+     "with ORRERY_ADOPT=hot: operations by frame or attach on a registration before it is moved", 1, 1'000'000},
+    {"ORRERY_BTE_CROSSOVER", Kind::number, "4194304", "4096..4294967295 bytes",
+     "block transfers of at least this size are moved by the engine's thread", 4096, 4'294'967'295},
+    {"ORRERY_JOB", Kind::text, "default", "a name",
+     "without `orrery run`: processes of one user on one host with the same name find each other"},
+    {"ORRERY_JOB_FD", Kind::number, "", "a descriptor 0..65535",
+     "set by `orrery run`: the job's host directory", 0, 65535},
     {"ORRERY_LOG", Kind::choice, "warn", "off|error|warn|info|debug|trace", "what is written to stderr"},
+    {"ORRERY_SPINS", Kind::number, "", "0..1000000 polls",
+     "how often a wait polls before it yields; unset: few when PEs share cores", 0, 1'000'000},
+    {"ORRERY_YIELDS", Kind::number, "", "0..1000000 yields",
+     "how often a wait yields its core before it sleeps; unset: few when PEs share cores", 0, 1'000'000},
 });
 
 const Knob* find(std::string_view name) {

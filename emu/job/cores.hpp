@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace orrery::job {
 
@@ -22,6 +23,9 @@ struct AllowedCores {
 
 // Asks hwloc and the cgroup. Some milliseconds: once per job, not per operation.
 AllowedCores allowed_cores();
+
+// CPUs' worth of time in the text of a cgroup's cpu.max; 0 when there is no limit or it is not one.
+double parse_cpu_max(std::string_view text);
 
 // The budget for `pes` processes on `cores` usable cores (0 = unknown: the default of WaitBudget).
 WaitBudget wait_budget_for(std::uint32_t pes, std::uint32_t cores);

@@ -9,10 +9,11 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace orrery::job {
 
@@ -30,30 +31,37 @@ struct Descriptors {
 // Hands this process's descriptors to processes of the same user that can read the same directory, over an
 // abstract Unix socket. Owns the socket; the offered descriptors stay the caller's, and must stay open.
 //   1. Runs on the loop thread; a client that says nothing costs one of 64 pending places, oldest out first.
-//   2. A peer gets something only after its uid (SO_PEERCRED) and the slot's request nonce were checked;
-//      everybody else is disconnected without an answer.
-//   3. Nothing is left behind by a kill: the name is abstract.
-// Usage: DescriptorServer::listen(loop, name); directory.join({.socket_name = name}); server->serve(...);
+//   2. A peer gets descriptors only after its uid (SO_PEERCRED), the directory's secret and the slot's
+//   request
+//      nonce were checked; everybody else is disconnected without an answer.
+//   3. The directory itself is handed out only after share_directory(), to the same user.
+//   4. Nothing is left behind by a kill: the name is abstract.
+// Usage: auto s = DescriptorServer::listen(loop, name); join({.socket_name = name}); s.value()->serve(dir,
+// self);
 class DescriptorServer {
  public:
-  // Binds and listens at a fresh random name; answers nobody yet. Errors: system.
-  static Result<std::unique_ptr<DescriptorServer>> listen(EventLoop& loop);
+  // Binds and listens at the abstract name `name` (at most layout::kSocketNameBytes bytes, no leading zero).
+  // Clients can connect from now on and are answered after serve().
+  // Errors: no_resource (the name is taken), system.
+  static Result<std::unique_ptr<DescriptorServer>> listen(EventLoop& loop, std::string_view name);
   ~DescriptorServer();
   DescriptorServer(const DescriptorServer&) = delete;
   DescriptorServer& operator=(const DescriptorServer&) = delete;
 
   const std::string& socket_name() const { return name_; }
-  // Answers from now on as `self` of `directory`, which must outlive this.
-  void serve(const HostDirectory& directory, ProcessRef self);
+  // Answers from now on as `self` of `directory`, which must outlive this. An invalid `self` has no
+  // descriptors to give and serves for share_directory() only.
+  Status serve(const HostDirectory& directory, ProcessRef self);
   // Offers `fd` (not owned) as `kind`; -1 takes the offer back. Any thread.
   void offer(DescriptorKind kind, int fd);
+  // Hands the directory itself to processes of the same user that ask.
+  void share_directory();
 
  private:
-  struct Pending;
   explicit DescriptorServer(EventLoop& loop) : loop_(loop) {}
   void on_connect();
   void on_request(int fd);
-  void drop(int fd);
+  void answer(int fd);
 
   EventLoop& loop_;
   UniqueFd socket_;
@@ -61,16 +69,19 @@ class DescriptorServer {
   std::mutex mu_;
   const HostDirectory* directory_ = nullptr;               // guarded by mu_
   ProcessRef self_;                                        // guarded by mu_
+  bool share_ = false;                                     // guarded by mu_
   std::array<int, kDescriptorKinds> offered_{-1, -1, -1};  // guarded by mu_
-  std::map<std::uint64_t, UniqueFd> pending_;              // loop thread only; by age
-  std::uint64_t next_age_ = 0;                             // loop thread only
+  std::deque<UniqueFd> pending_;                           // loop thread only; oldest first
 };
 
 // Asks `process` for its descriptors. Blocks until it answers or until `deadline_ns` of monotonic_ns(); the
 // answer comes from its service thread, so a stopped process lets the deadline pass.
 // Errors: unreachable (not live, or nobody listens any more), timeout, permission (the other end is not of
-// our user, or does not know the directory), corrupt (malformed answer), system.
+// our user, or refused us), corrupt (malformed answer, or one that does not know the directory), system.
 Result<Descriptors> fetch_descriptors(const HostDirectory& directory, ProcessRef process,
                                       std::int64_t deadline_ns);
+
+// Asks whoever listens at `name` for the directory it is in. Errors: as above.
+Result<UniqueFd> fetch_directory(std::string_view name, std::int64_t deadline_ns);
 
 }  // namespace orrery::job

@@ -64,6 +64,7 @@ std::string_view wait_place_name(WaitPlace place);
 struct ProcessInfo {
   pid_t pid = 0;
   std::uint64_t start_time = 0;
+  std::uint64_t pid_namespace = 0;  // 0: unknown
   std::int32_t rank = -1;
   WaitPlace waiting_in = WaitPlace::nowhere;
   std::uint64_t request_nonce = 0;
@@ -179,8 +180,10 @@ class HostDirectory {
   layout::ProcessSlot* processes() const { return table<layout::ProcessSlot>(layout::kProcessesAt); }
   layout::EndpointSlot* endpoints() const { return table<layout::EndpointSlot>(layout::kEndpointsAt); }
   bool owner_is_live(std::uint64_t endpoint_state) const;
-  bool reclaimable(std::uint64_t process_state, std::uint32_t index) const;
-  Errc settle_duplicates(std::uint32_t mine, const EndpointKey& key) const;
+  void bury_if_gone(std::uint64_t endpoint_state);
+  bool is_gone(std::uint64_t process_state, std::uint32_t index) const;
+  bool holds_key(const layout::EndpointSlot& slot, const EndpointKey& key) const;
+  Errc settle_duplicates(std::uint32_t mine, std::uint64_t mine_state, const EndpointKey& key);
   void announce_change();
 
   UniqueFd fd_;

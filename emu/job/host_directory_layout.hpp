@@ -68,6 +68,7 @@ struct alignas(64) ProcessSlot {
   std::atomic<std::int32_t> rank;          // -1: unknown
   std::atomic<std::uint32_t> waiting_in;   // WaitPlace, for the report of a hang
   std::atomic<std::uint64_t> socket_name[kSocketNameBytes / 8];
+  std::atomic<std::uint64_t> pid_namespace;  // in which pid counts; 0: unknown
 };
 
 enum class EndpointPhase : std::uint8_t { never = 0, claimed = 1, tentative = 2, live = 3, withdrawn = 4 };
@@ -102,7 +103,8 @@ static_assert(sizeof(DomainSlot) == 8 && sizeof(PeSlot) == 16);
 static_assert(offsetof(ProcessSlot, state) == 0 && offsetof(ProcessSlot, start_time) == 8);
 static_assert(offsetof(ProcessSlot, request_nonce) == 16 && offsetof(ProcessSlot, reply_nonce) == 24);
 static_assert(offsetof(ProcessSlot, rank) == 32 && offsetof(ProcessSlot, waiting_in) == 36);
-static_assert(offsetof(ProcessSlot, socket_name) == 40 && sizeof(ProcessSlot) == 128);
+static_assert(offsetof(ProcessSlot, socket_name) == 40 && offsetof(ProcessSlot, pid_namespace) == 88 &&
+              sizeof(ProcessSlot) == 128);
 static_assert(offsetof(EndpointSlot, state) == 0 && offsetof(EndpointSlot, domain_and_address) == 8);
 static_assert(offsetof(EndpointSlot, instance) == 16 && offsetof(EndpointSlot, nic_index) == 20);
 static_assert(sizeof(EndpointSlot) == 32);

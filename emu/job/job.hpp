@@ -10,10 +10,12 @@
 #include "emu/job/launch.hpp"
 #include "emu/job/peer_watch.hpp"
 #include "emu/job/placement.hpp"
+#include "emu/job/user_directory.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace orrery::job {
@@ -61,7 +63,7 @@ class Job {
   // ---- domains ----
   // Signs on to a domain. Errors: permission (no launcher, PMI_GNI_* variable or declare made it).
   Result<DomainId> find_domain(std::uint8_t ptag, std::uint32_t cookie) const;
-  // The privileged act (GNI_ConfigureJob, PMI_Init). Errors: no_resource.
+  // The privileged act (ConfigureJob of uGNI, PMI_Init). Errors: no_resource.
   Result<DomainId> declare_domain(std::uint8_t ptag, std::uint32_t cookie);
   // Errors: no_match.
   Result<std::uint8_t> find_ptag(std::uint32_t cookie) const;
@@ -85,6 +87,9 @@ class Job {
 
  private:
   Job() = default;
+  static Result<std::unique_ptr<Job>> join_as(const Launch& launch);
+  Status enter(const std::string& prefix, bool share);
+  WaitBudget budget() const;
 
   std::unique_ptr<EventLoop> own_loop_;
   std::unique_ptr<HostDirectory> own_directory_;
@@ -97,6 +102,7 @@ class Job {
   ProcessRef self_;
   std::unique_ptr<PeerWatch> peers_;
   std::unique_ptr<DescriptorServer> server_;
+  std::unique_ptr<DescriptorServer> leader_;  // when this process hands out the user's directory
 };
 
 }  // namespace orrery::job

@@ -44,6 +44,7 @@ class PeerWatch {
     std::uint64_t start_time = 0;
     std::vector<OnDeath> callbacks;
   };
+  void forget_predecessor(ProcessRef process);
   void died(ProcessRef process);
   void poll_all();
   Status start_polling();
@@ -55,8 +56,5 @@ class PeerWatch {
   std::map<std::uint32_t, Watched> watched_;  // guarded by mu_; by slot index
   UniqueFd poll_timer_;                       // guarded by mu_
 };
-
-// Start time of a process in clock ticks since boot; 0 when there is no such process or it is a zombie.
-std::uint64_t process_start_time(pid_t pid);
 
 }  // namespace orrery::job

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/base/unique_fd.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+// Unix sockets (SOCK_SEQPACKET) at abstract names: nothing in a file system, gone with their process.
+namespace orrery::job {
+
+// Errors: no_resource (the name is taken), size (longer than 107 bytes), system.
+Result<UniqueFd> listen_abstract(std::string_view name);
+
+// Connects; waits until `deadline_ns` of monotonic_ns() while the other end's backlog is full.
+// Errors: unreachable (nobody listens there), timeout, size, system.
+Result<UniqueFd> connect_abstract(std::string_view name, std::int64_t deadline_ns);
+
+// Who is at the other end, as the kernel recorded it when the connection was made.
+struct SocketPeer {
+  uid_t uid = 0;
+  pid_t pid = 0;
+};
+std::optional<SocketPeer> peer_of(int fd);
+
+// Sends one record with descriptors. False when it was not sent whole.
+bool send_with_fds(int fd, std::span<const std::byte> record, std::span<const int> fds);
+
+// Receives one record of at most bytes.size() and up to `max_fds` descriptors, close-on-exec. 0: the other
+// end has closed. Errors: timeout, corrupt (cut, or more descriptors than that), unreachable, system.
+Result<std::size_t> receive_with_fds(int fd, std::span<std::byte> bytes, int max_fds,
+                                     std::int64_t deadline_ns, std::vector<UniqueFd>* fds);
+
+// Names of listening abstract sockets that start with `prefix`, from /proc/net/unix.
+std::vector<std::string> abstract_names(std::string_view prefix);
+
+}  // namespace orrery::job

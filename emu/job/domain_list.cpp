@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/job/domain_list.hpp"
+
+#include "emu/job/random.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace orrery::job {
+
+namespace {
+
+std::vector<std::uint32_t> parse_list(const char* list, std::uint32_t most) {
+  std::vector<std::uint32_t> numbers;
+  std::string_view text = list == nullptr ? "" : list;
+  while (!text.empty()) {
+    const auto item = text.substr(0, text.find(':'));
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), number);
+    if (error != std::errc{} || end != item.data() + item.size() || number > most) break;
+    numbers.push_back(number);
+    text.remove_prefix(std::min(item.size() + 1, text.size()));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::vector<HostDirectory::Domain> parse_domain_list(const char* ptags, const char* cookies) {
+  const auto tags = parse_list(ptags, UINT8_MAX);
+  const auto keys = parse_list(cookies, UINT32_MAX);
+  std::vector<HostDirectory::Domain> domains;
+  for (std::size_t i = 0; i < std::min(tags.size(), keys.size()); ++i) {
+    domains.push_back({static_cast<std::uint8_t>(tags[i]), keys[i]});
+  }
+  return domains;
+}
+
+std::vector<HostDirectory::Domain> make_domains() {
+  const std::uint64_t random = random_nonzero();
+  // Tags 10..209: small ones belong to the system. Cookies below 2^31 - 1, so that cookie + 1 is one, too.
+  const auto ptag = static_cast<std::uint8_t>(10 + random % 200);
+  const auto cookie = static_cast<std::uint32_t>(1 + (random >> 32) % 0x7ffffff0u);
+  return {{ptag, cookie}, {static_cast<std::uint8_t>(ptag + 1), cookie + 1}};
+}
+
+Status declare_domains(HostDirectory& directory, const std::vector<HostDirectory::Domain>& domains) {
+  for (const auto& domain : domains) {
+    const auto declared = directory.declare_domain(domain.ptag, domain.cookie);
+    if (!declared.ok()) return declared.code();
+  }
+  if (domains.size() < 2) return {};
+  return directory.declare_domain(domains[0].ptag, domains[1].cookie).status();
+}
+
+DomainVariables domain_variables(const std::vector<HostDirectory::Domain>& domains,
+                                 std::uint32_t nic_address) {
+  DomainVariables variables;
+  for (const auto& domain : domains) {
+    const char* colon = variables.ptag.empty() ? "" : ":";
+    variables.ptag += fmt::format("{}{}", colon, domain.ptag);
+    variables.cookie += fmt::format("{}{}", colon, domain.cookie);
+    variables.dev_id += fmt::format("{}0", colon);
+    variables.loc_addr += fmt::format("{}{}", colon, nic_address);
+  }
+  return variables;
+}
+
+}  // namespace orrery::job

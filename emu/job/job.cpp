@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/job/job.hpp"
+
+#include "emu/base/config.hpp"
+#include "emu/base/log.hpp"
+#include "emu/job/cores.hpp"
+#include "emu/job/domain_list.hpp"
+#include "emu/job/random.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace orrery::job {
+
+namespace {
+
+constexpr std::int64_t kJoinNs = 10'000'000'000;
+
+const char* environment(const char* name) { return std::getenv(name); }
+
+// All processes of a host that nobody placed live on one node. Its number must not be that of another host.
+PePlace place_of_this_host() {
+  std::uint32_t mixed = 0;
+  for (const std::uint8_t byte : boot_id()) mixed = (mixed ^ byte) * 16777619u;
+  const std::uint32_t nid = (mixed ^ mixed >> 18) & Placement::kMaxAddress;
+  return {nid == 0 ? 1 : nid, nid == 0 ? 1 : nid, 0};
+}
+
+// The process's job. A forked child finds its parent's here, and leaves that alone.
+struct OfProcess {
+  std::mutex mu;
+  Job* job = nullptr;  // guarded by mu; never freed: the service thread runs until the process ends
+  pid_t owner = 0;     // guarded by mu
+};
+OfProcess& of_this_process() {
+  static OfProcess* const one = new OfProcess;
+  return *one;
+}
+
+void apply_environment() {
+  const std::string level = config::text("ORRERY_LOG");
+  constexpr std::string_view kLevels[] = {"off", "error", "warn", "info", "debug", "trace"};
+  for (std::size_t i = 0; i < std::size(kLevels); ++i) {
+    if (level == kLevels[i]) log::g_level.store(static_cast<log::Level>(i), std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
+Result<Job*> Job::of_process() {
+  OfProcess& mine = of_this_process();
+  const std::lock_guard lock(mine.mu);
+  if (mine.job != nullptr && mine.owner == getpid()) return mine.job;
+  apply_environment();
+  const auto launch = Launch::detect(environment);
+  if (!launch.ok()) return launch.code();
+  if (launch.value().kind != LaunchKind::singleton) log::set_pe(launch.value().rank);
+  if (launch.value().directory_fd < 0) {  // `orrery run` has said it once for all its PEs
+    for (const std::string& problem : config::check_environment(environ)) log::warn("{}", problem);
+  }
+  auto joined = join_as(launch.value());
+  if (!joined.ok()) return joined.code();
+  mine.job = std::move(joined).value().release();
+  mine.owner = getpid();
+  return mine.job;
+}
+
+Job* Job::if_joined() {
+  OfProcess& mine = of_this_process();
+  const std::lock_guard lock(mine.mu);
+  return mine.owner == getpid() ? mine.job : nullptr;
+}
+
+// Finds the directory that the launch implies, and joins it.
+Result<std::unique_ptr<Job>> Job::join_as(const Launch& launch) {
+  std::unique_ptr<Job> job(new Job);
+  job->launch_ = launch;
+  auto loop = EventLoop::start("orrery-service");
+  if (!loop.ok()) return loop.code();
+  job->own_loop_ = std::move(loop).value();
+  job->loop_ = job->own_loop_.get();
+  std::string prefix;
+  bool share = false;
+  if (launch.directory_fd >= 0) {
+    // A copy: programs that this one starts find the original where ORRERY_JOB_FD says.
+    UniqueFd fd(fcntl(launch.directory_fd, F_DUPFD_CLOEXEC, 0));
+    if (!fd.valid()) {
+      log::error("ORRERY_JOB_FD={} is not open here: {}; do not close descriptors of `orrery run`",
+                 launch.directory_fd, std::strerror(errno));
+      return Errc::invalid_state;
+    }
+    auto directory = HostDirectory::open(std::move(fd));
+    if (!directory.ok()) return directory.code();
+    job->own_directory_ = std::move(directory).value();
+    prefix = socket_prefix(fmt::format("{:016x}", job->own_directory_->job_id()));
+  } else {
+    const std::string name = config::text("ORRERY_JOB");
+    auto shared = open_user_directory(*job->loop_, name, monotonic_ns() + kJoinNs);
+    if (!shared.ok()) return shared.code();
+    job->own_directory_ = std::move(shared.value().directory);
+    job->leader_ = std::move(shared.value().leader);
+    prefix = socket_prefix(name);
+    share = true;
+  }
+  job->directory_ = job->own_directory_.get();
+  const Status entered = job->enter(prefix, share);
+  if (!entered.ok()) return entered.code();
+  if (share) {
+    // Whoever set these variables stood where the launcher stands.
+    for (const auto& domain : parse_domain_list(environment("PMI_GNI_PTAG"), environment("PMI_GNI_COOKIE"))) {
+      const auto declared = job->declare_domain(domain.ptag, domain.cookie);
+      if (!declared.ok()) return declared.code();
+    }
+  }
+  return job;
+}
+
+Result<std::unique_ptr<Job>> Job::join(const Options& options) {
+  std::unique_ptr<Job> job(new Job);
+  job->launch_ = options.launch;
+  job->loop_ = options.loop;
+  job->directory_ = options.directory;
+  if (job->loop_ == nullptr) {
+    auto loop = EventLoop::start("orrery-service");
+    if (!loop.ok()) return loop.code();
+    job->own_loop_ = std::move(loop).value();
+    job->loop_ = job->own_loop_.get();
+  }
+  if (job->directory_ == nullptr) {
+    auto directory = HostDirectory::create({});
+    if (!directory.ok()) return directory.code();
+    job->own_directory_ = std::move(directory).value();
+    job->directory_ = job->own_directory_.get();
+  }
+  const Status entered = job->enter(socket_prefix(fmt::format("{:016x}", job->directory_->job_id())), false);
+  if (!entered.ok()) return entered.code();
+  return job;
+}
+
+Status Job::enter(const std::string& prefix, bool share) {
+  placement_ = Placement::of(*directory_);
+  const std::uint32_t pes = placement_.pe_count();
+  if (pes > 0 && launch_.rank >= static_cast<int>(pes)) {
+    log::error("PMI_RANK={} is not accepted: expected 0..{}", launch_.rank, pes - 1);
+    return Errc::invalid_param;
+  }
+  place_ = pes > 0 && launch_.rank >= 0 ? placement_.of_pe(static_cast<std::uint32_t>(launch_.rank))
+                                        : place_of_this_host();
+  // The socket listens before the slot names it: whoever finds us can connect.
+  auto server = DescriptorServer::listen(*loop_, member_socket_name(prefix));
+  if (!server.ok()) return server.code();
+  server_ = std::move(server).value();
+  const auto self = directory_->join({.rank = launch_.rank, .socket_name = server_->socket_name()});
+  if (!self.ok()) return self.code();
+  self_ = self.value();
+  const Status serving = server_->serve(*directory_, self_);
+  if (!serving.ok()) return serving;
+  if (share) server_->share_directory();
+  peers_ = std::make_unique<PeerWatch>(*loop_, *directory_);
+  wait_budget_ = budget();
+  return {};
+}
+
+WaitBudget Job::budget() const {
+  std::uint32_t here = placement_.pe_count();
+  if (here == 0 && launch_.local_size > 0) here = static_cast<std::uint32_t>(launch_.local_size);
+  if (here == 0) here = static_cast<std::uint32_t>(directory_->live_processes().size());
+  const std::uint32_t counted = directory_->allowed_cores();
+  WaitBudget budget = wait_budget_for(here, counted != 0 ? counted : allowed_cores().usable());
+  if (!config::text("ORRERY_SPINS").empty()) {
+    budget.spins = static_cast<std::uint32_t>(config::number("ORRERY_SPINS"));
+  }
+  if (!config::text("ORRERY_YIELDS").empty()) {
+    budget.yields = static_cast<std::uint32_t>(config::number("ORRERY_YIELDS"));
+  }
+  return budget;
+}
+
+Job::~Job() {
+  peers_.reset();
+  server_.reset();
+  leader_.reset();
+  if (self_.valid() && directory_ != nullptr) directory_->leave(self_);
+}
+
+Result<DomainId> Job::find_domain(std::uint8_t ptag, std::uint32_t cookie) const {
+  return directory_->find_domain(ptag, cookie);
+}
+Result<DomainId> Job::declare_domain(std::uint8_t ptag, std::uint32_t cookie) {
+  return directory_->declare_domain(ptag, cookie);
+}
+Result<std::uint8_t> Job::find_ptag(std::uint32_t cookie) const { return directory_->find_ptag(cookie); }
+
+Result<EndpointRef> Job::publish(DomainId domain, std::uint32_t instance, std::uint32_t nic_index) {
+  return directory_->publish_endpoint(self_, {domain, place_.nic_address, instance}, nic_index);
+}
+
+}  // namespace orrery::job

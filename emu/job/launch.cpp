@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/job/launch.hpp"
+
+#include "emu/base/log.hpp"
+
+#include <charconv>
+#include <climits>
+#include <cstring>
+#include <initializer_list>
+
+namespace orrery::job {
+
+namespace {
+
+// Stores the first of `names` that is set in `out`; false (logged) when it is not a number.
+bool read_number(Launch::GetEnv get_env, std::initializer_list<const char*> names, int* out) {
+  for (const char* name : names) {
+    const char* text = get_env(name);
+    if (text == nullptr) continue;
+    int number = 0;
+    const char* end = text + std::strlen(text);
+    const auto [stop, error] = std::from_chars(text, end, number);
+    if (error == std::errc{} && stop == end && stop != text && number >= 0) {
+      *out = number;
+      return true;
+    }
+    log::error("{}={} is not accepted: expected a number 0..{}", name, text, INT_MAX);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<Launch> Launch::detect(GetEnv get_env) {
+  Launch launch;
+  bool good = read_number(get_env, {"ORRERY_JOB_FD"}, &launch.directory_fd) &&
+              read_number(get_env, {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"}, &launch.local_size);
+  if (get_env("PMI_FD") != nullptr) {
+    launch.kind = LaunchKind::pmi1;
+    good = good && read_number(get_env, {"PMI_FD"}, &launch.pmi_fd) &&
+           read_number(get_env, {"PMI_RANK"}, &launch.rank) &&
+           read_number(get_env, {"PMI_SIZE"}, &launch.size);
+  } else if (get_env("PMIX_NAMESPACE") != nullptr) {
+    launch.kind = LaunchKind::pmix;
+    good = good && read_number(get_env, {"PMIX_RANK", "OMPI_COMM_WORLD_RANK"}, &launch.rank) &&
+           read_number(get_env, {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}, &launch.size);
+  } else if (get_env("SLURM_PROCID") != nullptr) {
+    int tasks = 1;
+    good = good && read_number(get_env, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, &tasks);
+    if (tasks > 1) {
+      launch.kind = LaunchKind::slurm;
+      launch.size = tasks;
+      good = good && read_number(get_env, {"SLURM_PROCID"}, &launch.rank);
+    }
+  }
+  if (!good) return Errc::invalid_param;
+  if (launch.kind == LaunchKind::singleton) {
+    launch.rank = 0;
+    launch.size = 1;
+  }
+  return launch;
+}
+
+std::optional<std::string> Launch::pmi_problem() const {
+  switch (kind) {
+    case LaunchKind::singleton:
+    case LaunchKind::pmi1:
+      return std::nullopt;
+    case LaunchKind::pmix:
+      return "started by a PMIx launcher (PMIX_NAMESPACE is set), which this libpmi does not speak: start "
+             "the "
+             "program with 'orrery run', MPICH's mpiexec.hydra or 'srun --mpi=pmi2'";
+    case LaunchKind::slurm:
+      return "started by srun without PMI (SLURM_PROCID is set, PMI_FD is not): start the program with "
+             "'srun --mpi=pmi2' or 'orrery run'";
+  }
+  return "started by an unknown launcher";
+}
+
+}  // namespace orrery::job

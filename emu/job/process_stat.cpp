@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/job/process_stat.hpp"
+
+#include "emu/base/unique_fd.hpp"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <charconv>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace orrery::job {
+
+ProcessStat parse_process_stat(std::string_view text) {
+  // "pid (name) state ppid ...": the name may hold spaces and parentheses, so count from the last ')'.
+  const auto name_end = text.rfind(')');
+  if (name_end == std::string_view::npos || text.size() < name_end + 3) return {};
+  ProcessStat stat;
+  text.remove_prefix(name_end + 2);
+  stat.state = text[0];
+  // state is field 3, the start time field 22.
+  for (int field = 3; field < 22; ++field) {
+    const auto space = text.find(' ');
+    if (space == std::string_view::npos) return {};
+    text.remove_prefix(space + 1);
+  }
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), stat.start_time);
+  if (error != std::errc{}) return {};
+  stat.exists = stat.state != 'Z' && stat.state != 'X';
+  return stat;
+}
+
+ProcessStat process_stat(pid_t pid) {
+  const UniqueFd fd(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return {};
+  std::array<char, 1024> text;
+  const auto length = ::read(fd.get(), text.data(), text.size());
+  if (length <= 0) return {};
+  return parse_process_stat({text.data(), static_cast<std::size_t>(length)});
+}
+
+std::string_view process_state_name(char state) {
+  switch (state) {
+    case 'R':
+      return "running";
+    case 'S':
+      return "sleeping";
+    case 'D':
+      return "in disk sleep";
+    case 'T':
+      return "stopped";
+    case 't':
+      return "traced";
+    case 'Z':
+      return "a zombie";
+    default:
+      return "gone";
+  }
+}
+
+std::uint64_t pid_namespace() {
+  struct stat info {};
+  return ::stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
+}
+
+}  // namespace orrery::job

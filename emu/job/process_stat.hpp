@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <sys/types.h>
+
+// What /proc says about a process.
+namespace orrery::job {
+
+struct ProcessStat {
+  bool exists = false;           // there is such a process and it is not a zombie
+  char state = '?';              // as in proc(5): R, S, D, T, t, Z ...
+  std::uint64_t start_time = 0;  // clock ticks since boot; with the pid it names a process for ever
+};
+
+ProcessStat process_stat(pid_t pid);
+
+// Parses the content of /proc/PID/stat. exists is false when it is not one.
+ProcessStat parse_process_stat(std::string_view text);
+
+// "running", "sleeping", "stopped", ...
+std::string_view process_state_name(char state);
+
+// Number of this process's pid namespace; 0 when it cannot be read. Pids of another one mean nothing here.
+std::uint64_t pid_namespace();
+
+}  // namespace orrery::job

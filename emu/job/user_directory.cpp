@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/job/user_directory.hpp"
+
+#include "emu/base/log.hpp"
+#include "emu/base/wait.hpp"
+#include "emu/job/abstract_socket.hpp"
+#include "emu/job/random.hpp"
+
+#include <algorithm>
+
+#include <time.h>
+#include <unistd.h>
+
+namespace orrery::job {
+
+namespace {
+
+constexpr std::int64_t kLeaderNs = 2'000'000'000;  // a leader's service thread answers in microseconds
+
+Result<std::unique_ptr<HostDirectory>> fetch_and_open(std::string_view name, std::int64_t deadline_ns) {
+  auto fd = fetch_directory(name, deadline_ns);
+  if (!fd.ok()) return fd.code();
+  return HostDirectory::open(std::move(fd).value());
+}
+
+Result<std::unique_ptr<HostDirectory>> ask_members(const std::string& prefix, std::int64_t deadline_ns) {
+  for (const std::string& name : abstract_names(prefix + ".m")) {
+    auto directory = fetch_and_open(name, std::min(deadline_ns, monotonic_ns() + kLeaderNs));
+    if (directory.ok()) return directory;
+  }
+  return Errc::no_match;
+}
+
+}  // namespace
+
+std::string socket_prefix(std::string_view job_name) {
+  std::uint32_t hash = 2166136261u;  // FNV-1a
+  for (const char c : job_name) hash = (hash ^ static_cast<std::uint8_t>(c)) * 16777619u;
+  return fmt::format("orrery.{}.{:08x}", geteuid(), hash);
+}
+
+std::string member_socket_name(std::string_view prefix) {
+  return fmt::format("{}.m{:016x}", prefix, random_nonzero());
+}
+
+Result<UserDirectory> open_user_directory(EventLoop& loop, std::string_view job_name,
+                                          std::int64_t deadline_ns) {
+  const std::string prefix = socket_prefix(job_name);
+  const std::string leader_name = prefix + ".leader";
+  while (true) {
+    UserDirectory found;
+    auto fetched = fetch_and_open(leader_name, std::min(deadline_ns, monotonic_ns() + kLeaderNs));
+    // A stopped leader does not keep newcomers out as long as somebody else answers.
+    if (fetched.code() == Errc::timeout) fetched = ask_members(prefix, deadline_ns);
+    if (fetched.ok()) {
+      found.directory = std::move(fetched).value();
+      return found;
+    }
+    if (fetched.code() == Errc::corrupt || fetched.code() == Errc::system) return fetched.code();
+
+    auto leader = DescriptorServer::listen(loop, leader_name);
+    if (leader.ok()) {
+      auto kept = ask_members(prefix, deadline_ns);
+      if (!kept.ok()) kept = HostDirectory::create({});
+      if (!kept.ok()) return kept.code();
+      found.directory = std::move(kept).value();
+      found.leader = std::move(leader).value();
+      const Status serving = found.leader->serve(*found.directory, ProcessRef{});
+      if (!serving.ok()) return serving.code();
+      found.leader->share_directory();
+      return found;
+    }
+    if (leader.code() != Errc::no_resource) return leader.code();
+    if (fetched.code() == Errc::permission) return Errc::permission;
+    if (monotonic_ns() >= deadline_ns) {
+      log::error("no process of job '{}' hands out the host directory: the one that leads is stopped",
+                 job_name);
+      return Errc::timeout;
+    }
+    const timespec pause{0, 1'000'000};  // somebody binds, or has just died
+    nanosleep(&pause, nullptr);
+  }
+}
+
+}  // namespace orrery::job

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/memory/fault_handler.hpp"
+
+#include "emu/memory/fork_child.hpp"
+#include "emu/memory/guarded.hpp"
+#include "emu/memory/process_state.hpp"
+
+#include <cstdint>
+
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// In a forked child the pages that hold the program's data, its linkage table too, may be missing until
+// map_extents_in_child has run. So everything here up to chaining uses the stack, HandlerPage, ProcessState
+// and thread-local storage only, calls the system through a pointer in HandlerPage, and is not instrumented
+// by sanitizers.
+#define ORRERY_BARE __attribute__((no_sanitize("address", "thread", "undefined")))
+
+namespace orrery::memory {
+
+namespace {
+
+struct ThreadFaults {
+  // The last fault that was tried again because a switch may have caused it.
+  std::uint64_t address;
+  std::uint32_t sequence;
+  bool tried;
+  // The call of ours that is chaining at this moment: a handler that saved ours as its predecessor calls it
+  // back.
+  const siginfo_t* chaining;
+  const void* chaining_frame;
+};
+// initial-exec: no call, and no allocation, to reach it from a signal handler.
+__attribute__((tls_model("initial-exec"))) thread_local constinit ThreadFaults t_faults{};
+
+ORRERY_BARE bool wait_for_switch(ProcessState& state, std::uint64_t address) {
+  bool waited = false;
+  for (;;) {
+    const std::uint32_t sequence = state.sequence.load(std::memory_order_acquire);
+    if (sequence == 0) return false;
+    const bool active = (sequence & 1) != 0 &&
+                        address >= state.active_begin.load(std::memory_order_relaxed) &&
+                        address < state.active_end.load(std::memory_order_relaxed);
+    if (!active) {
+      // The switch may have ended between the fault and here: try the access again, once per switch. A real
+      // fault comes back with the same sequence and goes on to the program's handler.
+      if (!waited && t_faults.tried && t_faults.address == address && t_faults.sequence == sequence)
+        return false;
+      t_faults.tried = true;
+      t_faults.address = address;
+      t_faults.sequence = sequence;
+      state.faults_waited.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    waited = true;
+    g_handler_page.system_call(SYS_futex, &state.sequence, FUTEX_WAIT, sequence, nullptr, nullptr, 0);
+  }
+}
+
+// The default action, with the fault's own address: the access is repeated, or the sent signal sent again,
+// with the default handler in place.
+void die_of(int number, const siginfo_t* info) {
+  struct sigaction fallback {};
+  fallback.sa_handler = SIG_DFL;
+  sigaction(number, &fallback, nullptr);
+  if (info->si_code <= 0)
+    syscall(SYS_rt_tgsigqueueinfo, getpid(), static_cast<pid_t>(syscall(SYS_gettid)), number, info);
+}
+
+// Leaves a guarded run of ours that met a missing page. Returns when the thread is in none.
+void leave_guarded_run(int number) {
+  sigjmp_buf* const exit = guarded_exit();
+  if (exit == nullptr) return;
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, number);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  siglongjmp(*exit, 1);
+}
+
+void hand_on(int number, siginfo_t* info, void* context) {
+  const void* const frame = __builtin_frame_address(0);
+  const auto& target = g_handler_page.chain_slots[g_handler_page.chain.load(std::memory_order_acquire) %
+                                                  g_handler_page.chain_slots.size()];
+  // Called back by the handler we chained to (deeper on the stack, with the same siginfo): the chain is a
+  // ring, we are its end.
+  const bool ring = t_faults.chaining == info && frame < t_faults.chaining_frame;
+  const bool no_handler = target.sa_handler == SIG_DFL || target.sa_handler == SIG_IGN;
+  if (target.sa_handler == SIG_IGN && info->si_code <= 0) return;
+  if (ring || no_handler) {
+    die_of(number, info);
+    return;
+  }
+  t_faults.chaining = info;
+  t_faults.chaining_frame = frame;
+  if ((target.sa_flags & SA_NODEFER) != 0) {
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  }
+  pthread_sigmask(SIG_BLOCK, &target.sa_mask, nullptr);
+  const struct sigaction chosen = target;
+  if ((chosen.sa_flags & SA_RESETHAND) != 0)
+    g_handler_page
+        .chain_slots[g_handler_page.chain.load(std::memory_order_acquire) % g_handler_page.chain_slots.size()]
+        .sa_handler = SIG_DFL;
+  if ((chosen.sa_flags & SA_SIGINFO) != 0)
+    chosen.sa_sigaction(number, info, context);
+  else
+    chosen.sa_handler(number);
+  t_faults.chaining = nullptr;
+}
+
+ORRERY_BARE void on_fault(int number, siginfo_t* info, void* context) {
+  ProcessState* const state = g_handler_page.state.load(std::memory_order_acquire);
+  if (state != nullptr && info->si_code > 0) {
+    const auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
+    if (state->in_child()) {
+      if (!state->child_mapped.load(std::memory_order_relaxed)) {
+        map_extents_in_child(*state);
+        if (child_has(*state, address)) return;
+      }
+    } else if (info->si_code == SEGV_ACCERR && wait_for_switch(*state, address)) {
+      return;
+    }
+  }
+  if (info->si_code > 0) leave_guarded_run(number);
+  hand_on(number, info, context);
+}
+
+}  // namespace
+
+void put_fault_handler_in_front() {
+  g_handler_page.system_call = &::syscall;
+  struct sigaction now {};
+  sigaction(SIGSEGV, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_fault) return;
+  struct sigaction ours {};
+  ours.sa_sigaction = &on_fault;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&ours.sa_mask);
+  const std::uint32_t next = g_handler_page.chain.load(std::memory_order_relaxed) + 1;
+  g_handler_page.chain_slots[next % g_handler_page.chain_slots.size()] = now;
+  // Release: the slot is whole before a handler can pick it.
+  g_handler_page.chain.store(next, std::memory_order_release);
+  sigaction(SIGSEGV, &ours, nullptr);
+}
+
+void withdraw_fault_handler() {
+  struct sigaction now {};
+  sigaction(SIGSEGV, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != &on_fault) return;
+  const auto& target = g_handler_page.chain_slots[g_handler_page.chain.load(std::memory_order_relaxed) %
+                                                  g_handler_page.chain_slots.size()];
+  sigaction(SIGSEGV, &target, nullptr);
+}
+
+}  // namespace orrery::memory

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+namespace orrery::memory {
+
+// The SIGSEGV handler: waits at a chunk that is being switched under Blocker::protect, maps the adopted
+// extents in a forked child, and hands everything else on.
+//
+// Puts it in front of whatever handles SIGSEGV now, which becomes what it chains to; nothing if it is in
+// front already. Called before each use of it, so a handler installed after ours is found again. Any thread,
+// one at a time.
+void put_fault_handler_in_front();
+
+// Puts the handler that ours chains to back, if ours is still in front.
+void withdraw_fault_handler();
+
+}  // namespace orrery::memory

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/bte_queue.hpp"
+
+#include "emu/nic/execute.hpp"
+#include "emu/nic/hazard.hpp"
+#include "emu/nic/nic.hpp"
+
+#include <algorithm>
+
+#include <pthread.h>
+#include <signal.h>
+
+namespace orrery::nic {
+
+BteQueue::BteQueue(Nic& nic) : nic_(nic), descriptors_(kCapacity) {
+  for (std::uint32_t i = 0; i < kCapacity; ++i) free_.push(i);
+}
+
+BteQueue::~BteQueue() {
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_seq_cst);
+  signal_.fetch_add(1, std::memory_order_release);
+  futex_wake(signal_, 1);
+  thread_.join();
+}
+
+Errc BteQueue::submit(Endpoint& endpoint, const Request& request, std::uint32_t transaction) {
+  std::uint32_t index = 0;
+  if (!free_.pop(index)) return Errc::no_resource;
+  descriptors_[index] = {.endpoint = &endpoint,
+                         .queue = endpoint.queue,
+                         .request = request,
+                         .transaction = transaction,
+                         .user_value = endpoint.local_value};
+  endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
+  outstanding_.fetch_add(1, std::memory_order_acq_rel);
+  if ((request.flags & kFence) != 0) fences_.fetch_add(1, std::memory_order_acq_rel);
+  submitted_.push(index);
+  if (!started_.test_and_set(std::memory_order_acq_rel)) {
+    // Signals are the program's: none is delivered to the engine.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    // A page of the program that is not there must still end the program, not freeze the engine.
+    for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, fault);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "orrery-bte");
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  // Sequentially consistent with the engine's announcement of its sleep: it sees the descriptor or we see it.
+  signal_.fetch_add(1, std::memory_order_seq_cst);
+  if (sleeping_.load(std::memory_order_seq_cst)) futex_wake(signal_, 1);
+  return Errc::ok;
+}
+
+// Fills an idle channel. Returns whether it did.
+bool BteQueue::start_next() {
+  std::uint32_t index = 0;
+  while (submitted_.pop(index)) queued_.push_back(index);
+  if (queued_.empty()) return false;
+  const auto idle = std::find(channels_.begin(), channels_.end(), std::nullopt);
+  if (idle == channels_.end()) return false;
+  const auto fenced = [&](std::uint32_t i) { return (descriptors_[i].request.flags & kFence) != 0; };
+  const auto busy = [](const auto& channel) { return channel.has_value(); };
+  const bool any_busy = std::any_of(channels_.begin(), channels_.end(), busy);
+  const bool fence_running =
+      std::any_of(channels_.begin(), channels_.end(), [&](const auto& c) { return c && fenced(*c); });
+  if (fence_running || (fenced(queued_.front()) && any_busy)) return false;
+  *idle = queued_.front();
+  queued_.pop_front();
+  return true;
+}
+
+// Moves one chunk. Returns whether the transfer is over for the engine.
+bool BteQueue::step(std::uint32_t index) {
+  Descriptor& d = descriptors_[index];
+  const Request& whole = d.request;
+  Peer& peer = *d.endpoint->peer;
+  Request chunk = whole;
+  chunk.local_address += d.done;
+  chunk.remote_address += d.done;
+  chunk.length = std::min(whole.length - d.done, kChunk);
+  const bool last = d.done + chunk.length == whole.length;
+  if (!last) chunk.flags &= ~static_cast<std::uint32_t>(kRemoteEvent | kSyncFlag);
+  const Errc status = nic_.transfer_chunk(*d.endpoint, peer, chunk, whole);
+  if (status == Errc::not_done) {
+    // Not by a copy of ours: as frames, from the start; storing the same bytes twice does no harm.
+    const Errc sent = nic_.send_frames(*d.endpoint, peer, whole, d.transaction, d.queue);
+    if (sent == Errc::no_resource) {
+      yield_cpu();
+      return false;  // later
+    }
+    if (sent == Errc::not_done) {
+      finish(index, Errc::not_done);
+      return true;
+    }
+    finish(index, sent);
+    return true;
+  }
+  d.done += chunk.length;
+  if (status != Errc::ok || last) {
+    finish(index, status);
+    return true;
+  }
+  return false;
+}
+
+// `status` not_done: the frames raise the event.
+void BteQueue::finish(std::uint32_t index, Errc status) {
+  Descriptor& d = descriptors_[index];
+  const bool fenced = (d.request.flags & kFence) != 0;
+  if (status != Errc::not_done) {
+    nic_.finish_from_elsewhere(d.queue, d.request.flags, d.transaction, d.user_value, status);
+  }
+  d.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
+  free_.push(index);
+  if (fenced) fences_.fetch_sub(1, std::memory_order_acq_rel);
+  outstanding_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+void BteQueue::run() {
+  for (;;) {
+    if (stopping_.load(std::memory_order_relaxed)) break;
+    while (start_next()) {
+    }
+    bool any = false;
+    for (auto& channel : channels_) {
+      if (!channel) continue;
+      any = true;
+      if (step(*channel)) channel.reset();
+    }
+    if (any) continue;
+    const std::uint32_t signal = signal_.load(std::memory_order_acquire);
+    sleeping_.store(true, std::memory_order_seq_cst);
+    if (submitted_.empty() && !stopping_.load(std::memory_order_seq_cst))
+      futex_wait(signal_, signal, std::nullopt);
+    sleeping_.store(false, std::memory_order_relaxed);
+  }
+  for (auto& channel : channels_) {
+    if (channel) finish(*channel, Errc::terminated);
+  }
+  std::uint32_t index = 0;
+  while (submitted_.pop(index)) queued_.push_back(index);
+  for (const std::uint32_t i : queued_) finish(i, Errc::terminated);
+}
+
+}  // namespace orrery::nic

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/base/wait.hpp"
+#include "emu/nic/request.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <boost/lockfree/queue.hpp>
+
+namespace orrery::nic {
+
+class Nic;
+struct Endpoint;
+class CompletionQueue;
+
+// The block transfer engine: a thread that moves large transfers, so that the call that posts one returns at
+// once. Two channels share it chunk by chunk, so a short transfer behind a long one finishes first.
+//
+// Threads: submit from any; the engine's own thread does the rest. The thread starts with the first transfer.
+// Invariants: (1) a fenced transfer starts when every transfer submitted before it is complete, and no later
+// one starts before it is; (2) every accepted transfer ends in exactly one call of
+// Nic::finish_from_elsewhere.
+class BteQueue {
+ public:
+  static constexpr std::uint32_t kCapacity = 1024;    // descriptors
+  static constexpr std::uint64_t kChunk = 256 << 10;  // bytes of one turn: short against a time slice
+  static constexpr std::size_t kChannels = 2;
+
+  explicit BteQueue(Nic& nic);
+  // Transfers that have not finished end in `terminated`.
+  ~BteQueue();
+  BteQueue(const BteQueue&) = delete;
+  BteQueue& operator=(const BteQueue&) = delete;
+
+  // ok, or no_resource when kCapacity descriptors are waiting. Does not block.
+  Errc submit(Endpoint& endpoint, const Request& request, std::uint32_t transaction);
+
+  // Transfers that have not finished, and fenced ones among them. While one is, later transfers of any size
+  // have to queue here too.
+  std::uint32_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }
+  std::uint32_t fences() const { return fences_.load(std::memory_order_acquire); }
+
+ private:
+  struct Descriptor {
+    Endpoint* endpoint = nullptr;
+    CompletionQueue* queue = nullptr;  // the endpoint's at the time of the post
+    Request request;
+    std::uint32_t transaction = 0;
+    std::uint32_t user_value = 0;
+    std::uint64_t done = 0;  // bytes
+  };
+
+  void run();
+  bool start_next();
+  bool step(std::uint32_t index);
+  void finish(std::uint32_t index, Errc status);
+
+  Nic& nic_;
+  std::vector<Descriptor> descriptors_;
+  boost::lockfree::queue<std::uint32_t, boost::lockfree::capacity<kCapacity>> free_;
+  boost::lockfree::queue<std::uint32_t, boost::lockfree::capacity<kCapacity>> submitted_;
+  std::atomic<std::uint32_t> outstanding_{0};
+  std::atomic<std::uint32_t> fences_{0};
+
+  // Engine thread only.
+  std::array<std::optional<std::uint32_t>, kChannels> channels_;
+  std::deque<std::uint32_t> queued_;  // taken off submitted_, not started
+
+  FutexWord signal_{0};
+  std::atomic<bool> sleeping_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic_flag started_ = ATOMIC_FLAG_INIT;
+  std::thread thread_;
+};
+
+}  // namespace orrery::nic

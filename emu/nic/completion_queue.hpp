@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/double_word.hpp"
+#include "emu/base/status.hpp"
+#include "emu/nic/nic_state.hpp"
+#include "emu/nic/request.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+// Completion queues. The shared ring takes events from any number of producers in any process; its owner
+// consumes. Protocol, with `position` counting slots since the queue was made and never wrapping:
+//
+//   free(p)  = {p, not ready}      ready(p) = {p, ready, kind, status} + data
+//   producer: finds the first p whose slot holds free(p) and swaps in ready(p) and its data with ONE 16-byte
+//             compare-and-swap. There is no claimed-but-unpublished state, so a producer that dies or is
+//             stopped anywhere leaves the queue as good as it was: nothing to repair, nobody to wait for.
+//   consumer: reads ready(head), then stores free(head + capacity).
+//
+// `tail_hint` is where producers start looking. It may be stale, never ahead of the true tail.
+namespace orrery::nic {
+
+enum QueueMode : std::uint32_t {
+  kUnmanaged = 1,  // a sink: overwritten silently, never polled, never makes a sender fail
+};
+
+// A queue as a producer sees it. A value.
+struct QueueView {
+  CqState* state = nullptr;
+  CqSlot* slots = nullptr;
+  std::uint64_t capacity = 0;
+};
+
+// Looks a queue up in a segment and checks what it finds there; nullopt when there is no such queue.
+std::optional<QueueView> open_queue(const NicView& nic, std::uint32_t index);
+
+// Adds an event. ok, or overrun when the ring is full (the queue's overrun word is then set and the event is
+// lost). Lock-free; any thread of any process. Everything the caller stored before is visible to whoever
+// consumes the event. Wakes a blocked consumer.
+Errc push_event(const QueueView& queue, const Event& event);
+
+// The owner's side of one queue: the shared ring, and a private ring for events that its own process raises
+// while it posts, which needs no atomic read-modify-write at all.
+//
+// Threads: one at a time for everything but test() and the blocking waits' sleep; push_event from anywhere.
+// Invariants: (1) transactions live from open_transaction() to completed(); (2) an event of kind `post` names
+// a live transaction; (3) head counts consumed slots of the shared ring.
+// Usage: auto queue = nic.create_queue(128, 0);  Event e;  while (queue->poll(&e) == Errc::not_done) {}
+class CompletionQueue {
+ public:
+  CompletionQueue(std::uint32_t index, QueueView view, std::uint32_t depth);
+  CompletionQueue(const CompletionQueue&) = delete;
+  CompletionQueue& operator=(const CompletionQueue&) = delete;
+
+  // Takes the next event of either ring: ok; not_done when both are empty; overrun when events were lost
+  // since the last call (reported once, `event` says kind overrun). Does not make the NIC progress.
+  Errc take(Event* event);
+
+  // Whether take() would return something. Any thread; consumes nothing.
+  Errc test() const;
+
+  // Makes this a source queue: one whose owner's posts raise events here. Endpoints call it when they are
+  // created; until then no room for transactions is spent. REQUIRES: called before open_transaction.
+  void become_source();
+
+  // A name for an operation that will raise an event here; kNone when `depth` of them are open.
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  std::uint32_t open_transaction(void* context);
+  // The operation never started: gives its name back.
+  void abandon_transaction(std::uint32_t transaction);
+  // What the operation is called by the caller, from its event; frees the name when `last`.
+  Result<Completion> completed(std::uint32_t transaction, Errc status);
+
+  // Raises an event from the thread that owns the queue, right now.
+  void raise_inline(const Event& event);
+
+  std::uint32_t index() const { return index_; }
+  std::uint32_t depth() const { return depth_; }  // slots asked for; also the limit of open transactions
+  const QueueView& view() const { return view_; }
+  std::uint32_t open_transactions() const { return open_; }
+
+  // Endpoints and registrations that name this queue; it may only be destroyed at zero.
+  std::atomic<std::uint32_t> references{0};
+  // Expected events per transaction: operations that raise two (local and global) use two.
+  void expect_events(std::uint32_t transaction, std::uint8_t count) { records_[transaction].events = count; }
+
+ private:
+  struct Record {
+    void* context = nullptr;
+    std::uint32_t next_free = kNone;
+    std::uint8_t events = 0;  // still to be collected; 0 = free
+  };
+
+  const std::uint32_t index_;
+  const std::uint32_t depth_;
+  const QueueView view_;
+  std::uint64_t head_ = 0;  // shadow of view_.state->head
+
+  // Private ring: single producer and consumer, the same thread; indices are atomic only for test().
+  std::unique_ptr<Event[]> inline_events_;
+  std::uint64_t inline_mask_ = 0;
+  std::atomic<std::uint64_t> inline_head_{0};
+  std::atomic<std::uint64_t> inline_tail_{0};
+
+  std::vector<Record> records_;
+  std::uint32_t free_ = kNone;
+  std::uint32_t fresh_ = 0;  // records_[fresh_..] were never used
+  std::uint32_t open_ = 0;
+};
+
+namespace slot_word {
+constexpr std::uint64_t free(std::uint64_t position) { return position << 16; }
+constexpr std::uint64_t ready(std::uint64_t position, const Event& e) {
+  return position << 16 | static_cast<std::uint64_t>(e.status) << 8 |
+         static_cast<std::uint64_t>(e.kind) << 1 | 1;
+}
+constexpr bool is_ready(std::uint64_t word) { return (word & 1) != 0; }
+constexpr std::uint64_t position(std::uint64_t word) { return word >> 16; }
+constexpr Event event(std::uint64_t word, std::uint64_t data) {
+  return {static_cast<EventKind>(word >> 1 & 0x7f), static_cast<Errc>(word >> 8 & 0xff), data};
+}
+}  // namespace slot_word
+
+inline Errc CompletionQueue::take(Event* event) {
+  const std::uint64_t inline_head = inline_head_.load(std::memory_order_relaxed);
+  if (inline_head != inline_tail_.load(std::memory_order_relaxed)) {
+    *event = inline_events_[inline_head & inline_mask_];
+    inline_head_.store(inline_head + 1, std::memory_order_relaxed);
+    return Errc::ok;
+  }
+  CqSlot& slot = view_.slots[head_ & (view_.capacity - 1)];
+  // Acquire: pairs with the producer's swap; what it stored before the event is visible after this.
+  const std::uint64_t word = slot.control.load(std::memory_order_acquire);
+  if (word == slot_word::free(head_)) [[likely]] {
+    if (view_.state->overrun.load(std::memory_order_relaxed) == 0) [[likely]]
+      return Errc::not_done;
+    if (view_.state->overrun.exchange(0, std::memory_order_relaxed) != 0) {
+      *event = {EventKind::overrun, Errc::overrun, 0};
+      return Errc::overrun;
+    }
+    return Errc::not_done;
+  }
+  *event = slot_word::event(word, slot.data.load(std::memory_order_relaxed));
+  // Release: our read of `data` happens before a producer reuses the slot.
+  slot.control.store(slot_word::free(head_ + view_.capacity), std::memory_order_release);
+  ++head_;
+  view_.state->head.store(head_, std::memory_order_relaxed);
+  return Errc::ok;
+}
+
+inline void CompletionQueue::raise_inline(const Event& event) {
+  const std::uint64_t tail = inline_tail_.load(std::memory_order_relaxed);
+  inline_events_[tail & inline_mask_] = event;
+  // Release: a thread in test() that sees the count may not look at the event, but the count must not lie.
+  inline_tail_.store(tail + 1, std::memory_order_release);
+}
+
+inline std::uint32_t CompletionQueue::open_transaction(void* context) {
+  std::uint32_t index = free_;
+  if (index != kNone) {
+    free_ = records_[index].next_free;
+  } else {
+    if (fresh_ == depth_) return kNone;
+    index = fresh_++;
+  }
+  records_[index] = {context, kNone, 1};
+  ++open_;
+  return index;
+}
+
+inline void CompletionQueue::abandon_transaction(std::uint32_t transaction) {
+  records_[transaction].events = 0;
+  records_[transaction].next_free = free_;
+  free_ = transaction;
+  --open_;
+}
+
+inline Result<Completion> CompletionQueue::completed(std::uint32_t transaction, Errc status) {
+  if (transaction >= fresh_ || records_[transaction].events == 0) [[unlikely]]
+    return Errc::no_match;
+  const Completion completion{records_[transaction].context, status};
+  if (--records_[transaction].events == 0) {
+    records_[transaction].next_free = free_;
+    free_ = transaction;
+    --open_;
+  }
+  return completion;
+}
+
+}  // namespace orrery::nic

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/nic/request.hpp"
+#include "emu/wire/packet.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace orrery::nic {
+
+struct Endpoint;
+struct Peer;
+class CompletionQueue;
+
+// One operation that travels as packets: what is still to be sent, what is still to be answered, and what its
+// initiator is told in the end. The first error is kept.
+struct Flight {
+  Peer* peer = nullptr;
+  Endpoint* endpoint = nullptr;
+  CompletionQueue* queue = nullptr;
+  std::uint32_t flags = 0;        // RequestFlags
+  std::uint32_t transaction = 0;  // of the queue
+  std::uint32_t user_value = 0;
+  Errc status = Errc::ok;
+  wire::PacketHeader header;   // of every packet, but for offset, payload and flags
+  std::byte* local = nullptr;  // source of a put, destination of a get
+  std::uint64_t sent = 0;      // bytes handed to the wire
+  bool all_sent = false;
+  std::uint32_t answers_due = 0;  // packets on their way
+  std::uint16_t generation = 0;
+  bool open = false;
+};
+
+// The transactions that a NIC can have outstanding on the wire: 1,024, as the Aries NIC has packets.
+// Names carry a generation, so that a late or forged answer finds nothing. Guarded by its owner.
+class FlightTable {
+ public:
+  static constexpr std::uint32_t kCapacity = 1024;
+
+  FlightTable();
+  // nullopt when all are in use.
+  std::optional<std::uint32_t> open();
+  // The flight of that name, or nullptr.
+  Flight* find(std::uint32_t name);
+  void close(std::uint32_t name);
+  std::uint32_t open_count() const { return open_count_; }
+  // Names of all open flights to `peer`.
+  std::vector<std::uint32_t> names_for(const Peer& peer) const;
+
+ private:
+  std::vector<Flight> flights_;
+  std::vector<std::uint16_t> free_;
+  std::uint32_t open_count_ = 0;
+};
+
+}  // namespace orrery::nic

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/nic/nic_state.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace orrery::nic {
+
+// Words of a HazardLine by use. The first six belong to one port each; further ports share one under a lock.
+inline constexpr std::uint32_t kSharedHazardSlot = 6;
+inline constexpr std::uint32_t kEngineHazardSlot = 7;
+static_assert(kEngineHazardSlot < kHazardSlots);
+
+// Announces, for its lifetime, that this thread may touch the memory of one registration.
+// The announcement is a plain store: the owner who withdraws a registration pays for the barrier
+// (base/asymmetric_fence.hpp). Only where the kernel has none for us is the store a full barrier.
+// REQUIRES: one live guard per word at a time.
+class HazardGuard {
+ public:
+  HazardGuard(std::atomic<std::uint64_t>& word, std::uint32_t region, bool strong) : word_(word) {
+    if (strong) [[unlikely]] {
+      word_.exchange(std::uint64_t{region} + 1, std::memory_order_seq_cst);
+    } else {
+      word_.store(std::uint64_t{region} + 1, std::memory_order_relaxed);
+      // Keeps the compiler from moving the following loads up; the processor is kept by the owner's
+      // membarrier(2).
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+  }
+  // Release: whoever sees the word cleared sees our accesses finished.
+  ~HazardGuard() { word_.store(0, std::memory_order_release); }
+  HazardGuard(const HazardGuard&) = delete;
+  HazardGuard& operator=(const HazardGuard&) = delete;
+
+ private:
+  std::atomic<std::uint64_t>& word_;
+};
+
+}  // namespace orrery::nic

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/nic.hpp"
+
+#include "emu/base/check.hpp"
+#include "emu/nic/hazard.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace orrery::nic {
+
+namespace {
+
+// A blocking wait looks again at least this often: answers to frames of ours are taken in by whoever looks.
+constexpr std::int64_t kWaitSliceNs = 50'000'000;
+
+}  // namespace
+
+Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const Options& options)
+    : environment_(environment),
+      view_(view),
+      self_(self),
+      options_(options),
+      registrations_(
+          view, [this](std::uint64_t bytes) { return arena_alloc(bytes); },
+          [this](std::uint64_t offset, std::uint64_t bytes) { arena_free(offset, bytes); }),
+      arena_next_(view.header().arena_offset),
+      bte_(*this) {
+  // Accesses of our own threads to our own memory are announced like anybody else's.
+  view_.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
+}
+
+Nic::~Nic() { view_.header().stage.store(Stage::closed, std::memory_order_release); }
+
+// ---- arena: power-of-two blocks, reused by size. Only the owner allocates. ----
+
+std::uint64_t Nic::arena_alloc(std::uint64_t bytes) {
+  const std::uint64_t size = std::bit_ceil(std::max<std::uint64_t>(bytes, kCacheLine));
+  const auto size_class = static_cast<std::size_t>(std::countr_zero(size));
+  const std::lock_guard lock(arena_mu_);
+  if (size_class >= arena_free_.size()) return 0;
+  auto& free = arena_free_[size_class];
+  if (!free.empty()) {
+    const std::uint64_t offset = free.back();
+    free.pop_back();
+    return offset;
+  }
+  const std::uint64_t end = view_.header().arena_offset + view_.arena_bytes();
+  if (arena_next_ > end || size > end - arena_next_) return 0;
+  const std::uint64_t offset = arena_next_;
+  arena_next_ += size;
+  return offset;
+}
+
+void Nic::arena_free(std::uint64_t offset, std::uint64_t bytes) {
+  const std::uint64_t size = std::bit_ceil(std::max<std::uint64_t>(bytes, kCacheLine));
+  const std::lock_guard lock(arena_mu_);
+  arena_free_[static_cast<std::size_t>(std::countr_zero(size))].push_back(offset);
+}
+
+// ---- ports ----
+
+Port* Nic::open_port(std::uint16_t domain, std::uint32_t nic_address, std::uint32_t instance) {
+  const std::lock_guard lock(objects_mu_);
+  std::uint32_t taken = 0;
+  for (const auto& port : ports_) taken |= 1u << port->hazard_slot;
+  // The first free word of its own; ports beyond them share one.
+  const auto slot = std::min(static_cast<std::uint32_t>(std::countr_one(taken)), kSharedHazardSlot);
+  ports_.push_back(std::make_unique<Port>(
+      Port{.domain = domain, .nic_address = nic_address, .instance = instance, .hazard_slot = slot}));
+  return ports_.back().get();
+}
+
+void Nic::close_port(Port* port) {
+  const std::lock_guard lock(objects_mu_);
+  std::erase_if(ports_, [&](const auto& p) { return p.get() == port; });
+}
+
+// ---- memory ----
+
+Result<MemKey> Nic::insert_region(const RegistrationTable::Entry& entry, CompletionQueue* queue) {
+  auto key = registrations_.insert(entry);
+  if (!key.ok()) return key;
+  if (queue != nullptr) queue->references.fetch_add(1, std::memory_order_relaxed);
+  if (options_.eager_adoption && options_.may_adopt && entry.state == RegionState::by_frame) {
+    struct Work {
+      Nic* nic;
+      std::uint32_t index;
+    } work{this, key.value().index};
+    environment_.run_on_service_thread(
+        [](void* argument) {
+          auto* w = static_cast<Work*>(argument);
+          w->nic->adopt_region(w->index);
+        },
+        &work);
+  }
+  return key;
+}
+
+Result<MemKey> Nic::register_region(const Port& port, std::uint64_t address, std::uint64_t length,
+                                    std::uint8_t flags, CompletionQueue* queue) {
+  if (length == 0 || address + length < address) return Errc::invalid_param;
+  const auto range = environment_.inspect(address, length);
+  if (!range.ok()) return range.code();
+  if (!range.value().readable) return Errc::invalid_param;
+  if (!range.value().writable && (flags & kReadOnly) == 0) return Errc::permission;
+  RegistrationTable::Entry entry;
+  entry.domain = port.domain;
+  entry.flags = flags;
+  entry.queue_plus_1 = queue == nullptr ? 0 : queue->index() + 1;
+  entry.address = address;
+  entry.length = length;
+  entry.state = range.value().direct ? RegionState::direct : RegionState::by_frame;
+  return insert_region(entry, queue);
+}
+
+Result<MemKey> Nic::register_segments(const Port& port, std::span<const Segment> segments, std::uint8_t flags,
+                                      CompletionQueue* queue) {
+  if (segments.empty()) return Errc::invalid_param;
+  RegistrationTable::Entry entry;
+  bool direct = true;
+  for (const Segment& segment : segments) {
+    if (segment.length == 0 || segment.address + segment.length < segment.address) return Errc::invalid_param;
+    const auto range = environment_.inspect(segment.address, segment.length);
+    if (!range.ok()) return range.code();
+    if (!range.value().readable) return Errc::invalid_param;
+    if (!range.value().writable && (flags & kReadOnly) == 0) return Errc::permission;
+    direct = direct && range.value().direct;
+  }
+  entry.domain = port.domain;
+  entry.flags = flags;
+  entry.queue_plus_1 = queue == nullptr ? 0 : queue->index() + 1;
+  entry.segments = segments;
+  entry.state = direct ? RegionState::direct : RegionState::by_frame;
+  return insert_region(entry, queue);
+}
+
+Status Nic::deregister(const MemKey& key) {
+  const auto word = registrations_.find(key);
+  if (!word.ok()) return word.code();
+  const Status removed = registrations_.remove(
+      key,
+      [this](std::uint32_t slot) { return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
+      options_.drain_limit_ns,
+      [this] {
+        // A thread of ours that is applying a frame right now holds this.
+        const std::lock_guard lock(requests_mu_);
+      },
+      [this](std::uint64_t begin, std::uint64_t end) { environment_.cut_off(begin, end); });
+  if (!removed.ok()) return removed;
+  const std::uint32_t queue_plus_1 = control::queue_plus_1(word.value());
+  if (queue_plus_1 != 0) {
+    const std::lock_guard lock(objects_mu_);
+    if (auto& queue = queues_[queue_plus_1 - 1]) queue->references.fetch_sub(1, std::memory_order_relaxed);
+  }
+  return {};
+}
+
+Status Nic::check_local(const Port& port, const MemKey& key, std::uint64_t address, std::uint64_t length,
+                        bool writes) const {
+  if (!key.valid() || key.index >= kMaxRegions) return Errc::invalid_handle;
+  const MrtEntry& entry = view_.region(key.index);
+  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  return check_access(entry, word, key.generation, port.domain, address, length, writes);
+}
+
+// ---- queues ----
+
+Result<CompletionQueue*> Nic::create_queue(std::uint32_t depth, std::uint32_t mode) {
+  if (depth == 0 || depth > kMaxQueueDepth) return Errc::invalid_param;
+  const std::uint64_t capacity = std::bit_ceil(std::uint64_t{depth});
+  const std::uint64_t offset = arena_alloc(capacity * sizeof(CqSlot));
+  if (offset == 0) return Errc::no_memory;
+  const std::lock_guard lock(objects_mu_);
+  const auto free = std::find(queues_.begin(), queues_.end(), nullptr);
+  if (free == queues_.end()) {
+    arena_free(offset, capacity * sizeof(CqSlot));
+    return Errc::no_resource;
+  }
+  const auto index = static_cast<std::uint32_t>(free - queues_.begin());
+  CqState& state = view_.queue(index);
+  // Positions go on from where the place's last queue stopped, so that a word of its ring never means
+  // anything.
+  const std::uint64_t start = (state.tail_hint.load(std::memory_order_relaxed) / capacity + 2) * capacity;
+  auto* slots = view_.arena<CqSlot>(offset, capacity);
+  ORRERY_CHECK(slots != nullptr, "ring at {} of {} slots", offset, capacity);
+  for (std::uint64_t i = 0; i < capacity; ++i) {
+    slots[i].control.store(slot_word::free(start + i), std::memory_order_relaxed);
+  }
+  state.capacity.store(capacity, std::memory_order_relaxed);
+  state.mode.store(mode, std::memory_order_relaxed);
+  state.tail_hint.store(start, std::memory_order_relaxed);
+  state.head.store(start, std::memory_order_relaxed);
+  state.overrun.store(0, std::memory_order_relaxed);
+  // Release: whoever finds the ring finds it ready.
+  state.ring_offset.store(offset, std::memory_order_release);
+  *free = std::make_unique<CompletionQueue>(index, QueueView{&state, slots, capacity}, depth);
+  return free->get();
+}
+
+Status Nic::destroy_queue(CompletionQueue* queue) {
+  const std::lock_guard lock(objects_mu_);
+  if (queue->references.load(std::memory_order_relaxed) != 0) return Errc::no_resource;
+  CqState& state = *queue->view().state;
+  const std::uint64_t offset = state.ring_offset.exchange(0, std::memory_order_relaxed);
+  const std::uint64_t bytes = queue->view().capacity * sizeof(CqSlot);
+  queues_[queue->index()].reset();
+  arena_free(offset, bytes);
+  return {};
+}
+
+Errc Nic::wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns) {
+  const auto has_news = [&] {
+    if (queue.test() != Errc::not_done) return true;
+    progress();
+    return queue.test() != Errc::not_done;
+  };
+  if (spin_then_yield(environment_.wait_budget(), has_news)) return Errc::ok;
+  CqState& state = *queue.view().state;
+  // Announced before the ring is looked at again: see push_event.
+  state.waiters.fetch_add(1, std::memory_order_seq_cst);
+  Errc result = Errc::timeout;
+  for (;;) {
+    const std::uint32_t signal = state.signal.load(std::memory_order_acquire);
+    if (has_news()) {
+      result = Errc::ok;
+      break;
+    }
+    const std::int64_t now = monotonic_ns();
+    if (deadline_ns && now >= *deadline_ns) break;
+    const std::int64_t slice = now + kWaitSliceNs;
+    futex_wait(state.signal, signal, deadline_ns ? std::min(*deadline_ns, slice) : slice);
+  }
+  state.waiters.fetch_sub(1, std::memory_order_relaxed);
+  return result;
+}
+
+}  // namespace orrery::nic

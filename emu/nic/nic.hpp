@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/nic/address_map.hpp"
+#include "emu/nic/bte_queue.hpp"
+#include "emu/nic/completion_queue.hpp"
+#include "emu/nic/flight.hpp"
+#include "emu/nic/nic_state.hpp"
+#include "emu/nic/peer.hpp"
+#include "emu/nic/registration_table.hpp"
+#include "emu/nic/request.hpp"
+#include "emu/wire/packet.hpp"
+#include "emu/wire/ring_wire.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace orrery::nic {
+
+class Nic;
+
+// One sign-on of a process to its NIC: a domain and an instance number (uGNI's CDM attached to a device).
+// Owned by the API layer through Nic::open_port; must outlive its endpoints.
+struct Port {
+  std::uint16_t domain = 0;
+  std::uint32_t nic_address = 0;
+  std::uint32_t instance = 0;
+  std::uint32_t hazard_slot = 0;  // which word of a HazardLine its posts use
+};
+
+// Where posts of one port go to: a remote port, and the queue that hears of their completion.
+// Threads: one at a time, the thread that uses the port. Members are set through the Nic.
+struct Endpoint {
+  Port* port = nullptr;
+  CompletionQueue* queue = nullptr;  // may be null: then nothing that reports locally can be posted;
+  // may be changed between posts: each keeps the one it was posted with
+  Peer* peer = nullptr;  // null until the first post to a bound address
+  bool bound = false;
+  std::uint32_t remote_nic_address = 0;
+  std::uint32_t remote_instance = 0;
+  std::uint32_t local_value = 0;            // user value of local events
+  std::uint32_t remote_value = 0;           // data of remote events
+  Run run;                                  // the peer's memory that the last post touched
+  std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has
+};
+
+// The emulated NIC of one process: owns its units and applies their rules. Any number of them run in one
+// process. Whoever posts carries its operation to the target's state himself when the target's memory can be
+// reached; else it travels as frames, and whoever polls here applies what arrives.
+//
+// Threads: post, poll and the queues: one thread per port at a time, different ports in parallel.
+// register_region, deregister, create and destroy calls: any thread. serve(): the service thread.
+// Invariants: (1) an operation that was accepted raises exactly the events it asked for, whatever happens to
+// the peer; (2) data is visible before any event that tells of it; (3) no lock is held while user memory is
+// touched, but the frame locks while a frame is applied.
+// Usage: auto nic = Nic::create(environment, view, slot);  Port* port = nic->open_port(domain, address, 0);
+class Nic final : public wire::Sink {
+ public:
+  struct Options {
+    std::uint32_t adopt_after = 16;            // frame or attach operations on a region before it is adopted
+    std::uint64_t bte_crossover = 4ull << 20;  // block transfers of at least this many bytes go to the engine
+    std::int64_t drain_limit_ns = 100'000'000;  // how long a stalled peer can delay a deregistration
+    bool eager_adoption = false;
+    bool may_adopt = true;
+  };
+
+  // `environment` and the segment outlive the NIC.
+  Nic(Environment& environment, NicView view, wire::ProcessSlot self, const Options& options);
+  ~Nic();
+  Nic(const Nic&) = delete;
+  Nic& operator=(const Nic&) = delete;
+
+  // ---- ports and endpoints ----
+  Port* open_port(std::uint16_t domain, std::uint32_t nic_address, std::uint32_t instance);
+  void close_port(Port* port);
+
+  // ---- memory ----
+  // Makes [address, address + length) reachable by the domain's other ports, at page granularity. `queue`, if
+  // any, gets an event for each operation that asks for a remote event. Not blocking but for system calls.
+  // Errors: invalid_param (length 0, not mapped), permission (not writable and not kReadOnly),
+  // no_resource (4,096 registrations are in use).
+  Result<MemKey> register_region(const Port& port, std::uint64_t address, std::uint64_t length,
+                                 std::uint8_t flags, CompletionQueue* queue);
+  // The same for a list of segments that are addressed as one, by offsets from 0.
+  Result<MemKey> register_segments(const Port& port, std::span<const Segment> segments, std::uint8_t flags,
+                                   CompletionQueue* queue);
+  // After it returns no peer touches the memory any more, and the key is refused everywhere. Waits for peers
+  // that are in the middle of an access, at most drain_limit_ns; a peer that is stalled longer than that is
+  // cut off from the pages instead. Errors: invalid_handle.
+  Status deregister(const MemKey& key);
+  // Whether `key` is one of ours and covers the range. Errors: invalid_handle, permission, bounds.
+  Status check_local(const Port& port, const MemKey& key, std::uint64_t address, std::uint64_t length,
+                     bool writes) const;
+
+  // ---- queues ----
+  // Errors: invalid_param (depth 0 or over kMaxQueueDepth), no_resource (1,024 queues), no_memory (arena used
+  // up).
+  Result<CompletionQueue*> create_queue(std::uint32_t depth, std::uint32_t mode);
+  // Errors: no_resource (an endpoint or a registration still names it).
+  Status destroy_queue(CompletionQueue* queue);
+  // Next event of `queue`, after letting the NIC progress if there is none. Errors: not_done, overrun.
+  Errc poll(CompletionQueue& queue, Event* event) {
+    const Errc found = queue.take(event);
+    if (found != Errc::not_done) [[likely]]
+      return found;
+    progress();
+    return queue.take(event);
+  }
+  // Sleeps until the queue has something to say or `deadline_ns` passes (none: for ever). ok, timeout.
+  Errc wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns);
+
+  // ---- operations ----
+  // Starts one operation. ok: accepted, and everything else is said by events. Otherwise nothing happened:
+  // invalid_state (endpoint not bound), no_resource (transactions of the queue used up), unreachable or
+  // timeout (the endpoint's address never appeared), invalid_param. Never blocks, except for the first post
+  // to a peer, which maps it.
+  Errc post(Endpoint& endpoint, const Request& request);
+
+  // ---- progress ----
+  // Applies what arrived and continues what is under way. Any thread; cheap when there is nothing.
+  void progress();
+  // The service thread's share; returns whether it wants to be called again soon, without being rung.
+  bool serve();
+  static constexpr std::int64_t kServicePeriodNs = 200'000;
+  // A process died: its outstanding operations end in `unreachable`.
+  void peer_died(wire::ProcessSlot slot);
+
+  RegistrationTable& registrations() { return registrations_; }
+  NicView view() const { return view_; }
+  wire::ProcessSlot self() const { return self_; }
+  const Options& options() const { return options_; }
+
+  void deliver(const wire::Packet& packet) override;
+
+ private:
+  friend class BteQueue;
+
+  // nic.cpp
+  std::uint64_t arena_alloc(std::uint64_t bytes);
+  void arena_free(std::uint64_t offset, std::uint64_t bytes);
+  Result<MemKey> insert_region(const RegistrationTable::Entry& entry, CompletionQueue* queue);
+  void adopt_region(std::uint32_t index);
+
+  // initiate.cpp
+  Errc find_peer(Endpoint& endpoint);
+  Errc try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
+  Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
+                      bool keep_run);
+  Errc post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
+  Errc try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
+  Errc transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole);
+  void count_hit(Peer& peer, std::uint32_t region);
+  void finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
+  void finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
+                             std::uint32_t user_value, Errc status);
+  wire::PacketHeader header_for(const Endpoint& endpoint, const Request& request) const;
+
+  // progress.cpp
+  Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
+                   CompletionQueue* queue);
+  bool pump(Peer& peer);
+  void take_response(Peer& peer, const wire::Packet& packet);
+  void end_flight(std::uint32_t name, Flight& flight);
+  void open_lanes(Peer& peer);
+  void poll_responses();
+  bool poll_requests();
+  void fail_flights(Peer& peer, Errc status);
+  void adopt_wanted();
+
+  Environment& environment_;
+  const NicView view_;
+  const wire::ProcessSlot self_;
+  const Options options_;
+  IdentityMap identity_;
+  RegistrationTable registrations_;
+
+  std::mutex objects_mu_;
+  std::vector<std::unique_ptr<Port>> ports_;                         // guarded by objects_mu_
+  std::array<std::unique_ptr<CompletionQueue>, kMaxQueues> queues_;  // guarded by objects_mu_
+  std::array<std::atomic<Peer*>, kMaxProcesses> peers_{};            // written under objects_mu_
+  std::vector<std::unique_ptr<Peer>> peer_storage_;                  // guarded by objects_mu_
+  std::uint64_t arena_next_ = 0;                                     // guarded by arena_mu_
+  std::array<std::vector<std::uint64_t>, 40> arena_free_;            // by size class, guarded by arena_mu_
+  std::mutex arena_mu_;
+
+  // Frames. requests_mu_: the inbound side. frames_mu_: the outbound side, flights and pending frames.
+  struct Inbound {
+    wire::RingConsumer requests;
+    wire::RingProducer responses;
+    bool opened = false;
+    bool open = false;  // false after opened: its producer broke the protocol
+  };
+  std::mutex requests_mu_;
+  std::array<Inbound, kMaxProcesses> inbound_;  // guarded by requests_mu_
+  std::mutex shared_hazard_mu_;                 // held for an access by ports that share a hazard word
+  std::mutex frames_mu_;
+  std::vector<Peer*> lane_peers_;               // peers with open lanes, guarded by frames_mu_
+  FlightTable flights_;                         // guarded by frames_mu_
+  std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
+  BteQueue bte_;                                // its thread uses everything above: last in, first out
+  std::atomic<std::uint64_t> polls_{0};         // how often somebody polled: says whether frames are attended
+  std::uint64_t polls_seen_ = 0;                // service thread
+  int idle_ticks_ = 0;                          // service thread
+};
+
+}  // namespace orrery::nic

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/nic/address_map.hpp"
+#include "emu/nic/nic_state.hpp"
+#include "emu/wire/packet.hpp"
+#include "emu/wire/ring_wire.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+namespace orrery::nic {
+
+// One process for ever: a later one in the same slot has another generation.
+struct ProcessName {
+  wire::ProcessSlot slot = 0;
+  std::uint32_t generation = 0;
+  friend constexpr bool operator==(const ProcessName&, const ProcessName&) = default;
+};
+
+// How a peer's NIC can be reached from here, as the environment found it.
+struct PeerLink {
+  ProcessName process;
+  NicView nic;
+  std::unique_ptr<AddressMap> memory;  // null: its memory cannot be mapped here
+  bool same_address_space = false;     // its addresses are ours: always direct
+  bool strong_hazards = false;         // announce accesses with a full barrier
+};
+
+// What a NIC needs from the process and the host around it. Never called on the hot path.
+// The production one stands in runtime.cpp; tests bring their own world.
+class Environment {
+ public:
+  virtual ~Environment() = default;
+
+  // ---- our own memory ----
+  struct Range {
+    bool readable = false;
+    bool writable = false;
+    bool direct = false;  // every page is in the memory file
+  };
+  // What [address, address + length) is. Errors: invalid_param (not all of it is mapped).
+  virtual Result<Range> inspect(std::uint64_t address, std::uint64_t length) = 0;
+  // Moves the range into the memory file, part by part. Before the pages of a part are taken away from
+  // writers, `before_switch` runs: peers that copy into them must be gone when it returns true; false stops
+  // the adoption. Service thread only.
+  // Errors: whatever makes the range impossible to adopt; what was not moved is as it was.
+  class SwitchGuard {
+   public:
+    virtual bool before_switch(std::uint64_t begin, std::uint64_t end) = 0;
+
+   protected:
+    ~SwitchGuard() = default;
+  };
+  virtual Status adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) = 0;
+  // Gives the pages private memory again: a peer that still stores through its mapping of the file reaches
+  // pages that nobody uses any more.
+  virtual void cut_off(std::uint64_t begin, std::uint64_t end) = 0;
+  // Returns when no adoption that overlaps the range is under way.
+  virtual void settle(std::uint64_t begin, std::uint64_t end) = 0;
+  // Runs `work` on the service thread and waits for it.
+  virtual void run_on_service_thread(void (*work)(void*), void* argument) = 0;
+
+  // ---- peers ----
+  // The process that serves (domain, NIC address, instance), waiting a while for it to appear.
+  // Errors: timeout, unreachable.
+  virtual Result<ProcessName> find_process(std::uint16_t domain, std::uint32_t nic_address,
+                                           std::uint32_t instance) = 0;
+  virtual Result<PeerLink> connect(ProcessName process) = 0;
+  virtual bool alive(ProcessName process) = 0;
+  // Whether anybody lives in the slot: else nobody can be in the middle of an access.
+  virtual bool slot_alive(wire::ProcessSlot slot) = 0;
+  // Wakes the service thread of a process that sleeps. A system call.
+  virtual void ring(ProcessName process) = 0;
+  // Asks our own service thread to call serve() soon.
+  virtual void ring_self() = 0;
+  // Copies between our memory and a peer's by the kernel. unsupported: not possible here, ask no more.
+  virtual Errc attach_write(ProcessName process, std::uint64_t to, const std::byte* from,
+                            std::uint64_t bytes) = 0;
+  virtual Errc attach_read(ProcessName process, std::byte* to, std::uint64_t from, std::uint64_t bytes) = 0;
+  // Runs `body`, which touches our own memory on behalf of a frame; a page that is not there is an error, not
+  // a signal. `body` must own nothing that needs destruction. Errors: those of `body`, bounds.
+  virtual Errc guarded(Errc (*body)(void*), void* argument) = 0;
+  // How a blocking wait spends its time before it sleeps.
+  virtual WaitBudget wait_budget() = 0;
+};
+
+// One process that our NIC talks to.
+struct Peer {
+  explicit Peer(PeerLink link, wire::ProcessSlot self)
+      : link(std::move(link)), hazards(this->link.nic.hazards(self)) {}
+
+  PeerLink link;
+  HazardLine& hazards;  // our line in its segment
+  std::atomic<bool> dead{false};
+  std::atomic<bool> no_attach{false};  // cross-memory attach was refused: do not ask again
+
+  // Frames, guarded by Nic::frames_mu_.
+  bool lanes_open = false;
+  wire::RingProducer requests;
+  wire::RingConsumer responses;
+  std::uint32_t response_bytes_due = 0;
+  std::deque<std::uint32_t> waiting;  // flights with packets still to be sent, oldest first
+  std::atomic<std::uint32_t> in_flight{0};
+};
+
+}  // namespace orrery::nic

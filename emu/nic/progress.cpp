@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// Frames: what leaves as packets and what arrives as packets, whoever moves it along. A thread of the program
+// that polls does it in passing; the service thread does it when nobody else looks.
+#include "emu/base/check.hpp"
+#include "emu/base/log.hpp"
+#include "emu/nic/execute.hpp"
+#include "emu/nic/nic.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace orrery::nic {
+
+namespace {
+
+constexpr int kFramesPerPoll = 16;  // one lane's share before the next lane's turn
+constexpr int kIdleTicks = 3;       // service periods without a poll before frames ring again
+constexpr std::size_t kMaxPart = 1u << 16;
+
+// Turns a lambda into what Environment::guarded takes.
+template <typename Body>
+Errc run_guarded(Environment& environment, Body body) {
+  return environment.guarded([](void* argument) { return (*static_cast<Body*>(argument))(); }, &body);
+}
+
+}  // namespace
+
+// ---- outbound ----
+
+void Nic::open_lanes(Peer& peer) {
+  const NicView& nic = peer.link.nic;
+  ORRERY_CHECK(self_ < nic.lane_count(), "process slot {} has no lane at the peer", self_);
+  peer.requests = wire::RingProducer(nic.request_lane(self_), nic.lane_bytes());
+  peer.responses = wire::RingConsumer(nic.response_lane(self_), nic.lane_bytes());
+  peer.lanes_open = true;
+  lane_peers_.push_back(&peer);
+  ServiceState& service = nic.service();
+  const std::uint64_t bit = 1ull << self_ % 64;
+  if ((service.active_lanes[self_ / 64].fetch_or(bit, std::memory_order_seq_cst) & bit) == 0) {
+    service.active_lane_count.fetch_add(1, std::memory_order_seq_cst);
+  }
+}
+
+Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
+                      CompletionQueue* queue) {
+  if (self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
+  bool sent = false;
+  {
+    const std::lock_guard lock(frames_mu_);
+    if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
+    const auto name = flights_.open();
+    if (!name) return Errc::no_resource;
+    if (!peer.lanes_open) open_lanes(peer);
+    Flight& flight = *flights_.find(*name);
+    flight.peer = &peer;
+    flight.endpoint = &endpoint;
+    flight.queue = queue;
+    flight.flags = request.flags;
+    flight.transaction = transaction;
+    flight.user_value = endpoint.local_value;
+    flight.header = header_for(endpoint, request);
+    flight.header.transaction = *name;
+    flight.local = reinterpret_cast<std::byte*>(request.local_address);
+    endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
+    peer.in_flight.fetch_add(1, std::memory_order_relaxed);
+    flights_open_.fetch_add(1, std::memory_order_relaxed);
+    peer.waiting.push_back(*name);
+    sent = pump(peer);
+  }
+  // The frame's mark was stored sequentially consistent, so this load cannot miss a service thread that went
+  // to sleep without seeing the frame.
+  if (sent && peer.link.nic.service().attendance.load(std::memory_order_seq_cst) == Attendance::asleep) {
+    environment_.ring(peer.link.process);
+  }
+  if (request.op != Op::cq_write) count_hit(peer, request.remote.index);
+  // Somebody has to take the answer in if the program does not poll.
+  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+    environment_.ring_self();
+  return Errc::not_done;
+}
+
+// Hands packets of waiting flights to the lane until it is full. Returns whether any went.
+// REQUIRES: frames_mu_ is held.
+bool Nic::pump(Peer& peer) {
+  bool any = false;
+  const std::uint32_t lane_bytes = peer.link.nic.lane_bytes();
+  const std::uint64_t max_part = peer.requests.max_payload();
+  while (!peer.waiting.empty()) {
+    Flight& flight = *flights_.find(peer.waiting.front());
+    const bool is_get = flight.header.verb == wire::Verb::get;
+    const bool has_payload = flight.header.verb == wire::Verb::put || flight.header.verb == wire::Verb::send;
+    const std::uint64_t total = is_get || has_payload ? flight.header.length : 0;
+    while (!flight.all_sent) {
+      const auto part = static_cast<std::uint32_t>(std::min(total - flight.sent, max_part));
+      const std::uint32_t answer_bytes = wire::frame_bytes(is_get ? part : 0);
+      if (peer.response_bytes_due + answer_bytes > wire::RingProducer::sure_room_of(lane_bytes)) return any;
+      wire::PacketHeader header = flight.header;
+      header.offset = flight.sent;
+      header.part_bytes = part;
+      header.flags |= wire::kWantsResponse;
+      if (flight.sent + part == total) header.flags |= wire::kLast;
+      std::span<const std::byte> payload;
+      if (has_payload) {
+        payload = {flight.local + flight.sent, part};
+        header.payload_bytes = part;
+      }
+      const Status sent = peer.requests.try_send(header, payload);
+      if (!sent.ok()) return any;
+      any = true;
+      peer.response_bytes_due += answer_bytes;
+      ++flight.answers_due;
+      flight.sent += part;
+      flight.all_sent = (header.flags & wire::kLast) != 0;
+    }
+    peer.waiting.pop_front();
+  }
+  return any;
+}
+
+void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
+                                std::uint32_t user_value, Errc status) {
+  if (transaction == CompletionQueue::kNone || queue == nullptr) {
+    // Silent: nobody asked, but a failure is counted and said once per cause by whoever refused it.
+    return;
+  }
+  if ((flags & kLocalEvent) != 0) {
+    (void)push_event(queue->view(), Event::posted(transaction, false, user_value, status));
+  }
+  if ((flags & kGlobalEvent) != 0) {
+    (void)push_event(queue->view(), Event::posted(transaction, true, user_value, status));
+  }
+}
+
+// REQUIRES: frames_mu_ is held.
+void Nic::end_flight(std::uint32_t name, Flight& flight) {
+  finish_from_elsewhere(flight.queue, flight.flags, flight.transaction, flight.user_value, flight.status);
+  flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
+  // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
+  flight.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
+  flights_.close(name);
+  flights_open_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// REQUIRES: frames_mu_ is held.
+void Nic::take_response(Peer& peer, const wire::Packet& packet) {
+  const wire::PacketHeader& header = packet.header;
+  const std::uint32_t name = header.transaction;
+  Flight* flight = flights_.find(name);
+  // A late answer to a flight that ended, or an answer that nobody waits for: dropped.
+  if (header.verb != wire::Verb::response || flight == nullptr || flight->peer != &peer ||
+      flight->answers_due == 0)
+    return;
+  peer.response_bytes_due -= std::min(peer.response_bytes_due, wire::frame_bytes(header.payload_bytes));
+  --flight->answers_due;
+  Errc status = header.status < kErrcCount ? static_cast<Errc>(header.status) : Errc::corrupt;
+  if (status == Errc::ok && flight->header.verb == wire::Verb::get) {
+    const std::uint64_t length = flight->header.length;
+    if (header.offset > length || header.payload_bytes > length - header.offset) {
+      status = Errc::corrupt;
+    } else {
+      status = run_guarded(environment_, [&] {
+        store_bytes(flight->local + header.offset, packet.payload.data(), packet.payload.size());
+        return Errc::ok;
+      });
+    }
+  }
+  if (status != Errc::ok && flight->status == Errc::ok) flight->status = status;
+  if (flight->all_sent && flight->answers_due == 0) end_flight(name, *flight);
+}
+
+void Nic::poll_responses() {
+  // Applies one peer's answers.
+  struct Answers final : wire::Sink {
+    Nic& nic;
+    Peer& peer;
+    Answers(Nic& n, Peer& p) : nic(n), peer(p) {}
+    void deliver(const wire::Packet& packet) override { nic.take_response(peer, packet); }
+  };
+  std::vector<Peer*> to_ring;
+  {
+    const std::unique_lock lock(frames_mu_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    for (Peer* peer : lane_peers_) {
+      if (peer->in_flight.load(std::memory_order_relaxed) == 0 || !peer->responses.ready()) continue;
+      Answers answers(*this, *peer);
+      peer->responses.poll(answers, kFramesPerPoll);
+      if (pump(*peer) &&
+          peer->link.nic.service().attendance.load(std::memory_order_seq_cst) == Attendance::asleep) {
+        to_ring.push_back(peer);
+      }
+    }
+  }
+  for (const Peer* peer : to_ring) environment_.ring(peer->link.process);
+}
+
+// ---- inbound ----
+
+void Nic::deliver(const wire::Packet& packet) {
+  const wire::PacketHeader& header = packet.header;
+  if (header.source >= kMaxProcesses) return;
+  Inbound& from = inbound_[header.source];
+  if (!from.open) return;
+  const bool is_get = header.verb == wire::Verb::get;
+  std::array<std::byte, kMaxPart> buffer;
+  Errc status = Errc::ok;
+  std::uint64_t old_value = 0;
+  std::span<std::byte> out;
+  if (is_get) {
+    if (header.part_bytes > from.responses.max_payload() || header.part_bytes > buffer.size()) {
+      status = Errc::corrupt;
+    } else {
+      out = {buffer.data(), header.part_bytes};
+    }
+  }
+  if (status == Errc::ok) {
+    const Target target{view_, &identity_};
+    status =
+        run_guarded(environment_, [&] { return execute(target, header, packet.payload, out, &old_value); });
+  }
+  if ((header.flags & wire::kWantsResponse) == 0) return;
+  wire::PacketHeader answer;
+  answer.verb = wire::Verb::response;
+  answer.source = self_;
+  answer.transaction = header.transaction;
+  answer.status = static_cast<std::uint8_t>(status);
+  answer.offset = header.offset;
+  answer.operand[0] = old_value;
+  if (status != Errc::ok) out = {};
+  answer.payload_bytes = static_cast<std::uint32_t>(out.size());
+  if (!from.responses.try_send(answer, out).ok()) {
+    // An initiator that has more answers due than the lane holds broke the protocol.
+    log::warn("process {}: its response lane is full, so its requests are no longer served", header.source);
+    from.open = false;
+  }
+}
+
+// Returns whether anything was applied.
+bool Nic::poll_requests() {
+  ServiceState& service = view_.service();
+  if (service.active_lane_count.load(std::memory_order_acquire) == 0) return false;
+  const std::unique_lock lock(requests_mu_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  bool any = false;
+  for (std::uint32_t group = 0; group < kMaxProcesses / 64; ++group) {
+    std::uint64_t bits = service.active_lanes[group].load(std::memory_order_acquire);
+    for (; bits != 0; bits &= bits - 1) {
+      const std::uint32_t source = group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+      if (source >= view_.lane_count()) continue;
+      Inbound& from = inbound_[source];
+      if (!from.opened) {
+        from.requests = wire::RingConsumer(view_.request_lane(source), view_.lane_bytes());
+        from.responses = wire::RingProducer(view_.response_lane(source), view_.lane_bytes());
+        from.opened = true;
+        from.open = true;
+      }
+      if (from.open && from.requests.ready() && from.requests.poll(*this, kFramesPerPoll) > 0) any = true;
+    }
+  }
+  return any;
+}
+
+// ---- whoever polls ----
+
+void Nic::progress() {
+  // Not a read-modify-write: a lost count only makes the service thread look once more.
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (flights_open_.load(std::memory_order_relaxed) != 0) poll_responses();
+  if (view_.service().active_lane_count.load(std::memory_order_relaxed) != 0) poll_requests();
+}
+
+bool Nic::serve() {
+  ServiceState& service = view_.service();
+  bool busy = poll_requests();
+  if (flights_open_.load(std::memory_order_relaxed) != 0) {
+    poll_responses();
+    busy = true;
+  }
+  adopt_wanted();
+  const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
+  if (polls != polls_seen_) busy = true;
+  polls_seen_ = polls;
+  if (busy) {
+    idle_ticks_ = 0;
+    service.attendance.store(Attendance::attended, std::memory_order_seq_cst);
+    return true;
+  }
+  if (++idle_ticks_ < kIdleTicks) return true;
+  // Sequentially consistent, then one more look: a sender either sees that we sleep and rings, or stored its
+  // frame before this look.
+  service.attendance.store(Attendance::asleep, std::memory_order_seq_cst);
+  if (!poll_requests()) return false;
+  service.attendance.store(Attendance::attended, std::memory_order_seq_cst);
+  idle_ticks_ = 0;
+  return true;
+}
+
+// ---- a peer is gone ----
+
+void Nic::peer_died(wire::ProcessSlot slot) {
+  if (slot >= kMaxProcesses) return;
+  Peer* peer = peers_[slot].load(std::memory_order_acquire);
+  if (peer != nullptr) {
+    peer->dead.store(true, std::memory_order_seq_cst);
+    fail_flights(*peer, Errc::unreachable);
+  }
+  // What it was touching when it died it touches no more.
+  for (auto& word : view_.hazards(slot).slot) word.store(0, std::memory_order_release);
+}
+
+void Nic::fail_flights(Peer& peer, Errc status) {
+  struct Answers final : wire::Sink {
+    Nic& nic;
+    Peer& peer;
+    Answers(Nic& n, Peer& p) : nic(n), peer(p) {}
+    void deliver(const wire::Packet& packet) override { nic.take_response(peer, packet); }
+  };
+  const std::lock_guard lock(frames_mu_);
+  if (!peer.lanes_open) return;
+  // What it answered before it died counts.
+  Answers answers(*this, peer);
+  while (peer.responses.poll(answers, kFramesPerPoll) > 0) {
+  }
+  peer.waiting.clear();
+  for (const std::uint32_t name : flights_.names_for(peer)) {
+    Flight& flight = *flights_.find(name);
+    if (flight.status == Errc::ok) flight.status = status;
+    end_flight(name, flight);
+  }
+  std::erase(lane_peers_, &peer);
+  peer.lanes_open = false;
+}
+
+// ---- adoption ----
+
+void Nic::adopt_wanted() {
+  for (std::uint32_t group = 0; group < kMaxRegions / 64; ++group) {
+    auto& word = view_.service().adoption_wanted[group];
+    if (word.load(std::memory_order_relaxed) == 0) continue;
+    std::uint64_t bits = word.exchange(0, std::memory_order_acquire);
+    for (; bits != 0; bits &= bits - 1) {
+      adopt_region(group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)));
+    }
+  }
+}
+
+// REQUIRES: service thread.
+void Nic::adopt_region(std::uint32_t index) {
+  if (!options_.may_adopt || registrations_.state_of(index) != RegionState::by_frame) return;
+  struct Guard final : Environment::SwitchGuard {
+    Nic& nic;
+    explicit Guard(Nic& n) : nic(n) {}
+    bool before_switch(std::uint64_t begin, std::uint64_t end) override {
+      nic.registrations_.change_state(begin, end, RegionState::by_frame, RegionState::moving);
+      return nic.registrations_.drain_range(
+          begin, end,
+          [this](std::uint32_t slot) {
+            return nic.environment_.slot_alive(static_cast<wire::ProcessSlot>(slot));
+          },
+          nic.options_.drain_limit_ns);
+    }
+  } guard(*this);
+  for (const auto& range : registrations_.ranges_of(index)) {
+    const Status adopted = environment_.adopt(range.begin, range.end, guard);
+    if (!adopted.ok()) log::debug("region {} stays by frame: {}", index, errc_name(adopted.code()));
+    registrations_.settle_moving([this](std::uint64_t begin, std::uint64_t end) {
+      const auto info = environment_.inspect(begin, end - begin);
+      return info.ok() && info.value().direct;
+    });
+  }
+}
+
+}  // namespace orrery::nic

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/registration_table.hpp"
+
+#include "emu/base/asymmetric_fence.hpp"
+#include "emu/base/wait.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace orrery::nic {
+
+namespace {
+
+constexpr std::uint64_t page_floor(std::uint64_t address) { return address & ~(kPageBytes - 1); }
+constexpr std::uint64_t page_ceil(std::uint64_t address) { return page_floor(address + kPageBytes - 1); }
+constexpr std::uint64_t kMaxPages = (1ull << 28) - 1;
+
+}  // namespace
+
+RegistrationTable::RegistrationTable(NicView view, std::function<std::uint64_t(std::uint64_t)> arena_alloc,
+                                     std::function<void(std::uint64_t, std::uint64_t)> arena_free)
+    : view_(view),
+      arena_alloc_(std::move(arena_alloc)),
+      arena_free_(std::move(arena_free)),
+      free_(kMaxRegions),
+      free_count_(kMaxRegions),
+      generations_(kMaxRegions, 0) {
+  for (std::uint32_t i = 0; i < kMaxRegions; ++i) free_[i] = static_cast<std::uint16_t>(i);
+}
+
+Result<MemKey> RegistrationTable::insert(const Entry& entry) {
+  std::uint64_t total = entry.length;
+  if (!entry.segments.empty()) {
+    total = 0;
+    for (const Segment& segment : entry.segments) total += segment.length;
+  }
+  const bool segmented = !entry.segments.empty();
+  const std::uint64_t begin = segmented ? 0 : page_floor(entry.address);
+  const std::uint64_t end = segmented ? total : page_ceil(entry.address + entry.length);
+  const std::uint64_t pages = (page_ceil(end) - begin) / kPageBytes;
+  if (pages > kMaxPages) return Errc::size;
+
+  std::uint64_t list = 0;
+  if (segmented) {
+    list = arena_alloc_(entry.segments.size() * sizeof(Segment));
+    if (list == 0) return Errc::no_memory;
+    std::copy(entry.segments.begin(), entry.segments.end(),
+              view_.arena<Segment>(list, entry.segments.size()));
+  }
+
+  std::uint16_t index = 0;
+  std::uint16_t generation = 0;
+  {
+    const std::lock_guard lock(mu_);
+    if (free_count_ == 0) {
+      if (list != 0) arena_free_(list, entry.segments.size() * sizeof(Segment));
+      return Errc::no_resource;
+    }
+    index = free_[free_head_];
+    free_head_ = (free_head_ + 1) % kMaxRegions;
+    --free_count_;
+    generation =
+        generations_[index] == kMaxGeneration ? 1 : static_cast<std::uint16_t>(generations_[index] + 1);
+    generations_[index] = generation;
+  }
+
+  const auto flags = static_cast<std::uint8_t>(entry.flags | (segmented ? kSegmented : 0));
+  MrtEntry& slot = view_.region(index);
+  slot.begin.store(begin, std::memory_order_relaxed);
+  slot.end.store(end, std::memory_order_relaxed);
+  slot.segments.store(list, std::memory_order_relaxed);
+  slot.segment_count.store(static_cast<std::uint32_t>(entry.segments.size()), std::memory_order_relaxed);
+  slot.touched.store(0, std::memory_order_relaxed);
+  slot.hits.store(0, std::memory_order_relaxed);
+  // Release: whoever sees this control word sees the fields above.
+  slot.control.store(control::make(generation, entry.domain, entry.queue_plus_1, flags, entry.state),
+                     std::memory_order_release);
+  return MemKey{.page = begin / kPageBytes,
+                .page_count = static_cast<std::uint32_t>(pages),
+                .index = index,
+                .generation = generation,
+                .flags = flags};
+}
+
+Result<std::uint64_t> RegistrationTable::find(const MemKey& key) const {
+  if (!key.valid() || key.index >= kMaxRegions) return Errc::invalid_handle;
+  const std::uint64_t word = view_.region(key.index).control.load(std::memory_order_acquire);
+  if (control::state(word) == RegionState::free || control::generation(word) != key.generation) {
+    return Errc::invalid_handle;
+  }
+  return word;
+}
+
+bool RegistrationTable::wait_until_untouched(const std::vector<std::uint32_t>& indices,
+                                             const std::function<bool(std::uint32_t)>& alive,
+                                             std::int64_t limit_ns) {
+  // After this every peer that announced itself before it saw the entry's old word is seen below. Where the
+  // barrier is not to be had, peers announce themselves with a full barrier of their own.
+  asymmetric_fence::heavy();
+  const std::int64_t deadline = monotonic_ns() + limit_ns;
+  const ServiceState& service = view_.service();
+  for (std::uint32_t group = 0; group < kMaxProcesses / 64; ++group) {
+    std::uint64_t bits = service.sources[group].load(std::memory_order_acquire);
+    for (; bits != 0; bits &= bits - 1) {
+      const std::uint32_t process = group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+      for (const auto& word : view_.hazards(process).slot) {
+        const std::uint64_t seen = word.load(std::memory_order_acquire);
+        const auto is_ours = [&](std::uint64_t value) {
+          return value != 0 && std::find(indices.begin(), indices.end(), value - 1) != indices.end();
+        };
+        if (!is_ours(seen)) continue;
+        // The same access is over as soon as the word changes; a later one finds the entry free.
+        while (is_ours(word.load(std::memory_order_acquire))) {
+          if (!alive(process)) break;
+          if (monotonic_ns() > deadline) return false;
+          yield_cpu();
+        }
+      }
+    }
+  }
+  return true;
+}
+
+Status RegistrationTable::remove(const MemKey& key, const std::function<bool(std::uint32_t)>& alive,
+                                 std::int64_t limit_ns, const std::function<void()>& settle_own,
+                                 const std::function<void(std::uint64_t, std::uint64_t)>& cut_off) {
+  if (!key.valid() || key.index >= kMaxRegions) return Errc::invalid_handle;
+  MrtEntry& entry = view_.region(key.index);
+  std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  do {
+    if (control::state(word) == RegionState::free || control::generation(word) != key.generation) {
+      return Errc::invalid_handle;
+    }
+    // Sequentially consistent: a peer that touches the entry for the first time marks it so, looks again, and
+    // either we see its mark or it sees this.
+  } while (!entry.control.compare_exchange_weak(word, control::with_state(word, RegionState::free),
+                                                std::memory_order_seq_cst));
+  if (entry.touched.load(std::memory_order_seq_cst) != 0) {
+    const std::vector<std::uint32_t> indices{key.index};
+    if (!wait_until_untouched(indices, alive, limit_ns)) {
+      for (const Range& range : ranges_of(key.index)) cut_off(range.begin, range.end);
+    }
+  }
+  settle_own();
+  const std::uint64_t list = entry.segments.load(std::memory_order_relaxed);
+  if (list != 0) {
+    entry.segments.store(0, std::memory_order_relaxed);
+    arena_free_(list, std::uint64_t{entry.segment_count.load(std::memory_order_relaxed)} * sizeof(Segment));
+  }
+  const std::lock_guard lock(mu_);
+  free_[(free_head_ + free_count_) % kMaxRegions] = key.index;
+  ++free_count_;
+  return {};
+}
+
+std::vector<RegistrationTable::Range> RegistrationTable::ranges_of(std::uint32_t index) const {
+  std::vector<Range> ranges;
+  const MrtEntry& entry = view_.region(index);
+  const std::uint64_t list = entry.segments.load(std::memory_order_relaxed);
+  if (list == 0) {
+    ranges.push_back(
+        {entry.begin.load(std::memory_order_relaxed), entry.end.load(std::memory_order_relaxed)});
+    return ranges;
+  }
+  const std::uint32_t count = entry.segment_count.load(std::memory_order_relaxed);
+  if (const auto* segments = view_.arena<Segment>(list, count)) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      ranges.push_back(
+          {page_floor(segments[i].address), page_ceil(segments[i].address + segments[i].length)});
+    }
+  }
+  return ranges;
+}
+
+RegionState RegistrationTable::state_of(std::uint32_t index) const {
+  return control::state(view_.region(index).control.load(std::memory_order_acquire));
+}
+
+void RegistrationTable::set_state(std::uint32_t index, RegionState from, RegionState to) {
+  auto& control_word = view_.region(index).control;
+  std::uint64_t word = control_word.load(std::memory_order_acquire);
+  // Sequentially consistent for the same reason as in remove().
+  while (
+      control::state(word) == from &&
+      !control_word.compare_exchange_weak(word, control::with_state(word, to), std::memory_order_seq_cst)) {
+  }
+}
+
+std::vector<std::uint32_t> RegistrationTable::overlapping(std::uint64_t begin, std::uint64_t end) const {
+  std::vector<std::uint32_t> indices;
+  for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
+    if (state_of(i) == RegionState::free) continue;
+    const MrtEntry& entry = view_.region(i);
+    if (entry.segments.load(std::memory_order_relaxed) == 0) {
+      const std::uint64_t entry_begin = entry.begin.load(std::memory_order_relaxed);
+      if (entry_begin < end && begin < entry.end.load(std::memory_order_relaxed)) indices.push_back(i);
+      continue;
+    }
+    for (const Range& range : ranges_of(i)) {
+      if (range.begin < end && begin < range.end) {
+        indices.push_back(i);
+        break;
+      }
+    }
+  }
+  return indices;
+}
+
+void RegistrationTable::change_state(std::uint64_t begin, std::uint64_t end, RegionState from,
+                                     RegionState to) {
+  for (const std::uint32_t index : overlapping(begin, end)) set_state(index, from, to);
+}
+
+void RegistrationTable::settle_moving(const std::function<bool(std::uint64_t, std::uint64_t)>& direct) {
+  for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
+    if (state_of(i) != RegionState::moving) continue;
+    const auto ranges = ranges_of(i);
+    const bool all = std::all_of(ranges.begin(), ranges.end(),
+                                 [&](const Range& range) { return direct(range.begin, range.end); });
+    set_state(i, RegionState::moving, all ? RegionState::direct : RegionState::by_frame);
+  }
+}
+
+bool RegistrationTable::drain_range(std::uint64_t begin, std::uint64_t end,
+                                    const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns) {
+  const auto indices = overlapping(begin, end);
+  return indices.empty() || wait_until_untouched(indices, alive, limit_ns);
+}
+
+std::uint32_t RegistrationTable::in_use() const {
+  const std::lock_guard lock(mu_);
+  return static_cast<std::uint32_t>(kMaxRegions - free_count_);
+}
+
+}  // namespace orrery::nic

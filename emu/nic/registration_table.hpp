@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/nic/access.hpp"
+#include "emu/nic/nic_state.hpp"
+#include "emu/nic/request.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace orrery::nic {
+
+// The owner's side of a NIC's memory registration table. Peers read the entries; only this writes them.
+// Threads: any.
+// Invariants: (1) an entry whose state is free refuses every key; (2) an entry is reused only after nobody
+// can be in the middle of an access that its last key allowed; (3) free entries are reused oldest first, so
+// that a generation comes round again after 67 million registrations at the soonest. Usage: auto key =
+// table.insert({...});  table.remove(key.value(), alive, give_up);
+class RegistrationTable {
+ public:
+  struct Entry {
+    std::uint16_t domain = 0;
+    std::uint8_t flags = 0;  // RegionFlags
+    std::uint32_t queue_plus_1 = 0;
+    std::uint64_t address = 0;  // exact; rounded out to pages here
+    std::uint64_t length = 0;
+    std::span<const Segment> segments;  // instead of address and length
+    RegionState state = RegionState::by_frame;
+  };
+
+  // `arena_alloc` gives room for segment lists in the segment's arena (offset, or 0 when it is used up).
+  RegistrationTable(NicView view, std::function<std::uint64_t(std::uint64_t)> arena_alloc,
+                    std::function<void(std::uint64_t, std::uint64_t)> arena_free);
+
+  // Errors: no_resource (all entries in use), no_memory (no room for the segment list), size (over 1 TiB).
+  Result<MemKey> insert(const Entry& entry);
+
+  // The control word of a key that is ours and current. Errors: invalid_handle.
+  Result<std::uint64_t> find(const MemKey& key) const;
+
+  // Refuses the key from now on and waits until no peer is in the middle of an access. `alive(slot)` says
+  // whether to wait for a process at all. `cut_off()` is called when somebody is still there after
+  // `limit_ns`, and must make its accesses harmless; `settle_own()` waits for threads of our own process.
+  // Blocks up to the limit. Errors: invalid_handle.
+  Status remove(const MemKey& key, const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns,
+                const std::function<void()>& settle_own,
+                const std::function<void(std::uint64_t begin, std::uint64_t end)>& cut_off);
+
+  // Changes how peers reach every registration that overlaps [begin, end) and is in state `from`. When it
+  // leaves direct or by_frame the call waits for peers as remove() does; false when one did not go.
+  void change_state(std::uint64_t begin, std::uint64_t end, RegionState from, RegionState to);
+  // Registrations that are `moving` become direct when `direct(begin, end)` holds for all they cover, else
+  // by_frame again.
+  void settle_moving(const std::function<bool(std::uint64_t, std::uint64_t)>& direct);
+  bool drain_range(std::uint64_t begin, std::uint64_t end, const std::function<bool(std::uint32_t)>& alive,
+                   std::int64_t limit_ns);
+
+  struct Range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+  // What a current registration covers, in pages, piece by piece. Empty when there is none at `index`.
+  std::vector<Range> ranges_of(std::uint32_t index) const;
+  RegionState state_of(std::uint32_t index) const;
+  void set_state(std::uint32_t index, RegionState from, RegionState to);
+
+  std::uint32_t in_use() const;
+  std::uint32_t capacity() const { return kMaxRegions; }
+
+ private:
+  bool wait_until_untouched(const std::vector<std::uint32_t>& indices,
+                            const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns);
+  std::vector<std::uint32_t> overlapping(std::uint64_t begin, std::uint64_t end) const;
+
+  const NicView view_;
+  const std::function<std::uint64_t(std::uint64_t)> arena_alloc_;
+  const std::function<void(std::uint64_t, std::uint64_t)> arena_free_;
+  mutable std::mutex mu_;
+  std::vector<std::uint16_t> free_;  // a ring, guarded by mu_
+  std::size_t free_head_ = 0;
+  std::size_t free_count_ = 0;
+  std::vector<std::uint16_t> generations_;  // guarded by mu_
+};
+
+}  // namespace orrery::nic

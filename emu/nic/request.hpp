@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+
+#include <cstdint>
+
+// The value types that pass every border of the NIC: what an API layer asks for, and what it hears back.
+// They are neutral: uGNI's posts, DMAPP's implicit operations, Portals' matched puts and CCI's sends are all
+// built from them, and each API maps them to its own words.
+namespace orrery::nic {
+
+// Names memory that a process registered with its NIC. A value: it may be copied to any process, and means
+// the same there. (uGNI carries it in gni_mem_handle_t.)
+struct MemKey {
+  std::uint64_t page = 0;        // first page of the registration: virtual address >> 12
+  std::uint32_t page_count = 0;  // up to 2^28 pages
+  std::uint16_t index = 0;       // registration-table entry, 12 bits: 4,096 handles is a real limit
+  std::uint16_t generation = 0;  // 14 bits, never 0 in a valid key
+  std::uint8_t flags = 0;        // RegionFlags
+
+  constexpr bool valid() const { return generation != 0; }
+  friend constexpr bool operator==(const MemKey&, const MemKey&) = default;
+};
+
+inline constexpr std::uint32_t kMaxRegions = 4096;
+// Completion queues are at most this deep: the names of their transactions have 24 bits in an event.
+inline constexpr std::uint32_t kMaxQueueDepth = (1u << 24) - 1;
+inline constexpr std::uint32_t kMaxGeneration = (1u << 14) - 1;
+inline constexpr std::uint64_t kPageBytes = 4096;
+
+// Properties of a registration. DO NOT CHANGE THE VALUES: they are in shared memory and in keys.
+enum RegionFlags : std::uint8_t {
+  kReadOnly = 1,   // no remote write, no AMO
+  kSegmented = 2,  // addressed by offsets from 0 in a list of segments
+};
+
+enum class Op : std::uint8_t { put, get, amo, cq_write, send };
+
+// How an operation is carried out and what it reports. One bit each.
+enum RequestFlags : std::uint32_t {
+  kLocalEvent = 1,      // an event in the initiator's queue when the source may be reused / the data is there
+  kGlobalEvent = 2,     // an event in the initiator's queue when the target has it all
+  kRemoteEvent = 4,     // an event in the target's queue
+  kInOrder = 8,         // after everything that this endpoint posted before
+  kFence = 16,          // block transfers only: after every earlier block transfer is complete everywhere
+  kBlockTransfer = 32,  // by the BTE: may return before the source has been read
+  kSyncFlag = 64,       // after the data, store `sync_value` at `sync_address` of the same region
+  kImplicit = 128,      // no event; counted by the endpoint's implicit counters (DMAPP's gsync, Portals' CTs)
+};
+
+// One operation as an API asks for it. Addresses are virtual addresses of the owning process, or offsets
+// when the key says kSegmented.
+struct Request {
+  Op op = Op::put;
+  std::uint8_t command = 0;         // AMO command
+  std::uint32_t flags = 0;          // RequestFlags
+  std::uint64_t local_address = 0;  // source of a put, destination of a get or fetching AMO
+  std::uint64_t remote_address = 0;
+  std::uint64_t length = 0;  // bytes
+  MemKey local;              // optional for puts
+  MemKey remote;
+  std::uint64_t operand[2] = {};  // AMO operands
+  std::uint64_t sync_address = 0;
+  std::uint64_t sync_value = 0;
+  std::uint64_t cq_data = 0;  // what a cq_write writes (48 bits)
+  void* context = nullptr;    // handed back by CompletionQueue::completed()
+};
+
+enum class EventKind : std::uint8_t {
+  none = 0,
+  post = 1,      // initiator: a posted operation. data = transaction (24 bits) | kGlobal | user value << 32
+  remote = 2,    // target: somebody's put, get or AMO. data = the sender's 32-bit remote value
+  cq_write = 3,  // target: somebody's event write. data = 48 bits
+  message_sent = 4,     // data = message id
+  message_arrived = 5,  // data = the sender's 32-bit remote value
+  overrun = 6,          // this queue lost events here
+};
+
+// One completion-queue entry, before an API gives it its own shape.
+struct Event {
+  EventKind kind = EventKind::none;
+  Errc status = Errc::ok;
+  std::uint64_t data = 0;
+
+  // Parts of a `post` event.
+  static constexpr std::uint64_t kGlobal = 1u << 24;  // the target has it all; else: the source may be reused
+  constexpr std::uint32_t transaction() const { return static_cast<std::uint32_t>(data) & 0xff'ffff; }
+  constexpr bool global() const { return (data & kGlobal) != 0; }
+  constexpr std::uint32_t user_value() const { return static_cast<std::uint32_t>(data >> 32); }
+  static constexpr Event posted(std::uint32_t transaction, bool global, std::uint32_t user_value,
+                                Errc status) {
+    return {EventKind::post, status,
+            transaction | (global ? kGlobal : 0) | static_cast<std::uint64_t>(user_value) << 32};
+  }
+};
+
+// A finished operation, as its initiator collects it.
+struct Completion {
+  void* context = nullptr;
+  Errc status = Errc::ok;
+};
+
+}  // namespace orrery::nic

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/runtime.hpp"
+
+#include "emu/base/asymmetric_fence.hpp"
+#include "emu/base/check.hpp"
+#include "emu/base/config.hpp"
+#include "emu/base/log.hpp"
+#include "emu/memory/guarded.hpp"
+
+#include <chrono>
+#include <cstring>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace orrery::nic {
+
+namespace {
+
+// How long a first post waits for its peer to appear and to answer.
+constexpr std::int64_t kConnectNs = 10'000'000'000;
+
+// A peer's addresses through windows of its memory file.
+class WindowMap final : public AddressMap {
+ public:
+  explicit WindowMap(std::unique_ptr<memory::PeerMemory> memory) : memory_(std::move(memory)) {}
+  Run find(std::uint64_t address) override {
+    const auto window = memory_->window(address);
+    if (!window.ok()) return {};
+    return {window.value().va_begin, window.value().va_end, window.value().base};
+  }
+
+ private:
+  std::unique_ptr<memory::PeerMemory> memory_;
+};
+
+// A peer's segment, mapped here for good: its NIC may be looked at until this process ends.
+Result<NicView> map_segment(int fd) {
+  const off_t bytes = lseek(fd, 0, SEEK_END);
+  if (bytes <= 0) return Errc::corrupt;
+  void* base = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (base == MAP_FAILED) return Errc::no_memory;
+  const auto view = NicView::open(base, static_cast<std::uint64_t>(bytes));
+  if (!view.ok()) munmap(base, static_cast<std::size_t>(bytes));
+  return view;
+}
+
+std::mutex g_runtime_mu;
+Runtime* g_runtime = nullptr;
+pid_t g_runtime_pid = 0;
+
+}  // namespace
+
+Result<Runtime*> Runtime::of_process() {
+  const std::lock_guard lock(g_runtime_mu);
+  if (g_runtime != nullptr && g_runtime_pid == getpid()) return g_runtime;
+  // A forked child lets its parent's runtime be: its threads are not here, its mappings are.
+  auto runtime = create();
+  if (!runtime.ok()) return runtime.code();
+  g_runtime = std::move(runtime).value().release();
+  g_runtime_pid = getpid();
+  // Ends the engine and leaves the job while everything it needs is still there.
+  std::atexit([] {
+    if (g_runtime_pid == getpid()) {
+      delete g_runtime;
+      g_runtime = nullptr;
+    }
+  });
+  return g_runtime;
+}
+
+Result<std::unique_ptr<Runtime>> Runtime::create() {
+  auto job = job::Job::of_process();
+  if (!job.ok()) return job.code();
+  std::unique_ptr<Runtime> runtime(new Runtime(*job.value()));
+  auto space = memory::AddressSpace::create({});
+  if (!space.ok()) {
+    log::error("no memory file: {}", errc_name(space.code()));
+    return space.code();
+  }
+  runtime->memory_ = std::move(space).value();
+  const Status made = runtime->make_segment();
+  if (!made.ok()) return made.code();
+  return runtime;
+}
+
+Status Runtime::make_segment() {
+  Geometry geometry;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    // A file over the limit raises SIGXFSZ: make do with what is allowed.
+    geometry.lane_count = 64;
+    const std::uint64_t fixed = kLanesOffset + geometry.lanes_bytes();
+    if (limit.rlim_cur < fixed + (1u << 20)) {
+      log::error("the file size limit of {} bytes leaves no room for a NIC segment of {} bytes (ulimit -f)",
+                 static_cast<std::uint64_t>(limit.rlim_cur), fixed + (1u << 20));
+      return Errc::no_memory;
+    }
+    geometry.arena_bytes =
+        std::min<std::uint64_t>(geometry.arena_bytes, (limit.rlim_cur - fixed) & ~std::uint64_t{4095});
+  }
+  segment_bytes_ = geometry.segment_bytes();
+  segment_fd_ = UniqueFd(memfd_create("orrery-nic", MFD_CLOEXEC));
+  if (segment_fd_.get() < 0 || ftruncate(segment_fd_.get(), static_cast<off_t>(segment_bytes_)) != 0) {
+    log::error("no NIC segment of {} bytes: {}", segment_bytes_, std::strerror(errno));
+    return Errc::no_memory;
+  }
+  segment_ = mmap(nullptr, segment_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, segment_fd_.get(), 0);
+  if (segment_ == MAP_FAILED) {
+    segment_ = nullptr;
+    log::error("a NIC segment of {} bytes cannot be mapped: {}", segment_bytes_, std::strerror(errno));
+    return Errc::no_memory;
+  }
+  doorbell_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (doorbell_.get() < 0) return Errc::system;
+
+  const bool can_fence = asymmetric_fence::enrol();
+  const auto self = static_cast<wire::ProcessSlot>(job_.self().index);
+  const NicView view = NicView::create(segment_, geometry, self, getpid(), !can_fence);
+  Nic::Options options;
+  const std::string adopt = config::text("ORRERY_ADOPT");
+  options.eager_adoption = adopt == "eager";
+  options.may_adopt = adopt != "never" && memory_->file() >= 0;
+  options.adopt_after = static_cast<std::uint32_t>(config::number("ORRERY_ADOPT_AFTER"));
+  options.bte_crossover = config::number("ORRERY_BTE_CROSSOVER");
+  nic_ = std::make_unique<Nic>(*this, view, self, options);
+
+  const Status watched = job_.loop().add(doorbell_.get(), EPOLLIN, [this](std::uint32_t) { on_doorbell(); });
+  if (!watched.ok()) return watched;
+  job_.offer(job::DescriptorKind::nic_segment, segment_fd_.get());
+  job_.offer(job::DescriptorKind::memory_file, memory_->file());
+  job_.offer(job::DescriptorKind::doorbell, doorbell_.get());
+  return {};
+}
+
+Runtime::~Runtime() {
+  job_.offer(job::DescriptorKind::nic_segment, -1);
+  job_.offer(job::DescriptorKind::memory_file, -1);
+  job_.offer(job::DescriptorKind::doorbell, -1);
+  if (doorbell_.get() >= 0) job_.loop().remove(doorbell_.get());
+  job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [] { return false; });
+  job_.loop().run_and_wait([] {});
+  nic_.reset();
+  // The segment stays mapped: threads of the program may be in a call at exit, and the system takes it back.
+}
+
+// ---- service thread ----
+
+void Runtime::on_doorbell() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = read(doorbell_.get(), &count, sizeof count);
+  tick();
+}
+
+void Runtime::tick() {
+  if (!nic_->serve()) return;
+  if (ticking_.exchange(true, std::memory_order_relaxed)) return;
+  job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [this] {
+    if (nic_->serve()) return true;
+    ticking_.store(false, std::memory_order_relaxed);
+    return false;
+  });
+}
+
+void Runtime::ring_self() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto rung = write(doorbell_.get(), &one, sizeof one);
+}
+
+void Runtime::run_on_service_thread(void (*work)(void*), void* argument) {
+  job_.loop().run_and_wait([work, argument] { work(argument); });
+}
+
+// ---- our own memory ----
+
+Result<Environment::Range> Runtime::inspect(std::uint64_t address, std::uint64_t length) {
+  const auto info = memory_->inspect(address, length);
+  if (!info.ok() || !info.value().mapped) return Errc::invalid_param;
+  return Range{.readable = true,
+               .writable = info.value().writable,
+               .direct = info.value().cover == memory::Cover::direct};
+}
+
+Status Runtime::adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) {
+  struct Adapter final : memory::SwitchGuard {
+    Environment::SwitchGuard& guard;
+    explicit Adapter(Environment::SwitchGuard& g) : guard(g) {}
+    Status before_switch(memory::Range chunk) override {
+      return guard.before_switch(chunk.begin, chunk.end) ? Status{} : Status{Errc::timeout};
+    }
+    void after_switch(memory::Range, bool) override {}
+  } adapter(guard);
+  return memory_->adopt(begin, end - begin, adapter);
+}
+
+void Runtime::cut_off(std::uint64_t begin, std::uint64_t end) {
+  job_.loop().run_and_wait([&] {
+    memory::NoPeers nobody;
+    const Status released = memory_->release(begin, end - begin, nobody);
+    if (!released.ok()) log::warn("a stalled peer may still write to deregistered memory at {:#x}", begin);
+  });
+}
+
+void Runtime::settle(std::uint64_t begin, std::uint64_t end) { memory_->settle(begin, end - begin); }
+
+Errc Runtime::guarded(Errc (*body)(void*), void* argument) {
+  Errc result = Errc::ok;
+  struct Call {
+    Errc (*body)(void*);
+    void* argument;
+    Errc* result;
+  } call{body, argument, &result};
+  const bool whole = memory::run_guarded(
+      [](void* p) {
+        auto* c = static_cast<Call*>(p);
+        *c->result = c->body(c->argument);
+      },
+      &call);
+  return whole ? result : Errc::bounds;
+}
+
+// ---- peers ----
+
+Result<ProcessName> Runtime::find_process(std::uint16_t domain, std::uint32_t nic_address,
+                                          std::uint32_t instance) {
+  const job::EndpointKey key{.domain = domain, .nic_address = nic_address, .instance = instance};
+  auto endpoint = job_.find(key);
+  if (!endpoint.ok()) endpoint = job_.wait_for(key, monotonic_ns() + kConnectNs);
+  if (!endpoint.ok()) return endpoint.code();
+  return ProcessName{static_cast<wire::ProcessSlot>(endpoint.value().process.index),
+                     endpoint.value().process.generation};
+}
+
+Result<PeerLink> Runtime::connect(ProcessName process) {
+  PeerLink link;
+  link.process = process;
+  if (process.slot == nic_->self()) {
+    link.nic = nic_->view();
+    link.same_address_space = true;
+    link.strong_hazards = nic_->view().header().strong_hazards != 0;
+    return Result<PeerLink>(std::move(link));
+  }
+  const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
+  auto descriptors = job_.fetch(reference, monotonic_ns() + kConnectNs);
+  if (!descriptors.ok()) {
+    log::error("process {} does not hand out its NIC: {}", process.slot, errc_name(descriptors.code()));
+    return descriptors.code();
+  }
+  const auto nic = map_segment(descriptors.value().nic_segment.get());
+  if (!nic.ok()) {
+    log::error("process {} has no usable NIC segment: {}", process.slot, errc_name(nic.code()));
+    return nic.code();
+  }
+  link.nic = nic.value();
+  link.strong_hazards = link.nic.header().strong_hazards != 0 || nic_->view().header().strong_hazards != 0;
+  if (descriptors.value().memory_file.get() >= 0) {
+    auto memory =
+        memory::PeerMemory::open(descriptors.value().memory_file.get(), memory::AddressSpace::kSpan);
+    if (memory.ok())
+      link.memory = std::make_unique<WindowMap>(std::move(memory).value());
+    else
+      log::warn("process {}: its memory cannot be mapped ({}); going by frame", process.slot,
+                errc_name(memory.code()));
+  }
+  {
+    auto contact = std::make_unique<Contact>();
+    contact->generation = process.generation;
+    contact->doorbell = std::move(descriptors.value().doorbell);
+    const NicHeader& header = link.nic.header();
+    const auto attach = memory::CrossAttach::probe(static_cast<pid_t>(header.pid), header.attach_word_address,
+                                                   header.attach_word);
+    if (attach.ok()) {
+      contact->attach = attach.value();
+      contact->can_attach = true;
+    }
+    const std::lock_guard lock(contacts_mu_);
+    contacts_[process.slot].store(contact.get(), std::memory_order_release);
+    contact_storage_.push_back(std::move(contact));
+  }
+  // From now on its death ends what we have outstanding with it.
+  const Status watched = job_.peers().add(reference, [this](job::ProcessRef dead) {
+    nic_->peer_died(static_cast<wire::ProcessSlot>(dead.index));
+  });
+  if (!watched.ok() && watched.code() != Errc::unreachable) return watched.code();
+  return Result<PeerLink>(std::move(link));
+}
+
+bool Runtime::alive(ProcessName process) {
+  return job_.directory().is_live({.index = process.slot, .generation = process.generation});
+}
+
+bool Runtime::slot_alive(wire::ProcessSlot slot) {
+  if (slot == nic_->self()) return true;
+  const Contact* contact = contacts_[slot].load(std::memory_order_acquire);
+  if (contact != nullptr) return alive({slot, contact->generation});
+  // It may hold our memory although we never spoke to it: ask the directory for whoever lives there.
+  for (const auto& process : job_.directory().live_processes()) {
+    if (process.index == slot) return true;
+  }
+  return false;
+}
+
+void Runtime::ring(ProcessName process) {
+  if (process.slot == nic_->self()) return ring_self();
+  const Contact* contact = contacts_[process.slot].load(std::memory_order_acquire);
+  if (contact == nullptr || contact->generation != process.generation) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto rung = write(contact->doorbell.get(), &one, sizeof one);
+}
+
+Errc Runtime::attach_write(ProcessName process, std::uint64_t to, const std::byte* from,
+                           std::uint64_t bytes) {
+  const Contact* contact = contacts_[process.slot].load(std::memory_order_acquire);
+  if (contact == nullptr || !contact->can_attach) return Errc::unsupported;
+  return contact->attach.write(to, from, bytes).code();
+}
+
+Errc Runtime::attach_read(ProcessName process, std::byte* to, std::uint64_t from, std::uint64_t bytes) {
+  const Contact* contact = contacts_[process.slot].load(std::memory_order_acquire);
+  if (contact == nullptr || !contact->can_attach) return Errc::unsupported;
+  return contact->attach.read(to, from, bytes).code();
+}
+
+}  // namespace orrery::nic

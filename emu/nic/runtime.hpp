@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/base/unique_fd.hpp"
+#include "emu/job/job.hpp"
+#include "emu/memory/address_space.hpp"
+#include "emu/memory/cross_attach.hpp"
+#include "emu/memory/peer_memory.hpp"
+#include "emu/nic/nic.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+namespace orrery::nic {
+
+// The composition root: the one place that names the concrete parts. Ties the process's NIC to its job, its
+// memory file, its service thread and its peers. One per process, made by the first API that needs it.
+//
+// Threads: of_process and the members from any thread; the NIC has its own rules.
+// Invariants: (1) a fork()ed child has none until it asks, and then one of its own; (2) the NIC's segment,
+// the memory file and the doorbell are offered to peers only when all three work. Usage: auto runtime =
+// Runtime::of_process();  runtime.value()->nic().open_port(...)
+class Runtime final : public Environment {
+ public:
+  // Joins the job and starts the NIC on the first call. May block for some milliseconds.
+  // Errors: those of the parts; the log says why.
+  static Result<Runtime*> of_process();
+  ~Runtime() override;
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  Nic& nic() { return *nic_; }
+  job::Job& job() { return job_; }
+  memory::AddressSpace& memory() { return *memory_; }
+
+  // Environment
+  Result<Range> inspect(std::uint64_t address, std::uint64_t length) override;
+  Status adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) override;
+  void cut_off(std::uint64_t begin, std::uint64_t end) override;
+  void settle(std::uint64_t begin, std::uint64_t end) override;
+  void run_on_service_thread(void (*work)(void*), void* argument) override;
+  Result<ProcessName> find_process(std::uint16_t domain, std::uint32_t nic_address,
+                                   std::uint32_t instance) override;
+  Result<PeerLink> connect(ProcessName process) override;
+  bool alive(ProcessName process) override;
+  bool slot_alive(wire::ProcessSlot slot) override;
+  void ring(ProcessName process) override;
+  void ring_self() override;
+  Errc attach_write(ProcessName process, std::uint64_t to, const std::byte* from,
+                    std::uint64_t bytes) override;
+  Errc attach_read(ProcessName process, std::byte* to, std::uint64_t from, std::uint64_t bytes) override;
+  Errc guarded(Errc (*body)(void*), void* argument) override;
+  WaitBudget wait_budget() override { return job_.wait_budget(); }
+
+ private:
+  // What we hold of one peer besides its NIC's link.
+  struct Contact {
+    std::uint32_t generation = 0;
+    UniqueFd doorbell;
+    memory::CrossAttach attach;
+    bool can_attach = false;
+  };
+
+  explicit Runtime(job::Job& job) : job_(job) {}
+  static Result<std::unique_ptr<Runtime>> create();
+  Status make_segment();
+  void on_doorbell();
+  void tick();
+
+  job::Job& job_;
+  std::unique_ptr<memory::AddressSpace> memory_;
+  UniqueFd segment_fd_;
+  void* segment_ = nullptr;
+  std::uint64_t segment_bytes_ = 0;
+  UniqueFd doorbell_;
+  std::unique_ptr<Nic> nic_;
+  std::atomic<bool> ticking_{false};
+  std::mutex contacts_mu_;
+  // Written under contacts_mu_; a published contact does not change.
+  std::array<std::atomic<Contact*>, kMaxProcesses> contacts_{};
+  std::vector<std::unique_ptr<Contact>> contact_storage_;
+};
+
+}  // namespace orrery::nic

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/wire/packet.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+// A lane: a ring of frames from one process to one other. One producer process, one consumer process, so a
+// producer that dies leaves at worst an unpublished frame that nobody will ever see. Lanes come in pairs,
+// both in the target's segment, so that an initiator needs nothing but that segment, and a target nothing of
+// the initiator's: the first carries requests to the target, the second the target's responses.
+//
+//   0      LaneControl, one page
+//   4 KiB  data: a ring of 64-byte lines; frames start on a line and never straddle the end
+//
+// Flow control cannot deadlock: an initiator never has more responses due than the response lane holds, so a
+// target can always answer what it takes off the request lane.
+//
+// Frame: line 0 begins with its mark, then the header, then the payload:
+//   u64 mark = frame bytes (a multiple of 64) | kFrameTag << 32, stored last with release; 0 = not there yet
+// The consumer zeroes the first word of every line it has consumed before it moves `head`, so a mark can
+// only be one that a producer stored.
+namespace orrery::wire {
+
+inline constexpr std::uint32_t kLaneControlBytes = 4096;
+inline constexpr std::uint32_t kDefaultLaneBytes = kLaneControlBytes + 32768;  // eight 4 KiB frames
+inline constexpr std::uint32_t kLineBytes = 64;
+inline constexpr std::uint32_t kFrameTag = 0x4652414d;  // "FRAM"
+inline constexpr std::uint32_t kSkipTag = 0x534b4950;   // "SKIP": the rest of the ring, nothing in it
+
+struct LaneControl {
+  alignas(64) std::atomic<std::uint64_t> head;      // consumer: bytes consumed since the start, never wraps
+  alignas(64) std::atomic<std::uint64_t> produced;  // producer: bytes published; only a successor reads it
+  alignas(64) std::atomic<std::uint64_t> broken;    // consumer: frames refused because they made no sense
+};
+static_assert(offsetof(LaneControl, produced) == 64 && offsetof(LaneControl, broken) == 128 &&
+              sizeof(LaneControl) <= kLaneControlBytes);
+
+inline constexpr std::uint32_t kFrameOverhead = 8 + sizeof(PacketHeader);
+
+// Frame bytes for a payload, rounded up to whole lines.
+constexpr std::uint32_t frame_bytes(std::uint32_t payload_bytes) {
+  return (kFrameOverhead + payload_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
+
+}  // namespace orrery::wire

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/wire/ring_wire.hpp"
+
+#include "emu/base/check.hpp"
+
+#include <bit>
+#include <cstring>
+
+namespace orrery::wire {
+
+namespace {
+
+std::atomic_ref<std::uint64_t> mark_at(std::byte* line) {
+  return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(line));
+}
+
+constexpr std::uint64_t make_mark(std::uint32_t tag, std::uint32_t bytes) {
+  return static_cast<std::uint64_t>(tag) << 32 | bytes;
+}
+
+}  // namespace
+
+RingProducer::RingProducer(std::byte* lane, std::uint32_t lane_bytes)
+    : control_(reinterpret_cast<LaneControl*>(lane)),
+      data_(lane + kLaneControlBytes),
+      data_bytes_(lane_bytes - kLaneControlBytes),
+      position_(control_->produced.load(std::memory_order_relaxed)),
+      seen_head_(control_->head.load(std::memory_order_acquire)) {
+  ORRERY_CHECK(std::has_single_bit(data_bytes_), "lane data of {} bytes", data_bytes_);
+  const std::uint64_t mask = data_bytes_ - 1;
+  if (position_ < seen_head_) position_ = seen_head_;
+  // A predecessor may have published one frame more than it counted.
+  for (int frames = 0; frames < 2; ++frames) {
+    const auto bytes =
+        static_cast<std::uint32_t>(mark_at(data_ + (position_ & mask)).load(std::memory_order_acquire));
+    if (bytes == 0 || bytes % kLineBytes != 0 || position_ + bytes - seen_head_ > data_bytes_) break;
+    position_ += bytes;
+  }
+  // It may also have died while writing: no line start of the free part may look like a mark.
+  for (std::uint64_t line = position_; line < seen_head_ + data_bytes_; line += kLineBytes) {
+    mark_at(data_ + (line & mask)).store(0, std::memory_order_relaxed);
+  }
+  control_->produced.store(position_, std::memory_order_relaxed);
+}
+
+bool RingProducer::has_room(std::uint32_t bytes) {
+  if (position_ + bytes - seen_head_ <= data_bytes_) return true;
+  // Acquire: the consumer's zeroing of the lines happens before we write them again.
+  seen_head_ = control_->head.load(std::memory_order_acquire);
+  return position_ + bytes - seen_head_ <= data_bytes_;
+}
+
+Status RingProducer::try_send(const PacketHeader& header, std::span<const std::byte> payload) {
+  if (payload.size() > max_payload()) return Errc::size;
+  const std::uint32_t bytes = frame_bytes(static_cast<std::uint32_t>(payload.size()));
+  const auto at = static_cast<std::uint32_t>(position_ & (data_bytes_ - 1));
+  const std::uint32_t to_end = data_bytes_ - at;
+  const std::uint32_t skip = bytes > to_end ? to_end : 0;
+  if (!has_room(bytes + skip)) return Errc::not_done;
+  if (skip != 0) {
+    mark_at(data_ + at).store(make_mark(kSkipTag, skip), std::memory_order_release);
+    position_ += skip;
+  }
+  std::byte* frame = data_ + (position_ & (data_bytes_ - 1));
+  std::memcpy(frame + 8, &header, sizeof header);
+  // Line starts inside the frame may take any value here: the consumer looks only at the next frame's line.
+  if (!payload.empty()) std::memcpy(frame + kFrameOverhead, payload.data(), payload.size());
+  mark_at(frame).store(make_mark(kFrameTag, bytes), std::memory_order_seq_cst);
+  position_ += bytes;
+  control_->produced.store(position_, std::memory_order_relaxed);
+  return {};
+}
+
+RingConsumer::RingConsumer(std::byte* lane, std::uint32_t lane_bytes)
+    : control_(reinterpret_cast<LaneControl*>(lane)),
+      data_(lane + kLaneControlBytes),
+      mask_(lane_bytes - kLaneControlBytes - 1),
+      position_(control_->head.load(std::memory_order_relaxed)) {
+  ORRERY_CHECK(std::has_single_bit(mask_ + 1), "lane data of {} bytes", mask_ + 1);
+}
+
+void RingConsumer::consume(std::uint32_t bytes) {
+  for (std::uint32_t line = 0; line < bytes; line += kLineBytes) {
+    mark_at(data_ + ((position_ + line) & mask_)).store(0, std::memory_order_relaxed);
+  }
+  position_ += bytes;
+  // Release: the zeroes above are visible before the room is.
+  control_->head.store(position_, std::memory_order_release);
+}
+
+int RingConsumer::poll(Sink& sink, int limit) {
+  int delivered = 0;
+  while (delivered < limit && !broken_) {
+    const std::uint64_t at = position_ & mask_;
+    const std::uint64_t mark = mark_at(data_ + at).load(std::memory_order_acquire);
+    if (mark == 0) break;
+    const auto tag = static_cast<std::uint32_t>(mark >> 32);
+    const auto bytes = static_cast<std::uint32_t>(mark);
+    const bool sane = bytes != 0 && bytes % kLineBytes == 0 && bytes <= mask_ + 1 - at;
+    if (sane && tag == kSkipTag) {
+      consume(bytes);
+      continue;
+    }
+    Packet packet;
+    if (sane && tag == kFrameTag && bytes >= frame_bytes(0)) {
+      std::memcpy(&packet.header, data_ + at + 8, sizeof packet.header);
+    }
+    if (!sane || tag != kFrameTag || bytes < frame_bytes(0) ||
+        packet.header.payload_bytes > bytes - kFrameOverhead) {
+      broken_ = true;
+      control_->broken.fetch_add(1, std::memory_order_relaxed);
+      break;
+    }
+    packet.payload = {data_ + at + kFrameOverhead, packet.header.payload_bytes};
+    sink.deliver(packet);
+    consume(bytes);
+    ++delivered;
+  }
+  return delivered;
+}
+
+}  // namespace orrery::wire

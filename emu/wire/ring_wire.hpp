@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/wire/packet.hpp"
+#include "emu/wire/ring_layout.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace orrery::wire {
+
+// The sending end of a lane. One thread at a time (the NIC holds its lane lock).
+// Invariants: (1) position_ counts every byte ever produced; (2) position_ - head <= data bytes;
+// (3) nothing before the frame's mark is visible to the consumer.
+// Usage: RingProducer to(peer.lane(my_slot), peer.lane_bytes());  to.try_send(header, payload);
+class RingProducer {
+ public:
+  RingProducer() = default;
+  // `lane` is zeroed, or left by an earlier process that may have died anywhere in try_send(): what it
+  // published stays, what it did not is wiped.
+  RingProducer(std::byte* lane, std::uint32_t lane_bytes);
+
+  // Copies one frame into the lane and publishes it. ok, or not_done when there is no room (nothing was
+  // written), or size when it could never fit. Does not block. The publishing store is sequentially
+  // consistent, so that a following load of the receiver's Attendance cannot pass it.
+  Status try_send(const PacketHeader& header, std::span<const std::byte> payload);
+
+  // Largest payload of one frame: an eighth of the ring, so that a full lane still has several in flight.
+  std::uint32_t max_payload() const { return max_payload_of(data_bytes_ + kLaneControlBytes); }
+  static constexpr std::uint32_t max_payload_of(std::uint32_t lane_bytes) {
+    return (lane_bytes - kLaneControlBytes) / 8 - kLineBytes * 2;
+  }
+  // Bytes of frames that always fit together, wherever the ring wraps.
+  static constexpr std::uint32_t sure_room_of(std::uint32_t lane_bytes) {
+    return (lane_bytes - kLaneControlBytes) / 8 * 7;
+  }
+
+  std::uint64_t position() const { return position_; }
+
+ private:
+  bool has_room(std::uint32_t bytes);
+
+  LaneControl* control_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::uint32_t data_bytes_ = 0;
+  std::uint64_t position_ = 0;
+  std::uint64_t seen_head_ = 0;
+};
+
+// The receiving end. One thread at a time. Everything read from the lane is checked; a frame that makes no
+// sense stops the lane for good (its producer is broken or hostile) and is counted.
+class RingConsumer {
+ public:
+  RingConsumer() = default;
+  RingConsumer(std::byte* lane, std::uint32_t lane_bytes);
+
+  // Whether a frame is waiting. One load; any thread of the receiver.
+  bool ready() const {
+    return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(data_ + (position_ & mask_)))
+               .load(std::memory_order_acquire) != 0;
+  }
+
+  // Delivers up to `limit` frames. Returns how many. The payload spans point into the lane and live for the
+  // call of deliver.
+  int poll(Sink& sink, int limit);
+
+  bool broken() const { return broken_; }
+
+ private:
+  void consume(std::uint32_t bytes);
+
+  LaneControl* control_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::uint64_t mask_ = 0;
+  std::uint64_t position_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace orrery::wire

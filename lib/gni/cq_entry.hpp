@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "include/gni/gni_pub.h"
+
+#include <cstdint>
+
+// The 64 bits of a completion event, as uGNI clients carry them. The machines' own layout is not public and
+// cannot be seen: clients read entries through the gni_cq_ functions alone. This one is ours:
+//
+//   63 overrun | 62 remote overrun | 61..60 type | 59..57 source | 56..55 info | 54 zero | 53..48 status
+//   47..0 payload:
+//     initiator, post       47..24 tid          | 23..0 local event value (inst_id)
+//     initiator, message    31..0  msg_id
+//     target                47..0  data; 31..0 is the remote event value (rem_inst_id, and inst_id too)
+//     DLA                   31..16 count        | 15..0 block or marker
+//     collective engine     47..44 transaction  | 43..12 reduction | 11..0 engine
+//
+// A live entry is never 0, because its source is not. Pure functions; any thread.
+// Usage: const gni_cq_entry_t e = cq_entry::post(tid, inst_id, DeviceStatus::okay);
+namespace orrery::gni::cq_entry {
+
+enum class Source : std::uint8_t { none = 0, bte = 1, ssid = 2, rmt = 3, dla = 4 };
+
+// What the source reports; the meaning of the two bits depends on it.
+inline constexpr std::uint8_t kBteTxDone = 0;
+inline constexpr std::uint8_t kBteEnqStatus = 2;
+inline constexpr std::uint8_t kSsidResponse = 3;
+inline constexpr std::uint8_t kRmtCqWrite = 0;
+inline constexpr std::uint8_t kRmtRequest = 1;
+inline constexpr std::uint8_t kDlaAllocStatus = 0;
+
+// A run of bits of the entry.
+struct Field {
+  unsigned shift;
+  unsigned width;
+  constexpr std::uint64_t mask() const { return ((std::uint64_t{1} << width) - 1) << shift; }
+  constexpr std::uint64_t get(gni_cq_entry_t entry) const { return (entry & mask()) >> shift; }
+  constexpr gni_cq_entry_t set(gni_cq_entry_t entry, std::uint64_t value) const {
+    return (entry & ~mask()) | ((value << shift) & mask());
+  }
+};
+
+inline constexpr Field kOverrun{63, 1};
+inline constexpr Field kRemoteOverrun{62, 1};
+inline constexpr Field kType{60, 2};
+inline constexpr Field kSource{57, 3};
+inline constexpr Field kInfo{55, 2};
+inline constexpr Field kStatus{48, 6};
+inline constexpr Field kData{0, 48};
+inline constexpr Field kTid{24, 24};
+inline constexpr Field kLocalInstId{0, 24};
+inline constexpr Field kRemoteInstId{0, 32};
+inline constexpr Field kMsgId{0, 32};
+inline constexpr Field kCount{16, 16};
+inline constexpr Field kBlock{0, 16};
+inline constexpr Field kCeTransaction{44, 4};
+inline constexpr Field kCeReduction{12, 32};
+inline constexpr Field kCeId{0, 12};
+
+constexpr gni_cq_entry_t make(std::uint64_t type, Source source, std::uint8_t info, std::uint8_t status,
+                              std::uint64_t payload) {
+  return type << kType.shift | static_cast<std::uint64_t>(source) << kSource.shift |
+         static_cast<std::uint64_t>(info) << kInfo.shift |
+         static_cast<std::uint64_t>(status) << kStatus.shift | (payload & kData.mask());
+}
+
+// An initiator's event of a post. `tid` up to 24 bits; `inst_id` loses what is above 24 bits, as on Aries.
+constexpr gni_cq_entry_t post(std::uint32_t tid, std::uint32_t inst_id, std::uint8_t status) {
+  const std::uint64_t payload = std::uint64_t{tid} << kTid.shift | (inst_id & kLocalInstId.mask());
+  return make(GNI_CQ_EVENT_TYPE_POST, Source::ssid, kSsidResponse, status, payload);
+}
+
+// An initiator's event of a short message.
+constexpr gni_cq_entry_t message_sent(std::uint32_t msg_id, std::uint8_t status) {
+  return make(GNI_CQ_EVENT_TYPE_SMSG, Source::ssid, kSsidResponse, status, msg_id);
+}
+
+// A target's event of a put, get or AMO (type POST) or of a message (type SMSG).
+constexpr gni_cq_entry_t remote(std::uint64_t type, std::uint32_t rem_inst_id, std::uint8_t status) {
+  return make(type, Source::rmt, kRmtRequest, status, rem_inst_id);
+}
+
+// A target's event of a CQ write.
+constexpr gni_cq_entry_t cq_write(std::uint64_t data, std::uint8_t status) {
+  return make(GNI_CQ_EVENT_TYPE_POST, Source::rmt, kRmtCqWrite, status, data);
+}
+
+// What GNI_CqGetEvent gives where events were lost.
+constexpr gni_cq_entry_t overrun(std::uint8_t status) {
+  return kOverrun.set(make(GNI_CQ_EVENT_TYPE_POST, Source::rmt, kRmtRequest, status, 0), 1);
+}
+
+constexpr Source source(gni_cq_entry_t entry) { return static_cast<Source>(kSource.get(entry)); }
+
+// The event value of either side: peers' events carry 32 bits, one's own 24.
+constexpr const Field& inst_id_field(gni_cq_entry_t entry) {
+  return source(entry) == Source::rmt ? kRemoteInstId : kLocalInstId;
+}
+
+}  // namespace orrery::gni::cq_entry

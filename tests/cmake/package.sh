@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 the Orrery authors
+#
+# A stranger's view of the installed package.
+# usage: package.sh install <build folder> <prefix>    installs, then moves the prefix: what follows proves
+#                                                      that nothing depends on where it was
+#        package.sh pkg-config <prefix> <cc> <flags>   a C client by pkg-config, libraries before sources
+#        package.sh cmake <prefix> <cc> <flags>        the same by find_package
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+step=$1
+shift
+# Only what the package itself says may find the libraries.
+unset LD_LIBRARY_PATH LIBRARY_PATH CPATH CMAKE_PREFIX_PATH
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# expect <line> <program>: runs it away from the tree and compares what it prints.
+expect() {
+  local printed
+  printed=$(cd "$scratch" && "$2") || { echo "$2 ended with $?: $printed"; exit 1; }
+  [ "$printed" = "$1" ] || { echo "$2 printed '$printed', not '$1'"; exit 1; }
+}
+
+# uses <program> <library>: the program loads that library from the prefix and from nowhere else.
+uses() {
+  local at
+  at=$(ldd "$1" | awk -v name="$2" '$1 == name {print $3}')
+  [ -n "$at" ] || { echo "$1 does not load $2"; exit 1; }
+  [ "$(realpath "$at")" = "$(realpath "$prefix/$(cd "$prefix" && ls -d lib*/orrery lib/*/orrery 2>/dev/null | head -1)/$2")" ] ||
+    { echo "$1 loads $2 from $at"; exit 1; }
+}
+
+case "$step" in
+  install)
+    rm -rf "$2" "$2.first"
+    cmake --install "$1" --prefix "$2.first" >/dev/null
+    mv "$2.first" "$2"
+    ;;
+  pkg-config)
+    prefix=$1 cc=$2 flags=${3:-}
+    configs=$(dirname "$(find "$prefix" -name cray-ugni.pc)")
+    export PKG_CONFIG_PATH=$configs
+    # The way Cray's users write it; both orders, because pkg-config merges equal words.
+    for packages in "cray-pmi cray-ugni" "cray-ugni cray-pmi"; do
+      # shellcheck disable=SC2046,SC2086
+      "$cc" $flags $(pkg-config --cflags --libs $packages) "$here/downstream/client.c" -o "$scratch/client"
+      expect "rank 0 of 1" "$scratch/client"
+      uses "$scratch/client" libugni.so.0
+      uses "$scratch/client" libpmi.so.0
+      uses "$scratch/client" liborrery.so.0
+    done
+    if pkg-config --cflags cray-ugni | grep -q CRAY_CONFIG_GHAL_ARIES; then
+      echo "cray-ugni defines CRAY_CONFIG_GHAL_ARIES, which clients take for the real machine"
+      exit 1
+    fi
+    libdir=$(pkg-config --variable=libdir cray-ugni)
+    # shellcheck disable=SC2046,SC2086
+    "$cc" $flags $(pkg-config --cflags cray-pmi cray-ugni) "$here/downstream/client.c" \
+      "$libdir/libugni.a" "$libdir/libpmi.a" -L"$libdir" -Wl,-rpath,"$libdir" -lorrery -lstdc++ \
+      -o "$scratch/client_static"
+    expect "rank 0 of 1" "$scratch/client_static"
+    uses "$scratch/client_static" liborrery.so.0
+    ;;
+  cmake)
+    prefix=$1 cc=$2 flags=${3:-}
+    cmake -S "$here/downstream" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
+      -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_BUILD_TYPE=Release >"$scratch/log" 2>&1 ||
+      { cat "$scratch/log"; exit 1; }
+    cmake --build "$scratch/build" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
+    expect "rank 0 of 1" "$scratch/build/client"
+    expect "rank 0 of 1" "$scratch/build/client_static"
+    uses "$scratch/build/client" libugni.so.0
+    # A component that is not there is refused by name.
+    if cmake -S "$here/downstream" -B "$scratch/none" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
+      -DCOMPONENTS="ugni;nosuchapi" >"$scratch/log" 2>&1; then
+      echo "find_package(Orrery COMPONENTS nosuchapi) succeeded"
+      exit 1
+    fi
+    grep -q "component nosuchapi is not installed" "$scratch/log" || { cat "$scratch/log"; exit 1; }
+    ;;
+  *)
+    echo "package.sh: '$step' is not install, pkg-config or cmake" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/base/event_loop.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <csignal>
+#include <future>
+#include <thread>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace orrery {
+namespace {
+
+std::unique_ptr<EventLoop> start() {
+  auto loop = EventLoop::start("orrery-test");
+  EXPECT_TRUE(loop.ok());
+  return std::move(loop).value();
+}
+
+void poke(int fd) {
+  const std::uint64_t one = 1;
+  ASSERT_EQ(write(fd, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+}
+
+TEST(EventLoop, CallsBackOnItsThreadWhenADescriptorIsReady) {
+  const auto loop = start();
+  const UniqueFd fd(eventfd(0, 0));
+  std::promise<bool> on_loop;
+  ASSERT_TRUE(loop->add(fd.get(), EPOLLIN,
+                        [&](std::uint32_t events) {
+                          EXPECT_NE(events & EPOLLIN, 0u);
+                          std::uint64_t value = 0;
+                          EXPECT_EQ(read(fd.get(), &value, sizeof value), static_cast<ssize_t>(sizeof value));
+                          on_loop.set_value(loop->on_loop_thread());
+                        })
+                  .ok());
+  poke(fd.get());
+  EXPECT_TRUE(on_loop.get_future().get());
+  EXPECT_FALSE(loop->on_loop_thread());
+  loop->remove(fd.get());
+}
+
+TEST(EventLoop, RemoveReturnsOnlyWhenTheCallbackHasEnded) {
+  const auto loop = start();
+  const UniqueFd fd(eventfd(0, 0));
+  std::promise<void> entered;
+  std::promise<void> go_on;
+  std::atomic<bool> ended{false};
+  ASSERT_TRUE(loop->add(fd.get(), EPOLLIN,
+                        [&](std::uint32_t) {
+                          entered.set_value();
+                          go_on.get_future().wait();
+                          ended = true;
+                        })
+                  .ok());
+  poke(fd.get());
+  entered.get_future().wait();
+  std::thread releaser([&] { go_on.set_value(); });
+  loop->remove(fd.get());
+  EXPECT_TRUE(ended);
+  releaser.join();
+}
+
+TEST(EventLoop, ACallbackMayRemoveItself) {
+  const auto loop = start();
+  const UniqueFd fd(eventfd(0, 0));
+  std::atomic<int> calls{0};
+  ASSERT_TRUE(loop->add(fd.get(), EPOLLIN,
+                        [&](std::uint32_t) {
+                          ++calls;
+                          loop->remove(fd.get());
+                        })
+                  .ok());
+  poke(fd.get());  // stays readable: without the removal it would be called for ever
+  while (calls == 0) std::this_thread::yield();
+  EXPECT_TRUE(loop->run_and_wait([] {}));
+  EXPECT_TRUE(loop->run_and_wait([] {}));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(EventLoop, RefusesADescriptorTwiceAndWhatIsNone) {
+  const auto loop = start();
+  const UniqueFd fd(eventfd(0, 0));
+  ASSERT_TRUE(loop->add(fd.get(), EPOLLIN, [](std::uint32_t) {}).ok());
+  EXPECT_EQ(loop->add(fd.get(), EPOLLIN, [](std::uint32_t) {}).code(), Errc::invalid_param);
+  EXPECT_EQ(loop->add(-1, EPOLLIN, [](std::uint32_t) {}).code(), Errc::system);
+  loop->remove(fd.get());
+}
+
+TEST(EventLoop, RunsQueuedWorkInOrder) {
+  const auto loop = start();
+  std::vector<int> order;
+  for (int i = 0; i < 100; ++i) loop->run_soon([&order, i] { order.push_back(i); });
+  ASSERT_TRUE(loop->run_and_wait([] {}));
+  ASSERT_EQ(order.size(), 100u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+}
+
+TEST(EventLoop, TicksUntilTheFunctionSaysNoAndCanBeSetAgain) {
+  const auto loop = start();
+  for (int round = 0; round < 2; ++round) {
+    std::promise<void> third;
+    std::atomic<int> ticks{0};
+    loop->set_tick(std::chrono::microseconds(200), [&] {
+      if (++ticks < 3) return true;
+      third.set_value();
+      return false;
+    });
+    third.get_future().wait();
+    EXPECT_TRUE(loop->run_and_wait([] {}));
+    EXPECT_EQ(ticks, 3);
+  }
+}
+
+TEST(EventLoop, BlocksEverySignalOnItsThread) {
+  const auto loop = start();
+  sigset_t mask;
+  sigemptyset(&mask);
+  ASSERT_TRUE(loop->run_and_wait([&] { pthread_sigmask(SIG_SETMASK, nullptr, &mask); }));
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD, SIGALRM})
+    EXPECT_EQ(sigismember(&mask, signal), 1);
+}
+
+TEST(EventLoop, SleepsWhileNothingHappens) {
+  const auto loop = start();
+  timespec before{};
+  timespec after{};
+  clockid_t clock{};
+  ASSERT_TRUE(loop->run_and_wait([&] { EXPECT_EQ(pthread_getcpuclockid(pthread_self(), &clock), 0); }));
+  clock_gettime(clock, &before);
+  usleep(50'000);
+  clock_gettime(clock, &after);
+  const auto used = (after.tv_sec - before.tv_sec) * 1'000'000'000 + after.tv_nsec - before.tv_nsec;
+  EXPECT_LT(used, 25'000'000);  // of 50 ms: half would be a spinning thread on a shared core
+}
+
+TEST(EventLoop, AForkedChildHasNoLoop) {
+  auto loop = start();
+  const UniqueFd fd(eventfd(0, 0));
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool refused = loop->add(fd.get(), EPOLLIN, [](std::uint32_t) {}).code() == Errc::invalid_state &&
+                         !loop->run_and_wait([] {}) && !loop->on_loop_thread();
+    loop->remove(fd.get());
+    loop->run_soon([] {});
+    loop.reset();  // returns: there is nothing to join
+    _exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/job/launch.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+namespace orrery::job {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::map<std::string, std::string>* g_variables = nullptr;  // what GetEnv, a plain function, looks into
+
+Result<Launch> detect(std::map<std::string, std::string> variables) {
+  g_variables = &variables;
+  return Launch::detect([](const char* name) -> const char* {
+    const auto found = g_variables->find(name);
+    return found == g_variables->end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(Launch, NothingIsASingleton) {
+  const auto launch = detect({});
+  ASSERT_TRUE(launch.ok());
+  EXPECT_EQ(launch.value().kind, LaunchKind::singleton);
+  EXPECT_EQ(launch.value().rank, 0);
+  EXPECT_EQ(launch.value().size, 1);
+  EXPECT_FALSE(launch.value().pmi_problem());
+}
+
+TEST(Launch, PmiFdIsTheTextWireEvenBesideOthers) {
+  const auto launch = detect({{"PMI_FD", "7"},
+                              {"PMI_RANK", "2"},
+                              {"PMI_SIZE", "4"},
+                              {"MPI_LOCALNRANKS", "4"},
+                              {"PMIX_NAMESPACE", "x"},
+                              {"SLURM_PROCID", "2"},
+                              {"SLURM_NTASKS", "4"}});
+  ASSERT_TRUE(launch.ok());
+  EXPECT_EQ(launch.value().kind, LaunchKind::pmi1);
+  EXPECT_EQ(launch.value().pmi_fd, 7);
+  EXPECT_EQ(launch.value().rank, 2);
+  EXPECT_EQ(launch.value().size, 4);
+  EXPECT_EQ(launch.value().local_size, 4);
+  EXPECT_FALSE(launch.value().pmi_problem());
+}
+
+TEST(Launch, PmixIsNamedAndNeverASingleton) {
+  const auto launch = detect({{"PMIX_NAMESPACE", "x"}, {"PMIX_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
+  ASSERT_TRUE(launch.ok());
+  EXPECT_EQ(launch.value().kind, LaunchKind::pmix);
+  EXPECT_EQ(launch.value().rank, 1);
+  ASSERT_TRUE(launch.value().pmi_problem());
+  EXPECT_THAT(*launch.value().pmi_problem(), HasSubstr("orrery run"));
+}
+
+TEST(Launch, SlurmWithoutPmiIsNamedWithTheOptionThatHelps) {
+  const auto launch = detect({{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "4"}});
+  ASSERT_TRUE(launch.ok());
+  EXPECT_EQ(launch.value().kind, LaunchKind::slurm);
+  EXPECT_EQ(launch.value().size, 4);
+  ASSERT_TRUE(launch.value().pmi_problem());
+  EXPECT_THAT(*launch.value().pmi_problem(), HasSubstr("--mpi=pmi2"));
+}
+
+TEST(Launch, OneSlurmTaskIsASingleton) {
+  EXPECT_EQ(detect({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}).value().kind, LaunchKind::singleton);
+}
+
+TEST(Launch, NumbersThatAreNoneAreRefusedByName) {
+  for (const char* name : {"PMI_FD", "PMI_RANK", "PMI_SIZE", "ORRERY_JOB_FD"}) {
+    for (const char* value : {"", "x", "-1", "3x", "99999999999"}) {
+      std::map<std::string, std::string> variables{{"PMI_FD", "7"}};
+      variables[name] = value;
+      ::testing::internal::CaptureStderr();
+      EXPECT_EQ(detect(variables).code(), Errc::invalid_param) << name << "=" << value;
+      EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(std::string(name) + "=" + value));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace orrery::job

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/job/process_stat.hpp"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+namespace orrery::job {
+namespace {
+
+constexpr std::string_view kTail = " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
+
+TEST(ProcessStat, NameMayHoldSpacesAndParentheses) {
+  const auto stat = parse_process_stat("12 (a) R (b c) S" + std::string(kTail));
+  EXPECT_TRUE(stat.exists);
+  EXPECT_EQ(stat.state, 'S');
+  EXPECT_EQ(stat.start_time, 4711u);
+}
+
+TEST(ProcessStat, ZombieIsNotThere) {
+  EXPECT_FALSE(parse_process_stat("12 (a) Z" + std::string(kTail)).exists);
+}
+
+TEST(ProcessStat, TextThatIsNoneIsNotThere) {
+  for (const char* text :
+       {"", "12", "12 (a)", "12 (a) ", "12 (a) R", "12 (a) R 1 2 3", "no parenthesis R 1 2"}) {
+    EXPECT_FALSE(parse_process_stat(text).exists) << text;
+  }
+}
+
+TEST(ProcessStat, FindsThisProcessAndNotAnImpossibleOne) {
+  EXPECT_TRUE(process_stat(getpid()).exists);
+  EXPECT_GT(process_stat(getpid()).start_time, 0u);
+  EXPECT_FALSE(process_stat(0x7ffffff0).exists);
+}
+
+}  // namespace
+}  // namespace orrery::job

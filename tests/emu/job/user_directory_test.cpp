@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/job/user_directory.hpp"
+
+#include "emu/base/wait.hpp"
+#include "emu/job/random.hpp"
+#include "tests/emu/job/child.hpp"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+namespace orrery::job {
+namespace {
+
+using test::Child;
+
+constexpr std::int64_t kLong = 20'000'000'000;
+
+class UserDirectoryTest : public ::testing::Test {
+ protected:
+  std::string name_ = fmt::format("test-{}", random_nonzero());
+
+  // What a process does: join under `rank` and stay. Never returns the memory: the child is killed.
+  int be_member(int rank) {
+    auto* loop = std::move(EventLoop::start("orrery-child")).value().release();
+    auto found = open_user_directory(*loop, name_, monotonic_ns() + kLong);
+    if (!found.ok()) return 1;
+    auto* directory = found.value().directory.release();
+    (void)found.value().leader.release();
+    auto server = DescriptorServer::listen(*loop, member_socket_name(socket_prefix(name_)));
+    if (!server.ok()) return 2;
+    const auto self = directory->join({.rank = rank, .socket_name = server.value()->socket_name()});
+    if (!self.ok() || !server.value()->serve(*directory, self.value()).ok()) return 3;
+    server.value()->share_directory();
+    (void)server.value().release();
+    return 0;
+  }
+};
+
+TEST_F(UserDirectoryTest, ProcessesThatNameTheSameJobMeet) {
+  Child first([&] { return be_member(1); });
+  Child second([&] { return be_member(2); });
+  ASSERT_EQ(first.code(), 0);
+  ASSERT_EQ(second.code(), 0);
+  auto loop = std::move(EventLoop::start("orrery-test")).value();
+  auto found = open_user_directory(*loop, name_, monotonic_ns() + kLong);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found.value().leader, nullptr);
+  EXPECT_TRUE(found.value().directory->process_of_rank(1).ok());
+  EXPECT_TRUE(found.value().directory->process_of_rank(2).ok());
+  auto other = open_user_directory(*loop, name_ + "x", monotonic_ns() + kLong);
+  ASSERT_TRUE(other.ok());
+  EXPECT_NE(other.value().leader, nullptr);
+  EXPECT_FALSE(other.value().directory->process_of_rank(1).ok());
+}
+
+TEST_F(UserDirectoryTest, DeathOfTheLeaderDoesNotSplitTheJob) {
+  Child leader([&] { return be_member(1); });
+  Child member([&] { return be_member(2); });
+  ASSERT_EQ(member.code(), 0);
+  leader.kill_and_reap();
+  auto loop = std::move(EventLoop::start("orrery-test")).value();
+  auto found = open_user_directory(*loop, name_, monotonic_ns() + kLong);
+  ASSERT_TRUE(found.ok());
+  EXPECT_NE(found.value().leader, nullptr);
+  EXPECT_TRUE(found.value().directory->process_of_rank(2).ok());
+}
+
+TEST_F(UserDirectoryTest, AJobWhoseProcessesAreGoneStartsAfresh) {
+  std::uint64_t first_id = 0;
+  for (int round = 0; round < 2; ++round) {
+    auto loop = std::move(EventLoop::start("orrery-test")).value();
+    auto found = open_user_directory(*loop, name_, monotonic_ns() + kLong);
+    ASSERT_TRUE(found.ok());
+    EXPECT_NE(found.value().directory->job_id(), first_id);
+    first_id = found.value().directory->job_id();
+  }
+}
+
+TEST_F(UserDirectoryTest, ManyAtOnceAgreeOnOneDirectory) {
+  std::vector<std::unique_ptr<Child>> children;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  for (int i = 0; i < 6; ++i) {
+    children.push_back(std::make_unique<Child>([&, i] {
+      if (fork() != 0) return 0;  // the parent says ready at once, the child races
+      const int code = be_member(i);
+      if (write(ends[1], &code, sizeof code) < 0) _exit(1);
+      char wait = 0;
+      (void)!read(STDIN_FILENO, &wait, 0);
+      sleep(60);
+      _exit(0);
+    }));
+  }
+  for (int i = 0; i < 6; ++i) {
+    int code = -1;
+    ASSERT_EQ(read(ends[0], &code, sizeof code), static_cast<ssize_t>(sizeof code));
+    EXPECT_EQ(code, 0);
+  }
+  auto loop = std::move(EventLoop::start("orrery-test")).value();
+  auto found = open_user_directory(*loop, name_, monotonic_ns() + kLong);
+  ASSERT_TRUE(found.ok());
+  for (int i = 0; i < 6; ++i) {
+    const auto member = found.value().directory->process_of_rank(i);
+    ASSERT_TRUE(member.ok()) << i;
+    kill(found.value().directory->info_of(member.value()).value().pid, SIGKILL);
+  }
+}
+
+}  // namespace
+}  // namespace orrery::job

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 the Orrery authors
+#
+# Installs what is missing, builds, and runs the tests.
+# usage: tools/test.sh [suite...]        release (default): every test, optimised
+#                                        asan-ubsan: every test of a program under Address- and UBSanitizer
+#                                        tsan: the tests that run in one process under ThreadSanitizer
+#                                        clang: every test, compiled by clang
+#                                        fuzz: every fuzz target, ORRERY_FUZZ_SECONDS (60) each
+# Ends with "N passed, N failed" over all suites and with 0 when none failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+tools/setup.sh test || exit 1
+
+export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+passed=0
+failed=0
+skipped=0
+summary=()
+
+# count <suite> <passed> <failed> <skipped>
+count() {
+  passed=$((passed + $2))
+  failed=$((failed + $3))
+  skipped=$((skipped + $4))
+  summary+=("$(printf '%-10s %4d passed, %d failed, %d skipped' "$@")")
+}
+
+# build <suite> [cmake --build options]: a suite that does not build counts as one failure.
+build() {
+  local suite=$1
+  shift
+  echo "== $suite: build"
+  cmake --preset "$suite" >"build/$suite.log" 2>&1 && cmake --build --preset "$suite" "$@" >>"build/$suite.log" 2>&1
+  local code=$?
+  if [ $code -ne 0 ]; then
+    tail -n 60 "build/$suite.log"
+    echo "== $suite: does not build"
+    count "$suite" 0 1 0
+  fi
+  return $code
+}
+
+# check <suite> [ctest options]
+check() {
+  local suite=$1 report="$PWD/build/$1.xml" row
+  shift
+  echo "== $suite: tests"
+  rm -f "$report"
+  "${wrap[@]}" ctest --preset "$suite" --parallel "$(nproc)" --no-tests=error --output-junit "$report" "$@"
+  local code=$?
+  row=$(grep -m1 -A8 '<testsuite ' "$report" 2>/dev/null | tr '\n\t' '  ')
+  number() { sed -n "s/.* $1=\"\([0-9]*\)\".*/\1/p" <<<"$row"; }
+  local all bad off
+  all=$(number tests)
+  bad=$(number failures)
+  off=$(($(number skipped) + $(number disabled)))
+  [ $code -eq 0 ] || [ "${bad:-0}" -gt 0 ] || bad=1
+  count "$suite" $((${all:-0} - ${bad:-0} - off)) "${bad:-0}" "$off"
+  # What a machine does not allow (root, namespaces) is skipped inside a program; say what it was.
+  grep -h '^\[  SKIPPED \].*(' "build/$suite/Testing/Temporary/LastTest.log" 2>/dev/null | sort -u
+  return 0
+}
+
+# fuzz: every target, from its corpus, into a folder of findings in the build tree.
+fuzz() {
+  local seconds=${ORRERY_FUZZ_SECONDS:-60} target name corpus found
+  for target in build/fuzz/fuzz/*.corpus; do
+    [ -e "$target" ] || { echo "== fuzz: no targets"; count fuzz 0 1 0; return; }
+    name=$(basename "$target" .corpus)
+    corpus=$(cat "$target")
+    found="build/fuzz/found/$name"
+    mkdir -p "$found"
+    echo "== fuzz: $name, $seconds s"
+    if "build/fuzz/fuzz/$name" -max_total_time="$seconds" -timeout=10 -verbosity=0 -print_final_stats=1 \
+      -artifact_prefix="$found/" "$found" ${corpus:+"$corpus"} 2>&1 | tail -n 25; then
+      count "$name" 1 0 0
+    else
+      count "$name" 0 1 0
+    fi
+  done
+}
+
+mkdir -p build
+# Sanitizers of these compilers do not know address spaces as random as newer kernels make them.
+unrandomised=()
+setarch -R true 2>/dev/null && unrandomised=(setarch -R)
+[ $# -gt 0 ] || set -- release
+for suite in "$@"; do
+  wrap=()
+  case "$suite" in
+    release | clang) build "$suite" && check "$suite" ;;
+    asan-ubsan) wrap=("${unrandomised[@]}"); build "$suite" && check "$suite" --label-exclude '^source$' ;;
+    tsan) wrap=("${unrandomised[@]}"); build tsan --target inprocess_tests && check tsan --label-regex '^inprocess$' ;;
+    fuzz) build fuzz --target fuzz_targets && fuzz ;;
+    *) echo "test.sh: '$suite' is not one of release, asan-ubsan, tsan, clang, fuzz" >&2; exit 2 ;;
+  esac
+done
+
+echo
+printf '%s\n' "${summary[@]}"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]
