@@ -56,7 +56,7 @@ Rates stream(const Machine& m, Op op, std::uint64_t bytes, const std::vector<Flo
   const std::unique_ptr<std::byte[]> memory(new std::byte[needed + 64]);
   auto* base = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(memory.get()) + 63) / 64 * 64);
   LinkState state = LinkState::create({base, needed}, p, LinkState::Kind::exact).value();
-  constexpr int kRounds = 400;
+  constexpr int kRounds = 150;
   std::vector<Picos> next(flows.size());
   // Not all start in the same picosecond, as no processes do.
   for (std::size_t i = 0; i < flows.size(); ++i) next[i] = Picos{static_cast<std::int64_t>(i) * 100};
@@ -94,6 +94,12 @@ Measured m_latency(const Machine& m, Op op, const Arguments& a) {
   const auto bytes = number(a[1]), hops = number(a[2]);
   if (!bytes || !hops) return std::nullopt;
   return latency_us(m, op, *bytes, static_cast<std::uint32_t>(*hops));
+}
+
+// Bandwidth of one message after the other, GB/s.
+Measured m_pingpong(const Machine& m, Op op, const Arguments& a) {
+  const auto us = m_latency(m, op, a);
+  return us ? Measured(static_cast<double>(*number(a[1])) / *us / 1e3) : std::nullopt;
 }
 
 // Latency without the network's own part.
@@ -240,7 +246,7 @@ Measured m_hot_spot(const Machine& m, const Arguments& a) {
 }  // namespace
 
 std::string_view measure_help() {
-  return "latency(op, bytes, hops)\nendpoint(op, bytes)\nper_hop(op, bytes)\njump(op, bytes, bytes)\n"
+  return "latency(op, bytes, hops)\npingpong(op, bytes, hops)\nendpoint(op, bytes)\nper_hop(op, bytes)\njump(op, bytes, bytes)\n"
          "ratio(op, op, bytes)\ndifference(op, op, bytes)\nrate_ratio(op, op, bytes)\nspread(op, bytes)\n"
          "bandwidth(op, bytes, processes[, hops])\nbidirectional(op, bytes, processes[, hops])\n"
          "rate(op, bytes, processes)\ntarget_rate(op, bytes, sources)\nhalf_peak(op, processes)\n"
@@ -275,6 +281,7 @@ Measured measure(const Machine& m, std::string_view text) {
   }
   if (a.size() == 3) {
     if (name == "latency") return m_latency(m, *op, a);
+    if (name == "pingpong") return m_pingpong(m, *op, a);
     if (name == "jump") return m_jump(m, *op, a);
     if (name == "ratio") return m_ratio(m, *op, a);
     if (name == "difference") return m_difference(m, *op, a);

@@ -264,7 +264,7 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
   std::int64_t stream = slowest(r.bytes).count();
   if (op.curved) {
     const std::uint64_t low = std::min(r.bytes, op.knee);
-    stream = std::max(stream, (op.below(low) + op.above(r.bytes - low)).count());
+    stream = (op.below(low) + op.above(r.bytes - low)).count();
   }
 
   if (state != nullptr) {

@@ -23,7 +23,7 @@ struct Lengths {
 };
 
 Lengths lengths(const Dragonfly& d, Routes which) {
-  constexpr int kSamples = 40000;
+  constexpr int kSamples = 10000;
   const bool one_group = which == Routes::minimal_group || which == Routes::valiant_group;
   const bool up_first = which == Routes::valiant_group || which == Routes::valiant;
   Choices pick(1);
@@ -33,16 +33,17 @@ Lengths lengths(const Dragonfly& d, Routes which) {
   for (int i = 0; i < kSamples; ++i) {
     const RouterId from = pick.below(d.routers()), to = pick.below(d.routers());
     if (one_group != (d.group_of_router(from) == d.group_of_router(to))) continue;
-    Route route, up;
+    Route route;
+    std::size_t up = 0;
     const std::uint64_t seed = mix64(static_cast<std::uint64_t>(i));
     if (up_first) {
-      d.minimal(from, d.valiant(from, to, seed, &route), seed, &up);
+      d.valiant(from, to, seed, &route, &up);
     } else {
       d.minimal(from, to, seed, &route);
     }
     out.longest = std::max(out.longest, route.size());
     for (std::size_t hop = 0; hop < route.size(); ++hop) {
-      out.channels = std::max(out.channels, d.virtual_channel(route, hop, up_first ? up.size() : route.size()) + 1);
+      out.channels = std::max(out.channels, d.virtual_channel(route, hop, up_first ? up : route.size()) + 1);
     }
     sum += static_cast<double>(route.size());
     ++counted;
@@ -82,9 +83,13 @@ Fact dragonfly_fact(const Machine& m, std::string_view name, const Numbers& n) {
   if (name == "longest_minimal_in_group") return static_cast<double>(lengths(d, Routes::minimal_group).longest);
   if (name == "longest_minimal") return static_cast<double>(lengths(d, Routes::minimal).longest);
   if (name == "longest_valiant_in_group") return static_cast<double>(lengths(d, Routes::valiant_group).longest);
-  if (name == "longest_valiant") return static_cast<double>(lengths(d, Routes::valiant).longest);
-  if (name == "mean_valiant") return lengths(d, Routes::valiant).mean;
-  if (name == "virtual_channels") return lengths(d, Routes::valiant).channels;
+  if (name == "longest_valiant" || name == "mean_valiant" || name == "virtual_channels") {
+    const auto other = D::make({n[0], 0, D::kChassis});
+    if (!other.ok()) return std::nullopt;
+    const Lengths found = lengths(other.value(), Routes::valiant);
+    return name == "mean_valiant" ? found.mean
+                                  : name == "longest_valiant" ? static_cast<double>(found.longest) : found.channels;
+  }
   if (name == "candidates") return kMinimalCandidates + kNonMinimalCandidates;
   if (name == "longest_minimal_ns") return static_cast<double>(lengths(d, Routes::minimal).longest) * m.pricing.hop.nanos();
   if (name == "global_per_node") return blue / D::kNics;

@@ -9,7 +9,7 @@ namespace orrery::tool {
 namespace {
 
 // Every subcommand, in the order of the help text.
-constexpr AddSubcommand kSubcommands[] = {add_info};
+constexpr AddSubcommand kSubcommands[] = {add_info, add_machines, add_explain, add_validate, add_draw};
 
 }  // namespace
 

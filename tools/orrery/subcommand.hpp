@@ -17,6 +17,10 @@ inline constexpr int kExitUsage = 2;  // what was asked for is not accepted: one
 using AddSubcommand = void (*)(CLI::App& root, int& exit_code);
 
 void add_info(CLI::App& root, int& exit_code);
+void add_draw(CLI::App& root, int& exit_code);
+void add_explain(CLI::App& root, int& exit_code);
+void add_machines(CLI::App& root, int& exit_code);
+void add_validate(CLI::App& root, int& exit_code);
 
 // Writes "orrery: <line>\n" to stderr and returns kExitUsage.
 int usage_error(const std::string& line);
