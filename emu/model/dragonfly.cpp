@@ -120,6 +120,31 @@ void Dragonfly::minimal(RouterId from, RouterId to, std::uint64_t seed, Route* o
   across(from, to, blue(a, b, choices.below(links_per_bundle())), &choices, out);
 }
 
+namespace {
+
+constexpr std::uint32_t hops_in_group(std::uint32_t a, std::uint32_t b) {
+  return (a % Dragonfly::kSlots != b % Dragonfly::kSlots) + (a / Dragonfly::kSlots != b / Dragonfly::kSlots);
+}
+
+}  // namespace
+
+std::uint32_t Dragonfly::minimal_hops(RouterId from, RouterId to, std::uint64_t seed) const {
+  const std::uint32_t a = group_of_router(from), b = group_of_router(to);
+  const std::uint32_t x = from - a * kRoutersPerGroup, y = to - b * kRoutersPerGroup;
+  if (a == b) return hops_in_group(x, y);
+  // Both ends of the blue link, as blue() and ends() have them; full groups divide by a constant.
+  const auto router_in = [&](std::uint32_t group, std::uint32_t cable, std::uint32_t wire) {
+    const std::uint32_t pairs = pairs_in(group);
+    return 2 * (pairs == kRoutersPerGroup / 2 ? cable % (kRoutersPerGroup / 2) : cable % pairs) + wire / 2;
+  };
+  Choices choices(seed);
+  const std::uint32_t index = choices.below(links_per_bundle()), wire = index % kLinksPerCable;
+  const std::uint32_t offset = b > a ? b - a : b + groups_ - a;
+  const std::uint32_t leaves = router_in(a, (offset - 1) * bundle_ + index / kLinksPerCable, wire);
+  const std::uint32_t lands = router_in(b, (groups_ - offset - 1) * bundle_ + index / kLinksPerCable, wire);
+  return hops_in_group(x, leaves) + 1 + hops_in_group(lands, y);
+}
+
 void Dragonfly::minimal_by_own_link(RouterId from, RouterId to, std::uint64_t seed, Route* out) const {
   const std::uint32_t a = group_of_router(from), b = group_of_router(to);
   if (a == b) return minimal(from, to, seed, out);

@@ -105,6 +105,8 @@ class Dragonfly {
   void minimal(RouterId from, RouterId to, std::uint64_t seed, Route* out) const;
   // The same, but by a blue link of the router `from` itself where it has one to that group.
   void minimal_by_own_link(RouterId from, RouterId to, std::uint64_t seed, Route* out) const;
+  // Length of minimal(from, to, seed) without its links: what the hot path needs.
+  std::uint32_t minimal_hops(RouterId from, RouterId to, std::uint64_t seed) const;
   // Valiant: minimally to a random root router (of the same group if both ends share it, else of the
   // system), then minimally on. At most 10 links. Appends; also returns the root, and in `up` the number
   // of links that lead to it. Blue links of the router at hand are preferred: only so are most of these

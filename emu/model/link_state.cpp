@@ -21,6 +21,13 @@ constexpr std::array<std::uint32_t, 256> make_wait_table() {
   for (std::uint32_t rho = 0; rho < 256; ++rho) table[rho] = 256 * rho / (2 * (256 - rho));
   return table;
 }
+// 2^16 * 512 / (512 + part): what makes a level a rate, by how much of the epoch has passed.
+constexpr std::array<std::uint32_t, 256> make_steady_table() {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t part = 0; part < 256; ++part) table[part] = (512u << 16) / (512 + part);
+  return table;
+}
+constexpr auto kSteady = make_steady_table();
 constexpr auto kWaits = make_wait_table();
 
 }  // namespace
@@ -106,13 +113,9 @@ Result<LinkState> LinkState::attach(std::span<std::byte> memory, const Pricing& 
   return s;
 }
 
-void LinkState::acquire(IntervalCell& cell) const {
-  std::uint32_t free = 0;
-  if (cell.lock.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
-    return;
-  }
+__attribute__((noinline)) void LinkState::acquire_slowly(IntervalCell& cell) const {
   for (std::uint32_t look = 0; look < kLooksBeforeTakeover; ++look) {
-    free = 0;
+    std::uint32_t free = 0;
     if (cell.lock.load(std::memory_order_relaxed) == 0 &&
         cell.lock.compare_exchange_weak(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
       return;
@@ -199,21 +202,22 @@ std::int64_t LinkState::peek(std::uint32_t aggregate, std::int64_t want) const {
 
 std::uint64_t LinkState::count_in(DecayedCounter& c, std::int64_t now, std::uint64_t bytes) const {
   const std::int64_t epoch = now >> kHalfLifeShift;
-  std::int64_t seen = c.epoch.load(std::memory_order_relaxed);
-  if (seen < epoch && c.epoch.compare_exchange_strong(seen, epoch, std::memory_order_relaxed)) {
-    // Who moves the epoch on folds the last one. Others may add to `now` meanwhile: their bytes count in
-    // one epoch or the other.
+  const std::int64_t seen = c.epoch.load(std::memory_order_relaxed);
+  std::uint64_t before = c.before.load(std::memory_order_relaxed);
+  std::uint64_t current = c.now.load(std::memory_order_relaxed);
+  if (seen < epoch) {
     const std::int64_t passed = epoch - seen;
-    const std::uint64_t last = c.now.exchange(0, std::memory_order_relaxed);
-    const std::uint64_t sum = c.before.load(std::memory_order_relaxed) + last;
-    c.before.store(passed >= 60 ? 0 : sum >> passed, std::memory_order_relaxed);
+    before = passed >= 60 ? 0 : (before + current) >> passed;
+    current = 0;
+    c.epoch.store(epoch, std::memory_order_relaxed);
+    c.before.store(before, std::memory_order_relaxed);
   }
-  const std::uint64_t current = c.now.fetch_add(bytes, std::memory_order_relaxed);
+  c.now.store(current + bytes, std::memory_order_relaxed);
   // A steady rate of r bytes a half-life makes `before` r and `before` + `now` r (1 + f) where f of the
   // epoch has passed; half of `before` has decayed by its end.
   const auto part = static_cast<std::uint64_t>(now & ((std::int64_t{1} << kHalfLifeShift) - 1)) >> (kHalfLifeShift - 8);
-  const std::uint64_t level = c.before.load(std::memory_order_relaxed) * (512 - part) / 512 + current;
-  return level * 512 / (512 + part);
+  const std::uint64_t level = (before * (512 - part) >> 9) + current;
+  return level * kSteady[part] >> 16;
 }
 
 }  // namespace orrery::model

@@ -15,7 +15,9 @@
 //   loses half of its value every kHalfLife; utilisation becomes a mean queueing delay (M/D/1).
 //
 // Invariants:
-// 1. A cell is changed only by its lock's holder (exact) or by single atomic steps (decayed).
+// 1. A cell is changed only by its lock's holder (exact) or by single atomic loads and stores (decayed):
+//    of two processes that count in the same cell at the same moment one may be lost. The counters are a
+//    mean, a locked instruction in each of up to six cells is not worth their price.
 // 2. A process may die at any instruction: an exact cell's lock is taken over after a bounded spin, and
 //    a half-made change is at worst one interval lost or one too many.
 // 3. Intervals that ended before a caller's horizon are dropped. In ordered use no later caller can
@@ -107,6 +109,20 @@ class LinkState {
 
   NicCell& nic(NodeId node) const { return nics_[node]; }
 
+  // Hints that these cells will be wanted. No effect on results.
+  void prefetch_nic(NodeId node) const { __builtin_prefetch(&nics_[node], 1); }
+  void prefetch_receive(NodeId node) const {
+    __builtin_prefetch(&nics_[node], 1);
+    if (receivers_ != nullptr) prefetch_cell(receivers_[node]);
+  }
+  void prefetch(std::uint32_t aggregate) const {
+    if (cells_ != nullptr) {
+      prefetch_cell(cells_[aggregate]);
+    } else {
+      __builtin_prefetch(&counters_[aggregate], 1);
+    }
+  }
+
   // Exact kind. The earliest start at or after `want` at which `links` of the aggregate are free for
   // `length`, reserved. `horizon`: intervals that end before it are over.
   std::int64_t reserve(std::uint32_t aggregate, std::int64_t want, std::int64_t length, std::uint64_t links,
@@ -131,7 +147,17 @@ class LinkState {
   std::int64_t reserve_in(IntervalCell& cell, std::int64_t want, std::int64_t length, std::uint64_t links,
                           std::int64_t horizon) const;
   std::uint64_t count_in(DecayedCounter& counter, std::int64_t now, std::uint64_t bytes) const;
-  void acquire(IntervalCell& cell) const;
+  static void prefetch_cell(IntervalCell& cell) {
+    __builtin_prefetch(&cell, 1);
+    __builtin_prefetch(reinterpret_cast<std::byte*>(&cell) + 64, 1);
+  }
+  void acquire(IntervalCell& cell) const {
+    std::uint32_t free = 0;
+    if (!cell.lock.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+      acquire_slowly(cell);
+    }
+  }
+  void acquire_slowly(IntervalCell& cell) const;
   void merge_into(IntervalCell& cell, const IntervalCell::Interval& interval) const;
   void point_at(std::span<std::byte> memory, const Pricing& pricing, Kind kind);
 

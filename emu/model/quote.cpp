@@ -48,7 +48,9 @@ void torus_path(const Pricing& p, NodeId src, NodeId dst, std::uint64_t seed, bo
   const Torus& t = p.torus;
   const RouterId from = t.router_of(src), to = t.router_of(dst);
   const auto& g = t.grid();
-  const auto steps = t.steps(from, to, seed);
+  Coordinates at = t.router_coordinates(from);
+  const Coordinates end = t.router_coordinates(to);
+  const auto steps = t.steps_between(at, end, seed);
   for (std::size_t i = 0; i < 3; ++i) {
     if (steps[i] == 0) continue;
     path->cls |= 1u << i;
@@ -57,8 +59,6 @@ void torus_path(const Pricing& p, NodeId src, NodeId dst, std::uint64_t seed, bo
   path->latency = p.hop * path->hops;
   if (!contended || path->hops == 0) return;
   // Direction order: a dimension's line lies at the coordinates reached when it is entered.
-  Coordinates at = t.router_coordinates(from);
-  const Coordinates end = t.router_coordinates(to);
   const std::uint32_t base[3] = {0, 2 * g[1] * g[2], 2 * (g[1] * g[2] + g[0] * g[2])};
   std::uint32_t travelled = 0;
   for (int sign = 0; sign < 2; ++sign) {
@@ -95,14 +95,17 @@ void dragonfly_path(const Pricing& p, const QuoteRequest& r, LinkState* state, s
   if (from == to) return;
   const std::uint32_t a = d.group_of_router(from), b = d.group_of_router(to);
   path->cls = a == b ? 1 : 2;
-  Route route;
-  d.minimal(from, to, mix64(r.seed), &route);
   const std::uint32_t groups = d.groups(), bundles = groups * groups;
   std::uint32_t via = groups;
   if (r.routing == Routing::hashed_non_minimal) {
-    route.clear();
+    Route route;
     via = d.group_of_router(d.valiant(from, to, route_hash(src, dst), &route));
-  } else if (state != nullptr && a != b && groups > 2 && is_adaptive(r.routing)) {
+    path->hops = static_cast<std::uint32_t>(route.size());
+  } else {
+    path->hops = d.minimal_hops(from, to, mix64(r.seed));
+  }
+  if (state != nullptr) state->prefetch(a * groups + b);
+  if (state != nullptr && a != b && groups > 2 && is_adaptive(r.routing)) {
     // Two non-minimal candidates against the one bundle that all minimal routes share.
     const AdaptiveBias bias = bias_of(r.routing);
     const std::int64_t direct = bundle_load(p, state, a * groups + b, now);
@@ -122,14 +125,11 @@ void dragonfly_path(const Pricing& p, const QuoteRequest& r, LinkState* state, s
       }
       if (via != groups) {
         const RouterId root = via * Dragonfly::kRoutersPerGroup + pick.below(d.chassis_in(via) * Dragonfly::kSlots);
-        route.clear();
-        d.minimal(from, root, mix64(r.seed), &route);
-        d.minimal(root, to, mix64(r.seed + 1), &route);
+        path->hops = d.minimal_hops(from, root, mix64(r.seed)) + d.minimal_hops(root, to, mix64(r.seed + 1));
         path->detoured = true;
       }
     }
   }
-  path->hops = static_cast<std::uint32_t>(route.size());
   path->latency = p.hop * path->hops;
   if (state == nullptr) return;
   path->add(bundles + 2 * from, 0, 0, a == b ? 2 : 1, kAllLinks);
@@ -176,10 +176,9 @@ std::int64_t take_transmit(NicCell& nic, std::int64_t want, std::int64_t interva
   }
 }
 
+// Two raisers at the same moment may leave the lower value: it only says that the interface is busy.
 void raise(std::atomic<std::int64_t>& value, std::int64_t to) {
-  std::int64_t seen = value.load(std::memory_order_relaxed);
-  while (seen < to && !value.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
-  }
+  if (value.load(std::memory_order_relaxed) < to) value.store(to, std::memory_order_relaxed);
 }
 
 // Waits of the head on its way, starting at `head`.
@@ -222,8 +221,14 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
   const std::int64_t now = r.now.count();
   std::int64_t start = now + op.cpu.count();
 
+  // All memory that the quote will touch is asked for before any of it is used.
+  if (state != nullptr) {
+    state->prefetch_nic(r.src);
+    state->prefetch_receive(rx);
+  }
   Path path;
   find_path(p, r, state, now, tx, rx, &path);
+  for (std::uint32_t i = 0; i < path.stretches; ++i) state->prefetch(path.at[i].aggregate);
   const std::int64_t latency = path.latency.count();
 
   // Requests leave the source's NIC one interval apart.
