@@ -36,6 +36,20 @@ struct Port {
   std::uint32_t hazard_slot = 0;  // which word of a HazardLine its posts use
 };
 
+// What the last access through a key was allowed, so that the next one need only see that nothing changed:
+// the owner's control word decides that, with one load and one compare. Filled by the general path after all
+// its checks; good for put and get.
+struct Grant {
+  std::uint32_t key = 0;  // generation << 16 | index; 0 = empty, no key is 0
+  bool writable = false;
+  std::uint64_t control = 0;  // the entry's control word when it was granted
+  MrtEntry* entry = nullptr;
+  std::uint64_t begin = 0;  // target addresses that are registered and mapped here
+  std::uint64_t size = 0;
+  std::byte* here = nullptr;  // where `begin` is mapped
+  std::atomic<std::uint64_t>* hazard = nullptr;
+};
+
 // Where posts of one port go to: a remote port, and the queue that hears of their completion.
 // Threads: one at a time, the thread that uses the port. Members are set through the Nic.
 struct Endpoint {
@@ -48,8 +62,13 @@ struct Endpoint {
   std::uint32_t remote_instance = 0;
   std::uint32_t local_value = 0;            // user value of local events
   std::uint32_t remote_value = 0;           // data of remote events
-  Run run;                                  // the peer's memory that the last post touched
   std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has
+  // Bound to somebody else, or to nobody: what was known of the peer is forgotten.
+  void forget_peer() {
+    peer = nullptr;
+    grants = {};
+  }
+  std::array<Grant, 4> grants;  // by the low bits of the key's index
 };
 
 // The emulated NIC of one process: owns its units and applies their rules. Any number of them run in one
@@ -153,7 +172,15 @@ class Nic final : public wire::Sink {
   Errc find_peer(Endpoint& endpoint);
   Errc try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
-                      bool keep_run);
+                      std::uint32_t hazard_slot);
+  static void keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
+                         AddressMap& memory);
+  static Errc open_transaction(Endpoint& endpoint, const Request& request, std::uint32_t* transaction);
+  static void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
+  static bool must_follow(const Peer& peer, const Request& request);
+  bool must_go_to_engine(const Request& request) const;
+  bool must_queue(const Peer& peer, const Request& request) const;
+  Errc post_checked(Endpoint& endpoint, const Request& request);
   Errc post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
   Errc try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole);

@@ -273,7 +273,7 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
     const NicHeader& header = link.nic.header();
     const auto attach = memory::CrossAttach::probe(static_cast<pid_t>(header.pid), header.attach_word_address,
                                                    header.attach_word);
-    if (attach.ok()) {
+    if (attach.ok() && config::text("ORRERY_ATTACH") == "on") {
       contact->attach = attach.value();
       contact->can_attach = true;
     }

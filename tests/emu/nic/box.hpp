@@ -118,8 +118,7 @@ class World {
   std::vector<std::unique_ptr<Node>> nodes_;
 };
 
-inline Node::Node(World& world, wire::ProcessSlot slot, const Nic::Options& options)
-    : world_(world) {
+inline Node::Node(World& world, wire::ProcessSlot slot, const Nic::Options& options) : world_(world) {
   segment_ = mmap(nullptr, geometry().segment_bytes(), PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ORRERY_CHECK(segment_ != MAP_FAILED, "no memory for a segment");

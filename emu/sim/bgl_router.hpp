@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+//
+// Blue Gene/L's torus router, packet by packet.
+//
+// Source: Adiga et al., "Blue Gene/L torus interconnection network" (IBM J. R&D 49, 2005), "Torus
+// network". A node has six receivers, six senders, injection FIFOs. A receiver holds each packet in the
+// FIFO of its virtual channel; the head of each FIFO asks to move:
+//   phase 1  the head picks a direction and VC among those that hint bits allow and that have an idle
+//            link and tokens for a full packet: most tokens in four ranges (JSQ), ties at random; if no
+//            dynamic one is left, its escape;
+//   phase 2  of one receiver's heads one wins: priority, then the fullest FIFO in four ranges (SLQ) on a
+//            fraction of cycles, else any;
+//   phase 3  of the receivers and injection FIFOs that ask one sender, one wins: priority, then packets
+//            already in the network, then as phase 2.
+// A transfer occupies link, transfer bus and FIFO for the packet's wire time; its buffer space is
+// returned upstream as tokens when it ends. Cut-through: the header is at the next router `hop_ticks`
+// after the transfer began.
+//
+// Owned by a run; node state is touched by the thread of the node's partition only.
+// 1. tokens[d][v] = space in the neighbour's FIFO v - what is there - what is on its way to it.
+// 2. A slot is in want[d] only if its FIFO's head is exposed: not in transfer, and d is in its hints.
+// 3. The escape network keeps a full packet of space free in every ring (bubble rule) or orders its
+//    channels by a dateline, so that some packet can always move.
+//
+// LIMITATIONS: arbitration takes no time of its own beyond hop_ticks; a losing head asks again in the
+// same tick, not the next; tokens return when the whole packet has left, not chunk by chunk; processors
+// take packets out of the reception FIFOs as they come; the ack-only packets of idle links are left out
+// (the 8 bytes of each packet's token-ack are in its wire time). A retransmission holds the link for
+// the time-out and a second transfer; the header that went ahead waits as long.
+#pragma once
+
+#include "emu/sim/bgl_config.hpp"
+#include "emu/sim/partition.hpp"
+#include "emu/sim/torus_grid.hpp"
+
+#include <bit>
+#include <string>
+#include <vector>
+
+namespace orrery::sim {
+
+// Which escape VC a head may take, how many tokens that needs, what it debits.
+struct BubbleEscape {
+  static constexpr int kChannels = 1;
+  static constexpr bool kFullSize = true;  // the corrected rule
+};
+struct NaiveBubbleEscape {
+  static constexpr int kChannels = 1;
+  static constexpr bool kFullSize = false;
+};
+struct DatelineEscape {
+  static constexpr int kChannels = 2;
+  static constexpr bool kFullSize = false;
+};
+
+// `kStride`: VCs a receiver has room for, dynamic + escape + one for priority: 4 as built, 8 for studies.
+template <typename Escape, int kStride>
+class BglRouter {
+ public:
+  static constexpr int kHorizonLog2 = 10;  // a full packet's 270 ticks and a retry fit
+  static constexpr int kPorts = 6;
+  static constexpr int kFifos = 8;
+  static constexpr int kInjection = kPorts * kStride;  // first injection slot
+  static constexpr int kSlots = kInjection + kFifos;
+  static_assert(kSlots <= 64);
+
+  // REQUIRES: config is valid (validate_bgl).
+  explicit BglRouter(const BglConfig& config);
+
+  Node sites() const { return grid_.nodes(); }
+  Node partition_grain() const { return grid_.side(0) * grid_.side(1); }  // a z plane
+  Tick min_cross_delay() const { return std::min(config_.hop_ticks, config_.token_ticks); }
+
+  void start(Partition& part, Node node);
+  void apply(Partition& part, const Event& event, Tick now);
+  void arbitrate(Partition& part, Node node, Tick now);
+  void prefetch(const Partition& part, const Event& event) const {
+    (void)part;
+    const char* at = reinterpret_cast<const char*>(&hot_[event.node]);
+    for (std::size_t line = 0; line < sizeof(Hot); line += 64) __builtin_prefetch(at + line);
+    if (event.kind != kCredit) __builtin_prefetch(&queues_[event.node].head[event.slot % kInjection]);
+  }
+
+  // Ticks that a packet of `chunks` 32-byte chunks occupies a link.
+  std::uint32_t wire_ticks(std::uint32_t chunks) const { return 32 * chunks + config_.link_overhead; }
+  std::uint32_t chunks_for(std::uint32_t payload) const {
+    return (payload + config_.software_bytes + 31) / 32;
+  }
+  const BglConfig& config() const { return config_; }
+  const TorusGrid& grid() const { return grid_; }
+  std::size_t bytes() const {
+    return hot_.capacity() * sizeof(Hot) + queues_.capacity() * sizeof(Queues) + link_busy_.capacity() * 4;
+  }
+  static constexpr std::size_t bytes_per_node() { return sizeof(Hot) + sizeof(Queues); }
+
+  // Ticks that each link was occupied, [node * 6 + direction]; kept from keep_link_busy() on.
+  void keep_link_busy() { link_busy_.assign(std::size_t{sites()} * kPorts, 0); }
+  const std::vector<std::uint32_t>& link_busy() const { return link_busy_; }
+  // Unidirectional links in service.
+  std::uint64_t links() const {
+    std::uint64_t count = 0;
+    for (const Hot& hot : hot_) count += static_cast<unsigned>(std::popcount(hot.links));
+    return count;
+  }
+  // Takes the link out of service. Before the run. Routing does not know; hint bits must avoid it.
+  void fail_link(Node node, int direction) {
+    hot_[node].links &= static_cast<std::uint8_t>(~(1u << direction));
+  }
+  // Buffered chunks of each VC over all receivers, for occupancy over time.
+  std::uint64_t buffered(int vc) const;
+
+  // After a deadlock: a cycle of channels, each full and waiting for the next; empty if none is found.
+  std::vector<std::string> find_cycle(const std::vector<std::unique_ptr<Partition>>& parts) const;
+
+ private:
+  enum Kind : std::uint8_t { kArrive, kDone, kCredit, kWake, kReceived, kCopy };
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  // What arbitration reads and writes, per node.
+  struct Hot {
+    std::uint64_t want[kPorts];  // slots whose head may leave in this direction
+    std::uint64_t here;          // slots whose head has arrived
+    std::uint64_t bus_full;      // slots of receivers with all transfer buses in use
+    std::uint64_t fixed;         // slots whose head is deterministic or priority
+    std::uint64_t urgent;        // slots whose head is priority
+    Random random;
+    std::uint32_t coordinates;
+    std::uint32_t stamp;  // tick + 1 of the last mark
+    std::uint8_t tokens[kPorts][kStride];
+    std::uint8_t fill[kPorts][kStride];  // tokens' worth of packets in our own FIFOs
+    std::uint8_t hints[kSlots];          // of the exposed head
+    std::uint8_t buses[kPorts];          // transfers of this receiver under way
+    std::uint8_t links;                  // outgoing links in service
+    std::uint8_t idle;                   // ... and not transferring
+    std::uint8_t receiving;              // receivers whose bus to the reception FIFO is in use
+    std::uint8_t credited;               // idle links that a token returned to in this tick
+    std::uint8_t freed;                  // links whose transfer ended in this tick
+    std::uint8_t refill;                 // injection FIFOs to ask the workload for
+  };
+  struct Queues {
+    std::uint32_t head[kInjection];
+    std::uint32_t tail[kInjection];
+    std::uint32_t inject[kFifos];  // packet at the head of an injection FIFO
+    std::uint64_t moving;          // slots with a transfer under way
+  };
+
+  // Small random choices out of few 64-bit draws.
+  class Coins {
+   public:
+    explicit Coins(Random& random) : random_(random) {}
+    std::uint32_t slice() {
+      if (left_ == 0) {
+        bits_ = random_.next();
+        left_ = 4;
+      }
+      --left_;
+      const auto low = static_cast<std::uint32_t>(bits_ & 0xffff);
+      bits_ >>= 16;
+      return low;
+    }
+    // One bit of `mask`, which has at least one.
+    int any_of(std::uint64_t mask) {
+      const int count = std::popcount(mask);
+      if (count > 1)
+        for (std::uint32_t skip = slice() * static_cast<std::uint32_t>(count) >> 16; skip != 0; --skip)
+          mask &= mask - 1;
+      return std::countr_zero(mask);
+    }
+    bool chance(std::uint32_t per_2_32) { return per_2_32 == ~0u || slice() < per_2_32 >> 16; }
+
+   private:
+    Random& random_;
+    std::uint64_t bits_ = 0;
+    int left_ = 0;
+  };
+  // What the senders offer in one arbitration cycle.
+  struct Offer {
+    std::uint8_t open = 0;            // idle directions with a dynamic VC to be had
+    std::uint8_t range[kPorts] = {};  // tokens of its best VC, in four ranges
+    std::uint8_t vcs[kPorts] = {};    // the VCs of that range
+  };
+
+  static std::uint64_t slots_of(int port) { return ((std::uint64_t{1} << kStride) - 1) << (port * kStride); }
+
+  void mark(Partition& part, Hot& hot, Node node, Tick now) {
+    if (hot.stamp == static_cast<std::uint32_t>(now) + 1) return;
+    hot.stamp = static_cast<std::uint32_t>(now) + 1;
+    part.mark(node);
+  }
+  int ordered_direction(std::uint8_t hints) const {
+    if (config_.order == EscapeOrder::direction) return std::countr_zero(hints);
+    // Dimension order: bit d and d + 3 are one dimension.
+    return kDimensionFirst[hints];
+  }
+  int escape_vc(const Packet& packet, int direction) const {
+    if constexpr (Escape::kChannels == 2)
+      return static_cast<int>(config_.dynamic_vcs) + ((packet.aux >> dim_of(direction)) & 1);
+    (void)packet, (void)direction;
+    return static_cast<int>(config_.dynamic_vcs);
+  }
+  bool bubble_vc(int vc) const { return vc >= static_cast<int>(config_.dynamic_vcs); }
+  std::uint32_t hold_units(const Packet& packet, int vc) const {
+    if (bubble_vc(vc) && (Escape::kFullSize || vc == priority_vc_)) return config_.max_chunks;
+    return packet.flits;
+  }
+
+  void expose(Hot& hot, const Packet& packet, int slot);
+  void refill(Partition& part, Node node, int fifo, Tick now);
+  void receive(Partition& part, Node node, int slot, Tick now);
+  Offer offer(const Hot& hot) const;
+  int pick_direction(const Offer& offer, std::uint8_t hints, Coins& coins) const;
+  int fullest(const Hot& hot, std::uint64_t slots, bool longest, Coins& coins) const;
+  int escape_for(const Hot& hot, const Queues& queues, const Partition& part, int slot) const;
+  void take_out(Hot& hot, int slot);
+  void pop(Partition& part, Queues& queues, int slot);
+  void return_space(Partition& part, Node node, int slot, std::uint8_t amount, Tick at);
+  void grant(Partition& part, Node node, int slot, int direction, int vc, Tick now);
+  void deliver(Partition& part, Node node, std::uint32_t packet, Tick now, bool copy);
+
+  static const std::array<std::uint8_t, 64> kDimensionFirst;
+  BglConfig config_;
+  TorusGrid grid_;
+  int priority_vc_;
+  std::uint32_t capacity_[kStride]{};  // tokens of each VC
+  int range_shift_[kStride]{};         // tokens >> shift = 2-bit range
+  std::uint32_t slq_chance_, in_network_chance_;
+  std::uint32_t full_;  // tokens of a full packet
+  std::uint32_t open_ = 0;
+  std::array<std::uint32_t, 9> error_chance_{};  // by chunks
+  std::vector<Hot> hot_;
+  std::vector<Queues> queues_;
+  std::vector<std::uint32_t> link_busy_;
+};
+
+}  // namespace orrery::sim

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+//
+// The event loop's part of bgl_router.hpp; included by the one file that instantiates the engine.
+#pragma once
+
+#include "emu/base/check.hpp"
+#include "emu/sim/bgl_router.hpp"
+
+#include <cmath>
+
+namespace orrery::sim {
+
+namespace bgl_detail {
+constexpr std::array<std::uint8_t, 64> dimension_first() {
+  std::array<std::uint8_t, 64> table{};
+  for (unsigned hints = 0; hints < 64; ++hints)
+    for (unsigned dim = 3; dim-- > 0;) {
+      if (hints >> dim & 1) table[hints] = static_cast<std::uint8_t>(dim);
+      if (hints >> (dim + 3) & 1) table[hints] = static_cast<std::uint8_t>(dim + 3);
+    }
+  return table;
+}
+}  // namespace bgl_detail
+
+template <typename E, int S>
+const std::array<std::uint8_t, 64> BglRouter<E, S>::kDimensionFirst = bgl_detail::dimension_first();
+
+template <typename E, int S>
+BglRouter<E, S>::BglRouter(const BglConfig& config)
+    : config_(config), grid_(config.sides), hot_(grid_.nodes()), queues_(grid_.nodes()) {
+  const int dynamic = static_cast<int>(config.dynamic_vcs);
+  priority_vc_ = dynamic + E::kChannels;
+  ORRERY_CHECK(priority_vc_ < S, "{} dynamic VCs do not fit a stride of {}", dynamic, S);
+  for (int v = 0; v < S; ++v) {
+    const std::uint32_t bytes = v < dynamic         ? config.dynamic_bytes
+                                : v < priority_vc_  ? config.escape_bytes
+                                : v == priority_vc_ ? config.priority_bytes
+                                                    : 32;
+    capacity_[v] = bytes / 32;
+    range_shift_[v] = 0;
+    while ((capacity_[v] >> range_shift_[v]) > 4) ++range_shift_[v];
+  }
+  full_ = config.max_chunks;
+  slq_chance_ = as_chance(config.slq_fraction);
+  in_network_chance_ = as_chance(config.in_network_fraction);
+  for (int d = 0; d < 3; ++d)
+    if (!config.closed[static_cast<std::size_t>(d)]) open_ |= 1u << d;
+  // A bit error anywhere in the packet costs a retransmission; by length in chunks.
+  for (std::uint32_t c = 1; c <= config.max_chunks; ++c)
+    error_chance_[c] = as_chance(1 - std::pow(1 - config.bit_error_rate, 8.0 * wire_ticks(c)));
+  for (Node n = 0; n < grid_.nodes(); ++n) {
+    Hot& hot = hot_[n];
+    hot = Hot();
+    hot.random = Random(config.seed, n);
+    hot.coordinates = grid_.coordinates(n);
+    for (int d = 0; d < kPorts; ++d) {
+      const bool edge = grid_.wraps(hot.coordinates, d);
+      const bool wired = grid_.side(dim_of(d)) > 1 && !(edge && (open_ >> dim_of(d) & 1));
+      if (wired) hot.links = static_cast<std::uint8_t>(hot.links | 1u << d);
+      for (int v = 0; v < S; ++v) hot.tokens[d][v] = static_cast<std::uint8_t>(capacity_[v]);
+    }
+    hot.idle = hot.links;
+    Queues& queues = queues_[n];
+    for (auto& head : queues.head) head = kNone;
+    for (auto& tail : queues.tail) tail = kNone;
+    for (auto& packet : queues.inject) packet = kNone;
+    queues.moving = 0;
+  }
+}
+
+template <typename E, int S>
+void BglRouter<E, S>::start(Partition& part, Node node) {
+  Hot& hot = hot_[node];
+  hot.idle = hot.links;
+  hot.refill = static_cast<std::uint8_t>((1u << config_.injection_fifos) - 1);
+  mark(part, hot, node, 0);
+}
+
+// The head of `slot` may ask from now on.
+template <typename E, int S>
+inline void BglRouter<E, S>::expose(Hot& hot, const Packet& packet, int slot) {
+  const std::uint64_t mine = std::uint64_t{1} << slot;
+  hot.hints[slot] = packet.hints;
+  if (packet.hints == 0) {
+    hot.here |= mine;
+    return;
+  }
+  if (packet.flags & (kDeterministic | kPriority)) [[unlikely]] {
+    hot.fixed |= mine;
+    if (packet.flags & kPriority) hot.urgent |= mine;
+    hot.want[ordered_direction(packet.hints)] |= mine;
+    return;
+  }
+  for (unsigned hints = packet.hints; hints != 0; hints &= hints - 1)
+    hot.want[std::countr_zero(hints)] |= mine;
+}
+
+template <typename E, int S>
+inline void BglRouter<E, S>::take_out(Hot& hot, int slot) {
+  const std::uint64_t others = ~(std::uint64_t{1} << slot);
+  for (unsigned hints = hot.hints[slot]; hints != 0; hints &= hints - 1)
+    hot.want[std::countr_zero(hints)] &= others;
+  hot.here &= others;
+  hot.fixed &= others;
+  hot.urgent &= others;
+}
+
+template <typename E, int S>
+inline void BglRouter<E, S>::pop(Partition& part, Queues& queues, int slot) {
+  if (slot >= kInjection) {
+    queues.inject[slot - kInjection] = kNone;
+    return;
+  }
+  const std::uint32_t next = part.pool()[queues.head[slot]].next;
+  queues.head[slot] = next;
+}
+
+// Tells the sender upstream of `slot` that `amount` tokens' worth of space is free at `at`.
+template <typename E, int S>
+inline void BglRouter<E, S>::return_space(Partition& part, Node node, int slot, std::uint8_t amount,
+                                          Tick at) {
+  const int port = slot / S;
+  const Node upstream = grid_.step(node, hot_[node].coordinates, reverse_of(port));
+  part.signal(at + config_.token_ticks, {upstream, 0, kCredit, static_cast<std::uint8_t>(slot % S),
+                                         static_cast<std::uint8_t>(port), amount});
+}
+
+template <typename E, int S>
+inline void BglRouter<E, S>::deliver(Partition& part, Node node, std::uint32_t index, Tick now, bool copy) {
+  const Packet packet = part.pool()[index];
+  part.pool().remove(index);
+  part.count_delivery(packet, now);
+  if (part.workload().delivered(node, packet, now, copy)) {
+    Hot& hot = hot_[node];
+    const Queues& queues = queues_[node];
+    for (std::uint32_t f = 0; f < config_.injection_fifos; ++f)
+      if (queues.inject[f] == kNone && !(queues.moving >> (kInjection + f) & 1))
+        hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << f);
+    mark(part, hot, node, now);
+  }
+}
+
+template <typename E, int S>
+inline void BglRouter<E, S>::apply(Partition& part, const Event& event, Tick now) {
+  Hot& hot = hot_[event.node];
+  Queues& queues = queues_[event.node];
+  const int slot = event.slot;
+  switch (event.kind) {
+    case kArrive: {
+      Packet& packet = part.pool()[event.packet];
+      packet.next = kNone;
+      hot.fill[slot / S][slot % S] = static_cast<std::uint8_t>(hot.fill[slot / S][slot % S] + packet.hold);
+      if (queues.head[slot] != kNone) {
+        part.pool()[queues.tail[slot]].next = event.packet;
+        queues.tail[slot] = event.packet;
+        return;
+      }
+      queues.head[slot] = queues.tail[slot] = event.packet;
+      if (queues.moving >> slot & 1) return;
+      expose(hot, packet, slot);
+      return mark(part, hot, event.node, now);
+    }
+    case kDone:
+    case kReceived: {
+      queues.moving &= ~(std::uint64_t{1} << slot);
+      if (event.kind == kDone) {
+        const auto link = static_cast<std::uint8_t>(1u << event.port);
+        hot.idle = static_cast<std::uint8_t>(hot.idle | (link & hot.links));
+        hot.freed = static_cast<std::uint8_t>(hot.freed | link);
+      }
+      if (slot >= kInjection) {
+        hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << (slot - kInjection));
+      } else {
+        const int port = slot / S;
+        hot.fill[port][slot % S] = static_cast<std::uint8_t>(hot.fill[port][slot % S] - event.amount);
+        if (event.kind == kDone) {
+          --hot.buses[port];
+          hot.bus_full &= ~slots_of(port);
+        } else {
+          hot.receiving = static_cast<std::uint8_t>(hot.receiving & ~(1u << port));
+        }
+        if (queues.head[slot] != kNone) expose(hot, part.pool()[queues.head[slot]], slot);
+      }
+      mark(part, hot, event.node, now);
+      if (event.kind == kReceived) deliver(part, event.node, event.packet, now, false);
+      return;
+    }
+    case kCredit: {
+      hot.tokens[event.port][slot] = static_cast<std::uint8_t>(hot.tokens[event.port][slot] + event.amount);
+      ++part.counters().credits;
+      if (hot.idle >> event.port & 1) {
+        hot.credited = static_cast<std::uint8_t>(hot.credited | 1u << event.port);
+        mark(part, hot, event.node, now);
+      }
+      return;
+    }
+    case kWake:
+      if (queues.inject[slot] == kNone && !(queues.moving >> (kInjection + slot) & 1)) {
+        hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << slot);
+        mark(part, hot, event.node, now);
+      }
+      return;
+    case kCopy:
+      return deliver(part, event.node, event.packet, now, true);
+  }
+}
+
+// Asks the workload for the next packet of an injection FIFO.
+template <typename E, int S>
+void BglRouter<E, S>::refill(Partition& part, Node node, int fifo, Tick now) {
+  Hot& hot = hot_[node];
+  Queues& queues = queues_[node];
+  if (queues.inject[fifo] != kNone) return;
+  Send send;
+  switch (part.workload().next(node, static_cast<std::uint32_t>(fifo), now, hot.random, send)) {
+    case Next::idle:
+      return;
+    case Next::later:
+      return part.post(send.created, {node, 0, kWake, static_cast<std::uint8_t>(fifo), 0, 0});
+    case Next::send:
+      break;
+  }
+  Packet packet;
+  packet.created = send.created;
+  packet.src = node;
+  packet.dst = grid_.coordinates(send.dst);
+  packet.tag = send.tag;
+  packet.payload = send.payload;
+  packet.flits = static_cast<std::uint8_t>(chunks_for(send.payload));
+  packet.flags = static_cast<std::uint8_t>(send.flags | (config_.deterministic ? kDeterministic : 0));
+  packet.hints = send.hints ? send.hints
+                            : grid_.hints(hot.coordinates, packet.dst,
+                                          static_cast<std::uint32_t>(hot.random.next() >> 60), open_);
+  packet.next = kNone;
+  ++part.counters().injected;
+  const std::uint32_t index = part.pool().add(packet);
+  queues.inject[fifo] = index;
+  expose(hot, packet, kInjection + fifo);
+}
+
+// The packet at the head of `slot` is at its destination: into the reception FIFO.
+template <typename E, int S>
+inline void BglRouter<E, S>::receive(Partition& part, Node node, int slot, Tick now) {
+  Hot& hot = hot_[node];
+  Queues& queues = queues_[node];
+  const std::uint32_t index = slot >= kInjection ? queues.inject[slot - kInjection] : queues.head[slot];
+  const Packet& packet = part.pool()[index];
+  const Tick end = now + wire_ticks(packet.flits);
+  const std::uint8_t amount = packet.hold;
+  take_out(hot, slot);
+  queues.moving |= std::uint64_t{1} << slot;
+  if (slot < kInjection) {
+    hot.receiving = static_cast<std::uint8_t>(hot.receiving | 1u << (slot / S));
+    return_space(part, node, slot, amount, end);
+  }
+  pop(part, queues, slot);
+  part.post(end, {node, index, kReceived, static_cast<std::uint8_t>(slot), 0, amount});
+}
+
+// Phase 1, the senders' side of it.
+template <typename E, int S>
+inline typename BglRouter<E, S>::Offer BglRouter<E, S>::offer(const Hot& hot) const {
+  Offer out;
+  for (unsigned idle = hot.idle; idle != 0; idle &= idle - 1) {
+    const int d = std::countr_zero(idle);
+    int best = -1;
+    for (int v = 0; v < static_cast<int>(config_.dynamic_vcs); ++v) {
+      const std::uint32_t tokens = hot.tokens[d][v];
+      if (tokens < full_) continue;
+      const int range = config_.jsq ? static_cast<int>((tokens - 1) >> range_shift_[v]) : 0;
+      if (range < best) continue;
+      out.vcs[d] = static_cast<std::uint8_t>((range > best ? 0 : out.vcs[d]) | 1u << v);
+      best = range;
+    }
+    if (best < 0) continue;
+    out.range[d] = static_cast<std::uint8_t>(best);
+    out.open = static_cast<std::uint8_t>(out.open | 1u << d);
+  }
+  return out;
+}
+
+// Phase 1, a head's side: the direction with most tokens, ties at random among (direction, VC) pairs.
+template <typename E, int S>
+inline int BglRouter<E, S>::pick_direction(const Offer& offer, std::uint8_t hints, Coins& coins) const {
+  const unsigned open = offer.open & hints;
+  if ((open & (open - 1)) == 0) return std::countr_zero(open);
+  int best = -1;
+  std::uint64_t ties = 0;  // 8 bits a direction
+  for (unsigned rest = open; rest != 0; rest &= rest - 1) {
+    const int d = std::countr_zero(rest);
+    if (offer.range[d] < best) continue;
+    if (offer.range[d] > best) ties = 0;
+    best = offer.range[d];
+    ties |= std::uint64_t{offer.vcs[d]} << (8 * d);
+  }
+  return coins.any_of(ties) / 8;
+}
+
+// Phases 2 and 3: of these heads the one from the fullest FIFO (in four ranges), or any.
+template <typename E, int S>
+inline int BglRouter<E, S>::fullest(const Hot& hot, std::uint64_t slots, bool longest, Coins& coins) const {
+  if ((slots & (slots - 1)) == 0) return std::countr_zero(slots);
+  if (slots & hot.urgent) [[unlikely]]
+    slots &= hot.urgent;
+  if (!longest) return coins.any_of(slots);
+  int best = -1;
+  std::uint64_t ties = 0;
+  for (std::uint64_t rest = slots; rest != 0; rest &= rest - 1) {
+    const int slot = std::countr_zero(rest);
+    const int range = slot < kInjection ? (hot.fill[slot / S][slot % S] - 1) >> range_shift_[slot % S] : 3;
+    if (range < best) continue;
+    if (range > best) ties = 0;
+    best = range;
+    ties |= std::uint64_t{1} << slot;
+  }
+  return coins.any_of(ties);
+}
+
+// The escape VC that the head of `slot` can have now, in its ordered direction; -1: none.
+template <typename E, int S>
+inline int BglRouter<E, S>::escape_for(const Hot& hot, const Queues& queues, const Partition& part,
+                                       int slot) const {
+  const int d = ordered_direction(hot.hints[slot]);
+  if (!(hot.idle >> d & 1)) return -1;
+  int vc = static_cast<int>(config_.dynamic_vcs);
+  if (hot.urgent >> slot & 1) {
+    vc = priority_vc_;
+  } else if (E::kChannels == 2) {
+    vc = escape_vc(part.pool()[slot >= kInjection ? queues.inject[slot - kInjection] : queues.head[slot]], d);
+  }
+  // A bubble is entered with space for two full packets: by injection, by a turn, from a dynamic VC.
+  const bool ring = E::kChannels == 1 || vc == priority_vc_;
+  const bool goes_on = slot < kInjection && slot / S == d && slot % S == vc;
+  return hot.tokens[d][vc] < (ring && !goes_on ? 2 * full_ : full_) ? -1 : vc;
+}
+
+template <typename E, int S>
+inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, int vc, Tick now) {
+  Hot& hot = hot_[node];
+  Queues& queues = queues_[node];
+  const std::uint32_t index = slot >= kInjection ? queues.inject[slot - kInjection] : queues.head[slot];
+  take_out(hot, slot);
+  pop(part, queues, slot);
+  queues.moving |= std::uint64_t{1} << slot;
+  hot.idle = static_cast<std::uint8_t>(hot.idle & ~(1u << d));
+
+  Packet& packet = part.pool()[index];
+  const std::uint32_t wire = wire_ticks(packet.flits);
+  std::uint32_t ticks = wire;
+  std::uint32_t late = 0;
+  Counters& counters = part.counters();
+  if (error_chance_[packet.flits] != 0) [[unlikely]]
+    while (hot.random.chance(error_chance_[packet.flits])) {
+      late += wire + config_.retry_ticks;
+      ++counters.retries;
+    }
+  ticks += late;
+  const std::uint8_t held = packet.hold;
+  if (slot < kInjection) {
+    const int port = slot / S;
+    if (++hot.buses[port] == config_.paths) hot.bus_full |= slots_of(port);
+    return_space(part, node, slot, held, now + ticks);
+    if (packet.flags & kDeposit) [[unlikely]] {
+      Packet copy = packet;
+      copy.hops = 0;  // its links are counted with the original
+      ++counters.injected;
+      ++counters.copies;
+      part.post(now + ticks, {node, part.pool().add(copy), kCopy, 0, 0, 0});
+    }
+  }
+  const std::uint32_t hold = hold_units(packet, vc);
+  hot.tokens[d][vc] = static_cast<std::uint8_t>(hot.tokens[d][vc] - hold);
+  packet.hold = static_cast<std::uint8_t>(hold);
+  ++packet.hops;
+  const TorusGrid::Packed to = grid_.step_packed(hot.coordinates, d);
+  const int dim = dim_of(d);
+  if (grid_.wraps(hot.coordinates, d)) packet.aux = static_cast<std::uint8_t>(packet.aux | 1u << dim);
+  if (TorusGrid::at(to, dim) == TorusGrid::at(packet.dst, dim))
+    packet.hints = static_cast<std::uint8_t>(packet.hints & ~(1u << d));
+
+  ++counters.link_hops;
+  counters.link_ticks += ticks;
+  ++counters.vc_hops[static_cast<std::size_t>(vc)];
+  if (vc >= static_cast<int>(config_.dynamic_vcs) && vc < priority_vc_) ++counters.escape_hops;
+  if (!link_busy_.empty()) link_busy_[std::size_t{node} * kPorts + static_cast<std::size_t>(d)] += ticks;
+  if (hot.credited & ~hot.freed & (1u << d)) ++counters.unblocking;
+
+  part.post(now + ticks,
+            {node, 0, kDone, static_cast<std::uint8_t>(slot), static_cast<std::uint8_t>(d), held});
+  part.transfer(now + config_.hop_ticks + late, {grid_.step(node, hot.coordinates, d), index, kArrive,
+                                                 static_cast<std::uint8_t>(d * S + vc), 0, 0});
+}
+
+template <typename E, int S>
+inline void BglRouter<E, S>::arbitrate(Partition& part, Node node, Tick now) {
+  Hot& hot = hot_[node];
+  const Queues& queues = queues_[node];
+  for (unsigned fifos = hot.refill; fifos != 0; fifos &= fifos - 1)
+    refill(part, node, std::countr_zero(fifos), now);
+  hot.refill = 0;
+  for (std::uint64_t here = hot.here; here != 0; here &= here - 1) {
+    const int slot = std::countr_zero(here);
+    if (slot >= kInjection || !(hot.receiving >> (slot / S) & 1)) receive(part, node, slot, now);
+  }
+  // One round is one arbitration cycle of the hardware; what lost asks again while links are idle.
+  Coins coins(hot.random);
+  constexpr std::uint64_t kNetwork = (std::uint64_t{1} << kInjection) - 1;
+  while (hot.idle != 0) {
+    std::uint64_t asking = 0, dynamic = 0;
+    for (unsigned idle = hot.idle; idle != 0; idle &= idle - 1) asking |= hot.want[std::countr_zero(idle)];
+    asking &= ~hot.bus_full;
+    if (asking == 0) break;
+    const Offer offers = offer(hot);
+    for (unsigned open = offers.open; open != 0; open &= open - 1)
+      dynamic |= hot.want[std::countr_zero(open)];
+    dynamic &= asking & ~hot.fixed;
+    std::uint64_t escaping = 0;
+    for (std::uint64_t rest = asking & ~dynamic; rest != 0; rest &= rest - 1)
+      if (escape_for(hot, queues, part, std::countr_zero(rest)) >= 0) escaping |= rest & -rest;
+    std::uint64_t able = dynamic | escaping;
+    if (able == 0) break;
+    const bool longest = coins.chance(slq_chance_);
+    const bool network_first = coins.chance(in_network_chance_);
+    // Phase 2 by receiver, and which sender its winner asks. Where packets in the network go first, an
+    // injection FIFO asks only senders that no head in the network could use.
+    std::uint64_t requests[kPorts] = {};
+    unsigned asked = 0;
+    const auto ask = [&](int slot, unsigned except) {
+      int d;
+      if (dynamic >> slot & 1) {
+        const auto hints = static_cast<std::uint8_t>(hot.hints[slot] & ~except);
+        if ((hints & offers.open) == 0) return;
+        d = pick_direction(offers, hints, coins);
+      } else {
+        d = ordered_direction(hot.hints[slot]);
+        if (except >> d & 1) return;
+      }
+      requests[d] |= std::uint64_t{1} << slot;
+    };
+    for (std::uint64_t rest = able & kNetwork; rest != 0;) {
+      const std::uint64_t group = rest & slots_of(std::countr_zero(rest) / S);
+      rest &= ~group;
+      ask(fullest(hot, group, longest, coins), 0);
+    }
+    if (network_first && !(able & hot.urgent & ~kNetwork)) [[likely]]
+      for (unsigned idle = hot.idle; idle != 0; idle &= idle - 1)
+        if (hot.want[std::countr_zero(idle)] & able & kNetwork) asked |= idle & -idle;
+    for (std::uint64_t rest = able & ~kNetwork; rest != 0; rest &= rest - 1)
+      ask(std::countr_zero(rest), asked);
+    // Phase 3.
+    bool granted = false;
+    for (int d = 0; d < kPorts; ++d) {
+      std::uint64_t slots = requests[d];
+      if (slots == 0) continue;
+      if (!network_first && (slots & ~kNetwork) && !(slots & hot.urgent)) slots &= ~kNetwork;
+      const int slot = fullest(hot, slots, longest, coins);
+      const int vc = dynamic >> slot & 1 ? coins.any_of(offers.vcs[d]) : escape_for(hot, queues, part, slot);
+      grant(part, node, slot, d, vc, now);
+      granted = true;
+    }
+    if (!granted) break;
+  }
+  hot.credited = 0;
+  hot.freed = 0;
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+//
+// What bgl_router.hpp tells about itself when it stands still.
+#pragma once
+
+#include "emu/sim/bgl_router.hpp"
+
+#include <fmt/format.h>
+
+namespace orrery::sim {
+
+template <typename E, int S>
+std::uint64_t BglRouter<E, S>::buffered(int vc) const {
+  std::uint64_t sum = 0;
+  for (const Hot& hot : hot_)
+    for (int port = 0; port < kPorts; ++port) sum += hot.fill[port][vc];
+  return sum;
+}
+
+template <typename E, int S>
+std::vector<std::string> BglRouter<E, S>::find_cycle(
+    const std::vector<std::unique_ptr<Partition>>& parts) const {
+  static constexpr const char* kNames[kPorts] = {"x+", "y+", "z+", "x-", "y-", "z-"};
+  const auto packet_of = [&](Node node, int slot) -> const Packet* {
+    for (auto& part : parts)
+      if (part->owns(node) && queues_[node].head[slot] != kNone)
+        return &part->pool()[queues_[node].head[slot]];
+    return nullptr;
+  };
+  std::vector<std::uint32_t> seen(std::size_t{sites()} * kInjection, 0);
+  std::uint32_t walk = 0;
+  for (Node start = 0; start < sites(); ++start)
+    for (int first = 0; first < kInjection; ++first) {
+      ++walk;
+      Node node = start;
+      int slot = first;
+      std::vector<std::pair<Node, int>> path;
+      while (const Packet* packet = packet_of(node, slot)) {
+        if (packet->hints == 0 || (queues_[node].moving >> slot & 1)) break;
+        std::uint32_t& stamp = seen[std::size_t{node} * kInjection + static_cast<std::size_t>(slot)];
+        if (stamp == walk) {  // closed: the cycle is the path from this channel on
+          std::vector<std::string> names;
+          bool inside = false;
+          for (auto [n, s] : path) {
+            inside = inside || (n == node && s == slot);
+            if (!inside) continue;
+            const auto c = hot_[n].coordinates;
+            const int v = s % S;
+            names.push_back(fmt::format(
+                "({},{},{}) {} {}", TorusGrid::at(c, 0), TorusGrid::at(c, 1), TorusGrid::at(c, 2),
+                kNames[s / S],
+                v < static_cast<int>(config_.dynamic_vcs) ? fmt::format("dynamic {}", v)
+                : v == priority_vc_                       ? std::string("priority")
+                                    : fmt::format("escape {}", v - static_cast<int>(config_.dynamic_vcs))));
+          }
+          return names;
+        }
+        if (stamp != 0) break;  // walked before, without success
+        stamp = walk;
+        path.emplace_back(node, slot);
+        const int d = ordered_direction(packet->hints);
+        const int vc = packet->flags & kPriority ? priority_vc_ : escape_vc(*packet, d);
+        node = grid_.step(node, hot_[node].coordinates, d);
+        slot = d * S + vc;
+      }
+    }
+  return {};
+}
+
+}  // namespace orrery::sim

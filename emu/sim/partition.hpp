@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/sim/calendar.hpp"
+#include "emu/sim/stats.hpp"
+#include "emu/sim/types.hpp"
+#include "emu/sim/workload.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace orrery::sim {
+
+// Packets in flight of one partition; indices are recycled.
+class PacketPool {
+ public:
+  std::uint32_t add(const Packet& packet) {
+    ++live_;
+    if (free_ != kNone) {
+      const std::uint32_t index = free_;
+      free_ = packets_[index].next;
+      packets_[index] = packet;
+      return index;
+    }
+    const std::uint32_t index = packets_.grow();
+    packets_[index] = packet;
+    return index;
+  }
+  void remove(std::uint32_t index) {
+    --live_;
+    packets_[index].next = free_;
+    free_ = index;
+  }
+  Packet& operator[](std::uint32_t index) { return packets_[index]; }
+  const Packet& operator[](std::uint32_t index) const { return packets_[index]; }
+  std::uint64_t live() const { return live_; }
+  std::size_t bytes() const { return packets_.bytes(); }
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  BlockArray<Packet, 9> packets_;
+  std::uint32_t free_ = kNone;
+  std::uint64_t live_ = 0;
+};
+
+// A contiguous range of nodes that one thread simulates, and all that it needs: calendar, packets,
+// counters, mail for other partitions. Routers see the simulation through it.
+//
+// 1. Only the owning thread touches it between two barriers of the engine, except `mail` of the other
+//    parity, which the receiving partitions read.
+// 2. What crosses to another partition arrives at least one window later (the router's
+//    min_cross_delay()); a packet moves by value.
+class alignas(64) Partition {
+ public:
+  struct Mail {
+    Tick at;
+    Event event;
+    std::uint32_t has_packet;
+    Packet packet;
+  };
+
+  Partition(Node first, Node count, int horizon_log2)
+      : first_(first), count_(count), calendar_(horizon_log2) {}
+
+  Node first() const { return first_; }
+  Node count() const { return count_; }
+  bool owns(Node node) const { return node - first_ < count_; }
+
+  // Later at a node of this partition. REQUIRES: at > now.
+  void post(Tick at, const Event& event) { calendar_.push(at, event); }
+  // Later at any node, without a packet.
+  void signal(Tick at, const Event& event) {
+    if (owns(event.node)) [[likely]]
+      return calendar_.push(at, event);
+    mail_[parity_][(*home_)[event.node]].push_back({at, event, 0, {}});
+  }
+  // Later at any node, with packet `event.packet` of this partition, which leaves it if need be.
+  void transfer(Tick at, const Event& event) {
+    if (owns(event.node)) [[likely]]
+      return calendar_.push(at, event);
+    mail_[parity_][(*home_)[event.node]].push_back({at, event, 1, pool_[event.packet]});
+    pool_.remove(event.packet);
+  }
+  // Arbitrate at `node` once all events of this tick are applied. The router sees to it that a node is
+  // marked once per tick.
+  void mark(Node node) { dirty_.push_back(node); }
+
+  PacketPool& pool() { return pool_; }
+  const PacketPool& pool() const { return pool_; }
+  Counters& counters() { return counters_; }
+  const Counters& counters() const { return counters_; }
+  LatencyHistogram& latency() { return latency_; }
+  Workload& workload() { return *workload_; }
+
+  // A packet reached its destination at `now`: counted, its latency taken if measuring.
+  void count_delivery(const Packet& packet, Tick now) {
+    ++counters_.delivered;
+    counters_.delivered_bytes += packet.payload;
+    counters_.delivered_hops += packet.hops;
+    last_delivery_ = now;
+    if (now >= measure_from_) latency_.add(now - packet.created);
+  }
+
+ private:
+  template <typename>
+  friend class Engine;
+  Node first_, count_;
+  Calendar calendar_;
+  PacketPool pool_;
+  Counters counters_;
+  LatencyHistogram latency_;
+  std::vector<Node> dirty_;
+  Workload* workload_ = nullptr;
+  Tick measure_from_ = 0;
+  Tick last_delivery_ = 0;
+  const std::vector<std::uint16_t>* home_ = nullptr;  // node -> partition
+  int parity_ = 0;
+  std::vector<std::vector<Mail>> mail_[2];  // by receiving partition
+};
+
+}  // namespace orrery::sim

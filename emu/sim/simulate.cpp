@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/sim/simulate.hpp"
+
+#include "emu/sim/bgl_presets.hpp"
+#include "emu/sim/bgl_run.hpp"
+#include "emu/sim/traffic.hpp"
+
+#include <cstdlib>
+#include <memory>
+
+#include <fmt/format.h>
+
+namespace orrery::sim {
+
+bool parse_shape(const std::string& text, std::array<std::uint32_t, 3>* out) {
+  std::array<std::uint32_t, 3> sides{1, 1, 1};
+  const char* at = text.c_str();
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (*at < '0' || *at > '9') return false;
+    char* end = nullptr;
+    const unsigned long side = std::strtoul(at, &end, 10);
+    if (side == 0 || side > 1'000'000) return false;
+    sides[d] = static_cast<std::uint32_t>(side);
+    if (*end == '\0') {
+      *out = sides;
+      return true;
+    }
+    if (*end != 'x') return false;
+    at = end + 1;
+  }
+  return false;
+}
+
+std::string machine_names() { return "bluegene-l"; }
+
+std::string workload_names() {
+  std::string names = "alltoall";
+  for (int p = 0; p <= static_cast<int>(Pattern::permutation); ++p)
+    names += fmt::format(", {}", pattern_name(static_cast<Pattern>(p)));
+  return names;
+}
+
+std::string preset_names(const std::string& machine) {
+  std::string names;
+  if (machine == "bluegene-l")
+    for (const BglPreset& preset : bgl_presets())
+      names += (names.empty() ? "" : ", ") + std::string(preset.name);
+  return names;
+}
+
+namespace {
+
+struct Scene {
+  Box box;  // the machine as patterns see it
+  std::uint32_t fifos = 6;
+  std::uint32_t payload_max = 240;
+  double uniform_peak = 0;  // packets of the payload per node and tick
+  double tick_ns = 1;
+};
+
+Refusal check_common(const RunSpec& spec) {
+  if (!(spec.load >= 0 && spec.load <= 1))
+    return {fmt::format("load {}: expected more than 0, up to 1", spec.load)};
+  if (!(spec.background >= 0 && spec.background <= 1))
+    return {fmt::format("background load {}: expected 0 to 1", spec.background)};
+  if (!(spec.hot_fraction >= 0 && spec.hot_fraction <= 1))
+    return {fmt::format("hot fraction {}: expected 0 to 1", spec.hot_fraction)};
+  if (spec.bytes == 0 || spec.bytes > (std::uint64_t{1} << 30))
+    return {fmt::format("{} bytes: expected 1 to {}", spec.bytes, std::uint64_t{1} << 30)};
+  if (spec.threads == 0 || spec.threads > 256)
+    return {fmt::format("{} threads: expected 1 to 256", spec.threads)};
+  if (spec.repeat == 0) return {"0 exchanges: expected at least 1"};
+  for (const double time : {spec.warmup_us, spec.measure_us, spec.until_us, spec.sample_us})
+    if (!(time >= 0 && time <= 1e9)) return {fmt::format("a time of {} us: expected 0 to 1e9", time)};
+  return {};
+}
+
+// The workload in the terms of the machine's scene.
+Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<Workload>* out) {
+  if (spec.workload == "alltoall") {
+    AllToAll::Options options;
+    options.fifos = scene.fifos;
+    options.finite_fifos = !spec.infinite_fifos;
+    options.bytes = spec.bytes;
+    options.payload_max = scene.payload_max;
+    options.seed = spec.seed;
+    options.repeat = spec.steady ? 1u << 20 : spec.repeat;
+    if (spec.order == "shift") {
+      options.order = AllToAll::Order::shift;
+    } else if (spec.order != "random") {
+      return {fmt::format("order '{}': expected random or shift", spec.order)};
+    }
+    std::uint32_t dims = 7;
+    if (spec.subset == "lines") {
+      dims = 1;
+    } else if (spec.subset == "planes") {
+      dims = 3;
+    } else if (!spec.subset.empty()) {
+      return {fmt::format("subset '{}': expected lines or planes", spec.subset)};
+    }
+    *out = std::make_unique<AllToAll>(scene.box, dims, options);
+    return {};
+  }
+  Pattern pattern;
+  if (!pattern_named(spec.workload, &pattern))
+    return {fmt::format("workload '{}': expected one of {}", spec.workload, workload_names())};
+  if (spec.bytes > scene.payload_max)
+    return {fmt::format("packets of {} bytes: expected 1 to {}", spec.bytes, scene.payload_max)};
+  const auto& sides = scene.box.sides;
+  if (pattern == Pattern::transpose && !(sides[0] == sides[1] && sides[1] == sides[2]))
+    return {fmt::format("transpose on {}x{}x{}: expected three equal sides", sides[0], sides[1], sides[2])};
+  std::array<std::uint32_t, 3> hot = spec.hot_region;
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (hot[d] == 0) hot[d] = sides[d] > 1 ? sides[d] / 2 : 1;
+    if (hot[d] > sides[d])
+      return {fmt::format("a hot region of {} nodes along a side of {}: expected no more", hot[d], sides[d])};
+  }
+  RateTraffic::Options options;
+  options.fifos = scene.fifos;
+  options.payload = static_cast<std::uint16_t>(spec.bytes);
+  options.packets_per_node_tick = spec.load * scene.uniform_peak;
+  options.seed = spec.seed;
+  *out = std::make_unique<RateTraffic>(Destinations(pattern, scene.box, spec.hot_fraction, hot, spec.seed),
+                                       scene.box.nodes(), options);
+  return {};
+}
+
+RunLimits make_limits(const RunSpec& spec, const Scene& scene, const Workload& workload,
+                      Tick default_sample) {
+  const auto ticks = [&](double us) { return static_cast<Tick>(us * 1000 / scene.tick_ns); };
+  RunLimits limits;
+  limits.threads = spec.threads;
+  limits.sample_every = spec.sample_us > 0 ? std::max<Tick>(1, ticks(spec.sample_us)) : default_sample;
+  limits.warmup = ticks(spec.warmup_us);
+  const std::uint64_t expected = workload.expected_packets();
+  if (spec.workload != "alltoall" || spec.steady) {
+    limits.until_steady = true;
+    limits.measure = ticks(spec.measure_us);
+    // Traffic that never comes to a steady state ends here and is reported as not steady.
+    limits.until = ticks(spec.until_us > 0 ? spec.until_us : 100 * spec.measure_us + spec.warmup_us);
+  } else if (spec.until_us > 0) {
+    limits.until = ticks(spec.until_us);
+  }
+  limits.interrupt = spec.interrupt;
+  if (spec.progress) {
+    const bool endless = limits.until_steady;
+    const double tick_us = scene.tick_ns / 1000;
+    limits.progress = [progress = spec.progress, expected, endless, tick_us](Tick now,
+                                                                             const Counters& totals) {
+      progress(static_cast<double>(now) * tick_us, totals, endless ? 0 : expected);
+    };
+  }
+  return limits;
+}
+
+Refusal simulate_bgl(const RunSpec& spec, SimResult* out) {
+  BglConfig config;
+  const BglPreset* preset = nullptr;
+  if (!spec.preset.empty()) {
+    for (const BglPreset& known : bgl_presets())
+      if (spec.preset == known.name) preset = &known;
+    if (preset == nullptr)
+      return {fmt::format("preset '{}': expected one of {}", spec.preset, preset_names(spec.machine))};
+    config = preset->config;
+  }
+  const std::string shape = spec.nodes.empty() ? "8x8x8" : spec.nodes;
+  if (!parse_shape(shape, &config.sides))
+    return {fmt::format("nodes '{}': expected a shape such as 8x8x8", shape)};
+  if (!spec.routing.empty()) {
+    if (spec.routing != "dynamic" && spec.routing != "deterministic")
+      return {fmt::format("routing '{}': expected dynamic or deterministic", spec.routing)};
+    config.deterministic = spec.routing == "deterministic";
+  }
+  config.seed = spec.seed;
+  if (spec.bit_error_rate >= 0) config.bit_error_rate = spec.bit_error_rate;
+  if (Refusal no = validate_bgl(config); no.refused()) return no;
+  Scene scene;
+  scene.box.sides = config.sides;
+  scene.fifos = config.injection_fifos;
+  scene.payload_max = 32 * config.max_chunks - config.software_bytes;
+  scene.tick_ns = config.tick_ns;
+  scene.uniform_peak = bgl_uniform_peak(
+      config, static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.bytes, scene.payload_max)));
+  std::unique_ptr<Workload> workload;
+  if (Refusal no = make_workload(spec, scene, &workload); no.refused()) return no;
+  BglExtras extras;
+  extras.keep_link_busy = spec.keep_link_busy;
+  *out = run_bgl(config, *workload, make_limits(spec, scene, *workload, 10000), extras);
+  return {};
+}
+
+}  // namespace
+
+Refusal simulate(const RunSpec& spec, SimResult* out) {
+  if (Refusal no = check_common(spec); no.refused()) return no;
+  SimResult result;
+  Refusal no;
+  if (spec.machine == "bluegene-l") {
+    no = simulate_bgl(spec, &result);
+  } else {
+    return {fmt::format("machine '{}': expected one of {}", spec.machine, machine_names())};
+  }
+  if (no.refused()) return no;
+  result.machine = spec.machine;
+  result.workload = spec.workload;
+  result.preset = spec.preset;
+  *out = std::move(result);
+  return {};
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+//
+// A simulation in words: machine, shape, workload, numbers. The composition root of the simulator: the
+// one file pair that knows every router and every workload.
+#pragma once
+
+#include "emu/sim/result.hpp"
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <string>
+
+namespace orrery::sim {
+
+struct RunSpec {
+  std::string machine = "bluegene-l";
+  std::string nodes;                  // "8x8x8"; groups ("8") for aries; levels ("5") for quadrics
+  std::string workload = "alltoall";  // workload_names()
+  std::string preset;                 // preset_names(machine); empty: the machine as built
+  std::string routing;                // machines with a choice; empty: its default
+  std::uint64_t bytes = 240;          // message or packet payload
+  double load = 0;                    // of the uniform peak, 0 < load <= 1; 0: as much as goes
+  std::string order = "random";       // all-to-all: random, shift
+  std::string subset;                 // all-to-all: "", lines, planes
+  double hot_fraction = 0.25;
+  std::array<std::uint32_t, 3> hot_region{0, 0, 0};  // 0: half of each side
+  bool infinite_fifos = false;
+  std::uint32_t repeat = 1;      // whole exchanges
+  std::uint32_t job_nodes = 0;   // all-to-all on this many nodes only ...
+  std::uint32_t job_groups = 1;  // ... spread over this many groups (aries)
+  double background = 0;         // load of all other nodes
+  bool steady = false;           // an endless exchange, measured once steady
+  double warmup_us = 0;
+  double measure_us = 100;
+  double until_us = 0;         // 0: no limit but the workload's own
+  double sample_us = 0;        // 0: the machine's default
+  double bit_error_rate = -1;  // < 0: the machine's (none)
+  std::uint64_t seed = 1;
+  unsigned threads = 1;
+  bool keep_link_busy = false;
+  std::string trace;  // replay: file name
+  const std::atomic<bool>* interrupt = nullptr;
+  std::function<void(double us, const Counters&, std::uint64_t expected)> progress;
+};
+
+// Runs `spec`; blocks. A refusal says in one line what of it is not accepted and what would be; then
+// nothing ran and `out` is untouched.
+Refusal simulate(const RunSpec& spec, SimResult* out);
+
+std::string workload_names();  // "alltoall, uniform, ..."
+std::string machine_names();
+std::string preset_names(const std::string& machine);
+
+// "8x8x8" or "512" (one row). False for anything else.
+bool parse_shape(const std::string& text, std::array<std::uint32_t, 3>* out);
+
+}  // namespace orrery::sim

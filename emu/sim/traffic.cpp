@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/sim/traffic.hpp"
+
+#include <bit>
+#include <cmath>
+
+namespace orrery::sim {
+
+Shuffle::Shuffle(std::uint32_t n) : n_(n), half_bits_((std::bit_width(n > 1 ? n - 1 : 1u) + 1) / 2) {}
+
+std::uint32_t Shuffle::at(std::uint32_t i, std::uint64_t key) const {
+  const std::uint32_t mask = (1u << half_bits_) - 1;
+  do {
+    std::uint32_t left = i >> half_bits_, right = i & mask;
+    for (std::uint64_t round = 0; round < 4; ++round) {
+      const std::uint64_t f = Random::mix(right + 0x9e3779b97f4a7c15u * (key + round + 1));
+      const std::uint32_t swapped = left ^ (static_cast<std::uint32_t>(f >> 40) & mask);
+      left = right;
+      right = swapped;
+    }
+    i = left << half_bits_ | right;
+  } while (i >= n_);
+  return i;
+}
+
+namespace {
+constexpr const char* kPatternNames[] = {"uniform",        "neighbour", "hot-spot",  "hot-region",
+                                         "bit-complement", "tornado",   "transpose", "permutation"};
+}
+
+bool pattern_named(std::string_view name, Pattern* out) {
+  for (std::size_t i = 0; i < std::size(kPatternNames); ++i)
+    if (name == kPatternNames[i]) {
+      *out = static_cast<Pattern>(i);
+      return true;
+    }
+  return false;
+}
+
+const char* pattern_name(Pattern pattern) { return kPatternNames[static_cast<std::size_t>(pattern)]; }
+
+Destinations::Destinations(Pattern pattern, const Box& box, double hot_fraction,
+                           std::array<std::uint32_t, 3> hot_sides, std::uint64_t seed)
+    : pattern_(pattern),
+      box_(box),
+      nodes_(box.nodes()),
+      hot_chance_(as_chance(hot_fraction)),
+      hot_sides_(hot_sides),
+      shuffle_(box.nodes()),
+      seed_(seed) {}
+
+Node Destinations::pick(Node node, Random& random) const {
+  const auto& side = box_.sides;
+  const Node x = node % side[0], y = node / side[0] % side[1], z = node / (side[0] * side[1]);
+  const auto id = [&](Node a, Node b, Node c) { return a + side[0] * (b + side[1] * c); };
+  switch (pattern_) {
+    case Pattern::uniform:
+      return other(node, random);
+    case Pattern::neighbour: {
+      std::array<Node, 6> near;
+      std::uint32_t count = 0;
+      const std::array<Node, 3> at{x, y, z};
+      for (std::size_t d = 0; d < 3; ++d) {
+        if (side[d] < 2) continue;
+        for (Node step : {Node{1}, side[d] - 1}) {
+          std::array<Node, 3> to = at;
+          to[d] = (at[d] + step) % side[d];
+          near[count++] = id(to[0], to[1], to[2]);
+        }
+      }
+      return near[random.below(count)];
+    }
+    case Pattern::hot_spot:
+      return random.chance(hot_chance_) ? 0 : other(node, random);
+    case Pattern::hot_region:
+      if (random.chance(hot_chance_)) {
+        const Node hot =
+            id(random.below(hot_sides_[0]), random.below(hot_sides_[1]), random.below(hot_sides_[2]));
+        if (hot != node) return hot;
+      }
+      return other(node, random);
+    case Pattern::complement:
+      return nodes_ - 1 - node;
+    case Pattern::tornado: {
+      const auto far = [](Node a, Node n) { return (a + (n - 1) / 2) % n; };
+      return id(far(x, side[0]), far(y, side[1]), far(z, side[2]));
+    }
+    case Pattern::transpose:
+      return id(y, z, x);
+    case Pattern::permutation:
+      return shuffle_.at(node, seed_);
+  }
+  return node;
+}
+
+RateTraffic::RateTraffic(const Destinations& where, Node nodes, const Options& options)
+    : where_(where), options_(options), streams_(std::size_t{nodes} * options.fifos, 0) {
+  if (options.packets_per_node_tick <= 0) return;
+  mean_gap_ = options.fifos / options.packets_per_node_tick * (1 << kFraction);
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    Random random(options.seed ^ 0x5eedu, i);
+    streams_[i] = static_cast<std::uint64_t>(-std::log(random.unit()) * mean_gap_);
+  }
+}
+
+Next RateTraffic::next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) {
+  out.created = now;
+  if (mean_gap_ > 0) {
+    std::uint64_t& stream = streams_[std::size_t{node} * options_.fifos + fifo];
+    out.created = (stream >> kFraction) + 1;
+    if (out.created > now) return Next::later;
+    stream += static_cast<std::uint64_t>(-std::log(random.unit()) * mean_gap_);
+  }
+  out.dst = where_.pick(node, random);
+  if (out.dst == node) return Next::idle;
+  out.payload = options_.payload;
+  if (options_.payload_low != 0)
+    out.payload = static_cast<std::uint16_t>(options_.payload_low +
+                                             random.below(options_.payload - options_.payload_low + 1u));
+  out.flags = options_.flags;
+  return Next::send;
+}
+
+AllToAll::AllToAll(Node nodes, const Options& options) : AllToAll(Box{{nodes, 1, 1}}, 1, options) {}
+
+AllToAll::AllToAll(const Box& box, std::uint32_t dims, const Options& options)
+    : options_(options), nodes_(box.nodes()), set_size_(1), box_(box), dims_(dims), shuffle_(1) {
+  for (std::size_t d = 0; d < 3; ++d)
+    if (dims >> d & 1) set_size_ *= box.sides[d];
+  shuffle_ = Shuffle(set_size_);
+  per_pair_ = (options.bytes + options.payload_max - 1) / options.payload_max;
+  total_ = per_pair_ * set_size_ * options.repeat;  // the turns at itself are skipped
+  sent_.assign(std::size_t{nodes_} * (options.finite_fifos ? 1 : options.fifos), 0);
+}
+
+AllToAll::AllToAll(Node nodes, std::vector<Node> members, const Options& options)
+    : AllToAll(Box{{static_cast<Node>(members.size()), 1, 1}}, 1, options) {
+  nodes_ = nodes;
+  members_ = std::move(members);
+  rank_.assign(nodes, ~0u);
+  for (std::size_t i = 0; i < members_.size(); ++i) rank_[members_[i]] = static_cast<std::uint32_t>(i);
+  sent_.assign(std::size_t{nodes_} * (options.finite_fifos ? 1 : options.fifos), 0);
+}
+
+// Rank of `node` in its set; false if it is in none.
+bool AllToAll::place(Node node, Node* rank, Node* base) const {
+  if (!members_.empty()) {
+    *rank = rank_[node];
+    *base = 0;
+    return rank_[node] != ~0u;
+  }
+  Node r = 0, scale = 1, stride = 1, rest = node;
+  for (std::size_t d = 0; d < 3; ++d) {
+    const Node at = rest % box_.sides[d];
+    rest /= box_.sides[d];
+    if (dims_ >> d & 1) {
+      r += at * scale;
+      scale *= box_.sides[d];
+      node -= at * stride;
+    }
+    stride *= box_.sides[d];
+  }
+  *rank = r;
+  *base = node;
+  return true;
+}
+
+Node AllToAll::member(Node base, Node rank) const {
+  if (!members_.empty()) return members_[rank];
+  Node node = base, stride = 1;
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (dims_ >> d & 1) {
+      node += rank % box_.sides[d] * stride;
+      rank /= box_.sides[d];
+    }
+    stride *= box_.sides[d];
+  }
+  return node;
+}
+
+Next AllToAll::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out) {
+  Node rank, base;
+  if (!place(node, &rank, &base)) return Next::idle;
+  // Infinite FIFOs: FIFO f was given packets f, f + 6, f + 12, ... before the start.
+  std::uint64_t& sent = sent_[options_.finite_fifos ? node : std::size_t{node} * options_.fifos + fifo];
+  for (;;) {
+    const std::uint64_t k = options_.finite_fifos ? sent : sent * options_.fifos + fifo;
+    if (k >= total_) return Next::idle;
+    ++sent;
+    Node to;
+    std::uint64_t piece;
+    if (options_.order == Order::random) {
+      const std::uint64_t round = k / set_size_;
+      piece = round % per_pair_;
+      to = shuffle_.at(static_cast<Node>(k % set_size_),
+                       options_.seed * 0x9e3779b97f4a7c15u + node + (round << 32));
+    } else {
+      piece = k % per_pair_;
+      to = static_cast<Node>((rank + k / per_pair_) % set_size_);
+    }
+    if (to == rank) continue;
+    const std::uint64_t left = options_.bytes - piece * options_.payload_max;
+    out.dst = member(base, to);
+    out.payload = static_cast<std::uint16_t>(left < options_.payload_max ? left : options_.payload_max);
+    out.flags = options_.flags;
+    out.tag = static_cast<std::uint32_t>(piece);
+    out.created = now;
+    return Next::send;
+  }
+}
+
+std::uint64_t AllToAll::expected_packets() const {
+  const std::uint64_t senders = members_.empty() ? nodes_ : members_.size();
+  return senders * (set_size_ - 1) * per_pair_ * options_.repeat;
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/sim/traffic.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+namespace orrery::sim {
+namespace {
+
+TEST(Shuffle, IsABijectionForEverySizeAndKey) {
+  for (std::uint32_t n : {1u, 2u, 3u, 7u, 512u, 1000u}) {
+    Shuffle shuffle(n);
+    for (std::uint64_t key : {0u, 1u, 99u}) {
+      std::set<std::uint32_t> seen;
+      for (std::uint32_t i = 0; i < n; ++i) seen.insert(shuffle.at(i, key));
+      EXPECT_EQ(seen.size(), n);
+      EXPECT_LT(*seen.rbegin(), n);
+    }
+  }
+}
+
+using Pairs = std::map<std::pair<Node, Node>, std::uint64_t>;
+
+Pairs drain(AllToAll& workload, Node nodes, std::uint32_t fifos) {
+  Pairs bytes;
+  Random random(1);
+  for (Node node = 0; node < nodes; ++node)
+    for (std::uint32_t fifo = 0; fifo < fifos; ++fifo) {
+      Send send;
+      while (workload.next(node, fifo, 0, random, send) == Next::send) {
+        EXPECT_NE(send.dst, node);
+        EXPECT_LE(send.payload, 240u);
+        bytes[{node, send.dst}] += send.payload;
+      }
+    }
+  return bytes;
+}
+
+TEST(AllToAll, SendsEveryPairItsBytesOnceWhateverTheOrderAndTheFifos) {
+  for (bool finite : {true, false})
+    for (auto order : {AllToAll::Order::random, AllToAll::Order::shift}) {
+      AllToAll::Options options;
+      options.bytes = 500;
+      options.finite_fifos = finite;
+      options.order = order;
+      AllToAll workload(Node{30}, options);
+      const Pairs bytes = drain(workload, 30, 6);
+      EXPECT_EQ(bytes.size(), 30u * 29);
+      for (auto& [pair, sum] : bytes) EXPECT_EQ(sum, 500u) << pair.first << " to " << pair.second;
+      EXPECT_EQ(workload.expected_packets(), 30u * 29 * 3);
+    }
+}
+
+TEST(AllToAll, StaysInsideItsPlanesAndLines) {
+  AllToAll::Options options;
+  const Box box{{4, 3, 2}};
+  AllToAll planes(box, 3, options);  // x and y: two planes of twelve
+  const Pairs in_planes = drain(planes, 24, 6);
+  EXPECT_EQ(in_planes.size(), 24u * 11);
+  for (auto& [pair, sum] : in_planes) EXPECT_EQ(pair.first / 12, pair.second / 12);
+  AllToAll lines(box, 2, options);  // y
+  const Pairs in_lines = drain(lines, 24, 6);
+  EXPECT_EQ(in_lines.size(), 24u * 2);
+  for (auto& [pair, sum] : in_lines) {
+    EXPECT_EQ(pair.first % 4, pair.second % 4);
+    EXPECT_EQ(pair.first / 12, pair.second / 12);
+  }
+}
+
+TEST(AllToAll, LeavesNodesOutsideAListedSetSilent) {
+  AllToAll workload(Node{20}, std::vector<Node>{3, 5, 19}, AllToAll::Options{});
+  const Pairs bytes = drain(workload, 20, 6);
+  EXPECT_EQ(bytes.size(), 6u);
+  EXPECT_TRUE(bytes.count({19, 3}));
+}
+
+TEST(RateTraffic, OffersTheRateThatWasAskedFor) {
+  RateTraffic::Options options;
+  options.packets_per_node_tick = 0.02;
+  RateTraffic workload(Destinations(Pattern::uniform, Box{{8, 8, 8}}, 0, {1, 1, 1}, 1), 512, options);
+  Random random(3);
+  std::uint64_t sent = 0;
+  const Tick until = 20000;
+  for (Node node = 0; node < 512; ++node)
+    for (std::uint32_t fifo = 0; fifo < 6; ++fifo) {
+      Send send;
+      Tick now = 0;
+      for (;;) {
+        const Next next = workload.next(node, fifo, now, random, send);
+        if (next == Next::send) {
+          ++sent;
+          EXPECT_LE(send.created, now);
+          continue;
+        }
+        ASSERT_EQ(next, Next::later);
+        ASSERT_GT(send.created, now);
+        now = send.created;
+        if (now > until) break;
+      }
+    }
+  const double expected = 0.02 * 512 * static_cast<double>(until);
+  // Poisson: 204,800 packets have a deviation of 453; six of them.
+  EXPECT_NEAR(static_cast<double>(sent), expected, 2800);
+}
+
+TEST(Destinations, FollowTheirPattern) {
+  const Box box{{4, 4, 4}};
+  Random random(5);
+  const auto pick = [&](Pattern pattern, Node node) {
+    return Destinations(pattern, box, 0.25, {2, 2, 2}, 9).pick(node, random);
+  };
+  EXPECT_EQ(pick(Pattern::complement, 1), 62u);
+  EXPECT_EQ(pick(Pattern::tornado, 0), 1u + 4 + 16);
+  EXPECT_EQ(pick(Pattern::transpose, 1), 16u);  // (1,0,0) -> (0,0,1)
+  for (int i = 0; i < 200; ++i) {
+    const Node near = pick(Pattern::neighbour, 0);
+    EXPECT_TRUE(near == 1 || near == 3 || near == 4 || near == 12 || near == 16 || near == 48) << near;
+    EXPECT_NE(pick(Pattern::uniform, 17), 17u);
+  }
+  std::set<Node> images;
+  for (Node n = 0; n < 64; ++n) images.insert(pick(Pattern::permutation, n));
+  EXPECT_EQ(images.size(), 64u);
+}
+
+TEST(Destinations, SendTheAskedShareIntoTheHotRegion) {
+  const Box box{{16, 16, 16}};
+  Destinations where(Pattern::hot_region, box, 0.25, {8, 8, 8}, 1);
+  Random random(11);
+  int inside = 0;
+  const int draws = 200000;
+  for (int i = 0; i < draws; ++i) {
+    const Node to = where.pick(4095, random);
+    inside += to % 16 < 8 && to / 16 % 16 < 8 && to / 256 < 8;
+  }
+  // 25 % + 12.5 % of the rest; the deviation is 0.1 points.
+  EXPECT_NEAR(static_cast<double>(inside) / draws, 0.25 + 0.75 * 0.125, 0.006);
+}
+
+}  // namespace
+}  // namespace orrery::sim

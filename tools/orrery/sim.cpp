@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/sim/report.hpp"
+#include "emu/sim/simulate.hpp"
+#include "tools/orrery/subcommand.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+namespace orrery::tool {
+
+namespace {
+
+std::atomic<bool> g_interrupted{false};
+extern "C" void note_interrupt(int) { g_interrupted.store(true); }
+
+struct SimOptions {
+  sim::RunSpec spec;
+  std::string hot_region, sweep, html;
+  bool json = false, csv = false, quiet = false;
+};
+
+// "load=0.1:1.0:0.1" into its values.
+std::string parse_sweep(const std::string& text, std::vector<double>* loads) {
+  double from = 0, to = 0, step = 0;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "load=%lf:%lf:%lf%c", &from, &to, &step, &rest) != 3 || !(from > 0) ||
+      !(to <= 1) || !(step > 0) || from > to || (to - from) / step > 1000)
+    return fmt::format("sweep '{}': expected load=<from>:<to>:<step>, 0 < from <= to <= 1", text);
+  const int count = static_cast<int>(std::floor((to - from) / step + 1e-9));
+  for (int i = 0; i <= count; ++i) loads->push_back(from + i * step);
+  return {};
+}
+
+// Share done and time left on one line of stderr, if that is a terminal.
+class Progress {
+ public:
+  void operator()(double us, const sim::Counters& totals, std::uint64_t expected) {
+    using namespace std::chrono;
+    const auto now = steady_clock::now();
+    if (now - shown_ < milliseconds(500)) return;
+    shown_ = now;
+    const double wall = duration<double>(now - started_).count();
+    std::string line = fmt::format("\r{:10.1f} us  {:12} packets  {:6.2f} M packet-hops/s", us,
+                                   totals.delivered, static_cast<double>(totals.link_hops) / wall / 1e6);
+    if (expected > 0 && totals.delivered > 0) {
+      const double done = static_cast<double>(totals.delivered) / static_cast<double>(expected);
+      line += fmt::format("  {:5.1f} %  {:.0f} s left ", 100 * done, wall * (1 - done) / done);
+    }
+    std::fputs(line.c_str(), stderr);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now(), shown_ = started_;
+};
+
+int run_sim(SimOptions& options) {
+  sim::RunSpec& spec = options.spec;
+  if (!options.hot_region.empty() && !sim::parse_shape(options.hot_region, &spec.hot_region))
+    return usage_error(fmt::format("hot region '{}': expected a shape such as 2x2x2", options.hot_region));
+  std::vector<double> loads;
+  if (options.sweep.empty()) {
+    loads.push_back(spec.load);
+  } else if (const std::string no = parse_sweep(options.sweep, &loads); !no.empty()) {
+    return usage_error(no);
+  }
+  const bool terminal = isatty(2) != 0 && !options.quiet;
+  spec.interrupt = &g_interrupted;
+  std::signal(SIGINT, note_interrupt);
+  spec.keep_link_busy = !options.html.empty();
+  std::vector<sim::SimResult> results;
+  for (const double load : loads) {
+    spec.load = load;
+    if (terminal) spec.progress = Progress();
+    sim::SimResult result;
+    if (const auto no = sim::simulate(spec, &result); no.refused()) return usage_error(no.why);
+    if (terminal) std::fputs("\r\033[K", stderr);
+    results.push_back(std::move(result));
+    if (g_interrupted.load()) break;
+  }
+  if (options.csv) {
+    fmt::print("{}\n", sim::csv_header());
+    for (const auto& result : results) fmt::print("{}\n", sim::to_csv(result));
+  } else if (options.json) {
+    if (!options.sweep.empty()) fmt::print("[");
+    for (std::size_t i = 0; i < results.size(); ++i)
+      fmt::print("{}{}", i ? ",\n" : "", sim::to_json(results[i]));
+    fmt::print("{}\n", options.sweep.empty() ? "" : "]");
+  } else {
+    for (const auto& result : results) fmt::print("{}", sim::to_text(result));
+  }
+  bool sound = true;
+  for (const auto& result : results)
+    sound = sound && result.outcome.conserved && result.outcome.stop != sim::Stop::deadlock;
+  return sound ? 0 : kExitFailure;
+}
+
+}  // namespace
+
+void add_sim(CLI::App& root, int& exit_code) {
+  auto options = std::make_shared<SimOptions>();
+  sim::RunSpec& spec = options->spec;
+  auto* command = root.add_subcommand("sim", "Simulate a machine's network packet by packet");
+  command->add_option("workload", spec.workload, "One of " + sim::workload_names())->required();
+  command->add_option("--machine", spec.machine, "One of " + sim::machine_names());
+  command->add_option("--nodes", spec.nodes, "Shape: 8x8x8 (tori), groups (aries), levels (quadrics)");
+  command->add_option("--preset", spec.preset,
+                      "Parameters of a figure; bluegene-l: " + sim::preset_names("bluegene-l"));
+  command->add_option("--routing", spec.routing, "Machine's routing mode");
+  command->add_option("--bytes", spec.bytes,
+                      "Bytes from each node to each other node (alltoall), or of a packet");
+  command->add_option("--load", spec.load,
+                      "Offered load, share of the uniform peak, 0 < load <= 1; 0: no limit");
+  command->add_option("--sweep", options->sweep, "load=<from>:<to>:<step>");
+  command->add_option("--order", spec.order, "alltoall: random or shift");
+  command->add_option("--subset", spec.subset, "alltoall inside lines or planes");
+  command->add_option("--hot-fraction", spec.hot_fraction, "Share of packets that go to the hot place");
+  command->add_option("--hot-region", options->hot_region, "Its shape, from (0,0,0)");
+  command->add_flag("--infinite-fifos", spec.infinite_fifos,
+                    "All packets are in the injection FIFOs from the start");
+  command->add_flag("--steady", spec.steady, "alltoall without end, measured once steady");
+  command->add_option("--repeat", spec.repeat, "alltoall: whole exchanges");
+  command->add_option("--warmup-us", spec.warmup_us, "Not before this is a run called steady");
+  command->add_option("--measure-us", spec.measure_us, "Length of the measured window");
+  command->add_option("--until-us", spec.until_us, "Stop here at the latest");
+  command->add_option("--sample-us", spec.sample_us, "Interval of the throughput curve");
+  command->add_option("--bit-error-rate", spec.bit_error_rate, "Of a link");
+  command->add_option("--seed", spec.seed, "Of every random choice");
+  command->add_option("--threads", spec.threads, "The result is the same for any number");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->add_flag("--csv", options->csv, "Print CSV");
+  command->add_flag("--quiet", options->quiet, "No progress line");
+  command->callback([options, &exit_code] { exit_code = run_sim(*options); });
+}
+
+}  // namespace orrery::tool
