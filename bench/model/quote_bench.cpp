@@ -141,7 +141,8 @@ void run_quotes(benchmark::State& state, const std::string& name, const std::str
     benchmark::DoNotOptimize(q);
     const std::uint64_t after = ticks();
     if (calls.size() < calls.capacity()) {
-      calls.push_back(static_cast<std::uint32_t>(std::max<std::int64_t>(static_cast<std::int64_t>(after - before - cost), 0)));
+      calls.push_back(static_cast<std::uint32_t>(
+          std::max<std::int64_t>(static_cast<std::int64_t>(after - before - cost), 0)));
     }
   }
   report(state, calls);
@@ -163,7 +164,8 @@ void run_two_processes(benchmark::State& state, const std::string& name, State k
   };
   const pid_t child = fork();
   if (child == 0) {
-    while (flag->load(std::memory_order_relaxed) == 0) benchmark::DoNotOptimize(quote(p, one(), shared.get()));
+    while (flag->load(std::memory_order_relaxed) == 0)
+      benchmark::DoNotOptimize(quote(p, one(), shared.get()));
     _exit(0);
   }
   std::vector<std::uint32_t> calls;
@@ -176,7 +178,8 @@ void run_two_processes(benchmark::State& state, const std::string& name, State k
     benchmark::DoNotOptimize(q);
     const std::uint64_t after = ticks();
     if (calls.size() < calls.capacity()) {
-      calls.push_back(static_cast<std::uint32_t>(std::max<std::int64_t>(static_cast<std::int64_t>(after - before - cost), 0)));
+      calls.push_back(static_cast<std::uint32_t>(
+          std::max<std::int64_t>(static_cast<std::int64_t>(after - before - cost), 0)));
     }
   }
   flag->store(1);
@@ -194,12 +197,15 @@ int main(int argc, char** argv) {
       for (const State kind : {State::quiet, State::exact, State::decayed}) {
         benchmark::RegisterBenchmark(
             ("quote/" + name + "/" + pattern + "/" + kStates[static_cast<int>(kind)]).c_str(),
-            [name, pattern = std::string(pattern), kind](benchmark::State& s) { run_quotes(s, name, pattern, kind); });
+            [name, pattern = std::string(pattern), kind](benchmark::State& s) {
+              run_quotes(s, name, pattern, kind);
+            });
       }
     }
     for (const State kind : {State::exact, State::decayed}) {
-      benchmark::RegisterBenchmark(("quote/" + name + "/two_processes/" + kStates[static_cast<int>(kind)]).c_str(),
-                                   [name, kind](benchmark::State& s) { run_two_processes(s, name, kind); });
+      benchmark::RegisterBenchmark(
+          ("quote/" + name + "/two_processes/" + kStates[static_cast<int>(kind)]).c_str(),
+          [name, kind](benchmark::State& s) { run_two_processes(s, name, kind); });
     }
   }
   benchmark::Initialize(&argc, argv);

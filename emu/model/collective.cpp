@@ -27,7 +27,8 @@ Picos mean_latency(const Pricing& p, Op op, std::uint32_t nodes, std::uint64_t b
   for (int i = 0; i < kPairs; ++i) {
     const NodeId src = pick.below(nodes);
     const NodeId dst = (src + 1 + pick.below(nodes - 1)) % nodes;
-    sum += quote(p, {.op = op, .src = src, .dst = dst, .bytes = bytes, .seed = static_cast<std::uint64_t>(i)}, nullptr)
+    sum += quote(p, {.op = op, .src = src, .dst = dst, .bytes = bytes, .seed = static_cast<std::uint64_t>(i)},
+                 nullptr)
                .data_at;
   }
   return sum / kPairs;
@@ -53,7 +54,8 @@ CollectiveQuote quote_collective(const Machine& machine, Collective collective, 
   const Picos base = stages_total(d, c.base), per_level = stages_total(d, c.per_level);
   q.time = levels >= from ? base + per_level * (levels - from) : base * levels / from;
   if (collective == Collective::broadcast) {
-    q.rounds = static_cast<std::uint32_t>(std::max<std::uint64_t>((bytes + p.packet.payload - 1) / p.packet.payload, 1));
+    q.rounds = static_cast<std::uint32_t>(
+        std::max<std::uint64_t>((bytes + p.packet.payload - 1) / p.packet.payload, 1));
     const Picos host = p.ops[static_cast<std::size_t>(Op::bte_put)].host_lone(p.packet.payload);
     q.time = std::max(q.time, host) * q.rounds;
   }

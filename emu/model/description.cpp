@@ -35,14 +35,22 @@ std::string_view part_meaning(Part part) { return kPartWords[static_cast<std::si
 
 std::string constant_text(const Constant& c) {
   switch (c.kind) {
-    case ConstantKind::duration: return to_string(Picos{c.value});
-    case ConstantKind::cycles: return fmt::format("{} cycles", static_cast<double>(c.value) / 1e3);
-    case ConstantKind::rate: return to_string(Rate::from_bytes_per_second(static_cast<std::uint64_t>(c.value)));
-    case ConstantKind::bytes: return to_string(Bytes{static_cast<std::uint64_t>(c.value)});
-    case ConstantKind::clock: return to_string(Hertz{static_cast<std::uint64_t>(c.value)});
-    case ConstantKind::count: return fmt::format("{}", c.value);
-    case ConstantKind::fraction: return fmt::format("{}", static_cast<double>(c.value) / 1e6);
-    case ConstantKind::flag: return c.value != 0 ? "true" : "false";
+    case ConstantKind::duration:
+      return to_string(Picos{c.value});
+    case ConstantKind::cycles:
+      return fmt::format("{} cycles", static_cast<double>(c.value) / 1e3);
+    case ConstantKind::rate:
+      return to_string(Rate::from_bytes_per_second(static_cast<std::uint64_t>(c.value)));
+    case ConstantKind::bytes:
+      return to_string(Bytes{static_cast<std::uint64_t>(c.value)});
+    case ConstantKind::clock:
+      return to_string(Hertz{static_cast<std::uint64_t>(c.value)});
+    case ConstantKind::count:
+      return fmt::format("{}", c.value);
+    case ConstantKind::fraction:
+      return fmt::format("{}", static_cast<double>(c.value) / 1e6);
+    case ConstantKind::flag:
+      return c.value != 0 ? "true" : "false";
   }
   return "?";
 }

@@ -23,7 +23,7 @@ enum class ConstantKind : std::uint8_t {
   cycles,    // thousandths of a NIC clock cycle
   rate,      // bytes a second; 0 = unlimited
   bytes,
-  clock,     // Hz
+  clock,  // Hz
   count,
   fraction,  // parts per million
   flag,      // 0 or 1
@@ -66,14 +66,14 @@ struct OpDescription {
   Flow flow = Flow::put;
   HostUse host = HostUse::interface;
   std::array<std::vector<std::string>, kParts> parts;
-  std::string inline_limit;         // name of a [limit] or empty
-  std::string knee, below, above;   // curve: a [limit], and stages per byte up to it and past it
+  std::string inline_limit;        // name of a [limit] or empty
+  std::string knee, below, above;  // curve: a [limit], and stages per byte up to it and past it
 };
 
 struct CollectiveDescription {
   bool present = false;
   std::string lacks;
-  bool by_operation = false;         // rounds of an operation; else base + levels * per_level
+  bool by_operation = false;  // rounds of an operation; else base + levels * per_level
   Op op = Op::message;
   std::vector<std::string> base, per_level, once;
 };

@@ -159,7 +159,8 @@ void Dragonfly::minimal_by_own_link(RouterId from, RouterId to, std::uint64_t se
   across(from, to, blue(a, b, cable * kLinksPerCable + wire), &choices, out);
 }
 
-RouterId Dragonfly::valiant(RouterId from, RouterId to, std::uint64_t seed, Route* out, std::size_t* up) const {
+RouterId Dragonfly::valiant(RouterId from, RouterId to, std::uint64_t seed, Route* out,
+                            std::size_t* up) const {
   Choices choices(mix64(seed ^ 0x76616c69616e74u));
   const std::uint32_t a = group_of_router(from);
   const RouterId root = a == group_of_router(to)

@@ -111,7 +111,8 @@ class Dragonfly {
   // system), then minimally on. At most 10 links. Appends; also returns the root, and in `up` the number
   // of links that lead to it. Blue links of the router at hand are preferred: only so are most of these
   // paths 6 or 7 links long "in all but the largest systems" (section III).
-  RouterId valiant(RouterId from, RouterId to, std::uint64_t seed, Route* out, std::size_t* up = nullptr) const;
+  RouterId valiant(RouterId from, RouterId to, std::uint64_t seed, Route* out,
+                   std::size_t* up = nullptr) const;
 
   // Virtual channel of each link of a route: number of blue links crossed before, plus one past the
   // root (`links_before_root` links lead to it; pass route.size() for a minimal route).

@@ -20,8 +20,12 @@ std::string provenance(const Constant& c) {
 class Explainer {
  public:
   Explainer(const Machine& machine, const QuoteRequest& request)
-      : machine_(machine), d_(machine.description), p_(machine.pricing), r_(request),
-        op_(d_.ops[static_cast<std::size_t>(request.op)]), price_(p_.ops[static_cast<std::size_t>(request.op)]) {}
+      : machine_(machine),
+        d_(machine.description),
+        p_(machine.pricing),
+        r_(request),
+        op_(d_.ops[static_cast<std::size_t>(request.op)]),
+        price_(p_.ops[static_cast<std::size_t>(request.op)]) {}
 
   Explanation run() {
     out_.quote = quote(p_, r_, nullptr);
@@ -70,12 +74,14 @@ class Explainer {
       return;
     }
     const auto switches = static_cast<std::int64_t>(route.size()) - 1;
-    to->push_back({fmt::format("{}{} switches of link.hop {}", which, switches, to_string(p_.hop)), p_.hop * switches,
-                   provenance(*d_.find("link.hop"))});
+    to->push_back({fmt::format("{}{} switches of link.hop {}", which, switches, to_string(p_.hop)),
+                   p_.hop * switches, provenance(*d_.find("link.hop"))});
     const Picos near{d_.value("link.cable_near")}, far{d_.value("link.cable_far")};
-    to->push_back({fmt::format("{}2 cables of link.cable_near", which), near * 2, provenance(*d_.find("link.cable_near"))});
+    to->push_back({fmt::format("{}2 cables of link.cable_near", which), near * 2,
+                   provenance(*d_.find("link.cable_near"))});
     if (switches / 2 >= d_.value("link.far_boundary")) {
-      to->push_back({fmt::format("{}2 cables of link.cable_far", which), far * 2, provenance(*d_.find("link.cable_far"))});
+      to->push_back({fmt::format("{}2 cables of link.cable_far", which), far * 2,
+                     provenance(*d_.find("link.cable_far"))});
     }
   }
 
@@ -85,14 +91,16 @@ class Explainer {
     const auto n = static_cast<double>(r_.bytes);
     // What the quote has beyond all other lines is the stream.
     Picos rest = out_.quote.data_at - r_.now - total(*to);
-    for (const std::string& name : op_.parts[static_cast<std::size_t>(Part::in)]) rest -= stage_time(d_, name);
+    for (const std::string& name : op_.parts[static_cast<std::size_t>(Part::in)])
+      rest -= stage_time(d_, name);
     if (r_.bytes > price_.inline_limit) rest -= price_.beyond;
     if (r_.bytes == 0) return;
     const PerByte network = p_.path[is_adaptive(r_.routing)][path_class()][0];
     std::string source = "rates of host, nic, link and packet";
     if (price_.curved) {
-      out_.streams_at = fmt::format("curve: {} a byte up to {}, {} beyond", constant_text(*d_.find(op_.below)),
-                                    constant_text(*d_.find(op_.knee)), constant_text(*d_.find(op_.above)));
+      out_.streams_at =
+          fmt::format("curve: {} a byte up to {}, {} beyond", constant_text(*d_.find(op_.below)),
+                      constant_text(*d_.find(op_.knee)), constant_text(*d_.find(op_.above)));
       source = provenance(*d_.find(op_.below));
     } else if (network > price_.host_lone) {
       out_.streams_at = "network path";
@@ -115,8 +123,10 @@ class Explainer {
         if (x == y) return 0;
         return p_.dragonfly.group_of_router(x) == p_.dragonfly.group_of_router(y) ? 1 : 2;
       }
-      case Network::fat_tree: return a == b ? 0 : FatTree::nca_level(a, b) + 1;
-      case Network::crossbar: return 0;
+      case Network::fat_tree:
+        return a == b ? 0 : FatTree::nca_level(a, b) + 1;
+      case Network::crossbar:
+        return 0;
       default: {
         const auto steps = p_.torus.steps(p_.torus.router_of(a), p_.torus.router_of(b), r_.seed);
         return static_cast<std::size_t>((steps[0] != 0) | (steps[1] != 0) << 1 | (steps[2] != 0) << 2);
@@ -168,8 +178,10 @@ std::string router_name(const Pricing& p, RouterId r) {
                          r / Dragonfly::kSlots % Dragonfly::kChassis, r % Dragonfly::kSlots);
     case Network::fat_tree:
       if (r >= p.tree.switches()) return fmt::format("node {}", r - p.tree.switches());
-      return fmt::format("level {} switch {}", r / p.tree.switches_per_level(), r % p.tree.switches_per_level());
-    case Network::crossbar: return fmt::format("node {}", r);
+      return fmt::format("level {} switch {}", r / p.tree.switches_per_level(),
+                         r % p.tree.switches_per_level());
+    case Network::crossbar:
+      return fmt::format("node {}", r);
     default: {
       const auto c = p.torus.router_coordinates(r).at;
       return fmt::format("({},{},{})", c[0], c[1], c[2]);
@@ -179,7 +191,9 @@ std::string router_name(const Pricing& p, RouterId r) {
 
 }  // namespace
 
-Explanation explain(const Machine& machine, const QuoteRequest& request) { return Explainer(machine, request).run(); }
+Explanation explain(const Machine& machine, const QuoteRequest& request) {
+  return Explainer(machine, request).run();
+}
 
 std::string place_of(const Pricing& p, NodeId node) {
   switch (p.network) {
@@ -187,12 +201,14 @@ std::string place_of(const Pricing& p, NodeId node) {
       const DragonflyPlace at = p.dragonfly.place(node);
       return fmt::format("group {} chassis {} slot {} NIC {}", at.group, at.chassis, at.slot, at.nic);
     }
-    case Network::fat_tree: return fmt::format("port {} of level 0 switch {}", node % FatTree::kArity, node / FatTree::kArity);
-    case Network::crossbar: return fmt::format("node {}", node);
+    case Network::fat_tree:
+      return fmt::format("port {} of level 0 switch {}", node % FatTree::kArity, node / FatTree::kArity);
+    case Network::crossbar:
+      return fmt::format("node {}", node);
     case Network::gemini_torus: {
       const auto c = p.torus.coordinates(node).at;
-      return fmt::format("({},{},{}), Gemini {} NIC {}", c[0], c[1], c[2], router_name(p, p.torus.router_of(node)),
-                         p.torus.nic_of(node));
+      return fmt::format("({},{},{}), Gemini {} NIC {}", c[0], c[1], c[2],
+                         router_name(p, p.torus.router_of(node)), p.torus.nic_of(node));
     }
     default: {
       const auto c = p.torus.coordinates(node).at;
@@ -215,8 +231,11 @@ Route route_of(const Pricing& p, const QuoteRequest& r) {
       }
       break;
     }
-    case Network::fat_tree: p.tree.route(from, to, mix64(r.seed), &route); break;
-    case Network::crossbar: break;
+    case Network::fat_tree:
+      p.tree.route(from, to, mix64(r.seed), &route);
+      break;
+    case Network::crossbar:
+      break;
     default: {
       const bool fixed_order = p.network == Network::bluegene_torus && !is_adaptive(r.routing);
       return p.torus.route(from, to, {fixed_order ? TorusOrder::dimension : TorusOrder::direction, r.seed});
@@ -240,11 +259,13 @@ std::vector<ExplainedHop> describe_route(const Pricing& p, const Route& route) {
         ends = p.tree.ends(link);
         hop.by = p.tree.is_up(link) ? "up" : "down";
         break;
-      case Network::crossbar: break;
+      case Network::crossbar:
+        break;
       default:
         ends = p.torus.ends(link);
         hop.by = direction_name(p.torus.direction_of(link));
-        if (p.network == Network::gemini_torus) hop.by += fmt::format(" tile link {}", p.torus.parallel_index(link));
+        if (p.network == Network::gemini_torus)
+          hop.by += fmt::format(" tile link {}", p.torus.parallel_index(link));
     }
     hop.from = router_name(p, ends.from);
     hop.to = router_name(p, ends.to);

@@ -14,7 +14,7 @@
 namespace orrery::model {
 
 struct ExplainedCost {
-  std::string what;    // "stage eject: from the network to memory"
+  std::string what;  // "stage eject: from the network to memory"
   Picos time;
   std::string source;  // as the machine file has it
 };
@@ -27,13 +27,13 @@ struct ExplainedHop {
 
 struct Explanation {
   Quote quote;
-  std::vector<ExplainedHop> route;      // the way of the data
-  std::vector<ExplainedCost> to_data;   // adds up to data_at
-  std::vector<ExplainedCost> to_local;  // after that (posted: after the call), up to local_event_at
-  std::vector<ExplainedCost> at_target; // from data_at (gets: the request's arrival) to remote_event_at
-  Picos local_from, target_from;        // where the two lists above start
-  std::string streams_at;               // what bounds the message's rate
-  std::string lacks;                    // the machine file's word on a mechanism that it lacks
+  std::vector<ExplainedHop> route;       // the way of the data
+  std::vector<ExplainedCost> to_data;    // adds up to data_at
+  std::vector<ExplainedCost> to_local;   // after that (posted: after the call), up to local_event_at
+  std::vector<ExplainedCost> at_target;  // from data_at (gets: the request's arrival) to remote_event_at
+  Picos local_from, target_from;         // where the two lists above start
+  std::string streams_at;                // what bounds the message's rate
+  std::string lacks;                     // the machine file's word on a mechanism that it lacks
 };
 
 // REQUIRES: src and dst below the machine's nodes.

@@ -43,13 +43,14 @@ std::uint32_t LinkState::aggregates(const Pricing& p) {
       return 2 * (g[1] * g[2] + g[0] * g[2] + g[0] * g[1]);
     }
     case Network::dragonfly:
-      return p.dragonfly.groups() * p.dragonfly.groups() + 2 * p.dragonfly.routers();
+      return p.dragonfly.groups() * p.dragonfly.groups() + p.dragonfly.routers();
     case Network::fat_tree: {
       std::uint32_t subtrees = 0;
       for (std::uint32_t level = 0; level < p.tree.levels(); ++level) subtrees += p.nodes >> (2 * level);
       return 2 * subtrees;
     }
-    case Network::crossbar: return 0;
+    case Network::crossbar:
+      return 0;
   }
   return 0;
 }
@@ -57,7 +58,8 @@ std::uint32_t LinkState::aggregates(const Pricing& p) {
 std::size_t LinkState::bytes_needed(const Pricing& p, Kind kind) {
   const std::size_t cells = aggregates(p);
   const std::size_t nics = sizeof(LinkStateHeader) + p.nodes * sizeof(NicCell);
-  return kind == Kind::exact ? nics + (p.nodes + cells) * sizeof(IntervalCell) : nics + cells * sizeof(CounterCell);
+  return kind == Kind::exact ? nics + (p.nodes + cells) * sizeof(IntervalCell)
+                             : nics + cells * sizeof(CounterCell);
 }
 
 void LinkState::point_at(std::span<std::byte> memory, const Pricing& p, Kind kind) {
@@ -104,7 +106,8 @@ Result<LinkState> LinkState::attach(std::span<std::byte> memory, const Pricing& 
   if (std::atomic_ref(header->magic).load(std::memory_order_acquire) != kMagic) return Errc::corrupt;
   if (header->version != kVersion || (header->kind != 1 && header->kind != 2)) return Errc::corrupt;
   const Kind kind = static_cast<Kind>(header->kind);
-  if (header->nodes != p.nodes || header->aggregates != aggregates(p) || header->size != bytes_needed(p, kind)) {
+  if (header->nodes != p.nodes || header->aggregates != aggregates(p) ||
+      header->size != bytes_needed(p, kind)) {
     return Errc::corrupt;
   }
   if (memory.size() < header->size) return Errc::size;
@@ -130,7 +133,8 @@ void LinkState::merge_into(IntervalCell& cell, const IntervalCell::Interval& int
   std::int64_t least = INT64_MAX;
   for (std::uint32_t i = 0; i < cell.count; ++i) {
     const auto& e = cell.at[i];
-    const std::int64_t grown = std::max(e.end, interval.end) - std::min(e.start, interval.start) - (e.end - e.start);
+    const std::int64_t grown =
+        std::max(e.end, interval.end) - std::min(e.start, interval.start) - (e.end - e.start);
     if (grown < least) {
       least = grown;
       best = i;
@@ -143,8 +147,8 @@ void LinkState::merge_into(IntervalCell& cell, const IntervalCell::Interval& int
   header_->merged.fetch_add(1, std::memory_order_relaxed);
 }
 
-std::int64_t LinkState::reserve_in(IntervalCell& cell, std::int64_t want, std::int64_t length, std::uint64_t links,
-                                   std::int64_t horizon) const {
+std::int64_t LinkState::reserve_in(IntervalCell& cell, std::int64_t want, std::int64_t length,
+                                   std::uint64_t links, std::int64_t horizon) const {
   if (length <= 0) return want;
   acquire(cell);
   std::uint32_t kept = 0;
@@ -215,7 +219,8 @@ std::uint64_t LinkState::count_in(DecayedCounter& c, std::int64_t now, std::uint
   c.now.store(current + bytes, std::memory_order_relaxed);
   // A steady rate of r bytes a half-life makes `before` r and `before` + `now` r (1 + f) where f of the
   // epoch has passed; half of `before` has decayed by its end.
-  const auto part = static_cast<std::uint64_t>(now & ((std::int64_t{1} << kHalfLifeShift) - 1)) >> (kHalfLifeShift - 8);
+  const auto part =
+      static_cast<std::uint64_t>(now & ((std::int64_t{1} << kHalfLifeShift) - 1)) >> (kHalfLifeShift - 8);
   const std::uint64_t level = (before * (512 - part) >> 9) + current;
   return level * kSteady[part] >> 16;
 }

@@ -9,7 +9,8 @@
 //   links keeps the intervals it has promised. On a torus the aggregate is one line of routers in one
 //   direction; an interval carries the set of its links that it uses and is kept in time skewed by the
 //   hop latency, in which a message occupies all of them at once, so disjoint stretches do not conflict.
-//   On a dragonfly: the bundle between two groups, a router's links out and in. On a fat tree: the up
+//   On a dragonfly: the bundle between two groups and a router's global links (the local ones outrun its
+//   NICs more than three times over and are not kept). On a fat tree: the up
 //   and down links of a subtree. On a crossbar: nothing but the NICs.
 // - decayed, for callers that are not ordered (wall clock): each aggregate keeps a byte counter that
 //   loses half of its value every kHalfLife; utilisation becomes a mean queueing delay (M/D/1).
@@ -129,7 +130,8 @@ class LinkState {
                        std::int64_t horizon) const {
     return reserve_in(cells_[aggregate], want, length, links, horizon);
   }
-  std::int64_t reserve_receive(NodeId node, std::int64_t want, std::int64_t length, std::int64_t horizon) const {
+  std::int64_t reserve_receive(NodeId node, std::int64_t want, std::int64_t length,
+                               std::int64_t horizon) const {
     return reserve_in(receivers_[node], want, length, ~std::uint64_t{0}, horizon);
   }
   // When the aggregate would serve a request of `want`, without reserving (adaptive choice).

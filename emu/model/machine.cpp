@@ -13,8 +13,8 @@ namespace orrery::model {
 namespace {
 
 Rate scaled(Rate rate, double factor) {
-  return Rate::from_bytes_per_second(static_cast<std::uint64_t>(
-      static_cast<double>(rate.bytes_per_second()) * factor + 0.5));
+  return Rate::from_bytes_per_second(
+      static_cast<std::uint64_t>(static_cast<double>(rate.bytes_per_second()) * factor + 0.5));
 }
 
 Rate rate_of(const Description& d, std::string_view name) {
@@ -65,8 +65,9 @@ std::string torus_problem(const Description& d, Machine* out) {
     shape = made.value();
     const std::uint32_t cabinets = get("cabinets") * get("rows");
     if (!gemini_class_covers(system_class, cabinets)) {
-      out->warnings.push_back(fmt::format("{} cabinets lie outside the range that the paper's table prints for class {}",
-                                          cabinets, system_class));
+      out->warnings.push_back(
+          fmt::format("{} cabinets lie outside the range that the paper's table prints for class {}",
+                      cabinets, system_class));
     }
   } else {
     shape = gemini ? gemini_shape_of(get("x"), get("y"), get("z"), y_closed)
@@ -76,8 +77,8 @@ std::string torus_problem(const Description& d, Machine* out) {
   }
   const auto torus = Torus::make(shape);
   if (!torus.ok()) {
-    return fmt::format("topology = {} x {} x {}: a path could exceed {} hops, or link ids 32 bits", shape.nodes[0],
-                       shape.nodes[1], shape.nodes[2], Route::kCapacity);
+    return fmt::format("topology = {} x {} x {}: a path could exceed {} hops, or link ids 32 bits",
+                       shape.nodes[0], shape.nodes[1], shape.nodes[2], Route::kCapacity);
   }
   out->pricing.torus = torus.value();
   out->pricing.nodes = torus.value().nodes();
@@ -89,19 +90,21 @@ std::string topology_problem(const Description& d, Machine* out) {
   switch (d.network) {
     case Network::gemini_torus:
     case Network::seastar_torus:
-    case Network::bluegene_torus: return torus_problem(d, out);
+    case Network::bluegene_torus:
+      return torus_problem(d, out);
     case Network::dragonfly: {
       const DragonflyShape shape{static_cast<std::uint32_t>(d.value("topology.groups")),
                                  static_cast<std::uint32_t>(d.value("topology.cables")),
                                  static_cast<std::uint32_t>(d.value("topology.last_group_chassis"))};
       const auto made = Dragonfly::make(shape);
       if (!made.ok()) {
-        const std::uint32_t most = shape.groups < 2 ? 0
-                                                    : Dragonfly::kCablesPerChassis * shape.last_group_chassis /
-                                                          (shape.groups - 1);
-        return fmt::format("topology.cables = {}: with {} groups, the last of {} chassis, {}", shape.cables_per_bundle,
-                           shape.groups, shape.last_group_chassis,
-                           most == 0 ? "no bundle of cables fits" : fmt::format("expected 0 (as many as fit) .. {}", most));
+        const std::uint32_t most =
+            shape.groups < 2 ? 0
+                             : Dragonfly::kCablesPerChassis * shape.last_group_chassis / (shape.groups - 1);
+        return fmt::format(
+            "topology.cables = {}: with {} groups, the last of {} chassis, {}", shape.cables_per_bundle,
+            shape.groups, shape.last_group_chassis,
+            most == 0 ? "no bundle of cables fits" : fmt::format("expected 0 (as many as fit) .. {}", most));
       }
       p.dragonfly = made.value();
       p.nodes = p.dragonfly.nodes();
@@ -132,7 +135,9 @@ void torus_paths(const DerivedRates& r, Pricing* p) {
         if (!((dims >> i) & 1)) continue;
         ++used;
         const auto& shape = p->torus.shape();
-        adaptive = slower(adaptive, payload_over(r.torus_link * shape.torus_links[static_cast<std::size_t>(i)], efficiency));
+        adaptive =
+            slower(adaptive,
+                   payload_over(r.torus_link * shape.torus_links[static_cast<std::size_t>(i)], efficiency));
         fixed = slower(fixed, payload_over(r.link, efficiency));
       }
       // Blue Gene's packets may take any hinted direction: a message uses its dimensions side by side.
@@ -174,10 +179,10 @@ void tree_paths(const Description& d, const DerivedRates& r, Pricing* p) {
     // A packet's circuit is held until its acknowledgement is back at the source.
     for (std::size_t adaptive = 0; adaptive < 2; ++adaptive) {
       for (std::size_t shared = 0; shared < 2; ++shared) {
-        p->path[adaptive][cls][shared] = slower(
-            payload_over(r.link, shared ? r.wire_shared : r.wire_lone),
-            PerByte::from_scaled(static_cast<std::uint64_t>(2 * one_way.count()) * (std::uint64_t{1} << PerByte::kShift) /
-                                 p->packet.payload));
+        p->path[adaptive][cls][shared] =
+            slower(payload_over(r.link, shared ? r.wire_shared : r.wire_lone),
+                   PerByte::from_scaled(static_cast<std::uint64_t>(2 * one_way.count()) *
+                                        (std::uint64_t{1} << PerByte::kShift) / p->packet.payload));
       }
     }
     p->shared_link[level] = payload_over(r.link * (std::uint64_t{1} << (2 * level)), r.wire_lone);
@@ -241,13 +246,15 @@ DerivedRates derive_rates(const Description& d) {
   const double layer = static_cast<double>(d.value("link.efficiency", 1'000'000)) / 1e6;
   r.link = rate_of(d, "link.lane_rate") * lanes;
   r.global_link = rate_of(d, "link.global_lane_rate") * lanes;
-  r.torus_link = r.link * (d.network == Network::gemini_torus ? gemini_shape_of(1, 2, 1).tiles_per_torus_link : 1);
+  r.torus_link =
+      r.link * (d.network == Network::gemini_torus ? gemini_shape_of(1, 2, 1).tiles_per_torus_link : 1);
   const PacketPrice p = packet_price(d);
   const std::int64_t cycles = d.value("nic.cycles_per_packet");
   if (cycles > 0) {
     __extension__ using Wide = unsigned __int128;
     r.nic = Rate::from_bytes_per_second(static_cast<std::uint64_t>(
-        static_cast<Wide>(p.payload) * static_cast<std::uint64_t>(d.value("nic.clock")) / static_cast<std::uint64_t>(cycles)));
+        static_cast<Wide>(p.payload) * static_cast<std::uint64_t>(d.value("nic.clock")) /
+        static_cast<std::uint64_t>(cycles)));
   }
   const Rate host = rate_of(d, "host.rate");
   const double payload = p.payload;
@@ -280,10 +287,17 @@ BuiltMachine compile(const Description& d) {
   switch (d.network) {
     case Network::gemini_torus:
     case Network::seastar_torus:
-    case Network::bluegene_torus: torus_paths(rates, &p); break;
-    case Network::dragonfly: dragonfly_paths(rates, &p); break;
-    case Network::fat_tree: tree_paths(d, rates, &p); break;
-    case Network::crossbar: break;
+    case Network::bluegene_torus:
+      torus_paths(rates, &p);
+      break;
+    case Network::dragonfly:
+      dragonfly_paths(rates, &p);
+      break;
+    case Network::fat_tree:
+      tree_paths(d, rates, &p);
+      break;
+    case Network::crossbar:
+      break;
   }
   const std::int64_t window = d.value("nic.window") * p.packet.payload;
   if (window > 0) p.window_reciprocal = (std::uint64_t{1} << 40) / static_cast<std::uint64_t>(window);

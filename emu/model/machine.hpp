@@ -38,12 +38,12 @@ Picos stage_time(const Description& description, const std::string& name);
 
 // Rates that follow from the file's constants.
 struct DerivedRates {
-  Rate link;            // one link, raw, one direction (electrical on a dragonfly, a tile link on Gemini)
-  Rate global_link;     // dragonfly: one optical link
-  Rate torus_link;      // parallel tile links together
-  Rate nic;             // packet payload / (cycles per packet / clock)
-  Rate host_put;        // host interface, one way
-  Rate host_shared;     // host interface, both ways
+  Rate link;               // one link, raw, one direction (electrical on a dragonfly, a tile link on Gemini)
+  Rate global_link;        // dragonfly: one optical link
+  Rate torus_link;         // parallel tile links together
+  Rate nic;                // packet payload / (cycles per packet / clock)
+  Rate host_put;           // host interface, one way
+  Rate host_shared;        // host interface, both ways
   double wire_lone = 1;    // payload / wire bytes of a full put packet, its response not counted
   double wire_shared = 1;  // the same, the reverse traffic's response counted in
 };

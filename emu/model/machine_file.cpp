@@ -3,6 +3,7 @@
 #include "emu/model/machine_file.hpp"
 
 #include "emu/base/units.hpp"
+#include "emu/model/machine_keys.hpp"
 
 #include <fmt/format.h>
 
@@ -19,61 +20,6 @@ namespace orrery::model {
 
 namespace {
 
-constexpr unsigned kD = 1, kG = 2, kS = 4, kB = 8, kF = 16, kC = 32;
-constexpr unsigned kTori = kG | kS | kB, kAll = 63;
-
-constexpr unsigned mask_of(Network network) { return 1u << static_cast<unsigned>(network); }
-
-struct KeyRule {
-  std::string_view section, key;
-  ConstantKind kind;
-  std::int64_t low, high;
-  unsigned required, optional;
-};
-
-constexpr std::int64_t kAny = INT64_MAX;
-using enum ConstantKind;
-constexpr KeyRule kRules[] = {
-    {"topology", "groups", count, 1, 241, kD, 0},
-    {"topology", "cables", count, 0, 240, kD, 0},
-    {"topology", "last_group_chassis", count, 1, 6, kD, 0},
-    {"topology", "class", count, 0, 3, 0, kG | kS},
-    {"topology", "cabinets", count, 1, 1000, 0, kG | kS},
-    {"topology", "rows", count, 1, 1000, 0, kG | kS},
-    {"topology", "x", count, 1, 4096, kB, kG | kS},
-    {"topology", "y", count, 1, 4096, kB, kG | kS},
-    {"topology", "z", count, 1, 4096, kB, kG | kS},
-    {"topology", "y_closed", flag, 0, 1, kG | kS, 0},
-    {"topology", "levels", count, 1, 8, kF, 0},
-    {"topology", "nodes", count, 1, 1 << 20, kC, 0},
-    {"link", "lane_rate", rate, 0, kAny, kAll, 0},
-    {"link", "global_lane_rate", rate, 1, kAny, kD, 0},
-    {"link", "lanes", count, 1, 64, kAll, 0},
-    {"link", "efficiency", fraction, 1, 1'000'000, kAll, 0},
-    {"link", "hop", duration, 0, 1'000'000'000, kAll, 0},
-    {"link", "cable_near", duration, 0, 1'000'000'000, kF, 0},
-    {"link", "cable_far", duration, 0, 1'000'000'000, kF, 0},
-    {"link", "far_boundary", count, 1, 8, kF, 0},
-    {"packet", "payload", bytes, 1, 512, kAll, 0},
-    {"packet", "phit_bits", count, 1, 1024, kAll, 0},
-    {"packet", "word", bytes, 1, 512, kAll, 0},
-    {"packet", "phits_per_word", count, 0, 512, kAll, 0},
-    {"packet", "extra", bytes, 0, 512, kAll, 0},
-    {"packet", "put_request", count, 0, 512, kAll, 0},
-    {"packet", "put_response", count, 0, 512, kAll, 0},
-    {"packet", "get_request", count, 0, 512, kAll, 0},
-    {"packet", "get_response", count, 0, 512, kAll, 0},
-    {"host", "rate", rate, 0, kAny, kAll, 0},
-    {"host", "put_overhead", bytes, 0, 4096, kAll, 0},
-    {"host", "shared_overhead", bytes, 0, 4096, kAll, 0},
-    {"nic", "clock", clock, 1, kAny, kAll, 0},
-    {"nic", "cycles_per_packet", count, 0, 1'000'000, kAll, 0},
-    {"nic", "window", count, 0, 1'000'000, kAll, 0},
-};
-// Sections in which the file names its own constants, all of one kind.
-constexpr std::string_view kSections[] = {"topology", "link",  "packet", "host",      "nic",       "stage",
-                                          "limit",    "count", "share",  "operation", "collective"};
-
 class Loader {
  public:
   Loader(std::string_view file, Description* out) : file_(file), out_(*out) {}
@@ -84,8 +30,9 @@ class Loader {
       const std::string_view k = key.str();
       if (k == "schema" || k == "name" || k == "title" || k == "paper") continue;
       if (std::find(std::begin(kSections), std::end(kSections), k) == std::end(kSections)) {
-        return fail(k, "", "unknown key; accepted are schema, name, title, paper and the sections topology, link, "
-                           "packet, host, nic, stage, limit, count, share, operation, collective");
+        return fail(k, "",
+                    "unknown key; accepted are schema, name, title, paper and the sections topology, link, "
+                    "packet, host, nic, stage, limit, count, share, operation, collective");
       }
     }
     const auto schema = root["schema"].value<std::int64_t>();
@@ -131,7 +78,8 @@ class Loader {
     return true;
   }
 
-  bool texts(const toml::node* node, const std::string& key, std::string_view what, std::vector<std::string>* out) {
+  bool texts(const toml::node* node, const std::string& key, std::string_view what,
+             std::vector<std::string>* out) {
     const auto* array = node->as_array();
     if (array == nullptr) return fail(key, shown(node), fmt::format("expected an array of {}", what));
     for (const auto& element : *array) {
@@ -148,9 +96,9 @@ class Loader {
     const auto* topology = root["topology"].as_table();
     if (topology == nullptr) return fail("topology", "", "this section is missing");
     static constexpr std::pair<std::string_view, Network> kNames[] = {
-        {"dragonfly", Network::dragonfly}, {"gemini_torus", Network::gemini_torus},
+        {"dragonfly", Network::dragonfly},         {"gemini_torus", Network::gemini_torus},
         {"seastar_torus", Network::seastar_torus}, {"bluegene_torus", Network::bluegene_torus},
-        {"fat_tree", Network::fat_tree}, {"crossbar", Network::crossbar}};
+        {"fat_tree", Network::fat_tree},           {"crossbar", Network::crossbar}};
     const auto kind = (*topology)["kind"].value<std::string>();
     for (const auto& [name, network] : kNames) {
       if (kind && *kind == name) {
@@ -186,7 +134,8 @@ class Loader {
           }
         }
         const auto parsed = parse_duration(t);
-        if (!number(parsed, fmt::format("{}, or cycles of the NIC's clock (\"2 cycles\")", kDurationAccepts))) {
+        if (!number(parsed,
+                    fmt::format("{}, or cycles of the NIC's clock (\"2 cycles\")", kDurationAccepts))) {
           return false;
         }
         out->value = parsed.value().count();
@@ -218,7 +167,8 @@ class Loader {
       }
       case count: {
         const auto* i = node == nullptr ? nullptr : node->as_integer();
-        if (i == nullptr) return fail(key, shown(node), fmt::format("expected a whole number {}..{}", low, high));
+        if (i == nullptr)
+          return fail(key, shown(node), fmt::format("expected a whole number {}..{}", low, high));
         out->value = i->get();
         break;
       }
@@ -239,9 +189,9 @@ class Loader {
       Constant least = *out, most = *out;
       least.value = low;
       most.value = high;
-      return fail(key, shown(node), high == kAny ? fmt::format("expected {} or more", constant_text(least))
-                                                 : fmt::format("expected {} .. {}", constant_text(least),
-                                                               constant_text(most)));
+      return fail(key, shown(node),
+                  high == kAny ? fmt::format("expected {} or more", constant_text(least))
+                               : fmt::format("expected {} .. {}", constant_text(least), constant_text(most)));
     }
     return true;
   }
@@ -251,14 +201,16 @@ class Loader {
                 std::int64_t high) {
     const auto* table = node.as_table();
     if (table == nullptr) {
-      return fail(key, shown(&node), "expected { value = ..., source = \"paper and place\" } or { value = ..., "
-                                     "fitted = [\"row\"] }");
+      return fail(key, shown(&node),
+                  "expected { value = ..., source = \"paper and place\" } or { value = ..., "
+                  "fitted = [\"row\"] }");
     }
     Constant c;
     for (const auto& [k, part] : *table) {
       const std::string_view name = k.str();
       if (name != "value" && name != "source" && name != "fitted" && name != "rows") {
-        return fail(fmt::format("{}.{}", key, name), "", "unknown key; accepted are value, source, fitted, rows");
+        return fail(fmt::format("{}.{}", key, name), "",
+                    "unknown key; accepted are value, source, fitted, rows");
       }
     }
     if (!value_of(table->get("value"), key, kind, low, high, &c)) return false;
@@ -267,7 +219,8 @@ class Loader {
       if (s == nullptr || s->get().empty()) return fail(key + ".source", shown(source), "expected a text");
       c.source = s->get();
     }
-    if (const toml::node* rows = table->get("rows"); rows != nullptr && !row_ids(rows, key + ".rows", &c.rows)) {
+    if (const toml::node* rows = table->get("rows");
+        rows != nullptr && !row_ids(rows, key + ".rows", &c.rows)) {
       return false;
     }
     if (const toml::node* fitted = table->get("fitted")) {
@@ -275,8 +228,9 @@ class Loader {
       if (!row_ids(fitted, key + ".fitted", &c.rows)) return false;
     }
     if (c.source.empty() && !c.fitted) {
-      return fail(key, shown(table->get("value")), "source is missing: expected source = \"paper and place\" or "
-                                                   "fitted = [\"row\"]");
+      return fail(key, shown(table->get("value")),
+                  "source is missing: expected source = \"paper and place\" or "
+                  "fitted = [\"row\"]");
     }
     out_.constants.insert_or_assign(key, std::move(c));
     return true;
@@ -287,9 +241,10 @@ class Loader {
     if (!texts(node, key, "row names such as \"AR063\"", &ids)) return false;
     if (ids.empty()) return fail(key, "[]", "expected at least one row name such as \"AR063\"");
     for (const std::string& id : ids) {
-      const bool good = id.size() >= 5 && id.size() <= 6 &&
-                        std::all_of(id.begin(), id.begin() + 2, [](char c) { return c >= 'A' && c <= 'Z'; }) &&
-                        std::all_of(id.end() - 3, id.end(), [](char c) { return c >= '0' && c <= '9'; });
+      const bool good =
+          id.size() >= 5 && id.size() <= 6 &&
+          std::all_of(id.begin(), id.begin() + 2, [](char c) { return c >= 'A' && c <= 'Z'; }) &&
+          std::all_of(id.end() - 3, id.end(), [](char c) { return c >= '0' && c <= '9'; });
       if (!good) return fail(key, fmt::format("\"{}\"", id), "expected a row name such as \"AR063\"");
       out->push_back(id);
     }
@@ -355,7 +310,8 @@ class Loader {
     return fail(key, fmt::format("\"{}\"", name), fmt::format("expected a name of section [{}]", section));
   }
 
-  bool reference(const toml::table& table, std::string_view section, const std::string& key, std::string* out) {
+  bool reference(const toml::table& table, std::string_view section, const std::string& key,
+                 std::string* out) {
     const std::string_view last = std::string_view(key).substr(key.rfind('.') + 1);
     const toml::node* node = table.get(last);
     if (node == nullptr) return true;
@@ -378,8 +334,9 @@ class Loader {
       const std::string key = dotted("operation", op_name(op));
       const auto* table = (*all)[op_name(op)].as_table();
       if (table == nullptr) {
-        return fail(key, "", "this operation is missing; where the machine has none, say `lacks` and how it is "
-                             "priced");
+        return fail(key, "",
+                    "this operation is missing; where the machine has none, say `lacks` and how it is "
+                    "priced");
       }
       if (!operation(*table, key, &out_.ops[static_cast<std::size_t>(i)])) return false;
     }
@@ -416,8 +373,10 @@ class Loader {
       } else if (name == "above") {
         if (!reference(table, "stage", at, &out->above)) return false;
       } else {
-        return fail(at, "", "unknown key; accepted are flow, host, lacks, like, inline_limit, knee, below, above, "
-                            "cpu, out, in, turn, back, remote_event, local_event, serve, gap, gap_add, beyond, beyond_gap");
+        return fail(
+            at, "",
+            "unknown key; accepted are flow, host, lacks, like, inline_limit, knee, below, above, "
+            "cpu, out, in, turn, back, remote_event, local_event, serve, gap, gap_add, beyond, beyond_gap");
       }
     }
     const int curve = !out->knee.empty() + !out->below.empty() + !out->above.empty();
@@ -431,7 +390,8 @@ class Loader {
       if (op.like.empty()) continue;
       const std::string key = dotted("operation", op_name(static_cast<Op>(i))) + ".like";
       const auto other = op_by_name(op.like);
-      if (!other || op_name(*other) != op.like) return fail(key, fmt::format("\"{}\"", op.like), "expected an operation");
+      if (!other || op_name(*other) != op.like)
+        return fail(key, fmt::format("\"{}\"", op.like), "expected an operation");
       const OpDescription& from = out_.ops[static_cast<std::size_t>(*other)];
       if (!from.like.empty()) {
         return fail(key, fmt::format("\"{}\"", op.like), "expected an operation that is not itself a copy");
@@ -486,7 +446,8 @@ class Loader {
       } else if (name == "passes") {
         good = constant(node, at, count, 1, 16);
       } else {
-        return fail(at, "", "unknown key; accepted are lacks, op, base, per_level, once, radix, from_level, passes");
+        return fail(at, "",
+                    "unknown key; accepted are lacks, op, base, per_level, once, radix, from_level, passes");
       }
       if (!good) return false;
     }
@@ -532,7 +493,8 @@ MachineFile load_machine(const std::string& name) {
       if (shipped.name == name) return parse_machine(shipped.text, fmt::format("{}.toml", name));
       names += (names.empty() ? "" : ", ") + std::string(shipped.name);
     }
-    result.error = fmt::format("machine '{}' is not known: expected {} or a path that ends in .toml", name, names);
+    result.error =
+        fmt::format("machine '{}' is not known: expected {} or a path that ends in .toml", name, names);
     return result;
   }
   constexpr std::size_t kLargest = 1 << 20;

@@ -65,10 +65,11 @@ Rates stream(const Machine& m, Op op, std::uint64_t bytes, const std::vector<Flo
   done.reserve(all);
   while (done.size() < all) {
     const auto at = static_cast<std::size_t>(std::min_element(next.begin(), next.end()) - next.begin());
-    const Quote q =
-        quote(p, {.op = op, .src = flows[at].src, .dst = flows[at].dst, .bytes = bytes, .now = next[at]}, &state);
+    const Quote q = quote(
+        p, {.op = op, .src = flows[at].src, .dst = flows[at].dst, .bytes = bytes, .now = next[at]}, &state);
     // A processor goes on when its store is taken: the NIC pushes back when it is behind.
-    next[at] = std::max(next[at] + q.cpu_busy, Picos{state.nic(flows[at].src).transmit_free.load()} - q.cpu_busy);
+    next[at] =
+        std::max(next[at] + q.cpu_busy, Picos{state.nic(flows[at].src).transmit_free.load()} - q.cpu_busy);
     next[at] += Picos{1};
     done.push_back(q.data_at.count());
   }
@@ -199,7 +200,8 @@ Measured m_spread(const Machine& m, Op op, const Arguments& a) {
   if (!bytes) return std::nullopt;
   double low = 1e300, high = 0;
   for (NodeId n = 1; n < m.pricing.nodes; n *= 4) {
-    const double us = quote(m.pricing, {.op = op, .src = 0, .dst = n, .bytes = *bytes}, nullptr).data_at.micros();
+    const double us =
+        quote(m.pricing, {.op = op, .src = 0, .dst = n, .bytes = *bytes}, nullptr).data_at.micros();
     low = std::min(low, us);
     high = std::max(high, us);
   }
@@ -246,11 +248,13 @@ Measured m_hot_spot(const Machine& m, const Arguments& a) {
 }  // namespace
 
 std::string_view measure_help() {
-  return "latency(op, bytes, hops)\npingpong(op, bytes, hops)\nendpoint(op, bytes)\nper_hop(op, bytes)\njump(op, bytes, bytes)\n"
+  return "latency(op, bytes, hops)\npingpong(op, bytes, hops)\nendpoint(op, bytes)\nper_hop(op, "
+         "bytes)\njump(op, bytes, bytes)\n"
          "ratio(op, op, bytes)\ndifference(op, op, bytes)\nrate_ratio(op, op, bytes)\nspread(op, bytes)\n"
          "bandwidth(op, bytes, processes[, hops])\nbidirectional(op, bytes, processes[, hops])\n"
          "rate(op, bytes, processes)\ntarget_rate(op, bytes, sources)\nhalf_peak(op, processes)\n"
-         "collective(name, nodes)\nbroadcast(nodes)\nbarrier_margin()\nhot_spot(nodes, nodes)\nstructure(name)\n";
+         "collective(name, nodes)\nbroadcast(nodes)\nbarrier_margin()\nhot_spot(nodes, "
+         "nodes)\nstructure(name)\n";
 }
 
 Measured measure(const Machine& m, std::string_view text) {

@@ -13,10 +13,10 @@
 namespace orrery::model {
 
 enum class Op : std::uint8_t {
-  fma_put,          // processor stores through a window
+  fma_put,  // processor stores through a window
   fma_get,
-  launch_put,       // single-word put issued by one wide store (FMA Launch)
-  bte_put,          // block engine, no processor involved after the start
+  launch_put,  // single-word put issued by one wide store (FMA Launch)
+  bte_put,     // block engine, no processor involved after the start
   bte_get,
   send,             // to a buffer that the target posted; complete when sent (unreliable, unordered)
   send_reliable,    // the same, acknowledged and in order
@@ -24,11 +24,11 @@ enum class Op : std::uint8_t {
   matched_put,      // matched at the target by tag, through its kernel where the machine does so
   matched_put_ack,  // the same, with an acknowledgement event
   matched_get,
-  amo,              // atomic without result, its variable in the atomic unit's cache
-  amo_miss,         // the same, variable in host memory
-  fetch_amo,        // atomic with result
+  amo,        // atomic without result, its variable in the atomic unit's cache
+  amo_miss,   // the same, variable in host memory
+  fetch_amo,  // atomic with result
   fetch_amo_miss,
-  cq_write,         // an event word written into a remote queue
+  cq_write,  // an event word written into a remote queue
 };
 inline constexpr int kOps = 16;
 

@@ -36,8 +36,12 @@ struct PacketPrice {
   constexpr std::uint32_t data_phits(std::uint32_t bytes) const {
     return (bytes + extra + word - 1) / word * phits_per_word;
   }
-  constexpr std::uint32_t put_request_phits(std::uint32_t bytes) const { return put_request + data_phits(bytes); }
-  constexpr std::uint32_t get_response_phits(std::uint32_t bytes) const { return get_response + data_phits(bytes); }
+  constexpr std::uint32_t put_request_phits(std::uint32_t bytes) const {
+    return put_request + data_phits(bytes);
+  }
+  constexpr std::uint32_t get_response_phits(std::uint32_t bytes) const {
+    return get_response + data_phits(bytes);
+  }
 };
 
 // How a pair's traffic shares the network: what of it a message can use at once. Index 0 is "no network

@@ -13,9 +13,9 @@ namespace {
 // One aggregate that a message passes. On a torus line `position` hops of skew and the links used.
 struct Stretch {
   std::uint32_t aggregate;
-  std::uint32_t before;     // hops travelled before it
-  std::int32_t skew;        // hops that time is skewed by
-  std::uint32_t price;      // index into shared_link
+  std::uint32_t before;  // hops travelled before it
+  std::int32_t skew;     // hops that time is skewed by
+  std::uint32_t price;   // index into shared_link
   std::uint64_t links;
 };
 
@@ -26,7 +26,8 @@ struct Path {
   bool detoured = false;
   Stretch at[6];
 
-  void add(std::uint32_t aggregate, std::uint32_t before, std::int32_t skew, std::uint32_t price, std::uint64_t links) {
+  void add(std::uint32_t aggregate, std::uint32_t before, std::int32_t skew, std::uint32_t price,
+           std::uint64_t links) {
     at[stretches++] = {aggregate, before, skew, price, links};
   }
 };
@@ -66,14 +67,16 @@ void torus_path(const Pricing& p, NodeId src, NodeId dst, std::uint64_t seed, bo
       if (steps[i] == 0 || (steps[i] < 0) != (sign == 1)) continue;
       const std::uint32_t n = g[i], count = static_cast<std::uint32_t>(std::abs(steps[i]));
       const std::size_t a = i == 0 ? 1 : 0, b = i == 2 ? 1 : 2;
-      const std::uint32_t aggregate = base[i] + 2 * (at.at[a] + g[a] * at.at[b]) + static_cast<std::uint32_t>(sign);
+      const std::uint32_t aggregate =
+          base[i] + 2 * (at.at[a] + g[a] * at.at[b]) + static_cast<std::uint32_t>(sign);
       // Positions along the direction of travel, so that plus and minus share the arithmetic.
       const std::uint32_t first = sign == 0 ? at.at[i] : n - 1 - at.at[i];
       const std::uint32_t straight = std::min(count, n - first);
       const auto skew = static_cast<std::int32_t>(first);
       path->add(aggregate, travelled, skew, static_cast<std::uint32_t>(i), stretch_bits(first, straight, n));
       if (count > straight) {
-        path->add(aggregate, travelled + straight, 0, static_cast<std::uint32_t>(i), stretch_bits(0, count - straight, n));
+        path->add(aggregate, travelled + straight, 0, static_cast<std::uint32_t>(i),
+                  stretch_bits(0, count - straight, n));
       }
       travelled += count;
       at.at[i] = end.at[i];
@@ -88,8 +91,8 @@ std::int64_t bundle_load(const Pricing& p, LinkState* state, std::uint32_t aggre
   return p.shared_link[0](used).count();
 }
 
-void dragonfly_path(const Pricing& p, const QuoteRequest& r, LinkState* state, std::int64_t now, NodeId src, NodeId dst,
-                    Path* path) {
+void dragonfly_path(const Pricing& p, const QuoteRequest& r, LinkState* state, std::int64_t now, NodeId src,
+                    NodeId dst, Path* path) {
   const Dragonfly& d = p.dragonfly;
   const RouterId from = d.router_of(src), to = d.router_of(dst);
   if (from == to) return;
@@ -116,7 +119,8 @@ void dragonfly_path(const Pricing& p, const QuoteRequest& r, LinkState* state, s
       for (int i = 0; i < kNonMinimalCandidates; ++i) {
         const std::uint32_t c = pick.below(groups);
         if (c == a || c == b) continue;
-        const std::int64_t load = std::max(bundle_load(p, state, a * groups + c, now), bundle_load(p, state, c * groups + b, now));
+        const std::int64_t load =
+            std::max(bundle_load(p, state, a * groups + c, now), bundle_load(p, state, c * groups + b, now));
         const std::int64_t weighted = (load << bias.shift) + extra;
         if (weighted < lightest) {
           lightest = weighted;
@@ -124,7 +128,8 @@ void dragonfly_path(const Pricing& p, const QuoteRequest& r, LinkState* state, s
         }
       }
       if (via != groups) {
-        const RouterId root = via * Dragonfly::kRoutersPerGroup + pick.below(d.chassis_in(via) * Dragonfly::kSlots);
+        const RouterId root =
+            via * Dragonfly::kRoutersPerGroup + pick.below(d.chassis_in(via) * Dragonfly::kSlots);
         path->hops = d.minimal_hops(from, root, mix64(r.seed)) + d.minimal_hops(root, to, mix64(r.seed + 1));
         path->detoured = true;
       }
@@ -132,13 +137,12 @@ void dragonfly_path(const Pricing& p, const QuoteRequest& r, LinkState* state, s
   }
   path->latency = p.hop * path->hops;
   if (state == nullptr) return;
-  path->add(bundles + 2 * from, 0, 0, a == b ? 2 : 1, kAllLinks);
   if (a != b) {
+    path->add(bundles + from, 0, 0, 1, kAllLinks);
     const bool detour = via != groups && via != a && via != b;
     path->add(a * groups + (detour ? via : b), 1, 0, 0, kAllLinks);
     if (detour) path->add(via * groups + b, 4, 0, 0, kAllLinks);
   }
-  path->add(bundles + 2 * to + 1, path->hops - 1, 0, 2, kAllLinks);
 }
 
 void tree_path(const Pricing& p, NodeId src, NodeId dst, bool contended, Path* path) {
@@ -155,15 +159,19 @@ void tree_path(const Pricing& p, NodeId src, NodeId dst, bool contended, Path* p
   path->add(2 * (base + (dst >> (2 * level))) + 1, path->hops - 1, 0, level, kAllLinks);
 }
 
-void find_path(const Pricing& p, const QuoteRequest& r, LinkState* state, std::int64_t now, NodeId src, NodeId dst,
-               Path* path) {
+void find_path(const Pricing& p, const QuoteRequest& r, LinkState* state, std::int64_t now, NodeId src,
+               NodeId dst, Path* path) {
   switch (p.network) {
     case Network::gemini_torus:
     case Network::seastar_torus:
-    case Network::bluegene_torus: return torus_path(p, src, dst, r.seed, state != nullptr, path);
-    case Network::dragonfly: return dragonfly_path(p, r, state, now, src, dst, path);
-    case Network::fat_tree: return tree_path(p, src, dst, state != nullptr, path);
-    case Network::crossbar: return;
+    case Network::bluegene_torus:
+      return torus_path(p, src, dst, r.seed, state != nullptr, path);
+    case Network::dragonfly:
+      return dragonfly_path(p, r, state, now, src, dst, path);
+    case Network::fat_tree:
+      return tree_path(p, src, dst, state != nullptr, path);
+    case Network::crossbar:
+      return;
   }
 }
 
@@ -172,7 +180,8 @@ std::int64_t take_transmit(NicCell& nic, std::int64_t want, std::int64_t interva
   std::int64_t free = nic.transmit_free.load(std::memory_order_relaxed);
   while (true) {
     const std::int64_t start = std::max(want, free);
-    if (nic.transmit_free.compare_exchange_weak(free, start + interval, std::memory_order_relaxed)) return start;
+    if (nic.transmit_free.compare_exchange_weak(free, start + interval, std::memory_order_relaxed))
+      return start;
   }
 }
 
@@ -182,8 +191,8 @@ void raise(std::atomic<std::int64_t>& value, std::int64_t to) {
 }
 
 // Waits of the head on its way, starting at `head`.
-std::int64_t network_wait(const Pricing& p, const Path& path, std::uint64_t bytes, std::int64_t head, std::int64_t now,
-                          LinkState* state) {
+std::int64_t network_wait(const Pricing& p, const Path& path, std::uint64_t bytes, std::int64_t head,
+                          std::int64_t now, LinkState* state) {
   std::int64_t waited = 0;
   for (std::uint32_t i = 0; i < path.stretches; ++i) {
     const Stretch& s = path.at[i];
@@ -232,7 +241,8 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
   const std::int64_t latency = path.latency.count();
 
   // Requests leave the source's NIC one interval apart.
-  const bool shared = state != nullptr && (state->nic(tx).receive_until.load(std::memory_order_relaxed) > start);
+  const bool shared =
+      state != nullptr && (state->nic(tx).receive_until.load(std::memory_order_relaxed) > start);
   const PerByte host = shared ? op.host_shared : op.host_lone;
   const PerByte path_price = p.path[is_adaptive(r.routing)][path.cls][shared];
   // A fat tree's circuit holds the NIC until the acknowledgement is back.

@@ -21,20 +21,20 @@ namespace orrery::model {
 struct QuoteRequest {
   Op op = Op::fma_put;
   Routing routing = Routing::adaptive_0;
-  NodeId src = 0, dst = 0;     // below pricing.nodes
-  std::uint64_t bytes = 0;     // payload, up to 2^40
-  Picos now;                   // when the call is made, 0 or later
-  std::uint64_t seed = 0;      // of the random choices (Valiant's root); the same seed repeats the quote
+  NodeId src = 0, dst = 0;  // below pricing.nodes
+  std::uint64_t bytes = 0;  // payload, up to 2^40
+  Picos now;                // when the call is made, 0 or later
+  std::uint64_t seed = 0;   // of the random choices (Valiant's root); the same seed repeats the quote
 };
 
 struct Quote {
-  Picos cpu_busy;         // how long the call holds its processor, from `now`
-  Picos data_at;          // all data visible at its destination (gets: at the source)
-  Picos remote_event_at;  // an event in a queue of the target
-  Picos local_event_at;   // an event in a queue of the source: its buffer may be reused, the put is complete
-  Picos waited;           // of this, time spent waiting for links, NICs or a busy receiver
-  std::uint16_t hops = 0;   // router-to-router links (fat tree: switches) one way
-  bool detoured = false;    // a non-minimal route was chosen
+  Picos cpu_busy;          // how long the call holds its processor, from `now`
+  Picos data_at;           // all data visible at its destination (gets: at the source)
+  Picos remote_event_at;   // an event in a queue of the target
+  Picos local_event_at;    // an event in a queue of the source: its buffer may be reused, the put is complete
+  Picos waited;            // of this, time spent waiting for links, NICs or a busy receiver
+  std::uint16_t hops = 0;  // router-to-router links (fat tree: switches) one way
+  bool detoured = false;   // a non-minimal route was chosen
 };
 
 // Pure but for `state`; nullptr stands for a quiet network. No allocation, no system call, no lock that

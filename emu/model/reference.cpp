@@ -39,7 +39,8 @@ bool split(std::string_view line, std::vector<std::string>* fields) {
 }
 
 bool real(std::string_view text, double* out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out, std::chars_format::fixed);
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), *out, std::chars_format::fixed);
   return error == std::errc{} && end == text.data() + text.size();
 }
 
@@ -94,8 +95,10 @@ ReferenceTable parse_reference(std::string_view csv, std::string_view file) {
     row.printed = fields[4];
     row.unit = fields[5];
     const auto compare = std::find(kCompares.begin(), kCompares.end(), fields[6]);
-    if (compare == kCompares.end()) return fail("compare: expected digits, percent, at_least, at_most, above, below, "
-                                                "range or conflict");
+    if (compare == kCompares.end())
+      return fail(
+          "compare: expected digits, percent, at_least, at_most, above, below, "
+          "range or conflict");
     row.compare = static_cast<Compare>(compare - kCompares.begin());
     if (!fields[7].empty() && (!real(fields[7], &row.tolerance_percent) || row.tolerance_percent < 0)) {
       return fail("tolerance: expected a percentage");
@@ -131,13 +134,27 @@ Verdict judge(const Machine& machine, const ReferenceRow& row) {
     case Compare::digits:
       v.holds = model >= row.low - row.half_digit - kRounding && model < row.low + row.half_digit + kRounding;
       break;
-    case Compare::percent: v.holds = std::abs(v.error_percent) <= row.tolerance_percent; break;
-    case Compare::at_least: v.holds = model >= row.low - kRounding; break;
-    case Compare::at_most: v.holds = model <= row.low + kRounding; break;
-    case Compare::above: v.holds = model > row.low; break;
-    case Compare::below: v.holds = model < row.low; break;
-    case Compare::range: v.holds = model >= row.low - kRounding && model <= row.high + kRounding; break;
-    case Compare::conflict: v.holds = true; break;
+    case Compare::percent:
+      v.holds = std::abs(v.error_percent) <= row.tolerance_percent;
+      break;
+    case Compare::at_least:
+      v.holds = model >= row.low - kRounding;
+      break;
+    case Compare::at_most:
+      v.holds = model <= row.low + kRounding;
+      break;
+    case Compare::above:
+      v.holds = model > row.low;
+      break;
+    case Compare::below:
+      v.holds = model < row.low;
+      break;
+    case Compare::range:
+      v.holds = model >= row.low - kRounding && model <= row.high + kRounding;
+      break;
+    case Compare::conflict:
+      v.holds = true;
+      break;
   }
   return v;
 }

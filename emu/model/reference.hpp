@@ -19,8 +19,8 @@ namespace orrery::model {
 
 // How a model's figure is compared with the printed one.
 enum class Compare : std::uint8_t {
-  digits,    // rounds (half up) to the printed digits
-  percent,   // within the row's tolerance
+  digits,   // rounds (half up) to the printed digits
+  percent,  // within the row's tolerance
   at_least,
   at_most,
   above,

@@ -8,8 +8,9 @@ namespace orrery::model {
 
 namespace {
 
-constexpr std::array<std::string_view, kRoutings> kNames{
-    "adaptive_0", "adaptive_1", "adaptive_2", "adaptive_3", "hashed_minimal", "hashed_non_minimal", "in_order"};
+constexpr std::array<std::string_view, kRoutings> kNames{"adaptive_0", "adaptive_1",     "adaptive_2",
+                                                         "adaptive_3", "hashed_minimal", "hashed_non_minimal",
+                                                         "in_order"};
 
 constexpr auto kWords = std::to_array<RoutingWord>({
     {"gni", "PERFORMANCE", 0, Routing::adaptive_0, ""},
@@ -24,14 +25,16 @@ constexpr auto kWords = std::to_array<RoutingWord>({
     {"gni", "ADAPTIVE3", 0x80, Routing::adaptive_3, ""},
     {"gni", "ORDERED_TAIL", 0x100, Routing::adaptive_0, "the last packet follows the others"},
     {"dmapp", "ROUTING_IN_ORDER", -1, Routing::in_order, ""},
-    {"dmapp", "ROUTING_DETERMINISTIC", -1, Routing::hashed_non_minimal, "on Gemini: hashed over the minimal paths"},
+    {"dmapp", "ROUTING_DETERMINISTIC", -1, Routing::hashed_non_minimal,
+     "on Gemini: hashed over the minimal paths"},
     {"dmapp", "ROUTING_DETERMINISTIC_1", -1, Routing::hashed_minimal, ""},
     {"dmapp", "ROUTING_ADAPTIVE", -1, Routing::adaptive_0, ""},
     {"dmapp", "ROUTING_ADAPTIVE_1", -1, Routing::adaptive_1, ""},
     {"dmapp", "ROUTING_ADAPTIVE_2", -1, Routing::adaptive_2, ""},
     {"dmapp", "ROUTING_ADAPTIVE_3", -1, Routing::adaptive_3, ""},
     {"dmapp", "PI_ORDERING_STRICT", -1, Routing::adaptive_0, "host interface only: no write passes another"},
-    {"dmapp", "PI_ORDERING_DEFAULT", -1, Routing::adaptive_0, "host interface only: completions may pass writes"},
+    {"dmapp", "PI_ORDERING_DEFAULT", -1, Routing::adaptive_0,
+     "host interface only: completions may pass writes"},
     {"dmapp", "PI_ORDERING_RELAXED", -1, Routing::adaptive_0, "host interface only: writes may pass writes"},
     {"cci", "CONN_ATTR_RO", -1, Routing::in_order, "acknowledged"},
     {"cci", "CONN_ATTR_RU", -1, Routing::adaptive_0, "acknowledged"},
@@ -67,12 +70,18 @@ Routing routing_of_delivery_mode(std::uint16_t bits) {
 
 std::string_view network_name(Network network) {
   switch (network) {
-    case Network::dragonfly: return "dragonfly";
-    case Network::gemini_torus: return "gemini torus";
-    case Network::seastar_torus: return "seastar torus";
-    case Network::bluegene_torus: return "blue gene torus";
-    case Network::fat_tree: return "quaternary fat tree";
-    case Network::crossbar: return "crossbar";
+    case Network::dragonfly:
+      return "dragonfly";
+    case Network::gemini_torus:
+      return "gemini torus";
+    case Network::seastar_torus:
+      return "seastar torus";
+    case Network::bluegene_torus:
+      return "blue gene torus";
+    case Network::fat_tree:
+      return "quaternary fat tree";
+    case Network::crossbar:
+      return "crossbar";
   }
   return "?";
 }
@@ -80,7 +89,8 @@ std::string_view network_name(Network network) {
 std::string_view routing_effect(Network network, Routing routing) {
   switch (network) {
     case Network::dragonfly:
-      if (is_adaptive(routing)) return "per packet, least loaded of two minimal and two non-minimal routes, biased";
+      if (is_adaptive(routing))
+        return "per packet, least loaded of two minimal and two non-minimal routes, biased";
       if (routing == Routing::hashed_non_minimal) return "one route through a root picked by hash";
       return routing == Routing::in_order ? "one minimal route, hash of source and destination"
                                           : "one minimal route, hash of source, destination and address";
@@ -88,13 +98,16 @@ std::string_view routing_effect(Network network, Routing routing) {
       if (is_adaptive(routing)) return "per packet, least loaded tile link of the next direction";
       return routing == Routing::in_order ? "one path of tile links, hash of source and destination"
                                           : "one path of tile links, hash that includes the address";
-    case Network::seastar_torus: return "table-driven direction order, always one path";
+    case Network::seastar_torus:
+      return "table-driven direction order, always one path";
     case Network::bluegene_torus:
       return is_adaptive(routing) ? "dynamic: any hinted direction, most free tokens first"
                                   : "deterministic: x, then y, then z on the bubble channel";
     case Network::fat_tree:
-      return is_adaptive(routing) ? "adaptive up, deterministic down" : "up ports by hash, deterministic down";
-    case Network::crossbar: return "no network";
+      return is_adaptive(routing) ? "adaptive up, deterministic down"
+                                  : "up ports by hash, deterministic down";
+    case Network::crossbar:
+      return "no network";
   }
   return "?";
 }

@@ -15,8 +15,8 @@
 namespace orrery::model {
 
 enum class Routing : std::uint8_t {
-  adaptive_0,          // per packet, no bias: the default of the APIs
-  adaptive_1,          // increasingly minimal
+  adaptive_0,  // per packet, no bias: the default of the APIs
+  adaptive_1,  // increasingly minimal
   adaptive_2,
   adaptive_3,          // strongly minimal
   hashed_minimal,      // one minimal path by hash of source, destination and address
@@ -26,14 +26,16 @@ enum class Routing : std::uint8_t {
 inline constexpr int kRoutings = 7;
 
 constexpr bool is_adaptive(Routing r) { return r <= Routing::adaptive_3; }
-constexpr AdaptiveBias bias_of(Routing r) { return kAdaptiveModes[is_adaptive(r) ? static_cast<std::size_t>(r) : 0]; }
+constexpr AdaptiveBias bias_of(Routing r) {
+  return kAdaptiveModes[is_adaptive(r) ? static_cast<std::size_t>(r) : 0];
+}
 std::string_view routing_name(Routing routing);
 bool routing_by_name(std::string_view name, Routing* out);
 
 struct RoutingWord {
-  std::string_view api;    // "gni", "dmapp", "cci", "portals"
-  std::string_view word;   // the API's word
-  std::int32_t value;      // its number; -1 where the API's numbers are not public
+  std::string_view api;   // "gni", "dmapp", "cci", "portals"
+  std::string_view word;  // the API's word
+  std::int32_t value;     // its number; -1 where the API's numbers are not public
   Routing routing;
   std::string_view effect;  // what else the word asks for
 };
@@ -44,7 +46,14 @@ std::span<const RoutingWord> routing_words();
 // adaptive response) and 0x100 (ordered tail) do not change the request's mode.
 Routing routing_of_delivery_mode(std::uint16_t bits);
 
-enum class Network : std::uint8_t { dragonfly, gemini_torus, seastar_torus, bluegene_torus, fat_tree, crossbar };
+enum class Network : std::uint8_t {
+  dragonfly,
+  gemini_torus,
+  seastar_torus,
+  bluegene_torus,
+  fat_tree,
+  crossbar
+};
 std::string_view network_name(Network network);
 // What the machine does when asked for the mode.
 std::string_view routing_effect(Network network, Routing routing);

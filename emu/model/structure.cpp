@@ -80,24 +80,29 @@ Fact dragonfly_fact(const Machine& m, std::string_view name, const Numbers& n) {
     const auto made = D::make({n[1], n[0], D::kChassis});
     return made.ok() ? Fact(made.value().cables_used_per_group()) : std::nullopt;
   }
-  if (name == "longest_minimal_in_group") return static_cast<double>(lengths(d, Routes::minimal_group).longest);
+  if (name == "longest_minimal_in_group")
+    return static_cast<double>(lengths(d, Routes::minimal_group).longest);
   if (name == "longest_minimal") return static_cast<double>(lengths(d, Routes::minimal).longest);
-  if (name == "longest_valiant_in_group") return static_cast<double>(lengths(d, Routes::valiant_group).longest);
+  if (name == "longest_valiant_in_group")
+    return static_cast<double>(lengths(d, Routes::valiant_group).longest);
   if (name == "longest_valiant" || name == "mean_valiant" || name == "virtual_channels") {
     const auto other = D::make({n[0], 0, D::kChassis});
     if (!other.ok()) return std::nullopt;
     const Lengths found = lengths(other.value(), Routes::valiant);
-    return name == "mean_valiant" ? found.mean
-                                  : name == "longest_valiant" ? static_cast<double>(found.longest) : found.channels;
+    return name == "mean_valiant"      ? found.mean
+           : name == "longest_valiant" ? static_cast<double>(found.longest)
+                                       : found.channels;
   }
   if (name == "candidates") return kMinimalCandidates + kNonMinimalCandidates;
-  if (name == "longest_minimal_ns") return static_cast<double>(lengths(d, Routes::minimal).longest) * m.pricing.hop.nanos();
+  if (name == "longest_minimal_ns")
+    return static_cast<double>(lengths(d, Routes::minimal).longest) * m.pricing.hop.nanos();
   if (name == "global_per_node") return blue / D::kNics;
   if (name == "wire_efficiency") return r.wire_shared * 100;
   if (name == "global_payload") return blue / D::kNics * r.wire_shared;
   if (name == "bisection" && n[0] >= 2) {
     const double groups = n[0];
-    return groups / (2 * (groups - 1)) * r.global_link.gigabytes_per_second() * D::kBlue * D::kRoutersPerGroup * groups;
+    return groups / (2 * (groups - 1)) * r.global_link.gigabytes_per_second() * D::kBlue *
+           D::kRoutersPerGroup * groups;
   }
   if (name == "bisection_over_global" && n[0] >= 2) return n[0] / (2.0 * (n[0] - 1));
   return std::nullopt;
@@ -138,7 +143,8 @@ Fact torus_fact(const Machine& m, std::string_view name, const Numbers& n) {
     const auto& x = shape.value().nodes;
     return static_cast<double>(x[0]) * x[1] * x[2];
   }
-  if (name == "bisection_links" && n[0] < 3) return static_cast<double>(t.bisection_links(static_cast<int>(n[0])));
+  if (name == "bisection_links" && n[0] < 3)
+    return static_cast<double>(t.bisection_links(static_cast<int>(n[0])));
   if (name == "bisection" || name == "global") {
     // The paper computes with the link speed as it prints it, cut to two decimals.
     const double speed = std::floor(r.torus_link.gigabytes_per_second() * 100) / 100;
@@ -155,7 +161,8 @@ Fact torus_fact(const Machine& m, std::string_view name, const Numbers& n) {
     return static_cast<double>(m.description.value("share.alltoall_links")) / 1e4 * r.wire_lone;
   }
   if (name == "plane_broadcast") {
-    return r.link.gigabytes_per_second() * 1e3 * static_cast<double>(m.description.value("count.plane_links")) *
+    return r.link.gigabytes_per_second() * 1e3 *
+           static_cast<double>(m.description.value("count.plane_links")) *
            static_cast<double>(m.description.value("share.alltoall_links")) / 1e6 * r.wire_lone *
            static_cast<double>(m.description.value("share.plane_fill")) / 1e6;
   }
@@ -195,12 +202,16 @@ Fact structure(const Machine& m, std::span<const std::string_view> arguments) {
   if (name == "host_put") return derive_rates(m.description).host_put.gigabytes_per_second();
   if (name == "host_shared") return derive_rates(m.description).host_shared.gigabytes_per_second();
   switch (m.pricing.network) {
-    case Network::dragonfly: return dragonfly_fact(m, name, n);
+    case Network::dragonfly:
+      return dragonfly_fact(m, name, n);
     case Network::gemini_torus:
     case Network::seastar_torus:
-    case Network::bluegene_torus: return torus_fact(m, name, n);
-    case Network::fat_tree: return tree_fact(m, name, n);
-    case Network::crossbar: return std::nullopt;
+    case Network::bluegene_torus:
+      return torus_fact(m, name, n);
+    case Network::fat_tree:
+      return tree_fact(m, name, n);
+    case Network::crossbar:
+      return std::nullopt;
   }
   return std::nullopt;
 }

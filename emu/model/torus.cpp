@@ -179,7 +179,8 @@ LinkEnds Torus::ends(LinkId link) const {
   return {from, neighbour(from, direction_of(link))};
 }
 
-std::array<int, 3> Torus::steps_between(const Coordinates& a, const Coordinates& b, std::uint64_t seed) const {
+std::array<int, 3> Torus::steps_between(const Coordinates& a, const Coordinates& b,
+                                        std::uint64_t seed) const {
   std::array<int, 3> out{};
   for (int i = 0; i < 3; ++i) {
     const int n = static_cast<int>(grid_[i]);

@@ -44,23 +44,27 @@ std::string read_sizes(const Options& options, model::Description* d) {
   };
   const bool dragonfly = d->network == Network::dragonfly, tree = d->network == Network::fat_tree;
   const bool torus = !dragonfly && !tree && d->network != Network::crossbar;
-  if ((options.groups != 0 || options.cables >= 0) && !dragonfly) return "--groups and --cables need a dragonfly";
+  if ((options.groups != 0 || options.cables >= 0) && !dragonfly)
+    return "--groups and --cables need a dragonfly";
   if (options.levels != 0 && !tree) return "--levels needs a fat tree";
   if (!options.size.empty() && !torus) return "--size needs a torus";
   if (options.groups != 0) {
-    if (options.groups < 1 || options.groups > 241) return fmt::format("--groups {}: expected 1..241", options.groups);
+    if (options.groups < 1 || options.groups > 241)
+      return fmt::format("--groups {}: expected 1..241", options.groups);
     set("groups", options.groups);
   }
   if (options.cables >= 0) set("cables", options.cables);
   if (options.levels != 0) {
-    if (options.levels < 1 || options.levels > 8) return fmt::format("--levels {}: expected 1..8", options.levels);
+    if (options.levels < 1 || options.levels > 8)
+      return fmt::format("--levels {}: expected 1..8", options.levels);
     set("levels", options.levels);
   }
   if (!options.size.empty()) {
     for (const char* key : {"class", "cabinets", "rows"}) d->constants.erase(std::string("topology.") + key);
     constexpr const char* kAxes[] = {"x", "y", "z"};
     for (std::size_t i = 0; i < 3; ++i) {
-      if (options.size[i] < 1 || options.size[i] > 4096) return fmt::format("--size {}: expected 1..4096", options.size[i]);
+      if (options.size[i] < 1 || options.size[i] > 4096)
+        return fmt::format("--size {}: expected 1..4096", options.size[i]);
       set(kAxes[i], options.size[i]);
     }
   }
@@ -71,8 +75,10 @@ Point place(const model::Pricing& p, RouterId r) {
   switch (p.network) {
     case Network::dragonfly: {
       const std::uint32_t groups = p.dragonfly.groups(), group = p.dragonfly.group_of_router(r);
-      const double turn = 2 * M_PI * group / groups - M_PI / 2, radius = groups == 1 ? 0 : std::max(180.0, 34.0 * groups);
-      const std::uint32_t slot = r % model::Dragonfly::kSlots, chassis = r / model::Dragonfly::kSlots % model::Dragonfly::kChassis;
+      const double turn = 2 * M_PI * group / groups - M_PI / 2,
+                   radius = groups == 1 ? 0 : std::max(180.0, 34.0 * groups);
+      const std::uint32_t slot = r % model::Dragonfly::kSlots,
+                          chassis = r / model::Dragonfly::kSlots % model::Dragonfly::kChassis;
       return {radius * std::cos(turn) + 9.0 * slot - 68, radius * std::sin(turn) + 9.0 * chassis - 22};
     }
     case Network::fat_tree: {
@@ -97,10 +103,14 @@ Point place(const model::Pricing& p, RouterId r) {
 
 std::uint32_t vertices(const model::Pricing& p) {
   switch (p.network) {
-    case Network::dragonfly: return p.dragonfly.routers();
-    case Network::fat_tree: return p.tree.switches() + p.nodes;
-    case Network::crossbar: return p.nodes;
-    default: return p.torus.routers();
+    case Network::dragonfly:
+      return p.dragonfly.routers();
+    case Network::fat_tree:
+      return p.tree.switches() + p.nodes;
+    case Network::crossbar:
+      return p.nodes;
+    default:
+      return p.torus.routers();
   }
 }
 
@@ -113,7 +123,8 @@ std::vector<std::pair<Point, Point>> wires(const model::Pricing& p) {
     if (groups * groups / 2 > kMostLines) return out;
     for (std::uint32_t a = 0; a < groups; ++a) {
       for (std::uint32_t b = a + 1; b < groups; ++b) {
-        out.emplace_back(place(p, a * model::Dragonfly::kRoutersPerGroup + 40), place(p, b * model::Dragonfly::kRoutersPerGroup + 40));
+        out.emplace_back(place(p, a * model::Dragonfly::kRoutersPerGroup + 40),
+                         place(p, b * model::Dragonfly::kRoutersPerGroup + 40));
       }
     }
   } else if (p.network == Network::fat_tree) {
@@ -125,7 +136,8 @@ std::vector<std::pair<Point, Point>> wires(const model::Pricing& p) {
     for (RouterId r = 0; r < p.torus.routers(); ++r) {
       for (int i = 0; i < 3; ++i) {
         const RouterId next = p.torus.neighbour(r, model::direction(i, false));
-        if (p.torus.router_coordinates(next).at[static_cast<std::size_t>(i)] > 0) out.emplace_back(place(p, r), place(p, next));
+        if (p.torus.router_coordinates(next).at[static_cast<std::size_t>(i)] > 0)
+          out.emplace_back(place(p, r), place(p, next));
       }
     }
   }
@@ -134,9 +146,12 @@ std::vector<std::pair<Point, Point>> wires(const model::Pricing& p) {
 
 model::LinkEnds ends_of(const model::Pricing& p, model::LinkId link) {
   switch (p.network) {
-    case Network::dragonfly: return p.dragonfly.ends(link);
-    case Network::fat_tree: return p.tree.ends(link);
-    default: return p.torus.ends(link);
+    case Network::dragonfly:
+      return p.dragonfly.ends(link);
+    case Network::fat_tree:
+      return p.tree.ends(link);
+    default:
+      return p.torus.ends(link);
   }
 }
 
@@ -145,11 +160,16 @@ nlohmann::json rounded(Point at) { return {std::round(at.x * 10) / 10, std::roun
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else if (c == '"') out += "&quot;";
-    else out += c;
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
   }
   return out;
 }
@@ -203,25 +223,33 @@ std::string page_of(const model::Machine& m, const model::QuoteRequest& request)
   std::string route, costs;
   for (const auto& hop : e.route) {
     const auto ends = ends_of(p, hop.link);
-    data["route"].push_back({{"from", rounded(place(p, ends.from))}, {"to", rounded(place(p, ends.to))}, {"by", hop.by.substr(0, hop.by.find(' '))}});
-    route += fmt::format("<li>{} \u2014 {} \u2192 {}</li>", escaped(hop.from), escaped(hop.by), escaped(hop.to));
+    data["route"].push_back({{"from", rounded(place(p, ends.from))},
+                             {"to", rounded(place(p, ends.to))},
+                             {"by", hop.by.substr(0, hop.by.find(' '))}});
+    route +=
+        fmt::format("<li>{} \u2014 {} \u2192 {}</li>", escaped(hop.from), escaped(hop.by), escaped(hop.to));
   }
   if (!e.route.empty()) {
     data["ends"].push_back(rounded(place(p, ends_of(p, e.route.front().link).from)));
     data["ends"].push_back(rounded(place(p, ends_of(p, e.route.back().link).to)));
   }
   for (const auto& c : e.to_data) {
-    costs += fmt::format("<tr><td class=\"n\">{}</td><td>{}</td><td>{}</td></tr>", to_string(c.time), escaped(c.what), escaped(c.source));
+    costs += fmt::format("<tr><td class=\"n\">{}</td><td>{}</td><td>{}</td></tr>", to_string(c.time),
+                         escaped(c.what), escaped(c.source));
   }
-  costs += fmt::format("<tr><td class=\"n\"><b>{}</b></td><td><b>data visible</b></td><td></td></tr>", to_string(e.quote.data_at));
+  costs += fmt::format("<tr><td class=\"n\"><b>{}</b></td><td><b>data visible</b></td><td></td></tr>",
+                       to_string(e.quote.data_at));
   // Nothing in the data may end the script element it stands in.
   std::string json = data.dump();
-  for (auto at = json.find("</"); at != std::string::npos; at = json.find("</", at + 3)) json.replace(at, 2, "<\\/");
+  for (auto at = json.find("</"); at != std::string::npos; at = json.find("</", at + 3))
+    json.replace(at, 2, "<\\/");
   std::string page = kPage;
   fill(&page, "%TITLE%", escaped(m.description.title));
-  fill(&page, "%SUMMARY%", fmt::format("{} nodes, {}. {} of {} B from node {} ({}) to node {} ({}).", p.nodes, model::network_name(p.network),
-                                       model::op_name(request.op), request.bytes, request.src, escaped(model::place_of(p, request.src)),
-                                       request.dst, escaped(model::place_of(p, request.dst))));
+  fill(&page, "%SUMMARY%",
+       fmt::format("{} nodes, {}. {} of {} B from node {} ({}) to node {} ({}).", p.nodes,
+                   model::network_name(p.network), model::op_name(request.op), request.bytes, request.src,
+                   escaped(model::place_of(p, request.src)), request.dst,
+                   escaped(model::place_of(p, request.dst))));
   fill(&page, "%HOPS%", std::to_string(e.route.size()));
   fill(&page, "%ROUTE%", route);
   fill(&page, "%OPERATION%", fmt::format("{}, {} B", model::op_name(request.op), request.bytes));
@@ -233,16 +261,22 @@ std::string page_of(const model::Machine& m, const model::QuoteRequest& request)
 int draw(const Options& options) {
   model::MachineFile file = model::load_machine(options.machine);
   if (!file.description) return usage_error(file.error);
-  if (const std::string problem = read_sizes(options, &*file.description); !problem.empty()) return usage_error(problem);
+  if (const std::string problem = read_sizes(options, &*file.description); !problem.empty())
+    return usage_error(problem);
   const model::BuiltMachine built = model::compile(*file.description);
   if (!built.machine) return usage_error(built.error);
   const std::int64_t last = built.machine->pricing.nodes - 1, dst = options.dst < 0 ? last : options.dst;
-  if (options.src < 0 || options.src > last) return usage_error(fmt::format("--src {}: expected a node 0..{}", options.src, last));
+  if (options.src < 0 || options.src > last)
+    return usage_error(fmt::format("--src {}: expected a node 0..{}", options.src, last));
   if (dst > last) return usage_error(fmt::format("--dst {}: expected a node 0..{}", dst, last));
   const auto op = model::op_by_name(options.operation);
-  if (!op) return usage_error(fmt::format("--operation '{}': expected one of the operations that 'orrery explain' lists", options.operation));
-  const std::string page = page_of(*built.machine, {.op = *op, .src = static_cast<model::NodeId>(options.src),
-                                                    .dst = static_cast<model::NodeId>(dst), .bytes = 8});
+  if (!op)
+    return usage_error(fmt::format(
+        "--operation '{}': expected one of the operations that 'orrery explain' lists", options.operation));
+  const std::string page = page_of(*built.machine, {.op = *op,
+                                                    .src = static_cast<model::NodeId>(options.src),
+                                                    .dst = static_cast<model::NodeId>(dst),
+                                                    .bytes = 8});
   std::ofstream out(options.out, std::ios::binary);
   out << page;
   out.close();
@@ -259,9 +293,11 @@ void add_draw(CLI::App& root, int& exit_code) {
   command->add_option("--machine", options->machine, "A machine's name or file")->capture_default_str();
   command->add_option("--out", options->out, "The page to write")->required();
   command->add_option("--groups", options->groups, "Groups of a dragonfly, instead of the file's");
-  command->add_option("--cables", options->cables, "Cables of a bundle, instead of the file's; 0: as many as fit");
+  command->add_option("--cables", options->cables,
+                      "Cables of a bundle, instead of the file's; 0: as many as fit");
   command->add_option("--levels", options->levels, "Levels of a fat tree, instead of the file's");
-  command->add_option("--size", options->size, "X Y Z of a torus, in nodes, instead of the file's")->expected(3);
+  command->add_option("--size", options->size, "X Y Z of a torus, in nodes, instead of the file's")
+      ->expected(3);
   command->add_option("--src", options->src, "Source node of the route")->capture_default_str();
   command->add_option("--dst", options->dst, "Target node of the route; the last one if not given");
   command->add_option("--operation", options->operation, "What is sent")->capture_default_str();

@@ -23,18 +23,20 @@ struct Options {
 
 std::string operations() {
   std::string names = "put, get";
-  for (int i = 0; i < model::kOps; ++i) names += fmt::format(", {}", model::op_name(static_cast<model::Op>(i)));
+  for (int i = 0; i < model::kOps; ++i)
+    names += fmt::format(", {}", model::op_name(static_cast<model::Op>(i)));
   for (int i = 0; i < model::kCollectives; ++i) {
     names += fmt::format(", {}", model::collective_name(static_cast<model::Collective>(i)));
   }
   return names;
 }
 
-bool read_number(const std::string& text, std::uint64_t low, std::uint64_t high, std::string_view what, std::uint64_t* out,
-                 int* exit_code) {
+bool read_number(const std::string& text, std::uint64_t low, std::uint64_t high, std::string_view what,
+                 std::uint64_t* out, int* exit_code) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
   if (error == std::errc{} && end == text.data() + text.size() && *out >= low && *out <= high) return true;
-  *exit_code = usage_error(fmt::format("{} '{}' is not accepted: expected a whole number {}..{}", what, text, low, high));
+  *exit_code = usage_error(
+      fmt::format("{} '{}' is not accepted: expected a whole number {}..{}", what, text, low, high));
   return false;
 }
 
@@ -54,27 +56,37 @@ Picos print_costs(const std::vector<model::ExplainedCost>& costs, Picos from) {
 
 int explain_collective(const model::Machine& m, model::Collective which, const Options& options) {
   if (options.numbers.empty() || options.numbers.size() > 2) {
-    return usage_error(fmt::format("{} takes the number of nodes and, if wanted, of bytes", options.operation));
+    return usage_error(
+        fmt::format("{} takes the number of nodes and, if wanted, of bytes", options.operation));
   }
   std::uint64_t nodes = 0, bytes = 8;
   int exit_code = 0;
-  if (!read_number(options.numbers[0], 1, m.pricing.nodes, "number of nodes", &nodes, &exit_code)) return exit_code;
+  if (!read_number(options.numbers[0], 1, m.pricing.nodes, "number of nodes", &nodes, &exit_code))
+    return exit_code;
   if (options.numbers.size() == 2 &&
       !read_number(options.numbers[1], 0, std::uint64_t{1} << 40, "number of bytes", &bytes, &exit_code)) {
     return exit_code;
   }
   const auto q = model::quote_collective(m, which, static_cast<std::uint32_t>(nodes), bytes);
   const auto& d = m.description.collectives[static_cast<std::size_t>(which)];
-  const std::string form =
-      d.by_operation ? fmt::format("{} rounds of {}", q.levels, model::op_name(d.op))
-                     : fmt::format("{} levels of {}", q.levels, to_string(model::stages_total(m.description, d.per_level)));
+  const std::string form = d.by_operation
+                               ? fmt::format("{} rounds of {}", q.levels, model::op_name(d.op))
+                               : fmt::format("{} levels of {}", q.levels,
+                                             to_string(model::stages_total(m.description, d.per_level)));
   if (options.json) {
-    fmt::print("{}\n", nlohmann::json{{"machine", m.description.name}, {"collective", options.operation}, {"nodes", nodes},
-                                      {"bytes", bytes}, {"ps", q.time.count()}, {"form", form}, {"packets", q.rounds},
-                                      {"lacks", d.lacks}}.dump(2));
+    fmt::print("{}\n", nlohmann::json{{"machine", m.description.name},
+                                      {"collective", options.operation},
+                                      {"nodes", nodes},
+                                      {"bytes", bytes},
+                                      {"ps", q.time.count()},
+                                      {"form", form},
+                                      {"packets", q.rounds},
+                                      {"lacks", d.lacks}}
+                           .dump(2));
     return 0;
   }
-  fmt::print("{}: {} among {} nodes: {}\n  {}", m.description.name, options.operation, nodes, to_string(q.time), form);
+  fmt::print("{}: {} among {} nodes: {}\n  {}", m.description.name, options.operation, nodes,
+             to_string(q.time), form);
   if (q.rounds > 1) fmt::print(", {} packets one after the other", q.rounds);
   fmt::print("\n");
   if (!d.lacks.empty()) fmt::print("  note: {}\n", d.lacks);
@@ -85,10 +97,14 @@ int explain(const Options& options) {
   const model::BuiltMachine built = model::build_machine(options.machine);
   if (!built.machine) return usage_error(built.error);
   const model::Machine& m = *built.machine;
-  if (const auto which = model::collective_by_name(options.operation)) return explain_collective(m, *which, options);
+  if (const auto which = model::collective_by_name(options.operation))
+    return explain_collective(m, *which, options);
   const auto op = model::op_by_name(options.operation);
-  if (!op) return usage_error(fmt::format("operation '{}' is not known: expected one of {}", options.operation, operations()));
-  if (options.numbers.size() != 3) return usage_error(options.operation + " takes source node, target node and bytes");
+  if (!op)
+    return usage_error(
+        fmt::format("operation '{}' is not known: expected one of {}", options.operation, operations()));
+  if (options.numbers.size() != 3)
+    return usage_error(options.operation + " takes source node, target node and bytes");
   std::uint64_t src = 0, dst = 0, bytes = 0;
   int exit_code = 0;
   if (!read_number(options.numbers[0], 0, m.pricing.nodes - 1, "source node", &src, &exit_code) ||
@@ -96,7 +112,9 @@ int explain(const Options& options) {
       !read_number(options.numbers[2], 0, std::uint64_t{1} << 40, "number of bytes", &bytes, &exit_code)) {
     return exit_code;
   }
-  model::QuoteRequest request{.op = *op, .src = static_cast<model::NodeId>(src), .dst = static_cast<model::NodeId>(dst),
+  model::QuoteRequest request{.op = *op,
+                              .src = static_cast<model::NodeId>(src),
+                              .dst = static_cast<model::NodeId>(dst),
                               .bytes = bytes};
   if (!model::routing_by_name(options.routing, &request.routing)) {
     std::string names;
@@ -109,7 +127,8 @@ int explain(const Options& options) {
   const std::string routing_effect(model::routing_effect(m.pricing.network, request.routing));
   if (options.json) {
     nlohmann::json route = nlohmann::json::array();
-    for (const auto& h : e.route) route.push_back({{"from", h.from}, {"by", h.by}, {"to", h.to}, {"link", h.link}});
+    for (const auto& h : e.route)
+      route.push_back({{"from", h.from}, {"by", h.by}, {"to", h.to}, {"link", h.link}});
     fmt::print("{}\n", nlohmann::json{{"machine", m.description.name},
                                       {"operation", model::op_name(*op)},
                                       {"source", model::place_of(m.pricing, request.src)},
@@ -125,11 +144,13 @@ int explain(const Options& options) {
                                       {"cpu_busy_ps", e.quote.cpu_busy.count()},
                                       {"data_at_ps", e.quote.data_at.count()},
                                       {"remote_event_at_ps", e.quote.remote_event_at.count()},
-                                      {"local_event_at_ps", e.quote.local_event_at.count()}}.dump(2));
+                                      {"local_event_at_ps", e.quote.local_event_at.count()}}
+                           .dump(2));
     return 0;
   }
-  fmt::print("{}: {} of {} B from node {} [{}] to node {} [{}]\n", m.description.title, model::op_name(*op), bytes, src,
-             model::place_of(m.pricing, request.src), dst, model::place_of(m.pricing, request.dst));
+  fmt::print("{}: {} of {} B from node {} [{}] to node {} [{}]\n", m.description.title, model::op_name(*op),
+             bytes, src, model::place_of(m.pricing, request.src), dst,
+             model::place_of(m.pricing, request.dst));
   if (!e.lacks.empty()) fmt::print("note: {}\n", e.lacks);
   fmt::print("routing {}: {}\n", model::routing_name(request.routing), routing_effect);
   fmt::print("route of the data, {} links:\n", e.route.size());
@@ -142,8 +163,9 @@ int explain(const Options& options) {
   print_costs(e.at_target, e.target_from);
   fmt::print("event at the source:\n");
   print_costs(e.to_local, e.local_from);
-  fmt::print("processor busy {}, data at {}, target's event at {}, source's event at {}\n", to_string(e.quote.cpu_busy),
-             to_string(e.quote.data_at), to_string(e.quote.remote_event_at), to_string(e.quote.local_event_at));
+  fmt::print("processor busy {}, data at {}, target's event at {}, source's event at {}\n",
+             to_string(e.quote.cpu_busy), to_string(e.quote.data_at), to_string(e.quote.remote_event_at),
+             to_string(e.quote.local_event_at));
   return 0;
 }
 
@@ -156,7 +178,8 @@ void add_explain(CLI::App& root, int& exit_code) {
   command->add_option("--routing", options->routing, "Routing mode")->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
   command->add_option("operation", options->operation, "put, get, amo, ... or a collective")->required();
-  command->add_option("numbers", options->numbers, "source node, target node, bytes; a collective: nodes [bytes]");
+  command->add_option("numbers", options->numbers,
+                      "source node, target node, bytes; a collective: nodes [bytes]");
   command->callback([options, &exit_code] { exit_code = explain(*options); });
 }
 

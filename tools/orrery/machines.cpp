@@ -22,12 +22,18 @@ struct Options {
 
 std::string limits_of(model::Network network) {
   switch (network) {
-    case model::Network::dragonfly: return "1..241 groups of 384 nodes (92,544); the last of 1..6 chassis";
-    case model::Network::gemini_torus: return "class, cabinets, rows or x, y (even), z; paths of up to 128 hops";
-    case model::Network::seastar_torus: return "class, cabinets, rows or x, y, z; paths of up to 128 hops";
-    case model::Network::bluegene_torus: return "x, y, z; paths of up to 128 hops";
-    case model::Network::fat_tree: return "1..8 levels (4 .. 65,536 nodes)";
-    case model::Network::crossbar: return "1..1,048,576 nodes";
+    case model::Network::dragonfly:
+      return "1..241 groups of 384 nodes (92,544); the last of 1..6 chassis";
+    case model::Network::gemini_torus:
+      return "class, cabinets, rows or x, y (even), z; paths of up to 128 hops";
+    case model::Network::seastar_torus:
+      return "class, cabinets, rows or x, y, z; paths of up to 128 hops";
+    case model::Network::bluegene_torus:
+      return "x, y, z; paths of up to 128 hops";
+    case model::Network::fat_tree:
+      return "1..8 levels (4 .. 65,536 nodes)";
+    case model::Network::crossbar:
+      return "1..1,048,576 nodes";
   }
   return "";
 }
@@ -37,8 +43,10 @@ std::string size_of(const model::Machine& m) {
   switch (p.network) {
     case model::Network::dragonfly:
       return fmt::format("{} groups, {} cables a bundle", p.dragonfly.groups(), p.dragonfly.bundle());
-    case model::Network::fat_tree: return fmt::format("{} levels, {} switches", p.tree.levels(), p.tree.switches());
-    case model::Network::crossbar: return "no network";
+    case model::Network::fat_tree:
+      return fmt::format("{} levels, {} switches", p.tree.levels(), p.tree.switches());
+    case model::Network::crossbar:
+      return "no network";
     default: {
       const auto& n = p.torus.shape().nodes;
       return fmt::format("{} x {} x {} nodes", n[0], n[1], n[2]);
@@ -50,10 +58,14 @@ int print_routing(bool json) {
   nlohmann::json rows = nlohmann::json::array();
   for (const model::RoutingWord& w : model::routing_words()) {
     if (json) {
-      rows.push_back({{"api", w.api}, {"word", w.word}, {"value", w.value}, {"mode", model::routing_name(w.routing)}, {"also", w.effect}});
+      rows.push_back({{"api", w.api},
+                      {"word", w.word},
+                      {"value", w.value},
+                      {"mode", model::routing_name(w.routing)},
+                      {"also", w.effect}});
     } else {
-      fmt::print("{:<8} {:<24} {:>5}  {:<19} {}\n", w.api, w.word, w.value < 0 ? "" : fmt::format("{:#x}", w.value),
-                 model::routing_name(w.routing), w.effect);
+      fmt::print("{:<8} {:<24} {:>5}  {:<19} {}\n", w.api, w.word,
+                 w.value < 0 ? "" : fmt::format("{:#x}", w.value), model::routing_name(w.routing), w.effect);
     }
   }
   nlohmann::json effects = nlohmann::json::array();
@@ -62,11 +74,14 @@ int print_routing(bool json) {
       const auto network = static_cast<model::Network>(n);
       const auto routing = static_cast<model::Routing>(r);
       if (json) {
-        effects.push_back({{"network", model::network_name(network)}, {"mode", model::routing_name(routing)},
-                           {"does", model::routing_effect(network, routing)}, {"in_order", model::keeps_order(network, routing)}});
+        effects.push_back({{"network", model::network_name(network)},
+                           {"mode", model::routing_name(routing)},
+                           {"does", model::routing_effect(network, routing)},
+                           {"in_order", model::keeps_order(network, routing)}});
       } else {
         fmt::print("{:<20} {:<19} {}{}\n", model::network_name(network), model::routing_name(routing),
-                   model::routing_effect(network, routing), model::keeps_order(network, routing) ? "; in order" : "");
+                   model::routing_effect(network, routing),
+                   model::keeps_order(network, routing) ? "; in order" : "");
       }
     }
   }
@@ -94,15 +109,23 @@ int machines(const Options& options) {
     const auto exact = model::LinkState::bytes_needed(m.pricing, model::LinkState::Kind::exact);
     const auto decayed = model::LinkState::bytes_needed(m.pricing, model::LinkState::Kind::decayed);
     if (options.json) {
-      rows.push_back({{"name", m.description.name}, {"title", m.description.title}, {"paper", m.description.paper},
-                      {"network", model::network_name(m.pricing.network)}, {"nodes", m.pricing.nodes},
-                      {"size", size_of(m)}, {"limits", limits_of(m.pricing.network)}, {"warnings", m.warnings},
+      rows.push_back({{"name", m.description.name},
+                      {"title", m.description.title},
+                      {"paper", m.description.paper},
+                      {"network", model::network_name(m.pricing.network)},
+                      {"nodes", m.pricing.nodes},
+                      {"size", size_of(m)},
+                      {"limits", limits_of(m.pricing.network)},
+                      {"warnings", m.warnings},
                       {"link_state_bytes", {{"exact", exact}, {"decayed", decayed}}}});
       continue;
     }
-    fmt::print("{:<11} {}: {} nodes ({}), {}\n            limits: {}\n            link state: exact {} B, decayed {} B\n            {}\n",
-               m.description.name, m.description.title, m.pricing.nodes, size_of(m), model::network_name(m.pricing.network),
-               limits_of(m.pricing.network), exact, decayed, m.description.paper);
+    fmt::print(
+        "{:<11} {}: {} nodes ({}), {}\n            limits: {}\n            link state: exact {} B, decayed "
+        "{} B\n            {}\n",
+        m.description.name, m.description.title, m.pricing.nodes, size_of(m),
+        model::network_name(m.pricing.network), limits_of(m.pricing.network), exact, decayed,
+        m.description.paper);
     for (const std::string& warning : m.warnings) fmt::print("            note: {}\n", warning);
   }
   if (options.json) fmt::print("{}\n", rows.dump(2));

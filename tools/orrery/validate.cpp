@@ -80,28 +80,40 @@ int validate(const Options& options) {
     const char* status = conflict ? "conflict" : v.fitted ? "fitted" : "predicted";
     const char* outcome = conflict ? "-" : v.holds ? "ok" : "FAILS";
     if (options.json) {
-      rows.push_back({{"id", row.id}, {"machine", row.machine}, {"place", row.place}, {"what", row.what},
-                      {"printed", row.printed}, {"unit", row.unit}, {"model", v.model ? nlohmann::json(*v.model) : nlohmann::json()},
-                      {"error_percent", v.error_percent}, {"accepts", tolerance_text(row)}, {"status", status},
-                      {"holds", v.holds}, {"constants", row.constants}});
+      rows.push_back({{"id", row.id},
+                      {"machine", row.machine},
+                      {"place", row.place},
+                      {"what", row.what},
+                      {"printed", row.printed},
+                      {"unit", row.unit},
+                      {"model", v.model ? nlohmann::json(*v.model) : nlohmann::json()},
+                      {"error_percent", v.error_percent},
+                      {"accepts", tolerance_text(row)},
+                      {"status", status},
+                      {"holds", v.holds},
+                      {"constants", row.constants}});
     } else {
-      fmt::print("{:<6} {:<10} {:<20} {:<58} {:>9} {:>10} {:<9} {:>7.2f} % {:>9}  {:<9} {}\n", row.id, row.machine, row.place,
-                 row.what, row.printed, v.model ? fmt::format("{:.5g}", *v.model) : "-", row.unit, v.error_percent,
+      fmt::print("{:<6} {:<10} {:<20} {:<58} {:>9} {:>10} {:<9} {:>7.2f} % {:>9}  {:<9} {}\n", row.id,
+                 row.machine, row.place, row.what, row.printed,
+                 v.model ? fmt::format("{:.5g}", *v.model) : "-", row.unit, v.error_percent,
                  tolerance_text(row), status, outcome);
     }
   }
   const int judged = fitted + predicted;
-  if (judged == 0) return usage_error(fmt::format("no row of {} is about machine '{}'", file, own->description.name));
+  if (judged == 0)
+    return usage_error(fmt::format("no row of {} is about machine '{}'", file, own->description.name));
   if (options.json) {
-    const nlohmann::json all = {{"rows", rows}, {"fitted", fitted}, {"predicted", predicted}, {"conflicts", conflicts},
-                                {"failed", failed},
-                                {"worst_error_percent", {{"fitted", worst[1]}, {"predicted", worst[0]}}}};
+    const nlohmann::json all = {
+        {"rows", rows},           {"fitted", fitted},
+        {"predicted", predicted}, {"conflicts", conflicts},
+        {"failed", failed},       {"worst_error_percent", {{"fitted", worst[1]}, {"predicted", worst[0]}}}};
     fmt::print("{}\n", all.dump(2));
   } else {
-    fmt::print("{} rows: {} fitted, {} predicted, {} failed; {} shown unjudged (the source contradicts itself)\n", judged,
-               fitted, predicted, failed, conflicts);
-    fmt::print("worst error of a row with a percentage: fitted {:.2f} % ({}), predicted {:.2f} % ({})\n", worst[1],
-               worst_row[1], worst[0], worst_row[0]);
+    fmt::print(
+        "{} rows: {} fitted, {} predicted, {} failed; {} shown unjudged (the source contradicts itself)\n",
+        judged, fitted, predicted, failed, conflicts);
+    fmt::print("worst error of a row with a percentage: fitted {:.2f} % ({}), predicted {:.2f} % ({})\n",
+               worst[1], worst_row[1], worst[0], worst_row[0]);
   }
   return failed == 0 ? 0 : kExitFailure;
 }
@@ -111,7 +123,8 @@ int validate(const Options& options) {
 void add_validate(CLI::App& root, int& exit_code) {
   auto options = std::make_shared<Options>();
   auto* command = root.add_subcommand("validate", "Hold the machines to the figures that their papers print");
-  command->add_option("machine", options->machine, "A machine's name or file; all shipped machines if not given");
+  command->add_option("machine", options->machine,
+                      "A machine's name or file; all shipped machines if not given");
   command->add_option("--reference", options->reference, "Another reference table (CSV)");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options, &exit_code] { exit_code = validate(*options); });

@@ -32,7 +32,8 @@ TEST(Reference, EveryRowHoldsOnItsMachine) {
     ASSERT_TRUE(built.machine) << built.error;
     const Verdict v = judge(*built.machine, row);
     ASSERT_TRUE(v.model) << row.id << " " << row.measure;
-    EXPECT_TRUE(v.holds) << row.id << " " << row.what << ": printed " << row.printed << ", model " << *v.model;
+    EXPECT_TRUE(v.holds) << row.id << " " << row.what << ": printed " << row.printed << ", model "
+                         << *v.model;
   }
 }
 
@@ -124,7 +125,8 @@ TEST_P(ReferenceMoves, AConsumedRowThatIsInTheTableNamesItsConstant) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, ReferenceMoves, testing::Values("aries", "gemini", "seastar", "bluegene-l", "asci-q"),
+INSTANTIATE_TEST_SUITE_P(Machines, ReferenceMoves,
+                         testing::Values("aries", "gemini", "seastar", "bluegene-l", "asci-q"),
                          [](const auto& machine) {
                            std::string name = machine.param;
                            for (char& c : name) c = c == '-' ? '_' : c;
@@ -136,17 +138,22 @@ TEST(Reference, RefusesATableThatIsNotSound) {
   EXPECT_NE(parse_reference(head + "A,b,c\n", "t").error.find("t:2: expected 10 columns"), std::string::npos);
   EXPECT_NE(parse_reference(head + "A,b,c,d,1,u,nearly,,m,\n", "t").error.find("compare"), std::string::npos);
   EXPECT_NE(parse_reference(head + "A,b,c,d,x,u,digits,,m,\n", "t").error.find("printed"), std::string::npos);
-  EXPECT_NE(parse_reference(head + "A,b,c,d,3..1,u,range,,m,\n", "t").error.find("printed"), std::string::npos);
-  EXPECT_NE(parse_reference(head + "A,b,c,d,1,u,percent,,m,\n", "t").error.find("tolerance"), std::string::npos);
-  EXPECT_NE(parse_reference(head + "A,b,c,d,1,u,percent,-3,m,\n", "t").error.find("tolerance"), std::string::npos);
+  EXPECT_NE(parse_reference(head + "A,b,c,d,3..1,u,range,,m,\n", "t").error.find("printed"),
+            std::string::npos);
+  EXPECT_NE(parse_reference(head + "A,b,c,d,1,u,percent,,m,\n", "t").error.find("tolerance"),
+            std::string::npos);
+  EXPECT_NE(parse_reference(head + "A,b,c,d,1,u,percent,-3,m,\n", "t").error.find("tolerance"),
+            std::string::npos);
 }
 
 TEST(Reference, DigitsAcceptExactlyWhatRoundsToThePrintedFigure) {
   const std::string head = "id,machine,place,what,printed,unit,compare,tolerance,measure,constants\n";
   const BuiltMachine bg = build_machine("bluegene-l");
-  for (const auto& [printed, holds] : {std::pair{"66.7", true}, {"66.6", false}, {"67", true}, {"66", false}}) {
-    const auto t = parse_reference(head + "B,bluegene-l,p,w," + printed +
-                                       ",%,digits,,\"structure(peak_utilisation, 64, 32, 32)\",\n", "t");
+  for (const auto& [printed, holds] :
+       {std::pair{"66.7", true}, {"66.6", false}, {"67", true}, {"66", false}}) {
+    const auto t = parse_reference(
+        head + "B,bluegene-l,p,w," + printed + ",%,digits,,\"structure(peak_utilisation, 64, 32, 32)\",\n",
+        "t");
     ASSERT_EQ(t.error, "");
     EXPECT_EQ(judge(*bg.machine, t.rows[0]).holds, holds) << printed;
   }
