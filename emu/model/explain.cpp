@@ -20,8 +20,7 @@ std::string provenance(const Constant& c) {
 class Explainer {
  public:
   Explainer(const Machine& machine, const QuoteRequest& request)
-      : machine_(machine),
-        d_(machine.description),
+      : d_(machine.description),
         p_(machine.pricing),
         r_(request),
         op_(d_.ops[static_cast<std::size_t>(request.op)]),
@@ -162,7 +161,6 @@ class Explainer {
     stages(Part::local_event, to);
   }
 
-  const Machine& machine_;
   const Description& d_;
   const Pricing& p_;
   const QuoteRequest& r_;
