@@ -84,18 +84,21 @@ void torus_path(const Pricing& p, NodeId src, NodeId dst, std::uint64_t seed, bo
   }
 }
 
-// Delay that the aggregate would cause now, in picoseconds: what the adaptive choice compares.
-std::int64_t bundle_load(const Pricing& p, LinkState* state, std::uint32_t aggregate, std::int64_t now) {
-  if (state->kind() == LinkState::Kind::exact) return state->peek(aggregate, now) - now;
+// Delay that the aggregate would cause a message whose head leaves at `head`, in picoseconds: what the
+// adaptive choice compares.
+std::int64_t bundle_load(const Pricing& p, LinkState* state, std::uint32_t aggregate, std::int64_t now,
+                         std::int64_t head) {
+  if (state->kind() == LinkState::Kind::exact) return state->peek(aggregate, head) - head;
   const std::uint64_t used = state->count(aggregate, now, 0);
   return p.shared_link[0](used).count();
 }
 
-void dragonfly_path(const Pricing& p, const QuoteRequest& r, LinkState* state, std::int64_t now, NodeId src,
+void dragonfly_path(const Pricing& p, const QuoteRequest& r, LinkState* state, std::int64_t head, NodeId src,
                     NodeId dst, Path* path) {
   const Dragonfly& d = p.dragonfly;
   const RouterId from = d.router_of(src), to = d.router_of(dst);
   if (from == to) return;
+  const std::int64_t now = r.now.count();
   const std::uint32_t a = d.group_of_router(from), b = d.group_of_router(to);
   path->cls = a == b ? 1 : 2;
   const std::uint32_t groups = d.groups(), bundles = groups * groups;
@@ -111,7 +114,7 @@ void dragonfly_path(const Pricing& p, const QuoteRequest& r, LinkState* state, s
   if (state != nullptr && a != b && groups > 2 && is_adaptive(r.routing)) {
     // Two non-minimal candidates against the one bundle that all minimal routes share.
     const AdaptiveBias bias = bias_of(r.routing);
-    const std::int64_t direct = bundle_load(p, state, a * groups + b, now);
+    const std::int64_t direct = bundle_load(p, state, a * groups + b, now, head);
     const std::int64_t extra = p.shared_link[0](p.packet.payload).count() * bias.add;
     if (direct > extra) {
       Choices pick(mix64(r.seed ^ static_cast<std::uint64_t>(now)));
@@ -119,8 +122,8 @@ void dragonfly_path(const Pricing& p, const QuoteRequest& r, LinkState* state, s
       for (int i = 0; i < kNonMinimalCandidates; ++i) {
         const std::uint32_t c = pick.below(groups);
         if (c == a || c == b) continue;
-        const std::int64_t load =
-            std::max(bundle_load(p, state, a * groups + c, now), bundle_load(p, state, c * groups + b, now));
+        const std::int64_t load = std::max(bundle_load(p, state, a * groups + c, now, head),
+                                           bundle_load(p, state, c * groups + b, now, head));
         const std::int64_t weighted = (load << bias.shift) + extra;
         if (weighted < lightest) {
           lightest = weighted;
@@ -159,7 +162,7 @@ void tree_path(const Pricing& p, NodeId src, NodeId dst, bool contended, Path* p
   path->add(2 * (base + (dst >> (2 * level))) + 1, path->hops - 1, 0, level, kAllLinks);
 }
 
-void find_path(const Pricing& p, const QuoteRequest& r, LinkState* state, std::int64_t now, NodeId src,
+void find_path(const Pricing& p, const QuoteRequest& r, LinkState* state, std::int64_t head, NodeId src,
                NodeId dst, Path* path) {
   switch (p.network) {
     case Network::gemini_torus:
@@ -167,7 +170,7 @@ void find_path(const Pricing& p, const QuoteRequest& r, LinkState* state, std::i
     case Network::bluegene_torus:
       return torus_path(p, src, dst, r.seed, state != nullptr, path);
     case Network::dragonfly:
-      return dragonfly_path(p, r, state, now, src, dst, path);
+      return dragonfly_path(p, r, state, head, src, dst, path);
     case Network::fat_tree:
       return tree_path(p, src, dst, state != nullptr, path);
     case Network::crossbar:
@@ -205,6 +208,8 @@ std::int64_t network_wait(const Pricing& p, const Path& path, std::uint64_t byte
       const std::int64_t horizon = now - p.hop.count() * Route::kCapacity;
       waited += state->reserve(s.aggregate, arrive - skew, length, s.links, horizon) + skew - arrive;
     } else {
+      // Round the end of a ring a line is met twice: its own bytes are no load.
+      if (i > 0 && path.at[i - 1].aggregate == s.aggregate) continue;
       const std::uint64_t used = state->count(s.aggregate, now, bytes);
       const auto busy = static_cast<std::uint64_t>(price(used).count());
       const auto rho = static_cast<std::uint32_t>(std::min<std::uint64_t>(busy >> (22 - 8), 255));
@@ -236,7 +241,7 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
     state->prefetch_receive(rx);
   }
   Path path;
-  find_path(p, r, state, now, tx, rx, &path);
+  find_path(p, r, state, start + op.out.count(), tx, rx, &path);
   for (std::uint32_t i = 0; i < path.stretches; ++i) state->prefetch(path.at[i].aggregate);
   const std::int64_t latency = path.latency.count();
 
@@ -264,7 +269,7 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
   if (get) {
     at_target = head + latency;
     head = at_target + op.turn.count();
-    if (state != nullptr) {
+    if (state != nullptr && tx != r.src) {
       const std::int64_t begun = take_transmit(state->nic(tx), head, host_time);
       waited += begun - head;
       head = begun;
