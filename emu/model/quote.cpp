@@ -88,7 +88,9 @@ void torus_path(const Pricing& p, NodeId src, NodeId dst, std::uint64_t seed, bo
 // adaptive choice compares.
 std::int64_t bundle_load(const Pricing& p, LinkState* state, std::uint32_t aggregate, std::int64_t now,
                          std::int64_t head) {
-  if (state->kind() == LinkState::Kind::exact) return state->peek(aggregate, head) - head;
+  // One hop on, where a message without local links reserves it.
+  const std::int64_t arrive = head + p.hop.count();
+  if (state->kind() == LinkState::Kind::exact) return state->peek(aggregate, arrive) - arrive;
   const std::uint64_t used = state->count(aggregate, now, 0);
   return p.shared_link[0](used).count();
 }

@@ -161,27 +161,33 @@ TEST(Quote, StretchesOfATorusLineConflictOnlyWhereTheyOverlap) {
   EXPECT_EQ(wait_of_second(9, 11), Picos{});  // another line
 }
 
+// One message from each of a group's 96 routers to one other group: in order they queue at one bundle.
 TEST(Quote, AdaptiveRoutingLeavesALoadedBundleAndInOrderDoesNot) {
   const BuiltMachine aries = build_machine("aries");
   const Pricing& p = aries.machine->pricing;
-  for (const Routing routing : {Routing::adaptive_0, Routing::in_order}) {
+  Picos longest_wait[2];
+  int detours[2] = {0, 0};
+  for (const bool adaptive : {false, true}) {
     Memory memory(LinkState::bytes_needed(p, LinkState::Kind::exact));
     LinkState state = LinkState::create(memory.span(), p, LinkState::Kind::exact).value();
-    int detours = 0;
-    for (std::uint32_t i = 0; i < 2000; ++i) {
-      detours += quote(p,
-                       {.op = Op::bte_put,
-                        .routing = routing,
-                        .src = i % 384,
-                        .dst = 384 + i % 384,
-                        .bytes = 1 << 20,
-                        .now = Picos{static_cast<std::int64_t>(i)},
-                        .seed = i},
-                       &state)
-                     .detoured;
+    for (std::uint32_t i = 0; i < 96; ++i) {
+      const Quote q = quote(p,
+                            {.op = Op::bte_put,
+                             .routing = adaptive ? Routing::adaptive_0 : Routing::in_order,
+                             .src = 4 * i,
+                             .dst = 384 + 4 * i,
+                             .bytes = 1 << 20,
+                             .now = Picos{static_cast<std::int64_t>(i)},
+                             .seed = i},
+                            &state);
+      detours[adaptive] += q.detoured;
+      longest_wait[adaptive] = std::max(longest_wait[adaptive], q.waited);
     }
-    EXPECT_EQ(detours > 100, routing == Routing::adaptive_0);
   }
+  EXPECT_EQ(detours[false], 0);
+  EXPECT_GT(detours[true], 10);
+  EXPECT_GT(longest_wait[false], 200_us);  // 96 MiB over 34 cables
+  EXPECT_LT(longest_wait[true] * 2, longest_wait[false]);
 }
 
 TEST(LinkState, TheLargestMachineFitsSixtyFourMebibytes) {
