@@ -17,10 +17,13 @@ namespace orrery::memory {
 
 namespace {
 
-// libc's function (a cancellation point, so no raw call), looked up once.
+// libc's function (a cancellation point, so no raw call), looked up once. A program that links us through
+// another library only has libc before us: then it is the first of all, and nothing of that name comes next.
 template <typename Function>
 Function* next(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  void* found = dlsym(RTLD_NEXT, name);
+  if (found == nullptr) found = dlsym(RTLD_DEFAULT, name);
+  return reinterpret_cast<Function*>(found);
 }
 
 // Calls `call` again for as long as it fails with EFAULT and a chunk was being switched while it ran. A call

@@ -18,8 +18,8 @@ namespace {
 // Below this many bytes a frame to a target that is polling beats a system call.
 constexpr std::uint64_t kAttachBytes = 2048;
 
-constexpr std::uint32_t key_word(const MemKey& key) {
-  return static_cast<std::uint32_t>(key.generation) << 16 | key.index;
+constexpr std::uint64_t key_word(const MemKey& key) {
+  return std::uint64_t{key.process} << 32 | std::uint64_t{key.generation} << 16 | key.index;
 }
 
 // An aligned word, which is what most puts and gets are, without a call.
@@ -44,6 +44,17 @@ inline void load_short(std::byte* to, std::byte* from, std::size_t bytes) {
   load_bytes(to, from, bytes);
 }
 
+// The control word of an entry whose hazard was just announced.
+inline std::uint64_t announced_word(MrtEntry& entry) {
+  // Acquire: pairs with the owner's publication of the entry.
+  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  if (entry.touched.load(std::memory_order_relaxed) != 0) return word;
+  // First access by a peer: from now on its owner has to look for us before it lets go. Either it sees this
+  // mark, or the second look sees the entry free.
+  entry.touched.exchange(1, std::memory_order_seq_cst);
+  return entry.control.load(std::memory_order_seq_cst);
+}
+
 constexpr bool writes_target(Op op) { return op == Op::put || op == Op::amo; }
 
 }  // namespace
@@ -57,8 +68,8 @@ Errc Nic::post(Endpoint& endpoint, const Request& request) {
   const std::uint64_t offset = request.remote_address - grant.begin;
   if (grant.key != key_word(request.remote) || (request.flags & ~(kEvents | kOrders)) != 0 ||
       !(is_put ? grant.writable : request.op == Op::get) || offset > grant.size ||
-      request.length > grant.size - offset || endpoint.peer->dead.load(std::memory_order_relaxed) ||
-      ((request.flags & kOrders) != 0 && must_queue(*endpoint.peer, request))) [[unlikely]] {
+      request.length > grant.size - offset || grant.peer->dead.load(std::memory_order_relaxed) ||
+      ((request.flags & kOrders) != 0 && must_queue(*grant.peer, request))) [[unlikely]] {
     return post_checked(endpoint, request);
   }
   std::uint32_t transaction = CompletionQueue::kNone;
@@ -79,7 +90,7 @@ Errc Nic::post(Endpoint& endpoint, const Request& request) {
         load_short(reinterpret_cast<std::byte*>(request.local_address), grant.here + offset, request.length);
       }
       if ((request.flags & kRemoteEvent) != 0) {
-        raise_remote_event(endpoint.peer->link.nic, grant.control, EventKind::remote, endpoint.remote_value);
+        raise_remote_event(grant.peer->link.nic, grant.control, EventKind::remote, endpoint.remote_value);
       }
       if (transaction != CompletionQueue::kNone) raise_local(endpoint, request, transaction, Errc::ok);
       return Errc::ok;
@@ -116,9 +127,9 @@ bool Nic::must_follow(const Peer& peer, const Request& request) {
 }
 
 bool Nic::must_go_to_engine(const Request& request) const {
-  return (request.flags & kBlockTransfer) != 0 &&
-         (request.length >= options_.bte_crossover || bte_.fences() != 0 ||
-          ((request.flags & kFence) != 0 && bte_.outstanding() != 0));
+  return (request.flags & (kBlockTransfer | kLocalOffset)) != 0 &&
+         (request.length >= options_.bte_crossover || (request.flags & kLocalOffset) != 0 ||
+          bte_.fences() != 0 || ((request.flags & kFence) != 0 && bte_.outstanding() != 0));
 }
 
 bool Nic::must_queue(const Peer& peer, const Request& request) const {
@@ -127,16 +138,21 @@ bool Nic::must_queue(const Peer& peer, const Request& request) const {
 
 // Everything that the short way above does not do, or not yet.
 Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
-  if (endpoint.peer == nullptr) {
-    const Errc found = find_peer(endpoint);
-    if (found != Errc::ok) return found;
+  Errc found = Errc::ok;
+  if (endpoint.peer_slot != request.remote.process) {
+    if (!endpoint.bound) return Errc::invalid_state;
+    found = find_peer(endpoint, request.remote);
   }
-  Peer& peer = *endpoint.peer;
   std::uint32_t transaction = CompletionQueue::kNone;
   if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
     const Errc opened = open_transaction(endpoint, request, &transaction);
     if (opened != Errc::ok) return opened;
   }
+  if (found != Errc::ok) {
+    finish(endpoint, request, transaction, found);
+    return Errc::ok;
+  }
+  Peer& peer = *endpoint.peer;
   const bool to_engine = must_go_to_engine(request);
   Errc status = Errc::not_done;
   if (!to_engine && !must_follow(peer, request)) {
@@ -168,13 +184,7 @@ Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std
   if (hazard_slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);
   const HazardGuard guard(peer.hazards.slot[hazard_slot], index, peer.link.strong_hazards);
-  std::uint64_t word = entry.control.load(std::memory_order_acquire);
-  if (entry.touched.load(std::memory_order_relaxed) == 0) {
-    // First access by a peer: from now on its owner has to look for us before it lets go. Either it sees this
-    // mark, or the second look sees the entry free.
-    entry.touched.exchange(1, std::memory_order_seq_cst);
-    word = entry.control.load(std::memory_order_seq_cst);
-  }
+  const std::uint64_t word = announced_word(entry);
   const bool reachable = control::state(word) == RegionState::direct || peer.link.same_address_space;
   if (reachable || request.op == Op::cq_write)
     return execute_direct(endpoint, peer, request, word, hazard_slot);
@@ -189,6 +199,11 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
                          std::uint32_t hazard_slot) {
   AddressMap* memory = peer.link.same_address_space ? &identity_ : peer.link.memory.get();
   if (memory == nullptr && request.op != Op::cq_write) return Errc::not_done;
+  // A window that cannot be mapped here: its owner decides, by frame.
+  if (request.op != Op::cq_write && (control::flags(word) & kSegmented) == 0 && request.length != 0) {
+    const Run run = memory->find(request.remote_address);
+    if (!run.holds(request.remote_address, 1)) return Errc::not_done;
+  }
   wire::PacketHeader header = header_for(endpoint, request);
   header.flags |= wire::kLast;
   const Target target{peer.link.nic, memory};
@@ -218,6 +233,7 @@ void Nic::keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std
   endpoint.grants[request.remote.index % 4] = {.key = key_word(request.remote),
                                                .writable = (control::flags(word) & kReadOnly) == 0,
                                                .control = word,
+                                               .peer = &peer,
                                                .entry = &entry,
                                                .begin = begin,
                                                .size = end - begin,
@@ -285,7 +301,7 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   if (slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);
   const HazardGuard guard(peer.hazards.slot[slot], index, peer.link.strong_hazards);
-  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  const std::uint64_t word = announced_word(entry);
   // While its owner moves the pages, a copy by the kernel could land in the old ones.
   if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0)
     return Errc::not_done;
@@ -349,6 +365,48 @@ Errc Nic::transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, c
   }
 }
 
+// Where byte `offset` of one of our own segmented registrations lies.
+Nic::LocalPiece Nic::local_piece(const MemKey& key, std::uint64_t offset) const {
+  if (!registrations_.find(key).ok()) return {};
+  const MrtEntry& entry = view_.region(key.index);
+  const std::uint32_t count = entry.segment_count.load(std::memory_order_relaxed);
+  const auto* segments = view_.arena<Segment>(entry.segments.load(std::memory_order_relaxed), count);
+  if (segments == nullptr) return {};
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (offset < segments[i].length) {
+      return {reinterpret_cast<std::byte*>(segments[i].address + offset), segments[i].length - offset};
+    }
+    offset -= segments[i].length;
+  }
+  return {};
+}
+
+// Copies a part of a flight's segmented local side to `bytes`. False: the registration is gone.
+bool Nic::gather(const Flight& flight, std::uint64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const auto piece = local_piece(flight.segments, reinterpret_cast<std::uint64_t>(flight.local) + offset);
+    if (piece.at == nullptr) return false;
+    const auto part = std::min<std::uint64_t>(piece.bytes, bytes.size());
+    load_bytes(bytes.data(), piece.at, part);
+    bytes = bytes.subspan(part);
+    offset += part;
+  }
+  return true;
+}
+
+// The other way.
+bool Nic::scatter(const Flight& flight, std::uint64_t offset, std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const auto piece = local_piece(flight.segments, reinterpret_cast<std::uint64_t>(flight.local) + offset);
+    if (piece.at == nullptr) return false;
+    const auto part = std::min<std::uint64_t>(piece.bytes, bytes.size());
+    store_bytes(piece.at, bytes.data(), part);
+    bytes = bytes.subspan(part);
+    offset += part;
+  }
+  return true;
+}
+
 // One more operation that a direct store would have done: enough of them and the owner is asked to adopt.
 void Nic::count_hit(Peer& peer, std::uint32_t region) {
   MrtEntry& entry = peer.link.nic.region(region);
@@ -370,13 +428,15 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
   raise_local(endpoint, request, transaction, status);
 }
 
-Errc Nic::find_peer(Endpoint& endpoint) {
-  if (!endpoint.bound) return Errc::invalid_state;
-  const auto process =
-      environment_.find_process(endpoint.port->domain, endpoint.remote_nic_address, endpoint.remote_instance);
-  if (!process.ok()) return process.code();
-  const wire::ProcessSlot slot = process.value().slot;
-  if (slot >= kMaxProcesses) return Errc::corrupt;
+// The peer that the key belongs to becomes the endpoint's. Errors: invalid_handle, unreachable, and those of
+// mapping it.
+Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
+  endpoint.peer = nullptr;
+  endpoint.peer_slot = Endpoint::kNoPeer;
+  const wire::ProcessSlot slot = remote.process;
+  if (!remote.valid() || slot >= kMaxProcesses) return Errc::invalid_handle;
+  const auto process = environment_.find_process(endpoint.remote_nic_address, slot);
+  if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
   Peer* peer = peers_[slot].load(std::memory_order_acquire);
   if (peer == nullptr || peer->link.process != process.value()) {
     auto link = environment_.connect(process.value());
@@ -386,6 +446,8 @@ Errc Nic::find_peer(Endpoint& endpoint) {
     if (peer == nullptr || peer->link.process != process.value()) {
       peer_storage_.push_back(std::make_unique<Peer>(std::move(link).value(), self_));
       peer = peer_storage_.back().get();
+      // A predecessor in our slot may have died in the middle of an access.
+      for (auto& word : peer->hazards.slot) word.store(0, std::memory_order_relaxed);
       // The owner of the memory looks for our announcements from now on.
       peer->link.nic.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
       peers_[slot].store(peer, std::memory_order_release);
@@ -394,7 +456,7 @@ Errc Nic::find_peer(Endpoint& endpoint) {
     }
   }
   endpoint.peer = peer;
-  endpoint.grants = {};
+  endpoint.peer_slot = slot;
   return Errc::ok;
 }
 
