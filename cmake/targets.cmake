@@ -67,7 +67,8 @@ endfunction()
 # orrery_api_test(<name> SOURCES ... [LIBS ...] [NPES n] [LABELS ...] [TIMEOUT s]
 #                 [ADOPT modes...])
 # A GoogleTest program over the public interfaces alone, linked as a client is: with the shared libraries. It
-# runs under `orrery run -n NPES`, once for each value of ORRERY_ADOPT in ADOPT; without NPES by itself.
+# runs under `orrery run -n NPES`, once for each value of ORRERY_ADOPT in ADOPT (`frames`: never, and without cross-memory attach); without
+# NPES by itself.
 function(orrery_api_test name)
   cmake_parse_arguments(A "" "NPES;TIMEOUT" "SOURCES;LIBS;LABELS;ADOPT" ${ARGN})
   add_executable(${name} ${A_SOURCES})
@@ -83,9 +84,13 @@ function(orrery_api_test name)
     set(A_ADOPT hot)
   endif()
   foreach(adopt ${A_ADOPT})
+    set(environment ORRERY_ADOPT=${adopt})
+    if(adopt STREQUAL frames)
+      set(environment ORRERY_ADOPT=never ORRERY_ATTACH=off)
+    endif()
     add_test(NAME ${name}-${adopt} COMMAND ${command})
     set_tests_properties(${name}-${adopt} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}"
-      ENVIRONMENT ORRERY_ADOPT=${adopt})
+      ENVIRONMENT "${environment}")
   endforeach()
 endfunction()
 
