@@ -17,11 +17,11 @@ namespace orrery::memory {
 
 namespace {
 
-// libc's function (a cancellation point, so no raw call), looked up once. A program that links us through
-// another library only has libc before us: then it is the first of all, and nothing of that name comes next.
+// libc's function (a cancellation point, so no raw call), looked up once.
 template <typename Function>
 Function* next(const char* name) {
   void* found = dlsym(RTLD_NEXT, name);
+  // A program that links only an API library loads libc before us: then libc's is the first there is.
   if (found == nullptr) found = dlsym(RTLD_DEFAULT, name);
   return reinterpret_cast<Function*>(found);
 }

@@ -50,7 +50,9 @@ struct Grant {
   std::uint64_t size = 0;
   std::byte* here = nullptr;  // where `begin` is mapped
   std::atomic<std::uint64_t>* hazard = nullptr;
+  QueueView queue;  // of the registration; it lives as long as the registration does
 };
+inline constexpr std::size_t kGrants = 4;  // per endpoint, by the low bits of the key's index
 
 // Where posts of one port go to: a remote NIC, and the queue that hears of their completion.
 // Threads: one at a time, the thread that uses the port. Members are set through the Nic.
@@ -74,7 +76,7 @@ struct Endpoint {
     peer_slot = kNoPeer;
     grants = {};
   }
-  std::array<Grant, 4> grants;  // by the low bits of the key's index
+  std::array<Grant, kGrants> grants;
 };
 
 // The emulated NIC of one process: owns its units and applies their rules. Any number of them run in one
@@ -175,6 +177,10 @@ class Nic final : public wire::Sink {
   NicView view() const { return view_; }
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
+  // Whether a block transfer may overtake nothing by being done at once.
+  bool block_transfer_is_short(std::uint64_t length) const {
+    return length < options_.bte_crossover && bte_.outstanding() == 0;
+  }
 
   void deliver(const wire::Packet& packet) override;
 
@@ -209,7 +215,6 @@ class Nic final : public wire::Sink {
   static void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
   static bool must_follow(const Peer& peer, const Request& request);
   bool must_go_to_engine(const Request& request) const;
-  bool must_queue(const Peer& peer, const Request& request) const;
   Errc post_checked(Endpoint& endpoint, const Request& request);
   Errc post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
   Errc try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);

@@ -47,6 +47,15 @@ gni_cq_entry_t entry_of(const nic::Event& event) {
   return cq_entry::overrun(code_of(Errc::overrun));
 }
 
+// What entry_of makes of a post that went well, which is what most entries are.
+gni_cq_entry_t entry_of_success(const nic::Event& event) {
+  constexpr gni_cq_entry_t kGlobal = cq_entry::post(0, 0, 0);
+  constexpr gni_cq_entry_t kLocal = cq_entry::post_local(0, 0, 0);
+  return (event.global() ? kGlobal : kLocal) | std::uint64_t{event.transaction()} << cq_entry::kTid.shift |
+         (event.user_value() & cq_entry::kLocalInstId.mask());
+}
+static_assert(static_cast<int>(DeviceStatus::okay) == 0);
+
 // Gives the client what the queue gave.
 gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq_entry_t* event_data) {
   *event_data = entry_of(event);
@@ -126,6 +135,11 @@ gni_return_t GNI_CqGetEvent(gni_cq_handle_t cq_hndl, gni_cq_entry_t* event_data)
   orrery::nic::Event event;
   const Errc found = cq->nic->poll(*cq->queue, &event);
   if (found == Errc::not_done) return GNI_RC_NOT_DONE;
+  if (event.kind == orrery::nic::EventKind::post && event.status == Errc::ok && cq->handler == nullptr)
+      [[likely]] {
+    *event_data = orrery::gni::entry_of_success(event);
+    return GNI_RC_SUCCESS;
+  }
   return orrery::gni::hand_over(*cq, found, event, event_data);
 }
 
@@ -167,10 +181,10 @@ gni_return_t GNI_GetCompleted(gni_cq_handle_t cq_hndl, gni_cq_entry_t event_data
   if (!cq_entry::is_post(event_data)) [[unlikely]]
     return GNI_RC_DESCRIPTOR_ERROR;
   const auto tid = static_cast<std::uint32_t>(cq_entry::kTid.get(event_data));
-  const auto completion = cq->queue->completed(tid, Errc::ok);
-  if (!completion.ok()) [[unlikely]]
+  void* context = nullptr;
+  if (!cq->queue->collect(tid, &context)) [[unlikely]]
     return GNI_RC_DESCRIPTOR_ERROR;
-  auto* const descriptor = static_cast<gni_post_descriptor_t*>(completion.value().context);
+  auto* const descriptor = static_cast<gni_post_descriptor_t*>(context);
   const gni_return_t status =
       cq_entry::kStatus.get(event_data) == 0 ? GNI_RC_SUCCESS : GNI_RC_TRANSACTION_ERROR;
   descriptor->status = status;

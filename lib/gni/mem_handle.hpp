@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/nic/granted.hpp"
 #include "emu/nic/request.hpp"
 
 #include "include/gni/gni_pub.h"
@@ -35,6 +36,13 @@ inline constexpr std::uint64_t kPageMask = (std::uint64_t{1} << 42) - 1;
 
 constexpr std::uint8_t attributes(const gni_mem_handle_t& handle) {
   return static_cast<std::uint8_t>(handle.qword2 >> 34);
+}
+
+// The key's identity alone, as the NIC's short way wants it (emu/nic/granted.hpp).
+constexpr std::uint64_t key_word_of(const gni_mem_handle_t& handle) {
+  return nic::key_word(static_cast<std::uint16_t>(handle.qword1 >> 42 & 0x3ff),
+                       static_cast<std::uint16_t>(handle.qword2 >> 42 & 0x3fff),
+                       static_cast<std::uint16_t>(handle.qword1 >> 52));
 }
 
 // CRC-8 (polynomial x^8 + x^2 + x + 1) of everything but itself.

@@ -34,6 +34,21 @@ bool fill(const Ep& ep, const gni_post_descriptor_t& d, gni_post_descriptor_t* c
   return true;
 }
 
+// Whether the short way may be tried: no mode but the plain events, one of them at most local.
+bool is_usual(const gni_post_descriptor_t& d) {
+  return (d.cq_mode & ~kCqModes) == 0 && (d.cq_mode & GNI_CQMODE_DUAL_EVENTS) != GNI_CQMODE_DUAL_EVENTS;
+}
+
+nic::Transfer transfer_of(const gni_post_descriptor_t& d, gni_post_descriptor_t* context) {
+  return {.key = mem_handle::key_word_of(d.remote_mem_hndl),
+          .local_address = d.local_addr,
+          .remote_address = d.remote_addr,
+          .length = d.length,
+          .events = d.cq_mode,
+          .in_order = (d.dlvr_mode & GNI_DLVMODE_IN_ORDER) == GNI_DLVMODE_IN_ORDER,
+          .context = context};
+}
+
 // The local side of a get or a block transfer.
 gni_return_t check_local(const Ep& ep, Request* request, const gni_post_descriptor_t& d) {
   request->local = mem_handle::key_of(d.local_mem_hndl);
@@ -49,6 +64,13 @@ gni_return_t check_get(const gni_post_descriptor_t& d) {
   return GNI_RC_SUCCESS;
 }
 
+// Whether the local side is registered memory at its own addresses, and may be used so.
+bool is_plain_local(const Ep& ep, const gni_post_descriptor_t& d, bool writes) {
+  const nic::MemKey key = mem_handle::key_of(d.local_mem_hndl);
+  return (key.flags & nic::kSegmented) == 0 &&
+         ep.nic->check_local(*ep.attachment->port, key, d.local_addr, d.length, writes) == Errc::ok;
+}
+
 // What the NIC says to a request that was not accepted. An unbound endpoint is an argument that is not
 // acceptable here.
 gni_return_t answer(Errc code) {
@@ -57,10 +79,95 @@ gni_return_t answer(Errc code) {
   return code == Errc::invalid_state ? GNI_RC_INVALID_PARAM : return_of(code);
 }
 
+// Everything but a put through a key that was granted before.
+[[gnu::noinline]] gni_return_t post_fma_checked(Ep& ep, gni_post_descriptor_t* post_descr) {
+  const gni_post_descriptor_t& d = *post_descr;
+  Request request;
+  if (!fill(ep, d, post_descr, &request)) [[unlikely]]
+    return GNI_RC_INVALID_PARAM;
+  switch (raw_value(d.type)) {
+    case GNI_POST_FMA_PUT:
+      break;
+    case GNI_POST_FMA_PUT_W_SYNCFLAG:
+      request.flags |= nic::kSyncFlag;
+      request.sync_address = d.sync_flag_addr;
+      request.sync_value = d.sync_flag_value;
+      break;
+    case GNI_POST_FMA_GET: {
+      request.op = Op::get;
+      const gni_return_t aligned = check_get(d);
+      if (aligned != GNI_RC_SUCCESS) return aligned;
+      const gni_return_t local = check_local(ep, &request, d);
+      if (local != GNI_RC_SUCCESS) return local;
+      break;
+    }
+    case GNI_POST_FMA_GET_W_FLAG:
+    case GNI_POST_AMO:
+    case GNI_POST_AMO_W_FLAG:
+    case GNI_POST_CE:
+      return GNI_RC_ILLEGAL_OP;
+    default:
+      return GNI_RC_INVALID_PARAM;
+  }
+  if (d.length > kMaxFma) [[unlikely]]
+    return GNI_RC_SIZE_ERROR;
+  if (d.local_addr == 0 && request.op == Op::put && d.length != 0) [[unlikely]]
+    return GNI_RC_INVALID_PARAM;
+  request.local_address = d.local_addr;
+  request.remote_address = d.remote_addr;
+  request.length = d.length;
+  return answer(ep.nic->post(ep.endpoint, request));
+}
+
+// Everything but a short transfer through a key that was granted before.
+[[gnu::noinline]] gni_return_t post_rdma_checked(Ep& ep, gni_post_descriptor_t* post_descr) {
+  const gni_post_descriptor_t& d = *post_descr;
+  Request request;
+  if (!fill(ep, d, post_descr, &request)) [[unlikely]]
+    return GNI_RC_INVALID_PARAM;
+  request.flags |= nic::kBlockTransfer;
+  switch (raw_value(d.type)) {
+    case GNI_POST_RDMA_PUT:
+      break;
+    case GNI_POST_RDMA_GET: {
+      request.op = Op::get;
+      const gni_return_t aligned = check_get(d);
+      if (aligned != GNI_RC_SUCCESS) return aligned;
+      break;
+    }
+    default:
+      return GNI_RC_INVALID_PARAM;
+  }
+  if (d.length > kMaxBte) [[unlikely]]
+    return GNI_RC_SIZE_ERROR;
+  if ((d.rdma_mode & GNI_RDMAMODE_PHYS_ADDR) != 0) [[unlikely]]
+    return GNI_RC_PERMISSION_ERROR;
+  if ((d.rdma_mode & GNI_RDMAMODE_FENCE) != 0) request.flags |= nic::kFence;
+  const gni_return_t local = check_local(ep, &request, d);
+  if (local != GNI_RC_SUCCESS) [[unlikely]]
+    return local;
+  request.local_address = d.local_addr;
+  request.remote_address = d.remote_addr;
+  request.length = d.length;
+  if (d.src_cq_hndl == nullptr) return answer(ep.nic->post(ep.endpoint, request));
+
+  // Another queue than the endpoint's, for this post alone.
+  const Cq* const cq = find(d.src_cq_hndl);
+  if (cq == nullptr || cq->attachment != ep.attachment) [[unlikely]]
+    return GNI_RC_INVALID_PARAM;
+  cq->queue->become_source();
+  nic::CompletionQueue* const own = ep.endpoint.queue;
+  ep.endpoint.queue = cq->queue;
+  const Errc posted = ep.nic->post(ep.endpoint, request);
+  ep.endpoint.queue = own;
+  return answer(posted);
+}
+
 }  // namespace
 
 }  // namespace orrery::gni
 
+using orrery::Errc;
 using orrery::gni::Cq;
 using orrery::gni::Ep;
 using orrery::gni::find;
@@ -75,41 +182,22 @@ gni_return_t GNI_PostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_de
   if (ep == nullptr || post_descr == nullptr) [[unlikely]]
     return GNI_RC_INVALID_PARAM;
   const gni_post_descriptor_t& d = *post_descr;
-  Request request;
-  if (!orrery::gni::fill(*ep, d, post_descr, &request)) [[unlikely]]
-    return GNI_RC_INVALID_PARAM;
-  switch (raw_value(d.type)) {
-    case GNI_POST_FMA_PUT:
-      break;
-    case GNI_POST_FMA_PUT_W_SYNCFLAG:
-      request.flags |= orrery::nic::kSyncFlag;
-      request.sync_address = d.sync_flag_addr;
-      request.sync_value = d.sync_flag_value;
-      break;
-    case GNI_POST_FMA_GET: {
-      request.op = Op::get;
-      const gni_return_t aligned = orrery::gni::check_get(d);
-      if (aligned != GNI_RC_SUCCESS) return aligned;
-      const gni_return_t local = orrery::gni::check_local(*ep, &request, d);
-      if (local != GNI_RC_SUCCESS) return local;
-      break;
-    }
-    case GNI_POST_FMA_GET_W_FLAG:
-    case GNI_POST_AMO:
-    case GNI_POST_AMO_W_FLAG:
-    case GNI_POST_CE:
-      return GNI_RC_ILLEGAL_OP;
-    default:
-      return GNI_RC_INVALID_PARAM;
+  if (raw_value(d.type) == GNI_POST_FMA_PUT && orrery::gni::is_usual(d) && d.local_addr != 0 &&
+      d.length <= orrery::gni::kMaxFma) [[likely]] {
+    const Errc done =
+        orrery::nic::try_granted<Op::put>(ep->endpoint, orrery::gni::transfer_of(d, post_descr));
+    if (done != Errc::not_done) [[likely]]
+      return orrery::gni::answer(done);
   }
-  if (d.length > orrery::gni::kMaxFma) [[unlikely]]
-    return GNI_RC_SIZE_ERROR;
-  if (d.local_addr == 0 && request.op == Op::put && d.length != 0) [[unlikely]]
-    return GNI_RC_INVALID_PARAM;
-  request.local_address = d.local_addr;
-  request.remote_address = d.remote_addr;
-  request.length = d.length;
-  return orrery::gni::answer(ep->nic->post(ep->endpoint, request));
+  if (raw_value(d.type) == GNI_POST_FMA_GET && orrery::gni::is_usual(d) &&
+      orrery::gni::check_get(d) == GNI_RC_SUCCESS && d.length <= orrery::gni::kMaxFma &&
+      orrery::gni::is_plain_local(*ep, d, true)) {
+    const Errc done =
+        orrery::nic::try_granted<Op::get>(ep->endpoint, orrery::gni::transfer_of(d, post_descr));
+    if (done != Errc::not_done) [[likely]]
+      return orrery::gni::answer(done);
+  }
+  return orrery::gni::post_fma_checked(*ep, post_descr);
 }
 
 gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_descr) {
@@ -117,45 +205,23 @@ gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_d
   if (ep == nullptr || post_descr == nullptr) [[unlikely]]
     return GNI_RC_INVALID_PARAM;
   const gni_post_descriptor_t& d = *post_descr;
-  Request request;
-  if (!orrery::gni::fill(*ep, d, post_descr, &request)) [[unlikely]]
-    return GNI_RC_INVALID_PARAM;
-  request.flags |= orrery::nic::kBlockTransfer;
-  switch (raw_value(d.type)) {
-    case GNI_POST_RDMA_PUT:
-      break;
-    case GNI_POST_RDMA_GET: {
-      request.op = Op::get;
-      const gni_return_t aligned = orrery::gni::check_get(d);
-      if (aligned != GNI_RC_SUCCESS) return aligned;
-      break;
+  if (orrery::gni::is_usual(d) && d.rdma_mode == 0 && d.src_cq_hndl == nullptr &&
+      ep->nic->block_transfer_is_short(d.length)) {
+    const auto type = raw_value(d.type);
+    if (type == GNI_POST_RDMA_PUT && orrery::gni::is_plain_local(*ep, d, false)) {
+      const Errc done =
+          orrery::nic::try_granted<Op::put>(ep->endpoint, orrery::gni::transfer_of(d, post_descr));
+      if (done != Errc::not_done) [[likely]]
+        return orrery::gni::answer(done);
+    } else if (type == GNI_POST_RDMA_GET && orrery::gni::check_get(d) == GNI_RC_SUCCESS &&
+               orrery::gni::is_plain_local(*ep, d, true)) {
+      const Errc done =
+          orrery::nic::try_granted<Op::get>(ep->endpoint, orrery::gni::transfer_of(d, post_descr));
+      if (done != Errc::not_done) [[likely]]
+        return orrery::gni::answer(done);
     }
-    default:
-      return GNI_RC_INVALID_PARAM;
   }
-  if (d.length > orrery::gni::kMaxBte) [[unlikely]]
-    return GNI_RC_SIZE_ERROR;
-  if ((d.rdma_mode & GNI_RDMAMODE_PHYS_ADDR) != 0) [[unlikely]]
-    return GNI_RC_PERMISSION_ERROR;
-  if ((d.rdma_mode & GNI_RDMAMODE_FENCE) != 0) request.flags |= orrery::nic::kFence;
-  const gni_return_t local = orrery::gni::check_local(*ep, &request, d);
-  if (local != GNI_RC_SUCCESS) [[unlikely]]
-    return local;
-  request.local_address = d.local_addr;
-  request.remote_address = d.remote_addr;
-  request.length = d.length;
-  if (d.src_cq_hndl == nullptr) return orrery::gni::answer(ep->nic->post(ep->endpoint, request));
-
-  // Another queue than the endpoint's, for this post alone.
-  const Cq* const cq = find(d.src_cq_hndl);
-  if (cq == nullptr || cq->attachment != ep->attachment) [[unlikely]]
-    return GNI_RC_INVALID_PARAM;
-  cq->queue->become_source();
-  orrery::nic::CompletionQueue* const own = ep->endpoint.queue;
-  ep->endpoint.queue = cq->queue;
-  const orrery::Errc posted = ep->nic->post(ep->endpoint, request);
-  ep->endpoint.queue = own;
-  return orrery::gni::answer(posted);
+  return orrery::gni::post_rdma_checked(*ep, post_descr);
 }
 
 gni_return_t GNI_PostCqWrite(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_descr) {

@@ -331,16 +331,23 @@ void Simulation::post() {
   open_.push_back(&operation);
 }
 
-void Simulation::poll(Queue& queue) {
-  if (!queue.owner->alive || moving_[static_cast<std::size_t>(queue.owner->slot)]) return;
+bool Simulation::poll(Queue& queue) {
+  if (!queue.owner->alive || moving_[static_cast<std::size_t>(queue.owner->slot)]) return false;
   Event event;
   const Errc found = world_[queue.owner->slot].nic().poll(*queue.queue, &event);
-  if (found == Errc::not_done) return;
-  if (found == Errc::overrun) return check_overrun(queue);
-  if (event.kind != EventKind::post) return heard_at_target(queue, event);
-  const auto completion = queue.queue->completed(event.transaction(), event.status);
-  if (!completion.ok()) return fail("an event names a transaction that is not open");
-  heard(*static_cast<Operation*>(completion.value().context), event);
+  if (found == Errc::not_done) return false;
+  if (found == Errc::overrun) {
+    check_overrun(queue);
+  } else if (event.kind != EventKind::post) {
+    heard_at_target(queue, event);
+  } else {
+    const auto completion = queue.queue->completed(event.transaction(), event.status);
+    if (completion.ok())
+      heard(*static_cast<Operation*>(completion.value().context), event);
+    else
+      fail("an event names a transaction that is not open");
+  }
+  return true;
 }
 
 }  // namespace orrery::nic::box

@@ -129,7 +129,7 @@ class Simulation {
   // steps
   void step();
   void post();
-  void poll(Queue& queue);
+  bool poll(Queue& queue);  // whether there was an event
   void make_region(Life& life);
   void drop_region();
   void make_or_drop_queue();
