@@ -70,8 +70,8 @@ endfunction()
 # orrery_api_test(<name> SOURCES ... [LIBS ...] [NPES n] [LABELS ...] [TIMEOUT s]
 #                 [ADOPT modes...])
 # A GoogleTest program over the public interfaces alone, linked as a client is: with the shared libraries. It
-# runs under `orrery run -n NPES`, once for each value of ORRERY_ADOPT in ADOPT (`frames`: never, and without cross-memory attach); without
-# NPES by itself.
+# runs under `orrery run -n NPES`, or by itself without NPES, once for each value of ORRERY_ADOPT in ADOPT;
+# `frames` is never, and no cross-memory attach either.
 function(orrery_api_test name)
   cmake_parse_arguments(A "" "NPES;TIMEOUT" "SOURCES;LIBS;LABELS;ADOPT" ${ARGN})
   add_executable(${name} ${A_SOURCES})
