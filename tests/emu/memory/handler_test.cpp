@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <csetjmp>
+#include <cstdint>
 #include <thread>
 
 #include <signal.h>
@@ -12,6 +13,12 @@
 
 namespace orrery::memory {
 namespace {
+
+// A real fault, at an address that the compiler does not know.
+void write_to_nowhere() {
+  volatile std::uintptr_t nowhere = 8;
+  *reinterpret_cast<volatile char*>(nowhere) = 1;
+}
 
 constexpr std::size_t kBytes = 64 * kPageBytes;
 
@@ -132,7 +139,7 @@ TEST(Handler, ThatPassesOnToOursEndsInTheDefaultAction) {
               // Ours goes in front again; the chain is now a ring.
               ORRERY_CHILD_REQUIRE(adopt_beside_writer(rig, pages.data()));
               ORRERY_CHILD_REQUIRE(g_program_faults == 0);
-              *reinterpret_cast<volatile char*>(8) = 1;
+              write_to_nowhere();
               return 0;
             }),
             1000 + SIGSEGV);
@@ -145,7 +152,7 @@ TEST(Handler, LetsARealFaultKill) {
                 Rig rig(method);
                 Pages pages(kBytes);
                 ORRERY_CHILD_REQUIRE(rig.adopt(pages.data(), kBytes).ok());
-                *reinterpret_cast<volatile char*>(8) = 1;
+                write_to_nowhere();
                 return 0;
               }),
               1000 + SIGSEGV);
