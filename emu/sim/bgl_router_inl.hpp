@@ -130,7 +130,7 @@ template <typename E, int S>
 inline void BglRouter<E, S>::deliver(Partition& part, Node node, std::uint32_t index, Tick now, bool copy) {
   const Packet packet = part.pool()[index];
   part.pool().remove(index);
-  part.count_delivery(packet, now);
+  part.count_delivery(node, packet, now);
   if (part.workload().delivered(node, packet, now, copy)) {
     Hot& hot = hot_[node];
     const Queues& queues = queues_[node];

@@ -116,7 +116,9 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--nodes", spec.nodes, "Shape: 8x8x8 (tori), groups (aries), levels (quadrics)");
   command->add_option("--preset", spec.preset,
                       "Parameters of a figure; bluegene-l: " + sim::preset_names("bluegene-l"));
-  command->add_option("--routing", spec.routing, "Machine's routing mode");
+  command->add_option("--routing", spec.routing,
+                      "bluegene-l: " + sim::routing_names("bluegene-l") + "; gemini: " +
+                          sim::routing_names("gemini") + "; aries: " + sim::routing_names("aries"));
   command->add_option("--bytes", spec.bytes,
                       "Bytes from each node to each other node (alltoall), or of a packet");
   command->add_option("--load", spec.load,
@@ -130,6 +132,10 @@ void add_sim(CLI::App& root, int& exit_code) {
                     "All packets are in the injection FIFOs from the start");
   command->add_flag("--steady", spec.steady, "alltoall without end, measured once steady");
   command->add_option("--repeat", spec.repeat, "alltoall: whole exchanges");
+  command->add_option("--grain", spec.grain, "Machine packets that travel as one (gemini, seastar, aries)");
+  command->add_option("--job-nodes", spec.job_nodes, "aries: alltoall on this many nodes only ...");
+  command->add_option("--job-groups", spec.job_groups, "... spread over this many groups");
+  command->add_option("--background", spec.background, "Load of the other nodes");
   command->add_option("--warmup-us", spec.warmup_us, "Not before this is a run called steady");
   command->add_option("--measure-us", spec.measure_us, "Length of the measured window");
   command->add_option("--until-us", spec.until_us, "Stop here at the latest");
