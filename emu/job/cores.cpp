@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <hwloc.h>
@@ -115,6 +116,32 @@ WaitBudget wait_budget_for(std::uint32_t pes, std::uint32_t cores) {
   if (cores == 0 || pes == 0) return {};
   if (pes > cores) return {.spins = 0, .yields = 20};
   return {.spins = 2000, .yields = 100};
+}
+
+Status bind_to_core(std::uint32_t index) {
+  const Topology topology;
+  if (topology.get() == nullptr) return Errc::system;
+  hwloc_bitmap_t mine = hwloc_bitmap_alloc();
+  if (hwloc_get_cpubind(topology.get(), mine, HWLOC_CPUBIND_PROCESS) != 0) hwloc_bitmap_fill(mine);
+  hwloc_bitmap_and(mine, mine, hwloc_topology_get_allowed_cpuset(topology.get()));
+  std::vector<hwloc_obj_t> cores;
+  for (hwloc_obj_t core = nullptr;
+       (core = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_CORE, core)) != nullptr;) {
+    if (hwloc_bitmap_intersects(core->cpuset, mine)) cores.push_back(core);
+  }
+  int rc = -1;
+  if (!cores.empty()) {
+    hwloc_bitmap_and(mine, mine, cores[index % cores.size()]->cpuset);
+    rc = hwloc_set_cpubind(topology.get(), mine, HWLOC_CPUBIND_THREAD);
+    if (rc == 0 && hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_NUMANODE) > 1) {
+      rc = hwloc_set_membind(topology.get(), mine, HWLOC_MEMBIND_BIND, HWLOC_MEMBIND_THREAD);
+    }
+  }
+  const int error = errno;
+  hwloc_bitmap_free(mine);
+  if (rc == 0) return {};
+  log::error("no binding to core {}: {}", index, std::strerror(error));
+  return Errc::system;
 }
 
 Status bind_memory_here(void* address, std::size_t bytes) {

@@ -30,6 +30,10 @@ double parse_cpu_max(std::string_view text);
 // The budget for `pes` processes on `cores` usable cores (0 = unknown: the default of WaitBudget).
 WaitBudget wait_budget_for(std::uint32_t pes, std::uint32_t cores);
 
+// Binds the calling thread to the allowed core number `index` (counted round), and the memory that it
+// touches first to the NUMA node of that core. Survives exec. Errors: system (logged).
+Status bind_to_core(std::uint32_t index);
+
 // Asks the kernel to place [address, address + bytes) on the NUMA node of the calling thread's CPUs. Does
 // nothing on a machine with one node. Errors: system.
 Status bind_memory_here(void* address, std::size_t bytes);

@@ -116,8 +116,9 @@ class AddressSpace {
   // and protection. Other threads may write meanwhile; nothing is lost. Pages already there are skipped. ok:
   // all of it is in the file. Errc::unsupported: `*obstacle` (if given) says why it can never be;
   // Errc::no_resource: extent budget or the kernel's mapping limit; Errc::no_memory; Errc::invalid_state: in
-  // a forked child; the guard's own code. After an error a prefix of the range may be in the file (each chunk
-  // wholly); use inspect.
+  // a forked child, another userfaultfd has the range, or (Blocker::protect) a thread blocks SIGSEGV: may
+  // go another time; the guard's own code. After an error a prefix of the range may be in the file (each
+  // chunk wholly); use inspect.
   Status adopt(std::uint64_t address, std::uint64_t length, SwitchGuard& guard, Obstacle* obstacle = nullptr);
 
   // The reverse: gives [address, address + length) private memory with the same contents again. Peers that

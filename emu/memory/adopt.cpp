@@ -6,6 +6,8 @@
 #include "emu/memory/process_state.hpp"
 #include "emu/memory/raw_calls.hpp"
 #include "emu/memory/reap.hpp"
+#include "emu/memory/thread_areas.hpp"
+#include "emu/memory/write_hold.hpp"
 
 #include <algorithm>
 
@@ -72,6 +74,8 @@ Status AddressSpace::adopt(std::uint64_t address, std::uint64_t length, SwitchGu
       return refuse(why);
     const std::uint64_t step = chunk_bytes(state_, mapping);
     Status status;
+    if (hold_method(state_, mapping.inode != 0, false) == Blocker::protect && !all_threads_take_faults())
+      status = Errc::invalid_state;
     while (at < piece.end && status.ok()) {
       const Range chunk{at, std::min(piece.end, at + step)};
       status = guard.before_switch(chunk);
@@ -99,6 +103,8 @@ Status AddressSpace::release(std::uint64_t address, std::uint64_t length, Switch
   if (state_.in_child()) return Errc::invalid_state;
   if (state_.file < 0) return {};
   const Range hull = page_hull({address, address + length});
+  if (hold_method(state_, false, true) == Blocker::protect && !all_threads_take_faults())
+    return Errc::invalid_state;
   Mapping mapping;
   int changed = 0;
   for (std::uint64_t at = hull.begin; at < hull.end && state_.map_query.find(at, &mapping);) {

@@ -4,7 +4,6 @@
 
 #include "emu/memory/fault_handler.hpp"
 #include "emu/memory/raw_calls.hpp"
-#include "emu/memory/thread_areas.hpp"
 #include "emu/memory/write_hold.hpp"
 
 #include <algorithm>
@@ -63,6 +62,14 @@ Status write_all(const ProcessState& state, Range range) {
   return {};
 }
 
+// REQUIRES: anonymous memory that is readable. Not instrumented: the program's other threads own it.
+__attribute__((no_sanitize("address", "thread"))) bool reads_as_zeros(std::uint64_t page) {
+  const auto* const words = reinterpret_cast<const std::uint64_t*>(page);
+  std::uint64_t any = 0;
+  for (std::uint64_t i = 0; i < kPageBytes / sizeof any; ++i) any |= words[i];
+  return any == 0;
+}
+
 // Writes what the chunk holds to the file; pages that were never touched stay holes. `anonymous`: a page that
 // is not there is zeros.
 Status copy_to_file(const ProcessState& state, Range chunk, bool anonymous) {
@@ -74,8 +81,10 @@ Status copy_to_file(const ProcessState& state, Range chunk, bool anonymous) {
     if (raw::pread(state.pagemap, entries, bytes, at / kPageBytes * sizeof entries[0]) !=
         static_cast<std::int64_t>(bytes))
       return write_all(state, {at, chunk.end});
+    // The mark of a held page that is not there looks like a swapped page.
     const auto there = [&](std::uint64_t i) {
-      return (entries[i] & (kPagemapPresent | kPagemapSwapped)) != 0;
+      return (entries[i] & kPagemapPresent) != 0 ||
+             ((entries[i] & kPagemapSwapped) != 0 && !reads_as_zeros(at + i * kPageBytes));
     };
     for (std::uint64_t i = 0; i < pages;) {
       std::uint64_t end = i;
@@ -108,14 +117,6 @@ Status copy_from_file(const ProcessState& state, Range chunk, std::byte* to) {
   return {};
 }
 
-Status prepare_signals(ProcessState& state, const WriteHold& hold) {
-  if (!hold.by_signal()) return {};
-  if (some_thread_blocks_faults()) return Errc::no_resource;
-  put_fault_handler_in_front();
-  (void)state;
-  return {};
-}
-
 }  // namespace
 
 std::uint64_t chunk_bytes(const ProcessState& state, const Mapping& mapping) {
@@ -131,7 +132,7 @@ Status switch_in(ProcessState& state, Range chunk, bool bulk) {
     return Errc::not_done;
   const bool anonymous = mapping.inode == 0;
   WriteHold hold(state, chunk, mapping.protection(), !anonymous, false);
-  if (const Status status = prepare_signals(state, hold); !status.ok()) return status;
+  if (hold.by_signal()) put_fault_handler_in_front();
   {
     const std::lock_guard table(state.table);
     if (state.extents.count() >= state.options.extent_budget) return Errc::no_resource;
@@ -174,7 +175,7 @@ Status switch_out(ProcessState& state, Range chunk) {
       mapping.range.end < chunk.end || !state.is_ours(mapping) || mapping.offset != mapping.range.begin)
     return Errc::not_done;
   WriteHold hold(state, chunk, mapping.protection(), false, true);
-  if (const Status status = prepare_signals(state, hold); !status.ok()) return status;
+  if (hold.by_signal()) put_fault_handler_in_front();
   void* const aside =
       raw::mmap(nullptr, chunk.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (aside == MAP_FAILED) return Errc::no_memory;

@@ -17,8 +17,7 @@ std::uint64_t chunk_bytes(const ProcessState& state, const Mapping& mapping);
 
 // Moves one chunk into the file. REQUIRES: page-aligned, at most chunk_bytes. `bulk`: see Extent. Takes the
 // locks. Errc::not_done: the mapping changed meanwhile, look again; Errc::no_resource: extent budget or
-// mapping limit, or (with a handler that must wait) a thread that blocks SIGSEGV; Errc::no_memory. After an
-// error the chunk is as it was.
+// mapping limit; Errc::no_memory. After an error the chunk is as it was.
 Status switch_in(ProcessState& state, Range chunk, bool bulk);
 
 // Moves one chunk out of the file. Same errors.

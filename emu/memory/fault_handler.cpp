@@ -7,6 +7,7 @@
 #include "emu/memory/process_state.hpp"
 
 #include <cstdint>
+#include <mutex>
 
 #include <linux/futex.h>
 #include <signal.h>
@@ -135,6 +136,8 @@ ORRERY_BARE void on_fault(int number, siginfo_t* info, void* context) {
 }  // namespace
 
 void put_fault_handler_in_front() {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   g_handler_page.system_call = &::syscall;
   struct sigaction now {};
   sigaction(SIGSEGV, nullptr, &now);

@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/memory/guarded.hpp"
 
+#include "emu/memory/fault_handler.hpp"
+
 #include <signal.h>
 
 namespace orrery::memory {
@@ -26,6 +28,8 @@ bool run_guarded(void (*body)(void*), void* argument) {
     pthread_sigmask(SIG_UNBLOCK, &fault, nullptr);
     t_guard.unblocked = true;
   }
+  // The program may have installed a handler of its own since (0.2 us to look).
+  put_fault_handler_in_front();
   sigjmp_buf exit;
   // The mask is not saved (a system call): the handler unblocks what its delivery blocked before it jumps.
   if (sigsetjmp(exit, 0) != 0) {

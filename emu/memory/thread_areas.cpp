@@ -8,8 +8,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,13 +21,55 @@ namespace orrery::memory {
 
 namespace {
 
-// The control block reaches at most this far above the robust list's head: sizeof(struct pthread) is 2,304 in
-// glibc 2.36.
-constexpr std::uint64_t kControlBlockBytes = 4096;
+// Where the robust list's head lies in a control block and how large that is. Exact, since a mapping that is
+// not a stack may begin right behind it and be one mapping with it for the kernel.
+struct BlockShape {
+  std::uint64_t head_offset = 0;
+  std::uint64_t size = 0;
+};
 
-bool near_control_block(const Mapping& mapping, Range range, std::uint64_t head) {
+// glibc 2.36's sizeof(struct pthread), for a libc that does not tell its debugger library.
+constexpr std::uint64_t kUsualBlockBytes = 2304;
+// Below the modules' own thread-local storage the dynamic linker keeps a surplus of 1,664 bytes (glibc 2.36);
+// part of it covers what alignment adds.
+constexpr std::uint64_t kStorageSlack = 1024;
+
+std::uint64_t control_block(pid_t thread);
+
+BlockShape block_shape() {
+  static const BlockShape shape = [] {
+    BlockShape found;
+    found.head_offset = control_block(0) - static_cast<std::uint64_t>(pthread_self());
+    const auto* const size =
+        static_cast<const std::uint32_t*>(dlsym(RTLD_DEFAULT, "_thread_db_sizeof_pthread"));
+    found.size = size != nullptr ? *size : kUsualBlockBytes;
+    if (found.head_offset >= found.size) found.head_offset = 0;
+    return found;
+  }();
+  return shape;
+}
+
+// Bytes of thread-local storage that lie below a control block.
+std::uint64_t static_storage_bytes() {
+  std::uint64_t sum = kStorageSlack;
+  const auto add = [](dl_phdr_info* module, std::size_t, void* context) {
+    for (int i = 0; i < module->dlpi_phnum; ++i)
+      if (module->dlpi_phdr[i].p_type == PT_TLS)
+        *static_cast<std::uint64_t*>(context) += module->dlpi_phdr[i].p_memsz;
+    return 0;
+  };
+  dl_iterate_phdr(add, &sum);
+  return sum;
+}
+
+// `main`: the control block of the first thread stands alone, its stack is elsewhere; below that of any other
+// thread lies its stack, down to the beginning of the mapping (a guard page).
+bool near_control_block(const Mapping& mapping, Range range, std::uint64_t head, bool main) {
   if (!mapping.range.contains(head)) return false;
-  return range.begin < page_hull({head, head + kControlBlockBytes}).end;
+  const BlockShape shape = block_shape();
+  const std::uint64_t block = head - shape.head_offset;
+  const std::uint64_t low = main ? block - static_storage_bytes() : mapping.range.begin;
+  return range.overlaps(page_hull({low, block + shape.size}));
 }
 
 std::uint64_t control_block(pid_t thread) {
@@ -83,7 +128,9 @@ std::uint64_t main_stack_address() {
 
 bool holds_own_thread_area(const Mapping& mapping, Range range, std::uint64_t main_stack) {
   if (mapping.range.contains(main_stack)) return true;
-  if (near_control_block(mapping, range, control_block(0))) return true;
+  if (near_control_block(mapping, range, control_block(0),
+                         getpid() == static_cast<pid_t>(syscall(SYS_gettid))))
+    return true;
   // A stack that is not the thread library's (makecontext, a split stack): what lies around our own frame.
   return mapping.range.contains(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0))) &&
          range.contains(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)));
@@ -91,8 +138,13 @@ bool holds_own_thread_area(const Mapping& mapping, Range range, std::uint64_t ma
 
 bool holds_thread_area(const Mapping& mapping, Range range, std::uint64_t main_stack) {
   if (holds_own_thread_area(mapping, range, main_stack)) return true;
-  return any_thread([&](pid_t thread) { return near_control_block(mapping, range, control_block(thread)); });
+  const pid_t main = getpid();
+  return any_thread([&](pid_t thread) {
+    return near_control_block(mapping, range, control_block(thread), thread == main);
+  });
 }
+
+namespace {
 
 bool some_thread_blocks_faults() {
   const auto self = static_cast<pid_t>(syscall(SYS_gettid));
@@ -110,6 +162,17 @@ bool some_thread_blocks_faults() {
     const char* const line = std::strstr(text, "SigBlk:");
     return line != nullptr && (std::strtoull(line + 7, nullptr, 16) >> (SIGSEGV - 1) & 1) != 0;
   });
+}
+
+}  // namespace
+
+bool all_threads_take_faults() {
+  // pthread_create blocks all signals for some 20 us; 10 looks a millisecond apart do not all meet one.
+  for (int look = 0; look < 10; ++look) {
+    if (!some_thread_blocks_faults()) return true;
+    usleep(1000);
+  }
+  return false;
 }
 
 }  // namespace orrery::memory

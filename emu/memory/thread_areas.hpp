@@ -24,8 +24,9 @@ bool holds_thread_area(const Mapping& mapping, Range range, std::uint64_t main_s
 // The same for the calling thread and the main stack only; no file is read.
 bool holds_own_thread_area(const Mapping& mapping, Range range, std::uint64_t main_stack);
 
-// Whether some thread other than the caller blocks SIGSEGV: a fault that our handler should resolve would
-// kill. About 30 us per thread.
-bool some_thread_blocks_faults();
+// Whether every thread but the caller lets SIGSEGV through: a fault that our handler should resolve kills one
+// that blocks it. Waits some milliseconds for threads that do so in passing, as pthread_create does. About 30
+// us per thread.
+bool all_threads_take_faults();
 
 }  // namespace orrery::memory

@@ -22,6 +22,9 @@ std::optional<QueueView> open_queue(const NicView& nic, std::uint32_t index) {
 
 namespace {
 
+// More events than producers and a consumer can exchange while one producer looks for a place.
+constexpr std::uint64_t kMaxSteps = 1u << 20;
+
 void wake_consumer(CqState& state) {
   state.signal.fetch_add(1, std::memory_order_release);
   futex_wake(state.signal, INT_MAX);
@@ -39,6 +42,7 @@ Errc ring_is_full(CqState& state) {
 Errc push_event(const QueueView& queue, const Event& event) {
   CqState& state = *queue.state;
   std::uint64_t position = state.tail_hint.load(std::memory_order_relaxed);
+  std::uint64_t steps = 0;
   for (;;) {
     CqSlot& slot = queue.slots[position & (queue.capacity - 1)];
     const std::uint64_t word = slot.control.load(std::memory_order_acquire);
@@ -49,6 +53,10 @@ Errc push_event(const QueueView& queue, const Event& event) {
       if (double_word_cas(&slot, expected, {slot_word::ready(position, event), event.data})) break;
       continue;  // somebody else took it, or wrote it: look again
     }
+    // Every further step but those of one lap follows an event of somebody else's: who takes this many looks
+    // at words that make no sense.
+    if (++steps > kMaxSteps + queue.capacity) [[unlikely]]
+      return Errc::corrupt;
     // case (2): filled in this lap, the next one may be free
     if (found == position) {
       ++position;

@@ -39,8 +39,8 @@ struct QueueView {
 std::optional<QueueView> open_queue(const NicView& nic, std::uint32_t index);
 
 // Adds an event. ok, or overrun when the ring is full (the queue's overrun word is then set and the event is
-// lost). Lock-free; any thread of any process. Everything the caller stored before is visible to whoever
-// consumes the event. Wakes a blocked consumer.
+// lost), or corrupt when the ring's words make no sense. Lock-free; any thread of any process. Everything the
+// caller stored before is visible to whoever consumes the event. Wakes a blocked consumer.
 Errc push_event(const QueueView& queue, const Event& event);
 
 // The owner's side of one queue: the shared ring, and a private ring for events that its own process raises

@@ -4,15 +4,20 @@
 
 #include "emu/base/check.hpp"
 
+#include <bit>
+
 namespace orrery::nic {
 
 namespace {
-constexpr std::uint32_t name_of(std::uint32_t index, std::uint16_t generation) {
-  return static_cast<std::uint32_t>(generation) << 16 | index;
+constexpr std::uint32_t kIndexBits = std::countr_zero(FlightTable::kCapacity);
+constexpr std::uint32_t kIndexMask = FlightTable::kCapacity - 1;
+constexpr std::uint32_t name_of(std::uint32_t index, std::uint32_t generation) {
+  return generation << kIndexBits | index;
 }
 }  // namespace
 
-FlightTable::FlightTable() : flights_(kCapacity) {
+FlightTable::FlightTable(std::uint32_t first_generation) : flights_(kCapacity) {
+  for (Flight& flight : flights_) flight.generation = first_generation & (UINT32_MAX >> kIndexBits);
   free_.reserve(kCapacity);
   for (std::uint32_t i = kCapacity; i-- > 0;) free_.push_back(static_cast<std::uint16_t>(i));
 }
@@ -21,7 +26,7 @@ std::optional<std::uint32_t> FlightTable::open() {
   if (free_.empty()) return std::nullopt;
   const std::uint32_t index = free_.back();
   free_.pop_back();
-  const auto generation = static_cast<std::uint16_t>(flights_[index].generation + 1);
+  const std::uint32_t generation = (flights_[index].generation + 1) & (UINT32_MAX >> kIndexBits);
   flights_[index] = Flight{};
   flights_[index].generation = generation;
   flights_[index].open = true;
@@ -30,17 +35,15 @@ std::optional<std::uint32_t> FlightTable::open() {
 }
 
 Flight* FlightTable::find(std::uint32_t name) {
-  const std::uint32_t index = name & 0xffff;
-  if (index >= kCapacity) return nullptr;
-  Flight& flight = flights_[index];
-  return flight.open && flight.generation == name >> 16 ? &flight : nullptr;
+  Flight& flight = flights_[name & kIndexMask];
+  return flight.open && flight.generation == name >> kIndexBits ? &flight : nullptr;
 }
 
 void FlightTable::close(std::uint32_t name) {
   Flight* flight = find(name);
   ORRERY_CHECK(flight != nullptr, "flight {} is not open", name);
   flight->open = false;
-  free_.push_back(static_cast<std::uint16_t>(name & 0xffff));
+  free_.push_back(static_cast<std::uint16_t>(name & kIndexMask));
   --open_count_;
 }
 

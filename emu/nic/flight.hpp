@@ -30,17 +30,19 @@ struct Flight {
   std::uint64_t sent = 0;      // bytes handed to the wire
   bool all_sent = false;
   std::uint32_t answers_due = 0;  // packets on their way
-  std::uint16_t generation = 0;
+  std::uint32_t generation = 0;
   bool open = false;
 };
 
 // The transactions that a NIC can have outstanding on the wire: 1,024, as the Aries NIC has packets.
-// Names carry a generation, so that a late or forged answer finds nothing. Guarded by its owner.
+// Names carry a generation (22 bits over 10 of the place), so that a late answer finds nothing; a process
+// starts at a generation of its own, so that neither does one to a predecessor in its slot. Guarded by its
+// owner.
 class FlightTable {
  public:
   static constexpr std::uint32_t kCapacity = 1024;
 
-  FlightTable();
+  explicit FlightTable(std::uint32_t first_generation);
   // nullopt when all are in use.
   std::optional<std::uint32_t> open();
   // The flight of that name, or nullptr.

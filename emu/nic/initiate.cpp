@@ -8,6 +8,7 @@
 #include "emu/nic/hazard.hpp"
 #include "emu/nic/nic.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace orrery::nic {
@@ -17,40 +18,144 @@ namespace {
 // Below this many bytes a frame to a target that is polling beats a system call.
 constexpr std::uint64_t kAttachBytes = 2048;
 
+constexpr std::uint32_t key_word(const MemKey& key) {
+  return static_cast<std::uint32_t>(key.generation) << 16 | key.index;
+}
+
+// An aligned word, which is what most puts and gets are, without a call.
+inline void store_short(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) [[likely]] {
+    std::uint64_t word;
+    std::memcpy(&word, from, sizeof word);
+    std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(to))
+        .store(word, std::memory_order_release);
+    return;
+  }
+  store_bytes(to, from, bytes);
+}
+
+inline void load_short(std::byte* to, std::byte* from, std::size_t bytes) {
+  if (bytes == 8 && reinterpret_cast<std::uintptr_t>(from) % 8 == 0) [[likely]] {
+    const std::uint64_t word = std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(from))
+                                   .load(std::memory_order_acquire);
+    std::memcpy(to, &word, sizeof word);
+    return;
+  }
+  load_bytes(to, from, bytes);
+}
+
+// The control word of an entry whose hazard was just announced.
+inline std::uint64_t announced_word(MrtEntry& entry) {
+  // Acquire: pairs with the owner's publication of the entry.
+  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  if (entry.touched.load(std::memory_order_relaxed) != 0) return word;
+  // First access by a peer: from now on its owner has to look for us before it lets go. Either it sees this
+  // mark, or the second look sees the entry free.
+  entry.touched.exchange(1, std::memory_order_seq_cst);
+  return entry.control.load(std::memory_order_seq_cst);
+}
+
 constexpr bool writes_target(Op op) { return op == Op::put || op == Op::amo; }
 
 }  // namespace
 
 Errc Nic::post(Endpoint& endpoint, const Request& request) {
-  Peer* peer = endpoint.peer;
-  if (peer == nullptr) [[unlikely]] {
-    const Errc found = find_peer(endpoint);
-    if (found != Errc::ok) return found;
-    peer = endpoint.peer;
+  // A put or get that asks for nothing unusual, through a key that was granted before.
+  constexpr std::uint32_t kEvents = kLocalEvent | kGlobalEvent | kRemoteEvent;
+  constexpr std::uint32_t kOrders = kInOrder | kFence | kBlockTransfer;
+  const Grant& grant = endpoint.grants[request.remote.index % 4];
+  const bool is_put = request.op == Op::put;
+  const std::uint64_t offset = request.remote_address - grant.begin;
+  if (grant.key != key_word(request.remote) || (request.flags & ~(kEvents | kOrders)) != 0 ||
+      !(is_put ? grant.writable : request.op == Op::get) || offset > grant.size ||
+      request.length > grant.size - offset || endpoint.peer->dead.load(std::memory_order_relaxed) ||
+      ((request.flags & kOrders) != 0 && must_queue(*endpoint.peer, request))) [[unlikely]] {
+    return post_checked(endpoint, request);
   }
   std::uint32_t transaction = CompletionQueue::kNone;
   if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
-    if (endpoint.queue == nullptr) [[unlikely]]
-      return Errc::invalid_param;
-    transaction = endpoint.queue->open_transaction(request.context);
-    if (transaction == CompletionQueue::kNone) [[unlikely]]
-      return Errc::no_resource;
-    if ((request.flags & (kLocalEvent | kGlobalEvent)) == (kLocalEvent | kGlobalEvent)) [[unlikely]] {
-      endpoint.queue->expect_events(transaction, 2);
+    const Errc opened = open_transaction(endpoint, request, &transaction);
+    if (opened != Errc::ok) [[unlikely]]
+      return opened;
+  }
+  {
+    const HazardGuard guard(*grant.hazard, request.remote.index, false);
+    // Acquire: pairs with the owner's publication. An owner who withdraws the registration changes this word
+    // and then looks for our announcement.
+    if (grant.entry->control.load(std::memory_order_acquire) == grant.control) [[likely]] {
+      if (is_put) {
+        store_short(grant.here + offset, reinterpret_cast<const std::byte*>(request.local_address),
+                    request.length);
+      } else {
+        load_short(reinterpret_cast<std::byte*>(request.local_address), grant.here + offset, request.length);
+      }
+      if ((request.flags & kRemoteEvent) != 0) {
+        raise_remote_event(endpoint.peer->link.nic, grant.control, EventKind::remote, endpoint.remote_value);
+      }
+      if (transaction != CompletionQueue::kNone) raise_local(endpoint, request, transaction, Errc::ok);
+      return Errc::ok;
     }
   }
-  // An earlier operation of ours may still be on its way by frame: one that must stay behind it follows it.
-  const bool follow = (request.flags & kInOrder) != 0 && peer->in_flight.load(std::memory_order_relaxed) != 0;
-  const bool to_engine = (request.flags & kBlockTransfer) != 0 &&
-                         (request.length >= options_.bte_crossover || bte_.fences() != 0 ||
-                          ((request.flags & kFence) != 0 && bte_.outstanding() != 0));
-  Errc status = Errc::not_done;
-  if (!follow && !to_engine) [[likely]] {
-    status = try_direct(endpoint, *peer, request, endpoint.port->hazard_slot);
+  if (transaction != CompletionQueue::kNone) endpoint.queue->abandon_transaction(transaction);
+  return post_checked(endpoint, request);
+}
+
+Errc Nic::open_transaction(Endpoint& endpoint, const Request& request, std::uint32_t* transaction) {
+  if (endpoint.queue == nullptr) [[unlikely]]
+    return Errc::invalid_param;
+  *transaction = endpoint.queue->open_transaction(request.context);
+  if (*transaction == CompletionQueue::kNone) [[unlikely]]
+    return Errc::no_resource;
+  if ((request.flags & (kLocalEvent | kGlobalEvent)) == (kLocalEvent | kGlobalEvent)) [[unlikely]] {
+    endpoint.queue->expect_events(*transaction, 2);
   }
-  if (status == Errc::not_done) [[unlikely]] {
+  return Errc::ok;
+}
+
+void Nic::raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status) {
+  if ((request.flags & kGlobalEvent) == 0 || (request.flags & kLocalEvent) != 0) {
+    endpoint.queue->raise_inline(Event::posted(transaction, false, endpoint.local_value, status));
+  }
+  if ((request.flags & kGlobalEvent) != 0) {
+    endpoint.queue->raise_inline(Event::posted(transaction, true, endpoint.local_value, status));
+  }
+}
+
+// An earlier operation of ours is still on its way by frame, and this one must stay behind it: it follows it.
+bool Nic::must_follow(const Peer& peer, const Request& request) {
+  return (request.flags & kInOrder) != 0 && peer.in_flight.load(std::memory_order_relaxed) != 0;
+}
+
+bool Nic::must_go_to_engine(const Request& request) const {
+  return (request.flags & kBlockTransfer) != 0 &&
+         (request.length >= options_.bte_crossover || bte_.fences() != 0 ||
+          ((request.flags & kFence) != 0 && bte_.outstanding() != 0));
+}
+
+bool Nic::must_queue(const Peer& peer, const Request& request) const {
+  return must_follow(peer, request) || must_go_to_engine(request);
+}
+
+// Everything that the short way above does not do, or not yet.
+Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
+  if (endpoint.peer == nullptr) {
+    const Errc found = find_peer(endpoint);
+    if (found != Errc::ok) return found;
+  }
+  Peer& peer = *endpoint.peer;
+  std::uint32_t transaction = CompletionQueue::kNone;
+  if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
+    const Errc opened = open_transaction(endpoint, request, &transaction);
+    if (opened != Errc::ok) return opened;
+  }
+  const bool to_engine = must_go_to_engine(request);
+  Errc status = Errc::not_done;
+  if (!to_engine && !must_follow(peer, request)) {
+    status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);
+  }
+  if (status == Errc::not_done) {
     status = to_engine ? bte_.submit(endpoint, request, transaction)
-                       : post_elsewhere(endpoint, *peer, request, transaction);
+                       : post_elsewhere(endpoint, peer, request, transaction);
     if (to_engine && status == Errc::ok) return Errc::ok;
     if (status == Errc::not_done) return Errc::ok;  // accepted; its events come later
     if (status == Errc::no_resource) {
@@ -58,93 +163,76 @@ Errc Nic::post(Endpoint& endpoint, const Request& request) {
       return status;
     }
   }
-  if (transaction != CompletionQueue::kNone || status != Errc::ok)
+  if (transaction != CompletionQueue::kNone || status != Errc::ok) {
     finish(endpoint, request, transaction, status);
+  }
   return Errc::ok;
 }
 
 // Applies the request to the target's state when that can be done from here.
 // ok and errors: done. not_done: it has to go another way.
 Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot) {
-  if (peer.dead.load(std::memory_order_relaxed)) [[unlikely]]
-    return Errc::unreachable;
+  if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
   const std::uint32_t index = request.remote.index;
-  if (index >= kMaxRegions) [[unlikely]]
-    return Errc::invalid_handle;
-  if (hazard_slot == kSharedHazardSlot) [[unlikely]]
-    shared_hazard_mu_.lock();
-  Errc status = Errc::ok;
-  {
-    MrtEntry& entry = peer.link.nic.region(index);
-    const HazardGuard guard(peer.hazards.slot[hazard_slot], index, peer.link.strong_hazards);
-    // Acquire: pairs with the owner's publication of the entry.
-    std::uint64_t word = entry.control.load(std::memory_order_acquire);
-    if (entry.touched.load(std::memory_order_relaxed) == 0) [[unlikely]] {
-      // First access by a peer: from now on its owner has to look for us before it lets go. Either it sees
-      // this mark, or the second look sees the entry free.
-      entry.touched.exchange(1, std::memory_order_seq_cst);
-      word = entry.control.load(std::memory_order_seq_cst);
-    }
-    const bool reachable = control::state(word) == RegionState::direct || peer.link.same_address_space;
-    // The engine keeps no run: the one in the endpoint belongs to the port's thread.
-    const bool engine = hazard_slot == kEngineHazardSlot;
-    const Run run = engine ? Run{} : endpoint.run;
-    if (request.op == Op::put && reachable && run.holds(request.remote_address, request.length) &&
-        (request.flags & kSyncFlag) == 0 && (control::flags(word) & kSegmented) == 0) [[likely]] {
-      status = check_access(entry, word, request.remote.generation, endpoint.port->domain,
-                            request.remote_address, request.length, true);
-      if (status == Errc::ok) [[likely]] {
-        store_bytes(run.at(request.remote_address), reinterpret_cast<const std::byte*>(request.local_address),
-                    request.length);
-        if ((request.flags & kRemoteEvent) != 0) {
-          raise_remote_event(peer.link.nic, word, EventKind::remote, endpoint.remote_value);
-        }
-      }
-    } else if (request.op == Op::get && reachable && run.holds(request.remote_address, request.length) &&
-               (control::flags(word) & kSegmented) == 0) {
-      status = check_access(entry, word, request.remote.generation, endpoint.port->domain,
-                            request.remote_address, request.length, false);
-      if (status == Errc::ok) [[likely]] {
-        load_bytes(reinterpret_cast<std::byte*>(request.local_address), run.at(request.remote_address),
-                   request.length);
-        if ((request.flags & kRemoteEvent) != 0) {
-          raise_remote_event(peer.link.nic, word, EventKind::remote, endpoint.remote_value);
-        }
-      }
-    } else if (request.op == Op::cq_write || reachable) {
-      status = execute_direct(endpoint, peer, request, word, !engine);
-    } else {
-      // Not mapped here. What would be refused anyway is refused at once.
-      status = check_access(entry, word, request.remote.generation, endpoint.port->domain,
-                            request.remote_address, request.length, writes_target(request.op));
-      if (status == Errc::ok) status = Errc::not_done;
-    }
-  }
-  if (hazard_slot == kSharedHazardSlot) [[unlikely]]
-    shared_hazard_mu_.unlock();
-  return status;
+  if (index >= kMaxRegions) return Errc::invalid_handle;
+  std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
+  if (hazard_slot == kSharedHazardSlot) shared.lock();
+  MrtEntry& entry = peer.link.nic.region(index);
+  const HazardGuard guard(peer.hazards.slot[hazard_slot], index, peer.link.strong_hazards);
+  const std::uint64_t word = announced_word(entry);
+  const bool reachable = control::state(word) == RegionState::direct || peer.link.same_address_space;
+  if (reachable || request.op == Op::cq_write)
+    return execute_direct(endpoint, peer, request, word, hazard_slot);
+  // Not mapped here. What would be refused anyway is refused at once.
+  const Errc access = check_access(entry, word, request.remote.generation, endpoint.port->domain,
+                                   request.remote_address, request.length, writes_target(request.op));
+  return access == Errc::ok ? Errc::not_done : access;
 }
 
-// The general case: any verb, any number of pieces. Also finds the run for the next time.
+// Any verb, any number of pieces. Keeps what was granted for the next time.
 Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
-                         bool keep_run) {
+                         std::uint32_t hazard_slot) {
   AddressMap* memory = peer.link.same_address_space ? &identity_ : peer.link.memory.get();
   if (memory == nullptr && request.op != Op::cq_write) return Errc::not_done;
+  // A window that cannot be mapped here: its owner decides, by frame.
+  if (request.op != Op::cq_write && (control::flags(word) & kSegmented) == 0 && request.length != 0) {
+    const Run run = memory->find(request.remote_address);
+    if (!run.holds(request.remote_address, 1)) return Errc::not_done;
+  }
   wire::PacketHeader header = header_for(endpoint, request);
   header.flags |= wire::kLast;
   const Target target{peer.link.nic, memory};
   std::uint64_t old_value = 0;
   std::span<const std::byte> payload;
   std::span<std::byte> out;
-  if (request.op == Op::put)
+  if (request.op == Op::put) {
     payload = {reinterpret_cast<const std::byte*>(request.local_address), request.length};
+  }
   if (request.op == Op::get) out = {reinterpret_cast<std::byte*>(request.local_address), request.length};
   const Errc status = execute(target, header, payload, out, &old_value);
-  if (keep_run && status == Errc::ok && memory != nullptr && (control::flags(word) & kSegmented) == 0 &&
-      request.op != Op::cq_write) {
-    endpoint.run = memory->find(request.remote_address);
+  // A word that ports share, the engine's word, and words that need a full barrier keep to this path.
+  if (status == Errc::ok && memory != nullptr && hazard_slot < kSharedHazardSlot &&
+      !peer.link.strong_hazards && (control::flags(word) & kSegmented) == 0) {
+    keep_grant(endpoint, peer, request, word, *memory);
   }
   return status;
+}
+
+void Nic::keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
+                     AddressMap& memory) {
+  MrtEntry& entry = peer.link.nic.region(request.remote.index);
+  const Run run = memory.find(request.remote_address);
+  const std::uint64_t begin = std::max(run.begin, entry.begin.load(std::memory_order_relaxed));
+  const std::uint64_t end = std::min(run.end, entry.end.load(std::memory_order_relaxed));
+  if (begin >= end) return;
+  endpoint.grants[request.remote.index % 4] = {.key = key_word(request.remote),
+                                               .writable = (control::flags(word) & kReadOnly) == 0,
+                                               .control = word,
+                                               .entry = &entry,
+                                               .begin = begin,
+                                               .size = end - begin,
+                                               .here = run.at(begin),
+                                               .hazard = &peer.hazards.slot[endpoint.port->hazard_slot]};
 }
 
 wire::PacketHeader Nic::header_for(const Endpoint& endpoint, const Request& request) const {
@@ -189,10 +277,9 @@ wire::PacketHeader Nic::header_for(const Endpoint& endpoint, const Request& requ
 // not_done: accepted, its events come later. no_resource: try again. Else: done, with that status.
 Errc Nic::post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction) {
   if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
-  const bool follow = (request.flags & kInOrder) != 0 && peer.in_flight.load(std::memory_order_relaxed) != 0;
   const bool attended =
       peer.link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::attended;
-  if (!follow && !peer.no_attach.load(std::memory_order_relaxed) &&
+  if (!must_follow(peer, request) && !peer.no_attach.load(std::memory_order_relaxed) &&
       (request.length >= kAttachBytes || !attended)) {
     const Errc status = try_attach(endpoint, peer, request, endpoint.port->hazard_slot);
     if (status != Errc::not_done) return status;
@@ -208,7 +295,7 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   if (slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);
   const HazardGuard guard(peer.hazards.slot[slot], index, peer.link.strong_hazards);
-  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  const std::uint64_t word = announced_word(entry);
   // While its owner moves the pages, a copy by the kernel could land in the old ones.
   if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0)
     return Errc::not_done;
@@ -290,12 +377,7 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
     transaction = endpoint.queue->open_transaction(request.context);
     if (transaction == CompletionQueue::kNone) return;
   }
-  if ((request.flags & kGlobalEvent) == 0 || (request.flags & kLocalEvent) != 0) {
-    endpoint.queue->raise_inline(Event::posted(transaction, false, endpoint.local_value, status));
-  }
-  if ((request.flags & kGlobalEvent) != 0) {
-    endpoint.queue->raise_inline(Event::posted(transaction, true, endpoint.local_value, status));
-  }
+  raise_local(endpoint, request, transaction, status);
 }
 
 Errc Nic::find_peer(Endpoint& endpoint) {
@@ -314,6 +396,8 @@ Errc Nic::find_peer(Endpoint& endpoint) {
     if (peer == nullptr || peer->link.process != process.value()) {
       peer_storage_.push_back(std::make_unique<Peer>(std::move(link).value(), self_));
       peer = peer_storage_.back().get();
+      // A predecessor in our slot may have died in the middle of an access.
+      for (auto& word : peer->hazards.slot) word.store(0, std::memory_order_relaxed);
       // The owner of the memory looks for our announcements from now on.
       peer->link.nic.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
       peers_[slot].store(peer, std::memory_order_release);
@@ -322,7 +406,7 @@ Errc Nic::find_peer(Endpoint& endpoint) {
     }
   }
   endpoint.peer = peer;
-  endpoint.run = {};
+  endpoint.grants = {};
   return Errc::ok;
 }
 

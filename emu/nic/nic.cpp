@@ -23,9 +23,13 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       self_(self),
       options_(options),
       registrations_(
-          view, [this](std::uint64_t bytes) { return arena_alloc(bytes); },
-          [this](std::uint64_t offset, std::uint64_t bytes) { arena_free(offset, bytes); }),
+          view, [this](std::uint64_t bytes) { return arena_alloc(bytes, ArenaUse::segment_list); },
+          [this](std::uint64_t offset, std::uint64_t bytes) {
+            arena_free(offset, bytes, ArenaUse::segment_list);
+          }),
       arena_next_(view.header().arena_offset),
+      // A multiplier that spreads neighbouring process ids over the generations.
+      flights_(static_cast<std::uint32_t>(view.header().pid) * 2654435761u >> 10),
       bte_(*this) {
   // Accesses of our own threads to our own memory are announced like anybody else's.
   view_.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
@@ -33,14 +37,16 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
 
 Nic::~Nic() { view_.header().stage.store(Stage::closed, std::memory_order_release); }
 
-// ---- arena: power-of-two blocks, reused by size. Only the owner allocates. ----
+// ---- arena: power-of-two blocks, reused by size. Only the owner allocates. A block never changes its use: a
+// stalled producer may still try to swap an event into what was a ring. ----
 
-std::uint64_t Nic::arena_alloc(std::uint64_t bytes) {
+std::uint64_t Nic::arena_alloc(std::uint64_t bytes, ArenaUse use) {
   const std::uint64_t size = std::bit_ceil(std::max<std::uint64_t>(bytes, kCacheLine));
   const auto size_class = static_cast<std::size_t>(std::countr_zero(size));
   const std::lock_guard lock(arena_mu_);
-  if (size_class >= arena_free_.size()) return 0;
-  auto& free = arena_free_[size_class];
+  auto& blocks = arena_free_[static_cast<std::size_t>(use)];
+  if (size_class >= blocks.size()) return 0;
+  auto& free = blocks[size_class];
   if (!free.empty()) {
     const std::uint64_t offset = free.back();
     free.pop_back();
@@ -53,10 +59,11 @@ std::uint64_t Nic::arena_alloc(std::uint64_t bytes) {
   return offset;
 }
 
-void Nic::arena_free(std::uint64_t offset, std::uint64_t bytes) {
+void Nic::arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use) {
   const std::uint64_t size = std::bit_ceil(std::max<std::uint64_t>(bytes, kCacheLine));
   const std::lock_guard lock(arena_mu_);
-  arena_free_[static_cast<std::size_t>(std::countr_zero(size))].push_back(offset);
+  arena_free_[static_cast<std::size_t>(use)][static_cast<std::size_t>(std::countr_zero(size))].push_back(
+      offset);
 }
 
 // ---- ports ----
@@ -79,8 +86,18 @@ void Nic::close_port(Port* port) {
 
 // ---- memory ----
 
-Result<MemKey> Nic::insert_region(const RegistrationTable::Entry& entry, CompletionQueue* queue) {
-  auto key = registrations_.insert(entry);
+Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry, CompletionQueue* queue) {
+  const auto key = [&] {
+    // Pages that are being moved right now may be written by nobody but their owner.
+    const std::lock_guard lock(moving_mu_);
+    const auto moves = [&](std::uint64_t address, std::uint64_t length) {
+      return address < moving_.end && moving_.begin < address + length;
+    };
+    bool any = entry.segments.empty() && moves(entry.address, entry.length);
+    for (const Segment& segment : entry.segments) any = any || moves(segment.address, segment.length);
+    if (any && entry.state == RegionState::by_frame) entry.state = RegionState::moving;
+    return registrations_.insert(entry);
+  }();
   if (!key.ok()) return key;
   if (queue != nullptr) queue->references.fetch_add(1, std::memory_order_relaxed);
   if (options_.eager_adoption && options_.may_adopt && entry.state == RegionState::by_frame) {
@@ -143,9 +160,10 @@ Status Nic::deregister(const MemKey& key) {
       key,
       [this](std::uint32_t slot) { return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
       options_.drain_limit_ns,
-      [this] {
+      [this](std::span<const RegistrationTable::Range> moving) {
         // A thread of ours that is applying a frame right now holds this.
-        const std::lock_guard lock(requests_mu_);
+        { const std::lock_guard lock(requests_mu_); }
+        for (const auto& range : moving) environment_.settle(range.begin, range.end);
       },
       [this](std::uint64_t begin, std::uint64_t end) { environment_.cut_off(begin, end); });
   if (!removed.ok()) return removed;
@@ -170,19 +188,19 @@ Status Nic::check_local(const Port& port, const MemKey& key, std::uint64_t addre
 Result<CompletionQueue*> Nic::create_queue(std::uint32_t depth, std::uint32_t mode) {
   if (depth == 0 || depth > kMaxQueueDepth) return Errc::invalid_param;
   const std::uint64_t capacity = std::bit_ceil(std::uint64_t{depth});
-  const std::uint64_t offset = arena_alloc(capacity * sizeof(CqSlot));
+  const std::uint64_t offset = arena_alloc(capacity * sizeof(CqSlot), ArenaUse::ring);
   if (offset == 0) return Errc::no_memory;
   const std::lock_guard lock(objects_mu_);
   const auto free = std::find(queues_.begin(), queues_.end(), nullptr);
   if (free == queues_.end()) {
-    arena_free(offset, capacity * sizeof(CqSlot));
+    arena_free(offset, capacity * sizeof(CqSlot), ArenaUse::ring);
     return Errc::no_resource;
   }
   const auto index = static_cast<std::uint32_t>(free - queues_.begin());
   CqState& state = view_.queue(index);
-  // Positions go on from where the place's last queue stopped, so that a word of its ring never means
-  // anything.
-  const std::uint64_t start = (state.tail_hint.load(std::memory_order_relaxed) / capacity + 2) * capacity;
+  // Positions go on from where any queue stopped whose ring this may have been: a producer that was stalled
+  // there since finds no word that it expects.
+  const std::uint64_t start = (next_position_ + capacity - 1) / capacity * capacity;
   auto* slots = view_.arena<CqSlot>(offset, capacity);
   ORRERY_CHECK(slots != nullptr, "ring at {} of {} slots", offset, capacity);
   for (std::uint64_t i = 0; i < capacity; ++i) {
@@ -204,9 +222,12 @@ Status Nic::destroy_queue(CompletionQueue* queue) {
   if (queue->references.load(std::memory_order_relaxed) != 0) return Errc::no_resource;
   CqState& state = *queue->view().state;
   const std::uint64_t offset = state.ring_offset.exchange(0, std::memory_order_relaxed);
+  // Whatever tail_hint says, nobody can have filled more than one lap beyond what we consumed.
+  next_position_ =
+      std::max(next_position_, state.head.load(std::memory_order_relaxed) + 2 * queue->view().capacity);
   const std::uint64_t bytes = queue->view().capacity * sizeof(CqSlot);
   queues_[queue->index()].reset();
-  arena_free(offset, bytes);
+  arena_free(offset, bytes, ArenaUse::ring);
   return {};
 }
 

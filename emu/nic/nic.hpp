@@ -36,6 +36,20 @@ struct Port {
   std::uint32_t hazard_slot = 0;  // which word of a HazardLine its posts use
 };
 
+// What the last access through a key was allowed, so that the next one need only see that nothing changed:
+// the owner's control word decides that, with one load and one compare. Filled by the general path after all
+// its checks; good for put and get.
+struct Grant {
+  std::uint32_t key = 0;  // generation << 16 | index; 0 = empty, no key is 0
+  bool writable = false;
+  std::uint64_t control = 0;  // the entry's control word when it was granted
+  MrtEntry* entry = nullptr;
+  std::uint64_t begin = 0;  // target addresses that are registered and mapped here
+  std::uint64_t size = 0;
+  std::byte* here = nullptr;  // where `begin` is mapped
+  std::atomic<std::uint64_t>* hazard = nullptr;
+};
+
 // Where posts of one port go to: a remote port, and the queue that hears of their completion.
 // Threads: one at a time, the thread that uses the port. Members are set through the Nic.
 struct Endpoint {
@@ -48,8 +62,13 @@ struct Endpoint {
   std::uint32_t remote_instance = 0;
   std::uint32_t local_value = 0;            // user value of local events
   std::uint32_t remote_value = 0;           // data of remote events
-  Run run;                                  // the peer's memory that the last post touched
   std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has
+  // Bound to somebody else, or to nobody: what was known of the peer is forgotten.
+  void forget_peer() {
+    peer = nullptr;
+    grants = {};
+  }
+  std::array<Grant, 4> grants;  // by the low bits of the key's index
 };
 
 // The emulated NIC of one process: owns its units and applies their rules. Any number of them run in one
@@ -131,7 +150,7 @@ class Nic final : public wire::Sink {
   bool serve();
   static constexpr std::int64_t kServicePeriodNs = 200'000;
   // A process died: its outstanding operations end in `unreachable`.
-  void peer_died(wire::ProcessSlot slot);
+  void peer_died(ProcessName process);
 
   RegistrationTable& registrations() { return registrations_; }
   NicView view() const { return view_; }
@@ -143,17 +162,36 @@ class Nic final : public wire::Sink {
  private:
   friend class BteQueue;
 
+  // One process that sends frames to us.
+  struct Inbound {
+    wire::RingConsumer requests;
+    wire::RingProducer responses;
+    bool opened = false;
+    bool open = false;  // false after opened: its producer broke the protocol
+    std::uint32_t last_transaction = 0;
+    Errc failed = Errc::ok;  // how the last packet of that transaction ended
+  };
+
   // nic.cpp
-  std::uint64_t arena_alloc(std::uint64_t bytes);
-  void arena_free(std::uint64_t offset, std::uint64_t bytes);
-  Result<MemKey> insert_region(const RegistrationTable::Entry& entry, CompletionQueue* queue);
+  enum class ArenaUse : std::uint8_t { ring, segment_list };
+  std::uint64_t arena_alloc(std::uint64_t bytes, ArenaUse use);
+  void arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use);
+  Result<MemKey> insert_region(RegistrationTable::Entry entry, CompletionQueue* queue);
   void adopt_region(std::uint32_t index);
 
   // initiate.cpp
   Errc find_peer(Endpoint& endpoint);
   Errc try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
-                      bool keep_run);
+                      std::uint32_t hazard_slot);
+  static void keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
+                         AddressMap& memory);
+  static Errc open_transaction(Endpoint& endpoint, const Request& request, std::uint32_t* transaction);
+  static void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
+  static bool must_follow(const Peer& peer, const Request& request);
+  bool must_go_to_engine(const Request& request) const;
+  bool must_queue(const Peer& peer, const Request& request) const;
+  Errc post_checked(Endpoint& endpoint, const Request& request);
   Errc post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
   Errc try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole);
@@ -171,7 +209,8 @@ class Nic final : public wire::Sink {
   void end_flight(std::uint32_t name, Flight& flight);
   void open_lanes(Peer& peer);
   void poll_responses();
-  bool poll_requests();
+  bool poll_requests(bool must_look);
+  void refuse(Inbound& from);
   void fail_flights(Peer& peer, Errc status);
   void adopt_wanted();
 
@@ -187,17 +226,15 @@ class Nic final : public wire::Sink {
   std::array<std::unique_ptr<CompletionQueue>, kMaxQueues> queues_;  // guarded by objects_mu_
   std::array<std::atomic<Peer*>, kMaxProcesses> peers_{};            // written under objects_mu_
   std::vector<std::unique_ptr<Peer>> peer_storage_;                  // guarded by objects_mu_
+  std::uint64_t next_position_ = 0;                                  // of new queues, guarded by objects_mu_
   std::uint64_t arena_next_ = 0;                                     // guarded by arena_mu_
-  std::array<std::vector<std::uint64_t>, 40> arena_free_;            // by size class, guarded by arena_mu_
+  using FreeBlocks = std::array<std::vector<std::uint64_t>, 40>;     // by size class
+  std::array<FreeBlocks, 2> arena_free_;                             // by ArenaUse, guarded by arena_mu_
   std::mutex arena_mu_;
+  RegistrationTable::Range moving_;  // pages that are being adopted, guarded by moving_mu_
+  std::mutex moving_mu_;
 
   // Frames. requests_mu_: the inbound side. frames_mu_: the outbound side, flights and pending frames.
-  struct Inbound {
-    wire::RingConsumer requests;
-    wire::RingProducer responses;
-    bool opened = false;
-    bool open = false;  // false after opened: its producer broke the protocol
-  };
   std::mutex requests_mu_;
   std::array<Inbound, kMaxProcesses> inbound_;  // guarded by requests_mu_
   std::mutex shared_hazard_mu_;                 // held for an access by ports that share a hazard word

@@ -48,7 +48,8 @@ Result<NicView> NicView::open(void* base, std::uint64_t bytes) {
   const std::uint64_t arena_bytes = header.arena_bytes;
   if (segment_bytes > bytes || lanes_offset != kLanesOffset) return Errc::corrupt;
   if (lane_count == 0 || lane_count > kMaxProcesses) return Errc::corrupt;
-  if (lane_bytes <= wire::kLaneControlBytes || lane_bytes > (1u << 26)) return Errc::corrupt;
+  if (lane_bytes < wire::kLaneControlBytes + wire::kMinLaneDataBytes || lane_bytes > (1u << 26))
+    return Errc::corrupt;
   if (!std::has_single_bit(lane_bytes - wire::kLaneControlBytes)) return Errc::corrupt;
   if (arena_offset != lanes_offset + std::uint64_t{lane_count} * 2 * lane_bytes) return Errc::corrupt;
   if (arena_offset > segment_bytes || arena_bytes != segment_bytes - arena_offset) return Errc::corrupt;

@@ -97,7 +97,8 @@ struct Peer {
   PeerLink link;
   HazardLine& hazards;  // our line in its segment
   std::atomic<bool> dead{false};
-  std::atomic<bool> no_attach{false};  // cross-memory attach was refused: do not ask again
+  std::atomic<bool> lanes_refused{false};  // one side found nonsense in them: nothing goes by frame any more
+  std::atomic<bool> no_attach{false};      // cross-memory attach was refused: do not ask again
 
   // Frames, guarded by Nic::frames_mu_.
   bool lanes_open = false;

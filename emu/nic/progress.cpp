@@ -40,9 +40,9 @@ void Nic::open_lanes(Peer& peer) {
   lane_peers_.push_back(&peer);
   ServiceState& service = nic.service();
   const std::uint64_t bit = 1ull << self_ % 64;
-  if ((service.active_lanes[self_ / 64].fetch_or(bit, std::memory_order_seq_cst) & bit) == 0) {
-    service.active_lane_count.fetch_add(1, std::memory_order_seq_cst);
-  }
+  service.active_lanes[self_ / 64].fetch_or(bit, std::memory_order_seq_cst);
+  // Not a count: a predecessor may have died between its two steps.
+  service.any_lane.store(1, std::memory_order_seq_cst);
 }
 
 Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
@@ -52,6 +52,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
   {
     const std::lock_guard lock(frames_mu_);
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
+    if (peer.lanes_refused.load(std::memory_order_relaxed)) return Errc::corrupt;
     const auto name = flights_.open();
     if (!name) return Errc::no_resource;
     if (!peer.lanes_open) open_lanes(peer);
@@ -154,7 +155,13 @@ void Nic::take_response(Peer& peer, const wire::Packet& packet) {
   if (header.verb != wire::Verb::response || flight == nullptr || flight->peer != &peer ||
       flight->answers_due == 0)
     return;
-  peer.response_bytes_due -= std::min(peer.response_bytes_due, wire::frame_bytes(header.payload_bytes));
+  // What was set aside for this answer, which may be shorter when it is an error.
+  std::uint32_t set_aside = wire::frame_bytes(0);
+  if (flight->header.verb == wire::Verb::get && header.offset <= flight->header.length) {
+    set_aside = wire::frame_bytes(static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(flight->header.length - header.offset, peer.requests.max_payload())));
+  }
+  peer.response_bytes_due -= std::min(peer.response_bytes_due, set_aside);
   --flight->answers_due;
   Errc status = header.status < kErrcCount ? static_cast<Errc>(header.status) : Errc::corrupt;
   if (status == Errc::ok && flight->header.verb == wire::Verb::get) {
@@ -181,11 +188,17 @@ void Nic::poll_responses() {
     void deliver(const wire::Packet& packet) override { nic.take_response(peer, packet); }
   };
   std::vector<Peer*> to_ring;
+  std::vector<Peer*> to_fail;
   {
     const std::unique_lock lock(frames_mu_, std::try_to_lock);
     if (!lock.owns_lock()) return;
     for (Peer* peer : lane_peers_) {
-      if (peer->in_flight.load(std::memory_order_relaxed) == 0 || !peer->responses.ready()) continue;
+      if (peer->in_flight.load(std::memory_order_relaxed) == 0) continue;
+      if (peer->responses.broken() || peer->requests.refused()) [[unlikely]] {
+        to_fail.push_back(peer);
+        continue;
+      }
+      if (!peer->responses.ready()) continue;
       Answers answers(*this, *peer);
       peer->responses.poll(answers, kFramesPerPoll);
       if (pump(*peer) &&
@@ -195,6 +208,11 @@ void Nic::poll_responses() {
     }
   }
   for (const Peer* peer : to_ring) environment_.ring(peer->link.process);
+  // A lane that one side refused answers nothing any more.
+  for (Peer* peer : to_fail) {
+    peer->lanes_refused.store(true, std::memory_order_relaxed);
+    fail_flights(*peer, Errc::corrupt);
+  }
 }
 
 // ---- inbound ----
@@ -216,11 +234,19 @@ void Nic::deliver(const wire::Packet& packet) {
       out = {buffer.data(), header.part_bytes};
     }
   }
+  // The parts of one operation follow each other. After one that failed the rest is not done: the last part
+  // would tell of data that is not there.
+  if (header.offset == 0)
+    from.failed = Errc::ok;
+  else if (header.transaction == from.last_transaction && status == Errc::ok)
+    status = from.failed;
   if (status == Errc::ok) {
     const Target target{view_, &identity_};
     status =
         run_guarded(environment_, [&] { return execute(target, header, packet.payload, out, &old_value); });
+    from.failed = status;
   }
+  from.last_transaction = header.transaction;
   if ((header.flags & wire::kWantsResponse) == 0) return;
   wire::PacketHeader answer;
   answer.verb = wire::Verb::response;
@@ -234,16 +260,37 @@ void Nic::deliver(const wire::Packet& packet) {
   if (!from.responses.try_send(answer, out).ok()) {
     // An initiator that has more answers due than the lane holds broke the protocol.
     log::warn("process {}: its response lane is full, so its requests are no longer served", header.source);
-    from.open = false;
+    refuse(from);
   }
 }
 
-// Returns whether anything was applied.
-bool Nic::poll_requests() {
+// REQUIRES: requests_mu_ is held.
+void Nic::refuse(Inbound& from) {
+  from.open = false;
+  from.requests.refuse();
+}
+
+// Returns whether anything was applied. Another thread that is at it is left to it, unless this one
+// `must_look` for itself.
+bool Nic::poll_requests(bool must_look) {
+  // Refuses what claims to come from another process than the lane's.
+  struct Checked final : wire::Sink {
+    Nic& nic;
+    std::uint32_t source;
+    Checked(Nic& n, std::uint32_t s) : nic(n), source(s) {}
+    void deliver(const wire::Packet& packet) override {
+      if (packet.header.source == source) return nic.deliver(packet);
+      log::warn("process {}: a frame of its lane says that it comes from {}", source, packet.header.source);
+      nic.refuse(nic.inbound_[source]);
+    }
+  };
   ServiceState& service = view_.service();
-  if (service.active_lane_count.load(std::memory_order_acquire) == 0) return false;
-  const std::unique_lock lock(requests_mu_, std::try_to_lock);
-  if (!lock.owns_lock()) return false;
+  if (service.any_lane.load(std::memory_order_acquire) == 0) return false;
+  std::unique_lock lock(requests_mu_, std::defer_lock);
+  if (must_look)
+    lock.lock();
+  else if (!lock.try_lock())
+    return false;
   bool any = false;
   for (std::uint32_t group = 0; group < kMaxProcesses / 64; ++group) {
     std::uint64_t bits = service.active_lanes[group].load(std::memory_order_acquire);
@@ -257,7 +304,9 @@ bool Nic::poll_requests() {
         from.opened = true;
         from.open = true;
       }
-      if (from.open && from.requests.ready() && from.requests.poll(*this, kFramesPerPoll) > 0) any = true;
+      if (!from.open || !from.requests.ready()) continue;
+      Checked sink(*this, source);
+      if (from.requests.poll(sink, kFramesPerPoll) > 0) any = true;
     }
   }
   return any;
@@ -269,12 +318,12 @@ void Nic::progress() {
   // Not a read-modify-write: a lost count only makes the service thread look once more.
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (flights_open_.load(std::memory_order_relaxed) != 0) poll_responses();
-  if (view_.service().active_lane_count.load(std::memory_order_relaxed) != 0) poll_requests();
+  if (view_.service().any_lane.load(std::memory_order_relaxed) != 0) poll_requests(false);
 }
 
 bool Nic::serve() {
   ServiceState& service = view_.service();
-  bool busy = poll_requests();
+  bool busy = poll_requests(false);
   if (flights_open_.load(std::memory_order_relaxed) != 0) {
     poll_responses();
     busy = true;
@@ -290,9 +339,9 @@ bool Nic::serve() {
   }
   if (++idle_ticks_ < kIdleTicks) return true;
   // Sequentially consistent, then one more look: a sender either sees that we sleep and rings, or stored its
-  // frame before this look.
+  // frame before this look. A thread that polls now may be past the frame's lane: the look waits for it.
   service.attendance.store(Attendance::asleep, std::memory_order_seq_cst);
-  if (!poll_requests()) return false;
+  if (!poll_requests(true)) return false;
   service.attendance.store(Attendance::attended, std::memory_order_seq_cst);
   idle_ticks_ = 0;
   return true;
@@ -300,15 +349,23 @@ bool Nic::serve() {
 
 // ---- a peer is gone ----
 
-void Nic::peer_died(wire::ProcessSlot slot) {
-  if (slot >= kMaxProcesses) return;
-  Peer* peer = peers_[slot].load(std::memory_order_acquire);
-  if (peer != nullptr) {
+void Nic::peer_died(ProcessName process) {
+  if (process.slot >= kMaxProcesses) return;
+  std::vector<Peer*> dead;
+  {
+    // A later process may have its slot already.
+    const std::lock_guard lock(objects_mu_);
+    for (const auto& peer : peer_storage_) {
+      if (peer->link.process == process) dead.push_back(peer.get());
+    }
+  }
+  for (Peer* peer : dead) {
     peer->dead.store(true, std::memory_order_seq_cst);
     fail_flights(*peer, Errc::unreachable);
   }
   // What it was touching when it died it touches no more.
-  for (auto& word : view_.hazards(slot).slot) word.store(0, std::memory_order_release);
+  if (environment_.slot_alive(process.slot)) return;
+  for (auto& word : view_.hazards(process.slot).slot) word.store(0, std::memory_order_release);
 }
 
 void Nic::fail_flights(Peer& peer, Errc status) {
@@ -363,8 +420,14 @@ void Nic::adopt_region(std::uint32_t index) {
           nic.options_.drain_limit_ns);
     }
   } guard(*this);
+  const auto set_moving = [this](RegistrationTable::Range range) {
+    const std::lock_guard lock(moving_mu_);
+    moving_ = range;
+  };
   for (const auto& range : registrations_.ranges_of(index)) {
+    set_moving(range);
     const Status adopted = environment_.adopt(range.begin, range.end, guard);
+    set_moving({});
     if (!adopted.ok()) log::debug("region {} stays by frame: {}", index, errc_name(adopted.code()));
     registrations_.settle_moving([this](std::uint64_t begin, std::uint64_t end) {
       const auto info = environment_.inspect(begin, end - begin);

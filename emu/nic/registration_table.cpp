@@ -53,6 +53,8 @@ Result<MemKey> RegistrationTable::insert(const Entry& entry) {
   std::uint16_t generation = 0;
   {
     const std::lock_guard lock(mu_);
+    if (!stalled_.empty()) [[unlikely]]
+      reclaim_stalled();
     if (free_count_ == 0) {
       if (list != 0) arena_free_(list, entry.segments.size() * sizeof(Segment));
       return Errc::no_resource;
@@ -123,7 +125,8 @@ bool RegistrationTable::wait_until_untouched(const std::vector<std::uint32_t>& i
 }
 
 Status RegistrationTable::remove(const MemKey& key, const std::function<bool(std::uint32_t)>& alive,
-                                 std::int64_t limit_ns, const std::function<void()>& settle_own,
+                                 std::int64_t limit_ns,
+                                 const std::function<void(std::span<const Range>)>& settle_own,
                                  const std::function<void(std::uint64_t, std::uint64_t)>& cut_off) {
   if (!key.valid() || key.index >= kMaxRegions) return Errc::invalid_handle;
   MrtEntry& entry = view_.region(key.index);
@@ -136,22 +139,47 @@ Status RegistrationTable::remove(const MemKey& key, const std::function<bool(std
     // either we see its mark or it sees this.
   } while (!entry.control.compare_exchange_weak(word, control::with_state(word, RegionState::free),
                                                 std::memory_order_seq_cst));
+  bool untouched = true;
   if (entry.touched.load(std::memory_order_seq_cst) != 0) {
-    const std::vector<std::uint32_t> indices{key.index};
-    if (!wait_until_untouched(indices, alive, limit_ns)) {
+    untouched = wait_until_untouched({key.index}, alive, limit_ns);
+    if (!untouched) {
       for (const Range& range : ranges_of(key.index)) cut_off(range.begin, range.end);
     }
   }
-  settle_own();
-  const std::uint64_t list = entry.segments.load(std::memory_order_relaxed);
+  if (control::state(word) == RegionState::moving)
+    settle_own(ranges_of(key.index));
+  else
+    settle_own({});
+  const std::lock_guard lock(mu_);
+  if (untouched)
+    release(key.index);
+  else
+    stalled_.push_back(key.index);
+  return {};
+}
+
+// REQUIRES: mu_ is held; nobody can be in the middle of an access.
+void RegistrationTable::release(std::uint16_t index) {
+  MrtEntry& entry = view_.region(index);
+  const std::uint64_t list = entry.segments.exchange(0, std::memory_order_relaxed);
   if (list != 0) {
-    entry.segments.store(0, std::memory_order_relaxed);
     arena_free_(list, std::uint64_t{entry.segment_count.load(std::memory_order_relaxed)} * sizeof(Segment));
   }
-  const std::lock_guard lock(mu_);
-  free_[(free_head_ + free_count_) % kMaxRegions] = key.index;
+  free_[(free_head_ + free_count_) % kMaxRegions] = index;
   ++free_count_;
-  return {};
+}
+
+// REQUIRES: mu_ is held.
+void RegistrationTable::reclaim_stalled() {
+  std::erase_if(stalled_, [this](std::uint16_t index) {
+    for (std::uint32_t process = 0; process < kMaxProcesses; ++process) {
+      for (const auto& word : view_.hazards(process).slot) {
+        if (word.load(std::memory_order_acquire) == std::uint64_t{index} + 1) return false;
+      }
+    }
+    release(index);
+    return true;
+  });
 }
 
 std::vector<RegistrationTable::Range> RegistrationTable::ranges_of(std::uint32_t index) const {
@@ -224,7 +252,15 @@ void RegistrationTable::settle_moving(const std::function<bool(std::uint64_t, st
 
 bool RegistrationTable::drain_range(std::uint64_t begin, std::uint64_t end,
                                     const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns) {
-  const auto indices = overlapping(begin, end);
+  auto indices = overlapping(begin, end);
+  {
+    const std::lock_guard lock(mu_);
+    for (const std::uint16_t index : stalled_) {
+      for (const Range& range : ranges_of(index)) {
+        if (range.begin < end && begin < range.end) indices.push_back(index);
+      }
+    }
+  }
   return indices.empty() || wait_until_untouched(indices, alive, limit_ns);
 }
 

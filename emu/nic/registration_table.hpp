@@ -35,6 +35,11 @@ class RegistrationTable {
     RegionState state = RegionState::by_frame;
   };
 
+  struct Range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+
   // `arena_alloc` gives room for segment lists in the segment's arena (offset, or 0 when it is used up).
   RegistrationTable(NicView view, std::function<std::uint64_t(std::uint64_t)> arena_alloc,
                     std::function<void(std::uint64_t, std::uint64_t)> arena_free);
@@ -47,10 +52,11 @@ class RegistrationTable {
 
   // Refuses the key from now on and waits until no peer is in the middle of an access. `alive(slot)` says
   // whether to wait for a process at all. `cut_off()` is called when somebody is still there after
-  // `limit_ns`, and must make its accesses harmless; `settle_own()` waits for threads of our own process.
+  // `limit_ns`, and must make its accesses harmless; the entry is then reused only after it has gone.
+  // `settle_own(moving)` waits for threads of our own process, and for the adoption of those ranges.
   // Blocks up to the limit. Errors: invalid_handle.
   Status remove(const MemKey& key, const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns,
-                const std::function<void()>& settle_own,
+                const std::function<void(std::span<const Range> moving)>& settle_own,
                 const std::function<void(std::uint64_t begin, std::uint64_t end)>& cut_off);
 
   // Changes how peers reach every registration that overlaps [begin, end) and is in state `from`. When it
@@ -62,10 +68,6 @@ class RegistrationTable {
   bool drain_range(std::uint64_t begin, std::uint64_t end, const std::function<bool(std::uint32_t)>& alive,
                    std::int64_t limit_ns);
 
-  struct Range {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-  };
   // What a current registration covers, in pages, piece by piece. Empty when there is none at `index`.
   std::vector<Range> ranges_of(std::uint32_t index) const;
   RegionState state_of(std::uint32_t index) const;
@@ -77,6 +79,8 @@ class RegistrationTable {
  private:
   bool wait_until_untouched(const std::vector<std::uint32_t>& indices,
                             const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns);
+  void release(std::uint16_t index);
+  void reclaim_stalled();
   std::vector<std::uint32_t> overlapping(std::uint64_t begin, std::uint64_t end) const;
 
   const NicView view_;
@@ -87,6 +91,7 @@ class RegistrationTable {
   std::size_t free_head_ = 0;
   std::size_t free_count_ = 0;
   std::vector<std::uint16_t> generations_;  // guarded by mu_
+  std::vector<std::uint16_t> stalled_;      // removed while a peer was stalled in them, guarded by mu_
 };
 
 }  // namespace orrery::nic

@@ -273,7 +273,7 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
     const NicHeader& header = link.nic.header();
     const auto attach = memory::CrossAttach::probe(static_cast<pid_t>(header.pid), header.attach_word_address,
                                                    header.attach_word);
-    if (attach.ok()) {
+    if (attach.ok() && config::text("ORRERY_ATTACH") == "on") {
       contact->attach = attach.value();
       contact->can_attach = true;
     }
@@ -283,7 +283,7 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
   }
   // From now on its death ends what we have outstanding with it.
   const Status watched = job_.peers().add(reference, [this](job::ProcessRef dead) {
-    nic_->peer_died(static_cast<wire::ProcessSlot>(dead.index));
+    nic_->peer_died({static_cast<wire::ProcessSlot>(dead.index), dead.generation});
   });
   if (!watched.ok() && watched.code() != Errc::unreachable) return watched.code();
   return Result<PeerLink>(std::move(link));

@@ -22,22 +22,26 @@
 // Frame: line 0 begins with its mark, then the header, then the payload:
 //   u64 mark = frame bytes (a multiple of 64) | kFrameTag << 32, stored last with release; 0 = not there yet
 // The consumer zeroes the first word of every line it has consumed before it moves `head`, so a mark can
-// only be one that a producer stored.
+// only be one that a producer stored. Before it zeroes them it says in `consuming` where `head` will be:
+// whoever takes either end over from a process that died can tell consumed lines from unwritten ones.
 namespace orrery::wire {
 
 inline constexpr std::uint32_t kLaneControlBytes = 4096;
 inline constexpr std::uint32_t kDefaultLaneBytes = kLaneControlBytes + 32768;  // eight 4 KiB frames
+// Smallest data part of a lane: an eighth of it still holds a header and a payload.
+inline constexpr std::uint32_t kMinLaneDataBytes = 2048;
 inline constexpr std::uint32_t kLineBytes = 64;
 inline constexpr std::uint32_t kFrameTag = 0x4652414d;  // "FRAM"
 inline constexpr std::uint32_t kSkipTag = 0x534b4950;   // "SKIP": the rest of the ring, nothing in it
 
 struct LaneControl {
-  alignas(64) std::atomic<std::uint64_t> head;      // consumer: bytes consumed since the start, never wraps
+  alignas(64) std::atomic<std::uint64_t> head;  // consumer: bytes consumed since the start, never wraps
+  std::atomic<std::uint64_t> consuming;         // consumer: where head is going to be; only successors read
   alignas(64) std::atomic<std::uint64_t> produced;  // producer: bytes published; only a successor reads it
   alignas(64) std::atomic<std::uint64_t> broken;    // consumer: frames refused because they made no sense
 };
-static_assert(offsetof(LaneControl, produced) == 64 && offsetof(LaneControl, broken) == 128 &&
-              sizeof(LaneControl) <= kLaneControlBytes);
+static_assert(offsetof(LaneControl, consuming) == 8 && offsetof(LaneControl, produced) == 64 &&
+              offsetof(LaneControl, broken) == 128 && sizeof(LaneControl) <= kLaneControlBytes);
 
 inline constexpr std::uint32_t kFrameOverhead = 8 + sizeof(PacketHeader);
 

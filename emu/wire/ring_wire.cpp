@@ -15,6 +15,11 @@ std::atomic_ref<std::uint64_t> mark_at(std::byte* line) {
   return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(line));
 }
 
+// Positions count whole lines; one that comes from a peer is made to.
+constexpr std::uint64_t line_floor(std::uint64_t position) {
+  return position & ~std::uint64_t{kLineBytes - 1};
+}
+
 constexpr std::uint64_t make_mark(std::uint32_t tag, std::uint32_t bytes) {
   return static_cast<std::uint64_t>(tag) << 32 | bytes;
 }
@@ -25,17 +30,27 @@ RingProducer::RingProducer(std::byte* lane, std::uint32_t lane_bytes)
     : control_(reinterpret_cast<LaneControl*>(lane)),
       data_(lane + kLaneControlBytes),
       data_bytes_(lane_bytes - kLaneControlBytes),
-      position_(control_->produced.load(std::memory_order_relaxed)),
-      seen_head_(control_->head.load(std::memory_order_acquire)) {
-  ORRERY_CHECK(std::has_single_bit(data_bytes_), "lane data of {} bytes", data_bytes_);
+      position_(line_floor(control_->produced.load(std::memory_order_relaxed))),
+      seen_head_(line_floor(control_->head.load(std::memory_order_acquire))) {
+  ORRERY_CHECK(std::has_single_bit(data_bytes_) && data_bytes_ >= kMinLaneDataBytes, "lane data of {} bytes",
+               data_bytes_);
   const std::uint64_t mask = data_bytes_ - 1;
   if (position_ < seen_head_) position_ = seen_head_;
-  // A predecessor may have published one frame more than it counted.
-  for (int frames = 0; frames < 2; ++frames) {
+  // A predecessor may have published one frame more than it counted, and a skip before it. The consumer may
+  // be taking them out right now.
+  for (int frames = 0; frames < 2;) {
+    // Acquire: who sees the consumer's zero also sees where it is going.
     const auto bytes =
         static_cast<std::uint32_t>(mark_at(data_ + (position_ & mask)).load(std::memory_order_acquire));
+    const std::uint64_t consumed = line_floor(control_->consuming.load(std::memory_order_relaxed));
+    if (bytes == 0 && consumed > position_ && consumed - position_ <= data_bytes_) {
+      position_ = consumed;
+      ++frames;
+      continue;
+    }
     if (bytes == 0 || bytes % kLineBytes != 0 || position_ + bytes - seen_head_ > data_bytes_) break;
     position_ += bytes;
+    ++frames;
   }
   // It may also have died while writing: no line start of the free part may look like a mark.
   for (std::uint64_t line = position_; line < seen_head_ + data_bytes_; line += kLineBytes) {
@@ -76,13 +91,21 @@ RingConsumer::RingConsumer(std::byte* lane, std::uint32_t lane_bytes)
     : control_(reinterpret_cast<LaneControl*>(lane)),
       data_(lane + kLaneControlBytes),
       mask_(lane_bytes - kLaneControlBytes - 1),
-      position_(control_->head.load(std::memory_order_relaxed)) {
-  ORRERY_CHECK(std::has_single_bit(mask_ + 1), "lane data of {} bytes", mask_ + 1);
+      position_(line_floor(control_->head.load(std::memory_order_relaxed))) {
+  ORRERY_CHECK(std::has_single_bit(mask_ + 1) && mask_ + 1 >= kMinLaneDataBytes, "lane data of {} bytes",
+               mask_ + 1);
+  // A predecessor that died while it took a frame out: the frame is out.
+  const std::uint64_t consuming = line_floor(control_->consuming.load(std::memory_order_relaxed));
+  if (consuming > position_ && consuming - position_ <= mask_ + 1) {
+    consume(static_cast<std::uint32_t>(consuming - position_));
+  }
 }
 
 void RingConsumer::consume(std::uint32_t bytes) {
+  control_->consuming.store(position_ + bytes, std::memory_order_relaxed);
   for (std::uint32_t line = 0; line < bytes; line += kLineBytes) {
-    mark_at(data_ + ((position_ + line) & mask_)).store(0, std::memory_order_relaxed);
+    // Release: a successor of the producer that sees this zero sees `consuming`.
+    mark_at(data_ + ((position_ + line) & mask_)).store(0, std::memory_order_release);
   }
   position_ += bytes;
   // Release: the zeroes above are visible before the room is.
@@ -91,7 +114,8 @@ void RingConsumer::consume(std::uint32_t bytes) {
 
 int RingConsumer::poll(Sink& sink, int limit) {
   int delivered = 0;
-  while (delivered < limit && !broken_) {
+  // Skips count too: a producer may not keep us here for ever.
+  for (int taken = 0; taken < limit && !broken_; ++taken) {
     const std::uint64_t at = position_ & mask_;
     const std::uint64_t mark = mark_at(data_ + at).load(std::memory_order_acquire);
     if (mark == 0) break;
@@ -108,8 +132,7 @@ int RingConsumer::poll(Sink& sink, int limit) {
     }
     if (!sane || tag != kFrameTag || bytes < frame_bytes(0) ||
         packet.header.payload_bytes > bytes - kFrameOverhead) {
-      broken_ = true;
-      control_->broken.fetch_add(1, std::memory_order_relaxed);
+      refuse();
       break;
     }
     packet.payload = {data_ + at + kFrameOverhead, packet.header.payload_bytes};

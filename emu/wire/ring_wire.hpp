@@ -38,6 +38,8 @@ class RingProducer {
   }
 
   std::uint64_t position() const { return position_; }
+  // Whether the consumer refused a frame: nothing that is sent from now on is received.
+  bool refused() const { return control_->broken.load(std::memory_order_relaxed) != 0; }
 
  private:
   bool has_room(std::uint32_t bytes);
@@ -62,11 +64,16 @@ class RingConsumer {
                .load(std::memory_order_acquire) != 0;
   }
 
-  // Delivers up to `limit` frames. Returns how many. The payload spans point into the lane and live for the
-  // call of deliver.
+  // Takes out up to `limit` frames, skips among them. Returns how many it delivered. The payload spans point
+  // into the lane and live for the call of deliver.
   int poll(Sink& sink, int limit);
 
   bool broken() const { return broken_; }
+  // Takes nothing more, and lets the producer know.
+  void refuse() {
+    broken_ = true;
+    control_->broken.fetch_add(1, std::memory_order_relaxed);
+  }
 
  private:
   void consume(std::uint32_t bytes);

@@ -18,10 +18,12 @@ FOREIGN = re.compile(r"^_Z(?:T[VISTC]|GV)?(?:N[KVrRO]*)?"
 
 
 def patterns_of(text):
-    """The `global:` names of a version script, and its version nodes."""
+    """The `global:` names of a version script, and its version nodes. What has no version stands in a comment of
+    the script, `# unversioned: name name`: a script that has named versions cannot list it."""
+    unversioned = [name for line in re.findall(r"#\s*unversioned:([^\n]*)", text) for name in line.split()]
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     text = re.sub(r"#[^\n]*", "", text)
-    patterns, nodes = [], []
+    patterns, nodes = unversioned, []
     for node, body in re.findall(r"(\w*)\s*\{(.*?)\}", text, flags=re.S):
         nodes.append(node)
         scope = "global"

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "tools/orrery/subcommand.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace orrery::tool {
@@ -9,7 +10,7 @@ namespace orrery::tool {
 namespace {
 
 // Every subcommand, in the order of the help text.
-constexpr AddSubcommand kSubcommands[] = {add_info, add_sim};
+constexpr AddSubcommand kSubcommands[] = {add_run, add_info, add_sim};
 
 }  // namespace
 
@@ -36,7 +37,10 @@ int main(int argc, char** argv) {
     return usage_error("unknown subcommand '" + std::string(argv[1]) + "': expected one of " + names);
   }
   try {
-    root.parse(argc, argv);
+    std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
+    drop_separator(args);
+    std::reverse(args.begin(), args.end());  // CLI11 takes words from the back
+    root.parse(std::move(args));
   } catch (const CLI::Success& asked) {  // --help and --version
     return root.exit(asked);
   } catch (const CLI::ParseError& error) {

@@ -5,7 +5,12 @@
 #include "emu/base/check.hpp"
 #include "emu/nic/nic.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include <sys/mman.h>
@@ -18,6 +23,8 @@ namespace orrery::nic::box {
 enum class Path : std::uint8_t {
   direct,  // same addresses: the initiator applies the target's rules
   frame,   // only as frames
+  adopt,   // as frames, or attach if the world allows it, until the target's service thread has adopted the
+           // pages
 };
 
 class World;
@@ -25,7 +32,7 @@ class World;
 // One pretended process: a segment, an environment, a NIC.
 class Node final : public Environment {
  public:
-  Node(World& world, wire::ProcessSlot slot, const Nic::Options& options);
+  Node(World& world, wire::ProcessSlot slot, const Nic::Options& options, std::uint32_t generation = 0);
   ~Node() override {
     nic_.reset();
     munmap(segment_, geometry().segment_bytes());
@@ -33,6 +40,7 @@ class Node final : public Environment {
 
   Nic& nic() { return *nic_; }
   Port& port() { return *port_; }
+  ProcessName name() const { return name_; }
   bool alive_here = true;
   int rings = 0;  // how often somebody rang this node's bell
 
@@ -50,22 +58,24 @@ class Node final : public Environment {
                                    std::uint32_t instance) override;
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
-  bool slot_alive(wire::ProcessSlot slot) override { return alive({slot, 0}); }
+  bool slot_alive(wire::ProcessSlot slot) override;
   void ring(ProcessName process) override;
   void ring_self() override {}
-  Errc attach_write(ProcessName, std::uint64_t, const std::byte*, std::uint64_t) override {
-    return Errc::unsupported;
-  }
-  Errc attach_read(ProcessName, std::byte*, std::uint64_t, std::uint64_t) override {
-    return Errc::unsupported;
-  }
+  Errc attach_write(ProcessName, std::uint64_t, const std::byte*, std::uint64_t) override;
+  Errc attach_read(ProcessName, std::byte*, std::uint64_t, std::uint64_t) override;
   Errc guarded(Errc (*body)(void*), void* argument) override { return body(argument); }
   WaitBudget wait_budget() override { return {.spins = 1, .yields = 1}; }
 
   int cut_offs = 0;
 
  private:
+  Errc attach(ProcessName process, std::uint64_t address, std::uint64_t bytes) const;
+
   World& world_;
+  const ProcessName name_;
+  std::set<std::uint64_t> adopted_;  // addresses of pages in the pretended memory file
+  std::uint64_t switch_begin_ = 0;   // pages that are being moved right now
+  std::uint64_t switch_end_ = 0;
   void* segment_ = nullptr;
   std::unique_ptr<Nic> nic_;
   Port* port_ = nullptr;
@@ -73,7 +83,7 @@ class Node final : public Environment {
 
 class World {
  public:
-  World(int nodes, Path path, const Nic::Options& options = {}) : path_(path) {
+  World(int nodes, Path path, const Nic::Options& options = {}) : path_(path), options_(options) {
     for (int i = 0; i < nodes; ++i) {
       nodes_.push_back(std::make_unique<Node>(*this, static_cast<wire::ProcessSlot>(i), options));
     }
@@ -82,6 +92,21 @@ class World {
   Node& operator[](int i) { return *nodes_[static_cast<std::size_t>(i)]; }
   int size() const { return static_cast<int>(nodes_.size()); }
   Path path() const { return path_; }
+
+  bool attach = false;          // whether the kernel copies between processes
+  bool adoption_fails = false;  // adoption stops after its first part
+  // Called while a node's pages are neither here nor there: the others go on.
+  std::function<void(int node)> during_switch;
+  std::string violation;  // the first access to pages that were being moved
+
+  // A new process in the slot of one that died.
+  Node& revive(int i) {
+    auto& place = nodes_[static_cast<std::size_t>(i)];
+    const std::uint32_t generation = place->name().generation + 1;
+    graveyard_.push_back(std::move(place));
+    place = std::make_unique<Node>(*this, static_cast<wire::ProcessSlot>(i), options_, generation);
+    return *place;
+  }
   void set_path(Path path) { path_ = path; }
 
   // An endpoint of node `from` that is bound to node `to`.
@@ -107,38 +132,85 @@ class World {
 
   // Kills a node: it runs no more, and the others hear of it.
   void kill(int i) {
+    const ProcessName name = (*this)[i].name();
     (*this)[i].alive_here = false;
     for (auto& node : nodes_) {
-      if (node->alive_here) node->nic().peer_died(static_cast<wire::ProcessSlot>(i));
+      if (node->alive_here) node->nic().peer_died(name);
     }
   }
 
  private:
   Path path_;
+  const Nic::Options options_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<std::unique_ptr<Node>> graveyard_;  // others still have their segments mapped
 };
 
-inline Node::Node(World& world, wire::ProcessSlot slot, const Nic::Options& options)
-    : world_(world) {
+inline Node::Node(World& world, wire::ProcessSlot slot, const Nic::Options& options, std::uint32_t generation)
+    : world_(world), name_{slot, generation} {
   segment_ = mmap(nullptr, geometry().segment_bytes(), PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ORRERY_CHECK(segment_ != MAP_FAILED, "no memory for a segment");
-  const NicView view = NicView::create(segment_, geometry(), slot, 1000 + slot, false);
+  const NicView view = NicView::create(segment_, geometry(), slot, 1000 + slot + 1024 * generation, false);
   nic_ = std::make_unique<Nic>(*this, view, slot, options);
   port_ = nic_->open_port(/*domain=*/7, /*nic_address=*/0, /*instance=*/slot);
 }
 
-inline Result<Environment::Range> Node::inspect(std::uint64_t, std::uint64_t) {
-  return Range{.readable = true, .writable = true, .direct = world_.path() == Path::direct};
+inline Result<Environment::Range> Node::inspect(std::uint64_t address, std::uint64_t length) {
+  bool direct = world_.path() == Path::direct;
+  if (world_.path() == Path::adopt) {
+    direct = true;
+    for (std::uint64_t page = address & ~(kPageBytes - 1); page < address + length; page += kPageBytes) {
+      direct = direct && adopted_.count(page) != 0;
+    }
+  }
+  return Range{.readable = true, .writable = true, .direct = direct};
 }
 
 inline Status Node::adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) {
-  return guard.before_switch(begin, end) ? Status{} : Status{Errc::timeout};
+  constexpr std::uint64_t kPart = 4 * kPageBytes;
+  for (std::uint64_t part = begin; part < end; part += kPart) {
+    const std::uint64_t part_end = std::min(end, part + kPart);
+    if (!guard.before_switch(part, part_end)) return Errc::timeout;
+    if (world_.adoption_fails && part != begin) return Errc::no_memory;
+    switch_begin_ = part;
+    switch_end_ = part_end;
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(part);
+    const std::vector<std::uint8_t> before(bytes, bytes + (part_end - part));
+    if (world_.during_switch) world_.during_switch(name_.slot);
+    if (!std::equal(before.begin(), before.end(), bytes)) world_.violation = "pages changed while they moved";
+    switch_begin_ = switch_end_ = 0;
+    for (std::uint64_t page = part; page < part_end; page += kPageBytes) adopted_.insert(page);
+  }
+  return {};
+}
+
+inline Errc Node::attach(ProcessName process, std::uint64_t address, std::uint64_t bytes) const {
+  if (!world_.attach) return Errc::unsupported;
+  const Node& target = world_[process.slot];
+  if (target.name() != process || !target.alive_here) return Errc::unreachable;
+  if (address < target.switch_end_ && target.switch_begin_ < address + bytes) {
+    world_.violation = "attached to pages that were being moved";
+  }
+  return Errc::ok;
+}
+
+inline Errc Node::attach_write(ProcessName process, std::uint64_t to, const std::byte* from,
+                               std::uint64_t bytes) {
+  const Errc possible = attach(process, to, bytes);
+  if (possible == Errc::ok) std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return possible;
+}
+
+inline Errc Node::attach_read(ProcessName process, std::byte* to, std::uint64_t from, std::uint64_t bytes) {
+  const Errc possible = attach(process, from, bytes);
+  if (possible == Errc::ok) std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  return possible;
 }
 
 inline Result<ProcessName> Node::find_process(std::uint16_t, std::uint32_t, std::uint32_t instance) {
   if (instance >= static_cast<std::uint32_t>(world_.size())) return Errc::timeout;
-  return ProcessName{static_cast<wire::ProcessSlot>(instance), 0};
+  return world_[static_cast<int>(instance)].name();
 }
 
 inline Result<PeerLink> Node::connect(ProcessName process) {
@@ -146,10 +218,16 @@ inline Result<PeerLink> Node::connect(ProcessName process) {
   link.process = process;
   link.nic = world_[process.slot].nic().view();
   link.same_address_space = world_.path() == Path::direct;
+  if (world_.path() == Path::adopt) link.memory = std::make_unique<IdentityMap>();
   return Result<PeerLink>(std::move(link));
 }
 
-inline bool Node::alive(ProcessName process) { return world_[process.slot].alive_here; }
+inline bool Node::alive(ProcessName process) {
+  const Node& node = world_[process.slot];
+  return node.name() == process && node.alive_here;
+}
+
+inline bool Node::slot_alive(wire::ProcessSlot slot) { return world_[slot].alive_here; }
 
 inline void Node::ring(ProcessName process) { ++world_[process.slot].rings; }
 

@@ -182,6 +182,7 @@ TEST_P(NicOverPath, WhatMayNotBeTouchedIsReportedByAnEventAndLeftAlone) {
   EXPECT_EQ(refused(request), Errc::bounds);
   Port* stranger = nic.open_port(/*domain=*/8, 0, 99);
   pair.endpoint->port = stranger;
+  pair.endpoint->grants = {};
   EXPECT_EQ(refused(pair.put(0, 0, 8)), Errc::permission);
   pair.endpoint->port = &pair.world[0].port();
   const MemKey read_only =

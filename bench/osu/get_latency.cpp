@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// Time of a get, from the post to its event: the peer does nothing.
+#include "bench/osu/pair.hpp"
+#include "bench/osu/table.hpp"
+
+int main(int argc, char** argv) {
+  bench::OsuOptions options;
+  options.parse("gets from a passive PE; run with: orrery run -n 2", argc, argv);
+  bench::OsuPair pair(options.largest);
+  if (options.pinned) bench::pin(pair.session.rank);
+  if (pair.session.rank == 0) {
+    const bench::Stopwatch watch;
+    bench::OsuTable table(options, "Orrery uGNI Get Latency Test", "Latency (us)");
+    for (std::size_t bytes = (options.smallest + 3) / 4 * 4; bytes <= options.largest; bytes *= 2) {
+      auto pd =
+          bench::put_descriptor(GNI_POST_FMA_GET, GNI_CQMODE_GLOBAL_EVENT, pair.local, pair.peer, 0, bytes);
+      pd.local_mem_hndl = pair.local_handle;
+      const int iterations = options.iterations_for(bytes);
+      std::vector<double> samples;
+      double total = 0;
+      for (int i = -options.warm_up; i < iterations; ++i) {
+        const std::uint64_t start = bench::Stopwatch::ticks();
+        pair.post(pd);
+        pair.reap();
+        if (i < 0) continue;
+        samples.push_back(watch.ns(bench::Stopwatch::ticks() - start) / 1000);
+        total += samples.back();
+      }
+      table.line(bytes, total / iterations, samples);
+    }
+  }
+  PMI_Barrier();
+  return 0;
+}

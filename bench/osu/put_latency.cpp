@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// Half round trip of a put: each PE puts into the other's memory and polls its own for the answer.
+#include "bench/osu/pair.hpp"
+#include "bench/osu/table.hpp"
+
+#include <optional>
+
+int main(int argc, char** argv) {
+  bench::OsuOptions options;
+  options.parse("put ping-pong between two PEs; run with: orrery run -n 2", argc, argv);
+  bench::OsuPair pair(options.largest + 8);
+  if (options.pinned) bench::pin(pair.session.rank);
+  const bool first = pair.session.rank == 0;
+  const bench::Stopwatch watch;
+  std::optional<bench::OsuTable> table;
+  if (first) table.emplace(options, "Orrery uGNI Put Latency Test", "Latency (us)");
+
+  std::uint64_t value = 0;
+  for (std::size_t bytes = std::max<std::size_t>(options.smallest, 8); bytes <= options.largest; bytes *= 2) {
+    // The last eight bytes say which round it is. Data of more than a word may arrive in any order, so longer
+    // messages send them with a put of their own, after the data's.
+    auto data =
+        bench::put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT, pair.local, pair.peer, 0, bytes);
+    auto flag = bench::put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT, pair.local + options.largest,
+                                      pair.peer, options.largest, 8);
+    auto* sent = reinterpret_cast<volatile std::uint64_t*>(pair.local + options.largest);
+    auto* seen = reinterpret_cast<volatile std::uint64_t*>(pair.window + options.largest);
+    const auto send = [&] {
+      if (bytes > 8) {
+        pair.post(data);
+        pair.reap();
+      }
+      *sent = value;
+      pair.post(flag);
+      pair.reap();
+    };
+    const auto await = [&] {
+      for (int spins = 0; *seen != value; ++spins) {
+        gni_cq_entry_t event = 0;
+        if (spins % 64 == 63) GNI_CqGetEvent(pair.queue, &event);
+        if (spins > 1000) sched_yield();
+      }
+    };
+    const int iterations = options.iterations_for(bytes);
+    std::vector<double> samples;
+    samples.reserve(static_cast<std::size_t>(iterations));
+    double total = 0;
+    PMI_Barrier();
+    for (int i = -options.warm_up; i < iterations; ++i) {
+      ++value;
+      const std::uint64_t start = bench::Stopwatch::ticks();
+      if (first) {
+        send();
+        await();
+      } else {
+        await();
+        send();
+      }
+      if (i < 0) continue;
+      samples.push_back(watch.ns(bench::Stopwatch::ticks() - start) / 2000);
+      total += samples.back();
+    }
+    if (first) table->line(bytes, total / iterations, samples);
+  }
+  PMI_Barrier();
+  return 0;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "bench/common/clock.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+// Options and output of the OSU-style programs: two columns first, as every parser of such tables expects;
+// percentiles only when asked for.
+namespace bench {
+
+struct OsuOptions {
+  std::size_t smallest = 8;
+  std::size_t largest = 4u << 20;
+  int iterations = 10'000;
+  int warm_up = 100;
+  std::string format = "osu";
+  bool percentiles = false;
+  bool pinned = false;
+
+  // Ends the program with 2 and one line when an option is not accepted.
+  void parse(const char* about, int argc, char** argv) {
+    CLI::App app(about);
+    app.add_option("-m,--min", smallest, "smallest message in bytes")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
+    app.add_option("-M,--max", largest, "largest message in bytes")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
+    app.add_option("-i,--iterations", iterations, "iterations of sizes up to 8 KiB; a tenth above")
+        ->check(CLI::Range(10, 100'000'000));
+    app.add_option("-x,--warm-up", warm_up, "iterations before the clock starts")
+        ->check(CLI::Range(0, 1'000'000));
+    app.add_option("--format", format, "osu, csv or json")->check(CLI::IsMember({"osu", "csv", "json"}));
+    app.add_flag("-p,--percentiles", percentiles, "add p50 and p99 columns to the osu format");
+    app.add_flag("--pin", pinned, "pin each PE to a core");
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      const int code = app.exit(error);
+      std::exit(code == 0 ? 0 : 2);
+    }
+  }
+  int iterations_for(std::size_t bytes) const {
+    return bytes > 8192 ? std::max(iterations / 10, 10) : iterations;
+  }
+};
+
+// One line a size; `value` is the average in the table's unit, samples are single measurements.
+class OsuTable {
+ public:
+  OsuTable(const OsuOptions& options, const char* title, const char* unit) : options_(options) {
+    if (options.format == "osu") {
+      std::printf("# %s\n# %-8s%20s", title, "Size", unit);
+      if (options.percentiles) std::printf("%20s%20s", "p50", "p99");
+      std::printf("\n");
+    } else if (options.format == "csv") {
+      std::printf("size,average,p50,p99,unit\n");
+    } else {
+      std::printf("[");
+    }
+    unit_ = unit;
+  }
+  ~OsuTable() {
+    if (options_.format == "json") std::printf("\n]\n");
+  }
+  void line(std::size_t bytes, double average, const std::vector<double>& samples) {
+    const double p50 = median(samples);
+    const double p99 = percentile(samples, 0.99);
+    if (options_.format == "osu") {
+      std::printf("%-10zu%20.2f", bytes, average);
+      if (options_.percentiles) std::printf("%20.2f%20.2f", p50, p99);
+      std::printf("\n");
+    } else if (options_.format == "csv") {
+      std::printf("%zu,%.3f,%.3f,%.3f,%s\n", bytes, average, p50, p99, unit_.c_str());
+    } else {
+      std::printf("%s\n  {\"size\": %zu, \"average\": %.3f, \"p50\": %.3f, \"p99\": %.3f, \"unit\": \"%s\"}",
+                  first_ ? "" : ",", bytes, average, p50, p99, unit_.c_str());
+    }
+    first_ = false;
+    std::fflush(stdout);
+  }
+
+ private:
+  const OsuOptions& options_;
+  std::string unit_;
+  bool first_ = true;
+};
+
+}  // namespace bench

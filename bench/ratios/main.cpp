@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// bench/ratios: what our operations cost against what the memory costs, in the same run. One command: starts
+// the measuring jobs under `orrery run`, takes medians over repetitions, compares with the limits in the
+// table.
+//
+//   ratios [--repetitions N] [--json] [--only NAME-PART]
+//
+// Exit code: 0 when every row holds, 1 when one does not, 2 when it could not be measured.
+#include "bench/common/clock.hpp"
+#include "bench/ratios/stage.hpp"
+#include "bench/ratios/tests.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+struct Row {
+  const char* name;
+  const char* what;
+  const char* unit;               // of ours and limit
+  std::optional<double> at_most;  // of ours / limit
+  std::optional<double> at_least;
+};
+
+// Every row: what it is, and what its ratio (ours / limit) may be.
+const std::vector<Row> kRows = {
+    {"put8_memory_polled", "8 B FMA put, half round trip, memory polled / raw line", "ns", 1.15, {}},
+    {"put8_event_polled", "8 B FMA put, half round trip, remote event polled / raw line", "ns", 1.3, {}},
+    {"put8_and_local_event", "8 B put + local event reaped", "ns", 20, {}},
+    {"put8_silent", "8 B put, silent", "ns", 8, {}},
+    {"get8_and_event", "8 B get + event reaped", "ns", 20, {}},
+    {"bte_put_bandwidth_4096", "BTE put + event, 4 KiB / memcpy", "GB/s", {}, 0.65},
+    {"bte_put_bandwidth_65536", "BTE put + event, 64 KiB / memcpy", "GB/s", {}, 0.95},
+    {"bte_put_bandwidth_1048576", "BTE put + event, 1 MiB / memcpy", "GB/s", {}, 0.98},
+    {"half_bandwidth_bytes", "half-bandwidth size, silent FMA puts, window 64", "B", 1024, {}},
+    {"register_known_range_us", "MemRegister + MemDeregister, known range", "us", 1, {}},
+    {"register_new_page_us", "MemRegister + MemDeregister, new 4 KiB", "us", 20, {}},
+    {"frame_put8_target_polls", "8 B put by frame, half round trip, target polls / raw line", "ns", 3, {}},
+    {"barrier_by_puts_8_pes", "barrier by puts, 8 PEs / bare counter-and-yield barrier", "ns", 1.5, {}},
+};
+
+struct Job {
+  const char* part;
+  const char* processes;
+  const char* adopt;   // ORRERY_ADOPT
+  const char* attach;  // ORRERY_ATTACH
+};
+const std::array<Job, 3> kJobs = {
+    {{"direct", "2", "hot", "on"}, {"frames", "2", "never", "off"}, {"barrier", "8", "hot", "on"}}};
+
+std::string self_path() {
+  std::array<char, 4096> path{};
+  const auto n = readlink("/proc/self/exe", path.data(), path.size() - 1);
+  return n > 0 ? std::string(path.data(), static_cast<std::size_t>(n)) : std::string();
+}
+
+// Runs one measuring job and adds what its lines say.
+bool run_job(const Job& job, int repetitions,
+             std::map<std::string, std::vector<std::pair<double, double>>>& samples) {
+  std::array<int, 2> pipe_ends{};
+  const int stage = memfd_create("ratios-stage", 0);
+  if (stage < 0 || ftruncate(stage, sizeof(bench::StageMemory)) != 0 || pipe(pipe_ends.data()) != 0)
+    return false;
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(pipe_ends[1], STDOUT_FILENO);
+    close(pipe_ends[0]);
+    setenv(bench::kStageVariable, std::to_string(stage).c_str(), 1);
+    setenv("ORRERY_ADOPT", job.adopt, 1);
+    setenv("ORRERY_ATTACH", job.attach, 1);
+    const std::string self = self_path();
+    const std::string count = std::to_string(repetitions);
+    execl(ORRERY_TOOL, ORRERY_TOOL, "run", "-n", job.processes, "--", self.c_str(), "--measure", job.part,
+          "--repetitions", count.c_str(), nullptr);
+    std::perror(ORRERY_TOOL);
+    _exit(127);
+  }
+  close(pipe_ends[1]);
+  close(stage);
+  FILE* lines = fdopen(pipe_ends[0], "r");
+  std::array<char, 256> line{};
+  while (std::fgets(line.data(), line.size(), lines) != nullptr) {
+    std::array<char, 128> name{};
+    double ours = 0;
+    double limit = 0;
+    if (std::sscanf(line.data(), "ROW %127s %lf %lf", name.data(), &ours, &limit) == 3) {
+      samples[name.data()].emplace_back(ours, limit);
+    }
+  }
+  std::fclose(lines);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  std::fprintf(stderr, "the measuring job `%s` ended with status %d\n", job.part, status);
+  return false;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("ratios of our operations to what the memory itself costs");
+  int repetitions = 7;
+  bool as_json = false;
+  std::string only;
+  std::string measure;
+  app.add_option("--repetitions", repetitions, "repetitions of each row; the median is reported")
+      ->check(CLI::Range(1, 1000));
+  app.add_flag("--json", as_json,
+               "a list of rows {name, unit, ours, limit, ratio, at_most or at_least, holds}");
+  app.add_option("--only", only, "only rows of the jobs whose name contains this: direct, frames, barrier");
+  app.add_option("--measure", measure)->group("");  // internal: this process measures
+  CLI11_PARSE(app, argc, argv);
+
+  if (measure == "direct") return bench::measure_direct(repetitions), 0;
+  if (measure == "frames") return bench::measure_frames(repetitions), 0;
+  if (measure == "barrier") return bench::measure_barrier(repetitions), 0;
+
+  std::map<std::string, std::vector<std::pair<double, double>>> samples;
+  for (const Job& job : kJobs) {
+    if (std::string(job.part).find(only) == std::string::npos) continue;
+    if (!run_job(job, repetitions, samples)) return 2;
+  }
+  nlohmann::json rows = nlohmann::json::array();
+  bool all_hold = true;
+  if (!as_json) std::printf("%-66s %12s %12s %9s %10s\n", "# what", "ours", "limit", "ratio", "allowed");
+  for (const Row& row : kRows) {
+    const auto found = samples.find(row.name);
+    if (found == samples.end()) {
+      if (only.empty()) {
+        std::fprintf(stderr, "no measurement of %s\n", row.name);
+        return 2;
+      }
+      continue;
+    }
+    std::vector<double> ours, limits, ratios;
+    for (const auto& [o, l] : found->second) {
+      ours.push_back(o);
+      limits.push_back(l);
+      ratios.push_back(o / l);
+    }
+    const double ratio = bench::median(ratios);
+    const bool holds = (!row.at_most || ratio <= *row.at_most) && (!row.at_least || ratio >= *row.at_least);
+    all_hold = all_hold && holds;
+    if (as_json) {
+      nlohmann::json r = {{"name", row.name},
+                          {"what", row.what},
+                          {"unit", row.unit},
+                          {"ours", bench::median(ours)},
+                          {"limit", bench::median(limits)},
+                          {"ratio", ratio},
+                          {"holds", holds}};
+      if (row.at_most) r["at_most"] = *row.at_most;
+      if (row.at_least) r["at_least"] = *row.at_least;
+      rows.push_back(r);
+    } else {
+      std::printf("%-66s %12.2f %12.2f %9.3f %s %7.2f %s\n", row.what, bench::median(ours),
+                  bench::median(limits), ratio,
+                  row.at_most ? "<=" : ">=", row.at_most ? *row.at_most : *row.at_least,
+                  holds ? "ok" : "FAILS");
+    }
+  }
+  if (as_json) std::printf("%s\n", rows.dump(2).c_str());
+  return all_hold ? 0 : 1;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "bench/common/clock.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include <sys/mman.h>
+
+// The stage that two or more pinned processes measure on: a piece of shared memory that owes nothing to the
+// library under test, in which the raw limits are measured and the steps of a test are kept together.
+namespace bench {
+
+struct alignas(128) Line {
+  std::atomic<std::uint64_t> value;
+};
+
+struct StageMemory {
+  Line go, ack, stop, ping, pong;
+  Line counter, generation;  // the bare barrier
+};
+
+// The environment variable that carries the stage's descriptor to the measuring processes.
+inline constexpr const char* kStageVariable = "RATIOS_STAGE_FD";
+
+class Stage {
+ public:
+  explicit Stage(int rank) : rank_(rank) {
+    const char* fd = std::getenv(kStageVariable);
+    if (fd == nullptr) std::abort();
+    void* base = mmap(nullptr, sizeof(StageMemory), PROT_READ | PROT_WRITE, MAP_SHARED, std::atoi(fd), 0);
+    if (base == MAP_FAILED) std::abort();
+    memory_ = static_cast<StageMemory*>(base);
+  }
+
+  StageMemory& memory() { return *memory_; }
+  const Stopwatch& watch() const { return watch_; }
+
+  // Runs `active(batch)` on rank 0 and `passive(batch)` on rank 1 again and again for `milliseconds`; rank 0
+  // gets the nanoseconds of one step for each batch. Batches are short, so a preemption spoils one of them.
+  template <typename Active, typename Passive>
+  std::vector<double> run(int batch, double milliseconds, double steps_per_item, Active active,
+                          Passive passive) {
+    std::vector<double> samples;
+    StageMemory& m = *memory_;
+    if (rank_ == 0) {
+      const double end = now_ns() + milliseconds * 1e6;
+      for (int n = 0; now_ns() < end || n < 12; ++n) {
+        m.go.value.store(++turn_, std::memory_order_release);
+        while (m.ack.value.load(std::memory_order_acquire) != turn_) _mm_pause();
+        const std::uint64_t a = Stopwatch::ticks();
+        active(batch);
+        const std::uint64_t b = Stopwatch::ticks();
+        if (n > 2) samples.push_back(watch_.ns(b - a) / (batch * steps_per_item));
+      }
+      m.stop.value.store(++stops_, std::memory_order_release);
+      while (m.ack.value.load(std::memory_order_acquire) != ~stops_) _mm_pause();
+    } else {
+      ++stops_;
+      for (;;) {
+        const std::uint64_t go = m.go.value.load(std::memory_order_acquire);
+        if (go != turn_) {
+          turn_ = go;
+          m.ack.value.store(go, std::memory_order_release);
+          passive(batch);
+        } else if (m.stop.value.load(std::memory_order_acquire) == stops_) {
+          m.ack.value.store(~stops_, std::memory_order_release);
+          break;
+        } else {
+          _mm_pause();
+        }
+      }
+    }
+    return samples;
+  }
+
+  // Half a round trip of one cache line between the two processes: what the memory itself costs.
+  double raw_half_round_trip(double milliseconds) {
+    StageMemory& m = *memory_;
+    const auto ping = [&](int n) {
+      for (int i = 0; i < n; ++i) {
+        m.ping.value.store(++rounds_, std::memory_order_release);
+        while (m.pong.value.load(std::memory_order_acquire) != rounds_) {
+        }
+      }
+    };
+    const auto pong = [&](int n) {
+      for (int i = 0; i < n; ++i) {
+        ++rounds_;
+        while (m.ping.value.load(std::memory_order_acquire) != rounds_) {
+        }
+        m.pong.value.store(rounds_, std::memory_order_release);
+      }
+    };
+    return median(run(64, milliseconds, 2, ping, pong));
+  }
+
+ private:
+  const int rank_;
+  Stopwatch watch_;
+  StageMemory* memory_ = nullptr;
+  std::uint64_t turn_ = 0;
+  std::uint64_t stops_ = 0;
+  std::uint64_t rounds_ = 0;
+};
+
+}  // namespace bench

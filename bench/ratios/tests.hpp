@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+// What bench/ratios measures. The measuring processes print one line a repetition and row,
+//   ROW <name> <ours> <limit>
+// and the parent takes medians and compares.
+namespace bench {
+
+// Two PEs, direct path.
+void measure_direct(int repetitions);
+// Two PEs, frames only, the target polling.
+void measure_frames(int repetitions);
+// Eight PEs: barriers.
+void measure_barrier(int repetitions);
+
+}  // namespace bench

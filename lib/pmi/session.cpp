@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "lib/pmi/session.hpp"
+
+#include "emu/base/log.hpp"
+#include "emu/job/domain_list.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+
+#include <time.h>
+#include <unistd.h>
+
+namespace orrery::pmi {
+
+namespace {
+
+// The process's session. PMI is a library of one thread; a forked child finds its parent's pid.
+struct OfProcess {
+  Session* session = nullptr;
+  pid_t owner = 0;         // who opened it
+  bool wire_used = false;  // PMI_FD has been spoken on, by this process or by its parent
+};
+constinit OfProcess g_of_process;
+
+// A permutation without the identity, the same in every process of the job and for every gather: clients
+// learn it from a first gather of ranks and apply it to later ones.
+std::vector<int> shuffled_order(int size, std::string_view seed) {
+  std::vector<int> order(static_cast<std::size_t>(size));
+  for (int i = 0; i < size; ++i) order[static_cast<std::size_t>(i)] = i;
+  std::uint64_t state = 14695981039346656037ull;
+  for (const char c : seed) state = (state ^ static_cast<std::uint8_t>(c)) * 1099511628211ull;
+  for (std::size_t i = order.size(); i > 1; --i) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    std::swap(order[i - 1], order[(state >> 33) % i]);
+  }
+  if (size > 1 && std::is_sorted(order.begin(), order.end()))
+    std::rotate(order.begin(), order.begin() + 1, order.end());
+  return order;
+}
+
+std::string domains_text(const std::vector<job::HostDirectory::Domain>& domains) {
+  const auto variables = job::domain_variables(domains, 0);
+  return variables.ptag + "," + variables.cookie;
+}
+
+}  // namespace
+
+Session* Session::current() { return g_of_process.owner == getpid() ? g_of_process.session : nullptr; }
+
+Result<Session*> Session::open() {
+  if (Session* session = current()) return session;
+  const auto launch = job::Launch::detect([](const char* name) -> const char* { return std::getenv(name); });
+  if (!launch.ok()) return launch.code();
+  if (const auto problem = launch.value().pmi_problem()) {
+    log::error("{}", *problem);
+    return Errc::unsupported;
+  }
+  std::unique_ptr<Session> session(new Session);
+  session->rank_ = launch.value().rank;
+  session->size_ = launch.value().size;
+  if (launch.value().kind == job::LaunchKind::pmi1) {
+    if (g_of_process.wire_used) {
+      log::error(
+          "PMI_Init after PMI_Finalize, or in a child of a process that has called it: the launcher knows "
+          "one process per rank");
+      return Errc::invalid_state;
+    }
+    if (session->size_ < 1 || session->rank_ < 0 || session->rank_ >= session->size_) {
+      log::error("PMI_RANK={} and PMI_SIZE={} are not accepted: expected 0 <= rank < size", session->rank_,
+                 session->size_);
+      return Errc::invalid_param;
+    }
+    g_of_process.wire_used = true;
+    auto wire = job::PmiWire::open(UniqueFd(launch.value().pmi_fd));
+    if (!wire.ok()) return wire.code();
+    session->wire_ = std::move(wire).value();
+    session->kvs_name_ = session->wire_->kvs_name();
+  } else {
+    session->kvs_name_ = "singleton_" + std::to_string(getpid());
+  }
+  const auto job = job::Job::of_process();
+  if (!job.ok()) return job.code();
+  session->job_ = job.value();
+  const Status ready = session->set_up();
+  if (!ready.ok()) return ready.code();
+  g_of_process.session = session.release();
+  g_of_process.owner = getpid();
+  return g_of_process.session;
+}
+
+Status Session::set_up() {
+  gather_order_ = shuffled_order(size_, kvs_name_);
+  placement_ = job_->placement();
+  std::vector<job::HostDirectory::Domain> domains = job_->directory().domains();
+  // `orrery run` has written both down; elsewhere the processes tell each other.
+  if (job_->launch().directory_fd < 0 || placement_.pe_count() != static_cast<std::uint32_t>(size_)) {
+    const Status placed = exchange_places();
+    if (!placed.ok()) return placed;
+    const Status agreed = agree_on_domains(&domains);
+    if (!agreed.ok()) return agreed;
+  }
+  domains.resize(std::min<std::size_t>(domains.size(), 2));
+  for (const job::PePlace& pe : placement_.pes()) nids_.push_back(static_cast<int>(pe.nid));
+  const auto variables = job::domain_variables(domains, job_->nic_address());
+  setenv("PMI_GNI_PTAG", variables.ptag.c_str(), 0);
+  setenv("PMI_GNI_COOKIE", variables.cookie.c_str(), 0);
+  setenv("PMI_GNI_DEV_ID", variables.dev_id.c_str(), 0);
+  setenv("PMI_GNI_LOC_ADDR", variables.loc_addr.c_str(), 0);
+  return {};
+}
+
+Status Session::exchange_places() {
+  auto all = gather(std::to_string(job_->nid()) + " " + std::to_string(job_->nic_address()), {});
+  if (!all.ok()) return all.code();
+  std::vector<job::PePlace> places;
+  for (const std::string& text : all.value()) {
+    job::PePlace place;
+    const char* end = text.data() + text.size();
+    const auto first = std::from_chars(text.data(), end, place.nid);
+    if (first.ec != std::errc{} || first.ptr == end ||
+        std::from_chars(first.ptr + 1, end, place.nic_address).ec != std::errc{}) {
+      log::error("a peer's place is malformed: '{}'", text);
+      return Errc::corrupt;
+    }
+    places.push_back(place);
+  }
+  placement_ = job::Placement(std::move(places));
+  return {};
+}
+
+Status Session::agree_on_domains(std::vector<job::HostDirectory::Domain>* domains) {
+  auto mine = job::parse_domain_list(std::getenv("PMI_GNI_PTAG"), std::getenv("PMI_GNI_COOKIE"));
+  if (mine.empty()) mine = job::make_domains();
+  const auto text = broadcast(domains_text(mine));
+  if (!text.ok()) return text.code();
+  const auto comma = text.value().find(',');
+  if (comma != std::string::npos) {
+    const std::string ptags = text.value().substr(0, comma);
+    *domains = job::parse_domain_list(ptags.c_str(), text.value().c_str() + comma + 1);
+  }
+  if (comma == std::string::npos || domains->empty()) {
+    log::error("rank 0's list of domains is malformed: '{}'", text.value());
+    return Errc::corrupt;
+  }
+  return job::declare_domains(job_->directory(), *domains);
+}
+
+Status Session::close() {
+  Session* session = current();
+  if (session == nullptr) return Errc::invalid_state;
+  const Status said = session->wire_ ? session->wire_->finalize() : Status{};
+  delete session;
+  g_of_process.session = nullptr;
+  g_of_process.owner = 0;
+  return said;
+}
+
+job::PmiWire::Limits Session::limits() const {
+  return wire_ ? wire_->limits()
+               : job::PmiWire::Limits{job::kPmiKvsNameMax - 1, job::kPmiKeyMax - 1, job::kPmiValueMax - 1};
+}
+
+Result<int> Session::appnum() { return wire_ ? wire_->appnum() : Result<int>(0); }
+Result<int> Session::universe_size() { return wire_ ? wire_->universe_size() : Result<int>(1); }
+
+void Session::abort(int code, std::string_view message) {
+  log::error("PMI_Abort({}){}{}", code, message.empty() ? "" : ": ", message);
+  std::fflush(nullptr);
+  if (wire_) (void)wire_->abort(code);  // a launcher that is gone cannot end the others
+  _exit(code);
+}
+
+// ---- key-value space ----
+
+namespace {
+template <typename Number>
+std::string numbered(const std::string& name, Number number) {
+  return name + std::to_string(number);
+}
+
+// Values that are no PMI tokens stand encoded under this key.
+std::string encoded_key(std::string_view key) { return std::string(key) + "~"; }
+}  // namespace
+
+Status Session::put(std::string_view key, std::string_view value) {
+  if (!wire_) {
+    return own_space_.emplace(key, value).second ? Status{} : Status{Errc::invalid_state};
+  }
+  if (job::is_pmi_token(value) && value.size() <= wire_->limits().value) return wire_->put(key, value);
+  return wire_->put_bytes(encoded_key(key), value);
+}
+
+Result<std::string> Session::get(std::string_view key) {
+  if (!wire_) {
+    const auto found = own_space_.find(key);
+    if (found == own_space_.end()) return Errc::no_match;
+    return found->second;
+  }
+  auto value = wire_->get(key);
+  if (value.code() != Errc::no_match) return value;
+  return wire_->get_bytes(encoded_key(key));
+}
+
+Status Session::put_bytes(const std::string& key, std::string_view bytes) {
+  return wire_->put_bytes(key, bytes);
+}
+Result<std::string> Session::get_bytes(const std::string& key) { return wire_->get_bytes(key); }
+
+// Our own server shows a pair to everybody as soon as it is put; others wait for the next barrier.
+bool Session::visible_at_once() const { return job_->launch().directory_fd >= 0; }
+
+Result<std::string> Session::poll_bytes(const std::string& key) {
+  job_->directory().note_wait(job_->self(), job::WaitPlace::pmi_get);
+  Result<std::string> bytes = get_bytes(key);
+  // corrupt: the first of several values is there, the others are on their way.
+  while (bytes.code() == Errc::no_match || bytes.code() == Errc::corrupt) {
+    const timespec pause{0, 500'000};
+    nanosleep(&pause, nullptr);
+    bytes = get_bytes(key);
+  }
+  job_->directory().note_wait(job_->self(), job::WaitPlace::nowhere);
+  return bytes;
+}
+
+// ---- collectives ----
+
+Status Session::barrier_enter() {
+  if (in_barrier_) return Errc::invalid_state;
+  in_barrier_ = true;
+  return wire_ ? wire_->barrier_enter() : Status{};
+}
+
+Status Session::barrier_leave() {
+  if (!in_barrier_) return Errc::invalid_state;
+  job_->directory().note_wait(job_->self(), job::WaitPlace::pmi_barrier);
+  const Status left = wire_ ? wire_->barrier_leave() : Status{};
+  job_->directory().note_wait(job_->self(), job::WaitPlace::nowhere);
+  in_barrier_ = false;
+  return left;
+}
+
+Status Session::barrier() {
+  const Status entered = barrier_enter();
+  return entered.ok() ? barrier_leave() : entered;
+}
+
+Result<std::vector<std::string>> Session::gather(std::string_view bytes, const std::vector<int>& members) {
+  if (!wire_) return std::vector<std::string>{std::string(bytes)};
+  const bool polled = !members.empty() && visible_at_once();
+  const std::string name =
+      members.empty() ? numbered("orrery_g", gathers_++) : numbered("orrery_n", node_gathers_++);
+  const Status given = put_bytes(numbered(name + "_", rank_), bytes);
+  if (!given.ok()) return given.code();
+  if (!polled) {
+    const Status met = barrier();
+    if (!met.ok()) return met.code();
+  }
+  std::vector<std::string> all;
+  const int count = members.empty() ? size_ : static_cast<int>(members.size());
+  for (int i = 0; i < count; ++i) {
+    const int from = members.empty() ? i : members[static_cast<std::size_t>(i)];
+    if (from == rank_) {
+      all.emplace_back(bytes);
+      continue;
+    }
+    const std::string key = numbered(name + "_", from);
+    auto piece = polled ? poll_bytes(key) : get_bytes(key);
+    if (!piece.ok()) return piece.code();
+    all.push_back(std::move(piece).value());
+  }
+  return all;
+}
+
+Result<std::string> Session::broadcast(std::string_view bytes) {
+  if (!wire_) return std::string(bytes);
+  const std::string key = numbered("orrery_b", gathers_++);
+  if (rank_ == 0) {
+    const Status given = put_bytes(key, bytes);
+    if (!given.ok()) return given.code();
+  }
+  const Status met = barrier();
+  if (!met.ok()) return met.code();
+  if (rank_ == 0) return std::string(bytes);
+  return get_bytes(key);
+}
+
+}  // namespace orrery::pmi

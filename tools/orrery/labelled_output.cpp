@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "tools/orrery/labelled_output.hpp"
+
+#include <array>
+#include <cerrno>
+
+#include <poll.h>
+#include <unistd.h>
+
+namespace orrery::tool {
+
+namespace {
+constexpr std::size_t kLongestLine = 64 * 1024;
+}
+
+void LabelledOutput::write_line(std::string_view line) {
+  std::string text = label_;
+  text += line;
+  text += '\n';
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(to_, rest.data(), rest.size());
+    if (written < 0 && errno == EAGAIN) {
+      pollfd room{to_, POLLOUT, 0};
+      poll(&room, 1, -1);
+    } else if (written < 0 && errno != EINTR) {
+      return;  // nobody reads our output any more
+    } else if (written > 0) {
+      rest.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+}
+
+void LabelledOutput::pump() {
+  std::array<char, 16384> bytes;
+  while (from_.valid()) {
+    const ssize_t got = ::read(from_.get(), bytes.data(), bytes.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return;
+    if (got <= 0) return finish();
+    held_.append(bytes.data(), static_cast<std::size_t>(got));
+    std::size_t start = 0;
+    while (true) {
+      const auto newline = held_.find('\n', start);
+      if (newline != std::string::npos) {
+        write_line(std::string_view(held_).substr(start, newline - start));
+        start = newline + 1;
+      } else if (held_.size() - start > kLongestLine) {
+        write_line(std::string_view(held_).substr(start, kLongestLine));
+        start += kLongestLine;
+      } else {
+        break;
+      }
+    }
+    held_.erase(0, start);
+  }
+}
+
+void LabelledOutput::finish() {
+  if (!held_.empty()) write_line(held_);
+  held_.clear();
+  from_.reset();
+}
+
+}  // namespace orrery::tool

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/unique_fd.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace orrery::tool {
+
+// Copies what a PE writes into a pipe to one of our own descriptors, whole lines at a time, each with a label
+// before it. A line longer than 64 KiB is cut into several.
+class LabelledOutput {
+ public:
+  LabelledOutput() = default;
+  LabelledOutput(UniqueFd from, int to, std::string label)
+      : from_(std::move(from)), to_(to), label_(std::move(label)) {}
+
+  int fd() const { return from_.get(); }  // -1: nothing (more) to read
+  // Reads what is there without waiting, and writes the lines that are complete. At the end of the pipe
+  // writes the rest, with a newline, and closes.
+  void pump();
+  // Writes what is held and closes.
+  void finish();
+
+ private:
+  void write_line(std::string_view line);
+
+  UniqueFd from_;
+  int to_ = -1;
+  std::string label_;
+  std::string held_;
+};
+
+}  // namespace orrery::tool

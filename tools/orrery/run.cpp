@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/base/config.hpp"
+#include "emu/job/cores.hpp"
+#include "tools/orrery/launcher.hpp"
+#include "tools/orrery/subcommand.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace orrery::tool {
+
+namespace {
+
+constexpr std::uint32_t kMaxPes = job::HostDirectory::kMaxPes;
+constexpr double kMaxTimeout = 1e6;  // seconds; eleven days
+
+// What the command line says, as it says it.
+struct Words {
+  std::string pes = "1";
+  std::string nodes;
+  std::string place;
+  std::string timeout;
+  std::string bind = "none";
+  bool label = false;
+  bool keep_going = false;
+};
+
+std::optional<std::uint32_t> parse_count(std::string_view text, std::uint32_t most) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number == 0 || number > most)
+    return std::nullopt;
+  return number;
+}
+
+bool is_program(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+// Where execvp() would find it; empty when nowhere.
+std::string find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return is_program(name) ? name : "";
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
+  while (!rest.empty()) {
+    const auto folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    const std::string candidate = fmt::format("{}/{}", folder.empty() ? "." : folder, name);
+    if (is_program(candidate)) return candidate;
+  }
+  return "";
+}
+
+// Fills `options`; the line to show when something is not accepted, else empty.
+std::string read_words(const Words& words, RunOptions* options) {
+  const auto pes = parse_count(words.pes, kMaxPes);
+  if (!pes) return fmt::format("-n {} is not accepted: expected 1..{} PEs", words.pes, kMaxPes);
+  options->pes = *pes;
+  options->label = words.label;
+  options->keep_going = words.keep_going;
+  std::string why;
+  if (!words.place.empty()) {
+    std::ifstream file(words.place, std::ios::binary);
+    struct stat info {};
+    if (!file || stat(words.place.c_str(), &info) != 0 || S_ISDIR(info.st_mode)) {
+      return fmt::format("--place {} cannot be read: expected a place file (see 'orrery run --help')",
+                         words.place);
+    }
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    auto placement = job::Placement::parse(text, *pes, &why);
+    if (!placement.ok()) return fmt::format("--place {}: {}", words.place, why);
+    options->placement = std::move(placement).value();
+  } else {
+    const auto nodes = words.nodes.empty() ? 1 : parse_count(words.nodes, *pes);
+    if (!nodes) {
+      return fmt::format("--nodes {} is not accepted: expected 1..{}, no more than there are PEs",
+                         words.nodes, *pes);
+    }
+    options->placement = std::move(job::Placement::blocks(*pes, *nodes, &why)).value();
+  }
+  if (!words.timeout.empty()) {
+    double seconds = 0;
+    const auto [end, error] =
+        std::from_chars(words.timeout.data(), words.timeout.data() + words.timeout.size(), seconds);
+    if (error != std::errc{} || end != words.timeout.data() + words.timeout.size() || !(seconds >= 1e-3) ||
+        seconds > kMaxTimeout) {
+      return fmt::format("--timeout {} is not accepted: expected 0.001..{:.0f} seconds", words.timeout,
+                         kMaxTimeout);
+    }
+    options->timeout_ns = static_cast<std::int64_t>(seconds * 1e9);
+  }
+  if (words.bind != "none" && words.bind != "core") {
+    return fmt::format("--bind {} is not accepted: expected none or core", words.bind);
+  }
+  options->bind_to_cores = words.bind == "core";
+  if (options->bind_to_cores && *pes > job::allowed_cores().cores) {
+    return fmt::format("--bind core is not accepted for {} PEs: expected 1..{}, the cores allowed here", *pes,
+                       job::allowed_cores().cores);
+  }
+  return {};
+}
+
+// Separates the program from what CLI11 did not know before it.
+std::string read_command(std::vector<std::string> rest, RunOptions* options) {
+  if (rest.empty()) return "no program given: expected 'orrery run [options] [--] program [arguments]'";
+  if (rest.front().starts_with("-")) {
+    return fmt::format("unknown option {}: expected one of those of 'orrery run --help'", rest.front());
+  }
+  options->program = find_program(rest.front());
+  if (options->program.empty()) {
+    return fmt::format("'{}' cannot be run: expected an executable file{}", rest.front(),
+                       rest.front().find('/') == std::string::npos ? " in PATH" : "");
+  }
+  options->command = std::move(rest);
+  return {};
+}
+
+// Options of `run` that take the next word, for drop_separator().
+constexpr std::string_view kWithValue[] = {"-n", "--pes", "--nodes", "--place", "--timeout", "--bind"};
+
+constexpr const char* kHelp =
+    "Start a job: N processes of one program on this host\n\n"
+    "A place file puts PEs on nodes, one node a line, each PE exactly once:\n"
+    "  node 5 pes 0-3,8          # node number 5, its NIC has address 5\n"
+    "  node 7 nic 0x12 pes 4-7   # NIC address of its own; # starts a comment\n\n"
+    "Exit code: that of the first PE that fails, 128 + n for signal n; 124 after --timeout;\n"
+    "2 when the command line is not accepted; 1 when PEs left others in a barrier.";
+
+}  // namespace
+
+void drop_separator(std::vector<std::string>& args) {
+  if (args.empty() || args[0] != "run") return;
+  for (std::size_t i = 1; i < args.size(); ++i) {
+    if (args[i] == "--") {
+      args.erase(args.begin() + static_cast<std::ptrdiff_t>(i));
+      return;
+    }
+    if (!args[i].starts_with("-")) return;  // the program: what follows is its own
+    if (std::find(std::begin(kWithValue), std::end(kWithValue), args[i]) != std::end(kWithValue)) ++i;
+  }
+}
+
+void add_run(CLI::App& root, int& exit_code) {
+  auto* command = root.add_subcommand("run", kHelp);
+  auto words = std::make_shared<Words>();
+  command->add_option("-n,--pes", words->pes, "Number of PEs")->type_name("N")->capture_default_str();
+  auto* nodes =
+      command->add_option("--nodes", words->nodes, "Pretend that many nodes, PEs in blocks (default 1)");
+  nodes->type_name("M");
+  command->add_option("--place", words->place, "Place PEs on nodes as the file says")
+      ->type_name("FILE")
+      ->excludes(nodes);
+  command->add_option("--timeout", words->timeout, "Stop after that time and say who waits for whom")
+      ->type_name("SECONDS");
+  command
+      ->add_option("--bind", words->bind,
+                   "core: one PE per core, memory near it; none: leave it to the kernel")
+      ->type_name("none|core")
+      ->capture_default_str();
+  command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number");
+  command->add_flag("--keep-going", words->keep_going, "Let the others run on when a PE fails");
+  command->prefix_command();
+  command->callback([command, words, &exit_code] {
+    RunOptions options;
+    std::string problem = read_command(command->remaining(), &options);
+    if (std::string other = read_words(*words, &options); !other.empty()) problem = other;
+    if (!problem.empty()) {
+      exit_code = usage_error(problem);
+      return;
+    }
+    for (const std::string& line : config::check_environment(environ)) {
+      std::fprintf(stderr, "orrery: warn: %s\n", line.c_str());
+    }
+    exit_code = Launcher(std::move(options)).run();
+  });
+}
+
+}  // namespace orrery::tool
