@@ -10,7 +10,7 @@ namespace orrery::tool {
 namespace {
 
 // Every subcommand, in the order of the help text.
-constexpr AddSubcommand kSubcommands[] = {add_run, add_info, add_sim};
+constexpr AddSubcommand kSubcommands[] = {add_run, add_info, add_sim, add_figures};
 
 }  // namespace
 

@@ -22,6 +22,7 @@ using AddSubcommand = void (*)(CLI::App& root, int& exit_code);
 void add_run(CLI::App& root, int& exit_code);
 void add_info(CLI::App& root, int& exit_code);
 void add_sim(CLI::App& root, int& exit_code);
+void add_figures(CLI::App& root, int& exit_code);
 
 // Takes the "--" between the options of `run` and its program out of the command line `args` (without the
 // command's own name): CLI11 would hand what follows it to the wrong place.
