@@ -32,6 +32,9 @@ function(orrery_api name)
   set_target_properties(${name}_static PROPERTIES OUTPUT_NAME ${name})
   foreach(library ${name} ${name}_static)
     target_link_libraries(${library} PUBLIC orrery)
+    # A program names liborrery.so itself, before libc: the calls that it takes care of for adopted memory
+    # (madvise, read, ...) are then its own.
+    target_link_options(${library} INTERFACE -Wl,--no-as-needed)
     set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX)
     if(A_HEADERS)
       target_include_directories(${library} PUBLIC

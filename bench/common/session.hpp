@@ -32,7 +32,10 @@ std::vector<T> all_gather(const T& mine, int rank, int size) {
   };
   const Card card{rank, mine};
   std::vector<Card> cards(static_cast<std::size_t>(size));
-  PMI_Allgather(const_cast<Card*>(&card), cards.data(), sizeof card);
+  if (PMI_Allgather(const_cast<Card*>(&card), cards.data(), sizeof card) != PMI_SUCCESS) {
+    std::fprintf(stderr, "PMI_Allgather failed\n");
+    std::exit(1);
+  }
   std::vector<T> values(static_cast<std::size_t>(size));
   for (const Card& c : cards) values[static_cast<std::size_t>(c.rank)] = c.value;
   return values;

@@ -189,6 +189,16 @@ Job::~Job() {
   if (self_.valid() && directory_ != nullptr) directory_->leave(self_);
 }
 
+Result<std::uint32_t> Job::nic_address_of(ProcessRef process) const {
+  const auto info = directory_->info_of(process);
+  if (!info.ok()) return info.code();
+  const std::int32_t rank = info.value().rank;
+  if (rank < 0 || static_cast<std::uint32_t>(rank) >= placement_.pe_count()) {
+    return place_of_this_host().nic_address;
+  }
+  return placement_.of_pe(static_cast<std::uint32_t>(rank)).nic_address;
+}
+
 Result<DomainId> Job::find_domain(std::uint8_t ptag, std::uint32_t cookie) const {
   return directory_->find_domain(ptag, cookie);
 }

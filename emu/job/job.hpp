@@ -58,6 +58,8 @@ class Job {
   // 18-bit address of this process's NIC and the number of its node. Without a placement all processes on
   // this host are on one node, whose number follows from the boot id.
   std::uint32_t nic_address() const { return place_.nic_address; }
+  // The same of another process of the directory. Errors: unreachable (it is gone).
+  Result<std::uint32_t> nic_address_of(ProcessRef process) const;
   std::uint32_t nid() const { return place_.nid; }
 
   // ---- domains ----

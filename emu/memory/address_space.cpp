@@ -111,7 +111,9 @@ Obstacle obstacle_of(ProcessState& state, const Mapping& mapping, Range range, b
 }
 
 Result<std::unique_ptr<AddressSpace>> AddressSpace::create(const Options& options) {
-  if (current_state() != nullptr) {
+  // A child of fork may have one of its own: what it inherited is dead, and stays for whoever still holds the
+  // object.
+  if (ProcessState* const there = current_state(); there != nullptr && !there->in_child()) {
     log::error("this process has a memory file already");
     return Errc::invalid_state;
   }
@@ -158,7 +160,7 @@ AddressSpace::~AddressSpace() {
     }
     withdraw_fault_handler();
   }
-  g_handler_page.state.store(nullptr, std::memory_order_release);
+  if (current_state() == &state_) g_handler_page.state.store(nullptr, std::memory_order_release);
   if (!state_.child_closed) {
     for (const int file : {state_.file, state_.userfault, state_.pagemap})
       if (file >= 0) close(file);

@@ -76,8 +76,8 @@ struct Stats {
 };
 
 // The owner's side of the memory file: a sparse memfd in which file offset = virtual address. One per process
-// (the second create() gives Errc::invalid_state): the SIGSEGV handler, the fork handlers and the interposed
-// calls act on it.
+// (the second create() gives Errc::invalid_state; a child of fork may make its own): the SIGSEGV handler, the
+// fork handlers and the interposed calls act on it.
 //
 // Ownership: owns the file descriptor, the userfaultfd and the table of extents, which lie in pages of their
 // own that are never adopted. Destroying it gives all adopted memory private pages again (REQUIRES: no other

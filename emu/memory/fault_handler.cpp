@@ -72,13 +72,9 @@ void die_of(int number, const siginfo_t* info) {
 }
 
 // Leaves a guarded run of ours that met a missing page. Returns when the thread is in none.
-void leave_guarded_run(int number) {
+void leave_guarded_run() {
   sigjmp_buf* const exit = guarded_exit();
   if (exit == nullptr) return;
-  sigset_t only;
-  sigemptyset(&only);
-  sigaddset(&only, number);
-  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
   siglongjmp(*exit, 1);
 }
 
@@ -97,11 +93,12 @@ void hand_on(int number, siginfo_t* info, void* context) {
   }
   t_faults.chaining = info;
   t_faults.chaining_frame = frame;
-  if ((target.sa_flags & SA_NODEFER) != 0) {
+  // As the kernel would have blocked for it; our return gives the thread its own mask back.
+  if ((target.sa_flags & SA_NODEFER) == 0) {
     sigset_t only;
     sigemptyset(&only);
     sigaddset(&only, number);
-    pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+    pthread_sigmask(SIG_BLOCK, &only, nullptr);
   }
   pthread_sigmask(SIG_BLOCK, &target.sa_mask, nullptr);
   const struct sigaction chosen = target;
@@ -129,7 +126,7 @@ ORRERY_BARE void on_fault(int number, siginfo_t* info, void* context) {
       return;
     }
   }
-  if (info->si_code > 0) leave_guarded_run(number);
+  if (info->si_code > 0) leave_guarded_run();
   hand_on(number, info, context);
 }
 
@@ -144,7 +141,9 @@ void put_fault_handler_in_front() {
   if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_fault) return;
   struct sigaction ours {};
   ours.sa_sigaction = &on_fault;
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  // Not blocked while it runs: a thread that waits here must not pass for one that blocks SIGSEGV
+  // (all_threads_take_faults).
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&ours.sa_mask);
   const std::uint32_t next = g_handler_page.chain.load(std::memory_order_relaxed) + 1;
   g_handler_page.chain_slots[next % g_handler_page.chain_slots.size()] = now;

@@ -31,7 +31,7 @@ bool run_guarded(void (*body)(void*), void* argument) {
   // The program may have installed a handler of its own since (0.2 us to look).
   put_fault_handler_in_front();
   sigjmp_buf exit;
-  // The mask is not saved (a system call): the handler unblocks what its delivery blocked before it jumps.
+  // The mask is not saved (a system call): our handler runs with nothing blocked.
   if (sigsetjmp(exit, 0) != 0) {
     t_guard.exit = nullptr;
     return false;

@@ -20,7 +20,10 @@ namespace {
 // libc's function (a cancellation point, so no raw call), looked up once.
 template <typename Function>
 Function* next(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  void* found = dlsym(RTLD_NEXT, name);
+  // A program that links only an API library loads libc before us: then libc's is the first there is.
+  if (found == nullptr) found = dlsym(RTLD_DEFAULT, name);
+  return reinterpret_cast<Function*>(found);
 }
 
 // Calls `call` again for as long as it fails with EFAULT and a chunk was being switched while it ran. A call

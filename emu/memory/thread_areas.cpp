@@ -167,10 +167,11 @@ bool some_thread_blocks_faults() {
 }  // namespace
 
 bool all_threads_take_faults() {
-  // pthread_create blocks all signals for some 20 us; 10 looks a millisecond apart do not all meet one.
-  for (int look = 0; look < 10; ++look) {
+  // pthread_create and thread exit block all signals for some 20 us, or for as long as such a thread is kept
+  // from its core: 10 looks over 50 ms do not all meet one.
+  for (useconds_t pause = 50, look = 0; look < 10; ++look, pause *= 2) {
     if (!some_thread_blocks_faults()) return true;
-    usleep(1000);
+    usleep(pause);
   }
   return false;
 }

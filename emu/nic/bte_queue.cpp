@@ -29,6 +29,7 @@ Errc BteQueue::submit(Endpoint& endpoint, const Request& request, std::uint32_t 
   std::uint32_t index = 0;
   if (!free_.pop(index)) return Errc::no_resource;
   descriptors_[index] = {.endpoint = &endpoint,
+                         .peer = endpoint.peer,
                          .queue = endpoint.queue,
                          .request = request,
                          .transaction = transaction,
@@ -77,11 +78,22 @@ bool BteQueue::start_next() {
 bool BteQueue::step(std::uint32_t index) {
   Descriptor& d = descriptors_[index];
   const Request& whole = d.request;
-  Peer& peer = *d.endpoint->peer;
+  Peer& peer = *d.peer;
   Request chunk = whole;
-  chunk.local_address += d.done;
   chunk.remote_address += d.done;
   chunk.length = std::min(whole.length - d.done, kChunk);
+  if ((whole.flags & kLocalOffset) != 0) {
+    const Nic::LocalPiece piece = nic_.local_piece(whole.local, whole.local_address + d.done);
+    if (piece.at == nullptr && chunk.length != 0) {
+      finish(index, Errc::bounds);
+      return true;
+    }
+    chunk.local_address = reinterpret_cast<std::uint64_t>(piece.at);
+    chunk.length = std::min(chunk.length, piece.bytes);
+    chunk.flags &= ~static_cast<std::uint32_t>(kLocalOffset);
+  } else {
+    chunk.local_address += d.done;
+  }
   const bool last = d.done + chunk.length == whole.length;
   if (!last) chunk.flags &= ~static_cast<std::uint32_t>(kRemoteEvent | kSyncFlag);
   const Errc status = nic_.transfer_chunk(*d.endpoint, peer, chunk, whole);

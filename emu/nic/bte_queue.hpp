@@ -20,6 +20,7 @@ namespace orrery::nic {
 
 class Nic;
 struct Endpoint;
+struct Peer;
 class CompletionQueue;
 
 // The block transfer engine: a thread that moves large transfers, so that the call that posts one returns at
@@ -52,6 +53,7 @@ class BteQueue {
  private:
   struct Descriptor {
     Endpoint* endpoint = nullptr;
+    Peer* peer = nullptr;              // the endpoint's at the time of the post
     CompletionQueue* queue = nullptr;  // the endpoint's at the time of the post
     Request request;
     std::uint32_t transaction = 0;

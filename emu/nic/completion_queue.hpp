@@ -74,6 +74,8 @@ class CompletionQueue {
   void abandon_transaction(std::uint32_t transaction);
   // What the operation is called by the caller, from its event; frees the name when `last`.
   Result<Completion> completed(std::uint32_t transaction, Errc status);
+  // The same for those who know the status: false when no such operation is open.
+  bool collect(std::uint32_t transaction, void** context);
 
   // Raises an event from the thread that owns the queue, right now.
   void raise_inline(const Event& event);
@@ -179,15 +181,24 @@ inline void CompletionQueue::abandon_transaction(std::uint32_t transaction) {
   --open_;
 }
 
-inline Result<Completion> CompletionQueue::completed(std::uint32_t transaction, Errc status) {
-  if (transaction >= fresh_ || records_[transaction].events == 0) [[unlikely]]
-    return Errc::no_match;
-  const Completion completion{records_[transaction].context, status};
-  if (--records_[transaction].events == 0) {
-    records_[transaction].next_free = free_;
+inline bool CompletionQueue::collect(std::uint32_t transaction, void** context) {
+  if (transaction >= fresh_) [[unlikely]]
+    return false;
+  Record& record = records_[transaction];
+  if (record.events == 0) [[unlikely]]
+    return false;
+  *context = record.context;
+  if (--record.events == 0) {
+    record.next_free = free_;
     free_ = transaction;
     --open_;
   }
+  return true;
+}
+
+inline Result<Completion> CompletionQueue::completed(std::uint32_t transaction, Errc status) {
+  Completion completion{nullptr, status};
+  if (!collect(transaction, &completion.context)) return Errc::no_match;
   return completion;
 }
 

@@ -5,6 +5,7 @@
 // is mapped here, so this processor applies the target's rules itself and is done before the call returns.
 #include "emu/nic/access.hpp"
 #include "emu/nic/execute.hpp"
+#include "emu/nic/granted.hpp"
 #include "emu/nic/hazard.hpp"
 #include "emu/nic/nic.hpp"
 
@@ -17,32 +18,6 @@ namespace {
 
 // Below this many bytes a frame to a target that is polling beats a system call.
 constexpr std::uint64_t kAttachBytes = 2048;
-
-constexpr std::uint32_t key_word(const MemKey& key) {
-  return static_cast<std::uint32_t>(key.generation) << 16 | key.index;
-}
-
-// An aligned word, which is what most puts and gets are, without a call.
-inline void store_short(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) [[likely]] {
-    std::uint64_t word;
-    std::memcpy(&word, from, sizeof word);
-    std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(to))
-        .store(word, std::memory_order_release);
-    return;
-  }
-  store_bytes(to, from, bytes);
-}
-
-inline void load_short(std::byte* to, std::byte* from, std::size_t bytes) {
-  if (bytes == 8 && reinterpret_cast<std::uintptr_t>(from) % 8 == 0) [[likely]] {
-    const std::uint64_t word = std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(from))
-                                   .load(std::memory_order_acquire);
-    std::memcpy(to, &word, sizeof word);
-    return;
-  }
-  load_bytes(to, from, bytes);
-}
 
 // The control word of an entry whose hazard was just announced.
 inline std::uint64_t announced_word(MrtEntry& entry) {
@@ -60,43 +35,23 @@ constexpr bool writes_target(Op op) { return op == Op::put || op == Op::amo; }
 }  // namespace
 
 Errc Nic::post(Endpoint& endpoint, const Request& request) {
-  // A put or get that asks for nothing unusual, through a key that was granted before.
   constexpr std::uint32_t kEvents = kLocalEvent | kGlobalEvent | kRemoteEvent;
-  constexpr std::uint32_t kOrders = kInOrder | kFence | kBlockTransfer;
-  const Grant& grant = endpoint.grants[request.remote.index % 4];
-  const bool is_put = request.op == Op::put;
-  const std::uint64_t offset = request.remote_address - grant.begin;
-  if (grant.key != key_word(request.remote) || (request.flags & ~(kEvents | kOrders)) != 0 ||
-      !(is_put ? grant.writable : request.op == Op::get) || offset > grant.size ||
-      request.length > grant.size - offset || endpoint.peer->dead.load(std::memory_order_relaxed) ||
-      ((request.flags & kOrders) != 0 && must_queue(*endpoint.peer, request))) [[unlikely]] {
-    return post_checked(endpoint, request);
+  constexpr std::uint32_t kOrders = kInOrder | kBlockTransfer;
+  const bool usual = (request.flags & ~(kEvents | kOrders)) == 0 &&
+                     (request.flags & (kLocalEvent | kGlobalEvent)) != (kLocalEvent | kGlobalEvent) &&
+                     ((request.flags & kBlockTransfer) == 0 || block_transfer_is_short(request.length));
+  if (usual && (request.op == Op::put || request.op == Op::get)) {
+    const Transfer transfer{.key = key_word(request.remote),
+                            .local_address = request.local_address,
+                            .remote_address = request.remote_address,
+                            .length = request.length,
+                            .events = request.flags & kEvents,
+                            .in_order = (request.flags & kInOrder) != 0,
+                            .context = request.context};
+    const Errc done = request.op == Op::put ? try_granted<Op::put>(endpoint, transfer)
+                                            : try_granted<Op::get>(endpoint, transfer);
+    if (done != Errc::not_done) return done;
   }
-  std::uint32_t transaction = CompletionQueue::kNone;
-  if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
-    const Errc opened = open_transaction(endpoint, request, &transaction);
-    if (opened != Errc::ok) [[unlikely]]
-      return opened;
-  }
-  {
-    const HazardGuard guard(*grant.hazard, request.remote.index, false);
-    // Acquire: pairs with the owner's publication. An owner who withdraws the registration changes this word
-    // and then looks for our announcement.
-    if (grant.entry->control.load(std::memory_order_acquire) == grant.control) [[likely]] {
-      if (is_put) {
-        store_short(grant.here + offset, reinterpret_cast<const std::byte*>(request.local_address),
-                    request.length);
-      } else {
-        load_short(reinterpret_cast<std::byte*>(request.local_address), grant.here + offset, request.length);
-      }
-      if ((request.flags & kRemoteEvent) != 0) {
-        raise_remote_event(endpoint.peer->link.nic, grant.control, EventKind::remote, endpoint.remote_value);
-      }
-      if (transaction != CompletionQueue::kNone) raise_local(endpoint, request, transaction, Errc::ok);
-      return Errc::ok;
-    }
-  }
-  if (transaction != CompletionQueue::kNone) endpoint.queue->abandon_transaction(transaction);
   return post_checked(endpoint, request);
 }
 
@@ -127,27 +82,28 @@ bool Nic::must_follow(const Peer& peer, const Request& request) {
 }
 
 bool Nic::must_go_to_engine(const Request& request) const {
-  return (request.flags & kBlockTransfer) != 0 &&
-         (request.length >= options_.bte_crossover || bte_.fences() != 0 ||
-          ((request.flags & kFence) != 0 && bte_.outstanding() != 0));
-}
-
-bool Nic::must_queue(const Peer& peer, const Request& request) const {
-  return must_follow(peer, request) || must_go_to_engine(request);
+  return (request.flags & (kBlockTransfer | kLocalOffset)) != 0 &&
+         (request.length >= options_.bte_crossover || (request.flags & kLocalOffset) != 0 ||
+          bte_.fences() != 0 || ((request.flags & kFence) != 0 && bte_.outstanding() != 0));
 }
 
 // Everything that the short way above does not do, or not yet.
 Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
-  if (endpoint.peer == nullptr) {
-    const Errc found = find_peer(endpoint);
-    if (found != Errc::ok) return found;
+  Errc found = Errc::ok;
+  if (endpoint.peer_slot != request.remote.process) {
+    if (!endpoint.bound) return Errc::invalid_state;
+    found = find_peer(endpoint, request.remote);
   }
-  Peer& peer = *endpoint.peer;
   std::uint32_t transaction = CompletionQueue::kNone;
   if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
     const Errc opened = open_transaction(endpoint, request, &transaction);
     if (opened != Errc::ok) return opened;
   }
+  if (found != Errc::ok) {
+    finish(endpoint, request, transaction, found);
+    return Errc::ok;
+  }
+  Peer& peer = *endpoint.peer;
   const bool to_engine = must_go_to_engine(request);
   Errc status = Errc::not_done;
   if (!to_engine && !must_follow(peer, request)) {
@@ -225,14 +181,19 @@ void Nic::keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std
   const std::uint64_t begin = std::max(run.begin, entry.begin.load(std::memory_order_relaxed));
   const std::uint64_t end = std::min(run.end, entry.end.load(std::memory_order_relaxed));
   if (begin >= end) return;
-  endpoint.grants[request.remote.index % 4] = {.key = key_word(request.remote),
-                                               .writable = (control::flags(word) & kReadOnly) == 0,
-                                               .control = word,
-                                               .entry = &entry,
-                                               .begin = begin,
-                                               .size = end - begin,
-                                               .here = run.at(begin),
-                                               .hazard = &peer.hazards.slot[endpoint.port->hazard_slot]};
+  endpoint.grants[key_word(request.remote) % kGrants] = {
+      .key = key_word(request.remote),
+      .writable = (control::flags(word) & kReadOnly) == 0,
+      .control = word,
+      .peer = &peer,
+      .entry = &entry,
+      .begin = begin,
+      .size = end - begin,
+      .here = run.at(begin),
+      .hazard = &peer.hazards.slot[endpoint.port->hazard_slot],
+      .queue = control::queue_plus_1(word) == 0
+                   ? QueueView{}
+                   : open_queue(peer.link.nic, control::queue_plus_1(word) - 1).value_or(QueueView{})};
 }
 
 wire::PacketHeader Nic::header_for(const Endpoint& endpoint, const Request& request) const {
@@ -359,6 +320,48 @@ Errc Nic::transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, c
   }
 }
 
+// Where byte `offset` of one of our own segmented registrations lies.
+Nic::LocalPiece Nic::local_piece(const MemKey& key, std::uint64_t offset) const {
+  if (!registrations_.find(key).ok()) return {};
+  const MrtEntry& entry = view_.region(key.index);
+  const std::uint32_t count = entry.segment_count.load(std::memory_order_relaxed);
+  const auto* segments = view_.arena<Segment>(entry.segments.load(std::memory_order_relaxed), count);
+  if (segments == nullptr) return {};
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (offset < segments[i].length) {
+      return {reinterpret_cast<std::byte*>(segments[i].address + offset), segments[i].length - offset};
+    }
+    offset -= segments[i].length;
+  }
+  return {};
+}
+
+// Copies a part of a flight's segmented local side to `bytes`. False: the registration is gone.
+bool Nic::gather(const Flight& flight, std::uint64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const auto piece = local_piece(flight.segments, reinterpret_cast<std::uint64_t>(flight.local) + offset);
+    if (piece.at == nullptr) return false;
+    const auto part = std::min<std::uint64_t>(piece.bytes, bytes.size());
+    load_bytes(bytes.data(), piece.at, part);
+    bytes = bytes.subspan(part);
+    offset += part;
+  }
+  return true;
+}
+
+// The other way.
+bool Nic::scatter(const Flight& flight, std::uint64_t offset, std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const auto piece = local_piece(flight.segments, reinterpret_cast<std::uint64_t>(flight.local) + offset);
+    if (piece.at == nullptr) return false;
+    const auto part = std::min<std::uint64_t>(piece.bytes, bytes.size());
+    store_bytes(piece.at, bytes.data(), part);
+    bytes = bytes.subspan(part);
+    offset += part;
+  }
+  return true;
+}
+
 // One more operation that a direct store would have done: enough of them and the owner is asked to adopt.
 void Nic::count_hit(Peer& peer, std::uint32_t region) {
   MrtEntry& entry = peer.link.nic.region(region);
@@ -380,13 +383,15 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
   raise_local(endpoint, request, transaction, status);
 }
 
-Errc Nic::find_peer(Endpoint& endpoint) {
-  if (!endpoint.bound) return Errc::invalid_state;
-  const auto process =
-      environment_.find_process(endpoint.port->domain, endpoint.remote_nic_address, endpoint.remote_instance);
-  if (!process.ok()) return process.code();
-  const wire::ProcessSlot slot = process.value().slot;
-  if (slot >= kMaxProcesses) return Errc::corrupt;
+// The peer that the key belongs to becomes the endpoint's. Errors: invalid_handle, unreachable, and those of
+// mapping it.
+Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
+  endpoint.peer = nullptr;
+  endpoint.peer_slot = Endpoint::kNoPeer;
+  const wire::ProcessSlot slot = remote.process;
+  if (!remote.valid() || slot >= kMaxProcesses) return Errc::invalid_handle;
+  const auto process = environment_.find_process(endpoint.remote_nic_address, slot);
+  if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
   Peer* peer = peers_[slot].load(std::memory_order_acquire);
   if (peer == nullptr || peer->link.process != process.value()) {
     auto link = environment_.connect(process.value());
@@ -406,7 +411,7 @@ Errc Nic::find_peer(Endpoint& endpoint) {
     }
   }
   endpoint.peer = peer;
-  endpoint.grants = {};
+  endpoint.peer_slot = slot;
   return Errc::ok;
 }
 

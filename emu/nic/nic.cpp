@@ -84,6 +84,17 @@ void Nic::close_port(Port* port) {
   std::erase_if(ports_, [&](const auto& p) { return p.get() == port; });
 }
 
+std::uint32_t Nic::port_count() {
+  const std::lock_guard lock(objects_mu_);
+  return static_cast<std::uint32_t>(ports_.size());
+}
+
+std::uint32_t Nic::queue_count() {
+  const std::lock_guard lock(objects_mu_);
+  const auto free = std::count(queues_.begin(), queues_.end(), nullptr);
+  return kMaxQueues - static_cast<std::uint32_t>(free);
+}
+
 // ---- memory ----
 
 Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry, CompletionQueue* queue) {
@@ -173,14 +184,6 @@ Status Nic::deregister(const MemKey& key) {
     if (auto& queue = queues_[queue_plus_1 - 1]) queue->references.fetch_sub(1, std::memory_order_relaxed);
   }
   return {};
-}
-
-Status Nic::check_local(const Port& port, const MemKey& key, std::uint64_t address, std::uint64_t length,
-                        bool writes) const {
-  if (!key.valid() || key.index >= kMaxRegions) return Errc::invalid_handle;
-  const MrtEntry& entry = view_.region(key.index);
-  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
-  return check_access(entry, word, key.generation, port.domain, address, length, writes);
 }
 
 // ---- queues ----

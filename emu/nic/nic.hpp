@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/nic/access.hpp"
 #include "emu/nic/address_map.hpp"
 #include "emu/nic/bte_queue.hpp"
 #include "emu/nic/completion_queue.hpp"
@@ -40,35 +41,42 @@ struct Port {
 // the owner's control word decides that, with one load and one compare. Filled by the general path after all
 // its checks; good for put and get.
 struct Grant {
-  std::uint32_t key = 0;  // generation << 16 | index; 0 = empty, no key is 0
+  std::uint64_t key = UINT64_MAX;  // process << 32 | generation << 16 | index; all ones: empty
   bool writable = false;
   std::uint64_t control = 0;  // the entry's control word when it was granted
+  Peer* peer = nullptr;
   MrtEntry* entry = nullptr;
   std::uint64_t begin = 0;  // target addresses that are registered and mapped here
   std::uint64_t size = 0;
   std::byte* here = nullptr;  // where `begin` is mapped
   std::atomic<std::uint64_t>* hazard = nullptr;
+  QueueView queue;  // of the registration; it lives as long as the registration does
 };
+inline constexpr std::size_t kGrants = 4;  // per endpoint, by the low bits of the key's index
 
-// Where posts of one port go to: a remote port, and the queue that hears of their completion.
+// Where posts of one port go to: a remote NIC, and the queue that hears of their completion.
 // Threads: one at a time, the thread that uses the port. Members are set through the Nic.
 struct Endpoint {
+  static constexpr std::uint32_t kNoPeer = UINT32_MAX;
   Port* port = nullptr;
   CompletionQueue* queue = nullptr;  // may be null: then nothing that reports locally can be posted;
   // may be changed between posts: each keeps the one it was posted with
-  Peer* peer = nullptr;  // null until the first post to a bound address
+  // Whom the last post went to: a remote key names its process, so one endpoint serves all that live behind
+  // the NIC address it is bound to. A process that died stays dead to it until it is bound anew.
+  Peer* peer = nullptr;
+  std::uint32_t peer_slot = kNoPeer;  // its process slot, while `peer` is good
   bool bound = false;
   std::uint32_t remote_nic_address = 0;
-  std::uint32_t remote_instance = 0;
   std::uint32_t local_value = 0;            // user value of local events
   std::uint32_t remote_value = 0;           // data of remote events
   std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has
   // Bound to somebody else, or to nobody: what was known of the peer is forgotten.
   void forget_peer() {
     peer = nullptr;
+    peer_slot = kNoPeer;
     grants = {};
   }
-  std::array<Grant, 4> grants;  // by the low bits of the key's index
+  std::array<Grant, kGrants> grants;
 };
 
 // The emulated NIC of one process: owns its units and applies their rules. Any number of them run in one
@@ -100,6 +108,10 @@ class Nic final : public wire::Sink {
   // ---- ports and endpoints ----
   Port* open_port(std::uint16_t domain, std::uint32_t nic_address, std::uint32_t instance);
   void close_port(Port* port);
+  // How many there are now; for those who ask for the state of the device. Any thread.
+  std::uint32_t port_count();
+  std::uint32_t queue_count();
+  std::uint32_t block_transfers() const { return bte_.outstanding(); }
 
   // ---- memory ----
   // Makes [address, address + length) reachable by the domain's other ports, at page granularity. `queue`, if
@@ -116,8 +128,16 @@ class Nic final : public wire::Sink {
   // cut off from the pages instead. Errors: invalid_handle.
   Status deregister(const MemKey& key);
   // Whether `key` is one of ours and covers the range. Errors: invalid_handle, permission, bounds.
-  Status check_local(const Port& port, const MemKey& key, std::uint64_t address, std::uint64_t length,
-                     bool writes) const;
+  Errc check_local(const Port& port, const MemKey& key, std::uint64_t address, std::uint64_t length,
+                   bool writes) const {
+    if (!key.valid() || key.index >= kMaxRegions || key.process != self_) [[unlikely]]
+      return Errc::invalid_handle;
+    const MrtEntry& entry = view_.region(key.index);
+    const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+    if (((control::flags(word) ^ key.flags) & kSegmented) != 0) [[unlikely]]
+      return Errc::invalid_handle;
+    return check_access(entry, word, key.generation, port.domain, address, length, writes);
+  }
 
   // ---- queues ----
   // Errors: invalid_param (depth 0 or over kMaxQueueDepth), no_resource (1,024 queues), no_memory (arena used
@@ -138,9 +158,10 @@ class Nic final : public wire::Sink {
 
   // ---- operations ----
   // Starts one operation. ok: accepted, and everything else is said by events. Otherwise nothing happened:
-  // invalid_state (endpoint not bound), no_resource (transactions of the queue used up), unreachable or
-  // timeout (the endpoint's address never appeared), invalid_param. Never blocks, except for the first post
-  // to a peer, which maps it.
+  // invalid_state (endpoint not bound), no_resource (transactions of the queue used up), invalid_param. A
+  // remote key that leads nowhere is accepted and ends in an event: invalid_handle (never was a key, or of a
+  // process behind another NIC address), unreachable (its process is gone). Never blocks, except for the
+  // first post to a peer, which maps it.
   Errc post(Endpoint& endpoint, const Request& request);
 
   // ---- progress ----
@@ -156,6 +177,10 @@ class Nic final : public wire::Sink {
   NicView view() const { return view_; }
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
+  // Whether a block transfer may overtake nothing by being done at once.
+  bool block_transfer_is_short(std::uint64_t length) const {
+    return length < options_.bte_crossover && bte_.outstanding() == 0;
+  }
 
   void deliver(const wire::Packet& packet) override;
 
@@ -180,7 +205,7 @@ class Nic final : public wire::Sink {
   void adopt_region(std::uint32_t index);
 
   // initiate.cpp
-  Errc find_peer(Endpoint& endpoint);
+  Errc find_peer(Endpoint& endpoint, const MemKey& remote);
   Errc try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
                       std::uint32_t hazard_slot);
@@ -190,12 +215,18 @@ class Nic final : public wire::Sink {
   static void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
   static bool must_follow(const Peer& peer, const Request& request);
   bool must_go_to_engine(const Request& request) const;
-  bool must_queue(const Peer& peer, const Request& request) const;
   Errc post_checked(Endpoint& endpoint, const Request& request);
   Errc post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
   Errc try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole);
   void count_hit(Peer& peer, std::uint32_t region);
+  struct LocalPiece {
+    std::byte* at = nullptr;  // null: the registration is gone
+    std::uint64_t bytes = 0;  // contiguous from there
+  };
+  LocalPiece local_piece(const MemKey& key, std::uint64_t offset) const;
+  bool gather(const Flight& flight, std::uint64_t offset, std::span<std::byte> bytes) const;
+  bool scatter(const Flight& flight, std::uint64_t offset, std::span<const std::byte> bytes) const;
   void finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
   void finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
                              std::uint32_t user_value, Errc status);
@@ -241,6 +272,7 @@ class Nic final : public wire::Sink {
   std::mutex frames_mu_;
   std::vector<Peer*> lane_peers_;               // peers with open lanes, guarded by frames_mu_
   FlightTable flights_;                         // guarded by frames_mu_
+  std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
   BteQueue bte_;                                // its thread uses everything above: last in, first out
   std::atomic<std::uint64_t> polls_{0};         // how often somebody polled: says whether frames are attended

@@ -66,10 +66,9 @@ class Environment {
   virtual void run_on_service_thread(void (*work)(void*), void* argument) = 0;
 
   // ---- peers ----
-  // The process that serves (domain, NIC address, instance), waiting a while for it to appear.
-  // Errors: timeout, unreachable.
-  virtual Result<ProcessName> find_process(std::uint16_t domain, std::uint32_t nic_address,
-                                           std::uint32_t instance) = 0;
+  // The live process in a slot of the host, if it lives behind that NIC address.
+  // Errors: unreachable (nobody lives there), no_match (behind another address).
+  virtual Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) = 0;
   virtual Result<PeerLink> connect(ProcessName process) = 0;
   virtual bool alive(ProcessName process) = 0;
   // Whether anybody lives in the slot: else nobody can be in the middle of an access.

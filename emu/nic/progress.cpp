@@ -66,6 +66,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
     flight.header = header_for(endpoint, request);
     flight.header.transaction = *name;
     flight.local = reinterpret_cast<std::byte*>(request.local_address);
+    flight.segments = (request.flags & kLocalOffset) != 0 ? request.local : MemKey{};
     endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
     peer.in_flight.fetch_add(1, std::memory_order_relaxed);
     flights_open_.fetch_add(1, std::memory_order_relaxed);
@@ -105,7 +106,13 @@ bool Nic::pump(Peer& peer) {
       header.flags |= wire::kWantsResponse;
       if (flight.sent + part == total) header.flags |= wire::kLast;
       std::span<const std::byte> payload;
-      if (has_payload) {
+      if (has_payload && flight.segments.valid()) {
+        gathered_.resize(std::max<std::size_t>(gathered_.size(), part));
+        // Let go of meanwhile: the packets go on, so that the peer's count is right, and the event says it.
+        if (!gather(flight, flight.sent, {gathered_.data(), part})) flight.status = Errc::invalid_handle;
+        payload = {gathered_.data(), part};
+        header.payload_bytes = part;
+      } else if (has_payload) {
         payload = {flight.local + flight.sent, part};
         header.payload_bytes = part;
       }
@@ -170,6 +177,8 @@ void Nic::take_response(Peer& peer, const wire::Packet& packet) {
       status = Errc::corrupt;
     } else {
       status = run_guarded(environment_, [&] {
+        if (flight->segments.valid())
+          return scatter(*flight, header.offset, packet.payload) ? Errc::ok : Errc::invalid_handle;
         store_bytes(flight->local + header.offset, packet.payload.data(), packet.payload.size());
         return Errc::ok;
       });

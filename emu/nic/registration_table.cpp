@@ -82,11 +82,14 @@ Result<MemKey> RegistrationTable::insert(const Entry& entry) {
                 .page_count = static_cast<std::uint32_t>(pages),
                 .index = index,
                 .generation = generation,
+                .process = static_cast<std::uint16_t>(view_.header().process_slot),
                 .flags = flags};
 }
 
 Result<std::uint64_t> RegistrationTable::find(const MemKey& key) const {
-  if (!key.valid() || key.index >= kMaxRegions) return Errc::invalid_handle;
+  if (!key.valid() || key.index >= kMaxRegions || key.process != view_.header().process_slot) {
+    return Errc::invalid_handle;
+  }
   const std::uint64_t word = view_.region(key.index).control.load(std::memory_order_acquire);
   if (control::state(word) == RegionState::free || control::generation(word) != key.generation) {
     return Errc::invalid_handle;

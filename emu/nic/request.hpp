@@ -18,6 +18,7 @@ struct MemKey {
   std::uint32_t page_count = 0;  // up to 2^28 pages
   std::uint16_t index = 0;       // registration-table entry, 12 bits: 4,096 handles is a real limit
   std::uint16_t generation = 0;  // 14 bits, never 0 in a valid key
+  std::uint16_t process = 0;     // slot of the process on its host, 10 bits
   std::uint8_t flags = 0;        // RegionFlags
 
   constexpr bool valid() const { return generation != 0; }
@@ -47,6 +48,7 @@ enum RequestFlags : std::uint32_t {
   kFence = 16,          // block transfers only: after every earlier block transfer is complete everywhere
   kBlockTransfer = 32,  // by the BTE: may return before the source has been read
   kSyncFlag = 64,       // after the data, store `sync_value` at `sync_address` of the same region
+  kLocalOffset = 256,   // `local` is segmented and `local_address` an offset in it: carried out by the BTE
   kImplicit = 128,      // no event; counted by the endpoint's implicit counters (DMAPP's gsync, Portals' CTs)
 };
 

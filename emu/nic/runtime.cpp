@@ -142,7 +142,12 @@ Runtime::~Runtime() {
   job_.offer(job::DescriptorKind::memory_file, -1);
   job_.offer(job::DescriptorKind::doorbell, -1);
   if (doorbell_.get() >= 0) job_.loop().remove(doorbell_.get());
+  for (std::uint32_t slot = 0; slot < kMaxProcesses; ++slot) {
+    const Contact* contact = contacts_[slot].load(std::memory_order_acquire);
+    if (contact != nullptr) job_.peers().remove({.index = slot, .generation = contact->generation});
+  }
   job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [] { return false; });
+  // What is running on the service thread ends before the NIC does.
   job_.loop().run_and_wait([] {});
   nic_.reset();
   // The segment stays mapped: threads of the program may be in a call at exit, and the system takes it back.
@@ -225,14 +230,15 @@ Errc Runtime::guarded(Errc (*body)(void*), void* argument) {
 
 // ---- peers ----
 
-Result<ProcessName> Runtime::find_process(std::uint16_t domain, std::uint32_t nic_address,
-                                          std::uint32_t instance) {
-  const job::EndpointKey key{.domain = domain, .nic_address = nic_address, .instance = instance};
-  auto endpoint = job_.find(key);
-  if (!endpoint.ok()) endpoint = job_.wait_for(key, monotonic_ns() + kConnectNs);
-  if (!endpoint.ok()) return endpoint.code();
-  return ProcessName{static_cast<wire::ProcessSlot>(endpoint.value().process.index),
-                     endpoint.value().process.generation};
+Result<ProcessName> Runtime::find_process(std::uint32_t nic_address, wire::ProcessSlot slot) {
+  for (const auto& process : job_.directory().live_processes()) {
+    if (process.index != slot) continue;
+    const auto address = job_.nic_address_of(process);
+    if (!address.ok()) return address.code();
+    if (address.value() != nic_address) return Errc::no_match;
+    return ProcessName{slot, process.generation};
+  }
+  return Errc::unreachable;
 }
 
 Result<PeerLink> Runtime::connect(ProcessName process) {

@@ -44,8 +44,7 @@ class Runtime final : public Environment {
   void cut_off(std::uint64_t begin, std::uint64_t end) override;
   void settle(std::uint64_t begin, std::uint64_t end) override;
   void run_on_service_thread(void (*work)(void*), void* argument) override;
-  Result<ProcessName> find_process(std::uint16_t domain, std::uint32_t nic_address,
-                                   std::uint32_t instance) override;
+  Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) override;
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
   bool slot_alive(wire::ProcessSlot slot) override;

@@ -26,7 +26,8 @@ enum class Source : std::uint8_t { none = 0, bte = 1, ssid = 2, rmt = 3, dla = 4
 // What the source reports; the meaning of the two bits depends on it.
 inline constexpr std::uint8_t kBteTxDone = 0;
 inline constexpr std::uint8_t kBteEnqStatus = 2;
-inline constexpr std::uint8_t kSsidResponse = 3;
+inline constexpr std::uint8_t kSsidRequest = 1;   // of a post: its source may be used again (LOCAL)
+inline constexpr std::uint8_t kSsidResponse = 3;  // of a post: the target has it all (GLOBAL)
 inline constexpr std::uint8_t kRmtCqWrite = 0;
 inline constexpr std::uint8_t kRmtRequest = 1;
 inline constexpr std::uint8_t kDlaAllocStatus = 0;
@@ -72,6 +73,11 @@ constexpr gni_cq_entry_t post(std::uint32_t tid, std::uint32_t inst_id, std::uin
   return make(GNI_CQ_EVENT_TYPE_POST, Source::ssid, kSsidResponse, status, payload);
 }
 
+// The same for a LOCAL event.
+constexpr gni_cq_entry_t post_local(std::uint32_t tid, std::uint32_t inst_id, std::uint8_t status) {
+  return kInfo.set(post(tid, inst_id, status), kSsidRequest);
+}
+
 // An initiator's event of a short message.
 constexpr gni_cq_entry_t message_sent(std::uint32_t msg_id, std::uint8_t status) {
   return make(GNI_CQ_EVENT_TYPE_SMSG, Source::ssid, kSsidResponse, status, msg_id);
@@ -93,6 +99,12 @@ constexpr gni_cq_entry_t overrun(std::uint8_t status) {
 }
 
 constexpr Source source(gni_cq_entry_t entry) { return static_cast<Source>(kSource.get(entry)); }
+
+// Whether GNI_GetCompleted can find a request for it.
+constexpr bool is_post(gni_cq_entry_t entry) {
+  return source(entry) == Source::ssid && kType.get(entry) == GNI_CQ_EVENT_TYPE_POST;
+}
+constexpr bool is_local(gni_cq_entry_t entry) { return kInfo.get(entry) == kSsidRequest; }
 
 // The event value of either side: peers' events carry 32 bits, one's own 24.
 constexpr const Field& inst_id_field(gni_cq_entry_t entry) {

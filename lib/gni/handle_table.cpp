@@ -73,6 +73,15 @@ void* HandleTable::erase(HandleKind kind, std::uint64_t handle) {
   return object;
 }
 
+void HandleTable::forget_all() {
+  // Without the lock: a thread of the parent may have held it in the moment of the fork.
+  for (std::uint32_t index = 1; index <= used_; ++index) {
+    slots_[index].word().store(0, std::memory_order_release);
+  }
+  free_ = 0;
+  live_ = 0;
+}
+
 std::uint32_t HandleTable::live() const {
   const std::lock_guard lock(mutex_);
   return live_;

@@ -63,6 +63,10 @@ class HandleTable {
 
   std::uint32_t live() const;
 
+  // Ends all handles. Their objects are left alone. For the end of the process, and for a child of fork(),
+  // where no other thread runs.
+  void forget_all();
+
  private:
   // Without initialisers, so that clang 14 takes a million of them for a constant.
   struct Slot {

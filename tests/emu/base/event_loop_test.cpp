@@ -54,6 +54,8 @@ TEST(EventLoop, RemoveReturnsOnlyWhenTheCallbackHasEnded) {
   std::atomic<bool> ended{false};
   ASSERT_TRUE(loop->add(fd.get(), EPOLLIN,
                         [&](std::uint32_t) {
+                          std::uint64_t value = 0;  // taken, so that it runs once
+                          EXPECT_EQ(read(fd.get(), &value, sizeof value), static_cast<ssize_t>(sizeof value));
                           entered.set_value();
                           go_on.get_future().wait();
                           ended = true;

@@ -31,7 +31,10 @@ bool holds(const void* at, std::size_t bytes, unsigned seed) {
 
 class Adopt : public ::testing::TestWithParam<Method> {
  protected:
-  void SetUp() override { ASSERT_NE(rig_.peer, nullptr); }
+  void SetUp() override {
+    ORRERY_SKIP_WITHOUT(GetParam());
+    ASSERT_NE(rig_.peer, nullptr);
+  }
 
   // Contents survive, and each side sees what the other stores.
   void expect_shared(char* at, std::size_t bytes) {
@@ -85,11 +88,13 @@ TEST_P(Adopt, SharesABlockOfAThreadsArena) {
 }
 
 TEST_P(Adopt, SharesStaticMemory) {
+  ORRERY_SKIP_WITHOUT(Method::protect);
   expect_shared(g_initialised, sizeof g_initialised);
   expect_shared(g_zeroed, sizeof g_zeroed);
 }
 
 TEST_P(Adopt, SharesPrivatePagesOfAFile) {
+  ORRERY_SKIP_WITHOUT(Method::protect);
   char path[] = "/tmp/orrery-memory-test-XXXXXX";
   const int file = mkstemp(path);
   unlink(path);

@@ -26,6 +26,26 @@ inline std::string method_name(Method method) {
   return method == Method::userfault ? "userfault" : "protect";
 }
 
+// In programs that link the archive a sanitizer's own read(), munmap() and so on come before ours and lead
+// past them.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kInterposed = false;
+#else
+inline constexpr bool kInterposed = true;
+#endif
+
+// ThreadSanitizer's own thread blocks every signal, so nothing is adopted where a handler would have to wait.
+inline bool method_works(Method method) {
+#if defined(__SANITIZE_THREAD__)
+  return method != Method::protect;
+#else
+  (void)method;
+  return true;
+#endif
+}
+#define ORRERY_SKIP_WITHOUT(method) \
+  if (!method_works(method)) GTEST_SKIP() << "ThreadSanitizer's own thread blocks all signals"
+
 inline std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
 // One address space and a peer's view of it (a second mapping of the same file in this process).

@@ -35,7 +35,7 @@ class Node final : public Environment {
   Node(World& world, wire::ProcessSlot slot, const Nic::Options& options, std::uint32_t generation = 0);
   ~Node() override {
     nic_.reset();
-    munmap(segment_, geometry().segment_bytes());
+    munmap(segment_, segment_bytes_);
   }
 
   Nic& nic() { return *nic_; }
@@ -44,18 +44,13 @@ class Node final : public Environment {
   bool alive_here = true;
   int rings = 0;  // how often somebody rang this node's bell
 
-  static Geometry geometry() {
-    return {.lane_count = 16, .lane_bytes = wire::kLaneControlBytes + 32768, .arena_bytes = 8u << 20};
-  }
-
   // Environment
   Result<Range> inspect(std::uint64_t, std::uint64_t) override;
   Status adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) override;
   void cut_off(std::uint64_t, std::uint64_t) override { ++cut_offs; }
   void settle(std::uint64_t, std::uint64_t) override {}
   void run_on_service_thread(void (*work)(void*), void* argument) override { work(argument); }
-  Result<ProcessName> find_process(std::uint16_t domain, std::uint32_t nic_address,
-                                   std::uint32_t instance) override;
+  Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) override;
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
   bool slot_alive(wire::ProcessSlot slot) override;
@@ -76,6 +71,7 @@ class Node final : public Environment {
   std::set<std::uint64_t> adopted_;  // addresses of pages in the pretended memory file
   std::uint64_t switch_begin_ = 0;   // pages that are being moved right now
   std::uint64_t switch_end_ = 0;
+  std::uint64_t segment_bytes_ = 0;
   void* segment_ = nullptr;
   std::unique_ptr<Nic> nic_;
   Port* port_ = nullptr;
@@ -83,7 +79,11 @@ class Node final : public Environment {
 
 class World {
  public:
-  World(int nodes, Path path, const Nic::Options& options = {}) : path_(path), options_(options) {
+  static constexpr std::uint32_t kLaneBytes = wire::kDefaultLaneBytes;
+  // `sharing`: of the segments' mapping. With MAP_SHARED a forked child can play one of the nodes.
+  World(int nodes, Path path, const Nic::Options& options = {}, int sharing = MAP_PRIVATE,
+        std::uint32_t lane_bytes = kLaneBytes)
+      : path_(path), options_(options), sharing_(sharing), lane_bytes_(lane_bytes) {
     for (int i = 0; i < nodes; ++i) {
       nodes_.push_back(std::make_unique<Node>(*this, static_cast<wire::ProcessSlot>(i), options));
     }
@@ -92,6 +92,8 @@ class World {
   Node& operator[](int i) { return *nodes_[static_cast<std::size_t>(i)]; }
   int size() const { return static_cast<int>(nodes_.size()); }
   Path path() const { return path_; }
+  int sharing() const { return sharing_; }
+  Geometry geometry() const { return {.lane_count = 16, .lane_bytes = lane_bytes_, .arena_bytes = 8u << 20}; }
 
   bool attach = false;          // whether the kernel copies between processes
   bool adoption_fails = false;  // adoption stops after its first part
@@ -99,6 +101,8 @@ class World {
   std::function<void(int node)> during_switch;
   std::string violation;  // the first access to pages that were being moved
 
+  // Unmaps what is left of the dead. REQUIRES: the living were told, and speak to them no more.
+  void bury() { graveyard_.clear(); }
   // A new process in the slot of one that died.
   Node& revive(int i) {
     auto& place = nodes_[static_cast<std::size_t>(i)];
@@ -116,8 +120,7 @@ class World {
     endpoint->queue = queue;
     if (queue != nullptr) queue->become_source();
     endpoint->bound = true;
-    endpoint->remote_nic_address = 0;
-    endpoint->remote_instance = static_cast<std::uint32_t>(to);
+    endpoint->remote_nic_address = static_cast<std::uint32_t>(to);
     endpoint->remote_value = static_cast<std::uint32_t>(0x5000 + from);
     endpoint->local_value = static_cast<std::uint32_t>(0x4000 + to);
     return endpoint;
@@ -142,18 +145,22 @@ class World {
  private:
   Path path_;
   const Nic::Options options_;
+  const int sharing_;
+  const std::uint32_t lane_bytes_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Node>> graveyard_;  // others still have their segments mapped
 };
 
 inline Node::Node(World& world, wire::ProcessSlot slot, const Nic::Options& options, std::uint32_t generation)
     : world_(world), name_{slot, generation} {
-  segment_ = mmap(nullptr, geometry().segment_bytes(), PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  segment_bytes_ = world.geometry().segment_bytes();
+  segment_ = mmap(nullptr, segment_bytes_, PROT_READ | PROT_WRITE,
+                  world.sharing() | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ORRERY_CHECK(segment_ != MAP_FAILED, "no memory for a segment");
-  const NicView view = NicView::create(segment_, geometry(), slot, 1000 + slot + 1024 * generation, false);
+  const NicView view =
+      NicView::create(segment_, world.geometry(), slot, 1000 + slot + 1024 * generation, false);
   nic_ = std::make_unique<Nic>(*this, view, slot, options);
-  port_ = nic_->open_port(/*domain=*/7, /*nic_address=*/0, /*instance=*/slot);
+  port_ = nic_->open_port(/*domain=*/7, /*nic_address=*/slot, /*instance=*/slot);
 }
 
 inline Result<Environment::Range> Node::inspect(std::uint64_t address, std::uint64_t length) {
@@ -208,9 +215,11 @@ inline Errc Node::attach_read(ProcessName process, std::byte* to, std::uint64_t 
   return possible;
 }
 
-inline Result<ProcessName> Node::find_process(std::uint16_t, std::uint32_t, std::uint32_t instance) {
-  if (instance >= static_cast<std::uint32_t>(world_.size())) return Errc::timeout;
-  return world_[static_cast<int>(instance)].name();
+// Every node is a NIC address of its own.
+inline Result<ProcessName> Node::find_process(std::uint32_t nic_address, wire::ProcessSlot slot) {
+  if (slot >= world_.size() || !world_[slot].alive_here) return Errc::unreachable;
+  if (nic_address != slot) return Errc::no_match;
+  return world_[slot].name();
 }
 
 inline Result<PeerLink> Node::connect(ProcessName process) {

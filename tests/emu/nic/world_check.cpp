@@ -238,8 +238,7 @@ void Simulation::let_all_end() {
     const bool done = open_.empty();
     world_.serve_all();
     for (Queue& queue : queues_) {
-      if (queue.queue != nullptr) {
-        for (int i = 0; i < 300; ++i) poll(queue);
+      while (queue.queue != nullptr && failure_.empty() && poll(queue)) {
       }
     }
     settle_silent();

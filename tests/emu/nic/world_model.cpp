@@ -177,7 +177,7 @@ void Simulation::rebind() {
   line->to = static_cast<int>(random_.below(kSlots));
   line->peer = nullptr;
   line->endpoint->forget_peer();
-  line->endpoint->remote_instance = static_cast<std::uint32_t>(line->to);
+  line->endpoint->remote_nic_address = static_cast<std::uint32_t>(line->to);
 }
 
 void Simulation::die() {
@@ -317,7 +317,8 @@ void Simulation::post() {
       expected = Errc::no_resource;
   }
   const Errc accepted = world_[line->from->slot].nic().post(*line->endpoint, request);
-  line->peer = target;
+  // Nobody was found where its process had died: the next post looks again.
+  if (target->alive) line->peer = target;
   if (accepted != expected) {
     return fail(
         fmt::format("post {} returned {}, not {}", operation.id, errc_name(accepted), errc_name(expected)));
@@ -330,16 +331,23 @@ void Simulation::post() {
   open_.push_back(&operation);
 }
 
-void Simulation::poll(Queue& queue) {
-  if (!queue.owner->alive || moving_[static_cast<std::size_t>(queue.owner->slot)]) return;
+bool Simulation::poll(Queue& queue) {
+  if (!queue.owner->alive || moving_[static_cast<std::size_t>(queue.owner->slot)]) return false;
   Event event;
   const Errc found = world_[queue.owner->slot].nic().poll(*queue.queue, &event);
-  if (found == Errc::not_done) return;
-  if (found == Errc::overrun) return check_overrun(queue);
-  if (event.kind != EventKind::post) return heard_at_target(queue, event);
-  const auto completion = queue.queue->completed(event.transaction(), event.status);
-  if (!completion.ok()) return fail("an event names a transaction that is not open");
-  heard(*static_cast<Operation*>(completion.value().context), event);
+  if (found == Errc::not_done) return false;
+  if (found == Errc::overrun) {
+    check_overrun(queue);
+  } else if (event.kind != EventKind::post) {
+    heard_at_target(queue, event);
+  } else {
+    const auto completion = queue.queue->completed(event.transaction(), event.status);
+    if (completion.ok())
+      heard(*static_cast<Operation*>(completion.value().context), event);
+    else
+      fail("an event names a transaction that is not open");
+  }
+  return true;
 }
 
 }  // namespace orrery::nic::box

@@ -95,7 +95,7 @@ struct Line {  // an endpoint and what was posted by it
   std::unique_ptr<Endpoint> endpoint;
   Life* from = nullptr;
   int to = 0;
-  Life* peer = nullptr;  // who lived in `to` when the endpoint first spoke to it
+  Life* peer = nullptr;  // who lived in `to` when the endpoint first reached somebody there
   Queue* queue = nullptr;
   bool stranger = false;  // of another domain
 };
@@ -129,7 +129,7 @@ class Simulation {
   // steps
   void step();
   void post();
-  void poll(Queue& queue);
+  bool poll(Queue& queue);  // whether there was an event
   void make_region(Life& life);
   void drop_region();
   void make_or_drop_queue();

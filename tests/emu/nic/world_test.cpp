@@ -30,7 +30,7 @@ TEST_P(WorldInABox, MemoryAndEventsAreWhatTheModelSays) {
   }
   // A third of the worlds for each path.
   const char* all = std::getenv("ORRERY_LONG_TESTS");
-  const std::uint64_t seeds = all != nullptr && all[0] == '1' ? 33'334 : 100;
+  const std::uint64_t seeds = all != nullptr && all[0] == '1' ? 33'334 : 70;
   std::printf("seeds 1..%llu\n", static_cast<unsigned long long>(seeds));
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const std::string failure = box::Simulation(seed, GetParam()).run(kSteps);

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/job/job.hpp"
+#include "emu/nic/nic.hpp"
+#include "lib/gni/handle_table.hpp"
+
+#include "include/gni/gni_pub.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+// What the handles of this library stand for. A domain owns its attachment, an attachment owns its endpoints,
+// queues and registrations, and all of them end with the domain.
+// Threads: as the interface asks, one at a time per NIC handle; see gni_pub.h.
+namespace orrery::gni {
+
+struct Attachment;
+
+// A queue, and what to tell its client.
+struct Cq {
+  nic::CompletionQueue* queue = nullptr;
+  nic::Nic* nic = nullptr;
+  void (*handler)(gni_cq_entry_t*, void*) = nullptr;
+  void* context = nullptr;
+  Attachment* attachment = nullptr;
+  std::uint64_t handle = 0;
+  bool blocking = false;
+};
+
+// An endpoint. One that was destroyed lives on while operations of it are in flight.
+struct Ep {
+  nic::Endpoint endpoint;
+  nic::Nic* nic = nullptr;
+  Attachment* attachment = nullptr;
+  Cq* source = nullptr;
+  std::uint64_t handle = 0;
+  bool values_set = false;  // by GNI_EpSetEventData: binding leaves them alone
+};
+
+// One attachment of a domain to the NIC: what a gni_nic_handle_t stands for.
+struct Attachment {
+  nic::Nic* nic = nullptr;
+  job::Job* job = nullptr;
+  nic::Port* port = nullptr;
+  job::EndpointRef published;
+  std::uint32_t instance = 0;
+  bool dual_events = false;
+  std::uint64_t handle = 0;
+  std::vector<std::unique_ptr<Ep>> endpoints;
+  std::vector<std::unique_ptr<Ep>> departed;  // destroyed with operations in flight
+  std::vector<std::unique_ptr<Cq>> queues;
+  std::vector<nic::MemKey> regions;  // by index of the registration table; not valid() where not ours
+};
+
+// A communication domain: what a gni_cdm_handle_t stands for.
+struct Cdm {
+  std::uint32_t instance = 0;
+  std::uint8_t ptag = 0;
+  std::uint32_t cookie = 0;
+  std::uint32_t modes = 0;
+  std::unique_ptr<Attachment> attachment;
+};
+
+// The objects of live handles, or nullptr. Any bits are accepted; any thread.
+inline Cdm* find(gni_cdm_handle_t handle) {
+  return static_cast<Cdm*>(handles().find(HandleKind::cdm, reinterpret_cast<std::uint64_t>(handle)));
+}
+inline Attachment* find(gni_nic_handle_t handle) {
+  return static_cast<Attachment*>(handles().find(HandleKind::nic, reinterpret_cast<std::uint64_t>(handle)));
+}
+inline Ep* find(gni_ep_handle_t handle) {
+  return static_cast<Ep*>(handles().find(HandleKind::ep, reinterpret_cast<std::uint64_t>(handle)));
+}
+inline Cq* find(gni_cq_handle_t handle) {
+  return static_cast<Cq*>(handles().find(HandleKind::cq, reinterpret_cast<std::uint64_t>(handle)));
+}
+
+// Ends an attachment with everything on it. Waits for accesses of peers and for operations in flight, each
+// for a bounded time. cdm.cpp
+void close(Attachment& attachment);
+// Frees departed endpoints whose last operation has ended. ep.cpp
+void sweep(Attachment& attachment);
+
+}  // namespace orrery::gni

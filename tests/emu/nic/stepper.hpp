@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// A child that runs one operation, instruction by instruction.
+namespace orrery::nic::box {
+
+class Stepper {
+ public:
+  enum class End { stopped, finished, crashed, refused };
+
+  Stepper() {
+    void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    finished_ = page == MAP_FAILED ? nullptr : new (page) std::atomic<int>(0);
+  }
+  ~Stepper() { munmap(finished_, 4096); }
+  Stepper(const Stepper&) = delete;
+  Stepper& operator=(const Stepper&) = delete;
+
+  // Forks a child that runs `operation`, and stops it for good after `limit` instructions.
+  End start(const std::function<void()>& operation, std::uint64_t limit) {
+    steps = 0;
+    finished_->store(0);
+    child_ = fork();
+    if (child_ == 0) {
+      if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(kRefused);
+      ::kill(getpid(), SIGSTOP);
+      operation();
+      finished_->store(1);
+      for (;;) pause();
+    }
+    int status = 0;
+    if (child_ < 0 || waitpid(child_, &status, 0) != child_ || !WIFSTOPPED(status)) return End::refused;
+    while (steps < limit) {
+      if (finished_->load() != 0) return End::finished;
+      if (ptrace(PTRACE_SINGLESTEP, child_, nullptr, nullptr) != 0) return End::crashed;
+      if (waitpid(child_, &status, 0) != child_ || !WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP)
+        return End::crashed;
+      ++steps;
+    }
+    return End::stopped;
+  }
+
+  // Lets a stopped child run on until the operation is over.
+  void let_finish() {
+    ptrace(PTRACE_CONT, child_, nullptr, nullptr);
+    while (finished_->load() == 0 && ::kill(child_, 0) == 0) sched_yield();
+  }
+
+  void kill() {
+    if (child_ <= 0) return;
+    ::kill(child_, SIGKILL);
+    int status = 0;
+    while (waitpid(child_, &status, 0) == child_ && WIFSTOPPED(status)) {
+    }
+    child_ = 0;
+  }
+
+  std::uint64_t steps = 0;  // instructions that the last child made
+
+ private:
+  static constexpr int kRefused = 77;
+  std::atomic<int>* finished_ = nullptr;
+  pid_t child_ = 0;
+};
+
+}  // namespace orrery::nic::box

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/base/config.hpp"
+#include "emu/base/version.hpp"
+#include "tests/tools/orrery/tool.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdlib>
+
+#include <sched.h>
+
+namespace orrery::tool::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Info, NamesEveryVariableWithDefaultAndMeaning) {
+  const Ran ran = orrery({"info"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr(std::string("orrery ") + kVersion));
+  for (const auto& knob : config::knobs()) {
+    EXPECT_THAT(ran.out, HasSubstr(std::string(knob.name)));
+    EXPECT_THAT(ran.out, HasSubstr(std::string(knob.help)));
+  }
+}
+
+TEST(Info, JsonHasTheSame) {
+  setenv("ORRERY_LOG", "info", 1);
+  const Ran ran = orrery({"info", "--json"});
+  unsetenv("ORRERY_LOG");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto all = nlohmann::json::parse(ran.out, nullptr, false);
+  ASSERT_FALSE(all.is_discarded()) << ran.out;
+  EXPECT_EQ(all["version"], kVersion);
+  EXPECT_EQ(all["variables"].size(), config::knobs().size());
+  for (const auto& variable : all["variables"]) {
+    const bool set = variable["name"] == "ORRERY_LOG";
+    EXPECT_EQ(variable["value"], set ? nlohmann::json("info") : nlohmann::json()) << variable["name"];
+  }
+  std::vector<std::string> names;
+  for (const auto& feature : all["features"]) names.push_back(feature["name"]);
+  for (const char* name :
+       {"memfd", "userfaultfd", "cross-memory attach", "huge pages", "membarrier", "pidfd"}) {
+    EXPECT_THAT(names, ::testing::Contains(name));
+  }
+}
+
+TEST(Info, CountsTheCoresThatItMayUse) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  const auto all = nlohmann::json::parse(orrery({"info", "--json"}).out, nullptr, false);
+  ASSERT_FALSE(all.is_discarded());
+  EXPECT_EQ(all["cores"]["allowed_threads"], CPU_COUNT(&allowed));
+}
+
+TEST(Info, WarnsOfUnknownVariables) {
+  setenv("ORRERY_LOGG", "info", 1);
+  const Ran ran = orrery({"info"});
+  unsetenv("ORRERY_LOGG");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("did you mean ORRERY_LOG?"));
+}
+
+TEST(Info, RefusesWhatItDoesNotKnow) { EXPECT_EQ(orrery({"info", "--yaml"}).code, 2); }
+
+}  // namespace
+}  // namespace orrery::tool::test

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+//
+// How jobs end: failures, hangs, signals, kills; and that nothing is left.
+#include "tests/tools/orrery/tool.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include <unistd.h>
+
+namespace orrery::tool::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A command for `sh -c` that says something and then sleeps under a name that can be looked for.
+std::string sleeper(const std::string& seconds) { return "echo started; exec sleep " + seconds; }
+
+// Sleep times are names: every test has its own.
+class RunEnd : public ::testing::Test {
+ protected:
+  void expect_gone(const std::string& word) {
+    // A kill is over when the process is reaped, which nobody waits for here.
+    for (int i = 0; i < 500 && process_with(word); ++i) usleep(10'000);
+    EXPECT_FALSE(process_with(word)) << word;
+  }
+};
+
+TEST_F(RunEnd, FirstFailureGivesTheCodeAndStopsTheOthers) {
+  const Ran ran = orrery({"run", "-n", "3", "sh", "-c", "[ $PMI_RANK = 1 ] && exit 7; exec sleep 1001.5"});
+  EXPECT_EQ(ran.code, 7);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("PE 1 (pid "), HasSubstr("exited with code 7; stopping 2")));
+  expect_gone("1001.5");
+}
+
+TEST_F(RunEnd, SignalGives128AndItsNumber) {
+  const Ran ran =
+      orrery({"run", "-n", "2", "sh", "-c", "[ $PMI_RANK = 0 ] && kill -SEGV $$; exec sleep 1002.5"});
+  EXPECT_EQ(ran.code, 139);
+  EXPECT_THAT(ran.err, HasSubstr("PE 0 (pid "));
+  EXPECT_THAT(ran.err, HasSubstr("was killed by signal 11"));
+  expect_gone("1002.5");
+}
+
+TEST_F(RunEnd, KeepGoingLetsTheOthersFinish) {
+  const Ran ran = orrery({"run", "-n", "2", "--keep-going", "sh", "-c",
+                          "[ $PMI_RANK = 0 ] && kill -KILL $$; sleep 0.2; echo finished"});
+  EXPECT_EQ(ran.code, 137);
+  EXPECT_EQ(ran.out, "finished\n");
+}
+
+TEST_F(RunEnd, PesThatIgnoreTheRequestAreKilled) {
+  const Ran ran =
+      orrery({"run", "-n", "2", "sh", "-c",
+              "trap '' TERM; [ $PMI_RANK = 1 ] && sleep 0.2 && exit 3; while :; do sleep 1003.5; done"});
+  EXPECT_EQ(ran.code, 3);
+  expect_gone("1003.5");
+}
+
+TEST_F(RunEnd, WhatPesLeaveBehindIsKilled) {
+  const Ran ran = orrery({"run", "-n", "2", "sh", "-c", "sleep 1004.5 & setsid sleep 1004.6 & exit 0"});
+  EXPECT_EQ(ran.code, 0);
+  expect_gone("1004.5");
+  expect_gone("1004.6");
+}
+
+TEST_F(RunEnd, LabelledOutputHeldByADaemonDoesNotKeepTheJobAlive) {
+  const Ran ran = orrery({"run", "--label", "sh", "-c", "echo started; setsid sleep 1005.5 & exit 0"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, "[0] started\n");
+  expect_gone("1005.5");
+}
+
+TEST_F(RunEnd, TimeoutNamesThePesAndWhatTheyDo) {
+  const Ran ran = orrery({"run", "-n", "2", "--nodes", "2", "--timeout", "0.3", "sleep", "1006.5"});
+  EXPECT_EQ(ran.code, 124);
+  EXPECT_THAT(ran.err,
+              AllOf(HasSubstr("timeout after 0.3 s"), HasSubstr("PE 0 (pid "), HasSubstr("PE 1 (pid "),
+                    HasSubstr("node 2): sleeping, has not called PMI_Init")));
+  expect_gone("1006.5");
+}
+
+TEST_F(RunEnd, TimeoutEndsAStoppedPe) {
+  const Ran ran = orrery({"run", "--timeout", "0.3", "sh", "-c", "kill -STOP $$; sleep 1007.5"});
+  EXPECT_EQ(ran.code, 124);
+  EXPECT_THAT(ran.err, HasSubstr("stopped"));
+  expect_gone("1007.5");
+}
+
+// Talks PMI-1 from the shell: `say` sends a line, `hear` prints the answer.
+const std::string kPmiShell =
+    "eval \"exec 5<&$PMI_FD\"; "
+    "say() { echo \"$@\" >&5; }; hear() { read line <&5; }; "
+    "say cmd=init pmi_version=1 pmi_subversion=1; hear; ";
+
+TEST_F(RunEnd, HangInABarrierNamesWhoDidNotArrive) {
+  const Ran ran = orrery({"run", "-n", "3", "--timeout", "1", "bash", "-c",
+                          kPmiShell + "[ $PMI_RANK = 1 ] && exec sleep 1008.5; say cmd=barrier_in; hear"});
+  EXPECT_EQ(ran.code, 124);
+  EXPECT_THAT(ran.err, HasSubstr("1 of 3 PEs did not arrive at PMI barrier 1: PE 1\n"));
+  EXPECT_THAT(ran.err, HasSubstr("has not entered PMI barrier 1"));
+  EXPECT_THAT(ran.err, HasSubstr("in PMI barrier 1"));
+  expect_gone("1008.5");
+}
+
+TEST_F(RunEnd, BarrierThatCanNeverEndIsReportedWithoutATimeout) {
+  const Ran ran =
+      orrery({"run", "-n", "3", "bash", "-c",
+              kPmiShell + "[ $PMI_RANK = 2 ] && exit 0; say cmd=barrier_in; hear; exec sleep 1009.5"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("a PMI barrier can never end"));
+  EXPECT_THAT(ran.err, HasSubstr("PE 2 (pid "));
+  EXPECT_THAT(ran.err, HasSubstr("exited with code 0"));
+  expect_gone("1009.5");
+}
+
+TEST_F(RunEnd, AbortEndsTheJobWithItsCode) {
+  const Ran ran = orrery({"run", "-n", "2", "bash", "-c",
+                          kPmiShell + "[ $PMI_RANK = 1 ] && say cmd=abort exitcode=42; exec sleep 1010.5"});
+  EXPECT_EQ(ran.code, 42);
+  EXPECT_THAT(ran.err, HasSubstr("called PMI_Abort"));
+  expect_gone("1010.5");
+}
+
+TEST_F(RunEnd, PeThatDoesNotSpeakPmiIsQuoted) {
+  const Ran ran = orrery(
+      {"run", "-n", "2", "bash", "-c", kPmiShell + "[ $PMI_RANK = 1 ] && say nonsense; exec sleep 1011.5"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("does not speak PMI-1: it sent 'nonsense'"));
+  expect_gone("1011.5");
+}
+
+TEST_F(RunEnd, InterruptEndsTheJobWith130) {
+  const Ran ran =
+      orrery({"run", "-n", "2", "sh", "-c", sleeper("1012.5")}, [](pid_t pid) { kill(pid, SIGINT); });
+  EXPECT_EQ(ran.code, 130);
+  expect_gone("1012.5");
+}
+
+TEST_F(RunEnd, TerminateEndsTheJobWith143) {
+  const Ran ran =
+      orrery({"run", "-n", "2", "sh", "-c", sleeper("1013.5")}, [](pid_t pid) { kill(pid, SIGTERM); });
+  EXPECT_EQ(ran.code, 143);
+  expect_gone("1013.5");
+}
+
+TEST_F(RunEnd, KillOfTheCommandItselfLeavesNoProcess) {
+  const Ran ran = orrery({"run", "-n", "2", "sh", "-c", "sleep 1014.5 & echo started; sleep 1014.6"},
+                         [](pid_t pid) { kill(pid, SIGKILL); });
+  EXPECT_EQ(ran.code, 137);
+  expect_gone("1014.5");
+  expect_gone("1014.6");
+}
+
+TEST_F(RunEnd, NothingIsLeftInSharedPlaces) {
+  const auto before = shared_places();
+  orrery({"run", "-n", "3", "true"});
+  orrery({"run", "-n", "3", "sh", "-c", "kill -KILL $$"});
+  orrery({"run", "-n", "2", "sh", "-c", sleeper("1015.5")}, [](pid_t pid) { kill(pid, SIGKILL); });
+  expect_gone("1015.5");
+  for (const std::string& name : shared_places()) {
+    if (before.count(name) == 0) {
+      EXPECT_THAT(name, Not(HasSubstr("orrery"))) << "left behind";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace orrery::tool::test

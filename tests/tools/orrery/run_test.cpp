@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+//
+// What `orrery run` accepts, what the PEs see, and what comes back when all goes well.
+#include "tests/tools/orrery/tool.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace orrery::tool::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> sorted_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+TEST(Run, StartsThatManyPesAndTellsThemWhoTheyAre) {
+  const Ran ran =
+      orrery({"run", "-n", "3", "sh", "-c", "echo $PMI_RANK of $PMI_SIZE at ${PMI_FD:?} $ALPS_APP_PE"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const auto lines = sorted_lines(ran.out);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_THAT(lines[2], ::testing::StartsWith("2 of 3 at "));
+  EXPECT_THAT(lines[2], ::testing::EndsWith(" 2"));
+}
+
+TEST(Run, DefaultsToOnePe) { EXPECT_EQ(orrery({"run", "sh", "-c", "echo $PMI_SIZE"}).out, "1\n"); }
+
+TEST(Run, ProgramKeepsItsOwnOptions) {
+  EXPECT_EQ(orrery({"run", "-n", "1", "echo", "-n", "3", "--", "--label"}).out, "3 -- --label");
+  EXPECT_EQ(orrery({"run", "-n", "1", "--", "echo", "--help", "--"}).out, "--help --\n");
+  EXPECT_EQ(orrery({"run", "--pes=1", "--", "echo", "a b"}).out, "a b\n");
+}
+
+TEST(Run, LabelsEveryLineWithThePe) {
+  const Ran ran = orrery({"run", "-n", "2", "-l", "sh", "-c", "printf 'one\\ntwo'; echo three >&2"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(sorted_lines(ran.out), ElementsAre("[0] one", "[0] two", "[1] one", "[1] two"));
+  EXPECT_THAT(sorted_lines(ran.err), ElementsAre("[0] three", "[1] three"));
+}
+
+TEST(Run, LabelledLinesOfManyPesAreNotTorn) {
+  const Ran ran = orrery({"run", "-n", "4", "--label", "sh", "-c",
+                          "i=0; while [ $i -lt 200 ]; do echo abcdefghijklmnopqrstuvwxyz; i=$((i+1)); done"});
+  EXPECT_EQ(ran.code, 0);
+  const auto lines = sorted_lines(ran.out);
+  ASSERT_EQ(lines.size(), 800u);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(lines[i], "[" + std::to_string(i / 200) + "] abcdefghijklmnopqrstuvwxyz");
+  }
+}
+
+TEST(Run, LineWithoutEndIsCutNotKept) {
+  const Ran ran = orrery({"run", "--label", "sh", "-c", "head -c 300000 /dev/zero | tr '\\0' x"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), 'x'), 300000);
+  EXPECT_GT(std::count(ran.out.begin(), ran.out.end(), '\n'), 1);
+}
+
+TEST(Run, CliquesFollowThePretendedNodes) {
+  const Ran ran = orrery(
+      {"run", "-n", "3", "--nodes", "2", "sh", "-c", "echo $PMI_RANK: $MPI_LOCALRANKID of $MPI_LOCALNRANKS"});
+  EXPECT_THAT(sorted_lines(ran.out), ElementsAre("0: 0 of 2", "1: 1 of 2", "2: 0 of 1"));
+  const TempFile place("node 9 pes 0,2\nnode 3 pes 1 # alone\n");
+  const Ran placed = orrery({"run", "-n", "3", "--place", place.path(), "sh", "-c",
+                             "echo $PMI_RANK: $MPI_LOCALRANKID of $MPI_LOCALNRANKS"});
+  EXPECT_THAT(sorted_lines(placed.out), ElementsAre("0: 0 of 2", "1: 0 of 1", "2: 1 of 2"));
+}
+
+TEST(Run, VariablesOfAnotherLauncherAreNotPassedOn) {
+  setenv("PMIX_NAMESPACE", "other", 1);
+  setenv("SLURM_PROCID", "5", 1);
+  const Ran ran = orrery({"run", "sh", "-c", "echo ${PMIX_NAMESPACE:-none} ${SLURM_PROCID:-none}"});
+  unsetenv("PMIX_NAMESPACE");
+  unsetenv("SLURM_PROCID");
+  EXPECT_EQ(ran.out, "none none\n");
+}
+
+TEST(Run, UnknownVariablesAreWarnedAboutOnce) {
+  setenv("ORRERY_ADOPTT", "hot", 1);
+  const Ran ran = orrery({"run", "-n", "3", "true"});
+  unsetenv("ORRERY_ADOPTT");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(sorted_lines(ran.err), ElementsAre(HasSubstr("did you mean ORRERY_ADOPT?")));
+}
+
+TEST(Run, OneForEachCoreIsBoundToIt) {
+  const Ran ran = orrery({"run", "--bind", "core", "sh", "-c", "grep Cpus_allowed_list /proc/self/status"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("Cpus_allowed_list"));
+}
+
+struct Refused {
+  const char* name;
+  std::vector<std::string> args;
+  const char* said;
+};
+class RunRefuses : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(RunRefuses, WithOneLineAndCode2) {
+  const Ran ran = orrery(GetParam().args);
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, HasSubstr(GetParam().said));
+  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, RunRefuses,
+    ::testing::Values(
+        Refused{"MissingProgram", {"run", "no-such-program"}, "'no-such-program' cannot be run"},
+        Refused{"Folder", {"run", "/"}, "'/' cannot be run: expected an executable file"},
+        Refused{"NotExecutable", {"run", "/etc/passwd"}, "'/etc/passwd' cannot be run"},
+        Refused{"NoProgram", {"run", "-n", "2"}, "no program given"},
+        Refused{"NoPes", {"run", "-n", "0", "true"}, "-n 0 is not accepted: expected 1..1024 PEs"},
+        Refused{"TooManyPes", {"run", "-n", "1025", "true"}, "-n 1025 is not accepted: expected 1..1024 PEs"},
+        Refused{"PesNoNumber", {"run", "-n", "two", "true"}, "-n two is not accepted"},
+        Refused{"PesNegative", {"run", "-n", "-2", "true"}, "-n"},
+        Refused{"TooManyNodes",
+                {"run", "-n", "2", "--nodes", "3", "true"},
+                "--nodes 3 is not accepted: expected 1..2"},
+        Refused{"Timeout",
+                {"run", "--timeout", "soon", "true"},
+                "--timeout soon is not accepted: expected 0.001..1000000"},
+        Refused{"TimeoutZero", {"run", "--timeout", "0", "true"}, "--timeout 0 is not accepted"},
+        Refused{"TimeoutNan", {"run", "--timeout", "nan", "true"}, "--timeout nan is not accepted"},
+        Refused{"Bind",
+                {"run", "--bind", "socket", "true"},
+                "--bind socket is not accepted: expected none or core"},
+        Refused{"BindTooMany",
+                {"run", "-n", "1024", "--bind", "core", "true"},
+                "--bind core is not accepted for 1024 PEs"},
+        Refused{"UnknownOption", {"run", "--fast", "true"}, "unknown option --fast"},
+        Refused{"NoPlaceFile", {"run", "--place", "/nowhere/x", "true"}, "--place /nowhere/x cannot be read"},
+        Refused{"PlaceFolder", {"run", "--place", "/", "true"}, "--place / cannot be read"},
+        Refused{"PlaceMalformed", {"run", "--place", "/etc/passwd", "true"}, "--place /etc/passwd: line 1: "},
+        Refused{"PlaceAndNodes", {"run", "--place", "x", "--nodes", "1", "true"}, "excludes"},
+        Refused{"Subcommand", {"fly"}, "unknown subcommand 'fly': expected one of "},
+        Refused{"Nothing", {}, "no subcommand given"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Run, ScriptWithoutAnInterpreterIsRefusedWithCode2) {
+  const TempFile script("not a script\n");
+  ASSERT_EQ(std::system(("chmod +x " + script.path()).c_str()), 0);
+  const Ran ran = orrery({"run", "-n", "2", script.path()});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("cannot be run: Exec format error"));
+}
+
+}  // namespace
+}  // namespace orrery::tool::test

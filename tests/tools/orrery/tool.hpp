@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace orrery::tool::test {
+
+struct Ran {
+  int code = -1;  // exit code; 128 + n when killed by signal n
+  std::string out;
+  std::string err;
+};
+
+// Runs the command of this build (TESTED_TOOL) with `args`, and waits for it. `meanwhile` is called with its
+// pid once it has written something to stdout, or has ended. Input is empty.
+Ran orrery(std::vector<std::string> args, const std::function<void(pid_t)>& meanwhile = nullptr);
+
+// Names in /dev/shm and /tmp.
+std::set<std::string> shared_places();
+
+// Whether a process whose command line has `word` exists; zombies do not count.
+bool process_with(const std::string& word);
+
+// A file in the build's temporary folder with `text` in it, removed at the end.
+class TempFile {
+ public:
+  explicit TempFile(const std::string& text);
+  ~TempFile();
+  TempFile(const TempFile&) = delete;
+  TempFile& operator=(const TempFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace orrery::tool::test
