@@ -5,6 +5,7 @@
 #include "emu/sim/bgl_presets.hpp"
 #include "emu/sim/bgl_run.hpp"
 #include "emu/sim/tile_run.hpp"
+#include "emu/sim/trace.hpp"
 #include "emu/sim/traffic.hpp"
 
 #include <cstdlib>
@@ -88,6 +89,17 @@ Refusal check_common(const RunSpec& spec) {
 
 // The workload in the terms of the machine's scene.
 Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<Workload>* out) {
+  if (!spec.trace.empty()) {
+    Trace trace;
+    if (Refusal no = read_trace(spec.trace, &trace); no.refused()) return no;
+    if (trace.processes > scene.box.nodes())
+      return {fmt::format("trace '{}': {} processes on {} nodes: expected no more than nodes", spec.trace,
+                          trace.processes, scene.box.nodes())};
+    std::vector<Node> places(trace.processes);
+    for (Node p = 0; p < trace.processes; ++p) places[p] = p;
+    *out = std::make_unique<TraceTraffic>(trace, places, scene.box.nodes(), scene.payload_max, scene.tick_ns);
+    return {};
+  }
   if (spec.workload == "alltoall") {
     AllToAll::Options options;
     options.fifos = scene.fifos;
@@ -176,7 +188,7 @@ RunLimits make_limits(const RunSpec& spec, const Scene& scene, const Workload& w
   limits.sample_every = spec.sample_us > 0 ? std::max<Tick>(1, ticks(spec.sample_us)) : default_sample;
   limits.warmup = ticks(spec.warmup_us);
   const std::uint64_t expected = workload.expected_packets();
-  if (spec.workload != "alltoall" || spec.steady) {
+  if (spec.trace.empty() && (spec.workload != "alltoall" || spec.steady)) {
     limits.until_steady = true;
     limits.measure = ticks(spec.measure_us);
     // Traffic that never comes to a steady state ends here and is reported as not steady.
@@ -346,7 +358,7 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
   }
   if (no.refused()) return no;
   result.machine = spec.machine;
-  result.workload = spec.workload;
+  result.workload = spec.trace.empty() ? spec.workload : "replay of " + spec.trace;
   result.preset = spec.preset;
   *out = std::move(result);
   return {};

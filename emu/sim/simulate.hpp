@@ -41,7 +41,7 @@ struct RunSpec {
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool keep_link_busy = false;
-  std::string trace;  // replay: file name
+  std::string trace;  // file to replay instead of a workload
   const std::atomic<bool>* interrupt = nullptr;
   std::function<void(double us, const Counters&, std::uint64_t expected)> progress;
 };

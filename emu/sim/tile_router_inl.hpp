@@ -104,7 +104,8 @@ inline void TileRouter<F>::apply(Partition& part, const Event& event, Tick now) 
 // A packet's last phit is at its node.
 template <typename F>
 inline void TileRouter<F>::eject(Partition& part, Node site, std::uint32_t index, Tick now) {
-  const Packet packet = part.pool()[index];
+  Packet packet = part.pool()[index];
+  packet.src &= F::kNodeMask;  // without the route's notes
   const Node node = packet.dst & F::kNodeMask;
   const std::uint32_t nic_index = node % fabric_.nics();
   Nic& nic = nics_[node];
@@ -127,7 +128,7 @@ inline void TileRouter<F>::eject(Partition& part, Node site, std::uint32_t index
   Packet response;
   response.created = packet.created;
   response.src = node;
-  response.dst = packet.src & F::kNodeMask;
+  response.dst = packet.src;
   response.flags = static_cast<std::uint8_t>(kResponse | (packet.flags & kDeterministic));
   response.flits = static_cast<std::uint8_t>(
       std::min<std::uint32_t>(255, cost_.response_flits * fabric_.packets_in(packet.payload)));

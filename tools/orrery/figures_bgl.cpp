@@ -201,7 +201,7 @@ void light_traffic(Book& book) {
       spec.load = load;
       spec.warmup_us = 40;
       spec.measure_us = 40;
-      spec.until_us = 120;
+      spec.until_us = 500;
       const double us = book.run(spec).mean_latency_ns() / 1000;
       at.back().push_back(us);
       line.points.push_back({load, us});
