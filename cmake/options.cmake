@@ -19,9 +19,13 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 find_program(ORRERY_CCACHE ccache)
 if(ORRERY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${ORRERY_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ORRERY_CCACHE})
+  # Paths relative to the tree, so that a second checkout of it finds what the first one compiled.
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    ${ORRERY_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_C_COMPILER_LAUNCHER})
 endif()
+# Messages and debug information name a source by its place in the tree, not by where the tree stands.
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 
 # One interface target carries what every target of ours is compiled with.
 add_library(orrery_flags INTERFACE)

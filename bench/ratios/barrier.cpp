@@ -4,8 +4,8 @@
 #include "bench/ratios/stage.hpp"
 #include "bench/ratios/tests.hpp"
 
-#include <array>
 #include <cstdio>
+#include <vector>
 
 #include <sched.h>
 
@@ -15,8 +15,9 @@ namespace {
 
 constexpr int kRounds = 300;
 
-// A dissemination barrier: in round k each PE puts its count into the word of the PE 2^k further on, and
-// waits for the word that the PE 2^k behind it puts. Waiting yields: there are more PEs than cores.
+// A central barrier: each PE puts its count into its word at PE 0, and PE 0, when it has them all, puts the
+// count into everybody's word. Waiting yields: there are more PEs than cores, and each should run once a
+// phase.
 class PutBarrier {
  public:
   explicit PutBarrier(Session& session) : session_(session) {
@@ -26,38 +27,44 @@ class PutBarrier {
     const auto windows =
         all_gather(Window{reinterpret_cast<std::uint64_t>(words_), session.registered(words_, 4096)},
                    session.rank, session.size);
-    for (int distance = 1; distance < session.size; distance *= 2) {
-      const int to = (session.rank + distance) % session.size;
-      Step step;
-      step.ep = session.endpoint(to, queue_);
-      step.descriptor = put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_SILENT, &count_,
-                                       windows[static_cast<std::size_t>(to)], steps_ * 64, 8);
-      steps_list_[steps_++] = step;
+    const auto add = [&](int to, std::size_t word) {
+      puts_.push_back({session.endpoint(to, queue_),
+                       put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_SILENT, &count_,
+                                      windows[static_cast<std::size_t>(to)], word * 64, 8)});
+    };
+    if (session.rank == 0) {
+      for (int to = 1; to < session.size; ++to) add(to, 0);
+    } else {
+      add(0, static_cast<std::size_t>(session.rank));
     }
     PMI_Barrier();
   }
 
   void wait() {
     ++count_;
-    for (std::size_t k = 0; k < steps_; ++k) {
-      Step& step = steps_list_[k];
-      while (GNI_PostFma(step.ep, &step.descriptor) == GNI_RC_ERROR_RESOURCE) sched_yield();
-      auto* word = reinterpret_cast<volatile std::uint64_t*>(words_ + k * 8);
-      while (*word < count_) sched_yield();
+    if (session_.rank != 0) put_all();
+    for (int word = session_.rank == 0 ? 1 : 0; word < (session_.rank == 0 ? session_.size : 1); ++word) {
+      auto* at = reinterpret_cast<volatile std::uint64_t*>(words_ + word * 8);
+      while (*at < count_) sched_yield();
     }
+    if (session_.rank == 0) put_all();
   }
 
  private:
-  struct Step {
-    gni_ep_handle_t ep = nullptr;
-    gni_post_descriptor_t descriptor{};
+  struct Put {
+    gni_ep_handle_t ep;
+    gni_post_descriptor_t descriptor;
   };
+  void put_all() {
+    for (Put& put : puts_) {
+      while (GNI_PostFma(put.ep, &put.descriptor) == GNI_RC_ERROR_RESOURCE) sched_yield();
+    }
+  }
   Session& session_;
   std::uint64_t* words_ = nullptr;
   gni_cq_handle_t queue_ = nullptr;
   alignas(8) std::uint64_t count_ = 0;
-  std::array<Step, 16> steps_list_{};
-  std::size_t steps_ = 0;
+  std::vector<Put> puts_;
 };
 
 // What the cores and the scheduler cost: one counter, one generation, everybody yields.

@@ -28,6 +28,8 @@ constexpr auto kRates = std::to_array<Unit>({{"GB/s", 1'000'000'000},
                                              {"Mb/s", 1'000'000, 8},
                                              {"kb/s", 1'000, 8},
                                              {"b/s", 1, 8}});
+constexpr auto kClocks =
+    std::to_array<Unit>({{"GHz", 1'000'000'000}, {"MHz", 1'000'000}, {"kHz", 1'000}, {"Hz", 1}});
 constexpr auto kSizes =
     std::to_array<Unit>({{"GiB", 1u << 30}, {"MiB", 1u << 20}, {"KiB", 1u << 10}, {"B", 1}});
 
@@ -99,6 +101,12 @@ Result<Bytes> parse_bytes(std::string_view text) {
   return Bytes{value.value()};
 }
 
+Result<Hertz> parse_hertz(std::string_view text) {
+  const auto value = parse(text, kClocks, 1'000'000'000'000'000u);
+  if (!value.ok()) return value.code();
+  return Hertz{value.value()};
+}
+
 std::string to_string(Picos duration) {
   const auto count = duration.count();
   if (count < 0) return "-" + format(static_cast<std::uint64_t>(-count), kDurations);
@@ -107,6 +115,7 @@ std::string to_string(Picos duration) {
 std::string to_string(Rate rate) {
   return rate.unlimited() ? "unlimited" : format(rate.bytes_per_second(), kRates);
 }
+std::string to_string(Hertz clock) { return clock.count() == 0 ? "0 Hz" : format(clock.count(), kClocks); }
 std::string to_string(Bytes size) { return size.count() == 0 ? "0 B" : format(size.count(), kSizes); }
 
 }  // namespace orrery

@@ -85,6 +85,18 @@ constexpr Picos transfer_time(Bytes size, Rate rate) {
       static_cast<std::int64_t>((numerator + rate.bytes_per_second() - 1) / rate.bytes_per_second())};
 }
 
+// A clock rate, in cycles a second.
+class Hertz {
+ public:
+  constexpr Hertz() = default;
+  constexpr explicit Hertz(std::uint64_t count) : count_(count) {}
+  constexpr std::uint64_t count() const { return count_; }
+  friend constexpr auto operator<=>(Hertz, Hertz) = default;
+
+ private:
+  std::uint64_t count_ = 0;
+};
+
 // A rate as a multiplier, for the hot path: 44.20 fixed-point picoseconds a byte. The error against
 // transfer_time() is under one part in 10^7 for rates up to 100 GB/s.
 class PerByte {
@@ -96,6 +108,19 @@ class PerByte {
     const Wide scaled = (static_cast<Wide>(1'000'000'000'000u) << kShift) + rate.bytes_per_second() / 2;
     scaled_ = static_cast<std::uint64_t>(scaled / rate.bytes_per_second());
   }
+  // From the fixed-point number itself.
+  static constexpr PerByte from_scaled(std::uint64_t scaled) {
+    PerByte out;
+    out.scaled_ = scaled;
+    return out;
+  }
+  static constexpr PerByte from_picos(Picos per_byte) {
+    return from_scaled(static_cast<std::uint64_t>(per_byte.count()) << kShift);
+  }
+  constexpr std::uint64_t scaled() const { return scaled_; }
+  friend constexpr auto operator<=>(PerByte, PerByte) = default;  // the slower one is the greater
+  static constexpr int kShift = 20;
+
   // `size` up to 2^40 bytes at 1 GB/s or faster does not overflow.
   constexpr Picos operator()(std::uint64_t size) const {
     __extension__ using Wide = unsigned __int128;
@@ -103,7 +128,6 @@ class PerByte {
   }
 
  private:
-  static constexpr int kShift = 20;
   std::uint64_t scaled_ = 0;
 };
 
@@ -111,6 +135,7 @@ class PerByte {
 inline constexpr std::string_view kDurationAccepts = "a duration such as \"105 ns\" (ps, ns, us, ms, s)";
 inline constexpr std::string_view kRateAccepts =
     "a rate such as \"4.6875 GB/s\" (B/s, kB/s, MB/s, GB/s, b/s, kb/s, Mb/s, Gb/s)";
+inline constexpr std::string_view kHertzAccepts = "a clock such as \"650 MHz\" (Hz, kHz, MHz, GHz)";
 inline constexpr std::string_view kBytesAccepts = "a size such as \"64 B\" (B, KiB, MiB, GiB)";
 
 // Each parser reads one non-negative decimal number, one space and one unit of its own kind, nothing
@@ -119,10 +144,12 @@ inline constexpr std::string_view kBytesAccepts = "a size such as \"64 B\" (B, K
 Result<Picos> parse_duration(std::string_view text);
 Result<Rate> parse_rate(std::string_view text);
 Result<Bytes> parse_bytes(std::string_view text);
+Result<Hertz> parse_hertz(std::string_view text);
 
 // The shortest exact text that the parsers read back ("1.3 us", "4.6875 GB/s", "4 KiB").
 std::string to_string(Picos duration);
 std::string to_string(Rate rate);
 std::string to_string(Bytes size);
+std::string to_string(Hertz clock);
 
 }  // namespace orrery

@@ -246,7 +246,7 @@ Result<void*> AddressSpace::allocate(std::size_t bytes, std::size_t alignment) {
       return Errc::no_memory;
     }
     raw::madvise(at, size, MADV_DONTFORK);
-    state_.extents.insert({range, PROT_READ | PROT_WRITE, size > kForkCopyLimit});
+    state_.extents.insert({range, PROT_READ | PROT_WRITE, size > kForkCopyLimit, false});
   }
   if (size >= kHugeBytes) {
     raw::madvise(at, size, MADV_HUGEPAGE);

@@ -80,7 +80,7 @@ Status AddressSpace::adopt(std::uint64_t address, std::uint64_t length, SwitchGu
       const Range chunk{at, std::min(piece.end, at + step)};
       status = guard.before_switch(chunk);
       if (!status.ok()) break;
-      status = switch_in(state_, chunk, bulk);
+      status = switch_in(state_, chunk, bulk, chunk.begin != hull.begin);
       guard.after_switch(chunk, status.ok());
       if (status.ok()) at = chunk.end;
     }

@@ -124,7 +124,7 @@ std::uint64_t chunk_bytes(const ProcessState& state, const Mapping& mapping) {
   return method == Blocker::userfault ? kChunkWhereCallsWait : kChunkWhereCallsFail;
 }
 
-Status switch_in(ProcessState& state, Range chunk, bool bulk) {
+Status switch_in(ProcessState& state, Range chunk, bool bulk, bool continues) {
   const std::lock_guard lock(state.switching);
   Mapping mapping;
   if (!state.map_query.find(chunk.begin, &mapping) || mapping.range.begin > chunk.begin ||
@@ -162,7 +162,7 @@ Status switch_in(ProcessState& state, Range chunk, bool bulk) {
   }
   raw::madvise(chunk.begin, chunk.size(), MADV_DONTFORK);
   const std::lock_guard table(state.table);
-  state.extents.insert({chunk, mapping.protection(), bulk});
+  state.extents.insert({chunk, mapping.protection(), bulk, continues});
   state.adopted_since_reap += chunk.size();
   state.adoptions.fetch_add(1, std::memory_order_relaxed);
   return {};

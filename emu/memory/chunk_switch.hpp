@@ -15,10 +15,10 @@ inline constexpr std::uint64_t kChunkWhereCallsWait = 256 << 10;
 inline constexpr std::uint64_t kChunkWhereCallsFail = 16 << 10;
 std::uint64_t chunk_bytes(const ProcessState& state, const Mapping& mapping);
 
-// Moves one chunk into the file. REQUIRES: page-aligned, at most chunk_bytes. `bulk`: see Extent. Takes the
-// locks. Errc::not_done: the mapping changed meanwhile, look again; Errc::no_resource: extent budget or
-// mapping limit; Errc::no_memory. After an error the chunk is as it was.
-Status switch_in(ProcessState& state, Range chunk, bool bulk);
+// Moves one chunk into the file. REQUIRES: page-aligned, at most chunk_bytes. `bulk`, `continues`: see
+// Extent. Takes the locks. Errc::not_done: the mapping changed meanwhile, look again; Errc::no_resource:
+// extent budget or mapping limit; Errc::no_memory. After an error the chunk is as it was.
+Status switch_in(ProcessState& state, Range chunk, bool bulk, bool continues);
 
 // Moves one chunk out of the file. Same errors.
 Status switch_out(ProcessState& state, Range chunk);

@@ -11,8 +11,8 @@ namespace orrery::memory {
 namespace {
 
 bool joins(const Extent& left, const Extent& right) {
-  return left.range.end == right.range.begin && left.protection == right.protection && !left.bulk &&
-         !right.bulk;
+  return left.range.end == right.range.begin && left.protection == right.protection &&
+         left.bulk == right.bulk && (!right.bulk || right.continues);
 }
 
 }  // namespace
@@ -46,6 +46,7 @@ void ExtentTable::insert(Extent extent) {
   std::uint32_t at = first_ending_after(extent.range.begin);
   if (at > 0 && joins(storage_[at - 1], extent)) {
     extent.range.begin = storage_[at - 1].range.begin;
+    extent.continues = storage_[at - 1].continues;
     remove(at - 1, at);
     --at;
   }

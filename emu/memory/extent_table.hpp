@@ -14,7 +14,8 @@ namespace orrery::memory {
 struct Extent {
   Range range;
   std::int32_t protection = 0;  // PROT_ bits it had
-  bool bulk = false;  // adopted or allocated as one block above kForkCopyLimit: a child may map it lazily
+  bool bulk = false;            // part of one block above kForkCopyLimit: a child may map it lazily
+  bool continues = false;       // not the beginning of its block: joins the part before it
 };
 
 // Extents up to this size are copied whole for a child of fork under ForkMode::part_copy: 32 MiB is the
@@ -24,7 +25,7 @@ inline constexpr std::uint64_t kForkCopyLimit = std::uint64_t{32} << 20;
 
 // The extents of a process, sorted and disjoint, in storage that its owner provides (pages that are never
 // adopted: no malloc). Ownership: none. Threads: one at a time (the owner's lock), but may_overlap from any.
-// Invariants: sorted by address; neighbours of the same kind are joined, bulk extents never.
+// Invariants: sorted by address; neighbours of the same kind are joined, of bulk only the parts of one block.
 class ExtentTable {
  public:
   explicit ExtentTable(std::span<Extent> storage) : storage_(storage) {}

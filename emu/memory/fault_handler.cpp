@@ -37,6 +37,8 @@ struct ThreadFaults {
 // initial-exec: no call, and no allocation, to reach it from a signal handler.
 __attribute__((tls_model("initial-exec"))) thread_local constinit ThreadFaults t_faults{};
 
+std::mutex g_installing;
+
 ORRERY_BARE bool wait_for_switch(ProcessState& state, std::uint64_t address) {
   bool waited = false;
   for (;;) {
@@ -133,8 +135,7 @@ ORRERY_BARE void on_fault(int number, siginfo_t* info, void* context) {
 }  // namespace
 
 void put_fault_handler_in_front() {
-  static std::mutex one_at_a_time;
-  const std::lock_guard lock(one_at_a_time);
+  const std::lock_guard lock(g_installing);
   g_handler_page.system_call = &::syscall;
   struct sigaction now {};
   sigaction(SIGSEGV, nullptr, &now);
@@ -151,6 +152,10 @@ void put_fault_handler_in_front() {
   g_handler_page.chain.store(next, std::memory_order_release);
   sigaction(SIGSEGV, &ours, nullptr);
 }
+
+void lock_fault_handler() { g_installing.lock(); }
+
+void unlock_fault_handler() { g_installing.unlock(); }
 
 void withdraw_fault_handler() {
   struct sigaction now {};

@@ -12,6 +12,11 @@ namespace orrery::memory {
 // one at a time.
 void put_fault_handler_in_front();
 
+// Around a fork: a child must not inherit the lock of put_fault_handler_in_front held by a thread that it
+// does not have.
+void lock_fault_handler();
+void unlock_fault_handler();
+
 // Puts the handler that ours chains to back, if ours is still in front.
 void withdraw_fault_handler();
 

@@ -35,14 +35,21 @@ void copy_table(ProcessState& state) {
   state.fork_count = static_cast<std::uint32_t>(extents.size());
 }
 
+// The state that the calling thread's fork has locked: another thread may make an address space while it
+// runs.
+__attribute__((tls_model("initial-exec"))) thread_local constinit ProcessState* t_forking = nullptr;
+
 void before_fork() {
   ProcessState* const state = current_state();
+  t_forking = nullptr;
   if (state == nullptr || state->in_child()) return;
+  t_forking = state;
   // A chunk in the middle of a switch would be read-only in the child.
   state->switching.lock();
   copy_table(*state);
+  if (state->fork_count != 0) put_fault_handler_in_front();
+  lock_fault_handler();
   if (state->fork_count == 0) return;
-  put_fault_handler_in_front();
   sigset_t only, before;
   sigemptyset(&only);
   sigaddset(&only, SIGSEGV);
@@ -61,8 +68,8 @@ void block_again(const ProcessState& state) {
 }
 
 void after_fork_in_parent() {
-  ProcessState* const state = current_state();
-  if (state == nullptr || state->in_child()) return;
+  ProcessState* const state = t_forking;
+  if (state == nullptr) return;
   if (state->fork_count != 0) {
     if (state->fork_pipe[0] >= 0) {
       close(state->fork_pipe[1]);
@@ -81,6 +88,7 @@ void after_fork_in_parent() {
     block_again(*state);
   }
   state->fork_pipe[0] = state->fork_pipe[1] = -1;
+  unlock_fault_handler();
   state->switching.unlock();
 }
 
@@ -89,10 +97,14 @@ ORRERY_BARE long call(long number, long a = 0, long b = 0, long c = 0, long d = 
 }
 
 // Private memory over `range`, filled from the file where the file has data.
-ORRERY_BARE void map_copy(int file, Range range, int protection) {
+ORRERY_BARE void map_copy(ProcessState& state, Range range, int protection) {
+  const int file = state.file;
   const long at = call(SYS_mmap, static_cast<long>(range.begin), static_cast<long>(range.size()),
                        PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-  if (at != static_cast<long>(range.begin)) return;
+  if (at != static_cast<long>(range.begin)) {
+    state.child_lost += range.end - range.begin;
+    return;
+  }
   std::uint64_t from = range.begin;
   while (from < range.end) {
     const long data = call(SYS_lseek, file, static_cast<long>(from), SEEK_DATA);
@@ -115,16 +127,17 @@ ORRERY_BARE void map_copy(int file, Range range, int protection) {
 }
 
 // A private view of the file: pages that the child does not touch follow the parent.
-ORRERY_BARE void map_view(int file, Range range, int protection) {
-  call(SYS_mmap, static_cast<long>(range.begin), static_cast<long>(range.size()), protection,
-       MAP_PRIVATE | MAP_FIXED_NOREPLACE, file, static_cast<long>(range.begin));
+ORRERY_BARE void map_view(ProcessState& state, Range range, int protection) {
+  const long at = call(SYS_mmap, static_cast<long>(range.begin), static_cast<long>(range.size()), protection,
+                       MAP_PRIVATE | MAP_FIXED_NOREPLACE, state.file, static_cast<long>(range.begin));
+  if (at != static_cast<long>(range.begin)) state.child_lost += range.end - range.begin;
 }
 
 void after_fork_in_child() {
-  ProcessState* const state = current_state();
-  // The mark may be wiped already for the second time: a child's child has nothing of ours left.
-  if (state == nullptr || !state->in_child() || state->child_closed) return;
+  ProcessState* const state = t_forking;
+  if (state == nullptr) return;
   state->child_closed = true;
+  unlock_fault_handler();
   map_extents_in_child(*state);
   // The parent's, not ours: kept open they would hold its memory after its death.
   for (const int file : {state->file, state->userfault, state->pagemap, state->map_query.descriptor()})
@@ -134,11 +147,17 @@ void after_fork_in_child() {
     close(state->fork_pipe[1]);  // the parent goes on
   }
   if (state->fork_count != 0) block_again(*state);
+  if (state->child_lost != 0)
+    log::error(
+        "{} bytes of adopted memory are missing in this child: other memory was mapped there during fork",
+        state->child_lost);
 }
 
 }  // namespace
 
-void register_fork_handlers() {
+// As early as the library is loaded: of the handlers that run in a child the first registered comes first,
+// and one that maps memory could take the place of an extent.
+__attribute__((constructor)) void register_fork_handlers() {
   static const bool registered = [] {
     pthread_atfork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
     return true;
@@ -155,11 +174,11 @@ ORRERY_BARE void map_extents_in_child(ProcessState& state) {
     const Range range = extents[i].range;
     const int protection = extents[i].protection;
     if (mode == ForkMode::full_copy || !extents[i].bulk || range.end - range.begin <= 2 * kPageBytes) {
-      map_copy(state.file, range, protection);
+      map_copy(state, range, protection);
     } else {
-      map_copy(state.file, {range.begin, range.begin + kPageBytes}, protection);
-      map_view(state.file, {range.begin + kPageBytes, range.end - kPageBytes}, protection);
-      map_copy(state.file, {range.end - kPageBytes, range.end}, protection);
+      map_copy(state, {range.begin, range.begin + kPageBytes}, protection);
+      map_view(state, {range.begin + kPageBytes, range.end - kPageBytes}, protection);
+      map_copy(state, {range.end - kPageBytes, range.end}, protection);
     }
   }
 }

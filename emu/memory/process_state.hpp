@@ -67,6 +67,7 @@ struct ProcessState {
   const std::uint32_t* parent_mark = nullptr;  // 1 here, 0 in any child (MADV_WIPEONFORK)
   std::atomic<bool> child_mapped{false};
   bool child_closed = false;
+  std::uint64_t child_lost = 0;  // bytes whose place was taken in the child
 
   // Reap: guarded by `switching`.
   std::span<Range> live;

@@ -98,32 +98,78 @@ LinkId Dragonfly::blue(std::uint32_t from_group, std::uint32_t to_group, std::ui
   return router * kPorts + kGreen + kBlack + connector * 2 + wire % 2;
 }
 
-void Dragonfly::minimal(RouterId from, RouterId to, std::uint64_t seed, Route* out) const {
-  Choices choices(seed);
-  const auto in_group = [&](RouterId a, RouterId b) {
-    const std::uint32_t to_slot = b % kSlots, to_chassis = b / kSlots % kChassis;
-    if (a % kSlots != to_slot) {
-      out->push(green(a, to_slot));
-      a = a - a % kSlots + to_slot;
-    }
-    if (a != b) out->push(black(a, to_chassis, choices.below(kBlackPerPeer)));
-  };
-  const std::uint32_t a = group_of_router(from), b = group_of_router(to);
-  if (a == b) return in_group(from, to);
-  const LinkId across = blue(a, b, choices.below(links_per_bundle()));
-  in_group(from, across / kPorts);
-  out->push(across);
-  in_group(ends(across).to, to);
+void Dragonfly::in_group(RouterId from, RouterId to, Choices* choices, Route* out) const {
+  const std::uint32_t to_slot = to % kSlots, to_chassis = to / kSlots % kChassis;
+  if (from % kSlots != to_slot) {
+    out->push(green(from, to_slot));
+    from = from - from % kSlots + to_slot;
+  }
+  if (from != to) out->push(black(from, to_chassis, choices->below(kBlackPerPeer)));
 }
 
-RouterId Dragonfly::valiant(RouterId from, RouterId to, std::uint64_t seed, Route* out) const {
+void Dragonfly::across(RouterId from, RouterId to, LinkId blue, Choices* choices, Route* out) const {
+  in_group(from, blue / kPorts, choices, out);
+  out->push(blue);
+  in_group(ends(blue).to, to, choices, out);
+}
+
+void Dragonfly::minimal(RouterId from, RouterId to, std::uint64_t seed, Route* out) const {
+  Choices choices(seed);
+  const std::uint32_t a = group_of_router(from), b = group_of_router(to);
+  if (a == b) return in_group(from, to, &choices, out);
+  across(from, to, blue(a, b, choices.below(links_per_bundle())), &choices, out);
+}
+
+namespace {
+
+constexpr std::uint32_t hops_in_group(std::uint32_t a, std::uint32_t b) {
+  return (a % Dragonfly::kSlots != b % Dragonfly::kSlots) + (a / Dragonfly::kSlots != b / Dragonfly::kSlots);
+}
+
+}  // namespace
+
+std::uint32_t Dragonfly::minimal_hops(RouterId from, RouterId to, std::uint64_t seed) const {
+  const std::uint32_t a = group_of_router(from), b = group_of_router(to);
+  const std::uint32_t x = from - a * kRoutersPerGroup, y = to - b * kRoutersPerGroup;
+  if (a == b) return hops_in_group(x, y);
+  // Both ends of the blue link, as blue() and ends() have them; full groups divide by a constant.
+  const auto router_in = [&](std::uint32_t group, std::uint32_t cable, std::uint32_t wire) {
+    const std::uint32_t pairs = pairs_in(group);
+    return 2 * (pairs == kRoutersPerGroup / 2 ? cable % (kRoutersPerGroup / 2) : cable % pairs) + wire / 2;
+  };
+  Choices choices(seed);
+  const std::uint32_t index = choices.below(links_per_bundle()), wire = index % kLinksPerCable;
+  const std::uint32_t offset = b > a ? b - a : b + groups_ - a;
+  const std::uint32_t leaves = router_in(a, (offset - 1) * bundle_ + index / kLinksPerCable, wire);
+  const std::uint32_t lands = router_in(b, (groups_ - offset - 1) * bundle_ + index / kLinksPerCable, wire);
+  return hops_in_group(x, leaves) + 1 + hops_in_group(lands, y);
+}
+
+void Dragonfly::minimal_by_own_link(RouterId from, RouterId to, std::uint64_t seed, Route* out) const {
+  const std::uint32_t a = group_of_router(from), b = group_of_router(to);
+  if (a == b) return minimal(from, to, seed, out);
+  // Cable i of the bundle lies at pair (first + i) mod pairs.
+  const std::uint32_t offset = b > a ? b - a : b + groups_ - a, pairs = pairs_in(a);
+  const std::uint32_t pair = from % kRoutersPerGroup / 2, first = (offset - 1) * bundle_ % pairs;
+  const std::uint32_t own = pair >= first ? pair - first : pair + pairs - first;
+  if (own >= bundle_) return minimal(from, to, seed, out);
+  Choices choices(seed);
+  const std::uint32_t cable = own + pairs * choices.below((bundle_ - 1 - own) / pairs + 1);
+  const std::uint32_t wire = from % 2 * 2 + choices.below(2);
+  across(from, to, blue(a, b, cable * kLinksPerCable + wire), &choices, out);
+}
+
+RouterId Dragonfly::valiant(RouterId from, RouterId to, std::uint64_t seed, Route* out,
+                            std::size_t* up) const {
   Choices choices(mix64(seed ^ 0x76616c69616e74u));
   const std::uint32_t a = group_of_router(from);
   const RouterId root = a == group_of_router(to)
                             ? a * kRoutersPerGroup + choices.below(chassis_in(a) * kSlots)
                             : choices.below(routers());
-  minimal(from, root, seed, out);
-  minimal(root, to, mix64(seed), out);
+  const std::size_t before = out->size();
+  minimal_by_own_link(from, root, seed, out);
+  if (up != nullptr) *up = out->size() - before;
+  minimal_by_own_link(root, to, mix64(seed), out);
   return root;
 }
 

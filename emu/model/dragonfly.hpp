@@ -103,15 +103,24 @@ class Dragonfly {
   // A minimal route between two routers: at most one green and one black in a group; between groups
   // exactly one blue, at most 5 links. `seed` picks the blue link and the black copies.
   void minimal(RouterId from, RouterId to, std::uint64_t seed, Route* out) const;
+  // The same, but by a blue link of the router `from` itself where it has one to that group.
+  void minimal_by_own_link(RouterId from, RouterId to, std::uint64_t seed, Route* out) const;
+  // Length of minimal(from, to, seed) without its links: what the hot path needs.
+  std::uint32_t minimal_hops(RouterId from, RouterId to, std::uint64_t seed) const;
   // Valiant: minimally to a random root router (of the same group if both ends share it, else of the
-  // system), then minimally on. At most 10 links. Appends; also returns the root.
-  RouterId valiant(RouterId from, RouterId to, std::uint64_t seed, Route* out) const;
+  // system), then minimally on. At most 10 links. Appends; also returns the root, and in `up` the number
+  // of links that lead to it. Blue links of the router at hand are preferred: only so are most of these
+  // paths 6 or 7 links long "in all but the largest systems" (section III).
+  RouterId valiant(RouterId from, RouterId to, std::uint64_t seed, Route* out,
+                   std::size_t* up = nullptr) const;
 
   // Virtual channel of each link of a route: number of blue links crossed before, plus one past the
   // root (`links_before_root` links lead to it; pass route.size() for a minimal route).
   std::uint32_t virtual_channel(const Route& route, std::size_t hop, std::size_t links_before_root) const;
 
  private:
+  void in_group(RouterId from, RouterId to, Choices* choices, Route* out) const;
+  void across(RouterId from, RouterId to, LinkId blue, Choices* choices, Route* out) const;
   std::uint32_t pairs_in(std::uint32_t group) const { return chassis_in(group) * kSlots / 2; }
 
   std::uint32_t groups_ = 1;

@@ -62,6 +62,22 @@ constexpr std::uint64_t route_hash(NodeId src, NodeId dst, std::uint64_t address
   return mix64((std::uint64_t{src} << 32 | dst) ^ mix64(address));
 }
 
+// Division of 32-bit numbers by a divisor that is known beforehand: one multiplication.
+class Divider {
+ public:
+  constexpr Divider() = default;
+  // REQUIRES: divisor >= 1.
+  constexpr explicit Divider(std::uint32_t divisor)
+      : reciprocal_(divisor == 1 ? 0 : ~std::uint64_t{0} / divisor + 1) {}
+  constexpr std::uint32_t operator()(std::uint32_t n) const {
+    __extension__ using Wide = unsigned __int128;
+    return reciprocal_ == 0 ? n : static_cast<std::uint32_t>((static_cast<Wide>(reciprocal_) * n) >> 64);
+  }
+
+ private:
+  std::uint64_t reciprocal_ = 0;
+};
+
 // A stream of small choices out of one 64-bit seed.
 class Choices {
  public:

@@ -121,6 +121,8 @@ Result<Torus> Torus::make(const TorusShape& shape) {
     offset += t.parallel_[d % 3];
   }
   t.shape_ = shape;
+  t.by_x_ = Divider(t.grid_[0]);
+  t.by_y_ = Divider(t.grid_[1]);
   t.ports_ = static_cast<std::uint32_t>(ports);
   t.routers_ = static_cast<std::uint32_t>(routers);
   return t;
@@ -134,19 +136,6 @@ Coordinates Torus::coordinates(NodeId node) const {
 
 NodeId Torus::node_at(const Coordinates& c) const {
   return c.at[0] + shape_.nodes[0] * (c.at[1] + shape_.nodes[1] * c.at[2]);
-}
-
-// Nodes are numbered x + X (y + Y z), routers x + X (y/2 + Y/2 z): halving the row number halves y.
-RouterId Torus::router_of(NodeId node) const {
-  if (shape_.nodes_per_router == 1) return node;
-  const std::uint32_t x = shape_.nodes[0];
-  const std::uint32_t row = node / x;
-  return node - row * x + (row >> 1) * x;
-}
-
-Coordinates Torus::router_coordinates(RouterId router) const {
-  const std::uint32_t row = router / grid_[0];
-  return {{router - row * grid_[0], row % grid_[1], row / grid_[1]}};
 }
 
 RouterId Torus::router_at(const Coordinates& c) const {
@@ -190,8 +179,8 @@ LinkEnds Torus::ends(LinkId link) const {
   return {from, neighbour(from, direction_of(link))};
 }
 
-std::array<int, 3> Torus::steps(RouterId from, RouterId to, std::uint64_t seed) const {
-  const Coordinates a = router_coordinates(from), b = router_coordinates(to);
+std::array<int, 3> Torus::steps_between(const Coordinates& a, const Coordinates& b,
+                                        std::uint64_t seed) const {
   std::array<int, 3> out{};
   for (int i = 0; i < 3; ++i) {
     const int n = static_cast<int>(grid_[i]);

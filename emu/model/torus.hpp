@@ -99,10 +99,18 @@ class Torus {
   // REQUIRES for all below: ids in range.
   Coordinates coordinates(NodeId node) const;
   NodeId node_at(const Coordinates& c) const;
-  RouterId router_of(NodeId node) const;
+  // Nodes are numbered x + X (y + Y z), routers x + X (y/2 + Y/2 z): halving the row number halves y.
+  RouterId router_of(NodeId node) const {
+    if (shape_.nodes_per_router == 1) return node;
+    const std::uint32_t row = by_x_(node);
+    return node - row * grid_[0] + (row >> 1) * grid_[0];
+  }
   // Which of its router's NICs a node is: 0, or y & 1 on Gemini.
   std::uint32_t nic_of(NodeId node) const { return node / shape_.nodes[0] % shape_.nodes_per_router; }
-  Coordinates router_coordinates(RouterId router) const;
+  Coordinates router_coordinates(RouterId router) const {
+    const std::uint32_t row = by_x_(router), plane = by_y_(row);
+    return {{router - row * grid_[0], row - plane * grid_[1], plane}};
+  }
   RouterId router_at(const Coordinates& c) const;
 
   // Link slots: routers() * links_per_router(). Parallel link k of a direction is 0..parallel(d)-1;
@@ -122,7 +130,10 @@ class Torus {
 
   // Signed steps in each dimension on a shortest path; exactly half way round is broken by the bits
   // of `seed` (bit i: dimension i goes minus).
-  std::array<int, 3> steps(RouterId from, RouterId to, std::uint64_t seed) const;
+  std::array<int, 3> steps(RouterId from, RouterId to, std::uint64_t seed) const {
+    return steps_between(router_coordinates(from), router_coordinates(to), seed);
+  }
+  std::array<int, 3> steps_between(const Coordinates& from, const Coordinates& to, std::uint64_t seed) const;
   std::uint32_t distance(RouterId from, RouterId to) const;
   // The links of a shortest path between the routers of two nodes; empty on one router.
   Route route(NodeId src, NodeId dst, const TorusChoice& choice) const;
@@ -144,6 +155,7 @@ class Torus {
   std::array<std::uint32_t, 3> grid_{1, 1, 1};
   std::array<std::uint32_t, 3> parallel_{1, 1, 1};
   std::array<std::uint32_t, kDirections> offset_{0, 1, 2, 3, 4, 5};
+  Divider by_x_, by_y_;  // nodes of a row, routers of a column
   std::uint32_t ports_ = 6;
   std::uint32_t routers_ = 1;
 };

@@ -90,7 +90,7 @@ void CompletionQueue::become_source() {
   records_.resize(depth_);
   // Two events per transaction (local and global) and nothing else is raised inline.
   const std::uint64_t events = std::bit_ceil(std::uint64_t{depth_} * 2);
-  inline_events_ = std::make_unique<Event[]>(events);
+  inline_events_ = std::make_unique<InlineEvent[]>(events);
   inline_mask_ = events - 1;
 }
 

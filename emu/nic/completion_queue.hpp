@@ -103,7 +103,12 @@ class CompletionQueue {
   std::uint64_t head_ = 0;  // shadow of view_.state->head
 
   // Private ring: single producer and consumer, the same thread; indices are atomic only for test().
-  std::unique_ptr<Event[]> inline_events_;
+  // Two whole words an event: what is written as words and read as words is forwarded from store to load.
+  struct InlineEvent {
+    std::uint64_t word;  // as slot_word::ready(0, event)
+    std::uint64_t data;
+  };
+  std::unique_ptr<InlineEvent[]> inline_events_;
   std::uint64_t inline_mask_ = 0;
   std::atomic<std::uint64_t> inline_head_{0};
   std::atomic<std::uint64_t> inline_tail_{0};
@@ -130,7 +135,8 @@ constexpr Event event(std::uint64_t word, std::uint64_t data) {
 inline Errc CompletionQueue::take(Event* event) {
   const std::uint64_t inline_head = inline_head_.load(std::memory_order_relaxed);
   if (inline_head != inline_tail_.load(std::memory_order_relaxed)) {
-    *event = inline_events_[inline_head & inline_mask_];
+    const InlineEvent& raised = inline_events_[inline_head & inline_mask_];
+    *event = slot_word::event(raised.word, raised.data);
     inline_head_.store(inline_head + 1, std::memory_order_relaxed);
     return Errc::ok;
   }
@@ -156,7 +162,7 @@ inline Errc CompletionQueue::take(Event* event) {
 
 inline void CompletionQueue::raise_inline(const Event& event) {
   const std::uint64_t tail = inline_tail_.load(std::memory_order_relaxed);
-  inline_events_[tail & inline_mask_] = event;
+  inline_events_[tail & inline_mask_] = {slot_word::ready(0, event), event.data};
   // Release: a thread in test() that sees the count may not look at the event, but the count must not lie.
   inline_tail_.store(tail + 1, std::memory_order_release);
 }

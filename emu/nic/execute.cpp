@@ -193,6 +193,7 @@ Errc execute(const Target& target, const wire::PacketHeader& header, std::span<c
     case wire::Verb::amo:
     case wire::Verb::send:
     case wire::Verb::response:
+    default:  // a value that no version of ours sends
       return Errc::illegal_op;
   }
   if (done == Errc::ok && (header.flags & wire::kWantsRemoteEvent) != 0 &&

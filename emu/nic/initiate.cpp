@@ -293,7 +293,7 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   if ((request.flags & kRemoteEvent) != 0) {
     raise_remote_event(peer.link.nic, word, EventKind::remote, endpoint.remote_value);
   }
-  count_hit(peer, index);
+  count_hit(peer, request.remote);
   return Errc::ok;
 }
 
@@ -363,12 +363,19 @@ bool Nic::scatter(const Flight& flight, std::uint64_t offset, std::span<const st
 }
 
 // One more operation that a direct store would have done: enough of them and the owner is asked to adopt.
-void Nic::count_hit(Peer& peer, std::uint32_t region) {
-  MrtEntry& entry = peer.link.nic.region(region);
-  const std::uint32_t hits = entry.hits.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (hits != options_.adopt_after) return;
-  auto& wanted = peer.link.nic.service().adoption_wanted[region / 64];
-  wanted.fetch_or(1ull << region % 64, std::memory_order_seq_cst);
+// Each initiator counts its own, in memory of its own: a count in the entry would pull its line from core to
+// core.
+void Nic::count_hit(Peer& peer, const MemKey& key) {
+  std::atomic<std::uint32_t>& word = peer.hits[key.index];
+  const std::uint32_t seen = word.load(std::memory_order_relaxed);
+  const std::uint32_t generation = std::uint32_t{key.generation} << 16;
+  const std::uint32_t count = (seen & 0xffff'0000) == generation ? (seen & 0xffff) + 1 : 1;
+  if (count > 0xffff) return;
+  // Two ports may lose a count to each other: it is a threshold, not a ledger.
+  word.store(generation | count, std::memory_order_relaxed);
+  if (count != options_.adopt_after) return;
+  auto& wanted = peer.link.nic.service().adoption_wanted[key.index / 64];
+  wanted.fetch_or(1ull << key.index % 64, std::memory_order_seq_cst);
   environment_.ring(peer.link.process);
 }
 

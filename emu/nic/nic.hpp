@@ -219,7 +219,7 @@ class Nic final : public wire::Sink {
   Errc post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
   Errc try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole);
-  void count_hit(Peer& peer, std::uint32_t region);
+  void count_hit(Peer& peer, const MemKey& key);
   struct LocalPiece {
     std::byte* at = nullptr;  // null: the registration is gone
     std::uint64_t bytes = 0;  // contiguous from there

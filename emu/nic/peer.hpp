@@ -97,7 +97,10 @@ struct Peer {
   HazardLine& hazards;  // our line in its segment
   std::atomic<bool> dead{false};
   std::atomic<bool> lanes_refused{false};  // one side found nonsense in them: nothing goes by frame any more
-  std::atomic<bool> no_attach{false};      // cross-memory attach was refused: do not ask again
+  // Operations by frame or attach on each registration: generation << 16 | count.
+  std::unique_ptr<std::atomic<std::uint32_t>[]> hits =
+      std::make_unique<std::atomic<std::uint32_t>[]>(kMaxRegions);
+  std::atomic<bool> no_attach{false};  // cross-memory attach was refused: do not ask again
 
   // Frames, guarded by Nic::frames_mu_.
   bool lanes_open = false;

@@ -3,6 +3,7 @@
 
 // Frames: what leaves as packets and what arrives as packets, whoever moves it along. A thread of the program
 // that polls does it in passing; the service thread does it when nobody else looks.
+#include "emu/base/asymmetric_fence.hpp"
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
 #include "emu/nic/execute.hpp"
@@ -30,6 +31,22 @@ Errc run_guarded(Environment& environment, Body body) {
 }  // namespace
 
 // ---- outbound ----
+
+namespace {
+
+// Whether a target has to be rung for a frame that was just published. The target pays for the barrier
+// between our store of the frame and this load (Nic::serve), where the kernel has one to give.
+bool sleeps(const Peer& peer) {
+  auto& attendance = peer.link.nic.service().attendance;
+  if (peer.link.strong_hazards) [[unlikely]] {
+    Attendance expected = Attendance::asleep;
+    return attendance.compare_exchange_strong(expected, Attendance::asleep, std::memory_order_seq_cst);
+  }
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return attendance.load(std::memory_order_acquire) == Attendance::asleep;
+}
+
+}  // namespace
 
 void Nic::open_lanes(Peer& peer) {
   const NicView& nic = peer.link.nic;
@@ -73,12 +90,8 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
     peer.waiting.push_back(*name);
     sent = pump(peer);
   }
-  // The frame's mark was stored sequentially consistent, so this load cannot miss a service thread that went
-  // to sleep without seeing the frame.
-  if (sent && peer.link.nic.service().attendance.load(std::memory_order_seq_cst) == Attendance::asleep) {
-    environment_.ring(peer.link.process);
-  }
-  if (request.op != Op::cq_write) count_hit(peer, request.remote.index);
+  if (sent && sleeps(peer)) environment_.ring(peer.link.process);
+  if (request.op != Op::cq_write) count_hit(peer, request.remote);
   // Somebody has to take the answer in if the program does not poll.
   if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();
@@ -210,8 +223,7 @@ void Nic::poll_responses() {
       if (!peer->responses.ready()) continue;
       Answers answers(*this, *peer);
       peer->responses.poll(answers, kFramesPerPoll);
-      if (pump(*peer) &&
-          peer->link.nic.service().attendance.load(std::memory_order_seq_cst) == Attendance::asleep) {
+      if (pump(*peer) && sleeps(*peer)) {
         to_ring.push_back(peer);
       }
     }
@@ -347,9 +359,10 @@ bool Nic::serve() {
     return true;
   }
   if (++idle_ticks_ < kIdleTicks) return true;
-  // Sequentially consistent, then one more look: a sender either sees that we sleep and rings, or stored its
-  // frame before this look. A thread that polls now may be past the frame's lane: the look waits for it.
+  // Then a barrier for everybody, then one more look: a sender either sees that we sleep and rings, or stored
+  // its frame before this look. A thread that polls now may be past the frame's lane: the look waits for it.
   service.attendance.store(Attendance::asleep, std::memory_order_seq_cst);
+  asymmetric_fence::heavy();
   if (!poll_requests(true)) return false;
   service.attendance.store(Attendance::attended, std::memory_order_seq_cst);
   idle_ticks_ = 0;

@@ -74,7 +74,6 @@ Result<MemKey> RegistrationTable::insert(const Entry& entry) {
   slot.segments.store(list, std::memory_order_relaxed);
   slot.segment_count.store(static_cast<std::uint32_t>(entry.segments.size()), std::memory_order_relaxed);
   slot.touched.store(0, std::memory_order_relaxed);
-  slot.hits.store(0, std::memory_order_relaxed);
   // Release: whoever sees this control word sees the fields above.
   slot.control.store(control::make(generation, entry.domain, entry.queue_plus_1, flags, entry.state),
                      std::memory_order_release);

@@ -32,6 +32,7 @@ inline constexpr std::uint32_t kDefaultLaneBytes = kLaneControlBytes + 32768;  /
 inline constexpr std::uint32_t kMinLaneDataBytes = 2048;
 inline constexpr std::uint32_t kLineBytes = 64;
 inline constexpr std::uint32_t kFrameTag = 0x4652414d;  // "FRAM"
+inline constexpr std::uint32_t kShortTag = 0x53485254;  // "SHRT": a ShortFrame, one line
 inline constexpr std::uint32_t kSkipTag = 0x534b4950;   // "SKIP": the rest of the ring, nothing in it
 
 struct LaneControl {
@@ -42,6 +43,31 @@ struct LaneControl {
 };
 static_assert(offsetof(LaneControl, consuming) == 8 && offsetof(LaneControl, produced) == 64 &&
               offsetof(LaneControl, broken) == 128 && sizeof(LaneControl) <= kLaneControlBytes);
+
+// A packet that fits one line: a put, event write or response with up to 16 bytes, whole, that uses no field
+// of the header but these. One line instead of two is one transfer between cores less. DO NOT CHANGE THE
+// LAYOUT.
+inline constexpr std::uint32_t kShortPayload = 16;
+struct ShortFrame {
+  std::uint64_t mark;
+  Verb verb;
+  std::uint8_t status;
+  std::uint8_t payload_bytes;
+  std::uint8_t reserved;
+  std::uint16_t flags;
+  std::uint16_t domain;
+  std::uint32_t transaction;
+  std::uint16_t key_index;
+  std::uint16_t key_generation;
+  ProcessSlot source;
+  std::uint8_t reserved2[6];
+  std::uint64_t address;
+  std::uint64_t event_data;
+  std::byte payload[kShortPayload];
+};
+static_assert(sizeof(ShortFrame) == kLineBytes && offsetof(ShortFrame, flags) == 12 &&
+              offsetof(ShortFrame, transaction) == 16 && offsetof(ShortFrame, address) == 32 &&
+              offsetof(ShortFrame, payload) == 48);
 
 inline constexpr std::uint32_t kFrameOverhead = 8 + sizeof(PacketHeader);
 

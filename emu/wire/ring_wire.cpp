@@ -24,6 +24,32 @@ constexpr std::uint64_t make_mark(std::uint32_t tag, std::uint32_t bytes) {
   return static_cast<std::uint64_t>(tag) << 32 | bytes;
 }
 
+// Whether a ShortFrame says all of it.
+bool is_short(const PacketHeader& h, std::span<const std::byte> payload) {
+  const bool kind = h.verb == Verb::response ||
+                    ((h.verb == Verb::put || h.verb == Verb::cq_write) && h.length == payload.size());
+  return kind && payload.size() <= kShortPayload && h.offset == 0 && h.command == 0 &&
+         (h.operand[0] | h.operand[1] | h.aux | h.match_bits) == 0;
+}
+
+PacketHeader header_of(const ShortFrame& frame) {
+  PacketHeader header;
+  header.verb = frame.verb;
+  header.status = frame.status;
+  header.flags = frame.flags;
+  header.source = frame.source;
+  header.domain = frame.domain;
+  header.transaction = frame.transaction;
+  header.payload_bytes = frame.payload_bytes;
+  header.key_index = frame.key_index;
+  header.key_generation = frame.key_generation;
+  header.address = frame.address;
+  header.length = frame.payload_bytes;
+  header.part_bytes = frame.payload_bytes;
+  header.event_data = frame.event_data;
+  return header;
+}
+
 }  // namespace
 
 RingProducer::RingProducer(std::byte* lane, std::uint32_t lane_bytes)
@@ -66,8 +92,34 @@ bool RingProducer::has_room(std::uint32_t bytes) {
   return position_ + bytes - seen_head_ <= data_bytes_;
 }
 
+// One line never straddles the end, so there is nothing to skip.
+Status RingProducer::try_send_short(const PacketHeader& header, std::span<const std::byte> payload) {
+  if (!has_room(kLineBytes)) return Errc::not_done;
+  std::byte* line = data_ + (position_ & (data_bytes_ - 1));
+  ShortFrame frame{};
+  frame.verb = header.verb;
+  frame.status = header.status;
+  frame.payload_bytes = static_cast<std::uint8_t>(payload.size());
+  frame.flags = header.flags;
+  frame.domain = header.domain;
+  frame.transaction = header.transaction;
+  frame.key_index = header.key_index;
+  frame.key_generation = header.key_generation;
+  frame.source = header.source;
+  frame.address = header.address;
+  frame.event_data = header.event_data;
+  if (!payload.empty()) std::memcpy(frame.payload, payload.data(), payload.size());
+  std::memcpy(line + 8, reinterpret_cast<const std::byte*>(&frame) + 8, sizeof frame - 8);
+  // Release: the consumer sees the frame whole.
+  mark_at(line).store(make_mark(kShortTag, kLineBytes), std::memory_order_release);
+  position_ += kLineBytes;
+  control_->produced.store(position_, std::memory_order_relaxed);
+  return {};
+}
+
 Status RingProducer::try_send(const PacketHeader& header, std::span<const std::byte> payload) {
   if (payload.size() > max_payload()) return Errc::size;
+  if (is_short(header, payload)) return try_send_short(header, payload);
   const std::uint32_t bytes = frame_bytes(static_cast<std::uint32_t>(payload.size()));
   const auto at = static_cast<std::uint32_t>(position_ & (data_bytes_ - 1));
   const std::uint32_t to_end = data_bytes_ - at;
@@ -81,7 +133,8 @@ Status RingProducer::try_send(const PacketHeader& header, std::span<const std::b
   std::memcpy(frame + 8, &header, sizeof header);
   // Line starts inside the frame may take any value here: the consumer looks only at the next frame's line.
   if (!payload.empty()) std::memcpy(frame + kFrameOverhead, payload.data(), payload.size());
-  mark_at(frame).store(make_mark(kFrameTag, bytes), std::memory_order_seq_cst);
+  // Release: the consumer sees the frame whole.
+  mark_at(frame).store(make_mark(kFrameTag, bytes), std::memory_order_release);
   position_ += bytes;
   control_->produced.store(position_, std::memory_order_relaxed);
   return {};
@@ -127,6 +180,20 @@ int RingConsumer::poll(Sink& sink, int limit) {
       continue;
     }
     Packet packet;
+    if (sane && tag == kShortTag && bytes == kLineBytes) {
+      ShortFrame frame;
+      std::memcpy(&frame, data_ + at, sizeof frame);
+      if (frame.payload_bytes > kShortPayload) {
+        refuse();
+        break;
+      }
+      packet.header = header_of(frame);
+      packet.payload = {frame.payload, frame.payload_bytes};
+      sink.deliver(packet);
+      consume(bytes);
+      ++delivered;
+      continue;
+    }
     if (sane && tag == kFrameTag && bytes >= frame_bytes(0)) {
       std::memcpy(&packet.header, data_ + at + 8, sizeof packet.header);
     }

@@ -22,9 +22,8 @@ class RingProducer {
   // published stays, what it did not is wiped.
   RingProducer(std::byte* lane, std::uint32_t lane_bytes);
 
-  // Copies one frame into the lane and publishes it. ok, or not_done when there is no room (nothing was
-  // written), or size when it could never fit. Does not block. The publishing store is sequentially
-  // consistent, so that a following load of the receiver's Attendance cannot pass it.
+  // Copies one frame into the lane and publishes it with release order. ok, or not_done when there is no room
+  // (nothing was written), or size when it could never fit. Does not block.
   Status try_send(const PacketHeader& header, std::span<const std::byte> payload);
 
   // Largest payload of one frame: an eighth of the ring, so that a full lane still has several in flight.
@@ -43,6 +42,7 @@ class RingProducer {
 
  private:
   bool has_room(std::uint32_t bytes);
+  Status try_send_short(const PacketHeader& header, std::span<const std::byte> payload);
 
   LaneControl* control_ = nullptr;
   std::byte* data_ = nullptr;

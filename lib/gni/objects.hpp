@@ -30,6 +30,17 @@ struct Cq {
   bool blocking = false;
 };
 
+// The local side of an endpoint's last transfer, as the NIC allowed it: good as long as the entry's control
+// word stays what it was.
+struct LocalGrant {
+  gni_mem_handle_t handle{};
+  const nic::MrtEntry* entry = nullptr;
+  std::uint64_t control = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t size = 0;
+  bool writable = false;
+};
+
 // An endpoint. One that was destroyed lives on while operations of it are in flight.
 struct Ep {
   nic::Endpoint endpoint;
@@ -37,6 +48,7 @@ struct Ep {
   Attachment* attachment = nullptr;
   Cq* source = nullptr;
   std::uint64_t handle = 0;
+  LocalGrant local;
   bool values_set = false;  // by GNI_EpSetEventData: binding leaves them alone
 };
 

@@ -64,11 +64,33 @@ gni_return_t check_get(const gni_post_descriptor_t& d) {
   return GNI_RC_SUCCESS;
 }
 
-// Whether the local side is registered memory at its own addresses, and may be used so.
-bool is_plain_local(const Ep& ep, const gni_post_descriptor_t& d, bool writes) {
+// Asks the NIC about the local side of a transfer, and keeps the answer for the next one.
+[[gnu::noinline]] bool ask_local(Ep& ep, const gni_post_descriptor_t& d, bool writes) {
   const nic::MemKey key = mem_handle::key_of(d.local_mem_hndl);
-  return (key.flags & nic::kSegmented) == 0 &&
-         ep.nic->check_local(*ep.attachment->port, key, d.local_addr, d.length, writes) == Errc::ok;
+  const Errc checked = ep.nic->check_local(*ep.attachment->port, key, d.local_addr, d.length, writes);
+  if (checked != Errc::ok || (key.flags & nic::kSegmented) != 0) return false;
+  const nic::MrtEntry& entry = ep.nic->view().region(key.index);
+  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  if (nic::control::generation(word) != key.generation) return false;
+  ep.local = {.handle = d.local_mem_hndl,
+              .entry = &entry,
+              .control = word,
+              .begin = entry.begin.load(std::memory_order_relaxed),
+              .size = entry.end.load(std::memory_order_relaxed) - entry.begin.load(std::memory_order_relaxed),
+              .writable = (nic::control::flags(word) & nic::kReadOnly) == 0};
+  return true;
+}
+
+// Whether the local side is registered memory at its own addresses, and may be used so.
+inline bool is_plain_local(Ep& ep, const gni_post_descriptor_t& d, bool writes) {
+  const LocalGrant& local = ep.local;
+  const std::uint64_t offset = d.local_addr - local.begin;
+  if (local.entry != nullptr && local.handle.qword1 == d.local_mem_hndl.qword1 &&
+      local.handle.qword2 == d.local_mem_hndl.qword2 && offset <= local.size &&
+      d.length <= local.size - offset && (local.writable || !writes) &&
+      local.entry->control.load(std::memory_order_acquire) == local.control) [[likely]]
+    return true;
+  return ask_local(ep, d, writes);
 }
 
 // What the NIC says to a request that was not accepted. An unbound endpoint is an argument that is not

@@ -44,7 +44,9 @@ def compile_alone(root, build, path, language, command):
     if not os.path.exists(unit):
         with open(unit, "w", encoding="utf-8") as out:
             out.write(text)
-    run = subprocess.run([*LAUNCHER, *command, unit, "-o", f"{unit}.o"], cwd=root, capture_output=True, text=True)
+    # As cmake/options.cmake runs ccache: a second checkout finds what the first one compiled.
+    run = subprocess.run([*LAUNCHER, *command, unit, "-o", f"{unit}.o"], cwd=root, capture_output=True, text=True,
+                         env={**os.environ, "CCACHE_BASEDIR": root})
     if run.returncode == 0:
         return None
     first = next((line for line in run.stderr.splitlines() if "error" in line), run.stderr.strip()[:300])

@@ -21,6 +21,10 @@ using AddSubcommand = void (*)(CLI::App& root, int& exit_code);
 
 void add_run(CLI::App& root, int& exit_code);
 void add_info(CLI::App& root, int& exit_code);
+void add_draw(CLI::App& root, int& exit_code);
+void add_explain(CLI::App& root, int& exit_code);
+void add_machines(CLI::App& root, int& exit_code);
+void add_validate(CLI::App& root, int& exit_code);
 void add_sim(CLI::App& root, int& exit_code);
 void add_figures(CLI::App& root, int& exit_code);
 

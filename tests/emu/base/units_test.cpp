@@ -14,6 +14,8 @@ TEST(Units, ReadsWhatTheMachineFilesSay) {
   EXPECT_EQ(parse_rate("4.6875 GB/s").value().bytes_per_second(), 4'687'500'000u);
   EXPECT_EQ(parse_rate("37.5 Gb/s").value(), parse_rate("4.6875 GB/s").value());
   EXPECT_EQ(parse_bytes("4 KiB").value(), Bytes{4096});
+  EXPECT_EQ(parse_hertz("650 MHz").value(), Hertz{650'000'000});
+  EXPECT_EQ(to_string(Hertz{650'000'000}), "650 MHz");
 }
 
 TEST(Units, RefusesWhatIsNotOneNumberAndOneUnit) {

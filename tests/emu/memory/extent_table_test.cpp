@@ -23,18 +23,28 @@ class Table : public ::testing::Test {
 };
 
 TEST_F(Table, JoinsNeighboursOfOneKind) {
-  table_.insert({pages(1, 2), 3, false});
-  table_.insert({pages(3, 4), 3, false});
-  table_.insert({pages(2, 3), 3, false});
+  table_.insert({pages(1, 2), 3, false, false});
+  table_.insert({pages(3, 4), 3, false, false});
+  table_.insert({pages(2, 3), 3, false, false});
   ASSERT_EQ(table_.count(), 1u);
   EXPECT_EQ(table_.all()[0].range, pages(1, 4));
-  table_.insert({pages(4, 5), 1, false});
-  table_.insert({pages(5, 6), 1, true});
+  table_.insert({pages(4, 5), 1, false, false});
+  table_.insert({pages(5, 6), 1, true, false});
   EXPECT_EQ(table_.count(), 3u);
 }
 
+TEST_F(Table, JoinsThePartsOfABulkBlockButNotTwoBlocks) {
+  table_.insert({pages(0, 1), 3, true, false});
+  table_.insert({pages(1, 2), 3, true, true});
+  table_.insert({pages(2, 3), 3, true, false});
+  table_.insert({pages(3, 4), 3, true, true});
+  ASSERT_EQ(table_.count(), 2u);
+  EXPECT_EQ(table_.all()[0].range, pages(0, 2));
+  EXPECT_EQ(table_.all()[1].range, pages(2, 4));
+}
+
 TEST_F(Table, SplitsWhereTheMiddleIsErased) {
-  table_.insert({pages(0, 10), 3, false});
+  table_.insert({pages(0, 10), 3, false, false});
   table_.erase(pages(4, 6));
   ASSERT_EQ(table_.count(), 2u);
   EXPECT_EQ(table_.all()[0].range, pages(0, 4));
@@ -55,7 +65,8 @@ TEST_F(Table, AgreesWithASetOfPages) {
     const std::uint64_t from = random() % kPages;
     const std::uint64_t to = from + 1 + random() % (kPages - from);
     if (random() % 2 == 0) {
-      table_.insert({pages(from, to), static_cast<std::int32_t>(random() % 2), random() % 4 == 0});
+      table_.insert(
+          {pages(from, to), static_cast<std::int32_t>(random() % 2), random() % 4 == 0, random() % 2 == 0});
       for (std::uint64_t p = from; p < to; ++p) model.insert(p);
     } else {
       table_.erase(pages(from, to));

@@ -75,6 +75,12 @@ TEST_F(Reuse, OtherMemoryAtTheSameAddressIsNotTakenForAdopted) {
   EXPECT_EQ(rig_.peer_reads(pages.data() + 5, 1), "\3");
 }
 
+TEST_F(Reuse, ALargeBlockIsOneExtent) {
+  Pages large(std::size_t{40} << 20);
+  ASSERT_TRUE(rig_.adopt(large.data(), large.size()).ok());
+  EXPECT_EQ(rig_.space->stats().extents, 1u);
+}
+
 TEST_F(Reuse, SixTimesTheSameSixtyFourMebibytesStayBounded) {
   constexpr std::size_t kBlock = std::size_t{64} << 20;
   for (int round = 0; round < 6; ++round) {

@@ -164,6 +164,25 @@ TEST(Dragonfly, EveryMinimalRouteIsMinimalAndLegal) {
   }
 }
 
+TEST(Dragonfly, OwnLinksAreTakenWhereTheRouterHasOne) {
+  Choices pick(test_seed());
+  for (const Dragonfly& d : many_systems()) {
+    for (int i = 0; i < 2000 && d.groups() > 1; ++i) {
+      const RouterId from = pick.below(d.routers()), to = pick.below(d.routers());
+      bool owns = false;
+      for (std::uint32_t p = Dragonfly::kGreen + Dragonfly::kBlack; p < Dragonfly::kPorts; ++p) {
+        const LinkId link = from * Dragonfly::kPorts + p;
+        owns = owns || (d.has_link(link) && d.group_of_router(d.ends(link).to) == d.group_of_router(to));
+      }
+      Route route;
+      d.minimal_by_own_link(from, to, mix64(i), &route);
+      check_walk(d, route, from, to);
+      if (d.group_of_router(from) == d.group_of_router(to)) continue;
+      ASSERT_EQ(owns, d.colour(route[0]) == LinkColour::blue && route[0] / Dragonfly::kPorts == from);
+    }
+  }
+}
+
 TEST(Dragonfly, AValiantRouteHasAtMostTenLinksAndFourVirtualChannels) {
   const std::uint64_t seed = test_seed();
   Choices pick(seed);
@@ -171,10 +190,10 @@ TEST(Dragonfly, AValiantRouteHasAtMostTenLinksAndFourVirtualChannels) {
   for (const Dragonfly& d : many_systems()) {
     for (int i = 0; i < 3000; ++i) {
       const RouterId from = pick.below(d.routers()), to = pick.below(d.routers());
-      Route route, up;
-      const std::uint64_t s = mix64(seed + i);
-      const RouterId root = d.valiant(from, to, s, &route);
-      d.minimal(from, root, s, &up);
+      Route route;
+      std::size_t up = 0;
+      const RouterId root = d.valiant(from, to, mix64(seed + i), &route, &up);
+      ASSERT_EQ(up == 0 ? from : d.ends(route[up - 1]).to, root);
       const Count count = check_walk(d, route, from, to);
       ASSERT_LE(route.size(), Dragonfly::kMaxHops);
       longest = std::max(longest, route.size());
@@ -184,7 +203,7 @@ TEST(Dragonfly, AValiantRouteHasAtMostTenLinksAndFourVirtualChannels) {
         ASSERT_LE(count.black, 2);
       }
       for (std::size_t hop = 0; hop < route.size(); ++hop) {
-        ASSERT_LE(d.virtual_channel(route, hop, up.size()), 3u);
+        ASSERT_LE(d.virtual_channel(route, hop, up), 3u);
       }
     }
   }
@@ -199,14 +218,13 @@ TEST(Dragonfly, ChannelsAndColoursNeverStepBack) {
   Choices pick(seed);
   for (int i = 0; i < 20000; ++i) {
     const RouterId from = pick.below(d.routers()), to = pick.below(d.routers());
-    Route route, up;
-    const std::uint64_t s = mix64(seed + i);
-    const RouterId root = d.valiant(from, to, s, &route);
-    d.minimal(from, root, s, &up);
+    Route route;
+    std::size_t up = 0;
+    d.valiant(from, to, mix64(seed + i), &route, &up);
     std::uint32_t last = 0;
     for (std::size_t hop = 0; hop < route.size(); ++hop) {
       const std::uint32_t rank =
-          d.virtual_channel(route, hop, up.size()) * 4 + static_cast<std::uint32_t>(d.colour(route[hop]));
+          d.virtual_channel(route, hop, up) * 4 + static_cast<std::uint32_t>(d.colour(route[hop]));
       ASSERT_TRUE(hop == 0 || rank > last) << hop;
       last = rank;
     }

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/model/quote.hpp"
+
+#include "emu/model/collective.hpp"
+#include "emu/model/explain.hpp"
+#include "emu/model/machine_file.hpp"
+#include "tests/emu/model/seed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace orrery::model {
+namespace {
+
+struct Memory {
+  explicit Memory(std::size_t size) : size(size), block(new std::byte[size + 64]) {}
+  std::span<std::byte> span() {
+    const auto at = (reinterpret_cast<std::uintptr_t>(block.get()) + 63) / 64 * 64;
+    return {reinterpret_cast<std::byte*>(at), size};
+  }
+  std::size_t size;
+  std::unique_ptr<std::byte[]> block;
+};
+
+class EveryMachine : public testing::TestWithParam<std::string_view> {
+ protected:
+  void SetUp() override {
+    built_ = build_machine(std::string(GetParam()));
+    ASSERT_TRUE(built_.machine) << built_.error;
+  }
+  const Pricing& p() { return built_.machine->pricing; }
+  QuoteRequest random_request(Choices* pick) {
+    QuoteRequest r;
+    r.op = static_cast<Op>(pick->below(kOps));
+    r.routing = static_cast<Routing>(pick->below(kRoutings));
+    r.src = pick->below(p().nodes);
+    r.dst = pick->below(p().nodes);
+    r.bytes = pick->below(2) == 0 ? pick->below(100) : pick->below(1 << 20);
+    r.seed = pick->below(1000);
+    return r;
+  }
+  BuiltMachine built_;
+};
+
+TEST_P(EveryMachine, PricesEveryOperationAndItsTimesAreInOrder) {
+  Choices pick(test_seed());
+  for (int i = 0; i < 5000; ++i) {
+    QuoteRequest r = random_request(&pick);
+    r.now = Picos{pick.below(1000000)};
+    const Quote q = quote(p(), r, nullptr);
+    EXPECT_GE(q.cpu_busy, Picos{});
+    EXPECT_GE(q.data_at, r.now + q.cpu_busy);
+    EXPECT_GE(q.local_event_at, r.now + q.cpu_busy);
+    EXPECT_GE(q.remote_event_at, r.now + q.cpu_busy);
+    EXPECT_EQ(q.waited, Picos{});
+  }
+}
+
+TEST_P(EveryMachine, ExplanationAddsUpToTheQuoteForEveryOperation) {
+  Choices pick(test_seed());
+  for (int i = 0; i < 1000; ++i) {
+    const QuoteRequest r = random_request(&pick);
+    const Explanation e = explain(*built_.machine, r);
+    const auto sum = [](const std::vector<ExplainedCost>& costs) {
+      Picos total;
+      for (const auto& c : costs) total += c.time;
+      return total;
+    };
+    ASSERT_EQ(sum(e.to_data), e.quote.data_at) << op_name(r.op);
+    ASSERT_EQ(e.local_from + sum(e.to_local), e.quote.local_event_at) << op_name(r.op);
+    ASSERT_EQ(e.target_from + sum(e.at_target), e.quote.remote_event_at) << op_name(r.op);
+    const std::size_t hops =
+        p().network == Network::fat_tree && !e.route.empty() ? e.route.size() - 1 : e.route.size();
+    ASSERT_EQ(hops, e.quote.hops);
+    for (const auto& c : e.to_data) {
+      EXPECT_FALSE(c.source.empty()) << c.what;
+      EXPECT_GE(c.time, Picos{}) << op_name(r.op) << " " << c.what;
+    }
+  }
+}
+
+TEST_P(EveryMachine, TheSameRequestIsQuotedTheSameAndLoadNeverMakesItSooner) {
+  Choices pick(test_seed());
+  for (const auto kind : {LinkState::Kind::exact, LinkState::Kind::decayed}) {
+    Memory a(LinkState::bytes_needed(p(), kind)), b(LinkState::bytes_needed(p(), kind));
+    LinkState one = LinkState::create(a.span(), p(), kind).value(),
+              two = LinkState::create(b.span(), p(), kind).value();
+    Picos now;
+    for (int i = 0; i < 3000; ++i) {
+      QuoteRequest r = random_request(&pick);
+      if (is_adaptive(r.routing)) r.routing = Routing::in_order;
+      r.src %= 16;
+      r.dst %= 16;
+      now += Picos{pick.below(200000)};
+      r.now = now;
+      const Quote x = quote(p(), r, &one), y = quote(p(), r, &two), quiet = quote(p(), r, nullptr);
+      ASSERT_EQ(x.data_at, y.data_at);
+      ASSERT_EQ(x.local_event_at, y.local_event_at);
+      ASSERT_GE(x.data_at, quiet.data_at);
+      ASSERT_GE(x.waited, Picos{});
+    }
+  }
+}
+
+TEST_P(EveryMachine, AQuietStateChangesNothing) {
+  Choices pick(test_seed());
+  for (const auto kind : {LinkState::Kind::exact, LinkState::Kind::decayed}) {
+    Memory memory(LinkState::bytes_needed(p(), kind));
+    LinkState state = LinkState::create(memory.span(), p(), kind).value();
+    Picos now;
+    for (int i = 0; i < 500; ++i) {
+      QuoteRequest r = random_request(&pick);
+      r.bytes = r.bytes % 64;
+      now += 500_us;
+      r.now = now;
+      const Quote loaded = quote(p(), r, &state), quiet = quote(p(), r, nullptr);
+      ASSERT_EQ(loaded.data_at, quiet.data_at) << op_name(r.op) << " " << r.src << " " << r.dst;
+      ASSERT_FALSE(loaded.detoured);
+    }
+    EXPECT_EQ(state.merged(), 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, EveryMachine,
+                         testing::Values("aries", "gemini", "seastar", "bluegene-l", "asci-q", "ideal"),
+                         [](const auto& machine) {
+                           std::string name(machine.param);
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+TEST(Quote, TheIdealMachineCostsNothing) {
+  const BuiltMachine ideal = build_machine("ideal");
+  for (int op = 0; op < kOps; ++op) {
+    const Quote q =
+        quote(ideal.machine->pricing,
+              {.op = static_cast<Op>(op), .src = 1, .dst = 2, .bytes = 1 << 20, .now = 7_ns}, nullptr);
+    EXPECT_EQ(q.data_at, 7_ns);
+    EXPECT_EQ(q.local_event_at, 7_ns);
+    EXPECT_EQ(q.cpu_busy, Picos{});
+  }
+}
+
+// Two messages over one x line of a torus: the same stretch conflicts, disjoint stretches do not, although
+// both lie in one aggregate.
+TEST(Quote, StretchesOfATorusLineConflictOnlyWhereTheyOverlap) {
+  const BuiltMachine bg = build_machine("bluegene-l");
+  const Pricing& p = bg.machine->pricing;
+  const auto wait_of_second = [&](NodeId src, NodeId dst) {
+    Memory memory(LinkState::bytes_needed(p, LinkState::Kind::exact));
+    LinkState state = LinkState::create(memory.span(), p, LinkState::Kind::exact).value();
+    quote(p, {.op = Op::send, .src = 0, .dst = 2, .bytes = 24000}, &state);
+    return quote(p, {.op = Op::send, .src = src, .dst = dst, .bytes = 240, .now = 1_ns}, &state).waited;
+  };
+  EXPECT_GT(wait_of_second(1, 3), 100_us);    // shares the link 1 -> 2; 24,000 B take 154 us
+  EXPECT_EQ(wait_of_second(2, 4), Picos{});   // starts where the first one ends
+  EXPECT_EQ(wait_of_second(3, 1), Picos{});   // the other direction
+  EXPECT_EQ(wait_of_second(9, 11), Picos{});  // another line
+}
+
+// One message from each of a group's 96 routers to one other group: in order they queue at one bundle.
+TEST(Quote, AdaptiveRoutingLeavesALoadedBundleAndInOrderDoesNot) {
+  const BuiltMachine aries = build_machine("aries");
+  const Pricing& p = aries.machine->pricing;
+  Picos longest_wait[2];
+  int detours[2] = {0, 0};
+  for (const bool adaptive : {false, true}) {
+    Memory memory(LinkState::bytes_needed(p, LinkState::Kind::exact));
+    LinkState state = LinkState::create(memory.span(), p, LinkState::Kind::exact).value();
+    for (std::uint32_t i = 0; i < 96; ++i) {
+      const Quote q = quote(p,
+                            {.op = Op::bte_put,
+                             .routing = adaptive ? Routing::adaptive_0 : Routing::in_order,
+                             .src = 4 * i,
+                             .dst = 384 + 4 * i,
+                             .bytes = 1 << 20,
+                             .now = Picos{static_cast<std::int64_t>(i)},
+                             .seed = i},
+                            &state);
+      detours[adaptive] += q.detoured;
+      longest_wait[adaptive] = std::max(longest_wait[adaptive], q.waited);
+    }
+  }
+  EXPECT_EQ(detours[false], 0);
+  EXPECT_GT(detours[true], 10);
+  EXPECT_GT(longest_wait[false], 200_us);  // 96 MiB over 34 cables
+  EXPECT_LT(longest_wait[true] * 2, longest_wait[false]);
+}
+
+TEST(LinkState, TheLargestMachineFitsSixtyFourMebibytes) {
+  MachineFile file = load_machine("aries");
+  file.description->constants["topology.groups"].value = 241;
+  const BuiltMachine largest = compile(*file.description);
+  ASSERT_TRUE(largest.machine) << largest.error;
+  ASSERT_EQ(largest.machine->pricing.nodes, 92544u);
+  for (const auto kind : {LinkState::Kind::exact, LinkState::Kind::decayed}) {
+    const std::size_t bytes = LinkState::bytes_needed(largest.machine->pricing, kind);
+    std::printf("link state of 92,544 nodes: %zu bytes (%s)\n", bytes,
+                kind == LinkState::Kind::exact ? "exact" : "decayed");
+    EXPECT_LT(bytes, std::size_t{64} << 20);
+  }
+}
+
+TEST(LinkState, AttachTakesOnlyABlockOfItsOwnMachine) {
+  const BuiltMachine aries = build_machine("aries"), gemini = build_machine("gemini");
+  Memory memory(LinkState::bytes_needed(aries.machine->pricing, LinkState::Kind::exact));
+  EXPECT_EQ(LinkState::attach(memory.span().first(64), aries.machine->pricing).code(), Errc::corrupt);
+  ASSERT_TRUE(LinkState::create(memory.span(), aries.machine->pricing, LinkState::Kind::exact).ok());
+  EXPECT_TRUE(LinkState::attach(memory.span(), aries.machine->pricing).ok());
+  EXPECT_EQ(LinkState::attach(memory.span(), gemini.machine->pricing).code(), Errc::corrupt);
+  EXPECT_EQ(LinkState::attach(memory.span().first(4096), aries.machine->pricing).code(), Errc::size);
+  EXPECT_EQ(LinkState::attach(memory.span().subspan(8), aries.machine->pricing).code(), Errc::alignment);
+  EXPECT_EQ(
+      LinkState::create(memory.span().first(128), aries.machine->pricing, LinkState::Kind::exact).code(),
+      Errc::size);
+}
+
+TEST(LinkState, AFullCellMergesIntervalsAndCountsIt) {
+  const BuiltMachine bg = build_machine("bluegene-l");
+  Memory memory(LinkState::bytes_needed(bg.machine->pricing, LinkState::Kind::exact));
+  LinkState state = LinkState::create(memory.span(), bg.machine->pricing, LinkState::Kind::exact).value();
+  for (std::int64_t i = 0; i < IntervalCell::kIntervals; ++i)
+    EXPECT_EQ(state.reserve(0, i * 100, 10, 1, -1), i * 100);
+  EXPECT_EQ(state.merged(), 0u);
+  EXPECT_EQ(state.reserve(0, 5, 10, 1, -1), 10);
+  EXPECT_EQ(state.reserve(0, 5000, 10, 1, -1), 5000);
+  EXPECT_EQ(state.merged(), 1u);
+  EXPECT_EQ(state.reserve(0, 10000, 10, 1, 9000), 10000);
+  EXPECT_EQ(state.merged(), 1u) << "intervals before the horizon are dropped";
+}
+
+TEST(LinkState, ALockWhoseHolderDiedIsTakenOver) {
+  const BuiltMachine bg = build_machine("bluegene-l");
+  Memory memory(LinkState::bytes_needed(bg.machine->pricing, LinkState::Kind::exact));
+  LinkState state = LinkState::create(memory.span(), bg.machine->pricing, LinkState::Kind::exact).value();
+  // The first cell of the aggregates lies behind the header, the NICs and the receivers.
+  auto* cell =
+      reinterpret_cast<IntervalCell*>(memory.span().data() + sizeof(LinkStateHeader) +
+                                      bg.machine->pricing.nodes * (sizeof(NicCell) + sizeof(IntervalCell)));
+  cell->lock.store(1);
+  EXPECT_EQ(state.reserve(0, 5, 10, 1, -1), 5);
+  EXPECT_EQ(state.stolen(), 1u);
+  EXPECT_EQ(cell->lock.load(), 0u);
+}
+
+TEST(LinkState, ASteadyRateIsReadBackFromTheDecayedCounter) {
+  const BuiltMachine aries = build_machine("aries");
+  Memory memory(LinkState::bytes_needed(aries.machine->pricing, LinkState::Kind::decayed));
+  LinkState state =
+      LinkState::create(memory.span(), aries.machine->pricing, LinkState::Kind::decayed).value();
+  std::uint64_t level = 0;
+  std::int64_t now = 0;
+  const std::int64_t step = kHalfLife.count() / 100;
+  for (int i = 0; i < 5000; ++i) level = state.count(3, now += step, 64);
+  EXPECT_NEAR(static_cast<double>(level), 6400.0, 320.0);
+  EXPECT_LT(state.count(3, now + 40 * kHalfLife.count(), 0), 64u);
+}
+
+TEST(QueueWait, GrowsWithUtilisationAndIsThatOfAnMD1Queue) {
+  EXPECT_EQ(queue_wait_256(0), 0u);
+  EXPECT_EQ(queue_wait_256(128), 128u);  // rho 1/2: half a service time
+  for (std::uint32_t rho = 1; rho < 256; ++rho) EXPECT_GE(queue_wait_256(rho), queue_wait_256(rho - 1));
+  EXPECT_EQ(queue_wait_256(1000), queue_wait_256(255));
+}
+
+TEST(Collective, OneNodeWaitsForNobodyAndMoreNodesNeverTakeLess) {
+  for (const ShippedFile& file : shipped_machines()) {
+    const BuiltMachine built = build_machine(std::string(file.name));
+    for (int c = 0; c < kCollectives; ++c) {
+      const auto which = static_cast<Collective>(c);
+      EXPECT_EQ(quote_collective(*built.machine, which, 1, 8).time, Picos{});
+      EXPECT_LE(quote_collective(*built.machine, which, 4, 8).time,
+                quote_collective(*built.machine, which, 64, 8).time);
+    }
+  }
+}
+
+TEST(Routing, DeliveryModeBitsMapToTheMoreOrderedMode) {
+  EXPECT_EQ(routing_of_delivery_mode(0), Routing::adaptive_0);
+  EXPECT_EQ(routing_of_delivery_mode(1), Routing::hashed_minimal);
+  EXPECT_EQ(routing_of_delivery_mode(2), Routing::adaptive_0);
+  EXPECT_EQ(routing_of_delivery_mode(3), Routing::in_order);
+  EXPECT_EQ(routing_of_delivery_mode(8), Routing::hashed_non_minimal);
+  EXPECT_EQ(routing_of_delivery_mode(0x10), Routing::hashed_minimal);
+  EXPECT_EQ(routing_of_delivery_mode(0x20), Routing::adaptive_1);
+  EXPECT_EQ(routing_of_delivery_mode(0x40), Routing::adaptive_2);
+  EXPECT_EQ(routing_of_delivery_mode(0x80), Routing::adaptive_3);
+  EXPECT_EQ(routing_of_delivery_mode(3 | 0x80), Routing::in_order);
+  for (const RoutingWord& word : routing_words()) {
+    EXPECT_TRUE(word.value < 0 ||
+                routing_of_delivery_mode(static_cast<std::uint16_t>(word.value)) == word.routing)
+        << word.word;
+  }
+}
+
+TEST(Routing, InOrderKeepsOrderOnEveryNetwork) {
+  for (int n = 0; n <= static_cast<int>(Network::crossbar); ++n) {
+    EXPECT_TRUE(keeps_order(static_cast<Network>(n), Routing::in_order));
+    for (int r = 0; r < kRoutings; ++r) {
+      EXPECT_NE(routing_effect(static_cast<Network>(n), static_cast<Routing>(r)), "?");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace orrery::model

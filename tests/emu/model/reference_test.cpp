@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/model/reference.hpp"
+
+#include "emu/model/machine_file.hpp"
+#include "emu/model/measure.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace orrery::model {
+namespace {
+
+const ReferenceTable& table() {
+  static const ReferenceTable t = parse_reference(shipped_reference(), "reference.csv");
+  return t;
+}
+
+TEST(Reference, TheShippedTableIsSound) {
+  EXPECT_EQ(table().error, "");
+  EXPECT_GT(table().rows.size(), 100u);
+}
+
+TEST(Reference, EveryRowHoldsOnItsMachine) {
+  std::map<std::string, BuiltMachine> machines;
+  for (const ReferenceRow& row : table().rows) {
+    if (!machines.count(row.machine)) machines.emplace(row.machine, build_machine(row.machine));
+    const BuiltMachine& built = machines.at(row.machine);
+    ASSERT_TRUE(built.machine) << built.error;
+    const Verdict v = judge(*built.machine, row);
+    ASSERT_TRUE(v.model) << row.id << " " << row.measure;
+    EXPECT_TRUE(v.holds) << row.id << " " << row.what << ": printed " << row.printed << ", model "
+                         << *v.model;
+  }
+}
+
+TEST(Reference, EveryConstantThatARowNamesExists) {
+  std::map<std::string, BuiltMachine> machines;
+  for (const ReferenceRow& row : table().rows) {
+    if (!machines.count(row.machine)) machines.emplace(row.machine, build_machine(row.machine));
+    for (const std::string& name : row.constants) {
+      EXPECT_NE(machines.at(row.machine).machine->description.find(name), nullptr) << row.id << " " << name;
+    }
+  }
+}
+
+// Values a constant is tried with: a good tenth up and down, whole steps for small counts.
+std::vector<std::int64_t> changed(const Constant& c) {
+  if (c.kind == ConstantKind::flag) return {1 - c.value};
+  const std::int64_t step = std::max<std::int64_t>(c.value / 8, 1);
+  std::vector<std::int64_t> values{c.value + step};
+  if (c.kind == ConstantKind::fraction) values = {c.value - step};
+  if (c.value > step) values.push_back(c.value - step);
+  // A limit may decide only far from where it stands.
+  values.push_back(c.value * 2);
+  if (c.kind == ConstantKind::fraction) values.pop_back();
+  return values;
+}
+
+// The rows that move when a constant of their machine is changed, by constant; found by doing it.
+std::map<std::string, std::set<std::size_t>> moves(const std::string& machine) {
+  const MachineFile file = load_machine(machine);
+  const BuiltMachine base = compile(*file.description);
+  std::vector<std::size_t> mine;
+  std::vector<std::optional<double>> before;
+  for (std::size_t i = 0; i < table().rows.size(); ++i) {
+    if (table().rows[i].machine != machine) continue;
+    mine.push_back(i);
+    before.push_back(measure(*base.machine, table().rows[i].measure));
+  }
+  std::map<std::string, std::set<std::size_t>> out;
+  for (const auto& [name, constant] : file.description->constants) {
+    for (const std::int64_t value : changed(constant)) {
+      Description d = *file.description;
+      d.constants[name].value = value;
+      const BuiltMachine built = compile(d);
+      if (!built.machine) continue;
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        const auto after = measure(*built.machine, table().rows[mine[i]].measure);
+        // Less than a part in a thousand is the phase of a stream, not a dependence.
+        if (after && before[i] && std::abs(*after - *before[i]) <= 1e-3 * std::abs(*before[i])) continue;
+        out[name].insert(mine[i]);
+      }
+    }
+  }
+  return out;
+}
+
+class ReferenceMoves : public testing::TestWithParam<std::string> {};
+
+// The honesty of the table: a change of a constant moves exactly the rows that name it, so the marks
+// "fitted" and "predicted", which follow from the names, are true.
+TEST_P(ReferenceMoves, AChangedConstantMovesOnlyTheRowsThatNameIt) {
+  const auto found = moves(GetParam());
+  for (std::size_t i = 0; i < table().rows.size(); ++i) {
+    const ReferenceRow& row = table().rows[i];
+    if (row.machine != GetParam()) continue;
+    const std::set<std::string> named(row.constants.begin(), row.constants.end());
+    std::set<std::string> moving;
+    for (const auto& [name, rows] : found) {
+      if (rows.count(i)) moving.insert(name);
+    }
+    std::string list;
+    for (const std::string& name : moving) list += (list.empty() ? "" : " ") + name;
+    EXPECT_EQ(named, moving) << "MOVES " << i << "|" << list;
+  }
+}
+
+// A constant may consume only rows that exist, and only rows that depend on it.
+TEST_P(ReferenceMoves, AConsumedRowThatIsInTheTableNamesItsConstant) {
+  const MachineFile file = load_machine(GetParam());
+  for (const auto& [name, constant] : file.description->constants) {
+    if (!constant.fitted) continue;
+    for (const std::string& id : constant.rows) {
+      bool named = false;
+      for (const ReferenceRow& row : table().rows) {
+        if (row.id != id) continue;
+        for (const std::string& n : row.constants) named = named || n == name;
+      }
+      EXPECT_TRUE(named) << name << " says it was fitted to " << id << ", which does not depend on it";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, ReferenceMoves,
+                         testing::Values("aries", "gemini", "seastar", "bluegene-l", "asci-q"),
+                         [](const auto& machine) {
+                           std::string name = machine.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+TEST(Reference, RefusesATableThatIsNotSound) {
+  const std::string head = "id,machine,place,what,printed,unit,compare,tolerance,measure,constants\n";
+  EXPECT_NE(parse_reference(head + "A,b,c\n", "t").error.find("t:2: expected 10 columns"), std::string::npos);
+  EXPECT_NE(parse_reference(head + "A,b,c,d,1,u,nearly,,m,\n", "t").error.find("compare"), std::string::npos);
+  EXPECT_NE(parse_reference(head + "A,b,c,d,x,u,digits,,m,\n", "t").error.find("printed"), std::string::npos);
+  EXPECT_NE(parse_reference(head + "A,b,c,d,3..1,u,range,,m,\n", "t").error.find("printed"),
+            std::string::npos);
+  EXPECT_NE(parse_reference(head + "A,b,c,d,1,u,percent,,m,\n", "t").error.find("tolerance"),
+            std::string::npos);
+  EXPECT_NE(parse_reference(head + "A,b,c,d,1,u,percent,-3,m,\n", "t").error.find("tolerance"),
+            std::string::npos);
+}
+
+TEST(Reference, DigitsAcceptExactlyWhatRoundsToThePrintedFigure) {
+  const std::string head = "id,machine,place,what,printed,unit,compare,tolerance,measure,constants\n";
+  const BuiltMachine bg = build_machine("bluegene-l");
+  for (const auto& [printed, holds] :
+       {std::pair{"66.7", true}, {"66.6", false}, {"67", true}, {"66", false}}) {
+    const auto t = parse_reference(
+        head + "B,bluegene-l,p,w," + printed + ",%,digits,,\"structure(peak_utilisation, 64, 32, 32)\",\n",
+        "t");
+    ASSERT_EQ(t.error, "");
+    EXPECT_EQ(judge(*bg.machine, t.rows[0]).holds, holds) << printed;
+  }
+}
+
+}  // namespace
+}  // namespace orrery::model

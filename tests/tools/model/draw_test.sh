@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Pages are opened in headless Chromium; what its script drew is read back from the page.
+set -euo pipefail
+. "$(dirname "$0")/check.sh"
+
+says "$folder/aries.html" draw --machine aries --groups 8 --out "$folder/aries.html"
+refuses "--groups 300: expected 1..241" draw --machine aries --groups 300 --out "$folder/x.html"
+refuses "--levels needs a fat tree" draw --machine aries --levels 3 --out "$folder/x.html"
+refuses "--dst 99999: expected a node 0..3071" draw --machine aries --dst 99999 --out "$folder/x.html"
+refuses "cannot be written" draw --machine aries --out "$folder/no/such/x.html"
+
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+if [ -z "$browser" ]; then echo "skipped: no chromium here"; exit 77; fi
+
+# opened <routers> <most hops> <arguments of draw...>
+opened() {
+  local routers=$1 most=$2; shift 2
+  "$orrery" draw --out "$folder/page.html" "$@" > /dev/null
+  local dom
+  dom=$(timeout 100 "$browser" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+    --disable-background-networking --disable-component-update --disable-sync --user-data-dir="$folder/profile" \
+    --dump-dom "file://$folder/page.html" 2>/dev/null) || fail "chromium did not open the page of: $*"
+  local shown hops
+  shown=$(sed -n 's/.*<body[^>]*data-routers="\([0-9]*\)".*/\1/p' <<<"$dom" | head -1)
+  hops=$(sed -n 's/.*<body[^>]*data-hops="\([0-9]*\)".*/\1/p' <<<"$dom" | head -1)
+  [ "$shown" = "$routers" ] || fail "$*: $shown routers drawn, not $routers"
+  [ -n "$hops" ] && [ "$hops" -ge 1 ] && [ "$hops" -le "$most" ] || fail "$*: $hops hops drawn"
+}
+opened 768 5 --machine aries --groups 8
+opened 1920 32 --machine gemini
+opened 112 6 --machine asci-q --levels 3

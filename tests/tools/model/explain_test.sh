@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+set -euo pipefail
+. "$(dirname "$0")/check.sh"
+
+says 'hops of link.hop 105 ns' explain --machine gemini put 0 1234 64
+says 'fitted to GE046' explain --machine gemini put 0 1234 64
+says 'blue' explain --machine aries get 0 3071 8
+says 'no remote atomics' explain --machine bluegene-l amo 0 100 8
+says '10 us' explain --machine asci-q hardware_barrier 1024
+says '"data_at_ps": 0' explain --json --machine ideal put 0 1 4096
+python3 - "$orrery" <<'PY'
+import json, subprocess, sys
+for machine in ("aries", "gemini", "seastar", "bluegene-l", "asci-q", "ideal"):
+    e = json.loads(subprocess.check_output([sys.argv[1], "explain", "--json", "--machine", machine, "put", "0", "77", "64"]))
+    assert sum(c["ps"] for c in e["to_data"]) == e["data_at_ps"], e
+PY
+refuses "node '3840' is not accepted: expected a whole number 0..3839" explain --machine gemini put 0 3840 8
+refuses "expected a whole number 0..3839" explain --machine gemini put -- -1 5 8
+refuses "operation 'putt' is not known" explain --machine gemini putt 0 1 8
+refuses "machine 'cray' is not known: expected aries" explain --machine cray put 0 1 8
+refuses "routing 'fast' is not known" explain --machine gemini --routing fast put 0 1 8
+refuses "takes source node, target node and bytes" explain --machine gemini put 0

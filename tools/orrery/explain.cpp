@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/model/explain.hpp"
+
+#include "emu/model/collective.hpp"
+#include "tools/orrery/subcommand.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <charconv>
+#include <memory>
+
+namespace orrery::tool {
+
+namespace {
+
+struct Options {
+  std::string machine = "gemini", operation, routing = "adaptive_0";
+  std::vector<std::string> numbers;
+  bool json = false;
+};
+
+std::string operations() {
+  std::string names = "put, get";
+  for (int i = 0; i < model::kOps; ++i)
+    names += fmt::format(", {}", model::op_name(static_cast<model::Op>(i)));
+  for (int i = 0; i < model::kCollectives; ++i) {
+    names += fmt::format(", {}", model::collective_name(static_cast<model::Collective>(i)));
+  }
+  return names;
+}
+
+bool read_number(const std::string& text, std::uint64_t low, std::uint64_t high, std::string_view what,
+                 std::uint64_t* out, int* exit_code) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  if (error == std::errc{} && end == text.data() + text.size() && *out >= low && *out <= high) return true;
+  *exit_code = usage_error(
+      fmt::format("{} '{}' is not accepted: expected a whole number {}..{}", what, text, low, high));
+  return false;
+}
+
+nlohmann::json as_json(const std::vector<model::ExplainedCost>& costs) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& c : costs) out.push_back({{"what", c.what}, {"ps", c.time.count()}, {"source", c.source}});
+  return out;
+}
+
+Picos print_costs(const std::vector<model::ExplainedCost>& costs, Picos from) {
+  for (const auto& c : costs) {
+    from += c.time;
+    fmt::print("  {:>12} {:>13}  {:<62} {}\n", to_string(c.time), to_string(from), c.what, c.source);
+  }
+  return from;
+}
+
+int explain_collective(const model::Machine& m, model::Collective which, const Options& options) {
+  if (options.numbers.empty() || options.numbers.size() > 2) {
+    return usage_error(
+        fmt::format("{} takes the number of nodes and, if wanted, of bytes", options.operation));
+  }
+  std::uint64_t nodes = 0, bytes = 8;
+  int exit_code = 0;
+  if (!read_number(options.numbers[0], 1, m.pricing.nodes, "number of nodes", &nodes, &exit_code))
+    return exit_code;
+  if (options.numbers.size() == 2 &&
+      !read_number(options.numbers[1], 0, std::uint64_t{1} << 40, "number of bytes", &bytes, &exit_code)) {
+    return exit_code;
+  }
+  const auto q = model::quote_collective(m, which, static_cast<std::uint32_t>(nodes), bytes);
+  const auto& d = m.description.collectives[static_cast<std::size_t>(which)];
+  const std::string form = d.by_operation
+                               ? fmt::format("{} rounds of {}", q.levels, model::op_name(d.op))
+                               : fmt::format("{} levels of {}", q.levels,
+                                             to_string(model::stages_total(m.description, d.per_level)));
+  if (options.json) {
+    fmt::print("{}\n", nlohmann::json{{"machine", m.description.name},
+                                      {"collective", options.operation},
+                                      {"nodes", nodes},
+                                      {"bytes", bytes},
+                                      {"ps", q.time.count()},
+                                      {"form", form},
+                                      {"packets", q.rounds},
+                                      {"lacks", d.lacks}}
+                           .dump(2));
+    return 0;
+  }
+  fmt::print("{}: {} among {} nodes: {}\n  {}", m.description.name, options.operation, nodes,
+             to_string(q.time), form);
+  if (q.rounds > 1) fmt::print(", {} packets one after the other", q.rounds);
+  fmt::print("\n");
+  if (!d.lacks.empty()) fmt::print("  note: {}\n", d.lacks);
+  return 0;
+}
+
+int explain(const Options& options) {
+  const model::BuiltMachine built = model::build_machine(options.machine);
+  if (!built.machine) return usage_error(built.error);
+  const model::Machine& m = *built.machine;
+  if (const auto which = model::collective_by_name(options.operation))
+    return explain_collective(m, *which, options);
+  const auto op = model::op_by_name(options.operation);
+  if (!op)
+    return usage_error(
+        fmt::format("operation '{}' is not known: expected one of {}", options.operation, operations()));
+  if (options.numbers.size() != 3)
+    return usage_error(options.operation + " takes source node, target node and bytes");
+  std::uint64_t src = 0, dst = 0, bytes = 0;
+  int exit_code = 0;
+  if (!read_number(options.numbers[0], 0, m.pricing.nodes - 1, "source node", &src, &exit_code) ||
+      !read_number(options.numbers[1], 0, m.pricing.nodes - 1, "target node", &dst, &exit_code) ||
+      !read_number(options.numbers[2], 0, std::uint64_t{1} << 40, "number of bytes", &bytes, &exit_code)) {
+    return exit_code;
+  }
+  model::QuoteRequest request{.op = *op,
+                              .src = static_cast<model::NodeId>(src),
+                              .dst = static_cast<model::NodeId>(dst),
+                              .bytes = bytes};
+  if (!model::routing_by_name(options.routing, &request.routing)) {
+    std::string names;
+    for (int i = 0; i < model::kRoutings; ++i) {
+      names += fmt::format("{}{}", i == 0 ? "" : ", ", model::routing_name(static_cast<model::Routing>(i)));
+    }
+    return usage_error(fmt::format("routing '{}' is not known: expected {}", options.routing, names));
+  }
+  const model::Explanation e = model::explain(m, request);
+  const std::string routing_effect(model::routing_effect(m.pricing.network, request.routing));
+  if (options.json) {
+    nlohmann::json route = nlohmann::json::array();
+    for (const auto& h : e.route)
+      route.push_back({{"from", h.from}, {"by", h.by}, {"to", h.to}, {"link", h.link}});
+    fmt::print("{}\n", nlohmann::json{{"machine", m.description.name},
+                                      {"operation", model::op_name(*op)},
+                                      {"source", model::place_of(m.pricing, request.src)},
+                                      {"target", model::place_of(m.pricing, request.dst)},
+                                      {"bytes", bytes},
+                                      {"routing", model::routing_name(request.routing)},
+                                      {"routing_effect", routing_effect},
+                                      {"lacks", e.lacks},
+                                      {"route", route},
+                                      {"to_data", as_json(e.to_data)},
+                                      {"at_target", as_json(e.at_target)},
+                                      {"to_local_event", as_json(e.to_local)},
+                                      {"cpu_busy_ps", e.quote.cpu_busy.count()},
+                                      {"data_at_ps", e.quote.data_at.count()},
+                                      {"remote_event_at_ps", e.quote.remote_event_at.count()},
+                                      {"local_event_at_ps", e.quote.local_event_at.count()}}
+                           .dump(2));
+    return 0;
+  }
+  fmt::print("{}: {} of {} B from node {} [{}] to node {} [{}]\n", m.description.title, model::op_name(*op),
+             bytes, src, model::place_of(m.pricing, request.src), dst,
+             model::place_of(m.pricing, request.dst));
+  if (!e.lacks.empty()) fmt::print("note: {}\n", e.lacks);
+  fmt::print("routing {}: {}\n", model::routing_name(request.routing), routing_effect);
+  fmt::print("route of the data, {} links:\n", e.route.size());
+  for (std::size_t i = 0; i < e.route.size(); ++i) {
+    fmt::print("  {:>3}  {} --{}--> {}\n", i + 1, e.route[i].from, e.route[i].by, e.route[i].to);
+  }
+  fmt::print("data visible (cost, sum, what, source):\n");
+  print_costs(e.to_data, Picos{});
+  fmt::print("event at the target:\n");
+  print_costs(e.at_target, e.target_from);
+  fmt::print("event at the source:\n");
+  print_costs(e.to_local, e.local_from);
+  fmt::print("processor busy {}, data at {}, target's event at {}, source's event at {}\n",
+             to_string(e.quote.cpu_busy), to_string(e.quote.data_at), to_string(e.quote.remote_event_at),
+             to_string(e.quote.local_event_at));
+  return 0;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& root, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  auto* command = root.add_subcommand("explain", "What an operation costs on a machine, item by item");
+  command->add_option("--machine", options->machine, "A machine's name or file")->capture_default_str();
+  command->add_option("--routing", options->routing, "Routing mode")->capture_default_str();
+  command->add_flag("--json", options->json, "Print JSON");
+  command->add_option("operation", options->operation, "put, get, amo, ... or a collective")->required();
+  command->add_option("numbers", options->numbers,
+                      "source node, target node, bytes; a collective: nodes [bytes]");
+  command->callback([options, &exit_code] { exit_code = explain(*options); });
+}
+
+}  // namespace orrery::tool
