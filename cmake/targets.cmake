@@ -71,6 +71,36 @@ function(orrery_test name)
   endif()
 endfunction()
 
+# orrery_api_test(<name> SOURCES ... [LIBS ...] [NPES n] [LABELS ...] [TIMEOUT s]
+#                 [ADOPT modes...])
+# A GoogleTest program over the public interfaces alone, linked as a client is: with the shared libraries. It
+# runs under `orrery run -n NPES`, or by itself without NPES, once for each value of ORRERY_ADOPT in ADOPT;
+# `frames` is never, and no cross-memory attach either.
+function(orrery_api_test name)
+  cmake_parse_arguments(A "" "NPES;TIMEOUT" "SOURCES;LIBS;LABELS;ADOPT" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE orrery_flags ${A_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
+  set(command ${name})
+  if(A_NPES)
+    set(command $<TARGET_FILE:orrery_tool> run -n ${A_NPES} $<TARGET_FILE:${name}>)
+  endif()
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 120)
+  endif()
+  if(NOT A_ADOPT)
+    set(A_ADOPT hot)
+  endif()
+  foreach(adopt ${A_ADOPT})
+    set(environment ORRERY_ADOPT=${adopt})
+    if(adopt STREQUAL frames)
+      set(environment ORRERY_ADOPT=never ORRERY_ATTACH=off)
+    endif()
+    add_test(NAME ${name}-${adopt} COMMAND ${command})
+    set_tests_properties(${name}-${adopt} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}"
+      ENVIRONMENT "${environment}")
+  endforeach()
+endfunction()
+
 # orrery_fuzz(<name> SOURCES ... [LIBS ...] [CORPUS <dir>])
 # A libFuzzer target (extern "C" int LLVMFuzzerTestOneInput) for a parser of bytes from outside. With
 # ORRERY_FUZZ it is a fuzzer in <build>/fuzz; without, a test that replays every file of the corpus and

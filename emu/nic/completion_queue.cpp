@@ -32,7 +32,11 @@ void wake_consumer(CqState& state) {
 
 Errc ring_is_full(CqState& state) {
   if ((state.mode.load(std::memory_order_relaxed) & kUnmanaged) != 0) return Errc::ok;
-  state.overrun.store(1, std::memory_order_seq_cst);
+  // One report per lost event, up to what the word can count.
+  std::uint32_t lost = state.overrun.load(std::memory_order_relaxed);
+  while (lost != UINT32_MAX &&
+         !state.overrun.compare_exchange_weak(lost, lost + 1, std::memory_order_seq_cst)) {
+  }
   if (state.waiters.load(std::memory_order_seq_cst) != 0) wake_consumer(state);
   return Errc::overrun;
 }

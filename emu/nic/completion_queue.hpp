@@ -38,7 +38,7 @@ struct QueueView {
 // Looks a queue up in a segment and checks what it finds there; nullopt when there is no such queue.
 std::optional<QueueView> open_queue(const NicView& nic, std::uint32_t index);
 
-// Adds an event. ok, or overrun when the ring is full (the queue's overrun word is then set and the event is
+// Adds an event. ok, or overrun when the ring is full (the queue's overrun word counts it and the event is
 // lost), or corrupt when the ring's words make no sense. Lock-free; any thread of any process. Everything the
 // caller stored before is visible to whoever consumes the event. Wakes a blocked consumer.
 Errc push_event(const QueueView& queue, const Event& event);
@@ -56,8 +56,9 @@ class CompletionQueue {
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
-  // Takes the next event of either ring: ok; not_done when both are empty; overrun when events were lost
-  // since the last call (reported once, `event` says kind overrun). Does not make the NIC progress.
+  // Takes the next event of either ring: ok; not_done when both are empty; overrun when both are
+  // empty and events were lost, once for each that was (`event` says kind overrun). Does not make the NIC
+  // progress.
   Errc take(Event* event);
 
   // Whether take() would return something. Any thread; consumes nothing.
@@ -146,11 +147,10 @@ inline Errc CompletionQueue::take(Event* event) {
   if (word == slot_word::free(head_)) [[likely]] {
     if (view_.state->overrun.load(std::memory_order_relaxed) == 0) [[likely]]
       return Errc::not_done;
-    if (view_.state->overrun.exchange(0, std::memory_order_relaxed) != 0) {
-      *event = {EventKind::overrun, Errc::overrun, 0};
-      return Errc::overrun;
-    }
-    return Errc::not_done;
+    // Only this thread takes off it, so it cannot fall below zero.
+    view_.state->overrun.fetch_sub(1, std::memory_order_relaxed);
+    *event = {EventKind::overrun, Errc::overrun, 0};
+    return Errc::overrun;
   }
   *event = slot_word::event(word, slot.data.load(std::memory_order_relaxed));
   // Release: our read of `data` happens before a producer reuses the slot.

@@ -238,6 +238,8 @@ wire::PacketHeader Nic::header_for(const Endpoint& endpoint, const Request& requ
 // not_done: accepted, its events come later. no_resource: try again. Else: done, with that status.
 Errc Nic::post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction) {
   if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
+  // One that follows others was not looked at yet.
+  if (request.remote.index >= kMaxRegions) return Errc::invalid_handle;
   const bool attended =
       peer.link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::attended;
   if (!must_follow(peer, request) && !peer.no_attach.load(std::memory_order_relaxed) &&

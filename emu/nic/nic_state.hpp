@@ -131,7 +131,7 @@ struct CqState {
   alignas(kCacheLine) std::atomic<std::uint64_t> head;         // consumer
   alignas(kCacheLine) std::atomic<std::uint32_t> waiters;      // sleepers in a blocking wait
   FutexWord signal;                                            // changes when a sleeper should look again
-  std::atomic<std::uint32_t> overrun;                          // a producer found the ring full
+  std::atomic<std::uint32_t> overrun;                          // events lost to a full ring, not yet reported
 };
 static_assert(sizeof(CqState) == 256 && offsetof(CqState, tail_hint) == 64 &&
               offsetof(CqState, head) == 128 && offsetof(CqState, waiters) == 192 &&

@@ -40,7 +40,7 @@ TEST_F(CompletionQueueTest, EventsComeOutInTheOrderTheyWentInOverManyLaps) {
   }
 }
 
-TEST_F(CompletionQueueTest, FullQueueRefusesKeepsWhatItHasAndReportsOnceAfterIt) {
+TEST_F(CompletionQueueTest, FullQueueRefusesKeepsWhatItHasAndReportsEachLostEventAfterIt) {
   CompletionQueue& queue = make(2);
   ASSERT_EQ(push_event(queue.view(), numbered(1)), Errc::ok);
   ASSERT_EQ(push_event(queue.view(), numbered(2)), Errc::ok);
@@ -52,8 +52,10 @@ TEST_F(CompletionQueueTest, FullQueueRefusesKeepsWhatItHasAndReportsOnceAfterIt)
     EXPECT_EQ(event.data, expected);
   }
   EXPECT_EQ(queue.test(), Errc::overrun) << "it stays until it is taken";
-  EXPECT_EQ(queue.take(&event), Errc::overrun);
-  EXPECT_EQ(event.kind, EventKind::overrun);
+  for (int lost = 0; lost < 2; ++lost) {
+    EXPECT_EQ(queue.take(&event), Errc::overrun);
+    EXPECT_EQ(event.kind, EventKind::overrun);
+  }
   EXPECT_EQ(queue.take(&event), Errc::not_done);
   EXPECT_EQ(push_event(queue.view(), numbered(5)), Errc::ok);
 }

@@ -256,8 +256,10 @@ TEST_P(NicOverPath, FullQueueAtTheTargetLosesEventsAndSaysSo) {
   }
   Event event;
   EXPECT_EQ(small->take(&event), Errc::ok);
-  EXPECT_EQ(small->take(&event), Errc::overrun);
-  EXPECT_EQ(event.kind, EventKind::overrun);
+  for (int lost = 0; lost < 2; ++lost) {
+    EXPECT_EQ(small->take(&event), Errc::overrun);
+    EXPECT_EQ(event.kind, EventKind::overrun);
+  }
   EXPECT_EQ(small->take(&event), Errc::not_done);
 }
 

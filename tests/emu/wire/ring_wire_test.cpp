@@ -167,6 +167,54 @@ TEST_P(RingWireCorrupted, RefusesTheLaneForGoodAndSaysSo) {
   EXPECT_EQ(lane.control().broken.load(), 1u) << "counted once";
 }
 
+TEST(RingWire, ShortFrameThatClaimsMoreThanALineRefusesTheLane) {
+  struct None final : Sink {
+    void deliver(const Packet&) override { ADD_FAILURE() << "nonsense was delivered"; }
+  } none;
+  for (const std::uint32_t frame_bytes : {kLineBytes, 2 * kLineBytes}) {
+    Lane lane;
+    RingConsumer consumer = lane.consumer();
+    lane.data()[offsetof(ShortFrame, payload_bytes)] =
+        static_cast<std::byte>(frame_bytes == kLineBytes ? 17 : 8);
+    lane.set_mark(0, std::uint64_t{kShortTag} << 32 | frame_bytes);
+    EXPECT_EQ(consumer.poll(none, 16), 0);
+    EXPECT_TRUE(consumer.broken());
+  }
+}
+
+TEST(RingWire, ShortFramesCarryEveryFieldThatTheyMayHave) {
+  Lane lane;
+  RingProducer producer = lane.producer();
+  RingConsumer consumer = lane.consumer();
+  PacketHeader sent;
+  sent.verb = Verb::put;
+  sent.flags = kWantsRemoteEvent | kWantsResponse | kLast;
+  sent.source = 3;
+  sent.domain = 7;
+  sent.transaction = 0x12345678;
+  sent.payload_bytes = kShortPayload;
+  sent.key_index = 5;
+  sent.key_generation = 6;
+  sent.status = 9;
+  sent.address = 0x7f00'0000'1010;
+  sent.length = sent.part_bytes = kShortPayload;
+  sent.event_data = 0x1122'3344'5566;
+  const auto payload = payload_of(1, kShortPayload);
+  ASSERT_TRUE(producer.try_send(sent, payload).ok());
+  EXPECT_EQ(producer.position(), kLineBytes);
+  struct One final : Sink {
+    void deliver(const Packet& packet) override {
+      header = packet.header;
+      payload.assign(packet.payload.begin(), packet.payload.end());
+    }
+    PacketHeader header;
+    std::vector<std::byte> payload;
+  } one;
+  ASSERT_EQ(consumer.poll(one, 16), 1);
+  EXPECT_EQ(std::memcmp(&one.header, &sent, sizeof sent), 0);
+  EXPECT_EQ(one.payload, payload);
+}
+
 TEST(RingWire, EndlessSkipsDoNotKeepAConsumer) {
   Lane lane;
   RingConsumer consumer = lane.consumer();
