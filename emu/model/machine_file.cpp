@@ -4,22 +4,13 @@
 
 #include "emu/base/units.hpp"
 #include "emu/model/machine_keys.hpp"
+#include "emu/model/toml_parser.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <iterator>
-
-// toml++ takes for granted, by assertion or (with NDEBUG) by __builtin_unreachable, what malformed input
-// breaks: 3.3.0 does for a table header that starts with neither a key nor a quote. Its own checks behind
-// the assertions refuse such input properly, so the assertions are taken out.
-#undef NDEBUG
-#define TOML_ASSERT(expr) static_cast<void>(0)
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
-#include <toml++/toml.h>
 
 namespace orrery::model {
 
@@ -488,30 +479,6 @@ MachineFile parse_machine(std::string_view text, std::string_view file) {
     result.error = loader.error();
   }
   return result;
-}
-
-MachineFile load_machine(const std::string& name) {
-  MachineFile result;
-  if (name.find('/') == std::string::npos && !name.ends_with(".toml")) {
-    std::string names;
-    for (const ShippedFile& shipped : shipped_machines()) {
-      if (shipped.name == name) return parse_machine(shipped.text, fmt::format("{}.toml", name));
-      names += (names.empty() ? "" : ", ") + std::string(shipped.name);
-    }
-    result.error =
-        fmt::format("machine '{}' is not known: expected {} or a path that ends in .toml", name, names);
-    return result;
-  }
-  constexpr std::size_t kLargest = 1 << 20;
-  std::ifstream in(name, std::ios::binary);
-  std::string text(kLargest + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
-  if ((text.empty() && !in.eof()) || text.size() > kLargest) {
-    result.error = fmt::format("{}: cannot be read: expected a machine file of at most 1 MiB", name);
-    return result;
-  }
-  return parse_machine(text, name);
 }
 
 }  // namespace orrery::model

@@ -77,7 +77,7 @@ static inline struct place exchange(const struct pe* me, void* memory, gni_mem_h
   mine.nic_address = me->nic_address;
   mine.address = (uint64_t)memory;
   mine.handle = handle;
-  struct place* all = calloc((size_t)me->size, sizeof *all);
+  struct place* all = (struct place*)calloc((size_t)me->size, sizeof *all);
   PMI_Allgather(&mine, all, sizeof mine);
   struct place found = mine;
   for (int i = 0; i < me->size; i++)

@@ -190,8 +190,11 @@ td,th{padding:.1em .8em .1em 0;text-align:left}td.n{text-align:right}
 <script type="application/json" id="data">%DATA%</script>
 <script>
 const d=JSON.parse(document.getElementById("data").textContent),s=document.getElementById("picture");
-const add=(n,a)=>{const e=document.createElementNS("http://www.w3.org/2000/svg",n);for(const k in a)e.setAttribute(k,a[k]);s.appendChild(e)};
-const xs=d.routers.map(p=>p[0]),ys=d.routers.map(p=>p[1]),low=v=>v.reduce((a,b)=>Math.min(a,b)),high=v=>v.reduce((a,b)=>Math.max(a,b));
+const add=(n,a)=>{
+const e=document.createElementNS("http://www.w3.org/2000/svg",n);
+for(const k in a)e.setAttribute(k,a[k]);s.appendChild(e)};
+const xs=d.routers.map(p=>p[0]),ys=d.routers.map(p=>p[1]);
+const low=v=>v.reduce((a,b)=>Math.min(a,b)),high=v=>v.reduce((a,b)=>Math.max(a,b));
 const m=20,x=low(xs)-m,y=low(ys)-m;
 s.setAttribute("viewBox",[x,y,high(xs)-x+m,high(ys)-y+m].join(" "));
 for(const [a,b] of d.wires)add("line",{x1:a[0],y1:a[1],x2:b[0],y2:b[1],class:"wire"});

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 the Orrery authors
 # Sourced by the tests of the command: run things, look at what they say, stop at the first surprise.
 orrery=$1
 folder=$(mktemp -d)

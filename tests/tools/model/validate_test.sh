@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 the Orrery authors
 set -euo pipefail
 . "$(dirname "$0")/check.sh"
 
