@@ -51,7 +51,16 @@ constexpr const char* kFigure7 = "Figures 7 to 9: two dynamic 2 KB VCs, two path
 constexpr const char* kFigure6 =
     "Figure 6: equal total buffer, 3 KB for all but priority; arbitration as built";
 
+constexpr BglConfig hardware() {
+  BglConfig config;
+  config.processor_ticks = 32;
+  return config;
+}
+
 const BglPreset kPresets[] = {
+    {"hardware",
+     "Figure 11: a processor that sends and receives; its cost fitted to the 71 % of 32-byte packets",
+     hardware()},
     {"fig2-deterministic", kFigure2, fixed_path(early(1, 256, 4096, 1))},
     {"fig2-1vc-1path", kFigure2, early(1, 4096, 1024, 1)},
     {"fig2-2vc-1path", kFigure2, early(2, 2048, 1024, 1)},

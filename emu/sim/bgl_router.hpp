@@ -231,6 +231,7 @@ class BglRouter {
   std::vector<Hot> hot_;
   std::vector<Queues> queues_;
   std::vector<std::uint32_t> link_busy_;
+  std::vector<Tick> processor_free_;  // per node, if processors cost time
 };
 
 }  // namespace orrery::sim

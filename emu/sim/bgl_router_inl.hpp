@@ -7,6 +7,7 @@
 #include "emu/base/check.hpp"
 #include "emu/sim/bgl_router.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace orrery::sim {
@@ -46,6 +47,7 @@ BglRouter<E, S>::BglRouter(const BglConfig& config)
   in_network_chance_ = as_chance(config.in_network_fraction);
   for (int d = 0; d < 3; ++d)
     if (!config.closed[static_cast<std::size_t>(d)]) open_ |= 1u << d;
+  if (config.processor_ticks != 0) processor_free_.assign(grid_.nodes(), 0);
   // A bit error anywhere in the packet costs a retransmission; by length in chunks.
   for (std::uint32_t c = 1; c <= config.max_chunks; ++c)
     error_chance_[c] = as_chance(1 - std::pow(1 - config.bit_error_rate, 8.0 * wire_ticks(c)));
@@ -130,7 +132,9 @@ template <typename E, int S>
 inline void BglRouter<E, S>::deliver(Partition& part, Node node, std::uint32_t index, Tick now, bool copy) {
   const Packet packet = part.pool()[index];
   part.pool().remove(index);
-  part.count_delivery(packet, now);
+  part.count_delivery(node, packet, now);
+  if (!processor_free_.empty())
+    processor_free_[node] = std::max(now, processor_free_[node]) + config_.processor_ticks;
   if (part.workload().delivered(node, packet, now, copy)) {
     Hot& hot = hot_[node];
     const Queues& queues = queues_[node];
@@ -212,6 +216,8 @@ void BglRouter<E, S>::refill(Partition& part, Node node, int fifo, Tick now) {
   Hot& hot = hot_[node];
   Queues& queues = queues_[node];
   if (queues.inject[fifo] != kNone) return;
+  if (!processor_free_.empty() && processor_free_[node] > now)
+    return part.post(processor_free_[node], {node, 0, kWake, static_cast<std::uint8_t>(fifo), 0, 0});
   Send send;
   switch (part.workload().next(node, static_cast<std::uint32_t>(fifo), now, hot.random, send)) {
     case Next::idle:
@@ -234,6 +240,7 @@ void BglRouter<E, S>::refill(Partition& part, Node node, int fifo, Tick now) {
                                           static_cast<std::uint32_t>(hot.random.next() >> 60), open_);
   packet.next = kNone;
   ++part.counters().injected;
+  if (!processor_free_.empty()) processor_free_[node] = now + config_.processor_ticks;
   const std::uint32_t index = part.pool().add(packet);
   queues.inject[fifo] = index;
   expose(hot, packet, kInjection + fifo);

@@ -62,7 +62,7 @@ struct RunOutcome {
   Counters total;
   LatencyHistogram latency;
   std::uint64_t in_flight = 0;  // counted in the pools, not derived
-  bool conserved = false;       // injected == delivered + dropped + in flight
+  bool conserved = false;       // all that was sent (responses too) == received + dropped + in flight
   std::vector<Sample> samples;
   std::size_t engine_bytes = 0;
 };
@@ -87,6 +87,7 @@ class Engine {
     }
     for (auto& part : parts_) {
       part->workload_ = &workload;
+      part->partly_ = workload.has_background();
       part->home_ = &home_;
       part->measure_from_ = limits.until_steady ? kNever : limits.warmup;
       for (auto& box : part->mail_) box.resize(parts_.size());
@@ -262,8 +263,9 @@ class Engine {
   void finish() {
     outcome_.total = totals();
     outcome_.in_flight = in_flight();
+    const Counters& t = outcome_.total;
     outcome_.conserved =
-        outcome_.total.injected == outcome_.total.delivered + outcome_.total.dropped + outcome_.in_flight;
+        t.injected + t.responses == t.delivered + t.responses_back + t.dropped + outcome_.in_flight;
     outcome_.steady = measuring_ && in_pace(outcome_.at_measure, outcome_.total);
     if (!measuring_) outcome_.measured_from = 0;
     for (auto& part : parts_) {

@@ -94,11 +94,12 @@ class alignas(64) Partition {
   Workload& workload() { return *workload_; }
 
   // A packet reached its destination at `now`: counted, its latency taken if measuring.
-  void count_delivery(const Packet& packet, Tick now) {
+  void count_delivery(Node node, const Packet& packet, Tick now) {
     ++counters_.delivered;
-    counters_.delivered_bytes += packet.payload;
     counters_.delivered_hops += packet.hops;
     last_delivery_ = now;
+    if (partly_ && !workload_->counts(node)) return;
+    counters_.delivered_bytes += packet.payload;
     if (now >= measure_from_) latency_.add(now - packet.created);
   }
 
@@ -114,6 +115,7 @@ class alignas(64) Partition {
   Workload* workload_ = nullptr;
   Tick measure_from_ = 0;
   Tick last_delivery_ = 0;
+  bool partly_ = false;                               // the workload says which nodes count
   const std::vector<std::uint16_t>* home_ = nullptr;  // node -> partition
   int parity_ = 0;
   std::vector<std::vector<Mail>> mail_[2];  // by receiving partition

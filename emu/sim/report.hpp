@@ -4,7 +4,6 @@
 
 #include "emu/sim/result.hpp"
 
-#include <span>
 #include <string>
 
 namespace orrery::sim {
@@ -16,7 +15,5 @@ std::string to_text(const SimResult& result);
 // The columns of to_csv.
 std::string csv_header();
 std::string to_csv(const SimResult& result);
-// Runs of a sweep (or one) as one self-contained page: curves, throughput over time, link heat map.
-std::string to_html(std::span<const SimResult> results, const std::string& title);
 
 }  // namespace orrery::sim

@@ -20,6 +20,8 @@ Counters SimResult::measured() const {
   c.retries -= from.retries;
   c.dropped -= from.dropped;
   c.events -= from.events;
+  c.responses -= from.responses;
+  c.responses_back -= from.responses_back;
   c.nonminimal -= from.nonminimal;
   for (std::size_t i = 0; i < c.vc_hops.size(); ++i) c.vc_hops[i] -= from.vc_hops[i];
   return c;

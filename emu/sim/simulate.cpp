@@ -4,6 +4,8 @@
 
 #include "emu/sim/bgl_presets.hpp"
 #include "emu/sim/bgl_run.hpp"
+#include "emu/sim/tile_run.hpp"
+#include "emu/sim/trace.hpp"
 #include "emu/sim/traffic.hpp"
 
 #include <cstdlib>
@@ -32,13 +34,22 @@ bool parse_shape(const std::string& text, std::array<std::uint32_t, 3>* out) {
   return false;
 }
 
-std::string machine_names() { return "bluegene-l"; }
+std::string machine_names() { return "bluegene-l, gemini, seastar, aries"; }
 
 std::string workload_names() {
   std::string names = "alltoall";
   for (int p = 0; p <= static_cast<int>(Pattern::permutation); ++p)
     names += fmt::format(", {}", pattern_name(static_cast<Pattern>(p)));
   return names;
+}
+
+std::string routing_names(const std::string& machine) {
+  if (machine == "bluegene-l") return "dynamic, deterministic";
+  if (machine == "gemini") return "adaptive, hashed";
+  if (machine == "aries")
+    return "adaptive, adaptive0, adaptive1, adaptive2, adaptive3, minimal, minimal-adaptive, ordered, "
+           "valiant";
+  return "";
 }
 
 std::string preset_names(const std::string& machine) {
@@ -78,6 +89,17 @@ Refusal check_common(const RunSpec& spec) {
 
 // The workload in the terms of the machine's scene.
 Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<Workload>* out) {
+  if (!spec.trace.empty()) {
+    Trace trace;
+    if (Refusal no = read_trace(spec.trace, &trace); no.refused()) return no;
+    if (trace.processes > scene.box.nodes())
+      return {fmt::format("trace '{}': {} processes on {} nodes: expected no more than nodes", spec.trace,
+                          trace.processes, scene.box.nodes())};
+    std::vector<Node> places(trace.processes);
+    for (Node p = 0; p < trace.processes; ++p) places[p] = p;
+    *out = std::make_unique<TraceTraffic>(trace, places, scene.box.nodes(), scene.payload_max, scene.tick_ns);
+    return {};
+  }
   if (spec.workload == "alltoall") {
     AllToAll::Options options;
     options.fifos = scene.fifos;
@@ -126,6 +148,38 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
   return {};
 }
 
+// An all-to-all of `job_nodes` nodes over `job_groups` groups, whole routers first, in a machine whose
+// other nodes send `background` load to each other.
+Refusal make_job(const RunSpec& spec, const Scene& scene, const model::Dragonfly& dragonfly,
+                 std::unique_ptr<Workload>* out) {
+  const std::uint32_t groups = spec.job_groups, share = groups == 0 ? 0 : spec.job_nodes / groups;
+  if (groups == 0 || groups > dragonfly.groups() || spec.job_nodes % groups != 0 ||
+      share > model::Dragonfly::kNodesPerGroup || spec.job_nodes < 2)
+    return {
+        fmt::format("a job of {} nodes in {} groups: expected equal parts of at most {} in at most {} groups",
+                    spec.job_nodes, groups, model::Dragonfly::kNodesPerGroup, dragonfly.groups())};
+  if (spec.workload != "alltoall") return {fmt::format("a job of {}: expected alltoall", spec.workload)};
+  std::vector<Node> members;
+  for (std::uint32_t g = 0; g < groups; ++g)
+    for (std::uint32_t i = 0; i < share; ++i) members.push_back(g * model::Dragonfly::kNodesPerGroup + i);
+  AllToAll::Options options;
+  options.fifos = scene.fifos;
+  options.bytes = spec.bytes;
+  options.payload_max = scene.payload_max;
+  options.order = spec.order == "shift" ? AllToAll::Order::shift : AllToAll::Order::random;
+  options.seed = spec.seed;
+  options.repeat = spec.steady ? 1u << 20 : spec.repeat;
+  RateTraffic::Options noise;
+  noise.fifos = scene.fifos;
+  noise.payload = static_cast<std::uint16_t>(scene.payload_max);
+  noise.packets_per_node_tick = spec.background * scene.uniform_peak *
+                                static_cast<double>(std::min<std::uint64_t>(spec.bytes, scene.payload_max)) /
+                                scene.payload_max;
+  noise.seed = spec.seed;
+  *out = std::make_unique<JobTraffic>(scene.box.nodes(), members, options, noise, spec.background > 0);
+  return {};
+}
+
 RunLimits make_limits(const RunSpec& spec, const Scene& scene, const Workload& workload,
                       Tick default_sample) {
   const auto ticks = [&](double us) { return static_cast<Tick>(us * 1000 / scene.tick_ns); };
@@ -134,7 +188,7 @@ RunLimits make_limits(const RunSpec& spec, const Scene& scene, const Workload& w
   limits.sample_every = spec.sample_us > 0 ? std::max<Tick>(1, ticks(spec.sample_us)) : default_sample;
   limits.warmup = ticks(spec.warmup_us);
   const std::uint64_t expected = workload.expected_packets();
-  if (spec.workload != "alltoall" || spec.steady) {
+  if (spec.trace.empty() && (spec.workload != "alltoall" || spec.steady)) {
     limits.until_steady = true;
     limits.measure = ticks(spec.measure_us);
     // Traffic that never comes to a steady state ends here and is reported as not steady.
@@ -190,6 +244,103 @@ Refusal simulate_bgl(const RunSpec& spec, SimResult* out) {
   return {};
 }
 
+Refusal check_grain(const RunSpec& spec) {
+  if (spec.grain < 1 || spec.grain > 8) return {fmt::format("grain {}: expected 1 to 8", spec.grain)};
+  if (!spec.preset.empty()) return {fmt::format("preset '{}': {} has none", spec.preset, spec.machine)};
+  if (spec.bit_error_rate > 0)
+    return {fmt::format("bit error rate on {}: only bluegene-l simulates it", spec.machine)};
+  return {};
+}
+
+Refusal bad_routing(const RunSpec& spec) {
+  return {fmt::format("routing '{}': expected one of {}", spec.routing, routing_names(spec.machine))};
+}
+
+Refusal simulate_torus(const RunSpec& spec, SimResult* out) {
+  const bool gemini = spec.machine == "gemini";
+  if (Refusal no = check_grain(spec); no.refused()) return no;
+  std::array<std::uint32_t, 3> sides{};
+  const std::string shape = spec.nodes.empty() ? "8x8x8" : spec.nodes;
+  if (!parse_shape(shape, &sides)) return {fmt::format("nodes '{}': expected a shape such as 8x8x8", shape)};
+  const auto torus = model::Torus::make(gemini ? model::gemini_shape_of(sides[0], sides[1], sides[2])
+                                               : model::plain_torus_shape(sides[0], sides[1], sides[2]));
+  if (!torus.ok() || torus.value().nodes() < 2 || torus.value().nodes() > (1u << 20))
+    return {fmt::format("nodes {}: expected up to {} nodes{}", shape, 1u << 20, gemini ? ", y even" : "")};
+  TorusTiming timing = gemini ? gemini_timing() : seastar_timing();
+  timing.grain = spec.grain;
+  if (!spec.routing.empty()) {
+    if (!gemini || (spec.routing != "adaptive" && spec.routing != "hashed")) return bad_routing(spec);
+    timing.adaptive = spec.routing == "adaptive";
+  }
+  Scene scene;
+  const auto& grid = torus.value().grid();
+  scene.box.sides = {grid[0] * torus.value().shape().nodes_per_router, grid[1], grid[2]};
+  scene.fifos = 1;
+  scene.payload_max = 64 * spec.grain;
+  scene.tick_ns = kTileTickNs;
+  const auto payload = static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.bytes, scene.payload_max));
+  scene.uniform_peak = torus_uniform_peak(torus.value(), timing, payload);
+  std::unique_ptr<Workload> workload;
+  if (Refusal no = make_workload(spec, scene, &workload); no.refused()) return no;
+  *out = run_torus(torus.value(), timing, *workload, make_limits(spec, scene, *workload, 20000), spec.seed,
+                   spec.keep_link_busy);
+  return {};
+}
+
+Refusal aries_routing(const std::string& name, AriesTiming* timing) {
+  if (name.empty() || name == "adaptive" || name == "adaptive2") return {};
+  if (name == "adaptive0") {
+    timing->bias = {.shift = 0, .bias = 0};
+  } else if (name == "adaptive1") {
+    timing->bias = {.shift = 1, .bias = 0};
+  } else if (name == "adaptive3") {
+    timing->bias = {.shift = 2, .bias = 16 * 14};
+  } else if (name == "minimal") {
+    timing->routing = AriesRouting::minimal;
+  } else if (name == "minimal-adaptive") {
+    timing->routing = AriesRouting::minimal_adaptive;
+  } else if (name == "ordered") {
+    timing->routing = AriesRouting::ordered;
+  } else if (name == "valiant") {
+    timing->routing = AriesRouting::valiant;
+  } else {
+    return {name};
+  }
+  return {};
+}
+
+Refusal simulate_aries(const RunSpec& spec, SimResult* out) {
+  if (Refusal no = check_grain(spec); no.refused()) return no;
+  std::array<std::uint32_t, 3> groups{};
+  const std::string shape = spec.nodes.empty() ? "8" : spec.nodes;
+  if (!parse_shape(shape, &groups) || groups[1] != 1 || groups[2] != 1 ||
+      groups[0] > model::Dragonfly::kMaxGroups)
+    return {fmt::format("nodes '{}': expected a number of groups of 384 nodes, 1 to {}", shape,
+                        model::Dragonfly::kMaxGroups)};
+  const auto dragonfly = model::Dragonfly::make({.groups = groups[0]});
+  if (!dragonfly.ok()) return {fmt::format("{} groups: no wiring for them", groups[0])};
+  AriesTiming timing;
+  timing.grain = spec.grain;
+  if (aries_routing(spec.routing, &timing).refused()) return bad_routing(spec);
+  Scene scene;
+  scene.box.sides = {dragonfly.value().nodes(), 1, 1};
+  scene.fifos = 1;
+  scene.payload_max = 64 * spec.grain;
+  scene.tick_ns = kTileTickNs;
+  scene.uniform_peak =
+      aries_uniform_peak(dragonfly.value(), timing,
+                         static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.bytes, scene.payload_max)));
+  std::unique_ptr<Workload> workload;
+  if (spec.job_nodes != 0) {
+    if (Refusal no = make_job(spec, scene, dragonfly.value(), &workload); no.refused()) return no;
+  } else if (Refusal no = make_workload(spec, scene, &workload); no.refused()) {
+    return no;
+  }
+  *out = run_aries(dragonfly.value(), timing, *workload, make_limits(spec, scene, *workload, 20000),
+                   spec.seed, spec.keep_link_busy);
+  return {};
+}
+
 }  // namespace
 
 Refusal simulate(const RunSpec& spec, SimResult* out) {
@@ -198,12 +349,16 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
   Refusal no;
   if (spec.machine == "bluegene-l") {
     no = simulate_bgl(spec, &result);
+  } else if (spec.machine == "gemini" || spec.machine == "seastar") {
+    no = simulate_torus(spec, &result);
+  } else if (spec.machine == "aries") {
+    no = simulate_aries(spec, &result);
   } else {
     return {fmt::format("machine '{}': expected one of {}", spec.machine, machine_names())};
   }
   if (no.refused()) return no;
   result.machine = spec.machine;
-  result.workload = spec.workload;
+  result.workload = spec.trace.empty() ? spec.workload : "replay of " + spec.trace;
   result.preset = spec.preset;
   *out = std::move(result);
   return {};

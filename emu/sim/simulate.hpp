@@ -28,6 +28,7 @@ struct RunSpec {
   std::array<std::uint32_t, 3> hot_region{0, 0, 0};  // 0: half of each side
   bool infinite_fifos = false;
   std::uint32_t repeat = 1;      // whole exchanges
+  std::uint32_t grain = 1;       // machine packets that travel as one (gemini, seastar, aries)
   std::uint32_t job_nodes = 0;   // all-to-all on this many nodes only ...
   std::uint32_t job_groups = 1;  // ... spread over this many groups (aries)
   double background = 0;         // load of all other nodes
@@ -40,7 +41,7 @@ struct RunSpec {
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool keep_link_busy = false;
-  std::string trace;  // replay: file name
+  std::string trace;  // file to replay instead of a workload
   const std::atomic<bool>* interrupt = nullptr;
   std::function<void(double us, const Counters&, std::uint64_t expected)> progress;
 };
@@ -52,6 +53,7 @@ Refusal simulate(const RunSpec& spec, SimResult* out);
 std::string workload_names();  // "alltoall, uniform, ..."
 std::string machine_names();
 std::string preset_names(const std::string& machine);
+std::string routing_names(const std::string& machine);
 
 // "8x8x8" or "512" (one row). False for anything else.
 bool parse_shape(const std::string& text, std::array<std::uint32_t, 3>* out);

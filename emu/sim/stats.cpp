@@ -45,6 +45,8 @@ void Counters::add(const Counters& o) {
   retries += o.retries;
   dropped += o.dropped;
   events += o.events;
+  responses += o.responses;
+  responses_back += o.responses_back;
   nonminimal += o.nonminimal;
   for (std::size_t i = 0; i < vc_hops.size(); ++i) vc_hops[i] += o.vc_hops[i];
 }

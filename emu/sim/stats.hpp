@@ -55,7 +55,9 @@ struct Counters {
   std::uint64_t retries = 0;          // link-level retransmissions
   std::uint64_t dropped = 0;          // packets that the network gave up
   std::uint64_t events = 0;
-  std::uint64_t nonminimal = 0;  // packets sent by way of a random root
+  std::uint64_t responses = 0;       // the network's own packets: sent ...
+  std::uint64_t responses_back = 0;  // ... and received
+  std::uint64_t nonminimal = 0;      // packets sent by way of a random root
   std::array<std::uint64_t, 8> vc_hops{};
   void add(const Counters& other);
 };

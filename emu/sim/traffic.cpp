@@ -197,7 +197,10 @@ Next AllToAll::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out)
                        options_.seed * 0x9e3779b97f4a7c15u + node + (round << 32));
     } else {
       piece = k % per_pair_;
-      to = static_cast<Node>((rank + k / per_pair_) % set_size_);
+      const std::uint64_t step = k / per_pair_;
+      const Node shift =
+          shuffle_.at(static_cast<Node>(step % set_size_), options_.seed + 0x51f7 + (step / set_size_));
+      to = static_cast<Node>((std::uint64_t{rank} + shift) % set_size_);
     }
     if (to == rank) continue;
     const std::uint64_t left = options_.bytes - piece * options_.payload_max;
@@ -213,6 +216,28 @@ Next AllToAll::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out)
 std::uint64_t AllToAll::expected_packets() const {
   const std::uint64_t senders = members_.empty() ? nodes_ : members_.size();
   return senders * (set_size_ - 1) * per_pair_ * options_.repeat;
+}
+
+JobTraffic::JobTraffic(Node nodes, const std::vector<Node>& members, const AllToAll::Options& job,
+                       const RateTraffic::Options& background, bool busy)
+    : job_(nodes, members, job),
+      background_(Destinations(Pattern::uniform, Box{{nodes, 1, 1}}, 0, {1, 1, 1}, background.seed), nodes,
+                  background),
+      is_member_(nodes, 0),
+      busy_(busy) {
+  for (const Node node : members) is_member_[node] = 1;
+  for (Node node = 0; node < nodes; ++node)
+    if (!is_member_[node]) others_.push_back(node);
+}
+
+Next JobTraffic::next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) {
+  if (is_member_[node]) return job_.next(node, fifo, now, random, out);
+  if (!busy_ || others_.size() < 2) return Next::idle;
+  const Next next = background_.next(node, fifo, now, random, out);
+  // Uniform among the others; the draw of the stream's own destination is replaced.
+  while (next == Next::send && (out.dst == node || is_member_[out.dst]))
+    out.dst = others_[random.below(static_cast<std::uint32_t>(others_.size()))];
+  return next;
 }
 
 }  // namespace orrery::sim

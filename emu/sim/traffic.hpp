@@ -100,7 +100,7 @@ class AllToAll final : public Workload {
  public:
   enum class Order : std::uint8_t {
     random,  // each node its own random order of destinations, one packet to each in turn
-    shift,   // step s: node i to node i + s, all packets of a pair before the next
+    shift,   // every step one shift s for all, in a common random order: node i to i + s, whole messages
   };
   struct Options {
     std::uint32_t fifos = 6;
@@ -139,6 +139,25 @@ class AllToAll final : public Workload {
   std::uint64_t per_pair_;           // packets
   std::uint64_t total_;              // packets of one node
   std::vector<std::uint64_t> sent_;  // per node, or per node and FIFO when the FIFOs are infinite
+};
+
+// An all-to-all job on some nodes; the others are silent or send uniform traffic to each other. Bytes and
+// latencies that a run reports are the job's alone.
+class JobTraffic final : public Workload {
+ public:
+  JobTraffic(Node nodes, const std::vector<Node>& members, const AllToAll::Options& job,
+             const RateTraffic::Options& background, bool busy);
+  Next next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) override;
+  bool has_background() const override { return busy_; }
+  bool counts(Node node) const override { return is_member_[node] != 0; }
+  std::uint64_t expected_packets() const override { return busy_ ? 0 : job_.expected_packets(); }
+
+ private:
+  AllToAll job_;
+  RateTraffic background_;
+  std::vector<Node> others_;
+  std::vector<std::uint8_t> is_member_;
+  bool busy_;
 };
 
 }  // namespace orrery::sim

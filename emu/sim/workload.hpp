@@ -43,6 +43,12 @@ class Workload {
   virtual std::uint64_t expected_packets() const { return 0; }
   // Packets offered up to `now`, sent or still waiting; 0 for workloads without a rate.
   virtual double offered_per_node_tick() const { return 0; }
+  virtual bool has_background() const { return false; }
+  // With a background: whether what `node` receives belongs to the measured job.
+  virtual bool counts(Node node) const {
+    (void)node;
+    return true;
+  }
   virtual std::size_t bytes() const { return 0; }
 };
 

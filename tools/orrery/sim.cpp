@@ -9,7 +9,6 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <vector>
 
@@ -26,7 +25,7 @@ extern "C" void note_interrupt(int) { g_interrupted.store(true); }
 
 struct SimOptions {
   sim::RunSpec spec;
-  std::string hot_region, sweep, html;
+  std::string hot_region, sweep;
   bool json = false, csv = false, quiet = false;
 };
 
@@ -66,6 +65,8 @@ class Progress {
 
 int run_sim(SimOptions& options) {
   sim::RunSpec& spec = options.spec;
+  if (spec.workload.empty() && spec.trace.empty())
+    return usage_error("no workload given: expected --replay <file> or one of " + sim::workload_names());
   if (!options.hot_region.empty() && !sim::parse_shape(options.hot_region, &spec.hot_region))
     return usage_error(fmt::format("hot region '{}': expected a shape such as 2x2x2", options.hot_region));
   std::vector<double> loads;
@@ -77,7 +78,6 @@ int run_sim(SimOptions& options) {
   const bool terminal = isatty(2) != 0 && !options.quiet;
   spec.interrupt = &g_interrupted;
   std::signal(SIGINT, note_interrupt);
-  spec.keep_link_busy = !options.html.empty();
   std::vector<sim::SimResult> results;
   for (const double load : loads) {
     spec.load = load;
@@ -110,13 +110,18 @@ int run_sim(SimOptions& options) {
 void add_sim(CLI::App& root, int& exit_code) {
   auto options = std::make_shared<SimOptions>();
   sim::RunSpec& spec = options->spec;
+  spec.workload.clear();
   auto* command = root.add_subcommand("sim", "Simulate a machine's network packet by packet");
-  command->add_option("workload", spec.workload, "One of " + sim::workload_names())->required();
+  auto* workload = command->add_option("workload", spec.workload, "One of " + sim::workload_names());
+  auto* replay = command->add_option("--replay", spec.trace, "A trace of a real run instead of a workload");
+  workload->excludes(replay);
   command->add_option("--machine", spec.machine, "One of " + sim::machine_names());
   command->add_option("--nodes", spec.nodes, "Shape: 8x8x8 (tori), groups (aries), levels (quadrics)");
   command->add_option("--preset", spec.preset,
                       "Parameters of a figure; bluegene-l: " + sim::preset_names("bluegene-l"));
-  command->add_option("--routing", spec.routing, "Machine's routing mode");
+  command->add_option("--routing", spec.routing,
+                      "bluegene-l: " + sim::routing_names("bluegene-l") + "; gemini: " +
+                          sim::routing_names("gemini") + "; aries: " + sim::routing_names("aries"));
   command->add_option("--bytes", spec.bytes,
                       "Bytes from each node to each other node (alltoall), or of a packet");
   command->add_option("--load", spec.load,
@@ -130,6 +135,10 @@ void add_sim(CLI::App& root, int& exit_code) {
                     "All packets are in the injection FIFOs from the start");
   command->add_flag("--steady", spec.steady, "alltoall without end, measured once steady");
   command->add_option("--repeat", spec.repeat, "alltoall: whole exchanges");
+  command->add_option("--grain", spec.grain, "Machine packets that travel as one (gemini, seastar, aries)");
+  command->add_option("--job-nodes", spec.job_nodes, "aries: alltoall on this many nodes only ...");
+  command->add_option("--job-groups", spec.job_groups, "... spread over this many groups");
+  command->add_option("--background", spec.background, "Load of the other nodes");
   command->add_option("--warmup-us", spec.warmup_us, "Not before this is a run called steady");
   command->add_option("--measure-us", spec.measure_us, "Length of the measured window");
   command->add_option("--until-us", spec.until_us, "Stop here at the latest");

@@ -26,6 +26,7 @@ void add_explain(CLI::App& root, int& exit_code);
 void add_machines(CLI::App& root, int& exit_code);
 void add_validate(CLI::App& root, int& exit_code);
 void add_sim(CLI::App& root, int& exit_code);
+void add_figures(CLI::App& root, int& exit_code);
 
 // Takes the "--" between the options of `run` and its program out of the command line `args` (without the
 // command's own name): CLI11 would hand what follows it to the wrong place.

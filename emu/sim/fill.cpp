@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/sim/fill.hpp"
+
+#include "emu/sim/torus_grid.hpp"
+
+namespace orrery::sim {
+
+Gather::Gather(Node nodes, const std::vector<Node>& senders, std::vector<Node> receivers,
+               std::uint64_t packets, std::uint16_t payload, std::uint64_t seed)
+    : receivers_(std::move(receivers)),
+      packets_(packets),
+      senders_(senders.size()),
+      payload_(payload),
+      left_(nodes, 0),
+      first_(nodes, 0) {
+  Random random(seed, 0x6a7);
+  for (const Node node : senders) {
+    left_[node] = packets * receivers_.size();
+    first_[node] = random.below(static_cast<std::uint32_t>(receivers_.size()));
+  }
+}
+
+Next Gather::next(Node node, std::uint32_t, Tick now, Random&, Send& out) {
+  if (left_[node] == 0) return Next::idle;
+  --left_[node];
+  out.dst = receivers_[(first_[node] + left_[node]) % receivers_.size()];
+  out.payload = payload_;
+  out.created = now;
+  return Next::send;
+}
+
+namespace {
+// Colour: direction of the first line, direction of the turn.
+constexpr int kFirst[4] = {0, 1, 3, 4};   // x+ y+ x- y-
+constexpr int kSecond[4] = {1, 3, 4, 0};  // y+ x- y- x+
+// Colours of a line fill are 0 and 2: x+ and x-.
+enum Phase : std::uint32_t { kLine, kTurn, kLast };
+}  // namespace
+
+Fill::Fill(const Box& box, bool plane, std::uint64_t packets, std::uint16_t payload)
+    : box_(box), plane_(plane), packets_(packets), payload_(payload), state_(box.nodes()) {}
+
+std::uint32_t Fill::coordinate(Node node, int direction) const {
+  return dim_of(direction) == 0 ? node % box_.sides[0] : node / box_.sides[0] % box_.sides[1];
+}
+
+Node Fill::moved(Node node, int direction, std::uint32_t steps) const {
+  const std::uint32_t n = side(direction), at = coordinate(node, direction);
+  const std::uint32_t to = minus_of(direction) ? (at + n - steps) % n : (at + steps) % n;
+  return dim_of(direction) == 0 ? node - at + to : node - at * box_.sides[0] + to * box_.sides[0];
+}
+
+Next Fill::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out) {
+  out.payload = payload_;
+  out.created = now;
+  const auto send = [&](std::uint32_t colour, int direction, std::uint32_t hops, Phase phase) {
+    out.dst = moved(node, direction, hops);
+    out.hints = static_cast<std::uint8_t>(1u << direction);
+    out.flags = hops > 1 ? kDeposit : 0;
+    out.tag = colour * 4 + phase;
+    return Next::send;
+  };
+  NodeState& state = state_[node];
+  if (fifo < kColours) {
+    if (!plane_ && fifo != 0 && fifo != 2) return Next::idle;
+    if (node == 0) {
+      if (sent_[fifo] == packets_) return Next::idle;
+      ++sent_[fifo];
+      return send(fifo, kFirst[fifo], side(kFirst[fifo]) - 1, kLine);
+    }
+    if (state.turn[fifo] == 0) return Next::idle;
+    --state.turn[fifo];
+    return send(fifo, kSecond[fifo], side(kSecond[fifo]) - 1, kTurn);
+  }
+  // FIFO 4 hands on the colours along x, FIFO 5 those along y: no node has two of one FIFO.
+  for (std::uint32_t colour = fifo - kColours; colour < kColours; colour += 2)
+    if (state.last[colour] != 0) {
+      --state.last[colour];
+      return send(colour, kFirst[colour], 1, kLast);
+    }
+  return Next::idle;
+}
+
+bool Fill::delivered(Node node, const Packet& packet, Tick, bool) {
+  NodeState& state = state_[node];
+  ++state.received;
+  if (!plane_) return false;
+  const std::uint32_t colour = packet.tag / 4;
+  const auto phase = static_cast<Phase>(packet.tag % 4);
+  const int first = kFirst[colour];
+  if (phase == kLine) {
+    ++state.turn[colour];
+    return true;
+  }
+  // The last node of the first line's direction, one step before the root's line.
+  if (phase == kTurn && coordinate(node, first) == coordinate(moved(0, first, side(first) - 1), first)) {
+    ++state.last[colour];
+    return true;
+  }
+  return false;
+}
+
+Node Fill::complete() const {
+  const Node members = plane_ ? box_.sides[0] * box_.sides[1] : box_.sides[0];
+  const std::uint64_t wanted = packets_ * (plane_ ? 4 : 2);
+  Node count = 0;
+  for (Node node = 0; node < members; ++node) count += node == 0 || state_[node].received == wanted;
+  return count;
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/sim/quadrics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery::sim {
+
+Quadrics::Quadrics(const QuadricsConfig& config)
+    : config_(config), tree_(model::FatTree::make(config.levels).value()), random_(config.seed) {
+  reset();
+}
+
+void Quadrics::reset() {
+  links_.assign(tree_.link_slots(), {});
+  circuits_.clear();
+  agenda_ = {};
+  order_ = 0;
+  random_ = Random(config_.seed);
+}
+
+// Levels that a tree over the first `nodes` nodes spans.
+std::uint32_t Quadrics::levels_of(std::uint32_t nodes) {
+  std::uint32_t levels = 1;
+  for (std::uint32_t span = 4; span < nodes; span *= 4) ++levels;
+  return levels;
+}
+
+double Quadrics::round_trip(std::uint32_t nodes) const {
+  const std::uint32_t n = levels_of(nodes);
+  return 2 * (2 * n - 1) * config_.elite + (n > 3 ? (n - 3) * config_.upper_level_skew : 0);
+}
+
+// Time to cross a link and the switch behind it; half of a level's skew lies on its way up and back each.
+double Quadrics::hop(std::uint32_t link) const {
+  return config_.elite + (tree_.boundary_of(link) >= 3 ? config_.upper_level_skew / 4 : 0);
+}
+
+void Quadrics::post(double at, What what, std::uint32_t circuit, std::uint32_t link) {
+  agenda_.push({at, order_++, what, circuit, link});
+}
+
+std::uint32_t Quadrics::open(Node src, Node dst, std::uint32_t bytes, double at) {
+  Circuit circuit;
+  circuit.src = src;
+  circuit.dst = dst;
+  circuit.bytes = bytes;
+  circuit.created = at;
+  circuits_.push_back(std::move(circuit));
+  const auto index = static_cast<std::uint32_t>(circuits_.size() - 1);
+  post(at, What::start, index);
+  return index;
+}
+
+// Up: of the four, a link with a free VC, the least taken, ties at a place of the node's own. Down: the
+// one way.
+std::uint32_t Quadrics::next_link(const Circuit& circuit) const {
+  const std::uint32_t top = model::FatTree::nca_level(circuit.src, circuit.dst);
+  const std::uint32_t step = circuit.step;
+  if (step == 0) return tree_.up_link(0, circuit.src);
+  const model::LinkEnds last = tree_.ends(circuit.links.back());
+  const std::uint32_t level = last.to / tree_.switches_per_level(),
+                      index = last.to % tree_.switches_per_level();
+  if (step <= top) {
+    std::uint32_t best = 0, least = ~0u;
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      const std::uint32_t link = tree_.up_link(step, 4 * index + ((circuit.src + i) & 3));
+      const std::uint32_t load = links_[link].busy + static_cast<std::uint32_t>(links_[link].waiting.size());
+      if (load < least) least = load, best = link;
+    }
+    return best;
+  }
+  // Down from `level` by the digit of the destination.
+  const std::uint32_t digit = circuit.dst >> (2 * level) & 3;
+  return tree_.down_link(level, 4 * index + digit);
+}
+
+void Quadrics::take(std::uint32_t index, std::uint32_t link, double now) {
+  Circuit& circuit = circuits_[index];
+  ++links_[link].busy;
+  circuit.links.push_back(link);
+  ++circuit.step;
+  post(now + hop(link), What::header, index);
+}
+
+void Quadrics::advance(std::uint32_t index, double now) {
+  Circuit& circuit = circuits_[index];
+  const std::uint32_t whole = 2 * (model::FatTree::nca_level(circuit.src, circuit.dst) + 1);
+  if (circuit.step == whole) {
+    // The circuit stands. Data goes when all its links are free of other data; the acknowledgment of
+    // the header overlaps it; the circuit is released when both are through.
+    double start = now;
+    for (const std::uint32_t link : circuit.links) start = std::max(start, links_[link].data_free);
+    const double tail = start + circuit.bytes / config_.bytes_per_ns;
+    for (const std::uint32_t link : circuit.links) links_[link].data_free = tail;
+    double back = 0;
+    for (const std::uint32_t link : circuit.links) back += hop(link);
+    post(tail, What::done, index);
+    // Back to the source and the end-of-packet token out again.
+    post(std::max(tail, start + 2 * back), What::release, index);
+    return;
+  }
+  const std::uint32_t link = next_link(circuit);
+  const std::uint32_t room = tree_.is_up(link) || tree_.boundary_of(link) != 0 ? config_.vcs : 1;
+  if (links_[link].busy < room) return take(index, link, now);
+  circuit.waiting_since = now;
+  links_[link].waiting.push_back(index);
+}
+
+template <typename Done>
+void Quadrics::run(double until, Done&& done) {
+  while (!agenda_.empty() && agenda_.top().at < until) {
+    const Occurrence now = agenda_.top();
+    agenda_.pop();
+    switch (now.what) {
+      case What::start:
+      case What::header:
+        advance(now.circuit, now.at);
+        break;
+      case What::done:
+        done(now.circuit, now.at, false);
+        break;
+      case What::release: {
+        const std::vector<std::uint32_t> held = std::move(circuits_[now.circuit].links);
+        circuits_[now.circuit].links.clear();
+        for (const std::uint32_t link : held) {
+          --links_[link].busy;
+          auto& waiting = links_[link].waiting;
+          if (waiting.empty()) continue;
+          // High priority first, aged ones among them; then the oldest.
+          const auto better = [&](std::uint32_t a, std::uint32_t b) {
+            const Circuit &x = circuits_[a], &y = circuits_[b];
+            const bool xh = x.high || now.at - x.waiting_since > config_.aging;
+            const bool yh = y.high || now.at - y.waiting_since > config_.aging;
+            return xh != yh ? xh : x.waiting_since < y.waiting_since;
+          };
+          const auto next = std::min_element(waiting.begin(), waiting.end(), better);
+          const std::uint32_t chosen = *next;
+          waiting.erase(next);
+          take(chosen, link, now.at);
+        }
+        done(now.circuit, now.at, true);
+        break;
+      }
+    }
+  }
+}
+
+Quadrics::HotSpot Quadrics::hot_spot(std::uint32_t nodes, double ns) {
+  reset();
+  for (Node node = 1; node < nodes; ++node) open(node, 0, config_.packet, random_.unit() * 1000);
+  HotSpot result;
+  const double from = ns / 4;
+  run(ns, [&](std::uint32_t index, double now, bool released) {
+    if (!released) {
+      if (now >= from) ++result.packets;
+      return;
+    }
+    // The sender's next packet takes the record of the last.
+    Circuit& circuit = circuits_[index];
+    circuit.step = 0;
+    circuit.created = now;
+    post(now, What::start, index);
+  });
+  result.mb_per_s = static_cast<double>(result.packets) * config_.packet / (ns - from) * 1000;
+  for (const Link& link : links_) result.circuits_waiting += link.waiting.size();
+  return result;
+}
+
+Quadrics::Stream Quadrics::uniform(double load, double ns) {
+  reset();
+  const double gap = config_.packet / config_.bytes_per_ns / load;
+  std::vector<double> next(nodes());
+  std::vector<std::uint32_t> record(nodes());
+  const auto other = [&](Node node) {
+    const Node to = random_.below(nodes() - 1);
+    return to >= node ? to + 1 : to;
+  };
+  for (Node node = 0; node < nodes(); ++node) {
+    next[node] = -std::log(random_.unit()) * gap;
+    record[node] = open(node, other(node), config_.packet, next[node]);
+  }
+  Stream result;
+  double sum = 0;
+  const double from = ns / 3;
+  run(ns, [&](std::uint32_t index, double now, bool released) {
+    Circuit& circuit = circuits_[index];
+    if (!released) {
+      if (now >= from) {
+        ++result.packets;
+        sum += now - circuit.created;
+      }
+      return;
+    }
+    next[circuit.src] += -std::log(random_.unit()) * gap;
+    circuit.created = next[circuit.src];
+    circuit.dst = other(circuit.src);
+    circuit.step = 0;
+    post(std::max(now, circuit.created), What::start, index);
+  });
+  result.mean_latency = result.packets ? sum / static_cast<double>(result.packets) : 0;
+  result.accepted = static_cast<double>(result.packets) * config_.packet / (ns - from) / nodes();
+  return result;
+}
+
+std::vector<double> Quadrics::multicasts(const std::vector<double>& starts, std::uint32_t nodes,
+                                         std::uint32_t bytes) {
+  // One at a time at the root: the next leaves the root when the last one's circuits are cleared.
+  std::vector<std::size_t> order(starts.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return starts[a] < starts[b]; });
+  std::vector<double> ends(starts.size());
+  double root_free = 0;
+  const std::uint32_t n = levels_of(nodes);
+  const double climb = n * config_.elite;
+  for (const std::size_t i : order) {
+    const double at_root = std::max(starts[i] + climb, root_free);
+    ends[i] = at_root - climb + bytes / config_.bytes_per_ns + round_trip(nodes);
+    root_free = ends[i] - climb;
+  }
+  return ends;
+}
+
+double Quadrics::broadcast_mb_per_s(std::uint32_t nodes, std::uint32_t packets) {
+  // The source sends the next packet when the combined acknowledgment of the last is back.
+  double now = 0;
+  for (std::uint32_t i = 0; i < packets; ++i) now = multicasts({now}, nodes, config_.packet).front();
+  return static_cast<double>(packets) * config_.packet / now * 1000;
+}
+
+Quadrics::Barrier Quadrics::hardware_barrier(std::uint32_t nodes, const std::vector<double>& arrivals) {
+  double last = 0;
+  for (const double at : arrivals) last = std::max(last, at);
+  // The master starts when it arrived itself (node 0).
+  double now = (arrivals.empty() ? 0 : arrivals.front()) + config_.elan_start;
+  double back_off = config_.elan_message;
+  Barrier result;
+  for (;;) {
+    ++result.attempts;
+    const double sees = now + round_trip(nodes) / 2;  // when the test reads the last node's word
+    now = multicasts({now}, nodes, 0).front();
+    if (sees >= last) break;
+    now += back_off;
+    back_off *= 2;
+  }
+  result.ns = multicasts({now}, nodes, 0).front();  // the end-of-packet token that wakes everyone
+  return result;
+}
+
+double Quadrics::software_barrier(std::uint32_t nodes) {
+  // Level by level of the 4-ary tree: a parent's thread takes its children's messages one by one, and
+  // sends them 'go' one by one. A message is a circuit of a few bytes.
+  double total = 0;
+  const std::uint32_t levels = levels_of(nodes);
+  for (std::uint32_t level = 0; level < levels; ++level) {
+    const double one_way = round_trip(1u << (2 * (level + 1))) / 2;
+    total += 2 * (one_way + 4 * config_.elan_message);
+  }
+  return total;
+}
+
+double Quadrics::allreduce(std::uint32_t nodes) {
+  double total = 0;
+  const std::uint32_t levels = levels_of(nodes);
+  for (std::uint32_t level = 0; level < levels; ++level)
+    total += round_trip(1u << (2 * (level + 1))) / 2 + config_.host_level;
+  return total + multicasts({0.0}, nodes, 8).front() + config_.elan_start;
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+//
+// The Quadrics network of ASCI Q, circuit by circuit.
+//
+// Source: Petrini et al., "Scalable Collective Communication on the ASCI Q Machine" (2003). A packet's
+// header climbs a 4-ary tree by any up link (the least loaded), then has one way down; it takes one of
+// two virtual channels of each link and the path stays its own until the destination's acknowledgment
+// has come back. What waits for a link is served high priority first, oldest first; after kAging a low
+// one counts as high. A destination takes one packet at a time. A multicast climbs to the leftmost root
+// that covers its set, is served there one at a time, and is over when the combined acknowledgment of
+// all is back.
+//
+// FITTED: upper_level_skew to the two broadcast bandwidths (64 and 1,024 nodes); elan_start to the
+// hardware barrier of 64 nodes; elan_message to the software barrier of 64 nodes; host_level to the
+// allreduce of 1,024 nodes. The other of each pair is predicted.
+//
+// LIMITATIONS: two circuits on a link take turns packet by packet; a multicast's branches do not
+// compete with other circuits; one segment of the machine.
+// Single-threaded; one object is one run.
+#pragma once
+
+#include "emu/model/fat_tree.hpp"
+#include "emu/sim/types.hpp"
+
+#include <cstdint>
+#include <queue>
+#include <vector>
+
+namespace orrery::sim {
+
+// Times in nanoseconds.
+struct QuadricsConfig {
+  std::uint32_t levels = 5;
+  double bytes_per_ns = 0.4;   // "400 MB/s on each link direction"
+  double elite = 35;           // flow-through latency of a switch
+  std::uint32_t packet = 384;  // "the largest packet size is only 384 bytes"
+  std::uint32_t vcs = 2;
+  double aging = 20000;
+  double upper_level_skew = 575;  // FITTED: cables and late acknowledgments, per level above the third
+  double elan_start = 5300;       // FITTED: starting a test-and-set and waking up after it
+  double elan_message = 600;      // FITTED: the thread processor receives or sends one message
+  double host_level = 30000;      // FITTED: the host adds up its children's vectors, one level
+  std::uint64_t seed = 1;
+};
+
+class Quadrics {
+ public:
+  // REQUIRES: levels 1..6.
+  explicit Quadrics(const QuadricsConfig& config);
+
+  std::uint32_t nodes() const { return tree_.nodes(); }
+
+  struct HotSpot {
+    double mb_per_s = 0;  // received by node 0
+    std::uint64_t packets = 0;
+    std::uint64_t circuits_waiting = 0;
+  };
+  // Nodes 1..senders all send to node 0 for `ns`; a sender has one packet under way.
+  HotSpot hot_spot(std::uint32_t nodes, double ns);
+
+  struct Stream {
+    double mean_latency = 0;  // header sent to tail received
+    double accepted = 0;      // bytes per node and ns
+    std::uint64_t packets = 0;
+  };
+  // Every node sends packets to random others; `load` of the link rate, exponential gaps.
+  Stream uniform(double load, double ns);
+
+  // Bandwidth at the source of a hardware broadcast of `packets` packets to `nodes` nodes, MB/s.
+  double broadcast_mb_per_s(std::uint32_t nodes, std::uint32_t packets);
+  // Time of a hardware barrier of the first `nodes` nodes that arrive at `arrivals` (one per node, or
+  // empty: together): test-and-set multicasts with doubling back-off until all are there.
+  struct Barrier {
+    double ns = 0;
+    std::uint32_t attempts = 0;
+  };
+  Barrier hardware_barrier(std::uint32_t nodes, const std::vector<double>& arrivals = {});
+  // A 4-ary tree of Elan messages, up and down.
+  double software_barrier(std::uint32_t nodes);
+  // Collection up a 4-ary tree with host arithmetic, hardware broadcast down.
+  double allreduce(std::uint32_t nodes);
+
+  // Completion times of multicasts issued at `starts` by nodes of their own: served one after the other.
+  std::vector<double> multicasts(const std::vector<double>& starts, std::uint32_t nodes, std::uint32_t bytes);
+
+  // Header to the farthest of `nodes` nodes and combined acknowledgment back.
+  double round_trip(std::uint32_t nodes) const;
+
+ private:
+  struct Circuit {
+    Node src = 0, dst = 0;
+    double created = 0, waiting_since = 0;
+    std::uint32_t bytes = 0;
+    bool high = false;
+    std::uint32_t step = 0;  // links taken
+    std::vector<std::uint32_t> links;
+  };
+  struct Link {
+    std::uint32_t busy = 0;  // VCs taken
+    double data_free = 0;
+    std::vector<std::uint32_t> waiting;  // circuits
+  };
+  enum class What : std::uint8_t { start, header, release, done };
+  struct Occurrence {
+    double at;
+    std::uint64_t order;  // ties by creation
+    What what;
+    std::uint32_t circuit, link;
+    bool operator>(const Occurrence& o) const { return at != o.at ? at > o.at : order > o.order; }
+  };
+  static std::uint32_t levels_of(std::uint32_t nodes);
+  double hop(std::uint32_t link) const;
+  void reset();
+  std::uint32_t open(Node src, Node dst, std::uint32_t bytes, double at);
+  void post(double at, What what, std::uint32_t circuit, std::uint32_t link = 0);
+  std::uint32_t next_link(const Circuit& circuit) const;
+  void advance(std::uint32_t circuit, double now);
+  void take(std::uint32_t circuit, std::uint32_t link, double now);
+  template <typename Done>
+  void run(double until, Done&& done);
+
+  QuadricsConfig config_;
+  model::FatTree tree_;
+  Random random_;
+  std::vector<Link> links_;
+  std::vector<Circuit> circuits_;
+  std::priority_queue<Occurrence, std::vector<Occurrence>, std::greater<>> agenda_;
+  std::uint64_t order_ = 0;
+};
+
+}  // namespace orrery::sim

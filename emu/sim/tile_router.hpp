@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+//
+// The Cray routers (SeaStar, Gemini, Aries), packet by packet: virtual cut-through with credits, one
+// queue per output link and virtual channel, network interfaces with injection and ejection limits.
+//
+// A packet that arrives at a router is routed there and then (the loads of that moment decide among
+// parallel links) and waits in the queue of its output; until it has left, it holds space in the buffer
+// of the link and VC that it came by, and that space is returned upstream as credits when its last phit
+// has gone. Of the VCs of one output that have credits, the oldest packet goes first (age-based, as
+// Abts, "Cray XT4 and Seastar 3-D Torus Interconnect", describes the family).
+//
+// What a machine adds is its Fabric: wiring, link speeds, and route(). A Fabric has
+//   static constexpr int kVcs;                      per link, all classes
+//   std::uint32_t sites() const, ports() const, nics() const;   routers; links of a router; nodes on one
+//   std::uint32_t grain() const;                    routers that must share a partition
+//   Wire wire(site, port) const;                    where a link leads; unwired: peer == kNowhere
+//   Tick serialise(port, flits) const;              time on the wire
+//   Tick latency(port) const;                       header out of one router to header out of the next
+//   std::uint32_t buffer(port) const;               flits of one VC's buffer at the far end
+//   template <View> Hop route(const View&, Random&, Packet&) const;   next output; may write the packet
+//   NicCost nic() const;
+//   Tick advertise_every() const;                   loads told to the neighbourhood; 0: nobody asks
+//   std::uint32_t flits_for(payload), packets_in(payload) const;   of the machine's own packets
+//
+// Threads: as BglRouter. 1. credits = far buffer - what is there - what is on its way. 2. A packet is in
+// exactly one queue. 3. A request holds one of its node's outstanding slots until its response is back.
+//
+// LIMITATIONS: no head-of-line blocking between outputs of one buffer (the tiles' row and column buffers
+// make it small); the crossbar is never the bottleneck; slow links are not stalled for by fast ones;
+// a router tells its loads when something happens there, not when all is quiet.
+#pragma once
+
+#include "emu/sim/partition.hpp"
+
+#include <array>
+#include <bit>
+#include <string>
+#include <vector>
+
+namespace orrery::sim {
+
+struct Wire {
+  static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
+  std::uint32_t peer = kNowhere;  // router at the far end
+  std::uint8_t back = 0;          // its link that leads back here
+};
+struct Hop {
+  std::uint32_t port = 0;
+  std::uint8_t vc = 0;
+};
+struct NicCost {
+  std::uint32_t request_base = 0;  // ticks that a request keeps the injection side busy,
+  double request_per_byte = 0;     // ... and for each byte of it
+  std::uint32_t response = 0;      // ticks that sending a response keeps it busy
+  std::uint32_t eject_base = 0;    // ticks that a packet keeps the ejection side busy
+  double eject_per_byte = 0;
+  std::uint32_t latency_in = 0;      // node to router
+  std::uint32_t latency_out = 0;     // router to node, after the last phit
+  std::uint32_t outstanding = 0;     // requests without response; 0: no limit and no responses
+  std::uint32_t inject_flits = 256;  // buffer between interface and router
+  std::uint8_t response_flits = 0;   // of the response to one packet; 0: none
+};
+
+template <typename Fabric>
+class TileRouter {
+ public:
+  static constexpr int kHorizonLog2 = 13;
+  static constexpr int kVcs = Fabric::kVcs;
+  static constexpr std::uint32_t kMaxPorts = 56;
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  explicit TileRouter(Fabric fabric, std::uint64_t seed);
+
+  Node sites() const { return fabric_.sites(); }
+  Node nodes() const { return fabric_.sites() * fabric_.nics(); }
+  Node partition_grain() const { return fabric_.grain(); }
+  Tick min_cross_delay() const { return cross_delay_; }
+
+  void start(Partition& part, Node site);
+  void apply(Partition& part, const Event& event, Tick now);
+  void arbitrate(Partition& part, Node site, Tick now);
+  void prefetch(const Partition&, const Event& event) const {
+    __builtin_prefetch(&sites_[event.node]);
+    __builtin_prefetch(&outputs_[std::size_t{event.node} * ports_ + event.port % ports_]);
+  }
+
+  std::uint64_t links() const { return links_; }
+  const Fabric& fabric() const { return fabric_; }
+  void keep_link_busy() { link_busy_.assign(std::size_t{sites()} * fabric_.ports(), 0); }
+  const std::vector<std::uint32_t>& link_busy() const { return link_busy_; }
+  std::size_t bytes() const {
+    return sites_.capacity() * sizeof(Site) + outputs_.capacity() * sizeof(Output) +
+           nics_.capacity() * sizeof(Nic) + wires_.capacity() * sizeof(Wire) +
+           advertised_.capacity() * sizeof(std::uint16_t);
+  }
+
+  // What route() may look at: the router it is asked for, and what its neighbourhood advertised.
+  class View {
+   public:
+    View(const TileRouter& router, Node site) : router_(router), site_(site) {}
+    Node site() const { return site_; }
+    // Flits waiting for `port`, plus those on their way or in the far buffer.
+    std::uint32_t load(std::uint32_t port) const { return router_.load_of(site_, port); }
+    // The load of another router's link as it last told its partition.
+    std::uint32_t advertised(Node site, std::uint32_t port) const {
+      return router_.advertised_[std::size_t{site} * router_.fabric_.ports() + port];
+    }
+    bool wired(std::uint32_t port) const {
+      return router_.wires_[std::size_t{site_} * router_.fabric_.ports() + port].peer != Wire::kNowhere;
+    }
+
+   private:
+    const TileRouter& router_;
+    Node site_;
+  };
+  // Takes a link out of service before the run.
+  void fail_link(Node site, std::uint32_t port) {
+    wires_[std::size_t{site} * fabric_.ports() + port].peer = Wire::kNowhere;
+  }
+  // After a deadlock: outputs that wait for each other's buffers, in a ring.
+  std::vector<std::string> find_cycle(const std::vector<std::unique_ptr<Partition>>& parts) const;
+
+ private:
+  enum Kind : std::uint8_t { kArrive, kDone, kCredit, kWake, kNicCredit, kEjected };
+
+  struct Site {
+    std::uint64_t idle = 0;     // outputs not sending
+    std::uint64_t waiting = 0;  // outputs with a packet queued
+    std::uint32_t arrived = kNone;
+    std::uint32_t refill = 0;  // interfaces to serve
+    Random random;
+    Tick stamp = kNever;
+    Tick told = 0;  // when its loads were advertised last
+  };
+  struct Output {
+    std::uint32_t head[kVcs];
+    std::uint32_t tail[kVcs];
+    std::uint16_t credits[kVcs];
+    std::uint16_t capacity;
+    std::uint16_t queued = 0;   // flits
+    std::uint8_t busy_vcs = 0;  // VCs with a packet queued
+  };
+  struct Nic {
+    std::uint32_t responses = kNone, responses_tail = kNone;
+    std::uint32_t pending = kNone;  // a request that waits for buffer space or an outstanding slot
+    std::uint32_t space = 0;        // flits free in the injection buffer
+    std::uint32_t outstanding = 0;
+    Tick free_at = 0;
+    bool asleep = false;  // a wake event for free_at is under way
+  };
+
+  void mark(Partition& part, Site& site, Node id, Tick now) {
+    if (site.stamp == now) return;
+    site.stamp = now;
+    part.mark(id);
+  }
+  std::uint32_t load_of(Node site, std::uint32_t port) const {
+    const Output& out = outputs_[std::size_t{site} * ports_ + port];
+    std::uint32_t load = out.queued;
+    if (port < fabric_.ports())
+      for (int v = 0; v < kVcs; ++v) load += out.capacity - out.credits[v];
+    return load;
+  }
+  void advertise(Site& site, Node id, Tick now);
+  void route_arrivals(Partition& part, Node site);
+  void serve_nic(Partition& part, Node site, std::uint32_t nic, Tick now);
+  void send(Partition& part, Node site, std::uint32_t port, Tick now);
+  void eject(Partition& part, Node site, std::uint32_t index, Tick now);
+
+  Fabric fabric_;
+  NicCost cost_;
+  std::uint32_t ports_;  // links and ejection ports of a router
+  Tick cross_delay_ = kNever;
+  Tick advertise_every_ = 0;
+  std::uint64_t links_ = 0;
+  std::vector<Site> sites_;
+  std::vector<Output> outputs_;
+  std::vector<Nic> nics_;
+  std::vector<Wire> wires_;
+  std::vector<std::uint16_t> advertised_;
+  std::vector<std::uint32_t> link_busy_;
+};
+
+}  // namespace orrery::sim

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+//
+// The event loop's part of tile_router.hpp; included by the files that instantiate the engine.
+#pragma once
+
+#include "emu/base/check.hpp"
+#include "emu/sim/tile_router.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace orrery::sim {
+
+template <typename F>
+TileRouter<F>::TileRouter(F fabric, std::uint64_t seed)
+    : fabric_(std::move(fabric)),
+      cost_(fabric_.nic()),
+      ports_(fabric_.ports() + fabric_.nics()),
+      advertise_every_(fabric_.advertise_every()),
+      sites_(fabric_.sites()),
+      outputs_(std::size_t{fabric_.sites()} * ports_),
+      nics_(std::size_t{fabric_.sites()} * fabric_.nics()),
+      wires_(std::size_t{fabric_.sites()} * fabric_.ports()) {
+  ORRERY_CHECK(ports_ <= kMaxPorts, "{} ports", ports_);
+  if (advertise_every_ != 0) advertised_.resize(wires_.size());
+  for (Node s = 0; s < fabric_.sites(); ++s) {
+    sites_[s].random = Random(seed, s);
+    sites_[s].idle = (std::uint64_t{1} << ports_) - 1;
+    for (std::uint32_t p = 0; p < ports_; ++p) {
+      Output& out = outputs_[std::size_t{s} * ports_ + p];
+      out.capacity = static_cast<std::uint16_t>(p < fabric_.ports() ? fabric_.buffer(p) : 0xffff);
+      for (int v = 0; v < kVcs; ++v) {
+        out.head[v] = out.tail[v] = kNone;
+        out.credits[v] = out.capacity;
+      }
+      if (p >= fabric_.ports()) continue;
+      const Wire wire = fabric_.wire(s, p);
+      wires_[std::size_t{s} * fabric_.ports() + p] = wire;
+      links_ += wire.peer != Wire::kNowhere;
+      if (wire.peer != Wire::kNowhere) cross_delay_ = std::min(cross_delay_, fabric_.latency(p));
+    }
+  }
+  for (Nic& nic : nics_) nic.space = cost_.inject_flits;
+}
+
+template <typename F>
+void TileRouter<F>::start(Partition& part, Node site) {
+  sites_[site].refill = (1u << fabric_.nics()) - 1;
+  mark(part, sites_[site], site, 0);
+}
+
+template <typename F>
+void TileRouter<F>::advertise(Site& site, Node id, Tick now) {
+  site.told = now;
+  for (std::uint32_t p = 0; p < fabric_.ports(); ++p)
+    advertised_[std::size_t{id} * fabric_.ports() + p] =
+        static_cast<std::uint16_t>(std::min(load_of(id, p), 0xffffu));
+}
+
+template <typename F>
+inline void TileRouter<F>::apply(Partition& part, const Event& event, Tick now) {
+  Site& site = sites_[event.node];
+  // Before the first event of a tick changes anything: what is told is the state after the last tick,
+  // whatever the order of the events.
+  if (advertise_every_ != 0 && now - site.told >= advertise_every_) advertise(site, event.node, now);
+  switch (event.kind) {
+    case kArrive: {
+      // Routed in phase two, in the order of their links: arrivals of one tick have none of their own.
+      Packet& packet = part.pool()[event.packet];
+      packet.next = site.arrived;
+      packet.hints = event.port;
+      packet.hold = event.slot;
+      site.arrived = event.packet;
+      break;
+    }
+    case kDone: {
+      site.idle |= std::uint64_t{1} << event.port;
+      break;
+    }
+    case kEjected:
+      eject(part, event.node, event.packet, now);
+      break;
+    case kCredit: {
+      Output& out = outputs_[std::size_t{event.node} * ports_ + event.port];
+      out.credits[event.slot] = static_cast<std::uint16_t>(out.credits[event.slot] + event.amount);
+      ++part.counters().credits;
+      if (!(site.idle & site.waiting & (std::uint64_t{1} << event.port))) return;
+      break;
+    }
+    case kNicCredit:
+      nics_[std::size_t{event.node} * fabric_.nics() + event.port].space += event.amount;
+      site.refill |= 1u << event.port;
+      break;
+    case kWake:
+      nics_[std::size_t{event.node} * fabric_.nics() + event.port].asleep = false;
+      site.refill |= 1u << event.port;
+      break;
+  }
+  mark(part, site, event.node, now);
+}
+
+// A packet's last phit is at its node.
+template <typename F>
+inline void TileRouter<F>::eject(Partition& part, Node site, std::uint32_t index, Tick now) {
+  Packet packet = part.pool()[index];
+  packet.src &= F::kNodeMask;  // without the route's notes
+  const Node node = packet.dst & F::kNodeMask;
+  const std::uint32_t nic_index = node % fabric_.nics();
+  Nic& nic = nics_[node];
+  if (packet.flags & kResponse) {
+    part.pool().remove(index);
+    nic.outstanding -= packet.flits / cost_.response_flits;
+    ++part.counters().responses_back;
+    // Not deliveries, but their links are paid for.
+    part.counters().delivered_hops += packet.hops;
+    sites_[site].refill |= 1u << nic_index;
+    return;
+  }
+  part.count_delivery(node, packet, now);
+  if (part.workload().delivered(node, packet, now, false)) sites_[site].refill |= 1u << nic_index;
+  if (cost_.response_flits == 0) {
+    part.pool().remove(index);
+    return;
+  }
+  ++part.counters().responses;
+  Packet response;
+  response.created = packet.created;
+  response.src = node;
+  response.dst = packet.src;
+  response.flags = static_cast<std::uint8_t>(kResponse | (packet.flags & kDeterministic));
+  response.flits = static_cast<std::uint8_t>(
+      std::min<std::uint32_t>(255, cost_.response_flits * fabric_.packets_in(packet.payload)));
+  response.next = kNone;
+  part.pool()[index] = response;
+  if (nic.responses == kNone) {
+    nic.responses = index;
+  } else {
+    part.pool()[nic.responses_tail].next = index;
+  }
+  nic.responses_tail = index;
+  sites_[site].refill |= 1u << nic_index;
+}
+
+// Gives the injection side of an interface its next packet: responses first, then the workload's.
+template <typename F>
+void TileRouter<F>::serve_nic(Partition& part, Node site, std::uint32_t n, Tick now) {
+  Nic& nic = nics_[std::size_t{site} * fabric_.nics() + n];
+  const Node node = site * fabric_.nics() + n;
+  if (nic.free_at > now) {
+    if (!nic.asleep) part.post(nic.free_at, {site, 0, kWake, 0, static_cast<std::uint8_t>(n), 0});
+    nic.asleep = true;
+    return;
+  }
+  std::uint32_t index = kNone;
+  Tick busy = 0;
+  if (nic.responses != kNone && part.pool()[nic.responses].flits <= nic.space) {
+    index = nic.responses;
+    nic.responses = part.pool()[index].next;
+    busy = Tick{cost_.response} * part.pool()[index].flits / cost_.response_flits;
+  } else {
+    if (nic.pending == kNone) {
+      Send send;
+      switch (part.workload().next(node, 0, now, sites_[site].random, send)) {
+        case Next::idle:
+          return;
+        case Next::later:
+          if (!nic.asleep) part.post(send.created, {site, 0, kWake, 0, static_cast<std::uint8_t>(n), 0});
+          nic.asleep = true;
+          return;
+        case Next::send:
+          break;
+      }
+      Packet packet;
+      packet.created = send.created;
+      packet.src = node;
+      packet.dst = send.dst;
+      packet.tag = send.tag;
+      packet.payload = send.payload;
+      packet.flags = send.flags;
+      packet.flits = static_cast<std::uint8_t>(fabric_.flits_for(send.payload));
+      packet.next = kNone;
+      nic.pending = part.pool().add(packet);
+      ++part.counters().injected;
+    }
+    const Packet& packet = part.pool()[nic.pending];
+    if (packet.flits > nic.space ||
+        (cost_.outstanding != 0 && nic.outstanding + fabric_.packets_in(packet.payload) > cost_.outstanding))
+      return;
+    index = nic.pending;
+    nic.pending = kNone;
+    if (cost_.response_flits != 0) nic.outstanding += fabric_.packets_in(packet.payload);
+    busy = cost_.request_base * fabric_.packets_in(packet.payload) +
+           static_cast<Tick>(cost_.request_per_byte * packet.payload);
+  }
+  const Packet& packet = part.pool()[index];
+  nic.space -= packet.flits;
+  nic.free_at = now + std::max<Tick>(1, busy);
+  if (!nic.asleep) part.post(nic.free_at, {site, 0, kWake, 0, static_cast<std::uint8_t>(n), 0});
+  nic.asleep = true;
+  part.post(now + cost_.latency_in,
+            {site, index, kArrive, 0, static_cast<std::uint8_t>(fabric_.ports() + n), 0});
+}
+
+// Phase two for the packets whose header came in this tick.
+template <typename F>
+inline void TileRouter<F>::route_arrivals(Partition& part, Node id) {
+  Site& site = sites_[id];
+  const View view(*this, id);
+  while (site.arrived != kNone) {
+    // By link, lowest first; more than one in a tick is rare.
+    std::uint32_t best = site.arrived, before = kNone, best_before = kNone;
+    for (std::uint32_t i = site.arrived; i != kNone; before = i, i = part.pool()[i].next)
+      if (part.pool()[i].hints < part.pool()[best].hints) best = i, best_before = before;
+    Packet& packet = part.pool()[best];
+    (best_before == kNone ? site.arrived : part.pool()[best_before].next) = packet.next;
+    packet.next = kNone;
+    const Hop hop = fabric_.route(view, site.random, packet);
+    if (hop.port < fabric_.ports() && packet.hops == 0 && (packet.flags & kNonMinimal))
+      ++part.counters().nonminimal;
+    Output& out = outputs_[std::size_t{id} * ports_ + hop.port];
+    if (out.head[hop.vc] == kNone) {
+      out.head[hop.vc] = best;
+    } else {
+      part.pool()[out.tail[hop.vc]].next = best;
+    }
+    out.tail[hop.vc] = best;
+    out.queued = static_cast<std::uint16_t>(std::min<std::uint32_t>(0xffffu, out.queued + packet.flits));
+    out.busy_vcs = static_cast<std::uint8_t>(out.busy_vcs | 1u << hop.vc);
+    site.waiting |= std::uint64_t{1} << hop.port;
+  }
+}
+
+// Starts the next transfer of an idle output, if one can go.
+template <typename F>
+inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Tick now) {
+  Site& site = sites_[id];
+  Output& out = outputs_[std::size_t{id} * ports_ + port];
+  const bool link = port < fabric_.ports();
+  int chosen = -1;
+  Tick oldest = kNever;
+  for (unsigned vcs = out.busy_vcs; vcs != 0; vcs &= vcs - 1) {
+    const int v = std::countr_zero(vcs);
+    const Packet& packet = part.pool()[out.head[v]];
+    if (link && packet.flits > out.credits[v]) continue;
+    if (chosen < 0 || packet.created < oldest) {
+      chosen = v;
+      oldest = packet.created;
+    }
+  }
+  if (chosen < 0) return;
+  const std::uint32_t index = out.head[chosen];
+  Packet& packet = part.pool()[index];
+  out.head[chosen] = packet.next;
+  if (packet.next == kNone) out.busy_vcs = static_cast<std::uint8_t>(out.busy_vcs & ~(1u << chosen));
+  if (out.busy_vcs == 0) site.waiting &= ~(std::uint64_t{1} << port);
+  out.queued = static_cast<std::uint16_t>(out.queued - std::min<std::uint32_t>(out.queued, packet.flits));
+  site.idle &= ~(std::uint64_t{1} << port);
+  const std::uint8_t flits = packet.flits;
+  const Tick ticks = link ? fabric_.serialise(port, flits)
+                     : packet.flags & kResponse
+                         ? std::max<Tick>(1, Tick{cost_.response} * flits / cost_.response_flits)
+                         : std::max<Tick>(1, cost_.eject_base * fabric_.packets_in(packet.payload) +
+                                                 static_cast<Tick>(cost_.eject_per_byte * packet.payload));
+  // The space it held here, back to where it came from.
+  if (packet.hints >= fabric_.ports()) {
+    part.post(now + ticks,
+              {id, 0, kNicCredit, 0, static_cast<std::uint8_t>(packet.hints - fabric_.ports()), flits});
+  } else {
+    const Wire& from = wires_[std::size_t{id} * fabric_.ports() + packet.hints];
+    part.signal(now + ticks + fabric_.latency(packet.hints),
+                {from.peer, 0, kCredit, packet.hold, from.back, flits});
+  }
+  if (!link) {
+    part.post(now + ticks, {id, 0, kDone, 0, static_cast<std::uint8_t>(port), 0});
+    part.post(now + ticks + cost_.latency_out, {id, index, kEjected, 0, static_cast<std::uint8_t>(port), 0});
+    return;
+  }
+  out.credits[chosen] = static_cast<std::uint16_t>(out.credits[chosen] - flits);
+  ++packet.hops;
+  Counters& counters = part.counters();
+  ++counters.link_hops;
+  counters.link_ticks += ticks;
+  ++counters.vc_hops[static_cast<std::size_t>(chosen)];
+  if (!link_busy_.empty())
+    link_busy_[std::size_t{id} * fabric_.ports() + port] += static_cast<std::uint32_t>(ticks);
+  const Wire& wire = wires_[std::size_t{id} * fabric_.ports() + port];
+  part.post(now + ticks, {id, 0, kDone, 0, static_cast<std::uint8_t>(port), 0});
+  part.transfer(now + fabric_.latency(port),
+                {wire.peer, index, kArrive, static_cast<std::uint8_t>(chosen), wire.back, 0});
+}
+
+template <typename F>
+inline void TileRouter<F>::arbitrate(Partition& part, Node id, Tick now) {
+  Site& site = sites_[id];
+  route_arrivals(part, id);
+  for (std::uint32_t nics = site.refill; nics != 0; nics &= nics - 1)
+    serve_nic(part, id, static_cast<std::uint32_t>(std::countr_zero(nics)), now);
+  site.refill = 0;
+  for (std::uint64_t ready = site.idle & site.waiting; ready != 0; ready &= ready - 1)
+    send(part, id, static_cast<std::uint32_t>(std::countr_zero(ready)), now);
+}
+
+template <typename F>
+std::vector<std::string> TileRouter<F>::find_cycle(
+    const std::vector<std::unique_ptr<Partition>>& parts) const {
+  // From a blocked output to the output that a packet in its full far buffer waits for, until it closes.
+  const auto pool_of = [&](Node site) -> const PacketPool& {
+    for (auto& part : parts)
+      if (part->owns(site)) return part->pool();
+    return parts.front()->pool();
+  };
+  const std::size_t channels = std::size_t{sites()} * fabric_.ports() * kVcs;
+  std::vector<std::uint32_t> seen(channels, 0);
+  std::uint32_t walk = 0;
+  for (std::size_t start = 0; start < channels; ++start) {
+    ++walk;
+    std::vector<std::size_t> path;
+    std::size_t at = start;
+    for (;;) {
+      const auto vc = static_cast<std::uint8_t>(at % kVcs);
+      const auto port = static_cast<std::uint32_t>(at / kVcs % fabric_.ports());
+      const Node site = static_cast<Node>(at / kVcs / fabric_.ports());
+      if (outputs_[std::size_t{site} * ports_ + port].head[vc] == kNone) break;
+      if (seen[at] == walk) {
+        std::vector<std::string> names;
+        for (auto it = std::find(path.begin(), path.end(), at); it != path.end(); ++it)
+          names.push_back(fmt::format("router {} link {} vc {}", *it / kVcs / fabric_.ports(),
+                                      *it / kVcs % fabric_.ports(), *it % kVcs));
+        return names;
+      }
+      if (seen[at] != 0) break;
+      seen[at] = walk;
+      path.push_back(at);
+      const Wire& wire = wires_[std::size_t{site} * fabric_.ports() + port];
+      const PacketPool& pool = pool_of(wire.peer);
+      bool found = false;
+      for (std::uint32_t p = 0; p < fabric_.ports() && !found; ++p)
+        for (int v = 0; v < kVcs && !found; ++v) {
+          const std::uint32_t head = outputs_[std::size_t{wire.peer} * ports_ + p].head[v];
+          if (head == kNone || pool[head].hints != wire.back || pool[head].hold != vc) continue;
+          at = (std::size_t{wire.peer} * fabric_.ports() + p) * kVcs + static_cast<std::size_t>(v);
+          found = true;
+        }
+      if (!found) break;
+    }
+  }
+  return {};
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/sim/tile_run.hpp"
+
+#include "emu/base/wait.hpp"
+#include "emu/sim/engine.hpp"
+#include "emu/sim/tile_router_inl.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace orrery::sim {
+
+DragonflyFabric::DragonflyFabric(const model::Dragonfly& dragonfly, const AriesTiming& timing)
+    : dragonfly_(dragonfly),
+      timing_(timing),
+      wires_(std::size_t{dragonfly.routers()} * model::Dragonfly::kPorts) {
+  // The reverse of the i-th link from a to b is the i-th from b to a.
+  std::map<std::pair<Node, Node>, std::vector<std::uint8_t>> between;
+  for (model::LinkId link = 0; link < dragonfly.link_slots(); ++link) {
+    if (!dragonfly.has_link(link)) continue;
+    const model::LinkEnds ends = dragonfly.ends(link);
+    between[{ends.from, ends.to}].push_back(static_cast<std::uint8_t>(link % model::Dragonfly::kPorts));
+  }
+  for (const auto& [ends, ports] : between) {
+    const auto& reverse = between[{ends.second, ends.first}];
+    ORRERY_CHECK(reverse.size() == ports.size(), "{} links one way, {} back", ports.size(), reverse.size());
+    for (std::size_t i = 0; i < ports.size(); ++i)
+      wires_[std::size_t{ends.first} * model::Dragonfly::kPorts + ports[i]] = {ends.second, reverse[i]};
+  }
+}
+
+TorusTiming gemini_timing() {
+  TorusTiming timing;       // 24-bit phits of 2.56 ns on one of a torus link's four tile links; 105 ns a hop
+  timing.header_flits = 8;  // 7 and the end-of-packet phit
+  timing.data_unit = 8;
+  timing.data_flits = 3;
+  timing.nic = {.request_per_byte = 10 / 8.3,  // 64 bytes in 5 cycles of 650 MHz
+                .response = 1,
+                .eject_per_byte = 10 / 8.3,
+                .latency_in = 300,
+                .latency_out = 300,
+                .outstanding = 1024,
+                .inject_flits = 1024,
+                .response_flits = 2};
+  return timing;
+}
+
+TorusTiming seastar_timing() {
+  TorusTiming timing;  // one flit of header and eight of data, 64 bytes at "more than 3 GB/s"
+  timing.header_flits = 1;
+  timing.data_unit = 8;
+  timing.data_flits = 1;
+  timing.flit_ticks = 10 * 64 / 3.0 / 9;
+  timing.hop = 570;
+  timing.buffer_flits = 144;
+  timing.nic = {.request_per_byte = 5.0,  // HyperTransport leaves 2 GB/s
+                .eject_per_byte = 5.0,
+                .latency_in = 300,
+                .latency_out = 300,
+                .inject_flits = 288};
+  return timing;
+}
+
+double torus_uniform_peak(const model::Torus& torus, const TorusTiming& timing, std::uint32_t payload) {
+  const TorusFabric fabric(torus, timing);
+  const double on_wire = timing.flit_ticks *
+                         (fabric.flits_for(payload) + timing.nic.response_flits * fabric.packets_in(payload));
+  double least = 1 / std::max(1.0, timing.nic.request_per_byte * payload +
+                                       timing.nic.response * fabric.packets_in(payload));
+  for (int d = 0; d < 3; ++d) {
+    if (torus.grid()[static_cast<std::size_t>(d)] < 2) continue;
+    // Half of the packets of either half cross; bisection links are torus links of `tiles` each.
+    const double links = static_cast<double>(torus.bisection_links(d)) * torus.shape().tiles_per_torus_link;
+    least = std::min(least, links / on_wire / (0.25 * torus.nodes()));
+  }
+  return least;
+}
+
+double aries_uniform_peak(const model::Dragonfly& dragonfly, const AriesTiming& timing,
+                          std::uint32_t payload) {
+  const std::uint32_t packets = (payload + 63) / 64;
+  const double nic = 1 / (timing.nic.request_per_byte * payload + timing.nic.response * packets);
+  if (dragonfly.groups() == 1) return nic;
+  const double phits = 15.0 * packets * payload / (64.0 * packets);
+  const double remote = 1 - (model::Dragonfly::kNodesPerGroup - 1.0) / (dragonfly.nodes() - 1.0);
+  const double global = dragonfly.links_per_bundle() * (dragonfly.groups() - 1.0) / timing.optical_phit /
+                        phits / model::Dragonfly::kNodesPerGroup / remote;
+  return std::min(nic, global);
+}
+
+namespace {
+
+template <typename Fabric>
+SimResult run_with(Fabric fabric, Workload& workload, const RunLimits& limits, std::uint64_t seed,
+                   bool keep_link_busy) {
+  TileRouter<Fabric> router(std::move(fabric), seed);
+  if (keep_link_busy) router.keep_link_busy();
+  Engine<TileRouter<Fabric>> engine(router, workload, limits);
+  SimResult result;
+  const std::int64_t started = monotonic_ns();
+  result.outcome = engine.run();
+  result.wall_seconds = static_cast<double>(monotonic_ns() - started) * 1e-9;
+  result.nodes = router.nodes();
+  result.links = router.links();
+  result.tick_ns = kTileTickNs;
+  result.threads = limits.threads;
+  result.state_bytes = router.bytes() + workload.bytes();
+  result.offered = workload.offered_per_node_tick();
+  result.link_busy = router.link_busy();
+  if (result.outcome.stop == Stop::deadlock) result.cycle = router.find_cycle(engine.partitions());
+  return result;
+}
+
+}  // namespace
+
+SimResult run_torus(const model::Torus& torus, const TorusTiming& timing, Workload& workload,
+                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy) {
+  SimResult result = run_with(TorusFabric(torus, timing), workload, limits, seed, keep_link_busy);
+  const auto& n = torus.shape().nodes;
+  result.shape = fmt::format("{}x{}x{}", n[0], n[1], n[2]);
+  result.vc_names = {"request before dateline", "request after dateline", "response before dateline",
+                     "response after dateline"};
+  return result;
+}
+
+SimResult run_aries(const model::Dragonfly& dragonfly, const AriesTiming& timing, Workload& workload,
+                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy) {
+  SimResult result = run_with(DragonflyFabric(dragonfly, timing), workload, limits, seed, keep_link_busy);
+  result.shape = fmt::format("{} groups", dragonfly.groups());
+  for (int v = 0; v < 8; ++v)
+    result.vc_names.push_back(fmt::format("{} {}", v < 4 ? "request" : "response", v % 4));
+  return result;
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/sim/dragonfly_fabric.hpp"
+#include "emu/sim/result.hpp"
+#include "emu/sim/torus_fabric.hpp"
+
+namespace orrery::sim {
+
+// Tenths of a nanosecond are the tick of these machines.
+inline constexpr double kTileTickNs = 0.1;
+
+// SeaStar's and Gemini's network with the numbers of netmodels sections 3 and 4.
+TorusTiming gemini_timing();
+TorusTiming seastar_timing();
+
+// Packets of `payload` bytes that every node can send a tick under uniform load before the narrowest
+// bisection (tori) or injection or the global links (dragonfly) are full.
+double torus_uniform_peak(const model::Torus& torus, const TorusTiming& timing, std::uint32_t payload);
+double aries_uniform_peak(const model::Dragonfly& dragonfly, const AriesTiming& timing,
+                          std::uint32_t payload);
+
+// Simulates; blocks. Responses are packets of their own where the machine has them.
+SimResult run_torus(const model::Torus& torus, const TorusTiming& timing, Workload& workload,
+                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy = false);
+SimResult run_aries(const model::Dragonfly& dragonfly, const AriesTiming& timing, Workload& workload,
+                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy = false);
+
+}  // namespace orrery::sim

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/sim/fill.hpp"
+
+#include "emu/sim/bgl_run.hpp"
+
+#include <gtest/gtest.h>
+
+namespace orrery::sim {
+namespace {
+
+TEST(Fill, EveryNodeOfTheLineGetsEveryPacketAtTheRateOfTwoLinks) {
+  BglConfig config;
+  Fill fill(Box{config.sides}, false, 2000, 240);
+  const SimResult result = run_bgl(config, fill, {});
+  EXPECT_EQ(result.outcome.stop, Stop::finished);
+  EXPECT_TRUE(result.outcome.conserved);
+  EXPECT_EQ(fill.complete(), 8u);
+  EXPECT_EQ(result.outcome.total.link_hops, 2u * 2000 * 7);
+  EXPECT_GT(2000 * 270.0 / static_cast<double>(result.outcome.end), 0.99);
+}
+
+TEST(Fill, EveryNodeOfThePlaneGetsFourColoursAtTheRateOfFourLinks) {
+  for (std::array<std::uint32_t, 3> sides : {std::array<std::uint32_t, 3>{8, 8, 1}, {5, 7, 2}}) {
+    BglConfig config;
+    config.sides = sides;
+    Fill fill(Box{config.sides}, true, 1000, 240);
+    const SimResult result = run_bgl(config, fill, {});
+    EXPECT_EQ(result.outcome.stop, Stop::finished);
+    EXPECT_TRUE(result.outcome.conserved);
+    EXPECT_EQ(fill.complete(), sides[0] * sides[1]);
+    EXPECT_GT(1000 * 270.0 / static_cast<double>(result.outcome.end), 0.96);
+  }
+}
+
+TEST(Gather, KeepsTheLinksIntoAHotRegionBusy) {
+  BglConfig config;
+  std::vector<Node> inside, outside;
+  for (Node n = 0; n < 512; ++n) (n % 8 < 2 && n / 8 % 8 < 2 && n / 64 < 2 ? inside : outside).push_back(n);
+  Gather gather(512, outside, inside, 10, 240, 1);
+  const SimResult result = run_bgl(config, gather, {});
+  EXPECT_EQ(result.outcome.stop, Stop::finished);
+  EXPECT_EQ(result.outcome.total.delivered, 504u * 8 * 10);
+  const double bound = 270.0 * 504 * 8 * 10 / 24;
+  EXPECT_NEAR(bound / static_cast<double>(result.outcome.end), 0.95, 0.02);
+}
+
+}  // namespace
+}  // namespace orrery::sim

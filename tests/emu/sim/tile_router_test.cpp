@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/sim/simulate.hpp"
+#include "emu/sim/tile_run.hpp"
+#include "emu/sim/traffic.hpp"
+
+#include <gtest/gtest.h>
+
+namespace orrery::sim {
+namespace {
+
+// One packet from a node to another, and when it is there.
+class OnePacket final : public Workload {
+ public:
+  OnePacket(Node from, Node to, std::uint16_t payload) : from_(from), to_(to), payload_(payload) {}
+  Next next(Node node, std::uint32_t, Tick now, Random&, Send& out) override {
+    if (node != from_ || sent_) return Next::idle;
+    sent_ = true;
+    out.dst = to_;
+    out.payload = payload_;
+    out.created = now;
+    return Next::send;
+  }
+  bool delivered(Node node, const Packet& packet, Tick now, bool) override {
+    EXPECT_EQ(node, to_);
+    at = now;
+    hops = packet.hops;
+    return false;
+  }
+  Tick at = 0;
+  int hops = -1;
+
+ private:
+  Node from_, to_;
+  std::uint16_t payload_;
+  bool sent_ = false;
+};
+
+TEST(AriesFabric, PacketsHaveTheirPhits) {
+  const DragonflyFabric fabric(model::Dragonfly::make({.groups = 2}).value(), {});
+  EXPECT_EQ(fabric.flits_for(64), 14u);
+  EXPECT_EQ(fabric.flits_for(8), 5u);
+  EXPECT_EQ(fabric.flits_for(128), 28u);
+}
+
+TEST(GeminiFabric, PacketsHaveTheirPhits) {
+  const auto torus = model::Torus::make(model::gemini_shape_of(4, 4, 4)).value();
+  const TorusFabric fabric(torus, gemini_timing());
+  EXPECT_EQ(fabric.flits_for(64), 32u);
+  EXPECT_EQ(fabric.flits_for(8), 11u);
+  EXPECT_EQ(fabric.ports(), 40u);
+}
+
+TEST(AriesRouter, QuietPacketsAreMinimalAndEachHopCostsItsLatency) {
+  const auto dragonfly = model::Dragonfly::make({.groups = 3}).value();
+  const AriesTiming timing;
+  Tick near = 0;
+  for (auto [to, low, high] : {std::tuple{Node{1}, 0, 0},
+                               {Node{4}, 1, 1},
+                               {Node{64}, 1, 1},
+                               {Node{68}, 2, 2},
+                               {Node{384 + 77}, 1, 5},
+                               {Node{2 * 384 + 300}, 1, 5}}) {
+    OnePacket one(0, to, 8);
+    const SimResult result = run_aries(dragonfly, timing, one, {}, 1);
+    EXPECT_EQ(result.outcome.stop, Stop::finished);
+    EXPECT_TRUE(result.outcome.conserved);
+    EXPECT_EQ(result.outcome.total.nonminimal, 0u);
+    EXPECT_GE(one.hops, low) << to;
+    EXPECT_LE(one.hops, high) << to;
+    if (to == 1) near = one.at;
+    const Tick blue = to >= 384 ? timing.optical_hop - timing.electrical_hop : 0;
+    EXPECT_EQ(one.at, near + static_cast<Tick>(one.hops) * timing.electrical_hop + blue) << to;
+    EXPECT_EQ(result.outcome.total.responses, 1u);
+    EXPECT_EQ(result.outcome.total.responses_back, 1u);
+  }
+}
+
+TEST(AriesRouter, NoRouteIsLongerThanTenAndNoMinimalOneLongerThanFive) {
+  const auto dragonfly = model::Dragonfly::make({.groups = 5}).value();
+  for (auto [routing, longest] : {std::pair{AriesRouting::ordered, 5},
+                                  {AriesRouting::minimal, 5},
+                                  {AriesRouting::minimal_adaptive, 5},
+                                  {AriesRouting::valiant, 10}}) {
+    AriesTiming timing;
+    timing.routing = routing;
+    int seen = 0;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+      OnePacket one(static_cast<Node>(seed * 31 % 1920), static_cast<Node>(seed * 977 % 1920), 64);
+      const SimResult result = run_aries(dragonfly, timing, one, {}, seed);
+      ASSERT_EQ(result.outcome.stop, Stop::finished);
+      seen = std::max(seen, one.hops);
+    }
+    EXPECT_LE(seen, longest);
+    EXPECT_GE(seen, routing == AriesRouting::valiant ? 6 : 4);
+  }
+}
+
+SimResult run_named(const std::string& machine, const std::string& nodes, const std::string& routing,
+                    unsigned threads, double load) {
+  RunSpec spec;
+  spec.machine = machine;
+  spec.nodes = nodes;
+  spec.workload = "uniform";
+  spec.routing = routing;
+  spec.bytes = 64;
+  spec.load = load;
+  spec.warmup_us = 1;
+  spec.measure_us = 2;
+  spec.until_us = 5;
+  spec.sample_us = 0.5;
+  spec.threads = threads;
+  SimResult result;
+  const Refusal no = simulate(spec, &result);
+  EXPECT_EQ(no.why, "");
+  return result;
+}
+
+TEST(TileRouters, AreBitIdenticalForAnyThreads) {
+  for (auto [machine, nodes] : {std::pair{"gemini", "4x8x4"}, {"seastar", "4x4x4"}, {"aries", "2"}}) {
+    const SimResult one = run_named(machine, nodes, "", 1, 0.9), two = run_named(machine, nodes, "", 2, 0.9);
+    EXPECT_GT(one.outcome.total.delivered, 1000u) << machine;
+    EXPECT_EQ(one.outcome.total.delivered, two.outcome.total.delivered) << machine;
+    EXPECT_EQ(one.outcome.total.link_hops, two.outcome.total.link_hops) << machine;
+    EXPECT_EQ(one.outcome.total.vc_hops, two.outcome.total.vc_hops) << machine;
+    EXPECT_EQ(one.outcome.latency.mean(), two.outcome.latency.mean()) << machine;
+    EXPECT_TRUE(one.outcome.conserved && two.outcome.conserved) << machine;
+  }
+}
+
+TEST(TileRouters, NeverStandStillUnderOverload) {
+  for (auto [machine, nodes, routing] : {std::tuple{"gemini", "4x8x4", "hashed"},
+                                         {"gemini", "6x4x6", "adaptive"},
+                                         {"seastar", "6x5x4", ""},
+                                         {"aries", "2", "valiant"},
+                                         {"aries", "2", "adaptive0"}}) {
+    RunSpec spec;
+    spec.machine = machine;
+    spec.nodes = nodes;
+    spec.routing = routing;
+    spec.workload = "permutation";
+    spec.bytes = 64;
+    spec.until_us = 8;
+    spec.measure_us = 100;
+    SimResult result;
+    ASSERT_EQ(simulate(spec, &result).why, "");
+    EXPECT_EQ(result.outcome.stop, Stop::time_limit) << machine;
+    EXPECT_TRUE(result.outcome.conserved) << machine;
+    ASSERT_GE(result.outcome.samples.size(), 3u);
+    const auto& last = result.outcome.samples.back();
+    const auto& before = result.outcome.samples[result.outcome.samples.size() - 2];
+    EXPECT_GT(last.totals.delivered, before.totals.delivered) << machine;
+  }
+}
+
+TEST(GeminiRouter, AStreamGetsMoreThanFiveGigabytesOnXAndZAndHalfOfThatOnY) {
+  // One pair: 0 -> the next Gemini in each dimension. Two torus links on x and z, one on y.
+  const auto torus = model::Torus::make(model::gemini_shape_of(4, 8, 4)).value();
+  const auto stream = [&](Node to) {
+    class Stream final : public Workload {
+     public:
+      explicit Stream(Node to) : to_(to) {}
+      Next next(Node node, std::uint32_t, Tick now, Random&, Send& out) override {
+        if (node != 0) return Next::idle;
+        out.dst = to_;
+        out.payload = 64;
+        out.created = now;
+        return Next::send;
+      }
+      Node to_;
+    } workload(to);
+    RunLimits limits;
+    limits.warmup = 50000;
+    limits.until = 250000;
+    const SimResult result = run_torus(torus, gemini_timing(), workload, limits, 1);
+    return result.payload_gb_per_node() * result.nodes;
+  };
+  // 64 bytes in 82 ns on each of 8 or 4 tile links.
+  EXPECT_NEAR(stream(2), 6.25, 0.1);
+  EXPECT_NEAR(stream(4 * 2), 3.125, 0.05);
+  EXPECT_NEAR(stream(4 * 4 * 2), 6.25, 0.1);
+}
+
+TEST(Simulate, RefusesInOneLineWhatItCannotRun) {
+  const auto why = [](auto change) {
+    RunSpec spec;
+    change(spec);
+    SimResult result;
+    return simulate(spec, &result).why;
+  };
+  EXPECT_EQ(why([](RunSpec& s) { s.machine = "cm5"; }), "machine 'cm5': expected one of " + machine_names());
+  EXPECT_NE(why([](RunSpec& s) { s.nodes = "8x8x8x8"; }).find("8x8x8x8"), std::string::npos);
+  EXPECT_NE(why([](RunSpec& s) { s.workload = "gossip"; }).find("expected one of alltoall"),
+            std::string::npos);
+  EXPECT_NE(why([](RunSpec& s) { s.workload = "uniform", s.load = 1.5; }).find("1.5"), std::string::npos);
+  EXPECT_NE(why([](RunSpec& s) { s.workload = "uniform", s.bytes = 4096; }).find("4096"), std::string::npos);
+  EXPECT_NE(why([](RunSpec& s) { s.workload = "transpose", s.nodes = "8x8x4"; }).find("equal sides"),
+            std::string::npos);
+  EXPECT_NE(why([](RunSpec& s) { s.machine = "gemini", s.nodes = "4x3x4"; }).find("y even"),
+            std::string::npos);
+  EXPECT_NE(why([](RunSpec& s) { s.machine = "aries", s.nodes = "400"; }).find("241"), std::string::npos);
+  EXPECT_NE(why([](RunSpec& s) { s.machine = "aries", s.routing = "zen"; }).find("valiant"),
+            std::string::npos);
+  EXPECT_NE(why([](RunSpec& s) { s.machine = "aries", s.job_nodes = 400, s.job_groups = 1; }).find("400"),
+            std::string::npos);
+  EXPECT_NE(why([](RunSpec& s) { s.preset = "fig99"; }).find("fig2-1vc-1path"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace orrery::sim

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/sim/simulate.hpp"
+#include "tools/orrery/figures_curve.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace orrery::tool {
+
+// One line of the table: a number or an ordering that a paper states, and what came out.
+struct Row {
+  std::string what, paper, ours, tolerance, kind;  // kind: predicted, fitted
+  bool holds;
+};
+
+struct FigureOptions {
+  std::string only, folder;
+  bool brief = false, list = false;
+  unsigned threads = 1;
+  std::uint64_t seed = 1;
+};
+
+// Runs simulations for figures and keeps what came out.
+class Book {
+ public:
+  explicit Book(const FigureOptions& options) : options_(options) {}
+  const FigureOptions& options() const { return options_; }
+  void row(const Row& row) {
+    fmt::print("{} {:<62} paper {:<16} ours {:<22} within {:<10} {}\n", row.holds ? "ok  " : "MISS", row.what,
+               row.paper, row.ours, row.tolerance, row.kind);
+    std::fflush(stdout);
+    rows_.push_back(row);
+  }
+  void percent(const std::string& what, double paper, double ours, double points,
+               const char* kind = "predicted") {
+    row({what, fmt::format("{:.1f} %", paper), fmt::format("{:.1f} %", ours),
+         fmt::format("{} points", points), kind, std::fabs(ours - paper) <= points});
+  }
+  void relative(const std::string& what, double paper, double ours, double percent, const char* unit,
+                const char* kind = "predicted") {
+    row({what, fmt::format("{:.4g} {}", paper, unit), fmt::format("{:.4g} {}", ours, unit),
+         fmt::format("{:.0f} %", percent), kind, std::fabs(ours - paper) <= paper * percent / 100});
+  }
+  void order(const std::string& what, const std::string& paper, const std::string& ours, bool holds) {
+    row({what, paper, ours, "ordering", "predicted", holds});
+  }
+  void curves(const Curves& curves) {
+    if (!options_.folder.empty() && !write_curves(curves, options_.folder))
+      std::fprintf(stderr, "orrery: cannot write %s/%s\n", options_.folder.c_str(), curves.name.c_str());
+  }
+  sim::SimResult run(sim::RunSpec spec) {
+    spec.threads = options_.threads;
+    if (spec.seed == 1) spec.seed = options_.seed;
+    sim::SimResult result;
+    if (const auto no = sim::simulate(spec, &result); no.refused()) {
+      std::fprintf(stderr, "orrery: %s\n", no.why.c_str());
+      failed_ = true;
+    }
+    hops_ += result.outcome.total.link_hops;
+    if (!result.outcome.conserved) failed_ = true;
+    return result;
+  }
+  void spent(const sim::SimResult& result) { hops_ += result.outcome.total.link_hops; }
+  bool failed() const { return failed_; }
+  std::uint64_t hops() const { return hops_; }
+  const std::vector<Row>& rows() const { return rows_; }
+
+ private:
+  FigureOptions options_;
+  std::vector<Row> rows_;
+  std::uint64_t hops_ = 0;
+  bool failed_ = false;
+};
+
+// The figures; each adds its rows to the book.
+void alltoall_symmetric(Book& book);
+void alltoall_routing(Book& book);
+void alltoall_complete(Book& book);
+void alltoall_asymmetric(Book& book);
+void hot_region(Book& book);
+void fills(Book& book);
+void ping_pong(Book& book);
+void light_traffic(Book& book);
+void arbitration(Book& book);
+void buffers(Book& book);
+void hot_arbitration(Book& book);
+void escapes(Book& book);
+void aries_routing(Book& book);
+void aries_placement(Book& book);
+void aries_scale(Book& book);
+void quadrics(Book& book);
+
+}  // namespace orrery::tool

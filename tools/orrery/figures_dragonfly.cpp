@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+//
+// Figures of the Cascade paper (Aries) and of the ASCI Q paper (Quadrics).
+#include "emu/sim/quadrics.hpp"
+#include "tools/orrery/figures_book.hpp"
+
+#include <algorithm>
+
+namespace orrery::tool {
+
+static double aries(Book& book, const char* routing, std::uint64_t bytes, double us, std::uint64_t seed,
+                    const char* groups = "8") {
+  sim::RunSpec spec;
+  spec.machine = "aries";
+  spec.nodes = groups;
+  spec.routing = routing;
+  spec.bytes = bytes;
+  spec.order = "shift";
+  spec.grain = 8;
+  spec.repeat = 1u << 20;
+  spec.seed = seed;
+  spec.warmup_us = us / 4;
+  spec.until_us = us;
+  spec.sample_us = us / 8;
+  return book.run(spec).payload_gb_per_node();
+}
+
+void aries_routing(Book& book) {
+  const std::vector<std::uint64_t> sizes = book.options().brief
+                                               ? std::vector<std::uint64_t>{512, 32768}
+                                               : std::vector<std::uint64_t>{512, 4096, 32768};
+  const int seeds = book.options().brief ? 1 : 5;
+  Curves curves{"aries-figure-9", "Aries Figures 9 and 10: all-to-all on 3,072 nodes", "message, bytes",
+                "GB/s per node"};
+  curves.log_x = true;
+  const char* modes[] = {"minimal", "valiant", "adaptive0", "adaptive"};
+  const char* labels[] = {"minimal", "non-minimal (Valiant)", "adaptive, no bias", "adaptive, tuned"};
+  std::vector<std::vector<double>> mean(4), spread(4);
+  for (std::size_t m = 0; m < 4; ++m) {
+    Curves::Line line{labels[m], {}};
+    for (const std::uint64_t size : sizes) {
+      double low = 1e9, high = 0, sum = 0;
+      for (int seed = 1; seed <= seeds; ++seed) {
+        const double rate =
+            aries(book, modes[m], size, size >= 32768 ? 60 : 12, static_cast<std::uint64_t>(seed) + 100);
+        low = std::min(low, rate);
+        high = std::max(high, rate);
+        sum += rate;
+      }
+      mean[m].push_back(sum / seeds);
+      spread[m].push_back(high - low);
+      line.points.push_back({static_cast<double>(size), sum / seeds});
+    }
+    curves.lines.push_back(line);
+  }
+  book.curves(curves);
+  const std::size_t last = sizes.size() - 1;
+  const auto apart = [&](std::size_t a, std::size_t b, std::size_t at) {
+    return mean[a][at] - mean[b][at] > std::max(spread[a][at], spread[b][at]);
+  };
+  book.order("Figure 9: small messages, minimal beats Valiant", "minimal best",
+             fmt::format("{:.2f} > {:.2f} GB/s", mean[0][0], mean[1][0]), apart(0, 1, 0));
+  book.order("Figure 9: large messages, minimal is worst", "minimal worst",
+             fmt::format("{:.2f} < {:.2f}, {:.2f}, {:.2f} GB/s", mean[0][last], mean[1][last], mean[2][last],
+                         mean[3][last]),
+             apart(1, 0, last) && apart(2, 0, last) && apart(3, 0, last));
+  book.order("Figure 9: minimal falls with size, Valiant stays", "falls, flat",
+             fmt::format("{:.0f} %, {:.0f} % left", 100 * mean[0][last] / mean[0][0],
+                         100 * mean[1][last] / mean[1][0]),
+             mean[0][last] < 0.7 * mean[0][0] && mean[1][last] > 0.8 * mean[1][0]);
+  book.order("Figure 10: tuned adaptive nearly flat and at or above adaptive", "small drop",
+             fmt::format("{:.2f} -> {:.2f} GB/s", mean[3][0], mean[3][last]),
+             mean[3][last] > 0.75 * mean[3][0] && mean[3][0] > mean[2][0]);
+  book.order("bounds: symmetric injection 7.5, Valiant 4.29 GB/s", "not above",
+             fmt::format("{:.2f}, {:.2f} GB/s", mean[0][0], mean[1][0]),
+             mean[0][0] <= 7.6 && mean[1][0] <= 4.29 * 1.03);
+}
+
+void aries_placement(Book& book) {
+  Curves curves{"aries-figure-11", "Aries Figures 11 and 12: 384-node all-to-all by groups", "groups",
+                "GB/s per job node"};
+  for (const double background : {0.0, 0.5}) {
+    Curves::Line line{background > 0 ? "busy machine" : "idle machine", {}};
+    double low = 1e9, high = 0;
+    for (const unsigned groups : {1u, 2u, 3u, 6u}) {
+      sim::RunSpec spec;
+      spec.machine = "aries";
+      spec.nodes = "8";
+      spec.bytes = 4096;
+      spec.order = "shift";
+      spec.grain = 8;
+      spec.repeat = 1u << 20;
+      spec.job_nodes = 384;
+      spec.job_groups = groups;
+      spec.background = background;
+      const double us = book.options().brief ? 12 : 40;
+      spec.warmup_us = us / 4;
+      spec.until_us = us;
+      spec.sample_us = us / 8;
+      const auto r = book.run(spec);
+      const double rate = r.payload_gb_per_node() * r.nodes / 384;
+      low = std::min(low, rate);
+      high = std::max(high, rate);
+      line.points.push_back({groups, rate});
+    }
+    curves.lines.push_back(line);
+    if (background > 0) {
+      book.order("Figure 12: the same on a busy machine", "less than idle",
+                 fmt::format("{:.2f} to {:.2f} GB/s", low, high), low > 0);
+    } else {
+      book.row({"Figure 11: 384-node job over 1, 2, 3, 6 groups, idle", "little variation",
+                fmt::format("{:.2f} to {:.2f} GB/s", low, high), "10 %", "predicted",
+                (high - low) / high <= 0.10});
+    }
+  }
+  book.curves(curves);
+}
+
+void aries_scale(Book& book) {
+  const double small = aries(book, "adaptive", 4096, 10, 7, "8");
+  const double large = aries(book, "adaptive", 4096, 10, 7, book.options().brief ? "16" : "64");
+  book.order(fmt::format("Figure 13: bandwidth per node, {} nodes against 3,072",
+                         book.options().brief ? "6,144" : "24,576"),
+             "good, sustained", fmt::format("{:.2f} against {:.2f} GB/s", large, small), large > 0.6 * small);
+}
+
+void quadrics(Book& book) {
+  sim::Quadrics machine({.levels = 5});
+  book.relative("Quadrics hardware barrier, 64 nodes", 6, machine.hardware_barrier(64).ns / 1000, 15, "us",
+                "fitted");
+  book.relative("Quadrics hardware barrier, 1,024 nodes", 10, machine.hardware_barrier(1024).ns / 1000, 15,
+                "us");
+  book.relative("Quadrics software barrier, 64 nodes", 15, machine.software_barrier(64) / 1000, 15, "us",
+                "fitted");
+  book.relative("Quadrics software barrier, 1,024 nodes", 30, machine.software_barrier(1024) / 1000, 15,
+                "us");
+  book.relative("Quadrics broadcast, 64 nodes", 288, machine.broadcast_mb_per_s(64, 1000), 15, "MB/s",
+                "fitted");
+  book.relative("Quadrics broadcast, 1,024 nodes", 140, machine.broadcast_mb_per_s(1024, 1000), 15, "MB/s",
+                "fitted");
+  book.relative("Quadrics allreduce, 1,024 nodes", 160, machine.allreduce(1024) / 1000, 15, "us", "fitted");
+  Curves curves{"quadrics-figure-8", "Quadrics Figure 8: hot spot", "nodes", "MB/s at the hot node"};
+  curves.log_x = true;
+  Curves::Line line{"received", {}};
+  double at64 = 0, at128 = 0, at512 = 0;
+  for (const std::uint32_t nodes : {4u, 8u, 16u, 32u, 64u, 128u, 256u, 512u, 1024u}) {
+    const double rate = machine.hot_spot(nodes, 2e6).mb_per_s;
+    line.points.push_back({nodes, rate});
+    if (nodes == 64) at64 = rate;
+    if (nodes == 128) at128 = rate;
+    if (nodes == 512) at512 = rate;
+  }
+  curves.lines.push_back(line);
+  book.curves(curves);
+  book.order("Quadrics Figure 8: hot spot flat to 128 nodes, then falling", "flat, falls",
+             fmt::format("{:.0f} {:.0f} {:.0f} MB/s", at64, at128, at512),
+             at128 > 0.9 * at64 && at512 < 0.9 * at128);
+}
+
+}  // namespace orrery::tool
