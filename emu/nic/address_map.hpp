@@ -16,7 +16,10 @@ struct Run {
   bool holds(std::uint64_t address, std::uint64_t length) const {
     return address >= begin && address < end && length <= end - address;
   }
-  std::byte* at(std::uint64_t address) const { return here + (address - begin); }
+  // By integers: the identity's `here` is null.
+  std::byte* at(std::uint64_t address) const {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(here) + (address - begin));
+  }
 };
 
 // Where a process's memory is mapped here. Implemented by the memory file's windows for a peer, and by the
