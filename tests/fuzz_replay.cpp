@@ -22,7 +22,11 @@ namespace {
 using Input = std::vector<std::uint8_t>;
 
 // Enough to reach every branch of a line parser in well under a second; the fuzzers themselves go deeper.
-constexpr int kMutationsPerInput = 2000;
+// REPLAY_MUTATIONS in the environment is for targets that build more than a parser for each input.
+int mutations_per_input() {
+  const char* asked = std::getenv("REPLAY_MUTATIONS");
+  return asked != nullptr ? std::atoi(asked) : 2000;
+}
 
 Input read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -71,15 +75,16 @@ int main(int argc, char** argv) {
     std::sort(paths.begin(), paths.end());
     for (const auto& path : paths) corpus.push_back(read_file(path));
   }
+  const int mutations = mutations_per_input();
   std::mt19937_64 random(seed);
   for (const Input& input : corpus) {
     give(input);
-    for (int i = 0; i < kMutationsPerInput; ++i) {
+    for (int i = 0; i < mutations; ++i) {
       Input changed = input;
       mutate(changed, random);
       give(changed);
     }
   }
-  std::printf("%zu inputs, %d mutations of each\n", corpus.size(), kMutationsPerInput);
+  std::printf("%zu inputs, %d mutations of each\n", corpus.size(), mutations);
   return 0;
 }
