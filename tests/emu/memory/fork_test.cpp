@@ -272,11 +272,14 @@ TEST_P(Fork, TenThousandTimesUnderLoadHarmsNeitherSide) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      const bool fine = data.intact() && use_malloc(i);
+      // gcc 12's sanitizers leave their allocator's locks as they are: a child may find one held by a thread
+      // that it lacks.
+      const bool fine = data.intact() && (!kInterposed || use_malloc(i));
       data.overwrite();
       counter->store(~std::uint64_t{0} / 2);
-      for (char* block : data.small) std::free(block);
-      _exit(fine && use_malloc(i + 1) ? 0 : 1);
+      if (kInterposed)
+        for (char* block : data.small) std::free(block);
+      _exit(fine && (!kInterposed || use_malloc(i + 1)) ? 0 : 1);
     }
     // The parent goes on with its own heap while the child runs.
     if (!use_malloc(i)) ++bad;
