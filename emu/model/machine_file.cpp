@@ -460,6 +460,15 @@ class Loader {
 
 MachineFile parse_machine(std::string_view text, std::string_view file) {
   MachineFile result;
+  // toml++ 3.3.0 promises the compiler that some characters beyond ASCII never come, and then they do.
+  const auto foreign =
+      std::find_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) > 127; });
+  if (foreign != text.end()) {
+    result.error =
+        fmt::format("{}: line {}: byte {:#04x} is not accepted: expected ASCII", file,
+                    1 + std::count(text.begin(), foreign, '\n'), static_cast<unsigned char>(*foreign));
+    return result;
+  }
   const toml::parse_result parsed = toml::parse(text, file);
   if (!parsed) {
     const auto& where = parsed.error().source().begin;

@@ -120,7 +120,7 @@ void store_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
     default:
       break;
   }
-  std::memcpy(to, from, bytes);
+  if (bytes != 0) std::memcpy(to, from, bytes);
 }
 
 void load_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -140,7 +140,7 @@ void load_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
     default:
       break;
   }
-  std::memcpy(to, from, bytes);
+  if (bytes != 0) std::memcpy(to, from, bytes);
 }
 
 void raise_remote_event(const NicView& nic, std::uint64_t word, EventKind kind, std::uint64_t data) {

@@ -39,6 +39,12 @@ TEST(MachineFile, EveryShippedMachineLoadsAndCompiles) {
   }
 }
 
+TEST(MachineFile, RefusesBytesBeyondAsciiWithTheirLine) {
+  const MachineFile file = parse_machine("schema = 1\n\xe2\x80\x80name = 1\n", "my.toml");
+  EXPECT_FALSE(file.description);
+  EXPECT_NE(file.error.find("my.toml: line 2: byte 0xe2"), std::string::npos) << file.error;
+}
+
 TEST(MachineFile, EveryShippedNumberHasASource) {
   for (const ShippedFile& file : shipped_machines()) {
     const MachineFile loaded = parse_machine(file.text, file.name);
