@@ -21,12 +21,19 @@
 //   8 KiB     MrtEntry[4096]     256 KiB   registration table, owner writes, peers read
 //   264 KiB   HazardLine[1024]    64 KiB   line i: what process slot i is touching right now; i writes
 //   328 KiB   CqState[1024]      256 KiB   completion queues; rings lie in the arena
-//   584 KiB   lane pairs[n]                requests from process slot i, responses to it (emu/wire)
+//   584 KiB   AMO unit            64 KiB   its cache (amo_unit.hpp); each unit lays out its own part
+//   648 KiB   counters            56 KiB   statistics
+//   704 KiB   errors             256 KiB   error events and injected faults
+//   960 KiB   clock               64 KiB   this PE's time
+//   1 MiB     channel              1 MiB   receive buffers that were posted
+//   2 MiB     datagrams            2 MiB   posted and finished exchanges
+//   4 MiB     collective engine    4 MiB   virtual channel elements
+//   8 MiB     lane pairs[n]                requests from process slot i, responses to it (emu/wire)
 //   then      arena                        completion-queue rings, segment lists; only the owner allocates
 namespace orrery::nic {
 
 inline constexpr std::uint64_t kNicMagic = 0x43494e595252524fULL;  // "ORRRYNIC"
-inline constexpr std::uint32_t kNicVersion = 1;
+inline constexpr std::uint32_t kNicVersion = 2;
 inline constexpr std::uint32_t kMaxProcesses = 1024;
 inline constexpr std::uint32_t kMaxQueues = 1024;
 inline constexpr std::uint32_t kHazardSlots = 8;
@@ -149,8 +156,23 @@ inline constexpr std::uint64_t kServiceOffset = 4096;
 inline constexpr std::uint64_t kMrtOffset = 8192;
 inline constexpr std::uint64_t kHazardOffset = kMrtOffset + kMaxRegions * sizeof(MrtEntry);
 inline constexpr std::uint64_t kQueueOffset = kHazardOffset + kMaxProcesses * sizeof(HazardLine);
-inline constexpr std::uint64_t kLanesOffset = kQueueOffset + kMaxQueues * sizeof(CqState);
-static_assert(kHazardOffset == 264 * 1024 && kQueueOffset == 328 * 1024 && kLanesOffset == 584 * 1024);
+inline constexpr std::uint64_t kKiB = 1024;
+inline constexpr std::uint64_t kMiB = 1024 * kKiB;
+// Where a unit keeps its state, and how much of it there may be. The unit's own header says what lies there.
+struct UnitArea {
+  std::uint64_t offset;
+  std::uint64_t bytes;
+};
+inline constexpr UnitArea kAmoArea{584 * kKiB, 64 * kKiB};
+inline constexpr UnitArea kCounterArea{648 * kKiB, 56 * kKiB};
+inline constexpr UnitArea kErrorArea{704 * kKiB, 256 * kKiB};
+inline constexpr UnitArea kClockArea{960 * kKiB, 64 * kKiB};
+inline constexpr UnitArea kChannelArea{1 * kMiB, 1 * kMiB};
+inline constexpr UnitArea kDatagramArea{2 * kMiB, 2 * kMiB};
+inline constexpr UnitArea kCollectiveArea{4 * kMiB, 4 * kMiB};
+inline constexpr std::uint64_t kLanesOffset = 8 * kMiB;
+static_assert(kHazardOffset == 264 * kKiB && kQueueOffset == 328 * kKiB &&
+              kQueueOffset + kMaxQueues * sizeof(CqState) == kAmoArea.offset);
 
 // How large a segment is. Sparse: only what is touched is paid for.
 struct Geometry {
@@ -192,6 +214,13 @@ class NicView {
   std::uint32_t lane_bytes() const { return lane_bytes_; }
   std::uint32_t lane_count() const { return lane_count_; }
   std::uint64_t arena_bytes() const { return arena_bytes_; }
+
+  // A unit's state: `T` is laid out by the unit and is all zero in a new segment.
+  template <typename T, UnitArea area>
+  T& unit() const {
+    static_assert(sizeof(T) <= area.bytes && area.offset % alignof(T) == 0);
+    return *at<T>(area.offset);
+  }
 
   // `count` objects of T at an arena offset, or nullptr when they do not lie in the arena.
   template <typename T>

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <vector>
 
 namespace orrery::nic {
 
@@ -98,8 +99,8 @@ struct Peer {
   std::atomic<bool> dead{false};
   std::atomic<bool> lanes_refused{false};  // one side found nonsense in them: nothing goes by frame any more
   // Operations by frame or attach on each registration: generation << 16 | count.
-  std::unique_ptr<std::atomic<std::uint32_t>[]> hits =
-      std::make_unique<std::atomic<std::uint32_t>[]>(kMaxRegions);
+  // Read and written through atomic_ref. Plain words, because 4,096 atomics are constructed one by one.
+  std::vector<std::uint32_t> hits = std::vector<std::uint32_t>(kMaxRegions);
   std::atomic<bool> no_attach{false};  // cross-memory attach was refused: do not ask again
 
   // Frames, guarded by Nic::frames_mu_.

@@ -22,6 +22,11 @@ enum class Verb : std::uint8_t {
   amo = 3,        // one atomic memory operation of the AMO unit
   cq_write = 4,   // an event and nothing else
   send = 5,       // to a receive buffer that the target posted
+  datagram = 6,   // one half of a datagram exchange, or its withdrawal
+  message = 7,    // into a mailbox (SMSG)
+  credit = 8,     // a mailbox's consumer gives room back
+  join = 9,       // a child's contribution to a reduction
+  release = 10,   // a reduction's result on its way down
   response = 64,  // the answer to any of them
 };
 
