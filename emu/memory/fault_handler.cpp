@@ -2,10 +2,12 @@
 // Copyright 2026 the Orrery authors
 #include "emu/memory/fault_handler.hpp"
 
+#include "emu/base/wait.hpp"
 #include "emu/memory/fork_child.hpp"
 #include "emu/memory/guarded.hpp"
 #include "emu/memory/process_state.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -38,6 +40,10 @@ struct ThreadFaults {
 __attribute__((tls_model("initial-exec"))) thread_local constinit ThreadFaults t_faults{};
 
 std::mutex g_installing;
+
+constexpr std::int64_t kLookEveryNs = 50'000;
+constexpr std::int64_t kNever = INT64_MIN / 2;
+std::atomic<std::int64_t> g_looked_at_ns{kNever};
 
 ORRERY_BARE bool wait_for_switch(ProcessState& state, std::uint64_t address) {
   bool waited = false;
@@ -153,11 +159,19 @@ void put_fault_handler_in_front() {
   sigaction(SIGSEGV, &ours, nullptr);
 }
 
+void keep_fault_handler_in_front() {
+  const std::int64_t now = monotonic_ns();
+  if (now - g_looked_at_ns.load(std::memory_order_relaxed) < kLookEveryNs) return;
+  put_fault_handler_in_front();
+  g_looked_at_ns.store(now, std::memory_order_relaxed);
+}
+
 void lock_fault_handler() { g_installing.lock(); }
 
 void unlock_fault_handler() { g_installing.unlock(); }
 
 void withdraw_fault_handler() {
+  g_looked_at_ns.store(kNever, std::memory_order_relaxed);
   struct sigaction now {};
   sigaction(SIGSEGV, nullptr, &now);
   if ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != &on_fault) return;

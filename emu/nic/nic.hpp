@@ -69,7 +69,9 @@ struct Endpoint {
   std::uint32_t remote_nic_address = 0;
   std::uint32_t local_value = 0;            // user value of local events
   std::uint32_t remote_value = 0;           // data of remote events
-  std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has
+  std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has,
+  Peer* unanswered_to = nullptr;            // but for frames that nobody answers: the last of them went here
+  std::uint64_t unanswered_end = 0;         // and ends here in the peer's request lane
   // Bound to somebody else, or to nobody: what was known of the peer is forgotten.
   void forget_peer() {
     peer = nullptr;
@@ -164,6 +166,10 @@ class Nic final : public wire::Sink {
   // first post to a peer, which maps it.
   Errc post(Endpoint& endpoint, const Request& request);
 
+  // Whether everything that was posted to the endpoint is done: it may be unbound or destroyed. The thread
+  // that uses the endpoint.
+  static bool idle(const Endpoint& endpoint);
+
   // ---- progress ----
   // Applies what arrived and continues what is under way. Any thread; cheap when there is nothing.
   void progress();
@@ -213,7 +219,7 @@ class Nic final : public wire::Sink {
                          AddressMap& memory);
   static Errc open_transaction(Endpoint& endpoint, const Request& request, std::uint32_t* transaction);
   static void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
-  static bool must_follow(const Peer& peer, const Request& request);
+  bool must_follow(Peer& peer, const Request& request);
   bool must_go_to_engine(const Request& request) const;
   Errc post_checked(Endpoint& endpoint, const Request& request);
   Errc post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
@@ -236,6 +242,8 @@ class Nic final : public wire::Sink {
   Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                    CompletionQueue* queue);
   bool pump(Peer& peer);
+  bool try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request);
+  static void settle_unanswered(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
   void end_flight(std::uint32_t name, Flight& flight);
   void open_lanes(Peer& peer);

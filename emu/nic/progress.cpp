@@ -46,6 +46,13 @@ bool sleeps(const Peer& peer) {
   return attendance.load(std::memory_order_acquire) == Attendance::asleep;
 }
 
+// Whether the frames of an endpoint that nobody answers have all been delivered, or never will be.
+bool is_taken_out(const Endpoint& endpoint) {
+  const Peer* const peer = endpoint.unanswered_to;
+  return peer == nullptr || peer->dead.load(std::memory_order_relaxed) || peer->requests.refused() ||
+         peer->requests.consumed() >= endpoint.unanswered_end;
+}
+
 }  // namespace
 
 void Nic::open_lanes(Peer& peer) {
@@ -66,36 +73,77 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
                       CompletionQueue* queue) {
   if (self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
   bool sent = false;
+  bool answered = true;
   {
     const std::lock_guard lock(frames_mu_);
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
     if (peer.lanes_refused.load(std::memory_order_relaxed)) return Errc::corrupt;
-    const auto name = flights_.open();
-    if (!name) return Errc::no_resource;
     if (!peer.lanes_open) open_lanes(peer);
-    Flight& flight = *flights_.find(*name);
-    flight.peer = &peer;
-    flight.endpoint = &endpoint;
-    flight.queue = queue;
-    flight.flags = request.flags;
-    flight.transaction = transaction;
-    flight.user_value = endpoint.local_value;
-    flight.header = header_for(endpoint, request);
-    flight.header.transaction = *name;
-    flight.local = reinterpret_cast<std::byte*>(request.local_address);
-    flight.segments = (request.flags & kLocalOffset) != 0 ? request.local : MemKey{};
-    endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
-    peer.in_flight.fetch_add(1, std::memory_order_relaxed);
-    flights_open_.fetch_add(1, std::memory_order_relaxed);
-    peer.waiting.push_back(*name);
-    sent = pump(peer);
+    sent = try_send_unanswered(peer, endpoint, request);
+    answered = !sent;
+    if (answered) {
+      const auto name = flights_.open();
+      if (!name) return Errc::no_resource;
+      Flight& flight = *flights_.find(*name);
+      flight.peer = &peer;
+      flight.endpoint = &endpoint;
+      flight.queue = queue;
+      flight.flags = request.flags;
+      flight.transaction = transaction;
+      flight.user_value = endpoint.local_value;
+      flight.header = header_for(endpoint, request);
+      flight.header.transaction = *name;
+      flight.local = reinterpret_cast<std::byte*>(request.local_address);
+      flight.segments = (request.flags & kLocalOffset) != 0 ? request.local : MemKey{};
+      endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
+      peer.in_flight.fetch_add(1, std::memory_order_relaxed);
+      flights_open_.fetch_add(1, std::memory_order_relaxed);
+      peer.waiting.push_back(*name);
+      sent = pump(peer);
+    }
   }
   if (sent && sleeps(peer)) environment_.ring(peer.link.process);
   if (request.op != Op::cq_write) count_hit(peer, request.remote);
   // Somebody has to take the answer in if the program does not poll.
-  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+  if (answered && view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();
   return Errc::not_done;
+}
+
+// An operation that tells its initiator nothing and fits one frame is sent and forgotten: that it is done
+// shows in how far the target has come. False: it did not go, and has to wait like the others. REQUIRES:
+// frames_mu_ is held.
+bool Nic::try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request) {
+  constexpr std::uint32_t kTold = kLocalEvent | kGlobalEvent | kImplicit | kLocalOffset;
+  const std::uint64_t payload_bytes = request.op == Op::put ? request.length : 0;
+  if ((request.flags & kTold) != 0 || (request.op != Op::put && request.op != Op::cq_write) ||
+      !peer.waiting.empty() || payload_bytes > peer.requests.max_payload())
+    return false;
+  // An endpoint remembers one peer.
+  if (endpoint.unanswered_to != &peer && !is_taken_out(endpoint)) return false;
+  wire::PacketHeader header = header_for(endpoint, request);
+  header.flags |= wire::kLast;
+  header.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
+  header.part_bytes = payload_bytes;
+  const auto* from = reinterpret_cast<const std::byte*>(request.local_address);
+  if (!peer.requests.try_send(header, {from, payload_bytes}).ok()) return false;
+  peer.unanswered_end = peer.requests.position();
+  if (!peer.unanswered) peer.in_flight.fetch_add(1, std::memory_order_relaxed);
+  peer.unanswered = true;
+  endpoint.unanswered_to = &peer;
+  endpoint.unanswered_end = peer.unanswered_end;
+  return true;
+}
+
+bool Nic::idle(const Endpoint& endpoint) {
+  return endpoint.in_flight.load(std::memory_order_acquire) == 0 && is_taken_out(endpoint);
+}
+
+// REQUIRES: frames_mu_ is held.
+void Nic::settle_unanswered(Peer& peer) {
+  if (!peer.unanswered || peer.requests.consumed() < peer.unanswered_end) return;
+  peer.unanswered = false;
+  peer.in_flight.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // Hands packets of waiting flights to the lane until it is full. Returns whether any went.
@@ -411,6 +459,8 @@ void Nic::fail_flights(Peer& peer, Errc status) {
   }
   std::erase(lane_peers_, &peer);
   peer.lanes_open = false;
+  if (peer.unanswered) peer.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  peer.unanswered = false;
 }
 
 // ---- adoption ----

@@ -37,6 +37,8 @@ class RingProducer {
   }
 
   std::uint64_t position() const { return position_; }
+  // How far the consumer has come: what ends at or before this was delivered.
+  std::uint64_t consumed() const { return control_->head.load(std::memory_order_acquire); }
   // Whether the consumer refused a frame: nothing that is sent from now on is received.
   bool refused() const { return control_->broken.load(std::memory_order_relaxed) != 0; }
 
