@@ -41,9 +41,8 @@ __attribute__((tls_model("initial-exec"))) thread_local constinit ThreadFaults t
 
 std::mutex g_installing;
 
-constexpr std::int64_t kLookEveryNs = 50'000;
-constexpr std::int64_t kNever = INT64_MIN / 2;
-std::atomic<std::int64_t> g_looked_at_ns{kNever};
+constexpr std::uint64_t kLookEveryTicks = 100'000;  // 100 us at most
+std::atomic<std::uint64_t> g_looked_at{0};         // rough_ticks(); 0: look
 
 ORRERY_BARE bool wait_for_switch(ProcessState& state, std::uint64_t address) {
   bool waited = false;
@@ -160,10 +159,11 @@ void put_fault_handler_in_front() {
 }
 
 void keep_fault_handler_in_front() {
-  const std::int64_t now = monotonic_ns();
-  if (now - g_looked_at_ns.load(std::memory_order_relaxed) < kLookEveryNs) return;
+  const std::uint64_t now = rough_ticks();
+  const std::uint64_t looked_at = g_looked_at.load(std::memory_order_relaxed);
+  if (looked_at != 0 && now - looked_at < kLookEveryTicks) return;
   put_fault_handler_in_front();
-  g_looked_at_ns.store(now, std::memory_order_relaxed);
+  g_looked_at.store(now, std::memory_order_relaxed);
 }
 
 void lock_fault_handler() { g_installing.lock(); }
@@ -171,7 +171,7 @@ void lock_fault_handler() { g_installing.lock(); }
 void unlock_fault_handler() { g_installing.unlock(); }
 
 void withdraw_fault_handler() {
-  g_looked_at_ns.store(kNever, std::memory_order_relaxed);
+  g_looked_at.store(0, std::memory_order_relaxed);
   struct sigaction now {};
   sigaction(SIGSEGV, nullptr, &now);
   if ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != &on_fault) return;

@@ -165,6 +165,8 @@ class Nic final : public wire::Sink {
   // process behind another NIC address), unreachable (its process is gone). Never blocks, except for the
   // first post to a peer, which maps it.
   Errc post(Endpoint& endpoint, const Request& request);
+  // The same for a caller that tried the short way (granted.hpp) itself.
+  Errc post_checked(Endpoint& endpoint, const Request& request);
 
   // Whether everything that was posted to the endpoint is done: it may be unbound or destroyed. The thread
   // that uses the endpoint.
@@ -221,7 +223,6 @@ class Nic final : public wire::Sink {
   static void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
   bool must_follow(Peer& peer, const Request& request);
   bool must_go_to_engine(const Request& request) const;
-  Errc post_checked(Endpoint& endpoint, const Request& request);
   Errc post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
   Errc try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole);
@@ -249,6 +250,8 @@ class Nic final : public wire::Sink {
   void open_lanes(Peer& peer);
   void poll_responses();
   bool poll_requests(bool must_look);
+  bool nothing_arrived() const;
+  void find_lanes();
   void refuse(Inbound& from);
   void fail_flights(Peer& peer, Errc status);
   void adopt_wanted();
@@ -276,7 +279,13 @@ class Nic final : public wire::Sink {
   // Frames. requests_mu_: the inbound side. frames_mu_: the outbound side, flights and pending frames.
   std::mutex requests_mu_;
   std::array<Inbound, kMaxProcesses> inbound_;  // guarded by requests_mu_
-  std::mutex shared_hazard_mu_;                 // held for an access by ports that share a hazard word
+  std::vector<std::uint16_t> lanes_;            // those of inbound_ that were opened, guarded by requests_mu_
+  std::uint32_t lanes_seen_ = 0;                // lane_changes as of lanes_, guarded by requests_mu_
+  // Where the next frame of each of the first lanes will begin, so that a poll that finds nothing takes no
+  // lock. Written under requests_mu_.
+  std::array<std::atomic<const std::byte*>, 8> next_frames_{};
+  std::atomic<std::uint32_t> next_frames_for_{0};  // lane_changes that next_frames_ covers; 0: not all
+  std::mutex shared_hazard_mu_;                    // held for an access by ports that share a hazard word
   std::mutex frames_mu_;
   std::vector<Peer*> lane_peers_;               // peers with open lanes, guarded by frames_mu_
   FlightTable flights_;                         // guarded by frames_mu_

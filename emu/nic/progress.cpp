@@ -65,8 +65,10 @@ void Nic::open_lanes(Peer& peer) {
   ServiceState& service = nic.service();
   const std::uint64_t bit = 1ull << self_ % 64;
   service.active_lanes[self_ / 64].fetch_or(bit, std::memory_order_seq_cst);
-  // Not a count: a predecessor may have died between its two steps.
-  service.any_lane.store(1, std::memory_order_seq_cst);
+  // A predecessor that died between these two steps left a bit without a change, which is ours now. Zero
+  // stays for no lane at all.
+  if (service.lane_changes.fetch_add(1, std::memory_order_seq_cst) == UINT32_MAX)
+    service.lane_changes.fetch_add(1, std::memory_order_seq_cst);
 }
 
 Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
@@ -353,32 +355,62 @@ bool Nic::poll_requests(bool must_look) {
       nic.refuse(nic.inbound_[source]);
     }
   };
-  ServiceState& service = view_.service();
-  if (service.any_lane.load(std::memory_order_acquire) == 0) return false;
+  if (view_.service().lane_changes.load(std::memory_order_acquire) == 0) return false;
+  if (!must_look && nothing_arrived()) return false;
   std::unique_lock lock(requests_mu_, std::defer_lock);
   if (must_look)
     lock.lock();
   else if (!lock.try_lock())
     return false;
+  find_lanes();
   bool any = false;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Inbound& from = inbound_[lanes_[i]];
+    if (!from.open || !from.requests.ready()) continue;
+    Checked sink(*this, lanes_[i]);
+    if (from.requests.poll(sink, kFramesPerPoll) > 0) any = true;
+    if (i < next_frames_.size()) next_frames_[i].store(from.requests.next(), std::memory_order_relaxed);
+  }
+  return any;
+}
+
+// A look without the lock. A frame that comes just after it is found by the next one.
+bool Nic::nothing_arrived() const {
+  // Acquire: pairs with find_lanes.
+  if (next_frames_for_.load(std::memory_order_acquire) !=
+      view_.service().lane_changes.load(std::memory_order_relaxed))
+    return false;
+  for (const auto& next : next_frames_) {
+    const std::byte* const line = next.load(std::memory_order_relaxed);
+    if (line == nullptr) return true;
+    if (wire::RingConsumer::holds_frame(line)) return false;
+  }
+  return true;
+}
+
+// Opens the lanes that came into use since the last time. REQUIRES: requests_mu_ is held.
+void Nic::find_lanes() {
+  ServiceState& service = view_.service();
+  const std::uint32_t changes = service.lane_changes.load(std::memory_order_acquire);
+  if (changes == lanes_seen_) return;
+  lanes_seen_ = changes;
   for (std::uint32_t group = 0; group < kMaxProcesses / 64; ++group) {
     std::uint64_t bits = service.active_lanes[group].load(std::memory_order_acquire);
     for (; bits != 0; bits &= bits - 1) {
       const std::uint32_t source = group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
       if (source >= view_.lane_count()) continue;
       Inbound& from = inbound_[source];
-      if (!from.opened) {
-        from.requests = wire::RingConsumer(view_.request_lane(source), view_.lane_bytes());
-        from.responses = wire::RingProducer(view_.response_lane(source), view_.lane_bytes());
-        from.opened = true;
-        from.open = true;
-      }
-      if (!from.open || !from.requests.ready()) continue;
-      Checked sink(*this, source);
-      if (from.requests.poll(sink, kFramesPerPoll) > 0) any = true;
+      if (from.opened) continue;
+      from.requests = wire::RingConsumer(view_.request_lane(source), view_.lane_bytes());
+      from.responses = wire::RingProducer(view_.response_lane(source), view_.lane_bytes());
+      from.opened = true;
+      from.open = true;
+      if (lanes_.size() < next_frames_.size())
+        next_frames_[lanes_.size()].store(from.requests.next(), std::memory_order_relaxed);
+      lanes_.push_back(static_cast<std::uint16_t>(source));
     }
   }
-  return any;
+  next_frames_for_.store(lanes_.size() <= next_frames_.size() ? changes : 0, std::memory_order_release);
 }
 
 // ---- whoever polls ----
@@ -387,7 +419,7 @@ void Nic::progress() {
   // Not a read-modify-write: a lost count only makes the service thread look once more.
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (flights_open_.load(std::memory_order_relaxed) != 0) poll_responses();
-  if (view_.service().any_lane.load(std::memory_order_relaxed) != 0) poll_requests(false);
+  if (view_.service().lane_changes.load(std::memory_order_relaxed) != 0) poll_requests(false);
 }
 
 bool Nic::serve() {
