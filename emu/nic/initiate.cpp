@@ -87,7 +87,9 @@ bool Nic::must_follow(Peer& peer, const Request& request) {
 bool Nic::must_go_to_engine(const Request& request) const {
   return (request.flags & (kBlockTransfer | kLocalOffset)) != 0 &&
          (request.length >= options_.bte_crossover || (request.flags & kLocalOffset) != 0 ||
-          bte_.fences() != 0 || ((request.flags & kFence) != 0 && bte_.outstanding() != 0));
+          bte_.fences() != 0 ||
+          ((request.flags & kFence) != 0 &&
+           (bte_.outstanding() != 0 || flights_open_.load(std::memory_order_relaxed) != 0)));
 }
 
 // Everything that the short way above does not do, or not yet.

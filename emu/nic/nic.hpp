@@ -247,6 +247,8 @@ class Nic final : public wire::Sink {
   static void settle_unanswered(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
   void end_flight(std::uint32_t name, Flight& flight);
+  std::vector<std::uint32_t> open_flights();
+  void drop_ended_flights(std::vector<std::uint32_t>& names);
   void open_lanes(Peer& peer);
   void poll_responses();
   bool poll_requests(bool must_look);

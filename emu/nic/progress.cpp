@@ -116,7 +116,8 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
 // shows in how far the target has come. False: it did not go, and has to wait like the others. REQUIRES:
 // frames_mu_ is held.
 bool Nic::try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request) {
-  constexpr std::uint32_t kTold = kLocalEvent | kGlobalEvent | kImplicit | kLocalOffset;
+  constexpr std::uint32_t kTold =
+      kLocalEvent | kGlobalEvent | kImplicit | kLocalOffset | kBlockTransfer;  // fences wait for flights
   const std::uint64_t payload_bytes = request.op == Op::put ? request.length : 0;
   if ((request.flags & kTold) != 0 || (request.op != Op::put && request.op != Op::cq_write) ||
       !peer.waiting.empty() || payload_bytes > peer.requests.max_payload())
@@ -214,6 +215,17 @@ void Nic::end_flight(std::uint32_t name, Flight& flight) {
   flight.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
   flights_.close(name);
   flights_open_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// The operations that are on their way as frames.
+std::vector<std::uint32_t> Nic::open_flights() {
+  const std::lock_guard lock(frames_mu_);
+  return flights_.names();
+}
+
+void Nic::drop_ended_flights(std::vector<std::uint32_t>& names) {
+  const std::lock_guard lock(frames_mu_);
+  std::erase_if(names, [this](std::uint32_t name) { return flights_.find(name) == nullptr; });
 }
 
 // REQUIRES: frames_mu_ is held.
