@@ -68,6 +68,13 @@ Errc Nic::open_transaction(Endpoint& endpoint, const Request& request, std::uint
 }
 
 void Nic::raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status) {
+  if ((request.flags & kFence) != 0) [[unlikely]] {
+    // Behind the events of what it waited for, which the engine put into the shared ring.
+    const bool asked = (request.flags & (kLocalEvent | kGlobalEvent)) != 0;
+    finish_from_elsewhere(endpoint.queue, asked ? request.flags : kLocalEvent, transaction,
+                          endpoint.local_value, status);
+    return;
+  }
   if ((request.flags & kGlobalEvent) == 0 || (request.flags & kLocalEvent) != 0) {
     endpoint.queue->raise_inline(Event::posted(transaction, false, endpoint.local_value, status));
   }
