@@ -78,8 +78,11 @@ void Nic::raise_local(Endpoint& endpoint, const Request& request, std::uint32_t 
 }
 
 // An earlier operation of ours is still on its way by frame, and this one must stay behind it: it follows it.
-bool Nic::must_follow(const Peer& peer, const Request& request) {
-  return (request.flags & kInOrder) != 0 && peer.in_flight.load(std::memory_order_relaxed) != 0;
+bool Nic::must_follow(Peer& peer, const Request& request) {
+  if ((request.flags & kInOrder) == 0 || peer.in_flight.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard lock(frames_mu_);
+  settle_unanswered(peer);
+  return peer.in_flight.load(std::memory_order_relaxed) != 0;
 }
 
 bool Nic::must_go_to_engine(const Request& request) const {

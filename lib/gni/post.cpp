@@ -50,7 +50,7 @@ using nic::Request;
   request.local_address = d.local_addr;
   request.remote_address = d.remote_addr;
   request.length = d.length;
-  return answer(ep.nic->post(ep.endpoint, request));
+  return answer(ep.nic->post_checked(ep.endpoint, request));
 }
 
 // Everything but a short transfer through a key that was granted before.
