@@ -34,6 +34,12 @@ Errc run_guarded(Environment& environment, Body body) {
 
 namespace {
 
+// Whether the answer to a request brings bytes: as many as it asks for.
+bool answer_has_data(const wire::PacketHeader& header) {
+  return header.verb == wire::Verb::get ||
+         (header.verb == wire::Verb::amo && (header.flags & wire::kFetching) != 0);
+}
+
 // Whether a target has to be rung for a frame that was just published. The target pays for the barrier
 // between our store of the frame and this load (Nic::serve), where the kernel has one to give.
 bool sleeps(const Peer& peer) {
@@ -97,6 +103,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
       flight.header.transaction = *name;
       flight.local = reinterpret_cast<std::byte*>(request.local_address);
       flight.segments = (request.flags & kLocalOffset) != 0 ? request.local : MemKey{};
+      flight.response_flag = static_cast<std::uint32_t>(request.sync_value);
       endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
       peer.in_flight.fetch_add(1, std::memory_order_relaxed);
       flights_open_.fetch_add(1, std::memory_order_relaxed);
@@ -157,12 +164,14 @@ bool Nic::pump(Peer& peer) {
   const std::uint64_t max_part = peer.requests.max_payload();
   while (!peer.waiting.empty()) {
     Flight& flight = *flights_.find(peer.waiting.front());
-    const bool is_get = flight.header.verb == wire::Verb::get;
+    const bool brings_data = answer_has_data(flight.header);
     const bool has_payload = flight.header.verb == wire::Verb::put || flight.header.verb == wire::Verb::send;
-    const std::uint64_t total = is_get || has_payload ? flight.header.length : 0;
+    const bool is_amo = flight.header.verb == wire::Verb::amo;
+    // Whole lines, so that no part ends within a word of an AMO.
+    const std::uint64_t total = brings_data || has_payload || is_amo ? flight.header.length : 0;
     while (!flight.all_sent) {
       const auto part = static_cast<std::uint32_t>(std::min(total - flight.sent, max_part));
-      const std::uint32_t answer_bytes = wire::frame_bytes(is_get ? part : 0);
+      const std::uint32_t answer_bytes = wire::frame_bytes(brings_data ? part : 0);
       if (peer.response_bytes_due + answer_bytes > wire::RingProducer::sure_room_of(lane_bytes)) return any;
       wire::PacketHeader header = flight.header;
       header.offset = flight.sent;
@@ -239,14 +248,14 @@ void Nic::take_response(Peer& peer, const wire::Packet& packet) {
     return;
   // What was set aside for this answer, which may be shorter when it is an error.
   std::uint32_t set_aside = wire::frame_bytes(0);
-  if (flight->header.verb == wire::Verb::get && header.offset <= flight->header.length) {
+  if (answer_has_data(flight->header) && header.offset <= flight->header.length) {
     set_aside = wire::frame_bytes(static_cast<std::uint32_t>(
         std::min<std::uint64_t>(flight->header.length - header.offset, peer.requests.max_payload())));
   }
   peer.response_bytes_due -= std::min(peer.response_bytes_due, set_aside);
   --flight->answers_due;
   Errc status = header.status < kErrcCount ? static_cast<Errc>(header.status) : Errc::corrupt;
-  if (status == Errc::ok && flight->header.verb == wire::Verb::get) {
+  if (status == Errc::ok && answer_has_data(flight->header)) {
     const std::uint64_t length = flight->header.length;
     if (header.offset > length || header.payload_bytes > length - header.offset) {
       status = Errc::corrupt;
@@ -260,7 +269,15 @@ void Nic::take_response(Peer& peer, const wire::Packet& packet) {
     }
   }
   if (status != Errc::ok && flight->status == Errc::ok) flight->status = status;
-  if (flight->all_sent && flight->answers_due == 0) end_flight(name, *flight);
+  if (!flight->all_sent || flight->answers_due != 0) return;
+  if (flight->status == Errc::ok && (flight->flags & kResponseFlag) != 0) {
+    flight->status = run_guarded(environment_, [&] {
+      store_bytes(flight->local + flight->header.length,
+                  reinterpret_cast<const std::byte*>(&flight->response_flag), sizeof flight->response_flag);
+      return Errc::ok;
+    });
+  }
+  end_flight(name, *flight);
 }
 
 void Nic::poll_responses() {
@@ -305,12 +322,12 @@ void Nic::deliver(const wire::Packet& packet) {
   if (header.source >= kMaxProcesses) return;
   Inbound& from = inbound_[header.source];
   if (!from.open) return;
-  const bool is_get = header.verb == wire::Verb::get;
+  const bool brings_data = answer_has_data(header);
   std::array<std::byte, kMaxPart> buffer;
   Errc status = Errc::ok;
   std::uint64_t old_value = 0;
   std::span<std::byte> out;
-  if (is_get) {
+  if (brings_data) {
     if (header.part_bytes > from.responses.max_payload() || header.part_bytes > buffer.size()) {
       status = Errc::corrupt;
     } else {

@@ -429,11 +429,13 @@ TEST_F(BadInput, RemoteHandlesThatLeadNowhereEndInAnEvent) {
                                                                  {GNI_PostFma, GNI_POST_FMA_PUT_W_SYNCFLAG},
                                                                  {GNI_PostRdma, GNI_POST_RDMA_PUT},
                                                                  {GNI_PostFma, GNI_POST_FMA_GET},
+                                                                 {GNI_PostFma, GNI_POST_AMO},
                                                                  {GNI_PostRdma, GNI_POST_RDMA_GET}}) {
       gni_post_descriptor_t d = good(type);
       d.remote_mem_hndl = row.handle;
       d.remote_addr += row.address_change & ~3ull;
       d.sync_flag_addr = d.remote_addr;
+      d.amo_cmd = GNI_FMA_ATOMIC2_FAND_S;
       fails_later(std::string(row.what) + ", type " + std::to_string(type), post, d);
     }
     if (row.address_change == 0) {
