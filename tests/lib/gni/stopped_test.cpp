@@ -36,6 +36,23 @@ bool is_stopped(pid_t pid) {
   return end != std::string::npos && end + 2 < stat.size() && stat[end + 2] == 'T';
 }
 
+// Whether the mapping that holds `at` is a shared one.
+bool is_shared(const void* at) {
+  FILE* maps = std::fopen("/proc/self/maps", "r");
+  if (maps == nullptr) return false;
+  std::array<char, 512> line{};
+  bool shared = false;
+  while (std::fgets(line.data(), line.size(), maps) != nullptr) {
+    unsigned long begin = 0;
+    unsigned long end = 0;
+    std::array<char, 8> rights{};
+    if (std::sscanf(line.data(), "%lx-%lx %7s", &begin, &end, rights.data()) != 3) continue;
+    if (address_of(at) >= begin && address_of(at) < end) shared = rights[3] == 's';
+  }
+  std::fclose(maps);
+  return shared;
+}
+
 void wait_until_stopped(pid_t pid) {
   while (!is_stopped(pid)) usleep(200);
 }
@@ -60,18 +77,22 @@ class Stopped : public testing::Test {
     peer = cards[static_cast<std::size_t>(1 - pmi.rank)];
     endpoint = domain.endpoint(sources, peer.nic_address, 100 + static_cast<std::uint32_t>(1 - pmi.rank));
     local = domain.memory(&word, sizeof word);
-    // What is used often is reached directly from then on.
-    for (int i = 0; i < 60; ++i) {
-      put(0, 1, GNI_CQMODE_GLOBAL_EVENT);
-      usleep(1000);
-    }
-    pmi.barrier();
+    use_until_adopted();
   }
   ~Stopped() override {
     pmi.barrier();
     munmap(memory, kBytes);
   }
 
+  // What is used often moves into the memory file, and is reached without its owner from then on.
+  void use_until_adopted() {
+    for (;;) {
+      for (int i = 0; i < 20; ++i) put(0, 1, GNI_CQMODE_GLOBAL_EVENT);
+      usleep(1000);
+      const auto adopted = pmi.gather<int>(is_shared(memory) ? 1 : 0);
+      if (std::count(adopted.begin(), adopted.end(), 0) == 0) return;
+    }
+  }
   gni_post_descriptor_t word_at(gni_post_type_t type, std::size_t index, std::uint16_t mode) {
     gni_post_descriptor_t d = descriptor(type, mode);
     d.local_addr = address_of(&word);
