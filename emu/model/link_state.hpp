@@ -154,8 +154,7 @@ class LinkState {
   void prefetch_nic(NodeId node) const { prefetch_to_write(&nic(node)); }
   void prefetch_lock() const { prefetch_to_write(header_); }
   void prefetch_cell(std::uint32_t aggregate) const { prefetch_to_write(&cells_[aggregate]); }
-  // Counters are read more often than written.
-  void prefetch_counter(std::uint32_t aggregate) const { __builtin_prefetch(&counters_[aggregate]); }
+  void prefetch_counter(std::uint32_t aggregate) const { prefetch_to_write(&counters_[aggregate]); }
 
   // Exact kind; REQUIRES for all four: a Hold. The earliest start at or after `want` at which none of the
   // links `heeds` is taken for `length`; the links `takes` are promised to it. `horizon`: intervals that

@@ -5,7 +5,6 @@
 #include "emu/model/path.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace orrery::model {
 
@@ -64,24 +63,9 @@ __attribute__((noinline)) std::int64_t go_round(const Pricing& p, Routing routin
   return state.reserve(s.aggregate, arrive, thin, kSpread, kSpread, horizon);
 }
 
-// How a decayed counter counts a message that keeps it busy for `length`: short ones, which would change its
-// utilisation by less than 1/512, one time in 2^shift and then 2^shift times over. The mean is the same, and
-// processes that send short messages over the same links mostly read its cache line.
-struct Thinned {
-  bool counts;
-  unsigned shift;
-};
-Thinned thinned(std::int64_t length, std::uint64_t draw) {
-  constexpr unsigned kUnitBits = 13;
-  static_assert(std::int64_t{1} << kUnitBits == kHalfLife.count() / 512);
-  const unsigned bits = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(length)));
-  const unsigned shift = bits >= kUnitBits ? 0 : kUnitBits - bits;
-  return {(draw & ((std::uint64_t{1} << shift) - 1)) == 0, shift};
-}
-
 // Waits of the head on its way, starting at `head`. May make the path longer.
 std::int64_t network_wait(const Pricing& p, Routing routing, std::uint64_t bytes, std::int64_t head,
-                          std::int64_t now, std::uint64_t draw, const LinkState& state, Path* path) {
+                          std::int64_t now, const LinkState& state, Path* path) {
   std::int64_t waited = 0;
   const std::int64_t hop = p.hop.count(), planned = path->latency.count();
   const std::int64_t soonest = now + p.lead.count();
@@ -103,9 +87,7 @@ std::int64_t network_wait(const Pricing& p, Routing routing, std::uint64_t bytes
     } else {
       // Round the end of a ring a line is met twice: its own bytes are no load.
       if (i > 0 && path->at[i - 1].counter == s.counter) continue;
-      const Thinned t = thinned(length, std::rotr(draw, static_cast<int>(i) * 5));
-      const std::uint64_t used =
-          t.counts ? state.count(s.counter, now, bytes << t.shift) : state.level(s.counter, now);
+      const std::uint64_t used = state.count(s.counter, now, bytes);
       waited += length * queue_wait_256(utilisation_256(price(used).count())) / 256;
     }
   }
@@ -185,9 +167,7 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
   }
 
   if (state != nullptr) {
-    const std::uint64_t draw =
-        state->exact() ? 0 : mix64(static_cast<std::uint64_t>(now) ^ route_hash(tx, rx));
-    const std::int64_t links = network_wait(p, r.routing, r.bytes, head, now, draw, *state, &path);
+    const std::int64_t links = network_wait(p, r.routing, r.bytes, head, now, *state, &path);
     waited += links;
     // Links that it went round add to the data's way, not to the response's.
     head += links + path.latency.count() - latency;
@@ -197,9 +177,7 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
     if (state->exact()) {
       received = state->reserve_receive(rx, arrives, length, now + p.lead.count());
     } else {
-      const Thinned t = thinned(host(r.bytes).count(), std::rotr(draw, 32));
-      const std::uint64_t used =
-          t.counts ? state->count_receive(rx, now, r.bytes << t.shift) : state->level_receive(rx, now);
+      const std::uint64_t used = state->count_receive(rx, now, r.bytes);
       received += length * queue_wait_256(utilisation_256(host(used).count())) / 256;
     }
     waited += received - arrives;

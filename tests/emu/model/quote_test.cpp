@@ -276,7 +276,6 @@ TEST(LinkState, ASteadyRateIsReadBackFromTheDecayedCounter) {
   EXPECT_LT(state.count(3, now + 40 * kHalfLife.count(), 0), 64u);
 }
 
-// Short messages are counted one time in many, and then as many times over: the mean must be theirs.
 TEST(LinkState, ShortMessagesLoadADecayedLinkAsTheirBytesDo) {
   const BuiltMachine gemini = build_machine("gemini");
   const Pricing& p = gemini.machine->pricing;
