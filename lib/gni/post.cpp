@@ -123,10 +123,11 @@ gni_return_t answer(Errc code) {
       if (local != GNI_RC_SUCCESS) return local;
       break;
     }
+    case GNI_POST_CE:
+      return post_ce(ep, post_descr);
     case GNI_POST_FMA_GET_W_FLAG:
     case GNI_POST_AMO:
     case GNI_POST_AMO_W_FLAG:
-    case GNI_POST_CE:
       return GNI_RC_ILLEGAL_OP;
     default:
       return GNI_RC_INVALID_PARAM;
