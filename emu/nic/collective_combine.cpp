@@ -84,10 +84,9 @@ class FloatingScope {
 
   static std::uint8_t raised() {
     const int flags = std::fetestexcept(FE_ALL_EXCEPT);
-    return static_cast<std::uint8_t>(((flags & FE_INVALID) != 0 ? kCeInvalid : 0) |
-                                     ((flags & FE_OVERFLOW) != 0 ? kCeOverflow : 0) |
-                                     ((flags & FE_UNDERFLOW) != 0 ? kCeUnderflow : 0) |
-                                     ((flags & FE_INEXACT) != 0 ? kCeInexact : 0));
+    return static_cast<std::uint8_t>(
+        ((flags & FE_INVALID) != 0 ? kCeInvalid : 0) | ((flags & FE_OVERFLOW) != 0 ? kCeOverflow : 0) |
+        ((flags & FE_UNDERFLOW) != 0 ? kCeUnderflow : 0) | ((flags & FE_INEXACT) != 0 ? kCeInexact : 0));
   }
 
  private:
@@ -222,8 +221,7 @@ CeValue ce_combine(const CeValue& left, const CeValue& right, Rounding rounding)
     }
     return out;
   }
-  out.operand[0] =
-      combine_words(left.command, left.operand[0], right.operand[0], rounding, &out.exceptions);
+  out.operand[0] = combine_words(left.command, left.operand[0], right.operand[0], rounding, &out.exceptions);
   if (left.two_operands)
     out.operand[1] =
         combine_words(left.command, left.operand[1], right.operand[1], rounding, &out.exceptions);

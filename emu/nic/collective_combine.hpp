@@ -57,10 +57,11 @@ CeValue ce_normal(CeValue value);
 // `left` and then `right`, in this order. Both are normal. The first status that is not ok is kept; different
 // ids give id_mismatch, different commands inconsistent.
 //   AND OR XOR IADD FPADD   each operand with the other's
-//   MIN MAX                 the smaller or greater first operand with its index, the second operand; where the
+//   MIN MAX                 the smaller or greater first operand with its index, the second operand; where
+//   the
 //                           values are equal LIDX takes the lower index, GIDX the greater (both unsigned)
-// A number wins against a NaN, and then the operation was invalid; two NaNs give the left one. Zeros of either
-// sign are equal.
+// A number wins against a NaN, and then the operation was invalid; two NaNs give the left one. Zeros of
+// either sign are equal.
 CeValue ce_combine(const CeValue& left, const CeValue& right, Rounding rounding);
 
 }  // namespace orrery::nic

@@ -95,8 +95,8 @@ bool CollectiveEngine::follow(Record& record, bool service) {
     const CePath::Level& level = path.levels[record.level];
     VceState& vce = *level.vce;
     const std::uint64_t control = vce.control.load(std::memory_order_acquire);
-    if (vce_control::generation(control) != level.generation ||
-        vce_control::stage(control) == VceStage::free) [[unlikely]] {
+    if (vce_control::generation(control) != level.generation || vce_control::stage(control) == VceStage::free)
+        [[unlikely]] {
       record.value.status = CeStatus::unexpected;
       return true;
     }
@@ -146,11 +146,14 @@ std::optional<CeStatus> CollectiveEngine::trouble(const Record& record) {
 void CollectiveEngine::write_result(const CeJoin& join, const CeValue& value) {
   const bool good = value.status == CeStatus::ok;
   const std::atomic_ref<std::uint64_t> control(join.result[0]);
-  std::atomic_ref<std::uint64_t>(join.result[1]).store(good ? value.operand[0] : 0, std::memory_order_relaxed);
-  std::atomic_ref<std::uint64_t>(join.result[2]).store(good ? value.operand[1] : 0, std::memory_order_relaxed);
+  std::atomic_ref<std::uint64_t>(join.result[1])
+      .store(good ? value.operand[0] : 0, std::memory_order_relaxed);
+  std::atomic_ref<std::uint64_t>(join.result[2])
+      .store(good ? value.operand[1] : 0, std::memory_order_relaxed);
   // Release: whoever sees the control word sees the result.
-  control.store(ce_result::make(value.status, value.exceptions & join.exceptions_wanted, join.value.reduction),
-                std::memory_order_release);
+  control.store(
+      ce_result::make(value.status, value.exceptions & join.exceptions_wanted, join.value.reduction),
+      std::memory_order_release);
 }
 
 void CollectiveEngine::finish(Record& record, bool service) {
@@ -212,15 +215,21 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
     write_result(join, value);
     return code;
   };
-  if (edge.path == nullptr ||
-      vce_control::generation(edge.path->levels[0].vce->control.load(std::memory_order_acquire)) !=
-          edge.path->levels[0].generation) [[unlikely]] {
+  const auto current = [&] {
+    const CePath::Level& first = edge.path->levels[0];
+    const std::uint64_t word = first.vce->control.load(std::memory_order_acquire);
+    return vce_control::generation(word) == first.generation && vce_control::stage(word) != VceStage::free;
+  };
+  if (edge.path == nullptr || !current()) [[unlikely]] {
     Errc error = Errc::ok;
     know_self(port);
     edge.path = find_path(edge, &error);
     if (edge.path == nullptr)
       return refuse(error == Errc::invalid_handle ? CeStatus::unexpected : CeStatus::unreachable, error);
   }
+  // Ours to do while we may block: a service thread connects to nobody.
+  if (!edge.path->whole.load(std::memory_order_acquire)) [[unlikely]]
+    extend(*edge.path);
   const CePath::Level& level = edge.path->levels[0];
   VceState& vce = *level.vce;
   const std::uint64_t control = vce.control.load(std::memory_order_acquire);
@@ -341,8 +350,7 @@ CePath* CollectiveEngine::find_path(const CeEdge& edge, Errc* error) {
     const std::lock_guard lock(mu_);
     for (const auto& known : paths_) {
       const CePath::Level& first = known->levels[0];
-      if (first.vce == &vce && first.owner == owner &&
-          first.generation == vce_control::generation(control))
+      if (first.vce == &vce && first.owner == owner && first.generation == vce_control::generation(control))
         path = known.get();
     }
     if (path == nullptr) {
@@ -369,8 +377,7 @@ void CollectiveEngine::extend(CePath& path) {
     }
     Peer* owner = nullptr;
     const bool too_deep = count == CePath::kMaxDepth;
-    if (!too_deep &&
-        nic_.peer_behind(ce_edge::address(parent), ce_edge::slot(parent), &owner) != Errc::ok) {
+    if (!too_deep && nic_.peer_behind(ce_edge::address(parent), ce_edge::slot(parent), &owner) != Errc::ok) {
       // Its owner is gone, and nothing below can complete.
       return break_tree(path.levels[count - 1], CeStatus::unreachable);
     }

@@ -25,9 +25,9 @@ struct Port;
 
 // What a VCE does besides reducing. DO NOT CHANGE THE VALUES: they are in shared memory.
 enum CeModes : std::uint32_t {
-  kCeRounding = 3,     // Rounding
-  kCeOnComplete = 4,   // an event in the VCE's queue for each reduction that is complete
-  kCeOnError = 8,      // and for each that failed
+  kCeRounding = 3,    // Rounding
+  kCeOnComplete = 4,  // an event in the VCE's queue for each reduction that is complete
+  kCeOnError = 8,     // and for each that failed
 };
 
 // Names a VCE to everybody behind its NIC address: process slot << 4 | which of its VCEs, 14 bits.
@@ -88,9 +88,9 @@ struct CeJoin {
 // a wait gets its result from its service thread.
 //
 // Threads: create .. join: the thread that uses the port. progress(): any. serve(), peer_died(): the service
-// thread. Invariants: (1) a record is looked at by one thread at a time; (2) paths live as long as the engine;
-// (3) mu_ is not held while a peer is connected to.
-// Usage: auto vce = engine.create(port);  engine.configure(...);  engine.join(port, edge, join);
+// thread. Invariants: (1) a record is looked at by one thread at a time; (2) paths live as long as the
+// engine; (3) mu_ is not held while a peer is connected to. Usage: auto vce = engine.create(port);
+// engine.configure(...);  engine.join(port, edge, join);
 class CollectiveEngine {
  public:
   static constexpr std::uint32_t kRecords = 64;  // reductions that a process may have outstanding
@@ -103,8 +103,8 @@ class CollectiveEngine {
   // ---- VCEs of ours ----
   // Index of a new VCE. Errors: no_resource.
   Result<std::uint32_t> create(const Port& port);
-  // Sets it up in its tree: children at least one, each with its own number; `parent` null at the root. Doing it
-  // again starts its reductions anew. Connects to the parent's owner; may block as a first post may.
+  // Sets it up in its tree: children at least one, each with its own number; `parent` null at the root. Doing
+  // it again starts its reductions anew. Connects to the parent's owner; may block as a first post may.
   // Errors: invalid_param (children, or a parent that is no VCE), unreachable and those of connecting.
   Errc configure(std::uint32_t vce, std::span<const CeEdge* const> children, const CeEdge* parent,
                  CompletionQueue* queue, std::uint32_t modes);
@@ -141,7 +141,8 @@ class CollectiveEngine {
     std::uint64_t turn = 0;
     std::uint32_t lane = 0;
     std::uint32_t child = 0;
-    std::uint32_t level = 0;  // how far it was followed: contributions of children below `next` are in `value`
+    std::uint32_t level =
+        0;  // how far it was followed: contributions of children below `next` are in `value`
     std::uint32_t next = 0;
     bool any = false;
     CeValue value;
@@ -154,7 +155,7 @@ class CollectiveEngine {
     CompletionQueue* queue = nullptr;
     std::uint32_t modes = 0;
     CePath* path = nullptr;
-    bool told_parent = false;  // that it is broken
+    bool told_parent = false;                    // that it is broken
     std::array<std::uint64_t, kCeLanes> seen{};  // turns that the queue was told of
   };
 

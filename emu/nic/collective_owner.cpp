@@ -37,8 +37,8 @@ Result<std::uint32_t> CollectiveEngine::create(const Port& port) {
     last_vce_ = vce;
     owned_[vce] = Owned{.used = true, .port = &port};
     VceState& state = own(vce);
-    auto generation =
-        static_cast<std::uint16_t>(vce_control::generation(state.control.load(std::memory_order_relaxed)) + 1);
+    auto generation = static_cast<std::uint16_t>(
+        vce_control::generation(state.control.load(std::memory_order_relaxed)) + 1);
     if (generation == 0) generation = 1;
     state.modes.store(0, std::memory_order_relaxed);
     state.children.store(0, std::memory_order_relaxed);
@@ -107,9 +107,9 @@ Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* cons
     state.children.store(mask, std::memory_order_relaxed);
     state.parent.store(up, std::memory_order_relaxed);
     // Release: everything above is there for whoever sees this.
-    state.control.store(
-        vce_control::make(vce_control::generation(control), vce_control::domain(control), VceStage::configured),
-        std::memory_order_release);
+    state.control.store(vce_control::make(vce_control::generation(control), vce_control::domain(control),
+                                          VceStage::configured),
+                        std::memory_order_release);
   }
   Errc error = Errc::ok;
   path = find_path({.set = true,
@@ -153,8 +153,8 @@ void CollectiveEngine::observe(std::uint32_t vce, Owned& owned) {
   const auto tell = [&](std::uint64_t reduction, CeStatus status) {
     const bool wanted = (owned.modes & (status == CeStatus::ok ? kCeOnComplete : kCeOnError)) != 0;
     if (!wanted) return;
-    const std::uint64_t data = static_cast<std::uint64_t>(status) << 48 |
-                               (reduction & 0xffff'ffff) << 14 | ce_id(nic_.self_, vce);
+    const std::uint64_t data =
+        static_cast<std::uint64_t>(status) << 48 | (reduction & 0xffff'ffff) << 14 | ce_id(nic_.self_, vce);
     (void)push_event(owned.queue->view(), {EventKind::collective, Errc::ok, data});
   };
   const std::uint32_t children = state.children.load(std::memory_order_relaxed);
@@ -165,8 +165,8 @@ void CollectiveEngine::observe(std::uint32_t vce, Owned& owned) {
       const std::uint64_t turn = owned.seen[lane] + 1;
       std::uint64_t newest = 0;
       for (const auto& slots : state.slots[lane]) {
-        newest = std::max(newest, ce_tag::turn(slots[first].pair[0].tag.load(std::memory_order_acquire),
-                                               generation));
+        newest = std::max(newest,
+                          ce_tag::turn(slots[first].pair[0].tag.load(std::memory_order_acquire), generation));
       }
       if (newest < turn) break;
       if (newest > turn + 1) {
@@ -230,8 +230,8 @@ bool CollectiveEngine::attend() {
       for (std::uint32_t lane = 0; lane < kCeLanes && !busy; ++lane) {
         for (std::uint32_t left = children; left != 0 && !busy; left &= left - 1) {
           const std::uint64_t turn = owned.seen[lane] + 1;
-          const std::uint64_t tag = state.slots[lane][turn & 1][std::countr_zero(left)].pair[0].tag.load(
-              std::memory_order_relaxed);
+          const std::uint64_t tag =
+              state.slots[lane][turn & 1][std::countr_zero(left)].pair[0].tag.load(std::memory_order_relaxed);
           busy = ce_tag::turn(tag, generation) >= turn;
         }
       }

@@ -9,8 +9,8 @@
 #include <cstdint>
 
 // The collective engine's part of the segment: the virtual channel elements (VCEs) that a process owns. A VCE
-// is one node of a reduction tree. Its children, PEs and other VCEs, each have slots of their own in it, and a
-// child's contribution is the only thing that is ever written there:
+// is one node of a reduction tree. Its children, PEs and other VCEs, each have slots of their own in it, and
+// a child's contribution is the only thing that is ever written there:
 //
 //   slot (lane, parity, child):  pair[0..3] = {tag, word}
 //     words: operand 1, operand 2, reduction id, meta     tag: 63..48 generation of the VCE | 47..0 turn
@@ -21,8 +21,8 @@
 //
 // Lanes and turns: a reduction uses lane (id mod kCeLanes), and takes the lane's next turn. A PE may have one
 // reduction outstanding in a lane. It posts turn n + 1 only after turn n is complete for it, and turn n + 1
-// completes only when everybody in the tree has posted it; so whoever writes turn n + 2 overwrites turn n when
-// nobody in the tree reads it any more, and two slots (by parity) are enough.
+// completes only when everybody in the tree has posted it; so whoever writes turn n + 2 overwrites turn n
+// when nobody in the tree reads it any more, and two slots (by parity) are enough.
 namespace orrery::nic {
 
 inline constexpr std::uint32_t kVces = 16;        // of one process
@@ -40,8 +40,8 @@ static_assert(sizeof(CeSlot) == 64);
 
 enum class VceStage : std::uint8_t { free = 0, created = 1, configured = 2 };
 
-// One edge of a VCE, as its owner configured it: 63 valid | 62 a VCE, else a PE | 61..52 process slot of a VCE's
-// owner | 51..48 its VCE | 47..32 which child of that VCE we are | 31..0 NIC address.
+// One edge of a VCE, as its owner configured it: 63 valid | 62 a VCE, else a PE | 61..52 process slot of a
+// VCE's owner | 51..48 its VCE | 47..32 which child of that VCE we are | 31..0 NIC address.
 namespace ce_edge {
 constexpr std::uint64_t make(bool is_vce, std::uint32_t slot, std::uint32_t vce, std::uint32_t child,
                              std::uint32_t address) {
@@ -62,7 +62,8 @@ struct VceState {
   std::atomic<std::uint32_t> modes;     // CeModes
   std::atomic<std::uint32_t> children;  // bit i: child i is configured
   std::atomic<std::uint64_t> parent;    // ce_edge, 0 at the root
-  // 0, or generation << 16 | CeStatus: no reduction here can complete any more. Owner of this VCE or of a child.
+  // 0, or generation << 16 | CeStatus: no reduction here can complete any more. Owner of this VCE or of a
+  // child.
   alignas(kCacheLine) std::atomic<std::uint32_t> broken;
   // Bit i: claims[i] is new to the owner. Whoever claims sets it, the owner takes it.
   alignas(kCacheLine) std::atomic<std::uint32_t> new_claims;

@@ -283,10 +283,10 @@ class Nic final : public wire::Sink {
   std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
   CollectiveEngine collective_;
-  BteQueue bte_;                                // its thread uses everything above: last in, first out
-  std::atomic<std::uint64_t> polls_{0};         // how often somebody polled: says whether frames are attended
-  std::uint64_t polls_seen_ = 0;                // service thread
-  int idle_ticks_ = 0;                          // service thread
+  BteQueue bte_;                         // its thread uses everything above: last in, first out
+  std::atomic<std::uint64_t> polls_{0};  // how often somebody polled: says whether frames are attended
+  std::uint64_t polls_seen_ = 0;         // service thread
+  int idle_ticks_ = 0;                   // service thread
 };
 
 }  // namespace orrery::nic

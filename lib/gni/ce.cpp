@@ -20,8 +20,8 @@ using nic::CeStatus;
 
 constexpr std::uint32_t kRoundings =
     GNI_CE_MODE_ROUND_UP | GNI_CE_MODE_ROUND_DOWN | GNI_CE_MODE_ROUND_NEAR | GNI_CE_MODE_ROUND_ZERO;
-constexpr std::uint32_t kHashes = GNI_CE_MODE_RC_NMIN_HASH | GNI_CE_MODE_RC_MIN_HASH |
-                                  GNI_CE_MODE_RC_MNON_HASH | GNI_CE_MODE_RC_ADAPT;
+constexpr std::uint32_t kHashes =
+    GNI_CE_MODE_RC_NMIN_HASH | GNI_CE_MODE_RC_MIN_HASH | GNI_CE_MODE_RC_MNON_HASH | GNI_CE_MODE_RC_ADAPT;
 constexpr std::uint32_t kModes = kRoundings | kHashes | GNI_CE_MODE_CQE_ONCOMP | GNI_CE_MODE_CQE_ONERR;
 constexpr std::uint32_t kPostModes = GNI_CEMODE_TWO_OP | GNI_CEMODE_FPE_OP_INVAL | GNI_CEMODE_FPE_OFLOW |
                                      GNI_CEMODE_FPE_UFLOW | GNI_CEMODE_FPE_PRECISION;
@@ -174,9 +174,9 @@ gni_return_t GNI_CeConfigure(gni_ce_handle_t ce_hndl, gni_ep_handle_t* child_eps
   std::uint32_t nic_modes = static_cast<std::uint32_t>(orrery::gni::rounding_of(modes));
   if ((modes & GNI_CE_MODE_CQE_ONCOMP) != 0) nic_modes |= orrery::nic::kCeOnComplete;
   if ((modes & GNI_CE_MODE_CQE_ONERR) != 0) nic_modes |= orrery::nic::kCeOnError;
-  return return_of(ce->nic->collective().configure(
-      ce->vce, std::span(children.data(), num_child_eps), parent == nullptr ? nullptr : &parent->edge,
-      cq == nullptr ? nullptr : cq->queue, nic_modes));
+  return return_of(ce->nic->collective().configure(ce->vce, std::span(children.data(), num_child_eps),
+                                                   parent == nullptr ? nullptr : &parent->edge,
+                                                   cq == nullptr ? nullptr : cq->queue, nic_modes));
 }
 
 gni_return_t GNI_CeCheckResult(gni_ce_result_t* result, uint32_t length) {
@@ -186,8 +186,8 @@ gni_return_t GNI_CeCheckResult(gni_ce_result_t* result, uint32_t length) {
     std::uint64_t control = orrery::gni::control_of(result[i]);
     if (!ce_result::there(control)) {
       // Any bits may stand there: only a handle of ours leads to a NIC.
-      const auto* const attachment = static_cast<const Attachment*>(
-          handles().find(HandleKind::nic, control | orrery::gni::kThere));
+      const auto* const attachment =
+          static_cast<const Attachment*>(handles().find(HandleKind::nic, control | orrery::gni::kThere));
       if (attachment == nullptr) return GNI_RC_NOT_DONE;
       attachment->nic->progress();
       control = orrery::gni::control_of(result[i]);

@@ -57,7 +57,7 @@ struct Ep {
   Cq* source = nullptr;
   std::uint64_t handle = 0;
   LocalGrant local;
-  nic::CeEdge edge;  // of a reduction tree
+  nic::CeEdge edge;         // of a reduction tree
   bool values_set = false;  // by GNI_EpSetEventData: binding leaves them alone
 };
 
