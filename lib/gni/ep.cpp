@@ -15,7 +15,7 @@ void let_go_of_queue(Ep& ep) {
 }
 
 // Acquire: pairs with the release of whoever ended the last operation; nobody touches the endpoint after it.
-bool idle(const Ep& ep) { return ep.endpoint.in_flight.load(std::memory_order_acquire) == 0; }
+bool idle(const Ep& ep) { return nic::Nic::idle(ep.endpoint); }
 
 bool settle(Ep& ep) {
   if (!idle(ep)) ep.nic->progress();
