@@ -69,6 +69,13 @@ Errc Nic::open_transaction(Endpoint& endpoint, const Request& request, std::uint
 }
 
 void Nic::raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status) {
+  if ((request.flags & kFence) != 0) [[unlikely]] {
+    // Behind the events of what it waited for, which the engine put into the shared ring.
+    const bool asked = (request.flags & (kLocalEvent | kGlobalEvent)) != 0;
+    finish_from_elsewhere(endpoint.queue, asked ? request.flags : kLocalEvent, transaction,
+                          endpoint.local_value, status);
+    return;
+  }
   if ((request.flags & kGlobalEvent) == 0 || (request.flags & kLocalEvent) != 0) {
     endpoint.queue->raise_inline(Event::posted(transaction, false, endpoint.local_value, status));
   }
@@ -88,7 +95,9 @@ bool Nic::must_follow(Peer& peer, const Request& request) {
 bool Nic::must_go_to_engine(const Request& request) const {
   return (request.flags & (kBlockTransfer | kLocalOffset)) != 0 &&
          (request.length >= options_.bte_crossover || (request.flags & kLocalOffset) != 0 ||
-          bte_.fences() != 0 || ((request.flags & kFence) != 0 && bte_.outstanding() != 0));
+          bte_.fences() != 0 ||
+          ((request.flags & kFence) != 0 &&
+           (bte_.outstanding() != 0 || flights_open_.load(std::memory_order_relaxed) != 0)));
 }
 
 // Everything that the short way above does not do, or not yet.
@@ -410,9 +419,19 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
 Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
   endpoint.peer = nullptr;
   endpoint.peer_slot = Endpoint::kNoPeer;
-  const wire::ProcessSlot slot = remote.process;
-  if (!remote.valid() || slot >= kMaxProcesses) return Errc::invalid_handle;
-  const auto process = environment_.find_process(endpoint.remote_nic_address, slot);
+  if (!remote.valid()) return Errc::invalid_handle;
+  Peer* peer = nullptr;
+  const Errc found = peer_behind(endpoint.remote_nic_address, remote.process, &peer);
+  if (found != Errc::ok) return found;
+  endpoint.peer = peer;
+  endpoint.peer_slot = remote.process;
+  return Errc::ok;
+}
+
+// The process in a slot of the host, mapped, if it lives behind that NIC address.
+Errc Nic::peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found) {
+  if (slot >= kMaxProcesses) return Errc::invalid_handle;
+  const auto process = environment_.find_process(nic_address, slot);
   if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
   Peer* peer = peers_[slot].load(std::memory_order_acquire);
   if (peer == nullptr || peer->link.process != process.value()) {
@@ -432,8 +451,7 @@ Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
       if (!environment_.alive(process.value())) peer->dead.store(true, std::memory_order_relaxed);
     }
   }
-  endpoint.peer = peer;
-  endpoint.peer_slot = slot;
+  *found = peer;
   return Errc::ok;
 }
 

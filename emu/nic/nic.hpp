@@ -6,6 +6,7 @@
 #include "emu/nic/access.hpp"
 #include "emu/nic/address_map.hpp"
 #include "emu/nic/bte_queue.hpp"
+#include "emu/nic/collective_engine.hpp"
 #include "emu/nic/completion_queue.hpp"
 #include "emu/nic/flight.hpp"
 #include "emu/nic/nic_state.hpp"
@@ -129,7 +130,8 @@ class Nic final : public wire::Sink {
   // that are in the middle of an access, at most drain_limit_ns; a peer that is stalled longer than that is
   // cut off from the pages instead. Errors: invalid_handle.
   Status deregister(const MemKey& key);
-  // Whether `key` is one of ours and covers the range. Errors: invalid_handle, permission, bounds.
+  // Whether `key` is one of ours and covers the range. Errors: invalid_handle, protection, permission,
+  // bounds.
   Errc check_local(const Port& port, const MemKey& key, std::uint64_t address, std::uint64_t length,
                    bool writes) const {
     if (!key.valid() || key.index >= kMaxRegions || key.process != self_) [[unlikely]]
@@ -172,6 +174,11 @@ class Nic final : public wire::Sink {
   // that uses the endpoint.
   static bool idle(const Endpoint& endpoint);
 
+  // A PE's contribution to a reduction; `request` says which events are wanted when it has been taken. ok:
+  // accepted; no_resource: as CollectiveEngine::join, or the queue's transactions are used up; invalid_param.
+  Errc join(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join);
+  CollectiveEngine& collective() { return collective_; }
+
   // ---- progress ----
   // Applies what arrived and continues what is under way. Any thread; cheap when there is nothing.
   void progress();
@@ -194,6 +201,7 @@ class Nic final : public wire::Sink {
 
  private:
   friend class BteQueue;
+  friend class CollectiveEngine;
 
   // One process that sends frames to us.
   struct Inbound {
@@ -214,6 +222,7 @@ class Nic final : public wire::Sink {
 
   // initiate.cpp
   Errc find_peer(Endpoint& endpoint, const MemKey& remote);
+  Errc peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found);
   Errc try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
                       std::uint32_t hazard_slot);
@@ -235,8 +244,8 @@ class Nic final : public wire::Sink {
   bool gather(const Flight& flight, std::uint64_t offset, std::span<std::byte> bytes) const;
   bool scatter(const Flight& flight, std::uint64_t offset, std::span<const std::byte> bytes) const;
   void finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
-  void finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
-                             std::uint32_t user_value, Errc status);
+  static void finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
+                                    std::uint32_t user_value, Errc status);
   wire::PacketHeader header_for(const Endpoint& endpoint, const Request& request) const;
 
   // progress.cpp
@@ -247,6 +256,8 @@ class Nic final : public wire::Sink {
   static void settle_unanswered(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
   void end_flight(std::uint32_t name, Flight& flight);
+  std::vector<std::uint32_t> open_flights();
+  void drop_ended_flights(std::vector<std::uint32_t>& names);
   void open_lanes(Peer& peer);
   void poll_responses();
   bool poll_requests(bool must_look);
@@ -291,10 +302,11 @@ class Nic final : public wire::Sink {
   FlightTable flights_;                         // guarded by frames_mu_
   std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
-  BteQueue bte_;                                // its thread uses everything above: last in, first out
-  std::atomic<std::uint64_t> polls_{0};         // how often somebody polled: says whether frames are attended
-  std::uint64_t polls_seen_ = 0;                // service thread
-  int idle_ticks_ = 0;                          // service thread
+  CollectiveEngine collective_;
+  BteQueue bte_;                         // its thread uses everything above: last in, first out
+  std::atomic<std::uint64_t> polls_{0};  // how often somebody polled: says whether frames are attended
+  std::uint64_t polls_seen_ = 0;         // service thread
+  int idle_ticks_ = 0;                   // service thread
 };
 
 }  // namespace orrery::nic
