@@ -419,9 +419,19 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
 Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
   endpoint.peer = nullptr;
   endpoint.peer_slot = Endpoint::kNoPeer;
-  const wire::ProcessSlot slot = remote.process;
-  if (!remote.valid() || slot >= kMaxProcesses) return Errc::invalid_handle;
-  const auto process = environment_.find_process(endpoint.remote_nic_address, slot);
+  if (!remote.valid()) return Errc::invalid_handle;
+  Peer* peer = nullptr;
+  const Errc found = peer_behind(endpoint.remote_nic_address, remote.process, &peer);
+  if (found != Errc::ok) return found;
+  endpoint.peer = peer;
+  endpoint.peer_slot = remote.process;
+  return Errc::ok;
+}
+
+// The process in a slot of the host, mapped, if it lives behind that NIC address.
+Errc Nic::peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found) {
+  if (slot >= kMaxProcesses) return Errc::invalid_handle;
+  const auto process = environment_.find_process(nic_address, slot);
   if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
   Peer* peer = peers_[slot].load(std::memory_order_acquire);
   if (peer == nullptr || peer->link.process != process.value()) {
@@ -441,8 +451,7 @@ Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
       if (!environment_.alive(process.value())) peer->dead.store(true, std::memory_order_relaxed);
     }
   }
-  endpoint.peer = peer;
-  endpoint.peer_slot = slot;
+  *found = peer;
   return Errc::ok;
 }
 

@@ -95,6 +95,7 @@ gni_return_t GNI_EpUnbind(gni_ep_handle_t ep_hndl) {
   if (!orrery::gni::settle(*ep)) return GNI_RC_NOT_DONE;
   ep->endpoint.bound = false;
   ep->endpoint.forget_peer();
+  ep->edge = {};
   return GNI_RC_SUCCESS;
 }
 
