@@ -159,7 +159,8 @@ Errc execute(const Target& target, const wire::PacketHeader& header, std::span<c
   MrtEntry& entry = target.nic.region(header.key_index);
   // Acquire: pairs with the owner's publication of the entry.
   const std::uint64_t word = entry.control.load(std::memory_order_acquire);
-  const bool writes = header.verb == wire::Verb::put || header.verb == wire::Verb::amo;
+  const bool writes = header.verb == wire::Verb::put || header.verb == wire::Verb::amo ||
+                      header.verb == wire::Verb::message || header.verb == wire::Verb::credit;
   const bool addressed = header.verb != wire::Verb::cq_write;
   const Errc access = addressed ? check_access(entry, word, header.key_generation, header.domain,
                                                header.address, header.length, writes)
@@ -170,6 +171,8 @@ Errc execute(const Target& target, const wire::PacketHeader& header, std::span<c
   Errc done = Errc::ok;
   switch (header.verb) {
     case wire::Verb::put:
+    case wire::Verb::message:  // a put whose flag is the message's word
+    case wire::Verb::credit:
       if (header.offset > header.length || payload.size() > header.length - header.offset)
         return Errc::bounds;
       if ((header.flags & wire::kHasSyncFlag) != 0) {
@@ -198,7 +201,9 @@ Errc execute(const Target& target, const wire::PacketHeader& header, std::span<c
   }
   if (done == Errc::ok && (header.flags & wire::kWantsRemoteEvent) != 0 &&
       (header.flags & wire::kLast) != 0) {
-    raise_remote_event(target.nic, word, EventKind::remote, header.event_data);
+    raise_remote_event(target.nic, word,
+                       header.verb == wire::Verb::message ? EventKind::message_arrived : EventKind::remote,
+                       header.event_data);
   }
   return done;
 }

@@ -79,7 +79,8 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
     flight.queue = queue;
     flight.flags = request.flags;
     flight.transaction = transaction;
-    flight.user_value = endpoint.local_value;
+    flight.user_value =
+        request.op == Op::message ? static_cast<std::uint32_t>(request.cq_data) : endpoint.local_value;
     flight.header = header_for(endpoint, request);
     flight.header.transaction = *name;
     flight.local = reinterpret_cast<std::byte*>(request.local_address);
@@ -107,7 +108,9 @@ bool Nic::pump(Peer& peer) {
   while (!peer.waiting.empty()) {
     Flight& flight = *flights_.find(peer.waiting.front());
     const bool is_get = flight.header.verb == wire::Verb::get;
-    const bool has_payload = flight.header.verb == wire::Verb::put || flight.header.verb == wire::Verb::send;
+    const bool has_payload =
+        flight.header.verb == wire::Verb::put || flight.header.verb == wire::Verb::send ||
+        flight.header.verb == wire::Verb::message || flight.header.verb == wire::Verb::credit;
     const std::uint64_t total = is_get || has_payload ? flight.header.length : 0;
     while (!flight.all_sent) {
       const auto part = static_cast<std::uint32_t>(std::min(total - flight.sent, max_part));
@@ -158,7 +161,15 @@ void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std
 
 // REQUIRES: frames_mu_ is held.
 void Nic::end_flight(std::uint32_t name, Flight& flight) {
-  finish_from_elsewhere(flight.queue, flight.flags, flight.transaction, flight.user_value, flight.status);
+  const bool message = flight.header.verb == wire::Verb::message;
+  if (message || flight.header.verb == wire::Verb::credit) {
+    if (flight.status != Errc::ok) flight.endpoint->mailbox->broken.store(true, std::memory_order_relaxed);
+    if (message && flight.queue != nullptr && flight.transaction != CompletionQueue::kNone)
+      (void)push_event(flight.queue->view(),
+                       Event::message_sent(flight.transaction, flight.user_value, flight.status));
+  } else {
+    finish_from_elsewhere(flight.queue, flight.flags, flight.transaction, flight.user_value, flight.status);
+  }
   flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
   // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
   flight.endpoint->in_flight.fetch_sub(1, std::memory_order_release);

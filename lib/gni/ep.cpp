@@ -84,6 +84,7 @@ gni_return_t GNI_EpBind(gni_ep_handle_t ep_hndl, uint32_t remote_addr, uint32_t 
   Ep* const ep = find(ep_hndl);
   if (ep == nullptr || ep->endpoint.bound) return GNI_RC_INVALID_PARAM;
   ep->endpoint.remote_nic_address = remote_addr;
+  ep->endpoint.remote_instance = remote_id;
   if (!ep->values_set) ep->endpoint.local_value = remote_id;
   ep->endpoint.bound = true;
   return GNI_RC_SUCCESS;
@@ -92,7 +93,9 @@ gni_return_t GNI_EpBind(gni_ep_handle_t ep_hndl, uint32_t remote_addr, uint32_t 
 gni_return_t GNI_EpUnbind(gni_ep_handle_t ep_hndl) {
   Ep* const ep = find(ep_hndl);
   if (ep == nullptr) return GNI_RC_INVALID_PARAM;
-  if (!orrery::gni::settle(*ep)) return GNI_RC_NOT_DONE;
+  if (!orrery::gni::settle(*ep) || ep->nic->datagrams().is_open(ep->endpoint)) return GNI_RC_NOT_DONE;
+  ep->nic->datagrams().forget(ep->endpoint);
+  ep->endpoint.mailbox.reset();
   ep->endpoint.bound = false;
   ep->endpoint.forget_peer();
   return GNI_RC_SUCCESS;
@@ -101,13 +104,15 @@ gni_return_t GNI_EpUnbind(gni_ep_handle_t ep_hndl) {
 gni_return_t GNI_EpIdle(gni_ep_handle_t ep_hndl) {
   Ep* const ep = find(ep_hndl);
   if (ep == nullptr) return GNI_RC_INVALID_PARAM;
-  return orrery::gni::settle(*ep) ? GNI_RC_SUCCESS : GNI_RC_NOT_DONE;
+  const bool at_rest = orrery::gni::settle(*ep) && !ep->nic->datagrams().is_busy(ep->endpoint);
+  return at_rest ? GNI_RC_SUCCESS : GNI_RC_NOT_DONE;
 }
 
 gni_return_t GNI_EpDestroy(gni_ep_handle_t ep_hndl) {
   auto* const ep =
       static_cast<Ep*>(handles().erase(HandleKind::ep, reinterpret_cast<std::uint64_t>(ep_hndl)));
   if (ep == nullptr) return GNI_RC_INVALID_PARAM;
+  ep->nic->datagrams().forget(ep->endpoint);
   auto& endpoints = ep->attachment->endpoints;
   const auto at =
       std::find_if(endpoints.begin(), endpoints.end(), [&](const auto& e) { return e.get() == ep; });
