@@ -2,10 +2,12 @@
 // Copyright 2026 the Orrery authors
 #include "emu/memory/fault_handler.hpp"
 
+#include "emu/base/wait.hpp"
 #include "emu/memory/fork_child.hpp"
 #include "emu/memory/guarded.hpp"
 #include "emu/memory/process_state.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -38,6 +40,9 @@ struct ThreadFaults {
 __attribute__((tls_model("initial-exec"))) thread_local constinit ThreadFaults t_faults{};
 
 std::mutex g_installing;
+
+constexpr std::uint64_t kLookEveryTicks = 100'000;  // 100 us at most
+std::atomic<std::uint64_t> g_looked_at{0};         // rough_ticks(); 0: look
 
 ORRERY_BARE bool wait_for_switch(ProcessState& state, std::uint64_t address) {
   bool waited = false;
@@ -153,11 +158,20 @@ void put_fault_handler_in_front() {
   sigaction(SIGSEGV, &ours, nullptr);
 }
 
+void keep_fault_handler_in_front() {
+  const std::uint64_t now = rough_ticks();
+  const std::uint64_t looked_at = g_looked_at.load(std::memory_order_relaxed);
+  if (looked_at != 0 && now - looked_at < kLookEveryTicks) return;
+  put_fault_handler_in_front();
+  g_looked_at.store(now, std::memory_order_relaxed);
+}
+
 void lock_fault_handler() { g_installing.lock(); }
 
 void unlock_fault_handler() { g_installing.unlock(); }
 
 void withdraw_fault_handler() {
+  g_looked_at.store(0, std::memory_order_relaxed);
   struct sigaction now {};
   sigaction(SIGSEGV, nullptr, &now);
   if ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != &on_fault) return;

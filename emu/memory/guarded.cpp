@@ -9,6 +9,7 @@
 namespace orrery::memory {
 
 namespace {
+
 struct ThreadGuard {
   sigjmp_buf* exit;
   bool unblocked;
@@ -28,8 +29,8 @@ bool run_guarded(void (*body)(void*), void* argument) {
     pthread_sigmask(SIG_UNBLOCK, &fault, nullptr);
     t_guard.unblocked = true;
   }
-  // The program may have installed a handler of its own since (0.2 us to look).
-  put_fault_handler_in_front();
+  // The program may have installed a handler of its own since.
+  keep_fault_handler_in_front();
   sigjmp_buf exit;
   // The mask is not saved (a system call): our handler runs with nothing blocked.
   if (sigsetjmp(exit, 0) != 0) {

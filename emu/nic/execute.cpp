@@ -3,6 +3,7 @@
 #include "emu/nic/execute.hpp"
 
 #include "emu/nic/access.hpp"
+#include "emu/nic/amo_unit.hpp"
 #include "emu/nic/completion_queue.hpp"
 
 #include <atomic>
@@ -192,8 +193,10 @@ Errc execute(const Target& target, const wire::PacketHeader& header, std::span<c
     case wire::Verb::cq_write:
       raise_remote_event(target.nic, word, EventKind::cq_write, header.event_data);
       return Errc::ok;
-    case wire::Verb::none:
     case wire::Verb::amo:
+      done = execute_amo(target, entry, word, header, out);
+      break;
+    case wire::Verb::none:
     case wire::Verb::send:
     case wire::Verb::response:
     default:  // a value that no version of ours sends

@@ -24,6 +24,7 @@ struct Flight {
   std::uint32_t flags = 0;        // RequestFlags
   std::uint32_t transaction = 0;  // of the queue
   std::uint32_t user_value = 0;
+  std::uint32_t response_flag = 0;  // with kResponseFlag
   Errc status = Errc::ok;
   wire::PacketHeader header;   // of every packet, but for offset, payload and flags
   std::byte* local = nullptr;  // source of a put, destination of a get

@@ -4,6 +4,7 @@
 // A request leaves: the initiator's side of every operation. The short way is at the top: the target's memory
 // is mapped here, so this processor applies the target's rules itself and is done before the call returns.
 #include "emu/nic/access.hpp"
+#include "emu/nic/amo_unit.hpp"
 #include "emu/nic/execute.hpp"
 #include "emu/nic/granted.hpp"
 #include "emu/nic/hazard.hpp"
@@ -84,8 +85,11 @@ void Nic::raise_local(Endpoint& endpoint, const Request& request, std::uint32_t 
 }
 
 // An earlier operation of ours is still on its way by frame, and this one must stay behind it: it follows it.
-bool Nic::must_follow(const Peer& peer, const Request& request) {
-  return (request.flags & kInOrder) != 0 && peer.in_flight.load(std::memory_order_relaxed) != 0;
+bool Nic::must_follow(Peer& peer, const Request& request) {
+  if ((request.flags & kInOrder) == 0 || peer.in_flight.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard lock(frames_mu_);
+  settle_unanswered(peer);
+  return peer.in_flight.load(std::memory_order_relaxed) != 0;
 }
 
 bool Nic::must_go_to_engine(const Request& request) const {
@@ -171,8 +175,11 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
   if (carries_payload(request.op)) {
     payload = {reinterpret_cast<const std::byte*>(request.local_address), request.length};
   }
-  if (request.op == Op::get) out = {reinterpret_cast<std::byte*>(request.local_address), request.length};
+  if (request.op == Op::get || (header.flags & wire::kFetching) != 0)
+    out = {reinterpret_cast<std::byte*>(request.local_address), request.length};
   const Errc status = execute(target, header, payload, out, &old_value);
+  if (status == Errc::ok && (request.flags & kResponseFlag) != 0) [[unlikely]]
+    store_bytes(out.data() + out.size(), reinterpret_cast<const std::byte*>(&request.sync_value), 4);
   // A word that ports share, the engine's word, and words that need a full barrier keep to this path.
   if (status == Errc::ok && memory != nullptr && hazard_slot < kSharedHazardSlot &&
       !peer.link.strong_hazards && (control::flags(word) & kSegmented) == 0) {
@@ -214,6 +221,8 @@ wire::PacketHeader Nic::header_for(const Endpoint& endpoint, const Request& requ
       break;
     case Op::amo:
       header.verb = wire::Verb::amo;
+      header.part_bytes = request.length;
+      if (amo::fetches(request.command)) header.flags |= wire::kFetching;
       break;
     case Op::cq_write:
       header.verb = wire::Verb::cq_write;
@@ -297,6 +306,10 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   if (status == Errc::ok && has_flag) {
     status = environment_.attach_write(peer.link.process, request.sync_address,
                                        reinterpret_cast<const std::byte*>(&request.sync_value), 8);
+  }
+  if (status == Errc::ok && (request.flags & kResponseFlag) != 0) {
+    store_bytes(reinterpret_cast<std::byte*>(request.local_address + request.length),
+                reinterpret_cast<const std::byte*>(&request.sync_value), 4);
   }
   if (status == Errc::unreachable) return status;
   if (status != Errc::ok) {

@@ -74,7 +74,9 @@ struct Endpoint {
   std::unique_ptr<Mailbox> mailbox;         // of its connection for short messages, if one is open
   std::uint32_t local_value = 0;            // user value of local events
   std::uint32_t remote_value = 0;           // data of remote events
-  std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has
+  std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has,
+  Peer* unanswered_to = nullptr;            // but for frames that nobody answers: the last of them went here
+  std::uint64_t unanswered_end = 0;         // and ends here in the peer's request lane
   // Bound to somebody else, or to nobody: what was known of the peer is forgotten.
   void forget_peer() {
     peer = nullptr;
@@ -168,6 +170,12 @@ class Nic final : public wire::Sink {
   // process behind another NIC address), unreachable (its process is gone). Never blocks, except for the
   // first post to a peer, which maps it.
   Errc post(Endpoint& endpoint, const Request& request);
+  // The same for a caller that tried the short way (granted.hpp) itself.
+  Errc post_checked(Endpoint& endpoint, const Request& request);
+
+  // Whether everything that was posted to the endpoint is done: it may be unbound or destroyed. The thread
+  // that uses the endpoint.
+  static bool idle(const Endpoint& endpoint);
 
   DatagramUnit& datagrams() { return datagrams_; }
 
@@ -234,9 +242,8 @@ class Nic final : public wire::Sink {
                          AddressMap& memory);
   static Errc open_transaction(Endpoint& endpoint, const Request& request, std::uint32_t* transaction);
   static void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
-  static bool must_follow(const Peer& peer, const Request& request);
+  bool must_follow(Peer& peer, const Request& request);
   bool must_go_to_engine(const Request& request) const;
-  Errc post_checked(Endpoint& endpoint, const Request& request);
   Errc post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
   Errc try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole);
@@ -260,11 +267,15 @@ class Nic final : public wire::Sink {
   Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                    CompletionQueue* queue);
   bool pump(Peer& peer);
+  bool try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request);
+  static void settle_unanswered(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
   void end_flight(std::uint32_t name, Flight& flight);
   void open_lanes(Peer& peer);
   void poll_responses();
   bool poll_requests(bool must_look);
+  bool nothing_arrived() const;
+  void find_lanes();
   void refuse(Inbound& from);
   void fail_flights(Peer& peer, Errc status);
   void adopt_wanted();
@@ -292,7 +303,13 @@ class Nic final : public wire::Sink {
   // Frames. requests_mu_: the inbound side. frames_mu_: the outbound side, flights and pending frames.
   std::mutex requests_mu_;
   std::array<Inbound, kMaxProcesses> inbound_;  // guarded by requests_mu_
-  std::mutex shared_hazard_mu_;                 // held for an access by ports that share a hazard word
+  std::vector<std::uint16_t> lanes_;            // those of inbound_ that were opened, guarded by requests_mu_
+  std::uint32_t lanes_seen_ = 0;                // lane_changes as of lanes_, guarded by requests_mu_
+  // Where the next frame of each of the first lanes will begin, so that a poll that finds nothing takes no
+  // lock. Written under requests_mu_.
+  std::array<std::atomic<const std::byte*>, 8> next_frames_{};
+  std::atomic<std::uint32_t> next_frames_for_{0};  // lane_changes that next_frames_ covers; 0: not all
+  std::mutex shared_hazard_mu_;                    // held for an access by ports that share a hazard word
   std::mutex frames_mu_;
   std::vector<Peer*> lane_peers_;               // peers with open lanes, guarded by frames_mu_
   FlightTable flights_;                         // guarded by frames_mu_

@@ -73,12 +73,12 @@ enum class Attendance : std::uint32_t { asleep = 0, attended = 1 };
 
 struct ServiceState {
   alignas(kCacheLine) std::atomic<std::uint64_t> active_lanes[kMaxProcesses / 64];  // bit i: lane i is in use
-  std::atomic<std::uint32_t> any_lane;                                              // 1 once a bit was set
-  alignas(kCacheLine) std::atomic<std::uint64_t> sources[kMaxProcesses / 64];       // bit i: i may go direct
-  alignas(kCacheLine) std::atomic<Attendance> attendance;                           // owner writes
+  std::atomic<std::uint32_t> lane_changes;  // grows after each bit that is set; 0: none was
+  alignas(kCacheLine) std::atomic<std::uint64_t> sources[kMaxProcesses / 64];        // bit i: i may go direct
+  alignas(kCacheLine) std::atomic<Attendance> attendance;                            // owner writes
   alignas(kCacheLine) std::atomic<std::uint64_t> adoption_wanted[kMaxRegions / 64];  // bit i: entry i is hot
 };
-static_assert(offsetof(ServiceState, any_lane) == 128 && offsetof(ServiceState, sources) == 192 &&
+static_assert(offsetof(ServiceState, lane_changes) == 128 && offsetof(ServiceState, sources) == 192 &&
               offsetof(ServiceState, attendance) == 320 && offsetof(ServiceState, adoption_wanted) == 384);
 static_assert(sizeof(ServiceState) <= 4096);
 

@@ -117,7 +117,10 @@ struct Peer {
   wire::RingConsumer responses;
   std::uint32_t response_bytes_due = 0;
   std::deque<std::uint32_t> waiting;  // flights with packets still to be sent, oldest first
+  // Operations on their way by frame. The frames that nobody answers count as one.
   std::atomic<std::uint32_t> in_flight{0};
+  bool unanswered = false;           // some may not have been taken out yet,
+  std::uint64_t unanswered_end = 0;  // which the last of them ends here in the request lane
 };
 
 }  // namespace orrery::nic

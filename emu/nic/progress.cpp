@@ -34,6 +34,12 @@ Errc run_guarded(Environment& environment, Body body) {
 
 namespace {
 
+// Whether the answer to a request brings bytes: as many as it asks for.
+bool answer_has_data(const wire::PacketHeader& header) {
+  return header.verb == wire::Verb::get ||
+         (header.verb == wire::Verb::amo && (header.flags & wire::kFetching) != 0);
+}
+
 // Whether a target has to be rung for a frame that was just published. The target pays for the barrier
 // between our store of the frame and this load (Nic::serve), where the kernel has one to give.
 bool sleeps(const Peer& peer) {
@@ -44,6 +50,13 @@ bool sleeps(const Peer& peer) {
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   return attendance.load(std::memory_order_acquire) == Attendance::asleep;
+}
+
+// Whether the frames of an endpoint that nobody answers have all been delivered, or never will be.
+bool is_taken_out(const Endpoint& endpoint) {
+  const Peer* const peer = endpoint.unanswered_to;
+  return peer == nullptr || peer->dead.load(std::memory_order_relaxed) || peer->requests.refused() ||
+         peer->requests.consumed() >= endpoint.unanswered_end;
 }
 
 }  // namespace
@@ -58,45 +71,90 @@ void Nic::open_lanes(Peer& peer) {
   ServiceState& service = nic.service();
   const std::uint64_t bit = 1ull << self_ % 64;
   service.active_lanes[self_ / 64].fetch_or(bit, std::memory_order_seq_cst);
-  // Not a count: a predecessor may have died between its two steps.
-  service.any_lane.store(1, std::memory_order_seq_cst);
+  // A predecessor that died between these two steps left a bit without a change, which is ours now. Zero
+  // stays for no lane at all.
+  if (service.lane_changes.fetch_add(1, std::memory_order_seq_cst) == UINT32_MAX)
+    service.lane_changes.fetch_add(1, std::memory_order_seq_cst);
 }
 
 Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                       CompletionQueue* queue) {
   if (self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
   bool sent = false;
+  bool answered = true;
   {
     const std::lock_guard lock(frames_mu_);
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
     if (peer.lanes_refused.load(std::memory_order_relaxed)) return Errc::corrupt;
-    const auto name = flights_.open();
-    if (!name) return Errc::no_resource;
     if (!peer.lanes_open) open_lanes(peer);
-    Flight& flight = *flights_.find(*name);
-    flight.peer = &peer;
-    flight.endpoint = &endpoint;
-    flight.queue = queue;
-    flight.flags = request.flags;
-    flight.transaction = transaction;
-    flight.user_value =
-        request.op == Op::message ? static_cast<std::uint32_t>(request.cq_data) : endpoint.local_value;
-    flight.header = header_for(endpoint, request);
-    flight.header.transaction = *name;
-    flight.local = reinterpret_cast<std::byte*>(request.local_address);
-    flight.segments = (request.flags & kLocalOffset) != 0 ? request.local : MemKey{};
-    endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
-    peer.in_flight.fetch_add(1, std::memory_order_relaxed);
-    flights_open_.fetch_add(1, std::memory_order_relaxed);
-    peer.waiting.push_back(*name);
-    sent = pump(peer);
+    sent = try_send_unanswered(peer, endpoint, request);
+    answered = !sent;
+    if (answered) {
+      const auto name = flights_.open();
+      if (!name) return Errc::no_resource;
+      Flight& flight = *flights_.find(*name);
+      flight.peer = &peer;
+      flight.endpoint = &endpoint;
+      flight.queue = queue;
+      flight.flags = request.flags;
+      flight.transaction = transaction;
+      flight.user_value =
+          request.op == Op::message ? static_cast<std::uint32_t>(request.cq_data) : endpoint.local_value;
+      flight.header = header_for(endpoint, request);
+      flight.header.transaction = *name;
+      flight.local = reinterpret_cast<std::byte*>(request.local_address);
+      flight.segments = (request.flags & kLocalOffset) != 0 ? request.local : MemKey{};
+      flight.response_flag = static_cast<std::uint32_t>(request.sync_value);
+      endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
+      peer.in_flight.fetch_add(1, std::memory_order_relaxed);
+      flights_open_.fetch_add(1, std::memory_order_relaxed);
+      peer.waiting.push_back(*name);
+      sent = pump(peer);
+    }
   }
   if (sent && sleeps(peer)) environment_.ring(peer.link.process);
   if (request.op != Op::cq_write) count_hit(peer, request.remote);
   // Somebody has to take the answer in if the program does not poll.
-  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+  if (answered && view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();
   return Errc::not_done;
+}
+
+// An operation that tells its initiator nothing and fits one frame is sent and forgotten: that it is done
+// shows in how far the target has come. False: it did not go, and has to wait like the others. REQUIRES:
+// frames_mu_ is held.
+bool Nic::try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request) {
+  constexpr std::uint32_t kTold = kLocalEvent | kGlobalEvent | kImplicit | kLocalOffset;
+  const bool has_payload = request.op == Op::put || request.op == Op::credit;
+  const std::uint64_t payload_bytes = has_payload ? request.length : 0;
+  if ((request.flags & kTold) != 0 || (!has_payload && request.op != Op::cq_write) || !peer.waiting.empty() ||
+      payload_bytes > peer.requests.max_payload())
+    return false;
+  // An endpoint remembers one peer.
+  if (endpoint.unanswered_to != &peer && !is_taken_out(endpoint)) return false;
+  wire::PacketHeader header = header_for(endpoint, request);
+  header.flags |= wire::kLast;
+  header.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
+  header.part_bytes = payload_bytes;
+  const auto* from = reinterpret_cast<const std::byte*>(request.local_address);
+  if (!peer.requests.try_send(header, {from, payload_bytes}).ok()) return false;
+  peer.unanswered_end = peer.requests.position();
+  if (!peer.unanswered) peer.in_flight.fetch_add(1, std::memory_order_relaxed);
+  peer.unanswered = true;
+  endpoint.unanswered_to = &peer;
+  endpoint.unanswered_end = peer.unanswered_end;
+  return true;
+}
+
+bool Nic::idle(const Endpoint& endpoint) {
+  return endpoint.in_flight.load(std::memory_order_acquire) == 0 && is_taken_out(endpoint);
+}
+
+// REQUIRES: frames_mu_ is held.
+void Nic::settle_unanswered(Peer& peer) {
+  if (!peer.unanswered || peer.requests.consumed() < peer.unanswered_end) return;
+  peer.unanswered = false;
+  peer.in_flight.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // Hands packets of waiting flights to the lane until it is full. Returns whether any went.
@@ -107,14 +165,16 @@ bool Nic::pump(Peer& peer) {
   const std::uint64_t max_part = peer.requests.max_payload();
   while (!peer.waiting.empty()) {
     Flight& flight = *flights_.find(peer.waiting.front());
-    const bool is_get = flight.header.verb == wire::Verb::get;
+    const bool brings_data = answer_has_data(flight.header);
     const bool has_payload =
         flight.header.verb == wire::Verb::put || flight.header.verb == wire::Verb::send ||
         flight.header.verb == wire::Verb::message || flight.header.verb == wire::Verb::credit;
-    const std::uint64_t total = is_get || has_payload ? flight.header.length : 0;
+    const bool is_amo = flight.header.verb == wire::Verb::amo;
+    // Whole lines, so that no part ends within a word of an AMO.
+    const std::uint64_t total = brings_data || has_payload || is_amo ? flight.header.length : 0;
     while (!flight.all_sent) {
       const auto part = static_cast<std::uint32_t>(std::min(total - flight.sent, max_part));
-      const std::uint32_t answer_bytes = wire::frame_bytes(is_get ? part : 0);
+      const std::uint32_t answer_bytes = wire::frame_bytes(brings_data ? part : 0);
       if (peer.response_bytes_due + answer_bytes > wire::RingProducer::sure_room_of(lane_bytes)) return any;
       wire::PacketHeader header = flight.header;
       header.offset = flight.sent;
@@ -188,14 +248,14 @@ void Nic::take_response(Peer& peer, const wire::Packet& packet) {
     return;
   // What was set aside for this answer, which may be shorter when it is an error.
   std::uint32_t set_aside = wire::frame_bytes(0);
-  if (flight->header.verb == wire::Verb::get && header.offset <= flight->header.length) {
+  if (answer_has_data(flight->header) && header.offset <= flight->header.length) {
     set_aside = wire::frame_bytes(static_cast<std::uint32_t>(
         std::min<std::uint64_t>(flight->header.length - header.offset, peer.requests.max_payload())));
   }
   peer.response_bytes_due -= std::min(peer.response_bytes_due, set_aside);
   --flight->answers_due;
   Errc status = header.status < kErrcCount ? static_cast<Errc>(header.status) : Errc::corrupt;
-  if (status == Errc::ok && flight->header.verb == wire::Verb::get) {
+  if (status == Errc::ok && answer_has_data(flight->header)) {
     const std::uint64_t length = flight->header.length;
     if (header.offset > length || header.payload_bytes > length - header.offset) {
       status = Errc::corrupt;
@@ -209,7 +269,15 @@ void Nic::take_response(Peer& peer, const wire::Packet& packet) {
     }
   }
   if (status != Errc::ok && flight->status == Errc::ok) flight->status = status;
-  if (flight->all_sent && flight->answers_due == 0) end_flight(name, *flight);
+  if (!flight->all_sent || flight->answers_due != 0) return;
+  if (flight->status == Errc::ok && (flight->flags & kResponseFlag) != 0) {
+    flight->status = run_guarded(environment_, [&] {
+      store_bytes(flight->local + flight->header.length,
+                  reinterpret_cast<const std::byte*>(&flight->response_flag), sizeof flight->response_flag);
+      return Errc::ok;
+    });
+  }
+  end_flight(name, *flight);
 }
 
 void Nic::poll_responses() {
@@ -254,12 +322,12 @@ void Nic::deliver(const wire::Packet& packet) {
   if (header.source >= kMaxProcesses) return;
   Inbound& from = inbound_[header.source];
   if (!from.open) return;
-  const bool is_get = header.verb == wire::Verb::get;
+  const bool brings_data = answer_has_data(header);
   std::array<std::byte, kMaxPart> buffer;
   Errc status = Errc::ok;
   std::uint64_t old_value = 0;
   std::span<std::byte> out;
-  if (is_get) {
+  if (brings_data) {
     if (header.part_bytes > from.responses.max_payload() || header.part_bytes > buffer.size()) {
       status = Errc::corrupt;
     } else {
@@ -316,32 +384,62 @@ bool Nic::poll_requests(bool must_look) {
       nic.refuse(nic.inbound_[source]);
     }
   };
-  ServiceState& service = view_.service();
-  if (service.any_lane.load(std::memory_order_acquire) == 0) return false;
+  if (view_.service().lane_changes.load(std::memory_order_acquire) == 0) return false;
+  if (!must_look && nothing_arrived()) return false;
   std::unique_lock lock(requests_mu_, std::defer_lock);
   if (must_look)
     lock.lock();
   else if (!lock.try_lock())
     return false;
+  find_lanes();
   bool any = false;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Inbound& from = inbound_[lanes_[i]];
+    if (!from.open || !from.requests.ready()) continue;
+    Checked sink(*this, lanes_[i]);
+    if (from.requests.poll(sink, kFramesPerPoll) > 0) any = true;
+    if (i < next_frames_.size()) next_frames_[i].store(from.requests.next(), std::memory_order_relaxed);
+  }
+  return any;
+}
+
+// A look without the lock. A frame that comes just after it is found by the next one.
+bool Nic::nothing_arrived() const {
+  // Acquire: pairs with find_lanes.
+  if (next_frames_for_.load(std::memory_order_acquire) !=
+      view_.service().lane_changes.load(std::memory_order_relaxed))
+    return false;
+  for (const auto& next : next_frames_) {
+    const std::byte* const line = next.load(std::memory_order_relaxed);
+    if (line == nullptr) return true;
+    if (wire::RingConsumer::holds_frame(line)) return false;
+  }
+  return true;
+}
+
+// Opens the lanes that came into use since the last time. REQUIRES: requests_mu_ is held.
+void Nic::find_lanes() {
+  ServiceState& service = view_.service();
+  const std::uint32_t changes = service.lane_changes.load(std::memory_order_acquire);
+  if (changes == lanes_seen_) return;
+  lanes_seen_ = changes;
   for (std::uint32_t group = 0; group < kMaxProcesses / 64; ++group) {
     std::uint64_t bits = service.active_lanes[group].load(std::memory_order_acquire);
     for (; bits != 0; bits &= bits - 1) {
       const std::uint32_t source = group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
       if (source >= view_.lane_count()) continue;
       Inbound& from = inbound_[source];
-      if (!from.opened) {
-        from.requests = wire::RingConsumer(view_.request_lane(source), view_.lane_bytes());
-        from.responses = wire::RingProducer(view_.response_lane(source), view_.lane_bytes());
-        from.opened = true;
-        from.open = true;
-      }
-      if (!from.open || !from.requests.ready()) continue;
-      Checked sink(*this, source);
-      if (from.requests.poll(sink, kFramesPerPoll) > 0) any = true;
+      if (from.opened) continue;
+      from.requests = wire::RingConsumer(view_.request_lane(source), view_.lane_bytes());
+      from.responses = wire::RingProducer(view_.response_lane(source), view_.lane_bytes());
+      from.opened = true;
+      from.open = true;
+      if (lanes_.size() < next_frames_.size())
+        next_frames_[lanes_.size()].store(from.requests.next(), std::memory_order_relaxed);
+      lanes_.push_back(static_cast<std::uint16_t>(source));
     }
   }
-  return any;
+  next_frames_for_.store(lanes_.size() <= next_frames_.size() ? changes : 0, std::memory_order_release);
 }
 
 // ---- whoever polls ----
@@ -350,7 +448,7 @@ void Nic::progress() {
   // Not a read-modify-write: a lost count only makes the service thread look once more.
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (flights_open_.load(std::memory_order_relaxed) != 0) poll_responses();
-  if (view_.service().any_lane.load(std::memory_order_relaxed) != 0) poll_requests(false);
+  if (view_.service().lane_changes.load(std::memory_order_relaxed) != 0) poll_requests(false);
 }
 
 bool Nic::serve() {
@@ -422,6 +520,8 @@ void Nic::fail_flights(Peer& peer, Errc status) {
   }
   std::erase(lane_peers_, &peer);
   peer.lanes_open = false;
+  if (peer.unanswered) peer.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  peer.unanswered = false;
 }
 
 // ---- adoption ----

@@ -54,6 +54,7 @@ enum RequestFlags : std::uint32_t {
   kBlockTransfer = 32,  // by the BTE: may return before the source has been read
   kSyncFlag = 64,       // after the data, store `sync_value` at `sync_address` of the same region
   kLocalOffset = 256,   // `local` is segmented and `local_address` an offset in it: carried out by the BTE
+  kResponseFlag = 512,  // a get or fetching AMO: behind what came, store the low 4 bytes of `sync_value`
   kImplicit = 128,      // no event; counted by the endpoint's implicit counters (DMAPP's gsync, Portals' CTs)
 };
 
@@ -61,11 +62,11 @@ enum RequestFlags : std::uint32_t {
 // when the key says kSegmented.
 struct Request {
   Op op = Op::put;
-  std::uint8_t command = 0;         // AMO command
+  std::uint8_t command = 0;         // AMO command (amo_unit.hpp)
   std::uint32_t flags = 0;          // RequestFlags
   std::uint64_t local_address = 0;  // source of a put, destination of a get or fetching AMO
   std::uint64_t remote_address = 0;
-  std::uint64_t length = 0;  // bytes
+  std::uint64_t length = 0;  // bytes; of an AMO: what its words take up at the target
   MemKey local;              // optional for puts
   MemKey remote;
   std::uint64_t operand[2] = {};  // AMO operands

@@ -37,6 +37,8 @@ class RingProducer {
   }
 
   std::uint64_t position() const { return position_; }
+  // How far the consumer has come: what ends at or before this was delivered.
+  std::uint64_t consumed() const { return control_->head.load(std::memory_order_acquire); }
   // Whether the consumer refused a frame: nothing that is sent from now on is received.
   bool refused() const { return control_->broken.load(std::memory_order_relaxed) != 0; }
 
@@ -59,9 +61,13 @@ class RingConsumer {
   RingConsumer(std::byte* lane, std::uint32_t lane_bytes);
 
   // Whether a frame is waiting. One load; any thread of the receiver.
-  bool ready() const {
-    return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(data_ + (position_ & mask_)))
-               .load(std::memory_order_acquire) != 0;
+  bool ready() const { return holds_frame(next()); }
+  // Where the next frame will begin, for holds_frame().
+  const std::byte* next() const { return data_ + (position_ & mask_); }
+  // Whether one begins there.
+  static bool holds_frame(const std::byte* line) {
+    auto* const mark = reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(line));
+    return std::atomic_ref<std::uint64_t>(*mark).load(std::memory_order_acquire) != 0;
   }
 
   // Takes out up to `limit` frames, skips among them. Returns how many it delivered. The payload spans point

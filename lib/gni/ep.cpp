@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "emu/base/wait.hpp"
 #include "lib/gni/objects.hpp"
 
 #include <algorithm>
@@ -10,12 +11,15 @@ namespace orrery::gni {
 
 namespace {
 
+// How often the end of a connection for short messages looks whether its last frames were taken.
+constexpr int kUnbindPatience = 500;
+
 void let_go_of_queue(Ep& ep) {
   if (ep.source != nullptr) ep.source->queue->references.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // Acquire: pairs with the release of whoever ended the last operation; nobody touches the endpoint after it.
-bool idle(const Ep& ep) { return ep.endpoint.in_flight.load(std::memory_order_acquire) == 0; }
+bool idle(const Ep& ep) { return nic::Nic::idle(ep.endpoint); }
 
 bool settle(Ep& ep) {
   if (!idle(ep)) ep.nic->progress();
@@ -93,7 +97,12 @@ gni_return_t GNI_EpBind(gni_ep_handle_t ep_hndl, uint32_t remote_addr, uint32_t 
 gni_return_t GNI_EpUnbind(gni_ep_handle_t ep_hndl) {
   Ep* const ep = find(ep_hndl);
   if (ep == nullptr) return GNI_RC_INVALID_PARAM;
-  if (!orrery::gni::settle(*ep) || ep->nic->datagrams().is_open(ep->endpoint)) return GNI_RC_NOT_DONE;
+  if (ep->nic->datagrams().is_open(ep->endpoint)) return GNI_RC_NOT_DONE;
+  // Credits that travel by frame are nothing that the client knows of: they get a moment.
+  for (int patience = ep->endpoint.mailbox == nullptr ? 1 : orrery::gni::kUnbindPatience;
+       !orrery::gni::settle(*ep); orrery::yield_cpu()) {
+    if (--patience == 0) return GNI_RC_NOT_DONE;
+  }
   ep->nic->datagrams().forget(ep->endpoint);
   ep->endpoint.mailbox.reset();
   ep->endpoint.bound = false;

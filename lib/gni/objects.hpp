@@ -60,6 +60,7 @@ struct Attachment {
   job::EndpointRef published;
   std::uint32_t instance = 0;
   bool dual_events = false;
+  bool cached_amos = false;
   std::uint64_t handle = 0;
   std::vector<std::unique_ptr<Ep>> endpoints;
   std::vector<std::unique_ptr<Ep>> departed;  // destroyed with operations in flight

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "lib/gni/mem_handle.hpp"
-#include "lib/gni/objects.hpp"
-#include "lib/gni/raw_value.hpp"
-#include "lib/gni/status.hpp"
+#include "lib/gni/post_common.hpp"
 
 // Requests. Each call checks what the interface asks to be refused at once and hands a Request to the NIC.
 namespace orrery::gni {
@@ -12,94 +9,6 @@ namespace {
 
 using nic::Op;
 using nic::Request;
-
-constexpr std::uint64_t kMaxFma = 1ull << 30;      // bytes of one FMA transfer
-constexpr std::uint64_t kMaxBte = 0xffff'ffffull;  // bytes of one BTE transfer
-constexpr std::uint64_t kGetAlignment = 4;         // of a get's remote address and length
-constexpr std::uint32_t kCqModes = GNI_CQMODE_DUAL_EVENTS | GNI_CQMODE_REMOTE_EVENT;
-static_assert(GNI_CQMODE_LOCAL_EVENT == nic::kLocalEvent && GNI_CQMODE_GLOBAL_EVENT == nic::kGlobalEvent &&
-              GNI_CQMODE_REMOTE_EVENT == nic::kRemoteEvent);
-
-// What all requests have in common.
-bool fill(const Ep& ep, const gni_post_descriptor_t& d, gni_post_descriptor_t* context, Request* request) {
-  const std::uint32_t events = d.cq_mode;
-  if ((events & ~kCqModes) != 0) [[unlikely]]
-    return false;
-  if ((events & GNI_CQMODE_DUAL_EVENTS) == GNI_CQMODE_DUAL_EVENTS && !ep.attachment->dual_events) [[unlikely]]
-    return false;
-  request->flags = events;
-  if ((d.dlvr_mode & GNI_DLVMODE_IN_ORDER) == GNI_DLVMODE_IN_ORDER) request->flags |= nic::kInOrder;
-  request->remote = mem_handle::key_of(d.remote_mem_hndl);
-  request->context = context;
-  return true;
-}
-
-// Whether the short way may be tried: no mode but the plain events, one of them at most local.
-bool is_usual(const gni_post_descriptor_t& d) {
-  return (d.cq_mode & ~kCqModes) == 0 && (d.cq_mode & GNI_CQMODE_DUAL_EVENTS) != GNI_CQMODE_DUAL_EVENTS;
-}
-
-nic::Transfer transfer_of(const gni_post_descriptor_t& d, gni_post_descriptor_t* context) {
-  return {.key = mem_handle::key_word_of(d.remote_mem_hndl),
-          .local_address = d.local_addr,
-          .remote_address = d.remote_addr,
-          .length = d.length,
-          .events = d.cq_mode,
-          .in_order = (d.dlvr_mode & GNI_DLVMODE_IN_ORDER) == GNI_DLVMODE_IN_ORDER,
-          .context = context};
-}
-
-// The local side of a get or a block transfer.
-gni_return_t check_local(const Ep& ep, Request* request, const gni_post_descriptor_t& d) {
-  request->local = mem_handle::key_of(d.local_mem_hndl);
-  const Errc local = ep.nic->check_local(*ep.attachment->port, request->local, d.local_addr, d.length,
-                                         request->op == Op::get);
-  if ((request->local.flags & nic::kSegmented) != 0) request->flags |= nic::kLocalOffset;
-  return return_of(local);
-}
-
-gni_return_t check_get(const gni_post_descriptor_t& d) {
-  if (d.length == 0) return GNI_RC_INVALID_PARAM;
-  if ((d.remote_addr | d.length) % kGetAlignment != 0) return GNI_RC_ALIGNMENT_ERROR;
-  return GNI_RC_SUCCESS;
-}
-
-// Asks the NIC about the local side of a transfer, and keeps the answer for the next one.
-[[gnu::noinline]] bool ask_local(Ep& ep, const gni_post_descriptor_t& d, bool writes) {
-  const nic::MemKey key = mem_handle::key_of(d.local_mem_hndl);
-  const Errc checked = ep.nic->check_local(*ep.attachment->port, key, d.local_addr, d.length, writes);
-  if (checked != Errc::ok || (key.flags & nic::kSegmented) != 0) return false;
-  const nic::MrtEntry& entry = ep.nic->view().region(key.index);
-  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
-  if (nic::control::generation(word) != key.generation) return false;
-  ep.local = {.handle = d.local_mem_hndl,
-              .entry = &entry,
-              .control = word,
-              .begin = entry.begin.load(std::memory_order_relaxed),
-              .size = entry.end.load(std::memory_order_relaxed) - entry.begin.load(std::memory_order_relaxed),
-              .writable = (nic::control::flags(word) & nic::kReadOnly) == 0};
-  return true;
-}
-
-// Whether the local side is registered memory at its own addresses, and may be used so.
-inline bool is_plain_local(Ep& ep, const gni_post_descriptor_t& d, bool writes) {
-  const LocalGrant& local = ep.local;
-  const std::uint64_t offset = d.local_addr - local.begin;
-  if (local.entry != nullptr && local.handle.qword1 == d.local_mem_hndl.qword1 &&
-      local.handle.qword2 == d.local_mem_hndl.qword2 && offset <= local.size &&
-      d.length <= local.size - offset && (local.writable || !writes) &&
-      local.entry->control.load(std::memory_order_acquire) == local.control) [[likely]]
-    return true;
-  return ask_local(ep, d, writes);
-}
-
-// What the NIC says to a request that was not accepted. An unbound endpoint is an argument that is not
-// acceptable here.
-gni_return_t answer(Errc code) {
-  if (code == Errc::ok) [[likely]]
-    return GNI_RC_SUCCESS;
-  return code == Errc::invalid_state ? GNI_RC_INVALID_PARAM : return_of(code);
-}
 
 // Everything but a put through a key that was granted before.
 [[gnu::noinline]] gni_return_t post_fma_checked(Ep& ep, gni_post_descriptor_t* post_descr) {
@@ -115,17 +24,20 @@ gni_return_t answer(Errc code) {
       request.sync_address = d.sync_flag_addr;
       request.sync_value = d.sync_flag_value;
       break;
-    case GNI_POST_FMA_GET: {
+    case GNI_POST_FMA_GET:
+    case GNI_POST_FMA_GET_W_FLAG: {
       request.op = Op::get;
       const gni_return_t aligned = check_get(d);
       if (aligned != GNI_RC_SUCCESS) return aligned;
-      const gni_return_t local = check_local(ep, &request, d);
+      const bool flagged = raw_value(d.type) == GNI_POST_FMA_GET_W_FLAG;
+      const gni_return_t small = flagged ? fill_response_flag(d, &request) : GNI_RC_SUCCESS;
+      if (small != GNI_RC_SUCCESS) return small;
+      const gni_return_t local = check_local(ep, &request, d, flagged ? GNI_FMA_FLAGGED_RESPONSE_SIZE : 0);
       if (local != GNI_RC_SUCCESS) return local;
+      // The flag is stored by whoever takes the answer, who knows addresses, not offsets.
+      if (flagged && (request.flags & nic::kLocalOffset) != 0) return GNI_RC_INVALID_PARAM;
       break;
     }
-    case GNI_POST_FMA_GET_W_FLAG:
-    case GNI_POST_AMO:
-    case GNI_POST_AMO_W_FLAG:
     case GNI_POST_CE:
       return GNI_RC_ILLEGAL_OP;
     default:
@@ -138,7 +50,7 @@ gni_return_t answer(Errc code) {
   request.local_address = d.local_addr;
   request.remote_address = d.remote_addr;
   request.length = d.length;
-  return answer(ep.nic->post(ep.endpoint, request));
+  return answer(ep.nic->post_checked(ep.endpoint, request));
 }
 
 // Everything but a short transfer through a key that was granted before.
@@ -219,6 +131,8 @@ gni_return_t GNI_PostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_de
     if (done != Errc::not_done) [[likely]]
       return orrery::gni::answer(done);
   }
+  if (raw_value(d.type) == GNI_POST_AMO || raw_value(d.type) == GNI_POST_AMO_W_FLAG)
+    return orrery::gni::post_amo(*ep, post_descr);
   return orrery::gni::post_fma_checked(*ep, post_descr);
 }
 

@@ -74,7 +74,7 @@ struct Scene {
 
 void mark_lane_used(const NicView& nic) {
   nic.service().active_lanes[0].fetch_or(2);
-  nic.service().any_lane.store(1);
+  nic.service().lane_changes.store(1);
 }
 
 void fuzz_request_lane(Scene& scene, const std::uint8_t* data, std::size_t size) {

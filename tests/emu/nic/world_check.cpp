@@ -218,7 +218,7 @@ void Simulation::finish(Operation& operation, Errc status) {
 void Simulation::settle_silent() {
   const std::vector<Operation*> open = open_;
   for (Operation* operation : open) {
-    if ((operation->flags & kReports) != 0 || operation->line->endpoint->in_flight.load() != 0) continue;
+    if ((operation->flags & kReports) != 0 || !Nic::idle(*operation->line->endpoint)) continue;
     finish(*operation, operation->may.only(Errc::ok) ? Errc::ok : Errc::not_done);
   }
 }
@@ -266,7 +266,7 @@ void Simulation::check_all() {
   }
   for (const Line& line : lines_) {
     if (!line.from->alive) continue;
-    if (line.endpoint->in_flight.load() != 0) return fail("an endpoint still counts operations");
+    if (!Nic::idle(*line.endpoint)) return fail("an endpoint still counts operations");
     if (line.queue != nullptr && line.queue->queue->open_transactions() != 0) {
       return fail("a queue still counts transactions");
     }

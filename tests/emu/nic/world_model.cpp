@@ -170,7 +170,7 @@ void Simulation::make_line(Life& from) {
 
 void Simulation::rebind() {
   Line* line = choose_line();
-  if (line == nullptr || line->endpoint->in_flight.load() != 0) return;
+  if (line == nullptr || !Nic::idle(*line->endpoint)) return;
   for (const Operation* operation : open_) {
     if (operation->line == line) return;
   }

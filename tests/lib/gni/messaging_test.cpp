@@ -73,7 +73,9 @@ class Messaging : public testing::Test {
   }
   void drop(Box& box) {
     pmi.barrier();
-    EXPECT_EQ(GNI_EpUnbind(endpoint), GNI_RC_SUCCESS);
+    gni_return_t unbound = GNI_RC_NOT_DONE;
+    while ((unbound = GNI_EpUnbind(endpoint)) == GNI_RC_NOT_DONE) sched_yield();
+    EXPECT_EQ(unbound, GNI_RC_SUCCESS);
     EXPECT_EQ(GNI_EpBind(endpoint, peer_address, 100 + static_cast<std::uint32_t>(next)), GNI_RC_SUCCESS);
     EXPECT_EQ(GNI_MemDeregister(domain.nic, &box.mine.mem_hndl), GNI_RC_SUCCESS);
     EXPECT_EQ(GNI_CqDestroy(box.arrived), GNI_RC_SUCCESS);
