@@ -241,7 +241,7 @@ bool DatagramUnit::match_at(std::uint32_t index, Peer& peer) {
 // A claim whose claimer is dead: the post is pending again. False when the claimer lives.
 bool DatagramUnit::take_back_from_the_dead(DatagramPost& post, std::uint64_t word) {
   const ProcessName claimer{post_word::claimer_slot(word), post_word::claimer_generation(word)};
-  if (claimer.slot < kMaxProcesses && environment_.alive(claimer)) return false;
+  if (claimer.slot >= kMaxProcesses || environment_.alive(claimer)) return false;
   return post.word.compare_exchange_strong(word, post_word::with(word, PostState::pending),
                                            std::memory_order_seq_cst);
 }
@@ -349,16 +349,16 @@ std::optional<DatagramUnit::Ended> DatagramUnit::first_ended(const Port& port, b
     }
   }
   std::optional<Ended> first;
-  std::uint64_t first_finished = UINT64_MAX;
+  std::uint64_t first_order = UINT64_MAX;
   for (const Ended& candidate : ours) {
     if (!has_ended(settle(candidate.index))) continue;
     const DatagramPost& post = post_at(candidate.index);
-    const std::uint64_t finished = post.finished.load(std::memory_order_relaxed);
+    const std::uint64_t order = post.order.load(std::memory_order_relaxed);
     const std::uint64_t word = post.word.load(std::memory_order_acquire);
     if (post_word::serial(word) != candidate.serial || !has_ended(post_word::state(word))) continue;
-    if (first && finished >= first_finished) continue;
+    if (first && order >= first_order) continue;
     first = candidate;
-    first_finished = finished;
+    first_order = order;
   }
   return first;
 }

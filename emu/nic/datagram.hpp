@@ -53,9 +53,9 @@ class DatagramUnit {
   // timeout.
   Errc wait(Endpoint& endpoint, std::optional<std::uint64_t> name, std::optional<std::int64_t> deadline_ns,
             DatagramOutcome* outcome);
-  // The first of the port's unnamed posts that ended. Takes nothing. Errors: no_match.
+  // The oldest of the port's unnamed posts that ended. Takes nothing. Errors: no_match.
   Errc probe(const Port& port, DatagramOutcome* outcome);
-  // The name of the first of the port's named posts that ended. Errors: no_match.
+  // The name of the oldest of the port's named posts that ended. Errors: no_match.
   Errc probe_named(const Port& port, std::uint64_t* name);
   // The same, but waits. Errors: timeout.
   Errc probe_wait_named(const Port& port, std::optional<std::int64_t> deadline_ns, std::uint64_t* name);

@@ -62,7 +62,6 @@ std::optional<DatagramMeeting> find_meeting(const NicView& target, const wire::P
 
 bool end_post(const NicView& nic, DatagramPost& post, std::uint64_t expected, PostState end) {
   DatagramState& state = datagrams_of(nic);
-  post.finished.store(state.finished.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
   // Release: whoever sees the end sees the partner's bytes. Sequentially consistent: either a waiter, which
   // announces itself before it looks, sees the end, or we see the waiter.
   if (!post.word.compare_exchange_strong(expected, post_word::with(expected, end), std::memory_order_seq_cst))
@@ -87,6 +86,9 @@ Errc execute_datagram(const NicView& target, const wire::PacketHeader& header,
       return Errc::no_resource;
     }
     DatagramPost& post = datagrams_of(target).posts[meeting->index];
+    // The lines that will be read and written come while the claim is on its way.
+    __builtin_prefetch(post.out);
+    __builtin_prefetch(post.in, 1);
     std::uint64_t expected = meeting->word;
     const std::uint64_t claimed = post_word::claimed(expected, claimer, generation);
     // Acquire: its bytes. The serial in the word makes this the very post that was looked at.
@@ -102,6 +104,16 @@ Errc execute_datagram(const NicView& target, const wire::PacketHeader& header,
     if (end_post(target, post, claimed, PostState::completed)) return Errc::ok;
     // Somebody took us for dead and gave the post back: not ours any more.
   }
+}
+
+Errc execute_datagram_packet(const NicView& nic, const wire::PacketHeader& header,
+                             std::span<const std::byte> payload, std::span<std::byte> out) {
+  if (out.size() < sizeof(DatagramReply)) return Errc::size;
+  DatagramReply reply;
+  DatagramMeeting busy;
+  const Errc met = execute_datagram(nic, header, payload, post_word::kOwner, 0, &reply, &busy);
+  if (met == Errc::ok) std::memcpy(out.data(), &reply, sizeof reply);
+  return met;
 }
 
 }  // namespace orrery::nic

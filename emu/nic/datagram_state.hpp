@@ -51,6 +51,8 @@ constexpr std::uint64_t claimed(std::uint64_t word, wire::ProcessSlot slot, std:
   return with(word, PostState::claimed) | static_cast<std::uint64_t>(generation & 0xff'ffff) << 16 |
          static_cast<std::uint64_t>(slot) << 4;
 }
+// As claimer: the owner of the table, for a packet that came off a wire. Its death is its table's.
+inline constexpr wire::ProcessSlot kOwner = 0xfff;
 constexpr wire::ProcessSlot claimer_slot(std::uint64_t word) {
   return static_cast<wire::ProcessSlot>(word >> 4 & 0xfff);
 }
@@ -67,30 +69,30 @@ constexpr std::uint64_t port_word(std::uint32_t nic_address, std::uint32_t insta
 // One post. What is not `word` changes only while the word says preparing (owner) or claimed (claimer).
 struct alignas(kCacheLine) DatagramPost {
   std::atomic<std::uint64_t> word;
-  std::atomic<std::uint64_t> order;  // counts the owner's posts: the oldest wildcard is met first
-  std::atomic<std::uint64_t> from;   // port_word of its port
-  std::atomic<std::uint64_t> to;     // port_word of the peer that it is bound to
+  std::atomic<std::uint64_t> order;    // counts the owner's posts: the oldest wildcard is met first
+  std::atomic<std::uint64_t> from;     // port_word of its port
+  std::atomic<std::uint64_t> to;       // port_word of the peer that it is bound to
+  std::atomic<std::uint64_t> partner;  // port_word of whom it met
   std::atomic<std::uint16_t> domain;
   std::atomic<std::uint16_t> wildcard;  // 1: bound to nobody
   std::atomic<std::uint16_t> out_bytes;
   std::atomic<std::uint16_t> in_bytes;
-  std::atomic<std::uint64_t> partner;   // port_word of whom it met
-  std::atomic<std::uint64_t> finished;  // place in the order in which the owner's posts ended
+  std::byte reserved[16];
   std::byte out[kDatagramBytes];
   std::byte in[kDatagramBytes];
 };
-static_assert(sizeof(DatagramPost) == 320 && offsetof(DatagramPost, out) == 56);
+static_assert(sizeof(DatagramPost) == 320 && offsetof(DatagramPost, out) == 64 &&
+              offsetof(DatagramPost, in) == 192);
 
 struct DatagramState {
   alignas(kCacheLine) std::atomic<std::uint32_t> count;  // owner: posts [0, count) were used so far
   alignas(kCacheLine) std::atomic<std::uint64_t> sources[kMaxProcesses / 64];  // bit i: process i has bound
-                                                                               // posts to ports of this NIC
-  alignas(kCacheLine) std::atomic<std::uint64_t> finished;                     // posts that ended
-  std::atomic<std::uint32_t> waiters;                                          // sleepers in a blocking wait
+                                                                               // posts to ports here
+  alignas(kCacheLine) std::atomic<std::uint32_t> waiters;                      // sleepers in a blocking wait
   FutexWord signal;  // changes when they should look again
   alignas(kCacheLine) DatagramPost posts[kMaxDatagrams];
 };
-static_assert(offsetof(DatagramState, sources) == 64 && offsetof(DatagramState, finished) == 192 &&
+static_assert(offsetof(DatagramState, sources) == 64 && offsetof(DatagramState, waiters) == 192 &&
               offsetof(DatagramState, posts) == 256 && sizeof(DatagramState) <= kDatagramArea.bytes);
 
 inline DatagramState& datagrams_of(const NicView& nic) { return nic.unit<DatagramState, kDatagramArea>(); }
@@ -131,7 +133,12 @@ Errc execute_datagram(const NicView& target, const wire::PacketHeader& header,
                       std::span<const std::byte> payload, wire::ProcessSlot claimer, std::uint32_t generation,
                       DatagramReply* reply, DatagramMeeting* busy, std::uint32_t not_index = UINT32_MAX);
 
-// Ends a post: gives it its place among those that ended, stores the word, and wakes who waits for it.
+// The same for the NIC's owner, who took the packet off a wire: `out` receives the DatagramReply.
+// Errors also size (of `out`).
+Errc execute_datagram_packet(const NicView& nic, const wire::PacketHeader& header,
+                             std::span<const std::byte> payload, std::span<std::byte> out);
+
+// Ends a post: stores the word, and wakes who waits for it.
 // REQUIRES: the caller claimed it, or owns it and it is `expected`. False: it is not any more.
 bool end_post(const NicView& nic, DatagramPost& post, std::uint64_t expected, PostState end);
 

@@ -5,6 +5,7 @@
 #include "emu/nic/access.hpp"
 #include "emu/nic/amo_unit.hpp"
 #include "emu/nic/completion_queue.hpp"
+#include "emu/nic/datagram_state.hpp"
 
 #include <atomic>
 #include <cstring>
@@ -156,6 +157,7 @@ void raise_remote_event(const NicView& nic, std::uint64_t word, EventKind kind, 
 Errc execute(const Target& target, const wire::PacketHeader& header, std::span<const std::byte> payload,
              std::span<std::byte> out, std::uint64_t* old_value) {
   (void)old_value;
+  if (header.verb == wire::Verb::datagram) return execute_datagram_packet(target.nic, header, payload, out);
   if (header.key_index >= kMaxRegions) return Errc::invalid_handle;
   MrtEntry& entry = target.nic.region(header.key_index);
   // Acquire: pairs with the owner's publication of the entry.

@@ -34,7 +34,7 @@ namespace {
 
 // Whether the answer to a request brings bytes: as many as it asks for.
 bool answer_has_data(const wire::PacketHeader& header) {
-  return header.verb == wire::Verb::get ||
+  return header.verb == wire::Verb::get || header.verb == wire::Verb::datagram ||
          (header.verb == wire::Verb::amo && (header.flags & wire::kFetching) != 0);
 }
 
