@@ -440,14 +440,23 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
 Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
   endpoint.peer = nullptr;
   endpoint.peer_slot = Endpoint::kNoPeer;
-  const wire::ProcessSlot slot = remote.process;
-  if (!remote.valid() || slot >= kMaxProcesses) return Errc::invalid_handle;
-  const auto process = environment_.find_process(endpoint.remote_nic_address, slot);
+  if (!remote.valid()) return Errc::invalid_handle;
+  Peer* peer = nullptr;
+  const Errc found = peer_behind(endpoint.remote_nic_address, remote.process, &peer);
+  if (found != Errc::ok) return found;
+  endpoint.peer = peer;
+  endpoint.peer_slot = remote.process;
+  return Errc::ok;
+}
+
+// The process in a slot of the host, mapped, if it lives behind that NIC address.
+Errc Nic::peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found) {
+  if (slot >= kMaxProcesses) return Errc::invalid_handle;
+  const auto process = environment_.find_process(nic_address, slot);
   if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
   const auto peer = connect_peer(process.value());
   if (!peer.ok()) return peer.code();
-  endpoint.peer = peer.value();
-  endpoint.peer_slot = slot;
+  *found = peer.value();
   return Errc::ok;
 }
 

@@ -6,6 +6,7 @@
 #include "emu/nic/access.hpp"
 #include "emu/nic/address_map.hpp"
 #include "emu/nic/bte_queue.hpp"
+#include "emu/nic/collective_engine.hpp"
 #include "emu/nic/completion_queue.hpp"
 #include "emu/nic/datagram.hpp"
 #include "emu/nic/flight.hpp"
@@ -193,6 +194,11 @@ class Nic final : public wire::Sink {
   Errc find_no_message(Endpoint& endpoint);
   void send_credit_slowly(Endpoint& endpoint);
 
+  // A PE's contribution to a reduction; `request` says which events are wanted when it has been taken. ok:
+  // accepted; no_resource: as CollectiveEngine::join, or the queue's transactions are used up; invalid_param.
+  Errc join(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join);
+  CollectiveEngine& collective() { return collective_; }
+
   // ---- progress ----
   // Applies what arrived and continues what is under way. Any thread; cheap when there is nothing.
   void progress();
@@ -215,6 +221,7 @@ class Nic final : public wire::Sink {
 
  private:
   friend class BteQueue;
+  friend class CollectiveEngine;
 
   // One process that sends frames to us.
   struct Inbound {
@@ -236,6 +243,7 @@ class Nic final : public wire::Sink {
   // initiate.cpp
   Errc find_peer(Endpoint& endpoint, const MemKey& remote);
   Result<Peer*> connect_peer(ProcessName process);
+  Errc peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found);
   Errc try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
                       std::uint32_t hazard_slot);
@@ -318,8 +326,9 @@ class Nic final : public wire::Sink {
   FlightTable flights_;                         // guarded by frames_mu_
   std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
-  BteQueue bte_;                                // its thread uses everything above: last in, first out
   DatagramUnit datagrams_;
+  CollectiveEngine collective_;
+  BteQueue bte_;                         // its thread uses everything above: last in, first out
   std::atomic<std::uint64_t> polls_{0};  // how often somebody polled: says whether frames are attended
   std::uint64_t polls_seen_ = 0;         // service thread
   int idle_ticks_ = 0;                   // service thread

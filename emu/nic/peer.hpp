@@ -82,6 +82,8 @@ class Environment {
   virtual bool alive(ProcessName process) = 0;
   // Whether anybody lives in the slot: else nobody can be in the middle of an access.
   virtual bool slot_alive(wire::ProcessSlot slot) = 0;
+  // From now on Nic::peer_died is told of that process too, though nobody connected to it. Service thread.
+  virtual void watch(ProcessName) {}
   // Wakes the service thread of a process that sleeps. A system call.
   virtual void ring(ProcessName process) = 0;
   // Asks our own service thread to call serve() soon.

@@ -459,6 +459,7 @@ void Nic::progress() {
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (flights_open_.load(std::memory_order_relaxed) != 0) poll_responses();
   if (view_.service().lane_changes.load(std::memory_order_relaxed) != 0) poll_requests(false);
+  if (collective_.active()) collective_.progress();
 }
 
 }  // namespace orrery::nic

@@ -146,6 +146,11 @@ Runtime::~Runtime() {
     const Contact* contact = contacts_[slot].load(std::memory_order_acquire);
     if (contact != nullptr) job_.peers().remove({.index = slot, .generation = contact->generation});
   }
+  {
+    const std::lock_guard lock(contacts_mu_);
+    for (const ProcessName& process : watched_)
+      job_.peers().remove({.index = process.slot, .generation = process.generation});
+  }
   job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [] { return false; });
   // What is running on the service thread ends before the NIC does.
   job_.loop().run_and_wait([] {});
@@ -325,6 +330,16 @@ bool Runtime::slot_alive(wire::ProcessSlot slot) {
     if (process.index == slot) return true;
   }
   return false;
+}
+
+void Runtime::watch(ProcessName process) {
+  const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
+  const Status watched = job_.peers().add(reference, [this](job::ProcessRef dead) {
+    nic_->peer_died({static_cast<wire::ProcessSlot>(dead.index), dead.generation});
+  });
+  if (!watched.ok()) return;
+  const std::lock_guard lock(contacts_mu_);
+  watched_.push_back(process);
 }
 
 void Runtime::ring(ProcessName process) {

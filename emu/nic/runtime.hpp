@@ -54,6 +54,7 @@ class Runtime final : public Environment {
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
   bool slot_alive(wire::ProcessSlot slot) override;
+  void watch(ProcessName process) override;
   void ring(ProcessName process) override;
   void ring_self() override;
   Errc attach_write(ProcessName process, std::uint64_t to, const std::byte* from,
@@ -89,6 +90,7 @@ class Runtime final : public Environment {
   // Written under contacts_mu_; a published contact does not change.
   std::array<std::atomic<Contact*>, kMaxProcesses> contacts_{};
   std::vector<std::unique_ptr<Contact>> contact_storage_;
+  std::vector<ProcessName> watched_;  // without being connected to; guarded by contacts_mu_
 };
 
 }  // namespace orrery::nic

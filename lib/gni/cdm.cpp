@@ -69,6 +69,11 @@ void close(Attachment& attachment) {
   }
   for (auto& ep : attachment.endpoints) attachment.departed.push_back(std::move(ep));
   attachment.endpoints.clear();
+  for (auto& ce : attachment.engines) {
+    handles().erase(HandleKind::ce, ce->handle);
+    attachment.nic->collective().destroy(ce->vce);
+  }
+  attachment.engines.clear();
   for (const nic::MemKey& key : attachment.regions) {
     if (key.valid()) (void)attachment.nic->deregister(key);
   }

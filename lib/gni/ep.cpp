@@ -107,6 +107,7 @@ gni_return_t GNI_EpUnbind(gni_ep_handle_t ep_hndl) {
   ep->endpoint.mailbox.reset();
   ep->endpoint.bound = false;
   ep->endpoint.forget_peer();
+  ep->edge = {};
   return GNI_RC_SUCCESS;
 }
 
