@@ -21,8 +21,11 @@ Errc Nic::open_mailbox(Endpoint& endpoint, const MailboxShape& shape, const Mail
   const Errc ours = check_local(*endpoint.port, local.key, local.address, bytes, true);
   if (ours != Errc::ok) return ours;
   auto box = std::make_unique<Mailbox>(shape, local, remote);
-  // Who is not there any more is found out by the first message.
-  if (find_peer(endpoint, remote.key) == Errc::ok) box->peer = endpoint.peer;
+  // A peer that is gone may have sent before it went: that is still received.
+  if (find_peer(endpoint, remote.key) == Errc::ok)
+    box->peer = endpoint.peer;
+  else
+    box->broken.store(true, std::memory_order_relaxed);
   endpoint.mailbox = std::move(box);
   return Errc::ok;
 }
