@@ -11,6 +11,8 @@ namespace bench {
 void measure_direct(int repetitions);
 // Two PEs, frames only, the target polling.
 void measure_frames(int repetitions);
+// Two PEs, direct path: short messages and datagrams.
+void measure_messages(int repetitions);
 // Eight PEs: barriers.
 void measure_barrier(int repetitions);
 

@@ -246,6 +246,23 @@ Result<ProcessName> Runtime::find_process(std::uint32_t nic_address, wire::Proce
   return Errc::unreachable;
 }
 
+Result<ProcessName> Runtime::find_port(std::uint16_t domain, std::uint32_t nic_address,
+                                       std::uint32_t instance) {
+  const auto found = job_.find({.domain = domain, .nic_address = nic_address, .instance = instance});
+  if (!found.ok()) return found.code();
+  return ProcessName{static_cast<wire::ProcessSlot>(found.value().process.index),
+                     found.value().process.generation};
+}
+
+Result<ProcessName> Runtime::process_in(wire::ProcessSlot slot) {
+  const Contact* contact = contacts_[slot].load(std::memory_order_acquire);
+  if (contact != nullptr && alive({slot, contact->generation})) return ProcessName{slot, contact->generation};
+  for (const auto& process : job_.directory().live_processes()) {
+    if (process.index == slot) return ProcessName{slot, process.generation};
+  }
+  return Errc::unreachable;
+}
+
 Result<PeerLink> Runtime::connect(ProcessName process) {
   PeerLink link;
   link.process = process;

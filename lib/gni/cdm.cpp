@@ -63,7 +63,10 @@ Result<job::DomainId> find_domain(job::Job& job, std::uint8_t ptag, std::uint32_
 }  // namespace
 
 void close(Attachment& attachment) {
-  for (auto& ep : attachment.endpoints) handles().erase(HandleKind::ep, ep->handle);
+  for (auto& ep : attachment.endpoints) {
+    handles().erase(HandleKind::ep, ep->handle);
+    attachment.nic->datagrams().forget(ep->endpoint);
+  }
   for (auto& ep : attachment.endpoints) attachment.departed.push_back(std::move(ep));
   attachment.endpoints.clear();
   for (auto& ce : attachment.engines) {
