@@ -5,6 +5,7 @@
 #include "emu/base/status.hpp"
 #include "emu/nic/access.hpp"
 #include "emu/nic/address_map.hpp"
+#include "emu/nic/amo_cache.hpp"
 #include "emu/nic/bte_queue.hpp"
 #include "emu/nic/completion_queue.hpp"
 #include "emu/nic/flight.hpp"
@@ -99,6 +100,9 @@ class Nic final : public wire::Sink {
     std::int64_t drain_limit_ns = 100'000'000;  // how long a stalled peer can delay a deregistration
     bool eager_adoption = false;
     bool may_adopt = true;
+    // The papers give the AMO cache no size.
+    std::uint32_t amo_cache_entries = 64;
+    AmoCacheMode amo_cache_mode = AmoCacheMode::coherent;
   };
 
   // `environment` and the segment outlive the NIC.
@@ -140,6 +144,11 @@ class Nic final : public wire::Sink {
       return Errc::invalid_handle;
     return check_access(entry, word, key.generation, port.domain, address, length, writes);
   }
+
+  // Values that the AMO cache holds and memory lacks go to memory, and every word leaves the cache. Any
+  // thread; waits for a frame that is being applied.
+  void flush_amo_cache() { flush_amo_cache(0, UINT64_MAX); }
+  AmoCacheCounters amo_cache_counters() const { return AmoCache(view_).counters(); }
 
   // ---- queues ----
   // Errors: invalid_param (depth 0 or over kMaxQueueDepth), no_resource (1,024 queues), no_memory (arena used
@@ -211,6 +220,7 @@ class Nic final : public wire::Sink {
   void arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use);
   Result<MemKey> insert_region(RegistrationTable::Entry entry, CompletionQueue* queue);
   void adopt_region(std::uint32_t index);
+  void flush_amo_cache(std::uint64_t begin, std::uint64_t end);
 
   // initiate.cpp
   Errc find_peer(Endpoint& endpoint, const MemKey& remote);
