@@ -180,7 +180,7 @@ Status Nic::deregister(const MemKey& key) {
         { const std::lock_guard lock(requests_mu_); }
         for (const auto& range : moving) environment_.settle(range.begin, range.end);
       },
-      [this](std::uint64_t begin, std::uint64_t end) { environment_.cut_off(begin, end); });
+      [this](std::uint64_t begin, std::uint64_t end) { cut_off(begin, end); });
   if (!removed.ok()) return removed;
   for (const auto& range : ranges) flush_amo_cache(range.begin, range.end);
   const std::uint32_t queue_plus_1 = control::queue_plus_1(word.value());
@@ -189,6 +189,32 @@ Status Nic::deregister(const MemKey& key) {
     if (auto& queue = queues_[queue_plus_1 - 1]) queue->references.fetch_sub(1, std::memory_order_relaxed);
   }
   return {};
+}
+
+// Gives pages private memory again, and lets go of direct access to other registrations of them first.
+void Nic::cut_off(std::uint64_t begin, std::uint64_t end) {
+  struct Work {
+    Nic* nic;
+    std::uint64_t begin, end;
+  } work{this, begin, end};
+  // On the service thread, where nothing is being adopted meanwhile.
+  environment_.run_on_service_thread(
+      [](void* argument) {
+        const auto* w = static_cast<Work*>(argument);
+        RegistrationTable& table = w->nic->registrations_;
+        Environment& environment = w->nic->environment_;
+        table.change_state(w->begin, w->end, RegionState::direct, RegionState::moving);
+        (void)table.drain_range(
+            w->begin, w->end,
+            [&](std::uint32_t slot) { return environment.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
+            w->nic->options_.drain_limit_ns);
+        environment.cut_off(w->begin, w->end);
+        table.settle_moving([&](std::uint64_t from, std::uint64_t to) {
+          const auto info = environment.inspect(from, to - from);
+          return info.ok() && info.value().direct;
+        });
+      },
+      &work);
 }
 
 void Nic::flush_amo_cache(std::uint64_t begin, std::uint64_t end) {

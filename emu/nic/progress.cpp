@@ -104,6 +104,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
       flight.local = reinterpret_cast<std::byte*>(request.local_address);
       flight.segments = (request.flags & kLocalOffset) != 0 ? request.local : MemKey{};
       flight.response_flag = static_cast<std::uint32_t>(request.sync_value);
+      flight.sequence = request.sequence;
       endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
       peer.in_flight.fetch_add(1, std::memory_order_relaxed);
       flights_open_.fetch_add(1, std::memory_order_relaxed);
@@ -125,8 +126,9 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
 bool Nic::try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request) {
   constexpr std::uint32_t kTold = kLocalEvent | kGlobalEvent | kImplicit | kLocalOffset;
   const std::uint64_t payload_bytes = request.op == Op::put ? request.length : 0;
-  if ((request.flags & kTold) != 0 || (request.op != Op::put && request.op != Op::cq_write) ||
-      !peer.waiting.empty() || payload_bytes > peer.requests.max_payload())
+  if (request.sequence != nullptr || (request.flags & kTold) != 0 ||
+      (request.op != Op::put && request.op != Op::cq_write) || !peer.waiting.empty() ||
+      payload_bytes > peer.requests.max_payload())
     return false;
   // An endpoint remembers one peer.
   if (endpoint.unanswered_to != &peer && !is_taken_out(endpoint)) return false;
@@ -217,7 +219,11 @@ void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std
 
 // REQUIRES: frames_mu_ is held.
 void Nic::end_flight(std::uint32_t name, Flight& flight) {
-  finish_from_elsewhere(flight.queue, flight.flags, flight.transaction, flight.user_value, flight.status);
+  if (flight.sequence != nullptr) [[unlikely]] {
+    end_part(*flight.sequence, flight.status, flight.peer->link.process.slot);
+  } else {
+    finish_from_elsewhere(flight.queue, flight.flags, flight.transaction, flight.user_value, flight.status);
+  }
   flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
   // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
   flight.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
