@@ -188,6 +188,34 @@ void block_transfers(Pair& p) {
   }
 }
 
+// How long the post of a transfer takes that the engine carries out.
+void long_post(Pair& p) {
+  constexpr std::size_t kBytes = 256 << 20;
+  struct Long {
+    std::byte* at;
+    Window here, there;
+  };
+  static const Long memory = [&p] {
+    void* mapped = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    auto* at = static_cast<std::byte*>(mapped);
+    std::memset(at, 1, kBytes);
+    const Window mine{reinterpret_cast<std::uint64_t>(at), p.session.registered(at, kBytes)};
+    return Long{
+        at, mine,
+        all_gather(mine, p.session.rank, p.session.size)[static_cast<std::size_t>(1 - p.session.rank)]};
+  }();
+  if (p.session.rank == 0) {
+    auto pd = put_descriptor(GNI_POST_RDMA_PUT, GNI_CQMODE_GLOBAL_EVENT, memory.at, memory.there, 0, kBytes);
+    pd.local_mem_hndl = memory.here.handle;
+    const auto begin = Stopwatch::ticks();
+    BENCH_REQUIRE(GNI_PostRdma(p.ep, &pd));
+    const double ns = p.stage.watch().ns(Stopwatch::ticks() - begin);
+    reap(p.source_queue);
+    row(0, "rdma_256_mib_returns_us", ns / 1000, 1);
+  }
+  PMI_Barrier();
+}
+
 void half_bandwidth_size(Pair& p) {
   std::vector<std::pair<double, double>> curve;  // bytes, bytes per ns
   for (std::size_t bytes = 64; bytes <= (1u << 20); bytes *= 2) {
@@ -292,6 +320,7 @@ void measure_direct(int repetitions) {
     single_operations(p);
     block_transfers(p);
     half_bandwidth_size(p);
+    long_post(p);
     registration(p);
   }
 }

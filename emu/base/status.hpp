@@ -20,7 +20,7 @@ enum class Errc : std::uint8_t {
   invalid_param = 4,    // an argument is outside what the call accepts
   invalid_state = 5,    // the object cannot do that now
   alignment = 6,        // address or length misaligned for the operation
-  permission = 7,       // protection tag, read-only memory, or a privileged act
+  permission = 7,       // read-only memory, or a privileged act
   no_match = 8,         // nothing of that name, tag or address
   size = 9,             // longer than the limit
   timeout = 10,         // the deadline passed
@@ -33,8 +33,9 @@ enum class Errc : std::uint8_t {
   unsupported = 17,     // not available on this system
   system = 18,          // a system call failed in a way of its own
   terminated = 19,      // cancelled by its owner
+  protection = 20,      // belongs to another communication domain
 };
-inline constexpr int kErrcCount = 20;
+inline constexpr int kErrcCount = 21;
 
 // The enumerator's name, for messages ("no_match").
 std::string_view errc_name(Errc code);

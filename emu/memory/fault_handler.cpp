@@ -42,7 +42,7 @@ __attribute__((tls_model("initial-exec"))) thread_local constinit ThreadFaults t
 std::mutex g_installing;
 
 constexpr std::uint64_t kLookEveryTicks = 100'000;  // 100 us at most
-std::atomic<std::uint64_t> g_looked_at{0};         // rough_ticks(); 0: look
+std::atomic<std::uint64_t> g_looked_at{0};          // rough_ticks(); 0: look
 
 ORRERY_BARE bool wait_for_switch(ProcessState& state, std::uint64_t address) {
   bool waited = false;

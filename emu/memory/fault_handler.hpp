@@ -12,8 +12,8 @@ namespace orrery::memory {
 // one at a time.
 void put_fault_handler_in_front();
 
-// The same for one access of many: a look is a system call, so in a stream of them one serves for at most 100 us. The
-// first after a pause always looks.
+// The same for one access of many: a look is a system call, so in a stream of them one serves for at most
+// 100 us. The first after a pause always looks.
 void keep_fault_handler_in_front();
 
 // Around a fork: a child must not inherit the lock of put_fault_handler_in_front held by a thread that it

@@ -22,6 +22,7 @@ Result<Dragonfly> Dragonfly::make(const DragonflyShape& shape) {
   Dragonfly d;
   d.groups_ = shape.groups;
   d.last_chassis_ = shape.last_group_chassis;
+  d.own_blue_first_ = shape.own_blue_first;
   if (shape.groups == 1) {
     if (shape.cables_per_bundle != 0) return Errc::size;
     return d;
@@ -78,17 +79,6 @@ LinkEnds Dragonfly::ends(LinkId link) const {
   return {from, peer_group * kRoutersPerGroup + 2 * peer_pair + local % 2};
 }
 
-LinkId Dragonfly::green(RouterId from, std::uint32_t to_slot) const {
-  const std::uint32_t slot = from % kSlots;
-  return from * kPorts + (to_slot < slot ? to_slot : to_slot - 1);
-}
-
-LinkId Dragonfly::black(RouterId from, std::uint32_t to_chassis, std::uint32_t k) const {
-  const std::uint32_t chassis = from / kSlots % kChassis;
-  const std::uint32_t peer = to_chassis < chassis ? to_chassis : to_chassis - 1;
-  return from * kPorts + kGreen + peer * kBlackPerPeer + k;
-}
-
 LinkId Dragonfly::blue(std::uint32_t from_group, std::uint32_t to_group, std::uint32_t index) const {
   const std::uint32_t offset =
       to_group > from_group ? to_group - from_group : to_group + groups_ - from_group;
@@ -130,46 +120,28 @@ constexpr std::uint32_t hops_in_group(std::uint32_t a, std::uint32_t b) {
 
 std::uint32_t Dragonfly::minimal_hops(RouterId from, RouterId to, std::uint64_t seed) const {
   const std::uint32_t a = group_of_router(from), b = group_of_router(to);
-  const std::uint32_t x = from - a * kRoutersPerGroup, y = to - b * kRoutersPerGroup;
-  if (a == b) return hops_in_group(x, y);
-  // Both ends of the blue link, as blue() and ends() have them; full groups divide by a constant.
-  const auto router_in = [&](std::uint32_t group, std::uint32_t cable, std::uint32_t wire) {
-    const std::uint32_t pairs = pairs_in(group);
-    return 2 * (pairs == kRoutersPerGroup / 2 ? cable % (kRoutersPerGroup / 2) : cable % pairs) + wire / 2;
-  };
+  if (a == b) return hops_in_group(from, to);
   Choices choices(seed);
-  const std::uint32_t index = choices.below(links_per_bundle()), wire = index % kLinksPerCable;
-  const std::uint32_t offset = b > a ? b - a : b + groups_ - a;
-  const std::uint32_t leaves = router_in(a, (offset - 1) * bundle_ + index / kLinksPerCable, wire);
-  const std::uint32_t lands = router_in(b, (groups_ - offset - 1) * bundle_ + index / kLinksPerCable, wire);
-  return hops_in_group(x, leaves) + 1 + hops_in_group(lands, y);
+  const LinkEnds blue = blue_ends(a, b, choices.below(links_per_bundle()));
+  return hops_in_group(from, blue.from) + 1 + hops_in_group(blue.to, to);
 }
 
 void Dragonfly::minimal_by_own_link(RouterId from, RouterId to, std::uint64_t seed, Route* out) const {
   const std::uint32_t a = group_of_router(from), b = group_of_router(to);
   if (a == b) return minimal(from, to, seed, out);
-  // Cable i of the bundle lies at pair (first + i) mod pairs.
-  const std::uint32_t offset = b > a ? b - a : b + groups_ - a, pairs = pairs_in(a);
-  const std::uint32_t pair = from % kRoutersPerGroup / 2, first = (offset - 1) * bundle_ % pairs;
-  const std::uint32_t own = pair >= first ? pair - first : pair + pairs - first;
-  if (own >= bundle_) return minimal(from, to, seed, out);
   Choices choices(seed);
-  const std::uint32_t cable = own + pairs * choices.below((bundle_ - 1 - own) / pairs + 1);
-  const std::uint32_t wire = from % 2 * 2 + choices.below(2);
-  across(from, to, blue(a, b, cable * kLinksPerCable + wire), &choices, out);
+  const std::uint32_t index = own_blue(from, to, &choices);
+  across(from, to, blue(a, b, index), &choices, out);
 }
 
 RouterId Dragonfly::valiant(RouterId from, RouterId to, std::uint64_t seed, Route* out,
                             std::size_t* up) const {
-  Choices choices(mix64(seed ^ 0x76616c69616e74u));
-  const std::uint32_t a = group_of_router(from);
-  const RouterId root = a == group_of_router(to)
-                            ? a * kRoutersPerGroup + choices.below(chassis_in(a) * kSlots)
-                            : choices.below(routers());
+  const RouterId root = valiant_root(from, to, seed);
   const std::size_t before = out->size();
-  minimal_by_own_link(from, root, seed, out);
+  const auto half = own_blue_first_ ? &Dragonfly::minimal_by_own_link : &Dragonfly::minimal;
+  (this->*half)(from, root, seed, out);
   if (up != nullptr) *up = out->size() - before;
-  minimal_by_own_link(root, to, mix64(seed), out);
+  (this->*half)(root, to, seed_past_root(seed), out);
   return root;
 }
 

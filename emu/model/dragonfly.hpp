@@ -32,6 +32,7 @@ struct DragonflyShape {
   std::uint32_t groups = 1;              // 1..241
   std::uint32_t cables_per_bundle = 0;   // 0: as many as fit
   std::uint32_t last_group_chassis = 6;  // 1..6; all other groups are full
+  bool own_blue_first = true;            // non-minimal routes prefer a blue link of the router at hand
 };
 
 enum class LinkColour : std::uint8_t { green, black, blue };
@@ -50,6 +51,7 @@ class Dragonfly {
   static constexpr std::uint32_t kGreen = kSlots - 1;                        // 15 links
   static constexpr std::uint32_t kBlackPerPeer = 3;
   static constexpr std::uint32_t kBlack = (kChassis - 1) * kBlackPerPeer;  // 15
+  static constexpr std::uint32_t kLocal = kGreen + kBlack;                 // inside the group
   static constexpr std::uint32_t kBlue = 10;
   static constexpr std::uint32_t kPorts = kGreen + kBlack + kBlue;  // 40 network tiles
   static constexpr std::uint32_t kLinksPerCable = 4;
@@ -100,6 +102,13 @@ class Dragonfly {
   // Blue link `index` (0..links_per_bundle()-1) of the bundle from group `from` to group `to`.
   LinkId blue(std::uint32_t from_group, std::uint32_t to_group, std::uint32_t index) const;
 
+  // The routers that it joins, without the link: what the hot path needs.
+  LinkEnds blue_ends(std::uint32_t from_group, std::uint32_t to_group, std::uint32_t index) const;
+
+  // The index of a blue link of the router `from` itself to the other group, else of any of the bundle's.
+  // REQUIRES: two groups.
+  std::uint32_t own_blue(RouterId from, RouterId to, Choices* choices) const;
+
   // A minimal route between two routers: at most one green and one black in a group; between groups
   // exactly one blue, at most 5 links. `seed` picks the blue link and the black copies.
   void minimal(RouterId from, RouterId to, std::uint64_t seed, Route* out) const;
@@ -109,10 +118,15 @@ class Dragonfly {
   std::uint32_t minimal_hops(RouterId from, RouterId to, std::uint64_t seed) const;
   // Valiant: minimally to a random root router (of the same group if both ends share it, else of the
   // system), then minimally on. At most 10 links. Appends; also returns the root, and in `up` the number
-  // of links that lead to it. Blue links of the router at hand are preferred: only so are most of these
-  // paths 6 or 7 links long "in all but the largest systems" (section III).
+  // of links that lead to it. With own_blue_first, blue links of the router at hand are preferred: only so
+  // are most of these paths 6 or 7 links long "in all but the largest systems" (section III).
   RouterId valiant(RouterId from, RouterId to, std::uint64_t seed, Route* out,
                    std::size_t* up = nullptr) const;
+
+  // The root of valiant() for a seed, and the seed of the way on from it.
+  RouterId valiant_root(RouterId from, RouterId to, std::uint64_t seed) const;
+  static std::uint64_t seed_past_root(std::uint64_t seed) { return mix64(seed); }
+  bool own_blue_first() const { return own_blue_first_; }
 
   // Virtual channel of each link of a route: number of blue links crossed before, plus one past the
   // root (`links_before_root` links lead to it; pass route.size() for a minimal route).
@@ -126,6 +140,54 @@ class Dragonfly {
   std::uint32_t groups_ = 1;
   std::uint32_t bundle_ = 0;
   std::uint32_t last_chassis_ = kChassis;
+  bool own_blue_first_ = true;
 };
+
+// What quote() needs of a path, inline for its sake.
+
+inline LinkId Dragonfly::green(RouterId from, std::uint32_t to_slot) const {
+  const std::uint32_t slot = from % kSlots;
+  return from * kPorts + (to_slot < slot ? to_slot : to_slot - 1);
+}
+
+inline LinkId Dragonfly::black(RouterId from, std::uint32_t to_chassis, std::uint32_t k) const {
+  const std::uint32_t chassis = from / kSlots % kChassis;
+  const std::uint32_t peer = to_chassis < chassis ? to_chassis : to_chassis - 1;
+  return from * kPorts + kGreen + peer * kBlackPerPeer + k;
+}
+
+inline LinkEnds Dragonfly::blue_ends(std::uint32_t a, std::uint32_t b, std::uint32_t index) const {
+  // Both ends of the blue link, as blue() and ends() have them; full groups divide by a constant.
+  const std::uint32_t wire = index % kLinksPerCable;
+  const auto router_in = [&](std::uint32_t group, std::uint32_t cable) {
+    const std::uint32_t pairs = pairs_in(group);
+    const std::uint32_t pair = pairs == kRoutersPerGroup / 2 ? cable % (kRoutersPerGroup / 2) : cable % pairs;
+    return group * kRoutersPerGroup + 2 * pair + wire / 2;
+  };
+  const std::uint32_t offset = b > a ? b - a : b + groups_ - a, cable = index / kLinksPerCable;
+  return {router_in(a, (offset - 1) * bundle_ + cable),
+          router_in(b, (groups_ - offset - 1) * bundle_ + cable)};
+}
+
+inline std::uint32_t Dragonfly::own_blue(RouterId from, RouterId to, Choices* choices) const {
+  // Cable i of the bundle lies at pair (first + i) mod pairs; full groups divide by a constant.
+  constexpr std::uint32_t kFull = kRoutersPerGroup / 2;
+  const std::uint32_t a = group_of_router(from), b = group_of_router(to);
+  const std::uint32_t offset = b > a ? b - a : b + groups_ - a, pairs = pairs_in(a);
+  const std::uint32_t before = (offset - 1) * bundle_, pair = from % kRoutersPerGroup / 2;
+  const std::uint32_t first = pairs == kFull ? before % kFull : before % pairs;
+  const std::uint32_t own = pair >= first ? pair - first : pair + pairs - first;
+  if (own >= bundle_) return choices->below(links_per_bundle());
+  const std::uint32_t others = pairs == kFull ? (bundle_ - 1 - own) / kFull : (bundle_ - 1 - own) / pairs;
+  const std::uint32_t cable = own + pairs * choices->below(others + 1);
+  return cable * kLinksPerCable + from % 2 * 2 + choices->below(2);
+}
+
+inline RouterId Dragonfly::valiant_root(RouterId from, RouterId to, std::uint64_t seed) const {
+  Choices choices(seed ^ 0x76616c69616e74u);
+  const std::uint32_t a = group_of_router(from);
+  return a == group_of_router(to) ? a * kRoutersPerGroup + choices.below(chassis_in(a) * kSlots)
+                                  : choices.below(routers());
+}
 
 }  // namespace orrery::model

@@ -127,7 +127,8 @@ class Explainer {
       case Network::crossbar:
         return 0;
       default: {
-        const auto steps = p_.torus.steps(p_.torus.router_of(a), p_.torus.router_of(b), r_.seed);
+        // Which way round does not change the dimensions.
+        const auto steps = p_.torus.steps(p_.torus.router_of(a), p_.torus.router_of(b), 0);
         return static_cast<std::size_t>((steps[0] != 0) | (steps[1] != 0) << 1 | (steps[2] != 0) << 2);
       }
     }
@@ -218,25 +219,26 @@ std::string place_of(const Pricing& p, NodeId node) {
 Route route_of(const Pricing& p, const QuoteRequest& r) {
   const bool get = p.ops[static_cast<std::size_t>(r.op)].flow == Flow::get;
   const NodeId from = get ? r.dst : r.src, to = get ? r.src : r.dst;
+  const std::uint64_t seed = path_seed(r.routing, r.seed, from, to);
   Route route;
   switch (p.network) {
     case Network::dragonfly: {
       const RouterId a = p.dragonfly.router_of(from), b = p.dragonfly.router_of(to);
       if (r.routing == Routing::hashed_non_minimal && a != b) {
-        p.dragonfly.valiant(a, b, route_hash(from, to), &route);
+        p.dragonfly.valiant(a, b, seed, &route);
       } else {
-        p.dragonfly.minimal(a, b, mix64(r.seed), &route);
+        p.dragonfly.minimal(a, b, seed, &route);
       }
       break;
     }
     case Network::fat_tree:
-      p.tree.route(from, to, mix64(r.seed), &route);
+      p.tree.route(from, to, seed, &route);
       break;
     case Network::crossbar:
       break;
     default: {
       const bool fixed_order = p.network == Network::bluegene_torus && !is_adaptive(r.routing);
-      return p.torus.route(from, to, {fixed_order ? TorusOrder::dimension : TorusOrder::direction, r.seed});
+      return p.torus.route(from, to, {fixed_order ? TorusOrder::dimension : TorusOrder::direction, seed});
     }
   }
   return route;

@@ -3,6 +3,7 @@
 #include "emu/model/link_state.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 
 namespace orrery::model {
@@ -12,7 +13,7 @@ namespace {
 constexpr int kHalfLifeShift = 22;
 static_assert(Picos{std::int64_t{1} << kHalfLifeShift} == kHalfLife);
 
-// A holder keeps a cell for some tens of nanoseconds; one that was descheduled returns within a time
+// A holder keeps the lock for some tens of nanoseconds; one that was descheduled returns within a time
 // slice. After this many looks (about 10 ms) it is taken for dead.
 constexpr std::uint32_t kLooksBeforeTakeover = 1u << 20;
 
@@ -34,7 +35,7 @@ constexpr auto kWaits = make_wait_table();
 
 std::uint32_t queue_wait_256(std::uint32_t per_256) { return kWaits[std::min<std::uint32_t>(per_256, 255)]; }
 
-std::uint32_t LinkState::aggregates(const Pricing& p) {
+std::uint32_t LinkState::aggregates(const Pricing& p, Kind kind) {
   switch (p.network) {
     case Network::gemini_torus:
     case Network::seastar_torus:
@@ -43,7 +44,8 @@ std::uint32_t LinkState::aggregates(const Pricing& p) {
       return 2 * (g[1] * g[2] + g[0] * g[2] + g[0] * g[1]);
     }
     case Network::dragonfly:
-      return p.dragonfly.groups() * p.dragonfly.groups() + p.dragonfly.routers();
+      return p.dragonfly.groups() * p.dragonfly.groups() +
+             p.dragonfly.routers() * (kind == Kind::exact ? 1 : 1 + Dragonfly::kLocal);
     case Network::fat_tree: {
       std::uint32_t subtrees = 0;
       for (std::uint32_t level = 0; level < p.tree.levels(); ++level) subtrees += p.nodes >> (2 * level);
@@ -56,23 +58,22 @@ std::uint32_t LinkState::aggregates(const Pricing& p) {
 }
 
 std::size_t LinkState::bytes_needed(const Pricing& p, Kind kind) {
-  const std::size_t cells = aggregates(p);
-  const std::size_t nics = sizeof(LinkStateHeader) + p.nodes * sizeof(NicCell);
-  return kind == Kind::exact ? nics + (p.nodes + cells) * sizeof(IntervalCell)
-                             : nics + cells * sizeof(CounterCell);
+  const std::size_t cells = aggregates(p, kind), nodes = p.nodes;
+  return sizeof(LinkStateHeader) + (kind == Kind::exact
+                                        ? nodes * sizeof(ExactNicCell) + cells * sizeof(IntervalCell)
+                                        : nodes * sizeof(DecayedNicCell) + cells * sizeof(CounterCell));
 }
 
 void LinkState::point_at(std::span<std::byte> memory, const Pricing& p, Kind kind) {
-  std::byte* at = memory.data();
-  header_ = reinterpret_cast<LinkStateHeader*>(at);
-  at += sizeof(LinkStateHeader);
-  nics_ = reinterpret_cast<NicCell*>(at);
-  at += p.nodes * sizeof(NicCell);
+  kind_ = kind;
+  header_ = reinterpret_cast<LinkStateHeader*>(memory.data());
+  std::byte* at = memory.data() + sizeof(LinkStateHeader);
   if (kind == Kind::exact) {
-    receivers_ = reinterpret_cast<IntervalCell*>(at);
-    cells_ = receivers_ + p.nodes;
+    exact_nics_ = reinterpret_cast<ExactNicCell*>(at);
+    cells_ = reinterpret_cast<IntervalCell*>(at + p.nodes * sizeof(ExactNicCell));
   } else {
-    counters_ = reinterpret_cast<CounterCell*>(at);
+    decayed_nics_ = reinterpret_cast<DecayedNicCell*>(at);
+    counters_ = reinterpret_cast<CounterCell*>(at + p.nodes * sizeof(DecayedNicCell));
   }
 }
 
@@ -82,11 +83,12 @@ Result<LinkState> LinkState::create(std::span<std::byte> memory, const Pricing& 
   LinkState s;
   s.point_at(memory, p, kind);
   new (s.header_) LinkStateHeader{};
-  for (std::uint32_t i = 0; i < p.nodes; ++i) new (&s.nics_[i]) NicCell{};
-  const std::uint32_t cells = aggregates(p);
+  const std::uint32_t cells = aggregates(p, kind);
   if (kind == Kind::exact) {
-    for (std::size_t i = 0; i < std::size_t{p.nodes} + cells; ++i) new (&s.receivers_[i]) IntervalCell{};
+    for (std::uint32_t i = 0; i < p.nodes; ++i) new (&s.exact_nics_[i]) ExactNicCell{};
+    for (std::uint32_t i = 0; i < cells; ++i) new (&s.cells_[i]) IntervalCell{};
   } else {
+    for (std::uint32_t i = 0; i < p.nodes; ++i) new (&s.decayed_nics_[i]) DecayedNicCell{};
     for (std::uint32_t i = 0; i < cells; ++i) new (&s.counters_[i]) CounterCell{};
   }
   s.header_->version = kVersion;
@@ -106,7 +108,7 @@ Result<LinkState> LinkState::attach(std::span<std::byte> memory, const Pricing& 
   if (std::atomic_ref(header->magic).load(std::memory_order_acquire) != kMagic) return Errc::corrupt;
   if (header->version != kVersion || (header->kind != 1 && header->kind != 2)) return Errc::corrupt;
   const Kind kind = static_cast<Kind>(header->kind);
-  if (header->nodes != p.nodes || header->aggregates != aggregates(p) ||
+  if (header->nodes != p.nodes || header->aggregates != aggregates(p, kind) ||
       header->size != bytes_needed(p, kind)) {
     return Errc::corrupt;
   }
@@ -116,93 +118,118 @@ Result<LinkState> LinkState::attach(std::span<std::byte> memory, const Pricing& 
   return s;
 }
 
-__attribute__((noinline)) void LinkState::acquire_slowly(IntervalCell& cell) const {
+__attribute__((noinline)) void LinkState::acquire_slowly() const {
   for (std::uint32_t look = 0; look < kLooksBeforeTakeover; ++look) {
     std::uint32_t free = 0;
-    if (cell.lock.load(std::memory_order_relaxed) == 0 &&
-        cell.lock.compare_exchange_weak(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+    if (header_->lock.load(std::memory_order_relaxed) == 0 &&
+        header_->lock.compare_exchange_weak(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
       return;
     }
   }
   header_->stolen.fetch_add(1, std::memory_order_relaxed);
 }
 
-void LinkState::merge_into(IntervalCell& cell, const IntervalCell::Interval& interval) const {
-  // The interval that grows least takes the new one in.
+namespace {
+
+Interval united(const Interval& a, const Interval& b) {
+  return {std::min(a.start, b.start), std::max(a.end, b.end), a.links | b.links};
+}
+
+double links_by_time(const Interval& i) {
+  return static_cast<double>(i.end - i.start) * __builtin_popcountll(i.links);
+}
+
+}  // namespace
+
+__attribute__((noinline)) void LinkState::merge_into(Interval* at, std::uint32_t count,
+                                                     const Interval& interval) const {
   std::uint32_t best = 0;
-  std::int64_t least = INT64_MAX;
-  for (std::uint32_t i = 0; i < cell.count; ++i) {
-    const auto& e = cell.at[i];
-    const std::int64_t grown =
-        std::max(e.end, interval.end) - std::min(e.start, interval.start) - (e.end - e.start);
-    if (grown < least) {
-      least = grown;
-      best = i;
-    }
+  double least = std::numeric_limits<double>::max();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const double added = links_by_time(united(at[i], interval)) - links_by_time(at[i]);
+    if (added >= least) continue;
+    least = added;
+    best = i;
   }
-  auto& e = cell.at[best];
-  e.start = std::min(e.start, interval.start);
-  e.end = std::max(e.end, interval.end);
-  e.links |= interval.links;
+  at[best] = united(at[best], interval);
   header_->merged.fetch_add(1, std::memory_order_relaxed);
 }
 
-std::int64_t LinkState::reserve_in(IntervalCell& cell, std::int64_t want, std::int64_t length,
-                                   std::uint64_t links, std::int64_t horizon) const {
-  if (length <= 0) return want;
-  acquire(cell);
-  std::uint32_t kept = 0;
-  const std::uint32_t count = std::min(cell.count, IntervalCell::kIntervals);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (cell.at[i].end <= horizon) continue;
-    if (kept != i) cell.at[kept] = cell.at[i];
-    ++kept;
-  }
-  cell.count = kept;
+namespace {
+
+std::int64_t first_start(const Interval* at, std::uint32_t count, std::int64_t want, std::int64_t length,
+                         std::uint64_t heeds) {
   std::int64_t start = want;
   for (bool moved = true; moved;) {
     moved = false;
-    for (std::uint32_t i = 0; i < kept; ++i) {
-      const auto& e = cell.at[i];
-      if ((e.links & links) == 0 || start >= e.end || start + length <= e.start) continue;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const Interval& e = at[i];
+      if ((e.links & heeds) == 0 || start >= e.end || start + length <= e.start) continue;
       start = e.end;
       moved = true;
     }
   }
-  const IntervalCell::Interval mine{start, start + length, links};
-  bool joined = false;
-  for (std::uint32_t i = 0; i < kept && !joined; ++i) {
-    auto& e = cell.at[i];
-    if (e.links == links && e.end == start) {
-      e.end = mine.end;
-      joined = true;
-    }
-  }
-  if (joined) {
-    // Nothing more: a back-to-back stream stays one interval.
-  } else if (kept < IntervalCell::kIntervals) {
-    cell.at[kept] = mine;
-    cell.count = kept + 1;
-  } else {
-    merge_into(cell, mine);
-  }
-  cell.lock.store(0, std::memory_order_release);
   return start;
 }
 
-std::int64_t LinkState::peek(std::uint32_t aggregate, std::int64_t want) const {
-  if (kind() == Kind::exact) {
-    IntervalCell& cell = cells_[aggregate];
-    acquire(cell);
-    std::int64_t start = want;
-    for (std::uint32_t i = 0; i < std::min(cell.count, IntervalCell::kIntervals); ++i) {
-      if (start >= cell.at[i].start && start < cell.at[i].end) start = cell.at[i].end;
-    }
-    cell.lock.store(0, std::memory_order_release);
-    return start;
+}  // namespace
+
+std::int64_t LinkState::reserve_among(std::uint32_t* count, Interval* at, std::uint32_t capacity,
+                                      std::int64_t want, std::int64_t length, std::uint64_t heeds,
+                                      std::uint64_t takes, std::int64_t horizon) const {
+  // A holder that died may have left anything up to 2^32 here.
+  const std::uint32_t had = std::min(*count, capacity);
+  std::uint32_t kept = 0;
+  for (std::uint32_t i = 0; i < had; ++i) {
+    if (at[i].end <= horizon) continue;
+    if (kept != i) at[kept] = at[i];
+    ++kept;
   }
-  return want;
+  const std::int64_t start = first_start(at, kept, want, length, heeds);
+  *count = kept;
+  for (std::uint32_t i = 0; i < kept; ++i) {
+    if (at[i].links == takes && at[i].end == start) {
+      // A back-to-back stream stays one interval.
+      at[i].end = start + length;
+      return start;
+    }
+  }
+  const Interval mine{start, start + length, takes};
+  if (kept < capacity) {
+    at[kept] = mine;
+    *count = kept + 1;
+  } else {
+    merge_into(at, capacity, mine);
+  }
+  return start;
 }
+
+bool LinkState::idle(std::uint32_t aggregate, std::int64_t now) const {
+  const IntervalCell& cell = cells_[aggregate];
+  for (std::uint32_t i = 0; i < std::min(cell.count, IntervalCell::kIntervals); ++i) {
+    if (cell.at[i].end > now) return false;
+  }
+  return true;
+}
+
+std::int64_t LinkState::peek(std::uint32_t aggregate, std::int64_t want, std::int64_t length,
+                             std::uint64_t heeds) const {
+  const IntervalCell& cell = cells_[aggregate];
+  return first_start(cell.at, std::min(cell.count, IntervalCell::kIntervals), want, length, heeds);
+}
+
+namespace {
+
+// Bytes of one half-life at the rate that the two sums speak of. A steady rate of r bytes a half-life makes
+// `before` r and `before` + `current` r (1 + f) where f of the epoch has passed; half of `before` has decayed
+// by its end.
+std::uint64_t steady(std::uint64_t before, std::uint64_t current, std::int64_t now) {
+  const auto part =
+      static_cast<std::uint64_t>(now & ((std::int64_t{1} << kHalfLifeShift) - 1)) >> (kHalfLifeShift - 8);
+  return ((before * (512 - part) >> 9) + current) * kSteady[part] >> 16;
+}
+
+}  // namespace
 
 std::uint64_t LinkState::count_in(DecayedCounter& c, std::int64_t now, std::uint64_t bytes) const {
   const std::int64_t epoch = now >> kHalfLifeShift;
@@ -217,12 +244,19 @@ std::uint64_t LinkState::count_in(DecayedCounter& c, std::int64_t now, std::uint
     c.before.store(before, std::memory_order_relaxed);
   }
   c.now.store(current + bytes, std::memory_order_relaxed);
-  // A steady rate of r bytes a half-life makes `before` r and `before` + `now` r (1 + f) where f of the
-  // epoch has passed; half of `before` has decayed by its end.
-  const auto part =
-      static_cast<std::uint64_t>(now & ((std::int64_t{1} << kHalfLifeShift) - 1)) >> (kHalfLifeShift - 8);
-  const std::uint64_t level = (before * (512 - part) >> 9) + current;
-  return level * kSteady[part] >> 16;
+  return steady(before, current, now);
+}
+
+std::uint64_t LinkState::level(std::uint32_t aggregate, std::int64_t now) const {
+  const DecayedCounter& c = counters_[aggregate].counter;
+  const std::int64_t passed = (now >> kHalfLifeShift) - c.epoch.load(std::memory_order_relaxed);
+  std::uint64_t before = c.before.load(std::memory_order_relaxed);
+  std::uint64_t current = c.now.load(std::memory_order_relaxed);
+  if (passed > 0) {
+    before = passed >= 60 ? 0 : (before + current) >> passed;
+    current = 0;
+  }
+  return steady(before, current, now);
 }
 
 }  // namespace orrery::model

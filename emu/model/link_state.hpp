@@ -6,24 +6,27 @@
 //
 // Two kinds:
 // - exact, for callers ordered by time (virtual clock): every NIC's receive side and every aggregate of
-//   links keeps the intervals it has promised. On a torus the aggregate is one line of routers in one
-//   direction; an interval carries the set of its links that it uses and is kept in time skewed by the
-//   hop latency, in which a message occupies all of them at once, so disjoint stretches do not conflict.
-//   On a dragonfly: the bundle between two groups and a router's global links (the local ones outrun its
-//   NICs more than three times over and are not kept). On a fat tree: the up
-//   and down links of a subtree. On a crossbar: nothing but the NICs.
+//   links keeps the intervals it has promised, each with the set of its links that it uses, so messages
+//   over different links of one aggregate do not conflict. On a torus the aggregate is one line of
+//   routers in one direction, in time skewed by the hop latency, in which a message occupies all links of
+//   its stretch at once. On a dragonfly: the bundle between two groups, and a router's green and black
+//   links. On a fat tree: the up and down links of a subtree. On a crossbar: nothing but the NICs.
 // - decayed, for callers that are not ordered (wall clock): each aggregate keeps a byte counter that
-//   loses half of its value every kHalfLife; utilisation becomes a mean queueing delay (M/D/1).
+//   loses half of its value every kHalfLife; utilisation becomes a mean queueing delay (M/D/1). A
+//   dragonfly's green and black links have one counter each, besides the one of their router.
 //
 // Invariants:
-// 1. A cell is changed only by its lock's holder (exact) or by single atomic loads and stores (decayed):
-//    of two processes that count in the same cell at the same moment one may be lost. The counters are a
-//    mean, a locked instruction in each of up to six cells is not worth their price.
-// 2. A process may die at any instruction: an exact cell's lock is taken over after a bounded spin, and
-//    a half-made change is at worst one interval lost or one too many.
+// 1. The exact kind is changed only under its one lock (Hold): ordered callers come one at a time, so one
+//    locked instruction a quote is all that it costs. Callers that are not ordered wait for each other.
+//    Decayed counters change by single atomic loads and stores: of two processes that count in the same
+//    one at the same moment one may be lost. They are a mean, a locked instruction in each is not worth
+//    its price.
+// 2. A process may die at any instruction: the lock is taken over after a bounded spin, and a half-made
+//    change is at worst one interval lost or one too many.
 // 3. Intervals that ended before a caller's horizon are dropped. In ordered use no later caller can
 //    want them.
-// 4. When a cell is full, two intervals become one: exact no more, counted in merged(). Zero: exact.
+// 4. When a cell is full, a new interval is united with the one with which it promises least that nobody
+//    asked for (links x time): exact no more, counted in merged(). Zero: exact.
 //
 //   std::vector<std::byte> memory(LinkState::bytes_needed(pricing, LinkState::Kind::exact));
 //   auto state = LinkState::create(memory, pricing, LinkState::Kind::exact);
@@ -32,6 +35,7 @@
 #include "emu/base/status.hpp"
 #include "emu/model/pricing.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -42,18 +46,20 @@ namespace orrery::model {
 
 inline constexpr Picos kHalfLife{std::int64_t{1} << 22};  // 4.2 us: some round trips, few enough to adapt
 
-// Promised intervals of one aggregate.
+// A promise: these links are taken from `start` to `end`.
+struct Interval {
+  std::int64_t start, end;  // ps, skewed by position on a torus line
+  std::uint64_t links;      // which links of the aggregate; all ones where they are not told apart
+};
+
+// Promised intervals of one aggregate. The first two, which is all that a quiet one has, share the first
+// cache line with their number.
 struct alignas(64) IntervalCell {
-  static constexpr std::uint32_t kIntervals = 5;
-  struct Interval {
-    std::int64_t start, end;  // ps, skewed by position on a torus line
-    std::uint64_t links;      // which links of the aggregate; all ones where it has no stretches
-  };
-  std::atomic<std::uint32_t> lock;
-  std::uint32_t count;
+  static constexpr std::uint32_t kIntervals = 10;
+  std::uint32_t count, unused;
   Interval at[kIntervals];
 };
-static_assert(sizeof(IntervalCell) == 128 && offsetof(IntervalCell, at) == 8);
+static_assert(sizeof(IntervalCell) == 256 && offsetof(IntervalCell, at) == 8);
 
 // Bytes through one aggregate, decaying.
 struct DecayedCounter {
@@ -63,18 +69,30 @@ struct DecayedCounter {
 };
 static_assert(sizeof(DecayedCounter) == 24 && std::atomic<std::uint64_t>::is_always_lock_free);
 
-struct alignas(64) CounterCell {
+struct alignas(32) CounterCell {
   DecayedCounter counter;
 };
-static_assert(sizeof(CounterCell) == 64);
+static_assert(sizeof(CounterCell) == 32);
 
-// One NIC's transmit side. One cache line; every process of the node writes it.
-struct alignas(64) NicCell {
+// What both kinds keep of a NIC, written by every process of the node and by those that send to it.
+struct NicCell {
   std::atomic<std::int64_t> transmit_free;  // when the next operation may start
   std::atomic<std::int64_t> receive_until;  // when the last promised arrival ends
-  DecayedCounter receive;                   // decayed kind only
 };
-static_assert(sizeof(NicCell) == 64 && offsetof(NicCell, receive) == 16);
+
+struct alignas(64) ExactNicCell {
+  static constexpr std::uint32_t kIntervals = 4;
+  NicCell nic;
+  std::uint32_t count, unused;
+  Interval received[kIntervals];
+};
+static_assert(sizeof(ExactNicCell) == 128 && offsetof(ExactNicCell, received) == 24);
+
+struct alignas(64) DecayedNicCell {
+  NicCell nic;
+  DecayedCounter receive;
+};
+static_assert(sizeof(DecayedNicCell) == 64 && offsetof(DecayedNicCell, receive) == 16);
 
 // First bytes of the block.
 struct alignas(64) LinkStateHeader {
@@ -84,19 +102,20 @@ struct alignas(64) LinkStateHeader {
   std::uint64_t size;
   std::atomic<std::uint64_t> merged;  // intervals made inexact
   std::atomic<std::uint64_t> stolen;  // locks taken over from a holder that did not return
+  std::atomic<std::uint32_t> lock;    // exact kind
 };
-static_assert(sizeof(LinkStateHeader) == 64 && offsetof(LinkStateHeader, merged) == 32);
+static_assert(sizeof(LinkStateHeader) == 64 && offsetof(LinkStateHeader, lock) == 48);
 
 class LinkState {
  public:
   enum class Kind : std::uint32_t { exact = 1, decayed = 2 };
   static constexpr std::uint64_t kMagic = 0x4f525245'4c494e4bu;
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
 
   LinkState() = default;
 
   static std::size_t bytes_needed(const Pricing& pricing, Kind kind);
-  static std::uint32_t aggregates(const Pricing& pricing);
+  static std::uint32_t aggregates(const Pricing& pricing, Kind kind);
   // Lays a quiet network out in `memory`, which must outlive the object and be aligned to 64 bytes.
   // Outcomes: Errc::alignment; Errc::size where it is shorter than bytes_needed().
   static Result<LinkState> create(std::span<std::byte> memory, const Pricing& pricing, Kind kind);
@@ -104,71 +123,111 @@ class LinkState {
   // machine and version; Errc::alignment, Errc::size as above.
   static Result<LinkState> attach(std::span<std::byte> memory, const Pricing& pricing);
 
-  Kind kind() const { return static_cast<Kind>(header_->kind); }
+  Kind kind() const { return kind_; }
+  bool exact() const { return kind_ == Kind::exact; }
   std::uint64_t merged() const { return header_->merged.load(std::memory_order_relaxed); }
   std::uint64_t stolen() const { return header_->stolen.load(std::memory_order_relaxed); }
 
-  NicCell& nic(NodeId node) const { return nics_[node]; }
-
-  // Hints that these cells will be wanted. No effect on results.
-  void prefetch_nic(NodeId node) const { __builtin_prefetch(&nics_[node], 1); }
-  void prefetch_receive(NodeId node) const {
-    __builtin_prefetch(&nics_[node], 1);
-    if (receivers_ != nullptr) prefetch_cell(receivers_[node]);
-  }
-  void prefetch(std::uint32_t aggregate) const {
-    if (cells_ != nullptr) {
-      prefetch_cell(cells_[aggregate]);
-    } else {
-      __builtin_prefetch(&counters_[aggregate], 1);
+  // The lock of an exact state for as long as the object lives; nothing for the other kind or none.
+  class Hold {
+   public:
+    explicit Hold(const LinkState* state)
+        : lock_(state != nullptr && state->exact() ? &state->header_->lock : nullptr) {
+      if (lock_ == nullptr) return;
+      std::uint32_t free = 0;
+      if (!lock_->compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed))
+        state->acquire_slowly();
     }
-  }
+    ~Hold() {
+      if (lock_ != nullptr) lock_->store(0, std::memory_order_release);
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
 
-  // Exact kind. The earliest start at or after `want` at which `links` of the aggregate are free for
-  // `length`, reserved. `horizon`: intervals that end before it are over.
-  std::int64_t reserve(std::uint32_t aggregate, std::int64_t want, std::int64_t length, std::uint64_t links,
-                       std::int64_t horizon) const {
-    return reserve_in(cells_[aggregate], want, length, links, horizon);
+   private:
+    std::atomic<std::uint32_t>* lock_;
+  };
+
+  NicCell& nic(NodeId node) const { return exact() ? exact_nics_[node].nic : decayed_nics_[node].nic; }
+
+  // Hints that these cells will be written. No effect on results.
+  void prefetch_nic(NodeId node) const { prefetch_to_write(&nic(node)); }
+  void prefetch_lock() const { prefetch_to_write(header_); }
+  void prefetch_cell(std::uint32_t aggregate) const { prefetch_to_write(&cells_[aggregate]); }
+  void prefetch_counter(std::uint32_t aggregate) const { prefetch_to_write(&counters_[aggregate]); }
+
+  // Exact kind; REQUIRES for all four: a Hold. The earliest start at or after `want` at which none of the
+  // links `heeds` is taken for `length`; the links `takes` are promised to it. `horizon`: intervals that
+  // end before it are over.
+  std::int64_t reserve(std::uint32_t aggregate, std::int64_t want, std::int64_t length, std::uint64_t heeds,
+                       std::uint64_t takes, std::int64_t horizon) const {
+    IntervalCell& cell = cells_[aggregate];
+    return reserve_in(cell.count, cell.at, want, length, heeds, takes, horizon);
   }
   std::int64_t reserve_receive(NodeId node, std::int64_t want, std::int64_t length,
                                std::int64_t horizon) const {
-    return reserve_in(receivers_[node], want, length, ~std::uint64_t{0}, horizon);
+    ExactNicCell& cell = exact_nics_[node];
+    return reserve_in(cell.count, cell.received, want, length, ~std::uint64_t{0}, ~std::uint64_t{0}, horizon);
   }
-  // When the aggregate would serve a request of `want`, without reserving (adaptive choice).
-  std::int64_t peek(std::uint32_t aggregate, std::int64_t want) const;
+  // Nothing in the cell reaches past `now`: a reservation would start when it wants to.
+  bool idle(std::uint32_t aggregate, std::int64_t now) const;
+  // The start that reserve() would find, with nothing promised.
+  std::int64_t peek(std::uint32_t aggregate, std::int64_t want, std::int64_t length,
+                    std::uint64_t heeds) const;
 
   // Decayed kind. Adds `bytes` and returns the bytes of one half-life at the present rate.
   std::uint64_t count(std::uint32_t aggregate, std::int64_t now, std::uint64_t bytes) const {
     return count_in(counters_[aggregate].counter, now, bytes);
   }
+  // The same without adding anything: writes nothing.
+  std::uint64_t level(std::uint32_t aggregate, std::int64_t now) const;
   std::uint64_t count_receive(NodeId node, std::int64_t now, std::uint64_t bytes) const {
-    return count_in(nics_[node].receive, now, bytes);
+    return count_in(decayed_nics_[node].receive, now, bytes);
   }
 
  private:
-  std::int64_t reserve_in(IntervalCell& cell, std::int64_t want, std::int64_t length, std::uint64_t links,
-                          std::int64_t horizon) const;
-  std::uint64_t count_in(DecayedCounter& counter, std::int64_t now, std::uint64_t bytes) const;
-  static void prefetch_cell(IntervalCell& cell) {
-    __builtin_prefetch(&cell, 1);
-    __builtin_prefetch(reinterpret_cast<std::byte*>(&cell) + 64, 1);
+  // For the portable instruction set the compiler's own hint fetches a line to read, which another process
+  // then keeps until the write asks again. Processors without this one ignore it.
+  static void prefetch_to_write(const void* at) {
+#if defined(__x86_64__)
+    __asm__("prefetchw %0" : : "m"(*static_cast<const char*>(at)));
+#else
+    __builtin_prefetch(at, 1);
+#endif
   }
-  void acquire(IntervalCell& cell) const {
-    std::uint32_t free = 0;
-    if (!cell.lock.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
-      acquire_slowly(cell);
+  template <std::uint32_t kCapacity>
+  std::int64_t reserve_in(std::uint32_t& count, Interval (&at)[kCapacity], std::int64_t want,
+                          std::int64_t length, std::uint64_t heeds, std::uint64_t takes,
+                          std::int64_t horizon) const {
+    if (length <= 0) return want;
+    // A quiet cell: nothing, or one promise that is over.
+    if (count == 0 || (count == 1 && at[0].end <= horizon)) {
+      at[0] = {want, want + length, takes};
+      count = 1;
+      return want;
     }
+    return reserve_among(&count, at, kCapacity, want, length, heeds, takes, horizon);
   }
-  void acquire_slowly(IntervalCell& cell) const;
-  void merge_into(IntervalCell& cell, const IntervalCell::Interval& interval) const;
+  std::int64_t reserve_among(std::uint32_t* count, Interval* at, std::uint32_t capacity, std::int64_t want,
+                             std::int64_t length, std::uint64_t heeds, std::uint64_t takes,
+                             std::int64_t horizon) const;
+  std::uint64_t count_in(DecayedCounter& counter, std::int64_t now, std::uint64_t bytes) const;
+  void acquire_slowly() const;
+  void merge_into(Interval* at, std::uint32_t count, const Interval& interval) const;
   void point_at(std::span<std::byte> memory, const Pricing& pricing, Kind kind);
 
+  Kind kind_ = Kind::exact;
   LinkStateHeader* header_ = nullptr;
-  NicCell* nics_ = nullptr;
-  IntervalCell* receivers_ = nullptr;  // exact
-  IntervalCell* cells_ = nullptr;      // exact
-  CounterCell* counters_ = nullptr;    // decayed
+  ExactNicCell* exact_nics_ = nullptr;      // exact
+  IntervalCell* cells_ = nullptr;           // exact
+  DecayedNicCell* decayed_nics_ = nullptr;  // decayed
+  CounterCell* counters_ = nullptr;         // decayed
 };
+
+// Utilisation, in units of 1/256 and capped at 255, of something busy for `busy` ps of each half-life.
+inline std::uint32_t utilisation_256(std::int64_t busy) {
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(busy / (kHalfLife.count() / 256), 255));
+}
 
 // Mean wait of an M/D/1 queue, in service times, at a utilisation of `per_256` / 256, capped at 255.
 // In units of 1/256 service time.

@@ -95,7 +95,8 @@ std::string topology_problem(const Description& d, Machine* out) {
     case Network::dragonfly: {
       const DragonflyShape shape{static_cast<std::uint32_t>(d.value("topology.groups")),
                                  static_cast<std::uint32_t>(d.value("topology.cables")),
-                                 static_cast<std::uint32_t>(d.value("topology.last_group_chassis"))};
+                                 static_cast<std::uint32_t>(d.value("topology.last_group_chassis")),
+                                 d.value("topology.own_blue_first") != 0};
       const auto made = Dragonfly::make(shape);
       if (!made.ok()) {
         const std::uint32_t most =
@@ -160,13 +161,13 @@ void dragonfly_paths(const DerivedRates& r, Pricing* p) {
     p->path[0][1][shared] = payload_over(r.link, efficiency);
     p->path[0][2][shared] = payload_over(r.global_link, efficiency);
     // Adaptive packets of one message spread over the router's links, in the group and out of it.
-    p->path[1][1][shared] = payload_over(r.link * (Dragonfly::kGreen + Dragonfly::kBlack), efficiency);
+    p->path[1][1][shared] = payload_over(r.link * Dragonfly::kLocal, efficiency);
     p->path[1][2][shared] = p->path[1][1][shared];
   }
   const std::uint64_t bundle = std::max<std::uint64_t>(p->dragonfly.links_per_bundle(), 1);
   p->shared_link[0] = payload_over(r.global_link * bundle, r.wire_lone);
-  p->shared_link[1] = payload_over(r.global_link * Dragonfly::kBlue, r.wire_lone);
-  p->shared_link[2] = payload_over(r.link * (Dragonfly::kGreen + Dragonfly::kBlack), r.wire_lone);
+  p->shared_link[1] = payload_over(r.link, r.wire_lone);
+  p->shared_link[2] = payload_over(r.link * Dragonfly::kLocal, r.wire_lone);
 }
 
 void tree_paths(const Description& d, const DerivedRates& r, Pricing* p) {
@@ -200,6 +201,8 @@ void price_operations(const Description& d, const DerivedRates& r, Pricing* p) {
     to.in = total(Part::in);
     to.turn = total(Part::turn);
     to.back = total(Part::back);
+    const Picos lead = to.cpu + to.out;
+    p->lead = i == 0 ? lead : std::min(p->lead, lead);
     to.remote_event = total(Part::remote_event);
     to.local_event = total(Part::local_event);
     to.serve = total(Part::serve);

@@ -30,6 +30,7 @@ using enum ConstantKind;
 inline constexpr KeyRule kRules[] = {
     {"topology", "groups", count, 1, 241, kD, 0},
     {"topology", "cables", count, 0, 240, kD, 0},
+    {"topology", "own_blue_first", flag, 0, 1, kD, 0},
     {"topology", "last_group_chassis", count, 1, 6, kD, 0},
     {"topology", "class", count, 0, 3, 0, kG | kS},
     {"topology", "cabinets", count, 1, 1000, 0, kG | kS},

@@ -78,14 +78,18 @@ class Divider {
   std::uint64_t reciprocal_ = 0;
 };
 
-// A stream of small choices out of one 64-bit seed.
+// A stream of small choices out of one 64-bit seed: each the product of a counter with itself, folded, so
+// that one draw need not wait for the one before.
 class Choices {
  public:
   constexpr explicit Choices(std::uint64_t seed) : state_(seed) {}
   // Uniform in [0, n), n >= 1, without division.
   constexpr std::uint32_t below(std::uint32_t n) {
-    state_ = mix64(state_);
-    return static_cast<std::uint32_t>(((state_ >> 32) * n) >> 32);
+    __extension__ using Wide = unsigned __int128;
+    state_ += 0x9e3779b97f4a7c15u;
+    const Wide product = static_cast<Wide>(state_) * (state_ ^ 0xbf58476d1ce4e5b9u);
+    const auto folded = static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
+    return static_cast<std::uint32_t>(((folded >> 32) * n) >> 32);
   }
 
  private:

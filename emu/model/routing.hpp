@@ -7,6 +7,7 @@
 #pragma once
 
 #include "emu/model/adaptive.hpp"
+#include "emu/model/route.hpp"
 
 #include <cstdint>
 #include <span>
@@ -28,6 +29,12 @@ inline constexpr int kRoutings = 7;
 constexpr bool is_adaptive(Routing r) { return r <= Routing::adaptive_3; }
 constexpr AdaptiveBias bias_of(Routing r) {
   return kAdaptiveModes[is_adaptive(r) ? static_cast<std::size_t>(r) : 0];
+}
+// What a path's choices are drawn from: the two ends, and in all modes but in_order also the seed, which
+// stands for the address that the others hash or the moment that adaptive ones see.
+constexpr std::uint64_t path_seed(Routing routing, std::uint64_t seed, NodeId from, NodeId to) {
+  const std::uint64_t salt = routing == Routing::in_order ? 0 : seed * 0x9e3779b97f4a7c15u;
+  return mix64((std::uint64_t{from} << 32 | to) ^ salt);
 }
 std::string_view routing_name(Routing routing);
 bool routing_by_name(std::string_view name, Routing* out);

@@ -86,7 +86,8 @@ Fact dragonfly_fact(const Machine& m, std::string_view name, const Numbers& n) {
   if (name == "longest_valiant_in_group")
     return static_cast<double>(lengths(d, Routes::valiant_group).longest);
   if (name == "longest_valiant" || name == "mean_valiant" || name == "virtual_channels") {
-    const auto other = D::make({n[0], 0, D::kChassis});
+    const bool own_first = m.description.value("topology.own_blue_first") != 0;
+    const auto other = D::make({n[0], 0, D::kChassis, own_first});
     if (!other.ok()) return std::nullopt;
     const Lengths found = lengths(other.value(), Routes::valiant);
     return name == "mean_valiant"      ? found.mean

@@ -60,18 +60,36 @@ Errc BteQueue::submit(Endpoint& endpoint, const Request& request, std::uint32_t 
 bool BteQueue::start_next() {
   std::uint32_t index = 0;
   while (submitted_.pop(index)) queued_.push_back(index);
-  if (queued_.empty()) return false;
   const auto idle = std::find(channels_.begin(), channels_.end(), std::nullopt);
   if (idle == channels_.end()) return false;
+  if (fence_in_frames_) {
+    if (!awaited_frames_are_answered()) return false;
+    fence_in_frames_ = false;
+    fences_.fetch_sub(1, std::memory_order_acq_rel);
+    outstanding_.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  if (queued_.empty()) return false;
   const auto fenced = [&](std::uint32_t i) { return (descriptors_[i].request.flags & kFence) != 0; };
   const auto busy = [](const auto& channel) { return channel.has_value(); };
   const bool any_busy = std::any_of(channels_.begin(), channels_.end(), busy);
   const bool fence_running =
       std::any_of(channels_.begin(), channels_.end(), [&](const auto& c) { return c && fenced(*c); });
   if (fence_running || (fenced(queued_.front()) && any_busy)) return false;
+  if (fenced(queued_.front())) {
+    if (awaited_by_ != queued_.front()) awaited_ = nic_.open_flights();
+    awaited_by_ = queued_.front();
+    if (!awaited_frames_are_answered()) return false;
+    awaited_by_.reset();
+  }
   *idle = queued_.front();
   queued_.pop_front();
   return true;
+}
+
+bool BteQueue::awaited_frames_are_answered() {
+  nic_.progress();
+  nic_.drop_ended_flights(awaited_);
+  return awaited_.empty();
 }
 
 // Moves one chunk. Returns whether the transfer is over for the engine.
@@ -128,6 +146,11 @@ void BteQueue::finish(std::uint32_t index, Errc status) {
   }
   d.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
   free_.push(index);
+  if (fenced && status == Errc::not_done) {
+    awaited_ = nic_.open_flights();
+    fence_in_frames_ = true;
+    return;
+  }
   if (fenced) fences_.fetch_sub(1, std::memory_order_acq_rel);
   outstanding_.fetch_sub(1, std::memory_order_acq_rel);
 }
@@ -144,6 +167,10 @@ void BteQueue::run() {
       if (step(*channel)) channel.reset();
     }
     if (any) continue;
+    if (fence_in_frames_ || awaited_by_) {
+      yield_cpu();
+      continue;
+    }
     const std::uint32_t signal = signal_.load(std::memory_order_acquire);
     sleeping_.store(true, std::memory_order_seq_cst);
     if (submitted_.empty() && !stopping_.load(std::memory_order_seq_cst))

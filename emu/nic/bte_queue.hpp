@@ -65,6 +65,7 @@ class BteQueue {
   bool start_next();
   bool step(std::uint32_t index);
   void finish(std::uint32_t index, Errc status);
+  bool awaited_frames_are_answered();
 
   Nic& nic_;
   std::vector<Descriptor> descriptors_;
@@ -76,6 +77,11 @@ class BteQueue {
   // Engine thread only.
   std::array<std::optional<std::uint32_t>, kChannels> channels_;
   std::deque<std::uint32_t> queued_;  // taken off submitted_, not started
+  // Transfers that left as frames are over for the engine, not for a fence: what has to be answered before
+  // the fenced transfer at the head of queued_ starts, or before anything follows one that left as frames.
+  std::vector<std::uint32_t> awaited_;
+  std::optional<std::uint32_t> awaited_by_;  // the fenced transfer that has not started
+  bool fence_in_frames_ = false;             // one that left as frames
 
   FutexWord signal_{0};
   std::atomic<bool> sleeping_{false};

@@ -68,7 +68,10 @@ class CompletionQueue {
   // created; until then no room for transactions is spent. REQUIRES: called before open_transaction.
   void become_source();
 
-  // A name for an operation that will raise an event here; kNone when `depth` of them are open.
+  // Lets fewer operations be open at a time than `depth`. REQUIRES: called before become_source.
+  void limit_transactions(std::uint32_t limit) { limit_ = limit; }
+
+  // A name for an operation that will raise an event here; kNone when as many are open as may be.
   static constexpr std::uint32_t kNone = UINT32_MAX;
   std::uint32_t open_transaction(void* context);
   // The operation never started: gives its name back.
@@ -82,7 +85,7 @@ class CompletionQueue {
   void raise_inline(const Event& event);
 
   std::uint32_t index() const { return index_; }
-  std::uint32_t depth() const { return depth_; }  // slots asked for; also the limit of open transactions
+  std::uint32_t depth() const { return depth_; }  // slots asked for
   const QueueView& view() const { return view_; }
   std::uint32_t open_transactions() const { return open_; }
 
@@ -100,6 +103,7 @@ class CompletionQueue {
 
   const std::uint32_t index_;
   const std::uint32_t depth_;
+  std::uint32_t limit_ = depth_;  // transactions
   const QueueView view_;
   std::uint64_t head_ = 0;  // shadow of view_.state->head
 
@@ -172,7 +176,7 @@ inline std::uint32_t CompletionQueue::open_transaction(void* context) {
   if (index != kNone) {
     free_ = records_[index].next_free;
   } else {
-    if (fresh_ == depth_) return kNone;
+    if (fresh_ == limit_) return kNone;
     index = fresh_++;
   }
   records_[index] = {context, kNone, 1};

@@ -47,6 +47,14 @@ void FlightTable::close(std::uint32_t name) {
   --open_count_;
 }
 
+std::vector<std::uint32_t> FlightTable::names() const {
+  std::vector<std::uint32_t> names;
+  for (std::uint32_t i = 0; i < kCapacity; ++i) {
+    if (flights_[i].open) names.push_back(name_of(i, flights_[i].generation));
+  }
+  return names;
+}
+
 std::vector<std::uint32_t> FlightTable::names_for(const Peer& peer) const {
   std::vector<std::uint32_t> names;
   for (std::uint32_t i = 0; i < kCapacity; ++i) {

@@ -52,7 +52,9 @@ class FlightTable {
   Flight* find(std::uint32_t name);
   void close(std::uint32_t name);
   std::uint32_t open_count() const { return open_count_; }
-  // Names of all open flights to `peer`.
+  // Names of all open flights.
+  std::vector<std::uint32_t> names() const;
+  // Names of those to `peer`.
   std::vector<std::uint32_t> names_for(const Peer& peer) const;
 
  private:

@@ -70,6 +70,13 @@ Errc Nic::open_transaction(Endpoint& endpoint, const Request& request, std::uint
 }
 
 void Nic::raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status) {
+  if ((request.flags & kFence) != 0) [[unlikely]] {
+    // Behind the events of what it waited for, which the engine put into the shared ring.
+    const bool asked = (request.flags & (kLocalEvent | kGlobalEvent)) != 0;
+    finish_from_elsewhere(endpoint.queue, asked ? request.flags : kLocalEvent, transaction,
+                          endpoint.local_value, status);
+    return;
+  }
   if ((request.flags & kGlobalEvent) == 0 || (request.flags & kLocalEvent) != 0) {
     endpoint.queue->raise_inline(Event::posted(transaction, false, endpoint.local_value, status));
   }
@@ -89,7 +96,9 @@ bool Nic::must_follow(Peer& peer, const Request& request) {
 bool Nic::must_go_to_engine(const Request& request) const {
   return (request.flags & (kBlockTransfer | kLocalOffset)) != 0 &&
          (request.length >= options_.bte_crossover || (request.flags & kLocalOffset) != 0 ||
-          bte_.fences() != 0 || ((request.flags & kFence) != 0 && bte_.outstanding() != 0));
+          bte_.fences() != 0 ||
+          ((request.flags & kFence) != 0 &&
+           (bte_.outstanding() != 0 || flights_open_.load(std::memory_order_relaxed) != 0)));
 }
 
 // Everything that the short way above does not do, or not yet.

@@ -134,7 +134,8 @@ class Nic final : public wire::Sink {
   // that are in the middle of an access, at most drain_limit_ns; a peer that is stalled longer than that is
   // cut off from the pages instead. Errors: invalid_handle.
   Status deregister(const MemKey& key);
-  // Whether `key` is one of ours and covers the range. Errors: invalid_handle, permission, bounds.
+  // Whether `key` is one of ours and covers the range. Errors: invalid_handle, protection, permission,
+  // bounds.
   Errc check_local(const Port& port, const MemKey& key, std::uint64_t address, std::uint64_t length,
                    bool writes) const {
     if (!key.valid() || key.index >= kMaxRegions || key.process != self_) [[unlikely]]
@@ -269,8 +270,8 @@ class Nic final : public wire::Sink {
   bool gather(const Flight& flight, std::uint64_t offset, std::span<std::byte> bytes) const;
   bool scatter(const Flight& flight, std::uint64_t offset, std::span<const std::byte> bytes) const;
   void finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
-  void finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
-                             std::uint32_t user_value, Errc status);
+  static void finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
+                                    std::uint32_t user_value, Errc status);
   wire::PacketHeader header_for(const Endpoint& endpoint, const Request& request) const;
 
   // progress.cpp
@@ -281,6 +282,8 @@ class Nic final : public wire::Sink {
   static void settle_unanswered(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
   void end_flight(std::uint32_t name, Flight& flight);
+  std::vector<std::uint32_t> open_flights();
+  void drop_ended_flights(std::vector<std::uint32_t>& names);
   void open_lanes(Peer& peer);
   void poll_responses();
   bool poll_requests(bool must_look);

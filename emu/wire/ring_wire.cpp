@@ -24,8 +24,8 @@ constexpr std::uint64_t make_mark(std::uint32_t tag, std::uint32_t bytes) {
   return static_cast<std::uint64_t>(tag) << 32 | bytes;
 }
 
-// The next frame's line was written by the consumer last: fetching it for writing now saves the next send that
-// wait. A processor that does not know the instruction passes over it.
+// The next frame's line was written by the consumer last: fetching it for writing now saves the next send
+// that wait. A processor that does not know the instruction passes over it.
 inline void own_line_soon(std::byte* line) {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*line));

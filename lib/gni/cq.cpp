@@ -94,6 +94,8 @@ gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint3
   const auto queue = attachment->nic->create_queue(entry_count, nic_mode);
   if (!queue.ok()) return return_of(queue.code());
   cq->queue = queue.value();
+  // Each request may raise two events.
+  if (attachment->dual_events) cq->queue->limit_transactions((entry_count + 1) / 2);
   cq->nic = attachment->nic;
   cq->handler = handler;
   cq->context = context;

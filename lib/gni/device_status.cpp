@@ -101,6 +101,7 @@ constexpr std::array<DeviceStatus, kErrcCount> kOfErrc{
     DeviceStatus::req_insufficient_priv,     // unsupported
     DeviceStatus::pi_err,                    // system
     DeviceStatus::bte_sequence_terminate,    // terminated
+    DeviceStatus::at_protection_err,         // protection
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ enum class DeviceStatus : std::uint8_t {
   at_mdd_inv = 0x0f,
   at_mdd_wr_permission_err = 0x11,
   at_bounds_err = 0x12,
+  at_protection_err = 0x14,
   dla_overflow = 0x20,
   bte_sequence_terminate = 0x22,
   bte_timeout = 0x23,

@@ -36,6 +36,7 @@ int pmi_code(Errc code) {
     case Errc::unsupported:
     case Errc::system:
     case Errc::terminated:
+    case Errc::protection:
       return PMI_FAIL;
   }
   return PMI_FAIL;

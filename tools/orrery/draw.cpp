@@ -24,6 +24,7 @@ using model::RouterId;
 struct Options {
   std::string machine = "aries", out, operation = "put";
   int groups = 0, cables = -1, levels = 0;
+  bool json = false;
   std::vector<std::int64_t> size;
   std::int64_t src = 0, dst = -1;
 };
@@ -212,7 +213,13 @@ void fill(std::string* page, std::string_view mark, const std::string& text) {
   }
 }
 
-std::string page_of(const model::Machine& m, const model::QuoteRequest& request) {
+struct Drawing {
+  std::string page;
+  std::size_t routers = 0, wires = 0;
+  model::Explanation explained;
+};
+
+Drawing drawing_of(const model::Machine& m, const model::QuoteRequest& request) {
   const auto& p = m.pricing;
   const model::Explanation e = model::explain(m, request);
   const std::uint32_t count = vertices(p);
@@ -258,7 +265,7 @@ std::string page_of(const model::Machine& m, const model::QuoteRequest& request)
   fill(&page, "%OPERATION%", fmt::format("{}, {} B", model::op_name(request.op), request.bytes));
   fill(&page, "%COSTS%", costs);
   fill(&page, "%DATA%", json);
-  return page;
+  return {std::move(page), data["routers"].size(), data["wires"].size(), e};
 }
 
 int draw(const Options& options) {
@@ -276,15 +283,34 @@ int draw(const Options& options) {
   if (!op)
     return usage_error(fmt::format(
         "--operation '{}': expected one of the operations that 'orrery explain' lists", options.operation));
-  const std::string page = page_of(*built.machine, {.op = *op,
-                                                    .src = static_cast<model::NodeId>(options.src),
-                                                    .dst = static_cast<model::NodeId>(dst),
-                                                    .bytes = 8});
+  const Drawing drawing = drawing_of(*built.machine, {.op = *op,
+                                                      .src = static_cast<model::NodeId>(options.src),
+                                                      .dst = static_cast<model::NodeId>(dst),
+                                                      .bytes = 8});
   std::ofstream out(options.out, std::ios::binary);
-  out << page;
+  out << drawing.page;
   out.close();
   if (!out) return usage_error(fmt::format("--out {}: cannot be written", options.out));
-  fmt::print("{}: {} bytes\n", options.out, page.size());
+  if (!options.json) {
+    fmt::print("{}: {} bytes\n", options.out, drawing.page.size());
+    return 0;
+  }
+  nlohmann::json route = nlohmann::json::array();
+  for (const auto& hop : drawing.explained.route) {
+    route.push_back({{"from", hop.from}, {"by", hop.by}, {"to", hop.to}});
+  }
+  fmt::print("{}\n", nlohmann::json{{"out", options.out},
+                                    {"bytes", drawing.page.size()},
+                                    {"machine", built.machine->description.name},
+                                    {"nodes", last + 1},
+                                    {"routers", drawing.routers},
+                                    {"wires", drawing.wires},
+                                    {"source", options.src},
+                                    {"target", dst},
+                                    {"operation", model::op_name(*op)},
+                                    {"data_at_ps", drawing.explained.quote.data_at.count()},
+                                    {"route", route}}
+                         .dump(2));
   return 0;
 }
 
@@ -304,6 +330,7 @@ void add_draw(CLI::App& root, int& exit_code) {
   command->add_option("--src", options->src, "Source node of the route")->capture_default_str();
   command->add_option("--dst", options->dst, "Target node of the route; the last one if not given");
   command->add_option("--operation", options->operation, "What is sent")->capture_default_str();
+  command->add_flag("--json", options->json, "Print what was drawn as JSON");
   command->callback([options, &exit_code] { exit_code = draw(*options); });
 }
 

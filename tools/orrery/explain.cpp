@@ -107,8 +107,10 @@ int explain(const Options& options) {
     return usage_error(options.operation + " takes source node, target node and bytes");
   std::uint64_t src = 0, dst = 0, bytes = 0;
   int exit_code = 0;
-  if (!read_number(options.numbers[0], 0, m.pricing.nodes - 1, "source node", &src, &exit_code) ||
-      !read_number(options.numbers[1], 0, m.pricing.nodes - 1, "target node", &dst, &exit_code) ||
+  if (!read_number(options.numbers[0], 0, m.pricing.nodes - 1, options.machine + ": source node", &src,
+                   &exit_code) ||
+      !read_number(options.numbers[1], 0, m.pricing.nodes - 1, options.machine + ": target node", &dst,
+                   &exit_code) ||
       !read_number(options.numbers[2], 0, std::uint64_t{1} << 40, "number of bytes", &bytes, &exit_code)) {
     return exit_code;
   }

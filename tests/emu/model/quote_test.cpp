@@ -222,28 +222,45 @@ TEST(LinkState, AFullCellMergesIntervalsAndCountsIt) {
   const BuiltMachine bg = build_machine("bluegene-l");
   Memory memory(LinkState::bytes_needed(bg.machine->pricing, LinkState::Kind::exact));
   LinkState state = LinkState::create(memory.span(), bg.machine->pricing, LinkState::Kind::exact).value();
-  for (std::int64_t i = 0; i < IntervalCell::kIntervals; ++i)
-    EXPECT_EQ(state.reserve(0, i * 100, 10, 1, -1), i * 100);
+  const auto reserve = [&](std::int64_t want, std::int64_t horizon) {
+    const LinkState::Hold hold(&state);
+    return state.reserve(0, want, 10, 1, 1, horizon);
+  };
+  for (std::int64_t i = 0; i < IntervalCell::kIntervals; ++i) EXPECT_EQ(reserve(i * 100, -1), i * 100);
   EXPECT_EQ(state.merged(), 0u);
-  EXPECT_EQ(state.reserve(0, 5, 10, 1, -1), 10);
-  EXPECT_EQ(state.reserve(0, 5000, 10, 1, -1), 5000);
+  EXPECT_EQ(reserve(5, -1), 10);
+  EXPECT_EQ(reserve(5000, -1), 5000);
   EXPECT_EQ(state.merged(), 1u);
-  EXPECT_EQ(state.reserve(0, 10000, 10, 1, 9000), 10000);
+  EXPECT_EQ(reserve(10000, 9000), 10000);
   EXPECT_EQ(state.merged(), 1u) << "intervals before the horizon are dropped";
+}
+
+TEST(LinkState, ALinkIsHeededOnlyByThoseThatUseIt) {
+  const BuiltMachine bg = build_machine("bluegene-l");
+  Memory memory(LinkState::bytes_needed(bg.machine->pricing, LinkState::Kind::exact));
+  LinkState state = LinkState::create(memory.span(), bg.machine->pricing, LinkState::Kind::exact).value();
+  const LinkState::Hold hold(&state);
+  EXPECT_EQ(state.reserve(7, 0, 100, 0b11, 0b01, 0), 0);
+  EXPECT_EQ(state.peek(7, 0, 10, 0b01), 100);
+  EXPECT_EQ(state.peek(7, 0, 10, 0b10), 0) << "heeded by the first, but not taken";
+  EXPECT_EQ(state.reserve(7, 0, 10, 0b10, 0b10, 0), 0);
+  EXPECT_EQ(state.reserve(7, 0, 10, 0b01, 0b01, 0), 100);
+  EXPECT_FALSE(state.idle(7, 0));
+  EXPECT_TRUE(state.idle(7, 110));
 }
 
 TEST(LinkState, ALockWhoseHolderDiedIsTakenOver) {
   const BuiltMachine bg = build_machine("bluegene-l");
   Memory memory(LinkState::bytes_needed(bg.machine->pricing, LinkState::Kind::exact));
   LinkState state = LinkState::create(memory.span(), bg.machine->pricing, LinkState::Kind::exact).value();
-  // The first cell of the aggregates lies behind the header, the NICs and the receivers.
-  auto* cell =
-      reinterpret_cast<IntervalCell*>(memory.span().data() + sizeof(LinkStateHeader) +
-                                      bg.machine->pricing.nodes * (sizeof(NicCell) + sizeof(IntervalCell)));
-  cell->lock.store(1);
-  EXPECT_EQ(state.reserve(0, 5, 10, 1, -1), 5);
-  EXPECT_EQ(state.stolen(), 1u);
-  EXPECT_EQ(cell->lock.load(), 0u);
+  auto* header = reinterpret_cast<LinkStateHeader*>(memory.span().data());
+  header->lock.store(1);
+  {
+    const LinkState::Hold hold(&state);
+    EXPECT_EQ(state.stolen(), 1u);
+    EXPECT_EQ(header->lock.load(), 1u);
+  }
+  EXPECT_EQ(header->lock.load(), 0u);
 }
 
 TEST(LinkState, ASteadyRateIsReadBackFromTheDecayedCounter) {

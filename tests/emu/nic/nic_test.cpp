@@ -183,7 +183,7 @@ TEST_P(NicOverPath, WhatMayNotBeTouchedIsReportedByAnEventAndLeftAlone) {
   Port* stranger = nic.open_port(/*domain=*/8, 0, 99);
   pair.endpoint->port = stranger;
   pair.endpoint->grants = {};
-  EXPECT_EQ(refused(pair.put(0, 0, 8)), Errc::permission);
+  EXPECT_EQ(refused(pair.put(0, 0, 8)), Errc::protection);
   pair.endpoint->port = &pair.world[0].port();
   const MemKey read_only =
       pair.world[1]

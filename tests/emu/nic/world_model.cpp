@@ -254,7 +254,7 @@ bool Simulation::choose_target(Operation& operation, Request& request) {
     request.remote.index = random_.chance(50) ? 4000 : 60'000;
     wrong = Errc::invalid_handle;
   }
-  or_else(operation.line->stranger, Errc::permission);
+  or_else(operation.line->stranger, Errc::protection);
   or_else(writes(operation) && (region.key.flags & kReadOnly) != 0, Errc::permission);
   if (operation.op != Op::cq_write && random_.chance(3)) {
     request.remote_address =

@@ -448,6 +448,24 @@ TEST_F(ConformanceWithDualEvents, APostMayRaiseALocalAndAGlobalEvent) {
     seen |= d.cq_mode_complete;
   }
   EXPECT_EQ(seen, static_cast<std::uint32_t>(GNI_CQMODE_DUAL_EVENTS));
+  pmi.barrier();
+}
+
+TEST_F(ConformanceWithDualEvents, TheQueueTakesHalfAsManyRequests) {
+  std::array<gni_post_descriptor_t, 64> all;
+  int accepted = 0;
+  for (auto& d : all) {
+    d = transfer(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT, 8);
+    if (post(&d) != GNI_RC_SUCCESS) break;
+    ++accepted;
+  }
+  EXPECT_EQ(accepted, 16) << "half the depth of the queue";
+  for (int i = 0; i < accepted; ++i) {
+    gni_cq_entry_t event = 0;
+    ASSERT_EQ(next_event(sources, &event), GNI_RC_SUCCESS);
+    gni_post_descriptor_t* done = nullptr;
+    ASSERT_EQ(GNI_GetCompleted(sources, event, &done), GNI_RC_SUCCESS);
+  }
 }
 
 }  // namespace

@@ -87,6 +87,8 @@ TEST(DeviceStatus, NamesWhatHappensToAStaleHandleAndARangeBeyondIt) {
                "AT_BOUNDS_ERR");
   EXPECT_STREQ(device_status_name(static_cast<std::uint64_t>(device_status_of(Errc::permission))),
                "AT_MDD_WR_PERMISSION_ERR");
+  EXPECT_STREQ(device_status_name(static_cast<std::uint64_t>(device_status_of(Errc::protection))),
+               "AT_PROTECTION_ERR");
   EXPECT_STREQ(device_status_name(99), "UNKNOWN");
 }
 

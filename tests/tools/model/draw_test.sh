@@ -6,6 +6,14 @@ set -euo pipefail
 . "$(dirname "$0")/check.sh"
 
 says "$folder/aries.html" draw --machine aries --groups 8 --out "$folder/aries.html"
+python3 - "$orrery" "$folder/torus.html" <<'PY'
+import json, os, subprocess, sys
+d = json.loads(subprocess.check_output([sys.argv[1], "draw", "--json", "--machine", "gemini", "--out", sys.argv[2], "--dst", "1234"]))
+assert (d["machine"], d["nodes"], d["routers"], d["target"]) == ("gemini", 3840, 1920, 1234), d
+assert d["bytes"] == os.path.getsize(sys.argv[2]) and len(d["route"]) >= 1, d
+e = json.loads(subprocess.check_output([sys.argv[1], "explain", "--json", "--machine", "gemini", "put", "0", "1234", "8"]))
+assert len(d["route"]) == len(e["route"]) and d["data_at_ps"] == e["data_at_ps"], (d, e)
+PY
 refuses "--groups 300: expected 1..241" draw --machine aries --groups 300 --out "$folder/x.html"
 refuses "--levels needs a fat tree" draw --machine aries --levels 3 --out "$folder/x.html"
 refuses "--dst 99999: expected a node 0..3071" draw --machine aries --dst 99999 --out "$folder/x.html"

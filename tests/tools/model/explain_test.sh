@@ -16,7 +16,7 @@ for machine in ("aries", "gemini", "seastar", "bluegene-l", "asci-q", "ideal"):
     e = json.loads(subprocess.check_output([sys.argv[1], "explain", "--json", "--machine", machine, "put", "0", "77", "64"]))
     assert sum(c["ps"] for c in e["to_data"]) == e["data_at_ps"], e
 PY
-refuses "node '3840' is not accepted: expected a whole number 0..3839" explain --machine gemini put 0 3840 8
+refuses "gemini: target node '3840' is not accepted: expected a whole number 0..3839" explain --machine gemini put 0 3840 8
 refuses "expected a whole number 0..3839" explain --machine gemini put -- -1 5 8
 refuses "operation 'putt' is not known" explain --machine gemini putt 0 1 8
 refuses "machine 'cray' is not known: expected aries" explain --machine cray put 0 1 8

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/model/path.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace orrery::model {
+
+namespace {
+
+// Bits for positions first .. first + count - 1 of a line of n, in buckets where n > 64.
+std::uint64_t stretch_bits(std::uint32_t first, std::uint32_t count, std::uint32_t n) {
+  std::uint32_t last = first + count - 1;
+  if (n > 64) {
+    first = first * 64 / n;
+    last = last * 64 / n;
+  }
+  const std::uint64_t upto = last >= 63 ? kAllLinks : (std::uint64_t{1} << (last + 1)) - 1;
+  return upto & ~((std::uint64_t{1} << first) - 1);
+}
+
+void prefetch(const LinkState& state, std::uint32_t aggregate) {
+  if (state.exact()) {
+    state.prefetch_cell(aggregate);
+  } else {
+    state.prefetch_counter(aggregate);
+  }
+}
+
+void add(Path* path, std::uint32_t aggregate, std::uint32_t before, std::uint32_t skew, std::uint32_t line,
+         std::uint32_t price, std::uint64_t links) {
+  path->at[path->stretches++] = {aggregate,
+                                 aggregate,
+                                 static_cast<std::uint16_t>(before),
+                                 static_cast<std::uint16_t>(skew),
+                                 static_cast<std::uint16_t>(line),
+                                 static_cast<std::uint8_t>(price),
+                                 false,
+                                 links,
+                                 links};
+}
+
+// In which order the dimensions are travelled where those of the set bits go minus: X+ Y+ Z+ X- Y- Z-.
+constexpr std::uint8_t kOrder[8][3] = {{0, 1, 2}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1},
+                                       {0, 1, 2}, {1, 0, 2}, {0, 1, 2}, {0, 1, 2}};
+
+void torus_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId src, NodeId dst,
+                const LinkState* state, Path* path) {
+  const Torus& t = p.torus;
+  const auto& g = t.grid();
+  Coordinates at = t.router_coordinates(t.router_of(src));
+  const Coordinates end = t.router_coordinates(t.router_of(dst));
+  const std::uint64_t ties = path_seed(routing, seed, src, dst);
+  // By dimension: hops and whether they go minus. Which way is as good as random: no branches here.
+  std::uint32_t counts[3], down[3], minus = 0;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const auto n = static_cast<std::int32_t>(g[i]);
+    const auto delta = static_cast<std::int32_t>(end.at[i]) - static_cast<std::int32_t>(at.at[i]);
+    const std::int32_t plain = std::abs(delta), round = n - plain;
+    // The other way round changes the sign; half way round is a tie.
+    const bool closed = t.shape().closed[i], other = closed & (round < plain),
+               tie = closed & (round == plain);
+    const bool by_seed = static_cast<bool>((ties >> i) & 1);
+    counts[i] = static_cast<std::uint32_t>(other ? round : plain);
+    down[i] = tie ? by_seed : (delta < 0) != other;
+    minus |= down[i] << i;
+    path->cls |= static_cast<std::uint32_t>(counts[i] != 0) << i;
+  }
+  path->hops = counts[0] + counts[1] + counts[2];
+  path->latency = p.hop * path->hops;
+  if (state == nullptr) return;
+  const std::uint32_t base[3] = {0, 2 * g[1] * g[2], 2 * (g[1] * g[2] + g[0] * g[2])};
+  // Blue Gene's deterministic packets go x, y, z whatever the sign.
+  const bool by_dimension = p.network == Network::bluegene_torus && !is_adaptive(routing);
+  std::uint32_t travelled = 0;
+  for (const std::uint8_t i : kOrder[by_dimension ? 0 : minus]) {
+    const std::uint32_t n = g[i], count = counts[i];
+    if (count == 0) continue;
+    // The line lies at the coordinates reached when the dimension is entered.
+    const std::size_t a = i == 0 ? 1 : 0, b = i == 2 ? 1 : 2;
+    const std::uint32_t aggregate = base[i] + 2 * (at.at[a] + g[a] * at.at[b]) + down[i];
+    prefetch(*state, aggregate);
+    // Positions along the direction of travel, so that plus and minus share the arithmetic.
+    const std::uint32_t first = down[i] ? n - 1 - at.at[i] : at.at[i];
+    const std::uint32_t straight = std::min(count, n - first);
+    add(path, aggregate, travelled, first, n - 1, i, stretch_bits(first, straight, n));
+    if (count > straight) {
+      add(path, aggregate, travelled + straight, 0, n - 1, i, stretch_bits(0, count - straight, n));
+    }
+    travelled += count;
+    at.at[i] = end.at[i];
+  }
+}
+
+// One green or black link out of `router`.
+void add_local(const Dragonfly& d, RouterId router, std::uint32_t port, bool adaptive, const LinkState* state,
+               Path* path) {
+  if (state != nullptr) {
+    const std::uint32_t bundles = d.groups() * d.groups();
+    const std::uint64_t link = std::uint64_t{1} << port;
+    const std::uint32_t spread = bundles + router;
+    // A decayed state counts adaptive packets for the router: which link each takes is not known.
+    const std::uint32_t own = adaptive ? spread : bundles + d.routers() + router * Dragonfly::kLocal + port;
+    const std::uint8_t price = adaptive && !state->exact() ? kSpreadPrice : kLocalPrice;
+    prefetch(*state, state->exact() ? spread : own);
+    path->at[path->stretches++] = {
+        spread, own, static_cast<std::uint16_t>(path->hops), 0, 0, price, adaptive, link | kSpread, link};
+  }
+  ++path->hops;
+}
+
+// The way from router to router of a group. The packets of an adaptive message leave its own router over
+// all of its links where they must; past that they are spread and no router's links are theirs.
+void add_leg(const Dragonfly& d, RouterId from, RouterId to, Choices* pick, bool adaptive,
+             const LinkState* state, Path* path) {
+  if (adaptive && path->hops > 0) state = nullptr;
+  const std::uint32_t slot = from % Dragonfly::kSlots, to_slot = to % Dragonfly::kSlots;
+  if (slot != to_slot) {
+    add_local(d, from, d.green(from, to_slot) - from * Dragonfly::kPorts, adaptive, state, path);
+    from = from - slot + to_slot;
+    if (adaptive) state = nullptr;
+  }
+  if (from == to) return;
+  const std::uint32_t to_chassis = to / Dragonfly::kSlots % Dragonfly::kChassis;
+  const LinkId link = d.black(from, to_chassis, pick->below(Dragonfly::kBlackPerPeer));
+  add_local(d, from, link - from * Dragonfly::kPorts, adaptive, state, path);
+}
+
+// The stretches of Dragonfly::minimal(from, to, seed), or of minimal_by_own_link().
+void add_minimal(const Dragonfly& d, RouterId from, RouterId to, std::uint64_t seed, bool own_first,
+                 bool adaptive, const LinkState* state, Path* path) {
+  Choices pick(seed);
+  const std::uint32_t a = d.group_of_router(from), b = d.group_of_router(to);
+  if (a == b) return add_leg(d, from, to, &pick, adaptive, state, path);
+  if (state != nullptr) prefetch(*state, a * d.groups() + b);
+  const std::uint32_t index = own_first ? d.own_blue(from, to, &pick) : pick.below(d.links_per_bundle());
+  const LinkEnds blue = d.blue_ends(a, b, index);
+  add_leg(d, from, blue.from, &pick, adaptive, state, path);
+  if (state != nullptr) add(path, a * d.groups() + b, path->hops, 0, 0, kBundlePrice, kAllLinks);
+  ++path->hops;
+  add_leg(d, blue.to, to, &pick, adaptive, state, path);
+}
+
+void dragonfly_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId src, NodeId dst,
+                    const LinkState* state, Path* path) {
+  const Dragonfly& d = p.dragonfly;
+  const RouterId from = d.router_of(src), to = d.router_of(dst);
+  if (from == to) return;
+  path->cls = d.group_of_router(from) == d.group_of_router(to) ? 1 : 2;
+  const std::uint64_t choice = path_seed(routing, seed, src, dst);
+  if (routing == Routing::hashed_non_minimal) {
+    const RouterId root = d.valiant_root(from, to, choice);
+    const bool own = d.own_blue_first();
+    add_minimal(d, from, root, choice, own, false, state, path);
+    add_minimal(d, root, to, Dragonfly::seed_past_root(choice), own, false, state, path);
+  } else if (state == nullptr) {
+    path->hops = d.minimal_hops(from, to, choice);
+  } else {
+    add_minimal(d, from, to, choice, false, is_adaptive(routing), state, path);
+  }
+  path->latency = p.hop * path->hops;
+}
+
+void tree_path(const Pricing& p, NodeId src, NodeId dst, const LinkState* state, Path* path) {
+  if (src == dst) return;
+  const std::uint32_t level = FatTree::nca_level(src, dst);
+  path->cls = level + 1;
+  path->hops = 2 * level + 1;
+  path->latency = p.tree_latency[path->cls];
+  if (state == nullptr || level == 0) return;
+  // Subtrees of one level are numbered after those below; up and down alternate.
+  std::uint32_t base = 0;
+  for (std::uint32_t l = 0; l < level; ++l) base += p.nodes >> (2 * l);
+  const std::uint32_t up = 2 * (base + (src >> (2 * level))), down = 2 * (base + (dst >> (2 * level))) + 1;
+  prefetch(*state, up);
+  prefetch(*state, down);
+  add(path, up, 0, 0, 0, level, kAllLinks);
+  add(path, down, path->hops - 1, 0, 0, level, kAllLinks);
+}
+
+// Delay that a bundle would cause a message whose head leaves at `head`, in picoseconds: what the adaptive
+// choice compares.
+std::int64_t bundle_load(const Pricing& p, const LinkState& state, std::uint32_t aggregate,
+                         std::uint64_t bytes, std::int64_t now, std::int64_t head) {
+  const PerByte price = p.shared_link[kBundlePrice];
+  if (!state.exact()) {
+    const std::int64_t busy = price(state.level(aggregate, now)).count();
+    return price(bytes).count() * queue_wait_256(utilisation_256(busy)) / 256;
+  }
+  // One hop on, where a message without local links reserves it.
+  const std::int64_t arrive = head + p.hop.count();
+  return state.peek(aggregate, arrive, price(bytes).count(), kAllLinks) - arrive;
+}
+
+}  // namespace
+
+void find_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
+               const LinkState* state, Path* path) {
+  switch (p.network) {
+    case Network::gemini_torus:
+    case Network::seastar_torus:
+    case Network::bluegene_torus:
+      return torus_path(p, routing, seed, tx, rx, state, path);
+    case Network::dragonfly:
+      return dragonfly_path(p, routing, seed, tx, rx, state, path);
+    case Network::fat_tree:
+      return tree_path(p, tx, rx, state, path);
+    case Network::crossbar:
+      return;
+  }
+}
+
+void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::uint64_t bytes,
+                  std::int64_t now, std::int64_t head, NodeId tx, NodeId rx, const LinkState& state,
+                  Path* path) {
+  const Dragonfly& d = p.dragonfly;
+  const RouterId from = d.router_of(tx), to = d.router_of(rx);
+  const std::uint32_t a = d.group_of_router(from), b = d.group_of_router(to), groups = d.groups();
+  if (a == b || groups < 3) return;
+  // Two non-minimal candidates against the one bundle that all minimal routes share.
+  const AdaptiveBias bias = bias_of(routing);
+  const std::int64_t direct = bundle_load(p, state, a * groups + b, bytes, now, head);
+  const std::int64_t extra = p.shared_link[kBundlePrice](p.packet.payload).count() * bias.add;
+  if (direct <= extra) return;
+  Choices pick(mix64(seed ^ static_cast<std::uint64_t>(now)));
+  std::int64_t lightest = direct;
+  std::uint32_t via = groups;
+  for (int i = 0; i < kNonMinimalCandidates; ++i) {
+    const std::uint32_t c = pick.below(groups);
+    if (c == a || c == b) continue;
+    const std::int64_t load = std::max(bundle_load(p, state, a * groups + c, bytes, now, head),
+                                       bundle_load(p, state, c * groups + b, bytes, now, head));
+    const std::int64_t weighted = (load << bias.shift) + extra;
+    if (weighted < lightest) {
+      lightest = weighted;
+      via = c;
+    }
+  }
+  if (via == groups) return;
+  const RouterId root = via * Dragonfly::kRoutersPerGroup + pick.below(d.chassis_in(via) * Dragonfly::kSlots);
+  path->hops = path->stretches = 0;
+  add_minimal(d, from, root, mix64(seed), false, true, &state, path);
+  add_minimal(d, root, to, mix64(seed + 1), false, true, &state, path);
+  path->latency = p.hop * path->hops;
+  path->detoured = true;
+}
+
+}  // namespace orrery::model

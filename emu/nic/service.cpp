@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// The service thread's share: it looks after frames when nobody else does, adopts memory, and hears of the
+// death of peers.
+#include "emu/base/asymmetric_fence.hpp"
+#include "emu/base/log.hpp"
+#include "emu/nic/nic.hpp"
+
+#include <bit>
+
+namespace orrery::nic {
+
+namespace {
+constexpr int kIdleTicks = 3;  // periods without a poll before frames ring again
+constexpr int kFramesPerPoll = 16;
+}  // namespace
+
+bool Nic::serve() {
+  ServiceState& service = view_.service();
+  bool busy = poll_requests(false);
+  if (flights_open_.load(std::memory_order_relaxed) != 0) {
+    poll_responses();
+    busy = true;
+  }
+  adopt_wanted();
+  const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
+  if (polls != polls_seen_) busy = true;
+  polls_seen_ = polls;
+  if (busy) {
+    idle_ticks_ = 0;
+    service.attendance.store(Attendance::attended, std::memory_order_seq_cst);
+    return true;
+  }
+  if (++idle_ticks_ < kIdleTicks) return true;
+  // Then a barrier for everybody, then one more look: a sender either sees that we sleep and rings, or stored
+  // its frame before this look. A thread that polls now may be past the frame's lane: the look waits for it.
+  service.attendance.store(Attendance::asleep, std::memory_order_seq_cst);
+  asymmetric_fence::heavy();
+  if (!poll_requests(true)) return false;
+  service.attendance.store(Attendance::attended, std::memory_order_seq_cst);
+  idle_ticks_ = 0;
+  return true;
+}
+
+// ---- a peer is gone ----
+
+void Nic::peer_died(ProcessName process) {
+  if (process.slot >= kMaxProcesses) return;
+  std::vector<Peer*> dead;
+  {
+    // A later process may have its slot already.
+    const std::lock_guard lock(objects_mu_);
+    for (const auto& peer : peer_storage_) {
+      if (peer->link.process == process) dead.push_back(peer.get());
+    }
+  }
+  for (Peer* peer : dead) {
+    peer->dead.store(true, std::memory_order_seq_cst);
+    fail_flights(*peer, Errc::unreachable);
+  }
+  // What it was touching when it died it touches no more.
+  if (environment_.slot_alive(process.slot)) return;
+  for (auto& word : view_.hazards(process.slot).slot) word.store(0, std::memory_order_release);
+}
+
+void Nic::fail_flights(Peer& peer, Errc status) {
+  struct Answers final : wire::Sink {
+    Nic& nic;
+    Peer& peer;
+    Answers(Nic& n, Peer& p) : nic(n), peer(p) {}
+    void deliver(const wire::Packet& packet) override { nic.take_response(peer, packet); }
+  };
+  const std::lock_guard lock(frames_mu_);
+  if (!peer.lanes_open) return;
+  // What it answered before it died counts.
+  Answers answers(*this, peer);
+  while (peer.responses.poll(answers, kFramesPerPoll) > 0) {
+  }
+  peer.waiting.clear();
+  for (const std::uint32_t name : flights_.names_for(peer)) {
+    Flight& flight = *flights_.find(name);
+    if (flight.status == Errc::ok) flight.status = status;
+    end_flight(name, flight);
+  }
+  std::erase(lane_peers_, &peer);
+  peer.lanes_open = false;
+  if (peer.unanswered) peer.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  peer.unanswered = false;
+}
+
+// ---- adoption ----
+
+void Nic::adopt_wanted() {
+  for (std::uint32_t group = 0; group < kMaxRegions / 64; ++group) {
+    auto& word = view_.service().adoption_wanted[group];
+    if (word.load(std::memory_order_relaxed) == 0) continue;
+    std::uint64_t bits = word.exchange(0, std::memory_order_acquire);
+    for (; bits != 0; bits &= bits - 1) {
+      adopt_region(group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)));
+    }
+  }
+}
+
+// REQUIRES: service thread.
+void Nic::adopt_region(std::uint32_t index) {
+  if (!options_.may_adopt || registrations_.state_of(index) != RegionState::by_frame) return;
+  struct Guard final : Environment::SwitchGuard {
+    Nic& nic;
+    explicit Guard(Nic& n) : nic(n) {}
+    bool before_switch(std::uint64_t begin, std::uint64_t end) override {
+      nic.registrations_.change_state(begin, end, RegionState::by_frame, RegionState::moving);
+      return nic.registrations_.drain_range(
+          begin, end,
+          [this](std::uint32_t slot) {
+            return nic.environment_.slot_alive(static_cast<wire::ProcessSlot>(slot));
+          },
+          nic.options_.drain_limit_ns);
+    }
+  } guard(*this);
+  const auto set_moving = [this](RegistrationTable::Range range) {
+    const std::lock_guard lock(moving_mu_);
+    moving_ = range;
+  };
+  for (const auto& range : registrations_.ranges_of(index)) {
+    set_moving(range);
+    const Status adopted = environment_.adopt(range.begin, range.end, guard);
+    set_moving({});
+    if (!adopted.ok()) log::debug("region {} stays by frame: {}", index, errc_name(adopted.code()));
+    registrations_.settle_moving([this](std::uint64_t begin, std::uint64_t end) {
+      const auto info = environment_.inspect(begin, end - begin);
+      return info.ok() && info.value().direct;
+    });
+  }
+}
+
+}  // namespace orrery::nic

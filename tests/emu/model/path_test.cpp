@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/model/path.hpp"
+
+#include "emu/model/explain.hpp"
+#include "emu/model/machine.hpp"
+#include "emu/model/quote.hpp"
+#include "tests/emu/model/seed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace orrery::model {
+namespace {
+
+// A machine and a link state of it.
+class Loaded {
+ public:
+  Loaded(const std::string& name, LinkState::Kind kind)
+      : built_(build_machine(name)),
+        size_(LinkState::bytes_needed(pricing(), kind)),
+        block_(new std::byte[size_ + 64]) {
+    state_ = LinkState::create(memory(), pricing(), kind).value();
+  }
+  const Pricing& pricing() const { return built_.machine->pricing; }
+  LinkState* state() { return &state_; }
+  std::span<std::byte> memory() {
+    const auto at = (reinterpret_cast<std::uintptr_t>(block_.get()) + 63) / 64 * 64;
+    return {reinterpret_cast<std::byte*>(at), size_};
+  }
+  void copy_to(Loaded* other) { std::memcpy(other->memory().data(), memory().data(), size_); }
+  Quote send(NodeId src, NodeId dst, std::uint64_t bytes, Routing routing, Picos now = {},
+             std::uint64_t seed = 0) {
+    return quote(pricing(),
+                 {.op = Op::bte_put,
+                  .routing = routing,
+                  .src = src,
+                  .dst = dst,
+                  .bytes = bytes,
+                  .now = now,
+                  .seed = seed},
+                 &state_);
+  }
+
+ private:
+  BuiltMachine built_;
+  std::size_t size_;
+  std::unique_ptr<std::byte[]> block_;
+  LinkState state_;
+};
+
+// Nodes of the dragonfly: router (chassis, slot) of group 0, NIC.
+NodeId node(std::uint32_t chassis, std::uint32_t slot, std::uint32_t nic = 0) {
+  return (chassis * Dragonfly::kSlots + slot) * Dragonfly::kNics + nic;
+}
+
+constexpr std::uint64_t kBulk = 1 << 20;  // 280 us on one green or black link
+
+TEST(Path, TheStretchesOfAnOrderedModeAreTheLinksOfItsRoute) {
+  Loaded exact("aries", LinkState::Kind::exact), decayed("aries", LinkState::Kind::decayed);
+  const Pricing& p = exact.pricing();
+  const Dragonfly& d = p.dragonfly;
+  const std::uint32_t bundles = d.groups() * d.groups();
+  Choices pick(test_seed());
+  for (int i = 0; i < 5000; ++i) {
+    for (const Routing routing : {Routing::in_order, Routing::hashed_minimal, Routing::hashed_non_minimal}) {
+      const QuoteRequest r{.routing = routing,
+                           .src = pick.below(p.nodes),
+                           .dst = pick.below(p.nodes),
+                           .seed = pick.below(1000)};
+      const Route route = route_of(p, r);
+      Path a, b;
+      find_path(p, routing, r.seed, r.src, r.dst, exact.state(), &a);
+      find_path(p, routing, r.seed, r.src, r.dst, decayed.state(), &b);
+      ASSERT_EQ(a.hops, route.size());
+      ASSERT_EQ(a.stretches, route.size());
+      ASSERT_EQ(b.stretches, route.size());
+      for (std::uint32_t hop = 0; hop < route.size(); ++hop) {
+        const LinkEnds ends = d.ends(route[hop]);
+        const std::uint32_t port = route[hop] % Dragonfly::kPorts;
+        ASSERT_EQ(a.at[hop].before, hop);
+        if (port < Dragonfly::kLocal) {
+          ASSERT_EQ(a.at[hop].aggregate, bundles + ends.from);
+          ASSERT_EQ(a.at[hop].takes, std::uint64_t{1} << port);
+          ASSERT_EQ(b.at[hop].counter, bundles + d.routers() + ends.from * Dragonfly::kLocal + port);
+        } else {
+          const std::uint32_t bundle = d.group_of_router(ends.from) * d.groups() + d.group_of_router(ends.to);
+          ASSERT_EQ(a.at[hop].aggregate, bundle);
+          ASSERT_EQ(b.at[hop].counter, bundle);
+        }
+      }
+    }
+  }
+}
+
+TEST(Path, TheStretchesOfATorusHoldAsManyLinksAsTheRoute) {
+  for (const char* name : {"gemini", "seastar", "bluegene-l"}) {
+    Loaded machine(name, LinkState::Kind::exact);
+    const Pricing& p = machine.pricing();
+    Choices pick(test_seed());
+    for (int i = 0; i < 5000; ++i) {
+      const Routing routing = i % 2 == 0 ? Routing::adaptive_0 : Routing::in_order;
+      const QuoteRequest r{.routing = routing,
+                           .src = pick.below(p.nodes),
+                           .dst = pick.below(p.nodes),
+                           .seed = pick.below(1000)};
+      Path path;
+      find_path(p, routing, r.seed, r.src, r.dst, machine.state(), &path);
+      const Route route = route_of(p, r);
+      ASSERT_EQ(path.hops, route.size());
+      std::uint32_t before = 0;
+      for (std::uint32_t s = 0; s < path.stretches; ++s) {
+        ASSERT_EQ(path.at[s].before, before);
+        ASSERT_LT(path.at[s].aggregate, LinkState::aggregates(p, LinkState::Kind::exact));
+        before += static_cast<std::uint32_t>(__builtin_popcountll(path.at[s].takes));
+        // The price is the dimension's, which is that of the link there.
+        const Direction d = p.torus.direction_of(route[path.at[s].before]);
+        ASSERT_EQ(path.at[s].price, dimension_of(d));
+        ASSERT_EQ(path.at[s].aggregate % 2, is_minus(d) ? 1u : 0u);
+      }
+      ASSERT_EQ(before, route.size());
+    }
+  }
+}
+
+TEST(GroupLinks, OrderedMessagesWaitForTheGreenLinkThatTheyShareAndForNoOther) {
+  const auto second = [](NodeId src, NodeId dst) {
+    Loaded aries("aries", LinkState::Kind::exact);
+    aries.send(node(0, 0, 0), node(0, 1, 0), kBulk, Routing::in_order);
+    return aries.send(src, dst, 8, Routing::in_order, 1_ns).waited;
+  };
+  EXPECT_GT(second(node(0, 0, 1), node(0, 1, 1)), 100_us);  // another NIC of both routers
+  EXPECT_EQ(second(node(0, 0, 1), node(0, 2, 1)), Picos{});
+  EXPECT_EQ(second(node(0, 1, 1), node(0, 0, 1)), Picos{});  // the other direction
+  EXPECT_EQ(second(node(1, 0, 1), node(1, 1, 1)), Picos{});  // another chassis
+}
+
+TEST(GroupLinks, OrderedMessagesWaitForTheBlackLinkThatTheyShareAndForNoOtherCopy) {
+  int waited = 0, free = 0;
+  for (std::uint32_t nic = 0; nic < 16; ++nic) {
+    Loaded aries("aries", LinkState::Kind::exact);
+    const Pricing& p = aries.pricing();
+    const NodeId a = node(0, 3, 0), b = node(4, 3, 0), c = node(0, 3, 1 + nic % 3),
+                 d = node(4, 3, 1 + nic / 4 % 3);
+    const auto link = [&](NodeId src, NodeId dst) {
+      return route_of(p, {.routing = Routing::in_order, .src = src, .dst = dst})[0];
+    };
+    aries.send(a, b, kBulk, Routing::in_order);
+    const Quote q = aries.send(c, d, 8, Routing::in_order, 1_ns);
+    EXPECT_EQ(q.waited > 100_us, link(a, b) == link(c, d));
+    ++(q.waited > Picos{} ? waited : free);
+  }
+  EXPECT_GT(waited, 0);
+  EXPECT_GT(free, 0);
+}
+
+// The second link of a route: two routers of a chassis reach one router of another chassis by the same black
+// link of the router between them.
+TEST(GroupLinks, MessagesOfTwoRoutersMeetAtTheBlackLinkBehindTheirGreenOnes) {
+  int met = 0;
+  for (std::uint32_t nic = 0; nic < 8; ++nic) {
+    Loaded aries("aries", LinkState::Kind::exact);
+    const NodeId a = node(0, 1), b = node(0, 2, nic % 4), far = node(2, 7, 0),
+                 far_too = node(2, 7, 1 + nic / 4);
+    const auto last = [&](NodeId src, NodeId dst) {
+      return route_of(aries.pricing(), {.routing = Routing::in_order, .src = src, .dst = dst})[1];
+    };
+    aries.send(a, far, kBulk, Routing::in_order);
+    const bool same = last(a, far) == last(b, far_too);
+    EXPECT_EQ(aries.send(b, far_too, 8, Routing::in_order, 1_ns).waited > 100_us, same);
+    met += same;
+  }
+  EXPECT_GT(met, 0);
+}
+
+TEST(GroupLinks, AdaptiveMessagesGoRoundALoadedLinkByOneLinkMore) {
+  Loaded aries("aries", LinkState::Kind::exact);
+  const Quote first = aries.send(node(0, 0, 0), node(0, 1, 0), kBulk, Routing::adaptive_0);
+  EXPECT_EQ(first.hops, 1u);
+  EXPECT_FALSE(first.detoured);
+  const Quote round = aries.send(node(0, 0, 1), node(0, 1, 1), 8, Routing::adaptive_0, 1_ns);
+  EXPECT_EQ(round.waited, Picos{});
+  EXPECT_EQ(round.hops, 2u);
+  EXPECT_TRUE(round.detoured);
+  Loaded quiet("aries", LinkState::Kind::exact);
+  const Quote direct = quiet.send(node(0, 0, 1), node(0, 1, 1), 8, Routing::adaptive_0, 1_ns);
+  EXPECT_EQ(round.data_at, direct.data_at + aries.pricing().hop);
+  EXPECT_EQ(round.local_event_at, direct.local_event_at + aries.pricing().hop);
+}
+
+TEST(GroupLinks, AStrongBiasWaitsALittleRatherThanGoRound) {
+  // 1 KiB is 0.3 us of a link: less than the 64 packets of the strongest bias, more than none.
+  Loaded none("aries", LinkState::Kind::exact), strong("aries", LinkState::Kind::exact);
+  none.send(node(0, 0, 0), node(0, 1, 0), 1024, Routing::in_order);
+  strong.send(node(0, 0, 0), node(0, 1, 0), 1024, Routing::in_order);
+  EXPECT_TRUE(none.send(node(0, 0, 1), node(0, 1, 1), 8, Routing::adaptive_0).detoured);
+  const Quote waits = strong.send(node(0, 0, 1), node(0, 1, 1), 8, Routing::adaptive_3);
+  EXPECT_FALSE(waits.detoured);
+  EXPECT_GT(waits.waited, Picos{});
+}
+
+// Under any load that others have left, on the same candidates.
+TEST(GroupLinks, AnAdaptiveMessageNeverWaitsLongerThanItsMinimalPathWould) {
+  Choices pick(test_seed());
+  int round = 0;
+  for (int load = 0; load < 20; ++load) {
+    Loaded a("aries", LinkState::Kind::exact), b("aries", LinkState::Kind::exact);
+    Picos now;
+    for (int i = 0; i < 300; ++i) {
+      now += Picos{pick.below(2'000'000)};
+      const NodeId src = pick.below(64), dst = pick.below(384);
+      const std::uint64_t bytes = 1 + pick.below(1 << 17), seed = pick.below(1000);
+      a.copy_to(&b);
+      const Quote adaptive = a.send(src, dst, bytes, Routing::adaptive_0, now, seed);
+      const Quote minimal = b.send(src, dst, bytes, Routing::hashed_minimal, now, seed);
+      // The NIC comes before the choice: only the waits behind it are compared.
+      ASSERT_LE(adaptive.waited, minimal.waited + Picos{1});
+      ASSERT_LE(adaptive.hops, minimal.hops + 1);
+      round += adaptive.detoured;
+      if (i % 3 == 0) b.copy_to(&a);
+    }
+  }
+  EXPECT_GT(round, 100);
+}
+
+TEST(GroupLinks, ADecayedStateMakesABusyLinkSlowAndLeavesTheOthers) {
+  Loaded aries("aries", LinkState::Kind::decayed);
+  Picos now;
+  // 4 KiB a microsecond are 4.1 GB/s of the 4 GB/s that a green link carries.
+  for (int i = 0; i < 100; ++i) aries.send(node(0, 0), node(0, 1), 4096, Routing::in_order, now += 1_us);
+  // Each time other NICs of the same routers.
+  const auto waits = [&](std::uint32_t nic, std::uint32_t slot, Routing routing) {
+    return aries.send(node(0, 0, nic), node(0, slot, nic), 4096, routing, now).waited;
+  };
+  EXPECT_GT(waits(1, 1, Routing::in_order), 1_us);
+  EXPECT_LT(waits(2, 2, Routing::in_order), 100_ns);
+  EXPECT_LT(waits(3, 1, Routing::adaptive_0), 100_ns);
+}
+
+}  // namespace
+}  // namespace orrery::model
