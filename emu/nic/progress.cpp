@@ -331,12 +331,12 @@ void Nic::deliver(const wire::Packet& packet) {
   Errc status = Errc::ok;
   std::uint64_t old_value = 0;
   std::span<std::byte> out;
-  if (brings_data) {
-    if (header.part_bytes > from.responses.max_payload() || header.part_bytes > buffer.size()) {
-      status = Errc::corrupt;
-    } else {
-      out = {buffer.data(), header.part_bytes};
-    }
+  // A packet asks for no more than a packet's worth of work.
+  const bool in_parts = brings_data || header.verb == wire::Verb::amo;
+  if (in_parts && (header.part_bytes > from.responses.max_payload() || header.part_bytes > buffer.size())) {
+    status = Errc::corrupt;
+  } else if (brings_data) {
+    out = {buffer.data(), header.part_bytes};
   }
   // The parts of one operation follow each other. After one that failed the rest is not done: the last part
   // would tell of data that is not there.
