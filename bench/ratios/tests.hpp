@@ -15,6 +15,8 @@ void measure_frames(int repetitions);
 void measure_units(int repetitions);
 // Eight PEs: a window over all of them.
 void measure_scatter(int repetitions);
+// Two PEs, direct path: short messages and datagrams.
+void measure_messages(int repetitions);
 // Eight PEs: barriers.
 void measure_barrier(int repetitions);
 

@@ -30,6 +30,8 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       arena_next_(view.header().arena_offset),
       // A multiplier that spreads neighbouring process ids over the generations.
       flights_(static_cast<std::uint32_t>(view.header().pid) * 2654435761u >> 10),
+      datagrams_(environment, view, [this](ProcessName process) { return connect_peer(process); }),
+      collective_(*this),
       bte_(*this) {
   AmoCache(view_).set_up(options_.amo_cache_entries, options_.amo_cache_mode);
   // Accesses of our own threads to our own memory are announced like anybody else's.
@@ -81,6 +83,7 @@ Port* Nic::open_port(std::uint16_t domain, std::uint32_t nic_address, std::uint3
 }
 
 void Nic::close_port(Port* port) {
+  collective_.forget(*port);
   const std::lock_guard lock(objects_mu_);
   std::erase_if(ports_, [&](const auto& p) { return p.get() == port; });
 }
@@ -183,6 +186,7 @@ Status Nic::deregister(const MemKey& key) {
       [this](std::uint64_t begin, std::uint64_t end) { cut_off(begin, end); });
   if (!removed.ok()) return removed;
   for (const auto& range : ranges) flush_amo_cache(range.begin, range.end);
+  collective_.settle();
   const std::uint32_t queue_plus_1 = control::queue_plus_1(word.value());
   if (queue_plus_1 != 0) {
     const std::lock_guard lock(objects_mu_);

@@ -7,8 +7,11 @@
 #include "emu/nic/address_map.hpp"
 #include "emu/nic/amo_cache.hpp"
 #include "emu/nic/bte_queue.hpp"
+#include "emu/nic/collective_engine.hpp"
 #include "emu/nic/completion_queue.hpp"
+#include "emu/nic/datagram.hpp"
 #include "emu/nic/flight.hpp"
+#include "emu/nic/mailbox.hpp"
 #include "emu/nic/nic_state.hpp"
 #include "emu/nic/peer.hpp"
 #include "emu/nic/registration_table.hpp"
@@ -69,6 +72,9 @@ struct Endpoint {
   std::uint32_t peer_slot = kNoPeer;  // its process slot, while `peer` is good
   bool bound = false;
   std::uint32_t remote_nic_address = 0;
+  std::uint32_t remote_instance = 0;
+  std::atomic<std::uint32_t> datagram{0};   // its post in the datagram unit, plus 1; the unit's own
+  std::unique_ptr<Mailbox> mailbox;         // of its connection for short messages, if one is open
   std::uint32_t local_value = 0;            // user value of local events
   std::uint32_t remote_value = 0;           // data of remote events
   std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has,
@@ -203,6 +209,26 @@ class Nic final : public wire::Sink {
   // Asks the owner of a key that the endpoint has reached to move its memory into its memory file.
   void ask_for_adoption(const Endpoint& endpoint, const MemKey& key);
 
+  DatagramUnit& datagrams() { return datagrams_; }
+
+  // ---- short messages; message.hpp has the calls ----
+  // Opens the endpoint's connection: `local` is our mailbox, `remote` the peer's, both `shape.bytes()` long.
+  // The peer may do so later, or have done it before. May map the peer. Errors: invalid_state (not bound, or
+  // open already), invalid_param (impossible shape, a key of segments or of nothing), and those of
+  // check_local.
+  Errc open_mailbox(Endpoint& endpoint, const MailboxShape& shape, const MailboxPlace& local,
+                    const MailboxPlace& remote);
+  // What the calls do when the short way does not go.
+  Errc send_message_slowly(Endpoint& endpoint, std::span<const std::byte> header,
+                           std::span<const std::byte> data, std::uint32_t id, std::uint8_t tag);
+  Errc find_no_message(Endpoint& endpoint);
+  void send_credit_slowly(Endpoint& endpoint);
+
+  // A PE's contribution to a reduction; `request` says which events are wanted when it has been taken. ok:
+  // accepted; no_resource: as CollectiveEngine::join, or the queue's transactions are used up; invalid_param.
+  Errc join(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join);
+  CollectiveEngine& collective() { return collective_; }
+
   // ---- progress ----
   // Applies what arrived and continues what is under way. Any thread; cheap when there is nothing.
   void progress();
@@ -225,6 +251,7 @@ class Nic final : public wire::Sink {
 
  private:
   friend class BteQueue;
+  friend class CollectiveEngine;
 
   // One process that sends frames to us.
   struct Inbound {
@@ -247,6 +274,8 @@ class Nic final : public wire::Sink {
 
   // initiate.cpp
   Errc find_peer(Endpoint& endpoint, const MemKey& remote);
+  Result<Peer*> connect_peer(ProcessName process);
+  Errc peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found);
   Errc try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
                       std::uint32_t hazard_slot);
@@ -273,6 +302,9 @@ class Nic final : public wire::Sink {
   static void finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
                                     std::uint32_t user_value, Errc status);
   wire::PacketHeader header_for(const Endpoint& endpoint, const Request& request) const;
+
+  // message.cpp
+  static bool is_broken(Mailbox& box);
 
   // progress.cpp
   Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
@@ -329,10 +361,12 @@ class Nic final : public wire::Sink {
   FlightTable flights_;                         // guarded by frames_mu_
   std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
-  BteQueue bte_;                                // its thread uses everything above: last in, first out
-  std::atomic<std::uint64_t> polls_{0};         // how often somebody polled: says whether frames are attended
-  std::uint64_t polls_seen_ = 0;                // service thread
-  int idle_ticks_ = 0;                          // service thread
+  DatagramUnit datagrams_;
+  CollectiveEngine collective_;
+  BteQueue bte_;                         // its thread uses everything above: last in, first out
+  std::atomic<std::uint64_t> polls_{0};  // how often somebody polled: says whether frames are attended
+  std::uint64_t polls_seen_ = 0;         // service thread
+  int idle_ticks_ = 0;                   // service thread
 };
 
 }  // namespace orrery::nic

@@ -64,9 +64,17 @@ Result<job::DomainId> find_domain(job::Job& job, std::uint8_t ptag, std::uint32_
 
 void close(Attachment& attachment) {
   attachment.windows.clear();
-  for (auto& ep : attachment.endpoints) handles().erase(HandleKind::ep, ep->handle);
+  for (auto& ep : attachment.endpoints) {
+    handles().erase(HandleKind::ep, ep->handle);
+    attachment.nic->datagrams().forget(ep->endpoint);
+  }
   for (auto& ep : attachment.endpoints) attachment.departed.push_back(std::move(ep));
   attachment.endpoints.clear();
+  for (auto& ce : attachment.engines) {
+    handles().erase(HandleKind::ce, ce->handle);
+    attachment.nic->collective().destroy(ce->vce);
+  }
+  attachment.engines.clear();
   for (const nic::MemKey& key : attachment.regions) {
     if (key.valid()) (void)attachment.nic->deregister(key);
   }

@@ -200,7 +200,9 @@ TEST(StopAnywhere, DeregistrationEndsAndOthersGoOnWhileAnInitiatorIsStopped) {
   std::uint64_t state = asked != nullptr ? std::strtoull(asked, nullptr, 0) : 1;
   std::printf("ORRERY_TEST_SEED=%llu\n", static_cast<unsigned long long>(state));
   int stalled = 0;
-  for (int i = 0; i < (long_tests() ? 1'000 : 100); ++i) {
+  // The access is a few instructions of a post: on until one of them was met.
+  const int rounds = long_tests() ? 1'000 : 100;
+  for (int i = 0; i < rounds || (stalled == 0 && i < 10 * rounds); ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     const std::uint64_t limit = (state >> 33) % length;
     scene.new_victim();
