@@ -145,6 +145,7 @@ class FmaWindow {
     body();
     return true;
   }
+  std::uint64_t store_lines(std::uint64_t offset, const std::byte* from, std::uint64_t bytes);
   Errc post(Lane& lane, std::uint64_t offset, const std::byte* from, std::uint64_t bytes);
   void keep_grant(std::size_t pe);
   Errc touch(std::size_t pe);
