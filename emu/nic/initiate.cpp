@@ -4,6 +4,7 @@
 // A request leaves: the initiator's side of every operation. The short way is at the top: the target's memory
 // is mapped here, so this processor applies the target's rules itself and is done before the call returns.
 #include "emu/nic/access.hpp"
+#include "emu/nic/amo_cache.hpp"
 #include "emu/nic/amo_unit.hpp"
 #include "emu/nic/execute.hpp"
 #include "emu/nic/granted.hpp"
@@ -156,7 +157,8 @@ Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std
   MrtEntry& entry = peer.link.nic.region(index);
   const HazardGuard guard(peer.hazards.slot[hazard_slot], index, peer.link.strong_hazards);
   const std::uint64_t word = announced_word(entry);
-  const bool reachable = control::state(word) == RegionState::direct || peer.link.same_address_space;
+  const bool reachable = (control::state(word) == RegionState::direct || peer.link.same_address_space) &&
+                         !AmoCache(peer.link.nic).is_lazy();
   if (reachable || request.op == Op::cq_write)
     return execute_direct(endpoint, peer, request, word, hazard_slot);
   // Not mapped here. What would be refused anyway is refused at once.
@@ -292,7 +294,8 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   const HazardGuard guard(peer.hazards.slot[slot], index, peer.link.strong_hazards);
   const std::uint64_t word = announced_word(entry);
   // While its owner moves the pages, a copy by the kernel could land in the old ones.
-  if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0)
+  if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0 ||
+      AmoCache(peer.link.nic).is_lazy())
     return Errc::not_done;
   Errc status = check_access(entry, word, request.remote.generation, endpoint.port->domain,
                              request.remote_address, request.length, writes_target(request.op));
@@ -406,7 +409,9 @@ bool Nic::scatter(const Flight& flight, std::uint64_t offset, std::span<const st
 // Each initiator counts its own, in memory of its own: a count in the entry would pull its line from core to
 // core.
 void Nic::count_hit(Peer& peer, const MemKey& key) {
-  const std::atomic_ref<std::uint32_t> word(peer.hits[key.index]);
+  std::uint32_t* const count_word = peer.hits.of(key.index);
+  if (count_word == nullptr) return;
+  const std::atomic_ref<std::uint32_t> word(*count_word);
   const std::uint32_t seen = word.load(std::memory_order_relaxed);
   const std::uint32_t generation = std::uint32_t{key.generation} << 16;
   const std::uint32_t count = (seen & 0xffff'0000) == generation ? (seen & 0xffff) + 1 : 1;
