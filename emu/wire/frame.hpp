@@ -51,7 +51,7 @@ struct FrameHeader {
   std::uint32_t body_crc = 0;
 };
 
-// Why a frame was not taken. The order is that of the checks. Append only: statistics are indexed by it.
+// Why a frame was not taken. Append only: statistics are indexed by it.
 enum class Refusal : std::uint8_t {
   truncated,  // shorter than a header
   magic,      // not a frame of ours

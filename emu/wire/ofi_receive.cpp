@@ -6,8 +6,11 @@
 #include "emu/base/wait.hpp"
 #include "emu/wire/ofi_wire.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
+#include <string>
 
 namespace orrery::wire {
 
@@ -24,6 +27,8 @@ constexpr std::int64_t kResendGap = 1'000'000;
 constexpr std::int64_t kNextTry = 1'000'000;
 // A watched peer is asked for a sign of life this often within the time after which it counts as lost.
 constexpr std::int64_t kSignsOfLife = 4;
+// Source of a frame whose header could not be read.
+constexpr std::uint32_t kUnread = UINT32_MAX;
 
 }  // namespace
 
@@ -40,7 +45,7 @@ void OfiWire::refuse(Refusal cause, std::uint32_t source) {
 
 void OfiWire::arrived(std::span<const std::byte> frame) {
   FrameHeader header;
-  if (const auto refusal = read_frame_header(frame, header)) return refuse(*refusal, header.source);
+  if (const auto refusal = read_frame_header(frame, header)) return refuse(*refusal, kUnread);
   if (header.job != options_.job) return refuse(Refusal::job, header.source);
   if (header.target != options_.rank) return refuse(Refusal::target, header.source);
   const auto found = by_rank_.find(header.source);
