@@ -6,7 +6,8 @@
 //   half round trip of 8 bytes   bare fi_send/fi_recv, then OfiWire, in turns, so that both see the same
 //   machine rate                         puts of 8 bytes, at most 64 unanswered bandwidth puts of 1 MiB, at
 //   most 8 unanswered; bare: messages of 64 KiB and of 1 MiB
-// usage: ofi_wire_bench [provider] [interface]     default: tcp;ofi_rxm 127.0.0.1
+// usage: ofi_wire_bench [provider] [interface] [frame bytes]     default: tcp;ofi_rxm 127.0.0.1, as the wire
+// has it
 #include "bench/common/clock.hpp"
 #include "emu/wire/ofi_endpoint.hpp"
 #include "emu/wire/ofi_wire.hpp"
@@ -70,7 +71,8 @@ struct Counter final : Sink {
 // One of the two processes; `rank` 0 measures.
 class Side {
  public:
-  Side(int rank, int channel, const std::string& provider, const std::string& interface)
+  Side(int rank, int channel, const std::string& provider, const std::string& interface,
+       std::uint32_t frame_bytes)
       : rank_(rank), channel_(channel) {
     std::string why;
     auto bare = OfiEndpoint::open({provider, interface, kBareBytes, 32, 32}, &why);
@@ -80,6 +82,7 @@ class Side {
     options.provider = provider;
     options.interface = interface;
     options.rank = static_cast<std::uint32_t>(rank);
+    if (frame_bytes != 0) options.frame_bytes = frame_bytes;
     auto wire = OfiWire::open(options, sink_, nullptr, &why);
     if (!wire.ok()) fail("open", why);
     wire_ = std::move(wire).value();
@@ -225,7 +228,8 @@ int main(int argc, char** argv) {
   must(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, channel) == 0, "socketpair");
   const int rank = fork() == 0 ? 1 : 0;
   bench::pin(rank);
-  Side side(rank, channel[rank], provider, interface);
+  Side side(rank, channel[rank], provider, interface,
+            argc > 3 ? static_cast<std::uint32_t>(std::stoul(argv[3])) : 0);
   (void)side.bare_half_ns(200);
   (void)side.wire_half_ns(200);
   std::vector<double> bare;

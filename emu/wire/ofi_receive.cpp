@@ -22,7 +22,7 @@ constexpr std::uint32_t kFramesPerAck = kFrameWindow / 4;
 // A frame is taken for lost when this many later ones are there...
 constexpr int kLaterFrames = 3;
 // ...and it has been under way for so long: what is sent again now is not sent again at once.
-constexpr std::int64_t kResendGap = 1'000'000;
+constexpr std::int64_t kResendGap = 2'000'000;
 // What the provider or the pool had no room for is tried again so soon.
 constexpr std::int64_t kNextTry = 1'000'000;
 // A watched peer is asked for a sign of life this often within the time after which it counts as lost.

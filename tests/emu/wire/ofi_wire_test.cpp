@@ -2,130 +2,22 @@
 // Copyright 2026 the Orrery authors
 
 // Two ends of the wire over this host's loopback interface. Everything that arrives validates itself.
-#include "emu/wire/ofi_wire.hpp"
-
-#include "emu/base/unique_fd.hpp"
-#include "emu/base/wait.hpp"
+#include "tests/emu/wire/ofi_pair.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <random>
 #include <thread>
 
 #include <poll.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
 namespace orrery::wire {
 namespace {
-
-constexpr AuthKey kSecret{0x123456789abcdef0, 0x0fedcba987654321};
-constexpr std::int64_t kPatience = 60'000'000'000;  // a test that waits longer has failed
-const char* const kProvider = "tcp;ofi_rxm";
-
-OfiWireOptions options_of(std::uint32_t rank) {
-  OfiWireOptions options;
-  options.provider = kProvider;
-  options.interface = "127.0.0.1";
-  options.job = 0x4a4f42;
-  options.secret = kSecret;
-  options.rank = rank;
-  return options;
-}
-
-bool provider_is_here() {
-  const auto names = OfiEndpoint::usable_providers();
-  return std::find(names.begin(), names.end(), kProvider) != names.end();
-}
-
-#define SKIP_WITHOUT_PROVIDER() \
-  if (!provider_is_here()) GTEST_SKIP() << "libfabric has no provider " << kProvider << " here"
-
-struct Collect : Sink {
-  std::function<void(const Packet&)> on_packet = [](const Packet&) {};
-  std::uint64_t count = 0;
-  void deliver(const Packet& packet) override {
-    ++count;
-    on_packet(packet);
-  }
-};
-
-struct Losses : PeerLoss {
-  std::vector<ProcessSlot> slots;
-  void lost(ProcessSlot peer) override { slots.push_back(peer); }
-};
-
-std::unique_ptr<OfiWire> open_wire(const OfiWireOptions& options, Sink& sink, PeerLoss* loss = nullptr) {
-  std::string why;
-  auto wire = OfiWire::open(options, sink, loss, &why);
-  EXPECT_TRUE(wire.ok()) << why;
-  return wire.ok() ? std::move(wire).value() : nullptr;
-}
-
-// Two ends that know each other: end 0 calls end 1 slot 5, end 1 calls end 0 slot 2.
-struct Pair {
-  explicit Pair(const std::function<void(OfiWireOptions&, int)>& change = [](OfiWireOptions&, int) {}) {
-    for (int i = 0; i < 2; ++i) {
-      OfiWireOptions options = options_of(static_cast<std::uint32_t>(i + 10));
-      change(options, i);
-      end[i] = open_wire(options, sink[i], &losses[i]);
-    }
-    EXPECT_TRUE(end[0]->add_peer(5, end[1]->address()).ok());
-    EXPECT_TRUE(end[1]->add_peer(2, end[0]->address()).ok());
-  }
-  static ProcessSlot slot_of_other(int i) { return i == 0 ? 5 : 2; }
-  void poll() {
-    end[0]->poll(16);
-    end[1]->poll(16);
-  }
-  // Polls both until `done`; false when it took too long.
-  bool until(const std::function<bool()>& done) {
-    const std::int64_t limit = monotonic_ns() + kPatience;
-    while (!done()) {
-      poll();
-      if (monotonic_ns() > limit) return false;
-    }
-    return true;
-  }
-  void send(int from, const PacketHeader& header, std::span<const std::byte> payload = {}) {
-    const std::int64_t limit = monotonic_ns() + kPatience;
-    for (;;) {
-      const Status status = end[from]->try_send(slot_of_other(from), header, payload);
-      if (status.ok()) return;
-      ASSERT_EQ(status.code(), Errc::not_done);
-      ASSERT_LT(monotonic_ns(), limit);
-      poll();
-    }
-  }
-
-  Collect sink[2];
-  Losses losses[2];
-  std::unique_ptr<OfiWire> end[2];
-};
-
-std::byte byte_of(std::uint64_t number, std::size_t i) {
-  return static_cast<std::byte>(number * 31 + i * 7 + 1);
-}
-
-std::vector<std::byte> payload_of(std::uint64_t number, std::size_t bytes) {
-  std::vector<std::byte> payload(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) payload[i] = byte_of(number, i);
-  return payload;
-}
-
-PacketHeader header_of(Verb verb, std::uint64_t number, std::size_t bytes) {
-  PacketHeader header;
-  header.verb = verb;
-  header.flags = kLast;
-  header.domain = 7;
-  header.event_data = number;
-  header.length = bytes;
-  return header;
-}
 
 constexpr Verb kVerbs[] = {Verb::put,  Verb::get,      Verb::amo,     Verb::cq_write,
                            Verb::send, Verb::datagram, Verb::message, Verb::credit,
@@ -458,70 +350,6 @@ TEST(OfiWire, ASleepingEndIsWokenThroughItsDescriptor) {
   stop.store(true);
   target.join();
   RecordProperty("slowest_us", static_cast<int>(slowest / 1000));
-}
-
-// The other end is a process that is killed: while frames are under way to it, and while we only wait for it.
-void kill_peer_and_wait(bool with_frames) {
-  int sockets[2];
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets), 0);
-  const UniqueFd ours(sockets[0]);
-  UniqueFd theirs(sockets[1]);
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    Collect sink;
-    auto wire = open_wire(options_of(11), sink);
-    const auto address = wire->address();
-    std::byte other[512];
-    if (write(theirs.get(), address.data(), address.size()) < 0) _exit(1);
-    const ssize_t got = read(theirs.get(), other, sizeof other);
-    if (got <= 0 || !wire->add_peer(2, {other, static_cast<std::size_t>(got)}).ok()) _exit(1);
-    sink.on_packet = [&](const Packet&) { (void)wire->try_send(2, header_of(Verb::response, 1, 0), {}); };
-    for (;;) wire->poll(16);
-  }
-  Collect sink;
-  Losses losses;
-  OfiWireOptions options = options_of(10);
-  options.unreachable_after_ns = 400'000'000;
-  options.retransmit_after_ns = 10'000'000;
-  auto wire = open_wire(options, sink, &losses);
-  std::byte other[512];
-  const ssize_t got = read(ours.get(), other, sizeof other);
-  ASSERT_GT(got, 0);
-  ASSERT_TRUE(wire->add_peer(5, {other, static_cast<std::size_t>(got)}).ok());
-  const auto mine = wire->address();
-  ASSERT_GT(write(ours.get(), mine.data(), mine.size()), 0);
-  ASSERT_TRUE(wire->try_send(5, header_of(Verb::put, 0, 0), {}).ok());
-  const std::int64_t start = monotonic_ns();
-  while ((sink.count == 0 || !wire->is_idle()) && monotonic_ns() - start < kPatience) wire->poll(16);
-  ASSERT_EQ(sink.count, 1u);
-
-  kill(child, SIGKILL);
-  ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  const std::int64_t killed = monotonic_ns();
-  if (with_frames) {
-    for (int i = 0; i < 200; ++i)
-      (void)wire->try_send(5, header_of(Verb::put, 1, 1000), std::vector<std::byte>(1000));
-  } else {
-    wire->watch(5, true);
-  }
-  while (losses.slots.empty() && monotonic_ns() - killed < kPatience) wire->poll(16);
-  ASSERT_EQ(losses.slots, std::vector<ProcessSlot>{5});
-  EXPECT_GE(monotonic_ns() - killed, options.unreachable_after_ns);
-  EXPECT_TRUE(wire->is_lost(5));
-  EXPECT_TRUE(wire->is_idle());
-  EXPECT_EQ(wire->try_send(5, header_of(Verb::put, 1, 0), {}).code(), Errc::unreachable);
-  EXPECT_EQ(wire->poll(16), 0);
-}
-
-TEST(OfiWireDeath, FramesToAKilledPeerEndInUnreachable) {
-  SKIP_WITHOUT_PROVIDER();
-  kill_peer_and_wait(true);
-}
-
-TEST(OfiWireDeath, AWatchedPeerThatIsKilledIsNoticed) {
-  SKIP_WITHOUT_PROVIDER();
-  kill_peer_and_wait(false);
 }
 
 }  // namespace
