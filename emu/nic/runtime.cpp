@@ -127,6 +127,8 @@ Status Runtime::make_segment() {
   options.may_adopt = adopt != "never" && memory_->file() >= 0;
   options.adopt_after = static_cast<std::uint32_t>(config::number("ORRERY_ADOPT_AFTER"));
   options.bte_crossover = config::number("ORRERY_BTE_CROSSOVER");
+  options.amo_cache_entries = static_cast<std::uint32_t>(config::number("ORRERY_AMO_CACHE_ENTRIES"));
+  if (config::text("ORRERY_AMO_CACHE") == "lazy") options.amo_cache_mode = AmoCacheMode::lazy;
   nic_ = std::make_unique<Nic>(*this, view, self, options);
 
   const Status watched = job_.loop().add(doorbell_.get(), EPOLLIN, [this](std::uint32_t) { on_doorbell(); });
@@ -145,6 +147,11 @@ Runtime::~Runtime() {
   for (std::uint32_t slot = 0; slot < kMaxProcesses; ++slot) {
     const Contact* contact = contacts_[slot].load(std::memory_order_acquire);
     if (contact != nullptr) job_.peers().remove({.index = slot, .generation = contact->generation});
+  }
+  {
+    const std::lock_guard lock(contacts_mu_);
+    for (const ProcessName& process : watched_)
+      job_.peers().remove({.index = process.slot, .generation = process.generation});
   }
   job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [] { return false; });
   // What is running on the service thread ends before the NIC does.
@@ -241,6 +248,23 @@ Result<ProcessName> Runtime::find_process(std::uint32_t nic_address, wire::Proce
   return Errc::unreachable;
 }
 
+Result<ProcessName> Runtime::find_port(std::uint16_t domain, std::uint32_t nic_address,
+                                       std::uint32_t instance) {
+  const auto found = job_.find({.domain = domain, .nic_address = nic_address, .instance = instance});
+  if (!found.ok()) return found.code();
+  return ProcessName{static_cast<wire::ProcessSlot>(found.value().process.index),
+                     found.value().process.generation};
+}
+
+Result<ProcessName> Runtime::process_in(wire::ProcessSlot slot) {
+  const Contact* contact = contacts_[slot].load(std::memory_order_acquire);
+  if (contact != nullptr && alive({slot, contact->generation})) return ProcessName{slot, contact->generation};
+  for (const auto& process : job_.directory().live_processes()) {
+    if (process.index == slot) return ProcessName{slot, process.generation};
+  }
+  return Errc::unreachable;
+}
+
 Result<PeerLink> Runtime::connect(ProcessName process) {
   PeerLink link;
   link.process = process;
@@ -308,6 +332,16 @@ bool Runtime::slot_alive(wire::ProcessSlot slot) {
     if (process.index == slot) return true;
   }
   return false;
+}
+
+void Runtime::watch(ProcessName process) {
+  const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
+  const Status watched = job_.peers().add(reference, [this](job::ProcessRef dead) {
+    nic_->peer_died({static_cast<wire::ProcessSlot>(dead.index), dead.generation});
+  });
+  if (!watched.ok()) return;
+  const std::lock_guard lock(contacts_mu_);
+  watched_.push_back(process);
 }
 
 void Runtime::ring(ProcessName process) {

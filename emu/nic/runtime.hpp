@@ -44,10 +44,17 @@ class Runtime final : public Environment {
   void cut_off(std::uint64_t begin, std::uint64_t end) override;
   void settle(std::uint64_t begin, std::uint64_t end) override;
   void run_on_service_thread(void (*work)(void*), void* argument) override;
+  ProcessName self() override {
+    return {static_cast<wire::ProcessSlot>(job_.self().index), job_.self().generation};
+  }
+  Result<ProcessName> find_port(std::uint16_t domain, std::uint32_t nic_address,
+                                std::uint32_t instance) override;
+  Result<ProcessName> process_in(wire::ProcessSlot slot) override;
   Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) override;
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
   bool slot_alive(wire::ProcessSlot slot) override;
+  void watch(ProcessName process) override;
   void ring(ProcessName process) override;
   void ring_self() override;
   Errc attach_write(ProcessName process, std::uint64_t to, const std::byte* from,
@@ -83,6 +90,7 @@ class Runtime final : public Environment {
   // Written under contacts_mu_; a published contact does not change.
   std::array<std::atomic<Contact*>, kMaxProcesses> contacts_{};
   std::vector<std::unique_ptr<Contact>> contact_storage_;
+  std::vector<ProcessName> watched_;  // without being connected to; guarded by contacts_mu_
 };
 
 }  // namespace orrery::nic

@@ -23,6 +23,7 @@ bool Nic::serve() {
     poll_responses();
     busy = true;
   }
+  busy = collective_.serve() || busy;
   adopt_wanted();
   const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
   if (polls != polls_seen_) busy = true;
@@ -37,7 +38,8 @@ bool Nic::serve() {
   // its frame before this look. A thread that polls now may be past the frame's lane: the look waits for it.
   service.attendance.store(Attendance::asleep, std::memory_order_seq_cst);
   asymmetric_fence::heavy();
-  if (!poll_requests(true)) return false;
+  const bool joined = collective_.serve();
+  if (!poll_requests(true) && !joined) return false;
   service.attendance.store(Attendance::attended, std::memory_order_seq_cst);
   idle_ticks_ = 0;
   return true;
@@ -59,6 +61,7 @@ void Nic::peer_died(ProcessName process) {
     peer->dead.store(true, std::memory_order_seq_cst);
     fail_flights(*peer, Errc::unreachable);
   }
+  collective_.peer_died(process);
   // What it was touching when it died it touches no more.
   if (environment_.slot_alive(process.slot)) return;
   for (auto& word : view_.hazards(process.slot).slot) word.store(0, std::memory_order_release);

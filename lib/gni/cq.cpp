@@ -40,6 +40,8 @@ gni_cq_entry_t entry_of(const nic::Event& event) {
     case nic::EventKind::message_arrived:
       return cq_entry::remote(GNI_CQ_EVENT_TYPE_SMSG, static_cast<std::uint32_t>(event.data),
                               code_of(event.status));
+    case nic::EventKind::collective:
+      return cq_entry::collective(event.data, static_cast<std::uint8_t>(event.data >> 48 & 0x3f));
     case nic::EventKind::overrun:
     case nic::EventKind::none:
       break;
@@ -59,10 +61,17 @@ static_assert(static_cast<int>(DeviceStatus::okay) == 0);
 // Gives the client what the queue gave.
 gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq_entry_t* event_data) {
   *event_data = entry_of(event);
+  // Nobody asks for the descriptor of a message: its place among the queue's requests is free again.
+  if (event.kind == nic::EventKind::message_sent) {
+    void* none = nullptr;
+    (void)cq.queue->collect(static_cast<std::uint32_t>(event.data >> 32), &none);
+  }
   if (cq.handler != nullptr) [[unlikely]]
     cq.handler(event_data, cq.context);
   if (found != Errc::ok) [[unlikely]]
     return return_of(found);
+  if (event.kind == nic::EventKind::collective && cq_entry::kStatus.get(*event_data) != 0)
+    return GNI_RC_TRANSACTION_ERROR;
   return event.status == Errc::ok ? GNI_RC_SUCCESS : GNI_RC_TRANSACTION_ERROR;
 }
 

@@ -15,7 +15,7 @@
 //     initiator, message    31..0  msg_id
 //     target                47..0  data; 31..0 is the remote event value (rem_inst_id, and inst_id too)
 //     DLA                   31..16 count        | 15..0 block or marker
-//     collective engine     47..44 transaction  | 43..12 reduction | 11..0 engine
+//     collective engine     47..46 transaction  | 45..14 reduction | 13..0 engine
 //
 // A live entry is never 0, because its source is not. Pure functions; any thread.
 // Usage: const gni_cq_entry_t e = cq_entry::post(tid, inst_id, DeviceStatus::okay);
@@ -30,6 +30,7 @@ inline constexpr std::uint8_t kSsidRequest = 1;   // of a post: its source may b
 inline constexpr std::uint8_t kSsidResponse = 3;  // of a post: the target has it all (GLOBAL)
 inline constexpr std::uint8_t kRmtCqWrite = 0;
 inline constexpr std::uint8_t kRmtRequest = 1;
+inline constexpr std::uint8_t kRmtReduction = 3;
 inline constexpr std::uint8_t kDlaAllocStatus = 0;
 
 // A run of bits of the entry.
@@ -56,9 +57,9 @@ inline constexpr Field kRemoteInstId{0, 32};
 inline constexpr Field kMsgId{0, 32};
 inline constexpr Field kCount{16, 16};
 inline constexpr Field kBlock{0, 16};
-inline constexpr Field kCeTransaction{44, 4};
-inline constexpr Field kCeReduction{12, 32};
-inline constexpr Field kCeId{0, 12};
+inline constexpr Field kCeTransaction{46, 2};
+inline constexpr Field kCeReduction{14, 32};
+inline constexpr Field kCeId{0, 14};
 
 constexpr gni_cq_entry_t make(std::uint64_t type, Source source, std::uint8_t info, std::uint8_t status,
                               std::uint64_t payload) {
@@ -91,6 +92,11 @@ constexpr gni_cq_entry_t remote(std::uint64_t type, std::uint32_t rem_inst_id, s
 // A target's event of a CQ write.
 constexpr gni_cq_entry_t cq_write(std::uint64_t data, std::uint8_t status) {
   return make(GNI_CQ_EVENT_TYPE_POST, Source::rmt, kRmtCqWrite, status, data);
+}
+
+// A VCE's event: `payload` holds the engine and the reduction.
+constexpr gni_cq_entry_t collective(std::uint64_t payload, std::uint8_t status) {
+  return make(GNI_CQ_EVENT_TYPE_POST, Source::rmt, kRmtReduction, status, payload);
 }
 
 // What GNI_CqGetEvent gives where events were lost.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/job/job.hpp"
+#include "emu/nic/fma_window.hpp"
 #include "emu/nic/nic.hpp"
 #include "lib/gni/handle_table.hpp"
 
@@ -30,6 +31,14 @@ struct Cq {
   bool blocking = false;
 };
 
+// A collective engine: one VCE of the NIC.
+struct Ce {
+  nic::Nic* nic = nullptr;
+  Attachment* attachment = nullptr;
+  std::uint32_t vce = 0;
+  std::uint64_t handle = 0;
+};
+
 // The local side of an endpoint's last transfer, as the NIC allowed it: good as long as the entry's control
 // word stays what it was.
 struct LocalGrant {
@@ -49,6 +58,7 @@ struct Ep {
   Cq* source = nullptr;
   std::uint64_t handle = 0;
   LocalGrant local;
+  nic::CeEdge edge;         // of a reduction tree
   bool values_set = false;  // by GNI_EpSetEventData: binding leaves them alone
 };
 
@@ -61,10 +71,13 @@ struct Attachment {
   std::uint32_t instance = 0;
   bool dual_events = false;
   bool cached_amos = false;
+  bool fma_shared = false;
   std::uint64_t handle = 0;
   std::vector<std::unique_ptr<Ep>> endpoints;
   std::vector<std::unique_ptr<Ep>> departed;  // destroyed with operations in flight
   std::vector<std::unique_ptr<Cq>> queues;
+  std::vector<std::unique_ptr<nic::FmaWindow>> windows;
+  std::vector<std::unique_ptr<Ce>> engines;
   std::vector<nic::MemKey> regions;  // by index of the registration table; not valid() where not ours
 };
 
@@ -90,7 +103,12 @@ inline Ep* find(gni_ep_handle_t handle) {
 inline Cq* find(gni_cq_handle_t handle) {
   return static_cast<Cq*>(handles().find(HandleKind::cq, reinterpret_cast<std::uint64_t>(handle)));
 }
+inline Ce* find(gni_ce_handle_t handle) {
+  return static_cast<Ce*>(handles().find(HandleKind::ce, reinterpret_cast<std::uint64_t>(handle)));
+}
 
+// GNI_PostFma of type CE. ce.cpp
+gni_return_t post_ce(Ep& ep, gni_post_descriptor_t* post_descr);
 // Ends an attachment with everything on it. Waits for accesses of peers and for operations in flight, each
 // for a bounded time. cdm.cpp
 void close(Attachment& attachment);

@@ -39,7 +39,7 @@ using nic::Request;
       break;
     }
     case GNI_POST_CE:
-      return GNI_RC_ILLEGAL_OP;
+      return post_ce(ep, post_descr);
     default:
       return GNI_RC_INVALID_PARAM;
   }

@@ -43,10 +43,10 @@ gni_return_t GNI_CeConfigure(gni_ce_handle_t ce_hndl, gni_ep_handle_t* child_eps
                              gni_ep_handle_t parent_ep, gni_cq_handle_t cq_hndl, uint32_t modes);
 
 /*
- * Looks whether the result of a CE post has come.
- *   length  bytes of the result
- * Returns SUCCESS; NOT_DONE; TRANSACTION_ERROR it has failed; INVALID_PARAM. Does not block. Any thread.
- * uGNI: CeCheckResult
+ * Looks whether the results of CE posts have come.
+ *   result, length  the results, and how many; 1 and up
+ * Returns SUCCESS all have; NOT_DONE; TRANSACTION_ERROR all have, and one tells of a failure or of a
+ * floating-point exception; INVALID_PARAM. Does not block. Any thread. uGNI: CeCheckResult
  */
 gni_return_t GNI_CeCheckResult(gni_ce_result_t* result, uint32_t length);
 

@@ -390,7 +390,7 @@ TEST_F(BadInput, RequestsThatCannotBeCarriedOutAreRefusedAtOnce) {
       {"physical", rdma, GNI_POST_RDMA_PUT, [](auto& d) { d.rdma_mode = GNI_RDMAMODE_PHYS_ADDR; },
        GNI_RC_PERMISSION_ERROR},
       {"AMO", fma, GNI_POST_AMO, as_is, GNI_RC_ILLEGAL_OP},
-      {"CE", fma, GNI_POST_CE, as_is, GNI_RC_ILLEGAL_OP},
+      {"CE without a tree", fma, GNI_POST_CE, as_is, GNI_RC_INVALID_PARAM},
   };
   for (const Row& row : rows) {
     gni_post_descriptor_t d = good(row.type);

@@ -133,9 +133,9 @@ TEST(GniCqGetters, AcceptAnyBits) {
     EXPECT_EQ(GNI_CQ_GET_UNSUCCESSFUL_CNT(e), ones * 0xffff);
     EXPECT_EQ(GNI_CQ_GET_MARKER_ID(e), ones * 0xffff);
     EXPECT_EQ(GNI_CQ_GET_FAILED_ENQUEUE_CNT(e), ones * 0xffff);
-    EXPECT_EQ(GNI_CQ_GET_CE_ID(e), ones * 0xfff);
+    EXPECT_EQ(GNI_CQ_GET_CE_ID(e), ones * 0x3fff);
     EXPECT_EQ(GNI_CQ_GET_REDUCTN_ID(e), ones * 0xffffffff);
-    EXPECT_EQ(GNI_CQ_GET_TRANS_TYPE(e), ones * 0xf);
+    EXPECT_EQ(GNI_CQ_GET_TRANS_TYPE(e), ones * 0x3);
   }
 }
 

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/collective_engine.hpp"
+
+#include "emu/base/double_word.hpp"
+#include "emu/nic/nic.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace orrery::nic {
+
+namespace {
+
+constexpr std::uint64_t kClaimed = 1ull << 63;
+constexpr std::uint64_t claim_of(ProcessName process) {
+  return kClaimed | std::uint64_t{process.generation} << 16 | process.slot;
+}
+constexpr ProcessName claimer(std::uint64_t claim) {
+  return {static_cast<wire::ProcessSlot>(claim & 0xffff), static_cast<std::uint32_t>(claim >> 16)};
+}
+
+CeSlot& slot_of(VceState& vce, std::uint32_t lane, std::uint64_t turn, std::uint32_t child) {
+  return vce.slots[lane][turn & 1][child];
+}
+
+Rounding rounding_of(const VceState& vce) {
+  return static_cast<Rounding>(vce.modes.load(std::memory_order_relaxed) & kCeRounding);
+}
+
+}  // namespace
+
+// ---- slots ----
+
+bool CollectiveEngine::read(const CeSlot& slot, std::uint64_t tag, CeValue* value) {
+  // Acquire: each tag was stored after its word, the first one after all others.
+  for (const CePair& pair : slot.pair) {
+    if (pair.tag.load(std::memory_order_acquire) != tag) return false;
+  }
+  value->operand[0] = slot.pair[0].word.load(std::memory_order_relaxed);
+  value->operand[1] = slot.pair[1].word.load(std::memory_order_relaxed);
+  value->reduction = slot.pair[2].word.load(std::memory_order_relaxed);
+  set_ce_meta(*value, slot.pair[3].word.load(std::memory_order_relaxed));
+  return true;
+}
+
+// Any number of processes may write the same contribution of a VCE. They write the same words, and one that
+// comes late finds a tag that it does not replace.
+void CollectiveEngine::publish(CeSlot& slot, std::uint16_t generation, std::uint64_t turn,
+                               const CeValue& value) {
+  const std::uint64_t tag = ce_tag::make(generation, turn);
+  const std::uint64_t words[4] = {value.operand[0], value.operand[1], value.reduction, ce_meta(value)};
+  for (int i = 3; i >= 0; --i) {
+    CePair& pair = slot.pair[i];
+    for (;;) {
+      const std::uint64_t found = pair.tag.load(std::memory_order_acquire);
+      if (ce_tag::turn(found, generation) >= turn) break;
+      const DoubleWord expected{found, pair.word.load(std::memory_order_relaxed)};
+      if (double_word_cas(&pair, expected, {tag, words[i]})) break;
+    }
+  }
+}
+
+namespace {
+
+// The same by the one process that may write the slot: no read-modify-write.
+void publish_alone(CeSlot& slot, std::uint64_t tag, const CeValue& value) {
+  const std::uint64_t words[4] = {value.operand[0], value.operand[1], value.reduction, ce_meta(value)};
+  for (int i = 3; i >= 0; --i) slot.pair[i].word.store(words[i], std::memory_order_relaxed);
+  // Release: a tag tells of its word, the first tag of everything.
+  for (int i = 3; i >= 0; --i) slot.pair[i].tag.store(tag, std::memory_order_release);
+}
+
+}  // namespace
+
+// ---- following a reduction up its tree ----
+
+// Returns whether it is over; then record.value is what it came to.
+bool CollectiveEngine::follow(Record& record, bool service) {
+  CePath& path = *record.path;
+  for (;;) {
+    if (record.level == path.count.load(std::memory_order_acquire)) {
+      if (!service) extend(path);
+      if (path.whole.load(std::memory_order_acquire) &&
+          record.level == path.count.load(std::memory_order_acquire))
+        return true;
+      if (record.level == path.count.load(std::memory_order_acquire)) return false;
+      // The parent was set up after we had come this far.
+      const CePath::Level& up = path.levels[record.level];
+      publish(slot_of(*up.vce, record.lane, record.turn, up.child_below), up.generation, record.turn,
+              record.value);
+      record.any = false;
+      record.next = 0;
+    }
+    const CePath::Level& level = path.levels[record.level];
+    VceState& vce = *level.vce;
+    const std::uint64_t control = vce.control.load(std::memory_order_acquire);
+    if (vce_control::generation(control) != level.generation || vce_control::stage(control) == VceStage::free)
+        [[unlikely]] {
+      record.value.status = CeStatus::unexpected;
+      return true;
+    }
+    if (vce_control::stage(control) != VceStage::configured) return false;
+    const std::uint64_t tag = ce_tag::make(level.generation, record.turn);
+    std::uint32_t left = vce.children.load(std::memory_order_relaxed);
+    left &= record.next < 32 ? ~0u << record.next : 0;
+    for (; left != 0; left &= left - 1) {
+      const auto child = static_cast<std::uint32_t>(std::countr_zero(left));
+      CeValue value;
+      if (!read(slot_of(vce, record.lane, record.turn, child), tag, &value)) {
+        record.next = child;
+        return false;
+      }
+      record.value = record.any ? ce_combine(record.value, value, rounding_of(vce)) : value;
+      record.any = true;
+    }
+    record.next = kCeChildren;
+    const std::uint32_t up = record.level + 1;
+    if (up == path.count.load(std::memory_order_acquire)) {
+      if (path.whole.load(std::memory_order_acquire)) return true;
+      record.level = up;
+      continue;
+    }
+    const CePath::Level& parent = path.levels[up];
+    publish(slot_of(*parent.vce, record.lane, record.turn, parent.child_below), parent.generation,
+            record.turn, record.value);
+    record.level = up;
+    record.next = 0;
+    record.any = false;
+  }
+}
+
+// Why a reduction that is not complete will never be, if that is known.
+std::optional<CeStatus> CollectiveEngine::trouble(const Record& record) {
+  const CePath& path = *record.path;
+  const std::uint32_t count = path.count.load(std::memory_order_acquire);
+  for (std::uint32_t i = std::min(record.level, count - 1); i < count; ++i) {
+    const CePath::Level& level = path.levels[i];
+    const std::uint32_t broken = level.vce->broken.load(std::memory_order_acquire);
+    if (broken != 0 && broken >> 16 == level.generation) return static_cast<CeStatus>(broken & 0xff);
+    if (level.owner->dead.load(std::memory_order_relaxed)) return CeStatus::unreachable;
+  }
+  return std::nullopt;
+}
+
+void CollectiveEngine::write_result(const CeJoin& join, const CeValue& value) {
+  const bool good = value.status == CeStatus::ok;
+  const std::atomic_ref<std::uint64_t> control(join.result[0]);
+  std::atomic_ref<std::uint64_t>(join.result[1])
+      .store(good ? value.operand[0] : 0, std::memory_order_relaxed);
+  std::atomic_ref<std::uint64_t>(join.result[2])
+      .store(good ? value.operand[1] : 0, std::memory_order_relaxed);
+  // Release: whoever sees the control word sees the result.
+  control.store(
+      ce_result::make(value.status, value.exceptions & join.exceptions_wanted, join.value.reduction),
+      std::memory_order_release);
+}
+
+void CollectiveEngine::finish(Record& record, bool service) {
+  // The client may have let go of the memory since; one who does so right now waits for us (settle).
+  if (nic_.check_local(*record.port, record.join.key, reinterpret_cast<std::uint64_t>(record.join.result),
+                       3 * sizeof(std::uint64_t), true) != Errc::ok)
+    return;
+  if (!service) return write_result(record.join, record.value);
+  // It may have unmapped the memory without a word.
+  (void)nic_.environment_.guarded(
+      [](void* argument) {
+        auto* r = static_cast<Record*>(argument);
+        write_result(r->join, r->value);
+        return Errc::ok;
+      },
+      &record);
+}
+
+void CollectiveEngine::settle() {
+  // A read-modify-write, so that what the caller changed before is seen by whoever looks after it.
+  if (active_.fetch_or(0, std::memory_order_seq_cst) == 0) return;
+  for (Record& record : records_) {
+    while (record.busy.load(std::memory_order_seq_cst)) cpu_relax();
+  }
+}
+
+void CollectiveEngine::look(bool service) {
+  std::uint64_t bits = active_.load(std::memory_order_acquire);
+  for (; bits != 0; bits &= bits - 1) {
+    const auto index = static_cast<std::uint32_t>(std::countr_zero(bits));
+    Record& record = records_[index];
+    if (record.busy.exchange(true, std::memory_order_seq_cst)) continue;
+    if ((active_.load(std::memory_order_relaxed) >> index & 1) != 0) {
+      bool over = follow(record, service);
+      if (!over) {
+        if (const auto why = trouble(record)) {
+          // Everything that the dead contributed was there before they were seen dead.
+          over = follow(record, service);
+          if (!over) record.value.status = *why;
+          over = true;
+        }
+      }
+      if (over) {
+        finish(record, service);
+        // Release: who takes the record next finds us gone.
+        active_.fetch_and(~(1ull << index), std::memory_order_release);
+      }
+    }
+    record.busy.store(false, std::memory_order_release);
+  }
+}
+
+// ---- joining ----
+
+Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) {
+  const auto refuse = [&](CeStatus why, Errc code) {
+    CeValue value = join.value;
+    value.status = why;
+    write_result(join, value);
+    return code;
+  };
+  const auto current = [&] {
+    const CePath::Level& first = edge.path->levels[0];
+    const std::uint64_t word = first.vce->control.load(std::memory_order_acquire);
+    return vce_control::generation(word) == first.generation && vce_control::stage(word) != VceStage::free;
+  };
+  if (edge.path == nullptr || !current()) [[unlikely]] {
+    Errc error = Errc::ok;
+    know_self(port);
+    edge.path = find_path(edge, &error);
+    if (edge.path == nullptr)
+      return refuse(error == Errc::invalid_handle ? CeStatus::unexpected : CeStatus::unreachable, error);
+  }
+  // Ours to do while we may block: a service thread connects to nobody.
+  if (!edge.path->whole.load(std::memory_order_acquire)) [[unlikely]]
+    extend(*edge.path);
+  const CePath::Level& level = edge.path->levels[0];
+  VceState& vce = *level.vce;
+  const std::uint64_t control = vce.control.load(std::memory_order_acquire);
+  if (vce_control::domain(control) != port.domain) [[unlikely]]
+    return refuse(CeStatus::protection, Errc::permission);
+  if (edge.child >= kCeChildren || (vce_control::stage(control) == VceStage::configured &&
+                                    (vce.children.load(std::memory_order_relaxed) >> edge.child & 1) == 0))
+      [[unlikely]] {
+    return refuse(CeStatus::child_invalid, Errc::invalid_param);
+  }
+  const std::uint64_t me = me_.load(std::memory_order_relaxed);
+  if (vce.claims[edge.child].load(std::memory_order_relaxed) != me) [[unlikely]] {
+    claim(level, edge.child);
+    if (vce.claims[edge.child].load(std::memory_order_relaxed) != me)
+      return refuse(CeStatus::duplicate, Errc::invalid_state);
+  }
+  const auto lane = static_cast<std::uint32_t>(join.value.reduction % kCeLanes);
+  const std::uint64_t taken = active_.load(std::memory_order_acquire);
+  for (std::uint64_t bits = taken; bits != 0; bits &= bits - 1) {
+    const auto index = static_cast<std::uint32_t>(std::countr_zero(bits));
+    Record& other = records_[index];
+    while (other.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
+    const bool in_the_way = (active_.load(std::memory_order_relaxed) >> index & 1) != 0 &&
+                            other.path->levels[0].vce == &vce && other.child == edge.child &&
+                            other.lane == lane;
+    const bool same = in_the_way && other.join.value.reduction == join.value.reduction;
+    other.busy.store(false, std::memory_order_release);
+    if (same) return refuse(CeStatus::duplicate, Errc::invalid_state);
+    if (in_the_way) return Errc::no_resource;
+  }
+  // A place of our own: other ports' threads may look for one too.
+  Record* record = nullptr;
+  std::uint32_t index = 0;
+  for (std::uint64_t free = ~taken; free != 0 && record == nullptr; free &= free - 1) {
+    index = static_cast<std::uint32_t>(std::countr_zero(free));
+    if (!records_[index].busy.exchange(true, std::memory_order_acquire)) {
+      if ((active_.load(std::memory_order_relaxed) >> index & 1) == 0)
+        record = &records_[index];
+      else
+        records_[index].busy.store(false, std::memory_order_relaxed);
+    }
+  }
+  if (record == nullptr) return Errc::no_resource;
+
+  const std::uint64_t last =
+      std::max(ce_tag::turn(slot_of(vce, lane, 0, edge.child).pair[0].tag.load(std::memory_order_relaxed),
+                            level.generation),
+               ce_tag::turn(slot_of(vce, lane, 1, edge.child).pair[0].tag.load(std::memory_order_relaxed),
+                            level.generation));
+  record->port = &port;
+  record->path = edge.path;
+  record->turn = last + 1;
+  record->lane = lane;
+  record->child = edge.child;
+  record->level = 0;
+  record->next = 0;
+  record->any = false;
+  record->join = join;
+  std::atomic_ref<std::uint64_t>(join.result[0]).store(join.pending, std::memory_order_relaxed);
+  publish_alone(slot_of(vce, lane, record->turn, edge.child), ce_tag::make(level.generation, record->turn),
+                ce_normal(join.value));
+  active_.fetch_or(1ull << index, std::memory_order_release);
+  record->busy.store(false, std::memory_order_release);
+  // Somebody has to take the result in if the program does not look for it.
+  if (nic_.view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+    nic_.environment_.ring_self();
+  if ((vce.modes.load(std::memory_order_relaxed) & (kCeOnComplete | kCeOnError)) != 0 &&
+      level.owner->link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+    nic_.environment_.ring(level.owner->link.process);
+  return Errc::ok;
+}
+
+void CollectiveEngine::forget(const Port& port) {
+  for (std::uint32_t index = 0; index < kRecords; ++index) {
+    Record& record = records_[index];
+    while (record.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
+    if ((active_.load(std::memory_order_relaxed) >> index & 1) != 0 && record.port == &port)
+      active_.fetch_and(~(1ull << index), std::memory_order_release);
+    record.busy.store(false, std::memory_order_release);
+  }
+  for (std::uint32_t vce = 0; vce < kVces; ++vce) {
+    const bool ours = [&] {
+      const std::lock_guard lock(mu_);
+      return owned_[vce].used && owned_[vce].port == &port;
+    }();
+    if (ours) destroy(vce);
+  }
+}
+
+// ---- paths ----
+
+void CollectiveEngine::claim(const CePath::Level& level, std::uint32_t child) {
+  if (child >= kCeChildren) return;
+  auto& word = level.vce->claims[child];
+  const std::uint64_t mine = me_.load(std::memory_order_relaxed);
+  std::uint64_t found = word.load(std::memory_order_acquire);
+  if (found == mine || mine == 0) return;
+  if (found != 0 && nic_.environment_.alive(claimer(found))) return;
+  if (!word.compare_exchange_strong(found, mine, std::memory_order_acq_rel)) return;
+  // Its owner watches over whoever joins.
+  level.vce->new_claims.fetch_or(1u << child, std::memory_order_acq_rel);
+  nic_.environment_.ring(level.owner->link.process);
+}
+
+// Null: `error` says why. invalid_handle: there is no such VCE.
+CePath* CollectiveEngine::find_path(const CeEdge& edge, Errc* error) {
+  Peer* owner = nullptr;
+  *error = nic_.peer_behind(edge.nic_address, static_cast<wire::ProcessSlot>(edge.id >> 4), &owner);
+  if (*error != Errc::ok) return nullptr;
+  VceState& vce = collective_state(owner->link.nic).vces[edge.id & (kVces - 1)];
+  const std::uint64_t control = vce.control.load(std::memory_order_acquire);
+  if (vce_control::stage(control) == VceStage::free) {
+    *error = Errc::invalid_handle;
+    return nullptr;
+  }
+  CePath* path = nullptr;
+  {
+    const std::lock_guard lock(mu_);
+    for (const auto& known : paths_) {
+      const CePath::Level& first = known->levels[0];
+      if (first.vce == &vce && first.owner == owner && first.generation == vce_control::generation(control))
+        path = known.get();
+    }
+    if (path == nullptr) {
+      paths_.push_back(std::make_unique<CePath>());
+      path = paths_.back().get();
+      path->levels[0] = {owner, &vce, vce_control::generation(control), 0};
+      path->count.store(1, std::memory_order_release);
+    }
+  }
+  extend(*path);
+  return path;
+}
+
+// Finds as many more levels as there are by now.
+void CollectiveEngine::extend(CePath& path) {
+  while (!path.whole.load(std::memory_order_acquire)) {
+    const std::uint32_t count = path.count.load(std::memory_order_acquire);
+    VceState& top = *path.levels[count - 1].vce;
+    if (vce_control::stage(top.control.load(std::memory_order_acquire)) != VceStage::configured) return;
+    const std::uint64_t parent = top.parent.load(std::memory_order_relaxed);
+    if (!ce_edge::valid(parent)) {
+      path.whole.store(true, std::memory_order_release);
+      return;
+    }
+    Peer* owner = nullptr;
+    const bool too_deep = count == CePath::kMaxDepth;
+    if (!too_deep && nic_.peer_behind(ce_edge::address(parent), ce_edge::slot(parent), &owner) != Errc::ok) {
+      // Its owner is gone, and nothing below can complete.
+      return break_tree(path.levels[count - 1], CeStatus::unreachable);
+    }
+    // A tree that bites its own tail.
+    if (too_deep) return break_tree(path.levels[count - 1], CeStatus::unexpected);
+    VceState& vce = collective_state(owner->link.nic).vces[ce_edge::vce(parent)];
+    const std::uint64_t control = vce.control.load(std::memory_order_acquire);
+    if (vce_control::stage(control) != VceStage::configured) return;
+    const std::lock_guard lock(mu_);
+    if (path.count.load(std::memory_order_relaxed) != count) continue;  // another thread was here
+    path.levels[count] = {owner, &vce, vce_control::generation(control),
+                          ce_edge::child(parent) % kCeChildren};
+    path.count.store(count + 1, std::memory_order_release);
+  }
+}
+
+void CollectiveEngine::know_self(const Port& port) {
+  if (me_.load(std::memory_order_relaxed) != 0) return;
+  const auto self = nic_.environment_.find_process(port.nic_address, nic_.self_);
+  if (self.ok()) me_.store(claim_of(self.value()), std::memory_order_relaxed);
+}
+
+void CollectiveEngine::attach(const Port& port, CeEdge& edge) {
+  Errc error = Errc::ok;
+  know_self(port);
+  edge.path = find_path(edge, &error);
+  if (edge.path != nullptr) claim(edge.path->levels[0], edge.child);
+}
+
+// ---- the post ----
+
+Errc Nic::join(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join) {
+  std::uint32_t transaction = CompletionQueue::kNone;
+  if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
+    const Errc opened = open_transaction(endpoint, request, &transaction);
+    if (opened != Errc::ok) return opened;
+  }
+  const Errc joined = collective_.join(*endpoint.port, edge, join);
+  if (joined == Errc::no_resource) {
+    if (transaction != CompletionQueue::kNone) endpoint.queue->abandon_transaction(transaction);
+    return joined;
+  }
+  if (transaction != CompletionQueue::kNone || joined != Errc::ok)
+    finish(endpoint, request, transaction, joined);
+  return Errc::ok;
+}
+
+}  // namespace orrery::nic

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/nic/collective_combine.hpp"
+#include "emu/nic/collective_state.hpp"
+#include "emu/nic/peer.hpp"
+#include "emu/nic/request.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace orrery::nic {
+
+class CompletionQueue;
+class Nic;
+struct Port;
+
+// What a VCE does besides reducing. DO NOT CHANGE THE VALUES: they are in shared memory.
+enum CeModes : std::uint32_t {
+  kCeRounding = 3,    // Rounding
+  kCeOnComplete = 4,  // an event in the VCE's queue for each reduction that is complete
+  kCeOnError = 8,     // and for each that failed
+};
+
+// Names a VCE to everybody behind its NIC address: process slot << 4 | which of its VCEs, 14 bits.
+constexpr std::uint32_t ce_id(wire::ProcessSlot slot, std::uint32_t vce) {
+  return std::uint32_t{slot} << 4 | vce;
+}
+
+// The words of a result in the poster's memory: control, result 1, result 2.
+//   control: 63 there | 62..57 CeStatus | 56..53 CeException | 52..0 reduction id
+namespace ce_result {
+constexpr std::uint64_t make(CeStatus status, std::uint8_t exceptions, std::uint64_t reduction) {
+  return 1ull << 63 | (static_cast<std::uint64_t>(status) & 0x3f) << 57 |
+         static_cast<std::uint64_t>(exceptions & 0xf) << 53 | (reduction & ((1ull << 53) - 1));
+}
+constexpr bool there(std::uint64_t control) { return control >> 63 != 0; }
+constexpr std::uint8_t status(std::uint64_t control) { return control >> 57 & 0x3f; }
+constexpr std::uint8_t exceptions(std::uint64_t control) { return control >> 53 & 0xf; }
+constexpr std::uint64_t reduction(std::uint64_t control) { return control & ((1ull << 53) - 1); }
+}  // namespace ce_result
+
+// The way from a VCE to the root of its tree, as far as it is known here.
+struct CePath {
+  static constexpr std::uint32_t kMaxDepth = 64;
+  struct Level {
+    const Peer* owner = nullptr;
+    VceState* vce = nullptr;
+    std::uint16_t generation = 0;
+    std::uint32_t child_below = 0;  // which child the level below is
+  };
+  std::array<Level, kMaxDepth> levels;
+  std::atomic<std::uint32_t> count{0};  // levels[0..count) do not change
+  std::atomic<bool> whole{false};       // the last level is the root
+};
+
+// An endpoint's place in a tree: which VCE it leads to, and as which of its children. The client's thread.
+struct CeEdge {
+  bool set = false;
+  bool is_vce = false;
+  std::uint32_t nic_address = 0;
+  std::uint32_t id = 0;  // ce_id
+  std::uint32_t child = 0;
+  CePath* path = nullptr;  // once found
+};
+
+// One contribution of a PE.
+struct CeJoin {
+  CeValue value;
+  std::uint8_t exceptions_wanted = 0;  // CeException: which the result may tell of
+  std::uint64_t* result = nullptr;     // three words of registered memory of ours
+  std::uint64_t pending = 0;           // its first word until the result comes; top bit 0
+  MemKey key;                          // its registration
+};
+
+// The collective engine of one NIC: the VCEs that this process owns, and the reductions that it waits for.
+// The contributions of a tree stand in the segments of its VCEs' owners (collective_state.hpp); whoever waits
+// looks at them, computes what they come to, hands it on to the parent's slot when nobody has yet, and looks
+// there: the last to arrive finds the whole tree's and is done at once. A PE that neither polls nor sleeps in
+// a wait gets its result from its service thread.
+//
+// Threads: create .. join: the thread that uses the port. progress(): any. serve(), peer_died(): the service
+// thread. Invariants: (1) a record is looked at by one thread at a time; (2) paths live as long as the
+// engine; (3) mu_ is not held while a peer is connected to. Usage: auto vce = engine.create(port);
+// engine.configure(...);  engine.join(port, edge, join);
+class CollectiveEngine {
+ public:
+  static constexpr std::uint32_t kRecords = 64;  // reductions that a process may have outstanding
+
+  explicit CollectiveEngine(Nic& nic);
+  ~CollectiveEngine();
+  CollectiveEngine(const CollectiveEngine&) = delete;
+  CollectiveEngine& operator=(const CollectiveEngine&) = delete;
+
+  // ---- VCEs of ours ----
+  // Index of a new VCE. Errors: no_resource.
+  Result<std::uint32_t> create(const Port& port);
+  // Sets it up in its tree: children at least one, each with its own number; `parent` null at the root. Doing
+  // it again starts its reductions anew. Connects to the parent's owner; may block as a first post may.
+  // Errors: invalid_param (children, or a parent that is no VCE), unreachable and those of connecting.
+  Errc configure(std::uint32_t vce, std::span<const CeEdge* const> children, const CeEdge* parent,
+                 CompletionQueue* queue, std::uint32_t modes);
+  // Reductions that are under way at it end in `unexpected`.
+  void destroy(std::uint32_t vce);
+
+  // ---- PEs ----
+  // Tells the VCE at the other end who we are, when it can be reached already. May block as a first post may.
+  void attach(const Port& port, CeEdge& edge);
+  // Contributes. The result comes into join.result, some time before it the words are 0. ok: accepted;
+  // no_resource: kRecords are outstanding, or one in that lane; else refused, and `result` says why at once.
+  // REQUIRES: edge is set and leads to a VCE.
+  Errc join(const Port& port, CeEdge& edge, const CeJoin& join);
+  // Nobody waits any more for what was posted through `port`.
+  void forget(const Port& port);
+
+  // Returns when nobody writes a result any more into memory that was deregistered before the call.
+  void settle();
+
+  // Whether progress() has anything to do.
+  bool active() const { return active_.load(std::memory_order_relaxed) != 0; }
+  // Finishes what can be finished.
+  void progress() { look(false); }
+  // The same, and the owner's duties. Returns whether it wants to be called again soon.
+  bool serve();
+  void peer_died(ProcessName process);
+
+ private:
+  // One reduction that somebody here waits for.
+  struct alignas(kCacheLine) Record {
+    std::atomic<bool> busy{false};  // somebody looks at it
+    const Port* port = nullptr;     // null: an owner's look at its own VCE
+    CePath* path = nullptr;
+    std::uint64_t turn = 0;
+    std::uint32_t lane = 0;
+    std::uint32_t child = 0;
+    std::uint32_t level =
+        0;  // how far it was followed: contributions of children below `next` are in `value`
+    std::uint32_t next = 0;
+    bool any = false;
+    CeValue value;
+    CeJoin join;
+  };
+  // A VCE of ours.
+  struct Owned {
+    bool used = false;
+    const Port* port = nullptr;
+    CompletionQueue* queue = nullptr;
+    std::uint32_t modes = 0;
+    CePath* path = nullptr;
+    bool told_parent = false;                    // that it is broken
+    std::array<std::uint64_t, kCeLanes> seen{};  // turns that the queue was told of
+  };
+
+  void look(bool service);
+  static bool read(const CeSlot& slot, std::uint64_t tag, CeValue* value);
+  static void publish(CeSlot& slot, std::uint16_t generation, std::uint64_t turn, const CeValue& value);
+  bool follow(Record& record, bool service);
+  static std::optional<CeStatus> trouble(const Record& record);
+  void finish(Record& record, bool service);
+  static void write_result(const CeJoin& join, const CeValue& value);
+  void know_self(const Port& port);
+  void claim(const CePath::Level& level, std::uint32_t child);
+  CePath* find_path(const CeEdge& edge, Errc* error);
+  void extend(CePath& path);
+  void observe(std::uint32_t vce, Owned& owned);
+  bool attend();
+  static void break_tree(const CePath::Level& level, CeStatus why);
+  VceState& own(std::uint32_t vce) const;
+
+  Nic& nic_;
+  std::array<Record, kRecords> records_;
+  std::atomic<std::uint64_t> active_{0};  // bit i: records_[i] is waited for
+  std::atomic<std::uint32_t> owned_count_{0};
+  std::atomic<std::uint64_t> me_{0};  // what we write into a claim; 0 until it was needed
+
+  std::mutex mu_;
+  std::array<Owned, kVces> owned_;              // guarded by mu_
+  std::uint32_t last_vce_ = kVces - 1;          // guarded by mu_
+  std::vector<std::unique_ptr<CePath>> paths_;  // guarded by mu_
+};
+
+}  // namespace orrery::nic

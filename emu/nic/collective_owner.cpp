@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// The collective engine's owner side: VCEs of ours, who joins them, and what is told when somebody dies.
+#include "emu/nic/collective_engine.hpp"
+#include "emu/nic/nic.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace orrery::nic {
+
+namespace {
+
+constexpr std::uint32_t broken_word(std::uint16_t generation, CeStatus why) {
+  return std::uint32_t{generation} << 16 | static_cast<std::uint32_t>(why);
+}
+
+constexpr ProcessName claimer(std::uint64_t claim) {
+  return {static_cast<wire::ProcessSlot>(claim & 0xffff), static_cast<std::uint32_t>(claim >> 16)};
+}
+
+}  // namespace
+
+CollectiveEngine::CollectiveEngine(Nic& nic) : nic_(nic) {}
+CollectiveEngine::~CollectiveEngine() = default;
+
+VceState& CollectiveEngine::own(std::uint32_t vce) const { return collective_state(nic_.view_).vces[vce]; }
+
+Result<std::uint32_t> CollectiveEngine::create(const Port& port) {
+  know_self(port);
+  const std::lock_guard lock(mu_);
+  // In turn, so that a stale number names nobody for as long as possible.
+  for (std::uint32_t i = 1; i <= kVces; ++i) {
+    const std::uint32_t vce = (last_vce_ + i) % kVces;
+    if (owned_[vce].used) continue;
+    last_vce_ = vce;
+    owned_[vce] = Owned{.used = true, .port = &port};
+    VceState& state = own(vce);
+    auto generation = static_cast<std::uint16_t>(
+        vce_control::generation(state.control.load(std::memory_order_relaxed)) + 1);
+    if (generation == 0) generation = 1;
+    state.modes.store(0, std::memory_order_relaxed);
+    state.children.store(0, std::memory_order_relaxed);
+    state.parent.store(0, std::memory_order_relaxed);
+    state.broken.store(0, std::memory_order_relaxed);
+    state.new_claims.store(0, std::memory_order_relaxed);
+    for (auto& claim : state.claims) claim.store(0, std::memory_order_relaxed);
+    // Release: whoever finds the VCE finds it empty.
+    state.control.store(vce_control::make(generation, port.domain, VceStage::created),
+                        std::memory_order_release);
+    owned_count_.fetch_add(1, std::memory_order_relaxed);
+    return vce;
+  }
+  return Errc::no_resource;
+}
+
+Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* const> children,
+                                 const CeEdge* parent, CompletionQueue* queue, std::uint32_t modes) {
+  std::uint32_t mask = 0;
+  for (const CeEdge* child : children) {
+    if (!child->set || child->child >= kCeChildren || (mask >> child->child & 1) != 0)
+      return Errc::invalid_param;
+    mask |= 1u << child->child;
+  }
+  if (mask == 0) return Errc::invalid_param;
+  std::uint64_t up = 0;
+  if (parent != nullptr) {
+    if (!parent->set || !parent->is_vce || parent->child >= kCeChildren) return Errc::invalid_param;
+    Peer* owner = nullptr;
+    const auto slot = static_cast<wire::ProcessSlot>(parent->id >> 4);
+    const Errc found = nic_.peer_behind(parent->nic_address, slot, &owner);
+    if (found != Errc::ok) return found;
+    up = ce_edge::make(true, slot, parent->id & (kVces - 1), parent->child, parent->nic_address);
+    VceState& above = collective_state(owner->link.nic).vces[parent->id & (kVces - 1)];
+    const std::uint64_t control = above.control.load(std::memory_order_acquire);
+    if (vce_control::stage(control) == VceStage::free) return Errc::invalid_param;
+    claim({owner, &above, vce_control::generation(control), 0}, parent->child);
+  }
+
+  VceState& state = own(vce);
+  CePath* path = nullptr;
+  {
+    const std::lock_guard lock(mu_);
+    Owned& owned = owned_[vce];
+    std::uint64_t control = state.control.load(std::memory_order_relaxed);
+    if (vce_control::stage(control) == VceStage::configured) {
+      // Again: nobody may take what is left of the last time for the new tree's.
+      auto generation = static_cast<std::uint16_t>(vce_control::generation(control) + 1);
+      if (generation == 0) generation = 1;
+      control = vce_control::make(generation, vce_control::domain(control), VceStage::created);
+      state.control.store(control, std::memory_order_release);
+      state.broken.store(0, std::memory_order_relaxed);
+    }
+    if (queue != nullptr) queue->references.fetch_add(1, std::memory_order_relaxed);
+    if (owned.queue != nullptr) owned.queue->references.fetch_sub(1, std::memory_order_relaxed);
+    owned.queue = queue;
+    owned.modes = queue == nullptr ? modes & kCeRounding : modes;
+    owned.told_parent = false;
+    owned.seen = {};
+    for (const CeEdge* child : children) {
+      state.edges[child->child].store(
+          ce_edge::make(child->is_vce, child->id >> 4, child->id & (kVces - 1), 0, child->nic_address),
+          std::memory_order_relaxed);
+    }
+    state.modes.store(owned.modes, std::memory_order_relaxed);
+    state.children.store(mask, std::memory_order_relaxed);
+    state.parent.store(up, std::memory_order_relaxed);
+    // Release: everything above is there for whoever sees this.
+    state.control.store(vce_control::make(vce_control::generation(control), vce_control::domain(control),
+                                          VceStage::configured),
+                        std::memory_order_release);
+  }
+  Errc error = Errc::ok;
+  path = find_path({.set = true,
+                    .is_vce = true,
+                    .nic_address = owned_[vce].port->nic_address,
+                    .id = ce_id(nic_.self_, vce),
+                    .child = 0},
+                   &error);
+  const std::lock_guard lock(mu_);
+  owned_[vce].path = path;
+  return error;
+}
+
+void CollectiveEngine::destroy(std::uint32_t vce) {
+  const std::lock_guard lock(mu_);
+  Owned& owned = owned_[vce];
+  if (!owned.used) return;
+  if (owned.queue != nullptr) owned.queue->references.fetch_sub(1, std::memory_order_relaxed);
+  owned = Owned{};
+  VceState& state = own(vce);
+  const std::uint64_t control = state.control.load(std::memory_order_relaxed);
+  state.control.store(
+      vce_control::make(vce_control::generation(control), vce_control::domain(control), VceStage::free),
+      std::memory_order_release);
+  owned_count_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// No reduction can complete here any more. The first reason stays.
+void CollectiveEngine::break_tree(const CePath::Level& level, CeStatus why) {
+  std::uint32_t found = level.vce->broken.load(std::memory_order_acquire);
+  while (found >> 16 != level.generation || found == 0) {
+    if (level.vce->broken.compare_exchange_weak(found, broken_word(level.generation, why),
+                                                std::memory_order_acq_rel))
+      return;
+  }
+}
+
+// What the queue of a VCE of ours should hear. REQUIRES: mu_ is held.
+void CollectiveEngine::observe(std::uint32_t vce, Owned& owned) {
+  VceState& state = own(vce);
+  const auto tell = [&](std::uint64_t reduction, CeStatus status) {
+    const bool wanted = (owned.modes & (status == CeStatus::ok ? kCeOnComplete : kCeOnError)) != 0;
+    if (!wanted) return;
+    const std::uint64_t data =
+        static_cast<std::uint64_t>(status) << 48 | (reduction & 0xffff'ffff) << 14 | ce_id(nic_.self_, vce);
+    (void)push_event(owned.queue->view(), {EventKind::collective, Errc::ok, data});
+  };
+  const std::uint32_t children = state.children.load(std::memory_order_relaxed);
+  const auto first = static_cast<std::uint32_t>(std::countr_zero(children)) % kCeChildren;
+  const std::uint16_t generation = vce_control::generation(state.control.load(std::memory_order_relaxed));
+  for (std::uint32_t lane = 0; lane < kCeLanes; ++lane) {
+    for (;;) {
+      const std::uint64_t turn = owned.seen[lane] + 1;
+      std::uint64_t newest = 0;
+      for (const auto& slots : state.slots[lane]) {
+        newest = std::max(newest,
+                          ce_tag::turn(slots[first].pair[0].tag.load(std::memory_order_acquire), generation));
+      }
+      if (newest < turn) break;
+      if (newest > turn + 1) {
+        // Its slots have been used again, so it was complete; what it came to we missed.
+        tell(state.slots[lane][newest & 1][first].pair[2].word.load(std::memory_order_relaxed), CeStatus::ok);
+        owned.seen[lane] = turn;
+        continue;
+      }
+      Record record;
+      record.path = owned.path;
+      record.turn = turn;
+      record.lane = lane;
+      const std::uint64_t reduction =
+          state.slots[lane][turn & 1][first].pair[2].word.load(std::memory_order_relaxed);
+      if (!follow(record, true)) {
+        const auto why = trouble(record);
+        if (!why) break;
+        if (!follow(record, true)) record.value.status = *why;
+      }
+      tell(reduction, record.value.status);
+      owned.seen[lane] = turn;
+    }
+  }
+}
+
+// Who has claimed a child is watched over; what is broken is told to the parent; queues hear what is new.
+// Returns whether a reduction is under way at a VCE with a queue.
+bool CollectiveEngine::attend() {
+  const std::unique_lock lock(mu_, std::try_to_lock);
+  if (!lock.owns_lock()) return true;
+  bool busy = false;
+  for (std::uint32_t vce = 0; vce < kVces; ++vce) {
+    Owned& owned = owned_[vce];
+    if (!owned.used) continue;
+    VceState& state = own(vce);
+    const std::uint16_t generation = vce_control::generation(state.control.load(std::memory_order_relaxed));
+    const CePath::Level here{nullptr, &state, generation, 0};
+    if (state.new_claims.load(std::memory_order_relaxed) != 0) {
+      std::uint32_t bits = state.new_claims.exchange(0, std::memory_order_acq_rel);
+      for (; bits != 0; bits &= bits - 1) {
+        const ProcessName process =
+            claimer(state.claims[std::countr_zero(bits)].load(std::memory_order_acquire));
+        if (process.slot == nic_.self_) continue;
+        nic_.environment_.watch(process);
+        if (!nic_.environment_.alive(process)) break_tree(here, CeStatus::unreachable);
+      }
+    }
+    if (owned.path == nullptr) continue;
+    const std::uint32_t broken = state.broken.load(std::memory_order_acquire);
+    if (broken != 0 && broken >> 16 == generation && !owned.told_parent) {
+      owned.told_parent = true;
+      if (owned.path->count.load(std::memory_order_acquire) > 1) {
+        const CePath::Level& parent = owned.path->levels[1];
+        break_tree(parent, static_cast<CeStatus>(broken & 0xff));
+        nic_.environment_.ring(parent.owner->link.process);
+      }
+    }
+    if ((owned.modes & (kCeOnComplete | kCeOnError)) != 0) {
+      observe(vce, owned);
+      const std::uint32_t children = state.children.load(std::memory_order_relaxed);
+      for (std::uint32_t lane = 0; lane < kCeLanes && !busy; ++lane) {
+        for (std::uint32_t left = children; left != 0 && !busy; left &= left - 1) {
+          const std::uint64_t turn = owned.seen[lane] + 1;
+          const std::uint64_t tag =
+              state.slots[lane][turn & 1][std::countr_zero(left)].pair[0].tag.load(std::memory_order_relaxed);
+          busy = ce_tag::turn(tag, generation) >= turn;
+        }
+      }
+    }
+  }
+  return busy;
+}
+
+bool CollectiveEngine::serve() {
+  bool busy = false;
+  // Before our own results: the slots of a reduction that we are part of stand until we have ours.
+  if (owned_count_.load(std::memory_order_relaxed) != 0) busy = attend();
+  look(true);
+  return busy || active();
+}
+
+void CollectiveEngine::peer_died(ProcessName process) {
+  if (owned_count_.load(std::memory_order_relaxed) == 0) return;
+  {
+    const std::lock_guard lock(mu_);
+    for (std::uint32_t vce = 0; vce < kVces; ++vce) {
+      if (!owned_[vce].used) continue;
+      VceState& state = own(vce);
+      const std::uint16_t generation = vce_control::generation(state.control.load(std::memory_order_relaxed));
+      for (const auto& claim : state.claims) {
+        const std::uint64_t word = claim.load(std::memory_order_acquire);
+        if (word != 0 && claimer(word) == process)
+          break_tree({nullptr, &state, generation, 0}, CeStatus::unreachable);
+      }
+    }
+  }
+  (void)attend();
+}
+
+}  // namespace orrery::nic
