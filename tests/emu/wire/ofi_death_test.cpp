@@ -35,7 +35,7 @@ void kill_peer_and_wait(bool with_frames) {
   Collect sink;
   Losses losses;
   OfiWireOptions options = options_of(10);
-  options.unreachable_after_ns = 400'000'000;
+  options.unreachable_after_ns = 1'500'000'000;
   options.retransmit_after_ns = 10'000'000;
   auto wire = open_wire(options, sink, &losses);
   std::byte other[512];
