@@ -17,6 +17,17 @@ constexpr std::uint64_t kOpen = 1;
 // Looks at buffers that others take from under us.
 constexpr int kPatience = 1000;
 
+// An event names the buffer as it was filled.
+constexpr std::uint64_t event_data(std::uint32_t channel, std::uint64_t word, std::uint32_t index) {
+  return static_cast<std::uint64_t>(channel) << 32 | post_word::serial(word) << 8 | index;
+}
+static_assert(kMaxReceives <= 256);
+
+// The word of a claimed buffer whose bytes are all there.
+constexpr std::uint64_t filled_word(std::uint64_t claimed) {
+  return (claimed & ~std::uint64_t{0xf}) | static_cast<std::uint64_t>(PostState::filled);
+}
+
 constexpr std::uint64_t make_control(std::uint16_t generation, std::uint16_t domain,
                                      std::uint32_t queue_plus_1) {
   return static_cast<std::uint64_t>(generation) << 48 | static_cast<std::uint64_t>(domain) << 32 |
@@ -179,14 +190,15 @@ Errc execute_send(const Target& target, const wire::PacketHeader& header, std::s
   buffer.bytes.store(header.length, std::memory_order_relaxed);
   buffer.remote_value.store(static_cast<std::uint32_t>(header.event_data), std::memory_order_relaxed);
   // Release: whoever sees the end sees the bytes.
-  if (!buffer.word.compare_exchange_strong(expected, post_word::with(claimed, PostState::completed),
-                                           std::memory_order_seq_cst))
+  if (!buffer.word.compare_exchange_strong(expected, filled_word(claimed), std::memory_order_seq_cst))
     return Errc::terminated;  // taken for dead, and the buffer given back
   const auto queue_plus_1 = static_cast<std::uint32_t>(control >> 16 & 0xffff);
   if (const auto queue = open_queue(target.nic, queue_plus_1 - 1)) {
-    (void)push_event(
-        *queue, {EventKind::received, Errc::ok, static_cast<std::uint64_t>(header.key_index) << 32 | *index});
+    (void)push_event(*queue, {EventKind::received, Errc::ok, event_data(header.key_index, claimed, *index)});
   }
+  expected = filled_word(claimed);
+  buffer.word.compare_exchange_strong(expected, post_word::with(claimed, PostState::completed),
+                                      std::memory_order_seq_cst);
   return Errc::ok;
 }
 
@@ -301,17 +313,23 @@ Errc ChannelUnit::post(const ChannelName& name, const MemKey& key, std::uint64_t
 
 Result<ReceivedSend> ChannelUnit::take(const Event& event) {
   const auto channel = static_cast<std::uint32_t>(event.data >> 32);
-  const auto index = static_cast<std::uint32_t>(event.data);
+  const auto index = static_cast<std::uint32_t>(event.data & 0xff);
   if (event.kind != EventKind::received || channel >= kMaxChannels || index >= kMaxReceives)
     return Errc::no_match;
   ReceiveBuffer& buffer = channels_of(view_).channels[channel].buffers[index];
-  const std::uint64_t word = buffer.word.load(std::memory_order_acquire);
-  if (post_word::state(word) != PostState::completed) return Errc::no_match;
+  std::uint64_t word = buffer.word.load(std::memory_order_acquire);
+  const PostState state = post_word::state(word);
+  if ((state != PostState::completed && state != PostState::filled) ||
+      event_data(channel, word, index) != event.data)
+    return Errc::no_match;
   const std::lock_guard lock(mu_);
   const ReceivedSend came{own_[channel].contexts[index], buffer.bytes.load(std::memory_order_relaxed),
                           static_cast<wire::ProcessSlot>(buffer.source.load(std::memory_order_relaxed)),
                           buffer.remote_value.load(std::memory_order_relaxed)};
-  buffer.word.store(post_word::with(word, PostState::free), std::memory_order_release);
+  // Its sender may just be taking its name out of the word.
+  while (!buffer.word.compare_exchange_weak(word, post_word::with(word, PostState::free),
+                                            std::memory_order_seq_cst)) {
+  }
   return came;
 }
 
@@ -320,7 +338,13 @@ void ChannelUnit::take_back_from_the_dead() {
   for (std::uint16_t i = 0; i < kMaxChannels; ++i) {
     if (!own_[i].open) continue;
     (void)take_back_buffers(view_, i, [this](ProcessName process) { return environment_.alive(process); });
-    for (ReceiveBuffer& buffer : channels_of(view_).channels[i].buffers) {
+    for (std::uint32_t k = 0; k < kMaxReceives; ++k) {
+      ReceiveBuffer& buffer = channels_of(view_).channels[i].buffers[k];
+      std::uint64_t filled = buffer.word.load(std::memory_order_acquire);
+      if (post_word::state(filled) == PostState::filled && post_word::claimer_slot(filled) < kMaxProcesses &&
+          !environment_.alive({post_word::claimer_slot(filled), post_word::claimer_generation(filled)}) &&
+          buffer.word.compare_exchange_strong(filled, post_word::with(filled, PostState::completed)))
+        (void)push_event(own_[i].queue->view(), {EventKind::received, Errc::ok, event_data(i, filled, k)});
       // One that comes in packets is claimed by us, for a source that may send no more.
       std::uint64_t word = buffer.word.load(std::memory_order_acquire);
       const auto source = static_cast<wire::ProcessSlot>(buffer.source.load(std::memory_order_relaxed));

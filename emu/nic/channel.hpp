@@ -21,11 +21,12 @@
 // none is, it ends in no_resource, "receive not ready", and nothing else happens. The credits of a channel
 // are its ready buffers; anybody may count them.
 //
-//   buffer word:  free -> preparing -> pending (ready) -> claimed (being filled) -> completed -> free
+//   buffer word:  free -> pending (ready) -> claimed (being filled) -> filled -> completed -> free
 //
 // The words are those of datagrams (post_word). A sender that dies while it fills a buffer leaves the claim:
-// the buffer is ready again once somebody sees that. A send is an event at its target when all of it is
-// there.
+// the buffer is ready again once somebody sees that. One that dies before it has raised the event of a buffer
+// that it filled leaves its name in the word: the owner raises the event, once more perhaps, and take() knows
+// by the buffer's serial number which of two is stale.
 namespace orrery::nic {
 
 inline constexpr std::uint32_t kMaxChannels = 64;
@@ -123,9 +124,12 @@ class ChannelUnit {
   // Errors: invalid_handle, no_resource (128 are posted).
   Errc post(const ChannelName& name, const MemKey& key, std::uint64_t address, std::uint64_t length,
             void* context);
-  // What an event of kind `received` tells of; its buffer is the caller's again. Errors: no_match.
+  // What an event of kind `received` tells of; its buffer is the caller's again. Errors: no_match (it was
+  // taken already: two events may tell of a send whose sender died).
   Result<ReceivedSend> take(const Event& event);
-  // Buffers that dead senders were filling are ready again.
+  // Buffers that dead senders were filling are ready again, and what they had filled raises its event. The
+  // NIC calls it when it hears of a death; an owner that never spoke to its senders does not hear, and calls
+  // it.
   void take_back_from_the_dead();
 
  private:
