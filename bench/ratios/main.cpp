@@ -52,6 +52,10 @@ const std::vector<Row> kRows = {
     {"register_known_range_us", "MemRegister + MemDeregister, known range", "us", 1, {}},
     {"register_new_page_us", "MemRegister + MemDeregister, new 4 KiB", "us", 20, {}},
     {"frame_put8_target_polls", "8 B put by frame, half round trip, target polls / raw line", "ns", 3, {}},
+    {"amo_fetching_and_event", "fetching AMO, 64 bits + event reaped", "ns", 25, {}},
+    {"amo_silent", "AMO, 64 bits, silent", "ns", 20, {}},
+    {"fma_launch", "FMA Launch, 8 B, in an open transaction", "ns", 6, {}},
+    {"scatter_64_to_8_pes", "64 B to each of 8 PEs by one window store / eight memcpys", "ns", 1.3, {}},
     {"smsg8_memory_polled", "8 B short message, half round trip, no queues / raw line", "ns", 1.5, {}},
     {"smsg8_event_polled", "8 B short message, half round trip, both queues read / raw line", "ns", 2.5, {}},
     {"smsg8_window_64", "8 B short messages, window 64, per message / raw line", "ns", 0.6, {}},
@@ -65,9 +69,11 @@ struct Job {
   const char* adopt;   // ORRERY_ADOPT
   const char* attach;  // ORRERY_ATTACH
 };
-const std::array<Job, 4> kJobs = {{{"direct", "2", "hot", "on"},
+const std::array<Job, 6> kJobs = {{{"direct", "2", "hot", "on"},
                                    {"frames", "2", "never", "off"},
                                    {"messages", "2", "hot", "on"},
+                                   {"units", "2", "hot", "on"},
+                                   {"scatter", "8", "hot", "on"},
                                    {"barrier", "8", "hot", "on"}}};
 
 std::string self_path() {
@@ -130,12 +136,15 @@ int main(int argc, char** argv) {
   app.add_flag("--json", as_json,
                "a list of rows {name, unit, ours, limit, ratio, at_most or at_least, holds}");
   app.add_option("--only", only,
-                 "only rows of the jobs whose name contains this: direct, frames, messages, barrier");
+                 "only rows of the jobs whose name contains this: direct, frames, messages, units, scatter, "
+                 "barrier");
   app.add_option("--measure", measure)->group("");  // internal: this process measures
   CLI11_PARSE(app, argc, argv);
 
   if (measure == "direct") return bench::measure_direct(repetitions), 0;
   if (measure == "frames") return bench::measure_frames(repetitions), 0;
+  if (measure == "units") return bench::measure_units(repetitions), 0;
+  if (measure == "scatter") return bench::measure_scatter(repetitions), 0;
   if (measure == "messages") return bench::measure_messages(repetitions), 0;
   if (measure == "barrier") return bench::measure_barrier(repetitions), 0;
 

@@ -3,6 +3,7 @@
 #include "emu/nic/execute.hpp"
 
 #include "emu/nic/access.hpp"
+#include "emu/nic/amo_cache.hpp"
 #include "emu/nic/amo_unit.hpp"
 #include "emu/nic/channel.hpp"
 #include "emu/nic/completion_queue.hpp"
@@ -104,6 +105,19 @@ Errc store_sync_flag(const Target& target, MrtEntry& entry, std::uint64_t word, 
   return stored ? Errc::ok : Errc::bounds;
 }
 
+// What the AMO cache holds of the bytes that a packet is for goes to memory first, when memory may lack it.
+void make_memory_current(const Target& target, std::uint64_t word, const wire::PacketHeader& header) {
+  AmoCache cache(target.nic);
+  if (!cache.is_lazy()) [[likely]]
+    return;
+  if (target.memory == nullptr || (header.verb == wire::Verb::amo && (header.command & kAmoCached) != 0))
+    return;
+  const bool segmented = (control::flags(word) & kSegmented) != 0;
+  cache.flush(*target.memory, segmented ? 0 : header.address,
+              segmented ? UINT64_MAX : header.address + header.length);
+  if ((header.flags & wire::kHasSyncFlag) != 0) cache.flush(*target.memory, header.aux, header.aux + 8);
+}
+
 }  // namespace
 
 void store_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -173,6 +187,7 @@ Errc execute(const Target& target, const wire::PacketHeader& header, std::span<c
                                                entry.begin.load(std::memory_order_relaxed), 0, false);
   if (access != Errc::ok) return access;
 
+  if (addressed) make_memory_current(target, word, header);
   Errc done = Errc::ok;
   switch (header.verb) {
     case wire::Verb::put:

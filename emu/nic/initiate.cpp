@@ -4,6 +4,7 @@
 // A request leaves: the initiator's side of every operation. The short way is at the top: the target's memory
 // is mapped here, so this processor applies the target's rules itself and is done before the call returns.
 #include "emu/nic/access.hpp"
+#include "emu/nic/amo_cache.hpp"
 #include "emu/nic/amo_unit.hpp"
 #include "emu/nic/execute.hpp"
 #include "emu/nic/granted.hpp"
@@ -146,7 +147,8 @@ Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std
   MrtEntry& entry = peer.link.nic.region(index);
   const HazardGuard guard(peer.hazards.slot[hazard_slot], index, peer.link.strong_hazards);
   const std::uint64_t word = announced_word(entry);
-  const bool reachable = control::state(word) == RegionState::direct || peer.link.same_address_space;
+  const bool reachable = (control::state(word) == RegionState::direct || peer.link.same_address_space) &&
+                         !AmoCache(peer.link.nic).is_lazy();
   if (reachable || request.op == Op::cq_write)
     return execute_direct(endpoint, peer, request, word, hazard_slot);
   // Not mapped here. What would be refused anyway is refused at once.
@@ -282,7 +284,8 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   const HazardGuard guard(peer.hazards.slot[slot], index, peer.link.strong_hazards);
   const std::uint64_t word = announced_word(entry);
   // While its owner moves the pages, a copy by the kernel could land in the old ones.
-  if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0)
+  if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0 ||
+      AmoCache(peer.link.nic).is_lazy())
     return Errc::not_done;
   Errc status = check_access(entry, word, request.remote.generation, endpoint.port->domain,
                              request.remote_address, request.length, writes_target(request.op));

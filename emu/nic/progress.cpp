@@ -103,6 +103,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
       flight.local = reinterpret_cast<std::byte*>(request.local_address);
       flight.segments = (request.flags & kLocalOffset) != 0 ? request.local : MemKey{};
       flight.response_flag = static_cast<std::uint32_t>(request.sync_value);
+      flight.sequence = request.sequence;
       endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
       peer.in_flight.fetch_add(1, std::memory_order_relaxed);
       flights_open_.fetch_add(1, std::memory_order_relaxed);
@@ -126,7 +127,8 @@ bool Nic::try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& req
       kLocalEvent | kGlobalEvent | kImplicit | kLocalOffset | kBlockTransfer;  // fences wait for flights
   const bool has_payload = request.op == Op::put || request.op == Op::credit;
   const std::uint64_t payload_bytes = has_payload ? request.length : 0;
-  if ((request.flags & kTold) != 0 || (!has_payload && request.op != Op::cq_write) || !peer.waiting.empty() ||
+  if (request.sequence != nullptr || (request.flags & kTold) != 0 ||
+      (!has_payload && request.op != Op::cq_write) || !peer.waiting.empty() ||
       payload_bytes > peer.requests.max_payload())
     return false;
   // An endpoint remembers one peer.
@@ -221,7 +223,9 @@ void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std
 // REQUIRES: frames_mu_ is held.
 void Nic::end_flight(std::uint32_t name, Flight& flight) {
   const bool message = flight.header.verb == wire::Verb::message;
-  if (message || flight.header.verb == wire::Verb::credit) {
+  if (flight.sequence != nullptr) [[unlikely]] {
+    end_part(*flight.sequence, flight.status, flight.peer->link.process.slot);
+  } else if (message || flight.header.verb == wire::Verb::credit) {
     if (flight.status != Errc::ok) flight.endpoint->mailbox->broken.store(true, std::memory_order_relaxed);
     if (message && flight.queue != nullptr && flight.transaction != CompletionQueue::kNone)
       (void)push_event(flight.queue->view(),
@@ -337,12 +341,12 @@ void Nic::deliver(const wire::Packet& packet) {
   Errc status = Errc::ok;
   std::uint64_t old_value = 0;
   std::span<std::byte> out;
-  if (brings_data) {
-    if (header.part_bytes > from.responses.max_payload() || header.part_bytes > buffer.size()) {
-      status = Errc::corrupt;
-    } else {
-      out = {buffer.data(), header.part_bytes};
-    }
+  // A packet asks for no more than a packet's worth of work.
+  const bool in_parts = brings_data || header.verb == wire::Verb::amo;
+  if (in_parts && (header.part_bytes > from.responses.max_payload() || header.part_bytes > buffer.size())) {
+    status = Errc::corrupt;
+  } else if (brings_data) {
+    out = {buffer.data(), header.part_bytes};
   }
   // The parts of one operation follow each other. After one that failed the rest is not done: the last part
   // would tell of data that is not there.

@@ -37,6 +37,8 @@ enum RegionFlags : std::uint8_t {
   kSegmented = 2,  // addressed by offsets from 0 in a list of segments
 };
 
+struct Sequence;
+
 enum class Op : std::uint8_t { put, get, amo, cq_write, send, message, credit };
 
 // Whether bytes of the initiator travel with it.
@@ -72,8 +74,9 @@ struct Request {
   std::uint64_t operand[2] = {};  // AMO operands
   std::uint64_t sync_address = 0;
   std::uint64_t sync_value = 0;
-  std::uint64_t cq_data = 0;  // what a cq_write writes (48 bits); the id of a message
-  void* context = nullptr;    // handed back by CompletionQueue::completed()
+  std::uint64_t cq_data = 0;     // what a cq_write writes (48 bits); the id of a message
+  void* context = nullptr;       // handed back by CompletionQueue::completed()
+  Sequence* sequence = nullptr;  // the transaction that it is a part of; set by the NIC (sequence.cpp)
 };
 
 enum class EventKind : std::uint8_t {

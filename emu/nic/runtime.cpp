@@ -127,6 +127,8 @@ Status Runtime::make_segment() {
   options.may_adopt = adopt != "never" && memory_->file() >= 0;
   options.adopt_after = static_cast<std::uint32_t>(config::number("ORRERY_ADOPT_AFTER"));
   options.bte_crossover = config::number("ORRERY_BTE_CROSSOVER");
+  options.amo_cache_entries = static_cast<std::uint32_t>(config::number("ORRERY_AMO_CACHE_ENTRIES"));
+  if (config::text("ORRERY_AMO_CACHE") == "lazy") options.amo_cache_mode = AmoCacheMode::lazy;
   nic_ = std::make_unique<Nic>(*this, view, self, options);
 
   const Status watched = job_.loop().add(doorbell_.get(), EPOLLIN, [this](std::uint32_t) { on_doorbell(); });
