@@ -37,6 +37,7 @@ enum class PostState : std::uint8_t {
   completed = 4,   // the partner's bytes are here
   terminated = 5,  // cancelled
   failed = 6,      // the peer that it was bound to is dead
+  filled = 7,      // channels: the bytes are here, their event is on its way; the word names who raises it
 };
 
 //   63..40 serial | 39..16 claimer's generation | 15..4 claimer's slot | 3..0 PostState

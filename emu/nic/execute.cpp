@@ -5,6 +5,7 @@
 #include "emu/nic/access.hpp"
 #include "emu/nic/amo_cache.hpp"
 #include "emu/nic/amo_unit.hpp"
+#include "emu/nic/channel.hpp"
 #include "emu/nic/completion_queue.hpp"
 #include "emu/nic/datagram_state.hpp"
 
@@ -172,6 +173,7 @@ Errc execute(const Target& target, const wire::PacketHeader& header, std::span<c
              std::span<std::byte> out, std::uint64_t* old_value) {
   (void)old_value;
   if (header.verb == wire::Verb::datagram) return execute_datagram_packet(target.nic, header, payload, out);
+  if (header.verb == wire::Verb::send) return execute_send(target, header, payload, {});
   if (header.key_index >= kMaxRegions) return Errc::invalid_handle;
   MrtEntry& entry = target.nic.region(header.key_index);
   // Acquire: pairs with the owner's publication of the entry.

@@ -21,17 +21,6 @@ namespace {
 // Below this many bytes a frame to a target that is polling beats a system call.
 constexpr std::uint64_t kAttachBytes = 2048;
 
-// The control word of an entry whose hazard was just announced.
-inline std::uint64_t announced_word(MrtEntry& entry) {
-  // Acquire: pairs with the owner's publication of the entry.
-  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
-  if (entry.touched.load(std::memory_order_relaxed) != 0) return word;
-  // First access by a peer: from now on its owner has to look for us before it lets go. Either it sees this
-  // mark, or the second look sees the entry free.
-  entry.touched.exchange(1, std::memory_order_seq_cst);
-  return entry.control.load(std::memory_order_seq_cst);
-}
-
 constexpr bool writes_target(Op op) {
   return op == Op::put || op == Op::amo || op == Op::message || op == Op::credit;
 }
@@ -101,7 +90,7 @@ bool Nic::must_follow(Peer& peer, const Request& request) {
 }
 
 bool Nic::must_go_to_engine(const Request& request) const {
-  return (request.flags & (kBlockTransfer | kLocalOffset)) != 0 &&
+  return request.op != Op::send && (request.flags & (kBlockTransfer | kLocalOffset)) != 0 &&
          (request.length >= options_.bte_crossover || (request.flags & kLocalOffset) != 0 ||
           bte_.fences() != 0 ||
           ((request.flags & kFence) != 0 &&
@@ -152,6 +141,7 @@ Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std
   if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
   const std::uint32_t index = request.remote.index;
   if (index >= kMaxRegions) return Errc::invalid_handle;
+  if (request.op == Op::send) return send_direct(endpoint, peer, request, hazard_slot);
   std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
   if (hazard_slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);

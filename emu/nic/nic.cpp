@@ -31,6 +31,7 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       // A multiplier that spreads neighbouring process ids over the generations.
       flights_(static_cast<std::uint32_t>(view.header().pid) * 2654435761u >> 10),
       datagrams_(environment, view, [this](ProcessName process) { return connect_peer(process); }),
+      channels_(environment, view),
       collective_(*this),
       bte_(*this) {
   AmoCache(view_).set_up(options_.amo_cache_entries, options_.amo_cache_mode);

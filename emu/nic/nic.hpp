@@ -7,6 +7,7 @@
 #include "emu/nic/address_map.hpp"
 #include "emu/nic/amo_cache.hpp"
 #include "emu/nic/bte_queue.hpp"
+#include "emu/nic/channel.hpp"
 #include "emu/nic/collective_engine.hpp"
 #include "emu/nic/completion_queue.hpp"
 #include "emu/nic/datagram.hpp"
@@ -210,6 +211,7 @@ class Nic final : public wire::Sink {
   void ask_for_adoption(const Endpoint& endpoint, const MemKey& key);
 
   DatagramUnit& datagrams() { return datagrams_; }
+  ChannelUnit& channels() { return channels_; }
 
   // ---- short messages; message.hpp has the calls ----
   // Opens the endpoint's connection: `local` is our mailbox, `remote` the peer's, both `shape.bytes()` long.
@@ -303,6 +305,9 @@ class Nic final : public wire::Sink {
                                     std::uint32_t user_value, Errc status);
   wire::PacketHeader header_for(const Endpoint& endpoint, const Request& request) const;
 
+  // channel.cpp
+  Errc send_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
+
   // message.cpp
   static bool is_broken(Mailbox& box);
 
@@ -362,6 +367,7 @@ class Nic final : public wire::Sink {
   std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
   DatagramUnit datagrams_;
+  ChannelUnit channels_;
   CollectiveEngine collective_;
   BteQueue bte_;                         // its thread uses everything above: last in, first out
   std::atomic<std::uint64_t> polls_{0};  // how often somebody polled: says whether frames are attended

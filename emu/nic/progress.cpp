@@ -112,7 +112,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
     }
   }
   if (sent && sleeps(peer)) environment_.ring(peer.link.process);
-  if (request.op != Op::cq_write) count_hit(peer, request.remote);
+  if (request.op != Op::cq_write && request.op != Op::send) count_hit(peer, request.remote);
   // Somebody has to take the answer in if the program does not poll.
   if (answered && view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();

@@ -61,6 +61,7 @@ void Nic::peer_died(ProcessName process) {
     peer->dead.store(true, std::memory_order_seq_cst);
     fail_flights(*peer, Errc::unreachable);
   }
+  channels_.take_back_from_the_dead();
   collective_.peer_died(process);
   // What it was touching when it died it touches no more.
   if (environment_.slot_alive(process.slot)) return;

@@ -283,6 +283,55 @@ TEST_F(KillMessenger, MessagesReceivedAndReleased) {
       });
 }
 
+TEST_F(KillMessenger, SendToAPostedBuffer) {
+  const MailboxPlace place = open_memory(1, nullptr);
+  ChannelUnit& channels = world[1].nic().channels();
+  const ChannelName name = channels.open(world[1].port(), arrived).value();
+  const auto send_one = [&](int node, Endpoint& endpoint, const Bytes& bytes) {
+    Request request;
+    request.op = Op::send;
+    request.local_address = reinterpret_cast<std::uint64_t>(bytes.data());
+    request.length = bytes.size();
+    request.remote = key_of(name);
+    return world[node].nic().post(endpoint, request);
+  };
+  // The sends that came.
+  const auto take = [&](const Bytes& expected) {
+    int sends = 0;
+    Event event;
+    while (world[1].nic().poll(*arrived, &event) == Errc::ok) {
+      const auto came = channels.take(event);
+      if (!came.ok()) continue;  // told of twice
+      ++sends;
+      EXPECT_EQ(came.value().bytes, expected.size());
+      EXPECT_EQ(std::memcmp(memory + kBoxBytes, expected.data(), expected.size()), 0);
+    }
+    return sends;
+  };
+  Bytes source{};
+  run(
+      [&] {
+        // One buffer: whatever becomes of it, the next sender finds it ready.
+        if (credits_of(world[1].nic().view(), name).value() == 0) {
+          ASSERT_EQ(channels.post(name, place.key, place.address, 200, nullptr), Errc::ok);
+        }
+        source = pattern(round);
+      },
+      [&] { (void)send_one(0, *victim, source); },
+      [&] {
+        const int sends = take(source);
+        EXPECT_LE(sends, 1);
+        if (sends == 1) {
+          ASSERT_EQ(channels.post(name, place.key, place.address, 200, nullptr), Errc::ok);
+        }
+        ASSERT_EQ(credits_of(world[1].nic().view(), name).value(), 1u) << "the buffer is lost";
+        const auto other = bound(2, 1);
+        const Bytes bytes = pattern(round + 9);
+        ASSERT_EQ(send_one(2, *other, bytes), Errc::ok);
+        EXPECT_EQ(take(bytes), 1);
+      });
+}
+
 class KillMessengerByFrame : public KillMessenger {
  protected:
   KillMessengerByFrame() : KillMessenger(Path::frame) {}
