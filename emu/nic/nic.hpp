@@ -19,6 +19,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -159,6 +160,15 @@ class Nic final : public wire::Sink {
   }
   // Sleeps until the queue has something to say or `deadline_ns` passes (none: for ever). ok, timeout.
   Errc wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns);
+
+  // Sleeps until one of the queues has something to say, and gives its place in the list; consumes nothing.
+  // `stop` is asked now and then, and after ring_bell(). May run beside threads that use the queues.
+  // Errors: timeout, terminated (stop said so). REQUIRES: the queues live until it returns.
+  using StopWaiting = std::function<bool()>;
+  Result<std::uint32_t> wait_any(std::span<CompletionQueue* const> queues,
+                                 std::optional<std::int64_t> deadline_ns, const StopWaiting& stop);
+  // Makes everybody who sleeps in wait_any look again. A system call.
+  void ring_bell();
 
   // ---- operations ----
   // Starts one operation. ok: accepted, and everything else is said by events. Otherwise nothing happened:

@@ -66,6 +66,7 @@ void close(Attachment& attachment) {
   for (auto& ep : attachment.endpoints) handles().erase(HandleKind::ep, ep->handle);
   for (auto& ep : attachment.endpoints) attachment.departed.push_back(std::move(ep));
   attachment.endpoints.clear();
+  close_channels(attachment);
   for (auto& ce : attachment.engines) {
     handles().erase(HandleKind::ce, ce->handle);
     attachment.nic->collective().destroy(ce->vce);
