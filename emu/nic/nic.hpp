@@ -8,6 +8,7 @@
 #include "emu/nic/bte_queue.hpp"
 #include "emu/nic/collective_engine.hpp"
 #include "emu/nic/completion_queue.hpp"
+#include "emu/nic/error_log.hpp"
 #include "emu/nic/flight.hpp"
 #include "emu/nic/nic_state.hpp"
 #include "emu/nic/peer.hpp"
@@ -199,6 +200,7 @@ class Nic final : public wire::Sink {
   void peer_died(ProcessName process);
 
   RegistrationTable& registrations() { return registrations_; }
+  ErrorLog& errors() { return errors_; }
   NicView view() const { return view_; }
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
@@ -253,6 +255,7 @@ class Nic final : public wire::Sink {
   LocalPiece local_piece(const MemKey& key, std::uint64_t offset) const;
   bool gather(const Flight& flight, std::uint64_t offset, std::span<std::byte> bytes) const;
   bool scatter(const Flight& flight, std::uint64_t offset, std::span<const std::byte> bytes) const;
+  void report_error(const Endpoint& endpoint, std::uint32_t transaction, Errc status);
   void finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
   static void finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
                                     std::uint32_t user_value, Errc status);
@@ -312,6 +315,7 @@ class Nic final : public wire::Sink {
   FlightTable flights_;                         // guarded by frames_mu_
   std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
+  ErrorLog errors_;
   CollectiveEngine collective_;
   BteQueue bte_;                         // its thread uses everything above: last in, first out
   std::atomic<std::uint64_t> polls_{0};  // how often somebody polled: says whether frames are attended

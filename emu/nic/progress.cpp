@@ -216,6 +216,8 @@ void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std
 
 // REQUIRES: frames_mu_ is held.
 void Nic::end_flight(std::uint32_t name, Flight& flight) {
+  if (flight.status != Errc::ok) [[unlikely]]
+    report_error(*flight.endpoint, flight.transaction, flight.status);
   finish_from_elsewhere(flight.queue, flight.flags, flight.transaction, flight.user_value, flight.status);
   flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
   // Release: an endpoint that reads zero may be unbound; we do not touch it any more.

@@ -157,6 +157,8 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
   attachment->job = &job;
   attachment->published = published.value();
   attachment->instance = cdm->instance;
+  attachment->ptag = cdm->ptag;
+  if (cdm->ptag == GNI_FIND_ALLOC_PTAG) attachment->ptag = job.find_ptag(cdm->cookie).value();
   attachment->dual_events = (cdm->modes & GNI_CDM_MODE_DUAL_EVENTS) != 0;
   attachment->cached_amos = (cdm->modes & GNI_CDM_MODE_CACHED_AMO_ENABLED) != 0;
   attachment->port = attachment->nic->open_port(static_cast<std::uint16_t>(domain.value()), job.nic_address(),

@@ -73,6 +73,7 @@ struct Attachment {
   nic::Port* port = nullptr;
   job::EndpointRef published;
   std::uint32_t instance = 0;
+  std::uint8_t ptag = 0;
   bool dual_events = false;
   bool cached_amos = false;
   std::uint64_t handle = 0;
