@@ -11,10 +11,10 @@
 //   state    quiet       no link state
 //            exact       intervals, calls in order of time
 //            decayed     counters
-//   two_processes        the state in shared memory, two processes on the same pair of nodes, so on the
-//                        same NICs and links. decayed: both at once, as fast as they can. exact: in turns,
-//                        which is what ordered callers do. exact_at_once: against its contract, for
-//                        comparison only.
+//   two_processes        the state in shared memory, two processes between the same two routers, so on the
+//                        same links (and on the same NICs where a router has one). decayed: both at once,
+//                        as fast as they can. exact: in turns, which is what ordered callers do.
+//                        exact_at_once: against its contract, for comparison only.
 // Each iteration is one call, timed alone with the time stamp counter; the counter's own cost (median of
 // empty readings) is taken off. p50_ns and p99_ns are over all single calls of the run, in steps of the
 // counter (10 ns on some machines). The mean that the benchmark library prints includes the timing itself.
@@ -189,7 +189,13 @@ class Pinned {
   cpu_set_t before_;
 };
 
-// The other process quotes on the same pair as long as the measurement lasts.
+// The other NIC of a node's router, where it has more than one.
+NodeId sibling(const Pricing& p, NodeId node) {
+  if (p.network == Network::dragonfly) return node ^ 1;
+  return p.network == Network::gemini_torus ? node + p.torus.shape().nodes[0] : node;
+}
+
+// The other process quotes over the same links as long as the measurement lasts.
 void run_two_processes(benchmark::State& state, const std::string& name, State kind, bool in_turns,
                        Rows* rows) {
   const BuiltMachine built = build_machine(name);
@@ -200,18 +206,22 @@ void run_two_processes(benchmark::State& state, const std::string& name, State k
   // Each in a cache line of its own. Both processes share one virtual time, so that calls are nearly ordered.
   auto* words = static_cast<std::atomic<std::uint64_t>*>(page);
   std::atomic<std::uint64_t>&stop = words[0], &clock = words[8], &turn = words[16];
+  // Slow enough for every machine to keep up: a backlog is not what is measured.
+  constexpr std::uint64_t kStep = 10'000'000;
   QuoteRequest r{.op = Op::fma_put, .src = 0, .dst = p.nodes / 2, .bytes = 8};
   const auto my_turn = [&](std::uint64_t me) {
     while (in_turns && turn.load(std::memory_order_acquire) != me) {
       if (stop.load(std::memory_order_relaxed) != 0) return false;
     }
-    r.now = Picos{static_cast<std::int64_t>(clock.fetch_add(1'000'000, std::memory_order_relaxed))};
+    r.now = Picos{static_cast<std::int64_t>(clock.fetch_add(kStep, std::memory_order_relaxed))};
     return stop.load(std::memory_order_relaxed) == 0;
   };
   const pid_t child = fork();
   if (child < 0) std::abort();
   const Pinned pinned(child == 0 ? 1 : 0);
   if (child == 0) {
+    r.src = sibling(p, r.src);
+    r.dst = sibling(p, r.dst);
     while (my_turn(1)) {
       benchmark::DoNotOptimize(quote(p, r, shared.get()));
       turn.store(0, std::memory_order_release);

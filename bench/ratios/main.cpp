@@ -55,6 +55,14 @@ const std::vector<Row> kRows = {
     {"ce_barrier_2_pes", "CE barrier, 2 PEs / raw line", "ns", 1.5, {}},
     {"ce_allreduce8_2_pes", "CE allreduce of a double, 2 PEs / raw line", "ns", 1.5, {}},
     {"ce_allreduce8_8_pes", "CE allreduce of a double, 8 PEs / bare counter-and-yield barrier", "ns", 2, {}},
+    {"amo_fetching_and_event", "fetching AMO, 64 bits + event reaped", "ns", 25, {}},
+    {"amo_silent", "AMO, 64 bits, silent", "ns", 20, {}},
+    {"fma_launch", "FMA Launch, 8 B, in an open transaction", "ns", 6, {}},
+    {"scatter_64_to_8_pes", "64 B to each of 8 PEs by one window store / eight memcpys", "ns", 1.3, {}},
+    {"smsg8_memory_polled", "8 B short message, half round trip, no queues / raw line", "ns", 1.5, {}},
+    {"smsg8_event_polled", "8 B short message, half round trip, both queues read / raw line", "ns", 2.5, {}},
+    {"smsg8_window_64", "8 B short messages, window 64, per message / raw line", "ns", 0.6, {}},
+    {"datagram_exchange_us", "datagram exchange, both sides polling", "us", 2, {}},
     {"barrier_by_puts_8_pes", "barrier by puts, 8 PEs / bare counter-and-yield barrier", "ns", 1.5, {}},
 };
 
@@ -64,8 +72,11 @@ struct Job {
   const char* adopt;   // ORRERY_ADOPT
   const char* attach;  // ORRERY_ATTACH
 };
-const std::array<Job, 5> kJobs = {{{"direct", "2", "hot", "on"},
+const std::array<Job, 8> kJobs = {{{"direct", "2", "hot", "on"},
                                    {"frames", "2", "never", "off"},
+                                   {"messages", "2", "hot", "on"},
+                                   {"units", "2", "hot", "on"},
+                                   {"scatter", "8", "hot", "on"},
                                    {"barrier", "8", "hot", "on"},
                                    {"collective", "2", "hot", "on"},
                                    {"collective8", "8", "hot", "on"}}};
@@ -130,12 +141,16 @@ int main(int argc, char** argv) {
   app.add_flag("--json", as_json,
                "a list of rows {name, unit, ours, limit, ratio, at_most or at_least, holds}");
   app.add_option("--only", only,
-                 "only rows of the jobs whose name contains this: direct, frames, barrier, collective");
+                 "only rows of the jobs whose name contains this: direct, frames, messages, units, scatter, "
+                 "barrier, collective");
   app.add_option("--measure", measure)->group("");  // internal: this process measures
   CLI11_PARSE(app, argc, argv);
 
   if (measure == "direct") return bench::measure_direct(repetitions), 0;
   if (measure == "frames") return bench::measure_frames(repetitions), 0;
+  if (measure == "units") return bench::measure_units(repetitions), 0;
+  if (measure == "scatter") return bench::measure_scatter(repetitions), 0;
+  if (measure == "messages") return bench::measure_messages(repetitions), 0;
   if (measure == "barrier") return bench::measure_barrier(repetitions), 0;
   if (measure == "collective") return bench::measure_collective(repetitions), 0;
   if (measure == "collective8") return bench::measure_collective_8(repetitions), 0;

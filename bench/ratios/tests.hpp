@@ -11,6 +11,12 @@ namespace bench {
 void measure_direct(int repetitions);
 // Two PEs, frames only, the target polling.
 void measure_frames(int repetitions);
+// Two PEs: AMOs and FMA Launch, from one to the other's idle memory.
+void measure_units(int repetitions);
+// Eight PEs: a window over all of them.
+void measure_scatter(int repetitions);
+// Two PEs, direct path: short messages and datagrams.
+void measure_messages(int repetitions);
 // Eight PEs: barriers.
 void measure_barrier(int repetitions);
 // Two PEs, and eight: reductions by the collective engine.

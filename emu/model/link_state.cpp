@@ -247,8 +247,7 @@ std::uint64_t LinkState::count_in(DecayedCounter& c, std::int64_t now, std::uint
   return steady(before, current, now);
 }
 
-std::uint64_t LinkState::level(std::uint32_t aggregate, std::int64_t now) const {
-  const DecayedCounter& c = counters_[aggregate].counter;
+std::uint64_t LinkState::level_in(const DecayedCounter& c, std::int64_t now) const {
   const std::int64_t passed = (now >> kHalfLifeShift) - c.epoch.load(std::memory_order_relaxed);
   std::uint64_t before = c.before.load(std::memory_order_relaxed);
   std::uint64_t current = c.now.load(std::memory_order_relaxed);

@@ -81,12 +81,12 @@ struct NicCell {
 };
 
 struct alignas(64) ExactNicCell {
-  static constexpr std::uint32_t kIntervals = 4;
+  static constexpr std::uint32_t kIntervals = 9;
   NicCell nic;
   std::uint32_t count, unused;
   Interval received[kIntervals];
 };
-static_assert(sizeof(ExactNicCell) == 128 && offsetof(ExactNicCell, received) == 24);
+static_assert(sizeof(ExactNicCell) == 256 && offsetof(ExactNicCell, received) == 24);
 
 struct alignas(64) DecayedNicCell {
   NicCell nic;
@@ -180,9 +180,14 @@ class LinkState {
     return count_in(counters_[aggregate].counter, now, bytes);
   }
   // The same without adding anything: writes nothing.
-  std::uint64_t level(std::uint32_t aggregate, std::int64_t now) const;
+  std::uint64_t level(std::uint32_t aggregate, std::int64_t now) const {
+    return level_in(counters_[aggregate].counter, now);
+  }
   std::uint64_t count_receive(NodeId node, std::int64_t now, std::uint64_t bytes) const {
     return count_in(decayed_nics_[node].receive, now, bytes);
+  }
+  std::uint64_t level_receive(NodeId node, std::int64_t now) const {
+    return level_in(decayed_nics_[node].receive, now);
   }
 
  private:
@@ -212,6 +217,7 @@ class LinkState {
                              std::int64_t length, std::uint64_t heeds, std::uint64_t takes,
                              std::int64_t horizon) const;
   std::uint64_t count_in(DecayedCounter& counter, std::int64_t now, std::uint64_t bytes) const;
+  std::uint64_t level_in(const DecayedCounter& counter, std::int64_t now) const;
   void acquire_slowly() const;
   void merge_into(Interval* at, std::uint32_t count, const Interval& interval) const;
   void point_at(std::span<std::byte> memory, const Pricing& pricing, Kind kind);

@@ -3,6 +3,7 @@
 #include "emu/nic/amo_unit.hpp"
 
 #include "emu/nic/access.hpp"
+#include "emu/nic/amo_cache.hpp"
 
 #include <cstring>
 
@@ -47,14 +48,17 @@ Errc execute_amo(const Target& target, const MrtEntry& entry, std::uint64_t word
   if (count == 0 || begin % width != 0) return Errc::alignment;
   if (out.size() != (amo::fetches(command) ? count * width : 0)) return Errc::corrupt;
 
+  std::uint64_t at = 0;
   const auto locate = [&](std::uint64_t index, std::byte** here) {
-    const std::uint64_t at = virtual_address(target.nic, entry, word, begin + index * stride, width);
+    at = virtual_address(target.nic, entry, word, begin + index * stride, width);
     if (at % width != 0 || at == 0) return Errc::alignment;
     const Run run = target.memory->find(at);
     if (!run.holds(at, width)) return Errc::bounds;
     *here = run.at(at);
     return Errc::ok;
   };
+  AmoCache cache(target.nic);
+  const bool lazy = (command & kAmoCached) != 0 && cache.is_lazy();
   std::byte* here = nullptr;
   // Several words are all looked for before the first is changed.
   for (std::uint64_t i = 0; i < count && count > 1; ++i) {
@@ -62,10 +66,17 @@ Errc execute_amo(const Target& target, const MrtEntry& entry, std::uint64_t word
     if (found != Errc::ok) return found;
   }
   for (std::uint64_t i = 0; i < count; ++i) {
-    const Errc found = locate(i, &here);
+    Errc found = locate(i, &here);
     if (found != Errc::ok) return found;
-    const std::uint64_t old =
-        width == 8 ? apply_word<std::uint64_t>(here, header) : apply_word<std::uint32_t>(here, header);
+    std::uint64_t old = 0;
+    if (lazy) {
+      found =
+          cache.apply(*target.memory, {at, width == 4}, command, header.operand[0], header.operand[1], &old);
+      if (found != Errc::ok) return found;
+    } else {
+      if ((command & kAmoCached) != 0) cache.note({at, width == 4});
+      old = width == 8 ? apply_word<std::uint64_t>(here, header) : apply_word<std::uint32_t>(here, header);
+    }
     if (!out.empty()) store_bytes(out.data() + i * width, reinterpret_cast<const std::byte*>(&old), width);
   }
   return Errc::ok;

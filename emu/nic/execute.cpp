@@ -3,8 +3,10 @@
 #include "emu/nic/execute.hpp"
 
 #include "emu/nic/access.hpp"
+#include "emu/nic/amo_cache.hpp"
 #include "emu/nic/amo_unit.hpp"
 #include "emu/nic/completion_queue.hpp"
+#include "emu/nic/datagram_state.hpp"
 
 #include <atomic>
 #include <cstring>
@@ -102,6 +104,19 @@ Errc store_sync_flag(const Target& target, MrtEntry& entry, std::uint64_t word, 
   return stored ? Errc::ok : Errc::bounds;
 }
 
+// What the AMO cache holds of the bytes that a packet is for goes to memory first, when memory may lack it.
+void make_memory_current(const Target& target, std::uint64_t word, const wire::PacketHeader& header) {
+  AmoCache cache(target.nic);
+  if (!cache.is_lazy()) [[likely]]
+    return;
+  if (target.memory == nullptr || (header.verb == wire::Verb::amo && (header.command & kAmoCached) != 0))
+    return;
+  const bool segmented = (control::flags(word) & kSegmented) != 0;
+  cache.flush(*target.memory, segmented ? 0 : header.address,
+              segmented ? UINT64_MAX : header.address + header.length);
+  if ((header.flags & wire::kHasSyncFlag) != 0) cache.flush(*target.memory, header.aux, header.aux + 8);
+}
+
 }  // namespace
 
 void store_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -156,11 +171,13 @@ void raise_remote_event(const NicView& nic, std::uint64_t word, EventKind kind, 
 Errc execute(const Target& target, const wire::PacketHeader& header, std::span<const std::byte> payload,
              std::span<std::byte> out, std::uint64_t* old_value) {
   (void)old_value;
+  if (header.verb == wire::Verb::datagram) return execute_datagram_packet(target.nic, header, payload, out);
   if (header.key_index >= kMaxRegions) return Errc::invalid_handle;
   MrtEntry& entry = target.nic.region(header.key_index);
   // Acquire: pairs with the owner's publication of the entry.
   const std::uint64_t word = entry.control.load(std::memory_order_acquire);
-  const bool writes = header.verb == wire::Verb::put || header.verb == wire::Verb::amo;
+  const bool writes = header.verb == wire::Verb::put || header.verb == wire::Verb::amo ||
+                      header.verb == wire::Verb::message || header.verb == wire::Verb::credit;
   const bool addressed = header.verb != wire::Verb::cq_write;
   const Errc access = addressed ? check_access(entry, word, header.key_generation, header.domain,
                                                header.address, header.length, writes)
@@ -168,9 +185,12 @@ Errc execute(const Target& target, const wire::PacketHeader& header, std::span<c
                                                entry.begin.load(std::memory_order_relaxed), 0, false);
   if (access != Errc::ok) return access;
 
+  if (addressed) make_memory_current(target, word, header);
   Errc done = Errc::ok;
   switch (header.verb) {
     case wire::Verb::put:
+    case wire::Verb::message:  // a put whose flag is the message's word
+    case wire::Verb::credit:
       if (header.offset > header.length || payload.size() > header.length - header.offset)
         return Errc::bounds;
       if ((header.flags & wire::kHasSyncFlag) != 0) {
@@ -201,7 +221,9 @@ Errc execute(const Target& target, const wire::PacketHeader& header, std::span<c
   }
   if (done == Errc::ok && (header.flags & wire::kWantsRemoteEvent) != 0 &&
       (header.flags & wire::kLast) != 0) {
-    raise_remote_event(target.nic, word, EventKind::remote, header.event_data);
+    raise_remote_event(target.nic, word,
+                       header.verb == wire::Verb::message ? EventKind::message_arrived : EventKind::remote,
+                       header.event_data);
   }
   return done;
 }

@@ -25,6 +25,7 @@ struct Flight {
   std::uint32_t transaction = 0;  // of the queue
   std::uint32_t user_value = 0;
   std::uint32_t response_flag = 0;  // with kResponseFlag
+  Sequence* sequence = nullptr;     // hears of its end instead of the queue
   Errc status = Errc::ok;
   wire::PacketHeader header;   // of every packet, but for offset, payload and flags
   std::byte* local = nullptr;  // source of a put, destination of a get

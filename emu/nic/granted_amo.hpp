@@ -37,7 +37,7 @@ template <typename Word>
   const Grant& grant = endpoint.grants[transfer.key % kGrants];
   const std::uint64_t offset = transfer.remote_address - grant.begin;
   if (grant.key != transfer.key || offset > grant.size || transfer.length > grant.size - offset ||
-      !grant.writable || transfer.remote_address % transfer.length != 0) [[unlikely]] {
+      !grant.writable || (transfer.remote_address & (transfer.length - 1)) != 0) [[unlikely]] {
     return Errc::not_done;
   }
   if (grant.peer->dead.load(std::memory_order_relaxed)) [[unlikely]]

@@ -4,6 +4,7 @@
 // A request leaves: the initiator's side of every operation. The short way is at the top: the target's memory
 // is mapped here, so this processor applies the target's rules itself and is done before the call returns.
 #include "emu/nic/access.hpp"
+#include "emu/nic/amo_cache.hpp"
 #include "emu/nic/amo_unit.hpp"
 #include "emu/nic/execute.hpp"
 #include "emu/nic/granted.hpp"
@@ -31,7 +32,9 @@ inline std::uint64_t announced_word(MrtEntry& entry) {
   return entry.control.load(std::memory_order_seq_cst);
 }
 
-constexpr bool writes_target(Op op) { return op == Op::put || op == Op::amo; }
+constexpr bool writes_target(Op op) {
+  return op == Op::put || op == Op::amo || op == Op::message || op == Op::credit;
+}
 
 }  // namespace
 
@@ -69,6 +72,11 @@ Errc Nic::open_transaction(Endpoint& endpoint, const Request& request, std::uint
 }
 
 void Nic::raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status) {
+  if (request.op == Op::message) {
+    endpoint.queue->raise_inline(
+        Event::message_sent(transaction, static_cast<std::uint32_t>(request.cq_data), status));
+    return;
+  }
   if ((request.flags & kFence) != 0) [[unlikely]] {
     // Behind the events of what it waited for, which the engine put into the shared ring.
     const bool asked = (request.flags & (kLocalEvent | kGlobalEvent)) != 0;
@@ -149,7 +157,8 @@ Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std
   MrtEntry& entry = peer.link.nic.region(index);
   const HazardGuard guard(peer.hazards.slot[hazard_slot], index, peer.link.strong_hazards);
   const std::uint64_t word = announced_word(entry);
-  const bool reachable = control::state(word) == RegionState::direct || peer.link.same_address_space;
+  const bool reachable = (control::state(word) == RegionState::direct || peer.link.same_address_space) &&
+                         !AmoCache(peer.link.nic).is_lazy();
   if (reachable || request.op == Op::cq_write)
     return execute_direct(endpoint, peer, request, word, hazard_slot);
   // Not mapped here. What would be refused anyway is refused at once.
@@ -174,7 +183,7 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
   std::uint64_t old_value = 0;
   std::span<const std::byte> payload;
   std::span<std::byte> out;
-  if (request.op == Op::put) {
+  if (carries_payload(request.op)) {
     payload = {reinterpret_cast<const std::byte*>(request.local_address), request.length};
   }
   if (request.op == Op::get || (header.flags & wire::kFetching) != 0)
@@ -232,6 +241,12 @@ wire::PacketHeader Nic::header_for(const Endpoint& endpoint, const Request& requ
     case Op::send:
       header.verb = wire::Verb::send;
       break;
+    case Op::message:
+      header.verb = wire::Verb::message;
+      break;
+    case Op::credit:
+      header.verb = wire::Verb::credit;
+      break;
   }
   header.command = request.command;
   if ((request.flags & kRemoteEvent) != 0) header.flags |= wire::kWantsRemoteEvent;
@@ -270,7 +285,8 @@ Errc Nic::post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request,
 
 // not_done: it cannot be done this way, or not now.
 Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t slot) {
-  if (request.op != Op::put && request.op != Op::get) return Errc::not_done;
+  if (request.op != Op::put && request.op != Op::get && request.op != Op::message && request.op != Op::credit)
+    return Errc::not_done;
   const std::uint32_t index = request.remote.index;
   std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
   if (slot == kSharedHazardSlot) shared.lock();
@@ -278,7 +294,8 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   const HazardGuard guard(peer.hazards.slot[slot], index, peer.link.strong_hazards);
   const std::uint64_t word = announced_word(entry);
   // While its owner moves the pages, a copy by the kernel could land in the old ones.
-  if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0)
+  if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0 ||
+      AmoCache(peer.link.nic).is_lazy())
     return Errc::not_done;
   Errc status = check_access(entry, word, request.remote.generation, endpoint.port->domain,
                              request.remote_address, request.length, writes_target(request.op));
@@ -291,7 +308,7 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   }
   if (request.length != 0) {
     status =
-        request.op == Op::put
+        carries_payload(request.op)
             ? environment_.attach_write(peer.link.process, request.remote_address,
                                         reinterpret_cast<const std::byte*>(request.local_address),
                                         request.length)
@@ -315,7 +332,9 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
     return Errc::not_done;
   }
   if ((request.flags & kRemoteEvent) != 0) {
-    raise_remote_event(peer.link.nic, word, EventKind::remote, endpoint.remote_value);
+    raise_remote_event(peer.link.nic, word,
+                       request.op == Op::message ? EventKind::message_arrived : EventKind::remote,
+                       endpoint.remote_value);
   }
   count_hit(peer, request.remote);
   return Errc::ok;
@@ -407,6 +426,11 @@ void Nic::count_hit(Peer& peer, const MemKey& key) {
 void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status) {
   if (status != Errc::ok) [[unlikely]]
     report_error(endpoint, transaction, status);
+  if (request.op == Op::message || request.op == Op::credit) {
+    if (status != Errc::ok && endpoint.mailbox != nullptr)
+      endpoint.mailbox->broken.store(true, std::memory_order_relaxed);
+    if (transaction == CompletionQueue::kNone) return;
+  }
   if (transaction == CompletionQueue::kNone) {
     // Asked for no event, but an error is always reported where there is a queue for it.
     if (endpoint.queue == nullptr) return;
@@ -442,13 +466,22 @@ Errc Nic::peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** 
   if (slot >= kMaxProcesses) return Errc::invalid_handle;
   const auto process = environment_.find_process(nic_address, slot);
   if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
+  const auto peer = connect_peer(process.value());
+  if (!peer.ok()) return peer.code();
+  *found = peer.value();
+  return Errc::ok;
+}
+
+// What we hold of a process; maps its NIC the first time.
+Result<Peer*> Nic::connect_peer(ProcessName process) {
+  const wire::ProcessSlot slot = process.slot;
   Peer* peer = peers_[slot].load(std::memory_order_acquire);
-  if (peer == nullptr || peer->link.process != process.value()) {
-    auto link = environment_.connect(process.value());
+  if (peer == nullptr || peer->link.process != process) {
+    auto link = environment_.connect(process);
     if (!link.ok()) return link.code();
     const std::lock_guard lock(objects_mu_);
     peer = peers_[slot].load(std::memory_order_acquire);
-    if (peer == nullptr || peer->link.process != process.value()) {
+    if (peer == nullptr || peer->link.process != process) {
       peer_storage_.push_back(std::make_unique<Peer>(std::move(link).value(), self_));
       peer = peer_storage_.back().get();
       // A predecessor in our slot may have died in the middle of an access.
@@ -457,11 +490,10 @@ Errc Nic::peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** 
       peer->link.nic.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
       peers_[slot].store(peer, std::memory_order_release);
       // Published first: whoever dies after this look is told by peer_died().
-      if (!environment_.alive(process.value())) peer->dead.store(true, std::memory_order_relaxed);
+      if (!environment_.alive(process)) peer->dead.store(true, std::memory_order_relaxed);
     }
   }
-  *found = peer;
-  return Errc::ok;
+  return peer;
 }
 
 }  // namespace orrery::nic

@@ -30,8 +30,10 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       arena_next_(view.header().arena_offset),
       // A multiplier that spreads neighbouring process ids over the generations.
       flights_(static_cast<std::uint32_t>(view.header().pid) * 2654435761u >> 10),
+      datagrams_(environment, view, [this](ProcessName process) { return connect_peer(process); }),
       collective_(*this),
       bte_(*this) {
+  AmoCache(view_).set_up(options_.amo_cache_entries, options_.amo_cache_mode);
   // Accesses of our own threads to our own memory are announced like anybody else's.
   view_.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
 }
@@ -169,6 +171,9 @@ Result<MemKey> Nic::register_segments(const Port& port, std::span<const Segment>
 Status Nic::deregister(const MemKey& key) {
   const auto word = registrations_.find(key);
   if (!word.ok()) return word.code();
+  // Looked at before a successor's list may stand there.
+  const auto ranges = AmoCache(view_).was_used() ? registrations_.ranges_of(key.index)
+                                                 : std::vector<RegistrationTable::Range>{};
   const Status removed = registrations_.remove(
       key,
       [this](std::uint32_t slot) { return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
@@ -178,8 +183,9 @@ Status Nic::deregister(const MemKey& key) {
         { const std::lock_guard lock(requests_mu_); }
         for (const auto& range : moving) environment_.settle(range.begin, range.end);
       },
-      [this](std::uint64_t begin, std::uint64_t end) { environment_.cut_off(begin, end); });
+      [this](std::uint64_t begin, std::uint64_t end) { cut_off(begin, end); });
   if (!removed.ok()) return removed;
+  for (const auto& range : ranges) flush_amo_cache(range.begin, range.end);
   collective_.settle();
   const std::uint32_t queue_plus_1 = control::queue_plus_1(word.value());
   if (queue_plus_1 != 0) {
@@ -187,6 +193,50 @@ Status Nic::deregister(const MemKey& key) {
     if (auto& queue = queues_[queue_plus_1 - 1]) queue->references.fetch_sub(1, std::memory_order_relaxed);
   }
   return {};
+}
+
+// Gives pages private memory again, and lets go of direct access to other registrations of them first.
+void Nic::cut_off(std::uint64_t begin, std::uint64_t end) {
+  struct Work {
+    Nic* nic;
+    std::uint64_t begin, end;
+  } work{this, begin, end};
+  // On the service thread, where nothing is being adopted meanwhile.
+  environment_.run_on_service_thread(
+      [](void* argument) {
+        const auto* w = static_cast<Work*>(argument);
+        RegistrationTable& table = w->nic->registrations_;
+        Environment& environment = w->nic->environment_;
+        table.change_state(w->begin, w->end, RegionState::direct, RegionState::moving);
+        (void)table.drain_range(
+            w->begin, w->end,
+            [&](std::uint32_t slot) { return environment.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
+            w->nic->options_.drain_limit_ns);
+        environment.cut_off(w->begin, w->end);
+        table.settle_moving([&](std::uint64_t from, std::uint64_t to) {
+          const auto info = environment.inspect(from, to - from);
+          return info.ok() && info.value().direct;
+        });
+      },
+      &work);
+}
+
+void Nic::flush_amo_cache(std::uint64_t begin, std::uint64_t end) {
+  struct Work {
+    Nic* nic;
+    std::uint64_t begin, end;
+  } work{this, begin, end};
+  // Frames are applied under this lock, and with them everything that a lazy cache does.
+  const std::lock_guard lock(requests_mu_);
+  // Each page that is not there any more loses the entry that it was found by, so this ends.
+  while (environment_.guarded(
+             [](void* argument) {
+               const auto* w = static_cast<Work*>(argument);
+               AmoCache(w->nic->view_).flush(w->nic->identity_, w->begin, w->end);
+               return Errc::ok;
+             },
+             &work) != Errc::ok) {
+  }
 }
 
 // ---- queues ----

@@ -5,15 +5,19 @@
 #include "emu/base/status.hpp"
 #include "emu/nic/access.hpp"
 #include "emu/nic/address_map.hpp"
+#include "emu/nic/amo_cache.hpp"
 #include "emu/nic/bte_queue.hpp"
 #include "emu/nic/collective_engine.hpp"
 #include "emu/nic/completion_queue.hpp"
+#include "emu/nic/datagram.hpp"
 #include "emu/nic/error_log.hpp"
 #include "emu/nic/flight.hpp"
+#include "emu/nic/mailbox.hpp"
 #include "emu/nic/nic_state.hpp"
 #include "emu/nic/peer.hpp"
 #include "emu/nic/registration_table.hpp"
 #include "emu/nic/request.hpp"
+#include "emu/nic/sequence.hpp"
 #include "emu/wire/packet.hpp"
 #include "emu/wire/ring_wire.hpp"
 
@@ -70,6 +74,9 @@ struct Endpoint {
   std::uint32_t peer_slot = kNoPeer;  // its process slot, while `peer` is good
   bool bound = false;
   std::uint32_t remote_nic_address = 0;
+  std::uint32_t remote_instance = 0;
+  std::atomic<std::uint32_t> datagram{0};   // its post in the datagram unit, plus 1; the unit's own
+  std::unique_ptr<Mailbox> mailbox;         // of its connection for short messages, if one is open
   std::uint32_t local_value = 0;            // user value of local events
   std::uint32_t remote_value = 0;           // data of remote events
   std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has,
@@ -102,6 +109,9 @@ class Nic final : public wire::Sink {
     std::int64_t drain_limit_ns = 100'000'000;  // how long a stalled peer can delay a deregistration
     bool eager_adoption = false;
     bool may_adopt = true;
+    // The papers give the AMO cache no size.
+    std::uint32_t amo_cache_entries = 64;
+    AmoCacheMode amo_cache_mode = AmoCacheMode::coherent;
   };
 
   // `environment` and the segment outlive the NIC.
@@ -145,6 +155,11 @@ class Nic final : public wire::Sink {
     return check_access(entry, word, key.generation, port.domain, address, length, writes);
   }
 
+  // Values that the AMO cache holds and memory lacks go to memory, and every word leaves the cache. Any
+  // thread; waits for a frame that is being applied.
+  void flush_amo_cache() { flush_amo_cache(0, UINT64_MAX); }
+  AmoCacheCounters amo_cache_counters() const { return AmoCache(view_).counters(); }
+
   // ---- queues ----
   // Errors: invalid_param (depth 0 or over kMaxQueueDepth), no_resource (1,024 queues), no_memory (arena used
   // up).
@@ -184,6 +199,41 @@ class Nic final : public wire::Sink {
   // Whether everything that was posted to the endpoint is done: it may be unbound or destroyed. The thread
   // that uses the endpoint.
   static bool idle(const Endpoint& endpoint);
+
+  // Starts several operations that end in one completion, in `endpoint`'s queue, when all of them are done;
+  // it says the first error. `flags`: kLocalEvent, kGlobalEvent. As post(): nothing happened unless ok.
+  // May wait for answers to its own earlier parts when it is longer than the packets that a NIC can have.
+  Errc post_chain(Endpoint& endpoint, std::span<const ChainPart> parts, std::uint32_t flags, void* context);
+
+  // A transaction that its owner adds operations to and asks for: open_sequence() (null: all in use), then
+  // post_in() for each (ok: accepted, errors are the sequence's; no_resource: try again; invalid_state), then
+  // end_sequence(), then test_sequence() by its name until it is not `not_done`: ok, the name is free again
+  // and
+  // `*status` says the first error; invalid_param, there is none of that name. Events in `request` are
+  // ignored but kRemoteEvent. Not blocking.
+  Sequence* open_sequence();
+  Errc post_in(Sequence& sequence, Endpoint& endpoint, const Request& request);
+  static void end_sequence(Sequence& sequence) { (void)sequence.take_off(); }
+  Errc test_sequence(std::uint32_t name, Errc* status);
+  // Whether an operation to the endpoint's peer has bytes of its source still to be packed into frames.
+  bool waits_for_room(const Endpoint& endpoint);
+  // Asks the owner of a key that the endpoint has reached to move its memory into its memory file.
+  void ask_for_adoption(const Endpoint& endpoint, const MemKey& key);
+
+  DatagramUnit& datagrams() { return datagrams_; }
+
+  // ---- short messages; message.hpp has the calls ----
+  // Opens the endpoint's connection: `local` is our mailbox, `remote` the peer's, both `shape.bytes()` long.
+  // The peer may do so later, or have done it before. May map the peer. Errors: invalid_state (not bound, or
+  // open already), invalid_param (impossible shape, a key of segments or of nothing), and those of
+  // check_local.
+  Errc open_mailbox(Endpoint& endpoint, const MailboxShape& shape, const MailboxPlace& local,
+                    const MailboxPlace& remote);
+  // What the calls do when the short way does not go.
+  Errc send_message_slowly(Endpoint& endpoint, std::span<const std::byte> header,
+                           std::span<const std::byte> data, std::uint32_t id, std::uint8_t tag);
+  Errc find_no_message(Endpoint& endpoint);
+  void send_credit_slowly(Endpoint& endpoint);
 
   // A PE's contribution to a reduction; `request` says which events are wanted when it has been taken. ok:
   // accepted; no_resource: as CollectiveEngine::join, or the queue's transactions are used up; invalid_param.
@@ -231,9 +281,12 @@ class Nic final : public wire::Sink {
   void arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use);
   Result<MemKey> insert_region(RegistrationTable::Entry entry, CompletionQueue* queue);
   void adopt_region(std::uint32_t index);
+  void flush_amo_cache(std::uint64_t begin, std::uint64_t end);
+  void cut_off(std::uint64_t begin, std::uint64_t end);
 
   // initiate.cpp
   Errc find_peer(Endpoint& endpoint, const MemKey& remote);
+  Result<Peer*> connect_peer(ProcessName process);
   Errc peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found);
   Errc try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
@@ -243,6 +296,8 @@ class Nic final : public wire::Sink {
   static Errc open_transaction(Endpoint& endpoint, const Request& request, std::uint32_t* transaction);
   static void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
   bool must_follow(Peer& peer, const Request& request);
+  Errc post_part(Sequence& sequence, Endpoint& endpoint, const Request& request);
+  void end_part(Sequence& sequence, Errc status, std::uint16_t target);
   bool must_go_to_engine(const Request& request) const;
   Errc post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
   Errc try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
@@ -260,6 +315,9 @@ class Nic final : public wire::Sink {
   static void finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
                                     std::uint32_t user_value, Errc status);
   wire::PacketHeader header_for(const Endpoint& endpoint, const Request& request) const;
+
+  // message.cpp
+  static bool is_broken(Mailbox& box);
 
   // progress.cpp
   Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
@@ -312,10 +370,12 @@ class Nic final : public wire::Sink {
   std::mutex shared_hazard_mu_;                    // held for an access by ports that share a hazard word
   std::mutex frames_mu_;
   std::vector<Peer*> lane_peers_;               // peers with open lanes, guarded by frames_mu_
+  SequenceTable sequences_;                     // own lock
   FlightTable flights_;                         // guarded by frames_mu_
   std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
   ErrorLog errors_;
+  DatagramUnit datagrams_;
   CollectiveEngine collective_;
   BteQueue bte_;                         // its thread uses everything above: last in, first out
   std::atomic<std::uint64_t> polls_{0};  // how often somebody polled: says whether frames are attended

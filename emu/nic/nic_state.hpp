@@ -102,10 +102,12 @@ struct alignas(kCacheLine) MrtEntry {
   std::atomic<std::uint64_t> segments;  // segmented: arena offset of {u64 address, u64 length}[count]
   std::atomic<std::uint32_t> segment_count;
   std::atomic<std::uint32_t> touched;  // set by the first peer that goes direct: deregistration must drain
-  std::uint32_t reserved[6];
+  std::atomic<std::uint64_t> windows;  // generation << 32 | mappings by FMA windows, which nobody can drain
+  std::uint32_t reserved[4];
 };
-static_assert(sizeof(MrtEntry) == 64 && offsetof(MrtEntry, begin) == 8 && offsetof(MrtEntry, end) == 16 &&
-              offsetof(MrtEntry, segments) == 24 && offsetof(MrtEntry, touched) == 36);
+static_assert(sizeof(MrtEntry) == 64 && offsetof(MrtEntry, windows) == 40 && offsetof(MrtEntry, begin) == 8 &&
+              offsetof(MrtEntry, end) == 16 && offsetof(MrtEntry, segments) == 24 &&
+              offsetof(MrtEntry, touched) == 36);
 
 namespace control {
 constexpr std::uint64_t make(std::uint16_t generation, std::uint16_t domain, std::uint32_t queue_plus_1,

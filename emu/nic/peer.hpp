@@ -67,6 +67,14 @@ class Environment {
   virtual void run_on_service_thread(void (*work)(void*), void* argument) = 0;
 
   // ---- peers ----
+  // This process.
+  virtual ProcessName self() = 0;
+  // The live process that opened a port of that domain, NIC address and instance number.
+  // Errors: no_match (nobody, yet), unreachable (it is dead).
+  virtual Result<ProcessName> find_port(std::uint16_t domain, std::uint32_t nic_address,
+                                        std::uint32_t instance) = 0;
+  // The live process in a slot. Errors: unreachable (nobody).
+  virtual Result<ProcessName> process_in(wire::ProcessSlot slot) = 0;
   // The live process in a slot of the host, if it lives behind that NIC address.
   // Errors: unreachable (nobody lives there), no_match (behind another address).
   virtual Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) = 0;

@@ -34,7 +34,7 @@ namespace {
 
 // Whether the answer to a request brings bytes: as many as it asks for.
 bool answer_has_data(const wire::PacketHeader& header) {
-  return header.verb == wire::Verb::get ||
+  return header.verb == wire::Verb::get || header.verb == wire::Verb::datagram ||
          (header.verb == wire::Verb::amo && (header.flags & wire::kFetching) != 0);
 }
 
@@ -96,12 +96,14 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
       flight.queue = queue;
       flight.flags = request.flags;
       flight.transaction = transaction;
-      flight.user_value = endpoint.local_value;
+      flight.user_value =
+          request.op == Op::message ? static_cast<std::uint32_t>(request.cq_data) : endpoint.local_value;
       flight.header = header_for(endpoint, request);
       flight.header.transaction = *name;
       flight.local = reinterpret_cast<std::byte*>(request.local_address);
       flight.segments = (request.flags & kLocalOffset) != 0 ? request.local : MemKey{};
       flight.response_flag = static_cast<std::uint32_t>(request.sync_value);
+      flight.sequence = request.sequence;
       endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
       peer.in_flight.fetch_add(1, std::memory_order_relaxed);
       flights_open_.fetch_add(1, std::memory_order_relaxed);
@@ -123,9 +125,11 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
 bool Nic::try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request) {
   constexpr std::uint32_t kTold =
       kLocalEvent | kGlobalEvent | kImplicit | kLocalOffset | kBlockTransfer;  // fences wait for flights
-  const std::uint64_t payload_bytes = request.op == Op::put ? request.length : 0;
-  if ((request.flags & kTold) != 0 || (request.op != Op::put && request.op != Op::cq_write) ||
-      !peer.waiting.empty() || payload_bytes > peer.requests.max_payload())
+  const bool has_payload = request.op == Op::put || request.op == Op::credit;
+  const std::uint64_t payload_bytes = has_payload ? request.length : 0;
+  if (request.sequence != nullptr || (request.flags & kTold) != 0 ||
+      (!has_payload && request.op != Op::cq_write) || !peer.waiting.empty() ||
+      payload_bytes > peer.requests.max_payload())
     return false;
   // An endpoint remembers one peer.
   if (endpoint.unanswered_to != &peer && !is_taken_out(endpoint)) return false;
@@ -163,7 +167,9 @@ bool Nic::pump(Peer& peer) {
   while (!peer.waiting.empty()) {
     Flight& flight = *flights_.find(peer.waiting.front());
     const bool brings_data = answer_has_data(flight.header);
-    const bool has_payload = flight.header.verb == wire::Verb::put || flight.header.verb == wire::Verb::send;
+    const bool has_payload =
+        flight.header.verb == wire::Verb::put || flight.header.verb == wire::Verb::send ||
+        flight.header.verb == wire::Verb::message || flight.header.verb == wire::Verb::credit;
     const bool is_amo = flight.header.verb == wire::Verb::amo;
     // Whole lines, so that no part ends within a word of an AMO.
     const std::uint64_t total = brings_data || has_payload || is_amo ? flight.header.length : 0;
@@ -218,7 +224,17 @@ void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std
 void Nic::end_flight(std::uint32_t name, Flight& flight) {
   if (flight.status != Errc::ok) [[unlikely]]
     report_error(*flight.endpoint, flight.transaction, flight.status);
-  finish_from_elsewhere(flight.queue, flight.flags, flight.transaction, flight.user_value, flight.status);
+  const bool message = flight.header.verb == wire::Verb::message;
+  if (flight.sequence != nullptr) [[unlikely]] {
+    end_part(*flight.sequence, flight.status, flight.peer->link.process.slot);
+  } else if (message || flight.header.verb == wire::Verb::credit) {
+    if (flight.status != Errc::ok) flight.endpoint->mailbox->broken.store(true, std::memory_order_relaxed);
+    if (message && flight.queue != nullptr && flight.transaction != CompletionQueue::kNone)
+      (void)push_event(flight.queue->view(),
+                       Event::message_sent(flight.transaction, flight.user_value, flight.status));
+  } else {
+    finish_from_elsewhere(flight.queue, flight.flags, flight.transaction, flight.user_value, flight.status);
+  }
   flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
   // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
   flight.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
@@ -327,12 +343,12 @@ void Nic::deliver(const wire::Packet& packet) {
   Errc status = Errc::ok;
   std::uint64_t old_value = 0;
   std::span<std::byte> out;
-  if (brings_data) {
-    if (header.part_bytes > from.responses.max_payload() || header.part_bytes > buffer.size()) {
-      status = Errc::corrupt;
-    } else {
-      out = {buffer.data(), header.part_bytes};
-    }
+  // A packet asks for no more than a packet's worth of work.
+  const bool in_parts = brings_data || header.verb == wire::Verb::amo;
+  if (in_parts && (header.part_bytes > from.responses.max_payload() || header.part_bytes > buffer.size())) {
+    status = Errc::corrupt;
+  } else if (brings_data) {
+    out = {buffer.data(), header.part_bytes};
   }
   // The parts of one operation follow each other. After one that failed the rest is not done: the last part
   // would tell of data that is not there.

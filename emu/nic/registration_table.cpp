@@ -144,7 +144,10 @@ Status RegistrationTable::remove(const MemKey& key, const std::function<bool(std
   bool untouched = true;
   if (entry.touched.load(std::memory_order_seq_cst) != 0) {
     untouched = wait_until_untouched({key.index}, alive, limit_ns);
-    if (!untouched) {
+    // A peer's window is not an access that ends: its stores have to go nowhere from now on.
+    const std::uint64_t windows = entry.windows.load(std::memory_order_seq_cst);
+    const bool is_mapped = windows >> 32 == key.generation && (windows & UINT32_MAX) != 0;
+    if (!untouched || is_mapped) {
       for (const Range& range : ranges_of(key.index)) cut_off(range.begin, range.end);
     }
   }

@@ -37,7 +37,14 @@ enum RegionFlags : std::uint8_t {
   kSegmented = 2,  // addressed by offsets from 0 in a list of segments
 };
 
-enum class Op : std::uint8_t { put, get, amo, cq_write, send };
+struct Sequence;
+
+enum class Op : std::uint8_t { put, get, amo, cq_write, send, message, credit };
+
+// Whether bytes of the initiator travel with it.
+constexpr bool carries_payload(Op op) {
+  return op == Op::put || op == Op::send || op == Op::message || op == Op::credit;
+}
 
 // How an operation is carried out and what it reports. One bit each.
 enum RequestFlags : std::uint32_t {
@@ -67,8 +74,9 @@ struct Request {
   std::uint64_t operand[2] = {};  // AMO operands
   std::uint64_t sync_address = 0;
   std::uint64_t sync_value = 0;
-  std::uint64_t cq_data = 0;  // what a cq_write writes (48 bits)
-  void* context = nullptr;    // handed back by CompletionQueue::completed()
+  std::uint64_t cq_data = 0;     // what a cq_write writes (48 bits); the id of a message
+  void* context = nullptr;       // handed back by CompletionQueue::completed()
+  Sequence* sequence = nullptr;  // the transaction that it is a part of; set by the NIC (sequence.cpp)
 };
 
 enum class EventKind : std::uint8_t {
@@ -76,7 +84,7 @@ enum class EventKind : std::uint8_t {
   post = 1,      // initiator: a posted operation. data = transaction (24 bits) | kGlobal | user value << 32
   remote = 2,    // target: somebody's put, get or AMO. data = the sender's 32-bit remote value
   cq_write = 3,  // target: somebody's event write. data = 48 bits
-  message_sent = 4,     // data = message id
+  message_sent = 4,     // data = message id (32 bits) | transaction << 32
   message_arrived = 5,  // data = the sender's 32-bit remote value
   overrun = 6,          // this queue lost events here
   collective = 16,      // a VCE's reduction ended: CeStatus << 48 | reduction (32 bits) << 14 | ce_id
@@ -97,6 +105,10 @@ struct Event {
                                 Errc status) {
     return {EventKind::post, status,
             transaction | (global ? kGlobal : 0) | static_cast<std::uint64_t>(user_value) << 32};
+  }
+  // Of a message: its transaction is collected by whoever takes the event.
+  static constexpr Event message_sent(std::uint32_t transaction, std::uint32_t id, Errc status) {
+    return {EventKind::message_sent, status, id | static_cast<std::uint64_t>(transaction) << 32};
   }
 };
 

@@ -128,6 +128,8 @@ Status Runtime::make_segment() {
   options.may_adopt = adopt != "never" && memory_->file() >= 0;
   options.adopt_after = static_cast<std::uint32_t>(config::number("ORRERY_ADOPT_AFTER"));
   options.bte_crossover = config::number("ORRERY_BTE_CROSSOVER");
+  options.amo_cache_entries = static_cast<std::uint32_t>(config::number("ORRERY_AMO_CACHE_ENTRIES"));
+  if (config::text("ORRERY_AMO_CACHE") == "lazy") options.amo_cache_mode = AmoCacheMode::lazy;
   nic_ = std::make_unique<Nic>(*this, view, self, options);
 
   const Status watched = job_.loop().add(doorbell_.get(), EPOLLIN, [this](std::uint32_t) { on_doorbell(); });
@@ -264,6 +266,23 @@ Result<ProcessName> Runtime::find_process(std::uint32_t nic_address, wire::Proce
     if (!address.ok()) return address.code();
     if (address.value() != nic_address) return Errc::no_match;
     return ProcessName{slot, process.generation};
+  }
+  return Errc::unreachable;
+}
+
+Result<ProcessName> Runtime::find_port(std::uint16_t domain, std::uint32_t nic_address,
+                                       std::uint32_t instance) {
+  const auto found = job_.find({.domain = domain, .nic_address = nic_address, .instance = instance});
+  if (!found.ok()) return found.code();
+  return ProcessName{static_cast<wire::ProcessSlot>(found.value().process.index),
+                     found.value().process.generation};
+}
+
+Result<ProcessName> Runtime::process_in(wire::ProcessSlot slot) {
+  const Contact* contact = contacts_[slot].load(std::memory_order_acquire);
+  if (contact != nullptr && alive({slot, contact->generation})) return ProcessName{slot, contact->generation};
+  for (const auto& process : job_.directory().live_processes()) {
+    if (process.index == slot) return ProcessName{slot, process.generation};
   }
   return Errc::unreachable;
 }

@@ -44,6 +44,12 @@ class Runtime final : public Environment {
   void cut_off(std::uint64_t begin, std::uint64_t end) override;
   void settle(std::uint64_t begin, std::uint64_t end) override;
   void run_on_service_thread(void (*work)(void*), void* argument) override;
+  ProcessName self() override {
+    return {static_cast<wire::ProcessSlot>(job_.self().index), job_.self().generation};
+  }
+  Result<ProcessName> find_port(std::uint16_t domain, std::uint32_t nic_address,
+                                std::uint32_t instance) override;
+  Result<ProcessName> process_in(wire::ProcessSlot slot) override;
   Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) override;
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;

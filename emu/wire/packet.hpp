@@ -36,7 +36,7 @@ enum PacketFlags : std::uint16_t {
   kWantsResponse = 2,     // the initiator waits for status or data
   kLast = 4,              // last packet of its operation
   kHasSyncFlag = 8,       // after the data, store operand[0] at aux
-  kFetching = 16,         // the AMO's response carries the old value
+  kFetching = 16,         // the AMO's response carries the old values, as its payload
 };
 
 // One packet's header. `address`, `length` name the whole operation, `offset` and `payload_bytes` the part of
@@ -57,10 +57,10 @@ struct PacketHeader {
   std::uint64_t length = 0;       // bytes of the whole operation
   std::uint64_t offset = 0;       // where this packet's payload belongs
   std::uint64_t event_data = 0;   // what the target's event says
-  std::uint64_t operand[2] = {};  // AMO operands; sync flag value; old value in a response
+  std::uint64_t operand[2] = {};  // AMO operands; sync flag value
   std::uint64_t aux = 0;          // sync flag address
   std::uint64_t match_bits = 0;   // list-matching verbs
-  std::uint64_t part_bytes = 0;   // a get: how much of it this packet asks for
+  std::uint64_t part_bytes = 0;   // a get or AMO: how much of it this packet is for
 };
 static_assert(sizeof(PacketHeader) == 96);
 static_assert(std::is_trivially_copyable_v<PacketHeader>);

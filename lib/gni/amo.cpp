@@ -7,15 +7,9 @@
 // Atomic memory operations.
 namespace orrery::gni {
 
-namespace {
-
-// Everything but an AMO of one word through a key that was granted before.
-[[gnu::noinline]] gni_return_t post_amo_checked(Ep& ep, gni_post_descriptor_t* post_descr) {
-  const gni_post_descriptor_t& d = *post_descr;
-  nic::Request request;
-  request.op = nic::Op::amo;
-  if (!fill(ep, d, post_descr, &request) || d.length == 0) return GNI_RC_INVALID_PARAM;
+gni_return_t fill_amo(const Ep& ep, const gni_post_descriptor_t& d, nic::Request* request) {
   std::uint8_t command = amo_command_of(d.amo_cmd);
+  if (d.length == 0) return GNI_RC_INVALID_PARAM;
   if (!nic::amo::is_valid(command)) return GNI_RC_ILLEGAL_OP;
   // The cache is for domains that asked for it.
   if (!ep.attachment->cached_amos) command &= static_cast<std::uint8_t>(~nic::kAmoCached);
@@ -27,22 +21,33 @@ namespace {
   if (flagged) {
     // Without a response there is nothing for a flag to stand behind.
     if (!fetches) return GNI_RC_INVALID_PARAM;
-    const gni_return_t small = fill_response_flag(d, &request);
+    const gni_return_t small = fill_response_flag(d, request);
     if (small != GNI_RC_SUCCESS) return small;
   }
+  request->op = nic::Op::amo;
   if (fetches) {
-    const gni_return_t local = check_local(ep, &request, d, flagged ? GNI_FMA_FLAGGED_RESPONSE_SIZE : 0);
+    const gni_return_t local = check_local(ep, request, d, flagged ? GNI_FMA_FLAGGED_RESPONSE_SIZE : 0);
     if (local != GNI_RC_SUCCESS) return local;
     // Old values go to addresses, not to offsets.
-    if ((request.flags & nic::kLocalOffset) != 0) return GNI_RC_INVALID_PARAM;
+    if ((request->flags & nic::kLocalOffset) != 0) return GNI_RC_INVALID_PARAM;
   }
-  request.command = command;
-  request.local_address = d.local_addr;
-  request.remote_address = d.remote_addr;
-  request.length = d.length;
-  request.operand[0] = d.first_operand;
-  request.operand[1] = d.second_operand;
-  return answer(ep.nic->post(ep.endpoint, request));
+  request->command = command;
+  request->local_address = d.local_addr;
+  request->remote_address = d.remote_addr;
+  request->length = d.length;
+  request->operand[0] = d.first_operand;
+  request->operand[1] = d.second_operand;
+  return GNI_RC_SUCCESS;
+}
+
+namespace {
+
+// Everything but an AMO of one word through a key that was granted before.
+[[gnu::noinline]] gni_return_t post_amo_checked(Ep& ep, gni_post_descriptor_t* post_descr) {
+  nic::Request request;
+  if (!fill(ep, *post_descr, post_descr, &request)) return GNI_RC_INVALID_PARAM;
+  const gni_return_t filled = fill_amo(ep, *post_descr, &request);
+  return filled == GNI_RC_SUCCESS ? answer(ep.nic->post(ep.endpoint, request)) : filled;
 }
 
 }  // namespace

@@ -63,7 +63,11 @@ Result<job::DomainId> find_domain(job::Job& job, std::uint8_t ptag, std::uint32_
 }  // namespace
 
 void close(Attachment& attachment) {
-  for (auto& ep : attachment.endpoints) handles().erase(HandleKind::ep, ep->handle);
+  attachment.windows.clear();
+  for (auto& ep : attachment.endpoints) {
+    handles().erase(HandleKind::ep, ep->handle);
+    attachment.nic->datagrams().forget(ep->endpoint);
+  }
   for (auto& ep : attachment.endpoints) attachment.departed.push_back(std::move(ep));
   attachment.endpoints.clear();
   close_channels(attachment);
@@ -160,6 +164,7 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
   attachment->ptag = cdm->ptag;
   if (cdm->ptag == GNI_FIND_ALLOC_PTAG) attachment->ptag = job.find_ptag(cdm->cookie).value();
   attachment->dual_events = (cdm->modes & GNI_CDM_MODE_DUAL_EVENTS) != 0;
+  attachment->fma_shared = (cdm->modes & GNI_CDM_MODE_FMA_SHARED) != 0;
   attachment->cached_amos = (cdm->modes & GNI_CDM_MODE_CACHED_AMO_ENABLED) != 0;
   attachment->port = attachment->nic->open_port(static_cast<std::uint16_t>(domain.value()), job.nic_address(),
                                                 cdm->instance);

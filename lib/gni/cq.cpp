@@ -62,6 +62,11 @@ static_assert(static_cast<int>(DeviceStatus::okay) == 0);
 
 gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq_entry_t* event_data) {
   *event_data = entry_of(event);
+  // Nobody asks for the descriptor of a message: its place among the queue's requests is free again.
+  if (event.kind == nic::EventKind::message_sent) {
+    void* none = nullptr;
+    (void)cq.queue->collect(static_cast<std::uint32_t>(event.data >> 32), &none);
+  }
   if (cq.handler != nullptr) [[unlikely]]
     cq.handler(event_data, cq.context);
   if (found != Errc::ok) [[unlikely]]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "emu/base/wait.hpp"
 #include "lib/gni/objects.hpp"
 
 #include <algorithm>
@@ -9,6 +10,9 @@
 namespace orrery::gni {
 
 namespace {
+
+// How often the end of a connection for short messages looks whether its last frames were taken.
+constexpr int kUnbindPatience = 500;
 
 void let_go_of_queue(Ep& ep) {
   if (ep.source != nullptr) ep.source->queue->references.fetch_sub(1, std::memory_order_relaxed);
@@ -84,6 +88,7 @@ gni_return_t GNI_EpBind(gni_ep_handle_t ep_hndl, uint32_t remote_addr, uint32_t 
   Ep* const ep = find(ep_hndl);
   if (ep == nullptr || ep->endpoint.bound) return GNI_RC_INVALID_PARAM;
   ep->endpoint.remote_nic_address = remote_addr;
+  ep->endpoint.remote_instance = remote_id;
   if (!ep->values_set) ep->endpoint.local_value = remote_id;
   ep->endpoint.bound = true;
   return GNI_RC_SUCCESS;
@@ -92,7 +97,14 @@ gni_return_t GNI_EpBind(gni_ep_handle_t ep_hndl, uint32_t remote_addr, uint32_t 
 gni_return_t GNI_EpUnbind(gni_ep_handle_t ep_hndl) {
   Ep* const ep = find(ep_hndl);
   if (ep == nullptr) return GNI_RC_INVALID_PARAM;
-  if (!orrery::gni::settle(*ep)) return GNI_RC_NOT_DONE;
+  if (ep->nic->datagrams().is_open(ep->endpoint)) return GNI_RC_NOT_DONE;
+  // Credits that travel by frame are nothing that the client knows of: they get a moment.
+  for (int patience = ep->endpoint.mailbox == nullptr ? 1 : orrery::gni::kUnbindPatience;
+       !orrery::gni::settle(*ep); orrery::yield_cpu()) {
+    if (--patience == 0) return GNI_RC_NOT_DONE;
+  }
+  ep->nic->datagrams().forget(ep->endpoint);
+  ep->endpoint.mailbox.reset();
   ep->endpoint.bound = false;
   ep->endpoint.forget_peer();
   ep->edge = {};
@@ -102,13 +114,15 @@ gni_return_t GNI_EpUnbind(gni_ep_handle_t ep_hndl) {
 gni_return_t GNI_EpIdle(gni_ep_handle_t ep_hndl) {
   Ep* const ep = find(ep_hndl);
   if (ep == nullptr) return GNI_RC_INVALID_PARAM;
-  return orrery::gni::settle(*ep) ? GNI_RC_SUCCESS : GNI_RC_NOT_DONE;
+  const bool at_rest = orrery::gni::settle(*ep) && !ep->nic->datagrams().is_busy(ep->endpoint);
+  return at_rest ? GNI_RC_SUCCESS : GNI_RC_NOT_DONE;
 }
 
 gni_return_t GNI_EpDestroy(gni_ep_handle_t ep_hndl) {
   auto* const ep =
       static_cast<Ep*>(handles().erase(HandleKind::ep, reinterpret_cast<std::uint64_t>(ep_hndl)));
   if (ep == nullptr) return GNI_RC_INVALID_PARAM;
+  ep->nic->datagrams().forget(ep->endpoint);
   auto& endpoints = ep->attachment->endpoints;
   const auto at =
       std::find_if(endpoints.begin(), endpoints.end(), [&](const auto& e) { return e.get() == ep; });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/job/job.hpp"
+#include "emu/nic/fma_window.hpp"
 #include "emu/nic/nic.hpp"
 #include "lib/gni/handle_table.hpp"
 
@@ -76,10 +77,12 @@ struct Attachment {
   std::uint8_t ptag = 0;
   bool dual_events = false;
   bool cached_amos = false;
+  bool fma_shared = false;
   std::uint64_t handle = 0;
   std::vector<std::unique_ptr<Ep>> endpoints;
   std::vector<std::unique_ptr<Ep>> departed;  // destroyed with operations in flight
   std::vector<std::unique_ptr<Cq>> queues;
+  std::vector<std::unique_ptr<nic::FmaWindow>> windows;
   std::vector<std::unique_ptr<Ce>> engines;
   std::vector<std::shared_ptr<CompChan>> channels;  // complete in comp_chan.hpp alone
   std::vector<nic::MemKey> regions;  // by index of the registration table; not valid() where not ours

@@ -110,6 +110,9 @@ inline gni_return_t fill_response_flag(const gni_post_descriptor_t& d, nic::Requ
   return GNI_RC_SUCCESS;
 }
 
+// Checks what the descriptor of an AMO says and adds it to the request. amo.cpp
+gni_return_t fill_amo(const Ep& ep, const gni_post_descriptor_t& d, nic::Request* request);
+
 // GNI_PostFma for the types AMO and AMO_W_FLAG. amo.cpp
 gni_return_t post_amo(Ep& ep, gni_post_descriptor_t* post_descr);
 

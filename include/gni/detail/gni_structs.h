@@ -46,8 +46,9 @@ typedef struct gni_post_descriptor {
   uint64_t length;             /* bytes */
   uint16_t rdma_mode;          /* GNI_RDMAMODE_ */
   gni_cq_handle_t src_cq_hndl; /* RDMA: instead of the endpoint's queue; NULL for that one */
-  uint64_t sync_flag_value;    /* FMA_PUT_W_SYNCFLAG: what to write behind the data, */
-  uint64_t sync_flag_addr;     /* and where in the same remote registration */
+  uint64_t sync_flag_value;    /* FMA_PUT_W_SYNCFLAG: what to write behind the data; GET_W_FLAG and */
+                               /* AMO_W_FLAG: its low 4 bytes go behind what comes to local_addr */
+  uint64_t sync_flag_addr;     /* FMA_PUT_W_SYNCFLAG: where in the same remote registration */
   gni_fma_cmd_type_t amo_cmd;
   uint64_t first_operand;
   uint64_t second_operand;

@@ -65,6 +65,41 @@ TEST(Dragonfly, CoordinatesRoundTripForEveryNodeOfEverySize) {
   }
 }
 
+TEST(Dragonfly, CoordinatesRoundTripForEveryNodeOfEveryNumberOfGroups) {
+  for (std::uint32_t groups = 1; groups <= Dragonfly::kMaxGroups; ++groups) {
+    for (const std::uint32_t last : {1u, 2u, 3u, 4u, 5u, 6u}) {
+      const auto made = Dragonfly::make({groups, 0, last});
+      if (!made.ok()) continue;  // no cable for every group in so small a last one
+      const Dragonfly& d = made.value();
+      // The groups before the last one are those of a smaller system.
+      const NodeId first = last == 6 ? 0 : (groups - 1) * Dragonfly::kNodesPerGroup;
+      for (NodeId n = first; n < d.nodes(); ++n) {
+        const DragonflyPlace p = d.place(n);
+        if (d.node_at(p) != n || p.group >= groups || p.chassis >= d.chassis_in(p.group)) {
+          FAIL() << groups << " groups, node " << n;
+        }
+      }
+    }
+  }
+}
+
+TEST(Dragonfly, TheEndsOfABlueLinkAreThoseOfItsRouteAndAnOwnOneStartsAtTheRouter) {
+  Choices pick(test_seed());
+  for (const Dragonfly& d : many_systems()) {
+    for (int i = 0; i < 2000 && d.groups() > 1; ++i) {
+      const RouterId from = pick.below(d.routers()), to = pick.below(d.routers());
+      const std::uint32_t a = d.group_of_router(from), b = d.group_of_router(to);
+      if (a == b) continue;
+      const std::uint32_t index = pick.below(d.links_per_bundle());
+      ASSERT_EQ(d.blue_ends(a, b, index), d.ends(d.blue(a, b, index)));
+      Choices choices(mix64(static_cast<std::uint64_t>(i)));
+      const std::uint32_t own = d.own_blue(from, to, &choices);
+      ASSERT_LT(own, d.links_per_bundle());
+      ASSERT_EQ(d.group_of_router(d.blue_ends(a, b, own).to), b);
+    }
+  }
+}
+
 TEST(Dragonfly, EveryLinkHasAReverseOfItsColour) {
   for (const Dragonfly& d : many_systems()) {
     for (LinkId link = 0; link < d.link_slots(); ++link) {

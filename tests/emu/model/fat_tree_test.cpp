@@ -26,6 +26,19 @@ TEST(FatTree, HasTheQuaternaryCounts) {
   EXPECT_FALSE(FatTree::make(9).ok());
 }
 
+TEST(FatTree, EveryNodeOfEverySizeHangsOnItsOwnPort) {
+  for (std::uint32_t n = 1; n <= FatTree::kMaxLevels; ++n) {
+    const FatTree t = FatTree::make(n).value();
+    for (NodeId p = 0; p < t.nodes(); ++p) {
+      const LinkEnds up = t.ends(t.up_link(0, p)), down = t.ends(t.down_link(0, p));
+      if (up.from != t.vertex_of(p) || up.to != t.switch_id(0, p / FatTree::kArity) || down.from != up.to ||
+          down.to != up.from) {
+        FAIL() << n << " levels, node " << p;
+      }
+    }
+  }
+}
+
 TEST(FatTree, EveryElitePortIsWiredOnceEachWay) {
   for (std::uint32_t n = 1; n <= 5; ++n) {
     const FatTree t = FatTree::make(n).value();

@@ -9,8 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace orrery::model {
@@ -238,6 +240,48 @@ TEST(GroupLinks, ADecayedStateMakesABusyLinkSlowAndLeavesTheOthers) {
   EXPECT_GT(waits(1, 1, Routing::in_order), 1_us);
   EXPECT_LT(waits(2, 2, Routing::in_order), 100_ns);
   EXPECT_LT(waits(3, 1, Routing::adaptive_0), 100_ns);
+}
+
+// Property: what one NIC receives from two others comes one message after the other, whoever of the two
+// threads asked first. Each arrival is a message's time from the next, so a lost promise shows.
+TEST(LinkStateThreads, TwoThreadsNeverGetTheSameTimeOfAReceiver) {
+  Loaded aries("aries", LinkState::Kind::exact);
+  constexpr int kEach = 2000;
+  constexpr std::uint64_t kBytes = 65536;
+  std::vector<std::int64_t> arrivals[2];
+  const auto sender = [&](int me) {
+    // All called at one moment: neither thread's calls are earlier than the other's.
+    for (int i = 0; i < kEach; ++i) {
+      const Quote q = aries.send(static_cast<NodeId>(me), 1000, kBytes, Routing::in_order);
+      arrivals[me].push_back(q.data_at.count());
+    }
+  };
+  std::thread other(sender, 1);
+  sender(0);
+  other.join();
+  // A lock is taken over from a thread that slept for too long; then nothing is promised.
+  if (aries.state()->stolen() != 0) GTEST_SKIP() << "a holder was descheduled for longer than the spin";
+  std::vector<std::int64_t> all = arrivals[0];
+  all.insert(all.end(), arrivals[1].begin(), arrivals[1].end());
+  std::sort(all.begin(), all.end());
+  const std::int64_t length =
+      aries.pricing().ops[static_cast<std::size_t>(Op::bte_put)].host_lone(kBytes).count();
+  for (std::size_t i = 1; i < all.size(); ++i) ASSERT_GE(all[i] - all[i - 1], length) << i;
+}
+
+TEST(LinkStateThreads, ADecayedStateTakesTwoThreadsAtOnce) {
+  Loaded aries("aries", LinkState::Kind::decayed);
+  const auto sender = [&](NodeId me) {
+    for (int i = 0; i < 2000; ++i) {
+      const Picos now{static_cast<std::int64_t>(i) * 1'000'000};
+      const Quote q = aries.send(me, 1000, 64, Routing::adaptive_0, now);
+      EXPECT_GE(q.waited, Picos{});
+      EXPECT_GE(q.data_at, now);
+    }
+  };
+  std::thread other(sender, NodeId{1});
+  sender(0);
+  other.join();
 }
 
 }  // namespace

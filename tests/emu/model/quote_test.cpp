@@ -276,6 +276,23 @@ TEST(LinkState, ASteadyRateIsReadBackFromTheDecayedCounter) {
   EXPECT_LT(state.count(3, now + 40 * kHalfLife.count(), 0), 64u);
 }
 
+TEST(LinkState, ShortMessagesLoadADecayedLinkAsTheirBytesDo) {
+  const BuiltMachine gemini = build_machine("gemini");
+  const Pricing& p = gemini.machine->pricing;
+  Memory memory(LinkState::bytes_needed(p, LinkState::Kind::decayed));
+  LinkState state = LinkState::create(memory.span(), p, LinkState::Kind::decayed).value();
+  constexpr std::int64_t kStep = 50'000, kRounds = 40'000;  // 8 B each 50 ns
+  double sum = 0;
+  Picos now;
+  for (std::int64_t i = 0; i < kRounds; ++i) {
+    now += Picos{kStep};
+    quote(p, {.op = Op::fma_put, .src = 0, .dst = 1, .bytes = 8, .now = now}, &state);
+    if (i >= kRounds / 10) sum += static_cast<double>(state.level_receive(1, now.count()));
+  }
+  const double wanted = 8.0 * static_cast<double>(kHalfLife.count()) / kStep;
+  EXPECT_NEAR(sum / (kRounds * 0.9), wanted, wanted * 0.05);
+}
+
 TEST(QueueWait, GrowsWithUtilisationAndIsThatOfAnMD1Queue) {
   EXPECT_EQ(queue_wait_256(0), 0u);
   EXPECT_EQ(queue_wait_256(128), 128u);  // rho 1/2: half a service time

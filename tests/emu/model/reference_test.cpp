@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -121,6 +122,40 @@ TEST_P(ReferenceMoves, AConsumedRowThatIsInTheTableNamesItsConstant) {
         for (const std::string& n : row.constants) named = named || n == name;
       }
       EXPECT_TRUE(named) << name << " says it was fitted to " << id << ", which does not depend on it";
+    }
+  }
+}
+
+// The same figure printed twice is one figure: what is fitted to one of the rows is fitted to the other.
+TEST_P(ReferenceMoves, ARowThatPrintsAConsumedFigureAgainIsConsumedToo) {
+  const MachineFile file = load_machine(GetParam());
+  const auto same = [](const ReferenceRow& a, const ReferenceRow& b) {
+    return a.unit == b.unit && a.low == b.low && a.high == b.high;
+  };
+  for (const auto& [name, constant] : file.description->constants) {
+    if (!constant.fitted) continue;
+    const auto consumed = [&constant = constant](const ReferenceRow& row) {
+      return std::find(constant.rows.begin(), constant.rows.end(), row.id) != constant.rows.end();
+    };
+    for (const ReferenceRow& row : table().rows) {
+      const bool depends = std::find(row.constants.begin(), row.constants.end(), name) != row.constants.end();
+      if (row.machine != GetParam() || !depends || consumed(row)) continue;
+      for (const ReferenceRow& other : table().rows) {
+        EXPECT_FALSE(other.machine == row.machine && consumed(other) && same(row, other))
+            << name << " was fitted to " << other.id << ", and " << row.id << " prints the same";
+      }
+    }
+  }
+}
+
+// Rows that a choice was tuned to, though they look like predictions.
+TEST(Reference, WhatTheModelWasTunedToIsMarkedAsFitted) {
+  const BuiltMachine aries = build_machine("aries");
+  for (const ReferenceRow& row : table().rows) {
+    for (const std::string_view id :
+         {"AR032", "AR055", "AR056", "AR060", "AR063", "AR069", "AR070", "AR071"}) {
+      if (row.id != id) continue;
+      EXPECT_TRUE(judge(*aries.machine, row).fitted) << id;
     }
   }
 }

@@ -64,6 +64,26 @@ TEST(Torus, CoordinatesRoundTripForEveryNodeOfEverySize) {
   }
 }
 
+TEST(Torus, CoordinatesRoundTripForEveryNodeOfEveryClassUpToTwelveCabinets) {
+  for (int system_class = 0; system_class <= 3; ++system_class) {
+    for (std::uint32_t cabinets = 1; cabinets <= 12; ++cabinets) {
+      for (std::uint32_t rows = 1; rows <= 4; ++rows) {
+        for (const auto& shape :
+             {gemini_shape(system_class, cabinets, rows), seastar_shape(system_class, cabinets, rows)}) {
+          if (!shape.ok()) continue;  // the class has no so many rows
+          const Torus t = torus(shape.value());
+          for (NodeId n = 0; n < t.nodes(); ++n) {
+            const Coordinates c = t.coordinates(n);
+            if (t.node_at(c) != n || t.router_at(t.router_coordinates(t.router_of(n))) != t.router_of(n)) {
+              FAIL() << "class " << system_class << ", " << cabinets << " x " << rows << ", node " << n;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Torus, EveryLinkHasAReverseAndJoinsNeighbours) {
   for (const TorusShape& shape : many_shapes()) {
     const Torus t = torus(shape);

@@ -42,7 +42,8 @@ class Node final : public Environment {
   Port& port() { return *port_; }
   ProcessName name() const { return name_; }
   bool alive_here = true;
-  int rings = 0;  // how often somebody rang this node's bell
+  int rings = 0;         // how often somebody rang this node's bell
+  bool attached = true;  // whether others find its ports
 
   // Environment
   Result<Range> inspect(std::uint64_t, std::uint64_t) override;
@@ -50,6 +51,10 @@ class Node final : public Environment {
   void cut_off(std::uint64_t, std::uint64_t) override { ++cut_offs; }
   void settle(std::uint64_t, std::uint64_t) override {}
   void run_on_service_thread(void (*work)(void*), void* argument) override { work(argument); }
+  ProcessName self() override { return name_; }
+  Result<ProcessName> find_port(std::uint16_t domain, std::uint32_t nic_address,
+                                std::uint32_t instance) override;
+  Result<ProcessName> process_in(wire::ProcessSlot slot) override;
   Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) override;
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
@@ -226,6 +231,20 @@ inline Result<ProcessName> Node::find_process(std::uint32_t nic_address, wire::P
   return world_[slot].name();
 }
 
+// Every node's ports have its number as NIC address; the instance numbers do not matter here.
+inline Result<ProcessName> Node::find_port(std::uint16_t, std::uint32_t nic_address, std::uint32_t) {
+  if (nic_address >= static_cast<std::uint32_t>(world_.size())) return Errc::no_match;
+  const Node& node = world_[static_cast<int>(nic_address)];
+  if (!node.attached) return Errc::no_match;
+  if (!node.alive_here) return Errc::unreachable;
+  return node.name();
+}
+
+inline Result<ProcessName> Node::process_in(wire::ProcessSlot slot) {
+  if (slot >= world_.size() || !world_[slot].alive_here) return Errc::unreachable;
+  return world_[slot].name();
+}
+
 inline Result<PeerLink> Node::connect(ProcessName process) {
   PeerLink link;
   link.process = process;
@@ -236,6 +255,7 @@ inline Result<PeerLink> Node::connect(ProcessName process) {
 }
 
 inline bool Node::alive(ProcessName process) {
+  if (process.slot >= world_.size()) return false;
   const Node& node = world_[process.slot];
   return node.name() == process && node.alive_here;
 }

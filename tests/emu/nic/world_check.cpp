@@ -104,7 +104,7 @@ bool Simulation::available(const Life& life, const std::vector<Piece>& bytes, bo
 }
 
 void Simulation::occupy(Operation& operation, int change) {
-  const int step = operation.op == Op::put ? -change : change;
+  const int step = changes_memory(operation.op) ? -change : change;
   for_each_byte(operation, [&](std::uint64_t at, std::size_t) {
     operation.target->busy[at] = static_cast<std::int16_t>(operation.target->busy[at] + step);
   });
@@ -160,12 +160,12 @@ void Simulation::heard_at_target(Queue& queue, const Event& event) {
        operation.status != Errc::unreachable)) {
     return fail(fmt::format("operation {} failed and told its target all the same", operation.id));
   }
-  if (operation.over || operation.op != Op::put) return;
+  if (operation.over || !changes_memory(operation.op)) return;
   if (!in_place(operation))
     fail(fmt::format("operation {} told its target before its data was there", operation.id));
   if ((operation.flags & kInOrder) == 0) return;
   for (const Operation* earlier : open_) {
-    if (earlier->line == operation.line && earlier->id < operation.id && earlier->op == Op::put &&
+    if (earlier->line == operation.line && earlier->id < operation.id && changes_memory(earlier->op) &&
         earlier->may.only(Errc::ok) && !in_place(*earlier)) {
       fail(fmt::format("operation {} overtook {}", operation.id, earlier->id));
     }
@@ -196,7 +196,7 @@ void Simulation::finish(Operation& operation, Errc status) {
   operation.status = status;
   std::erase(open_, &operation);
   occupy(operation, -1);
-  if (operation.op == Op::put) {
+  if (changes_memory(operation.op)) {
     bool right = true;
     Life& target = *operation.target;
     for_each_byte(operation, [&](std::uint64_t at, std::size_t i) {
@@ -205,6 +205,10 @@ void Simulation::finish(Operation& operation, Errc status) {
       target.model[at] = now;
     });
     if (!right) fail(fmt::format("operation {} left wrong data", operation.id));
+  }
+  if (status == Errc::ok &&
+      !std::equal(operation.old.begin(), operation.old.end(), operation.buffer.begin())) {
+    fail(fmt::format("operation {} found wrong values", operation.id));
   }
   if (operation.op == Op::get && status == Errc::ok) {
     bool right = true;

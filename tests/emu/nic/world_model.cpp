@@ -11,8 +11,10 @@ namespace {
 constexpr int kSlots = 4;
 constexpr std::uint32_t kReports = kLocalEvent | kGlobalEvent;
 
-Nic::Options options_of_the_world() {
+Nic::Options options_of_the_world(bool lazy) {
   Nic::Options options;
+  options.amo_cache_entries = 8;
+  if (lazy) options.amo_cache_mode = AmoCacheMode::lazy;
   options.adopt_after = 4;
   options.bte_crossover = UINT64_MAX;  // the engine's thread is no part of a world that replays
   return options;
@@ -20,12 +22,16 @@ Nic::Options options_of_the_world() {
 
 std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
-bool writes(const Operation& operation) { return operation.op == Op::put; }
+bool writes(const Operation& operation) { return changes_memory(operation.op); }
 
 }  // namespace
 
 Simulation::Simulation(std::uint64_t seed, Path path)
-    : random_(seed), world_(kSlots, path, options_of_the_world()), moving_(kSlots), at_(kSlots) {
+    : random_(seed),
+      lazy_(random_.chance(20)),
+      world_(kSlots, path, options_of_the_world(lazy_)),
+      moving_(kSlots),
+      at_(kSlots) {
   world_.attach = path == Path::adopt && random_.chance(50);
   world_.adoption_fails = path == Path::adopt && random_.chance(20);
   world_.during_switch = [this](int slot) {
@@ -224,8 +230,14 @@ bool Simulation::choose_target(Operation& operation, Request& request) {
   const Region& region = *operation.region;
   const std::uint64_t size = region.length();
   constexpr std::uint64_t kLengths[] = {0, 1, 2, 4, 8, 13, 64, 500, 4096, 20'000};
-  const std::uint64_t length = std::min(kLengths[random_.below(std::size(kLengths))], size);
-  const std::uint64_t from = random_.below(size - length + 1);
+  std::uint64_t length = std::min(kLengths[random_.below(std::size(kLengths))], size);
+  if (operation.op == Op::amo) {
+    choose_command(operation, request);
+    if (request.length > size) return false;
+    length = request.length;
+  }
+  std::uint64_t from = random_.below(size - length + 1);
+  if (operation.op == Op::amo && random_.chance(90)) from &= ~std::uint64_t{7};
   const std::uint64_t base =
       region.pieces.size() > 1 ? 0 : address_of(region.owner->real) + region.pieces[0].offset;
   request.remote_address = base + from;
@@ -249,7 +261,7 @@ bool Simulation::choose_target(Operation& operation, Request& request) {
         random_.chance(50) ? base + size - length + 1 : ~std::uint64_t{0} - random_.below(9);
     or_else(true, Errc::bounds);
   }
-  if (writes(operation) && random_.chance(15)) {
+  if (operation.op == Op::put && random_.chance(15)) {
     const std::uint64_t at = random_.below(size) & ~std::uint64_t{7};
     if (at + 8 <= from || at >= from + length) {
       operation.flags |= kSyncFlag;
@@ -259,14 +271,55 @@ bool Simulation::choose_target(Operation& operation, Request& request) {
       if (wrong == Errc::ok) operation.bytes = pieces_of(region, at, 8);
     }
   }
+  if (operation.op == Op::amo && wrong == Errc::ok) wrong = choose_words(operation, request, from);
   operation.was_ok = wrong == Errc::ok;
   operation.may = outcomes_of(operation, wrong);
   if (!operation.was_ok) operation.bytes.clear();
-  if (operation.was_ok && operation.op != Op::cq_write) {
+  if (operation.was_ok && operation.op != Op::cq_write && operation.op != Op::amo) {
     auto data = pieces_of(region, from, length);
     operation.bytes.insert(operation.bytes.begin(), data.begin(), data.end());
   }
   return available(*operation.target, operation.bytes, writes(operation));
+}
+
+void Simulation::choose_command(Operation& operation, Request& request) {
+  constexpr AmoOp kOps[] = {AmoOp::bit_and,      AmoOp::bit_or, AmoOp::bit_xor,   AmoOp::swap,
+                            AmoOp::and_xor,      AmoOp::add,    AmoOp::min,       AmoOp::max,
+                            AmoOp::compare_swap, AmoOp::add,    AmoOp::float_add, AmoOp::float_min};
+  unsigned flags = (random_.chance(50) ? kAmoFetch : 0u) | (random_.chance(40) ? kAmoNarrow : 0u);
+  // What a lazy cache keeps to itself, memory does not show.
+  if (random_.chance(30) && (!lazy_ || (flags & kAmoFetch) != 0)) flags |= kAmoCached;
+  operation.command = amo::command(kOps[random_.below(std::size(kOps))], flags);
+  request.command = operation.command;
+  request.operand[0] = random_.below(UINT64_MAX);
+  request.operand[1] = random_.below(UINT64_MAX);
+  const std::uint64_t words = random_.chance(80) ? 1 : 2 + random_.below(100);
+  request.length = words * amo::stride(operation.command);
+}
+
+// The words of an AMO that is allowed, what they are and what they become. Errors: alignment.
+Errc Simulation::choose_words(Operation& operation, const Request& request, std::uint64_t from) {
+  const std::uint8_t command = operation.command;
+  const std::uint64_t width = amo::width(command);
+  if (request.remote_address % width != 0) return Errc::alignment;
+  for (std::uint64_t i = 0; i < amo::words(command, request.length); ++i) {
+    const auto word = pieces_of(*operation.region, from + i * amo::stride(command), width);
+    if (word.size() != 1 || word[0].offset % width != 0) return Errc::alignment;
+    operation.bytes.push_back(word[0]);
+    std::uint64_t old = 0;
+    std::memcpy(&old, &operation.target->model[word[0].offset], width);
+    const std::uint64_t now =
+        width == 8
+            ? amo::combined<std::uint64_t>(amo::op(command), old, request.operand[0], request.operand[1])
+            : amo::combined<std::uint32_t>(amo::op(command), static_cast<std::uint32_t>(old),
+                                           static_cast<std::uint32_t>(request.operand[0]),
+                                           static_cast<std::uint32_t>(request.operand[1]));
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(&now);
+    operation.wanted.insert(operation.wanted.end(), bytes, bytes + width);
+    bytes = reinterpret_cast<const std::uint8_t*>(&old);
+    if (amo::fetches(command)) operation.old.insert(operation.old.end(), bytes, bytes + width);
+  }
+  return Errc::ok;
 }
 
 void Simulation::post() {
@@ -281,12 +334,15 @@ void Simulation::post() {
   operation.line = line;
   operation.target = target;
   operation.region = region;
-  operation.op = random_.chance(20) ? Op::cq_write : random_.chance(65) ? Op::put : Op::get;
+  operation.op = random_.chance(20)   ? Op::cq_write
+                 : random_.chance(25) ? Op::amo
+                 : random_.chance(65) ? Op::put
+                                      : Op::get;
   if (random_.chance(60)) operation.flags |= kLocalEvent;
   if (random_.chance(25)) operation.flags |= kGlobalEvent;
   if (random_.chance(40) && operation.op != Op::cq_write) operation.flags |= kRemoteEvent;
   if (random_.chance(25)) operation.flags |= kInOrder;
-  if (random_.chance(10)) operation.flags |= kBlockTransfer;
+  if (random_.chance(10) && operation.op != Op::amo) operation.flags |= kBlockTransfer;
   Request request;
   request.op = operation.op;
   if (!choose_target(operation, request) || !room_for_events(operation)) {
@@ -295,7 +351,7 @@ void Simulation::post() {
   }
   operation.buffer.resize(operation.op == Op::cq_write ? 0 : request.length);
   for (auto& byte : operation.buffer) byte = static_cast<std::uint8_t>(random_.below(256));
-  if (writes(operation)) {
+  if (operation.op == Op::put) {
     operation.wanted = operation.buffer;
     if ((operation.flags & kSyncFlag) != 0) {
       const auto* value = reinterpret_cast<const std::uint8_t*>(&request.sync_value);

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/nic/amo_unit.hpp"
 #include "tests/emu/nic/box.hpp"
 
 #include <cstdint>
@@ -41,6 +42,9 @@ class Outcomes {
  private:
   std::uint32_t bits_ = 0;
 };
+
+// Whether an operation changes its target's memory.
+constexpr bool changes_memory(Op op) { return op == Op::put || op == Op::amo; }
 
 inline constexpr std::uint64_t kWorldBytes = 16 * kPageBytes;  // memory of one process
 
@@ -109,6 +113,8 @@ struct Operation {
   Region* region = nullptr;
   std::vector<Piece> bytes;          // of the target that it reads or writes, in order; the sync flag last
   std::vector<std::uint8_t> wanted;  // what they are afterwards, when it writes
+  std::uint8_t command = 0;          // of an AMO
+  std::vector<std::uint8_t> old;     // what a fetching one finds
   std::vector<std::uint8_t> buffer;  // source or destination
   Outcomes may{};
   bool was_ok = false;  // nothing was wrong with it when it was posted
@@ -146,6 +152,8 @@ class Simulation {
   Line* choose_line();
   Region* choose_region(const Life& owner);
   bool choose_target(Operation& operation, Request& request);
+  void choose_command(Operation& operation, Request& request);
+  Errc choose_words(Operation& operation, const Request& request, std::uint64_t from);
   Outcomes outcomes_of(const Operation& operation, Errc base) const;
   bool room_for_events(const Operation& operation) const;
   static std::vector<Piece> pieces_of(const Region& region, std::uint64_t from, std::uint64_t length);
@@ -162,6 +170,7 @@ class Simulation {
   void let_all_end();
 
   Random random_;
+  bool lazy_;  // the NICs' AMO caches are
   World world_;
   std::vector<bool> moving_;  // by slot: its pages are being moved
   std::vector<std::unique_ptr<Life>> lives_;

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/nic/datagram_state.hpp"
+#include "emu/nic/peer.hpp"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace orrery::nic {
+
+struct Endpoint;
+struct Port;
+
+enum class DatagramStatus : std::uint8_t { pending, remote_data, completed, failed, terminated };
+
+// What became of a post.
+struct DatagramOutcome {
+  DatagramStatus status = DatagramStatus::pending;
+  std::uint32_t remote_address = 0;  // completed: whom it met
+  std::uint32_t remote_instance = 0;
+  std::uint32_t bytes = 0;  // completed: put into the post's buffer
+};
+
+// The posts of one process. An endpoint has one at a time, from post() until test() or wait() take it or
+// forget() drops it.
+//
+// Threads: calls for one endpoint one at a time; wait, probe and probe_wait beside all others.
+// Invariants: (1) a record belongs to the post of the same index while the endpoint names it; (2) a post
+// that could not be looked at for a moment (its peer has not attached, or somebody was at it) is looked at
+// again whenever its owner asks for anything; (3) no lock is held while a peer is mapped.
+// Usage: unit.post(ep, bytes, {}, buffer);  DatagramOutcome o;  while (unit.test(ep, {}, &o) == Errc::ok ...)
+class DatagramUnit {
+ public:
+  // `connect` maps a process's NIC, or finds it mapped.
+  DatagramUnit(Environment& environment, NicView view, std::function<Result<Peer*>(ProcessName)> connect);
+
+  // Posts `data`; `buffer` is filled when the outcome is taken. Errors: size (over 128 bytes), no_resource
+  // (the endpoint has one; another endpoint of the port has one towards the same peer; 4,096 are in use).
+  Errc post(Endpoint& endpoint, std::span<const std::byte> data, std::optional<std::uint64_t> name,
+            std::span<std::byte> buffer);
+  // The state of the endpoint's post, and takes it when it has ended. With `name` only if it is called so.
+  // Errors: no_match (there is none), size (the buffer is too small for what came; the post is gone).
+  Errc test(Endpoint& endpoint, std::optional<std::uint64_t> name, DatagramOutcome* outcome);
+  // The same, but waits for the end until `deadline_ns` of monotonic_ns() (none: for ever). Errors also
+  // timeout.
+  Errc wait(Endpoint& endpoint, std::optional<std::uint64_t> name, std::optional<std::int64_t> deadline_ns,
+            DatagramOutcome* outcome);
+  // The oldest of the port's unnamed posts that ended. Takes nothing. Errors: no_match.
+  Errc probe(const Port& port, DatagramOutcome* outcome);
+  // The name of the oldest of the port's named posts that ended. Errors: no_match.
+  Errc probe_named(const Port& port, std::uint64_t* name);
+  // The same, but waits. Errors: timeout.
+  Errc probe_wait_named(const Port& port, std::optional<std::int64_t> deadline_ns, std::uint64_t* name);
+  // Ends the post; test() then says terminated. Errors: no_match (none, or it has ended, or is being
+  // exchanged by somebody who does not go on).
+  Errc cancel(Endpoint& endpoint, std::optional<std::uint64_t> name);
+  // Whether the endpoint's post, if any, still waits for its partner.
+  bool is_open(const Endpoint& endpoint) const;
+  // Whether it is being exchanged.
+  bool is_busy(const Endpoint& endpoint) const;
+  // Drops the endpoint's post, whatever its state.
+  void forget(Endpoint& endpoint);
+
+ private:
+  struct Record {
+    const Port* port = nullptr;  // null: not in use
+    std::span<std::byte> buffer;
+    std::uint64_t name = 0;
+    bool named = false;
+    std::atomic<bool> look_again{false};
+    std::atomic<Peer*> peer{nullptr};  // of a bound post
+    std::uint32_t nic_address = 0;     // of the peer
+    std::uint32_t instance = 0;
+  };
+
+  DatagramPost& post_at(std::uint32_t index) const { return state_.posts[index]; }
+  std::optional<std::uint32_t> index_of(const Endpoint& endpoint, std::optional<std::uint64_t> name) const;
+  std::optional<std::uint32_t> allocate();
+  void release(std::uint32_t index);
+  void match(std::uint32_t index);
+  bool match_at(std::uint32_t index, Peer& peer);
+  bool take_back_from_the_dead(DatagramPost& post, std::uint64_t word);
+  PostState settle(std::uint32_t index);
+  Errc take(Endpoint& endpoint, std::uint32_t index, PostState state, DatagramOutcome* outcome);
+  struct Ended {
+    std::uint32_t index = 0;
+    std::uint64_t name = 0;
+    std::uint64_t serial = 0;
+  };
+  std::optional<Ended> first_ended(const Port& port, bool named);
+  template <typename Done>
+  bool wait_until(std::optional<std::int64_t> deadline_ns, Done done);
+  wire::PacketHeader header_of(const DatagramPost& post) const;
+
+  Environment& environment_;
+  const NicView view_;
+  DatagramState& state_;
+  const std::function<Result<Peer*>(ProcessName)> connect_;
+  const ProcessName self_;
+
+  mutable std::mutex mu_;             // records in use, and the free ones
+  std::vector<Record> records_;       // by index of the post
+  std::vector<std::uint32_t> free_;   // guarded by mu_
+  std::vector<std::uint32_t> stuck_;  // dropped while somebody was at them, guarded by mu_
+  std::uint64_t next_order_ = 0;      // guarded by mu_
+};
+
+}  // namespace orrery::nic

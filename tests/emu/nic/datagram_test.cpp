@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/execute.hpp"
+#include "tests/emu/nic/box.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+// Datagrams between NICs of one process.
+namespace orrery::nic {
+namespace {
+
+using box::Path;
+using box::World;
+
+struct Mail {
+  std::array<std::byte, kDatagramBytes> in{};
+  std::uint64_t value() const {
+    std::uint64_t v = 0;
+    std::memcpy(&v, in.data(), sizeof v);
+    return v;
+  }
+};
+
+class Datagrams : public ::testing::Test {
+ protected:
+  std::unique_ptr<Endpoint> bound(int from, int to) {
+    auto endpoint = world.endpoint(from, to, nullptr);
+    endpoint->remote_instance = static_cast<std::uint32_t>(to);
+    return endpoint;
+  }
+  std::unique_ptr<Endpoint> wildcard(int from) {
+    auto endpoint = std::make_unique<Endpoint>();
+    endpoint->port = &world[from].port();
+    return endpoint;
+  }
+  Errc post(int node, Endpoint& endpoint, std::uint64_t value, Mail& mail,
+            std::optional<std::uint64_t> name = std::nullopt) {
+    return world[node].nic().datagrams().post(endpoint, std::as_bytes(std::span(&value, 1)), name, mail.in);
+  }
+  DatagramOutcome test(int node, Endpoint& endpoint) {
+    DatagramOutcome outcome;
+    EXPECT_EQ(world[node].nic().datagrams().test(endpoint, std::nullopt, &outcome), Errc::ok);
+    return outcome;
+  }
+  DatagramPost& at(int node, std::uint32_t index) {
+    return datagrams_of(world[node].nic().view()).posts[index];
+  }
+  void expect_met(int node, Endpoint& endpoint, int partner, const Mail& mail, std::uint64_t value) {
+    const DatagramOutcome outcome = test(node, endpoint);
+    EXPECT_EQ(outcome.status, DatagramStatus::completed);
+    EXPECT_EQ(outcome.remote_address, static_cast<std::uint32_t>(partner));
+    EXPECT_EQ(outcome.remote_instance, static_cast<std::uint32_t>(partner));
+    EXPECT_EQ(outcome.bytes, 8u);
+    EXPECT_EQ(mail.value(), value);
+  }
+
+  World world{4, Path::frame};  // how memory is reached does not matter to them
+  Mail a, b, c, d;
+};
+
+TEST_F(Datagrams, TheSecondPostOfABoundPairExchangesBoth) {
+  const auto there = bound(0, 1);
+  const auto back = bound(1, 0);
+  ASSERT_EQ(post(0, *there, 11, a), Errc::ok);
+  EXPECT_EQ(test(0, *there).status, DatagramStatus::pending);
+  ASSERT_EQ(post(1, *back, 22, b), Errc::ok);
+  // The first one's process did nothing for it.
+  EXPECT_EQ(post_word::state(at(0, 0).word.load()), PostState::completed);
+  expect_met(0, *there, 1, a, 22);
+  expect_met(1, *back, 0, b, 11);
+}
+
+TEST_F(Datagrams, OneBoundBackIsPreferredToAWildcardThatWaitsLonger) {
+  const auto any = wildcard(1);
+  const auto back = bound(1, 0);
+  const auto there = bound(0, 1);
+  ASSERT_EQ(post(1, *any, 1, a), Errc::ok);
+  ASSERT_EQ(post(1, *back, 2, b), Errc::ok);
+  ASSERT_EQ(post(0, *there, 3, c), Errc::ok);
+  expect_met(0, *there, 1, c, 2);
+  expect_met(1, *back, 0, b, 3);
+  EXPECT_EQ(test(1, *any).status, DatagramStatus::pending);
+}
+
+TEST_F(Datagrams, AWildcardThatComesLaterFindsWhoeverWaits) {
+  const auto from_0 = bound(0, 1);
+  const auto from_2 = bound(2, 1);
+  ASSERT_EQ(post(0, *from_0, 10, a), Errc::ok);
+  ASSERT_EQ(post(2, *from_2, 12, b), Errc::ok);
+  const auto any = wildcard(1);
+  const auto more = wildcard(1);
+  ASSERT_EQ(post(1, *any, 1, c), Errc::ok);
+  ASSERT_EQ(post(1, *more, 2, d), Errc::ok);
+  expect_met(0, *from_0, 1, a, 1);
+  expect_met(2, *from_2, 1, b, 2);
+  expect_met(1, *any, 0, c, 10);
+  expect_met(1, *more, 2, d, 12);
+}
+
+TEST_F(Datagrams, AnotherDomainIsNeverMet) {
+  Port* const stranger = world[1].nic().open_port(9, 1, 1);
+  auto any = std::make_unique<Endpoint>();
+  any->port = stranger;
+  const auto there = bound(0, 1);
+  ASSERT_EQ(post(1, *any, 1, a), Errc::ok);
+  ASSERT_EQ(post(0, *there, 2, b), Errc::ok);
+  EXPECT_EQ(test(1, *any).status, DatagramStatus::pending);
+  EXPECT_EQ(test(0, *there).status, DatagramStatus::pending);
+}
+
+TEST_F(Datagrams, APostToSomebodyWhoAttachesLaterIsLookedAtAgain) {
+  world[1].attached = false;
+  const auto there = bound(0, 1);
+  ASSERT_EQ(post(0, *there, 1, a), Errc::ok);
+  const auto any = wildcard(1);
+  ASSERT_EQ(post(1, *any, 2, b), Errc::ok);
+  EXPECT_EQ(test(0, *there).status, DatagramStatus::pending);
+  world[1].attached = true;
+  expect_met(0, *there, 1, a, 2);
+  expect_met(1, *any, 0, b, 1);
+}
+
+TEST_F(Datagrams, PostsToTheDeadFailAndWildcardsWaitOn) {
+  const auto there = bound(0, 1);
+  const auto any = wildcard(0);
+  ASSERT_EQ(post(0, *there, 1, a), Errc::ok);
+  ASSERT_EQ(post(0, *any, 2, b), Errc::ok);
+  world.kill(1);
+  EXPECT_EQ(test(0, *there).status, DatagramStatus::failed);
+  EXPECT_EQ(test(0, *any).status, DatagramStatus::pending);
+  ASSERT_EQ(post(0, *there, 3, a), Errc::ok);
+  EXPECT_EQ(test(0, *there).status, DatagramStatus::failed) << "nobody lives there any more";
+  // Its successor is met.
+  world.revive(1);
+  ASSERT_EQ(post(0, *there, 4, a), Errc::ok);
+  const auto back = bound(1, 0);
+  ASSERT_EQ(post(1, *back, 5, c), Errc::ok);
+  expect_met(0, *there, 1, a, 5);
+  expect_met(1, *back, 0, c, 4);
+}
+
+TEST_F(Datagrams, AClaimOfTheDeadIsTakenBack) {
+  const auto any = wildcard(0);
+  ASSERT_EQ(post(0, *any, 1, a), Errc::ok);
+  // Process 1 claims it and dies.
+  auto& word = at(0, 0).word;
+  word.store(post_word::claimed(word.load(), 1, 0));
+  EXPECT_EQ(test(0, *any).status, DatagramStatus::remote_data);
+  world.kill(1);
+  EXPECT_EQ(test(0, *any).status, DatagramStatus::pending);
+  // A third one need not wait for the owner to notice.
+  word.store(post_word::claimed(word.load(), 1, 0));
+  const auto there = bound(2, 0);
+  ASSERT_EQ(post(2, *there, 7, b), Errc::ok);
+  expect_met(2, *there, 0, b, 1);
+  expect_met(0, *any, 2, a, 7);
+}
+
+TEST_F(Datagrams, ASomebodyWhoStopsInAnExchangeHoldsUpNobodyElse) {
+  const auto any = wildcard(0);
+  const auto other = wildcard(0);
+  ASSERT_EQ(post(0, *any, 1, a), Errc::ok);
+  ASSERT_EQ(post(0, *other, 2, b), Errc::ok);
+  auto& word = at(0, 0).word;
+  const std::uint64_t pending = word.load();
+  word.store(post_word::claimed(pending, 1, 0));  // process 1 lives, and does not go on
+  const auto there = bound(2, 0);
+  ASSERT_EQ(post(2, *there, 3, c), Errc::ok);
+  expect_met(2, *there, 0, c, 2);
+  expect_met(0, *other, 2, b, 3);
+  DatagramUnit& unit = world[0].nic().datagrams();
+  EXPECT_EQ(unit.cancel(*any, std::nullopt), Errc::no_match) << "theirs until they go on";
+  EXPECT_TRUE(unit.is_busy(*any));
+  // Nobody else is there: the next one waits, and is looked at again once process 1 has let go.
+  ASSERT_EQ(post(2, *there, 4, c), Errc::ok);
+  EXPECT_EQ(test(2, *there).status, DatagramStatus::pending);
+  word.store(pending);
+  expect_met(2, *there, 0, c, 1);
+  expect_met(0, *any, 2, a, 4);
+}
+
+TEST_F(Datagrams, APostThatWasDroppedWhileSomebodyWasAtItIsUsedAgainAfterwards) {
+  auto any = wildcard(0);
+  ASSERT_EQ(post(0, *any, 1, a), Errc::ok);
+  auto& word = at(0, 0).word;
+  word.store(post_word::claimed(word.load(), 1, 0));
+  world[0].nic().datagrams().forget(*any);
+  EXPECT_EQ(any->datagram.load(), 0u);
+  ASSERT_EQ(post(0, *any, 2, a), Errc::ok);
+  EXPECT_EQ(any->datagram.load(), 2u) << "another place";
+  world[0].nic().datagrams().forget(*any);
+  world.kill(1);
+  ASSERT_EQ(post(0, *any, 3, a), Errc::ok);
+  const auto more = wildcard(0);
+  ASSERT_EQ(post(0, *more, 4, b), Errc::ok);
+  EXPECT_EQ(datagrams_of(world[0].nic().view()).count.load(), 2u);
+}
+
+TEST_F(Datagrams, AnEndpointHasOnePostAndAPeerIsPostedToOnce) {
+  const auto there = bound(0, 1);
+  const auto second = bound(0, 1);
+  ASSERT_EQ(post(0, *there, 1, a), Errc::ok);
+  EXPECT_EQ(post(0, *there, 2, b), Errc::no_resource);
+  EXPECT_EQ(post(0, *second, 2, b), Errc::no_resource);
+  ASSERT_EQ(world[0].nic().datagrams().cancel(*there, std::nullopt), Errc::ok);
+  ASSERT_EQ(post(0, *second, 3, b), Errc::ok) << "the first has ended, if not been taken";
+  EXPECT_EQ(test(0, *there).status, DatagramStatus::terminated);
+}
+
+TEST_F(Datagrams, NoMoreThanTheTableHolds) {
+  std::vector<std::unique_ptr<Endpoint>> many;
+  for (std::uint32_t i = 0; i < kMaxDatagrams; ++i) {
+    many.push_back(wildcard(0));
+    ASSERT_EQ(post(0, *many.back(), i, a), Errc::ok);
+  }
+  const auto more = wildcard(0);
+  EXPECT_EQ(post(0, *more, 1, b), Errc::no_resource);
+  world[0].nic().datagrams().forget(*many.back());
+  EXPECT_EQ(post(0, *more, 1, b), Errc::ok);
+}
+
+// The packet that another wire would carry does what the neighbour's processor does.
+TEST_F(Datagrams, APacketIsAppliedLikeThePostThatItDescribes) {
+  const auto any = wildcard(1);
+  ASSERT_EQ(post(1, *any, 5, a), Errc::ok);
+  wire::PacketHeader header;
+  header.verb = wire::Verb::datagram;
+  header.command = static_cast<std::uint8_t>(DatagramCommand::bound);
+  header.domain = 7;
+  header.event_data = port_word(30, 31);
+  header.operand[0] = port_word(1, 1);
+  const std::uint64_t value = 99;
+  DatagramReply reply;
+  std::span<std::byte> out(reinterpret_cast<std::byte*>(&reply), sizeof reply);
+  const Target target{world[1].nic().view(), nullptr};
+  const auto payload = std::as_bytes(std::span(&value, 1));
+  header.domain = 8;
+  EXPECT_EQ(execute(target, header, payload, out, nullptr), Errc::not_done) << "another domain";
+  header.domain = 7;
+  header.command = 9;
+  EXPECT_EQ(execute(target, header, payload, out, nullptr), Errc::illegal_op);
+  header.command = static_cast<std::uint8_t>(DatagramCommand::bound);
+  const std::array<std::byte, 129> too_long{};
+  EXPECT_EQ(execute(target, header, too_long, out, nullptr), Errc::size);
+  EXPECT_EQ(execute(target, header, payload, out.first(8), nullptr), Errc::size);
+  EXPECT_EQ(execute(target, header, payload, out, nullptr), Errc::ok);
+  EXPECT_EQ(reply.partner, port_word(1, 1));
+  EXPECT_EQ(reply.bytes, 8u);
+  const DatagramOutcome outcome = test(1, *any);
+  EXPECT_EQ(outcome.status, DatagramStatus::completed);
+  EXPECT_EQ(outcome.remote_address, 30u);
+  EXPECT_EQ(outcome.remote_instance, 31u);
+  EXPECT_EQ(a.value(), 99u);
+  EXPECT_EQ(execute(target, header, payload, out, nullptr), Errc::not_done) << "it was taken";
+}
+
+// Everybody posts to everybody at once, over and over: every exchange pairs two posts that name each other,
+// and every value arrives once.
+TEST_F(Datagrams, ThreadsOfFourProcessesMeetInPairs) {
+  constexpr std::uint64_t kRounds = 400;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int self = 0; self < 4; ++self) {
+    threads.emplace_back([&, self] {
+      DatagramUnit& unit = world[self].nic().datagrams();
+      std::array<std::unique_ptr<Endpoint>, 4> to;
+      std::array<Mail, 4> mail;
+      for (int peer = 0; peer < 4; ++peer) to[static_cast<std::size_t>(peer)] = bound(self, peer);
+      for (std::uint64_t round = 0; round < kRounds; ++round) {
+        for (int peer = 0; peer < 4; ++peer) {
+          if (peer == self) continue;
+          const auto i = static_cast<std::size_t>(peer);
+          const std::uint64_t value = round << 8 | static_cast<std::uint64_t>(self << 4 | peer);
+          if (unit.post(*to[i], std::as_bytes(std::span(&value, 1)), std::nullopt, mail[i].in) != Errc::ok)
+            ++wrong;
+        }
+        for (int peer = 0; peer < 4; ++peer) {
+          if (peer == self) continue;
+          const auto i = static_cast<std::size_t>(peer);
+          DatagramOutcome outcome;
+          if (unit.wait(*to[i], std::nullopt, std::nullopt, &outcome) != Errc::ok ||
+              outcome.status != DatagramStatus::completed ||
+              mail[i].value() != (round << 8 | static_cast<std::uint64_t>(peer << 4 | self)))
+            ++wrong;
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+// One process serves with several wildcards, the others come and come.
+TEST_F(Datagrams, ThreadsOfThreeProcessesAreServedByWildcards) {
+  constexpr std::uint64_t kRounds = 400;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int self = 1; self < 4; ++self) {
+    threads.emplace_back([&, self] {
+      DatagramUnit& unit = world[self].nic().datagrams();
+      const auto server = bound(self, 0);
+      Mail mail;
+      for (std::uint64_t round = 0; round < kRounds; ++round) {
+        const std::uint64_t value = round << 8 | static_cast<std::uint64_t>(self);
+        DatagramOutcome outcome;
+        if (unit.post(*server, std::as_bytes(std::span(&value, 1)), std::nullopt, mail.in) != Errc::ok ||
+            unit.wait(*server, std::nullopt, std::nullopt, &outcome) != Errc::ok ||
+            outcome.status != DatagramStatus::completed || outcome.remote_instance != 0)
+          ++wrong;
+      }
+    });
+  }
+  DatagramUnit& unit = world[0].nic().datagrams();
+  std::array<std::unique_ptr<Endpoint>, 2> any{wildcard(0), wildcard(0)};
+  std::array<Mail, 2> mail;
+  std::array<std::vector<int>, 4> seen;  // a wildcard that is looked at first may have been met second
+  for (auto& rounds : seen) rounds.resize(kRounds);
+  for (std::uint64_t served = 0; served < 3 * kRounds;) {
+    for (std::size_t i = 0; i < any.size(); ++i) {
+      DatagramOutcome outcome;
+      const std::uint64_t value = served;
+      if (any[i]->datagram.load() == 0 &&
+          unit.post(*any[i], std::as_bytes(std::span(&value, 1)), std::nullopt, mail[i].in) != Errc::ok)
+        ++wrong;
+      if (unit.test(*any[i], std::nullopt, &outcome) != Errc::ok) ++wrong;
+      if (outcome.status != DatagramStatus::completed) continue;
+      const auto who = outcome.remote_instance;
+      const std::uint64_t round = mail[i].value() >> 8;
+      if (who < 1 || who > 3 || (mail[i].value() & 0xff) != who || round >= kRounds ||
+          seen[who][round]++ != 0)
+        ++wrong;
+      ++served;
+    }
+    yield_cpu();
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+}  // namespace
+}  // namespace orrery::nic
