@@ -7,8 +7,8 @@
 #                                        test (default): also what checks the tree and the second compiler
 set -euo pipefail
 
-build_packages=(g++ cmake ninja-build pkg-config libfmt-dev libhwloc-dev libboost-dev libtomlplusplus-dev
-  libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libbenchmark-dev python3)
+build_packages=(g++ cmake ninja-build pkg-config libfmt-dev libhwloc-dev libfabric-dev libboost-dev
+  libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libbenchmark-dev python3)
 test_packages=(git clang clang-format libclang-rt-14-dev)
 
 case "${1:-test}" in

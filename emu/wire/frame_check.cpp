@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/wire/frame_check.hpp"
+
+#include <bit>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+#endif
+
+namespace orrery::wire {
+
+namespace {
+
+constexpr std::uint32_t kPolynomial = 0x82f63b78;
+
+constexpr std::array<std::uint32_t, 256> make_table() {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t i = 0; i < 256; ++i) {
+    std::uint32_t value = i;
+    for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1) != 0 ? kPolynomial : 0);
+    table[i] = value;
+  }
+  return table;
+}
+constexpr std::array<std::uint32_t, 256> kTable = make_table();
+
+constexpr std::uint32_t step(std::uint32_t state, std::byte byte) {
+  return (state >> 8) ^ kTable[(state ^ static_cast<std::uint32_t>(byte)) & 0xff];
+}
+
+#if defined(__x86_64__)
+// The instruction takes three cycles but one can start in each: long input is read as three strands. A
+// strand's result is carried over the bytes behind it by a linear map, which is tabulated byte by byte of the
+// state.
+constexpr std::size_t kStrand = 1024;
+
+using ShiftTable = std::array<std::array<std::uint32_t, 256>, 4>;
+
+// What the state `1 << bit` has become after kStrand bytes of zeros, for every bit; the rest follows by
+// linearity.
+constexpr ShiftTable make_shift() {
+  std::array<std::uint32_t, 32> basis{};
+  for (std::uint32_t bit = 0; bit < 32; ++bit) basis[bit] = std::uint32_t{1} << bit;
+  const auto apply = [](const std::array<std::uint32_t, 32>& map, std::uint32_t state) {
+    std::uint32_t out = 0;
+    for (std::uint32_t bit = 0; bit < 32; ++bit) out ^= (state >> bit & 1) != 0 ? map[bit] : 0;
+    return out;
+  };
+  for (auto& image : basis) image = step(image, std::byte{0});  // one byte of zeros
+  for (std::size_t bytes = 1; bytes < kStrand; bytes *= 2) {    // doubled until it is a strand of them
+    std::array<std::uint32_t, 32> twice{};
+    for (std::uint32_t bit = 0; bit < 32; ++bit) twice[bit] = apply(basis, basis[bit]);
+    basis = twice;
+  }
+  ShiftTable table{};
+  for (std::uint32_t place = 0; place < 4; ++place) {
+    for (std::uint32_t value = 0; value < 256; ++value)
+      table[place][value] = apply(basis, value << (8 * place));
+  }
+  return table;
+}
+constexpr ShiftTable kShift = make_shift();
+
+std::uint32_t shift(std::uint32_t state) {
+  return kShift[0][state & 0xff] ^ kShift[1][state >> 8 & 0xff] ^ kShift[2][state >> 16 & 0xff] ^
+         kShift[3][state >> 24];
+}
+
+std::uint64_t word_at(const std::byte* at) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+__attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(std::span<const std::byte> bytes) {
+  const std::byte* at = bytes.data();
+  std::size_t left = bytes.size();
+  std::uint64_t state = 0xffffffff;
+  for (; left >= 3 * kStrand; at += 3 * kStrand, left -= 3 * kStrand) {
+    std::uint64_t second = 0;
+    std::uint64_t third = 0;
+    for (std::size_t i = 0; i < kStrand; i += 8) {
+      state = _mm_crc32_u64(state, word_at(at + i));
+      second = _mm_crc32_u64(second, word_at(at + kStrand + i));
+      third = _mm_crc32_u64(third, word_at(at + 2 * kStrand + i));
+    }
+    state = shift(shift(static_cast<std::uint32_t>(state)) ^ static_cast<std::uint32_t>(second)) ^ third;
+  }
+  for (; left >= 8; at += 8, left -= 8) state = _mm_crc32_u64(state, word_at(at));
+  auto tail = static_cast<std::uint32_t>(state);
+  for (; left > 0; ++at, --left) tail = _mm_crc32_u8(tail, static_cast<unsigned char>(*at));
+  return ~tail;
+}
+#endif
+
+struct SipState {
+  std::uint64_t v0, v1, v2, v3;
+  void round() {
+    v0 += v1;
+    v1 = std::rotl(v1, 13) ^ v0;
+    v0 = std::rotl(v0, 32);
+    v2 += v3;
+    v3 = std::rotl(v3, 16) ^ v2;
+    v0 += v3;
+    v3 = std::rotl(v3, 21) ^ v0;
+    v2 += v1;
+    v1 = std::rotl(v1, 17) ^ v2;
+    v2 = std::rotl(v2, 32);
+  }
+  void take(std::uint64_t word) {
+    v3 ^= word;
+    round();
+    round();
+    v0 ^= word;
+  }
+};
+
+std::uint64_t little_word(const std::byte* at, std::size_t bytes) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < bytes; ++i) word |= static_cast<std::uint64_t>(at[i]) << (8 * i);
+  return word;
+}
+
+}  // namespace
+
+std::uint32_t crc32c_by_table(std::span<const std::byte> bytes) {
+  std::uint32_t state = 0xffffffff;
+  for (const std::byte byte : bytes) state = step(state, byte);
+  return ~state;
+}
+
+std::uint32_t crc32c(std::span<const std::byte> bytes) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("sse4.2")) return crc32c_by_instruction(bytes);
+#endif
+  return crc32c_by_table(bytes);
+}
+
+std::uint64_t siphash(const AuthKey& key, std::span<const std::byte> bytes) {
+  SipState s{key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261,
+             key[1] ^ 0x7465646279746573};
+  const std::byte* at = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 8; at += 8, left -= 8) s.take(little_word(at, 8));
+  s.take(little_word(at, left) | static_cast<std::uint64_t>(bytes.size() & 0xff) << 56);
+  s.v2 ^= 0xff;
+  for (int i = 0; i < 4; ++i) s.round();
+  return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+}
+
+AuthKey derive_key(const AuthKey& secret, const AuthScope& scope) {
+  std::array<std::byte, 32> text{};
+  const auto put = [&](std::size_t at, std::uint64_t value, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) text[at + i] = static_cast<std::byte>(value >> (8 * i));
+  };
+  put(0, scope.job, 8);
+  put(8, scope.from, 8);
+  put(16, scope.to, 8);
+  put(24, scope.domain, 2);
+  AuthKey key{};
+  for (std::size_t half = 0; half < 2; ++half) {
+    text[31] = static_cast<std::byte>(half + 1);
+    key[half] = siphash(secret, text);
+  }
+  return key;
+}
+
+}  // namespace orrery::wire

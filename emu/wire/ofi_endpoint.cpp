@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/wire/ofi_endpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include <dlfcn.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <sys/mman.h>
+
+namespace orrery::wire {
+
+static_assert(sizeof(OfiOperation::context) >= sizeof(fi_context2));
+
+namespace {
+
+constexpr std::uint32_t kApi = FI_VERSION(1, 17);
+
+// The few functions of libfabric that are symbols; all others are reached through its objects.
+struct Library {
+  decltype(&::fi_getinfo) getinfo = nullptr;
+  decltype(&::fi_freeinfo) freeinfo = nullptr;
+  decltype(&::fi_dupinfo) dupinfo = nullptr;
+  decltype(&::fi_fabric) fabric = nullptr;
+  decltype(&::fi_strerror) strerror = nullptr;
+
+  // False when it is not installed. Never closed again: providers leave threads and exit handlers behind.
+  bool open() {
+    void* const handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (handle == nullptr) return false;
+    const auto find = [&](const char* name, auto& function) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+      return function != nullptr;
+    };
+    return find("fi_getinfo", getinfo) && find("fi_freeinfo", freeinfo) && find("fi_dupinfo", dupinfo) &&
+           find("fi_fabric", fabric) && find("fi_strerror", strerror);
+  }
+};
+
+bool is_address(const std::string& text) {
+  return text.find_first_not_of("0123456789.") == std::string::npos || text.find(':') != std::string::npos;
+}
+
+// What we need of a provider. `provider` empty: any.
+fi_info* ask(const Library& library, const std::string& provider, const std::string& node, int* error) {
+  fi_info* const hints = library.dupinfo(nullptr);
+  if (hints == nullptr) return nullptr;
+  hints->caps = FI_MSG;
+  hints->mode = FI_CONTEXT | FI_CONTEXT2;
+  hints->ep_attr->type = FI_EP_RDM;
+  hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
+  hints->domain_attr->threading = FI_THREAD_DOMAIN;
+  hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+  // libfabric frees it with the hints.
+  if (!provider.empty()) hints->fabric_attr->prov_name = strdup(provider.c_str());
+  fi_info* found = nullptr;
+  const bool by_address = !node.empty();
+  *error = library.getinfo(kApi, by_address ? node.c_str() : nullptr, nullptr, by_address ? FI_SOURCE : 0,
+                           hints, &found);
+  library.freeinfo(hints);
+  return *error == 0 ? found : nullptr;
+}
+
+bool is_loopback(const fi_info& info) {
+  const auto* address = static_cast<const unsigned char*>(info.src_addr);
+  if (address == nullptr) return false;
+  if (info.addr_format == FI_SOCKADDR_IN) return info.src_addrlen >= 8 && address[4] == 127;
+  return std::string_view(info.domain_attr->name) == "lo";
+}
+
+// Bridges of containers and virtual machines lead to no other host.
+bool is_bridge(const fi_info& info) {
+  const std::string_view name = info.domain_attr->name;
+  return name.starts_with("docker") || name.starts_with("virbr");
+}
+
+// Smaller is better, for the case that no interface was named.
+int rank_of(const fi_info& info) {
+  return (is_loopback(info) ? 4 : 0) + (is_bridge(info) ? 2 : 0) +
+         (info.addr_format == FI_SOCKADDR_IN6 ? 1 : 0);
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+struct OfiEndpoint::Fabric {
+  Library library;
+  fi_info* info = nullptr;
+  fid_fabric* fabric = nullptr;
+  fid_domain* domain = nullptr;
+  fid_ep* ep = nullptr;
+  fid_cq* cq = nullptr;
+  fid_av* av = nullptr;
+  fid_mr* mr = nullptr;
+  void* desc = nullptr;
+
+  ~Fabric() {
+    const auto close = [](auto* object) {
+      if (object != nullptr) fi_close(&object->fid);
+    };
+    close(ep);
+    close(mr);
+    close(av);
+    close(cq);
+    close(domain);
+    close(fabric);
+    if (info != nullptr) library.freeinfo(info);
+  }
+};
+
+struct OfiEndpoint::Receive {
+  OfiOperation operation;
+  std::byte* bytes = nullptr;
+};
+
+OfiEndpoint::OfiEndpoint(const OfiEndpointOptions& options)
+    : options_(options), fabric_(std::make_unique<Fabric>()) {}
+
+OfiEndpoint::~OfiEndpoint() {
+  fabric_.reset();
+  if (memory_ != nullptr) munmap(memory_, memory_bytes_);
+}
+
+std::vector<std::string> OfiEndpoint::usable_providers() {
+  Library library;
+  std::vector<std::string> names;
+  if (!library.open()) return names;
+  int error = 0;
+  fi_info* const all = ask(library, "", "", &error);
+  for (const fi_info* info = all; info != nullptr; info = info->next) {
+    std::string name = info->fabric_attr->prov_name;
+    // Shared memory leads to no other host; our own rings do the same without it.
+    if (name != "shm" && std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(std::move(name));
+  }
+  if (all != nullptr) library.freeinfo(all);
+  return names;
+}
+
+Result<std::unique_ptr<OfiEndpoint>> OfiEndpoint::open(const OfiEndpointOptions& options, std::string* why) {
+  std::unique_ptr<OfiEndpoint> endpoint(new OfiEndpoint(options));
+  if (const Status status = endpoint->start(why); !status.ok()) return status.code();
+  return endpoint;
+}
+
+Status OfiEndpoint::start(std::string* why) {
+  Fabric& f = *fabric_;
+  if (!f.library.open()) {
+    const char* const error = dlerror();
+    *why =
+        fmt::format("libfabric cannot be loaded: {}", error != nullptr ? error : "its functions are missing");
+    return Errc::unsupported;
+  }
+  int error = 0;
+  const bool by_address = !options_.interface.empty() && is_address(options_.interface);
+  fi_info* const all = ask(f.library, options_.provider, by_address ? options_.interface : "", &error);
+  const fi_info* best = nullptr;
+  std::vector<std::string> interfaces;
+  for (const fi_info* info = all; info != nullptr; info = info->next) {
+    const std::string name = info->domain_attr->name;
+    if (std::find(interfaces.begin(), interfaces.end(), name) == interfaces.end()) interfaces.push_back(name);
+    if (!options_.interface.empty() && !by_address && name != options_.interface) continue;
+    if (best == nullptr || rank_of(*info) < rank_of(*best)) best = info;
+  }
+  if (best == nullptr) {
+    *why = all != nullptr
+               ? fmt::format("provider {} has no interface {}; it has: {}", options_.provider,
+                             options_.interface, list_of(interfaces))
+               : fmt::format("provider {} cannot be used{}: {}; usable here: {}", options_.provider,
+                             by_address ? " with address " + options_.interface : "",
+                             f.library.strerror(-error), list_of(usable_providers()));
+    if (all != nullptr) f.library.freeinfo(all);
+    return Errc::unsupported;
+  }
+  f.info = f.library.dupinfo(best);
+  f.library.freeinfo(all);
+  if (f.info == nullptr) {
+    *why = "no memory";
+    return Errc::no_memory;
+  }
+  provider_ = f.info->fabric_attr->prov_name;
+
+  const auto failed = [&](const char* what, int code) {
+    *why = fmt::format("provider {}: {}: {}", provider_, what, f.library.strerror(-code));
+    return Errc::system;
+  };
+  if (f.info->ep_attr->max_msg_size < options_.message_bytes) return failed("message size", -FI_EMSGSIZE);
+  if (const int e = f.library.fabric(f.info->fabric_attr, &f.fabric, nullptr)) return failed("fi_fabric", e);
+  if (const int e = fi_domain(f.fabric, f.info, &f.domain, nullptr)) return failed("fi_domain", e);
+
+  fi_cq_attr cq{};
+  cq.format = FI_CQ_FORMAT_MSG;
+  cq.size = options_.sends + options_.receives;
+  cq.wait_obj = FI_WAIT_FD;
+  if (fi_cq_open(f.domain, &cq, &f.cq, nullptr) != 0) {
+    cq.wait_obj = FI_WAIT_NONE;
+    if (const int e = fi_cq_open(f.domain, &cq, &f.cq, nullptr)) return failed("fi_cq_open", e);
+  } else if (fi_control(&f.cq->fid, FI_GETWAIT, &wait_fd_) != 0) {
+    wait_fd_ = -1;
+  }
+  fi_av_attr av{};
+  av.type = FI_AV_TABLE;
+  if (fi_av_open(f.domain, &av, &f.av, nullptr) != 0) {
+    av.type = FI_AV_MAP;
+    if (const int e = fi_av_open(f.domain, &av, &f.av, nullptr)) return failed("fi_av_open", e);
+  }
+  if (const int e = fi_endpoint(f.domain, f.info, &f.ep, nullptr)) return failed("fi_endpoint", e);
+  if (const int e = fi_ep_bind(f.ep, &f.av->fid, 0)) return failed("fi_ep_bind", e);
+  if (const int e = fi_ep_bind(f.ep, &f.cq->fid, FI_TRANSMIT | FI_RECV)) return failed("fi_ep_bind", e);
+  if (const int e = fi_enable(f.ep)) return failed("fi_enable", e);
+
+  // Only touched pages cost memory.
+  memory_bytes_ = (std::size_t{options_.sends} + options_.receives) * options_.message_bytes;
+  void* const memory = mmap(nullptr, memory_bytes_, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    *why = fmt::format("no memory for {} bytes of buffers", memory_bytes_);
+    return Errc::no_memory;
+  }
+  memory_ = static_cast<std::byte*>(memory);
+  send_buffers_ = memory_ + std::size_t{options_.receives} * options_.message_bytes;
+  if ((f.info->domain_attr->mr_mode & FI_MR_LOCAL) != 0) {
+    if (const int e =
+            fi_mr_reg(f.domain, memory_, memory_bytes_, FI_SEND | FI_RECV, 0, 1, 0, &f.mr, nullptr)) {
+      return failed("fi_mr_reg", e);
+    }
+    f.desc = fi_mr_desc(f.mr);
+  }
+  receives_ = std::vector<Receive>(options_.receives);
+  for (std::size_t i = 0; i < receives_.size(); ++i) {
+    receives_[i].operation.is_receive = true;
+    receives_[i].bytes = memory_ + i * options_.message_bytes;
+    post(receives_[i]);
+  }
+  return {};
+}
+
+void OfiEndpoint::post(Receive& receive) {
+  const ssize_t result = fi_recv(fabric_->ep, receive.bytes, options_.message_bytes, fabric_->desc,
+                                 FI_ADDR_UNSPEC, &receive.operation.context);
+  if (result != 0) unposted_.push_back(&receive);
+}
+
+std::vector<std::byte> OfiEndpoint::address() const {
+  std::vector<std::byte> bytes(256);
+  std::size_t size = bytes.size();
+  if (fi_getname(&fabric_->ep->fid, bytes.data(), &size) != 0) size = 0;
+  bytes.resize(size);
+  return bytes;
+}
+
+Result<std::uint64_t> OfiEndpoint::insert(std::span<const std::byte> address) {
+  // The provider reads as much as its format has, whatever there is.
+  if (address.size() < fabric_->info->src_addrlen || address.empty()) return Errc::corrupt;
+  fi_addr_t number = FI_ADDR_NOTAVAIL;
+  if (fi_av_insert(fabric_->av, address.data(), 1, &number, 0, nullptr) != 1) return Errc::corrupt;
+  return std::uint64_t{number};
+}
+
+Status OfiEndpoint::send(std::uint64_t peer, std::span<const std::byte> bytes, OfiOperation& operation) {
+  operation.is_receive = false;
+  const ssize_t result =
+      fi_send(fabric_->ep, bytes.data(), bytes.size(), fabric_->desc, peer, &operation.context);
+  if (result == 0) return {};
+  if (result == -FI_EAGAIN) return Errc::not_done;
+  ++failures_;
+  return Errc::unreachable;
+}
+
+int OfiEndpoint::read_error(OfiEvents& events) {
+  fi_cq_err_entry entry{};
+  if (fi_cq_readerr(fabric_->cq, &entry, 0) != 1) return 0;
+  ++failures_;
+  if (entry.op_context == nullptr) return 1;
+  auto& operation = *reinterpret_cast<OfiOperation*>(entry.op_context);
+  if (operation.is_receive) {
+    post(reinterpret_cast<Receive&>(operation));
+  } else {
+    events.sent(operation);
+  }
+  return 1;
+}
+
+int OfiEndpoint::poll(OfiEvents& events, int limit) {
+  static_assert(offsetof(OfiOperation, context) == 0 && offsetof(Receive, operation) == 0);
+  int done = 0;
+  while (done < limit) {
+    std::array<fi_cq_msg_entry, 16> entries;
+    const ssize_t count = fi_cq_read(fabric_->cq, entries.data(), entries.size());
+    if (count == -FI_EAVAIL) {
+      done += std::max(1, read_error(events));
+      continue;
+    }
+    if (count <= 0) break;
+    for (ssize_t i = 0; i < count; ++i) {
+      auto& operation = *reinterpret_cast<OfiOperation*>(entries[static_cast<std::size_t>(i)].op_context);
+      if (operation.is_receive) {
+        auto& receive = reinterpret_cast<Receive&>(operation);
+        events.arrived({receive.bytes, std::min<std::size_t>(entries[static_cast<std::size_t>(i)].len,
+                                                             options_.message_bytes)});
+        post(receive);
+      } else {
+        events.sent(operation);
+      }
+    }
+    done += static_cast<int>(count);
+    if (count < static_cast<ssize_t>(entries.size())) break;
+  }
+  if (!unposted_.empty()) [[unlikely]] {
+    for (Receive* const receive : std::exchange(unposted_, {})) post(*receive);
+  }
+  return done;
+}
+
+bool OfiEndpoint::may_sleep() {
+  if (wait_fd_ < 0) return false;
+  fid* const fids[] = {&fabric_->cq->fid};
+  return fi_trywait(fabric_->fabric, const_cast<fid**>(fids), 1) == 0;
+}
+
+}  // namespace orrery::wire

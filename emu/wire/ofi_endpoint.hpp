@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace orrery::wire {
+
+// One send or receive that libfabric has. It must stay where it is, with its bytes, until sent() names it.
+struct OfiOperation {
+  alignas(16) std::byte context[64];  // libfabric's own
+  bool is_receive = false;
+};
+
+// What an endpoint tells its owner, from inside poll().
+class OfiEvents {
+ public:
+  // A message. The bytes live for the call.
+  virtual void arrived(std::span<const std::byte> message) = 0;
+  // libfabric is done with a send, whether it went out or not.
+  virtual void sent(OfiOperation& operation) = 0;
+
+ protected:
+  ~OfiEvents() = default;
+};
+
+struct OfiEndpointOptions {
+  std::string provider;   // libfabric's name: "tcp;ofi_rxm", "net", "verbs;ofi_rxm", ...
+  std::string interface;  // "eth0", or an address of ours "10.0.0.1"; empty: the first that is not a loopback
+  std::uint32_t message_bytes = 0;  // longest message
+  std::uint32_t receives = 0;       // receive buffers
+  std::uint32_t sends = 0;          // send buffers
+};
+
+// An unconnected, reliable libfabric endpoint (FI_EP_RDM) that sends and receives messages, with its buffers.
+// The library is opened at run time: a job that stays on one host never loads it. One thread at a time, but
+// for wait_fd(), which any thread may poll(2). Usage: auto ep = OfiEndpoint::open(options, &why);
+// ep->poll(events, 16);
+class OfiEndpoint {
+ public:
+  // Opens provider and interface. unsupported when libfabric is not installed, or has no such provider or
+  // interface; system when opening failed. Then `why` says so, and names what could be used instead.
+  static Result<std::unique_ptr<OfiEndpoint>> open(const OfiEndpointOptions& options, std::string* why);
+  // Names of the providers that could be opened here, best known first; empty without libfabric.
+  static std::vector<std::string> usable_providers();
+
+  ~OfiEndpoint();
+  OfiEndpoint(const OfiEndpoint&) = delete;
+  OfiEndpoint& operator=(const OfiEndpoint&) = delete;
+
+  // Our address, for insert() at the peer.
+  std::vector<std::byte> address() const;
+  // Makes a peer's address usable; the number is for send(). corrupt when the provider does not take it.
+  // The connection is made when the first message is sent.
+  Result<std::uint64_t> insert(std::span<const std::byte> address);
+
+  // Send buffer `i` below options.sends, message_bytes long.
+  std::byte* send_buffer(std::uint32_t i) { return send_buffers_ + std::size_t{i} * options_.message_bytes; }
+  // Sends `bytes`, which lie in a send buffer. not_done: the provider has no room, nothing happened, try
+  // again after poll(). unreachable: the provider refused. ok: `operation` and the bytes are the provider's
+  // until sent().
+  Status send(std::uint64_t peer, std::span<const std::byte> bytes, OfiOperation& operation);
+
+  // Moves data and reports up to about `limit` events. Returns how many. Never blocks.
+  int poll(OfiEvents& events, int limit);
+
+  // Becomes readable when poll() has something to do; -1 when the provider has no such thing.
+  int wait_fd() const { return wait_fd_; }
+  // Whether one may sleep on wait_fd() now: false when poll() must be called first.
+  bool may_sleep();
+
+  const std::string& provider() const { return provider_; }
+  // Events that the provider reported as failed.
+  std::uint64_t failures() const { return failures_; }
+
+ private:
+  struct Fabric;
+  struct Receive;
+  explicit OfiEndpoint(const OfiEndpointOptions& options);
+  Status start(std::string* why);
+  void post(Receive& receive);
+  int read_error(OfiEvents& events);
+
+  const OfiEndpointOptions options_;
+  std::unique_ptr<Fabric> fabric_;
+  std::string provider_;
+  std::byte* memory_ = nullptr;
+  std::size_t memory_bytes_ = 0;
+  std::byte* send_buffers_ = nullptr;
+  std::vector<Receive> receives_;
+  std::vector<Receive*> unposted_;
+  int wait_fd_ = -1;
+  std::uint64_t failures_ = 0;
+};
+
+}  // namespace orrery::wire

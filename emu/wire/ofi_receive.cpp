@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// OfiWire's receiving half and its timers.
+#include "emu/base/log.hpp"
+#include "emu/base/wait.hpp"
+#include "emu/wire/ofi_wire.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+namespace orrery::wire {
+
+namespace {
+
+// A receiver says what it has at the latest after so many frames: a quarter of the window, so that a sender
+// that streams never stops for it.
+constexpr std::uint32_t kFramesPerAck = kFrameWindow / 4;
+// A frame is taken for lost when this many later ones are there...
+constexpr int kLaterFrames = 3;
+// ...and it has been under way for so long: what is sent again now is not sent again at once.
+constexpr std::int64_t kResendGap = 2'000'000;
+// What the provider or the pool had no room for is tried again so soon.
+constexpr std::int64_t kNextTry = 1'000'000;
+// A watched peer is asked for a sign of life this often within the time after which it counts as lost.
+constexpr std::int64_t kSignsOfLife = 4;
+// Source of a frame whose header could not be read.
+constexpr std::uint32_t kUnread = UINT32_MAX;
+
+}  // namespace
+
+void OfiWire::refuse(Refusal cause, std::uint32_t source) {
+  ++counts_.refused[static_cast<std::size_t>(cause)];
+  // What retransmission does by itself is no news.
+  if (cause == Refusal::duplicate || cause == Refusal::window) return;
+  const std::uint32_t bit = std::uint32_t{1} << static_cast<int>(cause);
+  if ((logged_ & bit) != 0) return;
+  logged_ |= bit;
+  log::warn("wire: dropped a frame that says it is from process {}: {} (counted from now on, not logged)",
+            source, refusal_name(cause));
+}
+
+void OfiWire::arrived(std::span<const std::byte> frame) {
+  FrameHeader header;
+  if (const auto refusal = read_frame_header(frame, header)) return refuse(*refusal, kUnread);
+  if (header.job != options_.job) return refuse(Refusal::job, header.source);
+  if (header.target != options_.rank) return refuse(Refusal::target, header.source);
+  const auto found = by_rank_.find(header.source);
+  if (found == by_rank_.end() || found->second->lost) return refuse(Refusal::source, header.source);
+  Peer& peer = *found->second;
+  if (!tag_is_right(frame, keys_of(peer, header.domain).receive)) return refuse(Refusal::tag, header.source);
+  if (const auto refusal = check_body(frame, header)) return refuse(*refusal, header.source);
+  peer.heard_ns = now_ns_;
+  take_acks(peer, header);
+  if (header.kind == FrameKind::data) take_data(peer, header, frame);
+}
+
+void OfiWire::take_acks(Peer& peer, const FrameHeader& header) {
+  bool progress = false;
+  for (int i = 0; i < kStreams; ++i) {
+    SendStream& s = peer.send[i];
+    const Ack& ack = header.acks[i];
+    if (ack.through >= s.unsent) continue;  // acknowledges what was never sent
+    for (; s.first <= ack.through; ++s.first) {
+      pool_->drop(s.at(s.first));
+      progress = true;
+    }
+    // An old acknowledgement that was overtaken says nothing about what lies beyond.
+    if (ack.through + 1 != s.first || ack.beyond == 0) continue;
+    const std::uint64_t top = std::min<std::uint64_t>(
+        ack.through + static_cast<std::uint64_t>(std::bit_width(ack.beyond)), s.unsent - 1);
+    for (std::uint64_t sequence = s.first; sequence <= top; ++sequence) {
+      TxFrame& frame = *s.at(sequence);
+      if ((ack.beyond >> (sequence - ack.through - 1) & 1) != 0) {
+        frame.held = true;
+      } else if (!frame.held && sequence + kLaterFrames <= top && now_ns_ - frame.sent_ns > kResendGap) {
+        resend(peer, frame, i);
+      }
+    }
+  }
+  if (!progress) return;
+  peer.backoff = 0;
+  peer.retry_ns = now_ns_ + options_.retransmit_after_ns;
+}
+
+void OfiWire::take_data(Peer& peer, const FrameHeader& header, std::span<const std::byte> frame) {
+  const int stream = static_cast<int>(header.stream);
+  ReceiveStream& r = peer.receive[stream];
+  activate(peer);
+  // The sender is behind: it did not hear our acknowledgement.
+  if (header.sequence <= r.delivered) {
+    peer.ack_now = true;
+    return refuse(Refusal::duplicate, header.source);
+  }
+  if (header.sequence - r.delivered > kFrameWindow) return refuse(Refusal::window, header.source);
+  if (r.has(header.sequence)) {
+    peer.ack_now = true;
+    return refuse(Refusal::duplicate, header.source);
+  }
+  ++counts_.frames_received;
+  if (header.sequence == r.delivered + 1 && deliver(peer, stream, frame)) {
+    r.advance();
+  } else {
+    r.keep(header.sequence, frame);
+    // A gap: let the sender know what it need not send again.
+    peer.ack_now = peer.ack_now || header.sequence != r.delivered + 1;
+  }
+  deliver_kept(peer, stream);
+  if (++peer.unacknowledged >= kFramesPerAck) peer.ack_now = true;
+  if (peer.ack_due_ns == 0) peer.ack_due_ns = now_ns_ + options_.ack_after_ns;
+}
+
+void OfiWire::deliver_kept(Peer& peer, int stream) {
+  ReceiveStream& r = peer.receive[stream];
+  while ((r.present & 1) != 0) {
+    std::vector<std::byte>& frame = r.slot(r.delivered + 1);
+    if (!deliver(peer, stream, frame)) return;
+    frame = {};
+    r.advance();
+  }
+}
+
+// Whether the answers to one request, however long, can be taken.
+bool OfiWire::has_answer_room(const Peer& peer) const {
+  const std::size_t frames = std::min<std::size_t>(kLongestPayload / max_payload() + 2, options_.frames / 8);
+  return pool_->free() >= frames && peer.send[1].outstanding() + frames <= kStreamFrames;
+}
+
+// Delivers the packets of a frame, from where it was left. False: the rest must wait for room for answers.
+bool OfiWire::deliver(Peer& peer, int stream, std::span<const std::byte> frame) {
+  ReceiveStream& r = peer.receive[stream];
+  PacketReader reader(frame, r.resume_at);
+  while (!reader.done()) {
+    if (stream == 0 && !has_answer_room(peer)) [[unlikely]] {
+      r.resume_at = reader.position();
+      peer.paused = true;
+      return false;
+    }
+    auto packet = reader.next();
+    packet->header.source = peer.slot;
+    ++delivered_in_poll_;
+    ++counts_.packets_delivered;
+    sink_.deliver(*packet);
+  }
+  return true;
+}
+
+void OfiWire::tick(Peer& peer) {
+  if (peer.paused) {
+    peer.paused = false;
+    deliver_kept(peer, 0);
+  }
+  const std::uint64_t outstanding = peer.send[0].outstanding() + peer.send[1].outstanding();
+  if (outstanding != 0) {
+    pump(peer, 1, true);
+    pump(peer, 0, true);
+    if (now_ns_ - std::max(peer.waiting_since_ns, peer.heard_ns) > options_.unreachable_after_ns)
+      return lose(peer);
+    if (now_ns_ >= peer.retry_ns) {
+      for (int i = 0; i < kStreams; ++i) {
+        // The oldest in any case: the answer to it says what else is missing.
+        SendStream& s = peer.send[i];
+        if (s.first != s.unsent) resend(peer, *s.at(s.first), i);
+      }
+      peer.backoff = std::min(peer.backoff + 1, kMostBackoff);
+      peer.retry_ns = now_ns_ + (options_.retransmit_after_ns << peer.backoff);
+    }
+  } else if (peer.watched && now_ns_ - peer.heard_ns > options_.unreachable_after_ns / kSignsOfLife) {
+    // A frame without packets: it must be acknowledged like any other.
+    if (frame_for(peer, 0, 0, 0) != nullptr) pump(peer, 0, true);
+  }
+  if (peer.ack_now || (peer.ack_due_ns != 0 && now_ns_ >= peer.ack_due_ns)) send_ack(peer);
+}
+
+void OfiWire::lose(Peer& peer) {
+  peer.lost = true;
+  peer.watched = false;
+  peer.paused = false;
+  acknowledged_by_frame(peer);
+  for (SendStream& s : peer.send) {
+    for (; s.first != s.next; ++s.first) pool_->drop(s.at(s.first));
+    s.unsent = s.next;
+  }
+  for (ReceiveStream& r : peer.receive) {
+    r.present = 0;
+    for (auto& kept : r.kept) kept = {};
+  }
+  ++counts_.peers_lost;
+  log::warn("wire: process {} did not answer for {} ms; it counts as dead", peer.rank,
+            options_.unreachable_after_ns / 1'000'000);
+  if (loss_ != nullptr) loss_->lost(peer.slot);
+}
+
+bool OfiWire::has_work(const Peer& peer) const {
+  return peer.send[0].outstanding() + peer.send[1].outstanding() != 0 || peer.ack_due_ns != 0 ||
+         peer.ack_now || peer.paused || peer.watched;
+}
+
+std::optional<std::int64_t> OfiWire::next_deadline_ns() const {
+  std::optional<std::int64_t> first;
+  const auto consider = [&](std::int64_t at) { first = first ? std::min(*first, at) : at; };
+  for (const Peer* const peer : active_) {
+    for (const SendStream& s : peer->send) {
+      if (s.unsent != s.next && s.unsent - s.first < kFrameWindow) consider(now_ns_ + kNextTry);
+    }
+    if (peer->paused || peer->ack_now) consider(now_ns_ + kNextTry);
+    if (peer->ack_due_ns != 0) consider(peer->ack_due_ns);
+    if (peer->send[0].outstanding() + peer->send[1].outstanding() != 0) {
+      consider(peer->retry_ns);
+    } else if (peer->watched) {
+      consider(peer->heard_ns + options_.unreachable_after_ns / kSignsOfLife);
+    }
+  }
+  if (faults_ && faults_->holds_any()) consider(now_ns_ + kNextTry);
+  return first;
+}
+
+}  // namespace orrery::wire

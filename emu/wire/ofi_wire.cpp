@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/wire/ofi_wire.hpp"
+
+#include "emu/base/check.hpp"
+#include "emu/base/wait.hpp"
+#include "emu/job/random.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace orrery::wire {
+
+namespace {
+
+// An address of ours: this, then libfabric's.
+struct AddressHead {
+  std::uint32_t magic;
+  std::uint32_t crc;  // of all that follows it
+  std::uint64_t incarnation;
+  std::uint32_t rank;
+  std::uint32_t frame_bytes;  // both sides must agree
+};
+static_assert(sizeof(AddressHead) == 24);
+constexpr std::uint32_t kAddressMagic = 0x4152524f;  // "ORRA"
+
+// Packets that cannot be cut: they are one thing to the NIC.
+bool can_be_cut(Verb verb) { return verb == Verb::put || verb == Verb::response; }
+
+}  // namespace
+
+OfiWire::OfiWire(const OfiWireOptions& options, Sink& sink, PeerLoss* loss)
+    : options_(options), sink_(sink), loss_(loss), incarnation_(job::random_nonzero()) {}
+
+OfiWire::~OfiWire() = default;
+
+Result<std::unique_ptr<OfiWire>> OfiWire::open(const OfiWireOptions& options, Sink& sink, PeerLoss* loss,
+                                               std::string* why) {
+  if (options.frame_bytes < 1024 || options.frames < 64 || options.receives == 0) {
+    *why = "frames of at least 1024 bytes, 64 of them, and a receive buffer are needed";
+    return Errc::invalid_param;
+  }
+  std::unique_ptr<OfiWire> wire(new OfiWire(options, sink, loss));
+  auto endpoint = OfiEndpoint::open({.provider = options.provider,
+                                     .interface = options.interface,
+                                     .message_bytes = options.frame_bytes,
+                                     .receives = options.receives,
+                                     .sends = options.frames},
+                                    why);
+  if (!endpoint.ok()) return endpoint.code();
+  wire->endpoint_ = std::move(endpoint).value();
+  wire->pool_ = std::make_unique<FramePool>(*wire->endpoint_, options.frames);
+  if (options.faults) wire->faults_ = std::make_unique<FaultWire>(*options.faults);
+  wire->now_ns_ = monotonic_ns();
+  return wire;
+}
+
+std::vector<std::byte> OfiWire::address() const {
+  const std::vector<std::byte> inner = endpoint_->address();
+  AddressHead head{kAddressMagic, 0, incarnation_, options_.rank, options_.frame_bytes};
+  std::vector<std::byte> bytes(sizeof head + inner.size());
+  std::memcpy(bytes.data(), &head, sizeof head);
+  if (!inner.empty()) std::memcpy(bytes.data() + sizeof head, inner.data(), inner.size());
+  head.crc = crc32c(std::span<const std::byte>(bytes).subspan(offsetof(AddressHead, incarnation)));
+  std::memcpy(bytes.data(), &head, sizeof head);
+  return bytes;
+}
+
+Status OfiWire::add_peer(ProcessSlot slot, std::span<const std::byte> address) {
+  AddressHead head;
+  if (address.size() < sizeof head) return Errc::corrupt;
+  std::memcpy(&head, address.data(), sizeof head);
+  if (head.magic != kAddressMagic ||
+      head.crc != crc32c(address.subspan(offsetof(AddressHead, incarnation))) ||
+      head.frame_bytes != options_.frame_bytes) {
+    return Errc::corrupt;
+  }
+  if (peer_at(slot) != nullptr || by_rank_.count(head.rank) != 0 || head.rank == options_.rank) {
+    return Errc::invalid_param;
+  }
+  const auto number = endpoint_->insert(address.subspan(sizeof head));
+  if (!number.ok()) return number.code();
+  auto peer = std::make_unique<Peer>();
+  peer->slot = slot;
+  peer->rank = head.rank;
+  peer->number = number.value();
+  peer->incarnation = head.incarnation;
+  by_rank_[head.rank] = peer.get();
+  if (peers_.size() <= slot) peers_.resize(slot + 1u);
+  peers_[slot] = std::move(peer);
+  return {};
+}
+
+const OfiWire::DomainKeys& OfiWire::keys_of(Peer& peer, std::uint16_t domain) {
+  for (const DomainKeys& keys : peer.keys) {
+    if (keys.domain == domain) return keys;
+  }
+  const DomainKeys keys{domain,
+                        derive_key(options_.secret, {options_.job, incarnation_, peer.incarnation, domain}),
+                        derive_key(options_.secret, {options_.job, peer.incarnation, incarnation_, domain})};
+  // Bounded: a stranger may name any domain.
+  constexpr std::size_t kMostKeys = 8;
+  if (peer.keys.size() < kMostKeys) return peer.keys.emplace_back(keys);
+  return peer.keys[peer.next_key++ % kMostKeys] = keys;
+}
+
+void OfiWire::activate(Peer& peer) {
+  if (peer.active) return;
+  peer.active = true;
+  active_.push_back(&peer);
+}
+
+FrameHeader OfiWire::header_for(const Peer& peer, FrameKind kind) const {
+  FrameHeader header;
+  header.kind = kind;
+  header.job = options_.job;
+  header.source = options_.rank;
+  header.target = peer.rank;
+  for (int s = 0; s < kStreams; ++s) header.acks[s] = {peer.receive[s].delivered, peer.receive[s].present};
+  return header;
+}
+
+void OfiWire::acknowledged_by_frame(Peer& peer) {
+  peer.unacknowledged = 0;
+  peer.ack_due_ns = 0;
+  peer.ack_now = false;
+}
+
+// The frame that the next packet of `bytes` goes into: the open one or a new one; nullptr when there is no
+// room.
+TxFrame* OfiWire::frame_for(Peer& peer, int stream, std::uint16_t domain, std::size_t bytes) {
+  SendStream& s = peer.send[stream];
+  if (TxFrame* const open = s.open()) {
+    if (open->domain == domain && open->size + bytes <= options_.frame_bytes && open->packets < UINT16_MAX) {
+      return open;
+    }
+    open->closed = true;
+  }
+  if (s.outstanding() >= kStreamFrames) return nullptr;
+  TxFrame* const frame = pool_->take();
+  if (frame == nullptr) return nullptr;
+  if (peer.send[0].outstanding() + peer.send[1].outstanding() == 0) {
+    peer.waiting_since_ns = monotonic_ns();
+    peer.retry_ns = peer.waiting_since_ns + options_.retransmit_after_ns;
+  }
+  frame->domain = domain;
+  frame->sequence = s.next;
+  s.at(s.next++) = frame;
+  activate(peer);
+  return frame;
+}
+
+Status OfiWire::try_send(ProcessSlot slot, const PacketHeader& header, std::span<const std::byte> payload) {
+  Peer* const peer = peer_at(slot);
+  if (peer == nullptr) return Errc::no_match;
+  if (peer->lost) return Errc::unreachable;
+  const std::size_t part_limit = max_payload();
+  if (payload.size() > part_limit && (payload.size() > kLongestPayload || !can_be_cut(header.verb)))
+    return Errc::size;
+  const int stream = header.verb == Verb::response ? 1 : 0;
+  SendStream& s = peer->send[stream];
+
+  // All or nothing, so room for all of it is there first. Requests leave frames for answers.
+  const std::size_t frames = payload.size() / part_limit + 1;
+  const std::size_t reserve = stream == 0 ? options_.frames / 4 : 0;
+  const std::uint64_t stream_limit = stream == 0 ? kStreamFrames / 2 : kStreamFrames;
+  if (frames + reserve > options_.frames || frames > stream_limit) return Errc::size;
+  if (pool_->free() < frames + reserve || s.outstanding() + frames > stream_limit) return Errc::not_done;
+
+  std::size_t at = 0;
+  do {
+    const std::size_t part = std::min(part_limit, payload.size() - at);
+    TxFrame* const frame = frame_for(*peer, stream, header.domain, packet_bytes(part));
+    ORRERY_CHECK(frame != nullptr, "no frame although {} are free", pool_->free());
+    PacketHeader of_part = header;
+    if (part < payload.size()) {
+      of_part.offset += at;
+      of_part.part_bytes = part;
+      if (at + part < payload.size()) of_part.flags &= static_cast<std::uint16_t>(~kLast);
+    }
+    const std::size_t bytes = packet_bytes(part);
+    write_packet({frame->bytes + frame->size, bytes}, of_part, payload.subspan(at, part));
+    frame->size += static_cast<std::uint32_t>(bytes);
+    ++frame->packets;
+    ++counts_.packets_sent;
+    at += part;
+  } while (at < payload.size());
+  // Alone on its way: now, for latency. Behind others: with more, for the rate.
+  pump(*peer, stream, s.outstanding() == 1);
+  return {};
+}
+
+// Sends what the window allows, the open frame only when `open_too`.
+void OfiWire::pump(Peer& peer, int stream, bool open_too) {
+  SendStream& s = peer.send[stream];
+  while (s.unsent != s.next && s.unsent - s.first < kFrameWindow) {
+    TxFrame& frame = *s.at(s.unsent);
+    if (!frame.closed) {
+      if (!open_too && frame.size + packet_bytes(0) <= options_.frame_bytes) break;
+      frame.closed = true;
+    }
+    if (!post(peer, frame, stream)) break;
+    ++counts_.frames_sent;
+    ++s.unsent;
+  }
+}
+
+// Hands a closed frame to the provider. False when that has no room.
+bool OfiWire::post(Peer& peer, TxFrame& frame, int stream) {
+  const std::span<std::byte> bytes(frame.bytes, frame.size);
+  if (frame.body_crc == 0) frame.body_crc = crc32c(bytes.subspan(kHostFrameHeaderBytes));
+  FrameHeader header = header_for(peer, FrameKind::data);
+  header.stream = static_cast<Stream>(stream);
+  header.domain = frame.domain;
+  header.packets = frame.packets;
+  header.body_bytes = static_cast<std::uint32_t>(frame.size - kHostFrameHeaderBytes);
+  header.sequence = frame.sequence;
+  header.body_crc = frame.body_crc;
+  write_frame_header(bytes, header, keys_of(peer, frame.domain).send);
+  if (faults_) {
+    emit_with_faults(peer, bytes);
+  } else {
+    const Status status = endpoint_->send(peer.number, bytes, frame.operation);
+    if (status.code() == Errc::not_done) return false;
+    // A refused send is a lost frame: it is sent again until the peer counts as lost.
+    frame.posted = status.ok();
+  }
+  frame.sent_ns = now_ns_;
+  acknowledged_by_frame(peer);
+  return true;
+}
+
+void OfiWire::resend(Peer& peer, TxFrame& frame, int stream) {
+  if (frame.posted) return;  // has not left yet
+  if (post(peer, frame, stream)) ++counts_.retransmitted;
+}
+
+void OfiWire::send_ack(Peer& peer) {
+  std::array<std::byte, kHostFrameHeaderBytes> bytes;
+  write_frame_header(bytes, header_for(peer, FrameKind::ack), keys_of(peer, 0).send);
+  if (faults_) {
+    emit_with_faults(peer, bytes);
+  } else if (!emit(peer.number, bytes).ok()) {
+    return;  // next time
+  }
+  ++counts_.acks_sent;
+  acknowledged_by_frame(peer);
+}
+
+// Sends a copy of `bytes` that nobody waits for.
+Status OfiWire::emit(std::uint64_t number, std::span<const std::byte> bytes) {
+  TxFrame* const frame = pool_->take();
+  if (frame == nullptr) return Errc::not_done;
+  std::memcpy(frame->bytes, bytes.data(), bytes.size());
+  const Status status = endpoint_->send(number, {frame->bytes, bytes.size()}, frame->operation);
+  frame->posted = status.ok();
+  pool_->drop(frame);
+  return status;
+}
+
+void OfiWire::emit_with_faults(Peer& peer, std::span<const std::byte> bytes) {
+  faults_->pass(static_cast<std::uint32_t>(peer.number), bytes, now_ns_,
+                [this](std::uint32_t to, std::span<const std::byte> frame) { (void)emit(to, frame); });
+}
+
+Status OfiWire::send_raw_for_test(ProcessSlot slot, std::span<const std::byte> bytes) {
+  Peer* const peer = peer_at(slot);
+  if (peer == nullptr || bytes.size() > options_.frame_bytes) return Errc::invalid_param;
+  return emit(peer->number, bytes);
+}
+
+void OfiWire::sent(OfiOperation& operation) {
+  static_assert(offsetof(TxFrame, operation) == 0);
+  auto& frame = reinterpret_cast<TxFrame&>(operation);
+  frame.posted = false;
+  if (frame.loose) pool_->give(&frame);
+}
+
+int OfiWire::poll(int limit) {
+  delivered_in_poll_ = 0;
+  const std::int64_t last_poll_ns = now_ns_;
+  now_ns_ = monotonic_ns();
+  // Whoever did not look for long cannot tell a silent peer from his own absence. Longer than any timer of
+  // ours.
+  const std::int64_t absent = now_ns_ - last_poll_ns - (options_.retransmit_after_ns << (kMostBackoff + 1));
+  if (absent > 0) [[unlikely]] {
+    for (Peer* const peer : active_) {
+      peer->waiting_since_ns += absent;
+      peer->heard_ns += absent;
+    }
+  }
+  endpoint_->poll(*this, limit);
+  if (faults_ && faults_->holds_any()) {
+    faults_->release(now_ns_,
+                     [this](std::uint32_t to, std::span<const std::byte> frame) { (void)emit(to, frame); });
+  }
+  for (std::size_t i = 0; i < active_.size();) {
+    Peer& peer = *active_[i];
+    tick(peer);
+    if (has_work(peer)) {
+      ++i;
+      continue;
+    }
+    peer.active = false;
+    active_[i] = active_.back();
+    active_.pop_back();
+  }
+  return delivered_in_poll_;
+}
+
+bool OfiWire::prepare_to_sleep() {
+  for (Peer* const peer : active_) {
+    for (int s = 0; s < kStreams; ++s) pump(*peer, s, true);
+    if (peer->ack_due_ns != 0 || peer->ack_now) send_ack(*peer);
+  }
+  return endpoint_->may_sleep();
+}
+
+void OfiWire::watch(ProcessSlot slot, bool on) {
+  Peer* const peer = peer_at(slot);
+  if (peer == nullptr || peer->lost) return;
+  if (on && !peer->watched) peer->heard_ns = monotonic_ns();
+  peer->watched = on;
+  if (on) activate(*peer);
+}
+
+bool OfiWire::is_lost(ProcessSlot slot) const {
+  const Peer* const peer = peer_at(slot);
+  return peer != nullptr && peer->lost;
+}
+
+bool OfiWire::is_idle() const {
+  return std::all_of(active_.begin(), active_.end(), [](const Peer* peer) {
+    return peer->send[0].outstanding() + peer->send[1].outstanding() == 0;
+  });
+}
+
+}  // namespace orrery::wire
