@@ -67,17 +67,6 @@ class PutBarrier {
   std::vector<Put> puts_;
 };
 
-// What the cores and the scheduler cost: one counter, one generation, everybody yields.
-void bare_barrier(StageMemory& m, int size) {
-  const std::uint64_t generation = m.generation.value.load(std::memory_order_acquire);
-  if (m.counter.value.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint64_t>(size)) {
-    m.counter.value.store(0, std::memory_order_relaxed);
-    m.generation.value.store(generation + 1, std::memory_order_release);
-    return;
-  }
-  while (m.generation.value.load(std::memory_order_acquire) == generation) sched_yield();
-}
-
 template <typename Barrier>
 double time_barrier(const Stopwatch& watch, Barrier barrier) {
   std::vector<double> samples;

@@ -52,6 +52,9 @@ const std::vector<Row> kRows = {
     {"register_known_range_us", "MemRegister + MemDeregister, known range", "us", 1, {}},
     {"register_new_page_us", "MemRegister + MemDeregister, new 4 KiB", "us", 20, {}},
     {"frame_put8_target_polls", "8 B put by frame, half round trip, target polls / raw line", "ns", 3, {}},
+    {"ce_barrier_2_pes", "CE barrier, 2 PEs / raw line", "ns", 1.5, {}},
+    {"ce_allreduce8_2_pes", "CE allreduce of a double, 2 PEs / raw line", "ns", 1.5, {}},
+    {"ce_allreduce8_8_pes", "CE allreduce of a double, 8 PEs / bare counter-and-yield barrier", "ns", 2, {}},
     {"amo_fetching_and_event", "fetching AMO, 64 bits + event reaped", "ns", 25, {}},
     {"amo_silent", "AMO, 64 bits, silent", "ns", 20, {}},
     {"fma_launch", "FMA Launch, 8 B, in an open transaction", "ns", 6, {}},
@@ -69,12 +72,14 @@ struct Job {
   const char* adopt;   // ORRERY_ADOPT
   const char* attach;  // ORRERY_ATTACH
 };
-const std::array<Job, 6> kJobs = {{{"direct", "2", "hot", "on"},
+const std::array<Job, 8> kJobs = {{{"direct", "2", "hot", "on"},
                                    {"frames", "2", "never", "off"},
                                    {"messages", "2", "hot", "on"},
                                    {"units", "2", "hot", "on"},
                                    {"scatter", "8", "hot", "on"},
-                                   {"barrier", "8", "hot", "on"}}};
+                                   {"barrier", "8", "hot", "on"},
+                                   {"collective", "2", "hot", "on"},
+                                   {"collective8", "8", "hot", "on"}}};
 
 std::string self_path() {
   std::array<char, 4096> path{};
@@ -137,7 +142,7 @@ int main(int argc, char** argv) {
                "a list of rows {name, unit, ours, limit, ratio, at_most or at_least, holds}");
   app.add_option("--only", only,
                  "only rows of the jobs whose name contains this: direct, frames, messages, units, scatter, "
-                 "barrier");
+                 "barrier, collective");
   app.add_option("--measure", measure)->group("");  // internal: this process measures
   CLI11_PARSE(app, argc, argv);
 
@@ -147,6 +152,8 @@ int main(int argc, char** argv) {
   if (measure == "scatter") return bench::measure_scatter(repetitions), 0;
   if (measure == "messages") return bench::measure_messages(repetitions), 0;
   if (measure == "barrier") return bench::measure_barrier(repetitions), 0;
+  if (measure == "collective") return bench::measure_collective(repetitions), 0;
+  if (measure == "collective8") return bench::measure_collective_8(repetitions), 0;
 
   std::map<std::string, std::vector<std::pair<double, double>>> samples;
   for (const Job& job : kJobs) {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include <sched.h>
 #include <sys/mman.h>
 
 // The stage that two or more pinned processes measure on: a piece of shared memory that owes nothing to the
@@ -107,5 +108,16 @@ class Stage {
   std::uint64_t stops_ = 0;
   std::uint64_t rounds_ = 0;
 };
+
+// What the cores and the scheduler cost: one counter, one generation, everybody yields.
+inline void bare_barrier(StageMemory& m, int size) {
+  const std::uint64_t generation = m.generation.value.load(std::memory_order_acquire);
+  if (m.counter.value.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint64_t>(size)) {
+    m.counter.value.store(0, std::memory_order_relaxed);
+    m.generation.value.store(generation + 1, std::memory_order_release);
+    return;
+  }
+  while (m.generation.value.load(std::memory_order_acquire) == generation) sched_yield();
+}
 
 }  // namespace bench

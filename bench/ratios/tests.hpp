@@ -19,5 +19,8 @@ void measure_scatter(int repetitions);
 void measure_messages(int repetitions);
 // Eight PEs: barriers.
 void measure_barrier(int repetitions);
+// Two PEs, and eight: reductions by the collective engine.
+void measure_collective(int repetitions);
+void measure_collective_8(int repetitions);
 
 }  // namespace bench

@@ -142,6 +142,7 @@ void BteQueue::finish(std::uint32_t index, Errc status) {
   Descriptor& d = descriptors_[index];
   const bool fenced = (d.request.flags & kFence) != 0;
   if (status != Errc::not_done) {
+    if (status != Errc::ok) nic_.report_error(*d.endpoint, d.transaction, status);
     nic_.finish_from_elsewhere(d.queue, d.request.flags, d.transaction, d.user_value, status);
   }
   d.endpoint->in_flight.fetch_sub(1, std::memory_order_release);

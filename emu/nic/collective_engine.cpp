@@ -78,6 +78,7 @@ void publish_alone(CeSlot& slot, std::uint64_t tag, const CeValue& value) {
 // Returns whether it is over; then record.value is what it came to.
 bool CollectiveEngine::follow(Record& record, bool service) {
   CePath& path = *record.path;
+  record.missing.store(nullptr, std::memory_order_relaxed);
   for (;;) {
     if (record.level == path.count.load(std::memory_order_acquire)) {
       if (!service) extend(path);
@@ -109,6 +110,9 @@ bool CollectiveEngine::follow(Record& record, bool service) {
       CeValue value;
       if (!read(slot_of(vce, record.lane, record.turn, child), tag, &value)) {
         record.next = child;
+        record.missing_tag.store(tag, std::memory_order_relaxed);
+        record.missing.store(&slot_of(vce, record.lane, record.turn, child).pair[0].tag,
+                             std::memory_order_relaxed);
         return false;
       }
       record.value = record.any ? ce_combine(record.value, value, rounding_of(vce)) : value;
@@ -173,37 +177,45 @@ void CollectiveEngine::finish(Record& record, bool service) {
 }
 
 void CollectiveEngine::settle() {
-  // A read-modify-write, so that what the caller changed before is seen by whoever looks after it.
-  if (active_.fetch_or(0, std::memory_order_seq_cst) == 0) return;
-  for (Record& record : records_) {
-    while (record.busy.load(std::memory_order_seq_cst)) cpu_relax();
+  const std::uint32_t used = used_.load(std::memory_order_seq_cst);
+  for (std::uint32_t i = 0; i < used; ++i) {
+    while (records_[i].busy.load(std::memory_order_seq_cst)) cpu_relax();
   }
 }
 
 void CollectiveEngine::look(bool service) {
-  std::uint64_t bits = active_.load(std::memory_order_acquire);
-  for (; bits != 0; bits &= bits - 1) {
-    const auto index = static_cast<std::uint32_t>(std::countr_zero(bits));
-    Record& record = records_[index];
-    if (record.busy.exchange(true, std::memory_order_seq_cst)) continue;
-    if ((active_.load(std::memory_order_relaxed) >> index & 1) != 0) {
-      bool over = follow(record, service);
-      if (!over) {
-        if (const auto why = trouble(record)) {
-          // Everything that the dead contributed was there before they were seen dead.
-          over = follow(record, service);
-          if (!over) record.value.status = *why;
-          over = true;
-        }
-      }
-      if (over) {
-        finish(record, service);
-        // Release: who takes the record next finds us gone.
-        active_.fetch_and(~(1ull << index), std::memory_order_release);
-      }
+  // How often a record is looked at for nothing before trouble is looked for.
+  constexpr std::uint32_t kPeeks = 32;
+  const std::uint32_t used = used_.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < used; ++i) {
+    Record& record = records_[i];
+    if (!record.armed.load(std::memory_order_relaxed)) continue;
+    const auto* const missing = record.missing.load(std::memory_order_relaxed);
+    if (!service && missing != nullptr &&
+        missing->load(std::memory_order_relaxed) != record.missing_tag.load(std::memory_order_relaxed)) {
+      const std::uint32_t peeks = record.peeks.load(std::memory_order_relaxed) + 1;
+      record.peeks.store(peeks, std::memory_order_relaxed);
+      if (peeks % kPeeks != 0) continue;
     }
+    if (record.busy.exchange(true, std::memory_order_seq_cst)) continue;
+    if (record.armed.load(std::memory_order_relaxed)) look_at(record, service);
     record.busy.store(false, std::memory_order_release);
   }
+}
+
+// REQUIRES: record.busy is ours.
+void CollectiveEngine::look_at(Record& record, bool service) {
+  bool over = follow(record, service);
+  if (!over) {
+    if (const auto why = trouble(record)) {
+      // Everything that the dead contributed was there before they were seen dead.
+      if (!follow(record, service)) record.value.status = *why;
+      over = true;
+    }
+  }
+  if (!over) return;
+  finish(record, service);
+  record.armed.store(false, std::memory_order_relaxed);
 }
 
 // ---- joining ----
@@ -247,30 +259,27 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
       return refuse(CeStatus::duplicate, Errc::invalid_state);
   }
   const auto lane = static_cast<std::uint32_t>(join.value.reduction % kCeLanes);
-  const std::uint64_t taken = active_.load(std::memory_order_acquire);
-  for (std::uint64_t bits = taken; bits != 0; bits &= bits - 1) {
-    const auto index = static_cast<std::uint32_t>(std::countr_zero(bits));
-    Record& other = records_[index];
-    while (other.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
-    const bool in_the_way = (active_.load(std::memory_order_relaxed) >> index & 1) != 0 &&
-                            other.path->levels[0].vce == &vce && other.child == edge.child &&
-                            other.lane == lane;
-    const bool same = in_the_way && other.join.value.reduction == join.value.reduction;
-    other.busy.store(false, std::memory_order_release);
-    if (same) return refuse(CeStatus::duplicate, Errc::invalid_state);
-    if (in_the_way) return Errc::no_resource;
-  }
   // A place of our own: other ports' threads may look for one too.
   Record* record = nullptr;
   std::uint32_t index = 0;
-  for (std::uint64_t free = ~taken; free != 0 && record == nullptr; free &= free - 1) {
-    index = static_cast<std::uint32_t>(std::countr_zero(free));
-    if (!records_[index].busy.exchange(true, std::memory_order_acquire)) {
-      if ((active_.load(std::memory_order_relaxed) >> index & 1) == 0)
-        record = &records_[index];
-      else
-        records_[index].busy.store(false, std::memory_order_relaxed);
+  const std::uint32_t used = used_.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < kRecords && (i < used || record == nullptr); ++i) {
+    Record& one = records_[i];
+    while (one.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
+    if (!one.armed.load(std::memory_order_relaxed)) {
+      if (record == nullptr) {
+        record = &one;
+        index = i;
+        continue;  // and stays busy
+      }
+    } else if (one.path->levels[0].vce == &vce && one.child == edge.child && one.lane == lane) {
+      const bool same = one.join.value.reduction == join.value.reduction;
+      one.busy.store(false, std::memory_order_release);
+      if (record != nullptr) record->busy.store(false, std::memory_order_release);
+      if (same) return refuse(CeStatus::duplicate, Errc::invalid_state);
+      return Errc::no_resource;
     }
+    one.busy.store(false, std::memory_order_release);
   }
   if (record == nullptr) return Errc::no_resource;
 
@@ -291,11 +300,19 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
   std::atomic_ref<std::uint64_t>(join.result[0]).store(join.pending, std::memory_order_relaxed);
   publish_alone(slot_of(vce, lane, record->turn, edge.child), ce_tag::make(level.generation, record->turn),
                 ce_normal(join.value));
-  active_.fetch_or(1ull << index, std::memory_order_release);
+  record->missing.store(nullptr, std::memory_order_relaxed);
+  record->armed.store(true, std::memory_order_relaxed);
   record->busy.store(false, std::memory_order_release);
-  // Somebody has to take the result in if the program does not look for it.
-  if (nic_.view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
-    nic_.environment_.ring_self();
+  if (index >= used) {
+    std::uint32_t seen = used;
+    while (seen <= index && !used_.compare_exchange_weak(seen, index + 1, std::memory_order_seq_cst)) {
+    }
+  }
+  // Somebody has to take the result in if the program does not look for it. (heart_stopped has the barrier.)
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (!heartbeat_on_.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (!heartbeat_on_.exchange(true, std::memory_order_seq_cst)) nic_.environment_.start_heartbeat();
+  }
   if ((vce.modes.load(std::memory_order_relaxed) & (kCeOnComplete | kCeOnError)) != 0 &&
       level.owner->link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     nic_.environment_.ring(level.owner->link.process);
@@ -303,11 +320,11 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
 }
 
 void CollectiveEngine::forget(const Port& port) {
-  for (std::uint32_t index = 0; index < kRecords; ++index) {
-    Record& record = records_[index];
+  for (std::uint32_t i = 0; i < used_.load(std::memory_order_acquire); ++i) {
+    Record& record = records_[i];
     while (record.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
-    if ((active_.load(std::memory_order_relaxed) >> index & 1) != 0 && record.port == &port)
-      active_.fetch_and(~(1ull << index), std::memory_order_release);
+    if (record.armed.load(std::memory_order_relaxed) && record.port == &port)
+      record.armed.store(false, std::memory_order_relaxed);
     record.busy.store(false, std::memory_order_release);
   }
   for (std::uint32_t vce = 0; vce < kVces; ++vce) {

@@ -124,19 +124,29 @@ class CollectiveEngine {
   // Returns when nobody writes a result any more into memory that was deregistered before the call.
   void settle();
 
-  // Whether progress() has anything to do.
-  bool active() const { return active_.load(std::memory_order_relaxed) != 0; }
+  // Whether progress() may have anything to do.
+  bool active() const { return used_.load(std::memory_order_relaxed) != 0; }
   // Finishes what can be finished.
   void progress() { look(false); }
   // The same, and the owner's duties. Returns whether it wants to be called again soon.
   bool serve();
+  // The same, now and then, for reductions that nobody looks at. False: no need for a while.
+  bool heartbeat();
+  // To be called when it was stopped.
+  void heart_stopped();
   void peer_died(ProcessName process);
 
  private:
   // One reduction that somebody here waits for.
   struct alignas(kCacheLine) Record {
-    std::atomic<bool> busy{false};  // somebody looks at it
-    const Port* port = nullptr;     // null: an owner's look at its own VCE
+    std::atomic<bool> busy{false};   // somebody looks at it
+    std::atomic<bool> armed{false};  // it is waited for; changed by who holds `busy`
+    // Where the contribution stands that was missing at the last look, and its tag when it is there: while it
+    // is missing nobody needs the rest of the record.
+    std::atomic<const std::atomic<std::uint64_t>*> missing{nullptr};
+    std::atomic<std::uint64_t> missing_tag{0};
+    std::atomic<std::uint32_t> peeks{0};
+    const Port* port = nullptr;  // null: an owner's look at its own VCE
     CePath* path = nullptr;
     std::uint64_t turn = 0;
     std::uint32_t lane = 0;
@@ -160,6 +170,7 @@ class CollectiveEngine {
   };
 
   void look(bool service);
+  void look_at(Record& record, bool service);
   static bool read(const CeSlot& slot, std::uint64_t tag, CeValue* value);
   static void publish(CeSlot& slot, std::uint16_t generation, std::uint64_t turn, const CeValue& value);
   bool follow(Record& record, bool service);
@@ -177,7 +188,9 @@ class CollectiveEngine {
 
   Nic& nic_;
   std::array<Record, kRecords> records_;
-  std::atomic<std::uint64_t> active_{0};  // bit i: records_[i] is waited for
+  std::atomic<std::uint32_t> used_{0};  // records_[used_..] were never armed
+  std::atomic<bool> heartbeat_on_{false};
+  std::uint32_t idle_beats_ = 0;  // service thread
   std::atomic<std::uint32_t> owned_count_{0};
   std::atomic<std::uint64_t> me_{0};  // what we write into a claim; 0 until it was needed
 

@@ -3,6 +3,8 @@
 
 // The collective engine's owner side: VCEs of ours, who joins them, and what is told when somebody dies.
 #include "emu/nic/collective_engine.hpp"
+
+#include "emu/base/asymmetric_fence.hpp"
 #include "emu/nic/nic.hpp"
 
 #include <algorithm>
@@ -245,7 +247,38 @@ bool CollectiveEngine::serve() {
   // Before our own results: the slots of a reduction that we are part of stand until we have ours.
   if (owned_count_.load(std::memory_order_relaxed) != 0) busy = attend();
   look(true);
-  return busy || active();
+  return busy;
+}
+
+bool CollectiveEngine::heartbeat() {
+  // Beats without anything due before the heart stops: a program that reduces now and then does not start it
+  // every time.
+  constexpr std::uint32_t kIdleBeats = 500;
+  (void)serve();
+  const auto due = [&] {
+    const std::uint32_t used = used_.load(std::memory_order_seq_cst);
+    return std::any_of(records_.begin(), records_.begin() + used,
+                       [](const Record& r) { return r.armed.load(std::memory_order_seq_cst); });
+  };
+  if (due()) {
+    idle_beats_ = 0;
+    return true;
+  }
+  if (++idle_beats_ < kIdleBeats) return true;
+  idle_beats_ = 0;
+  return false;
+}
+
+void CollectiveEngine::heart_stopped() {
+  heartbeat_on_.store(false, std::memory_order_seq_cst);
+  // Somebody may have joined in between: he sees that it stopped, or we see what he armed.
+  asymmetric_fence::heavy();
+  const std::uint32_t used = used_.load(std::memory_order_seq_cst);
+  for (std::uint32_t i = 0; i < used; ++i) {
+    if (!records_[i].armed.load(std::memory_order_seq_cst)) continue;
+    if (!heartbeat_on_.exchange(true, std::memory_order_seq_cst)) nic_.environment_.start_heartbeat();
+    return;
+  }
 }
 
 void CollectiveEngine::peer_died(ProcessName process) {

@@ -33,10 +33,11 @@ struct alignas(16) CePair {
   std::atomic<std::uint64_t> tag;
   std::atomic<std::uint64_t> word;
 };
-struct alignas(kCacheLine) CeSlot {
+// Two lines each: the processor fetches lines in pairs, and a neighbour's line is written all the time.
+struct alignas(2 * kCacheLine) CeSlot {
   CePair pair[4];
 };
-static_assert(sizeof(CeSlot) == 64);
+static_assert(sizeof(CeSlot) == 128);
 
 enum class VceStage : std::uint8_t { free = 0, created = 1, configured = 2 };
 
@@ -74,8 +75,8 @@ struct VceState {
 };
 static_assert(offsetof(VceState, parent) == 16 && offsetof(VceState, broken) == 64 &&
               offsetof(VceState, new_claims) == 128 && offsetof(VceState, edges) == 192 &&
-              offsetof(VceState, claims) == 448 && offsetof(VceState, slots) == 704 &&
-              sizeof(VceState) == 704 + 16 * 2 * 32 * 64);
+              offsetof(VceState, claims) == 448 && offsetof(VceState, slots) == 768 &&
+              sizeof(VceState) == 768 + 16 * 2 * 32 * 128);
 
 struct CollectiveState {
   VceState vces[kVces];

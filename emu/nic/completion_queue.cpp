@@ -17,7 +17,7 @@ std::optional<QueueView> open_queue(const NicView& nic, std::uint32_t index) {
   if (offset == 0 || !std::has_single_bit(capacity)) return std::nullopt;
   auto* slots = nic.arena<CqSlot>(offset, capacity);
   if (slots == nullptr) return std::nullopt;
-  return QueueView{&state, slots, capacity};
+  return QueueView{&state, slots, capacity, &nic.service().bell};
 }
 
 namespace {
@@ -25,19 +25,26 @@ namespace {
 // More events than producers and a consumer can exchange while one producer looks for a place.
 constexpr std::uint64_t kMaxSteps = 1u << 20;
 
-void wake_consumer(CqState& state) {
-  state.signal.fetch_add(1, std::memory_order_release);
-  futex_wake(state.signal, INT_MAX);
+void wake(FutexWord& word) {
+  word.fetch_add(1, std::memory_order_release);
+  futex_wake(word, INT_MAX);
 }
 
-Errc ring_is_full(CqState& state) {
+void wake_consumers(const QueueView& queue, std::uint32_t waiters) {
+  if (waiters % kBellWaiter != 0) wake(queue.state->signal);
+  if (waiters >= kBellWaiter) wake(*queue.bell);
+}
+
+Errc ring_is_full(const QueueView& queue) {
+  CqState& state = *queue.state;
   if ((state.mode.load(std::memory_order_relaxed) & kUnmanaged) != 0) return Errc::ok;
   // One report per lost event, up to what the word can count.
   std::uint32_t lost = state.overrun.load(std::memory_order_relaxed);
   while (lost != UINT32_MAX &&
          !state.overrun.compare_exchange_weak(lost, lost + 1, std::memory_order_seq_cst)) {
   }
-  if (state.waiters.load(std::memory_order_seq_cst) != 0) wake_consumer(state);
+  if (const std::uint32_t waiters = state.waiters.load(std::memory_order_seq_cst))
+    wake_consumers(queue, waiters);
   return Errc::overrun;
 }
 
@@ -73,14 +80,14 @@ Errc push_event(const QueueView& queue, const Event& event) {
       continue;
     }
     // case (4): still holds the previous lap's event, not consumed: full
-    return ring_is_full(state);
+    return ring_is_full(queue);
   }
   // Only a hint: a producer that dies here costs its successors one more step.
   state.tail_hint.store(position + 1, std::memory_order_relaxed);
   // The swap above is a full barrier, so this load cannot pass it: either the consumer, which announces
   // itself before it looks at the ring, finds the event, or we find the consumer.
-  if (state.waiters.load(std::memory_order_seq_cst) != 0) [[unlikely]]
-    wake_consumer(state);
+  if (const std::uint32_t waiters = state.waiters.load(std::memory_order_seq_cst)) [[unlikely]]
+    wake_consumers(queue, waiters);
   return Errc::ok;
 }
 

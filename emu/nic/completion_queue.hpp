@@ -33,6 +33,7 @@ struct QueueView {
   CqState* state = nullptr;
   CqSlot* slots = nullptr;
   std::uint64_t capacity = 0;
+  FutexWord* bell = nullptr;  // of the queue's process
 };
 
 // Looks a queue up in a segment and checks what it finds there; nullopt when there is no such queue.
@@ -84,6 +85,8 @@ class CompletionQueue {
   // Raises an event from the thread that owns the queue, right now.
   void raise_inline(const Event& event);
 
+  // Whether its owner's posts raise events here.
+  bool is_source() const { return inline_mask_ != 0; }
   std::uint32_t index() const { return index_; }
   std::uint32_t depth() const { return depth_; }  // slots asked for
   const QueueView& view() const { return view_; }

@@ -414,6 +414,8 @@ void Nic::count_hit(Peer& peer, const MemKey& key) {
 
 // The operation is over and this thread owns the endpoint's queue.
 void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status) {
+  if (status != Errc::ok) [[unlikely]]
+    report_error(endpoint, transaction, status);
   if (request.op == Op::message || request.op == Op::credit) {
     if (status != Errc::ok && endpoint.mailbox != nullptr)
       endpoint.mailbox->broken.store(true, std::memory_order_relaxed);
@@ -426,6 +428,13 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
     if (transaction == CompletionQueue::kNone) return;
   }
   raise_local(endpoint, request, transaction, status);
+}
+
+void Nic::report_error(const Endpoint& endpoint, std::uint32_t transaction, Errc status) {
+  errors_.report({.domain = endpoint.port->domain,
+                  .transaction = transaction,
+                  .nic_address = endpoint.remote_nic_address,
+                  .status = status});
 }
 
 // The peer that the key belongs to becomes the endpoint's. Errors: invalid_handle, unreachable, and those of

@@ -270,7 +270,8 @@ Result<CompletionQueue*> Nic::create_queue(std::uint32_t depth, std::uint32_t mo
   state.overrun.store(0, std::memory_order_relaxed);
   // Release: whoever finds the ring finds it ready.
   state.ring_offset.store(offset, std::memory_order_release);
-  *free = std::make_unique<CompletionQueue>(index, QueueView{&state, slots, capacity}, depth);
+  *free = std::make_unique<CompletionQueue>(index, QueueView{&state, slots, capacity, &view_.service().bell},
+                                            depth);
   return free->get();
 }
 

@@ -11,6 +11,7 @@
 #include "emu/nic/collective_engine.hpp"
 #include "emu/nic/completion_queue.hpp"
 #include "emu/nic/datagram.hpp"
+#include "emu/nic/error_log.hpp"
 #include "emu/nic/flight.hpp"
 #include "emu/nic/mailbox.hpp"
 #include "emu/nic/nic_state.hpp"
@@ -24,6 +25,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -176,6 +178,15 @@ class Nic final : public wire::Sink {
   // Sleeps until the queue has something to say or `deadline_ns` passes (none: for ever). ok, timeout.
   Errc wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns);
 
+  // Sleeps until one of the queues has something to say, and gives its place in the list; consumes nothing.
+  // `stop` is asked now and then, and after ring_bell(). May run beside threads that use the queues.
+  // Errors: timeout, terminated (stop said so). REQUIRES: the queues live until it returns.
+  using StopWaiting = std::function<bool()>;
+  Result<std::uint32_t> wait_any(std::span<CompletionQueue* const> queues,
+                                 std::optional<std::int64_t> deadline_ns, const StopWaiting& stop);
+  // Makes everybody who sleeps in wait_any look again. A system call.
+  void ring_bell();
+
   // ---- operations ----
   // Starts one operation. ok: accepted, and everything else is said by events. Otherwise nothing happened:
   // invalid_state (endpoint not bound), no_resource (transactions of the queue used up), invalid_param. A
@@ -241,6 +252,7 @@ class Nic final : public wire::Sink {
   void peer_died(ProcessName process);
 
   RegistrationTable& registrations() { return registrations_; }
+  ErrorLog& errors() { return errors_; }
   NicView view() const { return view_; }
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
@@ -300,6 +312,7 @@ class Nic final : public wire::Sink {
   LocalPiece local_piece(const MemKey& key, std::uint64_t offset) const;
   bool gather(const Flight& flight, std::uint64_t offset, std::span<std::byte> bytes) const;
   bool scatter(const Flight& flight, std::uint64_t offset, std::span<const std::byte> bytes) const;
+  void report_error(const Endpoint& endpoint, std::uint32_t transaction, Errc status);
   void finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
   static void finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
                                     std::uint32_t user_value, Errc status);
@@ -366,6 +379,7 @@ class Nic final : public wire::Sink {
   FlightTable flights_;                         // guarded by frames_mu_
   std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
+  ErrorLog errors_;
   DatagramUnit datagrams_;
   ChannelUnit channels_;
   CollectiveEngine collective_;

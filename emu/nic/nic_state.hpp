@@ -77,9 +77,11 @@ struct ServiceState {
   alignas(kCacheLine) std::atomic<std::uint64_t> sources[kMaxProcesses / 64];        // bit i: i may go direct
   alignas(kCacheLine) std::atomic<Attendance> attendance;                            // owner writes
   alignas(kCacheLine) std::atomic<std::uint64_t> adoption_wanted[kMaxRegions / 64];  // bit i: entry i is hot
+  alignas(kCacheLine) FutexWord bell;  // changes when somebody who sleeps on several queues should look again
 };
 static_assert(offsetof(ServiceState, lane_changes) == 128 && offsetof(ServiceState, sources) == 192 &&
-              offsetof(ServiceState, attendance) == 320 && offsetof(ServiceState, adoption_wanted) == 384);
+              offsetof(ServiceState, attendance) == 320 && offsetof(ServiceState, adoption_wanted) == 384 &&
+              offsetof(ServiceState, bell) == 896);
 static_assert(sizeof(ServiceState) <= 4096);
 
 // How the pages of a registration can be reached by a peer. DO NOT CHANGE THE VALUES.
@@ -138,13 +140,16 @@ struct CqState {
   std::atomic<std::uint32_t> mode;                             // QueueMode
   alignas(kCacheLine) std::atomic<std::uint64_t> tail_hint;    // producers; never ahead of the true tail
   alignas(kCacheLine) std::atomic<std::uint64_t> head;         // consumer
-  alignas(kCacheLine) std::atomic<std::uint32_t> waiters;      // sleepers in a blocking wait
-  FutexWord signal;                                            // changes when a sleeper should look again
-  std::atomic<std::uint32_t> overrun;                          // events lost to a full ring, not yet reported
+  // Sleepers in a blocking wait: 31..16 on several queues, on the bell | 15..0 on `signal`.
+  alignas(kCacheLine) std::atomic<std::uint32_t> waiters;
+  FutexWord signal;                    // changes when a sleeper should look again
+  std::atomic<std::uint32_t> overrun;  // events lost to a full ring, not yet reported
 };
 static_assert(sizeof(CqState) == 256 && offsetof(CqState, tail_hint) == 64 &&
               offsetof(CqState, head) == 128 && offsetof(CqState, waiters) == 192 &&
               offsetof(CqState, signal) == 196 && offsetof(CqState, overrun) == 200);
+
+inline constexpr std::uint32_t kBellWaiter = 1u << 16;
 
 // One slot of a ring: 16 bytes, written by producers with one 16-byte compare-and-swap.
 //   control: 63..16 position | 15..8 status | 7..1 kind | 0 ready

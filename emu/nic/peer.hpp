@@ -86,6 +86,10 @@ class Environment {
   virtual void watch(ProcessName) {}
   // Wakes the service thread of a process that sleeps. A system call.
   virtual void ring(ProcessName process) = 0;
+  // Asks our own service thread to call CollectiveEngine::heartbeat() every kHeartbeatNs until it says no,
+  // and then heart_stopped().
+  static constexpr std::int64_t kHeartbeatNs = 2'000'000;
+  virtual void start_heartbeat() {}
   // Asks our own service thread to call serve() soon.
   virtual void ring_self() = 0;
   // Copies between our memory and a peer's by the kernel. unsupported: not possible here, ask no more.

@@ -222,6 +222,8 @@ void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std
 
 // REQUIRES: frames_mu_ is held.
 void Nic::end_flight(std::uint32_t name, Flight& flight) {
+  if (flight.status != Errc::ok) [[unlikely]]
+    report_error(*flight.endpoint, flight.transaction, flight.status);
   const bool message = flight.header.verb == wire::Verb::message;
   if (flight.sequence != nullptr) [[unlikely]] {
     end_part(*flight.sequence, flight.status, flight.peer->link.process.slot);

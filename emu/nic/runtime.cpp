@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 namespace orrery::nic {
@@ -133,6 +134,10 @@ Status Runtime::make_segment() {
 
   const Status watched = job_.loop().add(doorbell_.get(), EPOLLIN, [this](std::uint32_t) { on_doorbell(); });
   if (!watched.ok()) return watched;
+  heartbeat_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (heartbeat_.get() < 0) return Errc::system;
+  const Status beats = job_.loop().add(heartbeat_.get(), EPOLLIN, [this](std::uint32_t) { on_heartbeat(); });
+  if (!beats.ok()) return beats;
   job_.offer(job::DescriptorKind::nic_segment, segment_fd_.get());
   job_.offer(job::DescriptorKind::memory_file, memory_->file());
   job_.offer(job::DescriptorKind::doorbell, doorbell_.get());
@@ -144,6 +149,7 @@ Runtime::~Runtime() {
   job_.offer(job::DescriptorKind::memory_file, -1);
   job_.offer(job::DescriptorKind::doorbell, -1);
   if (doorbell_.get() >= 0) job_.loop().remove(doorbell_.get());
+  if (heartbeat_.get() >= 0) job_.loop().remove(heartbeat_.get());
   for (std::uint32_t slot = 0; slot < kMaxProcesses; ++slot) {
     const Contact* contact = contacts_[slot].load(std::memory_order_acquire);
     if (contact != nullptr) job_.peers().remove({.index = slot, .generation = contact->generation});
@@ -166,6 +172,22 @@ void Runtime::on_doorbell() {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto got = read(doorbell_.get(), &count, sizeof count);
   tick();
+}
+
+void Runtime::on_heartbeat() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = read(heartbeat_.get(), &count, sizeof count);
+  if (nic_->collective().heartbeat()) return;
+  const itimerspec never{};
+  timerfd_settime(heartbeat_.get(), 0, &never, nullptr);
+  nic_->collective().heart_stopped();
+}
+
+void Runtime::start_heartbeat() {
+  itimerspec when{};
+  when.it_interval.tv_nsec = kHeartbeatNs;
+  when.it_value = when.it_interval;
+  timerfd_settime(heartbeat_.get(), 0, &when, nullptr);
 }
 
 void Runtime::tick() {

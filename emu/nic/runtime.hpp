@@ -56,6 +56,7 @@ class Runtime final : public Environment {
   bool slot_alive(wire::ProcessSlot slot) override;
   void watch(ProcessName process) override;
   void ring(ProcessName process) override;
+  void start_heartbeat() override;
   void ring_self() override;
   Errc attach_write(ProcessName process, std::uint64_t to, const std::byte* from,
                     std::uint64_t bytes) override;
@@ -76,6 +77,7 @@ class Runtime final : public Environment {
   static Result<std::unique_ptr<Runtime>> create();
   Status make_segment();
   void on_doorbell();
+  void on_heartbeat();
   void tick();
 
   job::Job& job_;
@@ -84,6 +86,7 @@ class Runtime final : public Environment {
   void* segment_ = nullptr;
   std::uint64_t segment_bytes_ = 0;
   UniqueFd doorbell_;
+  UniqueFd heartbeat_;  // timerfd
   std::unique_ptr<Nic> nic_;
   std::atomic<bool> ticking_{false};
   std::mutex contacts_mu_;

@@ -70,6 +70,7 @@ void close(Attachment& attachment) {
   }
   for (auto& ep : attachment.endpoints) attachment.departed.push_back(std::move(ep));
   attachment.endpoints.clear();
+  close_channels(attachment);
   for (auto& ce : attachment.engines) {
     handles().erase(HandleKind::ce, ce->handle);
     attachment.nic->collective().destroy(ce->vce);
@@ -160,6 +161,8 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
   attachment->job = &job;
   attachment->published = published.value();
   attachment->instance = cdm->instance;
+  attachment->ptag = cdm->ptag;
+  if (cdm->ptag == GNI_FIND_ALLOC_PTAG) attachment->ptag = job.find_ptag(cdm->cookie).value();
   attachment->dual_events = (cdm->modes & GNI_CDM_MODE_DUAL_EVENTS) != 0;
   attachment->fma_shared = (cdm->modes & GNI_CDM_MODE_FMA_SHARED) != 0;
   attachment->cached_amos = (cdm->modes & GNI_CDM_MODE_CACHED_AMO_ENABLED) != 0;

@@ -59,7 +59,8 @@ gni_cq_entry_t entry_of_success(const nic::Event& event) {
 }
 static_assert(static_cast<int>(DeviceStatus::okay) == 0);
 
-// Gives the client what the queue gave.
+}  // namespace
+
 gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq_entry_t* event_data) {
   *event_data = entry_of(event);
   // Nobody asks for the descriptor of a message: its place among the queue's requests is free again.
@@ -76,7 +77,14 @@ gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq
   return event.status == Errc::ok ? GNI_RC_SUCCESS : GNI_RC_TRANSACTION_ERROR;
 }
 
-}  // namespace
+std::optional<std::int64_t> deadline_of(std::uint64_t timeout_ms) {
+  const std::int64_t now = monotonic_ns();
+  // A time beyond what the clock can count to is for ever, as -1 is.
+  constexpr std::int64_t kNsPerMs = 1'000'000;
+  const auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max() - now) / kNsPerMs);
+  if (timeout_ms >= most) return std::nullopt;
+  return now + static_cast<std::int64_t>(timeout_ms) * kNsPerMs;
+}
 
 }  // namespace orrery::gni
 
@@ -133,6 +141,7 @@ gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl) {
     orrery::yield_cpu();
     orrery::gni::sweep(attachment);
   }
+  if (cq->channel != nullptr) orrery::gni::detach(*cq);
   const orrery::Status destroyed = attachment.nic->destroy_queue(cq->queue);
   if (!destroyed.ok()) return return_of(destroyed);
   handles().erase(HandleKind::cq, cq->handle);
@@ -159,12 +168,7 @@ gni_return_t GNI_CqWaitEvent(gni_cq_handle_t cq_hndl, uint64_t timeout, gni_cq_e
   const Cq* const cq = find(cq_hndl);
   if (cq == nullptr || event_data == nullptr) return GNI_RC_INVALID_PARAM;
   if (!cq->blocking) return GNI_RC_ERROR_RESOURCE;
-  std::optional<std::int64_t> deadline;
-  const std::int64_t now = orrery::monotonic_ns();
-  // A time beyond what the clock can count to is for ever, as -1 is.
-  constexpr std::int64_t kNsPerMs = 1'000'000;
-  const auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max() - now) / kNsPerMs);
-  if (timeout < most) deadline = now + static_cast<std::int64_t>(timeout) * kNsPerMs;
+  const std::optional<std::int64_t> deadline = orrery::gni::deadline_of(timeout);
   for (;;) {
     orrery::nic::Event event;
     const Errc found = cq->nic->poll(*cq->queue, &event);

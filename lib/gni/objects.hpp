@@ -9,8 +9,10 @@
 
 #include "include/gni/gni_pub.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 // What the handles of this library stand for. A domain owns its attachment, an attachment owns its endpoints,
@@ -19,6 +21,7 @@
 namespace orrery::gni {
 
 struct Attachment;
+struct CompChan;
 
 // A queue, and what to tell its client.
 struct Cq {
@@ -29,6 +32,8 @@ struct Cq {
   Attachment* attachment = nullptr;
   std::uint64_t handle = 0;
   bool blocking = false;
+  std::atomic<bool> masked{false};  // its wake-ups are stopped
+  CompChan* channel = nullptr;
 };
 
 // A collective engine: one VCE of the NIC.
@@ -69,6 +74,7 @@ struct Attachment {
   nic::Port* port = nullptr;
   job::EndpointRef published;
   std::uint32_t instance = 0;
+  std::uint8_t ptag = 0;
   bool dual_events = false;
   bool cached_amos = false;
   bool fma_shared = false;
@@ -78,6 +84,7 @@ struct Attachment {
   std::vector<std::unique_ptr<Cq>> queues;
   std::vector<std::unique_ptr<nic::FmaWindow>> windows;
   std::vector<std::unique_ptr<Ce>> engines;
+  std::vector<std::shared_ptr<CompChan>> channels;  // complete in comp_chan.hpp alone
   std::vector<nic::MemKey> regions;  // by index of the registration table; not valid() where not ours
 };
 
@@ -103,10 +110,22 @@ inline Ep* find(gni_ep_handle_t handle) {
 inline Cq* find(gni_cq_handle_t handle) {
   return static_cast<Cq*>(handles().find(HandleKind::cq, reinterpret_cast<std::uint64_t>(handle)));
 }
+inline CompChan* find(gni_comp_chan_handle_t handle) {
+  return static_cast<CompChan*>(
+      handles().find(HandleKind::comp_chan, reinterpret_cast<std::uint64_t>(handle)));
+}
 inline Ce* find(gni_ce_handle_t handle) {
   return static_cast<Ce*>(handles().find(HandleKind::ce, reinterpret_cast<std::uint64_t>(handle)));
 }
 
+// The queue's channel forgets it. comp_chan.cpp
+void detach(Cq& cq);
+// Ends the channels of an attachment. comp_chan.cpp
+void close_channels(Attachment& attachment);
+// Gives the client what the queue gave. cq.cpp
+gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq_entry_t* event_data);
+// The time at which a wait of so many milliseconds from now ends; nothing when it never does. cq.cpp
+std::optional<std::int64_t> deadline_of(std::uint64_t timeout_ms);
 // GNI_PostFma of type CE. ce.cpp
 gni_return_t post_ce(Ep& ep, gni_post_descriptor_t* post_descr);
 // Ends an attachment with everything on it. Waits for accesses of peers and for operations in flight, each

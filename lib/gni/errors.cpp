@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/runtime.hpp"
+#include "lib/gni/device_status.hpp"
+#include "lib/gni/objects.hpp"
+
+#include <atomic>
+#include <memory>
+#include <new>
+#include <optional>
+
+#include <unistd.h>
+
+// Subscriptions to errors. What is reported is what this process's operations met: the initiator's NIC knows
+// the transaction and the PE that it was for.
+namespace orrery::gni {
+
+struct Err {
+  nic::ErrorLog* log = nullptr;
+  std::uint64_t handle = 0;
+  std::uint64_t keeps = 64;
+  std::optional<std::uint32_t> domain;  // errors of one attachment
+  std::uint8_t ptag = 0;
+  std::atomic<std::uint8_t> mask{0};
+  std::atomic<std::uint64_t> taken{0};  // serial of the last one looked at
+  std::atomic<std::uint32_t> waiting{0};
+};
+
+namespace {
+
+constexpr std::uint32_t kDefaultQueue = 64;
+constexpr std::int64_t kNsPerMs = 1'000'000;
+
+Err* find_err(gni_err_handle_t handle) {
+  return static_cast<Err*>(handles().find(HandleKind::err, reinterpret_cast<std::uint64_t>(handle)));
+}
+
+// The class of an error.
+std::uint8_t category_of(Errc status) {
+  switch (status) {
+    case Errc::invalid_handle:
+    case Errc::bounds:
+    case Errc::permission:
+      return GNI_ERRMASK_ADDRESS_TRANSLATION;
+    case Errc::corrupt:
+    case Errc::timeout:
+      return GNI_ERRMASK_TRANSIENT;
+    case Errc::no_match:
+      return GNI_ERRMASK_UNKNOWN_TRANSACTION;
+    default:
+      return GNI_ERRMASK_TRANSACTION;
+  }
+}
+
+// The next error that the subscription is for. ok; not_done; overrun: some were lost before it was looked
+// for.
+Errc take(Err& err, gni_error_event_t* event) {
+  for (;;) {
+    const std::uint64_t taken = err.taken.load(std::memory_order_relaxed);
+    const std::uint64_t newest = err.log->newest();
+    if (newest - taken > err.keeps) {
+      err.taken.store(newest - err.keeps, std::memory_order_relaxed);
+      return Errc::overrun;
+    }
+    const auto found = err.log->next(taken);
+    if (!found) return Errc::not_done;
+    err.taken.store(found->serial, std::memory_order_relaxed);
+    const std::uint8_t category = category_of(found->status);
+    if ((category & err.mask.load(std::memory_order_relaxed)) == 0) continue;
+    if (err.domain && *err.domain != found->domain) continue;
+    *event = {.error_code = static_cast<std::uint16_t>(device_status_of(found->status)),
+              .error_category = category,
+              .ptag = err.ptag,
+              .serial_number = static_cast<std::uint32_t>(found->serial),
+              .timestamp = static_cast<std::uint64_t>(found->time_ns),
+              .info_mmrs = {found->transaction, found->nic_address, 0, 0}};
+    return Errc::ok;
+  }
+}
+
+}  // namespace
+
+}  // namespace orrery::gni
+
+using orrery::Errc;
+using orrery::gni::Attachment;
+using orrery::gni::Err;
+using orrery::gni::find;
+using orrery::gni::find_err;
+using orrery::gni::HandleKind;
+using orrery::gni::handles;
+
+extern "C" {
+
+gni_return_t GNI_SubscribeErrors(gni_nic_handle_t nic_handle, uint32_t device_id, gni_error_mask_t mask,
+                                 uint32_t EEQ_size, gni_err_handle_t* err_handle) {
+  if (err_handle == nullptr) return GNI_RC_INVALID_PARAM;
+  const Attachment* const attachment = find(nic_handle);
+  if (nic_handle != nullptr && attachment == nullptr) return GNI_RC_INVALID_PARAM;
+  if (EEQ_size > orrery::nic::ErrorLog::kKept) return GNI_RC_ERROR_RESOURCE;
+  orrery::nic::Nic* nic = nullptr;
+  if (attachment != nullptr) {
+    nic = attachment->nic;
+  } else {
+    if (device_id != 0) return GNI_RC_NO_MATCH;
+    if (geteuid() != 0) return GNI_RC_PERMISSION_ERROR;
+    const auto runtime = orrery::nic::Runtime::of_process();
+    if (!runtime.ok()) return GNI_RC_ERROR_RESOURCE;
+    nic = &runtime.value()->nic();
+  }
+  std::unique_ptr<Err> err(new (std::nothrow) Err);
+  if (err == nullptr) return GNI_RC_ERROR_NOMEM;
+  err->log = &nic->errors();
+  err->keeps = EEQ_size == 0 ? orrery::gni::kDefaultQueue : EEQ_size;
+  err->mask = mask;
+  err->taken = err->log->newest();
+  if (attachment != nullptr) {
+    err->domain = attachment->port->domain;
+    err->ptag = attachment->ptag;
+  }
+  err->handle = handles().insert(HandleKind::err, err.get());
+  if (err->handle == 0) return GNI_RC_ERROR_NOMEM;
+  *err_handle = reinterpret_cast<gni_err_handle_t>(err.release()->handle);
+  return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_ReleaseErrors(gni_err_handle_t err_handle) {
+  Err* const err = find_err(err_handle);
+  if (err == nullptr) return GNI_RC_INVALID_PARAM;
+  if (err->waiting.load(std::memory_order_acquire) != 0) return GNI_RC_NOT_DONE;
+  handles().erase(HandleKind::err, err->handle);
+  delete err;
+  return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_GetErrorMask(gni_err_handle_t err_handle, gni_error_mask_t* mask) {
+  const Err* const err = find_err(err_handle);
+  if (err == nullptr || mask == nullptr) return GNI_RC_INVALID_PARAM;
+  *mask = err->mask.load(std::memory_order_relaxed);
+  return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_SetErrorMask(gni_err_handle_t err_handle, gni_error_mask_t mask_in,
+                              gni_error_mask_t* mask_out) {
+  Err* const err = find_err(err_handle);
+  if (err == nullptr) return GNI_RC_INVALID_PARAM;
+  const std::uint8_t old = err->mask.exchange(mask_in, std::memory_order_relaxed);
+  if (mask_out != nullptr) *mask_out = old;
+  return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_GetErrorEvent(gni_err_handle_t err_handle, gni_error_event_t* event) {
+  Err* const err = find_err(err_handle);
+  if (err == nullptr || event == nullptr) return GNI_RC_INVALID_PARAM;
+  switch (orrery::gni::take(*err, event)) {
+    case Errc::ok:
+      return GNI_RC_SUCCESS;
+    case Errc::overrun:
+      return GNI_RC_ERROR_RESOURCE;
+    default:
+      return GNI_RC_NOT_DONE;
+  }
+}
+
+gni_return_t GNI_WaitErrorEvents(gni_err_handle_t err_handle, gni_error_event_t* events, uint32_t events_size,
+                                 uint32_t timeout, uint32_t* num_events) {
+  Err* const err = find_err(err_handle);
+  if (err == nullptr || events == nullptr || events_size == 0 || num_events == nullptr)
+    return GNI_RC_INVALID_PARAM;
+  err->waiting.fetch_add(1, std::memory_order_acq_rel);
+  std::optional<std::int64_t> deadline;
+  std::uint32_t count = 0;
+  while (count < events_size) {
+    // Some that were lost are passed over: what is left of them comes.
+    const Errc found = orrery::gni::take(*err, &events[count]);
+    if (found == Errc::overrun) continue;
+    if (found == Errc::ok) {
+      if (count++ == 0) deadline = orrery::monotonic_ns() + timeout * orrery::gni::kNsPerMs;
+      continue;
+    }
+    if (deadline && orrery::monotonic_ns() >= *deadline) break;
+    err->log->wait(err->taken.load(std::memory_order_relaxed), deadline, [] { return false; });
+  }
+  *num_events = count;
+  err->waiting.fetch_sub(1, std::memory_order_acq_rel);
+  return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_SetErrorPtag(gni_err_handle_t err_handle, uint8_t ptag) {
+  Err* const err = find_err(err_handle);
+  if (err == nullptr) return GNI_RC_INVALID_PARAM;
+  // A tag of another domain than the attachment's is not ours to look at.
+  if (err->domain && ptag != err->ptag) return GNI_RC_PERMISSION_ERROR;
+  err->ptag = ptag;
+  return GNI_RC_SUCCESS;
+}
+
+}  // extern "C"
