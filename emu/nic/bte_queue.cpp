@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 namespace orrery::nic {
@@ -157,6 +158,10 @@ void BteQueue::finish(std::uint32_t index, Errc status) {
 }
 
 void BteQueue::run() {
+  // On a core that it shares with the thread that posts, the engine starts when that thread lets it, not in
+  // the middle of the post.
+  const sched_param no_priority{};
+  (void)sched_setscheduler(0, SCHED_BATCH, &no_priority);
   for (;;) {
     if (stopping_.load(std::memory_order_relaxed)) break;
     while (start_next()) {
