@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bench/common/clock.hpp"
+#include "bench/revision.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -56,7 +57,7 @@ class OsuTable {
  public:
   OsuTable(const OsuOptions& options, const char* title, const char* unit) : options_(options) {
     if (options.format == "osu") {
-      std::printf("# %s\n# %-8s%20s", title, "Size", unit);
+      std::printf("# %s, revision %s\n# %-8s%20s", title, orrery::bench::kRevision, "Size", unit);
       if (options.percentiles) std::printf("%20s%20s", "p50", "p99");
       std::printf("\n");
     } else if (options.format == "csv") {

@@ -11,6 +11,7 @@
 #include "bench/common/clock.hpp"
 #include "bench/ratios/stage.hpp"
 #include "bench/ratios/tests.hpp"
+#include "bench/revision.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -162,7 +163,9 @@ int main(int argc, char** argv) {
   }
   nlohmann::json rows = nlohmann::json::array();
   bool all_hold = true;
-  if (!as_json) std::printf("%-66s %12s %12s %9s %10s\n", "# what", "ours", "limit", "ratio", "allowed");
+  if (!as_json)
+    std::printf("# revision %s\n%-66s %12s %12s %9s %10s\n", orrery::bench::kRevision, "# what", "ours",
+                "limit", "ratio", "allowed");
   for (const Row& row : kRows) {
     const auto found = samples.find(row.name);
     if (found == samples.end()) {

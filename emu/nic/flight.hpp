@@ -29,8 +29,10 @@ struct Flight {
   Errc status = Errc::ok;
   wire::PacketHeader header;   // of every packet, but for offset, payload and flags
   std::byte* local = nullptr;  // source of a put, destination of a get
-  MemKey segments;             // valid: `local` is an offset in this registration's segments
-  std::uint64_t sent = 0;      // bytes handed to the wire
+  // What was left when its post returned, but for block transfers: the source may change then.
+  std::vector<std::byte> kept;
+  MemKey segments;         // valid: `local` is an offset in this registration's segments
+  std::uint64_t sent = 0;  // bytes handed to the wire
   bool all_sent = false;
   std::uint32_t answers_due = 0;  // packets on their way
   std::uint32_t generation = 0;

@@ -399,7 +399,9 @@ bool Nic::scatter(const Flight& flight, std::uint64_t offset, std::span<const st
 // Each initiator counts its own, in memory of its own: a count in the entry would pull its line from core to
 // core.
 void Nic::count_hit(Peer& peer, const MemKey& key) {
-  const std::atomic_ref<std::uint32_t> word(peer.hits[key.index]);
+  std::uint32_t* const count_word = peer.hits.of(key.index);
+  if (count_word == nullptr) return;
+  const std::atomic_ref<std::uint32_t> word(*count_word);
   const std::uint32_t seen = word.load(std::memory_order_relaxed);
   const std::uint32_t generation = std::uint32_t{key.generation} << 16;
   const std::uint32_t count = (seen & 0xffff'0000) == generation ? (seen & 0xffff) + 1 : 1;

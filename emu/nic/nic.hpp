@@ -332,6 +332,7 @@ class Nic final : public wire::Sink {
   static void settle_unanswered(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
   void end_flight(std::uint32_t name, Flight& flight);
+  static void keep_rest(Flight& flight);
   std::vector<std::uint32_t> open_flights();
   void drop_ended_flights(std::vector<std::uint32_t>& names);
   void open_lanes(Peer& peer);

@@ -12,7 +12,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <vector>
+
+#include <sys/mman.h>
 
 namespace orrery::nic {
 
@@ -103,6 +104,27 @@ class Environment {
   virtual WaitBudget wait_budget() = 0;
 };
 
+// Operations by frame or attach on each registration of a peer: generation << 16 | count. Pages of their own:
+// the system's zeroes, and only those that are counted in cost memory.
+class HitCounts {
+ public:
+  HitCounts() : words_(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  ~HitCounts() {
+    if (words_ != MAP_FAILED) munmap(words_, kBytes);
+  }
+  HitCounts(const HitCounts&) = delete;
+  HitCounts& operator=(const HitCounts&) = delete;
+
+  // For use through atomic_ref; null when there was no memory. REQUIRES: index < kMaxRegions.
+  std::uint32_t* of(std::uint32_t index) {
+    return words_ == MAP_FAILED ? nullptr : static_cast<std::uint32_t*>(words_) + index;
+  }
+
+ private:
+  static constexpr std::size_t kBytes = kMaxRegions * sizeof(std::uint32_t);
+  void* const words_;
+};
+
 // One process that our NIC talks to.
 struct Peer {
   explicit Peer(PeerLink link, wire::ProcessSlot self)
@@ -112,9 +134,7 @@ struct Peer {
   HazardLine& hazards;  // our line in its segment
   std::atomic<bool> dead{false};
   std::atomic<bool> lanes_refused{false};  // one side found nonsense in them: nothing goes by frame any more
-  // Operations by frame or attach on each registration: generation << 16 | count.
-  // Read and written through atomic_ref. Plain words, because 4,096 atomics are constructed one by one.
-  std::vector<std::uint32_t> hits = std::vector<std::uint32_t>(kMaxRegions);
+  HitCounts hits;
   std::atomic<bool> no_attach{false};  // cross-memory attach was refused: do not ask again
 
   // Frames, guarded by Nic::frames_mu_.

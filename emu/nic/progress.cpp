@@ -109,6 +109,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
       flights_open_.fetch_add(1, std::memory_order_relaxed);
       peer.waiting.push_back(*name);
       sent = pump(peer);
+      keep_rest(flight);
     }
   }
   if (sent && sleeps(peer)) environment_.ring(peer.link.process);
@@ -117,6 +118,16 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
   if (answered && view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();
   return Errc::not_done;
+}
+
+// REQUIRES: frames_mu_ is held.
+void Nic::keep_rest(Flight& flight) {
+  const wire::Verb verb = flight.header.verb;
+  const bool has_payload =
+      verb == wire::Verb::put || verb == wire::Verb::message || verb == wire::Verb::credit;
+  if (!has_payload || (flight.flags & kBlockTransfer) != 0 || flight.all_sent) return;
+  flight.kept.assign(flight.local + flight.sent, flight.local + flight.header.length);
+  flight.local = flight.kept.data() - flight.sent;
 }
 
 // An operation that tells its initiator nothing and fits one frame is sent and forgotten: that it is done
