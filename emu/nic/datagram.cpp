@@ -18,6 +18,14 @@ constexpr std::int64_t kSliceNs = 20'000'000;
 // processor; an exchange takes less than a microsecond of it.
 constexpr int kPatience = 64;
 
+// A moment for somebody who is in an exchange, which takes him less than one unless he lost his processor.
+void pause(int patience_left) {
+  if (patience_left > kPatience / 2)
+    cpu_relax();
+  else
+    yield_cpu();
+}
+
 bool has_ended(PostState state) {
   return state == PostState::completed || state == PostState::terminated || state == PostState::failed;
 }
@@ -200,12 +208,21 @@ bool DatagramUnit::match_at(std::uint32_t index, Peer& peer) {
     if (post_word::state(word) != PostState::pending) {
       if (post_word::state(word) != PostState::claimed) return true;
       // Our partner is at it.
-      if (!take_back_from_the_dead(post, word)) yield_cpu();
+      (void)take_back_from_the_dead(post, word);
       --patience;
+      pause(patience);
       continue;
     }
     // Most posts come first: they look, and wait where they are.
-    if (!find_meeting(target, header, not_index)) return false;
+    const auto seen = find_meeting(target, header, not_index);
+    if (!seen) return false;
+    // Somebody is at the only one that would do, perhaps to meet this very post: it is not held against him.
+    if (post_word::state(seen->word) == PostState::claimed) {
+      (void)take_back_from_the_dead(datagrams_of(target).posts[seen->index], seen->word);
+      --patience;
+      pause(patience);
+      continue;
+    }
     const std::uint64_t claimed = post_word::claimed(word, self_.slot, self_.generation);
     if (!post.word.compare_exchange_strong(word, claimed, std::memory_order_seq_cst)) continue;
     DatagramReply reply;
@@ -219,7 +236,7 @@ bool DatagramUnit::match_at(std::uint32_t index, Peer& peer) {
       // Of two that hold their own and want each other's, the second steps back.
       const bool first = own_table ? index < busy.index : self_.slot < peer.link.process.slot;
       if (!first || --patience <= 0) break;
-      yield_cpu();
+      pause(patience);
     }
     if (met == Errc::ok) {
       if (reply.bytes != 0) std::memcpy(post.in, reply.data, reply.bytes);
@@ -232,7 +249,7 @@ bool DatagramUnit::match_at(std::uint32_t index, Peer& peer) {
     post.word.compare_exchange_strong(mine, word, std::memory_order_seq_cst);
     if (met != Errc::no_resource) continue;  // it was taken from under us: look once more
     --patience;
-    yield_cpu();
+    pause(patience);
   }
   records_[index].look_again.store(true, std::memory_order_relaxed);
   return false;
