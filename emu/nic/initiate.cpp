@@ -198,7 +198,6 @@ void Nic::keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std
   if (begin >= end) return;
   endpoint.grants[key_word(request.remote) % kGrants] = {
       .key = key_word(request.remote),
-      .writable = (control::flags(word) & kReadOnly) == 0,
       .control = word,
       .peer = &peer,
       .entry = &entry,
@@ -206,6 +205,7 @@ void Nic::keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std
       .size = end - begin,
       .here = run.at(begin),
       .hazard = &peer.hazards.slot[endpoint.port->hazard_slot],
+      .writable = (control::flags(word) & kReadOnly) == 0,
       .queue = control::queue_plus_1(word) == 0
                    ? QueueView{}
                    : open_queue(peer.link.nic, control::queue_plus_1(word) - 1).value_or(QueueView{})};

@@ -48,16 +48,16 @@ struct Port {
 // What the last access through a key was allowed, so that the next one need only see that nothing changed:
 // the owner's control word decides that, with one load and one compare. Filled by the general path after all
 // its checks; good for put and get.
-struct Grant {
+struct alignas(kCacheLine) Grant {
   std::uint64_t key = UINT64_MAX;  // process << 32 | generation << 16 | index; all ones: empty
-  bool writable = false;
-  std::uint64_t control = 0;  // the entry's control word when it was granted
+  std::uint64_t control = 0;       // the entry's control word when it was granted
   Peer* peer = nullptr;
   MrtEntry* entry = nullptr;
   std::uint64_t begin = 0;  // target addresses that are registered and mapped here
   std::uint64_t size = 0;
   std::byte* here = nullptr;  // where `begin` is mapped
   std::atomic<std::uint64_t>* hazard = nullptr;
+  bool writable = false;
   QueueView queue;  // of the registration; it lives as long as the registration does
 };
 inline constexpr std::size_t kGrants = 4;  // per endpoint, by the low bits of the key's index
