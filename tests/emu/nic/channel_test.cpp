@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -79,7 +80,7 @@ class Channels : public ::testing::TestWithParam<Path> {
     if (!came.ok()) return came;
     const auto i = reinterpret_cast<std::uint64_t>(came.value().context);
     EXPECT_EQ(came.value().bytes, expected.size());
-    EXPECT_EQ(std::memcmp(memory + i * kPageBytes, expected.data(), expected.size()), 0);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), memory + i * kPageBytes));
     return came;
   }
 
