@@ -170,8 +170,7 @@ void raise_remote_event(const NicView& nic, std::uint64_t word, EventKind kind, 
 }
 
 Errc execute(const Target& target, const wire::PacketHeader& header, std::span<const std::byte> payload,
-             std::span<std::byte> out, std::uint64_t* old_value) {
-  (void)old_value;
+             std::span<std::byte> out) {
   if (header.verb == wire::Verb::datagram) return execute_datagram_packet(target.nic, header, payload, out);
   if (header.verb == wire::Verb::send) return execute_send(target, header, payload, {});
   if (header.key_index >= kMaxRegions) return Errc::invalid_handle;

@@ -21,14 +21,14 @@ struct Target {
   AddressMap* memory = nullptr;
 };
 
-// Applies `packet`. `out` receives a get's bytes and must be packet.header.payload_bytes long for a get,
-// empty otherwise. `old_value` receives what a fetching AMO found. Order: data, then the sync flag, then the
-// target's event: each visible before the next. Returns ok, or invalid_handle, protection, permission,
-// bounds, alignment, illegal_op, and then nothing was changed; a full queue at the target is the target's
-// loss (its overrun word), not an error here. Not blocking; any thread. REQUIRES: the caller keeps the
-// registration alive (hazard, or it owns the NIC).
+// Applies one packet. `out` receives a get's bytes, or what a fetching AMO found, and must be
+// header.part_bytes long for these, empty otherwise. Order: data, then the sync flag, then the target's
+// event: each visible before the next. Returns ok, or invalid_handle, protection, permission, bounds,
+// alignment, illegal_op, and then nothing was changed; a full queue at the target is the target's loss (its
+// overrun word), not an error here. Not blocking; any thread. REQUIRES: the caller keeps the registration
+// alive (hazard, or it owns the NIC).
 Errc execute(const Target& target, const wire::PacketHeader& header, std::span<const std::byte> payload,
-             std::span<std::byte> out, std::uint64_t* old_value);
+             std::span<std::byte> out);
 
 // The parts of execute() that the initiator's fast path uses alone.
 

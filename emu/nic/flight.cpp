@@ -43,6 +43,7 @@ void FlightTable::close(std::uint32_t name) {
   Flight* flight = find(name);
   ORRERY_CHECK(flight != nullptr, "flight {} is not open", name);
   flight->open = false;
+  flight->kept = {};
   free_.push_back(static_cast<std::uint16_t>(name & kIndexMask));
   --open_count_;
 }

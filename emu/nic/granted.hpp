@@ -62,18 +62,18 @@ inline void copy_from_target(std::byte* to, std::byte* from, std::uint64_t bytes
 
 }  // namespace detail
 
-// ok: done, its events are raised. not_done: nothing happened, take the long way. no_resource: the queue's
-// transactions are used up. Not blocking; the thread that uses the endpoint's port.
-template <Op kOp>
-[[gnu::always_inline]] inline Errc try_granted(Endpoint& endpoint, const Transfer& transfer) {
-  static_assert(kOp == Op::put || kOp == Op::get);
+// Carries out one access through the endpoint's grant: act(here) touches the target's bytes. ok: done, its
+// events are raised. not_done: nothing happened, take the long way. no_resource: the queue's transactions are
+// used up. Not blocking; the thread that uses the endpoint's port.
+template <bool kWrites, typename Act>
+[[gnu::always_inline]] inline Errc through_grant(Endpoint& endpoint, const Transfer& transfer, Act act) {
   const Grant& grant = endpoint.grants[transfer.key % kGrants];
   const std::uint64_t offset = transfer.remote_address - grant.begin;
   if (grant.key != transfer.key || offset > grant.size || transfer.length > grant.size - offset)
       [[unlikely]] {
     return Errc::not_done;
   }
-  if (kOp == Op::put && !grant.writable) [[unlikely]]
+  if (kWrites && !grant.writable) [[unlikely]]
     return Errc::not_done;
   if (grant.peer->dead.load(std::memory_order_relaxed)) [[unlikely]]
     return Errc::not_done;
@@ -98,13 +98,7 @@ template <Op kOp>
       if (transaction != CompletionQueue::kNone) queue->abandon_transaction(transaction);
       return Errc::not_done;
     }
-    if constexpr (kOp == Op::put) {
-      detail::copy_to_target(grant.here + offset, reinterpret_cast<const std::byte*>(transfer.local_address),
-                             transfer.length);
-    } else {
-      detail::copy_from_target(reinterpret_cast<std::byte*>(transfer.local_address), grant.here + offset,
-                               transfer.length);
-    }
+    act(grant.here + offset);
     if ((transfer.events & kRemoteEvent) != 0 && grant.queue.slots != nullptr) {
       // A full queue is its owner's loss, and it hears of it.
       (void)push_event(grant.queue, {EventKind::remote, Errc::ok, endpoint.remote_value});
@@ -115,6 +109,21 @@ template <Op kOp>
         Event::posted(transaction, (transfer.events & kGlobalEvent) != 0, endpoint.local_value, Errc::ok));
   }
   return Errc::ok;
+}
+
+// The same for a put or a get.
+template <Op kOp>
+[[gnu::always_inline]] inline Errc try_granted(Endpoint& endpoint, const Transfer& transfer) {
+  static_assert(kOp == Op::put || kOp == Op::get);
+  return through_grant<kOp == Op::put>(
+      endpoint, transfer, [&transfer](std::byte * here) __attribute__((always_inline)) {
+        auto* const local = reinterpret_cast<std::byte*>(transfer.local_address);
+        if constexpr (kOp == Op::put) {
+          detail::copy_to_target(here, local, transfer.length);
+        } else {
+          detail::copy_from_target(local, here, transfer.length);
+        }
+      });
 }
 
 }  // namespace orrery::nic

@@ -170,7 +170,6 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
   wire::PacketHeader header = header_for(endpoint, request);
   header.flags |= wire::kLast;
   const Target target{peer.link.nic, memory};
-  std::uint64_t old_value = 0;
   std::span<const std::byte> payload;
   std::span<std::byte> out;
   if (carries_payload(request.op)) {
@@ -178,7 +177,7 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
   }
   if (request.op == Op::get || (header.flags & wire::kFetching) != 0)
     out = {reinterpret_cast<std::byte*>(request.local_address), request.length};
-  const Errc status = execute(target, header, payload, out, &old_value);
+  const Errc status = execute(target, header, payload, out);
   if (status == Errc::ok && (request.flags & kResponseFlag) != 0) [[unlikely]]
     store_bytes(out.data() + out.size(), reinterpret_cast<const std::byte*>(&request.sync_value), 4);
   // A word that ports share, the engine's word, and words that need a full barrier keep to this path.

@@ -331,6 +331,7 @@ class Nic final : public wire::Sink {
   bool try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request);
   static void settle_unanswered(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
+  int take_responses(Peer& peer);
   void end_flight(std::uint32_t name, Flight& flight);
   static void keep_rest(Flight& flight);
   std::vector<std::uint32_t> open_flights();

@@ -125,7 +125,8 @@ void Nic::keep_rest(Flight& flight) {
   const wire::Verb verb = flight.header.verb;
   const bool has_payload =
       verb == wire::Verb::put || verb == wire::Verb::message || verb == wire::Verb::credit;
-  if (!has_payload || (flight.flags & kBlockTransfer) != 0 || flight.all_sent) return;
+  if (!has_payload || (flight.flags & kBlockTransfer) != 0 || flight.segments.valid() || flight.all_sent)
+    return;
   flight.kept.assign(flight.local + flight.sent, flight.local + flight.header.length);
   flight.local = flight.kept.data() - flight.sent;
 }
@@ -307,14 +308,18 @@ void Nic::take_response(Peer& peer, const wire::Packet& packet) {
   end_flight(name, *flight);
 }
 
-void Nic::poll_responses() {
-  // Applies one peer's answers.
+// Applies a share of one peer's answers; returns how many. REQUIRES: frames_mu_ is held.
+int Nic::take_responses(Peer& peer) {
   struct Answers final : wire::Sink {
     Nic& nic;
     Peer& peer;
     Answers(Nic& n, Peer& p) : nic(n), peer(p) {}
     void deliver(const wire::Packet& packet) override { nic.take_response(peer, packet); }
-  };
+  } answers(*this, peer);
+  return peer.responses.poll(answers, kFramesPerPoll);
+}
+
+void Nic::poll_responses() {
   std::vector<Peer*> to_ring;
   std::vector<Peer*> to_fail;
   {
@@ -327,8 +332,7 @@ void Nic::poll_responses() {
         continue;
       }
       if (!peer->responses.ready()) continue;
-      Answers answers(*this, *peer);
-      peer->responses.poll(answers, kFramesPerPoll);
+      take_responses(*peer);
       if (pump(*peer) && sleeps(*peer)) {
         to_ring.push_back(peer);
       }
@@ -352,7 +356,6 @@ void Nic::deliver(const wire::Packet& packet) {
   const bool brings_data = answer_has_data(header);
   std::array<std::byte, kMaxPart> buffer;
   Errc status = Errc::ok;
-  std::uint64_t old_value = 0;
   std::span<std::byte> out;
   // A packet asks for no more than a packet's worth of work.
   const bool in_parts = brings_data || header.verb == wire::Verb::amo;
@@ -369,8 +372,7 @@ void Nic::deliver(const wire::Packet& packet) {
     status = from.failed;
   if (status == Errc::ok) {
     const Target target{view_, &identity_};
-    status =
-        run_guarded(environment_, [&] { return execute(target, header, packet.payload, out, &old_value); });
+    status = run_guarded(environment_, [&] { return execute(target, header, packet.payload, out); });
     from.failed = status;
   }
   from.last_transaction = header.transaction;
@@ -381,7 +383,6 @@ void Nic::deliver(const wire::Packet& packet) {
   answer.transaction = header.transaction;
   answer.status = static_cast<std::uint8_t>(status);
   answer.offset = header.offset;
-  answer.operand[0] = old_value;
   if (status != Errc::ok) out = {};
   answer.payload_bytes = static_cast<std::uint32_t>(out.size());
   if (!from.responses.try_send(answer, out).ok()) {

@@ -13,7 +13,6 @@ namespace orrery::nic {
 
 namespace {
 constexpr int kIdleTicks = 3;  // periods without a poll before frames ring again
-constexpr int kFramesPerPoll = 16;
 }  // namespace
 
 bool Nic::serve() {
@@ -69,17 +68,10 @@ void Nic::peer_died(ProcessName process) {
 }
 
 void Nic::fail_flights(Peer& peer, Errc status) {
-  struct Answers final : wire::Sink {
-    Nic& nic;
-    Peer& peer;
-    Answers(Nic& n, Peer& p) : nic(n), peer(p) {}
-    void deliver(const wire::Packet& packet) override { nic.take_response(peer, packet); }
-  };
   const std::lock_guard lock(frames_mu_);
   if (!peer.lanes_open) return;
   // What it answered before it died counts.
-  Answers answers(*this, peer);
-  while (peer.responses.poll(answers, kFramesPerPoll) > 0) {
+  while (take_responses(peer) > 0) {
   }
   peer.waiting.clear();
   for (const std::uint32_t name : flights_.names_for(peer)) {

@@ -239,15 +239,15 @@ TEST_F(Datagrams, APacketIsAppliedLikeThePostThatItDescribes) {
   const Target target{world[1].nic().view(), nullptr};
   const auto payload = std::as_bytes(std::span(&value, 1));
   header.domain = 8;
-  EXPECT_EQ(execute(target, header, payload, out, nullptr), Errc::not_done) << "another domain";
+  EXPECT_EQ(execute(target, header, payload, out), Errc::not_done) << "another domain";
   header.domain = 7;
   header.command = 9;
-  EXPECT_EQ(execute(target, header, payload, out, nullptr), Errc::illegal_op);
+  EXPECT_EQ(execute(target, header, payload, out), Errc::illegal_op);
   header.command = static_cast<std::uint8_t>(DatagramCommand::bound);
   const std::array<std::byte, 129> too_long{};
-  EXPECT_EQ(execute(target, header, too_long, out, nullptr), Errc::size);
-  EXPECT_EQ(execute(target, header, payload, out.first(8), nullptr), Errc::size);
-  EXPECT_EQ(execute(target, header, payload, out, nullptr), Errc::ok);
+  EXPECT_EQ(execute(target, header, too_long, out), Errc::size);
+  EXPECT_EQ(execute(target, header, payload, out.first(8)), Errc::size);
+  EXPECT_EQ(execute(target, header, payload, out), Errc::ok);
   EXPECT_EQ(reply.partner, port_word(1, 1));
   EXPECT_EQ(reply.bytes, 8u);
   const DatagramOutcome outcome = test(1, *any);
@@ -255,7 +255,7 @@ TEST_F(Datagrams, APacketIsAppliedLikeThePostThatItDescribes) {
   EXPECT_EQ(outcome.remote_address, 30u);
   EXPECT_EQ(outcome.remote_instance, 31u);
   EXPECT_EQ(a.value(), 99u);
-  EXPECT_EQ(execute(target, header, payload, out, nullptr), Errc::not_done) << "it was taken";
+  EXPECT_EQ(execute(target, header, payload, out), Errc::not_done) << "it was taken";
 }
 
 // Everybody posts to everybody at once, over and over: every exchange pairs two posts that name each other,

@@ -120,8 +120,7 @@ TEST_P(ExecuteRows, GivesItsOutcomeAndTouchesNothingElse) {
     header.operand[0] = 0xdddd'dddd'dddd'dddd;
   }
   IdentityMap identity;
-  std::uint64_t old_value = 0;
-  EXPECT_EQ(execute({nic.view(), &identity}, header, payload, out, &old_value), row.expected);
+  EXPECT_EQ(execute({nic.view(), &identity}, header, payload, out), row.expected);
 
   const bool done = row.expected == Errc::ok;
   const std::uint64_t from = row.address + row.offset;
@@ -165,12 +164,12 @@ TEST(Execute, OnlyTheLastPacketRaisesTheEventAndStoresTheFlag) {
   IdentityMap identity;
   const auto payload = std::as_bytes(std::span(&value, 1));
   Event event;
-  EXPECT_EQ(execute({nic.view(), &identity}, header, payload, {}, nullptr), Errc::ok);
+  EXPECT_EQ(execute({nic.view(), &identity}, header, payload, {}), Errc::ok);
   EXPECT_EQ(memory[3], 0u);
   EXPECT_EQ(queue->take(&event), Errc::not_done);
   header.offset = 8;
   header.flags |= wire::kLast;
-  EXPECT_EQ(execute({nic.view(), &identity}, header, payload, {}, nullptr), Errc::ok);
+  EXPECT_EQ(execute({nic.view(), &identity}, header, payload, {}), Errc::ok);
   EXPECT_EQ(memory[3], 9u);
   EXPECT_EQ(queue->take(&event), Errc::ok);
 }
