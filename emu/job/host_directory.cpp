@@ -153,12 +153,29 @@ Result<PePlace> HostDirectory::place_of(std::uint32_t pe) const {
 
 Result<ProcessRef> HostDirectory::join(const Joining& who) {
   if (who.socket_name.size() > layout::kSocketNameBytes) return Errc::size;
+  const std::uint32_t pes = std::min(who.pes, kMaxPes);
+  if (who.rank >= 0 && static_cast<std::uint32_t>(who.rank) < pes) {
+    const auto rank = static_cast<std::uint32_t>(who.rank);
+    auto joined = join_range(who, rank, rank + 1);
+    if (joined.ok()) return joined;
+  }
+  auto joined = join_range(who, pes, kMaxProcesses);
+  if (!joined.ok()) {
+    log::error(
+        "the host directory is full: {} processes of this user are in it; name another one with ORRERY_JOB",
+        kMaxProcesses - pes);
+  }
+  return joined;
+}
+
+// Takes the best slot of [first, end).
+Result<ProcessRef> HostDirectory::join_range(const Joining& who, std::uint32_t first, std::uint32_t end) {
   const pid_t pid = getpid();
   // Unused slots first, so that references to the dead stay telling for long; then those of the dead; then
   // those of processes that nobody saw die.
   enum class Pass { unused, dead, gone };
   for (const Pass pass : {Pass::unused, Pass::dead, Pass::gone}) {
-    for (std::uint32_t index = 0; index < kMaxProcesses; ++index) {
+    for (std::uint32_t index = first; index < end; ++index) {
       ProcessSlot& slot = processes()[index];
       std::uint64_t state = slot.state.load(std::memory_order_acquire);
       const bool fits = pass == Pass::unused ? phase_of(state) == ProcessPhase::free
@@ -187,9 +204,6 @@ Result<ProcessRef> HostDirectory::join(const Joining& who) {
       return ProcessRef{index, generation};
     }
   }
-  log::error(
-      "the host directory is full: {} processes of this user are in it; name another one with ORRERY_JOB",
-      kMaxProcesses);
   return Errc::no_resource;
 }
 

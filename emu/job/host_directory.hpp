@@ -6,10 +6,12 @@
 #include "emu/base/unique_fd.hpp"
 #include "emu/job/host_directory_layout.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,6 +74,20 @@ struct ProcessInfo {
   std::string socket_name;
 };
 
+// A job as its hosts agreed on it.
+struct WireJob {
+  std::uint64_t job = 0;
+  std::uint64_t secret[2] = {};
+  std::uint32_t pes = 0;  // of the whole job; 0: unknown
+};
+
+// Where a process is reached by the wire between hosts.
+struct WireAddress {
+  std::uint32_t generation = 0;
+  std::uint32_t host = 0;  // 0: this one
+  std::vector<std::byte> bytes;
+};
+
 // What the creator of a directory knows about the job. All of it is optional.
 struct DirectorySpec {
   std::vector<PePlace> pes;         // empty: number and places of the PEs are unknown
@@ -116,6 +132,9 @@ class HostDirectory {
   struct Joining {
     std::int32_t rank = -1;
     std::string socket_name;  // of its descriptor server; at most kSocketNameBytes; may be empty
+    // PEs of the job, when each has the slot of its own rank: then slots name processes on all of its hosts
+    // alike. This process gets the one of its rank unless another lives there, else one behind all of them.
+    std::uint32_t pes = 0;
   };
   // Enters this process. One process may join several times: each is a participant of its own.
   // Errors: no_resource (all slots are live), size (socket name too long).
@@ -137,6 +156,21 @@ class HostDirectory {
   std::vector<ProcessRef> live_processes() const;
   // The live process that joined as `rank`. Errors: no_match.
   Result<ProcessRef> process_of_rank(std::int32_t rank) const;
+  // ---- the wire between hosts (host_directory_wire.cpp) ----
+  // Says that this job's processes reach others by the wire, and as which job. The first who says it decides.
+  void set_wire_job(const WireJob& job);
+  // Nothing: nobody has said so.
+  std::optional<WireJob> wire_job() const;
+  // Publishes where this process is reached. Errors: size (too long).
+  Status publish_wire_address(ProcessRef self, std::span<const std::byte> address);
+  // Enters a process of another host, `host` from 1. Errors: size, invalid_param (a live process of this host
+  // has the slot).
+  Status add_remote(ProcessRef process, std::uint32_t host, std::span<const std::byte> address);
+  // The address of whoever is reached at a slot. Errors: no_match (nobody has said, or it is just changing).
+  Result<WireAddress> wire_address(std::uint32_t slot) const;
+  // Number of the host of the process in a slot, 0 for this one or nobody; and its generation. Cheap.
+  std::uint32_t remote_host_of(std::uint32_t slot, std::uint32_t* generation) const;
+
   // Says what this process is about to sleep in; nowhere when it goes on. One relaxed store.
   void note_wait(ProcessRef self, WaitPlace place);
 
@@ -178,9 +212,13 @@ class HostDirectory {
   layout::DomainSlot* domain_slots() const { return table<layout::DomainSlot>(layout::kDomainsAt); }
   layout::PeSlot* pes() const { return table<layout::PeSlot>(layout::kPesAt); }
   layout::ProcessSlot* processes() const { return table<layout::ProcessSlot>(layout::kProcessesAt); }
+  layout::WireHeader& wire_header() const { return *table<layout::WireHeader>(layout::kWireHeaderAt); }
+  layout::WireSlot* wire_slots() const { return table<layout::WireSlot>(layout::kWireSlotsAt); }
+  Status write_wire_slot(ProcessRef process, std::uint32_t host, std::span<const std::byte> address);
   layout::EndpointSlot* endpoints() const { return table<layout::EndpointSlot>(layout::kEndpointsAt); }
   bool owner_is_live(std::uint64_t endpoint_state) const;
   void bury_if_gone(std::uint64_t endpoint_state);
+  Result<ProcessRef> join_range(const Joining& who, std::uint32_t first, std::uint32_t end);
   bool is_gone(std::uint64_t process_state, std::uint32_t index) const;
   bool holds_key(const layout::EndpointSlot& slot, const EndpointKey& key) const;
   Errc settle_duplicates(std::uint32_t mine, std::uint64_t mine_state, const EndpointKey& key);

@@ -7,13 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 
-// The shared memory of a host directory, version 1. One memfd of kBytes, sealed against resizing:
+// The shared memory of a host directory, version 2. One memfd of kBytes, sealed against resizing:
 //
 //   0        Header      identity and limits, constant once `ready` is set; the change counter
 //   4096     DomainSlot  x kMaxDomains
 //   ...      PeSlot      x kMaxPes        constant once `ready` is set
 //   ...      ProcessSlot x kMaxProcesses  each written by its process; the phase by anyone who saw it die
 //   ...      EndpointSlot x kMaxEndpoints each written by the process that claimed it
+//   ...      WireHeader   x 1             of a job that uses the wire between hosts; stored once
+//   ...      WireSlot     x kMaxProcesses where the process of that slot is reached by the wire: written by the
+//                                         process itself, of other hosts by this host's leader (libpmi)
 //
 // A slot is claimed by one compare-and-swap that names the claimer in the same word, filled, and published by
 // a second store. So a claimer that dies between the two leaves a slot that says whose it is, and the next
@@ -21,7 +24,7 @@
 namespace orrery::job::layout {
 
 inline constexpr std::uint64_t kMagic = 0x3172696459524f4f;  // "OORYdir1", little-endian
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::uint32_t kMaxProcesses = 1024;  // processes of one user's job on one host
 inline constexpr std::uint32_t kMaxPes = 1024;
 inline constexpr std::uint32_t kMaxEndpoints = 8192;  // eight attached CDMs a process
@@ -82,12 +85,33 @@ struct alignas(32) EndpointSlot {
   std::uint64_t reserved;
 };
 
+inline constexpr std::size_t kWireAddressBytes = 224;
+
+// The job as its hosts agreed on it. Written by whoever moves `stage` from none to claimed; all write the
+// same.
+struct alignas(64) WireHeader {
+  std::atomic<std::uint32_t> stage;  // 0 none, 1 claimed, 2 ready
+  std::atomic<std::uint32_t> pes;    // PEs of the whole job: slots below this belong to the PEs of that rank
+  std::atomic<std::uint64_t> job;    // number of the job, the same on all hosts
+  std::atomic<std::uint64_t> secret[2];
+};
+
+// `state` changes last when the rest is written, and first when it is written anew: odd means "being written".
+struct alignas(64) WireSlot {
+  std::atomic<std::uint32_t> state;
+  std::atomic<std::uint32_t> bytes;       // of the address; 0: none
+  std::atomic<std::uint32_t> generation;  // of the process, on its own host
+  std::atomic<std::uint32_t> host;        // 0: this host; else the number of its host, from 1
+  std::atomic<std::uint64_t> address[kWireAddressBytes / 8];
+};
+
 inline constexpr std::size_t kDomainsAt = 4096;
 inline constexpr std::size_t kPesAt = kDomainsAt + kMaxDomains * sizeof(DomainSlot);
 inline constexpr std::size_t kProcessesAt = kPesAt + kMaxPes * sizeof(PeSlot);
 inline constexpr std::size_t kEndpointsAt = kProcessesAt + kMaxProcesses * sizeof(ProcessSlot);
-inline constexpr std::size_t kBytes =
-    (kEndpointsAt + kMaxEndpoints * sizeof(EndpointSlot) + 4095) / 4096 * 4096;
+inline constexpr std::size_t kWireHeaderAt = kEndpointsAt + kMaxEndpoints * sizeof(EndpointSlot);
+inline constexpr std::size_t kWireSlotsAt = kWireHeaderAt + sizeof(WireHeader);
+inline constexpr std::size_t kBytes = (kWireSlotsAt + kMaxProcesses * sizeof(WireSlot) + 4095) / 4096 * 4096;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
@@ -108,6 +132,9 @@ static_assert(offsetof(ProcessSlot, socket_name) == 40 && offsetof(ProcessSlot, 
 static_assert(offsetof(EndpointSlot, state) == 0 && offsetof(EndpointSlot, domain_and_address) == 8);
 static_assert(offsetof(EndpointSlot, instance) == 16 && offsetof(EndpointSlot, nic_index) == 20);
 static_assert(sizeof(EndpointSlot) == 32);
+static_assert(offsetof(WireHeader, job) == 8 && offsetof(WireHeader, secret) == 16 && sizeof(WireHeader) == 64);
+static_assert(offsetof(WireSlot, host) == 12 && offsetof(WireSlot, address) == 16 && sizeof(WireSlot) == 256);
+static_assert(kWireHeaderAt % 64 == 0);
 static_assert(kProcessesAt % 64 == 0 && kEndpointsAt % 64 == 0);
 static_assert(kMaxProcesses <= 4096, "a process index has 12 bits in an endpoint's state");
 

@@ -53,7 +53,7 @@ void apply_environment() {
 
 }  // namespace
 
-Result<Job*> Job::of_process() {
+Result<Job*> Job::of_process(std::string_view launch_name) {
   OfProcess& mine = of_this_process();
   const std::lock_guard lock(mine.mu);
   if (mine.job != nullptr && mine.owner == getpid()) return mine.job;
@@ -64,7 +64,7 @@ Result<Job*> Job::of_process() {
   if (launch.value().directory_fd < 0) {  // `orrery run` has said it once for all its PEs
     for (const std::string& problem : config::check_environment(environ)) log::warn("{}", problem);
   }
-  auto joined = join_as(launch.value());
+  auto joined = join_as(launch.value(), launch_name);
   if (!joined.ok()) return joined.code();
   mine.job = std::move(joined).value().release();
   mine.owner = getpid();
@@ -78,7 +78,7 @@ Job* Job::if_joined() {
 }
 
 // Finds the directory that the launch implies, and joins it.
-Result<std::unique_ptr<Job>> Job::join_as(const Launch& launch) {
+Result<std::unique_ptr<Job>> Job::join_as(const Launch& launch, std::string_view launch_name) {
   std::unique_ptr<Job> job(new Job);
   job->launch_ = launch;
   auto loop = EventLoop::start("orrery-service");
@@ -87,6 +87,7 @@ Result<std::unique_ptr<Job>> Job::join_as(const Launch& launch) {
   job->loop_ = job->own_loop_.get();
   std::string prefix;
   bool share = false;
+  std::uint32_t pes_with_slots = 0;
   if (launch.directory_fd >= 0) {
     // A copy: programs that this one starts find the original where ORRERY_JOB_FD says.
     UniqueFd fd(fcntl(launch.directory_fd, F_DUPFD_CLOEXEC, 0));
@@ -99,8 +100,14 @@ Result<std::unique_ptr<Job>> Job::join_as(const Launch& launch) {
     if (!directory.ok()) return directory.code();
     job->own_directory_ = std::move(directory).value();
     prefix = socket_prefix(fmt::format("{:016x}", job->own_directory_->job_id()));
+    pes_with_slots = job->own_directory_->pe_count();
   } else {
-    const std::string name = config::text("ORRERY_JOB");
+    std::string name = config::text("ORRERY_JOB");
+    // A directory for this job alone, in which slots are ranks.
+    if (!launch_name.empty() && launch.size > 0) {
+      name = fmt::format("{}/{}", name, launch_name);
+      pes_with_slots = static_cast<std::uint32_t>(launch.size);
+    }
     auto shared = open_user_directory(*job->loop_, name, monotonic_ns() + kJoinNs);
     if (!shared.ok()) return shared.code();
     job->own_directory_ = std::move(shared.value().directory);
@@ -109,7 +116,7 @@ Result<std::unique_ptr<Job>> Job::join_as(const Launch& launch) {
     share = true;
   }
   job->directory_ = job->own_directory_.get();
-  const Status entered = job->enter(prefix, share);
+  const Status entered = job->enter(prefix, share, pes_with_slots);
   if (!entered.ok()) return entered.code();
   if (share) {
     // Whoever set these variables stood where the launcher stands.
@@ -138,25 +145,26 @@ Result<std::unique_ptr<Job>> Job::join(const Options& options) {
     job->own_directory_ = std::move(directory).value();
     job->directory_ = job->own_directory_.get();
   }
-  const Status entered = job->enter(socket_prefix(fmt::format("{:016x}", job->directory_->job_id())), false);
+  const Status entered = job->enter(socket_prefix(fmt::format("{:016x}", job->directory_->job_id())), false, 0);
   if (!entered.ok()) return entered.code();
   return job;
 }
 
-Status Job::enter(const std::string& prefix, bool share) {
-  placement_ = Placement::of(*directory_);
-  const std::uint32_t pes = placement_.pe_count();
+Status Job::enter(const std::string& prefix, bool share, std::uint32_t pes_with_slots) {
+  placements_.push_back(std::make_unique<const Placement>(Placement::of(*directory_)));
+  placement_.store(placements_.back().get(), std::memory_order_release);
+  pes_with_slots_ = pes_with_slots <= HostDirectory::kMaxPes ? pes_with_slots : 0;
+  const std::uint32_t pes = placement().pe_count();
   if (pes > 0 && launch_.rank >= static_cast<int>(pes)) {
     log::error("PMI_RANK={} is not accepted: expected 0..{}", launch_.rank, pes - 1);
     return Errc::invalid_param;
   }
-  place_ = pes > 0 && launch_.rank >= 0 ? placement_.of_pe(static_cast<std::uint32_t>(launch_.rank))
-                                        : place_of_this_host();
   // The socket listens before the slot names it: whoever finds us can connect.
   auto server = DescriptorServer::listen(*loop_, member_socket_name(prefix));
   if (!server.ok()) return server.code();
   server_ = std::move(server).value();
-  const auto self = directory_->join({.rank = launch_.rank, .socket_name = server_->socket_name()});
+  const auto self = directory_->join(
+      {.rank = launch_.rank, .socket_name = server_->socket_name(), .pes = pes_with_slots_});
   if (!self.ok()) return self.code();
   self_ = self.value();
   const Status serving = server_->serve(*directory_, self_);
@@ -167,9 +175,20 @@ Status Job::enter(const std::string& prefix, bool share) {
   return {};
 }
 
+PePlace Job::own_place() const {
+  const Placement& all = placement();
+  const bool placed = launch_.rank >= 0 && static_cast<std::uint32_t>(launch_.rank) < all.pe_count();
+  return placed ? all.of_pe(static_cast<std::uint32_t>(launch_.rank)) : place_of_this_host();
+}
+
+void Job::place(Placement placement) {
+  placements_.push_back(std::make_unique<const Placement>(std::move(placement)));
+  placement_.store(placements_.back().get(), std::memory_order_release);
+}
+
 WaitBudget Job::budget() const {
-  std::uint32_t here = placement_.pe_count();
-  if (here == 0 && launch_.local_size > 0) here = static_cast<std::uint32_t>(launch_.local_size);
+  std::uint32_t here = launch_.local_size > 0 ? static_cast<std::uint32_t>(launch_.local_size) : 0;
+  if (here == 0) here = placement().pe_count();
   if (here == 0) here = static_cast<std::uint32_t>(directory_->live_processes().size());
   const std::uint32_t counted = directory_->allowed_cores();
   WaitBudget budget = wait_budget_for(here, counted != 0 ? counted : allowed_cores().usable());
@@ -190,13 +209,19 @@ Job::~Job() {
 }
 
 Result<std::uint32_t> Job::nic_address_of(ProcessRef process) const {
-  const auto info = directory_->info_of(process);
-  if (!info.ok()) return info.code();
-  const std::int32_t rank = info.value().rank;
-  if (rank < 0 || static_cast<std::uint32_t>(rank) >= placement_.pe_count()) {
-    return place_of_this_host().nic_address;
+  const Placement& all = placement();
+  std::int32_t rank = -1;
+  std::uint32_t generation = 0;
+  if (directory_->remote_host_of(process.index, &generation) != 0) {
+    if (generation != process.generation) return Errc::unreachable;
+    rank = static_cast<std::int32_t>(process.index);
+  } else {
+    const auto info = directory_->info_of(process);
+    if (!info.ok()) return info.code();
+    rank = info.value().rank;
   }
-  return placement_.of_pe(static_cast<std::uint32_t>(rank)).nic_address;
+  if (rank < 0 || static_cast<std::uint32_t>(rank) >= all.pe_count()) return place_of_this_host().nic_address;
+  return all.of_pe(static_cast<std::uint32_t>(rank)).nic_address;
 }
 
 Result<DomainId> Job::find_domain(std::uint8_t ptag, std::uint32_t cookie) const {
@@ -208,7 +233,7 @@ Result<DomainId> Job::declare_domain(std::uint8_t ptag, std::uint32_t cookie) {
 Result<std::uint8_t> Job::find_ptag(std::uint32_t cookie) const { return directory_->find_ptag(cookie); }
 
 Result<EndpointRef> Job::publish(DomainId domain, std::uint32_t instance, std::uint32_t nic_index) {
-  return directory_->publish_endpoint(self_, {domain, place_.nic_address, instance}, nic_index);
+  return directory_->publish_endpoint(self_, {domain, nic_address(), instance}, nic_index);
 }
 
 }  // namespace orrery::job

@@ -12,10 +12,12 @@
 #include "emu/job/placement.hpp"
 #include "emu/job/user_directory.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace orrery::job {
@@ -30,9 +32,10 @@ namespace orrery::job {
 class Job {
  public:
   // The process's job; joins on the first call. Under `orrery run` the directory is the one that it made
-  // (ORRERY_JOB_FD); else all processes of this user on this host that have the same ORRERY_JOB share one.
+  // (ORRERY_JOB_FD); else all processes of this user on this host that have the same ORRERY_JOB share one, or
+  // those among them whose launcher calls their job by the same `launch_name`, when the first call gives one.
   // May block for some milliseconds, at most 10 s. Errors: those of the parts; the log says why.
-  static Result<Job*> of_process();
+  static Result<Job*> of_process(std::string_view launch_name = {});
   // The process's job if of_process() has succeeded in this very process, else nullptr.
   static Job* if_joined();
 
@@ -53,14 +56,19 @@ class Job {
   const Launch& launch() const { return launch_; }
   int rank() const { return launch_.rank; }  // -1: unknown
   int size() const { return launch_.size; }  // -1: unknown
-  // Where the PEs live; empty when no launcher of ours said so.
-  const Placement& placement() const { return placement_; }
+  // Where the PEs live; empty while nobody has said so.
+  const Placement& placement() const { return *placement_.load(std::memory_order_acquire); }
+  // Says so, when the launcher did not. REQUIRES: as many PEs as the job has; this process has a rank; no
+  // endpoint was published yet. One thread.
+  void place(Placement placement);
+  // Whether slots below pes() name the PEs of the whole job, on whichever host; else 0.
+  std::uint32_t pes_with_slots() const { return pes_with_slots_; }
   // 18-bit address of this process's NIC and the number of its node. Without a placement all processes on
   // this host are on one node, whose number follows from the boot id.
-  std::uint32_t nic_address() const { return place_.nic_address; }
+  std::uint32_t nic_address() const { return own_place().nic_address; }
   // The same of another process of the directory. Errors: unreachable (it is gone).
   Result<std::uint32_t> nic_address_of(ProcessRef process) const;
-  std::uint32_t nid() const { return place_.nid; }
+  std::uint32_t nid() const { return own_place().nid; }
 
   // ---- domains ----
   // Signs on to a domain. Errors: permission (no launcher, PMI_GNI_* variable or declare made it).
@@ -89,8 +97,9 @@ class Job {
 
  private:
   Job() = default;
-  static Result<std::unique_ptr<Job>> join_as(const Launch& launch);
-  Status enter(const std::string& prefix, bool share);
+  static Result<std::unique_ptr<Job>> join_as(const Launch& launch, std::string_view launch_name);
+  Status enter(const std::string& prefix, bool share, std::uint32_t pes_with_slots);
+  PePlace own_place() const;
   WaitBudget budget() const;
 
   std::unique_ptr<EventLoop> own_loop_;
@@ -98,8 +107,9 @@ class Job {
   EventLoop* loop_ = nullptr;
   HostDirectory* directory_ = nullptr;
   Launch launch_;
-  Placement placement_;
-  PePlace place_;
+  std::uint32_t pes_with_slots_ = 0;
+  std::vector<std::unique_ptr<const Placement>> placements_;  // the last one counts
+  std::atomic<const Placement*> placement_{nullptr};
   WaitBudget wait_budget_;
   ProcessRef self_;
   std::unique_ptr<PeerWatch> peers_;

@@ -238,6 +238,7 @@ Errc FmaWindow::touch(std::size_t pe) {
 Result<std::byte*> FmaWindow::reach(std::size_t pe, std::uint64_t bytes) {
   const Errc touched = touch(pe);
   if (touched != Errc::ok) return touched;
+  if (endpoints_[pe].peer->link.by_wire) return Errc::unsupported;  // no memory to map
   const MrtEntry& entry = endpoints_[pe].peer->link.nic.region(places_[pe].key.index);
   const auto is_direct = [&] {
     return control::state(entry.control.load(std::memory_order_acquire)) == RegionState::direct;

@@ -141,6 +141,8 @@ Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std
   if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
   const std::uint32_t index = request.remote.index;
   if (index >= kMaxRegions) return Errc::invalid_handle;
+  if (peer.link.by_wire) [[unlikely]]
+    return Errc::not_done;  // its own NIC says what is allowed
   if (request.op == Op::send) return send_direct(endpoint, peer, request, hazard_slot);
   std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
   if (hazard_slot == kSharedHazardSlot) shared.lock();
@@ -262,6 +264,7 @@ Errc Nic::post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request,
   if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
   // One that follows others was not looked at yet.
   if (request.remote.index >= kMaxRegions) return Errc::invalid_handle;
+  if (peer.link.by_wire) return send_frames(endpoint, peer, request, transaction, endpoint.queue);
   const bool attended =
       peer.link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::attended;
   if (!must_follow(peer, request) && !peer.no_attach.load(std::memory_order_relaxed) &&
@@ -333,6 +336,7 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
 // refused moves nothing.
 Errc Nic::transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole) {
   if (whole.remote.index >= kMaxRegions) return Errc::invalid_handle;
+  if (peer.link.by_wire) return Errc::not_done;
   MrtEntry& entry = peer.link.nic.region(whole.remote.index);
   for (;;) {
     const std::uint64_t word = entry.control.load(std::memory_order_acquire);

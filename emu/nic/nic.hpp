@@ -19,6 +19,7 @@
 #include "emu/nic/registration_table.hpp"
 #include "emu/nic/request.hpp"
 #include "emu/nic/sequence.hpp"
+#include "emu/wire/host_wire.hpp"
 #include "emu/wire/packet.hpp"
 #include "emu/wire/ring_wire.hpp"
 
@@ -251,6 +252,24 @@ class Nic final : public wire::Sink {
   // A process died: its outstanding operations end in `unreachable`.
   void peer_died(ProcessName process);
 
+  // ---- the wire between hosts (wire_frames.cpp) ----
+  // What a HostWire is made with: packets and losses go in here, from inside poll().
+  wire::Sink& wire_sink() { return wire_end_; }
+  wire::PeerLoss& wire_loss() { return wire_end_; }
+  // From now on peers may be reached by that wire, which outlives the NIC's use. Once.
+  void use_wire(wire::HostWire& wire);
+  // Makes a process reachable by it. Errors: HostWire::add_peer's; one that is known already is none.
+  Status add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address);
+  // Takes in what came by it and sends what waits. Any thread; leaves it to another that is at it.
+  void poll_wire();
+  // The same by the service thread, which something woke. Returns whether the program polls too.
+  bool serve_wire();
+  // For the service thread: whether it may sleep until the wire's descriptor is readable, or, when there is
+  // one, `*deadline_ns` of monotonic_ns() has come. False: poll_wire() again.
+  bool may_sleep_on_wire(std::optional<std::int64_t>* deadline_ns);
+  // Whether everything that was sent by it has been acknowledged. Moves it along.
+  bool wire_is_drained();
+
   RegistrationTable& registrations() { return registrations_; }
   ErrorLog& errors() { return errors_; }
   NicView view() const { return view_; }
@@ -267,14 +286,27 @@ class Nic final : public wire::Sink {
   friend class BteQueue;
   friend class CollectiveEngine;
 
+  // The operation that the last packet from a process belonged to.
+  struct Parts {
+    std::uint32_t transaction = 0;
+    Errc failed = Errc::ok;  // how its last packet ended
+  };
+
   // One process that sends frames to us.
   struct Inbound {
     wire::RingConsumer requests;
     wire::RingProducer responses;
     bool opened = false;
     bool open = false;  // false after opened: its producer broke the protocol
-    std::uint32_t last_transaction = 0;
-    Errc failed = Errc::ok;  // how the last packet of that transaction ended
+    Parts parts;
+  };
+
+  // The NIC as a HostWire sees it.
+  struct WireEnd final : wire::Sink, wire::PeerLoss {
+    Nic& nic;
+    explicit WireEnd(Nic& n) : nic(n) {}
+    void deliver(const wire::Packet& packet) override { nic.deliver_from_wire(packet); }
+    void lost(wire::ProcessSlot peer) override { nic.wire_losses_.push_back(peer); }
   };
 
   // nic.cpp
@@ -328,6 +360,8 @@ class Nic final : public wire::Sink {
   Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                    CompletionQueue* queue);
   bool pump(Peer& peer);
+  Errc apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part, std::span<std::byte> buffer,
+             std::span<std::byte>* out);
   bool try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request);
   static void settle_unanswered(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
@@ -337,12 +371,13 @@ class Nic final : public wire::Sink {
   std::vector<std::uint32_t> open_flights();
   void drop_ended_flights(std::vector<std::uint32_t>& names);
   void open_lanes(Peer& peer);
-  void poll_responses();
+  bool poll_responses();
   bool poll_requests(bool must_look);
   bool nothing_arrived() const;
   void find_lanes();
   void refuse(Inbound& from);
   void fail_flights(Peer& peer, Errc status);
+  void deliver_from_wire(const wire::Packet& packet);
   void adopt_wanted();
 
   Environment& environment_;
@@ -377,6 +412,12 @@ class Nic final : public wire::Sink {
   std::mutex shared_hazard_mu_;                    // held for an access by ports that share a hazard word
   std::mutex frames_mu_;
   std::vector<Peer*> lane_peers_;               // peers with open lanes, guarded by frames_mu_
+  // The wire between hosts. It is called under frames_mu_, and takes requests_mu_ for what it delivers.
+  std::atomic<wire::HostWire*> wire_{nullptr};
+  WireEnd wire_end_{*this};
+  std::vector<Peer*> wire_peers_;                // peers that were spoken to by it, guarded by frames_mu_
+  std::vector<wire::ProcessSlot> wire_losses_;   // not yet told to the service thread, guarded by frames_mu_
+  std::array<Parts, kMaxProcesses> wire_parts_;  // guarded by requests_mu_
   SequenceTable sequences_;                     // own lock
   FlightTable flights_;                         // guarded by frames_mu_
   std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include <sys/mman.h>
 
@@ -31,6 +32,10 @@ struct PeerLink {
   std::unique_ptr<AddressMap> memory;  // null: its memory cannot be mapped here
   bool same_address_space = false;     // its addresses are ours: always direct
   bool strong_hazards = false;         // announce accesses with a full barrier
+  // It shares no memory with us: everything goes by the wire between hosts, where it has this address, and
+  // `nic` is an empty NIC of our own in which nothing is registered.
+  bool by_wire = false;
+  std::vector<std::byte> wire_address;
 };
 
 // What a NIC needs from the process and the host around it. Never called on the hot path.
@@ -87,6 +92,8 @@ class Environment {
   virtual void watch(ProcessName) {}
   // Wakes the service thread of a process that sleeps. A system call.
   virtual void ring(ProcessName process) = 0;
+  // The wire between hosts has lost that process: peer_died() is to be called by the service thread.
+  virtual void wire_lost(wire::ProcessSlot) {}
   // Asks our own service thread to call CollectiveEngine::heartbeat() every kHeartbeatNs until it says no,
   // and then heart_stopped().
   static constexpr std::int64_t kHeartbeatNs = 2'000'000;
@@ -138,7 +145,7 @@ struct Peer {
   std::atomic<bool> no_attach{false};  // cross-memory attach was refused: do not ask again
 
   // Frames, guarded by Nic::frames_mu_.
-  bool lanes_open = false;
+  bool lanes_open = false;  // or it has been spoken to by the wire
   wire::RingProducer requests;
   wire::RingConsumer responses;
   std::uint32_t response_bytes_due = 0;

@@ -38,6 +38,11 @@ bool answer_has_data(const wire::PacketHeader& header) {
          (header.verb == wire::Verb::amo && (header.flags & wire::kFetching) != 0);
 }
 
+// Bytes of one packet by the wire between hosts: whole lines, as in a lane.
+std::uint64_t wire_part(const wire::HostWire& wire) {
+  return std::min<std::uint64_t>(wire.max_payload(), kMaxPart) & ~std::uint64_t{kCacheLine - 1};
+}
+
 // Whether a target has to be rung for a frame that was just published. The target pays for the barrier
 // between our store of the frame and this load (Nic::serve), where the kernel has one to give.
 bool sleeps(const Peer& peer) {
@@ -60,6 +65,11 @@ bool is_taken_out(const Endpoint& endpoint) {
 }  // namespace
 
 void Nic::open_lanes(Peer& peer) {
+  if (peer.link.by_wire) {
+    peer.lanes_open = true;
+    wire_peers_.push_back(&peer);
+    return;
+  }
   const NicView& nic = peer.link.nic;
   ORRERY_CHECK(self_ < nic.lane_count(), "process slot {} has no lane at the peer", self_);
   peer.requests = wire::RingProducer(nic.request_lane(self_), nic.lane_bytes());
@@ -77,7 +87,8 @@ void Nic::open_lanes(Peer& peer) {
 
 Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                       CompletionQueue* queue) {
-  if (self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
+  const bool by_wire = peer.link.by_wire;
+  if (!by_wire && self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
   bool sent = false;
   bool answered = true;
   {
@@ -85,7 +96,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
     if (peer.lanes_refused.load(std::memory_order_relaxed)) return Errc::corrupt;
     if (!peer.lanes_open) open_lanes(peer);
-    sent = try_send_unanswered(peer, endpoint, request);
+    sent = !by_wire && try_send_unanswered(peer, endpoint, request);
     answered = !sent;
     if (answered) {
       const auto name = flights_.open();
@@ -112,8 +123,13 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
       keep_rest(flight);
     }
   }
-  if (sent && sleeps(peer)) environment_.ring(peer.link.process);
-  if (request.op != Op::cq_write && request.op != Op::send) count_hit(peer, request.remote);
+  if (by_wire) {
+    // As good as a poll: the service thread stays awake a while for what comes back.
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  } else {
+    if (sent && sleeps(peer)) environment_.ring(peer.link.process);
+    if (request.op != Op::cq_write && request.op != Op::send) count_hit(peer, request.remote);
+  }
   // Somebody has to take the answer in if the program does not poll.
   if (answered && view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();
@@ -174,8 +190,9 @@ void Nic::settle_unanswered(Peer& peer) {
 // REQUIRES: frames_mu_ is held.
 bool Nic::pump(Peer& peer) {
   bool any = false;
+  wire::HostWire* const wire = peer.link.by_wire ? wire_.load(std::memory_order_relaxed) : nullptr;
   const std::uint32_t lane_bytes = peer.link.nic.lane_bytes();
-  const std::uint64_t max_part = peer.requests.max_payload();
+  const std::uint64_t max_part = wire == nullptr ? peer.requests.max_payload() : wire_part(*wire);
   while (!peer.waiting.empty()) {
     Flight& flight = *flights_.find(peer.waiting.front());
     const bool brings_data = answer_has_data(flight.header);
@@ -188,7 +205,10 @@ bool Nic::pump(Peer& peer) {
     while (!flight.all_sent) {
       const auto part = static_cast<std::uint32_t>(std::min(total - flight.sent, max_part));
       const std::uint32_t answer_bytes = wire::frame_bytes(brings_data ? part : 0);
-      if (peer.response_bytes_due + answer_bytes > wire::RingProducer::sure_room_of(lane_bytes)) return any;
+      // Answers by the wire never lack room: it takes no request in without.
+      if (wire == nullptr &&
+          peer.response_bytes_due + answer_bytes > wire::RingProducer::sure_room_of(lane_bytes))
+        return any;
       wire::PacketHeader header = flight.header;
       header.offset = flight.sent;
       header.part_bytes = part;
@@ -205,10 +225,11 @@ bool Nic::pump(Peer& peer) {
         payload = {flight.local + flight.sent, part};
         header.payload_bytes = part;
       }
-      const Status sent = peer.requests.try_send(header, payload);
+      const Status sent = wire == nullptr ? peer.requests.try_send(header, payload)
+                                          : wire->try_send(peer.link.process.slot, header, payload);
       if (!sent.ok()) return any;
       any = true;
-      peer.response_bytes_due += answer_bytes;
+      if (wire == nullptr) peer.response_bytes_due += answer_bytes;
       ++flight.answers_due;
       flight.sent += part;
       flight.all_sent = (header.flags & wire::kLast) != 0;
@@ -275,12 +296,14 @@ void Nic::take_response(Peer& peer, const wire::Packet& packet) {
       flight->answers_due == 0)
     return;
   // What was set aside for this answer, which may be shorter when it is an error.
-  std::uint32_t set_aside = wire::frame_bytes(0);
-  if (answer_has_data(flight->header) && header.offset <= flight->header.length) {
-    set_aside = wire::frame_bytes(static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(flight->header.length - header.offset, peer.requests.max_payload())));
+  if (!peer.link.by_wire) {
+    std::uint32_t set_aside = wire::frame_bytes(0);
+    if (answer_has_data(flight->header) && header.offset <= flight->header.length) {
+      set_aside = wire::frame_bytes(static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(flight->header.length - header.offset, peer.requests.max_payload())));
+    }
+    peer.response_bytes_due -= std::min(peer.response_bytes_due, set_aside);
   }
-  peer.response_bytes_due -= std::min(peer.response_bytes_due, set_aside);
   --flight->answers_due;
   Errc status = header.status < kErrcCount ? static_cast<Errc>(header.status) : Errc::corrupt;
   if (status == Errc::ok && answer_has_data(flight->header)) {
@@ -319,14 +342,17 @@ int Nic::take_responses(Peer& peer) {
   return peer.responses.poll(answers, kFramesPerPoll);
 }
 
-void Nic::poll_responses() {
+// Returns whether somebody of this host owes an answer.
+bool Nic::poll_responses() {
   std::vector<Peer*> to_ring;
   std::vector<Peer*> to_fail;
+  bool due = false;
   {
     const std::unique_lock lock(frames_mu_, std::try_to_lock);
-    if (!lock.owns_lock()) return;
+    if (!lock.owns_lock()) return true;
     for (Peer* peer : lane_peers_) {
       if (peer->in_flight.load(std::memory_order_relaxed) == 0) continue;
+      due = true;
       if (peer->responses.broken() || peer->requests.refused()) [[unlikely]] {
         to_fail.push_back(peer);
         continue;
@@ -344,38 +370,50 @@ void Nic::poll_responses() {
     peer->lanes_refused.store(true, std::memory_order_relaxed);
     fail_flights(*peer, Errc::corrupt);
   }
+  return due;
 }
 
 // ---- inbound ----
+
+// Applies one packet of a process whose last one is in `from`. `out`: the answer's payload, in `buffer`.
+// REQUIRES: requests_mu_ is held.
+Errc Nic::apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part, std::span<std::byte> buffer,
+                std::span<std::byte>* out) {
+  const wire::PacketHeader& header = packet.header;
+  const bool brings_data = answer_has_data(header);
+  Errc status = Errc::ok;
+  *out = {};
+  // A packet asks for no more than a packet's worth of work.
+  const bool in_parts = brings_data || header.verb == wire::Verb::amo;
+  if (in_parts && (header.part_bytes > max_part || header.part_bytes > buffer.size())) {
+    status = Errc::corrupt;
+  } else if (brings_data) {
+    *out = buffer.first(header.part_bytes);
+  }
+  // The parts of one operation follow each other. After one that failed the rest is not done: the last part
+  // would tell of data that is not there.
+  if (header.offset == 0)
+    from.failed = Errc::ok;
+  else if (header.transaction == from.transaction && status == Errc::ok)
+    status = from.failed;
+  if (status == Errc::ok) {
+    const Target target{view_, &identity_};
+    status = run_guarded(environment_, [&] { return execute(target, header, packet.payload, *out); });
+    from.failed = status;
+  }
+  from.transaction = header.transaction;
+  if (status != Errc::ok) *out = {};
+  return status;
+}
 
 void Nic::deliver(const wire::Packet& packet) {
   const wire::PacketHeader& header = packet.header;
   if (header.source >= kMaxProcesses) return;
   Inbound& from = inbound_[header.source];
   if (!from.open) return;
-  const bool brings_data = answer_has_data(header);
   std::array<std::byte, kMaxPart> buffer;
-  Errc status = Errc::ok;
   std::span<std::byte> out;
-  // A packet asks for no more than a packet's worth of work.
-  const bool in_parts = brings_data || header.verb == wire::Verb::amo;
-  if (in_parts && (header.part_bytes > from.responses.max_payload() || header.part_bytes > buffer.size())) {
-    status = Errc::corrupt;
-  } else if (brings_data) {
-    out = {buffer.data(), header.part_bytes};
-  }
-  // The parts of one operation follow each other. After one that failed the rest is not done: the last part
-  // would tell of data that is not there.
-  if (header.offset == 0)
-    from.failed = Errc::ok;
-  else if (header.transaction == from.last_transaction && status == Errc::ok)
-    status = from.failed;
-  if (status == Errc::ok) {
-    const Target target{view_, &identity_};
-    status = run_guarded(environment_, [&] { return execute(target, header, packet.payload, out); });
-    from.failed = status;
-  }
-  from.last_transaction = header.transaction;
+  const Errc status = apply(from.parts, packet, from.responses.max_payload(), buffer, &out);
   if ((header.flags & wire::kWantsResponse) == 0) return;
   wire::PacketHeader answer;
   answer.verb = wire::Verb::response;
@@ -383,7 +421,6 @@ void Nic::deliver(const wire::Packet& packet) {
   answer.transaction = header.transaction;
   answer.status = static_cast<std::uint8_t>(status);
   answer.offset = header.offset;
-  if (status != Errc::ok) out = {};
   answer.payload_bytes = static_cast<std::uint32_t>(out.size());
   if (!from.responses.try_send(answer, out).ok()) {
     // An initiator that has more answers due than the lane holds broke the protocol.
@@ -476,6 +513,8 @@ void Nic::progress() {
   // Not a read-modify-write: a lost count only makes the service thread look once more.
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (flights_open_.load(std::memory_order_relaxed) != 0) poll_responses();
+  if (wire_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    poll_wire();
   if (view_.service().lane_changes.load(std::memory_order_relaxed) != 0) poll_requests(false);
   if (collective_.active()) collective_.progress();
 }

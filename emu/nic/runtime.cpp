@@ -141,10 +141,12 @@ Status Runtime::make_segment() {
   job_.offer(job::DescriptorKind::nic_segment, segment_fd_.get());
   job_.offer(job::DescriptorKind::memory_file, memory_->file());
   job_.offer(job::DescriptorKind::doorbell, doorbell_.get());
-  return {};
+  wire_for_all_ = config::text("ORRERY_WIRE") == "ofi";
+  return wire_for_all_ || job_.directory().wire_job() ? open_wire() : Status{};
 }
 
 Runtime::~Runtime() {
+  stop_wire();
   job_.offer(job::DescriptorKind::nic_segment, -1);
   job_.offer(job::DescriptorKind::memory_file, -1);
   job_.offer(job::DescriptorKind::doorbell, -1);
@@ -190,11 +192,17 @@ void Runtime::start_heartbeat() {
   timerfd_settime(heartbeat_.get(), 0, &when, nullptr);
 }
 
+// Returns whether there is more to do soon.
+bool Runtime::serve() {
+  if (nic_->serve()) return true;
+  return wire_is_open_.load(std::memory_order_acquire) && !sleep_on_wire();
+}
+
 void Runtime::tick() {
-  if (!nic_->serve()) return;
+  if (!serve()) return;
   if (ticking_.exchange(true, std::memory_order_relaxed)) return;
   job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [this] {
-    if (nic_->serve()) return true;
+    if (serve()) return true;
     ticking_.store(false, std::memory_order_relaxed);
     return false;
   });
@@ -260,6 +268,12 @@ Errc Runtime::guarded(Errc (*body)(void*), void* argument) {
 // ---- peers ----
 
 Result<ProcessName> Runtime::find_process(std::uint32_t nic_address, wire::ProcessSlot slot) {
+  if (const auto remote = remote_in(slot); remote.ok()) {
+    const auto address = job_.nic_address_of({.index = slot, .generation = remote.value().generation});
+    if (!address.ok()) return address.code();
+    if (address.value() != nic_address) return Errc::no_match;
+    return remote;
+  }
   for (const auto& process : job_.directory().live_processes()) {
     if (process.index != slot) continue;
     const auto address = job_.nic_address_of(process);
@@ -284,7 +298,7 @@ Result<ProcessName> Runtime::process_in(wire::ProcessSlot slot) {
   for (const auto& process : job_.directory().live_processes()) {
     if (process.index == slot) return ProcessName{slot, process.generation};
   }
-  return Errc::unreachable;
+  return remote_in(slot);
 }
 
 Result<PeerLink> Runtime::connect(ProcessName process) {
@@ -296,6 +310,7 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
     link.strong_hazards = nic_->view().header().strong_hazards != 0;
     return Result<PeerLink>(std::move(link));
   }
+  if (goes_by_wire(process.slot)) return connect_by_wire(process);
   const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
   auto descriptors = job_.fetch(reference, monotonic_ns() + kConnectNs);
   if (!descriptors.ok()) {
@@ -334,14 +349,13 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
     contact_storage_.push_back(std::move(contact));
   }
   // From now on its death ends what we have outstanding with it.
-  const Status watched = job_.peers().add(reference, [this](job::ProcessRef dead) {
-    nic_->peer_died({static_cast<wire::ProcessSlot>(dead.index), dead.generation});
-  });
+  const Status watched = watch_death(process);
   if (!watched.ok() && watched.code() != Errc::unreachable) return watched.code();
   return Result<PeerLink>(std::move(link));
 }
 
 bool Runtime::alive(ProcessName process) {
+  if (const auto remote = remote_in(process.slot); remote.ok()) return remote.value() == process;
   return job_.directory().is_live({.index = process.slot, .generation = process.generation});
 }
 
@@ -353,15 +367,19 @@ bool Runtime::slot_alive(wire::ProcessSlot slot) {
   for (const auto& process : job_.directory().live_processes()) {
     if (process.index == slot) return true;
   }
-  return false;
+  return remote_in(slot).ok();
+}
+
+Status Runtime::watch_death(ProcessName process) {
+  return job_.peers().add({.index = process.slot, .generation = process.generation}, [this](
+                                                                                         job::ProcessRef dead) {
+    nic_->peer_died({static_cast<wire::ProcessSlot>(dead.index), dead.generation});
+  });
 }
 
 void Runtime::watch(ProcessName process) {
-  const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
-  const Status watched = job_.peers().add(reference, [this](job::ProcessRef dead) {
-    nic_->peer_died({static_cast<wire::ProcessSlot>(dead.index), dead.generation});
-  });
-  if (!watched.ok()) return;
+  if (remote_in(process.slot).ok()) return;  // the wire watches whom it was connected to
+  if (!watch_death(process).ok()) return;
   const std::lock_guard lock(contacts_mu_);
   watched_.push_back(process);
 }

@@ -9,6 +9,7 @@
 #include "emu/memory/cross_attach.hpp"
 #include "emu/memory/peer_memory.hpp"
 #include "emu/nic/nic.hpp"
+#include "emu/wire/ofi_wire.hpp"
 
 #include <array>
 #include <atomic>
@@ -38,6 +39,12 @@ class Runtime final : public Environment {
   job::Job& job() { return job_; }
   memory::AddressSpace& memory() { return *memory_; }
 
+  // Opens our end of the wire between hosts and says in the host directory where it is; nothing when it is
+  // open. Needed before processes of other hosts can reach us (libpmi does it when the job has more than one);
+  // ORRERY_WIRE=ofi does it at the start. Errors: unsupported, system; the log says why and what could be
+  // used.
+  Status open_wire();
+
   // Environment
   Result<Range> inspect(std::uint64_t address, std::uint64_t length) override;
   Status adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) override;
@@ -55,6 +62,7 @@ class Runtime final : public Environment {
   bool alive(ProcessName process) override;
   bool slot_alive(wire::ProcessSlot slot) override;
   void watch(ProcessName process) override;
+  void wire_lost(wire::ProcessSlot slot) override;
   void ring(ProcessName process) override;
   void start_heartbeat() override;
   void ring_self() override;
@@ -73,12 +81,31 @@ class Runtime final : public Environment {
     bool can_attach = false;
   };
 
+  // Where the wire finds processes that speak to us first. Called under the NIC's lock.
+  struct Addresses final : wire::PeerAddresses {
+    job::HostDirectory& directory;
+    explicit Addresses(job::HostDirectory& d) : directory(d) {}
+    std::vector<std::byte> address_of(std::uint32_t rank) override;
+  };
+
   explicit Runtime(job::Job& job) : job_(job) {}
   static Result<std::unique_ptr<Runtime>> create();
   Status make_segment();
   void on_doorbell();
   void on_heartbeat();
   void tick();
+  bool serve();
+
+  // runtime_wire.cpp
+  Status start_wire();
+  void stop_wire();
+  bool goes_by_wire(wire::ProcessSlot slot) const;
+  Result<PeerLink> connect_by_wire(ProcessName process);
+  Status watch_death(ProcessName process);
+  // The process of another host in that slot. Errors: unreachable.
+  Result<ProcessName> remote_in(wire::ProcessSlot slot) const;
+  bool sleep_on_wire();
+  void on_wire();
 
   job::Job& job_;
   std::unique_ptr<memory::AddressSpace> memory_;
@@ -87,6 +114,16 @@ class Runtime final : public Environment {
   std::uint64_t segment_bytes_ = 0;
   UniqueFd doorbell_;
   UniqueFd heartbeat_;  // timerfd
+  // Between hosts; before the NIC, which uses it to its end.
+  std::mutex wire_mu_;
+  Addresses addresses_{job_.directory()};
+  std::unique_ptr<wire::OfiWire> wire_;        // set once, under wire_mu_
+  std::atomic<bool> wire_is_open_{false};      // wire_ and what follows will not change
+  bool wire_for_all_ = false;                  // constant after make_segment()
+  UniqueFd wire_ready_;                        // epoll: the wire's descriptor, armed for one event
+  UniqueFd wire_timer_;                        // timerfd: the wire's next deadline
+  NicView nobody_;                             // the empty NIC that stands for those of other hosts
+  std::array<std::atomic<std::uint64_t>, kMaxProcesses> lost_{};  // generation + 1 of the last one lost
   std::unique_ptr<Nic> nic_;
   std::atomic<bool> ticking_{false};
   std::mutex contacts_mu_;

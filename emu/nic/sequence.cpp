@@ -193,7 +193,7 @@ bool Nic::waits_for_room(const Endpoint& endpoint) {
 }
 
 void Nic::ask_for_adoption(const Endpoint& endpoint, const MemKey& key) {
-  if (endpoint.peer == nullptr || key.index >= kMaxRegions) return;
+  if (endpoint.peer == nullptr || endpoint.peer->link.by_wire || key.index >= kMaxRegions) return;
   auto& wanted = endpoint.peer->link.nic.service().adoption_wanted[key.index / 64];
   wanted.fetch_or(1ull << key.index % 64, std::memory_order_seq_cst);
   environment_.ring(endpoint.peer->link.process);

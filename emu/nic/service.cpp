@@ -18,10 +18,9 @@ constexpr int kIdleTicks = 3;  // periods without a poll before frames ring agai
 bool Nic::serve() {
   ServiceState& service = view_.service();
   bool busy = poll_requests(false);
-  if (flights_open_.load(std::memory_order_relaxed) != 0) {
-    poll_responses();
-    busy = true;
-  }
+  if (flights_open_.load(std::memory_order_relaxed) != 0) busy = poll_responses() || busy;
+  const bool has_wire = wire_.load(std::memory_order_relaxed) != nullptr;
+  if (has_wire) poll_wire();
   busy = collective_.serve() || busy;
   adopt_wanted();
   const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
@@ -69,9 +68,13 @@ void Nic::peer_died(ProcessName process) {
 
 void Nic::fail_flights(Peer& peer, Errc status) {
   const std::lock_guard lock(frames_mu_);
+  if (peer.link.by_wire) {
+    if (wire::HostWire* const wire = wire_.load(std::memory_order_relaxed))
+      wire->drop_peer(peer.link.process.slot, peer.link.wire_address);
+  }
   if (!peer.lanes_open) return;
   // What it answered before it died counts.
-  while (take_responses(peer) > 0) {
+  while (!peer.link.by_wire && take_responses(peer) > 0) {
   }
   peer.waiting.clear();
   for (const std::uint32_t name : flights_.names_for(peer)) {
@@ -80,6 +83,7 @@ void Nic::fail_flights(Peer& peer, Errc status) {
     end_flight(name, flight);
   }
   std::erase(lane_peers_, &peer);
+  std::erase(wire_peers_, &peer);
   peer.lanes_open = false;
   if (peer.unanswered) peer.in_flight.fetch_sub(1, std::memory_order_relaxed);
   peer.unanswered = false;

@@ -2,9 +2,39 @@
 // Copyright 2026 the Orrery authors
 #include "emu/wire/fault_wire.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace orrery::wire {
+
+Result<FaultRates> FaultRates::parse(std::string_view text) {
+  FaultRates rates;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    const auto equals = word.find('=');
+    if (equals == std::string_view::npos) return Errc::invalid_param;
+    const std::string_view name = word.substr(0, equals);
+    const char* const begin = word.data() + equals + 1;
+    const char* const end = word.data() + word.size();
+    if (name == "seed") {
+      const auto [stop, error] = std::from_chars(begin, end, rates.seed);
+      if (error != std::errc{} || stop != end) return Errc::invalid_param;
+      continue;
+    }
+    double* const rate = name == "drop"        ? &rates.drop
+                         : name == "corrupt"   ? &rates.corrupt
+                         : name == "duplicate" ? &rates.duplicate
+                         : name == "reorder"   ? &rates.reorder
+                         : name == "delay"     ? &rates.delay
+                                               : nullptr;
+    if (rate == nullptr) return Errc::invalid_param;
+    const auto [stop, error] = std::from_chars(begin, end, *rate);
+    if (error != std::errc{} || stop != end || !(*rate >= 0 && *rate <= 1)) return Errc::invalid_param;
+  }
+  return rates;
+}
 
 namespace {
 // A reordered frame waits for later ones, but when none come, no longer than this.

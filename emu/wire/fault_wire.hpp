@@ -2,11 +2,14 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/base/status.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <random>
 #include <span>
+#include <string_view>
 #include <vector>
 
 // A bad link, by seed: what stands between a wire that sends frames and the network when one asks for faults.
@@ -22,6 +25,11 @@ struct FaultRates {
   double delay = 0;      // goes out delay_ns later
   std::int64_t delay_ns = 2'000'000;
   std::uint64_t seed = 1;
+
+  static constexpr std::string_view kAccepted =
+      "drop=P,corrupt=P,duplicate=P,reorder=P,delay=P with P from 0 to 1, and seed=N; any of them";
+  // From text as above. Errors: invalid_param.
+  static Result<FaultRates> parse(std::string_view text);
 };
 
 struct FaultCounts {

@@ -48,14 +48,37 @@ void OfiWire::arrived(std::span<const std::byte> frame) {
   if (const auto refusal = read_frame_header(frame, header)) return refuse(*refusal, kUnread);
   if (header.job != options_.job) return refuse(Refusal::job, header.source);
   if (header.target != options_.rank) return refuse(Refusal::target, header.source);
-  const auto found = by_rank_.find(header.source);
-  if (found == by_rank_.end() || found->second->lost) return refuse(Refusal::source, header.source);
-  Peer& peer = *found->second;
-  if (!tag_is_right(frame, keys_of(peer, header.domain).receive)) return refuse(Refusal::tag, header.source);
+  Peer* const known = peer_of_frame(header, frame);
+  if (known == nullptr) return;
+  Peer& peer = *known;
   if (const auto refusal = check_body(frame, header)) return refuse(*refusal, header.source);
   peer.heard_ns = now_ns_;
   take_acks(peer, header);
   if (header.kind == FrameKind::data) take_data(peer, header, frame);
+}
+
+// Whom an authentic frame is from; null when it was refused. One who is not known, or whose tag is not the
+// known one's, may have been published since.
+OfiWire::Peer* OfiWire::peer_of_frame(const FrameHeader& header, std::span<const std::byte> frame) {
+  Refusal why = Refusal::source;
+  for (const bool asked : {false, true}) {
+    const auto found = by_rank_.find(header.source);
+    why = Refusal::source;
+    if (found != by_rank_.end()) {
+      Peer& peer = *found->second;
+      why = Refusal::tag;
+      if (tag_is_right(frame, keys_of(peer, header.domain).receive)) {
+        if (!peer.lost) return &peer;
+        why = Refusal::source;
+        break;
+      }
+    }
+    if (asked || addresses_ == nullptr || header.source > UINT16_MAX) break;
+    const std::vector<std::byte> address = addresses_->address_of(header.source);
+    if (address.empty() || !add_peer(static_cast<ProcessSlot>(header.source), address).ok()) break;
+  }
+  refuse(why, header.source);
+  return nullptr;
 }
 
 void OfiWire::take_acks(Peer& peer, const FrameHeader& header) {
@@ -175,7 +198,7 @@ void OfiWire::tick(Peer& peer) {
   if (peer.ack_now || (peer.ack_due_ns != 0 && now_ns_ >= peer.ack_due_ns)) send_ack(peer);
 }
 
-void OfiWire::lose(Peer& peer) {
+void OfiWire::void_all(Peer& peer) {
   peer.lost = true;
   peer.watched = false;
   peer.paused = false;
@@ -188,6 +211,10 @@ void OfiWire::lose(Peer& peer) {
     r.present = 0;
     for (auto& kept : r.kept) kept = {};
   }
+}
+
+void OfiWire::lose(Peer& peer) {
+  void_all(peer);
   ++counts_.peers_lost;
   log::warn("wire: process {} did not answer for {} ms; it counts as dead", peer.rank,
             options_.unreachable_after_ns / 1'000'000);

@@ -75,9 +75,11 @@ Status OfiWire::add_peer(ProcessSlot slot, std::span<const std::byte> address) {
       head.frame_bytes != options_.frame_bytes) {
     return Errc::corrupt;
   }
-  if (peer_at(slot) != nullptr || by_rank_.count(head.rank) != 0 || head.rank == options_.rank) {
-    return Errc::invalid_param;
-  }
+  if (head.rank == options_.rank) return Errc::invalid_param;
+  Peer* const before = peer_at(slot);
+  const auto of_rank = by_rank_.find(head.rank);
+  if ((of_rank == by_rank_.end() ? nullptr : of_rank->second) != before) return Errc::invalid_param;
+  if (before != nullptr && before->incarnation == head.incarnation) return Errc::invalid_param;
   const auto number = endpoint_->insert(address.subspan(sizeof head));
   if (!number.ok()) return number.code();
   auto peer = std::make_unique<Peer>();
@@ -85,10 +87,25 @@ Status OfiWire::add_peer(ProcessSlot slot, std::span<const std::byte> address) {
   peer->rank = head.rank;
   peer->number = number.value();
   peer->incarnation = head.incarnation;
+  // A later life of the process: its frames are no continuation of the earlier one's.
+  if (before != nullptr) forget(*before);
   by_rank_[head.rank] = peer.get();
   if (peers_.size() <= slot) peers_.resize(slot + 1u);
   peers_[slot] = std::move(peer);
   return {};
+}
+
+void OfiWire::forget(Peer& peer) {
+  if (!peer.lost) void_all(peer);
+  std::erase(active_, &peer);
+}
+
+void OfiWire::drop_peer(ProcessSlot slot, std::span<const std::byte> address) {
+  Peer* const peer = peer_at(slot);
+  AddressHead head;
+  if (peer == nullptr || peer->lost || address.size() < sizeof head) return;
+  std::memcpy(&head, address.data(), sizeof head);
+  if (head.incarnation == peer->incarnation) void_all(*peer);
 }
 
 const OfiWire::DomainKeys& OfiWire::keys_of(Peer& peer, std::uint16_t domain) {

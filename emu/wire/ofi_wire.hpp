@@ -5,6 +5,7 @@
 #include "emu/base/status.hpp"
 #include "emu/wire/fault_wire.hpp"
 #include "emu/wire/frame.hpp"
+#include "emu/wire/host_wire.hpp"
 #include "emu/wire/ofi_endpoint.hpp"
 #include "emu/wire/ofi_stream.hpp"
 #include "emu/wire/packet.hpp"
@@ -21,17 +22,6 @@
 // Packets to and from processes of other hosts, over libfabric. The frames, and what they promise, are
 // docs/wire.md "Between hosts".
 namespace orrery::wire {
-
-// Hears of peers that are gone.
-class PeerLoss {
- public:
-  // Nothing from `peer` for so long that it counts as dead: everything under way to it is void, try_send()
-  // says unreachable from now on, and nothing of it is delivered any more. Called from poll(), once per peer.
-  virtual void lost(ProcessSlot peer) = 0;
-
- protected:
-  ~PeerLoss() = default;
-};
 
 struct OfiWireOptions {
   std::string provider = "tcp;ofi_rxm";
@@ -68,57 +58,43 @@ struct OfiWireCounts {
 // there is room for their answers, which the other side always takes; (3) nothing blocks. Usage: auto wire =
 // OfiWire::open(options, sink, nullptr, &why);  wire->add_peer(3, address);
 //        wire->try_send(3, header, payload);  wire->poll(16);
-class OfiWire final : private OfiEvents {
+class OfiWire final : public HostWire, private OfiEvents {
  public:
   // Opens the endpoint; see OfiEndpoint::open for errors and `why`. `sink` and `loss` (may be null) outlive
   // the wire.
   static Result<std::unique_ptr<OfiWire>> open(const OfiWireOptions& options, Sink& sink, PeerLoss* loss,
                                                std::string* why);
-  ~OfiWire();
+  ~OfiWire() override;
   OfiWire(const OfiWire&) = delete;
   OfiWire& operator=(const OfiWire&) = delete;
 
   // What peers need to reach us, as bytes for the wire-up.
   std::vector<std::byte> address() const;
 
-  // Makes the process with that address() known as `slot`. No byte is sent. corrupt: not an address, or not
-  // for this provider; invalid_param: the slot or the process is known already, or it is ourselves.
-  Status add_peer(ProcessSlot slot, std::span<const std::byte> address);
+  // Asked about frames of processes that are not known here; may be null. Outlives the wire.
+  void set_addresses(PeerAddresses* addresses) { addresses_ = addresses; }
 
-  // Takes a packet: copies it, sends it now or, when frames to that peer are on their way, with the next
-  // packets, at the latest in the next poll(). header.payload_bytes and header.source need not be set: the
-  // receiver's sink sees its own slot for us as source. A put or response with more payload than
-  // max_payload() becomes several packets, each naming the whole operation, only the last one with kLast.
-  // Outcomes: ok; not_done: no room now, nothing was taken, poll() and try again; size: too long; no_match:
-  // no such peer; unreachable: lost. From inside deliver() only answers to the packet's source are sure to be
-  // taken.
-  Status try_send(ProcessSlot slot, const PacketHeader& header, std::span<const std::byte> payload);
+  Status add_peer(ProcessSlot slot, std::span<const std::byte> address) override;
+  void drop_peer(ProcessSlot slot, std::span<const std::byte> address) override;
 
-  // Longest payload of one packet that is not cut.
-  std::uint32_t max_payload() const {
+  // A packet alone on its way goes at once; behind frames that are under way it waits for the next packets, at
+  // the latest for the next poll(). A put or response with more payload than max_payload() becomes several
+  // packets, each naming the whole operation, only the last one with kLast.
+  Status try_send(ProcessSlot slot, const PacketHeader& header, std::span<const std::byte> payload) override;
+
+  std::uint32_t max_payload() const override {
     return static_cast<std::uint32_t>(options_.frame_bytes - kHostFrameHeaderBytes - kPacketHeaderBytes);
   }
   // Longest payload that try_send() takes.
   static constexpr std::size_t kLongestPayload = std::size_t{1} << 20;
 
-  // Sends what waits, takes in what came and delivers it, keeps the timers. Returns the number of packets
-  // delivered. REQUIRES: not called from deliver() or lost().
-  int poll(int limit);
-
-  // For a thread that wants to sleep on wait_fd(): sends all that waits, acknowledgements too. True: there is
-  // nothing to do until the descriptor is readable or next_deadline_ns(), asked after this, has come. False:
-  // poll() instead.
-  bool prepare_to_sleep();
+  int poll(int limit) override;
+  bool prepare_to_sleep() override;
   int wait_fd() const { return endpoint_->wait_fd(); }
-  // When poll() must be called at the latest, in monotonic_ns(); nothing: not before the descriptor is
-  // readable.
-  std::optional<std::int64_t> next_deadline_ns() const;
-
-  // Says whether somebody waits for that peer: then its death is noticed although nothing is under way to it.
-  void watch(ProcessSlot slot, bool on);
+  std::optional<std::int64_t> next_deadline_ns() const override;
+  void watch(ProcessSlot slot, bool on) override;
   bool is_lost(ProcessSlot slot) const;
-  // Whether everything that was sent has been acknowledged.
-  bool is_idle() const;
+  bool is_idle() const override;
 
   const OfiWireCounts& counts() const { return counts_; }
   const std::string& provider() const { return endpoint_->provider(); }
@@ -167,6 +143,8 @@ class OfiWire final : private OfiEvents {
   Peer* peer_at(ProcessSlot slot) const { return slot < peers_.size() ? peers_[slot].get() : nullptr; }
   const DomainKeys& keys_of(Peer& peer, std::uint16_t domain);
   void activate(Peer& peer);
+  void forget(Peer& peer);
+  Peer* peer_of_frame(const FrameHeader& header, std::span<const std::byte> frame);
 
   // Sending (ofi_wire.cpp).
   TxFrame* frame_for(Peer& peer, int stream, std::uint16_t domain, std::size_t bytes);
@@ -189,6 +167,7 @@ class OfiWire final : private OfiEvents {
 
   // Time (ofi_receive.cpp).
   void tick(Peer& peer);
+  void void_all(Peer& peer);
   void lose(Peer& peer);
   bool has_work(const Peer& peer) const;
 
@@ -196,6 +175,7 @@ class OfiWire final : private OfiEvents {
   const OfiWireOptions options_;
   Sink& sink_;
   PeerLoss* const loss_;
+  PeerAddresses* addresses_ = nullptr;
   const std::uint64_t incarnation_;
 
   std::unique_ptr<OfiEndpoint> endpoint_;

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// The composition root's share in the wire between hosts: it opens it, puts the service thread to sleep on it,
+// and knows which process is reached by it.
+#include "emu/base/config.hpp"
+#include "emu/base/log.hpp"
+#include "emu/nic/runtime.hpp"
+
+#include <cstring>
+#include <ctime>
+
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+namespace orrery::nic {
+
+namespace {
+
+// How long a first post waits until its peer has said where it is reached.
+constexpr std::int64_t kPublishNs = 10'000'000'000;
+// How long a process that ends waits until others have what it sent them.
+constexpr std::int64_t kDrainNs = 2'000'000'000;
+
+void nap(std::int64_t ns) {
+  const timespec pause{0, ns};
+  nanosleep(&pause, nullptr);
+}
+
+// A NIC in which nothing is registered and nobody lives.
+Result<NicView> make_empty_nic() {
+  const Geometry geometry{.lane_count = 1, .arena_bytes = 4096};
+  void* const base = mmap(nullptr, geometry.segment_bytes(), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return Errc::no_memory;
+  return NicView::create(base, geometry, 0, 0, false);
+}
+
+}  // namespace
+
+std::vector<std::byte> Runtime::Addresses::address_of(std::uint32_t rank) {
+  auto address = directory.wire_address(rank);
+  return address.ok() ? std::move(address).value().bytes : std::vector<std::byte>{};
+}
+
+Status Runtime::open_wire() {
+  const std::lock_guard lock(wire_mu_);
+  return wire_ == nullptr ? start_wire() : Status{};
+}
+
+// REQUIRES: wire_mu_ is held.
+Status Runtime::start_wire() {
+  job::HostDirectory& directory = job_.directory();
+  if (!directory.wire_job()) {
+    // Nobody has agreed with other hosts: the job is this host's.
+    directory.set_wire_job({.job = directory.job_id(), .secret = {directory.secret(), directory.job_id()}});
+  }
+  const job::WireJob job = *directory.wire_job();
+  wire::OfiWireOptions options;
+  options.provider = config::text("ORRERY_PROVIDER");
+  options.interface = config::text("ORRERY_INTERFACE");
+  options.job = job.job;
+  options.secret = {job.secret[0], job.secret[1]};
+  options.rank = static_cast<std::uint32_t>(job_.self().index);
+  options.unreachable_after_ns = static_cast<std::int64_t>(config::number("ORRERY_WIRE_TIMEOUT")) * 1'000'000;
+  const std::string faults = config::text("ORRERY_WIRE_FAULTS");
+  if (!faults.empty()) {
+    const auto rates = wire::FaultRates::parse(faults);
+    if (!rates.ok()) {
+      log::error("ORRERY_WIRE_FAULTS={} is not accepted: expected {}", faults, wire::FaultRates::kAccepted);
+      return Errc::invalid_param;
+    }
+    options.faults = rates.value();
+  }
+  std::string why;
+  auto wire = wire::OfiWire::open(options, nic_->wire_sink(), &nic_->wire_loss(), &why);
+  if (!wire.ok()) {
+    log::error("no wire to other hosts: {} (ORRERY_PROVIDER, ORRERY_INTERFACE)", why);
+    return wire.code();
+  }
+  const auto nobody = make_empty_nic();
+  if (!nobody.ok()) return nobody.code();
+  nobody_ = nobody.value();
+  wire_ = std::move(wire).value();
+  wire_->set_addresses(&addresses_);
+
+  wire_ready_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  wire_timer_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (wire_ready_.get() < 0 || wire_timer_.get() < 0) return Errc::system;
+  if (wire_->wait_fd() >= 0) {
+    epoll_event event{.events = EPOLLONESHOT, .data = {}};
+    if (epoll_ctl(wire_ready_.get(), EPOLL_CTL_ADD, wire_->wait_fd(), &event) != 0)
+      return Errc::system;
+  }
+  for (const int fd : {wire_ready_.get(), wire_timer_.get()}) {
+    const Status watched = job_.loop().add(fd, EPOLLIN, [this](std::uint32_t) { on_wire(); });
+    if (!watched.ok()) return watched;
+  }
+  nic_->use_wire(*wire_);
+  wire_is_open_.store(true, std::memory_order_release);
+  const Status published = directory.publish_wire_address(job_.self(), wire_->address());
+  if (!published.ok()) {
+    log::error("provider {}: its addresses are too long: {} bytes", wire_->provider(),
+               wire_->address().size());
+    return published;
+  }
+  ring_self();  // the service thread goes to sleep on it
+  return {};
+}
+
+void Runtime::stop_wire() {
+  if (!wire_is_open_.load(std::memory_order_acquire)) return;
+  // What was sent last may still be under way, and goes with us.
+  const std::int64_t limit = monotonic_ns() + kDrainNs;
+  while (!nic_->wire_is_drained() && monotonic_ns() < limit) nap(50'000);
+  job_.loop().remove(wire_ready_.get());
+  job_.loop().remove(wire_timer_.get());
+}
+
+// ---- service thread ----
+
+// False: it must look again soon.
+bool Runtime::sleep_on_wire() {
+  std::optional<std::int64_t> deadline;
+  if (!nic_->may_sleep_on_wire(&deadline)) return false;
+  const int fd = wire_->wait_fd();
+  if (fd < 0) return false;
+  itimerspec when{};
+  if (deadline) {
+    const std::int64_t ns = std::max<std::int64_t>(*deadline, 1);
+    when.it_value = {ns / 1'000'000'000, ns % 1'000'000'000};
+  }
+  timerfd_settime(wire_timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+  epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {}};
+  return epoll_ctl(wire_ready_.get(), EPOLL_CTL_MOD, fd, &event) == 0;
+}
+
+// Something came, or a timer is due, while this thread slept.
+void Runtime::on_wire() {
+  epoll_event event;
+  (void)epoll_wait(wire_ready_.get(), &event, 1, 0);  // and so disarms it
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = read(wire_timer_.get(), &count, sizeof count);
+  if (nic_->serve_wire() || !sleep_on_wire()) tick();
+}
+
+void Runtime::wire_lost(wire::ProcessSlot slot) {
+  const auto process = process_in(slot);
+  if (!process.ok()) return;
+  lost_[slot].store(std::uint64_t{process.value().generation} + 1, std::memory_order_release);
+  job_.loop().run_soon([this, name = process.value()] { nic_->peer_died(name); });
+}
+
+// ---- peers ----
+
+Result<ProcessName> Runtime::remote_in(wire::ProcessSlot slot) const {
+  std::uint32_t generation = 0;
+  if (job_.directory().remote_host_of(slot, &generation) == 0) return Errc::unreachable;
+  if (lost_[slot].load(std::memory_order_acquire) == std::uint64_t{generation} + 1) return Errc::unreachable;
+  return ProcessName{slot, generation};
+}
+
+bool Runtime::goes_by_wire(wire::ProcessSlot slot) const {
+  std::uint32_t generation = 0;
+  return wire_for_all_ || job_.directory().remote_host_of(slot, &generation) != 0;
+}
+
+Result<PeerLink> Runtime::connect_by_wire(ProcessName process) {
+  if (!wire_is_open_.load(std::memory_order_acquire)) {
+    log::error("process {} lives on another host, and this one has no wire: call PMI_Init first", process.slot);
+    return Errc::unreachable;
+  }
+  const std::int64_t limit = monotonic_ns() + kPublishNs;
+  auto address = job_.directory().wire_address(process.slot);
+  while (!address.ok() || address.value().generation != process.generation) {
+    if (!alive(process)) return Errc::unreachable;
+    if (monotonic_ns() > limit) {
+      log::error("process {} does not say where it is reached by the wire", process.slot);
+      return Errc::timeout;
+    }
+    nap(1'000'000);
+    address = job_.directory().wire_address(process.slot);
+  }
+  const Status added = nic_->add_wire_peer(process.slot, address.value().bytes);
+  if (!added.ok()) {
+    log::error("process {} is not reached by provider {}: {}", process.slot, wire_->provider(),
+               errc_name(added.code()));
+    return added.code();
+  }
+  PeerLink link;
+  link.process = process;
+  link.nic = nobody_;
+  link.by_wire = true;
+  link.wire_address = std::move(address).value().bytes;
+  // One of this host is seen to die sooner than the wire notices.
+  if (!remote_in(process.slot).ok()) {
+    const Status watched = watch_death(process);
+    if (!watched.ok() && watched.code() != Errc::unreachable) return watched.code();
+    const std::lock_guard lock(contacts_mu_);
+    watched_.push_back(process);
+  }
+  return Result<PeerLink>(std::move(link));
+}
+
+}  // namespace orrery::nic

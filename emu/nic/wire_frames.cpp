@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// Packets to and from processes that share no memory with us: the same requests, answers and rules as in
+// progress.cpp, carried by the wire between hosts.
+#include "emu/base/log.hpp"
+#include "emu/base/wait.hpp"
+#include "emu/nic/nic.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace orrery::nic {
+
+namespace {
+
+constexpr int kEventsPerPoll = 64;
+constexpr std::size_t kMaxPart = 1u << 16;
+
+}  // namespace
+
+void Nic::use_wire(wire::HostWire& wire) {
+  const std::lock_guard lock(frames_mu_);
+  wire_.store(&wire, std::memory_order_release);
+}
+
+Status Nic::add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address) {
+  const std::lock_guard lock(frames_mu_);
+  wire::HostWire* const wire = wire_.load(std::memory_order_relaxed);
+  if (wire == nullptr) return Errc::unsupported;
+  const Status added = wire->add_peer(slot, address);
+  // It spoke to us first, and is known already.
+  if (!added.ok() && added.code() != Errc::invalid_param) return added;
+  // Whoever we connected to we may wait for: its death is to be noticed.
+  wire->watch(slot, true);
+  return {};
+}
+
+// REQUIRES: frames_mu_ is held: the wire polls.
+void Nic::deliver_from_wire(const wire::Packet& packet) {
+  const wire::PacketHeader& header = packet.header;
+  if (header.source >= kMaxProcesses) return;
+  if (header.verb == wire::Verb::response) {
+    Peer* const peer = peers_[header.source].load(std::memory_order_acquire);
+    if (peer != nullptr && peer->link.by_wire) take_response(*peer, packet);
+    return;
+  }
+  wire::HostWire& wire = *wire_.load(std::memory_order_relaxed);
+  std::array<std::byte, kMaxPart> buffer;
+  std::span<std::byte> out;
+  Errc status = Errc::ok;
+  {
+    const std::lock_guard lock(requests_mu_);
+    status = apply(wire_parts_[header.source], packet, wire.max_payload(), buffer, &out);
+  }
+  if ((header.flags & wire::kWantsResponse) == 0) return;
+  wire::PacketHeader answer;
+  answer.verb = wire::Verb::response;
+  answer.domain = header.domain;
+  answer.transaction = header.transaction;
+  answer.status = static_cast<std::uint8_t>(status);
+  answer.offset = header.offset;
+  const Status sent = wire.try_send(header.source, answer, out);
+  // The wire delivers no request without room for its answer.
+  if (!sent.ok() && sent.code() != Errc::unreachable)
+    log::error("process {}: an answer by the wire was not taken: {}", header.source, errc_name(sent.code()));
+}
+
+void Nic::poll_wire() {
+  std::vector<wire::ProcessSlot> losses;
+  {
+    const std::unique_lock lock(frames_mu_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    wire::HostWire* const wire = wire_.load(std::memory_order_relaxed);
+    if (wire == nullptr) return;
+    (void)wire->poll(kEventsPerPoll);
+    for (Peer* const peer : wire_peers_) {
+      if (!peer->waiting.empty()) pump(*peer);
+    }
+    if (!wire_losses_.empty()) [[unlikely]]
+      losses = std::exchange(wire_losses_, {});
+  }
+  for (const wire::ProcessSlot slot : losses) environment_.wire_lost(slot);
+}
+
+bool Nic::serve_wire() {
+  poll_wire();
+  return polls_.load(std::memory_order_relaxed) != polls_seen_;
+}
+
+bool Nic::may_sleep_on_wire(std::optional<std::int64_t>* deadline_ns) {
+  const std::lock_guard lock(frames_mu_);
+  wire::HostWire* const wire = wire_.load(std::memory_order_relaxed);
+  if (wire == nullptr) return true;
+  if (!wire->prepare_to_sleep()) return false;
+  *deadline_ns = wire->next_deadline_ns();
+  return true;
+}
+
+bool Nic::wire_is_drained() {
+  poll_wire();
+  const std::lock_guard lock(frames_mu_);
+  wire::HostWire* const wire = wire_.load(std::memory_order_relaxed);
+  return wire == nullptr || wire->is_idle();
+}
+
+}  // namespace orrery::nic
