@@ -75,7 +75,7 @@ endfunction()
 #                 [ADOPT modes...])
 # A GoogleTest program over the public interfaces alone, linked as a client is: with the shared libraries. It
 # runs under `orrery run -n NPES`, or by itself without NPES, once for each value of ORRERY_ADOPT in ADOPT;
-# `frames` is never, and no cross-memory attach either.
+# `frames` is never, and no cross-memory attach either; `wire` sends everything by the wire between hosts.
 function(orrery_api_test name)
   cmake_parse_arguments(A "" "NPES;TIMEOUT" "SOURCES;LIBS;LABELS;ADOPT" ${ARGN})
   add_executable(${name} ${A_SOURCES})
@@ -94,6 +94,8 @@ function(orrery_api_test name)
     set(environment ORRERY_ADOPT=${adopt})
     if(adopt STREQUAL frames)
       set(environment ORRERY_ADOPT=never ORRERY_ATTACH=off)
+    elseif(adopt STREQUAL wire)
+      set(environment ORRERY_WIRE=ofi)
     endif()
     add_test(NAME ${name}-${adopt} COMMAND ${command})
     set_tests_properties(${name}-${adopt} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}"

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <climits>
+#include <utility>
 
 namespace orrery::nic {
 
@@ -14,6 +16,10 @@ namespace {
 
 // A blocking wait looks again at least this often: deaths and peers that attach late wake nobody.
 constexpr std::int64_t kSliceNs = 20'000'000;
+// The same while one of our posts is to be looked at again.
+constexpr std::int64_t kShortSliceNs = 500'000;
+// How long cancel() waits for the answer of a process that was just asked by the wire.
+constexpr std::int64_t kAnswerNs = 1'000'000'000;
 // How often a post is looked at again that somebody else is exchanging. Each time that somebody gets the
 // processor; an exchange takes less than a microsecond of it.
 constexpr int kPatience = 64;
@@ -32,12 +38,11 @@ bool has_ended(PostState state) {
 
 }  // namespace
 
-DatagramUnit::DatagramUnit(Environment& environment, NicView view,
-                           std::function<Result<Peer*>(ProcessName)> connect)
+DatagramUnit::DatagramUnit(Environment& environment, NicView view, Hooks hooks)
     : environment_(environment),
       view_(view),
       state_(datagrams_of(view)),
-      connect_(std::move(connect)),
+      hooks_(std::move(hooks)),
       self_(environment.self()),
       records_(kMaxDatagrams) {}
 
@@ -128,6 +133,9 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
     record.name = name.value_or(0);
     record.look_again.store(false, std::memory_order_relaxed);
     record.peer.store(nullptr, std::memory_order_relaxed);
+    record.not_before_ns.store(0, std::memory_order_relaxed);
+    record.to_ask.clear();
+    record.in_round = false;
     record.nic_address = endpoint.remote_nic_address;
     record.instance = endpoint.remote_instance;
     DatagramPost& post = post_at(index);
@@ -156,44 +164,159 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
 void DatagramUnit::match(std::uint32_t index) {
   Record& record = records_[index];
   DatagramPost& post = post_at(index);
+  if (record.in_round) return ask_next(index);
+  std::vector<ProcessName> by_wire;
   if (post.wildcard.load(std::memory_order_relaxed) == 0) {
     Peer* peer = record.peer.load(std::memory_order_relaxed);
     if (peer == nullptr) {
       const auto process = environment_.find_port(post.domain.load(std::memory_order_relaxed),
                                                   record.nic_address, record.instance);
-      if (process.code() == Errc::no_match) {  // it has not attached: its posts will be looked for again
-        record.look_again.store(true, std::memory_order_relaxed);
+      // Ports of other hosts are not known here: whoever lives behind the NIC address may have it.
+      if (process.code() == Errc::no_match) by_wire = environment_.remote_behind(record.nic_address);
+      if (process.code() == Errc::no_match && by_wire.empty()) {
+        // It has not attached: its posts will be looked for again.
+        record.look_again.store(true, std::memory_order_release);
         return;
       }
-      const auto connected = process.ok() ? connect_(process.value()) : Result<Peer*>(process.code());
-      if (!connected.ok()) {
-        const std::uint64_t word = post.word.load(std::memory_order_relaxed);
-        if (post_word::state(word) == PostState::pending)
-          (void)end_post(view_, post, word, PostState::failed);
-        return;
+      if (by_wire.size() <= 1) {
+        const auto connected = by_wire.size() == 1 ? hooks_.connect(by_wire.front())
+                               : process.ok()      ? hooks_.connect(process.value())
+                                                   : Result<Peer*>(process.code());
+        if (!connected.ok()) {
+          const std::uint64_t word = post.word.load(std::memory_order_relaxed);
+          if (post_word::state(word) == PostState::pending)
+            (void)end_post(view_, post, word, PostState::failed);
+          return;
+        }
+        peer = connected.value();
+        record.peer.store(peer, std::memory_order_relaxed);
+        by_wire.clear();
       }
-      peer = connected.value();
-      record.peer.store(peer, std::memory_order_relaxed);
+    }
+    if (peer != nullptr && !peer->link.by_wire) {
       // Its wildcards look for us from now on. Sequentially consistent: before we look for them.
       auto& sources = datagrams_of(peer->link.nic).sources[self_.slot / 64];
       const std::uint64_t bit = 1ull << self_.slot % 64;
       if ((sources.load(std::memory_order_seq_cst) & bit) == 0)
         sources.fetch_or(bit, std::memory_order_seq_cst);
+      (void)match_at(index, *peer);
+      return;
     }
-    (void)match_at(index, *peer);
+    if (peer != nullptr) by_wire = {peer->link.process};
+  } else {
+    for (std::uint32_t group = 0; group < kMaxProcesses / 64; ++group) {
+      std::uint64_t bits = state_.sources[group].load(std::memory_order_seq_cst);
+      for (; bits != 0; bits &= bits - 1) {
+        const auto slot =
+            static_cast<wire::ProcessSlot>(group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)));
+        const auto process = environment_.process_in(slot);
+        if (process.ok() && meet(index, process.value(), &by_wire)) return;
+      }
+    }
+  }
+  if (by_wire.empty()) return;
+  record.to_ask = std::move(by_wire);
+  record.in_round = true;
+  ask_next(index);
+}
+
+// A wildcard with one process: true when it met a post of it. One that is reached by the wire is put down for
+// later.
+bool DatagramUnit::meet(std::uint32_t index, ProcessName process, std::vector<ProcessName>* by_wire) {
+  const auto peer = hooks_.connect(process);
+  if (!peer.ok()) return false;
+  if (!peer.value()->link.by_wire) return match_at(index, *peer.value());
+  by_wire->push_back(process);
+  return false;
+}
+
+// Sends the post to the last of those that are to be asked.
+void DatagramUnit::ask_next(std::uint32_t index) {
+  Record& record = records_[index];
+  DatagramPost& post = post_at(index);
+  while (!record.to_ask.empty()) {
+    const auto peer = hooks_.connect(record.to_ask.back());
+    if (!peer.ok()) {
+      record.to_ask.pop_back();
+      continue;
+    }
+    std::uint64_t word = post.word.load(std::memory_order_seq_cst);
+    const std::uint64_t claimed = post_word::claimed(word, self_.slot, self_.generation);
+    if (post_word::state(word) != PostState::pending ||
+        !post.word.compare_exchange_strong(word, claimed, std::memory_order_seq_cst)) {
+      // A partner came first, or is at it: settle() sees what becomes of it.
+      record.look_again.store(true, std::memory_order_release);
+      return;
+    }
+    const wire::PacketHeader header = header_of(post);
+    record.asking.store(true, std::memory_order_seq_cst);
+    const Errc sent = hooks_.send(*peer.value(), header, {post.out, header.payload_bytes},
+                                  {index, post_word::serial(word)});
+    if (sent == Errc::not_done) return;  // its answer comes to exchanged()
+    record.asking.store(false, std::memory_order_relaxed);
+    std::uint64_t mine = claimed;
+    post.word.compare_exchange_strong(mine, word, std::memory_order_seq_cst);
+    if (sent == Errc::no_resource) {
+      record.look_again.store(true, std::memory_order_release);
+      return;
+    }
+    record.to_ask.pop_back();
+  }
+  record.in_round = false;
+  // Whoever was asked looks for us; one that nobody is left for has failed.
+  const Peer* const peer = record.peer.load(std::memory_order_relaxed);
+  const std::uint64_t word = post.word.load(std::memory_order_relaxed);
+  if (peer != nullptr && peer->dead.load(std::memory_order_relaxed) &&
+      post_word::state(word) == PostState::pending)
+    (void)end_post(view_, post, word, PostState::failed);
+}
+
+void DatagramUnit::exchanged(const DatagramName& name, Errc status, const DatagramReply& reply) {
+  // What is held by both sides is looked at again by the lower slot at once, by the other one later.
+  constexpr std::int64_t kStepBackNs = 300'000;
+  if (name.index >= kMaxDatagrams) return;
+  Record& record = records_[name.index];
+  DatagramPost& post = post_at(name.index);
+  std::uint64_t word = post.word.load(std::memory_order_acquire);
+  if (post_word::serial(word) != name.serial || post_word::state(word) != PostState::claimed ||
+      !record.asking.load(std::memory_order_acquire))
+    return;
+  const ProcessName asked = record.to_ask.back();
+  if (status == Errc::ok) {
+    const std::uint32_t bytes = std::min(reply.bytes, kDatagramBytes);
+    std::memcpy(post.in, reply.data, bytes);
+    post.in_bytes.store(static_cast<std::uint16_t>(bytes), std::memory_order_relaxed);
+    post.partner.store(reply.partner, std::memory_order_relaxed);
+    record.to_ask.clear();
+    record.in_round = false;
+    record.asking.store(false, std::memory_order_release);
+    (void)end_post(view_, post, word, PostState::completed);
     return;
   }
-  for (std::uint32_t group = 0; group < kMaxProcesses / 64; ++group) {
-    std::uint64_t bits = state_.sources[group].load(std::memory_order_seq_cst);
-    for (; bits != 0; bits &= bits - 1) {
-      const auto slot =
-          static_cast<wire::ProcessSlot>(group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)));
-      const auto process = environment_.process_in(slot);
-      if (!process.ok()) continue;
-      const auto peer = connect_(process.value());
-      if (peer.ok() && match_at(index, *peer.value())) return;
-    }
+  const bool busy = status == Errc::no_resource;
+  if (!busy) {
+    record.to_ask.pop_back();
+    // It has nothing for us, and will say so when it has: a packet of it finds this post claimed or pending.
+    if (status == Errc::not_done && post.wildcard.load(std::memory_order_relaxed) != 0)
+      state_.sources[asked.slot / 64].fetch_and(~(1ull << asked.slot % 64), std::memory_order_seq_cst);
   }
+  record.not_before_ns.store(busy && asked.slot < self_.slot ? monotonic_ns() + kStepBackNs : 0,
+                             std::memory_order_relaxed);
+  const bool more = !record.to_ask.empty() || status == Errc::unreachable;
+  if (!more) record.in_round = false;
+  record.asking.store(false, std::memory_order_release);
+  post.word.compare_exchange_strong(word, post_word::with(word, PostState::pending),
+                                    std::memory_order_seq_cst);
+  if (!more) return;
+  record.look_again.store(true, std::memory_order_release);
+  wake();
+}
+
+// Lets those who wait look again.
+void DatagramUnit::wake() {
+  if (state_.waiters.load(std::memory_order_seq_cst) == 0) return;
+  state_.signal.fetch_add(1, std::memory_order_release);
+  futex_wake(state_.signal, INT_MAX);
 }
 
 // Whether there is nothing more to be done for the post.
@@ -281,9 +404,19 @@ PostState DatagramUnit::settle(std::uint32_t index) {
       (void)end_post(view_, post, word, PostState::failed);
       continue;
     }
-    if (!record.look_again.exchange(false, std::memory_order_relaxed)) return state;
+    if (!record.look_again.load(std::memory_order_relaxed)) return state;
+    const std::int64_t not_before = record.not_before_ns.load(std::memory_order_relaxed);
+    if (not_before != 0 && monotonic_ns() < not_before) {
+      some_look_again_.store(true, std::memory_order_relaxed);
+      return state;
+    }
+    // Acquire: what exchanged() left in the record.
+    if (!record.look_again.exchange(false, std::memory_order_acquire)) return state;
     match(index);
-    if (record.look_again.load(std::memory_order_relaxed)) return post_word::state(post.word.load());
+    if (record.look_again.load(std::memory_order_relaxed)) {
+      some_look_again_.store(true, std::memory_order_relaxed);
+      return post_word::state(post.word.load());
+    }
   }
 }
 
@@ -316,11 +449,13 @@ Errc DatagramUnit::take(Endpoint& endpoint, std::uint32_t index, PostState state
 }
 
 Errc DatagramUnit::test(Endpoint& endpoint, std::optional<std::uint64_t> name, DatagramOutcome* outcome) {
+  hooks_.progress();
   const auto index = index_of(endpoint, name);
   if (!index) return Errc::no_match;
   const PostState state = settle(*index);
   if (has_ended(state)) return take(endpoint, *index, state, outcome);
-  outcome->status = state == PostState::claimed ? DatagramStatus::remote_data : DatagramStatus::pending;
+  const bool met = state == PostState::claimed && !records_[*index].asking.load(std::memory_order_relaxed);
+  outcome->status = met ? DatagramStatus::remote_data : DatagramStatus::pending;
   return Errc::ok;
 }
 
@@ -336,7 +471,8 @@ bool DatagramUnit::wait_until(std::optional<std::int64_t> deadline_ns, Done done
     result = done();
     const std::int64_t now = monotonic_ns();
     if (result || (deadline_ns && now >= *deadline_ns)) break;
-    const std::int64_t slice = now + kSliceNs;
+    const bool soon = some_look_again_.exchange(false, std::memory_order_relaxed);
+    const std::int64_t slice = now + (soon ? kShortSliceNs : kSliceNs);
     futex_wait(state_.signal, signal, deadline_ns ? std::min(*deadline_ns, slice) : slice);
   }
   state_.waiters.fetch_sub(1, std::memory_order_relaxed);
@@ -346,6 +482,7 @@ bool DatagramUnit::wait_until(std::optional<std::int64_t> deadline_ns, Done done
 Errc DatagramUnit::wait(Endpoint& endpoint, std::optional<std::uint64_t> name,
                         std::optional<std::int64_t> deadline_ns, DatagramOutcome* outcome) {
   const auto gone_or_ended = [&] {
+    hooks_.progress();
     const auto index = index_of(endpoint, name);
     return !index || has_ended(settle(*index));
   };
@@ -354,6 +491,7 @@ Errc DatagramUnit::wait(Endpoint& endpoint, std::optional<std::uint64_t> name,
 }
 
 std::optional<DatagramUnit::Ended> DatagramUnit::first_ended(const Port& port, bool named) {
+  hooks_.progress();
   // Another thread may take any of them meanwhile: the serial says whether it is still the same post.
   std::vector<Ended> ours;
   {
@@ -409,10 +547,16 @@ Errc DatagramUnit::cancel(Endpoint& endpoint, std::optional<std::uint64_t> name)
   const auto index = index_of(endpoint, name);
   if (!index) return Errc::no_match;
   DatagramPost& post = post_at(*index);
+  const std::int64_t answer_limit = monotonic_ns() + kAnswerNs;
   for (int patience = kPatience; patience > 0; --patience) {
     const std::uint64_t word = post.word.load(std::memory_order_acquire);
     const PostState state = post_word::state(word);
     if (has_ended(state)) return Errc::no_match;
+    if (state == PostState::claimed && records_[*index].asking.load(std::memory_order_relaxed) &&
+        monotonic_ns() < answer_limit) {
+      hooks_.progress();
+      ++patience;
+    }
     if (state == PostState::pending && end_post(view_, post, word, PostState::terminated)) return Errc::ok;
     if (state == PostState::claimed && !take_back_from_the_dead(post, word)) yield_cpu();
   }

@@ -19,6 +19,12 @@ namespace orrery::nic {
 struct Endpoint;
 struct Port;
 
+// A post that is on its way by the wire: its place, and which of the posts that were there.
+struct DatagramName {
+  std::uint32_t index = 0;
+  std::uint64_t serial = 0;
+};
+
 enum class DatagramStatus : std::uint8_t { pending, remote_data, completed, failed, terminated };
 
 // What became of a post.
@@ -39,8 +45,17 @@ struct DatagramOutcome {
 // Usage: unit.post(ep, bytes, {}, buffer);  DatagramOutcome o;  while (unit.test(ep, {}, &o) == Errc::ok ...)
 class DatagramUnit {
  public:
-  // `connect` maps a process's NIC, or finds it mapped.
-  DatagramUnit(Environment& environment, NicView view, std::function<Result<Peer*>(ProcessName)> connect);
+  // What the unit needs of its NIC.
+  struct Hooks {
+    // Maps a process's NIC, or finds it mapped.
+    std::function<Result<Peer*>(ProcessName)> connect;
+    // Sends a post by the wire between hosts; its answer comes to exchanged(). Errors: no_resource.
+    std::function<Errc(Peer&, const wire::PacketHeader&, std::span<const std::byte>, const DatagramName&)>
+        send;
+    // Moves what is under way along. Cheap when there is nothing.
+    std::function<void()> progress;
+  };
+  DatagramUnit(Environment& environment, NicView view, Hooks hooks);
 
   // Posts `data`; `buffer` is filled when the outcome is taken. Errors: size (over 128 bytes), no_resource
   // (the endpoint has one; another endpoint of the port has one towards the same peer; 4,096 are in use).
@@ -69,6 +84,15 @@ class DatagramUnit {
   // Drops the endpoint's post, whatever its state.
   void forget(Endpoint& endpoint);
 
+  // The answer to a post that went by the wire: ok with the partner's bytes, or why it met nobody. Any
+  // thread; takes no lock and sends nothing.
+  void exchanged(const DatagramName& name, Errc status, const DatagramReply& reply);
+  // A packet of that process has come by the wire: it has a post for us, which ours must look for from now
+  // on.
+  void note_source(wire::ProcessSlot slot) {
+    state_.sources[slot / 64].fetch_or(1ull << slot % 64, std::memory_order_seq_cst);
+  }
+
  private:
   struct Record {
     const Port* port = nullptr;  // null: not in use
@@ -79,6 +103,12 @@ class DatagramUnit {
     std::atomic<Peer*> peer{nullptr};  // of a bound post
     std::uint32_t nic_address = 0;     // of the peer
     std::uint32_t instance = 0;
+    // By the wire one process is asked at a time; the post is claimed meanwhile. What follows belongs to who
+    // took look_again away, and to exchanged() while `asking`.
+    std::atomic<bool> asking{false};
+    std::vector<ProcessName> to_ask;             // the one that is asked now is the last
+    bool in_round = false;                       // to_ask was filled
+    std::atomic<std::int64_t> not_before_ns{0};  // monotonic_ns(): when it is worth looking again
   };
 
   DatagramPost& post_at(std::uint32_t index) const { return state_.posts[index]; }
@@ -87,6 +117,9 @@ class DatagramUnit {
   void release(std::uint32_t index);
   void match(std::uint32_t index);
   bool match_at(std::uint32_t index, Peer& peer);
+  bool meet(std::uint32_t index, ProcessName process, std::vector<ProcessName>* by_wire);
+  void ask_next(std::uint32_t index);
+  void wake();
   bool take_back_from_the_dead(DatagramPost& post, std::uint64_t word);
   PostState settle(std::uint32_t index);
   Errc take(Endpoint& endpoint, std::uint32_t index, PostState state, DatagramOutcome* outcome);
@@ -103,14 +136,15 @@ class DatagramUnit {
   Environment& environment_;
   const NicView view_;
   DatagramState& state_;
-  const std::function<Result<Peer*>(ProcessName)> connect_;
+  const Hooks hooks_;
   const ProcessName self_;
 
-  mutable std::mutex mu_;             // records in use, and the free ones
-  std::vector<Record> records_;       // by index of the post
-  std::vector<std::uint32_t> free_;   // guarded by mu_
-  std::vector<std::uint32_t> stuck_;  // dropped while somebody was at them, guarded by mu_
-  std::uint64_t next_order_ = 0;      // guarded by mu_
+  std::atomic<bool> some_look_again_{false};  // a post of ours is to be looked at soon
+  mutable std::mutex mu_;                     // records in use, and the free ones
+  std::vector<Record> records_;               // by index of the post
+  std::vector<std::uint32_t> free_;           // guarded by mu_
+  std::vector<std::uint32_t> stuck_;          // dropped while somebody was at them, guarded by mu_
+  std::uint64_t next_order_ = 0;              // guarded by mu_
 };
 
 }  // namespace orrery::nic

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/nic/datagram.hpp"
 #include "emu/nic/request.hpp"
 #include "emu/wire/packet.hpp"
 
@@ -32,6 +33,7 @@ struct Flight {
   // What was left when its post returned, but for block transfers: the source may change then.
   std::vector<std::byte> kept;
   MemKey segments;         // valid: `local` is an offset in this registration's segments
+  DatagramName datagram;   // of a datagram: its post; `kept` is what it says, and then room for the answer
   std::uint64_t sent = 0;  // bytes handed to the wire
   bool all_sent = false;
   std::uint32_t answers_due = 0;  // packets on their way

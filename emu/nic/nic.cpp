@@ -30,7 +30,12 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       arena_next_(view.header().arena_offset),
       // A multiplier that spreads neighbouring process ids over the generations.
       flights_(static_cast<std::uint32_t>(view.header().pid) * 2654435761u >> 10),
-      datagrams_(environment, view, [this](ProcessName process) { return connect_peer(process); }),
+      datagrams_(
+          environment, view,
+          {.connect = [this](ProcessName process) { return connect_peer(process); },
+           .send = [this](Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> data,
+                          const DatagramName& name) { return send_datagram(peer, header, data, name); },
+           .progress = [this] { progress(); }}),
       channels_(environment, view),
       collective_(*this),
       bte_(*this) {

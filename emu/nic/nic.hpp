@@ -378,6 +378,8 @@ class Nic final : public wire::Sink {
   void refuse(Inbound& from);
   void fail_flights(Peer& peer, Errc status);
   void deliver_from_wire(const wire::Packet& packet);
+  Errc send_datagram(Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> data,
+                     const DatagramName& name);
   void adopt_wanted();
 
   Environment& environment_;
@@ -411,17 +413,17 @@ class Nic final : public wire::Sink {
   std::atomic<std::uint32_t> next_frames_for_{0};  // lane_changes that next_frames_ covers; 0: not all
   std::mutex shared_hazard_mu_;                    // held for an access by ports that share a hazard word
   std::mutex frames_mu_;
-  std::vector<Peer*> lane_peers_;               // peers with open lanes, guarded by frames_mu_
+  std::vector<Peer*> lane_peers_;  // peers with open lanes, guarded by frames_mu_
   // The wire between hosts. It is called under frames_mu_, and takes requests_mu_ for what it delivers.
   std::atomic<wire::HostWire*> wire_{nullptr};
   WireEnd wire_end_{*this};
   std::vector<Peer*> wire_peers_;                // peers that were spoken to by it, guarded by frames_mu_
   std::vector<wire::ProcessSlot> wire_losses_;   // not yet told to the service thread, guarded by frames_mu_
   std::array<Parts, kMaxProcesses> wire_parts_;  // guarded by requests_mu_
-  SequenceTable sequences_;                     // own lock
-  FlightTable flights_;                         // guarded by frames_mu_
-  std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
-  std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
+  SequenceTable sequences_;                      // own lock
+  FlightTable flights_;                          // guarded by frames_mu_
+  std::vector<std::byte> gathered_;              // a payload from segments, guarded by frames_mu_
+  std::atomic<std::uint32_t> flights_open_{0};   // read without the lock to skip polling
   ErrorLog errors_;
   DatagramUnit datagrams_;
   ChannelUnit channels_;

@@ -84,6 +84,8 @@ class Environment {
   // The live process in a slot of the host, if it lives behind that NIC address.
   // Errors: unreachable (nobody lives there), no_match (behind another address).
   virtual Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) = 0;
+  // The live processes of other hosts behind that NIC address.
+  virtual std::vector<ProcessName> remote_behind(std::uint32_t) { return {}; }
   virtual Result<PeerLink> connect(ProcessName process) = 0;
   virtual bool alive(ProcessName process) = 0;
   // Whether anybody lives in the slot: else nobody can be in the middle of an access.

@@ -225,6 +225,10 @@ bool Nic::pump(Peer& peer) {
         payload = {flight.local + flight.sent, part};
         header.payload_bytes = part;
       }
+      if (flight.header.verb == wire::Verb::datagram) {
+        payload = {flight.kept.data(), flight.kept.size() - sizeof(DatagramReply)};
+        header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+      }
       const Status sent = wire == nullptr ? peer.requests.try_send(header, payload)
                                           : wire->try_send(peer.link.process.slot, header, payload);
       if (!sent.ok()) return any;
@@ -255,8 +259,18 @@ void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std
 
 // REQUIRES: frames_mu_ is held.
 void Nic::end_flight(std::uint32_t name, Flight& flight) {
-  if (flight.status != Errc::ok) [[unlikely]]
+  if (flight.status != Errc::ok && flight.endpoint != nullptr) [[unlikely]]
     report_error(*flight.endpoint, flight.transaction, flight.status);
+  if (flight.header.verb == wire::Verb::datagram) {
+    DatagramReply reply;
+    std::memcpy(&reply, flight.local, sizeof reply);
+    flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
+    const DatagramName name_of_post = flight.datagram;
+    const Errc status = flight.status;
+    flights_.close(name);
+    flights_open_.fetch_sub(1, std::memory_order_relaxed);
+    return datagrams_.exchanged(name_of_post, status, reply);
+  }
   const bool message = flight.header.verb == wire::Verb::message;
   if (flight.sequence != nullptr) [[unlikely]] {
     end_part(*flight.sequence, flight.status, flight.peer->link.process.slot);

@@ -40,9 +40,9 @@ class Runtime final : public Environment {
   memory::AddressSpace& memory() { return *memory_; }
 
   // Opens our end of the wire between hosts and says in the host directory where it is; nothing when it is
-  // open. Needed before processes of other hosts can reach us (libpmi does it when the job has more than one);
-  // ORRERY_WIRE=ofi does it at the start. Errors: unsupported, system; the log says why and what could be
-  // used.
+  // open. Needed before processes of other hosts can reach us (libpmi does it when the job has more than
+  // one); ORRERY_WIRE=ofi does it at the start. Errors: unsupported, system; the log says why and what could
+  // be used.
   Status open_wire();
 
   // Environment
@@ -58,6 +58,7 @@ class Runtime final : public Environment {
                                 std::uint32_t instance) override;
   Result<ProcessName> process_in(wire::ProcessSlot slot) override;
   Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) override;
+  std::vector<ProcessName> remote_behind(std::uint32_t nic_address) override;
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
   bool slot_alive(wire::ProcessSlot slot) override;
@@ -117,12 +118,12 @@ class Runtime final : public Environment {
   // Between hosts; before the NIC, which uses it to its end.
   std::mutex wire_mu_;
   Addresses addresses_{job_.directory()};
-  std::unique_ptr<wire::OfiWire> wire_;        // set once, under wire_mu_
-  std::atomic<bool> wire_is_open_{false};      // wire_ and what follows will not change
-  bool wire_for_all_ = false;                  // constant after make_segment()
-  UniqueFd wire_ready_;                        // epoll: the wire's descriptor, armed for one event
-  UniqueFd wire_timer_;                        // timerfd: the wire's next deadline
-  NicView nobody_;                             // the empty NIC that stands for those of other hosts
+  std::unique_ptr<wire::OfiWire> wire_;    // set once, under wire_mu_
+  std::atomic<bool> wire_is_open_{false};  // wire_ and what follows will not change
+  bool wire_for_all_ = false;              // constant after make_segment()
+  UniqueFd wire_ready_;                    // epoll: the wire's descriptor, armed for one event
+  UniqueFd wire_timer_;                    // timerfd: the wire's next deadline
+  NicView nobody_;                         // the empty NIC that stands for those of other hosts
   std::array<std::atomic<std::uint64_t>, kMaxProcesses> lost_{};  // generation + 1 of the last one lost
   std::unique_ptr<Nic> nic_;
   std::atomic<bool> ticking_{false};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// The composition root's share in the wire between hosts: it opens it, puts the service thread to sleep on it,
-// and knows which process is reached by it.
+// The composition root's share in the wire between hosts: it opens it, puts the service thread to sleep on
+// it, and knows which process is reached by it.
 #include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
 #include "emu/nic/runtime.hpp"
@@ -91,8 +91,7 @@ Status Runtime::start_wire() {
   if (wire_ready_.get() < 0 || wire_timer_.get() < 0) return Errc::system;
   if (wire_->wait_fd() >= 0) {
     epoll_event event{.events = EPOLLONESHOT, .data = {}};
-    if (epoll_ctl(wire_ready_.get(), EPOLL_CTL_ADD, wire_->wait_fd(), &event) != 0)
-      return Errc::system;
+    if (epoll_ctl(wire_ready_.get(), EPOLL_CTL_ADD, wire_->wait_fd(), &event) != 0) return Errc::system;
   }
   for (const int fd : {wire_ready_.get(), wire_timer_.get()}) {
     const Status watched = job_.loop().add(fd, EPOLLIN, [this](std::uint32_t) { on_wire(); });
@@ -162,6 +161,17 @@ Result<ProcessName> Runtime::remote_in(wire::ProcessSlot slot) const {
   return ProcessName{slot, generation};
 }
 
+std::vector<ProcessName> Runtime::remote_behind(std::uint32_t nic_address) {
+  std::vector<ProcessName> found;
+  const job::Placement& placement = job_.placement();
+  for (std::uint32_t pe = 0; pe < placement.pe_count(); ++pe) {
+    if (placement.of_pe(pe).nic_address != nic_address) continue;
+    if (const auto process = remote_in(static_cast<wire::ProcessSlot>(pe)); process.ok())
+      found.push_back(process.value());
+  }
+  return found;
+}
+
 bool Runtime::goes_by_wire(wire::ProcessSlot slot) const {
   std::uint32_t generation = 0;
   return wire_for_all_ || job_.directory().remote_host_of(slot, &generation) != 0;
@@ -169,7 +179,8 @@ bool Runtime::goes_by_wire(wire::ProcessSlot slot) const {
 
 Result<PeerLink> Runtime::connect_by_wire(ProcessName process) {
   if (!wire_is_open_.load(std::memory_order_acquire)) {
-    log::error("process {} lives on another host, and this one has no wire: call PMI_Init first", process.slot);
+    log::error("process {} lives on another host, and this one has no wire: call PMI_Init first",
+               process.slot);
     return Errc::unreachable;
   }
   const std::int64_t limit = monotonic_ns() + kPublishNs;

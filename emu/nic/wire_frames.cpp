@@ -50,6 +50,7 @@ void Nic::deliver_from_wire(const wire::Packet& packet) {
   std::array<std::byte, kMaxPart> buffer;
   std::span<std::byte> out;
   Errc status = Errc::ok;
+  if (header.verb == wire::Verb::datagram) datagrams_.note_source(header.source);
   {
     const std::lock_guard lock(requests_mu_);
     status = apply(wire_parts_[header.source], packet, wire.max_payload(), buffer, &out);
@@ -65,6 +66,34 @@ void Nic::deliver_from_wire(const wire::Packet& packet) {
   // The wire delivers no request without room for its answer.
   if (!sent.ok() && sent.code() != Errc::unreachable)
     log::error("process {}: an answer by the wire was not taken: {}", header.source, errc_name(sent.code()));
+}
+
+// not_done: it is on its way. no_resource: try again.
+Errc Nic::send_datagram(Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> data,
+                        const DatagramName& name) {
+  {
+    const std::lock_guard lock(frames_mu_);
+    if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
+    if (!peer.lanes_open) open_lanes(peer);
+    const auto flight_name = flights_.open();
+    if (!flight_name) return Errc::no_resource;
+    Flight& flight = *flights_.find(*flight_name);
+    flight.peer = &peer;
+    flight.header = header;
+    flight.header.transaction = *flight_name;
+    flight.header.length = sizeof(DatagramReply);
+    flight.datagram = name;
+    flight.kept.assign(data.begin(), data.end());
+    flight.kept.resize(data.size() + sizeof(DatagramReply));
+    flight.local = flight.kept.data() + data.size();
+    peer.in_flight.fetch_add(1, std::memory_order_relaxed);
+    flights_open_.fetch_add(1, std::memory_order_relaxed);
+    peer.waiting.push_back(*flight_name);
+    pump(peer);
+  }
+  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+    environment_.ring_self();
+  return Errc::not_done;
 }
 
 void Nic::poll_wire() {

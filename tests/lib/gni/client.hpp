@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 #include <vector>
 
 #include <gni_pub.h>
@@ -59,6 +60,15 @@ struct Pmi {
     PMI_Get_size(&size);
   }
 };
+
+// Whether PEs may come to share memory: not when they live on several hosts, or behave as if they did.
+inline bool memory_is_shared() {
+  const auto is = [](const char* name, const char* value) {
+    const char* const set = std::getenv(name);
+    return set != nullptr && std::string_view(set) == value;
+  };
+  return !is("ORRERY_ADOPT", "never") && !is("ORRERY_WIRE", "ofi") && std::getenv("TWO_HOSTS") == nullptr;
+}
 
 // The job's first domain.
 inline std::uint8_t ptag() { return static_cast<std::uint8_t>(std::atoi(std::getenv("PMI_GNI_PTAG"))); }
