@@ -2,7 +2,6 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "emu/base/prefetch.hpp"
 #include "emu/base/status.hpp"
 #include "emu/nic/completion_queue.hpp"
 #include "emu/nic/execute.hpp"
@@ -76,8 +75,6 @@ template <bool kWrites, typename Act>
   }
   if (kWrites && !grant.writable) [[unlikely]]
     return Errc::not_done;
-  // The line is on its way from the core that looked at it last while the rest is checked.
-  if constexpr (kWrites) prefetch_to_write(grant.here + offset);
   if (grant.peer->dead.load(std::memory_order_relaxed)) [[unlikely]]
     return Errc::not_done;
   // An earlier operation of ours is still on its way by frame, and this one has to stay behind it.
