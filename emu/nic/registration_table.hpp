@@ -42,8 +42,8 @@ class RegistrationTable {
     std::uint64_t end = 0;
   };
 
-  // `process_generation` tells the processes that have had our slot apart. `arena_alloc` gives room for segment
-  // lists in the segment's arena (offset, or 0 when it is used up).
+  // `process_generation` tells the processes that have had our slot apart. `arena_alloc` gives room for
+  // segment lists in the segment's arena (offset, or 0 when it is used up).
   RegistrationTable(NicView view, std::uint32_t process_generation,
                     std::function<std::uint64_t(std::uint64_t)> arena_alloc,
                     std::function<void(std::uint64_t, std::uint64_t)> arena_free);
