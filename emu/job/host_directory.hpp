@@ -78,7 +78,7 @@ struct ProcessInfo {
 struct WireJob {
   std::uint64_t job = 0;
   std::uint64_t secret[2] = {};
-  std::uint32_t pes = 0;  // of the whole job; 0: unknown
+  std::uint32_t hosts = 1;  // 1: this is the only one
 };
 
 // Where a process is reached by the wire between hosts.

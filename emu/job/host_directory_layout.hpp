@@ -15,7 +15,8 @@
 //   ...      ProcessSlot x kMaxProcesses  each written by its process; the phase by anyone who saw it die
 //   ...      EndpointSlot x kMaxEndpoints each written by the process that claimed it
 //   ...      WireHeader   x 1             of a job that uses the wire between hosts; stored once
-//   ...      WireSlot     x kMaxProcesses where the process of that slot is reached by the wire: written by the
+//   ...      WireSlot     x kMaxProcesses where the process of that slot is reached by the wire: written by
+//   the
 //                                         process itself, of other hosts by this host's leader (libpmi)
 //
 // A slot is claimed by one compare-and-swap that names the claimer in the same word, filled, and published by
@@ -91,12 +92,13 @@ inline constexpr std::size_t kWireAddressBytes = 224;
 // same.
 struct alignas(64) WireHeader {
   std::atomic<std::uint32_t> stage;  // 0 none, 1 claimed, 2 ready
-  std::atomic<std::uint32_t> pes;    // PEs of the whole job: slots below this belong to the PEs of that rank
-  std::atomic<std::uint64_t> job;    // number of the job, the same on all hosts
+  std::atomic<std::uint32_t> hosts;
+  std::atomic<std::uint64_t> job;  // number of the job, the same on all hosts
   std::atomic<std::uint64_t> secret[2];
 };
 
-// `state` changes last when the rest is written, and first when it is written anew: odd means "being written".
+// `state` changes last when the rest is written, and first when it is written anew: odd means "being
+// written".
 struct alignas(64) WireSlot {
   std::atomic<std::uint32_t> state;
   std::atomic<std::uint32_t> bytes;       // of the address; 0: none
@@ -132,7 +134,8 @@ static_assert(offsetof(ProcessSlot, socket_name) == 40 && offsetof(ProcessSlot, 
 static_assert(offsetof(EndpointSlot, state) == 0 && offsetof(EndpointSlot, domain_and_address) == 8);
 static_assert(offsetof(EndpointSlot, instance) == 16 && offsetof(EndpointSlot, nic_index) == 20);
 static_assert(sizeof(EndpointSlot) == 32);
-static_assert(offsetof(WireHeader, job) == 8 && offsetof(WireHeader, secret) == 16 && sizeof(WireHeader) == 64);
+static_assert(offsetof(WireHeader, job) == 8 && offsetof(WireHeader, secret) == 16 &&
+              sizeof(WireHeader) == 64);
 static_assert(offsetof(WireSlot, host) == 12 && offsetof(WireSlot, address) == 16 && sizeof(WireSlot) == 256);
 static_assert(kWireHeaderAt % 64 == 0);
 static_assert(kProcessesAt % 64 == 0 && kEndpointsAt % 64 == 0);

@@ -20,7 +20,7 @@ void HostDirectory::set_wire_job(const WireJob& job) {
   if (stage == kReady) return;
   // One that claimed and died wrote what we write: everybody on this host was told the same.
   if (stage == kNone) header.stage.compare_exchange_strong(stage, kClaimed, std::memory_order_acq_rel);
-  header.pes.store(job.pes, std::memory_order_relaxed);
+  header.hosts.store(job.hosts, std::memory_order_relaxed);
   header.job.store(job.job, std::memory_order_relaxed);
   header.secret[0].store(job.secret[0], std::memory_order_relaxed);
   header.secret[1].store(job.secret[1], std::memory_order_relaxed);
@@ -35,7 +35,7 @@ std::optional<WireJob> HostDirectory::wire_job() const {
   job.job = header.job.load(std::memory_order_relaxed);
   job.secret[0] = header.secret[0].load(std::memory_order_relaxed);
   job.secret[1] = header.secret[1].load(std::memory_order_relaxed);
-  job.pes = std::min(header.pes.load(std::memory_order_relaxed), kMaxPes);
+  job.hosts = header.hosts.load(std::memory_order_relaxed);
   return job;
 }
 
@@ -52,7 +52,8 @@ Status HostDirectory::write_wire_slot(ProcessRef process, std::uint32_t host,
   slot.bytes.store(static_cast<std::uint32_t>(address.size()), std::memory_order_seq_cst);
   slot.generation.store(process.generation, std::memory_order_seq_cst);
   slot.host.store(host, std::memory_order_seq_cst);
-  for (std::size_t i = 0; i < std::size(words); ++i) slot.address[i].store(words[i], std::memory_order_seq_cst);
+  for (std::size_t i = 0; i < std::size(words); ++i)
+    slot.address[i].store(words[i], std::memory_order_seq_cst);
   slot.state.store(before + 1, std::memory_order_seq_cst);
   announce_change();
   return {};
@@ -74,12 +75,14 @@ Result<WireAddress> HostDirectory::wire_address(std::uint32_t index) const {
   const layout::WireSlot& slot = wire_slots()[index];
   const std::uint32_t state = slot.state.load(std::memory_order_seq_cst);
   const std::uint32_t bytes = slot.bytes.load(std::memory_order_seq_cst);
-  if (state == 0 || (state & 1) != 0 || bytes == 0 || bytes > layout::kWireAddressBytes) return Errc::no_match;
+  if (state == 0 || (state & 1) != 0 || bytes == 0 || bytes > layout::kWireAddressBytes)
+    return Errc::no_match;
   WireAddress found;
   found.generation = slot.generation.load(std::memory_order_seq_cst);
   found.host = slot.host.load(std::memory_order_seq_cst);
   std::uint64_t words[layout::kWireAddressBytes / 8];
-  for (std::size_t i = 0; i < std::size(words); ++i) words[i] = slot.address[i].load(std::memory_order_seq_cst);
+  for (std::size_t i = 0; i < std::size(words); ++i)
+    words[i] = slot.address[i].load(std::memory_order_seq_cst);
   if (slot.state.load(std::memory_order_seq_cst) != state) return Errc::no_match;
   const auto* first = reinterpret_cast<const std::byte*>(words);
   found.bytes.assign(first, first + bytes);

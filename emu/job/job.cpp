@@ -53,13 +53,14 @@ void apply_environment() {
 
 }  // namespace
 
-Result<Job*> Job::of_process(std::string_view launch_name) {
+Result<Job*> Job::of_process(std::string_view launch_name, int launch_size) {
   OfProcess& mine = of_this_process();
   const std::lock_guard lock(mine.mu);
   if (mine.job != nullptr && mine.owner == getpid()) return mine.job;
   apply_environment();
-  const auto launch = Launch::detect(environment);
+  auto launch = Launch::detect(environment);
   if (!launch.ok()) return launch.code();
+  if (launch.value().size < 0) launch.value().size = launch_size;
   if (launch.value().kind != LaunchKind::singleton) log::set_pe(launch.value().rank);
   if (launch.value().directory_fd < 0) {  // `orrery run` has said it once for all its PEs
     for (const std::string& problem : config::check_environment(environ)) log::warn("{}", problem);
@@ -145,7 +146,8 @@ Result<std::unique_ptr<Job>> Job::join(const Options& options) {
     job->own_directory_ = std::move(directory).value();
     job->directory_ = job->own_directory_.get();
   }
-  const Status entered = job->enter(socket_prefix(fmt::format("{:016x}", job->directory_->job_id())), false, 0);
+  const Status entered =
+      job->enter(socket_prefix(fmt::format("{:016x}", job->directory_->job_id())), false, 0);
   if (!entered.ok()) return entered.code();
   return job;
 }
@@ -163,8 +165,8 @@ Status Job::enter(const std::string& prefix, bool share, std::uint32_t pes_with_
   auto server = DescriptorServer::listen(*loop_, member_socket_name(prefix));
   if (!server.ok()) return server.code();
   server_ = std::move(server).value();
-  const auto self = directory_->join(
-      {.rank = launch_.rank, .socket_name = server_->socket_name(), .pes = pes_with_slots_});
+  const auto self =
+      directory_->join({.rank = launch_.rank, .socket_name = server_->socket_name(), .pes = pes_with_slots_});
   if (!self.ok()) return self.code();
   self_ = self.value();
   const Status serving = server_->serve(*directory_, self_);

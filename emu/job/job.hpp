@@ -35,7 +35,8 @@ class Job {
   // (ORRERY_JOB_FD); else all processes of this user on this host that have the same ORRERY_JOB share one, or
   // those among them whose launcher calls their job by the same `launch_name`, when the first call gives one.
   // May block for some milliseconds, at most 10 s. Errors: those of the parts; the log says why.
-  static Result<Job*> of_process(std::string_view launch_name = {});
+  // `launch_size`: PEs of that job, when the environment does not say.
+  static Result<Job*> of_process(std::string_view launch_name = {}, int launch_size = -1);
   // The process's job if of_process() has succeeded in this very process, else nullptr.
   static Job* if_joined();
 

@@ -67,14 +67,11 @@ std::optional<std::string> Launch::pmi_problem() const {
   switch (kind) {
     case LaunchKind::singleton:
     case LaunchKind::pmi1:
-      return std::nullopt;
     case LaunchKind::pmix:
-      return "started by a PMIx launcher (PMIX_NAMESPACE is set), which this libpmi does not speak: start "
-             "the "
-             "program with 'orrery run', MPICH's mpiexec.hydra or 'srun --mpi=pmi2'";
+      return std::nullopt;
     case LaunchKind::slurm:
       return "started by srun without PMI (SLURM_PROCID is set, PMI_FD is not): start the program with "
-             "'srun --mpi=pmi2' or 'orrery run'";
+             "'srun --mpi=pmi2', 'srun --mpi=pmix' or 'orrery run'";
   }
   return "started by an unknown launcher";
 }

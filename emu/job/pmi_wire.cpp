@@ -17,13 +17,7 @@ namespace orrery::job {
 
 namespace {
 
-constexpr std::size_t kCountDigits = 4;      // of the number of chunks that starts the first value
-constexpr std::size_t kMostChunks = 0xffff;  // 48 MB at hydra's limit
-constexpr std::size_t kLeastValue = 63;      // below it a server is not usable
-
-std::string chunk_key(std::string_view key, std::size_t chunk) {
-  return chunk == 0 ? std::string(key) : fmt::format("{}.{}", key, chunk);
-}
+constexpr std::size_t kLeastValue = 63;  // below it a server is not usable
 
 }  // namespace
 
@@ -153,44 +147,6 @@ Result<std::string> PmiWire::get(std::string_view key) {
   return std::string(*value);
 }
 
-Status PmiWire::put_bytes(std::string_view key, std::string_view bytes) {
-  // 4 characters carry 3 bytes; every chunk has the room that the first one has.
-  const std::size_t per_chunk = (limits_.value - kCountDigits) / 4 * 3;
-  const std::size_t chunks = std::max<std::size_t>((bytes.size() + per_chunk - 1) / per_chunk, 1);
-  if (chunks > kMostChunks) return Errc::size;
-  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-    std::string value = encode_pmi_value(bytes.substr(std::min(chunk * per_chunk, bytes.size()), per_chunk));
-    if (chunk == 0) value = fmt::format("{:04x}", chunks) + value;
-    const Status stored = put(chunk_key(key, chunk), value);
-    if (!stored.ok()) return stored;
-  }
-  return {};
-}
-
-Result<std::string> PmiWire::get_bytes(std::string_view key) {
-  const auto first = get(key);
-  if (!first.ok()) return first.code();
-  std::string_view text = first.value();
-  std::size_t chunks = 0;
-  for (const char c : text.substr(0, kCountDigits)) {
-    const int value = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-    if (value < 0) return Errc::corrupt;
-    chunks = chunks * 16 + static_cast<std::size_t>(value);
-  }
-  if (text.size() < kCountDigits || chunks == 0) return Errc::corrupt;
-  text.remove_prefix(kCountDigits);
-  auto bytes = decode_pmi_value(text);
-  if (!bytes.ok()) return bytes.code();
-  for (std::size_t chunk = 1; chunk < chunks; ++chunk) {
-    const auto next = get(chunk_key(key, chunk));
-    if (!next.ok()) return next.code() == Errc::no_match ? Errc::corrupt : next.code();
-    const auto more = decode_pmi_value(next.value());
-    if (!more.ok()) return more.code();
-    bytes.value() += more.value();
-  }
-  return bytes;
-}
-
 Status PmiWire::barrier_enter() { return send("cmd=barrier_in\n"); }
 
 Status PmiWire::barrier_leave() {
@@ -202,11 +158,6 @@ Status PmiWire::barrier_leave() {
     return Errc::corrupt;
   }
   return {};
-}
-
-Status PmiWire::barrier() {
-  const Status entered = barrier_enter();
-  return entered.ok() ? barrier_leave() : entered;
 }
 
 Status PmiWire::finalize() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "emu/job/pmi_line.hpp"
 #include "include/pmi/pmi.h"
 #include "lib/pmi/shell.hpp"
 

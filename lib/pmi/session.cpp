@@ -4,6 +4,9 @@
 
 #include "emu/base/log.hpp"
 #include "emu/job/domain_list.hpp"
+#include "emu/job/pmi_wire.hpp"
+#include "emu/job/random.hpp"
+#include "lib/pmi/pmix_client.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -41,6 +44,12 @@ std::vector<int> shuffled_order(int size, std::string_view seed) {
   return order;
 }
 
+std::string hex(std::uint64_t number) {
+  char text[17];
+  char* const end = std::to_chars(text, text + sizeof text, number, 16).ptr;
+  return std::string(text, end);
+}
+
 std::string domains_text(const std::vector<job::HostDirectory::Domain>& domains) {
   const auto variables = job::domain_variables(domains, 0);
   return variables.ptag + "," + variables.cookie;
@@ -61,27 +70,23 @@ Result<Session*> Session::open() {
   std::unique_ptr<Session> session(new Session);
   session->rank_ = launch.value().rank;
   session->size_ = launch.value().size;
-  if (launch.value().kind == job::LaunchKind::pmi1) {
+  if (launch.value().kind != job::LaunchKind::singleton) {
     if (g_of_process.wire_used) {
       log::error(
           "PMI_Init after PMI_Finalize, or in a child of a process that has called it: the launcher knows "
           "one process per rank");
       return Errc::invalid_state;
     }
-    if (session->size_ < 1 || session->rank_ < 0 || session->rank_ >= session->size_) {
-      log::error("PMI_RANK={} and PMI_SIZE={} are not accepted: expected 0 <= rank < size", session->rank_,
-                 session->size_);
-      return Errc::invalid_param;
-    }
     g_of_process.wire_used = true;
-    auto wire = job::PmiWire::open(UniqueFd(launch.value().pmi_fd));
-    if (!wire.ok()) return wire.code();
-    session->wire_ = std::move(wire).value();
+    const Status opened = session->open_client(launch.value());
+    if (!opened.ok()) return opened.code();
     session->kvs_name_ = session->wire_->kvs_name();
   } else {
     session->kvs_name_ = "singleton_" + std::to_string(getpid());
   }
-  const auto job = job::Job::of_process();
+  // Alone it meets whoever has the same ORRERY_JOB; in a job it meets that job.
+  const auto job =
+      session->wire_ ? job::Job::of_process(session->kvs_name_, session->size_) : job::Job::of_process();
   if (!job.ok()) return job.code();
   session->job_ = job.value();
   const Status ready = session->set_up();
@@ -91,17 +96,58 @@ Result<Session*> Session::open() {
   return g_of_process.session;
 }
 
+Status Session::open_client(const job::Launch& launch) {
+  if (launch.kind == job::LaunchKind::pmix) {
+    auto client = PmixClient::open();
+    if (!client.ok()) return client.code();
+    rank_ = client.value()->rank();
+    size_ = client.value()->size();
+    wire_ = std::move(client).value();
+    return {};
+  }
+  if (size_ < 1 || rank_ < 0 || rank_ >= size_) {
+    log::error("PMI_RANK={} and PMI_SIZE={} are not accepted: expected 0 <= rank < size", rank_, size_);
+    return Errc::invalid_param;
+  }
+  auto wire = job::PmiWire::open(UniqueFd(launch.pmi_fd));
+  if (!wire.ok()) return wire.code();
+  wire_ = std::move(wire).value();
+  return {};
+}
+
 Status Session::set_up() {
   gather_order_ = shuffled_order(size_, kvs_name_);
-  placement_ = job_->placement();
   std::vector<job::HostDirectory::Domain> domains = job_->directory().domains();
-  // `orrery run` has written both down; elsewhere the processes tell each other.
-  if (job_->launch().directory_fd < 0 || placement_.pe_count() != static_cast<std::uint32_t>(size_)) {
-    const Status placed = exchange_places();
-    if (!placed.ok()) return placed;
-    const Status agreed = agree_on_domains(&domains);
+  // `orrery run` has written down where the PEs live, the domains, and whether there are other hosts;
+  // elsewhere the processes tell each other.
+  const bool placed =
+      job_->launch().directory_fd >= 0 && job_->placement().pe_count() == static_cast<std::uint32_t>(size_);
+  job::WireJob wire_job;
+  if (placed) {
+    wire_job = job_->directory().wire_job().value_or(job::WireJob{});
+  } else {
+    if (wire_ != nullptr) {
+      // From now on everybody of this host is in the directory.
+      const Status met = barrier();
+      if (!met.ok()) return met;
+    }
+    const Status agreed = agree(&domains, &wire_job);
     if (!agreed.ok()) return agreed;
+    const auto here = static_cast<int>(ranks_here().size());
+    wire_job.hosts = here == size_ ? 1 : 2;
+    if (wire_job.hosts == 1) {
+      job_->place(job::Placement(
+          std::vector<job::PePlace>(static_cast<std::size_t>(size_), {job_->nid(), job_->nic_address(), 0})));
+    }
   }
+  if (wire_job.hosts > 1) {
+    const Status joined = join_hosts(wire_job, placed);
+    if (!joined.ok()) {
+      log::error("PE {} cannot reach the job's other hosts: {}", rank_, errc_name(joined.code()));
+      return joined;
+    }
+  }
+  placement_ = job_->placement();
   domains.resize(std::min<std::size_t>(domains.size(), 2));
   for (const job::PePlace& pe : placement_.pes()) nids_.push_back(static_cast<int>(pe.nid));
   const auto variables = job::domain_variables(domains, job_->nic_address());
@@ -112,37 +158,31 @@ Status Session::set_up() {
   return {};
 }
 
-Status Session::exchange_places() {
-  auto all = gather(std::to_string(job_->nid()) + " " + std::to_string(job_->nic_address()), {});
-  if (!all.ok()) return all.code();
-  std::vector<job::PePlace> places;
-  for (const std::string& text : all.value()) {
-    job::PePlace place;
-    const char* end = text.data() + text.size();
-    const auto first = std::from_chars(text.data(), end, place.nid);
-    if (first.ec != std::errc{} || first.ptr == end ||
-        std::from_chars(first.ptr + 1, end, place.nic_address).ec != std::errc{}) {
-      log::error("a peer's place is malformed: '{}'", text);
-      return Errc::corrupt;
-    }
-    places.push_back(place);
-  }
-  placement_ = job::Placement(std::move(places));
-  return {};
-}
-
-Status Session::agree_on_domains(std::vector<job::HostDirectory::Domain>* domains) {
+// What rank 0 chose for all: the domains, and the job's number and secret between hosts. Collective.
+Status Session::agree(std::vector<job::HostDirectory::Domain>* domains, job::WireJob* job) {
   auto mine = job::parse_domain_list(std::getenv("PMI_GNI_PTAG"), std::getenv("PMI_GNI_COOKIE"));
   if (mine.empty()) mine = job::make_domains();
-  const auto text = broadcast(domains_text(mine));
+  job->job = job::random_nonzero();
+  job->secret[0] = job::random_nonzero();
+  job->secret[1] = job::random_nonzero();
+  const auto text = broadcast(domains_text(mine) + "," + hex(job->job) + "," + hex(job->secret[0]) + "," +
+                              hex(job->secret[1]));
   if (!text.ok()) return text.code();
-  const auto comma = text.value().find(',');
-  if (comma != std::string::npos) {
-    const std::string ptags = text.value().substr(0, comma);
-    *domains = job::parse_domain_list(ptags.c_str(), text.value().c_str() + comma + 1);
+  std::vector<std::string> words;
+  for (std::string_view rest = text.value(); !rest.empty();) {
+    words.emplace_back(rest.substr(0, rest.find(',')));
+    rest.remove_prefix(std::min(words.back().size() + 1, rest.size()));
   }
-  if (comma == std::string::npos || domains->empty()) {
-    log::error("rank 0's list of domains is malformed: '{}'", text.value());
+  bool good = words.size() == 5;
+  std::uint64_t* const numbers[] = {&job->job, &job->secret[0], &job->secret[1]};
+  for (std::size_t i = 2; i < words.size() && good; ++i) {
+    const std::string& word = words[i];
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *numbers[i - 2], 16);
+    good = error == std::errc{} && end == word.data() + word.size();
+  }
+  if (good) *domains = job::parse_domain_list(words[0].c_str(), words[1].c_str());
+  if (!good || domains->empty()) {
+    log::error("what rank 0 says about the job is malformed");
     return Errc::corrupt;
   }
   return job::declare_domains(job_->directory(), *domains);
@@ -158,9 +198,9 @@ Status Session::close() {
   return said;
 }
 
-job::PmiWire::Limits Session::limits() const {
+job::PmiClient::Limits Session::limits() const {
   return wire_ ? wire_->limits()
-               : job::PmiWire::Limits{job::kPmiKvsNameMax - 1, job::kPmiKeyMax - 1, job::kPmiValueMax - 1};
+               : job::PmiClient::Limits{job::kPmiKvsNameMax - 1, job::kPmiKeyMax - 1, job::kPmiValueMax - 1};
 }
 
 Result<int> Session::appnum() { return wire_ ? wire_->appnum() : Result<int>(0); }

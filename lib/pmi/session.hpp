@@ -5,7 +5,7 @@
 #include "emu/base/status.hpp"
 #include "emu/job/job.hpp"
 #include "emu/job/placement.hpp"
-#include "emu/job/pmi_wire.hpp"
+#include "emu/job/pmi_client.hpp"
 
 #include <cstdint>
 #include <map>
@@ -38,13 +38,13 @@ class Session {
   const job::Placement& placement() const { return placement_; }
   std::vector<int>& nids() { return nids_; }
   const std::string& kvs_name() const { return kvs_name_; }
-  job::PmiWire::Limits limits() const;
+  job::PmiClient::Limits limits() const;
   Result<int> appnum();
   Result<int> universe_size();
   // Order in which gathers return their pieces: never that of the ranks when there are two or more.
   const std::vector<int>& gather_order() const { return gather_order_; }
 
-  // Any value without a zero byte; unprintable ones go encoded. Errors: as PmiWire::put.
+  // Any value without a zero byte; unprintable ones go encoded. Errors: as PmiClient::put.
   Status put(std::string_view key, std::string_view value);
   Result<std::string> get(std::string_view key);
   Status barrier();
@@ -61,8 +61,13 @@ class Session {
  private:
   Session() = default;
   Status set_up();
-  Status exchange_places();
-  Status agree_on_domains(std::vector<job::HostDirectory::Domain>* domains);
+  Status open_client(const job::Launch& launch);
+  Status agree(std::vector<job::HostDirectory::Domain>* domains, job::WireJob* job);
+  // hosts.cpp
+  std::vector<int> ranks_here() const;
+  Status join_hosts(const job::WireJob& job, bool placed);
+  Status put_host(const std::vector<int>& here);
+  Status get_hosts(const std::vector<int>& here);
   Status put_bytes(const std::string& key, std::string_view bytes);
   Result<std::string> get_bytes(const std::string& key);
   Result<std::string> poll_bytes(const std::string& key);
@@ -71,7 +76,7 @@ class Session {
   int rank_ = 0;
   int size_ = 1;
   job::Job* job_ = nullptr;
-  std::unique_ptr<job::PmiWire> wire_;                         // none: a singleton
+  std::unique_ptr<job::PmiClient> wire_;                       // none: a singleton
   std::map<std::string, std::string, std::less<>> own_space_;  // of a singleton
   std::string kvs_name_;
   job::Placement placement_;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/job/pmi_client.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace orrery::pmi {
+
+// The job's process manager through PMIx, as Open MPI's mpirun, prterun and srun --mpi=pmix have it. The
+// library is opened at run time, when such a launcher has started this process; nothing of it is needed to
+// build. Keys are found whoever put them, so they must be unique in the job. Usage: auto client =
+// PmixClient::open(); client.value()->put("a", "b"); client.value()->barrier();
+class PmixClient final : public job::PmiClient {
+ public:
+  // Errors: unsupported (libpmix.so.2 cannot be loaded, or refuses us; the log says what to use instead).
+  static Result<std::unique_ptr<PmixClient>> open();
+  ~PmixClient() override;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  const Limits& limits() const override { return limits_; }
+  const std::string& kvs_name() const override { return name_; }
+  Result<int> appnum() override;
+  Result<int> universe_size() override;
+  Status put(std::string_view key, std::string_view value) override;
+  Result<std::string> get(std::string_view key) override;
+  Status barrier_enter() override;
+  Status barrier_leave() override;
+  Status finalize() override;
+  Status abort(int code) override;
+
+ private:
+  struct Library;
+  PmixClient();
+  Result<int> job_number(const char* key);
+
+  std::unique_ptr<Library> library_;
+  Limits limits_;
+  std::string name_;
+  int rank_ = 0;
+  int size_ = 0;
+  bool open_ = false;
+};
+
+}  // namespace orrery::pmi

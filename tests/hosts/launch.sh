@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 the Orrery authors
+#
+# launch.sh LAUNCHER PES PROGRAM [ARGUMENT...]: inside two_hosts.sh, runs the program on both hosts, half of
+# the PEs on each. LAUNCHER: hydra, mpirun, or the path of our own tool.
+set -u
+launcher=$1
+pes=$2
+shift 2
+each=$((pes / 2))
+case $launcher in
+  hydra)
+    command -v mpiexec.hydra > /dev/null || { echo "skipped: mpiexec.hydra (package mpich) is not installed"; exit 77; }
+    exec mpiexec.hydra -localhost "$HOST_A" -launcher ssh -launcher-exec "$HOST_EXEC" \
+      -hosts "$HOST_A,$HOST_B" -ppn "$each" -n "$pes" "$@"
+    ;;
+  mpirun)
+    command -v mpirun.openmpi > /dev/null || { echo "skipped: mpirun (package openmpi-bin) is not installed"; exit 77; }
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    exec mpirun.openmpi --oversubscribe --mca plm_rsh_agent "$HOST_EXEC" --mca oob_tcp_if_include cable \
+      -x TWO_HOSTS --host "$HOST_A:$each,$HOST_B:$each" -n "$pes" "$@"
+    ;;
+  *)
+    exec "$launcher" run --hosts "$HOST_A,$HOST_B" --launcher-exec "$HOST_EXEC" -n "$pes" "$@"
+    ;;
+esac

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 the Orrery authors
+#
+# two_hosts.sh COMMAND [ARGUMENT...]: runs the command on the first of two pretended hosts, and removes both
+# when it ends. A host is a network namespace joined to the other one by a pair of virtual cables; what is run
+# on it (the command itself, and whatever goes through $HOST_EXEC) has mount, UTS and IPC namespaces and a
+# /dev/shm of its own, so that nothing of the one is seen on the other. The command finds in its environment
+#   HOST_A, HOST_B         addresses of the hosts, also good as their names
+#   NETNS_A, NETNS_B       names of the network namespaces, for `ip -n` and `tc -n`
+#   HOST_EXEC              a program that runs commands there, called like ssh: HOST_EXEC HOST COMMAND...
+#   TWO_HOSTS=1
+# Exit code: the command's; 77 (skipped) where no network namespaces can be made.
+set -u
+[ $# -gt 0 ] || { echo "usage: two_hosts.sh COMMAND [ARGUMENT...]" >&2; exit 2; }
+here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+# A subnet of our own, so that tests may run beside each other.
+number=$(($$ % 250 + 1))
+HOST_A=10.77.$number.1
+HOST_B=10.77.$number.2
+NETNS_A=orrery-a-$$
+NETNS_B=orrery-b-$$
+skip() { echo "skipped: $1"; exit 77; }
+command -v ip > /dev/null || skip "ip (package iproute2) is not installed"
+command -v unshare > /dev/null || skip "unshare (package util-linux) is not installed"
+remove() {
+  for netns in "$NETNS_A" "$NETNS_B"; do
+    # Nothing that was started there outlives the host.
+    for pid in $(ip netns pids "$netns" 2> /dev/null); do kill -9 "$pid" 2> /dev/null; done
+    ip netns delete "$netns" 2> /dev/null
+  done
+}
+ip netns add "$NETNS_A" 2> /dev/null || skip "network namespaces may not be made here (not root, or a container)"
+trap remove EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+ip netns add "$NETNS_B" &&
+  ip link add cable netns "$NETNS_A" type veth peer name cable netns "$NETNS_B" &&
+  ip -n "$NETNS_A" addr add "$HOST_A/24" dev cable &&
+  ip -n "$NETNS_B" addr add "$HOST_B/24" dev cable &&
+  ip -n "$NETNS_A" link set lo up && ip -n "$NETNS_B" link set lo up &&
+  ip -n "$NETNS_A" link set cable up && ip -n "$NETNS_B" link set cable up ||
+  skip "virtual network cables may not be made here"
+HOST_EXEC=$here/host_exec.sh
+TWO_HOSTS=1
+export HOST_A HOST_B NETNS_A NETNS_B HOST_EXEC TWO_HOSTS
+"$HOST_EXEC" "$HOST_A" "$@"
