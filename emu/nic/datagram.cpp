@@ -62,6 +62,7 @@ std::optional<std::uint32_t> DatagramUnit::allocate() {
   std::erase_if(stuck_, [this](std::uint32_t index) {
     DatagramPost& post = post_at(index);
     const std::uint64_t word = post.word.load(std::memory_order_acquire);
+    if (post_word::state(word) == PostState::asking) return false;
     if (post_word::state(word) == PostState::claimed && !take_back_from_the_dead(post, word)) return false;
     // Ended, or pending again.
     std::uint64_t now = post.word.load(std::memory_order_acquire);
@@ -241,20 +242,18 @@ void DatagramUnit::ask_next(std::uint32_t index) {
       continue;
     }
     std::uint64_t word = post.word.load(std::memory_order_seq_cst);
-    const std::uint64_t claimed = post_word::claimed(word, self_.slot, self_.generation);
+    const std::uint64_t asking = post_word::with(word, PostState::asking);
     if (post_word::state(word) != PostState::pending ||
-        !post.word.compare_exchange_strong(word, claimed, std::memory_order_seq_cst)) {
+        !post.word.compare_exchange_strong(word, asking, std::memory_order_seq_cst)) {
       // A partner came first, or is at it: settle() sees what becomes of it.
       record.look_again.store(true, std::memory_order_release);
       return;
     }
     const wire::PacketHeader header = header_of(post);
-    record.asking.store(true, std::memory_order_seq_cst);
     const Errc sent = hooks_.send(*peer.value(), header, {post.out, header.payload_bytes},
                                   {index, post_word::serial(word)});
     if (sent == Errc::not_done) return;  // its answer comes to exchanged()
-    record.asking.store(false, std::memory_order_relaxed);
-    std::uint64_t mine = claimed;
+    std::uint64_t mine = asking;
     post.word.compare_exchange_strong(mine, word, std::memory_order_seq_cst);
     if (sent == Errc::no_resource) {
       record.look_again.store(true, std::memory_order_release);
@@ -278,9 +277,7 @@ void DatagramUnit::exchanged(const DatagramName& name, Errc status, const Datagr
   Record& record = records_[name.index];
   DatagramPost& post = post_at(name.index);
   std::uint64_t word = post.word.load(std::memory_order_acquire);
-  if (post_word::serial(word) != name.serial || post_word::state(word) != PostState::claimed ||
-      !record.asking.load(std::memory_order_acquire))
-    return;
+  if (post_word::serial(word) != name.serial || post_word::state(word) != PostState::asking) return;
   const ProcessName asked = record.to_ask.back();
   if (status == Errc::ok) {
     const std::uint32_t bytes = std::min(reply.bytes, kDatagramBytes);
@@ -289,7 +286,6 @@ void DatagramUnit::exchanged(const DatagramName& name, Errc status, const Datagr
     post.partner.store(reply.partner, std::memory_order_relaxed);
     record.to_ask.clear();
     record.in_round = false;
-    record.asking.store(false, std::memory_order_release);
     (void)end_post(view_, post, word, PostState::completed);
     return;
   }
@@ -304,7 +300,6 @@ void DatagramUnit::exchanged(const DatagramName& name, Errc status, const Datagr
                              std::memory_order_relaxed);
   const bool more = !record.to_ask.empty() || status == Errc::unreachable;
   if (!more) record.in_round = false;
-  record.asking.store(false, std::memory_order_release);
   post.word.compare_exchange_strong(word, post_word::with(word, PostState::pending),
                                     std::memory_order_seq_cst);
   if (!more) return;
@@ -329,7 +324,7 @@ bool DatagramUnit::match_at(std::uint32_t index, Peer& peer) {
   for (int patience = kPatience; patience > 0;) {
     std::uint64_t word = post.word.load(std::memory_order_seq_cst);
     if (post_word::state(word) != PostState::pending) {
-      if (post_word::state(word) != PostState::claimed) return true;
+      if (post_word::state(word) != PostState::claimed) return post_word::state(word) != PostState::asking;
       // Our partner is at it.
       (void)take_back_from_the_dead(post, word);
       --patience;
@@ -340,7 +335,7 @@ bool DatagramUnit::match_at(std::uint32_t index, Peer& peer) {
     const auto seen = find_meeting(target, header, not_index);
     if (!seen) return false;
     // Somebody is at the only one that would do, perhaps to meet this very post: it is not held against him.
-    if (post_word::state(seen->word) == PostState::claimed) {
+    if (post_word::state(seen->word) != PostState::pending) {
       (void)take_back_from_the_dead(datagrams_of(target).posts[seen->index], seen->word);
       --patience;
       pause(patience);
@@ -380,6 +375,7 @@ bool DatagramUnit::match_at(std::uint32_t index, Peer& peer) {
 
 // A claim whose claimer is dead: the post is pending again. False when the claimer lives.
 bool DatagramUnit::take_back_from_the_dead(DatagramPost& post, std::uint64_t word) {
+  if (post_word::state(word) != PostState::claimed) return false;
   const ProcessName claimer{post_word::claimer_slot(word), post_word::claimer_generation(word)};
   if (claimer.slot >= kMaxProcesses || environment_.alive(claimer)) return false;
   return post.word.compare_exchange_strong(word, post_word::with(word, PostState::pending),
@@ -454,8 +450,7 @@ Errc DatagramUnit::test(Endpoint& endpoint, std::optional<std::uint64_t> name, D
   if (!index) return Errc::no_match;
   const PostState state = settle(*index);
   if (has_ended(state)) return take(endpoint, *index, state, outcome);
-  const bool met = state == PostState::claimed && !records_[*index].asking.load(std::memory_order_relaxed);
-  outcome->status = met ? DatagramStatus::remote_data : DatagramStatus::pending;
+  outcome->status = state == PostState::claimed ? DatagramStatus::remote_data : DatagramStatus::pending;
   return Errc::ok;
 }
 
@@ -552,8 +547,7 @@ Errc DatagramUnit::cancel(Endpoint& endpoint, std::optional<std::uint64_t> name)
     const std::uint64_t word = post.word.load(std::memory_order_acquire);
     const PostState state = post_word::state(word);
     if (has_ended(state)) return Errc::no_match;
-    if (state == PostState::claimed && records_[*index].asking.load(std::memory_order_relaxed) &&
-        monotonic_ns() < answer_limit) {
+    if (state == PostState::asking && monotonic_ns() < answer_limit) {
       hooks_.progress();
       ++patience;
     }

@@ -103,9 +103,8 @@ class DatagramUnit {
     std::atomic<Peer*> peer{nullptr};  // of a bound post
     std::uint32_t nic_address = 0;     // of the peer
     std::uint32_t instance = 0;
-    // By the wire one process is asked at a time; the post is claimed meanwhile. What follows belongs to who
-    // took look_again away, and to exchanged() while `asking`.
-    std::atomic<bool> asking{false};
+    // By the wire one process is asked at a time. What follows belongs to who took look_again away, and to
+    // exchanged() while the post is asking.
     std::vector<ProcessName> to_ask;             // the one that is asked now is the last
     bool in_round = false;                       // to_ask was filled
     std::atomic<std::int64_t> not_before_ns{0};  // monotonic_ns(): when it is worth looking again

@@ -35,6 +35,7 @@ std::optional<DatagramMeeting> find_meeting(const NicView& target, const wire::P
                                             std::uint32_t not_index) {
   DatagramState& state = datagrams_of(target);
   const std::uint32_t count = std::min(state.count.load(std::memory_order_acquire), kMaxDatagrams);
+  // The best of those that are pending or asking: an older one that is asking keeps its place.
   std::optional<DatagramMeeting> best;
   std::optional<DatagramMeeting> busy;
   int best_fit = 0;
@@ -44,7 +45,7 @@ std::optional<DatagramMeeting> find_meeting(const NicView& target, const wire::P
     // Sequentially consistent: of two that post at the same time, each publishes before it looks here.
     const std::uint64_t word = post.word.load(std::memory_order_seq_cst);
     const PostState at = post_word::state(word);
-    if ((at != PostState::pending && at != PostState::claimed) || i == not_index) continue;
+    if (!post_word::waits(at) || i == not_index) continue;
     const int how = fit(post, header);
     if (how == 0) continue;
     if (at == PostState::claimed) {
@@ -81,7 +82,7 @@ Errc execute_datagram(const NicView& target, const wire::PacketHeader& header,
   for (;;) {
     const auto meeting = find_meeting(target, header, not_index);
     if (!meeting) return Errc::not_done;
-    if (post_word::state(meeting->word) == PostState::claimed) {
+    if (post_word::state(meeting->word) != PostState::pending) {
       *busy = *meeting;
       return Errc::no_resource;
     }

@@ -19,11 +19,14 @@
 //
 //   post word:   free -> preparing -> pending -> completed | terminated | failed -> free
 //                                     pending <-> claimed -> completed
+//                                     pending <-> asking -> completed
 //
 // An exchange of X with Y is made by the owner of one of the two: it claims X, its own, then Y, copies both
 // ways and completes Y, then X. So a claim whose claimer died concerns one living post at most, and that one
 // has either been completed, by one store, or goes back to pending: nothing to replay, nobody to wait for. A
-// claimer that is stopped, not dead, holds up the two posts that it claimed and no others.
+// claimer that is stopped, not dead, holds up the two posts that it claimed and no others. By the wire
+// between hosts the owner asks its partner's NIC, and its own post is held meanwhile: one that is asking is
+// met by nobody, and none that was posted later is met in its place.
 namespace orrery::nic {
 
 inline constexpr std::uint32_t kDatagramBytes = 128;
@@ -37,12 +40,17 @@ enum class PostState : std::uint8_t {
   completed = 4,   // the partner's bytes are here
   terminated = 5,  // cancelled
   failed = 6,      // the peer that it was bound to is dead
+  asking = 8,      // its owner asks a process of another host whether that has a post for it
   filled = 7,      // channels: the bytes are here, their event is on its way; the word names who raises it
 };
 
 //   63..40 serial | 39..16 claimer's generation | 15..4 claimer's slot | 3..0 PostState
 namespace post_word {
 constexpr PostState state(std::uint64_t word) { return static_cast<PostState>(word & 0xf); }
+// Whether it is there to be met, now or in a moment.
+constexpr bool waits(PostState state) {
+  return state == PostState::pending || state == PostState::claimed || state == PostState::asking;
+}
 constexpr std::uint64_t make(std::uint64_t serial, PostState state) {
   return serial << 40 | static_cast<std::uint64_t>(state);
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -150,6 +151,17 @@ std::vector<std::string> OfiEndpoint::usable_providers() {
 }
 
 Result<std::unique_ptr<OfiEndpoint>> OfiEndpoint::open(const OfiEndpointOptions& options, std::string* why) {
+  if (options.provider == kAutomatic) {
+    // Those that run everywhere, the fastest first (bench/results.md); others are for those who have them.
+    Result<std::unique_ptr<OfiEndpoint>> opened = Errc::unsupported;
+    for (const char* const name : {"net", "tcp", "tcp;ofi_rxm"}) {
+      OfiEndpointOptions one = options;
+      one.provider = name;
+      opened = open(one, why);
+      if (opened.ok()) break;
+    }
+    return opened;
+  }
   std::unique_ptr<OfiEndpoint> endpoint(new OfiEndpoint(options));
   if (const Status status = endpoint->start(why); !status.ok()) return status.code();
   return endpoint;
@@ -163,6 +175,10 @@ Status OfiEndpoint::start(std::string* why) {
         fmt::format("libfabric cannot be loaded: {}", error != nullptr ? error : "its functions are missing");
     return Errc::unsupported;
   }
+  // A frame goes out whole, however long: by rendezvous, which is for what is longer than this, shorter ones
+  // overtake it, and between network namespaces libfabric 1.17 never ends it.
+  if (options_.provider.find("ofi_rxm") != std::string::npos)
+    setenv("FI_OFI_RXM_BUFFER_SIZE", std::to_string(2 * options_.message_bytes).c_str(), 0);
   int error = 0;
   const bool by_address = !options_.interface.empty() && is_address(options_.interface);
   fi_info* const all = ask(f.library, options_.provider, by_address ? options_.interface : "", &error);

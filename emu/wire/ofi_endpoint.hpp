@@ -31,8 +31,10 @@ class OfiEvents {
   ~OfiEvents() = default;
 };
 
+inline constexpr const char* kAutomatic = "auto";
+
 struct OfiEndpointOptions {
-  std::string provider;   // libfabric's name: "tcp;ofi_rxm", "net", "verbs;ofi_rxm", ...
+  std::string provider;   // libfabric's name: "tcp;ofi_rxm", "net", "verbs;ofi_rxm", ...; or kAutomatic
   std::string interface;  // "eth0", or an address of ours "10.0.0.1"; empty: the first that is not a loopback
   std::uint32_t message_bytes = 0;  // longest message
   std::uint32_t receives = 0;       // receive buffers

@@ -172,9 +172,9 @@ Result<std::string> PmixClient::get(std::string_view key) {
   // Whoever put it: the fence before brought all there is, so what is not here is nowhere.
   Proc anybody = library_->self;
   anybody.rank = kRankUndef;
-  const Info optional = flag("pmix.optional");
+  const Info immediate = flag("pmix.immed");
   Value* value = nullptr;
-  const int rc = library_->get(&anybody, std::string(key).c_str(), &optional, 1, &value);
+  const int rc = library_->get(&anybody, std::string(key).c_str(), &immediate, 1, &value);
   if (rc != kSuccess || value == nullptr) return Errc::no_match;
   Result<std::string> text = Errc::corrupt;
   if (value->type == kString && value->data.string != nullptr) {
