@@ -35,8 +35,8 @@ Status PmiClient::put_bytes(std::string_view key, std::string_view bytes) {
   return {};
 }
 
-Result<std::string> PmiClient::get_bytes(std::string_view key) {
-  const auto first = get(key);
+Result<std::string> PmiClient::get_bytes(std::string_view key, int from) {
+  const auto first = get(key, from);
   if (!first.ok()) return first.code();
   std::string_view text = first.value();
   std::size_t chunks = 0;
@@ -50,7 +50,7 @@ Result<std::string> PmiClient::get_bytes(std::string_view key) {
   auto bytes = decode_pmi_value(text);
   if (!bytes.ok()) return bytes.code();
   for (std::size_t chunk = 1; chunk < chunks; ++chunk) {
-    const auto next = get(chunk_key(key, chunk));
+    const auto next = get(chunk_key(key, chunk), from);
     if (!next.ok()) return next.code() == Errc::no_match ? Errc::corrupt : next.code();
     const auto more = decode_pmi_value(next.value());
     if (!more.ok()) return more.code();

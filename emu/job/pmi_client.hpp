@@ -30,12 +30,14 @@ class PmiClient {
   // One pair; both must be PMI tokens within the limits; other processes see it after the next barrier.
   // Errors: invalid_param (not a token), size, invalid_state (refused: the key exists), corrupt, unreachable.
   virtual Status put(std::string_view key, std::string_view value) = 0;
-  // Errors: no_match (no such key), invalid_param, size, corrupt, unreachable.
-  virtual Result<std::string> get(std::string_view key) = 0;
+  // `from`: the rank that put it, when that is known. Errors: no_match (no such key), invalid_param, size,
+  // corrupt, unreachable.
+  static constexpr int kAnybody = -1;
+  virtual Result<std::string> get(std::string_view key, int from = kAnybody) = 0;
   // Any bytes of any length under one key, encoded, and cut into as many pairs "key", "key.1", ... as the
   // limit of a value needs. REQUIRES: the key leaves 8 characters of the limit.
   Status put_bytes(std::string_view key, std::string_view bytes);
-  Result<std::string> get_bytes(std::string_view key);
+  Result<std::string> get_bytes(std::string_view key, int from = kAnybody);
 
   // The barrier in two halves. Between them no other call may be made.
   virtual Status barrier_enter() = 0;

@@ -136,7 +136,7 @@ Status PmiWire::put(std::string_view key, std::string_view value) {
   return answer.code() == Errc::no_match ? Errc::invalid_state : answer.code();
 }
 
-Result<std::string> PmiWire::get(std::string_view key) {
+Result<std::string> PmiWire::get(std::string_view key, int) {
   if (!is_pmi_token(key)) return Errc::invalid_param;
   if (key.size() > limits_.key) return Errc::size;
   const auto answer =

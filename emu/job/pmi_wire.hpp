@@ -30,7 +30,7 @@ class PmiWire final : public PmiClient {
   Result<int> appnum() override;
   Result<int> universe_size() override;
   Status put(std::string_view key, std::string_view value) override;
-  Result<std::string> get(std::string_view key) override;
+  Result<std::string> get(std::string_view key, int from = kAnybody) override;
   Status barrier_enter() override;
   Status barrier_leave() override;
   Status finalize() override;

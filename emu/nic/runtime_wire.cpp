@@ -61,6 +61,7 @@ Status Runtime::start_wire() {
   wire::OfiWireOptions options;
   options.provider = config::text("ORRERY_PROVIDER");
   options.interface = config::text("ORRERY_INTERFACE");
+  options.other_hosts = job.hosts > 1;
   options.job = job.job;
   options.secret = {job.secret[0], job.secret[1]};
   options.rank = static_cast<std::uint32_t>(job_.self().index);

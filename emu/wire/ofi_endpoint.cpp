@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include <dlfcn.h>
@@ -167,7 +168,8 @@ Result<std::unique_ptr<OfiEndpoint>> OfiEndpoint::open(const OfiEndpointOptions&
   return endpoint;
 }
 
-Status OfiEndpoint::start(std::string* why) {
+// Finds what to open: fabric_->info.
+Status OfiEndpoint::choose(std::string* why) {
   Fabric& f = *fabric_;
   if (!f.library.open()) {
     const char* const error = dlerror();
@@ -200,6 +202,12 @@ Status OfiEndpoint::start(std::string* why) {
     if (all != nullptr) f.library.freeinfo(all);
     return Errc::unsupported;
   }
+  if (options_.other_hosts && options_.interface.empty() && is_loopback(*best)) {
+    *why = fmt::format("provider {} has no interface that leads to other hosts; it has: {}",
+                       options_.provider, list_of(interfaces));
+    f.library.freeinfo(all);
+    return Errc::not_done;
+  }
   f.info = f.library.dupinfo(best);
   f.library.freeinfo(all);
   if (f.info == nullptr) {
@@ -207,6 +215,21 @@ Status OfiEndpoint::start(std::string* why) {
     return Errc::no_memory;
   }
   provider_ = f.info->fabric_attr->prov_name;
+  return {};
+}
+
+Status OfiEndpoint::start(std::string* why) {
+  Fabric& f = *fabric_;
+  // An interface that has just been set up may take a second to be there.
+  constexpr int kTries = 30;
+  constexpr timespec kPause{0, 100'000'000};
+  Status chosen = choose(why);
+  for (int i = 1; i < kTries && chosen.code() == Errc::not_done; ++i) {
+    nanosleep(&kPause, nullptr);
+    chosen = choose(why);
+  }
+  if (chosen.code() == Errc::not_done) return Errc::unsupported;
+  if (!chosen.ok()) return chosen;
 
   const auto failed = [&](const char* what, int code) {
     *why = fmt::format("provider {}: {}: {}", provider_, what, f.library.strerror(-code));

@@ -36,6 +36,7 @@ inline constexpr const char* kAutomatic = "auto";
 struct OfiEndpointOptions {
   std::string provider;   // libfabric's name: "tcp;ofi_rxm", "net", "verbs;ofi_rxm", ...; or kAutomatic
   std::string interface;  // "eth0", or an address of ours "10.0.0.1"; empty: the first that is not a loopback
+  bool other_hosts = false;  // peers live on other hosts: a loopback interface will not do unless it is named
   std::uint32_t message_bytes = 0;  // longest message
   std::uint32_t receives = 0;       // receive buffers
   std::uint32_t sends = 0;          // send buffers
@@ -87,6 +88,7 @@ class OfiEndpoint {
   struct Receive;
   explicit OfiEndpoint(const OfiEndpointOptions& options);
   Status start(std::string* why);
+  Status choose(std::string* why);
   void post(Receive& receive);
   int read_error(OfiEvents& events);
 

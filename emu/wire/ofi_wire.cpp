@@ -43,6 +43,7 @@ Result<std::unique_ptr<OfiWire>> OfiWire::open(const OfiWireOptions& options, Si
   std::unique_ptr<OfiWire> wire(new OfiWire(options, sink, loss));
   auto endpoint = OfiEndpoint::open({.provider = options.provider,
                                      .interface = options.interface,
+                                     .other_hosts = options.other_hosts,
                                      .message_bytes = options.frame_bytes,
                                      .receives = options.receives,
                                      .sends = options.frames},

@@ -26,6 +26,7 @@ namespace orrery::wire {
 struct OfiWireOptions {
   std::string provider = "tcp;ofi_rxm";
   std::string interface;              // empty: the provider's first that is no loopback
+  bool other_hosts = false;           // whether peers live on other hosts
   std::uint64_t job = 0;              // the job's number, the same for all of it
   AuthKey secret{};                   // the job's secret, likewise
   std::uint32_t rank = 0;             // our number in the job
@@ -77,8 +78,8 @@ class OfiWire final : public HostWire, private OfiEvents {
   Status add_peer(ProcessSlot slot, std::span<const std::byte> address) override;
   void drop_peer(ProcessSlot slot, std::span<const std::byte> address) override;
 
-  // A packet alone on its way goes at once; behind frames that are under way it waits for the next packets, at
-  // the latest for the next poll(). A put or response with more payload than max_payload() becomes several
+  // A packet alone on its way goes at once; behind frames that are under way it waits for the next packets,
+  // at the latest for the next poll(). A put or response with more payload than max_payload() becomes several
   // packets, each naming the whole operation, only the last one with kLast.
   Status try_send(ProcessSlot slot, const PacketHeader& header, std::span<const std::byte> payload) override;
 

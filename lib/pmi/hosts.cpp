@@ -111,7 +111,7 @@ Status Session::get_hosts(const std::vector<int>& here) {
       for (const int rank : here) known[static_cast<std::size_t>(rank)] = true;
       continue;
     }
-    const auto record = get_bytes(host_key(leader));
+    const auto record = get_bytes(host_key(leader), leader);
     if (!record.ok()) return record.code();
     std::string_view rest = record.value();
     while (!rest.empty()) {

@@ -22,7 +22,6 @@ namespace {
 // types", "Key/value management"): nothing of the library is needed to build. Values of versions 2 to 5.
 constexpr int kSuccess = 0;
 constexpr std::uint8_t kGlobal = 3;  // scope: for everybody
-constexpr std::uint32_t kRankUndef = UINT32_MAX;
 constexpr std::uint32_t kRankWildcard = UINT32_MAX - 1;
 constexpr std::uint16_t kBool = 1;
 constexpr std::uint16_t kString = 3;
@@ -167,14 +166,21 @@ Status PmixClient::put(std::string_view key, std::string_view value) {
   return Errc::invalid_state;
 }
 
-Result<std::string> PmixClient::get(std::string_view key) {
+Result<std::string> PmixClient::get(std::string_view key, int from) {
   if (!open_) return Errc::invalid_state;
-  // Whoever put it: the fence before brought all there is, so what is not here is nowhere.
-  Proc anybody = library_->self;
-  anybody.rank = kRankUndef;
-  const Info immediate = flag("pmix.immed");
+  if (from == kAnybody) {
+    for (int rank = 0; rank < size_; ++rank) {
+      auto found = get(key, rank);
+      if (found.code() != Errc::no_match) return found;
+    }
+    return Errc::no_match;
+  }
+  Proc who = library_->self;
+  who.rank = static_cast<std::uint32_t>(from);
+  // Not asking the server, which would wait for what nobody puts: the last fence brought all there is.
+  const Info here_only = flag("pmix.optional");
   Value* value = nullptr;
-  const int rc = library_->get(&anybody, std::string(key).c_str(), &immediate, 1, &value);
+  const int rc = library_->get(&who, std::string(key).c_str(), &here_only, 1, &value);
   if (rc != kSuccess || value == nullptr) return Errc::no_match;
   Result<std::string> text = Errc::corrupt;
   if (value->type == kString && value->data.string != nullptr) {

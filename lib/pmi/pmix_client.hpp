@@ -13,7 +13,7 @@ namespace orrery::pmi {
 
 // The job's process manager through PMIx, as Open MPI's mpirun, prterun and srun --mpi=pmix have it. The
 // library is opened at run time, when such a launcher has started this process; nothing of it is needed to
-// build. Keys are found whoever put them, so they must be unique in the job. Usage: auto client =
+// build. Every fence brings all pairs here, and only what is here is looked at. Usage: auto client =
 // PmixClient::open(); client.value()->put("a", "b"); client.value()->barrier();
 class PmixClient final : public job::PmiClient {
  public:
@@ -29,7 +29,7 @@ class PmixClient final : public job::PmiClient {
   Result<int> appnum() override;
   Result<int> universe_size() override;
   Status put(std::string_view key, std::string_view value) override;
-  Result<std::string> get(std::string_view key) override;
+  Result<std::string> get(std::string_view key, int from = kAnybody) override;
   Status barrier_enter() override;
   Status barrier_leave() override;
   Status finalize() override;

@@ -247,19 +247,21 @@ Result<std::string> Session::get(std::string_view key) {
 Status Session::put_bytes(const std::string& key, std::string_view bytes) {
   return wire_->put_bytes(key, bytes);
 }
-Result<std::string> Session::get_bytes(const std::string& key) { return wire_->get_bytes(key); }
+Result<std::string> Session::get_bytes(const std::string& key, int from) {
+  return wire_->get_bytes(key, from);
+}
 
 // Our own server shows a pair to everybody as soon as it is put; others wait for the next barrier.
 bool Session::visible_at_once() const { return job_->launch().directory_fd >= 0; }
 
-Result<std::string> Session::poll_bytes(const std::string& key) {
+Result<std::string> Session::poll_bytes(const std::string& key, int from) {
   job_->directory().note_wait(job_->self(), job::WaitPlace::pmi_get);
-  Result<std::string> bytes = get_bytes(key);
+  Result<std::string> bytes = get_bytes(key, from);
   // corrupt: the first of several values is there, the others are on their way.
   while (bytes.code() == Errc::no_match || bytes.code() == Errc::corrupt) {
     const timespec pause{0, 500'000};
     nanosleep(&pause, nullptr);
-    bytes = get_bytes(key);
+    bytes = get_bytes(key, from);
   }
   job_->directory().note_wait(job_->self(), job::WaitPlace::nowhere);
   return bytes;
@@ -307,7 +309,7 @@ Result<std::vector<std::string>> Session::gather(std::string_view bytes, const s
       continue;
     }
     const std::string key = numbered(name + "_", from);
-    auto piece = polled ? poll_bytes(key) : get_bytes(key);
+    auto piece = polled ? poll_bytes(key, from) : get_bytes(key, from);
     if (!piece.ok()) return piece.code();
     all.push_back(std::move(piece).value());
   }
@@ -324,7 +326,7 @@ Result<std::string> Session::broadcast(std::string_view bytes) {
   const Status met = barrier();
   if (!met.ok()) return met.code();
   if (rank_ == 0) return std::string(bytes);
-  return get_bytes(key);
+  return get_bytes(key, 0);
 }
 
 }  // namespace orrery::pmi

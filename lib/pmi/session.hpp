@@ -69,8 +69,8 @@ class Session {
   Status put_host(const std::vector<int>& here);
   Status get_hosts(const std::vector<int>& here);
   Status put_bytes(const std::string& key, std::string_view bytes);
-  Result<std::string> get_bytes(const std::string& key);
-  Result<std::string> poll_bytes(const std::string& key);
+  Result<std::string> get_bytes(const std::string& key, int from);
+  Result<std::string> poll_bytes(const std::string& key, int from);
   bool visible_at_once() const;
 
   int rank_ = 0;

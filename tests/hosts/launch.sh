@@ -3,7 +3,7 @@
 # Copyright 2026 the Orrery authors
 #
 # launch.sh LAUNCHER PES PROGRAM [ARGUMENT...]: inside two_hosts.sh, runs the program on both hosts, half of
-# the PEs on each. LAUNCHER: hydra, mpirun, or the path of our own tool.
+# the PEs on each. LAUNCHER: hydra or mpirun.
 set -u
 launcher=$1
 pes=$2
@@ -22,6 +22,7 @@ case $launcher in
       -x TWO_HOSTS --host "$HOST_A:$each,$HOST_B:$each" -n "$pes" "$@"
     ;;
   *)
-    exec "$launcher" run --hosts "$HOST_A,$HOST_B" --launcher-exec "$HOST_EXEC" -n "$pes" "$@"
+    echo "launch.sh: launcher $launcher: expected hydra or mpirun" >&2
+    exit 2
     ;;
 esac

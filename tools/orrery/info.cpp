@@ -5,6 +5,7 @@
 #include "emu/job/cores.hpp"
 #include "emu/job/host_directory_layout.hpp"
 #include "emu/job/pmi_line.hpp"
+#include "emu/wire/ofi_endpoint.hpp"
 #include "tools/orrery/host_probe.hpp"
 #include "tools/orrery/subcommand.hpp"
 
@@ -63,6 +64,7 @@ Json everything() {
                                 {"accepts", knob.accepts},
                                 {"help", knob.help}});
   }
+  all["providers"] = wire::OfiEndpoint::usable_providers();
   return all;
 }
 
@@ -90,6 +92,10 @@ void print(const Json& all) {
   for (const Json& one : all["limits"]) {
     fmt::print("  {:<20} {:<28} {}\n", text(one["name"]), text(one["value"]), text(one["use"]));
   }
+  std::string providers;
+  for (const Json& one : all["providers"]) providers += (providers.empty() ? "" : ", ") + text(one);
+  fmt::print("\nproviders of libfabric for the wire between hosts\n  {}\n",
+             providers.empty() ? "none: libfabric is not installed" : providers);
   fmt::print("\nvariables\n");
   for (const Json& one : all["variables"]) {
     const std::string preset = text(one["default"]);

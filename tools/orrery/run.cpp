@@ -34,6 +34,8 @@ struct Words {
   std::string place;
   std::string timeout;
   std::string bind = "none";
+  std::string provider;
+  std::string interface;
   bool label = false;
   bool keep_going = false;
 };
@@ -130,7 +132,8 @@ std::string read_command(std::vector<std::string> rest, RunOptions* options) {
 }
 
 // Options of `run` that take the next word, for drop_separator().
-constexpr std::string_view kWithValue[] = {"-n", "--pes", "--nodes", "--place", "--timeout", "--bind"};
+constexpr std::string_view kWithValue[] = {"-n",        "--pes",  "--nodes",    "--place",
+                                           "--timeout", "--bind", "--provider", "--interface"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program on this host\n\n"
@@ -171,6 +174,10 @@ void add_run(CLI::App& root, int& exit_code) {
                    "core: one PE per core, memory near it; none: leave it to the kernel")
       ->type_name("none|core")
       ->capture_default_str();
+  command->add_option("--provider", words->provider, "What carries the wire between hosts (ORRERY_PROVIDER)")
+      ->type_name("NAME");
+  command->add_option("--interface", words->interface, "Where it leaves this host (ORRERY_INTERFACE)")
+      ->type_name("NAME|ADDRESS");
   command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number");
   command->add_flag("--keep-going", words->keep_going, "Let the others run on when a PE fails");
   command->prefix_command();
@@ -182,6 +189,8 @@ void add_run(CLI::App& root, int& exit_code) {
       exit_code = usage_error(problem);
       return;
     }
+    if (!words->provider.empty()) setenv("ORRERY_PROVIDER", words->provider.c_str(), 1);
+    if (!words->interface.empty()) setenv("ORRERY_INTERFACE", words->interface.c_str(), 1);
     for (const std::string& line : config::check_environment(environ)) {
       std::fprintf(stderr, "orrery: warn: %s\n", line.c_str());
     }

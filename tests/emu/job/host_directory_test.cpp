@@ -54,6 +54,55 @@ TEST(HostDirectory, SecondMappingSeesWhatTheFirstWrote) {
   EXPECT_EQ(theirs->place_of(2).code(), Errc::no_match);
 }
 
+TEST(HostDirectory, PesOfAJobGetTheSlotsOfTheirRanksAndOthersComeBehind) {
+  const auto directory = make();
+  const auto enter = [&](int rank) { return directory->join({.rank = rank, .pes = 4}).value(); };
+  EXPECT_EQ(enter(2).index, 2u);
+  EXPECT_EQ(enter(0).index, 0u);
+  EXPECT_EQ(enter(2).index, 4u) << "another process of that rank";
+  EXPECT_EQ(enter(-1).index, 5u);
+  const ProcessRef first = enter(3);
+  directory->leave(first);
+  const ProcessRef second = enter(3);
+  EXPECT_EQ(second.index, 3u) << "a later life";
+  EXPECT_NE(second.generation, first.generation);
+}
+
+TEST(HostDirectory, AddressesOfOtherHostsAreKeptBesideOurOwn) {
+  const auto directory = make();
+  const ProcessRef self = directory->join({.rank = 1, .pes = 3}).value();
+  const std::vector<std::byte> ours(40, std::byte{7});
+  const std::vector<std::byte> theirs(layout::kWireAddressBytes, std::byte{9});
+  EXPECT_EQ(directory->wire_address(1).code(), Errc::no_match);
+  ASSERT_TRUE(directory->publish_wire_address(self, ours).ok());
+  ASSERT_TRUE(directory->add_remote({.index = 2, .generation = 77}, 3, theirs).ok());
+  const auto other = open_again(*directory);
+  EXPECT_EQ(other->wire_address(1).value().bytes, ours);
+  EXPECT_EQ(other->wire_address(1).value().generation, self.generation);
+  EXPECT_EQ(other->wire_address(2).value().bytes, theirs);
+  std::uint32_t generation = 0;
+  EXPECT_EQ(other->remote_host_of(2, &generation), 3u);
+  EXPECT_EQ(generation, 77u);
+  EXPECT_EQ(other->remote_host_of(1, &generation), 0u);
+  EXPECT_EQ(other->remote_host_of(HostDirectory::kMaxProcesses, &generation), 0u);
+  EXPECT_EQ(directory->add_remote(self, 2, theirs).code(), Errc::invalid_param) << "lives here";
+  EXPECT_EQ(directory->add_remote({.index = 0, .generation = 1}, 0, theirs).code(), Errc::invalid_param);
+  const std::vector<std::byte> too_long(layout::kWireAddressBytes + 1);
+  EXPECT_EQ(directory->publish_wire_address(self, too_long).code(), Errc::size);
+}
+
+TEST(HostDirectory, WhoSaysFirstWhichJobThisIsDecides) {
+  const auto directory = make();
+  EXPECT_FALSE(directory->wire_job().has_value());
+  directory->set_wire_job({.job = 5, .secret = {6, 7}, .hosts = 2});
+  directory->set_wire_job({.job = 50, .secret = {60, 70}, .hosts = 1});
+  const auto job = open_again(*directory)->wire_job();
+  ASSERT_TRUE(job.has_value());
+  EXPECT_EQ(job->job, 5u);
+  EXPECT_EQ(job->secret[1], 7u);
+  EXPECT_EQ(job->hosts, 2u);
+}
+
 TEST(HostDirectory, RefusesDescriptorsThatAreNoDirectory) {
   EXPECT_EQ(HostDirectory::open(UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC))).code(), Errc::corrupt);
   UniqueFd unsealed(memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));

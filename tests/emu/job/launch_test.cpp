@@ -54,8 +54,7 @@ TEST(Launch, PmixIsNamedAndNeverASingleton) {
   ASSERT_TRUE(launch.ok());
   EXPECT_EQ(launch.value().kind, LaunchKind::pmix);
   EXPECT_EQ(launch.value().rank, 1);
-  ASSERT_TRUE(launch.value().pmi_problem());
-  EXPECT_THAT(*launch.value().pmi_problem(), HasSubstr("orrery run"));
+  EXPECT_FALSE(launch.value().pmi_problem());
 }
 
 TEST(Launch, SlurmWithoutPmiIsNamedWithTheOptionThatHelps) {

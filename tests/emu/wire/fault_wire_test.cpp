@@ -47,6 +47,18 @@ Outcome run(const FaultRates& rates) {
   return outcome;
 }
 
+TEST(FaultRates, AreReadFromTextAndNonsenseIsRefused) {
+  const auto rates = FaultRates::parse("drop=0.25,seed=42,delay=1");
+  ASSERT_TRUE(rates.ok());
+  EXPECT_EQ(rates.value().drop, 0.25);
+  EXPECT_EQ(rates.value().delay, 1);
+  EXPECT_EQ(rates.value().corrupt, 0);
+  EXPECT_EQ(rates.value().seed, 42u);
+  for (const char* bad :
+       {"drop", "drop=", "drop=1.5", "drop=-0.1", "drop=x", "lose=0.1", "seed=1.5", "drop=0.1,,"})
+    EXPECT_EQ(FaultRates::parse(bad).code(), Errc::invalid_param) << bad;
+}
+
 TEST(FaultWire, WithoutFaultsPassesEverythingInOrder) {
   const Outcome outcome = run({});
   ASSERT_EQ(outcome.order.size(), kFrames);

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -288,6 +289,56 @@ TEST(OfiWire, BadAddressesAreRefused) {
   EXPECT_TRUE(wire->add_peer(3, good).ok());
   EXPECT_EQ(wire->add_peer(3, good).code(), Errc::invalid_param);
   EXPECT_EQ(wire->add_peer(4, good).code(), Errc::invalid_param);
+}
+
+// What a host directory says about where processes are.
+struct Addresses : PeerAddresses {
+  std::map<std::uint32_t, std::vector<std::byte>> of;
+  std::vector<std::byte> address_of(std::uint32_t rank) override { return of[rank]; }
+};
+
+TEST(OfiWire, AProcessThatSpeaksFirstIsLookedUpAndALaterLifeReplacesIt) {
+  SKIP_WITHOUT_PROVIDER();
+  Collect sink;
+  Losses losses;
+  auto wire = open_wire(options_of(1), sink, &losses);
+  Addresses addresses;
+  wire->set_addresses(&addresses);
+  std::vector<std::uint64_t> got;
+  sink.on_packet = [&](const Packet& packet) {
+    EXPECT_EQ(packet.header.source, 2);
+    got.push_back(packet.header.event_data);
+  };
+  for (std::uint64_t life = 1; life <= 2; ++life) {
+    Collect ignored;
+    auto peer = open_wire(options_of(2), ignored);
+    ASSERT_TRUE(peer->add_peer(1, wire->address()).ok());
+    addresses.of[2] = peer->address();
+    ASSERT_TRUE(peer->try_send(1, header_of(Verb::put, life, 0), {}).ok());
+    const std::int64_t limit = monotonic_ns() + kPatience;
+    while (!peer->is_idle() && monotonic_ns() < limit) {
+      peer->poll(16);
+      wire->poll(16);
+    }
+    EXPECT_EQ(got.size(), life);
+  }
+  EXPECT_EQ(got, (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_TRUE(losses.slots.empty());
+}
+
+TEST(OfiWire, AProcessThatIsKnownToBeDeadIsDroppedAndALaterLifeIsNot) {
+  SKIP_WITHOUT_PROVIDER();
+  Collect sink;
+  auto wire = open_wire(options_of(1), sink);
+  auto first = open_wire(options_of(2), sink)->address();
+  auto second = open_wire(options_of(2), sink)->address();
+  ASSERT_TRUE(wire->add_peer(2, first).ok());
+  ASSERT_TRUE(wire->add_peer(2, second).ok());
+  wire->drop_peer(2, first);
+  EXPECT_FALSE(wire->is_lost(2));
+  wire->drop_peer(2, second);
+  EXPECT_TRUE(wire->is_lost(2));
+  EXPECT_EQ(wire->try_send(2, header_of(Verb::put, 1, 0), {}).code(), Errc::unreachable);
 }
 
 TEST(OfiWire, RefusedProviderComesWithReasonAndChoices) {

@@ -52,7 +52,12 @@ struct Pmi {
   }
   void barrier() const { EXPECT_EQ(PMI_Barrier(), PMI_SUCCESS); }
 
+  Pmi(const Pmi&) = delete;
+  Pmi& operator=(const Pmi&) = delete;
+
  private:
+  // mpirun takes a process that leaves without a word for one that failed.
+  ~Pmi() { PMI_Finalize(); }
   Pmi() {
     int spawned = 0;
     EXPECT_EQ(PMI_Init(&spawned), PMI_SUCCESS);

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 the Orrery authors
+#
+# trouble.sh EVENT WORKER: inside two_hosts.sh, runs tests/hosts/steady_worker on both hosts and lets something
+# happen meanwhile.
+#   link_down  the cable is pulled for 3 s: nothing is lost
+#   loss       50 us and 1 % loss on the cable: nothing is lost
+#   kill_0, kill_1  the PE of that rank is killed: the other one's operations end in errors, and it ends
+set -u
+event=$1
+worker=$2
+here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+command -v mpiexec.hydra > /dev/null || { echo "skipped: mpiexec.hydra (package mpich) is not installed"; exit 77; }
+run() { "$here/launch.sh" hydra 2 "$@"; }
+case $event in
+  link_down)
+    run "$worker" seconds 6 &
+    job=$!
+    sleep 2
+    ip -n "$NETNS_A" link set cable down
+    sleep 3
+    ip -n "$NETNS_A" link set cable up
+    wait $job
+    ;;
+  loss)
+    tc -n "$NETNS_A" qdisc add dev cable root netem delay 50us loss 1% 2> /dev/null ||
+      { echo "skipped: tc netem is not available here"; exit 77; }
+    run "$worker" seconds 5
+    ;;
+  kill_0 | kill_1)
+    # The launcher ends a job that loses a process: these two are started one by one. The survivor says so.
+    ORRERY_WIRE_TIMEOUT=2000
+    export ORRERY_WIRE_TIMEOUT
+    said=$(mktemp)
+    # Killed by the worker itself, in the middle; the other one goes on until an operation fails.
+    run "$worker" killed "${event#kill_}" "$said" > /dev/null 2>&1
+    grep -q "ended in an error" "$said"
+    rc=$?
+    cat "$said"
+    rm -f "$said"
+    exit $rc
+    ;;
+  *)
+    echo "trouble.sh: event $event: expected link_down, loss, kill_0 or kill_1" >&2
+    exit 2
+    ;;
+esac
