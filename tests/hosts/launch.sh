@@ -12,7 +12,8 @@ each=$((pes / 2))
 case $launcher in
   hydra)
     command -v mpiexec.hydra > /dev/null || { echo "skipped: mpiexec.hydra (package mpich) is not installed"; exit 77; }
-    exec mpiexec.hydra -localhost "$HOST_A" -launcher ssh -launcher-exec "$HOST_EXEC" \
+    # shellcheck disable=SC2086
+    exec mpiexec.hydra ${HYDRA_ARGUMENTS:-} -localhost "$HOST_A" -launcher ssh -launcher-exec "$HOST_EXEC" \
       -hosts "$HOST_A,$HOST_B" -ppn "$each" -n "$pes" "$@"
     ;;
   mpirun)

@@ -29,11 +29,11 @@ case $event in
     run "$worker" seconds 5
     ;;
   kill_0 | kill_1)
-    # The launcher ends a job that loses a process: these two are started one by one. The survivor says so.
+    # The launcher is to let the survivor live, which says what became of it.
     ORRERY_WIRE_TIMEOUT=2000
-    export ORRERY_WIRE_TIMEOUT
+    HYDRA_ARGUMENTS=-disable-auto-cleanup
+    export ORRERY_WIRE_TIMEOUT HYDRA_ARGUMENTS
     said=$(mktemp)
-    # Killed by the worker itself, in the middle; the other one goes on until an operation fails.
     run "$worker" killed "${event#kill_}" "$said" > /dev/null 2>&1
     grep -q "ended in an error" "$said"
     rc=$?
