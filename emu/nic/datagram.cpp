@@ -235,6 +235,26 @@ bool DatagramUnit::meet(std::uint32_t index, ProcessName process, std::vector<Pr
 void DatagramUnit::ask_next(std::uint32_t index) {
   Record& record = records_[index];
   DatagramPost& post = post_at(index);
+  // Wildcards are met in the order in which they were posted: while an older one of the port has not had its
+  // answer this one waits for its turn.
+  const auto is_older_and_asks = [&](std::uint32_t i) {
+    const DatagramPost& other = post_at(i);
+    const PostState state = post_word::state(other.word.load(std::memory_order_acquire));
+    return i != index && records_[i].port == record.port &&
+           other.wildcard.load(std::memory_order_relaxed) != 0 &&
+           other.order.load(std::memory_order_relaxed) < post.order.load(std::memory_order_relaxed) &&
+           (state == PostState::asking ||
+            (state == PostState::pending && records_[i].look_again.load(std::memory_order_relaxed)));
+  };
+  if (post.wildcard.load(std::memory_order_relaxed) != 0) {
+    const std::lock_guard lock(mu_);
+    const std::uint32_t count = state_.count.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (!is_older_and_asks(i)) continue;
+      record.look_again.store(true, std::memory_order_release);
+      return;
+    }
+  }
   while (!record.to_ask.empty()) {
     const auto peer = hooks_.connect(record.to_ask.back());
     if (!peer.ok()) {
@@ -300,11 +320,11 @@ void DatagramUnit::exchanged(const DatagramName& name, Errc status, const Datagr
                              std::memory_order_relaxed);
   const bool more = !record.to_ask.empty() || status == Errc::unreachable;
   if (!more) record.in_round = false;
+  // Before the post can be met again: a younger one must see that it still has its turn.
+  if (more) record.look_again.store(true, std::memory_order_release);
   post.word.compare_exchange_strong(word, post_word::with(word, PostState::pending),
                                     std::memory_order_seq_cst);
-  if (!more) return;
-  record.look_again.store(true, std::memory_order_release);
-  wake();
+  if (more) wake();
 }
 
 // Lets those who wait look again.

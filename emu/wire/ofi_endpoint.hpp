@@ -36,10 +36,10 @@ inline constexpr const char* kAutomatic = "auto";
 struct OfiEndpointOptions {
   std::string provider;   // libfabric's name: "tcp;ofi_rxm", "net", "verbs;ofi_rxm", ...; or kAutomatic
   std::string interface;  // "eth0", or an address of ours "10.0.0.1"; empty: the first that is not a loopback
-  bool other_hosts = false;  // peers live on other hosts: a loopback interface will not do unless it is named
   std::uint32_t message_bytes = 0;  // longest message
   std::uint32_t receives = 0;       // receive buffers
   std::uint32_t sends = 0;          // send buffers
+  bool other_hosts = false;  // peers live on other hosts: a loopback interface does only when it is named
 };
 
 // An unconnected, reliable libfabric endpoint (FI_EP_RDM) that sends and receives messages, with its buffers.

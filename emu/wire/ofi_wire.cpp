@@ -43,10 +43,10 @@ Result<std::unique_ptr<OfiWire>> OfiWire::open(const OfiWireOptions& options, Si
   std::unique_ptr<OfiWire> wire(new OfiWire(options, sink, loss));
   auto endpoint = OfiEndpoint::open({.provider = options.provider,
                                      .interface = options.interface,
-                                     .other_hosts = options.other_hosts,
                                      .message_bytes = options.frame_bytes,
                                      .receives = options.receives,
-                                     .sends = options.frames},
+                                     .sends = options.frames,
+                                     .other_hosts = options.other_hosts},
                                     why);
   if (!endpoint.ok()) return endpoint.code();
   wire->endpoint_ = std::move(endpoint).value();

@@ -8,6 +8,7 @@
 //   steady_worker killed R FILE    PE R kills itself; the other one goes on until an operation fails, and
 //   says
 //                                  in FILE that it did
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
