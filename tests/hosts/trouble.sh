@@ -34,11 +34,11 @@ case $event in
     HYDRA_ARGUMENTS=-disable-auto-cleanup
     export ORRERY_WIRE_TIMEOUT HYDRA_ARGUMENTS
     said=$(mktemp)
-    run "$worker" killed "${event#kill_}" "$said" > /dev/null 2>&1
+    run "$worker" killed "${event#kill_}" "$said" > "$said.log" 2>&1
     grep -q "ended in an error" "$said"
     rc=$?
-    cat "$said"
-    rm -f "$said"
+    cat "$said" "$said.log"
+    rm -f "$said" "$said.log"
     exit $rc
     ;;
   *)

@@ -72,7 +72,7 @@ inline bool memory_is_shared() {
     const char* const set = std::getenv(name);
     return set != nullptr && std::string_view(set) == value;
   };
-  return !is("ORRERY_ADOPT", "never") && !is("ORRERY_WIRE", "ofi") && std::getenv("TWO_HOSTS") == nullptr;
+  return !is("ORRERY_ADOPT", "never") && !is("ORRERY_WIRE", "ofi");
 }
 
 // The job's first domain.
