@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <climits>
 #include <utility>
 
 namespace orrery::nic {
@@ -219,119 +218,6 @@ void DatagramUnit::match(std::uint32_t index) {
   record.to_ask = std::move(by_wire);
   record.in_round = true;
   ask_next(index);
-}
-
-// A wildcard with one process: true when it met a post of it. One that is reached by the wire is put down for
-// later.
-bool DatagramUnit::meet(std::uint32_t index, ProcessName process, std::vector<ProcessName>* by_wire) {
-  const auto peer = hooks_.connect(process);
-  if (!peer.ok()) return false;
-  if (!peer.value()->link.by_wire) return match_at(index, *peer.value());
-  by_wire->push_back(process);
-  return false;
-}
-
-// Sends the post to the last of those that are to be asked.
-void DatagramUnit::ask_next(std::uint32_t index) {
-  Record& record = records_[index];
-  DatagramPost& post = post_at(index);
-  // Wildcards are met in the order in which they were posted: while an older one of the port has not had its
-  // answer this one waits for its turn.
-  const auto is_older_and_asks = [&](std::uint32_t i) {
-    const DatagramPost& other = post_at(i);
-    const PostState state = post_word::state(other.word.load(std::memory_order_acquire));
-    return i != index && records_[i].port == record.port &&
-           other.wildcard.load(std::memory_order_relaxed) != 0 &&
-           other.order.load(std::memory_order_relaxed) < post.order.load(std::memory_order_relaxed) &&
-           (state == PostState::asking ||
-            (state == PostState::pending && records_[i].look_again.load(std::memory_order_relaxed)));
-  };
-  if (post.wildcard.load(std::memory_order_relaxed) != 0) {
-    const std::lock_guard lock(mu_);
-    const std::uint32_t count = state_.count.load(std::memory_order_relaxed);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (!is_older_and_asks(i)) continue;
-      record.look_again.store(true, std::memory_order_release);
-      return;
-    }
-  }
-  while (!record.to_ask.empty()) {
-    const auto peer = hooks_.connect(record.to_ask.back());
-    if (!peer.ok()) {
-      record.to_ask.pop_back();
-      continue;
-    }
-    std::uint64_t word = post.word.load(std::memory_order_seq_cst);
-    const std::uint64_t asking = post_word::with(word, PostState::asking);
-    if (post_word::state(word) != PostState::pending ||
-        !post.word.compare_exchange_strong(word, asking, std::memory_order_seq_cst)) {
-      // A partner came first, or is at it: settle() sees what becomes of it.
-      record.look_again.store(true, std::memory_order_release);
-      return;
-    }
-    const wire::PacketHeader header = header_of(post);
-    const Errc sent = hooks_.send(*peer.value(), header, {post.out, header.payload_bytes},
-                                  {index, post_word::serial(word)});
-    if (sent == Errc::not_done) return;  // its answer comes to exchanged()
-    std::uint64_t mine = asking;
-    post.word.compare_exchange_strong(mine, word, std::memory_order_seq_cst);
-    if (sent == Errc::no_resource) {
-      record.look_again.store(true, std::memory_order_release);
-      return;
-    }
-    record.to_ask.pop_back();
-  }
-  record.in_round = false;
-  // Whoever was asked looks for us; one that nobody is left for has failed.
-  const Peer* const peer = record.peer.load(std::memory_order_relaxed);
-  const std::uint64_t word = post.word.load(std::memory_order_relaxed);
-  if (peer != nullptr && peer->dead.load(std::memory_order_relaxed) &&
-      post_word::state(word) == PostState::pending)
-    (void)end_post(view_, post, word, PostState::failed);
-}
-
-void DatagramUnit::exchanged(const DatagramName& name, Errc status, const DatagramReply& reply) {
-  // What is held by both sides is looked at again by the lower slot at once, by the other one later.
-  constexpr std::int64_t kStepBackNs = 300'000;
-  if (name.index >= kMaxDatagrams) return;
-  Record& record = records_[name.index];
-  DatagramPost& post = post_at(name.index);
-  std::uint64_t word = post.word.load(std::memory_order_acquire);
-  if (post_word::serial(word) != name.serial || post_word::state(word) != PostState::asking) return;
-  const ProcessName asked = record.to_ask.back();
-  if (status == Errc::ok) {
-    const std::uint32_t bytes = std::min(reply.bytes, kDatagramBytes);
-    std::memcpy(post.in, reply.data, bytes);
-    post.in_bytes.store(static_cast<std::uint16_t>(bytes), std::memory_order_relaxed);
-    post.partner.store(reply.partner, std::memory_order_relaxed);
-    record.to_ask.clear();
-    record.in_round = false;
-    (void)end_post(view_, post, word, PostState::completed);
-    return;
-  }
-  const bool busy = status == Errc::no_resource;
-  if (!busy) {
-    record.to_ask.pop_back();
-    // It has nothing for us, and will say so when it has: a packet of it finds this post claimed or pending.
-    if (status == Errc::not_done && post.wildcard.load(std::memory_order_relaxed) != 0)
-      state_.sources[asked.slot / 64].fetch_and(~(1ull << asked.slot % 64), std::memory_order_seq_cst);
-  }
-  record.not_before_ns.store(busy && asked.slot < self_.slot ? monotonic_ns() + kStepBackNs : 0,
-                             std::memory_order_relaxed);
-  const bool more = !record.to_ask.empty() || status == Errc::unreachable;
-  if (!more) record.in_round = false;
-  // Before the post can be met again: a younger one must see that it still has its turn.
-  if (more) record.look_again.store(true, std::memory_order_release);
-  post.word.compare_exchange_strong(word, post_word::with(word, PostState::pending),
-                                    std::memory_order_seq_cst);
-  if (more) wake();
-}
-
-// Lets those who wait look again.
-void DatagramUnit::wake() {
-  if (state_.waiters.load(std::memory_order_seq_cst) == 0) return;
-  state_.signal.fetch_add(1, std::memory_order_release);
-  futex_wake(state_.signal, INT_MAX);
 }
 
 // Whether there is nothing more to be done for the post.

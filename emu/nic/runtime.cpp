@@ -371,8 +371,8 @@ bool Runtime::slot_alive(wire::ProcessSlot slot) {
 }
 
 Status Runtime::watch_death(ProcessName process) {
-  return job_.peers().add({.index = process.slot, .generation = process.generation}, [this](
-                                                                                         job::ProcessRef dead) {
+  const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
+  return job_.peers().add(reference, [this](job::ProcessRef dead) {
     nic_->peer_died({static_cast<wire::ProcessSlot>(dead.index), dead.generation});
   });
 }

@@ -28,8 +28,8 @@ class PeerLoss {
 // Knows where processes are reached that have not been added yet.
 class PeerAddresses {
  public:
-  // The address of process `rank` of the job, for add_peer() in the slot of that number; empty: there is none.
-  // Called from poll(), when a frame came that says it is from there. Not blocking.
+  // The address of process `rank` of the job, for add_peer() in the slot of that number; empty: none. Called
+  // from poll(), when a frame came that says it is from there. Not blocking.
   virtual std::vector<std::byte> address_of(std::uint32_t rank) = 0;
 
  protected:
