@@ -282,6 +282,8 @@ void FmaWindow::unmark_first(std::size_t count) {
 
 Result<std::span<std::byte>> FmaWindow::map() {
   if (!mapped_.empty()) return Errc::invalid_state;
+  // A plain store through a mapping comes by nowhere.
+  if (nic_.has_faults()) return Errc::unsupported;
   const std::uint64_t piece = shape_.granularity();
   const std::uint64_t pes = std::uint64_t{1} << shape_.pe_bits;
   if (piece % kPageBytes != 0 || shape_.base_pe + pes > lane_count_) return Errc::invalid_param;

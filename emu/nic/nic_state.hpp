@@ -33,10 +33,11 @@
 namespace orrery::nic {
 
 inline constexpr std::uint64_t kNicMagic = 0x43494e595252524fULL;  // "ORRRYNIC"
-inline constexpr std::uint32_t kNicVersion = 2;
+inline constexpr std::uint32_t kNicVersion = 3;
 inline constexpr std::uint32_t kMaxProcesses = 1024;
 inline constexpr std::uint32_t kMaxQueues = 1024;
 inline constexpr std::uint32_t kHazardSlots = 8;
+inline constexpr std::uint32_t kMaxSuspendable = 256;  // domains whose traffic can be stopped
 inline constexpr std::size_t kCacheLine = 64;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -78,10 +79,15 @@ struct ServiceState {
   alignas(kCacheLine) std::atomic<Attendance> attendance;                            // owner writes
   alignas(kCacheLine) std::atomic<std::uint64_t> adoption_wanted[kMaxRegions / 64];  // bit i: entry i is hot
   alignas(kCacheLine) FutexWord bell;  // changes when somebody who sleeps on several queues should look again
+  // Bit i: domain i. Whoever suspends writes `suspended`, and wakes; the owner says when it is quiet.
+  alignas(kCacheLine) std::atomic<std::uint64_t> suspended[kMaxSuspendable / 64];
+  FutexWord suspension_changes;
+  alignas(kCacheLine) std::atomic<std::uint64_t> quiet[kMaxSuspendable / 64];
 };
 static_assert(offsetof(ServiceState, lane_changes) == 128 && offsetof(ServiceState, sources) == 192 &&
               offsetof(ServiceState, attendance) == 320 && offsetof(ServiceState, adoption_wanted) == 384 &&
-              offsetof(ServiceState, bell) == 896);
+              offsetof(ServiceState, bell) == 896 && offsetof(ServiceState, suspended) == 960 &&
+              offsetof(ServiceState, quiet) == 1024);
 static_assert(sizeof(ServiceState) <= 4096);
 
 // How the pages of a registration can be reached by a peer. DO NOT CHANGE THE VALUES.

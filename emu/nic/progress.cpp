@@ -65,6 +65,9 @@ void Nic::open_lanes(Peer& peer) {
   peer.requests = wire::RingProducer(nic.request_lane(self_), nic.lane_bytes());
   peer.responses = wire::RingConsumer(nic.response_lane(self_), nic.lane_bytes());
   peer.lanes_open = true;
+  // What a predecessor in our slot was refused is not ours.
+  peer.refusals_seen =
+      refusal::count(error_state(nic).refusals[self_].newest.load(std::memory_order_acquire));
   lane_peers_.push_back(&peer);
   ServiceState& service = nic.service();
   const std::uint64_t bit = 1ull << self_ % 64;
@@ -168,6 +171,7 @@ void Nic::settle_unanswered(Peer& peer) {
   if (!peer.unanswered || peer.requests.consumed() < peer.unanswered_end) return;
   peer.unanswered = false;
   peer.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  look_for_refusals(peer);
 }
 
 // Hands packets of waiting flights to the lane until it is full. Returns whether any went.
@@ -221,7 +225,7 @@ bool Nic::pump(Peer& peer) {
 void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
                                 std::uint32_t user_value, Errc status) {
   if (transaction == CompletionQueue::kNone || queue == nullptr) {
-    // Silent: nobody asked, but a failure is counted and said once per cause by whoever refused it.
+    // Silent: nobody asked. The error log knows.
     return;
   }
   if ((flags & kLocalEvent) != 0) {
@@ -376,7 +380,11 @@ void Nic::deliver(const wire::Packet& packet) {
     from.failed = status;
   }
   from.last_transaction = header.transaction;
-  if ((header.flags & wire::kWantsResponse) == 0) return;
+  if ((header.flags & wire::kWantsResponse) == 0) {
+    if (status != Errc::ok) [[unlikely]]
+      count_refusal(header, status);
+    return;
+  }
   wire::PacketHeader answer;
   answer.verb = wire::Verb::response;
   answer.source = self_;
@@ -478,6 +486,8 @@ void Nic::progress() {
   if (flights_open_.load(std::memory_order_relaxed) != 0) poll_responses();
   if (view_.service().lane_changes.load(std::memory_order_relaxed) != 0) poll_requests(false);
   if (collective_.active()) collective_.progress();
+  if (faults_ != nullptr) [[unlikely]]
+    (void)run_delayed();
 }
 
 }  // namespace orrery::nic

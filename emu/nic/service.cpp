@@ -23,6 +23,8 @@ bool Nic::serve() {
     busy = true;
   }
   busy = collective_.serve() || busy;
+  if (faults_ != nullptr) busy = run_delayed() || busy;
+  busy = attend_suspension() || busy;
   adopt_wanted();
   const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
   if (polls != polls_seen_) busy = true;
@@ -73,6 +75,7 @@ void Nic::fail_flights(Peer& peer, Errc status) {
   // What it answered before it died counts.
   while (take_responses(peer) > 0) {
   }
+  look_for_refusals(peer);
   peer.waiting.clear();
   for (const std::uint32_t name : flights_.names_for(peer)) {
     Flight& flight = *flights_.find(name);

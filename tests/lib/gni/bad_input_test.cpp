@@ -103,7 +103,7 @@ class BadInput : public testing::Test {
   }
 
   client::Domain domain;
-  client::Domain other{0, 5000};
+  client::Domain other{GNI_CDM_MODE_ERR_NO_KILL, 5000};
   alignas(4096) std::array<std::byte, 8192> page{};
   gni_cq_handle_t source = nullptr;
   gni_cq_handle_t target = nullptr;
@@ -226,6 +226,8 @@ TEST_F(BadInput, DomainsThatDoNotExistAreRefused) {
   gni_nic_handle_t nic = nullptr;
   std::uint32_t address = 0;
   EXPECT_EQ(GNI_CdmCreate(1, 1, 1, 0x400, &cdm), GNI_RC_INVALID_PARAM) << "a mode bit without a name";
+  EXPECT_EQ(GNI_CdmCreate(1, 1, 1, GNI_CDM_MODE_ERR_NO_KILL | GNI_CDM_MODE_ERR_ALL_KILL, &cdm),
+            GNI_RC_INVALID_PARAM);
   ASSERT_EQ(GNI_CdmCreate(9000, client::ptag(), client::cookie() + 77, 0, &cdm), GNI_RC_SUCCESS);
   EXPECT_EQ(GNI_CdmAttach(cdm, 0, &address, &nic), GNI_RC_PERMISSION_ERROR) << "a cookie of nobody's";
   EXPECT_EQ(GNI_CdmAttach(cdm, 5, &address, &nic), GNI_RC_NO_MATCH) << "no such device";
@@ -466,7 +468,7 @@ TEST_F(BadInput, EverythingOfADomainEndsWithIt) {
   gni_nic_handle_t nic = nullptr;
   gni_mem_handle_t handle{};
   {
-    client::Domain brief(0, 7000);
+    client::Domain brief(GNI_CDM_MODE_ERR_NO_KILL, 7000);
     nic = brief.nic;
     cq = brief.queue(4);
     ep = brief.endpoint(cq, brief.address, brief.instance);
