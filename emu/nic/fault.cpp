@@ -240,6 +240,7 @@ void Nic::collect_refusals() {
 
 // REQUIRES: frames_mu_ is held.
 void Nic::look_for_refusals(Peer& peer) {
+  if (!peer.link.nic) return;  // by another wire, where everything is answered
   const std::uint64_t word =
       error_state(peer.link.nic).refusals[self_].newest.load(std::memory_order_acquire);
   const std::uint32_t newest = refusal::count(word);

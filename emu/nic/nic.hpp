@@ -121,8 +121,9 @@ class Nic final : public wire::Sink {
     // The papers give the AMO cache no size.
     std::uint32_t amo_cache_entries = 64;
     AmoCacheMode amo_cache_mode = AmoCacheMode::coherent;
-    FaultSpec faults;            // none: the hooks cost one look at a pointer, the short way nothing
-    std::int32_t fault_pe = -1;  // whose sequence of chances this is
+    bool collective_by_packets = false;  // trees of several processes use packets alone, as between hosts
+    FaultSpec faults;                    // none: the hooks cost one look at a pointer, the short way nothing
+    std::int32_t fault_pe = -1;          // whose sequence of chances this is
   };
 
   // `environment` and the segment outlive the NIC.
@@ -361,6 +362,8 @@ class Nic final : public wire::Sink {
   bool attend_suspension();
   bool is_quiet(std::uint16_t domain);
   void want_suspended(const Peer& peer, std::uint32_t domain, bool on);
+
+  Errc send_collective(Peer& peer, const wire::PacketHeader& header);
 
   // message.cpp
   static bool is_broken(Mailbox& box);

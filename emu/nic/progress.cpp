@@ -38,6 +38,8 @@ bool answer_has_data(const wire::PacketHeader& header) {
          (header.verb == wire::Verb::amo && (header.flags & wire::kFetching) != 0);
 }
 
+bool is_collective(wire::Verb verb) { return verb == wire::Verb::join || verb == wire::Verb::release; }
+
 // Whether a target has to be rung for a frame that was just published. The target pays for the barrier
 // between our store of the frame and this load (Nic::serve), where the kernel has one to give.
 bool sleeps(const Peer& peer) {
@@ -119,6 +121,34 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
   if (request.op != Op::cq_write && request.op != Op::send) count_hit(peer, request.remote);
   // Somebody has to take the answer in if the program does not poll.
   if (answered && view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+    environment_.ring_self();
+  return Errc::not_done;
+}
+
+// A join or release: nobody here waits for more than that it is taken. not_done: it is on its way; how it
+// ends is told to the engine. no_resource: try again.
+Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
+  if (self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
+  bool sent = false;
+  {
+    const std::lock_guard lock(frames_mu_);
+    if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
+    if (peer.lanes_refused.load(std::memory_order_relaxed)) return Errc::corrupt;
+    if (!peer.lanes_open) open_lanes(peer);
+    const auto name = flights_.open();
+    if (!name) return Errc::no_resource;
+    Flight& flight = *flights_.find(*name);
+    flight.peer = &peer;
+    flight.header = header;
+    flight.header.source = self_;
+    flight.header.transaction = *name;
+    peer.in_flight.fetch_add(1, std::memory_order_relaxed);
+    flights_open_.fetch_add(1, std::memory_order_relaxed);
+    peer.waiting.push_back(*name);
+    sent = pump(peer);
+  }
+  if (sent && sleeps(peer)) environment_.ring(peer.link.process);
+  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();
   return Errc::not_done;
 }
@@ -238,6 +268,13 @@ void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std
 
 // REQUIRES: frames_mu_ is held.
 void Nic::end_flight(std::uint32_t name, Flight& flight) {
+  if (is_collective(flight.header.verb)) [[unlikely]] {
+    collective_.packet_ended(flight.header, flight.status);
+    flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
+    flights_.close(name);
+    flights_open_.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
   if (flight.status != Errc::ok) [[unlikely]]
     report_error(*flight.endpoint, flight.transaction, flight.status);
   const bool message = flight.header.verb == wire::Verb::message;
@@ -374,7 +411,9 @@ void Nic::deliver(const wire::Packet& packet) {
     from.failed = Errc::ok;
   else if (header.transaction == from.last_transaction && status == Errc::ok)
     status = from.failed;
-  if (status == Errc::ok) {
+  if (status == Errc::ok && is_collective(header.verb)) [[unlikely]] {
+    status = collective_.take(header);
+  } else if (status == Errc::ok) {
     const Target target{view_, &identity_};
     status = run_guarded(environment_, [&] { return execute(target, header, packet.payload, out); });
     from.failed = status;

@@ -121,7 +121,7 @@ Errc Nic::suspend(std::span<const ProcessName> processes, std::uint32_t domain, 
   std::vector<const Peer*> peers;
   for (const ProcessName& process : processes) {
     const auto peer = connect_peer(process);
-    if (peer.ok()) peers.push_back(peer.value());
+    if (peer.ok() && peer.value()->link.nic) peers.push_back(peer.value());
   }
   for (const Peer* peer : peers) want_suspended(*peer, domain, true);
   for (const Peer* peer : peers) {
@@ -143,7 +143,7 @@ Errc Nic::resume(std::span<const ProcessName> processes, std::uint32_t domain) {
   bool any = false;
   for (const ProcessName& process : processes) {
     const auto peer = connect_peer(process);
-    if (!peer.ok()) continue;
+    if (!peer.ok() || !peer.value()->link.nic) continue;
     any = is_suspended(peer.value()->link.nic, domain) || any;
     want_suspended(*peer.value(), domain, false);
   }
