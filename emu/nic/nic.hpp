@@ -11,6 +11,7 @@
 #include "emu/nic/collective_engine.hpp"
 #include "emu/nic/completion_queue.hpp"
 #include "emu/nic/datagram.hpp"
+#include "emu/nic/device_registers.hpp"
 #include "emu/nic/error_log.hpp"
 #include "emu/nic/fault.hpp"
 #include "emu/nic/flight.hpp"
@@ -279,6 +280,7 @@ class Nic final : public wire::Sink {
 
   RegistrationTable& registrations() { return registrations_; }
   ErrorLog& errors() { return errors_; }
+  DeviceRegisters& registers() { return registers_; }
   NicView view() const { return view_; }
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
@@ -428,6 +430,7 @@ class Nic final : public wire::Sink {
   ErrorLog errors_;
   const std::unique_ptr<FaultUnit> faults_;  // null: nothing ever fails by itself
   DelayLine delays_;
+  DeviceRegisters registers_;
   DatagramUnit datagrams_;
   ChannelUnit channels_;
   CollectiveEngine collective_;
