@@ -311,6 +311,7 @@ void CollectiveEngine::heart_stopped() {
 }
 
 void CollectiveEngine::peer_died(ProcessName process) {
+  (void)handle_packets(true);
   if (owned_count_.load(std::memory_order_relaxed) == 0) return;
   {
     const std::lock_guard lock(mu_);

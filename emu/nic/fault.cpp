@@ -83,6 +83,7 @@ Misfortune FaultUnit::judge(const Occasion& occasion) {
     // A fault of one operation alone does not meet it again.
     if ((met.status == Errc::corrupt ? spec_.corrupt : spec_.drop).operation != 0) met.status = Errc::ok;
     count(counters_.retransmitted);
+    ++met.retransmits;
     if (met.status == Errc::ok) break;
   }
   count(counters_.link_errors, met.link_errors);
@@ -103,6 +104,7 @@ Misfortune Nic::meet_faults(const Endpoint& endpoint, const Request& request) {
                       .to = endpoint.remote_nic_address,
                       .key = request.op == Op::send ? MemKey{} : request.remote,
                       .tries = box != nullptr && box->sends_again ? 1 + endpoint.port->max_retransmits : 1});
+  endpoint.port->retransmitted.fetch_add(met.retransmits, std::memory_order_relaxed);
   if (met.link_errors != 0) {
     errors_.report({.domain = endpoint.port->domain,
                     .nic_address = endpoint.remote_nic_address,

@@ -66,6 +66,7 @@ struct Misfortune {
   Errc status = Errc::ok;     // else: it ends so, and moves nothing
   std::int64_t delay_ns = 0;  // it is carried out so much later
   std::uint32_t link_errors = 0;
+  std::uint32_t retransmits = 0;
 };
 
 // Decides by seed what becomes of each operation that a NIC starts. The same seed, PE and operations give the

@@ -45,9 +45,10 @@ struct Port {
   std::uint16_t domain = 0;
   std::uint32_t nic_address = 0;
   std::uint32_t instance = 0;
-  std::uint32_t hazard_slot = 0;          // which word of a HazardLine its posts use
-  std::uint32_t max_retransmits = 10;     // how often a message that met a fault is sent again
-  std::uint32_t message_order = 8;        // kInOrder, or 0: messages may overtake each other on their way
+  std::uint32_t hazard_slot = 0;       // which word of a HazardLine its posts use
+  std::uint32_t max_retransmits = 10;  // how often a message that met a fault is sent again
+  std::uint32_t message_order = 8;     // kInOrder, or 0: messages may overtake each other on their way
+  std::atomic<std::uint32_t> retransmitted{0};  // messages of its that were sent again
   std::atomic<std::uint32_t> posting{0};  // its thread is on the general path of an operation (PostGate)
   // Hears of each operation that failed, on whatever thread found out. Set by the API before the first post.
   void (*on_error)(void* self, const ErrorEvent& event) = nullptr;
@@ -272,6 +273,9 @@ class Nic final : public wire::Sink {
   // A process died: its outstanding operations end in `unreachable`.
   void peer_died(ProcessName process);
 
+  // Changes whenever a peer dies.
+  std::uint32_t deaths() const { return deaths_.load(std::memory_order_acquire); }
+
   // Whether operations of this NIC may meet faults: then every one of them takes the general path.
   bool has_faults() const { return faults_ != nullptr; }
   const FaultCounters& fault_counters() const { return error_state(view_).faults; }
@@ -422,9 +426,10 @@ class Nic final : public wire::Sink {
   std::atomic<std::uint32_t> next_frames_for_{0};  // lane_changes that next_frames_ covers; 0: not all
   std::mutex shared_hazard_mu_;                    // held for an access by ports that share a hazard word
   std::mutex frames_mu_;
-  std::vector<Peer*> lane_peers_;               // peers with open lanes, guarded by frames_mu_
-  SequenceTable sequences_;                     // own lock
-  FlightTable flights_;                         // guarded by frames_mu_
+  std::vector<Peer*> lane_peers_;  // peers with open lanes, guarded by frames_mu_
+  SequenceTable sequences_;        // own lock
+  FlightTable flights_;            // guarded by frames_mu_
+  std::atomic<std::uint32_t> deaths_{0};
   std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
   ErrorLog errors_;

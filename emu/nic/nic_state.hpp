@@ -19,7 +19,7 @@
 //   0         NicHeader                    who, version, geometry; `stage` is stored last
 //   4 KiB     ServiceState                 lanes in use, who looks after the frames
 //   8 KiB     MrtEntry[4096]     256 KiB   registration table, owner writes, peers read
-//   264 KiB   HazardLine[1024]    64 KiB   line i: what process slot i is touching right now; i writes
+//   264 KiB   HazardLine[1024]    64 KiB   what each process slot is touching right now; that process writes
 //   328 KiB   CqState[1024]      256 KiB   completion queues; rings lie in the arena
 //   584 KiB   AMO unit            64 KiB   its cache (amo_unit.hpp); each unit lays out its own part
 //   648 KiB   counters            56 KiB   statistics
@@ -213,8 +213,11 @@ class NicView {
   NicHeader& header() const { return *at<NicHeader>(0); }
   ServiceState& service() const { return *at<ServiceState>(kServiceOffset); }
   MrtEntry& region(std::uint32_t index) const { return at<MrtEntry>(kMrtOffset)[index]; }
+  // A process's lines in the segments of its peers lie at different offsets: an initiator that goes through
+  // many targets would else find them all in the same few places of its first-level cache.
   HazardLine& hazards(std::uint32_t process_slot) const {
-    return at<HazardLine>(kHazardOffset)[process_slot];
+    constexpr std::uint32_t kSpread = 5;
+    return at<HazardLine>(kHazardOffset)[(process_slot + kSpread * header().process_slot) % kMaxProcesses];
   }
   CqState& queue(std::uint32_t index) const { return at<CqState>(kQueueOffset)[index]; }
   // Frames from `process_slot` to this NIC, and this NIC's answers to them.

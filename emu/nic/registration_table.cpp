@@ -36,7 +36,11 @@ RegistrationTable::RegistrationTable(NicView view, std::uint32_t process_generat
       free_(kMaxRegions),
       free_count_(kMaxRegions),
       generations_(kMaxRegions, before_first(process_generation)) {
-  for (std::uint32_t i = 0; i < kMaxRegions; ++i) free_[i] = static_cast<std::uint16_t>(i);
+  // First entries of processes lie at different offsets, for the reason that their hazard lines do.
+  constexpr std::uint32_t kSpread = 11;
+  const std::uint32_t first = view.header().process_slot * kSpread + 1;
+  for (std::uint32_t i = 0; i < kMaxRegions; ++i)
+    free_[i] = static_cast<std::uint16_t>((first + i) % kMaxRegions);
 }
 
 Result<MemKey> RegistrationTable::insert(const Entry& entry) {

@@ -60,7 +60,11 @@ void Nic::peer_died(ProcessName process) {
   }
   for (Peer* peer : dead) {
     peer->dead.store(true, std::memory_order_seq_cst);
+    deaths_.fetch_add(1, std::memory_order_release);
     fail_flights(*peer, Errc::unreachable);
+  }
+  // What it said before it died counts.
+  for (int i = 0; i < 64 && poll_requests(true); ++i) {
   }
   channels_.take_back_from_the_dead();
   collective_.peer_died(process);
