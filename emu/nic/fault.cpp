@@ -226,37 +226,4 @@ void Nic::end_elsewhere(const Delayed& d, Errc status) {
   finish_from_elsewhere(d.queue, d.request.flags, d.transaction, d.user_value, status);
 }
 
-// ---- frames that were refused without an answer ----
-
-void Nic::count_refusal(const wire::PacketHeader& header, Errc status) {
-  auto& word = error_state(view_).refusals[header.source].newest;
-  // The word is ours alone to write.
-  word.store(refusal::next(word.load(std::memory_order_relaxed), header.domain, status),
-             std::memory_order_release);
-}
-
-void Nic::collect_refusals() {
-  const std::lock_guard lock(frames_mu_);
-  for (Peer* peer : lane_peers_) look_for_refusals(*peer);
-}
-
-// REQUIRES: frames_mu_ is held.
-void Nic::look_for_refusals(Peer& peer) {
-  if (!peer.link.nic) return;  // by another wire, where everything is answered
-  const std::uint64_t word =
-      error_state(peer.link.nic).refusals[self_].newest.load(std::memory_order_acquire);
-  const std::uint32_t newest = refusal::count(word);
-  if (newest == peer.refusals_seen) return;
-  // More than one between two looks are as many events of the last one's cause: that is all that is known.
-  // Not more than can be kept.
-  const std::uint32_t missed =
-      std::min<std::uint32_t>(newest - peer.refusals_seen, static_cast<std::uint32_t>(ErrorLog::kKept));
-  peer.refusals_seen = newest;
-  for (std::uint32_t i = 0; i < missed; ++i) {
-    tell_of_error(
-        nullptr,
-        {.domain = refusal::domain(word), .nic_address = peer.nic_address, .status = refusal::status(word)});
-  }
-}
-
 }  // namespace orrery::nic

@@ -52,13 +52,6 @@ bool sleeps(const Peer& peer) {
   return attendance.load(std::memory_order_acquire) == Attendance::asleep;
 }
 
-// Whether the frames of an endpoint that nobody answers have all been delivered, or never will be.
-bool is_taken_out(const Endpoint& endpoint) {
-  const Peer* const peer = endpoint.unanswered_to;
-  return peer == nullptr || peer->dead.load(std::memory_order_relaxed) || peer->requests.refused() ||
-         peer->requests.consumed() >= endpoint.unanswered_end;
-}
-
 }  // namespace
 
 void Nic::open_lanes(Peer& peer) {
@@ -162,46 +155,6 @@ void Nic::keep_rest(Flight& flight) {
     return;
   flight.kept.assign(flight.local + flight.sent, flight.local + flight.header.length);
   flight.local = flight.kept.data() - flight.sent;
-}
-
-// An operation that tells its initiator nothing and fits one frame is sent and forgotten: that it is done
-// shows in how far the target has come. False: it did not go, and has to wait like the others. REQUIRES:
-// frames_mu_ is held.
-bool Nic::try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request) {
-  constexpr std::uint32_t kTold =
-      kLocalEvent | kGlobalEvent | kImplicit | kLocalOffset | kBlockTransfer;  // fences wait for flights
-  const bool has_payload = request.op == Op::put || request.op == Op::credit;
-  const std::uint64_t payload_bytes = has_payload ? request.length : 0;
-  if (request.sequence != nullptr || (request.flags & kTold) != 0 ||
-      (!has_payload && request.op != Op::cq_write) || !peer.waiting.empty() ||
-      payload_bytes > peer.requests.max_payload())
-    return false;
-  // An endpoint remembers one peer.
-  if (endpoint.unanswered_to != &peer && !is_taken_out(endpoint)) return false;
-  wire::PacketHeader header = header_for(endpoint, request);
-  header.flags |= wire::kLast;
-  header.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
-  header.part_bytes = payload_bytes;
-  const auto* from = reinterpret_cast<const std::byte*>(request.local_address);
-  if (!peer.requests.try_send(header, {from, payload_bytes}).ok()) return false;
-  peer.unanswered_end = peer.requests.position();
-  if (!peer.unanswered) peer.in_flight.fetch_add(1, std::memory_order_relaxed);
-  peer.unanswered = true;
-  endpoint.unanswered_to = &peer;
-  endpoint.unanswered_end = peer.unanswered_end;
-  return true;
-}
-
-bool Nic::idle(const Endpoint& endpoint) {
-  return endpoint.in_flight.load(std::memory_order_acquire) == 0 && is_taken_out(endpoint);
-}
-
-// REQUIRES: frames_mu_ is held.
-void Nic::settle_unanswered(Peer& peer) {
-  if (!peer.unanswered || peer.requests.consumed() < peer.unanswered_end) return;
-  peer.unanswered = false;
-  peer.in_flight.fetch_sub(1, std::memory_order_relaxed);
-  look_for_refusals(peer);
 }
 
 // Hands packets of waiting flights to the lane until it is full. Returns whether any went.

@@ -103,7 +103,7 @@ class BadInput : public testing::Test {
   }
 
   client::Domain domain;
-  client::Domain other{GNI_CDM_MODE_ERR_NO_KILL, 5000};
+  client::Domain other{0, 5000};
   alignas(4096) std::array<std::byte, 8192> page{};
   gni_cq_handle_t source = nullptr;
   gni_cq_handle_t target = nullptr;
@@ -468,7 +468,7 @@ TEST_F(BadInput, EverythingOfADomainEndsWithIt) {
   gni_nic_handle_t nic = nullptr;
   gni_mem_handle_t handle{};
   {
-    client::Domain brief(GNI_CDM_MODE_ERR_NO_KILL, 7000);
+    client::Domain brief(0, 7000);
     nic = brief.nic;
     cq = brief.queue(4);
     ep = brief.endpoint(cq, brief.address, brief.instance);

@@ -42,7 +42,7 @@ class BadMessages : public testing::Test {
     return changed;
   }
 
-  client::Domain domain{GNI_CDM_MODE_ERR_NO_KILL, 700};
+  client::Domain domain{0, 700};
   gni_ep_handle_t endpoint = nullptr;
   gni_ep_handle_t unbound = nullptr;
   std::vector<gni_ep_handle_t> bad_eps;

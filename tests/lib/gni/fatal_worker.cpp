@@ -3,13 +3,13 @@
 //
 // fatal_worker MODES WHAT: one put in a domain of these modes, through a handle that names nothing (WHAT bad)
 // or its own memory (good). Says what came of it, if it is still there to say so.
-#include <gni_pub.h>
-#include <pmi.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include <gni_pub.h>
+#include <pmi.h>
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;

@@ -102,7 +102,7 @@ class Messaging : public testing::Test {
 
   const client::Pmi& pmi = client::Pmi::get();
   const int next = (pmi.rank + 1) % pmi.size;
-  client::Domain domain{GNI_CDM_MODE_ERR_NO_KILL, 100};
+  client::Domain domain{0, 100};
   std::uint32_t peer_address = 0;
   gni_cq_handle_t sources = nullptr;
   gni_ep_handle_t endpoint = nullptr;
@@ -263,7 +263,7 @@ TEST_F(Messaging, AThreadThatWaitsHearsOfADatagramThatAnotherPosted) {
 }
 
 TEST_F(Messaging, TwoDomainsOfOneProcessMeet) {
-  const client::Domain other(GNI_CDM_MODE_ERR_NO_KILL, 300);
+  const client::Domain other(0, 300);
   const gni_ep_handle_t here =
       domain.endpoint(nullptr, other.address, 300 + static_cast<std::uint32_t>(pmi.rank));
   const gni_ep_handle_t there =
