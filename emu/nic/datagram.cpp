@@ -179,9 +179,11 @@ void DatagramUnit::match(std::uint32_t index) {
         return;
       }
       if (by_wire.size() <= 1) {
-        const auto connected = by_wire.size() == 1 ? hooks_.connect(by_wire.front())
-                               : process.ok()      ? hooks_.connect(process.value())
-                                                   : Result<Peer*>(process.code());
+        const bool cut = hooks_.is_cut(record.port->nic_address, record.nic_address);
+        const auto connected = cut                   ? Result<Peer*>(Errc::unreachable)
+                               : by_wire.size() == 1 ? hooks_.connect(by_wire.front())
+                               : process.ok()        ? hooks_.connect(process.value())
+                                                     : Result<Peer*>(process.code());
         if (!connected.ok()) {
           const std::uint64_t word = post.word.load(std::memory_order_relaxed);
           if (post_word::state(word) == PostState::pending)

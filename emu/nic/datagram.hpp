@@ -52,6 +52,8 @@ class DatagramUnit {
     // Sends a post by the wire between hosts; its answer comes to exchanged(). Errors: no_resource.
     std::function<Errc(Peer&, const wire::PacketHeader&, std::span<const std::byte>, const DatagramName&)>
         send;
+    // Whether nothing gets from one NIC address to another.
+    std::function<bool(std::uint32_t from, std::uint32_t to)> is_cut;
     // Moves what is under way along. Cheap when there is nothing.
     std::function<void()> progress;
   };

@@ -42,6 +42,7 @@ bool answer_has_data(const wire::PacketHeader& header) {
 std::uint64_t wire_part(const wire::HostWire& wire) {
   return std::min<std::uint64_t>(wire.max_payload(), kMaxPart) & ~std::uint64_t{kCacheLine - 1};
 }
+bool is_collective(wire::Verb verb) { return verb == wire::Verb::join || verb == wire::Verb::release; }
 
 // Whether a target has to be rung for a frame that was just published. The target pays for the barrier
 // between our store of the frame and this load (Nic::serve), where the kernel has one to give.
@@ -68,6 +69,9 @@ void Nic::open_lanes(Peer& peer) {
   peer.requests = wire::RingProducer(nic.request_lane(self_), nic.lane_bytes());
   peer.responses = wire::RingConsumer(nic.response_lane(self_), nic.lane_bytes());
   peer.lanes_open = true;
+  // What a predecessor in our slot was refused is not ours.
+  peer.refusals_seen =
+      refusal::count(error_state(nic).refusals[self_].newest.load(std::memory_order_acquire));
   lane_peers_.push_back(&peer);
   ServiceState& service = nic.service();
   const std::uint64_t bit = 1ull << self_ % 64;
@@ -125,6 +129,34 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
   }
   // Somebody has to take the answer in if the program does not poll.
   if (answered && view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+    environment_.ring_self();
+  return Errc::not_done;
+}
+
+// A join or release: nobody here waits for more than that it is taken. not_done: it is on its way; how it
+// ends is told to the engine. no_resource: try again.
+Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
+  if (!peer.link.by_wire && self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
+  bool sent = false;
+  {
+    const std::lock_guard lock(frames_mu_);
+    if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
+    if (peer.lanes_refused.load(std::memory_order_relaxed)) return Errc::corrupt;
+    if (!peer.lanes_open) open_lanes(peer);
+    const auto name = flights_.open();
+    if (!name) return Errc::no_resource;
+    Flight& flight = *flights_.find(*name);
+    flight.peer = &peer;
+    flight.header = header;
+    flight.header.source = self_;
+    flight.header.transaction = *name;
+    peer.in_flight.fetch_add(1, std::memory_order_relaxed);
+    flights_open_.fetch_add(1, std::memory_order_relaxed);
+    peer.waiting.push_back(*name);
+    sent = pump(peer);
+  }
+  if (sent && !peer.link.by_wire && sleeps(peer)) environment_.ring(peer.link.process);
+  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();
   return Errc::not_done;
 }
@@ -195,63 +227,6 @@ bool Nic::pump(Peer& peer) {
     peer.waiting.pop_front();
   }
   return any;
-}
-
-void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
-                                std::uint32_t user_value, Errc status) {
-  if (transaction == CompletionQueue::kNone || queue == nullptr) {
-    // Silent: nobody asked, but a failure is counted and said once per cause by whoever refused it.
-    return;
-  }
-  if ((flags & kLocalEvent) != 0) {
-    (void)push_event(queue->view(), Event::posted(transaction, false, user_value, status));
-  }
-  if ((flags & kGlobalEvent) != 0) {
-    (void)push_event(queue->view(), Event::posted(transaction, true, user_value, status));
-  }
-}
-
-// REQUIRES: frames_mu_ is held.
-void Nic::end_flight(std::uint32_t name, Flight& flight) {
-  if (flight.status != Errc::ok && flight.endpoint != nullptr) [[unlikely]]
-    report_error(*flight.endpoint, flight.transaction, flight.status);
-  if (flight.header.verb == wire::Verb::datagram) {
-    DatagramReply reply;
-    std::memcpy(&reply, flight.local, sizeof reply);
-    flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
-    const DatagramName name_of_post = flight.datagram;
-    const Errc status = flight.status;
-    flights_.close(name);
-    flights_open_.fetch_sub(1, std::memory_order_relaxed);
-    return datagrams_.exchanged(name_of_post, status, reply);
-  }
-  const bool message = flight.header.verb == wire::Verb::message;
-  if (flight.sequence != nullptr) [[unlikely]] {
-    end_part(*flight.sequence, flight.status, flight.peer->link.process.slot);
-  } else if (message || flight.header.verb == wire::Verb::credit) {
-    if (flight.status != Errc::ok) flight.endpoint->mailbox->broken.store(true, std::memory_order_relaxed);
-    if (message && flight.queue != nullptr && flight.transaction != CompletionQueue::kNone)
-      (void)push_event(flight.queue->view(),
-                       Event::message_sent(flight.transaction, flight.user_value, flight.status));
-  } else {
-    finish_from_elsewhere(flight.queue, flight.flags, flight.transaction, flight.user_value, flight.status);
-  }
-  flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
-  // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
-  flight.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
-  flights_.close(name);
-  flights_open_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-// The operations that are on their way as frames.
-std::vector<std::uint32_t> Nic::open_flights() {
-  const std::lock_guard lock(frames_mu_);
-  return flights_.names();
-}
-
-void Nic::drop_ended_flights(std::vector<std::uint32_t>& names) {
-  const std::lock_guard lock(frames_mu_);
-  std::erase_if(names, [this](std::uint32_t name) { return flights_.find(name) == nullptr; });
 }
 
 // REQUIRES: frames_mu_ is held.
@@ -364,7 +339,9 @@ Errc Nic::apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part,
     from.failed = Errc::ok;
   else if (header.transaction == from.transaction && status == Errc::ok)
     status = from.failed;
-  if (status == Errc::ok) {
+  if (status == Errc::ok && is_collective(header.verb)) [[unlikely]] {
+    status = collective_.take(header);
+  } else if (status == Errc::ok) {
     const Target target{view_, &identity_};
     status = run_guarded(environment_, [&] { return execute(target, header, packet.payload, *out); });
     from.failed = status;
@@ -382,7 +359,11 @@ void Nic::deliver(const wire::Packet& packet) {
   std::array<std::byte, kMaxPart> buffer;
   std::span<std::byte> out;
   const Errc status = apply(from.parts, packet, from.responses.max_payload(), buffer, &out);
-  if ((header.flags & wire::kWantsResponse) == 0) return;
+  if ((header.flags & wire::kWantsResponse) == 0) {
+    if (status != Errc::ok) [[unlikely]]
+      count_refusal(header, status);
+    return;
+  }
   wire::PacketHeader answer;
   answer.verb = wire::Verb::response;
   answer.source = self_;
@@ -485,6 +466,8 @@ void Nic::progress() {
     poll_wire();
   if (view_.service().lane_changes.load(std::memory_order_relaxed) != 0) poll_requests(false);
   if (collective_.active()) collective_.progress();
+  if (faults_ != nullptr) [[unlikely]]
+    (void)run_delayed();
 }
 
 }  // namespace orrery::nic

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// Frames to processes of this host that nobody answers: how far the target has come says that they are done.
+// Frames that nobody answers: that they are done shows in how far their target has come, that they were
+// refused in a count that it keeps (fault.hpp).
 #include "emu/nic/nic.hpp"
+
+#include <algorithm>
 
 namespace orrery::nic {
 
@@ -54,6 +57,40 @@ void Nic::settle_unanswered(Peer& peer) {
   if (!peer.unanswered || peer.requests.consumed() < peer.unanswered_end) return;
   peer.unanswered = false;
   peer.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  look_for_refusals(peer);
+}
+
+// ---- frames that were refused without an answer ----
+
+void Nic::count_refusal(const wire::PacketHeader& header, Errc status) {
+  auto& word = error_state(view_).refusals[header.source].newest;
+  // The word is ours alone to write.
+  word.store(refusal::next(word.load(std::memory_order_relaxed), header.domain, status),
+             std::memory_order_release);
+}
+
+void Nic::collect_refusals() {
+  const std::lock_guard lock(frames_mu_);
+  for (Peer* peer : lane_peers_) look_for_refusals(*peer);
+}
+
+// REQUIRES: frames_mu_ is held.
+void Nic::look_for_refusals(Peer& peer) {
+  if (!peer.link.nic) return;  // by another wire, where everything is answered
+  const std::uint64_t word =
+      error_state(peer.link.nic).refusals[self_].newest.load(std::memory_order_acquire);
+  const std::uint32_t newest = refusal::count(word);
+  if (newest == peer.refusals_seen) return;
+  // More than one between two looks are as many events of the last one's cause: that is all that is known.
+  // Not more than can be kept.
+  const std::uint32_t missed =
+      std::min<std::uint32_t>(newest - peer.refusals_seen, static_cast<std::uint32_t>(ErrorLog::kKept));
+  peer.refusals_seen = newest;
+  for (std::uint32_t i = 0; i < missed; ++i) {
+    tell_of_error(
+        nullptr,
+        {.domain = refusal::domain(word), .nic_address = peer.nic_address, .status = refusal::status(word)});
+  }
 }
 
 }  // namespace orrery::nic

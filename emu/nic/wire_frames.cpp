@@ -115,7 +115,8 @@ void Nic::poll_wire() {
 
 bool Nic::serve_wire() {
   poll_wire();
-  return polls_.load(std::memory_order_relaxed) != polls_seen_;
+  const bool joined = collective_.serve();
+  return joined || polls_.load(std::memory_order_relaxed) != polls_seen_;
 }
 
 bool Nic::may_sleep_on_wire(std::optional<std::int64_t>* deadline_ns) {
