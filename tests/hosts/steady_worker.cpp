@@ -140,7 +140,8 @@ int main(int argc, char** argv) {
   Card card{};
   card.rank = g_rank;
   card.address = reinterpret_cast<std::uint64_t>(&g_mine);
-  MUST(GNI_CdmCreate(static_cast<std::uint32_t>(g_rank), ptag, cookie, 0, &cdm) == GNI_RC_SUCCESS);
+  MUST(GNI_CdmCreate(static_cast<std::uint32_t>(g_rank), ptag, cookie, GNI_CDM_MODE_ERR_NO_KILL, &cdm) ==
+       GNI_RC_SUCCESS);
   MUST(GNI_CdmAttach(cdm, 0, &card.nic, &g_nic) == GNI_RC_SUCCESS);
   MUST(GNI_CqCreate(g_nic, 1024, 0, GNI_CQ_NOBLOCK, nullptr, nullptr, &g_sources) == GNI_RC_SUCCESS);
   MUST(GNI_CqCreate(g_nic, 1u << 20, 0, GNI_CQ_NOBLOCK, nullptr, nullptr, &g_arrivals) == GNI_RC_SUCCESS);
