@@ -113,6 +113,10 @@ Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
     finish(endpoint, request, transaction, found);
     return Errc::ok;
   }
+  if (clock_ != nullptr) {
+    post_timed(endpoint, request, transaction);
+    return Errc::ok;
+  }
   Peer& peer = *endpoint.peer;
   const bool to_engine = must_go_to_engine(request);
   Errc status = Errc::not_done;
@@ -190,6 +194,8 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
 
 void Nic::keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
                      AddressMap& memory) {
+  // Under a clock every operation takes the general way, where it is timed.
+  if (clock_ != nullptr) return;
   MrtEntry& entry = peer.link.nic.region(request.remote.index);
   const Run run = memory.find(request.remote_address);
   const std::uint64_t begin = std::max(run.begin, entry.begin.load(std::memory_order_relaxed));

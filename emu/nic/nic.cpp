@@ -22,6 +22,7 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       view_(view),
       self_(self),
       options_(options),
+      clock_(environment.clock()),
       registrations_(
           view, [this](std::uint64_t bytes) { return arena_alloc(bytes, ArenaUse::segment_list); },
           [this](std::uint64_t offset, std::uint64_t bytes) {
@@ -290,6 +291,11 @@ Status Nic::destroy_queue(CompletionQueue* queue) {
 }
 
 Errc Nic::wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns) {
+  if (clock_ != nullptr && clock_->is_virtual()) [[unlikely]] {
+    CompletionQueue* const only[] = {&queue};
+    std::uint32_t found = 0;
+    return wait_timed(only, deadline_ns, &found);
+  }
   const auto has_news = [&] {
     if (queue.test() != Errc::not_done) return true;
     progress();

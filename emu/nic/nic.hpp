@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/clock/clock.hpp"
 #include "emu/nic/access.hpp"
 #include "emu/nic/address_map.hpp"
 #include "emu/nic/amo_cache.hpp"
@@ -83,6 +84,7 @@ struct Endpoint {
   std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has,
   Peer* unanswered_to = nullptr;            // but for frames that nobody answers: the last of them went here
   std::uint64_t unanswered_end = 0;         // and ends here in the peer's request lane
+  Picos data_until;                         // under a clock: when the last data that was posted arrives
   // Bound to somebody else, or to nobody: what was known of the peer is forgotten.
   void forget_peer() {
     peer = nullptr;
@@ -251,6 +253,10 @@ class Nic final : public wire::Sink {
   // A process died: its outstanding operations end in `unreachable`.
   void peer_died(ProcessName process);
 
+  // The time that deadlines of waits are in: the clock's, or CLOCK_MONOTONIC.
+  std::int64_t now_ns();
+  clock::Clock* clock() const { return clock_; }
+
   RegistrationTable& registrations() { return registrations_; }
   ErrorLog& errors() { return errors_; }
   NicView view() const { return view_; }
@@ -265,6 +271,7 @@ class Nic final : public wire::Sink {
 
  private:
   friend class BteQueue;
+  friend class TimedOp;
   friend class CollectiveEngine;
 
   // One process that sends frames to us.
@@ -293,7 +300,7 @@ class Nic final : public wire::Sink {
   Errc try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
                       std::uint32_t hazard_slot);
-  static void keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
+  void keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
                          AddressMap& memory);
   static Errc open_transaction(Endpoint& endpoint, const Request& request, std::uint32_t* transaction);
   static void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
@@ -318,6 +325,14 @@ class Nic final : public wire::Sink {
                                     std::uint32_t user_value, Errc status);
   wire::PacketHeader header_for(const Endpoint& endpoint, const Request& request) const;
 
+  // timed.cpp
+  void post_timed(Endpoint& endpoint, const Request& request, std::uint32_t transaction);
+  clock::Operation operation_of(const Endpoint& endpoint, const Request& request) const;
+  Errc apply_now(Endpoint& endpoint, const Request& request);
+  void progress_timed();
+  Errc wait_timed(std::span<CompletionQueue* const> queues, std::optional<std::int64_t> deadline_ns,
+                  std::uint32_t* found);
+
   // channel.cpp
   Errc send_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
 
@@ -325,6 +340,7 @@ class Nic final : public wire::Sink {
   static bool is_broken(Mailbox& box);
 
   // progress.cpp
+  void move_along();
   Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                    CompletionQueue* queue);
   bool pump(Peer& peer);
@@ -349,6 +365,8 @@ class Nic final : public wire::Sink {
   const NicView view_;
   const wire::ProcessSlot self_;
   const Options options_;
+  clock::Clock* const clock_;
+  Picos blocks_end_, fence_end_;  // under a clock: of block transfers; the posting thread's
   IdentityMap identity_;
   RegistrationTable registrations_;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/clock/clock.hpp"
 #include "emu/nic/address_map.hpp"
 #include "emu/nic/nic_state.hpp"
 #include "emu/wire/packet.hpp"
@@ -100,6 +101,8 @@ class Environment {
   // Runs `body`, which touches our own memory on behalf of a frame; a page that is not there is an error, not
   // a signal. `body` must own nothing that needs destruction. Errors: those of `body`, bounds.
   virtual Errc guarded(Errc (*body)(void*), void* argument) = 0;
+  // When operations count as done; none: at once. Outlives the NIC.
+  virtual clock::Clock* clock() { return nullptr; }
   // How a blocking wait spends its time before it sleeps.
   virtual WaitBudget wait_budget() = 0;
 };

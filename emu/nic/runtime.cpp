@@ -6,6 +6,9 @@
 #include "emu/base/check.hpp"
 #include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
+#include "emu/clock/choice.hpp"
+#include "emu/clock/program_time.hpp"
+#include "emu/clock/virtual_clock.hpp"
 #include "emu/memory/guarded.hpp"
 
 #include <chrono>
@@ -74,10 +77,61 @@ Result<Runtime*> Runtime::of_process() {
   return g_runtime;
 }
 
+namespace {
+
+// What every PE of a job must have chosen alike, where peers can see it.
+struct ClockStamp {
+  char words[256];
+};
+
+ClockStamp& stamp_of(const NicView& nic) { return nic.unit<ClockStamp, kClockArea>(); }
+
+struct OfProcess {
+  bool known = false;
+  pid_t pid = 0;
+  clock::Clock* clock = nullptr;
+  std::string words = "raw";
+};
+std::mutex g_clock_mu;
+OfProcess g_clock;  // guarded by g_clock_mu
+
+}  // namespace
+
+Result<clock::Clock*> Runtime::clock_of_process() {
+  const std::lock_guard lock(g_clock_mu);
+  if (g_clock.known && g_clock.pid == getpid()) return g_clock.clock;
+  const clock::ReadChoice read = clock::choice_of_environment();
+  if (!read.problem.empty()) {
+    log::error("{}", read.problem);
+    return Errc::invalid_param;
+  }
+  clock::Clock* clock = nullptr;
+  if (read.choice.kind != clock::Kind::raw) {
+    auto job = job::Job::of_process();
+    if (!job.ok()) return job.code();
+    auto shared = clock::SharedClock::open(*job.value(), read.choice);
+    if (!shared.ok()) return shared.code();
+    auto made = std::make_unique<clock::VirtualClock>(std::move(shared).value(), read.choice,
+                                                      job.value()->wait_budget(), job.value()->self().index);
+    clock::serve_program(made.get());
+    clock = made.release();
+    // For a process that never makes a NIC; one that does ends its NIC first.
+    std::atexit([] {
+      const std::lock_guard at_exit(g_clock_mu);
+      if (g_clock.clock != nullptr && g_clock.pid == getpid()) g_clock.clock->finish();
+    });
+  }
+  g_clock = {.known = true, .pid = getpid(), .clock = clock, .words = read.choice.words()};
+  return clock;
+}
+
 Result<std::unique_ptr<Runtime>> Runtime::create() {
   auto job = job::Job::of_process();
   if (!job.ok()) return job.code();
+  const auto clock = clock_of_process();
+  if (!clock.ok()) return clock.code();
   std::unique_ptr<Runtime> runtime(new Runtime(*job.value()));
+  runtime->clock_ = clock.value();
   auto space = memory::AddressSpace::create({});
   if (!space.ok()) {
     log::error("no memory file: {}", errc_name(space.code()));
@@ -122,9 +176,14 @@ Status Runtime::make_segment() {
   const bool can_fence = asymmetric_fence::enrol();
   const auto self = static_cast<wire::ProcessSlot>(job_.self().index);
   const NicView view = NicView::create(segment_, geometry, self, getpid(), !can_fence);
+  {
+    const std::lock_guard lock(g_clock_mu);
+    std::strncpy(stamp_of(view).words, g_clock.words.c_str(), sizeof(ClockStamp::words) - 1);
+  }
   Nic::Options options;
   const std::string adopt = config::text("ORRERY_ADOPT");
-  options.eager_adoption = adopt == "eager";
+  // Memory that the program polls is watched page by page, which is for memory in the file alone.
+  options.eager_adoption = adopt == "eager" || (clock_ != nullptr && clock_->is_virtual());
   options.may_adopt = adopt != "never" && memory_->file() >= 0;
   options.adopt_after = static_cast<std::uint32_t>(config::number("ORRERY_ADOPT_AFTER"));
   options.bte_crossover = config::number("ORRERY_BTE_CROSSOVER");
@@ -145,6 +204,7 @@ Status Runtime::make_segment() {
 }
 
 Runtime::~Runtime() {
+  if (clock_ != nullptr) clock_->finish();
   job_.offer(job::DescriptorKind::nic_segment, -1);
   job_.offer(job::DescriptorKind::memory_file, -1);
   job_.offer(job::DescriptorKind::doorbell, -1);
@@ -308,6 +368,11 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
     return nic.code();
   }
   link.nic = nic.value();
+  if (std::strncmp(stamp_of(link.nic).words, stamp_of(nic_->view()).words, sizeof(ClockStamp::words)) != 0) {
+    log::error("process {} runs with the clock '{:.255}', this one with '{:.255}': expected the same in all",
+               process.slot, stamp_of(link.nic).words, stamp_of(nic_->view()).words);
+    return Errc::invalid_state;
+  }
   link.strong_hazards = link.nic.header().strong_hazards != 0 || nic_->view().header().strong_hazards != 0;
   if (descriptors.value().memory_file.get() >= 0) {
     auto memory =

@@ -93,6 +93,13 @@ Errc Nic::post_part(Sequence& sequence, Endpoint& endpoint, const Request& reque
     if (found != Errc::ok) return found;
   }
   Peer& peer = *endpoint.peer;
+  if (clock_ != nullptr) {
+    Request part = request;
+    part.sequence = &sequence;
+    sequence.left.fetch_add(1, std::memory_order_relaxed);
+    post_timed(endpoint, part, CompletionQueue::kNone);
+    return Errc::ok;
+  }
   if (!must_follow(peer, request)) {
     const Errc status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);
     if (status != Errc::not_done) return status;

@@ -83,6 +83,7 @@ void close(Attachment& attachment) {
   const std::int64_t deadline = monotonic_ns() + kSettleNs;
   sweep(attachment);
   while (!attachment.departed.empty() && monotonic_ns() < deadline) {
+    if (attachment.nic->clock() != nullptr) attachment.nic->progress();
     yield_cpu();
     sweep(attachment);
   }

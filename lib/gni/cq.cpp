@@ -77,8 +77,8 @@ gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq
   return event.status == Errc::ok ? GNI_RC_SUCCESS : GNI_RC_TRANSACTION_ERROR;
 }
 
-std::optional<std::int64_t> deadline_of(std::uint64_t timeout_ms) {
-  const std::int64_t now = monotonic_ns();
+std::optional<std::int64_t> deadline_of(nic::Nic& nic, std::uint64_t timeout_ms) {
+  const std::int64_t now = nic.now_ns();
   // A time beyond what the clock can count to is for ever, as -1 is.
   constexpr std::int64_t kNsPerMs = 1'000'000;
   const auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max() - now) / kNsPerMs);
@@ -138,6 +138,7 @@ gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl) {
   const std::int64_t deadline = orrery::monotonic_ns() + orrery::gni::kSettleNs;
   while (std::any_of(attachment.departed.begin(), attachment.departed.end(), names_it) &&
          orrery::monotonic_ns() < deadline) {
+    if (attachment.nic->clock() != nullptr) attachment.nic->progress();
     orrery::yield_cpu();
     orrery::gni::sweep(attachment);
   }
@@ -168,7 +169,7 @@ gni_return_t GNI_CqWaitEvent(gni_cq_handle_t cq_hndl, uint64_t timeout, gni_cq_e
   const Cq* const cq = find(cq_hndl);
   if (cq == nullptr || event_data == nullptr) return GNI_RC_INVALID_PARAM;
   if (!cq->blocking) return GNI_RC_ERROR_RESOURCE;
-  const std::optional<std::int64_t> deadline = orrery::gni::deadline_of(timeout);
+  const std::optional<std::int64_t> deadline = orrery::gni::deadline_of(*cq->nic, timeout);
   for (;;) {
     orrery::nic::Event event;
     const Errc found = cq->nic->poll(*cq->queue, &event);

@@ -125,7 +125,7 @@ void close_channels(Attachment& attachment);
 // Gives the client what the queue gave. cq.cpp
 gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq_entry_t* event_data);
 // The time at which a wait of so many milliseconds from now ends; nothing when it never does. cq.cpp
-std::optional<std::int64_t> deadline_of(std::uint64_t timeout_ms);
+std::optional<std::int64_t> deadline_of(nic::Nic& nic, std::uint64_t timeout_ms);
 // GNI_PostFma of type CE. ce.cpp
 gni_return_t post_ce(Ep& ep, gni_post_descriptor_t* post_descr);
 // Ends an attachment with everything on it. Waits for accesses of peers and for operations in flight, each

@@ -29,6 +29,7 @@ inline bool fill(const Ep& ep, const gni_post_descriptor_t& d, gni_post_descript
   request->flags = events;
   if ((d.dlvr_mode & GNI_DLVMODE_IN_ORDER) == GNI_DLVMODE_IN_ORDER) request->flags |= nic::kInOrder;
   request->remote = mem_handle::key_of(d.remote_mem_hndl);
+  request->delivery_mode = d.dlvr_mode;
   request->context = context;
   return true;
 }

@@ -4,6 +4,7 @@
 
 #include "emu/base/log.hpp"
 #include "emu/job/domain_list.hpp"
+#include "emu/nic/runtime.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -86,6 +87,10 @@ Result<Session*> Session::open() {
   session->job_ = job.value();
   const Status ready = session->set_up();
   if (!ready.ok()) return ready.code();
+  // After the first exchange between the processes, before the program's own: from here on they take turns.
+  const auto clock = nic::Runtime::clock_of_process();
+  if (!clock.ok()) return clock.code();
+  session->clock_ = clock.value();
   g_of_process.session = session.release();
   g_of_process.owner = getpid();
   return g_of_process.session;
@@ -218,7 +223,8 @@ Result<std::string> Session::poll_bytes(const std::string& key) {
   // corrupt: the first of several values is there, the others are on their way.
   while (bytes.code() == Errc::no_match || bytes.code() == Errc::corrupt) {
     const timespec pause{0, 500'000};
-    nanosleep(&pause, nullptr);
+    if (clock_ != nullptr) clock_->idle();
+    if (clock_ == nullptr || !clock_->is_virtual()) nanosleep(&pause, nullptr);
     bytes = get_bytes(key);
   }
   job_->directory().note_wait(job_->self(), job::WaitPlace::nowhere);
@@ -230,12 +236,16 @@ Result<std::string> Session::poll_bytes(const std::string& key) {
 Status Session::barrier_enter() {
   if (in_barrier_) return Errc::invalid_state;
   in_barrier_ = true;
-  return wire_ ? wire_->barrier_enter() : Status{};
+  const Status entered = wire_ ? wire_->barrier_enter() : Status{};
+  if (clock_ != nullptr && entered.ok()) clock_->barrier_arrive();
+  return entered;
 }
 
 Status Session::barrier_leave() {
   if (!in_barrier_) return Errc::invalid_state;
   job_->directory().note_wait(job_->self(), job::WaitPlace::pmi_barrier);
+  // Under a clock first in its time: then every PE has entered, and the launcher lets us go at once.
+  if (clock_ != nullptr) clock_->barrier_wait();
   const Status left = wire_ ? wire_->barrier_leave() : Status{};
   job_->directory().note_wait(job_->self(), job::WaitPlace::nowhere);
   in_barrier_ = false;

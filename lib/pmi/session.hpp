@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/clock/clock.hpp"
 #include "emu/job/job.hpp"
 #include "emu/job/placement.hpp"
 #include "emu/job/pmi_wire.hpp"
@@ -71,6 +72,7 @@ class Session {
   int rank_ = 0;
   int size_ = 1;
   job::Job* job_ = nullptr;
+  clock::Clock* clock_ = nullptr;  // none: raw time
   std::unique_ptr<job::PmiWire> wire_;                         // none: a singleton
   std::map<std::string, std::string, std::less<>> own_space_;  // of a singleton
   std::string kvs_name_;

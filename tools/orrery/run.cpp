@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/base/config.hpp"
+#include "emu/clock/choice.hpp"
 #include "emu/job/cores.hpp"
+#include "emu/model/machine.hpp"
 #include "tools/orrery/launcher.hpp"
 #include "tools/orrery/subcommand.hpp"
 
@@ -34,6 +36,9 @@ struct Words {
   std::string place;
   std::string timeout;
   std::string bind = "none";
+  std::string machine;
+  std::string clock;
+  std::string compute;
   bool label = false;
   bool keep_going = false;
 };
@@ -65,6 +70,26 @@ std::string find_program(const std::string& name) {
   return "";
 }
 
+// The machine and its clock, from the command line or else the environment. `nodes`: how many nodes the
+// machine has, 0 without one. The line to show when something is not accepted, else empty.
+std::string read_clock(const Words& words, RunOptions* options, std::uint32_t* nodes) {
+  const auto chosen = [](const std::string& word, const char* variable) {
+    return word.empty() ? config::text(variable) : word;
+  };
+  const std::string machine = chosen(words.machine, "ORRERY_MACHINE");
+  const clock::ReadChoice read = clock::read_choice(machine, chosen(words.clock, "ORRERY_CLOCK"),
+                                                    chosen(words.compute, "ORRERY_COMPUTE"));
+  if (!read.problem.empty()) return read.problem;
+  const auto set = [&](const char* variable, const std::string& value) {
+    if (!value.empty()) options->variables.emplace_back(variable, value);
+  };
+  set("ORRERY_MACHINE", words.machine);
+  set("ORRERY_CLOCK", words.clock);
+  set("ORRERY_COMPUTE", words.compute);
+  *nodes = read.choice.kind == clock::Kind::raw ? 0 : model::build_machine(machine).machine->pricing.nodes;
+  return {};
+}
+
 // Fills `options`; the line to show when something is not accepted, else empty.
 std::string read_words(const Words& words, RunOptions* options) {
   const auto pes = parse_count(words.pes, kMaxPes);
@@ -72,6 +97,9 @@ std::string read_words(const Words& words, RunOptions* options) {
   options->pes = *pes;
   options->label = words.label;
   options->keep_going = words.keep_going;
+  std::uint32_t machine_nodes = 0;
+  const std::string clock_problem = read_clock(words, options, &machine_nodes);
+  if (!clock_problem.empty()) return clock_problem;
   std::string why;
   if (!words.place.empty()) {
     std::ifstream file(words.place, std::ios::binary);
@@ -85,12 +113,19 @@ std::string read_words(const Words& words, RunOptions* options) {
     if (!placement.ok()) return fmt::format("--place {}: {}", words.place, why);
     options->placement = std::move(placement).value();
   } else {
-    const auto nodes = words.nodes.empty() ? 1 : parse_count(words.nodes, *pes);
+    // On a machine each PE has a node of its own unless told otherwise.
+    const auto nodes = words.nodes.empty() ? std::optional(machine_nodes != 0 ? *pes : 1u)
+                                           : parse_count(words.nodes, *pes);
     if (!nodes) {
       return fmt::format("--nodes {} is not accepted: expected 1..{}, no more than there are PEs",
                          words.nodes, *pes);
     }
-    options->placement = std::move(job::Placement::blocks(*pes, *nodes, &why)).value();
+    options->placement = std::move(job::Placement::blocks(*pes, *nodes, &why, machine_nodes != 0 ? 0 : 1)).value();
+  }
+  for (const job::PePlace& place : options->placement.pes()) {
+    if (machine_nodes == 0 || place.nid < machine_nodes) continue;
+    return fmt::format("node {} is not on the machine: expected 0..{}; {} PEs need fewer nodes (--nodes)", place.nid,
+                       machine_nodes - 1, *pes);
   }
   if (!words.timeout.empty()) {
     double seconds = 0;
@@ -130,7 +165,8 @@ std::string read_command(std::vector<std::string> rest, RunOptions* options) {
 }
 
 // Options of `run` that take the next word, for drop_separator().
-constexpr std::string_view kWithValue[] = {"-n", "--pes", "--nodes", "--place", "--timeout", "--bind"};
+constexpr std::string_view kWithValue[] = {"-n", "--pes", "--nodes", "--place", "--timeout", "--bind",
+                                          "--machine", "--clock", "--compute"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program on this host\n\n"
@@ -171,6 +207,20 @@ void add_run(CLI::App& root, int& exit_code) {
                    "core: one PE per core, memory near it; none: leave it to the kernel")
       ->type_name("none|core")
       ->capture_default_str();
+  command
+      ->add_option("--machine", words->machine,
+                   "Time as on that machine: one of 'orrery machines', or a machine file")
+      ->type_name("MACHINE");
+  command
+      ->add_option("--clock", words->clock,
+                   "raw: as fast as it goes; paced: the machine's time, waited for; virtual: the machine's time, "
+                   "counted (the default with --machine)")
+      ->type_name("raw|paced|virtual");
+  command
+      ->add_option("--compute", words->compute,
+                   "What the program's own work between calls counts in virtual time: zero (the default), measured "
+                   "processor time, or that times a factor")
+      ->type_name("zero|measured|FACTOR");
   command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number");
   command->add_flag("--keep-going", words->keep_going, "Let the others run on when a PE fails");
   command->prefix_command();
