@@ -24,7 +24,8 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       options_(options),
       clock_(environment.clock()),
       registrations_(
-          view, [this](std::uint64_t bytes) { return arena_alloc(bytes, ArenaUse::segment_list); },
+          view, environment.self().generation,
+          [this](std::uint64_t bytes) { return arena_alloc(bytes, ArenaUse::segment_list); },
           [this](std::uint64_t offset, std::uint64_t bytes) {
             arena_free(offset, bytes, ArenaUse::segment_list);
           }),

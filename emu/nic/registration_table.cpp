@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace orrery::nic {
 
@@ -16,16 +17,25 @@ constexpr std::uint64_t page_floor(std::uint64_t address) { return address & ~(k
 constexpr std::uint64_t page_ceil(std::uint64_t address) { return page_floor(address + kPageBytes - 1); }
 constexpr std::uint64_t kMaxPages = (1ull << 28) - 1;
 
+// The generation before the first of each entry. The multiplier is the golden section of the generations and
+// has no factor in common with their number: neighbours are never neighbours.
+constexpr std::uint16_t before_first(std::uint32_t process_generation) {
+  constexpr std::uint64_t kStride = 10'126;
+  static_assert(std::gcd(kStride, std::uint64_t{kMaxGeneration}) == 1);
+  return static_cast<std::uint16_t>(process_generation * kStride % kMaxGeneration);
+}
+
 }  // namespace
 
-RegistrationTable::RegistrationTable(NicView view, std::function<std::uint64_t(std::uint64_t)> arena_alloc,
+RegistrationTable::RegistrationTable(NicView view, std::uint32_t process_generation,
+                                     std::function<std::uint64_t(std::uint64_t)> arena_alloc,
                                      std::function<void(std::uint64_t, std::uint64_t)> arena_free)
     : view_(view),
       arena_alloc_(std::move(arena_alloc)),
       arena_free_(std::move(arena_free)),
       free_(kMaxRegions),
       free_count_(kMaxRegions),
-      generations_(kMaxRegions, 0) {
+      generations_(kMaxRegions, before_first(process_generation)) {
   for (std::uint32_t i = 0; i < kMaxRegions; ++i) free_[i] = static_cast<std::uint16_t>(i);
 }
 

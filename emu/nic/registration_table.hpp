@@ -21,8 +21,10 @@ namespace orrery::nic {
 // Threads: any.
 // Invariants: (1) an entry whose state is free refuses every key; (2) an entry is reused only after nobody
 // can be in the middle of an access that its last key allowed; (3) free entries are reused oldest first, so
-// that a generation comes round again after 67 million registrations at the soonest. Usage: auto key =
-// table.insert({...});  table.remove(key.value(), alive, give_up);
+// that a generation comes round again after 67 million registrations at the soonest; (4) processes that have
+// one slot after the other begin far apart in the generations, so that a key which outlived its process is
+// refused by its successor: until one of them has registered some thousand times in one entry.
+// Usage: auto key = table.insert({...});  table.remove(key.value(), alive, give_up);
 class RegistrationTable {
  public:
   struct Entry {
@@ -40,8 +42,10 @@ class RegistrationTable {
     std::uint64_t end = 0;
   };
 
-  // `arena_alloc` gives room for segment lists in the segment's arena (offset, or 0 when it is used up).
-  RegistrationTable(NicView view, std::function<std::uint64_t(std::uint64_t)> arena_alloc,
+  // `process_generation` tells the processes that have had our slot apart. `arena_alloc` gives room for
+  // segment lists in the segment's arena (offset, or 0 when it is used up).
+  RegistrationTable(NicView view, std::uint32_t process_generation,
+                    std::function<std::uint64_t(std::uint64_t)> arena_alloc,
                     std::function<void(std::uint64_t, std::uint64_t)> arena_free);
 
   // Errors: no_resource (all entries in use), no_memory (no room for the segment list), size (over 1 TiB).

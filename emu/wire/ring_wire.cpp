@@ -3,6 +3,7 @@
 #include "emu/wire/ring_wire.hpp"
 
 #include "emu/base/check.hpp"
+#include "emu/base/prefetch.hpp"
 
 #include <bit>
 #include <cstring>
@@ -22,16 +23,6 @@ constexpr std::uint64_t line_floor(std::uint64_t position) {
 
 constexpr std::uint64_t make_mark(std::uint32_t tag, std::uint32_t bytes) {
   return static_cast<std::uint64_t>(tag) << 32 | bytes;
-}
-
-// The next frame's line was written by the consumer last: fetching it for writing now saves the next send
-// that wait. A processor that does not know the instruction passes over it.
-inline void own_line_soon(std::byte* line) {
-#if defined(__x86_64__)
-  asm volatile("prefetchw %0" : : "m"(*line));
-#else
-  __builtin_prefetch(line, 1);
-#endif
 }
 
 // Whether a ShortFrame says all of it.
@@ -124,7 +115,8 @@ Status RingProducer::try_send_short(const PacketHeader& header, std::span<const 
   mark_at(line).store(make_mark(kShortTag, kLineBytes), std::memory_order_release);
   position_ += kLineBytes;
   control_->produced.store(position_, std::memory_order_relaxed);
-  own_line_soon(data_ + (position_ & (data_bytes_ - 1)));
+  // The consumer wrote the next frame's line last: fetching it now saves the next send that wait.
+  prefetch_to_write(data_ + (position_ & (data_bytes_ - 1)));
   return {};
 }
 

@@ -19,14 +19,18 @@ class RegistrationTableTest : public ::testing::Test {
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     view_ = NicView::create(base_, kGeometry, 0, 1, false);
     arena_ = view_.header().arena_offset;
-    table_ = std::make_unique<RegistrationTable>(
-        view_,
+    table_ = table_of_process(1);
+  }
+  ~RegistrationTableTest() override { munmap(base_, kGeometry.segment_bytes()); }
+
+  std::unique_ptr<RegistrationTable> table_of_process(std::uint32_t generation) {
+    return std::make_unique<RegistrationTable>(
+        view_, generation,
         [this](std::uint64_t bytes) {
           return arena_full_ ? 0 : (lists_ += 1, arena_ += bytes, arena_ - bytes);
         },
         [this](std::uint64_t, std::uint64_t) { --lists_; });
   }
-  ~RegistrationTableTest() override { munmap(base_, kGeometry.segment_bytes()); }
 
   MemKey insert(std::uint64_t address = kAddress, std::uint64_t length = 4096,
                 RegionState state = RegionState::direct) {
@@ -100,6 +104,25 @@ TEST_F(RegistrationTableTest, PlaceThatIsUsedAgainHasAnotherGenerationAndNeverNo
     ASSERT_NE(next.generation, 0);
     ASSERT_LE(next.generation, kMaxGeneration);
     last = next;
+  }
+}
+
+TEST_F(RegistrationTableTest, KeyThatOutlivedItsProcessIsRefusedByTheNextOnesOfItsSlot) {
+  constexpr std::uint32_t kEach = 3 * kMaxRegions;
+  std::vector<MemKey> old;
+  for (std::uint32_t i = 0; i < kEach; ++i) {
+    old.push_back(insert());
+    ASSERT_TRUE(remove(old.back()).ok());
+  }
+  for (std::uint32_t process = 2; process < 12; ++process) {
+    table_ = table_of_process(process);
+    std::vector<MemKey> own;
+    for (std::uint32_t i = 0; i < kEach; ++i) {
+      own.push_back(insert());
+      ASSERT_EQ(own.back().index, old[i].index);
+      ASSERT_EQ(table_->find(old[i]).code(), Errc::invalid_handle) << "process " << process;
+      ASSERT_TRUE(remove(own.back()).ok());
+    }
   }
 }
 

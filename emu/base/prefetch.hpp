@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+namespace orrery {
+
+// Fetches the cache line of `at` for writing, so that a store that follows finds it here. A hint: any address
+// will do, and a processor that does not know the instruction passes over it.
+inline void prefetch_to_write(const void* at) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(at)));
+#else
+  __builtin_prefetch(at, 1);
+#endif
+}
+
+}  // namespace orrery
