@@ -32,7 +32,8 @@ constexpr auto kKnobs = std::to_array<Knob>({
     {"ORRERY_BTE_CROSSOVER", Kind::number, "4194304", "4096..4294967295 bytes",
      "block transfers of at least this size are moved by the engine's thread", 4096, 4'294'967'295},
     {"ORRERY_CLOCK", Kind::text, "", "raw|paced|virtual",
-     "how time passes: raw as on this host; paced or virtual as on ORRERY_MACHINE; unset: virtual when there is a "
+     "how time passes: raw as on this host; paced or virtual as on ORRERY_MACHINE; unset: virtual when there "
+     "is a "
      "machine"},
     {"ORRERY_COMPUTE", Kind::text, "zero", "zero|measured|a factor 0..1000000",
      "virtual time: what the program's own work between calls counts, of its processor time"},

@@ -34,9 +34,7 @@ class Agenda {
     std::uint64_t order;
     Task* task;
   };
-  static bool later(const Entry& a, const Entry& b) {
-    return a.at != b.at ? a.at > b.at : a.order > b.order;
-  }
+  static bool later(const Entry& a, const Entry& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
   std::vector<Entry> heap_;
   std::uint64_t next_ = 0;
 };

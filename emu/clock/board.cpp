@@ -185,9 +185,10 @@ bool Turns::look_after_holder(Watched& watched) {
   if (!dead) {
     const auto overtaken = board_.header.overtaken.fetch_add(1, std::memory_order_relaxed);
     if (overtaken == 0)
-      log::warn("virtual time: PE {} is blocked in something that has no virtual time; the others go on "
-                "without it, and times are not exact from here",
-                holder);
+      log::warn(
+          "virtual time: PE {} is blocked in something that has no virtual time; the others go on "
+          "without it, and times are not exact from here",
+          holder);
   }
   // Ours, or the earliest one's.
   std::int64_t key = 0;
@@ -216,7 +217,8 @@ bool Turns::enter() {
     return true;
   // Overtaken while it was blocked in something foreign: it goes on behind whoever has the turn.
   const std::uint32_t holder = holder_of(expected);
-  const std::int64_t at = holder < board_.header.pes ? board_.keys[holder].load(std::memory_order_relaxed) : 0;
+  const std::int64_t at =
+      holder < board_.header.pes ? board_.keys[holder].load(std::memory_order_relaxed) : 0;
   time_ = std::max(time_, at == kNever ? 0 : at);
   board_.keys[self_].store(time_, std::memory_order_relaxed);
   self().state.store(PeState::waiting, std::memory_order_relaxed);

@@ -56,9 +56,9 @@ struct alignas(64) BoardHeader {
   char choice[256];  // in words: what every PE must have chosen
   // holder << 1 | it is inside the clock. Whoever finds a holder dead or blocked outside takes it over.
   alignas(64) std::atomic<std::uint32_t> token;
-  std::atomic<std::uint32_t> ended;       // 1: a deadlock was reported
-  std::atomic<std::uint32_t> arrived;     // at the launcher's barrier
-  std::atomic<std::uint32_t> barriers;    // that are over
+  std::atomic<std::uint32_t> ended;     // 1: a deadlock was reported
+  std::atomic<std::uint32_t> arrived;   // at the launcher's barrier
+  std::atomic<std::uint32_t> barriers;  // that are over
   alignas(64) std::atomic<std::uint64_t> turns, tasks, conflicts, late, overtaken;
   alignas(64) std::atomic<std::uint32_t> ready;  // stored last
 };
@@ -105,9 +105,7 @@ class Turns {
   // Arrives at the launcher's barrier; the last one touches the others.
   void barrier_arrive();
   // Whether the one that this PE arrived at last is over.
-  bool barrier_over() const {
-    return board_.header.barriers.load(std::memory_order_relaxed) != barrier_;
-  }
+  bool barrier_over() const { return board_.header.barriers.load(std::memory_order_relaxed) != barrier_; }
   void finish();
 
   // Reports that no PE can ever go on, and ends the process.

@@ -30,7 +30,8 @@ struct ReadChoice {
 };
 
 // From three texts as the user wrote them; empty: not given. A machine without a clock is virtual time.
-// Problems: unknown clock, a clock without a machine, an unknown machine (lists those that there are), compute.
+// Problems: unknown clock, a clock without a machine, an unknown machine (lists those that there are),
+// compute.
 ReadChoice read_choice(std::string_view machine, std::string_view clock, std::string_view compute);
 // The same from the environment, through emu/base/config.
 ReadChoice choice_of_environment();

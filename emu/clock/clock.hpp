@@ -21,8 +21,8 @@ struct Operation {
   model::Routing routing = model::Routing::adaptive_0;
   std::uint32_t target = 0;  // process slot of the target
   std::uint64_t bytes = 0;
-  Picos not_before;           // it starts then at the earliest (a fence); the processor is not held for it
-  bool uncontended = false;   // takes no link and no processor time: credits that ride on other packets
+  Picos not_before;          // it starts then at the earliest (a fence); the processor is not held for it
+  bool uncontended = false;  // takes no link and no processor time: credits that ride on other packets
 };
 
 // Points in the clock's time.

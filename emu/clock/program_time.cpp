@@ -29,7 +29,8 @@ namespace {
 
 std::atomic<VirtualClock*> g_clock{nullptr};
 
-// What a program finds when virtual time is 0: fixed, so that runs agree, and not 0, which some take for unset.
+// What a program finds when virtual time is 0: fixed, so that runs agree, and not 0, which some take for
+// unset.
 constexpr std::int64_t kMonotonicStart = 1'000;         // s
 constexpr std::int64_t kRealtimeStart = 1'000'000'000;  // s since 1970: 9 September 2001
 constexpr std::int64_t kNs = 1'000'000'000;
@@ -40,14 +41,13 @@ Function* real(const char* name) {
   static void* const libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   return reinterpret_cast<Function*>(dlsym(libc, name));
 }
-#define ORRERY_REAL(name) \
-  static auto* const real_call = ::orrery::clock::real<decltype(::name)>(#name)
+#define ORRERY_REAL(name) static auto* const real_call = ::orrery::clock::real<decltype(::name)>(#name)
 
 // Libraries whose threads and timers belong to the launcher or to a real network, by how their names begin.
 constexpr std::string_view kRuntimeLibraries[] = {
-    "liborrery", "libugni",    "libpmi",    "libpmix", "libprrte",  "libopen-pal", "libopen-rte",
-    "libevent",  "libfabric",  "libhwloc",  "libucs",  "libuct",    "libucp",      "libucm",
-    "libmunge",  "libslurm",   "libpsm2",   "libnl-",  "libibverbs"};
+    "liborrery", "libugni",   "libpmi",   "libpmix", "libprrte",  "libopen-pal", "libopen-rte",
+    "libevent",  "libfabric", "libhwloc", "libucs",  "libuct",    "libucp",      "libucm",
+    "libmunge",  "libslurm",  "libpsm2",  "libnl-",  "libibverbs"};
 
 bool is_runtime_address(const void* address) {
   Dl_info info{};
@@ -83,9 +83,7 @@ bool is_steady(clockid_t id) {
   return id == CLOCK_MONOTONIC || id == CLOCK_MONOTONIC_RAW || id == CLOCK_MONOTONIC_COARSE ||
          id == CLOCK_BOOTTIME;
 }
-bool is_wall(clockid_t id) {
-  return id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE || id == CLOCK_TAI;
-}
+bool is_wall(clockid_t id) { return id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE || id == CLOCK_TAI; }
 
 timespec timespec_of(Picos time, std::int64_t start) {
   const std::int64_t ns = time.count() / 1000;
@@ -143,10 +141,10 @@ using orrery::Picos;
 using orrery::clock::VirtualClock;
 namespace oc = orrery::clock;
 
-#define ORRERY_CLOCK_OR_REAL(name, ...)                                        \
-  ORRERY_REAL(name);                                                           \
-  VirtualClock* const clock = oc::clock_for(__builtin_return_address(0));      \
-  if (clock == nullptr) [[likely]]                                             \
+#define ORRERY_CLOCK_OR_REAL(name, ...)                                   \
+  ORRERY_REAL(name);                                                      \
+  VirtualClock* const clock = oc::clock_for(__builtin_return_address(0)); \
+  if (clock == nullptr) [[likely]]                                        \
   return real_call(__VA_ARGS__)
 
 extern "C" {
@@ -249,8 +247,8 @@ int select(int count, fd_set* __restrict reads, fd_set* __restrict writes, fd_se
   std::optional<Picos> duration;
   if (timeout != nullptr) {
     if (timeout->tv_sec < 0 || timeout->tv_usec < 0) return real_call(count, reads, writes, errors, timeout);
-    duration = oc::duration_of({timeout->tv_sec + timeout->tv_usec / 1'000'000,
-                                timeout->tv_usec % 1'000'000 * 1000});
+    duration = oc::duration_of(
+        {timeout->tv_sec + timeout->tv_usec / 1'000'000, timeout->tv_usec % 1'000'000 * 1000});
   }
   // The sets are changed by each look.
   fd_set in[3];
@@ -270,7 +268,8 @@ int select(int count, fd_set* __restrict reads, fd_set* __restrict writes, fd_se
 int pselect(int count, fd_set* __restrict reads, fd_set* __restrict writes, fd_set* __restrict errors,
             const timespec* __restrict timeout, const sigset_t* __restrict mask) {
   ORRERY_CLOCK_OR_REAL(pselect, count, reads, writes, errors, timeout, mask);
-  if (timeout != nullptr && !oc::is_valid(timeout)) return real_call(count, reads, writes, errors, timeout, mask);
+  if (timeout != nullptr && !oc::is_valid(timeout))
+    return real_call(count, reads, writes, errors, timeout, mask);
   std::optional<Picos> duration;
   if (timeout != nullptr) duration = oc::duration_of(*timeout);
   fd_set in[3];

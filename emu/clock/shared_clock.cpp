@@ -95,8 +95,8 @@ Status SharedClock::make(const Choice& choice, std::uint32_t pes) {
   void* const base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
   if (base == MAP_FAILED) return Errc::no_memory;
   board_ = new (base) Board{};
-  auto made = model::LinkState::create({static_cast<std::byte*>(base) + kLinksAt, bytes_ - kLinksAt}, pricing(),
-                                       kind_for(choice));
+  auto made = model::LinkState::create({static_cast<std::byte*>(base) + kLinksAt, bytes_ - kLinksAt},
+                                       pricing(), kind_for(choice));
   if (!made.ok()) return made.status();
   links_ = made.value();
   BoardHeader& h = board_->header;
@@ -134,7 +134,8 @@ Status SharedClock::attach(UniqueFd fd, const Choice& choice, std::uint32_t pes)
                words, pes, theirs, h.pes);
     return Errc::invalid_param;
   }
-  auto found = model::LinkState::attach({static_cast<std::byte*>(base) + kLinksAt, bytes_ - kLinksAt}, pricing());
+  auto found =
+      model::LinkState::attach({static_cast<std::byte*>(base) + kLinksAt, bytes_ - kLinksAt}, pricing());
   if (!found.ok()) {
     log::error("PE {}: the machine '{}' is not the one that PE 0 has", pe_, choice.machine);
     return found.status();

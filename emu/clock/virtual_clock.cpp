@@ -19,13 +19,14 @@ namespace {
 // Looks at the clock in a row that cost nothing: programs read it at the end of one measurement and at the
 // start of the next.
 constexpr std::uint32_t kFreeClockLooks = 4;
-constexpr std::int64_t kShortestQuantum = 100'000;         // 100 ns, about what a look at a queue costs
+constexpr std::int64_t kShortestQuantum = 100'000;           // 100 ns, about what a look at a queue costs
 constexpr std::int64_t kLongestQuantum = 1'000'000'000'000;  // 1 s
 // A streak of looks waits this part of its length at each: few looks for long waits, and little overshoot
 // where the program watches the clock.
 constexpr std::int64_t kPartOfStreak = 8;
 constexpr std::int64_t kPartOfWatchedStreak = 64;
 constexpr std::uint32_t kPollsInVain = 1000;
+constexpr std::uint32_t kSpins = 2000;  // some microseconds: what a sleep and its end would cost
 
 std::int64_t thread_cpu_ns() {
   timespec used{};
@@ -35,12 +36,14 @@ std::int64_t thread_cpu_ns() {
 
 }  // namespace
 
-VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& choice, const WaitBudget& budget,
-                           std::uint32_t process_slot)
+VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& choice,
+                           const WaitBudget& budget, std::uint32_t process_slot)
     : shared_(std::move(shared)),
       compute_(choice.compute),
       self_(shared_->pe()),
-      turns_(shared_->board(), shared_->pe(), budget) {
+      // Only one PE of the job runs at a time. Where each has a core the next one is awake; where they share
+      // cores whoever waits gets out of the way at once.
+      turns_(shared_->board(), shared_->pe(), {.spins = budget.spins == 0 ? 0 : kSpins, .yields = 0}) {
   turns_.join(shared_->node(), process_slot);
   if (compute_.measured) cpu_at_exit_ = thread_cpu_ns();
 }
@@ -101,8 +104,9 @@ void VirtualClock::enter() {
 Times VirtualClock::start(const Operation& operation) {
   Board& board = shared_->board();
   const std::uint32_t pe = board.pe_of_process[operation.target].load(std::memory_order_acquire);
-  const std::uint32_t node =
-      pe == 0 || pe > board.header.pes ? shared_->node() : board.pes[pe - 1].node.load(std::memory_order_relaxed);
+  const std::uint32_t node = pe == 0 || pe > board.header.pes
+                                 ? shared_->node()
+                                 : board.pes[pe - 1].node.load(std::memory_order_relaxed);
   const model::Pricing& pricing = shared_->pricing();
   const std::int64_t begun = std::max(busy_until_, operation.not_before.count());
   const model::QuoteRequest request{.op = operation.op,
@@ -175,7 +179,8 @@ void VirtualClock::idle() {
 bool VirtualClock::wait(std::optional<Picos> deadline) {
   come_in();
   something_done();
-  const bool touched = run_until(deadline ? std::max(deadline->count(), now_) : kNever, true, WaitsFor::event);
+  const bool touched =
+      run_until(deadline ? std::max(deadline->count(), now_) : kNever, true, WaitsFor::event);
   go_out();
   return touched;
 }

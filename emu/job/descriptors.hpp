@@ -68,11 +68,11 @@ class DescriptorServer {
   UniqueFd socket_;
   std::string name_;
   std::mutex mu_;
-  const HostDirectory* directory_ = nullptr;               // guarded by mu_
-  ProcessRef self_;                                        // guarded by mu_
-  bool share_ = false;                                     // guarded by mu_
+  const HostDirectory* directory_ = nullptr;                   // guarded by mu_
+  ProcessRef self_;                                            // guarded by mu_
+  bool share_ = false;                                         // guarded by mu_
   std::array<int, kDescriptorKinds> offered_{-1, -1, -1, -1};  // guarded by mu_
-  std::deque<UniqueFd> pending_;                           // loop thread only; oldest first
+  std::deque<UniqueFd> pending_;                               // loop thread only; oldest first
 };
 
 // Asks `process` for its descriptors. Blocks until it answers or until `deadline_ns` of monotonic_ns(); the

@@ -333,7 +333,8 @@ Errc DatagramUnit::test(Endpoint& endpoint, std::optional<std::uint64_t> name, D
 // Waits until `done()`; false when the deadline passed first.
 template <typename Done>
 bool DatagramUnit::wait_until(std::optional<std::int64_t> deadline_ns, Done done) {
-  if (clock::Clock* const clock = environment_.clock(); clock != nullptr && clock->is_virtual()) [[unlikely]] {
+  if (clock::Clock* const clock = environment_.clock(); clock != nullptr && clock->is_virtual())
+      [[unlikely]] {
     while (!done()) {
       const std::int64_t now = clock->now().count() / 1000;
       if (deadline_ns && now >= *deadline_ns) return false;

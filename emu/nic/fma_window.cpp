@@ -183,7 +183,8 @@ Errc FmaWindow::post(Lane& lane, std::uint64_t offset, const std::byte* from, st
   const WindowPlace& place = places_[pe];
   Request request;
   request.op = Op::put;
-  // How it was issued matters to a clock alone; without one the short way takes no flag that it does not know.
+  // How it was issued matters to a clock alone; without one the short way takes no flag that it does not
+  // know.
   request.flags = nic_.clock() != nullptr ? flags : 0;
   request.local_address = reinterpret_cast<std::uint64_t>(from);
   request.remote_address = place.address + offset;

@@ -301,7 +301,7 @@ class Nic final : public wire::Sink {
   Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
                       std::uint32_t hazard_slot);
   void keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
-                         AddressMap& memory);
+                  AddressMap& memory);
   static Errc open_transaction(Endpoint& endpoint, const Request& request, std::uint32_t* transaction);
   static void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
   bool must_follow(Peer& peer, const Request& request);

@@ -168,8 +168,9 @@ class TimedOp final : public clock::Task {
     } else if (request_.op == Op::message) {
       if (status_ != Errc::ok) break_mailbox();
       if (transaction_ != CompletionQueue::kNone)
-        (void)push_event(as_posted_.queue->view(),
-                         Event::message_sent(transaction_, static_cast<std::uint32_t>(request_.cq_data), status_));
+        (void)push_event(
+            as_posted_.queue->view(),
+            Event::message_sent(transaction_, static_cast<std::uint32_t>(request_.cq_data), status_));
     } else if (request_.op == Op::credit) {
       if (status_ != Errc::ok) break_mailbox();
     } else {
@@ -213,8 +214,8 @@ Errc Nic::apply_now(Endpoint& endpoint, const Request& request) {
   Peer& peer = *endpoint.peer;
   const Errc direct = try_direct(endpoint, peer, request, kSharedHazardSlot);
   if (direct != Errc::not_done) return direct;
-  const Errc attached = request.op == Op::send ? Errc::not_done
-                                               : try_attach(endpoint, peer, request, kSharedHazardSlot);
+  const Errc attached =
+      request.op == Op::send ? Errc::not_done : try_attach(endpoint, peer, request, kSharedHazardSlot);
   if (attached != Errc::not_done) return attached;
   Sequence* sequence = nullptr;
   while ((sequence = sequences_.open()) == nullptr) yield_cpu();
@@ -248,7 +249,7 @@ clock::Operation Nic::operation_of(const Endpoint& endpoint, const Request& requ
   const bool block = (request.flags & kBlockTransfer) != 0;
   switch (request.op) {
     case Op::put:
-      operation.op = block ? model::Op::bte_put
+      operation.op = block                              ? model::Op::bte_put
                      : (request.flags & kLaunched) != 0 ? model::Op::launch_put
                                                         : model::Op::fma_put;
       break;
@@ -276,8 +277,9 @@ clock::Operation Nic::operation_of(const Endpoint& endpoint, const Request& requ
       operation.uncontended = true;
       break;
   }
-  operation.routing = (request.flags & kInOrder) != 0 ? model::Routing::in_order
-                                                      : model::routing_of_delivery_mode(request.delivery_mode);
+  operation.routing = (request.flags & kInOrder) != 0
+                          ? model::Routing::in_order
+                          : model::routing_of_delivery_mode(request.delivery_mode);
   return operation;
 }
 

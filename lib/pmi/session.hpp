@@ -72,7 +72,7 @@ class Session {
   int rank_ = 0;
   int size_ = 1;
   job::Job* job_ = nullptr;
-  clock::Clock* clock_ = nullptr;  // none: raw time
+  clock::Clock* clock_ = nullptr;                              // none: raw time
   std::unique_ptr<job::PmiWire> wire_;                         // none: a singleton
   std::map<std::string, std::string, std::less<>> own_space_;  // of a singleton
   std::string kvs_name_;

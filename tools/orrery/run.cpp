@@ -114,18 +114,19 @@ std::string read_words(const Words& words, RunOptions* options) {
     options->placement = std::move(placement).value();
   } else {
     // On a machine each PE has a node of its own unless told otherwise.
-    const auto nodes = words.nodes.empty() ? std::optional(machine_nodes != 0 ? *pes : 1u)
-                                           : parse_count(words.nodes, *pes);
+    const auto nodes =
+        words.nodes.empty() ? std::optional(machine_nodes != 0 ? *pes : 1u) : parse_count(words.nodes, *pes);
     if (!nodes) {
       return fmt::format("--nodes {} is not accepted: expected 1..{}, no more than there are PEs",
                          words.nodes, *pes);
     }
-    options->placement = std::move(job::Placement::blocks(*pes, *nodes, &why, machine_nodes != 0 ? 0 : 1)).value();
+    options->placement =
+        std::move(job::Placement::blocks(*pes, *nodes, &why, machine_nodes != 0 ? 0 : 1)).value();
   }
   for (const job::PePlace& place : options->placement.pes()) {
     if (machine_nodes == 0 || place.nid < machine_nodes) continue;
-    return fmt::format("node {} is not on the machine: expected 0..{}; {} PEs need fewer nodes (--nodes)", place.nid,
-                       machine_nodes - 1, *pes);
+    return fmt::format("node {} is not on the machine: expected 0..{}; {} PEs need fewer nodes (--nodes)",
+                       place.nid, machine_nodes - 1, *pes);
   }
   if (!words.timeout.empty()) {
     double seconds = 0;
@@ -165,8 +166,8 @@ std::string read_command(std::vector<std::string> rest, RunOptions* options) {
 }
 
 // Options of `run` that take the next word, for drop_separator().
-constexpr std::string_view kWithValue[] = {"-n", "--pes", "--nodes", "--place", "--timeout", "--bind",
-                                          "--machine", "--clock", "--compute"};
+constexpr std::string_view kWithValue[] = {"-n",     "--pes",     "--nodes", "--place",  "--timeout",
+                                           "--bind", "--machine", "--clock", "--compute"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program on this host\n\n"
@@ -212,14 +213,16 @@ void add_run(CLI::App& root, int& exit_code) {
                    "Time as on that machine: one of 'orrery machines', or a machine file")
       ->type_name("MACHINE");
   command
-      ->add_option("--clock", words->clock,
-                   "raw: as fast as it goes; paced: the machine's time, waited for; virtual: the machine's time, "
-                   "counted (the default with --machine)")
+      ->add_option(
+          "--clock", words->clock,
+          "raw: as fast as it goes; paced: the machine's time, waited for; virtual: the machine's time, "
+          "counted (the default with --machine)")
       ->type_name("raw|paced|virtual");
   command
-      ->add_option("--compute", words->compute,
-                   "What the program's own work between calls counts in virtual time: zero (the default), measured "
-                   "processor time, or that times a factor")
+      ->add_option(
+          "--compute", words->compute,
+          "What the program's own work between calls counts in virtual time: zero (the default), measured "
+          "processor time, or that times a factor")
       ->type_name("zero|measured|FACTOR");
   command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number");
   command->add_flag("--keep-going", words->keep_going, "Let the others run on when a PE fails");

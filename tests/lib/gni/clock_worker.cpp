@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// A client of uGNI and PMI like any other, that prints what it measures with clock_gettime(2); what it is to do
-// is its first argument. clock_test.cpp runs it under virtual time.
+// A client of uGNI and PMI like any other, that prints what it measures with clock_gettime(2); what it is to
+// do is its first argument. clock_test.cpp runs it under virtual time.
 #include "bench/common/session.hpp"
 
 #include <cinttypes>
@@ -38,7 +38,8 @@ struct World {
     std::memset(window, 0, kRoom);
     std::memset(local, 0, kRoom);
     local_handle = session.registered(local, kRoom);
-    const bench::Window mine{reinterpret_cast<std::uint64_t>(window), session.registered(window, kRoom, target)};
+    const bench::Window mine{reinterpret_cast<std::uint64_t>(window),
+                             session.registered(window, kRoom, target)};
     windows = bench::all_gather(mine, session.rank, session.size);
     for (int pe = 0; pe < session.size; ++pe) {
       eps.push_back(session.endpoint(pe, source));
@@ -95,7 +96,8 @@ void latency(World& w) {
         const std::int64_t start = now_ns();
         w.post(last, pd);
         w.reap();
-        std::printf("type %d bytes %" PRIu64 " ns %" PRId64 "\n", static_cast<int>(type), bytes, now_ns() - start);
+        std::printf("type %d bytes %" PRIu64 " ns %" PRId64 "\n", static_cast<int>(type), bytes,
+                    now_ns() - start);
       }
     }
   }
@@ -116,7 +118,8 @@ void ping_pong(World& w) {
       w.reap();
     }
     if (w.rank() == 0)
-      std::printf("bytes %" PRIu64 " half round trip %" PRId64 " ns\n", bytes, (now_ns() - start) / (2 * kRounds));
+      std::printf("bytes %" PRIu64 " half round trip %" PRId64 " ns\n", bytes,
+                  (now_ns() - start) / (2 * kRounds));
   }
 }
 
@@ -188,7 +191,8 @@ void hot_spot(World& w) {
     }
   } else {
     for (int i = 0; i < kEach; ++i) {
-      auto pd = w.put(0, 64 * static_cast<std::uint64_t>(w.rank()), 512, GNI_CQMODE_REMOTE_EVENT | GNI_CQMODE_GLOBAL_EVENT);
+      auto pd = w.put(0, 64 * static_cast<std::uint64_t>(w.rank()), 512,
+                      GNI_CQMODE_REMOTE_EVENT | GNI_CQMODE_GLOBAL_EVENT);
       w.post(0, pd);
       w.reap();
     }
@@ -223,8 +227,8 @@ void timeouts(World& w) {
   gni_cq_entry_t event = 0;
   int polls = 0;
   while (now_ns() < slept + 20'000 && GNI_CqGetEvent(w.target, &event) == GNI_RC_NOT_DONE) ++polls;
-  std::printf("PE %d: %" PRId64 " %" PRId64 " %" PRId64 " %d polls\n", w.rank(), looked - start, slept - looked,
-              now_ns() - slept, polls);
+  std::printf("PE %d: %" PRId64 " %" PRId64 " %" PRId64 " %d polls\n", w.rank(), looked - start,
+              slept - looked, now_ns() - slept, polls);
 }
 
 void deadlock(World& w) { (void)w.await_remote(); }
