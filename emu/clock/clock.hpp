@@ -80,6 +80,12 @@ class Clock {
   virtual void barrier_arrive() = 0;
   virtual void barrier_wait() = 0;
 
+  // Peers may write [begin, end) of this process's memory from now on, directly; or no more.
+  virtual void watch(std::uint64_t begin, std::uint64_t end, bool writable) = 0;
+  virtual void unwatch(std::uint64_t begin, std::uint64_t end) = 0;
+  // The mappings of this process are about to be looked at.
+  virtual void before_inspection() = 0;
+
   // Everything that this process has scheduled is done; it takes no further part. Once, at its end.
   virtual void finish() = 0;
 };

@@ -4,6 +4,7 @@
 
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
+#include "emu/clock/page_watch.hpp"
 #include "emu/model/quote.hpp"
 
 #include <algorithm>
@@ -51,6 +52,7 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
 // ---- coming and going ----
 
 void VirtualClock::come_in() {
+  page_watch::program_calls();
   mu_.lock();
   if (!turns_.enter()) now_ = std::max(now_, turns_.time());
   if (!compute_.measured) return;
@@ -63,6 +65,7 @@ void VirtualClock::go_out() {
   turns_.leave();
   if (compute_.measured) cpu_at_exit_ = thread_cpu_ns();
   mu_.unlock();
+  page_watch::program_goes_on();
 }
 
 // Something other than a look in vain.
@@ -238,6 +241,16 @@ void VirtualClock::barrier_wait() {
   while (!turns_.barrier_over()) (void)run_until(kNever, true, WaitsFor::barrier);
   go_out();
 }
+
+void VirtualClock::watch(std::uint64_t begin, std::uint64_t end, bool writable) {
+  if (!watching_) page_watch::start(this);
+  watching_ = true;
+  page_watch::watch(begin, end, writable);
+}
+
+void VirtualClock::unwatch(std::uint64_t begin, std::uint64_t end) { page_watch::unwatch(begin, end); }
+
+void VirtualClock::before_inspection() { page_watch::open_all(); }
 
 void VirtualClock::finish() {
   if (finished_) return;

@@ -36,6 +36,9 @@ class VirtualClock final : public Clock {
   bool wait(std::optional<Picos> deadline) override;
   void barrier_arrive() override;
   void barrier_wait() override;
+  void watch(std::uint64_t begin, std::uint64_t end, bool writable) override;
+  void unwatch(std::uint64_t begin, std::uint64_t end) override;
+  void before_inspection() override;
   void finish() override;
 
   // ---- what the program's own clock calls ask for ----
@@ -80,6 +83,7 @@ class VirtualClock final : public Clock {
   std::int64_t streak_from_ = 0;
   std::uint32_t looks_ = 0;
   std::uint32_t clock_looks_ = 0;
+  bool watching_ = false;
   bool finished_ = false;
 };
 

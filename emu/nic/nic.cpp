@@ -130,12 +130,14 @@ Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry, CompletionQueu
         },
         &work);
   }
+  watch_region(key.value().index, (entry.flags & kReadOnly) == 0);
   return key;
 }
 
 Result<MemKey> Nic::register_region(const Port& port, std::uint64_t address, std::uint64_t length,
                                     std::uint8_t flags, CompletionQueue* queue) {
   if (length == 0 || address + length < address) return Errc::invalid_param;
+  if (clock_ != nullptr) clock_->before_inspection();
   const auto range = environment_.inspect(address, length);
   if (!range.ok()) return range.code();
   if (!range.value().readable) return Errc::invalid_param;
@@ -153,6 +155,7 @@ Result<MemKey> Nic::register_region(const Port& port, std::uint64_t address, std
 Result<MemKey> Nic::register_segments(const Port& port, std::span<const Segment> segments, std::uint8_t flags,
                                       CompletionQueue* queue) {
   if (segments.empty()) return Errc::invalid_param;
+  if (clock_ != nullptr) clock_->before_inspection();
   RegistrationTable::Entry entry;
   bool direct = true;
   for (const Segment& segment : segments) {
@@ -171,9 +174,19 @@ Result<MemKey> Nic::register_segments(const Port& port, std::span<const Segment>
   return insert_region(entry, queue);
 }
 
+// Under a clock, a program may wait by reading what peers store here.
+void Nic::watch_region(std::uint32_t index, bool writable) {
+  if (clock_ == nullptr || registrations_.state_of(index) != RegionState::direct) return;
+  for (const auto& range : registrations_.ranges_of(index)) clock_->watch(range.begin, range.end, writable);
+}
+
 Status Nic::deregister(const MemKey& key) {
   const auto word = registrations_.find(key);
   if (!word.ok()) return word.code();
+  if (clock_ != nullptr) {
+    clock_->before_inspection();
+    for (const auto& range : registrations_.ranges_of(key.index)) clock_->unwatch(range.begin, range.end);
+  }
   // Looked at before a successor's list may stand there.
   const auto ranges = AmoCache(view_).was_used() ? registrations_.ranges_of(key.index)
                                                  : std::vector<RegistrationTable::Range>{};
