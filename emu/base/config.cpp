@@ -44,6 +44,9 @@ constexpr auto kKnobs = std::to_array<Knob>({
     {"ORRERY_LOG", Kind::choice, "warn", "off|error|warn|info|debug|trace", "what is written to stderr"},
     {"ORRERY_MACHINE", Kind::text, "", "a machine of `orrery machines`, or a machine file",
      "the machine whose time the clock gives"},
+    {"ORRERY_RECORD", Kind::text, "", "a path",
+     "virtual time: each PE writes what it asked of the machine, and the answers, to this path with its "
+     "number behind"},
     {"ORRERY_SPINS", Kind::number, "", "0..1000000 polls",
      "how often a wait polls before it yields; unset: few when PEs share cores", 0, 1'000'000},
     {"ORRERY_YIELDS", Kind::number, "", "0..1000000 yields",

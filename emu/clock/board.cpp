@@ -293,6 +293,13 @@ void Turns::barrier_arrive() {
   for (std::uint32_t pe = 0; pe < h.pes; ++pe) touch(pe, time_);
 }
 
+bool Turns::is_last() const {
+  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+    if (pe != self_ && board_.pes[pe].state.load(std::memory_order_relaxed) != PeState::gone) return false;
+  }
+  return true;
+}
+
 void Turns::finish() {
   PeSlot& mine = self();
   mine.state.store(PeState::gone, std::memory_order_relaxed);

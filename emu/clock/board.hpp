@@ -53,13 +53,14 @@ struct alignas(64) BoardHeader {
   std::uint64_t magic;
   std::uint32_t version, pes;
   std::uint64_t links_offset, links_bytes;
-  char choice[256];  // in words: what every PE must have chosen
+  std::int64_t epoch_ns;  // CLOCK_MONOTONIC when it was made
+  char choice[256];       // in words: what every PE must have chosen
   // holder << 1 | it is inside the clock. Whoever finds a holder dead or blocked outside takes it over.
   alignas(64) std::atomic<std::uint32_t> token;
   std::atomic<std::uint32_t> ended;     // 1: a deadlock was reported
   std::atomic<std::uint32_t> arrived;   // at the launcher's barrier
   std::atomic<std::uint32_t> barriers;  // that are over
-  alignas(64) std::atomic<std::uint64_t> turns, tasks, conflicts, late, overtaken;
+  alignas(64) std::atomic<std::uint64_t> turns, tasks, operations, overtaken;
   alignas(64) std::atomic<std::uint32_t> ready;  // stored last
 };
 
@@ -106,6 +107,8 @@ class Turns {
   void barrier_arrive();
   // Whether the one that this PE arrived at last is over.
   bool barrier_over() const { return board_.header.barriers.load(std::memory_order_relaxed) != barrier_; }
+  // Whether all the others are gone.
+  bool is_last() const;
   void finish();
 
   // Reports that no PE can ever go on, and ends the process.

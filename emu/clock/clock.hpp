@@ -62,6 +62,8 @@ class Clock {
   virtual Times start(const Operation& operation) = 0;
   virtual void schedule(Picos at, Task* task) = 0;
   virtual void leave() = 0;
+  // From the last contribution to a reduction by the job's PEs to its result.
+  virtual Picos collective_time() = 0;
 
   // Something of that process has changed at this moment: whoever waits there looks again.
   virtual void touch(std::uint32_t process_slot) = 0;
@@ -83,6 +85,8 @@ class Clock {
   // Peers may write [begin, end) of this process's memory from now on, directly; or no more.
   virtual void watch(std::uint64_t begin, std::uint64_t end, bool writable) = 0;
   virtual void unwatch(std::uint64_t begin, std::uint64_t end) = 0;
+  // `look` is called when something has happened to this PE while its program waits without a call.
+  virtual void set_look(void (*look)(void*), void* argument) = 0;
   // The mappings of this process are about to be looked at.
   virtual void before_inspection() = 0;
 

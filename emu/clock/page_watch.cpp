@@ -32,8 +32,8 @@ constexpr std::uint64_t kPage = 4096;
 constexpr std::size_t kMaxRanges = 4096;
 constexpr std::size_t kMaxHot = 16;
 constexpr std::size_t kSites = 8;
-constexpr int kSameSite = 64;           // looks of one instruction at one address, with nothing else between
-constexpr int kStepsInVain = 256;       // single steps without a loop: the program works on this memory
+constexpr int kSameSite = 64;      // looks of one instruction at one address, with nothing else between
+constexpr int kStepsInVain = 256;  // single steps without a loop: the program works on this memory
 constexpr std::int64_t kTickNs = 1'000'000;
 constexpr std::uint64_t kTrapFlag = 0x100;
 
@@ -103,7 +103,8 @@ void arm_all(bool armed) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const PageRange& r = g.ranges[i];
     const std::uint64_t begin = r.begin.load(std::memory_order_relaxed);
-    if (begin != 0) protect(begin, r.end.load(std::memory_order_relaxed), armed ? PROT_NONE : protection_of(r));
+    if (begin != 0)
+      protect(begin, r.end.load(std::memory_order_relaxed), armed ? PROT_NONE : protection_of(r));
   }
   g.all_armed.store(armed, std::memory_order_relaxed);
   g.hot_armed.store(armed, std::memory_order_relaxed);
@@ -254,7 +255,8 @@ void start(VirtualClock* clock) {
   event._sigev_un._tid = g.tid;
   timer_t timer{};
   const itimerspec every{{0, kTickNs}, {0, kTickNs}};
-  if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0 || timer_settime(timer, 0, &every, nullptr) != 0) {
+  if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0 ||
+      timer_settime(timer, 0, &every, nullptr) != 0) {
     log::warn("no timer of processor time: a program that polls memory is not noticed");
     return;
   }
@@ -280,7 +282,8 @@ void unwatch(std::uint64_t begin, std::uint64_t end) {
   const std::lock_guard lock(g_watching);
   for (std::uint32_t i = 0; i < g.range_count.load(std::memory_order_relaxed); ++i) {
     PageRange& r = g.ranges[i];
-    if (r.begin.load(std::memory_order_relaxed) != begin || r.end.load(std::memory_order_relaxed) != end) continue;
+    if (r.begin.load(std::memory_order_relaxed) != begin || r.end.load(std::memory_order_relaxed) != end)
+      continue;
     r.begin.store(0, std::memory_order_release);
     r.end.store(0, std::memory_order_relaxed);
     return;

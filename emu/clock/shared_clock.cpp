@@ -105,6 +105,7 @@ Status SharedClock::make(const Choice& choice, std::uint32_t pes) {
   h.pes = pes;
   h.links_offset = kLinksAt;
   h.links_bytes = links;
+  h.epoch_ns = monotonic_ns();
   std::strncpy(h.choice, choice.words().c_str(), sizeof h.choice - 1);
   // PE 0 has the first turn; those that have not joined are at time 0, those that there are none of nowhere.
   for (std::uint32_t pe = pes; pe < kMaxPes; ++pe) board_->keys[pe].store(kNever, std::memory_order_relaxed);

@@ -5,6 +5,7 @@
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
 #include "emu/clock/page_watch.hpp"
+#include "emu/model/collective.hpp"
 #include "emu/model/quote.hpp"
 
 #include <algorithm>
@@ -44,7 +45,9 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
       self_(shared_->pe()),
       // Only one PE of the job runs at a time. Where each has a core the next one is awake; where they share
       // cores whoever waits gets out of the way at once.
-      turns_(shared_->board(), shared_->pe(), {.spins = budget.spins == 0 ? 0 : kSpins, .yields = 0}) {
+      turns_(shared_->board(), shared_->pe(), {.spins = budget.spins == 0 ? 0 : kSpins, .yields = 0}),
+      machine_(choice.machine) {
+  if (!record.empty()) recorder_ = std::make_unique<Recorder>(record, self_);
   turns_.join(shared_->node(), process_slot);
   if (compute_.measured) cpu_at_exit_ = thread_cpu_ns();
 }
@@ -120,6 +123,14 @@ Times VirtualClock::start(const Operation& operation) {
                                     .now = Picos{begun},
                                     .seed = std::uint64_t{self_} << 40 | operations_++};
   const model::Quote q = model::quote(pricing, request, operation.uncontended ? nullptr : &shared_->links());
+  if (recorder_ != nullptr) {
+    recorder_->add({.called = turns_.time(),
+                    .pe = self_,
+                    .number = board.header.operations.fetch_add(1, std::memory_order_relaxed),
+                    .uncontended = operation.uncontended,
+                    .request = request,
+                    .quote = q});
+  }
   if (!operation.uncontended) busy_until_ += q.cpu_busy.count();
   const Picos turn = q.remote_event_at - pricing.ops[static_cast<std::size_t>(operation.op)].remote_event;
   return {turn, q.data_at, q.remote_event_at, q.local_event_at};
@@ -130,6 +141,12 @@ void VirtualClock::schedule(Picos at, Task* task) { agenda_.add(std::max(at.coun
 void VirtualClock::leave() {
   (void)run_until(busy_until_, false, WaitsFor::nothing);
   go_out();
+}
+
+Picos VirtualClock::collective_time() {
+  constexpr std::uint64_t kBytes = 16;  // two operands
+  return model::quote_collective(shared_->machine(), model::Collective::allreduce, shared_->pes(), kBytes)
+      .time;
 }
 
 void VirtualClock::touch(std::uint32_t process_slot) {
@@ -192,6 +209,7 @@ void VirtualClock::wait_for_store() {
   come_in();
   something_done();
   (void)run_until(kNever, true, WaitsFor::memory);
+  if (look_ != nullptr) look_(look_argument_);
   go_out();
 }
 
@@ -257,8 +275,23 @@ void VirtualClock::finish() {
   finished_ = true;
   come_in();
   while (!agenda_.empty()) (void)run_until(agenda_.first(), false, WaitsFor::nothing);
+  const bool last = turns_.is_last();
   turns_.finish();
+  if (recorder_ != nullptr) recorder_->write(machine_);
+  if (last) report_inexactness();
   mu_.unlock();
+}
+
+// A run that is not exact says so.
+void VirtualClock::report_inexactness() const {
+  const BoardHeader& h = shared_->board().header;
+  const std::uint64_t left = h.overtaken.load(std::memory_order_relaxed);
+  const std::uint64_t merged = shared_->links().merged(), stolen = shared_->links().stolen();
+  if (left + merged + stolen == 0) return;
+  log::warn(
+      "virtual time: this run is not exact: {} times a PE was outside the clock, {} intervals of links "
+      "were united, {} locks taken over",
+      left, merged, stolen);
 }
 
 }  // namespace orrery::clock

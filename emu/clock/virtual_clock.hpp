@@ -5,6 +5,7 @@
 #include "emu/clock/agenda.hpp"
 #include "emu/clock/board.hpp"
 #include "emu/clock/clock.hpp"
+#include "emu/clock/record.hpp"
 #include "emu/clock/shared_clock.hpp"
 
 #include <memory>
@@ -21,8 +22,9 @@ namespace orrery::clock {
 // Invariant: while the program runs, everything that is due by now() has been done, by whichever PE.
 class VirtualClock final : public Clock {
  public:
+  // `record`: what the run did is written to `record`.PE in the end; empty: it is not.
   VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& choice, const WaitBudget& budget,
-               std::uint32_t process_slot);
+               std::uint32_t process_slot, const std::string& record);
 
   Kind kind() const override { return Kind::virtual_time; }
   Picos now() override { return Picos{now_}; }
@@ -30,6 +32,7 @@ class VirtualClock final : public Clock {
   Times start(const Operation& operation) override;
   void schedule(Picos at, Task* task) override;
   void leave() override;
+  Picos collective_time() override;
   void touch(std::uint32_t process_slot) override;
   void touch_all() override;
   void idle() override;
@@ -39,6 +42,10 @@ class VirtualClock final : public Clock {
   void watch(std::uint64_t begin, std::uint64_t end, bool writable) override;
   void unwatch(std::uint64_t begin, std::uint64_t end) override;
   void before_inspection() override;
+  void set_look(void (*look)(void*), void* argument) override {
+    look_ = look;
+    look_argument_ = argument;
+  }
   void finish() override;
 
   // ---- what the program's own clock calls ask for ----
@@ -68,12 +75,15 @@ class VirtualClock final : public Clock {
   void run_due();
   std::int64_t quantum();
   void something_done();
+  void report_inexactness() const;
 
   std::mutex mu_;
   const std::unique_ptr<SharedClock> shared_;
   const Compute compute_;
   const std::uint32_t self_;
   Turns turns_;
+  const std::string machine_;
+  std::unique_ptr<Recorder> recorder_;  // none: nobody asked
   Agenda agenda_;
   std::int64_t now_ = 0;
   std::int64_t busy_until_ = 0;   // of the call under way
@@ -83,6 +93,8 @@ class VirtualClock final : public Clock {
   std::int64_t streak_from_ = 0;
   std::uint32_t looks_ = 0;
   std::uint32_t clock_looks_ = 0;
+  void (*look_)(void*) = nullptr;
+  void* look_argument_ = nullptr;
   bool watching_ = false;
   bool finished_ = false;
 };

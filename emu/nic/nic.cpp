@@ -36,6 +36,14 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       channels_(environment, view),
       collective_(*this),
       bte_(*this) {
+  if (clock_ != nullptr) {
+    clock_->set_look(
+        [](void* self) {
+          auto* const nic = static_cast<Nic*>(self);
+          if (nic->collective_.active()) nic->collective_.progress();
+        },
+        this);
+  }
   AmoCache(view_).set_up(options_.amo_cache_entries, options_.amo_cache_mode);
   // Accesses of our own threads to our own memory are announced like anybody else's.
   view_.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);

@@ -272,6 +272,7 @@ class Nic final : public wire::Sink {
  private:
   friend class BteQueue;
   friend class TimedOp;
+  friend class TimedJoin;
   friend class CollectiveEngine;
 
   // One process that sends frames to us.
@@ -330,6 +331,7 @@ class Nic final : public wire::Sink {
   void post_timed(Endpoint& endpoint, const Request& request, std::uint32_t transaction);
   clock::Operation operation_of(const Endpoint& endpoint, const Request& request) const;
   Errc apply_now(Endpoint& endpoint, const Request& request);
+  Errc join_timed(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join);
   void progress_timed();
   Errc wait_timed(std::span<CompletionQueue* const> queues, std::optional<std::int64_t> deadline_ns,
                   std::uint32_t* found);

@@ -7,8 +7,10 @@
 #include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
 #include "emu/clock/choice.hpp"
+#include "emu/clock/paced_clock.hpp"
 #include "emu/clock/program_time.hpp"
 #include "emu/clock/virtual_clock.hpp"
+#include "emu/job/cores.hpp"
 #include "emu/memory/guarded.hpp"
 
 #include <chrono>
@@ -111,10 +113,17 @@ Result<clock::Clock*> Runtime::clock_of_process() {
     if (!job.ok()) return job.code();
     auto shared = clock::SharedClock::open(*job.value(), read.choice);
     if (!shared.ok()) return shared.code();
-    auto made = std::make_unique<clock::VirtualClock>(std::move(shared).value(), read.choice,
-                                                      job.value()->wait_budget(), job.value()->self().index);
-    clock::serve_program(made.get());
-    clock = made.release();
+    const WaitBudget budget = job.value()->wait_budget();
+    const std::uint32_t slot = job.value()->self().index;
+    if (read.choice.kind == clock::Kind::virtual_time) {
+      auto made = std::make_unique<clock::VirtualClock>(std::move(shared).value(), read.choice, budget, slot,
+                                                        config::text("ORRERY_RECORD"));
+      clock::serve_program(made.get());
+      clock = made.release();
+    } else {
+      const bool cores_to_spare = 2 * shared.value()->pes() <= job::allowed_cores().usable();
+      clock = new clock::PacedClock(std::move(shared).value(), cores_to_spare, slot);
+    }
     // For a process that never makes a NIC; one that does ends its NIC first.
     std::atexit([] {
       const std::lock_guard at_exit(g_clock_mu);

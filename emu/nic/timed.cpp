@@ -11,6 +11,7 @@
 #include "emu/nic/nic.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 
@@ -303,6 +304,65 @@ void Nic::post_timed(Endpoint& endpoint, const Request& request, std::uint32_t t
   if ((request.flags & kFence) != 0) fence_end_ = std::max(fence_end_, times.local_event_at);
   (new TimedOp(*this, endpoint, request, transaction))->begin(times);
   clock_->leave();
+}
+
+// A contribution to a reduction under way. It arrives when the machine would have the result were it the
+// last: so the result of all is there when the last one's is.
+class TimedJoin final : public clock::Task {
+ public:
+  TimedJoin(Nic& nic, Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join,
+            std::uint32_t transaction)
+      : nic_(nic),
+        endpoint_(endpoint),
+        edge_(edge),
+        request_(request),
+        join_(join),
+        queue_(endpoint.queue),
+        transaction_(transaction) {
+    endpoint_.in_flight.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  void run() override {
+    const Errc joined = nic_.collective_.join(*endpoint_.port, edge_, join_);
+    if (joined == Errc::no_resource) {
+      // An earlier one in its lane is not over.
+      return nic_.clock_->schedule(nic_.clock_->now() + 100_ns, this);
+    }
+    if (transaction_ != CompletionQueue::kNone)
+      Nic::finish_from_elsewhere(queue_, request_.flags, transaction_, endpoint_.local_value, joined);
+    // Everybody in the tree may have a result now.
+    nic_.clock_->touch_all();
+    drop();
+  }
+
+  void drop() override {
+    endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
+    delete this;
+  }
+
+ private:
+  Nic& nic_;
+  Endpoint& endpoint_;
+  CeEdge& edge_;
+  const Request request_;
+  const CeJoin join_;
+  CompletionQueue* const queue_;
+  const std::uint32_t transaction_;
+};
+
+Errc Nic::join_timed(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join) {
+  std::uint32_t transaction = CompletionQueue::kNone;
+  if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
+    const Errc opened = open_transaction(endpoint, request, &transaction);
+    if (opened != Errc::ok) return opened;
+  }
+  clock_->enter();
+  for (int i = 1; i < 3; ++i) std::atomic_ref(join.result[i]).store(0, std::memory_order_relaxed);
+  std::atomic_ref(join.result[0]).store(join.pending, std::memory_order_release);
+  auto* const task = new TimedJoin(*this, endpoint, edge, request, join, transaction);
+  clock_->schedule(clock_->now() + clock_->collective_time(), task);
+  clock_->leave();
+  return Errc::ok;
 }
 
 // A look in vain: the frames first, then time.

@@ -6,6 +6,7 @@
 #include "emu/model/machine.hpp"
 #include "tools/orrery/launcher.hpp"
 #include "tools/orrery/subcommand.hpp"
+#include "tools/orrery/trace.hpp"
 
 #include <fmt/core.h>
 
@@ -39,6 +40,7 @@ struct Words {
   std::string machine;
   std::string clock;
   std::string compute;
+  std::string trace;
   bool label = false;
   bool keep_going = false;
 };
@@ -86,6 +88,8 @@ std::string read_clock(const Words& words, RunOptions* options, std::uint32_t* n
   set("ORRERY_MACHINE", words.machine);
   set("ORRERY_CLOCK", words.clock);
   set("ORRERY_COMPUTE", words.compute);
+  if (!words.trace.empty() && read.choice.kind != clock::Kind::virtual_time)
+    return "--trace needs virtual time: expected --machine with it";
   *nodes = read.choice.kind == clock::Kind::raw ? 0 : model::build_machine(machine).machine->pricing.nodes;
   return {};
 }
@@ -166,8 +170,8 @@ std::string read_command(std::vector<std::string> rest, RunOptions* options) {
 }
 
 // Options of `run` that take the next word, for drop_separator().
-constexpr std::string_view kWithValue[] = {"-n",     "--pes",     "--nodes", "--place",  "--timeout",
-                                           "--bind", "--machine", "--clock", "--compute"};
+constexpr std::string_view kWithValue[] = {"-n",     "--pes",     "--nodes", "--place",   "--timeout",
+                                           "--bind", "--machine", "--clock", "--compute", "--trace"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program on this host\n\n"
@@ -176,6 +180,21 @@ constexpr const char* kHelp =
     "  node 7 nic 0x12 pes 4-7   # NIC address of its own; # starts a comment\n\n"
     "Exit code: that of the first PE that fails, 128 + n for signal n; 124 after --timeout;\n"
     "2 when the command line is not accepted; 1 when PEs left others in a barrier.";
+
+// Puts the PEs' records together. A job that failed has no trace.
+void write_trace(const std::string& name, const std::string& records, std::uint32_t pes, int& exit_code) {
+  std::string problem;
+  const auto all = read_records(records, pes, &problem);
+  for (std::uint32_t pe = 0; pe < pes; ++pe) unlink(fmt::format("{}.{}", records, pe).c_str());
+  if (problem.empty()) {
+    std::ofstream file(name, std::ios::binary);
+    file << trace_json(all);
+    if (!file.flush()) problem = fmt::format("--trace {} cannot be written", name);
+  }
+  if (problem.empty()) return;
+  std::fprintf(stderr, "orrery: error: %s\n", problem.c_str());
+  if (exit_code == 0) exit_code = 1;
+}
 
 }  // namespace
 
@@ -224,6 +243,10 @@ void add_run(CLI::App& root, int& exit_code) {
           "What the program's own work between calls counts in virtual time: zero (the default), measured "
           "processor time, or that times a factor")
       ->type_name("zero|measured|FACTOR");
+  command
+      ->add_option("--trace", words->trace,
+                   "Virtual time: write what every PE and its NIC did, for Perfetto or chrome://tracing")
+      ->type_name("FILE.json");
   command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number");
   command->add_flag("--keep-going", words->keep_going, "Let the others run on when a PE fails");
   command->prefix_command();
@@ -238,7 +261,11 @@ void add_run(CLI::App& root, int& exit_code) {
     for (const std::string& line : config::check_environment(environ)) {
       std::fprintf(stderr, "orrery: warn: %s\n", line.c_str());
     }
+    const std::uint32_t pes = options.pes;
+    const std::string records = words->trace.empty() ? "" : words->trace + ".pe";
+    if (!records.empty()) options.variables.emplace_back("ORRERY_RECORD", records);
     exit_code = Launcher(std::move(options)).run();
+    if (!records.empty()) write_trace(words->trace, records, pes, exit_code);
   });
 }
 

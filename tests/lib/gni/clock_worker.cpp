@@ -231,7 +231,189 @@ void timeouts(World& w) {
               slept - looked, now_ns() - slept, polls);
 }
 
+// Puts of all the others, several under way, to words of PE 0, which reads them in turn.
+void to_one(World& w) {
+  constexpr std::uint64_t kEach = 8;
+  if (w.rank() != 0) {
+    auto* values = reinterpret_cast<std::uint64_t*>(w.local);
+    for (std::uint64_t i = 0; i < kEach; ++i) {
+      values[i] = i + 1;
+      auto pd = w.put(0, (static_cast<std::uint64_t>(w.rank()) * kEach + i) * 8, 8, 0);
+      pd.local_addr += i * 8;
+      w.post(0, pd);
+    }
+    return;
+  }
+  const auto* words = reinterpret_cast<volatile std::uint64_t*>(w.window);
+  for (std::uint64_t i = kEach; i < kEach * static_cast<std::uint64_t>(w.size()); ++i) {
+    while (words[i] == 0) {
+    }
+    std::printf("word %" PRIu64 " is %" PRIu64 " at %" PRId64 "\n", i, words[i], now_ns());
+  }
+}
+
+// Short messages round a ring.
+void messages(World& w) {
+  gni_smsg_attr_t mine{};
+  mine.msg_type = GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
+  mine.mbox_maxcredit = 4;
+  mine.msg_maxsize = 64;
+  BENCH_REQUIRE(GNI_SmsgBufferSizeNeeded(&mine, &mine.buff_size));
+  mine.msg_buffer = std::calloc(2, mine.buff_size);
+  mine.mem_hndl = w.session.registered(mine.msg_buffer, 2 * std::size_t{mine.buff_size});
+  const bench::Window here{reinterpret_cast<std::uint64_t>(mine.msg_buffer), mine.mem_hndl};
+  const auto all = bench::all_gather(here, w.rank(), w.size());
+  const int next = (w.rank() + 1) % w.size(), before = (w.rank() + w.size() - 1) % w.size();
+  const auto open = [&](int peer, std::uint32_t ours, std::uint32_t other) {
+    const gni_ep_handle_t ep = w.session.endpoint(peer, w.source);
+    gni_smsg_attr_t theirs = mine;
+    theirs.msg_buffer = reinterpret_cast<void*>(all[static_cast<std::size_t>(peer)].address);
+    theirs.mem_hndl = all[static_cast<std::size_t>(peer)].handle;
+    mine.mbox_offset = ours * mine.buff_size;
+    theirs.mbox_offset = other * mine.buff_size;
+    BENCH_REQUIRE(GNI_SmsgInit(ep, &mine, &theirs));
+    return ep;
+  };
+  const gni_ep_handle_t to = open(next, 1, 0), from = open(before, 0, 1);
+  PMI_Barrier();
+  int sent = 0, received = 0;
+  while (sent < 100 || received < 100) {
+    if (sent < 100) {
+      const gni_return_t rc =
+          GNI_SmsgSendWTag(to, &sent, sizeof sent, nullptr, 0, static_cast<std::uint32_t>(sent), 3);
+      if (rc == GNI_RC_SUCCESS) {
+        ++sent;
+      } else if (rc != GNI_RC_NOT_DONE) {
+        bench::require(rc, "GNI_SmsgSendWTag");
+      }
+    }
+    gni_cq_entry_t event = 0;
+    (void)GNI_CqGetEvent(w.source, &event);
+    void* message = nullptr;
+    if (GNI_SmsgGetNext(from, &message) == GNI_RC_SUCCESS) {
+      if (*static_cast<int*>(message) != received++) std::printf("PE %d: wrong order\n", w.rank());
+      BENCH_REQUIRE(GNI_SmsgRelease(from));
+    }
+  }
+  std::printf("PE %d: all by %" PRId64 "\n", w.rank(), now_ns());
+}
+
+// Sums in the NICs' collective engine, entered at different times.
+void reduce(World& w) {
+  struct Root {
+    std::uint32_t address, engine;
+  } mine{w.session.addresses[static_cast<std::size_t>(w.rank())], 0};
+  gni_ce_handle_t engine = nullptr;
+  if (w.rank() == 0) {
+    BENCH_REQUIRE(GNI_CeCreate(w.session.nic, &engine));
+    BENCH_REQUIRE(GNI_CeGetId(engine, &mine.engine));
+  }
+  const Root root = bench::all_gather(mine, w.rank(), w.size())[0];
+  std::vector<gni_ep_handle_t> children;
+  if (w.rank() == 0) {
+    for (int pe = 0; pe < w.size(); ++pe) {
+      children.push_back(w.session.endpoint(pe, w.source));
+      BENCH_REQUIRE(
+          GNI_EpSetCeAttr(children.back(), UINT32_MAX, static_cast<std::uint32_t>(pe), GNI_CE_CHILD_PE));
+    }
+    BENCH_REQUIRE(GNI_CeConfigure(engine, children.data(), static_cast<std::uint32_t>(w.size()), nullptr,
+                                  nullptr, GNI_CE_MODE_ROUND_NEAR));
+  }
+  const gni_ep_handle_t up = w.session.endpoint(0, w.source);
+  BENCH_REQUIRE(GNI_EpSetCeAttr(up, root.engine, static_cast<std::uint32_t>(w.rank()), GNI_CE_CHILD_PE));
+  PMI_Barrier();
+  auto* result = reinterpret_cast<gni_ce_result_t*>(w.local);
+  for (int round = 0; round < 10; ++round) {
+    usleep(static_cast<useconds_t>(w.rank() * 3));
+    gni_post_descriptor_t post{};
+    post.type = GNI_POST_CE;
+    post.cq_mode = GNI_CQMODE_GLOBAL_EVENT;
+    post.local_addr = reinterpret_cast<std::uint64_t>(result);
+    post.local_mem_hndl = w.local_handle;
+    post.ce_cmd = GNI_FMA_CE_IADD;
+    post.ce_red_id = static_cast<std::uint64_t>(round);
+    post.first_operand = static_cast<std::uint64_t>(w.rank());
+    const std::int64_t start = now_ns();
+    BENCH_REQUIRE(GNI_PostFma(up, &post));
+    w.reap();
+    gni_return_t rc = GNI_RC_NOT_DONE;
+    while ((rc = GNI_CeCheckResult(result, 1)) == GNI_RC_NOT_DONE) {
+    }
+    bench::require(rc, "GNI_CeCheckResult");
+    std::printf("PE %d round %d: sum %" PRIu64 " after %" PRId64 "\n", w.rank(), round,
+                static_cast<std::uint64_t>(result->result1), now_ns() - start);
+  }
+}
+
+// What the papers print, by the programs that they describe: data that arrives is seen by reading it.
+void figures(World& w) {
+  const int peer = 1 - w.rank();
+  auto* value = reinterpret_cast<std::uint64_t*>(w.local);
+  const auto* flag = reinterpret_cast<volatile std::uint64_t*>(w.window);
+  constexpr int kRounds = 50;
+  const std::int64_t start = now_ns();
+  for (std::uint64_t i = 1; i <= kRounds; ++i) {
+    auto pd = w.put(peer, 0, 8, 0);
+    *value = i;
+    if (w.rank() == 0) w.post(peer, pd);
+    while (*flag != i) {
+    }
+    if (w.rank() == 1) w.post(peer, pd);
+  }
+  if (w.rank() != 0) return;
+  std::printf("put 8 B ns %g\n", static_cast<double>(now_ns() - start) / (2 * kRounds));
+  auto* landing = reinterpret_cast<volatile std::uint64_t*>(w.local + 4096);
+  const std::int64_t before = now_ns();
+  for (int i = 0; i < kRounds; ++i) {
+    *landing = UINT64_MAX;
+    auto pd = w.put(peer, 64, 8, 0, GNI_POST_FMA_GET);
+    pd.local_addr = reinterpret_cast<std::uint64_t>(landing);
+    w.post(peer, pd);
+    while (*landing == UINT64_MAX) {
+    }
+  }
+  std::printf("get 8 B ns %g\n", static_cast<double>(now_ns() - before) / kRounds);
+}
+
+// Block transfers of 256 KiB, 16 under way.
+void bandwidth(World& w) {
+  const int peer = 1 - w.rank();
+  constexpr std::uint64_t kBytes = 256 << 10;
+  for (const bool both : {false, true}) {
+    PMI_Barrier();
+    const std::int64_t start = now_ns();
+    constexpr int kCount = 200, kWindow = 16;
+    std::vector<gni_post_descriptor_t> posts(kWindow);
+    if (w.rank() == 0 || both) {
+      for (int i = 0; i < kCount; ++i) {
+        if (i >= kWindow) w.reap();
+        auto& pd = posts[static_cast<std::size_t>(i) % kWindow];
+        pd = w.put(peer, 0, kBytes, GNI_CQMODE_GLOBAL_EVENT, GNI_POST_RDMA_PUT);
+        w.post(peer, pd);
+      }
+      for (int i = 0; i < kWindow; ++i) w.reap();
+    }
+    const double seconds = static_cast<double>(now_ns() - start) / 1e9;
+    if (w.rank() == 0)
+      std::printf("%s MB/s %.1f\n", both ? "both ways" : "one way",
+                  kCount * static_cast<double>(kBytes) / 1e6 / seconds);
+  }
+}
+
 void deadlock(World& w) { (void)w.await_remote(); }
+
+void deadlock_blocking(World& w) {
+  gni_cq_handle_t queue = nullptr;
+  BENCH_REQUIRE(GNI_CqCreate(w.session.nic, 16, 0, GNI_CQ_BLOCKING, nullptr, nullptr, &queue));
+  gni_cq_entry_t event = 0;
+  (void)GNI_CqWaitEvent(queue, UINT64_MAX, &event);
+}
+
+void deadlock_memory(World& w) {
+  const auto* flag = reinterpret_cast<volatile std::uint64_t*>(w.window);
+  while (*flag == 0) {
+  }
+}
 
 }  // namespace
 
@@ -245,7 +427,14 @@ int main(int argc, char** argv) {
   if (what == "hot_spot") hot_spot(w);
   if (what == "stealing") work_stealing(w);
   if (what == "timeouts") timeouts(w);
+  if (what == "to_one") to_one(w);
+  if (what == "messages") messages(w);
+  if (what == "reduce") reduce(w);
+  if (what == "figures") figures(w);
+  if (what == "bandwidth") bandwidth(w);
   if (what == "deadlock") deadlock(w);
+  if (what == "deadlock_blocking") deadlock_blocking(w);
+  if (what == "deadlock_memory") deadlock_memory(w);
   PMI_Barrier();
   return 0;
 }
