@@ -117,6 +117,13 @@ class FmaWindow {
   const WindowShape& shape() const { return shape_; }
   void* context = nullptr;  // the API layer's own
 
+  // Launches that the API layer counted: its window's thread alone counts, anybody may look.
+  void count_launch() {
+    launches_.store(launches_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  std::uint32_t launches() const { return launches_.load(std::memory_order_relaxed); }
+  void forget_launches() { launches_.store(0, std::memory_order_relaxed); }
+
  private:
   // What one store needs to know of a PE, in one line.
   struct alignas(kCacheLine) Lane {
@@ -160,6 +167,7 @@ class FmaWindow {
   Sequence* current_ = nullptr;
   std::unique_ptr<Lane[]> lanes_;
   std::uint64_t lane_count_;
+  std::atomic<std::uint32_t> launches_{0};
   std::vector<WindowPlace> places_;  // nic_address: the machine's
   std::unique_ptr<Endpoint[]> endpoints_;
   std::span<std::byte> mapped_;

@@ -12,6 +12,7 @@
 #include "emu/nic/collective_engine.hpp"
 #include "emu/nic/completion_queue.hpp"
 #include "emu/nic/datagram.hpp"
+#include "emu/nic/device_registers.hpp"
 #include "emu/nic/error_log.hpp"
 #include "emu/nic/flight.hpp"
 #include "emu/nic/mailbox.hpp"
@@ -259,6 +260,7 @@ class Nic final : public wire::Sink {
 
   RegistrationTable& registrations() { return registrations_; }
   ErrorLog& errors() { return errors_; }
+  DeviceRegisters& registers() { return registers_; }
   NicView view() const { return view_; }
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
@@ -403,6 +405,7 @@ class Nic final : public wire::Sink {
   std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
   ErrorLog errors_;
+  DeviceRegisters registers_;
   DatagramUnit datagrams_;
   ChannelUnit channels_;
   CollectiveEngine collective_;

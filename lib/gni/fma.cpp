@@ -84,6 +84,7 @@ int orrery_fma_open(void* nic, const orrery_fma_descriptor_t* descriptor, const 
 int orrery_fma_close(orrery_fma_window_t* window) {
   if (window == nullptr) return ORRERY_FMA_INVALID_PARAM;
   auto* const attachment = static_cast<Attachment*>(window_of(window)->context);
+  attachment->statistics.add(orrery::gni::kFmaLaunchCount, window_of(window)->launches());
   std::erase_if(attachment->windows, [&](const auto& w) { return w.get() == window_of(window); });
   return ORRERY_FMA_SUCCESS;
 }
@@ -122,8 +123,10 @@ int orrery_fma_launch(orrery_fma_window_t* window, orrery_fma_word_t word) {
   if (window == nullptr) [[unlikely]]
     return ORRERY_FMA_INVALID_PARAM;
   const Errc launched = window_of(window)->launch(word.where, word.data);
-  if (launched == Errc::ok) [[likely]]
+  if (launched == Errc::ok) [[likely]] {
+    window_of(window)->count_launch();
     return ORRERY_FMA_SUCCESS;
+  }
   return return_of(launched);
 }
 

@@ -6,6 +6,7 @@
 #include "emu/nic/fma_window.hpp"
 #include "emu/nic/nic.hpp"
 #include "lib/gni/handle_table.hpp"
+#include "lib/gni/statistics.hpp"
 
 #include "include/gni/gni_pub.h"
 
@@ -79,6 +80,7 @@ struct Attachment {
   bool cached_amos = false;
   bool fma_shared = false;
   std::uint64_t handle = 0;
+  Statistics statistics;
   std::vector<std::unique_ptr<Ep>> endpoints;
   std::vector<std::unique_ptr<Ep>> departed;  // destroyed with operations in flight
   std::vector<std::unique_ptr<Cq>> queues;

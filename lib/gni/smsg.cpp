@@ -55,6 +55,9 @@ gni_return_t send(gni_ep_handle_t ep_hndl, const void* header, std::uint32_t hea
                                       bytes_of(data, data_length), label);
   if (sent == Errc::ok) [[likely]]
     return GNI_RC_SUCCESS;
+  Statistics& statistics = ep->attachment->statistics;
+  if (sent == Errc::not_done) statistics.count(GNI_STAT_SMSG_MBOX_CREDITS_STALL);
+  if (sent == Errc::no_resource) statistics.count(GNI_STAT_SMSG_REQ_STALL);
   return sent == Errc::size ? GNI_RC_ERROR_RESOURCE : return_of(sent);
 }
 
