@@ -17,6 +17,7 @@
 #include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/time.h>
@@ -204,6 +205,13 @@ int usleep(useconds_t us) {
 unsigned sleep(unsigned seconds) {
   ORRERY_CLOCK_OR_REAL(sleep, seconds);
   oc::sleep_for(*clock, oc::duration_of({static_cast<time_t>(seconds), 0}));
+  return 0;
+}
+
+// A program that yields waits for somebody: as good as a look in vain.
+int sched_yield() noexcept {
+  ORRERY_CLOCK_OR_REAL(sched_yield);
+  clock->idle();
   return 0;
 }
 

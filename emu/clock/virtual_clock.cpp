@@ -39,7 +39,8 @@ std::int64_t thread_cpu_ns() {
 }  // namespace
 
 VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& choice,
-                           const WaitBudget& budget, std::uint32_t process_slot)
+                           const WaitBudget& budget, std::uint32_t process_slot,
+                           const std::string& record)
     : shared_(std::move(shared)),
       compute_(choice.compute),
       self_(shared_->pe()),
