@@ -76,10 +76,11 @@ std::string trace_json(const std::vector<clock::Recorded>& records) {
       track = free.insert(free.end(), 0);
     }
     *track = end;
-    const auto details = fmt::format(
-        R"("to node":{},"hops":{},"waited ns":{:.3f},"data at us":{:.6f},"event there at us":{:.6f},"event here at us":{:.6f},"detoured":{})",
-        r.request.dst, r.quote.hops, r.quote.waited.nanos(), us(r.quote.data_at.count()),
-        us(r.quote.remote_event_at.count()), us(r.quote.local_event_at.count()), r.quote.detoured);
+    const auto details = fmt::format(R"("to node":{},"hops":{},"waited ns":{:.3f},"data at us":{:.6f},)"
+                                     R"("event there at us":{:.6f},"event here at us":{:.6f},"detoured":{})",
+                                     r.request.dst, r.quote.hops, r.quote.waited.nanos(),
+                                     us(r.quote.data_at.count()), us(r.quote.remote_event_at.count()),
+                                     us(r.quote.local_event_at.count()), r.quote.detoured);
     events.push_back(
         slice(r.pe, static_cast<std::size_t>(track - free.begin()) + 1, name, begun, end, details));
   }

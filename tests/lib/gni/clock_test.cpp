@@ -160,8 +160,8 @@ TEST(Oracle, AgreesToThePicosecond) {
     ASSERT_TRUE(built.machine);
     const model::Pricing& pricing = built.machine->pricing;
     const std::size_t bytes = model::LinkState::bytes_needed(pricing, model::LinkState::Kind::exact);
-    std::unique_ptr<std::byte, decltype(&std::free)> memory(static_cast<std::byte*>(std::aligned_alloc(64, bytes)),
-                                                            &std::free);
+    std::unique_ptr<std::byte, decltype(&std::free)> memory(
+        static_cast<std::byte*>(std::aligned_alloc(64, bytes)), &std::free);
     auto links = model::LinkState::create({memory.get(), bytes}, pricing, model::LinkState::Kind::exact);
     ASSERT_TRUE(links.ok());
     std::int64_t last = 0;
@@ -228,8 +228,10 @@ TEST(Choice, MorePesThanNodesIsRefused) {
 
 TEST(Choice, PesThatDisagreeAreRefused) {
   // Each PE's shell sets what that PE alone sees.
-  const std::string script = "test $PMI_RANK = 1 && export ORRERY_MACHINE=gemini; exec " + worker() + " ping_pong";
-  const Ran ran = orrery({"run", "-n", "2", "--timeout", "120", "--machine", "aries", "--", "/bin/sh", "-c", script});
+  const std::string script =
+      "test $PMI_RANK = 1 && export ORRERY_MACHINE=gemini; exec " + worker() + " ping_pong";
+  const Ran ran =
+      orrery({"run", "-n", "2", "--timeout", "120", "--machine", "aries", "--", "/bin/sh", "-c", script});
   EXPECT_NE(ran.code, 0);
   EXPECT_NE(ran.err.find("expected the same in all"), std::string::npos) << ran.err;
 }
