@@ -54,6 +54,7 @@ struct alignas(64) BoardHeader {
   std::uint32_t version, pes;
   std::uint64_t links_offset, links_bytes;
   std::int64_t epoch_ns;  // CLOCK_MONOTONIC when it was made
+  std::int32_t core;      // where PE 0 was: PEs that share cores all go there
   char choice[256];       // in words: what every PE must have chosen
   // holder << 1 | it is inside the clock. Whoever finds a holder dead or blocked outside takes it over.
   alignas(64) std::atomic<std::uint32_t> token;

@@ -11,6 +11,7 @@
 #include <new>
 #include <span>
 
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -106,6 +107,7 @@ Status SharedClock::make(const Choice& choice, std::uint32_t pes) {
   h.links_offset = kLinksAt;
   h.links_bytes = links;
   h.epoch_ns = monotonic_ns();
+  h.core = sched_getcpu();
   std::strncpy(h.choice, choice.words().c_str(), sizeof h.choice - 1);
   // PE 0 has the first turn; those that have not joined are at time 0, those that there are none of nowhere.
   for (std::uint32_t pe = pes; pe < kMaxPes; ++pe) board_->keys[pe].store(kNever, std::memory_order_relaxed);
