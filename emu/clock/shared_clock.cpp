@@ -36,7 +36,8 @@ std::uint32_t node_of(const job::Job& job, std::uint32_t pe) {
 
 }  // namespace
 
-Result<std::unique_ptr<SharedClock>> SharedClock::open(job::Job& job, const Choice& choice) {
+Result<std::unique_ptr<SharedClock>> SharedClock::open(job::Job& job, const Choice& choice,
+                                                       job::ProcessRef known_first) {
   std::unique_ptr<SharedClock> shared(new SharedClock);
   auto built = model::build_machine(choice.machine);
   if (!built.machine) {
@@ -67,7 +68,8 @@ Result<std::unique_ptr<SharedClock>> SharedClock::open(job::Job& job, const Choi
   const std::int64_t deadline = monotonic_ns() + kOpenNs;
   FutexWord never{0};
   for (;;) {
-    const auto first = job.directory().process_of_rank(0);
+    const auto first =
+        known_first.valid() ? Result<job::ProcessRef>(known_first) : job.directory().process_of_rank(0);
     if (first.ok()) {
       auto descriptors = job.fetch(first.value(), deadline);
       if (descriptors.ok() && descriptors.value().clock.valid()) {

@@ -20,7 +20,9 @@ class SharedClock {
  public:
   // Blocks until PE 0 has made it, at most 60 s. Errors: invalid_param (more PEs than the machine has nodes,
   // or than a job may have; a PE that chose otherwise), timeout, and those of the parts; the log says why.
-  static Result<std::unique_ptr<SharedClock>> open(job::Job& job, const Choice& choice);
+  // `first`: the process that is PE 0, where the caller knows it; else the one of rank 0 in the directory.
+  static Result<std::unique_ptr<SharedClock>> open(job::Job& job, const Choice& choice,
+                                                   job::ProcessRef first);
   ~SharedClock();
   SharedClock(const SharedClock&) = delete;
   SharedClock& operator=(const SharedClock&) = delete;

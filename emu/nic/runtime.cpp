@@ -99,7 +99,7 @@ OfProcess g_clock;  // guarded by g_clock_mu
 
 }  // namespace
 
-Result<clock::Clock*> Runtime::clock_of_process() {
+Result<clock::Clock*> Runtime::clock_of_process(job::ProcessRef first) {
   const std::lock_guard lock(g_clock_mu);
   if (g_clock.known && g_clock.pid == getpid()) return g_clock.clock;
   const clock::ReadChoice read = clock::choice_of_environment();
@@ -111,7 +111,7 @@ Result<clock::Clock*> Runtime::clock_of_process() {
   if (read.choice.kind != clock::Kind::raw) {
     auto job = job::Job::of_process();
     if (!job.ok()) return job.code();
-    auto shared = clock::SharedClock::open(*job.value(), read.choice);
+    auto shared = clock::SharedClock::open(*job.value(), read.choice, first);
     if (!shared.ok()) return shared.code();
     const WaitBudget budget = job.value()->wait_budget();
     const std::uint32_t slot = job.value()->self().index;

@@ -33,7 +33,8 @@ class Runtime final : public Environment {
   static Result<Runtime*> of_process();
   // The process's clock, by what the environment chose; null: raw time. The first call joins the job's, and
   // may block until PE 0 has made it. Errors: those of the choice and of SharedClock::open; the log says why.
-  static Result<clock::Clock*> clock_of_process();
+  // `first`: the process that is PE 0, where the caller knows it.
+  static Result<clock::Clock*> clock_of_process(job::ProcessRef first = {});
   ~Runtime() override;
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;

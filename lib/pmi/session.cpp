@@ -88,7 +88,9 @@ Result<Session*> Session::open() {
   const Status ready = session->set_up();
   if (!ready.ok()) return ready.code();
   // After the first exchange between the processes, before the program's own: from here on they take turns.
-  const auto clock = nic::Runtime::clock_of_process();
+  const auto first = session->find_first();
+  if (!first.ok()) return first.code();
+  const auto clock = nic::Runtime::clock_of_process(first.value());
   if (!clock.ok()) return clock.code();
   session->clock_ = clock.value();
   g_of_process.session = session.release();
@@ -115,6 +117,23 @@ Status Session::set_up() {
   setenv("PMI_GNI_DEV_ID", variables.dev_id.c_str(), 0);
   setenv("PMI_GNI_LOC_ADDR", variables.loc_addr.c_str(), 0);
   return {};
+}
+
+// The process that is rank 0. Where processes of several jobs may share a directory it tells the others.
+Result<job::ProcessRef> Session::find_first() {
+  if (!wire_ || job_->launch().directory_fd >= 0) return job::ProcessRef{};
+  const job::ProcessRef self = job_->self();
+  const auto told = broadcast(std::to_string(self.index) + "." + std::to_string(self.generation));
+  if (!told.ok()) return told.code();
+  job::ProcessRef first;
+  const char* const end = told.value().data() + told.value().size();
+  const auto index = std::from_chars(told.value().data(), end, first.index);
+  if (index.ec != std::errc{} || index.ptr == end ||
+      std::from_chars(index.ptr + 1, end, first.generation).ec != std::errc{}) {
+    log::error("rank 0's place in the directory is malformed: '{}'", told.value());
+    return Errc::corrupt;
+  }
+  return first;
 }
 
 Status Session::exchange_places() {

@@ -62,6 +62,7 @@ class Session {
  private:
   Session() = default;
   Status set_up();
+  Result<job::ProcessRef> find_first();
   Status exchange_places();
   Status agree_on_domains(std::vector<job::HostDirectory::Domain>* domains);
   Status put_bytes(const std::string& key, std::string_view bytes);
