@@ -69,6 +69,8 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
 void VirtualClock::come_in() {
   page_watch::program_calls();
   mu_.lock();
+  // What exit handlers of the program still ask for happens after the PE's last turn.
+  if (finished_) return;
   if (!turns_.enter()) now_ = std::max(now_, turns_.time());
   if (!compute_.measured) return;
   const std::int64_t used = thread_cpu_ns() - cpu_at_exit_;
@@ -77,7 +79,7 @@ void VirtualClock::come_in() {
 }
 
 void VirtualClock::go_out() {
-  turns_.leave();
+  if (!finished_) turns_.leave();
   if (compute_.measured) cpu_at_exit_ = thread_cpu_ns();
   mu_.unlock();
   page_watch::program_goes_on();
@@ -92,6 +94,10 @@ void VirtualClock::something_done() {
 
 // Lets time pass to `until`, doing what is due on the way. True: ended early by a touch.
 bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
+  if (finished_) {
+    if (until != kNever) now_ = std::max(now_, until);
+    return wakes;
+  }
   for (;;) {
     if (wakes && turns_.take_touch()) return true;
     const std::int64_t own = agenda_.empty() ? kNever : agenda_.first();
@@ -181,6 +187,7 @@ std::int64_t VirtualClock::quantum() {
 
 void VirtualClock::idle() {
   come_in();
+  if (finished_) return go_out();
   if (looks_++ == 0) streak_from_ = now_;
   PeSlot& mine = turns_.self();
   if (clock_looks_ == 0) mine.empty_polls.store(looks_, std::memory_order_relaxed);
@@ -231,7 +238,7 @@ void VirtualClock::step_out() {
   come_in();
   something_done();
   while (!agenda_.empty()) (void)run_until(agenda_.first(), false, WaitsFor::nothing);
-  turns_.step_out();
+  if (!finished_) turns_.step_out();
   mu_.unlock();
 }
 
@@ -264,13 +271,13 @@ void VirtualClock::sleep_until(Picos at) {
 void VirtualClock::barrier_arrive() {
   come_in();
   something_done();
-  turns_.barrier_arrive();
+  if (!finished_) turns_.barrier_arrive();
   go_out();
 }
 
 void VirtualClock::barrier_wait() {
   come_in();
-  while (!turns_.barrier_over()) (void)run_until(kNever, true, WaitsFor::barrier);
+  while (!finished_ && !turns_.barrier_over()) (void)run_until(kNever, true, WaitsFor::barrier);
   go_out();
 }
 
@@ -286,11 +293,11 @@ void VirtualClock::before_inspection() { page_watch::open_all(); }
 
 void VirtualClock::finish() {
   if (finished_) return;
-  finished_ = true;
   come_in();
   while (!agenda_.empty()) (void)run_until(agenda_.first(), false, WaitsFor::nothing);
   const bool last = turns_.is_last();
   turns_.finish();
+  finished_ = true;
   if (recorder_ != nullptr) recorder_->write(machine_);
   if (last) report_inexactness();
   mu_.unlock();

@@ -102,6 +102,10 @@ OfProcess g_clock;  // guarded by g_clock_mu
 Result<clock::Clock*> Runtime::clock_of_process(job::ProcessRef first) {
   const std::lock_guard lock(g_clock_mu);
   if (g_clock.known && g_clock.pid == getpid()) return g_clock.clock;
+  if (g_clock.known && g_clock.clock != nullptr) {
+    log::error("a forked child of a PE is no PE of its own: it cannot use the NIC under a clock");
+    return Errc::unsupported;
+  }
   const clock::ReadChoice read = clock::choice_of_environment();
   if (!read.problem.empty()) {
     log::error("{}", read.problem);
