@@ -3,6 +3,7 @@
 #include "emu/base/config.hpp"
 
 #include "emu/base/check.hpp"
+#include "emu/base/fault_spec.hpp"
 #include "emu/base/log.hpp"
 
 #include <algorithm>
@@ -37,6 +38,8 @@ constexpr auto kKnobs = std::to_array<Knob>({
      "machine"},
     {"ORRERY_COMPUTE", Kind::text, "zero", "zero|measured|a factor 0..1000000",
      "virtual time: what the program's own work between calls counts, of its processor time"},
+    {"ORRERY_FAULT", Kind::faults, "", kFaultWords,
+     "faults of the emulated network, as `orrery run --fault` takes them"},
     {"ORRERY_JOB", Kind::text, "default", "a name",
      "without `orrery run`: processes of one user on one host with the same name find each other"},
     {"ORRERY_JOB_FD", Kind::number, "", "a descriptor 0..65535",
@@ -98,6 +101,11 @@ std::optional<std::string> problem_with(const Knob& knob, std::string_view value
       std::uint64_t number = 0;
       if (parse(value, &number) && number >= knob.low && number <= knob.high) return std::nullopt;
       break;
+    }
+    case Kind::faults: {
+      std::string why;
+      if (parse_faults(value, &why)) return std::nullopt;
+      return fmt::format("{}={}: {}", knob.name, value, why);
     }
     case Kind::choice: {
       std::string_view rest = knob.accepts;

@@ -192,6 +192,7 @@ void Launcher::become_pe(std::uint32_t rank, int pmi, const Pipes& pipes, int er
   set("ALPS_APP_PE", rank);
   for (const auto& [name, value] : options_.variables) setenv(name.c_str(), value.c_str(), 1);
   set("ORRERY_JOB_FD", static_cast<std::uint64_t>(directory_fd_));
+  if (!options_.faults.empty()) setenv("ORRERY_FAULT", options_.faults.c_str(), 1);
   if (options_.bind_to_cores) (void)job::bind_to_core(rank);  // logged there; the PE runs unbound
   std::vector<char*> argv;
   for (const std::string& word : options_.command) argv.push_back(const_cast<char*>(word.c_str()));

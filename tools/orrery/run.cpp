@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/base/config.hpp"
+#include "emu/base/fault_spec.hpp"
 #include "emu/clock/choice.hpp"
 #include "emu/job/cores.hpp"
 #include "emu/model/machine.hpp"
@@ -41,6 +42,7 @@ struct Words {
   std::string clock;
   std::string compute;
   std::string trace;
+  std::string fault;
   bool label = false;
   bool keep_going = false;
 };
@@ -143,6 +145,11 @@ std::string read_words(const Words& words, RunOptions* options) {
     }
     options->timeout_ns = static_cast<std::int64_t>(seconds * 1e9);
   }
+  const char* const fault = std::getenv("ORRERY_FAULT");
+  if (!words.fault.empty() && !parse_faults(words.fault, &why)) return fmt::format("--fault: {}", why);
+  if (words.fault.empty() && fault != nullptr && !parse_faults(fault, &why))
+    return fmt::format("ORRERY_FAULT: {}", why);
+  if (!words.fault.empty()) options->faults = words.fault;
   if (words.bind != "none" && words.bind != "core") {
     return fmt::format("--bind {} is not accepted: expected none or core", words.bind);
   }
@@ -170,8 +177,9 @@ std::string read_command(std::vector<std::string> rest, RunOptions* options) {
 }
 
 // Options of `run` that take the next word, for drop_separator().
-constexpr std::string_view kWithValue[] = {"-n",     "--pes",     "--nodes", "--place",   "--timeout",
-                                           "--bind", "--machine", "--clock", "--compute", "--trace"};
+constexpr std::string_view kWithValue[] = {"-n",        "--pes",   "--nodes",   "--place",
+                                           "--timeout", "--bind",  "--machine", "--clock",
+                                           "--compute", "--trace", "--fault"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program on this host\n\n"
@@ -247,6 +255,11 @@ void add_run(CLI::App& root, int& exit_code) {
       ->add_option("--trace", words->trace,
                    "Virtual time: write what every PE and its NIC did, for Perfetto or chrome://tracing")
       ->type_name("FILE.json");
+  ->add_option("--fault", words->fault,
+               "Faults of the emulated network, a list with commas: drop, corrupt, revoke, link =WHEN, "
+               "delay=WHEN:TIME, dead=ADDRESS[@N], seed=N, pe=RANK; WHEN is a chance 0..1 or @N, the N-th "
+               "operation of each PE")
+      ->type_name("SPEC");
   command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number");
   command->add_flag("--keep-going", words->keep_going, "Let the others run on when a PE fails");
   command->prefix_command();
