@@ -255,10 +255,12 @@ void add_run(CLI::App& root, int& exit_code) {
       ->add_option("--trace", words->trace,
                    "Virtual time: write what every PE and its NIC did, for Perfetto or chrome://tracing")
       ->type_name("FILE.json");
-  ->add_option("--fault", words->fault,
-               "Faults of the emulated network, a list with commas: drop, corrupt, revoke, link =WHEN, "
-               "delay=WHEN:TIME, dead=ADDRESS[@N], seed=N, pe=RANK; WHEN is a chance 0..1 or @N, the N-th "
-               "operation of each PE")
+  command
+      ->add_option(
+          "--fault", words->fault,
+          "Faults of the emulated network, a list with commas: drop, corrupt, revoke, link =WHEN, "
+          "delay=WHEN:TIME, dead=ADDRESS[@N], seed=N, pe=RANK; WHEN is a chance 0..1 or @N, the N-th "
+          "operation of each PE")
       ->type_name("SPEC");
   command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number");
   command->add_flag("--keep-going", words->keep_going, "Let the others run on when a PE fails");
