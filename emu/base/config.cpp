@@ -31,10 +31,16 @@ constexpr auto kKnobs = std::to_array<Knob>({
      "whether the kernel may copy to and from memory of peers that is not in their memory file"},
     {"ORRERY_BTE_CROSSOVER", Kind::number, "4194304", "4096..4294967295 bytes",
      "block transfers of at least this size are moved by the engine's thread", 4096, 4'294'967'295},
+    {"ORRERY_DEVICE", Kind::choice, "aries", "aries|gemini",
+     "the device that uGNI programs find: what is aligned, which AMOs there are, how wide event data is"},
     {"ORRERY_JOB", Kind::text, "default", "a name",
      "without `orrery run`: processes of one user on one host with the same name find each other"},
     {"ORRERY_JOB_FD", Kind::number, "", "a descriptor 0..65535",
      "set by `orrery run`: the job's host directory", 0, 65535},
+    {"ORRERY_LIMITS", Kind::text, "", "a list of mdd=N, cq=N, fma=N, ce=N, bte=N",
+     "how many registrations, queues, FMA descriptors, collective engines and block transfers each domain of "
+     "a "
+     "process may have; unset: what the device has"},
     {"ORRERY_LOG", Kind::choice, "warn", "off|error|warn|info|debug|trace", "what is written to stderr"},
     {"ORRERY_SPINS", Kind::number, "", "0..1000000 polls",
      "how often a wait polls before it yields; unset: few when PEs share cores", 0, 1'000'000},

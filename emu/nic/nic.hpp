@@ -19,7 +19,9 @@
 #include "emu/nic/peer.hpp"
 #include "emu/nic/registration_table.hpp"
 #include "emu/nic/request.hpp"
+#include "emu/nic/resource_use.hpp"
 #include "emu/nic/sequence.hpp"
+#include "emu/nic/translation_table.hpp"
 #include "emu/wire/packet.hpp"
 #include "emu/wire/ring_wire.hpp"
 
@@ -114,6 +116,8 @@ class Nic final : public wire::Sink {
     // The papers give the AMO cache no size.
     std::uint32_t amo_cache_entries = 64;
     AmoCacheMode amo_cache_mode = AmoCacheMode::coherent;
+    job::ResourceLimits limits;  // for each domain, beside those of the job's directory
+    bool gemini = false;         // the older device: fewer AMOs, no collective engine
   };
 
   // `environment` and the segment outlive the NIC.
@@ -255,6 +259,8 @@ class Nic final : public wire::Sink {
   RegistrationTable& registrations() { return registrations_; }
   ErrorLog& errors() { return errors_; }
   DeviceRegisters& registers() { return registers_; }
+  ResourceUse& resources() { return resources_; }
+  TranslationTable& translation() { return translation_; }
   NicView view() const { return view_; }
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
@@ -385,6 +391,8 @@ class Nic final : public wire::Sink {
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
   ErrorLog errors_;
   DeviceRegisters registers_;
+  ResourceUse resources_;
+  TranslationTable translation_;
   DatagramUnit datagrams_;
   ChannelUnit channels_;
   CollectiveEngine collective_;

@@ -130,6 +130,12 @@ Status Runtime::make_segment() {
   options.bte_crossover = config::number("ORRERY_BTE_CROSSOVER");
   options.amo_cache_entries = static_cast<std::uint32_t>(config::number("ORRERY_AMO_CACHE_ENTRIES"));
   if (config::text("ORRERY_AMO_CACHE") == "lazy") options.amo_cache_mode = AmoCacheMode::lazy;
+  options.gemini = config::text("ORRERY_DEVICE") == "gemini";
+  std::string why;
+  if (const auto limits = job::parse_limits(config::text("ORRERY_LIMITS"), &why); limits.ok())
+    options.limits = limits.value();
+  else
+    log::error("ORRERY_LIMITS: {}; there are no limits", why);
   nic_ = std::make_unique<Nic>(*this, view, self, options);
 
   const Status watched = job_.loop().add(doorbell_.get(), EPOLLIN, [this](std::uint32_t) { on_doorbell(); });

@@ -4,6 +4,7 @@
 #include "emu/base/unique_fd.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/nic/runtime.hpp"
+#include "lib/gni/limits.hpp"
 #include "lib/gni/objects.hpp"
 #include "lib/gni/status.hpp"
 
@@ -62,6 +63,20 @@ Result<job::DomainId> find_domain(job::Job& job, std::uint8_t ptag, std::uint32_
 
 }  // namespace
 
+bool is_held(int fd) {
+  const std::lock_guard lock(g_held_mu);
+  return std::find(g_held.begin(), g_held.end(), fd) != g_held.end();
+}
+
+// The job's directory keeps a domain as long as the job has a process: the descriptor only has to name one.
+int hold() {
+  const int fd = eventfd(0, EFD_CLOEXEC);
+  if (fd < 0) return -1;
+  const std::lock_guard lock(g_held_mu);
+  g_held.push_back(fd);
+  return fd;
+}
+
 void close(Attachment& attachment) {
   attachment.windows.clear();
   for (auto& ep : attachment.endpoints) {
@@ -74,10 +89,13 @@ void close(Attachment& attachment) {
   for (auto& ce : attachment.engines) {
     handles().erase(HandleKind::ce, ce->handle);
     attachment.nic->collective().destroy(ce->vce);
+    give(attachment, Resource::ce);
   }
   attachment.engines.clear();
-  for (const nic::MemKey& key : attachment.regions) {
-    if (key.valid()) (void)attachment.nic->deregister(key);
+  for (const Registration& region : attachment.regions) {
+    if (!region.key.valid()) continue;
+    (void)attachment.nic->deregister(region.key);
+    give(attachment, Resource::mdd);
   }
   attachment.regions.clear();
   const std::int64_t deadline = monotonic_ns() + kSettleNs;
@@ -90,8 +108,10 @@ void close(Attachment& attachment) {
     handles().erase(HandleKind::cq, cq->handle);
     // A queue that operations in flight still name stays with the NIC, as their endpoints do.
     (void)attachment.nic->destroy_queue(cq->queue);
+    give(attachment, Resource::cq);
   }
   attachment.queues.clear();
+  if (attachment.holds_fma) give(attachment, Resource::fma);
   if (attachment.published.index != UINT32_MAX) attachment.job->withdraw(attachment.published);
   handles().erase(HandleKind::nic, attachment.handle);
   if (attachment.departed.empty()) {
@@ -166,8 +186,16 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
   attachment->dual_events = (cdm->modes & GNI_CDM_MODE_DUAL_EVENTS) != 0;
   attachment->fma_shared = (cdm->modes & GNI_CDM_MODE_FMA_SHARED) != 0;
   attachment->cached_amos = (cdm->modes & GNI_CDM_MODE_CACHED_AMO_ENABLED) != 0;
+  attachment->gemini = attachment->nic->options().gemini;
   attachment->port = attachment->nic->open_port(static_cast<std::uint16_t>(domain.value()), job.nic_address(),
                                                 cdm->instance);
+  // Domains that share descriptors need none of their own.
+  attachment->holds_fma =
+      !attachment->fma_shared && orrery::gni::take(*attachment, orrery::gni::Resource::fma);
+  if (!attachment->fma_shared && !attachment->holds_fma) {
+    orrery::gni::close(*attachment);
+    return GNI_RC_ERROR_RESOURCE;
+  }
   attachment->handle = handles().insert(HandleKind::nic, attachment.get());
   if (attachment->handle == 0) {
     orrery::gni::close(*attachment);
@@ -194,11 +222,8 @@ gni_return_t GNI_CdmHold(uint8_t ptag, uint32_t cookie, int* nic_fd_ret) {
   const auto job = orrery::job::Job::of_process();
   if (!job.ok()) return return_of(job.code());
   if (!orrery::gni::find_domain(*job.value(), ptag, cookie).ok()) return GNI_RC_NO_MATCH;
-  // The job's directory keeps a domain as long as the job has a process: the descriptor only has to name one.
-  const int fd = eventfd(0, EFD_CLOEXEC);
+  const int fd = orrery::gni::hold();
   if (fd < 0) return GNI_RC_ERROR_RESOURCE;
-  const std::lock_guard lock(orrery::gni::g_held_mu);
-  orrery::gni::g_held.push_back(fd);
   *nic_fd_ret = fd;
   return GNI_RC_SUCCESS;
 }

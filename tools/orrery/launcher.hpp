@@ -28,6 +28,8 @@ struct RunOptions {
   bool label = false;
   bool keep_going = false;  // a PE that fails does not end the others
   bool bind_to_cores = false;
+  std::string device;  // for ORRERY_DEVICE and ORRERY_LIMITS; empty: as they are
+  std::string limits;
   std::string program;               // as found in PATH
   std::vector<std::string> command;  // argv
 };

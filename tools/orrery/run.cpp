@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/config.hpp"
 #include "emu/job/cores.hpp"
+#include "emu/job/resource_limits.hpp"
 #include "tools/orrery/launcher.hpp"
 #include "tools/orrery/subcommand.hpp"
 
@@ -34,6 +35,8 @@ struct Words {
   std::string place;
   std::string timeout;
   std::string bind = "none";
+  std::string device;
+  std::string limit;
   bool label = false;
   bool keep_going = false;
 };
@@ -107,6 +110,12 @@ std::string read_words(const Words& words, RunOptions* options) {
     return fmt::format("--bind {} is not accepted: expected none or core", words.bind);
   }
   options->bind_to_cores = words.bind == "core";
+  if (!words.device.empty() && words.device != "aries" && words.device != "gemini") {
+    return fmt::format("--device {} is not accepted: expected aries or gemini", words.device);
+  }
+  options->device = words.device;
+  if (!job::parse_limits(words.limit, &why).ok()) return fmt::format("--limit: {}", why);
+  options->limits = words.limit;
   if (options->bind_to_cores && *pes > job::allowed_cores().cores) {
     return fmt::format("--bind core is not accepted for {} PEs: expected 1..{}, the cores allowed here", *pes,
                        job::allowed_cores().cores);
@@ -130,7 +139,8 @@ std::string read_command(std::vector<std::string> rest, RunOptions* options) {
 }
 
 // Options of `run` that take the next word, for drop_separator().
-constexpr std::string_view kWithValue[] = {"-n", "--pes", "--nodes", "--place", "--timeout", "--bind"};
+constexpr std::string_view kWithValue[] = {"-n",        "--pes",  "--nodes",  "--place",
+                                           "--timeout", "--bind", "--device", "--limit"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program on this host\n\n"
@@ -171,6 +181,12 @@ void add_run(CLI::App& root, int& exit_code) {
                    "core: one PE per core, memory near it; none: leave it to the kernel")
       ->type_name("none|core")
       ->capture_default_str();
+  command->add_option("--device", words->device, "The device that uGNI programs find (default aries)")
+      ->type_name("aries|gemini");
+  command
+      ->add_option("--limit", words->limit,
+                   "What each domain of a PE may have of its NIC: mdd=16,cq=8,fma=4,ce=2,bte=8")
+      ->type_name("LIST");
   command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number");
   command->add_flag("--keep-going", words->keep_going, "Let the others run on when a PE fails");
   command->prefix_command();
