@@ -173,6 +173,8 @@ class HostDirectory {
   void withdraw_endpoint(EndpointRef endpoint);
   // Errors: no_match (never published or withdrawn), unreachable (its process died or left).
   Result<Endpoint> find_endpoint(const EndpointKey& key) const;
+  // All of a domain behind one NIC address whose processes live, in no order.
+  std::vector<Endpoint> endpoints_at(DomainId domain, std::uint32_t nic_address) const;
   // As find_endpoint(), but waits until it is published or until `deadline_ns` of monotonic_ns(). Logs who is
   // missing before it returns timeout.
   Result<Endpoint> wait_endpoint(ProcessRef self, const EndpointKey& key, std::int64_t deadline_ns);

@@ -4,8 +4,10 @@
 #include "emu/base/unique_fd.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/nic/runtime.hpp"
+#include "lib/gni/destination_queue.hpp"
 #include "lib/gni/limits.hpp"
 #include "lib/gni/objects.hpp"
+#include "lib/gni/shared_queue.hpp"
 #include "lib/gni/status.hpp"
 
 #include <algorithm>
@@ -78,6 +80,12 @@ int hold() {
 }
 
 void close(Attachment& attachment) {
+  if (attachment.shared_queue != nullptr) {
+    handles().erase(HandleKind::msgq, attachment.shared_queue->handle);
+    attachment.shared_queue.reset();
+  }
+  for (auto& queue : attachment.destination_queues) handles().erase(HandleKind::dqueue, queue->handle);
+  attachment.destination_queues.clear();
   attachment.windows.clear();
   for (auto& ep : attachment.endpoints) {
     handles().erase(HandleKind::ep, ep->handle);

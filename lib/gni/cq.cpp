@@ -40,6 +40,8 @@ gni_cq_entry_t entry_of(const nic::Event& event) {
       return cq_entry::cq_write(event.data, code_of(event.status));
     case nic::EventKind::message_sent:
       return cq_entry::message_sent(static_cast<std::uint32_t>(event.data), code_of(event.status));
+    case nic::EventKind::queued_sent:
+      return cq_entry::queued_sent(static_cast<std::uint32_t>(event.data), code_of(event.status));
     case nic::EventKind::message_arrived:
       return cq_entry::remote(GNI_CQ_EVENT_TYPE_SMSG, static_cast<std::uint32_t>(event.data),
                               code_of(event.status));
@@ -69,7 +71,7 @@ gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq
   if (cq.attachment->gemini && event.kind == nic::EventKind::post)
     *event_data = cq_entry::widen(*event_data, event.user_value());
   // Nobody asks for the descriptor of a message: its place among the queue's requests is free again.
-  if (event.kind == nic::EventKind::message_sent) {
+  if (event.kind == nic::EventKind::message_sent || event.kind == nic::EventKind::queued_sent) {
     void* none = nullptr;
     (void)cq.queue->collect(static_cast<std::uint32_t>(event.data >> 32), &none);
   }

@@ -89,6 +89,11 @@ constexpr gni_cq_entry_t message_sent(std::uint32_t msg_id, std::uint8_t status)
   return make(GNI_CQ_EVENT_TYPE_SMSG, Source::ssid, kSsidResponse, status, msg_id);
 }
 
+// An initiator's event of a message to a shared queue.
+constexpr gni_cq_entry_t queued_sent(std::uint32_t msg_id, std::uint8_t status) {
+  return make(GNI_CQ_EVENT_TYPE_MSGQ, Source::ssid, kSsidResponse, status, msg_id);
+}
+
 // A target's event of a put, get or AMO (type POST) or of a message (type SMSG).
 constexpr gni_cq_entry_t remote(std::uint64_t type, std::uint32_t rem_inst_id, std::uint8_t status) {
   return make(type, Source::rmt, kRmtRequest, status, rem_inst_id);

@@ -23,6 +23,8 @@ namespace orrery::gni {
 
 struct Attachment;
 struct CompChan;
+class SharedQueue;
+class DestinationQueue;
 
 // A queue, and what to tell its client.
 struct Cq {
@@ -97,6 +99,8 @@ struct Attachment {
   std::vector<std::unique_ptr<Cq>> queues;
   std::vector<std::unique_ptr<nic::FmaWindow>> windows;
   std::vector<std::unique_ptr<Ce>> engines;
+  std::shared_ptr<SharedQueue> shared_queue;  // complete in shared_queue.hpp alone
+  std::vector<std::shared_ptr<DestinationQueue>> destination_queues;
   std::vector<std::shared_ptr<CompChan>> channels;  // complete in comp_chan.hpp alone
   std::vector<Registration> regions;                // by index of the registration table
   // Reserved entries: the registration's index plus 1, or 0. Empty before GNI_SetMddResources.
