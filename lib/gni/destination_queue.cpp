@@ -3,6 +3,7 @@
 #include "lib/gni/destination_queue.hpp"
 
 #include "emu/base/wait.hpp"
+#include "lib/gni/channel_memory.hpp"
 #include "lib/gni/mem_handle.hpp"
 
 #include <algorithm>
@@ -94,6 +95,8 @@ Errc DestinationQueue::open() {
   directory.count = static_cast<std::uint32_t>(channels_.size());
   directory.stride = static_cast<std::uint32_t>(stride());
   std::memcpy(memory_, &directory, sizeof directory);
+  self_ = endpoint_to(attachment_.port->nic_address);
+  ask_for_direct(nic_, *self_, region_, memory_);
   return Errc::ok;
 }
 

@@ -116,6 +116,7 @@ class DestinationQueue {
   std::map<PeerName, Peer> peers_;
   std::map<std::pair<PeerName, std::uint64_t>, Inbox> inboxes_;  // by sender and stream
   std::deque<Ready> ready_;
+  std::unique_ptr<nic::Endpoint> self_;
   std::vector<std::byte> staging_;
   bool flying_ = false;  // staging_ is still being read, and outcomes_ has not said how that ended
   bool in_callback_ = false;

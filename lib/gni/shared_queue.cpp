@@ -4,6 +4,7 @@
 
 #include "emu/base/log.hpp"
 #include "emu/base/wait.hpp"
+#include "lib/gni/channel_memory.hpp"
 #include "lib/gni/mem_handle.hpp"
 
 #include <algorithm>
@@ -137,6 +138,7 @@ Errc SharedQueue::open() {
     if (posted != Errc::ok) return posted;
   }
   here_endpoint_ = make_endpoint(attachment_.port->nic_address);
+  ask_for_direct(nic_, *here_endpoint_, region_, memory_);
   return Errc::ok;
 }
 

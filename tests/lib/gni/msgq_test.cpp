@@ -197,7 +197,9 @@ TEST_F(Queues, WhatIsNotConnectedIsNoMatch) {
     EXPECT_EQ(GNI_MsgqConnect(queue, other, &theirs), GNI_RC_INVALID_STATE);
   }
   pmi.barrier();
-  if (leader()) EXPECT_EQ(GNI_MsgqConnRelease(queue, other), GNI_RC_SUCCESS);
+  if (leader()) {
+    EXPECT_EQ(GNI_MsgqConnRelease(queue, other), GNI_RC_SUCCESS);
+  }
   pmi.barrier();
   EXPECT_EQ(GNI_MsgqSend(queue, to(there.front()), &word, 8, nullptr, 0, 1, 1),
             leader() ? GNI_RC_NO_MATCH : GNI_RC_SUCCESS)
