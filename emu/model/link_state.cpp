@@ -174,9 +174,9 @@ std::int64_t first_start(const Interval* at, std::uint32_t count, std::int64_t w
 
 }  // namespace
 
-std::int64_t LinkState::reserve_among(std::uint32_t* count, Interval* at, std::uint32_t capacity,
-                                      std::int64_t want, std::int64_t length, std::uint64_t heeds,
-                                      std::uint64_t takes, std::int64_t horizon) const {
+std::int64_t LinkState::reserve_among(std::int64_t* latest, std::uint32_t* count, Interval* at,
+                                      std::uint32_t capacity, std::int64_t want, std::int64_t length,
+                                      std::uint64_t heeds, std::uint64_t takes, std::int64_t horizon) const {
   // A holder that died may have left anything up to 2^32 here.
   const std::uint32_t had = std::min(*count, capacity);
   std::uint32_t kept = 0;
@@ -185,7 +185,9 @@ std::int64_t LinkState::reserve_among(std::uint32_t* count, Interval* at, std::u
     if (kept != i) at[kept] = at[i];
     ++kept;
   }
-  const std::int64_t start = first_start(at, kept, want, length, heeds);
+  // Nothing reaches past `want`: no need to look for a gap.
+  const std::int64_t start = *latest <= want ? want : first_start(at, kept, want, length, heeds);
+  *latest = std::max(*latest, start + length);
   *count = kept;
   for (std::uint32_t i = 0; i < kept; ++i) {
     if (at[i].links == takes && at[i].end == start) {
@@ -204,16 +206,8 @@ std::int64_t LinkState::reserve_among(std::uint32_t* count, Interval* at, std::u
   return start;
 }
 
-bool LinkState::idle(std::uint32_t aggregate, std::int64_t now) const {
-  const IntervalCell& cell = cells_[aggregate];
-  for (std::uint32_t i = 0; i < std::min(cell.count, IntervalCell::kIntervals); ++i) {
-    if (cell.at[i].end > now) return false;
-  }
-  return true;
-}
-
-std::int64_t LinkState::peek(std::uint32_t aggregate, std::int64_t want, std::int64_t length,
-                             std::uint64_t heeds) const {
+std::int64_t LinkState::peek_among(std::uint32_t aggregate, std::int64_t want, std::int64_t length,
+                                   std::uint64_t heeds) const {
   const IntervalCell& cell = cells_[aggregate];
   return first_start(cell.at, std::min(cell.count, IntervalCell::kIntervals), want, length, heeds);
 }

@@ -52,14 +52,15 @@ struct Interval {
   std::uint64_t links;      // which links of the aggregate; all ones where they are not told apart
 };
 
-// Promised intervals of one aggregate. The first two, which is all that a quiet one has, share the first
-// cache line with their number.
+// Promised intervals of one aggregate. A cell in which all promises are over, which is what a quote in a
+// quiet network finds, is known by `latest` alone, and is written in its first cache line alone.
 struct alignas(64) IntervalCell {
   static constexpr std::uint32_t kIntervals = 10;
+  std::int64_t latest;  // the greatest end of all intervals
   std::uint32_t count, unused;
   Interval at[kIntervals];
 };
-static_assert(sizeof(IntervalCell) == 256 && offsetof(IntervalCell, at) == 8);
+static_assert(sizeof(IntervalCell) == 256 && offsetof(IntervalCell, at) == 16);
 
 // Bytes through one aggregate, decaying.
 struct DecayedCounter {
@@ -83,10 +84,11 @@ struct NicCell {
 struct alignas(64) ExactNicCell {
   static constexpr std::uint32_t kIntervals = 9;
   NicCell nic;
+  std::int64_t latest;  // as in IntervalCell
   std::uint32_t count, unused;
   Interval received[kIntervals];
 };
-static_assert(sizeof(ExactNicCell) == 256 && offsetof(ExactNicCell, received) == 24);
+static_assert(sizeof(ExactNicCell) == 256 && offsetof(ExactNicCell, received) == 32);
 
 struct alignas(64) DecayedNicCell {
   NicCell nic;
@@ -110,7 +112,7 @@ class LinkState {
  public:
   enum class Kind : std::uint32_t { exact = 1, decayed = 2 };
   static constexpr std::uint64_t kMagic = 0x4f525245'4c494e4bu;
-  static constexpr std::uint32_t kVersion = 2;
+  static constexpr std::uint32_t kVersion = 3;
 
   LinkState() = default;
 
@@ -162,18 +164,20 @@ class LinkState {
   std::int64_t reserve(std::uint32_t aggregate, std::int64_t want, std::int64_t length, std::uint64_t heeds,
                        std::uint64_t takes, std::int64_t horizon) const {
     IntervalCell& cell = cells_[aggregate];
-    return reserve_in(cell.count, cell.at, want, length, heeds, takes, horizon);
+    return reserve_in(cell, cell.at, want, length, heeds, takes, horizon);
   }
   std::int64_t reserve_receive(NodeId node, std::int64_t want, std::int64_t length,
                                std::int64_t horizon) const {
     ExactNicCell& cell = exact_nics_[node];
-    return reserve_in(cell.count, cell.received, want, length, ~std::uint64_t{0}, ~std::uint64_t{0}, horizon);
+    return reserve_in(cell, cell.received, want, length, ~std::uint64_t{0}, ~std::uint64_t{0}, horizon);
   }
   // Nothing in the cell reaches past `now`: a reservation would start when it wants to.
-  bool idle(std::uint32_t aggregate, std::int64_t now) const;
+  bool idle(std::uint32_t aggregate, std::int64_t now) const { return cells_[aggregate].latest <= now; }
   // The start that reserve() would find, with nothing promised.
   std::int64_t peek(std::uint32_t aggregate, std::int64_t want, std::int64_t length,
-                    std::uint64_t heeds) const;
+                    std::uint64_t heeds) const {
+    return cells_[aggregate].latest <= want ? want : peek_among(aggregate, want, length, heeds);
+  }
 
   // Decayed kind. Adds `bytes` and returns the bytes of one half-life at the present rate.
   std::uint64_t count(std::uint32_t aggregate, std::int64_t now, std::uint64_t bytes) const {
@@ -200,22 +204,23 @@ class LinkState {
     __builtin_prefetch(at, 1);
 #endif
   }
-  template <std::uint32_t kCapacity>
-  std::int64_t reserve_in(std::uint32_t& count, Interval (&at)[kCapacity], std::int64_t want,
-                          std::int64_t length, std::uint64_t heeds, std::uint64_t takes,
-                          std::int64_t horizon) const {
+  template <typename Cell, std::uint32_t kCapacity>
+  std::int64_t reserve_in(Cell& cell, Interval (&at)[kCapacity], std::int64_t want, std::int64_t length,
+                          std::uint64_t heeds, std::uint64_t takes, std::int64_t horizon) const {
     if (length <= 0) return want;
-    // A quiet cell: nothing, or one promise that is over.
-    if (count == 0 || (count == 1 && at[0].end <= horizon)) {
+    if (cell.latest <= horizon) [[likely]] {
       at[0] = {want, want + length, takes};
-      count = 1;
+      cell.latest = want + length;
+      cell.count = 1;
       return want;
     }
-    return reserve_among(&count, at, kCapacity, want, length, heeds, takes, horizon);
+    return reserve_among(&cell.latest, &cell.count, at, kCapacity, want, length, heeds, takes, horizon);
   }
-  std::int64_t reserve_among(std::uint32_t* count, Interval* at, std::uint32_t capacity, std::int64_t want,
-                             std::int64_t length, std::uint64_t heeds, std::uint64_t takes,
+  std::int64_t reserve_among(std::int64_t* latest, std::uint32_t* count, Interval* at, std::uint32_t capacity,
+                             std::int64_t want, std::int64_t length, std::uint64_t heeds, std::uint64_t takes,
                              std::int64_t horizon) const;
+  std::int64_t peek_among(std::uint32_t aggregate, std::int64_t want, std::int64_t length,
+                          std::uint64_t heeds) const;
   std::uint64_t count_in(DecayedCounter& counter, std::int64_t now, std::uint64_t bytes) const;
   std::uint64_t level_in(const DecayedCounter& counter, std::int64_t now) const;
   void acquire_slowly() const;

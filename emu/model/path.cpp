@@ -3,7 +3,10 @@
 #include "emu/model/path.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 
 namespace orrery::model {
 
@@ -16,8 +19,7 @@ std::uint64_t stretch_bits(std::uint32_t first, std::uint32_t count, std::uint32
     first = first * 64 / n;
     last = last * 64 / n;
   }
-  const std::uint64_t upto = last >= 63 ? kAllLinks : (std::uint64_t{1} << (last + 1)) - 1;
-  return upto & ~((std::uint64_t{1} << first) - 1);
+  return kAllLinks >> (63 - std::min(last, 63u)) & kAllLinks << first;
 }
 
 void prefetch(const LinkState& state, std::uint32_t aggregate) {
@@ -28,17 +30,27 @@ void prefetch(const LinkState& state, std::uint32_t aggregate) {
   }
 }
 
+// The next stretch; add() counts it too. Put together as four words: ten narrow stores are a third of what
+// a torus path costs.
+void put(Path* path, std::uint32_t aggregate, std::uint32_t before, std::uint32_t skew, std::uint32_t line,
+         std::uint32_t price, std::uint64_t links) {
+  static_assert(
+      std::endian::native == std::endian::little && sizeof(Stretch) == 32 && offsetof(Stretch, before) == 8 &&
+      offsetof(Stretch, skew) == 10 && offsetof(Stretch, line) == 12 && offsetof(Stretch, price) == 14 &&
+      offsetof(Stretch, round) == 15 && offsetof(Stretch, heeds) == 16 && offsetof(Stretch, takes) == 24);
+  const std::uint64_t where = std::uint64_t{aggregate} << 32 | aggregate;
+  const std::uint64_t when = before | skew << 16 | std::uint64_t{line} << 32 | std::uint64_t{price} << 48;
+  // Word by word: copied as a whole they would be read back wider than they were written, which stalls.
+  auto* at = reinterpret_cast<std::byte*>(&path->at[path->stretches]);
+  std::memcpy(at, &where, 8);
+  std::memcpy(at + 8, &when, 8);
+  std::memcpy(at + 16, &links, 8);
+  std::memcpy(at + 24, &links, 8);
+}
 void add(Path* path, std::uint32_t aggregate, std::uint32_t before, std::uint32_t skew, std::uint32_t line,
          std::uint32_t price, std::uint64_t links) {
-  path->at[path->stretches++] = {aggregate,
-                                 aggregate,
-                                 static_cast<std::uint16_t>(before),
-                                 static_cast<std::uint16_t>(skew),
-                                 static_cast<std::uint16_t>(line),
-                                 static_cast<std::uint8_t>(price),
-                                 false,
-                                 links,
-                                 links};
+  put(path, aggregate, before, skew, line, price, links);
+  ++path->stretches;
 }
 
 // In which order the dimensions are travelled where those of the set bits go minus: X+ Y+ Z+ X- Y- Z-.
@@ -63,7 +75,7 @@ void torus_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId sr
                tie = closed & (round == plain);
     const bool by_seed = static_cast<bool>((ties >> i) & 1);
     counts[i] = static_cast<std::uint32_t>(other ? round : plain);
-    down[i] = tie ? by_seed : (delta < 0) != other;
+    down[i] = static_cast<std::uint32_t>((tie & by_seed) | (!tie & ((delta < 0) != other)));
     minus |= down[i] << i;
     path->cls |= static_cast<std::uint32_t>(counts[i] != 0) << i;
   }
@@ -73,24 +85,35 @@ void torus_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId sr
   const std::uint32_t base[3] = {0, 2 * g[1] * g[2], 2 * (g[1] * g[2] + g[0] * g[2])};
   // Blue Gene's deterministic packets go x, y, z whatever the sign.
   const bool by_dimension = p.network == Network::bluegene_torus && !is_adaptive(routing);
-  std::uint32_t travelled = 0;
-  for (const std::uint8_t i : kOrder[by_dimension ? 0 : minus]) {
-    const std::uint32_t n = g[i], count = counts[i];
-    if (count == 0) continue;
+  const bool exact = state->exact();
+  std::uint32_t travelled = 0, known = 0;
+  // The other two dimensions, which name a line.
+  static constexpr std::uint8_t kAcross[3][2] = {{1, 2}, {0, 2}, {0, 1}};
+  const auto travel = [&](std::uint32_t i) __attribute__((always_inline)) {
+    const std::uint32_t n = g[i], count = counts[i], from = at.at[i];
     // The line lies at the coordinates reached when the dimension is entered.
-    const std::size_t a = i == 0 ? 1 : 0, b = i == 2 ? 1 : 2;
+    const std::size_t a = kAcross[i][0], b = kAcross[i][1];
     const std::uint32_t aggregate = base[i] + 2 * (at.at[a] + g[a] * at.at[b]) + down[i];
-    prefetch(*state, aggregate);
+    // Whether a dimension is travelled at all, and whether round the end of its line, is as good as random
+    // too: both stretches are written, and kept by counting them.
+    known = count != 0 ? aggregate : known;
+    prefetch(*state, known);
     // Positions along the direction of travel, so that plus and minus share the arithmetic.
-    const std::uint32_t first = down[i] ? n - 1 - at.at[i] : at.at[i];
+    const std::uint32_t first = (from ^ (0u - down[i])) + (n & (0u - down[i]));
     const std::uint32_t straight = std::min(count, n - first);
-    add(path, aggregate, travelled, first, n - 1, i, stretch_bits(first, straight, n));
-    if (count > straight) {
-      add(path, aggregate, travelled + straight, 0, n - 1, i, stretch_bits(0, count - straight, n));
+    put(path, aggregate, travelled, first, n - 1, i, stretch_bits(first, straight, n));
+    path->stretches += count != 0;
+    if (exact) {
+      put(path, aggregate, travelled + straight, 0, n - 1, i, stretch_bits(0, count - straight, n));
+      path->stretches += count > straight;
     }
     travelled += count;
     at.at[i] = end.at[i];
-  }
+  };
+  const auto& order = kOrder[by_dimension ? 0 : minus];
+  travel(order[0]);
+  travel(order[1]);
+  travel(order[2]);
 }
 
 // One green or black link out of `router`.

@@ -85,8 +85,6 @@ std::int64_t network_wait(const Pricing& p, Routing routing, std::uint64_t bytes
       waited += state.reserve(s.aggregate, arrive - skew, length, s.heeds, s.takes, soonest - hop * s.line) +
                 skew - arrive;
     } else {
-      // Round the end of a ring a line is met twice: its own bytes are no load.
-      if (i > 0 && path->at[i - 1].counter == s.counter) continue;
       const std::uint64_t used = state.count(s.counter, now, bytes);
       waited += length * queue_wait_256(utilisation_256(price(used).count())) / 256;
     }

@@ -92,7 +92,8 @@ class CompletionQueue {
   const QueueView& view() const { return view_; }
   std::uint32_t open_transactions() const { return open_; }
 
-  // Endpoints and registrations that name this queue; it may only be destroyed at zero.
+  // Endpoints, channels and collective engines that name this queue; it may only be destroyed at zero.
+  // Registrations that do are not counted: they go on without it.
   std::atomic<std::uint32_t> references{0};
   // Expected events per transaction: operations that raise two (local and global) use two.
   void expect_events(std::uint32_t transaction, std::uint8_t count) { records_[transaction].events = count; }

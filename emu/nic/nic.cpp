@@ -103,7 +103,7 @@ std::uint32_t Nic::queue_count() {
 
 // ---- memory ----
 
-Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry, CompletionQueue* queue) {
+Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry) {
   const auto key = [&] {
     // Pages that are being moved right now may be written by nobody but their owner.
     const std::lock_guard lock(moving_mu_);
@@ -116,7 +116,6 @@ Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry, CompletionQueu
     return registrations_.insert(entry);
   }();
   if (!key.ok()) return key;
-  if (queue != nullptr) queue->references.fetch_add(1, std::memory_order_relaxed);
   if (options_.eager_adoption && options_.may_adopt && entry.state == RegionState::by_frame) {
     struct Work {
       Nic* nic;
@@ -146,7 +145,7 @@ Result<MemKey> Nic::register_region(const Port& port, std::uint64_t address, std
   entry.address = address;
   entry.length = length;
   entry.state = range.value().direct ? RegionState::direct : RegionState::by_frame;
-  return insert_region(entry, queue);
+  return insert_region(entry);
 }
 
 Result<MemKey> Nic::register_segments(const Port& port, std::span<const Segment> segments, std::uint8_t flags,
@@ -167,7 +166,7 @@ Result<MemKey> Nic::register_segments(const Port& port, std::span<const Segment>
   entry.queue_plus_1 = queue == nullptr ? 0 : queue->index() + 1;
   entry.segments = segments;
   entry.state = direct ? RegionState::direct : RegionState::by_frame;
-  return insert_region(entry, queue);
+  return insert_region(entry);
 }
 
 Status Nic::deregister(const MemKey& key) {
@@ -189,11 +188,6 @@ Status Nic::deregister(const MemKey& key) {
   if (!removed.ok()) return removed;
   for (const auto& range : ranges) flush_amo_cache(range.begin, range.end);
   collective_.settle();
-  const std::uint32_t queue_plus_1 = control::queue_plus_1(word.value());
-  if (queue_plus_1 != 0) {
-    const std::lock_guard lock(objects_mu_);
-    if (auto& queue = queues_[queue_plus_1 - 1]) queue->references.fetch_sub(1, std::memory_order_relaxed);
-  }
   return {};
 }
 
@@ -279,6 +273,15 @@ Result<CompletionQueue*> Nic::create_queue(std::uint32_t depth, std::uint32_t mo
 Status Nic::destroy_queue(CompletionQueue* queue) {
   const std::lock_guard lock(objects_mu_);
   if (queue->references.load(std::memory_order_relaxed) != 0) return Errc::no_resource;
+  const bool unused = registrations_.forget_queue(
+      queue->index(),
+      [this](std::uint32_t slot) { return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
+      options_.drain_limit_ns);
+  // A thread of ours that is applying a frame right now holds this.
+  { const std::lock_guard applying(requests_mu_); }
+  // A peer that is stalled in the middle of an access may raise one more event: the ring and its number stay
+  // as they are, for ever.
+  if (!unused) return {};
   CqState& state = *queue->view().state;
   const std::uint64_t offset = state.ring_offset.exchange(0, std::memory_order_relaxed);
   // Whatever tail_hint says, nobody can have filled more than one lap beyond what we consumed.

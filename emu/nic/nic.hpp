@@ -170,7 +170,9 @@ class Nic final : public wire::Sink {
   // Errors: invalid_param (depth 0 or over kMaxQueueDepth), no_resource (1,024 queues), no_memory (arena used
   // up).
   Result<CompletionQueue*> create_queue(std::uint32_t depth, std::uint32_t mode);
-  // Errors: no_resource (an endpoint or a registration still names it).
+  // Registrations that name it raise no events any more; waits
+  // for peers that are raising one, at most drain_limit_ns. Errors: no_resource (an endpoint, a channel or a
+  // collective engine names it).
   Status destroy_queue(CompletionQueue* queue);
   // Next event of `queue`, after letting the NIC progress if there is none. Errors: not_done, overrun.
   Errc poll(CompletionQueue& queue, Event* event) {
@@ -289,7 +291,7 @@ class Nic final : public wire::Sink {
   enum class ArenaUse : std::uint8_t { ring, segment_list };
   std::uint64_t arena_alloc(std::uint64_t bytes, ArenaUse use);
   void arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use);
-  Result<MemKey> insert_region(RegistrationTable::Entry entry, CompletionQueue* queue);
+  Result<MemKey> insert_region(RegistrationTable::Entry entry);
   void adopt_region(std::uint32_t index);
   void flush_amo_cache(std::uint64_t begin, std::uint64_t end);
   void cut_off(std::uint64_t begin, std::uint64_t end);

@@ -119,6 +119,7 @@ constexpr std::uint64_t make(std::uint16_t generation, std::uint16_t domain, std
 constexpr std::uint16_t generation(std::uint64_t word) { return static_cast<std::uint16_t>(word >> 48); }
 constexpr std::uint16_t domain(std::uint64_t word) { return static_cast<std::uint16_t>(word >> 32); }
 constexpr std::uint32_t queue_plus_1(std::uint64_t word) { return static_cast<std::uint16_t>(word >> 16); }
+constexpr std::uint64_t without_queue(std::uint64_t word) { return word & ~(std::uint64_t{0xffff} << 16); }
 constexpr std::uint8_t flags(std::uint64_t word) { return static_cast<std::uint8_t>(word >> 8); }
 constexpr RegionState state(std::uint64_t word) { return static_cast<RegionState>(word & 0xff); }
 constexpr std::uint64_t with_state(std::uint64_t word, RegionState state) {

@@ -136,6 +136,26 @@ bool RegistrationTable::wait_until_untouched(const std::vector<std::uint32_t>& i
   return true;
 }
 
+bool RegistrationTable::forget_queue(std::uint32_t queue, const std::function<bool(std::uint32_t)>& alive,
+                                     std::int64_t limit_ns) {
+  std::vector<std::uint32_t> touched;
+  for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
+    MrtEntry& entry = view_.region(i);
+    std::uint64_t word = entry.control.load(std::memory_order_acquire);
+    const auto names_it = [&] {
+      return control::queue_plus_1(word) == queue + 1 && control::state(word) != RegionState::free;
+    };
+    // Sequentially consistent for the same reason as in remove().
+    while (names_it()) {
+      if (!entry.control.compare_exchange_weak(word, control::without_queue(word), std::memory_order_seq_cst))
+        continue;
+      if (entry.touched.load(std::memory_order_seq_cst) != 0) touched.push_back(i);
+      break;
+    }
+  }
+  return touched.empty() || wait_until_untouched(touched, alive, limit_ns);
+}
+
 Status RegistrationTable::remove(const MemKey& key, const std::function<bool(std::uint32_t)>& alive,
                                  std::int64_t limit_ns,
                                  const std::function<void(std::span<const Range>)>& settle_own,

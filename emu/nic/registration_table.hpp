@@ -51,6 +51,11 @@ class RegistrationTable {
   // Errors: no_resource (all entries in use), no_memory (no room for the segment list), size (over 1 TiB).
   Result<MemKey> insert(const Entry& entry);
 
+  // Takes that queue away from all registrations that name it, and waits until no peer can be in the middle
+  // of raising an event there: false when one still may be after `limit_ns`. Blocks up to the limit.
+  bool forget_queue(std::uint32_t queue, const std::function<bool(std::uint32_t)>& alive,
+                    std::int64_t limit_ns);
+
   // The control word of a key that is ours and current. Errors: invalid_handle.
   Result<std::uint64_t> find(const MemKey& key) const;
 

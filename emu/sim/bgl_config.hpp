@@ -47,6 +47,8 @@ struct BglConfig {
   std::uint32_t processor_ticks = 0;
   double bit_error_rate = 0;        // per bit of a link
   std::uint32_t retry_ticks = 400;  // time-out of the link-level retransmission
+  // Count returned tokens that free a blocked packet (Figure 9); costs a look at every head.
+  bool count_unblocking = false;
   std::uint64_t seed = 1;
 };
 

@@ -60,7 +60,7 @@ constexpr BglConfig hardware() {
 const BglPreset kPresets[] = {
     {"hardware",
      "Figure 11: a processor that sends and receives; its cost fitted to the 71 % of 32-byte packets",
-     hardware()},
+     hardware(), true},
     {"fig2-deterministic", kFigure2, fixed_path(early(1, 256, 4096, 1))},
     {"fig2-1vc-1path", kFigure2, early(1, 4096, 1024, 1)},
     {"fig2-2vc-1path", kFigure2, early(2, 2048, 1024, 1)},

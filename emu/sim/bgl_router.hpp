@@ -134,8 +134,6 @@ class BglRouter {
     std::uint8_t links;                  // outgoing links in service
     std::uint8_t idle;                   // ... and not transferring
     std::uint8_t receiving;              // receivers whose bus to the reception FIFO is in use
-    std::uint8_t credited;               // idle links that a token returned to in this tick
-    std::uint8_t freed;                  // links whose transfer ended in this tick
     std::uint8_t refill;                 // injection FIFOs to ask the workload for
   };
   struct Queues {
@@ -211,6 +209,10 @@ class BglRouter {
   Offer offer(const Hot& hot) const;
   int pick_direction(const Offer& offer, std::uint8_t hints, Coins& coins) const;
   int fullest(const Hot& hot, std::uint64_t slots, bool longest, Coins& coins) const;
+  int escape_channel(const Hot& hot, const Queues& queues, const Partition& part, int slot,
+                     int direction) const;
+  std::uint32_t escape_need(int slot, int direction, int vc) const;
+  void count_unblocking(Partition& part, Node node);
   int escape_for(const Hot& hot, const Queues& queues, const Partition& part, int slot) const;
   void take_out(Hot& hot, int slot);
   void pop(Partition& part, Queues& queues, int slot);
@@ -231,6 +233,10 @@ class BglRouter {
   std::vector<Hot> hot_;
   std::vector<Queues> queues_;
   std::vector<std::uint32_t> link_busy_;
+  struct Seen {
+    std::uint8_t tokens[kPorts][kStride];
+  };
+  std::vector<Seen> seen_;            // tokens at the end of the last arbitration, if unblocking is counted
   std::vector<Tick> processor_free_;  // per node, if processors cost time
 };
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace orrery::sim {
 
@@ -47,6 +48,7 @@ BglRouter<E, S>::BglRouter(const BglConfig& config)
   in_network_chance_ = as_chance(config.in_network_fraction);
   for (int d = 0; d < 3; ++d)
     if (!config.closed[static_cast<std::size_t>(d)]) open_ |= 1u << d;
+  if (config.count_unblocking) seen_.resize(grid_.nodes());
   if (config.processor_ticks != 0) processor_free_.assign(grid_.nodes(), 0);
   // A bit error anywhere in the packet costs a retransmission; by length in chunks.
   for (std::uint32_t c = 1; c <= config.max_chunks; ++c)
@@ -62,6 +64,7 @@ BglRouter<E, S>::BglRouter(const BglConfig& config)
       if (wired) hot.links = static_cast<std::uint8_t>(hot.links | 1u << d);
       for (int v = 0; v < S; ++v) hot.tokens[d][v] = static_cast<std::uint8_t>(capacity_[v]);
     }
+    if (!seen_.empty()) std::memcpy(seen_[n].tokens, hot.tokens, sizeof(hot.tokens));
     hot.idle = hot.links;
     Queues& queues = queues_[n];
     for (auto& head : queues.head) head = kNone;
@@ -171,7 +174,6 @@ inline void BglRouter<E, S>::apply(Partition& part, const Event& event, Tick now
       if (event.kind == kDone) {
         const auto link = static_cast<std::uint8_t>(1u << event.port);
         hot.idle = static_cast<std::uint8_t>(hot.idle | (link & hot.links));
-        hot.freed = static_cast<std::uint8_t>(hot.freed | link);
       }
       if (slot >= kInjection) {
         hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << (slot - kInjection));
@@ -193,10 +195,7 @@ inline void BglRouter<E, S>::apply(Partition& part, const Event& event, Tick now
     case kCredit: {
       hot.tokens[event.port][slot] = static_cast<std::uint8_t>(hot.tokens[event.port][slot] + event.amount);
       ++part.counters().credits;
-      if (hot.idle >> event.port & 1) {
-        hot.credited = static_cast<std::uint8_t>(hot.credited | 1u << event.port);
-        mark(part, hot, event.node, now);
-      }
+      if ((hot.idle >> event.port & 1) || !seen_.empty()) mark(part, hot, event.node, now);
       return;
     }
     case kWake:
@@ -324,22 +323,69 @@ inline int BglRouter<E, S>::fullest(const Hot& hot, std::uint64_t slots, bool lo
   return coins.any_of(ties);
 }
 
+// The escape VC that the head of `slot` would use in its ordered direction `d`.
+template <typename E, int S>
+inline int BglRouter<E, S>::escape_channel(const Hot& hot, const Queues& queues, const Partition& part,
+                                           int slot, int d) const {
+  if (hot.urgent >> slot & 1) return priority_vc_;
+  if (E::kChannels == 2)
+    return escape_vc(part.pool()[slot >= kInjection ? queues.inject[slot - kInjection] : queues.head[slot]],
+                     d);
+  return static_cast<int>(config_.dynamic_vcs);
+}
+
+// Tokens that it needs there. A bubble is entered with space for two full packets: by injection, by a turn,
+// from a dynamic VC.
+template <typename E, int S>
+inline std::uint32_t BglRouter<E, S>::escape_need(int slot, int d, int vc) const {
+  const bool ring = E::kChannels == 1 || vc == priority_vc_;
+  const bool goes_on = slot < kInjection && slot / S == d && slot % S == vc;
+  return ring && !goes_on ? 2 * full_ : full_;
+}
+
 // The escape VC that the head of `slot` can have now, in its ordered direction; -1: none.
 template <typename E, int S>
 inline int BglRouter<E, S>::escape_for(const Hot& hot, const Queues& queues, const Partition& part,
                                        int slot) const {
   const int d = ordered_direction(hot.hints[slot]);
   if (!(hot.idle >> d & 1)) return -1;
-  int vc = static_cast<int>(config_.dynamic_vcs);
-  if (hot.urgent >> slot & 1) {
-    vc = priority_vc_;
-  } else if (E::kChannels == 2) {
-    vc = escape_vc(part.pool()[slot >= kInjection ? queues.inject[slot - kInjection] : queues.head[slot]], d);
+  const int vc = escape_channel(hot, queues, part, slot, d);
+  return hot.tokens[d][vc] < escape_need(slot, d, vc) ? -1 : vc;
+}
+
+// Counts the VCs whose tokens, returned since the last arbitration, let at least one head move that no
+// VC had tokens for (Figure 9's "frees at least one previously blocked packet to move").
+template <typename E, int S>
+void BglRouter<E, S>::count_unblocking(Partition& part, Node node) {
+  const Hot& hot = hot_[node];
+  const Queues& queues = queues_[node];
+  const auto& before = seen_[node].tokens;
+  if (std::memcmp(before, hot.tokens, sizeof(hot.tokens)) == 0) return;
+  unsigned open = 0;  // directions with a dynamic VC to be had before
+  std::uint64_t heads = 0;
+  for (int d = 0; d < kPorts; ++d) {
+    heads |= hot.want[d];
+    for (std::uint32_t v = 0; v < config_.dynamic_vcs; ++v)
+      if (before[d][v] >= full_) open |= 1u << d;
   }
-  // A bubble is entered with space for two full packets: by injection, by a turn, from a dynamic VC.
-  const bool ring = E::kChannels == 1 || vc == priority_vc_;
-  const bool goes_on = slot < kInjection && slot / S == d && slot % S == vc;
-  return hot.tokens[d][vc] < (ring && !goes_on ? 2 * full_ : full_) ? -1 : vc;
+  std::uint64_t freed = 0;  // bit d * S + vc
+  for (; heads != 0; heads &= heads - 1) {
+    const int slot = std::countr_zero(heads);
+    const bool fixed = hot.fixed >> slot & 1;
+    if (!fixed && (hot.hints[slot] & open)) continue;
+    const int ordered = ordered_direction(hot.hints[slot]);
+    const int escape = escape_channel(hot, queues, part, slot, ordered);
+    const std::uint32_t need = escape_need(slot, ordered, escape);
+    if (before[ordered][escape] >= need) continue;
+    if (hot.tokens[ordered][escape] >= need) freed |= std::uint64_t{1} << (ordered * S + escape);
+    if (fixed) continue;
+    for (unsigned hints = hot.hints[slot]; hints != 0; hints &= hints - 1) {
+      const int d = std::countr_zero(hints);
+      for (int v = 0; v < static_cast<int>(config_.dynamic_vcs); ++v)
+        if (hot.tokens[d][v] >= full_) freed |= std::uint64_t{1} << (d * S + v);
+    }
+  }
+  part.counters().unblocking += static_cast<unsigned>(std::popcount(freed));
 }
 
 template <typename E, int S>
@@ -391,7 +437,6 @@ inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, 
   ++counters.vc_hops[static_cast<std::size_t>(vc)];
   if (vc >= static_cast<int>(config_.dynamic_vcs) && vc < priority_vc_) ++counters.escape_hops;
   if (!link_busy_.empty()) link_busy_[std::size_t{node} * kPorts + static_cast<std::size_t>(d)] += ticks;
-  if (hot.credited & ~hot.freed & (1u << d)) ++counters.unblocking;
 
   part.post(now + ticks,
             {node, 0, kDone, static_cast<std::uint8_t>(slot), static_cast<std::uint8_t>(d), held});
@@ -403,6 +448,8 @@ template <typename E, int S>
 inline void BglRouter<E, S>::arbitrate(Partition& part, Node node, Tick now) {
   Hot& hot = hot_[node];
   const Queues& queues = queues_[node];
+  if (!seen_.empty()) [[unlikely]]
+    count_unblocking(part, node);
   for (unsigned fifos = hot.refill; fifos != 0; fifos &= fifos - 1)
     refill(part, node, std::countr_zero(fifos), now);
   hot.refill = 0;
@@ -468,8 +515,8 @@ inline void BglRouter<E, S>::arbitrate(Partition& part, Node node, Tick now) {
     }
     if (!granted) break;
   }
-  hot.credited = 0;
-  hot.freed = 0;
+  if (!seen_.empty()) [[unlikely]]
+    std::memcpy(seen_[node].tokens, hot.tokens, sizeof(hot.tokens));
 }
 
 }  // namespace orrery::sim

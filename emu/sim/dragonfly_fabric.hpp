@@ -29,8 +29,9 @@ struct AriesTiming {
   // 6-byte phits, 90 % of a link's time left by link-level framing: 5.25 and 4.6875 GB/s.
   double electrical_phit = 10 * 6 / (5.25 * 0.9);
   double optical_phit = 10 * 6 / (4.6875 * 0.9);
-  Tick electrical_hop = 1000;  // "approximately 100 ns" a hop
-  Tick optical_hop = 2500;     // ... and 30 m of cable
+  std::uint32_t header_phits = 3, word = 6, word_phits = 1;  // of a request: 14 phits for 64 bytes
+  Tick electrical_hop = 1000;                                // "approximately 100 ns" a hop
+  Tick optical_hop = 2500;                                   // ... and 30 m of cable
   std::uint32_t electrical_buffer = 8192 / 6;
   std::uint32_t optical_buffer = 16384 / 6;
   std::uint32_t grain = 1;  // 64-byte packets that travel as one
@@ -74,10 +75,11 @@ class DragonflyFabric {
   }
   NicCost nic() const { return timing_.nic; }
   std::uint32_t packets_in(std::uint32_t payload) const { return payload == 0 ? 1 : (payload + 63) / 64; }
-  // 3 phits of header and one for 6 bytes: 14 for 64 bytes.
   std::uint32_t flits_for(std::uint32_t payload) const {
-    const std::uint32_t whole = payload / 64, rest = payload % 64;
-    return whole * 14 + (rest != 0 ? 3 + (rest + 5) / 6 : 0);
+    const auto one = [&](std::uint32_t bytes) {
+      return timing_.header_phits + (bytes + timing_.word - 1) / timing_.word * timing_.word_phits;
+    };
+    return payload / 64 * one(64) + (payload % 64 != 0 ? one(payload % 64) : 0);
   }
 
   template <typename View>

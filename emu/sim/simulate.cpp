@@ -4,6 +4,7 @@
 
 #include "emu/sim/bgl_presets.hpp"
 #include "emu/sim/bgl_run.hpp"
+#include "emu/sim/machine_timing.hpp"
 #include "emu/sim/tile_run.hpp"
 #include "emu/sim/trace.hpp"
 #include "emu/sim/traffic.hpp"
@@ -108,6 +109,10 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
     options.payload_max = scene.payload_max;
     options.seed = spec.seed;
     options.repeat = spec.steady ? 1u << 20 : spec.repeat;
+    options.burst =
+        spec.burst != 0
+            ? spec.burst
+            : static_cast<std::uint32_t>((spec.bytes + scene.payload_max - 1) / scene.payload_max);
     if (spec.order == "shift") {
       options.order = AllToAll::Order::shift;
     } else if (spec.order != "random") {
@@ -208,25 +213,33 @@ RunLimits make_limits(const RunSpec& spec, const Scene& scene, const Workload& w
   return limits;
 }
 
-Refusal simulate_bgl(const RunSpec& spec, SimResult* out) {
+Refusal simulate_bgl(const RunSpec& spec, const model::Machine& machine, SimResult* out) {
   BglConfig config;
+  if (Refusal no = timing_of(machine, &config); no.refused()) return no;
   const BglPreset* preset = nullptr;
   if (!spec.preset.empty()) {
     for (const BglPreset& known : bgl_presets())
       if (spec.preset == known.name) preset = &known;
     if (preset == nullptr)
-      return {fmt::format("preset '{}': expected one of {}", spec.preset, preset_names(spec.machine))};
-    config = preset->config;
+      return {fmt::format("preset '{}': expected one of {}", spec.preset, preset_names("bluegene-l"))};
+    if (preset->as_built) {
+      config.processor_ticks = preset->config.processor_ticks;
+    } else {
+      config = preset->config;
+    }
   }
-  const std::string shape = spec.nodes.empty() ? "8x8x8" : spec.nodes;
-  if (!parse_shape(shape, &config.sides))
-    return {fmt::format("nodes '{}': expected a shape such as 8x8x8", shape)};
+  if (!spec.nodes.empty()) {
+    config.closed = {true, true, true};
+    if (!parse_shape(spec.nodes, &config.sides))
+      return {fmt::format("nodes '{}': expected a shape such as 8x8x8", spec.nodes)};
+  }
   if (!spec.routing.empty()) {
     if (spec.routing != "dynamic" && spec.routing != "deterministic")
       return {fmt::format("routing '{}': expected dynamic or deterministic", spec.routing)};
     config.deterministic = spec.routing == "deterministic";
   }
   config.seed = spec.seed;
+  config.count_unblocking = spec.count_unblocking;
   if (spec.bit_error_rate >= 0) config.bit_error_rate = spec.bit_error_rate;
   if (Refusal no = validate_bgl(config); no.refused()) return no;
   Scene scene;
@@ -252,24 +265,32 @@ Refusal check_grain(const RunSpec& spec) {
   return {};
 }
 
-Refusal bad_routing(const RunSpec& spec) {
-  return {fmt::format("routing '{}': expected one of {}", spec.routing, routing_names(spec.machine))};
+Refusal bad_routing(const RunSpec& spec, const char* kind) {
+  return {fmt::format(
+      "routing '{}': expected {}", spec.routing,
+      routing_names(kind).empty() ? "none: the machine has one" : "one of " + routing_names(kind))};
 }
 
-Refusal simulate_torus(const RunSpec& spec, SimResult* out) {
-  const bool gemini = spec.machine == "gemini";
+Refusal simulate_torus(const RunSpec& spec, const model::Machine& machine, SimResult* out) {
+  const bool gemini = machine.pricing.network == model::Network::gemini_torus;
   if (Refusal no = check_grain(spec); no.refused()) return no;
-  std::array<std::uint32_t, 3> sides{};
-  const std::string shape = spec.nodes.empty() ? "8x8x8" : spec.nodes;
-  if (!parse_shape(shape, &sides)) return {fmt::format("nodes '{}': expected a shape such as 8x8x8", shape)};
-  const auto torus = model::Torus::make(gemini ? model::gemini_shape_of(sides[0], sides[1], sides[2])
-                                               : model::plain_torus_shape(sides[0], sides[1], sides[2]));
+  Result<model::Torus> torus = machine.pricing.torus;
+  if (!spec.nodes.empty()) {
+    std::array<std::uint32_t, 3> sides{};
+    if (!parse_shape(spec.nodes, &sides))
+      return {fmt::format("nodes '{}': expected a shape such as 8x8x8", spec.nodes)};
+    torus = model::Torus::make(gemini ? model::gemini_shape_of(sides[0], sides[1], sides[2])
+                                      : model::plain_torus_shape(sides[0], sides[1], sides[2]));
+  }
   if (!torus.ok() || torus.value().nodes() < 2 || torus.value().nodes() > (1u << 20))
-    return {fmt::format("nodes {}: expected up to {} nodes{}", shape, 1u << 20, gemini ? ", y even" : "")};
-  TorusTiming timing = gemini ? gemini_timing() : seastar_timing();
+    return {
+        fmt::format("nodes {}: expected 2 to {} nodes{}", spec.nodes, 1u << 20, gemini ? ", y even" : "")};
+  TorusTiming timing;
+  if (Refusal no = timing_of(machine, &timing); no.refused()) return no;
   timing.grain = spec.grain;
   if (!spec.routing.empty()) {
-    if (!gemini || (spec.routing != "adaptive" && spec.routing != "hashed")) return bad_routing(spec);
+    if (!gemini || (spec.routing != "adaptive" && spec.routing != "hashed"))
+      return bad_routing(spec, gemini ? "gemini" : "seastar");
     timing.adaptive = spec.routing == "adaptive";
   }
   Scene scene;
@@ -309,19 +330,22 @@ Refusal aries_routing(const std::string& name, AriesTiming* timing) {
   return {};
 }
 
-Refusal simulate_aries(const RunSpec& spec, SimResult* out) {
+Refusal simulate_aries(const RunSpec& spec, const model::Machine& machine, SimResult* out) {
   if (Refusal no = check_grain(spec); no.refused()) return no;
-  std::array<std::uint32_t, 3> groups{};
-  const std::string shape = spec.nodes.empty() ? "8" : spec.nodes;
-  if (!parse_shape(shape, &groups) || groups[1] != 1 || groups[2] != 1 ||
-      groups[0] > model::Dragonfly::kMaxGroups)
-    return {fmt::format("nodes '{}': expected a number of groups of 384 nodes, 1 to {}", shape,
-                        model::Dragonfly::kMaxGroups)};
-  const auto dragonfly = model::Dragonfly::make({.groups = groups[0]});
-  if (!dragonfly.ok()) return {fmt::format("{} groups: no wiring for them", groups[0])};
+  Result<model::Dragonfly> dragonfly = machine.pricing.dragonfly;
+  if (!spec.nodes.empty()) {
+    std::array<std::uint32_t, 3> groups{};
+    if (!parse_shape(spec.nodes, &groups) || groups[1] != 1 || groups[2] != 1 ||
+        groups[0] > model::Dragonfly::kMaxGroups)
+      return {fmt::format("nodes '{}': expected a number of groups of 384 nodes, 1 to {}", spec.nodes,
+                          model::Dragonfly::kMaxGroups)};
+    dragonfly = model::Dragonfly::make({.groups = groups[0]});
+    if (!dragonfly.ok()) return {fmt::format("{} groups: no wiring for them", groups[0])};
+  }
   AriesTiming timing;
+  if (Refusal no = timing_of(machine, &timing); no.refused()) return no;
   timing.grain = spec.grain;
-  if (aries_routing(spec.routing, &timing).refused()) return bad_routing(spec);
+  if (aries_routing(spec.routing, &timing).refused()) return bad_routing(spec, "aries");
   Scene scene;
   scene.box.sides = {dragonfly.value().nodes(), 1, 1};
   scene.fifos = 1;
@@ -345,16 +369,26 @@ Refusal simulate_aries(const RunSpec& spec, SimResult* out) {
 
 Refusal simulate(const RunSpec& spec, SimResult* out) {
   if (Refusal no = check_common(spec); no.refused()) return no;
+  const model::BuiltMachine built = model::build_machine(spec.machine);
+  if (!built.machine) return {built.error};
   SimResult result;
   Refusal no;
-  if (spec.machine == "bluegene-l") {
-    no = simulate_bgl(spec, &result);
-  } else if (spec.machine == "gemini" || spec.machine == "seastar") {
-    no = simulate_torus(spec, &result);
-  } else if (spec.machine == "aries") {
-    no = simulate_aries(spec, &result);
-  } else {
-    return {fmt::format("machine '{}': expected one of {}", spec.machine, machine_names())};
+  switch (built.machine->pricing.network) {
+    case model::Network::bluegene_torus:
+      no = simulate_bgl(spec, *built.machine, &result);
+      break;
+    case model::Network::gemini_torus:
+    case model::Network::seastar_torus:
+      no = simulate_torus(spec, *built.machine, &result);
+      break;
+    case model::Network::dragonfly:
+      no = simulate_aries(spec, *built.machine, &result);
+      break;
+    case model::Network::fat_tree:
+    case model::Network::crossbar:
+      no = {fmt::format("machine '{}': a {}: expected a torus or a dragonfly, as {} are", spec.machine,
+                        model::network_name(built.machine->pricing.network), machine_names())};
+      break;
   }
   if (no.refused()) return no;
   result.machine = spec.machine;

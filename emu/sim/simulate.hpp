@@ -26,13 +26,16 @@ struct RunSpec {
   std::string subset;                 // all-to-all: "", lines, planes
   double hot_fraction = 0.25;
   std::array<std::uint32_t, 3> hot_region{0, 0, 0};  // 0: half of each side
+  std::uint32_t burst =
+      1;  // all-to-all in random order: packets to a destination in a row; 0: whole messages
   bool infinite_fifos = false;
-  std::uint32_t repeat = 1;      // whole exchanges
-  std::uint32_t grain = 1;       // machine packets that travel as one (gemini, seastar, aries)
-  std::uint32_t job_nodes = 0;   // all-to-all on this many nodes only ...
-  std::uint32_t job_groups = 1;  // ... spread over this many groups (aries)
-  double background = 0;         // load of all other nodes
-  bool steady = false;           // an endless exchange, measured once steady
+  bool count_unblocking = false;  // bluegene-l
+  std::uint32_t repeat = 1;       // whole exchanges
+  std::uint32_t grain = 1;        // machine packets that travel as one (gemini, seastar, aries)
+  std::uint32_t job_nodes = 0;    // all-to-all on this many nodes only ...
+  std::uint32_t job_groups = 1;   // ... spread over this many groups (aries)
+  double background = 0;          // load of all other nodes
+  bool steady = false;            // an endless exchange, measured once steady
   double warmup_us = 0;
   double measure_us = 100;
   double until_us = 0;         // 0: no limit but the workload's own

@@ -7,6 +7,7 @@
 #include "emu/sim/tile_router_inl.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -32,38 +33,6 @@ DragonflyFabric::DragonflyFabric(const model::Dragonfly& dragonfly, const AriesT
   }
 }
 
-TorusTiming gemini_timing() {
-  TorusTiming timing;       // 24-bit phits of 2.56 ns on one of a torus link's four tile links; 105 ns a hop
-  timing.header_flits = 8;  // 7 and the end-of-packet phit
-  timing.data_unit = 8;
-  timing.data_flits = 3;
-  timing.nic = {.request_per_byte = 10 / 8.3,  // 64 bytes in 5 cycles of 650 MHz
-                .response = 1,
-                .eject_per_byte = 10 / 8.3,
-                .latency_in = 300,
-                .latency_out = 300,
-                .outstanding = 1024,
-                .inject_flits = 1024,
-                .response_flits = 2};
-  return timing;
-}
-
-TorusTiming seastar_timing() {
-  TorusTiming timing;  // one flit of header and eight of data, 64 bytes at "more than 3 GB/s"
-  timing.header_flits = 1;
-  timing.data_unit = 8;
-  timing.data_flits = 1;
-  timing.flit_ticks = 10 * 64 / 3.0 / 9;
-  timing.hop = 570;
-  timing.buffer_flits = 144;
-  timing.nic = {.request_per_byte = 5.0,  // HyperTransport leaves 2 GB/s
-                .eject_per_byte = 5.0,
-                .latency_in = 300,
-                .latency_out = 300,
-                .inject_flits = 288};
-  return timing;
-}
-
 double torus_uniform_peak(const model::Torus& torus, const TorusTiming& timing, std::uint32_t payload) {
   const TorusFabric fabric(torus, timing);
   const double on_wire = timing.flit_ticks *
@@ -84,7 +53,8 @@ double aries_uniform_peak(const model::Dragonfly& dragonfly, const AriesTiming& 
   const std::uint32_t packets = (payload + 63) / 64;
   const double nic = 1 / (timing.nic.request_per_byte * payload + timing.nic.response * packets);
   if (dragonfly.groups() == 1) return nic;
-  const double phits = 15.0 * packets * payload / (64.0 * packets);
+  const double full = timing.header_phits + (64.0 + timing.word - 1) / timing.word * timing.word_phits;
+  const double phits = (std::floor(full) + timing.nic.response_flits) * payload / 64.0;
   const double remote = 1 - (model::Dragonfly::kNodesPerGroup - 1.0) / (dragonfly.nodes() - 1.0);
   const double global = dragonfly.links_per_bundle() * (dragonfly.groups() - 1.0) / timing.optical_phit /
                         phits / model::Dragonfly::kNodesPerGroup / remote;

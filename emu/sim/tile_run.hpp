@@ -11,10 +11,6 @@ namespace orrery::sim {
 // Tenths of a nanosecond are the tick of these machines.
 inline constexpr double kTileTickNs = 0.1;
 
-// SeaStar's and Gemini's network with the numbers of netmodels sections 3 and 4.
-TorusTiming gemini_timing();
-TorusTiming seastar_timing();
-
 // Packets of `payload` bytes that every node can send a tick under uniform load before the narrowest
 // bisection (tori) or injection or the global links (dragonfly) are full.
 double torus_uniform_peak(const model::Torus& torus, const TorusTiming& timing, std::uint32_t payload);

@@ -131,7 +131,7 @@ AllToAll::AllToAll(const Box& box, std::uint32_t dims, const Options& options)
   shuffle_ = Shuffle(set_size_);
   per_pair_ = (options.bytes + options.payload_max - 1) / options.payload_max;
   total_ = per_pair_ * set_size_ * options.repeat;  // the turns at itself are skipped
-  sent_.assign(std::size_t{nodes_} * (options.finite_fifos ? 1 : options.fifos), 0);
+  allot();
 }
 
 AllToAll::AllToAll(Node nodes, std::vector<Node> members, const Options& options)
@@ -140,7 +140,14 @@ AllToAll::AllToAll(Node nodes, std::vector<Node> members, const Options& options
   members_ = std::move(members);
   rank_.assign(nodes, ~0u);
   for (std::size_t i = 0; i < members_.size(); ++i) rank_[members_[i]] = static_cast<std::uint32_t>(i);
-  sent_.assign(std::size_t{nodes_} * (options.finite_fifos ? 1 : options.fifos), 0);
+  allot();
+}
+
+void AllToAll::allot() {
+  rounds_ = (per_pair_ + options_.burst - 1) / options_.burst;
+  sent_.assign(std::size_t{nodes_} * (options_.finite_fifos ? 1 : options_.fifos), 0);
+  if (options_.order == Order::random && options_.burst > 1)
+    at_.assign(std::size_t{nodes_} * options_.fifos, Burst());
 }
 
 // Rank of `node` in its set; false if it is in none.
@@ -179,9 +186,42 @@ Node AllToAll::member(Node base, Node rank) const {
   return node;
 }
 
+void AllToAll::fill_in(Node base, Node to, std::uint64_t piece, Tick now, Send& out) const {
+  const std::uint64_t left = options_.bytes - piece * options_.payload_max;
+  out.dst = member(base, to);
+  out.payload = static_cast<std::uint16_t>(left < options_.payload_max ? left : options_.payload_max);
+  out.flags = options_.flags;
+  out.tag = static_cast<std::uint32_t>(piece);
+  out.created = now;
+}
+
+Next AllToAll::next_of_burst(Node node, Node rank, Node base, std::uint32_t fifo, Tick now, Send& out) {
+  Burst& burst = at_[std::size_t{node} * options_.fifos + fifo];
+  std::uint64_t& sent = sent_[options_.finite_fifos ? node : std::size_t{node} * options_.fifos + fifo];
+  for (;;) {
+    if (burst.done == 0) {
+      burst.number = options_.finite_fifos ? sent : sent * options_.fifos + fifo;
+      if (burst.number >= rounds_ * set_size_ * options_.repeat) return Next::idle;
+      ++sent;
+    }
+    const std::uint64_t round = burst.number / set_size_;
+    const std::uint64_t piece = round % rounds_ * options_.burst + burst.done;
+    const Node to = shuffle_.at(static_cast<Node>(burst.number % set_size_),
+                                options_.seed * 0x9e3779b97f4a7c15u + node + (round << 32));
+    if (to == rank) {
+      burst.done = 0;
+      continue;
+    }
+    if (++burst.done == options_.burst || piece + 1 == per_pair_) burst.done = 0;
+    fill_in(base, to, piece, now, out);
+    return Next::send;
+  }
+}
+
 Next AllToAll::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out) {
   Node rank, base;
   if (!place(node, &rank, &base)) return Next::idle;
+  if (!at_.empty()) return next_of_burst(node, rank, base, fifo, now, out);
   // Infinite FIFOs: FIFO f was given packets f, f + 6, f + 12, ... before the start.
   std::uint64_t& sent = sent_[options_.finite_fifos ? node : std::size_t{node} * options_.fifos + fifo];
   for (;;) {
@@ -203,12 +243,7 @@ Next AllToAll::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out)
       to = static_cast<Node>((std::uint64_t{rank} + shift) % set_size_);
     }
     if (to == rank) continue;
-    const std::uint64_t left = options_.bytes - piece * options_.payload_max;
-    out.dst = member(base, to);
-    out.payload = static_cast<std::uint16_t>(left < options_.payload_max ? left : options_.payload_max);
-    out.flags = options_.flags;
-    out.tag = static_cast<std::uint32_t>(piece);
-    out.created = now;
+    fill_in(base, to, piece, now, out);
     return Next::send;
   }
 }

@@ -99,7 +99,7 @@ class RateTraffic final : public Workload {
 class AllToAll final : public Workload {
  public:
   enum class Order : std::uint8_t {
-    random,  // each node its own random order of destinations, one packet to each in turn
+    random,  // each node its own random order of destinations, one burst to each in turn
     shift,   // every step one shift s for all, in a common random order: node i to i + s, whole messages
   };
   struct Options {
@@ -108,6 +108,9 @@ class AllToAll final : public Workload {
     std::uint64_t bytes = 240;  // from each node to each other node
     std::uint32_t payload_max = 240;
     Order order = Order::random;
+    // Order::random: packets to one destination before the next one's turn, all through one FIFO. 1: packets
+    // are dealt singly; as many as a message has: whole messages.
+    std::uint32_t burst = 1;
     std::uint8_t flags = 0;
     std::uint64_t seed = 1;
     std::uint64_t repeat = 1;  // whole exchanges, one after the other without a barrier
@@ -123,11 +126,14 @@ class AllToAll final : public Workload {
   Next next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) override;
   std::uint64_t expected_packets() const override;
   std::size_t bytes() const override {
-    return sent_.capacity() * sizeof(std::uint64_t) + rank_.capacity() * 4;
+    return sent_.capacity() * sizeof(std::uint64_t) + rank_.capacity() * 4 + at_.capacity() * sizeof(Burst);
   }
 
  private:
+  void allot();
   bool place(Node node, Node* rank, Node* base) const;
+  Next next_of_burst(Node node, Node rank, Node base, std::uint32_t fifo, Tick now, Send& out);
+  void fill_in(Node base, Node to, std::uint64_t piece, Tick now, Send& out) const;
   Node member(Node node, Node rank) const;
   Options options_;
   Node nodes_, set_size_;
@@ -139,6 +145,12 @@ class AllToAll final : public Workload {
   std::uint64_t per_pair_;           // packets
   std::uint64_t total_;              // packets of one node
   std::vector<std::uint64_t> sent_;  // per node, or per node and FIFO when the FIFOs are infinite
+  std::uint64_t rounds_ = 1;         // of bursts to every destination, that make one exchange
+  struct Burst {
+    std::uint64_t number = 0;  // in the node's order
+    std::uint32_t done = 0;    // packets of it; 0: the next one is to be taken
+  };
+  std::vector<Burst> at_;  // per node and FIFO, if bursts are longer than one
 };
 
 // An all-to-all job on some nodes; the others are silent or send uniform traffic to each other. Bytes and

@@ -21,7 +21,7 @@ struct Figure {
 constexpr Figure kFigures[] = {
     {"alltoall-symmetric", true, 24, 130, alltoall_symmetric},
     {"alltoall-routing", true, 6, 60, alltoall_routing},
-    {"alltoall-complete", true, 115, 360, alltoall_complete},
+    {"alltoall-complete", true, 33, 360, alltoall_complete},
     {"alltoall-asymmetric", false, 0, 2200, alltoall_asymmetric},
     {"hot-region", true, 5, 5, hot_region},
     {"fills", true, 1, 1, fills},
@@ -35,6 +35,7 @@ constexpr Figure kFigures[] = {
     {"aries-placement", false, 15, 50, aries_placement},
     {"aries-scale", false, 15, 60, aries_scale},
     {"quadrics", true, 1, 1, quadrics},
+    {"tiers", true, 12, 20, tiers},
 };
 
 int run_figures(const FigureOptions& options) {
@@ -57,10 +58,13 @@ int run_figures(const FigureOptions& options) {
   if (options.list) return 0;
   Book book(options);
   for (const Figure* figure : chosen) figure->run(book);
-  int missed = 0;
-  for (const Row& row : book.rows()) missed += !row.holds;
-  fmt::print("{} of {} hold; {} million packet-hops\n", book.rows().size() - static_cast<std::size_t>(missed),
-             book.rows().size(), book.hops() / 1000000);
+  std::size_t missed = 0, unknown = 0;
+  for (const Row& row : book.rows()) {
+    missed += !row.holds;
+    unknown += !row.holds && !row.known;
+  }
+  fmt::print("{} of {} hold, {} of the others not known to miss; {} million packet-hops\n",
+             book.rows().size() - missed, book.rows().size(), unknown, book.hops() / 1000000);
   if (!options.folder.empty()) {
     std::ofstream table(options.folder + "/" + (options.only.empty() ? "figures" : options.only) + ".csv");
     table << "figure,paper,ours,tolerance,kind,holds\n";
@@ -71,7 +75,7 @@ int run_figures(const FigureOptions& options) {
       return usage_error(fmt::format("cannot write into '{}': expected a folder", options.folder));
   }
   if (book.failed()) return kExitFailure;
-  return missed == 0 ? 0 : kExitFailure;
+  return unknown == 0 ? 0 : kExitFailure;
 }
 
 }  // namespace
@@ -82,6 +86,7 @@ void add_figures(CLI::App& root, int& exit_code) {
   command->add_option("figure", options->only, "One of them; --list names them");
   command->add_flag("--short", options->brief, "The short set, at smaller sizes");
   command->add_flag("--list", options->list, "Names and budgets only");
+  command->add_flag("--detail", options->detail, "tiers: every load");
   command->add_option("--out", options->folder, "Folder for curves and table");
   command->add_option("--threads", options->threads, "The results are the same for any number");
   command->add_option("--seed", options->seed, "Of every random choice");

@@ -128,6 +128,8 @@ void add_sim(CLI::App& root, int& exit_code) {
                       "Offered load, share of the uniform peak, 0 < load <= 1; 0: no limit");
   command->add_option("--sweep", options->sweep, "load=<from>:<to>:<step>");
   command->add_option("--order", spec.order, "alltoall: random or shift");
+  command->add_option("--burst", spec.burst,
+                      "alltoall in random order: packets to one destination in a row; 0: whole messages");
   command->add_option("--subset", spec.subset, "alltoall inside lines or planes");
   command->add_option("--hot-fraction", spec.hot_fraction, "Share of packets that go to the hot place");
   command->add_option("--hot-region", options->hot_region, "Its shape, from (0,0,0)");

@@ -27,8 +27,8 @@ gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint3
                           gni_cq_handle_t* cq_hndl);
 
 /*
- * Frees a queue. Returns SUCCESS; INVALID_PARAM; ERROR_RESOURCE while an endpoint or registration uses it.
- * Does not block. Serialise per NIC. uGNI: CqDestroy
+ * Frees a queue. Returns SUCCESS; INVALID_PARAM; ERROR_RESOURCE while an endpoint uses it.
+ * Registrations that name it go on without events. Does not block. Serialise per NIC. uGNI: CqDestroy
  */
 gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl);
 

@@ -228,6 +228,47 @@ TEST(GroupLinks, AnAdaptiveMessageNeverWaitsLongerThanItsMinimalPathWould) {
   EXPECT_GT(round, 100);
 }
 
+// Beyond one group: bundles that are busy from now on for a random time each, other links free. The
+// candidates' loads are then what a message really waits, so no choice may make it wait longer than the
+// minimal route.
+TEST(GroupChoice, AnAdaptiveMessageNeverWaitsLongerThanItsMinimalBundleWould) {
+  Choices pick(test_seed());
+  int detoured = 0;
+  Loaded quiet("aries", LinkState::Kind::exact), a("aries", LinkState::Kind::exact),
+      b("aries", LinkState::Kind::exact);
+  const Dragonfly& d = a.pricing().dragonfly;
+  const std::uint32_t groups = d.groups();
+  ASSERT_GE(groups, 3u);
+  const std::uint32_t nodes_per_group = a.pricing().nodes / groups;
+  for (int load = 0; load < 400; ++load) {
+    const Picos now{1 + pick.below(1'000'000)};
+    quiet.copy_to(&a);
+    {
+      const LinkState::Hold hold(a.state());
+      for (std::uint32_t from = 0; from < groups; ++from)
+        for (std::uint32_t to = 0; to < groups; ++to)
+          if (from != to && pick.below(4) != 0)
+            a.state()->reserve(from * groups + to, now.count(), 1 + pick.below(50'000'000), kAllLinks,
+                               kAllLinks, 0);
+    }
+    a.copy_to(&b);
+    const std::uint32_t from = pick.below(groups), to = (from + 1 + pick.below(groups - 1)) % groups;
+    const NodeId src = from * nodes_per_group + pick.below(nodes_per_group);
+    const NodeId dst = to * nodes_per_group + pick.below(nodes_per_group);
+    const std::uint64_t bytes = 1 + pick.below(1 << 16), seed = pick.below(1000);
+    const Quote minimal = b.send(src, dst, bytes, Routing::hashed_minimal, now, seed);
+    for (const Routing mode :
+         {Routing::adaptive_0, Routing::adaptive_1, Routing::adaptive_2, Routing::adaptive_3}) {
+      a.copy_to(&b);
+      const Quote adaptive = b.send(src, dst, bytes, mode, now, seed);
+      ASSERT_LE(adaptive.waited, minimal.waited) << "load " << load << " mode " << static_cast<int>(mode);
+      ASSERT_TRUE(adaptive.detoured || adaptive.waited == minimal.waited);
+      detoured += adaptive.detoured;
+    }
+  }
+  EXPECT_GT(detoured, 100);
+}
+
 TEST(GroupLinks, ADecayedStateMakesABusyLinkSlowAndLeavesTheOthers) {
   Loaded aries("aries", LinkState::Kind::decayed);
   Picos now;

@@ -121,6 +121,27 @@ TEST_P(NicOverPath, RemoteEventCarriesTheSendersValueAndComesAfterTheData) {
   EXPECT_EQ(pair.remote->take(&none), Errc::not_done) << "one operation, one event";
 }
 
+TEST_P(NicOverPath, RegistrationGoesOnWithoutItsQueueWhenThatIsDestroyed) {
+  Pair pair(GetParam(), 4096);
+  Request request = pair.put(0, 8, 8);
+  request.flags |= kRemoteEvent;
+  // The first one leaves a grant that knows the queue.
+  ASSERT_EQ(pair.world[0].nic().post(*pair.endpoint, request), Errc::ok);
+  ASSERT_EQ(outcome(pair.world, 0, *pair.local, &pair), Errc::ok);
+  EXPECT_EQ(next_event(pair.world, 1, *pair.remote).kind, EventKind::remote);
+  ASSERT_TRUE(pair.world[1].nic().destroy_queue(pair.remote).ok());
+  // Another queue takes its number: it hears nothing of what was meant for the first.
+  CompletionQueue* const next = pair.world[1].nic().create_queue(64, 0).value();
+  pair.source[0] = 77;
+  ASSERT_EQ(pair.world[0].nic().post(*pair.endpoint, request), Errc::ok);
+  ASSERT_EQ(outcome(pair.world, 0, *pair.local, &pair), Errc::ok);
+  EXPECT_EQ(pair.target[8], 77);
+  Event event;
+  EXPECT_EQ(pair.world[1].nic().poll(*next, &event), Errc::not_done);
+  EXPECT_TRUE(pair.world[1].nic().deregister(pair.key).ok());
+  EXPECT_TRUE(pair.world[1].nic().destroy_queue(next).ok());
+}
+
 TEST_P(NicOverPath, LocalAndGlobalEventsAreTwoForOneTransaction) {
   Pair pair(GetParam(), 64);
   Request request = pair.put(0, 0, 8);

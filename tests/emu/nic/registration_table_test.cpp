@@ -74,6 +74,19 @@ TEST_F(RegistrationTableTest, KeyCoversWholePagesAndIsGoodUntilItIsRemoved) {
   EXPECT_EQ(remove(key).code(), Errc::invalid_handle);
 }
 
+TEST_F(RegistrationTableTest, QueueIsForgottenOnceNobodyCanBeRaisingAnEventInIt) {
+  const MemKey named = table_->insert({.queue_plus_1 = 6, .address = kAddress, .length = 4096}).value();
+  const MemKey other = table_->insert({.queue_plus_1 = 7, .address = kAddress, .length = 4096}).value();
+  const auto alive = [this](std::uint32_t) { return peers_live_; };
+  peer_enters(0, named);
+  EXPECT_FALSE(table_->forget_queue(5, alive, 0)) << "the peer does not move";
+  EXPECT_EQ(control::queue_plus_1(table_->find(named).value()), 0u);
+  EXPECT_EQ(control::queue_plus_1(table_->find(other).value()), 7u);
+  peers_live_ = false;
+  peer_enters(0, other);
+  EXPECT_TRUE(table_->forget_queue(6, alive, 0)) << "the peer is dead";
+}
+
 TEST_F(RegistrationTableTest, KeysThatWereNeverGivenOutAreRefused) {
   MemKey key = insert();
   for (MemKey wrong : {MemKey{}, MemKey{.index = 60'000, .generation = 1}}) {

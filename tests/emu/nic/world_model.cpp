@@ -154,10 +154,11 @@ void Simulation::make_or_drop_queue() {
     return;
   const bool named = std::any_of(regions_.begin(), regions_.end(),
                                  [&](const Region& r) { return r.live && r.queue == &queue; });
-  const Status dropped = world_[queue.owner->slot].nic().destroy_queue(queue.queue);
-  if (dropped.code() != (named ? Errc::no_resource : Errc::ok))
+  // The events of registrations that lose their queue are not foretold here; completion_queue_test has them.
+  if (named) return;
+  if (!world_[queue.owner->slot].nic().destroy_queue(queue.queue).ok())
     return fail("destroy_queue miscounts references");
-  if (!named) queue.queue = nullptr;
+  queue.queue = nullptr;
 }
 
 void Simulation::make_line(Life& from) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/sim/simulate.hpp"
+
+#include "emu/sim/machine_timing.hpp"
 #include "emu/sim/tile_run.hpp"
 #include "emu/sim/traffic.hpp"
 
@@ -8,6 +10,14 @@
 
 namespace orrery::sim {
 namespace {
+
+// The numbers of a shipped machine for the tile router of its kind.
+TorusTiming timing_named(const std::string& name) {
+  const model::BuiltMachine built = model::build_machine(name);
+  TorusTiming timing;
+  EXPECT_EQ(timing_of(*built.machine, &timing).why, "");
+  return timing;
+}
 
 // One packet from a node to another, and when it is there.
 class OnePacket final : public Workload {
@@ -45,7 +55,7 @@ TEST(AriesFabric, PacketsHaveTheirPhits) {
 
 TEST(GeminiFabric, PacketsHaveTheirPhits) {
   const auto torus = model::Torus::make(model::gemini_shape_of(4, 4, 4)).value();
-  const TorusFabric fabric(torus, gemini_timing());
+  const TorusFabric fabric(torus, timing_named("gemini"));
   EXPECT_EQ(fabric.flits_for(64), 32u);
   EXPECT_EQ(fabric.flits_for(8), 11u);
   EXPECT_EQ(fabric.ports(), 40u);
@@ -172,7 +182,7 @@ TEST(GeminiRouter, AStreamGetsMoreThanFiveGigabytesOnXAndZAndHalfOfThatOnY) {
     RunLimits limits;
     limits.warmup = 50000;
     limits.until = 250000;
-    const SimResult result = run_torus(torus, gemini_timing(), workload, limits, 1);
+    const SimResult result = run_torus(torus, timing_named("gemini"), workload, limits, 1);
     return result.payload_gb_per_node() * result.nodes;
   };
   // 64 bytes in 82 ns on each of 8 or 4 tile links.
@@ -188,7 +198,7 @@ TEST(Simulate, RefusesInOneLineWhatItCannotRun) {
     SimResult result;
     return simulate(spec, &result).why;
   };
-  EXPECT_EQ(why([](RunSpec& s) { s.machine = "cm5"; }), "machine 'cm5': expected one of " + machine_names());
+  EXPECT_EQ(why([](RunSpec& s) { s.machine = "cm5"; }), model::build_machine("cm5").error);
   EXPECT_NE(why([](RunSpec& s) { s.nodes = "8x8x8x8"; }).find("8x8x8x8"), std::string::npos);
   EXPECT_NE(why([](RunSpec& s) { s.workload = "gossip"; }).find("expected one of alltoall"),
             std::string::npos);
@@ -204,6 +214,52 @@ TEST(Simulate, RefusesInOneLineWhatItCannotRun) {
   EXPECT_NE(why([](RunSpec& s) { s.machine = "aries", s.job_nodes = 400, s.job_groups = 1; }).find("400"),
             std::string::npos);
   EXPECT_NE(why([](RunSpec& s) { s.preset = "fig99"; }).find("fig2-1vc-1path"), std::string::npos);
+}
+
+// A changed constant of the file reaches the router.
+TEST(MachineTiming, FollowsTheMachineFile) {
+  model::Description gemini = model::build_machine("gemini").machine->description;
+  TorusTiming timing = timing_named("gemini");
+  EXPECT_NEAR(timing.flit_ticks, 25.6, 1e-6);  // 24 bits at 9.375 Gb/s
+  EXPECT_EQ(timing.hop, 1050u);
+  EXPECT_EQ(timing.header_flits, 8u);
+  EXPECT_EQ(timing.nic.response_flits, 2);
+  EXPECT_NEAR(timing.nic.request_per_byte, 10 / 8.084, 0.01);  // HyperTransport, 64 of 76 bytes
+  gemini.constants["link.hop"].value = 200'000;
+  gemini.constants["link.lanes"].value = 6;
+  gemini.constants["host.rate"].value = 4'800'000'000;
+  ASSERT_EQ(timing_of(*model::compile(gemini).machine, &timing).why, "");
+  EXPECT_EQ(timing.hop, 2000u);
+  EXPECT_NEAR(timing.flit_ticks, 12.8, 1e-6);
+  EXPECT_NEAR(timing.nic.request_per_byte, 20 / 8.084, 0.02);
+
+  AriesTiming aries;
+  ASSERT_EQ(timing_of(*model::build_machine("aries").machine, &aries).why, "");
+  EXPECT_NEAR(aries.electrical_phit, 10 * 6 / (5.25 * 0.9), 1e-6);
+  EXPECT_NEAR(aries.optical_phit, 10 * 6 / (4.6875 * 0.9), 1e-6);
+  EXPECT_NEAR(aries.nic.request_per_byte, 1.0, 0.01);
+  EXPECT_EQ(aries.nic.response, 21u);
+  EXPECT_EQ(aries.nic.outstanding, 1024u);
+
+  BglConfig bgl;
+  ASSERT_EQ(timing_of(*model::build_machine("bluegene-l").machine, &bgl).why, "");
+  EXPECT_NEAR(bgl.tick_ns, 1000.0 / 175, 1e-6);
+  EXPECT_EQ(bgl.hop_ticks, 18u);  // 100 ns
+  EXPECT_EQ(bgl.link_overhead, 14u);
+  EXPECT_EQ(bgl.max_chunks, 8u);
+}
+
+TEST(MachineTiming, RefusesWhatTheRouterCannotHave) {
+  model::Description bgl = model::build_machine("bluegene-l").machine->description;
+  bgl.constants["link.hop"].value = 1'000'000'000;
+  BglConfig config;
+  const std::string why = timing_of(*model::compile(bgl).machine, &config).why;
+  EXPECT_NE(why.find("link.hop"), std::string::npos) << why;
+  EXPECT_NE(why.find("expected 1 to 500"), std::string::npos) << why;
+  RunSpec spec;
+  spec.machine = "asci-q";
+  SimResult result;
+  EXPECT_NE(simulate(spec, &result).why.find("expected a torus or a dragonfly"), std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 the Orrery authors
+#
+# Builds a program that others wrote from its Debian source package, unmodified, against Orrery, and runs it.
+# usage: ports/run.sh PORT [build|check|all]     all (default): build what is not built yet, then check
+#   ORRERY_PREFIX  where Orrery is installed; without it this tree is built and installed into build/ports/prefix
+#   PORT_PREFIX    where the program goes (build/ports/PORT/inst)
+#   PORT_JOBS      parallel compilations (the number of processors)
+# Everything else that is made lies in build/ports/PORT. Ends with "N passed, N failed" and with 0 when none failed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tree=$PWD
+
+ports=()
+for recipe in ports/*/recipe.sh; do ports+=("$(basename "$(dirname "$recipe")")"); done
+port=${1:-}
+step=${2:-all}
+if [ -z "$port" ] || [ ! -e "ports/$port/recipe.sh" ]; then
+  echo "run.sh: '$port' is not a port; there is: ${ports[*]}" >&2
+  exit 2
+fi
+case "$step" in
+  build | check | all) ;;
+  *) echo "run.sh: '$step' is not one of build, check, all" >&2; exit 2 ;;
+esac
+
+work=$tree/build/ports/$port
+jobs=${PORT_JOBS:-$(nproc)}
+inst=${PORT_PREFIX:-$work/inst}
+prefix=${ORRERY_PREFIX:-$tree/build/ports/prefix}
+mkdir -p "$work"
+passed=0
+failed=0
+
+# install_packages PACKAGE...: those that are missing
+install_packages() {
+  local missing=() package
+  for package in "$@"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] || apt-get -qq install --yes --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# fetch_source PACKAGE: its source archives into $work, checked by apt, without touching the system's sources
+fetch_source() {
+  local apt=$work/apt
+  mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+  echo "deb-src http://deb.debian.org/debian bookworm main" >"$apt/sources.list"
+  local options=(-o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/nonexistent
+    -o "Dir::State::Lists=$apt/lists" -o "Dir::Cache=$apt/cache")
+  apt-get -qq "${options[@]}" update
+  (cd "$work" && apt-get -qq "${options[@]}" source --download-only "$1")
+}
+
+# try NAME COMMAND...: one check, a program or a function; its output goes to $work/NAME.log
+try() {
+  local name=$1
+  shift
+  if "$@" >"$work/$name.log" 2>&1; then
+    echo "ok      $name"
+    passed=$((passed + 1))
+  else
+    echo "FAILED  $name ($work/$name.log)"
+    tail -n 15 "$work/$name.log" | sed 's/^/        /'
+    failed=$((failed + 1))
+  fi
+}
+
+if [ -z "${ORRERY_PREFIX:-}" ] && [ "$step" != check ]; then
+  tools/setup.sh build
+  echo "building Orrery; details are in $work/orrery.log"
+  { cmake --preset release && cmake --build --preset release --target all &&
+    cmake --install build/release --prefix "$prefix"; } >"$work/orrery.log" 2>&1 ||
+    { tail -n 30 "$work/orrery.log"; exit 1; }
+fi
+
+# shellcheck source=/dev/null
+. "ports/$port/recipe.sh"
+[ "$step" = check ] || port_build
+[ "$step" = build ] && exit 0
+port_check
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
