@@ -21,6 +21,7 @@ namespace orrery::gni {
 
 // What a buffer of a channel takes. The bytes are a peer's and are checked.
 struct QueuedHeader {
+  static constexpr std::uint16_t kMark = 0x714d;
   enum Kind : std::uint8_t { kMessage = 1, kConnect = 2, kDisconnect = 3 };
   std::uint16_t mark = 0;
   std::uint8_t kind = 0;
