@@ -5,6 +5,7 @@
 #include "emu/base/wait.hpp"
 #include "emu/nic/runtime.hpp"
 #include "lib/gni/destination_queue.hpp"
+#include "lib/gni/fatal.hpp"
 #include "lib/gni/limits.hpp"
 #include "lib/gni/objects.hpp"
 #include "lib/gni/shared_queue.hpp"
@@ -145,6 +146,8 @@ extern "C" {
 gni_return_t GNI_CdmCreate(uint32_t inst_id, uint8_t ptag, uint32_t cookie, uint32_t modes,
                            gni_cdm_handle_t* cdm_hndl) {
   if (cdm_hndl == nullptr || (modes & ~orrery::gni::kModes) != 0) return GNI_RC_INVALID_PARAM;
+  constexpr std::uint32_t kKillModes = GNI_CDM_MODE_ERR_NO_KILL | GNI_CDM_MODE_ERR_ALL_KILL;
+  if ((modes & kKillModes) == kKillModes) return GNI_RC_INVALID_PARAM;
   std::unique_ptr<Cdm> cdm(new (std::nothrow)
                                Cdm{.instance = inst_id, .ptag = ptag, .cookie = cookie, .modes = modes});
   if (cdm == nullptr) return GNI_RC_ERROR_NOMEM;
@@ -204,6 +207,8 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
     orrery::gni::close(*attachment);
     return GNI_RC_ERROR_RESOURCE;
   }
+  attachment->port->on_error_self = reinterpret_cast<void*>(std::uintptr_t{cdm->modes});
+  attachment->port->on_error = orrery::gni::on_error;
   attachment->handle = handles().insert(HandleKind::nic, attachment.get());
   if (attachment->handle == 0) {
     orrery::gni::close(*attachment);

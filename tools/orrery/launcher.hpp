@@ -30,6 +30,7 @@ struct RunOptions {
   bool bind_to_cores = false;
   std::string device;  // for ORRERY_DEVICE and ORRERY_LIMITS; empty: as they are
   std::string limits;
+  std::string faults;                // for the PEs (emu/base/fault_spec.hpp); empty: as the environment says
   std::string program;               // as found in PATH
   std::vector<std::string> command;  // argv
 };
