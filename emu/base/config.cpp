@@ -41,8 +41,7 @@ constexpr auto kKnobs = std::to_array<Knob>({
     {"ORRERY_JOB_FD", Kind::number, "", "a descriptor 0..65535",
      "set by `orrery run`: the job's host directory", 0, 65535},
     {"ORRERY_LIMITS", Kind::text, "", "a list of mdd=N, cq=N, fma=N, ce=N, bte=N",
-     "how many registrations, queues, FMA descriptors, collective engines and block transfers each domain of "
-     "a "
+     "how many registrations, queues, FMA descriptors, collective engines and block transfers a domain of a "
      "process may have; unset: what the device has"},
     {"ORRERY_LOG", Kind::choice, "warn", "off|error|warn|info|debug|trace", "what is written to stderr"},
     {"ORRERY_SPINS", Kind::number, "", "0..1000000 polls",

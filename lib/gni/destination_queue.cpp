@@ -43,7 +43,7 @@ std::uint64_t DestinationQueue::memory_bytes() const { return nic::kPageBytes + 
 
 std::unique_ptr<nic::Endpoint> DestinationQueue::endpoint_to(std::uint32_t address) const {
   auto endpoint = std::make_unique<nic::Endpoint>();
-  endpoint->port = attachment_.port;
+  endpoint->port = port_;
   endpoint->queue = outcomes_;
   endpoint->bound = true;
   endpoint->remote_nic_address = address;
@@ -63,6 +63,8 @@ Result<std::unique_ptr<DestinationQueue>> DestinationQueue::make(Attachment& att
 }
 
 Errc DestinationQueue::open() {
+  const nic::Port& ours = *attachment_.port;
+  port_ = nic_.open_port(ours.domain, ours.nic_address, ours.instance);
   void* const memory =
       mmap(nullptr, memory_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return Errc::no_memory;
@@ -133,6 +135,7 @@ DestinationQueue::~DestinationQueue() {
   }
   if (arrivals_ != nullptr) (void)nic_.destroy_queue(arrivals_);
   if (outcomes_ != nullptr) (void)nic_.destroy_queue(outcomes_);
+  if (port_ != nullptr) nic_.close_port(port_);
   if (memory_ != nullptr) munmap(memory_, memory_bytes());
 }
 

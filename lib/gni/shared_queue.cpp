@@ -110,6 +110,8 @@ Result<std::unique_ptr<SharedQueue>> SharedQueue::join(Attachment& attachment, c
 
 // The channel, its memory and its queues.
 Errc SharedQueue::open() {
+  const nic::Port& ours = *attachment_.port;
+  port_ = nic_.open_port(ours.domain, ours.nic_address, ours.instance);
   const std::uint64_t bytes = bytes_of(attrs_);
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return Errc::no_memory;
@@ -186,7 +188,7 @@ Errc SharedQueue::await_members() {
 
 std::unique_ptr<nic::Endpoint> SharedQueue::make_endpoint(std::uint32_t address) const {
   auto endpoint = std::make_unique<nic::Endpoint>();
-  endpoint->port = attachment_.port;
+  endpoint->port = port_;
   endpoint->queue = outcomes_;
   endpoint->bound = true;
   endpoint->remote_nic_address = address;
@@ -219,6 +221,7 @@ SharedQueue::~SharedQueue() {
   }
   if (arrivals_ != nullptr) (void)nic_.destroy_queue(arrivals_);
   if (outcomes_ != nullptr) (void)nic_.destroy_queue(outcomes_);
+  if (port_ != nullptr) nic_.close_port(port_);
   if (memory_ != nullptr) munmap(memory_, bytes_of(attrs_));
 }
 

@@ -133,6 +133,8 @@ class SharedQueue {
   Cq* const source_;  // may be null
   gni_msgq_rcv_cb_func* const callback_;
   void* const callback_data_;
+  // Of its own: that no buffer was ready is no error of the client's, and ends nobody.
+  nic::Port* port_ = nullptr;
   std::byte* memory_ = nullptr;
   nic::MemKey region_;
   nic::CompletionQueue* arrivals_ = nullptr;
