@@ -3,6 +3,7 @@
 #include "emu/base/config.hpp"
 
 #include "emu/base/check.hpp"
+#include "emu/base/fault_spec.hpp"
 #include "emu/base/log.hpp"
 
 #include <algorithm>
@@ -31,6 +32,8 @@ constexpr auto kKnobs = std::to_array<Knob>({
      "whether the kernel may copy to and from memory of peers that is not in their memory file"},
     {"ORRERY_BTE_CROSSOVER", Kind::number, "4194304", "4096..4294967295 bytes",
      "block transfers of at least this size are moved by the engine's thread", 4096, 4'294'967'295},
+    {"ORRERY_FAULT", Kind::faults, "", kFaultWords,
+     "faults of the emulated network, as `orrery run --fault` takes them"},
     {"ORRERY_JOB", Kind::text, "default", "a name",
      "without `orrery run`: processes of one user on one host with the same name find each other"},
     {"ORRERY_JOB_FD", Kind::number, "", "a descriptor 0..65535",
@@ -87,6 +90,11 @@ std::optional<std::string> problem_with(const Knob& knob, std::string_view value
       std::uint64_t number = 0;
       if (parse(value, &number) && number >= knob.low && number <= knob.high) return std::nullopt;
       break;
+    }
+    case Kind::faults: {
+      std::string why;
+      if (parse_faults(value, &why)) return std::nullopt;
+      return fmt::format("{}={}: {}", knob.name, value, why);
     }
     case Kind::choice: {
       std::string_view rest = knob.accepts;

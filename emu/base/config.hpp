@@ -13,7 +13,7 @@
 // prints it; a variable with the prefix that is not in it is warned about, with the nearest name.
 namespace orrery::config {
 
-enum class Kind : std::uint8_t { text, number, choice };
+enum class Kind : std::uint8_t { text, number, choice, faults };
 
 struct Knob {
   std::string_view name;  // "ORRERY_ADOPT"

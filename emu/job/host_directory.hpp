@@ -165,6 +165,8 @@ class HostDirectory {
   // As find_endpoint(), but waits until it is published or until `deadline_ns` of monotonic_ns(). Logs who is
   // missing before it returns timeout.
   Result<Endpoint> wait_endpoint(ProcessRef self, const EndpointKey& key, std::int64_t deadline_ns);
+  // The live processes with an endpoint in the domain, in slot order.
+  std::vector<ProcessRef> processes_in(DomainId domain) const;
   // "3 of 4 PEs have attached to domain 0; missing: PE 2 (pid 71, stopped)". For messages.
   std::string who_is_missing(DomainId domain) const;
 

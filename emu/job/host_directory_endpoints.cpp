@@ -172,6 +172,21 @@ Result<Endpoint> HostDirectory::wait_endpoint(ProcessRef self, const EndpointKey
   return Errc::timeout;
 }
 
+std::vector<ProcessRef> HostDirectory::processes_in(DomainId domain) const {
+  std::vector<bool> seen(kMaxProcesses, false);
+  for (std::uint32_t index = 0; index < kMaxEndpoints; ++index) {
+    const std::uint64_t state = endpoints()[index].state.load(std::memory_order_acquire);
+    const std::uint64_t where = endpoints()[index].domain_and_address.load(std::memory_order_relaxed);
+    if (phase_of(state) == EndpointPhase::live && where >> 32 == domain && owner_is_live(state))
+      seen[owner_of(state).index] = true;
+  }
+  std::vector<ProcessRef> found;
+  for (const ProcessRef process : live_processes()) {
+    if (seen[process.index]) found.push_back(process);
+  }
+  return found;
+}
+
 std::string HostDirectory::who_is_missing(DomainId domain) const {
   constexpr std::size_t kMostNamed = 8;
   std::vector<bool> attached(kMaxProcesses, false);

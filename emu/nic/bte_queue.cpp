@@ -26,12 +26,13 @@ BteQueue::~BteQueue() {
   thread_.join();
 }
 
-Errc BteQueue::submit(Endpoint& endpoint, const Request& request, std::uint32_t transaction) {
+Errc BteQueue::submit(Endpoint& endpoint, Peer& peer, CompletionQueue* queue, const Request& request,
+                      std::uint32_t transaction) {
   std::uint32_t index = 0;
   if (!free_.pop(index)) return Errc::no_resource;
   descriptors_[index] = {.endpoint = &endpoint,
-                         .peer = endpoint.peer,
-                         .queue = endpoint.queue,
+                         .peer = &peer,
+                         .queue = queue,
                          .request = request,
                          .transaction = transaction,
                          .user_value = endpoint.local_value};

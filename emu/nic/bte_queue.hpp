@@ -43,7 +43,8 @@ class BteQueue {
   BteQueue& operator=(const BteQueue&) = delete;
 
   // ok, or no_resource when kCapacity descriptors are waiting. Does not block.
-  Errc submit(Endpoint& endpoint, const Request& request, std::uint32_t transaction);
+  Errc submit(Endpoint& endpoint, Peer& peer, CompletionQueue* queue, const Request& request,
+              std::uint32_t transaction);
 
   // Transfers that have not finished, and fenced ones among them. While one is, later transfers of any size
   // have to queue here too.

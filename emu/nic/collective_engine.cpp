@@ -82,6 +82,15 @@ bool CollectiveEngine::follow(Record& record, bool service) {
   for (;;) {
     if (record.level == path.count.load(std::memory_order_acquire)) {
       if (!service) extend(path);
+      if (path.by_packet.load(std::memory_order_acquire)) {
+        const CePath::Level& top = path.levels[record.level - 1];
+        const CeSlot& result = top.vce->results[record.lane][record.turn & 1];
+        const std::uint64_t tag = ce_tag::make(top.generation, record.turn);
+        if (read(result, tag, &record.value)) return true;
+        record.missing_tag.store(tag, std::memory_order_relaxed);
+        record.missing.store(&result.pair[0].tag, std::memory_order_relaxed);
+        return false;
+      }
       if (path.whole.load(std::memory_order_acquire) &&
           record.level == path.count.load(std::memory_order_acquire))
         return true;
@@ -205,6 +214,14 @@ void CollectiveEngine::look(bool service) {
 
 // REQUIRES: record.busy is ours.
 void CollectiveEngine::look_at(Record& record, bool service) {
+  if (record.path == nullptr) {
+    // Its release comes as a packet, unless nobody is left to send it.
+    if (!record.owner->dead.load(std::memory_order_acquire)) return;
+    record.value.status = CeStatus::unreachable;
+    finish(record, service);
+    record.armed.store(false, std::memory_order_relaxed);
+    return;
+  }
   bool over = follow(record, service);
   if (!over) {
     if (const auto why = trouble(record)) {
@@ -220,6 +237,20 @@ void CollectiveEngine::look_at(Record& record, bool service) {
 
 // ---- joining ----
 
+void CollectiveEngine::note_used(std::uint32_t index) {
+  std::uint32_t seen = used_.load(std::memory_order_relaxed);
+  while (seen <= index && !used_.compare_exchange_weak(seen, index + 1, std::memory_order_seq_cst)) {
+  }
+}
+
+// Somebody has to take the result in if the program does not look for it. (heart_stopped has the barrier.)
+void CollectiveEngine::beat_heart() {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (heartbeat_on_.load(std::memory_order_relaxed)) [[likely]]
+    return;
+  if (!heartbeat_on_.exchange(true, std::memory_order_seq_cst)) nic_.environment_.start_heartbeat();
+}
+
 Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) {
   const auto refuse = [&](CeStatus why, Errc code) {
     CeValue value = join.value;
@@ -232,9 +263,11 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
     const std::uint64_t word = first.vce->control.load(std::memory_order_acquire);
     return vce_control::generation(word) == first.generation && vce_control::stage(word) != VceStage::free;
   };
+  if (edge.owner != nullptr) return join_by_packet(port, edge, join);
   if (edge.path == nullptr || !current()) [[unlikely]] {
     Errc error = Errc::ok;
     know_self(port);
+    if (find_owner(edge, &error)) return join_by_packet(port, edge, join);
     edge.path = find_path(edge, &error);
     if (edge.path == nullptr)
       return refuse(error == Errc::invalid_handle ? CeStatus::unexpected : CeStatus::unreachable, error);
@@ -259,29 +292,16 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
       return refuse(CeStatus::duplicate, Errc::invalid_state);
   }
   const auto lane = static_cast<std::uint32_t>(join.value.reduction % kCeLanes);
-  // A place of our own: other ports' threads may look for one too.
-  Record* record = nullptr;
   std::uint32_t index = 0;
-  const std::uint32_t used = used_.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < kRecords && (i < used || record == nullptr); ++i) {
-    Record& one = records_[i];
-    while (one.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
-    if (!one.armed.load(std::memory_order_relaxed)) {
-      if (record == nullptr) {
-        record = &one;
-        index = i;
-        continue;  // and stays busy
-      }
-    } else if (one.path->levels[0].vce == &vce && one.child == edge.child && one.lane == lane) {
-      const bool same = one.join.value.reduction == join.value.reduction;
-      one.busy.store(false, std::memory_order_release);
-      if (record != nullptr) record->busy.store(false, std::memory_order_release);
-      if (same) return refuse(CeStatus::duplicate, Errc::invalid_state);
-      return Errc::no_resource;
-    }
-    one.busy.store(false, std::memory_order_release);
-  }
-  if (record == nullptr) return Errc::no_resource;
+  const Errc taken = take_record(
+      [&](const Record& one) {
+        return one.path != nullptr && one.path->levels[0].vce == &vce && one.child == edge.child &&
+               one.lane == lane;
+      },
+      join.value.reduction, &index);
+  if (taken == Errc::invalid_state) return refuse(CeStatus::duplicate, taken);
+  if (taken != Errc::ok) return taken;
+  Record* const record = &records_[index];
 
   const std::uint64_t last =
       std::max(ce_tag::turn(slot_of(vce, lane, 0, edge.child).pair[0].tag.load(std::memory_order_relaxed),
@@ -290,6 +310,7 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
                             level.generation));
   record->port = &port;
   record->path = edge.path;
+  record->owner = nullptr;
   record->turn = last + 1;
   record->lane = lane;
   record->child = edge.child;
@@ -303,17 +324,9 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
   record->missing.store(nullptr, std::memory_order_relaxed);
   record->armed.store(true, std::memory_order_relaxed);
   record->busy.store(false, std::memory_order_release);
-  if (index >= used) {
-    std::uint32_t seen = used;
-    while (seen <= index && !used_.compare_exchange_weak(seen, index + 1, std::memory_order_seq_cst)) {
-    }
-  }
-  // Somebody has to take the result in if the program does not look for it. (heart_stopped has the barrier.)
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (!heartbeat_on_.load(std::memory_order_relaxed)) [[unlikely]] {
-    if (!heartbeat_on_.exchange(true, std::memory_order_seq_cst)) nic_.environment_.start_heartbeat();
-  }
-  if ((vce.modes.load(std::memory_order_relaxed) & (kCeOnComplete | kCeOnError)) != 0 &&
+  note_used(index);
+  beat_heart();
+  if ((vce.modes.load(std::memory_order_relaxed) & kCeWakes) != 0 &&
       level.owner->link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     nic_.environment_.ring(level.owner->link.process);
   return Errc::ok;
@@ -340,15 +353,31 @@ void CollectiveEngine::forget(const Port& port) {
 
 void CollectiveEngine::claim(const CePath::Level& level, std::uint32_t child) {
   if (child >= kCeChildren) return;
-  auto& word = level.vce->claims[child];
   const std::uint64_t mine = me_.load(std::memory_order_relaxed);
-  std::uint64_t found = word.load(std::memory_order_acquire);
-  if (found == mine || mine == 0) return;
-  if (found != 0 && nic_.environment_.alive(claimer(found))) return;
-  if (!word.compare_exchange_strong(found, mine, std::memory_order_acq_rel)) return;
+  if (mine == 0 || level.vce->claims[child].load(std::memory_order_acquire) == mine) return;
   // Its owner watches over whoever joins.
-  level.vce->new_claims.fetch_or(1u << child, std::memory_order_acq_rel);
-  nic_.environment_.ring(level.owner->link.process);
+  if (claim_for(*level.vce, child, claimer(mine))) nic_.environment_.ring(level.owner->link.process);
+}
+
+// The child is that process from now on, or was already. False: another one, which lives.
+bool CollectiveEngine::claim_for(VceState& vce, std::uint32_t child, ProcessName process) {
+  auto& word = vce.claims[child];
+  const std::uint64_t wanted = claim_of(process);
+  std::uint64_t found = word.load(std::memory_order_acquire);
+  if (found == wanted) return true;
+  if (found != 0 && nic_.environment_.alive(claimer(found))) return false;
+  if (!word.compare_exchange_strong(found, wanted, std::memory_order_acq_rel)) return found == wanted;
+  vce.new_claims.fetch_or(1u << child, std::memory_order_acq_rel);
+  return true;
+}
+
+// Whether the edge leads to a VCE that is reached by packets; then its owner is known.
+bool CollectiveEngine::find_owner(CeEdge& edge, Errc* error) {
+  Peer* owner = nullptr;
+  *error = nic_.peer_behind(edge.nic_address, static_cast<wire::ProcessSlot>(edge.id >> 4), &owner);
+  if (*error != Errc::ok || is_mapped(*owner)) return false;
+  edge.owner = owner;
+  return true;
 }
 
 // Null: `error` says why. invalid_handle: there is no such VCE.
@@ -387,6 +416,8 @@ void CollectiveEngine::extend(CePath& path) {
     const std::uint32_t count = path.count.load(std::memory_order_acquire);
     VceState& top = *path.levels[count - 1].vce;
     if (vce_control::stage(top.control.load(std::memory_order_acquire)) != VceStage::configured) return;
+    if ((top.modes.load(std::memory_order_relaxed) & kCeUpByPacket) != 0)
+      return path.by_packet.store(true, std::memory_order_release);
     const std::uint64_t parent = top.parent.load(std::memory_order_relaxed);
     if (!ce_edge::valid(parent)) {
       path.whole.store(true, std::memory_order_release);
@@ -420,6 +451,7 @@ void CollectiveEngine::know_self(const Port& port) {
 void CollectiveEngine::attach(const Port& port, CeEdge& edge) {
   Errc error = Errc::ok;
   know_self(port);
+  if (find_owner(edge, &error)) return introduce(port, edge);
   edge.path = find_path(edge, &error);
   if (edge.path != nullptr) claim(edge.path->levels[0], edge.child);
 }
@@ -427,10 +459,20 @@ void CollectiveEngine::attach(const Port& port, CeEdge& edge) {
 // ---- the post ----
 
 Errc Nic::join(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join) {
+  const PostGate gate(*this, *endpoint.port);
   std::uint32_t transaction = CompletionQueue::kNone;
   if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
     const Errc opened = open_transaction(endpoint, request, &transaction);
     if (opened != Errc::ok) return opened;
+  }
+  if (faults_ != nullptr) [[unlikely]] {
+    const Misfortune met =
+        faults_->judge({.from = endpoint.port->nic_address, .to = edge.nic_address, .can_wait = false});
+    if (met.status != Errc::ok) {
+      collective_.lose(*endpoint.port, edge, join);
+      finish(endpoint, request, transaction, met.status);
+      return Errc::ok;
+    }
   }
   const Errc joined = collective_.join(*endpoint.port, edge, join);
   if (joined == Errc::no_resource) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/base/wait.hpp"
 #include "emu/nic/collective_combine.hpp"
+#include "emu/nic/collective_packets.hpp"
 #include "emu/nic/collective_state.hpp"
 #include "emu/nic/peer.hpp"
 #include "emu/nic/request.hpp"
@@ -28,7 +30,12 @@ enum CeModes : std::uint32_t {
   kCeRounding = 3,    // Rounding
   kCeOnComplete = 4,  // an event in the VCE's queue for each reduction that is complete
   kCeOnError = 8,     // and for each that failed
+  // Not asked for, but in the shared word:
+  kCeUpByPacket = 16,  // the parent's state cannot be looked at from the owner's host: `results` has its word
+  kCeOwnerActs = 32,   // the owner has to do something when a contribution comes: it is rung
 };
+// Contributions wake the owner.
+inline constexpr std::uint32_t kCeWakes = kCeOnComplete | kCeOnError | kCeUpByPacket | kCeOwnerActs;
 
 // Names a VCE to everybody behind its NIC address: process slot << 4 | which of its VCEs, 14 bits.
 constexpr std::uint32_t ce_id(wire::ProcessSlot slot, std::uint32_t vce) {
@@ -60,6 +67,7 @@ struct CePath {
   std::array<Level, kMaxDepth> levels;
   std::atomic<std::uint32_t> count{0};  // levels[0..count) do not change
   std::atomic<bool> whole{false};       // the last level is the root
+  std::atomic<bool> by_packet{false};   // the last level's parent is reached by packets
 };
 
 // An endpoint's place in a tree: which VCE it leads to, and as which of its children. The client's thread.
@@ -70,6 +78,7 @@ struct CeEdge {
   std::uint32_t id = 0;  // ce_id
   std::uint32_t child = 0;
   CePath* path = nullptr;  // once found
+  Peer* owner = nullptr;   // instead of a path: the VCE's owner, which is reached by packets
 };
 
 // One contribution of a PE.
@@ -118,6 +127,8 @@ class CollectiveEngine {
   // no_resource: kRecords are outstanding, or one in that lane; else refused, and `result` says why at once.
   // REQUIRES: edge is set and leads to a VCE.
   Errc join(const Port& port, CeEdge& edge, const CeJoin& join);
+  // The same for a contribution that was lost on its way: the tree is broken, and its result says so.
+  void lose(const Port& port, CeEdge& edge, const CeJoin& join);
   // Nobody waits any more for what was posted through `port`.
   void forget(const Port& port);
 
@@ -125,9 +136,16 @@ class CollectiveEngine {
   void settle();
 
   // Whether progress() may have anything to do.
-  bool active() const { return used_.load(std::memory_order_relaxed) != 0; }
+  bool active() const {
+    return used_.load(std::memory_order_relaxed) != 0 ||
+           arrivals_count_.load(std::memory_order_relaxed) != 0 ||
+           waiter_count_.load(std::memory_order_relaxed) != 0;
+  }
   // Finishes what can be finished.
-  void progress() { look(false); }
+  void progress() {
+    (void)handle_packets(false);
+    look(false);
+  }
   // The same, and the owner's duties. Returns whether it wants to be called again soon.
   bool serve();
   // The same, now and then, for reductions that nobody looks at. False: no need for a while.
@@ -135,6 +153,13 @@ class CollectiveEngine {
   // To be called when it was stopped.
   void heart_stopped();
   void peer_died(ProcessName process);
+
+  // ---- packets (collective_packets.cpp) ----
+  // Puts a join or release down; progress() and serve() do what it says. Any thread; only a lock of its own
+  // is taken, for a moment. Errors: no_resource (too many wait).
+  Errc take(const wire::PacketHeader& header);
+  // A packet of ours has been answered, or never will be. As take().
+  void packet_ended(const wire::PacketHeader& header, Errc status);
 
  private:
   // One reduction that somebody here waits for.
@@ -148,6 +173,10 @@ class CollectiveEngine {
     std::atomic<std::uint32_t> peeks{0};
     const Port* port = nullptr;  // null: an owner's look at its own VCE
     CePath* path = nullptr;
+    // Without a path: contributed by packet to this process's VCE, and ends when its release comes.
+    const Peer* owner = nullptr;
+    std::uint32_t edge_id = 0;
+    std::uint16_t serial = 0;
     std::uint64_t turn = 0;
     std::uint32_t lane = 0;
     std::uint32_t child = 0;
@@ -165,8 +194,28 @@ class CollectiveEngine {
     CompletionQueue* queue = nullptr;
     std::uint32_t modes = 0;
     CePath* path = nullptr;
-    bool told_parent = false;                    // that it is broken
-    std::array<std::uint64_t, kCeLanes> seen{};  // turns that the queue was told of
+    bool told_parent = false;  // that it is broken
+    // A parent that is reached by packets; null: it is not, or there is none.
+    Peer* up_owner = nullptr;
+    std::uint32_t up_id = 0;
+    std::uint32_t up_child = 0;
+    std::array<std::uint64_t, kCeLanes> sent_up{};  // turns that it was sent
+    std::array<std::uint64_t, kCeLanes> seen{};     // turns that the queue was told of
+  };
+
+  // A child of one of our VCEs that contributed by packet and waits for the release.
+  struct Waiter {
+    wire::ProcessSlot source = 0;
+    ce_packet::Token to;
+    std::uint32_t vce = 0;
+    std::uint16_t generation = 0;
+    std::uint32_t lane = 0;
+    std::uint64_t turn = 0;
+    std::optional<CeValue> refused;  // it is told this, whatever the reduction comes to
+  };
+  struct Arrival {
+    wire::PacketHeader header;
+    Errc failed = Errc::ok;  // else it is one of ours, which got nowhere
   };
 
   void look(bool service);
@@ -178,6 +227,23 @@ class CollectiveEngine {
   void finish(Record& record, bool service);
   static void write_result(const CeJoin& join, const CeValue& value);
   void know_self(const Port& port);
+  bool is_mapped(const Peer& owner) const;
+  bool find_owner(CeEdge& edge, Errc* error);
+  template <typename Same>
+  Errc take_record(Same same, std::uint64_t reduction, std::uint32_t* index);
+  void note_used(std::uint32_t index);
+  void beat_heart();
+  bool claim_for(VceState& vce, std::uint32_t child, ProcessName process);
+  bool handle_packets(bool service);
+  void handle_join(const wire::PacketHeader& header);
+  void handle_release(wire::ProcessSlot source, const ce_packet::Release& release, bool service);
+  void handle_failure(const wire::PacketHeader& header, Errc why, bool service);
+  void add_waiter(const Waiter& waiter);
+  void answer_waiters();
+  bool release_to(const Waiter& waiter, const CeValue& value);
+  void introduce(const Port& port, const CeEdge& edge);
+  Errc join_by_packet(const Port& port, CeEdge& edge, const CeJoin& join);
+  bool send_up(std::uint32_t index, Owned& owned, CeStatus broken);
   void claim(const CePath::Level& level, std::uint32_t child);
   CePath* find_path(const CeEdge& edge, Errc* error);
   void extend(CePath& path);
@@ -194,10 +260,43 @@ class CollectiveEngine {
   std::atomic<std::uint32_t> owned_count_{0};
   std::atomic<std::uint64_t> me_{0};  // what we write into a claim; 0 until it was needed
 
+  std::mutex arrivals_mu_;         // held for a moment, with any other lock around it
+  std::vector<Arrival> arrivals_;  // guarded by arrivals_mu_
+  std::atomic<std::uint32_t> arrivals_count_{0};
+  std::mutex packets_mu_;        // held by who handles them; before mu_ and the NIC's locks
+  std::vector<Waiter> waiters_;  // guarded by packets_mu_
+  std::atomic<std::uint32_t> waiter_count_{0};
+
   std::mutex mu_;
   std::array<Owned, kVces> owned_;              // guarded by mu_
   std::uint32_t last_vce_ = kVces - 1;          // guarded by mu_
   std::vector<std::unique_ptr<CePath>> paths_;  // guarded by mu_
 };
+
+// A record of our own, which is then busy: other ports' threads may look for one too. Errors: no_resource
+// (all are in use, or one that is the `same` is under way), invalid_state (and its reduction is this one).
+template <typename Same>
+Errc CollectiveEngine::take_record(Same same, std::uint64_t reduction, std::uint32_t* index) {
+  Record* record = nullptr;
+  const std::uint32_t used = used_.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < kRecords && (i < used || record == nullptr); ++i) {
+    Record& one = records_[i];
+    while (one.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
+    if (!one.armed.load(std::memory_order_relaxed)) {
+      if (record == nullptr) {
+        record = &one;
+        *index = i;
+        continue;  // and stays busy
+      }
+    } else if (same(one)) {
+      const bool again = one.join.value.reduction == reduction;
+      one.busy.store(false, std::memory_order_release);
+      if (record != nullptr) record->busy.store(false, std::memory_order_release);
+      return again ? Errc::invalid_state : Errc::no_resource;
+    }
+    one.busy.store(false, std::memory_order_release);
+  }
+  return record == nullptr ? Errc::no_resource : Errc::ok;
+}
 
 }  // namespace orrery::nic

@@ -67,6 +67,7 @@ Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* cons
   }
   if (mask == 0) return Errc::invalid_param;
   std::uint64_t up = 0;
+  Peer* up_owner = nullptr;
   if (parent != nullptr) {
     if (!parent->set || !parent->is_vce || parent->child >= kCeChildren) return Errc::invalid_param;
     Peer* owner = nullptr;
@@ -74,10 +75,14 @@ Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* cons
     const Errc found = nic_.peer_behind(parent->nic_address, slot, &owner);
     if (found != Errc::ok) return found;
     up = ce_edge::make(true, slot, parent->id & (kVces - 1), parent->child, parent->nic_address);
-    VceState& above = collective_state(owner->link.nic).vces[parent->id & (kVces - 1)];
-    const std::uint64_t control = above.control.load(std::memory_order_acquire);
-    if (vce_control::stage(control) == VceStage::free) return Errc::invalid_param;
-    claim({owner, &above, vce_control::generation(control), 0}, parent->child);
+    if (!is_mapped(*owner)) {
+      up_owner = owner;
+    } else {
+      VceState& above = collective_state(owner->link.nic).vces[parent->id & (kVces - 1)];
+      const std::uint64_t control = above.control.load(std::memory_order_acquire);
+      if (vce_control::stage(control) == VceStage::free) return Errc::invalid_param;
+      claim({owner, &above, vce_control::generation(control), 0}, parent->child);
+    }
   }
 
   VceState& state = own(vce);
@@ -100,12 +105,22 @@ Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* cons
     owned.modes = queue == nullptr ? modes & kCeRounding : modes;
     owned.told_parent = false;
     owned.seen = {};
+    owned.sent_up = {};
+    owned.up_owner = up_owner;
+    if (up_owner != nullptr) {
+      owned.up_id = parent->id;
+      owned.up_child = parent->child;
+    }
     for (const CeEdge* child : children) {
       state.edges[child->child].store(
           ce_edge::make(child->is_vce, child->id >> 4, child->id & (kVces - 1), 0, child->nic_address),
           std::memory_order_relaxed);
     }
-    state.modes.store(owned.modes, std::memory_order_relaxed);
+    // Some may have contributed by packet already.
+    const std::uint32_t acts =
+        waiter_count_.load(std::memory_order_relaxed) != 0 ? std::uint32_t{kCeOwnerActs} : 0;
+    state.modes.store(owned.modes | acts | (up_owner != nullptr ? std::uint32_t{kCeUpByPacket} : 0),
+                      std::memory_order_relaxed);
     state.children.store(mask, std::memory_order_relaxed);
     state.parent.store(up, std::memory_order_relaxed);
     // Release: everything above is there for whoever sees this.
@@ -120,8 +135,15 @@ Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* cons
                     .id = ce_id(nic_.self_, vce),
                     .child = 0},
                    &error);
-  const std::lock_guard lock(mu_);
-  owned_[vce].path = path;
+  {
+    const std::lock_guard lock(mu_);
+    owned_[vce].path = path;
+  }
+  if (up_owner != nullptr) {
+    CeEdge edge = *parent;
+    edge.owner = up_owner;
+    introduce(*owned_[vce].port, edge);
+  }
   return error;
 }
 
@@ -217,8 +239,13 @@ bool CollectiveEngine::attend() {
       }
     }
     if (owned.path == nullptr) continue;
+    if (owned.up_owner != nullptr && owned.up_owner->dead.load(std::memory_order_acquire))
+      break_tree(here, CeStatus::unreachable);
     const std::uint32_t broken = state.broken.load(std::memory_order_acquire);
-    if (broken != 0 && broken >> 16 == generation && !owned.told_parent) {
+    const bool is_broken = broken != 0 && broken >> 16 == generation;
+    if (owned.up_owner != nullptr)
+      busy = send_up(vce, owned, is_broken ? static_cast<CeStatus>(broken & 0xff) : CeStatus::ok) || busy;
+    if (is_broken && !owned.told_parent && owned.up_owner == nullptr) {
       owned.told_parent = true;
       if (owned.path->count.load(std::memory_order_acquire) > 1) {
         const CePath::Level& parent = owned.path->levels[1];
@@ -243,10 +270,12 @@ bool CollectiveEngine::attend() {
 }
 
 bool CollectiveEngine::serve() {
-  bool busy = false;
+  bool busy = handle_packets(true);
   // Before our own results: the slots of a reduction that we are part of stand until we have ours.
-  if (owned_count_.load(std::memory_order_relaxed) != 0) busy = attend();
+  if (owned_count_.load(std::memory_order_relaxed) != 0) busy = attend() || busy;
   look(true);
+  // What has just been sent up may have been the last.
+  busy = handle_packets(true) || busy;
   return busy;
 }
 
@@ -282,6 +311,7 @@ void CollectiveEngine::heart_stopped() {
 }
 
 void CollectiveEngine::peer_died(ProcessName process) {
+  (void)handle_packets(true);
   if (owned_count_.load(std::memory_order_relaxed) == 0) return;
   {
     const std::lock_guard lock(mu_);

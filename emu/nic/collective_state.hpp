@@ -72,11 +72,14 @@ struct VceState {
   // The process that joins as child i: generation << 16 | slot, plus 1 << 63. That process.
   alignas(kCacheLine) std::atomic<std::uint64_t> claims[kCeChildren];
   CeSlot slots[kCeLanes][2][kCeChildren];  // child i's line is written for child i alone
+  // What the parent's tree came to, when the parent is reached by packets: by lane and parity, as slots. The
+  // owner's.
+  CeSlot results[kCeLanes][2];
 };
 static_assert(offsetof(VceState, parent) == 16 && offsetof(VceState, broken) == 64 &&
               offsetof(VceState, new_claims) == 128 && offsetof(VceState, edges) == 192 &&
               offsetof(VceState, claims) == 448 && offsetof(VceState, slots) == 768 &&
-              sizeof(VceState) == 768 + 16 * 2 * 32 * 128);
+              sizeof(VceState) == 768 + 16 * 2 * 33 * 128);
 
 struct CollectiveState {
   VceState vces[kVces];

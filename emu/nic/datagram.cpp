@@ -33,11 +33,12 @@ bool has_ended(PostState state) {
 }  // namespace
 
 DatagramUnit::DatagramUnit(Environment& environment, NicView view,
-                           std::function<Result<Peer*>(ProcessName)> connect)
+                           std::function<Result<Peer*>(ProcessName)> connect, IsCut is_cut)
     : environment_(environment),
       view_(view),
       state_(datagrams_of(view)),
       connect_(std::move(connect)),
+      is_cut_(std::move(is_cut)),
       self_(environment.self()),
       records_(kMaxDatagrams) {}
 
@@ -165,7 +166,9 @@ void DatagramUnit::match(std::uint32_t index) {
         record.look_again.store(true, std::memory_order_relaxed);
         return;
       }
-      const auto connected = process.ok() ? connect_(process.value()) : Result<Peer*>(process.code());
+      const bool cut = is_cut_(record.port->nic_address, record.nic_address);
+      const auto connected =
+          process.ok() && !cut ? connect_(process.value()) : Result<Peer*>(Errc::unreachable);
       if (!connected.ok()) {
         const std::uint64_t word = post.word.load(std::memory_order_relaxed);
         if (post_word::state(word) == PostState::pending)

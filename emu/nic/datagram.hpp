@@ -39,8 +39,11 @@ struct DatagramOutcome {
 // Usage: unit.post(ep, bytes, {}, buffer);  DatagramOutcome o;  while (unit.test(ep, {}, &o) == Errc::ok ...)
 class DatagramUnit {
  public:
+  // Whether nothing gets from one NIC address to another.
+  using IsCut = std::function<bool(std::uint32_t from, std::uint32_t to)>;
   // `connect` maps a process's NIC, or finds it mapped.
-  DatagramUnit(Environment& environment, NicView view, std::function<Result<Peer*>(ProcessName)> connect);
+  DatagramUnit(Environment& environment, NicView view, std::function<Result<Peer*>(ProcessName)> connect,
+               IsCut is_cut);
 
   // Posts `data`; `buffer` is filled when the outcome is taken. Errors: size (over 128 bytes), no_resource
   // (the endpoint has one; another endpoint of the port has one towards the same peer; 4,096 are in use).
@@ -104,6 +107,7 @@ class DatagramUnit {
   const NicView view_;
   DatagramState& state_;
   const std::function<Result<Peer*>(ProcessName)> connect_;
+  const IsCut is_cut_;
   const ProcessName self_;
 
   mutable std::mutex mu_;             // records in use, and the free ones

@@ -19,9 +19,10 @@ struct ErrorEvent {
   std::uint64_t serial = 0;  // of this NIC, from 1
   std::int64_t time_ns = 0;  // monotonic_ns()
   std::uint32_t domain = 0;
-  std::uint32_t transaction = 0;  // the initiator's name for it; UINT32_MAX when it had none
-  std::uint32_t nic_address = 0;  // whom it was for
+  std::uint32_t transaction = UINT32_MAX;  // the initiator's name for it; UINT32_MAX when it had none
+  std::uint32_t nic_address = 0;           // whom it was for
   Errc status = Errc::ok;
+  bool corrected = false;  // a retry of the link put it right: the operation did not fail
 };
 
 // The errors of one NIC, kept for whoever subscribes: a ring of the newest ones, read by serial number, so

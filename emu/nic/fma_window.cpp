@@ -102,16 +102,18 @@ Result<std::uint32_t> FmaWindow::end() {
                                                             std::uint64_t bytes) {
   const std::uint64_t pes = std::uint64_t{1} << shape_.pe_bits;
   const std::byte* const begin = from;
+  if (deaths_seen_ != nic_.deaths()) [[unlikely]]
+    measure_lines();
   for (std::uint64_t unit = offset / 64, left = bytes / 64; left != 0;) {
     const std::uint64_t in_row = unit & (pes - 1);
     const std::uint64_t run = std::min(left, pes - in_row);
     const std::uint64_t at = shape_.base_offset + (unit >> shape_.pe_bits) * 64;
+    if (at + 64 > lines_end_) [[unlikely]]
+      break;
     const std::uint64_t first = shape_.base_pe + in_row;
     const Lane* lane = lanes_.get() + first;
     for (const Lane* const end = lane + std::min(run, lane_count_ - std::min(first, lane_count_));
          lane != end; ++lane, from += 64) {
-      if (lane->end < at + 64 || lane->dead->load(std::memory_order_relaxed)) [[unlikely]]
-        return static_cast<std::uint64_t>(from - begin);
       const HazardGuard guard(*lane->hazard, lane->region, false);
       // Acquire: see try_granted.
       if (lane->control->load(std::memory_order_acquire) != lane->granted) [[unlikely]]
@@ -128,6 +130,17 @@ Result<std::uint32_t> FmaWindow::end() {
   return static_cast<std::uint64_t>(from - begin);
 }
 #endif
+
+// Acquire, in deaths(): the dead are marked before their death counts.
+void FmaWindow::measure_lines() {
+  deaths_seen_ = nic_.deaths();
+  lines_end_ = UINT64_MAX;
+  for (std::uint64_t pe = 0; pe < lane_count_; ++pe) {
+    const Lane& lane = lanes_[pe];
+    const bool usable = lane.end != 0 && !lane.dead->load(std::memory_order_relaxed);
+    lines_end_ = std::min(lines_end_, usable ? lane.end : 0);
+  }
+}
 
 Errc FmaWindow::store(std::uint64_t offset, const std::byte* from, std::uint64_t bytes) {
   if (current_ == nullptr) [[unlikely]]
@@ -202,6 +215,7 @@ void FmaWindow::keep_grant(std::size_t pe) {
   Lane& lane = lanes_[pe];
   lane.end = 0;
   lane.words_end = 0;
+  lines_end_ = 0;
   const std::uint64_t offset = place.address - grant.begin;
   if (grant.key != key_word(place.key) || !grant.writable || offset > grant.size) return;
   lane.here = grant.here + offset;
@@ -212,6 +226,7 @@ void FmaWindow::keep_grant(std::size_t pe) {
   lane.region = place.key.index;
   lane.end = grant.size - offset;
   lane.words_end = lane.end < 8 ? 0 : lane.end - 7;
+  measure_lines();
 }
 
 // Reads a word of a PE's memory, so that what the window may do there is known.
@@ -282,6 +297,8 @@ void FmaWindow::unmark_first(std::size_t count) {
 
 Result<std::span<std::byte>> FmaWindow::map() {
   if (!mapped_.empty()) return Errc::invalid_state;
+  // A plain store through a mapping comes by nowhere.
+  if (nic_.has_faults()) return Errc::unsupported;
   const std::uint64_t piece = shape_.granularity();
   const std::uint64_t pes = std::uint64_t{1} << shape_.pe_bits;
   if (piece % kPageBytes != 0 || shape_.base_pe + pes > lane_count_) return Errc::invalid_param;

@@ -152,6 +152,7 @@ class FmaWindow {
     body();
     return true;
   }
+  void measure_lines();
   std::uint64_t store_lines(std::uint64_t offset, const std::byte* from, std::uint64_t bytes);
   Errc post(Lane& lane, std::uint64_t offset, const std::byte* from, std::uint64_t bytes);
   void keep_grant(std::size_t pe);
@@ -164,6 +165,9 @@ class FmaWindow {
   Nic& nic_;
   const WindowShape shape_;
   Sequence* current_ = nullptr;
+  // As far as all lanes may be stored to directly, and the NIC's deaths that this counts.
+  std::uint64_t lines_end_ = 0;
+  std::uint32_t deaths_seen_ = 0;
   std::unique_ptr<Lane[]> lanes_;
   std::uint64_t lane_count_;
   std::atomic<std::uint32_t> launches_{0};

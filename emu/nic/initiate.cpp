@@ -99,6 +99,7 @@ bool Nic::must_go_to_engine(const Request& request) const {
 
 // Everything that the short way above does not do, or not yet.
 Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
+  const PostGate gate(*this, *endpoint.port);
   Errc found = Errc::ok;
   if (endpoint.peer_slot != request.remote.process) {
     if (!endpoint.bound) return Errc::invalid_state;
@@ -114,13 +115,26 @@ Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
     return Errc::ok;
   }
   Peer& peer = *endpoint.peer;
+  if (faults_ != nullptr) [[unlikely]] {
+    const Misfortune met = meet_faults(endpoint, request);
+    if (met.status != Errc::ok) {
+      finish(endpoint, request, transaction, met.status);
+      return Errc::ok;
+    }
+    const Errc held = hold_back(endpoint, peer, request, transaction, met.delay_ns);
+    if (held == Errc::ok) return Errc::ok;
+    if (held == Errc::no_resource) {
+      if (transaction != CompletionQueue::kNone) endpoint.queue->abandon_transaction(transaction);
+      return held;
+    }
+  }
   const bool to_engine = must_go_to_engine(request);
   Errc status = Errc::not_done;
   if (!to_engine && !must_follow(peer, request)) {
     status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);
   }
   if (status == Errc::not_done) {
-    status = to_engine ? bte_.submit(endpoint, request, transaction)
+    status = to_engine ? bte_.submit(endpoint, peer, endpoint.queue, request, transaction)
                        : post_elsewhere(endpoint, peer, request, transaction);
     if (to_engine && status == Errc::ok) return Errc::ok;
     if (status == Errc::not_done) return Errc::ok;  // accepted; its events come later
@@ -189,7 +203,9 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
 }
 
 void Nic::keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
-                     AddressMap& memory) {
+                     AddressMap& memory) const {
+  // With faults every operation has to come by where they happen.
+  if (faults_ != nullptr || (control::flags(word) & kSuspended) != 0) return;
   MrtEntry& entry = peer.link.nic.region(request.remote.index);
   const Run run = memory.find(request.remote_address);
   const std::uint64_t begin = std::max(run.begin, entry.begin.load(std::memory_order_relaxed));
@@ -352,48 +368,6 @@ Errc Nic::transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, c
   }
 }
 
-// Where byte `offset` of one of our own segmented registrations lies.
-Nic::LocalPiece Nic::local_piece(const MemKey& key, std::uint64_t offset) const {
-  if (!registrations_.find(key).ok()) return {};
-  const MrtEntry& entry = view_.region(key.index);
-  const std::uint32_t count = entry.segment_count.load(std::memory_order_relaxed);
-  const auto* segments = view_.arena<Segment>(entry.segments.load(std::memory_order_relaxed), count);
-  if (segments == nullptr) return {};
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (offset < segments[i].length) {
-      return {reinterpret_cast<std::byte*>(segments[i].address + offset), segments[i].length - offset};
-    }
-    offset -= segments[i].length;
-  }
-  return {};
-}
-
-// Copies a part of a flight's segmented local side to `bytes`. False: the registration is gone.
-bool Nic::gather(const Flight& flight, std::uint64_t offset, std::span<std::byte> bytes) const {
-  while (!bytes.empty()) {
-    const auto piece = local_piece(flight.segments, reinterpret_cast<std::uint64_t>(flight.local) + offset);
-    if (piece.at == nullptr) return false;
-    const auto part = std::min<std::uint64_t>(piece.bytes, bytes.size());
-    load_bytes(bytes.data(), piece.at, part);
-    bytes = bytes.subspan(part);
-    offset += part;
-  }
-  return true;
-}
-
-// The other way.
-bool Nic::scatter(const Flight& flight, std::uint64_t offset, std::span<const std::byte> bytes) const {
-  while (!bytes.empty()) {
-    const auto piece = local_piece(flight.segments, reinterpret_cast<std::uint64_t>(flight.local) + offset);
-    if (piece.at == nullptr) return false;
-    const auto part = std::min<std::uint64_t>(piece.bytes, bytes.size());
-    store_bytes(piece.at, bytes.data(), part);
-    bytes = bytes.subspan(part);
-    offset += part;
-  }
-  return true;
-}
-
 // One more operation that a direct store would have done: enough of them and the owner is asked to adopt.
 // Each initiator counts its own, in memory of its own: a count in the entry would pull its line from core to
 // core.
@@ -432,10 +406,22 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
 }
 
 void Nic::report_error(const Endpoint& endpoint, std::uint32_t transaction, Errc status) {
-  errors_.report({.domain = endpoint.port->domain,
-                  .transaction = transaction,
-                  .nic_address = endpoint.remote_nic_address,
-                  .status = status});
+  tell_of_error(endpoint.port, {.domain = endpoint.port->domain,
+                                .transaction = transaction,
+                                .nic_address = endpoint.remote_nic_address,
+                                .status = status});
+}
+
+// `port`: through which it was posted; null when that is not known any more.
+void Nic::tell_of_error(const Port* port, const ErrorEvent& event) {
+  errors_.report(event);
+  if (port == nullptr) {
+    const std::lock_guard lock(objects_mu_);
+    for (const auto& one : ports_) {
+      if (port == nullptr && one->domain == event.domain) port = one.get();
+    }
+  }
+  if (port != nullptr && port->on_error != nullptr) port->on_error(port->on_error_self, event);
 }
 
 // The peer that the key belongs to becomes the endpoint's. Errors: invalid_handle, unreachable, and those of
@@ -468,6 +454,7 @@ Errc Nic::peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** 
   if (!peer.ok()) return peer.code();
   peer.value()->nic_address.store(nic_address, std::memory_order_relaxed);
   *found = peer.value();
+  (*found)->nic_address.store(nic_address, std::memory_order_relaxed);
   return Errc::ok;
 }
 

@@ -81,6 +81,7 @@ struct Mailbox {
   }
 
   const MailboxShape shape;
+  bool sends_again = false;  // what met a fault on its way
   std::byte* const local;
   const std::uint64_t remote;  // in the peer's address space
   const MemKey remote_key;

@@ -52,7 +52,7 @@ Errc Nic::send_message_slowly(Endpoint& endpoint, std::span<const std::byte> hea
   detail::copy_message(staged, header, data);
   Request request;
   request.op = Op::message;
-  request.flags = kSyncFlag | kRemoteEvent | kInOrder;
+  request.flags = kSyncFlag | kRemoteEvent | endpoint.port->message_order;
   if (endpoint.queue != nullptr) request.flags |= kGlobalEvent;
   request.local_address = reinterpret_cast<std::uint64_t>(staged);
   request.remote_address = box.remote_slot(box.sent) + kMessageHeaderBytes;

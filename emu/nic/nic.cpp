@@ -31,7 +31,14 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       arena_next_(view.header().arena_offset),
       // A multiplier that spreads neighbouring process ids over the generations.
       flights_(static_cast<std::uint32_t>(view.header().pid) * 2654435761u >> 10),
-      datagrams_(environment, view, [this](ProcessName process) { return connect_peer(process); }),
+      faults_(options.faults.any()
+                  ? std::make_unique<FaultUnit>(options.faults, options.fault_pe, error_state(view_).faults)
+                  : nullptr),
+      datagrams_(
+          environment, view, [this](ProcessName process) { return connect_peer(process); },
+          [this](std::uint32_t from, std::uint32_t to) {
+            return faults_ != nullptr && faults_->is_cut(from, to);
+          }),
       channels_(environment, view),
       collective_(*this),
       bte_(*this) {
@@ -79,8 +86,12 @@ Port* Nic::open_port(std::uint16_t domain, std::uint32_t nic_address, std::uint3
   for (const auto& port : ports_) taken |= 1u << port->hazard_slot;
   // The first free word of its own; ports beyond them share one.
   const auto slot = std::min(static_cast<std::uint32_t>(std::countr_one(taken)), kSharedHazardSlot);
-  ports_.push_back(std::make_unique<Port>(
-      Port{.domain = domain, .nic_address = nic_address, .instance = instance, .hazard_slot = slot}));
+  auto port = std::make_unique<Port>();
+  port->domain = domain;
+  port->nic_address = nic_address;
+  port->instance = instance;
+  port->hazard_slot = slot;
+  ports_.push_back(std::move(port));
   return ports_.back().get();
 }
 

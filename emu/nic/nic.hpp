@@ -13,6 +13,7 @@
 #include "emu/nic/datagram.hpp"
 #include "emu/nic/device_registers.hpp"
 #include "emu/nic/error_log.hpp"
+#include "emu/nic/fault.hpp"
 #include "emu/nic/flight.hpp"
 #include "emu/nic/mailbox.hpp"
 #include "emu/nic/nic_state.hpp"
@@ -20,6 +21,7 @@
 #include "emu/nic/registration_table.hpp"
 #include "emu/nic/request.hpp"
 #include "emu/nic/sequence.hpp"
+#include "emu/nic/suspend.hpp"
 #include "emu/wire/packet.hpp"
 #include "emu/wire/ring_wire.hpp"
 
@@ -43,7 +45,14 @@ struct Port {
   std::uint16_t domain = 0;
   std::uint32_t nic_address = 0;
   std::uint32_t instance = 0;
-  std::uint32_t hazard_slot = 0;  // which word of a HazardLine its posts use
+  std::uint32_t hazard_slot = 0;       // which word of a HazardLine its posts use
+  std::uint32_t max_retransmits = 10;  // how often a message that met a fault is sent again
+  std::uint32_t message_order = 8;     // kInOrder, or 0: messages may overtake each other on their way
+  std::atomic<std::uint32_t> retransmitted{0};  // messages of its that were sent again
+  std::atomic<std::uint32_t> posting{0};  // its thread is on the general path of an operation (PostGate)
+  // Hears of each operation that failed, on whatever thread found out. Set by the API before the first post.
+  void (*on_error)(void* self, const ErrorEvent& event) = nullptr;
+  void* on_error_self = nullptr;
 };
 
 // What the last access through a key was allowed, so that the next one need only see that nothing changed:
@@ -114,6 +123,9 @@ class Nic final : public wire::Sink {
     // The papers give the AMO cache no size.
     std::uint32_t amo_cache_entries = 64;
     AmoCacheMode amo_cache_mode = AmoCacheMode::coherent;
+    bool collective_by_packets = false;  // trees of several processes use packets alone, as between hosts
+    FaultSpec faults;                    // none: the hooks cost one look at a pointer, the short way nothing
+    std::int32_t fault_pe = -1;          // whose sequence of chances this is
   };
 
   // `environment` and the segment outlive the NIC.
@@ -245,6 +257,15 @@ class Nic final : public wire::Sink {
   Errc join(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join);
   CollectiveEngine& collective() { return collective_; }
 
+  // ---- suspension ----
+  // Stops the traffic of a domain in the NICs of these processes: each starts nothing new, and all that it
+  // had started ends. Their programs run on until their next operation, which waits. ok: all of them are
+  // quiet; timeout: some are not, and all go on as if nothing had been; invalid_param: no such domain.
+  // Blocks, at most until the deadline. Any thread that has nothing under way.
+  Errc suspend(std::span<const ProcessName> processes, std::uint32_t domain, std::int64_t deadline_ns);
+  // Lets them go on. Errors: invalid_state (none of them was suspended), invalid_param. Does not block.
+  Errc resume(std::span<const ProcessName> processes, std::uint32_t domain);
+
   // ---- progress ----
   // Applies what arrived and continues what is under way. Any thread; cheap when there is nothing.
   void progress();
@@ -253,6 +274,15 @@ class Nic final : public wire::Sink {
   static constexpr std::int64_t kServicePeriodNs = 200'000;
   // A process died: its outstanding operations end in `unreachable`.
   void peer_died(ProcessName process);
+
+  // Changes whenever a peer dies.
+  std::uint32_t deaths() const { return deaths_.load(std::memory_order_acquire); }
+
+  // Whether operations of this NIC may meet faults: then every one of them takes the general path.
+  bool has_faults() const { return faults_ != nullptr; }
+  const FaultCounters& fault_counters() const { return error_state(view_).faults; }
+  // Frames that nobody answers and that their target refused are told to the error log. Any thread.
+  void collect_refusals();
 
   RegistrationTable& registrations() { return registrations_; }
   ErrorLog& errors() { return errors_; }
@@ -297,8 +327,8 @@ class Nic final : public wire::Sink {
   Errc try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
   Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
                       std::uint32_t hazard_slot);
-  static void keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
-                         AddressMap& memory);
+  void keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
+                  AddressMap& memory) const;
   static Errc open_transaction(Endpoint& endpoint, const Request& request, std::uint32_t* transaction);
   static void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
   bool must_follow(Peer& peer, const Request& request);
@@ -317,6 +347,7 @@ class Nic final : public wire::Sink {
   bool gather(const Flight& flight, std::uint64_t offset, std::span<std::byte> bytes) const;
   bool scatter(const Flight& flight, std::uint64_t offset, std::span<const std::byte> bytes) const;
   void report_error(const Endpoint& endpoint, std::uint32_t transaction, Errc status);
+  void tell_of_error(const Port* port, const ErrorEvent& event);
   void finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
   static void finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
                                     std::uint32_t user_value, Errc status);
@@ -324,6 +355,23 @@ class Nic final : public wire::Sink {
 
   // channel.cpp
   Errc send_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
+
+  // fault.cpp
+  Misfortune meet_faults(const Endpoint& endpoint, const Request& request);
+  Errc hold_back(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
+                 std::int64_t delay_ns);
+  bool run_delayed();
+  bool carry_out(Delayed& delayed);
+  void end_elsewhere(const Delayed& delayed, Errc status);
+  void count_refusal(const wire::PacketHeader& header, Errc status);
+  void look_for_refusals(Peer& peer);
+
+  // suspend.cpp
+  bool attend_suspension();
+  bool is_quiet(std::uint16_t domain);
+  void want_suspended(const Peer& peer, std::uint32_t domain, bool on);
+
+  Errc send_collective(Peer& peer, const wire::PacketHeader& header);
 
   // message.cpp
   static bool is_broken(Mailbox& box);
@@ -333,7 +381,7 @@ class Nic final : public wire::Sink {
                    CompletionQueue* queue);
   bool pump(Peer& peer);
   bool try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request);
-  static void settle_unanswered(Peer& peer);
+  void settle_unanswered(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
   int take_responses(Peer& peer);
   void end_flight(std::uint32_t name, Flight& flight);
@@ -380,12 +428,15 @@ class Nic final : public wire::Sink {
   std::atomic<std::uint32_t> next_frames_for_{0};  // lane_changes that next_frames_ covers; 0: not all
   std::mutex shared_hazard_mu_;                    // held for an access by ports that share a hazard word
   std::mutex frames_mu_;
-  std::vector<Peer*> lane_peers_;               // peers with open lanes, guarded by frames_mu_
-  SequenceTable sequences_;                     // own lock
-  FlightTable flights_;                         // guarded by frames_mu_
+  std::vector<Peer*> lane_peers_;  // peers with open lanes, guarded by frames_mu_
+  SequenceTable sequences_;        // own lock
+  FlightTable flights_;            // guarded by frames_mu_
+  std::atomic<std::uint32_t> deaths_{0};
   std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
   std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
   ErrorLog errors_;
+  const std::unique_ptr<FaultUnit> faults_;  // null: nothing ever fails by itself
+  DelayLine delays_;
   DeviceRegisters registers_;
   DatagramUnit datagrams_;
   ChannelUnit channels_;
@@ -394,6 +445,7 @@ class Nic final : public wire::Sink {
   std::atomic<std::uint64_t> polls_{0};  // how often somebody polled: says whether frames are attended
   std::uint64_t polls_seen_ = 0;         // service thread
   int idle_ticks_ = 0;                   // service thread
+  std::array<std::uint64_t, kMaxSuspendable / 64> marked_{};  // domains in suspension; service thread
 };
 
 }  // namespace orrery::nic

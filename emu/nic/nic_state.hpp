@@ -19,7 +19,7 @@
 //   0         NicHeader                    who, version, geometry; `stage` is stored last
 //   4 KiB     ServiceState                 lanes in use, who looks after the frames
 //   8 KiB     MrtEntry[4096]     256 KiB   registration table, owner writes, peers read
-//   264 KiB   HazardLine[1024]    64 KiB   line i: what process slot i is touching right now; i writes
+//   264 KiB   HazardLine[1024]    64 KiB   what each process slot is touching right now; that process writes
 //   328 KiB   CqState[1024]      256 KiB   completion queues; rings lie in the arena
 //   584 KiB   AMO unit            64 KiB   its cache (amo_unit.hpp); each unit lays out its own part
 //   648 KiB   counters            56 KiB   statistics
@@ -33,10 +33,11 @@
 namespace orrery::nic {
 
 inline constexpr std::uint64_t kNicMagic = 0x43494e595252524fULL;  // "ORRRYNIC"
-inline constexpr std::uint32_t kNicVersion = 2;
+inline constexpr std::uint32_t kNicVersion = 3;
 inline constexpr std::uint32_t kMaxProcesses = 1024;
 inline constexpr std::uint32_t kMaxQueues = 1024;
 inline constexpr std::uint32_t kHazardSlots = 8;
+inline constexpr std::uint32_t kMaxSuspendable = 256;  // domains whose traffic can be stopped
 inline constexpr std::size_t kCacheLine = 64;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -78,10 +79,15 @@ struct ServiceState {
   alignas(kCacheLine) std::atomic<Attendance> attendance;                            // owner writes
   alignas(kCacheLine) std::atomic<std::uint64_t> adoption_wanted[kMaxRegions / 64];  // bit i: entry i is hot
   alignas(kCacheLine) FutexWord bell;  // changes when somebody who sleeps on several queues should look again
+  // Bit i: domain i. Whoever suspends writes `suspended`, and wakes; the owner says when it is quiet.
+  alignas(kCacheLine) std::atomic<std::uint64_t> suspended[kMaxSuspendable / 64];
+  FutexWord suspension_changes;
+  alignas(kCacheLine) std::atomic<std::uint64_t> quiet[kMaxSuspendable / 64];
 };
 static_assert(offsetof(ServiceState, lane_changes) == 128 && offsetof(ServiceState, sources) == 192 &&
               offsetof(ServiceState, attendance) == 320 && offsetof(ServiceState, adoption_wanted) == 384 &&
-              offsetof(ServiceState, bell) == 896);
+              offsetof(ServiceState, bell) == 896 && offsetof(ServiceState, suspended) == 960 &&
+              offsetof(ServiceState, quiet) == 1024);
 static_assert(sizeof(ServiceState) <= 4096);
 
 // How the pages of a registration can be reached by a peer. DO NOT CHANGE THE VALUES.
@@ -208,8 +214,11 @@ class NicView {
   NicHeader& header() const { return *at<NicHeader>(0); }
   ServiceState& service() const { return *at<ServiceState>(kServiceOffset); }
   MrtEntry& region(std::uint32_t index) const { return at<MrtEntry>(kMrtOffset)[index]; }
+  // A process's lines in the segments of its peers lie at different offsets: an initiator that goes through
+  // many targets would else find them all in the same few places of its first-level cache.
   HazardLine& hazards(std::uint32_t process_slot) const {
-    return at<HazardLine>(kHazardOffset)[process_slot];
+    constexpr std::uint32_t kSpread = 5;
+    return at<HazardLine>(kHazardOffset)[(process_slot + kSpread * header().process_slot) % kMaxProcesses];
   }
   CqState& queue(std::uint32_t index) const { return at<CqState>(kQueueOffset)[index]; }
   // Frames from `process_slot` to this NIC, and this NIC's answers to them.

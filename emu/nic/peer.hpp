@@ -136,7 +136,8 @@ struct Peer {
   std::atomic<std::uint32_t> nic_address{UINT32_MAX};  // that it was found behind; all ones: not yet
   std::atomic<bool> lanes_refused{false};  // one side found nonsense in them: nothing goes by frame any more
   HitCounts hits;
-  std::atomic<bool> no_attach{false};  // cross-memory attach was refused: do not ask again
+  std::atomic<std::uint32_t> nic_address{0};  // behind which it was found
+  std::atomic<bool> no_attach{false};         // cross-memory attach was refused: do not ask again
 
   // Frames, guarded by Nic::frames_mu_.
   bool lanes_open = false;
@@ -148,6 +149,7 @@ struct Peer {
   std::atomic<std::uint32_t> in_flight{0};
   bool unanswered = false;           // some may not have been taken out yet,
   std::uint64_t unanswered_end = 0;  // which the last of them ends here in the request lane
+  std::uint32_t refusals_seen = 0;   // of our frames that it refused without an answer
 };
 
 }  // namespace orrery::nic

@@ -38,6 +38,8 @@ bool answer_has_data(const wire::PacketHeader& header) {
          (header.verb == wire::Verb::amo && (header.flags & wire::kFetching) != 0);
 }
 
+bool is_collective(wire::Verb verb) { return verb == wire::Verb::join || verb == wire::Verb::release; }
+
 // Whether a target has to be rung for a frame that was just published. The target pays for the barrier
 // between our store of the frame and this load (Nic::serve), where the kernel has one to give.
 bool sleeps(const Peer& peer) {
@@ -50,13 +52,6 @@ bool sleeps(const Peer& peer) {
   return attendance.load(std::memory_order_acquire) == Attendance::asleep;
 }
 
-// Whether the frames of an endpoint that nobody answers have all been delivered, or never will be.
-bool is_taken_out(const Endpoint& endpoint) {
-  const Peer* const peer = endpoint.unanswered_to;
-  return peer == nullptr || peer->dead.load(std::memory_order_relaxed) || peer->requests.refused() ||
-         peer->requests.consumed() >= endpoint.unanswered_end;
-}
-
 }  // namespace
 
 void Nic::open_lanes(Peer& peer) {
@@ -65,6 +60,9 @@ void Nic::open_lanes(Peer& peer) {
   peer.requests = wire::RingProducer(nic.request_lane(self_), nic.lane_bytes());
   peer.responses = wire::RingConsumer(nic.response_lane(self_), nic.lane_bytes());
   peer.lanes_open = true;
+  // What a predecessor in our slot was refused is not ours.
+  peer.refusals_seen =
+      refusal::count(error_state(nic).refusals[self_].newest.load(std::memory_order_acquire));
   lane_peers_.push_back(&peer);
   ServiceState& service = nic.service();
   const std::uint64_t bit = 1ull << self_ % 64;
@@ -120,6 +118,34 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
   return Errc::not_done;
 }
 
+// A join or release: nobody here waits for more than that it is taken. not_done: it is on its way; how it
+// ends is told to the engine. no_resource: try again.
+Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
+  if (self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
+  bool sent = false;
+  {
+    const std::lock_guard lock(frames_mu_);
+    if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
+    if (peer.lanes_refused.load(std::memory_order_relaxed)) return Errc::corrupt;
+    if (!peer.lanes_open) open_lanes(peer);
+    const auto name = flights_.open();
+    if (!name) return Errc::no_resource;
+    Flight& flight = *flights_.find(*name);
+    flight.peer = &peer;
+    flight.header = header;
+    flight.header.source = self_;
+    flight.header.transaction = *name;
+    peer.in_flight.fetch_add(1, std::memory_order_relaxed);
+    flights_open_.fetch_add(1, std::memory_order_relaxed);
+    peer.waiting.push_back(*name);
+    sent = pump(peer);
+  }
+  if (sent && sleeps(peer)) environment_.ring(peer.link.process);
+  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+    environment_.ring_self();
+  return Errc::not_done;
+}
+
 // REQUIRES: frames_mu_ is held.
 void Nic::keep_rest(Flight& flight) {
   const wire::Verb verb = flight.header.verb;
@@ -129,45 +155,6 @@ void Nic::keep_rest(Flight& flight) {
     return;
   flight.kept.assign(flight.local + flight.sent, flight.local + flight.header.length);
   flight.local = flight.kept.data() - flight.sent;
-}
-
-// An operation that tells its initiator nothing and fits one frame is sent and forgotten: that it is done
-// shows in how far the target has come. False: it did not go, and has to wait like the others. REQUIRES:
-// frames_mu_ is held.
-bool Nic::try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request) {
-  constexpr std::uint32_t kTold =
-      kLocalEvent | kGlobalEvent | kImplicit | kLocalOffset | kBlockTransfer;  // fences wait for flights
-  const bool has_payload = request.op == Op::put || request.op == Op::credit;
-  const std::uint64_t payload_bytes = has_payload ? request.length : 0;
-  if (request.sequence != nullptr || (request.flags & kTold) != 0 ||
-      (!has_payload && request.op != Op::cq_write) || !peer.waiting.empty() ||
-      payload_bytes > peer.requests.max_payload())
-    return false;
-  // An endpoint remembers one peer.
-  if (endpoint.unanswered_to != &peer && !is_taken_out(endpoint)) return false;
-  wire::PacketHeader header = header_for(endpoint, request);
-  header.flags |= wire::kLast;
-  header.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
-  header.part_bytes = payload_bytes;
-  const auto* from = reinterpret_cast<const std::byte*>(request.local_address);
-  if (!peer.requests.try_send(header, {from, payload_bytes}).ok()) return false;
-  peer.unanswered_end = peer.requests.position();
-  if (!peer.unanswered) peer.in_flight.fetch_add(1, std::memory_order_relaxed);
-  peer.unanswered = true;
-  endpoint.unanswered_to = &peer;
-  endpoint.unanswered_end = peer.unanswered_end;
-  return true;
-}
-
-bool Nic::idle(const Endpoint& endpoint) {
-  return endpoint.in_flight.load(std::memory_order_acquire) == 0 && is_taken_out(endpoint);
-}
-
-// REQUIRES: frames_mu_ is held.
-void Nic::settle_unanswered(Peer& peer) {
-  if (!peer.unanswered || peer.requests.consumed() < peer.unanswered_end) return;
-  peer.unanswered = false;
-  peer.in_flight.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // Hands packets of waiting flights to the lane until it is full. Returns whether any went.
@@ -221,7 +208,7 @@ bool Nic::pump(Peer& peer) {
 void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
                                 std::uint32_t user_value, Errc status) {
   if (transaction == CompletionQueue::kNone || queue == nullptr) {
-    // Silent: nobody asked, but a failure is counted and said once per cause by whoever refused it.
+    // Silent: nobody asked. The error log knows.
     return;
   }
   if ((flags & kLocalEvent) != 0) {
@@ -234,6 +221,13 @@ void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std
 
 // REQUIRES: frames_mu_ is held.
 void Nic::end_flight(std::uint32_t name, Flight& flight) {
+  if (is_collective(flight.header.verb)) [[unlikely]] {
+    collective_.packet_ended(flight.header, flight.status);
+    flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
+    flights_.close(name);
+    flights_open_.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
   if (flight.status != Errc::ok) [[unlikely]]
     report_error(*flight.endpoint, flight.transaction, flight.status);
   const bool message = flight.header.verb == wire::Verb::message;
@@ -370,13 +364,19 @@ void Nic::deliver(const wire::Packet& packet) {
     from.failed = Errc::ok;
   else if (header.transaction == from.last_transaction && status == Errc::ok)
     status = from.failed;
-  if (status == Errc::ok) {
+  if (status == Errc::ok && is_collective(header.verb)) [[unlikely]] {
+    status = collective_.take(header);
+  } else if (status == Errc::ok) {
     const Target target{view_, &identity_};
     status = run_guarded(environment_, [&] { return execute(target, header, packet.payload, out); });
     from.failed = status;
   }
   from.last_transaction = header.transaction;
-  if ((header.flags & wire::kWantsResponse) == 0) return;
+  if ((header.flags & wire::kWantsResponse) == 0) {
+    if (status != Errc::ok) [[unlikely]]
+      count_refusal(header, status);
+    return;
+  }
   wire::PacketHeader answer;
   answer.verb = wire::Verb::response;
   answer.source = self_;
@@ -478,6 +478,8 @@ void Nic::progress() {
   if (flights_open_.load(std::memory_order_relaxed) != 0) poll_responses();
   if (view_.service().lane_changes.load(std::memory_order_relaxed) != 0) poll_requests(false);
   if (collective_.active()) collective_.progress();
+  if (faults_ != nullptr) [[unlikely]]
+    (void)run_delayed();
 }
 
 }  // namespace orrery::nic

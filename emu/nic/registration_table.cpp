@@ -36,7 +36,11 @@ RegistrationTable::RegistrationTable(NicView view, std::uint32_t process_generat
       free_(kMaxRegions),
       free_count_(kMaxRegions),
       generations_(kMaxRegions, before_first(process_generation)) {
-  for (std::uint32_t i = 0; i < kMaxRegions; ++i) free_[i] = static_cast<std::uint16_t>(i);
+  // First entries of processes lie at different offsets, for the reason that their hazard lines do.
+  constexpr std::uint32_t kSpread = 11;
+  const std::uint32_t first = view.header().process_slot * kSpread + 1;
+  for (std::uint32_t i = 0; i < kMaxRegions; ++i)
+    free_[i] = static_cast<std::uint16_t>((first + i) % kMaxRegions);
 }
 
 Result<MemKey> RegistrationTable::insert(const Entry& entry) {
@@ -297,6 +301,23 @@ bool RegistrationTable::drain_range(std::uint64_t begin, std::uint64_t end,
     }
   }
   return indices.empty() || wait_until_untouched(indices, alive, limit_ns);
+}
+
+bool RegistrationTable::mark_suspended(std::uint16_t domain, bool on,
+                                       const std::function<bool(std::uint32_t)>& alive,
+                                       std::int64_t limit_ns) {
+  constexpr std::uint64_t kMark = std::uint64_t{kSuspended} << 8;
+  std::vector<std::uint32_t> marked;
+  for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
+    auto& entry = view_.region(i).control;
+    std::uint64_t word = entry.load(std::memory_order_acquire);
+    // Sequentially consistent for the same reason as in remove().
+    while (control::state(word) != RegionState::free && control::domain(word) == domain &&
+           !entry.compare_exchange_weak(word, on ? word | kMark : word & ~kMark, std::memory_order_seq_cst)) {
+    }
+    if (control::state(word) != RegionState::free && control::domain(word) == domain) marked.push_back(i);
+  }
+  return !on || marked.empty() || wait_until_untouched(marked, alive, limit_ns);
 }
 
 std::uint32_t RegistrationTable::in_use() const {

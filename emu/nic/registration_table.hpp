@@ -74,6 +74,10 @@ class RegistrationTable {
   // Registrations that are `moving` become direct when `direct(begin, end)` holds for all they cover, else
   // by_frame again.
   void settle_moving(const std::function<bool(std::uint64_t, std::uint64_t)>& direct);
+  // Marks every registration of the domain so that no grant holds any more, and waits for who is in the
+  // middle of an access (false: longer than the limit); or takes the marks away.
+  bool mark_suspended(std::uint16_t domain, bool on, const std::function<bool(std::uint32_t)>& alive,
+                      std::int64_t limit_ns);
   bool drain_range(std::uint64_t begin, std::uint64_t end, const std::function<bool(std::uint32_t)>& alive,
                    std::int64_t limit_ns);
 

@@ -35,6 +35,7 @@ inline constexpr std::uint64_t kPageBytes = 4096;
 enum RegionFlags : std::uint8_t {
   kReadOnly = 1,   // no remote write, no AMO
   kSegmented = 2,  // addressed by offsets from 0 in a list of segments
+  kSuspended = 4,  // its domain's traffic is stopped: nothing is granted; in the entry alone, not in keys
 };
 
 struct Sequence;

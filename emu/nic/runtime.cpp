@@ -50,6 +50,20 @@ Result<NicView> map_segment(int fd) {
   return view;
 }
 
+// What the faults that were asked for did to this process, in one line.
+void report_faults(bool has_faults, const FaultCounters& counters) {
+  if (!has_faults) return;
+  const auto value = [](const std::atomic<std::uint64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
+  };
+  log::warn(
+      "faults met: {} dropped, {} corrupt, {} by revoked handles, {} unreachable, {} delayed, {} "
+      "messages sent again, {} link CRC errors with a retry each, {} links given up",
+      value(counters.dropped), value(counters.corrupted), value(counters.revoked),
+      value(counters.unreachable), value(counters.delayed), value(counters.retransmitted),
+      value(counters.link_errors), value(counters.links_failed));
+}
+
 std::mutex g_runtime_mu;
 Runtime* g_runtime = nullptr;
 pid_t g_runtime_pid = 0;
@@ -130,6 +144,10 @@ Status Runtime::make_segment() {
   options.bte_crossover = config::number("ORRERY_BTE_CROSSOVER");
   options.amo_cache_entries = static_cast<std::uint32_t>(config::number("ORRERY_AMO_CACHE_ENTRIES"));
   if (config::text("ORRERY_AMO_CACHE") == "lazy") options.amo_cache_mode = AmoCacheMode::lazy;
+  std::string why;
+  // What is not accepted was said when the environment was looked at.
+  options.faults = parse_faults(config::text("ORRERY_FAULT"), &why).value_or(FaultSpec{});
+  options.fault_pe = job_.rank();
   nic_ = std::make_unique<Nic>(*this, view, self, options);
 
   const Status watched = job_.loop().add(doorbell_.get(), EPOLLIN, [this](std::uint32_t) { on_doorbell(); });
@@ -162,6 +180,7 @@ Runtime::~Runtime() {
   job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [] { return false; });
   // What is running on the service thread ends before the NIC does.
   job_.loop().run_and_wait([] {});
+  report_faults(nic_->has_faults(), nic_->fault_counters());
   nic_.reset();
   // The segment stays mapped: threads of the program may be in a call at exit, and the system takes it back.
 }

@@ -87,12 +87,24 @@ Errc Nic::post_in(Sequence& sequence, Endpoint& endpoint, const Request& request
 
 // ok: done, or on its way. no_resource, invalid_state: it was not accepted. Else how it ended.
 Errc Nic::post_part(Sequence& sequence, Endpoint& endpoint, const Request& request) {
+  const PostGate gate(*this, *endpoint.port);
   if (endpoint.peer_slot != request.remote.process) {
     if (!endpoint.bound) return Errc::invalid_state;
     const Errc found = find_peer(endpoint, request.remote);
     if (found != Errc::ok) return found;
   }
   Peer& peer = *endpoint.peer;
+  if (faults_ != nullptr) [[unlikely]] {
+    const Misfortune met = meet_faults(endpoint, request);
+    if (met.status != Errc::ok) return met.status;
+    Request part = request;
+    part.sequence = &sequence;
+    sequence.left.fetch_add(1, std::memory_order_relaxed);
+    const Errc held = hold_back(endpoint, peer, part, CompletionQueue::kNone, met.delay_ns);
+    if (held == Errc::ok) return Errc::ok;
+    sequence.left.fetch_sub(1, std::memory_order_relaxed);
+    if (held == Errc::no_resource) return held;
+  }
   if (!must_follow(peer, request)) {
     const Errc status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);
     if (status != Errc::not_done) return status;

@@ -23,6 +23,8 @@ bool Nic::serve() {
     busy = true;
   }
   busy = collective_.serve() || busy;
+  if (faults_ != nullptr) busy = run_delayed() || busy;
+  busy = attend_suspension() || busy;
   adopt_wanted();
   const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
   if (polls != polls_seen_) busy = true;
@@ -58,7 +60,11 @@ void Nic::peer_died(ProcessName process) {
   }
   for (Peer* peer : dead) {
     peer->dead.store(true, std::memory_order_seq_cst);
+    deaths_.fetch_add(1, std::memory_order_release);
     fail_flights(*peer, Errc::unreachable);
+  }
+  // What it said before it died counts.
+  for (int i = 0; i < 64 && poll_requests(true); ++i) {
   }
   channels_.take_back_from_the_dead();
   collective_.peer_died(process);
@@ -73,6 +79,7 @@ void Nic::fail_flights(Peer& peer, Errc status) {
   // What it answered before it died counts.
   while (take_responses(peer) > 0) {
   }
+  look_for_refusals(peer);
   peer.waiting.clear();
   for (const std::uint32_t name : flights_.names_for(peer)) {
     Flight& flight = *flights_.find(name);

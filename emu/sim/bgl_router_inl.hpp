@@ -353,8 +353,9 @@ inline int BglRouter<E, S>::escape_for(const Hot& hot, const Queues& queues, con
   return hot.tokens[d][vc] < escape_need(slot, d, vc) ? -1 : vc;
 }
 
-// Counts the VCs whose tokens, returned since the last arbitration, let at least one head move that no
-// VC had tokens for (Figure 9's "frees at least one previously blocked packet to move").
+// Counts the VCs to which tokens returned since the last arbitration while a head was blocked that wants
+// their direction (no VC of any of its directions had tokens for it), and those of them whose tokens let at
+// least one such head move: Figure 9's "frees at least one previously blocked packet to move".
 template <typename E, int S>
 void BglRouter<E, S>::count_unblocking(Partition& part, Node node) {
   const Hot& hot = hot_[node];
@@ -369,6 +370,7 @@ void BglRouter<E, S>::count_unblocking(Partition& part, Node node) {
       if (before[d][v] >= full_) open |= 1u << d;
   }
   std::uint64_t freed = 0;  // bit d * S + vc
+  unsigned awaited = 0;     // directions that a blocked head wants
   for (; heads != 0; heads &= heads - 1) {
     const int slot = std::countr_zero(heads);
     const bool fixed = hot.fixed >> slot & 1;
@@ -377,6 +379,7 @@ void BglRouter<E, S>::count_unblocking(Partition& part, Node node) {
     const int escape = escape_channel(hot, queues, part, slot, ordered);
     const std::uint32_t need = escape_need(slot, ordered, escape);
     if (before[ordered][escape] >= need) continue;
+    awaited |= fixed ? 1u << ordered : hot.hints[slot];
     if (hot.tokens[ordered][escape] >= need) freed |= std::uint64_t{1} << (ordered * S + escape);
     if (fixed) continue;
     for (unsigned hints = hot.hints[slot]; hints != 0; hints &= hints - 1) {
@@ -386,6 +389,11 @@ void BglRouter<E, S>::count_unblocking(Partition& part, Node node) {
     }
   }
   part.counters().unblocking += static_cast<unsigned>(std::popcount(freed));
+  for (; awaited != 0; awaited &= awaited - 1) {
+    const int d = std::countr_zero(awaited);
+    for (int v = 0; v < priority_vc_; ++v)
+      part.counters().blocked_credits += hot.tokens[d][v] != before[d][v];
+  }
 }
 
 template <typename E, int S>

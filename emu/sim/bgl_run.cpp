@@ -75,6 +75,7 @@ SimResult run_with(const BglConfig& config, Workload& workload, const RunLimits&
   result.state_bytes = router.bytes() + workload.bytes();
   result.offered = workload.offered_per_node_tick();
   result.link_busy = router.link_busy();
+  result.ports = Router::kPorts;
   for (std::uint32_t v = 0; v < config.dynamic_vcs; ++v)
     result.vc_names.push_back(fmt::format("dynamic {}", v));
   if (config.escape == EscapeKind::dateline_pair) {

@@ -17,6 +17,7 @@ Counters SimResult::measured() const {
   c.escape_hops -= from.escape_hops;
   c.credits -= from.credits;
   c.unblocking -= from.unblocking;
+  c.blocked_credits -= from.blocked_credits;
   c.retries -= from.retries;
   c.dropped -= from.dropped;
   c.events -= from.events;

@@ -29,7 +29,8 @@ struct SimResult {
   std::size_t state_bytes = 0;           // routers and workload
   double offered = 0;                    // packets per node and tick asked for; 0: as fast as possible
   std::vector<std::string> cycle;        // of channels, after a deadlock
-  std::vector<std::uint32_t> link_busy;  // ticks by link, if asked for
+  std::vector<std::uint32_t> link_busy;  // ticks by router * ports + port, if asked for
+  std::uint32_t ports = 0;               // link slots of a router
   std::vector<std::string> vc_names;
 
   // Counters of the measured interval.

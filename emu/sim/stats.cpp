@@ -42,6 +42,7 @@ void Counters::add(const Counters& o) {
   escape_hops += o.escape_hops;
   credits += o.credits;
   unblocking += o.unblocking;
+  blocked_credits += o.blocked_credits;
   retries += o.retries;
   dropped += o.dropped;
   events += o.events;

@@ -51,7 +51,8 @@ struct Counters {
   std::uint64_t copies = 0;           // deposited on the way (row broadcast, multicast)
   std::uint64_t escape_hops = 0;      // transfers into an escape channel
   std::uint64_t credits = 0;          // returns of buffer space
-  std::uint64_t unblocking = 0;       // ... that free a blocked packet, where that is counted
+  std::uint64_t unblocking = 0;       // ... that free a blocked packet, where that is counted,
+  std::uint64_t blocked_credits = 0;  // ... of those that return to where one waits
   std::uint64_t retries = 0;          // link-level retransmissions
   std::uint64_t dropped = 0;          // packets that the network gave up
   std::uint64_t events = 0;

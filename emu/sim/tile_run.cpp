@@ -80,6 +80,7 @@ SimResult run_with(Fabric fabric, Workload& workload, const RunLimits& limits, s
   result.state_bytes = router.bytes() + workload.bytes();
   result.offered = workload.offered_per_node_tick();
   result.link_busy = router.link_busy();
+  result.ports = router.fabric().ports();
   if (result.outcome.stop == Stop::deadlock) result.cycle = router.find_cycle(engine.partitions());
   return result;
 }

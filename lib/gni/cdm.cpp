@@ -4,6 +4,7 @@
 #include "emu/base/unique_fd.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/nic/runtime.hpp"
+#include "lib/gni/fatal.hpp"
 #include "lib/gni/objects.hpp"
 #include "lib/gni/status.hpp"
 
@@ -117,6 +118,8 @@ extern "C" {
 gni_return_t GNI_CdmCreate(uint32_t inst_id, uint8_t ptag, uint32_t cookie, uint32_t modes,
                            gni_cdm_handle_t* cdm_hndl) {
   if (cdm_hndl == nullptr || (modes & ~orrery::gni::kModes) != 0) return GNI_RC_INVALID_PARAM;
+  constexpr std::uint32_t kKillModes = GNI_CDM_MODE_ERR_NO_KILL | GNI_CDM_MODE_ERR_ALL_KILL;
+  if ((modes & kKillModes) == kKillModes) return GNI_RC_INVALID_PARAM;
   std::unique_ptr<Cdm> cdm(new (std::nothrow)
                                Cdm{.instance = inst_id, .ptag = ptag, .cookie = cookie, .modes = modes});
   if (cdm == nullptr) return GNI_RC_ERROR_NOMEM;
@@ -168,6 +171,8 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
   attachment->cached_amos = (cdm->modes & GNI_CDM_MODE_CACHED_AMO_ENABLED) != 0;
   attachment->port = attachment->nic->open_port(static_cast<std::uint16_t>(domain.value()), job.nic_address(),
                                                 cdm->instance);
+  attachment->port->on_error_self = reinterpret_cast<void*>(std::uintptr_t{cdm->modes});
+  attachment->port->on_error = orrery::gni::on_error;
   attachment->handle = handles().insert(HandleKind::nic, attachment.get());
   if (attachment->handle == 0) {
     orrery::gni::close(*attachment);

@@ -189,8 +189,7 @@ gni_return_t GNI_CeCheckResult(gni_ce_result_t* result, uint32_t length) {
       const auto* const attachment =
           static_cast<const Attachment*>(handles().find(HandleKind::nic, control | orrery::gni::kThere));
       if (attachment == nullptr) return GNI_RC_NOT_DONE;
-      attachment->nic->collective().progress();
-      if (!ce_result::there(orrery::gni::control_of(result[i]))) attachment->nic->progress();
+      attachment->nic->progress();
       control = orrery::gni::control_of(result[i]);
       if (!ce_result::there(control)) return GNI_RC_NOT_DONE;
     }

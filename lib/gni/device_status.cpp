@@ -91,7 +91,7 @@ constexpr std::array<DeviceStatus, kErrcCount> kOfErrc{
     DeviceStatus::at_mdd_wr_permission_err,  // permission
     DeviceStatus::endpoint_unreachable,      // no_match
     DeviceStatus::req_illegal_size,          // size
-    DeviceStatus::bte_timeout,               // timeout
+    DeviceStatus::orb_timeout,               // timeout
     DeviceStatus::req_illegal_cmd,           // illegal_op
     DeviceStatus::at_bounds_err,             // bounds
     DeviceStatus::at_mdd_inv,                // invalid_handle

@@ -24,9 +24,9 @@ enum class DeviceStatus : std::uint8_t {
   at_protection_err = 0x14,
   dla_overflow = 0x20,
   bte_sequence_terminate = 0x22,
-  bte_timeout = 0x23,
   rmt_desc_unavailable = 0x29,
   cq_overrun = 0x2f,
+  orb_timeout = 0x39,
   pi_err = 0x3a,
   endpoint_unreachable = 0x3d,
 };

@@ -4,6 +4,7 @@
 #include "lib/gni/device_status.hpp"
 #include "lib/gni/objects.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <new>
@@ -16,6 +17,7 @@
 namespace orrery::gni {
 
 struct Err {
+  nic::Nic* nic = nullptr;
   nic::ErrorLog* log = nullptr;
   std::uint64_t handle = 0;
   std::uint64_t keeps = 64;
@@ -30,14 +32,17 @@ namespace {
 
 constexpr std::uint32_t kDefaultQueue = 64;
 constexpr std::int64_t kNsPerMs = 1'000'000;
+// How often a waiter asks whether a peer refused something that nobody answers.
+constexpr std::int64_t kLookNs = 20 * kNsPerMs;
 
 Err* find_err(gni_err_handle_t handle) {
   return static_cast<Err*>(handles().find(HandleKind::err, reinterpret_cast<std::uint64_t>(handle)));
 }
 
 // The class of an error.
-std::uint8_t category_of(Errc status) {
-  switch (status) {
+std::uint8_t category_of(const nic::ErrorEvent& event) {
+  if (event.corrected) return GNI_ERRMASK_INFORMATIONAL;
+  switch (event.status) {
     case Errc::invalid_handle:
     case Errc::bounds:
     case Errc::permission:
@@ -65,7 +70,7 @@ Errc take(Err& err, gni_error_event_t* event) {
     const auto found = err.log->next(taken);
     if (!found) return Errc::not_done;
     err.taken.store(found->serial, std::memory_order_relaxed);
-    const std::uint8_t category = category_of(found->status);
+    const std::uint8_t category = category_of(*found);
     if ((category & err.mask.load(std::memory_order_relaxed)) == 0) continue;
     if (err.domain && *err.domain != found->domain) continue;
     *event = {.error_code = static_cast<std::uint16_t>(device_status_of(found->status)),
@@ -110,6 +115,7 @@ gni_return_t GNI_SubscribeErrors(gni_nic_handle_t nic_handle, uint32_t device_id
   }
   std::unique_ptr<Err> err(new (std::nothrow) Err);
   if (err == nullptr) return GNI_RC_ERROR_NOMEM;
+  err->nic = nic;
   err->log = &nic->errors();
   err->keeps = EEQ_size == 0 ? orrery::gni::kDefaultQueue : EEQ_size;
   err->mask = mask;
@@ -152,6 +158,7 @@ gni_return_t GNI_SetErrorMask(gni_err_handle_t err_handle, gni_error_mask_t mask
 gni_return_t GNI_GetErrorEvent(gni_err_handle_t err_handle, gni_error_event_t* event) {
   Err* const err = find_err(err_handle);
   if (err == nullptr || event == nullptr) return GNI_RC_INVALID_PARAM;
+  err->nic->collect_refusals();
   switch (orrery::gni::take(*err, event)) {
     case Errc::ok:
       return GNI_RC_SUCCESS;
@@ -171,6 +178,7 @@ gni_return_t GNI_WaitErrorEvents(gni_err_handle_t err_handle, gni_error_event_t*
   std::optional<std::int64_t> deadline;
   std::uint32_t count = 0;
   while (count < events_size) {
+    err->nic->collect_refusals();
     // Some that were lost are passed over: what is left of them comes.
     const Errc found = orrery::gni::take(*err, &events[count]);
     if (found == Errc::overrun) continue;
@@ -179,7 +187,9 @@ gni_return_t GNI_WaitErrorEvents(gni_err_handle_t err_handle, gni_error_event_t*
       continue;
     }
     if (deadline && orrery::monotonic_ns() >= *deadline) break;
-    err->log->wait(err->taken.load(std::memory_order_relaxed), deadline, [] { return false; });
+    const std::int64_t look_again = orrery::monotonic_ns() + orrery::gni::kLookNs;
+    err->log->wait(err->taken.load(std::memory_order_relaxed),
+                   deadline ? std::min(*deadline, look_again) : look_again, [] { return false; });
   }
   *num_events = count;
   err->waiting.fetch_sub(1, std::memory_order_acq_rel);

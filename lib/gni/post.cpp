@@ -38,8 +38,6 @@ using nic::Request;
       if (flagged && (request.flags & nic::kLocalOffset) != 0) return GNI_RC_INVALID_PARAM;
       break;
     }
-    case GNI_POST_CE:
-      return post_ce(ep, post_descr);
     default:
       return GNI_RC_INVALID_PARAM;
   }
@@ -131,6 +129,7 @@ gni_return_t GNI_PostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_de
     if (done != Errc::not_done) [[likely]]
       return orrery::gni::answer(done);
   }
+  if (raw_value(d.type) == GNI_POST_CE) return orrery::gni::post_ce(*ep, post_descr);
   if (raw_value(d.type) == GNI_POST_AMO || raw_value(d.type) == GNI_POST_AMO_W_FLAG)
     return orrery::gni::post_amo(*ep, post_descr);
   return orrery::gni::post_fma_checked(*ep, post_descr);

@@ -96,19 +96,27 @@ gni_return_t GNI_SmsgInit(gni_ep_handle_t ep_hndl, gni_smsg_attr_t* local_smsg_a
     return GNI_RC_INVALID_PARAM;
   const Errc opened = ep->nic->open_mailbox(ep->endpoint, orrery::gni::shape_of(ours),
                                             orrery::gni::place_of(ours), orrery::gni::place_of(theirs));
+  if (opened == Errc::ok) {
+    ep->endpoint.mailbox->sends_again =
+        orrery::gni::raw_value(ours.msg_type) == GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
+  }
   return opened == Errc::permission ? GNI_RC_INVALID_PARAM : return_of(opened);
 }
 
-// The links of the emulated network lose nothing unless they are told to, so how a message is routed and how
-// often it may be sent again changes nothing that can be seen.
+// A message never arrives before its predecessor, whatever the mode: its mailbox sees to that. Its event may.
 gni_return_t GNI_SmsgSetDeliveryMode(gni_nic_handle_t nic_handle, uint16_t dlvr_mode) {
-  if (find(nic_handle) == nullptr || (dlvr_mode & ~orrery::gni::kDeliveryModes) != 0)
-    return GNI_RC_INVALID_PARAM;
+  const orrery::gni::Attachment* const attachment = find(nic_handle);
+  if (attachment == nullptr || (dlvr_mode & ~orrery::gni::kDeliveryModes) != 0) return GNI_RC_INVALID_PARAM;
+  const bool ordered = (dlvr_mode & GNI_DLVMODE_IN_ORDER) == GNI_DLVMODE_IN_ORDER;
+  attachment->port->message_order = ordered ? std::uint32_t{orrery::nic::kInOrder} : 0;
   return GNI_RC_SUCCESS;
 }
 
-gni_return_t GNI_SmsgSetMaxRetrans(gni_nic_handle_t nic_handle, uint16_t /*max_retrans*/) {
-  return find(nic_handle) == nullptr ? GNI_RC_INVALID_PARAM : GNI_RC_SUCCESS;
+gni_return_t GNI_SmsgSetMaxRetrans(gni_nic_handle_t nic_handle, uint16_t max_retrans) {
+  const orrery::gni::Attachment* const attachment = find(nic_handle);
+  if (attachment == nullptr) return GNI_RC_INVALID_PARAM;
+  attachment->port->max_retransmits = max_retrans;
+  return GNI_RC_SUCCESS;
 }
 
 gni_return_t GNI_SmsgSend(gni_ep_handle_t ep_hndl, void* header, uint32_t header_length, void* data,

@@ -19,6 +19,8 @@ gni_return_t GNI_GetNicStat(gni_nic_handle_t nic_hndl, gni_statistic_t stat, uin
   if (which == orrery::gni::kFmaLaunchCount) {
     for (const auto& window : attachment->windows) counted += window->launches();
   }
+  if (which == GNI_STAT_SMSG_RETRANS_COUNT)
+    counted += attachment->port->retransmitted.load(std::memory_order_relaxed);
   *value = counted;
   return GNI_RC_SUCCESS;
 }
@@ -31,6 +33,8 @@ gni_return_t GNI_ResetNicStat(gni_nic_handle_t nic_hndl, gni_statistic_t stat) {
   if (which == orrery::gni::kFmaLaunchCount) {
     for (const auto& window : attachment->windows) window->forget_launches();
   }
+  if (which == GNI_STAT_SMSG_RETRANS_COUNT)
+    attachment->port->retransmitted.store(0, std::memory_order_relaxed);
   return GNI_RC_SUCCESS;
 }
 

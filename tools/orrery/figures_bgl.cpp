@@ -333,7 +333,7 @@ void escapes(Book& book) {
   Curves curves{"bgl-figure-7", "Blue Gene/L Figure 7: throughput, hot region, by escape", "1000 cycles",
                 "bytes per node and cycle"};
   Curves unblock{"bgl-figure-9", "Blue Gene/L Figure 9: unblocking probability", "1000 cycles",
-                 "share of returned tokens"};
+                 "share of tokens returned to where packets are blocked"};
   for (const char* preset : {"fig7-bubble-dimension", "fig7-bubble-direction", "fig7-dateline-dimension",
                              "fig7-dateline-direction"}) {
     auto spec = hot_spec(preset, us);
@@ -343,9 +343,10 @@ void escapes(Book& book) {
     Curves::Line line{preset + 5, {}};
     sim::Counters before;
     for (const sim::Sample& s : r.outcome.samples) {
-      line.points.push_back({static_cast<double>(s.at) / 1000,
-                             static_cast<double>(s.totals.unblocking - before.unblocking) /
-                                 std::max(1.0, static_cast<double>(s.totals.credits - before.credits))});
+      line.points.push_back(
+          {static_cast<double>(s.at) / 1000,
+           static_cast<double>(s.totals.unblocking - before.unblocking) /
+               std::max(1.0, static_cast<double>(s.totals.blocked_credits - before.blocked_credits))});
       before = s.totals;
     }
     unblock.lines.push_back(line);

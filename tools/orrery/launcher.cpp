@@ -191,6 +191,7 @@ void Launcher::become_pe(std::uint32_t rank, int pmi, const Pipes& pipes, int er
       static_cast<std::uint64_t>(std::find(clique.begin(), clique.end(), rank) - clique.begin()));
   set("ALPS_APP_PE", rank);
   set("ORRERY_JOB_FD", static_cast<std::uint64_t>(directory_fd_));
+  if (!options_.faults.empty()) setenv("ORRERY_FAULT", options_.faults.c_str(), 1);
   if (options_.bind_to_cores) (void)job::bind_to_core(rank);  // logged there; the PE runs unbound
   std::vector<char*> argv;
   for (const std::string& word : options_.command) argv.push_back(const_cast<char*>(word.c_str()));

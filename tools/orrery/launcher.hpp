@@ -28,6 +28,7 @@ struct RunOptions {
   bool label = false;
   bool keep_going = false;  // a PE that fails does not end the others
   bool bind_to_cores = false;
+  std::string faults;                // for the PEs (emu/base/fault_spec.hpp); empty: as the environment says
   std::string program;               // as found in PATH
   std::vector<std::string> command;  // argv
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/base/config.hpp"
+#include "emu/base/fault_spec.hpp"
 #include "emu/job/cores.hpp"
 #include "tools/orrery/launcher.hpp"
 #include "tools/orrery/subcommand.hpp"
@@ -34,6 +35,7 @@ struct Words {
   std::string place;
   std::string timeout;
   std::string bind = "none";
+  std::string fault;
   bool label = false;
   bool keep_going = false;
 };
@@ -103,6 +105,11 @@ std::string read_words(const Words& words, RunOptions* options) {
     }
     options->timeout_ns = static_cast<std::int64_t>(seconds * 1e9);
   }
+  const char* const fault = std::getenv("ORRERY_FAULT");
+  if (!words.fault.empty() && !parse_faults(words.fault, &why)) return fmt::format("--fault: {}", why);
+  if (words.fault.empty() && fault != nullptr && !parse_faults(fault, &why))
+    return fmt::format("ORRERY_FAULT: {}", why);
+  if (!words.fault.empty()) options->faults = words.fault;
   if (words.bind != "none" && words.bind != "core") {
     return fmt::format("--bind {} is not accepted: expected none or core", words.bind);
   }
@@ -130,7 +137,8 @@ std::string read_command(std::vector<std::string> rest, RunOptions* options) {
 }
 
 // Options of `run` that take the next word, for drop_separator().
-constexpr std::string_view kWithValue[] = {"-n", "--pes", "--nodes", "--place", "--timeout", "--bind"};
+constexpr std::string_view kWithValue[] = {"-n",        "--pes",  "--nodes", "--place",
+                                           "--timeout", "--bind", "--fault"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program on this host\n\n"
@@ -171,6 +179,13 @@ void add_run(CLI::App& root, int& exit_code) {
                    "core: one PE per core, memory near it; none: leave it to the kernel")
       ->type_name("none|core")
       ->capture_default_str();
+  command
+      ->add_option(
+          "--fault", words->fault,
+          "Faults of the emulated network, a list with commas: drop, corrupt, revoke, link =WHEN, "
+          "delay=WHEN:TIME, dead=ADDRESS[@N], seed=N, pe=RANK; WHEN is a chance 0..1 or @N, the N-th "
+          "operation of each PE")
+      ->type_name("SPEC");
   command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number");
   command->add_flag("--keep-going", words->keep_going, "Let the others run on when a PE fails");
   command->prefix_command();

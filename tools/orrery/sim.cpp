@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/sim/report.hpp"
 #include "emu/sim/simulate.hpp"
+#include "tools/orrery/sim_html.hpp"
 #include "tools/orrery/subcommand.hpp"
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <vector>
 
@@ -25,7 +27,7 @@ extern "C" void note_interrupt(int) { g_interrupted.store(true); }
 
 struct SimOptions {
   sim::RunSpec spec;
-  std::string hot_region, sweep;
+  std::string hot_region, sweep, html;
   bool json = false, csv = false, quiet = false;
 };
 
@@ -75,6 +77,14 @@ int run_sim(SimOptions& options) {
   } else if (const std::string no = parse_sweep(options.sweep, &loads); !no.empty()) {
     return usage_error(no);
   }
+  std::ofstream page;
+  if (!options.html.empty()) {
+    spec.keep_link_busy = true;
+    // Before the run: nobody wants to wait for a page that cannot be written.
+    page.open(options.html);
+    if (!page)
+      return usage_error(fmt::format("page '{}': expected a file that can be written", options.html));
+  }
   const bool terminal = isatty(2) != 0 && !options.quiet;
   spec.interrupt = &g_interrupted;
   std::signal(SIGINT, note_interrupt);
@@ -98,6 +108,11 @@ int run_sim(SimOptions& options) {
     fmt::print("{}\n", options.sweep.empty() ? "" : "]");
   } else {
     for (const auto& result : results) fmt::print("{}", sim::to_text(result));
+  }
+  if (page.is_open()) {
+    page << sim_html(results);
+    page.close();
+    if (!page) return usage_error(fmt::format("page '{}': writing failed", options.html));
   }
   bool sound = true;
   for (const auto& result : results)
@@ -150,6 +165,7 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--threads", spec.threads, "The result is the same for any number");
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--csv", options->csv, "Print CSV");
+  command->add_option("--html", options->html, "Write a page: curves, links by load, virtual channels");
   command->add_flag("--quiet", options->quiet, "No progress line");
   command->callback([options, &exit_code] { exit_code = run_sim(*options); });
 }

@@ -2,19 +2,27 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/amo_unit.hpp"
 
+#include "tests/emu/nic/amo_oracle.hpp"
 #include "tests/emu/nic/box.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cfenv>
 #include <cmath>
 #include <cstdlib>
 #include <random>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace orrery::nic {
 namespace {
 
+using amo_oracle::kWorked;
+using amo_oracle::oracle;
+using amo_oracle::Worked;
 using box::Path;
 
 constexpr AmoOp kOps[] = {AmoOp::bit_and, AmoOp::bit_or,       AmoOp::bit_xor,   AmoOp::swap,
@@ -37,66 +45,6 @@ std::uint64_t seed_from_environment() {
   const std::uint64_t seed = asked != nullptr ? std::strtoull(asked, nullptr, 0) : 20261122;
   std::printf("ORRERY_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
   return seed;
-}
-
-// The rules once more, from the words of amo_unit.hpp and float_rules.hpp, on numbers instead of words.
-template <typename Word, typename Signed, typename Number>
-Word oracle(AmoOp op, Word old, Word a, Word b) {
-  const auto number = [](Word word) {
-    Number n;
-    std::memcpy(&n, &word, sizeof n);
-    return n;
-  };
-  const auto word_of = [](Number n) {
-    Word w;
-    if (std::isnan(n)) n = std::numeric_limits<Number>::quiet_NaN();
-    std::memcpy(&w, &n, sizeof w);
-    return w;
-  };
-  const auto pick = [&](bool least) {
-    const Number x = number(old);
-    const Number y = number(a);
-    if (std::isnan(x) && std::isnan(y)) return word_of(x);
-    if (std::isnan(x)) return a;
-    if (std::isnan(y)) return old;
-    if (x == 0 && y == 0) return std::signbit(x) == least ? old : a;
-    return (x < y) == least ? old : a;
-  };
-  switch (op) {
-    case AmoOp::bit_and:
-      return old & a;
-    case AmoOp::bit_or:
-      return old | a;
-    case AmoOp::bit_xor:
-      return old ^ a;
-    case AmoOp::swap:
-      return a;
-    case AmoOp::and_xor:
-      return (old & a) ^ b;
-    case AmoOp::compare_swap:
-      return old == a ? b : old;
-    case AmoOp::min:
-      return static_cast<Word>(std::min(static_cast<Signed>(old), static_cast<Signed>(a)));
-    case AmoOp::max:
-      return static_cast<Word>(std::max(static_cast<Signed>(old), static_cast<Signed>(a)));
-    case AmoOp::add:
-      return old + a;
-    case AmoOp::float_min:
-      return pick(true);
-    case AmoOp::float_max:
-      return pick(false);
-    case AmoOp::float_add:
-      return word_of(number(old) + number(a));
-  }
-  return 0;
-}
-
-std::uint64_t oracle(std::uint8_t command, std::uint64_t old, std::uint64_t a, std::uint64_t b) {
-  if (amo::width(command) == 8)
-    return oracle<std::uint64_t, std::int64_t, double>(amo::op(command), old, a, b);
-  return oracle<std::uint32_t, std::int32_t, float>(amo::op(command), static_cast<std::uint32_t>(old),
-                                                    static_cast<std::uint32_t>(a),
-                                                    static_cast<std::uint32_t>(b));
 }
 
 // Words that are likely to be special, for the width asked for.
@@ -201,6 +149,50 @@ TEST_P(AmoUnit, EveryCommandDoesWhatTheRulesSayAndTouchesOnlyItsWord) {
       std::uint64_t found = 0xdddd'dddd'dddd'dddd;
       if (amo::fetches(command)) std::memcpy(&found, &old, width);
       ASSERT_EQ(results[0], found) << "command " << int{command};
+    }
+  }
+}
+
+TEST_P(AmoUnit, WorkedExamplesComeOutAsOnPaper) {
+  for (const Worked& w : kWorked) {
+    for (const unsigned flags :
+         {0u, unsigned{kAmoFetch}, unsigned{kAmoCached}, unsigned{kAmoFetch | kAmoCached}}) {
+      const std::uint8_t command = amo::command(w.op, w.narrow | flags);
+      const std::uint64_t width = amo::width(command);
+      memory[4] = 0;
+      std::memcpy(memory + 4, &w.old, width);
+      ASSERT_EQ(run(request(command, memory + 4, w.a, w.b)), Errc::ok);
+      EXPECT_EQ(memory[4], w.result) << "command " << int{command} << std::hex << " of " << w.old;
+      EXPECT_EQ(oracle(command, w.old, w.a, w.b), w.result) << "the oracle itself";
+    }
+  }
+}
+
+// What must hold whatever the numbers are.
+TEST_P(AmoUnit, TheAlgebraHolds) {
+  std::mt19937_64 random(seed_from_environment());
+  for (int round = 0; round < 50; ++round) {
+    for (const unsigned narrow : {0u, unsigned{kAmoNarrow}}) {
+      const std::uint64_t mask = narrow != 0 ? 0xffff'ffffull : ~0ull;
+      const std::uint64_t x = interesting(random, narrow != 0 ? 4 : 8) & mask;
+      const std::uint64_t y = interesting(random, narrow != 0 ? 4 : 8) & mask;
+      const auto chain = [&](std::initializer_list<std::pair<AmoOp, std::uint64_t>> steps) {
+        memory[4] = x;
+        for (const auto& [op, operand] : steps)
+          EXPECT_EQ(run(request(amo::command(op, narrow), memory + 4, operand, operand)), Errc::ok);
+        return memory[4];
+      };
+      using enum AmoOp;
+      EXPECT_EQ(chain({{add, y}, {add, (~y + 1) & mask}}), x) << "what is added can be taken away";
+      EXPECT_EQ(chain({{bit_xor, y}, {bit_xor, y}}), x);
+      EXPECT_EQ(chain({{bit_and, y}, {bit_or, y}}), y) << "absorption";
+      EXPECT_EQ(chain({{bit_or, y}, {bit_and, y}}), y);
+      EXPECT_EQ(chain({{min, y}, {max, y}}), y);
+      EXPECT_EQ(chain({{max, y}, {min, y}}), y);
+      EXPECT_EQ(chain({{max, y}, {max, x}}), chain({{max, y}})) << "a maximum stays";
+      EXPECT_EQ(chain({{swap, y}, {swap, x}}), x);
+      EXPECT_EQ(chain({{and_xor, 0}}), 0u);
+      EXPECT_EQ(chain({{and_xor, mask}}), ~x & mask) << "keep all, turn all";
     }
   }
 }

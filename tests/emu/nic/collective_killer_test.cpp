@@ -22,23 +22,39 @@ using box::World;
 constexpr std::uint8_t kAdd = 0x15;
 constexpr int kRuns = 150;
 
-// Root at node 1 with a leaf of node 2; below it a VCE of node 1 whose leaves are the victim and node 2.
+// Who dies, and how what they say travels.
+struct Shape {
+  int low_owner = 1;        // of the VCE between the victim and the root
+  bool by_packets = false;  // else by slots that are mapped
+};
+
+// Root at node 1 with a leaf of node 2; below it a VCE whose leaves are the victim, of node 0, and one of
+// node 2.
 struct Scene {
-  Scene()
-      : world(3, Path::direct, {}, MAP_SHARED, wire::kLaneControlBytes + wire::kMinLaneDataBytes),
+  explicit Scene(const Shape& shape)
+      : world(3, shape.by_packets ? Path::frame : Path::direct, options(shape), MAP_SHARED,
+              wire::kLaneControlBytes + wire::kMinLaneDataBytes),
         tree(world) {
     const int root = tree.vce(1, -1);
-    const int low = tree.vce(1, root);
+    const int low = tree.vce(shape.low_owner, root);
     victim = tree.leaf(0, low);
     beside = tree.leaf(2, low);
     above = tree.leaf(2, root);
     EXPECT_TRUE(tree.configure());
     // Everybody knows the way by now.
     for (const int leaf : {victim, beside, above}) EXPECT_EQ(tree.join(leaf, 3, kAdd, 1, 0), Errc::ok);
-    tree.look();
-    tree.look();
+    for (int i = 0; i < 10; ++i) tree.look();
+    for (const int leaf : {victim, beside, above}) EXPECT_TRUE(tree.done(leaf));
     EXPECT_EQ(tree.join(beside, 3, kAdd, 10, 0), Errc::ok);
     EXPECT_EQ(tree.join(above, 3, kAdd, 100, 0), Errc::ok);
+    if (!shape.by_packets) return;
+    // What they said has arrived.
+    for (int i = 0; i < 10; ++i) tree.look();
+  }
+  static Nic::Options options(const Shape& shape) {
+    Nic::Options options;
+    options.collective_by_packets = shape.by_packets;
+    return options;
   }
   World world;
   Tree tree;
@@ -47,17 +63,18 @@ struct Scene {
   int above = 0;
 };
 
-TEST(KillAnywhere, JoinAndReleaseLeaveEverybodyWithTheSumOrAnError) {
+void kill_anywhere(const Shape& shape) {
   Stepper stepper;
   const auto operation = [](Scene& scene) {
     return [&scene] {
       (void)scene.tree.join(scene.victim, 3, kAdd, 1, 0);
       scene.world[0].nic().progress();
+      scene.world[0].nic().serve();  // an owner's duties
     };
   };
   std::uint64_t length = 0;
   {
-    Scene scene;
+    Scene scene(shape);
     const Stepper::End end = stepper.start(operation(scene), UINT64_MAX);
     stepper.kill();
     if (end == Stepper::End::refused) GTEST_SKIP() << "this system does not let a process trace its child";
@@ -69,11 +86,11 @@ TEST(KillAnywhere, JoinAndReleaseLeaveEverybodyWithTheSumOrAnError) {
   int sums = 0;
   int errors = 0;
   for (std::uint64_t limit = 0; limit < length; limit += stride) {
-    Scene scene;
+    Scene scene(shape);
     ASSERT_NE(stepper.start(operation(scene), limit), Stepper::End::crashed);
     stepper.kill();
     scene.world.kill(0);
-    for (int i = 0; i < 4; ++i) scene.tree.look();
+    for (int i = 0; i < 10; ++i) scene.tree.look();
     for (const int leaf : {scene.beside, scene.above}) {
       ASSERT_TRUE(scene.tree.done(leaf))
           << "killed after " << limit << ": leaf " << leaf << " waits for ever";
@@ -90,6 +107,13 @@ TEST(KillAnywhere, JoinAndReleaseLeaveEverybodyWithTheSumOrAnError) {
               errors);
   EXPECT_GT(sums, 0);
   EXPECT_GT(errors, 0);
+}
+
+TEST(KillAnywhere, JoinAndReleaseLeaveEverybodyWithTheSumOrAnError) { kill_anywhere({}); }
+TEST(KillAnywhere, SoDoesTheOwnerOfAnInteriorVce) { kill_anywhere({.low_owner = 0}); }
+TEST(KillAnywhere, JoinsAndReleasesByPacketToo) { kill_anywhere({.by_packets = true}); }
+TEST(KillAnywhere, TheOwnerOfAnInteriorVceByPacketToo) {
+  kill_anywhere({.low_owner = 0, .by_packets = true});
 }
 
 }  // namespace

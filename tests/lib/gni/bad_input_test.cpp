@@ -226,6 +226,8 @@ TEST_F(BadInput, DomainsThatDoNotExistAreRefused) {
   gni_nic_handle_t nic = nullptr;
   std::uint32_t address = 0;
   EXPECT_EQ(GNI_CdmCreate(1, 1, 1, 0x400, &cdm), GNI_RC_INVALID_PARAM) << "a mode bit without a name";
+  EXPECT_EQ(GNI_CdmCreate(1, 1, 1, GNI_CDM_MODE_ERR_NO_KILL | GNI_CDM_MODE_ERR_ALL_KILL, &cdm),
+            GNI_RC_INVALID_PARAM);
   ASSERT_EQ(GNI_CdmCreate(9000, client::ptag(), client::cookie() + 77, 0, &cdm), GNI_RC_SUCCESS);
   EXPECT_EQ(GNI_CdmAttach(cdm, 0, &address, &nic), GNI_RC_PERMISSION_ERROR) << "a cookie of nobody's";
   EXPECT_EQ(GNI_CdmAttach(cdm, 5, &address, &nic), GNI_RC_NO_MATCH) << "no such device";

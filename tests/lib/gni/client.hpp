@@ -75,7 +75,8 @@ struct Domain {
   explicit Domain(std::uint32_t modes = 0, std::uint32_t first_instance = 100) {
     const Pmi& pmi = Pmi::get();
     instance = first_instance + static_cast<std::uint32_t>(pmi.rank);
-    REQUIRE_SUCCESS(GNI_CdmCreate(instance, ptag(), cookie(), modes, &cdm));
+    // Errors are events: most tests here are about those.
+    REQUIRE_SUCCESS(GNI_CdmCreate(instance, ptag(), cookie(), modes | GNI_CDM_MODE_ERR_NO_KILL, &cdm));
     REQUIRE_SUCCESS(GNI_CdmAttach(cdm, 0, &address, &nic));
   }
   ~Domain() { EXPECT_EQ(GNI_CdmDestroy(cdm), GNI_RC_SUCCESS); }

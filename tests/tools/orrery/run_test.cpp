@@ -94,6 +94,18 @@ TEST(Run, UnknownVariablesAreWarnedAboutOnce) {
   EXPECT_THAT(sorted_lines(ran.err), ElementsAre(HasSubstr("did you mean ORRERY_ADOPT?")));
 }
 
+TEST(Run, FaultsReachThePes) {
+  EXPECT_EQ(orrery({"run", "--fault", "drop=0.5", "sh", "-c", "echo $ORRERY_FAULT"}).out, "drop=0.5\n");
+}
+
+TEST(Run, MalformedFaultsOfTheEnvironmentAreRefused) {
+  setenv("ORRERY_FAULT", "drop=0.1,delay=1", 1);
+  const Ran ran = orrery({"run", "true"});
+  unsetenv("ORRERY_FAULT");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("ORRERY_FAULT: 'delay=1' is not accepted: expected delay=WHEN:TIME"));
+}
+
 TEST(Run, OneForEachCoreIsBoundToIt) {
   const Ran ran = orrery({"run", "--bind", "core", "sh", "-c", "grep Cpus_allowed_list /proc/self/status"});
   EXPECT_EQ(ran.code, 0) << ran.err;
@@ -140,6 +152,12 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"BindTooMany",
                 {"run", "-n", "1024", "--bind", "core", "true"},
                 "--bind core is not accepted for 1024 PEs"},
+        Refused{"FaultWord",
+                {"run", "--fault", "seed=1,lose=0.5", "true"},
+                "--fault: 'lose=0.5' is not accepted: expected a list with commas of drop=WHEN"},
+        Refused{"FaultValue",
+                {"run", "--fault", "drop=often", "true"},
+                "--fault: 'drop=often' is not accepted: expected drop=WHEN, a chance 0..1 or @N"},
         Refused{"UnknownOption", {"run", "--fast", "true"}, "unknown option --fast"},
         Refused{"NoPlaceFile", {"run", "--place", "/nowhere/x", "true"}, "--place /nowhere/x cannot be read"},
         Refused{"PlaceFolder", {"run", "--place", "/", "true"}, "--place / cannot be read"},

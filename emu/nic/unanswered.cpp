@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// Frames that nobody answers: that they are done shows in how far their target has come, that they were
+// refused in a count that it keeps (fault.hpp).
+#include "emu/nic/nic.hpp"
+
+#include <algorithm>
+
+namespace orrery::nic {
+
+namespace {
+
+// Whether the frames of an endpoint that nobody answers have all been delivered, or never will be.
+bool is_taken_out(const Endpoint& endpoint) {
+  const Peer* const peer = endpoint.unanswered_to;
+  return peer == nullptr || peer->dead.load(std::memory_order_relaxed) || peer->requests.refused() ||
+         peer->requests.consumed() >= endpoint.unanswered_end;
+}
+
+}  // namespace
+
+// An operation that tells its initiator nothing and fits one frame is sent and forgotten: that it is done
+// shows in how far the target has come. False: it did not go, and has to wait like the others. REQUIRES:
+// frames_mu_ is held.
+bool Nic::try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request) {
+  constexpr std::uint32_t kTold =
+      kLocalEvent | kGlobalEvent | kImplicit | kLocalOffset | kBlockTransfer;  // fences wait for flights
+  const bool has_payload = request.op == Op::put || request.op == Op::credit;
+  const std::uint64_t payload_bytes = has_payload ? request.length : 0;
+  if (request.sequence != nullptr || (request.flags & kTold) != 0 ||
+      (!has_payload && request.op != Op::cq_write) || !peer.waiting.empty() ||
+      payload_bytes > peer.requests.max_payload())
+    return false;
+  // An endpoint remembers one peer.
+  if (endpoint.unanswered_to != &peer && !is_taken_out(endpoint)) return false;
+  wire::PacketHeader header = header_for(endpoint, request);
+  header.flags |= wire::kLast;
+  header.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
+  header.part_bytes = payload_bytes;
+  const auto* from = reinterpret_cast<const std::byte*>(request.local_address);
+  if (!peer.requests.try_send(header, {from, payload_bytes}).ok()) return false;
+  peer.unanswered_end = peer.requests.position();
+  if (!peer.unanswered) peer.in_flight.fetch_add(1, std::memory_order_relaxed);
+  peer.unanswered = true;
+  endpoint.unanswered_to = &peer;
+  endpoint.unanswered_end = peer.unanswered_end;
+  return true;
+}
+
+bool Nic::idle(const Endpoint& endpoint) {
+  return endpoint.in_flight.load(std::memory_order_acquire) == 0 && is_taken_out(endpoint);
+}
+
+// REQUIRES: frames_mu_ is held.
+void Nic::settle_unanswered(Peer& peer) {
+  if (!peer.unanswered || peer.requests.consumed() < peer.unanswered_end) return;
+  peer.unanswered = false;
+  peer.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  look_for_refusals(peer);
+}
+
+// ---- frames that were refused without an answer ----
+
+void Nic::count_refusal(const wire::PacketHeader& header, Errc status) {
+  auto& word = error_state(view_).refusals[header.source].newest;
+  // The word is ours alone to write.
+  word.store(refusal::next(word.load(std::memory_order_relaxed), header.domain, status),
+             std::memory_order_release);
+}
+
+void Nic::collect_refusals() {
+  const std::lock_guard lock(frames_mu_);
+  for (Peer* peer : lane_peers_) look_for_refusals(*peer);
+}
+
+// REQUIRES: frames_mu_ is held.
+void Nic::look_for_refusals(Peer& peer) {
+  if (!peer.link.nic) return;  // by another wire, where everything is answered
+  const std::uint64_t word =
+      error_state(peer.link.nic).refusals[self_].newest.load(std::memory_order_acquire);
+  const std::uint32_t newest = refusal::count(word);
+  if (newest == peer.refusals_seen) return;
+  // More than one between two looks are as many events of the last one's cause: that is all that is known.
+  // Not more than can be kept.
+  const std::uint32_t missed =
+      std::min<std::uint32_t>(newest - peer.refusals_seen, static_cast<std::uint32_t>(ErrorLog::kKept));
+  peer.refusals_seen = newest;
+  for (std::uint32_t i = 0; i < missed; ++i) {
+    tell_of_error(
+        nullptr,
+        {.domain = refusal::domain(word), .nic_address = peer.nic_address, .status = refusal::status(word)});
+  }
+}
+
+}  // namespace orrery::nic
