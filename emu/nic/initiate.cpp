@@ -452,7 +452,6 @@ Errc Nic::peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** 
   if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
   const auto peer = connect_peer(process.value());
   if (!peer.ok()) return peer.code();
-  peer.value()->nic_address.store(nic_address, std::memory_order_relaxed);
   *found = peer.value();
   (*found)->nic_address.store(nic_address, std::memory_order_relaxed);
   return Errc::ok;
