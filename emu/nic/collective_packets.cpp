@@ -179,9 +179,11 @@ void CollectiveEngine::handle_join(const wire::PacketHeader& header) {
     return refuse(CeStatus::child_invalid);
   // Whoever joins is watched over by its VCE's owner (attend).
   const auto process = nic_.environment_.process_in(header.source);
-  if (!process.ok()) return;  // gone meanwhile, and nobody is left to be told
+  // What a child said before it died counts, if it was known.
+  const std::uint64_t claim = vce.claims[join.child].load(std::memory_order_acquire);
+  if (!process.ok() && (claim == 0 || (claim & 0xffff) != header.source)) return;
   const CePath::Level here{nullptr, &vce, generation, 0};
-  if (!claim_for(vce, join.child, process.value())) return refuse(CeStatus::duplicate);
+  if (process.ok() && !claim_for(vce, join.child, process.value())) return refuse(CeStatus::duplicate);
   if (join.turn == ce_packet::kBroken) return break_tree(here, join.value.status);
   if (!contributes) return;
   const auto turn_in = [&](int parity) {

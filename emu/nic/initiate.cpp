@@ -447,6 +447,13 @@ Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
 // The process in a slot of the host, mapped, if it lives behind that NIC address.
 Errc Nic::peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found) {
   if (slot >= kMaxProcesses) return Errc::invalid_handle;
+  // Clients bind an endpoint anew for each transfer: whom we know is not looked for again.
+  Peer* const known = peers_[slot].load(std::memory_order_acquire);
+  if (known != nullptr && known->nic_address.load(std::memory_order_relaxed) == nic_address &&
+      !known->dead.load(std::memory_order_relaxed) && environment_.alive(known->link.process)) {
+    *found = known;
+    return Errc::ok;
+  }
   const auto process = environment_.find_process(nic_address, slot);
   if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
   const auto peer = connect_peer(process.value());

@@ -21,8 +21,10 @@
 #include "emu/nic/peer.hpp"
 #include "emu/nic/registration_table.hpp"
 #include "emu/nic/request.hpp"
+#include "emu/nic/resource_use.hpp"
 #include "emu/nic/sequence.hpp"
 #include "emu/nic/suspend.hpp"
+#include "emu/nic/translation_table.hpp"
 #include "emu/wire/packet.hpp"
 #include "emu/wire/ring_wire.hpp"
 
@@ -125,6 +127,8 @@ class Nic final : public wire::Sink {
     // The papers give the AMO cache no size.
     std::uint32_t amo_cache_entries = 64;
     AmoCacheMode amo_cache_mode = AmoCacheMode::coherent;
+    job::ResourceLimits limits;          // for each domain, beside those of the job's directory
+    bool gemini = false;                 // the older device: fewer AMOs, no collective engine
     bool collective_by_packets = false;  // trees of several processes use packets alone, as between hosts
     FaultSpec faults;                    // none: the hooks cost one look at a pointer, the short way nothing
     std::int32_t fault_pe = -1;          // whose sequence of chances this is
@@ -292,6 +296,8 @@ class Nic final : public wire::Sink {
   RegistrationTable& registrations() { return registrations_; }
   ErrorLog& errors() { return errors_; }
   DeviceRegisters& registers() { return registers_; }
+  ResourceUse& resources() { return resources_; }
+  TranslationTable& translation() { return translation_; }
   NicView view() const { return view_; }
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
@@ -458,6 +464,8 @@ class Nic final : public wire::Sink {
   const std::unique_ptr<FaultUnit> faults_;  // null: nothing ever fails by itself
   DelayLine delays_;
   DeviceRegisters registers_;
+  ResourceUse resources_;
+  TranslationTable translation_;
   DatagramUnit datagrams_;
   ChannelUnit channels_;
   CollectiveEngine collective_;

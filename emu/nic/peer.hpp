@@ -136,10 +136,10 @@ struct Peer {
   PeerLink link;
   HazardLine& hazards;  // our line in its segment
   std::atomic<bool> dead{false};
+  std::atomic<std::uint32_t> nic_address{UINT32_MAX};  // that it was found behind; all ones: not yet
   std::atomic<bool> lanes_refused{false};  // one side found nonsense in them: nothing goes by frame any more
   HitCounts hits;
-  std::atomic<std::uint32_t> nic_address{0};  // behind which it was found
-  std::atomic<bool> no_attach{false};         // cross-memory attach was refused: do not ask again
+  std::atomic<bool> no_attach{false};  // cross-memory attach was refused: do not ask again
 
   // Frames, guarded by Nic::frames_mu_.
   bool lanes_open = false;

@@ -216,7 +216,12 @@ Status Runtime::make_segment() {
   options.bte_crossover = config::number("ORRERY_BTE_CROSSOVER");
   options.amo_cache_entries = static_cast<std::uint32_t>(config::number("ORRERY_AMO_CACHE_ENTRIES"));
   if (config::text("ORRERY_AMO_CACHE") == "lazy") options.amo_cache_mode = AmoCacheMode::lazy;
+  options.gemini = config::text("ORRERY_DEVICE") == "gemini";
   std::string why;
+  if (const auto limits = job::parse_limits(config::text("ORRERY_LIMITS"), &why); limits.ok())
+    options.limits = limits.value();
+  else
+    log::error("ORRERY_LIMITS: {}; there are no limits", why);
   // What is not accepted was said when the environment was looked at.
   options.faults = parse_faults(config::text("ORRERY_FAULT"), &why).value_or(FaultSpec{});
   options.fault_pe = job_.rank();

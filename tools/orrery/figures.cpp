@@ -35,7 +35,7 @@ constexpr Figure kFigures[] = {
     {"aries-placement", false, 15, 50, aries_placement},
     {"aries-scale", false, 15, 60, aries_scale},
     {"quadrics", true, 1, 1, quadrics},
-    {"tiers", true, 12, 20, tiers},
+    {"tiers", false, 12, 20, tiers},
 };
 
 int run_figures(const FigureOptions& options) {

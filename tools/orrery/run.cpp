@@ -4,6 +4,7 @@
 #include "emu/base/fault_spec.hpp"
 #include "emu/clock/choice.hpp"
 #include "emu/job/cores.hpp"
+#include "emu/job/resource_limits.hpp"
 #include "emu/model/machine.hpp"
 #include "tools/orrery/launcher.hpp"
 #include "tools/orrery/subcommand.hpp"
@@ -42,6 +43,8 @@ struct Words {
   std::string clock;
   std::string compute;
   std::string trace;
+  std::string device;
+  std::string limit;
   std::string fault;
   bool label = false;
   bool keep_going = false;
@@ -154,6 +157,12 @@ std::string read_words(const Words& words, RunOptions* options) {
     return fmt::format("--bind {} is not accepted: expected none or core", words.bind);
   }
   options->bind_to_cores = words.bind == "core";
+  if (!words.device.empty() && words.device != "aries" && words.device != "gemini") {
+    return fmt::format("--device {} is not accepted: expected aries or gemini", words.device);
+  }
+  options->device = words.device;
+  if (!job::parse_limits(words.limit, &why).ok()) return fmt::format("--limit: {}", why);
+  options->limits = words.limit;
   if (options->bind_to_cores && *pes > job::allowed_cores().cores) {
     return fmt::format("--bind core is not accepted for {} PEs: expected 1..{}, the cores allowed here", *pes,
                        job::allowed_cores().cores);
@@ -177,9 +186,9 @@ std::string read_command(std::vector<std::string> rest, RunOptions* options) {
 }
 
 // Options of `run` that take the next word, for drop_separator().
-constexpr std::string_view kWithValue[] = {"-n",        "--pes",   "--nodes",   "--place",
-                                           "--timeout", "--bind",  "--machine", "--clock",
-                                           "--compute", "--trace", "--fault"};
+constexpr std::string_view kWithValue[] = {"-n",      "--pes",     "--nodes", "--place",   "--timeout",
+                                           "--bind",  "--machine", "--clock", "--compute", "--trace",
+                                           "--fault", "--device",  "--limit"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program on this host\n\n"
@@ -235,6 +244,12 @@ void add_run(CLI::App& root, int& exit_code) {
                    "core: one PE per core, memory near it; none: leave it to the kernel")
       ->type_name("none|core")
       ->capture_default_str();
+  command->add_option("--device", words->device, "The device that uGNI programs find (default aries)")
+      ->type_name("aries|gemini");
+  command
+      ->add_option("--limit", words->limit,
+                   "What each domain of a PE may have of its NIC: mdd=16,cq=8,fma=4,ce=2,bte=8")
+      ->type_name("LIST");
   command
       ->add_option("--machine", words->machine,
                    "Time as on that machine: one of 'orrery machines', or a machine file")
