@@ -9,6 +9,9 @@ string(REGEX REPLACE "/$" "" ORRERY_PC_PREFIX ${ORRERY_PC_PREFIX})
 # pkg-config files of an API, where clients ask for names of their own.
 set(orrery_pc_ugni cray-ugni cray-gni-headers)
 set(orrery_pc_pmi cray-pmi)
+foreach(neighbour udreg alpslli alpsutil rca wlm_detect)
+  set(orrery_pc_${neighbour} cray-${neighbour})
+endforeach()
 
 set_target_properties(orrery PROPERTIES INSTALL_RPATH $ORIGIN)
 install(TARGETS orrery EXPORT OrreryCore LIBRARY DESTINATION ${ORRERY_LIBDIR})
@@ -46,3 +49,11 @@ file(GLOB machines CONFIGURE_DEPENDS machines/*.toml)
 if(machines)
   install(FILES ${machines} DESTINATION ${ORRERY_DATADIR}/machines)
 endif()
+
+# For shells and for environment modules: variables that some configure scripts read instead of pkg-config.
+file(RELATIVE_PATH ORRERY_ENV_PREFIX /prefix/${ORRERY_DATADIR} /prefix)
+string(REGEX REPLACE "/$" "" ORRERY_ENV_PREFIX ${ORRERY_ENV_PREFIX})
+configure_file(cmake/environment/env.sh.in ${PROJECT_BINARY_DIR}/generated/env.sh @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/generated/env.sh DESTINATION ${ORRERY_DATADIR})
+configure_file(cmake/environment/modulefile.in ${PROJECT_BINARY_DIR}/generated/modulefile @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/generated/modulefile DESTINATION ${ORRERY_DATADIR}/modulefiles RENAME orrery)

@@ -72,17 +72,17 @@ function(orrery_test name)
 endfunction()
 
 # orrery_api_test(<name> SOURCES ... [LIBS ...] [NPES n] [LABELS ...] [TIMEOUT s]
-#                 [ADOPT modes...])
+#                 [ADOPT modes...] [RUN options of orrery run])
 # A GoogleTest program over the public interfaces alone, linked as a client is: with the shared libraries. It
 # runs under `orrery run -n NPES`, or by itself without NPES, once for each value of ORRERY_ADOPT in ADOPT;
 # `frames` is never, and no cross-memory attach either; `wire` sends everything by the wire between hosts.
 function(orrery_api_test name)
-  cmake_parse_arguments(A "" "NPES;TIMEOUT" "SOURCES;LIBS;LABELS;ADOPT" ${ARGN})
+  cmake_parse_arguments(A "" "NPES;TIMEOUT" "SOURCES;LIBS;LABELS;ADOPT;RUN" ${ARGN})
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE orrery_flags ${A_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
   set(command ${name})
   if(A_NPES)
-    set(command $<TARGET_FILE:orrery_tool> run -n ${A_NPES} $<TARGET_FILE:${name}>)
+    set(command $<TARGET_FILE:orrery_tool> run -n ${A_NPES} ${A_RUN} $<TARGET_FILE:${name}>)
   endif()
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)

@@ -32,6 +32,14 @@ constexpr auto kKnobs = std::to_array<Knob>({
      "whether the kernel may copy to and from memory of peers that is not in their memory file"},
     {"ORRERY_BTE_CROSSOVER", Kind::number, "4194304", "4096..4294967295 bytes",
      "block transfers of at least this size are moved by the engine's thread", 4096, 4'294'967'295},
+    {"ORRERY_CLOCK", Kind::text, "", "raw|paced|virtual",
+     "how time passes: raw as on this host; paced or virtual as on ORRERY_MACHINE; unset: virtual when there "
+     "is a "
+     "machine"},
+    {"ORRERY_COMPUTE", Kind::text, "zero", "zero|measured|a factor 0..1000000",
+     "virtual time: what the program's own work between calls counts, of its processor time"},
+    {"ORRERY_DEVICE", Kind::choice, "aries", "aries|gemini",
+     "the device that uGNI programs find: what is aligned, which AMOs there are, how wide event data is"},
     {"ORRERY_FAULT", Kind::faults, "", kFaultWords,
      "faults of the emulated network, as `orrery run --fault` takes them"},
     {"ORRERY_INTERFACE", Kind::text, "", "an interface (eth0) or an address of it",
@@ -40,7 +48,15 @@ constexpr auto kKnobs = std::to_array<Knob>({
      "without `orrery run`: processes of one user on one host with the same name find each other"},
     {"ORRERY_JOB_FD", Kind::number, "", "a descriptor 0..65535",
      "set by `orrery run`: the job's host directory", 0, 65535},
+    {"ORRERY_LIMITS", Kind::text, "", "a list of mdd=N, cq=N, fma=N, ce=N, bte=N",
+     "how many registrations, queues, FMA descriptors, collective engines and block transfers a domain of a "
+     "process may have; unset: what the device has"},
     {"ORRERY_LOG", Kind::choice, "warn", "off|error|warn|info|debug|trace", "what is written to stderr"},
+    {"ORRERY_MACHINE", Kind::text, "", "a machine of `orrery machines`, or a machine file",
+     "the machine whose time the clock gives"},
+    {"ORRERY_RECORD", Kind::text, "", "a path",
+     "virtual time: each PE writes what it asked of the machine, and the answers, to this path with its "
+     "number behind"},
     {"ORRERY_PROVIDER", Kind::text, "auto", "auto, or a provider of libfabric with FI_EP_RDM and FI_MSG",
      "what carries the wire between hosts; auto: net, else tcp, else tcp;ofi_rxm"},
     {"ORRERY_SPINS", Kind::number, "", "0..1000000 polls",

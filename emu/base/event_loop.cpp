@@ -4,6 +4,7 @@
 
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
+#include "emu/base/wait.hpp"
 
 #include <algorithm>
 #include <array>
@@ -135,6 +136,7 @@ void EventLoop::set_tick(std::chrono::nanoseconds period, std::function<bool()> 
 }
 
 void* EventLoop::thread_main(void* self) {
+  mark_runtime_thread();
   static_cast<EventLoop*>(self)->run();
   return nullptr;
 }

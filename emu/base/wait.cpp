@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <climits>
 
+#include <dlfcn.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -14,10 +15,22 @@
 namespace orrery {
 
 std::int64_t monotonic_ns() {
+  // libc's own: ours of the same name serves the program in its time (emu/clock/program_time.cpp).
+  static auto* const libc_call = [] {
+    void* const libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    return reinterpret_cast<int (*)(clockid_t, timespec*)>(dlsym(libc, "clock_gettime"));
+  }();
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  libc_call(CLOCK_MONOTONIC, &now);
   return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
+
+namespace {
+thread_local constinit bool t_runtime_thread = false;
+}  // namespace
+
+void mark_runtime_thread() { t_runtime_thread = true; }
+bool is_runtime_thread() { return t_runtime_thread; }
 
 bool futex_wait(FutexWord& word, std::uint32_t expected, std::optional<std::int64_t> deadline_ns) {
   timespec limit{};

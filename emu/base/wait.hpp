@@ -37,6 +37,11 @@ struct WaitBudget {
   std::uint32_t yields = 100;
 };
 
+// Says that this thread is the runtime's own, not the program's: it keeps real time whatever clock the
+// program has.
+void mark_runtime_thread();
+bool is_runtime_thread();
+
 // sched_yield(2).
 void yield_cpu();
 

@@ -189,7 +189,7 @@ Result<Descriptors> fetch_descriptors(const HostDirectory& directory, ProcessRef
   Descriptors descriptors;
   std::size_t next = 0;
   UniqueFd* const places[kDescriptorKinds] = {&descriptors.nic_segment, &descriptors.memory_file,
-                                              &descriptors.doorbell};
+                                              &descriptors.doorbell, &descriptors.clock};
   for (int kind = 0; kind < kDescriptorKinds; ++kind) {
     if ((answer.reply.kinds >> kind & 1u) != 0) *places[kind] = std::move(answer.fds[next++]);
   }

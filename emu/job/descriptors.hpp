@@ -18,14 +18,15 @@
 namespace orrery::job {
 
 // What a process hands to its peers. The order is the wire's. Append only.
-enum class DescriptorKind : std::uint8_t { nic_segment = 0, memory_file = 1, doorbell = 2 };
-inline constexpr int kDescriptorKinds = 3;
+enum class DescriptorKind : std::uint8_t { nic_segment = 0, memory_file = 1, doorbell = 2, clock = 3 };
+inline constexpr int kDescriptorKinds = 4;
 
 // Descriptors of a peer; those that it does not offer are empty.
 struct Descriptors {
   UniqueFd nic_segment;
   UniqueFd memory_file;
   UniqueFd doorbell;
+  UniqueFd clock;  // the job's; PE 0 alone offers it
 };
 
 // Hands this process's descriptors to processes of the same user that can read the same directory, over an
@@ -67,11 +68,11 @@ class DescriptorServer {
   UniqueFd socket_;
   std::string name_;
   std::mutex mu_;
-  const HostDirectory* directory_ = nullptr;               // guarded by mu_
-  ProcessRef self_;                                        // guarded by mu_
-  bool share_ = false;                                     // guarded by mu_
-  std::array<int, kDescriptorKinds> offered_{-1, -1, -1};  // guarded by mu_
-  std::deque<UniqueFd> pending_;                           // loop thread only; oldest first
+  const HostDirectory* directory_ = nullptr;                   // guarded by mu_
+  ProcessRef self_;                                            // guarded by mu_
+  bool share_ = false;                                         // guarded by mu_
+  std::array<int, kDescriptorKinds> offered_{-1, -1, -1, -1};  // guarded by mu_
+  std::deque<UniqueFd> pending_;                               // loop thread only; oldest first
 };
 
 // Asks `process` for its descriptors. Blocks until it answers or until `deadline_ns` of monotonic_ns(); the

@@ -322,6 +322,39 @@ Result<std::uint8_t> HostDirectory::find_ptag(std::uint32_t cookie) const {
   return Errc::no_match;
 }
 
+Errc HostDirectory::claim_domain(DomainId domain, std::uint64_t job_id) {
+  if (domain >= layout::kMaxDomains || domain_slots()[domain].key.load(std::memory_order_acquire) == 0)
+    return Errc::no_match;
+  std::uint64_t held = 0;
+  if (domain_slots()[domain].job_id.compare_exchange_strong(held, job_id + 1, std::memory_order_acq_rel))
+    return Errc::ok;
+  return held == job_id + 1 ? Errc::ok : Errc::invalid_state;
+}
+
+std::optional<std::uint32_t> HostDirectory::limit_of(DomainId domain, Resource resource) const {
+  if (domain >= layout::kMaxDomains) return std::nullopt;
+  const std::uint32_t plus_1 =
+      domain_slots()[domain].limits[static_cast<std::size_t>(resource)].load(std::memory_order_relaxed);
+  return plus_1 == 0 ? std::nullopt : std::optional(plus_1 - 1);
+}
+
+void HostDirectory::set_limit(DomainId domain, Resource resource, std::optional<std::uint32_t> most) {
+  if (domain >= layout::kMaxDomains) return;
+  domain_slots()[domain].limits[static_cast<std::size_t>(resource)].store(most ? *most + 1 : 0,
+                                                                          std::memory_order_relaxed);
+}
+
+Errc HostDirectory::set_translation_size(DomainId domain, std::uint32_t size) {
+  if (domain >= layout::kMaxDomains || domain_slots()[domain].key.load(std::memory_order_acquire) == 0)
+    return Errc::no_match;
+  std::uint32_t had = 0;
+  if (domain_slots()[domain].translation_size.compare_exchange_strong(had, size, std::memory_order_acq_rel))
+    return Errc::ok;
+  return had == size ? Errc::ok : Errc::illegal_op;
+}
+
+static_assert(layout::kDomainLimits == kResources);
+
 void HostDirectory::announce_change() {
   header().change_count.fetch_add(1, std::memory_order_release);
   futex_wake(header().change_count, INT_MAX);

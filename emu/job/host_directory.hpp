@@ -5,6 +5,7 @@
 #include "emu/base/status.hpp"
 #include "emu/base/unique_fd.hpp"
 #include "emu/job/host_directory_layout.hpp"
+#include "emu/job/resource_limits.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -187,6 +188,16 @@ class HostDirectory {
   };
   // In the order of their declaration; index = DomainId.
   std::vector<Domain> domains() const;
+  // Says whose job a declared domain is, the launcher's number for it. Errors: no_match (no such domain),
+  // invalid_state (it is another job's already).
+  Errc claim_domain(DomainId domain, std::uint64_t job_id);
+  // How many of a resource of each process's NIC the domain may use; nothing: as many as there are. Of an
+  // unknown domain there is no limit, and setting one does nothing.
+  std::optional<std::uint32_t> limit_of(DomainId domain, Resource resource) const;
+  void set_limit(DomainId domain, Resource resource, std::optional<std::uint32_t> most);
+  // Gives the domain a range of translation table of that size, once. Errors: illegal_op (it has one of
+  // another size), no_match.
+  Errc set_translation_size(DomainId domain, std::uint32_t size);
 
   // ---- endpoints ----
   // Makes (domain, NIC address, instance) findable. REQUIRES: `self` is live.
@@ -196,6 +207,8 @@ class HostDirectory {
   void withdraw_endpoint(EndpointRef endpoint);
   // Errors: no_match (never published or withdrawn), unreachable (its process died or left).
   Result<Endpoint> find_endpoint(const EndpointKey& key) const;
+  // All of a domain behind one NIC address whose processes live, in no order.
+  std::vector<Endpoint> endpoints_at(DomainId domain, std::uint32_t nic_address) const;
   // As find_endpoint(), but waits until it is published or until `deadline_ns` of monotonic_ns(). Logs who is
   // missing before it returns timeout.
   Result<Endpoint> wait_endpoint(ProcessRef self, const EndpointKey& key, std::int64_t deadline_ns);

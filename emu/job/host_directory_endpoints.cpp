@@ -155,6 +155,22 @@ Result<Endpoint> HostDirectory::find_endpoint(const EndpointKey& key) const {
   return reason;
 }
 
+std::vector<Endpoint> HostDirectory::endpoints_at(DomainId domain, std::uint32_t nic_address) const {
+  std::vector<Endpoint> found;
+  for (std::uint32_t i = 0; i < kMaxEndpoints; ++i) {
+    const EndpointSlot& slot = endpoints()[i];
+    const std::uint64_t state = slot.state.load(std::memory_order_acquire);
+    if (phase_of(state) != EndpointPhase::live) continue;
+    const EndpointKey key{domain, nic_address, slot.instance.load(std::memory_order_acquire)};
+    if (!holds_key(slot, key)) continue;
+    // Acquire: the state must not be loaded again before the fields.
+    const std::uint32_t nic_index = slot.nic_index.load(std::memory_order_acquire);
+    if (slot.state.load(std::memory_order_relaxed) != state || !owner_is_live(state)) continue;
+    found.push_back({key, owner_of(state), nic_index});
+  }
+  return found;
+}
+
 Result<Endpoint> HostDirectory::wait_endpoint(ProcessRef self, const EndpointKey& key,
                                               std::int64_t deadline_ns) {
   while (true) {

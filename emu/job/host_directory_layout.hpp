@@ -49,9 +49,14 @@ struct Header {
   std::atomic<std::uint32_t> change_count;       // futex word: bumped by every join, publish and withdrawal
 };
 
+inline constexpr std::size_t kDomainLimits = 5;  // by Resource
+
 // Names a domain. Never reused: domains live as long as the directory.
-struct DomainSlot {
-  std::atomic<std::uint64_t> key;  // 0 = free, else 1 << 63 | ptag << 32 | cookie
+struct alignas(64) DomainSlot {
+  std::atomic<std::uint64_t> key;                    // 0 = free, else 1 << 63 | ptag << 32 | cookie
+  std::atomic<std::uint64_t> job_id;                 // the launcher's own, plus 1; 0: nobody gave it one
+  std::atomic<std::uint32_t> limits[kDomainLimits];  // plus 1; 0: none
+  std::atomic<std::uint32_t> translation_size;       // of its range of the NICs' tables; 0: none
 };
 
 struct PeSlot {
@@ -125,7 +130,9 @@ static_assert(offsetof(Header, pe_count) == 72 && offsetof(Header, node_count) =
 static_assert(offsetof(Header, allowed_cores) == 80);
 static_assert(offsetof(Header, ready) == 128 && offsetof(Header, change_count) == 132);
 static_assert(sizeof(Header) == 192 && sizeof(Header) <= kDomainsAt);
-static_assert(sizeof(DomainSlot) == 8 && sizeof(PeSlot) == 16);
+static_assert(offsetof(DomainSlot, job_id) == 8 && offsetof(DomainSlot, limits) == 16 &&
+              offsetof(DomainSlot, translation_size) == 36 && sizeof(DomainSlot) == 64);
+static_assert(sizeof(PeSlot) == 16);
 static_assert(offsetof(ProcessSlot, state) == 0 && offsetof(ProcessSlot, start_time) == 8);
 static_assert(offsetof(ProcessSlot, request_nonce) == 16 && offsetof(ProcessSlot, reply_nonce) == 24);
 static_assert(offsetof(ProcessSlot, rank) == 32 && offsetof(ProcessSlot, waiting_in) == 36);

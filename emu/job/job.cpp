@@ -8,6 +8,7 @@
 #include "emu/job/domain_list.hpp"
 #include "emu/job/random.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -26,10 +27,12 @@ const char* environment(const char* name) { return std::getenv(name); }
 
 // All processes of a host that nobody placed live on one node. Its number must not be that of another host.
 PePlace place_of_this_host() {
-  std::uint32_t mixed = 0;
-  for (const std::uint8_t byte : boot_id()) mixed = (mixed ^ byte) * 16777619u;
-  const std::uint32_t nid = (mixed ^ mixed >> 18) & Placement::kMaxAddress;
-  return {nid == 0 ? 1 : nid, nid == 0 ? 1 : nid, 0};
+  static const std::uint32_t nid = [] {
+    std::uint32_t mixed = 0;
+    for (const std::uint8_t byte : boot_id()) mixed = (mixed ^ byte) * 16777619u;
+    return std::max((mixed ^ mixed >> 18) & Placement::kMaxAddress, 1u);
+  }();
+  return {nid, nid, 0};
 }
 
 // The process's job. A forked child finds its parent's here, and leaves that alone.

@@ -52,6 +52,7 @@ class Job {
 
   EventLoop& loop() { return *loop_; }
   HostDirectory& directory() { return *directory_; }
+  const HostDirectory& directory() const { return *directory_; }
   PeerWatch& peers() { return *peers_; }
   ProcessRef self() const { return self_; }
   const Launch& launch() const { return launch_; }

@@ -40,6 +40,7 @@ struct ThreadFaults {
 __attribute__((tls_model("initial-exec"))) thread_local constinit ThreadFaults t_faults{};
 
 std::mutex g_installing;
+std::atomic<FaultHook> g_hook{nullptr};
 
 constexpr std::uint64_t kLookEveryTicks = 100'000;  // 100 us at most
 std::atomic<std::uint64_t> g_looked_at{0};          // rough_ticks(); 0: look
@@ -129,8 +130,10 @@ ORRERY_BARE void on_fault(int number, siginfo_t* info, void* context) {
         map_extents_in_child(*state);
         if (child_has(*state, address)) return;
       }
-    } else if (info->si_code == SEGV_ACCERR && wait_for_switch(*state, address)) {
-      return;
+    } else {
+      const FaultHook hook = g_hook.load(std::memory_order_acquire);
+      if (hook != nullptr && hook(info, context)) return;
+      if (info->si_code == SEGV_ACCERR && wait_for_switch(*state, address)) return;
     }
   }
   if (info->si_code > 0) leave_guarded_run();
@@ -138,6 +141,8 @@ ORRERY_BARE void on_fault(int number, siginfo_t* info, void* context) {
 }
 
 }  // namespace
+
+void set_fault_hook(FaultHook hook) { g_hook.store(hook, std::memory_order_release); }
 
 void put_fault_handler_in_front() {
   const std::lock_guard lock(g_installing);

@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include <signal.h>
+
 namespace orrery::memory {
 
 // The SIGSEGV handler: waits at a chunk that is being switched under Blocker::protect, maps the adopted
@@ -15,6 +17,11 @@ void put_fault_handler_in_front();
 // The same for one access of many: a look is a system call, so in a stream of them one serves for at most
 // 100 us. The first after a pause always looks.
 void keep_fault_handler_in_front();
+
+// Who is asked first about a fault in this process; true: the access is tried again. Called in the handler,
+// on the thread that faulted. One for the process; set before any fault that it is for.
+using FaultHook = bool (*)(const siginfo_t* info, void* context);
+void set_fault_hook(FaultHook hook);
 
 // Around a fork: a child must not inherit the lock of put_fault_handler_in_front held by a thread that it
 // does not have.

@@ -91,6 +91,8 @@ void AmoCache::note(const AmoWord& word) {
   (void)place_for(key, &evicted);
 }
 
+bool AmoCache::holds(const AmoWord& word) const { return find(key_of(word)) != kNowhere; }
+
 void AmoCache::write_back(AddressMap& memory, std::uint64_t tag, std::uint64_t value) {
   if ((tag & kDirty) == 0) return;
   const std::uint64_t address = address_of(tag);

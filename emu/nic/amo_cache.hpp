@@ -83,6 +83,8 @@ class AmoCache {
 
   // Coherent mode: a cached command works on this word. Any thread of any process; lock-free.
   void note(const AmoWord& word);
+  // Whether a cached command would find it here now.
+  bool holds(const AmoWord& word) const;
 
   // Lazy mode, one thread of the owner at a time: applies a command to the cached value, which is read from
   // `memory` first when the word is not here. `*old` is what the command found. ok, or bounds (the word

@@ -159,6 +159,7 @@ void BteQueue::finish(std::uint32_t index, Errc status) {
 }
 
 void BteQueue::run() {
+  mark_runtime_thread();
   // On a core that it shares with the thread that posts, the engine starts when that thread lets it, not in
   // the middle of the post.
   const sched_param no_priority{};

@@ -460,6 +460,7 @@ void CollectiveEngine::attach(const Port& port, CeEdge& edge) {
 
 Errc Nic::join(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join) {
   const PostGate gate(*this, *endpoint.port);
+  if (clock_ != nullptr) return join_timed(endpoint, edge, request, join);
   std::uint32_t transaction = CompletionQueue::kNone;
   if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
     const Errc opened = open_transaction(endpoint, request, &transaction);

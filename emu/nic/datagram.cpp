@@ -155,6 +155,12 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
   }
   endpoint.datagram.store(index + 1, std::memory_order_release);
   match(index);
+  // Under a clock: whoever waits for this one looks again.
+  if (clock::Clock* const clock = environment_.clock(); clock != nullptr) {
+    clock->enter();
+    clock->touch_all();
+    clock->leave();
+  }
   return Errc::ok;
 }
 
@@ -365,6 +371,15 @@ Errc DatagramUnit::test(Endpoint& endpoint, std::optional<std::uint64_t> name, D
 // Waits until `done()`; false when the deadline passed first.
 template <typename Done>
 bool DatagramUnit::wait_until(std::optional<std::int64_t> deadline_ns, Done done) {
+  if (clock::Clock* const clock = environment_.clock(); clock != nullptr && clock->is_virtual())
+      [[unlikely]] {
+    while (!done()) {
+      const std::int64_t now = clock->now().count() / 1000;
+      if (deadline_ns && now >= *deadline_ns) return false;
+      (void)clock->wait(deadline_ns ? std::optional(Picos{*deadline_ns * 1000}) : std::nullopt);
+    }
+    return true;
+  }
   if (spin_then_yield(environment_.wait_budget(), done)) return true;
   // Announced before the posts are looked at again: see end_post.
   state_.waiters.fetch_add(1, std::memory_order_seq_cst);

@@ -190,11 +190,15 @@ Errc FmaWindow::store(std::uint64_t offset, const std::byte* from, std::uint64_t
 }
 
 // The general way, and what it was granted is kept for the next time.
-Errc FmaWindow::post(Lane& lane, std::uint64_t offset, const std::byte* from, std::uint64_t bytes) {
+Errc FmaWindow::post(Lane& lane, std::uint64_t offset, const std::byte* from, std::uint64_t bytes,
+                     std::uint32_t flags) {
   const auto pe = static_cast<std::size_t>(&lane - lanes_.get());
   const WindowPlace& place = places_[pe];
   Request request;
   request.op = Op::put;
+  // How it was issued matters to a clock alone; without one the short way takes no flag that it does not
+  // know.
+  request.flags = nic_.clock() != nullptr ? flags : 0;
   request.local_address = reinterpret_cast<std::uint64_t>(from);
   request.remote_address = place.address + offset;
   request.remote = place.key;
@@ -298,6 +302,8 @@ void FmaWindow::unmark_first(std::size_t count) {
 
 Result<std::span<std::byte>> FmaWindow::map() {
   if (!mapped_.empty()) return Errc::invalid_state;
+  // Stores that nothing sees take no time.
+  if (nic_.clock() != nullptr) return Errc::unsupported;
   // A plain store through a mapping comes by nowhere.
   if (nic_.has_faults()) return Errc::unsupported;
   const std::uint64_t piece = shape_.granularity();

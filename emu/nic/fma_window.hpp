@@ -102,7 +102,7 @@ class FmaWindow {
               .store(data, std::memory_order_release);
         })) [[likely]]
       return Errc::ok;
-    return post(lane, offset, reinterpret_cast<const std::byte*>(&data), sizeof data);
+    return post(lane, offset, reinterpret_cast<const std::byte*>(&data), sizeof data, kLaunched);
   }
 
   // The window as memory: plain stores to it are puts, with no transaction and no report; nothing but the
@@ -154,7 +154,8 @@ class FmaWindow {
   }
   void measure_lines();
   std::uint64_t store_lines(std::uint64_t offset, const std::byte* from, std::uint64_t bytes);
-  Errc post(Lane& lane, std::uint64_t offset, const std::byte* from, std::uint64_t bytes);
+  Errc post(Lane& lane, std::uint64_t offset, const std::byte* from, std::uint64_t bytes,
+            std::uint32_t flags = 0);
   void keep_grant(std::size_t pe);
   Errc touch(std::size_t pe);
   Result<std::byte*> reach(std::size_t pe, std::uint64_t bytes);

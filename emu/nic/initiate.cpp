@@ -114,6 +114,10 @@ Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
     finish(endpoint, request, transaction, found);
     return Errc::ok;
   }
+  if (clock_ != nullptr) {
+    post_timed(endpoint, request, transaction);
+    return Errc::ok;
+  }
   Peer& peer = *endpoint.peer;
   if (faults_ != nullptr) [[unlikely]] {
     const Misfortune met = meet_faults(endpoint, request);
@@ -208,6 +212,8 @@ void Nic::keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std
                      AddressMap& memory) const {
   // With faults every operation has to come by where they happen.
   if (faults_ != nullptr || (control::flags(word) & kSuspended) != 0) return;
+  // Under a clock every operation takes the general way, where it is timed.
+  if (clock_ != nullptr) return;
   MrtEntry& entry = peer.link.nic.region(request.remote.index);
   const Run run = memory.find(request.remote_address);
   const std::uint64_t begin = std::max(run.begin, entry.begin.load(std::memory_order_relaxed));
@@ -445,6 +451,13 @@ Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
 // The process in a slot of the host, mapped, if it lives behind that NIC address.
 Errc Nic::peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found) {
   if (slot >= kMaxProcesses) return Errc::invalid_handle;
+  // Clients bind an endpoint anew for each transfer: whom we know is not looked for again.
+  Peer* const known = peers_[slot].load(std::memory_order_acquire);
+  if (known != nullptr && known->nic_address.load(std::memory_order_relaxed) == nic_address &&
+      !known->dead.load(std::memory_order_relaxed) && environment_.alive(known->link.process)) {
+    *found = known;
+    return Errc::ok;
+  }
   const auto process = environment_.find_process(nic_address, slot);
   if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
   const auto peer = connect_peer(process.value());

@@ -22,6 +22,7 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       view_(view),
       self_(self),
       options_(options),
+      clock_(environment.clock()),
       registrations_(
           view, environment.self().generation,
           [this](std::uint64_t bytes) { return arena_alloc(bytes, ArenaUse::segment_list); },
@@ -45,6 +46,14 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       channels_(environment, view),
       collective_(*this),
       bte_(*this) {
+  if (clock_ != nullptr) {
+    clock_->set_look(
+        [](void* self) {
+          auto* const nic = static_cast<Nic*>(self);
+          if (nic->collective_.active()) nic->collective_.progress();
+        },
+        this);
+  }
   AmoCache(view_).set_up(options_.amo_cache_entries, options_.amo_cache_mode);
   // Accesses of our own threads to our own memory are announced like anybody else's.
   view_.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
@@ -142,12 +151,14 @@ Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry) {
         },
         &work);
   }
+  watch_region(key.value().index, (entry.flags & kReadOnly) == 0);
   return key;
 }
 
 Result<MemKey> Nic::register_region(const Port& port, std::uint64_t address, std::uint64_t length,
                                     std::uint8_t flags, CompletionQueue* queue) {
   if (length == 0 || address + length < address) return Errc::invalid_param;
+  if (clock_ != nullptr) clock_->before_inspection();
   const auto range = environment_.inspect(address, length);
   if (!range.ok()) return range.code();
   if (!range.value().readable) return Errc::invalid_param;
@@ -165,6 +176,7 @@ Result<MemKey> Nic::register_region(const Port& port, std::uint64_t address, std
 Result<MemKey> Nic::register_segments(const Port& port, std::span<const Segment> segments, std::uint8_t flags,
                                       CompletionQueue* queue) {
   if (segments.empty()) return Errc::invalid_param;
+  if (clock_ != nullptr) clock_->before_inspection();
   RegistrationTable::Entry entry;
   bool direct = true;
   for (const Segment& segment : segments) {
@@ -183,9 +195,19 @@ Result<MemKey> Nic::register_segments(const Port& port, std::span<const Segment>
   return insert_region(entry);
 }
 
+// Under a clock, a program may wait by reading what peers store here.
+void Nic::watch_region(std::uint32_t index, bool writable) {
+  if (clock_ == nullptr || registrations_.state_of(index) != RegionState::direct) return;
+  for (const auto& range : registrations_.ranges_of(index)) clock_->watch(range.begin, range.end, writable);
+}
+
 Status Nic::deregister(const MemKey& key) {
   const auto word = registrations_.find(key);
   if (!word.ok()) return word.code();
+  if (clock_ != nullptr) {
+    clock_->before_inspection();
+    for (const auto& range : registrations_.ranges_of(key.index)) clock_->unwatch(range.begin, range.end);
+  }
   // Looked at before a successor's list may stand there.
   const auto ranges = AmoCache(view_).was_used() ? registrations_.ranges_of(key.index)
                                                  : std::vector<RegistrationTable::Range>{};
@@ -308,6 +330,11 @@ Status Nic::destroy_queue(CompletionQueue* queue) {
 }
 
 Errc Nic::wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns) {
+  if (clock_ != nullptr && clock_->is_virtual()) [[unlikely]] {
+    CompletionQueue* const only[] = {&queue};
+    std::uint32_t found = 0;
+    return wait_timed(only, deadline_ns, &found);
+  }
   const auto has_news = [&] {
     if (queue.test() != Errc::not_done) return true;
     progress();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/clock/clock.hpp"
 #include "emu/nic/access.hpp"
 #include "emu/nic/address_map.hpp"
 #include "emu/nic/amo_cache.hpp"
@@ -20,8 +21,10 @@
 #include "emu/nic/peer.hpp"
 #include "emu/nic/registration_table.hpp"
 #include "emu/nic/request.hpp"
+#include "emu/nic/resource_use.hpp"
 #include "emu/nic/sequence.hpp"
 #include "emu/nic/suspend.hpp"
+#include "emu/nic/translation_table.hpp"
 #include "emu/wire/host_wire.hpp"
 #include "emu/wire/packet.hpp"
 #include "emu/wire/ring_wire.hpp"
@@ -94,6 +97,7 @@ struct Endpoint {
   std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has,
   Peer* unanswered_to = nullptr;            // but for frames that nobody answers: the last of them went here
   std::uint64_t unanswered_end = 0;         // and ends here in the peer's request lane
+  Picos data_until;                         // under a clock: when the last data that was posted arrives
   // Bound to somebody else, or to nobody: what was known of the peer is forgotten.
   void forget_peer() {
     peer = nullptr;
@@ -124,6 +128,8 @@ class Nic final : public wire::Sink {
     // The papers give the AMO cache no size.
     std::uint32_t amo_cache_entries = 64;
     AmoCacheMode amo_cache_mode = AmoCacheMode::coherent;
+    job::ResourceLimits limits;          // for each domain, beside those of the job's directory
+    bool gemini = false;                 // the older device: fewer AMOs, no collective engine
     bool collective_by_packets = false;  // trees of several processes use packets alone, as between hosts
     FaultSpec faults;                    // none: the hooks cost one look at a pointer, the short way nothing
     std::int32_t fault_pe = -1;          // whose sequence of chances this is
@@ -276,6 +282,9 @@ class Nic final : public wire::Sink {
   // A process died: its outstanding operations end in `unreachable`.
   void peer_died(ProcessName process);
 
+  // The time that deadlines of waits are in: the clock's, or CLOCK_MONOTONIC.
+  std::int64_t now_ns();
+  clock::Clock* clock() const { return clock_; }
   // Changes whenever a peer dies.
   std::uint32_t deaths() const { return deaths_.load(std::memory_order_acquire); }
 
@@ -305,6 +314,8 @@ class Nic final : public wire::Sink {
   RegistrationTable& registrations() { return registrations_; }
   ErrorLog& errors() { return errors_; }
   DeviceRegisters& registers() { return registers_; }
+  ResourceUse& resources() { return resources_; }
+  TranslationTable& translation() { return translation_; }
   NicView view() const { return view_; }
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
@@ -317,6 +328,8 @@ class Nic final : public wire::Sink {
 
  private:
   friend class BteQueue;
+  friend class TimedOp;
+  friend class TimedJoin;
   friend class CollectiveEngine;
 
   // The operation that the last packet from a process belonged to.
@@ -348,6 +361,7 @@ class Nic final : public wire::Sink {
   void arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use);
   Result<MemKey> insert_region(RegistrationTable::Entry entry);
   void adopt_region(std::uint32_t index);
+  void watch_region(std::uint32_t index, bool writable);
   void flush_amo_cache(std::uint64_t begin, std::uint64_t end);
   void cut_off(std::uint64_t begin, std::uint64_t end);
 
@@ -384,6 +398,15 @@ class Nic final : public wire::Sink {
                                     std::uint32_t user_value, Errc status);
   wire::PacketHeader header_for(const Endpoint& endpoint, const Request& request) const;
 
+  // timed.cpp
+  void post_timed(Endpoint& endpoint, const Request& request, std::uint32_t transaction);
+  clock::Operation operation_of(const Endpoint& endpoint, const Request& request) const;
+  Errc apply_now(Endpoint& endpoint, const Request& request);
+  Errc join_timed(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join);
+  void progress_timed();
+  Errc wait_timed(std::span<CompletionQueue* const> queues, std::optional<std::int64_t> deadline_ns,
+                  std::uint32_t* found);
+
   // channel.cpp
   Errc send_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
 
@@ -408,6 +431,7 @@ class Nic final : public wire::Sink {
   static bool is_broken(Mailbox& box);
 
   // progress.cpp
+  void move_along();
   Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                    CompletionQueue* queue);
   bool pump(Peer& peer);
@@ -437,6 +461,8 @@ class Nic final : public wire::Sink {
   const NicView view_;
   const wire::ProcessSlot self_;
   const Options options_;
+  clock::Clock* const clock_;
+  Picos blocks_end_, fence_end_;  // under a clock: of block transfers; the posting thread's
   IdentityMap identity_;
   RegistrationTable registrations_;
 
@@ -480,6 +506,8 @@ class Nic final : public wire::Sink {
   const std::unique_ptr<FaultUnit> faults_;  // null: nothing ever fails by itself
   DelayLine delays_;
   DeviceRegisters registers_;
+  ResourceUse resources_;
+  TranslationTable translation_;
   DatagramUnit datagrams_;
   ChannelUnit channels_;
   CollectiveEngine collective_;

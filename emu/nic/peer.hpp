@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/clock/clock.hpp"
 #include "emu/nic/address_map.hpp"
 #include "emu/nic/nic_state.hpp"
 #include "emu/wire/packet.hpp"
@@ -109,6 +110,8 @@ class Environment {
   // Runs `body`, which touches our own memory on behalf of a frame; a page that is not there is an error, not
   // a signal. `body` must own nothing that needs destruction. Errors: those of `body`, bounds.
   virtual Errc guarded(Errc (*body)(void*), void* argument) = 0;
+  // When operations count as done; none: at once. Outlives the NIC.
+  virtual clock::Clock* clock() { return nullptr; }
   // How a blocking wait spends its time before it sleeps.
   virtual WaitBudget wait_budget() = 0;
 };
@@ -142,10 +145,10 @@ struct Peer {
   PeerLink link;
   HazardLine& hazards;  // our line in its segment
   std::atomic<bool> dead{false};
+  std::atomic<std::uint32_t> nic_address{UINT32_MAX};  // that it was found behind; all ones: not yet
   std::atomic<bool> lanes_refused{false};  // one side found nonsense in them: nothing goes by frame any more
   HitCounts hits;
-  std::atomic<std::uint32_t> nic_address{0};  // behind which it was found
-  std::atomic<bool> no_attach{false};         // cross-memory attach was refused: do not ask again
+  std::atomic<bool> no_attach{false};  // cross-memory attach was refused: do not ask again
 
   // Frames, guarded by Nic::frames_mu_.
   bool lanes_open = false;  // or it has been spoken to by the wire

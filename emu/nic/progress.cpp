@@ -459,6 +459,12 @@ void Nic::find_lanes() {
 // ---- whoever polls ----
 
 void Nic::progress() {
+  if (clock_ != nullptr) [[unlikely]]
+    return progress_timed();
+  move_along();
+}
+
+void Nic::move_along() {
   // Not a read-modify-write: a lost count only makes the service thread look once more.
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (flights_open_.load(std::memory_order_relaxed) != 0) poll_responses();

@@ -58,6 +58,7 @@ enum RequestFlags : std::uint32_t {
   kSyncFlag = 64,       // after the data, store `sync_value` at `sync_address` of the same region
   kLocalOffset = 256,   // `local` is segmented and `local_address` an offset in it: carried out by the BTE
   kResponseFlag = 512,  // a get or fetching AMO: behind what came, store the low 4 bytes of `sync_value`
+  kLaunched = 1024,     // by FMA Launch: one wide store of the processor
   kImplicit = 128,      // no event; counted by the endpoint's implicit counters (DMAPP's gsync, Portals' CTs)
 };
 
@@ -66,6 +67,7 @@ enum RequestFlags : std::uint32_t {
 struct Request {
   Op op = Op::put;
   std::uint8_t command = 0;         // AMO command (amo_unit.hpp)
+  std::uint16_t delivery_mode = 0;  // how packets are routed, in uGNI's bits; matters to a clock alone
   std::uint32_t flags = 0;          // RequestFlags
   std::uint64_t local_address = 0;  // source of a put, destination of a get or fetching AMO
   std::uint64_t remote_address = 0;
@@ -89,6 +91,7 @@ enum class EventKind : std::uint8_t {
   message_arrived = 5,  // data = the sender's 32-bit remote value
   overrun = 6,          // this queue lost events here
   received = 7,         // target: a send filled a buffer. data = channel << 32 | buffer (channel.hpp)
+  queued_sent = 8,      // a send to a shared queue was taken; data as of message_sent
   collective = 16,      // a VCE's reduction ended: CeStatus << 48 | reduction (32 bits) << 14 | ce_id
 };
 

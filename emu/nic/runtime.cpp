@@ -6,6 +6,11 @@
 #include "emu/base/check.hpp"
 #include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
+#include "emu/clock/choice.hpp"
+#include "emu/clock/paced_clock.hpp"
+#include "emu/clock/program_time.hpp"
+#include "emu/clock/virtual_clock.hpp"
+#include "emu/job/cores.hpp"
 #include "emu/memory/guarded.hpp"
 
 #include <chrono>
@@ -88,10 +93,72 @@ Result<Runtime*> Runtime::of_process() {
   return g_runtime;
 }
 
+namespace {
+
+// What every PE of a job must have chosen alike, where peers can see it.
+struct ClockStamp {
+  char words[256];
+};
+
+ClockStamp& stamp_of(const NicView& nic) { return nic.unit<ClockStamp, kClockArea>(); }
+
+struct OfProcess {
+  bool known = false;
+  pid_t pid = 0;
+  clock::Clock* clock = nullptr;
+  std::string words = "raw";
+};
+std::mutex g_clock_mu;
+OfProcess g_clock;  // guarded by g_clock_mu
+
+}  // namespace
+
+Result<clock::Clock*> Runtime::clock_of_process(job::ProcessRef first) {
+  const std::lock_guard lock(g_clock_mu);
+  if (g_clock.known && g_clock.pid == getpid()) return g_clock.clock;
+  if (g_clock.known && g_clock.clock != nullptr) {
+    log::error("a forked child of a PE is no PE of its own: it cannot use the NIC under a clock");
+    return Errc::unsupported;
+  }
+  const clock::ReadChoice read = clock::choice_of_environment();
+  if (!read.problem.empty()) {
+    log::error("{}", read.problem);
+    return Errc::invalid_param;
+  }
+  clock::Clock* clock = nullptr;
+  if (read.choice.kind != clock::Kind::raw) {
+    auto job = job::Job::of_process();
+    if (!job.ok()) return job.code();
+    auto shared = clock::SharedClock::open(*job.value(), read.choice, first);
+    if (!shared.ok()) return shared.code();
+    const WaitBudget budget = job.value()->wait_budget();
+    const std::uint32_t slot = job.value()->self().index;
+    if (read.choice.kind == clock::Kind::virtual_time) {
+      auto made = std::make_unique<clock::VirtualClock>(std::move(shared).value(), read.choice, budget, slot,
+                                                        config::text("ORRERY_RECORD"));
+      clock::serve_program(made.get());
+      clock = made.release();
+    } else {
+      const bool cores_to_spare = 2 * shared.value()->pes() <= job::allowed_cores().usable();
+      clock = new clock::PacedClock(std::move(shared).value(), cores_to_spare, slot);
+    }
+    // For a process that never makes a NIC; one that does ends its NIC first.
+    std::atexit([] {
+      const std::lock_guard at_exit(g_clock_mu);
+      if (g_clock.clock != nullptr && g_clock.pid == getpid()) g_clock.clock->finish();
+    });
+  }
+  g_clock = {.known = true, .pid = getpid(), .clock = clock, .words = read.choice.words()};
+  return clock;
+}
+
 Result<std::unique_ptr<Runtime>> Runtime::create() {
   auto job = job::Job::of_process();
   if (!job.ok()) return job.code();
+  const auto clock = clock_of_process();
+  if (!clock.ok()) return clock.code();
   std::unique_ptr<Runtime> runtime(new Runtime(*job.value()));
+  runtime->clock_ = clock.value();
   auto space = memory::AddressSpace::create({});
   if (!space.ok()) {
     log::error("no memory file: {}", errc_name(space.code()));
@@ -136,15 +203,25 @@ Status Runtime::make_segment() {
   const bool can_fence = asymmetric_fence::enrol();
   const auto self = static_cast<wire::ProcessSlot>(job_.self().index);
   const NicView view = NicView::create(segment_, geometry, self, getpid(), !can_fence);
+  {
+    const std::lock_guard lock(g_clock_mu);
+    std::strncpy(stamp_of(view).words, g_clock.words.c_str(), sizeof(ClockStamp::words) - 1);
+  }
   Nic::Options options;
   const std::string adopt = config::text("ORRERY_ADOPT");
-  options.eager_adoption = adopt == "eager";
+  // Memory that the program polls is watched page by page, which is for memory in the file alone.
+  options.eager_adoption = adopt == "eager" || (clock_ != nullptr && clock_->is_virtual());
   options.may_adopt = adopt != "never" && memory_->file() >= 0;
   options.adopt_after = static_cast<std::uint32_t>(config::number("ORRERY_ADOPT_AFTER"));
   options.bte_crossover = config::number("ORRERY_BTE_CROSSOVER");
   options.amo_cache_entries = static_cast<std::uint32_t>(config::number("ORRERY_AMO_CACHE_ENTRIES"));
   if (config::text("ORRERY_AMO_CACHE") == "lazy") options.amo_cache_mode = AmoCacheMode::lazy;
+  options.gemini = config::text("ORRERY_DEVICE") == "gemini";
   std::string why;
+  if (const auto limits = job::parse_limits(config::text("ORRERY_LIMITS"), &why); limits.ok())
+    options.limits = limits.value();
+  else
+    log::error("ORRERY_LIMITS: {}; there are no limits", why);
   // What is not accepted was said when the environment was looked at.
   options.faults = parse_faults(config::text("ORRERY_FAULT"), &why).value_or(FaultSpec{});
   options.fault_pe = job_.rank();
@@ -164,6 +241,7 @@ Status Runtime::make_segment() {
 }
 
 Runtime::~Runtime() {
+  if (clock_ != nullptr) clock_->finish();
   stop_wire();
   job_.offer(job::DescriptorKind::nic_segment, -1);
   job_.offer(job::DescriptorKind::memory_file, -1);
@@ -342,6 +420,11 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
     return nic.code();
   }
   link.nic = nic.value();
+  if (std::strncmp(stamp_of(link.nic).words, stamp_of(nic_->view()).words, sizeof(ClockStamp::words)) != 0) {
+    log::error("process {} runs with the clock '{:.255}', this one with '{:.255}': expected the same in all",
+               process.slot, stamp_of(link.nic).words, stamp_of(nic_->view()).words);
+    return Errc::invalid_state;
+  }
   link.strong_hazards = link.nic.header().strong_hazards != 0 || nic_->view().header().strong_hazards != 0;
   if (descriptors.value().memory_file.get() >= 0) {
     auto memory =

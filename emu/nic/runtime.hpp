@@ -4,6 +4,7 @@
 
 #include "emu/base/status.hpp"
 #include "emu/base/unique_fd.hpp"
+#include "emu/clock/clock.hpp"
 #include "emu/job/job.hpp"
 #include "emu/memory/address_space.hpp"
 #include "emu/memory/cross_attach.hpp"
@@ -31,6 +32,10 @@ class Runtime final : public Environment {
   // Joins the job and starts the NIC on the first call. May block for some milliseconds.
   // Errors: those of the parts; the log says why.
   static Result<Runtime*> of_process();
+  // The process's clock, by what the environment chose; null: raw time. The first call joins the job's, and
+  // may block until PE 0 has made it. Errors: those of the choice and of SharedClock::open; the log says why.
+  // `first`: the process that is PE 0, where the caller knows it.
+  static Result<clock::Clock*> clock_of_process(job::ProcessRef first = {});
   ~Runtime() override;
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -71,6 +76,7 @@ class Runtime final : public Environment {
                     std::uint64_t bytes) override;
   Errc attach_read(ProcessName process, std::byte* to, std::uint64_t from, std::uint64_t bytes) override;
   Errc guarded(Errc (*body)(void*), void* argument) override;
+  clock::Clock* clock() override { return clock_; }
   WaitBudget wait_budget() override { return job_.wait_budget(); }
 
  private:
@@ -109,6 +115,7 @@ class Runtime final : public Environment {
   void on_wire();
 
   job::Job& job_;
+  clock::Clock* clock_ = nullptr;
   std::unique_ptr<memory::AddressSpace> memory_;
   UniqueFd segment_fd_;
   void* segment_ = nullptr;

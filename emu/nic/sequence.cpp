@@ -94,6 +94,13 @@ Errc Nic::post_part(Sequence& sequence, Endpoint& endpoint, const Request& reque
     if (found != Errc::ok) return found;
   }
   Peer& peer = *endpoint.peer;
+  if (clock_ != nullptr) {
+    Request part = request;
+    part.sequence = &sequence;
+    sequence.left.fetch_add(1, std::memory_order_relaxed);
+    post_timed(endpoint, part, CompletionQueue::kNone);
+    return Errc::ok;
+  }
   if (faults_ != nullptr) [[unlikely]] {
     const Misfortune met = meet_faults(endpoint, request);
     if (met.status != Errc::ok) return met.status;

@@ -11,6 +11,9 @@ gni_return_t fill_amo(const Ep& ep, const gni_post_descriptor_t& d, nic::Request
   std::uint8_t command = amo_command_of(d.amo_cmd);
   if (d.length == 0) return GNI_RC_INVALID_PARAM;
   if (!nic::amo::is_valid(command)) return GNI_RC_ILLEGAL_OP;
+  // The second generation came with Aries.
+  if (ep.attachment->gemini && (raw_value(d.amo_cmd) & detail::kSecondGenerationBit) != 0)
+    return GNI_RC_ILLEGAL_OP;
   // The cache is for domains that asked for it.
   if (!ep.attachment->cached_amos) command &= static_cast<std::uint8_t>(~nic::kAmoCached);
   if (d.length > kMaxFma) return GNI_RC_SIZE_ERROR;
@@ -56,9 +59,9 @@ gni_return_t post_amo(Ep& ep, gni_post_descriptor_t* post_descr) {
   const gni_post_descriptor_t& d = *post_descr;
   const std::uint8_t command = amo_command_of(d.amo_cmd);
   constexpr unsigned kUnusual = nic::kAmoCached | 0x80;  // cached, or no command at all
-  if (raw_value(d.type) == GNI_POST_AMO && is_usual(d) && (command & kUnusual) == 0 &&
-      d.length == nic::amo::width(command) && (!nic::amo::fetches(command) || is_plain_local(ep, d, true)))
-      [[likely]] {
+  if (raw_value(d.type) == GNI_POST_AMO && is_usual(d) &&
+      static_cast<int>(command & kUnusual) == ep.usual_amo && d.length == nic::amo::width(command) &&
+      (!nic::amo::fetches(command) || is_plain_local(ep, d, true))) [[likely]] {
     const Errc done = nic::try_granted_amo(ep.endpoint, {.transfer = transfer_of(d, post_descr),
                                                          .command = command,
                                                          .a = d.first_operand,

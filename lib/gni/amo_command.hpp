@@ -18,6 +18,9 @@ namespace detail {
 inline constexpr std::uint8_t kNoCommand = 0xff;
 inline constexpr std::uint32_t kAmoCommands = 0x400;  // the interface's numbers lie below
 
+// What marks the commands that came with Aries.
+inline constexpr std::uint32_t kSecondGenerationBit = 0x40;
+
 // The bits of a number of the interface:
 //   0x100 does not fetch | 0x200 32 bits | 0x40 second generation
 //   second generation: 0x20 cached, 0x1e the operation, 0x01 set for 64 bits

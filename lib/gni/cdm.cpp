@@ -4,8 +4,11 @@
 #include "emu/base/unique_fd.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/nic/runtime.hpp"
+#include "lib/gni/destination_queue.hpp"
 #include "lib/gni/fatal.hpp"
+#include "lib/gni/limits.hpp"
 #include "lib/gni/objects.hpp"
+#include "lib/gni/shared_queue.hpp"
 #include "lib/gni/status.hpp"
 
 #include <algorithm>
@@ -63,7 +66,27 @@ Result<job::DomainId> find_domain(job::Job& job, std::uint8_t ptag, std::uint32_
 
 }  // namespace
 
+bool is_held(int fd) {
+  const std::lock_guard lock(g_held_mu);
+  return std::find(g_held.begin(), g_held.end(), fd) != g_held.end();
+}
+
+// The job's directory keeps a domain as long as the job has a process: the descriptor only has to name one.
+int hold() {
+  const int fd = eventfd(0, EFD_CLOEXEC);
+  if (fd < 0) return -1;
+  const std::lock_guard lock(g_held_mu);
+  g_held.push_back(fd);
+  return fd;
+}
+
 void close(Attachment& attachment) {
+  if (attachment.shared_queue != nullptr) {
+    handles().erase(HandleKind::msgq, attachment.shared_queue->handle);
+    attachment.shared_queue.reset();
+  }
+  for (auto& queue : attachment.destination_queues) handles().erase(HandleKind::dqueue, queue->handle);
+  attachment.destination_queues.clear();
   attachment.windows.clear();
   for (auto& ep : attachment.endpoints) {
     handles().erase(HandleKind::ep, ep->handle);
@@ -75,15 +98,19 @@ void close(Attachment& attachment) {
   for (auto& ce : attachment.engines) {
     handles().erase(HandleKind::ce, ce->handle);
     attachment.nic->collective().destroy(ce->vce);
+    give(attachment, Resource::ce);
   }
   attachment.engines.clear();
-  for (const nic::MemKey& key : attachment.regions) {
-    if (key.valid()) (void)attachment.nic->deregister(key);
+  for (const Registration& region : attachment.regions) {
+    if (!region.key.valid()) continue;
+    (void)attachment.nic->deregister(region.key);
+    give(attachment, Resource::mdd);
   }
   attachment.regions.clear();
   const std::int64_t deadline = monotonic_ns() + kSettleNs;
   sweep(attachment);
   while (!attachment.departed.empty() && monotonic_ns() < deadline) {
+    if (attachment.nic->clock() != nullptr) attachment.nic->progress();
     yield_cpu();
     sweep(attachment);
   }
@@ -91,8 +118,10 @@ void close(Attachment& attachment) {
     handles().erase(HandleKind::cq, cq->handle);
     // A queue that operations in flight still name stays with the NIC, as their endpoints do.
     (void)attachment.nic->destroy_queue(cq->queue);
+    give(attachment, Resource::cq);
   }
   attachment.queues.clear();
+  if (attachment.holds_fma) give(attachment, Resource::fma);
   if (attachment.published.index != UINT32_MAX) attachment.job->withdraw(attachment.published);
   handles().erase(HandleKind::nic, attachment.handle);
   if (attachment.departed.empty()) {
@@ -169,8 +198,16 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
   attachment->dual_events = (cdm->modes & GNI_CDM_MODE_DUAL_EVENTS) != 0;
   attachment->fma_shared = (cdm->modes & GNI_CDM_MODE_FMA_SHARED) != 0;
   attachment->cached_amos = (cdm->modes & GNI_CDM_MODE_CACHED_AMO_ENABLED) != 0;
+  attachment->gemini = attachment->nic->options().gemini;
   attachment->port = attachment->nic->open_port(static_cast<std::uint16_t>(domain.value()), job.nic_address(),
                                                 cdm->instance);
+  // Domains that share descriptors need none of their own.
+  attachment->holds_fma =
+      !attachment->fma_shared && orrery::gni::take(*attachment, orrery::gni::Resource::fma);
+  if (!attachment->fma_shared && !attachment->holds_fma) {
+    orrery::gni::close(*attachment);
+    return GNI_RC_ERROR_RESOURCE;
+  }
   attachment->port->on_error_self = reinterpret_cast<void*>(std::uintptr_t{cdm->modes});
   attachment->port->on_error = orrery::gni::on_error;
   attachment->handle = handles().insert(HandleKind::nic, attachment.get());
@@ -199,11 +236,8 @@ gni_return_t GNI_CdmHold(uint8_t ptag, uint32_t cookie, int* nic_fd_ret) {
   const auto job = orrery::job::Job::of_process();
   if (!job.ok()) return return_of(job.code());
   if (!orrery::gni::find_domain(*job.value(), ptag, cookie).ok()) return GNI_RC_NO_MATCH;
-  // The job's directory keeps a domain as long as the job has a process: the descriptor only has to name one.
-  const int fd = eventfd(0, EFD_CLOEXEC);
+  const int fd = orrery::gni::hold();
   if (fd < 0) return GNI_RC_ERROR_RESOURCE;
-  const std::lock_guard lock(orrery::gni::g_held_mu);
-  orrery::gni::g_held.push_back(fd);
   *nic_fd_ret = fd;
   return GNI_RC_SUCCESS;
 }

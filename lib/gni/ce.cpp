@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "lib/gni/limits.hpp"
 #include "lib/gni/mem_handle.hpp"
 #include "lib/gni/objects.hpp"
 #include "lib/gni/raw_value.hpp"
@@ -58,6 +59,7 @@ nic::Rounding rounding_of(std::uint32_t modes) {
 
 gni_return_t post_ce(Ep& ep, gni_post_descriptor_t* post_descr) {
   const gni_post_descriptor_t& d = *post_descr;
+  if (ep.attachment->gemini) return GNI_RC_ILLEGAL_OP;
   constexpr std::uint32_t kEvents = GNI_CQMODE_DUAL_EVENTS | GNI_CQMODE_REMOTE_EVENT;
   const std::uint32_t both = d.cq_mode & GNI_CQMODE_DUAL_EVENTS;
   if ((d.cq_mode & ~kEvents) != 0 || (both == GNI_CQMODE_DUAL_EVENTS && !ep.attachment->dual_events) ||
@@ -103,16 +105,22 @@ extern "C" {
 gni_return_t GNI_CeCreate(gni_nic_handle_t nic_hndl, gni_ce_handle_t* ce_hndl) {
   Attachment* const attachment = find(nic_hndl);
   if (attachment == nullptr || ce_hndl == nullptr) return GNI_RC_INVALID_PARAM;
+  if (attachment->gemini) return GNI_RC_ILLEGAL_OP;
   std::unique_ptr<Ce> ce(new (std::nothrow) Ce);
-  if (ce == nullptr) return GNI_RC_ERROR_RESOURCE;
+  if (ce == nullptr || !orrery::gni::take(*attachment, orrery::gni::Resource::ce))
+    return GNI_RC_ERROR_RESOURCE;
   const auto vce = attachment->nic->collective().create(*attachment->port);
-  if (!vce.ok()) return return_of(vce.code());
+  if (!vce.ok()) {
+    orrery::gni::give(*attachment, orrery::gni::Resource::ce);
+    return return_of(vce.code());
+  }
   ce->nic = attachment->nic;
   ce->attachment = attachment;
   ce->vce = vce.value();
   ce->handle = handles().insert(HandleKind::ce, ce.get());
   if (ce->handle == 0) {
     attachment->nic->collective().destroy(ce->vce);
+    orrery::gni::give(*attachment, orrery::gni::Resource::ce);
     return GNI_RC_ERROR_RESOURCE;
   }
   *ce_hndl = reinterpret_cast<gni_ce_handle_t>(ce->handle);
@@ -204,6 +212,7 @@ gni_return_t GNI_CeDestroy(gni_ce_handle_t ce_hndl) {
       static_cast<Ce*>(handles().erase(HandleKind::ce, reinterpret_cast<std::uint64_t>(ce_hndl)));
   if (ce == nullptr) return GNI_RC_INVALID_PARAM;
   ce->nic->collective().destroy(ce->vce);
+  orrery::gni::give(*ce->attachment, orrery::gni::Resource::ce);
   std::erase_if(ce->attachment->engines, [&](const auto& e) { return e.get() == ce; });
   return GNI_RC_SUCCESS;
 }

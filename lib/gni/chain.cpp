@@ -65,7 +65,7 @@ gni_return_t fill_part(const Ep& ep, const gni_post_descriptor_t& d, nic::Reques
       return d.local_addr == 0 && d.length != 0 ? GNI_RC_INVALID_PARAM : GNI_RC_SUCCESS;
     case GNI_POST_FMA_GET:
       request->op = nic::Op::get;
-      checked = check_get(d);
+      checked = check_get(ep, d);
       if (checked == GNI_RC_SUCCESS) checked = check_local(ep, request, d);
       break;
     case GNI_POST_AMO:

@@ -72,6 +72,7 @@ std::uint64_t CompChan::take() {
 }
 
 void CompChan::run() {
+  mark_runtime_thread();
   std::vector<nic::CompletionQueue*> queues;
   while (!stopping_.load(std::memory_order_seq_cst)) {
     const std::uint32_t seen = changes_.load(std::memory_order_seq_cst);

@@ -3,6 +3,7 @@
 #include "emu/base/wait.hpp"
 #include "lib/gni/cq_entry.hpp"
 #include "lib/gni/device_status.hpp"
+#include "lib/gni/limits.hpp"
 #include "lib/gni/objects.hpp"
 #include "lib/gni/status.hpp"
 
@@ -24,6 +25,8 @@ constexpr std::int64_t kSettleNs = 100'000'000;
 
 std::uint8_t code_of(Errc status) { return static_cast<std::uint8_t>(device_status_of(status)); }
 
+void no_handler(gni_cq_entry_t* /*entry*/, void* /*context*/) {}
+
 gni_cq_entry_t entry_of(const nic::Event& event) {
   switch (event.kind) {
     case nic::EventKind::post:
@@ -37,6 +40,8 @@ gni_cq_entry_t entry_of(const nic::Event& event) {
       return cq_entry::cq_write(event.data, code_of(event.status));
     case nic::EventKind::message_sent:
       return cq_entry::message_sent(static_cast<std::uint32_t>(event.data), code_of(event.status));
+    case nic::EventKind::queued_sent:
+      return cq_entry::queued_sent(static_cast<std::uint32_t>(event.data), code_of(event.status));
     case nic::EventKind::message_arrived:
       return cq_entry::remote(GNI_CQ_EVENT_TYPE_SMSG, static_cast<std::uint32_t>(event.data),
                               code_of(event.status));
@@ -63,8 +68,10 @@ static_assert(static_cast<int>(DeviceStatus::okay) == 0);
 
 gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq_entry_t* event_data) {
   *event_data = entry_of(event);
+  if (cq.attachment->gemini && event.kind == nic::EventKind::post)
+    *event_data = cq_entry::widen(*event_data, event.user_value());
   // Nobody asks for the descriptor of a message: its place among the queue's requests is free again.
-  if (event.kind == nic::EventKind::message_sent) {
+  if (event.kind == nic::EventKind::message_sent || event.kind == nic::EventKind::queued_sent) {
     void* none = nullptr;
     (void)cq.queue->collect(static_cast<std::uint32_t>(event.data >> 32), &none);
   }
@@ -77,8 +84,8 @@ gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq
   return event.status == Errc::ok ? GNI_RC_SUCCESS : GNI_RC_TRANSACTION_ERROR;
 }
 
-std::optional<std::int64_t> deadline_of(std::uint64_t timeout_ms) {
-  const std::int64_t now = monotonic_ns();
+std::optional<std::int64_t> deadline_of(nic::Nic& nic, std::uint64_t timeout_ms) {
+  const std::int64_t now = nic.now_ns();
   // A time beyond what the clock can count to is for ever, as -1 is.
   constexpr std::int64_t kNsPerMs = 1'000'000;
   const auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max() - now) / kNsPerMs);
@@ -108,20 +115,27 @@ gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint3
   std::unique_ptr<Cq> cq(new (std::nothrow) Cq);
   if (cq == nullptr) return GNI_RC_ERROR_NOMEM;
   const std::uint32_t nic_mode = (mode & GNI_CQ_UNMANAGED) != 0 ? std::uint32_t{orrery::nic::kUnmanaged} : 0;
-  if (entry_count > orrery::nic::kMaxQueueDepth) return GNI_RC_ERROR_RESOURCE;
+  if (entry_count > (attachment->gemini ? cq_entry::kMaxWideDepth : orrery::nic::kMaxQueueDepth) ||
+      !orrery::gni::take(*attachment, orrery::gni::Resource::cq))
+    return GNI_RC_ERROR_RESOURCE;
   const auto queue = attachment->nic->create_queue(entry_count, nic_mode);
-  if (!queue.ok()) return return_of(queue.code());
+  if (!queue.ok()) {
+    orrery::gni::give(*attachment, orrery::gni::Resource::cq);
+    return return_of(queue.code());
+  }
   cq->queue = queue.value();
   // Each request may raise two events.
   if (attachment->dual_events) cq->queue->limit_transactions((entry_count + 1) / 2);
   cq->nic = attachment->nic;
-  cq->handler = handler;
+  // The short way of GNI_CqGetEvent makes Aries entries: a queue with a handler does not take it.
+  cq->handler = handler == nullptr && attachment->gemini ? orrery::gni::no_handler : handler;
   cq->context = context;
   cq->attachment = attachment;
   cq->blocking = (mode & GNI_CQ_BLOCKING) != 0;
   cq->handle = handles().insert(HandleKind::cq, cq.get());
   if (cq->handle == 0) {
     (void)attachment->nic->destroy_queue(cq->queue);
+    orrery::gni::give(*attachment, orrery::gni::Resource::cq);
     return GNI_RC_ERROR_NOMEM;
   }
   *cq_hndl = reinterpret_cast<gni_cq_handle_t>(cq->handle);
@@ -138,6 +152,7 @@ gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl) {
   const std::int64_t deadline = orrery::monotonic_ns() + orrery::gni::kSettleNs;
   while (std::any_of(attachment.departed.begin(), attachment.departed.end(), names_it) &&
          orrery::monotonic_ns() < deadline) {
+    if (attachment.nic->clock() != nullptr) attachment.nic->progress();
     orrery::yield_cpu();
     orrery::gni::sweep(attachment);
   }
@@ -145,6 +160,7 @@ gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl) {
   const orrery::Status destroyed = attachment.nic->destroy_queue(cq->queue);
   if (!destroyed.ok()) return return_of(destroyed);
   handles().erase(HandleKind::cq, cq->handle);
+  orrery::gni::give(attachment, orrery::gni::Resource::cq);
   std::erase_if(attachment.queues, [&](const auto& q) { return q.get() == cq; });
   return GNI_RC_SUCCESS;
 }
@@ -168,7 +184,7 @@ gni_return_t GNI_CqWaitEvent(gni_cq_handle_t cq_hndl, uint64_t timeout, gni_cq_e
   const Cq* const cq = find(cq_hndl);
   if (cq == nullptr || event_data == nullptr) return GNI_RC_INVALID_PARAM;
   if (!cq->blocking) return GNI_RC_ERROR_RESOURCE;
-  const std::optional<std::int64_t> deadline = orrery::gni::deadline_of(timeout);
+  const std::optional<std::int64_t> deadline = orrery::gni::deadline_of(*cq->nic, timeout);
   for (;;) {
     orrery::nic::Event event;
     const Errc found = cq->nic->poll(*cq->queue, &event);
@@ -198,8 +214,11 @@ gni_return_t GNI_GetCompleted(gni_cq_handle_t cq_hndl, gni_cq_entry_t event_data
     return GNI_RC_DESCRIPTOR_ERROR;
   const auto tid = static_cast<std::uint32_t>(cq_entry::kTid.get(event_data));
   void* context = nullptr;
-  if (!cq->queue->collect(tid, &context)) [[unlikely]]
-    return GNI_RC_DESCRIPTOR_ERROR;
+  if (!cq->queue->collect(tid, &context)) [[unlikely]] {
+    // A wide entry has the top of its event value where an Aries entry has the top of the transaction.
+    const auto narrow = static_cast<std::uint32_t>(cq_entry::tid_field(event_data).get(event_data));
+    if (narrow == tid || !cq->queue->collect(narrow, &context)) return GNI_RC_DESCRIPTOR_ERROR;
+  }
   auto* const descriptor = static_cast<gni_post_descriptor_t*>(context);
   const gni_return_t status =
       cq_entry::kStatus.get(event_data) == 0 ? GNI_RC_SUCCESS : GNI_RC_TRANSACTION_ERROR;

@@ -13,9 +13,9 @@ uint64_t gni_cq_get_data(gni_cq_entry_t entry) { return entry_of::kData.get(entr
 uint64_t gni_cq_get_source(gni_cq_entry_t entry) { return entry_of::kSource.get(entry); }
 uint64_t gni_cq_get_status(gni_cq_entry_t entry) { return entry_of::kStatus.get(entry); }
 uint64_t gni_cq_get_info(gni_cq_entry_t entry) { return entry_of::kInfo.get(entry); }
-uint64_t gni_cq_get_inst_id(gni_cq_entry_t entry) { return entry_of::inst_id_field(entry).get(entry); }
+uint64_t gni_cq_get_inst_id(gni_cq_entry_t entry) { return entry_of::inst_id(entry); }
 uint64_t gni_cq_get_rem_inst_id(gni_cq_entry_t entry) { return entry_of::kRemoteInstId.get(entry); }
-uint64_t gni_cq_get_tid(gni_cq_entry_t entry) { return entry_of::kTid.get(entry); }
+uint64_t gni_cq_get_tid(gni_cq_entry_t entry) { return entry_of::tid_field(entry).get(entry); }
 uint64_t gni_cq_get_msg_id(gni_cq_entry_t entry) { return entry_of::kMsgId.get(entry); }
 uint64_t gni_cq_get_type(gni_cq_entry_t entry) { return entry_of::kType.get(entry); }
 uint64_t gni_cq_get_block_id(gni_cq_entry_t entry) { return entry_of::kBlock.get(entry); }
@@ -37,13 +37,13 @@ unsigned gni_cq_bte_enq_status(gni_cq_entry_t entry) {
 }
 
 void gni_cq_set_inst_id(gni_cq_entry_t* entry, uint64_t value) {
-  if (entry != nullptr) *entry = entry_of::inst_id_field(*entry).set(*entry, value);
+  if (entry != nullptr) *entry = entry_of::set_inst_id(*entry, value);
 }
 void gni_cq_set_rem_inst_id(gni_cq_entry_t* entry, uint64_t value) {
   if (entry != nullptr) *entry = entry_of::kRemoteInstId.set(*entry, value);
 }
 void gni_cq_set_tid(gni_cq_entry_t* entry, uint64_t value) {
-  if (entry != nullptr) *entry = entry_of::kTid.set(*entry, value);
+  if (entry != nullptr) *entry = entry_of::tid_field(*entry).set(*entry, value);
 }
 void gni_cq_set_msg_id(gni_cq_entry_t* entry, uint64_t value) {
   if (entry != nullptr) *entry = entry_of::kMsgId.set(*entry, value);

@@ -9,9 +9,10 @@
 // The 64 bits of a completion event, as uGNI clients carry them. The machines' own layout is not public and
 // cannot be seen: clients read entries through the gni_cq_ functions alone. This one is ours:
 //
-//   63 overrun | 62 remote overrun | 61..60 type | 59..57 source | 56..55 info | 54 zero | 53..48 status
+//   63 overrun | 62 remote overrun | 61..60 type | 59..57 source | 56..55 info | 54 wide | 53..48 status
 //   47..0 payload:
 //     initiator, post       47..24 tid          | 23..0 local event value (inst_id)
+//     the same, wide        39..24 tid          | 47..40, 23..0 local event value, as on Gemini
 //     initiator, message    31..0  msg_id
 //     target                47..0  data; 31..0 is the remote event value (rem_inst_id, and inst_id too)
 //     DLA                   31..16 count        | 15..0 block or marker
@@ -49,10 +50,14 @@ inline constexpr Field kRemoteOverrun{62, 1};
 inline constexpr Field kType{60, 2};
 inline constexpr Field kSource{57, 3};
 inline constexpr Field kInfo{55, 2};
+inline constexpr Field kWide{54, 1};
 inline constexpr Field kStatus{48, 6};
 inline constexpr Field kData{0, 48};
 inline constexpr Field kTid{24, 24};
+inline constexpr Field kWideTid{24, 16};
 inline constexpr Field kLocalInstId{0, 24};
+inline constexpr Field kLocalInstIdTop{40, 8};                  // of wide entries
+inline constexpr std::uint32_t kMaxWideDepth = (1u << 16) - 1;  // of queues whose entries are wide
 inline constexpr Field kRemoteInstId{0, 32};
 inline constexpr Field kMsgId{0, 32};
 inline constexpr Field kCount{16, 16};
@@ -84,6 +89,11 @@ constexpr gni_cq_entry_t message_sent(std::uint32_t msg_id, std::uint8_t status)
   return make(GNI_CQ_EVENT_TYPE_SMSG, Source::ssid, kSsidResponse, status, msg_id);
 }
 
+// An initiator's event of a message to a shared queue.
+constexpr gni_cq_entry_t queued_sent(std::uint32_t msg_id, std::uint8_t status) {
+  return make(GNI_CQ_EVENT_TYPE_MSGQ, Source::ssid, kSsidResponse, status, msg_id);
+}
+
 // A target's event of a put, get or AMO (type POST) or of a message (type SMSG).
 constexpr gni_cq_entry_t remote(std::uint64_t type, std::uint32_t rem_inst_id, std::uint8_t status) {
   return make(type, Source::rmt, kRmtRequest, status, rem_inst_id);
@@ -112,9 +122,24 @@ constexpr bool is_post(gni_cq_entry_t entry) {
 }
 constexpr bool is_local(gni_cq_entry_t entry) { return kInfo.get(entry) == kSsidRequest; }
 
-// The event value of either side: peers' events carry 32 bits, one's own 24.
+// An initiator's event of a post with all 32 bits of its event value. REQUIRES: its tid has 16 bits.
+constexpr gni_cq_entry_t widen(gni_cq_entry_t entry, std::uint32_t inst_id) {
+  return kLocalInstIdTop.set(kLocalInstId.set(kWide.set(entry, 1), inst_id), inst_id >> 24);
+}
+constexpr bool is_wide(gni_cq_entry_t entry) { return kWide.get(entry) != 0; }
+constexpr const Field& tid_field(gni_cq_entry_t entry) { return is_wide(entry) ? kWideTid : kTid; }
+
+// The event value of either side: peers' events carry 32 bits, one's own 24 in one piece.
 constexpr const Field& inst_id_field(gni_cq_entry_t entry) {
   return source(entry) == Source::rmt ? kRemoteInstId : kLocalInstId;
+}
+constexpr std::uint64_t inst_id(gni_cq_entry_t entry) {
+  const std::uint64_t low = inst_id_field(entry).get(entry);
+  return is_wide(entry) ? kLocalInstIdTop.get(entry) << 24 | low : low;
+}
+constexpr gni_cq_entry_t set_inst_id(gni_cq_entry_t entry, std::uint64_t value) {
+  const gni_cq_entry_t low = inst_id_field(entry).set(entry, value);
+  return is_wide(entry) ? kLocalInstIdTop.set(low, value >> 24) : low;
 }
 
 }  // namespace orrery::gni::cq_entry

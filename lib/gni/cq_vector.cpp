@@ -84,7 +84,7 @@ gni_return_t GNI_CqVectorWaitEvent(gni_cq_handle_t* cqs, uint32_t num_cqs, uint6
   orrery::gni::Queues queues;
   const gni_return_t good = orrery::gni::look_up(cqs, num_cqs, &queues);
   if (good != GNI_RC_SUCCESS) return good;
-  const auto deadline = orrery::gni::deadline_of(timeout);
+  const auto deadline = orrery::gni::deadline_of(*queues.all[0]->nic, timeout);
   for (;;) {
     for (uint32_t i = 0; i < num_cqs; ++i) {
       const Cq& cq = *queues.all[i];
@@ -105,7 +105,8 @@ gni_return_t GNI_CqVectorMonitor(gni_cq_handle_t* cqs, uint32_t num_cqs, uint64_
   orrery::gni::Queues queues;
   const gni_return_t good = orrery::gni::look_up(cqs, num_cqs, &queues);
   if (good != GNI_RC_SUCCESS) return good;
-  return return_of(orrery::gni::wait_for(queues, orrery::gni::deadline_of(timeout), which));
+  return return_of(
+      orrery::gni::wait_for(queues, orrery::gni::deadline_of(*queues.all[0]->nic, timeout), which));
 }
 
 gni_return_t GNI_CqInterruptMask(gni_cq_handle_t cq_hndl) { return orrery::gni::set_mask(cq_hndl, true); }

@@ -33,9 +33,9 @@ gni_post_state_t state_of(nic::DatagramStatus status) {
   return GNI_POST_ERROR;
 }
 
-std::optional<std::int64_t> deadline_of(std::uint32_t timeout_ms) {
+std::optional<std::int64_t> deadline_of(nic::Nic& nic, std::uint32_t timeout_ms) {
   if (timeout_ms == kForEver) return std::nullopt;
-  return monotonic_ns() + std::int64_t{timeout_ms} * 1'000'000;
+  return nic.now_ns() + std::int64_t{timeout_ms} * 1'000'000;
 }
 
 gni_return_t post(gni_ep_handle_t ep_hndl, void* in_data, std::uint16_t data_len, void* out_buf,
@@ -65,6 +65,8 @@ gni_return_t test(gni_ep_handle_t ep_hndl, Name name, gni_post_state_t* post_sta
     return GNI_RC_INVALID_PARAM;
   nic::DatagramOutcome outcome;
   const Errc found = ep->nic->datagrams().test(ep->endpoint, name, &outcome);
+  // Under a clock a program that looks again and again lets time pass.
+  if (outcome.status == nic::DatagramStatus::pending && ep->nic->clock() != nullptr) ep->nic->progress();
   return hand_over(found, outcome, post_state, remote_addr, remote_id);
 }
 
@@ -75,7 +77,7 @@ gni_return_t wait(gni_ep_handle_t ep_hndl, Name name, std::uint32_t timeout, gni
       remote_id == nullptr)
     return GNI_RC_INVALID_PARAM;
   nic::DatagramOutcome outcome;
-  const Errc found = ep->nic->datagrams().wait(ep->endpoint, name, deadline_of(timeout), &outcome);
+  const Errc found = ep->nic->datagrams().wait(ep->endpoint, name, deadline_of(*ep->nic, timeout), &outcome);
   return hand_over(found, outcome, post_state, remote_addr, remote_id);
 }
 
@@ -138,14 +140,16 @@ gni_return_t GNI_PostDataProbe(gni_nic_handle_t nic_hndl, uint32_t* remote_addr,
 gni_return_t GNI_PostDataProbeById(gni_nic_handle_t nic_hndl, uint64_t* datagram_id) {
   const Attachment* const attachment = find(nic_hndl);
   if (attachment == nullptr || datagram_id == nullptr) return GNI_RC_INVALID_PARAM;
-  return return_of(attachment->nic->datagrams().probe_named(*attachment->port, datagram_id));
+  const Errc found = attachment->nic->datagrams().probe_named(*attachment->port, datagram_id);
+  if (found != Errc::ok && attachment->nic->clock() != nullptr) attachment->nic->progress();
+  return return_of(found);
 }
 
 gni_return_t GNI_PostdataProbeWaitById(gni_nic_handle_t nic_hndl, uint32_t timeout, uint64_t* datagram_id) {
   const Attachment* const attachment = find(nic_hndl);
   if (attachment == nullptr || datagram_id == nullptr) return GNI_RC_INVALID_PARAM;
   return return_of(attachment->nic->datagrams().probe_wait_named(
-      *attachment->port, orrery::gni::deadline_of(timeout), datagram_id));
+      *attachment->port, orrery::gni::deadline_of(*attachment->nic, timeout), datagram_id));
 }
 
 gni_return_t GNI_EpPostDataCancel(gni_ep_handle_t ep_hndl) {

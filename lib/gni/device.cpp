@@ -1,70 +1,86 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "emu/base/config.hpp"
 #include "emu/nic/runtime.hpp"
+#include "lib/gni/limits.hpp"
+#include "lib/gni/privileged.hpp"
 #include "lib/gni/raw_value.hpp"
 #include "lib/gni/status.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
-// Questions about the device. There is one, an Aries, and its tables have the sizes that the emulated NIC
-// has.
+// Questions about the device. There is one, which is the process's own, an Aries unless ORRERY_DEVICE says
+// otherwise; its tables have the sizes that the emulated NIC has.
 namespace orrery::gni {
 
 namespace {
 
 constexpr int kDevices = 1;
-constexpr std::uint64_t kFmaDescriptors = 128;  // of one Aries NIC
-constexpr std::uint64_t kBteDescriptors = nic::BteQueue::kCapacity;
 
 struct Amount {
   std::uint64_t used = 0;
   std::uint64_t total = 0;
 };
 
-Amount registrations(nic::Nic& nic) { return {nic.registrations().in_use(), nic.registrations().capacity()}; }
-Amount queues(nic::Nic& nic) { return {nic.queue_count(), nic::kMaxQueues}; }
-Amount windows(nic::Nic& nic) {
-  return {std::min<std::uint64_t>(nic.port_count(), kFmaDescriptors), kFmaDescriptors};
+// ERROR_RESOURCE: named, but not there, for there are no page tables or blocks of the device's own.
+gni_return_t of_unknown(std::uint32_t resource, std::uint32_t last) {
+  return resource > 0 && resource < last ? GNI_RC_ERROR_RESOURCE : GNI_RC_INVALID_PARAM;
 }
 
 gni_return_t of_device(nic::Nic& nic, std::uint32_t resource, Amount* amount) {
   switch (resource) {
     case GNI_DEV_RES_MDD:
-      *amount = registrations(nic);
+      *amount = {nic.registrations().in_use(), nic.registrations().capacity()};
       return GNI_RC_SUCCESS;
     case GNI_DEV_RES_CQ:
-      *amount = queues(nic);
+      *amount = {nic.queue_count(), nic::kMaxQueues};
       return GNI_RC_SUCCESS;
     case GNI_DEV_RES_FMA:
-      *amount = windows(nic);
+      *amount = {std::min(nic.port_count(), kFmaDescriptors), kFmaDescriptors};
       return GNI_RC_SUCCESS;
+    case GNI_DEV_RES_CE: {
+      if (nic.options().gemini) return GNI_RC_ERROR_RESOURCE;
+      std::uint64_t used = 0;
+      for (std::uint32_t domain = 0; domain < job::layout::kMaxDomains; ++domain)
+        used += nic.resources().taken(domain, Resource::ce);
+      *amount = {used, nic::kVces};
+      return GNI_RC_SUCCESS;
+    }
     default:
-      // Named, but not there: no page tables or engines of the device's own.
-      return resource > GNI_DEV_RES_FIRST && resource < GNI_DEV_RES_LAST ? GNI_RC_ERROR_RESOURCE
-                                                                         : GNI_RC_INVALID_PARAM;
+      return of_unknown(resource, GNI_DEV_RES_LAST);
   }
 }
 
-gni_return_t of_job(nic::Nic& nic, std::uint32_t resource, Amount* amount) {
+// Which of ours a job's resource is.
+std::optional<Resource> resource_of(std::uint32_t resource) {
   switch (resource) {
     case GNI_JOB_RES_MDD:
     case GNI_JOB_RES_NONVMDH:
-      *amount = registrations(nic);
-      return GNI_RC_SUCCESS;
+      return Resource::mdd;
     case GNI_JOB_RES_CQ:
-      *amount = queues(nic);
-      return GNI_RC_SUCCESS;
+      return Resource::cq;
     case GNI_JOB_RES_FMA:
     case GNI_JOB_RES_SFMA:
-      *amount = windows(nic);
-      return GNI_RC_SUCCESS;
+      return Resource::fma;
     case GNI_JOB_RES_RDMA:
-      *amount = {nic.block_transfers(), kBteDescriptors};
-      return GNI_RC_SUCCESS;
+      return Resource::bte;
+    case GNI_JOB_RES_CE:
+      return Resource::ce;
     default:
-      return resource > GNI_JOB_RES_FIRST && resource < GNI_JOB_RES_LAST ? GNI_RC_ERROR_RESOURCE
-                                                                         : GNI_RC_INVALID_PARAM;
+      return std::nullopt;
   }
+}
+
+// The job's domains of that tag; all of them for GNI_FIND_ALLOC_PTAG.
+std::vector<job::DomainId> domains_of(const job::Job& job, std::uint8_t ptag) {
+  std::vector<job::DomainId> found;
+  const auto all = job.directory().domains();
+  for (job::DomainId id = 0; id < all.size(); ++id) {
+    if (ptag == GNI_FIND_ALLOC_PTAG || all[id].ptag == ptag) found.push_back(id);
+  }
+  return found;
 }
 
 }  // namespace
@@ -90,7 +106,7 @@ gni_return_t GNI_GetLocalDeviceIds(int len, int* device_ids) {
 
 gni_return_t GNI_GetDeviceType(gni_nic_device_t* dev_type) {
   if (dev_type == nullptr) return GNI_RC_INVALID_PARAM;
-  *dev_type = GNI_DEVICE_ARIES;
+  *dev_type = orrery::config::text("ORRERY_DEVICE") == "gemini" ? GNI_DEVICE_GEMINI : GNI_DEVICE_ARIES;
   return GNI_RC_SUCCESS;
 }
 
@@ -106,16 +122,43 @@ gni_return_t GNI_GetDevResInfo(uint32_t device_id, gni_dev_res_t res_type, gni_d
   return GNI_RC_SUCCESS;
 }
 
-gni_return_t GNI_GetJobResInfo(uint32_t device_id, uint8_t /*ptag*/, gni_job_res_t res_type,
+gni_return_t GNI_GetJobResInfo(uint32_t device_id, uint8_t ptag, gni_job_res_t res_type,
                                gni_job_res_desc_t* res_desc) {
   if (res_desc == nullptr) return GNI_RC_INVALID_PARAM;
   if (device_id >= orrery::gni::kDevices) return GNI_RC_NO_MATCH;
+  const auto resource = orrery::gni::resource_of(raw_value(res_type));
+  if (!resource) return orrery::gni::of_unknown(raw_value(res_type), GNI_JOB_RES_LAST);
   const auto runtime = orrery::nic::Runtime::of_process();
   if (!runtime.ok()) return return_of(runtime.code());
-  orrery::gni::Amount amount;
-  const gni_return_t found = orrery::gni::of_job(runtime.value()->nic(), raw_value(res_type), &amount);
-  if (found != GNI_RC_SUCCESS) return found;
+  orrery::nic::Nic& nic = runtime.value()->nic();
+  const orrery::job::Job& job = runtime.value()->job();
+  if (*resource == orrery::gni::Resource::ce && nic.options().gemini) return GNI_RC_ERROR_RESOURCE;
+  const auto domains = orrery::gni::domains_of(job, ptag);
+  if (domains.empty()) return GNI_RC_NO_MATCH;
+  orrery::gni::Amount amount{0, orrery::gni::device_total(*resource)};
+  for (const auto domain : domains) {
+    amount.used += nic.resources().taken(domain, *resource);
+    const std::uint64_t most = orrery::gni::limit_of(nic, job.directory(), domain, *resource);
+    amount.total = std::min(amount.total, most);
+  }
+  // Descriptors of the engine are nobody's until a transfer has one.
+  if (*resource == orrery::gni::Resource::bte) amount.used = nic.block_transfers();
   *res_desc = {.used = amount.used, .limit = amount.total};
+  return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_SetJobResInfo(uint32_t device_id, uint8_t ptag, gni_job_res_t res_type, uint64_t res_value) {
+  const auto resource = orrery::gni::resource_of(raw_value(res_type));
+  if (!resource) return orrery::gni::of_unknown(raw_value(res_type), GNI_JOB_RES_LAST);
+  if (device_id >= orrery::gni::kDevices) return GNI_RC_NO_MATCH;
+  if (res_value > orrery::gni::device_total(*resource)) return GNI_RC_INVALID_PARAM;
+  if (!orrery::gni::is_privileged()) return GNI_RC_PERMISSION_ERROR;
+  const auto job = orrery::job::Job::of_process();
+  if (!job.ok()) return return_of(job.code());
+  const auto domains = orrery::gni::domains_of(*job.value(), ptag);
+  if (domains.empty()) return GNI_RC_NO_MATCH;
+  for (const auto domain : domains)
+    job.value()->directory().set_limit(domain, *resource, static_cast<std::uint32_t>(res_value));
   return GNI_RC_SUCCESS;
 }
 

@@ -62,6 +62,7 @@ gni_return_t GNI_EpCreate(gni_nic_handle_t nic_hndl, gni_cq_handle_t src_cq_hndl
   if (ep->handle == 0) return GNI_RC_ERROR_NOMEM;
   ep->nic = attachment->nic;
   ep->attachment = attachment;
+  ep->usual_amo = attachment->gemini ? -1 : 0;
   ep->endpoint.port = attachment->port;
   ep->endpoint.remote_value = attachment->instance;
   ep->source = source;

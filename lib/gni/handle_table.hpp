@@ -63,6 +63,17 @@ class HandleTable {
 
   std::uint32_t live() const;
 
+  // Calls `see` with the object of each live handle of a kind, under the table's lock: it must not insert or
+  // erase.
+  template <typename See>
+  void for_each(HandleKind kind, See see) const {
+    const std::lock_guard lock(mutex_);
+    for (std::uint32_t i = 1; i <= used_; ++i) {
+      const std::uint64_t handle = slots_[i].word().load(std::memory_order_relaxed);
+      if (handle != 0 && kind_of(handle) == kind) see(reinterpret_cast<void*>(slots_[i].payload));
+    }
+  }
+
   // Ends all handles. Their objects are left alone. For the end of the process, and for a child of fork(),
   // where no other thread runs.
   void forget_all();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "lib/gni/limits.hpp"
 #include "lib/gni/mem_handle.hpp"
 #include "lib/gni/objects.hpp"
 #include "lib/gni/raw_value.hpp"
@@ -24,9 +25,10 @@ struct Checked {
   nic::CompletionQueue* queue = nullptr;
 };
 
-// What both registering calls ask of their common arguments.
+// What both registering calls ask of their common arguments. SUCCESS: one of the domain's registrations is
+// taken.
 gni_return_t check(gni_nic_handle_t nic_hndl, gni_cq_handle_t dst_cq_hndl, std::uint32_t flags,
-                   const gni_mem_handle_t* mem_hndl, Checked* checked) {
+                   std::uint32_t vmdh_index, const gni_mem_handle_t* mem_hndl, Checked* checked) {
   checked->attachment = find(nic_hndl);
   if (checked->attachment == nullptr || mem_hndl == nullptr || (flags & ~kMemFlags) != 0)
     return GNI_RC_INVALID_PARAM;
@@ -35,20 +37,43 @@ gni_return_t check(gni_nic_handle_t nic_hndl, gni_cq_handle_t dst_cq_hndl, std::
     if (cq == nullptr || cq->attachment != checked->attachment) return GNI_RC_INVALID_PARAM;
     checked->queue = cq->queue;
   }
-  // Physical addresses are the kernel's. No entries are set aside: a registration by VMDH index finds none.
+  // Physical addresses are the kernel's.
   if ((flags & (GNI_MEM_PHYS_CONT | GNI_MEM_PHYS_SEGMENTS)) != 0) return GNI_RC_PERMISSION_ERROR;
-  if ((flags & GNI_MEM_USE_VMDH) != 0) return GNI_RC_ERROR_RESOURCE;
-  return GNI_RC_SUCCESS;
+  if ((flags & GNI_MEM_USE_VMDH) != 0) {
+    const std::vector<std::uint32_t>& reserved = checked->attachment->vmdh;
+    if (reserved.empty()) return GNI_RC_ERROR_RESOURCE;
+    if (vmdh_index >= reserved.size()) return GNI_RC_INVALID_PARAM;
+    if (reserved[vmdh_index] != 0) return GNI_RC_ERROR_RESOURCE;
+  }
+  return take(*checked->attachment, Resource::mdd) ? GNI_RC_SUCCESS : GNI_RC_ERROR_RESOURCE;
+}
+
+gni_mem_handle_t handle_of(const Registration& made) {
+  const gni_mem_handle_t handle = mem_handle::make(made.key);
+  return made.vmdh == UINT32_MAX ? handle : mem_handle::with_attribute(handle, mem_handle::kAttrVmdh);
+}
+
+std::uint32_t vmdh_of(std::uint32_t flags, std::uint32_t index) {
+  return (flags & GNI_MEM_USE_VMDH) != 0 ? index : UINT32_MAX;
 }
 
 std::uint8_t region_flags(std::uint32_t flags) {
   return (flags & GNI_MEM_READ_ONLY) != 0 ? std::uint8_t{nic::kReadOnly} : std::uint8_t{0};
 }
 
-void keep(Attachment& attachment, const nic::MemKey& key, gni_mem_handle_t* mem_hndl) {
+// What the client gets of a registration, or why it gets none.
+gni_return_t keep(Attachment& attachment, const Result<nic::MemKey>& key, Registration made,
+                  gni_mem_handle_t* mem_hndl) {
+  if (!key.ok()) {
+    give(attachment, Resource::mdd);
+    return return_of(key.code());
+  }
   if (attachment.regions.empty()) attachment.regions.resize(nic::kMaxRegions);
-  attachment.regions[key.index] = key;
-  *mem_hndl = mem_handle::make(key);
+  made.key = key.value();
+  if (made.vmdh != UINT32_MAX) attachment.vmdh[made.vmdh] = made.key.index + 1u;
+  attachment.regions[made.key.index] = made;
+  *mem_hndl = handle_of(made);
+  return GNI_RC_SUCCESS;
 }
 
 }  // namespace
@@ -63,24 +88,21 @@ namespace mem_handle = orrery::gni::mem_handle;
 extern "C" {
 
 gni_return_t GNI_MemRegister(gni_nic_handle_t nic_hndl, uint64_t address, uint64_t length,
-                             gni_cq_handle_t dst_cq_hndl, uint32_t flags, uint32_t /*vmdh_index*/,
+                             gni_cq_handle_t dst_cq_hndl, uint32_t flags, uint32_t vmdh_index,
                              gni_mem_handle_t* mem_hndl) {
   orrery::gni::Checked checked;
-  const gni_return_t good = orrery::gni::check(nic_hndl, dst_cq_hndl, flags, mem_hndl, &checked);
+  const gni_return_t good = orrery::gni::check(nic_hndl, dst_cq_hndl, flags, vmdh_index, mem_hndl, &checked);
   if (good != GNI_RC_SUCCESS) return good;
   const auto key = checked.attachment->nic->register_region(*checked.attachment->port, address, length,
                                                             orrery::gni::region_flags(flags), checked.queue);
-  if (!key.ok()) return return_of(key.code());
-  orrery::gni::keep(*checked.attachment, key.value(), mem_hndl);
-  return GNI_RC_SUCCESS;
+  return orrery::gni::keep(
+      *checked.attachment, key,
+      {.address = address, .length = length, .vmdh = orrery::gni::vmdh_of(flags, vmdh_index)}, mem_hndl);
 }
 
 gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_t* mem_segments,
                                      uint32_t segments_cnt, gni_cq_handle_t dst_cq_hndl, uint32_t flags,
-                                     uint32_t /*vmdh_index*/, gni_mem_handle_t* mem_hndl) {
-  orrery::gni::Checked checked;
-  const gni_return_t good = orrery::gni::check(nic_hndl, dst_cq_hndl, flags, mem_hndl, &checked);
-  if (good != GNI_RC_SUCCESS) return good;
+                                     uint32_t vmdh_index, gni_mem_handle_t* mem_hndl) {
   if (mem_segments == nullptr || segments_cnt == 0) return GNI_RC_INVALID_PARAM;
   if (segments_cnt > orrery::gni::kMaxSegments) return GNI_RC_ERROR_RESOURCE;
   std::vector<orrery::nic::Segment> segments;
@@ -92,11 +114,14 @@ gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_
     total += mem_segments[i].length;
     segments.push_back({mem_segments[i].address, mem_segments[i].length});
   }
+  orrery::gni::Checked checked;
+  const gni_return_t good = orrery::gni::check(nic_hndl, dst_cq_hndl, flags, vmdh_index, mem_hndl, &checked);
+  if (good != GNI_RC_SUCCESS) return good;
   const auto key = checked.attachment->nic->register_segments(
       *checked.attachment->port, segments, orrery::gni::region_flags(flags), checked.queue);
-  if (!key.ok()) return return_of(key.code());
-  orrery::gni::keep(*checked.attachment, key.value(), mem_hndl);
-  return GNI_RC_SUCCESS;
+  return orrery::gni::keep(*checked.attachment, key,
+                           {.address = 0, .length = total, .vmdh = orrery::gni::vmdh_of(flags, vmdh_index)},
+                           mem_hndl);
 }
 
 gni_return_t GNI_MemDeregister(gni_nic_handle_t nic_hndl, gni_mem_handle_t* mem_hndl) {
@@ -104,9 +129,11 @@ gni_return_t GNI_MemDeregister(gni_nic_handle_t nic_hndl, gni_mem_handle_t* mem_
   if (attachment == nullptr || mem_hndl == nullptr) return GNI_RC_INVALID_PARAM;
   const auto key = mem_handle::key_of(*mem_hndl);
   if (key.index >= attachment->regions.size()) return GNI_RC_INVALID_PARAM;
-  auto& ours = attachment->regions[key.index];
-  if (!ours.valid() || !(ours == key)) return GNI_RC_INVALID_PARAM;
+  orrery::gni::Registration& ours = attachment->regions[key.index];
+  if (!ours.key.valid() || !(ours.key == key)) return GNI_RC_INVALID_PARAM;
+  if (ours.vmdh != UINT32_MAX) attachment->vmdh[ours.vmdh] = 0;
   ours = {};
+  orrery::gni::give(*attachment, orrery::gni::Resource::mdd);
   return return_of(attachment->nic->deregister(key));
 }
 
@@ -116,6 +143,59 @@ gni_return_t GNI_MemHndlQueryAttr(gni_mem_handle_t* mem_hndl, gni_mem_handle_att
   const std::uint32_t which = orrery::gni::raw_value(attr);
   if (which < GNI_MEMHNDL_ATTR_READONLY || which > GNI_MEMHNDL_ATTR_CLONE) return GNI_RC_INVALID_PARAM;
   *yesno = (mem_handle::attributes(*mem_hndl) >> (which - 1) & 1) != 0 ? 1 : 0;
+  return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_SetMddResources(gni_nic_handle_t nic_hndl, uint32_t num_entries) {
+  Attachment* const attachment = find(nic_hndl);
+  if (attachment == nullptr || num_entries == 0) return GNI_RC_INVALID_PARAM;
+  if (!attachment->vmdh.empty()) return GNI_RC_INVALID_STATE;
+  if (num_entries > orrery::gni::limit_of(*attachment, orrery::gni::Resource::mdd))
+    return GNI_RC_ERROR_RESOURCE;
+  attachment->vmdh.resize(num_entries);
+  return GNI_RC_SUCCESS;
+}
+
+// A handle names its process, so which attachment made it is this process's to know; entries of a peer are
+// not seen from here.
+gni_return_t GNI_RebuildMemHndl(gni_mem_handle_t* src_mem_hndl, uint32_t vmdh_index,
+                                gni_mem_handle_t* dst_mem_hndl) {
+  if (src_mem_hndl == nullptr || dst_mem_hndl == nullptr || !mem_handle::well_formed(*src_mem_hndl) ||
+      (mem_handle::attributes(*src_mem_hndl) & mem_handle::kAttrVmdh) == 0)
+    return GNI_RC_INVALID_PARAM;
+  const auto key = mem_handle::key_of(*src_mem_hndl);
+  bool found = false;
+  orrery::gni::handles().for_each(orrery::gni::HandleKind::nic, [&](void* object) {
+    const Attachment& attachment = *static_cast<Attachment*>(object);
+    if (found || vmdh_index >= attachment.vmdh.size() || key.index >= attachment.regions.size() ||
+        !(attachment.regions[key.index].key == key) || attachment.vmdh[vmdh_index] == 0)
+      return;
+    *dst_mem_hndl = orrery::gni::handle_of(attachment.regions[attachment.vmdh[vmdh_index] - 1]);
+    found = true;
+  });
+  return found ? GNI_RC_SUCCESS : GNI_RC_INVALID_PARAM;
+}
+
+gni_return_t GNI_MemQueryHndls(gni_nic_handle_t nic_hndl, int fd, gni_mem_handle_t* mem_hndl,
+                               uint64_t* address, uint64_t* length) {
+  if (mem_hndl == nullptr || address == nullptr || length == nullptr) return GNI_RC_INVALID_PARAM;
+  if (fd != -1) {
+    // Registrations end with their attachment: what a held domain keeps is its name.
+    return orrery::gni::is_held(fd) ? GNI_RC_NO_MATCH : GNI_RC_INVALID_PARAM;
+  }
+  const Attachment* const attachment = find(nic_hndl);
+  if (attachment == nullptr) return GNI_RC_INVALID_PARAM;
+  std::size_t next = 0;
+  if (!mem_handle::is_none(*mem_hndl)) {
+    if (!mem_handle::well_formed(*mem_hndl)) return GNI_RC_INVALID_PARAM;
+    next = mem_handle::key_of(*mem_hndl).index + 1u;
+  }
+  const auto& regions = attachment->regions;
+  while (next < regions.size() && !regions[next].key.valid()) ++next;
+  if (next >= regions.size()) return GNI_RC_NO_MATCH;
+  *mem_hndl = orrery::gni::handle_of(regions[next]);
+  *address = regions[next].address;
+  *length = regions[next].length;
   return GNI_RC_SUCCESS;
 }
 

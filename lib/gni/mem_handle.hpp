@@ -71,6 +71,13 @@ constexpr gni_mem_handle_t make(const nic::MemKey& key) {
   return handle;
 }
 
+// The same handle with one attribute more, which is its client's and says nothing to the NIC.
+constexpr gni_mem_handle_t with_attribute(gni_mem_handle_t handle, std::uint8_t attribute) {
+  handle.qword2 = (handle.qword2 | std::uint64_t{attribute} << 34) & ~(std::uint64_t{0xff} << 56);
+  handle.qword2 |= std::uint64_t{crc(handle)} << 56;
+  return handle;
+}
+
 // The key, whatever the handle holds; a word that never was a handle gives a key that nobody has.
 constexpr nic::MemKey key_of(const gni_mem_handle_t& handle) {
   nic::MemKey key;

@@ -23,6 +23,8 @@ namespace orrery::gni {
 
 struct Attachment;
 struct CompChan;
+class SharedQueue;
+class DestinationQueue;
 
 // A queue, and what to tell its client.
 struct Cq {
@@ -66,6 +68,15 @@ struct Ep {
   LocalGrant local;
   nic::CeEdge edge;         // of a reduction tree
   bool values_set = false;  // by GNI_EpSetEventData: binding leaves them alone
+  int usual_amo = 0;        // -1: no AMO goes the short way, which knows the newer device alone
+};
+
+// A registration, as its client made it.
+struct Registration {
+  nic::MemKey key;  // not valid(): there is none
+  std::uint64_t address = 0;
+  std::uint64_t length = 0;
+  std::uint32_t vmdh = UINT32_MAX;  // its place among the attachment's reserved entries, if it has one
 };
 
 // One attachment of a domain to the NIC: what a gni_nic_handle_t stands for.
@@ -79,6 +90,8 @@ struct Attachment {
   bool dual_events = false;
   bool cached_amos = false;
   bool fma_shared = false;
+  bool holds_fma = false;  // a descriptor of its own
+  bool gemini = false;
   std::uint64_t handle = 0;
   Statistics statistics;
   std::vector<std::unique_ptr<Ep>> endpoints;
@@ -86,8 +99,12 @@ struct Attachment {
   std::vector<std::unique_ptr<Cq>> queues;
   std::vector<std::unique_ptr<nic::FmaWindow>> windows;
   std::vector<std::unique_ptr<Ce>> engines;
+  std::shared_ptr<SharedQueue> shared_queue;  // complete in shared_queue.hpp alone
+  std::vector<std::shared_ptr<DestinationQueue>> destination_queues;
   std::vector<std::shared_ptr<CompChan>> channels;  // complete in comp_chan.hpp alone
-  std::vector<nic::MemKey> regions;  // by index of the registration table; not valid() where not ours
+  std::vector<Registration> regions;                // by index of the registration table
+  // Reserved entries: the registration's index plus 1, or 0. Empty before GNI_SetMddResources.
+  std::vector<std::uint32_t> vmdh;
 };
 
 // A communication domain: what a gni_cdm_handle_t stands for.
@@ -124,10 +141,14 @@ inline Ce* find(gni_ce_handle_t handle) {
 void detach(Cq& cq);
 // Ends the channels of an attachment. comp_chan.cpp
 void close_channels(Attachment& attachment);
+// Whether GNI_CdmHold or GNI_ConfigureJobFd gave that descriptor, and GNI_CdmRelease did not take it back;
+// and the giving: a new descriptor, or -1. cdm.cpp
+bool is_held(int fd);
+int hold();
 // Gives the client what the queue gave. cq.cpp
 gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq_entry_t* event_data);
 // The time at which a wait of so many milliseconds from now ends; nothing when it never does. cq.cpp
-std::optional<std::int64_t> deadline_of(std::uint64_t timeout_ms);
+std::optional<std::int64_t> deadline_of(nic::Nic& nic, std::uint64_t timeout_ms);
 // GNI_PostFma of type CE. ce.cpp
 gni_return_t post_ce(Ep& ep, gni_post_descriptor_t* post_descr);
 // Ends an attachment with everything on it. Waits for accesses of peers and for operations in flight, each

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "lib/gni/limits.hpp"
 #include "lib/gni/post_common.hpp"
 
 // Requests. Each call checks what the interface asks to be refused at once and hands a Request to the NIC.
@@ -27,7 +28,7 @@ using nic::Request;
     case GNI_POST_FMA_GET:
     case GNI_POST_FMA_GET_W_FLAG: {
       request.op = Op::get;
-      const gni_return_t aligned = check_get(d);
+      const gni_return_t aligned = check_get(ep, d);
       if (aligned != GNI_RC_SUCCESS) return aligned;
       const bool flagged = raw_value(d.type) == GNI_POST_FMA_GET_W_FLAG;
       const gni_return_t small = flagged ? fill_response_flag(d, &request) : GNI_RC_SUCCESS;
@@ -63,7 +64,7 @@ using nic::Request;
       break;
     case GNI_POST_RDMA_GET: {
       request.op = Op::get;
-      const gni_return_t aligned = check_get(d);
+      const gni_return_t aligned = check_get(ep, d);
       if (aligned != GNI_RC_SUCCESS) return aligned;
       break;
     }
@@ -81,6 +82,10 @@ using nic::Request;
   request.local_address = d.local_addr;
   request.remote_address = d.remote_addr;
   request.length = d.length;
+  // What is short needs no descriptor of the engine.
+  if (!ep.nic->block_transfer_is_short(d.length) &&
+      ep.nic->block_transfers() >= limit_of(*ep.attachment, Resource::bte)) [[unlikely]]
+    return GNI_RC_ERROR_RESOURCE;
   if (d.src_cq_hndl == nullptr) return answer(ep.nic->post(ep.endpoint, request));
 
   // Another queue than the endpoint's, for this post alone.

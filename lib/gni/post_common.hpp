@@ -29,6 +29,7 @@ inline bool fill(const Ep& ep, const gni_post_descriptor_t& d, gni_post_descript
   request->flags = events;
   if ((d.dlvr_mode & GNI_DLVMODE_IN_ORDER) == GNI_DLVMODE_IN_ORDER) request->flags |= nic::kInOrder;
   request->remote = mem_handle::key_of(d.remote_mem_hndl);
+  request->delivery_mode = d.dlvr_mode;
   request->context = context;
   return true;
 }
@@ -64,8 +65,18 @@ inline gni_return_t check_get(const gni_post_descriptor_t& d) {
   return GNI_RC_SUCCESS;
 }
 
+// The same with what the older device asks of the local side. For those who are not on the short way: on that
+// device is_plain_local() says no, so that every get comes here.
+inline gni_return_t check_get(const Ep& ep, const gni_post_descriptor_t& d) {
+  const gni_return_t checked = check_get(d);
+  if (checked != GNI_RC_SUCCESS || !ep.attachment->gemini || d.local_addr % kGetAlignment == 0)
+    return checked;
+  return GNI_RC_ALIGNMENT_ERROR;
+}
+
 // Asks the NIC about the local side of a transfer, and keeps the answer for the next one.
 [[gnu::noinline]] inline bool ask_local(Ep& ep, const gni_post_descriptor_t& d, bool writes) {
+  if (ep.attachment->gemini) return false;
   const nic::MemKey key = mem_handle::key_of(d.local_mem_hndl);
   const Errc checked = ep.nic->check_local(*ep.attachment->port, key, d.local_addr, d.length, writes);
   if (checked != Errc::ok || (key.flags & nic::kSegmented) != 0) return false;

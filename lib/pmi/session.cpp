@@ -6,6 +6,7 @@
 #include "emu/job/domain_list.hpp"
 #include "emu/job/pmi_wire.hpp"
 #include "emu/job/random.hpp"
+#include "emu/nic/runtime.hpp"
 #include "lib/pmi/pmix_client.hpp"
 
 #include <algorithm>
@@ -91,6 +92,12 @@ Result<Session*> Session::open() {
   session->job_ = job.value();
   const Status ready = session->set_up();
   if (!ready.ok()) return ready.code();
+  // After the first exchange between the processes, before the program's own: from here on they take turns.
+  const auto first = session->find_first();
+  if (!first.ok()) return first.code();
+  const auto clock = nic::Runtime::clock_of_process(first.value());
+  if (!clock.ok()) return clock.code();
+  session->clock_ = clock.value();
   g_of_process.session = session.release();
   g_of_process.owner = getpid();
   return g_of_process.session;
@@ -156,6 +163,23 @@ Status Session::set_up() {
   setenv("PMI_GNI_DEV_ID", variables.dev_id.c_str(), 0);
   setenv("PMI_GNI_LOC_ADDR", variables.loc_addr.c_str(), 0);
   return {};
+}
+
+// The process that is rank 0. Where processes of several jobs may share a directory it tells the others.
+Result<job::ProcessRef> Session::find_first() {
+  if (!wire_ || job_->launch().directory_fd >= 0) return job::ProcessRef{};
+  const job::ProcessRef self = job_->self();
+  const auto told = broadcast(std::to_string(self.index) + "." + std::to_string(self.generation));
+  if (!told.ok()) return told.code();
+  job::ProcessRef first;
+  const char* const end = told.value().data() + told.value().size();
+  const auto index = std::from_chars(told.value().data(), end, first.index);
+  if (index.ec != std::errc{} || index.ptr == end ||
+      std::from_chars(index.ptr + 1, end, first.generation).ec != std::errc{}) {
+    log::error("rank 0's place in the directory is malformed: '{}'", told.value());
+    return Errc::corrupt;
+  }
+  return first;
 }
 
 // What rank 0 chose for all: the domains, and the job's number and secret between hosts. Collective.
@@ -260,7 +284,8 @@ Result<std::string> Session::poll_bytes(const std::string& key, int from) {
   // corrupt: the first of several values is there, the others are on their way.
   while (bytes.code() == Errc::no_match || bytes.code() == Errc::corrupt) {
     const timespec pause{0, 500'000};
-    nanosleep(&pause, nullptr);
+    if (clock_ != nullptr) clock_->idle();
+    if (clock_ == nullptr || !clock_->is_virtual()) nanosleep(&pause, nullptr);
     bytes = get_bytes(key, from);
   }
   job_->directory().note_wait(job_->self(), job::WaitPlace::nowhere);
@@ -272,12 +297,16 @@ Result<std::string> Session::poll_bytes(const std::string& key, int from) {
 Status Session::barrier_enter() {
   if (in_barrier_) return Errc::invalid_state;
   in_barrier_ = true;
-  return wire_ ? wire_->barrier_enter() : Status{};
+  const Status entered = wire_ ? wire_->barrier_enter() : Status{};
+  if (clock_ != nullptr && entered.ok()) clock_->barrier_arrive();
+  return entered;
 }
 
 Status Session::barrier_leave() {
   if (!in_barrier_) return Errc::invalid_state;
   job_->directory().note_wait(job_->self(), job::WaitPlace::pmi_barrier);
+  // Under a clock first in its time: then every PE has entered, and the launcher lets us go at once.
+  if (clock_ != nullptr) clock_->barrier_wait();
   const Status left = wire_ ? wire_->barrier_leave() : Status{};
   job_->directory().note_wait(job_->self(), job::WaitPlace::nowhere);
   in_barrier_ = false;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/clock/clock.hpp"
 #include "emu/job/job.hpp"
 #include "emu/job/placement.hpp"
 #include "emu/job/pmi_client.hpp"
@@ -68,6 +69,7 @@ class Session {
   Status join_hosts(const job::WireJob& job, bool placed);
   Status put_host(const std::vector<int>& here);
   Status get_hosts(const std::vector<int>& here);
+  Result<job::ProcessRef> find_first();
   Status put_bytes(const std::string& key, std::string_view bytes);
   Result<std::string> get_bytes(const std::string& key, int from);
   Result<std::string> poll_bytes(const std::string& key, int from);
@@ -77,6 +79,7 @@ class Session {
   int size_ = 1;
   job::Job* job_ = nullptr;
   std::unique_ptr<job::PmiClient> wire_;                       // none: a singleton
+  clock::Clock* clock_ = nullptr;                              // none: raw time
   std::map<std::string, std::string, std::less<>> own_space_;  // of a singleton
   std::string kvs_name_;
   job::Placement placement_;

@@ -2,7 +2,8 @@
 /* Copyright 2026 the Orrery authors */
 
 /* MPI's one-sided calls against what a serial program would have computed: every rank works on every other's
- * window at once, with operations whose order does not matter. Prints one line and ends with 0 when all is right. */
+ * window at once, with operations whose order does not matter. Prints one line and ends with 0 when all is
+ * right. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +24,8 @@ static void* make_window(size_t bytes, int unit, MPI_Win* window) {
 
 static void expect(int64_t got, int64_t wanted, const char* what) {
   if (got == wanted) return;
-  if (wrong++ < 5) fprintf(stderr, "rank %d: %s is %lld, not %lld\n", rank, what, (long long)got, (long long)wanted);
+  if (wrong++ < 5)
+    fprintf(stderr, "rank %d: %s is %lld, not %lld\n", rank, what, (long long)got, (long long)wanted);
 }
 
 /* Every rank adds 1 to a counter of rank 0: the old values seen are all different. */
@@ -56,8 +58,9 @@ static void tickets(void) {
   free(counter);
 }
 
-/* A lock by compare and swap guards a plain counter that is read by get and written by put. Its owner takes no part:
- * Open MPI's compare-and-swap on a rank's own window hands the transport no endpoint (its issue 9146). */
+/* A lock by compare and swap guards a plain counter that is read by get and written by put. Its owner takes
+ * no part: Open MPI's compare-and-swap on a rank's own window hands the transport no endpoint (its issue
+ * 9146). */
 static void guarded_counter(int owner) {
   MPI_Win window;
   int64_t* memory = make_window(2 * sizeof *memory, sizeof *memory, &window); /* the lock, the counter */
@@ -107,7 +110,9 @@ static void accumulate(void) {
   free(cells);
 }
 
-static unsigned char pattern(int from, int to, int i) { return (unsigned char)(from * 37 + to * 11 + i * 7 + i / 256); }
+static unsigned char pattern(int from, int to, int i) {
+  return (unsigned char)(from * 37 + to * 11 + i * 7 + i / 256);
+}
 
 /* A block of every size from everybody to everybody, by put, and read back by get. */
 static void blocks(void) {

@@ -51,6 +51,25 @@ case "$step" in
       uses "$scratch/client" libpmi.so.0
       uses "$scratch/client" liborrery.so.0
     done
+    # Scripts that read variables instead, in a shell that knows where the file is and in one that does not.
+    env_sh=$(find "$prefix" -name env.sh)
+    # shellcheck disable=SC1090,SC2086
+    (unset PKG_CONFIG_PATH; . "$env_sh"
+     "$cc" $flags $CRAY_PMI_INCLUDE_OPTS $CRAY_GNI_HEADERS_INCLUDE_OPTS $CRAY_UGNI_POST_LINK_OPTS \
+       $CRAY_PMI_POST_LINK_OPTS "$here/downstream/client.c" -o "$scratch/client_env"
+     pkg-config --exists cray-ugni cray-pmi && command -v orrery >/dev/null)
+    expect "rank 0 of 1" "$scratch/client_env"
+    uses "$scratch/client_env" libugni.so.0
+    printed=$(sh -c 'orrery_prefix=$1; . "$2"; echo "$CRAY_UDREG_INCLUDE_OPTS"' sh "$prefix" "$env_sh")
+    [ -f "${printed#-I}/udreg_pub.h" ] || { echo "env.sh in sh gives '$printed'"; exit 1; }
+    # Every package that clients ask for by name is there and links.
+    echo "int main(void) { return 0; }" >"$scratch/empty.c"
+    for package in cray-alpslli cray-alpsutil cray-rca cray-udreg cray-wlm_detect; do
+      # shellcheck disable=SC2046,SC2086
+      "$cc" $flags $(pkg-config --cflags --libs "$package") "$scratch/empty.c" -o "$scratch/empty"
+      "$scratch/empty"
+      uses "$scratch/empty" "lib${package#cray-}.so.0"
+    done
     if pkg-config --cflags cray-ugni | grep -q CRAY_CONFIG_GHAL_ARIES; then
       echo "cray-ugni defines CRAY_CONFIG_GHAL_ARIES, which clients take for the real machine"
       exit 1

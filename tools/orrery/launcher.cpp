@@ -190,7 +190,10 @@ void Launcher::become_pe(std::uint32_t rank, int pmi, const Pipes& pipes, int er
   set("MPI_LOCALRANKID",
       static_cast<std::uint64_t>(std::find(clique.begin(), clique.end(), rank) - clique.begin()));
   set("ALPS_APP_PE", rank);
+  for (const auto& [name, value] : options_.variables) setenv(name.c_str(), value.c_str(), 1);
   set("ORRERY_JOB_FD", static_cast<std::uint64_t>(directory_fd_));
+  if (!options_.device.empty()) setenv("ORRERY_DEVICE", options_.device.c_str(), 1);
+  if (!options_.limits.empty()) setenv("ORRERY_LIMITS", options_.limits.c_str(), 1);
   if (!options_.faults.empty()) setenv("ORRERY_FAULT", options_.faults.c_str(), 1);
   if (options_.bind_to_cores) (void)job::bind_to_core(rank);  // logged there; the PE runs unbound
   std::vector<char*> argv;

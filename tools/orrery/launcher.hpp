@@ -28,6 +28,10 @@ struct RunOptions {
   bool label = false;
   bool keep_going = false;  // a PE that fails does not end the others
   bool bind_to_cores = false;
+  // ORRERY_ variables that the command line sets for the PEs.
+  std::vector<std::pair<std::string, std::string>> variables;
+  std::string device;  // for ORRERY_DEVICE and ORRERY_LIMITS; empty: as they are
+  std::string limits;
   std::string faults;                // for the PEs (emu/base/fault_spec.hpp); empty: as the environment says
   std::string program;               // as found in PATH
   std::vector<std::string> command;  // argv

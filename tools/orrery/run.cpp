@@ -2,9 +2,13 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/config.hpp"
 #include "emu/base/fault_spec.hpp"
+#include "emu/clock/choice.hpp"
 #include "emu/job/cores.hpp"
+#include "emu/job/resource_limits.hpp"
+#include "emu/model/machine.hpp"
 #include "tools/orrery/launcher.hpp"
 #include "tools/orrery/subcommand.hpp"
+#include "tools/orrery/trace.hpp"
 
 #include <fmt/core.h>
 
@@ -37,6 +41,12 @@ struct Words {
   std::string bind = "none";
   std::string provider;
   std::string interface;
+  std::string machine;
+  std::string clock;
+  std::string compute;
+  std::string trace;
+  std::string device;
+  std::string limit;
   std::string fault;
   bool label = false;
   bool keep_going = false;
@@ -69,6 +79,28 @@ std::string find_program(const std::string& name) {
   return "";
 }
 
+// The machine and its clock, from the command line or else the environment. `nodes`: how many nodes the
+// machine has, 0 without one. The line to show when something is not accepted, else empty.
+std::string read_clock(const Words& words, RunOptions* options, std::uint32_t* nodes) {
+  const auto chosen = [](const std::string& word, const char* variable) {
+    return word.empty() ? config::text(variable) : word;
+  };
+  const std::string machine = chosen(words.machine, "ORRERY_MACHINE");
+  const clock::ReadChoice read = clock::read_choice(machine, chosen(words.clock, "ORRERY_CLOCK"),
+                                                    chosen(words.compute, "ORRERY_COMPUTE"));
+  if (!read.problem.empty()) return read.problem;
+  const auto set = [&](const char* variable, const std::string& value) {
+    if (!value.empty()) options->variables.emplace_back(variable, value);
+  };
+  set("ORRERY_MACHINE", words.machine);
+  set("ORRERY_CLOCK", words.clock);
+  set("ORRERY_COMPUTE", words.compute);
+  if (!words.trace.empty() && read.choice.kind != clock::Kind::virtual_time)
+    return "--trace needs virtual time: expected --machine with it";
+  *nodes = read.choice.kind == clock::Kind::raw ? 0 : model::build_machine(machine).machine->pricing.nodes;
+  return {};
+}
+
 // Fills `options`; the line to show when something is not accepted, else empty.
 std::string read_words(const Words& words, RunOptions* options) {
   const auto pes = parse_count(words.pes, kMaxPes);
@@ -76,6 +108,9 @@ std::string read_words(const Words& words, RunOptions* options) {
   options->pes = *pes;
   options->label = words.label;
   options->keep_going = words.keep_going;
+  std::uint32_t machine_nodes = 0;
+  const std::string clock_problem = read_clock(words, options, &machine_nodes);
+  if (!clock_problem.empty()) return clock_problem;
   std::string why;
   if (!words.place.empty()) {
     std::ifstream file(words.place, std::ios::binary);
@@ -89,12 +124,20 @@ std::string read_words(const Words& words, RunOptions* options) {
     if (!placement.ok()) return fmt::format("--place {}: {}", words.place, why);
     options->placement = std::move(placement).value();
   } else {
-    const auto nodes = words.nodes.empty() ? 1 : parse_count(words.nodes, *pes);
+    // On a machine each PE has a node of its own unless told otherwise.
+    const auto nodes =
+        words.nodes.empty() ? std::optional(machine_nodes != 0 ? *pes : 1u) : parse_count(words.nodes, *pes);
     if (!nodes) {
       return fmt::format("--nodes {} is not accepted: expected 1..{}, no more than there are PEs",
                          words.nodes, *pes);
     }
-    options->placement = std::move(job::Placement::blocks(*pes, *nodes, &why)).value();
+    options->placement =
+        std::move(job::Placement::blocks(*pes, *nodes, &why, machine_nodes != 0 ? 0 : 1)).value();
+  }
+  for (const job::PePlace& place : options->placement.pes()) {
+    if (machine_nodes == 0 || place.nid < machine_nodes) continue;
+    return fmt::format("node {} is not on the machine: expected 0..{}; {} PEs need fewer nodes (--nodes)",
+                       place.nid, machine_nodes - 1, *pes);
   }
   if (!words.timeout.empty()) {
     double seconds = 0;
@@ -116,6 +159,12 @@ std::string read_words(const Words& words, RunOptions* options) {
     return fmt::format("--bind {} is not accepted: expected none or core", words.bind);
   }
   options->bind_to_cores = words.bind == "core";
+  if (!words.device.empty() && words.device != "aries" && words.device != "gemini") {
+    return fmt::format("--device {} is not accepted: expected aries or gemini", words.device);
+  }
+  options->device = words.device;
+  if (!job::parse_limits(words.limit, &why).ok()) return fmt::format("--limit: {}", why);
+  options->limits = words.limit;
   if (options->bind_to_cores && *pes > job::allowed_cores().cores) {
     return fmt::format("--bind core is not accepted for {} PEs: expected 1..{}, the cores allowed here", *pes,
                        job::allowed_cores().cores);
@@ -139,8 +188,9 @@ std::string read_command(std::vector<std::string> rest, RunOptions* options) {
 }
 
 // Options of `run` that take the next word, for drop_separator().
-constexpr std::string_view kWithValue[] = {"-n",     "--pes",      "--nodes",     "--place", "--timeout",
-                                           "--bind", "--provider", "--interface", "--fault"};
+constexpr std::string_view kWithValue[] = {"-n",      "--pes",     "--nodes", "--place",    "--timeout",
+                                           "--bind",  "--machine", "--clock", "--compute",  "--trace",
+                                           "--fault", "--device",  "--limit", "--provider", "--interface"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program on this host\n\n"
@@ -149,6 +199,21 @@ constexpr const char* kHelp =
     "  node 7 nic 0x12 pes 4-7   # NIC address of its own; # starts a comment\n\n"
     "Exit code: that of the first PE that fails, 128 + n for signal n; 124 after --timeout;\n"
     "2 when the command line is not accepted; 1 when PEs left others in a barrier.";
+
+// Puts the PEs' records together. A job that failed has no trace.
+void write_trace(const std::string& name, const std::string& records, std::uint32_t pes, int& exit_code) {
+  std::string problem;
+  const auto all = read_records(records, pes, &problem);
+  for (std::uint32_t pe = 0; pe < pes; ++pe) unlink(fmt::format("{}.{}", records, pe).c_str());
+  if (problem.empty()) {
+    std::ofstream file(name, std::ios::binary);
+    file << trace_json(all);
+    if (!file.flush()) problem = fmt::format("--trace {} cannot be written", name);
+  }
+  if (problem.empty()) return;
+  std::fprintf(stderr, "orrery: error: %s\n", problem.c_str());
+  if (exit_code == 0) exit_code = 1;
+}
 
 }  // namespace
 
@@ -185,6 +250,32 @@ void add_run(CLI::App& root, int& exit_code) {
       ->type_name("NAME");
   command->add_option("--interface", words->interface, "Where it leaves this host (ORRERY_INTERFACE)")
       ->type_name("NAME|ADDRESS");
+  command->add_option("--device", words->device, "The device that uGNI programs find (default aries)")
+      ->type_name("aries|gemini");
+  command
+      ->add_option("--limit", words->limit,
+                   "What each domain of a PE may have of its NIC: mdd=16,cq=8,fma=4,ce=2,bte=8")
+      ->type_name("LIST");
+  command
+      ->add_option("--machine", words->machine,
+                   "Time as on that machine: one of 'orrery machines', or a machine file")
+      ->type_name("MACHINE");
+  command
+      ->add_option(
+          "--clock", words->clock,
+          "raw: as fast as it goes; paced: the machine's time, waited for; virtual: the machine's time, "
+          "counted (the default with --machine)")
+      ->type_name("raw|paced|virtual");
+  command
+      ->add_option(
+          "--compute", words->compute,
+          "What the program's own work between calls counts in virtual time: zero (the default), measured "
+          "processor time, or that times a factor")
+      ->type_name("zero|measured|FACTOR");
+  command
+      ->add_option("--trace", words->trace,
+                   "Virtual time: write what every PE and its NIC did, for Perfetto or chrome://tracing")
+      ->type_name("FILE.json");
   command
       ->add_option(
           "--fault", words->fault,
@@ -208,7 +299,11 @@ void add_run(CLI::App& root, int& exit_code) {
     for (const std::string& line : config::check_environment(environ)) {
       std::fprintf(stderr, "orrery: warn: %s\n", line.c_str());
     }
+    const std::uint32_t pes = options.pes;
+    const std::string records = words->trace.empty() ? "" : words->trace + ".pe";
+    if (!records.empty()) options.variables.emplace_back("ORRERY_RECORD", records);
     exit_code = Launcher(std::move(options)).run();
+    if (!records.empty()) write_trace(words->trace, records, pes, exit_code);
   });
 }
 

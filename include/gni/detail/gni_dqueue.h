@@ -23,8 +23,9 @@ gni_return_t GNI_DqueueInit(gni_nic_handle_t nic_hndl, gni_dqueue_in_attr_t* in_
  * uGNI: DqueueFini */
 gni_return_t GNI_DqueueFini(gni_dqueue_handle_t dqueue_hndl);
 
-/* Connects to peers by their descriptions. Returns SUCCESS; INVALID_PARAM; ERROR_RESOURCE. Does not block.
- * Serialise per NIC. uGNI: DqueueConnect */
+/* Connects to peers by their descriptions, all or none. Returns SUCCESS; INVALID_PARAM; ERROR_RESOURCE more
+ * than npeers; TRANSACTION_ERROR a peer is gone. Waits for the peers' NICs. Serialise per NIC.
+ * uGNI: DqueueConnect */
 gni_return_t GNI_DqueueConnect(gni_dqueue_handle_t dqueue_hndl, gni_dqueue_out_attr_t* attrs,
                                uint32_t nattrs);
 
@@ -38,8 +39,9 @@ gni_return_t GNI_DqueueConnect(gni_dqueue_handle_t dqueue_hndl, gni_dqueue_out_a
 gni_return_t GNI_DqueuePut(gni_dqueue_handle_t dqueue_hndl, void* data, uint32_t length, uint32_t pe_addr,
                            uint32_t inst_id);
 
-/* Hands arrived messages to the callback. Returns SUCCESS; NOT_DONE none; INVALID_PARAM. Does not block.
- * Serialise per NIC. uGNI: DqueueProgress */
+/* Hands arrived messages to the callback, until it returns 0 or there are none. Returns SUCCESS; NOT_DONE
+ * none came; INVALID_STATE from the callback itself; INVALID_PARAM. Does not block. Serialise per NIC.
+ * uGNI: DqueueProgress */
 gni_return_t GNI_DqueueProgress(gni_dqueue_handle_t dqueue_hndl);
 
 #ifdef __cplusplus

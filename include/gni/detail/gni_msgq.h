@@ -16,8 +16,9 @@ extern "C" {
  *   rcv_cb, cb_data  called with each message by GNI_MsgqProgress
  *   snd_cq           for the events of sends
  *   attrs            equal in all instances
- * Returns SUCCESS; INVALID_PARAM; INVALID_STATE joined already; PERMISSION_ERROR no huge pages;
- * ERROR_RESOURCE; ERROR_NOMEM. Blocks until all instances have joined. Serialise per NIC. uGNI: MsgqInit
+ * Returns SUCCESS; INVALID_PARAM, also when another instance of the node has other attributes; INVALID_STATE
+ * joined already; ERROR_RESOURCE more instances than attrs->nloc_insts; ERROR_NOMEM. Blocks until all
+ * instances have joined. Serialise per NIC. uGNI: MsgqInit
  */
 gni_return_t GNI_MsgqInit(gni_nic_handle_t nic_hndl, gni_msgq_rcv_cb_func* rcv_cb, void* cb_data,
                           gni_cq_handle_t snd_cq, gni_msgq_attr_t* attrs, gni_msgq_handle_t* msgq_hndl);
@@ -61,8 +62,10 @@ gni_return_t GNI_MsgqSend(gni_msgq_handle_t msgq_hndl, gni_ep_handle_t ep_hndl, 
 
 /*
  * Hands arrived messages to the callback.
- *   timeout  milliseconds to wait for the first, 0 not at all, (uint32_t)-1 for ever
- * Returns SUCCESS; NOT_DONE there may be more; TIMEOUT; INVALID_PARAM. Blocks up to the timeout.
+ *   timeout  milliseconds to wait for the first; 0 and (uint32_t)-1 not at all, and nothing else for a queue
+ *            without GNI_MSGQ_MODE_BLOCKING
+ * Returns SUCCESS all that had come was handed over, or nothing came; NOT_DONE the callback gave 0: there may
+ * be more; INVALID_PARAM. Blocks up to the timeout; where processes share cores at least 100 ms.
  * Serialise per NIC. uGNI: MsgqProgress
  */
 gni_return_t GNI_MsgqProgress(gni_msgq_handle_t msgq_hndl, uint32_t timeout);

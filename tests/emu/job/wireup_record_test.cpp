@@ -50,7 +50,7 @@ TEST(WireupRecord, OtherLengthsAndValuesAreCorrupt) {
   EXPECT_EQ(decode_request(encode(WireupRequest{.wanted = static_cast<Wanted>(3)})).code(), Errc::corrupt);
   EXPECT_EQ(decode_request(encode(WireupRequest{.process = {HostDirectory::kMaxProcesses, 0}})).code(),
             Errc::corrupt);
-  EXPECT_EQ(decode_reply(encode(WireupReply{.kinds = 8})).code(), Errc::corrupt);
+  EXPECT_EQ(decode_reply(encode(WireupReply{.kinds = 16})).code(), Errc::corrupt);
 }
 
 }  // namespace

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/clock/board.hpp"
+
+#include "emu/base/log.hpp"
+#include "emu/base/unique_fd.hpp"
+#include "emu/job/process_stat.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace orrery::clock {
+
+namespace {
+
+constexpr std::int64_t kLookNs = 100'000'000;  // how often a PE that waits looks after the one that runs
+constexpr int kLooksBlocked = 5;               // without any processor time: blocked in something foreign
+constexpr int kLooksHint = 100;
+constexpr int kExitDeadlock = 75;
+
+constexpr std::uint32_t token_of(std::uint32_t pe, bool inside) { return pe << 1 | (inside ? 1 : 0); }
+constexpr std::uint32_t holder_of(std::uint32_t token) { return token >> 1; }
+
+std::string_view words_of(WaitsFor why) {
+  switch (why) {
+    case WaitsFor::nothing:
+      return "is in its program";
+    case WaitsFor::event:
+      return "waits for an event";
+    case WaitsFor::poll:
+      return "polls for something that does not come";
+    case WaitsFor::sleep:
+      return "sleeps";
+    case WaitsFor::barrier:
+      return "is in the launcher's barrier";
+    case WaitsFor::memory:
+      return "polls memory that nobody writes";
+  }
+  return "?";
+}
+
+// State and processor time of one thread of another process; state '?' when there is none.
+struct ThreadStat {
+  char state = '?';
+  std::uint64_t ticks = 0;
+};
+ThreadStat thread_stat(int pid, int tid) {
+  const UniqueFd fd(::open(fmt::format("/proc/{}/task/{}/stat", pid, tid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 1024> text;
+  const auto bytes = fd.valid() ? syscall(SYS_read, fd.get(), text.data(), text.size()) : -1;
+  if (bytes <= 0) return {};
+  std::string_view rest(text.data(), static_cast<std::size_t>(bytes));
+  const auto name_end = rest.rfind(')');
+  if (name_end == std::string_view::npos || rest.size() < name_end + 3) return {};
+  rest.remove_prefix(name_end + 2);
+  ThreadStat stat{.state = rest[0]};
+  for (int field = 3; field < 15 && !rest.empty(); ++field) {
+    const auto space = rest.find(' ');
+    rest.remove_prefix(space == std::string_view::npos ? rest.size() : space + 1);
+    if (field >= 13) {
+      std::uint64_t ticks = 0;
+      (void)std::from_chars(rest.data(), rest.data() + rest.size(), ticks);
+      stat.ticks += ticks;
+    }
+  }
+  return stat;
+}
+
+}  // namespace
+
+Turns::Turns(Board& board, std::uint32_t self, const WaitBudget& budget)
+    : board_(board), self_(self), budget_(budget) {}
+
+// The PE that may act first, and when. Keys of one time go by the PE's number.
+std::uint32_t Turns::earliest(std::int64_t* key) const {
+  const std::uint32_t pes = board_.header.pes;
+  std::uint32_t best = 0;
+  std::int64_t least = board_.keys[0].load(std::memory_order_relaxed);
+  for (std::uint32_t pe = 1; pe < pes; ++pe) {
+    const std::int64_t k = board_.keys[pe].load(std::memory_order_relaxed);
+    if (k < least) {
+      least = k;
+      best = pe;
+    }
+  }
+  *key = least;
+  return best;
+}
+
+void Turns::hand_on(std::uint32_t next) {
+  PeSlot& slot = board_.pes[next];
+  board_.header.turns.fetch_add(1, std::memory_order_relaxed);
+  // Release: the next one sees everything that was done before its turn. The grant comes last.
+  board_.header.token.store(token_of(next, false), std::memory_order_release);
+  slot.grant.store(1, std::memory_order_seq_cst);
+  if (slot.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(slot.grant, 1);
+}
+
+// The turn goes to whoever is next; this PE does not wait for its own.
+void Turns::give_away() {
+  std::int64_t key = 0;
+  const std::uint32_t next = earliest(&key);
+  if (key != kNever) {
+    if (next != self_) return hand_on(next);
+    board_.header.token.store(token_of(self_, false), std::memory_order_release);
+    self().grant.store(1, std::memory_order_release);
+    return;
+  }
+  bool someone_left = false, foreign = false;
+  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+    const PeState state = board_.pes[pe].state.load(std::memory_order_relaxed);
+    someone_left = someone_left || state != PeState::gone;
+    foreign = foreign || state == PeState::outside;
+  }
+  if (someone_left && !foreign) report_deadlock();
+  board_.header.token.store(token_of(kNobody, false), std::memory_order_release);
+}
+
+void Turns::await_grant() {
+  PeSlot& mine = self();
+  const auto granted = [&] { return mine.grant.load(std::memory_order_acquire) != 0; };
+  Watched watched;
+  for (;;) {
+    if (!spin_then_yield(budget_, granted)) {
+      // Announced before the grant is looked at again: see hand_on.
+      mine.sleeping.store(1, std::memory_order_seq_cst);
+      while (mine.grant.load(std::memory_order_seq_cst) == 0) {
+        if (futex_wait(mine.grant, 0, monotonic_ns() + kLookNs)) continue;
+        if (look_after_holder(watched)) break;
+      }
+      mine.sleeping.store(0, std::memory_order_relaxed);
+    }
+    if (granted()) {
+      mine.grant.store(0, std::memory_order_relaxed);
+      std::uint32_t expected = token_of(self_, false);
+      // Acquire: pairs with hand_on. It fails when we were overtaken before we woke: then it is somebody
+      // else's turn, and ours comes again.
+      if (board_.header.token.compare_exchange_strong(expected, token_of(self_, true),
+                                                      std::memory_order_acq_rel))
+        break;
+    } else if (board_.header.token.load(std::memory_order_acquire) == token_of(self_, true)) {
+      break;  // taken over from one who does not go on
+    }
+  }
+  mine.state.store(PeState::running, std::memory_order_relaxed);
+  time_ = board_.keys[self_].load(std::memory_order_relaxed);
+}
+
+// Looks after the PE that has the turn. True: the turn is ours now.
+bool Turns::look_after_holder(Watched& watched) {
+  if (board_.header.ended.load(std::memory_order_acquire) != 0) _exit(kExitDeadlock);
+  std::uint32_t token = board_.header.token.load(std::memory_order_acquire);
+  const std::uint32_t holder = holder_of(token);
+  if (holder >= board_.header.pes || holder == self_) return false;
+  PeSlot& slot = board_.pes[holder];
+  if (token != watched.token) watched = {.token = token};
+  ++watched.looks;
+  const int pid = slot.pid.load(std::memory_order_relaxed);
+  const int tid = slot.tid.load(std::memory_order_relaxed);
+  if (watched.looks == kLooksHint) {
+    log::warn("virtual time: the others wait for PE {}, which {} for 10 s", holder,
+              pid == 0 ? "has not started" : "has made no call");
+  }
+  if (pid == 0) return false;
+  const bool dead = !job::process_stat(pid).exists;
+  bool blocked = false;
+  if (!dead && (token & 1) == 0) {
+    const ThreadStat stat = thread_stat(pid, tid);
+    if (stat.state != 'S' || stat.ticks != watched.used) watched.looks = 0;
+    watched.used = stat.ticks;
+    blocked = watched.looks >= kLooksBlocked;
+  }
+  if (!dead && !blocked) return false;
+  if (!board_.header.token.compare_exchange_strong(token, token_of(self_, true), std::memory_order_acq_rel))
+    return false;
+  slot.state.store(dead ? PeState::gone : PeState::outside, std::memory_order_relaxed);
+  board_.keys[holder].store(kNever, std::memory_order_relaxed);
+  if (!dead) {
+    const auto overtaken = board_.header.overtaken.fetch_add(1, std::memory_order_relaxed);
+    if (overtaken == 0)
+      log::warn(
+          "virtual time: PE {} is blocked in something that has no virtual time; the others go on "
+          "without it, and times are not exact from here",
+          holder);
+  }
+  // Ours, or the earliest one's.
+  std::int64_t key = 0;
+  const std::uint32_t next = earliest(&key);
+  if (key != kNever && next == self_) return true;
+  give_away();
+  return false;
+}
+
+void Turns::join(std::uint32_t node, std::uint32_t process_slot) {
+  PeSlot& mine = self();
+  mine.node.store(node, std::memory_order_relaxed);
+  mine.process.store(process_slot + 1, std::memory_order_relaxed);
+  mine.tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_relaxed);
+  mine.pid.store(getpid(), std::memory_order_relaxed);
+  mine.state.store(PeState::waiting, std::memory_order_relaxed);
+  board_.pe_of_process[process_slot].store(self_ + 1, std::memory_order_release);
+  await_grant();
+  leave();
+}
+
+bool Turns::enter() {
+  std::uint32_t expected = token_of(self_, false);
+  if (board_.header.token.compare_exchange_strong(expected, token_of(self_, true), std::memory_order_acquire))
+      [[likely]]
+    return true;
+  // Overtaken while it was blocked in something foreign: it goes on behind whoever has the turn.
+  const std::uint32_t holder = holder_of(expected);
+  const std::int64_t at =
+      holder < board_.header.pes ? board_.keys[holder].load(std::memory_order_relaxed) : 0;
+  time_ = std::max(time_, at == kNever ? 0 : at);
+  board_.keys[self_].store(time_, std::memory_order_relaxed);
+  self().state.store(PeState::waiting, std::memory_order_relaxed);
+  expected = token_of(kNobody, false);
+  if (board_.header.token.compare_exchange_strong(expected, token_of(self_, true), std::memory_order_acq_rel))
+    self().state.store(PeState::running, std::memory_order_relaxed);
+  else
+    await_grant();
+  return false;
+}
+
+void Turns::leave() {
+  self().waits_for.store(WaitsFor::nothing, std::memory_order_relaxed);
+  board_.header.token.store(token_of(self_, false), std::memory_order_release);
+}
+
+void Turns::step_out() {
+  board_.header.overtaken.fetch_add(1, std::memory_order_relaxed);
+  self().state.store(PeState::outside, std::memory_order_relaxed);
+  board_.keys[self_].store(kNever, std::memory_order_relaxed);
+  give_away();
+}
+
+void Turns::turn_at(std::int64_t key, bool wakes, WaitsFor why) {
+  PeSlot& mine = self();
+  board_.keys[self_].store(key, std::memory_order_relaxed);
+  std::int64_t first = 0;
+  const std::uint32_t next = earliest(&first);
+  if (next == self_ && first != kNever) [[likely]] {
+    time_ = key;
+    mine.now.store(key, std::memory_order_relaxed);
+    return;
+  }
+  mine.waits_for.store(why, std::memory_order_relaxed);
+  mine.wakes.store(wakes ? 1 : 0, std::memory_order_relaxed);
+  mine.state.store(PeState::waiting, std::memory_order_relaxed);
+  give_away();
+  await_grant();
+  mine.wakes.store(0, std::memory_order_relaxed);
+  mine.now.store(time_, std::memory_order_relaxed);
+}
+
+void Turns::touch(std::uint32_t pe, std::int64_t when) {
+  PeSlot& slot = board_.pes[pe];
+  slot.touched.store(1, std::memory_order_relaxed);
+  if (slot.wakes.load(std::memory_order_relaxed) != 0 &&
+      board_.keys[pe].load(std::memory_order_relaxed) > when)
+    board_.keys[pe].store(when, std::memory_order_relaxed);
+}
+
+bool Turns::take_touch() {
+  PeSlot& mine = self();
+  if (mine.touched.load(std::memory_order_relaxed) == 0) return false;
+  mine.touched.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+// ---- the launcher's barrier ----
+
+// Arrivals come in the order of time, so the last one's is the barrier's end.
+void Turns::barrier_arrive() {
+  BoardHeader& h = board_.header;
+  barrier_ = h.barriers.load(std::memory_order_relaxed);
+  std::uint32_t members = 0;
+  for (std::uint32_t pe = 0; pe < h.pes; ++pe)
+    members += board_.pes[pe].state.load(std::memory_order_relaxed) != PeState::gone ? 1 : 0;
+  const std::uint32_t arrived = h.arrived.load(std::memory_order_relaxed) + 1;
+  h.arrived.store(arrived, std::memory_order_relaxed);
+  if (arrived < members) return;
+  h.arrived.store(0, std::memory_order_relaxed);
+  h.barriers.store(barrier_ + 1, std::memory_order_relaxed);
+  for (std::uint32_t pe = 0; pe < h.pes; ++pe) touch(pe, time_);
+}
+
+bool Turns::is_last() const {
+  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+    if (pe != self_ && board_.pes[pe].state.load(std::memory_order_relaxed) != PeState::gone) return false;
+  }
+  return true;
+}
+
+void Turns::finish() {
+  PeSlot& mine = self();
+  mine.state.store(PeState::gone, std::memory_order_relaxed);
+  board_.keys[self_].store(kNever, std::memory_order_relaxed);
+  give_away();
+}
+
+// ---- deadlock ----
+
+bool Turns::all_poll_in_vain(std::uint32_t enough) const {
+  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+    const PeSlot& slot = board_.pes[pe];
+    const PeState state = slot.state.load(std::memory_order_relaxed);
+    if (state == PeState::gone) continue;
+    if (state != PeState::waiting && state != PeState::running) return false;
+    if (slot.pending.load(std::memory_order_relaxed) != 0) return false;
+    if (slot.touched.load(std::memory_order_relaxed) != 0) return false;
+    const bool for_ever = board_.keys[pe].load(std::memory_order_relaxed) == kNever;
+    if (!for_ever && slot.empty_polls.load(std::memory_order_relaxed) < enough) return false;
+  }
+  return true;
+}
+
+void Turns::report_deadlock() {
+  log::error("deadlock in virtual time: no PE can go on");
+  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+    const PeSlot& slot = board_.pes[pe];
+    const PeState state = slot.state.load(std::memory_order_relaxed);
+    const double at = static_cast<double>(slot.now.load(std::memory_order_relaxed)) / 1e6;
+    if (state == PeState::gone)
+      log::error("  PE {}: has ended, at {:.6f} us", pe, at);
+    else
+      log::error("  PE {}: {}, since {:.6f} us, {} operations of its own under way", pe,
+                 words_of(slot.waits_for.load(std::memory_order_relaxed)), at,
+                 slot.pending.load(std::memory_order_relaxed));
+  }
+  board_.header.ended.store(1, std::memory_order_release);
+  _exit(kExitDeadlock);
+}
+
+}  // namespace orrery::clock

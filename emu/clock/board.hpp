@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/base/units.hpp"
+#include "emu/base/wait.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+
+// What the PEs of a job share under virtual time: who is when, and whose turn it is. One memfd for the job,
+// made by PE 0; the network's link state lies behind it.
+namespace orrery::clock {
+
+inline constexpr std::uint32_t kMaxPes = 1024;
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+// DO NOT CHANGE THE VALUES: they are in shared memory.
+enum class PeState : std::uint32_t {
+  absent = 0,   // has not joined: counts as being at time 0
+  running = 1,  // has the turn
+  waiting = 2,  // will go on at its key
+  outside = 3,  // blocked in something that the clock knows nothing of: the others go on without it
+  gone = 4,
+};
+
+// What a PE waits for, for the report of a deadlock.
+enum class WaitsFor : std::uint32_t { nothing = 0, event, poll, sleep, barrier, memory };
+
+struct alignas(64) PeSlot {
+  FutexWord grant;                      // 1: the turn is this PE's
+  std::atomic<std::uint32_t> sleeping;  // it sleeps on `grant`
+  std::atomic<PeState> state;
+  std::atomic<WaitsFor> waits_for;
+  std::atomic<std::int64_t> now;           // ps
+  std::atomic<std::uint32_t> touched;      // something happened to it that it has not looked at
+  std::atomic<std::uint32_t> wakes;        // 1: something that happens to it ends its wait
+  std::atomic<std::uint32_t> empty_polls;  // in a row, without a look at the clock
+  std::atomic<std::uint32_t> pending;      // operations of its own under way
+  std::atomic<std::int32_t> pid, tid;
+  std::atomic<std::uint32_t> node;
+  std::atomic<std::uint32_t> process;  // its process slot + 1
+};
+static_assert(sizeof(PeSlot) == 64 && offsetof(PeSlot, now) == 16 && offsetof(PeSlot, pid) == 40);
+
+struct alignas(64) BoardHeader {
+  std::uint64_t magic;
+  std::uint32_t version, pes;
+  std::uint64_t links_offset, links_bytes;
+  std::int64_t epoch_ns;  // CLOCK_MONOTONIC when it was made
+  std::int32_t core;      // where PE 0 was: PEs that share cores all go there
+  char choice[256];       // in words: what every PE must have chosen
+  // holder << 1 | it is inside the clock. Whoever finds a holder dead or blocked outside takes it over.
+  alignas(64) std::atomic<std::uint32_t> token;
+  std::atomic<std::uint32_t> ended;     // 1: a deadlock was reported
+  std::atomic<std::uint32_t> arrived;   // at the launcher's barrier
+  std::atomic<std::uint32_t> barriers;  // that are over
+  alignas(64) std::atomic<std::uint64_t> turns, tasks, operations, overtaken;
+  alignas(64) std::atomic<std::uint32_t> ready;  // stored last
+};
+
+struct Board {
+  BoardHeader header;
+  alignas(64) std::atomic<std::int64_t> keys[kMaxPes];  // when each may act next; the holder writes them
+  PeSlot pes[kMaxPes];
+  std::atomic<std::uint32_t> pe_of_process[kMaxPes];  // process slot -> PE + 1
+};
+inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"
+inline constexpr std::uint32_t kBoardVersion = 1;
+inline constexpr std::uint32_t kNobody = UINT32_MAX >> 1;
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+// One PE's part in taking turns: exactly one PE of the job runs at a time, the one whose (key, number) is the
+// smallest. So whatever it does comes after everything that is earlier and before everything that is later.
+//
+// Threads: one at a time. Invariants: (1) only the holder of the turn changes keys, but for its own a PE that
+// was overtaken; (2) a PE that dies or blocks in something foreign is overtaken by one that waits.
+class Turns {
+ public:
+  Turns(Board& board, std::uint32_t self, const WaitBudget& budget);
+
+  // Enters the job: waits for the first turn.
+  void join(std::uint32_t node, std::uint32_t process_slot);
+  // The program's thread comes into the clock, with the turn. False: it had been overtaken meanwhile, and its
+  // time is later than it was.
+  bool enter();
+  void leave();
+  // Gives the turn away without a wish for another; enter() takes part again.
+  void step_out();
+
+  // Waits until this PE is the earliest at `key`. REQUIRES: entered. Returns when it is; earlier, at the time
+  // of a touch, when `wakes`.
+  void turn_at(std::int64_t key, bool wakes, WaitsFor why);
+  // The time of the last turn.
+  std::int64_t time() const { return time_; }
+
+  void touch(std::uint32_t pe, std::int64_t when);
+  // Takes the mark that something happened.
+  bool take_touch();
+
+  // Arrives at the launcher's barrier; the last one touches the others.
+  void barrier_arrive();
+  // Whether the one that this PE arrived at last is over.
+  bool barrier_over() const { return board_.header.barriers.load(std::memory_order_relaxed) != barrier_; }
+  // Whether all the others are gone.
+  bool is_last() const;
+  void finish();
+
+  // Reports that no PE can ever go on, and ends the process.
+  [[noreturn]] void report_deadlock();
+  // Whether every PE polls in vain and nothing is under way.
+  bool all_poll_in_vain(std::uint32_t enough) const;
+
+  PeSlot& self() { return board_.pes[self_]; }
+  Board& board() { return board_; }
+
+ private:
+  std::uint32_t earliest(std::int64_t* key) const;
+  void hand_on(std::uint32_t next);
+  void await_grant();
+  struct Watched {
+    std::uint32_t token = UINT32_MAX;
+    std::uint64_t used = 0;  // processor time of its thread, in ticks
+    int looks = 0;           // in a row at which it had not moved
+  };
+  bool look_after_holder(Watched& watched);
+  void give_away();
+
+  Board& board_;
+  const std::uint32_t self_;
+  const WaitBudget budget_;
+  std::int64_t time_ = 0;
+  std::uint32_t barrier_ = 0;  // the one that it arrived at last
+};
+
+}  // namespace orrery::clock

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/units.hpp"
+#include "emu/model/operation.hpp"
+#include "emu/model/routing.hpp"
+
+#include <cstdint>
+#include <optional>
+
+// When an operation counts as having got there: what emu/nic asks of a clock. Raw time has no clock at all
+// (a null pointer), so it costs nothing. docs/timing.md has the rules.
+namespace orrery::clock {
+
+enum class Kind : std::uint8_t { raw = 0, paced = 1, virtual_time = 2 };
+
+// One operation as the machine is asked about it.
+struct Operation {
+  model::Op op = model::Op::fma_put;
+  model::Routing routing = model::Routing::adaptive_0;
+  std::uint32_t target = 0;  // process slot of the target
+  std::uint64_t bytes = 0;
+  Picos not_before;          // it starts then at the earliest (a fence); the processor is not held for it
+  bool uncontended = false;  // takes no link and no processor time: credits that ride on other packets
+};
+
+// Points in the clock's time.
+struct Times {
+  Picos turn_at;          // gets and fetching AMOs: the target's memory is read
+  Picos data_at;          // data visible at its destination
+  Picos remote_event_at;  // event in the target's queue
+  Picos local_event_at;   // event in the initiator's queue
+};
+
+// Something that is done at a point in time, on behalf of this process. Owns itself from schedule() on.
+class Task {
+ public:
+  // May schedule itself again. Not blocking, but for answers of a peer's service thread.
+  virtual void run() = 0;
+  // The clock ends before the task's time came.
+  virtual void drop() = 0;
+
+ protected:
+  ~Task() = default;
+};
+
+// The clock of one process. Threads: the program's thread that uses the NIC; paced also a thread of its own,
+// which runs tasks. Invariants: (1) tasks run in order of their times, and tasks of one time in the order of
+// schedule(); (2) now() never goes back.
+// Usage: clock->enter(); auto t = clock->start(op); clock->schedule(t.data_at, task); clock->leave();
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Kind kind() const = 0;
+  bool is_virtual() const { return kind() == Kind::virtual_time; }
+
+  virtual Picos now() = 0;
+  // What start() to leave() do is one call of the program's. start() prices the operation as begun now;
+  // leave() lets the processor time that it takes pass.
+  virtual void enter() = 0;
+  virtual Times start(const Operation& operation) = 0;
+  virtual void schedule(Picos at, Task* task) = 0;
+  virtual void leave() = 0;
+  // From the last contribution to a reduction by the job's PEs to its result.
+  virtual Picos collective_time() = 0;
+
+  // Something of that process has changed at this moment: whoever waits there looks again.
+  virtual void touch(std::uint32_t process_slot) = 0;
+  // The same for every process of the job.
+  virtual void touch_all() = 0;
+
+  // The program looked for something that is not there. May let time pass until something happens to this
+  // process, or for a moment.
+  virtual void idle() = 0;
+  // Waits until something happens to this process (true) or `deadline` comes (false). Virtual time only.
+  virtual bool wait(std::optional<Picos> deadline) = 0;
+
+  // A barrier that is not the NIC's (the launcher's): every PE of the job arrives once, and goes on when the
+  // last one has, at its time. barrier_arrive() when it has been entered; barrier_wait() returns when all
+  // have.
+  virtual void barrier_arrive() = 0;
+  virtual void barrier_wait() = 0;
+
+  // Peers may write [begin, end) of this process's memory from now on, directly; or no more.
+  virtual void watch(std::uint64_t begin, std::uint64_t end, bool writable) = 0;
+  virtual void unwatch(std::uint64_t begin, std::uint64_t end) = 0;
+  // `look` is called when something has happened to this PE while its program waits without a call.
+  virtual void set_look(void (*look)(void*), void* argument) = 0;
+  // The mappings of this process are about to be looked at.
+  virtual void before_inspection() = 0;
+
+  // Everything that this process has scheduled is done; it takes no further part. Once, at its end.
+  virtual void finish() = 0;
+};
+
+}  // namespace orrery::clock

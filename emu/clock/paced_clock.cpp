@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/clock/paced_clock.hpp"
+
+#include "emu/model/collective.hpp"
+#include "emu/model/quote.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include <pthread.h>
+#include <signal.h>
+
+namespace orrery::clock {
+
+namespace {
+
+constexpr std::int64_t kPsPerNs = 1000;
+constexpr std::int64_t kCalibrationNs = 2'000'000;
+constexpr std::int64_t kAhead = 100'000'000;  // ps: what a sleeper needs to be awake in time
+constexpr std::int64_t kSlack = 50'000'000;   // ps: what a program that polls gets to do it itself
+
+}  // namespace
+
+WallTime::WallTime(std::int64_t epoch_ns) : epoch_ns_(epoch_ns) {
+#if defined(__x86_64__)
+  // The best of some tries: a thread that loses its core in between spoils one.
+  double best = 0;
+  std::int64_t shortest = kNever;
+  for (int i = 0; i < 5; ++i) {
+    const std::int64_t from = monotonic_ns();
+    const std::uint64_t first = rough_ticks();
+    while (monotonic_ns() < from + kCalibrationNs) {
+    }
+    const std::uint64_t last = rough_ticks();
+    const std::int64_t took = monotonic_ns() - from;
+    if (took >= shortest || last <= first) continue;
+    shortest = took;
+    best = static_cast<double>(took * kPsPerNs) / static_cast<double>(last - first);
+  }
+  ps_per_tick_ = best;
+#endif
+  start_ = (monotonic_ns() - epoch_ns_) * kPsPerNs;
+  ticks_ = rough_ticks();
+}
+
+std::int64_t WallTime::now() const {
+  if (ps_per_tick_ == 0) return (monotonic_ns() - epoch_ns_) * kPsPerNs;
+  return start_ + static_cast<std::int64_t>(static_cast<double>(rough_ticks() - ticks_) * ps_per_tick_);
+}
+
+std::string Lateness::report() {
+  if (samples_.empty()) return "nothing was timed";
+  std::sort(samples_.begin(), samples_.end());
+  const auto at = [&](double part) {
+    return static_cast<double>(
+               samples_[static_cast<std::size_t>(part * static_cast<double>(samples_.size() - 1))]) /
+           1e3;
+  };
+  return fmt::format(
+      "{} points in time, achieved after asked by p50 {:.0f} ns, p99 {:.0f} ns, worst {:.0f} ns",
+      samples_.size(), at(0.5), at(0.99), std::max(at(1.0), static_cast<double>(worst_) / 1e3));
+}
+
+PacedClock::PacedClock(std::unique_ptr<SharedClock> shared, bool may_spin, std::uint32_t process_slot)
+    : shared_(std::move(shared)),
+      may_spin_(may_spin),
+      time_(shared_->board().header.epoch_ns),
+      first_at_(kNever) {
+  Board& board = shared_->board();
+  board.pes[shared_->pe()].node.store(shared_->node(), std::memory_order_relaxed);
+  board.pe_of_process[process_slot].store(shared_->pe() + 1, std::memory_order_release);
+  sigset_t all, before;
+  sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, fault);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_setname_np(thread_.native_handle(), "orrery-pacer");
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+PacedClock::~PacedClock() { finish(); }
+
+void PacedClock::enter() {
+  posting_mu_.lock();
+  busy_until_ = time_.now();
+}
+
+Times PacedClock::start(const Operation& operation) {
+  Board& board = shared_->board();
+  const std::uint32_t pe = board.pe_of_process[operation.target].load(std::memory_order_acquire);
+  const std::uint32_t node = pe == 0 || pe > board.header.pes
+                                 ? shared_->node()
+                                 : board.pes[pe - 1].node.load(std::memory_order_relaxed);
+  const model::Pricing& pricing = shared_->pricing();
+  const model::QuoteRequest request{.op = operation.op,
+                                    .routing = operation.routing,
+                                    .src = shared_->node(),
+                                    .dst = node < pricing.nodes ? node : 0,
+                                    .bytes = operation.bytes,
+                                    .now = Picos{std::max(busy_until_, operation.not_before.count())},
+                                    .seed = std::uint64_t{shared_->pe()} << 40 | operations_++};
+  const model::Quote q = model::quote(pricing, request, operation.uncontended ? nullptr : &shared_->links());
+  if (!operation.uncontended) busy_until_ += q.cpu_busy.count();
+  const Picos turn = q.remote_event_at - pricing.ops[static_cast<std::size_t>(operation.op)].remote_event;
+  return {turn, q.data_at, q.remote_event_at, q.local_event_at};
+}
+
+Picos PacedClock::collective_time() {
+  return model::quote_collective(shared_->machine(), model::Collective::allreduce, shared_->pes(), 16).time;
+}
+
+void PacedClock::schedule(Picos at, Task* task) {
+  bool sooner = false;
+  {
+    const std::lock_guard lock(agenda_mu_);
+    agenda_.add(at.count(), task);
+    sooner = at.count() < first_at_.load(std::memory_order_relaxed);
+    if (sooner) first_at_.store(at.count(), std::memory_order_release);
+  }
+  if (!sooner) return;
+  changed_.fetch_add(1, std::memory_order_seq_cst);
+  if (sleeping_.load(std::memory_order_seq_cst)) futex_wake(changed_, 1);
+}
+
+void PacedClock::leave() {
+  // The processor is held: what the machine's own would do meanwhile is nothing else.
+  while (time_.now() < busy_until_) cpu_relax();
+  posting_mu_.unlock();
+}
+
+// Runs what is due. `must`: waits for another thread that is at it.
+void PacedClock::run_due(bool must) {
+  if (first_at_.load(std::memory_order_acquire) > time_.now()) return;
+  std::unique_lock running(running_mu_, std::defer_lock);
+  if (must)
+    running.lock();
+  else if (!running.try_lock())
+    return;
+  for (;;) {
+    const std::int64_t at = first_at_.load(std::memory_order_acquire);
+    if (at > time_.now()) return;
+    Task* task = nullptr;
+    {
+      const std::lock_guard lock(agenda_mu_);
+      task = agenda_.take();
+      first_at_.store(agenda_.empty() ? kNever : agenda_.first(), std::memory_order_release);
+    }
+    task->run();
+    lateness_.add(time_.now() - at);
+  }
+}
+
+void PacedClock::run() {
+  mark_runtime_thread();
+  while (!stopping_.load(std::memory_order_seq_cst)) {
+    const std::uint32_t seen = changed_.load(std::memory_order_seq_cst);
+    const std::int64_t at = first_at_.load(std::memory_order_seq_cst);
+    const std::int64_t now = time_.now();
+    const std::int64_t look = may_spin_ ? at : at == kNever ? kNever : at + kSlack;
+    if (look <= now) {
+      run_due(true);
+      continue;
+    }
+    if (at != kNever && may_spin_ && look - now < kAhead) {
+      cpu_relax();
+      continue;
+    }
+    sleeping_.store(true, std::memory_order_seq_cst);
+    if (changed_.load(std::memory_order_seq_cst) == seen && !stopping_.load(std::memory_order_seq_cst)) {
+      std::optional<std::int64_t> until;
+      if (at != kNever)
+        until = monotonic_ns() + std::max<std::int64_t>(look - now - (may_spin_ ? kAhead : 0), 0) / kPsPerNs;
+      futex_wait(changed_, seen, until);
+    }
+    sleeping_.store(false, std::memory_order_relaxed);
+  }
+}
+
+void PacedClock::finish() {
+  if (stopping_.load(std::memory_order_relaxed)) return;
+  while (first_at_.load(std::memory_order_acquire) != kNever) {
+    run_due(true);
+    cpu_relax();
+  }
+  stopping_.store(true, std::memory_order_seq_cst);
+  changed_.fetch_add(1, std::memory_order_seq_cst);
+  futex_wake(changed_, 1);
+  if (thread_.joinable()) thread_.join();
+  const std::lock_guard lock(running_mu_);
+  std::fprintf(stderr, "orrery: pe %u: paced as %s: %s\n", shared_->pe(),
+               shared_->machine().description.name.c_str(), lateness_.report().c_str());
+}
+
+}  // namespace orrery::clock

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/clock/agenda.hpp"
+#include "emu/clock/clock.hpp"
+#include "emu/clock/shared_clock.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace orrery::clock {
+
+// The processor's counter as picoseconds since the job's clock was made, the same in every process of the
+// host. Calibrated once against CLOCK_MONOTONIC. Immutable; any thread.
+class WallTime {
+ public:
+  explicit WallTime(std::int64_t epoch_ns);
+  std::int64_t now() const;  // ps
+
+ private:
+  std::int64_t epoch_ns_;
+  std::uint64_t ticks_ = 0;  // at start_
+  std::int64_t start_ = 0;   // ps
+  double ps_per_tick_ = 0;   // 0: no such counter here
+};
+
+// How late things were done, against when they should have been.
+class Lateness {
+ public:
+  void add(std::int64_t ps) { samples_.size() < kMost ? samples_.push_back(ps) : note_worst(ps); }
+  std::string report();
+
+ private:
+  static constexpr std::size_t kMost = 1 << 18;
+  void note_worst(std::int64_t ps) { worst_ = ps > worst_ ? ps : worst_; }
+  std::vector<std::int64_t> samples_;
+  std::int64_t worst_ = 0;
+};
+
+// Wall time with the machine's delays: a post holds its processor for as long as the machine's would be busy,
+// and what it does is done when its time has come, by whoever polls then, or by a thread of this clock's own.
+// That thread spins ahead of each point in time where the host has a core for it besides the PEs'; else it
+// sleeps, and looks after what nobody has done kSlack after its time.
+//
+// Threads: any. Invariant: tasks run one at a time, in the order of their times.
+class PacedClock final : public Clock {
+ public:
+  PacedClock(std::unique_ptr<SharedClock> shared, bool may_spin, std::uint32_t process_slot);
+  ~PacedClock() override;
+
+  Kind kind() const override { return Kind::paced; }
+  Picos now() override { return Picos{time_.now()}; }
+  void enter() override;
+  Times start(const Operation& operation) override;
+  void schedule(Picos at, Task* task) override;
+  void leave() override;
+  Picos collective_time() override;
+  void idle() override { run_due(false); }
+  void finish() override;
+
+  // Nobody waits in this clock, and mappings stay as they are.
+  void touch(std::uint32_t) override {}
+  void touch_all() override {}
+  bool wait(std::optional<Picos>) override { return true; }
+  void barrier_arrive() override {}
+  void barrier_wait() override {}
+  void watch(std::uint64_t, std::uint64_t, bool) override {}
+  void unwatch(std::uint64_t, std::uint64_t) override {}
+  void before_inspection() override {}
+  void set_look(void (*)(void*), void*) override {}
+
+ private:
+  void run_due(bool must);
+  void run();
+
+  const std::unique_ptr<SharedClock> shared_;
+  const bool may_spin_;
+  const WallTime time_;
+  std::mutex posting_mu_;         // from enter() to leave()
+  std::int64_t busy_until_ = 0;   // guarded by posting_mu_
+  std::uint64_t operations_ = 0;  // guarded by posting_mu_
+  std::mutex running_mu_;         // whoever runs tasks
+  Lateness lateness_;             // guarded by running_mu_
+  std::mutex agenda_mu_;
+  Agenda agenda_;                       // guarded by agenda_mu_
+  std::atomic<std::int64_t> first_at_;  // of the agenda; kNever when empty
+  FutexWord changed_{0};
+  std::atomic<bool> sleeping_{false};
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace orrery::clock

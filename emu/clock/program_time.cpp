@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// The calls by which a program reads the clock and waits, served in virtual time. Exported by liborrery.so
+// before libc's. Without a virtual clock each of them is libc's and one branch.
+#include "emu/clock/program_time.hpp"
+
+#include "emu/base/wait.hpp"
+#include "emu/clock/virtual_clock.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include <dlfcn.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace orrery::clock {
+
+namespace {
+
+std::atomic<VirtualClock*> g_clock{nullptr};
+
+// What a program finds when virtual time is 0: fixed, so that runs agree, and not 0, which some take for
+// unset.
+constexpr std::int64_t kMonotonicStart = 1'000;         // s
+constexpr std::int64_t kRealtimeStart = 1'000'000'000;  // s since 1970: 9 September 2001
+constexpr std::int64_t kNs = 1'000'000'000;
+
+template <typename Function>
+Function* real(const char* name) {
+  // By handle: RTLD_NEXT finds nothing where libc was loaded first.
+  static void* const libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  return reinterpret_cast<Function*>(dlsym(libc, name));
+}
+#define ORRERY_REAL(name) static auto* const real_call = ::orrery::clock::real<decltype(::name)>(#name)
+
+// Libraries whose threads and timers belong to the launcher or to a real network, by how their names begin.
+constexpr std::string_view kRuntimeLibraries[] = {
+    "liborrery", "libugni",   "libpmi",   "libpmix", "libprrte",  "libopen-pal", "libopen-rte",
+    "libevent",  "libfabric", "libhwloc", "libucs",  "libuct",    "libucp",      "libucm",
+    "libmunge",  "libslurm",  "libpsm2",  "libnl-",  "libibverbs"};
+
+bool is_runtime_address(const void* address) {
+  Dl_info info{};
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return false;
+  std::string_view name = info.dli_fname;
+  if (const auto slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
+  return std::any_of(std::begin(kRuntimeLibraries), std::end(kRuntimeLibraries),
+                     [&](std::string_view library) { return name.starts_with(library); });
+}
+
+// dladdr() takes a lock and a search: answers are kept by page of code.
+bool called_by_runtime(const void* caller) {
+  constexpr std::size_t kEntries = 256;
+  static std::atomic<std::uint64_t> known[kEntries];
+  const auto page = reinterpret_cast<std::uint64_t>(caller) >> 12;
+  auto& entry = known[page % kEntries];
+  const std::uint64_t seen = entry.load(std::memory_order_relaxed);
+  if (seen >> 1 == page) return (seen & 1) != 0;
+  const bool runtime = is_runtime_address(caller);
+  entry.store(page << 1 | (runtime ? 1 : 0), std::memory_order_relaxed);
+  return runtime;
+}
+
+// The clock that answers a call from `caller`, or null.
+VirtualClock* clock_for(const void* caller) {
+  VirtualClock* const clock = g_clock.load(std::memory_order_acquire);
+  if (clock == nullptr) [[likely]]
+    return nullptr;
+  return is_runtime_thread() || called_by_runtime(caller) ? nullptr : clock;
+}
+
+bool is_steady(clockid_t id) {
+  return id == CLOCK_MONOTONIC || id == CLOCK_MONOTONIC_RAW || id == CLOCK_MONOTONIC_COARSE ||
+         id == CLOCK_BOOTTIME;
+}
+bool is_wall(clockid_t id) { return id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE || id == CLOCK_TAI; }
+
+timespec timespec_of(Picos time, std::int64_t start) {
+  const std::int64_t ns = time.count() / 1000;
+  return {static_cast<time_t>(start + ns / kNs), static_cast<long>(ns % kNs)};
+}
+Picos duration_of(const timespec& t) {
+  const std::int64_t seconds = std::min<std::int64_t>(t.tv_sec, 4'000'000);  // Picos hold 106 days
+  return Picos{(seconds * kNs + t.tv_nsec) * 1000};
+}
+Picos point_of(const timespec& t, clockid_t id) {
+  timespec since = t;
+  since.tv_sec -= is_wall(id) ? kRealtimeStart : kMonotonicStart;
+  return since.tv_sec < 0 ? Picos{} : duration_of(since);
+}
+bool is_valid(const timespec* t) {
+  return t != nullptr && t->tv_sec >= 0 && t->tv_nsec >= 0 && t->tv_nsec < kNs;
+}
+
+void sleep_for(VirtualClock& clock, Picos duration) { clock.sleep_until(clock.now() + duration); }
+
+// Descriptors are the real world's: they are looked at now, and again whenever something happens to this PE,
+// until `duration` of virtual time is over. `look` returns what the call returns, 0 for nothing yet.
+template <typename Look>
+int wait_for_descriptors(VirtualClock& clock, std::optional<Picos> duration, Look look) {
+  if (!duration) {
+    // For ever: whatever comes, comes in real time.
+    return clock.outside([&] { return look(-1); });
+  }
+  int found = look(0);
+  if (found != 0 || *duration <= Picos{}) {
+    if (found == 0) clock.idle();
+    return found;
+  }
+  const Picos deadline = clock.now() + *duration;
+  for (;;) {
+    const bool touched = clock.wait(deadline);
+    // Threads of the runtime that pass an event on to a descriptor need a moment.
+    found = look(touched ? 1 : 0);
+    if (found != 0 || !touched) return found;
+  }
+}
+
+void forget_in_child() { g_clock.store(nullptr, std::memory_order_relaxed); }
+
+}  // namespace
+
+void serve_program(VirtualClock* clock) {
+  pthread_atfork(nullptr, nullptr, forget_in_child);
+  g_clock.store(clock, std::memory_order_release);
+}
+
+}  // namespace orrery::clock
+
+using orrery::Picos;
+using orrery::clock::VirtualClock;
+namespace oc = orrery::clock;
+
+#define ORRERY_CLOCK_OR_REAL(name, ...)                                   \
+  ORRERY_REAL(name);                                                      \
+  VirtualClock* const clock = oc::clock_for(__builtin_return_address(0)); \
+  if (clock == nullptr) [[likely]]                                        \
+  return real_call(__VA_ARGS__)
+
+extern "C" {
+
+int clock_gettime(clockid_t id, timespec* now) {
+  ORRERY_CLOCK_OR_REAL(clock_gettime, id, now);
+  if (!(oc::is_steady(id) || oc::is_wall(id))) return real_call(id, now);
+  *now = oc::timespec_of(clock->read(), oc::is_wall(id) ? oc::kRealtimeStart : oc::kMonotonicStart);
+  return 0;
+}
+
+int gettimeofday(timeval* __restrict now, void* __restrict zone) {
+  ORRERY_CLOCK_OR_REAL(gettimeofday, now, zone);
+  const timespec t = oc::timespec_of(clock->read(), oc::kRealtimeStart);
+  *now = {t.tv_sec, t.tv_nsec / 1000};
+  return 0;
+}
+
+time_t time(time_t* now) {
+  ORRERY_CLOCK_OR_REAL(time, now);
+  const timespec t = oc::timespec_of(clock->read(), oc::kRealtimeStart);
+  if (now != nullptr) *now = t.tv_sec;
+  return t.tv_sec;
+}
+
+int timespec_get(timespec* now, int base) {
+  ORRERY_CLOCK_OR_REAL(timespec_get, now, base);
+  if (base != TIME_UTC) return real_call(now, base);
+  *now = oc::timespec_of(clock->read(), oc::kRealtimeStart);
+  return base;
+}
+
+int clock_nanosleep(clockid_t id, int flags, const timespec* request, timespec* left) {
+  ORRERY_CLOCK_OR_REAL(clock_nanosleep, id, flags, request, left);
+  if (!oc::is_valid(request) || !(oc::is_steady(id) || oc::is_wall(id)))
+    return real_call(id, flags, request, left);
+  if ((flags & TIMER_ABSTIME) != 0)
+    clock->sleep_until(oc::point_of(*request, id));
+  else
+    oc::sleep_for(*clock, oc::duration_of(*request));
+  return 0;
+}
+
+int nanosleep(const timespec* request, timespec* left) {
+  ORRERY_CLOCK_OR_REAL(nanosleep, request, left);
+  if (!oc::is_valid(request)) return real_call(request, left);
+  oc::sleep_for(*clock, oc::duration_of(*request));
+  return 0;
+}
+
+int usleep(useconds_t us) {
+  ORRERY_CLOCK_OR_REAL(usleep, us);
+  oc::sleep_for(*clock, Picos{std::int64_t{us} * 1'000'000});
+  return 0;
+}
+
+unsigned sleep(unsigned seconds) {
+  ORRERY_CLOCK_OR_REAL(sleep, seconds);
+  oc::sleep_for(*clock, oc::duration_of({static_cast<time_t>(seconds), 0}));
+  return 0;
+}
+
+// A program that yields waits for somebody: as good as a look in vain.
+int sched_yield() noexcept {
+  ORRERY_CLOCK_OR_REAL(sched_yield);
+  clock->idle();
+  return 0;
+}
+
+int poll(pollfd* files, nfds_t count, int timeout_ms) {
+  ORRERY_CLOCK_OR_REAL(poll, files, count, timeout_ms);
+  std::optional<Picos> duration;
+  if (timeout_ms >= 0) duration = Picos{std::int64_t{timeout_ms} * 1'000'000'000};
+  return oc::wait_for_descriptors(*clock, duration, [&](int ms) { return real_call(files, count, ms); });
+}
+
+int ppoll(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+  ORRERY_CLOCK_OR_REAL(ppoll, files, count, timeout, mask);
+  if (timeout != nullptr && !oc::is_valid(timeout)) return real_call(files, count, timeout, mask);
+  std::optional<Picos> duration;
+  if (timeout != nullptr) duration = oc::duration_of(*timeout);
+  return oc::wait_for_descriptors(*clock, duration, [&](int ms) {
+    const timespec brief{0, ms * 1'000'000};
+    return real_call(files, count, ms < 0 ? nullptr : &brief, mask);
+  });
+}
+
+int epoll_wait(int epoll, epoll_event* events, int most, int timeout_ms) {
+  ORRERY_CLOCK_OR_REAL(epoll_wait, epoll, events, most, timeout_ms);
+  std::optional<Picos> duration;
+  if (timeout_ms >= 0) duration = Picos{std::int64_t{timeout_ms} * 1'000'000'000};
+  return oc::wait_for_descriptors(*clock, duration,
+                                  [&](int ms) { return real_call(epoll, events, most, ms); });
+}
+
+int epoll_pwait(int epoll, epoll_event* events, int most, int timeout_ms, const sigset_t* mask) {
+  ORRERY_CLOCK_OR_REAL(epoll_pwait, epoll, events, most, timeout_ms, mask);
+  std::optional<Picos> duration;
+  if (timeout_ms >= 0) duration = Picos{std::int64_t{timeout_ms} * 1'000'000'000};
+  return oc::wait_for_descriptors(*clock, duration,
+                                  [&](int ms) { return real_call(epoll, events, most, ms, mask); });
+}
+
+int select(int count, fd_set* __restrict reads, fd_set* __restrict writes, fd_set* __restrict errors,
+           timeval* __restrict timeout) {
+  ORRERY_CLOCK_OR_REAL(select, count, reads, writes, errors, timeout);
+  std::optional<Picos> duration;
+  if (timeout != nullptr) {
+    if (timeout->tv_sec < 0 || timeout->tv_usec < 0) return real_call(count, reads, writes, errors, timeout);
+    duration = oc::duration_of(
+        {timeout->tv_sec + timeout->tv_usec / 1'000'000, timeout->tv_usec % 1'000'000 * 1000});
+  }
+  // The sets are changed by each look.
+  fd_set in[3];
+  fd_set* const sets[3] = {reads, writes, errors};
+  for (int i = 0; i < 3; ++i) {
+    if (sets[i] != nullptr) in[i] = *sets[i];
+  }
+  return oc::wait_for_descriptors(*clock, duration, [&](int ms) {
+    for (int i = 0; i < 3; ++i) {
+      if (sets[i] != nullptr) *sets[i] = in[i];
+    }
+    timeval brief{0, ms * 1000};
+    return real_call(count, reads, writes, errors, ms < 0 ? nullptr : &brief);
+  });
+}
+
+int pselect(int count, fd_set* __restrict reads, fd_set* __restrict writes, fd_set* __restrict errors,
+            const timespec* __restrict timeout, const sigset_t* __restrict mask) {
+  ORRERY_CLOCK_OR_REAL(pselect, count, reads, writes, errors, timeout, mask);
+  if (timeout != nullptr && !oc::is_valid(timeout))
+    return real_call(count, reads, writes, errors, timeout, mask);
+  std::optional<Picos> duration;
+  if (timeout != nullptr) duration = oc::duration_of(*timeout);
+  fd_set in[3];
+  fd_set* const sets[3] = {reads, writes, errors};
+  for (int i = 0; i < 3; ++i) {
+    if (sets[i] != nullptr) in[i] = *sets[i];
+  }
+  return oc::wait_for_descriptors(*clock, duration, [&](int ms) {
+    for (int i = 0; i < 3; ++i) {
+      if (sets[i] != nullptr) *sets[i] = in[i];
+    }
+    const timespec brief{0, ms * 1'000'000};
+    return real_call(count, reads, writes, errors, ms < 0 ? nullptr : &brief, mask);
+  });
+}
+
+// Whoever signals is another thread, in real time: it is given a moment of that, then virtual time passes.
+int pthread_cond_timedwait(pthread_cond_t* __restrict condition, pthread_mutex_t* __restrict mutex,
+                           const timespec* __restrict until) {
+  ORRERY_CLOCK_OR_REAL(pthread_cond_timedwait, condition, mutex, until);
+  if (!oc::is_valid(until)) return EINVAL;
+  static auto* const clockwait = oc::real<decltype(::pthread_cond_clockwait)>("pthread_cond_clockwait");
+  const std::int64_t brief = orrery::monotonic_ns() + 1'000'000;
+  const timespec moment{static_cast<time_t>(brief / oc::kNs), static_cast<long>(brief % oc::kNs)};
+  const int woken = clockwait(condition, mutex, CLOCK_MONOTONIC, &moment);
+  if (woken != ETIMEDOUT) return woken;
+  pthread_mutex_unlock(mutex);
+  // CLOCK_REALTIME unless the condition was made for the other clock, whose times are small.
+  const bool steady = until->tv_sec < oc::kRealtimeStart;
+  clock->sleep_until(oc::point_of(*until, steady ? CLOCK_MONOTONIC : CLOCK_REALTIME));
+  pthread_mutex_lock(mutex);
+  return ETIMEDOUT;
+}
+
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t id,
+                           const timespec* until) {
+  ORRERY_CLOCK_OR_REAL(pthread_cond_clockwait, condition, mutex, id, until);
+  if (!oc::is_valid(until)) return EINVAL;
+  const std::int64_t brief = orrery::monotonic_ns() + 1'000'000;
+  const timespec moment{static_cast<time_t>(brief / oc::kNs), static_cast<long>(brief % oc::kNs)};
+  const int woken = real_call(condition, mutex, CLOCK_MONOTONIC, &moment);
+  if (woken != ETIMEDOUT) return woken;
+  pthread_mutex_unlock(mutex);
+  clock->sleep_until(oc::point_of(*until, id));
+  pthread_mutex_lock(mutex);
+  return ETIMEDOUT;
+}
+
+}  // extern "C"

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/clock/shared_clock.hpp"
+
+#include "emu/base/log.hpp"
+#include "emu/base/wait.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <span>
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace orrery::clock {
+
+namespace {
+
+constexpr std::int64_t kOpenNs = 60'000'000'000;
+constexpr std::size_t kLinksAt = (sizeof(Board) + 4095) / 4096 * 4096;
+
+model::LinkState::Kind kind_for(const Choice& choice) {
+  return choice.kind == Kind::virtual_time ? model::LinkState::Kind::exact : model::LinkState::Kind::decayed;
+}
+
+// The machine's node of a PE: where the launcher's placement put it; where nobody placed the PEs, each has a
+// node of its own.
+std::uint32_t node_of(const job::Job& job, std::uint32_t pe) {
+  const bool placed = job.launch().directory_fd >= 0 && pe < job.placement().pe_count();
+  return placed ? job.nid() : pe;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SharedClock>> SharedClock::open(job::Job& job, const Choice& choice,
+                                                       job::ProcessRef known_first) {
+  std::unique_ptr<SharedClock> shared(new SharedClock);
+  auto built = model::build_machine(choice.machine);
+  if (!built.machine) {
+    log::error("{}", built.error);
+    return Errc::invalid_param;
+  }
+  shared->machine_ = std::move(built.machine);
+  const bool alone = job.launch().kind == job::LaunchKind::singleton;
+  if (!alone && (job.size() < 1 || job.rank() < 0)) {
+    log::error("clock {}: the launcher does not say how many PEs there are before PMI_Init", choice.words());
+    return Errc::unsupported;
+  }
+  const auto pes = static_cast<std::uint32_t>(alone ? 1 : job.size());
+  shared->pe_ = static_cast<std::uint32_t>(alone ? 0 : job.rank());
+  shared->node_ = node_of(job, shared->pe_);
+  const std::uint32_t nodes = shared->pricing().nodes;
+  if (shared->node_ >= nodes || pes > kMaxPes) {
+    log::error("PE {} of {} would be on node {}: machine {} has {} nodes, 0..{}", shared->pe_, pes,
+               shared->node_, choice.machine, nodes, nodes - 1);
+    return Errc::invalid_param;
+  }
+  if (shared->pe_ == 0) {
+    const Status made = shared->make(choice, pes);
+    if (!made.ok()) return made.code();
+    job.offer(job::DescriptorKind::clock, shared->fd_.get());
+    return Result<std::unique_ptr<SharedClock>>(std::move(shared));
+  }
+  const std::int64_t deadline = monotonic_ns() + kOpenNs;
+  FutexWord never{0};
+  for (;;) {
+    const auto first =
+        known_first.valid() ? Result<job::ProcessRef>(known_first) : job.directory().process_of_rank(0);
+    if (first.ok()) {
+      auto descriptors = job.fetch(first.value(), deadline);
+      if (descriptors.ok() && descriptors.value().clock.valid()) {
+        const Status attached = shared->attach(std::move(descriptors.value().clock), choice, pes);
+        if (!attached.ok()) return attached.code();
+        return Result<std::unique_ptr<SharedClock>>(std::move(shared));
+      }
+    }
+    if (monotonic_ns() > deadline) {
+      log::error("clock {}: PE 0 has not made the job's clock after 60 s; is ORRERY_CLOCK the same there?",
+                 choice.words());
+      return Errc::timeout;
+    }
+    futex_wait(never, 0, monotonic_ns() + 2'000'000);
+  }
+}
+
+Status SharedClock::make(const Choice& choice, std::uint32_t pes) {
+  const std::size_t links = model::LinkState::bytes_needed(pricing(), kind_for(choice));
+  bytes_ = (kLinksAt + links + 4095) / 4096 * 4096;
+  fd_ = UniqueFd(memfd_create("orrery-clock", MFD_CLOEXEC));
+  if (!fd_.valid() || ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) {
+    log::error("no shared memory of {} bytes for the clock: {}", bytes_, std::strerror(errno));
+    return Errc::no_memory;
+  }
+  void* const base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+  if (base == MAP_FAILED) return Errc::no_memory;
+  board_ = new (base) Board{};
+  auto made = model::LinkState::create({static_cast<std::byte*>(base) + kLinksAt, bytes_ - kLinksAt},
+                                       pricing(), kind_for(choice));
+  if (!made.ok()) return made.status();
+  links_ = made.value();
+  BoardHeader& h = board_->header;
+  h.magic = kBoardMagic;
+  h.version = kBoardVersion;
+  h.pes = pes;
+  h.links_offset = kLinksAt;
+  h.links_bytes = links;
+  h.epoch_ns = monotonic_ns();
+  h.core = sched_getcpu();
+  std::strncpy(h.choice, choice.words().c_str(), sizeof h.choice - 1);
+  // PE 0 has the first turn; those that have not joined are at time 0, those that there are none of nowhere.
+  for (std::uint32_t pe = pes; pe < kMaxPes; ++pe) board_->keys[pe].store(kNever, std::memory_order_relaxed);
+  board_->pes[0].grant.store(1, std::memory_order_relaxed);
+  h.ready.store(1, std::memory_order_release);
+  return {};
+}
+
+Status SharedClock::attach(UniqueFd fd, const Choice& choice, std::uint32_t pes) {
+  fd_ = std::move(fd);
+  struct stat info {};
+  if (fstat(fd_.get(), &info) != 0 || info.st_size < static_cast<off_t>(kLinksAt)) return Errc::corrupt;
+  bytes_ = static_cast<std::size_t>(info.st_size);
+  void* const base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+  if (base == MAP_FAILED) return Errc::no_memory;
+  board_ = static_cast<Board*>(base);
+  const BoardHeader& h = board_->header;
+  if (h.ready.load(std::memory_order_acquire) != 1 || h.magic != kBoardMagic || h.version != kBoardVersion ||
+      h.links_offset != kLinksAt) {
+    log::error("the job's clock is not one of this version");
+    return Errc::corrupt;
+  }
+  const std::string words = choice.words();
+  const std::string_view theirs(h.choice, strnlen(h.choice, sizeof h.choice));
+  if (words.substr(0, sizeof h.choice - 1) != theirs || h.pes != pes) {
+    log::error("PE {} has the clock '{}' for {} PEs, but PE 0 has '{}' for {}: expected the same in all", pe_,
+               words, pes, theirs, h.pes);
+    return Errc::invalid_param;
+  }
+  auto found =
+      model::LinkState::attach({static_cast<std::byte*>(base) + kLinksAt, bytes_ - kLinksAt}, pricing());
+  if (!found.ok()) {
+    log::error("PE {}: the machine '{}' is not the one that PE 0 has", pe_, choice.machine);
+    return found.status();
+  }
+  links_ = found.value();
+  return {};
+}
+
+SharedClock::~SharedClock() {
+  if (board_ != nullptr) munmap(board_, bytes_);
+}
+
+}  // namespace orrery::clock

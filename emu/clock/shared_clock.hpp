@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/base/unique_fd.hpp"
+#include "emu/clock/board.hpp"
+#include "emu/clock/choice.hpp"
+#include "emu/job/job.hpp"
+#include "emu/model/link_state.hpp"
+#include "emu/model/machine.hpp"
+
+#include <memory>
+
+namespace orrery::clock {
+
+// The job's shared memory of the clock: the board, and behind it the state of the machine's links. PE 0 makes
+// it and offers its descriptor; the others ask PE 0 for it. Owns the mapping and the compiled machine.
+class SharedClock {
+ public:
+  // Blocks until PE 0 has made it, at most 60 s. Errors: invalid_param (more PEs than the machine has nodes,
+  // or than a job may have; a PE that chose otherwise), timeout, and those of the parts; the log says why.
+  // `first`: the process that is PE 0, where the caller knows it; else the one of rank 0 in the directory.
+  static Result<std::unique_ptr<SharedClock>> open(job::Job& job, const Choice& choice,
+                                                   job::ProcessRef first);
+  ~SharedClock();
+  SharedClock(const SharedClock&) = delete;
+  SharedClock& operator=(const SharedClock&) = delete;
+
+  Board& board() { return *board_; }
+  model::LinkState& links() { return links_; }
+  const model::Pricing& pricing() const { return machine_->pricing; }
+  const model::Machine& machine() const { return *machine_; }
+  std::uint32_t pe() const { return pe_; }
+  std::uint32_t pes() const { return board_->header.pes; }
+  std::uint32_t node() const { return node_; }
+
+ private:
+  SharedClock() = default;
+  Status make(const Choice& choice, std::uint32_t pes);
+  Status attach(UniqueFd fd, const Choice& choice, std::uint32_t pes);
+
+  std::unique_ptr<model::Machine> machine_;
+  UniqueFd fd_;
+  Board* board_ = nullptr;
+  std::size_t bytes_ = 0;
+  model::LinkState links_;
+  std::uint32_t pe_ = 0, node_ = 0;
+};
+
+}  // namespace orrery::clock

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/clock/virtual_clock.hpp"
+
+#include "emu/base/check.hpp"
+#include "emu/base/log.hpp"
+#include "emu/clock/page_watch.hpp"
+#include "emu/model/collective.hpp"
+#include "emu/model/quote.hpp"
+
+#include <algorithm>
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace orrery::clock {
+
+namespace {
+
+// Looks at the clock in a row that cost nothing: programs read it at the end of one measurement and at the
+// start of the next.
+constexpr std::uint32_t kFreeClockLooks = 4;
+constexpr std::int64_t kShortestQuantum = 100'000;           // 100 ns, about what a look at a queue costs
+constexpr std::int64_t kLongestQuantum = 1'000'000'000'000;  // 1 s
+// A streak of looks waits this part of its length at each: few looks for long waits, and little overshoot
+// where the program watches the clock.
+constexpr std::int64_t kPartOfStreak = 8;
+constexpr std::int64_t kPartOfWatchedStreak = 64;
+constexpr std::uint32_t kPollsInVain = 1000;
+constexpr std::uint32_t kSpins = 2000;  // some microseconds: what a sleep and its end would cost
+
+std::int64_t thread_cpu_ns() {
+  timespec used{};
+  syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<std::int64_t>(used.tv_sec) * 1'000'000'000 + used.tv_nsec;
+}
+
+// A turn that goes to another core costs the time to wake that core, several times that of a switch; and only
+// one PE runs at a time anyway. For the calling thread, and those that it will start.
+void share_core(int core) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  if (core < 0 || core >= CPU_SETSIZE) return;
+  CPU_SET(core, &one);
+  (void)sched_setaffinity(0, sizeof one, &one);  // a core that this process may not use: it stays where it is
+}
+
+}  // namespace
+
+VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& choice,
+                           const WaitBudget& budget, std::uint32_t process_slot, const std::string& record)
+    : shared_(std::move(shared)),
+      compute_(choice.compute),
+      self_(shared_->pe()),
+      // Only one PE of the job runs at a time. Where each has a core the next one is awake; where they share
+      // cores whoever waits gets out of the way at once.
+      turns_(shared_->board(), shared_->pe(), {.spins = budget.spins == 0 ? 0 : kSpins, .yields = 0}),
+      machine_(choice.machine) {
+  if (budget.spins == 0 && !compute_.measured) share_core(shared_->board().header.core);
+  if (!record.empty()) recorder_ = std::make_unique<Recorder>(record, self_);
+  turns_.join(shared_->node(), process_slot);
+  if (compute_.measured) cpu_at_exit_ = thread_cpu_ns();
+}
+
+// ---- coming and going ----
+
+void VirtualClock::come_in() {
+  page_watch::program_calls();
+  mu_.lock();
+  // What exit handlers of the program still ask for happens after the PE's last turn.
+  if (finished_) return;
+  if (!turns_.enter()) now_ = std::max(now_, turns_.time());
+  if (!compute_.measured) return;
+  const std::int64_t used = thread_cpu_ns() - cpu_at_exit_;
+  const auto passed = static_cast<std::int64_t>(static_cast<double>(used) * 1e3 * compute_.factor);
+  if (passed > 0) (void)run_until(now_ + passed, false, WaitsFor::nothing);
+}
+
+void VirtualClock::go_out() {
+  if (!finished_) turns_.leave();
+  if (compute_.measured) cpu_at_exit_ = thread_cpu_ns();
+  mu_.unlock();
+  page_watch::program_goes_on();
+}
+
+// Something other than a look in vain.
+void VirtualClock::something_done() {
+  looks_ = 0;
+  clock_looks_ = 0;
+  turns_.self().empty_polls.store(0, std::memory_order_relaxed);
+}
+
+// Lets time pass to `until`, doing what is due on the way. True: ended early by a touch.
+bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
+  if (finished_) {
+    if (until != kNever) now_ = std::max(now_, until);
+    return wakes;
+  }
+  for (;;) {
+    if (wakes && turns_.take_touch()) return true;
+    const std::int64_t own = agenda_.empty() ? kNever : agenda_.first();
+    turns_.self().pending.store(static_cast<std::uint32_t>(agenda_.size()), std::memory_order_relaxed);
+    turns_.turn_at(std::min(until, own), wakes, why);
+    now_ = std::max(now_, turns_.time());
+    run_due();
+    if (wakes && turns_.take_touch()) return true;
+    if (now_ >= until) return false;
+  }
+}
+
+void VirtualClock::run_due() {
+  while (!agenda_.empty() && agenda_.first() <= now_) {
+    shared_->board().header.tasks.fetch_add(1, std::memory_order_relaxed);
+    agenda_.take()->run();
+  }
+}
+
+// ---- operations ----
+
+void VirtualClock::enter() {
+  come_in();
+  something_done();
+  busy_until_ = now_;
+}
+
+Times VirtualClock::start(const Operation& operation) {
+  Board& board = shared_->board();
+  const std::uint32_t pe = board.pe_of_process[operation.target].load(std::memory_order_acquire);
+  const std::uint32_t node = pe == 0 || pe > board.header.pes
+                                 ? shared_->node()
+                                 : board.pes[pe - 1].node.load(std::memory_order_relaxed);
+  const model::Pricing& pricing = shared_->pricing();
+  const std::int64_t begun = std::max(busy_until_, operation.not_before.count());
+  const model::QuoteRequest request{.op = operation.op,
+                                    .routing = operation.routing,
+                                    .src = shared_->node(),
+                                    .dst = node < pricing.nodes ? node : 0,
+                                    .bytes = operation.bytes,
+                                    .now = Picos{begun},
+                                    .seed = std::uint64_t{self_} << 40 | operations_++};
+  const model::Quote q = model::quote(pricing, request, operation.uncontended ? nullptr : &shared_->links());
+  if (recorder_ != nullptr) {
+    recorder_->add({.called = turns_.time(),
+                    .pe = self_,
+                    .number = board.header.operations.fetch_add(1, std::memory_order_relaxed),
+                    .uncontended = operation.uncontended,
+                    .request = request,
+                    .quote = q});
+  }
+  if (!operation.uncontended) busy_until_ += q.cpu_busy.count();
+  const Picos turn = q.remote_event_at - pricing.ops[static_cast<std::size_t>(operation.op)].remote_event;
+  return {turn, q.data_at, q.remote_event_at, q.local_event_at};
+}
+
+void VirtualClock::schedule(Picos at, Task* task) { agenda_.add(std::max(at.count(), now_), task); }
+
+void VirtualClock::leave() {
+  (void)run_until(busy_until_, false, WaitsFor::nothing);
+  go_out();
+}
+
+Picos VirtualClock::collective_time() {
+  constexpr std::uint64_t kBytes = 16;  // two operands
+  return model::quote_collective(shared_->machine(), model::Collective::allreduce, shared_->pes(), kBytes)
+      .time;
+}
+
+void VirtualClock::touch(std::uint32_t process_slot) {
+  const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
+  if (pe != 0 && pe <= shared_->pes()) turns_.touch(pe - 1, now_);
+}
+
+void VirtualClock::touch_all() {
+  for (std::uint32_t pe = 0; pe < shared_->pes(); ++pe) turns_.touch(pe, now_);
+}
+
+// ---- waiting ----
+
+// How long a look in vain waits at most.
+std::int64_t VirtualClock::quantum() {
+  const std::int64_t streak = now_ - streak_from_;
+  const std::int64_t part = streak / (clock_looks_ != 0 ? kPartOfWatchedStreak : kPartOfStreak);
+  return std::clamp(part, kShortestQuantum, kLongestQuantum);
+}
+
+void VirtualClock::idle() {
+  come_in();
+  if (finished_) return go_out();
+  if (looks_++ == 0) streak_from_ = now_;
+  PeSlot& mine = turns_.self();
+  if (clock_looks_ == 0) mine.empty_polls.store(looks_, std::memory_order_relaxed);
+  if (turns_.take_touch()) {
+    looks_ = 1;
+    streak_from_ = now_;
+    mine.empty_polls.store(0, std::memory_order_relaxed);
+    return go_out();
+  }
+  // The first costs nothing: a program that looks now and then between other calls is not held up.
+  if (looks_ > 1) {
+    if (looks_ % kPollsInVain == 0 && clock_looks_ == 0) {
+      mine.pending.store(static_cast<std::uint32_t>(agenda_.size()), std::memory_order_relaxed);
+      if (turns_.all_poll_in_vain(kPollsInVain - 1)) {
+        mine.waits_for.store(WaitsFor::poll, std::memory_order_relaxed);
+        turns_.report_deadlock();
+      }
+    }
+    // What it has under way ends in an event of its own: nothing is gained by looking before something comes.
+    const bool something_comes = clock_looks_ == 0 && !agenda_.empty();
+    if (run_until(something_comes ? kNever : now_ + quantum(), true, WaitsFor::poll)) {
+      looks_ = 1;
+      streak_from_ = now_;
+      mine.empty_polls.store(0, std::memory_order_relaxed);
+    }
+  }
+  go_out();
+}
+
+bool VirtualClock::wait(std::optional<Picos> deadline) {
+  come_in();
+  something_done();
+  const bool touched =
+      run_until(deadline ? std::max(deadline->count(), now_) : kNever, true, WaitsFor::event);
+  go_out();
+  return touched;
+}
+
+void VirtualClock::wait_for_store() {
+  come_in();
+  something_done();
+  (void)run_until(kNever, true, WaitsFor::memory);
+  if (look_ != nullptr) look_(look_argument_);
+  go_out();
+}
+
+void VirtualClock::step_out() {
+  come_in();
+  something_done();
+  while (!agenda_.empty()) (void)run_until(agenda_.first(), false, WaitsFor::nothing);
+  if (!finished_) turns_.step_out();
+  mu_.unlock();
+}
+
+void VirtualClock::step_in() {
+  come_in();
+  go_out();
+}
+
+Picos VirtualClock::read() {
+  come_in();
+  if (++clock_looks_ > kFreeClockLooks || (looks_ > 1 && clock_looks_ > 1)) {
+    if (looks_++ == 0) streak_from_ = now_;
+    turns_.self().empty_polls.store(0, std::memory_order_relaxed);
+    (void)run_until(now_ + quantum(), true, WaitsFor::poll);
+  }
+  const Picos time{now_};
+  go_out();
+  return time;
+}
+
+void VirtualClock::sleep_until(Picos at) {
+  come_in();
+  something_done();
+  if (at.count() > now_) (void)run_until(at.count(), false, WaitsFor::sleep);
+  go_out();
+}
+
+// ---- the launcher's barrier ----
+
+void VirtualClock::barrier_arrive() {
+  come_in();
+  something_done();
+  if (!finished_) turns_.barrier_arrive();
+  go_out();
+}
+
+void VirtualClock::barrier_wait() {
+  come_in();
+  while (!finished_ && !turns_.barrier_over()) (void)run_until(kNever, true, WaitsFor::barrier);
+  go_out();
+}
+
+void VirtualClock::watch(std::uint64_t begin, std::uint64_t end, bool writable) {
+  if (!watching_) page_watch::start(this);
+  watching_ = true;
+  page_watch::watch(begin, end, writable);
+}
+
+void VirtualClock::unwatch(std::uint64_t begin, std::uint64_t end) { page_watch::unwatch(begin, end); }
+
+void VirtualClock::before_inspection() { page_watch::open_all(); }
+
+void VirtualClock::finish() {
+  if (finished_) return;
+  come_in();
+  while (!agenda_.empty()) (void)run_until(agenda_.first(), false, WaitsFor::nothing);
+  const bool last = turns_.is_last();
+  turns_.finish();
+  finished_ = true;
+  if (recorder_ != nullptr) recorder_->write(machine_);
+  if (last) report_inexactness();
+  mu_.unlock();
+}
+
+// A run that is not exact says so.
+void VirtualClock::report_inexactness() const {
+  const BoardHeader& h = shared_->board().header;
+  log::info("virtual time: {} turns, {} tasks, {} operations recorded", h.turns.load(), h.tasks.load(),
+            h.operations.load());
+  const std::uint64_t left = h.overtaken.load(std::memory_order_relaxed);
+  const std::uint64_t merged = shared_->links().merged(), stolen = shared_->links().stolen();
+  if (left + merged + stolen == 0) return;
+  log::warn(
+      "virtual time: this run is not exact: {} times a PE was outside the clock, {} intervals of links "
+      "were united, {} locks taken over",
+      left, merged, stolen);
+}
+
+}  // namespace orrery::clock

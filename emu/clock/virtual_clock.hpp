@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/clock/agenda.hpp"
+#include "emu/clock/board.hpp"
+#include "emu/clock/clock.hpp"
+#include "emu/clock/record.hpp"
+#include "emu/clock/shared_clock.hpp"
+
+#include <memory>
+#include <mutex>
+
+namespace orrery::clock {
+
+// Virtual time, conservatively: the PEs of the job take turns in the order of their times, so that every
+// operation is begun, every link taken and every event delivered in the order of time, whatever the hosts'
+// processors do. Wall time does not matter.
+//
+// Threads: any, one at a time: a second one waits until the first is out of the clock. Which thread of a PE
+// comes first is not decided by virtual time.
+// Invariant: while the program runs, everything that is due by now() has been done, by whichever PE.
+class VirtualClock final : public Clock {
+ public:
+  // `record`: what the run did is written to `record`.PE in the end; empty: it is not.
+  VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& choice, const WaitBudget& budget,
+               std::uint32_t process_slot, const std::string& record);
+
+  Kind kind() const override { return Kind::virtual_time; }
+  Picos now() override { return Picos{now_}; }
+  void enter() override;
+  Times start(const Operation& operation) override;
+  void schedule(Picos at, Task* task) override;
+  void leave() override;
+  Picos collective_time() override;
+  void touch(std::uint32_t process_slot) override;
+  void touch_all() override;
+  void idle() override;
+  bool wait(std::optional<Picos> deadline) override;
+  void barrier_arrive() override;
+  void barrier_wait() override;
+  void watch(std::uint64_t begin, std::uint64_t end, bool writable) override;
+  void unwatch(std::uint64_t begin, std::uint64_t end) override;
+  void before_inspection() override;
+  void set_look(void (*look)(void*), void* argument) override {
+    look_ = look;
+    look_argument_ = argument;
+  }
+  void finish() override;
+
+  // ---- what the program's own clock calls ask for ----
+  // The time; a look at the clock that follows others with nothing in between waits a moment.
+  Picos read();
+  // Returns when that time has come.
+  void sleep_until(Picos at);
+  // The program polls memory of its own that somebody may write. Returns when something has happened to this
+  // PE.
+  void wait_for_store();
+  // Runs `body`, which blocks in something that has no virtual time, while the others go on without this PE.
+  // It comes back at whatever time they have reached: not exact, and counted.
+  template <typename Body>
+  auto outside(Body body) {
+    step_out();
+    const auto result = body();
+    step_in();
+    return result;
+  }
+
+ private:
+  void step_out();
+  void step_in();
+  void come_in();
+  void go_out();
+  bool run_until(std::int64_t until, bool wakes, WaitsFor why);
+  void run_due();
+  std::int64_t quantum();
+  void something_done();
+  void report_inexactness() const;
+
+  std::mutex mu_;
+  const std::unique_ptr<SharedClock> shared_;
+  const Compute compute_;
+  const std::uint32_t self_;
+  Turns turns_;
+  const std::string machine_;
+  std::unique_ptr<Recorder> recorder_;  // none: nobody asked
+  Agenda agenda_;
+  std::int64_t now_ = 0;
+  std::int64_t busy_until_ = 0;   // of the call under way
+  std::uint64_t operations_ = 0;  // begun; makes the random choices of each its own
+  std::int64_t cpu_at_exit_ = 0;  // ns of processor time when the program went on
+  // The streak of looks that found nothing.
+  std::int64_t streak_from_ = 0;
+  std::uint32_t looks_ = 0;
+  std::uint32_t clock_looks_ = 0;
+  void (*look_)(void*) = nullptr;
+  void* look_argument_ = nullptr;
+  bool watching_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace orrery::clock

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// Operations under a clock: each is priced when it is posted, and done at the times that the machine gives.
+// Whoever posted it does every part of it, as without a clock; only later. Nothing is granted here
+// (Nic::keep_grant), so that every operation comes by.
+#include "emu/nic/amo_cache.hpp"
+#include "emu/nic/amo_unit.hpp"
+#include "emu/nic/execute.hpp"
+#include "emu/nic/hazard.hpp"
+#include "emu/nic/nic.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+
+namespace orrery::nic {
+
+namespace {
+
+// What the target's side does not need to know.
+constexpr std::uint32_t kOurs = kLocalEvent | kGlobalEvent | kRemoteEvent | kInOrder | kBlockTransfer |
+                                kFence | kLocalOffset | kResponseFlag | kImplicit;
+
+constexpr bool brings_back(const Request& request) {
+  return request.op == Op::get || (request.op == Op::amo && amo::fetches(request.command));
+}
+
+}  // namespace
+
+// One operation under way. Its parts, in the order of their times:
+//   what comes back:  read at the target | stored here | event here
+//   everything else:  done at the target | event there | event here
+class TimedOp final : public clock::Task {
+ public:
+  TimedOp(Nic& nic, Endpoint& endpoint, const Request& request, std::uint32_t transaction)
+      : nic_(nic), endpoint_(endpoint), request_(request), transaction_(transaction) {
+    // What the endpoint says now holds for this operation, whatever it says later.
+    as_posted_.port = endpoint.port;
+    as_posted_.queue = endpoint.queue;
+    as_posted_.peer = endpoint.peer;
+    as_posted_.peer_slot = endpoint.peer_slot;
+    as_posted_.bound = true;
+    as_posted_.remote_nic_address = endpoint.remote_nic_address;
+    as_posted_.local_value = endpoint.local_value;
+    as_posted_.remote_value = endpoint.remote_value;
+    keep_source();
+  }
+
+  void begin(const clock::Times& times) {
+    times_ = times;
+    endpoint_.in_flight.fetch_add(1, std::memory_order_relaxed);
+    const bool whole = request_.op == Op::send || request_.op == Op::cq_write;
+    stage_ = brings_back(request_) ? Stage::at_target : whole ? Stage::event_there : Stage::at_target;
+    nic_.clock_->schedule(brings_back(request_) ? times_.turn_at
+                          : whole               ? times_.remote_event_at
+                                                : times_.data_at,
+                          this);
+  }
+
+  void run() override {
+    clock::Clock& clock = *nic_.clock_;
+    switch (stage_) {
+      case Stage::at_target:
+        status_ = apply();
+        touch_target();
+        if (brings_back(request_)) {
+          stage_ = Stage::data_here;
+          return clock.schedule(times_.data_at, this);
+        }
+        if ((request_.flags & kRemoteEvent) != 0 && status_ == Errc::ok) {
+          stage_ = Stage::event_there;
+          return clock.schedule(times_.remote_event_at, this);
+        }
+        break;
+      case Stage::event_there:
+        if (request_.op == Op::send || request_.op == Op::cq_write)
+          status_ = apply();
+        else
+          raise_there();
+        touch_target();
+        break;
+      case Stage::data_here:
+        if (status_ == Errc::ok) status_ = store_here();
+        if ((request_.flags & kRemoteEvent) != 0 && status_ == Errc::ok) {
+          raise_there();
+          touch_target();
+        }
+        clock.touch(nic_.self_);
+        break;
+      case Stage::event_here:
+        return end();
+    }
+    stage_ = Stage::event_here;
+    clock.schedule(times_.local_event_at, this);
+  }
+
+  void drop() override {
+    endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
+    delete this;
+  }
+
+ private:
+  enum class Stage : std::uint8_t { at_target, event_there, data_here, event_here };
+
+  // The source may change when the post returns, but for block transfers, whose event says when.
+  void keep_source() {
+    const bool to_here = brings_back(request_);
+    if (request_.length == 0) return;
+    if (to_here) {
+      kept_.resize(request_.length);
+      return;
+    }
+    if (!carries_payload(request_.op)) return;
+    if ((request_.flags & kLocalOffset) != 0) {
+      kept_.resize(request_.length);
+      if (!nic_.gather(local_side(), 0, kept_)) status_ = Errc::invalid_handle;
+    } else if ((request_.flags & kBlockTransfer) == 0 || request_.op == Op::message) {
+      const auto* const from = reinterpret_cast<const std::byte*>(request_.local_address);
+      kept_.resize(request_.length);
+      load_bytes(kept_.data(), from, request_.length);
+    }
+  }
+
+  Flight local_side() const {
+    Flight side;
+    side.segments = request_.local;
+    side.local = reinterpret_cast<std::byte*>(request_.local_address);
+    return side;
+  }
+
+  // At the target, without its event.
+  Errc apply() {
+    if (status_ != Errc::ok) return status_;
+    Request there = request_;
+    const bool whole = request_.op == Op::send || request_.op == Op::cq_write;
+    there.flags &= whole ? ~(kOurs & ~static_cast<std::uint32_t>(kRemoteEvent)) : ~kOurs;
+    if (!kept_.empty()) there.local_address = reinterpret_cast<std::uint64_t>(kept_.data());
+    return nic_.apply_now(as_posted_, there);
+  }
+
+  void raise_there() {
+    const Peer& peer = *as_posted_.peer;
+    const MrtEntry& entry = peer.link.nic.region(request_.remote.index);
+    const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+    // Deregistered since the data came: nobody is there to be told.
+    if (control::generation(word) != request_.remote.generation) return;
+    raise_remote_event(peer.link.nic, word,
+                       request_.op == Op::message ? EventKind::message_arrived : EventKind::remote,
+                       as_posted_.remote_value);
+  }
+
+  Errc store_here() {
+    if ((request_.flags & kLocalOffset) != 0)
+      return nic_.scatter(local_side(), 0, kept_) ? Errc::ok : Errc::invalid_handle;
+    auto* const to = reinterpret_cast<std::byte*>(request_.local_address);
+    store_bytes(to, kept_.data(), kept_.size());
+    if ((request_.flags & kResponseFlag) != 0)
+      store_bytes(to + kept_.size(), reinterpret_cast<const std::byte*>(&request_.sync_value), 4);
+    return Errc::ok;
+  }
+
+  void end() {
+    clock::Clock& clock = *nic_.clock_;
+    if (request_.sequence != nullptr) {
+      if (status_ != Errc::ok) nic_.report_error(as_posted_, transaction_, status_);
+      nic_.end_part(*request_.sequence, status_, request_.remote.process);
+    } else if (request_.op == Op::message) {
+      if (status_ != Errc::ok) break_mailbox();
+      if (transaction_ != CompletionQueue::kNone)
+        (void)push_event(
+            as_posted_.queue->view(),
+            Event::message_sent(transaction_, static_cast<std::uint32_t>(request_.cq_data), status_));
+    } else if (request_.op == Op::credit) {
+      if (status_ != Errc::ok) break_mailbox();
+    } else {
+      if (status_ != Errc::ok) nic_.report_error(as_posted_, transaction_, status_);
+      std::uint32_t flags = request_.flags;
+      if (transaction_ == CompletionQueue::kNone && status_ != Errc::ok && as_posted_.queue != nullptr) {
+        // Asked for no event, but an error is always reported where there is a queue for it.
+        transaction_ = as_posted_.queue->open_transaction(request_.context);
+        flags |= kLocalEvent;
+      }
+      if (transaction_ != CompletionQueue::kNone)
+        Nic::finish_from_elsewhere(as_posted_.queue, flags, transaction_, as_posted_.local_value, status_);
+    }
+    clock.touch(nic_.self_);
+    // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
+    endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
+    delete this;
+  }
+
+  void break_mailbox() {
+    nic_.report_error(as_posted_, transaction_, status_);
+    if (endpoint_.mailbox != nullptr) endpoint_.mailbox->broken.store(true, std::memory_order_relaxed);
+  }
+
+  void touch_target() { nic_.clock_->touch(request_.remote.process); }
+
+  Nic& nic_;
+  Endpoint& endpoint_;
+  Endpoint as_posted_;
+  Request request_;
+  std::uint32_t transaction_;
+  clock::Times times_;
+  Stage stage_ = Stage::at_target;
+  Errc status_ = Errc::ok;
+  std::vector<std::byte> kept_;
+};
+
+// Does it now, whatever way it has to go. Any thread; waits for the peer's service thread where its memory is
+// not mapped here.
+Errc Nic::apply_now(Endpoint& endpoint, const Request& request) {
+  Peer& peer = *endpoint.peer;
+  const Errc direct = try_direct(endpoint, peer, request, kSharedHazardSlot);
+  if (direct != Errc::not_done) return direct;
+  const Errc attached =
+      request.op == Op::send ? Errc::not_done : try_attach(endpoint, peer, request, kSharedHazardSlot);
+  if (attached != Errc::not_done) return attached;
+  Sequence* sequence = nullptr;
+  while ((sequence = sequences_.open()) == nullptr) yield_cpu();
+  sequence->polled = true;
+  Request part = request;
+  part.sequence = sequence;
+  Errc status = Errc::no_resource;
+  for (;;) {
+    sequence->left.fetch_add(1, std::memory_order_relaxed);
+    status = send_frames(endpoint, peer, part, CompletionQueue::kNone, nullptr);
+    if (status == Errc::not_done) break;
+    sequence->left.fetch_sub(1, std::memory_order_relaxed);
+    if (status != Errc::no_resource) break;
+    move_along();
+    yield_cpu();
+  }
+  if (status == Errc::not_done) {
+    // One is ours: the sequence is open.
+    while (sequence->left.load(std::memory_order_acquire) > 1) {
+      move_along();
+      yield_cpu();
+    }
+    status = sequence->status();
+  }
+  sequences_.close(*sequence);
+  return status;
+}
+
+clock::Operation Nic::operation_of(const Endpoint& endpoint, const Request& request) const {
+  clock::Operation operation{.target = request.remote.process, .bytes = request.length};
+  const bool block = (request.flags & kBlockTransfer) != 0;
+  switch (request.op) {
+    case Op::put:
+      operation.op = block                              ? model::Op::bte_put
+                     : (request.flags & kLaunched) != 0 ? model::Op::launch_put
+                                                        : model::Op::fma_put;
+      break;
+    case Op::get:
+      operation.op = block ? model::Op::bte_get : model::Op::fma_get;
+      break;
+    case Op::amo: {
+      const AmoWord word{request.remote_address, amo::width(request.command) == 4};
+      const bool hit = (request.command & kAmoCached) != 0 && AmoCache(endpoint.peer->link.nic).holds(word);
+      operation.op = amo::fetches(request.command) ? (hit ? model::Op::fetch_amo : model::Op::fetch_amo_miss)
+                                                   : (hit ? model::Op::amo : model::Op::amo_miss);
+      break;
+    }
+    case Op::cq_write:
+      operation.op = model::Op::cq_write;
+      break;
+    case Op::send:
+      operation.op = model::Op::send;
+      break;
+    case Op::message:
+      operation.op = model::Op::message;
+      break;
+    case Op::credit:
+      operation.op = model::Op::launch_put;
+      operation.uncontended = true;
+      break;
+  }
+  operation.routing = (request.flags & kInOrder) != 0
+                          ? model::Routing::in_order
+                          : model::routing_of_delivery_mode(request.delivery_mode);
+  return operation;
+}
+
+// Prices the operation and lets it begin. REQUIRES: endpoint.peer is the target's.
+void Nic::post_timed(Endpoint& endpoint, const Request& request, std::uint32_t transaction) {
+  clock_->enter();
+  clock::Operation operation = operation_of(endpoint, request);
+  const bool block = (request.flags & kBlockTransfer) != 0;
+  if (block) operation.not_before = (request.flags & kFence) != 0 ? blocks_end_ : fence_end_;
+  clock::Times times = clock_->start(operation);
+  if ((request.flags & kInOrder) != 0) {
+    // Behind everything that this endpoint posted, though a longer message before it takes longer.
+    times.data_at = std::max(times.data_at, endpoint.data_until);
+    times.turn_at = std::max(times.turn_at, endpoint.data_until);
+  }
+  if (brings_back(request)) times.data_at = std::max(times.data_at, times.turn_at);
+  times.remote_event_at = std::max(times.remote_event_at, times.data_at);
+  times.local_event_at = std::max(times.local_event_at, times.data_at);
+  endpoint.data_until = std::max(endpoint.data_until, times.data_at);
+  if (block) blocks_end_ = std::max(blocks_end_, times.local_event_at);
+  if ((request.flags & kFence) != 0) fence_end_ = std::max(fence_end_, times.local_event_at);
+  (new TimedOp(*this, endpoint, request, transaction))->begin(times);
+  clock_->leave();
+}
+
+// A contribution to a reduction under way. It arrives when the machine would have the result were it the
+// last: so the result of all is there when the last one's is.
+class TimedJoin final : public clock::Task {
+ public:
+  TimedJoin(Nic& nic, Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join,
+            std::uint32_t transaction)
+      : nic_(nic),
+        endpoint_(endpoint),
+        edge_(edge),
+        request_(request),
+        join_(join),
+        queue_(endpoint.queue),
+        transaction_(transaction) {
+    endpoint_.in_flight.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  void run() override {
+    const Errc joined = nic_.collective_.join(*endpoint_.port, edge_, join_);
+    if (joined == Errc::no_resource) {
+      // An earlier one in its lane is not over.
+      return nic_.clock_->schedule(nic_.clock_->now() + 100_ns, this);
+    }
+    if (transaction_ != CompletionQueue::kNone)
+      Nic::finish_from_elsewhere(queue_, request_.flags, transaction_, endpoint_.local_value, joined);
+    // Everybody in the tree may have a result now.
+    nic_.clock_->touch_all();
+    drop();
+  }
+
+  void drop() override {
+    endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
+    delete this;
+  }
+
+ private:
+  Nic& nic_;
+  Endpoint& endpoint_;
+  CeEdge& edge_;
+  const Request request_;
+  const CeJoin join_;
+  CompletionQueue* const queue_;
+  const std::uint32_t transaction_;
+};
+
+Errc Nic::join_timed(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join) {
+  std::uint32_t transaction = CompletionQueue::kNone;
+  if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
+    const Errc opened = open_transaction(endpoint, request, &transaction);
+    if (opened != Errc::ok) return opened;
+  }
+  clock_->enter();
+  for (int i = 1; i < 3; ++i) std::atomic_ref(join.result[i]).store(0, std::memory_order_relaxed);
+  std::atomic_ref(join.result[0]).store(join.pending, std::memory_order_release);
+  auto* const task = new TimedJoin(*this, endpoint, edge, request, join, transaction);
+  clock_->schedule(clock_->now() + clock_->collective_time(), task);
+  clock_->leave();
+  return Errc::ok;
+}
+
+// A look in vain: the frames first, then time.
+void Nic::progress_timed() {
+  move_along();
+  if (!is_runtime_thread()) clock_->idle();
+}
+
+// A blocking wait in virtual time.
+Errc Nic::wait_timed(std::span<CompletionQueue* const> queues, std::optional<std::int64_t> deadline_ns,
+                     std::uint32_t* found) {
+  const auto has_news = [&] {
+    for (*found = 0; *found < queues.size(); ++*found) {
+      if (queues[*found]->test() != Errc::not_done) return true;
+    }
+    return false;
+  };
+  std::optional<Picos> deadline;
+  if (deadline_ns) deadline = Picos{*deadline_ns * 1000};
+  for (;;) {
+    move_along();
+    if (has_news()) return Errc::ok;
+    if (deadline && clock_->now() >= *deadline) return Errc::timeout;
+    (void)clock_->wait(deadline);
+  }
+}
+
+std::int64_t Nic::now_ns() {
+  return clock_ != nullptr && clock_->is_virtual() ? clock_->now().count() / 1000 : monotonic_ns();
+}
+
+}  // namespace orrery::nic

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/model/link_state.hpp"
+#include "emu/model/machine.hpp"
+#include "emu/model/quote.hpp"
+#include "tests/tools/orrery/tool.hpp"
+#include "tools/orrery/trace.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// Unmodified programs under virtual time: what they print is the machine's, and the same in every run.
+namespace orrery::tool::test {
+namespace {
+
+std::string worker() { return std::getenv("CLOCK_WORKER"); }
+
+Ran run(int pes, std::vector<std::string> what, std::vector<std::string> options = {"--machine", "aries"}) {
+  std::vector<std::string> args = {"run", "-n", std::to_string(pes), "--timeout", "300"};
+  args.insert(args.end(), options.begin(), options.end());
+  args.push_back(worker());
+  args.insert(args.end(), what.begin(), what.end());
+  return orrery(args);
+}
+
+// Lines of different PEs come in any order.
+std::string sorted_lines(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  std::sort(lines.begin(), lines.end());
+  std::string all;
+  for (const std::string& line : lines) all += line + "\n";
+  return all;
+}
+
+// The number that follows `word` in `text`.
+double number_after(const std::string& text, const std::string& word) {
+  const auto at = text.find(word);
+  return at == std::string::npos ? -1 : std::strtod(text.c_str() + at + word.size(), nullptr);
+}
+
+// ---- the same in every run ----
+
+struct Job {
+  const char* name;
+  int pes;
+  const char* count;
+};
+class SameInEveryRun : public ::testing::TestWithParam<Job> {};
+
+TEST_P(SameInEveryRun, PrintsTheSame) {
+  const Job job = GetParam();
+  const Ran first = run(job.pes, {job.name, job.count});
+  ASSERT_EQ(first.code, 0) << first.err;
+  ASSERT_FALSE(first.out.empty());
+  for (int i = 0; i < 3; ++i) {
+    const Ran again = run(job.pes, {job.name, job.count});
+    ASSERT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(sorted_lines(again.out), sorted_lines(first.out));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Clock, SameInEveryRun,
+                         ::testing::Values(Job{"ping_pong", 2, ""}, Job{"memory", 2, ""},
+                                           Job{"all_to_all", 16, "50"}, Job{"hot_spot", 8, ""},
+                                           Job{"stealing", 6, ""}, Job{"timeouts", 3, ""},
+                                           Job{"to_one", 8, ""}, Job{"messages", 4, ""},
+                                           Job{"reduce", 4, ""}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(VirtualTime, IsTheSameBesideProcessesThatUseEveryCore) {
+  const Ran alone = run(4, {"all_to_all", "50"});
+  std::vector<pid_t> hogs;
+  for (int i = 0; i < 2; ++i) {
+    const pid_t hog = fork();
+    if (hog == 0) {
+      for (;;) {
+      }
+    }
+    hogs.push_back(hog);
+  }
+  const Ran beside = run(4, {"all_to_all", "50"});
+  for (const pid_t hog : hogs) {
+    kill(hog, SIGKILL);
+    waitpid(hog, nullptr, 0);
+  }
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  ASSERT_EQ(beside.code, 0) << beside.err;
+  EXPECT_EQ(beside.out, alone.out);
+}
+
+// ---- the machine's figures, out of a running program ----
+
+constexpr double kThreePercent = 0.03;
+
+class OneHop : public ::testing::Test {
+ protected:
+  // Nodes 0 and 4 of Aries are on neighbouring routers.
+  TempFile place_{"node 0 pes 0\nnode 4 pes 1\n"};
+  Ran figures() { return run(2, {"figures"}, {"--machine", "aries", "--place", place_.path()}); }
+};
+
+TEST_F(OneHop, AriesPutAndGetTakeWhatThePaperPrints) {
+  const Ran ran = figures();
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  // AR063 put latency 8 B: 0.8 us. AR064 get latency 8 B: 1.6 us.
+  EXPECT_NEAR(number_after(ran.out, "put 8 B ns "), 800, 800 * kThreePercent) << ran.out;
+  EXPECT_NEAR(number_after(ran.out, "get 8 B ns "), 1600, 1600 * kThreePercent) << ran.out;
+}
+
+TEST(VirtualTime, AHopOfAriesAddsAHundredNanoseconds) {
+  const TempFile near{"node 0 pes 0\nnode 4 pes 1\n"};
+  // Node 64 is in the next chassis of the group, on the router of the same place: one black link. Node 68 is
+  // one green link further.
+  const TempFile far{"node 0 pes 0\nnode 68 pes 1\n"};
+  const Ran one = run(2, {"figures"}, {"--machine", "aries", "--place", near.path()});
+  const Ran two = run(2, {"figures"}, {"--machine", "aries", "--place", far.path()});
+  ASSERT_EQ(one.code, 0) << one.err;
+  ASSERT_EQ(two.code, 0) << two.err;
+  // AR067 latency of a hop: 100 ns.
+  EXPECT_NEAR(number_after(two.out, "put 8 B ns ") - number_after(one.out, "put 8 B ns "), 100, 3) << two.out;
+}
+
+TEST_F(OneHop, AriesBandwidthIsThePapers) {
+  const Ran ran = run(2, {"bandwidth"}, {"--machine", "aries", "--place", place_.path()});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  // AR055 payload rate of the host interface: 10 GB/s. AR056 the same both ways: 7.5 GB/s each.
+  EXPECT_NEAR(number_after(ran.out, "one way MB/s "), 10'000, 500) << ran.out;
+  EXPECT_NEAR(number_after(ran.out, "both ways MB/s "), 7'500, 375) << ran.out;
+}
+
+// ---- the oracle: every time again, in one process ----
+
+TEST(Oracle, AgreesToThePicosecond) {
+  for (const char* what : {"all_to_all", "hot_spot", "stealing", "messages"}) {
+    const std::string prefix = ::testing::TempDir() + "orrery_record_" + std::to_string(getpid());
+    setenv("ORRERY_RECORD", prefix.c_str(), 1);
+    const int pes = 6;
+    const Ran ran = run(pes, {what, "100"});
+    unsetenv("ORRERY_RECORD");
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    std::string problem;
+    const auto records = read_records(prefix, pes, &problem);
+    for (int pe = 0; pe < pes; ++pe) unlink((prefix + "." + std::to_string(pe)).c_str());
+    ASSERT_EQ(problem, "");
+    ASSERT_GT(records.size(), 200u) << what;
+    const auto built = model::build_machine("aries");
+    ASSERT_TRUE(built.machine);
+    const model::Pricing& pricing = built.machine->pricing;
+    const std::size_t bytes = model::LinkState::bytes_needed(pricing, model::LinkState::Kind::exact);
+    std::unique_ptr<std::byte, decltype(&std::free)> memory(
+        static_cast<std::byte*>(std::aligned_alloc(64, bytes)), &std::free);
+    auto links = model::LinkState::create({memory.get(), bytes}, pricing, model::LinkState::Kind::exact);
+    ASSERT_TRUE(links.ok());
+    std::int64_t last = 0;
+    for (const clock::Recorded& r : records) {
+      ASSERT_GE(r.called, last) << what << " PE " << r.pe << " operation " << r.number;
+      last = r.called;
+      const model::Quote q = model::quote(pricing, r.request, r.uncontended ? nullptr : &links.value());
+      ASSERT_EQ(q.data_at, r.quote.data_at) << what << " PE " << r.pe << " operation " << r.number;
+      ASSERT_EQ(q.remote_event_at, r.quote.remote_event_at) << what << " PE " << r.pe << " " << r.number;
+      ASSERT_EQ(q.local_event_at, r.quote.local_event_at) << what << " PE " << r.pe << " " << r.number;
+      ASSERT_EQ(q.cpu_busy, r.quote.cpu_busy) << what;
+    }
+    EXPECT_EQ(links.value().merged(), 0u) << what;
+  }
+}
+
+TEST(Trace, IsJsonWithATrackForEachOperationUnderWay) {
+  const std::string name = ::testing::TempDir() + "orrery_trace_" + std::to_string(getpid()) + ".json";
+  const Ran ran = run(2, {"bandwidth"}, {"--machine", "aries", "--trace", name});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  std::ifstream file(name);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  unlink(name.c_str());
+  EXPECT_TRUE(text.starts_with("{\"displayTimeUnit\""));
+  // 16 block transfers are under way at once.
+  EXPECT_NE(text.find("\"NIC 16\""), std::string::npos);
+  EXPECT_EQ(text.find("\"NIC 18\""), std::string::npos);
+  EXPECT_NE(text.find("bte_put 262144 B"), std::string::npos);
+}
+
+// ---- what cannot go on, and what is not accepted ----
+
+TEST(VirtualTime, ADeadlockIsReportedWithWhatEachPeWaitsFor) {
+  for (const char* how : {"deadlock", "deadlock_blocking", "deadlock_memory"}) {
+    const Ran ran = run(2, {how});
+    EXPECT_EQ(ran.code, 75) << how << ran.err;
+    EXPECT_NE(ran.err.find("deadlock in virtual time"), std::string::npos) << how << ran.err;
+    EXPECT_NE(ran.err.find("PE 0: "), std::string::npos) << how << ran.err;
+    EXPECT_NE(ran.err.find("PE 1: "), std::string::npos) << how << ran.err;
+  }
+}
+
+TEST(Choice, WhatIsUnknownIsRefusedWithWhatThereIs) {
+  const Ran machine = run(2, {"ping_pong"}, {"--machine", "ares"});
+  EXPECT_EQ(machine.code, 2);
+  EXPECT_NE(machine.err.find("aries"), std::string::npos) << machine.err;
+  const Ran clock = run(2, {"ping_pong"}, {"--machine", "aries", "--clock", "atomic"});
+  EXPECT_EQ(clock.code, 2);
+  EXPECT_NE(clock.err.find("raw, paced or virtual"), std::string::npos) << clock.err;
+  const Ran alone = run(2, {"ping_pong"}, {"--clock", "virtual"});
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_NE(alone.err.find("needs a machine"), std::string::npos) << alone.err;
+  const Ran compute = run(2, {"ping_pong"}, {"--machine", "aries", "--compute", "-1"});
+  EXPECT_EQ(compute.code, 2);
+  EXPECT_NE(compute.err.find("zero, measured or a factor"), std::string::npos) << compute.err;
+}
+
+TEST(Choice, MorePesThanNodesIsRefused) {
+  const TempFile machine_place{"node 92544 pes 0\nnode 4 pes 1\n"};
+  const Ran ran = run(2, {"ping_pong"}, {"--machine", "aries", "--place", machine_place.path()});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("node 92544 is not on the machine"), std::string::npos) << ran.err;
+}
+
+TEST(Choice, PesThatDisagreeAreRefused) {
+  // Each PE's shell sets what that PE alone sees.
+  const std::string script =
+      "test $PMI_RANK = 1 && export ORRERY_MACHINE=gemini; exec " + worker() + " ping_pong";
+  const Ran ran =
+      orrery({"run", "-n", "2", "--timeout", "120", "--machine", "aries", "--", "/bin/sh", "-c", script});
+  EXPECT_NE(ran.code, 0);
+  EXPECT_NE(ran.err.find("expected the same in all"), std::string::npos) << ran.err;
+}
+
+}  // namespace
+}  // namespace orrery::tool::test
