@@ -16,6 +16,7 @@
 #include "emu/nic/error_log.hpp"
 #include "emu/nic/fault.hpp"
 #include "emu/nic/flight.hpp"
+#include "emu/nic/grant.hpp"
 #include "emu/nic/mailbox.hpp"
 #include "emu/nic/nic_state.hpp"
 #include "emu/nic/peer.hpp"
@@ -58,23 +59,6 @@ struct Port {
   void (*on_error)(void* self, const ErrorEvent& event) = nullptr;
   void* on_error_self = nullptr;
 };
-
-// What the last access through a key was allowed, so that the next one need only see that nothing changed:
-// the owner's control word decides that, with one load and one compare. Filled by the general path after all
-// its checks; good for put and get.
-struct alignas(kCacheLine) Grant {
-  std::uint64_t key = UINT64_MAX;  // process << 32 | generation << 16 | index; all ones: empty
-  std::uint64_t control = 0;       // the entry's control word when it was granted
-  Peer* peer = nullptr;
-  MrtEntry* entry = nullptr;
-  std::uint64_t begin = 0;  // target addresses that are registered and mapped here
-  std::uint64_t size = 0;
-  std::byte* here = nullptr;  // where `begin` is mapped
-  std::atomic<std::uint64_t>* hazard = nullptr;
-  bool writable = false;
-  QueueView queue;  // of the registration; it lives as long as the registration does
-};
-inline constexpr std::size_t kGrants = 4;  // per endpoint, by the low bits of the key's index
 
 // Where posts of one port go to: a remote NIC, and the queue that hears of their completion.
 // Threads: one at a time, the thread that uses the port. Members are set through the Nic.

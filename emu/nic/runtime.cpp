@@ -472,20 +472,6 @@ bool Runtime::slot_alive(wire::ProcessSlot slot) {
   return remote_in(slot).ok();
 }
 
-Status Runtime::watch_death(ProcessName process) {
-  const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
-  return job_.peers().add(reference, [this](job::ProcessRef dead) {
-    nic_->peer_died({static_cast<wire::ProcessSlot>(dead.index), dead.generation});
-  });
-}
-
-void Runtime::watch(ProcessName process) {
-  if (remote_in(process.slot).ok()) return;  // the wire watches whom it was connected to
-  if (!watch_death(process).ok()) return;
-  const std::lock_guard lock(contacts_mu_);
-  watched_.push_back(process);
-}
-
 void Runtime::ring(ProcessName process) {
   if (process.slot == nic_->self()) return ring_self();
   const Contact* contact = contacts_[process.slot].load(std::memory_order_acquire);

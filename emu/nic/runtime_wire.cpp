@@ -155,6 +155,20 @@ void Runtime::wire_lost(wire::ProcessSlot slot) {
 
 // ---- peers ----
 
+Status Runtime::watch_death(ProcessName process) {
+  const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
+  return job_.peers().add(reference, [this](job::ProcessRef dead) {
+    nic_->peer_died({static_cast<wire::ProcessSlot>(dead.index), dead.generation});
+  });
+}
+
+void Runtime::watch(ProcessName process) {
+  if (remote_in(process.slot).ok()) return;  // the wire watches whom it was connected to
+  if (!watch_death(process).ok()) return;
+  const std::lock_guard lock(contacts_mu_);
+  watched_.push_back(process);
+}
+
 Result<ProcessName> Runtime::remote_in(wire::ProcessSlot slot) const {
   std::uint32_t generation = 0;
   if (job_.directory().remote_host_of(slot, &generation) == 0) return Errc::unreachable;

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/nic/completion_queue.hpp"
+#include "emu/nic/nic_state.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace orrery::nic {
+
+struct Peer;
+
+// What the last access through a key was allowed, so that the next one need only see that nothing changed:
+// the owner's control word decides that, with one load and one compare. Filled by the general path after all
+// its checks; good for put and get.
+struct alignas(kCacheLine) Grant {
+  std::uint64_t key = UINT64_MAX;  // process << 32 | generation << 16 | index; all ones: empty
+  std::uint64_t control = 0;       // the entry's control word when it was granted
+  Peer* peer = nullptr;
+  MrtEntry* entry = nullptr;
+  std::uint64_t begin = 0;  // target addresses that are registered and mapped here
+  std::uint64_t size = 0;
+  std::byte* here = nullptr;  // where `begin` is mapped
+  std::atomic<std::uint64_t>* hazard = nullptr;
+  bool writable = false;
+  QueueView queue;  // of the registration; it lives as long as the registration does
+};
+inline constexpr std::size_t kGrants = 4;  // per endpoint, by the low bits of the key's index
+
+}  // namespace orrery::nic
