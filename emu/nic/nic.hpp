@@ -278,19 +278,15 @@ class Nic final : public wire::Sink {
   // Frames that nobody answers and that their target refused are told to the error log. Any thread.
   void collect_refusals();
   // ---- the wire between hosts (wire_frames.cpp) ----
-  // What a HostWire is made with: packets and losses go in here, from inside poll().
-  wire::Sink& wire_sink() { return wire_end_; }
+  wire::Sink& wire_sink() { return wire_end_; }  // what a HostWire is made with
   wire::PeerLoss& wire_loss() { return wire_end_; }
   // From now on peers may be reached by that wire, which outlives the NIC's use. Once.
   void use_wire(wire::HostWire& wire);
-  // Makes a process reachable by it. Errors: HostWire::add_peer's; one that is known already is none.
+  // Makes a process reachable by it. Errors: HostWire::add_peer's, but for one that is known already.
   Status add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address);
-  // Takes in what came by it and sends what waits. Any thread; leaves it to another that is at it.
-  void poll_wire();
-  // The same by the service thread, which something woke. Returns whether the program polls too.
-  bool serve_wire();
-  // For the service thread: whether it may sleep until the wire's descriptor is readable, or, when there is
-  // one, `*deadline_ns` of monotonic_ns() has come. False: poll_wire() again.
+  void poll_wire();   // any thread; leaves it to another that is at it
+  bool serve_wire();  // by the service thread, which it woke; returns whether the program polls too
+  // Whether the service thread may sleep until the wire's descriptor is readable or `*deadline_ns` has come.
   bool may_sleep_on_wire(std::optional<std::int64_t>* deadline_ns);
   // Whether everything that was sent by it has been acknowledged. Moves it along.
   bool wire_is_drained();
