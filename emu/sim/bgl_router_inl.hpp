@@ -353,49 +353,6 @@ inline int BglRouter<E, S>::escape_for(const Hot& hot, const Queues& queues, con
   return hot.tokens[d][vc] < escape_need(slot, d, vc) ? -1 : vc;
 }
 
-// Counts the VCs to which tokens returned since the last arbitration while a head was blocked that wants
-// their direction (no VC of any of its directions had tokens for it), and those of them whose tokens let at
-// least one such head move: Figure 9's "frees at least one previously blocked packet to move".
-template <typename E, int S>
-void BglRouter<E, S>::count_unblocking(Partition& part, Node node) {
-  const Hot& hot = hot_[node];
-  const Queues& queues = queues_[node];
-  const auto& before = seen_[node].tokens;
-  if (std::memcmp(before, hot.tokens, sizeof(hot.tokens)) == 0) return;
-  unsigned open = 0;  // directions with a dynamic VC to be had before
-  std::uint64_t heads = 0;
-  for (int d = 0; d < kPorts; ++d) {
-    heads |= hot.want[d];
-    for (std::uint32_t v = 0; v < config_.dynamic_vcs; ++v)
-      if (before[d][v] >= full_) open |= 1u << d;
-  }
-  std::uint64_t freed = 0;  // bit d * S + vc
-  unsigned awaited = 0;     // directions that a blocked head wants
-  for (; heads != 0; heads &= heads - 1) {
-    const int slot = std::countr_zero(heads);
-    const bool fixed = hot.fixed >> slot & 1;
-    if (!fixed && (hot.hints[slot] & open)) continue;
-    const int ordered = ordered_direction(hot.hints[slot]);
-    const int escape = escape_channel(hot, queues, part, slot, ordered);
-    const std::uint32_t need = escape_need(slot, ordered, escape);
-    if (before[ordered][escape] >= need) continue;
-    awaited |= fixed ? 1u << ordered : hot.hints[slot];
-    if (hot.tokens[ordered][escape] >= need) freed |= std::uint64_t{1} << (ordered * S + escape);
-    if (fixed) continue;
-    for (unsigned hints = hot.hints[slot]; hints != 0; hints &= hints - 1) {
-      const int d = std::countr_zero(hints);
-      for (int v = 0; v < static_cast<int>(config_.dynamic_vcs); ++v)
-        if (hot.tokens[d][v] >= full_) freed |= std::uint64_t{1} << (d * S + v);
-    }
-  }
-  part.counters().unblocking += static_cast<unsigned>(std::popcount(freed));
-  for (; awaited != 0; awaited &= awaited - 1) {
-    const int d = std::countr_zero(awaited);
-    for (int v = 0; v < priority_vc_; ++v)
-      part.counters().blocked_credits += hot.tokens[d][v] != before[d][v];
-  }
-}
-
 template <typename E, int S>
 inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, int vc, Tick now) {
   Hot& hot = hot_[node];
