@@ -31,9 +31,7 @@ void pause(int patience_left) {
     yield_cpu();
 }
 
-bool has_ended(PostState state) {
-  return state == PostState::completed || state == PostState::terminated || state == PostState::failed;
-}
+using post_word::has_ended;
 
 }  // namespace
 
@@ -478,34 +476,6 @@ Errc DatagramUnit::cancel(Endpoint& endpoint, std::optional<std::uint64_t> name)
     if (state == PostState::claimed && !take_back_from_the_dead(post, word)) yield_cpu();
   }
   return Errc::no_match;
-}
-
-bool DatagramUnit::is_open(const Endpoint& endpoint) const {
-  const auto index = index_of(endpoint, std::nullopt);
-  return index && !has_ended(post_word::state(post_at(*index).word.load(std::memory_order_acquire)));
-}
-
-bool DatagramUnit::is_busy(const Endpoint& endpoint) const {
-  const auto index = index_of(endpoint, std::nullopt);
-  return index &&
-         post_word::state(post_at(*index).word.load(std::memory_order_acquire)) == PostState::claimed;
-}
-
-void DatagramUnit::forget(Endpoint& endpoint) {
-  const auto index = index_of(endpoint, std::nullopt);
-  if (!index) return;
-  (void)cancel(endpoint, std::nullopt);
-  DatagramOutcome outcome;
-  const PostState state = settle(*index);
-  if (has_ended(state)) {
-    (void)take(endpoint, *index, PostState::terminated, &outcome);
-    return;
-  }
-  // Somebody stopped in the middle of the exchange: the post is theirs until they go on or die.
-  endpoint.datagram.store(0, std::memory_order_release);
-  const std::lock_guard lock(mu_);
-  records_[*index].port = nullptr;
-  stuck_.push_back(*index);
 }
 
 }  // namespace orrery::nic

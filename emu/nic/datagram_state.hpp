@@ -47,6 +47,9 @@ enum class PostState : std::uint8_t {
 //   63..40 serial | 39..16 claimer's generation | 15..4 claimer's slot | 3..0 PostState
 namespace post_word {
 constexpr PostState state(std::uint64_t word) { return static_cast<PostState>(word & 0xf); }
+constexpr bool has_ended(PostState state) {
+  return state == PostState::completed || state == PostState::terminated || state == PostState::failed;
+}
 // Whether it is there to be met, now or in a moment.
 constexpr bool waits(PostState state) {
   return state == PostState::pending || state == PostState::claimed || state == PostState::asking;

@@ -3,7 +3,7 @@
 
 // Datagrams to processes that share no memory with us: one after the other is asked whether it has a post
 // that meets ours. docs/wire.md, "Datagrams".
-#include "emu/nic/datagram.hpp"
+#include "emu/nic/nic.hpp"
 
 #include <algorithm>
 #include <climits>
@@ -122,6 +122,37 @@ void DatagramUnit::wake() {
   if (state_.waiters.load(std::memory_order_seq_cst) == 0) return;
   state_.signal.fetch_add(1, std::memory_order_release);
   futex_wake(state_.signal, INT_MAX);
+}
+
+// ---- posts that somebody may be at ----
+
+bool DatagramUnit::is_open(const Endpoint& endpoint) const {
+  const auto index = index_of(endpoint, std::nullopt);
+  return index &&
+         !post_word::has_ended(post_word::state(post_at(*index).word.load(std::memory_order_acquire)));
+}
+
+bool DatagramUnit::is_busy(const Endpoint& endpoint) const {
+  const auto index = index_of(endpoint, std::nullopt);
+  return index &&
+         post_word::state(post_at(*index).word.load(std::memory_order_acquire)) == PostState::claimed;
+}
+
+void DatagramUnit::forget(Endpoint& endpoint) {
+  const auto index = index_of(endpoint, std::nullopt);
+  if (!index) return;
+  (void)cancel(endpoint, std::nullopt);
+  DatagramOutcome outcome;
+  const PostState state = settle(*index);
+  if (post_word::has_ended(state)) {
+    (void)take(endpoint, *index, PostState::terminated, &outcome);
+    return;
+  }
+  // Somebody stopped in the middle of the exchange: the post is theirs until they go on or die.
+  endpoint.datagram.store(0, std::memory_order_release);
+  const std::lock_guard lock(mu_);
+  records_[*index].port = nullptr;
+  stuck_.push_back(*index);
 }
 
 }  // namespace orrery::nic

@@ -280,8 +280,7 @@ class Nic final : public wire::Sink {
   // ---- the wire between hosts (wire_frames.cpp) ----
   wire::Sink& wire_sink() { return wire_end_; }  // what a HostWire is made with
   wire::PeerLoss& wire_loss() { return wire_end_; }
-  // From now on peers may be reached by that wire, which outlives the NIC's use. Once.
-  void use_wire(wire::HostWire& wire);
+  void use_wire(wire::HostWire& wire);  // from now on; it outlives the NIC's use
   // Makes a process reachable by it. Errors: HostWire::add_peer's, but for one that is known already.
   Status add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address);
   void poll_wire();   // any thread; leaves it to another that is at it
