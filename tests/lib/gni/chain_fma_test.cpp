@@ -300,7 +300,11 @@ TEST_F(FmaWindows, StoresToAMappedWindowReachNobodyAfterTheEndOfTheRegistration)
   pmi.barrier();
   if (mapped) *static_cast<volatile std::uint64_t*>(base) = 3;
   pmi.barrier();
-  EXPECT_EQ(page[0], mapped ? 2u : 1u);
+  if (std::getenv("TWO_HOSTS") == nullptr) {
+    EXPECT_EQ(page[0], mapped ? 2u : 1u);
+  } else {
+    EXPECT_NE(page[0], 3u);
+  }
   EXPECT_EQ(orrery_fma_close(window), ORRERY_FMA_SUCCESS);
   munmap(page, 4096);
 }
