@@ -54,11 +54,11 @@ constexpr auto kKnobs = std::to_array<Knob>({
     {"ORRERY_LOG", Kind::choice, "warn", "off|error|warn|info|debug|trace", "what is written to stderr"},
     {"ORRERY_MACHINE", Kind::text, "", "a machine of `orrery machines`, or a machine file",
      "the machine whose time the clock gives"},
+    {"ORRERY_PROVIDER", Kind::text, "auto", "auto, or a provider of libfabric with FI_EP_RDM and FI_MSG",
+     "what carries the wire between hosts; auto: net, else tcp, else tcp;ofi_rxm"},
     {"ORRERY_RECORD", Kind::text, "", "a path",
      "virtual time: each PE writes what it asked of the machine, and the answers, to this path with its "
      "number behind"},
-    {"ORRERY_PROVIDER", Kind::text, "auto", "auto, or a provider of libfabric with FI_EP_RDM and FI_MSG",
-     "what carries the wire between hosts; auto: net, else tcp, else tcp;ofi_rxm"},
     {"ORRERY_SPINS", Kind::number, "", "0..1000000 polls",
      "how often a wait polls before it yields; unset: few when PEs share cores", 0, 1'000'000},
     {"ORRERY_WIRE", Kind::choice, "auto", "auto|ofi",
