@@ -20,6 +20,7 @@
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,6 +44,18 @@ Function* real(const char* name) {
   return reinterpret_cast<Function*>(dlsym(libc, name));
 }
 #define ORRERY_REAL(name) static auto* const real_call = ::orrery::clock::real<decltype(::name)>(#name)
+
+// Sanitizers read the clock inside their allocator, where nothing may be looked up: libc's is looked up when
+// the library is loaded, and until then the kernel answers.
+using ClockGettime = int(clockid_t, timespec*);
+std::atomic<ClockGettime*> g_clock_gettime{nullptr};
+[[gnu::constructor]] void look_up_clock_gettime() {
+  g_clock_gettime.store(real<ClockGettime>("clock_gettime"), std::memory_order_relaxed);
+}
+int real_clock_gettime(clockid_t id, timespec* now) {
+  auto* const call = g_clock_gettime.load(std::memory_order_relaxed);
+  return call != nullptr ? call(id, now) : static_cast<int>(syscall(SYS_clock_gettime, id, now));
+}
 
 // Libraries whose threads and timers belong to the launcher or to a real network, by how their names begin.
 constexpr std::string_view kRuntimeLibraries[] = {
@@ -151,8 +164,9 @@ namespace oc = orrery::clock;
 extern "C" {
 
 int clock_gettime(clockid_t id, timespec* now) {
-  ORRERY_CLOCK_OR_REAL(clock_gettime, id, now);
-  if (!(oc::is_steady(id) || oc::is_wall(id))) return real_call(id, now);
+  VirtualClock* const clock = oc::clock_for(__builtin_return_address(0));
+  if (clock == nullptr || !(oc::is_steady(id) || oc::is_wall(id))) [[likely]]
+    return oc::real_clock_gettime(id, now);
   *now = oc::timespec_of(clock->read(), oc::is_wall(id) ? oc::kRealtimeStart : oc::kMonotonicStart);
   return 0;
 }
