@@ -14,6 +14,7 @@ namespace {
 TEST(AsymmetricFence, EitherSideSeesTheOther) {
   // Property (Dekker): the frequent side announces itself and looks, with no barrier; the rare side changes
   // what it looks at, fences, and looks for the announcement. In no round do both miss each other.
+  // Without the call peers announce themselves with full barriers, and there is no pair of fences to test.
   if (!asymmetric_fence::enrol() || !asymmetric_fence::heavy()) {
     GTEST_SKIP() << "the kernel offers no membarrier(2) of this kind here";
   }

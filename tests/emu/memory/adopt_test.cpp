@@ -196,6 +196,7 @@ TEST_P(Adopt, RefusesTheStackOfAnotherThread) {
 
 TEST_P(Adopt, RefusesHugePages) {
   Pages huge(2 << 20, PROT_READ | PROT_WRITE, MAP_HUGETLB | MAP_NORESERVE);
+  // A container without reserved huge pages cannot have the memory that is to be refused.
   if (!huge.ok()) GTEST_SKIP() << "no hugetlb mapping here";
   Obstacle why = Obstacle::none;
   EXPECT_EQ(rig_.adopt(huge.data(), huge.size(), &why), Status(Errc::unsupported));

@@ -153,6 +153,8 @@ TEST_P(Fork, ChildCannotAdoptButMayHaveAnAddressSpaceOfItsOwn) {
 }
 
 TEST_P(Fork, ModesDecideWhatChildrenSee) {
+  // The test says which addresses a child has; under ThreadSanitizer one of them is the tool's own. The other
+  // suites run it.
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP()
       << "ThreadSanitizer maps a stack in the child before anyone else: into the large block's place";

@@ -130,6 +130,7 @@ TEST(Handler, InstalledAfterOursGetsOnlyRealFaults) {
 }
 
 TEST(Handler, ThatPassesOnToOursEndsInTheDefaultAction) {
+  // Dying of SIGSEGV is what is tested, and a sanitizer turns that into a report and an exit code.
   if (kSanitized) GTEST_SKIP() << "the sanitizer's own handler is the default action";
   EXPECT_EQ(in_child([] {
               Rig rig(Method::protect);
@@ -146,6 +147,7 @@ TEST(Handler, ThatPassesOnToOursEndsInTheDefaultAction) {
 }
 
 TEST(Handler, LetsARealFaultKill) {
+  // As above: the death itself is tested.
   if (kSanitized) GTEST_SKIP() << "the sanitizer reports and exits";
   for (const Method method : {Method::userfault, Method::protect}) {
     EXPECT_EQ(in_child([&] {
@@ -193,6 +195,7 @@ TEST(Handler, IsNotNeededWhereUserfaultHoldsWriters) {
     ORRERY_CHILD_REQUIRE(word->load() == writes);
     return 0;
   });
+  // Old kernels and containers refuse the call; the method by mprotect has tests of its own.
   if (code == kSkip) GTEST_SKIP() << "no userfaultfd here";
   EXPECT_EQ(code, 0);
 }
