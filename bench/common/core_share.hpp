@@ -19,7 +19,7 @@ namespace bench {
 inline std::uint64_t issue_probe() {
   std::uint64_t a = 0, b = 0, c = 0, d = 0;
   const std::uint64_t start = Stopwatch::ticks();
-  for (int i = 0; i < 128; ++i) {
+  for (int i = 0; i < 512; ++i) {
     asm volatile(
         "add $1, %0\n\tadd $1, %1\n\tadd $1, %2\n\tadd $1, %3\n\t"
         "add $1, %0\n\tadd $1, %1\n\tadd $1, %2\n\tadd $1, %3\n\t"
