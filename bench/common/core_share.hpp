@@ -28,29 +28,39 @@ inline std::uint64_t issue_probe() {
   return Stopwatch::ticks() - start;
 }
 
+// What a process learnt about its cores, kept from one measurement to the next.
+struct CoreShare {
+  std::uint64_t fastest_probe = UINT64_MAX;
+  std::size_t kept = 0;   // samples that count
+  std::size_t taken = 0;  // and all samples
+};
+
 // Samples of one measurement, those apart that were taken on whole cores.
 class WholeCoreSamples {
  public:
-  // fastest_probe: the fastest issue_probe() that this process saw, kept from one measurement to the next.
-  explicit WholeCoreSamples(std::uint64_t& fastest_probe) : fastest_(fastest_probe) {}
+  explicit WholeCoreSamples(CoreShare& share) : share_(share) {}
 
   // probe: the slowest issue_probe() beside this sample. A core is whole within a tenth of the fastest probe.
   void add(double value, std::uint64_t probe) {
-    fastest_ = std::min(fastest_, probe);
+    share_.fastest_probe = std::min(share_.fastest_probe, probe);
     all_.push_back(value);
-    if (probe * 10 <= fastest_ * 11) whole_.push_back(value);
+    if (probe * 10 <= share_.fastest_probe * 11) whole_.push_back(value);
   }
 
   // Fewer say little about a median.
   static constexpr std::size_t kEnough = 24;
   bool enough() const { return whole_.size() >= kEnough; }
-  std::size_t taken() const { return all_.size(); }
 
   // The values taken on whole cores; all of them when the cores were never whole for long.
-  const std::vector<double>& values() const { return enough() ? whole_ : all_; }
+  const std::vector<double>& take() {
+    const std::vector<double>& values = enough() ? whole_ : all_;
+    share_.kept += values.size();
+    share_.taken += all_.size();
+    return values;
+  }
 
  private:
-  std::uint64_t& fastest_;
+  CoreShare& share_;
   std::vector<double> all_;
   std::vector<double> whole_;
 };

@@ -31,6 +31,12 @@ struct StageMemory {
 // The environment variable that carries the stage's descriptor to the measuring processes.
 inline constexpr const char* kStageVariable = "RATIOS_STAGE_FD";
 
+// Tells the parent how many samples of this process count.
+inline void report(const CoreShare& share) {
+  std::printf("SAMPLES %zu %zu\n", share.kept, share.taken);
+  std::fflush(stdout);
+}
+
 class Stage {
  public:
   explicit Stage(int rank) : rank_(rank) {
@@ -44,9 +50,8 @@ class Stage {
   StageMemory& memory() { return *memory_; }
   const Stopwatch& watch() const { return watch_; }
 
-  // Says how many samples of run() were kept; the parent adds them up. Before the process ends, rank 0.
   ~Stage() {
-    if (rank_ == 0) std::printf("SAMPLES %zu %zu\n", kept_, taken_);
+    if (rank_ == 0) report(share_);
   }
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
@@ -57,7 +62,7 @@ class Stage {
   template <typename Active, typename Passive>
   std::vector<double> run(int batch, double milliseconds, double steps_per_item, Active active,
                           Passive passive) {
-    WholeCoreSamples samples(fastest_probe_);
+    WholeCoreSamples samples(share_);
     StageMemory& m = *memory_;
     if (rank_ == 0) {
       double last = 0;
@@ -102,9 +107,7 @@ class Stage {
         }
       }
     }
-    taken_ += samples.taken();
-    kept_ += samples.values().size();
-    return samples.values();
+    return samples.take();
   }
 
   // Half a round trip of one cache line between the two processes: what the memory itself costs.
@@ -135,9 +138,7 @@ class Stage {
   std::uint64_t turn_ = 0;
   std::uint64_t stops_ = 0;
   std::uint64_t rounds_ = 0;
-  std::uint64_t fastest_probe_ = UINT64_MAX;
-  std::size_t kept_ = 0;
-  std::size_t taken_ = 0;
+  CoreShare share_;
 };
 
 // What the cores and the scheduler cost: one counter, one generation, everybody yields.
