@@ -69,6 +69,13 @@ TEST(EventLoop, RemoveReturnsOnlyWhenTheCallbackHasEnded) {
   releaser.join();
 }
 
+TEST(EventLoop, RemoveOfNoDescriptorReturnsWhileTheLoopSleeps) {
+  const auto loop = start();
+  loop->run_and_wait([] {});
+  loop->remove(-1);
+  loop->remove(12345);
+}
+
 TEST(EventLoop, ACallbackMayRemoveItself) {
   const auto loop = start();
   const UniqueFd fd(eventfd(0, 0));
