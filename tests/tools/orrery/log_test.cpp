@@ -7,11 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <regex>
-#include <sstream>
 #include <string>
 
 #include <dlfcn.h>
@@ -112,15 +109,13 @@ TEST(CallLog, StandsInFrontOfEveryCallOfTheLibrary) {
   void* const log = dlopen(LOG_LIBRARY, RTLD_LAZY | RTLD_LOCAL);
   ASSERT_NE(log, nullptr) << dlerror();
   const std::string map = contents(UGNI_MAP);
-  const std::regex call("GNI_\\w+");
   int calls = 0;
-  for (std::sregex_iterator at(map.begin(), map.end(), call), end; at != end; ++at) {
-    if (at->str() == "GNI_0") continue;
+  for (std::size_t at = map.find(" GNI_"); at != std::string::npos; at = map.find(" GNI_", at + 1)) {
+    const std::string name = map.substr(at + 1, map.find(';', at) - at - 1);
     ++calls;
-    EXPECT_NE(dlsym(log, at->str().c_str()), nullptr) << at->str();
+    EXPECT_NE(dlsym(log, name.c_str()), nullptr) << name;
   }
   EXPECT_EQ(calls, 113);
-  dlclose(log);
 }
 
 }  // namespace
