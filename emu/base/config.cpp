@@ -52,6 +52,10 @@ constexpr auto kKnobs = std::to_array<Knob>({
      "how many registrations, queues, FMA descriptors, collective engines and block transfers a domain of a "
      "process may have; unset: what the device has"},
     {"ORRERY_LOG", Kind::choice, "warn", "off|error|warn|info|debug|trace", "what is written to stderr"},
+    {"ORRERY_LOG_CALLS", Kind::text, "", "a path",
+     "the log of a client's calls (`orrery run --log gni`) goes to this path with the PE's number behind; "
+     "unset: "
+     "to stderr"},
     {"ORRERY_MACHINE", Kind::text, "", "a machine of `orrery machines`, or a machine file",
      "the machine whose time the clock gives"},
     {"ORRERY_PROVIDER", Kind::text, "auto", "auto, or a provider of libfabric with FI_EP_RDM and FI_MSG",

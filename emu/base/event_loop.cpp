@@ -87,7 +87,8 @@ Status EventLoop::add(int fd, std::uint32_t epoll_events, Callback callback) {
 }
 
 void EventLoop::remove(int fd) {
-  if (!alive_here()) return;
+  // A descriptor that never was: -1 also says that no callback runs.
+  if (fd < 0 || !alive_here()) return;
   const bool on_loop = on_loop_thread();
   std::unique_lock lock(mu_);
   if (callbacks_.erase(fd) != 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);

@@ -260,7 +260,8 @@ Runtime::~Runtime() {
   job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [] { return false; });
   // What is running on the service thread ends before the NIC does.
   job_.loop().run_and_wait([] {});
-  report_faults(nic_->has_faults(), nic_->fault_counters());
+  // Without a NIC: the system did not give what one needs.
+  if (nic_ != nullptr) report_faults(nic_->has_faults(), nic_->fault_counters());
   nic_.reset();
   // The segment stays mapped: threads of the program may be in a call at exit, and the system takes it back.
 }

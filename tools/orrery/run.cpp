@@ -6,6 +6,7 @@
 #include "emu/job/cores.hpp"
 #include "emu/job/resource_limits.hpp"
 #include "emu/model/machine.hpp"
+#include "tools/orrery/call_log.hpp"
 #include "tools/orrery/launcher.hpp"
 #include "tools/orrery/subcommand.hpp"
 #include "tools/orrery/trace.hpp"
@@ -48,6 +49,7 @@ struct Words {
   std::string device;
   std::string limit;
   std::string fault;
+  std::string log;
   bool label = false;
   bool keep_going = false;
 };
@@ -165,6 +167,9 @@ std::string read_words(const Words& words, RunOptions* options) {
   options->device = words.device;
   if (!job::parse_limits(words.limit, &why).ok()) return fmt::format("--limit: {}", why);
   options->limits = words.limit;
+  if (!words.log.empty()) {
+    if (std::string problem = log_calls(words.log, &options->variables); !problem.empty()) return problem;
+  }
   if (options->bind_to_cores && *pes > job::allowed_cores().cores) {
     return fmt::format("--bind core is not accepted for {} PEs: expected 1..{}, the cores allowed here", *pes,
                        job::allowed_cores().cores);
@@ -188,9 +193,9 @@ std::string read_command(std::vector<std::string> rest, RunOptions* options) {
 }
 
 // Options of `run` that take the next word, for drop_separator().
-constexpr std::string_view kWithValue[] = {"-n",      "--pes",     "--nodes", "--place",    "--timeout",
-                                           "--bind",  "--machine", "--clock", "--compute",  "--trace",
-                                           "--fault", "--device",  "--limit", "--provider", "--interface"};
+constexpr std::string_view kWithValue[] = {
+    "-n",        "--pes",   "--nodes", "--place",  "--timeout", "--bind",  "--machine",  "--clock",
+    "--compute", "--trace", "--fault", "--device", "--log",     "--limit", "--provider", "--interface"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program on this host\n\n"
@@ -283,6 +288,10 @@ void add_run(CLI::App& root, int& exit_code) {
           "delay=WHEN:TIME, dead=ADDRESS[@N], seed=N, pe=RANK; WHEN is a chance 0..1 or @N, the N-th "
           "operation of each PE")
       ->type_name("SPEC");
+  command
+      ->add_option("--log", words->log,
+                   "Log every call of the interface, with arguments and result, to stderr or to FILE.PE")
+      ->type_name("gni[=FILE]");
   command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number");
   command->add_flag("--keep-going", words->keep_going, "Let the others run on when a PE fails");
   command->prefix_command();

@@ -46,6 +46,11 @@ TEST(EventLoop, CallsBackOnItsThreadWhenADescriptorIsReady) {
   loop->remove(fd.get());
 }
 
+TEST(EventLoop, RemoveOfNoDescriptorReturns) {
+  const auto loop = start();
+  loop->remove(-1);
+}
+
 TEST(EventLoop, RemoveReturnsOnlyWhenTheCallbackHasEnded) {
   const auto loop = start();
   const UniqueFd fd(eventfd(0, 0));

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// `orrery run --log gni`, as who ports a program meets it.
+#include "tests/tools/orrery/tool.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+namespace orrery::tool::test {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kClient = LOG_CLIENT;
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+int count(const std::string& text, const std::string& word) {
+  int found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+TEST(CallLog, TellsEachCallWithArgumentsAndResult) {
+  const Ran ran = orrery({"run", "--log", "gni", kClient});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "1\n");
+  EXPECT_THAT(ran.err, ContainsRegex("orrery: pe 0: gni: [0-9]+\\.[0-9]{6} GNI_CdmCreate\\(inst_id 77, ptag "
+                                     "[0-9]+, cookie 0x[0-9a-f]+, modes 0x8\\) = SUCCESS, cdm_hndl 0x"));
+  EXPECT_THAT(
+      ran.err,
+      ContainsRegex("GNI_EpBind\\(ep_hndl NULL, remote_addr [0-9]+, remote_id 77\\) = INVALID_PARAM\n"));
+  EXPECT_THAT(
+      ran.err,
+      ContainsRegex("GNI_MemRegister\\(nic_hndl 0x[0-9a-f]+, address 0x[0-9a-f]+, length 8, dst_cq_hndl "
+                    "NULL, flags 0x0, vmdh_index -1\\) = SUCCESS, mem_hndl [0-9a-f]+:[0-9a-f]+\n"));
+  EXPECT_THAT(
+      ran.err,
+      ContainsRegex("GNI_PostFma\\(.*\\{FMA_PUT, cq_mode 0x2, local .* in 0:0, remote .*, length 8\\}\\) "
+                    "= SUCCESS\n"));
+  EXPECT_THAT(
+      ran.err,
+      ContainsRegex("GNI_CqWaitEvent\\(.*, timeout 10000\\) = SUCCESS, event_data 0x[0-9a-f]+ \\{POST, "
+                    "inst_id 77, status 0x0\\}\n"));
+  EXPECT_THAT(ran.err, ContainsRegex("GNI_GetCompleted\\(.*\\) = SUCCESS, post_descr 0x"));
+}
+
+TEST(CallLog, LooksThatFindNothingAreToldOnceAndCounted) {
+  const Ran ran = orrery({"run", "--log", "gni", kClient});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(count(ran.err, "GNI_CqGetEvent("), 1) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("GNI_CqGetEvent: the same 99 times more\n"));
+  // What may sleep is told before it does.
+  const auto before = ran.err.find("timeout 1) ...\n");
+  const auto after = ran.err.find("timeout 1) = TIMEOUT\n");
+  ASSERT_NE(before, std::string::npos) << ran.err;
+  ASSERT_NE(after, std::string::npos) << ran.err;
+  EXPECT_LT(before, after);
+}
+
+TEST(CallLog, GoesToAFileForEachPe) {
+  const TempFile base("");
+  const Ran ran = orrery({"run", "-n", "2", "--nodes", "2", "--log", "gni=" + base.path(), kClient});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, Not(HasSubstr("GNI_")));
+  for (const char* pe : {"0", "1"}) {
+    const std::string file = base.path() + "." + pe;
+    EXPECT_THAT(contents(file), HasSubstr(std::string("orrery: pe ") + pe + ": gni: "));
+    EXPECT_EQ(count(contents(file), "GNI_CdmDestroy("), 1);
+    unlink(file.c_str());
+  }
+}
+
+TEST(CallLog, ProgramsWithoutUgniRunAsBefore) {
+  const Ran ran = orrery({"run", "-n", "2", "--log", "gni", "sh", "-c", "echo $((20 + 3)) | cat"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "23\n23\n");
+}
+
+TEST(CallLog, WithoutTheOptionNothingIsLoadedOrTold) {
+  const Ran ran = orrery({"run", kClient});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.err, "");
+  EXPECT_EQ(orrery({"run", "sh", "-c", "echo \"<$LD_PRELOAD>\""}).out, "<>\n");
+}
+
+TEST(CallLog, RefusesOtherWords) {
+  EXPECT_THAT(orrery({"run", "--log", "mpi", "true"}).err,
+              HasSubstr("--log mpi is not accepted: expected gni or gni=FILE"));
+  const Ran ran = orrery({"run", "--log", "gni=/no/such/folder/log", "true"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("/no/such/folder is not a folder"));
+}
+
+TEST(CallLog, StandsInFrontOfEveryCallOfTheLibrary) {
+  void* const log = dlopen(LOG_LIBRARY, RTLD_LAZY | RTLD_LOCAL);
+  ASSERT_NE(log, nullptr) << dlerror();
+  const std::string map = contents(UGNI_MAP);
+  int calls = 0;
+  for (std::size_t at = map.find(" GNI_"); at != std::string::npos; at = map.find(" GNI_", at + 1)) {
+    const std::string name = map.substr(at + 1, map.find(';', at) - at - 1);
+    ++calls;
+    EXPECT_NE(dlsym(log, name.c_str()), nullptr) << name;
+  }
+  EXPECT_EQ(calls, 113);
+}
+
+}  // namespace
+}  // namespace orrery::tool::test
