@@ -142,8 +142,9 @@ Errc Nic::hold_back(Endpoint& endpoint, Peer& peer, const Request& request, std:
                                                         .transaction = transaction,
                                                         .user_value = endpoint.local_value,
                                                         .due_ns = due});
-    // The program may change its source once the post has returned; the engine's sources are its own matter.
-    if (carries_payload(request.op) && !must_go_to_engine(request)) {
+    // The program may change its source once the post has returned, but that of a block transfer, whose event
+    // says when: so the engine, which may get it when its time comes, has a source that outlives this record.
+    if (carries_payload(request.op) && (request.flags & (kBlockTransfer | kLocalOffset)) == 0) {
       const auto* const from = reinterpret_cast<const std::byte*>(request.local_address);
       kept.payload.assign(from, from + request.length);
       kept.request.local_address = reinterpret_cast<std::uint64_t>(kept.payload.data());

@@ -122,7 +122,7 @@ struct Delayed {
   Peer* peer = nullptr;
   CompletionQueue* queue = nullptr;
   Request request;
-  std::vector<std::byte> payload;  // what `request` then sends, unless it is the engine's
+  std::vector<std::byte> payload;  // what `request` then sends, unless it is a block transfer
   std::uint32_t transaction = 0;
   std::uint32_t user_value = 0;
   std::int64_t due_ns = 0;
