@@ -215,8 +215,7 @@ class Nic final : public wire::Sink {
   // A transaction that its owner adds operations to and asks for: open_sequence() (null: all in use), then
   // post_in() for each (ok: accepted, errors are the sequence's; no_resource: try again; invalid_state), then
   // end_sequence(), then test_sequence() by its name until it is not `not_done`: ok, the name is free again
-  // and
-  // `*status` says the first error; invalid_param, there is none of that name. Events in `request` are
+  // and `*status` says the first error; invalid_param, there is none of that name. Events in `request` are
   // ignored but kRemoteEvent. Not blocking.
   Sequence* open_sequence();
   Errc post_in(Sequence& sequence, Endpoint& endpoint, const Request& request);
@@ -495,6 +494,7 @@ class Nic final : public wire::Sink {
   std::uint64_t polls_seen_ = 0;         // service thread
   int idle_ticks_ = 0;                   // service thread
   std::array<std::uint64_t, kMaxSuspendable / 64> marked_{};  // domains in suspension; service thread
+  std::uint32_t suspension_seen_ = 0;  // suspension_changes that marked_ is of; service thread
 };
 
 }  // namespace orrery::nic

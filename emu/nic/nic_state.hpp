@@ -79,7 +79,8 @@ struct ServiceState {
   alignas(kCacheLine) std::atomic<Attendance> attendance;                            // owner writes
   alignas(kCacheLine) std::atomic<std::uint64_t> adoption_wanted[kMaxRegions / 64];  // bit i: entry i is hot
   alignas(kCacheLine) FutexWord bell;  // changes when somebody who sleeps on several queues should look again
-  // Bit i: domain i. Whoever suspends writes `suspended`, and wakes; the owner says when it is quiet.
+  // Bit i: domain i. Whoever suspends writes `suspended`, and wakes; the owner says when it is quiet, and
+  // whoever suspends it anew takes that back.
   alignas(kCacheLine) std::atomic<std::uint64_t> suspended[kMaxSuspendable / 64];
   FutexWord suspension_changes;
   alignas(kCacheLine) std::atomic<std::uint64_t> quiet[kMaxSuspendable / 64];
