@@ -71,7 +71,7 @@ void VirtualClock::come_in() {
   mu_.lock();
   // What exit handlers of the program still ask for happens after the PE's last turn.
   if (finished_) return;
-  if (!turns_.enter()) now_ = std::max(now_, turns_.time());
+  if (!turns_.enter()) pass_to(turns_.time());
   if (!compute_.measured) return;
   const std::int64_t used = thread_cpu_ns() - cpu_at_exit_;
   const auto passed = static_cast<std::int64_t>(static_cast<double>(used) * 1e3 * compute_.factor);
@@ -92,10 +92,15 @@ void VirtualClock::something_done() {
   turns_.self().empty_polls.store(0, std::memory_order_relaxed);
 }
 
+// Time does not go back. REQUIRES: mu_ is held.
+void VirtualClock::pass_to(std::int64_t at) {
+  if (at > now_) std::atomic_ref(now_).store(at, std::memory_order_relaxed);
+}
+
 // Lets time pass to `until`, doing what is due on the way. True: ended early by a touch.
 bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
   if (finished_) {
-    if (until != kNever) now_ = std::max(now_, until);
+    if (until != kNever) pass_to(until);
     return wakes;
   }
   for (;;) {
@@ -103,7 +108,7 @@ bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
     const std::int64_t own = agenda_.empty() ? kNever : agenda_.first();
     turns_.self().pending.store(static_cast<std::uint32_t>(agenda_.size()), std::memory_order_relaxed);
     turns_.turn_at(std::min(until, own), wakes, why);
-    now_ = std::max(now_, turns_.time());
+    pass_to(turns_.time());
     run_due();
     if (wakes && turns_.take_touch()) return true;
     if (now_ >= until) return false;
@@ -282,8 +287,7 @@ void VirtualClock::barrier_wait() {
 }
 
 void VirtualClock::watch(std::uint64_t begin, std::uint64_t end, bool writable) {
-  if (!watching_) page_watch::start(this);
-  watching_ = true;
+  std::call_once(watching_, [this] { page_watch::start(this); });
   page_watch::watch(begin, end, writable);
 }
 
