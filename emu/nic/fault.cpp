@@ -96,6 +96,21 @@ Misfortune FaultUnit::judge(const Occasion& occasion) {
 
 // ---- the NIC's side ----
 
+// What keeps an operation from being carried out now: a clock says when, or a fault that was asked for says
+// whether. ok: taken; its events come later. not_done: nothing does. no_resource: try again. Else: it ends
+// so.
+Errc Nic::divert(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction) {
+  if (clock_ != nullptr) {
+    post_timed(endpoint, request, transaction);
+    return Errc::ok;
+  }
+  if (faults_ == nullptr) [[likely]]
+    return Errc::not_done;
+  const Misfortune met = meet_faults(endpoint, request);
+  if (met.status != Errc::ok) return met.status;
+  return hold_back(endpoint, peer, request, transaction, met.delay_ns);
+}
+
 Misfortune Nic::meet_faults(const Endpoint& endpoint, const Request& request) {
   const Mailbox* const box =
       request.op == Op::message || request.op == Op::credit ? endpoint.mailbox.get() : nullptr;

@@ -114,38 +114,25 @@ Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
     finish(endpoint, request, transaction, found);
     return Errc::ok;
   }
-  if (clock_ != nullptr) {
-    post_timed(endpoint, request, transaction);
-    return Errc::ok;
-  }
   Peer& peer = *endpoint.peer;
-  if (faults_ != nullptr) [[unlikely]] {
-    const Misfortune met = meet_faults(endpoint, request);
-    if (met.status != Errc::ok) {
-      finish(endpoint, request, transaction, met.status);
-      return Errc::ok;
-    }
-    const Errc held = hold_back(endpoint, peer, request, transaction, met.delay_ns);
-    if (held == Errc::ok) return Errc::ok;
-    if (held == Errc::no_resource) {
-      if (transaction != CompletionQueue::kNone) endpoint.queue->abandon_transaction(transaction);
-      return held;
-    }
-  }
-  const bool to_engine = must_go_to_engine(request);
-  Errc status = Errc::not_done;
-  if (!to_engine && !must_follow(peer, request)) {
-    status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);
-  }
+  Errc status = divert(endpoint, peer, request, transaction);
+  if (status == Errc::ok) return Errc::ok;  // accepted; its events come later
+  bool has_room = status != Errc::no_resource;
   if (status == Errc::not_done) {
-    status = to_engine ? bte_.submit(endpoint, peer, endpoint.queue, request, transaction)
-                       : post_elsewhere(endpoint, peer, request, transaction);
-    if (to_engine && status == Errc::ok) return Errc::ok;
-    if (status == Errc::not_done) return Errc::ok;  // accepted; its events come later
-    if (status == Errc::no_resource) {
-      if (transaction != CompletionQueue::kNone) endpoint.queue->abandon_transaction(transaction);
-      return status;
+    const bool to_engine = must_go_to_engine(request);
+    if (!to_engine && !must_follow(peer, request)) {
+      status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);
     }
+    if (status == Errc::not_done) {
+      status = to_engine ? bte_.submit(endpoint, peer, endpoint.queue, request, transaction)
+                         : post_elsewhere(endpoint, peer, request, transaction);
+      if (status == Errc::not_done || (to_engine && status == Errc::ok)) return Errc::ok;  // as above
+      has_room = status != Errc::no_resource;
+    }
+  }
+  if (!has_room) {
+    if (transaction != CompletionQueue::kNone) endpoint.queue->abandon_transaction(transaction);
+    return status;
   }
   if (transaction != CompletionQueue::kNone || status != Errc::ok) {
     finish(endpoint, request, transaction, status);

@@ -169,9 +169,8 @@ class Nic final : public wire::Sink {
   // Errors: invalid_param (depth 0 or over kMaxQueueDepth), no_resource (1,024 queues), no_memory (arena used
   // up).
   Result<CompletionQueue*> create_queue(std::uint32_t depth, std::uint32_t mode);
-  // Registrations that name it raise no events any more; waits
-  // for peers that are raising one, at most drain_limit_ns. Errors: no_resource (an endpoint, a channel or a
-  // collective engine names it).
+  // Registrations that name it raise no events any more; waits for peers that are raising one, at most
+  // drain_limit_ns. Errors: no_resource (an endpoint, a channel or a collective engine names it).
   Status destroy_queue(CompletionQueue* queue);
   // Next event of `queue`, after letting the NIC progress if there is none. Errors: not_done, overrun.
   Errc poll(CompletionQueue& queue, Event* event) {
@@ -389,6 +388,7 @@ class Nic final : public wire::Sink {
   Errc send_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
 
   // fault.cpp
+  Errc divert(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
   Misfortune meet_faults(const Endpoint& endpoint, const Request& request);
   Errc hold_back(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                  std::int64_t delay_ns);
