@@ -5,8 +5,6 @@
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
 #include "emu/clock/page_watch.hpp"
-#include "emu/model/collective.hpp"
-#include "emu/model/quote.hpp"
 
 #include <algorithm>
 
@@ -131,32 +129,18 @@ void VirtualClock::enter() {
 }
 
 Times VirtualClock::start(const Operation& operation) {
-  Board& board = shared_->board();
-  const std::uint32_t pe = board.pe_of_process[operation.target].load(std::memory_order_acquire);
-  const std::uint32_t node = pe == 0 || pe > board.header.pes
-                                 ? shared_->node()
-                                 : board.pes[pe - 1].node.load(std::memory_order_relaxed);
-  const model::Pricing& pricing = shared_->pricing();
   const std::int64_t begun = std::max(busy_until_, operation.not_before.count());
-  const model::QuoteRequest request{.op = operation.op,
-                                    .routing = operation.routing,
-                                    .src = shared_->node(),
-                                    .dst = node < pricing.nodes ? node : 0,
-                                    .bytes = operation.bytes,
-                                    .now = Picos{begun},
-                                    .seed = std::uint64_t{self_} << 40 | operations_++};
-  const model::Quote q = model::quote(pricing, request, operation.uncontended ? nullptr : &shared_->links());
+  const Priced priced = shared_->price(operation, Picos{begun}, operations_++);
   if (recorder_ != nullptr) {
     recorder_->add({.called = turns_.time(),
                     .pe = self_,
-                    .number = board.header.operations.fetch_add(1, std::memory_order_relaxed),
+                    .number = shared_->board().header.operations.fetch_add(1, std::memory_order_relaxed),
                     .uncontended = operation.uncontended,
-                    .request = request,
-                    .quote = q});
+                    .request = priced.request,
+                    .quote = priced.quote});
   }
-  if (!operation.uncontended) busy_until_ += q.cpu_busy.count();
-  const Picos turn = q.remote_event_at - pricing.ops[static_cast<std::size_t>(operation.op)].remote_event;
-  return {turn, q.data_at, q.remote_event_at, q.local_event_at};
+  if (!operation.uncontended) busy_until_ += priced.quote.cpu_busy.count();
+  return priced.times;
 }
 
 void VirtualClock::schedule(Picos at, Task* task) { agenda_.add(std::max(at.count(), now_), task); }
@@ -166,11 +150,7 @@ void VirtualClock::leave() {
   go_out();
 }
 
-Picos VirtualClock::collective_time() {
-  constexpr std::uint64_t kBytes = 16;  // two operands
-  return model::quote_collective(shared_->machine(), model::Collective::allreduce, shared_->pes(), kBytes)
-      .time;
-}
+Picos VirtualClock::collective_time() { return shared_->collective_time(); }
 
 void VirtualClock::touch(std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
