@@ -230,8 +230,7 @@ void Nic::end_elsewhere(const Delayed& d, Errc status) {
   const bool message = d.request.op == Op::message;
   if (d.request.sequence != nullptr) return end_part(*d.request.sequence, status, d.request.remote.process);
   if (message || d.request.op == Op::credit) {
-    if (status != Errc::ok && endpoint.mailbox != nullptr)
-      endpoint.mailbox->broken.store(true, std::memory_order_relaxed);
+    if (status != Errc::ok) endpoint.break_mailbox();
     if (message && d.queue != nullptr && d.transaction != CompletionQueue::kNone) {
       (void)push_event(
           d.queue->view(),

@@ -394,8 +394,7 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
   if (status != Errc::ok) [[unlikely]]
     report_error(endpoint, transaction, status);
   if (request.op == Op::message || request.op == Op::credit) {
-    if (status != Errc::ok && endpoint.mailbox != nullptr)
-      endpoint.mailbox->broken.store(true, std::memory_order_relaxed);
+    if (status != Errc::ok) endpoint.break_mailbox();
     if (transaction == CompletionQueue::kNone) return;
   }
   if (transaction == CompletionQueue::kNone) {

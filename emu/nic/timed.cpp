@@ -200,7 +200,7 @@ class TimedOp final : public clock::Task {
 
   void break_mailbox() {
     nic_.report_error(as_posted_, transaction_, status_);
-    if (endpoint_.mailbox != nullptr) endpoint_.mailbox->broken.store(true, std::memory_order_relaxed);
+    endpoint_.break_mailbox();
   }
 
   void touch_target() { nic_.clock_->touch(request_.remote.process); }
