@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kLookNs = 100'000'000;  // how often a PE that waits looks after the one that runs
 constexpr int kLooksBlocked = 5;               // without any processor time: blocked in something foreign
-constexpr int kLooksHint = 100;
+constexpr int kLooksHint = 100;                // 10 s of waiting for one PE: somebody should hear of it
 constexpr int kExitDeadlock = 75;
 
 constexpr std::uint32_t token_of(std::uint32_t pe, bool inside) { return pe << 1 | (inside ? 1 : 0); }
@@ -177,11 +177,12 @@ bool Turns::look_after_holder(Watched& watched) {
   PeSlot& slot = board_.pes[holder];
   if (token != watched.token) watched = {.token = token};
   ++watched.looks;
+  ++watched.all_looks;
   const int pid = slot.pid.load(std::memory_order_relaxed);
   const int tid = slot.tid.load(std::memory_order_relaxed);
-  if (watched.looks == kLooksHint) {
-    log::warn("virtual time: the others wait for PE {}, which {} for 10 s", holder,
-              pid == 0 ? "has not started" : "has made no call");
+  if (watched.all_looks == kLooksHint) {
+    log::warn("virtual time: the others have waited for PE {} for 10 s: it {}", holder,
+              pid == 0 ? "has not started" : "computes, or was stopped");
   }
   if (pid == 0) return false;
   const bool dead = !job::process_stat(pid).exists;
