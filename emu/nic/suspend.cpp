@@ -15,7 +15,8 @@ namespace orrery::nic {
 
 namespace {
 
-// A sleeper looks again at least this often: whoever suspended its domain may have died.
+// A sleeper looks again at least this often: whoever let its domain go may have died before it woke anybody.
+// (One that dies with a domain suspended leaves it so: any other may let it go.)
 constexpr std::int64_t kLookNs = 50'000'000;
 
 bool has(const std::atomic<std::uint64_t> (&set)[kMaxSuspendable / 64], std::uint32_t domain) {
