@@ -210,6 +210,23 @@ TEST(Trace, IsJsonWithATrackForEachOperationUnderWay) {
   EXPECT_NE(text.find("bte_put 262144 B"), std::string::npos);
 }
 
+TEST(Trace, IsWrittenWhereItWasAskedForWhereverThePesGo) {
+  const std::string name = "orrery_trace_" + std::to_string(getpid()) + ".json";
+  const Ran ran = orrery({"run", "-n", "2", "--timeout", "300", "--machine", "aries", "--trace", name, "sh",
+                          "-c", "cd / && exec " + worker() + " ping_pong"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(unlink(name.c_str()), 0);
+}
+
+TEST(Trace, WhereNothingCanBeWrittenIsRefusedBeforeTheRun) {
+  for (const char* name : {"/no/such/folder/trace.json", "/"}) {
+    const Ran ran = run(1, {"ping_pong"}, {"--machine", "aries", "--trace", name});
+    EXPECT_EQ(ran.code, 2) << ran.err;
+    EXPECT_NE(ran.err.find(std::string("--trace ") + name + " cannot be written"), std::string::npos)
+        << ran.err;
+  }
+}
+
 // ---- what cannot go on, and what is not accepted ----
 
 TEST(VirtualTime, ADeadlockIsReportedWithWhatEachPeWaitsFor) {
