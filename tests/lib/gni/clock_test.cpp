@@ -16,9 +16,11 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,12 +103,18 @@ TEST(VirtualTime, ReductionsAreRightAndTakeTime) {
 TEST(VirtualTime, IsTheSameBesideProcessesThatUseEveryCore) {
   const Ran alone = run(4, {"all_to_all", "50"});
   std::vector<pid_t> hogs;
-  for (int i = 0; i < 2; ++i) {
+  const pid_t self = getpid();
+  // As many as there are cores to use.
+  for (unsigned i = 0; i < std::max(std::thread::hardware_concurrency(), 1u); ++i) {
     const pid_t hog = fork();
     if (hog == 0) {
-      for (;;) {
+      // It must not outlive a test that is killed.
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      while (getppid() == self) {
       }
+      _exit(0);
     }
+    ASSERT_GT(hog, 0);
     hogs.push_back(hog);
   }
   const Ran beside = run(4, {"all_to_all", "50"});

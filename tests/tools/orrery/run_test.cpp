@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <sstream>
 
 namespace orrery::tool::test {
@@ -107,9 +108,18 @@ TEST(Run, MalformedFaultsOfTheEnvironmentAreRefused) {
 }
 
 TEST(Run, OneForEachCoreIsBoundToIt) {
-  const Ran ran = orrery({"run", "--bind", "core", "sh", "-c", "grep Cpus_allowed_list /proc/self/status"});
+  const Ran ran = orrery({"run", "--bind", "core", "sh", "-c",
+                          "unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc; "
+                          "cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list || echo 0-7"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("Cpus_allowed_list"));
+  int bound = 0, first = 0, last = 0;
+  char between = ' ';
+  const int read = std::sscanf(ran.out.c_str(), "%d %d%c%d", &bound, &first, &between, &last);
+  ASSERT_GE(read, 2) << ran.out;
+  // Threads of a core: "0", "0-1", or "0,64" for two.
+  const int threads = read < 4 ? 1 : between == '-' ? last - first + 1 : 2;
+  EXPECT_GE(bound, 1);
+  EXPECT_LE(bound, threads) << ran.out;
 }
 
 struct Refused {
