@@ -100,6 +100,12 @@ TEST(VirtualTime, ReductionsAreRightAndTakeTime) {
   EXPECT_EQ(right, 40);
 }
 
+TEST(VirtualTime, InstancesOfANodeJoinTheirQueueAndWaitInItsTime) {
+  const Ran ran = run(3, {"shared_queue"}, {"--machine", "aries", "--nodes", "1"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(sorted_lines(ran.out), "PE 0: joined, waited\nPE 1: joined, waited\nPE 2: joined, waited\n");
+}
+
 TEST(VirtualTime, IsTheSameBesideProcessesThatUseEveryCore) {
   const Ran alone = run(4, {"all_to_all", "50"});
   std::vector<pid_t> hogs;
