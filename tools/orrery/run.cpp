@@ -105,6 +105,8 @@ std::string read_clock(const Words& words, RunOptions* options, std::uint32_t* n
   const clock::ReadChoice read = clock::read_choice(machine, chosen(words.clock, "ORRERY_CLOCK"),
                                                     chosen(words.compute, "ORRERY_COMPUTE"));
   if (!read.problem.empty()) return read.problem;
+  if (!words.compute.empty() && read.choice.kind != clock::Kind::virtual_time)
+    return fmt::format("--compute {} needs virtual time: expected --machine with it", words.compute);
   const auto set = [&](const char* variable, const std::string& value) {
     if (!value.empty()) options->variables.emplace_back(variable, value);
   };
@@ -182,7 +184,9 @@ std::string read_words(const Words& words, RunOptions* options) {
     return fmt::format("--device {} is not accepted: expected aries or gemini", words.device);
   }
   options->device = words.device;
-  if (!job::parse_limits(words.limit, &why).ok()) return fmt::format("--limit: {}", why);
+  const bool from_environment = words.limit.empty();
+  if (!job::parse_limits(from_environment ? config::text("ORRERY_LIMITS") : words.limit, &why).ok())
+    return fmt::format("{}: {}", from_environment ? "ORRERY_LIMITS" : "--limit", why);
   options->limits = words.limit;
   if (!words.log.empty()) {
     if (std::string problem = log_calls(words.log, &options->variables); !problem.empty()) return problem;

@@ -99,6 +99,14 @@ TEST(Run, FaultsReachThePes) {
   EXPECT_EQ(orrery({"run", "--fault", "drop=0.5", "sh", "-c", "echo $ORRERY_FAULT"}).out, "drop=0.5\n");
 }
 
+TEST(Run, LimitsOfTheEnvironmentAreRefusedAsThoseOfTheOption) {
+  setenv("ORRERY_LIMITS", "mdd=many", 1);
+  const Ran ran = orrery({"run", "true"});
+  unsetenv("ORRERY_LIMITS");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("ORRERY_LIMITS: 'mdd=many' is not accepted: expected a list of mdd=N"));
+}
+
 TEST(Run, MalformedFaultsOfTheEnvironmentAreRefused) {
   setenv("ORRERY_FAULT", "drop=0.1,delay=1", 1);
   const Ran ran = orrery({"run", "true"});
@@ -168,6 +176,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"FaultValue",
                 {"run", "--fault", "drop=often", "true"},
                 "--fault: 'drop=often' is not accepted: expected drop=WHEN, a chance 0..1 or @N"},
+        Refused{"ComputeWithoutMachine",
+                {"run", "--compute", "measured", "true"},
+                "--compute measured needs virtual time"},
         Refused{"UnknownOption", {"run", "--fast", "true"}, "unknown option --fast"},
         Refused{"NoPlaceFile", {"run", "--place", "/nowhere/x", "true"}, "--place /nowhere/x cannot be read"},
         Refused{"PlaceFolder", {"run", "--place", "/", "true"}, "--place / cannot be read"},
