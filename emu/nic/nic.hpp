@@ -143,6 +143,9 @@ class Nic final : public wire::Sink {
   // The same for a list of segments that are addressed as one, by offsets from 0.
   Result<MemKey> register_segments(const Port& port, std::span<const Segment> segments, std::uint8_t flags,
                                    CompletionQueue* queue);
+  // Moves whole pages of ours into the memory file, whatever is registered in them. Service thread only. ok:
+  // all of them are there. Errors: those of Environment::adopt; a prefix may be there.
+  Status adopt_range(std::uint64_t begin, std::uint64_t end);
   // After it returns no peer touches the memory any more, and the key is refused everywhere. Waits for peers
   // that are in the middle of an access, at most drain_limit_ns; a peer that is stalled longer than that is
   // cut off from the pages instead. Errors: invalid_handle.
