@@ -78,7 +78,7 @@ endfunction()
 # `frames` is never, and no cross-memory attach either; `wire` sends everything by the wire between hosts.
 function(orrery_api_test name)
   cmake_parse_arguments(A "" "NPES;TIMEOUT" "SOURCES;LIBS;LABELS;ADOPT;RUN" ${ARGN})
-  add_executable(${name} ${A_SOURCES})
+  add_executable(${name} ${A_SOURCES} ${PROJECT_SOURCE_DIR}/tests/leaks_of_others.c)
   target_link_libraries(${name} PRIVATE orrery_flags ${A_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
   set(command ${name})
   if(A_NPES)
@@ -95,8 +95,7 @@ function(orrery_api_test name)
     if(adopt STREQUAL frames)
       set(environment ORRERY_ADOPT=never ORRERY_ATTACH=off)
     elseif(adopt STREQUAL wire)
-      # The wire lives as long as the process, and so does what libfabric allocated for it.
-      set(environment ORRERY_WIRE=ofi ASAN_OPTIONS=detect_leaks=0)
+      set(environment ORRERY_WIRE=ofi)
     endif()
     add_test(NAME ${name}-${adopt} COMMAND ${command})
     set_tests_properties(${name}-${adopt} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}"

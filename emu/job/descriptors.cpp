@@ -151,7 +151,7 @@ Result<Answer> ask(std::string_view name, const WireupRequest& request, std::int
   Answer answer;
   auto received = receive_with_fds(fd.get(), bytes, kDescriptorKinds, deadline_ns, &answer.fds);
   if (!received.ok()) return received.code();
-  if (received.value() == 0) return Errc::permission;  // disconnected without an answer
+  if (received.value() == 0) return Errc::not_done;  // disconnected without an answer
   auto reply = decode_reply(std::span(bytes).first(received.value()));
   if (!reply.ok()) return reply.code();
   answer.reply = reply.value();
@@ -176,7 +176,7 @@ Result<Descriptors> fetch_descriptors(const HostDirectory& directory, ProcessRef
       log::error("PE {} (pid {}) did not hand out its descriptors in time", info.value().rank,
                  info.value().pid);
     }
-    return asked.code();
+    return asked.code() == Errc::not_done ? Errc::permission : asked.code();
   }
   Answer answer = std::move(asked).value();
   std::size_t expected = 0;

@@ -82,7 +82,8 @@ class DescriptorServer {
 Result<Descriptors> fetch_descriptors(const HostDirectory& directory, ProcessRef process,
                                       std::int64_t deadline_ns);
 
-// Asks whoever listens at `name` for the directory it is in. Errors: as above.
+// Asks whoever listens at `name` for the directory it is in. Errors: as above, and not_done: it hung up
+// without an answer, because it shares none (yet) or is just ending.
 Result<UniqueFd> fetch_directory(std::string_view name, std::int64_t deadline_ns);
 
 }  // namespace orrery::job

@@ -172,9 +172,9 @@ Status Job::enter(const std::string& prefix, bool share, std::uint32_t pes_with_
       directory_->join({.rank = launch_.rank, .socket_name = server_->socket_name(), .pes = pes_with_slots_});
   if (!self.ok()) return self.code();
   self_ = self.value();
+  if (share) server_->share_directory();
   const Status serving = server_->serve(*directory_, self_);
   if (!serving.ok()) return serving;
-  if (share) server_->share_directory();
   peers_ = std::make_unique<PeerWatch>(*loop_, *directory_);
   wait_budget_ = budget();
   return {};

@@ -57,7 +57,10 @@ Result<UserDirectory> open_user_directory(EventLoop& loop, std::string_view job_
       found.directory = std::move(fetched).value();
       return found;
     }
-    if (fetched.code() == Errc::corrupt || fetched.code() == Errc::system) return fetched.code();
+    if (fetched.code() == Errc::corrupt || fetched.code() == Errc::system) {
+      log::error("the host directory of job '{}' cannot be had: {}", job_name, errc_name(fetched.code()));
+      return fetched.code();
+    }
 
     auto leader = DescriptorServer::listen(loop, leader_name);
     if (leader.ok()) {
@@ -66,9 +69,9 @@ Result<UserDirectory> open_user_directory(EventLoop& loop, std::string_view job_
       if (!kept.ok()) return kept.code();
       found.directory = std::move(kept).value();
       found.leader = std::move(leader).value();
+      found.leader->share_directory();  // before the first question, which gets no answer otherwise
       const Status serving = found.leader->serve(*found.directory, ProcessRef{});
       if (!serving.ok()) return serving.code();
-      found.leader->share_directory();
       return found;
     }
     if (leader.code() != Errc::no_resource) return leader.code();

@@ -112,7 +112,11 @@ Status Session::get_hosts(const std::vector<int>& here) {
       continue;
     }
     const auto record = get_bytes(host_key(leader), leader);
-    if (!record.ok()) return record.code();
+    if (!record.ok()) {
+      log::error("the launcher does not hand out what rank {} says about its host: {}", leader,
+                 errc_name(record.code()));
+      return record.code();
+    }
     std::string_view rest = record.value();
     while (!rest.empty()) {
       RecordHead head;

@@ -339,7 +339,11 @@ Result<std::vector<std::string>> Session::gather(std::string_view bytes, const s
     }
     const std::string key = numbered(name + "_", from);
     auto piece = polled ? poll_bytes(key, from) : get_bytes(key, from);
-    if (!piece.ok()) return piece.code();
+    if (!piece.ok()) {
+      log::error("the launcher does not hand out what rank {} gave to a gather: {}", from,
+                 errc_name(piece.code()));
+      return piece.code();
+    }
     all.push_back(std::move(piece).value());
   }
   return all;
@@ -355,7 +359,11 @@ Result<std::string> Session::broadcast(std::string_view bytes) {
   const Status met = barrier();
   if (!met.ok()) return met.code();
   if (rank_ == 0) return std::string(bytes);
-  return get_bytes(key, 0);
+  auto told = get_bytes(key, 0);
+  if (!told.ok()) {
+    log::error("the launcher does not hand out what rank 0 said to all: {}", errc_name(told.code()));
+  }
+  return told;
 }
 
 }  // namespace orrery::pmi

@@ -9,6 +9,10 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 namespace orrery::job {
 namespace {
 
@@ -52,6 +56,27 @@ TEST_F(UserDirectoryTest, ProcessesThatNameTheSameJobMeet) {
   ASSERT_TRUE(other.ok());
   EXPECT_NE(other.value().leader, nullptr);
   EXPECT_FALSE(other.value().directory->process_of_rank(1).ok());
+}
+
+TEST_F(UserDirectoryTest, ALeaderThatDoesNotShareYetIsAskedAgain) {
+  auto loop = std::move(EventLoop::start("orrery-test")).value();
+  const auto directory = std::move(HostDirectory::create({})).value();
+  auto leader = std::move(DescriptorServer::listen(*loop, socket_prefix(name_) + ".leader")).value();
+  ASSERT_TRUE(leader->serve(*directory, ProcessRef{}).ok());
+  std::atomic<bool> ended{false};
+  Result<UserDirectory> found = Errc::not_done;
+  std::thread newcomer([&] {
+    found = open_user_directory(*loop, name_, monotonic_ns() + kLong);
+    ended = true;
+  });
+  while (fetch_directory(leader->socket_name(), monotonic_ns() + kLong).code() == Errc::not_done && !ended) {
+    // It has been refused by now, or will be.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    leader->share_directory();
+  }
+  newcomer.join();
+  ASSERT_TRUE(found.ok()) << errc_name(found.code());
+  EXPECT_EQ(found.value().directory->job_id(), directory->job_id());
 }
 
 TEST_F(UserDirectoryTest, DeathOfTheLeaderDoesNotSplitTheJob) {

@@ -172,11 +172,14 @@ TEST_F(CqWait, AChannelsDescriptorIsReadableOncePerArm) {
     ASSERT_EQ(epoll_wait(epoll, &got, 1, 1), 0) << "one event an arm";
     pmi.barrier();
   }
-  // What is there already when it is armed counts.
+  // Queue 2 was armed with the others, and has not fired since.
   write(to_self, self, 2, 1);
-  ASSERT_EQ(GNI_CqArmCompChan(&queues[2], 1), GNI_RC_SUCCESS);
   gni_cq_handle_t queue = nullptr;
   ASSERT_EQ(GNI_CompChanGetEvent(channel, &queue), GNI_RC_SUCCESS) << "waits as long as it takes";
+  EXPECT_EQ(queue, queues[2]);
+  // What is there already when it is armed counts.
+  ASSERT_EQ(GNI_CqArmCompChan(&queues[2], 1), GNI_RC_SUCCESS);
+  ASSERT_EQ(GNI_CompChanGetEvent(channel, &queue), GNI_RC_SUCCESS);
   EXPECT_EQ(queue, queues[2]);
   ASSERT_EQ(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
   EXPECT_EQ(GNI_CompChanGetEvent(channel, &queue), GNI_RC_NOT_DONE);
