@@ -143,15 +143,13 @@ class Nic final : public wire::Sink {
   // The same for a list of segments that are addressed as one, by offsets from 0.
   Result<MemKey> register_segments(const Port& port, std::span<const Segment> segments, std::uint8_t flags,
                                    CompletionQueue* queue);
-  // Moves whole pages of ours into the memory file, whatever is registered in them. Service thread only. ok:
-  // all of them are there. Errors: those of Environment::adopt; a prefix may be there.
-  Status adopt_range(std::uint64_t begin, std::uint64_t end);
   // After it returns no peer touches the memory any more, and the key is refused everywhere. Waits for peers
   // that are in the middle of an access, at most drain_limit_ns; a peer that is stalled longer than that is
   // cut off from the pages instead. Errors: invalid_handle.
   Status deregister(const MemKey& key);
-  // Whether `key` is one of ours and covers the range. Errors: invalid_handle, protection, permission,
-  // bounds.
+  // Moves whole pages of ours into the memory file. Service thread only. Errors: Environment::adopt's.
+  Status adopt_range(std::uint64_t begin, std::uint64_t end);
+  // Whether `key` is ours and covers the range. Errors: invalid_handle, protection, permission, bounds.
   Errc check_local(const Port& port, const MemKey& key, std::uint64_t address, std::uint64_t length,
                    bool writes) const {
     if (!key.valid() || key.index >= kMaxRegions || key.process != self_) [[unlikely]]
@@ -236,8 +234,7 @@ class Nic final : public wire::Sink {
   // ---- short messages; message.hpp has the calls ----
   // Opens the endpoint's connection: `local` is our mailbox, `remote` the peer's, both `shape.bytes()` long.
   // The peer may do so later, or have done it before. May map the peer. Errors: invalid_state (not bound, or
-  // open already), invalid_param (impossible shape, a key of segments or of nothing), and those of
-  // check_local.
+  // open already), invalid_param (impossible shape, a key of segments or of nothing), check_local's.
   Errc open_mailbox(Endpoint& endpoint, const MailboxShape& shape, const MailboxPlace& local,
                     const MailboxPlace& remote);
   // What the calls do when the short way does not go.
