@@ -152,11 +152,14 @@ void run_quotes(benchmark::State& state, const std::string& name, const std::str
                 : pattern == "hashed_root" ? Routing::hashed_non_minimal
                                            : Routing::adaptive_0;
   }
-  // Far enough apart that a quiet machine stays quiet: its NIC takes operations no faster than its gap.
+  // Far enough apart that a quiet machine stays quiet: its NIC takes operations no faster than its gap, and a
+  // long message holds a slow link for longer than a quiet one takes over parallel links.
   const OpPrice& price = p.ops[static_cast<std::size_t>(requests[0].op)];
   const std::int64_t gap = (price.gap + price.gap_add + price.beyond_gap).count();
-  const Picos step{
-      pattern == "backlog" ? 0 : std::max<std::int64_t>(pattern == "bulk" ? 60'000'000 : 2'000'000, 2 * gap)};
+  Picos slowest;
+  for (const QuoteRequest& r : requests) slowest = std::max(slowest, quote(p, r, nullptr).local_event_at);
+  const Picos step{pattern == "backlog" ? 0
+                                        : std::max<std::int64_t>({2'000'000, 2 * gap, 4 * slowest.count()})};
   std::vector<std::uint32_t> calls;
   calls.reserve(1 << 22);
   const std::uint64_t cost = timing_cost();

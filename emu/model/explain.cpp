@@ -101,6 +101,9 @@ class Explainer {
           fmt::format("curve: {} a byte up to {}, {} beyond", constant_text(*d_.find(op_.below)),
                       constant_text(*d_.find(op_.knee)), constant_text(*d_.find(op_.above)));
       source = provenance(*d_.find(op_.below));
+    } else if (const std::uint64_t packet = std::min<std::uint64_t>(r_.bytes, p_.packet.payload);
+               p_.path[0][path_class()][0](packet) > std::max(network, price_.host_lone)(r_.bytes)) {
+      out_.streams_at = "a packet on one link";
     } else if (network > price_.host_lone) {
       out_.streams_at = "network path";
     } else if (price_.host_lone.scaled() == 0) {

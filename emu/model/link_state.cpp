@@ -35,46 +35,81 @@ constexpr auto kWaits = make_wait_table();
 
 std::uint32_t queue_wait_256(std::uint32_t per_256) { return kWaits[std::min<std::uint32_t>(per_256, 255)]; }
 
-std::uint32_t LinkState::aggregates(const Pricing& p, Kind kind) {
+namespace {
+
+// How much of what an exact state of a machine has.
+struct Layout {
+  std::size_t lines = 0, links = 0, spans = 0, bundles = 0;
+  std::size_t cells() const { return lines + bundles; }
+};
+
+Layout layout_of(const Pricing& p) {
   switch (p.network) {
     case Network::gemini_torus:
     case Network::seastar_torus:
     case Network::bluegene_torus: {
       const auto& g = p.torus.grid();
-      return 2 * (g[1] * g[2] + g[0] * g[2] + g[0] * g[1]);
+      return {.lines = 2 * (std::size_t{g[1]} * g[2] + std::size_t{g[0]} * g[2] + std::size_t{g[0]} * g[1]),
+              .links = std::size_t{kDirections} * p.torus.routers(),
+              .spans = 5};
     }
     case Network::dragonfly:
-      return p.dragonfly.groups() * p.dragonfly.groups() +
-             p.dragonfly.routers() * (kind == Kind::exact ? 1 : 1 + Dragonfly::kLocal);
+      // Two spans a link: the largest machine has 717,216 of them and 64 MiB.
+      return {.lines = p.dragonfly.routers(),
+              .links = std::size_t{p.dragonfly.routers()} * kRouterServers,
+              .spans = 2,
+              .bundles = std::size_t{p.dragonfly.groups()} * p.dragonfly.groups()};
     case Network::fat_tree: {
-      std::uint32_t subtrees = 0;
+      std::size_t subtrees = 0;
       for (std::uint32_t level = 0; level < p.tree.levels(); ++level) subtrees += p.nodes >> (2 * level);
-      return 2 * subtrees;
+      return {.bundles = 2 * subtrees};
     }
     case Network::crossbar:
-      return 0;
+      return {};
   }
-  return 0;
+  return {};
+}
+
+}  // namespace
+
+std::uint32_t LinkState::cells(const Pricing& p, Kind kind) {
+  const Layout layout = layout_of(p);
+  std::size_t cells = layout.cells();
+  if (kind == Kind::decayed) {
+    if (p.network == Network::dragonfly) cells += std::size_t{p.dragonfly.routers()} * Dragonfly::kLocal;
+    // A torus counts by link.
+    if (layout.lines != 0 && layout.bundles == 0) cells = layout.links;
+  }
+  return static_cast<std::uint32_t>(cells);
 }
 
 std::size_t LinkState::bytes_needed(const Pricing& p, Kind kind) {
-  const std::size_t cells = aggregates(p, kind), nodes = p.nodes;
-  return sizeof(LinkStateHeader) + (kind == Kind::exact
-                                        ? nodes * sizeof(ExactNicCell) + cells * sizeof(IntervalCell)
-                                        : nodes * sizeof(DecayedNicCell) + cells * sizeof(CounterCell));
+  const std::size_t nodes = p.nodes;
+  if (kind == Kind::decayed)
+    return sizeof(LinkStateHeader) + nodes * sizeof(DecayedNicCell) + cells(p, kind) * sizeof(CounterCell);
+  const Layout layout = layout_of(p);
+  return sizeof(LinkStateHeader) + nodes * sizeof(ExactNicCell) + layout.lines * sizeof(LineCell) +
+         layout.bundles * sizeof(BundleCell) + layout.links * layout.spans * sizeof(Span);
 }
 
 void LinkState::point_at(std::span<std::byte> memory, const Pricing& p, Kind kind) {
   kind_ = kind;
   header_ = reinterpret_cast<LinkStateHeader*>(memory.data());
   std::byte* at = memory.data() + sizeof(LinkStateHeader);
-  if (kind == Kind::exact) {
-    exact_nics_ = reinterpret_cast<ExactNicCell*>(at);
-    cells_ = reinterpret_cast<IntervalCell*>(at + p.nodes * sizeof(ExactNicCell));
-  } else {
+  if (kind == Kind::decayed) {
     decayed_nics_ = reinterpret_cast<DecayedNicCell*>(at);
     counters_ = reinterpret_cast<CounterCell*>(at + p.nodes * sizeof(DecayedNicCell));
+    return;
   }
+  const Layout layout = layout_of(p);
+  spans_ = static_cast<std::uint32_t>(layout.spans);
+  exact_nics_ = reinterpret_cast<ExactNicCell*>(at);
+  at += p.nodes * sizeof(ExactNicCell);
+  lines_ = reinterpret_cast<LineCell*>(at);
+  at += layout.lines * sizeof(LineCell);
+  bundles_ = reinterpret_cast<BundleCell*>(at);
+  at += layout.bundles * sizeof(BundleCell);
+  links_ = reinterpret_cast<Span*>(at);
 }
 
 Result<LinkState> LinkState::create(std::span<std::byte> memory, const Pricing& p, Kind kind) {
@@ -83,18 +118,21 @@ Result<LinkState> LinkState::create(std::span<std::byte> memory, const Pricing& 
   LinkState s;
   s.point_at(memory, p, kind);
   new (s.header_) LinkStateHeader{};
-  const std::uint32_t cells = aggregates(p, kind);
+  const std::uint32_t count = cells(p, kind);
   if (kind == Kind::exact) {
-    for (std::uint32_t i = 0; i < p.nodes; ++i) new (&s.exact_nics_[i]) ExactNicCell{};
-    for (std::uint32_t i = 0; i < cells; ++i) new (&s.cells_[i]) IntervalCell{};
+    const Layout layout = layout_of(p);
+    for (std::size_t i = 0; i < p.nodes; ++i) new (&s.exact_nics_[i]) ExactNicCell{};
+    for (std::size_t i = 0; i < layout.lines; ++i) new (&s.lines_[i]) LineCell{};
+    for (std::size_t i = 0; i < layout.bundles; ++i) new (&s.bundles_[i]) BundleCell{};
+    for (std::size_t i = 0; i < layout.links * layout.spans; ++i) new (&s.links_[i]) Span{};
   } else {
     for (std::uint32_t i = 0; i < p.nodes; ++i) new (&s.decayed_nics_[i]) DecayedNicCell{};
-    for (std::uint32_t i = 0; i < cells; ++i) new (&s.counters_[i]) CounterCell{};
+    for (std::uint32_t i = 0; i < count; ++i) new (&s.counters_[i]) CounterCell{};
   }
   s.header_->version = kVersion;
   s.header_->kind = static_cast<std::uint32_t>(kind);
   s.header_->nodes = p.nodes;
-  s.header_->aggregates = cells;
+  s.header_->cells = count;
   s.header_->size = bytes_needed(p, kind);
   // Last, so that attach() sees a complete block or none.
   std::atomic_ref(s.header_->magic).store(kMagic, std::memory_order_release);
@@ -108,8 +146,7 @@ Result<LinkState> LinkState::attach(std::span<std::byte> memory, const Pricing& 
   if (std::atomic_ref(header->magic).load(std::memory_order_acquire) != kMagic) return Errc::corrupt;
   if (header->version != kVersion || (header->kind != 1 && header->kind != 2)) return Errc::corrupt;
   const Kind kind = static_cast<Kind>(header->kind);
-  if (header->nodes != p.nodes || header->aggregates != aggregates(p, kind) ||
-      header->size != bytes_needed(p, kind)) {
+  if (header->nodes != p.nodes || header->cells != cells(p, kind) || header->size != bytes_needed(p, kind)) {
     return Errc::corrupt;
   }
   if (memory.size() < header->size) return Errc::size;
@@ -131,85 +168,56 @@ __attribute__((noinline)) void LinkState::acquire_slowly() const {
 
 namespace {
 
-Interval united(const Interval& a, const Interval& b) {
-  return {std::min(a.start, b.start), std::max(a.end, b.end), a.links | b.links};
-}
-
-double links_by_time(const Interval& i) {
-  return static_cast<double>(i.end - i.start) * __builtin_popcountll(i.links);
-}
-
-}  // namespace
-
-__attribute__((noinline)) void LinkState::merge_into(Interval* at, std::uint32_t count,
-                                                     const Interval& interval) const {
-  std::uint32_t best = 0;
-  double least = std::numeric_limits<double>::max();
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const double added = links_by_time(united(at[i], interval)) - links_by_time(at[i]);
-    if (added >= least) continue;
-    least = added;
-    best = i;
-  }
-  at[best] = united(at[best], interval);
-  header_->merged.fetch_add(1, std::memory_order_relaxed);
-}
-
-namespace {
-
-std::int64_t first_start(const Interval* at, std::uint32_t count, std::int64_t want, std::int64_t length,
-                         std::uint64_t heeds) {
-  std::int64_t start = want;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const Interval& e = at[i];
-      if ((e.links & heeds) == 0 || start >= e.end || start + length <= e.start) continue;
-      start = e.end;
-      moved = true;
-    }
-  }
-  return start;
+// A link's spans have no count: those that are not used are empty, and come last.
+std::uint32_t count_of(const Span* at, std::uint32_t capacity) {
+  std::uint32_t count = 0;
+  while (count < capacity && at[count].end > at[count].start) ++count;
+  return count;
 }
 
 }  // namespace
 
-std::int64_t LinkState::reserve_among(std::int64_t* latest, std::uint32_t* count, Interval* at,
-                                      std::uint32_t capacity, std::int64_t want, std::int64_t length,
-                                      std::uint64_t heeds, std::uint64_t takes, std::int64_t horizon) const {
-  // A holder that died may have left anything up to 2^32 here.
-  const std::uint32_t had = std::min(*count, capacity);
-  std::uint32_t kept = 0;
-  for (std::uint32_t i = 0; i < had; ++i) {
-    if (at[i].end <= horizon) continue;
-    if (kept != i) at[kept] = at[i];
-    ++kept;
+// Hands the message that is known to the line alone to its links.
+void LinkState::tell_links(LineCell* cell, const LinePart& part, std::int64_t hop) const {
+  // A holder that died may have left anything here.
+  const std::uint32_t links = std::min(cell->links, part.line_links);
+  std::uint32_t position = cell->first - part.line_first;
+  for (std::uint32_t i = 0; i < links; ++i, ++position) {
+    if (position >= part.line_links) position = 0;
+    // All that the link had was over when the message came.
+    Span* at = &links_[std::size_t{part.line_first + position} * spans_];
+    const std::int64_t start = cell->start + hop * i;
+    at[0] = {start, start + cell->length, cell->length};
+    for (std::uint32_t n = 1; n < spans_; ++n) at[n] = {};
   }
-  // Nothing reaches past `want`: no need to look for a gap.
-  const std::int64_t start = *latest <= want ? want : first_start(at, kept, want, length, heeds);
-  *latest = std::max(*latest, start + length);
-  *count = kept;
-  for (std::uint32_t i = 0; i < kept; ++i) {
-    if (at[i].links == takes && at[i].end == start) {
-      // A back-to-back stream stays one interval.
-      at[i].end = start + length;
-      return start;
-    }
-  }
-  const Interval mine{start, start + length, takes};
-  if (kept < capacity) {
-    at[kept] = mine;
-    *count = kept + 1;
-  } else {
-    merge_into(at, capacity, mine);
-  }
-  return start;
+  cell->links = 0;
 }
 
-std::int64_t LinkState::peek_among(std::uint32_t aggregate, std::int64_t want, std::int64_t length,
-                                   std::uint64_t heeds) const {
-  const IntervalCell& cell = cells_[aggregate];
-  return first_start(cell.at, std::min(cell.count, IntervalCell::kIntervals), want, length, heeds);
+__attribute__((noinline)) std::int64_t LinkState::reserve_links(const LinePart& part, std::int64_t hop,
+                                                                std::int64_t arrive, std::int64_t length,
+                                                                std::int64_t horizon) const {
+  LineCell& cell = lines_[part.line];
+  if (cell.links != 0) tell_links(&cell, part, hop);
+  std::int64_t latest = cell.latest, head = arrive;
+  std::uint32_t position = part.first - part.line_first;
+  for (std::uint32_t i = 0; i < part.links; ++i, ++position) {
+    if (position >= part.line_links) position = 0;
+    Span* at = &links_[std::size_t{part.line_first + position} * spans_];
+    const std::uint32_t had = count_of(at, spans_);
+    std::uint32_t count = had;
+    head = reserve_in(&latest, &count, at, spans_, head, length, horizon, &header_->merged) + hop;
+    for (std::uint32_t n = count; n < had; ++n) at[n] = {};
+  }
+  cell.latest = latest;
+  return head - arrive - hop * part.links;
+}
+
+std::int64_t LinkState::peek_links(const LinePart& part, std::int64_t hop, std::int64_t want,
+                                   std::int64_t length) const {
+  LineCell& cell = lines_[part.line];
+  if (cell.links != 0) tell_links(&cell, part, hop);
+  const Span* at = &links_[std::size_t{part.first} * spans_];
+  return find_in(at, count_of(at, spans_), want, length).start;
 }
 
 namespace {

@@ -5,15 +5,19 @@
 // the caller owns, private or shared between processes (offsets, fixed widths, no pointers).
 //
 // Two kinds:
-// - exact, for callers ordered by time (virtual clock): every NIC's receive side and every aggregate of
-//   links keeps the intervals it has promised, each with the set of its links that it uses, so messages
-//   over different links of one aggregate do not conflict. On a torus the aggregate is one line of
-//   routers in one direction, in time skewed by the hop latency, in which a message occupies all links of
-//   its stretch at once. On a dragonfly: the bundle between two groups, and a router's green and black
-//   links. On a fat tree: the up and down links of a subtree. On a crossbar: nothing but the NICs.
-// - decayed, for callers that are not ordered (wall clock): each aggregate keeps a byte counter that
-//   loses half of its value every kHalfLife; utilisation becomes a mean queueing delay (M/D/1). A
-//   dragonfly's green and black links have one counter each, besides the one of their router.
+// - exact, for callers ordered by time (virtual clock): every server keeps the spans of time that it has
+//   promised (promises.hpp). Servers: every NIC's receive side; on a torus every link (what is parallel in
+//   one direction of a router is one server, as fast as all of it); on a dragonfly the bundle between two
+//   groups and every green and black link; on a fat tree the up and down links of a subtree; on a crossbar
+//   nothing but the NICs.
+//   Links come in lines: a torus line in one direction, or a dragonfly router's green and black links. The
+//   one message that found a line idle is kept for the whole line; only when another comes before that has
+//   passed do links get spans of their own. So a message through quiet lines touches one cache line of
+//   each, however long its way.
+// - decayed, for callers that are not ordered (wall clock): a byte counter that loses half of its value every
+//   kHalfLife; utilisation becomes a mean queueing delay (M/D/1). On a torus a message is counted on one
+//   link of each line, drawn by its seed, for all that it crosses there. A dragonfly's green and black
+//   links have one counter each, besides the one of their router.
 //
 // Invariants:
 // 1. The exact kind is changed only under its one lock (Hold): ordered callers come one at a time, so one
@@ -22,11 +26,10 @@
 //    one at the same moment one may be lost. They are a mean, a locked instruction in each is not worth
 //    its price.
 // 2. A process may die at any instruction: the lock is taken over after a bounded spin, and a half-made
-//    change is at worst one interval lost or one too many.
-// 3. Intervals that ended before a caller's horizon are dropped. In ordered use no later caller can
-//    want them.
-// 4. When a cell is full, a new interval is united with the one with which it promises least that nobody
-//    asked for (links x time): exact no more, counted in merged(). Zero: exact.
+//    change is at worst one span lost or one too many.
+// 3. Spans that ended before a caller's horizon are dropped. In ordered use no later caller can want them.
+// 4. When a cell is full, two neighbouring spans become one that is only partly promised: exact no more,
+//    counted in merged(). Zero: exact. No more time is promised for it than was asked for.
 //
 //   std::vector<std::byte> memory(LinkState::bytes_needed(pricing, LinkState::Kind::exact));
 //   auto state = LinkState::create(memory, pricing, LinkState::Kind::exact);
@@ -34,6 +37,7 @@
 
 #include "emu/base/status.hpp"
 #include "emu/model/pricing.hpp"
+#include "emu/model/promises.hpp"
 
 #include <algorithm>
 #include <array>
@@ -46,21 +50,28 @@ namespace orrery::model {
 
 inline constexpr Picos kHalfLife{std::int64_t{1} << 22};  // 4.2 us: some round trips, few enough to adapt
 
-// A promise: these links are taken from `start` to `end`.
-struct Interval {
-  std::int64_t start, end;  // ps, skewed by position on a torus line
-  std::uint64_t links;      // which links of the aggregate; all ones where they are not told apart
-};
+// Of a dragonfly router: its green and black links, and one that stands for all of them together.
+inline constexpr std::uint32_t kRouterServers = Dragonfly::kLocal + 1;
 
-// Promised intervals of one aggregate. A cell in which all promises are over, which is what a quote in a
-// quiet network finds, is known by `latest` alone, and is written in its first cache line alone.
-struct alignas(64) IntervalCell {
-  static constexpr std::uint32_t kIntervals = 10;
-  std::int64_t latest;  // the greatest end of all intervals
-  std::uint32_t count, unused;
-  Interval at[kIntervals];
+// A bundle, or the links above a subtree.
+struct alignas(64) BundleCell {
+  Promises<4> promises;
 };
-static_assert(sizeof(IntervalCell) == 256 && offsetof(IntervalCell, at) == 16);
+static_assert(sizeof(BundleCell) == 128);
+
+// A torus line in one direction, its links numbered along that direction; or a dragonfly router.
+struct alignas(64) LineCell {
+  std::int64_t latest;         // nothing that was promised on its links ends later
+  std::int64_t start, length;  // `links` of them, from number `first` of all, each a hop later, are taken:
+  std::uint32_t first, links;  // ... the one message not yet in the links' own spans; links 0: none
+};
+static_assert(sizeof(LineCell) == 64 && offsetof(LineCell, links) == 28);
+
+// Where a message goes along one line: `links` of its links, from number `first` of all links, where the
+// line's own begin at `line_first` and are `line_links`; round the end of the line where they go past it.
+struct LinePart {
+  std::uint32_t line, first, links, line_first, line_links;
+};
 
 // Bytes through one aggregate, decaying.
 struct DecayedCounter {
@@ -82,13 +93,10 @@ struct NicCell {
 };
 
 struct alignas(64) ExactNicCell {
-  static constexpr std::uint32_t kIntervals = 9;
   NicCell nic;
-  std::int64_t latest;  // as in IntervalCell
-  std::uint32_t count, unused;
-  Interval received[kIntervals];
+  Promises<6> receive;
 };
-static_assert(sizeof(ExactNicCell) == 256 && offsetof(ExactNicCell, received) == 32);
+static_assert(sizeof(ExactNicCell) == 192 && offsetof(ExactNicCell, receive) == 16);
 
 struct alignas(64) DecayedNicCell {
   NicCell nic;
@@ -100,7 +108,7 @@ static_assert(sizeof(DecayedNicCell) == 64 && offsetof(DecayedNicCell, receive) 
 struct alignas(64) LinkStateHeader {
   std::uint64_t magic;
   std::uint32_t version, kind;
-  std::uint32_t nodes, aggregates;
+  std::uint32_t nodes, cells;
   std::uint64_t size;
   std::atomic<std::uint64_t> merged;  // intervals made inexact
   std::atomic<std::uint64_t> stolen;  // locks taken over from a holder that did not return
@@ -112,12 +120,13 @@ class LinkState {
  public:
   enum class Kind : std::uint32_t { exact = 1, decayed = 2 };
   static constexpr std::uint64_t kMagic = 0x4f525245'4c494e4bu;
-  static constexpr std::uint32_t kVersion = 3;
+  static constexpr std::uint32_t kVersion = 4;
 
   LinkState() = default;
 
   static std::size_t bytes_needed(const Pricing& pricing, Kind kind);
-  static std::uint32_t aggregates(const Pricing& pricing, Kind kind);
+  // Lines and bundles (exact), or counters (decayed).
+  static std::uint32_t cells(const Pricing& pricing, Kind kind);
   // Lays a quiet network out in `memory`, which must outlive the object and be aligned to 64 bytes.
   // Outcomes: Errc::alignment; Errc::size where it is shorter than bytes_needed().
   static Result<LinkState> create(std::span<std::byte> memory, const Pricing& pricing, Kind kind);
@@ -155,28 +164,44 @@ class LinkState {
   // Hints that these cells will be written. No effect on results.
   void prefetch_nic(NodeId node) const { prefetch_to_write(&nic(node)); }
   void prefetch_lock() const { prefetch_to_write(header_); }
-  void prefetch_cell(std::uint32_t aggregate) const { prefetch_to_write(&cells_[aggregate]); }
-  void prefetch_counter(std::uint32_t aggregate) const { prefetch_to_write(&counters_[aggregate]); }
+  void prefetch_line(std::uint32_t line) const { prefetch_to_write(&lines_[line]); }
+  void prefetch_bundle(std::uint32_t bundle) const { prefetch_to_write(&bundles_[bundle]); }
+  void prefetch_counter(std::uint32_t counter) const { prefetch_to_write(&counters_[counter]); }
 
-  // Exact kind; REQUIRES for all four: a Hold. The earliest start at or after `want` at which none of the
-  // links `heeds` is taken for `length`; the links `takes` are promised to it. `horizon`: intervals that
-  // end before it are over.
-  std::int64_t reserve(std::uint32_t aggregate, std::int64_t want, std::int64_t length, std::uint64_t heeds,
-                       std::uint64_t takes, std::int64_t horizon) const {
-    IntervalCell& cell = cells_[aggregate];
-    return reserve_in(cell, cell.at, want, length, heeds, takes, horizon);
+  // Exact kind; REQUIRES for all of these: a Hold. Promises `length` at or after `want` and returns when it
+  // starts. `horizon`: promises that end before it are over.
+  std::int64_t reserve_bundle(std::uint32_t bundle, std::int64_t want, std::int64_t length,
+                              std::int64_t horizon) const {
+    return reserve(bundles_[bundle].promises, want, length, horizon, &header_->merged);
   }
   std::int64_t reserve_receive(NodeId node, std::int64_t want, std::int64_t length,
                                std::int64_t horizon) const {
-    ExactNicCell& cell = exact_nics_[node];
-    return reserve_in(cell, cell.received, want, length, ~std::uint64_t{0}, ~std::uint64_t{0}, horizon);
+    return reserve(exact_nics_[node].receive, want, length, horizon, &header_->merged);
   }
-  // Nothing in the cell reaches past `now`: a reservation would start when it wants to.
-  bool idle(std::uint32_t aggregate, std::int64_t now) const { return cells_[aggregate].latest <= now; }
-  // The start that reserve() would find, with nothing promised.
-  std::int64_t peek(std::uint32_t aggregate, std::int64_t want, std::int64_t length,
-                    std::uint64_t heeds) const {
-    return cells_[aggregate].latest <= want ? want : peek_among(aggregate, want, length, heeds);
+  // A way along a line for a head that comes at `arrive` and needs `hop` from link to link. Returns how long
+  // it waits, all in all.
+  std::int64_t reserve_line(const LinePart& part, std::int64_t hop, std::int64_t arrive, std::int64_t length,
+                            std::int64_t horizon) const {
+    LineCell& cell = lines_[part.line];
+    if (cell.latest <= horizon) [[likely]] {
+      cell.latest = arrive + hop * (part.links - 1) + length;
+      cell.start = arrive;
+      cell.length = length;
+      cell.first = part.first;
+      cell.links = part.links;
+      return 0;
+    }
+    return reserve_links(part, hop, arrive, length, horizon);
+  }
+  // Nothing in the line reaches past `now`: a reservation would start when it wants to.
+  bool line_idle(std::uint32_t line, std::int64_t now) const { return lines_[line].latest <= now; }
+  // The start that reserving would find, with no time promised. `part`: one link.
+  std::int64_t peek_link(const LinePart& part, std::int64_t hop, std::int64_t want,
+                         std::int64_t length) const {
+    return lines_[part.line].latest <= want ? want : peek_links(part, hop, want, length);
+  }
+  std::int64_t peek_bundle(std::uint32_t bundle, std::int64_t want, std::int64_t length) const {
+    return peek(bundles_[bundle].promises, want, length);
   }
 
   // Decayed kind. Adds `bytes` and returns the bytes of one half-life at the present rate.
@@ -204,33 +229,23 @@ class LinkState {
     __builtin_prefetch(at, 1);
 #endif
   }
-  template <typename Cell, std::uint32_t kCapacity>
-  std::int64_t reserve_in(Cell& cell, Interval (&at)[kCapacity], std::int64_t want, std::int64_t length,
-                          std::uint64_t heeds, std::uint64_t takes, std::int64_t horizon) const {
-    if (length <= 0) return want;
-    if (cell.latest <= horizon) [[likely]] {
-      at[0] = {want, want + length, takes};
-      cell.latest = want + length;
-      cell.count = 1;
-      return want;
-    }
-    return reserve_among(&cell.latest, &cell.count, at, kCapacity, want, length, heeds, takes, horizon);
-  }
-  std::int64_t reserve_among(std::int64_t* latest, std::uint32_t* count, Interval* at, std::uint32_t capacity,
-                             std::int64_t want, std::int64_t length, std::uint64_t heeds, std::uint64_t takes,
+  std::int64_t reserve_links(const LinePart& part, std::int64_t hop, std::int64_t arrive, std::int64_t length,
                              std::int64_t horizon) const;
-  std::int64_t peek_among(std::uint32_t aggregate, std::int64_t want, std::int64_t length,
-                          std::uint64_t heeds) const;
+  std::int64_t peek_links(const LinePart& part, std::int64_t hop, std::int64_t want,
+                          std::int64_t length) const;
+  void tell_links(LineCell* cell, const LinePart& part, std::int64_t hop) const;
   std::uint64_t count_in(DecayedCounter& counter, std::int64_t now, std::uint64_t bytes) const;
   std::uint64_t level_in(const DecayedCounter& counter, std::int64_t now) const;
   void acquire_slowly() const;
-  void merge_into(Interval* at, std::uint32_t count, const Interval& interval) const;
   void point_at(std::span<std::byte> memory, const Pricing& pricing, Kind kind);
 
   Kind kind_ = Kind::exact;
   LinkStateHeader* header_ = nullptr;
   ExactNicCell* exact_nics_ = nullptr;      // exact
-  IntervalCell* cells_ = nullptr;           // exact
+  LineCell* lines_ = nullptr;               // exact, torus and dragonfly
+  Span* links_ = nullptr;                   // exact, torus and dragonfly; `spans_` for each link
+  std::uint32_t spans_ = 0;                 // of a link
+  BundleCell* bundles_ = nullptr;           // exact, dragonfly and fat tree
   DecayedNicCell* decayed_nics_ = nullptr;  // decayed
   CounterCell* counters_ = nullptr;         // decayed
 };

@@ -12,45 +12,33 @@ namespace orrery::model {
 
 namespace {
 
-// Bits for positions first .. first + count - 1 of a line of n, in buckets where n > 64.
-std::uint64_t stretch_bits(std::uint32_t first, std::uint32_t count, std::uint32_t n) {
-  std::uint32_t last = first + count - 1;
-  if (n > 64) {
-    first = first * 64 / n;
-    last = last * 64 / n;
-  }
-  return kAllLinks >> (63 - std::min(last, 63u)) & kAllLinks << first;
+void add_bundle(Path* path, std::uint32_t bundle, std::uint32_t before, std::uint8_t price) {
+  path->at[path->stretches++] = {{bundle, 0, 0, 0, 0}, bundle, 1, static_cast<std::uint16_t>(before), price,
+                                 Stretch::bundle};
 }
 
-void prefetch(const LinkState& state, std::uint32_t aggregate) {
+void prefetch_bundle(const LinkState& state, std::uint32_t bundle) {
   if (state.exact()) {
-    state.prefetch_cell(aggregate);
+    state.prefetch_bundle(bundle);
   } else {
-    state.prefetch_counter(aggregate);
+    state.prefetch_counter(bundle);
   }
 }
 
-// The next stretch; add() counts it too. Put together as four words: ten narrow stores are a third of what
-// a torus path costs.
-void put(Path* path, std::uint32_t aggregate, std::uint32_t before, std::uint32_t skew, std::uint32_t line,
-         std::uint32_t price, std::uint64_t links) {
-  static_assert(
-      std::endian::native == std::endian::little && sizeof(Stretch) == 32 && offsetof(Stretch, before) == 8 &&
-      offsetof(Stretch, skew) == 10 && offsetof(Stretch, line) == 12 && offsetof(Stretch, price) == 14 &&
-      offsetof(Stretch, round) == 15 && offsetof(Stretch, heeds) == 16 && offsetof(Stretch, takes) == 24);
-  const std::uint64_t where = std::uint64_t{aggregate} << 32 | aggregate;
-  const std::uint64_t when = before | skew << 16 | std::uint64_t{line} << 32 | std::uint64_t{price} << 48;
+// A torus line's part, at the place of the next stretch. Put together as four words: ten narrow stores are a
+// third of what a torus path costs.
+void put(Path* path, const LinePart& part, std::uint32_t counter, std::uint32_t before, std::uint32_t price) {
+  static_assert(std::endian::native == std::endian::little && sizeof(Stretch) == 32 &&
+                offsetof(LinePart, first) == 4 && offsetof(LinePart, links) == 8 &&
+                offsetof(LinePart, line_first) == 12 && offsetof(LinePart, line_links) == 16 &&
+                offsetof(Stretch, counter) == 20 && offsetof(Stretch, links) == 24 &&
+                offsetof(Stretch, before) == 26 && offsetof(Stretch, price) == 28 && Stretch::line == 0);
+  const std::uint64_t words[4] = {
+      part.line | std::uint64_t{part.first} << 32, part.links | std::uint64_t{part.line_first} << 32,
+      part.line_links | std::uint64_t{counter} << 32, part.links | before << 16 | std::uint64_t{price} << 32};
   // Word by word: copied as a whole they would be read back wider than they were written, which stalls.
   auto* at = reinterpret_cast<std::byte*>(&path->at[path->stretches]);
-  std::memcpy(at, &where, 8);
-  std::memcpy(at + 8, &when, 8);
-  std::memcpy(at + 16, &links, 8);
-  std::memcpy(at + 24, &links, 8);
-}
-void add(Path* path, std::uint32_t aggregate, std::uint32_t before, std::uint32_t skew, std::uint32_t line,
-         std::uint32_t price, std::uint64_t links) {
-  put(path, aggregate, before, skew, line, price, links);
-  ++path->stretches;
+  for (std::size_t i = 0; i < 4; ++i) std::memcpy(at + 8 * i, &words[i], 8);
 }
 
 // In which order the dimensions are travelled where those of the set bits go minus: X+ Y+ Z+ X- Y- Z-.
@@ -93,20 +81,24 @@ void torus_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId sr
     const std::uint32_t n = g[i], count = counts[i], from = at.at[i];
     // The line lies at the coordinates reached when the dimension is entered.
     const std::size_t a = kAcross[i][0], b = kAcross[i][1];
-    const std::uint32_t aggregate = base[i] + 2 * (at.at[a] + g[a] * at.at[b]) + down[i];
-    // Whether a dimension is travelled at all, and whether round the end of its line, is as good as random
-    // too: both stretches are written, and kept by counting them.
-    known = count != 0 ? aggregate : known;
-    prefetch(*state, known);
+    const std::uint32_t within = 2 * (at.at[a] + g[a] * at.at[b]) + down[i];
     // Positions along the direction of travel, so that plus and minus share the arithmetic.
-    const std::uint32_t first = (from ^ (0u - down[i])) + (n & (0u - down[i]));
-    const std::uint32_t straight = std::min(count, n - first);
-    put(path, aggregate, travelled, first, n - 1, i, stretch_bits(first, straight, n));
-    path->stretches += count != 0;
+    const std::uint32_t position = (from ^ (0u - down[i])) + (n & (0u - down[i]));
+    const std::uint32_t line_first = 2 * i * t.routers() + within * n;
+    // One link of those that are crossed stands for all in a decayed state.
+    const std::uint32_t drawn =
+        position + (static_cast<std::uint32_t>(ties >> (16 * i + 8) & 0xffff) * count >> 16);
+    const std::uint32_t counter = line_first + drawn - (drawn >= n ? n : 0);
+    // Whether a dimension is travelled at all is as good as random: the stretch is written, and kept by
+    // counting it.
+    known = count != 0 ? (exact ? base[i] + within : counter) : known;
     if (exact) {
-      put(path, aggregate, travelled + straight, 0, n - 1, i, stretch_bits(0, count - straight, n));
-      path->stretches += count > straight;
+      state->prefetch_line(known);
+    } else {
+      state->prefetch_counter(known);
     }
+    put(path, {base[i] + within, line_first + position, count, line_first, n}, counter, travelled, i);
+    path->stretches += count != 0;
     travelled += count;
     at.at[i] = end.at[i];
   };
@@ -120,15 +112,22 @@ void torus_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId sr
 void add_local(const Dragonfly& d, RouterId router, std::uint32_t port, bool adaptive, const LinkState* state,
                Path* path) {
   if (state != nullptr) {
-    const std::uint32_t bundles = d.groups() * d.groups();
-    const std::uint64_t link = std::uint64_t{1} << port;
-    const std::uint32_t spread = bundles + router;
+    const std::uint32_t counters = d.groups() * d.groups();
     // A decayed state counts adaptive packets for the router: which link each takes is not known.
-    const std::uint32_t own = adaptive ? spread : bundles + d.routers() + router * Dragonfly::kLocal + port;
+    const std::uint32_t own =
+        adaptive ? counters + router : counters + d.routers() + router * Dragonfly::kLocal + port;
     const std::uint8_t price = adaptive && !state->exact() ? kSpreadPrice : kLocalPrice;
-    prefetch(*state, state->exact() ? spread : own);
-    path->at[path->stretches++] = {
-        spread, own, static_cast<std::uint16_t>(path->hops), 0, 0, price, adaptive, link | kSpread, link};
+    if (state->exact()) {
+      state->prefetch_line(router);
+    } else {
+      state->prefetch_counter(own);
+    }
+    path->at[path->stretches++] = {router_part(router, port),
+                                   own,
+                                   1,
+                                   static_cast<std::uint16_t>(path->hops),
+                                   price,
+                                   adaptive ? Stretch::spread : Stretch::router};
   }
   ++path->hops;
 }
@@ -156,11 +155,11 @@ void add_minimal(const Dragonfly& d, RouterId from, RouterId to, std::uint64_t s
   Choices pick(seed);
   const std::uint32_t a = d.group_of_router(from), b = d.group_of_router(to);
   if (a == b) return add_leg(d, from, to, &pick, adaptive, state, path);
-  if (state != nullptr) prefetch(*state, a * d.groups() + b);
+  if (state != nullptr) prefetch_bundle(*state, a * d.groups() + b);
   const std::uint32_t index = own_first ? d.own_blue(from, to, &pick) : pick.below(d.links_per_bundle());
   const LinkEnds blue = d.blue_ends(a, b, index);
   add_leg(d, from, blue.from, &pick, adaptive, state, path);
-  if (state != nullptr) add(path, a * d.groups() + b, path->hops, 0, 0, kBundlePrice, kAllLinks);
+  if (state != nullptr) add_bundle(path, a * d.groups() + b, path->hops, kBundlePrice);
   ++path->hops;
   add_leg(d, blue.to, to, &pick, adaptive, state, path);
 }
@@ -196,24 +195,24 @@ void tree_path(const Pricing& p, NodeId src, NodeId dst, const LinkState* state,
   std::uint32_t base = 0;
   for (std::uint32_t l = 0; l < level; ++l) base += p.nodes >> (2 * l);
   const std::uint32_t up = 2 * (base + (src >> (2 * level))), down = 2 * (base + (dst >> (2 * level))) + 1;
-  prefetch(*state, up);
-  prefetch(*state, down);
-  add(path, up, 0, 0, 0, level, kAllLinks);
-  add(path, down, path->hops - 1, 0, 0, level, kAllLinks);
+  prefetch_bundle(*state, up);
+  prefetch_bundle(*state, down);
+  add_bundle(path, up, 0, static_cast<std::uint8_t>(level));
+  add_bundle(path, down, path->hops - 1, static_cast<std::uint8_t>(level));
 }
 
 // Delay that a bundle would cause a message whose head leaves at `head`, in picoseconds: what the adaptive
 // choice compares.
-std::int64_t bundle_load(const Pricing& p, const LinkState& state, std::uint32_t aggregate,
-                         std::uint64_t bytes, std::int64_t now, std::int64_t head) {
+std::int64_t bundle_load(const Pricing& p, const LinkState& state, std::uint32_t bundle, std::uint64_t bytes,
+                         std::int64_t now, std::int64_t head) {
   const PerByte price = p.shared_link[kBundlePrice];
   if (!state.exact()) {
-    const std::int64_t busy = price(state.level(aggregate, now)).count();
+    const std::int64_t busy = price(state.level(bundle, now)).count();
     return price(bytes).count() * queue_wait_256(utilisation_256(busy)) / 256;
   }
   // One hop on, where a message without local links reserves it.
   const std::int64_t arrive = head + p.hop.count();
-  return state.peek(aggregate, arrive, price(bytes).count(), kAllLinks) - arrive;
+  return state.peek_bundle(bundle, arrive, price(bytes).count()) - arrive;
 }
 
 }  // namespace

@@ -30,45 +30,57 @@ void raise(std::atomic<std::int64_t>& value, std::int64_t to) {
   if (value.load(std::memory_order_relaxed) < to) value.store(to, std::memory_order_relaxed);
 }
 
-// A green or black link that is not free, in an adaptive mode: two minimal candidates (the link; of black
-// ones another copy) against going round by a third router, by the bias. Returns the start.
-__attribute__((noinline)) std::int64_t go_round(const Pricing& p, Routing routing, const Stretch& s,
-                                                std::uint64_t bytes, std::int64_t arrive,
-                                                std::int64_t horizon, const LinkState& state, Path* path) {
-  const AdaptiveBias bias = bias_of(routing);
+// A green or black link of a router that is not idle. The start of the message there.
+// In an adaptive mode: two minimal candidates (the link; of black ones another copy) against going round by a
+// third router, by the bias. May make the path longer.
+__attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routing, const Stretch& s,
+                                                 std::uint64_t bytes, std::int64_t arrive,
+                                                 std::int64_t horizon, const LinkState& state, Path* path) {
   const PerByte price = p.shared_link[kLocalPrice];
   const std::int64_t length = price(bytes).count(), thin = p.shared_link[kSpreadPrice](bytes).count();
-  std::uint64_t link = s.takes;
-  std::int64_t direct = state.peek(s.aggregate, arrive, length, link | kSpread);
-  if (constexpr std::uint64_t kFirstBlack = std::uint64_t{1} << Dragonfly::kGreen; link >= kFirstBlack) {
-    // The next of the three copies.
-    const bool last =
-        (static_cast<unsigned>(__builtin_ctzll(link)) - Dragonfly::kGreen) % Dragonfly::kBlackPerPeer ==
-        Dragonfly::kBlackPerPeer - 1;
-    const std::uint64_t other = last ? link >> (Dragonfly::kBlackPerPeer - 1) : link << 1;
-    const std::int64_t start = state.peek(s.aggregate, arrive, length, other | kSpread);
-    if (start < direct) {
-      direct = start;
-      link = other;
+  const LinePart all = router_part(s.part.line, Dragonfly::kLocal);
+  // Packets that are spread over the router's links are in every link's way.
+  const std::int64_t past = state.peek_link(all, 0, arrive, length);
+  LinePart link = s.part;
+  if (s.kind == Stretch::spread) {
+    const AdaptiveBias bias = bias_of(routing);
+    std::int64_t direct = state.peek_link(link, 0, past, length);
+    if (const std::uint32_t port = link.first - link.line_first; port >= Dragonfly::kGreen) {
+      // The next of the three copies.
+      const bool last = (port - Dragonfly::kGreen) % Dragonfly::kBlackPerPeer == Dragonfly::kBlackPerPeer - 1;
+      const LinePart other = router_part(link.line, last ? port - (Dragonfly::kBlackPerPeer - 1) : port + 1);
+      if (const std::int64_t start = state.peek_link(other, 0, past, length); start < direct) {
+        direct = start;
+        link = other;
+      }
+    }
+    const std::int64_t round = state.peek_link(all, 0, arrive, thin);
+    const std::int64_t extra = price(p.packet.payload).count() * bias.add;
+    if (direct - arrive > ((round - arrive) << bias.shift) + extra) {
+      ++path->hops;
+      path->latency += p.hop;
+      path->detoured = true;
+      return arrive + state.reserve_line(all, 0, arrive, thin, horizon);
     }
   }
-  const std::int64_t spread = state.peek(s.aggregate, arrive, thin, kSpread);
-  const std::int64_t extra = price(p.packet.payload).count() * bias.add;
-  if (direct - arrive <= ((spread - arrive) << bias.shift) + extra) {
-    return state.reserve(s.aggregate, arrive, length, link | kSpread, link, horizon);
-  }
-  ++path->hops;
-  path->latency += p.hop;
-  path->detoured = true;
-  return state.reserve(s.aggregate, arrive, thin, kSpread, kSpread, horizon);
+  return past + state.reserve_line(link, 0, past, length, horizon);
 }
 
 // Waits of the head on its way, starting at `head`. May make the path longer.
-std::int64_t network_wait(const Pricing& p, Routing routing, std::uint64_t bytes, std::int64_t head,
-                          std::int64_t now, const LinkState& state, Path* path) {
+std::int64_t network_wait(const Pricing& p, const QuoteRequest& r, NodeId tx, NodeId rx, std::int64_t head,
+                          const LinkState& state, Path* path) {
+  const std::int64_t now = r.now.count();
+  const std::uint64_t bytes = r.bytes;
   std::int64_t waited = 0;
   const std::int64_t hop = p.hop.count(), planned = path->latency.count();
+  // No later call can want anything sooner.
   const std::int64_t soonest = now + p.lead.count();
+  if (p.network == Network::bluegene_torus && state.exact() && is_adaptive(r.routing)) {
+    bool idle = true;
+    for (std::uint32_t i = 0; i < path->stretches; ++i)
+      idle &= state.line_idle(path->at[i].part.line, soonest);
+    if (!idle) return walk_torus(p, r.routing, r.seed, tx, rx, bytes, head, soonest, state);
+  }
   for (std::uint32_t i = 0; i < path->stretches; ++i) {
     const Stretch& s = path->at[i];
     const PerByte price = p.shared_link[s.price];
@@ -76,17 +88,17 @@ std::int64_t network_wait(const Pricing& p, Routing routing, std::uint64_t bytes
     if (state.exact()) {
       const std::int64_t longer = path->latency.count() - planned;
       const std::int64_t arrive = head + waited + longer + hop * s.before;
-      if (s.round && !state.idle(s.aggregate, arrive)) {
-        waited += go_round(p, routing, s, bytes, arrive, soonest, state, path) - arrive;
-        continue;
+      if (s.kind == Stretch::bundle) {
+        waited += state.reserve_bundle(s.part.line, arrive, length, soonest) - arrive;
+      } else if (s.kind != Stretch::line && !state.line_idle(s.part.line, arrive)) {
+        waited += take_link(p, r.routing, s, bytes, arrive, soonest, state, path) - arrive;
+      } else {
+        waited += state.reserve_line(s.part, hop, arrive, length, soonest);
       }
-      const std::int64_t skew = hop * s.skew;
-      // No later call can want it sooner than `soonest`, less the skew of a whole line.
-      waited += state.reserve(s.aggregate, arrive - skew, length, s.heeds, s.takes, soonest - hop * s.line) +
-                skew - arrive;
     } else {
-      const std::uint64_t used = state.count(s.counter, now, bytes);
-      waited += length * queue_wait_256(utilisation_256(price(used).count())) / 256;
+      // All the links that it stands for are as loaded as this one, on average.
+      const std::uint64_t used = state.count(s.counter, now, bytes * s.links);
+      waited += s.links * (length * queue_wait_256(utilisation_256(price(used).count())) / 256);
     }
   }
   return waited;
@@ -158,19 +170,24 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
     const auto round_trip = static_cast<std::uint64_t>(op.out.count() + 2 * latency + op.in.count());
     slowest = std::max(slowest, PerByte::from_scaled(round_trip * p.window_reciprocal >> PerByte::kShift));
   }
-  std::int64_t stream = slowest(r.bytes).count();
+  // Its links in parallel carry different packets: one packet takes the time of one link.
+  std::int64_t stream =
+      std::max(slowest(r.bytes),
+               p.path[0][path.cls][shared](std::min<std::uint64_t>(r.bytes, p.packet.payload)))
+          .count();
   if (op.curved) {
     const std::uint64_t low = std::min(r.bytes, op.knee);
     stream = (op.below(low) + op.above(r.bytes - low)).count();
   }
 
   if (state != nullptr) {
-    const std::int64_t links = network_wait(p, r.routing, r.bytes, head, now, *state, &path);
+    const std::int64_t links = network_wait(p, r, tx, rx, head, *state, &path);
     waited += links;
     // Links that it went round add to the data's way, not to the response's.
     head += links + path.latency.count() - latency;
     const std::int64_t arrives = head + latency;
-    const std::int64_t length = std::max(std::max(host, path_price)(r.bytes).count(), op.serve.count());
+    // A slow path leaves the receiver time for others.
+    const std::int64_t length = std::max(host_time, op.serve.count());
     std::int64_t received = arrives;
     if (state->exact()) {
       received = state->reserve_receive(rx, arrives, length, now + p.lead.count());
@@ -181,6 +198,9 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
     waited += received - arrives;
     head += received - arrives;
     raise(state->nic(rx).receive_until, received + length);
+    // A circuit holds its source while it waits for links and for the receiver.
+    if (p.network == Network::fat_tree && path.cls != 0 && !get)
+      raise(state->nic(tx).transmit_free, received + length);
   }
   const std::int64_t landed = head + latency + stream + op.in.count() + (past_inline ? op.beyond.count() : 0);
 

@@ -3,13 +3,13 @@
 //
 // What an operation costs on a machine, and when it counts as done: the one question that the clock asks.
 //
-// Model: netmodels tier (i). The processor is busy for `cpu`; the NIC starts one operation per interval;
+// Model: a message at a time. The processor is busy for `cpu`; the NIC starts one operation per interval;
 // the head travels hop by hop; the message streams at the slowest of host interface, NIC, network path
 // and window; what several messages share is found in the link state. Sources: the machine files.
 //
-// LIMITATIONS: messages, not packets (no virtual channels, no credits); shared links are aggregates (see
-// link_state.hpp); responses are counted in the bandwidth of busy pairs, not as messages of their own;
-// retransmissions are not modelled.
+// LIMITATIONS: messages, not packets (no virtual channels, no credits); a dragonfly bundle and a subtree are
+// one server (see link_state.hpp); responses are counted in the bandwidth of busy pairs, not as messages of
+// their own; retransmissions are not modelled.
 #pragma once
 
 #include "emu/base/units.hpp"

@@ -125,4 +125,29 @@ Refusal timing_of(const model::Machine& machine, AriesTiming* out) {
   return {};
 }
 
+Refusal timing_of(const model::Machine& machine, QuadricsConfig* out) {
+  const model::DerivedRates rates = model::derive_rates(machine.description);
+  const std::uint32_t levels = machine.pricing.tree.levels();
+  const auto boundary = static_cast<double>(machine.description.value("link.far_boundary"));
+  for (const auto& [name, value, low, high] :
+       {std::tuple{"topology.levels", static_cast<double>(levels), 1.0, 6.0},
+        {"link.lane_rate (GB/s)", gb_per_s(rates.link), 0.001, 1000.0},
+        {"link.far_boundary", boundary, 3.0, 3.0},
+        {"packet.payload", static_cast<double>(machine.pricing.packet.payload), 1.0, 65536.0}})
+    if (Refusal no = check(machine, name, value, low, high); no.refused()) return no;
+  QuadricsConfig config;
+  config.levels = levels;
+  // A circuit runs at the slower of link and host interface.
+  config.bytes_per_ns = gb_per_s(rates.link);
+  if (!rates.host_put.unlimited())
+    config.bytes_per_ns = std::min(config.bytes_per_ns, gb_per_s(rates.host_put));
+  config.elite = static_cast<double>(machine.pricing.hop.count()) / 1000;
+  config.elan = 0;
+  config.node_cable = static_cast<double>(machine.description.value("link.cable_near")) / 1000;
+  config.upper_level_skew = 4 * static_cast<double>(machine.description.value("link.cable_far")) / 1000;
+  config.packet = machine.pricing.packet.payload;
+  *out = config;
+  return {};
+}
+
 }  // namespace orrery::sim

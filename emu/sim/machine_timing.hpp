@@ -9,6 +9,7 @@
 #include "emu/model/machine.hpp"
 #include "emu/sim/bgl_config.hpp"
 #include "emu/sim/dragonfly_fabric.hpp"
+#include "emu/sim/quadrics.hpp"
 #include "emu/sim/result.hpp"
 #include "emu/sim/torus_fabric.hpp"
 
@@ -19,5 +20,7 @@ namespace orrery::sim {
 Refusal timing_of(const model::Machine& machine, BglConfig* out);
 Refusal timing_of(const model::Machine& machine, TorusTiming* out);
 Refusal timing_of(const model::Machine& machine, AriesTiming* out);
+// Links, switches and cables; what was fitted for the collectives (Elan threads) is left as it is.
+Refusal timing_of(const model::Machine& machine, QuadricsConfig* out);
 
 }  // namespace orrery::sim

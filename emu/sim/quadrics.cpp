@@ -34,6 +34,8 @@ double Quadrics::round_trip(std::uint32_t nodes) const {
 
 // Time to cross a link and the switch behind it; half of a level's skew lies on its way up and back each.
 double Quadrics::hop(std::uint32_t link) const {
+  if (tree_.boundary_of(link) == 0)
+    return config_.node_cable + (tree_.is_up(link) ? config_.elite : config_.elan);
   return config_.elite + (tree_.boundary_of(link) >= 3 ? config_.upper_level_skew / 4 : 0);
 }
 

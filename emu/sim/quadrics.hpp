@@ -34,6 +34,8 @@ struct QuadricsConfig {
   std::uint32_t levels = 5;
   double bytes_per_ns = 0.4;   // "400 MB/s on each link direction"
   double elite = 35;           // flow-through latency of a switch
+  double elan = 35;            // the same of a node that a circuit ends in: taken for a switch's
+  double node_cable = 0;       // between a node and its switch
   std::uint32_t packet = 384;  // "the largest packet size is only 384 bytes"
   std::uint32_t vcs = 2;
   double aging = 20000;

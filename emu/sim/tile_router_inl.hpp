@@ -273,8 +273,15 @@ inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Ti
                 {from.peer, 0, kCredit, packet.hold, from.back, flits});
   }
   if (!link) {
+    // Its last phit is no sooner here than the slower of the interface and the link that it came by let it.
+    const Tick tail = packet.flags & kResponse
+                          ? 0
+                          : cost_.request_base * fabric_.packets_in(packet.payload) +
+                                static_cast<Tick>(cost_.request_per_byte * packet.payload);
+    const Tick by_link = packet.hints < fabric_.ports() ? fabric_.serialise(packet.hints, flits) : 0;
     part.post(now + ticks, {id, 0, kDone, 0, static_cast<std::uint8_t>(port), 0});
-    part.post(now + ticks + cost_.latency_out, {id, index, kEjected, 0, static_cast<std::uint8_t>(port), 0});
+    part.post(now + std::max({ticks, tail, by_link}) + cost_.latency_out,
+              {id, index, kEjected, 0, static_cast<std::uint8_t>(port), 0});
     return;
   }
   out.credits[chosen] = static_cast<std::uint16_t>(out.credits[chosen] - flits);

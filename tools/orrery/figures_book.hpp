@@ -69,7 +69,8 @@ class Book {
     if (!result.outcome.conserved) failed_ = true;
     return result;
   }
-  void spent(const sim::SimResult& result) { hops_ += result.outcome.total.link_hops; }
+  void spent(const sim::SimResult& result) { spent(result.outcome.total.link_hops); }
+  void spent(std::uint64_t packet_hops) { hops_ += packet_hops; }
   bool failed() const { return failed_; }
   std::uint64_t hops() const { return hops_; }
   const std::vector<Row>& rows() const { return rows_; }

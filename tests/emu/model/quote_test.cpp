@@ -5,18 +5,22 @@
 #include "emu/model/collective.hpp"
 #include "emu/model/explain.hpp"
 #include "emu/model/machine_file.hpp"
+#include "emu/model/path.hpp"
 #include "tests/emu/model/seed.hpp"
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace orrery::model {
 namespace {
 
 struct Memory {
-  explicit Memory(std::size_t size) : size(size), block(new std::byte[size + 64]) {}
+  explicit Memory(std::size_t size) : size(size), block(new std::byte[size + 64]()) {}
   std::span<std::byte> span() {
     const auto at = (reinterpret_cast<std::uintptr_t>(block.get()) + 63) / 64 * 64;
     return {reinterpret_cast<std::byte*>(at), size};
@@ -218,35 +222,109 @@ TEST(LinkState, AttachTakesOnlyABlockOfItsOwnMachine) {
       Errc::size);
 }
 
-TEST(LinkState, AFullCellMergesIntervalsAndCountsIt) {
-  const BuiltMachine bg = build_machine("bluegene-l");
-  Memory memory(LinkState::bytes_needed(bg.machine->pricing, LinkState::Kind::exact));
-  LinkState state = LinkState::create(memory.span(), bg.machine->pricing, LinkState::Kind::exact).value();
-  const auto reserve = [&](std::int64_t want, std::int64_t horizon) {
-    const LinkState::Hold hold(&state);
-    return state.reserve(0, want, 10, 1, 1, horizon);
-  };
-  for (std::int64_t i = 0; i < IntervalCell::kIntervals; ++i) EXPECT_EQ(reserve(i * 100, -1), i * 100);
-  EXPECT_EQ(state.merged(), 0u);
-  EXPECT_EQ(reserve(5, -1), 10);
-  EXPECT_EQ(reserve(5000, -1), 5000);
-  EXPECT_EQ(state.merged(), 1u);
-  EXPECT_EQ(reserve(10000, 9000), 10000);
-  EXPECT_EQ(state.merged(), 1u) << "intervals before the horizon are dropped";
-}
-
-TEST(LinkState, ALinkIsHeededOnlyByThoseThatUseIt) {
+// A message goes along a line while another that it meets half way makes it wait there, and only there: what
+// comes behind it on the first links finds them as free as they are.
+TEST(LinkState, AWaitHalfWayAlongALineLeavesTheLinksBehindFree) {
   const BuiltMachine bg = build_machine("bluegene-l");
   Memory memory(LinkState::bytes_needed(bg.machine->pricing, LinkState::Kind::exact));
   LinkState state = LinkState::create(memory.span(), bg.machine->pricing, LinkState::Kind::exact).value();
   const LinkState::Hold hold(&state);
-  EXPECT_EQ(state.reserve(7, 0, 100, 0b11, 0b01, 0), 0);
-  EXPECT_EQ(state.peek(7, 0, 10, 0b01), 100);
-  EXPECT_EQ(state.peek(7, 0, 10, 0b10), 0) << "heeded by the first, but not taken";
-  EXPECT_EQ(state.reserve(7, 0, 10, 0b10, 0b10, 0), 0);
-  EXPECT_EQ(state.reserve(7, 0, 10, 0b01, 0b01, 0), 100);
-  EXPECT_FALSE(state.idle(7, 0));
-  EXPECT_TRUE(state.idle(7, 110));
+  constexpr std::int64_t kHop = 10, kLength = 100;
+  const auto go = [&](std::uint32_t first, std::uint32_t links, std::int64_t arrive) {
+    return state.reserve_line({0, first, links, 0, 8}, kHop, arrive, kLength, 0);
+  };
+  EXPECT_EQ(go(3, 1, 1000), 0);
+  EXPECT_EQ(go(0, 5, 1000), 70) << "link 3 is reached at 1,030 and free at 1,100";
+  EXPECT_EQ(go(0, 1, 1100), 0);
+  EXPECT_EQ(go(3, 1, 1150), 50);
+  EXPECT_EQ(go(4, 1, 1150), 60) << "reached by the second message at 1,110";
+  EXPECT_EQ(go(7, 3, 1000), 190) << "round the end: link 0 is reached at 1,010 and free at 1,200";
+  EXPECT_EQ(state.merged(), 0u);
+}
+
+// Whatever is asked of a cell: no two promises of an exact one overlap, and an inexact one never promises
+// more than there is.
+TEST(Promises, NeverPromiseMoreTimeThanThereIs) {
+  Choices pick(test_seed());
+  std::uint64_t merged = 0;
+  for (int round = 0; round < 300; ++round) {
+    Promises<4> cell{};
+    std::atomic<std::uint64_t> merges{0};
+    const std::int64_t longest = 1 + pick.below(200), spread = 1 + pick.below(4000);
+    std::int64_t promised = 0, first = std::numeric_limits<std::int64_t>::max(), last = 0;
+    std::vector<std::pair<std::int64_t, std::int64_t>> exact;
+    for (int i = 0; i < 100; ++i) {
+      const std::int64_t want = pick.below(static_cast<std::uint32_t>(spread)),
+                         length = 1 + pick.below(static_cast<std::uint32_t>(longest));
+      const std::int64_t seen = peek(cell, want, length);
+      const std::int64_t start = reserve(cell, want, length, -1, &merges);
+      ASSERT_EQ(start, seen);
+      ASSERT_GE(start, want);
+      promised += length;
+      first = std::min(first, start);
+      last = std::max(last, start + length);
+      ASSERT_LE(promised, last - first);
+      std::int64_t busy = 0;
+      for (std::uint32_t n = 0; n < cell.count; ++n) {
+        const Span& s = cell.at[n];
+        ASSERT_LE(s.busy, s.end - s.start);
+        ASSERT_TRUE(n == 0 || cell.at[n - 1].end <= s.start);
+        busy += s.busy;
+      }
+      ASSERT_EQ(busy, promised);
+      ASSERT_EQ(cell.latest, last);
+      if (merges == 0) {
+        for (const auto& [a, b] : exact) ASSERT_TRUE(start >= b || start + length <= a);
+        exact.emplace_back(start, start + length);
+      }
+    }
+    merged += merges;
+  }
+  EXPECT_GT(merged, 1000u);
+}
+
+TEST(Promises, BackToBackIsOneSpanAndPastTheHorizonIsForgotten) {
+  Promises<4> cell{};
+  std::atomic<std::uint64_t> merges{0};
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(reserve(cell, 0, 10, -1, &merges), 10 * i);
+  EXPECT_EQ(cell.count, 1u);
+  EXPECT_EQ(reserve(cell, 2000, 10, -1, &merges), 2000);
+  EXPECT_EQ(cell.count, 2u);
+  EXPECT_EQ(reserve(cell, 5000, 10, 1500, &merges), 5000);
+  EXPECT_EQ(cell.count, 2u) << "the first ended at 1,000";
+  EXPECT_EQ(merges, 0u);
+}
+
+TEST(Promises, AFullCellUnitesTheClosestAndStillTakesWhatIsFree) {
+  Promises<4> cell{};
+  std::atomic<std::uint64_t> merges{0};
+  for (const std::int64_t want : {0, 100, 1000, 2000}) reserve(cell, want, 10, -1, &merges);
+  EXPECT_EQ(merges, 0u);
+  EXPECT_EQ(reserve(cell, 3000, 10, -1, &merges), 3000);
+  EXPECT_EQ(merges, 1u) << "0..10 and 100..110 became one, promised 20 of 110";
+  ASSERT_EQ(cell.count, 4u);
+  EXPECT_EQ(cell.at[0].busy, 20);
+  const std::int64_t start = reserve(cell, 20, 10, -1, &merges);
+  EXPECT_GE(start, 20);
+  EXPECT_LE(start, 30) << "a fifth full: a short wait";
+  EXPECT_EQ(reserve(cell, 0, 200, -1, &merges), 110) << "no room in it, and enough behind it";
+}
+
+// Packets that are spread over a router's links are in the way of each of them; a link is not in the way of
+// another.
+TEST(LinkState, ALinkIsInNobodysWayButItsOwn) {
+  const BuiltMachine aries = build_machine("aries");
+  Memory memory(LinkState::bytes_needed(aries.machine->pricing, LinkState::Kind::exact));
+  LinkState state = LinkState::create(memory.span(), aries.machine->pricing, LinkState::Kind::exact).value();
+  const LinkState::Hold hold(&state);
+  EXPECT_EQ(state.reserve_line(router_part(7, 0), 0, 0, 100, 0), 0);
+  EXPECT_EQ(state.peek_link(router_part(7, 0), 0, 0, 10), 100);
+  EXPECT_EQ(state.peek_link(router_part(7, 1), 0, 0, 10), 0);
+  EXPECT_EQ(state.reserve_line(router_part(7, 1), 0, 0, 10, 0), 0);
+  EXPECT_EQ(state.reserve_line(router_part(7, 0), 0, 0, 10, 0), 100);
+  EXPECT_FALSE(state.line_idle(7, 0));
+  EXPECT_TRUE(state.line_idle(7, 110));
+  EXPECT_TRUE(state.line_idle(8, 0));
 }
 
 TEST(LinkState, ALockWhoseHolderDiedIsTakenOver) {

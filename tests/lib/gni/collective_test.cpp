@@ -6,7 +6,9 @@
 #include "tests/lib/gni/client.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -237,14 +239,19 @@ TEST_F(Collective, ArgumentsThatNobodyShouldPassAreRefused) {
       "not registered", [](auto& d) { d.local_addr += 1ull << 20; }, GNI_RC_INVALID_PARAM);
   gni_post_descriptor_t d = join(GNI_FMA_CE_AND, 1, 1, 1);
   EXPECT_EQ(GNI_PostFma(unbound, &d), GNI_RC_INVALID_PARAM);
-  // Nobody has an engine of that number: accepted, and the result and the event say so.
+  // Nobody has an engine of that number: accepted, and the result and the event say so; where the engine is
+  // reached by the wire the result alone, for the contribution has left long before.
   const gni_ep_handle_t astray = domain.endpoint(queue, domain.address, 0);
   REQUIRE_SUCCESS(GNI_EpSetCeAttr(astray, cards[0].engine ^ 15, 0, GNI_CE_CHILD_PE));
   ASSERT_EQ(GNI_PostFma(astray, &d), GNI_RC_SUCCESS);
   EXPECT_EQ(result(), GNI_RC_TRANSACTION_ERROR);
   EXPECT_NE(GNI_CE_RES_GET_STATUS(&results[0]), 0U);
+  const char* const wire = std::getenv("ORRERY_WIRE");
+  const bool by_wire = pmi.rank != 0 && wire != nullptr && std::string_view(wire) == "ofi";
   gni_cq_entry_t event = 0;
-  EXPECT_EQ(client::next_event(queue, &event), GNI_RC_TRANSACTION_ERROR);
+  if (!by_wire) {
+    EXPECT_EQ(client::next_event(queue, &event), GNI_RC_TRANSACTION_ERROR);
+  }
 }
 
 }  // namespace
