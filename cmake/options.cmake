@@ -40,7 +40,7 @@ target_compile_definitions(orrery_flags INTERFACE _GNU_SOURCE)
 if(ORRERY_SANITIZE)
   string(REPLACE ";" "," orrery_sanitize "${ORRERY_SANITIZE}")
   # Applied to the whole tree so that fixtures and programs agree with the library.
-  add_compile_options(-fsanitize=${orrery_sanitize} -fno-omit-frame-pointer -g -fno-sanitize-recover=all)
+  add_compile_options(-fsanitize=${orrery_sanitize} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${orrery_sanitize})
 endif()
 if(ORRERY_FUZZ)

@@ -52,6 +52,24 @@ endfunction()
 # The emulator has no RTTI: there is nothing that UBSan's check of dynamic types could look at.
 set(orrery_no_vptr $<$<BOOL:${ORRERY_SANITIZE}>:-fno-sanitize=vptr>)
 
+# orrery_precompile(<target>): the headers that nearly every test includes, compiled once for all of them.
+# With ccache each translation unit is found by its own contents, which serves better; clang is stricter about
+# what may differ between a precompiled header and its users.
+function(orrery_precompile target)
+  get_target_property(sources ${target} SOURCES)
+  if(ORRERY_CCACHE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR sources MATCHES "\\.c(;|$)")
+    return()
+  endif()
+  if(NOT TARGET test_headers)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_headers.cpp CONTENT "int main() {}\n")
+    add_executable(test_headers ${PROJECT_BINARY_DIR}/generated/test_headers.cpp)
+    target_link_libraries(test_headers PRIVATE orrery_flags fmt::fmt Threads::Threads GTest::gtest GTest::gmock)
+    target_compile_options(test_headers PRIVATE ${orrery_no_vptr})
+    target_precompile_headers(test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM test_headers)
+endfunction()
+
 # orrery_test(<name> SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT s] [ENV ...])
 # A GoogleTest program over the emulator's internals; each is one ctest entry. The label `inprocess` says
 # that the program needs no other process, which is what ThreadSanitizer can watch; the target
@@ -61,6 +79,7 @@ function(orrery_test name)
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE orrery_emu ${A_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${orrery_no_vptr})
+  orrery_precompile(${name})
   add_test(NAME ${name} COMMAND ${name})
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
@@ -80,6 +99,7 @@ function(orrery_api_test name)
   cmake_parse_arguments(A "" "NPES;TIMEOUT" "SOURCES;LIBS;LABELS;ADOPT;RUN" ${ARGN})
   add_executable(${name} ${A_SOURCES} ${PROJECT_SOURCE_DIR}/tests/leaks_of_others.c)
   target_link_libraries(${name} PRIVATE orrery_flags ${A_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
+  orrery_precompile(${name})
   set(command ${name})
   if(A_NPES)
     set(command $<TARGET_FILE:orrery_tool> run -n ${A_NPES} ${A_RUN} $<TARGET_FILE:${name}>)

@@ -39,7 +39,13 @@ install_packages() {
   for package in "$@"; do
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
   done
-  [ ${#missing[@]} -eq 0 ] || apt-get -qq install --yes --no-install-recommends "${missing[@]}" >/dev/null
+  [ ${#missing[@]} -eq 0 ] && return
+  if [ "$(id -u)" -ne 0 ]; then
+    echo "run.sh: not root; ask an administrator for: ${missing[*]}" >&2
+    return 1
+  fi
+  apt-get -qq update
+  DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # fetch_source PACKAGE: its source archives into $work, checked by apt, without touching the system's sources
@@ -79,7 +85,8 @@ fi
 
 # shellcheck source=/dev/null
 . "ports/$port/recipe.sh"
-[ "$step" = check ] || port_build
+# Not behind ||, where the shell would go on after each step that fails.
+if [ "$step" != check ]; then port_build; fi
 [ "$step" = build ] && exit 0
 port_check
 echo "$passed passed, $failed failed"

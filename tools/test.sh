@@ -52,12 +52,16 @@ check() {
   local code=$?
   row=$(grep -m1 -A8 '<testsuite ' "$report" 2>/dev/null | tr '\n\t' '  ')
   number() { sed -n "s/.* $1=\"\([0-9]*\)\".*/\1/p" <<<"$row"; }
-  local all bad off
+  local all bad skips disabled off
   all=$(number tests)
   bad=$(number failures)
-  off=$(($(number skipped) + $(number disabled)))
-  [ $code -eq 0 ] || [ "${bad:-0}" -gt 0 ] || bad=1
-  count "$suite" $((${all:-0} - ${bad:-0} - off)) "${bad:-0}" "$off"
+  skips=$(number skipped)
+  disabled=$(number disabled)
+  off=$((${skips:-0} + ${disabled:-0}))
+  # Without a report (a ctest that cannot start, a full disk) nothing is known to have passed.
+  [ -n "$all" ] && { [ $code -eq 0 ] || [ "${bad:-0}" -gt 0 ]; } || bad=1
+  all=${all:-$bad}
+  count "$suite" $((all - ${bad:-0} - off)) "${bad:-0}" "$off"
   # What a machine does not allow (root, namespaces) is skipped inside a program; say what it was.
   grep -h '^\[  SKIPPED \].*(' "build/$suite/Testing/Temporary/LastTest.log" 2>/dev/null | sort -u
   return 0
@@ -91,8 +95,8 @@ for suite in "$@"; do
   wrap=()
   case "$suite" in
     release | clang) build "$suite" && check "$suite" ;;
-    # Without the single-step tests: an instrumented program has too many instructions to stop at. Without the clocks,
-# which take pages away from a program that the sanitizer reads, and without the long simulations.
+    # Without the single-step tests: an instrumented program has too many instructions to stop at. Without the
+    # clocks, which take pages away from a program that the sanitizer reads, and without the long simulations.
     asan-ubsan) wrap=("${unrandomised[@]}"); build "$suite" && check "$suite" --label-exclude '^source$' --exclude-regex '^(killer_|gni_clock_test$|tool_figures_short$)' ;;
     tsan) wrap=("${unrandomised[@]}"); build tsan --target inprocess_tests && check tsan --label-regex '^inprocess$' ;;
     fuzz) build fuzz --target fuzz_targets && fuzz ;;

@@ -7,13 +7,14 @@
 
 int main(int argc, char** argv) {
   bench::OsuOptions options;
-  options.parse("gets from a passive PE; run with: orrery run -n 2", argc, argv);
+  // Addresses and lengths of gets are multiples of four bytes.
+  options.parse("gets from a passive PE; run with: orrery run -n 2", argc, argv, 4, 4);
   bench::OsuPair pair(options.largest);
   if (options.pinned) bench::pin(pair.session.rank);
   if (pair.session.rank == 0) {
     const bench::Stopwatch watch;
     bench::OsuTable table(options, "Orrery uGNI Get Latency Test", "Latency (us)");
-    for (std::size_t bytes = (options.smallest + 3) / 4 * 4; bytes <= options.largest; bytes *= 2) {
+    for (std::size_t bytes = options.smallest; bytes <= options.largest; bytes *= 2) {
       auto pd =
           bench::put_descriptor(GNI_POST_FMA_GET, GNI_CQMODE_GLOBAL_EVENT, pair.local, pair.peer, 0, bytes);
       pd.local_mem_hndl = pair.local_handle;

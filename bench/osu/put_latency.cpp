@@ -9,8 +9,10 @@
 
 int main(int argc, char** argv) {
   bench::OsuOptions options;
-  options.parse("put ping-pong between two PEs; run with: orrery run -n 2", argc, argv);
-  bench::OsuPair pair(options.largest + 8);
+  // The flag has eight bytes.
+  options.parse("put ping-pong between two PEs; run with: orrery run -n 2", argc, argv, 8);
+  const std::size_t flag_at = (options.largest + 7) / 8 * 8;  // a word that no line's end cuts
+  bench::OsuPair pair(flag_at + 8);
   if (options.pinned) bench::pin(pair.session.rank);
   const bool first = pair.session.rank == 0;
   const bench::Stopwatch watch;
@@ -18,15 +20,15 @@ int main(int argc, char** argv) {
   if (first) table.emplace(options, "Orrery uGNI Put Latency Test", "Latency (us)");
 
   std::uint64_t value = 0;
-  for (std::size_t bytes = std::max<std::size_t>(options.smallest, 8); bytes <= options.largest; bytes *= 2) {
+  for (std::size_t bytes = options.smallest; bytes <= options.largest; bytes *= 2) {
     // The last eight bytes say which round it is. Data of more than a word may arrive in any order, so longer
     // messages send them with a put of their own, after the data's.
     auto data =
         bench::put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT, pair.local, pair.peer, 0, bytes);
-    auto flag = bench::put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT, pair.local + options.largest,
-                                      pair.peer, options.largest, 8);
-    auto* sent = reinterpret_cast<volatile std::uint64_t*>(pair.local + options.largest);
-    auto* seen = reinterpret_cast<volatile std::uint64_t*>(pair.window + options.largest);
+    auto flag = bench::put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT, pair.local + flag_at,
+                                      pair.peer, flag_at, 8);
+    auto* sent = reinterpret_cast<volatile std::uint64_t*>(pair.local + flag_at);
+    auto* seen = reinterpret_cast<volatile std::uint64_t*>(pair.window + flag_at);
     const auto send = [&] {
       if (bytes > 8) {
         pair.post(data);

@@ -7,9 +7,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -26,8 +28,9 @@ struct OsuOptions {
   bool percentiles = false;
   bool pinned = false;
 
-  // Ends the program with 2 and one line when an option is not accepted.
-  void parse(const char* about, int argc, char** argv) {
+  // Ends the program with 2 and one line when an option is not accepted. `least`, `unit`: the shortest
+  // message that this program sends, and what its length is a multiple of; --min is rounded up to both.
+  void parse(const char* about, int argc, char** argv, std::size_t least = 1, std::size_t unit = 1) {
     CLI::App app(about);
     app.add_option("-m,--min", smallest, "smallest message in bytes")
         ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
@@ -45,6 +48,12 @@ struct OsuOptions {
     } catch (const CLI::ParseError& error) {
       const int code = app.exit(error);
       std::exit(code == 0 ? 0 : 2);
+    }
+    smallest = std::max((smallest + unit - 1) / unit * unit, least);
+    if (smallest > largest) {
+      std::fprintf(stderr, "--min %zu and --max %zu are not accepted: expected %zu <= min <= max bytes\n",
+                   smallest, largest, least);
+      std::exit(2);
     }
   }
   int iterations_for(std::size_t bytes) const {

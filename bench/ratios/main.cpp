@@ -88,9 +88,15 @@ std::string self_path() {
   return n > 0 ? std::string(path.data(), static_cast<std::size_t>(n)) : std::string();
 }
 
+// What the measuring jobs said.
+struct Measured {
+  std::map<std::string, std::vector<std::pair<double, double>>> rows;  // ours and limit, one a repetition
+  std::size_t kept = 0;                                                // batches that count
+  std::size_t taken = 0;                                               // and all batches
+};
+
 // Runs one measuring job and adds what its lines say.
-bool run_job(const Job& job, int repetitions,
-             std::map<std::string, std::vector<std::pair<double, double>>>& samples) {
+bool run_job(const Job& job, int repetitions, Measured& measured) {
   std::array<int, 2> pipe_ends{};
   const int stage = memfd_create("ratios-stage", 0);
   if (stage < 0 || ftruncate(stage, sizeof(bench::StageMemory)) != 0 || pipe(pipe_ends.data()) != 0)
@@ -118,7 +124,13 @@ bool run_job(const Job& job, int repetitions,
     double ours = 0;
     double limit = 0;
     if (std::sscanf(line.data(), "ROW %127s %lf %lf", name.data(), &ours, &limit) == 3) {
-      samples[name.data()].emplace_back(ours, limit);
+      measured.rows[name.data()].emplace_back(ours, limit);
+    }
+    std::size_t kept = 0;
+    std::size_t taken = 0;
+    if (std::sscanf(line.data(), "SAMPLES %zu %zu", &kept, &taken) == 2) {
+      measured.kept += kept;
+      measured.taken += taken;
     }
   }
   std::fclose(lines);
@@ -156,19 +168,22 @@ int main(int argc, char** argv) {
   if (measure == "collective") return bench::measure_collective(repetitions), 0;
   if (measure == "collective8") return bench::measure_collective_8(repetitions), 0;
 
-  std::map<std::string, std::vector<std::pair<double, double>>> samples;
+  Measured measured;
   for (const Job& job : kJobs) {
     if (std::string(job.part).find(only) == std::string::npos) continue;
-    if (!run_job(job, repetitions, samples)) return 2;
+    if (!run_job(job, repetitions, measured)) return 2;
   }
   nlohmann::json rows = nlohmann::json::array();
   bool all_hold = true;
   if (!as_json)
-    std::printf("# revision %s\n%-66s %12s %12s %9s %10s\n", orrery::bench::kRevision, "# what", "ours",
-                "limit", "ratio", "allowed");
+    std::printf(
+        "# revision %s; %zu of %zu batches count, beside the others a core was shared\n%-66s %12s %12s %9s "
+        "%10s\n",
+        orrery::bench::kRevision, measured.kept, measured.taken, "# what", "ours", "limit", "ratio",
+        "allowed");
   for (const Row& row : kRows) {
-    const auto found = samples.find(row.name);
-    if (found == samples.end()) {
+    const auto found = measured.rows.find(row.name);
+    if (found == measured.rows.end()) {
       if (only.empty()) {
         std::fprintf(stderr, "no measurement of %s\n", row.name);
         return 2;

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "bench/common/clock.hpp"
+#include "bench/common/core_share.hpp"
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <vector>
 
@@ -22,11 +24,18 @@ struct alignas(128) Line {
 
 struct StageMemory {
   Line go, ack, stop, ping, pong;
+  Line probe;                // what rank 1's issue_probe() said after its last batch
   Line counter, generation;  // the bare barrier
 };
 
 // The environment variable that carries the stage's descriptor to the measuring processes.
 inline constexpr const char* kStageVariable = "RATIOS_STAGE_FD";
+
+// Tells the parent how many samples of this process count.
+inline void report(const CoreShare& share) {
+  std::printf("SAMPLES %zu %zu\n", share.kept, share.taken);
+  std::fflush(stdout);
+}
 
 class Stage {
  public:
@@ -41,25 +50,46 @@ class Stage {
   StageMemory& memory() { return *memory_; }
   const Stopwatch& watch() const { return watch_; }
 
+  ~Stage() {
+    if (rank_ == 0) report(share_);
+  }
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
   // Runs `active(batch)` on rank 0 and `passive(batch)` on rank 1 again and again for `milliseconds`; rank 0
-  // gets the nanoseconds of one step for each batch. Batches are short, so a preemption spoils one of them.
+  // gets the nanoseconds of one step for each batch. Batches are short, so a preemption spoils one of them;
+  // those beside which a stranger shared one of the two cores are left out (bench/common/core_share.hpp).
   template <typename Active, typename Passive>
   std::vector<double> run(int batch, double milliseconds, double steps_per_item, Active active,
                           Passive passive) {
-    std::vector<double> samples;
+    WholeCoreSamples samples(share_);
     StageMemory& m = *memory_;
     if (rank_ == 0) {
-      const double end = now_ns() + milliseconds * 1e6;
-      for (int n = 0; now_ns() < end || n < 12; ++n) {
+      double last = 0;
+      std::uint64_t last_probe = 0;
+      // Rank 1 has probed its core when it acknowledges what comes next.
+      const auto keep_last = [&](int n) {
+        if (n > 3) samples.add(last, std::max(last_probe, m.probe.value.load(std::memory_order_relaxed)));
+      };
+      // Up to ten times as long when strangers are on the cores.
+      const double begin = now_ns();
+      const auto go_on = [&] {
+        const double passed = (now_ns() - begin) / 1e6;
+        return passed < milliseconds || (!samples.enough() && passed < 10 * milliseconds);
+      };
+      int n = 0;
+      for (; go_on(); ++n) {
         m.go.value.store(++turn_, std::memory_order_release);
         while (m.ack.value.load(std::memory_order_acquire) != turn_) _mm_pause();
+        keep_last(n);
         const std::uint64_t a = Stopwatch::ticks();
         active(batch);
-        const std::uint64_t b = Stopwatch::ticks();
-        if (n > 2) samples.push_back(watch_.ns(b - a) / (batch * steps_per_item));
+        last = watch_.ns(Stopwatch::ticks() - a) / (batch * steps_per_item);
+        last_probe = issue_probe();
       }
       m.stop.value.store(++stops_, std::memory_order_release);
       while (m.ack.value.load(std::memory_order_acquire) != ~stops_) _mm_pause();
+      keep_last(n);
     } else {
       ++stops_;
       for (;;) {
@@ -68,6 +98,7 @@ class Stage {
           turn_ = go;
           m.ack.value.store(go, std::memory_order_release);
           passive(batch);
+          m.probe.value.store(issue_probe(), std::memory_order_relaxed);
         } else if (m.stop.value.load(std::memory_order_acquire) == stops_) {
           m.ack.value.store(~stops_, std::memory_order_release);
           break;
@@ -76,7 +107,7 @@ class Stage {
         }
       }
     }
-    return samples;
+    return samples.take();
   }
 
   // Half a round trip of one cache line between the two processes: what the memory itself costs.
@@ -107,6 +138,7 @@ class Stage {
   std::uint64_t turn_ = 0;
   std::uint64_t stops_ = 0;
   std::uint64_t rounds_ = 0;
+  CoreShare share_;
 };
 
 // What the cores and the scheduler cost: one counter, one generation, everybody yields.

@@ -26,8 +26,7 @@ namespace orrery {
 //   2. The thread sleeps in epoll_wait unless a descriptor is ready, work is queued or a tick is due.
 //   3. After remove(fd) has returned, fd's callback neither runs nor will run.
 //   4. A fork()ed child has no loop thread: there every call fails with invalid_state or does nothing, and
-//   the
-//      destructor only frees memory.
+//      the destructor only frees memory.
 // Usage: auto loop = EventLoop::start("orrery-service"); loop.value()->add(fd, EPOLLIN, on_ready);
 class EventLoop {
  public:

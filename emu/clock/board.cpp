@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kLookNs = 100'000'000;  // how often a PE that waits looks after the one that runs
 constexpr int kLooksBlocked = 5;               // without any processor time: blocked in something foreign
-constexpr int kLooksHint = 100;
+constexpr int kLooksHint = 100;                // 10 s of waiting for one PE: somebody should hear of it
 constexpr int kExitDeadlock = 75;
 
 constexpr std::uint32_t token_of(std::uint32_t pe, bool inside) { return pe << 1 | (inside ? 1 : 0); }
@@ -82,9 +82,10 @@ Turns::Turns(Board& board, std::uint32_t self, const WaitBudget& budget)
 std::uint32_t Turns::earliest(std::int64_t* key) const {
   const std::uint32_t pes = board_.header.pes;
   std::uint32_t best = 0;
-  std::int64_t least = board_.keys[0].load(std::memory_order_relaxed);
+  // Sequentially consistent: see give_away.
+  std::int64_t least = board_.keys[0].load(std::memory_order_seq_cst);
   for (std::uint32_t pe = 1; pe < pes; ++pe) {
-    const std::int64_t k = board_.keys[pe].load(std::memory_order_relaxed);
+    const std::int64_t k = board_.keys[pe].load(std::memory_order_seq_cst);
     if (k < least) {
       least = k;
       best = pe;
@@ -103,24 +104,38 @@ void Turns::hand_on(std::uint32_t next) {
   if (slot.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(slot.grant, 1);
 }
 
-// The turn goes to whoever is next; this PE does not wait for its own.
+// The turn goes to whoever is next; this PE does not wait for its own. To nobody when all wait for one that
+// is blocked in something foreign. That one may come back at any moment (enter): it writes its key, its state
+// and then looks at the token.
 void Turns::give_away() {
-  std::int64_t key = 0;
-  const std::uint32_t next = earliest(&key);
-  if (key != kNever) {
-    if (next != self_) return hand_on(next);
-    board_.header.token.store(token_of(self_, false), std::memory_order_release);
-    self().grant.store(1, std::memory_order_release);
-    return;
+  auto& token = board_.header.token;
+  for (;;) {
+    std::int64_t key = 0;
+    const std::uint32_t next = earliest(&key);
+    if (key != kNever) {
+      if (next != self_) return hand_on(next);
+      token.store(token_of(self_, false), std::memory_order_release);
+      self().grant.store(1, std::memory_order_release);
+      return;
+    }
+    bool someone_left = false, foreign = false;
+    for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+      // Acquire: whose state says that it is back has its key in place.
+      const PeState state = board_.pes[pe].state.load(std::memory_order_acquire);
+      someone_left = someone_left || state != PeState::gone;
+      foreign = foreign || state == PeState::outside;
+    }
+    (void)earliest(&key);
+    if (key != kNever) continue;
+    if (someone_left && !foreign) report_deadlock();
+    token.store(token_of(kNobody, false), std::memory_order_seq_cst);
+    // Sequentially consistent: whoever comes back finds that nobody has the token, or we find its key.
+    (void)earliest(&key);
+    std::uint32_t nobody = token_of(kNobody, false);
+    if (key == kNever ||
+        !token.compare_exchange_strong(nobody, token_of(self_, true), std::memory_order_acq_rel))
+      return;
   }
-  bool someone_left = false, foreign = false;
-  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
-    const PeState state = board_.pes[pe].state.load(std::memory_order_relaxed);
-    someone_left = someone_left || state != PeState::gone;
-    foreign = foreign || state == PeState::outside;
-  }
-  if (someone_left && !foreign) report_deadlock();
-  board_.header.token.store(token_of(kNobody, false), std::memory_order_release);
 }
 
 void Turns::await_grant() {
@@ -162,11 +177,12 @@ bool Turns::look_after_holder(Watched& watched) {
   PeSlot& slot = board_.pes[holder];
   if (token != watched.token) watched = {.token = token};
   ++watched.looks;
+  ++watched.all_looks;
   const int pid = slot.pid.load(std::memory_order_relaxed);
   const int tid = slot.tid.load(std::memory_order_relaxed);
-  if (watched.looks == kLooksHint) {
-    log::warn("virtual time: the others wait for PE {}, which {} for 10 s", holder,
-              pid == 0 ? "has not started" : "has made no call");
+  if (watched.all_looks == kLooksHint) {
+    log::warn("virtual time: the others have waited for PE {} for 10 s: it {}", holder,
+              pid == 0 ? "has not started" : "computes, or was stopped");
   }
   if (pid == 0) return false;
   const bool dead = !job::process_stat(pid).exists;
@@ -180,8 +196,9 @@ bool Turns::look_after_holder(Watched& watched) {
   if (!dead && !blocked) return false;
   if (!board_.header.token.compare_exchange_strong(token, token_of(self_, true), std::memory_order_acq_rel))
     return false;
-  slot.state.store(dead ? PeState::gone : PeState::outside, std::memory_order_relaxed);
   board_.keys[holder].store(kNever, std::memory_order_relaxed);
+  // Release: one that comes back meanwhile waits for this before it writes its key (enter).
+  slot.state.store(dead ? PeState::gone : PeState::outside, std::memory_order_release);
   if (!dead) {
     const auto overtaken = board_.header.overtaken.fetch_add(1, std::memory_order_relaxed);
     if (overtaken == 0)
@@ -215,15 +232,20 @@ bool Turns::enter() {
   if (board_.header.token.compare_exchange_strong(expected, token_of(self_, true), std::memory_order_acquire))
       [[likely]]
     return true;
-  // Overtaken while it was blocked in something foreign: it goes on behind whoever has the turn.
+  // Overtaken while it was blocked in something foreign: it goes on behind whoever has the turn. Whoever
+  // overtook it may be about to write that it is outside, unless it died there.
+  const std::int64_t patience = monotonic_ns() + kLookNs;
+  while (self().state.load(std::memory_order_acquire) == PeState::running && monotonic_ns() < patience)
+    yield_cpu();
   const std::uint32_t holder = holder_of(expected);
   const std::int64_t at =
       holder < board_.header.pes ? board_.keys[holder].load(std::memory_order_relaxed) : 0;
   time_ = std::max(time_, at == kNever ? 0 : at);
-  board_.keys[self_].store(time_, std::memory_order_relaxed);
-  self().state.store(PeState::waiting, std::memory_order_relaxed);
+  // In this order, and sequentially consistent: see give_away.
+  board_.keys[self_].store(time_, std::memory_order_seq_cst);
+  self().state.store(PeState::waiting, std::memory_order_release);
   expected = token_of(kNobody, false);
-  if (board_.header.token.compare_exchange_strong(expected, token_of(self_, true), std::memory_order_acq_rel))
+  if (board_.header.token.compare_exchange_strong(expected, token_of(self_, true), std::memory_order_seq_cst))
     self().state.store(PeState::running, std::memory_order_relaxed);
   else
     await_grant();

@@ -128,6 +128,7 @@ class Turns {
     std::uint32_t token = UINT32_MAX;
     std::uint64_t used = 0;  // processor time of its thread, in ticks
     int looks = 0;           // in a row at which it had not moved
+    int all_looks = 0;       // in a row at which it had the turn
   };
   bool look_after_holder(Watched& watched);
   void give_away();

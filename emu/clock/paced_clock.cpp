@@ -2,9 +2,6 @@
 // Copyright 2026 the Orrery authors
 #include "emu/clock/paced_clock.hpp"
 
-#include "emu/model/collective.hpp"
-#include "emu/model/quote.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -89,28 +86,13 @@ void PacedClock::enter() {
 }
 
 Times PacedClock::start(const Operation& operation) {
-  Board& board = shared_->board();
-  const std::uint32_t pe = board.pe_of_process[operation.target].load(std::memory_order_acquire);
-  const std::uint32_t node = pe == 0 || pe > board.header.pes
-                                 ? shared_->node()
-                                 : board.pes[pe - 1].node.load(std::memory_order_relaxed);
-  const model::Pricing& pricing = shared_->pricing();
-  const model::QuoteRequest request{.op = operation.op,
-                                    .routing = operation.routing,
-                                    .src = shared_->node(),
-                                    .dst = node < pricing.nodes ? node : 0,
-                                    .bytes = operation.bytes,
-                                    .now = Picos{std::max(busy_until_, operation.not_before.count())},
-                                    .seed = std::uint64_t{shared_->pe()} << 40 | operations_++};
-  const model::Quote q = model::quote(pricing, request, operation.uncontended ? nullptr : &shared_->links());
-  if (!operation.uncontended) busy_until_ += q.cpu_busy.count();
-  const Picos turn = q.remote_event_at - pricing.ops[static_cast<std::size_t>(operation.op)].remote_event;
-  return {turn, q.data_at, q.remote_event_at, q.local_event_at};
+  const std::int64_t begun = std::max(busy_until_, operation.not_before.count());
+  const Priced priced = shared_->price(operation, Picos{begun}, operations_++);
+  if (!operation.uncontended) busy_until_ += priced.quote.cpu_busy.count();
+  return priced.times;
 }
 
-Picos PacedClock::collective_time() {
-  return model::quote_collective(shared_->machine(), model::Collective::allreduce, shared_->pes(), 16).time;
-}
+Picos PacedClock::collective_time() { return shared_->collective_time(); }
 
 void PacedClock::schedule(Picos at, Task* task) {
   bool sooner = false;

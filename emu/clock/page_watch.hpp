@@ -29,7 +29,7 @@ void start(VirtualClock* clock);
 // Peers may write [begin, end), page aligned, from now on.
 void watch(std::uint64_t begin, std::uint64_t end, bool writable);
 void unwatch(std::uint64_t begin, std::uint64_t end);
-// Every page is accessible; called before memory is looked at.
+// Every page is accessible, and stays so for a moment; called before memory is looked at or unwatch()ed.
 void open_all();
 // The program comes into the clock, and goes on.
 void program_calls();

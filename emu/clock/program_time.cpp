@@ -9,6 +9,7 @@
 #include "emu/clock/virtual_clock.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -138,6 +139,38 @@ int wait_for_descriptors(VirtualClock& clock, std::optional<Picos> duration, Loo
     found = look(touched ? 1 : 0);
     if (found != 0 || !touched) return found;
   }
+}
+
+// What select() is given, which each look changes.
+class DescriptorSets {
+ public:
+  DescriptorSets(fd_set* reads, fd_set* writes, fd_set* errors) : sets_{reads, writes, errors} {
+    for (std::size_t i = 0; i < sets_.size(); ++i) {
+      if (sets_[i] != nullptr) given_[i] = *sets_[i];
+    }
+  }
+  void restore() const {
+    for (std::size_t i = 0; i < sets_.size(); ++i) {
+      if (sets_[i] != nullptr) *sets_[i] = given_[i];
+    }
+  }
+
+ private:
+  const std::array<fd_set*, 3> sets_;
+  std::array<fd_set, 3> given_;
+};
+
+// Whoever signals is another thread, in real time: it is given a moment of that, then virtual time passes.
+int wait_for_signal(VirtualClock& clock, pthread_cond_t* condition, pthread_mutex_t* mutex, Picos until) {
+  ORRERY_REAL(pthread_cond_clockwait);
+  const std::int64_t brief = monotonic_ns() + 1'000'000;
+  const timespec moment{static_cast<time_t>(brief / kNs), static_cast<long>(brief % kNs)};
+  const int woken = real_call(condition, mutex, CLOCK_MONOTONIC, &moment);
+  if (woken != ETIMEDOUT) return woken;
+  pthread_mutex_unlock(mutex);
+  clock.sleep_until(until);
+  pthread_mutex_lock(mutex);
+  return ETIMEDOUT;
 }
 
 void forget_in_child() { g_clock.store(nullptr, std::memory_order_relaxed); }
@@ -272,16 +305,9 @@ int select(int count, fd_set* __restrict reads, fd_set* __restrict writes, fd_se
     duration = oc::duration_of(
         {timeout->tv_sec + timeout->tv_usec / 1'000'000, timeout->tv_usec % 1'000'000 * 1000});
   }
-  // The sets are changed by each look.
-  fd_set in[3];
-  fd_set* const sets[3] = {reads, writes, errors};
-  for (int i = 0; i < 3; ++i) {
-    if (sets[i] != nullptr) in[i] = *sets[i];
-  }
+  const oc::DescriptorSets sets(reads, writes, errors);
   return oc::wait_for_descriptors(*clock, duration, [&](int ms) {
-    for (int i = 0; i < 3; ++i) {
-      if (sets[i] != nullptr) *sets[i] = in[i];
-    }
+    sets.restore();
     timeval brief{0, ms * 1000};
     return real_call(count, reads, writes, errors, ms < 0 ? nullptr : &brief);
   });
@@ -294,50 +320,29 @@ int pselect(int count, fd_set* __restrict reads, fd_set* __restrict writes, fd_s
     return real_call(count, reads, writes, errors, timeout, mask);
   std::optional<Picos> duration;
   if (timeout != nullptr) duration = oc::duration_of(*timeout);
-  fd_set in[3];
-  fd_set* const sets[3] = {reads, writes, errors};
-  for (int i = 0; i < 3; ++i) {
-    if (sets[i] != nullptr) in[i] = *sets[i];
-  }
+  const oc::DescriptorSets sets(reads, writes, errors);
   return oc::wait_for_descriptors(*clock, duration, [&](int ms) {
-    for (int i = 0; i < 3; ++i) {
-      if (sets[i] != nullptr) *sets[i] = in[i];
-    }
+    sets.restore();
     const timespec brief{0, ms * 1'000'000};
     return real_call(count, reads, writes, errors, ms < 0 ? nullptr : &brief, mask);
   });
 }
 
-// Whoever signals is another thread, in real time: it is given a moment of that, then virtual time passes.
 int pthread_cond_timedwait(pthread_cond_t* __restrict condition, pthread_mutex_t* __restrict mutex,
                            const timespec* __restrict until) {
   ORRERY_CLOCK_OR_REAL(pthread_cond_timedwait, condition, mutex, until);
   if (!oc::is_valid(until)) return EINVAL;
-  static auto* const clockwait = oc::real<decltype(::pthread_cond_clockwait)>("pthread_cond_clockwait");
-  const std::int64_t brief = orrery::monotonic_ns() + 1'000'000;
-  const timespec moment{static_cast<time_t>(brief / oc::kNs), static_cast<long>(brief % oc::kNs)};
-  const int woken = clockwait(condition, mutex, CLOCK_MONOTONIC, &moment);
-  if (woken != ETIMEDOUT) return woken;
-  pthread_mutex_unlock(mutex);
   // CLOCK_REALTIME unless the condition was made for the other clock, whose times are small.
   const bool steady = until->tv_sec < oc::kRealtimeStart;
-  clock->sleep_until(oc::point_of(*until, steady ? CLOCK_MONOTONIC : CLOCK_REALTIME));
-  pthread_mutex_lock(mutex);
-  return ETIMEDOUT;
+  return oc::wait_for_signal(*clock, condition, mutex,
+                             oc::point_of(*until, steady ? CLOCK_MONOTONIC : CLOCK_REALTIME));
 }
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t id,
                            const timespec* until) {
   ORRERY_CLOCK_OR_REAL(pthread_cond_clockwait, condition, mutex, id, until);
   if (!oc::is_valid(until)) return EINVAL;
-  const std::int64_t brief = orrery::monotonic_ns() + 1'000'000;
-  const timespec moment{static_cast<time_t>(brief / oc::kNs), static_cast<long>(brief % oc::kNs)};
-  const int woken = real_call(condition, mutex, CLOCK_MONOTONIC, &moment);
-  if (woken != ETIMEDOUT) return woken;
-  pthread_mutex_unlock(mutex);
-  clock->sleep_until(oc::point_of(*until, id));
-  pthread_mutex_lock(mutex);
-  return ETIMEDOUT;
+  return oc::wait_for_signal(*clock, condition, mutex, oc::point_of(*until, id));
 }
 
 }  // extern "C"

@@ -4,6 +4,7 @@
 
 #include "emu/base/log.hpp"
 #include "emu/base/wait.hpp"
+#include "emu/model/collective.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -147,6 +148,30 @@ Status SharedClock::attach(UniqueFd fd, const Choice& choice, std::uint32_t pes)
   }
   links_ = found.value();
   return {};
+}
+
+static_assert(job::HostDirectory::kMaxProcesses <= kMaxPes, "the board is asked by process slot");
+
+Priced SharedClock::price(const Operation& operation, Picos begun, std::uint64_t number) {
+  const std::uint32_t pe = board_->pe_of_process[operation.target].load(std::memory_order_acquire);
+  const std::uint32_t node =
+      pe == 0 || pe > pes() ? node_ : board_->pes[pe - 1].node.load(std::memory_order_relaxed);
+  const model::Pricing& costs = pricing();
+  const model::QuoteRequest request{.op = operation.op,
+                                    .routing = operation.routing,
+                                    .src = node_,
+                                    .dst = node < costs.nodes ? node : 0,
+                                    .bytes = operation.bytes,
+                                    .now = begun,
+                                    .seed = std::uint64_t{pe_} << 40 | number};
+  const model::Quote q = model::quote(costs, request, operation.uncontended ? nullptr : &links_);
+  const Picos turn = q.remote_event_at - costs.ops[static_cast<std::size_t>(operation.op)].remote_event;
+  return {request, q, {turn, q.data_at, q.remote_event_at, q.local_event_at}};
+}
+
+Picos SharedClock::collective_time() const {
+  constexpr std::uint64_t kBytes = 16;  // two operands
+  return model::quote_collective(machine(), model::Collective::allreduce, pes(), kBytes).time;
 }
 
 SharedClock::~SharedClock() {

@@ -6,13 +6,22 @@
 #include "emu/base/unique_fd.hpp"
 #include "emu/clock/board.hpp"
 #include "emu/clock/choice.hpp"
+#include "emu/clock/clock.hpp"
 #include "emu/job/job.hpp"
 #include "emu/model/link_state.hpp"
 #include "emu/model/machine.hpp"
+#include "emu/model/quote.hpp"
 
 #include <memory>
 
 namespace orrery::clock {
+
+// One operation as the machine was asked about it, and what it said.
+struct Priced {
+  model::QuoteRequest request;
+  model::Quote quote;
+  Times times;
+};
 
 // The job's shared memory of the clock: the board, and behind it the state of the machine's links. PE 0 makes
 // it and offers its descriptor; the others ask PE 0 for it. Owns the mapping and the compiled machine.
@@ -34,6 +43,12 @@ class SharedClock {
   std::uint32_t pe() const { return pe_; }
   std::uint32_t pes() const { return board_->header.pes; }
   std::uint32_t node() const { return node_; }
+
+  // Asks the machine about an operation that begins at `begun`, the `number`-th of this PE, which makes its
+  // random choices its own; takes the links that it needs. REQUIRES: operation.target < kMaxPes.
+  Priced price(const Operation& operation, Picos begun, std::uint64_t number);
+  // From the last contribution to a reduction by the job's PEs to its result.
+  Picos collective_time() const;
 
  private:
   SharedClock() = default;

@@ -5,8 +5,6 @@
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
 #include "emu/clock/page_watch.hpp"
-#include "emu/model/collective.hpp"
-#include "emu/model/quote.hpp"
 
 #include <algorithm>
 
@@ -71,7 +69,7 @@ void VirtualClock::come_in() {
   mu_.lock();
   // What exit handlers of the program still ask for happens after the PE's last turn.
   if (finished_) return;
-  if (!turns_.enter()) now_ = std::max(now_, turns_.time());
+  if (!turns_.enter()) pass_to(turns_.time());
   if (!compute_.measured) return;
   const std::int64_t used = thread_cpu_ns() - cpu_at_exit_;
   const auto passed = static_cast<std::int64_t>(static_cast<double>(used) * 1e3 * compute_.factor);
@@ -92,10 +90,15 @@ void VirtualClock::something_done() {
   turns_.self().empty_polls.store(0, std::memory_order_relaxed);
 }
 
+// Time does not go back. REQUIRES: mu_ is held.
+void VirtualClock::pass_to(std::int64_t at) {
+  if (at > now_) std::atomic_ref(now_).store(at, std::memory_order_relaxed);
+}
+
 // Lets time pass to `until`, doing what is due on the way. True: ended early by a touch.
 bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
   if (finished_) {
-    if (until != kNever) now_ = std::max(now_, until);
+    if (until != kNever) pass_to(until);
     return wakes;
   }
   for (;;) {
@@ -103,7 +106,7 @@ bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
     const std::int64_t own = agenda_.empty() ? kNever : agenda_.first();
     turns_.self().pending.store(static_cast<std::uint32_t>(agenda_.size()), std::memory_order_relaxed);
     turns_.turn_at(std::min(until, own), wakes, why);
-    now_ = std::max(now_, turns_.time());
+    pass_to(turns_.time());
     run_due();
     if (wakes && turns_.take_touch()) return true;
     if (now_ >= until) return false;
@@ -126,32 +129,18 @@ void VirtualClock::enter() {
 }
 
 Times VirtualClock::start(const Operation& operation) {
-  Board& board = shared_->board();
-  const std::uint32_t pe = board.pe_of_process[operation.target].load(std::memory_order_acquire);
-  const std::uint32_t node = pe == 0 || pe > board.header.pes
-                                 ? shared_->node()
-                                 : board.pes[pe - 1].node.load(std::memory_order_relaxed);
-  const model::Pricing& pricing = shared_->pricing();
   const std::int64_t begun = std::max(busy_until_, operation.not_before.count());
-  const model::QuoteRequest request{.op = operation.op,
-                                    .routing = operation.routing,
-                                    .src = shared_->node(),
-                                    .dst = node < pricing.nodes ? node : 0,
-                                    .bytes = operation.bytes,
-                                    .now = Picos{begun},
-                                    .seed = std::uint64_t{self_} << 40 | operations_++};
-  const model::Quote q = model::quote(pricing, request, operation.uncontended ? nullptr : &shared_->links());
+  const Priced priced = shared_->price(operation, Picos{begun}, operations_++);
   if (recorder_ != nullptr) {
     recorder_->add({.called = turns_.time(),
                     .pe = self_,
-                    .number = board.header.operations.fetch_add(1, std::memory_order_relaxed),
+                    .number = shared_->board().header.operations.fetch_add(1, std::memory_order_relaxed),
                     .uncontended = operation.uncontended,
-                    .request = request,
-                    .quote = q});
+                    .request = priced.request,
+                    .quote = priced.quote});
   }
-  if (!operation.uncontended) busy_until_ += q.cpu_busy.count();
-  const Picos turn = q.remote_event_at - pricing.ops[static_cast<std::size_t>(operation.op)].remote_event;
-  return {turn, q.data_at, q.remote_event_at, q.local_event_at};
+  if (!operation.uncontended) busy_until_ += priced.quote.cpu_busy.count();
+  return priced.times;
 }
 
 void VirtualClock::schedule(Picos at, Task* task) { agenda_.add(std::max(at.count(), now_), task); }
@@ -161,11 +150,7 @@ void VirtualClock::leave() {
   go_out();
 }
 
-Picos VirtualClock::collective_time() {
-  constexpr std::uint64_t kBytes = 16;  // two operands
-  return model::quote_collective(shared_->machine(), model::Collective::allreduce, shared_->pes(), kBytes)
-      .time;
-}
+Picos VirtualClock::collective_time() { return shared_->collective_time(); }
 
 void VirtualClock::touch(std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
@@ -282,8 +267,7 @@ void VirtualClock::barrier_wait() {
 }
 
 void VirtualClock::watch(std::uint64_t begin, std::uint64_t end, bool writable) {
-  if (!watching_) page_watch::start(this);
-  watching_ = true;
+  std::call_once(watching_, [this] { page_watch::start(this); });
   page_watch::watch(begin, end, writable);
 }
 

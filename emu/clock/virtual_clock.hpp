@@ -8,6 +8,7 @@
 #include "emu/clock/record.hpp"
 #include "emu/clock/shared_clock.hpp"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -27,7 +28,8 @@ class VirtualClock final : public Clock {
                std::uint32_t process_slot, const std::string& record);
 
   Kind kind() const override { return Kind::virtual_time; }
-  Picos now() override { return Picos{now_}; }
+  // Any thread, also while another is in the clock.
+  Picos now() override { return Picos{std::atomic_ref(now_).load(std::memory_order_relaxed)}; }
   void enter() override;
   Times start(const Operation& operation) override;
   void schedule(Picos at, Task* task) override;
@@ -75,6 +77,7 @@ class VirtualClock final : public Clock {
   void run_due();
   std::int64_t quantum();
   void something_done();
+  void pass_to(std::int64_t at);
   void report_inexactness() const;
 
   std::mutex mu_;
@@ -85,7 +88,7 @@ class VirtualClock final : public Clock {
   const std::string machine_;
   std::unique_ptr<Recorder> recorder_;  // none: nobody asked
   Agenda agenda_;
-  std::int64_t now_ = 0;
+  std::int64_t now_ = 0;          // guarded by mu_; now() reads it without, pass_to() alone writes it
   std::int64_t busy_until_ = 0;   // of the call under way
   std::uint64_t operations_ = 0;  // begun; makes the random choices of each its own
   std::int64_t cpu_at_exit_ = 0;  // ns of processor time when the program went on
@@ -95,7 +98,7 @@ class VirtualClock final : public Clock {
   std::uint32_t clock_looks_ = 0;
   void (*look_)(void*) = nullptr;
   void* look_argument_ = nullptr;
-  bool watching_ = false;
+  std::once_flag watching_;
   bool finished_ = false;
 };
 

@@ -16,8 +16,7 @@
 //   ...      EndpointSlot x kMaxEndpoints each written by the process that claimed it
 //   ...      WireHeader   x 1             of a job that uses the wire between hosts; stored once
 //   ...      WireSlot     x kMaxProcesses where the process of that slot is reached by the wire: written by
-//   the
-//                                         process itself, of other hosts by this host's leader (libpmi)
+//                                         that process, of other hosts by this host's leader (libpmi)
 //
 // A slot is claimed by one compare-and-swap that names the claimer in the same word, filled, and published by
 // a second store. So a claimer that dies between the two leaves a slot that says whose it is, and the next

@@ -9,8 +9,8 @@
 // A broadcast's time is that of one packet; longer data takes as many packets one after the other, since
 // a packet is held until all have acknowledged it (Petrini et al., section 5).
 //
-// Sources: Petrini et al. 2003 sections 4 and 5; netmodels section 2. LIMITATIONS: no skew between the
-// participants' arrivals; no back-off of the test-and-set; other traffic is not seen.
+// Sources: Petrini et al. 2003 sections 4 and 5. LIMITATIONS: no skew between the participants' arrivals;
+// no back-off of the test-and-set; other traffic is not seen.
 #pragma once
 
 #include "emu/model/machine.hpp"

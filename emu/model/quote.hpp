@@ -3,7 +3,7 @@
 //
 // What an operation costs on a machine, and when it counts as done: the one question that the clock asks.
 //
-// Model: netmodels tier (i). The processor is busy for `cpu`; the NIC starts one operation per interval;
+// Model: a message at a time. The processor is busy for `cpu`; the NIC starts one operation per interval;
 // the head travels hop by hop; the message streams at the slowest of host interface, NIC, network path
 // and window; what several messages share is found in the link state. Sources: the machine files.
 //

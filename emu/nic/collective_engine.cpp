@@ -12,14 +12,6 @@ namespace orrery::nic {
 
 namespace {
 
-constexpr std::uint64_t kClaimed = 1ull << 63;
-constexpr std::uint64_t claim_of(ProcessName process) {
-  return kClaimed | std::uint64_t{process.generation} << 16 | process.slot;
-}
-constexpr ProcessName claimer(std::uint64_t claim) {
-  return {static_cast<wire::ProcessSlot>(claim & 0xffff), static_cast<std::uint32_t>(claim >> 16)};
-}
-
 CeSlot& slot_of(VceState& vce, std::uint32_t lane, std::uint64_t turn, std::uint32_t child) {
   return vce.slots[lane][turn & 1][child];
 }
@@ -356,16 +348,17 @@ void CollectiveEngine::claim(const CePath::Level& level, std::uint32_t child) {
   const std::uint64_t mine = me_.load(std::memory_order_relaxed);
   if (mine == 0 || level.vce->claims[child].load(std::memory_order_acquire) == mine) return;
   // Its owner watches over whoever joins.
-  if (claim_for(*level.vce, child, claimer(mine))) nic_.environment_.ring(level.owner->link.process);
+  if (claim_for(*level.vce, child, ce_claim::process(mine)))
+    nic_.environment_.ring(level.owner->link.process);
 }
 
 // The child is that process from now on, or was already. False: another one, which lives.
 bool CollectiveEngine::claim_for(VceState& vce, std::uint32_t child, ProcessName process) {
   auto& word = vce.claims[child];
-  const std::uint64_t wanted = claim_of(process);
+  const std::uint64_t wanted = ce_claim::make(process);
   std::uint64_t found = word.load(std::memory_order_acquire);
   if (found == wanted) return true;
-  if (found != 0 && nic_.environment_.alive(claimer(found))) return false;
+  if (found != 0 && nic_.environment_.alive(ce_claim::process(found))) return false;
   if (!word.compare_exchange_strong(found, wanted, std::memory_order_acq_rel)) return found == wanted;
   vce.new_claims.fetch_or(1u << child, std::memory_order_acq_rel);
   return true;
@@ -445,7 +438,7 @@ void CollectiveEngine::extend(CePath& path) {
 void CollectiveEngine::know_self(const Port& port) {
   if (me_.load(std::memory_order_relaxed) != 0) return;
   const auto self = nic_.environment_.find_process(port.nic_address, nic_.self_);
-  if (self.ok()) me_.store(claim_of(self.value()), std::memory_order_relaxed);
+  if (self.ok()) me_.store(ce_claim::make(self.value()), std::memory_order_relaxed);
 }
 
 void CollectiveEngine::attach(const Port& port, CeEdge& edge) {

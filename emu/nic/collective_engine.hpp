@@ -42,6 +42,17 @@ constexpr std::uint32_t ce_id(wire::ProcessSlot slot, std::uint32_t vce) {
   return std::uint32_t{slot} << 4 | vce;
 }
 
+// Who contributes as a child of a VCE, in the VCE's state; 0: nobody yet.
+//   63 there | 47..16 generation of the process | 15..0 its slot
+namespace ce_claim {
+constexpr std::uint64_t make(ProcessName process) {
+  return 1ull << 63 | std::uint64_t{process.generation} << 16 | process.slot;
+}
+constexpr ProcessName process(std::uint64_t claim) {
+  return {static_cast<wire::ProcessSlot>(claim & 0xffff), static_cast<std::uint32_t>(claim >> 16)};
+}
+}  // namespace ce_claim
+
 // The words of a result in the poster's memory: control, result 1, result 2.
 //   control: 63 there | 62..57 CeStatus | 56..53 CeException | 52..0 reduction id
 namespace ce_result {

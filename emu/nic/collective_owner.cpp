@@ -18,10 +18,6 @@ constexpr std::uint32_t broken_word(std::uint16_t generation, CeStatus why) {
   return std::uint32_t{generation} << 16 | static_cast<std::uint32_t>(why);
 }
 
-constexpr ProcessName claimer(std::uint64_t claim) {
-  return {static_cast<wire::ProcessSlot>(claim & 0xffff), static_cast<std::uint32_t>(claim >> 16)};
-}
-
 }  // namespace
 
 CollectiveEngine::CollectiveEngine(Nic& nic) : nic_(nic) {}
@@ -232,7 +228,7 @@ bool CollectiveEngine::attend() {
       std::uint32_t bits = state.new_claims.exchange(0, std::memory_order_acq_rel);
       for (; bits != 0; bits &= bits - 1) {
         const ProcessName process =
-            claimer(state.claims[std::countr_zero(bits)].load(std::memory_order_acquire));
+            ce_claim::process(state.claims[std::countr_zero(bits)].load(std::memory_order_acquire));
         if (process.slot == nic_.self_) continue;
         nic_.environment_.watch(process);
         if (!nic_.environment_.alive(process)) break_tree(here, CeStatus::unreachable);
@@ -321,7 +317,7 @@ void CollectiveEngine::peer_died(ProcessName process) {
       const std::uint16_t generation = vce_control::generation(state.control.load(std::memory_order_relaxed));
       for (const auto& claim : state.claims) {
         const std::uint64_t word = claim.load(std::memory_order_acquire);
-        if (word != 0 && claimer(word) == process)
+        if (word != 0 && ce_claim::process(word) == process)
           break_tree({nullptr, &state, generation, 0}, CeStatus::unreachable);
       }
     }

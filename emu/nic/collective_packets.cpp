@@ -182,7 +182,7 @@ void CollectiveEngine::handle_join(const wire::PacketHeader& header) {
   const auto process = nic_.environment_.process_in(header.source);
   // What a child said before it died counts, if it was known.
   const std::uint64_t claim = vce.claims[join.child].load(std::memory_order_acquire);
-  if (!process.ok() && (claim == 0 || (claim & 0xffff) != header.source)) return;
+  if (!process.ok() && (claim == 0 || ce_claim::process(claim).slot != header.source)) return;
   const CePath::Level here{nullptr, &vce, generation, 0};
   if (process.ok() && !claim_for(vce, join.child, process.value())) return refuse(CeStatus::duplicate);
   if (join.turn == ce_packet::kBroken) return break_tree(here, join.value.status);

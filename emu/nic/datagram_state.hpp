@@ -114,7 +114,7 @@ inline DatagramState& datagrams_of(const NicView& nic) { return nic.unit<Datagra
 //   command      DatagramCommand
 //   event_data   port_word of the post's port
 //   operand[0]   port_word of the port that it is bound to; nothing for a wildcard
-// The answer's payload is a DatagramReply. While a packet is under way its sender keeps the post claimed.
+// The answer's payload is a DatagramReply. While a packet is under way its sender's post is `asking`.
 enum class DatagramCommand : std::uint8_t { bound = 1, wildcard = 2 };
 
 struct DatagramReply {

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/execute.hpp"
 
+#include "emu/base/copy.hpp"
 #include "emu/nic/access.hpp"
 #include "emu/nic/amo_cache.hpp"
 #include "emu/nic/amo_unit.hpp"
@@ -137,7 +138,7 @@ void store_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
     default:
       break;
   }
-  if (bytes != 0) std::memcpy(to, from, bytes);
+  if (bytes != 0) copy_block(to, from, bytes);
 }
 
 void load_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -157,7 +158,7 @@ void load_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
     default:
       break;
   }
-  if (bytes != 0) std::memcpy(to, from, bytes);
+  if (bytes != 0) copy_block(to, from, bytes);
 }
 
 void raise_remote_event(const NicView& nic, std::uint64_t word, EventKind kind, std::uint64_t data) {

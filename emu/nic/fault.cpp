@@ -96,6 +96,21 @@ Misfortune FaultUnit::judge(const Occasion& occasion) {
 
 // ---- the NIC's side ----
 
+// What keeps an operation from being carried out now: a clock says when, or a fault that was asked for says
+// whether. ok: taken; its events come later. not_done: nothing does. no_resource: try again. Else: it ends
+// so.
+Errc Nic::divert(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction) {
+  if (clock_ != nullptr) {
+    post_timed(endpoint, request, transaction);
+    return Errc::ok;
+  }
+  if (faults_ == nullptr) [[likely]]
+    return Errc::not_done;
+  const Misfortune met = meet_faults(endpoint, request);
+  if (met.status != Errc::ok) return met.status;
+  return hold_back(endpoint, peer, request, transaction, met.delay_ns);
+}
+
 Misfortune Nic::meet_faults(const Endpoint& endpoint, const Request& request) {
   const Mailbox* const box =
       request.op == Op::message || request.op == Op::credit ? endpoint.mailbox.get() : nullptr;
@@ -142,8 +157,9 @@ Errc Nic::hold_back(Endpoint& endpoint, Peer& peer, const Request& request, std:
                                                         .transaction = transaction,
                                                         .user_value = endpoint.local_value,
                                                         .due_ns = due});
-    // The program may change its source once the post has returned; the engine's sources are its own matter.
-    if (carries_payload(request.op) && !must_go_to_engine(request)) {
+    // The program may change its source once the post has returned, but that of a block transfer, whose event
+    // says when: so the engine, which may get it when its time comes, has a source that outlives this record.
+    if (carries_payload(request.op) && (request.flags & (kBlockTransfer | kLocalOffset)) == 0) {
       const auto* const from = reinterpret_cast<const std::byte*>(request.local_address);
       kept.payload.assign(from, from + request.length);
       kept.request.local_address = reinterpret_cast<std::uint64_t>(kept.payload.data());
@@ -214,8 +230,7 @@ void Nic::end_elsewhere(const Delayed& d, Errc status) {
   const bool message = d.request.op == Op::message;
   if (d.request.sequence != nullptr) return end_part(*d.request.sequence, status, d.request.remote.process);
   if (message || d.request.op == Op::credit) {
-    if (status != Errc::ok && endpoint.mailbox != nullptr)
-      endpoint.mailbox->broken.store(true, std::memory_order_relaxed);
+    if (status != Errc::ok) endpoint.break_mailbox();
     if (message && d.queue != nullptr && d.transaction != CompletionQueue::kNone) {
       (void)push_event(
           d.queue->view(),

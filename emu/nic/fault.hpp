@@ -75,8 +75,7 @@ struct Misfortune {
 //   dead    the node is gone, ours or the other: unreachable
 //   revoke  the remote handle is withdrawn for us, now and for later: invalid_handle
 //   link    a packet arrives with a wrong CRC at a link's end, which asks for it again: nobody but the
-//   counter
-//           notices, until kLinkTries in a row fail and the link is given up: unreachable
+//           counter notices, until kLinkTries in a row fail and the link is given up: unreachable
 //   corrupt damage that the links did not see but the NIC did: corrupt
 //   drop    nobody answers: timeout
 //   delay   it is carried out later; what must stay behind it does
@@ -122,7 +121,7 @@ struct Delayed {
   Peer* peer = nullptr;
   CompletionQueue* queue = nullptr;
   Request request;
-  std::vector<std::byte> payload;  // what `request` then sends, unless it is the engine's
+  std::vector<std::byte> payload;  // what `request` then sends, unless it is a block transfer
   std::uint32_t transaction = 0;
   std::uint32_t user_value = 0;
   std::int64_t due_ns = 0;

@@ -47,7 +47,7 @@ void Nic::end_flight(std::uint32_t name, Flight& flight) {
   if (flight.sequence != nullptr) [[unlikely]] {
     end_part(*flight.sequence, flight.status, flight.peer->link.process.slot);
   } else if (message || flight.header.verb == wire::Verb::credit) {
-    if (flight.status != Errc::ok) flight.endpoint->mailbox->broken.store(true, std::memory_order_relaxed);
+    if (flight.status != Errc::ok) flight.endpoint->break_mailbox();
     if (message && flight.queue != nullptr && flight.transaction != CompletionQueue::kNone)
       (void)push_event(flight.queue->view(),
                        Event::message_sent(flight.transaction, flight.user_value, flight.status));

@@ -25,6 +25,14 @@ constexpr bool writes_target(Op op) {
   return op == Op::put || op == Op::amo || op == Op::message || op == Op::credit;
 }
 
+// Whether the target's entry can be looked at from here. ok: it can. not_done: its own NIC says what is
+// allowed, by packet. Else: it leads nowhere.
+Errc find_entry(const Peer& peer, const MemKey& key) {
+  if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
+  if (key.index >= kMaxRegions) return Errc::invalid_handle;
+  return peer.link.by_wire ? Errc::not_done : Errc::ok;
+}
+
 }  // namespace
 
 Errc Nic::post(Endpoint& endpoint, const Request& request) {
@@ -114,38 +122,25 @@ Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
     finish(endpoint, request, transaction, found);
     return Errc::ok;
   }
-  if (clock_ != nullptr) {
-    post_timed(endpoint, request, transaction);
-    return Errc::ok;
-  }
   Peer& peer = *endpoint.peer;
-  if (faults_ != nullptr) [[unlikely]] {
-    const Misfortune met = meet_faults(endpoint, request);
-    if (met.status != Errc::ok) {
-      finish(endpoint, request, transaction, met.status);
-      return Errc::ok;
-    }
-    const Errc held = hold_back(endpoint, peer, request, transaction, met.delay_ns);
-    if (held == Errc::ok) return Errc::ok;
-    if (held == Errc::no_resource) {
-      if (transaction != CompletionQueue::kNone) endpoint.queue->abandon_transaction(transaction);
-      return held;
-    }
-  }
-  const bool to_engine = must_go_to_engine(request);
-  Errc status = Errc::not_done;
-  if (!to_engine && !must_follow(peer, request)) {
-    status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);
-  }
+  Errc status = divert(endpoint, peer, request, transaction);
+  if (status == Errc::ok) return Errc::ok;  // accepted; its events come later
+  bool has_room = status != Errc::no_resource;
   if (status == Errc::not_done) {
-    status = to_engine ? bte_.submit(endpoint, peer, endpoint.queue, request, transaction)
-                       : post_elsewhere(endpoint, peer, request, transaction);
-    if (to_engine && status == Errc::ok) return Errc::ok;
-    if (status == Errc::not_done) return Errc::ok;  // accepted; its events come later
-    if (status == Errc::no_resource) {
-      if (transaction != CompletionQueue::kNone) endpoint.queue->abandon_transaction(transaction);
-      return status;
+    const bool to_engine = must_go_to_engine(request);
+    if (!to_engine && !must_follow(peer, request)) {
+      status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);
     }
+    if (status == Errc::not_done) {
+      status = to_engine ? bte_.submit(endpoint, peer, endpoint.queue, request, transaction)
+                         : post_elsewhere(endpoint, peer, request, transaction);
+      if (status == Errc::not_done || (to_engine && status == Errc::ok)) return Errc::ok;  // as above
+      has_room = status != Errc::no_resource;
+    }
+  }
+  if (!has_room) {
+    if (transaction != CompletionQueue::kNone) endpoint.queue->abandon_transaction(transaction);
+    return status;
   }
   if (transaction != CompletionQueue::kNone || status != Errc::ok) {
     finish(endpoint, request, transaction, status);
@@ -156,11 +151,8 @@ Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
 // Applies the request to the target's state when that can be done from here.
 // ok and errors: done. not_done: it has to go another way.
 Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot) {
-  if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
+  if (const Errc found = find_entry(peer, request.remote); found != Errc::ok) return found;
   const std::uint32_t index = request.remote.index;
-  if (index >= kMaxRegions) return Errc::invalid_handle;
-  if (peer.link.by_wire) [[unlikely]]
-    return Errc::not_done;  // its own NIC says what is allowed
   if (request.op == Op::send) return send_direct(endpoint, peer, request, hazard_slot);
   std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
   if (hazard_slot == kSharedHazardSlot) shared.lock();
@@ -283,10 +275,10 @@ wire::PacketHeader Nic::header_for(const Endpoint& endpoint, const Request& requ
 // The target's memory is not mapped here: the kernel copies, or its owner does.
 // not_done: accepted, its events come later. no_resource: try again. Else: done, with that status.
 Errc Nic::post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction) {
-  if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
-  // One that follows others was not looked at yet.
-  if (request.remote.index >= kMaxRegions) return Errc::invalid_handle;
-  if (peer.link.by_wire) return send_frames(endpoint, peer, request, transaction, endpoint.queue);
+  // Again: one that follows others was not looked at yet.
+  const Errc found = find_entry(peer, request.remote);
+  if (found == Errc::not_done) return send_frames(endpoint, peer, request, transaction, endpoint.queue);
+  if (found != Errc::ok) return found;
   const bool attended =
       peer.link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::attended;
   if (!must_follow(peer, request) && !peer.no_attach.load(std::memory_order_relaxed) &&
@@ -357,8 +349,8 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
 // One chunk of a block transfer, by the engine's thread. `whole` is checked first, so that a transfer that is
 // refused moves nothing.
 Errc Nic::transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole) {
-  if (whole.remote.index >= kMaxRegions) return Errc::invalid_handle;
-  if (peer.link.by_wire) return Errc::not_done;
+  const Errc found = find_entry(peer, whole.remote);
+  if (found != Errc::ok) return found;
   MrtEntry& entry = peer.link.nic.region(whole.remote.index);
   for (;;) {
     const std::uint64_t word = entry.control.load(std::memory_order_acquire);
@@ -402,8 +394,7 @@ void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t trans
   if (status != Errc::ok) [[unlikely]]
     report_error(endpoint, transaction, status);
   if (request.op == Op::message || request.op == Op::credit) {
-    if (status != Errc::ok && endpoint.mailbox != nullptr)
-      endpoint.mailbox->broken.store(true, std::memory_order_relaxed);
+    if (status != Errc::ok) endpoint.break_mailbox();
     if (transaction == CompletionQueue::kNone) return;
   }
   if (transaction == CompletionQueue::kNone) {

@@ -13,10 +13,10 @@
 #include "emu/nic/completion_queue.hpp"
 #include "emu/nic/datagram.hpp"
 #include "emu/nic/device_registers.hpp"
+#include "emu/nic/endpoint.hpp"
 #include "emu/nic/error_log.hpp"
 #include "emu/nic/fault.hpp"
 #include "emu/nic/flight.hpp"
-#include "emu/nic/grant.hpp"
 #include "emu/nic/mailbox.hpp"
 #include "emu/nic/nic_state.hpp"
 #include "emu/nic/peer.hpp"
@@ -41,55 +41,6 @@
 #include <vector>
 
 namespace orrery::nic {
-
-class Nic;
-
-// One sign-on of a process to its NIC: a domain and an instance number (uGNI's CDM attached to a device).
-// Owned by the API layer through Nic::open_port; must outlive its endpoints.
-struct Port {
-  std::uint16_t domain = 0;
-  std::uint32_t nic_address = 0;
-  std::uint32_t instance = 0;
-  std::uint32_t hazard_slot = 0;       // which word of a HazardLine its posts use
-  std::uint32_t max_retransmits = 10;  // how often a message that met a fault is sent again
-  std::uint32_t message_order = 8;     // kInOrder, or 0: messages may overtake each other on their way
-  std::atomic<std::uint32_t> retransmitted{0};  // messages of its that were sent again
-  std::atomic<std::uint32_t> posting{0};  // its thread is on the general path of an operation (PostGate)
-  // Hears of each operation that failed, on whatever thread found out. Set by the API before the first post.
-  void (*on_error)(void* self, const ErrorEvent& event) = nullptr;
-  void* on_error_self = nullptr;
-};
-
-// Where posts of one port go to: a remote NIC, and the queue that hears of their completion.
-// Threads: one at a time, the thread that uses the port. Members are set through the Nic.
-struct Endpoint {
-  static constexpr std::uint32_t kNoPeer = UINT32_MAX;
-  Port* port = nullptr;
-  CompletionQueue* queue = nullptr;  // may be null: then nothing that reports locally can be posted;
-  // may be changed between posts: each keeps the one it was posted with
-  // Whom the last post went to: a remote key names its process, so one endpoint serves all that live behind
-  // the NIC address it is bound to. A process that died stays dead to it until it is bound anew.
-  Peer* peer = nullptr;
-  std::uint32_t peer_slot = kNoPeer;  // its process slot, while `peer` is good
-  bool bound = false;
-  std::uint32_t remote_nic_address = 0;
-  std::uint32_t remote_instance = 0;
-  std::atomic<std::uint32_t> datagram{0};   // its post in the datagram unit, plus 1; the unit's own
-  std::unique_ptr<Mailbox> mailbox;         // of its connection for short messages, if one is open
-  std::uint32_t local_value = 0;            // user value of local events
-  std::uint32_t remote_value = 0;           // data of remote events
-  std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has,
-  Peer* unanswered_to = nullptr;            // but for frames that nobody answers: the last of them went here
-  std::uint64_t unanswered_end = 0;         // and ends here in the peer's request lane
-  Picos data_until;                         // under a clock: when the last data that was posted arrives
-  // Bound to somebody else, or to nobody: what was known of the peer is forgotten.
-  void forget_peer() {
-    peer = nullptr;
-    peer_slot = kNoPeer;
-    grants = {};
-  }
-  std::array<Grant, kGrants> grants;
-};
 
 // The emulated NIC of one process: owns its units and applies their rules. Any number of them run in one
 // process. Whoever posts carries its operation to the target's state himself when the target's memory can be
@@ -169,9 +120,8 @@ class Nic final : public wire::Sink {
   // Errors: invalid_param (depth 0 or over kMaxQueueDepth), no_resource (1,024 queues), no_memory (arena used
   // up).
   Result<CompletionQueue*> create_queue(std::uint32_t depth, std::uint32_t mode);
-  // Registrations that name it raise no events any more; waits
-  // for peers that are raising one, at most drain_limit_ns. Errors: no_resource (an endpoint, a channel or a
-  // collective engine names it).
+  // Registrations that name it raise no events any more; waits for peers that are raising one, at most
+  // drain_limit_ns. Errors: no_resource (an endpoint, a channel or a collective engine names it).
   Status destroy_queue(CompletionQueue* queue);
   // Next event of `queue`, after letting the NIC progress if there is none. Errors: not_done, overrun.
   Errc poll(CompletionQueue& queue, Event* event) {
@@ -215,8 +165,7 @@ class Nic final : public wire::Sink {
   // A transaction that its owner adds operations to and asks for: open_sequence() (null: all in use), then
   // post_in() for each (ok: accepted, errors are the sequence's; no_resource: try again; invalid_state), then
   // end_sequence(), then test_sequence() by its name until it is not `not_done`: ok, the name is free again
-  // and
-  // `*status` says the first error; invalid_param, there is none of that name. Events in `request` are
+  // and `*status` says the first error; invalid_param, there is none of that name. Events in `request` are
   // ignored but kRemoteEvent. Not blocking.
   Sequence* open_sequence();
   Errc post_in(Sequence& sequence, Endpoint& endpoint, const Request& request);
@@ -390,6 +339,7 @@ class Nic final : public wire::Sink {
   Errc send_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
 
   // fault.cpp
+  Errc divert(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
   Misfortune meet_faults(const Endpoint& endpoint, const Request& request);
   Errc hold_back(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                  std::int64_t delay_ns);
@@ -495,6 +445,7 @@ class Nic final : public wire::Sink {
   std::uint64_t polls_seen_ = 0;         // service thread
   int idle_ticks_ = 0;                   // service thread
   std::array<std::uint64_t, kMaxSuspendable / 64> marked_{};  // domains in suspension; service thread
+  std::uint32_t suspension_seen_ = 0;  // suspension_changes that marked_ is of; service thread
 };
 
 }  // namespace orrery::nic

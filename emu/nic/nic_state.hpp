@@ -79,7 +79,8 @@ struct ServiceState {
   alignas(kCacheLine) std::atomic<Attendance> attendance;                            // owner writes
   alignas(kCacheLine) std::atomic<std::uint64_t> adoption_wanted[kMaxRegions / 64];  // bit i: entry i is hot
   alignas(kCacheLine) FutexWord bell;  // changes when somebody who sleeps on several queues should look again
-  // Bit i: domain i. Whoever suspends writes `suspended`, and wakes; the owner says when it is quiet.
+  // Bit i: domain i. Whoever suspends writes `suspended`, and wakes; the owner says when it is quiet, and
+  // whoever suspends it anew takes that back.
   alignas(kCacheLine) std::atomic<std::uint64_t> suspended[kMaxSuspendable / 64];
   FutexWord suspension_changes;
   alignas(kCacheLine) std::atomic<std::uint64_t> quiet[kMaxSuspendable / 64];
@@ -215,10 +216,13 @@ class NicView {
   ServiceState& service() const { return *at<ServiceState>(kServiceOffset); }
   MrtEntry& region(std::uint32_t index) const { return at<MrtEntry>(kMrtOffset)[index]; }
   // A process's lines in the segments of its peers lie at different offsets: an initiator that goes through
-  // many targets would else find them all in the same few places of its first-level cache.
+  // many targets would else find them all in the same few places of its first-level cache. Nor does the first
+  // of them lie at the begin of a page, where the targets' own buffers mostly do.
   HazardLine& hazards(std::uint32_t process_slot) const {
     constexpr std::uint32_t kSpread = 5;
-    return at<HazardLine>(kHazardOffset)[(process_slot + kSpread * header().process_slot) % kMaxProcesses];
+    constexpr std::uint32_t kFirst = 3;
+    const std::uint32_t line = process_slot + kSpread * header().process_slot + kFirst;
+    return at<HazardLine>(kHazardOffset)[line % kMaxProcesses];
   }
   CqState& queue(std::uint32_t index) const { return at<CqState>(kQueueOffset)[index]; }
   // Frames from `process_slot` to this NIC, and this NIC's answers to them.

@@ -46,8 +46,8 @@ class Runtime final : public Environment {
 
   // Opens our end of the wire between hosts and says in the host directory where it is; nothing when it is
   // open. Needed before processes of other hosts can reach us (libpmi does it when the job has more than
-  // one); ORRERY_WIRE=ofi does it at the start. Errors: unsupported, system; the log says why and what could
-  // be used.
+  // one); ORRERY_WIRE=ofi does it at the start. Errors: unsupported (also under a clock), system (also after
+  // one that failed half way); the log says why and what could be used.
   Status open_wire();
 
   // Environment

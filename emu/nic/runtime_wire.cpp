@@ -47,7 +47,14 @@ std::vector<std::byte> Runtime::Addresses::address_of(std::uint32_t rank) {
 
 Status Runtime::open_wire() {
   const std::lock_guard lock(wire_mu_);
-  return wire_ == nullptr ? start_wire() : Status{};
+  if (clock_ != nullptr) {
+    // A clock's operations are done through the target's segment (timed.cpp).
+    log::error("no wire to other processes under a clock: all of the job's must share this host");
+    return Errc::unsupported;
+  }
+  if (wire_ == nullptr) return start_wire();
+  // One that failed half way stays so: the log has said why.
+  return wire_is_open_.load(std::memory_order_relaxed) ? Status{} : Status{Errc::system};
 }
 
 // REQUIRES: wire_mu_ is held.
@@ -99,13 +106,13 @@ Status Runtime::start_wire() {
     if (!watched.ok()) return watched;
   }
   nic_->use_wire(*wire_);
-  wire_is_open_.store(true, std::memory_order_release);
   const Status published = directory.publish_wire_address(job_.self(), wire_->address());
   if (!published.ok()) {
     log::error("provider {}: its addresses are too long: {} bytes", wire_->provider(),
                wire_->address().size());
     return published;
   }
+  wire_is_open_.store(true, std::memory_order_release);
   ring_self();  // the service thread goes to sleep on it
   return {};
 }

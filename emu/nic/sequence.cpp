@@ -94,23 +94,14 @@ Errc Nic::post_part(Sequence& sequence, Endpoint& endpoint, const Request& reque
     if (found != Errc::ok) return found;
   }
   Peer& peer = *endpoint.peer;
-  if (clock_ != nullptr) {
+  if (clock_ != nullptr || faults_ != nullptr) [[unlikely]] {
     Request part = request;
     part.sequence = &sequence;
     sequence.left.fetch_add(1, std::memory_order_relaxed);
-    post_timed(endpoint, part, CompletionQueue::kNone);
-    return Errc::ok;
-  }
-  if (faults_ != nullptr) [[unlikely]] {
-    const Misfortune met = meet_faults(endpoint, request);
-    if (met.status != Errc::ok) return met.status;
-    Request part = request;
-    part.sequence = &sequence;
-    sequence.left.fetch_add(1, std::memory_order_relaxed);
-    const Errc held = hold_back(endpoint, peer, part, CompletionQueue::kNone, met.delay_ns);
-    if (held == Errc::ok) return Errc::ok;
+    const Errc diverted = divert(endpoint, peer, part, CompletionQueue::kNone);
+    if (diverted == Errc::ok) return Errc::ok;
     sequence.left.fetch_sub(1, std::memory_order_relaxed);
-    if (held == Errc::no_resource) return held;
+    if (diverted != Errc::not_done) return diverted;
   }
   if (!must_follow(peer, request)) {
     const Errc status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);

@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <bit>
 #include <climits>
+#include <utility>
 
 namespace orrery::nic {
 
 namespace {
 
-// A sleeper looks again at least this often: whoever suspended its domain may have died.
+// A sleeper looks again at least this often: whoever let its domain go may have died before it woke anybody.
+// (One that dies with a domain suspended leaves it so: any other may let it go.)
 constexpr std::int64_t kLookNs = 50'000'000;
 
 bool has(const std::atomic<std::uint64_t> (&set)[kMaxSuspendable / 64], std::uint32_t domain) {
@@ -72,8 +74,16 @@ bool Nic::is_quiet(std::uint16_t domain) {
 bool Nic::attend_suspension() {
   ServiceState& service = view_.service();
   bool busy = false;
-  for (std::uint32_t group = 0; group < kMaxSuspendable / 64; ++group) {
-    const std::uint64_t wanted = service.suspended[group].load(std::memory_order_seq_cst);
+  std::array<std::uint64_t, kMaxSuspendable / 64> all_wanted;
+  for (std::uint32_t group = 0; group < all_wanted.size(); ++group)
+    all_wanted[group] = service.suspended[group].load(std::memory_order_seq_cst);
+  // After them: a domain that was let go and stopped again since the last look counts as changed. What was
+  // registered in between has no mark.
+  const std::uint32_t changes = service.suspension_changes.load(std::memory_order_seq_cst);
+  const bool anew = std::exchange(suspension_seen_, changes) != changes;
+  for (std::uint32_t group = 0; group < all_wanted.size(); ++group) {
+    const std::uint64_t wanted = all_wanted[group];
+    if (anew) marked_[group] &= ~wanted;
     for (std::uint64_t left = wanted ^ marked_[group]; left != 0; left &= left - 1) {
       const auto bit = static_cast<std::uint32_t>(std::countr_zero(left));
       const bool on = (wanted >> bit & 1) != 0;
@@ -107,10 +117,13 @@ bool Nic::attend_suspension() {
 void Nic::want_suspended(const Peer& peer, std::uint32_t domain, bool on) {
   ServiceState& service = peer.link.nic.service();
   const std::uint64_t bit = 1ull << domain % 64;
-  if (on)
+  if (on) {
+    // What its owner said of an earlier suspension does not count: traffic may have gone on in between.
+    service.quiet[domain / 64].fetch_and(~bit, std::memory_order_seq_cst);
     service.suspended[domain / 64].fetch_or(bit, std::memory_order_seq_cst);
-  else
+  } else {
     service.suspended[domain / 64].fetch_and(~bit, std::memory_order_seq_cst);
+  }
   service.suspension_changes.fetch_add(1, std::memory_order_seq_cst);
   futex_wake(service.suspension_changes, INT_MAX);
   environment_.ring(peer.link.process);

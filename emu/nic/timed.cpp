@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <mutex>
 
 namespace orrery::nic {
 
@@ -141,11 +142,15 @@ class TimedOp final : public clock::Task {
   }
 
   void raise_there() {
-    const Peer& peer = *as_posted_.peer;
-    const MrtEntry& entry = peer.link.nic.region(request_.remote.index);
-    const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+    Peer& peer = *as_posted_.peer;
+    const std::uint32_t index = request_.remote.index;
+    // Announced as an access is (Nic::try_direct): the queue stays until this is over.
+    const std::lock_guard shared(nic_.shared_hazard_mu_);
+    const HazardGuard guard(peer.hazards.slot[kSharedHazardSlot], index, peer.link.strong_hazards);
+    const std::uint64_t word = announced_word(peer.link.nic.region(index));
     // Deregistered since the data came: nobody is there to be told.
-    if (control::generation(word) != request_.remote.generation) return;
+    if (control::state(word) == RegionState::free || control::generation(word) != request_.remote.generation)
+      return;
     raise_remote_event(peer.link.nic, word,
                        request_.op == Op::message ? EventKind::message_arrived : EventKind::remote,
                        as_posted_.remote_value);
@@ -177,8 +182,10 @@ class TimedOp final : public clock::Task {
     } else {
       if (status_ != Errc::ok) nic_.report_error(as_posted_, transaction_, status_);
       std::uint32_t flags = request_.flags;
-      if (transaction_ == CompletionQueue::kNone && status_ != Errc::ok && as_posted_.queue != nullptr) {
-        // Asked for no event, but an error is always reported where there is a queue for it.
+      if (transaction_ == CompletionQueue::kNone && status_ != Errc::ok && as_posted_.queue != nullptr &&
+          clock.is_virtual()) {
+        // Asked for no event, but an error is always reported where there is a queue for it. Paced, this may
+        // be the clock's thread, and transactions are opened by the queue's alone: the error log knows.
         transaction_ = as_posted_.queue->open_transaction(request_.context);
         flags |= kLocalEvent;
       }
@@ -193,7 +200,7 @@ class TimedOp final : public clock::Task {
 
   void break_mailbox() {
     nic_.report_error(as_posted_, transaction_, status_);
-    if (endpoint_.mailbox != nullptr) endpoint_.mailbox->broken.store(true, std::memory_order_relaxed);
+    endpoint_.break_mailbox();
   }
 
   void touch_target() { nic_.clock_->touch(request_.remote.process); }
@@ -328,6 +335,7 @@ class TimedJoin final : public clock::Task {
       // An earlier one in its lane is not over.
       return nic_.clock_->schedule(nic_.clock_->now() + 100_ns, this);
     }
+    if (joined != Errc::ok) nic_.report_error(endpoint_, transaction_, joined);
     if (transaction_ != CompletionQueue::kNone)
       Nic::finish_from_elsewhere(queue_, request_.flags, transaction_, endpoint_.local_value, joined);
     // Everybody in the tree may have a result now.

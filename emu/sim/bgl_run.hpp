@@ -23,7 +23,7 @@ struct BglExtras {
 };
 
 // Packets of `payload` bytes that every node can send a tick under uniform load before the first
-// dimension's links are full: 8 links share of the longest side (netmodels section 5).
+// dimension's links are full: 8 links share of the longest side.
 double bgl_uniform_peak(const BglConfig& config, std::uint32_t payload);
 // Ticks that such a packet occupies a link.
 std::uint32_t bgl_wire_ticks(const BglConfig& config, std::uint32_t payload);

@@ -24,7 +24,7 @@ struct AriesBias {
 };
 
 // Numbers of the Aries network. Times in tenths of a nanosecond. Sources: Faanes et al. (SC 2012);
-// netmodels section 1 for what the paper leaves silent.
+// what the paper leaves silent is ours.
 struct AriesTiming {
   // 6-byte phits, 90 % of a link's time left by link-level framing: 5.25 and 4.6875 GB/s.
   double electrical_phit = 10 * 6 / (5.25 * 0.9);

@@ -142,12 +142,13 @@ int orrery_fma_launch(orrery_fma_window_t* window, orrery_fma_word_t word);
 /*
  * Maps the window: plain stores to the memory that it gives are puts, one PE's piece next to the other's,
  * with no transaction and no report. Loads are gets. When a PE ends its registration, later stores to its
- * piece reach nobody. base   out: offset 0, 1 << (pe_shift + pe_bits) bytes, until the window is closed bytes
- * out: their number Returns SUCCESS; INVALID_PARAM NULL, pieces or places that are no multiple of a page
- * (4096), or PEs beyond the last; INVALID_STATE mapped already; ILLEGAL_OP memory of a PE cannot be mapped
- * here (another host, a kind of memory, ORRERY_ADOPT=never): use orrery_fma_store(); TRANSACTION_ERROR a PE
- * or its handle is gone; ERROR_NOMEM. Waits for the PEs' memory to be moved into their memory files, two
- * seconds at most for each.
+ * piece reach nobody.
+ *   base   out: offset 0, until the window is closed
+ *   bytes  out: how many there are, 1 << (pe_shift + pe_bits)
+ * Returns SUCCESS; INVALID_PARAM NULL, pieces or places that are no multiple of a page (4096), or PEs beyond
+ * the last; INVALID_STATE mapped already; ILLEGAL_OP memory of a PE cannot be mapped here (another host, a
+ * kind of memory, ORRERY_ADOPT=never): use orrery_fma_store(); TRANSACTION_ERROR a PE or its handle is gone;
+ * ERROR_NOMEM. Waits for the PEs' memory to be moved into their memory files, two seconds at most for each.
  */
 int orrery_fma_map(orrery_fma_window_t* window, void** base, uint64_t* bytes);
 

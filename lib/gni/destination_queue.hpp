@@ -46,6 +46,8 @@ class DestinationQueue {
   Errc put(std::uint32_t address, std::uint32_t instance, std::span<const std::byte> data);
   // Errors: not_done (nothing came), invalid_state (called by the callback).
   Errc progress();
+  // Whether the callback is being called: the queue must outlive that.
+  bool in_callback() const { return in_callback_; }
 
   std::uint64_t handle = 0;
   Attachment* attachment() { return &attachment_; }

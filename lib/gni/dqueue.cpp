@@ -34,7 +34,8 @@ gni_return_t GNI_DqueueInit(gni_nic_handle_t nic_hndl, gni_dqueue_in_attr_t* in_
 gni_return_t GNI_DqueueFini(gni_dqueue_handle_t dqueue_hndl) {
   DestinationQueue* const queue = find(dqueue_hndl);
   if (queue == nullptr) return GNI_RC_INVALID_PARAM;
-  const Errc closed = queue->close();
+  // Its callback is called from its own progress(), which goes on with it.
+  const Errc closed = queue->in_callback() ? Errc::not_done : queue->close();
   if (closed != Errc::ok) return return_of(closed);
   handles().erase(HandleKind::dqueue, queue->handle);
   std::erase_if(queue->attachment()->destination_queues, [&](const auto& q) { return q.get() == queue; });

@@ -43,7 +43,8 @@ gni_return_t GNI_MsgqInit(gni_nic_handle_t nic_hndl, gni_msgq_rcv_cb_func* rcv_c
 gni_return_t GNI_MsgqRelease(gni_msgq_handle_t msgq_hndl) {
   SharedQueue* const queue = find(msgq_hndl);
   if (queue == nullptr) return GNI_RC_INVALID_PARAM;
-  const Errc left = queue->leave();
+  // Its callback is called from its own progress(), which goes on with it.
+  const Errc left = queue->in_callback() ? Errc::not_done : queue->leave();
   if (left != Errc::ok) return return_of(left);
   handles().erase(HandleKind::msgq, queue->handle);
   queue->attachment()->shared_queue.reset();

@@ -78,6 +78,8 @@ class SharedQueue {
   // Hands messages to the callback until there are none (ok) or it asks to stop (not_done).
   // Errors: invalid_param (a wait, of a queue that does not block).
   Errc progress(std::uint32_t timeout_ms);
+  // Whether the callback is being called: the queue must outlive that.
+  bool in_callback() const { return in_callback_; }
 
   // Whether attributes make sense, and what a queue of them takes.
   static bool valid(const gni_msgq_attr_t& attrs);

@@ -67,7 +67,11 @@ int PMI_Allgatherv(void* in, int length, void* out, int* all_lengths) {
   Session* session = nullptr;
   const int problem = ready(&session);
   if (problem != PMI_SUCCESS) return problem;
-  if (bad_buffer(in, length) || bad_buffer(out, length) || all_lengths == nullptr) return PMI_ERR_INVALID_ARG;
+  if (bad_buffer(in, length) || all_lengths == nullptr) return PMI_ERR_INVALID_ARG;
+  // The caller's own piece may be empty where others' are not.
+  for (int rank = 0; rank < session->size(); ++rank) {
+    if (bad_buffer(out, all_lengths[rank])) return PMI_ERR_INVALID_ARG;
+  }
   const auto pieces = session->gather(bytes_of(in, length), {});
   if (!pieces.ok()) return orrery::pmi::pmi_code(pieces.code());
   char* at = static_cast<char*>(out);

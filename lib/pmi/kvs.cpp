@@ -15,11 +15,6 @@ constexpr std::size_t kKeyReserve = 8;
 
 std::size_t key_length_max(const Session& session) { return session.limits().key - kKeyReserve; }
 
-int checked_key(const Session& session, const char* key) {
-  if (key == nullptr || !job::is_pmi_token(key)) return PMI_ERR_INVALID_KEY;
-  return std::strlen(key) > key_length_max(session) ? PMI_ERR_INVALID_KEY_LENGTH : PMI_SUCCESS;
-}
-
 int give_length(int* out, std::size_t (*length)(const Session&)) {
   const Session* session = Session::current();
   if (session == nullptr) return PMI_ERR_INIT;
@@ -33,6 +28,11 @@ bool is_our_space(const Session& session, const char* name) {
 }
 
 }  // namespace
+
+int checked_key(const Session& session, const char* key) {
+  if (key == nullptr || !job::is_pmi_token(key)) return PMI_ERR_INVALID_KEY;
+  return std::strlen(key) > key_length_max(session) ? PMI_ERR_INVALID_KEY_LENGTH : PMI_SUCCESS;
+}
 
 int put_pair(Session& session, const char* key, const char* value) {
   if (session.in_barrier()) return PMI_FAIL;

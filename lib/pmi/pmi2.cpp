@@ -43,7 +43,8 @@ int PMI2_KVS_Get(const char* jobid, int src_pmi_id, const char key[], char value
   Session* session = Session::current();
   if (session == nullptr) return PMI2_ERR_INIT;
   if (jobid != nullptr && session->kvs_name() != jobid) return PMI2_ERR_INVALID_ARG;
-  if (key == nullptr) return PMI2_ERR_INVALID_KEY;
+  const int problem = orrery::pmi::checked_key(*session, key);
+  if (problem != PMI_SUCCESS) return problem;
   if (value == nullptr || maxvalue < 1 || vallen == nullptr) return PMI2_ERR_INVALID_ARG;
   const auto found = orrery::pmi::get_pair(*session, key);
   if (!found.ok()) return orrery::pmi::pmi_code(found.code());

@@ -24,13 +24,12 @@ port_build() {
   # a message that uGNI does not carry is not carried.
   local left_out=btl-tcp,btl-usnic,btl-vader,btl-sm,btl-smcuda,coll-ml,coll-sm,fcoll,fbtl,fs,io,crs,snapc,vprotocol
   (
-    cd "$work/src"
+    cd "$work/src" || exit
     export PKG_CONFIG_PATH=$prefix/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
     ./configure --prefix="$inst" --with-ugni --disable-mpi-fortran --disable-oshmem --without-ucx --without-verbs \
       --without-libfabric --without-psm2 --without-slurm --with-pmix=internal --with-libevent=internal \
-      --with-hwloc=internal --disable-io-romio --disable-dependency-tracking --enable-mca-no-build="$left_out"
-    make -j "$jobs"
-    make install
+      --with-hwloc=internal --disable-io-romio --disable-dependency-tracking --enable-mca-no-build="$left_out" &&
+      make -j "$jobs" && make install
   ) >"$work/build.log" 2>&1 || { tail -n 30 "$work/build.log"; return 1; }
 }
 

@@ -34,11 +34,12 @@ case $event in
     HYDRA_ARGUMENTS=-disable-auto-cleanup
     export ORRERY_WIRE_TIMEOUT HYDRA_ARGUMENTS
     said=$(mktemp)
+    trap 'rm -f "$said" "$said.log"' EXIT
+    trap 'exit 143' HUP INT TERM
     run "$worker" killed "${event#kill_}" "$said" > "$said.log" 2>&1
     grep -q "ended in an error" "$said"
     rc=$?
     cat "$said" "$said.log"
-    rm -f "$said" "$said.log"
     exit $rc
     ;;
   *)

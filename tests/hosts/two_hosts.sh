@@ -22,18 +22,23 @@ NETNS_B=orrery-b-$$
 skip() { echo "skipped: $1"; exit 77; }
 command -v ip > /dev/null || skip "ip (package iproute2) is not installed"
 command -v unshare > /dev/null || skip "unshare (package util-linux) is not installed"
-remove() {
-  for netns in "$NETNS_A" "$NETNS_B"; do
+remove_hosts() {
+  for netns in "$@"; do
     # Nothing that was started there outlives the host.
     for pid in $(ip netns pids "$netns" 2> /dev/null); do kill -9 "$pid" 2> /dev/null; done
     ip netns delete "$netns" 2> /dev/null
   done
 }
-ip netns add "$NETNS_A" 2> /dev/null || skip "network namespaces may not be made here (not root, or a container)"
-trap remove EXIT
+# Hosts of a run that was killed (ctest's time-out is a SIGKILL) are nobody's: the number in the name is its pid.
+for netns in $(ip netns list 2> /dev/null | sed -n 's/^\(orrery-[ab]-[0-9]*\).*/\1/p'); do
+  kill -0 "${netns##*-}" 2> /dev/null || remove_hosts "$netns"
+done
+# Before there is anything to remove: what comes between is not left behind.
+trap 'remove_hosts "$NETNS_A" "$NETNS_B"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
+ip netns add "$NETNS_A" 2> /dev/null || skip "network namespaces may not be made here (not root, or a container)"
 ip netns add "$NETNS_B" &&
   ip link add cable netns "$NETNS_A" type veth peer name cable netns "$NETNS_B" &&
   ip -n "$NETNS_A" addr add "$HOST_A/24" dev cable &&
@@ -44,4 +49,7 @@ ip netns add "$NETNS_B" &&
 HOST_EXEC=$here/host_exec.sh
 TWO_HOSTS=1
 export HOST_A HOST_B NETNS_A NETNS_B HOST_EXEC TWO_HOSTS
-"$HOST_EXEC" "$HOST_A" "$@"
+# In the background, with our input: a shell takes a signal at once only while it waits.
+exec 3<&0
+"$HOST_EXEC" "$HOST_A" "$@" <&3 3<&- &
+wait $!

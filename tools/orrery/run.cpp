@@ -18,10 +18,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -81,6 +83,18 @@ std::string find_program(const std::string& name) {
   return "";
 }
 
+// Asked before the run: nobody wants to wait for a trace that cannot be written. The PEs' records lie beside
+// it.
+std::string trace_problem(const std::string& name) {
+  std::error_code error;
+  const auto path = std::filesystem::absolute(name, error);
+  if (!error && !std::filesystem::is_directory(path, error) &&
+      access(path.parent_path().c_str(), W_OK | X_OK) == 0)
+    return {};
+  return fmt::format(
+      "--trace {} cannot be written: expected a file in a folder that is there and can be written", name);
+}
+
 // The machine and its clock, from the command line or else the environment. `nodes`: how many nodes the
 // machine has, 0 without one. The line to show when something is not accepted, else empty.
 std::string read_clock(const Words& words, RunOptions* options, std::uint32_t* nodes) {
@@ -91,6 +105,8 @@ std::string read_clock(const Words& words, RunOptions* options, std::uint32_t* n
   const clock::ReadChoice read = clock::read_choice(machine, chosen(words.clock, "ORRERY_CLOCK"),
                                                     chosen(words.compute, "ORRERY_COMPUTE"));
   if (!read.problem.empty()) return read.problem;
+  if (!words.compute.empty() && read.choice.kind != clock::Kind::virtual_time)
+    return fmt::format("--compute {} needs virtual time: expected --machine with it", words.compute);
   const auto set = [&](const char* variable, const std::string& value) {
     if (!value.empty()) options->variables.emplace_back(variable, value);
   };
@@ -99,6 +115,9 @@ std::string read_clock(const Words& words, RunOptions* options, std::uint32_t* n
   set("ORRERY_COMPUTE", words.compute);
   if (!words.trace.empty() && read.choice.kind != clock::Kind::virtual_time)
     return "--trace needs virtual time: expected --machine with it";
+  if (!words.trace.empty()) {
+    if (std::string problem = trace_problem(words.trace); !problem.empty()) return problem;
+  }
   *nodes = read.choice.kind == clock::Kind::raw ? 0 : model::build_machine(machine).machine->pricing.nodes;
   return {};
 }
@@ -165,7 +184,9 @@ std::string read_words(const Words& words, RunOptions* options) {
     return fmt::format("--device {} is not accepted: expected aries or gemini", words.device);
   }
   options->device = words.device;
-  if (!job::parse_limits(words.limit, &why).ok()) return fmt::format("--limit: {}", why);
+  const bool from_environment = words.limit.empty();
+  if (!job::parse_limits(from_environment ? config::text("ORRERY_LIMITS") : words.limit, &why).ok())
+    return fmt::format("{}: {}", from_environment ? "ORRERY_LIMITS" : "--limit", why);
   options->limits = words.limit;
   if (!words.log.empty()) {
     if (std::string problem = log_calls(words.log, &options->variables); !problem.empty()) return problem;
@@ -309,7 +330,10 @@ void add_run(CLI::App& root, int& exit_code) {
       std::fprintf(stderr, "orrery: warn: %s\n", line.c_str());
     }
     const std::uint32_t pes = options.pes;
-    const std::string records = words->trace.empty() ? "" : words->trace + ".pe";
+    // The PEs may change their folder before they write.
+    std::error_code error;
+    const std::string records =
+        words->trace.empty() ? "" : std::filesystem::absolute(words->trace, error).string() + ".pe";
     if (!records.empty()) options.variables.emplace_back("ORRERY_RECORD", records);
     exit_code = Launcher(std::move(options)).run();
     if (!records.empty()) write_trace(words->trace, records, pes, exit_code);

@@ -15,14 +15,20 @@ extern "C" {
 
 /*
  * The placement of the job that this process is of. Each list may be NULL, and else becomes one that the
- * caller frees with free(). apid           the job, as ALPS_APP_LLI_ALPS_REQ_APID gives it; 0 for this one
- *   layout         out: sizes
- *   placementList  node number of each process
- *   targetNids, targetPes, targetLen, targetIps
- *                  per node: its number, its first process, how many bytes the others' entries have (the
- * count of its processes), its address startPe, totalPes, nodePes, peCpus per node: first process, processes,
- * the same again; per process: CPUs Returns 1; below 0 on failure: a job that is not this one, no placement
- * known, no memory. May join the job, which takes some milliseconds. Any thread.
+ * caller frees with free().
+ *   apid           the job, as ALPS_APP_LLI_ALPS_REQ_APID gives it; 0 for this one
+ *   layout         out: sizes; may be NULL
+ *   placementList  for each process: its node's number
+ *   targetNids     for each node, in the order of their first processes: its number,
+ *   targetPes      its first process,
+ *   targetLen      how many processes it has,
+ *   targetIps      its address: 127.0.0.1, also where the job has other hosts
+ *   startPe        as targetPes
+ *   totalPes       as targetLen
+ *   nodePes        as targetLen
+ *   peCpus         for each process: CPUs, 1
+ * Returns 1; below 0 on failure, with nothing changed: a job that is not this one, no memory. May join the
+ * job, which takes some milliseconds. Any thread.
  */
 int alps_get_placement_info(uint64_t apid, alpsAppLayout_t* layout, int** placementList, int** targetNids,
                             int** targetPes, int** targetLen, struct in_addr** targetIps, int** startPe,

@@ -33,7 +33,8 @@ gni_return_t GNI_CdmCreate(uint32_t inst_id, uint8_t ptag, uint32_t cookie, uint
 gni_return_t GNI_CdmDestroy(gni_cdm_handle_t cdm_hndl);
 
 /*
- * Keeps a protection domain alive beyond its last CDM: gives a descriptor that holds it.
+ * Keeps a protection domain alive beyond its last CDM: gives a descriptor that holds it. (Here a domain lasts
+ * as long as the job has a process, held or not.)
  *   nic_fd_ret  out: the descriptor, for GNI_CdmRelease
  * Returns SUCCESS; INVALID_PARAM; NO_MATCH for an unknown cookie; ERROR_RESOURCE.
  * Does not block. Any thread. uGNI: CdmHold

@@ -19,8 +19,8 @@ extern "C" {
 gni_return_t GNI_DqueueInit(gni_nic_handle_t nic_hndl, gni_dqueue_in_attr_t* in_attrs,
                             gni_dqueue_out_attr_t* out_attrs, gni_dqueue_handle_t* dqueue_hndl);
 
-/* Frees a queue. Returns SUCCESS; INVALID_PARAM; NOT_DONE busy. Does not block. Serialise per NIC.
- * uGNI: DqueueFini */
+/* Frees a queue. Returns SUCCESS; INVALID_PARAM; NOT_DONE busy, or called by the callback. Does not block.
+ * Serialise per NIC. uGNI: DqueueFini */
 gni_return_t GNI_DqueueFini(gni_dqueue_handle_t dqueue_hndl);
 
 /* Connects to peers by their descriptions, all or none. Returns SUCCESS; INVALID_PARAM; ERROR_RESOURCE more

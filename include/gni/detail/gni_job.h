@@ -24,7 +24,11 @@ extern "C" {
 gni_return_t GNI_ConfigureJob(uint32_t device_id, uint64_t job_id, uint8_t ptag, uint32_t cookie,
                               gni_job_limits_t* limits);
 
-/* The same, held by a descriptor: the domain ends when it is closed. uGNI: ConfigureJobFd */
+/*
+ * The same, held by a descriptor.
+ *   nic_fd  out: for GNI_CdmRelease; the domain lasts as long as the job has a process, closed or not
+ * Returns also ERROR_RESOURCE no descriptor is left. uGNI: ConfigureJobFd
+ */
 gni_return_t GNI_ConfigureJobFd(uint32_t device_id, uint64_t job_id, uint8_t ptag, uint32_t cookie,
                                 gni_job_limits_t* limits, int* nic_fd);
 

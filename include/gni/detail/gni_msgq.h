@@ -23,8 +23,8 @@ extern "C" {
 gni_return_t GNI_MsgqInit(gni_nic_handle_t nic_hndl, gni_msgq_rcv_cb_func* rcv_cb, void* cb_data,
                           gni_cq_handle_t snd_cq, gni_msgq_attr_t* attrs, gni_msgq_handle_t* msgq_hndl);
 
-/* Leaves the queue. Returns SUCCESS; NOT_DONE busy: call again; INVALID_PARAM. Does not block.
- * Serialise per NIC. uGNI: MsgqRelease */
+/* Leaves the queue. Returns SUCCESS; NOT_DONE busy, or called by rcv_cb: call again; INVALID_PARAM. Does not
+ * block. Serialise per NIC. uGNI: MsgqRelease */
 gni_return_t GNI_MsgqRelease(gni_msgq_handle_t msgq_hndl);
 
 /* Lets sends finish. Returns SUCCESS when idle; NOT_DONE; INVALID_PARAM. Does not block. Serialise per NIC.

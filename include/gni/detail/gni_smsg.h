@@ -20,9 +20,10 @@ gni_return_t GNI_SmsgBufferSizeNeeded(gni_smsg_attr_t* smsg_attr, unsigned int* 
 
 /*
  * Opens the connection of a bound endpoint. The two sides may do so at different times, and the first may
- * send at once, as long as the other's mailbox memory is zero. local_smsg_attr, remote_smsg_attr  our mailbox
- * and the peer's; credits and sizes must agree Returns SUCCESS; INVALID_PARAM; INVALID_STATE unbound or open
- * already; ERROR_NOMEM. Does not block. Serialise per NIC. uGNI: SmsgInit
+ * send at once, as long as the other's mailbox memory is zero.
+ *   local_smsg_attr, remote_smsg_attr  our mailbox and the peer's; types, credits and sizes must agree
+ * Returns SUCCESS; INVALID_PARAM; INVALID_STATE unbound or open already; ERROR_NOMEM. Does not block.
+ * Serialise per NIC. uGNI: SmsgInit
  */
 gni_return_t GNI_SmsgInit(gni_ep_handle_t ep_hndl, gni_smsg_attr_t* local_smsg_attr,
                           gni_smsg_attr_t* remote_smsg_attr);

@@ -223,6 +223,22 @@ TEST_P(Faults, WhatIsDelayedComesLaterAndMayBeOvertakenUnlessTheOrderIsAsked) {
   EXPECT_TRUE(Nic::idle(*pair.endpoint));
 }
 
+// What is short when it is posted goes to the engine when its time comes, because a frame is under way then.
+TEST_P(Faults, ADelayedBlockTransferThatGoesToTheEngineSendsItsOwnBytes) {
+  Pair pair(GetParam(), "delay=@1:1us");
+  ASSERT_EQ(pair.post(pair.put(7, 1, kGlobalEvent | kBlockTransfer | kFence)), Errc::ok);
+  ASSERT_EQ(pair.post(pair.put(8, 2)), Errc::ok);
+  const std::int64_t deadline = monotonic_ns() + 20'000'000'000;
+  for (int ended = 0; ended < 2 && monotonic_ns() < deadline;) {
+    const Errc outcome = pair.outcome();
+    if (outcome == Errc::not_done) continue;  // the engine's thread has not come to it
+    EXPECT_EQ(outcome, Errc::ok);
+    ++ended;
+  }
+  EXPECT_EQ(pair.target[1], 7u);
+  EXPECT_EQ(pair.target[2], 8u);
+}
+
 TEST_P(Faults, ADelayedGetAndAmoBringTheirValue) {
   Pair pair(GetParam(), "delay=1:1us");
   pair.target[4] = 40;

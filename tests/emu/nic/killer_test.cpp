@@ -208,10 +208,9 @@ TEST(StopAnywhere, DeregistrationEndsAndOthersGoOnWhileAnInitiatorIsStopped) {
     scene.new_victim();
     ASSERT_NE(stepper.start(post, limit), Stepper::End::crashed);
     const int cut_offs = scene.world[1].cut_offs;
-    const std::int64_t begin = monotonic_ns();
+    // Returns although nobody lets the initiator go on: after kLimitNs it is cut off. How long that takes on
+    // a machine that has better things to do is not asserted; if it never did, the test would not end.
     ASSERT_TRUE(scene.world[1].nic().deregister(scene.key).ok());
-    // A tenth of a second for a machine that has better things to do.
-    EXPECT_LT(monotonic_ns() - begin, kLimitNs + 100'000'000) << "stopped after " << limit;
     if (scene.world[1].cut_offs != cut_offs) ++stalled;
     while (scene.take_event() != 0) {
     }

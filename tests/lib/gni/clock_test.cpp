@@ -16,9 +16,11 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,15 +100,27 @@ TEST(VirtualTime, ReductionsAreRightAndTakeTime) {
   EXPECT_EQ(right, 40);
 }
 
+TEST(VirtualTime, InstancesOfANodeJoinTheirQueueAndWaitInItsTime) {
+  const Ran ran = run(3, {"shared_queue"}, {"--machine", "aries", "--nodes", "1"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(sorted_lines(ran.out), "PE 0: joined, waited\nPE 1: joined, waited\nPE 2: joined, waited\n");
+}
+
 TEST(VirtualTime, IsTheSameBesideProcessesThatUseEveryCore) {
   const Ran alone = run(4, {"all_to_all", "50"});
   std::vector<pid_t> hogs;
-  for (int i = 0; i < 2; ++i) {
+  const pid_t self = getpid();
+  // As many as there are cores to use.
+  for (unsigned i = 0; i < std::max(std::thread::hardware_concurrency(), 1u); ++i) {
     const pid_t hog = fork();
     if (hog == 0) {
-      for (;;) {
+      // It must not outlive a test that is killed.
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      while (getppid() == self) {
       }
+      _exit(0);
     }
+    ASSERT_GT(hog, 0);
     hogs.push_back(hog);
   }
   const Ran beside = run(4, {"all_to_all", "50"});
@@ -208,6 +222,23 @@ TEST(Trace, IsJsonWithATrackForEachOperationUnderWay) {
   EXPECT_NE(text.find("\"NIC 16\""), std::string::npos);
   EXPECT_EQ(text.find("\"NIC 18\""), std::string::npos);
   EXPECT_NE(text.find("bte_put 262144 B"), std::string::npos);
+}
+
+TEST(Trace, IsWrittenWhereItWasAskedForWhereverThePesGo) {
+  const std::string name = "orrery_trace_" + std::to_string(getpid()) + ".json";
+  const Ran ran = orrery({"run", "-n", "2", "--timeout", "300", "--machine", "aries", "--trace", name, "sh",
+                          "-c", "cd / && exec " + worker() + " ping_pong"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(unlink(name.c_str()), 0);
+}
+
+TEST(Trace, WhereNothingCanBeWrittenIsRefusedBeforeTheRun) {
+  for (const char* name : {"/no/such/folder/trace.json", "/"}) {
+    const Ran ran = run(1, {"ping_pong"}, {"--machine", "aries", "--trace", name});
+    EXPECT_EQ(ran.code, 2) << ran.err;
+    EXPECT_NE(ran.err.find(std::string("--trace ") + name + " cannot be written"), std::string::npos)
+        << ran.err;
+  }
 }
 
 // ---- what cannot go on, and what is not accepted ----

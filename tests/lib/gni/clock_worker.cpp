@@ -298,6 +298,38 @@ void messages(World& w) {
   std::printf("PE %d: all by %" PRId64 "\n", w.rank(), now_ns());
 }
 
+int keep(std::uint32_t id, std::uint32_t /*address*/, void* message, std::uint8_t /*tag*/, void* context) {
+  auto& sum = *static_cast<std::uint64_t*>(context);
+  std::uint64_t value = 0;
+  std::memcpy(&value, message, sizeof value);
+  sum += value * (id + 1);
+  return 1;
+}
+
+// The message queue of a node that all PEs are on: it is there when the last one has joined, and a wait for
+// messages that nobody sends is over at its time.
+void shared_queue(World& w) {
+  usleep(static_cast<useconds_t>(w.rank() * 100));
+  gni_msgq_attr_t attrs{};
+  attrs.max_msg_sz = 64;
+  attrs.smsg_q_sz = 8;
+  attrs.rcv_pool_sz = 64;
+  attrs.num_msgq_eps = 1;
+  attrs.nloc_insts = static_cast<std::uint32_t>(w.size());
+  attrs.modes = GNI_MSGQ_MODE_BLOCKING;
+  attrs.rcv_cq_sz = 64;
+  std::uint64_t sum = 0;
+  gni_msgq_handle_t queue = nullptr;
+  BENCH_REQUIRE(GNI_MsgqInit(w.session.nic, keep, &sum, nullptr, &attrs, &queue));
+  const std::int64_t start = now_ns();
+  BENCH_REQUIRE(GNI_MsgqProgress(queue, 100));
+  const bool waited = now_ns() - start >= 100'000'000;
+  std::printf("PE %d: joined, %s\n", w.rank(), waited ? "waited" : "did not wait");
+  PMI_Barrier();
+  while (GNI_MsgqRelease(queue) == GNI_RC_NOT_DONE) {
+  }
+}
+
 // Sums in the NICs' collective engine, entered at different times.
 void reduce(World& w) {
   struct Root {
@@ -429,6 +461,7 @@ int main(int argc, char** argv) {
   if (what == "timeouts") timeouts(w);
   if (what == "to_one") to_one(w);
   if (what == "messages") messages(w);
+  if (what == "shared_queue") shared_queue(w);
   if (what == "reduce") reduce(w);
   if (what == "figures") figures(w);
   if (what == "bandwidth") bandwidth(w);

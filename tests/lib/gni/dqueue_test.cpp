@@ -18,12 +18,15 @@ struct Came {
 struct Inbox {
   std::vector<Came> came;
   int answer = 1;
+  gni_dqueue_handle_t ends = nullptr;  // what the callback tries to finish
+  gni_return_t ended = GNI_RC_SUCCESS;
 };
 
 int receive(void* context, void* data, std::uint32_t length, std::uint32_t pe, std::uint32_t id) {
   auto& inbox = *static_cast<Inbox*>(context);
   const auto* const at = static_cast<std::byte*>(data);
   inbox.came.push_back({pe, id, {at, at + length}});
+  if (inbox.ends != nullptr) inbox.ended = GNI_DqueueFini(inbox.ends);
   return inbox.answer;
 }
 
@@ -114,6 +117,17 @@ TEST_F(Queues, AllEntriesCanBeFullAndThenAPutIsNotDone) {
   EXPECT_EQ(put(self, nullptr, 0), GNI_RC_SUCCESS) << "a message of nothing is one";
   EXPECT_EQ(GNI_DqueueProgress(queue), GNI_RC_SUCCESS);
   EXPECT_TRUE(inbox.came.back().bytes.empty());
+}
+
+TEST_F(Queues, ACallbackCannotFinishItsQueue) {
+  open(4, 16);
+  const gni_dqueue_out_attr_t& self = peers[static_cast<std::size_t>(pmi.rank)];
+  std::uint64_t word = 5;
+  inbox.ends = queue;
+  ASSERT_EQ(put(self, &word, sizeof word), GNI_RC_SUCCESS);
+  EXPECT_EQ(GNI_DqueueProgress(queue), GNI_RC_SUCCESS);
+  EXPECT_EQ(inbox.came.size(), 1U);
+  EXPECT_EQ(inbox.ended, GNI_RC_NOT_DONE);
 }
 
 TEST_F(Queues, BadArgumentsAreRefused) {

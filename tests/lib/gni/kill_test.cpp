@@ -8,20 +8,11 @@
 #include <cstdlib>
 
 #include <signal.h>
-#include <unistd.h>
 
 // Jobs of which one PE is killed at a random point under load. ORRERY_TEST_SEED replays one;
 // ORRERY_LONG_TESTS=1 runs 1,000.
 namespace orrery::tool::test {
 namespace {
-
-std::set<std::string> places_of_ours() {
-  std::set<std::string> ours;
-  for (const std::string& place : shared_places()) {
-    if (place.find("orrery") != std::string::npos) ours.insert(place);
-  }
-  return ours;
-}
 
 void run_job(std::uint64_t seed) {
   const Ran ran = orrery({"run", "-n", "3", "--keep-going", "--timeout", "60", std::getenv("KILL_WORKER"),
@@ -40,22 +31,12 @@ TEST(KillUnderLoad, TheOthersHearOfItGoOnAndNothingIsLeft) {
   const char* all = std::getenv("ORRERY_LONG_TESTS");
   const std::uint64_t jobs = all != nullptr && all[0] == '1' ? 1'000 : 20;
   std::printf("seeds 1..%llu\n", static_cast<unsigned long long>(jobs));
-  const auto before = places_of_ours();
+  const auto before = shared_places();
   for (std::uint64_t seed = 1; seed <= jobs; ++seed) {
     run_job(seed);
     ASSERT_FALSE(::testing::Test::HasFatalFailure()) << "replay with ORRERY_TEST_SEED=" << seed;
   }
-  // Other jobs of this user may come and go meanwhile.
-  std::set<std::string> left;
-  for (int i = 0; i < 50; ++i) {
-    left.clear();
-    for (const std::string& place : places_of_ours()) {
-      if (before.count(place) == 0) left.insert(place);
-    }
-    if (left.empty()) break;
-    usleep(100'000);
-  }
-  EXPECT_EQ(left, std::set<std::string>{});
+  EXPECT_EQ(left_in_shared_places(before), std::set<std::string>{});
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ struct Came {
 struct Inbox {
   std::vector<Came> came;
   int answer = 1;
+  gni_msgq_handle_t ends = nullptr;  // what the callback tries to leave
+  gni_return_t ended = GNI_RC_SUCCESS;
 };
 
 int receive(std::uint32_t id, std::uint32_t address, void* message, std::uint8_t tag, void* context) {
@@ -31,6 +33,7 @@ int receive(std::uint32_t id, std::uint32_t address, void* message, std::uint8_t
   Came came{id, address, {}, tag};
   std::memcpy(came.value, message, sizeof came.value);
   inbox.came.push_back(came);
+  if (inbox.ends != nullptr) inbox.ended = GNI_MsgqRelease(inbox.ends);
   return inbox.answer;
 }
 
@@ -209,6 +212,16 @@ TEST_F(Queues, WhatIsNotConnectedIsNoMatch) {
   pmi.barrier();
   while (GNI_MsgqProgress(queue, 0) == GNI_RC_NOT_DONE) {
   }
+}
+
+TEST_F(Queues, ACallbackCannotLeaveItsQueue) {
+  connect();
+  inbox.ends = queue;
+  for (const int pe : there) ASSERT_EQ(send(pe, 3, 1), GNI_RC_SUCCESS);
+  const std::time_t give_up = std::time(nullptr) + 60;
+  while (inbox.came.size() < there.size() && std::time(nullptr) < give_up) (void)GNI_MsgqProgress(queue, 10);
+  EXPECT_EQ(inbox.came.size(), there.size());
+  EXPECT_EQ(inbox.ended, GNI_RC_NOT_DONE);
 }
 
 TEST_F(Queues, BadArgumentsAreRefused) {

@@ -54,12 +54,25 @@ const Call kCalls[] = {
     {"PMI_Allgather", [] { return PMI_Allgather(nullptr, nullptr, 1); }, PMI_ERR_INVALID_ARG},
     {"PMI_Allgather negative", [] { return PMI_Allgather(nullptr, nullptr, -1); }, PMI_ERR_INVALID_ARG},
     {"PMI_Allgatherv", [] { return PMI_Allgatherv(nullptr, 0, nullptr, nullptr); }, PMI_ERR_INVALID_ARG},
+    {"PMI_Allgatherv without room for the others",
+     [] {
+       int lengths[] = {4};
+       return PMI_Allgatherv(nullptr, 0, nullptr, lengths);
+     },
+     PMI_ERR_INVALID_ARG},
     {"PMI_Allgather_on_smp", [] { return PMI_Allgather_on_smp(nullptr, nullptr, 1); }, PMI_ERR_INVALID_ARG},
     {"PMI_Wait", [] { return PMI_Wait(); }, PMI_FAIL},
     {"PMI_Barrier", [] { return PMI_Barrier(); }, PMI_SUCCESS},
     {"PMI2_Job_GetId", [] { return PMI2_Job_GetId(nullptr, 5); }, PMI2_ERR_INVALID_ARG},
     {"PMI2_KVS_Put", [] { return PMI2_KVS_Put(nullptr, nullptr); }, PMI2_ERR_INVALID_KEY},
     {"PMI2_KVS_Get", [] { return PMI2_KVS_Get(nullptr, 0, nullptr, nullptr, 0, nullptr); },
+     PMI2_ERR_INVALID_KEY},
+    {"PMI2_KVS_Get blank",
+     [] {
+       char value[8];
+       int length = 0;
+       return PMI2_KVS_Get(nullptr, 0, "a b", value, sizeof value, &length);
+     },
      PMI2_ERR_INVALID_KEY},
     {"PMI2_Info_GetJobAttr", [] { return PMI2_Info_GetJobAttr(nullptr, nullptr, 0, nullptr); },
      PMI2_ERR_INVALID_ARG},

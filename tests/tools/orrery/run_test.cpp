@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <sstream>
 
 namespace orrery::tool::test {
@@ -98,6 +99,14 @@ TEST(Run, FaultsReachThePes) {
   EXPECT_EQ(orrery({"run", "--fault", "drop=0.5", "sh", "-c", "echo $ORRERY_FAULT"}).out, "drop=0.5\n");
 }
 
+TEST(Run, LimitsOfTheEnvironmentAreRefusedAsThoseOfTheOption) {
+  setenv("ORRERY_LIMITS", "mdd=many", 1);
+  const Ran ran = orrery({"run", "true"});
+  unsetenv("ORRERY_LIMITS");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("ORRERY_LIMITS: 'mdd=many' is not accepted: expected a list of mdd=N"));
+}
+
 TEST(Run, MalformedFaultsOfTheEnvironmentAreRefused) {
   setenv("ORRERY_FAULT", "drop=0.1,delay=1", 1);
   const Ran ran = orrery({"run", "true"});
@@ -107,9 +116,18 @@ TEST(Run, MalformedFaultsOfTheEnvironmentAreRefused) {
 }
 
 TEST(Run, OneForEachCoreIsBoundToIt) {
-  const Ran ran = orrery({"run", "--bind", "core", "sh", "-c", "grep Cpus_allowed_list /proc/self/status"});
+  const Ran ran = orrery({"run", "--bind", "core", "sh", "-c",
+                          "unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc; "
+                          "cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list || echo 0-7"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("Cpus_allowed_list"));
+  int bound = 0, first = 0, last = 0;
+  char between = ' ';
+  const int read = std::sscanf(ran.out.c_str(), "%d %d%c%d", &bound, &first, &between, &last);
+  ASSERT_GE(read, 2) << ran.out;
+  // Threads of a core: "0", "0-1", or "0,64" for two.
+  const int threads = read < 4 ? 1 : between == '-' ? last - first + 1 : 2;
+  EXPECT_GE(bound, 1);
+  EXPECT_LE(bound, threads) << ran.out;
 }
 
 struct Refused {
@@ -158,6 +176,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"FaultValue",
                 {"run", "--fault", "drop=often", "true"},
                 "--fault: 'drop=often' is not accepted: expected drop=WHEN, a chance 0..1 or @N"},
+        Refused{"ComputeWithoutMachine",
+                {"run", "--compute", "measured", "true"},
+                "--compute measured needs virtual time"},
         Refused{"UnknownOption", {"run", "--fast", "true"}, "unknown option --fast"},
         Refused{"NoPlaceFile", {"run", "--place", "/nowhere/x", "true"}, "--place /nowhere/x cannot be read"},
         Refused{"PlaceFolder", {"run", "--place", "/", "true"}, "--place / cannot be read"},

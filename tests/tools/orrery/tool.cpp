@@ -20,6 +20,20 @@
 
 namespace orrery::tool::test {
 
+namespace {
+
+// In the environment of everything that descends from this run of the tests: others of the same tree may run
+// beside it.
+constexpr const char* kMark = "TESTED_BY";
+std::string mark_of(pid_t pid) { return std::to_string(pid); }
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
 Ran orrery(std::vector<std::string> args, const std::function<void(pid_t)>& meanwhile) {
   const char* tool = std::getenv("TESTED_TOOL");
   EXPECT_NE(tool, nullptr) << "run this test with ctest";
@@ -29,8 +43,10 @@ Ran orrery(std::vector<std::string> args, const std::function<void(pid_t)>& mean
   EXPECT_EQ(pipe2(out, O_CLOEXEC), 0);
   EXPECT_EQ(pipe2(err, O_CLOEXEC), 0);
   UniqueFd ends[2] = {UniqueFd(out[0]), UniqueFd(err[0])};
+  const std::string mark = mark_of(getpid());
   const pid_t pid = fork();
   if (pid == 0) {
+    setenv(kMark, mark.c_str(), 1);
     const int null = open("/dev/null", O_RDONLY);
     dup2(null, STDIN_FILENO);
     dup2(out[1], STDOUT_FILENO);
@@ -79,17 +95,33 @@ std::set<std::string> shared_places() {
   return names;
 }
 
+std::set<std::string> left_in_shared_places(const std::set<std::string>& before) {
+  std::set<std::string> left;
+  for (const std::string& name : shared_places()) {
+    if (before.count(name) == 0 && name.find("orrery") != std::string::npos) left.insert(name);
+  }
+  // What other tests of this user made meanwhile goes; what was left behind stays.
+  for (int i = 0; i < 600 && !left.empty(); ++i) {
+    usleep(100'000);
+    const auto now = shared_places();
+    std::erase_if(left, [&](const std::string& name) { return now.count(name) == 0; });
+  }
+  return left;
+}
+
 bool process_with(const std::string& word) {
+  // Variables end with a zero each.
+  const std::string mark = std::string(kMark) + "=" + mark_of(getpid()) + std::string(1, '\0');
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
-    const std::string line{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (line.find(word) != std::string::npos) return true;
+    if (contents(entry.path() / "cmdline").find(word) != std::string::npos &&
+        contents(entry.path() / "environ").find(mark) != std::string::npos)
+      return true;
   }
   return false;
 }
 
-TempFile::TempFile(const std::string& text) : path_(::testing::TempDir() + "orrery-test-XXXXXX") {
+TempFile::TempFile(const std::string& text) : path_(::testing::TempDir() + "tool-test-XXXXXX") {
   const UniqueFd fd(mkstemp(path_.data()));
   EXPECT_EQ(write(fd.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
 }

@@ -24,10 +24,13 @@ Ran orrery(std::vector<std::string> args, const std::function<void(pid_t)>& mean
 // Names in /dev/shm and /tmp.
 std::set<std::string> shared_places();
 
-// Whether a process whose command line has `word` exists; zombies do not count.
+// Those with our name in them that are new since `before` and stay for a minute.
+std::set<std::string> left_in_shared_places(const std::set<std::string>& before);
+
+// Whether a process whose command line has `word` descends from this test; zombies do not count.
 bool process_with(const std::string& word);
 
-// A file in the build's temporary folder with `text` in it, removed at the end.
+// A file in the system's temporary folder with `text` in it, removed at the end.
 class TempFile {
  public:
   explicit TempFile(const std::string& text);
