@@ -19,8 +19,9 @@
 //                        exact_at_once: against its contract, for comparison only.
 // floor/alone is nothing at all timed the same way, floor/two_processes one number that two processes raise
 // in turns: what the machine takes for a call that does nothing, and for one line out of another's cache.
-// No row can be better than its floor. floor/chain/<machine> is a fixed chain of 64 multiplications, taken
-// before each machine's rows: rows of runs in which it differs are not to be compared.
+// No row can be better than its floor. floor/lines/<machine> is six cache lines anywhere in the machine's
+// exact state, as many as a quote over three dimensions writes. floor/chain/<machine> is a fixed chain of 64
+// multiplications, taken before each machine's rows: rows of runs in which it differs are not to be compared.
 // Each iteration is one call, timed alone with the time stamp counter; the counter's own cost (median of
 // empty readings) is taken off. p50_ns and p99_ns are over all single calls of the run, in steps of the
 // counter (10 ns on some machines). The mean that the benchmark library prints includes the timing itself.
@@ -113,6 +114,7 @@ class SharedState {
     if (size_ != 0) munmap(at_, size_);
   }
   LinkState* get() { return size_ == 0 ? nullptr : &state_; }
+  void* memory() { return at_; }
 
  private:
   void* at_ = nullptr;
@@ -203,6 +205,37 @@ void run_floor_alone(benchmark::State& state, int chain) {
     }
   }
   report(state, calls, chain == 0 ? "floor/alone" : "floor/chain", &g_floor);
+}
+
+// What memory alone takes: the lines that a quote between random nodes writes (two NICs, the lock, three
+// shared things), anywhere in a block of the machine's state, asked for together and then raised by one each.
+void run_floor_lines(benchmark::State& state, const std::string& name) {
+  const BuiltMachine built = build_machine(name);
+  SharedState shared(built.machine->pricing, State::exact);
+  const std::size_t lines = LinkState::bytes_needed(built.machine->pricing, LinkState::Kind::exact) / 64;
+  constexpr std::size_t kTouched = 6, kRequests = 4096;
+  Choices pick(7);
+  std::vector<std::size_t> where(kRequests * kTouched);
+  for (std::size_t& w : where) w = pick.below(static_cast<std::uint32_t>(lines)) * 8;
+  for (std::size_t i = 0; i < where.size(); i += kTouched) where[i] = 0;  // the lock's
+  auto* words = static_cast<std::uint64_t*>(shared.memory());
+  std::vector<std::uint32_t> calls;
+  calls.reserve(1 << 22);
+  const std::uint64_t cost = timing_cost();
+  std::size_t request = 0;
+  for (auto _ : state) {
+    const std::size_t* at = &where[request++ % kRequests * kTouched];
+    const std::uint64_t before = ticks();
+    for (std::size_t i = 0; i < kTouched; ++i) __builtin_prefetch(&words[at[i]], 1);
+    for (std::size_t i = 0; i < kTouched; ++i) ++words[at[i]];
+    benchmark::ClobberMemory();
+    const std::uint64_t after = ticks();
+    if (calls.size() < calls.capacity()) {
+      calls.push_back(static_cast<std::uint32_t>(
+          std::max<std::int64_t>(static_cast<std::int64_t>(after - before - cost), 0)));
+    }
+  }
+  report(state, calls, "floor/lines/" + name, &g_floor);
 }
 
 // Keeps the process on a processor of its own for as long as it lives.
@@ -354,6 +387,8 @@ int main(int argc, char** argv) {
     // How fast the processor is just now: others may share its host.
     benchmark::RegisterBenchmark(("floor/chain/" + name).c_str(),
                                  [](benchmark::State& s) { run_floor_alone(s, 64); });
+    benchmark::RegisterBenchmark(("floor/lines/" + name).c_str(),
+                                 [name](benchmark::State& s) { run_floor_lines(s, name); });
     for (const char* pattern : {"neighbour", "random", "bulk", "get", "in_order", "hashed_root", "backlog"}) {
       for (const State kind : {State::quiet, State::exact, State::decayed}) {
         benchmark::RegisterBenchmark(

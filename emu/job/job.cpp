@@ -193,9 +193,12 @@ void Job::place(Placement placement) {
 
 WaitBudget Job::budget() const {
   std::uint32_t here = launch_.local_size > 0 ? static_cast<std::uint32_t>(launch_.local_size) : 0;
+  const std::uint32_t counted = directory_->allowed_cores();
+  // Under `orrery run`, which counts the cores, the local size is that of a modelled node; the cores are
+  // shared by all of the job.
+  if (counted != 0) here = std::max(here, placement().pe_count());
   if (here == 0) here = placement().pe_count();
   if (here == 0) here = static_cast<std::uint32_t>(directory_->live_processes().size());
-  const std::uint32_t counted = directory_->allowed_cores();
   WaitBudget budget = wait_budget_for(here, counted != 0 ? counted : allowed_cores().usable());
   if (!config::text("ORRERY_SPINS").empty()) {
     budget.spins = static_cast<std::uint32_t>(config::number("ORRERY_SPINS"));

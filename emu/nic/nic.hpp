@@ -98,8 +98,9 @@ class Nic final : public wire::Sink {
   // that are in the middle of an access, at most drain_limit_ns; a peer that is stalled longer than that is
   // cut off from the pages instead. Errors: invalid_handle.
   Status deregister(const MemKey& key);
-  // Whether `key` is one of ours and covers the range. Errors: invalid_handle, protection, permission,
-  // bounds.
+  // Moves whole pages of ours into the memory file. Service thread only. Errors: Environment::adopt's.
+  Status adopt_range(std::uint64_t begin, std::uint64_t end);
+  // Whether `key` is ours and covers the range. Errors: invalid_handle, protection, permission, bounds.
   Errc check_local(const Port& port, const MemKey& key, std::uint64_t address, std::uint64_t length,
                    bool writes) const {
     if (!key.valid() || key.index >= kMaxRegions || key.process != self_) [[unlikely]]
@@ -182,8 +183,7 @@ class Nic final : public wire::Sink {
   // ---- short messages; message.hpp has the calls ----
   // Opens the endpoint's connection: `local` is our mailbox, `remote` the peer's, both `shape.bytes()` long.
   // The peer may do so later, or have done it before. May map the peer. Errors: invalid_state (not bound, or
-  // open already), invalid_param (impossible shape, a key of segments or of nothing), and those of
-  // check_local.
+  // open already), invalid_param (impossible shape, a key of segments or of nothing), check_local's.
   Errc open_mailbox(Endpoint& endpoint, const MailboxShape& shape, const MailboxPlace& local,
                     const MailboxPlace& remote);
   // What the calls do when the short way does not go.

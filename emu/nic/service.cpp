@@ -112,13 +112,20 @@ void Nic::adopt_wanted() {
 // REQUIRES: service thread.
 void Nic::adopt_region(std::uint32_t index) {
   if (!options_.may_adopt || registrations_.state_of(index) != RegionState::by_frame) return;
+  for (const auto& range : registrations_.ranges_of(index)) {
+    const Status adopted = adopt_range(range.begin, range.end);
+    if (!adopted.ok()) log::debug("region {} stays by frame: {}", index, errc_name(adopted.code()));
+  }
+}
+
+Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end) {
   struct Guard final : Environment::SwitchGuard {
     Nic& nic;
     explicit Guard(Nic& n) : nic(n) {}
-    bool before_switch(std::uint64_t begin, std::uint64_t end) override {
-      nic.registrations_.change_state(begin, end, RegionState::by_frame, RegionState::moving);
+    bool before_switch(std::uint64_t from, std::uint64_t to) override {
+      nic.registrations_.change_state(from, to, RegionState::by_frame, RegionState::moving);
       return nic.registrations_.drain_range(
-          begin, end,
+          from, to,
           [this](std::uint32_t slot) {
             return nic.environment_.slot_alive(static_cast<wire::ProcessSlot>(slot));
           },
@@ -129,16 +136,14 @@ void Nic::adopt_region(std::uint32_t index) {
     const std::lock_guard lock(moving_mu_);
     moving_ = range;
   };
-  for (const auto& range : registrations_.ranges_of(index)) {
-    set_moving(range);
-    const Status adopted = environment_.adopt(range.begin, range.end, guard);
-    set_moving({});
-    if (!adopted.ok()) log::debug("region {} stays by frame: {}", index, errc_name(adopted.code()));
-    registrations_.settle_moving([this](std::uint64_t begin, std::uint64_t end) {
-      const auto info = environment_.inspect(begin, end - begin);
-      return info.ok() && info.value().direct;
-    });
-  }
+  set_moving({begin, end});
+  const Status adopted = environment_.adopt(begin, end, guard);
+  set_moving({});
+  registrations_.settle_moving([this](std::uint64_t from, std::uint64_t to) {
+    const auto info = environment_.inspect(from, to - from);
+    return info.ok() && info.value().direct;
+  });
+  return adopted;
 }
 
 }  // namespace orrery::nic

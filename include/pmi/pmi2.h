@@ -35,7 +35,8 @@ extern "C" {
 #define PMI2_ID_NULL (-1)
 
 int PMI2_Init(int* spawned, int* size, int* rank, int* appnum);
-int PMI2_Initialized(int* initialized);
+/* Whether PMI2_Init or PMI_Init has been called: 1 or 0, no error code. */
+int PMI2_Initialized(void);
 int PMI2_Finalize(void);
 /* Ends the whole job (flag is not looked at: a process cannot end alone); does not return. */
 int PMI2_Abort(int flag, const char msg[]);

@@ -85,8 +85,10 @@ extern "C" int alps_get_placement_info(uint64_t apid, alpsAppLayout_t* layout, i
     here.s_addr = htonl(INADDR_LOOPBACK);  // the job's nodes are this host
     return here;
   });
-  lists.add(startPe, nodes, first);
-  lists.add(totalPes, nodes, count);
+  // By command: a job is one.
+  const std::vector<int> commands{0};
+  lists.add(startPe, commands, [](int) { return 0; });
+  lists.add(totalPes, commands, [&](int) { return static_cast<int>(pes.size()); });
   lists.add(nodePes, nodes, count);
   lists.add(peCpus, pes, [](const orrery::job::PePlace&) { return 1; });
   if (!lists.hand_over()) return -1;
@@ -95,6 +97,7 @@ extern "C" int alps_get_placement_info(uint64_t apid, alpsAppLayout_t* layout, i
     layout->depth = 1;
     layout->numNodes = static_cast<int>(nodes.size());
     layout->numPes = static_cast<int>(pes.size());
+    layout->numCmds = 1;
     for (const Node& node : nodes) {
       if (node.nid != static_cast<int>(job.nid())) continue;
       layout->numPesHere = node.count;

@@ -21,7 +21,10 @@ int PMI2_Init(int* spawned, int* size, int* rank, int* appnum) {
   return appnum == nullptr ? PMI2_SUCCESS : PMI_Get_appnum(appnum);
 }
 
-int PMI2_Initialized(int* initialized) { return PMI_Initialized(initialized); }
+int PMI2_Initialized(void) {
+  PMI_BOOL initialized = PMI_FALSE;
+  return PMI_Initialized(&initialized) == PMI_SUCCESS && initialized == PMI_TRUE ? 1 : 0;
+}
 int PMI2_Finalize(void) { return PMI_Finalize(); }
 int PMI2_Abort(int flag, const char msg[]) {
   (void)flag;

@@ -22,7 +22,7 @@ BELOW = {
     "emu/sim": ["emu/base", "emu/model"],
 }
 EVERY_EMU = [layer for layer in BELOW if layer != "emu/sim"]
-APIS = ("gni", "dmapp", "portals", "cci", "pmi", "udreg", "alps", "rca", "wlm_detect")
+APIS = ("gni", "dmapp", "portals", "cci", "pmi", "udreg", "alps", "rca", "wlm_detect", "xpmem")
 # Folders outside the table: they are clients of the rest and nothing includes them.
 CLIENTS = ("tests", "examples", "bench", "tools", "ports", "docs")
 API_NAME = re.compile(r"\b(GNI_\w+|Ptl[A-Z]\w*|PTL_\w+|dmapp_\w+|DMAPP_\w+|cci_\w+|CCI_\w+)")

@@ -64,7 +64,7 @@ case "$step" in
     [ -f "${printed#-I}/udreg_pub.h" ] || { echo "env.sh in sh gives '$printed'"; exit 1; }
     # Every package that clients ask for by name is there and links.
     echo "int main(void) { return 0; }" >"$scratch/empty.c"
-    for package in cray-alpslli cray-alpsutil cray-rca cray-udreg cray-wlm_detect; do
+    for package in cray-alpslli cray-alpsutil cray-rca cray-udreg cray-wlm_detect cray-xpmem; do
       # shellcheck disable=SC2046,SC2086
       "$cc" $flags $(pkg-config --cflags --libs "$package") "$scratch/empty.c" -o "$scratch/empty"
       "$scratch/empty"

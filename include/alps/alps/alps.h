@@ -13,4 +13,5 @@ typedef struct alpsAppLayout {
   int numPesHere; /* processes on this node, */
   int firstPe;    /* and the lowest number among them */
   int numPes;     /* of the application */
+  int numCmds;    /* commands that it was started from: 1 */
 } alpsAppLayout_t;

@@ -23,9 +23,9 @@ extern "C" {
  *   targetPes      its first process,
  *   targetLen      how many processes it has,
  *   targetIps      its address: 127.0.0.1, also where the job has other hosts
- *   startPe        as targetPes
- *   totalPes       as targetLen
  *   nodePes        as targetLen
+ *   startPe        for each command (layout->numCmds): its first process,
+ *   totalPes       how many processes it has
  *   peCpus         for each process: CPUs, 1
  * Returns 1; below 0 on failure, with nothing changed: a job that is not this one, no memory. May join the
  * job, which takes some milliseconds. Any thread.

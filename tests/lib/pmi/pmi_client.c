@@ -200,6 +200,7 @@ int main(int argc, char** argv) {
   CHECK(PMI_Get_rank(&number) == PMI_ERR_INIT && number == -1);
   OK(PMI_Initialized(&initialised));
   CHECK(initialised == PMI_FALSE);
+  CHECK(PMI2_Initialized() == 0);
   OK(PMI_Init(&spawned));
   CHECK(spawned == PMI_FALSE);
   OK(PMI_Initialized(&initialised));
@@ -208,6 +209,7 @@ int main(int argc, char** argv) {
   OK(PMI_Get_rank(&rank));
   OK(PMI_Get_size(&size));
   CHECK(size == expected && rank >= 0 && rank < size);
+  CHECK(PMI2_Initialized() == 1);
   OK(PMI2_Init(&spawned, &size, &number, &minor));
   CHECK(size == expected && number == rank);
   OK(PMI_Get_rank_in_app(&number));

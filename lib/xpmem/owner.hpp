@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/unique_fd.hpp"
+#include "emu/nic/runtime.hpp"
+#include "lib/xpmem/protocol.hpp"
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+namespace orrery::xpmem {
+
+// The segments of this process, and what answers those who want them: on the service thread, over a socket of
+// their own. Never destroyed before the process ends; a forked child makes its own.
+//   1. An answer is given to processes of this user that know the host directory's secret, to nobody else.
+//   2. Pages are moved into the memory file before the answer says so; they stay there.
+// Threads: make and remove from any.
+class Owner {
+ public:
+  explicit Owner(nic::Runtime& runtime) : runtime_(runtime) {}
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+
+  // Begins to listen. Errors: those of the socket; the log says why.
+  Status listen();
+  // A segment's number, or 0 when there are kMaxSegments.
+  std::int64_t make(std::uint64_t address, std::uint64_t length, bool writable);
+  // False: it is none of ours.
+  bool remove(std::int64_t segment);
+
+ private:
+  struct Segment {
+    std::uint32_t serial = 0;
+    bool live = false;
+    bool writable = false;
+    std::uint64_t address = 0;
+    std::uint64_t length = 0;
+  };
+
+  void on_connect();
+  void on_request(int fd);
+  Answer answer(const Request& request);
+
+  nic::Runtime& runtime_;
+  UniqueFd socket_;
+  std::mutex mu_;
+  std::array<Segment, kMaxSegments> segments_;  // guarded by mu_
+  std::deque<UniqueFd> pending_;                // service thread only; oldest first
+};
+
+}  // namespace orrery::xpmem
