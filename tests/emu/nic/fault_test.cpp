@@ -197,16 +197,22 @@ TEST_P(Faults, OnlyThePesThatAreNamedMeetThem) {
   EXPECT_EQ(pair.put_and_wait(1, 1), Errc::ok);
 }
 
-// The delay is as long as no test takes to look, so that what is held back is not carried out by chance.
+// Nothing that is delayed is there before its time. What it looks like until then can only be seen by a
+// thread that is not put aside for as long.
 TEST_P(Faults, WhatIsDelayedComesLaterAndMayBeOvertakenUnlessTheOrderIsAsked) {
   Pair pair(GetParam(), "delay=@1:200ms");
+  const std::int64_t begin = monotonic_ns();
   ASSERT_EQ(pair.post(pair.put(7, 1)), Errc::ok);
   pair.source[1] = 99;  // ours again
-  EXPECT_FALSE(Nic::idle(*pair.endpoint));
+  const bool was_idle = Nic::idle(*pair.endpoint);
   ASSERT_EQ(pair.post(pair.put(8, 2)), Errc::ok);
   EXPECT_EQ(pair.outcome(), Errc::ok) << "the second overtakes the first";
-  EXPECT_EQ(pair.target[2], 8u);
-  EXPECT_EQ(pair.target[1], 0u);
+  const std::uint64_t first = pair.target[1];
+  if (monotonic_ns() - begin < 200'000'000) {
+    EXPECT_FALSE(was_idle);
+    EXPECT_EQ(pair.target[2], 8u);
+    EXPECT_EQ(first, 0u);
+  }
   ASSERT_EQ(pair.post(pair.put(9, 1, kGlobalEvent | kInOrder)), Errc::ok);
   const std::int64_t deadline = monotonic_ns() + 20'000'000'000;
   Event event;
