@@ -11,7 +11,8 @@ namespace orrery::gni {
 
 namespace {
 
-// How often the end of a connection for short messages looks whether its last frames were taken.
+// How often the end of a binding looks whether its last frames were taken, and whether an operation that has
+// raised its event has counted itself out.
 constexpr int kUnbindPatience = 500;
 
 void let_go_of_queue(Ep& ep) {
@@ -99,9 +100,9 @@ gni_return_t GNI_EpUnbind(gni_ep_handle_t ep_hndl) {
   Ep* const ep = find(ep_hndl);
   if (ep == nullptr) return GNI_RC_INVALID_PARAM;
   if (ep->nic->datagrams().is_open(ep->endpoint)) return GNI_RC_NOT_DONE;
-  // Credits that travel by frame are nothing that the client knows of: they get a moment.
-  for (int patience = ep->endpoint.mailbox == nullptr ? 1 : orrery::gni::kUnbindPatience;
-       !orrery::gni::settle(*ep); orrery::yield_cpu()) {
+  // Credits that travel by frame are nothing that the client knows of, and an event comes a little before the
+  // engine is done with its descriptor: they get a moment.
+  for (int patience = orrery::gni::kUnbindPatience; !orrery::gni::settle(*ep); orrery::yield_cpu()) {
     if (--patience == 0) return GNI_RC_NOT_DONE;
   }
   ep->nic->datagrams().forget(ep->endpoint);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/check.hpp"
+#include "emu/base/wait.hpp"
 #include "emu/nic/nic.hpp"
 
 #include <algorithm>
@@ -135,6 +136,17 @@ class World {
   void serve_all() {
     for (auto& node : nodes_) {
       if (node->alive_here) node->nic().serve();
+    }
+  }
+
+  // Until nobody, the engine's thread included, touches an endpoint of node `from` any more: what has raised
+  // its event may be about to count itself out. Gives up on what can never end.
+  void settle(int from, const Endpoint& endpoint) {
+    const std::int64_t deadline = monotonic_ns() + 5'000'000'000;
+    while (!Nic::idle(endpoint) && monotonic_ns() < deadline) {
+      (*this)[from].nic().progress();
+      serve_all();
+      yield_cpu();
     }
   }
 
