@@ -2,7 +2,6 @@
 // Copyright 2026 the Orrery authors
 #include "emu/memory/fault_handler.hpp"
 
-#include "emu/base/wait.hpp"
 #include "emu/memory/fork_child.hpp"
 #include "emu/memory/guarded.hpp"
 #include "emu/memory/process_state.hpp"
@@ -42,8 +41,12 @@ __attribute__((tls_model("initial-exec"))) thread_local constinit ThreadFaults t
 std::mutex g_installing;
 std::atomic<FaultHook> g_hook{nullptr};
 
-constexpr std::uint64_t kLookEveryTicks = 100'000;  // 100 us at most
-std::atomic<std::uint64_t> g_looked_at{0};          // rough_ticks(); 0: look
+enum class Look : std::uint8_t {
+  each_time,
+  once,  // somebody will call for the next one
+  none,  // it was done
+};
+std::atomic<Look> g_look{Look::each_time};
 
 ORRERY_BARE bool wait_for_switch(ProcessState& state, std::uint64_t address) {
   bool waited = false;
@@ -164,19 +167,23 @@ void put_fault_handler_in_front() {
 }
 
 void keep_fault_handler_in_front() {
-  const std::uint64_t now = rough_ticks();
-  const std::uint64_t looked_at = g_looked_at.load(std::memory_order_relaxed);
-  if (looked_at != 0 && now - looked_at < kLookEveryTicks) return;
+  if (g_look.load(std::memory_order_relaxed) == Look::none) return;
   put_fault_handler_in_front();
-  g_looked_at.store(now, std::memory_order_relaxed);
+  // Not when the promise ended meanwhile.
+  Look expected = Look::once;
+  g_look.compare_exchange_strong(expected, Look::none, std::memory_order_relaxed);
 }
+
+void call_for_fault_handler_look() { g_look.store(Look::once, std::memory_order_relaxed); }
+
+void look_for_fault_handler_each_time() { g_look.store(Look::each_time, std::memory_order_relaxed); }
 
 void lock_fault_handler() { g_installing.lock(); }
 
 void unlock_fault_handler() { g_installing.unlock(); }
 
 void withdraw_fault_handler() {
-  g_looked_at.store(0, std::memory_order_relaxed);
+  look_for_fault_handler_each_time();
   struct sigaction now {};
   sigaction(SIGSEGV, nullptr, &now);
   if ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != &on_fault) return;

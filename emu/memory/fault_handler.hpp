@@ -14,9 +14,13 @@ namespace orrery::memory {
 // one at a time.
 void put_fault_handler_in_front();
 
-// The same for one access of many: a look is a system call, so in a stream of them one serves for at most
-// 100 us. The first after a pause always looks.
+// The same for one access of many: a look is a system call, so while a thread of ours promises to call for
+// another look in every period of its own, one look serves until it does. Otherwise every access looks.
 void keep_fault_handler_in_front();
+// The promise, and each call for another look. Any thread.
+void call_for_fault_handler_look();
+// The end of the promise. Any thread.
+void look_for_fault_handler_each_time();
 
 // Who is asked first about a fault in this process; true: the access is tried again. Called in the handler,
 // on the thread that faulted. One for the process; set before any fault that it is for.

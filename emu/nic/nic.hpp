@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/base/short_lock.hpp"
 #include "emu/base/status.hpp"
 #include "emu/clock/clock.hpp"
 #include "emu/nic/access.hpp"
@@ -409,7 +410,7 @@ class Nic final : public wire::Sink {
   std::mutex moving_mu_;
 
   // Frames. requests_mu_: the inbound side. frames_mu_: the outbound side, flights and pending frames.
-  std::mutex requests_mu_;
+  ShortLock requests_mu_;
   std::array<Inbound, kMaxProcesses> inbound_;  // guarded by requests_mu_
   std::vector<std::uint16_t> lanes_;            // those of inbound_ that were opened, guarded by requests_mu_
   std::uint32_t lanes_seen_ = 0;                // lane_changes as of lanes_, guarded by requests_mu_
@@ -418,7 +419,7 @@ class Nic final : public wire::Sink {
   std::array<std::atomic<const std::byte*>, 8> next_frames_{};
   std::atomic<std::uint32_t> next_frames_for_{0};  // lane_changes that next_frames_ covers; 0: not all
   std::mutex shared_hazard_mu_;                    // held for an access by ports that share a hazard word
-  std::mutex frames_mu_;
+  ShortLock frames_mu_;
   std::vector<Peer*> lane_peers_;  // peers with open lanes, guarded by frames_mu_
   // The wire between hosts. It is called under frames_mu_, and takes requests_mu_ for what it delivers.
   std::atomic<wire::HostWire*> wire_{nullptr};

@@ -11,6 +11,7 @@
 #include "emu/clock/program_time.hpp"
 #include "emu/clock/virtual_clock.hpp"
 #include "emu/job/cores.hpp"
+#include "emu/memory/fault_handler.hpp"
 #include "emu/memory/guarded.hpp"
 
 #include <chrono>
@@ -292,8 +293,11 @@ void Runtime::start_heartbeat() {
 
 // Returns whether there is more to do soon.
 bool Runtime::serve() {
+  memory::call_for_fault_handler_look();
   if (nic_->serve()) return true;
-  return wire_is_open_.load(std::memory_order_acquire) && !sleep_on_wire();
+  if (wire_is_open_.load(std::memory_order_acquire) && !sleep_on_wire()) return true;
+  memory::look_for_fault_handler_each_time();
+  return false;
 }
 
 void Runtime::tick() {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/base/short_lock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace orrery {
+namespace {
+
+TEST(ShortLock, LetsOneInAtATime) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 20'000;
+  ShortLock lock;
+  int inside = 0;
+  int count = 0;
+  bool alone = true;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kRounds; ++i) {
+        const std::lock_guard guard(lock);
+        alone = alone && ++inside == 1;
+        ++count;
+        // Now and then the others have to wait for a holder that does not run.
+        if (i % 1000 == 0) yield_cpu();
+        --inside;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_TRUE(alone);
+  EXPECT_EQ(count, kThreads * kRounds);
+}
+
+TEST(ShortLock, ATryFailsWhileItIsHeldAndOnlyThen) {
+  ShortLock lock;
+  ASSERT_TRUE(lock.try_lock());
+  EXPECT_FALSE(lock.try_lock());
+  lock.unlock();
+  EXPECT_TRUE(lock.try_lock());
+  lock.unlock();
+}
+
+// A wait that outlasts spinning and yielding ends all the same.
+TEST(ShortLock, AWaiterThatSleepsGetsIn) {
+  ShortLock lock;
+  lock.lock();
+  std::thread waiter([&] {
+    lock.lock();
+    lock.unlock();
+  });
+  const std::int64_t until = monotonic_ns() + 2'000'000;
+  while (monotonic_ns() < until) yield_cpu();
+  lock.unlock();
+  waiter.join();
+}
+
+}  // namespace
+}  // namespace orrery
