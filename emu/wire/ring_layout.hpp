@@ -21,9 +21,9 @@
 //
 // Frame: line 0 begins with its mark, then the header, then the payload:
 //   u64 mark = frame bytes (a multiple of 64) | kFrameTag << 32, stored last with release; 0 = not there yet
-// The consumer zeroes the first word of every line it has consumed before it moves `head`, so a mark can
-// only be one that a producer stored. Before it zeroes them it says in `consuming` where `head` will be:
-// whoever takes either end over from a process that died can tell consumed lines from unwritten ones.
+// Before a producer stores a mark it zeroes the first word of the line that follows its frame, so what the
+// consumer finds there is 0 or the next mark, never an old one. The consumer writes nothing into the ring: a
+// line that it had to get back for that would stand in its answer's way.
 namespace orrery::wire {
 
 inline constexpr std::uint32_t kLaneControlBytes = 4096;
@@ -36,13 +36,12 @@ inline constexpr std::uint32_t kShortTag = 0x53485254;  // "SHRT": a ShortFrame,
 inline constexpr std::uint32_t kSkipTag = 0x534b4950;   // "SKIP": the rest of the ring, nothing in it
 
 struct LaneControl {
-  alignas(64) std::atomic<std::uint64_t> head;  // consumer: bytes consumed since the start, never wraps
-  std::atomic<std::uint64_t> consuming;         // consumer: where head is going to be; only successors read
+  alignas(64) std::atomic<std::uint64_t> head;      // consumer: bytes consumed since the start, never wraps
   alignas(64) std::atomic<std::uint64_t> produced;  // producer: bytes published; only a successor reads it
   alignas(64) std::atomic<std::uint64_t> broken;    // consumer: frames refused because they made no sense
 };
-static_assert(offsetof(LaneControl, consuming) == 8 && offsetof(LaneControl, produced) == 64 &&
-              offsetof(LaneControl, broken) == 128 && sizeof(LaneControl) <= kLaneControlBytes);
+static_assert(offsetof(LaneControl, produced) == 64 && offsetof(LaneControl, broken) == 128 &&
+              sizeof(LaneControl) <= kLaneControlBytes);
 
 // A packet that fits one line: a put, event write or response with up to 16 bytes, whole, that uses no field
 // of the header but these. One line instead of two is one transfer between cores less. DO NOT CHANGE THE

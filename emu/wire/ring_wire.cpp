@@ -3,7 +3,6 @@
 #include "emu/wire/ring_wire.hpp"
 
 #include "emu/base/check.hpp"
-#include "emu/base/prefetch.hpp"
 
 #include <bit>
 #include <cstring>
@@ -63,40 +62,47 @@ RingProducer::RingProducer(std::byte* lane, std::uint32_t lane_bytes)
                data_bytes_);
   const std::uint64_t mask = data_bytes_ - 1;
   if (position_ < seen_head_) position_ = seen_head_;
-  // A predecessor may have published one frame more than it counted, and a skip before it. The consumer may
-  // be taking them out right now.
-  for (int frames = 0; frames < 2;) {
-    // Acquire: who sees the consumer's zero also sees where it is going.
+  // A predecessor may have published one frame more than it counted, and a skip before it.
+  for (int frames = 0; frames < 2; ++frames) {
     const auto bytes =
-        static_cast<std::uint32_t>(mark_at(data_ + (position_ & mask)).load(std::memory_order_acquire));
-    const std::uint64_t consumed = line_floor(control_->consuming.load(std::memory_order_relaxed));
-    if (bytes == 0 && consumed > position_ && consumed - position_ <= data_bytes_) {
-      position_ = consumed;
-      ++frames;
-      continue;
-    }
-    if (bytes == 0 || bytes % kLineBytes != 0 || position_ + bytes - seen_head_ > data_bytes_) break;
+        static_cast<std::uint32_t>(mark_at(data_ + (position_ & mask)).load(std::memory_order_relaxed));
+    if (bytes == 0 || bytes % kLineBytes != 0 || position_ + bytes - seen_head_ >= data_bytes_) break;
     position_ += bytes;
-    ++frames;
   }
   // It may also have died while writing: no line start of the free part may look like a mark.
-  for (std::uint64_t line = position_; line < seen_head_ + data_bytes_; line += kLineBytes) {
-    mark_at(data_ + (line & mask)).store(0, std::memory_order_relaxed);
-  }
+  zeroed_ = seen_head_ + data_bytes_;
+  for (std::uint64_t line = position_; line < zeroed_; line += kLineBytes) zero(line);
   control_->produced.store(position_, std::memory_order_relaxed);
 }
 
+void RingProducer::zero(std::uint64_t position) {
+  mark_at(data_ + (position & (data_bytes_ - 1))).store(0, std::memory_order_relaxed);
+}
+
+// For a frame and the line behind it.
 bool RingProducer::has_room(std::uint32_t bytes) {
-  if (position_ + bytes - seen_head_ <= data_bytes_) return true;
-  // Acquire: the consumer's zeroing of the lines happens before we write them again.
+  const std::uint64_t end = position_ + bytes + kLineBytes;
+  if (end - seen_head_ <= data_bytes_) return true;
+  // Acquire: the consumer's reads of the lines happen before we write them again.
   seen_head_ = control_->head.load(std::memory_order_acquire);
-  return position_ + bytes - seen_head_ <= data_bytes_;
+  return end - seen_head_ <= data_bytes_;
+}
+
+// REQUIRES: has_room(bytes).
+void RingProducer::publish(std::uint64_t mark, std::uint32_t bytes) {
+  const std::uint64_t end = position_ + bytes;
+  if (zeroed_ <= end) {
+    zero(end);
+    zeroed_ = end + kLineBytes;
+  }
+  // Release: the consumer sees the frame whole, and the zero behind it.
+  mark_at(data_ + (position_ & (data_bytes_ - 1))).store(mark, std::memory_order_release);
+  position_ = end;
 }
 
 // One line never straddles the end, so there is nothing to skip.
 Status RingProducer::try_send_short(const PacketHeader& header, std::span<const std::byte> payload) {
   if (!has_room(kLineBytes)) return Errc::not_done;
-  std::byte* line = data_ + (position_ & (data_bytes_ - 1));
   ShortFrame frame{};
   frame.verb = header.verb;
   frame.status = header.status;
@@ -110,13 +116,15 @@ Status RingProducer::try_send_short(const PacketHeader& header, std::span<const 
   frame.address = header.address;
   frame.event_data = header.event_data;
   if (!payload.empty()) std::memcpy(frame.payload, payload.data(), payload.size());
+  std::byte* line = data_ + (position_ & (data_bytes_ - 1));
   std::memcpy(line + 8, reinterpret_cast<const std::byte*>(&frame) + 8, sizeof frame - 8);
-  // Release: the consumer sees the frame whole.
-  mark_at(line).store(make_mark(kShortTag, kLineBytes), std::memory_order_release);
-  position_ += kLineBytes;
+  publish(make_mark(kShortTag, kLineBytes), kLineBytes);
   control_->produced.store(position_, std::memory_order_relaxed);
-  // The consumer wrote the next frame's line last: fetching it now saves the next send that wait.
-  prefetch_to_write(data_ + (position_ & (data_bytes_ - 1)));
+  // What the next short frame would otherwise wait for, in the shadow of this one's way.
+  if (zeroed_ == position_ + kLineBytes && zeroed_ + kLineBytes - seen_head_ <= data_bytes_) {
+    zero(zeroed_);
+    zeroed_ += kLineBytes;
+  }
   return {};
 }
 
@@ -128,17 +136,12 @@ Status RingProducer::try_send(const PacketHeader& header, std::span<const std::b
   const std::uint32_t to_end = data_bytes_ - at;
   const std::uint32_t skip = bytes > to_end ? to_end : 0;
   if (!has_room(bytes + skip)) return Errc::not_done;
-  if (skip != 0) {
-    mark_at(data_ + at).store(make_mark(kSkipTag, skip), std::memory_order_release);
-    position_ += skip;
-  }
+  if (skip != 0) publish(make_mark(kSkipTag, skip), skip);
   std::byte* frame = data_ + (position_ & (data_bytes_ - 1));
   std::memcpy(frame + 8, &header, sizeof header);
   // Line starts inside the frame may take any value here: the consumer looks only at the next frame's line.
   if (!payload.empty()) std::memcpy(frame + kFrameOverhead, payload.data(), payload.size());
-  // Release: the consumer sees the frame whole.
-  mark_at(frame).store(make_mark(kFrameTag, bytes), std::memory_order_release);
-  position_ += bytes;
+  publish(make_mark(kFrameTag, bytes), bytes);
   control_->produced.store(position_, std::memory_order_relaxed);
   return {};
 }
@@ -150,21 +153,11 @@ RingConsumer::RingConsumer(std::byte* lane, std::uint32_t lane_bytes)
       position_(line_floor(control_->head.load(std::memory_order_relaxed))) {
   ORRERY_CHECK(std::has_single_bit(mask_ + 1) && mask_ + 1 >= kMinLaneDataBytes, "lane data of {} bytes",
                mask_ + 1);
-  // A predecessor that died while it took a frame out: the frame is out.
-  const std::uint64_t consuming = line_floor(control_->consuming.load(std::memory_order_relaxed));
-  if (consuming > position_ && consuming - position_ <= mask_ + 1) {
-    consume(static_cast<std::uint32_t>(consuming - position_));
-  }
 }
 
 void RingConsumer::consume(std::uint32_t bytes) {
-  control_->consuming.store(position_ + bytes, std::memory_order_relaxed);
-  for (std::uint32_t line = 0; line < bytes; line += kLineBytes) {
-    // Release: a successor of the producer that sees this zero sees `consuming`.
-    mark_at(data_ + ((position_ + line) & mask_)).store(0, std::memory_order_release);
-  }
   position_ += bytes;
-  // Release: the zeroes above are visible before the room is.
+  // Release: what we read of the frame was read before its room is free.
   control_->head.store(position_, std::memory_order_release);
 }
 

@@ -13,7 +13,8 @@ namespace orrery::wire {
 
 // The sending end of a lane. One thread at a time (the NIC holds its lane lock).
 // Invariants: (1) position_ counts every byte ever produced; (2) position_ - head <= data bytes;
-// (3) nothing before the frame's mark is visible to the consumer.
+// (3) nothing before the frame's mark is visible to the consumer; (4) the first words of the lines in
+// [position_, zeroed_) are 0, and position_ < zeroed_.
 // Usage: RingProducer to(peer.lane(my_slot), peer.lane_bytes());  to.try_send(header, payload);
 class RingProducer {
  public:
@@ -32,6 +33,7 @@ class RingProducer {
     return (lane_bytes - kLaneControlBytes) / 8 - kLineBytes * 2;
   }
   // Bytes of frames that always fit together, wherever the ring wraps.
+  // The line behind them, which has to be free, is what a skip never takes.
   static constexpr std::uint32_t sure_room_of(std::uint32_t lane_bytes) {
     return (lane_bytes - kLaneControlBytes) / 8 * 7;
   }
@@ -44,6 +46,8 @@ class RingProducer {
 
  private:
   bool has_room(std::uint32_t bytes);
+  void zero(std::uint64_t position);
+  void publish(std::uint64_t mark, std::uint32_t bytes);
   Status try_send_short(const PacketHeader& header, std::span<const std::byte> payload);
 
   LaneControl* control_ = nullptr;
@@ -51,6 +55,7 @@ class RingProducer {
   std::uint32_t data_bytes_ = 0;
   std::uint64_t position_ = 0;
   std::uint64_t seen_head_ = 0;
+  std::uint64_t zeroed_ = 0;
 };
 
 // The receiving end. One thread at a time. Everything read from the lane is checked; a frame that makes no
