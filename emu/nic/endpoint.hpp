@@ -63,8 +63,10 @@ struct Endpoint {
     peer = nullptr;
     peer_slot = kNoPeer;
     grants = {};
+    frame_grant.key = UINT64_MAX;
   }
   std::array<Grant, kGrants> grants;
+  FrameGrant frame_grant;
 };
 
 }  // namespace orrery::nic

@@ -4,6 +4,7 @@
 
 #include "emu/nic/completion_queue.hpp"
 #include "emu/nic/nic_state.hpp"
+#include "emu/wire/ring_layout.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -28,6 +29,20 @@ struct alignas(kCacheLine) Grant {
   bool writable = false;
   QueueView queue;  // of the registration; it lives as long as the registration does
 };
+
+// The same for short puts that nobody hears of and whose target is reached by frame: the frame but for what
+// each has of its own. The target checks everything again; what is checked here is what would be refused
+// here.
+struct FrameGrant {
+  std::uint64_t key = UINT64_MAX;  // as above
+  std::uint64_t control = 0;
+  std::uint32_t flags = 0;  // of the request
+  MrtEntry* entry = nullptr;
+  std::uint64_t begin = 0;  // target addresses that are registered
+  std::uint64_t size = 0;
+  wire::ShortFrame frame;
+};
+
 inline constexpr std::size_t kGrants = 4;  // per endpoint, by the low bits of the key's index
 
 }  // namespace orrery::nic

@@ -113,6 +113,9 @@ Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
     if (!endpoint.bound) return Errc::invalid_state;
     found = find_peer(endpoint, request.remote);
   }
+  if (endpoint.frame_grant.key == key_word(request.remote) && found == Errc::ok &&
+      send_granted_frame(endpoint, request) == Errc::ok)
+    return Errc::ok;
   std::uint32_t transaction = CompletionQueue::kNone;
   if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
     const Errc opened = open_transaction(endpoint, request, &transaction);

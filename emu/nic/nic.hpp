@@ -368,6 +368,9 @@ class Nic final : public wire::Sink {
   Errc apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part, std::span<std::byte> buffer,
              std::span<std::byte>* out);
   bool try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request);
+  static void note_unanswered(Peer& peer, Endpoint& endpoint);
+  void keep_frame_grant(Endpoint& endpoint, Peer& peer, const Request& request);
+  Errc send_granted_frame(Endpoint& endpoint, const Request& request);
   void settle_unanswered(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
   int take_responses(Peer& peer);

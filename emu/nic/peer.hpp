@@ -163,4 +163,16 @@ struct Peer {
   std::uint32_t refusals_seen = 0;   // of our frames that it refused without an answer
 };
 
+// Whether a target has to be rung for a frame that was just published. The target pays for the barrier
+// between our store of the frame and this load (Nic::serve), where the kernel has one to give.
+inline bool sleeps(const Peer& peer) {
+  auto& attendance = peer.link.nic.service().attendance;
+  if (peer.link.strong_hazards) [[unlikely]] {
+    Attendance expected = Attendance::asleep;
+    return attendance.compare_exchange_strong(expected, Attendance::asleep, std::memory_order_seq_cst);
+  }
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return attendance.load(std::memory_order_acquire) == Attendance::asleep;
+}
+
 }  // namespace orrery::nic

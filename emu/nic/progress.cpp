@@ -44,18 +44,6 @@ std::uint64_t wire_part(const wire::HostWire& wire) {
 }
 bool is_collective(wire::Verb verb) { return verb == wire::Verb::join || verb == wire::Verb::release; }
 
-// Whether a target has to be rung for a frame that was just published. The target pays for the barrier
-// between our store of the frame and this load (Nic::serve), where the kernel has one to give.
-bool sleeps(const Peer& peer) {
-  auto& attendance = peer.link.nic.service().attendance;
-  if (peer.link.strong_hazards) [[unlikely]] {
-    Attendance expected = Attendance::asleep;
-    return attendance.compare_exchange_strong(expected, Attendance::asleep, std::memory_order_seq_cst);
-  }
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  return attendance.load(std::memory_order_acquire) == Attendance::asleep;
-}
-
 }  // namespace
 
 void Nic::open_lanes(Peer& peer) {

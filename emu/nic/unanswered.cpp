@@ -3,6 +3,7 @@
 
 // Frames that nobody answers: that they are done shows in how far their target has come, that they were
 // refused in a count that it keeps (fault.hpp).
+#include "emu/nic/granted.hpp"
 #include "emu/nic/nic.hpp"
 
 #include <algorithm>
@@ -40,12 +41,73 @@ bool Nic::try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& req
   header.part_bytes = payload_bytes;
   const auto* from = reinterpret_cast<const std::byte*>(request.local_address);
   if (!peer.requests.try_send(header, {from, payload_bytes}).ok()) return false;
+  note_unanswered(peer, endpoint);
+  keep_frame_grant(endpoint, peer, request);
+  return true;
+}
+
+void Nic::note_unanswered(Peer& peer, Endpoint& endpoint) {
   peer.unanswered_end = peer.requests.position();
   if (!peer.unanswered) peer.in_flight.fetch_add(1, std::memory_order_relaxed);
   peer.unanswered = true;
   endpoint.unanswered_to = &peer;
   endpoint.unanswered_end = peer.unanswered_end;
-  return true;
+}
+
+// ---- the same again, without a second look at everything ----
+
+void Nic::keep_frame_grant(Endpoint& endpoint, Peer& peer, const Request& request) {
+  if (request.op != Op::put || request.length > wire::kShortPayload ||
+      (request.flags & ~(kRemoteEvent | kInOrder)) != 0)
+    return;
+  // Where faults and clocks are, every operation comes by.
+  if (faults_ != nullptr || clock_ != nullptr) return;
+  MrtEntry& entry = peer.link.nic.region(request.remote.index);
+  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  const std::uint64_t begin = entry.begin.load(std::memory_order_relaxed);
+  const std::uint64_t end = entry.end.load(std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0 ||
+      entry.control.load(std::memory_order_relaxed) != word ||
+      check_access(entry, word, request.remote.generation, endpoint.port->domain, request.remote_address,
+                   request.length, true) != Errc::ok)
+    return;
+  wire::PacketHeader header = header_for(endpoint, request);
+  header.flags |= wire::kLast;
+  endpoint.frame_grant = {.key = key_word(request.remote),
+                          .control = word,
+                          .flags = request.flags,
+                          .entry = &entry,
+                          .begin = begin,
+                          .size = end - begin,
+                          .frame = wire::short_frame_of(header)};
+}
+
+// not_done: it has to take the long way. REQUIRES: the endpoint's peer is that of the request's key.
+Errc Nic::send_granted_frame(Endpoint& endpoint, const Request& request) {
+  FrameGrant& grant = endpoint.frame_grant;
+  Peer& peer = *endpoint.peer;
+  const std::uint64_t offset = request.remote_address - grant.begin;
+  if (request.op != Op::put || request.flags != grant.flags || request.length > wire::kShortPayload ||
+      offset > grant.size || request.length > grant.size - offset ||
+      peer.dead.load(std::memory_order_relaxed) ||
+      grant.entry->control.load(std::memory_order_acquire) != grant.control ||
+      peer.link.nic.service().attendance.load(std::memory_order_relaxed) != Attendance::attended)
+    return Errc::not_done;
+  grant.frame.address = request.remote_address;
+  grant.frame.event_data = endpoint.remote_value;
+  {
+    const std::lock_guard lock(frames_mu_);
+    if (peer.dead.load(std::memory_order_relaxed) || peer.lanes_refused.load(std::memory_order_relaxed) ||
+        !peer.lanes_open || !peer.waiting.empty() || endpoint.unanswered_to != &peer ||
+        !peer.requests.try_send_line(
+            grant.frame, {reinterpret_cast<const std::byte*>(request.local_address), request.length}))
+      return Errc::not_done;
+    note_unanswered(peer, endpoint);
+  }
+  if (sleeps(peer)) environment_.ring(peer.link.process);
+  count_hit(peer, request.remote);
+  return Errc::ok;
 }
 
 bool Nic::idle(const Endpoint& endpoint) {

@@ -52,6 +52,21 @@ PacketHeader header_of(const ShortFrame& frame) {
 
 }  // namespace
 
+ShortFrame short_frame_of(const PacketHeader& header) {
+  ShortFrame frame{};
+  frame.verb = header.verb;
+  frame.status = header.status;
+  frame.flags = header.flags;
+  frame.domain = header.domain;
+  frame.transaction = header.transaction;
+  frame.key_index = header.key_index;
+  frame.key_generation = header.key_generation;
+  frame.source = header.source;
+  frame.address = header.address;
+  frame.event_data = header.event_data;
+  return frame;
+}
+
 RingProducer::RingProducer(std::byte* lane, std::uint32_t lane_bytes)
     : control_(reinterpret_cast<LaneControl*>(lane)),
       data_(lane + kLaneControlBytes),
@@ -101,23 +116,17 @@ void RingProducer::publish(std::uint64_t mark, std::uint32_t bytes) {
 }
 
 // One line never straddles the end, so there is nothing to skip.
-Status RingProducer::try_send_short(const PacketHeader& header, std::span<const std::byte> payload) {
-  if (!has_room(kLineBytes)) return Errc::not_done;
-  ShortFrame frame{};
-  frame.verb = header.verb;
-  frame.status = header.status;
-  frame.payload_bytes = static_cast<std::uint8_t>(payload.size());
-  frame.flags = header.flags;
-  frame.domain = header.domain;
-  frame.transaction = header.transaction;
-  frame.key_index = header.key_index;
-  frame.key_generation = header.key_generation;
-  frame.source = header.source;
-  frame.address = header.address;
-  frame.event_data = header.event_data;
-  if (!payload.empty()) std::memcpy(frame.payload, payload.data(), payload.size());
+bool RingProducer::try_send_line(const ShortFrame& frame, std::span<const std::byte> payload) {
+  if (!has_room(kLineBytes)) [[unlikely]]
+    return false;
   std::byte* line = data_ + (position_ & (data_bytes_ - 1));
   std::memcpy(line + 8, reinterpret_cast<const std::byte*>(&frame) + 8, sizeof frame - 8);
+  line[offsetof(ShortFrame, payload_bytes)] = static_cast<std::byte>(payload.size());
+  std::byte* const to = line + offsetof(ShortFrame, payload);
+  if (payload.size() == 8)
+    std::memcpy(to, payload.data(), 8);
+  else if (!payload.empty())
+    std::memcpy(to, payload.data(), payload.size());
   publish(make_mark(kShortTag, kLineBytes), kLineBytes);
   control_->produced.store(position_, std::memory_order_relaxed);
   // What the next short frame would otherwise wait for, in the shadow of this one's way.
@@ -125,12 +134,13 @@ Status RingProducer::try_send_short(const PacketHeader& header, std::span<const 
     zero(zeroed_);
     zeroed_ += kLineBytes;
   }
-  return {};
+  return true;
 }
 
 Status RingProducer::try_send(const PacketHeader& header, std::span<const std::byte> payload) {
   if (payload.size() > max_payload()) return Errc::size;
-  if (is_short(header, payload)) return try_send_short(header, payload);
+  if (is_short(header, payload))
+    return try_send_line(short_frame_of(header), payload) ? Status{} : Status{Errc::not_done};
   const std::uint32_t bytes = frame_bytes(static_cast<std::uint32_t>(payload.size()));
   const auto at = static_cast<std::uint32_t>(position_ & (data_bytes_ - 1));
   const std::uint32_t to_end = data_bytes_ - at;

@@ -11,6 +11,9 @@
 
 namespace orrery::wire {
 
+// The short form of a header that has one, without payload.
+ShortFrame short_frame_of(const PacketHeader& header);
+
 // The sending end of a lane. One thread at a time (the NIC holds its lane lock).
 // Invariants: (1) position_ counts every byte ever produced; (2) position_ - head <= data bytes;
 // (3) nothing before the frame's mark is visible to the consumer; (4) the first words of the lines in
@@ -26,6 +29,10 @@ class RingProducer {
   // Copies one frame into the lane and publishes it with release order. ok, or not_done when there is no room
   // (nothing was written), or size when it could never fit. Does not block.
   Status try_send(const PacketHeader& header, std::span<const std::byte> payload);
+
+  // The same for a frame of one line; `payload` is what it carries, whatever `frame` says of that. False:
+  // there is no room. REQUIRES: payload.size() <= kShortPayload.
+  bool try_send_line(const ShortFrame& frame, std::span<const std::byte> payload);
 
   // Largest payload of one frame: an eighth of the ring, so that a full lane still has several in flight.
   std::uint32_t max_payload() const { return max_payload_of(data_bytes_ + kLaneControlBytes); }
@@ -48,7 +55,6 @@ class RingProducer {
   bool has_room(std::uint32_t bytes);
   void zero(std::uint64_t position);
   void publish(std::uint64_t mark, std::uint32_t bytes);
-  Status try_send_short(const PacketHeader& header, std::span<const std::byte> payload);
 
   LaneControl* control_ = nullptr;
   std::byte* data_ = nullptr;
