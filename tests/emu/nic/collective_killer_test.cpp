@@ -20,7 +20,7 @@ using box::Tree;
 using box::World;
 
 constexpr std::uint8_t kAdd = 0x15;
-constexpr int kRuns = 150;
+constexpr int kRuns = 50;
 
 // Who dies, and how what they say travels.
 struct Shape {

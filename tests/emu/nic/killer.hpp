@@ -184,7 +184,7 @@ class KillAnywhere : public ::testing::Test {
     const std::uint64_t length = stepper.steps;
     check();
     ASSERT_NO_FATAL_FAILURE(scene.check_survivors());
-    const std::uint64_t most = long_tests() ? 2'000 : 120;
+    const std::uint64_t most = long_tests() ? 2'000 : 40;
     const std::uint64_t runs = std::min(length, most);
     std::printf("%llu instructions, killed %llu times\n", static_cast<unsigned long long>(length),
                 static_cast<unsigned long long>(runs));

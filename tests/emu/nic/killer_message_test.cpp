@@ -97,7 +97,7 @@ class KillMessenger : public ::testing::Test {
     ASSERT_EQ(end, Stepper::End::finished);
     const std::uint64_t length = stepper.steps;
     const char* all = std::getenv("ORRERY_LONG_TESTS");
-    const std::uint64_t runs = std::min<std::uint64_t>(length, all != nullptr && all[0] == '1' ? 3'000 : 120);
+    const std::uint64_t runs = std::min<std::uint64_t>(length, all != nullptr && all[0] == '1' ? 3'000 : 40);
     std::printf("%llu instructions, killed %llu times\n", static_cast<unsigned long long>(length),
                 static_cast<unsigned long long>(runs));
     for (std::uint64_t i = 0; i < runs; ++i) {
