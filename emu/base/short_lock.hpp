@@ -8,10 +8,11 @@
 
 namespace orrery {
 
-// A lock for what takes a fraction of a microsecond and is hardly ever contended: one locked instruction for
-// a pair of lock() and unlock(), where std::mutex takes two and three calls. Who waits spins, then yields,
-// then sleeps in short naps, so a holder that was preempted gets the core back. Not recursive, not fair.
-// Usage: const std::lock_guard lock(short_lock_);
+// A lock for what mostly takes a fraction of a microsecond and is hardly ever contended: one locked
+// instruction for a pair of lock() and unlock(), where std::mutex takes two and three calls. Who waits spins,
+// then yields, then naps until it finds it free: nobody wakes it, so a wait that outlasts the spinning ends
+// up to 100 us late, and a holder that was preempted gets the core back. Not recursive, not fair, not for
+// signal handlers. Usage: const std::lock_guard lock(short_lock_);
 class ShortLock {
  public:
   void lock() {

@@ -168,10 +168,10 @@ void put_fault_handler_in_front() {
 
 void keep_fault_handler_in_front() {
   if (g_look.load(std::memory_order_relaxed) == Look::none) return;
-  put_fault_handler_in_front();
-  // Not when the promise ended meanwhile.
+  // Before the look: a call that comes during it is for the next one.
   Look expected = Look::once;
   g_look.compare_exchange_strong(expected, Look::none, std::memory_order_relaxed);
+  put_fault_handler_in_front();
 }
 
 void call_for_fault_handler_look() { g_look.store(Look::once, std::memory_order_relaxed); }

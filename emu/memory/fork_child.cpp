@@ -138,6 +138,7 @@ void after_fork_in_child() {
   if (state == nullptr) return;
   state->child_closed = true;
   unlock_fault_handler();
+  look_for_fault_handler_each_time();  // whoever promised to call for looks is not here
   map_extents_in_child(*state);
   // The parent's, not ours: kept open they would hold its memory after its death.
   for (const int file : {state->file, state->userfault, state->pagemap, state->map_query.descriptor()})

@@ -31,10 +31,11 @@ struct alignas(kCacheLine) Grant {
 };
 
 // The same for short puts that nobody hears of and whose target is reached by frame: the frame but for what
-// each has of its own. The target checks everything again; what is checked here is what would be refused
-// here.
+// each has of its own. The target checks everything again; what the general path refuses at once is refused
+// at once here too.
 struct FrameGrant {
   std::uint64_t key = UINT64_MAX;  // as above
+  Peer* peer = nullptr;            // another process may answer to the same key later
   std::uint64_t control = 0;
   std::uint32_t flags = 0;  // of the request
   MrtEntry* entry = nullptr;

@@ -288,8 +288,9 @@ bool Nic::poll_responses() {
         to_fail.push_back(peer);
         continue;
       }
-      if (!peer->responses.ready()) continue;
-      take_responses(*peer);
+      if (peer->responses.ready()) take_responses(*peer);
+      // Also without an answer: what waits may wait for frames that nobody answers to be taken out.
+      if (peer->waiting.empty()) continue;
       if (pump(*peer) && sleeps(*peer)) {
         to_ring.push_back(peer);
       }

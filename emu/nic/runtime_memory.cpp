@@ -3,6 +3,7 @@
 
 // What the NIC asks of this process's own memory.
 #include "emu/base/log.hpp"
+#include "emu/memory/fault_handler.hpp"
 #include "emu/memory/guarded.hpp"
 #include "emu/nic/runtime.hpp"
 
@@ -21,6 +22,7 @@ Status Runtime::adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard
     Environment::SwitchGuard& guard;
     explicit Adapter(Environment::SwitchGuard& g) : guard(g) {}
     Status before_switch(memory::Range chunk) override {
+      memory::call_for_fault_handler_look();  // it may be a while until the service thread's next round
       return guard.before_switch(chunk.begin, chunk.end) ? Status{} : Status{Errc::timeout};
     }
     void after_switch(memory::Range, bool) override {}

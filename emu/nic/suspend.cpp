@@ -53,19 +53,22 @@ PostGate::~PostGate() { port_.posting.store(0, std::memory_order_release); }
 // ---- the owner ----
 
 bool Nic::is_quiet(std::uint16_t domain) {
+  // First, and not under one lock with what follows: who has let go of `posting` has left its frames to be
+  // seen.
+  {
+    const std::lock_guard lock(objects_mu_);
+    if (std::any_of(ports_.begin(), ports_.end(), [domain](const auto& port) {
+          return port->domain == domain && port->posting.load(std::memory_order_acquire) != 0;
+        }))
+      return false;
+  }
   if (flights_open_.load(std::memory_order_acquire) != 0 || bte_.outstanding() != 0 ||
       delays_.count.load(std::memory_order_acquire) != 0)
     return false;
-  {
-    const std::lock_guard lock(frames_mu_);
-    for (Peer* peer : lane_peers_) {
-      settle_unanswered(*peer);
-      if (peer->unanswered) return false;
-    }
-  }
-  const std::lock_guard lock(objects_mu_);
-  return std::none_of(ports_.begin(), ports_.end(), [domain](const auto& port) {
-    return port->domain == domain && port->posting.load(std::memory_order_acquire) != 0;
+  const std::lock_guard lock(frames_mu_);
+  return std::none_of(lane_peers_.begin(), lane_peers_.end(), [this](Peer* peer) {
+    settle_unanswered(*peer);
+    return peer->unanswered;
   });
 }
 

@@ -12,6 +12,9 @@ namespace orrery::nic {
 
 namespace {
 
+// How much goes by granted frames between two looks at what was refused.
+constexpr std::uint64_t kLookForRefusalsBytes = 4096;
+
 // Whether the frames of an endpoint that nobody answers have all been delivered, or never will be.
 bool is_taken_out(const Endpoint& endpoint) {
   const Peer* const peer = endpoint.unanswered_to;
@@ -66,15 +69,15 @@ void Nic::keep_frame_grant(Endpoint& endpoint, Peer& peer, const Request& reques
   const std::uint64_t word = entry.control.load(std::memory_order_acquire);
   const std::uint64_t begin = entry.begin.load(std::memory_order_relaxed);
   const std::uint64_t end = entry.end.load(std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_acquire);
   if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0 ||
-      entry.control.load(std::memory_order_relaxed) != word ||
       check_access(entry, word, request.remote.generation, endpoint.port->domain, request.remote_address,
                    request.length, true) != Errc::ok)
     return;
+  // `begin` and `end` may be a later registration's; then `word` does not come back, and the grant is dead.
   wire::PacketHeader header = header_for(endpoint, request);
   header.flags |= wire::kLast;
   endpoint.frame_grant = {.key = key_word(request.remote),
+                          .peer = &peer,
                           .control = word,
                           .flags = request.flags,
                           .entry = &entry,
@@ -88,8 +91,8 @@ Errc Nic::send_granted_frame(Endpoint& endpoint, const Request& request) {
   FrameGrant& grant = endpoint.frame_grant;
   Peer& peer = *endpoint.peer;
   const std::uint64_t offset = request.remote_address - grant.begin;
-  if (request.op != Op::put || request.flags != grant.flags || request.length > wire::kShortPayload ||
-      offset > grant.size || request.length > grant.size - offset ||
+  if (grant.peer != &peer || request.op != Op::put || request.flags != grant.flags ||
+      request.length > wire::kShortPayload || offset > grant.size || request.length > grant.size - offset ||
       peer.dead.load(std::memory_order_relaxed) ||
       grant.entry->control.load(std::memory_order_acquire) != grant.control ||
       peer.link.nic.service().attendance.load(std::memory_order_relaxed) != Attendance::attended)
@@ -103,6 +106,8 @@ Errc Nic::send_granted_frame(Endpoint& endpoint, const Request& request) {
         !peer.requests.try_send_line(
             grant.frame, {reinterpret_cast<const std::byte*>(request.local_address), request.length}))
       return Errc::not_done;
+    // Nobody else looks while all goes this way.
+    if (peer.requests.position() % kLookForRefusalsBytes == 0) look_for_refusals(peer);
     note_unanswered(peer, endpoint);
   }
   if (sleeps(peer)) environment_.ring(peer.link.process);

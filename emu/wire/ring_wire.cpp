@@ -76,7 +76,8 @@ RingProducer::RingProducer(std::byte* lane, std::uint32_t lane_bytes)
   ORRERY_CHECK(std::has_single_bit(data_bytes_) && data_bytes_ >= kMinLaneDataBytes, "lane data of {} bytes",
                data_bytes_);
   const std::uint64_t mask = data_bytes_ - 1;
-  if (position_ < seen_head_) position_ = seen_head_;
+  // What makes no sense is not believed: then it starts at the head.
+  if (position_ - seen_head_ >= data_bytes_) position_ = seen_head_;
   // A predecessor may have published one frame more than it counted, and a skip before it.
   for (int frames = 0; frames < 2; ++frames) {
     const auto bytes =

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -13,7 +14,7 @@ namespace {
 
 TEST(ShortLock, LetsOneInAtATime) {
   constexpr int kThreads = 4;
-  constexpr int kRounds = 20'000;
+  constexpr int kRounds = 2'000;
   ShortLock lock;
   int inside = 0;
   int count = 0;
@@ -26,7 +27,7 @@ TEST(ShortLock, LetsOneInAtATime) {
         alone = alone && ++inside == 1;
         ++count;
         // Now and then the others have to wait for a holder that does not run.
-        if (i % 1000 == 0) yield_cpu();
+        if (i % 100 == 0) yield_cpu();
         --inside;
       }
     });
@@ -48,15 +49,19 @@ TEST(ShortLock, ATryFailsWhileItIsHeldAndOnlyThen) {
 // A wait that outlasts spinning and yielding ends all the same.
 TEST(ShortLock, AWaiterThatSleepsGetsIn) {
   ShortLock lock;
+  std::atomic<bool> inside{false};
   lock.lock();
   std::thread waiter([&] {
     lock.lock();
+    inside = true;
     lock.unlock();
   });
   const std::int64_t until = monotonic_ns() + 2'000'000;
   while (monotonic_ns() < until) yield_cpu();
+  EXPECT_FALSE(inside);
   lock.unlock();
   waiter.join();
+  EXPECT_TRUE(inside);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 // The SIGSEGV handler beside the program's own. Each case runs in a child process, since most of them end it.
+#include "emu/memory/fault_handler.hpp"
+#include "emu/memory/guarded.hpp"
 #include "tests/emu/memory/memory_fixture.hpp"
 
 #include <atomic>
@@ -10,6 +12,8 @@
 
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace orrery::memory {
 namespace {
@@ -219,6 +223,41 @@ TEST(Handler, AThreadThatBlocksFaultsKeepsMemoryOutOfTheFile) {
               blocker.join();
               ORRERY_CHILD_REQUIRE(status == Status(Errc::invalid_state));
               ORRERY_CHILD_REQUIRE(rig.adopt(pages.data(), kBytes).ok());
+              return 0;
+            }),
+            0);
+}
+
+// Whether a guarded run that follows puts our handler in front of one that the program has just installed.
+bool a_guarded_run_looks() {
+  install_program_handler();
+  run_guarded([](void*) {}, nullptr);
+  struct sigaction now {};
+  sigaction(SIGSEGV, nullptr, &now);
+  return now.sa_sigaction != &program_handler;
+}
+
+TEST(Handler, OfManyGuardedRunsOneLooksForEachCallWhileSomebodyCalls) {
+  EXPECT_EQ(in_child([] {
+              ORRERY_CHILD_REQUIRE(a_guarded_run_looks());
+              ORRERY_CHILD_REQUIRE(a_guarded_run_looks());
+              for (int calls = 0; calls < 3; ++calls) {
+                call_for_fault_handler_look();
+                ORRERY_CHILD_REQUIRE(a_guarded_run_looks());
+                ORRERY_CHILD_REQUIRE(!a_guarded_run_looks());
+              }
+              look_for_fault_handler_each_time();
+              ORRERY_CHILD_REQUIRE(a_guarded_run_looks());
+              ORRERY_CHILD_REQUIRE(a_guarded_run_looks());
+              // Nobody calls in a process that is forked from one where somebody does.
+              call_for_fault_handler_look();
+              ORRERY_CHILD_REQUIRE(a_guarded_run_looks());
+              Rig rig(Method::protect);
+              const pid_t child = fork();
+              if (child == 0) _exit(a_guarded_run_looks() ? 0 : 1);
+              int status = -1;
+              ORRERY_CHILD_REQUIRE(waitpid(child, &status, 0) == child);
+              ORRERY_CHILD_REQUIRE(status == 0);
               return 0;
             }),
             0);

@@ -140,14 +140,16 @@ class World {
   }
 
   // Until nobody, the engine's thread included, touches an endpoint of node `from` any more: what has raised
-  // its event may be about to count itself out. Gives up on what can never end.
-  void settle(int from, const Endpoint& endpoint) {
+  // its event may be about to count itself out. False: that never comes.
+  bool settle(int from, const Endpoint& endpoint) {
     const std::int64_t deadline = monotonic_ns() + 5'000'000'000;
-    while (!Nic::idle(endpoint) && monotonic_ns() < deadline) {
+    while (!Nic::idle(endpoint)) {
+      if (monotonic_ns() > deadline) return false;
       (*this)[from].nic().progress();
       serve_all();
       yield_cpu();
     }
+    return true;
   }
 
   // Kills a node: it runs no more, and the others hear of it.

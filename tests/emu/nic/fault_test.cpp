@@ -37,7 +37,7 @@ struct Pair {
     key = world[1].nic().register_region(world[1].port(), address_of(target.data()), 512, 0, remote).value();
     endpoint = world.endpoint(0, 1, local);
   }
-  ~Pair() { world.settle(0, *endpoint); }
+  ~Pair() { EXPECT_TRUE(world.settle(0, *endpoint)); }
   Request put(std::uint64_t value, std::size_t at, std::uint32_t flags = kGlobalEvent) {
     source[at] = value;
     Request request;

@@ -46,6 +46,23 @@ TEST_F(KillAnywhere, LaterPutThatGoesByFrame) {
       [&] { (void)scene.world[0].nic().post(*scene.victim, scene.victims_put()); }, nothing);
 }
 
+TEST_F(KillAnywhere, LaterShortPutThatGoesByFrameAndTellsNobody) {
+  Scene scene(Path::frame);
+  const auto silent = [&] {
+    Request request = scene.victims_put();
+    request.flags = 0;
+    request.length = 1;
+    return request;
+  };
+  run(
+      scene,
+      [&] {
+        ASSERT_EQ(scene.world[0].nic().post(*scene.victim, silent()), Errc::ok);
+        scene.world[1].nic().serve();
+      },
+      [&] { (void)scene.world[0].nic().post(*scene.victim, silent()); }, nothing);
+}
+
 TEST_F(KillAnywhere, AnswersBeingTakenIn) {
   Scene scene(Path::frame);
   run(

@@ -56,7 +56,7 @@ struct Pair {
     endpoint = world.endpoint(0, 1, local);
     std::iota(source.begin(), source.end(), std::uint8_t{1});
   }
-  ~Pair() { world.settle(0, *endpoint); }
+  ~Pair() { EXPECT_TRUE(world.settle(0, *endpoint)); }
   Request put(std::size_t from, std::size_t to, std::size_t bytes) {
     Request request;
     request.op = Op::put;
