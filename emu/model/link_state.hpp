@@ -165,6 +165,15 @@ class LinkState {
   void prefetch_nic(NodeId node) const { prefetch_to_write(&nic(node)); }
   void prefetch_lock() const { prefetch_to_write(header_); }
   void prefetch_line(std::uint32_t line) const { prefetch_to_write(&lines_[line]); }
+  // The line or counter where the path has it; else a cell that is wanted anyway, so that nothing is guessed.
+  void prefetch_line_or_nic(bool line_is, std::uint32_t line, NodeId node) const {
+    const void* const wanted = &exact_nics_[node];
+    prefetch_to_write(line_is ? static_cast<const void*>(&lines_[line]) : wanted);
+  }
+  void prefetch_counter_or_nic(bool counter_is, std::uint32_t counter, NodeId node) const {
+    const void* const wanted = &decayed_nics_[node];
+    prefetch_to_write(counter_is ? static_cast<const void*>(&counters_[counter]) : wanted);
+  }
   void prefetch_bundle(std::uint32_t bundle) const { prefetch_to_write(&bundles_[bundle]); }
   void prefetch_counter(std::uint32_t counter) const { prefetch_to_write(&counters_[counter]); }
 
