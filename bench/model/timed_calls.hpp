@@ -4,7 +4,8 @@
 // The times of single calls of some tens of nanoseconds, by the time stamp counter, less what reading it
 // costs (the median of empty readings). Calls come in batches of 256, some 20 us; a batch counts if the core
 // was whole before and after it (bench/common/core_share.hpp): else a percentile over single calls is one of
-// the strangers on the core's other hardware thread. One process, one thread.
+// the strangers on the core's other hardware thread. The first batch after a stranger's stay does not count
+// either: it finds the stranger's lines in the caches. One process, one thread.
 //   TimedCalls calls;  { const auto before = ticks(); call(); calls.add(before, ticks()); }  calls.at(0.99)
 #pragma once
 
@@ -83,7 +84,8 @@ class TimedCalls {
 
   void end_batch() {
     const std::uint64_t probe = issue_probe();
-    const bool whole = std::max(probe, probe_before_) * 10 <= fastest_ * 11;
+    const bool whole = !after_stranger_ && std::max(probe, probe_before_) * 10 <= fastest_ * 11;
+    after_stranger_ = probe * 10 > fastest_ * 11;
     if (whole && whole_.size() + kBatch <= whole_.capacity())
       whole_.insert(whole_.end(), batch_.begin(), batch_.end());
     if (all_.size() + kBatch <= all_.capacity()) all_.insert(all_.end(), batch_.begin(), batch_.end());
@@ -95,6 +97,7 @@ class TimedCalls {
 
   const std::uint64_t cost_, fastest_;
   std::uint64_t probe_before_ = UINT64_MAX / 16;  // nothing is known of the core before the first batch
+  bool after_stranger_ = true;
   std::vector<std::uint32_t> whole_, all_, batch_;
 };
 
