@@ -3,7 +3,8 @@
 /*
  * Memory of one process of a job mapped into another one of the same host: the open XPMEM interface. The
  * owner makes a segment of its address space and tells its number; a peer gets access to it and attaches
- * pieces. Every call sets errno when it fails. Any thread.
+ * pieces. Every call sets errno when it fails: ENXIO in exit handlers that run after the NIC's end. Any
+ * thread.
  */
 #pragma once
 

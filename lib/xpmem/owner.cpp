@@ -32,6 +32,16 @@ Status Owner::listen() {
   return job.loop().add(socket_.get(), EPOLLIN, [this](std::uint32_t) { on_connect(); });
 }
 
+void Owner::stop() {
+  EventLoop& loop = runtime_.job().loop();
+  (void)loop.run_and_wait([this, &loop] {
+    loop.remove(socket_.get());
+    for (const UniqueFd& one : pending_) loop.remove(one.get());
+    pending_.clear();
+    socket_.reset();
+  });
+}
+
 std::int64_t Owner::make(std::uint64_t address, std::uint64_t length, bool writable) {
   const std::lock_guard lock(mu_);
   const auto free =

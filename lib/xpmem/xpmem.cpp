@@ -8,13 +8,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <span>
 #include <vector>
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -42,8 +45,8 @@ struct Access {
 // still call; a forked child begins anew.
 struct Process {
   pid_t pid = 0;
-  nic::Runtime* runtime = nullptr;
-  std::unique_ptr<Owner> owner;  // once something was made
+  nic::Runtime* runtime = nullptr;  // null: the process ends, and its NIC is gone
+  std::unique_ptr<Owner> owner;     // once something was made
   std::map<xpmem_apid_t, Access> accesses;
   std::vector<Attachment> attachments;
   xpmem_apid_t next_access = 1;
@@ -51,9 +54,22 @@ struct Process {
 std::mutex g_mu;
 Process* g_process = nullptr;  // guarded by g_mu
 
+// At the process's end, before the runtime's own end: the service thread, which outlives it, answers nobody
+// with its help any more.
+void end_process() {
+  const std::lock_guard lock(g_mu);
+  if (g_process == nullptr || g_process->pid != getpid() || g_process->runtime == nullptr) return;
+  if (g_process->owner != nullptr) g_process->owner->stop();
+  g_process->runtime = nullptr;
+}
+
 // REQUIRES: g_mu. Null with errno set when there is no job to be in.
 Process* process() {
-  if (g_process != nullptr && g_process->pid == getpid()) return g_process;
+  if (g_process != nullptr && g_process->pid == getpid()) {
+    if (g_process->runtime != nullptr) return g_process;
+    errno = ENXIO;
+    return nullptr;
+  }
   const auto runtime = nic::Runtime::of_process();
   auto* const made = runtime.ok() ? new (std::nothrow) Process : nullptr;
   if (made == nullptr) {
@@ -62,6 +78,11 @@ Process* process() {
   }
   made->pid = getpid();
   made->runtime = runtime.value();
+  // After the runtime has registered its end, so before it; in a child once more, after that child's. The
+  // thread that held the lock when a child was made is not in it.
+  std::atexit(end_process);
+  static const int once = pthread_atfork(nullptr, nullptr, [] { new (&g_mu) std::mutex; });
+  (void)once;
   g_process = made;  // in a child the parent's is left as it is: its threads are not here
   return made;
 }
