@@ -90,6 +90,9 @@ struct CeEdge {
   std::uint32_t child = 0;
   CePath* path = nullptr;  // once found
   Peer* owner = nullptr;   // instead of a path: the VCE's owner, which is reached by packets
+  // Under a clock, bit i: a contribution for lane i is on its way (CollectiveEngine::reserve). Through
+  // atomic_ref: it may end on the clock's thread.
+  std::uint32_t under_way = 0;
 };
 
 // One contribution of a PE.
@@ -138,6 +141,11 @@ class CollectiveEngine {
   // no_resource: kRecords are outstanding, or one in that lane; else refused, and `result` says why at once.
   // REQUIRES: edge is set and leads to a VCE.
   Errc join(const Port& port, CeEdge& edge, const CeJoin& join);
+  // Keeps room for a join that comes later, so that it is never refused for want of room: nobody would be
+  // there to try again. False: as no_resource of join(). Else arrived() once the join was made, or never will
+  // be.
+  bool reserve(CeEdge& edge, std::uint64_t reduction);
+  void arrived(CeEdge& edge, std::uint64_t reduction);
   // The same for a contribution that was lost on its way: the tree is broken, and its result says so.
   void lose(const Port& port, CeEdge& edge, const CeJoin& join);
   // Nobody waits any more for what was posted through `port`.
@@ -265,7 +273,8 @@ class CollectiveEngine {
 
   Nic& nic_;
   std::array<Record, kRecords> records_;
-  std::atomic<std::uint32_t> used_{0};  // records_[used_..] were never armed
+  std::atomic<std::uint32_t> used_{0};      // records_[used_..] were never armed
+  std::atomic<std::uint32_t> reserved_{0};  // records that joins on their way will take
   std::atomic<bool> heartbeat_on_{false};
   std::uint32_t idle_beats_ = 0;  // service thread
   std::atomic<std::uint32_t> owned_count_{0};

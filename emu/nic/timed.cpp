@@ -24,6 +24,9 @@ namespace {
 constexpr std::uint32_t kOurs = kLocalEvent | kGlobalEvent | kRemoteEvent | kInOrder | kBlockTransfer |
                                 kFence | kLocalOffset | kResponseFlag | kImplicit;
 
+// A contribution that is sent so often without finding room for its packet is given up: seconds.
+constexpr int kJoinTries = 1'000'000;
+
 constexpr bool brings_back(const Request& request) {
   return request.op == Op::get || (request.op == Op::amo && amo::fetches(request.command));
 }
@@ -330,11 +333,17 @@ class TimedJoin final : public clock::Task {
   }
 
   void run() override {
-    const Errc joined = nic_.collective_.join(*endpoint_.port, edge_, join_);
-    if (joined == Errc::no_resource) {
-      // An earlier one in its lane is not over.
-      return nic_.clock_->schedule(nic_.clock_->now() + 100_ns, this);
+    Errc joined = nic_.collective_.join(*endpoint_.port, edge_, join_);
+    // Its record was kept for it (join_timed). A packet may find no room for a moment, of real time: answers
+    // make it. Else another endpoint says that it is the same child, and this contribution is lost: a task
+    // that came again and again would keep the clock from running dry, so that no deadlock is ever told and
+    // no process ends.
+    for (int tries = 0; joined == Errc::no_resource && tries < kJoinTries; ++tries) {
+      nic_.move_along();
+      yield_cpu();
+      joined = nic_.collective_.join(*endpoint_.port, edge_, join_);
     }
+    if (joined == Errc::no_resource) nic_.collective_.lose(*endpoint_.port, edge_, join_);
     if (joined != Errc::ok) nic_.report_error(endpoint_, transaction_, joined);
     if (transaction_ != CompletionQueue::kNone)
       Nic::finish_from_elsewhere(queue_, request_.flags, transaction_, endpoint_.local_value, joined);
@@ -344,6 +353,7 @@ class TimedJoin final : public clock::Task {
   }
 
   void drop() override {
+    nic_.collective_.arrived(edge_, join_.value.reduction);
     endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
     delete this;
   }
@@ -359,10 +369,18 @@ class TimedJoin final : public clock::Task {
 };
 
 Errc Nic::join_timed(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join) {
+  if (!collective_.reserve(edge, join.value.reduction)) {
+    // A look in vain: a program that tries until it is taken lets time pass for those that it waits for.
+    progress_timed();
+    return Errc::no_resource;
+  }
   std::uint32_t transaction = CompletionQueue::kNone;
   if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
     const Errc opened = open_transaction(endpoint, request, &transaction);
-    if (opened != Errc::ok) return opened;
+    if (opened != Errc::ok) {
+      collective_.arrived(edge, join.value.reduction);
+      return opened;
+    }
   }
   clock_->enter();
   for (int i = 1; i < 3; ++i) std::atomic_ref(join.result[i]).store(0, std::memory_order_relaxed);
