@@ -122,6 +122,7 @@ class SharedQueue {
               const Outgoing& message, std::uint32_t transaction);
   Errc attempt();
   std::optional<Errc> outcome();
+  void give_up(Errc why);
   bool settle();
   Errc tell_members(const QueuedHeader& header, std::span<const std::byte> bytes);
   bool collect();

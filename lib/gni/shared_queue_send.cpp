@@ -111,6 +111,14 @@ std::optional<Errc> SharedQueue::outcome() {
   return event.status;
 }
 
+// The message in flight is lost, and its sender hears of it.
+void SharedQueue::give_up(Errc why) {
+  flying_ = false;
+  if (flight_.transaction == nic::CompletionQueue::kNone) return;
+  source_->queue->raise_inline(
+      {nic::EventKind::queued_sent, why, flight_.id | static_cast<std::uint64_t>(flight_.transaction) << 32});
+}
+
 // Whether nothing is in flight. A message whose sender went on before its fate was known, and that found no
 // buffer, is sent again.
 bool SharedQueue::settle() {
@@ -121,15 +129,16 @@ bool SharedQueue::settle() {
     if (*known == Errc::ok) return true;
     flying_ = true;
     if (*known != Errc::no_resource) {
-      flying_ = false;
-      if (flight_.transaction != nic::CompletionQueue::kNone) {
-        source_->queue->raise_inline({nic::EventKind::queued_sent, *known,
-                                      flight_.id | static_cast<std::uint64_t>(flight_.transaction) << 32});
-      }
+      give_up(*known);
       return true;
     }
   }
   const Errc again = attempt();
+  if (again != Errc::ok && again != Errc::not_done) {
+    // Its receiver has gone since: another try would end the same, and nothing would ever be idle again.
+    give_up(again);
+    return true;
+  }
   flying_ = again != Errc::ok || flight_.posted;
   return !flying_;
 }
