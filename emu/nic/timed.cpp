@@ -220,7 +220,7 @@ class TimedOp final : public clock::Task {
 };
 
 // Does it now, whatever way it has to go. Any thread; waits for the peer's service thread where its memory is
-// not mapped here.
+// not mapped here. REQUIRES: the endpoint is this operation's alone.
 Errc Nic::apply_now(Endpoint& endpoint, const Request& request) {
   Peer& peer = *endpoint.peer;
   const Errc direct = try_direct(endpoint, peer, request, kSharedHazardSlot);
@@ -228,30 +228,33 @@ Errc Nic::apply_now(Endpoint& endpoint, const Request& request) {
   const Errc attached =
       request.op == Op::send ? Errc::not_done : try_attach(endpoint, peer, request, kSharedHazardSlot);
   if (attached != Errc::not_done) return attached;
-  Sequence* sequence = nullptr;
-  while ((sequence = sequences_.open()) == nullptr) yield_cpu();
-  sequence->polled = true;
+  // Of our own and not of the table: its places may all be the program's, whose sequences end only when this
+  // returns. Whoever takes the last part off touches it no more (end_part: polled).
+  Sequence sequence;
+  sequence.left.store(1, std::memory_order_relaxed);
+  sequence.polled = true;
   Request part = request;
-  part.sequence = sequence;
+  part.sequence = &sequence;
   Errc status = Errc::no_resource;
   for (;;) {
-    sequence->left.fetch_add(1, std::memory_order_relaxed);
+    sequence.left.fetch_add(1, std::memory_order_relaxed);
     status = send_frames(endpoint, peer, part, CompletionQueue::kNone, nullptr);
     if (status == Errc::not_done) break;
-    sequence->left.fetch_sub(1, std::memory_order_relaxed);
+    sequence.left.fetch_sub(1, std::memory_order_relaxed);
     if (status != Errc::no_resource) break;
     move_along();
     yield_cpu();
   }
   if (status == Errc::not_done) {
-    // One is ours: the sequence is open.
-    while (sequence->left.load(std::memory_order_acquire) > 1) {
+    // One is ours: the sequence is open. And whoever takes an answer in takes the packet off the endpoint,
+    // which may go with its operation when we return, after the sequence (end_flight).
+    while (sequence.left.load(std::memory_order_acquire) > 1 ||
+           endpoint.in_flight.load(std::memory_order_acquire) != 0) {
       move_along();
       yield_cpu();
     }
-    status = sequence->status();
+    status = sequence.status();
   }
-  sequences_.close(*sequence);
   return status;
 }
 
