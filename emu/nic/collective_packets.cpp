@@ -416,8 +416,12 @@ bool CollectiveEngine::send_up(std::uint32_t index, Owned& owned, CeStatus broke
     if (record.level == 0) continue;  // somebody is missing
     join.turn = turn;
     join.value = record.value;
-    if (nic_.send_collective(*owned.up_owner, ce_packet::header_of(join)) != Errc::no_resource)
-      owned.sent_up[lane] = turn;
+    const Errc sent = nic_.send_collective(*owned.up_owner, ce_packet::header_of(join));
+    if (sent == Errc::no_resource) continue;
+    owned.sent_up[lane] = turn;
+    // The way up is gone, or was refused for what somebody put on it: no result can come down, and whoever
+    // waits for one here would wait for ever.
+    if (sent != Errc::not_done) break_tree({nullptr, &vce, generation, 0}, status_of(sent));
   }
   return busy;
 }
