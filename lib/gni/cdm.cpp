@@ -54,6 +54,13 @@ void let_go_of_handles_in_time() {
   });
 }
 
+// Whether a queue of the attachment is calling its client, and goes on with itself when that returns.
+bool in_callback(const Attachment& attachment) {
+  return (attachment.shared_queue != nullptr && attachment.shared_queue->in_callback()) ||
+         std::any_of(attachment.destination_queues.begin(), attachment.destination_queues.end(),
+                     [](const auto& queue) { return queue->in_callback(); });
+}
+
 // The tag and the domain of (ptag, cookie), with the tag derived from the cookie when the client asks so.
 Result<job::DomainId> find_domain(job::Job& job, std::uint8_t ptag, std::uint32_t cookie) {
   if (ptag == GNI_FIND_ALLOC_PTAG) {
@@ -160,6 +167,10 @@ gni_return_t GNI_CdmCreate(uint32_t inst_id, uint8_t ptag, uint32_t cookie, uint
 }
 
 gni_return_t GNI_CdmDestroy(gni_cdm_handle_t cdm_hndl) {
+  const Cdm* const found = find(cdm_hndl);
+  if (found == nullptr) return GNI_RC_INVALID_PARAM;
+  // As the ends of the queues themselves (GNI_MsgqRelease, GNI_DqueueFini).
+  if (found->attachment != nullptr && orrery::gni::in_callback(*found->attachment)) return GNI_RC_NOT_DONE;
   std::unique_ptr<Cdm> cdm(
       static_cast<Cdm*>(handles().erase(HandleKind::cdm, reinterpret_cast<std::uint64_t>(cdm_hndl))));
   if (cdm == nullptr) return GNI_RC_INVALID_PARAM;

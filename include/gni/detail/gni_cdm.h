@@ -26,7 +26,8 @@ gni_return_t GNI_CdmCreate(uint32_t inst_id, uint8_t ptag, uint32_t cookie, uint
 
 /*
  * Ends a domain with its attachments; every object made on them becomes invalid.
- * Returns SUCCESS; INVALID_PARAM for a handle that is not a live domain.
+ * Returns SUCCESS; INVALID_PARAM for a handle that is not a live domain; NOT_DONE inside the callback of one
+ * of its message queues or destination queues: nothing has ended.
  * May wait for accesses of peers that are under way. Serialise per NIC, for all NICs of the domain.
  * uGNI: CdmDestroy
  */
