@@ -13,18 +13,19 @@ constexpr std::uint64_t kLargePage = 2ull << 20;
 
 }  // namespace
 
-Cache::~Cache() {
+bool Cache::end() {
+  const std::lock_guard lock(mu_);
+  if (ended_ || std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.users != 0; }))
+    return false;
+  ended_ = true;
   while (!entries_.empty()) drop(entries_.begin());
   if (attr_.destructor_callback != nullptr) attr_.destructor_callback(attr_.destructor_context);
-}
-
-bool Cache::in_use() {
-  const std::lock_guard lock(mu_);
-  return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.users != 0; });
+  return true;
 }
 
 udreg_return_t Cache::take(std::uint64_t address, std::uint64_t length, udreg_entry_t** entry) {
   const std::lock_guard lock(mu_);
+  if (ended_) return UDREG_RC_INVALID_PARAM;  // since its caller found it
   for (auto at = entries_.begin(); at != entries_.end(); ++at) {
     const auto begin = reinterpret_cast<std::uint64_t>(at->shown.address);
     if (address < begin || address - begin > at->shown.length ||

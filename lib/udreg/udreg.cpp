@@ -15,7 +15,8 @@ namespace {
 // The caches of the process, which clients find by name. Never destroyed: exit handlers may still ask.
 struct Registry {
   std::mutex mu;
-  std::vector<std::unique_ptr<Cache>> caches;  // guarded by mu
+  // Shared: a call goes on with the cache that it found, which another thread may end meanwhile.
+  std::vector<std::shared_ptr<Cache>> caches;  // guarded by mu
 };
 Registry& registry() {
   static Registry* const all = new Registry;
@@ -23,14 +24,14 @@ Registry& registry() {
 }
 
 // The cache of a handle, or null. REQUIRES: the registry's lock.
-Cache* find(udreg_cache_handle_t handle) {
+std::shared_ptr<Cache> find(udreg_cache_handle_t handle) {
   for (const auto& cache : registry().caches) {
-    if (reinterpret_cast<udreg_cache_handle_t>(cache.get()) == handle) return cache.get();
+    if (reinterpret_cast<udreg_cache_handle_t>(cache.get()) == handle) return cache;
   }
   return nullptr;
 }
 
-Cache* look_up(udreg_cache_handle_t handle) {
+std::shared_ptr<Cache> look_up(udreg_cache_handle_t handle) {
   const std::lock_guard lock(registry().mu);
   return find(handle);
 }
@@ -58,7 +59,7 @@ udreg_return_t UDREG_CacheCreate(udreg_cache_attr_t* attr) {
   for (const auto& cache : registry().caches) {
     if (cache->name() == attr->cache_name) return UDREG_RC_INVALID_PARAM;
   }
-  std::unique_ptr<Cache> cache(new (std::nothrow) Cache(*attr));
+  std::shared_ptr<Cache> cache(new (std::nothrow) Cache(*attr));
   if (cache == nullptr) return UDREG_RC_NO_SPACE;
   registry().caches.push_back(std::move(cache));
   return UDREG_RC_SUCCESS;
@@ -78,32 +79,30 @@ udreg_return_t UDREG_CacheAccess(const char* cache_name, udreg_cache_handle_t* h
 
 udreg_return_t UDREG_CacheRelease(udreg_cache_handle_t handle) {
   const std::lock_guard lock(registry().mu);
-  Cache* const cache = orrery::udreg::find(handle);
+  const auto cache = orrery::udreg::find(handle);
   if (cache == nullptr || cache->accesses == 0) return UDREG_RC_INVALID_PARAM;
   --cache->accesses;
   return UDREG_RC_SUCCESS;
 }
 
 udreg_return_t UDREG_CacheDestroy(udreg_cache_handle_t handle) {
-  std::unique_ptr<Cache> ended;  // deregisters without the registry's lock
+  const auto cache = look_up(handle);
+  if (cache == nullptr) return UDREG_RC_INVALID_PARAM;
   {
     const std::lock_guard lock(registry().mu);
-    auto& caches = registry().caches;
-    const auto at = std::find_if(caches.begin(), caches.end(), [&](const auto& cache) {
-      return reinterpret_cast<udreg_cache_handle_t>(cache.get()) == handle;
-    });
-    if (at == caches.end()) return UDREG_RC_INVALID_PARAM;
     // The one who destroys it may hold one access itself.
-    if ((*at)->accesses > 1 || (*at)->in_use()) return UDREG_RC_NO_SPACE;
-    ended = std::move(*at);
-    caches.erase(at);
+    if (cache->accesses > 1) return UDREG_RC_NO_SPACE;
   }
+  // Without the registry's lock: the client's functions are called.
+  if (!cache->end()) return UDREG_RC_NO_SPACE;
+  const std::lock_guard lock(registry().mu);
+  std::erase(registry().caches, cache);
   return UDREG_RC_SUCCESS;
 }
 
 udreg_return_t UDREG_Register(udreg_cache_handle_t handle, void* address, uint64_t length,
                               udreg_entry_t** entry) {
-  Cache* const cache = look_up(handle);
+  const auto cache = look_up(handle);
   const auto begin = reinterpret_cast<std::uint64_t>(address);
   // Rounding up to a large page must not wrap.
   if (cache == nullptr || entry == nullptr || length == 0 || begin > (1ull << 56) || length > (1ull << 56))
@@ -112,22 +111,22 @@ udreg_return_t UDREG_Register(udreg_cache_handle_t handle, void* address, uint64
 }
 
 udreg_return_t UDREG_Unregister(udreg_cache_handle_t handle, udreg_entry_t* entry) {
-  Cache* const cache = look_up(handle);
+  const auto cache = look_up(handle);
   return cache == nullptr ? UDREG_RC_INVALID_PARAM : cache->give(entry, false);
 }
 
 udreg_return_t UDREG_DecrRefcount(udreg_cache_handle_t handle, udreg_entry_t* entry) {
-  Cache* const cache = look_up(handle);
+  const auto cache = look_up(handle);
   return cache == nullptr ? UDREG_RC_INVALID_PARAM : cache->give(entry, true);
 }
 
 udreg_return_t UDREG_Evict(udreg_cache_handle_t handle) {
-  Cache* const cache = look_up(handle);
+  const auto cache = look_up(handle);
   return cache == nullptr ? UDREG_RC_INVALID_PARAM : cache->evict();
 }
 
 udreg_return_t UDREG_GetStat(udreg_cache_handle_t handle, uint32_t which, uint64_t* value) {
-  Cache* const cache = look_up(handle);
+  const auto cache = look_up(handle);
   return cache != nullptr && value != nullptr && cache->stat(which, value) ? UDREG_RC_SUCCESS
                                                                            : UDREG_RC_INVALID_PARAM;
 }
