@@ -105,6 +105,8 @@ Result<std::string> PmiWire::ask(std::string_view line, std::string_view answer)
   const auto parsed = PmiLine::parse(text.value());
   if (!parsed.ok() || parsed.value().command() != answer) {
     log::error("the launcher answered a PMI request with something else than {}", answer);
+    // The answer may be still to come, and would be taken for that to the next request: another key's value.
+    fd_.reset();
     return Errc::corrupt;
   }
   if (parsed.value().get("rc") && parsed.value().number("rc") != 0) return Errc::no_match;
@@ -155,6 +157,7 @@ Status PmiWire::barrier_leave() {
   const auto parsed = PmiLine::parse(text.value());
   if (!parsed.ok() || parsed.value().command() != "barrier_out") {
     log::error("the launcher answered a PMI barrier with something else");
+    fd_.reset();  // as in ask()
     return Errc::corrupt;
   }
   return {};

@@ -17,7 +17,8 @@ namespace orrery::job {
 // The client's side of the PMI-1 text wire: speaks to the launcher over PMI_FD. Does not own the descriptor's
 // number beyond itself: it is closed when the wire is destroyed, as PMI wants it.
 //   1. One thread at a time; every call but barrier_enter() blocks until the launcher has answered.
-//   2. A launcher that breaks the grammar or goes away is an error of the call, not of the process.
+//   2. A launcher that breaks the grammar or goes away is an error of the call, not of the process. After the
+//      former nothing more is said: every call fails with invalid_state.
 // Usage: auto wire = PmiWire::open(fd); wire.value()->put("a", "b"); wire.value()->barrier();
 class PmiWire final : public PmiClient {
  public:

@@ -206,14 +206,25 @@ TEST(PmiWire, LauncherThatGoesAwayIsAnErrorOfTheCall) {
 
 TEST(PmiWire, StrangeAnswersAreErrorsOfTheCall) {
   Scripted launcher({kInit, kMaxes, kName, "cmd=get_result rc=0\n", "cmd=get_result rc=x value=1\n",
-                     "cmd=put_result rc=0\n", "cmd=universe_size size=many\n", "cmd=barrier_in\n"});
+                     "cmd=universe_size size=many\n"});
   auto wire = launcher.open();
   ASSERT_TRUE(wire.ok());
   EXPECT_EQ(wire.value()->get("a").code(), Errc::no_match);
   EXPECT_EQ(wire.value()->get("a").code(), Errc::no_match);
-  EXPECT_EQ(wire.value()->get("a").code(), Errc::corrupt);
   EXPECT_EQ(wire.value()->universe_size().code(), Errc::corrupt);
-  EXPECT_EQ(wire.value()->barrier().code(), Errc::corrupt);
+}
+
+TEST(PmiWire, AnswersOutOfStepAreTakenForNobodysQuestion) {
+  Scripted launcher({kInit, kMaxes, kName, "cmd=put_result rc=0\n", "cmd=get_result rc=0 value=of_a\n"});
+  auto wire = launcher.open();
+  ASSERT_TRUE(wire.ok());
+  EXPECT_EQ(wire.value()->get("a").code(), Errc::corrupt);
+  EXPECT_EQ(wire.value()->get("b").code(), Errc::invalid_state);
+  Scripted other({kInit, kMaxes, kName, "cmd=barrier_in\n"});
+  auto second = other.open();
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(second.value()->barrier().code(), Errc::corrupt);
+  EXPECT_EQ(second.value()->barrier().code(), Errc::invalid_state);
 }
 
 }  // namespace
