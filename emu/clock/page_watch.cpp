@@ -13,7 +13,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -37,10 +36,21 @@ constexpr int kStepsInVain = 256;  // single steps without a loop: the program w
 constexpr std::int64_t kTickNs = 1'000'000;
 constexpr std::uint64_t kTrapFlag = 0x100;
 
+// A range is one word, and a place of its own in a table whose places are used again: whoever reads it in
+// between sees the one or the other, never the beginning of one with the end of the next.
+//   63..29 page | 28 writable | 27..0 pages; 0: none
+constexpr std::uint64_t kMaxPages = (1ull << 28) - 1;
 struct PageRange {
-  std::atomic<std::uint64_t> begin{0}, end{0};
-  std::atomic<bool> writable{true};
+  std::uint64_t begin = 0, end = 0;  // end 0: none
+  bool writable = false;
 };
+constexpr std::uint64_t word_of(const PageRange& r) {
+  return r.begin / kPage << 29 | std::uint64_t{r.writable} << 28 | (r.end - r.begin) / kPage;
+}
+constexpr PageRange range_in(std::uint64_t word) {
+  const std::uint64_t begin = (word >> 29) * kPage;
+  return {begin, begin + (word & kMaxPages) * kPage, (word >> 28 & 1) != 0};
+}
 
 // One load instruction of the program that trapped.
 struct Site {
@@ -52,8 +62,11 @@ struct Site {
 struct alignas(4096) State {
   std::atomic<VirtualClock*> clock{nullptr};
   pid_t pid = 0, tid = 0;
-  std::array<PageRange, kMaxRanges> ranges;
+  std::array<std::atomic<std::uint64_t>, kMaxRanges> ranges{};
   std::atomic<std::uint32_t> range_count{0};
+  // The table is being changed, or everything is being taken away: a range that goes is not taken away after
+  // it went. A signal handler only tries.
+  std::atomic<bool> changing{false};
   std::atomic<bool> all_armed{false};  // every range, besides the hot pages
   // Pages that a loop was found at: watched whenever the program runs.
   std::array<std::uint64_t, kMaxHot> hot{};
@@ -74,37 +87,41 @@ struct alignas(4096) State {
   struct sigaction trap_before {};
 };
 State g;
-std::mutex g_watching;
+
+class Changing {
+ public:
+  Changing() {
+    while (g.changing.exchange(true, std::memory_order_acquire)) yield_cpu();
+  }
+  ~Changing() { g.changing.store(false, std::memory_order_release); }
+  Changing(const Changing&) = delete;
+  Changing& operator=(const Changing&) = delete;
+};
 
 bool on_program_thread() { return static_cast<pid_t>(syscall(SYS_gettid)) == g.tid; }
 
-const PageRange* range_of(std::uint64_t address) {
+PageRange range_of(std::uint64_t address) {
   const std::uint32_t count = g.range_count.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const PageRange& r = g.ranges[i];
-    if (address >= r.begin.load(std::memory_order_relaxed) && address < r.end.load(std::memory_order_relaxed))
-      return &r;
+    const PageRange r = range_in(g.ranges[i].load(std::memory_order_relaxed));
+    if (address >= r.begin && address < r.end) return r;
   }
-  return nullptr;
+  return {};
 }
 
 void protect(std::uint64_t begin, std::uint64_t end, int protection) {
   (void)memory::raw::mprotect(begin, end - begin, protection);
 }
-int protection_of(const PageRange& r) {
-  return r.writable.load(std::memory_order_relaxed) ? PROT_READ | PROT_WRITE : PROT_READ;
-}
+int protection_of(const PageRange& r) { return r.writable ? PROT_READ | PROT_WRITE : PROT_READ; }
 void open_page(std::uint64_t page) {
-  if (const PageRange* const r = range_of(page)) protect(page, page + kPage, protection_of(*r));
+  if (const PageRange r = range_of(page); r.end != 0) protect(page, page + kPage, protection_of(r));
 }
 
 void arm_all(bool armed) {
   const std::uint32_t count = g.range_count.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const PageRange& r = g.ranges[i];
-    const std::uint64_t begin = r.begin.load(std::memory_order_relaxed);
-    if (begin != 0)
-      protect(begin, r.end.load(std::memory_order_relaxed), armed ? PROT_NONE : protection_of(r));
+    const PageRange r = range_in(g.ranges[i].load(std::memory_order_relaxed));
+    if (r.end != 0) protect(r.begin, r.end, armed ? PROT_NONE : protection_of(r));
   }
   g.all_armed.store(armed, std::memory_order_relaxed);
   g.hot_armed.store(armed, std::memory_order_relaxed);
@@ -150,15 +167,15 @@ bool on_page_fault(const siginfo_t* info, void* context) {
   VirtualClock* const clock = g.clock.load(std::memory_order_relaxed);
   const auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
   if (clock == nullptr || info->si_code != SEGV_ACCERR || getpid() != g.pid) return false;
-  const PageRange* const range = range_of(address);
-  if (range == nullptr) return false;
+  const PageRange range = range_of(address);
+  if (range.end == 0) return false;
   const std::uint64_t page = address & ~(kPage - 1);
   const bool armed = g.all_armed.load(std::memory_order_relaxed) ||
                      (g.hot_armed.load(std::memory_order_relaxed) && is_hot(page));
   // A real fault, such as a store to read-only memory, comes again with the page open.
   auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
   const bool stores = (machine.gregs[REG_ERR] & 2) != 0;
-  if (!armed || (stores && !range->writable.load(std::memory_order_relaxed))) return false;
+  if (!armed || (stores && !range.writable)) return false;
   if (!on_program_thread() || g.inside.load(std::memory_order_relaxed)) {
     // Ours, or another thread's: it is let in, and the page stays open until the program goes on.
     open_page(page);
@@ -224,8 +241,11 @@ void on_tick(int, siginfo_t*, void*) {
     return;
   }
   if (++g.ticks < g.patience || g.all_armed.load(std::memory_order_relaxed)) return;
+  // Another thread's, or the one that was interrupted: the next tick comes.
+  if (g.changing.exchange(true, std::memory_order_acquire)) return;
   g.ticks = 0;
   arm_all(true);
+  g.changing.store(false, std::memory_order_release);
 }
 
 }  // namespace
@@ -260,27 +280,25 @@ void start(VirtualClock* clock) {
 }
 
 void watch(std::uint64_t begin, std::uint64_t end, bool writable) {
-  if (g.clock.load(std::memory_order_relaxed) == nullptr) return;
-  const std::lock_guard lock(g_watching);
+  if (g.clock.load(std::memory_order_relaxed) == nullptr || (end - begin) / kPage > kMaxPages) return;
+  const Changing lock;
   const std::uint32_t count = g.range_count.load(std::memory_order_relaxed);
   std::uint32_t at = 0;
-  while (at < count && g.ranges[at].begin.load(std::memory_order_relaxed) != 0) ++at;
+  while (at < count && g.ranges[at].load(std::memory_order_relaxed) != 0) ++at;
   if (at == kMaxRanges) return;
-  g.ranges[at].writable.store(writable, std::memory_order_relaxed);
-  g.ranges[at].end.store(end, std::memory_order_relaxed);
-  g.ranges[at].begin.store(begin, std::memory_order_release);
+  g.ranges[at].store(word_of({begin, end, writable}), std::memory_order_relaxed);
   if (at == count) g.range_count.store(count + 1, std::memory_order_release);
 }
 
 void unwatch(std::uint64_t begin, std::uint64_t end) {
   if (g.clock.load(std::memory_order_relaxed) == nullptr) return;
-  const std::lock_guard lock(g_watching);
+  const Changing lock;
   for (std::uint32_t i = 0; i < g.range_count.load(std::memory_order_relaxed); ++i) {
-    PageRange& r = g.ranges[i];
-    if (r.begin.load(std::memory_order_relaxed) != begin || r.end.load(std::memory_order_relaxed) != end)
-      continue;
-    r.begin.store(0, std::memory_order_release);
-    r.end.store(0, std::memory_order_relaxed);
+    const PageRange r = range_in(g.ranges[i].load(std::memory_order_relaxed));
+    if (r.begin != begin || r.end != end) continue;
+    g.ranges[i].store(0, std::memory_order_relaxed);
+    // A tick since open_all() may have taken it away; nobody gives it back from now on.
+    if (g.all_armed.load(std::memory_order_relaxed)) protect(begin, end, protection_of(r));
     return;
   }
 }

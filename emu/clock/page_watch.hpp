@@ -16,8 +16,9 @@
 // Invariants: (1) what the handlers read lies in static memory, so pages that they need are never watched by
 // mistake for long: an access by anybody but the program opens the page. (2) an access that is not part of
 // such a loop is carried out exactly once, and no time passes for it.
-// LIMITATIONS: x86-64; memory in the memory file alone; a loop that counts its looks is taken for one that
-// waits after kSameSite looks in a row; a system call that is handed a watched page fails with EFAULT.
+// LIMITATIONS: x86-64; memory in the memory file alone, up to 1 TiB a registration; a loop that counts its
+// looks is taken for one that waits after kSameSite looks in a row; a system call that is handed a watched
+// page fails with EFAULT.
 namespace orrery::clock {
 
 class VirtualClock;
