@@ -353,10 +353,10 @@ void SharedQueue::learn(const Arrived& arrived) {
     std::memcpy(&address, arrived.bytes.data(), sizeof address);
     const auto found = connections_.find(address);
     if (found == connections_.end()) return;
-    // One that still has a message under way stays until it ends.
-    if (found->second.endpoint != nullptr &&
-        (!nic::Nic::idle(*found->second.endpoint) || flight_.endpoint == found->second.endpoint.get()) &&
-        flying_)
+    // One that still has a message under way stays: also when its event has come, and whoever brought it is
+    // not done with the endpoint yet.
+    const nic::Endpoint* const endpoint = found->second.endpoint.get();
+    if (endpoint != nullptr && (!nic::Nic::idle(*endpoint) || (flying_ && flight_.endpoint == endpoint)))
       return;
     connections_.erase(found);
     return;
