@@ -115,6 +115,22 @@ int ask(nic::Runtime& runtime, Request request, Answer* answer) {
   return static_cast<int>(answer->error);
 }
 
+// What stands where something else is mapped now is an attachment no more: a later detach or release of it
+// would take away what is there.
+void forget_attachments(std::vector<Attachment>& all, std::byte* begin, std::byte* end) {
+  std::vector<Attachment> left;
+  for (const Attachment& one : all) {
+    std::byte* const one_end = one.base + one.bytes;
+    if (one_end <= begin || one.base >= end) {
+      left.push_back(one);
+      continue;
+    }
+    if (one.base < begin) left.push_back({one.base, static_cast<std::size_t>(begin - one.base), one.access});
+    if (one_end > end) left.push_back({end, static_cast<std::size_t>(one_end - end), one.access});
+  }
+  all = std::move(left);
+}
+
 // The owner's memory file, for this access. 0, or the errno to give.
 int open_file(nic::Runtime& runtime, Access& access) {
   if (access.file.valid()) return 0;
@@ -140,6 +156,7 @@ using orrery::xpmem::ask;
 using orrery::xpmem::Ask;
 using orrery::xpmem::Attachment;
 using orrery::xpmem::fail;
+using orrery::xpmem::forget_attachments;
 using orrery::xpmem::g_mu;
 using orrery::xpmem::open_file;
 using orrery::xpmem::Process;
@@ -234,6 +251,8 @@ void* xpmem_attach(struct xpmem_addr addr, size_t size, void* vaddr) {
                           MAP_SHARED | (vaddr != nullptr ? MAP_FIXED : 0), access.file.get(),
                           static_cast<off_t>(pages.begin));
   if (base == MAP_FAILED) return fail(ENOMEM, failed);
+  forget_attachments(own->attachments, static_cast<std::byte*>(base),
+                     static_cast<std::byte*>(base) + pages.size());
   own->attachments.push_back({static_cast<std::byte*>(base), pages.size(), addr.apid});
   return static_cast<std::byte*>(base) + (begin - pages.begin);
 }
