@@ -28,6 +28,8 @@ struct Port {
   std::atomic<std::uint32_t> retransmitted{0};  // messages of its that were sent again
   std::atomic<std::uint32_t> posting{0};  // its thread is on the general path of an operation (PostGate)
   // Hears of each operation that failed, on whatever thread found out. Set by the API before the first post.
+  // Called with locks of the NIC held: it may end the process or note the event, but neither wait nor call
+  // the NIC.
   void (*on_error)(void* self, const ErrorEvent& event) = nullptr;
   void* on_error_self = nullptr;
 };

@@ -419,13 +419,17 @@ void Nic::report_error(const Endpoint& endpoint, std::uint32_t transaction, Errc
 // `port`: through which it was posted; null when that is not known any more.
 void Nic::tell_of_error(const Port* port, const ErrorEvent& event) {
   errors_.report(event);
-  if (port == nullptr) {
-    const std::lock_guard lock(objects_mu_);
-    for (const auto& one : ports_) {
-      if (port == nullptr && one->domain == event.domain) port = one.get();
-    }
+  if (port != nullptr) {
+    if (port->on_error != nullptr) port->on_error(port->on_error_self, event);
+    return;
   }
-  if (port != nullptr && port->on_error != nullptr) port->on_error(port->on_error_self, event);
+  // Any of the domain's that asked to hear of errors: not the ports of our own queues. Called under the lock,
+  // so that the port, and what its API gave it, are still there.
+  const std::lock_guard lock(objects_mu_);
+  const auto hears = std::find_if(ports_.begin(), ports_.end(), [&](const auto& one) {
+    return one->domain == event.domain && one->on_error != nullptr;
+  });
+  if (hears != ports_.end()) (*hears)->on_error((*hears)->on_error_self, event);
 }
 
 // The peer that the key belongs to becomes the endpoint's. Errors: invalid_handle, unreachable, and those of
