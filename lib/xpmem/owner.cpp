@@ -3,6 +3,7 @@
 #include "lib/xpmem/owner.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/clock/clock.hpp"
 #include "emu/job/abstract_socket.hpp"
 #include "emu/memory/range.hpp"
 
@@ -116,8 +117,12 @@ Answer Owner::answer(const Request& request) {
   const std::uint64_t end = begin + request.length;
   if (end < begin || end > memory::AddressSpace::kSpan) return {.error = EFAULT};
   const memory::Range pages = memory::page_hull({begin, end});
+  // Under a clock, pages that the program polls may just have been taken away (page_watch.hpp).
+  if (clock::Clock* const clock = runtime_.nic().clock()) clock->before_inspection();
   const auto there = runtime_.memory().inspect(pages.begin, pages.size());
-  if (!there.ok() || !there.value().mapped) return {.error = EFAULT};
+  // Pages that are in the file already may have been made read-only since: not for whoever wants to write.
+  if (!there.ok() || !there.value().mapped || (request.writes != 0 && !there.value().writable))
+    return {.error = EFAULT};
   if (there.value().cover != memory::Cover::direct) {
     const Status adopted = runtime_.nic().adopt_range(pages.begin, pages.end);
     if (!adopted.ok()) {
