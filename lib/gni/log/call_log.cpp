@@ -99,13 +99,14 @@ struct Looks {
   struct Look {
     std::uint64_t hash = 0;
     std::uint64_t again = 0;
+    bool silent = false;
     char name[48] = "";
   };
   std::array<Look, 16> looks;
   std::size_t count = 0;
 
-  // Whether this one was told already.
-  bool counts(const char* text) {
+  // Whether this one was told already. `silent`: how often is told with its result.
+  bool counts(const char* text, bool silent) {
     const std::uint64_t hash = hash_of(text);
     for (std::size_t i = 0; i < count; ++i) {
       if (looks[i].hash != hash) continue;
@@ -116,12 +117,13 @@ struct Looks {
     Look& look = looks[count++];
     look.hash = hash;
     look.again = 0;
+    look.silent = silent;
     std::snprintf(look.name, sizeof look.name, "%.*s", static_cast<int>(std::strcspn(text, "(")), text);
     return false;
   }
   void tell() {
     for (std::size_t i = 0; i < count; ++i) {
-      if (looks[i].again == 0) continue;
+      if (looks[i].again == 0 || looks[i].silent) continue;
       char text[96];
       std::snprintf(text, sizeof text, "%s: the same %llu times more", looks[i].name,
                     static_cast<unsigned long long>(looks[i].again));
@@ -292,7 +294,7 @@ void Call::about_to_wait() {
   const std::size_t length = length_;
   add(") ...");
   // Told once while nothing else happens, like the looks that found nothing.
-  if (!t_looks.counts(text_.data())) write_line(text_.data());
+  if (!t_looks.counts(text_.data(), true)) write_line(text_.data());
   length_ = length;
   text_[length_] = 0;
   errno = saved;
@@ -313,7 +315,7 @@ gni_return_t Call::end() {
                        result_ == GNI_RC_NO_MATCH ||
                        std::strstr(text_.data(), "post_state PENDING") != nullptr;
   if (!nothing) t_looks.tell();
-  if (!nothing || !t_looks.counts(text_.data())) write_line(text_.data());
+  if (!nothing || !t_looks.counts(text_.data(), false)) write_line(text_.data());
   errno = saved;
   return result_;
 }

@@ -16,8 +16,9 @@ ANSWERS = re.compile(r"^(?:u?int(?:8|16|32|64)?(?:_t)?|unsigned int|gni_\w+_hand
 ASKED = {("GNI_MemDeregister", "mem_hndl"), ("GNI_MemHndlQueryAttr", "mem_hndl"),
          ("GNI_RebuildMemHndl", "src_mem_hndl")}
 LISTS = {"cqs": "num_cqs", "cq_hndls": "num_cqs", "child_eps": "num_child_eps"}
-# Calls that may sleep.
-SLEEPERS = re.compile(r"Wait|VectorMonitor|CompChanGetEvent|MsgqProgress|SuspendJob")
+# Calls that may sleep, some until a peer does something: these are what hangs.
+SLEEPERS = re.compile(r"Wait|VectorMonitor|CompChanGetEvent|MsgqInit|MsgqProgress|MsgqConnect|DqueueConnect|DqueuePut|"
+                      r"CdmAttach|SuspendJob")
 
 
 def declarations(folder):
