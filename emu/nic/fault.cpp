@@ -134,6 +134,23 @@ Misfortune Nic::meet_faults(const Endpoint& endpoint, const Request& request) {
 Errc Nic::hold_back(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                     std::int64_t delay_ns) {
   if (delay_ns == 0 && delays_.count.load(std::memory_order_acquire) == 0) return Errc::not_done;
+  // Made before the lock, in vain when nothing is in its way: to read the program's memory may wait for
+  // whoever serves its faults, who may have to post an operation himself first.
+  std::list<Delayed> kept;
+  kept.push_back({.endpoint = &endpoint,
+                  .peer = &peer,
+                  .queue = endpoint.queue,
+                  .request = request,
+                  .transaction = transaction,
+                  .user_value = endpoint.local_value});
+  // The program may change its source once the post has returned, but that of a block transfer, whose event
+  // says when: so the engine, which may get it when its time comes, has a source that outlives this record.
+  if (carries_payload(request.op) && (request.flags & (kBlockTransfer | kLocalOffset)) == 0) {
+    const auto* const from = reinterpret_cast<const std::byte*>(request.local_address);
+    Delayed& one = kept.front();
+    one.payload.assign(from, from + request.length);
+    one.request.local_address = reinterpret_cast<std::uint64_t>(one.payload.data());
+  }
   std::int64_t due = monotonic_ns() + delay_ns;
   {
     const std::lock_guard lock(delays_.mu);
@@ -150,20 +167,8 @@ Errc Nic::hold_back(Endpoint& endpoint, Peer& peer, const Request& request, std:
     if (delays_.list.size() >= DelayLine::kCapacity) return Errc::no_resource;
     auto place = delays_.list.end();
     while (place != delays_.list.begin() && std::prev(place)->due_ns > due) --place;
-    Delayed& kept = *delays_.list.insert(place, Delayed{.endpoint = &endpoint,
-                                                        .peer = &peer,
-                                                        .queue = endpoint.queue,
-                                                        .request = request,
-                                                        .transaction = transaction,
-                                                        .user_value = endpoint.local_value,
-                                                        .due_ns = due});
-    // The program may change its source once the post has returned, but that of a block transfer, whose event
-    // says when: so the engine, which may get it when its time comes, has a source that outlives this record.
-    if (carries_payload(request.op) && (request.flags & (kBlockTransfer | kLocalOffset)) == 0) {
-      const auto* const from = reinterpret_cast<const std::byte*>(request.local_address);
-      kept.payload.assign(from, from + request.length);
-      kept.request.local_address = reinterpret_cast<std::uint64_t>(kept.payload.data());
-    }
+    kept.front().due_ns = due;
+    delays_.list.splice(place, kept);
     endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
     delays_.count.fetch_add(1, std::memory_order_release);
   }
@@ -185,9 +190,12 @@ bool Nic::run_delayed() {
       first = &delays_.list.front();
     }
     if (!carry_out(*first)) break;
+    std::list<Delayed> done;  // freed without the lock
     const std::lock_guard lock(delays_.mu);
     // Later ones with an earlier time may stand before it by now.
-    delays_.list.remove_if([first](const Delayed& d) { return &d == first; });
+    const auto at = std::find_if(delays_.list.begin(), delays_.list.end(),
+                                 [first](const Delayed& d) { return &d == first; });
+    done.splice(done.end(), delays_.list, at);
     delays_.count.fetch_sub(1, std::memory_order_release);
   }
   delays_.running.store(false, std::memory_order_release);
