@@ -203,6 +203,9 @@ Result<DestinationQueue::Peer> DestinationQueue::read_directory(const gni_dqueue
 
 Errc DestinationQueue::connect(std::span<const gni_dqueue_out_attr_t> attrs) {
   if (flying_ && !landed()) return Errc::not_done;
+  // More than there is ever room for: before anybody is asked, which may take kAnswerNs each, and before a
+  // count that is not one leads beyond the client's list.
+  if (attrs.size() > most_peers_) return Errc::no_resource;
   std::map<PeerName, Peer> fresh;
   for (const gni_dqueue_out_attr_t& one : attrs) {
     const PeerName name{one.pe, one.id};

@@ -155,6 +155,7 @@ TEST_F(Queues, BadArgumentsAreRefused) {
   EXPECT_EQ(GNI_DqueuePut(queue, data.data(), 8, peers[0].pe, 4711), GNI_RC_NO_MATCH);
   EXPECT_EQ(GNI_DqueueConnect(queue, peers.data(), 1), GNI_RC_INVALID_PARAM) << "connected already";
   EXPECT_EQ(GNI_DqueueConnect(queue, nullptr, 1), GNI_RC_INVALID_PARAM);
+  EXPECT_EQ(GNI_DqueueConnect(queue, peers.data(), UINT32_MAX), GNI_RC_ERROR_RESOURCE) << "more than npeers";
   EXPECT_EQ(GNI_DqueueConnect(queue, peers.data(), 0), GNI_RC_INVALID_PARAM);
   gni_dqueue_out_attr_t wrong = peers[0];
   wrong.id = 4711;
