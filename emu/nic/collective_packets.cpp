@@ -296,7 +296,12 @@ void CollectiveEngine::handle_failure(const wire::PacketHeader& header, Errc why
   value.status = status_of(why);
   if (!join.from.is_vce) {
     if (join.from.index >= kRecords) return;
-    const Peer* const owner = records_[join.from.index].owner;
+    // Another thread may be taking the record for its next contribution. That one's serial number is another,
+    // so that handle_release() leaves it alone.
+    Record& record = records_[join.from.index];
+    while (record.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
+    const Peer* const owner = record.owner;
+    record.busy.store(false, std::memory_order_release);
     if (owner == nullptr) return;
     return handle_release(owner->link.process.slot, {.turn = 0, .lane = 0, .value = value, .to = join.from},
                           service);
