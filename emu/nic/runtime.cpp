@@ -102,6 +102,12 @@ struct ClockStamp {
 
 ClockStamp& stamp_of(const NicView& nic) { return nic.unit<ClockStamp, kClockArea>(); }
 
+// A peer's need not end.
+std::string words_of(const NicView& nic) {
+  const ClockStamp& stamp = stamp_of(nic);
+  return {stamp.words, strnlen(stamp.words, sizeof stamp.words)};
+}
+
 struct OfProcess {
   bool known = false;
   pid_t pid = 0;
@@ -376,9 +382,9 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
     return nic.code();
   }
   link.nic = nic.value();
-  if (std::strncmp(stamp_of(link.nic).words, stamp_of(nic_->view()).words, sizeof(ClockStamp::words)) != 0) {
-    log::error("process {} runs with the clock '{:.255}', this one with '{:.255}': expected the same in all",
-               process.slot, stamp_of(link.nic).words, stamp_of(nic_->view()).words);
+  if (const std::string theirs = words_of(link.nic), ours = words_of(nic_->view()); theirs != ours) {
+    log::error("process {} runs with the clock '{}', this one with '{}': expected the same in all",
+               process.slot, theirs, ours);
     return Errc::invalid_state;
   }
   link.strong_hazards = link.nic.header().strong_hazards != 0 || nic_->view().header().strong_hazards != 0;
