@@ -24,6 +24,7 @@ std::string line_of(const Recorded& r) {
 }
 
 std::optional<Recorded> parse_line(std::string_view line) {
+  const std::string_view whole = line;
   std::array<std::uint64_t, 18> numbers{};
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), numbers[i]);
@@ -54,6 +55,9 @@ std::optional<Recorded> parse_line(std::string_view line) {
   r.quote.waited = time(15);
   r.quote.hops = static_cast<std::uint16_t>(numbers[16]);
   r.quote.detoured = numbers[17] != 0;
+  // A number that its field cannot hold, or that is written otherwise, is none of ours: it would be another
+  // one silently.
+  if (line_of(r) != whole) return std::nullopt;
   return r;
 }
 
