@@ -128,8 +128,16 @@ TEST_F(Suspension, ProgramsPauseAndGoOn) {
   stop.remote_mem_hndl = peer.handle;
   stop.length = 8;
   ASSERT_EQ(suspend(), GNI_RC_SUCCESS);
-  std::thread poster([&] { finish(&stop); });
-  usleep(2000);
+  std::atomic<bool> posting{false};
+  std::atomic<bool> ended{false};
+  std::thread poster([&] {
+    posting.store(true, std::memory_order_release);
+    finish(&stop);
+    ended.store(true, std::memory_order_release);
+  });
+  while (!posting.load(std::memory_order_acquire)) usleep(100);
+  usleep(20'000);
+  EXPECT_FALSE(ended.load(std::memory_order_acquire)) << "its post did not wait";
   ASSERT_EQ(resume(), GNI_RC_SUCCESS);
   poster.join();
 }
