@@ -154,8 +154,10 @@ Result<int> PmixClient::universe_size() {
 
 Status PmixClient::put(std::string_view key, std::string_view value) {
   if (!open_) return Errc::invalid_state;
-  if (!job::is_pmi_token(key)) return Errc::invalid_param;
+  if (!job::is_pmi_token(key) || !job::is_pmi_token(value)) return Errc::invalid_param;
   if (key.size() > limits_.key || value.size() > limits_.value) return Errc::size;
+  // PMIx would put the new value in the old one's place, which no other manager does.
+  if (!own_keys_.emplace(key).second) return Errc::invalid_state;
   std::string text(value);
   Value of{};
   of.type = kString;
@@ -168,6 +170,8 @@ Status PmixClient::put(std::string_view key, std::string_view value) {
 
 Result<std::string> PmixClient::get(std::string_view key, int from) {
   if (!open_) return Errc::invalid_state;
+  if (!job::is_pmi_token(key)) return Errc::invalid_param;
+  if (key.size() > limits_.key) return Errc::size;
   if (from == kAnybody) {
     for (int rank = 0; rank < size_; ++rank) {
       auto found = get(key, rank);

@@ -5,7 +5,9 @@
 #include "emu/base/status.hpp"
 #include "emu/job/pmi_client.hpp"
 
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -43,6 +45,7 @@ class PmixClient final : public job::PmiClient {
   std::unique_ptr<Library> library_;
   Limits limits_;
   std::string name_;
+  std::set<std::string, std::less<>> own_keys_;  // that were put
   int rank_ = 0;
   int size_ = 0;
   bool open_ = false;
