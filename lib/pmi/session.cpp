@@ -234,7 +234,8 @@ void Session::abort(int code, std::string_view message) {
   log::error("PMI_Abort({}){}{}", code, message.empty() ? "" : ": ", message);
   std::fflush(nullptr);
   if (wire_) (void)wire_->abort(code);  // a launcher that is gone cannot end the others
-  _exit(code);
+  // Of a status 8 bits are left: 256 must not look like an end that went well.
+  _exit(code != 0 && (code & 0xff) == 0 ? 1 : code);
 }
 
 // ---- key-value space ----
