@@ -178,7 +178,7 @@ void OfiWire::tick(Peer& peer) {
   }
   const std::uint64_t outstanding = peer.send[0].outstanding() + peer.send[1].outstanding();
   if (outstanding != 0) {
-    pump(peer, 1, true);
+    pump(peer, 1, !peer.answers_wait);
     pump(peer, 0, true);
     if (now_ns_ - std::max(peer.waiting_since_ns, peer.heard_ns) > options_.unreachable_after_ns)
       return lose(peer);
@@ -202,6 +202,7 @@ void OfiWire::void_all(Peer& peer) {
   peer.lost = true;
   peer.watched = false;
   peer.paused = false;
+  peer.answers_wait = false;
   acknowledged_by_frame(peer);
   for (SendStream& s : peer.send) {
     for (; s.first != s.next; ++s.first) pool_->drop(s.at(s.first));

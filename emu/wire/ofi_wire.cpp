@@ -203,9 +203,21 @@ Status OfiWire::try_send(ProcessSlot slot, const PacketHeader& header, std::span
     ++counts_.packets_sent;
     at += part;
   } while (at < payload.size());
-  // Alone on its way: now, for latency. Behind others: with more, for the rate.
-  pump(*peer, stream, s.outstanding() == 1);
+  // Alone on its way: now, for latency. Behind others: with more, for the rate. An answer that brings nothing
+  // lets a request go first: a program that answers a put with a put of its own is not to wait for it.
+  bool now = s.outstanding() == 1;
+  if (stream == 1) {
+    if (payload.empty() && s.unsent + 1 == s.next) peer->answers_wait = true;
+    if (peer->answers_wait) now = !payload.empty();
+  }
+  pump(*peer, stream, now);
+  if (stream == 0 && peer->answers_wait) send_answers(*peer);
   return {};
+}
+
+void OfiWire::send_answers(Peer& peer) {
+  peer.answers_wait = false;
+  pump(peer, 1, true);
 }
 
 // Sends what the window allows, the open frame only when `open_too`.
@@ -307,6 +319,9 @@ int OfiWire::poll(int limit) {
       peer->heard_ns += absent;
     }
   }
+  for (Peer* const peer : active_) {
+    if (peer->answers_wait) send_answers(*peer);
+  }
   endpoint_->poll(*this, limit);
   if (faults_ && faults_->holds_any()) {
     faults_->release(now_ns_,
@@ -328,6 +343,7 @@ int OfiWire::poll(int limit) {
 
 bool OfiWire::prepare_to_sleep() {
   for (Peer* const peer : active_) {
+    peer->answers_wait = false;
     for (int s = 0; s < kStreams; ++s) pump(*peer, s, true);
     if (peer->ack_due_ns != 0 || peer->ack_now) send_ack(*peer);
   }

@@ -79,8 +79,10 @@ class OfiWire final : public HostWire, private OfiEvents {
   void drop_peer(ProcessSlot slot, std::span<const std::byte> address) override;
 
   // A packet alone on its way goes at once; behind frames that are under way it waits for the next packets,
-  // at the latest for the next poll(). A put or response with more payload than max_payload() becomes several
-  // packets, each naming the whole operation, only the last one with kLast.
+  // at the latest for the next poll(). An answer without payload, for which nobody's data waits, goes behind
+  // the next request to the same peer, at the latest with the next poll(). A put or response with more
+  // payload than max_payload() becomes several packets, each naming the whole operation, only the last one
+  // with kLast.
   Status try_send(ProcessSlot slot, const PacketHeader& header, std::span<const std::byte> payload) override;
 
   std::uint32_t max_payload() const override {
@@ -127,7 +129,8 @@ class OfiWire final : public HostWire, private OfiEvents {
     std::uint32_t unacknowledged = 0;   // frames taken in since we last said so
     std::uint32_t backoff = 0;
     bool ack_now = false;
-    bool paused = false;  // requests wait for room for their answers
+    bool paused = false;        // requests wait for room for their answers
+    bool answers_wait = false;  // for the next request or poll
     bool watched = false;
     bool lost = false;
     bool active = false;  // is in active_
@@ -150,6 +153,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   // Sending (ofi_wire.cpp).
   TxFrame* frame_for(Peer& peer, int stream, std::uint16_t domain, std::size_t bytes);
   void pump(Peer& peer, int stream, bool open_too);
+  void send_answers(Peer& peer);
   bool post(Peer& peer, TxFrame& frame, int stream);
   void resend(Peer& peer, TxFrame& frame, int stream);
   void send_ack(Peer& peer);
