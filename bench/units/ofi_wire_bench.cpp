@@ -3,9 +3,9 @@
 
 // The wire between hosts beside bare libfabric, same provider, same run, two processes on the loopback
 // interface:
-//   half round trip of 8 bytes   bare fi_send/fi_recv, then OfiWire, in turns, so that both see the same
-//   machine rate                         puts of 8 bytes, at most 64 unanswered bandwidth puts of 1 MiB, at
-//   most 8 unanswered; bare: messages of 64 KiB and of 1 MiB
+//   half round trip of 8 bytes   bare fi_send/fi_recv, then OfiWire, in turns, so that both see the same machine
+//   rate                         puts of 8 bytes, at most 64 unanswered
+//   bandwidth                    puts of 1 MiB, at most 8 unanswered; bare: messages of 64 KiB and of 1 MiB
 // usage: ofi_wire_bench [provider] [interface] [frame bytes]     default: tcp;ofi_rxm 127.0.0.1, as the wire
 // has it
 #include "bench/common/clock.hpp"
@@ -224,6 +224,8 @@ class Side {
 int main(int argc, char** argv) {
   const std::string provider = argc > 1 ? argv[1] : "tcp;ofi_rxm";
   const std::string interface = argc > 2 ? argv[2] : "127.0.0.1";
+  // Or the bare endpoint's long messages would make every one of rxm's buffers as long: gigabytes.
+  setenv("FI_OFI_RXM_BUFFER_SIZE", "131072", 0);
   int channel[2];
   must(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, channel) == 0, "socketpair");
   const int rank = fork() == 0 ? 1 : 0;

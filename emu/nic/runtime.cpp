@@ -292,8 +292,10 @@ void Runtime::start_heartbeat() {
 
 // Returns whether there is more to do soon.
 bool Runtime::serve() {
-  if (nic_->serve()) return true;
-  return wire_is_open_.load(std::memory_order_acquire) && !sleep_on_wire();
+  const bool program_polls = nic_->program_polls();
+  const bool busy = nic_->serve();
+  if (!wire_is_open_.load(std::memory_order_acquire)) return busy;
+  return !rest_wire(program_polls) || busy;
 }
 
 void Runtime::tick() {
