@@ -144,11 +144,16 @@ bool Runtime::rest_wire(bool program_polls) {
   wire_armed_ = true;
   if (!nic_->may_sleep_on_wire(wire_wakes_at_)) return false;
   const std::int64_t at = wire_wakes_at_.load(std::memory_order_relaxed);
-  if (at == INT64_MAX || at == wire_timer_at_) return true;
-  wire_timer_at_ = at;
+  return at == INT64_MAX || set_wire_timer(at);
+}
+
+// Sets the timer unless it is set for earlier. False: the system refused.
+bool Runtime::set_wire_timer(std::int64_t at_ns) {
+  const std::lock_guard lock(wire_timer_mu_);
+  if (wire_timer_at_ != 0 && wire_timer_at_ <= at_ns) return true;
+  wire_timer_at_ = std::max<std::int64_t>(at_ns, 1);
   itimerspec when{};
-  const std::int64_t ns = std::max<std::int64_t>(at, 1);
-  when.it_value = {ns / 1'000'000'000, ns % 1'000'000'000};
+  when.it_value = {wire_timer_at_ / 1'000'000'000, wire_timer_at_ % 1'000'000'000};
   return timerfd_settime(wire_timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr) == 0;
 }
 
@@ -171,14 +176,22 @@ void Runtime::on_wire() {
 void Runtime::on_wire_timer() {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto got = read(wire_timer_.get(), &count, sizeof count);
-  wire_timer_at_ = 0;
-  wire_wakes_at_.store(INT64_MAX, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(wire_timer_mu_);
+    wire_timer_at_ = 0;
+    wire_wakes_at_.store(INT64_MAX, std::memory_order_relaxed);
+  }
   on_wire();
 }
 
 void Runtime::attend_wire() {
-  // A frame that is lost is sent again after so long: only who looks by then notices.
-  if (wire_wakes_at_.load(std::memory_order_relaxed) > monotonic_ns() + kLateNs) ring_self();
+  // A frame that is lost is to be sent again: only who looks by then notices. The service thread is not woken
+  // for it, and the timer stays although the frame may be acknowledged soon: so it is set a few times a
+  // second.
+  const std::int64_t now = monotonic_ns();
+  if (wire_wakes_at_.load(std::memory_order_relaxed) <= now + kLateNs) return;
+  wire_wakes_at_.store(now + kLateNs, std::memory_order_relaxed);
+  (void)set_wire_timer(now + kLateNs);
 }
 
 void Runtime::wire_lost(wire::ProcessSlot slot) {
