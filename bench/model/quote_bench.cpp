@@ -13,20 +13,22 @@
 //   state    quiet       no link state
 //            exact       intervals, calls in order of time
 //            decayed     counters
-//   two_processes        the state in shared memory, two processes between the same two routers, so on the
-//                        same links (and on the same NICs where a router has one). decayed: both at once,
-//                        as fast as they can. exact: in turns, which is what ordered callers do.
-//                        exact_at_once: against its contract, for comparison only.
+//   two_processes        the state in shared memory, two processes whose messages go over the same links from
+//                        and to NICs of their own. decayed: both at once, as fast as they can. exact: in
+//                        turns, which is what ordered callers do. Not held to a figure: decayed_same_nics,
+//                        where both share both NICs too, and exact_at_once, which is against the contract.
 // floor/alone is nothing at all timed the same way, floor/two_processes one number that two processes raise
 // in turns: what the machine takes for a call that does nothing, and for one line out of another's cache.
 // No row can be better than its floor. floor/lines/<machine> is six cache lines anywhere in the machine's
 // exact state, as many as a quote over three dimensions writes. floor/chain/<machine> is a fixed chain of 64
 // multiplications, taken before each machine's rows: rows of runs in which it differs are not to be compared.
 // Each iteration is one call, timed alone with the time stamp counter; the counter's own cost (median of
-// empty readings) is taken off. p50_ns and p99_ns are over all single calls of the run, in steps of the
-// counter (10 ns on some machines). The mean that the benchmark library prints includes the timing itself.
+// empty readings) is taken off. p50_ns and p99_ns are over the single calls made while the core was whole
+// (timed_calls.hpp), `counted` says which share of all that was; in steps of the counter (10 ns on some
+// machines). The mean that the benchmark library prints includes the timing itself and all calls.
 // With --benchmark_repetitions=N a row stands for the median of its N p99s; the last lines name the worst row
 // of each kind.
+#include "bench/model/timed_calls.hpp"
 #include "emu/model/machine.hpp"
 #include "emu/model/machine_file.hpp"
 #include "emu/model/quote.hpp"
@@ -35,7 +37,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -48,9 +49,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 namespace {
 
@@ -63,41 +61,10 @@ constexpr const char* kStates[] = {"quiet", "exact", "decayed"};
 // The p99 of each repetition, by row.
 using Rows = std::map<std::string, std::vector<double>>;
 Rows g_alone, g_two, g_floor;
+// Measurements in which the cores were never whole for long, so that all calls count.
+std::size_t g_shared_cores = 0;
 
-std::uint64_t ticks() {
-#if defined(__x86_64__)
-  unsigned aux;
-  return __rdtscp(&aux);
-#else
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-#endif
-}
-
-double nanos_per_tick() {
-  static const double value = [] {
-    const auto t0 = std::chrono::steady_clock::now();
-    const std::uint64_t c0 = ticks();
-    while (std::chrono::steady_clock::now() - t0 < std::chrono::milliseconds(50)) {
-    }
-    const std::uint64_t c1 = ticks();
-    const auto t1 = std::chrono::steady_clock::now();
-    return std::chrono::duration<double, std::nano>(t1 - t0).count() / static_cast<double>(c1 - c0);
-  }();
-  return value;
-}
-
-std::uint64_t timing_cost() {
-  static const std::uint64_t value = [] {
-    std::vector<std::uint64_t> empty(10001);
-    for (auto& e : empty) {
-      const std::uint64_t a = ticks();
-      e = ticks() - a;
-    }
-    std::nth_element(empty.begin(), empty.begin() + 5000, empty.end());
-    return empty[5000];
-  }();
-  return value;
-}
+std::uint64_t ticks() { return bench::Stopwatch::ticks(); }
 
 // Shared between processes, so that the same code measures one and two.
 class SharedState {
@@ -122,18 +89,14 @@ class SharedState {
   LinkState state_;
 };
 
-void report(benchmark::State& state, std::vector<std::uint32_t>& calls, const std::string& name, Rows* rows) {
-  if (calls.empty()) return;
-  const auto at = [&](double part) {
-    const auto i = static_cast<std::ptrdiff_t>(part * static_cast<double>(calls.size() - 1));
-    std::nth_element(calls.begin(), calls.begin() + i, calls.end());
-    return static_cast<double>(calls[static_cast<std::size_t>(i)]) * nanos_per_tick();
-  };
-  state.counters["p50_ns"] = at(0.50);
-  const double p99 = at(0.99);
+void report(benchmark::State& state, bench::TimedCalls& calls, const std::string& name, Rows* rows) {
+  state.counters["p50_ns"] = calls.at(0.50);
+  const double p99 = calls.at(0.99);
   state.counters["p99_ns"] = p99;
-  // The library first tries a few iterations to find out how many it needs.
-  if (rows != nullptr && calls.size() >= 50'000) (*rows)[name].push_back(p99);
+  state.counters["counted"] = calls.share();
+  if (rows == nullptr) return;
+  (*rows)[name].push_back(p99);
+  g_shared_cores += !calls.only_whole();
 }
 
 void run_quotes(benchmark::State& state, const std::string& name, const std::string& pattern, State kind) {
@@ -162,9 +125,7 @@ void run_quotes(benchmark::State& state, const std::string& name, const std::str
   for (const QuoteRequest& r : requests) slowest = std::max(slowest, quote(p, r, nullptr).local_event_at);
   const Picos step{pattern == "backlog" ? 0
                                         : std::max<std::int64_t>({2'000'000, 2 * gap, 4 * slowest.count()})};
-  std::vector<std::uint32_t> calls;
-  calls.reserve(1 << 22);
-  const std::uint64_t cost = timing_cost();
+  bench::TimedCalls calls;
   Picos now;
   std::size_t i = 0;
   for (auto _ : state) {
@@ -177,10 +138,7 @@ void run_quotes(benchmark::State& state, const std::string& name, const std::str
     const Quote q = quote(p, r, shared.get());
     benchmark::DoNotOptimize(q);
     const std::uint64_t after = ticks();
-    if (calls.size() < calls.capacity()) {
-      calls.push_back(static_cast<std::uint32_t>(
-          std::max<std::int64_t>(static_cast<std::int64_t>(after - before - cost), 0)));
-    }
+    calls.add(before, after);
   }
   report(state, calls, name + "/" + pattern + "/" + kStates[static_cast<int>(kind)],
          pattern == "backlog" ? nullptr : &g_alone);
@@ -189,9 +147,7 @@ void run_quotes(benchmark::State& state, const std::string& name, const std::str
 // `chain`: multiplications, each of the one before's product (three cycles or so a piece).
 void run_floor_alone(benchmark::State& state, int chain) {
   std::uint64_t product = 3;
-  std::vector<std::uint32_t> calls;
-  calls.reserve(1 << 22);
-  const std::uint64_t cost = timing_cost();
+  bench::TimedCalls calls;
   for (auto _ : state) {
     const std::uint64_t before = ticks();
     for (int i = 0; i < chain; ++i) {
@@ -199,10 +155,7 @@ void run_floor_alone(benchmark::State& state, int chain) {
       benchmark::DoNotOptimize(product);
     }
     const std::uint64_t after = ticks();
-    if (calls.size() < calls.capacity()) {
-      calls.push_back(static_cast<std::uint32_t>(
-          std::max<std::int64_t>(static_cast<std::int64_t>(after - before - cost), 0)));
-    }
+    calls.add(before, after);
   }
   report(state, calls, chain == 0 ? "floor/alone" : "floor/chain", &g_floor);
 }
@@ -219,9 +172,7 @@ void run_floor_lines(benchmark::State& state, const std::string& name) {
   for (std::size_t& w : where) w = pick.below(static_cast<std::uint32_t>(lines)) * 8;
   for (std::size_t i = 0; i < where.size(); i += kTouched) where[i] = 0;  // the lock's
   auto* words = static_cast<std::uint64_t*>(shared.memory());
-  std::vector<std::uint32_t> calls;
-  calls.reserve(1 << 22);
-  const std::uint64_t cost = timing_cost();
+  bench::TimedCalls calls;
   std::size_t request = 0;
   for (auto _ : state) {
     const std::size_t* at = &where[request++ % kRequests * kTouched];
@@ -230,10 +181,7 @@ void run_floor_lines(benchmark::State& state, const std::string& name) {
     for (std::size_t i = 0; i < kTouched; ++i) ++words[at[i]];
     benchmark::ClobberMemory();
     const std::uint64_t after = ticks();
-    if (calls.size() < calls.capacity()) {
-      calls.push_back(static_cast<std::uint32_t>(
-          std::max<std::int64_t>(static_cast<std::int64_t>(after - before - cost), 0)));
-    }
+    calls.add(before, after);
   }
   report(state, calls, "floor/lines/" + name, &g_floor);
 }
@@ -256,10 +204,18 @@ class Pinned {
   cpu_set_t before_;
 };
 
-// The other NIC of a node's router, where it has more than one.
+// A node whose way to the sibling of another runs over the same links, but whose NIC is another: of the same
+// router or lowest switch where these have several, else the next one along z.
 NodeId sibling(const Pricing& p, NodeId node) {
-  if (p.network == Network::dragonfly) return node ^ 1;
-  return p.network == Network::gemini_torus ? node + p.torus.shape().nodes[0] : node;
+  switch (p.network) {
+    case Network::gemini_torus:
+      return node + p.torus.shape().nodes[0];
+    case Network::seastar_torus:
+    case Network::bluegene_torus:
+      return node + p.torus.shape().nodes[0] * p.torus.shape().nodes[1];
+    default:
+      return node ^ 1;
+  }
 }
 
 // The other process does the same as long as the measurement lasts: `call` in turns.
@@ -284,19 +240,14 @@ void run_floor_two(benchmark::State& state, const Call& call) {
     }
     _exit(0);
   }
-  std::vector<std::uint32_t> calls;
-  calls.reserve(1 << 22);
-  const std::uint64_t cost = timing_cost();
+  bench::TimedCalls calls;
   for (auto _ : state) {
     my_turn(0);
     const std::uint64_t before = ticks();
     call(number);
     const std::uint64_t after = ticks();
     turn.store(1, std::memory_order_release);
-    if (calls.size() < calls.capacity()) {
-      calls.push_back(static_cast<std::uint32_t>(
-          std::max<std::int64_t>(static_cast<std::int64_t>(after - before - cost), 0)));
-    }
+    calls.add(before, after);
   }
   stop.store(1);
   waitpid(child, nullptr, 0);
@@ -306,7 +257,7 @@ void run_floor_two(benchmark::State& state, const Call& call) {
 
 // The other process quotes over the same links as long as the measurement lasts.
 void run_two_processes(benchmark::State& state, const std::string& name, State kind, bool in_turns,
-                       Rows* rows) {
+                       bool same_nics, Rows* rows) {
   const BuiltMachine built = build_machine(name);
   const Pricing& p = built.machine->pricing;
   SharedState shared(p, kind);
@@ -317,7 +268,8 @@ void run_two_processes(benchmark::State& state, const std::string& name, State k
   std::atomic<std::uint64_t>&stop = words[0], &clock = words[8], &turn = words[16];
   // Slow enough for every machine to keep up: a backlog is not what is measured.
   constexpr std::uint64_t kStep = 10'000'000;
-  QuoteRequest r{.op = Op::fma_put, .src = 0, .dst = p.nodes / 2, .bytes = 8};
+  // Three eighths along z on a torus: exactly half way round would be a tie, decided for each pair alone.
+  QuoteRequest r{.op = Op::fma_put, .src = 0, .dst = p.nodes / 8 * 3, .bytes = 8};
   const auto my_turn = [&](std::uint64_t me) {
     while (in_turns && turn.load(std::memory_order_acquire) != me) {
       if (stop.load(std::memory_order_relaxed) != 0) return false;
@@ -329,17 +281,17 @@ void run_two_processes(benchmark::State& state, const std::string& name, State k
   if (child < 0) std::abort();
   const Pinned pinned(child == 0 ? 1 : 0);
   if (child == 0) {
-    r.src = sibling(p, r.src);
-    r.dst = sibling(p, r.dst);
+    if (!same_nics) {
+      r.src = sibling(p, r.src);
+      r.dst = sibling(p, r.dst);
+    }
     while (my_turn(1)) {
       benchmark::DoNotOptimize(quote(p, r, shared.get()));
       turn.store(0, std::memory_order_release);
     }
     _exit(0);
   }
-  std::vector<std::uint32_t> calls;
-  calls.reserve(1 << 22);
-  const std::uint64_t cost = timing_cost();
+  bench::TimedCalls calls;
   for (auto _ : state) {
     my_turn(0);
     const std::uint64_t before = ticks();
@@ -347,10 +299,7 @@ void run_two_processes(benchmark::State& state, const std::string& name, State k
     benchmark::DoNotOptimize(q);
     const std::uint64_t after = ticks();
     turn.store(1, std::memory_order_release);
-    if (calls.size() < calls.capacity()) {
-      calls.push_back(static_cast<std::uint32_t>(
-          std::max<std::int64_t>(static_cast<std::int64_t>(after - before - cost), 0)));
-    }
+    calls.add(before, after);
   }
   stop.store(1);
   waitpid(child, nullptr, 0);
@@ -377,42 +326,50 @@ void print_worst(const char* what, Rows& rows, double limit) {
 
 }  // namespace
 
+// Calls of each row. A fixed number: the library's own choice goes by wall time, which is also spent on
+// waiting for a whole core.
+constexpr int kCalls = 200'000;
+
+template <typename Run>
+void add(const std::string& row, const Run& run) {
+  benchmark::RegisterBenchmark(row.c_str(), run)->Iterations(kCalls);
+}
+
 int main(int argc, char** argv) {
-  benchmark::RegisterBenchmark("floor/alone", [](benchmark::State& s) { run_floor_alone(s, 0); });
-  benchmark::RegisterBenchmark("floor/two_processes", [](benchmark::State& s) {
+  add("floor/alone", [](benchmark::State& s) { run_floor_alone(s, 0); });
+  add("floor/two_processes", [](benchmark::State& s) {
     run_floor_two(s, [](std::atomic<std::uint64_t>& number) { number.fetch_add(1); });
   });
   for (const ShippedFile& shipped : shipped_machines()) {
     const std::string name(shipped.name);
     // How fast the processor is just now: others may share its host.
-    benchmark::RegisterBenchmark(("floor/chain/" + name).c_str(),
-                                 [](benchmark::State& s) { run_floor_alone(s, 64); });
-    benchmark::RegisterBenchmark(("floor/lines/" + name).c_str(),
-                                 [name](benchmark::State& s) { run_floor_lines(s, name); });
+    add("floor/chain/" + name, [](benchmark::State& s) { run_floor_alone(s, 64); });
+    add("floor/lines/" + name, [name](benchmark::State& s) { run_floor_lines(s, name); });
     for (const char* pattern : {"neighbour", "random", "bulk", "get", "in_order", "hashed_root", "backlog"}) {
       for (const State kind : {State::quiet, State::exact, State::decayed}) {
-        benchmark::RegisterBenchmark(
-            ("quote/" + name + "/" + pattern + "/" + kStates[static_cast<int>(kind)]).c_str(),
+        add(("quote/" + name + "/" + pattern + "/" + kStates[static_cast<int>(kind)]).c_str(),
             [name, pattern = std::string(pattern), kind](benchmark::State& s) {
               run_quotes(s, name, pattern, kind);
             });
       }
     }
-    const auto two = [&](const char* kind, State state, bool in_turns, Rows* rows) {
-      benchmark::RegisterBenchmark(("quote/" + name + "/two_processes/" + kind).c_str(),
-                                   [name, state, in_turns, rows](benchmark::State& s) {
-                                     run_two_processes(s, name, state, in_turns, rows);
-                                   });
+    const auto two = [&](const char* kind, State state, bool in_turns, bool same_nics, Rows* rows) {
+      add("quote/" + name + "/two_processes/" + kind,
+          [name, state, in_turns, same_nics, rows](benchmark::State& s) {
+            run_two_processes(s, name, state, in_turns, same_nics, rows);
+          });
     };
-    two("exact", State::exact, true, &g_two);
-    two("decayed", State::decayed, false, &g_two);
-    two("exact_at_once", State::exact, false, nullptr);
+    two("exact", State::exact, true, false, &g_two);
+    two("decayed", State::decayed, false, false, &g_two);
+    two("decayed_same_nics", State::decayed, false, true, nullptr);
+    two("exact_at_once", State::exact, false, false, nullptr);
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
   // The counter's own step is allowed for: a p99 of 100.1 ns is one of 100.
   print_worst("alone", g_alone, 101);
   print_worst("two processes", g_two, 151);
+  std::printf("measurements without whole cores, all of whose calls count: %zu\n", g_shared_cores);
   for (auto& [row, values] : g_floor) {
     std::sort(values.begin(), values.end());
     std::printf("%s p99: %.0f ns\n", row.c_str(), values[values.size() / 2]);

@@ -10,9 +10,6 @@ namespace orrery::model {
 
 namespace {
 
-constexpr int kHalfLifeShift = 22;
-static_assert(Picos{std::int64_t{1} << kHalfLifeShift} == kHalfLife);
-
 // A holder keeps the lock for some tens of nanoseconds; one that was descheduled returns within a time
 // slice. After this many looks (about 10 ms) it is taken for dead.
 constexpr std::uint32_t kLooksBeforeTakeover = 1u << 20;
@@ -22,13 +19,6 @@ constexpr std::array<std::uint32_t, 256> make_wait_table() {
   for (std::uint32_t rho = 0; rho < 256; ++rho) table[rho] = 256 * rho / (2 * (256 - rho));
   return table;
 }
-// 2^16 * 512 / (512 + part): what makes a level a rate, by how much of the epoch has passed.
-constexpr std::array<std::uint32_t, 256> make_steady_table() {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t part = 0; part < 256; ++part) table[part] = (512u << 16) / (512 + part);
-  return table;
-}
-constexpr auto kSteady = make_steady_table();
 constexpr auto kWaits = make_wait_table();
 
 }  // namespace
@@ -218,46 +208,6 @@ std::int64_t LinkState::peek_links(const LinePart& part, std::int64_t hop, std::
   if (cell.links != 0) tell_links(&cell, part, hop);
   const Span* at = &links_[std::size_t{part.first} * spans_];
   return find_in(at, count_of(at, spans_), want, length).start;
-}
-
-namespace {
-
-// Bytes of one half-life at the rate that the two sums speak of. A steady rate of r bytes a half-life makes
-// `before` r and `before` + `current` r (1 + f) where f of the epoch has passed; half of `before` has decayed
-// by its end.
-std::uint64_t steady(std::uint64_t before, std::uint64_t current, std::int64_t now) {
-  const auto part =
-      static_cast<std::uint64_t>(now & ((std::int64_t{1} << kHalfLifeShift) - 1)) >> (kHalfLifeShift - 8);
-  return ((before * (512 - part) >> 9) + current) * kSteady[part] >> 16;
-}
-
-}  // namespace
-
-std::uint64_t LinkState::count_in(DecayedCounter& c, std::int64_t now, std::uint64_t bytes) const {
-  const std::int64_t epoch = now >> kHalfLifeShift;
-  const std::int64_t seen = c.epoch.load(std::memory_order_relaxed);
-  std::uint64_t before = c.before.load(std::memory_order_relaxed);
-  std::uint64_t current = c.now.load(std::memory_order_relaxed);
-  if (seen < epoch) {
-    const std::int64_t passed = epoch - seen;
-    before = passed >= 60 ? 0 : (before + current) >> passed;
-    current = 0;
-    c.epoch.store(epoch, std::memory_order_relaxed);
-    c.before.store(before, std::memory_order_relaxed);
-  }
-  c.now.store(current + bytes, std::memory_order_relaxed);
-  return steady(before, current, now);
-}
-
-std::uint64_t LinkState::level_in(const DecayedCounter& c, std::int64_t now) const {
-  const std::int64_t passed = (now >> kHalfLifeShift) - c.epoch.load(std::memory_order_relaxed);
-  std::uint64_t before = c.before.load(std::memory_order_relaxed);
-  std::uint64_t current = c.now.load(std::memory_order_relaxed);
-  if (passed > 0) {
-    before = passed >= 60 ? 0 : (before + current) >> passed;
-    current = 0;
-  }
-  return steady(before, current, now);
 }
 
 }  // namespace orrery::model

@@ -36,6 +36,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/model/decayed_counter.hpp"
 #include "emu/model/pricing.hpp"
 #include "emu/model/promises.hpp"
 
@@ -47,8 +48,6 @@
 #include <span>
 
 namespace orrery::model {
-
-inline constexpr Picos kHalfLife{std::int64_t{1} << 22};  // 4.2 us: some round trips, few enough to adapt
 
 // Of a dragonfly router: its green and black links, and one that stands for all of them together.
 inline constexpr std::uint32_t kRouterServers = Dragonfly::kLocal + 1;
@@ -73,18 +72,10 @@ struct LinePart {
   std::uint32_t line, first, links, line_first, line_links;
 };
 
-// Bytes through one aggregate, decaying.
-struct DecayedCounter {
-  std::atomic<std::int64_t> epoch;    // in half-lives
-  std::atomic<std::uint64_t> before;  // decayed sum of earlier epochs
-  std::atomic<std::uint64_t> now;     // of this epoch
-};
-static_assert(sizeof(DecayedCounter) == 24 && std::atomic<std::uint64_t>::is_always_lock_free);
-
-struct alignas(32) CounterCell {
+struct alignas(16) CounterCell {
   DecayedCounter counter;
 };
-static_assert(sizeof(CounterCell) == 32);
+static_assert(sizeof(CounterCell) == 16);
 
 // What both kinds keep of a NIC, written by every process of the node and by those that send to it.
 struct NicCell {
@@ -120,7 +111,7 @@ class LinkState {
  public:
   enum class Kind : std::uint32_t { exact = 1, decayed = 2 };
   static constexpr std::uint64_t kMagic = 0x4f525245'4c494e4bu;
-  static constexpr std::uint32_t kVersion = 4;
+  static constexpr std::uint32_t kVersion = 5;
 
   LinkState() = default;
 
@@ -165,6 +156,15 @@ class LinkState {
   void prefetch_nic(NodeId node) const { prefetch_to_write(&nic(node)); }
   void prefetch_lock() const { prefetch_to_write(header_); }
   void prefetch_line(std::uint32_t line) const { prefetch_to_write(&lines_[line]); }
+  // The line or counter where the path has it; else a cell that is wanted anyway, so that nothing is guessed.
+  void prefetch_line_or_nic(bool line_is, std::uint32_t line, NodeId node) const {
+    const void* const wanted = &exact_nics_[node];
+    prefetch_to_write(line_is ? static_cast<const void*>(&lines_[line]) : wanted);
+  }
+  void prefetch_counter_or_nic(bool counter_is, std::uint32_t counter, NodeId node) const {
+    const void* const wanted = &decayed_nics_[node];
+    prefetch_to_write(counter_is ? static_cast<const void*>(&counters_[counter]) : wanted);
+  }
   void prefetch_bundle(std::uint32_t bundle) const { prefetch_to_write(&bundles_[bundle]); }
   void prefetch_counter(std::uint32_t counter) const { prefetch_to_write(&counters_[counter]); }
 
@@ -206,17 +206,17 @@ class LinkState {
 
   // Decayed kind. Adds `bytes` and returns the bytes of one half-life at the present rate.
   std::uint64_t count(std::uint32_t aggregate, std::int64_t now, std::uint64_t bytes) const {
-    return count_in(counters_[aggregate].counter, now, bytes);
+    return count_bytes(counters_[aggregate].counter, now, bytes);
   }
   // The same without adding anything: writes nothing.
   std::uint64_t level(std::uint32_t aggregate, std::int64_t now) const {
-    return level_in(counters_[aggregate].counter, now);
+    return level_of(counters_[aggregate].counter, now);
   }
   std::uint64_t count_receive(NodeId node, std::int64_t now, std::uint64_t bytes) const {
-    return count_in(decayed_nics_[node].receive, now, bytes);
+    return count_bytes(decayed_nics_[node].receive, now, bytes);
   }
   std::uint64_t level_receive(NodeId node, std::int64_t now) const {
-    return level_in(decayed_nics_[node].receive, now);
+    return level_of(decayed_nics_[node].receive, now);
   }
 
  private:
@@ -234,8 +234,6 @@ class LinkState {
   std::int64_t peek_links(const LinePart& part, std::int64_t hop, std::int64_t want,
                           std::int64_t length) const;
   void tell_links(LineCell* cell, const LinePart& part, std::int64_t hop) const;
-  std::uint64_t count_in(DecayedCounter& counter, std::int64_t now, std::uint64_t bytes) const;
-  std::uint64_t level_in(const DecayedCounter& counter, std::int64_t now) const;
   void acquire_slowly() const;
   void point_at(std::span<std::byte> memory, const Pricing& pricing, Kind kind);
 

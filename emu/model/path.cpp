@@ -25,9 +25,10 @@ void prefetch_bundle(const LinkState& state, std::uint32_t bundle) {
   }
 }
 
-// A torus line's part, at the place of the next stretch. Put together as four words: ten narrow stores are a
-// third of what a torus path costs.
-void put(Path* path, const LinePart& part, std::uint32_t counter, std::uint32_t before, std::uint32_t price) {
+// A torus line's part, as stretch `slot`. Put together as four words: ten narrow stores are a third of what a
+// torus path costs.
+void put(Path* path, std::uint32_t slot, const LinePart& part, std::uint32_t counter, std::uint32_t before,
+         std::uint32_t price) {
   static_assert(std::endian::native == std::endian::little && sizeof(Stretch) == 32 &&
                 offsetof(LinePart, first) == 4 && offsetof(LinePart, links) == 8 &&
                 offsetof(LinePart, line_first) == 12 && offsetof(LinePart, line_links) == 16 &&
@@ -37,75 +38,98 @@ void put(Path* path, const LinePart& part, std::uint32_t counter, std::uint32_t 
       part.line | std::uint64_t{part.first} << 32, part.links | std::uint64_t{part.line_first} << 32,
       part.line_links | std::uint64_t{counter} << 32, part.links | before << 16 | std::uint64_t{price} << 32};
   // Word by word: copied as a whole they would be read back wider than they were written, which stalls.
-  auto* at = reinterpret_cast<std::byte*>(&path->at[path->stretches]);
+  auto* at = reinterpret_cast<std::byte*>(&path->at[slot]);
   for (std::size_t i = 0; i < 4; ++i) std::memcpy(at + 8 * i, &words[i], 8);
 }
 
-// In which order the dimensions are travelled where those of the set bits go minus: X+ Y+ Z+ X- Y- Z-.
-constexpr std::uint8_t kOrder[8][3] = {{0, 1, 2}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1},
-                                       {0, 1, 2}, {1, 0, 2}, {0, 1, 2}, {0, 1, 2}};
+// Which dimensions (as bits) are travelled before x, y and z where those of the index's bits go minus:
+// X+ Y+ Z+ X- Y- Z-.
+constexpr std::uint8_t kBefore[8][3] = {{0, 1, 3}, {6, 0, 2}, {0, 5, 1}, {4, 5, 0},
+                                        {0, 1, 3}, {2, 0, 3}, {0, 1, 3}, {0, 1, 3}};
+
+// What a torus path is made of, before it is cut into lines.
+struct TorusWay {
+  Coordinates from, to;
+  std::uint32_t counts[3], down[3];  // hops by dimension, and whether they go minus
+  std::uint64_t ties;
+};
+
+// Which dimensions are travelled and in which order is as good as random, so there are no branches: each
+// dimension's stretch is written where its turn is, one without hops past the last.
+template <bool kExact>
+void torus_stretches(const Torus& t, const TorusWay& way, const std::uint8_t* order, NodeId src,
+                     const LinkState& state, Path* path) {
+  const auto& g = t.grid();
+  const std::uint32_t base[3] = {0, 2 * g[1] * g[2], 2 * (g[1] * g[2] + g[0] * g[2])};
+  // The other two dimensions, which name a line.
+  static constexpr std::uint8_t kAcross[3][2] = {{1, 2}, {0, 2}, {0, 1}};
+#pragma GCC unroll 3
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const std::size_t a = kAcross[i][0], b = kAcross[i][1];
+    const std::uint32_t n = g[i], count = way.counts[i], down = way.down[i], earlier = order[i];
+    // All ones where the other dimension has been travelled.
+    const std::uint32_t done_a = 0u - (earlier >> a & 1), done_b = 0u - (earlier >> b & 1);
+    // The line lies at the coordinates reached when the dimension is entered.
+    const std::uint32_t at_a = way.from.at[a] ^ ((way.from.at[a] ^ way.to.at[a]) & done_a);
+    const std::uint32_t at_b = way.from.at[b] ^ ((way.from.at[b] ^ way.to.at[b]) & done_b);
+    const std::uint32_t within = 2 * (at_a + g[a] * at_b) + down;
+    // Positions along the direction of travel, so that plus and minus share the arithmetic.
+    const std::uint32_t position = (way.from.at[i] ^ (0u - down)) + (n & (0u - down));
+    const std::uint32_t line_first = 2 * i * t.routers() + within * n;
+    std::uint32_t counter = 0;
+    if constexpr (kExact) {
+      state.prefetch_line_or_nic(count != 0, base[i] + within, src);
+    } else {
+      // One link of those that are crossed stands for all.
+      const std::uint32_t drawn =
+          position + (static_cast<std::uint32_t>(way.ties >> (16 * i + 8) & 0xffff) * count >> 16);
+      counter = line_first + drawn - (drawn >= n ? n : 0);
+      state.prefetch_counter_or_nic(count != 0, counter, src);
+    }
+    const std::uint32_t turn = (static_cast<std::uint32_t>(way.counts[a] != 0) & done_a) +
+                               (static_cast<std::uint32_t>(way.counts[b] != 0) & done_b);
+    const std::uint32_t travelled = (way.counts[a] & done_a) + (way.counts[b] & done_b);
+    put(path, count != 0 ? turn : 3, {base[i] + within, line_first + position, count, line_first, n}, counter,
+        travelled, i);
+  }
+}
 
 void torus_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId src, NodeId dst,
                 const LinkState* state, Path* path) {
   const Torus& t = p.torus;
   const auto& g = t.grid();
-  Coordinates at = t.router_coordinates(t.router_of(src));
-  const Coordinates end = t.router_coordinates(t.router_of(dst));
-  const std::uint64_t ties = path_seed(routing, seed, src, dst);
-  // By dimension: hops and whether they go minus. Which way is as good as random: no branches here.
-  std::uint32_t counts[3], down[3], minus = 0;
+  TorusWay way;
+  way.from = t.router_coordinates(t.router_of(src));
+  way.to = t.router_coordinates(t.router_of(dst));
+  way.ties = path_seed(routing, seed, src, dst);
+  std::uint32_t minus = 0, used = 0;
+#pragma GCC unroll 3
   for (std::uint32_t i = 0; i < 3; ++i) {
     const auto n = static_cast<std::int32_t>(g[i]);
-    const auto delta = static_cast<std::int32_t>(end.at[i]) - static_cast<std::int32_t>(at.at[i]);
+    const auto delta = static_cast<std::int32_t>(way.to.at[i]) - static_cast<std::int32_t>(way.from.at[i]);
     const std::int32_t plain = std::abs(delta), round = n - plain;
     // The other way round changes the sign; half way round is a tie.
     const bool closed = t.shape().closed[i], other = closed & (round < plain),
                tie = closed & (round == plain);
-    const bool by_seed = static_cast<bool>((ties >> i) & 1);
-    counts[i] = static_cast<std::uint32_t>(other ? round : plain);
-    down[i] = static_cast<std::uint32_t>((tie & by_seed) | (!tie & ((delta < 0) != other)));
-    minus |= down[i] << i;
-    path->cls |= static_cast<std::uint32_t>(counts[i] != 0) << i;
+    const bool by_seed = static_cast<bool>((way.ties >> i) & 1);
+    way.counts[i] = static_cast<std::uint32_t>(other ? round : plain);
+    way.down[i] = static_cast<std::uint32_t>((tie & by_seed) | (!tie & ((delta < 0) != other)));
+    minus |= way.down[i] << i;
+    path->cls |= static_cast<std::uint32_t>(way.counts[i] != 0) << i;
+    used += way.counts[i] != 0;
   }
-  path->hops = counts[0] + counts[1] + counts[2];
+  path->hops = way.counts[0] + way.counts[1] + way.counts[2];
   path->latency = p.hop * path->hops;
   if (state == nullptr) return;
-  const std::uint32_t base[3] = {0, 2 * g[1] * g[2], 2 * (g[1] * g[2] + g[0] * g[2])};
+  path->stretches = used;
   // Blue Gene's deterministic packets go x, y, z whatever the sign.
   const bool by_dimension = p.network == Network::bluegene_torus && !is_adaptive(routing);
-  const bool exact = state->exact();
-  std::uint32_t travelled = 0, known = 0;
-  // The other two dimensions, which name a line.
-  static constexpr std::uint8_t kAcross[3][2] = {{1, 2}, {0, 2}, {0, 1}};
-  const auto travel = [&](std::uint32_t i) __attribute__((always_inline)) {
-    const std::uint32_t n = g[i], count = counts[i], from = at.at[i];
-    // The line lies at the coordinates reached when the dimension is entered.
-    const std::size_t a = kAcross[i][0], b = kAcross[i][1];
-    const std::uint32_t within = 2 * (at.at[a] + g[a] * at.at[b]) + down[i];
-    // Positions along the direction of travel, so that plus and minus share the arithmetic.
-    const std::uint32_t position = (from ^ (0u - down[i])) + (n & (0u - down[i]));
-    const std::uint32_t line_first = 2 * i * t.routers() + within * n;
-    // One link of those that are crossed stands for all in a decayed state.
-    const std::uint32_t drawn =
-        position + (static_cast<std::uint32_t>(ties >> (16 * i + 8) & 0xffff) * count >> 16);
-    const std::uint32_t counter = line_first + drawn - (drawn >= n ? n : 0);
-    // Whether a dimension is travelled at all is as good as random: the stretch is written, and kept by
-    // counting it.
-    known = count != 0 ? (exact ? base[i] + within : counter) : known;
-    if (exact) {
-      state->prefetch_line(known);
-    } else {
-      state->prefetch_counter(known);
-    }
-    put(path, {base[i] + within, line_first + position, count, line_first, n}, counter, travelled, i);
-    path->stretches += count != 0;
-    travelled += count;
-    at.at[i] = end.at[i];
-  };
-  const auto& order = kOrder[by_dimension ? 0 : minus];
-  travel(order[0]);
-  travel(order[1]);
-  travel(order[2]);
+  const std::uint8_t* order = kBefore[by_dimension ? 0 : minus];
+  if (state->exact()) {
+    torus_stretches<true>(t, way, order, src, *state, path);
+  } else {
+    torus_stretches<false>(t, way, order, src, *state, path);
+  }
 }
 
 // One green or black link out of `router`.

@@ -45,6 +45,7 @@ struct AriesTiming {
               .outstanding = 1024,
               .inject_flits = 1024,
               .response_flits = 1};
+  LinkErrors errors{.flit_bits = 48};
 };
 
 // The Cascade dragonfly for TileRouter.
@@ -74,6 +75,7 @@ class DragonflyFabric {
     return blue(port) ? timing_.optical_buffer : timing_.electrical_buffer;
   }
   NicCost nic() const { return timing_.nic; }
+  LinkErrors errors() const { return timing_.errors; }
   std::uint32_t packets_in(std::uint32_t payload) const { return payload == 0 ? 1 : (payload + 63) / 64; }
   std::uint32_t flits_for(std::uint32_t payload) const {
     const auto one = [&](std::uint32_t bytes) {

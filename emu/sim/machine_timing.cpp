@@ -84,6 +84,7 @@ Refusal timing_of(const model::Machine& machine, TorusTiming* out) {
   timing.data_unit = packet.word;
   timing.data_flits = flits(packet.phits_per_word);
   timing.flit_ticks = phit_ticks(machine, rates.link) * phits;
+  timing.errors.flit_bits = packet.phit_bits * phits;
   timing.hop = ticks(machine.pricing.hop);
   timing.buffer_flits =
       16 * (timing.header_flits + (packet.payload + packet.word - 1) / packet.word * timing.data_flits);
@@ -115,6 +116,7 @@ Refusal timing_of(const model::Machine& machine, AriesTiming* out) {
   // The file has one hop latency; an optical link is 30 m of cable longer.
   timing.optical_hop += ticks(machine.pricing.hop) - timing.electrical_hop;
   timing.electrical_hop = ticks(machine.pricing.hop);
+  timing.errors.flit_bits = packet.phit_bits;
   timing.header_phits = packet.put_request;
   timing.word = packet.word;
   timing.word_phits = packet.phits_per_word;

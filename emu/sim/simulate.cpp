@@ -9,6 +9,7 @@
 #include "emu/sim/trace.hpp"
 #include "emu/sim/traffic.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -257,11 +258,17 @@ Refusal simulate_bgl(const RunSpec& spec, const model::Machine& machine, SimResu
   return {};
 }
 
+// Past this a packet hardly gets through.
+constexpr double kMostBitErrors = 1e-4;
+
 Refusal check_grain(const RunSpec& spec) {
   if (spec.grain < 1 || spec.grain > 8) return {fmt::format("grain {}: expected 1 to 8", spec.grain)};
   if (!spec.preset.empty()) return {fmt::format("preset '{}': {} has none", spec.preset, spec.machine)};
-  if (spec.bit_error_rate > 0)
-    return {fmt::format("bit error rate on {}: only bluegene-l simulates it", spec.machine)};
+  if (!(spec.bit_error_rate <= kMostBitErrors))
+    return {fmt::format("bit error rate {}: expected 0 to {}", spec.bit_error_rate, kMostBitErrors)};
+  if (spec.bit_error_rate > 0 && spec.grain > 1)
+    return {fmt::format("bit error rate with grain {}: expected grain 1, since a packet is repeated alone",
+                        spec.grain)};
   return {};
 }
 
@@ -288,6 +295,7 @@ Refusal simulate_torus(const RunSpec& spec, const model::Machine& machine, SimRe
   TorusTiming timing;
   if (Refusal no = timing_of(machine, &timing); no.refused()) return no;
   timing.grain = spec.grain;
+  timing.errors.bit_error_rate = std::max(0.0, spec.bit_error_rate);
   if (!spec.routing.empty()) {
     if (!gemini || (spec.routing != "adaptive" && spec.routing != "hashed"))
       return bad_routing(spec, gemini ? "gemini" : "seastar");
@@ -345,6 +353,7 @@ Refusal simulate_aries(const RunSpec& spec, const model::Machine& machine, SimRe
   AriesTiming timing;
   if (Refusal no = timing_of(machine, &timing); no.refused()) return no;
   timing.grain = spec.grain;
+  timing.errors.bit_error_rate = std::max(0.0, spec.bit_error_rate);
   if (aries_routing(spec.routing, &timing).refused()) return bad_routing(spec, "aries");
   Scene scene;
   scene.box.sides = {dragonfly.value().nodes(), 1, 1};

@@ -20,6 +20,7 @@
 //   std::uint32_t buffer(port) const;               flits of one VC's buffer at the far end
 //   template <View> Hop route(const View&, Random&, Packet&) const;   next output; may write the packet
 //   NicCost nic() const;
+//   LinkErrors errors() const;
 //   Tick advertise_every() const;                   loads told to the neighbourhood; 0: nobody asks
 //   std::uint32_t flits_for(payload), packets_in(payload) const;   of the machine's own packets
 //
@@ -60,6 +61,15 @@ struct NicCost {
   std::uint32_t outstanding = 0;     // requests without response; 0: no limit and no responses
   std::uint32_t inject_flits = 256;  // buffer between interface and router
   std::uint8_t response_flits = 0;   // of the response to one packet; 0: none
+};
+
+// What a link does to bits. Every hop checks a packet's CRC (16 bits on Gemini and SeaStar); a packet that
+// fails is sent again by the near end, which keeps it until it is acknowledged: it learns of the failure one
+// round trip later, and what would have followed waits (the window goes back). So errors cost time, never
+// packets.
+struct LinkErrors {
+  double bit_error_rate = 0;     // of each bit, 0 to 1e-4; errors are independent
+  std::uint32_t flit_bits = 24;  // on the wire
 };
 
 template <typename Fabric>
@@ -163,6 +173,8 @@ class TileRouter {
     return load;
   }
   void advertise(Site& site, Node id, Tick now);
+  // How much longer a transfer takes for being repeated.
+  Tick repeats(Partition& part, Site& site, std::uint32_t port, std::uint32_t flits, Tick ticks);
   void route_arrivals(Partition& part, Node site);
   void serve_nic(Partition& part, Node site, std::uint32_t nic, Tick now);
   void send(Partition& part, Node site, std::uint32_t port, Tick now);
@@ -180,6 +192,8 @@ class TileRouter {
   std::vector<Wire> wires_;
   std::vector<std::uint16_t> advertised_;
   std::vector<std::uint32_t> link_busy_;
+  // That a packet of so many flits fails its CRC; empty without errors.
+  std::vector<std::uint32_t> error_chance_;
 };
 
 }  // namespace orrery::sim

@@ -8,6 +8,7 @@
 #include "emu/sim/tile_router.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -43,6 +44,22 @@ TileRouter<F>::TileRouter(F fabric, std::uint64_t seed)
     }
   }
   for (Nic& nic : nics_) nic.space = cost_.inject_flits;
+  const LinkErrors errors = fabric_.errors();
+  if (errors.bit_error_rate <= 0) return;
+  for (std::uint32_t flits = 0; flits < 256; ++flits)
+    error_chance_.push_back(
+        as_chance(1 - std::pow(1 - errors.bit_error_rate, 1.0 * flits * errors.flit_bits)));
+}
+
+template <typename F>
+Tick TileRouter<F>::repeats(Partition& part, Site& site, std::uint32_t port, std::uint32_t flits,
+                            Tick ticks) {
+  Tick late = 0;
+  while (site.random.chance(error_chance_[flits])) {
+    ++part.counters().retries;
+    late += ticks + 2 * fabric_.latency(port);
+  }
+  return late;
 }
 
 template <typename F>
@@ -263,13 +280,14 @@ inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Ti
                          ? std::max<Tick>(1, Tick{cost_.response} * flits / cost_.response_flits)
                          : std::max<Tick>(1, cost_.eject_base * fabric_.packets_in(packet.payload) +
                                                  static_cast<Tick>(cost_.eject_per_byte * packet.payload));
+  const Tick late = link && !error_chance_.empty() ? repeats(part, site, port, flits, ticks) : 0;
   // The space it held here, back to where it came from.
   if (packet.hints >= fabric_.ports()) {
-    part.post(now + ticks,
+    part.post(now + ticks + late,
               {id, 0, kNicCredit, 0, static_cast<std::uint8_t>(packet.hints - fabric_.ports()), flits});
   } else {
     const Wire& from = wires_[std::size_t{id} * fabric_.ports() + packet.hints];
-    part.signal(now + ticks + fabric_.latency(packet.hints),
+    part.signal(now + ticks + late + fabric_.latency(packet.hints),
                 {from.peer, 0, kCredit, packet.hold, from.back, flits});
   }
   if (!link) {
@@ -288,13 +306,13 @@ inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Ti
   ++packet.hops;
   Counters& counters = part.counters();
   ++counters.link_hops;
-  counters.link_ticks += ticks;
+  counters.link_ticks += ticks + late;
   ++counters.vc_hops[static_cast<std::size_t>(chosen)];
   if (!link_busy_.empty())
-    link_busy_[std::size_t{id} * fabric_.ports() + port] += static_cast<std::uint32_t>(ticks);
+    link_busy_[std::size_t{id} * fabric_.ports() + port] += static_cast<std::uint32_t>(ticks + late);
   const Wire& wire = wires_[std::size_t{id} * fabric_.ports() + port];
-  part.post(now + ticks, {id, 0, kDone, 0, static_cast<std::uint8_t>(port), 0});
-  part.transfer(now + fabric_.latency(port),
+  part.post(now + ticks + late, {id, 0, kDone, 0, static_cast<std::uint8_t>(port), 0});
+  part.transfer(now + fabric_.latency(port) + late,
                 {wire.peer, index, kArrive, static_cast<std::uint8_t>(chosen), wire.back, 0});
 }
 

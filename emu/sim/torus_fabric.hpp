@@ -20,6 +20,7 @@ struct TorusTiming {
   std::uint32_t grain = 1;           // machine packets that travel as one
   bool adaptive = true;              // among parallel links by load; else hashed
   NicCost nic;
+  LinkErrors errors;
 };
 
 // A torus of Gemini or SeaStar routers for TileRouter: direction order X+ Y+ Z+ X- Y- Z-, a dateline pair
@@ -61,6 +62,7 @@ class TorusFabric {
   Tick latency(std::uint32_t) const { return timing_.hop; }
   std::uint32_t buffer(std::uint32_t) const { return timing_.buffer_flits; }
   NicCost nic() const { return timing_.nic; }
+  LinkErrors errors() const { return timing_.errors; }
   std::uint32_t packets_in(std::uint32_t payload) const {
     return payload == 0 ? 1 : (payload + timing_.packet_payload - 1) / timing_.packet_payload;
   }

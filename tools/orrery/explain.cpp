@@ -3,6 +3,7 @@
 #include "emu/model/explain.hpp"
 
 #include "emu/model/collective.hpp"
+#include "emu/model/operation_words.hpp"
 #include "tools/orrery/subcommand.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 
 #include <charconv>
 #include <memory>
+#include <optional>
 
 namespace orrery::tool {
 
@@ -97,12 +99,18 @@ int explain(const Options& options) {
   const model::BuiltMachine built = model::build_machine(options.machine);
   if (!built.machine) return usage_error(built.error);
   const model::Machine& m = *built.machine;
-  if (const auto which = model::collective_by_name(options.operation))
-    return explain_collective(m, *which, options);
-  const auto op = model::op_by_name(options.operation);
+  std::optional<model::Op> op = model::op_by_name(options.operation);
+  std::optional<model::Collective> which = model::collective_by_name(options.operation);
+  if (const auto priced = model::priced_by_word(options.operation)) {
+    if (const auto* const own = std::get_if<model::Op>(&*priced)) op = *own;
+    if (const auto* const own = std::get_if<model::Collective>(&*priced)) which = *own;
+  }
+  if (which) return explain_collective(m, *which, options);
   if (!op)
-    return usage_error(
-        fmt::format("operation '{}' is not known: expected one of {}", options.operation, operations()));
+    return usage_error(fmt::format(
+        "operation '{}' is not known: expected one of {}, or an API's word as 'orrery machines --operations' "
+        "lists them (gni.POST_AMO)",
+        options.operation, operations()));
   if (options.numbers.size() != 3)
     return usage_error(options.operation + " takes source node, target node and bytes");
   std::uint64_t src = 0, dst = 0, bytes = 0;
@@ -179,7 +187,10 @@ void add_explain(CLI::App& root, int& exit_code) {
   command->add_option("--machine", options->machine, "A machine's name or file")->capture_default_str();
   command->add_option("--routing", options->routing, "Routing mode")->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
-  command->add_option("operation", options->operation, "put, get, amo, ... or a collective")->required();
+  command
+      ->add_option("operation", options->operation,
+                   "put, get, amo, ..., a collective, or an API's word (gni.POST_AMO)")
+      ->required();
   command->add_option("numbers", options->numbers,
                       "source node, target node, bytes; a collective: nodes [bytes]");
   command->callback([options, &exit_code] { exit_code = explain(*options); });

@@ -3,6 +3,7 @@
 #include "emu/model/link_state.hpp"
 #include "emu/model/machine.hpp"
 #include "emu/model/machine_file.hpp"
+#include "emu/model/operation_words.hpp"
 #include "emu/model/routing.hpp"
 #include "tools/orrery/subcommand.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 
 struct Options {
   std::string print;
-  bool json = false, routing = false;
+  bool json = false, routing = false, operations = false;
 };
 
 std::string limits_of(model::Network network) {
@@ -89,7 +90,23 @@ int print_routing(bool json) {
   return 0;
 }
 
+int print_operations(bool json) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const model::OperationWord& w : model::operation_words()) {
+    if (json) {
+      rows.push_back(
+          {{"api", w.api}, {"word", w.word}, {"priced_as", model::priced_name(w.priced)}, {"note", w.note}});
+    } else {
+      fmt::print("{:<34} {:<17} {}\n", fmt::format("{}.{}", w.api, w.word), model::priced_name(w.priced),
+                 w.note);
+    }
+  }
+  if (json) fmt::print("{}\n", rows.dump(2));
+  return 0;
+}
+
 int machines(const Options& options) {
+  if (options.operations) return print_operations(options.json);
   if (options.routing) return print_routing(options.json);
   if (!options.print.empty()) {
     for (const model::ShippedFile& shipped : model::shipped_machines()) {
@@ -139,6 +156,7 @@ void add_machines(CLI::App& root, int& exit_code) {
   auto* command = root.add_subcommand("machines", "The machines that come with Orrery: names, sizes, limits");
   command->add_option("--print", options->print, "Print that machine's file, to copy and change");
   command->add_flag("--routing", options->routing, "Print how the APIs' routing words map to each machine");
+  command->add_flag("--operations", options->operations, "Print as what each API's operations are priced");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options, &exit_code] { exit_code = machines(*options); });
 }

@@ -109,7 +109,7 @@ TEST(Path, TheStretchesOfAnOrderedModeAreTheLinksOfItsRoute) {
 // have.
 TEST(Path, TheStretchesOfATorusAreTheLinksOfItsRoute) {
   for (const char* name : {"gemini", "seastar", "bluegene-l"}) {
-    Loaded machine(name, LinkState::Kind::exact);
+    Loaded machine(name, LinkState::Kind::exact), counting(name, LinkState::Kind::decayed);
     const Pricing& p = machine.pricing();
     Choices pick(test_seed());
     std::map<std::pair<RouterId, int>, std::uint32_t> numbers;  // of the links from a router in a direction
@@ -120,17 +120,22 @@ TEST(Path, TheStretchesOfATorusAreTheLinksOfItsRoute) {
                            .src = pick.below(p.nodes),
                            .dst = pick.below(p.nodes),
                            .seed = pick.below(1000)};
-      Path path;
+      Path path, decayed;
       find_path(p, routing, r.seed, r.src, r.dst, machine.state(), &path);
+      find_path(p, routing, r.seed, r.src, r.dst, counting.state(), &decayed);
       const Route route = route_of(p, r);
       ASSERT_EQ(path.hops, route.size());
+      ASSERT_EQ(decayed.stretches, path.stretches);
       std::uint32_t before = 0;
       for (std::uint32_t s = 0; s < path.stretches; ++s) {
         const Stretch& stretch = path.at[s];
         ASSERT_EQ(stretch.kind, Stretch::line);
         ASSERT_EQ(stretch.before, before);
         ASSERT_LT(stretch.part.line, LinkState::cells(p, LinkState::Kind::exact));
-        ASSERT_LT(stretch.counter, LinkState::cells(p, LinkState::Kind::decayed));
+        const std::uint32_t counter = decayed.at[s].counter;
+        ASSERT_LT(counter, LinkState::cells(p, LinkState::Kind::decayed));
+        ASSERT_EQ(decayed.at[s].links, stretch.links);
+        ASSERT_EQ(decayed.at[s].price, stretch.price);
         ASSERT_EQ(stretch.links, stretch.part.links);
         bool counted = false;
         for (std::uint32_t i = 0; i < stretch.part.links; ++i) {
@@ -146,7 +151,7 @@ TEST(Path, TheStretchesOfATorusAreTheLinksOfItsRoute) {
               numbers.emplace(std::pair{p.torus.ends(link).from, static_cast<int>(d)}, number);
           ASSERT_EQ(known->second, number);
           ASSERT_TRUE(!fresh || taken.insert(number).second);
-          counted = counted || number == stretch.counter;
+          counted = counted || number == counter;
         }
         ASSERT_TRUE(counted) << "the link that a decayed state counts is one of the way";
         before += stretch.part.links;

@@ -9,6 +9,9 @@ says 'fitted to GE046' explain --machine gemini put 0 1234 64
 says 'blue' explain --machine aries get 0 3071 8
 says 'no remote atomics' explain --machine bluegene-l amo 0 100 8
 says '10 us' explain --machine asci-q hardware_barrier 1024
+says 'no remote atomics' explain --machine bluegene-l dmapp.aadd 0 100 8
+says '10 us' explain --machine asci-q dmapp.c_barrier_join 1024
+refuses "an API's word as 'orrery machines --operations' lists them" explain --machine gemini gni.PUT 0 1 8
 says '"data_at_ps": 0' explain --json --machine ideal put 0 1 4096
 python3 - "$orrery" <<'PY'
 import json, subprocess, sys

@@ -7,6 +7,8 @@ set -euo pipefail
 for name in aries gemini seastar bluegene-l asci-q ideal; do says "$name" machines; done
 says '92,544' machines
 says 'IN_ORDER' machines --routing
+says 'dmapp.afadd                        fetch_amo' machines --operations
+says '"priced_as": "matched_put_ack"' machines --operations --json
 says '"link_state_bytes"' machines --json
 "$orrery" machines --print aries > "$folder/mine.toml"
 sed -i 's/groups = { value = 8/groups = { value = 241/' "$folder/mine.toml"

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+//
+// Bytes through something shared, of which half is forgotten every kHalfLife: what callers that are not
+// ordered in time can still keep of a link's load. Part of the link state, nobody else includes it.
+//
+// Changed by single atomic loads and stores: of two processes that count at the same moment one may be lost.
+// Its fields may hold anything after a process died or when callers are out of order; the level is only
+// wrong.
+#pragma once
+
+#include "emu/base/units.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace orrery::model {
+
+inline constexpr int kHalfLifeShift = 22;
+// 4.2 us: some round trips, few enough to adapt.
+inline constexpr Picos kHalfLife{std::int64_t{1} << kHalfLifeShift};
+
+// Small on purpose, four to a cache line with their padding: on the larger machines it is the number of lines
+// that a quote's time goes by. The sums stop at 4 GiB, ten thousand times what a link carries in a half-life.
+struct DecayedCounter {
+  std::atomic<std::uint32_t> epoch;   // in half-lives; the low bits, five hours
+  std::atomic<std::uint32_t> before;  // decayed sum of earlier epochs
+  std::atomic<std::uint32_t> now;     // of this epoch
+};
+static_assert(sizeof(DecayedCounter) == 12 && std::atomic<std::uint32_t>::is_always_lock_free);
+
+// A counter's two sums as they are at `now`.
+struct DecayedSums {
+  std::uint64_t before, current;
+  bool aged;  // the counter still has those of an earlier epoch
+};
+
+inline DecayedSums sums_of(const DecayedCounter& c, std::int64_t now) {
+  const std::uint64_t before = c.before.load(std::memory_order_relaxed);
+  const std::uint64_t current = c.now.load(std::memory_order_relaxed);
+  const auto passed = static_cast<std::int32_t>(static_cast<std::uint32_t>(now >> kHalfLifeShift) -
+                                                c.epoch.load(std::memory_order_relaxed));
+  // Callers are not ordered: one may find an epoch a little past its own. One that lies far past it, 4.4 s,
+  // is of hours ago, when the low bits had been round once less.
+  constexpr std::int32_t kOutOfOrder = -(std::int32_t{1} << 20);
+  if (passed <= 0 && passed >= kOutOfOrder) return {before, current, false};
+  return {passed < 0 || passed >= 60 ? 0 : (before + current) >> passed, 0, true};
+}
+
+// 2^16 * 512 / (512 + part): what makes a level a rate, by how much of the epoch has passed.
+inline constexpr auto kSteady = [] {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t part = 0; part < 256; ++part) table[part] = (512u << 16) / (512 + part);
+  return table;
+}();
+
+// Bytes of one half-life at the rate that the two sums speak of. A steady rate of r bytes a half-life makes
+// `before` r and `before` + `current` r (1 + f) where f of the epoch has passed; half of `before` has decayed
+// by its end.
+inline std::uint64_t steady_rate(const DecayedSums& sums, std::int64_t now) {
+  const auto part = static_cast<std::uint64_t>(now & (kHalfLife.count() - 1)) >> (kHalfLifeShift - 8);
+  return ((sums.before * (512 - part) >> 9) + sums.current) * kSteady[part] >> 16;
+}
+
+// Adds `bytes`, and returns the rate before they came, in bytes of one half-life.
+inline std::uint64_t count_bytes(DecayedCounter& c, std::int64_t now, std::uint64_t bytes) {
+  const DecayedSums sums = sums_of(c, now);
+  constexpr std::uint64_t kMost = UINT32_MAX;
+  if (sums.aged) {
+    c.epoch.store(static_cast<std::uint32_t>(now >> kHalfLifeShift), std::memory_order_relaxed);
+    c.before.store(static_cast<std::uint32_t>(std::min(sums.before, kMost)), std::memory_order_relaxed);
+  }
+  c.now.store(static_cast<std::uint32_t>(std::min(sums.current + bytes, kMost)), std::memory_order_relaxed);
+  return steady_rate(sums, now);
+}
+
+// The rate alone; writes nothing.
+inline std::uint64_t level_of(const DecayedCounter& c, std::int64_t now) {
+  return steady_rate(sums_of(c, now), now);
+}
+
+}  // namespace orrery::model
