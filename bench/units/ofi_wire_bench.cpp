@@ -3,9 +3,9 @@
 
 // The wire between hosts beside bare libfabric, same provider, same run, two processes on the loopback
 // interface:
-//   half round trip of 8 bytes   bare fi_send/fi_recv, then OfiWire, in turns, so that both see the same machine
-//   rate                         puts of 8 bytes, at most 64 unanswered
-//   bandwidth                    puts of 1 MiB, at most 8 unanswered; bare: messages of 64 KiB and of 1 MiB
+//   half round trip of 8 bytes   bare fi_send/fi_recv, then OfiWire, in turns, so that both see the same
+//   machine rate                         puts of 8 bytes, at most 64 unanswered bandwidth puts of 1 MiB, at
+//   most 8 unanswered; bare: messages of 64 KiB and of 1 MiB
 // usage: ofi_wire_bench [provider] [interface] [frame bytes]     default: tcp;ofi_rxm 127.0.0.1, as the wire
 // has it
 #include "bench/common/clock.hpp"
