@@ -8,6 +8,7 @@
 #include "emu/nic/runtime.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 
@@ -129,6 +130,34 @@ void Runtime::stop_wire() {
 }
 
 // ---- service thread ----
+
+// Returns whether there is more to do soon.
+bool Runtime::serve() {
+  const bool program_polls = nic_->program_polls();
+  const bool busy = nic_->serve();
+  if (!wire_is_open_.load(std::memory_order_acquire)) return busy;
+  attended_ticks_ = program_polls ? attended_ticks_ + 1 : 0;
+  return !rest_wire(program_polls) || busy;
+}
+
+// Sets the tick, and its period to what is needed now. While the program polls the wire every tick only takes
+// its core away for some microseconds, so that they become rarer.
+void Runtime::keep_pace() {
+  constexpr std::uint32_t kTicksPerStep = 4;
+  constexpr std::uint32_t kMostSteps = 3;
+  const std::uint32_t steps = std::min(attended_ticks_ / kTicksPerStep, kMostSteps);
+  const std::int64_t pace = Nic::kServicePeriodNs << steps;
+  if (pace == pace_ns_) return;
+  pace_ns_ = pace;
+  job_.loop().set_tick(std::chrono::nanoseconds(pace), [this] {
+    if (serve()) {
+      keep_pace();
+      return true;
+    }
+    ticking_.store(false, std::memory_order_relaxed);
+    return false;
+  });
+}
 
 // Lets the wire wake us, unless the program polls it itself. False: it must be looked at again soon.
 bool Runtime::rest_wire(bool program_polls) {
