@@ -8,9 +8,17 @@
 //   amo          8 B fetching add, likewise
 //   put_rate     8 B puts with events, 64 under way
 //   put_1m       1 MiB puts with events, 8 under way
-// usage: ORRERY_WIRE=ofi orrery run -n 2 host_bench, or under any launcher on two hosts. Beside it
-// ofi_wire_bench measures bare libfabric by the same provider.
+// and in turns with them, between the same two processes, what it is held against:
+//   tcp          8 B by a bare TCP connection, both sides spinning, half round trip
+//   wake         how long a thread that sleeps in epoll_wait takes to answer by such a connection, less tcp
+//   fi           8 B messages of bare libfabric by the wire's provider, half round trip
+//   fi_1m        1 MiB messages likewise, GB/s
+//   put_sleeper  8 B put with event, the target's program sleeps: p50 and p99 until the event is here
+//   idle_cpu     processor time of a PE whose program sleeps for a second
+// usage: ORRERY_WIRE=ofi orrery run -n 2 host_bench [ADDRESS [ROW...]], or under any launcher on two hosts.
+// ADDRESS: where PE 0 listens for the bare connection; 127.0.0.1.
 #include "bench/common/clock.hpp"
+#include "bench/hosts/bare.hpp"
 #include "bench/revision.hpp"
 
 #include <algorithm>
@@ -18,6 +26,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <map>
+#include <string>
 #include <vector>
 
 #include <gni_pub.h>
@@ -33,6 +44,9 @@ constexpr int kPuts = 100'000;
 constexpr int kLongPuts = 400;
 constexpr std::size_t kLong = std::size_t{1} << 20;
 constexpr int kLongWindow = 8;
+constexpr int kSleepyTurns = 3;
+constexpr int kSleepyRounds = 150;
+constexpr std::int64_t kPauseNs = 2'000'000;
 
 void must(bool good, const char* what) {
   if (good) return;
@@ -94,6 +108,7 @@ class Pe {
   Pe(const Pe&) = delete;
   Pe& operator=(const Pe&) = delete;
 
+  int rank() const { return rank_; }
   bool measures() const { return rank_ == 0; }
   void meet() { must(PMI_Barrier() == PMI_SUCCESS, "PMI_Barrier"); }
 
@@ -221,6 +236,41 @@ class Pe {
     meet();
     return rate;
   }
+  // Puts to a PE whose program sleeps until the last one is done: ns until each one's event is here.
+  std::vector<double> wake() {
+    meet();
+    std::vector<double> all;
+    for (int i = 0; measures() && i < kSleepyRounds; ++i) {
+      const timespec pause{0, kPauseNs};
+      nanosleep(&pause, nullptr);
+      const double begin = now_ns();
+      std::uint64_t value = 0;
+      auto put = put_of(&value, false);
+      put.cq_mode = GNI_CQMODE_GLOBAL_EVENT;
+      put.remote_addr = peer_.block;
+      put.remote_mem_hndl = peer_.block_handle;
+      post(&put);
+      (void)take();
+      all.push_back(now_ns() - begin);
+    }
+    meet();  // the other one sleeps here, in read(2)
+    return all;
+  }
+  // Processor time in ns that this process uses while its program sleeps for a second.
+  double idle_cpu() {
+    meet();
+    const timespec settle{0, 100'000'000};
+    nanosleep(&settle, nullptr);
+    timespec before{};
+    timespec after{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    const timespec second{std::getenv("HB_S") ? 8 : 1, 0};
+    nanosleep(&second, nullptr);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    meet();
+    return static_cast<double>(after.tv_sec - before.tv_sec) * 1e9 +
+           static_cast<double>(after.tv_nsec - before.tv_nsec);
+  }
 
  private:
   int rank_ = 0;
@@ -236,32 +286,136 @@ class Pe {
   std::vector<unsigned char> local_;
 };
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
+using bench::median;
+using bench::percentile;
+
+// What the peer needs for the bare connections.
+struct BareCard {
+  int rank;
+  std::uint16_t port;
+  std::uint16_t bytes;
+  std::byte address[256];
+};
+
+struct Bare {
+  bench::BareTcp tcp;
+  bench::BareFabric fabric;
+
+  Bare(const Pe& pe, const std::string& address)
+      : fabric(of_environment("ORRERY_PROVIDER", "auto"), of_environment("ORRERY_INTERFACE", "")) {
+    BareCard mine{};
+    mine.rank = pe.rank();
+    if (pe.measures()) mine.port = tcp.listen_on(address);
+    const std::vector<std::byte> name = fabric.address();
+    must(name.size() <= sizeof mine.address, "a short libfabric address");
+    mine.bytes = static_cast<std::uint16_t>(name.size());
+    std::copy(name.begin(), name.end(), mine.address);
+    BareCard cards[2];
+    must(PMI_Allgather(&mine, cards, sizeof mine) == PMI_SUCCESS, "PMI_Allgather");
+    const BareCard& peer = cards[0].rank == mine.rank ? cards[1] : cards[0];
+    if (pe.measures())
+      tcp.accept_one();
+    else
+      tcp.connect_to(address, peer.port);
+    fabric.connect_to({peer.address, peer.address + peer.bytes});
+  }
+
+ private:
+  static std::string of_environment(const char* name, const char* otherwise) {
+    const char* const value = std::getenv(name);
+    return value != nullptr && *value != 0 ? value : otherwise;
+  }
+};
+
+class Rows {
+ public:
+  Rows(int argc, char** argv) {
+    for (int i = 2; i < argc; ++i) chosen_.emplace_back(argv[i]);
+  }
+  bool wants(const char* row) const {
+    return chosen_.empty() || std::find(chosen_.begin(), chosen_.end(), row) != chosen_.end();
+  }
+  template <typename Measure>
+  void turn(const char* row, Measure measure) {
+    if (wants(row)) values_[row].push_back(measure());
+  }
+  double of(const char* row) const {
+    const auto found = values_.find(row);
+    return found == values_.end() ? 0 : median(found->second);
+  }
+  // `scale` to the unit; `against` (0: nothing): what it is held against, and the most or least it may be of
+  // it.
+  void print(const char* row, double scale, const char* unit, double against, const char* what) const {
+    if (!wants(row)) return;
+    std::printf("%-12s %10.2f %-5s", row, of(row) * scale, unit);
+    if (against > 0) std::printf("  %5.2f x %s", of(row) / against, what);
+    std::printf("\n");
+  }
+
+ private:
+  std::vector<std::string> chosen_;
+  std::map<std::string, std::vector<double>> values_;
+};
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const std::string address = argc > 1 ? argv[1] : "127.0.0.1";
   Pe pe;
-  std::vector<double> rows[6];
+  Bare bare(pe, address);
+  Rows rows(argc, argv);
+  std::vector<double> raw_sleeper;
+  std::vector<double> sleeper;
   for (int turn = 0; turn < kTurns; ++turn) {
-    rows[0].push_back(pe.ping_pong(true));
-    rows[1].push_back(turn < 3 ? pe.ping_pong(false) : rows[1].back());
-    rows[2].push_back(pe.fetch(false));
-    rows[3].push_back(pe.fetch(true));
-    rows[4].push_back(pe.stream(false));
-    rows[5].push_back(pe.stream(true));
+    pe.meet();
+    rows.turn("tcp", [&] { return bare.tcp.half_ns(pe.rank(), kRounds); });
+    rows.turn("fi", [&] { return bare.fabric.half_ns(pe.rank(), kRounds); });
+    rows.turn("put_event", [&] { return pe.ping_pong(true); });
+    rows.turn("put_memory", [&] { return pe.ping_pong(false); });
+    rows.turn("get", [&] { return pe.fetch(false); });
+    rows.turn("amo", [&] { return pe.fetch(true); });
+    rows.turn("put_rate", [&] { return pe.stream(false); });
+    rows.turn("put_1m", [&] { return pe.stream(true); });
+    pe.meet();
+    rows.turn("fi_1m", [&] { return bare.fabric.stream(pe.rank(), kLongPuts); });
+    if (turn >= kSleepyTurns) continue;
+    if (rows.wants("wake")) {
+      const auto more = bare.tcp.sleeper_ns(pe.rank(), kSleepyRounds, kPauseNs);
+      raw_sleeper.insert(raw_sleeper.end(), more.begin(), more.end());
+    }
+    if (rows.wants("put_sleeper")) {
+      const auto more = pe.wake();
+      sleeper.insert(sleeper.end(), more.begin(), more.end());
+    }
   }
+  const double idle = rows.wants("idle_cpu") ? pe.idle_cpu() : 0;
   if (!pe.measures()) return 0;
-  std::printf("# host_bench %s, medians of %d turns\n", orrery::bench::kRevision, kTurns);
-  std::printf("%-12s %10.2f us\n", "put_event", median(rows[0]) * 1e-3);
-  std::printf("%-12s %10.2f us\n", "put_memory", median(rows[1]) * 1e-3);
-  std::printf("%-12s %10.2f us\n", "get", median(rows[2]) * 1e-3);
-  std::printf("%-12s %10.2f us\n", "amo", median(rows[3]) * 1e-3);
-  std::printf("%-12s %10.2f M/s\n", "put_rate", median(rows[4]) * 1e-6);
-  std::printf("%-12s %10.2f GB/s\n", "put_1m", median(rows[5]) * 1e-9);
+  const double tcp = rows.of("tcp");
+  const double fi = rows.of("fi");
+  std::printf("# host_bench %s, provider %s, medians of %d turns\n", orrery::bench::kRevision,
+              bare.fabric.provider().c_str(), kTurns);
+  rows.print("tcp", 1e-3, "us", 0, "");
+  rows.print("fi", 1e-3, "us", tcp, "tcp");
+  rows.print("put_event", 1e-3, "us", fi, "fi (at most 1.15)");
+  rows.print("put_event", 1e-3, "us", tcp, "tcp (at most 2)");
+  rows.print("put_memory", 1e-3, "us", fi, "fi");
+  rows.print("get", 1e-3, "us", fi, "fi (at most 2.2)");
+  rows.print("amo", 1e-3, "us", fi, "fi (at most 2.2)");
+  rows.print("put_rate", 1e-6, "M/s", 0, "");
+  rows.print("fi_1m", 1e-9, "GB/s", 0, "");
+  rows.print("put_1m", 1e-9, "GB/s", rows.of("fi_1m"), "fi_1m (at least 0.95)");
+  // Its round trip is the wake and twice tcp.
+  const double wake = percentile(raw_sleeper, 0.5) - 2 * tcp;
+  if (!raw_sleeper.empty())
+    std::printf("%-12s %10.2f us     p99 %.2f us\n", "wake", wake * 1e-3,
+                (percentile(raw_sleeper, 0.99) - 2 * tcp) * 1e-3);
+  if (!sleeper.empty()) {
+    std::printf("%-12s %10.2f us   ", "put_sleeper", percentile(sleeper, 0.5) * 1e-3);
+    if (!raw_sleeper.empty() && tcp > 0)
+      std::printf("  %5.2f x (tcp + wake) (at most 1.5)", percentile(sleeper, 0.5) / (tcp + wake));
+    std::printf("  p99 %.2f us\n", percentile(sleeper, 0.99) * 1e-3);
+  }
+  if (rows.wants("idle_cpu"))
+    std::printf("%-12s %10.2f us of processor in 1 s of sleep\n", "idle_cpu", idle * 1e-3);
   return 0;
 }

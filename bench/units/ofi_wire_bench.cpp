@@ -224,6 +224,8 @@ class Side {
 int main(int argc, char** argv) {
   const std::string provider = argc > 1 ? argv[1] : "tcp;ofi_rxm";
   const std::string interface = argc > 2 ? argv[2] : "127.0.0.1";
+  // Or the bare endpoint's long messages would make every one of rxm's buffers as long: gigabytes.
+  setenv("FI_OFI_RXM_BUFFER_SIZE", "131072", 0);
   int channel[2];
   must(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, channel) == 0, "socketpair");
   const int rank = fork() == 0 ? 1 : 0;

@@ -47,6 +47,10 @@ class EventLoop {
   // invalid_state (forked child).
   Status add(int fd, std::uint32_t epoll_events, Callback callback);
 
+  // From now on `epoll_events` are those that `fd` is watched for, and if one of them is there now the
+  // callback runs. Any thread. Errors: invalid_param (not added), system, invalid_state (forked child).
+  Status change(int fd, std::uint32_t epoll_events);
+
   // Stops watching `fd`; unknown ones are ignored. Any thread. Off the loop thread it returns only when the
   // callback is not running; on it, at once.
   void remove(int fd);

@@ -233,10 +233,14 @@ class Nic final : public wire::Sink {
   void use_wire(wire::HostWire& wire);  // from now on; it outlives the NIC's use
   // Makes a process reachable by it. Errors: HostWire::add_peer's, but for one that is known already.
   Status add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address);
-  void poll_wire();   // any thread; leaves it to another that is at it
-  bool serve_wire();  // by the service thread, which it woke; returns whether the program polls too
-  // Whether the service thread may sleep until the wire's descriptor is readable or `*deadline_ns` has come.
-  bool may_sleep_on_wire(std::optional<std::int64_t>* deadline_ns);
+  // Any thread. Another one that is at it is left to it, unless this one `must_look` for itself.
+  void poll_wire(bool must_look);
+  bool serve_wire();  // by the service thread, which it woke; returns whether more is to be done soon
+  // Whether the service thread may sleep until the wire's descriptor is readable. Lowers `wakes_at_ns` to the
+  // time when it must look in any case; who posts after this sees it.
+  bool may_sleep_on_wire(std::atomic<std::int64_t>& wakes_at_ns);
+  // Service thread: whether the program has polled since the last serve(). Then it moves the wire itself.
+  bool program_polls() const { return polls_.load(std::memory_order_relaxed) != polls_seen_; }
   // Whether everything that was sent by it has been acknowledged. Moves it along.
   bool wire_is_drained();
 

@@ -97,6 +97,9 @@ class Environment {
   virtual void ring(ProcessName process) = 0;
   // The wire between hosts has lost that process: peer_died() is to be called by the service thread.
   virtual void wire_lost(wire::ProcessSlot) {}
+  // A thread of the program handed something to the wire, and may not poll: the service thread is to keep the
+  // wire's timers. Cheap when it knows.
+  virtual void attend_wire() {}
   // Asks our own service thread to call CollectiveEngine::heartbeat() every kHeartbeatNs until it says no,
   // and then heart_stopped().
   static constexpr std::int64_t kHeartbeatNs = 2'000'000;

@@ -32,11 +32,7 @@ Errc run_guarded(Environment& environment, Body body) {
 
 namespace {
 
-// Whether the answer to a request brings bytes: as many as it asks for.
-bool answer_has_data(const wire::PacketHeader& header) {
-  return header.verb == wire::Verb::get || header.verb == wire::Verb::datagram ||
-         (header.verb == wire::Verb::amo && (header.flags & wire::kFetching) != 0);
-}
+using wire::answer_has_data;
 
 // Bytes of one packet by the wire between hosts: whole lines, as in a lane.
 std::uint64_t wire_part(const wire::HostWire& wire) {
@@ -109,12 +105,11 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
     }
   }
   if (by_wire) {
-    // As good as a poll: the service thread stays awake a while for what comes back.
-    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  } else {
-    if (sent && sleeps(peer)) environment_.ring(peer.link.process);
-    if (request.op != Op::cq_write && request.op != Op::send) count_hit(peer, request.remote);
+    environment_.attend_wire();
+    return Errc::not_done;
   }
+  if (sent && sleeps(peer)) environment_.ring(peer.link.process);
+  if (request.op != Op::cq_write && request.op != Op::send) count_hit(peer, request.remote);
   // Somebody has to take the answer in if the program does not poll.
   if (answered && view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();
@@ -143,7 +138,11 @@ Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
     peer.waiting.push_back(*name);
     sent = pump(peer);
   }
-  if (sent && !peer.link.by_wire && sleeps(peer)) environment_.ring(peer.link.process);
+  if (peer.link.by_wire) {
+    environment_.attend_wire();
+    return Errc::not_done;
+  }
+  if (sent && sleeps(peer)) environment_.ring(peer.link.process);
   if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();
   return Errc::not_done;
@@ -458,7 +457,7 @@ void Nic::move_along() {
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (flights_open_.load(std::memory_order_relaxed) != 0) poll_responses();
   if (wire_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-    poll_wire();
+    poll_wire(false);
   if (view_.service().lane_changes.load(std::memory_order_relaxed) != 0) poll_requests(false);
   if (collective_.active()) collective_.progress();
   if (faults_ != nullptr) [[unlikely]]

@@ -11,8 +11,8 @@
 #include "emu/clock/program_time.hpp"
 #include "emu/clock/virtual_clock.hpp"
 #include "emu/job/cores.hpp"
-#include "emu/memory/fault_handler.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -296,23 +296,11 @@ void Runtime::start_heartbeat() {
   timerfd_settime(heartbeat_.get(), 0, &when, nullptr);
 }
 
-// Returns whether there is more to do soon.
-bool Runtime::serve() {
-  memory::call_for_fault_handler_look();
-  if (nic_->serve()) return true;
-  if (wire_is_open_.load(std::memory_order_acquire) && !sleep_on_wire()) return true;
-  memory::look_for_fault_handler_each_time();
-  return false;
-}
-
 void Runtime::tick() {
   if (!serve()) return;
   if (ticking_.exchange(true, std::memory_order_relaxed)) return;
-  job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [this] {
-    if (serve()) return true;
-    ticking_.store(false, std::memory_order_relaxed);
-    return false;
-  });
+  pace_ns_ = 0;
+  keep_pace();
 }
 
 void Runtime::ring_self() {

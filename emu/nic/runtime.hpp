@@ -69,6 +69,7 @@ class Runtime final : public Environment {
   bool slot_alive(wire::ProcessSlot slot) override;
   void watch(ProcessName process) override;
   void wire_lost(wire::ProcessSlot slot) override;
+  void attend_wire() override;
   void ring(ProcessName process) override;
   void start_heartbeat() override;
   void ring_self() override;
@@ -101,6 +102,7 @@ class Runtime final : public Environment {
   void on_doorbell();
   void on_heartbeat();
   void tick();
+  void keep_pace();
   bool serve();
 
   // runtime_wire.cpp
@@ -111,8 +113,10 @@ class Runtime final : public Environment {
   Status watch_death(ProcessName process);
   // The process of another host in that slot. Errors: unreachable.
   Result<ProcessName> remote_in(wire::ProcessSlot slot) const;
-  bool sleep_on_wire();
+  bool rest_wire(bool program_polls);
+  bool set_wire_timer(std::int64_t at_ns);
   void on_wire();
+  void on_wire_timer();
 
   job::Job& job_;
   clock::Clock* clock_ = nullptr;
@@ -128,12 +132,18 @@ class Runtime final : public Environment {
   std::unique_ptr<wire::OfiWire> wire_;    // set once, under wire_mu_
   std::atomic<bool> wire_is_open_{false};  // wire_ and what follows will not change
   bool wire_for_all_ = false;              // constant after make_segment()
-  UniqueFd wire_ready_;                    // epoll: the wire's descriptor, armed for one event
   UniqueFd wire_timer_;                    // timerfd: the wire's next deadline
-  NicView nobody_;                         // the empty NIC that stands for those of other hosts
+  bool wire_armed_ = false;                // its descriptor wakes us; service thread
+  std::mutex wire_timer_mu_;
+  std::int64_t wire_timer_at_ = 0;  // what the timer is set for, 0: nothing; guarded by wire_timer_mu_
+  // When the service thread looks after the wire at the latest.
+  std::atomic<std::int64_t> wire_wakes_at_{INT64_MAX};
+  NicView nobody_;  // the empty NIC that stands for those of other hosts
   std::array<std::atomic<std::uint64_t>, kMaxProcesses> lost_{};  // generation + 1 of the last one lost
   std::unique_ptr<Nic> nic_;
   std::atomic<bool> ticking_{false};
+  std::int64_t pace_ns_ = 0;          // of the tick; service thread
+  std::uint32_t attended_ticks_ = 0;  // in a row in which the program polled the wire; service thread
   std::mutex contacts_mu_;
   // Written under contacts_mu_; a published contact does not change.
   std::array<std::atomic<Contact*>, kMaxProcesses> contacts_{};

@@ -5,8 +5,11 @@
 // it, and knows which process is reached by it.
 #include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
+#include "emu/memory/fault_handler.hpp"
 #include "emu/nic/runtime.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 
@@ -23,6 +26,11 @@ namespace {
 constexpr std::int64_t kPublishNs = 10'000'000'000;
 // How long a process that ends waits until others have what it sent them.
 constexpr std::int64_t kDrainNs = 2'000'000'000;
+
+// How much later than its retransmission is due a frame may be looked after.
+constexpr std::int64_t kLateNs = 100'000'000;
+// How often the service thread looks at the wire in a row, as long as something comes, before others' turn.
+constexpr int kLooks = 64;
 
 void nap(std::int64_t ns) {
   const timespec pause{0, ns};
@@ -94,17 +102,13 @@ Status Runtime::start_wire() {
   wire_ = std::move(wire).value();
   wire_->set_addresses(&addresses_);
 
-  wire_ready_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   wire_timer_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (wire_ready_.get() < 0 || wire_timer_.get() < 0) return Errc::system;
-  if (wire_->wait_fd() >= 0) {
-    epoll_event event{.events = EPOLLONESHOT, .data = {}};
-    if (epoll_ctl(wire_ready_.get(), EPOLL_CTL_ADD, wire_->wait_fd(), &event) != 0) return Errc::system;
-  }
-  for (const int fd : {wire_ready_.get(), wire_timer_.get()}) {
-    const Status watched = job_.loop().add(fd, EPOLLIN, [this](std::uint32_t) { on_wire(); });
-    if (!watched.ok()) return watched;
-  }
+  if (wire_timer_.get() < 0) return Errc::system;
+  Status watched = job_.loop().add(wire_timer_.get(), EPOLLIN, [this](std::uint32_t) { on_wire_timer(); });
+  // Edges only: some providers leave their descriptor readable for good once something has come.
+  if (watched.ok() && wire_->wait_fd() >= 0)
+    watched = job_.loop().add(wire_->wait_fd(), EPOLLET, [this](std::uint32_t) { on_wire(); });
+  if (!watched.ok()) return watched;
   nic_->use_wire(*wire_);
   const Status published = directory.publish_wire_address(job_.self(), wire_->address());
   if (!published.ok()) {
@@ -122,35 +126,106 @@ void Runtime::stop_wire() {
   // What was sent last may still be under way, and goes with us.
   const std::int64_t limit = monotonic_ns() + kDrainNs;
   while (!nic_->wire_is_drained() && monotonic_ns() < limit) nap(50'000);
-  job_.loop().remove(wire_ready_.get());
+  job_.loop().remove(wire_->wait_fd());
   job_.loop().remove(wire_timer_.get());
 }
 
 // ---- service thread ----
 
-// False: it must look again soon.
-bool Runtime::sleep_on_wire() {
-  std::optional<std::int64_t> deadline;
-  if (!nic_->may_sleep_on_wire(&deadline)) return false;
-  const int fd = wire_->wait_fd();
-  if (fd < 0) return false;
-  itimerspec when{};
-  if (deadline) {
-    const std::int64_t ns = std::max<std::int64_t>(*deadline, 1);
-    when.it_value = {ns / 1'000'000'000, ns % 1'000'000'000};
+// Returns whether there is more to do soon.
+bool Runtime::serve() {
+  memory::call_for_fault_handler_look();
+  const bool program_polls = nic_->program_polls();
+  bool more = nic_->serve();
+  if (wire_is_open_.load(std::memory_order_acquire)) {
+    attended_ticks_ = program_polls ? attended_ticks_ + 1 : 0;
+    more = !rest_wire(program_polls) || more;
   }
-  timerfd_settime(wire_timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
-  epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {}};
-  return epoll_ctl(wire_ready_.get(), EPOLL_CTL_MOD, fd, &event) == 0;
+  if (!more) memory::look_for_fault_handler_each_time();
+  return more;
 }
 
-// Something came, or a timer is due, while this thread slept.
+// Sets the tick, and its period to what is needed now. While the program polls the wire every tick only takes
+// its core away for some microseconds, so that they become rarer.
+void Runtime::keep_pace() {
+  constexpr std::uint32_t kTicksPerStep = 4;
+  constexpr std::uint32_t kMostSteps = 3;
+  const std::uint32_t steps = std::min(attended_ticks_ / kTicksPerStep, kMostSteps);
+  const std::int64_t pace = Nic::kServicePeriodNs << steps;
+  if (pace == pace_ns_) return;
+  pace_ns_ = pace;
+  job_.loop().set_tick(std::chrono::nanoseconds(pace), [this] {
+    if (serve()) {
+      keep_pace();
+      return true;
+    }
+    ticking_.store(false, std::memory_order_relaxed);
+    return false;
+  });
+}
+
+// Lets the wire wake us, unless the program polls it itself. False: it must be looked at again soon.
+bool Runtime::rest_wire(bool program_polls) {
+  const int fd = wire_->wait_fd();
+  if (fd < 0) return false;
+  if (program_polls) {
+    if (wire_armed_) (void)job_.loop().change(fd, EPOLLET);
+    wire_armed_ = false;
+    return false;
+  }
+  // Before the last look: what comes after it is an edge.
+  if (!wire_armed_ && !job_.loop().change(fd, EPOLLIN | EPOLLET).ok()) return false;
+  wire_armed_ = true;
+  if (!nic_->may_sleep_on_wire(wire_wakes_at_)) return false;
+  const std::int64_t at = wire_wakes_at_.load(std::memory_order_relaxed);
+  return at == INT64_MAX || set_wire_timer(at);
+}
+
+// Sets the timer unless it is set for earlier. False: the system refused.
+bool Runtime::set_wire_timer(std::int64_t at_ns) {
+  const std::lock_guard lock(wire_timer_mu_);
+  if (wire_timer_at_ != 0 && wire_timer_at_ <= at_ns) return true;
+  wire_timer_at_ = std::max<std::int64_t>(at_ns, 1);
+  itimerspec when{};
+  when.it_value = {wire_timer_at_ / 1'000'000'000, wire_timer_at_ % 1'000'000'000};
+  return timerfd_settime(wire_timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr) == 0;
+}
+
+// Something came while this thread slept.
 void Runtime::on_wire() {
-  epoll_event event;
-  (void)epoll_wait(wire_ready_.get(), &event, 1, 0);  // and so disarms it
+  const bool program_polls = nic_->program_polls();
+  bool soon = false;
+  for (int i = 0; i < kLooks; ++i) {
+    soon = nic_->serve_wire() || soon;
+    if (!rest_wire(program_polls)) {
+      if (program_polls) break;
+      continue;
+    }
+    if (soon) break;
+    return;
+  }
+  tick();
+}
+
+void Runtime::on_wire_timer() {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto got = read(wire_timer_.get(), &count, sizeof count);
-  if (nic_->serve_wire() || !sleep_on_wire()) tick();
+  {
+    const std::lock_guard lock(wire_timer_mu_);
+    wire_timer_at_ = 0;
+    wire_wakes_at_.store(INT64_MAX, std::memory_order_relaxed);
+  }
+  on_wire();
+}
+
+void Runtime::attend_wire() {
+  // A frame that is lost is to be sent again: only who looks by then notices. The service thread is not woken
+  // for it, and the timer stays although the frame may be acknowledged soon: so it is set a few times a
+  // second.
+  const std::int64_t now = monotonic_ns();
+  if (wire_wakes_at_.load(std::memory_order_relaxed) <= now + kLateNs) return;
+  wire_wakes_at_.store(now + kLateNs, std::memory_order_relaxed);
+  (void)set_wire_timer(now + kLateNs);
 }
 
 void Runtime::wire_lost(wire::ProcessSlot slot) {

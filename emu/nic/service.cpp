@@ -19,8 +19,8 @@ bool Nic::serve() {
   ServiceState& service = view_.service();
   bool busy = poll_requests(false);
   if (flights_open_.load(std::memory_order_relaxed) != 0) busy = poll_responses() || busy;
-  const bool has_wire = wire_.load(std::memory_order_relaxed) != nullptr;
-  if (has_wire) poll_wire();
+  // Whoever polls moves the wire along: a thread that takes its lock now and then only delays it.
+  if (wire_.load(std::memory_order_relaxed) != nullptr && !program_polls()) poll_wire(true);
   busy = collective_.serve() || busy;
   if (faults_ != nullptr) busy = run_delayed() || busy;
   busy = attend_suspension() || busy;

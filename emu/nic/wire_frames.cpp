@@ -91,16 +91,21 @@ Errc Nic::send_datagram(Peer& peer, const wire::PacketHeader& header, std::span<
     peer.waiting.push_back(*flight_name);
     pump(peer);
   }
-  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+  if (peer.link.by_wire)
+    environment_.attend_wire();
+  else if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();
   return Errc::not_done;
 }
 
-void Nic::poll_wire() {
+void Nic::poll_wire(bool must_look) {
   std::vector<wire::ProcessSlot> losses;
   {
-    const std::unique_lock lock(frames_mu_, std::try_to_lock);
-    if (!lock.owns_lock()) return;
+    std::unique_lock lock(frames_mu_, std::defer_lock);
+    if (must_look)
+      lock.lock();
+    else if (!lock.try_lock())
+      return;
     wire::HostWire* const wire = wire_.load(std::memory_order_relaxed);
     if (wire == nullptr) return;
     (void)wire->poll(kEventsPerPoll);
@@ -114,22 +119,24 @@ void Nic::poll_wire() {
 }
 
 bool Nic::serve_wire() {
-  poll_wire();
-  const bool joined = collective_.serve();
-  return joined || polls_.load(std::memory_order_relaxed) != polls_seen_;
+  poll_wire(true);
+  return collective_.serve();
 }
 
-bool Nic::may_sleep_on_wire(std::optional<std::int64_t>* deadline_ns) {
+bool Nic::may_sleep_on_wire(std::atomic<std::int64_t>& wakes_at_ns) {
   const std::lock_guard lock(frames_mu_);
   wire::HostWire* const wire = wire_.load(std::memory_order_relaxed);
   if (wire == nullptr) return true;
   if (!wire->prepare_to_sleep()) return false;
-  *deadline_ns = wire->next_deadline_ns();
+  const std::int64_t until = wire->next_deadline_ns().value_or(INT64_MAX);
+  // One that is set for earlier stays: setting a timer for each frame costs more than waking once too often.
+  if (until < wakes_at_ns.load(std::memory_order_relaxed))
+    wakes_at_ns.store(until, std::memory_order_relaxed);
   return true;
 }
 
 bool Nic::wire_is_drained() {
-  poll_wire();
+  poll_wire(false);
   const std::lock_guard lock(frames_mu_);
   wire::HostWire* const wire = wire_.load(std::memory_order_relaxed);
   return wire == nullptr || wire->is_idle();

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -311,8 +312,11 @@ Refusal simulate_torus(const RunSpec& spec, const model::Machine& machine, SimRe
   scene.uniform_peak = torus_uniform_peak(torus.value(), timing, payload);
   std::unique_ptr<Workload> workload;
   if (Refusal no = make_workload(spec, scene, &workload); no.refused()) return no;
+  std::vector<FailedLink> failed;
+  if (Refusal no = pick_failed_links(torus.value(), spec.failed_links, spec.seed, &failed); no.refused())
+    return no;
   *out = run_torus(torus.value(), timing, *workload, make_limits(spec, scene, *workload, 20000), spec.seed,
-                   spec.keep_link_busy);
+                   spec.keep_link_busy, failed);
   return {};
 }
 
@@ -380,6 +384,9 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
   if (Refusal no = check_common(spec); no.refused()) return no;
   const model::BuiltMachine built = model::build_machine(spec.machine);
   if (!built.machine) return {built.error};
+  if (spec.failed_links != 0 && built.machine->pricing.network != model::Network::gemini_torus)
+    return {fmt::format("{} failed links on {}: expected 0, only a gemini torus has parallel links to go by",
+                        spec.failed_links, spec.machine)};
   SimResult result;
   Refusal no;
   switch (built.machine->pricing.network) {

@@ -38,9 +38,10 @@ struct RunSpec {
   bool steady = false;            // an endless exchange, measured once steady
   double warmup_us = 0;
   double measure_us = 100;
-  double until_us = 0;         // 0: no limit but the workload's own
-  double sample_us = 0;        // 0: the machine's default
-  double bit_error_rate = -1;  // < 0: the machine's (none)
+  double until_us = 0;             // 0: no limit but the workload's own
+  double sample_us = 0;            // 0: the machine's default
+  double bit_error_rate = -1;      // < 0: the machine's (none)
+  std::uint32_t failed_links = 0;  // out of service, drawn by the seed (gemini)
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool keep_link_busy = false;

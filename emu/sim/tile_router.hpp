@@ -124,9 +124,12 @@ class TileRouter {
     const TileRouter& router_;
     Node site_;
   };
-  // Takes a link out of service before the run.
+  // Takes a link out of service before the run, both ways. REQUIRES: wired, and the fabric routes without it.
   void fail_link(Node site, std::uint32_t port) {
-    wires_[std::size_t{site} * fabric_.ports() + port].peer = Wire::kNowhere;
+    Wire& out = wires_[std::size_t{site} * fabric_.ports() + port];
+    wires_[std::size_t{out.peer} * fabric_.ports() + out.back].peer = Wire::kNowhere;
+    out.peer = Wire::kNowhere;
+    links_ -= 2;
   }
   // After a deadlock: outputs that wait for each other's buffers, in a ring.
   std::vector<std::string> find_cycle(const std::vector<std::unique_ptr<Partition>>& parts) const;
@@ -153,6 +156,8 @@ class TileRouter {
   };
   struct Nic {
     std::uint32_t responses = kNone, responses_tail = kNone;
+    std::uint32_t before = kNone;  // the last response due before those of the tick `answered`
+    Tick answered = kNever;
     std::uint32_t pending = kNone;  // a request that waits for buffer space or an outstanding slot
     std::uint32_t space = 0;        // flits free in the injection buffer
     std::uint32_t outstanding = 0;
@@ -179,6 +184,7 @@ class TileRouter {
   void serve_nic(Partition& part, Node site, std::uint32_t nic, Tick now);
   void send(Partition& part, Node site, std::uint32_t port, Tick now);
   void eject(Partition& part, Node site, std::uint32_t index, Tick now);
+  void queue_response(Partition& part, Nic& nic, std::uint32_t index, Tick now);
 
   Fabric fabric_;
   NicCost cost_;

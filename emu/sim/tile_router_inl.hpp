@@ -151,13 +151,30 @@ inline void TileRouter<F>::eject(Partition& part, Node site, std::uint32_t index
       std::min<std::uint32_t>(255, cost_.response_flits * fabric_.packets_in(packet.payload)));
   response.next = kNone;
   part.pool()[index] = response;
-  if (nic.responses == kNone) {
-    nic.responses = index;
-  } else {
-    part.pool()[nic.responses_tail].next = index;
-  }
-  nic.responses_tail = index;
+  queue_response(part, nic, index, now);
   sites_[site].refill |= 1u << nic_index;
+}
+
+// Behind those of earlier ticks. Requests of one tick, one by a slow link and one of the router's own, have
+// no order among them: their responses go by whom they are for.
+template <typename F>
+inline void TileRouter<F>::queue_response(Partition& part, Nic& nic, std::uint32_t index, Tick now) {
+  if (nic.answered != now) {
+    nic.answered = now;
+    nic.before = nic.responses == kNone ? kNone : nic.responses_tail;
+  }
+  PacketPool& pool = part.pool();
+  const auto sooner = [&](const Packet& a, const Packet& b) {
+    return a.dst != b.dst           ? a.dst < b.dst
+           : a.created != b.created ? a.created < b.created
+                                    : a.flits < b.flits;
+  };
+  std::uint32_t before = nic.before;
+  const auto next = [&] { return before == kNone ? nic.responses : pool[before].next; };
+  while (next() != kNone && !sooner(pool[index], pool[next()])) before = next();
+  pool[index].next = next();
+  if (pool[index].next == kNone) nic.responses_tail = index;
+  (before == kNone ? nic.responses : pool[before].next) = index;
 }
 
 // Gives the injection side of an interface its next packet: responses first, then the workload's.

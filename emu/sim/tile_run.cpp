@@ -61,12 +61,45 @@ double aries_uniform_peak(const model::Dragonfly& dragonfly, const AriesTiming& 
   return std::min(nic, global);
 }
 
+Refusal pick_failed_links(const model::Torus& torus, std::uint32_t count, std::uint64_t seed,
+                          std::vector<FailedLink>* out) {
+  out->clear();
+  if (count == 0) return {};
+  std::uint32_t pairs = 0;
+  for (model::LinkId link = 0; link < torus.link_slots(); ++link) {
+    if (!torus.has_link(link)) continue;
+    ++pairs;
+    if (torus.parallel(torus.direction_of(link)) < 2)
+      return {
+          fmt::format("{} failed links: expected 0, a direction of this machine has no second link", count)};
+  }
+  pairs /= 2;
+  if (count > pairs / 4)
+    return {fmt::format("{} failed links: expected at most {}, a quarter of them", count, pairs / 4)};
+  Random random(seed, 0x6661696cu);
+  std::vector<bool> gone(torus.link_slots());
+  while (out->size() < count) {
+    const model::LinkId link = random.below(torus.link_slots());
+    if (!torus.has_link(link) || gone[link]) continue;
+    const model::Direction d = torus.direction_of(link);
+    const model::RouterId router = link / torus.links_per_router();
+    std::uint32_t left = 0;
+    for (std::uint32_t k = 0; k < torus.parallel(d); ++k) left += !gone[torus.link(router, d, k)];
+    if (left < 2) continue;
+    gone[link] = true;
+    gone[torus.link(torus.neighbour(router, d), model::opposite(d), torus.parallel_index(link))] = true;
+    out->push_back({router, link % torus.links_per_router()});
+  }
+  return {};
+}
+
 namespace {
 
 template <typename Fabric>
 SimResult run_with(Fabric fabric, Workload& workload, const RunLimits& limits, std::uint64_t seed,
-                   bool keep_link_busy) {
+                   bool keep_link_busy, std::span<const FailedLink> failed = {}) {
   TileRouter<Fabric> router(std::move(fabric), seed);
+  for (const FailedLink& link : failed) router.fail_link(link.router, link.port);
   if (keep_link_busy) router.keep_link_busy();
   Engine<TileRouter<Fabric>> engine(router, workload, limits);
   SimResult result;
@@ -88,8 +121,9 @@ SimResult run_with(Fabric fabric, Workload& workload, const RunLimits& limits, s
 }  // namespace
 
 SimResult run_torus(const model::Torus& torus, const TorusTiming& timing, Workload& workload,
-                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy) {
-  SimResult result = run_with(TorusFabric(torus, timing), workload, limits, seed, keep_link_busy);
+                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy,
+                    std::span<const FailedLink> failed) {
+  SimResult result = run_with(TorusFabric(torus, timing), workload, limits, seed, keep_link_busy, failed);
   const auto& n = torus.shape().nodes;
   result.shape = fmt::format("{}x{}x{}", n[0], n[1], n[2]);
   result.vc_names = {"request before dateline", "request after dateline", "response before dateline",

@@ -105,6 +105,9 @@ class TorusFabric {
         const std::uint32_t load = view.load(first + try_k);
         if (load < best) best = load, k = try_k;
       }
+    } else {
+      // A lost link's packets go by the next of its parallels.
+      while (!view.wired(first + k)) k = k + 1 == count ? 0 : k + 1;
     }
     return {first + k, vc};
   }

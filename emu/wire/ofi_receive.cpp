@@ -25,6 +25,8 @@ constexpr int kLaterFrames = 3;
 constexpr std::int64_t kResendGap = 2'000'000;
 // What the provider or the pool had no room for is tried again so soon.
 constexpr std::int64_t kNextTry = 1'000'000;
+// More packets than a window of frames holds.
+constexpr std::size_t kMostAnswered = kFrameWindow * 1024;
 // A watched peer is asked for a sign of life this often within the time after which it counts as lost.
 constexpr std::int64_t kSignsOfLife = 4;
 // Source of a frame whose header could not be read.
@@ -87,9 +89,11 @@ void OfiWire::take_acks(Peer& peer, const FrameHeader& header) {
     SendStream& s = peer.send[i];
     const Ack& ack = header.acks[i];
     if (ack.through >= s.unsent) continue;  // acknowledges what was never sent
-    for (; s.first <= ack.through; ++s.first) {
-      pool_->drop(s.at(s.first));
+    while (s.first <= ack.through) {
+      TxFrame* const frame = s.at(s.first++);
       progress = true;
+      if (i == 0) take_as_answers(peer, *frame);
+      pool_->drop(frame);
     }
     // An old acknowledgement that was overtaken says nothing about what lies beyond.
     if (ack.through + 1 != s.first || ack.beyond == 0) continue;
@@ -105,8 +109,37 @@ void OfiWire::take_acks(Peer& peer, const FrameHeader& header) {
     }
   }
   if (!progress) return;
+  if (peer.held_request != 0 && peer.send[1].first > peer.held_answer) {
+    peer.held_request = 0;
+    peer.ack_now = true;
+    activate(peer);
+  }
   peer.backoff = 0;
   peer.retry_ns = now_ns_ + options_.retransmit_after_ns;
+}
+
+// The other end has delivered a frame of ours: an answer for each packet that it has not answered itself.
+void OfiWire::take_as_answers(Peer& peer, const TxFrame& frame) {
+  PacketReader reader({frame.bytes, frame.size}, 0);
+  while (const auto packet = reader.next()) {
+    const PacketHeader& request = packet->header;
+    if ((request.flags & kAnsweredByAck) == 0) continue;
+    if (!peer.answered.empty()) [[unlikely]] {
+      const auto found = std::find(peer.answered.begin(), peer.answered.end(),
+                                   std::pair(request.transaction, request.offset));
+      if (found != peer.answered.end()) {
+        peer.answered.erase(found);
+        continue;
+      }
+    }
+    Packet answer;
+    answer.header.verb = Verb::response;
+    answer.header.source = peer.slot;
+    answer.header.domain = request.domain;
+    answer.header.transaction = request.transaction;
+    answer.header.offset = request.offset;
+    sink_.deliver(answer);
+  }
 }
 
 void OfiWire::take_data(Peer& peer, const FrameHeader& header, std::span<const std::byte> frame) {
@@ -166,7 +199,12 @@ bool OfiWire::deliver(Peer& peer, int stream, std::span<const std::byte> frame) 
     packet->header.source = peer.slot;
     ++delivered_in_poll_;
     ++counts_.packets_delivered;
+    if (stream == 0)
+      delivering_ = &packet->header;
+    else if ((packet->header.flags & kAnsweredByAck) != 0 && peer.answered.size() < kMostAnswered)
+      peer.answered.emplace_back(packet->header.transaction, packet->header.offset);
     sink_.deliver(*packet);
+    delivering_ = nullptr;
   }
   return true;
 }
@@ -203,6 +241,8 @@ void OfiWire::void_all(Peer& peer) {
   peer.watched = false;
   peer.paused = false;
   acknowledged_by_frame(peer);
+  peer.held_request = 0;
+  peer.answered.clear();
   for (SendStream& s : peer.send) {
     for (; s.first != s.next; ++s.first) pool_->drop(s.at(s.first));
     s.unsent = s.next;

@@ -135,6 +135,13 @@ FrameHeader OfiWire::header_for(const Peer& peer, FrameKind kind) const {
   header.source = options_.rank;
   header.target = peer.rank;
   for (int s = 0; s < kStreams; ++s) header.acks[s] = {peer.receive[s].delivered, peer.receive[s].present};
+  if (peer.held_request == 0) [[likely]]
+    return header;
+  // Those from there on are here, and no more is said of them.
+  Ack& ack = header.acks[0];
+  const std::uint64_t held = ack.through - (peer.held_request - 1);
+  ack.through = peer.held_request - 1;
+  ack.beyond = held >= kFrameWindow ? UINT64_MAX : ack.beyond << held | ((std::uint64_t{1} << held) - 1);
   return header;
 }
 
@@ -142,6 +149,7 @@ void OfiWire::acknowledged_by_frame(Peer& peer) {
   peer.unacknowledged = 0;
   peer.ack_due_ns = 0;
   peer.ack_now = false;
+  peer.answers_wait = false;
 }
 
 // The frame that the next packet of `bytes` goes into: the open one or a new one; nullptr when there is no
@@ -176,6 +184,7 @@ Status OfiWire::try_send(ProcessSlot slot, const PacketHeader& header, std::span
   if (payload.size() > part_limit && (payload.size() > kLongestPayload || !can_be_cut(header.verb)))
     return Errc::size;
   const int stream = header.verb == Verb::response ? 1 : 0;
+  if (stream == 1 && answer_by_ack(*peer, header, payload)) return {};
   SendStream& s = peer->send[stream];
 
   // All or nothing, so room for all of it is there first. Requests leave frames for answers.
@@ -185,12 +194,20 @@ Status OfiWire::try_send(ProcessSlot slot, const PacketHeader& header, std::span
   if (frames + reserve > options_.frames || frames > stream_limit) return Errc::size;
   if (pool_->free() < frames + reserve || s.outstanding() + frames > stream_limit) return Errc::not_done;
 
+  // Instead of the acknowledgement, which says otherwise and is to come later.
+  const bool instead_of_ack =
+      stream == 1 && delivering_ != nullptr && (delivering_->flags & kAnsweredByAck) != 0;
+  if (instead_of_ack && peer->held_request == 0) peer->held_request = peer->receive[0].delivered + 1;
+
   std::size_t at = 0;
   do {
     const std::size_t part = std::min(part_limit, payload.size() - at);
     TxFrame* const frame = frame_for(*peer, stream, header.domain, packet_bytes(part));
     ORRERY_CHECK(frame != nullptr, "no frame although {} are free", pool_->free());
     PacketHeader of_part = header;
+    if (stream == 0 && (header.flags & kWantsResponse) != 0 && !answer_has_data(header))
+      of_part.flags |= kAnsweredByAck;
+    if (instead_of_ack) of_part.flags |= kAnsweredByAck;
     if (part < payload.size()) {
       of_part.offset += at;
       of_part.part_bytes = part;
@@ -203,9 +220,19 @@ Status OfiWire::try_send(ProcessSlot slot, const PacketHeader& header, std::span
     ++counts_.packets_sent;
     at += part;
   } while (at < payload.size());
+  if (instead_of_ack) peer->held_answer = s.next - 1;
   // Alone on its way: now, for latency. Behind others: with more, for the rate.
   pump(*peer, stream, s.outstanding() == 1);
   return {};
+}
+
+// True: the acknowledgement of the request that is being delivered is the answer. False: send it.
+bool OfiWire::answer_by_ack(Peer& peer, const PacketHeader& header,
+                            std::span<const std::byte> payload) const {
+  if (delivering_ == nullptr || (delivering_->flags & kAnsweredByAck) == 0) return false;
+  if (header.status != 0 || !payload.empty()) return false;
+  peer.answers_wait = true;
+  return true;
 }
 
 // Sends what the window allows, the open frame only when `open_too`.
@@ -307,7 +334,10 @@ int OfiWire::poll(int limit) {
       peer->heard_ns += absent;
     }
   }
-  endpoint_->poll(*this, limit);
+  for (Peer* const peer : active_) {
+    if (peer->answers_wait) send_ack(*peer);
+  }
+  found_in_poll_ = endpoint_->poll(*this, limit);
   if (faults_ && faults_->holds_any()) {
     faults_->release(now_ns_,
                      [this](std::uint32_t to, std::span<const std::byte> frame) { (void)emit(to, frame); });
@@ -329,9 +359,10 @@ int OfiWire::poll(int limit) {
 bool OfiWire::prepare_to_sleep() {
   for (Peer* const peer : active_) {
     for (int s = 0; s < kStreams; ++s) pump(*peer, s, true);
-    if (peer->ack_due_ns != 0 || peer->ack_now) send_ack(*peer);
+    if (peer->ack_due_ns != 0 || peer->ack_now || peer->answers_wait) send_ack(*peer);
   }
-  return endpoint_->may_sleep();
+  // Not every provider's fi_trywait sees completions that were not taken.
+  return found_in_poll_ == 0 && endpoint_->may_sleep();
 }
 
 void OfiWire::watch(ProcessSlot slot, bool on) {

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 // Packets to and from processes of other hosts, over libfabric. The frames, and what they promise, are
@@ -81,6 +82,8 @@ class OfiWire final : public HostWire, private OfiEvents {
   // A packet alone on its way goes at once; behind frames that are under way it waits for the next packets,
   // at the latest for the next poll(). A put or response with more payload than max_payload() becomes several
   // packets, each naming the whole operation, only the last one with kLast.
+  // The answer "ok" without payload, given from inside deliver(), is no packet: the acknowledgement says it,
+  // with the next frame to that peer, at the latest in the next poll(); the other end makes the answer of it.
   Status try_send(ProcessSlot slot, const PacketHeader& header, std::span<const std::byte> payload) override;
 
   std::uint32_t max_payload() const override {
@@ -127,7 +130,14 @@ class OfiWire final : public HostWire, private OfiEvents {
     std::uint32_t unacknowledged = 0;   // frames taken in since we last said so
     std::uint32_t backoff = 0;
     bool ack_now = false;
-    bool paused = false;  // requests wait for room for their answers
+    bool paused = false;        // requests wait for room for their answers
+    bool answers_wait = false;  // an acknowledgement that answers goes with the next frame or poll
+    // While answers that were not "ok" are not acknowledged, neither are the requests from the first such
+    // one.
+    std::uint64_t held_request = 0;  // its frame; 0: none
+    std::uint64_t held_answer = 0;   // frame of the last such answer
+    // Packets of ours, by transaction and offset, that were answered otherwise than by acknowledgement.
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> answered;
     bool watched = false;
     bool lost = false;
     bool active = false;  // is in active_
@@ -150,6 +160,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   // Sending (ofi_wire.cpp).
   TxFrame* frame_for(Peer& peer, int stream, std::uint16_t domain, std::size_t bytes);
   void pump(Peer& peer, int stream, bool open_too);
+  bool answer_by_ack(Peer& peer, const PacketHeader& header, std::span<const std::byte> payload) const;
   bool post(Peer& peer, TxFrame& frame, int stream);
   void resend(Peer& peer, TxFrame& frame, int stream);
   void send_ack(Peer& peer);
@@ -161,6 +172,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   // Receiving (ofi_receive.cpp).
   void refuse(Refusal cause, std::uint32_t source);
   void take_acks(Peer& peer, const FrameHeader& header);
+  void take_as_answers(Peer& peer, const TxFrame& frame);
   void take_data(Peer& peer, const FrameHeader& header, std::span<const std::byte> frame);
   bool deliver(Peer& peer, int stream, std::span<const std::byte> frame);
   void deliver_kept(Peer& peer, int stream);
@@ -186,7 +198,9 @@ class OfiWire final : public HostWire, private OfiEvents {
   std::unordered_map<std::uint32_t, Peer*> by_rank_;
   std::vector<Peer*> active_;
   std::int64_t now_ns_ = 0;
+  const PacketHeader* delivering_ = nullptr;  // the request that the sink has now
   int delivered_in_poll_ = 0;
+  int found_in_poll_ = 0;     // by the endpoint, in the last one
   std::uint32_t logged_ = 0;  // bit per cause of refusal
   OfiWireCounts counts_;
 };

@@ -37,6 +37,7 @@ enum PacketFlags : std::uint16_t {
   kLast = 4,              // last packet of its operation
   kHasSyncFlag = 8,       // after the data, store operand[0] at aux
   kFetching = 16,         // the AMO's response carries the old values, as its payload
+  kAnsweredByAck = 32,    // set by a wire that says "ok" by acknowledging the packet; other answers are sent
 };
 
 // One packet's header. `address`, `length` name the whole operation, `offset` and `payload_bytes` the part of
@@ -67,6 +68,12 @@ static_assert(std::is_trivially_copyable_v<PacketHeader>);
 static_assert(offsetof(PacketHeader, transaction) == 8 && offsetof(PacketHeader, key_index) == 16 &&
               offsetof(PacketHeader, address) == 24 && offsetof(PacketHeader, event_data) == 48 &&
               offsetof(PacketHeader, operand) == 56 && offsetof(PacketHeader, aux) == 72);
+
+// Whether a request that went well is answered with bytes.
+inline bool answer_has_data(const PacketHeader& header) {
+  return header.verb == Verb::get || header.verb == Verb::datagram ||
+         (header.verb == Verb::amo && (header.flags & kFetching) != 0);
+}
 
 struct Packet {
   PacketHeader header;

@@ -3,11 +3,10 @@
 
 // Two PEs that work on each other's memory and check every byte and every event against what a sequential
 // model says. Usage:
-//   steady_worker count N          N rounds, then all must be right
+//   steady_worker count N [S]      N rounds, or as many as go in S seconds, then all must be right
 //   steady_worker seconds S        the same for so long
 //   steady_worker killed R FILE    PE R kills itself; the other one goes on until an operation fails, and
-//   says
-//                                  in FILE that it did
+//                                  says in FILE that it did
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -123,7 +122,7 @@ std::uint64_t events_that_came() {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: steady_worker count N | seconds S | killed RANK FILE\n");
+    std::fprintf(stderr, "usage: steady_worker count N [S] | seconds S | killed RANK FILE\n");
     return 2;
   }
   const std::string mode = argv[1];
@@ -157,7 +156,10 @@ int main(int argc, char** argv) {
   MUST(GNI_EpBind(g_endpoint, peer.nic, static_cast<std::uint32_t>(peer.rank)) == GNI_RC_SUCCESS);
   MUST(PMI_Barrier() == PMI_SUCCESS);
 
-  const std::time_t end = std::time(nullptr) + static_cast<std::time_t>(amount);
+  const bool by_count = mode == "count";
+  const std::uint64_t most_seconds =
+      by_count ? argc > 3 ? std::strtoull(argv[3], nullptr, 10) : UINT32_MAX : amount;
+  const std::time_t end = std::time(nullptr) + static_cast<std::time_t>(most_seconds);
   std::uint64_t rounds = 0;
   std::uint64_t events = 0;
   if (mode == "killed") {
@@ -174,7 +176,7 @@ int main(int argc, char** argv) {
     }
     _exit(0);
   }
-  while (mode == "count" ? rounds < amount : std::time(nullptr) < end) {
+  while ((!by_count || rounds < amount) && std::time(nullptr) < end) {
     MUST(round(rounds, peer, local));
     ++rounds;
     events += events_that_came();

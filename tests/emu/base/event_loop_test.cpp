@@ -147,6 +147,29 @@ TEST(EventLoop, SleepsWhileNothingHappens) {
   EXPECT_LT(used, 25'000'000);  // of 50 ms: half would be a spinning thread on a shared core
 }
 
+TEST(EventLoop, ChangedEventsAreThoseThatCallBack) {
+  const auto loop = start();
+  const UniqueFd fd(eventfd(0, EFD_NONBLOCK));
+  std::atomic<int> calls{0};
+  std::promise<void> called;
+  ASSERT_TRUE(loop->add(fd.get(), EPOLLET,
+                        [&](std::uint32_t) {
+                          if (calls.fetch_add(1) == 0) called.set_value();
+                        })
+                  .ok());
+  poke(fd.get());
+  ASSERT_TRUE(loop->run_and_wait([] {}));
+  EXPECT_EQ(calls.load(), 0);
+  // What is there already counts, and once: the descriptor stays readable.
+  ASSERT_TRUE(loop->change(fd.get(), EPOLLIN | EPOLLET).ok());
+  called.get_future().wait();
+  ASSERT_TRUE(loop->run_and_wait([] {}));
+  ASSERT_TRUE(loop->run_and_wait([] {}));
+  EXPECT_EQ(calls.load(), 1);
+  loop->remove(fd.get());
+  EXPECT_EQ(loop->change(fd.get(), EPOLLIN).code(), Errc::invalid_param);
+}
+
 TEST(EventLoop, AForkedChildHasNoLoop) {
   auto loop = start();
   const UniqueFd fd(eventfd(0, 0));

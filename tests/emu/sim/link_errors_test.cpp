@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <tuple>
@@ -89,6 +90,55 @@ INSTANTIATE_TEST_SUITE_P(Machines, LinkErrors,
                                          Case{"seastar", "4x4x4", 64 * 8, 0, 57, 21.3, 0},
                                          Case{"aries", "2", 14 * 48, 1 * 48, 100, 17.8, 75}),
                          [](const auto& c) { return std::string(c.param.machine); });
+
+SimResult with_failed(std::uint32_t failed, const char* routing, unsigned threads) {
+  RunSpec spec;
+  spec.machine = "gemini";
+  spec.nodes = "4x8x4";
+  spec.routing = routing;
+  spec.bytes = 512;
+  spec.failed_links = failed;
+  spec.threads = threads;
+  spec.keep_link_busy = true;
+  SimResult result;
+  EXPECT_EQ(simulate(spec, &result).why, "");
+  return result;
+}
+
+// 4x4x4 Geminis have 64 x 20 links both ways.
+TEST(FailedLinks, AreMaskedByTheirParallelsAndNothingIsLost) {
+  for (const char* routing : {"adaptive", "hashed"}) {
+    SCOPED_TRACE(routing);
+    const SimResult whole = with_failed(0, routing, 1), some = with_failed(200, routing, 1);
+    EXPECT_EQ(whole.links, 64u * 40);
+    EXPECT_EQ(some.links, 64u * 40 - 400);
+    EXPECT_EQ(some.outcome.stop, Stop::finished);
+    EXPECT_TRUE(some.outcome.conserved);
+    EXPECT_EQ(some.outcome.total.delivered, whole.outcome.total.delivered);
+    // The same ways, by fewer links: those out of service carried nothing.
+    EXPECT_EQ(some.outcome.total.delivered_hops, whole.outcome.total.delivered_hops);
+    EXPECT_GE(std::count(some.link_busy.begin(), some.link_busy.end(), 0u),
+              std::count(whole.link_busy.begin(), whole.link_busy.end(), 0u) + 300);
+    EXPECT_GT(some.outcome.end, whole.outcome.end);
+    EXPECT_EQ(some.outcome.end, with_failed(200, routing, 2).outcome.end);
+  }
+}
+
+TEST(FailedLinks, AreRefusedWhereNoParallelIsLeft) {
+  const auto why = [](const char* machine, std::uint32_t failed) {
+    RunSpec spec;
+    spec.machine = machine;
+    spec.nodes = machine == std::string("aries") ? "2" : "4x4x4";
+    spec.bytes = 64;
+    spec.failed_links = failed;
+    SimResult result;
+    return simulate(spec, &result).why;
+  };
+  EXPECT_EQ(why("gemini", 161), "161 failed links: expected at most 160, a quarter of them");
+  EXPECT_NE(why("seastar", 1).find("1 failed links on seastar: expected 0"), std::string::npos);
+  EXPECT_NE(why("aries", 1).find("1 failed links on aries: expected 0"), std::string::npos);
+  EXPECT_NE(why("bluegene-l", 1).find("1 failed links on bluegene-l: expected 0"), std::string::npos);
+}
 
 TEST(LinkErrorRate, IsRefusedWhereItSaysNothing) {
   const auto why = [](double rate, std::uint32_t grain) {

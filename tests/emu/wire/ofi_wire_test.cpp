@@ -124,6 +124,79 @@ TEST(OfiWire, FloodsInBothDirectionsDoNotDeadlock) {
       << " and " << answers[1] << " answers";
 }
 
+// An "ok" without data is no packet: the acknowledgement says it.
+TEST(OfiWire, AnOkWithoutDataIsTheAcknowledgement) {
+  SKIP_WITHOUT_PROVIDER();
+  Pair pair;
+  constexpr std::uint32_t kRequests = 500;
+  pair.sink[1].on_packet = [&](const Packet& packet) {
+    ASSERT_TRUE(pair.end[1]->try_send(packet.header.source, header_of(Verb::response, 0, 0), {}).ok());
+  };
+  std::uint32_t answers = 0;
+  pair.sink[0].on_packet = [&](const Packet& packet) {
+    EXPECT_EQ(packet.header.verb, Verb::response);
+    EXPECT_EQ(packet.header.source, 5);
+    EXPECT_EQ(packet.header.status, 0);
+    EXPECT_EQ(packet.header.offset, 16u);
+    EXPECT_EQ(packet.header.transaction, answers++);
+  };
+  for (std::uint32_t i = 0; i < kRequests; ++i) {
+    PacketHeader put = header_of(Verb::put, i, 8);
+    put.flags |= kWantsResponse;
+    put.transaction = i;
+    put.offset = 16;
+    pair.send(0, put, payload_of(i, 8));
+  }
+  EXPECT_TRUE(pair.until([&] { return answers == kRequests; })) << answers;
+  EXPECT_EQ(pair.end[1]->counts().packets_sent, 0u);
+}
+
+// The property: every request is answered once and as its target said, whatever the link does: by the
+// acknowledgement, by an error that the acknowledgement does not overtake, or with data.
+TEST(OfiWire, EveryRequestHasItsOwnAnswerByABadLink) {
+  SKIP_WITHOUT_PROVIDER();
+  Pair pair([](OfiWireOptions& options, int i) {
+    options.retransmit_after_ns = 5'000'000;
+    options.faults = FaultRates{.drop = 0.02,
+                                .corrupt = 0.02,
+                                .duplicate = 0.02,
+                                .reorder = 0.02,
+                                .delay = 0.01,
+                                .seed = 4711 + static_cast<std::uint64_t>(i)};
+  });
+  constexpr std::uint32_t kRequests = 4000;
+  const auto is_wrong = [](std::uint32_t i) { return i % 7 == 3 || (i > 2000 && i < 2300); };
+  const auto is_get = [](std::uint32_t i) { return i % 5 == 1; };
+  const auto payload = payload_of(1, 8);
+  pair.sink[1].on_packet = [&](const Packet& packet) {
+    const std::uint32_t i = packet.header.transaction;
+    PacketHeader answer = header_of(Verb::response, 0, 0);
+    answer.transaction = i;
+    answer.status = is_wrong(i) ? 3 : 0;
+    const std::span<const std::byte> data =
+        is_get(i) && !is_wrong(i) ? std::span<const std::byte>(payload) : std::span<const std::byte>();
+    ASSERT_TRUE(pair.end[1]->try_send(packet.header.source, answer, data).ok());
+  };
+  std::vector<int> answers(kRequests);
+  std::uint32_t answered = 0;
+  pair.sink[0].on_packet = [&](const Packet& packet) {
+    const std::uint32_t i = packet.header.transaction;
+    ASSERT_LT(i, kRequests);
+    EXPECT_EQ(++answers[i], 1) << i;
+    EXPECT_EQ(packet.header.status, is_wrong(i) ? 3 : 0) << i;
+    EXPECT_EQ(packet.payload.size(), is_get(i) && !is_wrong(i) ? 8u : 0u) << i;
+    ++answered;
+  };
+  for (std::uint32_t i = 0; i < kRequests; ++i) {
+    PacketHeader request = header_of(is_get(i) ? Verb::get : Verb::put, i, 8);
+    request.flags |= kWantsResponse;
+    request.transaction = i;
+    pair.send(0, request, is_get(i) ? std::span<const std::byte>() : std::span<const std::byte>(payload));
+    if (i % 3 == 0) pair.poll();
+  }
+  EXPECT_TRUE(pair.until([&] { return answered == kRequests; })) << answered;
+}
+
 // The property: what one side sends, the other gets, each packet once, whole, in the order of its stream,
 // whatever the link does to one frame in twenty.
 TEST(OfiWire, ABadLinkLosesNothing) {

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "bench/hosts/bare.hpp"
+
+#include "bench/common/clock.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace bench {
+
+namespace {
+
+[[noreturn]] void fail(const char* what, const std::string& why) {
+  std::fprintf(stderr, "host_bench: %s: %s\n", what, why.c_str());
+  _exit(1);
+}
+void must(bool good, const char* what) {
+  if (!good) fail(what, std::strerror(errno));
+}
+
+sockaddr_in name_of(const std::string& address, std::uint16_t port) {
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(port);
+  if (inet_pton(AF_INET, address.c_str(), &name.sin_addr) != 1)
+    fail("address", address + " is not an IPv4 address");
+  return name;
+}
+
+void no_delay(int fd) {
+  const int one = 1;
+  must(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0, "TCP_NODELAY");
+}
+
+}  // namespace
+
+std::uint16_t BareTcp::listen_on(const std::string& address) {
+  sockaddr_in name = name_of(address, 0);
+  socklen_t size = sizeof name;
+  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  must(listener_ >= 0 && bind(listener_, reinterpret_cast<sockaddr*>(&name), size) == 0 &&
+           listen(listener_, 1) == 0 &&
+           getsockname(listener_, reinterpret_cast<sockaddr*>(&name), &size) == 0,
+       "listen");
+  return ntohs(name.sin_port);
+}
+
+void BareTcp::accept_one() {
+  fd_ = accept(listener_, nullptr, nullptr);
+  must(fd_ >= 0, "accept");
+  close(listener_);
+  no_delay(fd_);
+}
+
+void BareTcp::connect_to(const std::string& address, std::uint16_t port) {
+  sockaddr_in name = name_of(address, port);
+  fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  must(fd_ >= 0 && connect(fd_, reinterpret_cast<sockaddr*>(&name), sizeof name) == 0, "connect");
+  no_delay(fd_);
+}
+
+void BareTcp::send8() {
+  const char bytes[8] = {};
+  must(::send(fd_, bytes, sizeof bytes, 0) == sizeof bytes, "send");
+}
+
+void BareTcp::spin8() {
+  char bytes[8];
+  for (std::size_t got = 0; got < sizeof bytes;) {
+    const ssize_t n = recv(fd_, bytes + got, sizeof bytes - got, MSG_DONTWAIT);
+    if (n > 0) got += static_cast<std::size_t>(n);
+    if (n == 0) fail("recv", "the other side is gone");
+  }
+}
+
+double BareTcp::half_ns(int rank, int rounds) {
+  const double begin = now_ns();
+  for (int i = 0; i < rounds; ++i) {
+    if (rank == 0) send8();
+    spin8();
+    if (rank != 0) send8();
+  }
+  return (now_ns() - begin) / rounds / 2;
+}
+
+std::vector<double> BareTcp::sleeper_ns(int rank, int rounds, std::int64_t pause_ns) {
+  std::vector<double> all;
+  const int waiter = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  must(waiter >= 0 && epoll_ctl(waiter, EPOLL_CTL_ADD, fd_, &event) == 0, "epoll");
+  for (int i = 0; i < rounds; ++i) {
+    if (rank != 0) {
+      while (epoll_wait(waiter, &event, 1, -1) != 1) {
+      }
+      spin8();
+      send8();
+      continue;
+    }
+    const timespec pause{0, pause_ns};
+    nanosleep(&pause, nullptr);
+    const double begin = now_ns();
+    send8();
+    spin8();
+    all.push_back(now_ns() - begin);
+  }
+  close(waiter);
+  return all;
+}
+
+BareFabric::BareFabric(const std::string& provider, const std::string& interface) {
+  std::string why;
+  auto opened = orrery::wire::OfiEndpoint::open(
+      {.provider = provider, .interface = interface, .message_bytes = kLong, .receives = 32, .sends = 16},
+      &why);
+  if (!opened.ok()) fail("libfabric", why);
+  endpoint_ = std::move(opened).value();
+}
+
+void BareFabric::connect_to(const std::vector<std::byte>& address) {
+  const auto number = endpoint_->insert(address);
+  if (!number.ok()) fail("libfabric", "the address of the other side is not accepted");
+  peer_ = number.value();
+}
+
+void BareFabric::send(std::size_t bytes) {
+  while (begun_ - out_ >= operations_.size()) endpoint_->poll(*this, 16);
+  const auto i = static_cast<std::uint32_t>(begun_ % operations_.size());
+  while (!endpoint_->send(peer_, {endpoint_->send_buffer(i), bytes}, operations_[i]).ok())
+    endpoint_->poll(*this, 16);
+  ++begun_;
+}
+
+void BareFabric::wait() {
+  for (const std::uint64_t seen = waited_++; in_ <= seen;) endpoint_->poll(*this, 16);
+}
+
+double BareFabric::half_ns(int rank, int rounds) {
+  const double begin = now_ns();
+  for (int i = 0; i < rounds; ++i) {
+    if (rank == 0) send(8);
+    wait();
+    if (rank != 0) send(8);
+  }
+  return (now_ns() - begin) / rounds / 2;
+}
+
+double BareFabric::stream(int rank, int messages) {
+  const double begin = now_ns();
+  if (rank == 0) {
+    for (int i = 0; i < messages; ++i) send(kLong);
+    wait();
+  } else {
+    for (int i = 0; i < messages; ++i) wait();
+    send(8);
+  }
+  return static_cast<double>(messages) * kLong / (now_ns() - begin) * 1e9;
+}
+
+}  // namespace bench
