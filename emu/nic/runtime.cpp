@@ -263,7 +263,10 @@ Runtime::~Runtime() {
     for (const ProcessName& process : watched_)
       job_.peers().remove({.index = process.slot, .generation = process.generation});
   }
-  job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [] { return false; });
+  // By the service thread, behind a tick that is running now: that one may set the next itself (keep_pace).
+  job_.loop().run_and_wait([this] {
+    job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [] { return false; });
+  });
   // What is running on the service thread ends before the NIC does.
   job_.loop().run_and_wait([] {});
   // Without a NIC: the system did not give what one needs.
