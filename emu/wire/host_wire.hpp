@@ -72,7 +72,7 @@ class HostWire {
 
   // Says whether somebody waits for that peer: then its death is noticed although nothing is under way to it.
   virtual void watch(ProcessSlot slot, bool on) = 0;
-  // Whether everything that was sent has been acknowledged.
+  // Whether everything that was sent has been acknowledged, and everything that came too.
   virtual bool is_idle() const = 0;
 };
 

@@ -263,7 +263,7 @@ void OfiWire::lose(Peer& peer) {
 
 bool OfiWire::has_work(const Peer& peer) const {
   return peer.send[0].outstanding() + peer.send[1].outstanding() != 0 || peer.ack_due_ns != 0 ||
-         peer.ack_now || peer.paused || peer.watched;
+         peer.ack_now || peer.answers_wait || peer.paused || peer.watched;
 }
 
 std::optional<std::int64_t> OfiWire::next_deadline_ns() const {
@@ -273,7 +273,7 @@ std::optional<std::int64_t> OfiWire::next_deadline_ns() const {
     for (const SendStream& s : peer->send) {
       if (s.unsent != s.next && s.unsent - s.first < kFrameWindow) consider(now_ns_ + kNextTry);
     }
-    if (peer->paused || peer->ack_now) consider(now_ns_ + kNextTry);
+    if (peer->paused || peer->ack_now || peer->answers_wait) consider(now_ns_ + kNextTry);
     if (peer->ack_due_ns != 0) consider(peer->ack_due_ns);
     if (peer->send[0].outstanding() + peer->send[1].outstanding() != 0) {
       consider(peer->retry_ns);

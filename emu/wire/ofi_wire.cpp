@@ -379,8 +379,10 @@ bool OfiWire::is_lost(ProcessSlot slot) const {
 }
 
 bool OfiWire::is_idle() const {
+  // Who owes an acknowledgement owes an answer.
   return std::all_of(active_.begin(), active_.end(), [](const Peer* peer) {
-    return peer->send[0].outstanding() + peer->send[1].outstanding() == 0;
+    return peer->send[0].outstanding() + peer->send[1].outstanding() == 0 && peer->ack_due_ns == 0 &&
+           !peer->ack_now && !peer->answers_wait;
   });
 }
 

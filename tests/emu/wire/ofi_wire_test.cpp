@@ -151,6 +151,25 @@ TEST(OfiWire, AnOkWithoutDataIsTheAcknowledgement) {
   EXPECT_EQ(pair.end[1]->counts().packets_sent, 0u);
 }
 
+// A process that ends waits until its wire is idle, and takes its acknowledgements with it if it goes sooner.
+TEST(OfiWire, WhoOwesAnAnswerByAcknowledgementIsNotIdle) {
+  SKIP_WITHOUT_PROVIDER();
+  Pair pair;
+  pair.sink[1].on_packet = [&](const Packet& packet) {
+    ASSERT_TRUE(pair.end[1]->try_send(packet.header.source, header_of(Verb::response, 0, 0), {}).ok());
+  };
+  PacketHeader put = header_of(Verb::put, 0, 8);
+  put.flags |= kWantsResponse;
+  pair.send(0, put, payload_of(0, 8));
+  ASSERT_TRUE(pair.until([&] { return pair.sink[1].count == 1; }));
+  EXPECT_FALSE(pair.end[1]->is_idle());
+  // It polls no more once it is idle.
+  const std::int64_t limit = monotonic_ns() + kPatience;
+  while (!pair.end[1]->is_idle() && monotonic_ns() < limit) pair.poll();
+  while (pair.sink[0].count == 0 && monotonic_ns() < limit) pair.end[0]->poll(16);
+  EXPECT_EQ(pair.sink[0].count, 1u);
+}
+
 // The property: every request is answered once and as its target said, whatever the link does: by the
 // acknowledgement, by an error that the acknowledgement does not overtake, or with data.
 TEST(OfiWire, EveryRequestHasItsOwnAnswerByABadLink) {
