@@ -35,6 +35,7 @@
 //   auto state = LinkState::create(memory, pricing, LinkState::Kind::exact);
 #pragma once
 
+#include "emu/base/prefetch.hpp"
 #include "emu/base/status.hpp"
 #include "emu/model/decayed_counter.hpp"
 #include "emu/model/pricing.hpp"
@@ -220,15 +221,6 @@ class LinkState {
   }
 
  private:
-  // For the portable instruction set the compiler's own hint fetches a line to read, which another process
-  // then keeps until the write asks again. Processors without this one ignore it.
-  static void prefetch_to_write(const void* at) {
-#if defined(__x86_64__)
-    __asm__("prefetchw %0" : : "m"(*static_cast<const char*>(at)));
-#else
-    __builtin_prefetch(at, 1);
-#endif
-  }
   std::int64_t reserve_links(const LinePart& part, std::int64_t hop, std::int64_t arrive, std::int64_t length,
                              std::int64_t horizon) const;
   std::int64_t peek_links(const LinePart& part, std::int64_t hop, std::int64_t want,
