@@ -216,8 +216,9 @@ class Nic final : public wire::Sink {
   Errc resume(std::span<const ProcessName> processes, std::uint32_t domain);
 
   // ---- progress ----
-  // Applies what arrived and continues what is under way. Any thread; cheap when there is nothing.
-  void progress();
+  // Applies what arrived and continues what is under way. Returns whether anything may have come of it. Any
+  // thread; cheap when there is nothing.
+  bool progress();
   // The service thread's share; returns whether it wants to be called again soon, without being rung.
   bool serve();
   static constexpr std::int64_t kServicePeriodNs = 200'000;
@@ -373,7 +374,7 @@ class Nic final : public wire::Sink {
   static bool is_broken(Mailbox& box);
 
   // progress.cpp
-  void move_along();
+  bool move_along();
   Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                    CompletionQueue* queue);
   bool pump(Peer& peer);
@@ -383,6 +384,7 @@ class Nic final : public wire::Sink {
   static void note_unanswered(Peer& peer, Endpoint& endpoint);
   void keep_frame_grant(Endpoint& endpoint, Peer& peer, const Request& request);
   Errc send_granted_frame(Endpoint& endpoint, const Request& request);
+  bool take_short_put(Inbound& from, const wire::ShortFrame& frame);
   void settle_unanswered(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
   int take_responses(Peer& peer);

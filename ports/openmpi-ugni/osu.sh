@@ -18,7 +18,7 @@ osu_build() {
       git checkout -q "$osu_commit" &&
       # A clone has files of no particular order in time: nothing is to be made again from its sources.
       find . -name '*.am' -exec touch -d yesterday {} + && touch -d yesterday configure.ac &&
-      ./configure CC="$inst/bin/mpicc" CXX=false --disable-openshmem && make -C mpi -j "$jobs" &&
+      ./configure CC="$inst/bin/mpicc" CXX="$inst/bin/mpicc" --disable-openshmem && make -C mpi -j "$jobs" &&
       mkdir ../bin && find mpi -type f -name 'osu_*' -perm -u+x -exec cp {} ../bin/ \; && touch ../built
   } >"$work/osu.log" 2>&1
 }
