@@ -37,6 +37,8 @@ class SharedClock {
   SharedClock& operator=(const SharedClock&) = delete;
 
   Board& board() { return *board_; }
+  // What the PEs owe each other's nodes; behind the board.
+  Owed owed() const;
   model::LinkState& links() { return links_; }
   const model::Pricing& pricing() const { return machine_->pricing; }
   const model::Machine& machine() const { return *machine_; }
@@ -61,6 +63,7 @@ class SharedClock {
   std::size_t bytes_ = 0;
   model::LinkState links_;
   std::uint32_t pe_ = 0, node_ = 0;
+  std::vector<std::uint32_t> first_of_node_;  // for each PE, the first one on its node
 };
 
 }  // namespace orrery::clock
