@@ -43,12 +43,8 @@ std::uint32_t node_of(const job::Job& job, std::uint32_t pe) { return is_placed(
 Result<std::unique_ptr<SharedClock>> SharedClock::open(job::Job& job, const Choice& choice,
                                                        job::ProcessRef known_first) {
   std::unique_ptr<SharedClock> shared(new SharedClock);
-  auto built = model::build_machine(choice.machine);
-  if (!built.machine) {
-    log::error("{}", built.error);
-    return Errc::invalid_param;
-  }
-  shared->machine_ = std::move(built.machine);
+  const Status built = shared->build(choice);
+  if (!built.ok()) return built.code();
   const bool alone = job.launch().kind == job::LaunchKind::singleton;
   if (!alone && (job.size() < 1 || job.rank() < 0)) {
     log::error("clock {}: the launcher does not say how many PEs there are before PMI_Init", choice.words());
@@ -91,6 +87,34 @@ Result<std::unique_ptr<SharedClock>> SharedClock::open(job::Job& job, const Choi
     }
     futex_wait(never, 0, monotonic_ns() + 2'000'000);
   }
+}
+
+Status SharedClock::build(const Choice& choice) {
+  auto built = model::build_machine(choice.machine);
+  if (!built.machine) {
+    log::error("{}", built.error);
+    return Errc::invalid_param;
+  }
+  machine_ = std::move(built.machine);
+  return {};
+}
+
+Result<std::unique_ptr<SharedClock>> SharedClock::for_test(const Choice& choice, std::uint32_t pe,
+                                                           const std::vector<std::uint32_t>& nodes,
+                                                           const SharedClock* first) {
+  std::unique_ptr<SharedClock> shared(new SharedClock);
+  const auto pes = static_cast<std::uint32_t>(nodes.size());
+  Status done = shared->build(choice);
+  shared->pe_ = pe;
+  shared->node_ = nodes[pe];
+  for (const std::uint32_t node : nodes)
+    shared->first_of_node_.push_back(
+        static_cast<std::uint32_t>(std::find(nodes.begin(), nodes.end(), node) - nodes.begin()));
+  if (done.ok())
+    done = first == nullptr ? shared->make(choice, pes)
+                            : shared->attach(UniqueFd(dup(first->fd_.get())), choice, pes);
+  if (!done.ok()) return done.code();
+  return Result<std::unique_ptr<SharedClock>>(std::move(shared));
 }
 
 Status SharedClock::make(const Choice& choice, std::uint32_t pes) {

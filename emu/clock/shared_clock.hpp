@@ -32,6 +32,11 @@ class SharedClock {
   // `first`: the process that is PE 0, where the caller knows it; else the one of rank 0 in the directory.
   static Result<std::unique_ptr<SharedClock>> open(job::Job& job, const Choice& choice,
                                                    job::ProcessRef first);
+  // PEs of one process, without a launcher: PE 0 makes it, the others are given PE 0's. `nodes`: of every PE.
+  // Errors: as open(), but for timeout.
+  static Result<std::unique_ptr<SharedClock>> for_test(const Choice& choice, std::uint32_t pe,
+                                                       const std::vector<std::uint32_t>& nodes,
+                                                       const SharedClock* first);
   ~SharedClock();
   SharedClock(const SharedClock&) = delete;
   SharedClock& operator=(const SharedClock&) = delete;
@@ -54,6 +59,7 @@ class SharedClock {
 
  private:
   SharedClock() = default;
+  Status build(const Choice& choice);
   Status make(const Choice& choice, std::uint32_t pes);
   Status attach(UniqueFd fd, const Choice& choice, std::uint32_t pes);
 

@@ -171,6 +171,18 @@ void VirtualClock::settle_row(std::uint32_t row, std::int64_t until) {
   }
 }
 
+// Everything that it has under way, at its time.
+void VirtualClock::do_all() {
+  while (effects_left_ != 0 || !agenda_.empty()) {
+    std::int64_t at = agenda_.first();
+    for (const Agenda& there : effects_) at = std::min(at, there.first());
+    (void)run_until(at, false, WaitsFor::nothing);
+    for (std::uint32_t row = 0; row < effects_.size(); ++row) {
+      if (effects_[row].first() <= now_) settle_row(row, now_);
+    }
+  }
+}
+
 void VirtualClock::settle(std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
   if (!finished_ && pe != 0 && pe <= shared_->pes()) settle_row(turns_.row_of(pe - 1), time_of_task());
@@ -291,7 +303,7 @@ void VirtualClock::wait_for_store() {
 void VirtualClock::step_out() {
   come_in();
   something_done();
-  while (!agenda_.empty()) (void)run_until(agenda_.first(), false, WaitsFor::nothing);
+  do_all();
   if (!finished_) turns_.step_out();
   mu_.unlock();
 }
@@ -347,7 +359,7 @@ void VirtualClock::before_inspection() { page_watch::open_all(); }
 void VirtualClock::finish() {
   if (finished_) return;
   come_in();
-  while (!agenda_.empty()) (void)run_until(agenda_.first(), false, WaitsFor::nothing);
+  do_all();
   const bool last = turns_.is_last();
   turns_.finish();
   finished_ = true;
