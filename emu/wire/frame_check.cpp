@@ -6,7 +6,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
-#include <nmmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace orrery::wire {
@@ -93,6 +93,74 @@ __attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(std::span<
   for (; left > 0; ++at, --left) tail = _mm_crc32_u8(tail, static_cast<unsigned char>(*at));
   return ~tail;
 }
+
+// Long input where the processor multiplies polynomials 512 bits at a time: several times as fast as strands.
+// Four registers walk over the input; each step carries them over the 256 bytes that it goes on by. A lane of
+// 128 bits is carried over `bits` by multiplying its halves by x^(bits + 32) and x^(bits - 32) modulo the
+// polynomial (Intel, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", 2009; bits
+// reversed as in all of this sum).
+constexpr std::size_t kFoldBytes = 256;
+constexpr std::size_t kFoldWorthwhile = 1024;
+
+constexpr std::uint64_t power_of_x(unsigned exponent) {
+  std::uint32_t value = 0x80000000;  // x^0
+  for (unsigned i = 0; i < exponent; ++i) value = (value >> 1) ^ ((value & 1) != 0 ? kPolynomial : 0);
+  return std::uint64_t{value} << 1;
+}
+
+struct FoldKeys {
+  std::uint64_t low, high;
+};
+constexpr FoldKeys fold_keys(unsigned bits) { return {power_of_x(bits + 32), power_of_x(bits - 32)}; }
+constexpr FoldKeys kFoldFar = fold_keys(8 * kFoldBytes);
+constexpr FoldKeys kFoldNear = fold_keys(512);
+
+#define ORRERY_FOLDING __attribute__((target("sse4.2,avx512f,vpclmulqdq")))
+
+ORRERY_FOLDING inline __m512i keys_of(FoldKeys keys) {
+  return _mm512_set_epi64(static_cast<long long>(keys.high), static_cast<long long>(keys.low),
+                          static_cast<long long>(keys.high), static_cast<long long>(keys.low),
+                          static_cast<long long>(keys.high), static_cast<long long>(keys.low),
+                          static_cast<long long>(keys.high), static_cast<long long>(keys.low));
+}
+
+ORRERY_FOLDING inline __m512i carry(__m512i value, __m512i keys, __m512i onto) {
+  constexpr int kXorOfThree = 0x96;
+  return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(value, keys, 0x00),
+                                   _mm512_clmulepi64_epi128(value, keys, 0x11), onto, kXorOfThree);
+}
+
+ORRERY_FOLDING inline __m512i load(const std::byte* from) { return _mm512_loadu_si512(from); }
+
+// REQUIRES: bytes.size() >= kFoldBytes.
+ORRERY_FOLDING std::uint32_t crc32c_by_folding(std::span<const std::byte> bytes) {
+  const std::byte* at = bytes.data();
+  const std::byte* const end = at + bytes.size();
+  // The initial state, 32 ones, is added to the first bytes.
+  __m512i a = _mm512_xor_si512(load(at), _mm512_zextsi128_si512(_mm_cvtsi32_si128(-1)));
+  __m512i b = load(at + 64);
+  __m512i c = load(at + 128);
+  __m512i d = load(at + 192);
+  const __m512i far = keys_of(kFoldFar);
+  for (at += kFoldBytes; end - at >= static_cast<std::ptrdiff_t>(kFoldBytes); at += kFoldBytes) {
+    a = carry(a, far, load(at));
+    b = carry(b, far, load(at + 64));
+    c = carry(c, far, load(at + 128));
+    d = carry(d, far, load(at + 192));
+  }
+  const __m512i near = keys_of(kFoldNear);
+  d = carry(carry(carry(a, near, b), near, c), near, d);
+  for (; end - at >= 64; at += 64) d = carry(d, near, load(at));
+  alignas(64) std::uint64_t words[8];
+  _mm512_store_si512(words, d);
+  std::uint64_t state = 0;
+  for (const std::uint64_t word : words) state = _mm_crc32_u64(state, word);
+  for (; end - at >= 8; at += 8) state = _mm_crc32_u64(state, word_at(at));
+  auto tail = static_cast<std::uint32_t>(state);
+  for (; at != end; ++at) tail = _mm_crc32_u8(tail, static_cast<unsigned char>(*at));
+  return ~tail;
+}
+#undef ORRERY_FOLDING
 #endif
 
 struct SipState {
@@ -133,6 +201,9 @@ std::uint32_t crc32c_by_table(std::span<const std::byte> bytes) {
 
 std::uint32_t crc32c(std::span<const std::byte> bytes) {
 #if defined(__x86_64__)
+  if (bytes.size() >= kFoldWorthwhile && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("vpclmulqdq"))
+    return crc32c_by_folding(bytes);
   if (__builtin_cpu_supports("sse4.2")) return crc32c_by_instruction(bytes);
 #endif
   return crc32c_by_table(bytes);

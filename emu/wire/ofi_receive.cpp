@@ -19,6 +19,8 @@ namespace {
 // A receiver says what it has at the latest after so many frames: a quarter of the window, so that a sender
 // that streams never stops for it.
 constexpr std::uint32_t kFramesPerAck = kFrameWindow / 4;
+// A long frame counts as so many of them.
+constexpr std::uint32_t kLongFrameCounts = 4;
 // A frame is taken for lost when this many later ones are there...
 constexpr int kLaterFrames = 3;
 // ...and it has been under way for so long: what is sent again now is not sent again at once.
@@ -165,7 +167,8 @@ void OfiWire::take_data(Peer& peer, const FrameHeader& header, std::span<const s
     peer.ack_now = peer.ack_now || header.sequence != r.delivered + 1;
   }
   deliver_kept(peer, stream);
-  if (++peer.unacknowledged >= kFramesPerAck) peer.ack_now = true;
+  peer.unacknowledged += frame.size() > kLongFrameBytes ? kLongFrameCounts : 1;
+  if (peer.unacknowledged >= kFramesPerAck) peer.ack_now = true;
   if (peer.ack_due_ns == 0) peer.ack_due_ns = now_ns_ + options_.ack_after_ns;
 }
 
@@ -271,7 +274,7 @@ std::optional<std::int64_t> OfiWire::next_deadline_ns() const {
   const auto consider = [&](std::int64_t at) { first = first ? std::min(*first, at) : at; };
   for (const Peer* const peer : active_) {
     for (const SendStream& s : peer->send) {
-      if (s.unsent != s.next && s.unsent - s.first < kFrameWindow) consider(now_ns_ + kNextTry);
+      if (s.unsent != s.next && s.window_is_open()) consider(now_ns_ + kNextTry);
     }
     if (peer->paused || peer->ack_now || peer->answers_wait) consider(now_ns_ + kNextTry);
     if (peer->ack_due_ns != 0) consider(peer->ack_due_ns);

@@ -16,6 +16,10 @@ namespace orrery::wire {
 // Frames of one stream that may be on their way, and how far ahead of a gap a receiver keeps them: the bits
 // of an Ack. With frames of 64 KiB that is 4 MiB, more than any link here holds.
 inline constexpr std::uint64_t kFrameWindow = 64;
+// Of long frames fewer are under way, so that they, and the buffers that they come into, stay in the caches
+// of both ends: more only wait in the socket's buffers.
+inline constexpr std::uint32_t kLongFrameBytes = 16384;
+inline constexpr std::uint64_t kLongFrameWindow = 20;
 // Frames of a stream that exist at the sender: on their way, waiting for the window, and the one being
 // filled.
 inline constexpr std::uint64_t kStreamFrames = 256;
@@ -84,6 +88,11 @@ struct SendStream {
 
   TxFrame*& at(std::uint64_t sequence) { return ring[sequence % kStreamFrames]; }
   std::uint64_t outstanding() const { return next - first; }
+  // Whether the next frame that was not sent may go. REQUIRES: there is one.
+  bool window_is_open() const {
+    return unsent - first <
+           (ring[unsent % kStreamFrames]->size > kLongFrameBytes ? kLongFrameWindow : kFrameWindow);
+  }
   TxFrame* open() {
     if (next == unsent) return nullptr;
     TxFrame* const last = at(next - 1);

@@ -238,7 +238,7 @@ bool OfiWire::answer_by_ack(Peer& peer, const PacketHeader& header,
 // Sends what the window allows, the open frame only when `open_too`.
 void OfiWire::pump(Peer& peer, int stream, bool open_too) {
   SendStream& s = peer.send[stream];
-  while (s.unsent != s.next && s.unsent - s.first < kFrameWindow) {
+  while (s.unsent != s.next && s.window_is_open()) {
     TxFrame& frame = *s.at(s.unsent);
     if (!frame.closed) {
       if (!open_too && frame.size + packet_bytes(0) <= options_.frame_bytes) break;

@@ -3,7 +3,7 @@
 # Copyright 2026 the Orrery authors
 #
 # launch.sh LAUNCHER PES PROGRAM [ARGUMENT...]: inside two_hosts.sh, runs the program on both hosts, half of
-# the PEs on each. LAUNCHER: hydra or mpirun.
+# the PEs on each. LAUNCHER: hydra, mpirun, or orrery ($TESTED_TOOL run).
 set -u
 launcher=$1
 pes=$2
@@ -22,8 +22,12 @@ case $launcher in
     exec mpirun.openmpi --oversubscribe --mca plm_rsh_agent "$HOST_EXEC" --mca oob_tcp_if_include cable \
       -x TWO_HOSTS --host "$HOST_A:$each,$HOST_B:$each" -n "$pes" "$@"
     ;;
+  orrery)
+    # shellcheck disable=SC2086
+    exec "$TESTED_TOOL" run --hosts "$HOST_A,$HOST_B" --launcher-exec "$HOST_EXEC" ${RUN_ARGUMENTS:-} -n "$pes" "$@"
+    ;;
   *)
-    echo "launch.sh: launcher $launcher: expected hydra or mpirun" >&2
+    echo "launch.sh: launcher $launcher: expected hydra, mpirun or orrery" >&2
     exit 2
     ;;
 esac

@@ -3,10 +3,11 @@
 
 // Two PEs that work on each other's memory and check every byte and every event against what a sequential
 // model says. Usage:
-//   steady_worker count N [S]      N rounds, or as many as go in S seconds, then all must be right
-//   steady_worker seconds S        the same for so long
-//   steady_worker killed R FILE    PE R kills itself; the other one goes on until an operation fails, and
-//                                  says in FILE that it did
+//   steady_worker count N [S M]    N rounds, or as many as go in S seconds but at least M; then all must be
+//   right steady_worker seconds S        the same for so long steady_worker killed R [FILE]  PE R kills
+//   itself; the other one goes on until an operation fails, and
+//                                  says, also in FILE, that it did
+//   steady_worker severed 0        until an operation fails, whatever may be the cause
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -122,7 +123,7 @@ std::uint64_t events_that_came() {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: steady_worker count N [S] | seconds S | killed RANK FILE\n");
+    std::fprintf(stderr, "usage: steady_worker count N [S M] | seconds S | killed RANK [FILE] | severed 0\n");
     return 2;
   }
   const std::string mode = argv[1];
@@ -162,13 +163,17 @@ int main(int argc, char** argv) {
   const std::time_t end = std::time(nullptr) + static_cast<std::time_t>(most_seconds);
   std::uint64_t rounds = 0;
   std::uint64_t events = 0;
-  if (mode == "killed") {
-    // Without the launcher, which would end both: the survivor speaks through a file.
+  if (mode == "killed" || mode == "severed") {
+    const bool is_victim = mode == "killed" && g_rank == static_cast<int>(amount);
+    // The survivor also speaks through a file: some launchers let nothing through by then.
     constexpr std::uint64_t kBefore = 200;
     while (round(rounds, peer, local)) {
-      if (++rounds == kBefore && g_rank == static_cast<int>(amount)) kill(getpid(), SIGKILL);
+      if (++rounds == kBefore && is_victim) kill(getpid(), SIGKILL);
       (void)events_that_came();
     }
+    std::printf("rank %d: operation %llu ended in an error\n", g_rank,
+                static_cast<unsigned long long>(rounds));
+    std::fflush(stdout);
     if (std::FILE* const said = argc > 3 ? std::fopen(argv[3], "a") : nullptr) {
       std::fprintf(said, "rank %d: operation %llu ended in an error\n", g_rank,
                    static_cast<unsigned long long>(rounds));
@@ -176,7 +181,8 @@ int main(int argc, char** argv) {
     }
     _exit(0);
   }
-  while ((!by_count || rounds < amount) && std::time(nullptr) < end) {
+  const std::uint64_t least = by_count && argc > 4 ? std::strtoull(argv[4], nullptr, 10) : 1;
+  while (rounds < least || ((!by_count || rounds < amount) && std::time(nullptr) < end)) {
     MUST(round(rounds, peer, local));
     ++rounds;
     events += events_that_came();

@@ -14,15 +14,11 @@ namespace {
 constexpr std::size_t kLongestLine = 64 * 1024;
 }
 
-void LabelledOutput::write_line(std::string_view line) {
-  std::string text = label_;
-  text += line;
-  text += '\n';
-  std::string_view rest = text;
+void write_whole(int to, std::string_view rest) {
   while (!rest.empty()) {
-    const ssize_t written = ::write(to_, rest.data(), rest.size());
+    const ssize_t written = ::write(to, rest.data(), rest.size());
     if (written < 0 && errno == EAGAIN) {
-      pollfd room{to_, POLLOUT, 0};
+      pollfd room{to, POLLOUT, 0};
       poll(&room, 1, -1);
     } else if (written < 0 && errno != EINTR) {
       return;  // nobody reads our output any more
@@ -32,6 +28,13 @@ void LabelledOutput::write_line(std::string_view line) {
   }
 }
 
+void LabelledOutput::write_line(std::string_view line) {
+  std::string text = label_;
+  text += line;
+  text += '\n';
+  write_whole(to_, text);
+}
+
 void LabelledOutput::pump() {
   std::array<char, 16384> bytes;
   while (from_.valid()) {
@@ -39,22 +42,26 @@ void LabelledOutput::pump() {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return;
     if (got <= 0) return finish();
-    held_.append(bytes.data(), static_cast<std::size_t>(got));
-    std::size_t start = 0;
-    while (true) {
-      const auto newline = held_.find('\n', start);
-      if (newline != std::string::npos) {
-        write_line(std::string_view(held_).substr(start, newline - start));
-        start = newline + 1;
-      } else if (held_.size() - start > kLongestLine) {
-        write_line(std::string_view(held_).substr(start, kLongestLine));
-        start += kLongestLine;
-      } else {
-        break;
-      }
-    }
-    held_.erase(0, start);
+    take({bytes.data(), static_cast<std::size_t>(got)});
   }
+}
+
+void LabelledOutput::take(std::string_view bytes) {
+  held_ += bytes;
+  std::size_t start = 0;
+  while (true) {
+    const auto newline = held_.find('\n', start);
+    if (newline != std::string::npos) {
+      write_line(std::string_view(held_).substr(start, newline - start));
+      start = newline + 1;
+    } else if (held_.size() - start > kLongestLine) {
+      write_line(std::string_view(held_).substr(start, kLongestLine));
+      start += kLongestLine;
+    } else {
+      break;
+    }
+  }
+  held_.erase(0, start);
 }
 
 void LabelledOutput::finish() {

@@ -9,6 +9,9 @@
 
 namespace orrery::tool {
 
+// Writes all of it, waiting where there is no room; nothing more when nobody reads.
+void write_whole(int to, std::string_view bytes);
+
 // Copies what a PE writes into a pipe to one of our own descriptors, whole lines at a time, each with a label
 // before it. A line longer than 64 KiB is cut into several.
 class LabelledOutput {
@@ -21,6 +24,8 @@ class LabelledOutput {
   // Reads what is there without waiting, and writes the lines that are complete. At the end of the pipe
   // writes the rest, with a newline, and closes.
   void pump();
+  // The same with bytes that did not come through a pipe.
+  void take(std::string_view bytes);
   // Writes what is held and closes.
   void finish();
 

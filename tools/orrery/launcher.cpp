@@ -5,6 +5,7 @@
 #include "emu/base/wait.hpp"
 #include "emu/job/cores.hpp"
 #include "emu/job/domain_list.hpp"
+#include "tools/orrery/pe_process.hpp"
 #include "tools/orrery/subcommand.hpp"
 
 #include <fmt/core.h>
@@ -29,11 +30,8 @@ namespace orrery::tool {
 namespace {
 
 constexpr std::int64_t kGraceNs = 2'000'000'000;  // between asking a PE to end and killing it
-constexpr int kInheritedFrom = 64;                // shell scripts use small descriptor numbers for their own
 
 void say(const std::string& line) { std::fprintf(stderr, "orrery: %s\n", line.c_str()); }
-
-int code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
 }  // namespace
 
@@ -47,7 +45,7 @@ int Launcher::run() {
     if (!start_pe(rank)) break;
   }
   serve();
-  sweep_descendants();
+  sweep();
   guardian_.dismiss();
   sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
   return code_.value_or(0);
@@ -108,7 +106,6 @@ bool Launcher::start_pe(std::uint32_t rank) {
   Pe& pe = pes_[rank];
   Pipes pipes;
   int pmi[2];
-  int error_pipe[2];
   const auto refuse = [&](const char* what) {
     fail(kExitFailure, fmt::format("PE {} cannot be started: {}: {}", rank, what, std::strerror(errno)));
     return false;
@@ -127,82 +124,33 @@ bool Launcher::start_pe(std::uint32_t rank) {
       *output = LabelledOutput(UniqueFd(ends[0]), to, fmt::format("[{}] ", rank));
     }
   }
-  if (pipe2(error_pipe, O_CLOEXEC) != 0) return refuse("pipe");
-  const UniqueFd error_in(error_pipe[0]);
-  UniqueFd error_out(error_pipe[1]);
-  pe.pid = fork();
-  if (pe.pid < 0) return refuse("fork");
-  if (pe.pid == 0) become_pe(rank, pe_side.get(), pipes, error_out.get());
-  setpgid(pe.pid, pe.pid);  // here as well: whoever is first
-  guardian_.watch(pe.pid);
-  error_out.reset();
+  PeStart start;
+  const auto clique = options_.placement.clique_of(rank);
+  start.rank = rank;
+  start.size = options_.pes;
+  start.local_size = static_cast<std::uint32_t>(clique.size());
+  start.local_rank =
+      static_cast<std::uint32_t>(std::find(clique.begin(), clique.end(), rank) - clique.begin());
+  start.program = options_.program;
+  start.command = options_.command;
+  start.variables = options_.variables;
+  start.pmi = pe_side.get();
+  start.directory = directory_fd_;
+  // Only PE 0 reads our input, and not from a terminal: it is not in the terminal's foreground group.
+  if (rank == 0 && isatty(STDIN_FILENO) != 1) start.input = STDIN_FILENO;
+  if (pipes.out.valid()) start.out = pipes.out.get();
+  if (pipes.err.valid()) start.err = pipes.err.get();
+  if (options_.bind_to_cores) start.core = rank;
+  start.signal_mask = mask_before_;
+  start.descriptor_limit = descriptor_limit_before_;
   int error = 0;
-  if (read(error_in.get(), &error, sizeof error) == sizeof error) {
+  pe.pid = start_pe_process(start, guardian_, &error);
+  if (pe.pid < 0) return refuse("fork");
+  if (error != 0) {
     fail(kExitUsage, fmt::format("{} cannot be run: {}", options_.command[0], std::strerror(error)));
     return false;
   }
   return true;
-}
-
-void Launcher::become_pe(std::uint32_t rank, int pmi, const Pipes& pipes, int error_pipe) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != self_) _exit(1);  // it died before the line above
-  prctl(PR_SET_CHILD_SUBREAPER, 0);
-  signal(SIGPIPE, SIG_DFL);
-  sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
-  rlimit limit{};
-  if (descriptor_limit_before_ != 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    limit.rlim_cur = descriptor_limit_before_;
-    setrlimit(RLIMIT_NOFILE, &limit);
-  }
-  // Only PE 0 reads our input, and not from a terminal: it is not in the terminal's foreground group.
-  if (rank != 0 || isatty(STDIN_FILENO) == 1) {
-    const int null = open("/dev/null", O_RDONLY);
-    if (null >= 0 && null != STDIN_FILENO) {
-      dup2(null, STDIN_FILENO);
-      close(null);
-    }
-  }
-  if (pipes.out.valid()) dup2(pipes.out.get(), STDOUT_FILENO);
-  if (pipes.err.valid()) dup2(pipes.err.get(), STDERR_FILENO);
-  int pmi_number = fcntl(pmi, F_DUPFD, kInheritedFrom);
-  if (pmi_number < 0) {
-    pmi_number = pmi;
-    fcntl(pmi, F_SETFD, 0);
-  }
-  fcntl(directory_fd_, F_SETFD, 0);
-
-  for (const char* name :
-       {"PMI_PORT", "PMI_ID", "PMIX_NAMESPACE", "PMIX_RANK", "SLURM_PROCID", "SLURM_NTASKS",
-        "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
-        "PMI_GNI_PTAG", "PMI_GNI_COOKIE", "PMI_GNI_DEV_ID", "PMI_GNI_LOC_ADDR"}) {
-    unsetenv(name);  // of a job around this one
-  }
-  const auto set = [](const char* name, std::uint64_t value) {
-    setenv(name, std::to_string(value).c_str(), 1);
-  };
-  const auto clique = options_.placement.clique_of(rank);
-  set("PMI_FD", static_cast<std::uint64_t>(pmi_number));
-  set("PMI_RANK", rank);
-  set("PMI_SIZE", options_.pes);
-  set("MPI_LOCALNRANKS", clique.size());
-  set("MPI_LOCALRANKID",
-      static_cast<std::uint64_t>(std::find(clique.begin(), clique.end(), rank) - clique.begin()));
-  set("ALPS_APP_PE", rank);
-  for (const auto& [name, value] : options_.variables) setenv(name.c_str(), value.c_str(), 1);
-  set("ORRERY_JOB_FD", static_cast<std::uint64_t>(directory_fd_));
-  if (!options_.device.empty()) setenv("ORRERY_DEVICE", options_.device.c_str(), 1);
-  if (!options_.limits.empty()) setenv("ORRERY_LIMITS", options_.limits.c_str(), 1);
-  if (!options_.faults.empty()) setenv("ORRERY_FAULT", options_.faults.c_str(), 1);
-  if (options_.bind_to_cores) (void)job::bind_to_core(rank);  // logged there; the PE runs unbound
-  std::vector<char*> argv;
-  for (const std::string& word : options_.command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  execv(options_.program.c_str(), argv.data());
-  const int error = errno;
-  [[maybe_unused]] const auto written = write(error_pipe, &error, sizeof error);
-  _exit(127);
 }
 
 void Launcher::serve() {
@@ -225,7 +173,7 @@ void Launcher::serve() {
       kill_at_ = now + kGraceNs;
       if (running() == 0) {
         // Only pipes are open: whoever holds them left the PE's group. What is written is written.
-        sweep_descendants();
+        sweep();
         for (Pe& pe : pes_) {
           pe.out.pump();
           pe.out.finish();
@@ -299,23 +247,12 @@ void Launcher::on_pmi(std::uint32_t rank) {
 // Ends the job when PMI says so: an abort, a client that speaks something else, a barrier that cannot end.
 void Launcher::check_pmi() {
   if (code_) return;
-  if (const auto& aborted = server_->aborted()) {
-    const int code = aborted->code & 0xff;
-    return fail(code == 0 ? kExitFailure : code, fmt::format("{} called PMI_Abort", who(aborted->rank)));
-  }
-  for (std::uint32_t rank = 0; rank < pes_.size(); ++rank) {
-    if (server_->phase(rank) == job::PmiServer::Phase::broken) {
-      return fail(kExitFailure,
-                  fmt::format("{} does not speak PMI-1: it sent '{}'", who(rank), server_->complaint(rank)));
-    }
-  }
-  if (!server_->anybody_in_barrier()) return;
-  for (std::uint32_t rank = 0; rank < pes_.size(); ++rank) {
-    const bool gone = pes_[rank].exited || server_->phase(rank) == job::PmiServer::Phase::finalised;
-    if (!gone) continue;
-    report("a PMI barrier can never end");
-    return fail(kExitFailure, fmt::format("{} has left without entering it", who(rank)));
-  }
+  const auto trouble = pmi_trouble(
+      *server_, options_.pes, [this](std::uint32_t rank) { return pes_[rank].exited; },
+      [this](std::uint32_t rank) { return who(rank); });
+  if (!trouble) return;
+  if (trouble->barrier) report("a PMI barrier can never end");
+  fail(trouble->code, trouble->why);
 }
 
 void Launcher::on_signal() {
@@ -375,7 +312,7 @@ void Launcher::on_exit(std::uint32_t rank, int status) {
   }
   // Descendants that left the group may hold its pipes open: they do not keep the job alive for long.
   if (running() == 0 && kill_at_ == 0) kill_at_ = monotonic_ns() + kGraceNs;
-  const int code = code_of(status);
+  const int code = exit_code_of(status);
   if (code == 0) return check_pmi();
   if (WIFSIGNALED(status)) {
     fail(code, fmt::format("{} was killed by signal {} ({})", who(rank), WTERMSIG(status),
@@ -406,24 +343,13 @@ void Launcher::signal_all(int signal) {
   }
 }
 
-// Kills what descends from PEs but left their groups: as orphans they are our children now.
-void Launcher::sweep_descendants() {
-  for (int round = 0; round < 100; ++round) {
-    std::FILE* file = std::fopen(fmt::format("/proc/self/task/{}/children", self_).c_str(), "re");
-    if (file == nullptr) return;
-    bool any = false;
-    long pid = 0;
-    while (std::fscanf(file, "%ld", &pid) == 1) {
-      const bool pe =
-          std::any_of(pes_.begin(), pes_.end(), [&](const Pe& one) { return one.pid == pid && !one.exited; });
-      if (pid == guardian_.pid() || pe) continue;
-      any = true;
-      kill(static_cast<pid_t>(pid), SIGKILL);
-      waitpid(static_cast<pid_t>(pid), nullptr, 0);
-    }
-    std::fclose(file);
-    if (!any) return;
+// Kills what descends from PEs but left their groups.
+void Launcher::sweep() {
+  std::vector<pid_t> keep{guardian_.pid()};
+  for (const Pe& pe : pes_) {
+    if (!pe.exited) keep.push_back(pe.pid);
   }
+  sweep_descendants(keep);
 }
 
 std::uint32_t Launcher::running() const {

@@ -7,6 +7,7 @@
 #include "emu/job/placement.hpp"
 #include "emu/job/pmi_server.hpp"
 #include "tools/orrery/guardian.hpp"
+#include "tools/orrery/job_report.hpp"
 #include "tools/orrery/labelled_output.hpp"
 
 #include <cstdint>
@@ -30,15 +31,9 @@ struct RunOptions {
   bool bind_to_cores = false;
   // ORRERY_ variables that the command line sets for the PEs.
   std::vector<std::pair<std::string, std::string>> variables;
-  std::string device;  // for ORRERY_DEVICE and ORRERY_LIMITS; empty: as they are
-  std::string limits;
-  std::string faults;                // for the PEs (emu/base/fault_spec.hpp); empty: as the environment says
   std::string program;               // as found in PATH
   std::vector<std::string> command;  // argv
 };
-
-// Exit code of a job that ran out of time, as timeout(1) has it.
-inline constexpr int kExitTimeout = 124;
 
 // Runs one job: makes the host directory, starts the PEs, serves PMI-1 to them, and ends them all. Owns the
 // PEs, each the leader of its own process group.
@@ -70,7 +65,6 @@ class Launcher {
   bool prepare();
   bool raise_descriptor_limit();
   bool start_pe(std::uint32_t rank);
-  [[noreturn]] void become_pe(std::uint32_t rank, int pmi, const Pipes& pipes, int error_pipe);
   void serve();
   int poll_once();
   void on_signal();
@@ -81,11 +75,11 @@ class Launcher {
   void fail(int code, const std::string& why);
   void stop(int signal);
   void signal_all(int signal);
-  void sweep_descendants();
+  void sweep();
   std::uint32_t running() const;
   std::string who(std::uint32_t rank) const;
   void report(const std::string& reason) const;
-  std::string where_is(std::uint32_t rank) const;
+  PeFacts facts_of(std::uint32_t rank) const;
   std::int64_t next_deadline() const;
 
   const RunOptions options_;

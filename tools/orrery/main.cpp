@@ -10,8 +10,8 @@ namespace orrery::tool {
 namespace {
 
 // Every subcommand, in the order of the help text.
-constexpr AddSubcommand kSubcommands[] = {add_run,      add_info, add_machines, add_explain,
-                                          add_validate, add_draw, add_sim,      add_figures};
+constexpr AddSubcommand kSubcommands[] = {add_run,  add_info, add_machines, add_explain, add_validate,
+                                          add_draw, add_sim,  add_figures,  add_agent};
 
 }  // namespace
 

@@ -7,7 +7,9 @@
 #include "emu/job/resource_limits.hpp"
 #include "emu/model/machine.hpp"
 #include "tools/orrery/call_log.hpp"
+#include "tools/orrery/host_launcher.hpp"
 #include "tools/orrery/launcher.hpp"
+#include "tools/orrery/pe_process.hpp"
 #include "tools/orrery/subcommand.hpp"
 #include "tools/orrery/trace.hpp"
 
@@ -37,7 +39,9 @@ constexpr double kMaxTimeout = 1e6;  // seconds; eleven days
 
 // What the command line says, as it says it.
 struct Words {
-  std::string pes = "1";
+  std::string pes;  // empty: 1, or as --hosts says
+  std::string hosts;
+  std::string launcher_exec;
   std::string nodes;
   std::string place;
   std::string timeout;
@@ -62,25 +66,6 @@ std::optional<std::uint32_t> parse_count(std::string_view text, std::uint32_t mo
   if (error != std::errc{} || end != text.data() + text.size() || number == 0 || number > most)
     return std::nullopt;
   return number;
-}
-
-bool is_program(const std::string& path) {
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
-}
-
-// Where execvp() would find it; empty when nowhere.
-std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return is_program(name) ? name : "";
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
-  while (!rest.empty()) {
-    const auto folder = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
-    const std::string candidate = fmt::format("{}/{}", folder.empty() ? "." : folder, name);
-    if (is_program(candidate)) return candidate;
-  }
-  return "";
 }
 
 // Asked before the run: nobody wants to wait for a trace that cannot be written. The PEs' records lie beside
@@ -124,7 +109,7 @@ std::string read_clock(const Words& words, RunOptions* options, std::uint32_t* n
 
 // Fills `options`; the line to show when something is not accepted, else empty.
 std::string read_words(const Words& words, RunOptions* options) {
-  const auto pes = parse_count(words.pes, kMaxPes);
+  const auto pes = words.pes.empty() ? std::optional(1u) : parse_count(words.pes, kMaxPes);
   if (!pes) return fmt::format("-n {} is not accepted: expected 1..{} PEs", words.pes, kMaxPes);
   options->pes = *pes;
   options->label = words.label;
@@ -175,7 +160,7 @@ std::string read_words(const Words& words, RunOptions* options) {
   if (!words.fault.empty() && !parse_faults(words.fault, &why)) return fmt::format("--fault: {}", why);
   if (words.fault.empty() && fault != nullptr && !parse_faults(fault, &why))
     return fmt::format("ORRERY_FAULT: {}", why);
-  if (!words.fault.empty()) options->faults = words.fault;
+  if (!words.fault.empty()) options->variables.emplace_back("ORRERY_FAULT", words.fault);
   if (words.bind != "none" && words.bind != "core") {
     return fmt::format("--bind {} is not accepted: expected none or core", words.bind);
   }
@@ -183,29 +168,54 @@ std::string read_words(const Words& words, RunOptions* options) {
   if (!words.device.empty() && words.device != "aries" && words.device != "gemini") {
     return fmt::format("--device {} is not accepted: expected aries or gemini", words.device);
   }
-  options->device = words.device;
+  if (!words.device.empty()) options->variables.emplace_back("ORRERY_DEVICE", words.device);
   const bool from_environment = words.limit.empty();
   if (!job::parse_limits(from_environment ? config::text("ORRERY_LIMITS") : words.limit, &why).ok())
     return fmt::format("{}: {}", from_environment ? "ORRERY_LIMITS" : "--limit", why);
-  options->limits = words.limit;
+  if (!words.limit.empty()) options->variables.emplace_back("ORRERY_LIMITS", words.limit);
   if (!words.log.empty()) {
     if (std::string problem = log_calls(words.log, &options->variables); !problem.empty()) return problem;
   }
-  if (options->bind_to_cores && *pes > job::allowed_cores().cores) {
+  // On other hosts it is theirs to say.
+  if (options->bind_to_cores && words.hosts.empty() && *pes > job::allowed_cores().cores) {
     return fmt::format("--bind core is not accepted for {} PEs: expected 1..{}, the cores allowed here", *pes,
                        job::allowed_cores().cores);
   }
   return {};
 }
 
+// Fills `options` for a job on several hosts, from what read_words() has accepted; the line to show when
+// something is not accepted, else empty.
+std::string read_hosts(const Words& words, const RunOptions& run, HostRunOptions* options) {
+  const std::pair<const char*, const std::string*> here_only[] = {
+      {"--nodes", &words.nodes}, {"--place", &words.place},     {"--machine", &words.machine},
+      {"--clock", &words.clock}, {"--compute", &words.compute}, {"--trace", &words.trace}};
+  for (const auto& [name, value] : here_only) {
+    if (!value->empty())
+      return fmt::format("{} {} cannot be used with --hosts: expected a job on this host alone", name,
+                         *value);
+  }
+  const std::uint32_t pes = words.pes.empty() ? 0 : run.pes;
+  if (std::string problem = parse_hosts(words.hosts, pes, &options->hosts); !problem.empty()) return problem;
+  options->launcher_exec = words.launcher_exec;
+  options->timeout_ns = run.timeout_ns;
+  options->label = run.label;
+  options->keep_going = run.keep_going;
+  options->bind_to_cores = run.bind_to_cores;
+  options->variables = run.variables;
+  options->command = run.command;
+  return {};
+}
+
 // Separates the program from what CLI11 did not know before it.
-std::string read_command(std::vector<std::string> rest, RunOptions* options) {
+// `elsewhere`: it is looked for on other hosts.
+std::string read_command(std::vector<std::string> rest, bool elsewhere, RunOptions* options) {
   if (rest.empty()) return "no program given: expected 'orrery run [options] [--] program [arguments]'";
   if (rest.front().starts_with("-")) {
     return fmt::format("unknown option {}: expected one of those of 'orrery run --help'", rest.front());
   }
   options->program = find_program(rest.front());
-  if (options->program.empty()) {
+  if (options->program.empty() && !elsewhere) {
     return fmt::format("'{}' cannot be run: expected an executable file{}", rest.front(),
                        rest.front().find('/') == std::string::npos ? " in PATH" : "");
   }
@@ -215,11 +225,12 @@ std::string read_command(std::vector<std::string> rest, RunOptions* options) {
 
 // Options of `run` that take the next word, for drop_separator().
 constexpr std::string_view kWithValue[] = {
-    "-n",        "--pes",   "--nodes", "--place",  "--timeout", "--bind",  "--machine",  "--clock",
-    "--compute", "--trace", "--fault", "--device", "--log",     "--limit", "--provider", "--interface"};
+    "--hosts",   "--launcher-exec", "-n",        "--pes",   "--nodes",    "--place",
+    "--timeout", "--bind",          "--machine", "--clock", "--compute",  "--trace",
+    "--fault",   "--device",        "--log",     "--limit", "--provider", "--interface"};
 
 constexpr const char* kHelp =
-    "Start a job: N processes of one program on this host\n\n"
+    "Start a job: N processes of one program, on this host or, with --hosts, on others\n\n"
     "A place file puts PEs on nodes, one node a line, each PE exactly once:\n"
     "  node 5 pes 0-3,8          # node number 5, its NIC has address 5\n"
     "  node 7 nic 0x12 pes 4-7   # NIC address of its own; # starts a comment\n\n"
@@ -258,7 +269,18 @@ void drop_separator(std::vector<std::string>& args) {
 void add_run(CLI::App& root, int& exit_code) {
   auto* command = root.add_subcommand("run", kHelp);
   auto words = std::make_shared<Words>();
-  command->add_option("-n,--pes", words->pes, "Number of PEs")->type_name("N")->capture_default_str();
+  command->add_option("-n,--pes", words->pes, "Number of PEs (default 1; with --hosts one for each)")
+      ->type_name("N");
+  command
+      ->add_option("--hosts", words->hosts,
+                   "Run on these hosts, PEs in blocks, or on each as many as stand behind a colon; localhost "
+                   "is this one")
+      ->type_name("A[:N],B[:N]...");
+  command
+      ->add_option(
+          "--launcher-exec", words->launcher_exec,
+          "With --hosts: what reaches a host, called with HOST and a command, as ssh (the default) is")
+      ->type_name("COMMAND");
   auto* nodes =
       command->add_option("--nodes", words->nodes, "Pretend that many nodes, PEs in blocks (default 1)");
   nodes->type_name("M");
@@ -318,8 +340,12 @@ void add_run(CLI::App& root, int& exit_code) {
   command->prefix_command();
   command->callback([command, words, &exit_code] {
     RunOptions options;
-    std::string problem = read_command(command->remaining(), &options);
+    std::string problem = read_command(command->remaining(), !words->hosts.empty(), &options);
     if (std::string other = read_words(*words, &options); !other.empty()) problem = other;
+    HostRunOptions on_hosts;
+    if (!words->hosts.empty() && problem.empty()) problem = read_hosts(*words, options, &on_hosts);
+    if (words->hosts.empty() && !words->launcher_exec.empty() && problem.empty())
+      problem = fmt::format("--launcher-exec {} is of no use without --hosts", words->launcher_exec);
     if (!problem.empty()) {
       exit_code = usage_error(problem);
       return;
@@ -328,6 +354,10 @@ void add_run(CLI::App& root, int& exit_code) {
     if (!words->interface.empty()) setenv("ORRERY_INTERFACE", words->interface.c_str(), 1);
     for (const std::string& line : config::check_environment(environ)) {
       std::fprintf(stderr, "orrery: warn: %s\n", line.c_str());
+    }
+    if (!words->hosts.empty()) {
+      exit_code = HostLauncher(std::move(on_hosts)).run();
+      return;
     }
     const std::uint32_t pes = options.pes;
     // The PEs may change their folder before they write.

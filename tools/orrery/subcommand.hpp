@@ -20,6 +20,7 @@ inline constexpr int kExitUsage = 2;  // what was asked for is not accepted: one
 using AddSubcommand = void (*)(CLI::App& root, int& exit_code);
 
 void add_run(CLI::App& root, int& exit_code);
+void add_agent(CLI::App& root, int& exit_code);
 void add_info(CLI::App& root, int& exit_code);
 void add_draw(CLI::App& root, int& exit_code);
 void add_explain(CLI::App& root, int& exit_code);
