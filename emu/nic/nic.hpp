@@ -210,6 +210,8 @@ class Nic final : public wire::Sink {
   // ---- progress ----
   // Applies what arrived and continues what is under way. Any thread; cheap when there is nothing.
   void progress();
+  // The same by a thread that is about to sleep again: it does not count as one that attends to frames.
+  void progress_between_naps();
   // The service thread's share; returns whether it wants to be called again soon, without being rung.
   bool serve();
   static constexpr std::int64_t kServicePeriodNs = 200'000;
@@ -366,6 +368,7 @@ class Nic final : public wire::Sink {
 
   // progress.cpp
   void move_along();
+  void move_frames();
   Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                    CompletionQueue* queue);
   bool pump(Peer& peer);
@@ -380,6 +383,7 @@ class Nic final : public wire::Sink {
   int take_responses(Peer& peer);
   void end_flight(std::uint32_t name, Flight& flight);
   static void keep_rest(Flight& flight);
+  bool has_unsent(const Peer& peer) const;
   std::vector<std::uint32_t> open_flights();
   void drop_ended_flights(std::vector<std::uint32_t>& names);
   void open_lanes(Peer& peer);
