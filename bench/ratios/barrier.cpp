@@ -15,9 +15,9 @@ namespace {
 
 constexpr int kRounds = 300;
 
-// A central barrier: each PE puts its count into its word at PE 0, and PE 0, when it has them all, puts the
-// count into everybody's word. Waiting yields: there are more PEs than cores, and each should run once a
-// phase.
+// Each PE puts its count into its word at every other PE and waits until it has everybody's. Nobody has to
+// run for the others to go on: the last that comes lets all of them go, as in the bare barrier. Waiting
+// yields: there are more PEs than cores, and each should run once a phase.
 class PutBarrier {
  public:
   explicit PutBarrier(Session& session) : session_(session) {
@@ -27,27 +27,28 @@ class PutBarrier {
     const auto windows =
         all_gather(Window{reinterpret_cast<std::uint64_t>(words_), session.registered(words_, 4096)},
                    session.rank, session.size);
-    const auto add = [&](int to, std::size_t word) {
-      puts_.push_back({session.endpoint(to, queue_),
-                       put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_SILENT, &count_,
-                                      windows[static_cast<std::size_t>(to)], word * 64, 8)});
-    };
-    if (session.rank == 0) {
-      for (int to = 1; to < session.size; ++to) add(to, 0);
-    } else {
-      add(0, static_cast<std::size_t>(session.rank));
+    // A line of its own for each that writes.
+    for (int to = 0; to < session.size; ++to) {
+      if (to == session.rank) continue;
+      puts_.push_back(
+          {session.endpoint(to, queue_),
+           put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_SILENT, &count_, windows[static_cast<std::size_t>(to)],
+                          static_cast<std::size_t>(session.rank) * kLine, sizeof count_)});
     }
     PMI_Barrier();
   }
 
   void wait() {
     ++count_;
-    if (session_.rank != 0) put_all();
-    for (int word = session_.rank == 0 ? 1 : 0; word < (session_.rank == 0 ? session_.size : 1); ++word) {
-      auto* at = reinterpret_cast<volatile std::uint64_t*>(words_ + word * 8);
+    for (Put& put : puts_) {
+      while (GNI_PostFma(put.ep, &put.descriptor) == GNI_RC_ERROR_RESOURCE) sched_yield();
+    }
+    for (int from = 0; from < session_.size; ++from) {
+      if (from == session_.rank) continue;
+      const auto* at = reinterpret_cast<volatile std::uint64_t*>(words_ + static_cast<std::size_t>(from) *
+                                                                              (kLine / sizeof count_));
       while (*at < count_) sched_yield();
     }
-    if (session_.rank == 0) put_all();
   }
 
  private:
@@ -55,11 +56,7 @@ class PutBarrier {
     gni_ep_handle_t ep;
     gni_post_descriptor_t descriptor;
   };
-  void put_all() {
-    for (Put& put : puts_) {
-      while (GNI_PostFma(put.ep, &put.descriptor) == GNI_RC_ERROR_RESOURCE) sched_yield();
-    }
-  }
+  static constexpr std::size_t kLine = 64;
   Session& session_;
   std::uint64_t* words_ = nullptr;
   gni_cq_handle_t queue_ = nullptr;

@@ -16,4 +16,7 @@ inline void prefetch_to_write(const void* at) {
 #endif
 }
 
+// The same for reading.
+inline void prefetch_to_read(const void* at) { __builtin_prefetch(at, 0); }
+
 }  // namespace orrery

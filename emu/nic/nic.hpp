@@ -130,8 +130,7 @@ class Nic final : public wire::Sink {
     const Errc found = queue.take(event);
     if (found != Errc::not_done) [[likely]]
       return found;
-    progress();
-    return queue.take(event);
+    return progress() ? queue.take(event) : Errc::not_done;
   }
   // Sleeps until the queue has something to say or `deadline_ns` passes (none: for ever). ok, timeout.
   Errc wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns);
@@ -208,10 +207,9 @@ class Nic final : public wire::Sink {
   Errc resume(std::span<const ProcessName> processes, std::uint32_t domain);
 
   // ---- progress ----
-  // Applies what arrived and continues what is under way. Any thread; cheap when there is nothing.
-  void progress();
-  // The same by a thread that is about to sleep again: it does not count as one that attends to frames.
-  void progress_between_naps();
+  // Applies what arrived and continues what is under way. Returns whether anything may have come of it. Any
+  // thread; cheap when there is nothing.
+  bool progress();
   // The service thread's share; returns whether it wants to be called again soon, without being rung.
   bool serve();
   static constexpr std::int64_t kServicePeriodNs = 200'000;
@@ -367,8 +365,7 @@ class Nic final : public wire::Sink {
   static bool is_broken(Mailbox& box);
 
   // progress.cpp
-  void move_along();
-  void move_frames();
+  bool move_along();
   Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                    CompletionQueue* queue);
   bool pump(Peer& peer);
@@ -378,6 +375,7 @@ class Nic final : public wire::Sink {
   static void note_unanswered(Peer& peer, Endpoint& endpoint);
   void keep_frame_grant(Endpoint& endpoint, Peer& peer, const Request& request);
   Errc send_granted_frame(Endpoint& endpoint, const Request& request);
+  bool take_short_put(Inbound& from, const wire::ShortFrame& frame);
   void settle_unanswered(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
   int take_responses(Peer& peer);

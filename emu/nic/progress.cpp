@@ -389,6 +389,9 @@ bool Nic::poll_requests(bool must_look) {
       log::warn("process {}: a frame of its lane says that it comes from {}", source, packet.header.source);
       nic.refuse(nic.inbound_[source]);
     }
+    bool deliver_line(const wire::ShortFrame& frame) override {
+      return frame.source == source && nic.take_short_put(nic.inbound_[source], frame);
+    }
   };
   if (view_.service().lane_changes.load(std::memory_order_acquire) == 0) return false;
   if (!must_look && nothing_arrived()) return false;
@@ -450,32 +453,34 @@ void Nic::find_lanes() {
 
 // ---- whoever polls ----
 
-[[gnu::always_inline]] inline void Nic::move_frames() {
-  if (flights_open_.load(std::memory_order_relaxed) != 0) poll_responses();
-  if (wire_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-    poll_wire(false);
-  if (view_.service().lane_changes.load(std::memory_order_relaxed) != 0) poll_requests(false);
-  if (collective_.active()) collective_.progress();
-  if (faults_ != nullptr) [[unlikely]]
-    (void)run_delayed();
+bool Nic::progress() {
+  if (clock_ != nullptr) [[unlikely]] {
+    progress_timed();
+    return true;
+  }
+  return move_along();
 }
 
-void Nic::progress() {
-  if (clock_ != nullptr) [[unlikely]]
-    return progress_timed();
-  move_along();
-}
-
-void Nic::move_along() {
+bool Nic::move_along() {
   // Not a read-modify-write: a lost count only makes the service thread look once more.
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  move_frames();
-}
-
-void Nic::progress_between_naps() {
-  if (clock_ != nullptr) [[unlikely]]
-    return progress_timed();
-  move_frames();
+  bool any = false;
+  if (flights_open_.load(std::memory_order_relaxed) != 0) {
+    poll_responses();
+    any = true;
+  }
+  if (wire_.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
+    poll_wire(false);
+    any = true;
+  }
+  if (view_.service().lane_changes.load(std::memory_order_relaxed) != 0) any = poll_requests(false) || any;
+  if (collective_.active()) {
+    collective_.progress();
+    any = true;
+  }
+  if (faults_ != nullptr) [[unlikely]]
+    any = run_delayed() || any;
+  return any;
 }
 
 }  // namespace orrery::nic

@@ -49,11 +49,6 @@ Result<std::uint32_t> Nic::wait_any(std::span<CompletionQueue* const> queues,
     progress();
     return has_news();
   };
-  const auto look_between_naps = [&] {
-    if (stop() || has_news()) return true;
-    progress_between_naps();
-    return has_news();
-  };
   if (!spin_then_yield(environment_.wait_budget(), look)) {
     FutexWord& bell = view_.service().bell;
     bool sources = false;
@@ -64,7 +59,7 @@ Result<std::uint32_t> Nic::wait_any(std::span<CompletionQueue* const> queues,
     }
     for (;;) {
       const std::uint32_t signal = bell.load(std::memory_order_acquire);
-      if (look_between_naps()) break;
+      if (look()) break;
       const std::int64_t now = monotonic_ns();
       if (deadline_ns && now >= *deadline_ns) break;
       const std::int64_t slice = now + (sources ? kSourceSliceNs : kSliceNs);

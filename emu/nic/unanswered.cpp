@@ -3,6 +3,8 @@
 
 // Frames that nobody answers: that they are done shows in how far their target has come, that they were
 // refused in a count that it keeps (fault.hpp).
+#include "emu/nic/amo_cache.hpp"
+#include "emu/nic/execute.hpp"
 #include "emu/nic/granted.hpp"
 #include "emu/nic/nic.hpp"
 
@@ -113,6 +115,31 @@ Errc Nic::send_granted_frame(Endpoint& endpoint, const Request& request) {
   if (sleeps(peer)) environment_.ring(peer.link.process);
   count_hit(peer, request.remote);
   return Errc::ok;
+}
+
+// The target's end: what apply() would do with a put of one line that nobody answers. False: nothing was
+// done, and apply() decides. REQUIRES: requests_mu_ is held.
+bool Nic::take_short_put(Inbound& from, const wire::ShortFrame& frame) {
+  if (frame.verb != wire::Verb::put || (frame.flags & ~wire::kWantsRemoteEvent) != wire::kLast ||
+      frame.key_index >= kMaxRegions)
+    return false;
+  const MrtEntry& entry = view_.region(frame.key_index);
+  // Acquire: pairs with the publication of the entry.
+  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  if ((control::flags(word) & kSegmented) != 0 || AmoCache(view_).is_lazy() ||
+      check_access(entry, word, frame.key_generation, frame.domain, frame.address, frame.payload_bytes,
+                   true) != Errc::ok)
+    return false;
+  const auto store = [](void* argument) {
+    const auto& put = *static_cast<const wire::ShortFrame*>(argument);
+    store_bytes(reinterpret_cast<std::byte*>(put.address), put.payload, put.payload_bytes);
+    return Errc::ok;
+  };
+  if (environment_.guarded(store, const_cast<wire::ShortFrame*>(&frame)) != Errc::ok) return false;
+  from.parts = {.transaction = frame.transaction, .failed = Errc::ok};
+  if ((frame.flags & wire::kWantsRemoteEvent) != 0)
+    raise_remote_event(view_, word, EventKind::remote, frame.event_data);
+  return true;
 }
 
 bool Nic::idle(const Endpoint& endpoint) {

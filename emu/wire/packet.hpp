@@ -80,11 +80,15 @@ struct Packet {
   std::span<const std::byte> payload;  // lives for the call
 };
 
+struct ShortFrame;
+
 // Takes packets off a wire. Implemented by the NIC; handed to a wire at construction.
 class Sink {
  public:
   // Applies one packet. Called by the thread that polls the wire. Must not block.
   virtual void deliver(const Packet& packet) = 0;
+  // Applies a packet of one line as a lane holds it. False: nothing was done, and deliver() gets it.
+  virtual bool deliver_line(const ShortFrame&) { return false; }
 
  protected:
   ~Sink() = default;

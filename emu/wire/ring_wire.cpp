@@ -3,6 +3,7 @@
 #include "emu/wire/ring_wire.hpp"
 
 #include "emu/base/check.hpp"
+#include "emu/base/prefetch.hpp"
 
 #include <bit>
 #include <cstring>
@@ -179,6 +180,8 @@ int RingConsumer::poll(Sink& sink, int limit) {
     const std::uint64_t at = position_ & mask_;
     const std::uint64_t mark = mark_at(data_ + at).load(std::memory_order_acquire);
     if (mark == 0) break;
+    // The line where the next one will begin is the producer's: it comes while this one is handled.
+    prefetch_to_read(data_ + ((at + kLineBytes) & mask_));
     const auto tag = static_cast<std::uint32_t>(mark >> 32);
     const auto bytes = static_cast<std::uint32_t>(mark);
     const bool sane = bytes != 0 && bytes % kLineBytes == 0 && bytes <= mask_ + 1 - at;
@@ -186,7 +189,6 @@ int RingConsumer::poll(Sink& sink, int limit) {
       consume(bytes);
       continue;
     }
-    Packet packet;
     if (sane && tag == kShortTag && bytes == kLineBytes) {
       ShortFrame frame;
       std::memcpy(&frame, data_ + at, sizeof frame);
@@ -194,13 +196,15 @@ int RingConsumer::poll(Sink& sink, int limit) {
         refuse();
         break;
       }
-      packet.header = header_of(frame);
-      packet.payload = {frame.payload, frame.payload_bytes};
-      sink.deliver(packet);
+      if (!sink.deliver_line(frame)) {
+        const Packet packet{header_of(frame), {frame.payload, frame.payload_bytes}};
+        sink.deliver(packet);
+      }
       consume(bytes);
       ++delivered;
       continue;
     }
+    Packet packet;
     if (sane && tag == kFrameTag && bytes >= frame_bytes(0)) {
       std::memcpy(&packet.header, data_ + at + 8, sizeof packet.header);
     }

@@ -172,6 +172,23 @@ TEST(AmoCacheLazy, TheNetworkSeesOneValue) {
   }
 }
 
+// Also by the short way of a put of one line that nobody is told of.
+TEST(AmoCacheLazy, ASilentPutDrivesACachedWordOut) {
+  Cached c(AmoCacheMode::lazy, box::Path::frame);
+  c.amo(kAdd, 0, 0x5'0000'0000);
+  ASSERT_EQ(c.memory[0], 0u) << "in the cache only";
+  std::uint64_t one = 1;
+  Request r;
+  r.op = Op::put;
+  r.remote = c.key;
+  r.remote_address = Cached::address(c.memory);
+  r.length = 4;
+  r.local_address = Cached::address(&one);
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(c.world[0].nic().post(*c.endpoint, r), Errc::ok);
+  for (int i = 0; i < 1000 && c.memory[0] != 0x5'0000'0001; ++i) c.world.serve_all();
+  EXPECT_EQ(c.memory[0], 0x5'0000'0001u);
+}
+
 TEST(AmoCacheLazy, WordsOfBothSizesThatOverlapDriveEachOtherOut) {
   constexpr std::uint8_t kNarrow = amo::command(AmoOp::add, kAmoCached | kAmoNarrow);
   Cached c(AmoCacheMode::lazy);

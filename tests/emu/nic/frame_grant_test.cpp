@@ -161,6 +161,21 @@ TEST_F(FrameGrants, RefusalsAreNoticedInAStreamOfThem) {
   EXPECT_EQ(target[1], 1u);
 }
 
+// A put of one line names a place in the registration; where that is, the segments say.
+TEST_F(FrameGrants, SegmentsAreFollowed) {
+  const Segment segments[] = {{address_of(&target[1000]), 12}, {address_of(&target[10]), 100}};
+  key = world[1].nic().register_segments(world[1].port(), segments, 0, nullptr).value();
+  Request request = put(0x0807'0605'0403'0201, 1);
+  for (const std::uint64_t offset : {0ull, 8ull, 12ull}) {
+    request.remote_address = offset;
+    ASSERT_EQ(post(request), Errc::ok);
+    serve();
+  }
+  EXPECT_EQ(target[1000], 0x0807'0605'0403'0201u);
+  EXPECT_EQ(target[1001], 0x0403'0201u) << "four bytes are the last of the first segment";
+  EXPECT_EQ(target[10], 0x0807'0605'0403'0201u);
+}
+
 TEST_F(FrameGrants, AFullLaneHoldsNothingUp) {
   // Nobody takes anything out: from the full lane on, the long way keeps what does not fit.
   for (std::uint64_t i = 1; i < 2000; ++i) {
