@@ -166,6 +166,7 @@ Result<MemKey> Nic::register_region(const Port& port, std::uint64_t address, std
   RegistrationTable::Entry entry;
   entry.domain = port.domain;
   entry.flags = flags;
+  if (queue != nullptr) queue->become_destination();
   entry.queue_plus_1 = queue == nullptr ? 0 : queue->index() + 1;
   entry.address = address;
   entry.length = length;
@@ -189,6 +190,7 @@ Result<MemKey> Nic::register_segments(const Port& port, std::span<const Segment>
   }
   entry.domain = port.domain;
   entry.flags = flags;
+  if (queue != nullptr) queue->become_destination();
   entry.queue_plus_1 = queue == nullptr ? 0 : queue->index() + 1;
   entry.segments = segments;
   entry.state = direct ? RegionState::direct : RegionState::by_frame;
@@ -292,6 +294,7 @@ Result<CompletionQueue*> Nic::create_queue(std::uint32_t depth, std::uint32_t mo
   auto* slots = view_.arena<CqSlot>(offset, capacity);
   ORRERY_CHECK(slots != nullptr, "ring at {} of {} slots", offset, capacity);
   for (std::uint64_t i = 0; i < capacity; ++i) {
+    slots[i].data.store(0, std::memory_order_relaxed);
     slots[i].control.store(slot_word::free(start + i), std::memory_order_relaxed);
   }
   state.capacity.store(capacity, std::memory_order_relaxed);
