@@ -20,8 +20,7 @@ namespace {
 constexpr long kPollNs = 20'000'000;
 
 bool still_there(pid_t pid, std::uint64_t start_time) {
-  const ProcessStat stat = process_stat(pid);
-  return stat.exists && stat.start_time == start_time;
+  return process_stat(pid).is_from(start_time);
 }
 
 }  // namespace
