@@ -175,9 +175,9 @@ void Launcher::serve() {
         // Only pipes are open: whoever holds them left the PE's group. What is written is written.
         sweep();
         for (Pe& pe : pes_) {
-          pe.out.pump();
+          pe.out.drain();
           pe.out.finish();
-          pe.err.pump();
+          pe.err.drain();
           pe.err.finish();
         }
       }
@@ -302,6 +302,8 @@ void Launcher::reap() {
 void Launcher::on_exit(std::uint32_t rank, int status) {
   Pe& pe = pes_[rank];
   on_pmi(rank);  // what it said last
+  pe.out.drain();
+  pe.err.drain();
   pe.exited = true;
   pe.status = status;
   pe.pmi.reset();

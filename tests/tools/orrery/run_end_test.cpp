@@ -37,6 +37,12 @@ TEST_F(RunEnd, FirstFailureGivesTheCodeAndStopsTheOthers) {
   expect_gone("1001.5");
 }
 
+TEST_F(RunEnd, WhoWritesWithoutEndDoesNotHoldUpTheDeadline) {
+  const Ran ran = orrery({"run", "-l", "-n", "1", "--timeout", "0.3", "sh", "-c", "exec yes 1017.25"});
+  EXPECT_EQ(ran.code, 124);
+  expect_gone("1017.25");
+}
+
 TEST_F(RunEnd, SignalGives128AndItsNumber) {
   const Ran ran =
       orrery({"run", "-n", "2", "sh", "-c", "[ $PMI_RANK = 0 ] && kill -SEGV $$; exec sleep 1002.5"});
