@@ -42,7 +42,8 @@ int HostLauncher::run() {
     if ((code_ && !options_.keep_going) || !start_agent(host)) break;
   }
   serve();
-  const pid_t keep[] = {guardian_.pid()};
+  std::vector<pid_t> keep = children_before_;
+  keep.push_back(guardian_.pid());
   sweep_descendants(keep);
   guardian_.dismiss();
   sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
@@ -74,6 +75,7 @@ bool HostLauncher::prepare() {
   sigprocmask(SIG_BLOCK, &mine, &mask_before_);
   signal(SIGPIPE, SIG_IGN);
   signals_.reset(signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK));
+  children_before_ = children();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (!signals_.valid() || !guardian_.start()) {
     say(fmt::format("cannot start: {}", std::strerror(errno)));

@@ -99,6 +99,7 @@ class HostLauncher {
   std::unique_ptr<job::PmiServer> server_;
   Guardian guardian_;
   UniqueFd signals_;
+  std::vector<pid_t> children_before_;  // of whoever executed us: not the job's
   sigset_t mask_before_{};
   std::vector<Host> hosts_;
   std::vector<Pe> pes_;

@@ -71,6 +71,7 @@ bool Launcher::prepare() {
   sigprocmask(SIG_BLOCK, &mine, &mask_before_);
   signal(SIGPIPE, SIG_IGN);
   signals_.reset(signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK));
+  children_before_ = children();
   // Descendants whose parents have gone become our children, so that none of them gets away.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (!signals_.valid() || !guardian_.start()) {
@@ -347,7 +348,8 @@ void Launcher::signal_all(int signal) {
 
 // Kills what descends from PEs but left their groups.
 void Launcher::sweep() {
-  std::vector<pid_t> keep{guardian_.pid()};
+  std::vector<pid_t> keep = children_before_;
+  keep.push_back(guardian_.pid());
   for (const Pe& pe : pes_) {
     if (!pe.exited) keep.push_back(pe.pid);
   }

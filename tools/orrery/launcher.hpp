@@ -88,6 +88,7 @@ class Launcher {
   std::unique_ptr<job::PmiServer> server_;
   Guardian guardian_;
   UniqueFd signals_;
+  std::vector<pid_t> children_before_;  // of whoever executed us: not the job's
   sigset_t mask_before_{};
   std::uint64_t descriptor_limit_before_ = 0;
   int directory_fd_ = -1;  // number under which the PEs inherit it

@@ -2,13 +2,17 @@
 // Copyright 2026 the Orrery authors
 //
 // How jobs end: failures, hangs, signals, kills; and that nothing is left.
+#include "emu/base/unique_fd.hpp"
 #include "tests/tools/orrery/tool.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
 
+#include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace orrery::tool::test {
@@ -72,6 +76,31 @@ TEST_F(RunEnd, WhatPesLeaveBehindIsKilled) {
   EXPECT_EQ(ran.code, 0);
   expect_gone("1004.5");
   expect_gone("1004.6");
+}
+
+TEST_F(RunEnd, ChildrenOfWhoeverExecutedTheCommandAreLeftAlone) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd from(ends[0]);
+  UniqueFd to(ends[1]);
+  const pid_t command = fork();
+  if (command == 0) {
+    const pid_t child = fork();
+    if (child == 0) {
+      while (true) pause();
+    }
+    if (write(ends[1], &child, sizeof child) == sizeof child)
+      execl(std::getenv("TESTED_TOOL"), "orrery", "run", "true", nullptr);
+    _exit(127);
+  }
+  to.reset();
+  pid_t child = 0;
+  ASSERT_EQ(read(from.get(), &child, sizeof child), static_cast<ssize_t>(sizeof child));
+  int status = -1;
+  ASSERT_EQ(waitpid(command, &status, 0), command);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(kill(child, 0), 0);  // the sweep would have reaped it as well
+  kill(child, SIGKILL);
 }
 
 TEST_F(RunEnd, LabelledOutputHeldByADaemonDoesNotKeepTheJobAlive) {
