@@ -78,10 +78,7 @@ bool Agent::prepare() {
   fcntl(in_.get(), F_SETFL, O_NONBLOCK);
   fcntl(out_.get(), F_SETFL, O_NONBLOCK);
   descriptor_limit_before_ = raise_descriptor_limit();
-  sigset_t mine;
-  sigemptyset(&mine);
-  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&mine, signal);
-  sigprocmask(SIG_BLOCK, &mine, &mask_before_);
+  const sigset_t mine = take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP}, &mask_before_);
   signal(SIGPIPE, SIG_IGN);
   signals_.reset(signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK));
   children_before_ = children();

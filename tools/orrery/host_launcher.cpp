@@ -69,10 +69,7 @@ bool HostLauncher::prepare() {
   }
   server_ = std::make_unique<job::PmiServer>(size_, fmt::format("orrery_{:016x}", job::random_nonzero()),
                                              fmt::format("(vector,{})", mapping));
-  sigset_t mine;
-  sigemptyset(&mine);
-  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}) sigaddset(&mine, signal);
-  sigprocmask(SIG_BLOCK, &mine, &mask_before_);
+  const sigset_t mine = take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}, &mask_before_);
   signal(SIGPIPE, SIG_IGN);
   signals_.reset(signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK));
   children_before_ = children();

@@ -65,10 +65,7 @@ bool Launcher::prepare() {
                                        options_.placement.process_mapping());
   pes_.resize(options_.pes);
 
-  sigset_t mine;
-  sigemptyset(&mine);
-  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}) sigaddset(&mine, signal);
-  sigprocmask(SIG_BLOCK, &mine, &mask_before_);
+  const sigset_t mine = take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}, &mask_before_);
   signal(SIGPIPE, SIG_IGN);
   signals_.reset(signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK));
   children_before_ = children();

@@ -151,6 +151,19 @@ void sweep_descendants(std::span<const pid_t> keep) {
   }
 }
 
+sigset_t take_signals(std::initializer_list<int> signals, sigset_t* before) {
+  signal(SIGCHLD, SIG_DFL);
+  sigset_t mine;
+  sigemptyset(&mine);
+  for (const int number : signals) {
+    struct sigaction now {};
+    if (sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) continue;
+    sigaddset(&mine, number);
+  }
+  sigprocmask(SIG_BLOCK, &mine, before);
+  return mine;
+}
+
 int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
 }  // namespace orrery::tool

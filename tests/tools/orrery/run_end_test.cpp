@@ -47,6 +47,18 @@ TEST_F(RunEnd, WhoWritesWithoutEndDoesNotHoldUpTheDeadline) {
   expect_gone("1017.25");
 }
 
+TEST_F(RunEnd, EndsWhereDeathsOfChildrenAreIgnored) {
+  EXPECT_EQ(orrery({"run", "-n", "2", "true"}, nullptr, SIGCHLD).code, 0);
+  EXPECT_EQ(orrery({"run", "-n", "2", "sh", "-c", "exit 7"}, nullptr, SIGCHLD).code, 7);
+}
+
+TEST_F(RunEnd, HangUpIsIgnoredUnderNohup) {
+  const Ran ran = orrery(
+      {"run", "-n", "1", "sh", "-c", "echo started; sleep 0.5; exit 9"}, [](pid_t pid) { kill(pid, SIGHUP); },
+      SIGHUP);
+  EXPECT_EQ(ran.code, 9);
+}
+
 TEST_F(RunEnd, SignalGives128AndItsNumber) {
   const Ran ran =
       orrery({"run", "-n", "2", "sh", "-c", "[ $PMI_RANK = 0 ] && kill -SEGV $$; exec sleep 1002.5"});
