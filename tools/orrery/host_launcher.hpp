@@ -85,6 +85,7 @@ class HostLauncher {
   void reap();
   void lose(Host& host, const std::string& why);
   void check_pmi();
+  bool all_wait_in_vain() const;
   void fail(int code, const std::string& why);
   void stop(int signal);
   void signal_all(int signal);

@@ -244,13 +244,29 @@ void Launcher::on_pmi(std::uint32_t rank) {
 
 // Ends the job when PMI says so: an abort, a client that speaks something else, a barrier that cannot end.
 void Launcher::check_pmi() {
-  if (code_) return;
-  const auto trouble = pmi_trouble(
-      *server_, options_.pes, [this](std::uint32_t rank) { return pes_[rank].exited; },
-      [this](std::uint32_t rank) { return who(rank); });
-  if (!trouble) return;
-  if (trouble->barrier) report("a PMI barrier can never end");
-  fail(trouble->code, trouble->why);
+  bool reported = false;
+  if (!code_) {
+    const auto trouble = pmi_trouble(
+        *server_, options_.pes, [this](std::uint32_t rank) { return pes_[rank].exited; },
+        [this](std::uint32_t rank) { return who(rank); });
+    if (!trouble) return;
+    reported = trouble->barrier;
+    if (reported) report("a PMI barrier can never end");
+    fail(trouble->code, trouble->why);
+  }
+  // With --keep-going the others run on, as long as one of them can.
+  if (kill_at_ != 0 || !all_wait_in_vain()) return;
+  if (!reported) report("all that still run wait in a PMI barrier that can never end");
+  stop(SIGTERM);
+}
+
+// Whether all that run are in the barrier: whom it waits for has gone, or was never started.
+bool Launcher::all_wait_in_vain() const {
+  for (std::uint32_t rank = 0; rank < pes_.size(); ++rank) {
+    const bool runs = pes_[rank].pid > 0 && !pes_[rank].exited;
+    if (runs && server_->phase(rank) != job::PmiServer::Phase::in_barrier) return false;
+  }
+  return running() > 0;
 }
 
 void Launcher::on_signal() {
@@ -320,6 +336,7 @@ void Launcher::on_exit(std::uint32_t rank, int status) {
   } else {
     fail(code, fmt::format("{} exited with code {}", who(rank), code));
   }
+  check_pmi();
 }
 
 void Launcher::fail(int code, const std::string& why) {

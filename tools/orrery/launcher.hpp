@@ -72,6 +72,7 @@ class Launcher {
   void on_exit(std::uint32_t rank, int status);
   void on_pmi(std::uint32_t rank);
   void check_pmi();
+  bool all_wait_in_vain() const;
   void fail(int code, const std::string& why);
   void stop(int signal);
   void signal_all(int signal);

@@ -180,6 +180,14 @@ TEST_F(RunEnd, PeThatDoesNotSpeakPmiIsQuoted) {
   expect_gone("1011.5");
 }
 
+TEST_F(RunEnd, KeepGoingEndsWhenAllThatAreLeftWaitInVain) {
+  const Ran ran = orrery({"run", "--keep-going", "--timeout", "20", "-n", "2", "bash", "-c",
+                          kPmiShell + "[ $PMI_RANK = 0 ] && exit 5; say cmd=barrier_in; exec sleep 1018.5"});
+  EXPECT_EQ(ran.code, 5);
+  EXPECT_THAT(ran.err, HasSubstr("can never end"));
+  expect_gone("1018.5");
+}
+
 TEST_F(RunEnd, InterruptEndsTheJobWith130) {
   const Ran ran =
       orrery({"run", "-n", "2", "sh", "-c", sleeper("1012.5")}, [](pid_t pid) { kill(pid, SIGINT); });
