@@ -85,10 +85,10 @@ TEST_P(PeerWatchTest, RemovedWatchIsNotTold) {
 }
 
 TEST_P(PeerWatchTest, WatchThatCannotBeginCanBeAskedForAgain) {
+  std::promise<void> told;
   PeerWatch watch(*loop_, *directory_, GetParam());
   Child child([&] { return directory_->join({.rank = 3}).ok() ? 0 : 1; });
   const ProcessRef peer = directory_->process_of_rank(3).value();
-  std::promise<void> told;
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit none = before;
