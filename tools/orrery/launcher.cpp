@@ -40,7 +40,7 @@ Launcher::Launcher(RunOptions options) : options_(std::move(options)), self_(get
 Launcher::~Launcher() = default;
 
 int Launcher::run() {
-  if (!prepare()) return kExitFailure;
+  if (!prepare()) return code_.value_or(kExitFailure);
   for (std::uint32_t rank = 0; rank < options_.pes && !code_; ++rank) {
     if (!start_pe(rank)) break;
   }
@@ -86,13 +86,16 @@ bool Launcher::raise_descriptor_limit() {
   const std::uint64_t needed = 32 + kInheritedFrom + std::uint64_t{options_.pes} * (options_.label ? 3 : 1);
   if (limit.rlim_cur >= needed) return true;
   if (limit.rlim_max < needed) {
-    usage_error(
+    code_ = usage_error(
         fmt::format("{} PEs need {} descriptors: the limit is {}; raise it (ulimit -Hn) or start fewer",
                     options_.pes, needed, limit.rlim_max));
     return false;
   }
   limit.rlim_cur = needed;
-  return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+  if (setrlimit(RLIMIT_NOFILE, &limit) == 0) return true;
+  say(fmt::format("the limit of {} descriptors cannot be raised to {}: {}", descriptor_limit_before_, needed,
+                  std::strerror(errno)));
+  return false;
 }
 
 // Pipe ends of a PE's output; the PE's own ends are closed in the launcher.

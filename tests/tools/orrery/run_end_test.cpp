@@ -59,6 +59,15 @@ TEST_F(RunEnd, HangUpIsIgnoredUnderNohup) {
   EXPECT_EQ(ran.code, 9);
 }
 
+TEST_F(RunEnd, MorePesThanDescriptorsAreRefusedAsTheCommandLineIs) {
+  const Ran ran =
+      orrery({"run", "sh", "-c",
+              "ulimit -n 200; ulimit -Hn 200; unset PMI_FD ORRERY_JOB_FD; exec \"$TESTED_TOOL\" run "
+              "-n 300 true"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("300 PEs need "));
+}
+
 TEST_F(RunEnd, SignalGives128AndItsNumber) {
   const Ran ran =
       orrery({"run", "-n", "2", "sh", "-c", "[ $PMI_RANK = 0 ] && kill -SEGV $$; exec sleep 1002.5"});
