@@ -381,6 +381,7 @@ class Nic final : public wire::Sink {
   int take_responses(Peer& peer);
   void end_flight(std::uint32_t name, Flight& flight);
   static void keep_rest(Flight& flight);
+  bool has_unsent(const Peer& peer) const;
   std::vector<std::uint32_t> open_flights();
   void drop_ended_flights(std::vector<std::uint32_t>& names);
   void open_lanes(Peer& peer);

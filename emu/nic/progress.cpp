@@ -72,6 +72,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
   if (!by_wire && self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
   bool sent = false;
   bool answered = true;
+  bool unsent = false;
   {
     const std::lock_guard lock(frames_mu_);
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
@@ -101,11 +102,12 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
       flights_open_.fetch_add(1, std::memory_order_relaxed);
       peer.waiting.push_back(*name);
       sent = pump(peer);
+      if (by_wire) unsent = has_unsent(peer);
       keep_rest(flight);
     }
   }
   if (by_wire) {
-    environment_.attend_wire();
+    environment_.attend_wire(unsent);
     return Errc::not_done;
   }
   if (sent && sleeps(peer)) environment_.ring(peer.link.process);
@@ -121,6 +123,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
 Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
   if (!peer.link.by_wire && self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
   bool sent = false;
+  bool unsent = false;
   {
     const std::lock_guard lock(frames_mu_);
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
@@ -137,9 +140,10 @@ Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
     flights_open_.fetch_add(1, std::memory_order_relaxed);
     peer.waiting.push_back(*name);
     sent = pump(peer);
+    unsent = has_unsent(peer);
   }
   if (peer.link.by_wire) {
-    environment_.attend_wire();
+    environment_.attend_wire(unsent);
     return Errc::not_done;
   }
   if (sent && sleeps(peer)) environment_.ring(peer.link.process);
