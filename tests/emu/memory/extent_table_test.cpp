@@ -56,7 +56,7 @@ TEST_F(Table, SplitsWhereTheMiddleIsErased) {
 }
 
 TEST_F(Table, ThatIsFullKeepsWhatItCannotSplit) {
-  ExtentTable two(std::span(storage_).first(2));
+  ExtentTable two{std::span<Extent>(storage_).first(2)};
   two.insert({pages(0, 10), 3, false, false});
   ASSERT_TRUE(two.erase(pages(4, 6)));
   EXPECT_FALSE(two.erase(pages(1, 2)));
