@@ -412,20 +412,6 @@ bool Nic::poll_requests(bool must_look) {
   return any;
 }
 
-// A look without the lock. A frame that comes just after it is found by the next one.
-bool Nic::nothing_arrived() const {
-  // Acquire: pairs with find_lanes.
-  if (next_frames_for_.load(std::memory_order_acquire) !=
-      view_.service().lane_changes.load(std::memory_order_relaxed))
-    return false;
-  for (const auto& next : next_frames_) {
-    const std::byte* const line = next.load(std::memory_order_relaxed);
-    if (line == nullptr) return true;
-    if (wire::RingConsumer::holds_frame(line)) return false;
-  }
-  return true;
-}
-
 // Opens the lanes that came into use since the last time. REQUIRES: requests_mu_ is held.
 void Nic::find_lanes() {
   ServiceState& service = view_.service();
@@ -461,9 +447,12 @@ bool Nic::progress() {
   return move_along();
 }
 
+Errc Nic::progress_and_take(CompletionQueue& queue, Event* event) {
+  return progress() ? queue.take(event) : Errc::not_done;
+}
+
 bool Nic::move_along() {
-  // Not a read-modify-write: a lost count only makes the service thread look once more.
-  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  count_poll();
   bool any = false;
   if (flights_open_.load(std::memory_order_relaxed) != 0) {
     poll_responses();
