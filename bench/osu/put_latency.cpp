@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// Half round trip of a put: each PE puts into the other's memory and polls its own for the answer.
+// Half round trip of a put: each PE puts into the other's memory and polls its own for the answer. One
+// operation a turn, whatever its size.
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"
 
+#include <cstring>
 #include <optional>
 
 int main(int argc, char** argv) {
@@ -21,21 +23,20 @@ int main(int argc, char** argv) {
 
   std::uint64_t value = 0;
   for (std::size_t bytes = options.smallest; bytes <= options.largest; bytes *= 2) {
-    // The last eight bytes say which round it is. Data of more than a word may arrive in any order, so longer
-    // messages send them with a put of their own, after the data's.
-    auto data =
-        bench::put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT, pair.local, pair.peer, 0, bytes);
-    auto flag = bench::put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT, pair.local + flag_at,
-                                      pair.peer, flag_at, 8);
-    auto* sent = reinterpret_cast<volatile std::uint64_t*>(pair.local + flag_at);
+    // What is polled for is the round's number: of up to a word it is the data. Data of more than a word may
+    // arrive in any order, so longer ones are a put with a flag, which is seen when all of it is in place.
+    const bool flagged = bytes > sizeof value;
+    auto put =
+        bench::put_descriptor(flagged ? GNI_POST_FMA_PUT_W_SYNCFLAG : GNI_POST_FMA_PUT,
+                              GNI_CQMODE_GLOBAL_EVENT, pair.local, pair.peer, flagged ? 0 : flag_at, bytes);
+    put.sync_flag_addr = pair.peer.address + flag_at;
     auto* seen = reinterpret_cast<volatile std::uint64_t*>(pair.window + flag_at);
     const auto send = [&] {
-      if (bytes > 8) {
-        pair.post(data);
-        pair.reap();
-      }
-      *sent = value;
-      pair.post(flag);
+      if (flagged)
+        put.sync_flag_value = value;
+      else
+        std::memcpy(pair.local, &value, sizeof value);
+      pair.post(put);
       pair.reap();
     };
     const auto await = [&] {
