@@ -76,10 +76,11 @@ std::string to_json(const SimResult& r) {
       quoted(stop_name(r.outcome.stop)), yes(r.outcome.conserved), yes(r.saturated()), yes(r.outcome.steady),
       r.offered, r.accepted(), r.tick_ns, ns(r.outcome.end), ns(r.outcome.measured_from),
       r.link_utilisation(), r.payload_gb_per_node(), r.mean_latency_ns(), ns(l.percentile(0.5)),
-      ns(l.percentile(0.9)), ns(l.percentile(0.99)), ns(l.max()), l.count(), t.injected,
-      t.responses, t.delivered, t.responses_back, t.dropped, r.outcome.in_flight, t.copies, t.retries, t.link_hops, m.link_hops, t.delivered_hops,
-      t.escape_hops, t.nonminimal, vc, list(r.cycle), t.events, r.threads, r.wall_seconds,
-      r.packet_hops_per_second(), static_cast<double>(r.state_bytes + r.outcome.engine_bytes) / r.nodes,
+      ns(l.percentile(0.9)), ns(l.percentile(0.99)), ns(l.max()), l.count(), t.injected, t.responses,
+      t.delivered, t.responses_back, t.dropped, r.outcome.in_flight, t.copies, t.retries, t.link_hops,
+      m.link_hops, t.delivered_hops, t.escape_hops, t.nonminimal, vc, list(r.cycle), t.events, r.threads,
+      r.wall_seconds, r.packet_hops_per_second(),
+      static_cast<double>(r.state_bytes + r.outcome.engine_bytes) / r.nodes,
       static_cast<double>(r.state_bytes) / r.nodes, samples);
 }
 

@@ -64,8 +64,7 @@ int run_figures(const FigureOptions& options) {
     unknown += !row.holds && !row.known;
   }
   fmt::print("{} of {} hold; {} miss and are known to; {} miss unexpectedly; {} million packet-hops\n",
-             book.rows().size() - known - unknown, book.rows().size(), known, unknown,
-             book.hops() / 1000000);
+             book.rows().size() - known - unknown, book.rows().size(), known, unknown, book.hops() / 1000000);
   if (!options.folder.empty()) {
     std::ofstream table(options.folder + "/" + (options.only.empty() ? "figures" : options.only) + ".csv");
     table << "figure,paper,ours,tolerance,kind,holds\n";

@@ -142,9 +142,10 @@ void add_sim(CLI::App& root, int& exit_code) {
                       "bluegene-l: " + sim::routing_names("bluegene-l") + "; gemini: " +
                           sim::routing_names("gemini") + "; aries: " + sim::routing_names("aries"));
   command
-      ->add_option("--bytes", spec.bytes,
-                   "Bytes from each node to each other node (alltoall), or of a packet; the largest payload of "
-                   "the machine's packets if not given")
+      ->add_option(
+          "--bytes", spec.bytes,
+          "Bytes from each node to each other node (alltoall), or of a packet; the largest payload of "
+          "the machine's packets if not given")
       ->check(CLI::Range(1, 1 << 30));
   command->add_option("--load", spec.load,
                       "Offered load, share of the uniform peak, 0 < load <= 1; 0: no limit");
