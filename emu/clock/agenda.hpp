@@ -6,25 +6,36 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace orrery::clock {
 
-// Tasks by time; those of one time in the order in which they were added. One thread.
+// Tasks by time; those of one time in the order in which they were added. Tasks that concern nobody but their
+// own process are told apart, so that its turn can wait for the others' alone. One thread.
 class Agenda {
  public:
-  bool empty() const { return heap_.empty(); }
-  std::size_t size() const { return heap_.size(); }
-  // REQUIRES: not empty.
-  std::int64_t first() const { return heap_.front().at; }
-  void add(std::int64_t at, Task* task) {
-    heap_.push_back({at, next_++, task});
-    std::push_heap(heap_.begin(), heap_.end(), later);
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+
+  bool empty() const { return heaps_[0].empty() && heaps_[1].empty(); }
+  std::size_t size() const { return heaps_[0].size() + heaps_[1].size(); }
+  // When the first task is due; kNone: there is none.
+  std::int64_t first() const { return std::min(first_of(heaps_[0]), first_of(heaps_[1])); }
+  // The first of those that concern others.
+  std::int64_t first_for_others() const { return first_of(heap(Concerns::others)); }
+  void add(std::int64_t at, Task* task, Concerns concerns = Concerns::others) {
+    std::vector<Entry>& to = heaps_[static_cast<std::size_t>(concerns)];
+    to.push_back({at, next_++, task});
+    std::push_heap(to.begin(), to.end(), later);
   }
+  // REQUIRES: not empty.
   Task* take() {
-    std::pop_heap(heap_.begin(), heap_.end(), later);
-    Task* const task = heap_.back().task;
-    heap_.pop_back();
+    const bool second =
+        heaps_[0].empty() || (!heaps_[1].empty() && later(heaps_[0].front(), heaps_[1].front()));
+    std::vector<Entry>& from = heaps_[second ? 1 : 0];
+    std::pop_heap(from.begin(), from.end(), later);
+    Task* const task = from.back().task;
+    from.pop_back();
     return task;
   }
 
@@ -35,7 +46,14 @@ class Agenda {
     Task* task;
   };
   static bool later(const Entry& a, const Entry& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
-  std::vector<Entry> heap_;
+  static std::int64_t first_of(const std::vector<Entry>& heap) {
+    return heap.empty() ? kNone : heap.front().at;
+  }
+  const std::vector<Entry>& heap(Concerns concerns) const {
+    return heaps_[static_cast<std::size_t>(concerns)];
+  }
+
+  std::vector<Entry> heaps_[2];
   std::uint64_t next_ = 0;
 };
 

@@ -24,6 +24,8 @@ constexpr std::int64_t kLookNs = 100'000'000;  // how often a PE that waits look
 constexpr int kLooksBlocked = 5;               // without any processor time: blocked in something foreign
 constexpr int kLooksHint = 100;                // 10 s of waiting for one PE: somebody should hear of it
 constexpr int kExitDeadlock = 75;
+// What a turn is for.
+constexpr std::uint32_t kForItself = 1, kForDebts = 2;
 
 constexpr std::uint32_t token_of(std::uint32_t pe, bool inside) { return pe << 1 | (inside ? 1 : 0); }
 constexpr std::uint32_t holder_of(std::uint32_t token) { return token >> 1; }
@@ -75,8 +77,8 @@ ThreadStat thread_stat(int pid, int tid) {
 
 }  // namespace
 
-Turns::Turns(Board& board, std::uint32_t self, const WaitBudget& budget)
-    : board_(board), self_(self), budget_(budget) {}
+Turns::Turns(Board& board, Owed owed, std::uint32_t self, const WaitBudget& budget, Debtor& debtor)
+    : board_(board), owed_(std::move(owed)), self_(self), budget_(budget), debtor_(debtor) {}
 
 // The PE that may act first, and when. Keys of one time go by the PE's number.
 std::uint32_t Turns::earliest(std::int64_t* key) const {
@@ -95,12 +97,59 @@ std::uint32_t Turns::earliest(std::int64_t* key) const {
   return best;
 }
 
-void Turns::hand_on(std::uint32_t next) {
+// ---- what is owed ----
+
+Turns::Effect Turns::first_effect(std::uint32_t row) const {
+  const std::uint32_t pes = board_.header.pes;
+  const auto* const firsts = &owed_.first[std::size_t{row} * pes];
+  Effect first;
+  for (std::uint32_t pe = 0; pe < pes; ++pe) {
+    const std::int64_t at = firsts[pe].load(std::memory_order_relaxed);
+    if (at < first.at) first = {at, pe};
+  }
+  return first;
+}
+
+void Turns::expect(std::uint32_t pe, std::int64_t at) {
+  if (board_.pes[pe].wakes.load(std::memory_order_relaxed) != 0 &&
+      board_.keys[pe].load(std::memory_order_relaxed) > at)
+    board_.keys[pe].store(at, std::memory_order_relaxed);
+}
+
+// Whether another PE has to do something to that PE's node before that PE goes on at `key`. What is due at
+// the same time comes in the order of the numbers; but one that waits to be woken was only let go for it.
+bool Turns::owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) const {
+  *effect = first_effect(owed_.row[pe]);
+  if (effect->at > key || effect->at == kNever || effect->pe == pe) return false;
+  const PeSlot& slot = board_.pes[pe];
+  const bool asleep =
+      slot.wakes.load(std::memory_order_relaxed) != 0 && slot.touched.load(std::memory_order_relaxed) == 0;
+  return asleep || effect->before(key, pe);
+}
+
+// It is dead, or blocked: nobody waits for what it owes.
+void Turns::forgive(std::uint32_t pe) {
+  const std::uint32_t pes = board_.header.pes;
+  for (std::uint32_t row = 0; row < pes; ++row)
+    owed_.first[std::size_t{row} * pes + pe].store(kNever, std::memory_order_relaxed);
+}
+
+void Turns::collect_from(std::uint32_t pe, std::int64_t until) {
+  self().state.store(PeState::waiting, std::memory_order_relaxed);
+  board_.header.owed_until.store(until, std::memory_order_relaxed);
+  hand_on(pe, kForDebts);
+  // Its turn over, the turn comes back: this PE is still the earliest.
+  await_grant();
+}
+
+// ---- turns ----
+
+void Turns::hand_on(std::uint32_t next, std::uint32_t grant) {
   PeSlot& slot = board_.pes[next];
   board_.header.turns.fetch_add(1, std::memory_order_relaxed);
   // Release: the next one sees everything that was done before its turn. The grant comes last.
   board_.header.token.store(token_of(next, false), std::memory_order_release);
-  slot.grant.store(1, std::memory_order_seq_cst);
+  slot.grant.store(grant, std::memory_order_seq_cst);
   if (slot.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(slot.grant, 1);
 }
 
@@ -113,7 +162,12 @@ void Turns::give_away() {
     std::int64_t key = 0;
     const std::uint32_t next = earliest(&key);
     if (key != kNever) {
-      if (next != self_) return hand_on(next);
+      Effect effect;
+      if (owed_before(next, key, &effect)) {
+        board_.header.owed_until.store(key, std::memory_order_relaxed);
+        return hand_on(effect.pe, kForDebts);
+      }
+      if (next != self_) return hand_on(next, kForItself);
       token.store(token_of(self_, false), std::memory_order_release);
       self().grant.store(1, std::memory_order_release);
       return;
@@ -153,13 +207,17 @@ void Turns::await_grant() {
       mine.sleeping.store(0, std::memory_order_relaxed);
     }
     if (granted()) {
-      mine.grant.store(0, std::memory_order_relaxed);
+      const std::uint32_t grant = mine.grant.exchange(0, std::memory_order_acquire);
       std::uint32_t expected = token_of(self_, false);
       // Acquire: pairs with hand_on. It fails when we were overtaken before we woke: then it is somebody
       // else's turn, and ours comes again.
-      if (board_.header.token.compare_exchange_strong(expected, token_of(self_, true),
-                                                      std::memory_order_acq_rel))
-        break;
+      if (!board_.header.token.compare_exchange_strong(expected, token_of(self_, true),
+                                                       std::memory_order_acq_rel))
+        continue;
+      if (grant != kForDebts) break;
+      debtor_.pay(board_.header.owed_until.load(std::memory_order_relaxed));
+      give_away();
+      watched = {};
     } else if (board_.header.token.load(std::memory_order_acquire) == token_of(self_, true)) {
       break;  // taken over from one who does not go on
     }
@@ -197,6 +255,7 @@ bool Turns::look_after_holder(Watched& watched) {
   if (!board_.header.token.compare_exchange_strong(token, token_of(self_, true), std::memory_order_acq_rel))
     return false;
   board_.keys[holder].store(kNever, std::memory_order_relaxed);
+  forgive(holder);
   // Release: one that comes back meanwhile waits for this before it writes its key (enter).
   slot.state.store(dead ? PeState::gone : PeState::outside, std::memory_order_release);
   if (!dead) {
@@ -210,7 +269,8 @@ bool Turns::look_after_holder(Watched& watched) {
   // Ours, or the earliest one's.
   std::int64_t key = 0;
   const std::uint32_t next = earliest(&key);
-  if (key != kNever && next == self_) return true;
+  Effect effect;
+  if (key != kNever && next == self_ && !owed_before(self_, key, &effect)) return true;
   give_away();
   return false;
 }
@@ -266,16 +326,19 @@ void Turns::step_out() {
 
 void Turns::turn_at(std::int64_t key, bool wakes, WaitsFor why) {
   PeSlot& mine = self();
+  if (wakes) key = std::min(key, first_effect(owed_.row[self_]).at);
   board_.keys[self_].store(key, std::memory_order_relaxed);
   std::int64_t first = 0;
   const std::uint32_t next = earliest(&first);
-  if (next == self_ && first != kNever) [[likely]] {
+  mine.wakes.store(wakes ? 1 : 0, std::memory_order_relaxed);
+  Effect effect;
+  if (next == self_ && first != kNever && !owed_before(self_, key, &effect)) [[likely]] {
+    mine.wakes.store(0, std::memory_order_relaxed);
     time_ = key;
     mine.now.store(key, std::memory_order_relaxed);
     return;
   }
   mine.waits_for.store(why, std::memory_order_relaxed);
-  mine.wakes.store(wakes ? 1 : 0, std::memory_order_relaxed);
   mine.state.store(PeState::waiting, std::memory_order_relaxed);
   give_away();
   await_grant();

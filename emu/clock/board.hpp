@@ -11,8 +11,10 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // What the PEs of a job share under virtual time: who is when, and whose turn it is. One memfd for the job,
 // made by PE 0; the network's link state lies behind it.
@@ -34,7 +36,7 @@ enum class PeState : std::uint32_t {
 enum class WaitsFor : std::uint32_t { nothing = 0, event, poll, sleep, barrier, memory };
 
 struct alignas(64) PeSlot {
-  FutexWord grant;                      // 1: the turn is this PE's
+  FutexWord grant;                      // 1: the turn is this PE's; 2: for what it owes alone
   std::atomic<std::uint32_t> sleeping;  // it sleeps on `grant`
   std::atomic<PeState> state;
   std::atomic<WaitsFor> waits_for;
@@ -58,9 +60,10 @@ struct alignas(64) BoardHeader {
   char choice[256];       // in words: what every PE must have chosen
   // holder << 1 | it is inside the clock. Whoever finds a holder dead or blocked outside takes it over.
   alignas(64) std::atomic<std::uint32_t> token;
-  std::atomic<std::uint32_t> ended;     // 1: a deadlock was reported
-  std::atomic<std::uint32_t> arrived;   // at the launcher's barrier
-  std::atomic<std::uint32_t> barriers;  // that are over
+  std::atomic<std::int64_t> owed_until;  // of a turn for what a PE owes alone
+  std::atomic<std::uint32_t> ended;      // 1: a deadlock was reported
+  std::atomic<std::uint32_t> arrived;    // at the launcher's barrier
+  std::atomic<std::uint32_t> barriers;   // that are over
   alignas(64) std::atomic<std::uint64_t> turns, tasks, operations, overtaken;
   alignas(64) std::atomic<std::uint32_t> ready;  // stored last
 };
@@ -72,9 +75,33 @@ struct Board {
   std::atomic<std::uint32_t> pe_of_process[kMaxPes];  // process slot -> PE + 1
 };
 inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"
-inline constexpr std::uint32_t kBoardVersion = 1;
+inline constexpr std::uint32_t kBoardVersion = 2;
 inline constexpr std::uint32_t kNobody = UINT32_MAX >> 1;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+// Effects that are owed: what the operations of a PE do to the memory and the queues of a node is done by
+// that PE, and needs to be done only before somebody could see it: before a PE of that node goes on at that
+// time or later, or another effect on that node that comes after it. So most are done when the PE has the
+// turn anyhow, and turns are what costs. owed[row * pes + PE] is when the PE's first effect on that node is
+// due, by which the PE that has the turn knows whom it has to let go first. A row is a node's: memory may be
+// shared there. The holder of the turn alone changes what is its own.
+struct Owed {
+  std::span<std::atomic<std::int64_t>> first;  // pes * pes
+  std::vector<std::uint32_t> row;              // of each PE: the first PE of its node
+
+  static constexpr std::size_t bytes(std::uint32_t pes) {
+    return std::size_t{pes} * pes * sizeof(std::int64_t);
+  }
+};
+
+// Does what its PE owes, all of it that is due by `until` and not behind what others owe to the same node.
+class Debtor {
+ public:
+  virtual void pay(std::int64_t until) = 0;
+
+ protected:
+  ~Debtor() = default;
+};
 
 // One PE's part in taking turns: exactly one PE of the job runs at a time, the one whose (key, number) is the
 // smallest. So whatever it does comes after everything that is earlier and before everything that is later.
@@ -83,7 +110,7 @@ static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 // was overtaken; (2) a PE that dies or blocks in something foreign is overtaken by one that waits.
 class Turns {
  public:
-  Turns(Board& board, std::uint32_t self, const WaitBudget& budget);
+  Turns(Board& board, Owed owed, std::uint32_t self, const WaitBudget& budget, Debtor& debtor);
 
   // Enters the job: waits for the first turn.
   void join(std::uint32_t node, std::uint32_t process_slot);
@@ -99,6 +126,26 @@ class Turns {
   void turn_at(std::int64_t key, bool wakes, WaitsFor why);
   // The time of the last turn.
   std::int64_t time() const { return time_; }
+
+  // ---- effects that are owed; REQUIRES: the turn ----
+  struct Effect {
+    std::int64_t at = kNever;
+    std::uint32_t pe = 0;  // who owes it
+    bool before(std::int64_t time, std::uint32_t number) const {
+      return at < time || (at == time && pe < number);
+    }
+  };
+  std::uint32_t row_of(std::uint32_t pe) const { return owed_.row[pe]; }
+  // The first one on the node of that row.
+  Effect first_effect(std::uint32_t row) const;
+  // This PE's first one there is due then.
+  void owe(std::uint32_t row, std::int64_t first) {
+    owed_.first[std::size_t{row} * board_.header.pes + self_].store(first, std::memory_order_relaxed);
+  }
+  // An effect on that PE was scheduled: if it waits to be woken, it looks then.
+  void expect(std::uint32_t pe, std::int64_t at);
+  // Lets another one do what it owes up to `until`; returns with the turn.
+  void collect_from(std::uint32_t pe, std::int64_t until);
 
   void touch(std::uint32_t pe, std::int64_t when);
   // Takes the mark that something happened.
@@ -122,7 +169,9 @@ class Turns {
 
  private:
   std::uint32_t earliest(std::int64_t* key) const;
-  void hand_on(std::uint32_t next);
+  bool owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) const;
+  void forgive(std::uint32_t pe);
+  void hand_on(std::uint32_t next, std::uint32_t grant);
   void await_grant();
   struct Watched {
     std::uint32_t token = UINT32_MAX;
@@ -134,8 +183,10 @@ class Turns {
   void give_away();
 
   Board& board_;
+  const Owed owed_;
   const std::uint32_t self_;
   const WaitBudget budget_;
+  Debtor& debtor_;
   std::int64_t time_ = 0;
   std::uint32_t barrier_ = 0;  // the one that it arrived at last
 };

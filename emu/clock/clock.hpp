@@ -38,12 +38,14 @@ class Task {
  public:
   // May schedule itself again. Not blocking, but for answers of a peer's service thread.
   virtual void run() = 0;
-  // The clock ends before the task's time came.
-  virtual void drop() = 0;
 
  protected:
   ~Task() = default;
 };
+
+// Whose business a task is. What concerns its own process alone (an event in a queue that only its own posts
+// fill) cannot be seen before that process's program goes on, and is done then at the latest.
+enum class Concerns : std::uint8_t { others = 0, itself = 1 };
 
 // The clock of one process. Threads: the program's thread that uses the NIC; paced also a thread of its own,
 // which runs tasks. Invariants: (1) tasks run in order of their times, and tasks of one time in the order of
@@ -60,7 +62,12 @@ class Clock {
   // leave() lets the processor time that it takes pass.
   virtual void enter() = 0;
   virtual Times start(const Operation& operation) = 0;
-  virtual void schedule(Picos at, Task* task) = 0;
+  virtual void schedule(Picos at, Task* task, Concerns concerns) = 0;
+  // A task whose effect is on the node of that process, and nowhere else: done at its time for all who can
+  // see it.
+  virtual void schedule_there(Picos at, Task* task, std::uint32_t process_slot) = 0;
+  // Everything that is to happen on the node of that process by now has happened.
+  virtual void settle(std::uint32_t process_slot) = 0;
   virtual void leave() = 0;
   // From the last contribution to a reduction by the job's PEs to its result.
   virtual Picos collective_time() = 0;

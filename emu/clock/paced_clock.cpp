@@ -94,7 +94,7 @@ Times PacedClock::start(const Operation& operation) {
 
 Picos PacedClock::collective_time() { return shared_->collective_time(); }
 
-void PacedClock::schedule(Picos at, Task* task) {
+void PacedClock::schedule(Picos at, Task* task, Concerns /*concerns*/) {
   bool sooner = false;
   {
     const std::lock_guard lock(agenda_mu_);

@@ -56,7 +56,11 @@ class PacedClock final : public Clock {
   Picos now() override { return Picos{time_.now()}; }
   void enter() override;
   Times start(const Operation& operation) override;
-  void schedule(Picos at, Task* task) override;
+  void schedule(Picos at, Task* task, Concerns concerns) override;
+  void schedule_there(Picos at, Task* task, std::uint32_t /*process_slot*/) override {
+    schedule(at, task, Concerns::others);
+  }
+  void settle(std::uint32_t /*process_slot*/) override {}
   void leave() override;
   Picos collective_time() override;
   void idle() override { run_due(false); }

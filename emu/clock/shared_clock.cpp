@@ -22,7 +22,10 @@ namespace orrery::clock {
 namespace {
 
 constexpr std::int64_t kOpenNs = 60'000'000'000;
-constexpr std::size_t kLinksAt = (sizeof(Board) + 4095) / 4096 * 4096;
+constexpr std::size_t kOwedAt = (sizeof(Board) + 4095) / 4096 * 4096;
+constexpr std::size_t links_at(std::uint32_t pes) {
+  return (kOwedAt + Owed::bytes(pes) + 4095) / 4096 * 4096;
+}
 
 model::LinkState::Kind kind_for(const Choice& choice) {
   return choice.kind == Kind::virtual_time ? model::LinkState::Kind::exact : model::LinkState::Kind::decayed;
@@ -30,22 +33,18 @@ model::LinkState::Kind kind_for(const Choice& choice) {
 
 // The machine's node of a PE: where the launcher's placement put it; where nobody placed the PEs, each has a
 // node of its own.
-std::uint32_t node_of(const job::Job& job, std::uint32_t pe) {
-  const bool placed = job.launch().directory_fd >= 0 && pe < job.placement().pe_count();
-  return placed ? job.nid() : pe;
+bool is_placed(const job::Job& job, std::uint32_t pe) {
+  return job.launch().directory_fd >= 0 && pe < job.placement().pe_count();
 }
+std::uint32_t node_of(const job::Job& job, std::uint32_t pe) { return is_placed(job, pe) ? job.nid() : pe; }
 
 }  // namespace
 
 Result<std::unique_ptr<SharedClock>> SharedClock::open(job::Job& job, const Choice& choice,
                                                        job::ProcessRef known_first) {
   std::unique_ptr<SharedClock> shared(new SharedClock);
-  auto built = model::build_machine(choice.machine);
-  if (!built.machine) {
-    log::error("{}", built.error);
-    return Errc::invalid_param;
-  }
-  shared->machine_ = std::move(built.machine);
+  const Status built = shared->build(choice);
+  if (!built.ok()) return built.code();
   const bool alone = job.launch().kind == job::LaunchKind::singleton;
   if (!alone && (job.size() < 1 || job.rank() < 0)) {
     log::error("clock {}: the launcher does not say how many PEs there are before PMI_Init", choice.words());
@@ -60,6 +59,8 @@ Result<std::unique_ptr<SharedClock>> SharedClock::open(job::Job& job, const Choi
                shared->node_, choice.machine, nodes, nodes - 1);
     return Errc::invalid_param;
   }
+  for (std::uint32_t pe = 0; pe < pes; ++pe)
+    shared->first_of_node_.push_back(is_placed(job, pe) ? job.placement().clique_of(pe).front() : pe);
   if (shared->pe_ == 0) {
     const Status made = shared->make(choice, pes);
     if (!made.ok()) return made.code();
@@ -88,9 +89,44 @@ Result<std::unique_ptr<SharedClock>> SharedClock::open(job::Job& job, const Choi
   }
 }
 
+Status SharedClock::build(const Choice& choice) {
+  auto built = model::build_machine(choice.machine);
+  if (!built.machine) {
+    log::error("{}", built.error);
+    return Errc::invalid_param;
+  }
+  machine_ = std::move(built.machine);
+  return {};
+}
+
+Result<std::unique_ptr<SharedClock>> SharedClock::for_test(const Choice& choice, std::uint32_t pe,
+                                                           const std::vector<std::uint32_t>& nodes,
+                                                           const SharedClock* first) {
+  std::unique_ptr<SharedClock> shared(new SharedClock);
+  const auto pes = static_cast<std::uint32_t>(nodes.size());
+  Status done = shared->build(choice);
+  shared->pe_ = pe;
+  shared->node_ = nodes[pe];
+  for (const std::uint32_t node : nodes)
+    shared->first_of_node_.push_back(
+        static_cast<std::uint32_t>(std::find(nodes.begin(), nodes.end(), node) - nodes.begin()));
+  if (done.ok() && first == nullptr) {
+    done = shared->make(choice, pes);
+  } else if (done.ok()) {
+    // At the same addresses: a sanitizer of threads takes two mappings for two memories.
+    shared->board_ = first->board_;
+    shared->bytes_ = first->bytes_;
+    shared->borrowed_ = true;
+    done = shared->check(choice, pes);
+  }
+  if (!done.ok()) return done.code();
+  return Result<std::unique_ptr<SharedClock>>(std::move(shared));
+}
+
 Status SharedClock::make(const Choice& choice, std::uint32_t pes) {
   const std::size_t links = model::LinkState::bytes_needed(pricing(), kind_for(choice));
-  bytes_ = (kLinksAt + links + 4095) / 4096 * 4096;
+  const std::size_t links_offset = links_at(pes);
+  bytes_ = (links_offset + links + 4095) / 4096 * 4096;
   fd_ = UniqueFd(memfd_create("orrery-clock", MFD_CLOEXEC));
   if (!fd_.valid() || ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) {
     log::error("no shared memory of {} bytes for the clock: {}", bytes_, std::strerror(errno));
@@ -99,7 +135,9 @@ Status SharedClock::make(const Choice& choice, std::uint32_t pes) {
   void* const base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
   if (base == MAP_FAILED) return Errc::no_memory;
   board_ = new (base) Board{};
-  auto made = model::LinkState::create({static_cast<std::byte*>(base) + kLinksAt, bytes_ - kLinksAt},
+  auto* const owed = reinterpret_cast<std::atomic<std::int64_t>*>(static_cast<std::byte*>(base) + kOwedAt);
+  for (std::size_t i = 0; i < std::size_t{pes} * pes; ++i) new (owed + i) std::atomic<std::int64_t>(kNever);
+  auto made = model::LinkState::create({static_cast<std::byte*>(base) + links_offset, bytes_ - links_offset},
                                        pricing(), kind_for(choice));
   if (!made.ok()) return made.status();
   links_ = made.value();
@@ -107,7 +145,7 @@ Status SharedClock::make(const Choice& choice, std::uint32_t pes) {
   h.magic = kBoardMagic;
   h.version = kBoardVersion;
   h.pes = pes;
-  h.links_offset = kLinksAt;
+  h.links_offset = links_offset;
   h.links_bytes = links;
   h.epoch_ns = monotonic_ns();
   h.core = sched_getcpu();
@@ -122,14 +160,19 @@ Status SharedClock::make(const Choice& choice, std::uint32_t pes) {
 Status SharedClock::attach(UniqueFd fd, const Choice& choice, std::uint32_t pes) {
   fd_ = std::move(fd);
   struct stat info {};
-  if (fstat(fd_.get(), &info) != 0 || info.st_size < static_cast<off_t>(kLinksAt)) return Errc::corrupt;
+  if (fstat(fd_.get(), &info) != 0 || info.st_size < static_cast<off_t>(kOwedAt)) return Errc::corrupt;
   bytes_ = static_cast<std::size_t>(info.st_size);
   void* const base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
   if (base == MAP_FAILED) return Errc::no_memory;
   board_ = static_cast<Board*>(base);
+  return check(choice, pes);
+}
+
+// What PE 0 made is what this PE expects.
+Status SharedClock::check(const Choice& choice, std::uint32_t pes) {
   const BoardHeader& h = board_->header;
   if (h.ready.load(std::memory_order_acquire) != 1 || h.magic != kBoardMagic || h.version != kBoardVersion ||
-      h.links_offset != kLinksAt) {
+      h.links_offset != links_at(h.pes)) {
     log::error("the job's clock is not one of this version");
     return Errc::corrupt;
   }
@@ -140,8 +183,9 @@ Status SharedClock::attach(UniqueFd fd, const Choice& choice, std::uint32_t pes)
                words, pes, theirs, h.pes);
     return Errc::invalid_param;
   }
-  auto found =
-      model::LinkState::attach({static_cast<std::byte*>(base) + kLinksAt, bytes_ - kLinksAt}, pricing());
+  if (bytes_ < h.links_offset) return Errc::corrupt;
+  auto found = model::LinkState::attach(
+      {reinterpret_cast<std::byte*>(board_) + h.links_offset, bytes_ - h.links_offset}, pricing());
   if (!found.ok()) {
     log::error("PE {}: the machine '{}' is not the one that PE 0 has", pe_, choice.machine);
     return found.status();
@@ -169,13 +213,19 @@ Priced SharedClock::price(const Operation& operation, Picos begun, std::uint64_t
   return {request, q, {turn, q.data_at, q.remote_event_at, q.local_event_at}};
 }
 
+Owed SharedClock::owed() const {
+  auto* const first =
+      reinterpret_cast<std::atomic<std::int64_t>*>(reinterpret_cast<std::byte*>(board_) + kOwedAt);
+  return {{first, std::size_t{board_->header.pes} * board_->header.pes}, first_of_node_};
+}
+
 Picos SharedClock::collective_time() const {
   constexpr std::uint64_t kBytes = 16;  // two operands
   return model::quote_collective(machine(), model::Collective::allreduce, pes(), kBytes).time;
 }
 
 SharedClock::~SharedClock() {
-  if (board_ != nullptr) munmap(board_, bytes_);
+  if (board_ != nullptr && !borrowed_) munmap(board_, bytes_);
 }
 
 }  // namespace orrery::clock

@@ -32,11 +32,18 @@ class SharedClock {
   // `first`: the process that is PE 0, where the caller knows it; else the one of rank 0 in the directory.
   static Result<std::unique_ptr<SharedClock>> open(job::Job& job, const Choice& choice,
                                                    job::ProcessRef first);
+  // PEs of one process, without a launcher: PE 0 makes it, the others are given PE 0's, which outlives
+  // theirs. `nodes`: of every PE. Errors: as open(), but for timeout.
+  static Result<std::unique_ptr<SharedClock>> for_test(const Choice& choice, std::uint32_t pe,
+                                                       const std::vector<std::uint32_t>& nodes,
+                                                       const SharedClock* first);
   ~SharedClock();
   SharedClock(const SharedClock&) = delete;
   SharedClock& operator=(const SharedClock&) = delete;
 
   Board& board() { return *board_; }
+  // What the PEs owe each other's nodes; behind the board.
+  Owed owed() const;
   model::LinkState& links() { return links_; }
   const model::Pricing& pricing() const { return machine_->pricing; }
   const model::Machine& machine() const { return *machine_; }
@@ -52,15 +59,19 @@ class SharedClock {
 
  private:
   SharedClock() = default;
+  Status build(const Choice& choice);
   Status make(const Choice& choice, std::uint32_t pes);
+  Status check(const Choice& choice, std::uint32_t pes);
   Status attach(UniqueFd fd, const Choice& choice, std::uint32_t pes);
 
   std::unique_ptr<model::Machine> machine_;
   UniqueFd fd_;
   Board* board_ = nullptr;
   std::size_t bytes_ = 0;
+  bool borrowed_ = false;  // another one's mapping, which outlives this
   model::LinkState links_;
   std::uint32_t pe_ = 0, node_ = 0;
+  std::vector<std::uint32_t> first_of_node_;  // for each PE, the first one on its node
 };
 
 }  // namespace orrery::clock

@@ -7,6 +7,7 @@
 #include "emu/clock/page_watch.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <sched.h>
 #include <sys/syscall.h>
@@ -54,8 +55,10 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
       self_(shared_->pe()),
       // Only one PE of the job runs at a time. Where each has a core the next one is awake; where they share
       // cores whoever waits gets out of the way at once.
-      turns_(shared_->board(), shared_->pe(), {.spins = budget.spins == 0 ? 0 : kSpins, .yields = 0}),
-      machine_(choice.machine) {
+      turns_(shared_->board(), shared_->owed(), shared_->pe(),
+             {.spins = budget.spins == 0 ? 0 : kSpins, .yields = 0}, *this),
+      machine_(choice.machine),
+      effects_(shared_->pes()) {
   if (budget.spins == 0 && !compute_.measured) share_core(shared_->board().header.core);
   if (!record.empty()) recorder_ = std::make_unique<Recorder>(record, self_);
   turns_.join(shared_->node(), process_slot);
@@ -69,7 +72,12 @@ void VirtualClock::come_in() {
   mu_.lock();
   // What exit handlers of the program still ask for happens after the PE's last turn.
   if (finished_) return;
-  if (!turns_.enter()) pass_to(turns_.time());
+  if (!turns_.enter()) {
+    pass_to(turns_.time());
+    // The others went on without what it owed them.
+    for (std::uint32_t row = 0; row < effects_.size(); ++row) turns_.owe(row, effects_[row].first());
+    run_due();
+  }
   if (!compute_.measured) return;
   const std::int64_t used = thread_cpu_ns() - cpu_at_exit_;
   const auto passed = static_cast<std::int64_t>(static_cast<double>(used) * 1e3 * compute_.factor);
@@ -103,7 +111,9 @@ bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
   }
   for (;;) {
     if (wakes && turns_.take_touch()) return true;
-    const std::int64_t own = agenda_.empty() ? kNever : agenda_.first();
+    // A turn for each task costs a switch of processes. Where the program goes on at `until` in any case,
+    // nobody can see before then whether this PE's own events were there.
+    const std::int64_t own = wakes ? agenda_.first() : agenda_.first_for_others();
     turns_.self().pending.store(static_cast<std::uint32_t>(agenda_.size()), std::memory_order_relaxed);
     turns_.turn_at(std::min(until, own), wakes, why);
     pass_to(turns_.time());
@@ -113,11 +123,69 @@ bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
   }
 }
 
+// What is due, before the program goes on. What it owes to other nodes need not be done for that; but it has
+// the turn now, and would have to be given another.
 void VirtualClock::run_due() {
-  while (!agenda_.empty() && agenda_.first() <= now_) {
-    shared_->board().header.tasks.fetch_add(1, std::memory_order_relaxed);
-    agenda_.take()->run();
+  for (;;) {
+    if (effects_left_ != 0) run_effects(now_);
+    settle_row(turns_.row_of(self_), now_);
+    const std::int64_t at = agenda_.first();
+    if (at > now_) return;
+    run(at, agenda_.take());
   }
+}
+
+void VirtualClock::run(std::int64_t at, Task* task) {
+  shared_->board().header.tasks.fetch_add(1, std::memory_order_relaxed);
+  const std::int64_t outer = std::exchange(task_at_, at);
+  task->run();
+  task_at_ = outer;
+}
+
+// The first effect that this PE owes to that row.
+void VirtualClock::run_effect(std::uint32_t row) {
+  Agenda& there = effects_[row];
+  const std::int64_t at = there.first();
+  Task* const task = there.take();
+  --effects_left_;
+  run(at, task);
+  turns_.owe(row, there.first());
+}
+
+// What this PE owes by then, but for what comes behind the effects of others on the same node.
+void VirtualClock::run_effects(std::int64_t until) {
+  for (std::uint32_t row = 0; row < effects_.size(); ++row) {
+    while (effects_[row].first() <= until && turns_.first_effect(row).pe == self_) run_effect(row);
+  }
+}
+
+// All effects on that row that come before this PE at `until`, its own ones too.
+void VirtualClock::settle_row(std::uint32_t row, std::int64_t until) {
+  for (;;) {
+    const Turns::Effect first = turns_.first_effect(row);
+    if (!first.before(until, self_ + 1)) return;
+    if (first.pe == self_)
+      run_effect(row);
+    else
+      turns_.collect_from(first.pe, first.at);
+  }
+}
+
+// Everything that it has under way, at its time.
+void VirtualClock::do_all() {
+  while (effects_left_ != 0 || !agenda_.empty()) {
+    std::int64_t at = agenda_.first();
+    for (const Agenda& there : effects_) at = std::min(at, there.first());
+    (void)run_until(at, false, WaitsFor::nothing);
+    for (std::uint32_t row = 0; row < effects_.size(); ++row) {
+      if (effects_[row].first() <= now_) settle_row(row, now_);
+    }
+  }
+}
+
+void VirtualClock::settle(std::uint32_t process_slot) {
+  const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
+  if (!finished_ && pe != 0 && pe <= shared_->pes()) settle_row(turns_.row_of(pe - 1), time_of_task());
 }
 
 // ---- operations ----
@@ -143,7 +211,20 @@ Times VirtualClock::start(const Operation& operation) {
   return priced.times;
 }
 
-void VirtualClock::schedule(Picos at, Task* task) { agenda_.add(std::max(at.count(), now_), task); }
+void VirtualClock::schedule(Picos at, Task* task, Concerns concerns) {
+  agenda_.add(std::max(at.count(), time_of_task()), task, concerns);
+}
+
+void VirtualClock::schedule_there(Picos at, Task* task, std::uint32_t process_slot) {
+  const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
+  if (pe == 0 || pe > shared_->pes()) return schedule(at, task, Concerns::others);
+  const std::uint32_t row = turns_.row_of(pe - 1);
+  const std::int64_t due = std::max(at.count(), time_of_task());
+  effects_[row].add(due, task);
+  ++effects_left_;
+  turns_.owe(row, effects_[row].first());
+  turns_.expect(pe - 1, due);
+}
 
 void VirtualClock::leave() {
   (void)run_until(busy_until_, false, WaitsFor::nothing);
@@ -154,11 +235,11 @@ Picos VirtualClock::collective_time() { return shared_->collective_time(); }
 
 void VirtualClock::touch(std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
-  if (pe != 0 && pe <= shared_->pes()) turns_.touch(pe - 1, now_);
+  if (pe != 0 && pe <= shared_->pes()) turns_.touch(pe - 1, time_of_task());
 }
 
 void VirtualClock::touch_all() {
-  for (std::uint32_t pe = 0; pe < shared_->pes(); ++pe) turns_.touch(pe, now_);
+  for (std::uint32_t pe = 0; pe < shared_->pes(); ++pe) turns_.touch(pe, time_of_task());
 }
 
 // ---- waiting ----
@@ -222,7 +303,7 @@ void VirtualClock::wait_for_store() {
 void VirtualClock::step_out() {
   come_in();
   something_done();
-  while (!agenda_.empty()) (void)run_until(agenda_.first(), false, WaitsFor::nothing);
+  do_all();
   if (!finished_) turns_.step_out();
   mu_.unlock();
 }
@@ -278,7 +359,7 @@ void VirtualClock::before_inspection() { page_watch::open_all(); }
 void VirtualClock::finish() {
   if (finished_) return;
   come_in();
-  while (!agenda_.empty()) (void)run_until(agenda_.first(), false, WaitsFor::nothing);
+  do_all();
   const bool last = turns_.is_last();
   turns_.finish();
   finished_ = true;

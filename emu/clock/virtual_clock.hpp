@@ -20,8 +20,9 @@ namespace orrery::clock {
 //
 // Threads: any, one at a time: a second one waits until the first is out of the clock. Which thread of a PE
 // comes first is not decided by virtual time.
-// Invariant: while the program runs, everything that is due by now() has been done, by whichever PE.
-class VirtualClock final : public Clock {
+// Invariant: while the program runs, everything on its node that is due by now() has been done, by whichever
+// PE.
+class VirtualClock final : public Clock, private Debtor {
  public:
   // `record`: what the run did is written to `record`.PE in the end; empty: it is not.
   VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& choice, const WaitBudget& budget,
@@ -32,7 +33,9 @@ class VirtualClock final : public Clock {
   Picos now() override { return Picos{std::atomic_ref(now_).load(std::memory_order_relaxed)}; }
   void enter() override;
   Times start(const Operation& operation) override;
-  void schedule(Picos at, Task* task) override;
+  void schedule(Picos at, Task* task, Concerns concerns) override;
+  void schedule_there(Picos at, Task* task, std::uint32_t process_slot) override;
+  void settle(std::uint32_t process_slot) override;
   void leave() override;
   Picos collective_time() override;
   void touch(std::uint32_t process_slot) override;
@@ -75,6 +78,13 @@ class VirtualClock final : public Clock {
   void go_out();
   bool run_until(std::int64_t until, bool wakes, WaitsFor why);
   void run_due();
+  void run_effects(std::int64_t until);
+  void run_effect(std::uint32_t row);
+  void settle_row(std::uint32_t row, std::int64_t until);
+  void do_all();
+  void pay(std::int64_t until) override { run_effects(until); }
+  void run(std::int64_t at, Task* task);
+  std::int64_t time_of_task() const { return task_at_ != kNever ? task_at_ : now_; }
   std::int64_t quantum();
   void something_done();
   void pass_to(std::int64_t at);
@@ -87,11 +97,14 @@ class VirtualClock final : public Clock {
   Turns turns_;
   const std::string machine_;
   std::unique_ptr<Recorder> recorder_;  // none: nobody asked
-  Agenda agenda_;
-  std::int64_t now_ = 0;          // guarded by mu_; now() reads it without, pass_to() alone writes it
-  std::int64_t busy_until_ = 0;   // of the call under way
-  std::uint64_t operations_ = 0;  // begun; makes the random choices of each its own
-  std::int64_t cpu_at_exit_ = 0;  // ns of processor time when the program went on
+  Agenda agenda_;                       // but for the effects:
+  std::vector<Agenda> effects_;         // by row (Owed)
+  std::size_t effects_left_ = 0;        // of all rows
+  std::int64_t task_at_ = kNever;       // when the task that runs was due
+  std::int64_t now_ = 0;                // guarded by mu_; now() reads it without, pass_to() alone writes it
+  std::int64_t busy_until_ = 0;         // of the call under way
+  std::uint64_t operations_ = 0;        // begun; makes the random choices of each its own
+  std::int64_t cpu_at_exit_ = 0;        // ns of processor time when the program went on
   // The streak of looks that found nothing.
   std::int64_t streak_from_ = 0;
   std::uint32_t looks_ = 0;

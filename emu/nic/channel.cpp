@@ -258,6 +258,7 @@ Result<ChannelName> ChannelUnit::open(const Port& port, CompletionQueue* queue) 
     own.open = true;
     own.queue = queue;
     queue->references.fetch_add(1, std::memory_order_relaxed);
+    queue->become_destination();
     channels_of(view_).channels[i].control.store(
         make_control(own.generation, port.domain, queue->index() + 1), std::memory_order_release);
     return ChannelName{static_cast<std::uint16_t>(view_.header().process_slot), i, own.generation};

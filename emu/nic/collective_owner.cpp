@@ -95,7 +95,10 @@ Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* cons
       state.control.store(control, std::memory_order_release);
       state.broken.store(0, std::memory_order_relaxed);
     }
-    if (queue != nullptr) queue->references.fetch_add(1, std::memory_order_relaxed);
+    if (queue != nullptr) {
+      queue->references.fetch_add(1, std::memory_order_relaxed);
+      queue->become_destination();
+    }
     if (owned.queue != nullptr) owned.queue->references.fetch_sub(1, std::memory_order_relaxed);
     owned.queue = queue;
     owned.modes = queue == nullptr ? modes & kCeRounding : modes;

@@ -87,6 +87,9 @@ class CompletionQueue {
 
   // Whether its owner's posts raise events here.
   bool is_source() const { return inline_mask_ != 0; }
+  // Others may raise events here too, from now on.
+  void become_destination() { destination_.store(true, std::memory_order_relaxed); }
+  bool is_destination() const { return destination_.load(std::memory_order_relaxed); }
   std::uint32_t index() const { return index_; }
   std::uint32_t depth() const { return depth_; }  // slots asked for
   const QueueView& view() const { return view_; }
@@ -122,6 +125,7 @@ class CompletionQueue {
   std::atomic<std::uint64_t> inline_head_{0};
   std::atomic<std::uint64_t> inline_tail_{0};
 
+  std::atomic<bool> destination_{false};
   std::vector<Record> records_;
   std::uint32_t free_ = kNone;
   std::uint32_t fresh_ = 0;  // records_[fresh_..] were never used

@@ -172,6 +172,7 @@ Result<MemKey> Nic::register_region(const Port& port, std::uint64_t address, std
   RegistrationTable::Entry entry;
   entry.domain = port.domain;
   entry.flags = flags;
+  if (queue != nullptr) queue->become_destination();
   entry.queue_plus_1 = queue == nullptr ? 0 : queue->index() + 1;
   entry.address = address;
   entry.length = length;
@@ -195,6 +196,7 @@ Result<MemKey> Nic::register_segments(const Port& port, std::span<const Segment>
   }
   entry.domain = port.domain;
   entry.flags = flags;
+  if (queue != nullptr) queue->become_destination();
   entry.queue_plus_1 = queue == nullptr ? 0 : queue->index() + 1;
   entry.segments = segments;
   entry.state = direct ? RegionState::direct : RegionState::by_frame;

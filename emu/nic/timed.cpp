@@ -36,6 +36,8 @@ constexpr bool brings_back(const Request& request) {
 // One operation under way. Its parts, in the order of their times:
 //   what comes back:  read at the target | stored here | event here
 //   everything else:  done at the target | event there | event here
+// The last part has its time from the start, and waits for the others; they are the target's node's business
+// until then (Clock::schedule_there).
 class TimedOp final : public clock::Task {
  public:
   TimedOp(Nic& nic, Endpoint& endpoint, const Request& request, std::uint32_t transaction)
@@ -56,11 +58,15 @@ class TimedOp final : public clock::Task {
     times_ = times;
     endpoint_.in_flight.fetch_add(1, std::memory_order_relaxed);
     const bool whole = request_.op == Op::send || request_.op == Op::cq_write;
-    stage_ = brings_back(request_) ? Stage::at_target : whole ? Stage::event_there : Stage::at_target;
-    nic_.clock_->schedule(brings_back(request_) ? times_.turn_at
-                          : whole               ? times_.remote_event_at
-                                                : times_.data_at,
-                          this);
+    if (whole || (request_.flags & kRemoteEvent) != 0)
+      times_.local_event_at = std::max(times_.local_event_at, times_.remote_event_at);
+    stage_ = whole ? Stage::event_there : Stage::at_target;
+    clock::Clock& clock = *nic_.clock_;
+    clock.schedule_there(brings_back(request_) ? times_.turn_at
+                         : whole               ? times_.remote_event_at
+                                               : times_.data_at,
+                         this, request_.remote.process);
+    clock.schedule(times_.local_event_at, &last_, concerns_of_event());
   }
 
   void run() override {
@@ -71,11 +77,11 @@ class TimedOp final : public clock::Task {
         touch_target();
         if (brings_back(request_)) {
           stage_ = Stage::data_here;
-          return clock.schedule(times_.data_at, this);
+          return clock.schedule_there(times_.data_at, this, nic_.self_);
         }
         if ((request_.flags & kRemoteEvent) != 0 && status_ == Errc::ok) {
           stage_ = Stage::event_there;
-          return clock.schedule(times_.remote_event_at, this);
+          return clock.schedule_there(times_.remote_event_at, this, request_.remote.process);
         }
         break;
       case Stage::event_there:
@@ -87,26 +93,47 @@ class TimedOp final : public clock::Task {
         break;
       case Stage::data_here:
         if (status_ == Errc::ok) status_ = store_here();
-        if ((request_.flags & kRemoteEvent) != 0 && status_ == Errc::ok) {
-          raise_there();
-          touch_target();
-        }
         clock.touch(nic_.self_);
+        if ((request_.flags & kRemoteEvent) != 0 && status_ == Errc::ok) {
+          stage_ = Stage::event_there;
+          return clock.schedule_there(times_.data_at, this, request_.remote.process);
+        }
         break;
       case Stage::event_here:
-        return end();
+        break;
     }
     stage_ = Stage::event_here;
-    clock.schedule(times_.local_event_at, this);
-  }
-
-  void drop() override {
-    endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
-    delete this;
   }
 
  private:
   enum class Stage : std::uint8_t { at_target, event_there, data_here, event_here };
+
+  // The event here.
+  class Last final : public clock::Task {
+   public:
+    explicit Last(TimedOp& op) : op_(op) {}
+    void run() override { op_.end_in_turn(); }
+
+   private:
+    TimedOp& op_;
+  };
+
+  void end_in_turn() {
+    clock::Clock& clock = *nic_.clock_;
+    if (stage_ == Stage::at_target) clock.settle(request_.remote.process);
+    if (stage_ == Stage::data_here) clock.settle(nic_.self_);
+    if (stage_ == Stage::event_there) clock.settle(request_.remote.process);
+    // Where the clock does everything at its time, parts of the same time come one after another.
+    if (stage_ != Stage::event_here)
+      return clock.schedule(times_.local_event_at, &last_, concerns_of_event());
+    end();
+  }
+
+  // A queue that others fill too holds events in the order of their times.
+  clock::Concerns concerns_of_event() const {
+    const bool shared = as_posted_.queue != nullptr && as_posted_.queue->is_destination();
+    return shared ? clock::Concerns::others : clock::Concerns::itself;
+  }
 
   // The source may change when the post returns, but for block transfers, whose event says when.
   void keep_source() {
@@ -209,6 +236,7 @@ class TimedOp final : public clock::Task {
   void touch_target() { nic_.clock_->touch(request_.remote.process); }
 
   Nic& nic_;
+  Last last_{*this};
   Endpoint& endpoint_;
   Endpoint as_posted_;
   Request request_;
@@ -300,6 +328,8 @@ clock::Operation Nic::operation_of(const Endpoint& endpoint, const Request& requ
 // Prices the operation and lets it begin. REQUIRES: endpoint.peer is the target's.
 void Nic::post_timed(Endpoint& endpoint, const Request& request, std::uint32_t transaction) {
   clock_->enter();
+  // What an AMO costs depends on what the target's cache holds.
+  if (request.op == Op::amo) clock_->settle(request.remote.process);
   clock::Operation operation = operation_of(endpoint, request);
   const bool block = (request.flags & kBlockTransfer) != 0;
   if (block) operation.not_before = (request.flags & kFence) != 0 ? blocks_end_ : fence_end_;
@@ -352,10 +382,6 @@ class TimedJoin final : public clock::Task {
       Nic::finish_from_elsewhere(queue_, request_.flags, transaction_, endpoint_.local_value, joined);
     // Everybody in the tree may have a result now.
     nic_.clock_->touch_all();
-    drop();
-  }
-
-  void drop() override {
     nic_.collective_.arrived(edge_, join_.value.reduction);
     endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
     delete this;
@@ -389,7 +415,7 @@ Errc Nic::join_timed(Endpoint& endpoint, CeEdge& edge, const Request& request, c
   for (int i = 1; i < 3; ++i) std::atomic_ref(join.result[i]).store(0, std::memory_order_relaxed);
   std::atomic_ref(join.result[0]).store(join.pending, std::memory_order_release);
   auto* const task = new TimedJoin(*this, endpoint, edge, request, join, transaction);
-  clock_->schedule(clock_->now() + clock_->collective_time(), task);
+  clock_->schedule(clock_->now() + clock_->collective_time(), task, clock::Concerns::others);
   clock_->leave();
   return Errc::ok;
 }

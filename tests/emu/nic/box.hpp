@@ -65,6 +65,7 @@ class Node final : public Environment {
   Errc attach_write(ProcessName, std::uint64_t, const std::byte*, std::uint64_t) override;
   Errc attach_read(ProcessName, std::byte*, std::uint64_t, std::uint64_t) override;
   Errc guarded(Errc (*body)(void*), void* argument) override { return body(argument); }
+  clock::Clock* clock() override;
   WaitBudget wait_budget() override { return {.spins = 1, .yields = 1}; }
 
   int cut_offs = 0;
@@ -88,8 +89,8 @@ class World {
   static constexpr std::uint32_t kLaneBytes = wire::kDefaultLaneBytes;
   // `sharing`: of the segments' mapping. With MAP_SHARED a forked child can play one of the nodes.
   World(int nodes, Path path, const Nic::Options& options = {}, int sharing = MAP_PRIVATE,
-        std::uint32_t lane_bytes = kLaneBytes)
-      : path_(path), options_(options), sharing_(sharing), lane_bytes_(lane_bytes) {
+        std::uint32_t lane_bytes = kLaneBytes, clock::Clock* clock = nullptr)
+      : path_(path), options_(options), sharing_(sharing), lane_bytes_(lane_bytes), clock_(clock) {
     for (int i = 0; i < nodes; ++i) {
       nodes_.push_back(std::make_unique<Node>(*this, static_cast<wire::ProcessSlot>(i), options));
     }
@@ -99,6 +100,7 @@ class World {
   int size() const { return static_cast<int>(nodes_.size()); }
   Path path() const { return path_; }
   int sharing() const { return sharing_; }
+  clock::Clock* clock() const { return clock_; }
   Geometry geometry() const { return {.lane_count = 16, .lane_bytes = lane_bytes_, .arena_bytes = 8u << 20}; }
 
   bool attach = false;          // whether the kernel copies between processes
@@ -166,6 +168,7 @@ class World {
   const Nic::Options options_;
   const int sharing_;
   const std::uint32_t lane_bytes_;
+  clock::Clock* const clock_;  // of every node; none: raw time
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Node>> graveyard_;  // others still have their segments mapped
 };
@@ -273,6 +276,8 @@ inline bool Node::alive(ProcessName process) {
   const Node& node = world_[process.slot];
   return node.name() == process && node.alive_here;
 }
+
+inline clock::Clock* Node::clock() { return world_.clock(); }
 
 inline bool Node::slot_alive(wire::ProcessSlot slot) { return world_[slot].alive_here; }
 

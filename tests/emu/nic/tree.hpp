@@ -96,13 +96,16 @@ class Tree {
   }
   Errc join_through(Port& port, int leaf, const CeValue& value = {}, int which = 0) {
     Leaf& l = *leaves_[static_cast<std::size_t>(leaf)];
-    return world_[l.node].nic().collective().join(
-        port, l.edge,
-        {.value = value,
-         .exceptions_wanted = 0xf,
-         .result = l.results[static_cast<std::size_t>(which)].data(),
-         .pending = 0,
-         .key = l.key});
+    return world_[l.node].nic().collective().join(port, l.edge, contribution(leaf, value, which));
+  }
+  CeEdge& edge(int leaf) { return leaves_[static_cast<std::size_t>(leaf)]->edge; }
+  CeJoin contribution(int leaf, const CeValue& value, int which = 0) {
+    Leaf& l = *leaves_[static_cast<std::size_t>(leaf)];
+    return {.value = value,
+            .exceptions_wanted = 0xf,
+            .result = l.results[static_cast<std::size_t>(which)].data(),
+            .pending = 0,
+            .key = l.key};
   }
 
   // Every live node looks once, and its service thread runs once.
