@@ -40,6 +40,9 @@ case "$step" in
     env_sh=$(find "$2.first" -name env.sh)
     printed=$(env -u orrery_prefix dash -c '. "$1"; echo "$CRAY_UDREG_INCLUDE_OPTS"' dash "$env_sh")
     [ -f "${printed#-I}/udreg_pub.h" ] || { echo "env.sh in dash gives '$printed'"; exit 1; }
+    for file in share/orrery/machines/reference.csv share/doc/orrery/docs/running.md share/doc/orrery/examples/gni/put.c; do
+      [ -f "$2.first/$file" ] || { echo "$file is not installed"; exit 1; }
+    done
     mv "$2.first" "$2"
     ;;
   pkg-config)
@@ -55,6 +58,11 @@ case "$step" in
       uses "$scratch/client" libpmi.so.0
       uses "$scratch/client" liborrery.so.0
     done
+    # The README's first program, from the examples that are installed.
+    # shellcheck disable=SC2046,SC2086
+    "$cc" $flags "$prefix/share/doc/orrery/examples/gni/put.c" $(pkg-config --cflags --libs cray-pmi cray-ugni) \
+      -o "$scratch/put"
+    "$prefix/bin/orrery" run -n 2 "$scratch/put" >"$scratch/printed" || { cat "$scratch/printed"; exit 1; }
     # Scripts that read variables instead, in a shell that knows where the file is and in one that does not.
     env_sh=$(find "$prefix" -name env.sh)
     # shellcheck disable=SC1090,SC2086
