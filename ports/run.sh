@@ -54,7 +54,7 @@ fetch_source() {
   mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
   echo "deb-src http://deb.debian.org/debian bookworm main" >"$apt/sources.list"
   local options=(-o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/nonexistent
-    -o "Dir::State::Lists=$apt/lists" -o "Dir::Cache=$apt/cache")
+    -o "Dir::State::Lists=$apt/lists" -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=root)
   apt-get -qq "${options[@]}" update
   (cd "$work" && apt-get -qq "${options[@]}" source --download-only "$1")
 }

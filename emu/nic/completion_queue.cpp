@@ -48,11 +48,12 @@ Errc ring_is_full(const QueueView& queue) {
   return Errc::overrun;
 }
 
-}  // namespace
-
-Errc push_event(const QueueView& queue, const Event& event) {
+// Seeks a place for an event from position `at` on. Nothing: the event is at `at`. Otherwise what becomes of
+// an event that finds none.
+[[gnu::noinline]] std::optional<Errc> push_further(const QueueView& queue, const Event& event,
+                                                   std::uint64_t* at) {
   CqState& state = *queue.state;
-  std::uint64_t position = state.tail_hint.load(std::memory_order_relaxed);
+  std::uint64_t position = *at;
   std::uint64_t steps = 0;
   for (;;) {
     CqSlot& slot = queue.slots[position & (queue.capacity - 1)];
@@ -61,7 +62,9 @@ Errc push_event(const QueueView& queue, const Event& event) {
     // case (1): free and ours to try
     if (word == slot_word::free(position)) [[likely]] {
       const DoubleWord expected{word, slot.data.load(std::memory_order_relaxed)};
-      if (double_word_cas(&slot, expected, {slot_word::ready(position, event), event.data})) break;
+      *at = position;
+      if (double_word_cas(&slot, expected, {slot_word::ready(position, event), event.data}))
+        return std::nullopt;
       continue;  // somebody else took it, or wrote it: look again
     }
     // Every further step but those of one lap follows an event of somebody else's: who takes this many looks
@@ -81,6 +84,21 @@ Errc push_event(const QueueView& queue, const Event& event) {
     }
     // case (4): still holds the previous lap's event, not consumed: full
     return ring_is_full(queue);
+  }
+}
+
+}  // namespace
+
+Errc push_event(const QueueView& queue, const Event& event) {
+  CqState& state = *queue.state;
+  std::uint64_t position = state.tail_hint.load(std::memory_order_relaxed);
+  // The usual slot is free with no data in it, so it is swapped without a look: its line, which the consumer
+  // polls, comes over once, for writing, and not once for the look and once more for the swap.
+  CqSlot& slot = queue.slots[position & (queue.capacity - 1)];
+  if (!double_word_cas(&slot, {slot_word::free(position), 0},
+                       {slot_word::ready(position, event), event.data})) [[unlikely]] {
+    const std::optional<Errc> lost = push_further(queue, event, &position);
+    if (lost) return *lost;
   }
   // Only a hint: a producer that dies here costs its successors one more step.
   state.tail_hint.store(position + 1, std::memory_order_relaxed);

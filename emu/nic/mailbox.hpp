@@ -73,31 +73,46 @@ struct Mailbox {
   std::atomic_ref<std::uint64_t> released_word() const {
     return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(local));
   }
-  std::byte* slot(std::uint64_t number) const {
-    return local + kCacheLine + number % shape.credits * shape.slot_bytes();
+  // Where message `next` is or will be, and in the peer's address space, where message `sent` goes.
+  std::byte* next_slot() const { return local + kCacheLine + next_offset; }
+  std::uint64_t sent_slot() const { return remote + kCacheLine + sent_offset; }
+  void count_next() {
+    ++next;
+    next_offset = offset_after(next_offset);
   }
-  std::uint64_t remote_slot(std::uint64_t number) const {
-    return remote + kCacheLine + number % shape.credits * shape.slot_bytes();
+  void count_sent() {
+    ++sent;
+    sent_offset = offset_after(sent_offset);
   }
 
   const MailboxShape shape;
+  const std::uint64_t slot_bytes = shape.slot_bytes();
   bool sends_again = false;  // what met a fault on its way
   std::byte* const local;
   const std::uint64_t remote;  // in the peer's address space
   const MemKey remote_key;
   Peer* peer = nullptr;  // null: it was not there when the connection was opened
 
-  std::uint64_t sent = 0;
+  std::uint64_t sent = 0;          // counted by count_sent() alone
   std::uint64_t acknowledged = 0;  // of them released by the peer, as far as we have looked
-  std::uint64_t next = 0;          // message that next_message() gives, or gave
-  bool current = false;            // it was given and not released
-  bool credit_owed = false;        // the last credit found no room on the wire
+  std::uint64_t next = 0;          // message that next_message() gives, or gave; by count_next() alone
+  // Of their slots behind the first one: number % credits * slot_bytes, without a division for each message.
+  std::uint64_t sent_offset = 0;
+  std::uint64_t next_offset = 0;
+  bool current = false;      // it was given and not released
+  bool credit_owed = false;  // the last credit found no room on the wire
   std::atomic<bool> broken{false};
 
   // By frame: bytes that the wire has not taken yet, by slot. A slot is not used again before its
   // message was released, which is long after it was taken.
   std::unique_ptr<std::byte[]> staging;
   std::vector<std::uint64_t> staged_credits;
+
+ private:
+  std::uint64_t offset_after(std::uint64_t offset) const {
+    offset += slot_bytes;
+    return offset == shape.credits * slot_bytes ? 0 : offset;
+  }
 };
 
 }  // namespace orrery::nic

@@ -55,14 +55,14 @@ Errc Nic::send_message_slowly(Endpoint& endpoint, std::span<const std::byte> hea
   request.flags = kSyncFlag | kRemoteEvent | endpoint.port->message_order;
   if (endpoint.queue != nullptr) request.flags |= kGlobalEvent;
   request.local_address = reinterpret_cast<std::uint64_t>(staged);
-  request.remote_address = box.remote_slot(box.sent) + kMessageHeaderBytes;
+  request.remote_address = box.sent_slot() + kMessageHeaderBytes;
   request.length = bytes;
   request.remote = box.remote_key;
-  request.sync_address = box.remote_slot(box.sent);
+  request.sync_address = box.sent_slot();
   request.sync_value = message_word::make(box.sent, tag, static_cast<std::uint32_t>(bytes));
   request.cq_data = id;
   const Errc posted = post_checked(endpoint, request);
-  if (posted == Errc::ok) ++box.sent;
+  if (posted == Errc::ok) box.count_sent();
   return posted;
 }
 
@@ -75,7 +75,7 @@ Errc Nic::find_no_message(Endpoint& endpoint) {
   if (!is_broken(box)) [[likely]]
     return Errc::not_done;
   // What came while we looked elsewhere is given first.
-  std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(box.slot(box.next)));
+  std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(box.next_slot()));
   return message_word::is(word.load(std::memory_order_acquire), box.next) ? Errc::not_done
                                                                           : Errc::invalid_state;
 }

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/base/prefetch.hpp"
 #include "emu/base/status.hpp"
 #include "emu/nic/completion_queue.hpp"
 #include "emu/nic/granted.hpp"
@@ -87,12 +88,16 @@ inline Errc send_message(Nic& nic, Endpoint& endpoint, std::span<const std::byte
     return Errc::size;
   const std::uint64_t key = key_word(box.remote_key);
   const Grant& grant = endpoint.grants[key % kGrants];
-  const std::uint64_t offset = box.remote_slot(box.sent) - grant.begin;
+  const std::uint64_t offset = box.sent_slot() - grant.begin;
   if (!detail::has_credit(box) || box.broken.load(std::memory_order_relaxed) || grant.key != key ||
-      offset > grant.size || box.shape.slot_bytes() > grant.size - offset || !grant.writable ||
+      offset > grant.size || box.slot_bytes > grant.size - offset || !grant.writable ||
       grant.peer->dead.load(std::memory_order_relaxed) ||
       grant.peer->in_flight.load(std::memory_order_relaxed) != 0) [[unlikely]]
     return nic.send_message_slowly(endpoint, header, data, label.id, label.tag);
+  // Both lines that the message touches at the peer, one after the other by the stores' order, come over at
+  // the same time.
+  prefetch_to_write(grant.here + offset);
+  if (grant.queue.slots != nullptr) prefetch_event_slot(grant.queue);
   CompletionQueue* const queue = endpoint.queue;
   std::uint32_t transaction = 0;
   if (queue != nullptr) {
@@ -116,14 +121,14 @@ inline Errc send_message(Nic& nic, Endpoint& endpoint, std::span<const std::byte
     if (grant.queue.slots != nullptr)
       (void)push_event(grant.queue, {EventKind::message_arrived, Errc::ok, endpoint.remote_value});
   }
-  ++box.sent;
+  box.count_sent();
   if (queue != nullptr) queue->raise_inline(Event::message_sent(transaction, label.id, Errc::ok));
   return Errc::ok;
 }
 
 inline Errc next_message(Nic& nic, Endpoint& endpoint, std::uint8_t wanted, ReceivedMessage* message) {
   Mailbox& box = *endpoint.mailbox;
-  std::byte* const slot = box.slot(box.next);
+  std::byte* const slot = box.next_slot();
   // Acquire: the payload was stored before the word.
   const std::uint64_t word =
       std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(slot)).load(std::memory_order_acquire);
@@ -144,7 +149,8 @@ inline Errc release_message(Nic& nic, Endpoint& endpoint) {
   if (!box.current) [[unlikely]]
     return Errc::not_done;
   box.current = false;
-  ++box.next;
+  box.count_next();
+  nic.await_message(box.next_slot());
   const Transfer credit{.key = key_word(box.remote_key),
                         .local_address = reinterpret_cast<std::uint64_t>(&box.next),
                         .remote_address = box.remote,

@@ -300,6 +300,7 @@ Result<CompletionQueue*> Nic::create_queue(std::uint32_t depth, std::uint32_t mo
   auto* slots = view_.arena<CqSlot>(offset, capacity);
   ORRERY_CHECK(slots != nullptr, "ring at {} of {} slots", offset, capacity);
   for (std::uint64_t i = 0; i < capacity; ++i) {
+    slots[i].data.store(0, std::memory_order_relaxed);
     slots[i].control.store(slot_word::free(start + i), std::memory_order_relaxed);
   }
   state.capacity.store(capacity, std::memory_order_relaxed);

@@ -98,8 +98,8 @@ class Environment {
   // The wire between hosts has lost that process: peer_died() is to be called by the service thread.
   virtual void wire_lost(wire::ProcessSlot) {}
   // A thread of the program handed something to the wire, and may not poll: the service thread is to keep the
-  // wire's timers. Cheap when it knows.
-  virtual void attend_wire() {}
+  // wire's timers. `soon`: some of it could not go out yet. Cheap when it knows.
+  virtual void attend_wire(bool /*soon*/) {}
   // Asks our own service thread to call CollectiveEngine::heartbeat() every kHeartbeatNs until it says no,
   // and then heart_stopped().
   static constexpr std::int64_t kHeartbeatNs = 2'000'000;

@@ -72,6 +72,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
   if (!by_wire && self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
   bool sent = false;
   bool answered = true;
+  bool unsent = false;
   {
     const std::lock_guard lock(frames_mu_);
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
@@ -101,11 +102,12 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
       flights_open_.fetch_add(1, std::memory_order_relaxed);
       peer.waiting.push_back(*name);
       sent = pump(peer);
+      if (by_wire) unsent = has_unsent(peer);
       keep_rest(flight);
     }
   }
   if (by_wire) {
-    environment_.attend_wire();
+    environment_.attend_wire(unsent);
     return Errc::not_done;
   }
   if (sent && sleeps(peer)) environment_.ring(peer.link.process);
@@ -121,6 +123,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
 Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
   if (!peer.link.by_wire && self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
   bool sent = false;
+  bool unsent = false;
   {
     const std::lock_guard lock(frames_mu_);
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
@@ -137,9 +140,10 @@ Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
     flights_open_.fetch_add(1, std::memory_order_relaxed);
     peer.waiting.push_back(*name);
     sent = pump(peer);
+    unsent = has_unsent(peer);
   }
   if (peer.link.by_wire) {
-    environment_.attend_wire();
+    environment_.attend_wire(unsent);
     return Errc::not_done;
   }
   if (sent && sleeps(peer)) environment_.ring(peer.link.process);
@@ -408,20 +412,6 @@ bool Nic::poll_requests(bool must_look) {
   return any;
 }
 
-// A look without the lock. A frame that comes just after it is found by the next one.
-bool Nic::nothing_arrived() const {
-  // Acquire: pairs with find_lanes.
-  if (next_frames_for_.load(std::memory_order_acquire) !=
-      view_.service().lane_changes.load(std::memory_order_relaxed))
-    return false;
-  for (const auto& next : next_frames_) {
-    const std::byte* const line = next.load(std::memory_order_relaxed);
-    if (line == nullptr) return true;
-    if (wire::RingConsumer::holds_frame(line)) return false;
-  }
-  return true;
-}
-
 // Opens the lanes that came into use since the last time. REQUIRES: requests_mu_ is held.
 void Nic::find_lanes() {
   ServiceState& service = view_.service();
@@ -457,9 +447,12 @@ bool Nic::progress() {
   return move_along();
 }
 
+Errc Nic::progress_and_take(CompletionQueue& queue, Event* event) {
+  return progress() ? queue.take(event) : Errc::not_done;
+}
+
 bool Nic::move_along() {
-  // Not a read-modify-write: a lost count only makes the service thread look once more.
-  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  count_poll();
   bool any = false;
   if (flights_open_.load(std::memory_order_relaxed) != 0) {
     poll_responses();

@@ -69,7 +69,7 @@ class Runtime final : public Environment {
   bool slot_alive(wire::ProcessSlot slot) override;
   void watch(ProcessName process) override;
   void wire_lost(wire::ProcessSlot slot) override;
-  void attend_wire() override;
+  void attend_wire(bool soon) override;
   void ring(ProcessName process) override;
   void start_heartbeat() override;
   void ring_self() override;

@@ -29,6 +29,8 @@ constexpr std::int64_t kDrainNs = 2'000'000'000;
 
 // How much later than its retransmission is due a frame may be looked after.
 constexpr std::int64_t kLateNs = 100'000'000;
+// When a frame that the provider had no room for, or no connection, is tried again.
+constexpr std::int64_t kSoonNs = 1'000'000;
 // How often the service thread looks at the wire in a row, as long as something comes, before others' turn.
 constexpr int kLooks = 64;
 
@@ -107,17 +109,23 @@ Status Runtime::start_wire() {
 
   wire_timer_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (wire_timer_.get() < 0) return Errc::system;
+  // Not looked at any more when this ends in an error: nobody would remove them.
+  const auto give_up = [this](Status why_not) {
+    if (wire_->wait_fd() >= 0) job_.loop().remove(wire_->wait_fd());
+    job_.loop().remove(wire_timer_.get());
+    return why_not;
+  };
   Status watched = job_.loop().add(wire_timer_.get(), EPOLLIN, [this](std::uint32_t) { on_wire_timer(); });
   // Edges only: some providers leave their descriptor readable for good once something has come.
   if (watched.ok() && wire_->wait_fd() >= 0)
     watched = job_.loop().add(wire_->wait_fd(), EPOLLET, [this](std::uint32_t) { on_wire(); });
-  if (!watched.ok()) return watched;
+  if (!watched.ok()) return give_up(watched);
   nic_->use_wire(*wire_);
   const Status published = directory.publish_wire_address(job_.self(), wire_->address());
   if (!published.ok()) {
     log::error("provider {}: its addresses are too long: {} bytes", wire_->provider(),
                wire_->address().size());
-    return published;
+    return give_up(published);
   }
   log::debug("wire to {} opened by provider {}", wire_for_all_ ? "all other processes" : "other hosts",
              wire_->provider());
@@ -131,7 +139,7 @@ void Runtime::stop_wire() {
   // What was sent last may still be under way, and goes with us.
   const std::int64_t limit = monotonic_ns() + kDrainNs;
   while (!nic_->wire_is_drained() && monotonic_ns() < limit) nap(50'000);
-  job_.loop().remove(wire_->wait_fd());
+  if (wire_->wait_fd() >= 0) job_.loop().remove(wire_->wait_fd());
   job_.loop().remove(wire_timer_.get());
 }
 
@@ -154,7 +162,8 @@ bool Runtime::serve() {
 // its core away for some microseconds, so that they become rarer.
 void Runtime::keep_pace() {
   constexpr std::uint32_t kTicksPerStep = 4;
-  constexpr std::uint32_t kMostSteps = 3;
+  // A target that polls no more answers after two periods at the latest.
+  constexpr std::uint32_t kMostSteps = 1;
   const std::uint32_t steps = std::min(attended_ticks_ / kTicksPerStep, kMostSteps);
   const std::int64_t pace = Nic::kServicePeriodNs << steps;
   if (pace == pace_ns_) return;
@@ -223,14 +232,14 @@ void Runtime::on_wire_timer() {
   on_wire();
 }
 
-void Runtime::attend_wire() {
+void Runtime::attend_wire(bool soon) {
   // A frame that is lost is to be sent again: only who looks by then notices. The service thread is not woken
   // for it, and the timer stays although the frame may be acknowledged soon: so it is set a few times a
   // second.
-  const std::int64_t now = monotonic_ns();
-  if (wire_wakes_at_.load(std::memory_order_relaxed) <= now + kLateNs) return;
-  wire_wakes_at_.store(now + kLateNs, std::memory_order_relaxed);
-  (void)set_wire_timer(now + kLateNs);
+  const std::int64_t at = monotonic_ns() + (soon ? kSoonNs : kLateNs);
+  if (wire_wakes_at_.load(std::memory_order_relaxed) <= at) return;
+  wire_wakes_at_.store(at, std::memory_order_relaxed);
+  (void)set_wire_timer(at);
 }
 
 void Runtime::wire_lost(wire::ProcessSlot slot) {

@@ -71,6 +71,7 @@ void Nic::deliver_from_wire(const wire::Packet& packet) {
 // not_done: it is on its way. no_resource: try again.
 Errc Nic::send_datagram(Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> data,
                         const DatagramName& name) {
+  bool unsent = false;
   {
     const std::lock_guard lock(frames_mu_);
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
@@ -90,12 +91,20 @@ Errc Nic::send_datagram(Peer& peer, const wire::PacketHeader& header, std::span<
     flights_open_.fetch_add(1, std::memory_order_relaxed);
     peer.waiting.push_back(*flight_name);
     pump(peer);
+    unsent = has_unsent(peer);
   }
   if (peer.link.by_wire)
-    environment_.attend_wire();
+    environment_.attend_wire(unsent);
   else if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();
   return Errc::not_done;
+}
+
+// REQUIRES: frames_mu_ is held.
+bool Nic::has_unsent(const Peer& peer) const {
+  if (!peer.link.by_wire) return false;
+  const wire::HostWire* const wire = wire_.load(std::memory_order_relaxed);
+  return wire != nullptr && wire->has_unsent(peer.link.process.slot);
 }
 
 void Nic::poll_wire(bool must_look) {

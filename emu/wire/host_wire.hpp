@@ -70,6 +70,10 @@ class HostWire {
   // readable.
   virtual std::optional<std::int64_t> next_deadline_ns() const = 0;
 
+  // Whether the provider had no room for a frame, or no connection yet: then it goes at the next poll(),
+  // which is to be soon (next_deadline_ns()).
+  virtual bool has_unsent(ProcessSlot slot) const = 0;
+
   // Says whether somebody waits for that peer: then its death is noticed although nothing is under way to it.
   virtual void watch(ProcessSlot slot, bool on) = 0;
   // Whether everything that was sent has been acknowledged, and everything that came too.

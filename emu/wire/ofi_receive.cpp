@@ -242,6 +242,7 @@ void OfiWire::tick(Peer& peer) {
 void OfiWire::void_all(Peer& peer) {
   peer.lost = true;
   peer.watched = false;
+  peer.refused = false;
   peer.paused = false;
   acknowledged_by_frame(peer);
   peer.held_request = 0;

@@ -244,7 +244,8 @@ void OfiWire::pump(Peer& peer, int stream, bool open_too) {
       if (!open_too && frame.size + packet_bytes(0) <= options_.frame_bytes) break;
       frame.closed = true;
     }
-    if (!post(peer, frame, stream)) break;
+    peer.refused = !post(peer, frame, stream);
+    if (peer.refused) break;
     ++counts_.frames_sent;
     ++s.unsent;
   }
@@ -363,6 +364,11 @@ bool OfiWire::prepare_to_sleep() {
   }
   // Not every provider's fi_trywait sees completions that were not taken.
   return found_in_poll_ == 0 && endpoint_->may_sleep();
+}
+
+bool OfiWire::has_unsent(ProcessSlot slot) const {
+  const Peer* const peer = peer_at(slot);
+  return peer != nullptr && peer->refused;
 }
 
 void OfiWire::watch(ProcessSlot slot, bool on) {

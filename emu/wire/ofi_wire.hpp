@@ -96,6 +96,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   bool prepare_to_sleep() override;
   int wait_fd() const { return endpoint_->wait_fd(); }
   std::optional<std::int64_t> next_deadline_ns() const override;
+  bool has_unsent(ProcessSlot slot) const override;
   void watch(ProcessSlot slot, bool on) override;
   bool is_lost(ProcessSlot slot) const;
   bool is_idle() const override;
@@ -138,6 +139,7 @@ class OfiWire final : public HostWire, private OfiEvents {
     std::uint64_t held_answer = 0;   // frame of the last such answer
     // Packets of ours, by transaction and offset, that were answered otherwise than by acknowledgement.
     std::vector<std::pair<std::uint32_t, std::uint64_t>> answered;
+    bool refused = false;  // the provider had no room for the last frame
     bool watched = false;
     bool lost = false;
     bool active = false;  // is in active_

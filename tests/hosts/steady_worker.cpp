@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <random>
 #include <string>
 
 #include <gni_pub.h>
@@ -42,6 +43,8 @@ struct Card {
 };
 
 constexpr std::size_t kBlock = 4096;
+constexpr std::size_t kUnderWay = 48;              // puts and as many adds of a batch
+constexpr std::size_t kPart = kBlock / kUnderWay;  // of the block, each put's own
 
 // What the peer works on.
 struct alignas(64) Shared {
@@ -53,6 +56,7 @@ struct alignas(64) Shared {
 Shared g_mine;
 struct {
   std::uint64_t old;
+  std::uint64_t olds[kUnderWay];
   unsigned char out[kBlock];
   unsigned char in[kBlock];
 } g_local;
@@ -112,6 +116,47 @@ bool round(std::uint64_t number, const Card& peer, gni_mem_handle_t local) {
   return true;
 }
 
+// A batch: puts of random lengths into parts of the peer's block and additions to its counter, all under way
+// together, then the whole block back, which must be what the model says. `counted`: additions so far.
+void batch(std::mt19937_64& random, std::uint64_t counted, const Card& peer, gni_mem_handle_t local,
+           unsigned char* model) {
+  gni_post_descriptor_t puts[kUnderWay];
+  gni_post_descriptor_t adds[kUnderWay];
+  const std::uint64_t block = peer.address + offsetof(Shared, block);
+  for (std::size_t i = 0; i < kUnderWay; ++i) {
+    const std::size_t at = i * kPart;
+    const std::size_t length = 1 + random() % kPart;
+    for (std::size_t k = 0; k < length; ++k) model[at + k] = static_cast<unsigned char>(random());
+    std::memcpy(g_local.out + at, model + at, length);
+    puts[i] = describe(GNI_POST_FMA_PUT, g_local.out + at, block + at, peer.handle, length);
+    puts[i].cq_mode |= GNI_CQMODE_REMOTE_EVENT;
+    adds[i] = describe(GNI_POST_AMO, &g_local.olds[i], peer.address, peer.handle, 8);
+    adds[i].local_mem_hndl = local;
+    adds[i].amo_cmd = GNI_FMA_ATOMIC_FADD;
+    adds[i].first_operand = 1;
+    for (gni_post_descriptor_t* const post : {&puts[i], &adds[i]}) {
+      gni_return_t rc = GNI_RC_SUCCESS;
+      while ((rc = GNI_PostFma(g_endpoint, post)) == GNI_RC_ERROR_RESOURCE) sched_yield();
+      MUST(rc == GNI_RC_SUCCESS);
+    }
+  }
+  for (std::size_t i = 0; i < 2 * kUnderWay; ++i) {
+    gni_cq_entry_t event = 0;
+    gni_return_t rc = GNI_RC_NOT_DONE;
+    while ((rc = GNI_CqGetEvent(g_sources, &event)) == GNI_RC_NOT_DONE) sched_yield();
+    MUST(rc == GNI_RC_SUCCESS);
+    gni_post_descriptor_t* done = nullptr;
+    MUST(GNI_GetCompleted(g_sources, event, &done) == GNI_RC_SUCCESS);
+  }
+  // One stream: in the order in which they were posted.
+  for (std::size_t i = 0; i < kUnderWay; ++i) MUST(g_local.olds[i] == counted + i);
+  auto get = describe(GNI_POST_RDMA_GET, g_local.in, block, peer.handle, kBlock);
+  get.local_mem_hndl = local;
+  MUST(GNI_PostRdma(g_endpoint, &get) == GNI_RC_SUCCESS);
+  MUST(finish(&get));
+  MUST(std::memcmp(g_local.in, model, kUnderWay * kPart) == 0);
+}
+
 std::uint64_t events_that_came() {
   std::uint64_t count = 0;
   gni_cq_entry_t event = 0;
@@ -123,7 +168,8 @@ std::uint64_t events_that_came() {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: steady_worker count N [S M] | seconds S | killed RANK [FILE] | severed 0\n");
+    std::fprintf(
+        stderr, "usage: steady_worker count N [S M] | seconds S | soak S | killed RANK [FILE] | severed 0\n");
     return 2;
   }
   const std::string mode = argv[1];
@@ -181,8 +227,20 @@ int main(int argc, char** argv) {
     }
     _exit(0);
   }
-  const std::uint64_t least = by_count && argc > 4 ? std::strtoull(argv[4], nullptr, 10) : 1;
-  while (rounds < least || ((!by_count || rounds < amount) && std::time(nullptr) < end)) {
+  if (mode == "soak") {
+    static unsigned char model[kBlock];
+    std::mt19937_64 random(static_cast<std::uint64_t>(g_rank) + 1);
+    for (; rounds == 0 || std::time(nullptr) < end; rounds += kUnderWay) {
+      batch(random, rounds, peer, local, model);
+      events += events_that_came();
+    }
+    std::printf("rank %d: %llu operations\n", g_rank,
+                static_cast<unsigned long long>(2 * rounds + rounds / kUnderWay));
+  }
+  const std::uint64_t least = mode == "soak"         ? 0
+                              : by_count && argc > 4 ? std::strtoull(argv[4], nullptr, 10)
+                                                     : 1;
+  while (rounds < least || (mode != "soak" && (!by_count || rounds < amount) && std::time(nullptr) < end)) {
     MUST(round(rounds, peer, local));
     ++rounds;
     events += events_that_came();

@@ -8,9 +8,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,11 +44,11 @@ std::int64_t now_us() {
   return now.tv_sec * 1'000'000 + now.tv_nsec / 1'000;
 }
 
-// Where lines go, and what stands in front of them: constant after the first use.
+// Where lines go, and what stands in front of them: constant after the first use, but for the descriptor.
 struct Place {
-  int fd = STDERR_FILENO;
   int pe = -1;
   std::int64_t begin_us = now_us();
+  std::string file;  // empty: stderr
 
   Place() {
     for (const char* name : {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
@@ -56,23 +59,47 @@ struct Place {
     }
     const char* path = std::getenv("ORRERY_LOG_CALLS");
     if (path == nullptr || *path == 0) return;
-    char file[4096];
-    std::snprintf(file, sizeof file, "%s.%d", path, pe < 0 ? 0 : pe);
-    fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (fd >= 0) return;
-    std::fprintf(stderr, "orrery: error: the log of calls %s cannot be written: %s; using stderr\n", file,
-                 std::strerror(errno));
-    fd = STDERR_FILENO;
+    file = std::string(path) + "." + std::to_string(pe < 0 ? 0 : pe);
+    if (reopen() >= 0) return;
+    std::fprintf(stderr, "orrery: error: the log of calls %s cannot be written: %s; using stderr\n",
+                 file.c_str(), std::strerror(errno));
+    file.clear();
   }
+
+  // The descriptor that lines go to, or -1. A client may close what it did not open, and then open a file of
+  // its own under the same number.
+  int descriptor() {
+    if (file.empty()) return STDERR_FILENO;
+    const int fd = fd_.load(std::memory_order_relaxed);
+    struct stat now {};
+    if (fstat(fd, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_) return fd;
+    return reopen();
+  }
+
+ private:
+  // Threads that meet a lost descriptor at the same time each open one: the file is the same.
+  int reopen() {
+    const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    struct stat now {};
+    if (fd < 0 || fstat(fd, &now) != 0) return -1;
+    device_.store(now.st_dev, std::memory_order_relaxed);
+    inode_.store(now.st_ino, std::memory_order_relaxed);
+    fd_.store(fd, std::memory_order_relaxed);
+    return fd;
+  }
+
+  std::atomic<int> fd_{-1};
+  std::atomic<dev_t> device_{0};
+  std::atomic<ino_t> inode_{0};
 };
-const Place& place() {
-  static const Place one;
-  return one;
+Place& place() {
+  static Place* const one = new Place;  // for exit handlers too
+  return *one;
 }
 
 // One line by one write(2), so that lines of several PEs stay whole.
 void write_line(const char* text) {
-  const Place& to = place();
+  Place& to = place();
   char line[1280];
   const std::int64_t at = now_us() - to.begin_us;
   char thread[32] = "";
@@ -84,7 +111,7 @@ void write_line(const char* text) {
                                    static_cast<long long>(at % 1'000'000), thread, text);
   // A line that cannot be written has nowhere to be reported.
   [[maybe_unused]] const auto written =
-      write(to.fd, line, std::min(static_cast<std::size_t>(length), sizeof line - 1));
+      write(to.descriptor(), line, std::min(static_cast<std::size_t>(length), sizeof line - 1));
 }
 
 std::uint64_t hash_of(const char* text) {
@@ -134,6 +161,11 @@ struct Looks {
   ~Looks() { tell(); }
 };
 thread_local Looks t_looks;
+
+// What the parent has looked for is the parent's to tell.
+[[gnu::constructor]] void forget_in_children() {
+  pthread_atfork(nullptr, nullptr, [] { t_looks.count = 0; });
+}
 
 bool is_hex(const char* name, std::size_t bytes) {
   for (const char* word : {"flags", "mode", "cookie", "mask", "event_data"}) {
@@ -276,9 +308,15 @@ void Call::show(const gni_mem_segment_t* segment) {
       static_cast<unsigned long long>(segment->address), static_cast<unsigned long long>(segment->length));
 }
 
+void Call::before(const gni_cq_entry_t* entry) {
+  if (entry != nullptr) entry_before_ = *entry;
+}
+
 void Call::event(const char* name, const gni_cq_entry_t* entry) {
-  // An overrun is an entry too.
-  if ((!has_output_ && result_ != GNI_RC_ERROR_RESOURCE) || entry == nullptr) return;
+  if (entry == nullptr) return;
+  // An overrun is an entry too; a queue that does not block has none to give to who waits.
+  const bool overrun = result_ == GNI_RC_ERROR_RESOURCE && *entry != entry_before_;
+  if (!has_output_ && !overrun) return;
   using Reader = std::uint64_t (*)(gni_cq_entry_t);
   static const auto type = reinterpret_cast<Reader>(find_next("gni_cq_get_type"));
   static const auto instance = reinterpret_cast<Reader>(find_next("gni_cq_get_inst_id"));

@@ -71,6 +71,8 @@ class Call {
     add(count > kMostListed ? ", ...]" : "]");
   }
 
+  // Before a call that may give an event: what its place held, so that event() tells whether it did.
+  void before(const gni_cq_entry_t* entry);
   // Before a call that may sleep: what hangs is seen.
   void about_to_wait();
   // Ends the parameters; `result` is what the library said.
@@ -126,6 +128,7 @@ class Call {
   bool first_ = true;
   bool has_output_ = false;
   gni_return_t result_ = GNI_RC_SUCCESS;
+  gni_cq_entry_t entry_before_ = 0;
 };
 
 }  // namespace orrery::gni::log

@@ -56,6 +56,7 @@ def body(name, parameters):
             lines.append(f'  call.in("{parameter}", {parameter});')
     if SLEEPERS.search(name):
         lines.append("  call.about_to_wait();")
+    lines += [f"  call.before({parameter});" for kind, parameter in answers if kind == "gni_cq_entry_t*"]
     arguments = ", ".join(parameter for _, parameter, _ in parameters)
     lines.append(f"  call.returned(next({arguments}));")
     for kind, parameter in answers:

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright 2026 the Orrery authors */
 
-/* Calls of uGNI whose log the test knows: one PE that talks to itself. */
+/* Calls of uGNI whose log the test knows: one PE that talks to itself.
+ * usage: log_client [FILE]    FILE: also closes every descriptor that it did not open, writes into FILE under
+ * those numbers, forks a child that looks for nothing, and waits on a queue that does not block. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <gni_pub.h>
 #include <pmi.h>
@@ -17,7 +22,35 @@
     }                                                                  \
   } while (0)
 
-int main(void) {
+static int odd(gni_nic_handle_t nic, const char* file) {
+  enum { DESCRIPTORS = 64 };
+  for (int i = 3; i < DESCRIPTORS; ++i) {
+    char link[32], name[256];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", i);
+    const ssize_t length = readlink(link, name, sizeof name - 1);
+    if (length < 0) continue;
+    name[length] = 0;
+    /* Its log alone: the library needs its own. */
+    if (name[length - 2] == '.' && name[length - 1] == '0') {
+      close(i);
+      if (open(file, O_WRONLY | O_CREAT, 0644) != i) return 5;
+    }
+  }
+  gni_cq_handle_t cq;
+  gni_cq_entry_t event = 0xabcdef;
+  CHECK(GNI_CqCreate(nic, 8, 0, GNI_CQ_NOBLOCK, NULL, NULL, &cq));
+  if (GNI_CqWaitEvent(cq, 1, &event) != GNI_RC_ERROR_RESOURCE || event != 0xabcdef) return 6;
+  for (int i = 0; i < 5; ++i) {
+    if (GNI_CqGetEvent(cq, &event) != GNI_RC_NOT_DONE) return 7;
+  }
+  const pid_t child = fork();
+  if (child == 0) exit(0);
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || status != 0) return 8;
+  return 0;
+}
+
+int main(int argc, char** argv) {
   static uint64_t from = 7, to;
   int spawned = 0;
   PMI_Init(&spawned);
@@ -50,6 +83,8 @@ int main(void) {
   CHECK(GNI_PostFma(ep, &post));
   CHECK(GNI_CqWaitEvent(cq, 10000, &event));
   CHECK(GNI_GetCompleted(cq, event, &done));
+  const int failed = argc > 1 ? odd(nic, argv[1]) : 0;
+  if (failed != 0) return failed;
   CHECK(GNI_CdmDestroy(cdm));
   PMI_Finalize();
   printf("%d\n", to == 7 && done == &post);

@@ -84,6 +84,20 @@ TEST(CallLog, GoesToAFileForEachPe) {
   }
 }
 
+TEST(CallLog, KeepsOutOfTheFilesOfItsClientAndTellsEachLookOnce) {
+  const TempFile base(""), other("");
+  const Ran ran = orrery({"run", "--log", "gni=" + base.path(), kClient, other.path()});
+  const std::string file = base.path() + ".0";
+  const std::string log = contents(file);
+  unlink(file.c_str());
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(contents(other.path()), "") << "it has the number that the log had";
+  EXPECT_EQ(count(log, "GNI_CdmDestroy("), 1) << log;
+  EXPECT_THAT(log, ContainsRegex("GNI_CqWaitEvent\\(.*, timeout 1\\) = ERROR_RESOURCE\n"))
+      << "and no event, where none was given";
+  EXPECT_EQ(count(log, "the same 4 times more"), 1) << "not once more by the child of a fork: " << log;
+}
+
 TEST(CallLog, ProgramsWithoutUgniRunAsBefore) {
   const Ran ran = orrery({"run", "-n", "2", "--log", "gni", "sh", "-c", "echo $((20 + 3)) | cat"});
   EXPECT_EQ(ran.code, 0) << ran.err;
