@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// The calls by which a program reads the clock and waits, served in virtual time. Exported by liborrery.so
-// before libc's. Without a virtual clock each of them is libc's and one branch.
+// The calls by which a program reads the clock, sleeps and waits for descriptors, served in virtual time.
+// Exported by liborrery.so before libc's. Without a virtual clock each of them is libc's and one branch.
 #include "emu/clock/program_time.hpp"
 
 #include "emu/base/wait.hpp"
+#include "emu/clock/program_calls.hpp"
 #include "emu/clock/virtual_clock.hpp"
 
 #include <algorithm>
@@ -31,20 +32,6 @@ namespace orrery::clock {
 namespace {
 
 std::atomic<VirtualClock*> g_clock{nullptr};
-
-// What a program finds when virtual time is 0: fixed, so that runs agree, and not 0, which some take for
-// unset.
-constexpr std::int64_t kMonotonicStart = 1'000;         // s
-constexpr std::int64_t kRealtimeStart = 1'000'000'000;  // s since 1970: 9 September 2001
-constexpr std::int64_t kNs = 1'000'000'000;
-
-template <typename Function>
-Function* real(const char* name) {
-  // By handle: RTLD_NEXT finds nothing where libc was loaded first.
-  static void* const libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-  return reinterpret_cast<Function*>(dlsym(libc, name));
-}
-#define ORRERY_REAL(name) static auto* const real_call = ::orrery::clock::real<decltype(::name)>(#name)
 
 // Sanitizers read the clock inside their allocator, where nothing may be looked up: libc's is looked up when
 // the library is loaded, and until then the kernel answers.
@@ -86,7 +73,8 @@ bool called_by_runtime(const void* caller) {
   return runtime;
 }
 
-// The clock that answers a call from `caller`, or null.
+}  // namespace
+
 VirtualClock* clock_for(const void* caller) {
   VirtualClock* const clock = g_clock.load(std::memory_order_acquire);
   if (clock == nullptr) [[likely]]
@@ -116,6 +104,14 @@ Picos point_of(const timespec& t, clockid_t id) {
 bool is_valid(const timespec* t) {
   return t != nullptr && t->tv_sec >= 0 && t->tv_nsec >= 0 && t->tv_nsec < kNs;
 }
+timespec a_moment_from_now(clockid_t id) {
+  timespec now{};
+  real_clock_gettime(id, &now);
+  const std::int64_t ns = now.tv_nsec + 1'000'000;
+  return {now.tv_sec + static_cast<time_t>(ns / kNs), static_cast<long>(ns % kNs)};
+}
+
+namespace {
 
 void sleep_for(VirtualClock& clock, Picos duration) { clock.sleep_until(clock.now() + duration); }
 
@@ -160,19 +156,6 @@ class DescriptorSets {
   std::array<fd_set, 3> given_;
 };
 
-// Whoever signals is another thread, in real time: it is given a moment of that, then virtual time passes.
-int wait_for_signal(VirtualClock& clock, pthread_cond_t* condition, pthread_mutex_t* mutex, Picos until) {
-  ORRERY_REAL(pthread_cond_clockwait);
-  const std::int64_t brief = monotonic_ns() + 1'000'000;
-  const timespec moment{static_cast<time_t>(brief / kNs), static_cast<long>(brief % kNs)};
-  const int woken = real_call(condition, mutex, CLOCK_MONOTONIC, &moment);
-  if (woken != ETIMEDOUT) return woken;
-  pthread_mutex_unlock(mutex);
-  clock.sleep_until(until);
-  pthread_mutex_lock(mutex);
-  return ETIMEDOUT;
-}
-
 void forget_in_child() { g_clock.store(nullptr, std::memory_order_relaxed); }
 
 }  // namespace
@@ -187,12 +170,6 @@ void serve_program(VirtualClock* clock) {
 using orrery::Picos;
 using orrery::clock::VirtualClock;
 namespace oc = orrery::clock;
-
-#define ORRERY_CLOCK_OR_REAL(name, ...)                                   \
-  ORRERY_REAL(name);                                                      \
-  VirtualClock* const clock = oc::clock_for(__builtin_return_address(0)); \
-  if (clock == nullptr) [[likely]]                                        \
-  return real_call(__VA_ARGS__)
 
 extern "C" {
 
@@ -296,6 +273,17 @@ int epoll_pwait(int epoll, epoll_event* events, int most, int timeout_ms, const 
                                   [&](int ms) { return real_call(epoll, events, most, ms, mask); });
 }
 
+int epoll_pwait2(int epoll, epoll_event* events, int most, const timespec* timeout, const sigset_t* mask) {
+  ORRERY_CLOCK_OR_REAL(epoll_pwait2, epoll, events, most, timeout, mask);
+  if (timeout != nullptr && !oc::is_valid(timeout)) return real_call(epoll, events, most, timeout, mask);
+  std::optional<Picos> duration;
+  if (timeout != nullptr) duration = oc::duration_of(*timeout);
+  return oc::wait_for_descriptors(*clock, duration, [&](int ms) {
+    const timespec brief{0, ms * 1'000'000};
+    return real_call(epoll, events, most, ms < 0 ? nullptr : &brief, mask);
+  });
+}
+
 int select(int count, fd_set* __restrict reads, fd_set* __restrict writes, fd_set* __restrict errors,
            timeval* __restrict timeout) {
   ORRERY_CLOCK_OR_REAL(select, count, reads, writes, errors, timeout);
@@ -326,23 +314,6 @@ int pselect(int count, fd_set* __restrict reads, fd_set* __restrict writes, fd_s
     const timespec brief{0, ms * 1'000'000};
     return real_call(count, reads, writes, errors, ms < 0 ? nullptr : &brief, mask);
   });
-}
-
-int pthread_cond_timedwait(pthread_cond_t* __restrict condition, pthread_mutex_t* __restrict mutex,
-                           const timespec* __restrict until) {
-  ORRERY_CLOCK_OR_REAL(pthread_cond_timedwait, condition, mutex, until);
-  if (!oc::is_valid(until)) return EINVAL;
-  // CLOCK_REALTIME unless the condition was made for the other clock, whose times are small.
-  const bool steady = until->tv_sec < oc::kRealtimeStart;
-  return oc::wait_for_signal(*clock, condition, mutex,
-                             oc::point_of(*until, steady ? CLOCK_MONOTONIC : CLOCK_REALTIME));
-}
-
-int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t id,
-                           const timespec* until) {
-  ORRERY_CLOCK_OR_REAL(pthread_cond_clockwait, condition, mutex, id, until);
-  if (!oc::is_valid(until)) return EINVAL;
-  return oc::wait_for_signal(*clock, condition, mutex, oc::point_of(*until, id));
 }
 
 }  // extern "C"

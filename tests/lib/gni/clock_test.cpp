@@ -55,6 +55,28 @@ double number_after(const std::string& text, const std::string& word) {
   return at == std::string::npos ? -1 : std::strtod(text.c_str() + at + word.size(), nullptr);
 }
 
+// ---- timed waits ----
+
+TEST(VirtualTime, TimedWaitsEndAtTheirTimeAndNotBefore) {
+  const Ran ran = run(1, {"waits"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out,
+            "sem_timedwait 110 after 250000 us\n"
+            "sem_clockwait 110 after 250000 us\n"
+            "mutex_timedlock 110 after 250000 us\n"
+            "mutex_clocklock 110 after 250000 us\n"
+            "rwlock_timedrdlock 110 after 250000 us\n"
+            "rwlock_timedwrlock 110 after 250000 us\n"
+            "rwlock_clockrdlock 110 after 250000 us\n"
+            "rwlock_clockwrlock 110 after 250000 us\n"
+            "mtx_timedlock 1 after 250000 us\n"
+            "cnd_timedwait 1 after 250000 us\n"
+            "thrd_sleep 0 after 250000 us\n"
+            "sigtimedwait 11 after 250000 us\n"
+            "epoll_pwait2 0 after 250000 us\n"
+            "sem_timedwait_posted 0 after 0 us\n");
+}
+
 // ---- the same in every run ----
 
 struct Job {

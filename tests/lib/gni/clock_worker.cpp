@@ -4,6 +4,7 @@
 // A client of uGNI and PMI like any other, that prints what it measures with clock_gettime(2); what it is to
 // do is its first argument. clock_test.cpp runs it under virtual time.
 #include "bench/common/session.hpp"
+#include "tests/lib/gni/clock_waits.hpp"
 
 #include <cinttypes>
 #include <string>
@@ -465,6 +466,7 @@ int main(int argc, char** argv) {
   if (what == "reduce") reduce(w);
   if (what == "figures") figures(w);
   if (what == "bandwidth") bandwidth(w);
+  if (what == "waits") timed_waits();
   if (what == "deadlock") deadlock(w);
   if (what == "deadlock_blocking") deadlock_blocking(w);
   if (what == "deadlock_memory") deadlock_memory(w);
