@@ -21,6 +21,16 @@
 
 namespace orrery {
 
+namespace {
+
+// What epoll hands back with an event. An event that was fetched before its descriptor was removed must not
+// reach what has the same number now: the serial tells them apart.
+std::uint64_t token_of(int fd, std::uint32_t serial) {
+  return static_cast<std::uint64_t>(serial) << 32 | static_cast<std::uint32_t>(fd);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<EventLoop>> EventLoop::start(const char* name) {
   std::unique_ptr<EventLoop> loop(new EventLoop);
   loop->owner_ = getpid();
@@ -31,7 +41,7 @@ Result<std::unique_ptr<EventLoop>> EventLoop::start(const char* name) {
   for (const int fd : {loop->wakeup_.get(), loop->timer_.get()}) {
     epoll_event event{};
     event.events = EPOLLIN;
-    event.data.fd = fd;
+    event.data.u64 = token_of(fd, 0);
     ready = ready && epoll_ctl(loop->epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
   }
   if (!ready) {
@@ -74,12 +84,13 @@ bool EventLoop::alive_here() const { return owner_ != 0 && owner_ == getpid(); }
 Status EventLoop::add(int fd, std::uint32_t epoll_events, Callback callback) {
   if (!alive_here()) return Errc::invalid_state;
   const std::lock_guard lock(mu_);
-  if (!callbacks_.emplace(fd, std::make_shared<Callback>(std::move(callback))).second) {
+  const std::uint32_t serial = ++last_serial_;
+  if (!callbacks_.emplace(fd, Watched{serial, std::make_shared<Callback>(std::move(callback))}).second) {
     return Errc::invalid_param;
   }
   epoll_event event{};
   event.events = epoll_events;
-  event.data.fd = fd;
+  event.data.u64 = token_of(fd, serial);
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
     log::error("descriptor {} cannot be waited for: {}", fd, std::strerror(errno));
     callbacks_.erase(fd);
@@ -91,10 +102,11 @@ Status EventLoop::add(int fd, std::uint32_t epoll_events, Callback callback) {
 Status EventLoop::change(int fd, std::uint32_t epoll_events) {
   if (!alive_here()) return Errc::invalid_state;
   const std::lock_guard lock(mu_);
-  if (callbacks_.find(fd) == callbacks_.end()) return Errc::invalid_param;
+  const auto found = callbacks_.find(fd);
+  if (found == callbacks_.end()) return Errc::invalid_param;
   epoll_event event{};
   event.events = epoll_events;
-  event.data.fd = fd;
+  event.data.u64 = token_of(fd, found->second.serial);
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) return Errc::system;
   return {};
 }
@@ -225,7 +237,8 @@ void EventLoop::run() {
       continue;
     }
     for (int i = 0; i < count; ++i) {
-      const int fd = events[static_cast<std::size_t>(i)].data.fd;
+      const std::uint64_t token = events[static_cast<std::size_t>(i)].data.u64;
+      const int fd = static_cast<int>(token & 0xffffffff);
       if (fd == wakeup_.get()) {
         drain_queue();
       } else if (fd == timer_.get()) {
@@ -236,8 +249,8 @@ void EventLoop::run() {
           const std::lock_guard lock(mu_);
           // Gone when another callback of this round removed it.
           const auto found = callbacks_.find(fd);
-          if (found == callbacks_.end()) continue;
-          callback = found->second;
+          if (found == callbacks_.end() || token != token_of(fd, found->second.serial)) continue;
+          callback = found->second.callback;
           running_fd_ = fd;
         }
         (*callback)(events[static_cast<std::size_t>(i)].events);

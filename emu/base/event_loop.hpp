@@ -69,6 +69,11 @@ class EventLoop {
   bool on_loop_thread() const { return alive_here() && pthread_equal(thread_, pthread_self()) != 0; }
 
  private:
+  struct Watched {
+    std::uint32_t serial;  // tells it from what had the same descriptor number before
+    std::shared_ptr<Callback> callback;
+  };
+
   EventLoop() = default;
   static void* thread_main(void* self);
   void run();
@@ -85,12 +90,13 @@ class EventLoop {
   UniqueFd timer_;   // timerfd
 
   std::mutex mu_;
-  std::condition_variable idle_;                        // running_fd_ changed
-  std::map<int, std::shared_ptr<Callback>> callbacks_;  // guarded by mu_
-  std::vector<std::function<void()>> queue_;            // guarded by mu_
-  std::shared_ptr<std::function<bool()>> tick_;         // guarded by mu_
-  int running_fd_ = -1;                                 // guarded by mu_: whose callback runs now
-  bool stopping_ = false;                               // guarded by mu_
+  std::condition_variable idle_;                 // running_fd_ changed
+  std::map<int, Watched> callbacks_;             // guarded by mu_
+  std::uint32_t last_serial_ = 0;                // guarded by mu_
+  std::vector<std::function<void()>> queue_;     // guarded by mu_
+  std::shared_ptr<std::function<bool()>> tick_;  // guarded by mu_
+  int running_fd_ = -1;                          // guarded by mu_: whose callback runs now
+  bool stopping_ = false;                        // guarded by mu_
 };
 
 }  // namespace orrery

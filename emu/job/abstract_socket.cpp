@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -141,6 +142,13 @@ Result<std::size_t> receive_with_fds(int fd, std::span<std::byte> bytes, int max
       std::memcpy(&one, CMSG_DATA(header) + i * sizeof(int), sizeof one);
       received.emplace_back(one);
     }
+  }
+  if ((message.msg_flags & MSG_CTRUNC) != 0 && received.size() < kMaxFds) {
+    // `control` had room for more of them, this process has not.
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    log::error("no room for a peer's descriptors: the limit is {}; raise it (ulimit -n)", limit.rlim_cur);
+    return Errc::system;
   }
   if ((message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0 ||
       received.size() > static_cast<std::size_t>(max_fds)) {

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ Result<std::unique_ptr<DescriptorServer>> DescriptorServer::listen(EventLoop& lo
   auto socket = listen_abstract(name);
   if (!socket.ok()) return socket.code();
   server->socket_ = std::move(socket).value();
+  server->keep_spare();
   return server;
 }
 
@@ -68,9 +70,33 @@ void DescriptorServer::share_directory() {
   share_ = true;
 }
 
+void DescriptorServer::keep_spare() {
+  if (!spare_.valid()) spare_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+void DescriptorServer::set_starved(bool starved) {
+  if (starved_ == starved) return;
+  starved_ = starved;
+  (void)loop_.change(socket_.get(), starved ? EPOLLIN | EPOLLET : EPOLLIN);
+}
+
 void DescriptorServer::on_connect() {
-  UniqueFd client(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!client.valid()) return;  // it has gone again, or descriptors are used up: the client's deadline passes
+  keep_spare();
+  const auto next = [this] {
+    return UniqueFd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  };
+  UniqueFd client = next();
+  if (!client.valid()) {
+    if (errno != EMFILE && errno != ENFILE) return;  // it has gone again
+    if (spare_.valid()) {
+      log::warn("descriptors are used up: raise the limit (ulimit -n)");
+      spare_.reset();
+      client = next();
+    }
+    // It stays in the queue until a place is free. Watched as before it would wake us all the time.
+    if (!client.valid()) return set_starved(true);
+  }
+  set_starved(false);
   if (!is_ours(client.get())) {
     log::debug("a stranger asked for descriptors and got none");
     return;
@@ -91,6 +117,8 @@ void DescriptorServer::on_request(int fd) {
   pending_.erase(std::remove_if(pending_.begin(), pending_.end(),
                                 [fd](const UniqueFd& pending) { return pending.get() == fd; }),
                  pending_.end());
+  keep_spare();
+  if (spare_.valid()) set_starved(false);
 }
 
 void DescriptorServer::answer(int fd) {

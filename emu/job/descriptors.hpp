@@ -60,12 +60,17 @@ class DescriptorServer {
 
  private:
   explicit DescriptorServer(EventLoop& loop) : loop_(loop) {}
+  void keep_spare();
+  void set_starved(bool starved);
   void on_connect();
   void on_request(int fd);
   void answer(int fd);
 
   EventLoop& loop_;
   UniqueFd socket_;
+  // Of the loop thread, once served.
+  UniqueFd spare_;        // a place kept to answer a peer when descriptors are used up
+  bool starved_ = false;  // that one is taken as well: connections that wait do not wake us, a new one does
   std::string name_;
   std::mutex mu_;
   const HostDirectory* directory_ = nullptr;                   // guarded by mu_

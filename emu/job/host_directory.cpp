@@ -215,7 +215,7 @@ bool HostDirectory::is_gone(std::uint64_t state, std::uint32_t index) const {
   const ProcessSlot& slot = processes()[index];
   const std::uint64_t space = slot.pid_namespace.load(std::memory_order_relaxed);
   if (space == 0 || space != pid_namespace()) return false;
-  return !stat.exists || stat.start_time != slot.start_time.load(std::memory_order_relaxed);
+  return !stat.is_from(slot.start_time.load(std::memory_order_relaxed));
 }
 
 void HostDirectory::leave(ProcessRef self) { mark_dead(self); }

@@ -19,10 +19,7 @@ namespace {
 
 constexpr long kPollNs = 20'000'000;
 
-bool still_there(pid_t pid, std::uint64_t start_time) {
-  const ProcessStat stat = process_stat(pid);
-  return stat.exists && stat.start_time == start_time;
-}
+bool still_there(pid_t pid, std::uint64_t start_time) { return process_stat(pid).is_from(start_time); }
 
 }  // namespace
 
@@ -69,8 +66,12 @@ Status PeerWatch::add(ProcessRef process, OnDeath on_death) {
     loop_.run_soon([this, process] { died(process); });
     return {};
   }
-  if (!one.pidfd.valid()) return start_polling();
-  return loop_.add(one.pidfd.get(), EPOLLIN, [this, process](std::uint32_t) { died(process); });
+  const Status watching = one.pidfd.valid() ? loop_.add(one.pidfd.get(), EPOLLIN,
+                                                        [this, process](std::uint32_t) { died(process); })
+                                            : start_polling();
+  // Else the next add() would find it there, and its callback would wait for what nobody watches.
+  if (!watching.ok()) watched_.erase(process.index);
+  return watching;
 }
 
 // The slot had another process, which left without dying: its watch is of no use any more.

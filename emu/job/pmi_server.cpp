@@ -11,7 +11,8 @@ namespace orrery::job {
 PmiServer::PmiServer(std::uint32_t size, std::string kvs_name, std::string_view process_mapping)
     : clients_(size), kvs_name_(std::move(kvs_name)) {
   ORRERY_CHECK(size > 0 && is_pmi_token(kvs_name_), "{} PEs, key-value space {}", size, kvs_name_);
-  space_.emplace("PMI_process_mapping", process_mapping);
+  // One that no client has room for is as good as none: they ask each PE where it is then.
+  if (process_mapping.size() < kPmiValueMax) space_.emplace("PMI_process_mapping", process_mapping);
 }
 
 std::vector<PmiServer::Output> PmiServer::receive(std::uint32_t rank, std::string_view bytes) {
@@ -59,8 +60,9 @@ void PmiServer::handle(std::uint32_t rank, const std::string& text, std::vector<
                            {"pmi_version", "1"},
                            {"pmi_subversion", "1"},
                            {"rc", good ? "0" : "-1"}}));
-  } else if (client.phase == Phase::silent) {
-    break_client(rank, text);  // nothing but init may come first
+  } else if (client.phase == Phase::silent || (client.phase == Phase::in_barrier && command == "finalize")) {
+    // Nothing but init may come first, and who is in a barrier, and counted there, comes out before it goes.
+    break_client(rank, text);
   } else if (command == "get_maxes") {
     reply(fmt::format("cmd=maxes kvsname_max={} keylen_max={} vallen_max={}\n", kPmiKvsNameMax, kPmiKeyMax,
                       kPmiValueMax));

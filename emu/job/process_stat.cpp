@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 
 #include <fcntl.h>
@@ -35,10 +36,13 @@ ProcessStat parse_process_stat(std::string_view text) {
 }
 
 ProcessStat process_stat(pid_t pid) {
+  constexpr ProcessStat kUnknown{.exists = true, .known = false};
   const UniqueFd fd(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return {};
+  // EMFILE, ENFILE, ENOMEM and the like say nothing of that process.
+  if (!fd.valid()) return errno == ENOENT || errno == ESRCH ? ProcessStat{} : kUnknown;
   std::array<char, 1024> text;
   const auto length = ::read(fd.get(), text.data(), text.size());
+  if (length < 0 && errno != ESRCH) return kUnknown;
   if (length <= 0) return {};
   return parse_process_stat({text.data(), static_cast<std::size_t>(length)});
 }

@@ -58,19 +58,21 @@ void ExtentTable::insert(Extent extent) {
   note_bounds();
 }
 
-void ExtentTable::erase(Range range) {
+bool ExtentTable::erase(Range range) {
   const std::uint32_t from = first_ending_after(range.begin);
   std::uint32_t to = from;
   while (to < count_ && storage_[to].range.begin < range.end) ++to;
-  if (from == to) return;
+  if (from == to) return true;
   Extent head = storage_[from];
   Extent tail = storage_[to - 1];
   head.range.end = std::min(head.range.end, range.begin);
   tail.range.begin = std::max(tail.range.begin, range.end);
+  if (to - from == 1 && !head.range.empty() && !tail.range.empty() && count_ == storage_.size()) return false;
   remove(from, to);
   if (!tail.range.empty()) put(from, tail);
   if (!head.range.empty()) put(from, head);
   note_bounds();
+  return true;
 }
 
 void ExtentTable::clear() {

@@ -32,13 +32,12 @@ class ExtentTable {
 
   std::span<const Extent> all() const { return storage_.first(count_); }
   std::uint32_t count() const { return count_; }
-  // One insertion or erasure adds at most one entry.
-  bool full() const { return count_ + 1 >= storage_.size(); }
 
-  // REQUIRES: !full(), extent.range not empty. Replaces what overlaps.
+  // REQUIRES: room for two more, extent.range not empty. Replaces what overlaps.
   void insert(Extent extent);
-  // REQUIRES: !full().
-  void erase(Range range);
+  // False when there is no room for the two parts that would be left of one extent (every second page of a
+  // large block unmapped): it stays as it is. The table is a hint: what is not mapped any more may be in it.
+  bool erase(Range range);
   void clear();
   bool overlaps(Range range) const;
 

@@ -7,6 +7,7 @@
 #include "emu/memory/process_state.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <mutex>
 
@@ -68,7 +69,11 @@ ORRERY_BARE bool wait_for_switch(ProcessState& state, std::uint64_t address) {
       return true;
     }
     waited = true;
+    // The program may be between a call of its own that failed and its look at why.
+    int& error = *g_handler_page.errno_location();
+    const int saved = error;
     g_handler_page.system_call(SYS_futex, &state.sequence, FUTEX_WAIT, sequence, nullptr, nullptr, 0);
+    error = saved;
   }
 }
 
@@ -150,6 +155,7 @@ void set_fault_hook(FaultHook hook) { g_hook.store(hook, std::memory_order_relea
 void put_fault_handler_in_front() {
   const std::lock_guard lock(g_installing);
   g_handler_page.system_call = &::syscall;
+  g_handler_page.errno_location = &__errno_location;
   struct sigaction now {};
   sigaction(SIGSEGV, nullptr, &now);
   if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_fault) return;

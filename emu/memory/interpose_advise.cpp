@@ -111,6 +111,10 @@ void* mremap(void* from, std::size_t old_bytes, std::size_t new_bytes, int flags
     const QuietTable lock(*state, range);
     if (!state->extents.overlaps(range)) return raw::mremap(from, old_bytes, new_bytes, flags, to);
   }
+  if (new_bytes > AddressSpace::kSpan) {  // rounded up to pages it may wrap to nothing at all
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
   if ((flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED)) != 0 || new_bytes == 0) {
     errno = EINVAL;
     return MAP_FAILED;

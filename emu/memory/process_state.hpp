@@ -94,8 +94,9 @@ struct alignas(kPageBytes) HandlerPage {
   // whole one.
   std::array<struct sigaction, 8> chain_slots{};
   std::atomic<std::uint32_t> chain{0};
-  long (*system_call)(long,
-                      ...) = nullptr;  // not through the linkage table: its page may be missing in a child
+  // Not through the linkage table: its page may be missing in a child.
+  long (*system_call)(long, ...) = nullptr;
+  int* (*errno_location)() = nullptr;
 };
 extern HandlerPage g_handler_page;
 static_assert(sizeof(HandlerPage) == kPageBytes);

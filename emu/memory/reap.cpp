@@ -106,14 +106,10 @@ void for_each_orphan(const ProcessState& state, const LiveOffsets& live, Visit v
 
 // Takes out of the table what the kernel does not map any more.
 void correct_table(ProcessState& state, const LiveOffsets& live) {
-  for (std::uint32_t i = 0; i < state.extents.count() && !state.extents.full();) {
-    const Range range = state.extents.all()[i].range;
-    const Range gap = live.first_gap(range);
-    if (gap.empty()) {
-      ++i;
-    } else {
-      state.extents.erase(gap);  // leaves the part before the gap at i, or the part after it
-    }
+  for (std::uint32_t i = 0; i < state.extents.count();) {
+    const Range gap = live.first_gap(state.extents.all()[i].range);
+    // An erasure leaves the part before the gap at i, or the part after it.
+    if (gap.empty() || !state.extents.erase(gap)) ++i;
   }
 }
 

@@ -3,6 +3,7 @@
 #include "emu/memory/thread_areas.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -79,11 +80,12 @@ std::uint64_t control_block(pid_t thread) {
   return reinterpret_cast<std::uint64_t>(head);
 }
 
-// Calls visit(tid) for each thread until it returns true; whether one did. Allocates nothing.
+// Calls visit(tid) for each thread until it returns true; whether one did. True as well when threads cannot
+// be listed (descriptors are used up): what is asked for is a reason not to adopt. Allocates nothing.
 template <typename Visit>
 bool any_thread(Visit visit) {
   const int directory = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) return false;
+  if (directory < 0) return true;
   struct Entry {
     std::uint64_t inode;
     std::int64_t offset;
@@ -153,7 +155,7 @@ bool some_thread_blocks_faults() {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/self/task/%d/status", thread);
     const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
+    if (file < 0) return errno != ENOENT && errno != ESRCH;  // it has ended, or nobody can tell
     char text[4096];
     const long got = syscall(SYS_read, file, text, sizeof text - 1);
     close(file);

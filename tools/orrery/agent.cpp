@@ -54,7 +54,8 @@ int Agent::run() {
     if (close_at_ != 0 && monotonic_ns() >= close_at_) break;
   }
   signal_all(SIGKILL);
-  const pid_t keep[] = {guardian_.pid()};
+  std::vector<pid_t> keep = children_before_;
+  keep.push_back(guardian_.pid());
   sweep_descendants(keep);
   for (std::uint32_t i = 0; i < pes_.size(); ++i) drain(i);
   guardian_.dismiss();
@@ -77,12 +78,10 @@ bool Agent::prepare() {
   fcntl(in_.get(), F_SETFL, O_NONBLOCK);
   fcntl(out_.get(), F_SETFL, O_NONBLOCK);
   descriptor_limit_before_ = raise_descriptor_limit();
-  sigset_t mine;
-  sigemptyset(&mine);
-  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&mine, signal);
-  sigprocmask(SIG_BLOCK, &mine, &mask_before_);
+  const sigset_t mine = take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP}, &mask_before_);
   signal(SIGPIPE, SIG_IGN);
   signals_.reset(signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK));
+  children_before_ = children();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   return signals_.valid() && guardian_.start();
 }

@@ -56,6 +56,7 @@ class Agent {
 
   UniqueFd in_, out_, signals_;
   Guardian guardian_;
+  std::vector<pid_t> children_before_;  // of whoever executed us: not the job's
   sigset_t mask_before_{};
   std::uint64_t descriptor_limit_before_ = 0;
   AgentMessageBuffer messages_;

@@ -17,15 +17,17 @@ namespace orrery::tool {
 namespace {
 
 // Words on the pipe: pgid = watch it, -pgid = release it, 0 = goodbye.
-[[noreturn]] void guard(int pipe) {
-  setsid();  // no signal for the launcher's group or terminal is for us
+[[noreturn]] void guard(int pipe, int other_end) {
+  close(other_end);  // by itself: close_range may be refused (seccomp, Linux before 5.9), and it would see no
+                     // end
+  setsid();          // no signal for the launcher's group or terminal is for us
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
   const int null = open("/dev/null", O_RDWR);
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
   dup2(pipe, 3);
-  syscall(SYS_close_range, 4u, ~0u, 0u);  // among them our copy of the pipe's other end
+  syscall(SYS_close_range, 4u, ~0u, 0u);
   std::set<pid_t> groups;
   while (true) {
     pid_t word = 0;
@@ -48,7 +50,7 @@ bool Guardian::start() {
   const UniqueFd read_end(ends[0]);
   pipe_.reset(ends[1]);
   pid_ = fork();
-  if (pid_ == 0) guard(read_end.get());
+  if (pid_ == 0) guard(read_end.get(), pipe_.get());
   return pid_ > 0;
 }
 

@@ -42,7 +42,8 @@ int HostLauncher::run() {
     if ((code_ && !options_.keep_going) || !start_agent(host)) break;
   }
   serve();
-  const pid_t keep[] = {guardian_.pid()};
+  std::vector<pid_t> keep = children_before_;
+  keep.push_back(guardian_.pid());
   sweep_descendants(keep);
   guardian_.dismiss();
   sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
@@ -68,12 +69,10 @@ bool HostLauncher::prepare() {
   }
   server_ = std::make_unique<job::PmiServer>(size_, fmt::format("orrery_{:016x}", job::random_nonzero()),
                                              fmt::format("(vector,{})", mapping));
-  sigset_t mine;
-  sigemptyset(&mine);
-  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}) sigaddset(&mine, signal);
-  sigprocmask(SIG_BLOCK, &mine, &mask_before_);
+  const sigset_t mine = take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}, &mask_before_);
   signal(SIGPIPE, SIG_IGN);
   signals_.reset(signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK));
+  children_before_ = children();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (!signals_.valid() || !guardian_.start()) {
     say(fmt::format("cannot start: {}", std::strerror(errno)));
@@ -245,13 +244,30 @@ void HostLauncher::on_pmi(std::uint32_t rank, std::string_view bytes) {
 }
 
 void HostLauncher::check_pmi() {
-  if (code_) return;
-  const auto trouble = pmi_trouble(
-      *server_, size_, [this](std::uint32_t rank) { return pes_[rank].exited; },
-      [this](std::uint32_t rank) { return who(rank); });
-  if (!trouble) return;
-  if (trouble->barrier) report("a PMI barrier can never end");
-  fail(trouble->code, trouble->why);
+  bool reported = false;
+  if (!code_) {
+    const auto trouble = pmi_trouble(
+        *server_, size_, [this](std::uint32_t rank) { return pes_[rank].exited; },
+        [this](std::uint32_t rank) { return who(rank); });
+    if (!trouble) return;
+    reported = trouble->barrier;
+    if (reported) report("a PMI barrier can never end");
+    fail(trouble->code, trouble->why);
+  }
+  // With --keep-going the others run on, as long as one of them can.
+  if (kill_at_ != 0 || !all_wait_in_vain()) return;
+  if (!reported) report("all that still run wait in a PMI barrier that can never end");
+  stop(SIGTERM);
+}
+
+// Whether all that run, or may yet be started, are in the barrier: whom it waits for has gone.
+bool HostLauncher::all_wait_in_vain() const {
+  for (std::uint32_t rank = 0; rank < size_; ++rank) {
+    const Pe& pe = pes_[rank];
+    const bool comes = !pe.exited && is_open(hosts_[pe.host]) && hosts_[pe.host].pid > 0;
+    if (comes && server_->phase(rank) != job::PmiServer::Phase::in_barrier) return false;
+  }
+  return running() > 0;
 }
 
 void HostLauncher::on_exit(std::uint32_t rank, int status) {
@@ -269,6 +285,7 @@ void HostLauncher::on_exit(std::uint32_t rank, int status) {
   } else {
     fail(code, fmt::format("{} exited with code {}", who(rank), code));
   }
+  check_pmi();
 }
 
 void HostLauncher::on_signal() {

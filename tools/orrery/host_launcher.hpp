@@ -85,6 +85,7 @@ class HostLauncher {
   void reap();
   void lose(Host& host, const std::string& why);
   void check_pmi();
+  bool all_wait_in_vain() const;
   void fail(int code, const std::string& why);
   void stop(int signal);
   void signal_all(int signal);
@@ -99,6 +100,7 @@ class HostLauncher {
   std::unique_ptr<job::PmiServer> server_;
   Guardian guardian_;
   UniqueFd signals_;
+  std::vector<pid_t> children_before_;  // of whoever executed us: not the job's
   sigset_t mask_before_{};
   std::vector<Host> hosts_;
   std::vector<Pe> pes_;

@@ -115,7 +115,8 @@ void add_info(CLI::App& root, int& exit_code) {
   command->callback([json, &exit_code] {
     const Json all = everything();
     if (*json) {
-      fmt::print("{}\n", all.dump(2));
+      // A variable's value may be no UTF-8.
+      fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
     } else {
       print(all);
     }

@@ -35,14 +35,23 @@ void LabelledOutput::write_line(std::string_view line) {
   write_whole(to_, text);
 }
 
-void LabelledOutput::pump() {
+bool LabelledOutput::pump() {
+  if (!from_.valid()) return false;
   std::array<char, 16384> bytes;
-  while (from_.valid()) {
-    const ssize_t got = ::read(from_.get(), bytes.data(), bytes.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return;
-    if (got <= 0) return finish();
-    take({bytes.data(), static_cast<std::size_t>(got)});
+  const ssize_t got = ::read(from_.get(), bytes.data(), bytes.size());
+  if (got < 0 && errno == EINTR) return true;
+  if (got < 0 && errno == EAGAIN) return false;
+  if (got <= 0) {
+    finish();
+    return false;
+  }
+  take({bytes.data(), static_cast<std::size_t>(got)});
+  return true;
+}
+
+void LabelledOutput::drain() {
+  constexpr int kMostReads = 64;  // a pipe holds no more
+  for (int i = 0; i < kMostReads && pump(); ++i) {
   }
 }
 

@@ -21,9 +21,12 @@ class LabelledOutput {
       : from_(std::move(from)), to_(to), label_(std::move(label)) {}
 
   int fd() const { return from_.get(); }  // -1: nothing (more) to read
-  // Reads what is there without waiting, and writes the lines that are complete. At the end of the pipe
-  // writes the rest, with a newline, and closes.
-  void pump();
+  // Reads once what is there without waiting, and writes the lines that are complete. At the end of the pipe
+  // writes the rest, with a newline, and closes. One read: who writes without end does not keep the others, a
+  // signal or the deadline waiting. Whether there may be more.
+  bool pump();
+  // All that is there now. Who goes on writing is not followed.
+  void drain();
   // The same with bytes that did not come through a pipe.
   void take(std::string_view bytes);
   // Writes what is held and closes.

@@ -40,7 +40,7 @@ Launcher::Launcher(RunOptions options) : options_(std::move(options)), self_(get
 Launcher::~Launcher() = default;
 
 int Launcher::run() {
-  if (!prepare()) return kExitFailure;
+  if (!prepare()) return code_.value_or(kExitFailure);
   for (std::uint32_t rank = 0; rank < options_.pes && !code_; ++rank) {
     if (!start_pe(rank)) break;
   }
@@ -65,12 +65,10 @@ bool Launcher::prepare() {
                                        options_.placement.process_mapping());
   pes_.resize(options_.pes);
 
-  sigset_t mine;
-  sigemptyset(&mine);
-  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}) sigaddset(&mine, signal);
-  sigprocmask(SIG_BLOCK, &mine, &mask_before_);
+  const sigset_t mine = take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}, &mask_before_);
   signal(SIGPIPE, SIG_IGN);
   signals_.reset(signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK));
+  children_before_ = children();
   // Descendants whose parents have gone become our children, so that none of them gets away.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (!signals_.valid() || !guardian_.start()) {
@@ -88,13 +86,16 @@ bool Launcher::raise_descriptor_limit() {
   const std::uint64_t needed = 32 + kInheritedFrom + std::uint64_t{options_.pes} * (options_.label ? 3 : 1);
   if (limit.rlim_cur >= needed) return true;
   if (limit.rlim_max < needed) {
-    usage_error(
+    code_ = usage_error(
         fmt::format("{} PEs need {} descriptors: the limit is {}; raise it (ulimit -Hn) or start fewer",
                     options_.pes, needed, limit.rlim_max));
     return false;
   }
   limit.rlim_cur = needed;
-  return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+  if (setrlimit(RLIMIT_NOFILE, &limit) == 0) return true;
+  say(fmt::format("the limit of {} descriptors cannot be raised to {}: {}", descriptor_limit_before_, needed,
+                  std::strerror(errno)));
+  return false;
 }
 
 // Pipe ends of a PE's output; the PE's own ends are closed in the launcher.
@@ -175,9 +176,9 @@ void Launcher::serve() {
         // Only pipes are open: whoever holds them left the PE's group. What is written is written.
         sweep();
         for (Pe& pe : pes_) {
-          pe.out.pump();
+          pe.out.drain();
           pe.out.finish();
-          pe.err.pump();
+          pe.err.drain();
           pe.err.finish();
         }
       }
@@ -246,13 +247,29 @@ void Launcher::on_pmi(std::uint32_t rank) {
 
 // Ends the job when PMI says so: an abort, a client that speaks something else, a barrier that cannot end.
 void Launcher::check_pmi() {
-  if (code_) return;
-  const auto trouble = pmi_trouble(
-      *server_, options_.pes, [this](std::uint32_t rank) { return pes_[rank].exited; },
-      [this](std::uint32_t rank) { return who(rank); });
-  if (!trouble) return;
-  if (trouble->barrier) report("a PMI barrier can never end");
-  fail(trouble->code, trouble->why);
+  bool reported = false;
+  if (!code_) {
+    const auto trouble = pmi_trouble(
+        *server_, options_.pes, [this](std::uint32_t rank) { return pes_[rank].exited; },
+        [this](std::uint32_t rank) { return who(rank); });
+    if (!trouble) return;
+    reported = trouble->barrier;
+    if (reported) report("a PMI barrier can never end");
+    fail(trouble->code, trouble->why);
+  }
+  // With --keep-going the others run on, as long as one of them can.
+  if (kill_at_ != 0 || !all_wait_in_vain()) return;
+  if (!reported) report("all that still run wait in a PMI barrier that can never end");
+  stop(SIGTERM);
+}
+
+// Whether all that run are in the barrier: whom it waits for has gone, or was never started.
+bool Launcher::all_wait_in_vain() const {
+  for (std::uint32_t rank = 0; rank < pes_.size(); ++rank) {
+    const bool runs = pes_[rank].pid > 0 && !pes_[rank].exited;
+    if (runs && server_->phase(rank) != job::PmiServer::Phase::in_barrier) return false;
+  }
+  return running() > 0;
 }
 
 void Launcher::on_signal() {
@@ -302,6 +319,8 @@ void Launcher::reap() {
 void Launcher::on_exit(std::uint32_t rank, int status) {
   Pe& pe = pes_[rank];
   on_pmi(rank);  // what it said last
+  pe.out.drain();
+  pe.err.drain();
   pe.exited = true;
   pe.status = status;
   pe.pmi.reset();
@@ -320,6 +339,7 @@ void Launcher::on_exit(std::uint32_t rank, int status) {
   } else {
     fail(code, fmt::format("{} exited with code {}", who(rank), code));
   }
+  check_pmi();
 }
 
 void Launcher::fail(int code, const std::string& why) {
@@ -345,7 +365,8 @@ void Launcher::signal_all(int signal) {
 
 // Kills what descends from PEs but left their groups.
 void Launcher::sweep() {
-  std::vector<pid_t> keep{guardian_.pid()};
+  std::vector<pid_t> keep = children_before_;
+  keep.push_back(guardian_.pid());
   for (const Pe& pe : pes_) {
     if (!pe.exited) keep.push_back(pe.pid);
   }

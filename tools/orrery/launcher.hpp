@@ -72,6 +72,7 @@ class Launcher {
   void on_exit(std::uint32_t rank, int status);
   void on_pmi(std::uint32_t rank);
   void check_pmi();
+  bool all_wait_in_vain() const;
   void fail(int code, const std::string& why);
   void stop(int signal);
   void signal_all(int signal);
@@ -88,6 +89,7 @@ class Launcher {
   std::unique_ptr<job::PmiServer> server_;
   Guardian guardian_;
   UniqueFd signals_;
+  std::vector<pid_t> children_before_;  // of whoever executed us: not the job's
   sigset_t mask_before_{};
   std::uint64_t descriptor_limit_before_ = 0;
   int directory_fd_ = -1;  // number under which the PEs inherit it

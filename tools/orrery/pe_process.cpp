@@ -128,21 +128,40 @@ pid_t start_pe_process(const PeStart& start, Guardian& guardian, int* error) {
   return start_child(start, prepare, guardian, error);
 }
 
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  std::FILE* file = std::fopen(fmt::format("/proc/self/task/{}/children", getpid()).c_str(), "re");
+  if (file == nullptr) return found;
+  long pid = 0;
+  while (std::fscanf(file, "%ld", &pid) == 1) found.push_back(static_cast<pid_t>(pid));
+  std::fclose(file);
+  return found;
+}
+
 void sweep_descendants(std::span<const pid_t> keep) {
   for (int round = 0; round < 100; ++round) {
-    std::FILE* file = std::fopen(fmt::format("/proc/self/task/{}/children", getpid()).c_str(), "re");
-    if (file == nullptr) return;
     bool any = false;
-    long pid = 0;
-    while (std::fscanf(file, "%ld", &pid) == 1) {
-      if (std::find(keep.begin(), keep.end(), static_cast<pid_t>(pid)) != keep.end()) continue;
+    for (const pid_t pid : children()) {
+      if (std::find(keep.begin(), keep.end(), pid) != keep.end()) continue;
       any = true;
-      kill(static_cast<pid_t>(pid), SIGKILL);
-      waitpid(static_cast<pid_t>(pid), nullptr, 0);
+      kill(pid, SIGKILL);
+      waitpid(pid, nullptr, 0);
     }
-    std::fclose(file);
     if (!any) return;
   }
+}
+
+sigset_t take_signals(std::initializer_list<int> signals, sigset_t* before) {
+  signal(SIGCHLD, SIG_DFL);
+  sigset_t mine;
+  sigemptyset(&mine);
+  for (const int number : signals) {
+    struct sigaction now {};
+    if (sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) continue;
+    sigaddset(&mine, number);
+  }
+  sigprocmask(SIG_BLOCK, &mine, before);
+  return mine;
 }
 
 int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }

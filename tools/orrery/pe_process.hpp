@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,9 +55,19 @@ pid_t start_pe_process(const PeStart& start, Guardian& guardian, int* error);
 // Where execvp() would find a program of that name; empty when nowhere.
 std::string find_program(const std::string& name);
 
+// The children of this process; none where the kernel does not tell.
+std::vector<pid_t> children();
+
 // Kills the children of this process that are not in `keep`: descendants of PEs that left their groups, whom
-// this process, a subreaper, was given as orphans.
+// this process, a subreaper, was given as orphans. Who was a child before the first PE belongs in `keep`: a
+// shell that executes us leaves us what it has started, such as tee of `orrery run ... > >(tee log)`.
 void sweep_descendants(std::span<const pid_t> keep);
+
+// Blocks those of `signals` that this process heeds, for a signalfd: what it was started to ignore (SIGHUP
+// under nohup, SIGINT in a script's background) it goes on ignoring, though a blocked signal is never
+// ignored. SIGCHLD is heeded always: where it is ignored the kernel reaps children, and nobody hears of them.
+// Returns what is blocked; `before`: the mask until now.
+sigset_t take_signals(std::initializer_list<int> signals, sigset_t* before);
 
 // Exit code of a process as shells have it, from waitpid's status: 128 + n for signal n.
 int exit_code_of(int status);

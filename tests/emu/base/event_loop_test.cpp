@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <future>
@@ -168,6 +169,34 @@ TEST(EventLoop, ChangedEventsAreThoseThatCallBack) {
   EXPECT_EQ(calls.load(), 1);
   loop->remove(fd.get());
   EXPECT_EQ(loop->change(fd.get(), EPOLLIN).code(), Errc::invalid_param);
+}
+
+// Two descriptors are ready in one round. The callback that runs first closes the other one, and something
+// else gets its number: what was ready there is not its event.
+TEST(EventLoop, AnEventOfAClosedDescriptorDoesNotReachItsSuccessor) {
+  std::array<UniqueFd, 2> fds{UniqueFd(eventfd(1, 0)), UniqueFd(eventfd(1, 0))};  // both ready
+  const UniqueFd quiet(eventfd(0, 0));
+  std::atomic<int> calls{0};
+  std::atomic<int> successor_calls{0};
+  const auto loop = start();
+  ASSERT_TRUE(loop->run_and_wait([&] {
+    for (std::size_t i = 0; i < fds.size(); ++i) {
+      const Status added = loop->add(fds[i].get(), EPOLLIN, [&, i](std::uint32_t) {
+        ++calls;
+        const int other = fds[1 - i].get();
+        loop->remove(fds[i].get());
+        loop->remove(other);
+        EXPECT_EQ(dup2(quiet.get(), other), other);
+        EXPECT_TRUE(loop->add(other, EPOLLIN, [&](std::uint32_t) { ++successor_calls; }).ok());
+      });
+      EXPECT_TRUE(added.ok());
+    }
+  }));
+  while (calls == 0) std::this_thread::yield();
+  EXPECT_TRUE(loop->run_and_wait([] {}));
+  EXPECT_TRUE(loop->run_and_wait([] {}));
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(successor_calls, 0);
 }
 
 TEST(EventLoop, AForkedChildHasNoLoop) {

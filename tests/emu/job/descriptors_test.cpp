@@ -10,8 +10,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -27,6 +31,27 @@ bool same_file(int a, int b) {
   struct stat two {};
   return fstat(a, &one) == 0 && fstat(b, &two) == 0 && one.st_ino == two.st_ino && one.st_dev == two.st_dev;
 }
+
+// This process has no descriptor left until the end of its scope, but for `left`.
+class DescriptorsUsedUp {
+ public:
+  explicit DescriptorsUsedUp(int left = 0) {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    rlimit few = before_;
+    few.rlim_cur = 128;
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (int fd = 0; (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) taken_.emplace_back(fd);
+    EXPECT_EQ(errno, EMFILE);
+    for (; left > 0; --left) taken_.pop_back();
+  }
+  ~DescriptorsUsedUp() { setrlimit(RLIMIT_NOFILE, &before_); }
+  DescriptorsUsedUp(const DescriptorsUsedUp&) = delete;
+  DescriptorsUsedUp& operator=(const DescriptorsUsedUp&) = delete;
+
+ private:
+  rlimit before_{};
+  std::vector<UniqueFd> taken_;
+};
 
 class DescriptorsTest : public ::testing::Test {
  protected:
@@ -91,6 +116,47 @@ TEST_F(DescriptorsTest, OtherProcessGetsTheFilesToo) {
   std::uint64_t value = 0;
   ASSERT_EQ(read(bell.get(), &value, sizeof value), static_cast<ssize_t>(sizeof value));
   EXPECT_EQ(value, 3u);
+}
+
+TEST_F(DescriptorsTest, ProcessWithoutADescriptorLeftAnswersAllTheSame) {
+  const UniqueFd bell(eventfd(0, EFD_CLOEXEC));
+  server_->offer(DescriptorKind::doorbell, bell.get());
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd used_up(ends[0]);
+  const UniqueFd say_used_up(ends[1]);
+  pid_t clients[4];
+  for (pid_t& client : clients) {
+    client = fork();
+    if (client != 0) continue;
+    char byte = 0;
+    if (read(used_up.get(), &byte, 1) != 1) _exit(1);
+    const auto fetched = fetch_descriptors(*directory_, self_, monotonic_ns() + kLong);
+    _exit(fetched.ok() && same_file(fetched.value().doorbell.get(), bell.get()) ? 0 : 2);
+  }
+  const DescriptorsUsedUp none;
+  EXPECT_EQ(write(say_used_up.get(), "1234", 4), 4);
+  for (const pid_t client : clients) {
+    int status = -1;
+    ASSERT_EQ(waitpid(client, &status, 0), client);
+    EXPECT_EQ(status, 0);
+  }
+}
+
+TEST_F(DescriptorsTest, AProcessWithoutRoomForThemIsToldSo) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  const UniqueFd from(ends[0]);
+  const UniqueFd to(ends[1]);
+  const int both[] = {from.get(), to.get()};
+  for (const int left : {0, 1}) {
+    ASSERT_TRUE(send_with_fds(to.get(), std::array<std::byte, 1>{}, both));
+    const DescriptorsUsedUp used_up(left);
+    std::array<std::byte, 8> bytes;
+    std::vector<UniqueFd> fds;
+    EXPECT_EQ(receive_with_fds(from.get(), bytes, 8, monotonic_ns() + kLong, &fds).code(), Errc::system);
+    EXPECT_TRUE(fds.empty());
+  }
 }
 
 TEST_F(DescriptorsTest, WrongCredentialsGetNoAnswer) {

@@ -8,6 +8,8 @@
 
 #include <future>
 
+#include <sys/resource.h>
+
 namespace orrery::job {
 namespace {
 
@@ -80,6 +82,24 @@ TEST_P(PeerWatchTest, RemovedWatchIsNotTold) {
     other_told.get_future().wait();
   }
   EXPECT_FALSE(told);
+}
+
+TEST_P(PeerWatchTest, WatchThatCannotBeginCanBeAskedForAgain) {
+  std::promise<void> told;
+  PeerWatch watch(*loop_, *directory_, GetParam());
+  Child child([&] { return directory_->join({.rank = 3}).ok() ? 0 : 1; });
+  const ProcessRef peer = directory_->process_of_rank(3).value();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Status refused = watch.add(peer, [](ProcessRef) {});
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(refused.code(), Errc::system);
+  ASSERT_TRUE(watch.add(peer, [&](ProcessRef) { told.set_value(); }).ok());
+  child.kill_and_reap();
+  told.get_future().wait();
 }
 
 INSTANTIATE_TEST_SUITE_P(Means, PeerWatchTest,

@@ -111,6 +111,21 @@ TEST_F(PmiServerTest, UnknownCommandsAndSpawnAreRefusedNotFatal) {
   EXPECT_EQ(server_.phase(0), Phase::initialised);
 }
 
+TEST_F(PmiServerTest, WhoFinalizesInABarrierDoesNotCountInIt) {
+  EXPECT_TRUE(server_.receive(0, "cmd=barrier_in\n").empty());
+  EXPECT_TRUE(server_.receive(0, "cmd=finalize\n").empty());
+  EXPECT_EQ(server_.phase(0), Phase::broken);
+  EXPECT_FALSE(server_.anybody_in_barrier());
+}
+
+TEST_F(PmiServerTest, MappingThatNoValueHoldsIsNotThere) {
+  PmiServer server(1, "space", std::string(kPmiValueMax, 'x'));
+  EXPECT_FALSE(server.receive(0, "cmd=init pmi_version=1 pmi_subversion=1\n").empty());
+  const auto out = server.receive(0, "cmd=get kvsname=space key=PMI_process_mapping\n");
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_TRUE(out[0].text.starts_with("cmd=get_result rc=-1"));
+}
+
 TEST_F(PmiServerTest, FirstAbortIsKept) {
   one(1, "cmd=abort exitcode=7");
   one(2, "cmd=abort exitcode=9");

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace orrery::job {
@@ -33,6 +34,20 @@ TEST(ProcessStat, FindsThisProcessAndNotAnImpossibleOne) {
   EXPECT_TRUE(process_stat(getpid()).exists);
   EXPECT_GT(process_stat(getpid()).start_time, 0u);
   EXPECT_FALSE(process_stat(0x7ffffff0).exists);
+}
+
+TEST(ProcessStat, UsedUpDescriptorsAreNoDeath) {
+  const std::uint64_t start = process_stat(getpid()).start_time;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const ProcessStat stat = process_stat(getpid());
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_TRUE(stat.exists);
+  EXPECT_FALSE(stat.known);
+  EXPECT_TRUE(stat.is_from(start));
 }
 
 }  // namespace

@@ -55,6 +55,22 @@ TEST_F(Table, SplitsWhereTheMiddleIsErased) {
   EXPECT_FALSE(table_.may_overlap(pages(10, 20)));
 }
 
+TEST_F(Table, ThatIsFullKeepsWhatItCannotSplit) {
+  ExtentTable two{std::span<Extent>(storage_).first(2)};
+  two.insert({pages(0, 10), 3, false, false});
+  ASSERT_TRUE(two.erase(pages(4, 6)));
+  EXPECT_FALSE(two.erase(pages(1, 2)));
+  EXPECT_TRUE(two.overlaps(pages(1, 2)));
+  EXPECT_EQ(two.count(), 2u);
+  EXPECT_TRUE(two.erase(pages(0, 1)));
+  EXPECT_TRUE(two.erase(pages(3, 7)));
+  EXPECT_EQ(two.count(), 2u);
+  EXPECT_EQ(two.all()[0].range, pages(1, 3));
+  EXPECT_EQ(two.all()[1].range, pages(7, 10));
+  EXPECT_TRUE(two.erase(pages(7, 10)));
+  EXPECT_TRUE(two.erase(pages(2, 3)));
+}
+
 TEST_F(Table, AgreesWithASetOfPages) {
   const char* const given = std::getenv("ORRERY_TEST_SEED");
   const unsigned long seed = given != nullptr ? std::strtoul(given, nullptr, 10) : std::random_device{}();

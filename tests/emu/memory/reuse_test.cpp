@@ -159,6 +159,15 @@ TEST_F(Reuse, MremapOfAdoptedMemoryGivesPrivateMemory) {
   munmap(grown, kBytes / 2);
 }
 
+TEST_F(Reuse, MremapOfAdoptedMemoryToASizeThatWrapsFails) {
+  Pages pages(kBytes);
+  std::memset(pages.data(), 6, kBytes);
+  ASSERT_TRUE(rig_.adopt(pages.data(), kBytes).ok());
+  volatile std::size_t wraps = SIZE_MAX;  // rounded up to pages it is nothing
+  EXPECT_EQ(mremap(pages.data(), kBytes, wraps, MREMAP_MAYMOVE), MAP_FAILED);
+  EXPECT_EQ(pages.data()[kBytes - 1], 6);
+}
+
 TEST_F(Reuse, TrimmedHeapsStayUsable) {
   // Main heap: brk shrinks over adopted pages; free chunks inside are given back by an madvise that nobody
   // can see.

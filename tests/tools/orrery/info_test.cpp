@@ -83,6 +83,14 @@ TEST(Info, CountsTheCoresThatItMayUse) {
   EXPECT_EQ(all["cores"]["allowed_threads"], CPU_COUNT(&allowed));
 }
 
+TEST(Info, JsonIsValidWhateverBytesAVariableHas) {
+  setenv("ORRERY_LOG", "\xff", 1);
+  const Ran ran = orrery({"info", "--json"});
+  unsetenv("ORRERY_LOG");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_FALSE(nlohmann::json::parse(ran.out, nullptr, false).is_discarded()) << ran.out;
+}
+
 TEST(Info, WarnsOfUnknownVariables) {
   setenv("ORRERY_LOGG", "info", 1);
   const Ran ran = orrery({"info"});

@@ -2,13 +2,17 @@
 // Copyright 2026 the Orrery authors
 //
 // How jobs end: failures, hangs, signals, kills; and that nothing is left.
+#include "emu/base/unique_fd.hpp"
 #include "tests/tools/orrery/tool.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
 
+#include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace orrery::tool::test {
@@ -35,6 +39,33 @@ TEST_F(RunEnd, FirstFailureGivesTheCodeAndStopsTheOthers) {
   EXPECT_EQ(ran.code, 7);
   EXPECT_THAT(ran.err, AllOf(HasSubstr("PE 1 (pid "), HasSubstr("exited with code 7; stopping 2")));
   expect_gone("1001.5");
+}
+
+TEST_F(RunEnd, WhoWritesWithoutEndDoesNotHoldUpTheDeadline) {
+  const Ran ran = orrery({"run", "-l", "-n", "1", "--timeout", "0.3", "sh", "-c", "exec yes 1017.25"});
+  EXPECT_EQ(ran.code, 124);
+  expect_gone("1017.25");
+}
+
+TEST_F(RunEnd, EndsWhereDeathsOfChildrenAreIgnored) {
+  EXPECT_EQ(orrery({"run", "-n", "2", "true"}, nullptr, SIGCHLD).code, 0);
+  EXPECT_EQ(orrery({"run", "-n", "2", "sh", "-c", "exit 7"}, nullptr, SIGCHLD).code, 7);
+}
+
+TEST_F(RunEnd, HangUpIsIgnoredUnderNohup) {
+  const Ran ran = orrery(
+      {"run", "-n", "1", "sh", "-c", "echo started; sleep 0.5; exit 9"}, [](pid_t pid) { kill(pid, SIGHUP); },
+      SIGHUP);
+  EXPECT_EQ(ran.code, 9);
+}
+
+TEST_F(RunEnd, MorePesThanDescriptorsAreRefusedAsTheCommandLineIs) {
+  const Ran ran =
+      orrery({"run", "sh", "-c",
+              "ulimit -n 200; ulimit -Hn 200; unset PMI_FD ORRERY_JOB_FD; exec \"$TESTED_TOOL\" run "
+              "-n 300 true"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("300 PEs need "));
 }
 
 TEST_F(RunEnd, SignalGives128AndItsNumber) {
@@ -66,6 +97,31 @@ TEST_F(RunEnd, WhatPesLeaveBehindIsKilled) {
   EXPECT_EQ(ran.code, 0);
   expect_gone("1004.5");
   expect_gone("1004.6");
+}
+
+TEST_F(RunEnd, ChildrenOfWhoeverExecutedTheCommandAreLeftAlone) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd from(ends[0]);
+  UniqueFd to(ends[1]);
+  const pid_t command = fork();
+  if (command == 0) {
+    const pid_t child = fork();
+    if (child == 0) {
+      while (true) pause();
+    }
+    if (write(ends[1], &child, sizeof child) == sizeof child)
+      execl(std::getenv("TESTED_TOOL"), "orrery", "run", "true", nullptr);
+    _exit(127);
+  }
+  to.reset();
+  pid_t child = 0;
+  ASSERT_EQ(read(from.get(), &child, sizeof child), static_cast<ssize_t>(sizeof child));
+  int status = -1;
+  ASSERT_EQ(waitpid(command, &status, 0), command);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(kill(child, 0), 0);  // the sweep would have reaped it as well
+  kill(child, SIGKILL);
 }
 
 TEST_F(RunEnd, LabelledOutputHeldByADaemonDoesNotKeepTheJobAlive) {
@@ -131,6 +187,14 @@ TEST_F(RunEnd, PeThatDoesNotSpeakPmiIsQuoted) {
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.err, HasSubstr("does not speak PMI-1: it sent 'nonsense'"));
   expect_gone("1011.5");
+}
+
+TEST_F(RunEnd, KeepGoingEndsWhenAllThatAreLeftWaitInVain) {
+  const Ran ran = orrery({"run", "--keep-going", "--timeout", "20", "-n", "2", "bash", "-c",
+                          kPmiShell + "[ $PMI_RANK = 0 ] && exit 5; say cmd=barrier_in; exec sleep 1018.5"});
+  EXPECT_EQ(ran.code, 5);
+  EXPECT_THAT(ran.err, HasSubstr("can never end"));
+  expect_gone("1018.5");
 }
 
 TEST_F(RunEnd, InterruptEndsTheJobWith130) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -34,7 +35,7 @@ std::string contents(const std::filesystem::path& path) {
 
 }  // namespace
 
-Ran orrery(std::vector<std::string> args, const std::function<void(pid_t)>& meanwhile) {
+Ran orrery(std::vector<std::string> args, const std::function<void(pid_t)>& meanwhile, int ignored) {
   const char* tool = std::getenv("TESTED_TOOL");
   EXPECT_NE(tool, nullptr) << "run this test with ctest";
   if (tool == nullptr) return {};
@@ -47,6 +48,8 @@ Ran orrery(std::vector<std::string> args, const std::function<void(pid_t)>& mean
   const pid_t pid = fork();
   if (pid == 0) {
     setenv(kMark, mark.c_str(), 1);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD})
+      signal(number, number == ignored ? SIG_IGN : SIG_DFL);
     const int null = open("/dev/null", O_RDONLY);
     dup2(null, STDIN_FILENO);
     dup2(out[1], STDOUT_FILENO);

@@ -19,7 +19,9 @@ struct Ran {
 
 // Runs the command of this build (TESTED_TOOL) with `args`, and waits for it. `meanwhile` is called with its
 // pid once it has written something to stdout, or has ended. Input is empty.
-Ran orrery(std::vector<std::string> args, const std::function<void(pid_t)>& meanwhile = nullptr);
+// `ignored`: a signal that it is started to ignore; others are not, whatever this test was started to.
+Ran orrery(std::vector<std::string> args, const std::function<void(pid_t)>& meanwhile = nullptr,
+           int ignored = 0);
 
 // Names in /dev/shm and /tmp.
 std::set<std::string> shared_places();
