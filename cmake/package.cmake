@@ -45,15 +45,27 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/OrreryConfigVer
 install(FILES ${PROJECT_BINARY_DIR}/generated/OrreryConfig.cmake
   ${PROJECT_BINARY_DIR}/generated/OrreryConfigVersion.cmake DESTINATION ${ORRERY_CMAKEDIR})
 
-file(GLOB machines CONFIGURE_DEPENDS machines/*.toml)
+file(GLOB machines CONFIGURE_DEPENDS machines/*.toml machines/*.csv)
 if(machines)
   install(FILES ${machines} DESTINATION ${ORRERY_DATADIR}/machines)
 endif()
 
+# What is read and tried: the documents, and the examples that they speak of.
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/orrery)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/orrery FILES_MATCHING PATTERN "*.md" PATTERN "*.svg"
+  PATTERN "*.csv")
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/orrery FILES_MATCHING PATTERN "*.c"
+  PATTERN "*.h")
+
 # For shells and for environment modules: variables that some configure scripts read instead of pkg-config.
 file(RELATIVE_PATH ORRERY_ENV_PREFIX /prefix/${ORRERY_DATADIR} /prefix)
 string(REGEX REPLACE "/$" "" ORRERY_ENV_PREFIX ${ORRERY_ENV_PREFIX})
-configure_file(cmake/environment/env.sh.in ${PROJECT_BINARY_DIR}/generated/env.sh @ONLY)
+# A plain sh cannot ask where the file that it reads lies, and only the installation knows the prefix.
+set(ORRERY_INSTALLED_PREFIX "@ORRERY_INSTALLED_PREFIX@")
+configure_file(cmake/environment/env.sh.in ${PROJECT_BINARY_DIR}/generated/env.sh.in @ONLY)
+install(CODE "
+  set(ORRERY_INSTALLED_PREFIX \"\${CMAKE_INSTALL_PREFIX}\")
+  configure_file(\"${PROJECT_BINARY_DIR}/generated/env.sh.in\" \"${PROJECT_BINARY_DIR}/generated/env.sh\" @ONLY)")
 install(FILES ${PROJECT_BINARY_DIR}/generated/env.sh DESTINATION ${ORRERY_DATADIR})
 configure_file(cmake/environment/modulefile.in ${PROJECT_BINARY_DIR}/generated/modulefile @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/generated/modulefile DESTINATION ${ORRERY_DATADIR}/modulefiles RENAME orrery)

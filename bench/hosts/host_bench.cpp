@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <map>
 #include <string>
@@ -360,6 +361,16 @@ class Rows {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && argv[1][0] == '-') {
+    const bool help = std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0;
+    std::fprintf(help ? stdout : stderr,
+                 "usage: ORRERY_WIRE=ofi orrery run -n 2 host_bench [ADDRESS [ROW...]]\n"
+                 "or under any launcher on two hosts. ADDRESS: where PE 0 listens for the bare connection "
+                 "(default 127.0.0.1)\n"
+                 "ROW: tcp, fi, put_event, put_memory, get, amo, put_rate, fi_1m, put_1m, wake, put_sleeper, "
+                 "idle_cpu (default all)\n");
+    return help ? 0 : 2;
+  }
   const std::string address = argc > 1 ? argv[1] : "127.0.0.1";
   Pe pe;
   Bare bare(pe, address);

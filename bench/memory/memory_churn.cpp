@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   unsigned seed = 1;
   bool quick = false;
   CLI::App app{"register, adopt and free: does memory pile up?"};
+  app.option_defaults()->always_capture_default();
   app.add_option("--cycles", cycles, "blocks to go through")->check(CLI::Range(1ULL, 1'000'000'000ULL));
   app.add_option("--live", live, "blocks held at once")->check(CLI::Range(1, 10'000));
   app.add_option("--limit", limit_mebibytes, "most MiB of file and resident set together");

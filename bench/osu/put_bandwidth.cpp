@@ -8,18 +8,9 @@
 int main(int argc, char** argv) {
   constexpr int kWindow = 64;
   bool bte = false;
-  std::vector<char*> rest;
-  for (int i = 0; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--bte")
-      bte = true;
-    else
-      rest.push_back(argv[i]);
-  }
   bench::OsuOptions options;
   options.iterations = 200;
-  options.parse(
-      "put bandwidth between two PEs (--bte: by the block transfer engine); run with: orrery run -n 2",
-      static_cast<int>(rest.size()), rest.data());
+  options.parse("put bandwidth between two PEs; run with: orrery run -n 2", argc, argv, 1, 1, &bte);
   bench::OsuPair pair(options.largest);
   if (options.pinned) bench::pin(pair.session.rank);
   if (pair.session.rank == 0) {

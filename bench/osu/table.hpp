@@ -30,8 +30,11 @@ struct OsuOptions {
 
   // Ends the program with 2 and one line when an option is not accepted. `least`, `unit`: the shortest
   // message that this program sends, and what its length is a multiple of; --min is rounded up to both.
-  void parse(const char* about, int argc, char** argv, std::size_t least = 1, std::size_t unit = 1) {
+  // `bte`: what --bte sets; nullptr: not this program's.
+  void parse(const char* about, int argc, char** argv, std::size_t least = 1, std::size_t unit = 1,
+             bool* bte = nullptr) {
     CLI::App app(about);
+    app.option_defaults()->always_capture_default();
     app.add_option("-m,--min", smallest, "smallest message in bytes")
         ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
     app.add_option("-M,--max", largest, "largest message in bytes")
@@ -43,6 +46,7 @@ struct OsuOptions {
     app.add_option("--format", format, "osu, csv or json")->check(CLI::IsMember({"osu", "csv", "json"}));
     app.add_flag("-p,--percentiles", percentiles, "add p50 and p99 columns to the osu format");
     app.add_flag("--pin", pinned, "pin each PE to a core");
+    if (bte != nullptr) app.add_flag("--bte", *bte, "by the block transfer engine instead of FMA");
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

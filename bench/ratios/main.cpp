@@ -145,6 +145,7 @@ bool run_job(const Job& job, int repetitions, Measured& measured) {
 
 int main(int argc, char** argv) {
   CLI::App app("ratios of our operations to what the memory itself costs");
+  app.option_defaults()->always_capture_default();
   int repetitions = 7;
   bool as_json = false;
   std::string only;

@@ -71,8 +71,9 @@ int main(int argc, char** argv) {
   double scale = 1;
   std::string only;
   CLI::App app("Speed of the packet simulator");
-  app.add_option("--repetitions", repetitions, "Runs of each row, 1 to 99")->check(CLI::Range(1, 99));
-  app.add_option("--threads", threads, "Second column, 2 to 64")->check(CLI::Range(2u, 64u));
+  app.option_defaults()->always_capture_default();
+  app.add_option("--repetitions", repetitions, "Runs of each row")->check(CLI::Range(1, 99));
+  app.add_option("--threads", threads, "Second column")->check(CLI::Range(2u, 64u));
   app.add_option("--scale", scale, "Simulated time, times this")->check(CLI::Range(0.01, 100.0));
   app.add_option("--filter", only, "Rows whose name has this in it");
   CLI11_PARSE(app, argc, argv);

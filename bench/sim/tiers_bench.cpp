@@ -33,6 +33,11 @@ int main(int argc, char** argv) {
   std::vector<double> loads{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
   double scale = 1;
   for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--help") == 0) {
+      std::printf(
+          "usage: bench_tiers [--loads L,L,... (default 0.1 to 0.9)] [--scale F (default 1)] [MACHINE]\n");
+      return 0;
+    }
     if (std::strcmp(argv[i], "--loads") == 0 && i + 1 < argc) {
       loads.clear();
       for (char* at = argv[++i]; *at != '\0'; at += *at == ',') loads.push_back(std::strtod(at, &at));

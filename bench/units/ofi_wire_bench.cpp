@@ -222,6 +222,14 @@ class Side {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && argv[1][0] == '-') {
+    const bool help = std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0;
+    std::fprintf(help ? stdout : stderr,
+                 "usage: ofi_wire_bench [PROVIDER [INTERFACE [FRAME BYTES]]]\n"
+                 "one provider of libfabric (default tcp;ofi_rxm), on an interface or its address (default "
+                 "127.0.0.1); FRAME BYTES: default as the wire has it\n");
+    return help ? 0 : 2;
+  }
   const std::string provider = argc > 1 ? argv[1] : "tcp;ofi_rxm";
   const std::string interface = argc > 2 ? argv[2] : "127.0.0.1";
   // Or the bare endpoint's long messages would make every one of rxm's buffers as long: gigabytes.

@@ -145,7 +145,10 @@ std::string text(std::string_view name) {
   const char* value = std::getenv(knob->name.data());
   if (value == nullptr) return std::string(knob->default_value);
   if (const auto problem = problem_with(*knob, value)) {
-    log::error("{}; using {}", *problem, knob->default_value);
+    if (knob->default_value.empty())
+      log::error("{}; going on as if it were unset", *problem);
+    else
+      log::error("{}; using {}", *problem, knob->default_value);
     return std::string(knob->default_value);
   }
   return value;

@@ -110,7 +110,7 @@ void PeerWatch::died(ProcessRef process) {
   }
   if (one.pidfd.valid()) loop_.remove(one.pidfd.get());
   directory_.mark_dead(process);
-  log::info("slot {} (pid {}) has died", process.index, one.pid);
+  log::info("slot {} (pid {}) has ended", process.index, one.pid);
   for (const OnDeath& callback : one.callbacks) callback(process);
 }
 

@@ -3,6 +3,7 @@
 #include "emu/nic/nic.hpp"
 
 #include "emu/base/check.hpp"
+#include "emu/base/log.hpp"
 #include "emu/nic/hazard.hpp"
 
 #include <algorithm>
@@ -139,6 +140,11 @@ Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry) {
     return registrations_.insert(entry);
   }();
   if (!key.ok()) return key;
+  log::debug("region {}: {} bytes at {:#x}, {}", key.value().index, entry.length, entry.address,
+             entry.state == RegionState::direct ? "direct: in the memory file"
+             : !options_.may_adopt     ? "by frame for good: ORRERY_ADOPT=never, or there is no memory file"
+             : options_.eager_adoption ? "by frame until it has been moved, now: adoption is eager"
+                                       : "by frame until it is used often");
   if (options_.eager_adoption && options_.may_adopt && entry.state == RegionState::by_frame) {
     struct Work {
       Nic* nic;

@@ -59,7 +59,10 @@ Status Runtime::open_wire() {
   const std::lock_guard lock(wire_mu_);
   if (clock_ != nullptr) {
     // A clock's operations are done through the target's segment (timed.cpp).
-    log::error("no wire to other processes under a clock: all of the job's must share this host");
+    if (wire_for_all_)
+      log::error("ORRERY_WIRE=ofi cannot be used with a clock: unset it or take --clock raw");
+    else
+      log::error("no wire to other processes under a clock: all of the job's must share this host");
     return Errc::unsupported;
   }
   if (wire_ == nullptr) return start_wire();
@@ -124,6 +127,8 @@ Status Runtime::start_wire() {
                wire_->address().size());
     return give_up(published);
   }
+  log::debug("wire to {} opened by provider {}", wire_for_all_ ? "all other processes" : "other hosts",
+             wire_->provider());
   wire_is_open_.store(true, std::memory_order_release);
   ring_self();  // the service thread goes to sleep on it
   return {};

@@ -116,6 +116,8 @@ void Nic::adopt_region(std::uint32_t index) {
     const Status adopted = adopt_range(range.begin, range.end);
     if (!adopted.ok()) log::debug("region {} stays by frame: {}", index, errc_name(adopted.code()));
   }
+  if (registrations_.state_of(index) == RegionState::direct)
+    log::debug("region {} has been moved into the memory file: direct from now on", index);
 }
 
 Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end) {

@@ -63,8 +63,8 @@ std::string to_json(const SimResult& r) {
       " \"latency_ns\": {{\"mean\": {:.1f}, \"p50\": {:.1f}, \"p90\": {:.1f}, \"p99\": {:.1f}, \"max\": "
       "{:.1f}, "
       "\"packets\": {}}},\n"
-      " \"injected\": {}, \"delivered\": {}, \"dropped\": {}, \"in_flight\": {}, \"copies\": {}, "
-      "\"retries\": {},\n"
+      " \"injected\": {}, \"responses\": {}, \"delivered\": {}, \"responses_back\": {}, \"dropped\": {}, "
+      "\"in_flight\": {}, \"copies\": {}, \"retries\": {},\n"
       " \"packet_hops\": {}, \"measured_packet_hops\": {}, \"delivered_hops\": {}, \"escape_hops\": {}, "
       "\"nonminimal\": {},\n"
       " \"vc_hops\": {{{}}}, \"cycle\": {},\n"
@@ -76,10 +76,11 @@ std::string to_json(const SimResult& r) {
       quoted(stop_name(r.outcome.stop)), yes(r.outcome.conserved), yes(r.saturated()), yes(r.outcome.steady),
       r.offered, r.accepted(), r.tick_ns, ns(r.outcome.end), ns(r.outcome.measured_from),
       r.link_utilisation(), r.payload_gb_per_node(), r.mean_latency_ns(), ns(l.percentile(0.5)),
-      ns(l.percentile(0.9)), ns(l.percentile(0.99)), ns(l.max()), l.count(), t.injected, t.delivered,
-      t.dropped, r.outcome.in_flight, t.copies, t.retries, t.link_hops, m.link_hops, t.delivered_hops,
-      t.escape_hops, t.nonminimal, vc, list(r.cycle), t.events, r.threads, r.wall_seconds,
-      r.packet_hops_per_second(), static_cast<double>(r.state_bytes + r.outcome.engine_bytes) / r.nodes,
+      ns(l.percentile(0.9)), ns(l.percentile(0.99)), ns(l.max()), l.count(), t.injected, t.responses,
+      t.delivered, t.responses_back, t.dropped, r.outcome.in_flight, t.copies, t.retries, t.link_hops,
+      m.link_hops, t.delivered_hops, t.escape_hops, t.nonminimal, vc, list(r.cycle), t.events, r.threads,
+      r.wall_seconds, r.packet_hops_per_second(),
+      static_cast<double>(r.state_bytes + r.outcome.engine_bytes) / r.nodes,
       static_cast<double>(r.state_bytes) / r.nodes, samples);
 }
 
@@ -101,9 +102,11 @@ std::string to_text(const SimResult& r) {
                        r.mean_latency_ns() / 1000, us(static_cast<double>(r.outcome.latency.percentile(0.5))),
                        us(static_cast<double>(r.outcome.latency.percentile(0.99))),
                        us(static_cast<double>(r.outcome.latency.max())));
-  out += fmt::format("packets: {} sent, {} delivered, {} dropped, {} in flight: {}\n",
-                     r.outcome.total.injected, r.outcome.total.delivered, r.outcome.total.dropped,
-                     r.outcome.in_flight, r.outcome.conserved ? "conserved" : "NOT CONSERVED");
+  const Counters& t = r.outcome.total;
+  out += fmt::format(
+      "packets: {} sent and {} responses, {} delivered, {} responses back, {} dropped, {} in flight: {}\n",
+      t.injected, t.responses, t.delivered, t.responses_back, t.dropped, r.outcome.in_flight,
+      r.outcome.conserved ? "conserved" : "NOT CONSERVED");
   if (r.outcome.stop == Stop::deadlock) {
     out += "DEADLOCK";
     if (r.cycle.empty()) out += ": no cycle of channels found";

@@ -80,7 +80,7 @@ Refusal check_common(const RunSpec& spec) {
     return {fmt::format("background load {}: expected 0 to 1", spec.background)};
   if (!(spec.hot_fraction >= 0 && spec.hot_fraction <= 1))
     return {fmt::format("hot fraction {}: expected 0 to 1", spec.hot_fraction)};
-  if (spec.bytes == 0 || spec.bytes > (std::uint64_t{1} << 30))
+  if (spec.bytes > (std::uint64_t{1} << 30))
     return {fmt::format("{} bytes: expected 1 to {}", spec.bytes, std::uint64_t{1} << 30)};
   if (spec.threads == 0 || spec.threads > 256)
     return {fmt::format("{} threads: expected 1 to 256", spec.threads)};
@@ -215,7 +215,7 @@ RunLimits make_limits(const RunSpec& spec, const Scene& scene, const Workload& w
   return limits;
 }
 
-Refusal simulate_bgl(const RunSpec& spec, const model::Machine& machine, SimResult* out) {
+Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out) {
   BglConfig config;
   if (Refusal no = timing_of(machine, &config); no.refused()) return no;
   const BglPreset* preset = nullptr;
@@ -248,6 +248,7 @@ Refusal simulate_bgl(const RunSpec& spec, const model::Machine& machine, SimResu
   scene.box.sides = config.sides;
   scene.fifos = config.injection_fifos;
   scene.payload_max = 32 * config.max_chunks - config.software_bytes;
+  if (spec.bytes == 0) spec.bytes = scene.payload_max;
   scene.tick_ns = config.tick_ns;
   scene.uniform_peak = bgl_uniform_peak(
       config, static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.bytes, scene.payload_max)));
@@ -279,7 +280,7 @@ Refusal bad_routing(const RunSpec& spec, const char* kind) {
       routing_names(kind).empty() ? "none: the machine has one" : "one of " + routing_names(kind))};
 }
 
-Refusal simulate_torus(const RunSpec& spec, const model::Machine& machine, SimResult* out) {
+Refusal simulate_torus(RunSpec spec, const model::Machine& machine, SimResult* out) {
   const bool gemini = machine.pricing.network == model::Network::gemini_torus;
   if (Refusal no = check_grain(spec); no.refused()) return no;
   Result<model::Torus> torus = machine.pricing.torus;
@@ -307,6 +308,7 @@ Refusal simulate_torus(const RunSpec& spec, const model::Machine& machine, SimRe
   scene.box.sides = {grid[0] * torus.value().shape().nodes_per_router, grid[1], grid[2]};
   scene.fifos = 1;
   scene.payload_max = 64 * spec.grain;
+  if (spec.bytes == 0) spec.bytes = scene.payload_max;
   scene.tick_ns = kTileTickNs;
   const auto payload = static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.bytes, scene.payload_max));
   scene.uniform_peak = torus_uniform_peak(torus.value(), timing, payload);
@@ -342,7 +344,7 @@ Refusal aries_routing(const std::string& name, AriesTiming* timing) {
   return {};
 }
 
-Refusal simulate_aries(const RunSpec& spec, const model::Machine& machine, SimResult* out) {
+Refusal simulate_aries(RunSpec spec, const model::Machine& machine, SimResult* out) {
   if (Refusal no = check_grain(spec); no.refused()) return no;
   Result<model::Dragonfly> dragonfly = machine.pricing.dragonfly;
   if (!spec.nodes.empty()) {
@@ -363,6 +365,7 @@ Refusal simulate_aries(const RunSpec& spec, const model::Machine& machine, SimRe
   scene.box.sides = {dragonfly.value().nodes(), 1, 1};
   scene.fifos = 1;
   scene.payload_max = 64 * spec.grain;
+  if (spec.bytes == 0) spec.bytes = scene.payload_max;
   scene.tick_ns = kTileTickNs;
   scene.uniform_peak =
       aries_uniform_peak(dragonfly.value(), timing,

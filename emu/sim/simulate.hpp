@@ -16,11 +16,11 @@ namespace orrery::sim {
 
 struct RunSpec {
   std::string machine = "bluegene-l";
-  std::string nodes;                  // "8x8x8"; groups ("8") for aries; levels ("5") for quadrics
+  std::string nodes;                  // "8x8x8"; groups ("8") for aries
   std::string workload = "alltoall";  // workload_names()
   std::string preset;                 // preset_names(machine); empty: the machine as built
   std::string routing;                // machines with a choice; empty: its default
-  std::uint64_t bytes = 240;          // message or packet payload
+  std::uint64_t bytes = 0;            // message or packet payload; 0: the largest of a packet
   double load = 0;                    // of the uniform peak, 0 < load <= 1; 0: as much as goes
   std::string order = "random";       // all-to-all: random, shift
   std::string subset;                 // all-to-all: "", lines, planes

@@ -4,14 +4,15 @@
  * Recovering from an error event. A transaction that fails is an event like any other: its descriptor comes
  * back with TRANSACTION_ERROR, and what failed moved nothing. Whether posting it again may help is the
  * device's to say (GNI_CqErrorRecoverable): a packet that was lost or damaged is posted again; a handle that
- * is not valid any more has to be asked for anew. GNI_CDM_MODE_ERR_NO_KILL (start.h) leaves the choice to us:
- * without it a process dies of an error that is not recoverable. What the device saw is told to whoever
- * subscribes to its errors, with the transaction and the PE.
- * Run: orrery run -n 2 --fault corrupt=0.05,drop=0.05,revoke=@200,link=0.1 ./recovery
+ * is not valid any more has to be asked for anew. That an error is recoverable says that the process may go
+ * on, not that a repeat will succeed: a node that is gone stays gone, so the repeats of a word are bounded.
+ * GNI_CDM_MODE_ERR_NO_KILL (start.h) leaves the choice to us: without it a process dies of an error that is
+ * not recoverable. What the device saw is told to whoever subscribes to its errors, with the transaction and
+ * the PE. Run: orrery run -n 2 --fault corrupt=0.05,drop=0.05,revoke=@200,link=0.1 ./recovery
  */
 #include "start.h"
 
-enum { WORDS = 512 };
+enum { WORDS = 512, REPEATS = 10 };
 
 static uint64_t source[WORDS], target[WORDS];
 
@@ -43,7 +44,7 @@ int main(void) {
   MUST(GNI_SubscribeErrors(me.nic, 0, 0xff, 1024, &errors));
 
   /* PE 0 puts word after word and looks at each event; both meet when a handle has to be asked for anew. */
-  int failures = 0;
+  int failures = 0, repeats = 0;
   for (int word = 0; word < WORDS && me.rank == 0;) {
     source[word] = (uint64_t)word * 7 + 1;
     gni_post_descriptor_t put;
@@ -64,12 +65,18 @@ int main(void) {
     if (rc == GNI_RC_SUCCESS) {
       MUST(GNI_GetCompleted(done, event, &ended));
       word++;
+      repeats = 0;
       continue;
     }
     if (rc != GNI_RC_TRANSACTION_ERROR) MUST(rc); /* an overrun, say: not what this is about */
     if (GNI_GetCompleted(done, event, &ended) != GNI_RC_TRANSACTION_ERROR || ended != &put) MUST(rc);
     failures++;
-    if (!explain(event, word)) {
+    const uint32_t recoverable = explain(event, word);
+    if (repeats++ == REPEATS) {
+      fprintf(stderr, "word %d: failed %d times, given up\n", word, repeats);
+      PMI_Abort(1, "a word does not arrive");
+    }
+    if (!recoverable) {
       int ask = 1;
       PMI_Bcast(&ask, sizeof ask);
       peer = offer(&me, &handle, 1);

@@ -226,6 +226,8 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
     orrery::gni::close(*attachment);
     return GNI_RC_ERROR_NOMEM;
   }
+  orrery::log::debug("attached as nic address {} instance {}, ptag {}", job.nic_address(), cdm->instance,
+                     attachment->ptag);
   *local_addr = job.nic_address();
   *nic_hndl = reinterpret_cast<gni_nic_handle_t>(attachment->handle);
   cdm->attachment = std::move(attachment);

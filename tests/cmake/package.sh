@@ -36,6 +36,13 @@ case "$step" in
   install)
     rm -rf "$2" "$2.first"
     cmake --install "$1" --prefix "$2.first" >/dev/null
+    # A plain sh finds the prefix that was installed to, whatever the tree was configured for.
+    env_sh=$(find "$2.first" -name env.sh)
+    printed=$(env -u orrery_prefix dash -c '. "$1"; echo "$CRAY_UDREG_INCLUDE_OPTS"' dash "$env_sh")
+    [ -f "${printed#-I}/udreg_pub.h" ] || { echo "env.sh in dash gives '$printed'"; exit 1; }
+    for file in share/orrery/machines/reference.csv share/doc/orrery/docs/running.md share/doc/orrery/examples/gni/put.c; do
+      [ -f "$2.first/$file" ] || { echo "$file is not installed"; exit 1; }
+    done
     mv "$2.first" "$2"
     ;;
   pkg-config)
@@ -51,6 +58,11 @@ case "$step" in
       uses "$scratch/client" libpmi.so.0
       uses "$scratch/client" liborrery.so.0
     done
+    # The README's first program, from the examples that are installed.
+    # shellcheck disable=SC2046,SC2086
+    "$cc" $flags "$prefix/share/doc/orrery/examples/gni/put.c" $(pkg-config --cflags --libs cray-pmi cray-ugni) \
+      -o "$scratch/put"
+    "$prefix/bin/orrery" run -n 2 "$scratch/put" >"$scratch/printed" || { cat "$scratch/printed"; exit 1; }
     # Scripts that read variables instead, in a shell that knows where the file is and in one that does not.
     env_sh=$(find "$prefix" -name env.sh)
     # shellcheck disable=SC1090,SC2086
@@ -62,6 +74,10 @@ case "$step" in
     uses "$scratch/client_env" libugni.so.0
     printed=$(sh -c 'orrery_prefix=$1; . "$2"; echo "$CRAY_UDREG_INCLUDE_OPTS"' sh "$prefix" "$env_sh")
     [ -f "${printed#-I}/udreg_pub.h" ] || { echo "env.sh in sh gives '$printed'"; exit 1; }
+    # Where nothing says to where the prefix was moved, one line says so and nothing is set.
+    printed=$(env -u orrery_prefix dash -c '. "$1"; echo "set: $CRAY_UDREG_INCLUDE_OPTS"' dash "$env_sh" 2>"$scratch/said")
+    [ "$printed" = "set: " ] && [ "$(wc -l <"$scratch/said")" = 1 ] && grep -q "set orrery_prefix" "$scratch/said" ||
+      { echo "env.sh of a moved prefix gives '$printed' and says: $(cat "$scratch/said")"; exit 1; }
     # Every package that clients ask for by name is there and links.
     echo "int main(void) { return 0; }" >"$scratch/empty.c"
     for package in cray-alpslli cray-alpsutil cray-rca cray-udreg cray-wlm_detect cray-xpmem; do

@@ -5,6 +5,7 @@
 # launch.sh LAUNCHER PES PROGRAM [ARGUMENT...]: inside two_hosts.sh, runs the program on both hosts, half of
 # the PEs on each. LAUNCHER: hydra, mpirun, or orrery ($TESTED_TOOL run).
 set -u
+[ $# -ge 3 ] || { echo "usage: launch.sh hydra|mpirun|orrery PES PROGRAM [ARGUMENT...]" >&2; exit 2; }
 launcher=$1
 pes=$2
 shift 2

@@ -58,13 +58,13 @@ int run_figures(const FigureOptions& options) {
   if (options.list) return 0;
   Book book(options);
   for (const Figure* figure : chosen) figure->run(book);
-  std::size_t missed = 0, unknown = 0;
+  std::size_t known = 0, unknown = 0;
   for (const Row& row : book.rows()) {
-    missed += !row.holds;
+    known += !row.holds && row.known;
     unknown += !row.holds && !row.known;
   }
-  fmt::print("{} of {} hold, {} of the others not known to miss; {} million packet-hops\n",
-             book.rows().size() - missed, book.rows().size(), unknown, book.hops() / 1000000);
+  fmt::print("{} of {} hold; {} miss and are known to; {} miss unexpectedly; {} million packet-hops\n",
+             book.rows().size() - known - unknown, book.rows().size(), known, unknown, book.hops() / 1000000);
   if (!options.folder.empty()) {
     std::ofstream table(options.folder + "/" + (options.only.empty() ? "figures" : options.only) + ".csv");
     table << "figure,paper,ours,tolerance,kind,holds\n";
@@ -88,7 +88,8 @@ void add_figures(CLI::App& root, int& exit_code) {
   command->add_flag("--list", options->list, "Names and budgets only");
   command->add_flag("--detail", options->detail, "tiers: every load");
   command->add_option("--out", options->folder, "Folder for curves and table");
-  command->add_option("--threads", options->threads, "The results are the same for any number");
+  command->add_option("--threads", options->threads, "The results are the same for any number")
+      ->check(CLI::Range(1, 256));
   command->add_option("--seed", options->seed, "Of every random choice");
   command->callback([options, &exit_code] { exit_code = run_figures(*options); });
 }

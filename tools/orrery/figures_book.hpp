@@ -5,9 +5,11 @@
 #include "emu/sim/simulate.hpp"
 #include "tools/orrery/figures_curve.hpp"
 
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -33,11 +35,12 @@ class Book {
  public:
   explicit Book(const FigureOptions& options) : options_(options) {}
   const FigureOptions& options() const { return options_; }
-  void row(const Row& row) {
+  void row(Row row) {
+    if (!finite(row.ours)) row.holds = row.known = false;
     fmt::print("{} {:<66} paper {:<16} ours {:<22} within {:<10} {}\n", row.holds ? "ok  " : "MISS", row.what,
                row.paper, row.ours, row.tolerance, row.kind);
     std::fflush(stdout);
-    rows_.push_back(row);
+    rows_.push_back(std::move(row));
   }
   void percent(const std::string& what, double paper, double ours, double points,
                const char* kind = "predicted", bool known = false) {
@@ -76,6 +79,20 @@ class Book {
   const std::vector<Row>& rows() const { return rows_; }
 
  private:
+  // Whether every number in a result is one: what a comparison makes of others means nothing.
+  static bool finite(const std::string& ours) {
+    std::string word;
+    for (const char c : ours + ' ') {
+      if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+        word += c;
+        continue;
+      }
+      if (word == "inf" || word == "nan") return false;
+      word.clear();
+    }
+    return true;
+  }
+
   FigureOptions options_;
   std::vector<Row> rows_;
   std::uint64_t hops_ = 0;

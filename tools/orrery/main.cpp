@@ -28,24 +28,31 @@ int main(int argc, char** argv) {
   CLI::App root{"Runs and explains programs for the networks that Orrery emulates", "orrery"};
   root.set_version_flag("--version", "orrery " ORRERY_VERSION);
   for (const AddSubcommand add : kSubcommands) add(root, exit_code);
+  std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
+  // As words too: `orrery help`, `orrery help run`, `orrery version`.
+  if (!args.empty() && args[0] == "help") {
+    args.erase(args.begin());
+    args.insert(args.size() > 1 ? args.begin() + 1 : args.end(), "--help");
+  } else if (args.size() == 1 && args[0] == "version") {
+    args[0] = "--version";
+  }
   std::string names;
-  bool known = argc < 2 || argv[1][0] == '-';
+  bool known = args.empty() || args[0].starts_with('-');
   for (const CLI::App* command : root.get_subcommands({})) {
     names += (names.empty() ? "" : ", ") + command->get_name();
-    known = known || command->get_name() == argv[1];
+    known = known || command->get_name() == args[0];
   }
   if (!known) {
-    return usage_error("unknown subcommand '" + std::string(argv[1]) + "': expected one of " + names);
+    return usage_error("unknown subcommand '" + args[0] + "': expected one of " + names);
   }
   try {
-    std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
     drop_separator(args);
-    std::reverse(args.begin(), args.end());  // CLI11 takes words from the back
-    root.parse(std::move(args));
-  } catch (const CLI::Success& asked) {  // --help and --version
+    root.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes words from the back
+  } catch (const CLI::Success& asked) {                                // --help and --version
     return root.exit(asked);
   } catch (const CLI::ParseError& error) {
-    return usage_error(std::string(error.what()) + "; try 'orrery --help'");
+    const std::string of = args.empty() || args[0].starts_with('-') ? "" : args[0] + " ";
+    return usage_error(std::string(error.what()) + "; try 'orrery " + of + "--help'");
   }
   if (root.get_subcommands().empty()) return usage_error("no subcommand given: expected one of " + names);
   return exit_code;

@@ -10,6 +10,7 @@
 #include "tools/orrery/host_launcher.hpp"
 #include "tools/orrery/launcher.hpp"
 #include "tools/orrery/pe_process.hpp"
+#include "tools/orrery/run_checks.hpp"
 #include "tools/orrery/subcommand.hpp"
 #include "tools/orrery/trace.hpp"
 
@@ -160,6 +161,9 @@ std::string read_words(const Words& words, RunOptions* options) {
   if (!words.fault.empty() && !parse_faults(words.fault, &why)) return fmt::format("--fault: {}", why);
   if (words.fault.empty() && fault != nullptr && !parse_faults(fault, &why))
     return fmt::format("ORRERY_FAULT: {}", why);
+  if (machine_nodes != 0) {
+    if (std::string problem = refused_with_clock(words.fault); !problem.empty()) return problem;
+  }
   if (!words.fault.empty()) options->variables.emplace_back("ORRERY_FAULT", words.fault);
   if (words.bind != "none" && words.bind != "core") {
     return fmt::format("--bind {} is not accepted: expected none or core", words.bind);
@@ -216,8 +220,9 @@ std::string read_command(std::vector<std::string> rest, bool elsewhere, RunOptio
   }
   options->program = find_program(rest.front());
   if (options->program.empty() && !elsewhere) {
-    return fmt::format("'{}' cannot be run: expected an executable file{}", rest.front(),
-                       rest.front().find('/') == std::string::npos ? " in PATH" : "");
+    return fmt::format("'{}' cannot be run: expected an executable file{}, {}", rest.front(),
+                       rest.front().find('/') == std::string::npos ? " in PATH" : "",
+                       why_not_run(rest.front()));
   }
   options->command = std::move(rest);
   return {};
@@ -225,9 +230,9 @@ std::string read_command(std::vector<std::string> rest, bool elsewhere, RunOptio
 
 // Options of `run` that take the next word, for drop_separator().
 constexpr std::string_view kWithValue[] = {
-    "--hosts",   "--launcher-exec", "-n",        "--pes",   "--nodes",    "--place",
-    "--timeout", "--bind",          "--machine", "--clock", "--compute",  "--trace",
-    "--fault",   "--device",        "--log",     "--limit", "--provider", "--interface"};
+    "--hosts",   "--launcher-exec", "-n",        "--pes",      "--np",       "--nodes", "--place",
+    "--timeout", "--bind",          "--machine", "--clock",    "--compute",  "--trace", "--fault",
+    "--device",  "--log",           "--limit",   "--provider", "--interface"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program, on this host or, with --hosts, on others\n\n"
@@ -235,7 +240,15 @@ constexpr const char* kHelp =
     "  node 5 pes 0-3,8          # node number 5, its NIC has address 5\n"
     "  node 7 nic 0x12 pes 4-7   # NIC address of its own; # starts a comment\n\n"
     "Exit code: that of the first PE that fails, 128 + n for signal n; 124 after --timeout;\n"
-    "2 when the command line is not accepted; 1 when PEs left others in a barrier.";
+    "75 after a deadlock in virtual time; 2 when the command line or a variable is not accepted;\n"
+    "1 when PEs left others in a barrier.";
+
+// CLI11 knows nothing of what follows the options.
+struct RunHelp : CLI::Formatter {
+  std::string make_usage(const CLI::App*, std::string name) const override {
+    return fmt::format("Usage: {} [OPTIONS] [--] PROGRAM [ARGUMENTS]\n\n", name);
+  }
+};
 
 // Puts the PEs' records together. A job that failed has no trace.
 void write_trace(const std::string& name, const std::string& records, std::uint32_t pes, int& exit_code) {
@@ -257,6 +270,7 @@ void write_trace(const std::string& name, const std::string& records, std::uint3
 void drop_separator(std::vector<std::string>& args) {
   if (args.empty() || args[0] != "run") return;
   for (std::size_t i = 1; i < args.size(); ++i) {
+    if (args[i] == "-np") args[i] = "-n";  // as other launchers write it
     if (args[i] == "--") {
       args.erase(args.begin() + static_cast<std::ptrdiff_t>(i));
       return;
@@ -269,8 +283,10 @@ void drop_separator(std::vector<std::string>& args) {
 void add_run(CLI::App& root, int& exit_code) {
   auto* command = root.add_subcommand("run", kHelp);
   auto words = std::make_shared<Words>();
-  command->add_option("-n,--pes", words->pes, "Number of PEs (default 1; with --hosts one for each)")
-      ->type_name("N");
+  auto* pes =
+      command->add_option("-n,--pes,--np", words->pes, "Number of PEs (default 1; with --hosts one for each)")
+          ->type_name("N")
+          ->take_last();
   command
       ->add_option("--hosts", words->hosts,
                    "Run on these hosts, PEs in blocks, or on each as many as stand behind a colon; localhost "
@@ -281,8 +297,9 @@ void add_run(CLI::App& root, int& exit_code) {
           "--launcher-exec", words->launcher_exec,
           "With --hosts: what reaches a host, called with HOST and a command, as ssh (the default) is")
       ->type_name("COMMAND");
-  auto* nodes =
-      command->add_option("--nodes", words->nodes, "Pretend that many nodes, PEs in blocks (default 1)");
+  auto* nodes = command->add_option(
+      "--nodes", words->nodes,
+      "Pretend that many nodes, PEs in blocks (default 1; with --machine one for each PE)");
   nodes->type_name("M");
   command->add_option("--place", words->place, "Place PEs on nodes as the file says")
       ->type_name("FILE")
@@ -337,18 +354,27 @@ void add_run(CLI::App& root, int& exit_code) {
       ->type_name("gni[=FILE]");
   command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number");
   command->add_flag("--keep-going", words->keep_going, "Let the others run on when a PE fails");
+  command->formatter(std::make_shared<RunHelp>());
   command->prefix_command();
-  command->callback([command, words, &exit_code] {
+  command->callback([command, words, pes, &exit_code] {
     RunOptions options;
     std::string problem = read_command(command->remaining(), !words->hosts.empty(), &options);
     if (std::string other = read_words(*words, &options); !other.empty()) problem = other;
+    if (pes->count() > 1)
+      problem = fmt::format("-n is given {} times: expected one number of PEs", pes->count());
     HostRunOptions on_hosts;
     if (!words->hosts.empty() && problem.empty()) problem = read_hosts(*words, options, &on_hosts);
     if (words->hosts.empty() && !words->launcher_exec.empty() && problem.empty())
       problem = fmt::format("--launcher-exec {} is of no use without --hosts", words->launcher_exec);
+    if (problem.empty()) problem = wrong_variable(options.variables);
     if (!problem.empty()) {
       exit_code = usage_error(problem);
       return;
+    }
+    const std::string faults = words->fault.empty() ? config::text("ORRERY_FAULT") : words->fault;
+    if (words->hosts.empty()) {
+      const std::string absent = dead_and_absent(faults, options.placement);
+      if (!absent.empty()) std::fprintf(stderr, "orrery: warn: %s\n", absent.c_str());
     }
     if (!words->provider.empty()) setenv("ORRERY_PROVIDER", words->provider.c_str(), 1);
     if (!words->interface.empty()) setenv("ORRERY_INTERFACE", words->interface.c_str(), 1);

@@ -130,15 +130,23 @@ void add_sim(CLI::App& root, int& exit_code) {
   auto* workload = command->add_option("workload", spec.workload, "One of " + sim::workload_names());
   auto* replay = command->add_option("--replay", spec.trace, "A trace of a real run instead of a workload");
   workload->excludes(replay);
-  command->add_option("--machine", spec.machine, "One of " + sim::machine_names());
-  command->add_option("--nodes", spec.nodes, "Shape: 8x8x8 (tori), groups (aries), levels (quadrics)");
+  command
+      ->add_option("--machine", spec.machine,
+                   "One of " + sim::machine_names() + ", or a machine file of one of these kinds")
+      ->capture_default_str();
+  command->add_option("--nodes", spec.nodes,
+                      "Shape: 8x8x8 (tori), groups of 384 nodes (aries); the machine's own if not given");
   command->add_option("--preset", spec.preset,
                       "Parameters of a figure; bluegene-l: " + sim::preset_names("bluegene-l"));
   command->add_option("--routing", spec.routing,
                       "bluegene-l: " + sim::routing_names("bluegene-l") + "; gemini: " +
                           sim::routing_names("gemini") + "; aries: " + sim::routing_names("aries"));
-  command->add_option("--bytes", spec.bytes,
-                      "Bytes from each node to each other node (alltoall), or of a packet");
+  command
+      ->add_option(
+          "--bytes", spec.bytes,
+          "Bytes from each node to each other node (alltoall), or of a packet; the largest payload of "
+          "the machine's packets if not given")
+      ->check(CLI::Range(1, 1 << 30));
   command->add_option("--load", spec.load,
                       "Offered load, share of the uniform peak, 0 < load <= 1; 0: no limit");
   command->add_option("--sweep", options->sweep, "load=<from>:<to>:<step>");

@@ -50,5 +50,13 @@ TEST(Config, UnacceptableValueFallsBackToTheDefault) {
   unsetenv("ORRERY_ADOPT");
 }
 
+TEST(Config, WithoutADefaultAnUnacceptableValueIsAsIfUnset) {
+  setenv("ORRERY_FAULT", "lose=1", 1);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(text("ORRERY_FAULT"), "");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("; going on as if it were unset\n"));
+  unsetenv("ORRERY_FAULT");
+}
+
 }  // namespace
 }  // namespace orrery::config

@@ -9,6 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdlib>
+#include <fstream>
+#include <set>
+#include <string>
 
 #include <sched.h>
 
@@ -46,6 +49,30 @@ TEST(Info, JsonHasTheSame) {
        {"memfd", "userfaultfd", "cross-memory attach", "huge pages", "membarrier", "pidfd"}) {
     EXPECT_THAT(names, ::testing::Contains(name));
   }
+}
+
+// docs/running.md has a row `| `NAME` | default | ...` for each variable, and no other rows of that kind.
+TEST(Info, EveryVariableHasItsRowInTheManual) {
+  const auto all = nlohmann::json::parse(orrery({"info", "--json"}).out, nullptr, false);
+  ASSERT_FALSE(all.is_discarded());
+  std::set<std::string> expected;
+  for (const auto& variable : all["variables"]) {
+    const std::string preset = variable["default"];
+    expected.insert("| `" + variable["name"].get<std::string>() + "` | " +
+                    (preset.empty() ? std::string("unset") : "`" + preset + "`") + " |");
+  }
+  std::ifstream manual(ORRERY_MANUAL);
+  ASSERT_TRUE(manual) << ORRERY_MANUAL;
+  std::string line;
+  while (std::getline(manual, line) && line != "### Variables") {
+  }
+  std::set<std::string> found;
+  while (std::getline(manual, line) && !line.starts_with("## ")) {
+    if (!line.starts_with("| `ORRERY_")) continue;
+    const auto second = line.find(" | ", line.find(" | ") + 1);
+    found.insert(line.substr(0, second) + " |");
+  }
+  EXPECT_EQ(found, expected);
 }
 
 TEST(Info, CountsTheCoresThatItMayUse) {

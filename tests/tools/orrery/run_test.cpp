@@ -115,6 +115,61 @@ TEST(Run, MalformedFaultsOfTheEnvironmentAreRefused) {
   EXPECT_THAT(ran.err, HasSubstr("ORRERY_FAULT: 'delay=1' is not accepted: expected delay=WHEN:TIME"));
 }
 
+// A variable of the environment, for as long as it lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+TEST(Run, AWrongValueOfAVariableIsRefusedUnlessAnOptionStandsInItsPlace) {
+  const Variable device("ORRERY_DEVICE", "arise");
+  const Ran ran = orrery({"run", "true"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("ORRERY_DEVICE=arise is not accepted: expected aries|gemini"));
+  EXPECT_EQ(orrery({"run", "--device", "aries", "true"}).code, 0);
+  const Variable faults("ORRERY_WIRE_FAULTS", "drop=often");
+  EXPECT_THAT(orrery({"run", "--device", "aries", "true"}).err, HasSubstr("ORRERY_WIRE_FAULTS=drop=often"));
+}
+
+TEST(Run, WhatHasNoEffectUnderAClockIsRefused) {
+  {
+    const Variable faults("ORRERY_FAULT", "drop=0.5");
+    const Ran ran = orrery({"run", "--machine", "aries", "true"});
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_THAT(ran.err, HasSubstr("ORRERY_FAULT works in raw time only"));
+    EXPECT_EQ(orrery({"run", "--machine", "aries", "--clock", "raw", "true"}).code, 0);
+  }
+  const Variable wire("ORRERY_WIRE", "ofi");
+  const Ran ran = orrery({"run", "--machine", "aries", "true"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err,
+              HasSubstr("ORRERY_WIRE=ofi cannot be used with a clock: unset it or take --clock raw"));
+}
+
+TEST(Run, ADeadNodeThatNobodyLivesOnIsWarnedOf) {
+  const Ran ran = orrery({"run", "-n", "4", "--nodes", "3", "--fault", "dead=3,dead=9@5", "true"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(sorted_lines(ran.err),
+              ElementsAre("orrery: warn: dead=9: no PE has such a NIC address; theirs: 1 to 3"));
+}
+
+TEST(Run, NumbersOfPesAndHelpAreTakenAsOthersWriteThem) {
+  EXPECT_EQ(orrery({"run", "-np", "2", "sh", "-c", "echo $PMI_SIZE"}).out, "2\n2\n");
+  EXPECT_EQ(orrery({"run", "--np", "1", "echo", "-np"}).out, "-np\n");
+  const Ran help = orrery({"help", "run"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_THAT(help.out, HasSubstr("Usage: orrery run [OPTIONS] [--] PROGRAM [ARGUMENTS]"));
+  EXPECT_EQ(help.out, orrery({"run", "--help"}).out);
+  EXPECT_EQ(orrery({"help"}).out, orrery({"--help"}).out);
+  EXPECT_EQ(orrery({"version"}).out, orrery({"--version"}).out);
+}
+
 TEST(Run, OneForEachCoreIsBoundToIt) {
   const Ran ran = orrery({"run", "--bind", "core", "sh", "-c",
                           "unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc; "
@@ -148,9 +203,22 @@ TEST_P(RunRefuses, WithOneLineAndCode2) {
 INSTANTIATE_TEST_SUITE_P(
     Table, RunRefuses,
     ::testing::Values(
-        Refused{"MissingProgram", {"run", "no-such-program"}, "'no-such-program' cannot be run"},
-        Refused{"Folder", {"run", "/"}, "'/' cannot be run: expected an executable file"},
-        Refused{"NotExecutable", {"run", "/etc/passwd"}, "'/etc/passwd' cannot be run"},
+        Refused{"MissingProgram",
+                {"run", "no-such-program"},
+                "'no-such-program' cannot be run: expected an executable file in PATH, there is none of that "
+                "name"},
+        Refused{"MissingFile",
+                {"run", "./missing"},
+                "'./missing' cannot be run: expected an executable file, there is no such file"},
+        Refused{"Folder", {"run", "/"}, "'/' cannot be run: expected an executable file, it is a folder"},
+        Refused{"NotExecutable",
+                {"run", "/etc/passwd"},
+                "'/etc/passwd' cannot be run: expected an executable file, it is not executable (chmod +x)"},
+        Refused{"PesTwice", {"run", "-n", "2", "-n", "3", "true"}, "-n is given 2 times"},
+        Refused{"FaultUnderAClock",
+                {"run", "--machine", "aries", "--fault", "drop=0.5", "true"},
+                "--fault works in raw time only: leave out --machine, or add --clock raw"},
+        Refused{"OptionOfASubcommand", {"sim", "--fast"}, "try 'orrery sim --help'"},
         Refused{"NoProgram", {"run", "-n", "2"}, "no program given"},
         Refused{"NoPes", {"run", "-n", "0", "true"}, "-n 0 is not accepted: expected 1..1024 PEs"},
         Refused{"TooManyPes", {"run", "-n", "1025", "true"}, "-n 1025 is not accepted: expected 1..1024 PEs"},

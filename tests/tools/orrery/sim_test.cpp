@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -46,6 +47,38 @@ TEST(Sim, AMachineFileOfOnesOwnIsSimulated) {
   const Ran ran = orrery({"sim", "--machine", wrong.path() + "/none.toml", "uniform", "--load", "0.5"});
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.err, HasSubstr("none.toml"));
+}
+
+TEST(Sim, EachMachineTakesItsOwnLargestPacketAndItsSumIsComplete) {
+  for (const char* machine : {"gemini", "seastar", "bluegene-l"}) {
+    const Ran ran = orrery({"sim", "--machine", machine, "--nodes", "4x4x4", "uniform", "--load", "0.5",
+                            "--measure-us", "5", "--until-us", "20"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    unsigned long long sent = 0, responses = 0, delivered = 0, back = 0, dropped = 0, flying = 0;
+    const std::size_t at = ran.out.find("packets: ");
+    ASSERT_NE(at, std::string::npos) << ran.out;
+    ASSERT_EQ(std::sscanf(ran.out.c_str() + at,
+                          "packets: %llu sent and %llu responses, %llu delivered, %llu responses back, %llu "
+                          "dropped, %llu in flight: conserved",
+                          &sent, &responses, &delivered, &back, &dropped, &flying),
+              6)
+        << ran.out;
+    EXPECT_EQ(sent + responses, delivered + back + dropped + flying);
+    EXPECT_GT(delivered, 0u);
+    EXPECT_EQ(responses > 0, std::string(machine) == "gemini");
+  }
+  const Ran none = orrery({"sim", "--nodes", "4x4x4", "uniform", "--load", "0.5", "--bytes", "0"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("--bytes"));
+}
+
+TEST(Figures, ThreadsThatCannotBeAreRefusedAndMissesAreCounted) {
+  const Ran none = orrery({"figures", "hot-region", "--threads", "0"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("--threads"));
+  const Ran ran = orrery({"figures", "quadrics", "--short"});
+  EXPECT_EQ(ran.code, 0) << ran.out;
+  EXPECT_THAT(ran.out, HasSubstr(" hold; 0 miss and are known to; 0 miss unexpectedly; "));
 }
 
 TEST(Sim, APageThatCannotBeWrittenIsRefused) {
