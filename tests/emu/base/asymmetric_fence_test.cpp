@@ -18,7 +18,7 @@ TEST(AsymmetricFence, EitherSideSeesTheOther) {
   if (!asymmetric_fence::enrol() || !asymmetric_fence::heavy()) {
     GTEST_SKIP() << "the kernel offers no membarrier(2) of this kind here";
   }
-  constexpr std::uint64_t kRounds = 20'000;
+  constexpr std::uint64_t kRounds = 4'000;
   struct alignas(64) Word {
     std::atomic<std::uint64_t> value{0};
   };
