@@ -62,6 +62,8 @@ struct Reader {
 
 }  // namespace
 
+constinit const std::string_view kAgentHello = "orrery-agent " ORRERY_VERSION;
+
 void write_message(std::string& out, AgentKind kind, std::uint32_t rank, std::string_view bytes) {
   put_u32(out, static_cast<std::uint32_t>(kHeadBytes + bytes.size()));
   out += static_cast<char>(kind);

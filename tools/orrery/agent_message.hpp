@@ -42,7 +42,7 @@ struct AgentMessage {
 
 // Longest message: the environment and arguments of a program are at most 2 MiB on Linux by default.
 inline constexpr std::size_t kAgentMessageMax = std::size_t{8} << 20;
-inline constexpr std::string_view kAgentHello = "orrery-agent " ORRERY_VERSION;
+extern const std::string_view kAgentHello;
 
 // Appends a message to `out`. REQUIRES: bytes.size() + 5 <= kAgentMessageMax.
 void write_message(std::string& out, AgentKind kind, std::uint32_t rank, std::string_view bytes);
