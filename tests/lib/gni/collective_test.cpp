@@ -239,6 +239,7 @@ TEST_F(Collective, ArgumentsThatNobodyShouldPassAreRefused) {
       "not registered", [](auto& d) { d.local_addr += 1ull << 20; }, GNI_RC_INVALID_PARAM);
   gni_post_descriptor_t d = join(GNI_FMA_CE_AND, 1, 1, 1);
   EXPECT_EQ(GNI_PostFma(unbound, &d), GNI_RC_INVALID_PARAM);
+  pmi.barrier();  // until then PE 0 may have them all, from above
   // Nobody has an engine of that number: accepted, and the result and the event say so; where the engine is
   // reached by the wire the result alone, for the contribution has left long before.
   const gni_ep_handle_t astray = domain.endpoint(queue, domain.address, 0);
