@@ -10,9 +10,6 @@ port_mpirun=(timeout 300 "$inst/bin/mpirun" --allow-run-as-root --oversubscribe
   -x PMI_GNI_PTAG=17 -x PMI_GNI_COOKIE=1128071168 -x LD_LIBRARY_PATH
   --mca pml ob1 --mca btl ugni,self --mca mpi_yield_when_idle 1)
 
-# shellcheck source=/dev/null
-. ports/openmpi-ugni/osu.sh
-
 port_build() {
   if [ -x "$inst/bin/mpirun" ]; then
     echo "Open MPI is in $inst already"
@@ -65,9 +62,4 @@ port_check() {
     try "rma_check-$ranks" on "$ranks" --mca osc rdma "$work/rma_check"
     try "hpcc-$ranks" hpcc_passes "$ranks" 2
   done
-  if osu_build; then
-    osu_check
-  else
-    echo "skipped the OSU programs: not built ($work/osu.log); OSU_SOURCE names a clone of them"
-  fi
 }
