@@ -302,8 +302,8 @@ void Agent::start_pe(const StartRequest& request, std::uint32_t index) {
   pe.pid = start_pe_process(start, guardian_, &error);
   if (pe.pid < 0) return refuse(fmt::format("fork: {}", std::strerror(errno)));
   if (error != 0) {
+    guardian_.release(pe.pid);  // before its number can be another's
     waitpid(pe.pid, nullptr, 0);
-    guardian_.release(pe.pid);
     pe.pid = -1;
     return refuse(fmt::format("'{}' cannot be run: {}", request.command.front(), std::strerror(error)));
   }

@@ -45,8 +45,11 @@ void set_variables(const PeStart& start, int pmi) {
 }
 
 [[noreturn]] void become(const ChildStart& start, const std::function<void()>& prepare, pid_t parent,
-                         int error_pipe) {
+                         Guardian& guardian, int error_pipe) {
   setpgid(0, 0);
+  // Told by the child: the parent may die before it comes out of fork, and what the program has started by
+  // then would stay.
+  guardian.watch(getpid());
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before the line above
   prctl(PR_SET_CHILD_SUBREAPER, 0);
@@ -105,9 +108,8 @@ pid_t start_child(const ChildStart& start, const std::function<void()>& prepare,
   const pid_t self = getpid();
   const pid_t pid = fork();
   if (pid < 0) return -1;
-  if (pid == 0) become(start, prepare, self, error_out.get());
+  if (pid == 0) become(start, prepare, self, guardian, error_out.get());
   setpgid(pid, pid);  // here as well: whoever is first
-  guardian.watch(pid);
   error_out.reset();
   int why = 0;
   if (read(error_in.get(), &why, sizeof why) == sizeof why) *error = why;

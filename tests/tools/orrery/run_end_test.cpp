@@ -12,6 +12,7 @@
 #include <cstdlib>
 
 #include <fcntl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+
+constexpr int kNoTracing = 77;
 
 // A command for `sh -c` that says something and then sleeps under a name that can be looked for.
 std::string sleeper(const std::string& seconds) { return "echo started; exec sleep " + seconds; }
@@ -217,6 +220,43 @@ TEST_F(RunEnd, KillOfTheCommandItselfLeavesNoProcess) {
   EXPECT_EQ(ran.code, 137);
   expect_gone("1014.5");
   expect_gone("1014.6");
+}
+
+// Held at the fork of its first PE, the command never comes to its next instruction; the PE runs on
+// meanwhile.
+TEST_F(RunEnd, KillOfTheCommandInTheMidstOfAForkLeavesNoProcess) {
+  std::vector<std::string> words{"orrery", "run", "-n", "1", "sh", "-c", "sleep 1018.5 & exec sleep 1018.6"};
+  const pid_t pid = fork_marked([&words] {
+    if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(kNoTracing);
+    execute_tool(words);
+  });
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNoTracing) GTEST_SKIP() << "ptrace is not allowed here";
+  ASSERT_TRUE(WIFSTOPPED(status));
+  ASSERT_EQ(ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_TRACEFORK | PTRACE_O_EXITKILL), 0);
+  int forks = 0;  // the guardian's, then the PE's
+  long signal = 0;
+  while (forks < 2) {
+    ASSERT_EQ(ptrace(PTRACE_CONT, pid, nullptr, signal), 0);
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    ASSERT_TRUE(WIFSTOPPED(status)) << "it ended before it started a PE";
+    const bool forked = status >> 8 == (SIGTRAP | PTRACE_EVENT_FORK << 8);
+    signal = forked ? 0 : WSTOPSIG(status);
+    if (!forked) continue;
+    ++forks;
+    unsigned long child = 0;
+    ASSERT_EQ(ptrace(PTRACE_GETEVENTMSG, pid, nullptr, &child), 0);
+    const auto child_pid = static_cast<pid_t>(child);
+    ASSERT_EQ(waitpid(child_pid, &status, __WALL), child_pid);
+    ASSERT_EQ(ptrace(PTRACE_DETACH, child_pid, nullptr, nullptr), 0);
+  }
+  for (int i = 0; i < 3000 && !process_with("1018.5"); ++i) usleep(10'000);
+  EXPECT_TRUE(process_with("1018.5"));
+  kill(pid, SIGKILL);
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  expect_gone("1018.5");
+  expect_gone("1018.6");
 }
 
 TEST_F(RunEnd, NothingIsLeftInSharedPlaces) {

@@ -35,6 +35,22 @@ std::string contents(const std::filesystem::path& path) {
 
 }  // namespace
 
+pid_t fork_marked(const std::function<void()>& child) {
+  const std::string mark = mark_of(getpid());
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  setenv(kMark, mark.c_str(), 1);
+  child();
+  _exit(127);
+}
+
+void execute_tool(std::vector<std::string> words) {
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv(std::getenv("TESTED_TOOL"), argv.data());
+}
+
 Ran orrery(std::vector<std::string> args, const std::function<void(pid_t)>& meanwhile, int ignored) {
   const char* tool = std::getenv("TESTED_TOOL");
   EXPECT_NE(tool, nullptr) << "run this test with ctest";
@@ -44,22 +60,16 @@ Ran orrery(std::vector<std::string> args, const std::function<void(pid_t)>& mean
   EXPECT_EQ(pipe2(out, O_CLOEXEC), 0);
   EXPECT_EQ(pipe2(err, O_CLOEXEC), 0);
   UniqueFd ends[2] = {UniqueFd(out[0]), UniqueFd(err[0])};
-  const std::string mark = mark_of(getpid());
-  const pid_t pid = fork();
-  if (pid == 0) {
-    setenv(kMark, mark.c_str(), 1);
+  args.insert(args.begin(), tool);
+  const pid_t pid = fork_marked([&] {
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD})
       signal(number, number == ignored ? SIG_IGN : SIG_DFL);
     const int null = open("/dev/null", O_RDONLY);
     dup2(null, STDIN_FILENO);
     dup2(out[1], STDOUT_FILENO);
     dup2(err[1], STDERR_FILENO);
-    std::vector<char*> argv{const_cast<char*>(tool)};
-    for (std::string& arg : args) argv.push_back(arg.data());
-    argv.push_back(nullptr);
-    execv(tool, argv.data());
-    _exit(127);
-  }
+    execute_tool(args);
+  });
   close(out[1]);
   close(err[1]);
   Ran ran;

@@ -23,6 +23,13 @@ struct Ran {
 Ran orrery(std::vector<std::string> args, const std::function<void(pid_t)>& meanwhile = nullptr,
            int ignored = 0);
 
+// Runs `child` in a new process, which ends after it with 127; process_with() finds it and what descends from
+// it. Returns its pid, -1 (errno) when there is none.
+pid_t fork_marked(const std::function<void()>& child);
+
+// Becomes the command of this build with `words` as its argv; returns when it cannot.
+void execute_tool(std::vector<std::string> words);
+
 // Names in /dev/shm and /tmp.
 std::set<std::string> shared_places();
 
