@@ -76,8 +76,9 @@ class Dragonfly {
   std::uint32_t bundle() const { return bundle_; }  // cables between every two groups
   std::uint32_t links_per_bundle() const { return bundle_ * kLinksPerCable; }
   std::uint32_t cables_used_per_group() const { return bundle_ * (groups_ - 1); }
+  // Which group is the last is as good as random to a branch.
   std::uint32_t chassis_in(std::uint32_t group) const {
-    return group + 1 == groups_ ? last_chassis_ : kChassis;
+    return kChassis - (kChassis - last_chassis_) * static_cast<std::uint32_t>(group + 1 == groups_);
   }
   std::uint32_t routers() const { return (groups_ - 1) * kRoutersPerGroup + last_chassis_ * kSlots; }
   std::uint32_t nodes() const { return routers() * kNics; }
@@ -177,17 +178,23 @@ inline std::uint32_t Dragonfly::own_blue(RouterId from, RouterId to, Choices* ch
   const std::uint32_t before = (offset - 1) * bundle_, pair = from % kRoutersPerGroup / 2;
   const std::uint32_t first = pairs == kFull ? before % kFull : before % pairs;
   const std::uint32_t own = pair >= first ? pair - first : pair + pairs - first;
-  if (own >= bundle_) return choices->below(links_per_bundle());
-  const std::uint32_t others = pairs == kFull ? (bundle_ - 1 - own) / kFull : (bundle_ - 1 - own) / pairs;
-  const std::uint32_t cable = own + pairs * choices->below(others + 1);
-  return cable * kLinksPerCable + from % 2 * 2 + choices->below(2);
+  // Whether there is one is as good as random: both cases are worked out, and one is taken.
+  const bool has = own < bundle_;
+  const std::uint32_t rest = has ? bundle_ - 1 - own : 0;
+  const std::uint32_t others = pairs == kFull ? rest / kFull : rest / pairs;
+  const std::uint32_t drawn = choices->below(has ? others + 1 : links_per_bundle());
+  const std::uint32_t wire = choices->below_if(has, 2);
+  const std::uint32_t cable = own + pairs * drawn;
+  return has ? cable * kLinksPerCable + from % 2 * 2 + wire : drawn;
 }
 
 inline RouterId Dragonfly::valiant_root(RouterId from, RouterId to, std::uint64_t seed) const {
   Choices choices(seed ^ 0x76616c69616e74u);
   const std::uint32_t a = group_of_router(from);
-  return a == group_of_router(to) ? a * kRoutersPerGroup + choices.below(chassis_in(a) * kSlots)
-                                  : choices.below(routers());
+  const bool same = a == group_of_router(to);
+  const std::uint32_t first = same ? a * kRoutersPerGroup : 0;
+  const std::uint32_t roots = same ? chassis_in(a) * kSlots : routers();
+  return first + choices.below(roots);
 }
 
 }  // namespace orrery::model

@@ -100,6 +100,11 @@ void LinkState::point_at(std::span<std::byte> memory, const Pricing& p, Kind kin
   bundles_ = reinterpret_cast<BundleCell*>(at);
   at += layout.bundles * sizeof(BundleCell);
   links_ = reinterpret_cast<Span*>(at);
+  const auto place = [&](const void* cells) {
+    return static_cast<std::uint32_t>((static_cast<const std::byte*>(cells) - memory.data()) / kCellBytes);
+  };
+  first_line_ = place(lines_);
+  first_bundle_ = place(bundles_);
 }
 
 Result<LinkState> LinkState::create(std::span<std::byte> memory, const Pricing& p, Kind kind) {

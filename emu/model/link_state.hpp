@@ -46,6 +46,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 namespace orrery::model {
@@ -60,12 +61,19 @@ struct alignas(64) BundleCell {
 static_assert(sizeof(BundleCell) == 128);
 
 // A torus line in one direction, its links numbered along that direction; or a dragonfly router.
+// Laid out as promises of one span are, so that a message that takes one quiet thing writes the same words
+// into either (take_quiet).
 struct alignas(64) LineCell {
   std::int64_t latest;         // nothing that was promised on its links ends later
-  std::int64_t start, length;  // `links` of them, from number `first` of all, each a hop later, are taken:
-  std::uint32_t first, links;  // ... the one message not yet in the links' own spans; links 0: none
+  std::uint32_t links, first;  // that many, from number `first` of all, each a hop later, are taken by ...
+  std::int64_t start, unused;  // ... the one message not yet in the links' own spans; links 0: none
+  std::int64_t length;
 };
-static_assert(sizeof(LineCell) == 64 && offsetof(LineCell, links) == 28);
+static_assert(sizeof(LineCell) == 64 && offsetof(LineCell, latest) == offsetof(Promises<4>, latest) &&
+              offsetof(LineCell, links) == offsetof(Promises<4>, count) &&
+              offsetof(LineCell, start) == offsetof(Promises<4>, at) + offsetof(Span, start) &&
+              offsetof(LineCell, length) == offsetof(Promises<4>, at) + offsetof(Span, busy) &&
+              offsetof(LineCell, first) == 12 && sizeof(Span) == 24 && offsetof(Promises<4>, at) == 16);
 
 // Where a message goes along one line: `links` of its links, from number `first` of all links, where the
 // line's own begin at `line_first` and are `line_links`; round the end of the line where they go past it.
@@ -112,7 +120,9 @@ class LinkState {
  public:
   enum class Kind : std::uint32_t { exact = 1, decayed = 2 };
   static constexpr std::uint64_t kMagic = 0x4f525245'4c494e4bu;
-  static constexpr std::uint32_t kVersion = 5;
+  static constexpr std::uint32_t kVersion = 6;
+  static constexpr std::size_t kCellBytes = 64;  // of an exact state's block, in which places are counted
+  static constexpr std::uint32_t kBundleCells = sizeof(BundleCell) / kCellBytes;
 
   LinkState() = default;
 
@@ -155,19 +165,39 @@ class LinkState {
 
   // Hints that these cells will be written. No effect on results.
   void prefetch_nic(NodeId node) const { prefetch_to_write(&nic(node)); }
-  void prefetch_lock() const { prefetch_to_write(header_); }
-  void prefetch_line(std::uint32_t line) const { prefetch_to_write(&lines_[line]); }
-  // The line or counter where the path has it; else a cell that is wanted anyway, so that nothing is guessed.
-  void prefetch_line_or_nic(bool line_is, std::uint32_t line, NodeId node) const {
-    const void* const wanted = &exact_nics_[node];
-    prefetch_to_write(line_is ? static_cast<const void*>(&lines_[line]) : wanted);
+  void prefetch_lock() const {
+    if (exact()) prefetch_to_write(header_);
   }
-  void prefetch_counter_or_nic(bool counter_is, std::uint32_t counter, NodeId node) const {
-    const void* const wanted = &decayed_nics_[node];
-    prefetch_to_write(counter_is ? static_cast<const void*>(&counters_[counter]) : wanted);
+  // Where the things that messages share lie, kCellBytes apart in an exact state and
+  // sizeof(CounterCell) in a decayed one.
+  const std::byte* servers() const {
+    return exact() ? cell_at(0) : reinterpret_cast<const std::byte*>(counters_);
   }
-  void prefetch_bundle(std::uint32_t bundle) const { prefetch_to_write(&bundles_[bundle]); }
-  void prefetch_counter(std::uint32_t counter) const { prefetch_to_write(&counters_[counter]); }
+
+  // Exact kind: the place of a line's or a bundle's cell in the block, by which take_quiet() finds it.
+  std::uint32_t line_cell(std::uint32_t line) const { return first_line_ + line; }
+  std::uint32_t line_at(std::uint32_t cell) const { return cell - first_line_; }
+  std::uint32_t bundle_cell(std::uint32_t bundle) const { return first_bundle_ + bundle * kBundleCells; }
+  std::uint32_t bundle_at(std::uint32_t cell) const { return (cell - first_bundle_) / kBundleCells; }
+  // Promises `length` from `want` on, of one link (number `first` of all) or of a bundle, if nothing that was
+  // promised there ends after `horizon`: what reserve_line() and reserve_bundle() then do. False: nothing was
+  // done. REQUIRES: a Hold; length > 0.
+  bool take_quiet(std::uint32_t cell, std::uint32_t first, std::int64_t want, std::int64_t length,
+                  std::int64_t horizon) const {
+    std::byte* const at = cell_at(cell);
+    std::int64_t latest;
+    std::memcpy(&latest, at, sizeof latest);
+    if (latest > horizon) [[unlikely]]
+      return false;
+    const std::int64_t end = want + length;
+    const auto store = [at](std::size_t i, std::int64_t word) { std::memcpy(at + 8 * i, &word, 8); };
+    store(0, end);
+    store(1, std::int64_t{first} << 32 | 1);
+    store(2, want);
+    store(3, end);
+    store(4, length);
+    return true;
+  }
 
   // Exact kind; REQUIRES for all of these: a Hold. Promises `length` at or after `want` and returns when it
   // starts. `horizon`: promises that end before it are over.
@@ -221,6 +251,9 @@ class LinkState {
   }
 
  private:
+  std::byte* cell_at(std::uint32_t cell) const {
+    return reinterpret_cast<std::byte*>(header_) + std::size_t{cell} * kCellBytes;
+  }
   std::int64_t reserve_links(const LinePart& part, std::int64_t hop, std::int64_t arrive, std::int64_t length,
                              std::int64_t horizon) const;
   std::int64_t peek_links(const LinePart& part, std::int64_t hop, std::int64_t want,
@@ -231,10 +264,12 @@ class LinkState {
 
   Kind kind_ = Kind::exact;
   LinkStateHeader* header_ = nullptr;
-  ExactNicCell* exact_nics_ = nullptr;      // exact
-  LineCell* lines_ = nullptr;               // exact, torus and dragonfly
-  Span* links_ = nullptr;                   // exact, torus and dragonfly; `spans_` for each link
-  std::uint32_t spans_ = 0;                 // of a link
+  ExactNicCell* exact_nics_ = nullptr;  // exact
+  LineCell* lines_ = nullptr;           // exact, torus and dragonfly
+  Span* links_ = nullptr;               // exact, torus and dragonfly; `spans_` for each link
+  std::uint32_t spans_ = 0;             // of a link
+  std::uint32_t first_line_ = 0;        // place of lines_[0] and of bundles_[0] in the block, in cells
+  std::uint32_t first_bundle_ = 0;
   BundleCell* bundles_ = nullptr;           // exact, dragonfly and fat tree
   DecayedNicCell* decayed_nics_ = nullptr;  // decayed
   CounterCell* counters_ = nullptr;         // decayed

@@ -12,35 +12,59 @@ namespace orrery::model {
 
 namespace {
 
-void add_bundle(Path* path, std::uint32_t bundle, std::uint32_t before, std::uint8_t price) {
-  path->at[path->stretches++] = {{bundle, 0, 0, 0, 0}, bundle, 1, static_cast<std::uint16_t>(before), price,
-                                 Stretch::bundle};
-}
+// What is kept of the links that a path is for.
+enum class Kept { nothing, intervals, counters };
 
-void prefetch_bundle(const LinkState& state, std::uint32_t bundle) {
-  if (state.exact()) {
-    state.prefetch_bundle(bundle);
-  } else {
-    state.prefetch_counter(bundle);
+// Where a path's stretches go, and the state that they are of. A copy of all that it takes: what is read by
+// reference is read again after each stretch that was written.
+template <Kept kKept>
+struct Stretches {
+  Stretches(const LinkState* state, NodeId tx, Path* path)
+      : servers(kKept == Kept::nothing ? nullptr : state->servers()),
+        wanted(kKept == Kept::nothing ? nullptr : &state->nic(tx)),
+        first_line(kKept == Kept::intervals ? state->line_cell(0) : 0),
+        first_bundle(kKept == Kept::intervals ? state->bundle_cell(0) : 0),
+        at(reinterpret_cast<std::byte*>(path->at)) {}
+
+  std::uint32_t bundle_server(std::uint32_t bundle) const {
+    return kKept == Kept::intervals ? first_bundle + bundle * LinkState::kBundleCells : bundle;
   }
-}
+  // Asks for what is to be written. Where the path has it not after all, for a cell that is wanted anyway, so
+  // that nothing is guessed; without a branch, since what a path has is as good as random.
+  void prefetch_if(bool has, std::uint32_t server) const {
+    constexpr std::size_t kBytes = kKept == Kept::intervals ? LinkState::kCellBytes : sizeof(CounterCell);
+    const auto a = reinterpret_cast<std::uintptr_t>(servers + kBytes * server),
+               b = reinterpret_cast<std::uintptr_t>(wanted);
+    prefetch_to_write(reinterpret_cast<const void*>(b ^ ((a ^ b) & (std::uintptr_t{0} - has))));
+  }
+  // Writes stretch `slot`, whole words made of numbers: narrow stores are a third of what a path costs.
+  [[gnu::always_inline]] inline void put(std::uint32_t slot, std::uint32_t server, std::uint32_t first,
+                                         std::uint32_t links, std::uint32_t before, std::uint32_t price,
+                                         Stretch::Kind kind) const {
+    static_assert(std::endian::native == std::endian::little && offsetof(Stretch, first) == 4 &&
+                  offsetof(Stretch, links) == 8 && offsetof(Stretch, before) == 10 &&
+                  offsetof(Stretch, price) == 12 && offsetof(Stretch, kind) == 13);
+    store(slot, 0, server | std::uint64_t{first} << 32);
+    store(slot, 8, links | before << 16 | std::uint64_t{price | std::uint32_t{kind} << 8} << 32);
+  }
+  [[gnu::always_inline]] inline void put_line(std::uint32_t slot, std::uint32_t first,
+                                              std::uint32_t links) const {
+    static_assert(offsetof(Stretch, line_first) == 16 && offsetof(Stretch, line_links) == 20);
+    store(slot, 16, first | std::uint64_t{links} << 32);
+  }
 
-// A torus line's part, as stretch `slot`. Put together as four words: ten narrow stores are a third of what a
-// torus path costs.
-void put(Path* path, std::uint32_t slot, const LinePart& part, std::uint32_t counter, std::uint32_t before,
-         std::uint32_t price) {
-  static_assert(std::endian::native == std::endian::little && sizeof(Stretch) == 32 &&
-                offsetof(LinePart, first) == 4 && offsetof(LinePart, links) == 8 &&
-                offsetof(LinePart, line_first) == 12 && offsetof(LinePart, line_links) == 16 &&
-                offsetof(Stretch, counter) == 20 && offsetof(Stretch, links) == 24 &&
-                offsetof(Stretch, before) == 26 && offsetof(Stretch, price) == 28 && Stretch::line == 0);
-  const std::uint64_t words[4] = {
-      part.line | std::uint64_t{part.first} << 32, part.links | std::uint64_t{part.line_first} << 32,
-      part.line_links | std::uint64_t{counter} << 32, part.links | before << 16 | std::uint64_t{price} << 32};
-  // Word by word: copied as a whole they would be read back wider than they were written, which stalls.
-  auto* at = reinterpret_cast<std::byte*>(&path->at[slot]);
-  for (std::size_t i = 0; i < 4; ++i) std::memcpy(at + 8 * i, &words[i], 8);
-}
+  const std::byte* servers;
+  const void* wanted;
+  std::uint32_t first_line, first_bundle;
+
+ private:
+  // Each word by itself: out of an array, or in a loop, they would go through memory and be read back wider
+  // than they were written, which stalls.
+  [[gnu::always_inline]] inline void store(std::uint32_t slot, std::size_t offset, std::uint64_t word) const {
+    std::memcpy(at + sizeof(Stretch) * slot + offset, &word, 8);
+  }
+  std::byte* at;
+};
 
 // Which dimensions (as bits) are travelled before x, y and z where those of the index's bits go minus:
 // X+ Y+ Z+ X- Y- Z-.
@@ -56,9 +80,9 @@ struct TorusWay {
 
 // Which dimensions are travelled and in which order is as good as random, so there are no branches: each
 // dimension's stretch is written where its turn is, one without hops past the last.
-template <bool kExact>
-void torus_stretches(const Torus& t, const TorusWay& way, const std::uint8_t* order, NodeId src,
-                     const LinkState& state, Path* path) {
+template <Kept kKept>
+void torus_stretches(const Torus& t, const TorusWay& way, const std::uint8_t* order,
+                     const Stretches<kKept> to) {
   const auto& g = t.grid();
   const std::uint32_t base[3] = {0, 2 * g[1] * g[2], 2 * (g[1] * g[2] + g[0] * g[2])};
   // The other two dimensions, which name a line.
@@ -76,24 +100,24 @@ void torus_stretches(const Torus& t, const TorusWay& way, const std::uint8_t* or
     // Positions along the direction of travel, so that plus and minus share the arithmetic.
     const std::uint32_t position = (way.from.at[i] ^ (0u - down)) + (n & (0u - down));
     const std::uint32_t line_first = 2 * i * t.routers() + within * n;
-    std::uint32_t counter = 0;
-    if constexpr (kExact) {
-      state.prefetch_line_or_nic(count != 0, base[i] + within, src);
-    } else {
+    std::uint32_t server = to.first_line + base[i] + within;
+    if constexpr (kKept == Kept::counters) {
       // One link of those that are crossed stands for all.
       const std::uint32_t drawn =
           position + (static_cast<std::uint32_t>(way.ties >> (16 * i + 8) & 0xffff) * count >> 16);
-      counter = line_first + drawn - (drawn >= n ? n : 0);
-      state.prefetch_counter_or_nic(count != 0, counter, src);
+      server = line_first + drawn - (drawn >= n ? n : 0);
     }
+    to.prefetch_if(count != 0, server);
     const std::uint32_t turn = (static_cast<std::uint32_t>(way.counts[a] != 0) & done_a) +
                                (static_cast<std::uint32_t>(way.counts[b] != 0) & done_b);
     const std::uint32_t travelled = (way.counts[a] & done_a) + (way.counts[b] & done_b);
-    put(path, count != 0 ? turn : 3, {base[i] + within, line_first + position, count, line_first, n}, counter,
-        travelled, i);
+    const std::uint32_t slot = turn | 3 * static_cast<std::uint32_t>(count == 0);
+    to.put(slot, server, line_first + position, count, travelled, i, Stretch::line);
+    if constexpr (kKept == Kept::intervals) to.put_line(slot, line_first, n);
   }
 }
 
+template <Kept kKept>
 void torus_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId src, NodeId dst,
                 const LinkState* state, Path* path) {
   const Torus& t = p.torus;
@@ -102,7 +126,7 @@ void torus_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId sr
   way.from = t.router_coordinates(t.router_of(src));
   way.to = t.router_coordinates(t.router_of(dst));
   way.ties = path_seed(routing, seed, src, dst);
-  std::uint32_t minus = 0, used = 0;
+  std::uint32_t minus = 0, used = 0, cls = 0;
 #pragma GCC unroll 3
   for (std::uint32_t i = 0; i < 3; ++i) {
     const auto n = static_cast<std::int32_t>(g[i]);
@@ -115,79 +139,103 @@ void torus_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId sr
     way.counts[i] = static_cast<std::uint32_t>(other ? round : plain);
     way.down[i] = static_cast<std::uint32_t>((tie & by_seed) | (!tie & ((delta < 0) != other)));
     minus |= way.down[i] << i;
-    path->cls |= static_cast<std::uint32_t>(way.counts[i] != 0) << i;
+    cls |= static_cast<std::uint32_t>(way.counts[i] != 0) << i;
     used += way.counts[i] != 0;
   }
+  path->cls = cls;
   path->hops = way.counts[0] + way.counts[1] + way.counts[2];
   path->latency = p.hop * path->hops;
-  if (state == nullptr) return;
+  if constexpr (kKept == Kept::nothing) return;
   path->stretches = used;
   // Blue Gene's deterministic packets go x, y, z whatever the sign.
   const bool by_dimension = p.network == Network::bluegene_torus && !is_adaptive(routing);
   const std::uint8_t* order = kBefore[by_dimension ? 0 : minus];
-  if (state->exact()) {
-    torus_stretches<true>(t, way, order, src, *state, path);
-  } else {
-    torus_stretches<false>(t, way, order, src, *state, path);
-  }
+  torus_stretches(t, way, order, Stretches<kKept>(state, src, path));
 }
 
-// One green or black link out of `router`.
-void add_local(const Dragonfly& d, RouterId router, std::uint32_t port, bool adaptive, const LinkState* state,
-               Path* path) {
-  if (state != nullptr) {
-    const std::uint32_t counters = d.groups() * d.groups();
-    // A decayed state counts adaptive packets for the router: which link each takes is not known.
-    const std::uint32_t own =
-        adaptive ? counters + router : counters + d.routers() + router * Dragonfly::kLocal + port;
-    const std::uint8_t price = adaptive && !state->exact() ? kSpreadPrice : kLocalPrice;
-    if (state->exact()) {
-      state->prefetch_line(router);
-    } else {
-      state->prefetch_counter(own);
+// How far a path has come. Passed by value: counted in the path itself, each stretch would wait for the last
+// one's store.
+struct Come {
+  std::uint32_t hops = 0, stretches = 0;
+};
+
+// What a dragonfly's stretches are made of.
+template <Kept kKept>
+struct GroupLinks {
+  GroupLinks(const Dragonfly& dragonfly, const LinkState* state, NodeId tx, Path* path)
+      : d(dragonfly), to(state, tx, path) {}
+
+  // A green or black link out of `router`, if it `is` one: without branches, since whether a leg has a green
+  // and a black link is as good as random. `spread`: of packets that may take another.
+  [[gnu::always_inline]] inline Come add(bool is, RouterId router, std::uint32_t port, bool spread,
+                                         Come come) const {
+    if constexpr (kKept == Kept::intervals) {
+      const std::uint32_t server = to.first_line + router;
+      to.prefetch_if(is, server);
+      to.put(come.stretches, server, router * kRouterServers + port, 1, come.hops, kLocalPrice,
+             spread ? Stretch::spread : Stretch::router);
+    } else if constexpr (kKept == Kept::counters) {
+      // Adaptive packets count for the router: which link each takes is not known.
+      const std::uint32_t server =
+          bundles + (spread ? router : d.routers() + router * Dragonfly::kLocal + port);
+      to.prefetch_if(is, server);
+      to.put(come.stretches, server, 0, 1, come.hops, spread ? kSpreadPrice : kLocalPrice,
+             spread ? Stretch::spread : Stretch::router);
     }
-    path->at[path->stretches++] = {router_part(router, port),
-                                   own,
-                                   1,
-                                   static_cast<std::uint16_t>(path->hops),
-                                   price,
-                                   adaptive ? Stretch::spread : Stretch::router};
+    return {come.hops + is, come.stretches + is};
   }
-  ++path->hops;
-}
 
-// The way from router to router of a group. The packets of an adaptive message leave its own router over
-// all of its links where they must; past that they are spread and no router's links are theirs.
-void add_leg(const Dragonfly& d, RouterId from, RouterId to, Choices* pick, bool adaptive,
-             const LinkState* state, Path* path) {
-  if (adaptive && path->hops > 0) state = nullptr;
+  const Dragonfly d;
+  const Stretches<kKept> to;
+  const std::uint32_t bundles = d.groups() * d.groups();
+};
+
+// The way from router to router of group `group`. The packets of an adaptive message leave its own router
+// over all of its links where they must; past that they are spread and no router's links are theirs.
+template <Kept kKept, bool kAdaptive>
+[[gnu::always_inline]] inline Come add_leg(const GroupLinks<kKept>& on, std::uint32_t group, RouterId from,
+                                           RouterId to, Choices* pick, Come come) {
+  const std::uint32_t base = group * Dragonfly::kRoutersPerGroup;
   const std::uint32_t slot = from % Dragonfly::kSlots, to_slot = to % Dragonfly::kSlots;
-  if (slot != to_slot) {
-    add_local(d, from, d.green(from, to_slot) - from * Dragonfly::kPorts, adaptive, state, path);
-    from = from - slot + to_slot;
-    if (adaptive) state = nullptr;
+  const std::uint32_t chassis = (from - base) / Dragonfly::kSlots,
+                      to_chassis = (to - base) / Dragonfly::kSlots;
+  const bool green = slot != to_slot, black = chassis != to_chassis;
+  // The ports of Dragonfly::green() and black(); any where there is no such link to take.
+  const std::uint32_t green_port = (to_slot - (to_slot > slot)) % Dragonfly::kSlots;
+  const std::uint32_t black_port = Dragonfly::kGreen +
+                                   (to_chassis - (to_chassis > chassis)) * Dragonfly::kBlackPerPeer +
+                                   pick->below_if(black, Dragonfly::kBlackPerPeer);
+  if constexpr (kAdaptive) {
+    if (come.hops != 0) return {come.hops + green + black, come.stretches};
+    come = on.add(green | black, from, green ? green_port : black_port, true, come);
+    return {come.hops + (green & black), come.stretches};
   }
-  if (from == to) return;
-  const std::uint32_t to_chassis = to / Dragonfly::kSlots % Dragonfly::kChassis;
-  const LinkId link = d.black(from, to_chassis, pick->below(Dragonfly::kBlackPerPeer));
-  add_local(d, from, link - from * Dragonfly::kPorts, adaptive, state, path);
+  come = on.add(green, from, green_port, false, come);
+  return on.add(black, from - slot + to_slot, black_port, false, come);
 }
 
 // The stretches of Dragonfly::minimal(from, to, seed), or of minimal_by_own_link().
-void add_minimal(const Dragonfly& d, RouterId from, RouterId to, std::uint64_t seed, bool own_first,
-                 bool adaptive, const LinkState* state, Path* path) {
+template <Kept kKept, bool kAdaptive>
+Come add_minimal(const GroupLinks<kKept>& group_links, RouterId from, RouterId to, std::uint64_t seed,
+                 bool own_first, Come come) {
+  const GroupLinks<kKept> on = group_links;
+  const Dragonfly& d = on.d;
   Choices pick(seed);
   const std::uint32_t a = d.group_of_router(from), b = d.group_of_router(to);
-  if (a == b) return add_leg(d, from, to, &pick, adaptive, state, path);
-  if (state != nullptr) prefetch_bundle(*state, a * d.groups() + b);
+  if (a == b) return add_leg<kKept, kAdaptive>(on, a, from, to, &pick, come);
+  const std::uint32_t bundle = on.to.bundle_server(a * d.groups() + b);
+  if constexpr (kKept != Kept::nothing) on.to.prefetch_if(true, bundle);
   const std::uint32_t index = own_first ? d.own_blue(from, to, &pick) : pick.below(d.links_per_bundle());
   const LinkEnds blue = d.blue_ends(a, b, index);
-  add_leg(d, from, blue.from, &pick, adaptive, state, path);
-  if (state != nullptr) add_bundle(path, a * d.groups() + b, path->hops, kBundlePrice);
-  ++path->hops;
-  add_leg(d, blue.to, to, &pick, adaptive, state, path);
+  // own_blue() has branched on just that.
+  if (blue.from != from) come = add_leg<kKept, kAdaptive>(on, a, from, blue.from, &pick, come);
+  if constexpr (kKept != Kept::nothing)
+    on.to.put(come.stretches++, bundle, 0, 1, come.hops, kBundlePrice, Stretch::bundle);
+  ++come.hops;
+  return add_leg<kKept, kAdaptive>(on, b, blue.to, to, &pick, come);
 }
 
+template <Kept kKept>
 void dragonfly_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId src, NodeId dst,
                     const LinkState* state, Path* path) {
   const Dragonfly& d = p.dragonfly;
@@ -195,34 +243,45 @@ void dragonfly_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeI
   if (from == to) return;
   path->cls = d.group_of_router(from) == d.group_of_router(to) ? 1 : 2;
   const std::uint64_t choice = path_seed(routing, seed, src, dst);
+  const GroupLinks<kKept> on(d, state, src, path);
+  Come come;
   if (routing == Routing::hashed_non_minimal) {
     const RouterId root = d.valiant_root(from, to, choice);
     const bool own = d.own_blue_first();
-    add_minimal(d, from, root, choice, own, false, state, path);
-    add_minimal(d, root, to, Dragonfly::seed_past_root(choice), own, false, state, path);
-  } else if (state == nullptr) {
-    path->hops = d.minimal_hops(from, to, choice);
+    come = add_minimal<kKept, false>(on, from, root, choice, own, come);
+    come = add_minimal<kKept, false>(on, root, to, Dragonfly::seed_past_root(choice), own, come);
+  } else if constexpr (kKept == Kept::nothing) {
+    come.hops = d.minimal_hops(from, to, choice);
+  } else if (is_adaptive(routing)) {
+    come = add_minimal<kKept, true>(on, from, to, choice, false, come);
   } else {
-    add_minimal(d, from, to, choice, false, is_adaptive(routing), state, path);
+    come = add_minimal<kKept, false>(on, from, to, choice, false, come);
   }
+  path->hops = come.hops;
+  path->stretches = come.stretches;
   path->latency = p.hop * path->hops;
 }
 
+template <Kept kKept>
 void tree_path(const Pricing& p, NodeId src, NodeId dst, const LinkState* state, Path* path) {
   if (src == dst) return;
   const std::uint32_t level = FatTree::nca_level(src, dst);
   path->cls = level + 1;
   path->hops = 2 * level + 1;
   path->latency = p.tree_latency[path->cls];
-  if (state == nullptr || level == 0) return;
+  if (kKept == Kept::nothing || level == 0) return;
   // Subtrees of one level are numbered after those below; up and down alternate.
   std::uint32_t base = 0;
   for (std::uint32_t l = 0; l < level; ++l) base += p.nodes >> (2 * l);
-  const std::uint32_t up = 2 * (base + (src >> (2 * level))), down = 2 * (base + (dst >> (2 * level))) + 1;
-  prefetch_bundle(*state, up);
-  prefetch_bundle(*state, down);
-  add_bundle(path, up, 0, static_cast<std::uint8_t>(level));
-  add_bundle(path, down, path->hops - 1, static_cast<std::uint8_t>(level));
+  if constexpr (kKept != Kept::nothing) {
+    const std::uint32_t up = 2 * (base + (src >> (2 * level))), down = 2 * (base + (dst >> (2 * level))) + 1;
+    const Stretches<kKept> to(state, src, path);
+    to.prefetch_if(true, to.bundle_server(up));
+    to.prefetch_if(true, to.bundle_server(down));
+    to.put(0, to.bundle_server(up), 0, 1, 0, level, Stretch::bundle);
+    to.put(1, to.bundle_server(down), 0, 1, 2 * level, level, Stretch::bundle);
+    path->stretches = 2;
+  }
 }
 
 // Delay that a bundle would cause a message whose head leaves at `head`, in picoseconds: what the adaptive
@@ -239,22 +298,30 @@ std::int64_t bundle_load(const Pricing& p, const LinkState& state, std::uint32_t
   return state.peek_bundle(bundle, arrive, price(bytes).count()) - arrive;
 }
 
-}  // namespace
-
-void find_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
-               const LinkState* state, Path* path) {
+template <Kept kKept>
+void find_path_for(const Pricing& p, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
+                   const LinkState* state, Path* path) {
   switch (p.network) {
     case Network::gemini_torus:
     case Network::seastar_torus:
     case Network::bluegene_torus:
-      return torus_path(p, routing, seed, tx, rx, state, path);
+      return torus_path<kKept>(p, routing, seed, tx, rx, state, path);
     case Network::dragonfly:
-      return dragonfly_path(p, routing, seed, tx, rx, state, path);
+      return dragonfly_path<kKept>(p, routing, seed, tx, rx, state, path);
     case Network::fat_tree:
-      return tree_path(p, tx, rx, state, path);
+      return tree_path<kKept>(p, tx, rx, state, path);
     case Network::crossbar:
       return;
   }
+}
+
+}  // namespace
+
+void find_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
+               const LinkState* state, Path* path) {
+  if (state == nullptr) return find_path_for<Kept::nothing>(p, routing, seed, tx, rx, state, path);
+  if (state->exact()) return find_path_for<Kept::intervals>(p, routing, seed, tx, rx, state, path);
+  find_path_for<Kept::counters>(p, routing, seed, tx, rx, state, path);
 }
 
 void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::uint64_t bytes,
@@ -285,9 +352,14 @@ void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::ui
   }
   if (via == groups) return;
   const RouterId root = via * Dragonfly::kRoutersPerGroup + pick.below(d.chassis_in(via) * Dragonfly::kSlots);
-  path->hops = path->stretches = 0;
-  add_minimal(d, from, root, mix64(seed), false, true, &state, path);
-  add_minimal(d, root, to, mix64(seed + 1), false, true, &state, path);
+  const auto both = [&]<Kept kKept>(const GroupLinks<kKept>& on) {
+    const Come half = add_minimal<kKept, true>(on, from, root, mix64(seed), false, {});
+    return add_minimal<kKept, true>(on, root, to, mix64(seed + 1), false, half);
+  };
+  const Come come = state.exact() ? both(GroupLinks<Kept::intervals>(d, &state, tx, path))
+                                  : both(GroupLinks<Kept::counters>(d, &state, tx, path));
+  path->hops = come.hops;
+  path->stretches = come.stretches;
   path->latency = p.hop * path->hops;
   path->detoured = true;
 }

@@ -16,20 +16,23 @@
 
 namespace orrery::model {
 
-// Something shared that a message passes.
+// Something shared that a message passes. Of an exact state all of it counts, of a decayed one `server`,
+// `links` and `price`; the last two members are set for a torus line only.
 struct Stretch {
   enum Kind : std::uint8_t {
     line,    // links of a torus line
-    bundle,  // `part.line` is the bundle, the rest of `part` is not used
+    bundle,  // between two dragonfly groups, or of a fat tree's subtree
     router,  // a green or black link
     spread,  // the same, of packets that may go round it when it is loaded, one link more
   };
-  LinePart part;          // of an exact state
-  std::uint32_t counter;  // of a decayed state, that stands for
-  std::uint16_t links;    // this many links
-  std::uint16_t before;   // hops travelled before it
-  std::uint8_t price;     // index into shared_link
+  std::uint32_t
+      server;  // of an exact state the place of its cell; of a decayed one a counter, that stands for
+  std::uint32_t first;   // the number, of all, of the first of
+  std::uint16_t links;   // this many links
+  std::uint16_t before;  // hops travelled before it
+  std::uint8_t price;    // index into shared_link
   Kind kind;
+  std::uint32_t line_first, line_links;  // its line's own links
 };
 
 struct Path {
@@ -39,7 +42,7 @@ struct Path {
   Picos latency;
   std::uint32_t stretches = 0;
   bool detoured = false;
-  Stretch at[kMost];
+  Stretch at[kMost + 1];  // the last is never one: where those that turn out not to be are written
 };
 
 // Prices of a dragonfly's shared links.
@@ -49,6 +52,13 @@ inline constexpr std::uint8_t kBundlePrice = 0, kLocalPrice = 1, kSpreadPrice = 
 // over all of them.
 constexpr LinePart router_part(RouterId router, std::uint32_t server) {
   return {router, router * kRouterServers + server, 1, router * kRouterServers, kRouterServers};
+}
+
+// Which links those are, of a line or a router, in an exact state.
+inline LinePart part_of(const Stretch& s, const LinkState& state) {
+  const std::uint32_t line = state.line_at(s.server);
+  if (s.kind == Stretch::line) return {line, s.first, s.links, s.line_first, s.line_links};
+  return router_part(line, s.first - line * kRouterServers);
 }
 
 // The path of the data from `tx` to `rx`: minimal, or through the root that a hashed mode picks. Pure;

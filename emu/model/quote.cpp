@@ -38,10 +38,10 @@ __attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routi
                                                  std::int64_t horizon, const LinkState& state, Path* path) {
   const PerByte price = p.shared_link[kLocalPrice];
   const std::int64_t length = price(bytes).count(), thin = p.shared_link[kSpreadPrice](bytes).count();
-  const LinePart all = router_part(s.part.line, Dragonfly::kLocal);
+  LinePart link = part_of(s, state);
+  const LinePart all = router_part(link.line, Dragonfly::kLocal);
   // Packets that are spread over the router's links are in every link's way.
   const std::int64_t past = state.peek_link(all, 0, arrive, length);
-  LinePart link = s.part;
   if (s.kind == Stretch::spread) {
     const AdaptiveBias bias = bias_of(routing);
     std::int64_t direct = state.peek_link(link, 0, past, length);
@@ -78,7 +78,7 @@ std::int64_t network_wait(const Pricing& p, const QuoteRequest& r, NodeId tx, No
   if (p.network == Network::bluegene_torus && state.exact() && is_adaptive(r.routing)) {
     bool idle = true;
     for (std::uint32_t i = 0; i < path->stretches; ++i)
-      idle &= state.line_idle(path->at[i].part.line, soonest);
+      idle &= state.line_idle(state.line_at(path->at[i].server), soonest);
     if (!idle) return walk_torus(p, r.routing, r.seed, tx, rx, bytes, head, soonest, state);
   }
   for (std::uint32_t i = 0; i < path->stretches; ++i) {
@@ -88,17 +88,21 @@ std::int64_t network_wait(const Pricing& p, const QuoteRequest& r, NodeId tx, No
     if (state.exact()) {
       const std::int64_t longer = path->latency.count() - planned;
       const std::int64_t arrive = head + waited + longer + hop * s.before;
+      if (s.kind != Stretch::line && length > 0 &&
+          state.take_quiet(s.server, s.first, arrive, length, soonest)) [[likely]]
+        continue;
       if (s.kind == Stretch::bundle) {
-        waited += state.reserve_bundle(s.part.line, arrive, length, soonest) - arrive;
-      } else if (s.kind != Stretch::line && !state.line_idle(s.part.line, arrive)) {
+        waited += state.reserve_bundle(state.bundle_at(s.server), arrive, length, soonest) - arrive;
+      } else if (s.kind != Stretch::line && !state.line_idle(state.line_at(s.server), arrive)) {
         waited += take_link(p, r.routing, s, bytes, arrive, soonest, state, path) - arrive;
       } else {
-        waited += state.reserve_line(s.part, hop, arrive, length, soonest);
+        waited += state.reserve_line(part_of(s, state), hop, arrive, length, soonest);
       }
     } else {
       // All the links that it stands for are as loaded as this one, on average.
-      const std::uint64_t used = state.count(s.counter, now, bytes * s.links);
-      waited += s.links * (length * queue_wait_256(utilisation_256(price(used).count())) / 256);
+      const std::uint64_t used = state.count(s.server, now, bytes * s.links);
+      if (used != 0)
+        waited += s.links * (length * queue_wait_256(utilisation_256(price(used).count())) / 256);
     }
   }
   return waited;

@@ -84,9 +84,12 @@ class Choices {
  public:
   constexpr explicit Choices(std::uint64_t seed) : state_(seed) {}
   // Uniform in [0, n), n >= 1, without division.
-  constexpr std::uint32_t below(std::uint32_t n) {
+  constexpr std::uint32_t below(std::uint32_t n) { return below_if(true, n); }
+  // The same, but where it is not `wanted` the next draw is as if there had been none, and the value is any:
+  // for code that must not branch.
+  constexpr std::uint32_t below_if(bool wanted, std::uint32_t n) {
     __extension__ using Wide = unsigned __int128;
-    state_ += 0x9e3779b97f4a7c15u;
+    state_ += 0x9e3779b97f4a7c15u & (std::uint64_t{0} - std::uint64_t{wanted});
     const Wide product = static_cast<Wide>(state_) * (state_ ^ 0xbf58476d1ce4e5b9u);
     const auto folded = static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
     return static_cast<std::uint32_t>(((folded >> 32) * n) >> 32);

@@ -91,14 +91,14 @@ TEST(Path, TheStretchesOfAnOrderedModeAreTheLinksOfItsRoute) {
         ASSERT_EQ(a.at[hop].before, hop);
         if (port < Dragonfly::kLocal) {
           ASSERT_EQ(a.at[hop].kind, Stretch::router);
-          ASSERT_EQ(a.at[hop].part.line, ends.from);
-          ASSERT_EQ(a.at[hop].part.first, ends.from * kRouterServers + port);
-          ASSERT_EQ(b.at[hop].counter, bundles + d.routers() + ends.from * Dragonfly::kLocal + port);
+          ASSERT_EQ(part_of(a.at[hop], *exact.state()).line, ends.from);
+          ASSERT_EQ(part_of(a.at[hop], *exact.state()).first, ends.from * kRouterServers + port);
+          ASSERT_EQ(b.at[hop].server, bundles + d.routers() + ends.from * Dragonfly::kLocal + port);
         } else {
           const std::uint32_t bundle = d.group_of_router(ends.from) * d.groups() + d.group_of_router(ends.to);
           ASSERT_EQ(a.at[hop].kind, Stretch::bundle);
-          ASSERT_EQ(a.at[hop].part.line, bundle);
-          ASSERT_EQ(b.at[hop].counter, bundle);
+          ASSERT_EQ(exact.state()->bundle_at(a.at[hop].server), bundle);
+          ASSERT_EQ(b.at[hop].server, bundle);
         }
       }
     }
@@ -130,23 +130,23 @@ TEST(Path, TheStretchesOfATorusAreTheLinksOfItsRoute) {
       for (std::uint32_t s = 0; s < path.stretches; ++s) {
         const Stretch& stretch = path.at[s];
         ASSERT_EQ(stretch.kind, Stretch::line);
+        const LinePart part = part_of(stretch, *machine.state());
         ASSERT_EQ(stretch.before, before);
-        ASSERT_LT(stretch.part.line, LinkState::cells(p, LinkState::Kind::exact));
-        const std::uint32_t counter = decayed.at[s].counter;
+        ASSERT_LT(part.line, LinkState::cells(p, LinkState::Kind::exact));
+        const std::uint32_t counter = decayed.at[s].server;
         ASSERT_LT(counter, LinkState::cells(p, LinkState::Kind::decayed));
         ASSERT_EQ(decayed.at[s].links, stretch.links);
         ASSERT_EQ(decayed.at[s].price, stretch.price);
-        ASSERT_EQ(stretch.links, stretch.part.links);
+        ASSERT_EQ(stretch.links, part.links);
         bool counted = false;
-        for (std::uint32_t i = 0; i < stretch.part.links; ++i) {
+        for (std::uint32_t i = 0; i < part.links; ++i) {
           const LinkId link = route[before + i];
           const Direction d = p.torus.direction_of(link);
           // The price is the dimension's, which is that of the link there.
           ASSERT_EQ(stretch.price, dimension_of(d));
-          ASSERT_EQ(stretch.part.line % 2, is_minus(d) ? 1u : 0u);
-          const std::uint32_t position =
-              (stretch.part.first - stretch.part.line_first + i) % stretch.part.line_links;
-          const std::uint32_t number = stretch.part.line_first + position;
+          ASSERT_EQ(part.line % 2, is_minus(d) ? 1u : 0u);
+          const std::uint32_t position = (part.first - part.line_first + i) % part.line_links;
+          const std::uint32_t number = part.line_first + position;
           const auto [known, fresh] =
               numbers.emplace(std::pair{p.torus.ends(link).from, static_cast<int>(d)}, number);
           ASSERT_EQ(known->second, number);
@@ -154,7 +154,7 @@ TEST(Path, TheStretchesOfATorusAreTheLinksOfItsRoute) {
           counted = counted || number == counter;
         }
         ASSERT_TRUE(counted) << "the link that a decayed state counts is one of the way";
-        before += stretch.part.links;
+        before += part.links;
       }
       ASSERT_EQ(before, route.size());
     }
