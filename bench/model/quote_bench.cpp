@@ -106,31 +106,43 @@ void run_quotes(benchmark::State& state, const std::string& name, const std::str
   Choices pick(7);
   // Requests are made beforehand: the application's own work is not the model's.
   constexpr std::size_t kRequests = 4096;
-  std::vector<QuoteRequest> requests(kRequests);
-  for (QuoteRequest& r : requests) {
-    const bool neighbour = pattern == "neighbour" || pattern == "backlog";
-    r.op = pattern == "get" ? Op::fma_get : pattern == "bulk" ? Op::bte_put : Op::fma_put;
+  // Of each only what differs: they are the bench's own share of the caches.
+  struct Pair {
+    NodeId src, dst;
+  };
+  std::vector<Pair> requests(kRequests);
+  const bool neighbour = pattern == "neighbour" || pattern == "backlog";
+  for (Pair& r : requests) {
     r.src = neighbour ? 0 : pick.below(p.nodes);
     r.dst = neighbour ? 1 % p.nodes : pick.below(p.nodes);
-    r.bytes = pattern == "bulk" ? 65536 : 8;
-    r.routing = pattern == "in_order"      ? Routing::in_order
-                : pattern == "hashed_root" ? Routing::hashed_non_minimal
-                                           : Routing::adaptive_0;
   }
+  QuoteRequest request;
+  request.op = pattern == "get" ? Op::fma_get : pattern == "bulk" ? Op::bte_put : Op::fma_put;
+  request.bytes = pattern == "bulk" ? 65536 : 8;
+  request.routing = pattern == "in_order"      ? Routing::in_order
+                    : pattern == "hashed_root" ? Routing::hashed_non_minimal
+                                               : Routing::adaptive_0;
+  const auto request_of = [&](const Pair& pair) {
+    QuoteRequest r = request;
+    r.src = pair.src;
+    r.dst = pair.dst;
+    return r;
+  };
   // Far enough apart that a quiet machine stays quiet: its NIC takes operations no faster than its gap, and a
   // long message holds a slow link for longer than a quiet one takes over parallel links.
-  const OpPrice& price = p.ops[static_cast<std::size_t>(requests[0].op)];
+  const OpPrice& price = p.ops[static_cast<std::size_t>(request.op)];
   const std::int64_t gap = (price.gap + price.gap_add + price.beyond_gap).count();
   Picos slowest;
-  for (const QuoteRequest& r : requests) slowest = std::max(slowest, quote(p, r, nullptr).local_event_at);
+  for (const Pair& pair : requests)
+    slowest = std::max(slowest, quote(p, request_of(pair), nullptr).local_event_at);
   const Picos step{pattern == "backlog" ? 0
                                         : std::max<std::int64_t>({2'000'000, 2 * gap, 4 * slowest.count()})};
   bench::TimedCalls calls;
   Picos now;
   std::size_t i = 0;
   for (auto _ : state) {
-    // A copy: the caller has its request at hand.
-    QuoteRequest r = requests[i++ % kRequests];
+    // The caller has its request at hand.
+    QuoteRequest r = request_of(requests[i++ % kRequests]);
     r.now = now;
     benchmark::DoNotOptimize(r);
     now += step;

@@ -2,10 +2,12 @@
 // Copyright 2026 the Orrery authors
 //
 // The times of single calls of some tens of nanoseconds, by the time stamp counter, less what reading it
-// costs (the median of empty readings). Calls come in batches of 256, some 20 us; a batch counts if the core
-// was whole before and after it (bench/common/core_share.hpp): else a percentile over single calls is one of
-// the strangers on the core's other hardware thread. The first batch after a stranger's stay does not count
-// either: it finds the stranger's lines in the caches. One process, one thread.
+// costs (the median of empty readings); kept as a histogram of ticks, since a list of them would be one more
+// stream through the caches that the calls are measured in. Calls come in batches of 256, some 20 us; a batch
+// counts if the core was whole before and after it (bench/common/core_share.hpp): else a percentile over
+// single calls is one of the strangers on the core's other hardware thread. The first batch after a
+// stranger's stay does not count either: it finds the stranger's lines in the caches. One process, one
+// thread.
 //   TimedCalls calls;  { const auto before = ticks(); call(); calls.add(before, ticks()); }  calls.at(0.99)
 #pragma once
 
@@ -21,11 +23,7 @@ namespace bench {
 
 class TimedCalls {
  public:
-  TimedCalls() : cost_(empty_reading()), fastest_(fastest_probe()) {
-    whole_.reserve(1 << 22);
-    all_.reserve(1 << 22);
-    batch_.reserve(kBatch);
-  }
+  TimedCalls() : cost_(empty_reading()), fastest_(fastest_probe()) { batch_.reserve(kBatch); }
 
   void add(std::uint64_t before, std::uint64_t after) {
     const std::uint64_t took = after - before;
@@ -37,22 +35,34 @@ class TimedCalls {
   static constexpr std::size_t kEnough = 20'000;
   // How many of all calls counted, 0..1. All of them where the core was never whole for long.
   double share() const {
-    return all_.empty() ? 0 : static_cast<double>(counted().size()) / static_cast<double>(all_.size());
+    return all_.calls == 0 ? 0 : static_cast<double>(counted().calls) / static_cast<double>(all_.calls);
   }
-  bool only_whole() const { return whole_.size() >= kEnough; }
+  bool only_whole() const { return whole_.calls >= kEnough; }
 
   // Nanoseconds that the given part of the calls, 0..1, took at most.
-  double at(double part) {
-    std::vector<std::uint32_t>& calls = only_whole() ? whole_ : all_;
-    if (calls.empty()) return 0;
-    const auto i = static_cast<std::ptrdiff_t>(part * static_cast<double>(calls.size() - 1));
-    std::nth_element(calls.begin(), calls.begin() + i, calls.end());
-    return watch().ns(calls[static_cast<std::size_t>(i)]);
+  double at(double part) const {
+    const Histogram& calls = counted();
+    if (calls.calls == 0) return 0;
+    const auto rank = static_cast<std::uint64_t>(part * static_cast<double>(calls.calls - 1));
+    std::uint64_t seen = 0;
+    std::size_t ticks = 0;
+    while (ticks + 1 < kTicks && (seen += calls.of[ticks]) <= rank) ++ticks;
+    return watch().ns(ticks);
   }
 
  private:
   static constexpr std::size_t kBatch = 256;
-  static constexpr int kPatience = 10'000;  // probes, about 3 ms
+  static constexpr int kPatience = 10'000;        // probes, about 3 ms
+  static constexpr std::size_t kTicks = 1 << 14;  // some microseconds; what takes longer counts as that
+
+  struct Histogram {
+    std::vector<std::uint32_t> of = std::vector<std::uint32_t>(kTicks);  // calls, by ticks
+    std::size_t calls = 0;
+    void add(const std::vector<std::uint32_t>& batch) {
+      for (const std::uint32_t took : batch) ++of[std::min<std::size_t>(took, kTicks - 1)];
+      calls += batch.size();
+    }
+  };
 
   static const Stopwatch& watch() {
     static const Stopwatch instance;
@@ -80,15 +90,14 @@ class TimedCalls {
     return value;
   }
 
-  const std::vector<std::uint32_t>& counted() const { return only_whole() ? whole_ : all_; }
+  const Histogram& counted() const { return only_whole() ? whole_ : all_; }
 
   void end_batch() {
     const std::uint64_t probe = issue_probe();
     const bool whole = !after_stranger_ && std::max(probe, probe_before_) * 10 <= fastest_ * 11;
     after_stranger_ = probe * 10 > fastest_ * 11;
-    if (whole && whole_.size() + kBatch <= whole_.capacity())
-      whole_.insert(whole_.end(), batch_.begin(), batch_.end());
-    if (all_.size() + kBatch <= all_.capacity()) all_.insert(all_.end(), batch_.begin(), batch_.end());
+    if (whole) whole_.add(batch_);
+    all_.add(batch_);
     batch_.clear();
     probe_before_ = probe;
     // Rather wait than measure what does not count; at most as long as strangers usually stay, some times.
@@ -98,7 +107,8 @@ class TimedCalls {
   const std::uint64_t cost_, fastest_;
   std::uint64_t probe_before_ = UINT64_MAX / 16;  // nothing is known of the core before the first batch
   bool after_stranger_ = true;
-  std::vector<std::uint32_t> whole_, all_, batch_;
+  Histogram whole_, all_;
+  std::vector<std::uint32_t> batch_;
 };
 
 }  // namespace bench
