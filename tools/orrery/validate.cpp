@@ -18,7 +18,7 @@ namespace orrery::tool {
 
 namespace {
 
-struct Options {
+struct ValidateOptions {
   std::string machine, reference;
   bool json = false;
 };
@@ -28,7 +28,7 @@ std::string tolerance_text(const model::ReferenceRow& row) {
   return std::string(model::compare_name(row.compare));
 }
 
-int validate(const Options& options) {
+int validate(const ValidateOptions& options) {
   std::string csv(model::shipped_reference());
   std::string file = "reference.csv";
   if (!options.reference.empty()) {
@@ -121,7 +121,7 @@ int validate(const Options& options) {
 }  // namespace
 
 void add_validate(CLI::App& root, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ValidateOptions>();
   auto* command = root.add_subcommand("validate", "Hold the machines to the figures that their papers print");
   command->add_option("machine", options->machine,
                       "A machine's name or file; all shipped machines if not given");
