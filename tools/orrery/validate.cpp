@@ -3,14 +3,15 @@
 #include "emu/model/machine_file.hpp"
 #include "emu/model/reference.hpp"
 #include "tools/orrery/subcommand.hpp"
+#include "tools/orrery/text_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
+#include <cstring>
 #include <map>
 #include <memory>
 
@@ -32,9 +33,12 @@ int validate(const ValidateOptions& options) {
   std::string csv(model::shipped_reference());
   std::string file = "reference.csv";
   if (!options.reference.empty()) {
-    std::ifstream in(options.reference, std::ios::binary);
-    if (!in) return usage_error(options.reference + ": cannot be read: expected a reference table");
-    csv.assign(std::istreambuf_iterator<char>(in), {});
+    auto text = read_text_file(options.reference);
+    if (!text) {
+      return usage_error(fmt::format("{}: cannot be read: {}; expected a reference table", options.reference,
+                                     std::strerror(errno)));
+    }
+    csv = *std::move(text);
     file = options.reference;
   }
   const model::ReferenceTable table = model::parse_reference(csv, file);
