@@ -46,7 +46,8 @@ inline DecayedSums sums_of(const DecayedCounter& c, std::int64_t now) {
   // is of hours ago, when the low bits had been round once less.
   constexpr std::int32_t kOutOfOrder = -(std::int32_t{1} << 20);
   if (passed <= 0 && passed >= kOutOfOrder) return {before, current, false};
-  return {passed < 0 || passed >= 60 ? 0 : (before + current) >> passed, 0, true};
+  // The sums have 33 bits: after so many half-lives, or from so long ago, nothing is left.
+  return {(before + current) >> std::min(static_cast<std::uint32_t>(passed), 63u), 0, true};
 }
 
 // 2^16 * 512 / (512 + part): what makes a level a rate, by how much of the epoch has passed.

@@ -88,6 +88,27 @@ LinkId Dragonfly::blue(std::uint32_t from_group, std::uint32_t to_group, std::ui
   return router * kPorts + kGreen + kBlack + connector * 2 + wire % 2;
 }
 
+LinkEnds Dragonfly::blue_ends(std::uint32_t a, std::uint32_t b, std::uint32_t index) const {
+  const std::uint32_t side = index % kLinksPerCable / 2;
+  const auto router_in = [&](std::uint32_t group, std::uint32_t cable) {
+    return group * kRoutersPerGroup + 2 * (cable % pairs_in(group)) + side;
+  };
+  const std::uint32_t offset = b > a ? b - a : b + groups_ - a, cable = index / kLinksPerCable;
+  return {router_in(a, (offset - 1) * bundle_ + cable),
+          router_in(b, (groups_ - offset - 1) * bundle_ + cable)};
+}
+
+std::uint32_t Dragonfly::own_blue(RouterId from, RouterId to, Choices* choices) const {
+  // Cable i of the bundle lies at pair (first + i) mod pairs.
+  const std::uint32_t a = group_of_router(from), b = group_of_router(to);
+  const std::uint32_t offset = b > a ? b - a : b + groups_ - a, pairs = pairs_in(a);
+  const std::uint32_t first = (offset - 1) * bundle_ % pairs, pair = from % kRoutersPerGroup / 2;
+  const std::uint32_t own = pair >= first ? pair - first : pair + pairs - first;
+  if (own >= bundle_) return choices->below(links_per_bundle());
+  const std::uint32_t cable = own + pairs * choices->below((bundle_ - 1 - own) / pairs + 1);
+  return cable * kLinksPerCable + from % 2 * 2 + choices->below(2);
+}
+
 void Dragonfly::in_group(RouterId from, RouterId to, Choices* choices, Route* out) const {
   const std::uint32_t to_slot = to % kSlots, to_chassis = to / kSlots % kChassis;
   if (from % kSlots != to_slot) {
@@ -122,7 +143,7 @@ std::uint32_t Dragonfly::minimal_hops(RouterId from, RouterId to, std::uint64_t 
   const std::uint32_t a = group_of_router(from), b = group_of_router(to);
   if (a == b) return hops_in_group(from, to);
   Choices choices(seed);
-  const LinkEnds blue = blue_ends(a, b, choices.below(links_per_bundle()));
+  const LinkEnds blue = pick_blue(from, a, b, false, &choices);
   return hops_in_group(from, blue.from) + 1 + hops_in_group(blue.to, to);
 }
 

@@ -103,12 +103,15 @@ class Dragonfly {
   // Blue link `index` (0..links_per_bundle()-1) of the bundle from group `from` to group `to`.
   LinkId blue(std::uint32_t from_group, std::uint32_t to_group, std::uint32_t index) const;
 
-  // The routers that it joins, without the link: what the hot path needs.
+  // The routers that it joins, without the link.
   LinkEnds blue_ends(std::uint32_t from_group, std::uint32_t to_group, std::uint32_t index) const;
 
   // The index of a blue link of the router `from` itself to the other group, else of any of the bundle's.
   // REQUIRES: two groups.
   std::uint32_t own_blue(RouterId from, RouterId to, Choices* choices) const;
+  // The ends of the link that own_blue() finds, or without `own_first` of any of the bundle's, and the same
+  // draws: what the hot path needs. `a`, `b`: the groups of `from` and of where it goes; not the same.
+  LinkEnds pick_blue(RouterId from, std::uint32_t a, std::uint32_t b, bool own_first, Choices* choices) const;
 
   // A minimal route between two routers: at most one green and one black in a group; between groups
   // exactly one blue, at most 5 links. `seed` picks the blue link and the black copies.
@@ -137,6 +140,9 @@ class Dragonfly {
   void in_group(RouterId from, RouterId to, Choices* choices, Route* out) const;
   void across(RouterId from, RouterId to, LinkId blue, Choices* choices, Route* out) const;
   std::uint32_t pairs_in(std::uint32_t group) const { return chassis_in(group) * kSlots / 2; }
+  template <bool kAllFull>
+  LinkEnds pick_blue_of(RouterId from, std::uint32_t a, std::uint32_t b, bool own_first,
+                        Choices* choices) const;
 
   std::uint32_t groups_ = 1;
   std::uint32_t bundle_ = 0;
@@ -157,35 +163,35 @@ inline LinkId Dragonfly::black(RouterId from, std::uint32_t to_chassis, std::uin
   return from * kPorts + kGreen + peer * kBlackPerPeer + k;
 }
 
-inline LinkEnds Dragonfly::blue_ends(std::uint32_t a, std::uint32_t b, std::uint32_t index) const {
-  // Both ends of the blue link, as blue() and ends() have them; full groups divide by a constant.
-  const std::uint32_t wire = index % kLinksPerCable;
-  const auto router_in = [&](std::uint32_t group, std::uint32_t cable) {
-    const std::uint32_t pairs = pairs_in(group);
-    const std::uint32_t pair = pairs == kRoutersPerGroup / 2 ? cable % (kRoutersPerGroup / 2) : cable % pairs;
-    return group * kRoutersPerGroup + 2 * pair + wire / 2;
-  };
-  const std::uint32_t offset = b > a ? b - a : b + groups_ - a, cable = index / kLinksPerCable;
-  return {router_in(a, (offset - 1) * bundle_ + cable),
-          router_in(b, (groups_ - offset - 1) * bundle_ + cable)};
+template <bool kAllFull>
+inline LinkEnds Dragonfly::pick_blue_of(RouterId from, std::uint32_t a, std::uint32_t b, bool own_first,
+                                        Choices* choices) const {
+  // Full groups divide by a constant.
+  constexpr std::uint32_t kFull = kRoutersPerGroup / 2;
+  const std::uint32_t pairs_a = kAllFull ? kFull : pairs_in(a), pairs_b = kAllFull ? kFull : pairs_in(b);
+  const std::uint32_t offset = b > a ? b - a : b + groups_ - a;
+  // Cables of either group before this bundle's.
+  const std::uint32_t near = (offset - 1) * bundle_, far = (groups_ - offset - 1) * bundle_;
+  if (own_first) {
+    // Cable i of the bundle lies at pair (first + i) mod pairs.
+    const std::uint32_t first = near % pairs_a, pair = from % kRoutersPerGroup / 2;
+    const std::uint32_t own = pair >= first ? pair - first : pair + pairs_a - first;
+    if (own < bundle_) {
+      const std::uint32_t cable = own + pairs_a * choices->below((bundle_ - 1 - own) / pairs_a + 1);
+      choices->below(2);  // which of the two wires to this router
+      return {from, b * kRoutersPerGroup + 2 * ((far + cable) % pairs_b) + from % 2};
+    }
+  }
+  const std::uint32_t index = choices->below(links_per_bundle());
+  const std::uint32_t cable = index / kLinksPerCable, side = index % kLinksPerCable / 2;
+  return {a * kRoutersPerGroup + 2 * ((near + cable) % pairs_a) + side,
+          b * kRoutersPerGroup + 2 * ((far + cable) % pairs_b) + side};
 }
 
-inline std::uint32_t Dragonfly::own_blue(RouterId from, RouterId to, Choices* choices) const {
-  // Cable i of the bundle lies at pair (first + i) mod pairs; full groups divide by a constant.
-  constexpr std::uint32_t kFull = kRoutersPerGroup / 2;
-  const std::uint32_t a = group_of_router(from), b = group_of_router(to);
-  const std::uint32_t offset = b > a ? b - a : b + groups_ - a, pairs = pairs_in(a);
-  const std::uint32_t before = (offset - 1) * bundle_, pair = from % kRoutersPerGroup / 2;
-  const std::uint32_t first = pairs == kFull ? before % kFull : before % pairs;
-  const std::uint32_t own = pair >= first ? pair - first : pair + pairs - first;
-  // Whether there is one is as good as random: both cases are worked out, and one is taken.
-  const bool has = own < bundle_;
-  const std::uint32_t rest = has ? bundle_ - 1 - own : 0;
-  const std::uint32_t others = pairs == kFull ? rest / kFull : rest / pairs;
-  const std::uint32_t drawn = choices->below(has ? others + 1 : links_per_bundle());
-  const std::uint32_t wire = choices->below_if(has, 2);
-  const std::uint32_t cable = own + pairs * drawn;
-  return has ? cable * kLinksPerCable + from % 2 * 2 + wire : drawn;
+inline LinkEnds Dragonfly::pick_blue(RouterId from, std::uint32_t a, std::uint32_t b, bool own_first,
+                                     Choices* choices) const {
+  return last_chassis_ == kChassis ? pick_blue_of<true>(from, a, b, own_first, choices)
+                                   : pick_blue_of<false>(from, a, b, own_first, choices);
 }
 
 inline RouterId Dragonfly::valiant_root(RouterId from, RouterId to, std::uint64_t seed) const {

@@ -179,22 +179,21 @@ class LinkState {
   std::uint32_t line_at(std::uint32_t cell) const { return cell - first_line_; }
   std::uint32_t bundle_cell(std::uint32_t bundle) const { return first_bundle_ + bundle * kBundleCells; }
   std::uint32_t bundle_at(std::uint32_t cell) const { return (cell - first_bundle_) / kBundleCells; }
-  // Promises `length` from `want` on, of one link (number `first` of all) or of a bundle, if nothing that was
-  // promised there ends after `horizon`: what reserve_line() and reserve_bundle() then do. False: nothing was
-  // done. REQUIRES: a Hold; length > 0.
-  bool take_quiet(std::uint32_t cell, std::uint32_t first, std::int64_t want, std::int64_t length,
-                  std::int64_t horizon) const {
+  // Promises `length` from `want` on, of `links` links each a `hop` later (number `first` of all is the
+  // first) or of a bundle (1), if nothing that was promised there ends after `horizon`: what reserve_line()
+  // and reserve_bundle() then do. False: nothing was done. REQUIRES: a Hold; length > 0.
+  bool take_quiet(std::uint32_t cell, std::uint32_t first, std::uint32_t links, std::int64_t hop,
+                  std::int64_t want, std::int64_t length, std::int64_t horizon) const {
     std::byte* const at = cell_at(cell);
     std::int64_t latest;
     std::memcpy(&latest, at, sizeof latest);
     if (latest > horizon) [[unlikely]]
       return false;
-    const std::int64_t end = want + length;
     const auto store = [at](std::size_t i, std::int64_t word) { std::memcpy(at + 8 * i, &word, 8); };
-    store(0, end);
-    store(1, std::int64_t{first} << 32 | 1);
+    store(0, want + hop * (links - 1) + length);
+    store(1, std::int64_t{first} << 32 | links);
     store(2, want);
-    store(3, end);
+    store(3, want + length);
     store(4, length);
     return true;
   }

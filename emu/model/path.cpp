@@ -214,44 +214,49 @@ template <Kept kKept, bool kAdaptive>
   return on.add(black, from - slot + to_slot, black_port, false, come);
 }
 
+struct Place {
+  RouterId router;
+  std::uint32_t group;
+};
+Place place_of(const Dragonfly& d, RouterId router) { return {router, d.group_of_router(router)}; }
+
 // The stretches of Dragonfly::minimal(from, to, seed), or of minimal_by_own_link().
 template <Kept kKept, bool kAdaptive>
-Come add_minimal(const GroupLinks<kKept>& group_links, RouterId from, RouterId to, std::uint64_t seed,
-                 bool own_first, Come come) {
-  const GroupLinks<kKept> on = group_links;
-  const Dragonfly& d = on.d;
+[[gnu::always_inline]] inline Come add_minimal(const GroupLinks<kKept>& on, const Place& from,
+                                               const Place& to, std::uint64_t seed, bool own_first,
+                                               Come come) {
   Choices pick(seed);
-  const std::uint32_t a = d.group_of_router(from), b = d.group_of_router(to);
-  if (a == b) return add_leg<kKept, kAdaptive>(on, a, from, to, &pick, come);
-  const std::uint32_t bundle = on.to.bundle_server(a * d.groups() + b);
+  if (from.group == to.group)
+    return add_leg<kKept, kAdaptive>(on, to.group, from.router, to.router, &pick, come);
+  const std::uint32_t bundle = on.to.bundle_server(from.group * on.d.groups() + to.group);
   if constexpr (kKept != Kept::nothing) on.to.prefetch_if(true, bundle);
-  const std::uint32_t index = own_first ? d.own_blue(from, to, &pick) : pick.below(d.links_per_bundle());
-  const LinkEnds blue = d.blue_ends(a, b, index);
-  // own_blue() has branched on just that.
-  if (blue.from != from) come = add_leg<kKept, kAdaptive>(on, a, from, blue.from, &pick, come);
+  const LinkEnds blue = on.d.pick_blue(from.router, from.group, to.group, own_first, &pick);
+  // pick_blue() has branched on just that.
+  if (blue.from != from.router)
+    come = add_leg<kKept, kAdaptive>(on, from.group, from.router, blue.from, &pick, come);
   if constexpr (kKept != Kept::nothing)
     on.to.put(come.stretches++, bundle, 0, 1, come.hops, kBundlePrice, Stretch::bundle);
   ++come.hops;
-  return add_leg<kKept, kAdaptive>(on, b, blue.to, to, &pick, come);
+  return add_leg<kKept, kAdaptive>(on, to.group, blue.to, to.router, &pick, come);
 }
 
 template <Kept kKept>
 void dragonfly_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId src, NodeId dst,
                     const LinkState* state, Path* path) {
   const Dragonfly& d = p.dragonfly;
-  const RouterId from = d.router_of(src), to = d.router_of(dst);
-  if (from == to) return;
-  path->cls = d.group_of_router(from) == d.group_of_router(to) ? 1 : 2;
+  const Place from = place_of(d, d.router_of(src)), to = place_of(d, d.router_of(dst));
+  if (from.router == to.router) return;
+  path->cls = from.group == to.group ? 1 : 2;
   const std::uint64_t choice = path_seed(routing, seed, src, dst);
   const GroupLinks<kKept> on(d, state, src, path);
   Come come;
   if (routing == Routing::hashed_non_minimal) {
-    const RouterId root = d.valiant_root(from, to, choice);
+    const Place root = place_of(d, d.valiant_root(from.router, to.router, choice));
     const bool own = d.own_blue_first();
     come = add_minimal<kKept, false>(on, from, root, choice, own, come);
     come = add_minimal<kKept, false>(on, root, to, Dragonfly::seed_past_root(choice), own, come);
   } else if constexpr (kKept == Kept::nothing) {
-    come.hops = d.minimal_hops(from, to, choice);
+    come.hops = d.minimal_hops(from.router, to.router, choice);
   } else if (is_adaptive(routing)) {
     come = add_minimal<kKept, true>(on, from, to, choice, false, come);
   } else {
@@ -328,8 +333,8 @@ void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::ui
                   std::int64_t now, std::int64_t head, NodeId tx, NodeId rx, const LinkState& state,
                   Path* path) {
   const Dragonfly& d = p.dragonfly;
-  const RouterId from = d.router_of(tx), to = d.router_of(rx);
-  const std::uint32_t a = d.group_of_router(from), b = d.group_of_router(to), groups = d.groups();
+  const Place from = place_of(d, d.router_of(tx)), to = place_of(d, d.router_of(rx));
+  const std::uint32_t a = from.group, b = to.group, groups = d.groups();
   if (a == b || groups < 3) return;
   // Two non-minimal candidates against the one bundle that all minimal routes share.
   const AdaptiveBias bias = bias_of(routing);
@@ -351,7 +356,8 @@ void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::ui
     }
   }
   if (via == groups) return;
-  const RouterId root = via * Dragonfly::kRoutersPerGroup + pick.below(d.chassis_in(via) * Dragonfly::kSlots);
+  const Place root{via * Dragonfly::kRoutersPerGroup + pick.below(d.chassis_in(via) * Dragonfly::kSlots),
+                   via};
   const auto both = [&]<Kept kKept>(const GroupLinks<kKept>& on) {
     const Come half = add_minimal<kKept, true>(on, from, root, mix64(seed), false, {});
     return add_minimal<kKept, true>(on, root, to, mix64(seed + 1), false, half);

@@ -66,44 +66,56 @@ __attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routi
   return past + state.reserve_line(link, 0, past, length, horizon);
 }
 
-// Waits of the head on its way, starting at `head`. May make the path longer.
-std::int64_t network_wait(const Pricing& p, const QuoteRequest& r, NodeId tx, NodeId rx, std::int64_t head,
-                          const LinkState& state, Path* path) {
-  const std::int64_t now = r.now.count();
+// The wait for what take_quiet() did not get. May make the path longer.
+__attribute__((noinline)) std::int64_t wait_for_link(const Pricing& p, const QuoteRequest& r,
+                                                     const Stretch& s, std::int64_t arrive,
+                                                     std::int64_t length, std::int64_t horizon,
+                                                     const LinkState& state, Path* path) {
+  if (s.kind == Stretch::bundle)
+    return state.reserve_bundle(state.bundle_at(s.server), arrive, length, horizon) - arrive;
+  if (s.kind != Stretch::line && !state.line_idle(state.line_at(s.server), arrive))
+    return take_link(p, r.routing, s, r.bytes, arrive, horizon, state, path) - arrive;
+  return state.reserve_line(part_of(s, state), p.hop.count(), arrive, length, horizon);
+}
+
+// Waits of the head on its way, starting at `head`, in an exact state. May make the path longer.
+std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, NodeId rx, std::int64_t head,
+                            const LinkState& state, Path* path) {
   const std::uint64_t bytes = r.bytes;
   std::int64_t waited = 0;
   const std::int64_t hop = p.hop.count(), planned = path->latency.count();
   // No later call can want anything sooner.
-  const std::int64_t soonest = now + p.lead.count();
-  if (p.network == Network::bluegene_torus && state.exact() && is_adaptive(r.routing)) {
+  const std::int64_t soonest = r.now.count() + p.lead.count();
+  if (p.network == Network::bluegene_torus && is_adaptive(r.routing)) {
     bool idle = true;
     for (std::uint32_t i = 0; i < path->stretches; ++i)
       idle &= state.line_idle(state.line_at(path->at[i].server), soonest);
     if (!idle) return walk_torus(p, r.routing, r.seed, tx, rx, bytes, head, soonest, state);
   }
-  for (std::uint32_t i = 0; i < path->stretches; ++i) {
+  const std::uint32_t stretches = path->stretches;
+  std::int64_t longer = 0;  // by links that it goes round
+  for (std::uint32_t i = 0; i < stretches; ++i) {
     const Stretch& s = path->at[i];
+    const std::int64_t length = p.shared_link[s.price](bytes).count();
+    const std::int64_t arrive = head + waited + longer + hop * s.before;
+    if (length > 0 && state.take_quiet(s.server, s.first, s.links, hop, arrive, length, soonest)) [[likely]]
+      continue;
+    waited += wait_for_link(p, r, s, arrive, length, soonest, state, path);
+    longer = path->latency.count() - planned;
+  }
+  return waited;
+}
+
+// The mean waits on the way in a decayed state, in which the message is counted.
+std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, const LinkState& state, const Path& path) {
+  std::int64_t waited = 0;
+  for (std::uint32_t i = 0; i < path.stretches; ++i) {
+    const Stretch& s = path.at[i];
+    // All the links that it stands for are as loaded as this one, on average.
+    const std::uint64_t used = state.count(s.server, r.now.count(), r.bytes * s.links);
+    if (used == 0) continue;
     const PerByte price = p.shared_link[s.price];
-    const std::int64_t length = price(bytes).count();
-    if (state.exact()) {
-      const std::int64_t longer = path->latency.count() - planned;
-      const std::int64_t arrive = head + waited + longer + hop * s.before;
-      if (s.kind != Stretch::line && length > 0 &&
-          state.take_quiet(s.server, s.first, arrive, length, soonest)) [[likely]]
-        continue;
-      if (s.kind == Stretch::bundle) {
-        waited += state.reserve_bundle(state.bundle_at(s.server), arrive, length, soonest) - arrive;
-      } else if (s.kind != Stretch::line && !state.line_idle(state.line_at(s.server), arrive)) {
-        waited += take_link(p, r.routing, s, bytes, arrive, soonest, state, path) - arrive;
-      } else {
-        waited += state.reserve_line(part_of(s, state), hop, arrive, length, soonest);
-      }
-    } else {
-      // All the links that it stands for are as loaded as this one, on average.
-      const std::uint64_t used = state.count(s.server, now, bytes * s.links);
-      if (used != 0)
-        waited += s.links * (length * queue_wait_256(utilisation_256(price(used).count())) / 256);
-    }
+    waited += s.links * (price(r.bytes).count() * queue_wait_256(utilisation_256(price(used).count())) / 256);
   }
   return waited;
 }
@@ -185,7 +197,8 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
   }
 
   if (state != nullptr) {
-    const std::int64_t links = network_wait(p, r, tx, rx, head, *state, &path);
+    const std::int64_t links =
+        state->exact() ? wait_for_links(p, r, tx, rx, head, *state, &path) : wait_by_load(p, r, *state, path);
     waited += links;
     // Links that it went round add to the data's way, not to the response's.
     head += links + path.latency.count() - latency;
