@@ -17,10 +17,13 @@
 //                        and to NICs of their own. decayed: both at once, as fast as they can. exact: in
 //                        turns, which is what ordered callers do. Not held to a figure: decayed_same_nics,
 //                        where both share both NICs too, and exact_at_once, which is against the contract.
-// floor/alone is nothing at all timed the same way, floor/two_processes one number that two processes raise
-// in turns: what the machine takes for a call that does nothing, and for one line out of another's cache.
-// No row can be better than its floor. floor/lines/<machine> is six cache lines anywhere in the machine's
-// exact state, as many as a quote over three dimensions writes. floor/chain/<machine> is a fixed chain of 64
+// floor_ns beside a row: the p99 of touching bare what a quote of that row writes, the same lines of the same
+// block in the same order of requests, all asked for and then read and written back; after each 256 quotes
+// 128 touches, so that both meet the same caches; for two processes by both, in turns or at once as they
+// quote. No row can be better than what memory takes, and rows over the limit are printed with it at the end.
+// floor/alone is nothing at all timed the same way,
+// floor/two_processes one number that two processes raise in turns: what the machine takes for a call that
+// does nothing, and for one line out of another's cache. floor/chain/<machine> is a fixed chain of 64
 // multiplications, taken before each machine's rows: rows of runs in which it differs are not to be compared.
 // Each iteration is one call, timed alone with the time stamp counter; the counter's own cost (median of
 // empty readings) is taken off. p50_ns and p99_ns are over the single calls made while the core was whole
@@ -31,6 +34,7 @@
 #include "bench/model/timed_calls.hpp"
 #include "emu/model/machine.hpp"
 #include "emu/model/machine_file.hpp"
+#include "emu/model/path.hpp"
 #include "emu/model/quote.hpp"
 
 #include <benchmark/benchmark.h>
@@ -61,8 +65,17 @@ constexpr const char* kStates[] = {"quiet", "exact", "decayed"};
 // The p99 of each repetition, by row.
 using Rows = std::map<std::string, std::vector<double>>;
 Rows g_alone, g_two, g_floor;
+// Of what the rows write, touched bare: by the same names.
+Rows g_touched;
 // Measurements in which the cores were never whole for long, so that all calls count.
 std::size_t g_shared_cores = 0;
+
+// Calls of each row. A fixed number: the library's own choice goes by wall time, which is also spent on
+// waiting for a whole core.
+constexpr int kCalls = 200'000;
+// Of calls in turn, so many are quotes, the others touches. Their sum does not divide the number of requests,
+// so that every request is either some time.
+constexpr int kQuotes = 256, kRound = 384;
 
 std::uint64_t ticks() { return bench::Stopwatch::ticks(); }
 
@@ -88,6 +101,48 @@ class SharedState {
   std::size_t size_ = 0;
   LinkState state_;
 };
+
+// The cache lines that quotes write, request after request, by number from the block's start.
+class Touched {
+ public:
+  // Of a quote in `state`, which lies at `memory`: the lock, both NICs, and what is on the way.
+  void add(const Pricing& pricing, const QuoteRequest& r, const LinkState& state, const void* memory) {
+    const auto add_line = [&](const void* at) {
+      const auto line = (static_cast<const char*>(at) - static_cast<const char*>(memory)) / 64;
+      if (line > UINT16_MAX) std::abort();  // none of the shipped machines' is larger
+      lines_.push_back(static_cast<std::uint16_t>(line));
+    };
+    const bool get = pricing.ops[static_cast<std::size_t>(r.op)].flow == Flow::get;
+    Path path;
+    find_path(pricing, r.routing, r.seed, get ? r.dst : r.src, get ? r.src : r.dst, &state, &path);
+    if (state.exact()) add_line(memory);
+    add_line(&state.nic(r.src));
+    add_line(&state.nic(r.dst));
+    const std::size_t bytes = state.exact() ? LinkState::kCellBytes : sizeof(CounterCell);
+    for (std::uint32_t i = 0; i < path.stretches; ++i) add_line(state.servers() + bytes * path.at[i].server);
+    ends_.push_back(static_cast<std::uint32_t>(lines_.size()));
+  }
+  // Asks for the lines of a request, then reads and writes a word of each.
+  void touch(std::size_t request, void* memory) const {
+    auto* const words = static_cast<std::uint64_t*>(memory);
+    const std::uint32_t first = request == 0 ? 0 : ends_[request - 1], end = ends_[request];
+    for (std::uint32_t i = first; i < end; ++i) prefetch_to_write(&words[lines_[i] * std::size_t{8} + 7]);
+    for (std::uint32_t i = first; i < end; ++i) {
+      std::atomic_ref word(words[lines_[i] * std::size_t{8} + 7]);
+      word.store(word.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  std::vector<std::uint16_t> lines_;  // small: they share the caches with what they name
+  std::vector<std::uint32_t> ends_;
+};
+
+void report_touched(benchmark::State& state, const bench::TimedCalls& calls, const std::string& name) {
+  const double p99 = calls.at(0.99);
+  state.counters["floor_ns"] = p99;
+  g_touched[name].push_back(p99);
+}
 
 void report(benchmark::State& state, bench::TimedCalls& calls, const std::string& name, Rows* rows) {
   state.counters["p50_ns"] = calls.at(0.50);
@@ -137,10 +192,21 @@ void run_quotes(benchmark::State& state, const std::string& name, const std::str
     slowest = std::max(slowest, quote(p, request_of(pair), nullptr).local_event_at);
   const Picos step{pattern == "backlog" ? 0
                                         : std::max<std::int64_t>({2'000'000, 2 * gap, 4 * slowest.count()})};
-  bench::TimedCalls calls;
+  Touched touched;
+  if (kind != State::quiet)
+    for (const Pair& pair : requests) touched.add(p, request_of(pair), *shared.get(), shared.memory());
+  bench::TimedCalls calls, touches;
   Picos now;
   std::size_t i = 0;
   for (auto _ : state) {
+    if (kind != State::quiet && i % kRound >= kQuotes) {
+      const std::size_t request = i++ % kRequests;
+      const std::uint64_t before = ticks();
+      touched.touch(request, shared.memory());
+      const std::uint64_t after = ticks();
+      touches.add(before, after);
+      continue;
+    }
     // The caller has its request at hand.
     QuoteRequest r = request_of(requests[i++ % kRequests]);
     r.now = now;
@@ -152,8 +218,10 @@ void run_quotes(benchmark::State& state, const std::string& name, const std::str
     const std::uint64_t after = ticks();
     calls.add(before, after);
   }
-  report(state, calls, name + "/" + pattern + "/" + kStates[static_cast<int>(kind)],
-         pattern == "backlog" ? nullptr : &g_alone);
+  const std::string row = name + "/" + pattern + "/" + kStates[static_cast<int>(kind)];
+  report(state, calls, row, pattern == "backlog" ? nullptr : &g_alone);
+  if (kind == State::quiet) return;
+  report_touched(state, touches, row);
 }
 
 // `chain`: multiplications, each of the one before's product (three cycles or so a piece).
@@ -170,32 +238,6 @@ void run_floor_alone(benchmark::State& state, int chain) {
     calls.add(before, after);
   }
   report(state, calls, chain == 0 ? "floor/alone" : "floor/chain", &g_floor);
-}
-
-// What memory alone takes: the lines that a quote between random nodes writes (two NICs, the lock, three
-// shared things), anywhere in a block of the machine's state, asked for together and then raised by one each.
-void run_floor_lines(benchmark::State& state, const std::string& name) {
-  const BuiltMachine built = build_machine(name);
-  SharedState shared(built.machine->pricing, State::exact);
-  const std::size_t lines = LinkState::bytes_needed(built.machine->pricing, LinkState::Kind::exact) / 64;
-  constexpr std::size_t kTouched = 6, kRequests = 4096;
-  Choices pick(7);
-  std::vector<std::size_t> where(kRequests * kTouched);
-  for (std::size_t& w : where) w = pick.below(static_cast<std::uint32_t>(lines)) * 8;
-  for (std::size_t i = 0; i < where.size(); i += kTouched) where[i] = 0;  // the lock's
-  auto* words = static_cast<std::uint64_t*>(shared.memory());
-  bench::TimedCalls calls;
-  std::size_t request = 0;
-  for (auto _ : state) {
-    const std::size_t* at = &where[request++ % kRequests * kTouched];
-    const std::uint64_t before = ticks();
-    for (std::size_t i = 0; i < kTouched; ++i) __builtin_prefetch(&words[at[i]], 1);
-    for (std::size_t i = 0; i < kTouched; ++i) ++words[at[i]];
-    benchmark::ClobberMemory();
-    const std::uint64_t after = ticks();
-    calls.add(before, after);
-  }
-  report(state, calls, "floor/lines/" + name, &g_floor);
 }
 
 // Keeps the process on a processor of its own for as long as it lives.
@@ -268,8 +310,8 @@ void run_floor_two(benchmark::State& state, const Call& call) {
 }
 
 // The other process quotes over the same links as long as the measurement lasts.
-void run_two_processes(benchmark::State& state, const std::string& name, State kind, bool in_turns,
-                       bool same_nics, Rows* rows) {
+void run_two_processes(benchmark::State& state, const std::string& name, const std::string& row, State kind,
+                       bool in_turns, bool same_nics, Rows* rows) {
   const BuiltMachine built = build_machine(name);
   const Pricing& p = built.machine->pricing;
   SharedState shared(p, kind);
@@ -277,7 +319,7 @@ void run_two_processes(benchmark::State& state, const std::string& name, State k
   if (page == MAP_FAILED) std::abort();
   // Each in a cache line of its own. Both processes share one virtual time, so that calls are nearly ordered.
   auto* words = static_cast<std::atomic<std::uint64_t>*>(page);
-  std::atomic<std::uint64_t>&stop = words[0], &clock = words[8], &turn = words[16];
+  std::atomic<std::uint64_t>&stop = words[0], &clock = words[8], &turn = words[16], &touching = words[24];
   // Slow enough for every machine to keep up: a backlog is not what is measured.
   constexpr std::uint64_t kStep = 10'000'000;
   // Three eighths along z on a torus: exactly half way round would be a tie, decided for each pair alone.
@@ -292,31 +334,51 @@ void run_two_processes(benchmark::State& state, const std::string& name, State k
   const pid_t child = fork();
   if (child < 0) std::abort();
   const Pinned pinned(child == 0 ? 1 : 0);
+  if (child == 0 && !same_nics) {
+    r.src = sibling(p, r.src);
+    r.dst = sibling(p, r.dst);
+  }
+  Touched touched;
+  touched.add(p, r, *shared.get(), shared.memory());
   if (child == 0) {
-    if (!same_nics) {
-      r.src = sibling(p, r.src);
-      r.dst = sibling(p, r.dst);
-    }
     while (my_turn(1)) {
-      benchmark::DoNotOptimize(quote(p, r, shared.get()));
+      if (touching.load(std::memory_order_relaxed) != 0) {
+        touched.touch(0, shared.memory());
+      } else {
+        benchmark::DoNotOptimize(quote(p, r, shared.get()));
+      }
       turn.store(0, std::memory_order_release);
     }
     _exit(0);
   }
-  bench::TimedCalls calls;
+  bench::TimedCalls calls, touches;
+  int round = 0;
   for (auto _ : state) {
+    const bool touch = round >= kQuotes;
+    touching.store(touch ? 1 : 0, std::memory_order_relaxed);
     my_turn(0);
     const std::uint64_t before = ticks();
-    const Quote q = quote(p, r, shared.get());
-    benchmark::DoNotOptimize(q);
+    if (touch) {
+      touched.touch(0, shared.memory());
+    } else {
+      const Quote q = quote(p, r, shared.get());
+      benchmark::DoNotOptimize(q);
+    }
     const std::uint64_t after = ticks();
     turn.store(1, std::memory_order_release);
-    calls.add(before, after);
+    (touch ? touches : calls).add(before, after);
+    round = round + 1 == kRound ? 0 : round + 1;
   }
   stop.store(1);
   waitpid(child, nullptr, 0);
   munmap(page, 4096);
-  report(state, calls, name + "/two_processes/" + kStates[static_cast<int>(kind)], rows);
+  report(state, calls, row, rows);
+  report_touched(state, touches, row);
+}
+
+double median_of(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
 
 void print_worst(const char* what, Rows& rows, double limit) {
@@ -324,9 +386,13 @@ void print_worst(const char* what, Rows& rows, double limit) {
   std::string name;
   std::size_t over = 0;
   for (auto& [row, values] : rows) {
-    std::sort(values.begin(), values.end());
-    const double median = values[values.size() / 2];
-    over += median > limit;
+    const double median = median_of(values);
+    if (median > limit) {
+      ++over;
+      const auto touched = g_touched.find(row);
+      std::printf("over %.0f ns: %s %.0f ns, of which its lines touched bare take %.0f\n", limit, row.c_str(),
+                  median, touched == g_touched.end() ? 0 : median_of(touched->second));
+    }
     if (median >= worst) {
       worst = median;
       name = row;
@@ -337,10 +403,6 @@ void print_worst(const char* what, Rows& rows, double limit) {
 }
 
 }  // namespace
-
-// Calls of each row. A fixed number: the library's own choice goes by wall time, which is also spent on
-// waiting for a whole core.
-constexpr int kCalls = 200'000;
 
 template <typename Run>
 void add(const std::string& row, const Run& run) {
@@ -356,7 +418,6 @@ int main(int argc, char** argv) {
     const std::string name(shipped.name);
     // How fast the processor is just now: others may share its host.
     add("floor/chain/" + name, [](benchmark::State& s) { run_floor_alone(s, 64); });
-    add("floor/lines/" + name, [name](benchmark::State& s) { run_floor_lines(s, name); });
     for (const char* pattern : {"neighbour", "random", "bulk", "get", "in_order", "hashed_root", "backlog"}) {
       for (const State kind : {State::quiet, State::exact, State::decayed}) {
         add(("quote/" + name + "/" + pattern + "/" + kStates[static_cast<int>(kind)]).c_str(),
@@ -366,10 +427,10 @@ int main(int argc, char** argv) {
       }
     }
     const auto two = [&](const char* kind, State state, bool in_turns, bool same_nics, Rows* rows) {
-      add("quote/" + name + "/two_processes/" + kind,
-          [name, state, in_turns, same_nics, rows](benchmark::State& s) {
-            run_two_processes(s, name, state, in_turns, same_nics, rows);
-          });
+      const std::string row = name + "/two_processes/" + kind;
+      add("quote/" + row, [name, row, state, in_turns, same_nics, rows](benchmark::State& s) {
+        run_two_processes(s, name, row, state, in_turns, same_nics, rows);
+      });
     };
     two("exact", State::exact, true, false, &g_two);
     two("decayed", State::decayed, false, false, &g_two);
