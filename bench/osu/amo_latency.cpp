@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   options.extra_flags = {{"--cached", &cached, "the command that the NIC's cache serves"},
                          {"--add", &silent, "without the result"}};
   options.parse("atomic additions at a passive PE; run with: orrery run -n 2", argc, argv);
-  bench::OsuPair pair(4096);
+  bench::OsuPair pair(4096, false, cached ? GNI_CDM_MODE_CACHED_AMO_ENABLED : 0);
   if (options.pinned) bench::pin(pair.session.rank);
   std::optional<bench::Model> model;
   if (options.model) model.emplace(pair.session);

@@ -22,7 +22,7 @@ struct OsuPair {
   Window peer;
   int partner = 0;
 
-  explicit OsuPair(std::size_t bytes, bool pairs = false) {
+  explicit OsuPair(std::size_t bytes, bool pairs = false, std::uint32_t modes = 0) : session(modes) {
     if (pairs ? session.size % 2 != 0 : session.size != 2) {
       if (session.rank == 0)
         std::fprintf(stderr, "this program needs %s PEs, not %d: orrery run -n 2\n",
