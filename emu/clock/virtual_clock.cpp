@@ -381,6 +381,7 @@ void VirtualClock::finish() {
   if (finished_) return;
   come_in();
   do_all();
+  page_watch::stop();
   const bool last = turns_.is_last();
   turns_.finish();
   finished_ = true;

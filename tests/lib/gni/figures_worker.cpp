@@ -68,6 +68,8 @@ void latency(World& w) {
     // Data of more than a word comes in any order: a flag behind it says that all of it is there.
     auto pd = w.descriptor(bytes == 8 ? GNI_POST_FMA_PUT : GNI_POST_FMA_PUT_W_SYNCFLAG, peer,
                            bytes == 8 ? kRoom - 8 : 0, bytes, GNI_CQMODE_SILENT);
+    // One path, of which the test knows the length.
+    pd.dlvr_mode = GNI_DLVMODE_IN_ORDER;
     pd.sync_flag_addr = w.windows[static_cast<std::size_t>(peer)].address + kRoom - 8;
     const double start = now_ns();
     for (int i = 0; i < kRounds; ++i) {
@@ -194,7 +196,8 @@ void stream(World& w, const std::string& kind, std::uint64_t bytes, int count, c
   PMI_Barrier();
   double rate = 0;
   if (sends) {
-    for (int i = 0; i < count / 4; ++i) step();
+    // Until each one has to wait for one before it.
+    for (int i = 0; i < 4 * static_cast<int>(kWindow) && i < 64 + 2 * count; ++i) step();
     const double start = now_ns();
     for (int i = 0; i < count; ++i) step();
     rate = count / (now_ns() - start) * 1e3;
@@ -206,7 +209,9 @@ void stream(World& w, const std::string& kind, std::uint64_t bytes, int count, c
   }
   double all = 0;
   for (const double each : bench::all_gather(rate, rank, size)) all += each;
-  if (rank == 0) std::printf("rate %.6f\nGB/s %.6f\n", all, all * static_cast<double>(bytes) / 1e3);
+  if (rank == 0)
+    std::printf("rate %.6f\nGB/s %.6f\n%" PRIu64 " B: GB/s %.6f\n", all,
+                all * static_cast<double>(bytes) / 1e3, bytes, all * static_cast<double>(bytes) / 1e3);
   PMI_Barrier();
 }
 
@@ -242,7 +247,14 @@ int main(int argc, char** argv) {
     latency(w);
     message(w);
   } else if (what == "stream" && argc > 5) {
-    stream(w, argv[2], std::strtoull(argv[3], nullptr, 10), std::atoi(argv[4]), argv[5]);
+    // One size, or several with commas between them.
+    for (const char* size = argv[3]; *size != 0; size += *size == ',' ? 1 : 0) {
+      char* end = nullptr;
+      const std::uint64_t bytes = std::strtoull(size, &end, 10);
+      if (end == size) return 2;
+      stream(w, argv[2], bytes, std::atoi(argv[4]), argv[5]);
+      size = end;
+    }
   } else if (what == "collectives") {
     collectives(w);
   } else {
