@@ -32,7 +32,7 @@ std::uint64_t process_state(ProcessPhase phase, pid_t pid, std::uint32_t generat
   return static_cast<std::uint64_t>(phase) | (static_cast<std::uint64_t>(pid) & kPidMask) << 4 |
          static_cast<std::uint64_t>(generation) << 32;
 }
-ProcessPhase phase_of(std::uint64_t state) { return static_cast<ProcessPhase>(state & 0xf); }
+ProcessPhase process_phase_of(std::uint64_t state) { return static_cast<ProcessPhase>(state & 0xf); }
 pid_t pid_of(std::uint64_t state) { return static_cast<pid_t>(state >> 4 & kPidMask); }
 std::uint32_t generation_of(std::uint64_t state) { return static_cast<std::uint32_t>(state >> 32); }
 
@@ -178,8 +178,8 @@ Result<ProcessRef> HostDirectory::join_range(const Joining& who, std::uint32_t f
     for (std::uint32_t index = first; index < end; ++index) {
       ProcessSlot& slot = processes()[index];
       std::uint64_t state = slot.state.load(std::memory_order_acquire);
-      const bool fits = pass == Pass::unused ? phase_of(state) == ProcessPhase::free
-                        : pass == Pass::dead ? phase_of(state) == ProcessPhase::dead
+      const bool fits = pass == Pass::unused ? process_phase_of(state) == ProcessPhase::free
+                        : pass == Pass::dead ? process_phase_of(state) == ProcessPhase::dead
                                              : is_gone(state, index);
       const std::uint32_t generation = generation_of(state) + 1;
       if (!fits ||
@@ -208,7 +208,7 @@ Result<ProcessRef> HostDirectory::join_range(const Joining& who, std::uint32_t f
 }
 
 bool HostDirectory::is_gone(std::uint64_t state, std::uint32_t index) const {
-  const ProcessPhase phase = phase_of(state);
+  const ProcessPhase phase = process_phase_of(state);
   if (phase != ProcessPhase::claimed && phase != ProcessPhase::live) return false;
   const ProcessStat stat = process_stat(pid_of(state));
   if (phase == ProcessPhase::claimed) return !stat.exists;  // its other fields are not there yet
@@ -224,7 +224,8 @@ bool HostDirectory::mark_dead(ProcessRef process) {
   if (!is_live(process)) return false;
   auto& word = processes()[process.index].state;
   std::uint64_t state = word.load(std::memory_order_acquire);
-  if (phase_of(state) != ProcessPhase::live || generation_of(state) != process.generation) return false;
+  if (process_phase_of(state) != ProcessPhase::live || generation_of(state) != process.generation)
+    return false;
   const bool changed = word.compare_exchange_strong(
       state, process_state(ProcessPhase::dead, pid_of(state), process.generation), std::memory_order_acq_rel);
   if (changed) announce_change();
@@ -257,7 +258,7 @@ std::vector<ProcessRef> HostDirectory::live_processes() const {
   std::vector<ProcessRef> live;
   for (std::uint32_t index = 0; index < kMaxProcesses; ++index) {
     const std::uint64_t state = processes()[index].state.load(std::memory_order_acquire);
-    if (phase_of(state) == ProcessPhase::live) live.push_back({index, generation_of(state)});
+    if (process_phase_of(state) == ProcessPhase::live) live.push_back({index, generation_of(state)});
   }
   return live;
 }

@@ -25,7 +25,7 @@ std::uint64_t state_of(EndpointPhase phase, ProcessRef owner, std::uint64_t vers
   return static_cast<std::uint64_t>(phase) | static_cast<std::uint64_t>(owner.index) << 4 |
          (version & 0xffff) << 16 | static_cast<std::uint64_t>(owner.generation) << 32;
 }
-EndpointPhase phase_of(std::uint64_t state) { return static_cast<EndpointPhase>(state & 0xf); }
+EndpointPhase endpoint_phase_of(std::uint64_t state) { return static_cast<EndpointPhase>(state & 0xf); }
 std::uint64_t with_phase(std::uint64_t state, EndpointPhase phase) {
   return (state & ~0xfull) | static_cast<std::uint64_t>(phase);
 }
@@ -66,7 +66,7 @@ Result<EndpointRef> HostDirectory::publish_endpoint(ProcessRef self, const Endpo
     const std::uint32_t index = (home + i) % kMaxEndpoints;
     EndpointSlot& slot = endpoints()[index];
     std::uint64_t state = slot.state.load(std::memory_order_acquire);
-    const EndpointPhase phase = phase_of(state);
+    const EndpointPhase phase = endpoint_phase_of(state);
     const bool usable =
         phase == EndpointPhase::never || phase == EndpointPhase::withdrawn || !owner_is_live(state);
     const std::uint64_t claimed = state_of(EndpointPhase::claimed, self, version_of(state) + 1);
@@ -107,7 +107,7 @@ Errc HostDirectory::settle_duplicates(std::uint32_t mine, std::uint64_t claimed,
     for (std::uint32_t i = 0; i < kMaxEndpoints; ++i) {
       const EndpointSlot& other = endpoints()[(home + i) % kMaxEndpoints];
       const std::uint64_t state = other.state.load(std::memory_order_seq_cst);
-      const EndpointPhase phase = phase_of(state);
+      const EndpointPhase phase = endpoint_phase_of(state);
       if (phase == EndpointPhase::never) break;
       if (i == my_place || (phase != EndpointPhase::live && phase != EndpointPhase::tentative)) continue;
       if (!holds_key(other, key)) continue;
@@ -144,8 +144,8 @@ Result<Endpoint> HostDirectory::find_endpoint(const EndpointKey& key) const {
   for (std::uint32_t i = 0; i < kMaxEndpoints; ++i) {
     const EndpointSlot& slot = endpoints()[(home + i) % kMaxEndpoints];
     const std::uint64_t state = slot.state.load(std::memory_order_acquire);
-    if (phase_of(state) == EndpointPhase::never) break;
-    if (phase_of(state) != EndpointPhase::live || !holds_key(slot, key)) continue;
+    if (endpoint_phase_of(state) == EndpointPhase::never) break;
+    if (endpoint_phase_of(state) != EndpointPhase::live || !holds_key(slot, key)) continue;
     // Acquire: the state must not be loaded again before the fields.
     const std::uint32_t nic_index = slot.nic_index.load(std::memory_order_acquire);
     if (slot.state.load(std::memory_order_relaxed) != state) continue;  // withdrawn while we read
@@ -160,7 +160,7 @@ std::vector<Endpoint> HostDirectory::endpoints_at(DomainId domain, std::uint32_t
   for (std::uint32_t i = 0; i < kMaxEndpoints; ++i) {
     const EndpointSlot& slot = endpoints()[i];
     const std::uint64_t state = slot.state.load(std::memory_order_acquire);
-    if (phase_of(state) != EndpointPhase::live) continue;
+    if (endpoint_phase_of(state) != EndpointPhase::live) continue;
     const EndpointKey key{domain, nic_address, slot.instance.load(std::memory_order_acquire)};
     if (!holds_key(slot, key)) continue;
     // Acquire: the state must not be loaded again before the fields.
@@ -193,7 +193,7 @@ std::vector<ProcessRef> HostDirectory::processes_in(DomainId domain) const {
   for (std::uint32_t index = 0; index < kMaxEndpoints; ++index) {
     const std::uint64_t state = endpoints()[index].state.load(std::memory_order_acquire);
     const std::uint64_t where = endpoints()[index].domain_and_address.load(std::memory_order_relaxed);
-    if (phase_of(state) == EndpointPhase::live && where >> 32 == domain && owner_is_live(state))
+    if (endpoint_phase_of(state) == EndpointPhase::live && where >> 32 == domain && owner_is_live(state))
       seen[owner_of(state).index] = true;
   }
   std::vector<ProcessRef> found;
@@ -209,7 +209,7 @@ std::string HostDirectory::who_is_missing(DomainId domain) const {
   for (std::uint32_t index = 0; index < kMaxEndpoints; ++index) {
     const std::uint64_t state = endpoints()[index].state.load(std::memory_order_acquire);
     const std::uint64_t where = endpoints()[index].domain_and_address.load(std::memory_order_relaxed);
-    if (phase_of(state) == EndpointPhase::live && where >> 32 == domain && owner_is_live(state)) {
+    if (endpoint_phase_of(state) == EndpointPhase::live && where >> 32 == domain && owner_is_live(state)) {
       attached[owner_of(state).index] = true;
     }
   }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kOpen = 1;
 // Looks at buffers that others take from under us.
-constexpr int kPatience = 1000;
+constexpr int kLooksForABuffer = 1000;
 
 // An event names the buffer as it was filled.
 constexpr std::uint64_t event_data(std::uint32_t channel, std::uint64_t word, std::uint32_t index) {
@@ -157,7 +157,7 @@ Errc execute_send(const Target& target, const wire::PacketHeader& header, std::s
     if (!index) return Errc::no_match;
     claimed = channel->buffers[*index].word.load(std::memory_order_relaxed);
   } else {
-    for (int patience = kPatience; patience > 0 && claimed == 0; --patience) {
+    for (int patience = kLooksForABuffer; patience > 0 && claimed == 0; --patience) {
       std::uint64_t word = 0;
       index = next_ready(*channel, &word);
       if (!index) return Errc::no_resource;

@@ -21,11 +21,11 @@ constexpr std::int64_t kShortSliceNs = 500'000;
 constexpr std::int64_t kAnswerNs = 1'000'000'000;
 // How often a post is looked at again that somebody else is exchanging. Each time that somebody gets the
 // processor; an exchange takes less than a microsecond of it.
-constexpr int kPatience = 64;
+constexpr int kLooksAtAPost = 64;
 
 // A moment for somebody who is in an exchange, which takes him less than one unless he lost his processor.
 void pause(int patience_left) {
-  if (patience_left > kPatience / 2)
+  if (patience_left > kLooksAtAPost / 2)
     cpu_relax();
   else
     yield_cpu();
@@ -233,7 +233,7 @@ bool DatagramUnit::match_at(std::uint32_t index, Peer& peer) {
   const bool own_table = peer.link.process == self_;
   const std::uint32_t not_index = own_table ? index : UINT32_MAX;
   const wire::PacketHeader header = header_of(post);
-  for (int patience = kPatience; patience > 0;) {
+  for (int patience = kLooksAtAPost; patience > 0;) {
     std::uint64_t word = post.word.load(std::memory_order_seq_cst);
     if (post_word::state(word) != PostState::pending) {
       if (post_word::state(word) != PostState::claimed) return post_word::state(word) != PostState::asking;
@@ -464,7 +464,7 @@ Errc DatagramUnit::cancel(Endpoint& endpoint, std::optional<std::uint64_t> name)
   if (!index) return Errc::no_match;
   DatagramPost& post = post_at(*index);
   const std::int64_t answer_limit = monotonic_ns() + kAnswerNs;
-  for (int patience = kPatience; patience > 0; --patience) {
+  for (int patience = kLooksAtAPost; patience > 0; --patience) {
     const std::uint64_t word = post.word.load(std::memory_order_acquire);
     const PostState state = post_word::state(word);
     if (has_ended(state)) return Errc::no_match;

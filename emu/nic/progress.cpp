@@ -18,7 +18,6 @@ namespace orrery::nic {
 namespace {
 
 constexpr int kFramesPerPoll = 16;  // one lane's share before the next lane's turn
-constexpr std::size_t kMaxPart = 1u << 16;
 
 // Turns a lambda into what Environment::guarded takes.
 template <typename Body>
@@ -36,7 +35,7 @@ using wire::answer_has_data;
 
 // Bytes of one packet by the wire between hosts: whole lines, as in a lane.
 std::uint64_t wire_part(const wire::HostWire& wire) {
-  return std::min<std::uint64_t>(wire.max_payload(), kMaxPart) & ~std::uint64_t{kCacheLine - 1};
+  return std::min<std::uint64_t>(wire.max_payload(), wire::kLongestWirePart) & ~std::uint64_t{kCacheLine - 1};
 }
 bool is_collective(wire::Verb verb) { return verb == wire::Verb::join || verb == wire::Verb::release; }
 
@@ -348,7 +347,7 @@ void Nic::deliver(const wire::Packet& packet) {
   if (header.source >= kMaxProcesses) return;
   Inbound& from = inbound_[header.source];
   if (!from.open) return;
-  std::array<std::byte, kMaxPart> buffer;
+  std::array<std::byte, wire::kLongestWirePart> buffer;
   std::span<std::byte> out;
   const Errc status = apply(from.parts, packet, from.responses.max_payload(), buffer, &out);
   if ((header.flags & wire::kWantsResponse) == 0) {

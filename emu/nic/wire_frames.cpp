@@ -16,7 +16,6 @@ namespace orrery::nic {
 namespace {
 
 constexpr int kEventsPerPoll = 64;
-constexpr std::size_t kMaxPart = 1u << 16;
 
 }  // namespace
 
@@ -47,7 +46,7 @@ void Nic::deliver_from_wire(const wire::Packet& packet) {
     return;
   }
   wire::HostWire& wire = *wire_.load(std::memory_order_relaxed);
-  std::array<std::byte, kMaxPart> buffer;
+  std::array<std::byte, wire::kLongestWirePart> buffer;
   std::span<std::byte> out;
   Errc status = Errc::ok;
   if (header.verb == wire::Verb::datagram) datagrams_.note_source(header.source);

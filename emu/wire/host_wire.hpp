@@ -36,6 +36,9 @@ class PeerAddresses {
   ~PeerAddresses() = default;
 };
 
+// What a NIC gives to a wire between hosts at a time, through a buffer of its stack.
+inline constexpr std::size_t kLongestWirePart = std::size_t{1} << 16;
+
 // One process's end of a wire to processes that share no memory with it. Threads: one at a time (the NIC's
 // lock). What try_send() took arrives once, in order among requests and among answers, or the peer is lost.
 class HostWire {

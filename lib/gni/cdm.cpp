@@ -25,7 +25,7 @@ namespace orrery::gni {
 
 namespace {
 
-constexpr std::uint32_t kModes =
+constexpr std::uint32_t kCdmModes =
     GNI_CDM_MODE_FORK_NOCOPY | GNI_CDM_MODE_FORK_FULLCOPY | GNI_CDM_MODE_FORK_PARTCOPY |
     GNI_CDM_MODE_ERR_NO_KILL | GNI_CDM_MODE_ERR_ALL_KILL | GNI_CDM_MODE_FAST_DATAGRAM_POLL |
     GNI_CDM_MODE_BTE_SINGLE_CHANNEL | GNI_CDM_MODE_USE_PCI_IOMMU | GNI_CDM_MODE_MDD_DEDICATED |
@@ -38,7 +38,7 @@ constexpr std::uint32_t kModes =
 constexpr std::uint32_t kNearestDevice = UINT32_MAX;
 
 // How long the end of a domain waits for operations that are in flight.
-constexpr std::int64_t kSettleNs = 1'000'000'000;
+constexpr std::int64_t kDomainSettleNs = 1'000'000'000;
 
 // Domains that are held by a descriptor.
 std::mutex g_held_mu;
@@ -114,7 +114,7 @@ void close(Attachment& attachment) {
     give(attachment, Resource::mdd);
   }
   attachment.regions.clear();
-  const std::int64_t deadline = monotonic_ns() + kSettleNs;
+  const std::int64_t deadline = monotonic_ns() + kDomainSettleNs;
   sweep(attachment);
   while (!attachment.departed.empty() && monotonic_ns() < deadline) {
     if (attachment.nic->clock() != nullptr) attachment.nic->progress();
@@ -153,7 +153,7 @@ extern "C" {
 
 gni_return_t GNI_CdmCreate(uint32_t inst_id, uint8_t ptag, uint32_t cookie, uint32_t modes,
                            gni_cdm_handle_t* cdm_hndl) {
-  if (cdm_hndl == nullptr || (modes & ~orrery::gni::kModes) != 0) return GNI_RC_INVALID_PARAM;
+  if (cdm_hndl == nullptr || (modes & ~orrery::gni::kCdmModes) != 0) return GNI_RC_INVALID_PARAM;
   constexpr std::uint32_t kKillModes = GNI_CDM_MODE_ERR_NO_KILL | GNI_CDM_MODE_ERR_ALL_KILL;
   if ((modes & kKillModes) == kKillModes) return GNI_RC_INVALID_PARAM;
   std::unique_ptr<Cdm> cdm(new (std::nothrow)

@@ -23,7 +23,7 @@ constexpr std::uint32_t kRoundings =
     GNI_CE_MODE_ROUND_UP | GNI_CE_MODE_ROUND_DOWN | GNI_CE_MODE_ROUND_NEAR | GNI_CE_MODE_ROUND_ZERO;
 constexpr std::uint32_t kHashes =
     GNI_CE_MODE_RC_NMIN_HASH | GNI_CE_MODE_RC_MIN_HASH | GNI_CE_MODE_RC_MNON_HASH | GNI_CE_MODE_RC_ADAPT;
-constexpr std::uint32_t kModes = kRoundings | kHashes | GNI_CE_MODE_CQE_ONCOMP | GNI_CE_MODE_CQE_ONERR;
+constexpr std::uint32_t kCeModes = kRoundings | kHashes | GNI_CE_MODE_CQE_ONCOMP | GNI_CE_MODE_CQE_ONERR;
 constexpr std::uint32_t kPostModes = GNI_CEMODE_TWO_OP | GNI_CEMODE_FPE_OP_INVAL | GNI_CEMODE_FPE_OFLOW |
                                      GNI_CEMODE_FPE_UFLOW | GNI_CEMODE_FPE_PRECISION;
 static_assert(GNI_CE_FPE_OP_INVAL == nic::kCeInvalid && GNI_CE_FPE_OFLOW == nic::kCeOverflow &&
@@ -161,7 +161,7 @@ gni_return_t GNI_CeConfigure(gni_ce_handle_t ce_hndl, gni_ep_handle_t* child_eps
                              gni_ep_handle_t parent_ep, gni_cq_handle_t cq_hndl, uint32_t modes) {
   const Ce* const ce = find(ce_hndl);
   if (ce == nullptr || child_eps == nullptr || num_child_eps == 0 || num_child_eps > GNI_CE_MAX_CHILDREN ||
-      (modes & ~orrery::gni::kModes) != 0)
+      (modes & ~orrery::gni::kCeModes) != 0)
     return GNI_RC_INVALID_PARAM;
   std::array<const orrery::nic::CeEdge*, GNI_CE_MAX_CHILDREN> children{};
   for (uint32_t i = 0; i < num_child_eps; ++i) {

@@ -21,7 +21,7 @@ constexpr std::uint32_t kCqModes =
     GNI_CQ_BLOCKING | GNI_CQ_EMULATED | GNI_CQ_PHYS_PAGES | GNI_CQ_UNMANAGED | GNI_CQ_NOAUTOFILL;
 
 // How long a queue waits for operations of destroyed endpoints.
-constexpr std::int64_t kSettleNs = 100'000'000;
+constexpr std::int64_t kQueueSettleNs = 100'000'000;
 
 std::uint8_t code_of(Errc status) { return static_cast<std::uint8_t>(device_status_of(status)); }
 
@@ -149,7 +149,7 @@ gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl) {
   Attachment& attachment = *cq->attachment;
   orrery::gni::sweep(attachment);
   const auto names_it = [&](const auto& ep) { return ep->source == cq; };
-  const std::int64_t deadline = orrery::monotonic_ns() + orrery::gni::kSettleNs;
+  const std::int64_t deadline = orrery::monotonic_ns() + orrery::gni::kQueueSettleNs;
   while (std::any_of(attachment.departed.begin(), attachment.departed.end(), names_it) &&
          orrery::monotonic_ns() < deadline) {
     if (attachment.nic->clock() != nullptr) attachment.nic->progress();

@@ -59,7 +59,7 @@ std::uint8_t category_of(const nic::ErrorEvent& event) {
 
 // The next error that the subscription is for. ok; not_done; overrun: some were lost before it was looked
 // for.
-Errc take(Err& err, gni_error_event_t* event) {
+Errc take_error(Err& err, gni_error_event_t* event) {
   for (;;) {
     const std::uint64_t taken = err.taken.load(std::memory_order_relaxed);
     const std::uint64_t newest = err.log->newest();
@@ -159,7 +159,7 @@ gni_return_t GNI_GetErrorEvent(gni_err_handle_t err_handle, gni_error_event_t* e
   Err* const err = find_err(err_handle);
   if (err == nullptr || event == nullptr) return GNI_RC_INVALID_PARAM;
   err->nic->collect_refusals();
-  switch (orrery::gni::take(*err, event)) {
+  switch (orrery::gni::take_error(*err, event)) {
     case Errc::ok:
       return GNI_RC_SUCCESS;
     case Errc::overrun:
@@ -180,7 +180,7 @@ gni_return_t GNI_WaitErrorEvents(gni_err_handle_t err_handle, gni_error_event_t*
   while (count < events_size) {
     err->nic->collect_refusals();
     // Some that were lost are passed over: what is left of them comes.
-    const Errc found = orrery::gni::take(*err, &events[count]);
+    const Errc found = orrery::gni::take_error(*err, &events[count]);
     if (found == Errc::overrun) continue;
     if (found == Errc::ok) {
       if (count++ == 0) deadline = orrery::monotonic_ns() + timeout * orrery::gni::kNsPerMs;

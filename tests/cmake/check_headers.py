@@ -6,9 +6,13 @@ usage: check_headers.py <root> <build folder> <C compiler>,<C++ compiler> ... [-
 
 The first pair compiles every header; the others those of include/, which strangers compile with what they have.
 
+A .hpp that the build itself compiles first of all, as the first line of the source of its name, is known to
+compile alone: what is in <build folder>/compile_commands.json that way is not compiled again.
+
 Objects go to <build folder>/headers, under names that stay the same, so that ccache spares what has not changed.
 """
 import concurrent.futures
+import json
 import os
 import shutil
 import subprocess
@@ -20,12 +24,36 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O0", "-c"]
 LAUNCHER = [shutil.which("ccache")] if shutil.which("ccache") else []
 
 
+def first_in_its_source(root, build):
+    """Headers of which the build has seen that they compile alone."""
+    try:
+        with open(f"{build}/compile_commands.json", encoding="utf-8") as commands:
+            sources = {os.path.relpath(entry["file"], root) for entry in json.load(commands)}
+    except FileNotFoundError:
+        return set()
+    found = set()
+    for source in sources:
+        header = source.removesuffix(".cpp") + ".hpp"
+        if not source.endswith(".cpp") or not os.path.exists(f"{root}/{header}"):
+            continue
+        with open(f"{root}/{source}", encoding="utf-8") as text:
+            first = next((line for line in text if line.startswith("#include")), "").strip()
+        with open(f"{root}/{header}", encoding="utf-8") as text:
+            once = "#pragma once" in text.read().splitlines()
+        if once and first == f'#include "{header}"':
+            found.add(header)
+    return found
+
+
 def jobs_of(root, build, compilers, flags):
     """One (header, what it is compiled as, command) for each header, language and compiler."""
     apis = [f"-I{root}/include/{name}" for name in sorted(os.listdir(f"{root}/include"))
             if os.path.isdir(f"{root}/include/{name}")] if os.path.isdir(f"{root}/include") else []
     where = [f"-I{root}", f"-I{root}/include", f"-I{build}/generated", *apis]
+    known = first_in_its_source(root, build)
     for path in tree.sources(root):
+        if path in known:
+            continue
         for cc, cxx in compilers if path.startswith("include/") else compilers[:1]:
             if path.endswith(".hpp"):
                 # What emu and lib are compiled with. clang knows -mcx16 as gcc does.

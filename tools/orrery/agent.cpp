@@ -29,7 +29,7 @@ namespace orrery::tool {
 namespace {
 
 // Descendants that left a PE's group may hold its pipes open: they are waited for so long.
-constexpr std::int64_t kGraceNs = 1'000'000'000;
+constexpr std::int64_t kOutputGraceNs = 1'000'000'000;
 // More than this of what PEs wrote is not taken in before the launcher has read it.
 constexpr std::size_t kMostHeld = std::size_t{1} << 20;
 
@@ -251,7 +251,7 @@ void Agent::start(const std::string& bytes) {
   (void)chdir(request->folder.c_str());
   pes_.resize(request->count);
   for (std::uint32_t i = 0; i < request->count; ++i) start_pe(*request, i);
-  if (!anybody_runs()) close_at_ = monotonic_ns() + kGraceNs;
+  if (!anybody_runs()) close_at_ = monotonic_ns() + kOutputGraceNs;
 }
 
 void Agent::start_pe(const StartRequest& request, std::uint32_t index) {
@@ -332,7 +332,7 @@ void Agent::reap() {
     found->held.clear();
     say(AgentKind::exited, first_ + index, std::to_string(status));
   }
-  if (started_ && !anybody_runs() && close_at_ == 0) close_at_ = monotonic_ns() + kGraceNs;
+  if (started_ && !anybody_runs() && close_at_ == 0) close_at_ = monotonic_ns() + kOutputGraceNs;
 }
 
 void Agent::signal_all(int signal) {

@@ -21,7 +21,7 @@ namespace {
 using model::Network;
 using model::RouterId;
 
-struct Options {
+struct DrawOptions {
   std::string machine = "aries", out, operation = "put";
   int groups = 0, cables = -1, levels = 0;
   bool json = false;
@@ -29,7 +29,7 @@ struct Options {
   std::int64_t src = 0, dst = -1;
 };
 
-std::string read_sizes(const Options& options, model::Description* d) {
+std::string read_sizes(const DrawOptions& options, model::Description* d) {
   const auto set = [&](const char* key, std::int64_t value) {
     model::Constant& c = d->constants[std::string("topology.") + key];
     c.kind = model::ConstantKind::count;
@@ -149,7 +149,7 @@ Drawing drawing_of(const model::Machine& m, const model::QuoteRequest& request) 
   return {std::move(page), data["routers"].size(), data["wires"].size(), e};
 }
 
-int draw(const Options& options) {
+int draw(const DrawOptions& options) {
   model::MachineFile file = model::load_machine(options.machine);
   if (!file.description) return usage_error(file.error);
   if (const std::string problem = read_sizes(options, &*file.description); !problem.empty())
@@ -198,7 +198,7 @@ int draw(const Options& options) {
 }  // namespace
 
 void add_draw(CLI::App& root, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DrawOptions>();
   auto* command = root.add_subcommand("draw", "A machine and a route as one HTML page");
   command->add_option("--machine", options->machine, "A machine's name or file")->capture_default_str();
   command->add_option("--out", options->out, "The page to write")->required();

@@ -17,7 +17,7 @@ namespace orrery::tool {
 
 namespace {
 
-struct Options {
+struct ExplainOptions {
   std::string machine = "gemini", operation, routing = "adaptive_0";
   std::vector<std::string> numbers;
   bool json = false;
@@ -56,7 +56,7 @@ Picos print_costs(const std::vector<model::ExplainedCost>& costs, Picos from) {
   return from;
 }
 
-int explain_collective(const model::Machine& m, model::Collective which, const Options& options) {
+int explain_collective(const model::Machine& m, model::Collective which, const ExplainOptions& options) {
   if (options.numbers.empty() || options.numbers.size() > 2) {
     return usage_error(
         fmt::format("{} takes the number of nodes and, if wanted, of bytes", options.operation));
@@ -95,7 +95,7 @@ int explain_collective(const model::Machine& m, model::Collective which, const O
   return 0;
 }
 
-int explain(const Options& options) {
+int explain(const ExplainOptions& options) {
   const model::BuiltMachine built = model::build_machine(options.machine);
   if (!built.machine) return usage_error(built.error);
   const model::Machine& m = *built.machine;
@@ -182,7 +182,7 @@ int explain(const Options& options) {
 }  // namespace
 
 void add_explain(CLI::App& root, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   auto* command = root.add_subcommand("explain", "What an operation costs on a machine, item by item");
   command->add_option("--machine", options->machine, "A machine's name or file")->capture_default_str();
   command->add_option("--routing", options->routing, "Routing mode")->capture_default_str();

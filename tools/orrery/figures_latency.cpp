@@ -12,18 +12,19 @@ namespace orrery::tool {
 
 namespace {
 
-struct Mode {
+struct RouteMode {
   const char* label;
   model::Routing routing;
 };
 
-struct Mean {
+struct HopMean {
   double sum = 0;
   int count = 0;
 };
 
 // The machine with another size, a torus's in nodes.
-model::BuiltMachine sized(const char* name, const std::vector<std::pair<const char*, std::int64_t>>& sizes) {
+model::BuiltMachine machine_of_size(const char* name,
+                                    const std::vector<std::pair<const char*, std::int64_t>>& sizes) {
   model::MachineFile file = model::load_machine(name);
   if (!file.description) return {nullptr, file.error};
   for (const char* key : {"class", "cabinets", "rows"})
@@ -38,10 +39,10 @@ model::BuiltMachine sized(const char* name, const std::vector<std::pair<const ch
 }
 
 // From some nodes to all others: means by hops, one line a mode.
-std::vector<Curves::Line> by_hops(const model::Pricing& p, const std::vector<Mode>& modes) {
+std::vector<Curves::Line> lines_by_hops(const model::Pricing& p, const std::vector<RouteMode>& modes) {
   std::vector<Curves::Line> lines;
-  for (const Mode& mode : modes) {
-    std::map<int, Mean> means;
+  for (const RouteMode& mode : modes) {
+    std::map<int, HopMean> means;
     for (const model::NodeId src : {model::NodeId{0}, p.nodes / 3}) {
       for (model::NodeId dst = 0; dst < p.nodes; ++dst) {
         if (dst == src) continue;
@@ -53,7 +54,7 @@ std::vector<Curves::Line> by_hops(const model::Pricing& p, const std::vector<Mod
                                              .bytes = 8,
                                              .seed = std::uint64_t{src} << 32 | dst},
                                             nullptr);
-        Mean& mean = means[q.hops];
+        HopMean& mean = means[q.hops];
         mean.sum += q.data_at.micros();
         ++mean.count;
       }
@@ -64,7 +65,7 @@ std::vector<Curves::Line> by_hops(const model::Pricing& p, const std::vector<Mod
   return lines;
 }
 
-double at(const Curves::Line& line, double hops) {
+double latency_at(const Curves::Line& line, double hops) {
   for (const auto& [x, y] : line.points)
     if (x == hops) return y;
   return std::nan("");
@@ -73,8 +74,8 @@ double at(const Curves::Line& line, double hops) {
 }  // namespace
 
 void latency_by_hops(Book& book) {
-  const model::BuiltMachine gemini = sized("gemini", {{"x", 25}, {"y", 32}, {"z", 24}});
-  const model::BuiltMachine aries = sized("aries", {});
+  const model::BuiltMachine gemini = machine_of_size("gemini", {{"x", 25}, {"y", 32}, {"z", 24}});
+  const model::BuiltMachine aries = machine_of_size("aries", {});
   if (!gemini.machine || !aries.machine) {
     book.order("latency by hops: the machines", "build", gemini.error + aries.error, false);
     return;
@@ -83,7 +84,7 @@ void latency_by_hops(Book& book) {
       "put-latency-gemini",
       fmt::format("Gemini, 25 x 32 x 24 ({} nodes): put of 8 B at rest", gemini.machine->pricing.nodes),
       "router-to-router hops", "latency, us"};
-  torus.lines = by_hops(gemini.machine->pricing, {{"minimal, in order", model::Routing::in_order}});
+  torus.lines = lines_by_hops(gemini.machine->pricing, {{"minimal, in order", model::Routing::in_order}});
   torus.marks = {{"paper: 1.0 us end-point latency", 1.0}};
   book.curves(torus);
   Curves groups{"put-latency-aries",
@@ -91,19 +92,19 @@ void latency_by_hops(Book& book) {
                             aries.machine->pricing.dragonfly.groups(), aries.machine->pricing.nodes),
                 "router-to-router hops", "latency, us"};
   groups.lines =
-      by_hops(aries.machine->pricing, {{"minimal, in order", model::Routing::in_order},
-                                       {"through a hashed root", model::Routing::hashed_non_minimal}});
+      lines_by_hops(aries.machine->pricing, {{"minimal, in order", model::Routing::in_order},
+                                             {"through a hashed root", model::Routing::hashed_non_minimal}});
   groups.marks = {{"paper: 0.8 us, one hop", 0.8}};
   book.curves(groups);
 
   const auto& g = torus.lines[0];
   const auto& a = groups.lines[0];
   book.relative("Gemini: latency of a hop, over the whole torus", 105,
-                (g.points.back().second - at(g, 1)) / (g.points.back().first - 1) * 1e3, 3, "ns");
-  book.relative("Gemini: end-point latency of a put", 1.0, at(g, 1) - 0.105, 3, "us", "fitted");
-  book.relative("Aries: put of 8 B, one hop", 0.8, at(a, 1), 3, "us", "fitted");
+                (g.points.back().second - latency_at(g, 1)) / (g.points.back().first - 1) * 1e3, 3, "ns");
+  book.relative("Gemini: end-point latency of a put", 1.0, latency_at(g, 1) - 0.105, 3, "us", "fitted");
+  book.relative("Aries: put of 8 B, one hop", 0.8, latency_at(a, 1), 3, "us", "fitted");
   book.relative("Aries: the network's part of the longest minimal way", 500,
-                (at(a, 5) - at(a, 1)) / 4 * 5 * 1e3, 3, "ns");
+                (latency_at(a, 5) - latency_at(a, 1)) / 4 * 5 * 1e3, 3, "ns");
   book.order("Aries: the longest minimal way has five hops", "5",
              fmt::format("{:.0f}", a.points.back().first), a.points.back().first == 5);
   book.order("Aries: the longest through a root has ten", "10",

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <vector>
 
 #include <sys/wait.h>
@@ -58,6 +59,8 @@ std::string where_is(const PeFacts& pe, const job::PmiServer& server, std::uint3
 }
 
 }  // namespace
+
+void say(const std::string& line) { std::fprintf(stderr, "orrery: %s\n", line.c_str()); }
 
 std::string job_report(const std::string& reason, const job::PmiServer& server, std::uint32_t pes,
                        const AskPe& ask) {

@@ -13,6 +13,12 @@
 // wherever they run.
 namespace orrery::tool {
 
+// Between asking a PE to end and killing it.
+inline constexpr std::int64_t kGraceNs = 2'000'000'000;
+
+// A line of the launcher's own, to standard error.
+void say(const std::string& line);
+
 // The launcher's knowledge of a PE.
 struct PeFacts {
   bool exited = false;

@@ -27,14 +27,6 @@
 
 namespace orrery::tool {
 
-namespace {
-
-constexpr std::int64_t kGraceNs = 2'000'000'000;  // between asking a PE to end and killing it
-
-void say(const std::string& line) { std::fprintf(stderr, "orrery: %s\n", line.c_str()); }
-
-}  // namespace
-
 Launcher::Launcher(RunOptions options) : options_(std::move(options)), self_(getpid()) {}
 
 Launcher::~Launcher() = default;

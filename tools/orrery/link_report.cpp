@@ -17,14 +17,14 @@ namespace orrery::tool {
 
 namespace {
 
-constexpr std::size_t kSlices = 64;        // of the run's time
-constexpr std::size_t kRows = 20;          // of a table
+constexpr std::size_t kTimeSlices = 64;    // of the run's time
+constexpr std::size_t kReportRows = 20;    // of a table
 constexpr std::size_t kAllRouters = 4000;  // more are not drawn but where something went by
 
 struct Load {
   std::uint64_t bytes = 0, messages = 0;
-  Picos waited;                         // of those messages, anywhere on their way
-  std::array<double, kSlices> slice{};  // bytes by time
+  Picos waited;                             // of those messages, anywhere on their way
+  std::array<double, kTimeSlices> slice{};  // bytes by time
   double peak() const { return *std::max_element(slice.begin(), slice.end()); }
 };
 
@@ -40,13 +40,13 @@ struct Loads {
 };
 
 // Its bytes, evenly over the time from the call to the data.
-void add(Load* load, const clock::Recorded& r, Picos begun, Picos whole) {
+void add_load(Load* load, const clock::Recorded& r, Picos begun, Picos whole) {
   load->bytes += r.request.bytes;
   ++load->messages;
   load->waited += r.quote.waited;
   const auto at = [&](Picos t) {
     const double part = static_cast<double>((t - begun).count()) / static_cast<double>(whole.count());
-    return std::min(kSlices - 1, static_cast<std::size_t>(std::max(0.0, part) * kSlices));
+    return std::min(kTimeSlices - 1, static_cast<std::size_t>(std::max(0.0, part) * kTimeSlices));
   };
   const std::size_t first = at(r.request.now), last = at(r.quote.data_at);
   for (std::size_t i = first; i <= last; ++i)
@@ -71,7 +71,7 @@ Loads loads_of(const model::Machine& m, const std::vector<clock::Recorded>& reco
     all.detoured += r.quote.detoured ? 1 : 0;
     all.bytes += r.request.bytes;
     const bool get = p.ops[static_cast<std::size_t>(r.request.op)].flow == model::Flow::get;
-    add(&all.nodes[get ? r.request.src : r.request.dst], r, all.begun, whole);
+    add_load(&all.nodes[get ? r.request.src : r.request.dst], r, all.begun, whole);
     const model::Route route = model::route_of(p, r.request);
     for (const model::LinkId link : route) {
       const model::LinkEnds ends = ends_of(p, link);
@@ -85,25 +85,25 @@ Loads loads_of(const model::Machine& m, const std::vector<clock::Recorded>& reco
         found->second.from = hop.from;
         found->second.to = hop.to;
       }
-      add(&found->second.load, r, all.begun, whole);
+      add_load(&found->second.load, r, all.begun, whole);
     }
   }
   return all;
 }
 
-double rate(double bytes, Picos time) { return bytes / std::max(time.nanos(), 1e-3); }
+double gigabytes_per_second(double bytes, Picos time) { return bytes / std::max(time.nanos(), 1e-3); }
 
-std::string row(const std::string& what, const Load& load, Picos whole) {
-  const Picos slice{std::max<std::int64_t>(whole.count() / static_cast<std::int64_t>(kSlices), 1)};
+std::string load_row(const std::string& what, const Load& load, Picos whole) {
+  const Picos slice{std::max<std::int64_t>(whole.count() / static_cast<std::int64_t>(kTimeSlices), 1)};
   return fmt::format(
       "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{:.3f}</td>"
       "<td class=\"n\">{:.3f}</td><td class=\"n\">{:.3f}</td></tr>\n",
-      html_escaped(what), load.messages, load.bytes, rate(static_cast<double>(load.bytes), whole),
-      rate(load.peak(), slice),
+      html_escaped(what), load.messages, load.bytes,
+      gigabytes_per_second(static_cast<double>(load.bytes), whole), gigabytes_per_second(load.peak(), slice),
       load.waited.micros() / static_cast<double>(std::max<std::uint64_t>(load.messages, 1)));
 }
 
-constexpr const char* kPage = R"page(<!DOCTYPE html>
+constexpr const char* kReportPage = R"page(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>%TITLE%: link loads</title>
 <style>
 body{font:14px system-ui,sans-serif;margin:1.5em;color:#222;background:#fff}
@@ -144,7 +144,7 @@ document.body.dataset.hottest=d.links.length?d.links[d.links.length-1].bytes:0;
 </script></body></html>
 )page";
 
-model::RouterId router_of(const model::Pricing& p, model::NodeId node) {
+model::RouterId router_place(const model::Pricing& p, model::NodeId node) {
   switch (p.network) {
     case model::Network::dragonfly:
       return p.dragonfly.router_of(node);
@@ -173,7 +173,7 @@ std::string link_report(const model::Machine& m, const std::vector<clock::Record
   for (const auto& [node, load] : all.nodes) nodes.emplace_back(node, &load);
   std::stable_sort(nodes.begin(), nodes.end(),
                    [](const auto& a, const auto& b) { return a.second->bytes > b.second->bytes; });
-  nodes.resize(std::min(nodes.size(), kRows));
+  nodes.resize(std::min(nodes.size(), kReportRows));
 
   nlohmann::json data;
   for (const char* list : {"routers", "wires", "links", "spots"}) data[list] = nlohmann::json::array();
@@ -185,8 +185,8 @@ std::string link_report(const model::Machine& m, const std::vector<clock::Record
   }
   for (const auto* link : links) shown.insert({link->first.first, link->first.second});
   for (const auto& [node, load] : nodes) {
-    shown.insert(router_of(p, node));
-    data["spots"].push_back(rounded(place(p, router_of(p, node))));
+    shown.insert(router_place(p, node));
+    data["spots"].push_back(rounded(place(p, router_place(p, node))));
   }
   for (const model::RouterId r : shown) data["routers"].push_back(rounded(place(p, r)));
   const double most =
@@ -201,12 +201,12 @@ std::string link_report(const model::Machine& m, const std::vector<clock::Record
                              {"title", fmt::format("{} {} to {}: {} B in {} messages", by, from, to,
                                                    load.bytes, load.messages)}});
   }
-  for (std::size_t i = 0; i < std::min(kRows, links.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kReportRows, links.size()); ++i) {
     const auto& [by, from, to, load] = links[links.size() - 1 - i]->second;
-    link_rows += row(fmt::format("{}: {} to {}", by, from, to), load, whole);
+    link_rows += load_row(fmt::format("{}: {} to {}", by, from, to), load, whole);
   }
   for (const auto& [node, load] : nodes)
-    node_rows += row(fmt::format("node {} ({})", node, model::place_of(p, node)), *load, whole);
+    node_rows += load_row(fmt::format("node {} ({})", node, model::place_of(p, node)), *load, whole);
   data["messages"] = all.messages;
 
   std::string summary = fmt::format(
@@ -215,7 +215,7 @@ std::string link_report(const model::Machine& m, const std::vector<clock::Record
   if (all.detoured != 0)
     summary += fmt::format(" {} messages went round a loaded link; they are counted on their minimal routes.",
                            all.detoured);
-  std::string page = kPage;
+  std::string page = kReportPage;
   fill_in(&page, "%TITLE%", html_escaped(m.description.title));
   fill_in(&page, "%SUMMARY%", html_escaped(summary));
   fill_in(&page, "%LINKS%", link_rows);

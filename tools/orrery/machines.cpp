@@ -16,7 +16,7 @@ namespace orrery::tool {
 
 namespace {
 
-struct Options {
+struct MachinesOptions {
   std::string print;
   bool json = false, routing = false, operations = false;
 };
@@ -105,7 +105,7 @@ int print_operations(bool json) {
   return 0;
 }
 
-int machines(const Options& options) {
+int machines(const MachinesOptions& options) {
   if (options.operations) return print_operations(options.json);
   if (options.routing) return print_routing(options.json);
   if (!options.print.empty()) {
@@ -152,7 +152,7 @@ int machines(const Options& options) {
 }  // namespace
 
 void add_machines(CLI::App& root, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MachinesOptions>();
   auto* command = root.add_subcommand("machines", "The machines that come with Orrery: names, sizes, limits");
   command->add_option("--print", options->print, "Print that machine's file, to copy and change");
   command->add_flag("--routing", options->routing, "Print how the APIs' routing words map to each machine");

@@ -15,7 +15,7 @@ namespace orrery::tool {
 
 namespace {
 
-bool same(const model::Quote& a, const model::Quote& b) {
+bool same_answer(const model::Quote& a, const model::Quote& b) {
   return a.cpu_busy == b.cpu_busy && a.data_at == b.data_at && a.remote_event_at == b.remote_event_at &&
          a.local_event_at == b.local_event_at && a.waited == b.waited && a.hops == b.hops &&
          a.detoured == b.detoured;
@@ -41,7 +41,8 @@ Replay replay(const model::Machine& machine, std::vector<clock::Recorded> record
       continue;
     }
     ++found.operations;
-    if (!same(model::quote(p, r.request, r.uncontended ? nullptr : &links), r.quote)) ++found.conflicts;
+    if (!same_answer(model::quote(p, r.request, r.uncontended ? nullptr : &links), r.quote))
+      ++found.conflicts;
   }
   return found;
 }

@@ -13,22 +13,22 @@
 #include "tools/orrery/run_checks.hpp"
 #include "tools/orrery/run_records.hpp"
 #include "tools/orrery/subcommand.hpp"
+#include "tools/orrery/text_file.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <string_view>
 #include <system_error>
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace orrery::tool {
@@ -121,14 +121,12 @@ std::string read_words(const Words& words, RunOptions* options, RecordUses* uses
   if (!clock_problem.empty()) return clock_problem;
   std::string why;
   if (!words.place.empty()) {
-    std::ifstream file(words.place, std::ios::binary);
-    struct stat info {};
-    if (!file || stat(words.place.c_str(), &info) != 0 || S_ISDIR(info.st_mode)) {
-      return fmt::format("--place {} cannot be read: expected a place file (see 'orrery run --help')",
-                         words.place);
+    const auto text = read_text_file(words.place);
+    if (!text) {
+      return fmt::format("--place {} cannot be read: {}; expected a place file (see 'orrery run --help')",
+                         words.place, std::strerror(errno));
     }
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    auto placement = job::Placement::parse(text, *pes, &why);
+    auto placement = job::Placement::parse(*text, *pes, &why);
     if (!placement.ok()) return fmt::format("--place {}: {}", words.place, why);
     options->placement = std::move(placement).value();
   } else {

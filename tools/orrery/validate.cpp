@@ -3,14 +3,15 @@
 #include "emu/model/machine_file.hpp"
 #include "emu/model/reference.hpp"
 #include "tools/orrery/subcommand.hpp"
+#include "tools/orrery/text_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
+#include <cstring>
 #include <map>
 #include <memory>
 
@@ -18,7 +19,7 @@ namespace orrery::tool {
 
 namespace {
 
-struct Options {
+struct ValidateOptions {
   std::string machine, reference;
   bool json = false;
 };
@@ -28,13 +29,16 @@ std::string tolerance_text(const model::ReferenceRow& row) {
   return std::string(model::compare_name(row.compare));
 }
 
-int validate(const Options& options) {
+int validate(const ValidateOptions& options) {
   std::string csv(model::shipped_reference());
   std::string file = "reference.csv";
   if (!options.reference.empty()) {
-    std::ifstream in(options.reference, std::ios::binary);
-    if (!in) return usage_error(options.reference + ": cannot be read: expected a reference table");
-    csv.assign(std::istreambuf_iterator<char>(in), {});
+    auto text = read_text_file(options.reference);
+    if (!text) {
+      return usage_error(fmt::format("{}: cannot be read: {}; expected a reference table", options.reference,
+                                     std::strerror(errno)));
+    }
+    csv = *std::move(text);
     file = options.reference;
   }
   const model::ReferenceTable table = model::parse_reference(csv, file);
@@ -121,7 +125,7 @@ int validate(const Options& options) {
 }  // namespace
 
 void add_validate(CLI::App& root, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ValidateOptions>();
   auto* command = root.add_subcommand("validate", "Hold the machines to the figures that their papers print");
   command->add_option("machine", options->machine,
                       "A machine's name or file; all shipped machines if not given");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <csignal>
+#include <cstdint>
 #include <functional>
 #include <utility>
 
@@ -11,6 +12,9 @@
 #include <unistd.h>
 
 namespace orrery::job::test {
+
+// Longer than anything here takes, in nanoseconds.
+inline constexpr std::int64_t kLong = 20'000'000'000;
 
 // A forked process that runs `body` and then exits with its value, or sleeps for ever when `linger`.
 // Killed and reaped by the destructor. The two ends of a pipe let it say "ready".

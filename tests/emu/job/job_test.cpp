@@ -18,7 +18,7 @@ namespace {
 
 using test::Child;
 
-constexpr std::int64_t kLong = 20'000'000'000;
+using test::kLong;
 
 TEST(Job, ManyInOneProcessFindEachOther) {
   auto loop = std::move(EventLoop::start("orrery-test")).value();

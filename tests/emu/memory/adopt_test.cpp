@@ -11,8 +11,6 @@
 namespace orrery::memory {
 namespace {
 
-constexpr std::size_t kBytes = 64 * kPageBytes;
-
 // Static memory: initialised (mapped from the program's file) and not. Pages of their own: neighbours' data
 // may be the tests'.
 alignas(4096) char g_initialised[kBytes] = {1, 2, 3};

@@ -17,8 +17,6 @@ extern char** environ;
 namespace orrery::memory {
 namespace {
 
-constexpr std::size_t kBytes = 64 * kPageBytes;
-
 alignas(4096) char g_static[kPageBytes] = "static";
 
 struct Adopted {

@@ -24,8 +24,6 @@ void write_to_nowhere() {
   *reinterpret_cast<volatile char*>(nowhere) = 1;
 }
 
-constexpr std::size_t kBytes = 64 * kPageBytes;
-
 // Sanitizers have handlers of their own that report and exit.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;

@@ -19,6 +19,9 @@
 
 namespace orrery::memory {
 
+// Of what most tests map.
+inline constexpr std::size_t kBytes = 64 * kPageBytes;
+
 // The ways of holding writers off that a test can ask for. userfault falls back to what the system allows.
 enum class Method : std::uint8_t { userfault, protect };
 

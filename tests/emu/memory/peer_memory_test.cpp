@@ -17,8 +17,6 @@
 namespace orrery::memory {
 namespace {
 
-constexpr std::size_t kBytes = 64 * kPageBytes;
-
 TEST(PeerMemory, RefusesWhatIsNotAMemoryFile) {
   const int plain = open("/dev/null", O_RDWR);
   EXPECT_EQ(PeerMemory::open(plain, AddressSpace::kSpan).code(), Errc::corrupt);

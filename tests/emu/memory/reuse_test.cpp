@@ -13,7 +13,7 @@
 namespace orrery::memory {
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{1} << 20;
+constexpr std::size_t kReusedBytes = std::size_t{1} << 20;
 
 // As libc's own calls inside malloc: nothing interposed sees it.
 int raw_munmap(void* at, std::size_t bytes) { return static_cast<int>(syscall(SYS_munmap, at, bytes)); }
@@ -30,12 +30,12 @@ class Reuse : public ::testing::Test {
 };
 
 TEST_F(Reuse, UnmappedMemoryLeavesTheFileAtOnceWhenTheCallIsSeen) {
-  char* const at =
-      static_cast<char*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  std::memset(at, 1, kBytes);
-  ASSERT_TRUE(rig_.adopt(at, kBytes).ok());
-  EXPECT_GE(file_bytes(), kBytes);
-  munmap(at, kBytes);
+  char* const at = static_cast<char*>(
+      mmap(nullptr, kReusedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  std::memset(at, 1, kReusedBytes);
+  ASSERT_TRUE(rig_.adopt(at, kReusedBytes).ok());
+  EXPECT_GE(file_bytes(), kReusedBytes);
+  munmap(at, kReusedBytes);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_EQ(file_bytes(), 0u);
 #endif
@@ -45,33 +45,33 @@ TEST_F(Reuse, UnmappedMemoryLeavesTheFileAtOnceWhenTheCallIsSeen) {
 }
 
 TEST_F(Reuse, MemoryUnmappedUnseenIsFoundByReap) {
-  Pages pages(kBytes);
-  std::memset(pages.data(), 1, kBytes);
-  ASSERT_TRUE(rig_.adopt(pages.data(), kBytes).ok());
-  ASSERT_EQ(raw_munmap(pages.data() + kPageBytes, kBytes / 2), 0);
+  Pages pages(kReusedBytes);
+  std::memset(pages.data(), 1, kReusedBytes);
+  ASSERT_TRUE(rig_.adopt(pages.data(), kReusedBytes).ok());
+  ASSERT_EQ(raw_munmap(pages.data() + kPageBytes, kReusedBytes / 2), 0);
   rig_.space->reap();
-  EXPECT_EQ(file_bytes(), kBytes / 2);
+  EXPECT_EQ(file_bytes(), kReusedBytes / 2);
   EXPECT_EQ(rig_.cover(pages.data(), kPageBytes), Cover::direct);
   EXPECT_EQ(pages.data()[0], 1);
-  EXPECT_EQ(pages.data()[kBytes - 1], 1);
+  EXPECT_EQ(pages.data()[kReusedBytes - 1], 1);
 }
 
 TEST_F(Reuse, OtherMemoryAtTheSameAddressIsNotTakenForAdopted) {
-  Pages pages(kBytes);
-  std::memset(pages.data(), 1, kBytes);
-  ASSERT_TRUE(rig_.adopt(pages.data(), kBytes).ok());
-  ASSERT_EQ(raw_map_at(pages.data(), kBytes), pages.data());
-  EXPECT_EQ(rig_.cover(pages.data(), kBytes), Cover::none);
+  Pages pages(kReusedBytes);
+  std::memset(pages.data(), 1, kReusedBytes);
+  ASSERT_TRUE(rig_.adopt(pages.data(), kReusedBytes).ok());
+  ASSERT_EQ(raw_map_at(pages.data(), kReusedBytes), pages.data());
+  EXPECT_EQ(rig_.cover(pages.data(), kReusedBytes), Cover::none);
   EXPECT_EQ(pages.data()[5], 0);
   // A peer that has not heard of it stores into an orphan.
   rig_.peer_sets(pages.data(), 9, 10);
   EXPECT_EQ(pages.data()[5], 0);
   // Adopted again, it holds what the program put there, not what the file held.
   pages.data()[5] = 3;
-  ASSERT_TRUE(rig_.adopt(pages.data(), kBytes).ok());
+  ASSERT_TRUE(rig_.adopt(pages.data(), kReusedBytes).ok());
   EXPECT_EQ(pages.data()[5], 3);
   EXPECT_EQ(pages.data()[4], 0);
-  EXPECT_EQ(pages.data()[kBytes - 1], 0);
+  EXPECT_EQ(pages.data()[kReusedBytes - 1], 0);
   EXPECT_EQ(rig_.peer_reads(pages.data() + 5, 1), "\3");
 }
 
@@ -94,15 +94,15 @@ TEST_F(Reuse, SixTimesTheSameSixtyFourMebibytesStayBounded) {
 }
 
 TEST_F(Reuse, DontNeedZeroesAdoptedPages) {
-  Pages pages(kBytes);
+  Pages pages(kReusedBytes);
   for (const int advice : {MADV_DONTNEED, MADV_FREE}) {
-    std::memset(pages.data(), 7, kBytes);
-    ASSERT_TRUE(rig_.adopt(pages.data(), kBytes / 2).ok());
-    ASSERT_EQ(madvise(pages.data(), kBytes / 2, advice), 0);
+    std::memset(pages.data(), 7, kReusedBytes);
+    ASSERT_TRUE(rig_.adopt(pages.data(), kReusedBytes / 2).ok());
+    ASSERT_EQ(madvise(pages.data(), kReusedBytes / 2, advice), 0);
     EXPECT_EQ(pages.data()[0], 0);
-    EXPECT_EQ(pages.data()[kBytes / 2 - 1], 0);
-    EXPECT_EQ(pages.data()[kBytes / 2], 7);
-    EXPECT_EQ(file_bytes() > kBytes / 2, false);
+    EXPECT_EQ(pages.data()[kReusedBytes / 2 - 1], 0);
+    EXPECT_EQ(pages.data()[kReusedBytes / 2], 7);
+    EXPECT_EQ(file_bytes() > kReusedBytes / 2, false);
   }
 }
 
@@ -111,32 +111,32 @@ TEST_F(Reuse, ReallocOfAnAdoptedBlockDoesNotShowItsNeighbours) {
   mallopt(M_MMAP_THRESHOLD, 128 << 10);
   std::vector<char*> blocks;
   for (int i = 0; i < 16; ++i) {
-    blocks.push_back(static_cast<char*>(std::malloc(kBytes)));
-    std::memset(blocks.back(), 'a' + i, kBytes);
-    ASSERT_TRUE(rig_.adopt(blocks.back(), kBytes).ok());
+    blocks.push_back(static_cast<char*>(std::malloc(kReusedBytes)));
+    std::memset(blocks.back(), 'a' + i, kReusedBytes);
+    ASSERT_TRUE(rig_.adopt(blocks.back(), kReusedBytes).ok());
   }
   for (std::size_t i = 0; i < blocks.size(); i += 2) {
-    blocks[i] = static_cast<char*>(std::realloc(blocks[i], 3 * kBytes));
+    blocks[i] = static_cast<char*>(std::realloc(blocks[i], 3 * kReusedBytes));
     ASSERT_NE(blocks[i], nullptr);
-    std::memset(blocks[i] + kBytes, '#', 2 * kBytes);
+    std::memset(blocks[i] + kReusedBytes, '#', 2 * kReusedBytes);
   }
   rig_.space->reap();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const std::string expected(kBytes, static_cast<char>('a' + i));
-    EXPECT_EQ(std::memcmp(blocks[i], expected.data(), kBytes), 0) << "block " << i;
+    const std::string expected(kReusedBytes, static_cast<char>('a' + i));
+    EXPECT_EQ(std::memcmp(blocks[i], expected.data(), kReusedBytes), 0) << "block " << i;
     std::free(blocks[i]);
   }
 }
 
 TEST_F(Reuse, AMovedMappingKeepsItsContentsAndIsNotTakenForAdopted) {
-  Pages pages(kBytes);
-  std::memset(pages.data(), 5, kBytes);
+  Pages pages(kReusedBytes);
+  std::memset(pages.data(), 5, kReusedBytes);
   ASSERT_TRUE(rig_.adopt(pages.data(), 4 * kPageBytes).ok());
   // Unseen, and whole mappings only, as the kernel allows it.
   char* const moved =
       reinterpret_cast<char*>(syscall(SYS_mremap, pages.data(), 4 * kPageBytes, 4 * kPageBytes,
-                                      MREMAP_MAYMOVE | MREMAP_FIXED, pages.data() + kBytes / 2));
-  ASSERT_EQ(moved, pages.data() + kBytes / 2);
+                                      MREMAP_MAYMOVE | MREMAP_FIXED, pages.data() + kReusedBytes / 2));
+  ASSERT_EQ(moved, pages.data() + kReusedBytes / 2);
   EXPECT_EQ(rig_.cover(moved, kPageBytes), Cover::none);
   EXPECT_EQ(rig_.obstacle(moved, kPageBytes), Obstacle::shared_mapping);
   rig_.space->reap();
@@ -145,27 +145,27 @@ TEST_F(Reuse, AMovedMappingKeepsItsContentsAndIsNotTakenForAdopted) {
 }
 
 TEST_F(Reuse, MremapOfAdoptedMemoryGivesPrivateMemory) {
-  Pages keep_away(4 * kBytes);
+  Pages keep_away(4 * kReusedBytes);
   char* const at = keep_away.data();
-  std::memset(at, 6, kBytes);
-  ASSERT_TRUE(rig_.adopt(at, kBytes).ok());
-  char* const grown = static_cast<char*>(mremap(at, kBytes, 2 * kBytes, MREMAP_MAYMOVE));
+  std::memset(at, 6, kReusedBytes);
+  ASSERT_TRUE(rig_.adopt(at, kReusedBytes).ok());
+  char* const grown = static_cast<char*>(mremap(at, kReusedBytes, 2 * kReusedBytes, MREMAP_MAYMOVE));
   ASSERT_NE(grown, MAP_FAILED);
-  EXPECT_EQ(grown[kBytes - 1], 6);
-  EXPECT_EQ(grown[kBytes], 0);
-  EXPECT_EQ(rig_.cover(grown, kBytes), Cover::none);
-  char* const same = static_cast<char*>(mremap(grown, 2 * kBytes, kBytes / 2, 0));
+  EXPECT_EQ(grown[kReusedBytes - 1], 6);
+  EXPECT_EQ(grown[kReusedBytes], 0);
+  EXPECT_EQ(rig_.cover(grown, kReusedBytes), Cover::none);
+  char* const same = static_cast<char*>(mremap(grown, 2 * kReusedBytes, kReusedBytes / 2, 0));
   EXPECT_EQ(same, grown);
-  munmap(grown, kBytes / 2);
+  munmap(grown, kReusedBytes / 2);
 }
 
 TEST_F(Reuse, MremapOfAdoptedMemoryToASizeThatWrapsFails) {
-  Pages pages(kBytes);
-  std::memset(pages.data(), 6, kBytes);
-  ASSERT_TRUE(rig_.adopt(pages.data(), kBytes).ok());
+  Pages pages(kReusedBytes);
+  std::memset(pages.data(), 6, kReusedBytes);
+  ASSERT_TRUE(rig_.adopt(pages.data(), kReusedBytes).ok());
   volatile std::size_t wraps = SIZE_MAX;  // rounded up to pages it is nothing
-  EXPECT_EQ(mremap(pages.data(), kBytes, wraps, MREMAP_MAYMOVE), MAP_FAILED);
-  EXPECT_EQ(pages.data()[kBytes - 1], 6);
+  EXPECT_EQ(mremap(pages.data(), kReusedBytes, wraps, MREMAP_MAYMOVE), MAP_FAILED);
+  EXPECT_EQ(pages.data()[kReusedBytes - 1], 6);
 }
 
 TEST_F(Reuse, TrimmedHeapsStayUsable) {

@@ -20,7 +20,6 @@
 namespace orrery::memory {
 namespace {
 
-constexpr std::size_t kBytes = 64 * kPageBytes;
 constexpr uid_t kNobody = 65534;
 
 bool become_nobody() {

@@ -14,7 +14,7 @@
 namespace orrery::memory {
 namespace {
 
-[[maybe_unused]] constexpr std::size_t kBytes = 3 * kPageBytes;
+[[maybe_unused]] constexpr std::size_t kWatchedBytes = 3 * kPageBytes;
 
 // Exit codes: ours for "nothing was reported"; the sanitizers' own are 1 (address), 23 (leaks), 66 (thread).
 [[maybe_unused]] constexpr int kNothingReported = 5;
@@ -30,11 +30,11 @@ TEST(AddressSanitizer, ReportsAnOverflowOfAnAdoptedBlock) {
 #else
   const int code = in_child([] {
     Rig rig;
-    char* const block = static_cast<char*>(std::malloc(kBytes));
-    if (!rig.adopt(block, kBytes).ok()) return 3;
-    block[kBytes - 1] = 1;
+    char* const block = static_cast<char*>(std::malloc(kWatchedBytes));
+    if (!rig.adopt(block, kWatchedBytes).ok()) return 3;
+    block[kWatchedBytes - 1] = 1;
     quiet();
-    volatile std::size_t beyond = kBytes;
+    volatile std::size_t beyond = kWatchedBytes;
     block[beyond] = 1;
     return kNothingReported;
   });
@@ -64,9 +64,9 @@ TEST(LeakSanitizer, FollowsPointersThroughAdoptedMemoryAndFindsRealLeaks) {
   const int code = in_child([] {
     quiet();
     Rig rig;
-    static char** home = static_cast<char**>(std::malloc(kBytes));
-    std::memset(home, 0, kBytes);
-    if (!rig.adopt(home, kBytes).ok()) return 3;
+    static char** home = static_cast<char**>(std::malloc(kWatchedBytes));
+    std::memset(home, 0, kWatchedBytes);
+    if (!rig.adopt(home, kWatchedBytes).ok()) return 3;
     hide_in(&home[5]);
     wipe_stack();
     if (__lsan_do_recoverable_leak_check() != 0) return 4;
@@ -86,8 +86,8 @@ TEST(ThreadSanitizer, ReportsARaceThroughASameProcessWindow) {
     quiet();
     Rig rig;
     auto self = PeerMemory::same_process();
-    Pages pages(kBytes);
-    if (!rig.adopt(pages.data(), kBytes).ok() || !self.ok()) return 3;
+    Pages pages(kWatchedBytes);
+    if (!rig.adopt(pages.data(), kWatchedBytes).ok() || !self.ok()) return 3;
     auto* const here = reinterpret_cast<long*>(pages.data());
     auto* const there =
         reinterpret_cast<long*>(self.value()->window(address_of(here)).value().at(address_of(here)));

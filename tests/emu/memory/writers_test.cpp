@@ -18,7 +18,6 @@
 namespace orrery::memory {
 namespace {
 
-constexpr std::size_t kBytes = 64 * kPageBytes;
 constexpr int kRounds = 60;
 
 alignas(4096) char g_static_target[kBytes] = {1};

@@ -16,12 +16,11 @@
 namespace orrery::nic {
 namespace {
 
+using box::kAdd;
+using box::kAddDouble;
 using box::Path;
 using box::Tree;
 using box::World;
-
-constexpr std::uint8_t kAdd = 0x15;  // IADD
-constexpr std::uint8_t kAddDouble = 0x1d;
 
 Nic::Options by_packets() {
   Nic::Options options;

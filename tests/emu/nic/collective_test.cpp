@@ -13,12 +13,11 @@
 namespace orrery::nic {
 namespace {
 
+using box::kAdd;
+using box::kAddDouble;
 using box::Path;
 using box::Tree;
 using box::World;
-
-constexpr std::uint8_t kAdd = 0x15;  // IADD
-constexpr std::uint8_t kAddDouble = 0x1d;
 
 TEST(CollectiveEngine, TwoPesGetTheSumWhoeverComesLast) {
   World world(2, Path::direct);

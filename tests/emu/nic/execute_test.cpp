@@ -13,11 +13,11 @@ namespace {
 
 using wire::Verb;
 
-constexpr std::uint64_t kBytes = 2 * kPageBytes;
+constexpr std::uint64_t kRegionBytes = 2 * kPageBytes;
 
 enum class Region { plain, read_only, segmented, withdrawn };
 
-// One packet against one registration of kBytes bytes, by name. Addresses are relative to its begin.
+// One packet against one registration of kRegionBytes bytes, by name. Addresses are relative to its begin.
 struct Row {
   const char* name;
   Verb verb;
@@ -34,17 +34,18 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {"put_whole", Verb::put, Region::plain, 0, kBytes, 0, kBytes, Errc::ok},
+    {"put_whole", Verb::put, Region::plain, 0, kRegionBytes, 0, kRegionBytes, Errc::ok},
     {"put_nothing", Verb::put, Region::plain, 0, 0, 0, 0, Errc::ok},
-    {"put_nothing_at_the_end", Verb::put, Region::plain, kBytes, 0, 0, 0, Errc::ok},
-    {"put_last_byte", Verb::put, Region::plain, kBytes - 1, 1, 0, 1, Errc::ok},
-    {"put_one_past", Verb::put, Region::plain, kBytes - 1, 2, 0, 2, Errc::bounds},
+    {"put_nothing_at_the_end", Verb::put, Region::plain, kRegionBytes, 0, 0, 0, Errc::ok},
+    {"put_last_byte", Verb::put, Region::plain, kRegionBytes - 1, 1, 0, 1, Errc::ok},
+    {"put_one_past", Verb::put, Region::plain, kRegionBytes - 1, 2, 0, 2, Errc::bounds},
     {"put_before", Verb::put, Region::plain, UINT64_MAX, 1, 0, 1, Errc::bounds},
     {"put_that_wraps_the_address_space", Verb::put, Region::plain, 8, UINT64_MAX - 4, 0, 8, Errc::bounds},
     {"put_part", Verb::put, Region::plain, 0, 100, 60, 40, Errc::ok},
     {"put_part_past_its_operation", Verb::put, Region::plain, 0, 100, 61, 40, Errc::bounds},
     {"put_part_that_starts_past_its_operation", Verb::put, Region::plain, 0, 100, 101, 0, Errc::bounds},
-    {"put_part_whose_operation_is_too_long", Verb::put, Region::plain, 0, kBytes + 1, 0, 8, Errc::bounds},
+    {"put_part_whose_operation_is_too_long", Verb::put, Region::plain, 0, kRegionBytes + 1, 0, 8,
+     Errc::bounds},
     {"put_read_only", Verb::put, Region::read_only, 0, 8, 0, 8, Errc::permission},
     {"put_nothing_read_only", Verb::put, Region::read_only, 0, 0, 0, 0, Errc::permission},
     {"put_other_domain", Verb::put, Region::plain, 0, 8, 0, 8, Errc::protection, 8},
@@ -54,11 +55,11 @@ constexpr Row kRows[] = {
     {"put_no_such_place", Verb::put, Region::plain, 0, 8, 0, 8, Errc::invalid_handle, 7, 0, 5000},
     {"put_withdrawn", Verb::put, Region::withdrawn, 0, 8, 0, 8, Errc::invalid_handle},
     {"put_segments", Verb::put, Region::segmented, 10, 6'000, 0, 6'000, Errc::ok},
-    {"put_segments_one_past", Verb::put, Region::segmented, kBytes - 3, 4, 0, 4, Errc::bounds},
-    {"put_flag", Verb::put, Region::plain, 0, 8, 0, 8, Errc::ok, 7, 0, 0, kBytes - 8},
-    {"put_flag_past", Verb::put, Region::plain, 0, 8, 0, 8, Errc::bounds, 7, 0, 0, kBytes - 7},
-    {"get_whole", Verb::get, Region::plain, 0, kBytes, 0, kBytes, Errc::ok},
-    {"get_one_past", Verb::get, Region::plain, kBytes - 1, 2, 0, 2, Errc::bounds},
+    {"put_segments_one_past", Verb::put, Region::segmented, kRegionBytes - 3, 4, 0, 4, Errc::bounds},
+    {"put_flag", Verb::put, Region::plain, 0, 8, 0, 8, Errc::ok, 7, 0, 0, kRegionBytes - 8},
+    {"put_flag_past", Verb::put, Region::plain, 0, 8, 0, 8, Errc::bounds, 7, 0, 0, kRegionBytes - 7},
+    {"get_whole", Verb::get, Region::plain, 0, kRegionBytes, 0, kRegionBytes, Errc::ok},
+    {"get_one_past", Verb::get, Region::plain, kRegionBytes - 1, 2, 0, 2, Errc::bounds},
     {"get_part_past_its_operation", Verb::get, Region::plain, 0, 100, 61, 40, Errc::bounds},
     {"get_read_only", Verb::get, Region::read_only, 0, 8, 0, 8, Errc::ok},
     {"get_other_domain", Verb::get, Region::plain, 0, 8, 0, 8, Errc::protection, 8},
@@ -84,17 +85,17 @@ TEST_P(ExecuteRows, GivesItsOutcomeAndTouchesNothingElse) {
   const Row& row = GetParam();
   box::World world(1, box::Path::direct);
   Nic& nic = world[0].nic();
-  void* const pages =
-      mmap(nullptr, kBytes + 2 * kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const pages = mmap(nullptr, kRegionBytes + 2 * kPageBytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(pages, MAP_FAILED);
   auto* const memory = static_cast<std::uint8_t*>(pages) + kPageBytes;
-  std::iota(memory, memory + kBytes, std::uint8_t{1});
+  std::iota(memory, memory + kRegionBytes, std::uint8_t{1});
   const auto base = reinterpret_cast<std::uint64_t>(memory);
   CompletionQueue* const queue = nic.create_queue(4, 0).value();
-  const Segment segments[] = {{base, 3'000}, {base + 3'000, kBytes - 3'000}};
+  const Segment segments[] = {{base, 3'000}, {base + 3'000, kRegionBytes - 3'000}};
   const MemKey key = row.region == Region::segmented
                          ? nic.register_segments(world[0].port(), segments, 0, queue).value()
-                         : nic.register_region(world[0].port(), base, kBytes,
+                         : nic.register_region(world[0].port(), base, kRegionBytes,
                                                row.region == Region::read_only ? kReadOnly : 0, queue)
                                .value();
   if (row.region == Region::withdrawn) {
@@ -124,7 +125,7 @@ TEST_P(ExecuteRows, GivesItsOutcomeAndTouchesNothingElse) {
 
   const bool done = row.expected == Errc::ok;
   const std::uint64_t from = row.address + row.offset;
-  for (std::uint64_t i = 0; i < kBytes; ++i) {
+  for (std::uint64_t i = 0; i < kRegionBytes; ++i) {
     std::uint8_t expected = static_cast<std::uint8_t>(i + 1);
     if (done && i >= from && i - from < payload.size()) expected = 0xee;
     if (done && row.flag_at != UINT64_MAX && i >= row.flag_at && i < row.flag_at + 8) expected = 0xdd;
@@ -140,7 +141,7 @@ TEST_P(ExecuteRows, GivesItsOutcomeAndTouchesNothingElse) {
     EXPECT_EQ(event.data, 0x1234u);
     EXPECT_EQ(event.kind, row.verb == Verb::cq_write ? EventKind::cq_write : EventKind::remote);
   }
-  munmap(pages, kBytes + 2 * kPageBytes);
+  munmap(pages, kRegionBytes + 2 * kPageBytes);
 }
 
 TEST(Execute, OnlyTheLastPacketRaisesTheEventAndStoresTheFlag) {

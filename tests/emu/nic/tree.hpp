@@ -13,6 +13,9 @@
 
 namespace orrery::nic::box {
 
+inline constexpr std::uint8_t kAdd = 0x15;  // IADD
+inline constexpr std::uint8_t kAddDouble = 0x1d;
+
 // A reduction tree over the nodes of a box: VCEs, leaves, and what each leaf was told.
 class Tree {
  public:

@@ -10,8 +10,6 @@ namespace orrery::nic::box {
 
 namespace {
 
-constexpr std::uint32_t kReports = kLocalEvent | kGlobalEvent;
-
 template <typename Visit>
 void for_each_byte(const Operation& operation, Visit visit) {
   std::size_t i = 0;

@@ -9,7 +9,6 @@ namespace orrery::nic::box {
 namespace {
 
 constexpr int kSlots = 4;
-constexpr std::uint32_t kReports = kLocalEvent | kGlobalEvent;
 
 Nic::Options options_of_the_world(bool lazy) {
   Nic::Options options;

@@ -19,6 +19,9 @@
 // posted decides alone, unless its key is withdrawn or its target dies before it is over.
 namespace orrery::nic::box {
 
+// Flags of an operation that tells its outcome.
+inline constexpr std::uint32_t kReports = kLocalEvent | kGlobalEvent;
+
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}

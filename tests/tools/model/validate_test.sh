@@ -22,5 +22,6 @@ assert {r["machine"] for r in judged} == {"aries", "gemini", "seastar", "bluegen
 PY
 refuses "no row of reference.csv is about machine 'ideal'" validate ideal
 refuses "cannot be read" validate --reference "$folder/none.csv"
+refuses "Is a directory" validate --reference "$folder"
 echo 'id,machine' > "$folder/bad.csv"; echo 'X,y' >> "$folder/bad.csv"
 refuses "expected 10 columns" validate --reference "$folder/bad.csv"
