@@ -114,12 +114,11 @@ td,th{padding:.1em .8em .1em 0;text-align:left}td.n,th.n{text-align:right}
 </style></head><body>
 <h1>%TITLE%: link loads</h1><p>%SUMMARY%</p>
 <svg id="picture" role="img" aria-label="%TITLE%"></svg>
-<p>Links are coloured by the bytes that went over them, from blue (few) to red (the busiest); circles are the nodes' routers that
-most was sent to.</p>
-<h2>Busiest links</h2><table id="links"><tr><th>link</th><th class="n">messages</th><th class="n">bytes</th>
-<th class="n">mean GB/s</th><th class="n">peak GB/s</th><th class="n">mean wait of its messages, us</th></tr>%LINKS%</table>
-<h2>Nodes that most was sent to</h2><table id="nodes"><tr><th>node</th><th class="n">messages</th><th class="n">bytes</th>
-<th class="n">mean GB/s</th><th class="n">peak GB/s</th><th class="n">mean wait of its messages, us</th></tr>%NODES%</table>
+<p>Links are coloured by the bytes that went over them, from blue (few) to red (the busiest); circles are
+the nodes' routers that most was sent to.</p>
+<h2>Busiest links</h2><table id="links"><tr><th>link</th>%HEAD%</tr>%LINKS%</table>
+<h2>Nodes that most was sent to</h2>
+<table id="nodes"><tr><th>node</th>%HEAD%</tr>%NODES%</table>
 <script type="application/json" id="data">%DATA%</script>
 <script>
 const d=JSON.parse(document.getElementById("data").textContent),s=document.getElementById("picture");
@@ -218,6 +217,9 @@ std::string link_report(const model::Machine& m, const std::vector<clock::Record
   std::string page = kReportPage;
   fill_in(&page, "%TITLE%", html_escaped(m.description.title));
   fill_in(&page, "%SUMMARY%", html_escaped(summary));
+  fill_in(&page, "%HEAD%",
+          "<th class=\"n\">messages</th><th class=\"n\">bytes</th><th class=\"n\">mean GB/s</th>"
+          "<th class=\"n\">peak GB/s</th><th class=\"n\">mean wait of its messages, us</th>");
   fill_in(&page, "%LINKS%", link_rows);
   fill_in(&page, "%NODES%", node_rows);
   fill_in(&page, "%DATA%", script_data(data));
