@@ -154,18 +154,21 @@ std::int64_t furthest_behind(const Choice& choice) {
 
 TEST(Optimistic, PesRunAheadByTheirWindowAndNoFurther) {
   EXPECT_EQ(furthest_behind(kAries), 0);
-  EXPECT_EQ(furthest_behind(ahead_by(5'000)), us(5));
-  EXPECT_EQ(furthest_behind(ahead_by(20'000)), us(20));
+  for (const std::int64_t window : {5, 20}) {
+    const std::int64_t behind = furthest_behind(ahead_by(window * 1000));
+    EXPECT_GE(behind, us(window - 1));
+    EXPECT_LE(behind, us(window));
+  }
 }
 
-// PE 1 changes PE 0's node at 2 us; PE 0 goes on at `at`.
+// PE 0 changes PE 1's node at 2 us. PE 1, which comes out of the barrier first, goes on to `at`.
 std::uint64_t late_for(std::int64_t at, const Choice& choice) {
   Pes pes({0, 1}, choice);
   pes.run([&](std::uint32_t pe, VirtualClock& clock) {
-    if (pe == 0)
+    if (pe == 1)
       clock.sleep_until(Picos{at});
     else
-      call(clock, [&] { clock.schedule_there(Picos{us(2)}, does([] {}), Pes::slot(0)); });
+      call(clock, [&] { clock.schedule_there(Picos{us(2)}, does([] {}), Pes::slot(1)); });
   });
   return pes.late();
 }
