@@ -43,11 +43,15 @@ if(ORRERY_SANITIZE)
   add_compile_options(-fsanitize=${orrery_sanitize} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${orrery_sanitize})
 endif()
-# Tests and tools take longer to compile than to run: under AddressSanitizer without optimisation, which is half
-# of that time. The libraries that they test are optimised.
-set(orrery_compile_fast)
+# Tests take longer to compile than to run, tools too under AddressSanitizer: with less optimisation, which is up
+# to half of that time. The libraries that they test are optimised.
+set(orrery_optimise_tests)
+set(orrery_optimise_tools)
 if("address" IN_LIST ORRERY_SANITIZE AND NOT ORRERY_FUZZ)
-  set(orrery_compile_fast -O0)
+  set(orrery_optimise_tests -O0)
+  set(orrery_optimise_tools -O0)
+elseif(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+  set(orrery_optimise_tests -O1)
 endif()
 # Sources of a target compiled together, a dozen at a time, which reads the headers once for all of them: the
 # whole tree, or tests and tools alone, so that the libraries are compiled as a package compiles them.

@@ -132,8 +132,8 @@ TEST(BglRouter, IsBitIdenticalForAnyThreadsAndPartitions) {
   config.in_network_fraction = 0.9;
   const auto run = [&](unsigned threads, unsigned partitions) {
     RunLimits limits;
-    limits.until = 30000;
-    limits.sample_every = 5000;
+    limits.until = 8000;
+    limits.sample_every = 2000;
     limits.threads = threads;
     limits.partitions = partitions;
     RateTraffic::Options options;
@@ -143,7 +143,7 @@ TEST(BglRouter, IsBitIdenticalForAnyThreadsAndPartitions) {
     return run_bgl(config, workload, limits);
   };
   const SimResult base = run(1, 1);
-  EXPECT_GT(base.outcome.total.delivered, 5000u);
+  EXPECT_GT(base.outcome.total.delivered, 1000u);
   for (auto [threads, partitions] : {std::pair{1u, 4u}, {2u, 2u}, {3u, 8u}, {8u, 8u}}) {
     const SimResult other = run(threads, partitions);
     EXPECT_EQ(other.outcome.total.delivered, base.outcome.total.delivered);
