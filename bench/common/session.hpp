@@ -48,7 +48,8 @@ struct Session {
   gni_nic_handle_t nic = nullptr;
   std::vector<std::uint32_t> addresses;
 
-  Session() {
+  // `modes`: GNI_CDM_MODE_ bits besides the one that lets errors be returned.
+  explicit Session(std::uint32_t modes = 0) {
     int spawned = 0;
     if (PMI_Init(&spawned) != PMI_SUCCESS) {
       std::fprintf(stderr, "PMI_Init failed: start this with `orrery run -n 2`\n");
@@ -58,8 +59,8 @@ struct Session {
     PMI_Get_size(&size);
     const auto ptag = static_cast<std::uint8_t>(std::atoi(std::getenv("PMI_GNI_PTAG")));
     const auto cookie = static_cast<std::uint32_t>(std::strtoul(std::getenv("PMI_GNI_COOKIE"), nullptr, 10));
-    BENCH_REQUIRE(
-        GNI_CdmCreate(static_cast<std::uint32_t>(rank), ptag, cookie, GNI_CDM_MODE_ERR_NO_KILL, &cdm));
+    BENCH_REQUIRE(GNI_CdmCreate(static_cast<std::uint32_t>(rank), ptag, cookie,
+                                GNI_CDM_MODE_ERR_NO_KILL | modes, &cdm));
     std::uint32_t address = 0;
     BENCH_REQUIRE(GNI_CdmAttach(cdm, 0, &address, &nic));
     addresses = all_gather(address, rank, size);

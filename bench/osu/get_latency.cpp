@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // Time of a get, from the post to its event: the peer does nothing.
+#include "bench/osu/model.hpp"
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"
 
@@ -11,6 +12,8 @@ int main(int argc, char** argv) {
   options.parse("gets from a passive PE; run with: orrery run -n 2", argc, argv, 4, 4);
   bench::OsuPair pair(options.largest);
   if (options.pinned) bench::pin(pair.session.rank);
+  std::optional<bench::Model> model;
+  if (options.model) model.emplace(pair.session);
   if (pair.session.rank == 0) {
     const bench::Stopwatch watch;
     bench::OsuTable table(options, "Orrery uGNI Get Latency Test", "Latency (us)");
@@ -29,7 +32,9 @@ int main(int argc, char** argv) {
         samples.push_back(watch.ns(bench::Stopwatch::ticks() - start) / 1000);
         total += samples.back();
       }
-      table.line(bytes, total / iterations, samples);
+      std::optional<double> expected;
+      if (model) expected = model->local_event_us(orrery::model::Op::fma_get, {0, 1}, bytes);
+      table.line(bytes, total / iterations, samples, expected);
     }
   }
   PMI_Barrier();

@@ -10,7 +10,8 @@
 
 namespace bench {
 
-// Two PEs with a buffer each that the other puts to, for the OSU-style programs.
+// Two PEs with a buffer each that the other puts to, for the OSU-style programs; or, where a program takes
+// more, pairs of them: PE n and PE n + half of the job.
 struct OsuPair {
   Session session;
   std::byte* window = nullptr;
@@ -19,11 +20,13 @@ struct OsuPair {
   gni_mem_handle_t local_handle{};
   gni_ep_handle_t ep = nullptr;
   Window peer;
+  int partner = 0;
 
-  explicit OsuPair(std::size_t bytes) {
-    if (session.size != 2) {
+  explicit OsuPair(std::size_t bytes, bool pairs = false, std::uint32_t modes = 0) : session(modes) {
+    if (pairs ? session.size % 2 != 0 : session.size != 2) {
       if (session.rank == 0)
-        std::fprintf(stderr, "this program needs 2 PEs, not %d: orrery run -n 2\n", session.size);
+        std::fprintf(stderr, "this program needs %s PEs, not %d: orrery run -n 2\n",
+                     pairs ? "an even number of" : "2", session.size);
       PMI_Finalize();
       std::exit(2);
     }
@@ -35,8 +38,10 @@ struct OsuPair {
     queue = session.queue(1024);
     local_handle = session.registered(local, room);
     const Window mine{reinterpret_cast<std::uint64_t>(window), session.registered(window, room)};
-    peer = all_gather(mine, session.rank, session.size)[static_cast<std::size_t>(1 - session.rank)];
-    ep = session.endpoint(1 - session.rank, queue);
+    const int half = session.size / 2;
+    partner = session.rank < half ? session.rank + half : session.rank - half;
+    peer = all_gather(mine, session.rank, session.size)[static_cast<std::size_t>(partner)];
+    ep = session.endpoint(partner, queue);
     PMI_Barrier();
   }
 

@@ -3,6 +3,7 @@
 
 // Half round trip of a put: each PE puts into the other's memory and polls its own for the answer. One
 // operation a turn, whatever its size.
+#include "bench/osu/model.hpp"
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"
 
@@ -18,8 +19,16 @@ int main(int argc, char** argv) {
   if (options.pinned) bench::pin(pair.session.rank);
   const bool first = pair.session.rank == 0;
   const bench::Stopwatch watch;
+  std::optional<bench::Model> model;
+  if (options.model) model.emplace(pair.session);
   std::optional<bench::OsuTable> table;
   if (first) table.emplace(options, "Orrery uGNI Put Latency Test", "Latency (us)");
+
+  const auto half_round_trip = [&](std::uint64_t bytes) {
+    return (model->data_us(orrery::model::Op::fma_put, {0, 1}, bytes) +
+            model->data_us(orrery::model::Op::fma_put, {1, 0}, bytes)) /
+           2;
+  };
 
   std::uint64_t value = 0;
   for (std::size_t bytes = options.smallest; bytes <= options.largest; bytes *= 2) {
@@ -48,7 +57,6 @@ int main(int argc, char** argv) {
     };
     const int iterations = options.iterations_for(bytes);
     std::vector<double> samples;
-    samples.reserve(static_cast<std::size_t>(iterations));
     double total = 0;
     PMI_Barrier();
     for (int i = -options.warm_up; i < iterations; ++i) {
@@ -65,7 +73,11 @@ int main(int argc, char** argv) {
       samples.push_back(watch.ns(bench::Stopwatch::ticks() - start) / 2000);
       total += samples.back();
     }
-    if (first) table->line(bytes, total / iterations, samples);
+    if (first) {
+      std::optional<double> expected;
+      if (model) expected = half_round_trip(bytes);
+      table->line(bytes, total / iterations, samples, expected);
+    }
   }
   PMI_Barrier();
   return 0;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,18 +28,27 @@ struct OsuOptions {
   std::string format = "osu";
   bool percentiles = false;
   bool pinned = false;
+  bool model = false;
+  // What a program has besides: name, what it sets, help.
+  struct Flag {
+    const char* name;
+    bool* set;
+    const char* help;
+  };
+  std::vector<Flag> extra_flags;
+  bool has_sizes = true;  // no: one line of one size
 
   // Ends the program with 2 and one line when an option is not accepted. `least`, `unit`: the shortest
   // message that this program sends, and what its length is a multiple of; --min is rounded up to both.
-  // `bte`: what --bte sets; nullptr: not this program's.
-  void parse(const char* about, int argc, char** argv, std::size_t least = 1, std::size_t unit = 1,
-             bool* bte = nullptr) {
+  void parse(const char* about, int argc, char** argv, std::size_t least = 1, std::size_t unit = 1) {
     CLI::App app(about);
     app.option_defaults()->always_capture_default();
-    app.add_option("-m,--min", smallest, "smallest message in bytes")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
-    app.add_option("-M,--max", largest, "largest message in bytes")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
+    if (has_sizes) {
+      app.add_option("-m,--min", smallest, "smallest message in bytes")
+          ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
+      app.add_option("-M,--max", largest, "largest message in bytes")
+          ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
+    }
     app.add_option("-i,--iterations", iterations, "iterations of sizes up to 8 KiB; a tenth above")
         ->check(CLI::Range(10, 100'000'000));
     app.add_option("-x,--warm-up", warm_up, "iterations before the clock starts")
@@ -46,7 +56,8 @@ struct OsuOptions {
     app.add_option("--format", format, "osu, csv or json")->check(CLI::IsMember({"osu", "csv", "json"}));
     app.add_flag("-p,--percentiles", percentiles, "add p50 and p99 columns to the osu format");
     app.add_flag("--pin", pinned, "pin each PE to a core");
-    if (bte != nullptr) app.add_flag("--bte", *bte, "by the block transfer engine instead of FMA");
+    app.add_flag("--model", model, "add what the machine's model says, and the difference in percent of it");
+    for (const Flag& flag : extra_flags) app.add_flag(flag.name, *flag.set, flag.help);
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -72,9 +83,10 @@ class OsuTable {
     if (options.format == "osu") {
       std::printf("# %s, revision %s\n# %-8s%20s", title, orrery::bench::kRevision, "Size", unit);
       if (options.percentiles) std::printf("%20s%20s", "p50", "p99");
+      if (options.model) std::printf("%20s%12s", "Model", "Error (%)");
       std::printf("\n");
     } else if (options.format == "csv") {
-      std::printf("size,average,p50,p99,unit\n");
+      std::printf("size,average,p50,p99,unit%s\n", options.model ? ",model,error_percent" : "");
     } else {
       std::printf("[");
     }
@@ -83,18 +95,26 @@ class OsuTable {
   ~OsuTable() {
     if (options_.format == "json") std::printf("\n]\n");
   }
-  void line(std::size_t bytes, double average, const std::vector<double>& samples) {
+  // model: the machine's word on the same, where it was asked for.
+  void line(std::size_t bytes, double average, const std::vector<double>& samples,
+            std::optional<double> model = std::nullopt) {
     const double p50 = median(samples);
     const double p99 = percentile(samples, 0.99);
+    const double error = model && *model != 0 ? (average / *model - 1) * 100 : 0;
     if (options_.format == "osu") {
       std::printf("%-10zu%20.2f", bytes, average);
       if (options_.percentiles) std::printf("%20.2f%20.2f", p50, p99);
+      if (model) std::printf("%20.2f%12.2f", *model, error);
       std::printf("\n");
     } else if (options_.format == "csv") {
-      std::printf("%zu,%.3f,%.3f,%.3f,%s\n", bytes, average, p50, p99, unit_.c_str());
+      std::printf("%zu,%.3f,%.3f,%.3f,%s", bytes, average, p50, p99, unit_.c_str());
+      if (model) std::printf(",%.3f,%.3f", *model, error);
+      std::printf("\n");
     } else {
-      std::printf("%s\n  {\"size\": %zu, \"average\": %.3f, \"p50\": %.3f, \"p99\": %.3f, \"unit\": \"%s\"}",
+      std::printf("%s\n  {\"size\": %zu, \"average\": %.3f, \"p50\": %.3f, \"p99\": %.3f, \"unit\": \"%s\"",
                   first_ ? "" : ",", bytes, average, p50, p99, unit_.c_str());
+      if (model) std::printf(", \"model\": %.3f, \"error_percent\": %.3f", *model, error);
+      std::printf("}");
     }
     first_ = false;
     std::fflush(stdout);

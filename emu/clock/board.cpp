@@ -346,6 +346,38 @@ void Turns::turn_at(std::int64_t key, bool wakes, WaitsFor why) {
   mine.now.store(time_, std::memory_order_relaxed);
 }
 
+bool Turns::run_ahead(std::int64_t key, std::int64_t window) {
+  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+    const std::int64_t other = board_.keys[pe].load(std::memory_order_relaxed);
+    if (pe != self_ && other < key && key - other > window) return false;
+  }
+  board_.keys[self_].store(key, std::memory_order_relaxed);
+  self().now.store(key, std::memory_order_relaxed);
+  time_ = key;
+  return true;
+}
+
+void Turns::note_seen(std::uint32_t row, std::int64_t at, std::uint32_t number, bool counts) {
+  Board::Seen& seen = board_.seen[row];
+  const std::int64_t last = seen.at.load(std::memory_order_relaxed);
+  const bool behind = at < last || (at == last && number < seen.by.load(std::memory_order_relaxed));
+  if (!behind) {
+    seen.at.store(at, std::memory_order_relaxed);
+    seen.by.store(number, std::memory_order_relaxed);
+  } else if (counts) {
+    board_.header.late.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void Turns::note_seen_by_all(std::int64_t at) {
+  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+    const PeSlot& slot = board_.pes[pe];
+    if (pe != self_ && slot.state.load(std::memory_order_relaxed) != PeState::gone &&
+        slot.now.load(std::memory_order_relaxed) > at)
+      board_.header.late.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 void Turns::touch(std::uint32_t pe, std::int64_t when) {
   PeSlot& slot = board_.pes[pe];
   slot.touched.store(1, std::memory_order_relaxed);
@@ -374,6 +406,7 @@ void Turns::barrier_arrive() {
   h.arrived.store(arrived, std::memory_order_relaxed);
   if (arrived < members) return;
   h.arrived.store(0, std::memory_order_relaxed);
+  h.barrier_at.store(time_, std::memory_order_relaxed);
   h.barriers.store(barrier_ + 1, std::memory_order_relaxed);
   for (std::uint32_t pe = 0; pe < h.pes; ++pe) touch(pe, time_);
 }

@@ -64,7 +64,9 @@ struct alignas(64) BoardHeader {
   std::atomic<std::uint32_t> ended;      // 1: a deadlock was reported
   std::atomic<std::uint32_t> arrived;    // at the launcher's barrier
   std::atomic<std::uint32_t> barriers;   // that are over
+  std::atomic<std::int64_t> barrier_at;  // when the last one had its last arrival
   alignas(64) std::atomic<std::uint64_t> turns, tasks, operations, overtaken;
+  std::atomic<std::uint64_t> late;               // optimistic: effects behind what was seen already
   alignas(64) std::atomic<std::uint32_t> ready;  // stored last
 };
 
@@ -73,9 +75,15 @@ struct Board {
   alignas(64) std::atomic<std::int64_t> keys[kMaxPes];  // when each may act next; the holder writes them
   PeSlot pes[kMaxPes];
   std::atomic<std::uint32_t> pe_of_process[kMaxPes];  // process slot -> PE + 1
+  // Optimistic: up to where a node (by row) was seen, by its PEs and by effects on it. The holder of the turn
+  // writes it.
+  struct Seen {
+    std::atomic<std::int64_t> at;
+    std::atomic<std::uint32_t> by;
+  } seen[kMaxPes];
 };
 inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"
-inline constexpr std::uint32_t kBoardVersion = 2;
+inline constexpr std::uint32_t kBoardVersion = 3;
 inline constexpr std::uint32_t kNobody = UINT32_MAX >> 1;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -126,6 +134,14 @@ class Turns {
   void turn_at(std::int64_t key, bool wakes, WaitsFor why);
   // The time of the last turn.
   std::int64_t time() const { return time_; }
+  // Optimistic: goes on to `key` with the turn, though others may be earlier by up to `window`; false: it may
+  // not, they are further behind. REQUIRES: entered.
+  bool run_ahead(std::int64_t key, std::int64_t window);
+  // Optimistic: the node of that row was seen, or changed, at (time, number). An earlier one is late, and
+  // counted where `counts`.
+  void note_seen(std::uint32_t row, std::int64_t at, std::uint32_t number, bool counts);
+  // Optimistic: something that everybody may see happens then; it is late for those who are further.
+  void note_seen_by_all(std::int64_t at);
 
   // ---- effects that are owed; REQUIRES: the turn ----
   struct Effect {
@@ -155,6 +171,8 @@ class Turns {
   void barrier_arrive();
   // Whether the one that this PE arrived at last is over.
   bool barrier_over() const { return board_.header.barriers.load(std::memory_order_relaxed) != barrier_; }
+  // When the one that was over last had its last arrival. The next one cannot be over before this PE arrives.
+  std::int64_t barrier_time() const { return board_.header.barrier_at.load(std::memory_order_relaxed); }
   // Whether all the others are gone.
   bool is_last() const;
   void finish();

@@ -27,6 +27,18 @@ std::string known_machines() {
   return names;
 }
 
+// Empty: fine, and not asked for.
+std::string read_ahead(std::string_view text, Choice* choice) {
+  if (text.empty()) return {};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), choice->ahead_ns);
+  if (error != std::errc{} || end != text.data() + text.size() || choice->ahead_ns < 1 ||
+      choice->ahead_ns > 1'000'000'000)
+    return fmt::format("optimistic {} is not accepted: expected 1..1000000000 ns", text);
+  if (choice->kind != Kind::virtual_time)
+    return fmt::format("optimistic {} needs virtual time: expected a machine with it", text);
+  return {};
+}
+
 }  // namespace
 
 std::string Choice::words() const {
@@ -34,10 +46,12 @@ std::string Choice::words() const {
   std::string text = fmt::format("{} {}", machine, name_of(kind));
   if (kind == Kind::virtual_time)
     text += compute.measured ? fmt::format(" compute {}", compute.factor) : " compute zero";
+  if (ahead_ns != 0) text += fmt::format(" optimistic {} ns", ahead_ns);
   return text;
 }
 
-ReadChoice read_choice(std::string_view machine, std::string_view clock, std::string_view compute) {
+ReadChoice read_choice(std::string_view machine, std::string_view clock, std::string_view compute,
+                       std::string_view optimistic) {
   ReadChoice read;
   Choice& choice = read.choice;
   if (clock.empty()) {
@@ -65,7 +79,8 @@ ReadChoice read_choice(std::string_view machine, std::string_view clock, std::st
       return read;
     }
   }
-  if (compute.empty() || compute == "zero") return read;
+  read.problem = read_ahead(optimistic, &choice);
+  if (!read.problem.empty() || compute.empty() || compute == "zero") return read;
   choice.compute.measured = true;
   if (compute == "measured") return read;
   const auto [end, error] =
@@ -80,7 +95,7 @@ ReadChoice read_choice(std::string_view machine, std::string_view clock, std::st
 
 ReadChoice choice_of_environment() {
   return read_choice(config::text("ORRERY_MACHINE"), config::text("ORRERY_CLOCK"),
-                     config::text("ORRERY_COMPUTE"));
+                     config::text("ORRERY_COMPUTE"), config::text("ORRERY_OPTIMISTIC"));
 }
 
 }  // namespace orrery::clock

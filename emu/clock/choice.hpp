@@ -15,11 +15,12 @@ struct Compute {
   double factor = 1.0;    // times this
 };
 
-// Which machine's time, and how it passes: ORRERY_MACHINE, ORRERY_CLOCK, ORRERY_COMPUTE.
+// Which machine's time, and how it passes: ORRERY_MACHINE, ORRERY_CLOCK, ORRERY_COMPUTE, ORRERY_OPTIMISTIC.
 struct Choice {
   Kind kind = Kind::raw;
   std::string machine;  // empty: none
   Compute compute;
+  std::int64_t ahead_ns = 0;  // how far a PE may run ahead of the others (optimistic); 0: not at all
   // In words, the same in every PE of a job.
   std::string words() const;
 };
@@ -31,8 +32,9 @@ struct ReadChoice {
 
 // From three texts as the user wrote them; empty: not given. A machine without a clock is virtual time.
 // Problems: unknown clock, a clock without a machine, an unknown machine (lists those that there are),
-// compute.
-ReadChoice read_choice(std::string_view machine, std::string_view clock, std::string_view compute);
+// compute, optimistic without virtual time.
+ReadChoice read_choice(std::string_view machine, std::string_view clock, std::string_view compute,
+                       std::string_view optimistic = {});
 // The same from the environment, through emu/base/config.
 ReadChoice choice_of_environment();
 

@@ -69,8 +69,8 @@ class Clock {
   // Everything that is to happen on the node of that process by now has happened.
   virtual void settle(std::uint32_t process_slot) = 0;
   virtual void leave() = 0;
-  // From the last contribution to a reduction by the job's PEs to its result.
-  virtual Picos collective_time() = 0;
+  // What a collective of the job's PEs takes on the machine, entered by all at once.
+  virtual Picos collective_time(model::Collective collective, std::uint64_t bytes) = 0;
 
   // Something of that process has changed at this moment: whoever waits there looks again.
   virtual void touch(std::uint32_t process_slot) = 0;
@@ -85,9 +85,9 @@ class Clock {
 
   // A barrier that is not the NIC's (the launcher's): every PE of the job arrives once, and goes on when the
   // last one has, at its time. barrier_arrive() when it has been entered; barrier_wait() returns when all
-  // have.
+  // have and what the machine takes for it has passed.
   virtual void barrier_arrive() = 0;
-  virtual void barrier_wait() = 0;
+  virtual void barrier_wait(Picos takes) = 0;
 
   // Peers may write [begin, end) of this process's memory from now on, directly; or no more.
   virtual void watch(std::uint64_t begin, std::uint64_t end, bool writable) = 0;

@@ -92,7 +92,9 @@ Times PacedClock::start(const Operation& operation) {
   return priced.times;
 }
 
-Picos PacedClock::collective_time() { return shared_->collective_time(); }
+Picos PacedClock::collective_time(model::Collective collective, std::uint64_t bytes) {
+  return shared_->collective_time(collective, bytes);
+}
 
 void PacedClock::schedule(Picos at, Task* task, Concerns /*concerns*/) {
   bool sooner = false;

@@ -62,7 +62,7 @@ class PacedClock final : public Clock {
   }
   void settle(std::uint32_t /*process_slot*/) override {}
   void leave() override;
-  Picos collective_time() override;
+  Picos collective_time(model::Collective collective, std::uint64_t bytes) override;
   void idle() override { run_due(false); }
   void finish() override;
 
@@ -71,7 +71,7 @@ class PacedClock final : public Clock {
   void touch_all() override {}
   bool wait(std::optional<Picos>) override { return true; }
   void barrier_arrive() override {}
-  void barrier_wait() override {}
+  void barrier_wait(Picos) override {}
   void watch(std::uint64_t, std::uint64_t, bool) override {}
   void unwatch(std::uint64_t, std::uint64_t) override {}
   void before_inspection() override {}

@@ -234,6 +234,7 @@ void on_step(int number, siginfo_t* info, void* context) {
 // Some processor time of the program's thread has passed.
 void on_tick(int, siginfo_t*, void*) {
   const std::uint64_t calls = g.calls.load(std::memory_order_relaxed);
+  if (g.clock.load(std::memory_order_relaxed) == nullptr) return;
   if (g.inside.load(std::memory_order_relaxed) || g.opened_count != 0 || getpid() != g.pid) return;
   if (calls != g.ticked_at) {
     g.ticked_at = calls;
@@ -313,6 +314,14 @@ void open_all() {
   g.hot_count = 0;
 }
 
+void stop() {
+  if (g.clock.load(std::memory_order_relaxed) == nullptr || getpid() != g.pid) return;
+  // First the clock: a tick takes nothing away from now on.
+  g.clock.store(nullptr, std::memory_order_relaxed);
+  arm_all(false);
+  g.hot_count = 0;
+}
+
 void program_calls() {
   g.inside.store(true, std::memory_order_relaxed);
   g.calls.store(g.calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -335,6 +344,7 @@ void start(VirtualClock*) {}
 void watch(std::uint64_t, std::uint64_t, bool) {}
 void unwatch(std::uint64_t, std::uint64_t) {}
 void open_all() {}
+void stop() {}
 void program_calls() {}
 void program_goes_on() {}
 std::uint64_t waits() { return 0; }

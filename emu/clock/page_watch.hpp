@@ -32,6 +32,9 @@ void watch(std::uint64_t begin, std::uint64_t end, bool writable);
 void unwatch(std::uint64_t begin, std::uint64_t end);
 // Every page is accessible, and stays so for a moment; called before memory is looked at or unwatch()ed.
 void open_all();
+// Every page is accessible from now on: whoever looks at memory when the program has ended (a search for
+// leaks) has no loop to be found.
+void stop();
 // The program comes into the clock, and goes on.
 void program_calls();
 void program_goes_on();

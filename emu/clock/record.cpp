@@ -61,12 +61,34 @@ std::optional<Recorded> parse_line(std::string_view line) {
   return r;
 }
 
-void Recorder::write(std::string_view machine) const {
+namespace {
+constexpr std::string_view kInexactness = "# not exact: ";
+}  // namespace
+
+std::string line_of(const Inexactness& found) {
+  return fmt::format("{}{} {} {} {}", kInexactness, found.outside, found.merged, found.stolen, found.late);
+}
+
+std::optional<Inexactness> parse_inexactness(std::string_view line) {
+  if (!line.starts_with(kInexactness)) return std::nullopt;
+  Inexactness found;
+  std::string_view rest = line.substr(kInexactness.size());
+  for (std::uint64_t* const number : {&found.outside, &found.merged, &found.stolen, &found.late}) {
+    if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), *number);
+    if (error != std::errc{}) return std::nullopt;
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  }
+  if (line_of(found) != line) return std::nullopt;
+  return found;
+}
+
+void Recorder::write(std::string_view machine, const Inexactness& found) const {
   const std::string name = fmt::format("{}.{}", prefix_, pe_);
   std::FILE* const file = std::fopen(name.c_str(), "w");
   bool whole = file != nullptr;
   if (whole) {
-    whole = std::fputs(fmt::format("# machine {}\n", machine).c_str(), file) >= 0;
+    whole = std::fputs(fmt::format("# machine {}\n{}\n", machine, line_of(found)).c_str(), file) >= 0;
     for (const Recorded& record : records_)
       whole = std::fputs((line_of(record) + "\n").c_str(), file) >= 0 && whole;
     whole = std::fclose(file) == 0 && whole;

@@ -4,7 +4,6 @@
 
 #include "emu/base/log.hpp"
 #include "emu/base/wait.hpp"
-#include "emu/model/collective.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -219,9 +218,8 @@ Owed SharedClock::owed() const {
   return {{first, std::size_t{board_->header.pes} * board_->header.pes}, first_of_node_};
 }
 
-Picos SharedClock::collective_time() const {
-  constexpr std::uint64_t kBytes = 16;  // two operands
-  return model::quote_collective(machine(), model::Collective::allreduce, pes(), kBytes).time;
+Picos SharedClock::collective_time(model::Collective collective, std::uint64_t bytes) const {
+  return model::quote_collective(machine(), collective, pes(), bytes).time;
 }
 
 SharedClock::~SharedClock() {

@@ -8,6 +8,7 @@
 #include "emu/clock/choice.hpp"
 #include "emu/clock/clock.hpp"
 #include "emu/job/job.hpp"
+#include "emu/model/collective.hpp"
 #include "emu/model/link_state.hpp"
 #include "emu/model/machine.hpp"
 #include "emu/model/quote.hpp"
@@ -54,8 +55,8 @@ class SharedClock {
   // Asks the machine about an operation that begins at `begun`, the `number`-th of this PE, which makes its
   // random choices its own; takes the links that it needs. REQUIRES: operation.target < kMaxPes.
   Priced price(const Operation& operation, Picos begun, std::uint64_t number);
-  // From the last contribution to a reduction by the job's PEs to its result.
-  Picos collective_time() const;
+  // What a collective of the job's PEs takes, entered by all at once.
+  Picos collective_time(model::Collective collective, std::uint64_t bytes) const;
 
  private:
   SharedClock() = default;

@@ -52,6 +52,7 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
                            const WaitBudget& budget, std::uint32_t process_slot, const std::string& record)
     : shared_(std::move(shared)),
       compute_(choice.compute),
+      ahead_(choice.ahead_ns * 1000),
       self_(shared_->pe()),
       // Only one PE of the job runs at a time. Where each has a core the next one is awake; where they share
       // cores whoever waits gets out of the way at once.
@@ -85,6 +86,7 @@ void VirtualClock::come_in() {
 }
 
 void VirtualClock::go_out() {
+  if (ahead_ != 0 && !finished_) turns_.note_seen(turns_.row_of(self_), now_, self_ + 1, false);
   if (!finished_) turns_.leave();
   if (compute_.measured) cpu_at_exit_ = thread_cpu_ns();
   mu_.unlock();
@@ -108,6 +110,14 @@ bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
   if (finished_) {
     if (until != kNever) pass_to(until);
     return wakes;
+  }
+  // Optimistic: what only this PE's own time waits for may pass before the others have come so far. What it
+  // owes them by then is done in passing, and may be late.
+  if (ahead_ != 0 && !wakes && why != WaitsFor::barrier && agenda_.first_for_others() > until &&
+      turns_.run_ahead(until, ahead_)) {
+    pass_to(until);
+    run_due();
+    return false;
   }
   for (;;) {
     if (wakes && turns_.take_touch()) return true;
@@ -148,6 +158,7 @@ void VirtualClock::run_effect(std::uint32_t row) {
   const std::int64_t at = there.first();
   Task* const task = there.take();
   --effects_left_;
+  if (ahead_ != 0) turns_.note_seen(row, at, self_, true);
   run(at, task);
   turns_.owe(row, there.first());
 }
@@ -185,7 +196,9 @@ void VirtualClock::do_all() {
 
 void VirtualClock::settle(std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
-  if (!finished_ && pe != 0 && pe <= shared_->pes()) settle_row(turns_.row_of(pe - 1), time_of_task());
+  if (finished_ || pe == 0 || pe > shared_->pes()) return;
+  settle_row(turns_.row_of(pe - 1), time_of_task());
+  if (ahead_ != 0) turns_.note_seen(turns_.row_of(pe - 1), time_of_task(), self_ + 1, false);
 }
 
 // ---- operations ----
@@ -231,7 +244,9 @@ void VirtualClock::leave() {
   go_out();
 }
 
-Picos VirtualClock::collective_time() { return shared_->collective_time(); }
+Picos VirtualClock::collective_time(model::Collective collective, std::uint64_t bytes) {
+  return shared_->collective_time(collective, bytes);
+}
 
 void VirtualClock::touch(std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
@@ -239,6 +254,7 @@ void VirtualClock::touch(std::uint32_t process_slot) {
 }
 
 void VirtualClock::touch_all() {
+  if (ahead_ != 0) turns_.note_seen_by_all(time_of_task());
   for (std::uint32_t pe = 0; pe < shared_->pes(); ++pe) turns_.touch(pe, time_of_task());
 }
 
@@ -337,13 +353,18 @@ void VirtualClock::sleep_until(Picos at) {
 void VirtualClock::barrier_arrive() {
   come_in();
   something_done();
-  if (!finished_) turns_.barrier_arrive();
+  if (finished_) return go_out();
+  // Arrivals are counted in the order of time.
+  if (ahead_ != 0) (void)run_until(now_, false, WaitsFor::barrier);
+  turns_.barrier_arrive();
   go_out();
 }
 
-void VirtualClock::barrier_wait() {
+void VirtualClock::barrier_wait(Picos takes) {
   come_in();
   while (!finished_ && !turns_.barrier_over()) (void)run_until(kNever, true, WaitsFor::barrier);
+  if (takes != Picos{})
+    (void)run_until(std::max(now_, turns_.barrier_time() + takes.count()), false, WaitsFor::barrier);
   go_out();
 }
 
@@ -360,26 +381,41 @@ void VirtualClock::finish() {
   if (finished_) return;
   come_in();
   do_all();
+  page_watch::stop();
   const bool last = turns_.is_last();
   turns_.finish();
   finished_ = true;
-  if (recorder_ != nullptr) recorder_->write(machine_);
-  if (last) report_inexactness();
+  const Inexactness found = inexactness();
+  if (recorder_ != nullptr) recorder_->write(machine_, found);
+  if (last) report(found);
   mu_.unlock();
 }
 
+Inexactness VirtualClock::inexactness() const {
+  const BoardHeader& h = shared_->board().header;
+  return {.outside = h.overtaken.load(std::memory_order_relaxed),
+          .merged = shared_->links().merged(),
+          .stolen = shared_->links().stolen(),
+          .late = h.late.load(std::memory_order_relaxed)};
+}
+
 // A run that is not exact says so.
-void VirtualClock::report_inexactness() const {
+void VirtualClock::report(const Inexactness& found) const {
   const BoardHeader& h = shared_->board().header;
   log::info("virtual time: {} turns, {} tasks, {} operations recorded", h.turns.load(), h.tasks.load(),
             h.operations.load());
-  const std::uint64_t left = h.overtaken.load(std::memory_order_relaxed);
-  const std::uint64_t merged = shared_->links().merged(), stolen = shared_->links().stolen();
-  if (left + merged + stolen == 0) return;
+  if (ahead_ != 0) {
+    log::info("virtual time, optimistic: {} late events", found.late);
+    if (recorder_ == nullptr)
+      log::warn(
+          "virtual time, optimistic: whether this run is exact is not known without `orrery run`, which "
+          "counts conflicts");
+  }
+  if (found.none()) return;
   log::warn(
       "virtual time: this run is not exact: {} times a PE was outside the clock, {} intervals of links "
-      "were united, {} locks taken over",
-      left, merged, stolen);
+      "were united, {} locks taken over, {} events were late",
+      found.outside, found.merged, found.stolen, found.late);
 }
 
 }  // namespace orrery::clock

@@ -37,13 +37,13 @@ class VirtualClock final : public Clock, private Debtor {
   void schedule_there(Picos at, Task* task, std::uint32_t process_slot) override;
   void settle(std::uint32_t process_slot) override;
   void leave() override;
-  Picos collective_time() override;
+  Picos collective_time(model::Collective collective, std::uint64_t bytes) override;
   void touch(std::uint32_t process_slot) override;
   void touch_all() override;
   void idle() override;
   bool wait(std::optional<Picos> deadline) override;
   void barrier_arrive() override;
-  void barrier_wait() override;
+  void barrier_wait(Picos takes) override;
   void watch(std::uint64_t begin, std::uint64_t end, bool writable) override;
   void unwatch(std::uint64_t begin, std::uint64_t end) override;
   void before_inspection() override;
@@ -88,11 +88,13 @@ class VirtualClock final : public Clock, private Debtor {
   std::int64_t quantum();
   void something_done();
   void pass_to(std::int64_t at);
-  void report_inexactness() const;
+  Inexactness inexactness() const;
+  void report(const Inexactness& found) const;
 
   std::mutex mu_;
   const std::unique_ptr<SharedClock> shared_;
   const Compute compute_;
+  const std::int64_t ahead_;  // ps that this PE may run ahead of the others; 0: it does not
   const std::uint32_t self_;
   Turns turns_;
   const std::string machine_;

@@ -118,15 +118,20 @@ ReferenceTable parse_reference(std::string_view csv, std::string_view file) {
 }
 
 Verdict judge(const Machine& machine, const ReferenceRow& row) {
-  Verdict v;
+  const std::optional<double> model = measure(machine, row.measure);
+  Verdict v = model ? judge_value(row, *model) : Verdict{};
   v.row = &row;
   for (const std::string& name : row.constants) {
     const Constant* c = machine.description.find(name);
     if (c != nullptr && std::find(c->rows.begin(), c->rows.end(), row.id) != c->rows.end()) v.fitted = true;
   }
-  v.model = measure(machine, row.measure);
-  if (!v.model) return v;
-  const double model = *v.model;
+  return v;
+}
+
+Verdict judge_value(const ReferenceRow& row, double model) {
+  Verdict v;
+  v.row = &row;
+  v.model = model;
   const double printed = row.compare == Compare::range ? std::clamp(model, row.low, row.high) : row.low;
   v.error_percent = printed == 0 ? model * 100 : (model - printed) / std::abs(printed) * 100;
   constexpr double kRounding = 1e-9;  // of the doubles that the figures are printed from

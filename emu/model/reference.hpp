@@ -55,6 +55,8 @@ struct Verdict {
   bool holds = false;
 };
 Verdict judge(const Machine& machine, const ReferenceRow& row);
+// The same of a figure that was found elsewhere, as by a program; not whether the row is fitted.
+Verdict judge_value(const ReferenceRow& row, double value);
 
 std::string_view compare_name(Compare compare);
 

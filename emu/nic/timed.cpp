@@ -415,7 +415,9 @@ Errc Nic::join_timed(Endpoint& endpoint, CeEdge& edge, const Request& request, c
   for (int i = 1; i < 3; ++i) std::atomic_ref(join.result[i]).store(0, std::memory_order_relaxed);
   std::atomic_ref(join.result[0]).store(join.pending, std::memory_order_release);
   auto* const task = new TimedJoin(*this, endpoint, edge, request, join, transaction);
-  clock_->schedule(clock_->now() + clock_->collective_time(), task, clock::Concerns::others);
+  constexpr std::uint64_t kBytes = 16;  // two operands
+  const Picos takes = clock_->collective_time(model::Collective::allreduce, kBytes);
+  clock_->schedule(clock_->now() + takes, task, clock::Concerns::others);
   clock_->leave();
   return Errc::ok;
 }

@@ -22,6 +22,10 @@ int ready(Session** session) {
   return (*session)->in_barrier() ? PMI_FAIL : PMI_SUCCESS;
 }
 
+orrery::Picos barrier_time(const Session& session) {
+  return session.machine_time(orrery::model::Collective::hardware_barrier, 0);
+}
+
 }  // namespace
 
 extern "C" {
@@ -29,7 +33,8 @@ extern "C" {
 int PMI_Barrier(void) {
   Session* session = nullptr;
   const int problem = ready(&session);
-  return problem != PMI_SUCCESS ? problem : orrery::pmi::pmi_code(session->barrier().code());
+  return problem != PMI_SUCCESS ? problem
+                                : orrery::pmi::pmi_code(session->barrier(barrier_time(*session)).code());
 }
 
 int PMI_Ibarrier(void) {
@@ -41,7 +46,7 @@ int PMI_Ibarrier(void) {
 int PMI_Wait(void) {
   Session* session = Session::current();
   if (session == nullptr) return PMI_ERR_INIT;
-  return orrery::pmi::pmi_code(session->barrier_leave().code());
+  return orrery::pmi::pmi_code(session->barrier_leave(barrier_time(*session)).code());
 }
 
 int PMI_Bcast(void* buffer, int length) {
@@ -49,7 +54,9 @@ int PMI_Bcast(void* buffer, int length) {
   const int problem = ready(&session);
   if (problem != PMI_SUCCESS) return problem;
   if (bad_buffer(buffer, length)) return PMI_ERR_INVALID_ARG;
-  const auto bytes = session->broadcast(bytes_of(buffer, length));
+  const orrery::Picos takes =
+      session->machine_time(orrery::model::Collective::broadcast, static_cast<std::uint64_t>(length));
+  const auto bytes = session->broadcast(bytes_of(buffer, length), takes);
   if (!bytes.ok()) return orrery::pmi::pmi_code(bytes.code());
   if (bytes.value().size() != static_cast<std::size_t>(length)) return PMI_ERR_INVALID_LENGTH;
   if (length > 0) std::memcpy(buffer, bytes.value().data(), bytes.value().size());

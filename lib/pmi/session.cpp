@@ -303,20 +303,24 @@ Status Session::barrier_enter() {
   return entered;
 }
 
-Status Session::barrier_leave() {
+Status Session::barrier_leave(Picos takes) {
   if (!in_barrier_) return Errc::invalid_state;
   job_->directory().note_wait(job_->self(), job::WaitPlace::pmi_barrier);
   // Under a clock first in its time: then every PE has entered, and the launcher lets us go at once.
-  if (clock_ != nullptr) clock_->barrier_wait();
+  if (clock_ != nullptr) clock_->barrier_wait(takes);
   const Status left = wire_ ? wire_->barrier_leave() : Status{};
   job_->directory().note_wait(job_->self(), job::WaitPlace::nowhere);
   in_barrier_ = false;
   return left;
 }
 
-Status Session::barrier() {
+Status Session::barrier(Picos takes) {
   const Status entered = barrier_enter();
-  return entered.ok() ? barrier_leave() : entered;
+  return entered.ok() ? barrier_leave(takes) : entered;
+}
+
+Picos Session::machine_time(model::Collective collective, std::uint64_t bytes) const {
+  return clock_ != nullptr ? clock_->collective_time(collective, bytes) : Picos{};
 }
 
 Result<std::vector<std::string>> Session::gather(std::string_view bytes, const std::vector<int>& members) {
@@ -350,14 +354,14 @@ Result<std::vector<std::string>> Session::gather(std::string_view bytes, const s
   return all;
 }
 
-Result<std::string> Session::broadcast(std::string_view bytes) {
+Result<std::string> Session::broadcast(std::string_view bytes, Picos takes) {
   if (!wire_) return std::string(bytes);
   const std::string key = numbered("orrery_b", gathers_++);
   if (rank_ == 0) {
     const Status given = put_bytes(key, bytes);
     if (!given.ok()) return given.code();
   }
-  const Status met = barrier();
+  const Status met = barrier(takes);
   if (!met.ok()) return met.code();
   if (rank_ == 0) return std::string(bytes);
   auto told = get_bytes(key, 0);

@@ -48,15 +48,19 @@ class Session {
   // Any value without a zero byte; unprintable ones go encoded. Errors: as PmiClient::put.
   Status put(std::string_view key, std::string_view value);
   Result<std::string> get(std::string_view key);
-  Status barrier();
+  // `takes`: what it takes under a clock from the last arrival on, as machine_time() says; those of wire-up
+  // take nothing.
+  Status barrier(Picos takes = {});
   Status barrier_enter();
-  Status barrier_leave();
+  Status barrier_leave(Picos takes = {});
+  // What the machine takes for that collective of all PEs; nothing without a clock.
+  Picos machine_time(model::Collective collective, std::uint64_t bytes) const;
   bool in_barrier() const { return in_barrier_; }
   // Every rank of `members` (ascending; all when empty) gives bytes, and gets those of every member, in
   // members' order. Collective over the members.
   Result<std::vector<std::string>> gather(std::string_view bytes, const std::vector<int>& members);
   // What rank 0 gave. Collective.
-  Result<std::string> broadcast(std::string_view bytes);
+  Result<std::string> broadcast(std::string_view bytes, Picos takes = {});
   [[noreturn]] void abort(int code, std::string_view message);
 
  private:

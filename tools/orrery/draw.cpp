@@ -3,11 +3,11 @@
 #include "emu/model/explain.hpp"
 #include "emu/model/machine_file.hpp"
 #include "tools/orrery/subcommand.hpp"
+#include "tools/orrery/topology_picture.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -28,13 +28,6 @@ struct DrawOptions {
   std::vector<std::int64_t> size;
   std::int64_t src = 0, dst = -1;
 };
-
-struct Point {
-  double x = 0, y = 0;
-};
-
-// More lines than this make a page slow and grey.
-constexpr std::size_t kMostLines = 12000;
 
 std::string read_sizes(const DrawOptions& options, model::Description* d) {
   const auto set = [&](const char* key, std::int64_t value) {
@@ -72,109 +65,6 @@ std::string read_sizes(const DrawOptions& options, model::Description* d) {
   return {};
 }
 
-Point place(const model::Pricing& p, RouterId r) {
-  switch (p.network) {
-    case Network::dragonfly: {
-      const std::uint32_t groups = p.dragonfly.groups(), group = p.dragonfly.group_of_router(r);
-      const double turn = 2 * M_PI * group / groups - M_PI / 2,
-                   radius = groups == 1 ? 0 : std::max(180.0, 34.0 * groups);
-      const std::uint32_t slot = r % model::Dragonfly::kSlots,
-                          chassis = r / model::Dragonfly::kSlots % model::Dragonfly::kChassis;
-      return {radius * std::cos(turn) + 9.0 * slot - 68, radius * std::sin(turn) + 9.0 * chassis - 22};
-    }
-    case Network::fat_tree: {
-      const std::uint32_t across = p.tree.switches_per_level();
-      const double width = std::max(900.0, 4.0 * across);
-      if (r >= p.tree.switches()) {
-        return {width * (r - p.tree.switches() + 0.5) / p.nodes, 90.0 * p.tree.levels()};
-      }
-      return {width * (r % across + 0.5) / across, 90.0 * (p.tree.levels() - 1 - r / across)};
-    }
-    case Network::crossbar: {
-      const auto side = static_cast<std::uint32_t>(std::ceil(std::sqrt(p.nodes)));
-      return {12.0 * (r % side), 12.0 * (r / side)};
-    }
-    default: {
-      // x to the right, z up, y towards the reader.
-      const auto c = p.torus.router_coordinates(r).at;
-      return {34.0 * c[0] + 11.0 * c[1], -26.0 * c[2] + 9.0 * c[1]};
-    }
-  }
-}
-
-std::uint32_t vertices(const model::Pricing& p) {
-  switch (p.network) {
-    case Network::dragonfly:
-      return p.dragonfly.routers();
-    case Network::fat_tree:
-      return p.tree.switches() + p.nodes;
-    case Network::crossbar:
-      return p.nodes;
-    default:
-      return p.torus.routers();
-  }
-}
-
-// What the machine is wired like, in lines: group bundles, tree links, torus neighbours without the long
-// ones that close a ring.
-std::vector<std::pair<Point, Point>> wires(const model::Pricing& p) {
-  std::vector<std::pair<Point, Point>> out;
-  if (p.network == Network::dragonfly) {
-    const std::uint32_t groups = p.dragonfly.groups();
-    if (groups * groups / 2 > kMostLines) return out;
-    for (std::uint32_t a = 0; a < groups; ++a) {
-      for (std::uint32_t b = a + 1; b < groups; ++b) {
-        out.emplace_back(place(p, a * model::Dragonfly::kRoutersPerGroup + 40),
-                         place(p, b * model::Dragonfly::kRoutersPerGroup + 40));
-      }
-    }
-  } else if (p.network == Network::fat_tree) {
-    if (p.tree.link_slots() / 2 > kMostLines) return out;
-    for (model::LinkId link = 0; link < p.tree.link_slots() / 2; ++link) {
-      out.emplace_back(place(p, p.tree.ends(link).from), place(p, p.tree.ends(link).to));
-    }
-  } else if (p.network != Network::crossbar && p.torus.routers() * 3 <= kMostLines) {
-    for (RouterId r = 0; r < p.torus.routers(); ++r) {
-      for (int i = 0; i < 3; ++i) {
-        const RouterId next = p.torus.neighbour(r, model::direction(i, false));
-        if (p.torus.router_coordinates(next).at[static_cast<std::size_t>(i)] > 0)
-          out.emplace_back(place(p, r), place(p, next));
-      }
-    }
-  }
-  return out;
-}
-
-model::LinkEnds ends_of(const model::Pricing& p, model::LinkId link) {
-  switch (p.network) {
-    case Network::dragonfly:
-      return p.dragonfly.ends(link);
-    case Network::fat_tree:
-      return p.tree.ends(link);
-    default:
-      return p.torus.ends(link);
-  }
-}
-
-nlohmann::json rounded(Point at) { return {std::round(at.x * 10) / 10, std::round(at.y * 10) / 10}; }
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
-
 constexpr const char* kPage = R"page(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>%TITLE%</title>
 <style>
@@ -207,12 +97,6 @@ document.body.dataset.hops=s.querySelectorAll(".hop").length;
 </script></body></html>
 )page";
 
-void fill(std::string* page, std::string_view mark, const std::string& text) {
-  for (auto at = page->find(mark); at != std::string::npos; at = page->find(mark, at + text.size())) {
-    page->replace(at, mark.size(), text);
-  }
-}
-
 struct Drawing {
   std::string page;
   std::size_t routers = 0, wires = 0;
@@ -236,8 +120,8 @@ Drawing drawing_of(const model::Machine& m, const model::QuoteRequest& request) 
     data["route"].push_back({{"from", rounded(place(p, ends.from))},
                              {"to", rounded(place(p, ends.to))},
                              {"by", hop.by.substr(0, hop.by.find(' '))}});
-    route +=
-        fmt::format("<li>{} \u2014 {} \u2192 {}</li>", escaped(hop.from), escaped(hop.by), escaped(hop.to));
+    route += fmt::format("<li>{} \u2014 {} \u2192 {}</li>", html_escaped(hop.from), html_escaped(hop.by),
+                         html_escaped(hop.to));
   }
   if (!e.route.empty()) {
     data["ends"].push_back(rounded(place(p, ends_of(p, e.route.front().link).from)));
@@ -245,26 +129,23 @@ Drawing drawing_of(const model::Machine& m, const model::QuoteRequest& request) 
   }
   for (const auto& c : e.to_data) {
     costs += fmt::format("<tr><td class=\"n\">{}</td><td>{}</td><td>{}</td></tr>", to_string(c.time),
-                         escaped(c.what), escaped(c.source));
+                         html_escaped(c.what), html_escaped(c.source));
   }
   costs += fmt::format("<tr><td class=\"n\"><b>{}</b></td><td><b>data visible</b></td><td></td></tr>",
                        to_string(e.quote.data_at));
-  // Nothing in the data may end the script element it stands in.
-  std::string json = data.dump();
-  for (auto at = json.find("</"); at != std::string::npos; at = json.find("</", at + 3))
-    json.replace(at, 2, "<\\/");
+  const std::string json = script_data(data);
   std::string page = kPage;
-  fill(&page, "%TITLE%", escaped(m.description.title));
-  fill(&page, "%SUMMARY%",
-       fmt::format("{} nodes, {}. {} of {} B from node {} ({}) to node {} ({}).", p.nodes,
-                   model::network_name(p.network), model::op_name(request.op), request.bytes, request.src,
-                   escaped(model::place_of(p, request.src)), request.dst,
-                   escaped(model::place_of(p, request.dst))));
-  fill(&page, "%HOPS%", std::to_string(e.route.size()));
-  fill(&page, "%ROUTE%", route);
-  fill(&page, "%OPERATION%", fmt::format("{}, {} B", model::op_name(request.op), request.bytes));
-  fill(&page, "%COSTS%", costs);
-  fill(&page, "%DATA%", json);
+  fill_in(&page, "%TITLE%", html_escaped(m.description.title));
+  fill_in(&page, "%SUMMARY%",
+          fmt::format("{} nodes, {}. {} of {} B from node {} ({}) to node {} ({}).", p.nodes,
+                      model::network_name(p.network), model::op_name(request.op), request.bytes, request.src,
+                      html_escaped(model::place_of(p, request.src)), request.dst,
+                      html_escaped(model::place_of(p, request.dst))));
+  fill_in(&page, "%HOPS%", std::to_string(e.route.size()));
+  fill_in(&page, "%ROUTE%", route);
+  fill_in(&page, "%OPERATION%", fmt::format("{}, {} B", model::op_name(request.op), request.bytes));
+  fill_in(&page, "%COSTS%", costs);
+  fill_in(&page, "%DATA%", json);
   return {std::move(page), data["routers"].size(), data["wires"].size(), e};
 }
 

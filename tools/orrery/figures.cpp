@@ -36,6 +36,7 @@ constexpr Figure kFigures[] = {
     {"aries-scale", false, 15, 60, aries_scale},
     {"quadrics", true, 1, 1, quadrics},
     {"tiers", false, 12, 20, tiers},
+    {"latency-by-hops", true, 0, 0, latency_by_hops},
 };
 
 int run_figures(const FigureOptions& options) {

@@ -117,5 +117,6 @@ void aries_placement(Book& book);
 void aries_scale(Book& book);
 void quadrics(Book& book);
 void tiers(Book& book);
+void latency_by_hops(Book& book);
 
 }  // namespace orrery::tool

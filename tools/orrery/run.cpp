@@ -11,9 +11,9 @@
 #include "tools/orrery/launcher.hpp"
 #include "tools/orrery/pe_process.hpp"
 #include "tools/orrery/run_checks.hpp"
+#include "tools/orrery/run_records.hpp"
 #include "tools/orrery/subcommand.hpp"
 #include "tools/orrery/text_file.hpp"
-#include "tools/orrery/trace.hpp"
 
 #include <fmt/core.h>
 
@@ -53,6 +53,9 @@ struct Words {
   std::string clock;
   std::string compute;
   std::string trace;
+  std::string link_report;
+  std::string json;
+  std::string optimistic;
   std::string device;
   std::string limit;
   std::string fault;
@@ -69,27 +72,17 @@ std::optional<std::uint32_t> parse_count(std::string_view text, std::uint32_t mo
   return number;
 }
 
-// Asked before the run: nobody wants to wait for a trace that cannot be written. The PEs' records lie beside
-// it.
-std::string trace_problem(const std::string& name) {
-  std::error_code error;
-  const auto path = std::filesystem::absolute(name, error);
-  if (!error && !std::filesystem::is_directory(path, error) &&
-      access(path.parent_path().c_str(), W_OK | X_OK) == 0)
-    return {};
-  return fmt::format(
-      "--trace {} cannot be written: expected a file in a folder that is there and can be written", name);
-}
-
 // The machine and its clock, from the command line or else the environment. `nodes`: how many nodes the
-// machine has, 0 without one. The line to show when something is not accepted, else empty.
-std::string read_clock(const Words& words, RunOptions* options, std::uint32_t* nodes) {
+// machine has, 0 without one. `uses`: what is to be made of the run's records. The line to show when
+// something is not accepted, else empty.
+std::string read_clock(const Words& words, RunOptions* options, RecordUses* uses, std::uint32_t* nodes) {
   const auto chosen = [](const std::string& word, const char* variable) {
     return word.empty() ? config::text(variable) : word;
   };
   const std::string machine = chosen(words.machine, "ORRERY_MACHINE");
   const clock::ReadChoice read = clock::read_choice(machine, chosen(words.clock, "ORRERY_CLOCK"),
-                                                    chosen(words.compute, "ORRERY_COMPUTE"));
+                                                    chosen(words.compute, "ORRERY_COMPUTE"),
+                                                    chosen(words.optimistic, "ORRERY_OPTIMISTIC"));
   if (!read.problem.empty()) return read.problem;
   if (!words.compute.empty() && read.choice.kind != clock::Kind::virtual_time)
     return fmt::format("--compute {} needs virtual time: expected --machine with it", words.compute);
@@ -99,24 +92,32 @@ std::string read_clock(const Words& words, RunOptions* options, std::uint32_t* n
   set("ORRERY_MACHINE", words.machine);
   set("ORRERY_CLOCK", words.clock);
   set("ORRERY_COMPUTE", words.compute);
-  if (!words.trace.empty() && read.choice.kind != clock::Kind::virtual_time)
-    return "--trace needs virtual time: expected --machine with it";
-  if (!words.trace.empty()) {
-    if (std::string problem = trace_problem(words.trace); !problem.empty()) return problem;
+  set("ORRERY_OPTIMISTIC", words.optimistic);
+  uses->optimistic = read.choice.ahead_ns != 0;
+  uses->machine = machine;
+  uses->trace = words.trace;
+  uses->link_report = words.link_report;
+  uses->json = words.json;
+  if (uses->any() && read.choice.kind != clock::Kind::virtual_time) {
+    const char* const option = !words.trace.empty()         ? "--trace"
+                               : !words.link_report.empty() ? "--link-report"
+                                                            : "--json";
+    return fmt::format("{} needs virtual time: expected --machine with it", option);
   }
+  if (std::string problem = uses->problem(); !problem.empty()) return problem;
   *nodes = read.choice.kind == clock::Kind::raw ? 0 : model::build_machine(machine).machine->pricing.nodes;
   return {};
 }
 
 // Fills `options`; the line to show when something is not accepted, else empty.
-std::string read_words(const Words& words, RunOptions* options) {
+std::string read_words(const Words& words, RunOptions* options, RecordUses* uses) {
   const auto pes = words.pes.empty() ? std::optional(1u) : parse_count(words.pes, kMaxPes);
   if (!pes) return fmt::format("-n {} is not accepted: expected 1..{} PEs", words.pes, kMaxPes);
   options->pes = *pes;
   options->label = words.label;
   options->keep_going = words.keep_going;
   std::uint32_t machine_nodes = 0;
-  const std::string clock_problem = read_clock(words, options, &machine_nodes);
+  const std::string clock_problem = read_clock(words, options, uses, &machine_nodes);
   if (!clock_problem.empty()) return clock_problem;
   std::string why;
   if (!words.place.empty()) {
@@ -189,9 +190,15 @@ std::string read_words(const Words& words, RunOptions* options) {
 // Fills `options` for a job on several hosts, from what read_words() has accepted; the line to show when
 // something is not accepted, else empty.
 std::string read_hosts(const Words& words, const RunOptions& run, HostRunOptions* options) {
-  const std::pair<const char*, const std::string*> here_only[] = {
-      {"--nodes", &words.nodes}, {"--place", &words.place},     {"--machine", &words.machine},
-      {"--clock", &words.clock}, {"--compute", &words.compute}, {"--trace", &words.trace}};
+  const std::pair<const char*, const std::string*> here_only[] = {{"--nodes", &words.nodes},
+                                                                  {"--place", &words.place},
+                                                                  {"--machine", &words.machine},
+                                                                  {"--clock", &words.clock},
+                                                                  {"--compute", &words.compute},
+                                                                  {"--trace", &words.trace},
+                                                                  {"--link-report", &words.link_report},
+                                                                  {"--json", &words.json},
+                                                                  {"--optimistic", &words.optimistic}};
   for (const auto& [name, value] : here_only) {
     if (!value->empty())
       return fmt::format("{} {} cannot be used with --hosts: expected a job on this host alone", name,
@@ -228,9 +235,9 @@ std::string read_command(std::vector<std::string> rest, bool elsewhere, RunOptio
 
 // Options of `run` that take the next word, for drop_separator().
 constexpr std::string_view kWithValue[] = {
-    "--hosts",   "--launcher-exec", "-n",        "--pes",      "--np",       "--nodes", "--place",
-    "--timeout", "--bind",          "--machine", "--clock",    "--compute",  "--trace", "--fault",
-    "--device",  "--log",           "--limit",   "--provider", "--interface"};
+    "--hosts",   "--launcher-exec", "-n",        "--pes",   "--np",      "--nodes",    "--place",
+    "--timeout", "--bind",          "--machine", "--clock", "--compute", "--trace",    "--link-report",
+    "--json",    "--fault",         "--device",  "--log",   "--limit",   "--provider", "--interface"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program, on this host or, with --hosts, on others\n\n"
@@ -247,21 +254,6 @@ struct RunHelp : CLI::Formatter {
     return fmt::format("Usage: {} [OPTIONS] [--] PROGRAM [ARGUMENTS]\n\n", name);
   }
 };
-
-// Puts the PEs' records together. A job that failed has no trace.
-void write_trace(const std::string& name, const std::string& records, std::uint32_t pes, int& exit_code) {
-  std::string problem;
-  const auto all = read_records(records, pes, &problem);
-  for (std::uint32_t pe = 0; pe < pes; ++pe) unlink(fmt::format("{}.{}", records, pe).c_str());
-  if (problem.empty()) {
-    std::ofstream file(name, std::ios::binary);
-    file << trace_json(all);
-    if (!file.flush()) problem = fmt::format("--trace {} cannot be written", name);
-  }
-  if (problem.empty()) return;
-  std::fprintf(stderr, "orrery: error: %s\n", problem.c_str());
-  if (exit_code == 0) exit_code = 1;
-}
 
 }  // namespace
 
@@ -340,6 +332,16 @@ void add_run(CLI::App& root, int& exit_code) {
                    "Virtual time: write what every PE and its NIC did, for Perfetto or chrome://tracing")
       ->type_name("FILE.json");
   command
+      ->add_option("--link-report", words->link_report,
+                   "Virtual time: write a page of the loads of links and of hot spots, over the topology")
+      ->type_name("FILE.html");
+  command->add_option("--json", words->json, "Virtual time: write how exact the run was, and why not")
+      ->type_name("FILE.json");
+  command->add_flag(
+      "--optimistic{10000}", words->optimistic,
+      "Virtual time: let PEs run ahead of each other by up to that many ns (10000): faster, and "
+      "not always exact; conflicts and late events are counted");
+  command
       ->add_option(
           "--fault", words->fault,
           "Faults of the emulated network, a list with commas: drop, corrupt, revoke, link =WHEN, "
@@ -356,8 +358,9 @@ void add_run(CLI::App& root, int& exit_code) {
   command->prefix_command();
   command->callback([command, words, pes, &exit_code] {
     RunOptions options;
+    RecordUses uses;
     std::string problem = read_command(command->remaining(), !words->hosts.empty(), &options);
-    if (std::string other = read_words(*words, &options); !other.empty()) problem = other;
+    if (std::string other = read_words(*words, &options, &uses); !other.empty()) problem = other;
     if (pes->count() > 1)
       problem = fmt::format("-n is given {} times: expected one number of PEs", pes->count());
     HostRunOptions on_hosts;
@@ -384,13 +387,10 @@ void add_run(CLI::App& root, int& exit_code) {
       return;
     }
     const std::uint32_t pes = options.pes;
-    // The PEs may change their folder before they write.
-    std::error_code error;
-    const std::string records =
-        words->trace.empty() ? "" : std::filesystem::absolute(words->trace, error).string() + ".pe";
+    const std::string records = uses.any() ? uses.prefix() : "";
     if (!records.empty()) options.variables.emplace_back("ORRERY_RECORD", records);
     exit_code = Launcher(std::move(options)).run();
-    if (!records.empty()) write_trace(words->trace, records, pes, exit_code);
+    if (!records.empty()) use_records(uses, records, pes, &exit_code);
   });
 }
 

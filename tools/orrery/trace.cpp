@@ -12,9 +12,9 @@
 
 namespace orrery::tool {
 
-std::vector<clock::Recorded> read_records(const std::string& prefix, std::uint32_t pes,
-                                          std::string* problem) {
-  std::vector<clock::Recorded> records;
+Records read_all_records(const std::string& prefix, std::uint32_t pes, std::string* problem) {
+  Records all;
+  std::vector<clock::Recorded>& records = all.operations;
   for (std::uint32_t pe = 0; pe < pes; ++pe) {
     const std::string name = fmt::format("{}.{}", prefix, pe);
     std::ifstream file(name);
@@ -25,6 +25,14 @@ std::vector<clock::Recorded> read_records(const std::string& prefix, std::uint32
     int number = 0;
     for (std::string line; std::getline(file, line);) {
       ++number;
+      if (const auto found = clock::parse_inexactness(line)) {
+        // They only grow, and not every PE is the last.
+        clock::Inexactness& most = all.inexactness;
+        most.outside = std::max(most.outside, found->outside);
+        most.merged = std::max(most.merged, found->merged);
+        most.stolen = std::max(most.stolen, found->stolen);
+        most.late = std::max(most.late, found->late);
+      }
       if (line.starts_with('#')) continue;
       const auto record = clock::parse_line(line);
       if (!record) {
@@ -35,7 +43,12 @@ std::vector<clock::Recorded> read_records(const std::string& prefix, std::uint32
     }
   }
   std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
-  return records;
+  return all;
+}
+
+std::vector<clock::Recorded> read_records(const std::string& prefix, std::uint32_t pes,
+                                          std::string* problem) {
+  return read_all_records(prefix, pes, problem).operations;
 }
 
 namespace {

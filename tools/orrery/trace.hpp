@@ -10,8 +10,15 @@
 
 namespace orrery::tool {
 
-// Reads what the PEs of a job recorded (ORRERY_RECORD), in the order in which the machine was asked. The line
-// to show when something is not acceptable goes to `*problem`.
+struct Records {
+  std::vector<clock::Recorded> operations;  // in the order in which the machine was asked
+  clock::Inexactness inexactness;           // what the last PE knew at its end
+};
+
+// Reads what the PEs of a job recorded (ORRERY_RECORD). The line to show when something is not acceptable
+// goes to `*problem`.
+Records read_all_records(const std::string& prefix, std::uint32_t pes, std::string* problem);
+// The operations alone.
 std::vector<clock::Recorded> read_records(const std::string& prefix, std::uint32_t pes, std::string* problem);
 
 // The Chrome trace format, which Perfetto opens: a process for each PE, with a track for its processor and as

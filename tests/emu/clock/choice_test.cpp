@@ -22,6 +22,17 @@ TEST(Choice, WordsTellApartWhateverMattersToTheOthers) {
   EXPECT_EQ(read_choice("gemini", "virtual", "measured").choice.words(), "gemini virtual compute 1");
 }
 
+TEST(Choice, OptimismIsOfVirtualTimeAndPartOfTheWords) {
+  EXPECT_EQ(read_choice("aries", "", "", "500").choice.words(),
+            "aries virtual compute zero optimistic 500 ns");
+  EXPECT_EQ(read_choice("aries", "", "2", "500").choice.compute.factor, 2);
+  EXPECT_EQ(read_choice("aries", "", "").choice.ahead_ns, 0);
+  for (const char* bad : {"0", "-1", "1000000001", "1us", "x"})
+    EXPECT_NE(read_choice("aries", "", "", bad).problem.find("1..1000000000 ns"), std::string::npos) << bad;
+  EXPECT_NE(read_choice("aries", "paced", "", "5").problem.find("virtual time"), std::string::npos);
+  EXPECT_NE(read_choice("", "", "", "5").problem.find("virtual time"), std::string::npos);
+}
+
 TEST(Choice, NamesWhatIsNotAcceptedAndWhatIs) {
   struct Case {
     const char *machine, *clock, *compute, *value, *accepted;

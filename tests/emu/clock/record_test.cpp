@@ -50,5 +50,20 @@ TEST(Record, AnythingElseIsNone) {
   EXPECT_FALSE(parse_line(wide)) << wide;
 }
 
+TEST(Record, WhatMadeARunInexactIsReadAsItWasWritten) {
+  const Inexactness found{.outside = 1, .merged = 2, .stolen = 3, .late = ~0ull};
+  EXPECT_FALSE(found.none());
+  EXPECT_TRUE(Inexactness{}.none());
+  const std::string line = line_of(found);
+  EXPECT_TRUE(line.starts_with("# "));
+  const auto read = parse_inexactness(line);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->outside, 1u);
+  EXPECT_EQ(read->late, ~0ull);
+  for (std::size_t i = 0; i + 20 < line.size(); ++i) EXPECT_FALSE(parse_inexactness(line.substr(0, i))) << i;
+  for (const auto& bad : {line + " 1", line + " ", "x" + line, std::string("# machine aries")})
+    EXPECT_FALSE(parse_inexactness(bad)) << bad;
+}
+
 }  // namespace
 }  // namespace orrery::clock

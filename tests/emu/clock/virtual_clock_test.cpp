@@ -41,7 +41,7 @@ class Pes {
         clocks_[pe] = std::make_unique<VirtualClock>(std::move(shared_[pe]), kAries, kBudget, slot(pe), "");
         // As programs do before they know of each other's memory.
         clocks_[pe]->barrier_arrive();
-        clocks_[pe]->barrier_wait();
+        clocks_[pe]->barrier_wait(Picos{});
         program(pe, *clocks_[pe]);
         clocks_[pe]->finish();
       });
@@ -281,7 +281,7 @@ TEST(VirtualClock, TheLaunchersBarrierEndsWhenTheLastOneComes) {
   pes.run([&](std::uint32_t pe, VirtualClock& clock) {
     clock.sleep_until(Picos{us(10 * (3 - static_cast<int>(pe)))});
     clock.barrier_arrive();
-    clock.barrier_wait();
+    clock.barrier_wait(Picos{});
     left[pe] = clock.now().count();
   });
   for (const std::int64_t at : left) EXPECT_EQ(at, us(30));

@@ -40,13 +40,13 @@ class FakeClock final : public clock::Clock {
   void schedule_there(Picos at, clock::Task* task, std::uint32_t) override { agenda_.add(at.count(), task); }
   void settle(std::uint32_t) override {}
   void leave() override {}
-  Picos collective_time() override { return collective; }
+  Picos collective_time(model::Collective, std::uint64_t) override { return collective; }
   void touch(std::uint32_t process_slot) override { touched.push_back(process_slot); }
   void touch_all() override { ++touched_all; }
   void idle() override { ++idled; }
   bool wait(std::optional<Picos>) override { return false; }
   void barrier_arrive() override {}
-  void barrier_wait() override {}
+  void barrier_wait(Picos) override {}
   void watch(std::uint64_t, std::uint64_t, bool) override {}
   void unwatch(std::uint64_t, std::uint64_t) override {}
   void set_look(void (*)(void*), void*) override {}

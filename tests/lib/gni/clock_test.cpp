@@ -232,6 +232,57 @@ TEST(Oracle, AgreesToThePicosecond) {
   }
 }
 
+// ---- optimistic: faster, and what it got wrong is counted ----
+
+struct Outcome {
+  Ran ran;
+  std::string report;  // --json
+};
+Outcome with_report(int pes, std::vector<std::string> what, bool optimistic) {
+  const std::string name = ::testing::TempDir() + "orrery_report_" + std::to_string(getpid()) + ".json";
+  std::vector<std::string> options = {"--machine", "aries", "--json", name};
+  if (optimistic) options.push_back("--optimistic");
+  Outcome outcome{run(pes, std::move(what), options), {}};
+  std::ifstream file(name);
+  outcome.report.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  unlink(name.c_str());
+  return outcome;
+}
+
+TEST(Optimistic, ConflictsAndLateEventsAreForcedAndCounted) {
+  // 64 puts of each PE under way, through the same links: whoever runs ahead takes them first.
+  const Outcome found = with_report(8, {"all_to_all", "100"}, true);
+  ASSERT_EQ(found.ran.code, 0) << found.ran.err;
+  EXPECT_GT(number_after(found.report, "\"conflicts\": "), 0) << found.report;
+  EXPECT_GT(number_after(found.report, "\"late_events\": "), 0) << found.report;
+  EXPECT_EQ(number_after(found.report, "\"operations\": "), 800) << found.report;
+  EXPECT_NE(found.report.find("\"exact\": false"), std::string::npos) << found.report;
+  EXPECT_NE(found.ran.err.find("this run is not exact"), std::string::npos) << found.ran.err;
+}
+
+TEST(Optimistic, WhereItSaysExactTheOutputIsThatOfAConservativeRun) {
+  for (const auto& [what, pes] : {std::pair{"ping_pong", 2}, {"hot_spot", 8}, {"memory", 2}}) {
+    const Outcome plain = with_report(pes, {what}, false), ahead = with_report(pes, {what}, true);
+    ASSERT_EQ(ahead.ran.code, 0) << ahead.ran.err;
+    EXPECT_NE(plain.report.find("\"exact\": true"), std::string::npos) << what << plain.report;
+    EXPECT_NE(ahead.report.find("\"exact\": true"), std::string::npos) << what << ahead.report;
+    EXPECT_NE(ahead.ran.err.find("0 conflicts, 0 late events: exact"), std::string::npos) << ahead.ran.err;
+    EXPECT_EQ(sorted_lines(ahead.ran.out), sorted_lines(plain.ran.out)) << what;
+  }
+}
+
+TEST(Optimistic, WhatIsNotAcceptedIsRefused) {
+  const Ran none = run(2, {"ping_pong"}, {"--optimistic"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_NE(none.err.find("needs virtual time"), std::string::npos) << none.err;
+  const Ran zero = run(2, {"ping_pong"}, {"--machine", "aries", "--optimistic=0"});
+  EXPECT_EQ(zero.code, 2);
+  EXPECT_NE(zero.err.find("1..1000000000 ns"), std::string::npos) << zero.err;
+  const Ran json = run(2, {"ping_pong"}, {"--json", "x.json"});
+  EXPECT_EQ(json.code, 2);
+  EXPECT_NE(json.err.find("--json needs virtual time"), std::string::npos) << json.err;
+}
+
 TEST(Trace, IsJsonWithATrackForEachOperationUnderWay) {
   const std::string name = ::testing::TempDir() + "orrery_trace_" + std::to_string(getpid()) + ".json";
   const Ran ran = run(2, {"bandwidth"}, {"--machine", "aries", "--trace", name});
