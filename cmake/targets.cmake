@@ -10,6 +10,12 @@ function(orrery_layer name)
   set_property(GLOBAL APPEND PROPERTY ORRERY_LAYERS orrery_${name})
 endfunction()
 
+# orrery_interposes(<sources>...): sources of a layer that define functions of libc. Never compiled together with
+# others: a program takes them out of the archive when it has no such function yet, and a sanitizer's come first.
+function(orrery_interposes)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # orrery_api(<name> SOURCES ... MAP <file> [HEADERS <dir>])
 # One machine API over the emulator: targets <name> (lib<name>.so.0, exports decided by the map file) and
 # <name>_static (lib<name>.a), both over liborrery.so. HEADERS is the API's folder below include/; it is on
