@@ -272,7 +272,9 @@ bool CollectiveEngine::serve() {
   bool busy = handle_packets(true);
   // Before our own results: the slots of a reduction that we are part of stand until we have ours.
   if (owned_count_.load(std::memory_order_relaxed) != 0) busy = attend() || busy;
-  look(true);
+  // Under virtual time results come where the program looks or joins (timed.cpp), at its place in the order
+  // of time: a look of this thread would come between.
+  if (nic_.clock_ == nullptr || !nic_.clock_->is_virtual()) look(true);
   // What has just been sent up may have been the last.
   busy = handle_packets(true) || busy;
   return busy;

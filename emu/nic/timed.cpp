@@ -380,6 +380,8 @@ class TimedJoin final : public clock::Task {
     if (joined != Errc::ok) nic_.report_error(endpoint_, transaction_, joined);
     if (transaction_ != CompletionQueue::kNone)
       Nic::finish_from_elsewhere(queue_, request_.flags, transaction_, endpoint_.local_value, joined);
+    // Who comes last hands up what all came to: those before need not look for that.
+    nic_.collective_.progress();
     // Everybody in the tree may have a result now.
     nic_.clock_->touch_all();
     nic_.collective_.arrived(edge_, join_.value.reduction);

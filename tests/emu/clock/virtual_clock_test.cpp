@@ -23,9 +23,10 @@ constexpr WaitBudget kBudget{.spins = 1, .yields = 1};
 
 class Pes {
  public:
-  explicit Pes(std::vector<std::uint32_t> nodes) : nodes_(std::move(nodes)) {
+  explicit Pes(std::vector<std::uint32_t> nodes, Choice choice = kAries)
+      : nodes_(std::move(nodes)), choice_(std::move(choice)) {
     for (std::uint32_t pe = 0; pe < nodes_.size(); ++pe) {
-      auto made = SharedClock::for_test(kAries, pe, nodes_, first_);
+      auto made = SharedClock::for_test(choice_, pe, nodes_, first_);
       EXPECT_TRUE(made.ok());
       shared_.push_back(std::move(made).value());
       if (pe == 0) first_ = shared_[0].get();
@@ -38,7 +39,7 @@ class Pes {
     std::vector<std::thread> threads;
     for (std::uint32_t pe = 0; pe < nodes_.size(); ++pe) {
       threads.emplace_back([&, pe] {
-        clocks_[pe] = std::make_unique<VirtualClock>(std::move(shared_[pe]), kAries, kBudget, slot(pe), "");
+        clocks_[pe] = std::make_unique<VirtualClock>(std::move(shared_[pe]), choice_, kBudget, slot(pe), "");
         // As programs do before they know of each other's memory.
         clocks_[pe]->barrier_arrive();
         clocks_[pe]->barrier_wait(Picos{});
@@ -51,9 +52,11 @@ class Pes {
   static std::uint32_t slot(std::uint32_t pe) { return pe + 1; }
   // REQUIRES: run() is over or under way.
   std::uint64_t turns() const { return board_->header.turns.load(); }
+  std::uint64_t late() const { return board_->header.late.load(); }
 
  private:
   const std::vector<std::uint32_t> nodes_;
+  const Choice choice_;
   const SharedClock* first_ = nullptr;
   Board* board_ = nullptr;
   std::vector<std::unique_ptr<SharedClock>> shared_;
@@ -124,6 +127,69 @@ TEST(VirtualClock, WhoWaitsGoesOnWhenSomethingHappensToIt) {
   EXPECT_TRUE(touched);
   EXPECT_EQ(woken, us(3));
   EXPECT_FALSE(in_time) << "nothing came, so the wait was over at its deadline";
+}
+
+// ---- optimistic ----
+
+Choice ahead_by(std::int64_t ns) {
+  Choice choice = kAries;
+  choice.ahead_ns = ns;
+  return choice;
+}
+
+// How far the PEs of a job were behind what another one had done already, at most, in steps of 1 us each.
+std::int64_t furthest_behind(const Choice& choice) {
+  Pes pes({0, 1, 2}, choice);
+  std::int64_t latest = 0, behind = 0;
+  pes.run([&](std::uint32_t, VirtualClock& clock) {
+    for (int i = 1; i <= 40; ++i) {
+      clock.sleep_until(Picos{us(i)});
+      latest = std::max(latest, clock.now().count());
+      behind = std::max(behind, latest - clock.now().count());
+    }
+  });
+  EXPECT_EQ(pes.late(), 0u) << "nobody did anything to another one";
+  return behind;
+}
+
+TEST(Optimistic, PesRunAheadByTheirWindowAndNoFurther) {
+  EXPECT_EQ(furthest_behind(kAries), 0);
+  for (const std::int64_t window : {5, 20}) {
+    const std::int64_t behind = furthest_behind(ahead_by(window * 1000));
+    EXPECT_GE(behind, us(window - 1));
+    EXPECT_LE(behind, us(window));
+  }
+}
+
+// PE 0 changes PE 1's node at 2 us. PE 1, which comes out of the barrier first, goes on to `at`.
+std::uint64_t late_for(std::int64_t at, const Choice& choice) {
+  Pes pes({0, 1}, choice);
+  pes.run([&](std::uint32_t pe, VirtualClock& clock) {
+    if (pe == 1)
+      clock.sleep_until(Picos{at});
+    else
+      call(clock, [&] { clock.schedule_there(Picos{us(2)}, does([] {}), Pes::slot(1)); });
+  });
+  return pes.late();
+}
+
+TEST(Optimistic, AnEffectBehindWhatItsNodeHasSeenIsCounted) {
+  EXPECT_EQ(late_for(us(4), ahead_by(10'000)), 1u);
+  EXPECT_EQ(late_for(us(1), ahead_by(10'000)), 0u) << "its node was not so far";
+  EXPECT_EQ(late_for(us(4), ahead_by(1'000)), 0u) << "it may not run ahead so far";
+  EXPECT_EQ(late_for(us(4), kAries), 0u);
+}
+
+TEST(Optimistic, BarriersEndForAllAtTheLastArrivalAllTheSame) {
+  Pes pes({0, 1, 2}, ahead_by(1'000'000));
+  std::vector<std::int64_t> ends(3);
+  pes.run([&](std::uint32_t pe, VirtualClock& clock) {
+    clock.sleep_until(Picos{us(pe == 0 ? 30 : 10)});
+    clock.barrier_arrive();
+    clock.barrier_wait(Picos{us(2)});
+    ends[pe] = clock.now().count();
+  });
+  EXPECT_EQ(ends, std::vector<std::int64_t>({us(32), us(32), us(32)}));
 }
 
 // ---- effects that are owed ----
