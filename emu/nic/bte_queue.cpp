@@ -36,6 +36,7 @@ Errc BteQueue::submit(Endpoint& endpoint, Peer& peer, CompletionQueue* queue, co
                          .request = request,
                          .transaction = transaction,
                          .user_value = endpoint.local_value};
+  hold(queue);
   endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
   outstanding_.fetch_add(1, std::memory_order_acq_rel);
   if ((request.flags & kFence) != 0) fences_.fetch_add(1, std::memory_order_acq_rel);
@@ -147,6 +148,7 @@ void BteQueue::finish(std::uint32_t index, Errc status) {
     if (status != Errc::ok) nic_.report_error(*d.endpoint, d.transaction, status);
     nic_.finish_from_elsewhere(d.queue, d.request.flags, d.transaction, d.user_value, status);
   }
+  let_go(d.queue);
   d.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
   free_.push(index);
   if (fenced && status == Errc::not_done) {

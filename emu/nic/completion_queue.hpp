@@ -103,8 +103,9 @@ class CompletionQueue {
   const QueueView& view() const { return view_; }
   std::uint32_t open_transactions() const { return open_; }
 
-  // Endpoints, channels and collective engines that name this queue; it may only be destroyed at zero.
-  // Registrations that do are not counted: they go on without it.
+  // Endpoints, channels and collective engines that name this queue, and operations under way whose events
+  // come here, which need not be its endpoint's queue any more; it may only be destroyed at zero.
+  // Registrations that name it are not counted: they go on without it.
   std::atomic<std::uint32_t> references{0};
   // Expected events per transaction: operations that raise two (local and global) use two.
   void expect_events(std::uint32_t transaction, std::uint8_t count) { records_[transaction].events = count; }
@@ -139,6 +140,16 @@ class CompletionQueue {
   std::uint32_t fresh_ = 0;  // records_[fresh_..] were never used
   std::uint32_t open_ = 0;
 };
+
+// For an operation that outlives its post: `queue` (may be null) stays from hold() until let_go(), which
+// comes before the operation is counted out of its endpoint. Any thread.
+inline void hold(CompletionQueue* queue) {
+  if (queue != nullptr) queue->references.fetch_add(1, std::memory_order_relaxed);
+}
+inline void let_go(CompletionQueue* queue) {
+  // Release: who reads zero may destroy the queue; we do not touch it any more.
+  if (queue != nullptr) queue->references.fetch_sub(1, std::memory_order_release);
+}
 
 namespace slot_word {
 constexpr std::uint64_t free(std::uint64_t position) { return position << 16; }

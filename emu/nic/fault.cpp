@@ -169,6 +169,7 @@ Errc Nic::hold_back(Endpoint& endpoint, Peer& peer, const Request& request, std:
     while (place != delays_.list.begin() && std::prev(place)->due_ns > due) --place;
     kept.front().due_ns = due;
     delays_.list.splice(place, kept);
+    hold(endpoint.queue);
     endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
     delays_.count.fetch_add(1, std::memory_order_release);
   }
@@ -226,6 +227,7 @@ bool Nic::carry_out(Delayed& d) {
     }
   }
   if (!accepted) end_elsewhere(d, status);
+  let_go(d.queue);
   // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
   endpoint.in_flight.fetch_sub(1, std::memory_order_release);
   return true;

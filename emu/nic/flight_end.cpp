@@ -55,6 +55,7 @@ void Nic::end_flight(std::uint32_t name, Flight& flight) {
     finish_from_elsewhere(flight.queue, flight.flags, flight.transaction, flight.user_value, flight.status);
   }
   flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
+  let_go(flight.queue);
   // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
   flight.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
   flights_.close(name);

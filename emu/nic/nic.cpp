@@ -317,7 +317,8 @@ Result<CompletionQueue*> Nic::create_queue(std::uint32_t depth, std::uint32_t mo
 
 Status Nic::destroy_queue(CompletionQueue* queue) {
   const std::lock_guard lock(objects_mu_);
-  if (queue->references.load(std::memory_order_relaxed) != 0) return Errc::no_resource;
+  // Acquire: what an operation that let go of it did before.
+  if (queue->references.load(std::memory_order_acquire) != 0) return Errc::no_resource;
   const bool unused = registrations_.forget_queue(
       queue->index(),
       [this](std::uint32_t slot) { return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },

@@ -96,6 +96,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
       flight.segments = (request.flags & kLocalOffset) != 0 ? request.local : MemKey{};
       flight.response_flag = static_cast<std::uint32_t>(request.sync_value);
       flight.sequence = request.sequence;
+      hold(queue);
       endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
       peer.in_flight.fetch_add(1, std::memory_order_relaxed);
       flights_open_.fetch_add(1, std::memory_order_relaxed);

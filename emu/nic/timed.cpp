@@ -56,6 +56,7 @@ class TimedOp final : public clock::Task {
 
   void begin(const clock::Times& times) {
     times_ = times;
+    hold(as_posted_.queue);
     endpoint_.in_flight.fetch_add(1, std::memory_order_relaxed);
     const bool whole = request_.op == Op::send || request_.op == Op::cq_write;
     if (whole || (request_.flags & kRemoteEvent) != 0)
@@ -223,6 +224,7 @@ class TimedOp final : public clock::Task {
         Nic::finish_from_elsewhere(as_posted_.queue, flags, transaction_, as_posted_.local_value, status_);
     }
     clock.touch(nic_.self_);
+    let_go(as_posted_.queue);
     // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
     endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
     delete this;
@@ -362,6 +364,7 @@ class TimedJoin final : public clock::Task {
         join_(join),
         queue_(endpoint.queue),
         transaction_(transaction) {
+    hold(queue_);
     endpoint_.in_flight.fetch_add(1, std::memory_order_relaxed);
   }
 
@@ -385,6 +388,7 @@ class TimedJoin final : public clock::Task {
     // Everybody in the tree may have a result now.
     nic_.clock_->touch_all();
     nic_.collective_.arrived(edge_, join_.value.reduction);
+    let_go(queue_);
     endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
     delete this;
   }

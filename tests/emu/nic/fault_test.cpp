@@ -230,6 +230,21 @@ TEST_P(Faults, WhatIsDelayedComesLaterAndMayBeOvertakenUnlessTheOrderIsAsked) {
   EXPECT_TRUE(Nic::idle(*pair.endpoint));
 }
 
+TEST_P(Faults, WhatIsDelayedKeepsTheQueueThatItWasPostedWith) {
+  Pair pair(GetParam(), "delay=@1:1us");
+  Nic& nic = pair.world[0].nic();
+  CompletionQueue* const other = nic.create_queue(8, 0).value();
+  other->become_source();
+  pair.endpoint->queue = other;
+  ASSERT_EQ(pair.post(pair.put(7, 1)), Errc::ok);
+  pair.endpoint->queue = pair.local;
+  EXPECT_EQ(nic.destroy_queue(other).code(), Errc::no_resource) << "nobody has looked whether it is due";
+  ASSERT_TRUE(pair.world.settle(0, *pair.endpoint));
+  Event event;
+  EXPECT_EQ(other->take(&event), Errc::ok);
+  EXPECT_TRUE(nic.destroy_queue(other).ok());
+}
+
 // What is short when it is posted goes to the engine when its time comes, because a frame is under way then.
 TEST_P(Faults, ADelayedBlockTransferThatGoesToTheEngineSendsItsOwnBytes) {
   Pair pair(GetParam(), "delay=@1:1us");

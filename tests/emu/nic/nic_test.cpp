@@ -340,6 +340,28 @@ TEST(NicFrames, FlightsOutstandingWhenThePeerDiesEndInUnreachable) {
   EXPECT_EQ(pair.endpoint->in_flight.load(), 0u);
 }
 
+// Posted with another queue than the endpoint has by now.
+TEST(NicFrames, AQueueStaysUntilTheOperationsThatNameItAreOver) {
+  for (const std::uint32_t how : {std::uint32_t{0}, static_cast<std::uint32_t>(kBlockTransfer)}) {
+    Pair pair(Path::frame, std::size_t{16} << 20);
+    Nic& nic = pair.world[0].nic();
+    CompletionQueue* const other = nic.create_queue(8, 0).value();
+    other->become_source();
+    pair.endpoint->queue = other;
+    Request request = pair.put(0, 0, how == 0 ? 4096 : pair.source.size());
+    request.flags |= how;
+    ASSERT_EQ(nic.post(*pair.endpoint, request), Errc::ok);
+    pair.endpoint->queue = pair.local;
+    // Nobody serves the target.
+    EXPECT_EQ(nic.destroy_queue(other).code(), Errc::no_resource);
+    ASSERT_TRUE(pair.world.settle(0, *pair.endpoint));
+    Event event;
+    ASSERT_EQ(other->take(&event), Errc::ok);
+    EXPECT_EQ(event.status, Errc::ok);
+    EXPECT_TRUE(nic.destroy_queue(other).ok());
+  }
+}
+
 TEST(NicFrames, SleepingTargetIsRungOnceAndAnAttendedOneNotAtAll) {
   Pair pair(Path::frame, 64);
   ASSERT_EQ(pair.world[0].nic().post(*pair.endpoint, pair.put(0, 0, 8)), Errc::ok);

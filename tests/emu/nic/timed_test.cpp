@@ -92,6 +92,22 @@ TEST_P(Timed, EachPartOfAPutComesAtItsTime) {
   EXPECT_TRUE(pair.clock.quiet());
 }
 
+TEST_P(Timed, AQueueStaysUntilItsEventHasCome) {
+  Pair pair(GetParam());
+  Nic& nic = pair.world[0].nic();
+  CompletionQueue* const other = nic.create_queue(8, 0).value();
+  other->become_source();
+  pair.endpoint->queue = other;
+  ASSERT_EQ(pair.post(pair.request(Op::put)), Errc::ok);
+  pair.endpoint->queue = pair.local;
+  pair.clock.pass_to(200);
+  EXPECT_EQ(nic.destroy_queue(other).code(), Errc::no_resource);
+  pair.clock.pass_to(400);
+  Event event;
+  EXPECT_EQ(other->take(&event), Errc::ok);
+  EXPECT_TRUE(nic.destroy_queue(other).ok());
+}
+
 TEST_P(Timed, AGetReadsAtOneTimeAndStoresAtAnother) {
   Pair pair(GetParam());
   ASSERT_EQ(pair.post(pair.request(Op::get)), Errc::ok);
