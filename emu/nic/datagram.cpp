@@ -45,13 +45,18 @@ DatagramUnit::DatagramUnit(Environment& environment, NicView view, Hooks hooks)
 
 // ---- records ----
 
-std::optional<std::uint32_t> DatagramUnit::index_of(const Endpoint& endpoint,
-                                                    std::optional<std::uint64_t> name) const {
+std::optional<DatagramUnit::Named> DatagramUnit::post_of(const Endpoint& endpoint,
+                                                         std::optional<std::uint64_t> name) const {
+  if (endpoint.datagram.load(std::memory_order_relaxed) == 0) return std::nullopt;
+  // A post that its endpoint still names while this is held is not released before it is given back: the
+  // record and the serial are that post's.
+  const std::lock_guard lock(mu_);
   const std::uint32_t index_plus_1 = endpoint.datagram.load(std::memory_order_acquire);
   if (index_plus_1 == 0) return std::nullopt;
-  const Record& record = records_[index_plus_1 - 1];
+  const std::uint32_t index = index_plus_1 - 1;
+  const Record& record = records_[index];
   if (name && (!record.named || record.name != *name)) return std::nullopt;
-  return index_plus_1 - 1;
+  return Named{index, post_word::serial(post_at(index).word.load(std::memory_order_relaxed))};
 }
 
 // REQUIRES: mu_ is held.
@@ -117,8 +122,10 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
           record.instance != endpoint.remote_instance)
         continue;
       const DatagramPost& other = post_at(i);
-      if (other.wildcard.load(std::memory_order_relaxed) == 0 &&
-          !has_ended(post_word::state(other.word.load(std::memory_order_relaxed))))
+      const PostState state = post_word::state(other.word.load(std::memory_order_relaxed));
+      // Free: somebody is taking it just now.
+      if (other.wildcard.load(std::memory_order_relaxed) == 0 && state != PostState::free &&
+          !has_ended(state))
         return Errc::no_resource;
     }
     const auto found = allocate();
@@ -330,8 +337,28 @@ PostState DatagramUnit::settle(std::uint32_t index) {
 
 // ---- what became of it ----
 
-Errc DatagramUnit::take(Endpoint& endpoint, std::uint32_t index, PostState state, DatagramOutcome* outcome) {
-  DatagramPost& post = post_at(index);
+// Takes the post off its endpoint, for one of those who try: the place and the partner's bytes are the
+// caller's until release(). False: it has not ended, or somebody else was first.
+bool DatagramUnit::claim_ended(Endpoint& endpoint, const Named& which, PostState* end) {
+  DatagramPost& post = post_at(which.index);
+  // Acquire: the partner's bytes.
+  std::uint64_t word = post.word.load(std::memory_order_acquire);
+  *end = post_word::state(word);
+  if (post_word::serial(word) != which.serial || !has_ended(*end)) return false;
+  if (!post.word.compare_exchange_strong(word, post_word::with(word, PostState::free),
+                                         std::memory_order_acq_rel))
+    return false;
+  std::uint32_t named = which.index + 1;
+  // Else it was forgotten meanwhile: the place is among the stuck ones.
+  return endpoint.datagram.compare_exchange_strong(named, 0, std::memory_order_acq_rel);
+}
+
+// Errors: no_match: not ended, or somebody else took it. size.
+Errc DatagramUnit::take(Endpoint& endpoint, const Named& which, DatagramOutcome* outcome) {
+  const std::uint32_t index = which.index;
+  const DatagramPost& post = post_at(index);
+  PostState state = PostState::free;
+  if (!claim_ended(endpoint, which, &state)) return Errc::no_match;
   Errc result = Errc::ok;
   DatagramOutcome found;
   if (state == PostState::completed) {
@@ -348,9 +375,6 @@ Errc DatagramUnit::take(Endpoint& endpoint, std::uint32_t index, PostState state
   } else {
     found.status = state == PostState::terminated ? DatagramStatus::terminated : DatagramStatus::failed;
   }
-  const std::uint64_t word = post.word.load(std::memory_order_relaxed);
-  post.word.store(post_word::with(word, PostState::free), std::memory_order_release);
-  endpoint.datagram.store(0, std::memory_order_release);
   release(index);
   if (result == Errc::ok) *outcome = found;
   return result;
@@ -358,10 +382,11 @@ Errc DatagramUnit::take(Endpoint& endpoint, std::uint32_t index, PostState state
 
 Errc DatagramUnit::test(Endpoint& endpoint, std::optional<std::uint64_t> name, DatagramOutcome* outcome) {
   hooks_.progress();
-  const auto index = index_of(endpoint, name);
-  if (!index) return Errc::no_match;
-  const PostState state = settle(*index);
-  if (has_ended(state)) return take(endpoint, *index, state, outcome);
+  const auto which = post_of(endpoint, name);
+  if (!which) return Errc::no_match;
+  const PostState state = settle(which->index);
+  if (has_ended(state)) return take(endpoint, *which, outcome);
+  if (state == PostState::free) return Errc::no_match;  // another thread is taking it
   outcome->status = state == PostState::claimed ? DatagramStatus::remote_data : DatagramStatus::pending;
   return Errc::ok;
 }
@@ -399,8 +424,10 @@ Errc DatagramUnit::wait(Endpoint& endpoint, std::optional<std::uint64_t> name,
                         std::optional<std::int64_t> deadline_ns, DatagramOutcome* outcome) {
   const auto gone_or_ended = [&] {
     hooks_.progress();
-    const auto index = index_of(endpoint, name);
-    return !index || has_ended(settle(*index));
+    const auto which = post_of(endpoint, name);
+    if (!which) return true;
+    const PostState state = settle(which->index);
+    return has_ended(state) || state == PostState::free;
   };
   if (!wait_until(deadline_ns, gone_or_ended)) return Errc::timeout;
   return test(endpoint, name, outcome);
@@ -460,14 +487,15 @@ Errc DatagramUnit::probe_wait_named(const Port& port, std::optional<std::int64_t
 }
 
 Errc DatagramUnit::cancel(Endpoint& endpoint, std::optional<std::uint64_t> name) {
-  const auto index = index_of(endpoint, name);
-  if (!index) return Errc::no_match;
-  DatagramPost& post = post_at(*index);
+  const auto which = post_of(endpoint, name);
+  if (!which) return Errc::no_match;
+  DatagramPost& post = post_at(which->index);
   const std::int64_t answer_limit = monotonic_ns() + kAnswerNs;
   for (int patience = kLooksAtAPost; patience > 0; --patience) {
     const std::uint64_t word = post.word.load(std::memory_order_acquire);
     const PostState state = post_word::state(word);
-    if (has_ended(state)) return Errc::no_match;
+    if (post_word::serial(word) != which->serial || state == PostState::free || has_ended(state))
+      return Errc::no_match;
     if (state == PostState::asking && monotonic_ns() < answer_limit) {
       hooks_.progress();
       ++patience;

@@ -38,7 +38,8 @@ struct DatagramOutcome {
 // The posts of one process. An endpoint has one at a time, from post() until test() or wait() take it or
 // forget() drops it.
 //
-// Threads: calls for one endpoint one at a time; wait, probe and probe_wait beside all others.
+// Threads: post and forget of one endpoint one at a time; test, wait, cancel, probe and probe_wait beside all
+// others. Of several that look at a post that has ended one takes it; the others find no_match.
 // Invariants: (1) a record belongs to the post of the same index while the endpoint names it; (2) a post
 // that could not be looked at for a moment (its peer has not attached, or somebody was at it) is looked at
 // again whenever its owner asks for anything; (3) no lock is held while a peer is mapped.
@@ -113,7 +114,12 @@ class DatagramUnit {
   };
 
   DatagramPost& post_at(std::uint32_t index) const { return state_.posts[index]; }
-  std::optional<std::uint32_t> index_of(const Endpoint& endpoint, std::optional<std::uint64_t> name) const;
+  // Which post, for somebody who looks at it while others may take it and its place is used again.
+  struct Named {
+    std::uint32_t index = 0;
+    std::uint64_t serial = 0;
+  };
+  std::optional<Named> post_of(const Endpoint& endpoint, std::optional<std::uint64_t> name) const;
   std::optional<std::uint32_t> allocate();
   void release(std::uint32_t index);
   void match(std::uint32_t index);
@@ -123,7 +129,8 @@ class DatagramUnit {
   void wake();
   bool take_back_from_the_dead(DatagramPost& post, std::uint64_t word);
   PostState settle(std::uint32_t index);
-  Errc take(Endpoint& endpoint, std::uint32_t index, PostState state, DatagramOutcome* outcome);
+  bool claim_ended(Endpoint& endpoint, const Named& which, PostState* end);
+  Errc take(Endpoint& endpoint, const Named& which, DatagramOutcome* outcome);
   struct Ended {
     std::uint32_t index = 0;
     std::uint64_t name = 0;

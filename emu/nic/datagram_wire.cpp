@@ -127,32 +127,33 @@ void DatagramUnit::wake() {
 // ---- posts that somebody may be at ----
 
 bool DatagramUnit::is_open(const Endpoint& endpoint) const {
-  const auto index = index_of(endpoint, std::nullopt);
-  return index &&
-         !post_word::has_ended(post_word::state(post_at(*index).word.load(std::memory_order_acquire)));
+  const auto which = post_of(endpoint, std::nullopt);
+  return which &&
+         post_word::waits(post_word::state(post_at(which->index).word.load(std::memory_order_acquire)));
 }
 
 bool DatagramUnit::is_busy(const Endpoint& endpoint) const {
-  const auto index = index_of(endpoint, std::nullopt);
-  return index &&
-         post_word::state(post_at(*index).word.load(std::memory_order_acquire)) == PostState::claimed;
+  const auto which = post_of(endpoint, std::nullopt);
+  return which &&
+         post_word::state(post_at(which->index).word.load(std::memory_order_acquire)) == PostState::claimed;
 }
 
 void DatagramUnit::forget(Endpoint& endpoint) {
-  const auto index = index_of(endpoint, std::nullopt);
-  if (!index) return;
+  const auto which = post_of(endpoint, std::nullopt);
+  if (!which) return;
   (void)cancel(endpoint, std::nullopt);
-  DatagramOutcome outcome;
-  const PostState state = settle(*index);
-  if (post_word::has_ended(state)) {
-    (void)take(endpoint, *index, PostState::terminated, &outcome);
+  PostState end = settle(which->index);
+  if (post_word::has_ended(end)) {
+    if (claim_ended(endpoint, *which, &end)) release(which->index);
     return;
   }
-  // Somebody stopped in the middle of the exchange: the post is theirs until they go on or die.
-  endpoint.datagram.store(0, std::memory_order_release);
+  // Somebody stopped in the middle of the exchange: the post is theirs until they go on or die. Or another
+  // thread is taking it: whoever takes it off the endpoint gives its place back.
+  std::uint32_t named = which->index + 1;
+  if (!endpoint.datagram.compare_exchange_strong(named, 0, std::memory_order_acq_rel)) return;
   const std::lock_guard lock(mu_);
-  records_[*index].port = nullptr;
-  stuck_.push_back(*index);
+  records_[which->index].port = nullptr;
+  stuck_.push_back(which->index);
 }
 
 }  // namespace orrery::nic

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <set>
 #include <thread>
 
 // Datagrams between NICs of one process.
@@ -256,6 +257,51 @@ TEST_F(Datagrams, APacketIsAppliedLikeThePostThatItDescribes) {
   EXPECT_EQ(outcome.remote_instance, 31u);
   EXPECT_EQ(a.value(), 99u);
   EXPECT_EQ(execute(target, header, payload, out), Errc::not_done) << "it was taken";
+}
+
+// Two threads of one process look at the same post: one of them has it, and the table stays whole.
+TEST_F(Datagrams, OfTwoThreadsThatLookAtAPostOneTakesIt) {
+  constexpr int kRounds = 3000;
+  const auto there = bound(0, 1);
+  const auto back = bound(1, 0);
+  DatagramUnit& unit = world[0].nic().datagrams();
+  std::atomic<int> round{0};
+  std::atomic<int> looked{0};
+  std::atomic<int> taken{0};
+  const auto take_once = [&] {
+    for (;;) {
+      DatagramOutcome outcome;
+      const Errc found = unit.test(*there, 7, &outcome);
+      if (found == Errc::no_match) return;
+      if (found == Errc::ok && outcome.status == DatagramStatus::completed) ++taken;
+    }
+  };
+  std::thread other([&] {
+    for (int r = 1; r <= kRounds; ++r) {
+      while (round.load() < r) std::this_thread::yield();
+      take_once();
+      looked.store(r);
+    }
+  });
+  for (int r = 1; r <= kRounds; ++r) {
+    EXPECT_EQ(post(0, *there, 1, a, 7), Errc::ok);
+    round.store(r);
+    EXPECT_EQ(post(1, *back, 2, b), Errc::ok);
+    take_once();
+    while (looked.load() < r) std::this_thread::yield();
+    (void)test(1, *back);
+  }
+  other.join();
+  EXPECT_EQ(taken.load(), kRounds);
+  // Each place is given out once.
+  std::array<std::unique_ptr<Endpoint>, 4> any;
+  std::set<std::uint32_t> places;
+  for (auto& one : any) {
+    one = wildcard(0);
+    EXPECT_EQ(post(0, *one, 3, c), Errc::ok);
+    places.insert(one->datagram.load());
+  }
+  EXPECT_EQ(places.size(), any.size());
 }
 
 // Everybody posts to everybody at once, over and over: every exchange pairs two posts that name each other,
