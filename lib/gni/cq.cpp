@@ -156,6 +156,9 @@ gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl) {
     orrery::yield_cpu();
     orrery::gni::sweep(attachment);
   }
+  // As the NIC would, but before anything is taken off it: only this thread lets operations begin that name
+  // it.
+  if (cq->queue->references.load(std::memory_order_acquire) != 0) return GNI_RC_ERROR_RESOURCE;
   if (cq->channel != nullptr) orrery::gni::detach(*cq);
   const orrery::Status destroyed = attachment.nic->destroy_queue(cq->queue);
   if (!destroyed.ok()) return return_of(destroyed);

@@ -154,6 +154,16 @@ TEST_F(CqWait, AChannelsDescriptorIsReadableOncePerArm) {
   for (const gni_cq_handle_t queue : queues) ASSERT_EQ(GNI_CqAttachCompChan(queue, channel), GNI_RC_SUCCESS);
   EXPECT_EQ(GNI_CqAttachCompChan(queues[0], channel), GNI_RC_INVALID_STATE) << "twice";
   EXPECT_EQ(GNI_CompChanDestroy(channel), GNI_RC_ERROR_RESOURCE) << "queues are attached";
+  {
+    gni_cq_handle_t named = domain.queue(4);
+    gni_ep_handle_t ep = nullptr;
+    ASSERT_EQ(GNI_EpCreate(domain.nic, named, &ep), GNI_RC_SUCCESS);
+    ASSERT_EQ(GNI_CqAttachCompChan(named, channel), GNI_RC_SUCCESS);
+    EXPECT_EQ(GNI_CqDestroy(named), GNI_RC_ERROR_RESOURCE) << "an endpoint names it";
+    EXPECT_EQ(GNI_CqAttachCompChan(named, channel), GNI_RC_INVALID_STATE) << "and it is attached as before";
+    ASSERT_EQ(GNI_EpDestroy(ep), GNI_RC_SUCCESS);
+    EXPECT_EQ(GNI_CqDestroy(named), GNI_RC_SUCCESS);
+  }
   for (std::uint64_t round = 0; round < 10; ++round) {
     const std::size_t which = round % 3;
     ASSERT_EQ(GNI_CqArmCompChan(queues.data(), 3), GNI_RC_SUCCESS);
