@@ -118,13 +118,14 @@ gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint3
   if (entry_count > (attachment->gemini ? cq_entry::kMaxWideDepth : orrery::nic::kMaxQueueDepth) ||
       !orrery::gni::take(*attachment, orrery::gni::Resource::cq))
     return GNI_RC_ERROR_RESOURCE;
-  const auto queue = attachment->nic->create_queue(entry_count, nic_mode);
+  // Each request may raise two events: a queue for one request has room for both.
+  const std::uint32_t depth = attachment->dual_events ? std::max(entry_count, 2u) : entry_count;
+  const auto queue = attachment->nic->create_queue(depth, nic_mode);
   if (!queue.ok()) {
     orrery::gni::give(*attachment, orrery::gni::Resource::cq);
     return return_of(queue.code());
   }
   cq->queue = queue.value();
-  // Each request may raise two events.
   if (attachment->dual_events) cq->queue->limit_transactions((entry_count + 1) / 2);
   cq->nic = attachment->nic;
   // The short way of GNI_CqGetEvent makes Aries entries: a queue with a handler does not take it.

@@ -158,4 +158,47 @@ TEST_F(Bte, ASourceThatIsReusedTooEarlyShowsAtTheTarget) {
   EXPECT_TRUE(seen);
 }
 
+TEST_F(Bte, AQueueOfOnePostStaysUntilThatIsOver) {
+  const gni_cq_handle_t other = domain.queue(4);
+  gni_post_descriptor_t d = transfer(GNI_POST_RDMA_PUT, 0, kLong);
+  d.src_cq_hndl = other;
+  ASSERT_EQ(GNI_PostRdma(endpoint, &d), GNI_RC_SUCCESS);
+  gni_return_t rc = GNI_RC_ERROR_RESOURCE;
+  const std::time_t give_up = std::time(nullptr) + 60;
+  while ((rc = GNI_CqDestroy(other)) == GNI_RC_ERROR_RESOURCE && std::time(nullptr) < give_up) {
+    timespec moment{0, 20'000};
+    nanosleep(&moment, nullptr);
+  }
+  EXPECT_EQ(rc, GNI_RC_SUCCESS);
+  // Only then: all of it is there.
+  gni_post_descriptor_t back = transfer(GNI_POST_RDMA_GET, kLong - kShort, kShort);
+  ASSERT_EQ(GNI_PostRdma(endpoint, &back), GNI_RC_SUCCESS);
+  EXPECT_EQ(next(), &back);
+}
+
+TEST_F(Bte, AQueueForOneRequestHoldsBothOfItsEvents) {
+  const client::Domain dual(GNI_CDM_MODE_DUAL_EVENTS, 300);
+  const gni_cq_handle_t one = dual.queue(1);
+  const gni_ep_handle_t ep = dual.endpoint(one, peer.nic_address, 300);
+  const gni_mem_handle_t mine = dual.memory(source, kBytes);
+  for (int i = 0; i < 3; ++i) {
+    gni_post_descriptor_t d = transfer(GNI_POST_RDMA_PUT, 0, kLong);
+    d.cq_mode = GNI_CQMODE_DUAL_EVENTS;
+    d.local_mem_hndl = mine;
+    ASSERT_EQ(GNI_PostRdma(ep, &d), GNI_RC_SUCCESS);
+    // Both are raised before either is taken.
+    const std::time_t give_up = std::time(nullptr) + 60;
+    while (GNI_EpIdle(ep) == GNI_RC_NOT_DONE && std::time(nullptr) < give_up) {
+    }
+    for (int e = 0; e < 2; ++e) {
+      gni_cq_entry_t event = 0;
+      ASSERT_EQ(next_event(one, &event), GNI_RC_SUCCESS);
+      gni_post_descriptor_t* done = nullptr;
+      EXPECT_EQ(GNI_GetCompleted(one, event, &done), GNI_RC_SUCCESS);
+      EXPECT_EQ(done, &d);
+    }
+  }
+  EXPECT_EQ(GNI_EpDestroy(ep), GNI_RC_SUCCESS);
+}
+
 }  // namespace
