@@ -140,6 +140,7 @@ gni_return_t GNI_EpSetCeAttr(gni_ep_handle_t ep_hndl, uint32_t ce_id, uint32_t c
   Ep* const ep = find(ep_hndl);
   const std::uint32_t type = raw_value(child_type);
   if (ep == nullptr || type > GNI_CE_CHILD_PE) return GNI_RC_INVALID_PARAM;
+  if (ep->attachment->gemini) return GNI_RC_ILLEGAL_OP;
   if (!ep->endpoint.bound) return GNI_RC_INVALID_STATE;
   if (type == GNI_CE_CHILD_UNUSED) {
     ep->edge = {};

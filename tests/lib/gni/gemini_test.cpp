@@ -116,6 +116,7 @@ TEST_F(Gemini, EventDataOfTheInitiatorHas32Bits) {
 TEST_F(Gemini, HasNoCollectiveEngine) {
   gni_ce_handle_t ce = nullptr;
   EXPECT_EQ(GNI_CeCreate(domain.nic, &ce), GNI_RC_ILLEGAL_OP);
+  EXPECT_EQ(GNI_EpSetCeAttr(ep, 0, 0, GNI_CE_CHILD_PE), GNI_RC_ILLEGAL_OP);
   gni_post_descriptor_t join = get(0, 0, 0, GNI_POST_CE);
   EXPECT_EQ(GNI_PostFma(ep, &join), GNI_RC_ILLEGAL_OP);
   gni_job_res_desc_t desc{};
