@@ -29,6 +29,13 @@ gni_return_t of_unknown(std::uint32_t resource, std::uint32_t last) {
   return resource > 0 && resource < last ? GNI_RC_ERROR_RESOURCE : GNI_RC_INVALID_PARAM;
 }
 
+std::uint64_t taken_by_all(nic::Nic& nic, Resource resource) {
+  std::uint64_t used = 0;
+  for (std::uint32_t domain = 0; domain < job::layout::kMaxDomains; ++domain)
+    used += nic.resources().taken(domain, resource);
+  return used;
+}
+
 gni_return_t of_device(nic::Nic& nic, std::uint32_t resource, Amount* amount) {
   switch (resource) {
     case GNI_DEV_RES_MDD:
@@ -38,14 +45,11 @@ gni_return_t of_device(nic::Nic& nic, std::uint32_t resource, Amount* amount) {
       *amount = {nic.queue_count(), nic::kMaxQueues};
       return GNI_RC_SUCCESS;
     case GNI_DEV_RES_FMA:
-      *amount = {std::min(nic.port_count(), kFmaDescriptors), kFmaDescriptors};
+      *amount = {std::min<std::uint64_t>(taken_by_all(nic, Resource::fma), kFmaDescriptors), kFmaDescriptors};
       return GNI_RC_SUCCESS;
     case GNI_DEV_RES_CE: {
       if (nic.options().gemini) return GNI_RC_ERROR_RESOURCE;
-      std::uint64_t used = 0;
-      for (std::uint32_t domain = 0; domain < job::layout::kMaxDomains; ++domain)
-        used += nic.resources().taken(domain, Resource::ce);
-      *amount = {used, nic::kVces};
+      *amount = {taken_by_all(nic, Resource::ce), nic::kVces};
       return GNI_RC_SUCCESS;
     }
     default:

@@ -82,6 +82,22 @@ TEST(Limits, WithoutADescriptorOnlyDomainsThatShareAttach) {
   client::Domain again(GNI_CDM_MODE_FMA_DEDICATED, instance + 1);
 }
 
+TEST(Limits, TheDeviceCountsDescriptorsAndNotDomains) {
+  const auto free_of_device = [] {
+    gni_dev_res_desc_t desc{};
+    EXPECT_EQ(GNI_GetDevResInfo(0, GNI_DEV_RES_FMA, &desc), GNI_RC_SUCCESS);
+    return desc.available;
+  };
+  const std::uint64_t before = free_of_device();
+  const client::Domain shared(GNI_CDM_MODE_FMA_SHARED, 2000);
+  EXPECT_EQ(free_of_device(), before) << "it has none of its own";
+  {
+    const client::Domain own(GNI_CDM_MODE_FMA_DEDICATED, 2001);
+    EXPECT_EQ(free_of_device(), before - 1);
+  }
+  EXPECT_EQ(free_of_device(), before);
+}
+
 TEST(Limits, CollectiveEnginesAreCounted) {
   client::Domain domain;
   gni_ce_handle_t first = nullptr;
