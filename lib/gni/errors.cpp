@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <new>
 #include <optional>
@@ -17,12 +18,14 @@
 namespace orrery::gni {
 
 struct Err {
+  static constexpr std::uint16_t kAllTags = UINT16_MAX;
   nic::Nic* nic = nullptr;
   nic::ErrorLog* log = nullptr;
   std::uint64_t handle = 0;
   std::uint64_t keeps = 64;
   std::optional<std::uint32_t> domain;  // errors of one attachment
-  std::uint8_t ptag = 0;
+  const job::Job* job = nullptr;
+  std::atomic<std::uint16_t> only{kAllTags};  // errors of one tag
   std::atomic<std::uint8_t> mask{0};
   std::atomic<std::uint64_t> taken{0};  // serial of the last one looked at
   std::atomic<std::uint32_t> waiting{0};
@@ -57,25 +60,54 @@ std::uint8_t category_of(const nic::ErrorEvent& event) {
   }
 }
 
-// The next error that the subscription is for. ok; not_done; overrun: some were lost before it was looked
-// for.
+std::uint8_t ptag_of(const Err& err, std::uint32_t domain) {
+  const auto domains = err.job->directory().domains();
+  return domain < domains.size() ? domains[domain].ptag : 0;
+}
+
+bool has_wanted_tag(const Err& err, std::uint32_t domain) {
+  const std::uint16_t only = err.only.load(std::memory_order_relaxed);
+  return only == Err::kAllTags || only == ptag_of(err, domain);
+}
+
+bool is_for(const Err& err, const nic::ErrorEvent& event) {
+  return (category_of(event) & err.mask.load(std::memory_order_relaxed)) != 0 &&
+         (!err.domain || *err.domain == event.domain) && has_wanted_tag(err, event.domain);
+}
+
+// Leaves the subscription the newest of its errors that it keeps. Whether some were lost by that.
+bool drop_oldest(Err& err) {
+  const std::uint64_t taken = err.taken.load(std::memory_order_relaxed);
+  if (err.log->newest() - taken <= err.keeps) return false;
+  std::deque<std::uint64_t> kept;  // serials
+  bool lost = false;
+  std::uint64_t at = taken;
+  while (const auto found = err.log->next(at)) {
+    // The log itself has forgotten some: nobody knows any more whose they were.
+    lost = lost || found->serial != at + 1;
+    at = found->serial;
+    if (!is_for(err, *found)) continue;
+    kept.push_back(at);
+    if (kept.size() <= err.keeps) continue;
+    kept.pop_front();
+    lost = true;
+  }
+  err.taken.store(kept.empty() ? at : kept.front() - 1, std::memory_order_relaxed);
+  return lost;
+}
+
+// The next error that the subscription is for. ok; not_done; overrun: some of its were lost before it was
+// looked for.
 Errc take_error(Err& err, gni_error_event_t* event) {
+  if (drop_oldest(err)) return Errc::overrun;
   for (;;) {
-    const std::uint64_t taken = err.taken.load(std::memory_order_relaxed);
-    const std::uint64_t newest = err.log->newest();
-    if (newest - taken > err.keeps) {
-      err.taken.store(newest - err.keeps, std::memory_order_relaxed);
-      return Errc::overrun;
-    }
-    const auto found = err.log->next(taken);
+    const auto found = err.log->next(err.taken.load(std::memory_order_relaxed));
     if (!found) return Errc::not_done;
     err.taken.store(found->serial, std::memory_order_relaxed);
-    const std::uint8_t category = category_of(*found);
-    if ((category & err.mask.load(std::memory_order_relaxed)) == 0) continue;
-    if (err.domain && *err.domain != found->domain) continue;
+    if (!is_for(err, *found)) continue;
     *event = {.error_code = static_cast<std::uint16_t>(device_status_of(found->status)),
-              .error_category = category,
-              .ptag = err.ptag,
+              .error_category = category_of(*found),
+              .ptag = ptag_of(err, found->domain),
               .serial_number = static_cast<std::uint32_t>(found->serial),
               .timestamp = static_cast<std::uint64_t>(found->time_ns),
               .info_mmrs = {found->transaction, found->nic_address, 0, 0}};
@@ -104,25 +136,28 @@ gni_return_t GNI_SubscribeErrors(gni_nic_handle_t nic_handle, uint32_t device_id
   if (nic_handle != nullptr && attachment == nullptr) return GNI_RC_INVALID_PARAM;
   if (EEQ_size > orrery::nic::ErrorLog::kKept) return GNI_RC_ERROR_RESOURCE;
   orrery::nic::Nic* nic = nullptr;
+  const orrery::job::Job* job = nullptr;
   if (attachment != nullptr) {
     nic = attachment->nic;
+    job = attachment->job;
   } else {
     if (device_id != 0) return GNI_RC_NO_MATCH;
     if (geteuid() != 0) return GNI_RC_PERMISSION_ERROR;
     const auto runtime = orrery::nic::Runtime::of_process();
     if (!runtime.ok()) return GNI_RC_ERROR_RESOURCE;
     nic = &runtime.value()->nic();
+    job = &runtime.value()->job();
   }
   std::unique_ptr<Err> err(new (std::nothrow) Err);
   if (err == nullptr) return GNI_RC_ERROR_NOMEM;
   err->nic = nic;
+  err->job = job;
   err->log = &nic->errors();
   err->keeps = EEQ_size == 0 ? orrery::gni::kDefaultQueue : EEQ_size;
   err->mask = mask;
   err->taken = err->log->newest();
   if (attachment != nullptr) {
     err->domain = attachment->port->domain;
-    err->ptag = attachment->ptag;
   }
   err->handle = handles().insert(HandleKind::err, err.get());
   if (err->handle == 0) return GNI_RC_ERROR_NOMEM;
@@ -200,8 +235,8 @@ gni_return_t GNI_SetErrorPtag(gni_err_handle_t err_handle, uint8_t ptag) {
   Err* const err = find_err(err_handle);
   if (err == nullptr) return GNI_RC_INVALID_PARAM;
   // A tag of another domain than the attachment's is not ours to look at.
-  if (err->domain && ptag != err->ptag) return GNI_RC_PERMISSION_ERROR;
-  err->ptag = ptag;
+  if (err->domain && ptag != orrery::gni::ptag_of(*err, *err->domain)) return GNI_RC_PERMISSION_ERROR;
+  err->only.store(ptag, std::memory_order_relaxed);
   return GNI_RC_SUCCESS;
 }
 

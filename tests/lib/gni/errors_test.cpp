@@ -7,6 +7,8 @@
 #include <array>
 #include <thread>
 
+#include <unistd.h>
+
 namespace {
 
 using client::address_of;
@@ -85,6 +87,36 @@ TEST_F(Errors, AWaiterBlocksForTheFirstAndCollectsMore) {
   EXPECT_EQ(GNI_GetErrorEvent(err, events.data()), GNI_RC_ERROR_RESOURCE) << "one more than it keeps";
   for (int i = 0; i < 8; ++i) EXPECT_EQ(GNI_GetErrorEvent(err, events.data()), GNI_RC_SUCCESS);
   EXPECT_EQ(GNI_GetErrorEvent(err, events.data()), GNI_RC_NOT_DONE);
+  EXPECT_EQ(GNI_ReleaseErrors(err), GNI_RC_SUCCESS);
+}
+
+TEST_F(Errors, WhatASubscriptionIsNotForFillsNoneOfItsRoom) {
+  gni_err_handle_t err = nullptr;
+  ASSERT_EQ(GNI_SubscribeErrors(domain.nic, 0, GNI_ERRMASK_CRITICAL, 8, &err), GNI_RC_SUCCESS);
+  for (int i = 0; i < 20; ++i) (void)fail();
+  gni_error_event_t event{};
+  EXPECT_EQ(GNI_GetErrorEvent(err, &event), GNI_RC_NOT_DONE);
+  EXPECT_EQ(GNI_ReleaseErrors(err), GNI_RC_SUCCESS);
+}
+
+TEST_F(Errors, ASubscriptionToTheDeviceTellsWhoseAnErrorIs) {
+  gni_err_handle_t err = nullptr;
+  const gni_return_t subscribed = GNI_SubscribeErrors(nullptr, 0, 0xff, 8, &err);
+  if (geteuid() != 0) {
+    EXPECT_EQ(subscribed, GNI_RC_PERMISSION_ERROR);
+    return;
+  }
+  ASSERT_EQ(subscribed, GNI_RC_SUCCESS);
+  gni_error_event_t event{};
+  (void)fail();
+  ASSERT_EQ(GNI_GetErrorEvent(err, &event), GNI_RC_SUCCESS);
+  EXPECT_EQ(event.ptag, client::ptag());
+  ASSERT_EQ(GNI_SetErrorPtag(err, static_cast<std::uint8_t>(client::ptag() + 1)), GNI_RC_SUCCESS);
+  (void)fail();
+  EXPECT_EQ(GNI_GetErrorEvent(err, &event), GNI_RC_NOT_DONE) << "not of that tag";
+  ASSERT_EQ(GNI_SetErrorPtag(err, client::ptag()), GNI_RC_SUCCESS);
+  (void)fail();
+  EXPECT_EQ(GNI_GetErrorEvent(err, &event), GNI_RC_SUCCESS);
   EXPECT_EQ(GNI_ReleaseErrors(err), GNI_RC_SUCCESS);
 }
 
