@@ -61,7 +61,8 @@ bool in_callback(const Attachment& attachment) {
                      [](const auto& queue) { return queue->in_callback(); });
 }
 
-// The tag and the domain of (ptag, cookie), with the tag derived from the cookie when the client asks so.
+}  // namespace
+
 Result<job::DomainId> find_domain(job::Job& job, std::uint8_t ptag, std::uint32_t cookie) {
   if (ptag == GNI_FIND_ALLOC_PTAG) {
     const auto found = job.find_ptag(cookie);
@@ -70,8 +71,6 @@ Result<job::DomainId> find_domain(job::Job& job, std::uint8_t ptag, std::uint32_
   }
   return job.find_domain(ptag, cookie);
 }
-
-}  // namespace
 
 bool is_held(int fd) {
   const std::lock_guard lock(g_held_mu);

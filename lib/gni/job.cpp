@@ -3,6 +3,7 @@
 #include "emu/base/wait.hpp"
 #include "emu/nic/runtime.hpp"
 #include "include/gni/gni_pub.h"
+#include "lib/gni/objects.hpp"
 #include "lib/gni/status.hpp"
 
 #include <vector>
@@ -28,7 +29,7 @@ gni_return_t find_traffic(std::uint32_t device_id, std::uint8_t ptag, std::uint3
   const auto runtime = nic::Runtime::of_process();
   if (!runtime.ok()) return return_of(runtime.code());
   job::Job& job = runtime.value()->job();
-  const auto domain = job.find_domain(ptag, cookie);
+  const auto domain = find_domain(job, ptag, cookie);
   if (!domain.ok()) return GNI_RC_NO_MATCH;
   traffic->nic = &runtime.value()->nic();
   traffic->domain = domain.value();

@@ -144,6 +144,9 @@ void close_channels(Attachment& attachment);
 // Whether GNI_CdmHold or GNI_ConfigureJobFd gave that descriptor, and GNI_CdmRelease did not take it back;
 // and the giving: a new descriptor, or -1. cdm.cpp
 bool is_held(int fd);
+// The domain of (ptag, cookie), with the tag derived from the cookie when that is GNI_FIND_ALLOC_PTAG.
+// Errors: permission (no tag for that cookie), and those of job::Job::find_domain.
+Result<job::DomainId> find_domain(job::Job& job, std::uint8_t ptag, std::uint32_t cookie);
 int hold();
 // Gives the client what the queue gave. cq.cpp
 gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq_entry_t* event_data);
