@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <string_view>
 
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -59,6 +60,18 @@ bool in_callback(const Attachment& attachment) {
   return (attachment.shared_queue != nullptr && attachment.shared_queue->in_callback()) ||
          std::any_of(attachment.destination_queues.begin(), attachment.destination_queues.end(),
                      [](const auto& queue) { return queue->in_callback(); });
+}
+
+// Whether a domain of those modes shares descriptors: what its modes leave open its environment says.
+bool shares_fma(std::uint32_t modes) {
+  if ((modes & GNI_CDM_MODE_FMA_SHARED) != 0) return true;
+  if ((modes & GNI_CDM_MODE_FMA_DEDICATED) != 0) return false;
+  const char* const set = std::getenv("UGNI_FMA_SHARED");
+  if (set == nullptr) return false;
+  const std::string_view value(set);
+  if (value != "0" && value != "1")
+    log::error("UGNI_FMA_SHARED={}: not 0 or 1; descriptors are not shared", value);
+  return value == "1";
 }
 
 }  // namespace
@@ -206,7 +219,7 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
   attachment->ptag = cdm->ptag;
   if (cdm->ptag == GNI_FIND_ALLOC_PTAG) attachment->ptag = job.find_ptag(cdm->cookie).value();
   attachment->dual_events = (cdm->modes & GNI_CDM_MODE_DUAL_EVENTS) != 0;
-  attachment->fma_shared = (cdm->modes & GNI_CDM_MODE_FMA_SHARED) != 0;
+  attachment->fma_shared = orrery::gni::shares_fma(cdm->modes);
   attachment->cached_amos = (cdm->modes & GNI_CDM_MODE_CACHED_AMO_ENABLED) != 0;
   attachment->gemini = attachment->nic->options().gemini;
   attachment->port = attachment->nic->open_port(static_cast<std::uint16_t>(domain.value()), job.nic_address(),

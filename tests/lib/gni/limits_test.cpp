@@ -98,6 +98,23 @@ TEST(Limits, TheDeviceCountsDescriptorsAndNotDomains) {
   EXPECT_EQ(free_of_device(), before);
 }
 
+TEST(Limits, TheEnvironmentSaysWhoSharesDescriptorsWhereTheModesDoNot) {
+  const auto used_by = [](std::uint32_t modes) {
+    const client::Domain domain(modes, 2010);
+    return job_has(GNI_JOB_RES_FMA).used;
+  };
+  EXPECT_EQ(used_by(0), 1U);
+  ASSERT_EQ(setenv("UGNI_FMA_SHARED", "1", 1), 0);
+  EXPECT_EQ(used_by(0), 0U);
+  EXPECT_EQ(used_by(GNI_CDM_MODE_FMA_DEDICATED), 1U);
+  ASSERT_EQ(setenv("UGNI_FMA_SHARED", "0", 1), 0);
+  EXPECT_EQ(used_by(0), 1U);
+  EXPECT_EQ(used_by(GNI_CDM_MODE_FMA_SHARED), 0U);
+  ASSERT_EQ(setenv("UGNI_FMA_SHARED", "yes", 1), 0);
+  EXPECT_EQ(used_by(0), 1U) << "not a value";
+  ASSERT_EQ(unsetenv("UGNI_FMA_SHARED"), 0);
+}
+
 TEST(Limits, CollectiveEnginesAreCounted) {
   client::Domain domain;
   gni_ce_handle_t first = nullptr;
