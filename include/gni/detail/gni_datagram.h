@@ -69,8 +69,8 @@ gni_return_t GNI_PostDataProbeById(gni_nic_handle_t nic_hndl, uint64_t* datagram
 
 /*
  * Waits for a named datagram to finish.
- *   timeout  milliseconds; (uint32_t)-1 waits for ever
- * Returns SUCCESS; TIMEOUT; NO_MATCH none is outstanding; INVALID_PARAM.
+ *   timeout  milliseconds; 0 looks once; (uint32_t)-1 waits for ever
+ * Returns SUCCESS; TIMEOUT none has finished in time, also when none is outstanding; INVALID_PARAM.
  * Blocks up to the timeout. May run beside calls of other threads. uGNI: PostdataProbeWaitById
  */
 gni_return_t GNI_PostdataProbeWaitById(gni_nic_handle_t nic_hndl, uint32_t timeout, uint64_t* datagram_id);
