@@ -138,6 +138,22 @@ bool DatagramUnit::is_busy(const Endpoint& endpoint) const {
          post_word::state(post_at(which->index).word.load(std::memory_order_acquire)) == PostState::claimed;
 }
 
+// Takes the post off its endpoint, for one of those who try: the place and the partner's bytes are the
+// caller's until release(). False: it has not ended, or somebody else was first.
+bool DatagramUnit::claim_ended(Endpoint& endpoint, const Named& which, PostState* end) {
+  DatagramPost& post = post_at(which.index);
+  // Acquire: the partner's bytes.
+  std::uint64_t word = post.word.load(std::memory_order_acquire);
+  *end = post_word::state(word);
+  if (post_word::serial(word) != which.serial || !post_word::has_ended(*end)) return false;
+  if (!post.word.compare_exchange_strong(word, post_word::with(word, PostState::free),
+                                         std::memory_order_acq_rel))
+    return false;
+  std::uint32_t named = which.index + 1;
+  // Else it was forgotten meanwhile: the place is among the stuck ones.
+  return endpoint.datagram.compare_exchange_strong(named, 0, std::memory_order_acq_rel);
+}
+
 void DatagramUnit::forget(Endpoint& endpoint) {
   const auto which = post_of(endpoint, std::nullopt);
   if (!which) return;
