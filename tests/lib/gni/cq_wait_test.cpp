@@ -155,7 +155,7 @@ TEST_F(CqWait, AChannelsDescriptorIsReadableOncePerArm) {
   EXPECT_EQ(GNI_CqAttachCompChan(queues[0], channel), GNI_RC_INVALID_STATE) << "twice";
   EXPECT_EQ(GNI_CompChanDestroy(channel), GNI_RC_ERROR_RESOURCE) << "queues are attached";
   {
-    gni_cq_handle_t named = domain.queue(4);
+    gni_cq_handle_t named = domain.queue(4, GNI_CQ_BLOCKING);
     gni_ep_handle_t ep = nullptr;
     ASSERT_EQ(GNI_EpCreate(domain.nic, named, &ep), GNI_RC_SUCCESS);
     ASSERT_EQ(GNI_CqAttachCompChan(named, channel), GNI_RC_SUCCESS);
