@@ -343,7 +343,7 @@ TEST(NicFrames, FlightsOutstandingWhenThePeerDiesEndInUnreachable) {
 // Posted with another queue than the endpoint has by now.
 TEST(NicFrames, AQueueStaysUntilTheOperationsThatNameItAreOver) {
   for (const std::uint32_t how : {std::uint32_t{0}, static_cast<std::uint32_t>(kBlockTransfer)}) {
-    Pair pair(Path::frame, std::size_t{16} << 20);
+    Pair pair(Path::frame, std::size_t{4} << 20);
     Nic& nic = pair.world[0].nic();
     CompletionQueue* const other = nic.create_queue(8, 0).value();
     other->become_source();
