@@ -261,7 +261,7 @@ TEST_F(Datagrams, APacketIsAppliedLikeThePostThatItDescribes) {
 
 // Two threads of one process look at the same post: one of them has it, and the table stays whole.
 TEST_F(Datagrams, OfTwoThreadsThatLookAtAPostOneTakesIt) {
-  constexpr int kRounds = 3000;
+  constexpr int kRounds = 300;
   const auto there = bound(0, 1);
   const auto back = bound(1, 0);
   DatagramUnit& unit = world[0].nic().datagrams();
