@@ -78,11 +78,11 @@ class VirtualClock final : public Clock, private Debtor {
   void go_out();
   bool run_until(std::int64_t until, bool wakes, WaitsFor why);
   void run_due();
-  void run_effects(std::int64_t until);
+  void run_effects(std::int64_t until, bool asked);
   void run_effect(std::uint32_t row);
   void settle_row(std::uint32_t row, std::int64_t until);
   void do_all();
-  void pay(std::int64_t until) override { run_effects(until); }
+  void pay(std::int64_t until) override { run_effects(until, true); }
   void run(std::int64_t at, Task* task);
   std::int64_t time_of_task() const { return task_at_ != kNever ? task_at_ : now_; }
   std::int64_t quantum();
