@@ -3,8 +3,8 @@
 
 // A sum over all PEs in the NICs' collective engine. Its line's size is the number of PEs.
 #include "bench/common/clock.hpp"
+#include "bench/common/reduction.hpp"
 #include "bench/osu/collective.hpp"
-#include "bench/osu/reduction.hpp"
 
 int main(int argc, char** argv) {
   bench::OsuOptions options;

@@ -4,6 +4,9 @@
 
 #include "bench/common/session.hpp"
 
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include <sched.h>
@@ -16,8 +19,9 @@ class Reduction {
  public:
   static constexpr int kGroup = 16;
 
-  // Collective; ends the job where the device has no engine.
-  explicit Reduction(Session& session) {
+  // Collective; ends the job where the device has no engine. `patience`: how often the result is looked for
+  // before each further look first leaves the core to another.
+  explicit Reduction(Session& session, int patience = 1000) : patience_(patience) {
     struct Card {
       std::uint32_t engine;
     } mine{0};
@@ -71,13 +75,14 @@ class Reduction {
     require(GNI_PostFma(up_, &post_), "GNI_PostFma");
     gni_return_t rc = GNI_RC_SUCCESS;
     for (int spins = 0; (rc = GNI_CeCheckResult(result_, 1)) == GNI_RC_NOT_DONE; ++spins) {
-      if (spins > 1000) sched_yield();
+      if (spins >= patience_) sched_yield();
     }
     require(rc, "GNI_CeCheckResult");
     return result_->result1;
   }
 
  private:
+  const int patience_;
   gni_ep_handle_t up_ = nullptr;
   gni_ce_result_t* result_ = nullptr;
   gni_post_descriptor_t post_;
