@@ -370,7 +370,7 @@ bool Turns::move_on(Board::Mark& mark, std::int64_t at, std::uint32_t number) {
 
 void Turns::note_seen(std::uint32_t row, std::int64_t at, std::uint32_t number) {
   Board::Seen& seen = board_.seen[row];
-  (void)move_on(seen.looked, at, number);
+  (void)move_on(seen.looked, at, self_ + 1);
   const std::int64_t changed = seen.changed.at.load(std::memory_order_relaxed);
   if (at < changed || (at == changed && number < seen.changed.by.load(std::memory_order_relaxed)))
     board_.header.late.fetch_add(1, std::memory_order_relaxed);

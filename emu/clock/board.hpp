@@ -140,8 +140,8 @@ class Turns {
   // Optimistic: goes on to `key` with the turn, though others may be earlier by up to `window`; false: it may
   // not, they are further behind. REQUIRES: entered.
   bool run_ahead(std::int64_t key, std::int64_t window);
-  // Optimistic: the node of that row was seen at (time, number): late, and counted, when it had been changed
-  // later than that.
+  // Optimistic: the node of that row was seen at (time, number), by one that was woken then: the largest
+  // number. Late, and counted, when it had been changed later than that.
   void note_seen(std::uint32_t row, std::int64_t at, std::uint32_t number);
   // The same of a change: late when the node had been seen, or changed, later than that.
   void note_changed(std::uint32_t row, std::int64_t at, std::uint32_t number);

@@ -86,7 +86,8 @@ void VirtualClock::come_in() {
 }
 
 void VirtualClock::go_out() {
-  if (ahead_ != 0 && !finished_) turns_.note_seen(turns_.row_of(self_), now_, self_ + 1);
+  if (ahead_ != 0 && !finished_)
+    turns_.note_seen(turns_.row_of(self_), now_, woken_at_ == now_ ? UINT32_MAX : self_ + 1);
   if (!finished_) turns_.leave();
   if (compute_.measured) cpu_at_exit_ = thread_cpu_ns();
   mu_.unlock();
@@ -127,6 +128,7 @@ bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
     turns_.self().pending.store(static_cast<std::uint32_t>(agenda_.size()), std::memory_order_relaxed);
     turns_.turn_at(std::min(until, own), wakes, why);
     pass_to(turns_.time());
+    if (wakes) woken_at_ = now_;
     run_due();
     if (wakes && turns_.take_touch()) return true;
     if (now_ >= until) return false;

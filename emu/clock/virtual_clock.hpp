@@ -107,6 +107,7 @@ class VirtualClock final : public Clock, private Debtor {
   std::int64_t busy_until_ = 0;         // of the call under way
   std::uint64_t operations_ = 0;        // begun; makes the random choices of each its own
   std::int64_t cpu_at_exit_ = 0;        // ns of processor time when the program went on
+  std::int64_t woken_at_ = -1;          // then it sees whatever is due at that time, whoever did it
   // The streak of looks that found nothing.
   std::int64_t streak_from_ = 0;
   std::uint32_t looks_ = 0;
