@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // A sum over all PEs in the NICs' collective engine. Its line's size is the number of PEs.
+#include "bench/common/clock.hpp"
 #include "bench/osu/collective.hpp"
 #include "bench/osu/reduction.hpp"
 

@@ -3,6 +3,7 @@
 
 // Time of an addition at the peer, from the post to its event: with its result or without, of a word that the
 // peer's NIC keeps in its cache or of one in memory. The peer does nothing.
+#include "bench/common/clock.hpp"
 #include "bench/osu/model.hpp"
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"

@@ -3,6 +3,7 @@
 
 // A barrier of all PEs: by puts of 8 B (dissemination), by the collective engine (--ce), or the launcher's
 // (--pmi). Its line's size is the number of PEs.
+#include "bench/common/clock.hpp"
 #include "bench/osu/collective.hpp"
 #include "bench/osu/reduction.hpp"
 

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "bench/common/clock.hpp"
 #include "bench/osu/model.hpp"
 #include "bench/osu/table.hpp"
 

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // Time of a get, from the post to its event: the peer does nothing.
+#include "bench/common/clock.hpp"
 #include "bench/osu/model.hpp"
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // Half round trip of a short message (SMSG), answered when it has come; the receiver asks its mailbox.
+#include "bench/common/clock.hpp"
 #include "bench/osu/model.hpp"
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"

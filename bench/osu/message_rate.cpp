@@ -3,6 +3,7 @@
 
 // Puts a second, of all pairs together, each with 64 under way. Any even number of PEs: PE n puts to PE
 // n + half.
+#include "bench/common/clock.hpp"
 #include "bench/osu/model.hpp"
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"

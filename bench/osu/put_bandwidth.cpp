@@ -3,6 +3,7 @@
 
 // Bandwidth of puts in windows of 64, by FMA or, with --bte, by the block transfer engine; with --both, of
 // both PEs at once, which is the sum of the two directions.
+#include "bench/common/clock.hpp"
 #include "bench/osu/model.hpp"
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"

@@ -3,6 +3,7 @@
 
 // Half round trip of a put: each PE puts into the other's memory and polls its own for the answer. One
 // operation a turn, whatever its size.
+#include "bench/common/clock.hpp"
 #include "bench/osu/model.hpp"
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"

@@ -2,16 +2,8 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "bench/common/clock.hpp"
-#include "bench/revision.hpp"
-
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,37 +32,7 @@ struct OsuOptions {
 
   // Ends the program with 2 and one line when an option is not accepted. `least`, `unit`: the shortest
   // message that this program sends, and what its length is a multiple of; --min is rounded up to both.
-  void parse(const char* about, int argc, char** argv, std::size_t least = 1, std::size_t unit = 1) {
-    CLI::App app(about);
-    app.option_defaults()->always_capture_default();
-    if (has_sizes) {
-      app.add_option("-m,--min", smallest, "smallest message in bytes")
-          ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
-      app.add_option("-M,--max", largest, "largest message in bytes")
-          ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
-    }
-    app.add_option("-i,--iterations", iterations, "iterations of sizes up to 8 KiB; a tenth above")
-        ->check(CLI::Range(10, 100'000'000));
-    app.add_option("-x,--warm-up", warm_up, "iterations before the clock starts")
-        ->check(CLI::Range(0, 1'000'000));
-    app.add_option("--format", format, "osu, csv or json")->check(CLI::IsMember({"osu", "csv", "json"}));
-    app.add_flag("-p,--percentiles", percentiles, "add p50 and p99 columns to the osu format");
-    app.add_flag("--pin", pinned, "pin each PE to a core");
-    app.add_flag("--model", model, "add what the machine's model says, and the difference in percent of it");
-    for (const Flag& flag : extra_flags) app.add_flag(flag.name, *flag.set, flag.help);
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      const int code = app.exit(error);
-      std::exit(code == 0 ? 0 : 2);
-    }
-    smallest = std::max((smallest + unit - 1) / unit * unit, least);
-    if (smallest > largest) {
-      std::fprintf(stderr, "--min %zu and --max %zu are not accepted: expected %zu <= min <= max bytes\n",
-                   smallest, largest, least);
-      std::exit(2);
-    }
-  }
+  void parse(const char* about, int argc, char** argv, std::size_t least = 1, std::size_t unit = 1);
   int iterations_for(std::size_t bytes) const {
     return bytes > 8192 ? std::max(iterations / 10, 10) : iterations;
   }
@@ -79,46 +41,13 @@ struct OsuOptions {
 // One line a size; `value` is the average in the table's unit, samples are single measurements.
 class OsuTable {
  public:
-  OsuTable(const OsuOptions& options, const char* title, const char* unit) : options_(options) {
-    if (options.format == "osu") {
-      std::printf("# %s, revision %s\n# %-8s%20s", title, orrery::bench::kRevision, "Size", unit);
-      if (options.percentiles) std::printf("%20s%20s", "p50", "p99");
-      if (options.model) std::printf("%20s%12s", "Model", "Error (%)");
-      std::printf("\n");
-    } else if (options.format == "csv") {
-      std::printf("size,average,p50,p99,unit%s\n", options.model ? ",model,error_percent" : "");
-    } else {
-      std::printf("[");
-    }
-    unit_ = unit;
-  }
-  ~OsuTable() {
-    if (options_.format == "json") std::printf("\n]\n");
-  }
+  OsuTable(const OsuOptions& options, const char* title, const char* unit);
+  ~OsuTable();
+  OsuTable(const OsuTable&) = delete;
+  OsuTable& operator=(const OsuTable&) = delete;
   // model: the machine's word on the same, where it was asked for.
   void line(std::size_t bytes, double average, const std::vector<double>& samples,
-            std::optional<double> model = std::nullopt) {
-    const double p50 = median(samples);
-    const double p99 = percentile(samples, 0.99);
-    const double error = model && *model != 0 ? (average / *model - 1) * 100 : 0;
-    if (options_.format == "osu") {
-      std::printf("%-10zu%20.2f", bytes, average);
-      if (options_.percentiles) std::printf("%20.2f%20.2f", p50, p99);
-      if (model) std::printf("%20.2f%12.2f", *model, error);
-      std::printf("\n");
-    } else if (options_.format == "csv") {
-      std::printf("%zu,%.3f,%.3f,%.3f,%s", bytes, average, p50, p99, unit_.c_str());
-      if (model) std::printf(",%.3f,%.3f", *model, error);
-      std::printf("\n");
-    } else {
-      std::printf("%s\n  {\"size\": %zu, \"average\": %.3f, \"p50\": %.3f, \"p99\": %.3f, \"unit\": \"%s\"",
-                  first_ ? "" : ",", bytes, average, p50, p99, unit_.c_str());
-      if (model) std::printf(", \"model\": %.3f, \"error_percent\": %.3f", *model, error);
-      std::printf("}");
-    }
-    first_ = false;
-    std::fflush(stdout);
-  }
+            std::optional<double> model = std::nullopt);
 
  private:
   const OsuOptions& options_;

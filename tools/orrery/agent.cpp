@@ -311,27 +311,21 @@ void Agent::start_pe(const StartRequest& request, std::uint32_t index) {
 }
 
 void Agent::reap() {
-  while (true) {
-    siginfo_t info{};
-    // Left a zombie at first: its pid, and so the number of its group, cannot be reused yet.
-    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) break;
-    const pid_t pid = info.si_pid;
-    const auto found = std::find_if(pes_.begin(), pes_.end(), [&](const Pe& pe) { return pe.pid == pid; });
-    if (found != pes_.end()) {
-      kill(-pid, SIGKILL);  // what it left in its group
-      guardian_.release(pid);
-    }
-    int status = 0;
-    if (waitpid(pid, &status, 0) != pid) break;
-    if (found == pes_.end()) continue;
-    const auto index = static_cast<std::uint32_t>(found - pes_.begin());
-    drain(index);  // what it said last, before that it is gone
-    found->exited = true;
-    found->pmi.reset();
-    found->input.reset();
-    found->held.clear();
-    say(AgentKind::exited, first_ + index, std::to_string(status));
-  }
+  const auto find = [this](pid_t pid) {
+    return std::find_if(pes_.begin(), pes_.end(), [&](const Pe& pe) { return pe.pid == pid; });
+  };
+  reap_children(
+      guardian_, [&](pid_t pid) { return find(pid) != pes_.end(); },
+      [&](pid_t pid, int status) {
+        const auto found = find(pid);
+        const auto index = static_cast<std::uint32_t>(found - pes_.begin());
+        drain(index);  // what it said last, before that it is gone
+        found->exited = true;
+        found->pmi.reset();
+        found->input.reset();
+        found->held.clear();
+        say(AgentKind::exited, first_ + index, std::to_string(status));
+      });
   if (started_ && !anybody_runs() && close_at_ == 0) close_at_ = monotonic_ns() + kOutputGraceNs;
 }
 

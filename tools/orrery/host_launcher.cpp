@@ -18,14 +18,23 @@
 #include <string_view>
 
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace orrery::tool {
 
-HostLauncher::HostLauncher(HostRunOptions options) : options_(std::move(options)) {}
+namespace {
+
+std::uint32_t pes_of(const std::vector<HostShare>& hosts) {
+  std::uint32_t pes = 0;
+  for (const HostShare& share : hosts) pes += share.count;
+  return pes;
+}
+
+}  // namespace
+
+HostLauncher::HostLauncher(HostRunOptions options)
+    : JobControl(pes_of(options.hosts), options.keep_going), options_(std::move(options)) {}
 
 HostLauncher::~HostLauncher() = default;
 
@@ -49,7 +58,6 @@ bool HostLauncher::prepare() {
     const HostShare& share = options_.hosts[i];
     Host& host = hosts_.emplace_back();
     host.share = share;
-    size_ += share.count;
     mapping += fmt::format("{}({},1,{})", mapping.empty() ? "" : ",", i, share.count);
     for (std::uint32_t k = 0; k < share.count; ++k) {
       Pe& pe = pes_.emplace_back();
@@ -60,19 +68,9 @@ bool HostLauncher::prepare() {
       pe.err = LabelledOutput(UniqueFd(), STDERR_FILENO, label);
     }
   }
-  server_ = std::make_unique<job::PmiServer>(size_, fmt::format("orrery_{:016x}", job::random_nonzero()),
+  server_ = std::make_unique<job::PmiServer>(pe_count_, fmt::format("orrery_{:016x}", job::random_nonzero()),
                                              fmt::format("(vector,{})", mapping));
-  const sigset_t mine = take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}, &mask_before_);
-  signal(SIGPIPE, SIG_IGN);
-  signals_.reset(signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK));
-  children_before_ = children();
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-  if (!signals_.valid() || !guardian_.start()) {
-    say(fmt::format("cannot start: {}", std::strerror(errno)));
-    return false;
-  }
-  if (options_.timeout_ns > 0) deadline_ = monotonic_ns() + options_.timeout_ns;
-  return true;
+  return take_charge(options_.timeout_ns);
 }
 
 void HostLauncher::serve() {
@@ -83,12 +81,7 @@ void HostLauncher::serve() {
   while (busy()) {
     poll_once();
     const std::int64_t now = monotonic_ns();
-    if (deadline_ != 0 && now >= deadline_) {
-      deadline_ = 0;
-      report(fmt::format("timeout after {} s", static_cast<double>(options_.timeout_ns) / 1e9));
-      if (!code_) code_ = kExitTimeout;
-      stop(SIGTERM);
-    }
+    check_deadline(now, options_.timeout_ns);
     if (kill_at_ != 0 && now >= kill_at_) {
       // First by their agents; then without those, which do it when they are alone.
       if (kills_++ == 0)
@@ -110,18 +103,16 @@ void HostLauncher::poll_once() {
     fds.push_back({host.from.get(), POLLIN, 0});
     fds.push_back({host.to_send.empty() ? -1 : host.to.get(), POLLOUT, 0});
   }
-  std::int64_t at = kill_at_;
-  if (deadline_ != 0) at = at == 0 ? deadline_ : std::min(at, deadline_);
-  int wait = -1;
-  if (at != 0)
-    wait = static_cast<int>(std::clamp<std::int64_t>((at - monotonic_ns()) / 1'000'000 + 1, 0, INT_MAX));
-  if (poll(fds.data(), fds.size(), wait) <= 0) return;
+  if (poll(fds.data(), fds.size(), wait_ms()) <= 0) return;
   for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
     if (fds[2 + 2 * i].revents != 0) read_from(i);
     if (fds[3 + 2 * i].revents != 0) write_to(hosts_[i]);
   }
   if (fds[1].revents != 0) read_input();
-  if (fds[0].revents != 0) on_signal();
+  if (fds[0].revents != 0) {
+    heed_signals();
+    reap();
+  }
 }
 
 void HostLauncher::read_from(std::uint32_t index) {
@@ -236,33 +227,6 @@ void HostLauncher::on_pmi(std::uint32_t rank, std::string_view bytes) {
   check_pmi();
 }
 
-void HostLauncher::check_pmi() {
-  bool reported = false;
-  if (!code_) {
-    const auto trouble = pmi_trouble(
-        *server_, size_, [this](std::uint32_t rank) { return pes_[rank].exited; },
-        [this](std::uint32_t rank) { return who(rank); });
-    if (!trouble) return;
-    reported = trouble->barrier;
-    if (reported) report("a PMI barrier can never end");
-    fail(trouble->code, trouble->why);
-  }
-  // With --keep-going the others run on, as long as one of them can.
-  if (kill_at_ != 0 || !all_wait_in_vain()) return;
-  if (!reported) report("all that still run wait in a PMI barrier that can never end");
-  stop(SIGTERM);
-}
-
-// Whether all that run, or may yet be started, are in the barrier: whom it waits for has gone.
-bool HostLauncher::all_wait_in_vain() const {
-  for (std::uint32_t rank = 0; rank < size_; ++rank) {
-    const Pe& pe = pes_[rank];
-    const bool comes = !pe.exited && is_open(hosts_[pe.host]) && hosts_[pe.host].pid > 0;
-    if (comes && server_->phase(rank) != job::PmiServer::Phase::in_barrier) return false;
-  }
-  return running() > 0;
-}
-
 void HostLauncher::on_exit(std::uint32_t rank, int status) {
   Pe& pe = pes_[rank];
   if (pe.exited) return;
@@ -270,65 +234,24 @@ void HostLauncher::on_exit(std::uint32_t rank, int status) {
   pe.status = status;
   pe.out.finish();
   pe.err.finish();
-  const int code = exit_code_of(status);
-  if (code == 0) return check_pmi();
-  if (WIFSIGNALED(status)) {
-    fail(code, fmt::format("{} was killed by signal {} ({})", who(rank), WTERMSIG(status),
-                           strsignal(WTERMSIG(status))));
-  } else {
-    fail(code, fmt::format("{} exited with code {}", who(rank), code));
-  }
+  judge(rank, status);
   check_pmi();
 }
 
-void HostLauncher::on_signal() {
-  signalfd_siginfo info{};
-  while (read(signals_.get(), &info, sizeof info) == sizeof info) {
-    const int signal = static_cast<int>(info.ssi_signo);
-    switch (signal) {
-      case SIGCHLD:
-        break;
-      case SIGTSTP:
-        signal_all(SIGSTOP);
-        raise(SIGSTOP);
-        break;
-      case SIGCONT:
-        signal_all(SIGCONT);
-        break;
-      default:
-        if (kill_at_ != 0) {  // asked a second time
-          signal_all(SIGKILL);
-          break;
-        }
-        if (server_->anybody_in_barrier()) report(fmt::format("stopped by signal {}", signal));
-        if (!code_) code_ = 128 + signal;
-        stop(signal);
-    }
-  }
-  reap();
-}
-
 void HostLauncher::reap() {
-  while (true) {
-    siginfo_t info{};
-    // Left a zombie at first: its pid, and so the number of its group, cannot be reused yet.
-    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) break;
-    const pid_t pid = info.si_pid;
-    const auto found =
-        std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) { return host.pid == pid; });
-    if (found != hosts_.end()) {
-      kill(-pid, SIGKILL);  // what it left in its group
-      guardian_.release(pid);
-    }
-    int status = 0;
-    if (waitpid(pid, &status, 0) != pid) break;
-    if (found == hosts_.end()) continue;
-    found->exited = true;
-    found->status = status;
-    // Its last words may still be in the pipe: then it is lost when they have been read.
-    if (!found->from.valid() && !found->said_bye)
-      lose(*found, fmt::format("it ended with code {}", exit_code_of(status)));
-  }
+  const auto find = [this](pid_t pid) {
+    return std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) { return host.pid == pid; });
+  };
+  reap_children(
+      guardian_, [&](pid_t pid) { return find(pid) != hosts_.end(); },
+      [&](pid_t pid, int status) {
+        Host& host = *find(pid);
+        host.exited = true;
+        host.status = status;
+        // Its last words may still be in the pipe: then it is lost when they have been read.
+        if (!host.from.valid() && !host.said_bye)
+          lose(host, fmt::format("it ended with code {}", exit_code_of(status)));
+      });
 }
 
 // No more comes from that host: its PEs, which its agent ends when we let go of it, count as ended.
@@ -344,24 +267,6 @@ void HostLauncher::lose(Host& host, const std::string& why) {
     pe.status = kExitFailure << 8;
   }
   fail(kExitFailure, fmt::format("host {}: its agent is lost: {}", host.share.name, why));
-}
-
-void HostLauncher::fail(int code, const std::string& why) {
-  if (code_) return;  // the first failure decides, and what follows is its consequence
-  code_ = code;
-  const std::uint32_t others = running();
-  const bool stopping = !options_.keep_going && others > 0;
-  say(why + (stopping ? fmt::format("; stopping {} that still run{}", others, others == 1 ? "s" : "") : ""));
-  if (!options_.keep_going) stop(SIGTERM);
-}
-
-void HostLauncher::stop(int signal) {
-  signal_all(signal);
-  // Who has not begun yet need not.
-  for (Host& host : hosts_) {
-    if (!host.greeted) host.to.reset();
-  }
-  if (kill_at_ == 0) kill_at_ = monotonic_ns() + kGraceNs;
 }
 
 void HostLauncher::signal_all(int signal) {
@@ -388,18 +293,29 @@ std::string HostLauncher::who(std::uint32_t rank) const {
   return fmt::format("PE {} (pid {} on {})", rank, pe.pid, hosts_[pe.host].share.name);
 }
 
-void HostLauncher::report(const std::string& reason) const {
-  const std::string text = job_report(reason, *server_, size_, [this](std::uint32_t rank) {
-    const Pe& pe = pes_[rank];
-    PeFacts facts;
-    facts.exited = pe.exited;
-    facts.status = pe.status;
-    facts.name = fmt::format("PE {} (pid {})", rank, pe.pid);
-    facts.place = fmt::format("host {}", hosts_[pe.host].share.name);
-    if (pe.pid == 0) facts.doing = "has not been started";
-    return facts;
-  });
-  std::fputs(text.c_str(), stderr);
+PeFacts HostLauncher::facts_of(std::uint32_t rank) const {
+  const Pe& pe = pes_[rank];
+  PeFacts facts;
+  facts.exited = pe.exited;
+  facts.status = pe.status;
+  facts.name = fmt::format("PE {} (pid {})", rank, pe.pid);
+  facts.place = fmt::format("host {}", hosts_[pe.host].share.name);
+  if (pe.pid == 0) facts.doing = "has not been started";
+  return facts;
+}
+
+bool HostLauncher::has_exited(std::uint32_t rank) const { return pes_[rank].exited; }
+
+bool HostLauncher::may_come(std::uint32_t rank) const {
+  const Host& host = hosts_[pes_[rank].host];
+  return !pes_[rank].exited && is_open(host) && host.pid > 0;
+}
+
+void HostLauncher::ease_the_end() {
+  // Who has not begun yet need not.
+  for (Host& host : hosts_) {
+    if (!host.greeted) host.to.reset();
+  }
 }
 
 std::uint32_t HostLauncher::running() const {

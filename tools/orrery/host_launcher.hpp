@@ -5,9 +5,8 @@
 #include "emu/base/unique_fd.hpp"
 #include "emu/job/pmi_server.hpp"
 #include "tools/orrery/agent_message.hpp"
-#include "tools/orrery/guardian.hpp"
 #include "tools/orrery/hosts.hpp"
-#include "tools/orrery/job_report.hpp"
+#include "tools/orrery/job_control.hpp"
 #include "tools/orrery/labelled_output.hpp"
 
 #include <cstdint>
@@ -40,12 +39,10 @@ struct HostRunOptions {
 //      process is killed, but on hosts that are cut off, as soon as their connection is known to be lost.
 //   3. The exit code is that of the first PE seen to fail, 128 + n for signal n.
 // Usage: return HostLauncher(options).run();
-class HostLauncher {
+class HostLauncher : private JobControl {
  public:
   explicit HostLauncher(HostRunOptions options);
-  ~HostLauncher();
-  HostLauncher(const HostLauncher&) = delete;
-  HostLauncher& operator=(const HostLauncher&) = delete;
+  ~HostLauncher() override;
 
   // Blocks until the job has ended. Returns the exit code.
   int run();
@@ -81,34 +78,23 @@ class HostLauncher {
   void read_input();
   void on_pmi(std::uint32_t rank, std::string_view bytes);
   void on_exit(std::uint32_t rank, int status);
-  void on_signal();
   void reap();
   void lose(Host& host, const std::string& why);
-  void check_pmi();
-  bool all_wait_in_vain() const;
-  void fail(int code, const std::string& why);
-  void stop(int signal);
-  void signal_all(int signal);
   void cut_off();
-  void report(const std::string& reason) const;
-  std::string who(std::uint32_t rank) const;
-  std::uint32_t running() const;
+  bool has_exited(std::uint32_t rank) const override;
+  bool may_come(std::uint32_t rank) const override;
+  std::uint32_t running() const override;
+  std::string who(std::uint32_t rank) const override;
+  PeFacts facts_of(std::uint32_t rank) const override;
+  void signal_all(int signal) override;
+  void ease_the_end() override;
   bool is_open(const Host& host) const { return !host.exited || host.from.valid(); }
 
   const HostRunOptions options_;
-  std::uint32_t size_ = 0;
-  std::unique_ptr<job::PmiServer> server_;
-  Guardian guardian_;
-  UniqueFd signals_;
-  std::vector<pid_t> children_before_;  // of whoever executed us: not the job's
-  sigset_t mask_before_{};
   std::vector<Host> hosts_;
   std::vector<Pe> pes_;
   bool wants_input_ = false;  // PE 0 has room for more of ours
-  std::optional<int> code_;   // decided by the first failure
-  std::int64_t deadline_ = 0;
-  std::int64_t kill_at_ = 0;  // when what has been asked to end is killed; 0: nothing has
-  int kills_ = 0;             // how often that has come
+  int kills_ = 0;             // how often what was asked to end was killed
 };
 
 }  // namespace orrery::tool

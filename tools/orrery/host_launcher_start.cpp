@@ -111,7 +111,7 @@ void HostLauncher::send_start(Host& host) {
     return;
   }
   StartRequest request;
-  request.size = size_;
+  request.size = pe_count_;
   request.first = host.share.first;
   request.count = host.share.count;
   request.bind_to_cores = options_.bind_to_cores;

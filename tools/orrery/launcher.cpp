@@ -13,21 +13,19 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstring>
 
 #include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace orrery::tool {
 
-Launcher::Launcher(RunOptions options) : options_(std::move(options)), self_(getpid()) {}
+Launcher::Launcher(RunOptions options)
+    : JobControl(options.pes, options.keep_going), options_(std::move(options)), self_(getpid()) {}
 
 Launcher::~Launcher() = default;
 
@@ -57,18 +55,7 @@ bool Launcher::prepare() {
                                        options_.placement.process_mapping());
   pes_.resize(options_.pes);
 
-  const sigset_t mine = take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}, &mask_before_);
-  signal(SIGPIPE, SIG_IGN);
-  signals_.reset(signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK));
-  children_before_ = children();
-  // Descendants whose parents have gone become our children, so that none of them gets away.
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-  if (!signals_.valid() || !guardian_.start()) {
-    say(fmt::format("cannot start: {}", std::strerror(errno)));
-    return false;
-  }
-  if (options_.timeout_ns > 0) deadline_ = monotonic_ns() + options_.timeout_ns;
-  return true;
+  return take_charge(options_.timeout_ns);
 }
 
 bool Launcher::raise_descriptor_limit() {
@@ -155,12 +142,7 @@ void Launcher::serve() {
   while (busy()) {
     poll_once();
     const std::int64_t now = monotonic_ns();
-    if (deadline_ != 0 && now >= deadline_) {
-      deadline_ = 0;
-      report(fmt::format("timeout after {} s", static_cast<double>(options_.timeout_ns) / 1e9));
-      if (!code_) code_ = kExitTimeout;
-      stop(SIGTERM);
-    }
+    check_deadline(now, options_.timeout_ns);
     if (kill_at_ != 0 && now >= kill_at_) {
       signal_all(SIGKILL);
       kill_at_ = now + kGraceNs;
@@ -178,11 +160,6 @@ void Launcher::serve() {
   }
 }
 
-std::int64_t Launcher::next_deadline() const {
-  if (deadline_ == 0) return kill_at_;
-  return kill_at_ == 0 ? deadline_ : std::min(deadline_, kill_at_);
-}
-
 int Launcher::poll_once() {
   std::vector<pollfd> fds{{signals_.get(), POLLIN, 0}};
   std::vector<std::pair<std::uint32_t, int>> what;  // PE; 0 = pmi, 1 = out, 2 = err
@@ -195,11 +172,7 @@ int Launcher::poll_once() {
       what.emplace_back(rank, kind);
     }
   }
-  int wait = -1;
-  if (const std::int64_t at = next_deadline(); at != 0) {
-    wait = static_cast<int>(std::clamp<std::int64_t>((at - monotonic_ns()) / 1'000'000 + 1, 0, INT_MAX));
-  }
-  const int ready = poll(fds.data(), fds.size(), wait);
+  const int ready = poll(fds.data(), fds.size(), wait_ms());
   if (ready <= 0) return ready;
   // What PEs have said before they died counts: their bytes first, then who has exited.
   for (std::size_t i = 0; i < what.size(); ++i) {
@@ -209,7 +182,10 @@ int Launcher::poll_once() {
     if (kind == 1) pes_[rank].out.pump();
     if (kind == 2) pes_[rank].err.pump();
   }
-  if (fds[0].revents != 0) on_signal();
+  if (fds[0].revents != 0) {
+    heed_signals();
+    reap();
+  }
   return ready;
 }
 
@@ -237,75 +213,13 @@ void Launcher::on_pmi(std::uint32_t rank) {
   check_pmi();
 }
 
-// Ends the job when PMI says so: an abort, a client that speaks something else, a barrier that cannot end.
-void Launcher::check_pmi() {
-  bool reported = false;
-  if (!code_) {
-    const auto trouble = pmi_trouble(
-        *server_, options_.pes, [this](std::uint32_t rank) { return pes_[rank].exited; },
-        [this](std::uint32_t rank) { return who(rank); });
-    if (!trouble) return;
-    reported = trouble->barrier;
-    if (reported) report("a PMI barrier can never end");
-    fail(trouble->code, trouble->why);
-  }
-  // With --keep-going the others run on, as long as one of them can.
-  if (kill_at_ != 0 || !all_wait_in_vain()) return;
-  if (!reported) report("all that still run wait in a PMI barrier that can never end");
-  stop(SIGTERM);
-}
-
-// Whether all that run are in the barrier: whom it waits for has gone, or was never started.
-bool Launcher::all_wait_in_vain() const {
-  for (std::uint32_t rank = 0; rank < pes_.size(); ++rank) {
-    const bool runs = pes_[rank].pid > 0 && !pes_[rank].exited;
-    if (runs && server_->phase(rank) != job::PmiServer::Phase::in_barrier) return false;
-  }
-  return running() > 0;
-}
-
-void Launcher::on_signal() {
-  signalfd_siginfo info{};
-  while (read(signals_.get(), &info, sizeof info) == sizeof info) {
-    const int signal = static_cast<int>(info.ssi_signo);
-    switch (signal) {
-      case SIGCHLD:
-        break;
-      case SIGTSTP:
-        signal_all(SIGSTOP);
-        raise(SIGSTOP);
-        break;
-      case SIGCONT:
-        signal_all(SIGCONT);
-        break;
-      default:
-        if (kill_at_ != 0) {  // asked a second time
-          signal_all(SIGKILL);
-          break;
-        }
-        if (server_->anybody_in_barrier()) report(fmt::format("stopped by signal {}", signal));
-        if (!code_) code_ = 128 + signal;
-        stop(signal);
-    }
-  }
-  reap();
-}
-
 void Launcher::reap() {
-  while (true) {
-    siginfo_t info{};
-    // Left a zombie at first: its pid, and so the number of its group, cannot be reused yet.
-    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) break;
-    const pid_t pid = info.si_pid;
-    const auto found = std::find_if(pes_.begin(), pes_.end(), [&](const Pe& pe) { return pe.pid == pid; });
-    if (found != pes_.end()) {
-      kill(-pid, SIGKILL);  // what it left in its group
-      guardian_.release(pid);
-    }
-    int status = 0;
-    if (waitpid(pid, &status, 0) != pid) break;
-    if (found != pes_.end()) on_exit(static_cast<std::uint32_t>(found - pes_.begin()), status);
-  }
+  const auto find = [this](pid_t pid) {
+    return std::find_if(pes_.begin(), pes_.end(), [&](const Pe& pe) { return pe.pid == pid; });
+  };
+  reap_children(
+      guardian_, [&](pid_t pid) { return find(pid) != pes_.end(); },
+      [&](pid_t pid, int status) { on_exit(static_cast<std::uint32_t>(find(pid) - pes_.begin()), status); });
 }
 
 void Launcher::on_exit(std::uint32_t rank, int status) {
@@ -323,30 +237,8 @@ void Launcher::on_exit(std::uint32_t rank, int status) {
   }
   // Descendants that left the group may hold its pipes open: they do not keep the job alive for long.
   if (running() == 0 && kill_at_ == 0) kill_at_ = monotonic_ns() + kGraceNs;
-  const int code = exit_code_of(status);
-  if (code == 0) return check_pmi();
-  if (WIFSIGNALED(status)) {
-    fail(code, fmt::format("{} was killed by signal {} ({})", who(rank), WTERMSIG(status),
-                           strsignal(WTERMSIG(status))));
-  } else {
-    fail(code, fmt::format("{} exited with code {}", who(rank), code));
-  }
+  judge(rank, status);
   check_pmi();
-}
-
-void Launcher::fail(int code, const std::string& why) {
-  if (code_) return;  // the first failure decides, and what follows is its consequence
-  code_ = code;
-  const std::uint32_t others = running();
-  const bool stopping = !options_.keep_going && others > 0;
-  say(why + (stopping ? fmt::format("; stopping {} that still run{}", others, others == 1 ? "s" : "") : ""));
-  if (!options_.keep_going) stop(SIGTERM);
-}
-
-void Launcher::stop(int signal) {
-  signal_all(signal);
-  signal_all(SIGCONT);  // a stopped PE could not heed it
-  if (kill_at_ == 0) kill_at_ = monotonic_ns() + kGraceNs;
 }
 
 void Launcher::signal_all(int signal) {
@@ -354,6 +246,12 @@ void Launcher::signal_all(int signal) {
     if (pe.pid > 0 && !pe.exited) kill(-pe.pid, signal);
   }
 }
+
+bool Launcher::has_exited(std::uint32_t rank) const { return pes_[rank].exited; }
+
+bool Launcher::may_come(std::uint32_t rank) const { return pes_[rank].pid > 0 && !pes_[rank].exited; }
+
+void Launcher::ease_the_end() { signal_all(SIGCONT); }  // a stopped PE could not heed the request
 
 // Kills what descends from PEs but left their groups.
 void Launcher::sweep() {

@@ -6,8 +6,7 @@
 #include "emu/job/host_directory.hpp"
 #include "emu/job/placement.hpp"
 #include "emu/job/pmi_server.hpp"
-#include "tools/orrery/guardian.hpp"
-#include "tools/orrery/job_report.hpp"
+#include "tools/orrery/job_control.hpp"
 #include "tools/orrery/labelled_output.hpp"
 
 #include <cstdint>
@@ -41,12 +40,10 @@ struct RunOptions {
 //   2. When run() returns, or when this process is killed, no process of the job is left and no file.
 //   3. The exit code is that of the first PE seen to fail, 128 + n for signal n.
 // Usage: return Launcher(options).run();
-class Launcher {
+class Launcher : private JobControl {
  public:
   explicit Launcher(RunOptions options);
-  ~Launcher();
-  Launcher(const Launcher&) = delete;
-  Launcher& operator=(const Launcher&) = delete;
+  ~Launcher() override;
 
   // Blocks until the job has ended. Returns the exit code.
   int run();
@@ -67,36 +64,24 @@ class Launcher {
   bool start_pe(std::uint32_t rank);
   void serve();
   int poll_once();
-  void on_signal();
   void reap();
   void on_exit(std::uint32_t rank, int status);
   void on_pmi(std::uint32_t rank);
-  void check_pmi();
-  bool all_wait_in_vain() const;
-  void fail(int code, const std::string& why);
-  void stop(int signal);
-  void signal_all(int signal);
   void sweep();
-  std::uint32_t running() const;
-  std::string who(std::uint32_t rank) const;
-  void report(const std::string& reason) const;
-  PeFacts facts_of(std::uint32_t rank) const;
-  std::int64_t next_deadline() const;
+  bool has_exited(std::uint32_t rank) const override;
+  bool may_come(std::uint32_t rank) const override;
+  std::uint32_t running() const override;
+  std::string who(std::uint32_t rank) const override;
+  PeFacts facts_of(std::uint32_t rank) const override;
+  void signal_all(int signal) override;
+  void ease_the_end() override;
 
   const RunOptions options_;
   const pid_t self_;
   std::unique_ptr<job::HostDirectory> directory_;
-  std::unique_ptr<job::PmiServer> server_;
-  Guardian guardian_;
-  UniqueFd signals_;
-  std::vector<pid_t> children_before_;  // of whoever executed us: not the job's
-  sigset_t mask_before_{};
   std::uint64_t descriptor_limit_before_ = 0;
   int directory_fd_ = -1;  // number under which the PEs inherit it
   std::vector<Pe> pes_;
-  std::optional<int> code_;    // decided by the first failure
-  std::int64_t deadline_ = 0;  // of --timeout; 0: none
-  std::int64_t kill_at_ = 0;   // when what has been asked to end is killed; 0: nothing has
 };
 
 }  // namespace orrery::tool

@@ -7,8 +7,6 @@
 
 #include <fmt/core.h>
 
-#include <cstdio>
-
 namespace orrery::tool {
 
 std::string Launcher::who(std::uint32_t rank) const {
@@ -30,12 +28,6 @@ PeFacts Launcher::facts_of(std::uint32_t rank) const {
   if (info.ok() && info.value().waiting_in != job::WaitPlace::nowhere)
     facts.waits_for = job::wait_place_name(info.value().waiting_in);
   return facts;
-}
-
-void Launcher::report(const std::string& reason) const {
-  const std::string text =
-      job_report(reason, *server_, options_.pes, [this](std::uint32_t rank) { return facts_of(rank); });
-  std::fputs(text.c_str(), stderr);
 }
 
 }  // namespace orrery::tool

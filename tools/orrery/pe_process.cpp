@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -138,6 +139,24 @@ std::vector<pid_t> children() {
   while (std::fscanf(file, "%ld", &pid) == 1) found.push_back(static_cast<pid_t>(pid));
   std::fclose(file);
   return found;
+}
+
+void reap_children(Guardian& guardian, const std::function<bool(pid_t)>& leads,
+                   const std::function<void(pid_t, int)>& ended) {
+  while (true) {
+    siginfo_t info{};
+    // Left a zombie at first: its pid, and so the number of its group, cannot be reused yet.
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    const pid_t pid = info.si_pid;
+    const bool ours = leads(pid);
+    if (ours) {
+      kill(-pid, SIGKILL);
+      guardian.release(pid);
+    }
+    int status = 0;
+    if (waitpid(pid, &status, 0) != pid) return;
+    if (ours) ended(pid, status);
+  }
 }
 
 void sweep_descendants(std::span<const pid_t> keep) {

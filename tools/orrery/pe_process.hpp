@@ -58,6 +58,12 @@ std::string find_program(const std::string& name);
 // The children of this process; none where the kernel does not tell.
 std::vector<pid_t> children();
 
+// Takes in the children that have ended. Of each that `leads` says is the leader of a group of ours, what it
+// left in its group is killed and `guardian` is told, while its number cannot be another's; then `ended`
+// hears of it, with what waitpid gave.
+void reap_children(Guardian& guardian, const std::function<bool(pid_t)>& leads,
+                   const std::function<void(pid_t, int)>& ended);
+
 // Kills the children of this process that are not in `keep`: descendants of PEs that left their groups, whom
 // this process, a subreaper, was given as orphans. Who was a child before the first PE belongs in `keep`: a
 // shell that executes us leaves us what it has started, such as tee of `orrery run ... > >(tee log)`.
