@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 //
 // Latency of a put of 8 B by the hops of its way, over a whole machine at rest (docs/timing.md).
+#include "emu/model/machine.hpp"
 #include "emu/model/machine_file.hpp"
 #include "emu/model/quote.hpp"
 #include "tools/orrery/figures_book.hpp"
