@@ -3,8 +3,8 @@
 
 // A client of uGNI and PMI that measures, with clock_gettime(2), what the machines' papers print; its first
 // argument says what. figures_test.cpp runs it under virtual time and holds what it prints to the papers.
+#include "bench/common/reduction.hpp"
 #include "bench/common/session.hpp"
-#include "bench/osu/reduction.hpp"
 
 #include <cinttypes>
 #include <functional>
