@@ -44,6 +44,8 @@ std::string_view words_of(WaitsFor why) {
       return "is in the launcher's barrier";
     case WaitsFor::memory:
       return "polls memory that nobody writes";
+    case WaitsFor::end:
+      return "ends what it has under way";
   }
   return "?";
 }
@@ -357,16 +359,37 @@ bool Turns::run_ahead(std::int64_t key, std::int64_t window) {
   return true;
 }
 
-void Turns::note_seen(std::uint32_t row, std::int64_t at, std::uint32_t number, bool counts) {
+// Moves the mark to (at, number); false: it is further already.
+bool Turns::move_on(Board::Mark& mark, std::int64_t at, std::uint32_t number) {
+  const std::int64_t last = mark.at.load(std::memory_order_relaxed);
+  if (at < last || (at == last && number < mark.by.load(std::memory_order_relaxed))) return false;
+  mark.at.store(at, std::memory_order_relaxed);
+  mark.by.store(number, std::memory_order_relaxed);
+  return true;
+}
+
+void Turns::note_seen(std::uint32_t row, std::int64_t at, std::uint32_t number) {
   Board::Seen& seen = board_.seen[row];
-  const std::int64_t last = seen.at.load(std::memory_order_relaxed);
-  const bool behind = at < last || (at == last && number < seen.by.load(std::memory_order_relaxed));
-  if (!behind) {
-    seen.at.store(at, std::memory_order_relaxed);
-    seen.by.store(number, std::memory_order_relaxed);
-  } else if (counts) {
+  (void)move_on(seen.looked, at, self_ + 1);
+  const std::int64_t changed = seen.changed.at.load(std::memory_order_relaxed);
+  if (at < changed || (at == changed && number < seen.changed.by.load(std::memory_order_relaxed)))
     board_.header.late.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Turns::note_changed(std::uint32_t row, std::int64_t at, std::uint32_t number) {
+  Board::Seen& seen = board_.seen[row];
+  (void)move_on(seen.changed, at, number);
+  if (!move_on(seen.looked, at, number)) board_.header.late.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool Turns::has_earlier(std::uint32_t row, std::int64_t at) const {
+  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+    if (owed_.row[pe] != row || pe == self_) continue;
+    // What is due at a PE's own time comes before it when the number is not larger.
+    const std::int64_t key = board_.keys[pe].load(std::memory_order_relaxed);
+    if (key < at || (key == at && pe < self_)) return true;
   }
+  return false;
 }
 
 void Turns::note_seen_by_all(std::int64_t at) {

@@ -33,7 +33,7 @@ enum class PeState : std::uint32_t {
 };
 
 // What a PE waits for, for the report of a deadlock.
-enum class WaitsFor : std::uint32_t { nothing = 0, event, poll, sleep, barrier, memory };
+enum class WaitsFor : std::uint32_t { nothing = 0, event, poll, sleep, barrier, memory, end };
 
 struct alignas(64) PeSlot {
   FutexWord grant;                      // 1: the turn is this PE's; 2: for what it owes alone
@@ -75,15 +75,18 @@ struct Board {
   alignas(64) std::atomic<std::int64_t> keys[kMaxPes];  // when each may act next; the holder writes them
   PeSlot pes[kMaxPes];
   std::atomic<std::uint32_t> pe_of_process[kMaxPes];  // process slot -> PE + 1
-  // Optimistic: up to where a node (by row) was seen, by its PEs and by effects on it. The holder of the turn
-  // writes it.
-  struct Seen {
+  // Optimistic: up to where a node (by row) was seen, by its PEs and by effects on it; and up to where it was
+  // changed. The holder of the turn writes them.
+  struct Mark {
     std::atomic<std::int64_t> at;
     std::atomic<std::uint32_t> by;
+  };
+  struct Seen {
+    Mark looked, changed;
   } seen[kMaxPes];
 };
 inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"
-inline constexpr std::uint32_t kBoardVersion = 3;
+inline constexpr std::uint32_t kBoardVersion = 4;
 inline constexpr std::uint32_t kNobody = UINT32_MAX >> 1;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -137,9 +140,14 @@ class Turns {
   // Optimistic: goes on to `key` with the turn, though others may be earlier by up to `window`; false: it may
   // not, they are further behind. REQUIRES: entered.
   bool run_ahead(std::int64_t key, std::int64_t window);
-  // Optimistic: the node of that row was seen, or changed, at (time, number). An earlier one is late, and
-  // counted where `counts`.
-  void note_seen(std::uint32_t row, std::int64_t at, std::uint32_t number, bool counts);
+  // Optimistic: the node of that row was seen at (time, number), by one that was woken then: the largest
+  // number. Late, and counted, when it had been changed later than that.
+  void note_seen(std::uint32_t row, std::int64_t at, std::uint32_t number);
+  // The same of a change: late when the node had been seen, or changed, later than that.
+  void note_changed(std::uint32_t row, std::int64_t at, std::uint32_t number);
+  // Optimistic: whether a PE of that row's node has yet to pass that time, so that what is done there for
+  // this PE then would be seen too early.
+  bool has_earlier(std::uint32_t row, std::int64_t at) const;
   // Optimistic: something that everybody may see happens then; it is late for those who are further.
   void note_seen_by_all(std::int64_t at);
 
@@ -188,6 +196,7 @@ class Turns {
  private:
   std::uint32_t earliest(std::int64_t* key) const;
   bool owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) const;
+  static bool move_on(Board::Mark& mark, std::int64_t at, std::uint32_t number);
   void forgive(std::uint32_t pe);
   void hand_on(std::uint32_t next, std::uint32_t grant);
   void await_grant();

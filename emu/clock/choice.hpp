@@ -32,7 +32,7 @@ struct ReadChoice {
 
 // From three texts as the user wrote them; empty: not given. A machine without a clock is virtual time.
 // Problems: unknown clock, a clock without a machine, an unknown machine (lists those that there are),
-// compute, optimistic without virtual time.
+// compute, optimistic. Compute and optimistic are ignored without virtual time.
 ReadChoice read_choice(std::string_view machine, std::string_view clock, std::string_view compute,
                        std::string_view optimistic = {});
 // The same from the environment, through emu/base/config.

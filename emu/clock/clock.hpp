@@ -85,7 +85,8 @@ class Clock {
 
   // A barrier that is not the NIC's (the launcher's): every PE of the job arrives once, and goes on when the
   // last one has, at its time. barrier_arrive() when it has been entered; barrier_wait() returns when all
-  // have and what the machine takes for it has passed.
+  // have and, under virtual time, what the machine takes for it has passed; paced time has no common moment
+  // of the last arrival to count it from.
   virtual void barrier_arrive() = 0;
   virtual void barrier_wait(Picos takes) = 0;
 

@@ -316,10 +316,12 @@ void open_all() {
 
 void stop() {
   if (g.clock.load(std::memory_order_relaxed) == nullptr || getpid() != g.pid) return;
-  // First the clock: a tick takes nothing away from now on.
-  g.clock.store(nullptr, std::memory_order_relaxed);
-  arm_all(false);
+  // No tick takes anything away meanwhile; and an access of another thread to a page that is not open yet is
+  // ours to let in as long as there is a clock, so the clock goes last.
+  const Changing lock;
   g.hot_count = 0;
+  arm_all(false);
+  g.clock.store(nullptr, std::memory_order_release);
 }
 
 void program_calls() {

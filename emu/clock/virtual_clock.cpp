@@ -86,7 +86,8 @@ void VirtualClock::come_in() {
 }
 
 void VirtualClock::go_out() {
-  if (ahead_ != 0 && !finished_) turns_.note_seen(turns_.row_of(self_), now_, self_ + 1, false);
+  if (ahead_ != 0 && !finished_)
+    turns_.note_seen(turns_.row_of(self_), now_, woken_at_ == now_ ? UINT32_MAX : self_ + 1);
   if (!finished_) turns_.leave();
   if (compute_.measured) cpu_at_exit_ = thread_cpu_ns();
   mu_.unlock();
@@ -113,8 +114,8 @@ bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
   }
   // Optimistic: what only this PE's own time waits for may pass before the others have come so far. What it
   // owes them by then is done in passing, and may be late.
-  if (ahead_ != 0 && !wakes && why != WaitsFor::barrier && agenda_.first_for_others() > until &&
-      turns_.run_ahead(until, ahead_)) {
+  if (ahead_ != 0 && !wakes && why != WaitsFor::barrier && why != WaitsFor::end &&
+      agenda_.first_for_others() > until && turns_.run_ahead(until, ahead_)) {
     pass_to(until);
     run_due();
     return false;
@@ -127,6 +128,7 @@ bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
     turns_.self().pending.store(static_cast<std::uint32_t>(agenda_.size()), std::memory_order_relaxed);
     turns_.turn_at(std::min(until, own), wakes, why);
     pass_to(turns_.time());
+    if (wakes) woken_at_ = now_;
     run_due();
     if (wakes && turns_.take_touch()) return true;
     if (now_ >= until) return false;
@@ -137,7 +139,7 @@ bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
 // the turn now, and would have to be given another.
 void VirtualClock::run_due() {
   for (;;) {
-    if (effects_left_ != 0) run_effects(now_);
+    if (effects_left_ != 0) run_effects(now_, false);
     settle_row(turns_.row_of(self_), now_);
     const std::int64_t at = agenda_.first();
     if (at > now_) return;
@@ -158,15 +160,19 @@ void VirtualClock::run_effect(std::uint32_t row) {
   const std::int64_t at = there.first();
   Task* const task = there.take();
   --effects_left_;
-  if (ahead_ != 0) turns_.note_seen(row, at, self_, true);
+  if (ahead_ != 0) turns_.note_changed(row, at, self_);
   run(at, task);
   turns_.owe(row, there.first());
 }
 
-// What this PE owes by then, but for what comes behind the effects of others on the same node.
-void VirtualClock::run_effects(std::int64_t until) {
+// What this PE owes by then, but for what comes behind the effects of others on the same node. Optimistic: a
+// PE that runs ahead keeps owing, unless somebody asks for it (`asked`), what PEs behind it would see too
+// early.
+void VirtualClock::run_effects(std::int64_t until, bool asked) {
   for (std::uint32_t row = 0; row < effects_.size(); ++row) {
-    while (effects_[row].first() <= until && turns_.first_effect(row).pe == self_) run_effect(row);
+    while (effects_[row].first() <= until && turns_.first_effect(row).pe == self_ &&
+           (ahead_ == 0 || asked || !turns_.has_earlier(row, effects_[row].first())))
+      run_effect(row);
   }
 }
 
@@ -182,12 +188,12 @@ void VirtualClock::settle_row(std::uint32_t row, std::int64_t until) {
   }
 }
 
-// Everything that it has under way, at its time.
+// Everything that it has under way, at its time: when the others have come so far.
 void VirtualClock::do_all() {
   while (effects_left_ != 0 || !agenda_.empty()) {
     std::int64_t at = agenda_.first();
     for (const Agenda& there : effects_) at = std::min(at, there.first());
-    (void)run_until(at, false, WaitsFor::nothing);
+    (void)run_until(std::max(at, now_), false, WaitsFor::end);
     for (std::uint32_t row = 0; row < effects_.size(); ++row) {
       if (effects_[row].first() <= now_) settle_row(row, now_);
     }
@@ -198,7 +204,7 @@ void VirtualClock::settle(std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
   if (finished_ || pe == 0 || pe > shared_->pes()) return;
   settle_row(turns_.row_of(pe - 1), time_of_task());
-  if (ahead_ != 0) turns_.note_seen(turns_.row_of(pe - 1), time_of_task(), self_ + 1, false);
+  if (ahead_ != 0) turns_.note_seen(turns_.row_of(pe - 1), time_of_task(), self_ + 1);
 }
 
 // ---- operations ----

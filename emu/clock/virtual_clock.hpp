@@ -78,11 +78,11 @@ class VirtualClock final : public Clock, private Debtor {
   void go_out();
   bool run_until(std::int64_t until, bool wakes, WaitsFor why);
   void run_due();
-  void run_effects(std::int64_t until);
+  void run_effects(std::int64_t until, bool asked);
   void run_effect(std::uint32_t row);
   void settle_row(std::uint32_t row, std::int64_t until);
   void do_all();
-  void pay(std::int64_t until) override { run_effects(until); }
+  void pay(std::int64_t until) override { run_effects(until, true); }
   void run(std::int64_t at, Task* task);
   std::int64_t time_of_task() const { return task_at_ != kNever ? task_at_ : now_; }
   std::int64_t quantum();
@@ -107,6 +107,7 @@ class VirtualClock final : public Clock, private Debtor {
   std::int64_t busy_until_ = 0;         // of the call under way
   std::uint64_t operations_ = 0;        // begun; makes the random choices of each its own
   std::int64_t cpu_at_exit_ = 0;        // ns of processor time when the program went on
+  std::int64_t woken_at_ = -1;          // then it sees whatever is due at that time, whoever did it
   // The streak of looks that found nothing.
   std::int64_t streak_from_ = 0;
   std::uint32_t looks_ = 0;

@@ -18,8 +18,10 @@ std::uint32_t ceil_log(std::uint32_t value, std::uint32_t radix) {
   return levels;
 }
 
-// Mean quiet latency over a fixed sample of pairs among the first `nodes`.
-Picos mean_latency(const Pricing& p, Op op, std::uint32_t nodes, std::uint64_t bytes) {
+// Mean quiet latency over a fixed sample of pairs among the first `participants` nodes; where there are more
+// participants than nodes, among all nodes.
+Picos mean_latency(const Pricing& p, Op op, std::uint32_t participants, std::uint64_t bytes) {
+  const std::uint32_t nodes = std::min(participants, p.nodes);
   if (nodes < 2) return Picos{};
   constexpr int kPairs = 64;
   Choices pick(nodes);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 //
-// What a collective costs among the first `nodes` nodes of a machine, entered by all at once. Two forms,
-// chosen by the machine file:
+// What a collective costs among the first `nodes` nodes of a machine, entered by all at once. More than the
+// machine has are several participants on a node: their number makes the levels, and paths are those of its
+// nodes. Two forms, chosen by the machine file:
 // - closed: base + (levels - from_level) * per_level + once, levels = ceil(log_radix nodes); where there
 //   are fewer levels than from_level, base shrinks in proportion.
 // - rounds of an operation: passes * levels * its quiet latency over a mean path + once.
@@ -23,7 +24,7 @@ struct CollectiveQuote {
   std::uint32_t rounds = 1;  // packets one after the other (broadcast)
 };
 
-// `nodes` 1..machine's; `bytes` of payload. Pure, thread safe.
+// `nodes` from 1, also more than the machine's; `bytes` of payload. Pure, thread safe.
 CollectiveQuote quote_collective(const Machine& machine, Collective collective, std::uint32_t nodes,
                                  std::uint64_t bytes);
 

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <optional>
 
 // A machine and one route as one HTML page with nothing to load: the layout is computed here, a few lines of
 // script in the page turn it into SVG.
@@ -23,10 +24,11 @@ using model::RouterId;
 
 struct DrawOptions {
   std::string machine = "aries", out, operation = "put";
-  int groups = 0, cables = -1, levels = 0;
+  // What was not given is none, so that no number stands for it.
+  std::optional<std::int64_t> groups, cables, levels, dst;
   bool json = false;
   std::vector<std::int64_t> size;
-  std::int64_t src = 0, dst = -1;
+  std::int64_t src = 0;
 };
 
 std::string read_sizes(const DrawOptions& options, model::Description* d) {
@@ -38,20 +40,23 @@ std::string read_sizes(const DrawOptions& options, model::Description* d) {
   };
   const bool dragonfly = d->network == Network::dragonfly, tree = d->network == Network::fat_tree;
   const bool torus = !dragonfly && !tree && d->network != Network::crossbar;
-  if ((options.groups != 0 || options.cables >= 0) && !dragonfly)
-    return "--groups and --cables need a dragonfly";
-  if (options.levels != 0 && !tree) return "--levels needs a fat tree";
+  if ((options.groups || options.cables) && !dragonfly) return "--groups and --cables need a dragonfly";
+  if (options.levels && !tree) return "--levels needs a fat tree";
   if (!options.size.empty() && !torus) return "--size needs a torus";
-  if (options.groups != 0) {
-    if (options.groups < 1 || options.groups > 241)
-      return fmt::format("--groups {}: expected 1..241", options.groups);
-    set("groups", options.groups);
+  if (options.groups) {
+    if (*options.groups < 1 || *options.groups > 241)
+      return fmt::format("--groups {}: expected 1..241", *options.groups);
+    set("groups", *options.groups);
   }
-  if (options.cables >= 0) set("cables", options.cables);
-  if (options.levels != 0) {
-    if (options.levels < 1 || options.levels > 8)
-      return fmt::format("--levels {}: expected 1..8", options.levels);
-    set("levels", options.levels);
+  if (options.cables) {
+    if (*options.cables < 0 || *options.cables > 240)
+      return fmt::format("--cables {}: expected 0..240", *options.cables);
+    set("cables", *options.cables);
+  }
+  if (options.levels) {
+    if (*options.levels < 1 || *options.levels > 8)
+      return fmt::format("--levels {}: expected 1..8", *options.levels);
+    set("levels", *options.levels);
   }
   if (!options.size.empty()) {
     for (const char* key : {"class", "cabinets", "rows"}) d->constants.erase(std::string("topology.") + key);
@@ -156,10 +161,10 @@ int draw(const DrawOptions& options) {
     return usage_error(problem);
   const model::BuiltMachine built = model::compile(*file.description);
   if (!built.machine) return usage_error(built.error);
-  const std::int64_t last = built.machine->pricing.nodes - 1, dst = options.dst < 0 ? last : options.dst;
+  const std::int64_t last = built.machine->pricing.nodes - 1, dst = options.dst.value_or(last);
   if (options.src < 0 || options.src > last)
     return usage_error(fmt::format("--src {}: expected a node 0..{}", options.src, last));
-  if (dst > last) return usage_error(fmt::format("--dst {}: expected a node 0..{}", dst, last));
+  if (dst < 0 || dst > last) return usage_error(fmt::format("--dst {}: expected a node 0..{}", dst, last));
   const auto op = model::op_by_name(options.operation);
   if (!op)
     return usage_error(fmt::format(

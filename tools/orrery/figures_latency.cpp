@@ -7,7 +7,11 @@
 #include "emu/model/quote.hpp"
 #include "tools/orrery/figures_book.hpp"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <map>
+#include <vector>
 
 namespace orrery::tool {
 
@@ -76,7 +80,7 @@ double latency_at(const Curves::Line& line, double hops) {
 
 void latency_by_hops(Book& book) {
   const model::BuiltMachine gemini = machine_of_size("gemini", {{"x", 25}, {"y", 32}, {"z", 24}});
-  const model::BuiltMachine aries = machine_of_size("aries", {});
+  const model::BuiltMachine aries = machine_of_size("aries", {{"groups", 241}});
   if (!gemini.machine || !aries.machine) {
     book.order("latency by hops: the machines", "build", gemini.error + aries.error, false);
     return;
@@ -86,7 +90,7 @@ void latency_by_hops(Book& book) {
       fmt::format("Gemini, 25 x 32 x 24 ({} nodes): put of 8 B at rest", gemini.machine->pricing.nodes),
       "router-to-router hops", "latency, us"};
   torus.lines = lines_by_hops(gemini.machine->pricing, {{"minimal, in order", model::Routing::in_order}});
-  torus.marks = {{"paper: 1.0 us end-point latency", 1.0}};
+  torus.marks = {{"1.0 us end-point latency", 1.0}};
   book.curves(torus);
   Curves groups{"put-latency-aries",
                 fmt::format("Aries, {} groups ({} nodes): put of 8 B at rest",
@@ -95,7 +99,7 @@ void latency_by_hops(Book& book) {
   groups.lines =
       lines_by_hops(aries.machine->pricing, {{"minimal, in order", model::Routing::in_order},
                                              {"through a hashed root", model::Routing::hashed_non_minimal}});
-  groups.marks = {{"paper: 0.8 us, one hop", 0.8}};
+  groups.marks = {{"0.8 us, one hop", 0.8}};
   book.curves(groups);
 
   const auto& g = torus.lines[0];

@@ -23,8 +23,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -86,6 +84,8 @@ std::string read_clock(const Words& words, RunOptions* options, RecordUses* uses
   if (!read.problem.empty()) return read.problem;
   if (!words.compute.empty() && read.choice.kind != clock::Kind::virtual_time)
     return fmt::format("--compute {} needs virtual time: expected --machine with it", words.compute);
+  if (!words.optimistic.empty() && read.choice.kind != clock::Kind::virtual_time)
+    return fmt::format("--optimistic {} needs virtual time: expected --machine with it", words.optimistic);
   const auto set = [&](const char* variable, const std::string& value) {
     if (!value.empty()) options->variables.emplace_back(variable, value);
   };
@@ -387,7 +387,11 @@ void add_run(CLI::App& root, int& exit_code) {
       return;
     }
     const std::uint32_t pes = options.pes;
-    const std::string records = uses.any() ? uses.prefix() : "";
+    const std::string records = uses.any() ? uses.prefix(&problem) : "";
+    if (!problem.empty()) {
+      exit_code = usage_error(problem);
+      return;
+    }
     if (!records.empty()) options.variables.emplace_back("ORRERY_RECORD", records);
     exit_code = Launcher(std::move(options)).run();
     if (!records.empty()) use_records(uses, records, pes, &exit_code);

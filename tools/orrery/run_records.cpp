@@ -9,7 +9,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -29,6 +32,20 @@ std::string unwritable(const char* option, const std::string& name) {
     return {};
   return fmt::format("{} {} cannot be written: expected a file in a folder that is there and can be written",
                      option, name);
+}
+
+bool same_file(const std::string& one, const std::string& other) {
+  std::error_code error;
+  if (std::filesystem::equivalent(one, other, error)) return true;
+  return std::filesystem::absolute(one, error).lexically_normal() ==
+         std::filesystem::absolute(other, error).lexically_normal();
+}
+
+// Of the files that the user named; null: none.
+const std::string* first_file(const RecordUses& uses) {
+  for (const std::string* file : {&uses.trace, &uses.link_report, &uses.json})
+    if (!file->empty()) return file;
+  return nullptr;
 }
 
 std::string write_file(const char* option, const std::string& name, const std::string& text) {
@@ -65,16 +82,20 @@ std::string how_exact(const RecordUses& uses, const model::Machine& machine, con
 
 }  // namespace
 
-std::string RecordUses::prefix() const {
-  const std::string* first = nullptr;
-  for (const std::string* file : {&trace, &link_report, &json}) {
-    if (first == nullptr && !file->empty()) first = file;
-  }
+std::string RecordUses::prefix(std::string* problem) const {
   std::error_code error;
-  if (first == nullptr)
-    return (std::filesystem::temp_directory_path(error) / fmt::format("orrery-{}.pe", getpid())).string();
-  // The PEs may change their folder before they write.
-  return std::filesystem::absolute(*first, error).string() + ".pe";
+  if (const std::string* file = first_file(*this); file != nullptr) {
+    // The PEs may change their folder before they write.
+    return std::filesystem::absolute(*file, error).string() + ".pe";
+  }
+  // Others may write in that folder, but not in one of our own.
+  std::string folder = (std::filesystem::temp_directory_path(error) / "orrery-XXXXXX").string();
+  if (error || mkdtemp(folder.data()) == nullptr) {
+    *problem = fmt::format("no folder {} for the PEs' records can be made: {}", folder,
+                           error ? error.message() : std::strerror(errno));
+    return {};
+  }
+  return folder + "/pe";
 }
 
 std::string RecordUses::problem() const {
@@ -83,6 +104,11 @@ std::string RecordUses::problem() const {
   for (const auto& [option, name] : files) {
     if (name->empty()) continue;
     if (std::string why = unwritable(option, *name); !why.empty()) return why;
+    for (const auto& [other, same] : files) {
+      if (same == name) break;
+      if (!same->empty() && same_file(*name, *same))
+        return fmt::format("{} {} is {}'s file too: expected another one", option, *name, other);
+    }
   }
   return {};
 }
@@ -91,6 +117,9 @@ void use_records(const RecordUses& uses, const std::string& prefix, std::uint32_
   std::string problem;
   const Records all = read_all_records(prefix, pes, &problem);
   for (std::uint32_t pe = 0; pe < pes; ++pe) unlink(fmt::format("{}.{}", prefix, pe).c_str());
+  if (first_file(uses) == nullptr) rmdir(std::filesystem::path(prefix).parent_path().c_str());
+  // PEs that ended otherwise leave no records, and why they did has been said.
+  if (!problem.empty() && *exit_code != 0) return;
   if (problem.empty() && !uses.trace.empty())
     problem = write_file("--trace", uses.trace, trace_json(all.operations));
   if (problem.empty() && (!uses.link_report.empty() || !uses.json.empty() || uses.optimistic)) {

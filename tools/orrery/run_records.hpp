@@ -16,14 +16,17 @@ struct RecordUses {
   std::string machine;
 
   bool any() const { return !trace.empty() || !link_report.empty() || !json.empty() || optimistic; }
-  // Where the PEs' records go, beside the first of the files; the PE's number stands behind.
-  std::string prefix() const;
-  // The line to show when one of the files cannot be written, asked before the run; else empty.
+  // Where the PEs' records go, beside the first of the files, else in a new folder for temporary ones, which
+  // use_records() removes; the PE's number stands behind. Empty, and a line in *problem: no folder can be
+  // made.
+  std::string prefix(std::string* problem) const;
+  // The line to show when one of the files cannot be written, or two are the same; asked before the run; else
+  // empty.
   std::string problem() const;
 };
 
-// Writes what was asked for and removes the records. A job that failed has no records: that is said, and
-// *exit_code is 1 where it was 0.
+// Writes what was asked for and removes the records. Records that are not whole are said, and *exit_code is
+// 1, where it was 0; those of a job that failed need not be there.
 void use_records(const RecordUses& uses, const std::string& prefix, std::uint32_t pes, int* exit_code);
 
 }  // namespace orrery::tool

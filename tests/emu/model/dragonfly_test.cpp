@@ -92,10 +92,15 @@ TEST(Dragonfly, TheEndsOfABlueLinkAreThoseOfItsRouteAndAnOwnOneStartsAtTheRouter
       if (a == b) continue;
       const std::uint32_t index = pick.below(d.links_per_bundle());
       ASSERT_EQ(d.blue_ends(a, b, index), d.ends(d.blue(a, b, index)));
-      Choices choices(mix64(static_cast<std::uint64_t>(i)));
+      Choices choices(mix64(static_cast<std::uint64_t>(i))), same = choices, any = choices, again = choices;
       const std::uint32_t own = d.own_blue(from, to, &choices);
       ASSERT_LT(own, d.links_per_bundle());
       ASSERT_EQ(d.group_of_router(d.blue_ends(a, b, own).to), b);
+      // What the hot path works out without the link, and as many draws.
+      ASSERT_EQ(d.pick_blue(from, a, b, true, &same), d.blue_ends(a, b, own));
+      ASSERT_EQ(same.below(1u << 30), choices.below(1u << 30));
+      ASSERT_EQ(d.pick_blue(from, a, b, false, &any), d.blue_ends(a, b, again.below(d.links_per_bundle())));
+      ASSERT_EQ(any.below(1u << 30), again.below(1u << 30));
     }
   }
 }

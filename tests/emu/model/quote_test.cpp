@@ -378,6 +378,31 @@ TEST(QueueWait, GrowsWithUtilisationAndIsThatOfAnMD1Queue) {
   EXPECT_EQ(queue_wait_256(1000), queue_wait_256(255));
 }
 
+TEST(Collective, MorePesThanNodesShareThem) {
+  MachineFile file = load_machine("gemini");
+  ASSERT_TRUE(file.description.has_value()) << file.error;
+  for (const char* key : {"class", "cabinets", "rows"})
+    file.description->constants.erase(std::string("topology.") + key);
+  for (const auto& [key, value] : {std::pair{"x", 1}, {"y", 2}, {"z", 1}}) {
+    Constant& c = file.description->constants[std::string("topology.") + key];
+    c.kind = ConstantKind::count;
+    c.value = value;
+    c.source = "this test";
+  }
+  const BuiltMachine built = compile(*file.description);
+  ASSERT_NE(built.machine, nullptr) << built.error;
+  ASSERT_EQ(built.machine->pricing.nodes, 2u);
+  for (int c = 0; c < kCollectives; ++c) {
+    const auto which = static_cast<Collective>(c);
+    const CollectiveQuote all = quote_collective(*built.machine, which, 2, 8);
+    const CollectiveQuote more = quote_collective(*built.machine, which, 8, 8);
+    EXPECT_GT(more.levels, all.levels);
+    // What there is between two nodes, once a level.
+    EXPECT_GE(more.time, all.time);
+    EXPECT_LE(more.time, all.time * more.levels);
+  }
+}
+
 TEST(Collective, OneNodeWaitsForNobodyAndMoreNodesNeverTakeLess) {
   for (const ShippedFile& file : shipped_machines()) {
     const BuiltMachine built = build_machine(std::string(file.name));

@@ -15,6 +15,10 @@ e = json.loads(subprocess.check_output([sys.argv[1], "explain", "--json", "--mac
 assert len(d["route"]) == len(e["route"]) and d["data_at_ps"] == e["data_at_ps"], (d, e)
 PY
 refuses "--groups 300: expected 1..241" draw --machine aries --groups 300 --out "$folder/x.html"
+refuses "--groups 0: expected 1..241" draw --machine aries --groups 0 --out "$folder/x.html"
+refuses "--cables -5: expected 0..240" draw --machine aries --cables -5 --out "$folder/x.html"
+refuses "--levels 0: expected 1..8" draw --machine asci-q --levels 0 --out "$folder/x.html"
+refuses "--dst -1: expected a node 0..3071" draw --machine aries --dst -1 --out "$folder/x.html"
 refuses "--levels needs a fat tree" draw --machine aries --levels 3 --out "$folder/x.html"
 refuses "--dst 99999: expected a node 0..3071" draw --machine aries --dst 99999 --out "$folder/x.html"
 refuses "cannot be written" draw --machine aries --out "$folder/no/such/x.html"
