@@ -225,7 +225,7 @@ TEST_F(RunEnd, KillOfTheCommandItselfLeavesNoProcess) {
 // Held at the fork of its first PE, the command never comes to its next instruction; the PE runs on
 // meanwhile.
 TEST_F(RunEnd, KillOfTheCommandInTheMidstOfAForkLeavesNoProcess) {
-  std::vector<std::string> words{"orrery", "run", "-n", "1", "sh", "-c", "sleep 1018.5 & exec sleep 1018.6"};
+  std::vector<std::string> words{"orrery", "run", "-n", "1", "sh", "-c", "sleep 1019.5 & exec sleep 1019.6"};
   const pid_t pid = fork_marked([&words] {
     if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(kNoTracing);
     execute_tool(words);
@@ -251,12 +251,14 @@ TEST_F(RunEnd, KillOfTheCommandInTheMidstOfAForkLeavesNoProcess) {
     ASSERT_EQ(waitpid(child_pid, &status, __WALL), child_pid);
     ASSERT_EQ(ptrace(PTRACE_DETACH, child_pid, nullptr, nullptr), 0);
   }
-  for (int i = 0; i < 3000 && !process_with("1018.5"); ++i) usleep(10'000);
-  EXPECT_TRUE(process_with("1018.5"));
+  // As the arguments of a process of its own: the command and the shell have the words in one.
+  const std::string started = std::string("sleep") + '\0' + "1019.5";
+  for (int i = 0; i < 3000 && !process_with(started); ++i) usleep(10'000);
+  EXPECT_TRUE(process_with(started));
   kill(pid, SIGKILL);
   ASSERT_EQ(waitpid(pid, &status, 0), pid);
-  expect_gone("1018.5");
-  expect_gone("1018.6");
+  expect_gone("1019.5");
+  expect_gone("1019.6");
 }
 
 TEST_F(RunEnd, NothingIsLeftInSharedPlaces) {
