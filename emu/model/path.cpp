@@ -295,7 +295,7 @@ std::int64_t bundle_load(const Pricing& p, const LinkState& state, std::uint32_t
                          std::int64_t now, std::int64_t head) {
   const PerByte price = p.shared_link[kBundlePrice];
   if (!state.exact()) {
-    const std::int64_t busy = price(state.level(bundle, now)).count();
+    const std::int64_t busy = price(state.level(bundle, DecayMoment(now))).count();
     return price(bytes).count() * queue_wait_256(utilisation_256(busy)) / 256;
   }
   // One hop on, where a message without local links reserves it.
