@@ -38,10 +38,10 @@ inline constexpr auto kSteady = [] {
   return table;
 }();
 
-// A moment as counters need it: worked out once for all of a quote's.
+// A moment as counters need it: worked out once for all of a quote's. Any point in time is one.
 struct DecayMoment {
   // `now`: picoseconds, 0 or later.
-  explicit DecayMoment(std::int64_t now)
+  DecayMoment(std::int64_t now)
       : epoch(static_cast<std::uint32_t>(now >> kHalfLifeShift)),
         part(static_cast<std::uint32_t>(now >> (kHalfLifeShift - 8)) & 255),
         steady(kSteady[part]) {}
@@ -66,9 +66,9 @@ inline DecayedSums sums_of(const DecayedCounter& c, const DecayMoment& now) {
   return {(before + current) >> std::min(static_cast<std::uint32_t>(passed), 63u), 0, true};
 }
 
-// Bytes of one half-life at the rate that the two sums speak of: never more than both together. A steady rate of r bytes a half-life makes
-// `before` r and `before` + `current` r (1 + f) where f of the epoch has passed; half of `before` has decayed
-// by its end.
+// Bytes of one half-life at the rate that the two sums speak of: never more than both together. A steady rate
+// of r bytes a half-life makes `before` r and `before` + `current` r (1 + f) where f of the epoch has passed;
+// half of `before` has decayed by its end.
 inline std::uint64_t steady_rate(const DecayedSums& sums, const DecayMoment& now) {
   return ((sums.before * (512 - now.part) >> 9) + sums.current) * now.steady >> 16;
 }

@@ -131,7 +131,7 @@ std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, 
 
 // The mean waits on the way in a decayed state, in which the message is counted.
 std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, const LinkState& state, const Path& path) {
-  const DecayMoment now(r.now.count());
+  const DecayMoment now = r.now.count();
   const LinkState::Counters counters(state);
   std::int64_t waited = 0;
   for (const Stretch *s = path.at, *const end = s + path.stretches; s != end; ++s) {
@@ -237,7 +237,7 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
     if (state->exact()) {
       received = state->reserve_receive(rx, arrives, length, now + p.lead.count());
     } else {
-      const std::uint64_t used = state->count_receive(rx, DecayMoment(now), r.bytes);
+      const std::uint64_t used = state->count_receive(rx, now, r.bytes);
       received += length * queue_wait_256(utilisation_256(host(used).count())) / 256;
     }
     waited += received - arrives;
