@@ -10,8 +10,8 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
