@@ -157,6 +157,7 @@ TEST(TileRouters, NeverStandStillUnderOverload) {
     spec.workload = "permutation";
     spec.bytes = 64;
     spec.until_us = 5;
+    spec.sample_us = 1;
     spec.measure_us = 100;
     SimResult result;
     ASSERT_EQ(simulate(spec, &result).why, "");
