@@ -8,6 +8,7 @@
 // latency from a packet's making to its last flit's arrival, accepted load, packets and packet-hops a second
 // of processor time. --hop, --ends: cycles of a hop and of the way into and out of the network together, as
 // the other simulator's pipelines have them.
+#include "bench/common/options.hpp"
 #include "emu/sim/tile_run.hpp"
 
 #include <algorithm>
@@ -15,8 +16,6 @@
 #include <cstdio>
 #include <ctime>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 namespace {
 
@@ -59,23 +58,24 @@ double processor_seconds() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::uint32_t flits = 1, buffer = 64, hop = 4, ends = 6;
-  std::uint64_t cycles = 12000, warmup = 4000, seed = 1;
+  unsigned flits = 1, buffer = 64, hop = 3, ends = 5;
+  std::size_t cycles = 1600, warmup = 500, seed = 1;
+  double only = 0;
+  bench::Options options("A synchronous 8x8x8 torus");
+  options.number("--flits", &flits, "Flits of a packet", 1, 64);
+  options.number("--buffer", &buffer, "Flits of buffer of a class and link", 1, 4096);
+  options.number("--hop", &hop, "Cycles from router to router", 1, 64);
+  options.number("--ends", &ends, "Cycles into and out of the network", 2, 256);
+  options.number("--cycles", &cycles, "Cycles simulated", 1, 100'000'000);
+  options.number("--warmup", &warmup, "Cycles before latencies count", 0, 100'000'000);
+  options.number("--seed", &seed, "Of the random streams");
+  options.number("--load", &only, "Flits a node and cycle; 0: 0.1 to 0.6, and 0.99", 0, 1);
+  options.parse(argc, argv);
   std::vector<double> loads{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.99};
-  CLI::App app("A synchronous 8x8x8 torus");
-  app.option_defaults()->always_capture_default();
-  app.add_option("--flits", flits, "Flits of a packet")->check(CLI::Range(1u, 64u));
-  app.add_option("--buffer", buffer, "Flits of buffer of a class and link")->check(CLI::Range(1u, 4096u));
-  app.add_option("--hop", hop, "Cycles from router to router")->check(CLI::Range(1u, 64u));
-  app.add_option("--ends", ends, "Cycles into and out of the network")->check(CLI::Range(2u, 256u));
-  app.add_option("--cycles", cycles, "Cycles simulated");
-  app.add_option("--warmup", warmup, "Cycles before latencies count");
-  app.add_option("--seed", seed, "Of the random streams");
-  app.add_option("--load", loads, "Flits a node and cycle")->check(CLI::Range(0.001, 1.0));
-  CLI11_PARSE(app, argc, argv);
+  if (only > 0) loads = {only};
   if (warmup >= cycles || buffer < flits) {
-    std::fprintf(stderr, "--warmup %llu, --buffer %u: expected less than --cycles, at least --flits\n",
-                 static_cast<unsigned long long>(warmup), buffer);
+    std::fprintf(stderr, "--warmup %zu, --buffer %u: expected less than --cycles, and --flits or more\n",
+                 warmup, buffer);
     return 2;
   }
 
