@@ -82,10 +82,10 @@ constexpr bool carries_index(std::uint8_t kind) {
 constexpr bool ce_command_exists(std::uint32_t command) {
   using namespace ce_command;
   constexpr auto bit = [](Command kind) { return 1u << kind / 2; };
-  constexpr std::uint32_t kThere =
-      bit(kAnd) | bit(kOr) | bit(kXor) | bit(kIntMinLow) | bit(kIntMaxLow) | bit(kIntAdd) |
-      bit(kFloatMinLow) | bit(kFloatMaxLow) | bit(kFloatAdd) | bit(kIntMinGreat) | bit(kIntMaxGreat) |
-      bit(kFloatMinGreat) | bit(kFloatMaxGreat);
+  constexpr std::uint32_t kThere = bit(kAnd) | bit(kOr) | bit(kXor) | bit(kIntMinLow) | bit(kIntMaxLow) |
+                                   bit(kIntAdd) | bit(kFloatMinLow) | bit(kFloatMaxLow) | bit(kFloatAdd) |
+                                   bit(kIntMinGreat) | bit(kIntMaxGreat) | bit(kFloatMinGreat) |
+                                   bit(kFloatMaxGreat);
   return command < 64 && (kThere >> command / 2 & 1) != 0;
 }
 
@@ -132,7 +132,13 @@ inline bool ce_combine_usual(std::uint64_t meta, std::uint64_t* left, std::uint6
       return true;
 #if defined(__SSE2__)
     case kFloatAdd | kWide: {
-      const unsigned before = _mm_getcsr();
+      const auto modes_and_flags = [] {
+        unsigned word = 0;
+        // Not _mm_getcsr(): the compiler takes that for a function that gives the same each time.
+        asm volatile("stmxcsr %0" : "=m"(word));
+        return word;
+      };
+      const unsigned before = modes_and_flags();
       // Anything but the flags: a mode that the program chose.
       if ((before & ~unsigned{_MM_EXCEPT_MASK}) != _MM_MASK_MASK) return false;
       auto a = std::bit_cast<double>(*left);
@@ -142,7 +148,7 @@ inline bool ce_combine_usual(std::uint64_t meta, std::uint64_t* left, std::uint6
       double sum = a + b;
       asm volatile("" : "+x"(sum));
       // The program's flags stay as they were; most often the sum has changed none.
-      if (_mm_getcsr() != before) _mm_setcsr(before);
+      if (modes_and_flags() != before) _mm_setcsr(before);
       *left = std::bit_cast<std::uint64_t>(sum);
       return true;
     }

@@ -121,7 +121,8 @@ struct CeShortJoin {
   std::uint64_t meta;     // ce_meta() of it
   std::uint64_t* result;  // as in CeJoin
   std::uint64_t pending;
-  // Of the result's registration: its entry, and the control word with which it was found to allow the result.
+  // Of the result's registration: its entry, and the control word with which it was found to allow the
+  // result.
   const MrtEntry* entry;
   std::uint64_t entry_control;
 };
@@ -218,7 +219,7 @@ class CollectiveEngine {
     std::atomic<std::uint64_t> missing_tag{0};
     std::atomic<std::uint32_t> peeks{0};
     std::atomic<const std::uint64_t*> awaited{nullptr};  // join.result
-    const Port* port = nullptr;  // null: an owner's look at its own VCE
+    const Port* port = nullptr;                          // null: an owner's look at its own VCE
     CePath* path = nullptr;
     // Without a path: contributed by packet to this process's VCE, and ends when its release comes.
     const Peer* owner = nullptr;
@@ -240,8 +241,8 @@ class CollectiveEngine {
     std::uint64_t control = 0;
     CeSlot* slots[2] = {};
     std::uint32_t children = 0;
-    bool usual = false;         // the present join was a short one, in such a tree
-    std::uint64_t meta = 0;     // of it
+    bool usual = false;               // the present join was a short one, in such a tree
+    std::uint64_t meta = 0;           // of it
     const MrtEntry* entry = nullptr;  // as CeShortJoin; null: a join on the long way, whose `join` has a key
     std::uint64_t entry_control = 0;
   };
@@ -354,21 +355,25 @@ class CollectiveEngine {
 };
 
 // A record of our own, which is then busy: other ports' threads may look for one too. The one that was the
-// `same` before, if there is one: never are there two (try_join). Errors: no_resource (all are in use, or one
-// that is the `same` is under way), invalid_state (and its reduction is this one).
+// `same` before, if there is one: never are there two (try_join). Else one that was nobody's, while there are
+// any. Errors: no_resource (all are in use, or one that is the `same` is under way), invalid_state (and its
+// reduction is this one).
 template <typename Same>
 Errc CollectiveEngine::take_record(Same same, std::uint64_t reduction, std::uint32_t* index) {
   Record* record = nullptr;
+  bool is_new = false;
   const std::uint32_t used = used_.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < kRecords && (i < used || record == nullptr); ++i) {
+  for (std::uint32_t i = 0; i < kRecords && (i < used || !is_new); ++i) {
     Record& one = records_[i];
     while (one.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
     const bool found = same(one);
     if (!one.armed.load(std::memory_order_relaxed)) {
-      if (record == nullptr || found) {
+      const bool nobodys = one.path == nullptr && one.owner == nullptr;
+      if (found || record == nullptr || (nobodys && !is_new)) {
         if (record != nullptr) record->busy.store(false, std::memory_order_release);
         record = &one;
         *index = i;
+        is_new = nobodys;
         if (found) break;
         continue;  // and stays busy
       }

@@ -15,7 +15,8 @@ namespace orrery::nic {
 
 // ---- joining ----
 
-// What a join on the long way leaves for the next one. REQUIRES: record.busy is ours, and record is filled in.
+// What a join on the long way leaves for the next one. REQUIRES: record.busy is ours, and record is filled
+// in.
 void CollectiveEngine::prepare_short_way(Record& record, CeEdge& edge, VceState& vce, std::uint64_t control) {
   record.vce = &vce;
   record.control = control;
@@ -36,7 +37,8 @@ void CollectiveEngine::prepare_short_way(Record& record, CeEdge& edge, VceState&
 }
 
 bool CollectiveEngine::try_join(Port& port, CeEdge& edge, const CeShortJoin& join) {
-  if (nic_.clock_ != nullptr || nic_.faults_ != nullptr || nic_.view_.header().strong_hazards != 0) [[unlikely]]
+  if (nic_.clock_ != nullptr || nic_.faults_ != nullptr || nic_.view_.header().strong_hazards != 0)
+      [[unlikely]]
     return false;
   const auto lane = static_cast<std::uint32_t>(join.reduction % kCeLanes);
   const std::uint32_t index = edge.records[lane];
@@ -66,8 +68,8 @@ bool CollectiveEngine::try_join(Port& port, CeEdge& edge, const CeShortJoin& joi
   std::atomic_ref<std::uint64_t>(join.result[0]).store(join.pending, std::memory_order_relaxed);
   const std::uint64_t turn = ++record.turn;
   // First of all: the others wait for it.
-  publish_alone(record.slots[turn & 1][edge.child], tag + 1,
-                join.operand[0], join.operand[1], join.reduction, join.meta);
+  publish_alone(record.slots[turn & 1][edge.child], tag + 1, join.operand[0], join.operand[1], join.reduction,
+                join.meta);
   record.level = 0;
   record.next = 0;
   record.any = false;
