@@ -94,10 +94,9 @@ void leave_guarded_run() {
   siglongjmp(*exit, 1);
 }
 
-void hand_on(int number, siginfo_t* info, void* context) {
+void hand_on(HandlerChain& chain, int number, siginfo_t* info, void* context) {
   const void* const frame = __builtin_frame_address(0);
-  const auto& target = g_handler_page.chain_slots[g_handler_page.chain.load(std::memory_order_acquire) %
-                                                  g_handler_page.chain_slots.size()];
+  struct sigaction& target = chain.target();
   // Called back by the handler we chained to (deeper on the stack, with the same siginfo): the chain is a
   // ring, we are its end.
   const bool ring = t_faults.chaining == info && frame < t_faults.chaining_frame;
@@ -118,10 +117,7 @@ void hand_on(int number, siginfo_t* info, void* context) {
   }
   pthread_sigmask(SIG_BLOCK, &target.sa_mask, nullptr);
   const struct sigaction chosen = target;
-  if ((chosen.sa_flags & SA_RESETHAND) != 0)
-    g_handler_page
-        .chain_slots[g_handler_page.chain.load(std::memory_order_acquire) % g_handler_page.chain_slots.size()]
-        .sa_handler = SIG_DFL;
+  if ((chosen.sa_flags & SA_RESETHAND) != 0) target.sa_handler = SIG_DFL;
   if ((chosen.sa_flags & SA_SIGINFO) != 0)
     chosen.sa_sigaction(number, info, context);
   else
@@ -145,7 +141,43 @@ ORRERY_BARE void on_fault(int number, siginfo_t* info, void* context) {
     }
   }
   if (info->si_code > 0) leave_guarded_run();
-  hand_on(number, info, context);
+  hand_on(g_handler_page.segment_faults, number, info, context);
+}
+
+// A page of a mapping that nothing is behind any more: its file was cut short, or the huge page that it needs
+// is not there.
+ORRERY_BARE void on_bus_error(int number, siginfo_t* info, void* context) {
+  if (info->si_code > 0) leave_guarded_run();
+  hand_on(g_handler_page.bus_faults, number, info, context);
+}
+
+using Handler = void (*)(int, siginfo_t*, void*);
+
+bool is_in_front(const struct sigaction& now, Handler handler) {
+  return (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == handler;
+}
+
+void put_in_front(int number, Handler handler, HandlerChain& chain) {
+  struct sigaction now {};
+  sigaction(number, nullptr, &now);
+  if (is_in_front(now, handler)) return;
+  struct sigaction ours {};
+  ours.sa_sigaction = handler;
+  // Not blocked while it runs: a thread that waits here must not pass for one that blocks SIGSEGV
+  // (all_threads_take_faults).
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigemptyset(&ours.sa_mask);
+  const std::uint32_t next = chain.last.load(std::memory_order_relaxed) + 1;
+  chain.slots[next % chain.slots.size()] = now;
+  // Release: the slot is whole before a handler can pick it.
+  chain.last.store(next, std::memory_order_release);
+  sigaction(number, &ours, nullptr);
+}
+
+void withdraw(int number, Handler handler, HandlerChain& chain) {
+  struct sigaction now {};
+  sigaction(number, nullptr, &now);
+  if (is_in_front(now, handler)) sigaction(number, &chain.target(), nullptr);
 }
 
 }  // namespace
@@ -156,20 +188,8 @@ void put_fault_handler_in_front() {
   const std::lock_guard lock(g_installing);
   g_handler_page.system_call = &::syscall;
   g_handler_page.errno_location = &__errno_location;
-  struct sigaction now {};
-  sigaction(SIGSEGV, nullptr, &now);
-  if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_fault) return;
-  struct sigaction ours {};
-  ours.sa_sigaction = &on_fault;
-  // Not blocked while it runs: a thread that waits here must not pass for one that blocks SIGSEGV
-  // (all_threads_take_faults).
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  sigemptyset(&ours.sa_mask);
-  const std::uint32_t next = g_handler_page.chain.load(std::memory_order_relaxed) + 1;
-  g_handler_page.chain_slots[next % g_handler_page.chain_slots.size()] = now;
-  // Release: the slot is whole before a handler can pick it.
-  g_handler_page.chain.store(next, std::memory_order_release);
-  sigaction(SIGSEGV, &ours, nullptr);
+  put_in_front(SIGSEGV, &on_fault, g_handler_page.segment_faults);
+  put_in_front(SIGBUS, &on_bus_error, g_handler_page.bus_faults);
 }
 
 void keep_fault_handler_in_front() {
@@ -190,12 +210,8 @@ void unlock_fault_handler() { g_installing.unlock(); }
 
 void withdraw_fault_handler() {
   look_for_fault_handler_each_time();
-  struct sigaction now {};
-  sigaction(SIGSEGV, nullptr, &now);
-  if ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != &on_fault) return;
-  const auto& target = g_handler_page.chain_slots[g_handler_page.chain.load(std::memory_order_relaxed) %
-                                                  g_handler_page.chain_slots.size()];
-  sigaction(SIGSEGV, &target, nullptr);
+  withdraw(SIGSEGV, &on_fault, g_handler_page.segment_faults);
+  withdraw(SIGBUS, &on_bus_error, g_handler_page.bus_faults);
 }
 
 }  // namespace orrery::memory

@@ -7,11 +7,12 @@
 namespace orrery::memory {
 
 // The SIGSEGV handler: waits at a chunk that is being switched under Blocker::protect, maps the adopted
-// extents in a forked child, and hands everything else on.
+// extents in a forked child, ends a guarded run (guarded.hpp), and hands everything else on. The SIGBUS
+// handler ends a guarded run, and hands on.
 //
-// Puts it in front of whatever handles SIGSEGV now, which becomes what it chains to; nothing if it is in
-// front already. Called before each use of it, so a handler installed after ours is found again. Any thread,
-// one at a time.
+// Puts both in front of whatever handles the signals now, which becomes what they chain to; nothing if they
+// are in front already. Called before each use of it, so a handler installed after ours is found again. Any
+// thread, one at a time.
 void put_fault_handler_in_front();
 
 // The same for one access of many: a look is a system call, so while a thread of ours promises to call for
@@ -32,7 +33,7 @@ void set_fault_hook(FaultHook hook);
 void lock_fault_handler();
 void unlock_fault_handler();
 
-// Puts the handler that ours chains to back, if ours is still in front.
+// Puts the handlers that ours chain to back, where ours are still in front.
 void withdraw_fault_handler();
 
 }  // namespace orrery::memory

@@ -22,11 +22,12 @@ sigjmp_buf* guarded_exit() { return t_guard.exit; }
 
 bool run_guarded(void (*body)(void*), void* argument) {
   if (!t_guard.unblocked) {
-    // A blocked SIGSEGV kills instead of being handled.
-    sigset_t fault;
-    sigemptyset(&fault);
-    sigaddset(&fault, SIGSEGV);
-    pthread_sigmask(SIG_UNBLOCK, &fault, nullptr);
+    // A blocked fault kills instead of being handled.
+    sigset_t faults;
+    sigemptyset(&faults);
+    sigaddset(&faults, SIGSEGV);
+    sigaddset(&faults, SIGBUS);
+    pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
     t_guard.unblocked = true;
   }
   // The program may have installed a handler of its own since.

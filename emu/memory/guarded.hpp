@@ -7,10 +7,10 @@
 namespace orrery::memory {
 
 // Runs `body(argument)`, which touches memory of this process that may not be there (registered and then
-// unmapped, or protected by its owner). True when it ran to its end; false when a page was missing, and then
-// whatever it had stored so far stays. REQUIRES: an AddressSpace exists (its SIGSEGV handler serves this);
-// `body` holds nothing that needs destruction, takes no lock and calls no code of the program. Any thread; a
-// thread that blocks SIGSEGV gets it unblocked. Not nested.
+// unmapped, protected by its owner, or of a file that was cut short). True when it ran to its end; false when
+// a page was missing, and then whatever it had stored so far stays. REQUIRES: an AddressSpace exists (its
+// handlers of faults serve this); `body` holds nothing that needs destruction, takes no lock and calls no
+// code of the program. Any thread; a thread that blocks SIGSEGV or SIGBUS gets them unblocked. Not nested.
 bool run_guarded(void (*body)(void*), void* argument);
 
 // The calling thread's way out of a guarded run, or null. For the fault handler.

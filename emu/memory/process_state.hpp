@@ -86,14 +86,23 @@ struct ProcessState {
   }
 };
 
-// What must outlive the state: the pointer to it and the handlers of SIGSEGV that ours chains to. A page of
-// its own in our data segment, never adopted.
+// The handlers of one signal that ours came in front of; it hands on to the last. A new one goes to the next
+// slot before `last` names it: a handler that runs meanwhile reads a whole one.
+struct HandlerChain {
+  std::array<struct sigaction, 8> slots{};
+  std::atomic<std::uint32_t> last{0};
+
+  struct sigaction& target() {
+    return slots[last.load(std::memory_order_acquire) % slots.size()];
+  }
+};
+
+// What must outlive the state: the pointer to it and the handlers that ours chain to. A page of its own in
+// our data segment, never adopted.
 struct alignas(kPageBytes) HandlerPage {
   std::atomic<ProcessState*> state{nullptr};
-  // A new chain target goes to the next slot before `chain` names it: a handler that runs meanwhile reads a
-  // whole one.
-  std::array<struct sigaction, 8> chain_slots{};
-  std::atomic<std::uint32_t> chain{0};
+  HandlerChain segment_faults;  // SIGSEGV
+  HandlerChain bus_faults;      // SIGBUS
   // Not through the linkage table: its page may be missing in a child.
   long (*system_call)(long, ...) = nullptr;
   int* (*errno_location)() = nullptr;
