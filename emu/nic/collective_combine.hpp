@@ -80,8 +80,8 @@ constexpr bool carries_index(std::uint8_t kind) {
 
 // Whether the engine has that command.
 constexpr bool ce_command_exists(std::uint32_t command) {
-  using namespace ce_command;
-  constexpr auto bit = [](Command kind) { return 1u << kind / 2; };
+  using enum ce_command::Command;
+  constexpr auto bit = [](ce_command::Command kind) { return 1u << kind / 2; };
   constexpr std::uint32_t kThere = bit(kAnd) | bit(kOr) | bit(kXor) | bit(kIntMinLow) | bit(kIntMaxLow) |
                                    bit(kIntAdd) | bit(kFloatMinLow) | bit(kFloatMaxLow) | bit(kFloatAdd) |
                                    bit(kIntMinGreat) | bit(kIntMaxGreat) | bit(kFloatMinGreat) |
@@ -92,9 +92,10 @@ constexpr bool ce_command_exists(std::uint32_t command) {
 // What the operands look like before the first step: 32-bit commands drop the upper halves, and without
 // two_operands a command that does not carry an index drops the second operand.
 constexpr CeValue ce_normal(CeValue value) {
-  using namespace ce_command;
-  if (!value.two_operands && !carries_index(kind_of(value.command))) value.operand[1] = 0;
-  if (!is_wide(value.command)) {
+  using enum ce_command::Command;
+  if (!value.two_operands && !ce_command::carries_index(ce_command::kind_of(value.command)))
+    value.operand[1] = 0;
+  if (!ce_command::is_wide(value.command)) {
     value.operand[0] = static_cast<std::uint32_t>(value.operand[0]);
     value.operand[1] = static_cast<std::uint32_t>(value.operand[1]);
   }
@@ -116,22 +117,22 @@ CeValue ce_combine(const CeValue& left, const CeValue& right, Rounding rounding)
 // Floating-point exceptions are not told. False: not one of these, or the processor's floating-point modes
 // are not the usual ones; nothing happened.
 inline bool ce_combine_usual(std::uint64_t meta, std::uint64_t* left, std::uint64_t right) {
-  using namespace ce_command;
+  using enum ce_command::Command;
   switch (meta) {
-    case kAnd | kWide:
+    case kAnd | ce_command::kWide:
       *left &= right;
       return true;
-    case kOr | kWide:
+    case kOr | ce_command::kWide:
       *left |= right;
       return true;
-    case kXor | kWide:
+    case kXor | ce_command::kWide:
       *left ^= right;
       return true;
-    case kIntAdd | kWide:
+    case kIntAdd | ce_command::kWide:
       *left += right;
       return true;
 #if defined(__SSE2__)
-    case kFloatAdd | kWide: {
+    case kFloatAdd | ce_command::kWide: {
       const auto modes_and_flags = [] {
         unsigned word = 0;
         // Not _mm_getcsr(): the compiler takes that for a function that gives the same each time.

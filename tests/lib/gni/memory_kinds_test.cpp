@@ -201,7 +201,8 @@ TEST_F(Memory, ThatIsReadOnlyGivesGetsAndRefusesPuts) {
       source.fill(std::byte{0});
       const std::size_t length = round % 2 == 0 ? 8 : kBytes;
       EXPECT_EQ(transfer(type, length), is_get(type) ? GNI_RC_SUCCESS : GNI_RC_TRANSACTION_ERROR) << type;
-      for (std::size_t i = 0; i < length; ++i) ASSERT_EQ(source[i], is_get(type) ? std::byte{'r'} : std::byte{0}) << i;
+      const std::byte there = is_get(type) ? std::byte{'r'} : std::byte{0};
+      for (std::size_t i = 0; i < length; ++i) ASSERT_EQ(source[i], there) << i;
     }
   }
   pmi.barrier();
