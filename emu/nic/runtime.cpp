@@ -312,6 +312,7 @@ void Runtime::ring_self() {
 }
 
 void Runtime::run_on_service_thread(void (*work)(void*), void* argument) {
+  const clock::RealWait wait(clock_);
   job_.loop().run_and_wait([work, argument] { work(argument); });
 }
 
@@ -362,6 +363,7 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
   }
   if (goes_by_wire(process.slot)) return connect_by_wire(process);
   const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
+  const clock::RealWait wait(clock_);
   auto descriptors = job_.fetch(reference, monotonic_ns() + kConnectNs);
   if (!descriptors.ok()) {
     log::error("process {} does not hand out its NIC: {}", process.slot, errc_name(descriptors.code()));
