@@ -97,9 +97,8 @@ for suite in "$@"; do
   case "$suite" in
     release | clang) build "$suite" && check "$suite" ;;
     # Without the single-step tests: an instrumented program has too many instructions to stop at. Without
-    # programs under virtual time, whose clock the sanitizer's allocator reads where it must not (docs/timing.md),
-    # and without the long simulations.
-    asan-ubsan) wrap=("${unrandomised[@]}"); build "$suite" && check "$suite" --label-exclude '^source$' --exclude-regex 'killer_|^(gni_clock_test|gni_figures_test|tool_link_report|tool_figures_short)$' ;;
+    # the long simulations.
+    asan-ubsan) wrap=("${unrandomised[@]}"); build "$suite" && check "$suite" --label-exclude '^source$' --exclude-regex 'killer_|^tool_figures_short$' ;;
     tsan) wrap=("${unrandomised[@]}"); build tsan --target inprocess_tests && check tsan --label-regex '^inprocess$' ;;
     fuzz) build fuzz --target fuzz_targets && fuzz ;;
     *) echo "test.sh: '$suite' is not one of release, asan-ubsan, tsan, clang, fuzz" >&2; exit 2 ;;

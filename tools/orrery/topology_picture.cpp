@@ -127,7 +127,8 @@ void fill_in(std::string* page, std::string_view mark, const std::string& text) 
 }
 
 std::string script_data(const nlohmann::json& data) {
-  std::string json = data.dump();
+  // Names from a machine file may be no UTF-8.
+  std::string json = data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (auto at = json.find("</"); at != std::string::npos; at = json.find("</", at + 3))
     json.replace(at, 2, "<\\/");
   return json;
