@@ -27,13 +27,43 @@ count() {
   summary+=("$(printf '%-10s %4d passed, %d failed, %d skipped' "$@")")
 }
 
-# build <suite> [cmake --build options]: a suite that does not build counts as one failure.
+# targets <suite>: what of the tree it needs, as options of cmake --build; empty: all.
+targets() {
+  case "$1" in
+    tsan) echo "--target inprocess_tests" ;;
+    fuzz) echo "--target fuzz_targets" ;;
+  esac
+}
+
+# compile <suite>: configures and builds, quietly.
+compile() {
+  # shellcheck disable=SC2046 # several words
+  { cmake --preset "$1" && cmake --build --preset "$1" $(targets "$1"); } >"build/$1.log" 2>&1
+}
+
+# build_ahead <suite>: begins to, at the lowest priority: the tests wait for much of their time, and what of the
+# machine they leave builds the next suite. In a process group of its own, so that it ends when this script does.
+ahead=
+build_ahead() {
+  set -m
+  (renice -n 19 $BASHPID >/dev/null 2>&1; compile "$1") &
+  set +m
+  ahead=$!
+}
+trap '[ -z "$ahead" ] || kill -- "-$ahead" 2>/dev/null' EXIT
+
+# build <suite>: or the end of what was begun ahead. A suite that does not build counts as one failure.
 build() {
-  local suite=$1
-  shift
+  local suite=$1 code
   echo "== $suite: build"
-  cmake --preset "$suite" >"build/$suite.log" 2>&1 && cmake --build --preset "$suite" "$@" >>"build/$suite.log" 2>&1
-  local code=$?
+  if [ -n "$ahead" ]; then
+    wait "$ahead"
+    code=$?
+    ahead=
+  else
+    compile "$suite"
+    code=$?
+  fi
   if [ $code -ne 0 ]; then
     tail -n 60 "build/$suite.log"
     echo "== $suite: does not build"
@@ -93,15 +123,25 @@ unrandomised=()
 setarch -R true 2>/dev/null && unrandomised=(setarch -R)
 [ $# -gt 0 ] || set -- release
 for suite in "$@"; do
-  wrap=()
   case "$suite" in
-    release | clang) build "$suite" && check "$suite" ;;
+    release | clang | asan-ubsan | tsan | fuzz) ;;
+    *) echo "test.sh: '$suite' is not one of release, asan-ubsan, tsan, clang, fuzz" >&2; exit 2 ;;
+  esac
+done
+while [ $# -gt 0 ]; do
+  suite=$1
+  shift
+  build "$suite" || continue
+  [ $# -eq 0 ] || build_ahead "$1"
+  case "$suite" in
     # Without the single-step tests: an instrumented program has too many instructions to stop at. Without
     # the long simulations.
-    asan-ubsan) wrap=("${unrandomised[@]}"); build "$suite" && check "$suite" --label-exclude '^source$' --exclude-regex 'killer_|^tool_figures_short$' ;;
-    tsan) wrap=("${unrandomised[@]}"); build tsan --target inprocess_tests && check tsan --label-regex '^inprocess$' ;;
-    fuzz) build fuzz --target fuzz_targets && fuzz ;;
-    *) echo "test.sh: '$suite' is not one of release, asan-ubsan, tsan, clang, fuzz" >&2; exit 2 ;;
+    asan-ubsan)
+      wrap=("${unrandomised[@]}")
+      check "$suite" --label-exclude '^source$' --exclude-regex 'killer_|^tool_figures_short$' ;;
+    tsan) wrap=("${unrandomised[@]}"); check "$suite" --label-regex '^inprocess$' ;;
+    fuzz) fuzz ;;
+    *) wrap=(); check "$suite" ;;
   esac
 done
 

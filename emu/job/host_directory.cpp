@@ -332,6 +332,12 @@ Errc HostDirectory::claim_domain(DomainId domain, std::uint64_t job_id) {
   return held == job_id + 1 ? Errc::ok : Errc::invalid_state;
 }
 
+std::optional<std::uint64_t> HostDirectory::claimed_by(DomainId domain) const {
+  if (domain >= layout::kMaxDomains) return std::nullopt;
+  const std::uint64_t plus_1 = domain_slots()[domain].job_id.load(std::memory_order_acquire);
+  return plus_1 == 0 ? std::nullopt : std::optional(plus_1 - 1);
+}
+
 std::optional<std::uint32_t> HostDirectory::limit_of(DomainId domain, Resource resource) const {
   if (domain >= layout::kMaxDomains) return std::nullopt;
   const std::uint32_t plus_1 =

@@ -191,6 +191,8 @@ class HostDirectory {
   // Says whose job a declared domain is, the launcher's number for it. Errors: no_match (no such domain),
   // invalid_state (it is another job's already).
   Errc claim_domain(DomainId domain, std::uint64_t job_id);
+  // Whose it is by now; nothing while nobody gave it a job.
+  std::optional<std::uint64_t> claimed_by(DomainId domain) const;
   // How many of a resource of each process's NIC the domain may use; nothing: as many as there are. Of an
   // unknown domain there is no limit, and setting one does nothing.
   std::optional<std::uint32_t> limit_of(DomainId domain, Resource resource) const;

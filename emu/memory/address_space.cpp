@@ -193,7 +193,7 @@ Result<RangeInfo> AddressSpace::inspect(std::uint64_t address, std::uint64_t len
     }
     const Range part{l.rest.begin, std::min(l.rest.end, mapping.range.end)};
     l.rest.begin = part.end;
-    if (!mapping.readable) l.info.mapped = false;
+    l.info.denied |= !mapping.readable;
     if (!mapping.writable) l.info.writable = false;
     const bool in = l.state.is_ours(mapping) && mapping.offset == mapping.range.begin;
     l.any_in |= in;
@@ -203,6 +203,8 @@ Result<RangeInfo> AddressSpace::inspect(std::uint64_t address, std::uint64_t len
   };
   if (!state_.in_child()) state_.map_query.walk(look.rest, false, visit, &look);
   if (!look.rest.empty()) look.info.mapped = false;
+  look.info.denied &= look.info.mapped;
+  look.info.mapped &= !look.info.denied;
   if (!look.info.mapped) {
     look.info.writable = false;
     look.info.obstacle = Obstacle::unmapped;

@@ -53,6 +53,7 @@ std::string_view obstacle_name(Obstacle obstacle);
 struct RangeInfo {
   Cover cover = Cover::none;
   bool mapped = false;                 // every byte has a mapping that is at least readable
+  bool denied = false;                 // every byte has a mapping, but not all may be read
   bool writable = false;               // every byte is writable
   Obstacle obstacle = Obstacle::none;  // first one found; `none` with cover != direct: adoption may be tried
 };

@@ -10,11 +10,10 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
-
-#include <boost/lockfree/queue.hpp>
 
 namespace orrery::nic {
 
@@ -62,6 +61,8 @@ class BteQueue {
     std::uint64_t done = 0;  // bytes
   };
 
+  struct Queues;
+
   void run();
   bool start_next();
   bool step(std::uint32_t index);
@@ -70,14 +71,13 @@ class BteQueue {
 
   Nic& nic_;
   std::vector<Descriptor> descriptors_;
-  boost::lockfree::queue<std::uint32_t, boost::lockfree::capacity<kCapacity>> free_;
-  boost::lockfree::queue<std::uint32_t, boost::lockfree::capacity<kCapacity>> submitted_;
+  const std::unique_ptr<Queues> queues_;  // between posters and the engine
   std::atomic<std::uint32_t> outstanding_{0};
   std::atomic<std::uint32_t> fences_{0};
 
   // Engine thread only.
   std::array<std::optional<std::uint32_t>, kChannels> channels_;
-  std::deque<std::uint32_t> queued_;  // taken off submitted_, not started
+  std::deque<std::uint32_t> queued_;  // taken from the submitted ones, not started
   // Transfers that left as frames are over for the engine, not for a fence: what has to be answered before
   // the fenced transfer at the head of queued_ starts, or before anything follows one that left as frames.
   std::vector<std::uint32_t> awaited_;

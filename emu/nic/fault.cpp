@@ -7,6 +7,7 @@
 #include "emu/nic/nic.hpp"
 
 #include <algorithm>
+#include <random>
 
 namespace orrery::nic {
 
@@ -22,17 +23,24 @@ void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
 
 }  // namespace
 
+// Not in the header, which nearly every source of the NIC reads.
+struct FaultUnit::Dice {
+  std::mt19937_64 random;
+};
+
 FaultUnit::FaultUnit(const FaultSpec& spec, std::int32_t pe, FaultCounters& counters)
     : spec_(spec),
       concerned_(spec.pes.empty() || std::find(spec.pes.begin(), spec.pes.end(), pe) != spec.pes.end()),
       counters_(counters),
       // Every PE its own sequence.
-      random_(spec.seed * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(pe + 1)) {}
+      dice_(new Dice{std::mt19937_64(spec.seed * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(pe + 1))}) {}
+
+FaultUnit::~FaultUnit() = default;
 
 // REQUIRES: mu_ is held.
 bool FaultUnit::happens(const FaultWhen& when) {
   if (when.operation != 0) return when.operation == operation_;
-  return when.chance > 0 && std::uniform_real_distribution<>(0, 1)(random_) < when.chance;
+  return when.chance > 0 && std::uniform_real_distribution<>(0, 1)(dice_->random) < when.chance;
 }
 
 // REQUIRES: mu_ is held.

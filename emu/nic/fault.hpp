@@ -11,8 +11,8 @@
 #include <atomic>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <mutex>
-#include <random>
 #include <set>
 #include <vector>
 
@@ -89,6 +89,7 @@ class FaultUnit {
 
   // `pe`: whose; -1 when that is not known.
   FaultUnit(const FaultSpec& spec, std::int32_t pe, FaultCounters& counters);
+  ~FaultUnit();
 
   struct Occasion {
     std::uint32_t from = 0;  // NIC addresses
@@ -102,6 +103,8 @@ class FaultUnit {
   bool is_cut(std::uint32_t from, std::uint32_t to);
 
  private:
+  struct Dice;
+
   bool happens(const FaultWhen& when);
   bool is_dead(std::uint32_t address) const;
 
@@ -109,7 +112,7 @@ class FaultUnit {
   const bool concerned_;  // this PE is one of those that meet faults
   FaultCounters& counters_;
   std::mutex mu_;
-  std::mt19937_64 random_;                          // guarded by mu_
+  const std::unique_ptr<Dice> dice_;                // guarded by mu_
   std::uint64_t operation_ = 0;                     // guarded by mu_
   std::set<std::array<std::uint64_t, 2>> revoked_;  // keys, guarded by mu_
 };

@@ -51,7 +51,8 @@ class Environment {
     bool writable = false;
     bool direct = false;  // every page is in the memory file
   };
-  // What [address, address + length) is. Errors: invalid_param (not all of it is mapped).
+  // What [address, address + length) is. Errors: invalid_param (not all of it is mapped), permission (not all
+  // of it may be read).
   virtual Result<Range> inspect(std::uint64_t address, std::uint64_t length) = 0;
   // Moves the range into the memory file, part by part. Before the pages of a part are taken away from
   // writers, `before_switch` runs: peers that copy into them must be gone when it returns true; false stops

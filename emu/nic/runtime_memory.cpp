@@ -11,6 +11,7 @@ namespace orrery::nic {
 
 Result<Environment::Range> Runtime::inspect(std::uint64_t address, std::uint64_t length) {
   const auto info = memory_->inspect(address, length);
+  if (info.ok() && info.value().denied) return Errc::permission;
   if (!info.ok() || !info.value().mapped) return Errc::invalid_param;
   return Range{.readable = true,
                .writable = info.value().writable,

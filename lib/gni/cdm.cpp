@@ -120,12 +120,16 @@ void close(Attachment& attachment) {
     give(attachment, Resource::ce);
   }
   attachment.engines.clear();
-  for (const Registration& region : attachment.regions) {
+  std::vector<Registration> regions;
+  {
+    const std::lock_guard lock(attachment.registrations_lock);
+    regions.swap(attachment.regions);
+  }
+  for (const Registration& region : regions) {
     if (!region.key.valid()) continue;
     (void)attachment.nic->deregister(region.key);
     give(attachment, Resource::mdd);
   }
-  attachment.regions.clear();
   const std::int64_t deadline = monotonic_ns() + kDomainSettleNs;
   sweep(attachment);
   while (!attachment.departed.empty() && monotonic_ns() < deadline) {

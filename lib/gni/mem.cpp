@@ -40,6 +40,7 @@ gni_return_t check(gni_nic_handle_t nic_hndl, gni_cq_handle_t dst_cq_hndl, std::
   // Physical addresses are the kernel's.
   if ((flags & (GNI_MEM_PHYS_CONT | GNI_MEM_PHYS_SEGMENTS)) != 0) return GNI_RC_PERMISSION_ERROR;
   if ((flags & GNI_MEM_USE_VMDH) != 0) {
+    const std::lock_guard lock(checked->attachment->registrations_lock);
     const std::vector<std::uint32_t>& reserved = checked->attachment->vmdh;
     if (reserved.empty()) return GNI_RC_ERROR_RESOURCE;
     if (vmdh_index >= reserved.size()) return GNI_RC_INVALID_PARAM;
@@ -50,11 +51,21 @@ gni_return_t check(gni_nic_handle_t nic_hndl, gni_cq_handle_t dst_cq_hndl, std::
 
 gni_mem_handle_t handle_of(const Registration& made) {
   const gni_mem_handle_t handle = mem_handle::make(made.key);
-  return made.vmdh == UINT32_MAX ? handle : mem_handle::with_attribute(handle, mem_handle::kAttrVmdh);
+  return made.attributes == 0 ? handle : mem_handle::with_attributes(handle, made.attributes);
 }
 
-std::uint32_t vmdh_of(std::uint32_t flags, std::uint32_t index) {
-  return (flags & GNI_MEM_USE_VMDH) != 0 ? index : UINT32_MAX;
+// Where the registration is and what it was asked to be. A handle tells GART and clone as asked: neither is
+// more than a way of the hardware's to keep the entry.
+Registration registration_of(std::uint64_t address, std::uint64_t length, std::uint32_t flags,
+                             std::uint32_t vmdh_index) {
+  Registration made{.address = address, .length = length};
+  if ((flags & GNI_MEM_USE_VMDH) != 0) {
+    made.vmdh = vmdh_index;
+    made.attributes |= mem_handle::kAttrVmdh;
+  }
+  if ((flags & GNI_MEM_USE_GART) != 0) made.attributes |= mem_handle::kAttrGart;
+  if ((flags & GNI_MEM_MDD_CLONE) != 0) made.attributes |= mem_handle::kAttrClone;
+  return made;
 }
 
 std::uint8_t region_flags(std::uint32_t flags) {
@@ -68,6 +79,7 @@ gni_return_t keep(Attachment& attachment, const Result<nic::MemKey>& key, Regist
     give(attachment, Resource::mdd);
     return return_of(key.code());
   }
+  const std::lock_guard lock(attachment.registrations_lock);
   if (attachment.regions.empty()) attachment.regions.resize(nic::kMaxRegions);
   made.key = key.value();
   if (made.vmdh != UINT32_MAX) attachment.vmdh[made.vmdh] = made.key.index + 1u;
@@ -95,9 +107,8 @@ gni_return_t GNI_MemRegister(gni_nic_handle_t nic_hndl, uint64_t address, uint64
   if (good != GNI_RC_SUCCESS) return good;
   const auto key = checked.attachment->nic->register_region(*checked.attachment->port, address, length,
                                                             orrery::gni::region_flags(flags), checked.queue);
-  return orrery::gni::keep(
-      *checked.attachment, key,
-      {.address = address, .length = length, .vmdh = orrery::gni::vmdh_of(flags, vmdh_index)}, mem_hndl);
+  return orrery::gni::keep(*checked.attachment, key,
+                           orrery::gni::registration_of(address, length, flags, vmdh_index), mem_hndl);
 }
 
 gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_t* mem_segments,
@@ -120,19 +131,21 @@ gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_
   const auto key = checked.attachment->nic->register_segments(
       *checked.attachment->port, segments, orrery::gni::region_flags(flags), checked.queue);
   return orrery::gni::keep(*checked.attachment, key,
-                           {.address = 0, .length = total, .vmdh = orrery::gni::vmdh_of(flags, vmdh_index)},
-                           mem_hndl);
+                           orrery::gni::registration_of(0, total, flags, vmdh_index), mem_hndl);
 }
 
 gni_return_t GNI_MemDeregister(gni_nic_handle_t nic_hndl, gni_mem_handle_t* mem_hndl) {
   Attachment* const attachment = find(nic_hndl);
   if (attachment == nullptr || mem_hndl == nullptr) return GNI_RC_INVALID_PARAM;
   const auto key = mem_handle::key_of(*mem_hndl);
-  if (key.index >= attachment->regions.size()) return GNI_RC_INVALID_PARAM;
-  orrery::gni::Registration& ours = attachment->regions[key.index];
-  if (!ours.key.valid() || !(ours.key == key)) return GNI_RC_INVALID_PARAM;
-  if (ours.vmdh != UINT32_MAX) attachment->vmdh[ours.vmdh] = 0;
-  ours = {};
+  {
+    const std::lock_guard lock(attachment->registrations_lock);
+    if (key.index >= attachment->regions.size()) return GNI_RC_INVALID_PARAM;
+    orrery::gni::Registration& ours = attachment->regions[key.index];
+    if (!ours.key.valid() || !(ours.key == key)) return GNI_RC_INVALID_PARAM;
+    if (ours.vmdh != UINT32_MAX) attachment->vmdh[ours.vmdh] = 0;
+    ours = {};
+  }
   orrery::gni::give(*attachment, orrery::gni::Resource::mdd);
   return return_of(attachment->nic->deregister(key));
 }
@@ -149,6 +162,7 @@ gni_return_t GNI_MemHndlQueryAttr(gni_mem_handle_t* mem_hndl, gni_mem_handle_att
 gni_return_t GNI_SetMddResources(gni_nic_handle_t nic_hndl, uint32_t num_entries) {
   Attachment* const attachment = find(nic_hndl);
   if (attachment == nullptr || num_entries == 0) return GNI_RC_INVALID_PARAM;
+  const std::lock_guard lock(attachment->registrations_lock);
   if (!attachment->vmdh.empty()) return GNI_RC_INVALID_STATE;
   if (num_entries > orrery::gni::limit_of(*attachment, orrery::gni::Resource::mdd))
     return GNI_RC_ERROR_RESOURCE;
@@ -167,6 +181,7 @@ gni_return_t GNI_RebuildMemHndl(gni_mem_handle_t* src_mem_hndl, uint32_t vmdh_in
   bool found = false;
   orrery::gni::handles().for_each(orrery::gni::HandleKind::nic, [&](void* object) {
     const Attachment& attachment = *static_cast<Attachment*>(object);
+    const std::lock_guard lock(attachment.registrations_lock);
     if (found || vmdh_index >= attachment.vmdh.size() || key.index >= attachment.regions.size() ||
         !(attachment.regions[key.index].key == key) || attachment.vmdh[vmdh_index] == 0)
       return;
@@ -190,6 +205,7 @@ gni_return_t GNI_MemQueryHndls(gni_nic_handle_t nic_hndl, int fd, gni_mem_handle
     if (!mem_handle::well_formed(*mem_hndl)) return GNI_RC_INVALID_PARAM;
     next = mem_handle::key_of(*mem_hndl).index + 1u;
   }
+  const std::lock_guard lock(attachment->registrations_lock);
   const auto& regions = attachment->regions;
   while (next < regions.size() && !regions[next].key.valid()) ++next;
   if (next >= regions.size()) return GNI_RC_NO_MATCH;

@@ -71,9 +71,9 @@ constexpr gni_mem_handle_t make(const nic::MemKey& key) {
   return handle;
 }
 
-// The same handle with one attribute more, which is its client's and says nothing to the NIC.
-constexpr gni_mem_handle_t with_attribute(gni_mem_handle_t handle, std::uint8_t attribute) {
-  handle.qword2 = (handle.qword2 | std::uint64_t{attribute} << 34) & ~(std::uint64_t{0xff} << 56);
+// The same handle with attributes that are its client's and say nothing to the NIC.
+constexpr gni_mem_handle_t with_attributes(gni_mem_handle_t handle, std::uint8_t attributes) {
+  handle.qword2 = (handle.qword2 | std::uint64_t{attributes} << 34) & ~(std::uint64_t{0xff} << 56);
   handle.qword2 |= std::uint64_t{crc(handle)} << 56;
   return handle;
 }

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/base/short_lock.hpp"
 #include "emu/job/job.hpp"
 #include "emu/nic/fma_window.hpp"
 #include "emu/nic/nic.hpp"
@@ -13,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -77,6 +79,7 @@ struct Registration {
   std::uint64_t address = 0;
   std::uint64_t length = 0;
   std::uint32_t vmdh = UINT32_MAX;  // its place among the attachment's reserved entries, if it has one
+  std::uint8_t attributes = 0;      // of its handle (mem_handle.hpp), which say nothing to the NIC
 };
 
 // One attachment of a domain to the NIC: what a gni_nic_handle_t stands for.
@@ -102,8 +105,10 @@ struct Attachment {
   std::shared_ptr<SharedQueue> shared_queue;  // complete in shared_queue.hpp alone
   std::vector<std::shared_ptr<DestinationQueue>> destination_queues;
   std::vector<std::shared_ptr<CompChan>> channels;  // complete in comp_chan.hpp alone
-  std::vector<Registration> regions;                // by index of the registration table
-  // Reserved entries: the registration's index plus 1, or 0. Empty before GNI_SetMddResources.
+  mutable ShortLock registrations_lock;
+  std::vector<Registration> regions;  // by index of the registration table; guarded by registrations_lock
+  // Reserved entries: the registration's index plus 1, or 0. Empty before GNI_SetMddResources. Guarded by
+  // registrations_lock.
   std::vector<std::uint32_t> vmdh;
 };
 

@@ -79,8 +79,12 @@ std::map<std::string, std::set<std::size_t>> moves(const std::string& machine) {
       d.constants[name].value = value;
       const BuiltMachine built = compile(d);
       if (!built.machine) continue;
+      std::map<std::string, std::optional<double>> measured;  // several rows print the same figure
       for (std::size_t i = 0; i < mine.size(); ++i) {
-        const auto after = measure(*built.machine, table().rows[mine[i]].measure);
+        if (out[name].count(mine[i])) continue;  // another value has moved it already
+        const std::string& what = table().rows[mine[i]].measure;
+        if (!measured.count(what)) measured[what] = measure(*built.machine, what);
+        const auto& after = measured[what];
         // Less than a part in a thousand is the phase of a stream, not a dependence.
         if (after && before[i] && std::abs(*after - *before[i]) <= 1e-3 * std::abs(*before[i])) continue;
         out[name].insert(mine[i]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "tests/emu/nic/box.hpp"
+#include "tests/emu/nic/seeds.hpp"
 #include "tests/emu/nic/stepper.hpp"
 #include "tests/emu/nic/tree.hpp"
 
@@ -81,8 +82,7 @@ void kill_anywhere(const Shape& shape) {
     ASSERT_EQ(end, Stepper::End::finished);
     length = stepper.steps;
   }
-  const bool all = std::getenv("ORRERY_LONG_TESTS") != nullptr;
-  const std::uint64_t stride = all ? 1 : std::max<std::uint64_t>(1, length / kRuns);
+  const std::uint64_t stride = box::long_tests() ? 1 : std::max<std::uint64_t>(1, length / kRuns);
   int sums = 0;
   int errors = 0;
   for (std::uint64_t limit = 0; limit < length; limit += stride) {

@@ -2,13 +2,13 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/message.hpp"
 #include "tests/emu/nic/box.hpp"
+#include "tests/emu/nic/seeds.hpp"
 #include "tests/emu/nic/stepper.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 
 // Processes that die after any instruction of a datagram's post or of a message; see killer_test.cpp. The
 // victim is slot 0, a forked child; slots 1 and 2 survive and go on with whatever it left.
@@ -96,8 +96,7 @@ class KillMessenger : public ::testing::Test {
     if (end == Stepper::End::refused) GTEST_SKIP() << "this system does not let a process trace its child";
     ASSERT_EQ(end, Stepper::End::finished);
     const std::uint64_t length = stepper.steps;
-    const char* all = std::getenv("ORRERY_LONG_TESTS");
-    const std::uint64_t runs = std::min<std::uint64_t>(length, all != nullptr && all[0] == '1' ? 3'000 : 40);
+    const std::uint64_t runs = std::min<std::uint64_t>(length, box::long_tests() ? 3'000 : 40);
     std::printf("%llu instructions, killed %llu times\n", static_cast<unsigned long long>(length),
                 static_cast<unsigned long long>(runs));
     for (std::uint64_t i = 0; i < runs; ++i) {

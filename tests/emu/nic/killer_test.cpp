@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "tests/emu/nic/killer.hpp"
 
+#include <cstdlib>
+
 namespace orrery::nic {
 namespace {
 

@@ -2,12 +2,11 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/message.hpp"
 #include "tests/emu/nic/box.hpp"
+#include "tests/emu/nic/seeds.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <random>
 
@@ -397,18 +396,8 @@ INSTANTIATE_TEST_SUITE_P(Paths, MessagesInABox, ::testing::Values(Path::direct, 
 
 TEST_P(MessagesInABox, WhoMeetsAndWhatComesIsWhatTheModelSays) {
   constexpr int kSteps = 400;
-  if (const char* asked = std::getenv("ORRERY_TEST_SEED")) {
-    const std::uint64_t seed = std::strtoull(asked, nullptr, 0);
-    EXPECT_EQ(MessageWorld(seed, GetParam()).run(kSteps), "") << "seed " << seed;
-    return;
-  }
-  const char* all = std::getenv("ORRERY_LONG_TESTS");
-  const std::uint64_t seeds = all != nullptr && all[0] == '1' ? 33'334 : 60;
-  std::printf("seeds 1..%llu\n", static_cast<unsigned long long>(seeds));
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    const std::string failure = MessageWorld(seed, GetParam()).run(kSteps);
-    ASSERT_EQ(failure, "") << "replay with ORRERY_TEST_SEED=" << seed;
-  }
+  box::for_every_seed(60, 33'334,
+                      [](std::uint64_t seed) { return MessageWorld(seed, GetParam()).run(kSteps); });
 }
 
 }  // namespace

@@ -2,12 +2,11 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/nic.hpp"
 #include "tests/emu/nic/box.hpp"
+#include "tests/emu/nic/seeds.hpp"
 #include "tests/emu/nic/tree.hpp"
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <map>
 #include <random>
@@ -30,17 +29,8 @@ constexpr std::uint64_t kLongSeeds = 50'000;  // of each of two ways
 
 template <typename Simulation>
 void try_worlds(Path path) {
-  if (const char* asked = std::getenv("ORRERY_TEST_SEED")) {
-    const std::uint64_t seed = std::strtoull(asked, nullptr, 0);
-    EXPECT_EQ(Simulation(seed, path).run(), "") << "seed " << seed;
-    return;
-  }
-  const char* all = std::getenv("ORRERY_LONG_TESTS");
-  const std::uint64_t seeds = all != nullptr && all[0] == '1' ? kLongSeeds : kShortSeeds;
-  std::printf("seeds 1..%llu\n", static_cast<unsigned long long>(seeds));
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    ASSERT_EQ(Simulation(seed, path).run(), "") << "replay with ORRERY_TEST_SEED=" << seed;
-  }
+  box::for_every_seed(kShortSeeds, kLongSeeds,
+                      [path](std::uint64_t seed) { return Simulation(seed, path).run(); });
 }
 
 std::string path_name(const ::testing::TestParamInfo<Path>& info) {

@@ -96,7 +96,7 @@ SimResult with_failed(std::uint32_t failed, const char* routing, unsigned thread
   spec.machine = "gemini";
   spec.nodes = "4x8x4";
   spec.routing = routing;
-  spec.bytes = 512;
+  spec.bytes = 128;
   spec.failed_links = failed;
   spec.threads = threads;
   spec.keep_link_busy = true;

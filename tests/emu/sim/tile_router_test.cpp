@@ -122,8 +122,8 @@ SimResult run_named(const std::string& machine, const std::string& nodes, const 
   spec.bytes = 64;
   spec.load = load;
   spec.warmup_us = 1;
-  spec.measure_us = 2;
-  spec.until_us = 5;
+  spec.measure_us = 1;
+  spec.until_us = 3;
   spec.sample_us = 0.5;
   spec.threads = threads;
   SimResult result;
@@ -156,7 +156,8 @@ TEST(TileRouters, NeverStandStillUnderOverload) {
     spec.routing = routing;
     spec.workload = "permutation";
     spec.bytes = 64;
-    spec.until_us = 8;
+    spec.until_us = 5;
+    spec.sample_us = 1;
     spec.measure_us = 100;
     SimResult result;
     ASSERT_EQ(simulate(spec, &result).why, "");

@@ -133,6 +133,43 @@ TEST_F(Statistics, BadArgumentsAreRefused) {
   EXPECT_EQ(counted, 77U);
 }
 
+TEST(Device, ThereIsOneAndItsAddressIsThatOfTheAttachment) {
+  int count = 0;
+  ASSERT_EQ(GNI_GetNumLocalDevices(&count), GNI_RC_SUCCESS);
+  EXPECT_EQ(count, 1);
+  std::array<int, 4> ids{-7, -7, -7, -7};
+  ASSERT_EQ(GNI_GetLocalDeviceIds(ids.size(), ids.data()), GNI_RC_SUCCESS);
+  EXPECT_EQ(ids, (std::array<int, 4>{0, -7, -7, -7})) << "no more than there are";
+  std::uint32_t granularity = 0;
+  ASSERT_EQ(GNI_GetNttGran(0, &granularity), GNI_RC_SUCCESS);
+  EXPECT_EQ(granularity, 1U);
+  std::uint32_t address = 0xdead;
+  std::uint32_t cpu = 0xdead;
+  ASSERT_EQ(GNI_CdmGetNicAddress(0, &address, &cpu), GNI_RC_SUCCESS) << "without a domain";
+  EXPECT_EQ(cpu, 0U);
+  const client::Domain domain;
+  EXPECT_EQ(address, domain.address);
+}
+
+TEST(Endpoint, IsIdleOnceItsOperationsAreReaped) {
+  client::Domain domain;
+  const gni_cq_handle_t source = domain.queue(4);
+  const gni_ep_handle_t ep = domain.endpoint(source, domain.address, domain.instance);
+  EXPECT_EQ(GNI_EpIdle(ep), GNI_RC_SUCCESS);
+  alignas(64) std::array<std::uint64_t, 8> words{};
+  gni_post_descriptor_t d = client::descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT);
+  std::uint64_t value = 5;
+  d.local_addr = address_of(&value);
+  d.remote_addr = address_of(words.data());
+  d.remote_mem_hndl = domain.memory(words.data(), sizeof words);
+  d.length = 8;
+  ASSERT_EQ(GNI_PostFma(ep, &d), GNI_RC_SUCCESS);
+  gni_cq_entry_t event = 0;
+  ASSERT_EQ(client::next_event(source, &event), GNI_RC_SUCCESS);
+  EXPECT_EQ(GNI_EpIdle(ep), GNI_RC_SUCCESS);
+  EXPECT_EQ(words[0], 5U);
+}
+
 TEST(Capabilities, OfTwoThatAreAlikeFit) {
   (void)client::Pmi::get();
   gni_revision_info_t ours{};

@@ -5,10 +5,13 @@
 #include "tests/lib/gni/client.hpp"
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <set>
+#include <thread>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace {
@@ -200,6 +203,70 @@ TEST_F(Registrations, ByReservedEntry) {
 
   ASSERT_EQ(GNI_MemDeregister(domain.nic, &three), GNI_RC_SUCCESS);
   EXPECT_EQ(with_index(3, &three), GNI_RC_SUCCESS) << "free again";
+}
+
+TEST_F(Registrations, TellWhatTheyWereAskedToBe) {
+  const auto attributes = [&](std::uint32_t flags) {
+    gni_mem_handle_t handle{};
+    EXPECT_EQ(GNI_MemRegister(domain.nic, address_of(page.data()), 4096, nullptr, flags, -1U, &handle),
+              GNI_RC_SUCCESS);
+    std::set<int> has;
+    for (int which = GNI_MEMHNDL_ATTR_READONLY; which <= GNI_MEMHNDL_ATTR_CLONE; ++which) {
+      int yes = -1;
+      EXPECT_EQ(GNI_MemHndlQueryAttr(&handle, static_cast<gni_mem_handle_attr_t>(which), &yes),
+                GNI_RC_SUCCESS);
+      if (yes == 1) has.insert(which);
+    }
+    EXPECT_EQ(GNI_MemDeregister(domain.nic, &handle), GNI_RC_SUCCESS);
+    return has;
+  };
+  EXPECT_EQ(attributes(GNI_MEM_READWRITE), std::set<int>{});
+  EXPECT_EQ(attributes(GNI_MEM_READ_ONLY), std::set<int>{GNI_MEMHNDL_ATTR_READONLY});
+  EXPECT_EQ(attributes(GNI_MEM_USE_GART), std::set<int>{GNI_MEMHNDL_ATTR_GART});
+  EXPECT_EQ(attributes(GNI_MEM_MDD_CLONE | GNI_MEM_READ_ONLY),
+            (std::set<int>{GNI_MEMHNDL_ATTR_READONLY, GNI_MEMHNDL_ATTR_CLONE}));
+}
+
+// A rebuilt handle is asked for without saying whose registrations are meant, so another thread may be at
+// them.
+TEST_F(Registrations, AreRebuiltWhileOthersComeAndGo) {
+  ASSERT_EQ(GNI_SetMddResources(domain.nic, 4), GNI_RC_SUCCESS);
+  gni_mem_handle_t zero{};
+  ASSERT_EQ(with_index(0, &zero), GNI_RC_SUCCESS);
+  std::atomic<bool> over{false};
+  std::thread registering([&] {
+    for (int i = 0; i < 2'000; ++i) {
+      gni_mem_handle_t handle{};
+      EXPECT_EQ(with_index(1, &handle), GNI_RC_SUCCESS);
+      EXPECT_EQ(GNI_MemDeregister(domain.nic, &handle), GNI_RC_SUCCESS);
+    }
+    over.store(true, std::memory_order_release);
+  });
+  while (!over.load(std::memory_order_acquire)) {
+    gni_mem_handle_t rebuilt{};
+    ASSERT_EQ(GNI_RebuildMemHndl(&zero, 0, &rebuilt), GNI_RC_SUCCESS);
+    ASSERT_EQ(rebuilt.qword1, zero.qword1);
+    if (GNI_RebuildMemHndl(&zero, 1, &rebuilt) == GNI_RC_SUCCESS) {
+      ASSERT_NE(rebuilt.qword1, zero.qword1);
+    }
+  }
+  registering.join();
+}
+
+TEST_F(Registrations, OfMemoryThatMayNotBeReadIsRefusedAsSuch) {
+  void* const closed = mmap(nullptr, 2 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(closed, MAP_FAILED);
+  gni_mem_handle_t handle{};
+  const auto at = [&](std::uint64_t address, std::uint64_t length) {
+    return GNI_MemRegister(domain.nic, address, length, nullptr, GNI_MEM_READ_ONLY, -1U, &handle);
+  };
+  EXPECT_EQ(at(address_of(closed), 4096), GNI_RC_PERMISSION_ERROR);
+  ASSERT_EQ(mprotect(closed, 4096, PROT_READ), 0);
+  EXPECT_EQ(at(address_of(closed), 2 * 4096), GNI_RC_PERMISSION_ERROR) << "half of it";
+  ASSERT_EQ(at(address_of(closed), 4096), GNI_RC_SUCCESS);
+  EXPECT_EQ(GNI_MemDeregister(domain.nic, &handle), GNI_RC_SUCCESS);
+  ASSERT_EQ(munmap(closed, 2 * 4096), 0);
+  EXPECT_EQ(at(address_of(closed), 4096), GNI_RC_INVALID_PARAM) << "nothing is there";
 }
 
 TEST_F(Registrations, CanBeWalked) {

@@ -154,6 +154,14 @@ TEST_F(Suspension, WhatCannotBeSaysSo) {
   EXPECT_EQ(GNI_ResumeJob(1, 1, client::ptag(), client::cookie()), GNI_RC_NO_MATCH);
   EXPECT_EQ(GNI_ResumeJob(0, 1, client::ptag(), client::cookie() + 77), GNI_RC_NO_MATCH);
   EXPECT_EQ(resume(), GNI_RC_INVALID_STATE) << "nothing was suspended";
+  // A domain that was configured for a job is that job's.
+  if (GNI_ConfigureJob(0, 1, client::ptag(), client::cookie(), nullptr) == GNI_RC_SUCCESS) {
+    EXPECT_EQ(GNI_SuspendJob(0, 2, client::ptag(), client::cookie(), 0), GNI_RC_NO_MATCH);
+    EXPECT_EQ(GNI_ResumeJob(0, 2, client::ptag(), client::cookie()), GNI_RC_NO_MATCH);
+    EXPECT_EQ(resume(), GNI_RC_INVALID_STATE) << "still nothing was suspended";
+  } else {
+    ADD_FAILURE() << "the domain could not be configured";
+  }
   // The tag may be left to the cookie.
   EXPECT_EQ(GNI_SuspendJob(0, 1, GNI_FIND_ALLOC_PTAG, client::cookie(), kPatienceMs), GNI_RC_SUCCESS);
   EXPECT_EQ(GNI_ResumeJob(0, 1, GNI_FIND_ALLOC_PTAG, client::cookie()), GNI_RC_SUCCESS);
