@@ -34,10 +34,10 @@ void raise(std::atomic<std::int64_t>& value, std::int64_t to) {
 // In an adaptive mode: two minimal candidates (the link; of black ones another copy) against going round by a
 // third router, by the bias. May make the path longer.
 __attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routing, const Stretch& s,
-                                                 std::uint64_t bytes, std::int64_t arrive,
+                                                 std::uint64_t bytes, bool shared, std::int64_t arrive,
                                                  std::int64_t horizon, const LinkState& state, Path* path) {
-  const PerByte price = p.shared_link[kLocalPrice];
-  const std::int64_t length = price(bytes).count(), thin = p.shared_link[kSpreadPrice](bytes).count();
+  const PerByte price = p.shared_link[shared][kLocalPrice];
+  const std::int64_t length = price(bytes).count(), thin = p.shared_link[shared][kSpreadPrice](bytes).count();
   LinePart link = part_of(s, state);
   const LinePart all = router_part(link.line, Dragonfly::kLocal);
   // Packets that are spread over the router's links are in every link's way.
@@ -69,18 +69,18 @@ __attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routi
 // The wait for what take_quiet() did not get. May make the path longer.
 __attribute__((noinline)) std::int64_t wait_for_link(const Pricing& p, const QuoteRequest& r,
                                                      const Stretch& s, std::int64_t arrive,
-                                                     std::int64_t length, std::int64_t horizon,
+                                                     std::int64_t length, bool shared, std::int64_t horizon,
                                                      const LinkState& state, Path* path) {
   if (s.kind == Stretch::bundle)
     return state.reserve_bundle(state.bundle_at(s.server), arrive, length, horizon) - arrive;
   if (s.kind != Stretch::line && !state.line_idle(state.line_at(s.server), arrive))
-    return take_link(p, r.routing, s, r.bytes, arrive, horizon, state, path) - arrive;
+    return take_link(p, r.routing, s, r.bytes, shared, arrive, horizon, state, path) - arrive;
   return state.reserve_line(part_of(s, state), p.hop.count(), arrive, length, horizon);
 }
 
 // Waits of the head on its way, starting at `head`, in an exact state. May make the path longer.
-std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, NodeId rx, std::int64_t head,
-                            const LinkState& state, Path* path) {
+std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, NodeId rx, bool shared,
+                            std::int64_t head, const LinkState& state, Path* path) {
   const std::uint64_t bytes = r.bytes;
   std::int64_t waited = 0;
   const std::int64_t hop = p.hop.count(), planned = path->latency.count();
@@ -90,31 +90,32 @@ std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, 
     bool idle = true;
     for (std::uint32_t i = 0; i < path->stretches; ++i)
       idle &= state.line_idle(state.line_at(path->at[i].server), soonest);
-    if (!idle) return walk_torus(p, r.routing, r.seed, tx, rx, bytes, head, soonest, state);
+    if (!idle) return walk_torus(p, r.routing, r.seed, tx, rx, bytes, shared, head, soonest, state);
   }
   const std::uint32_t stretches = path->stretches;
   std::int64_t longer = 0;  // by links that it goes round
   for (std::uint32_t i = 0; i < stretches; ++i) {
     const Stretch& s = path->at[i];
-    const std::int64_t length = p.shared_link[s.price](bytes).count();
+    const std::int64_t length = p.shared_link[shared][s.price](bytes).count();
     const std::int64_t arrive = head + waited + longer + hop * s.before;
     if (length > 0 && state.take_quiet(s.server, s.first, s.links, hop, arrive, length, soonest)) [[likely]]
       continue;
-    waited += wait_for_link(p, r, s, arrive, length, soonest, state, path);
+    waited += wait_for_link(p, r, s, arrive, length, shared, soonest, state, path);
     longer = path->latency.count() - planned;
   }
   return waited;
 }
 
 // The mean waits on the way in a decayed state, in which the message is counted.
-std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, const LinkState& state, const Path& path) {
+std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, bool shared, const LinkState& state,
+                          const Path& path) {
   std::int64_t waited = 0;
   for (std::uint32_t i = 0; i < path.stretches; ++i) {
     const Stretch& s = path.at[i];
     // All the links that it stands for are as loaded as this one, on average.
     const std::uint64_t used = state.count(s.server, r.now.count(), r.bytes * s.links);
     if (used == 0) continue;
-    const PerByte price = p.shared_link[s.price];
+    const PerByte price = p.shared_link[shared][s.price];
     waited += s.links * (price(r.bytes).count() * queue_wait_256(utilisation_256(price(used).count())) / 256);
   }
   return waited;
@@ -150,7 +151,8 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
   }
   const std::int64_t latency = path.latency.count();
 
-  // Requests leave the source's NIC one interval apart.
+  // Requests leave the source's NIC one interval apart. A NIC that receives meanwhile answers what it gets,
+  // and shares its host interface and the links on its way with that.
   const bool shared =
       state != nullptr && (state->nic(tx).receive_until.load(std::memory_order_relaxed) > start);
   const PerByte host = shared ? op.host_shared : op.host_lone;
@@ -197,8 +199,8 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
   }
 
   if (state != nullptr) {
-    const std::int64_t links =
-        state->exact() ? wait_for_links(p, r, tx, rx, head, *state, &path) : wait_by_load(p, r, *state, path);
+    const std::int64_t links = state->exact() ? wait_for_links(p, r, tx, rx, shared, head, *state, &path)
+                                              : wait_by_load(p, r, shared, *state, path);
     waited += links;
     // Links that it went round add to the data's way, not to the response's.
     head += links + path.latency.count() - latency;
