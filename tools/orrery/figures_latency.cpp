@@ -6,11 +6,15 @@
 #include "emu/model/machine_file.hpp"
 #include "emu/model/quote.hpp"
 #include "tools/orrery/figures_book.hpp"
+#include "tools/orrery/figures_measured.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <sstream>
+#include <string>
 #include <vector>
 
 namespace orrery::tool {
@@ -70,6 +74,54 @@ std::vector<Curves::Line> lines_by_hops(const model::Pricing& p, const std::vect
   return lines;
 }
 
+// A shipped machine's file with another size: `without` are the sizes that it has.
+std::string file_of_size(std::string_view name, const std::vector<std::string>& without,
+                         const std::vector<std::pair<const char*, std::int64_t>>& sizes) {
+  std::string text, all;
+  for (const auto& shipped : model::shipped_machines())
+    if (shipped.name == name) text = shipped.text;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto is_size = [&](const std::string& key) { return line.starts_with(key + " ="); };
+    if (std::any_of(without.begin(), without.end(), is_size)) continue;
+    all += line + "\n";
+    if (line != "[topology]") continue;
+    for (const auto& [key, value] : sizes)
+      all += fmt::format("{} = {{ value = {}, source = \"this figure\" }}\n", key, value);
+  }
+  return all;
+}
+
+// For each number of hops the first node that is so far from node 0, there and back.
+std::map<int, model::NodeId> nodes_by_hops(const model::Pricing& p) {
+  std::map<int, model::NodeId> nodes;
+  const auto hops = [&](model::NodeId from, model::NodeId to) {
+    return model::quote(p, {.routing = model::Routing::in_order, .src = from, .dst = to}, nullptr).hops;
+  };
+  for (model::NodeId node = 1; node < p.nodes; ++node) {
+    const int there = hops(0, node);
+    if (nodes.find(there) == nodes.end() && hops(node, 0) == there) nodes.emplace(there, node);
+  }
+  return nodes;
+}
+
+// What a running program measures; every point has to be on the curve.
+void measure(Book& book, const model::Pricing& p, const std::string& machine_text, Curves* curves) {
+  if (book.options().program.empty()) return;
+  const MeasuredPoints found = measure_latency(book.options().program, machine_text, nodes_by_hops(p));
+  if (!found.problem.empty())
+    return book.order(curves->name + ", a running program", "runs", found.problem, false);
+  double worst = 0;
+  for (const auto& [hops, us] : found.points) {
+    for (const auto& [x, y] : curves->lines[0].points)
+      if (x == hops) worst = std::max(worst, std::fabs(us / y - 1) * 100);
+  }
+  book.order(
+      fmt::format("{}: a running program is on the curve, {} points", curves->name, found.points.size()),
+      "within 0.5 %", fmt::format("{:.3f} %", worst), worst <= 0.5);
+  curves->measured = {{"a running program", found.points}};
+}
+
 double latency_at(const Curves::Line& line, double hops) {
   for (const auto& [x, y] : line.points)
     if (x == hops) return y;
@@ -91,6 +143,8 @@ void latency_by_hops(Book& book) {
       "router-to-router hops", "latency, us"};
   torus.lines = lines_by_hops(gemini.machine->pricing, {{"minimal, in order", model::Routing::in_order}});
   torus.marks = {{"1.0 us end-point latency", 1.0}};
+  measure(book, gemini.machine->pricing,
+          file_of_size("gemini", {"class", "cabinets", "rows"}, {{"x", 25}, {"y", 32}, {"z", 24}}), &torus);
   book.curves(torus);
   Curves groups{"put-latency-aries",
                 fmt::format("Aries, {} groups ({} nodes): put of 8 B at rest",
@@ -100,6 +154,7 @@ void latency_by_hops(Book& book) {
       lines_by_hops(aries.machine->pricing, {{"minimal, in order", model::Routing::in_order},
                                              {"through a hashed root", model::Routing::hashed_non_minimal}});
   groups.marks = {{"0.8 us, one hop", 0.8}};
+  measure(book, aries.machine->pricing, file_of_size("aries", {"groups"}, {{"groups", 241}}), &groups);
   book.curves(groups);
 
   const auto& g = torus.lines[0];

@@ -68,7 +68,6 @@ std::string how_exact(const RecordUses& uses, const model::Machine& machine, con
                  static_cast<unsigned long long>(again.conflicts),
                  static_cast<unsigned long long>(found.late), exact ? "exact" : "this run is not exact");
   if (uses.json.empty()) return {};
-  // A machine's name may be no UTF-8.
   const nlohmann::json report{{"exit_code", exit_code},
                               {"machine", machine.description.name},
                               {"clock", "virtual"},
@@ -82,7 +81,7 @@ std::string how_exact(const RecordUses& uses, const model::Machine& machine, con
                               {"united_intervals", found.merged},
                               {"locks_taken_over", found.stolen}};
   return write_file("--json", uses.json,
-                    report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+                    report.dump(2) + "\n");
 }
 
 }  // namespace

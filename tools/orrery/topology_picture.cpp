@@ -127,8 +127,7 @@ void fill_in(std::string* page, std::string_view mark, const std::string& text) 
 }
 
 std::string script_data(const nlohmann::json& data) {
-  // Names from a machine file may be no UTF-8.
-  std::string json = data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string json = data.dump();
   for (auto at = json.find("</"); at != std::string::npos; at = json.find("</", at + 3))
     json.replace(at, 2, "<\\/");
   return json;

@@ -350,6 +350,31 @@ TEST(Records, LeaveNoFolderBehind) {
   EXPECT_EQ(rmdir(folder.c_str()), 0) << "something is left in " << folder;
 }
 
+TEST(Records, WhatMadeARunInexactIsTheMostThatAnyPeSawAndHasToBeSaid) {
+  const std::string prefix = ::testing::TempDir() + "orrery_made_" + std::to_string(getpid());
+  const auto write = [&](int pe, const std::string& text) {
+    std::ofstream(prefix + "." + std::to_string(pe)) << "# machine aries\n" << text;
+  };
+  const auto read = [&] {
+    std::string problem;
+    const Records all = read_all_records(prefix, 2, &problem);
+    return std::pair{all, problem};
+  };
+  write(0, clock::line_of(clock::Inexactness{.outside = 3, .merged = 1, .stolen = 0, .late = 0}) + "\n");
+  write(1, clock::line_of(clock::Inexactness{.outside = 2, .merged = 5, .stolen = 0, .late = 7}) + "\n");
+  const auto [all, none] = read();
+  EXPECT_EQ(none, "");
+  EXPECT_EQ(all.inexactness.outside, 3u);
+  EXPECT_EQ(all.inexactness.merged, 5u);
+  EXPECT_EQ(all.inexactness.late, 7u);
+  EXPECT_TRUE(all.operations.empty());
+  for (const char* text : {"", "# not exact: 1 2 3\n", "# not exact: none\n"}) {
+    write(1, text);
+    EXPECT_EQ(read().second, prefix + ".1 does not say how exact the run was") << text;
+  }
+  for (const char* pe : {".0", ".1"}) unlink((prefix + pe).c_str());
+}
+
 TEST(Records, TwoFilesOfOneNameAreRefused) {
   const std::string name = ::testing::TempDir() + "orrery_same_" + std::to_string(getpid());
   const Ran ran = run(2, {"ping_pong"}, {"--machine", "aries", "--json", name, "--trace", name});
