@@ -3,10 +3,10 @@
 // Does memory pile up? Registers, adopts and frees blocks of 64 B to 4 MiB a million times and prints the
 // curve of what the memory file occupies and what is resident. Ends with 1 when their sum ever exceeds the
 // bound.
+#include "bench/common/options.hpp"
 #include "emu/memory/address_space.hpp"
 
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -43,14 +43,13 @@ int main(int argc, char** argv) {
   std::uint64_t limit_mebibytes = 512;
   unsigned seed = 1;
   bool quick = false;
-  CLI::App app{"register, adopt and free: does memory pile up?"};
-  app.option_defaults()->always_capture_default();
-  app.add_option("--cycles", cycles, "blocks to go through")->check(CLI::Range(1ULL, 1'000'000'000ULL));
-  app.add_option("--live", live, "blocks held at once")->check(CLI::Range(1, 10'000));
-  app.add_option("--limit", limit_mebibytes, "most MiB of file and resident set together");
-  app.add_option("--seed", seed, "of the sizes");
-  app.add_flag("--quick", quick, "20,000 cycles");
-  CLI11_PARSE(app, argc, argv);
+  bench::Options options("register, adopt and free: does memory pile up?");
+  options.number("--cycles", &cycles, "blocks to go through", 1, 1'000'000'000);
+  options.number("--live", &live, "blocks held at once", 1, 10'000);
+  options.number("--limit", &limit_mebibytes, "most MiB of file and resident set together");
+  options.number("--seed", &seed, "of the sizes");
+  options.flag("--quick", &quick, "20,000 cycles");
+  options.parse(argc, argv);
   if (quick) cycles = std::min<std::uint64_t>(cycles, 20'000);
 
   auto made = AddressSpace::create({});

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 // What the memory layer's operations cost: medians of repeated runs, one line each.
+#include "bench/common/options.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/memory/address_space.hpp"
 #include "emu/memory/peer_memory.hpp"
 
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -133,11 +133,11 @@ void count_faults(AddressSpace& space, bool raw) {
 
 int main(int argc, char** argv) {
   bool no_userfault = false, as_nobody = false, no_query = false;
-  CLI::App app{"costs of the memory layer"};
-  app.add_flag("--no-userfault", no_userfault, "hold writers by mprotect and a signal handler");
-  app.add_flag("--no-map-query", no_query, "read /proc/self/maps, as on a kernel before 6.11");
-  app.add_flag("--nobody", as_nobody, "give up root first: userfaultfd in user mode only");
-  CLI11_PARSE(app, argc, argv);
+  bench::Options options("costs of the memory layer");
+  options.flag("--no-userfault", &no_userfault, "hold writers by mprotect and a signal handler");
+  options.flag("--no-map-query", &no_query, "read /proc/self/maps, as on a kernel before 6.11");
+  options.flag("--nobody", &as_nobody, "give up root first: userfaultfd in user mode only");
+  options.parse(argc, argv);
   // Without dumpable, /proc/self would stay root's.
   if (as_nobody)
     require(setgid(65534) == 0 && setuid(65534) == 0 && access("/proc/self/maps", R_OK) == 0, "setuid");

@@ -3,9 +3,8 @@
 #include "bench/osu/table.hpp"
 
 #include "bench/common/clock.hpp"
+#include "bench/common/options.hpp"
 #include "bench/revision.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,29 +13,20 @@
 namespace bench {
 
 void OsuOptions::parse(const char* about, int argc, char** argv, std::size_t least, std::size_t unit) {
-  CLI::App app(about);
-  app.option_defaults()->always_capture_default();
+  Options options(about);
   if (has_sizes) {
-    app.add_option("-m,--min", smallest, "smallest message in bytes")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
-    app.add_option("-M,--max", largest, "largest message in bytes")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
+    options.number("-m,--min", &smallest, "smallest message in bytes", 1, std::size_t{1} << 30);
+    options.number("-M,--max", &largest, "largest message in bytes", 1, std::size_t{1} << 30);
   }
-  app.add_option("-i,--iterations", iterations, "iterations of sizes up to 8 KiB; a tenth above")
-      ->check(CLI::Range(10, 100'000'000));
-  app.add_option("-x,--warm-up", warm_up, "iterations before the clock starts")
-      ->check(CLI::Range(0, 1'000'000));
-  app.add_option("--format", format, "osu, csv or json")->check(CLI::IsMember({"osu", "csv", "json"}));
-  app.add_flag("-p,--percentiles", percentiles, "add p50 and p99 columns to the osu format");
-  app.add_flag("--pin", pinned, "pin each PE to a core");
-  app.add_flag("--model", model, "add what the machine's model says, and the difference in percent of it");
-  for (const Flag& flag : extra_flags) app.add_flag(flag.name, *flag.set, flag.help);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    std::exit(code == 0 ? 0 : 2);
-  }
+  options.number("-i,--iterations", &iterations, "iterations of sizes up to 8 KiB; a tenth above", 10,
+                 100'000'000);
+  options.number("-x,--warm-up", &warm_up, "iterations before the clock starts", 0, 1'000'000);
+  options.text("--format", &format, "osu, csv or json", {"osu", "csv", "json"});
+  options.flag("-p,--percentiles", &percentiles, "add p50 and p99 columns to the osu format");
+  options.flag("--pin", &pinned, "pin each PE to a core");
+  options.flag("--model", &model, "add what the machine's model says, and the difference in percent of it");
+  for (const Flag& flag : extra_flags) options.flag(flag.name, flag.set, flag.help);
+  options.parse(argc, argv);
   smallest = std::max((smallest + unit - 1) / unit * unit, least);
   if (smallest > largest) {
     std::fprintf(stderr, "--min %zu and --max %zu are not accepted: expected %zu <= min <= max bytes\n",

@@ -9,11 +9,11 @@
 //
 // Exit code: 0 when every row holds, 1 when one does not, 2 when it could not be measured.
 #include "bench/common/clock.hpp"
+#include "bench/common/options.hpp"
 #include "bench/ratios/stage.hpp"
 #include "bench/ratios/tests.hpp"
 #include "bench/revision.hpp"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <array>
@@ -144,21 +144,19 @@ bool run_job(const Job& job, int repetitions, Measured& measured) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("ratios of our operations to what the memory itself costs");
-  app.option_defaults()->always_capture_default();
+  bench::Options options("ratios of our operations to what the memory itself costs");
   int repetitions = 7;
   bool as_json = false;
   std::string only;
   std::string measure;
-  app.add_option("--repetitions", repetitions, "repetitions of each row; the median is reported")
-      ->check(CLI::Range(1, 1000));
-  app.add_flag("--json", as_json,
+  options.number("--repetitions", &repetitions, "repetitions of each row; the median is reported", 1, 1000);
+  options.flag("--json", &as_json,
                "a list of rows {name, unit, ours, limit, ratio, at_most or at_least, holds}");
-  app.add_option("--only", only,
-                 "only rows of the jobs whose name contains this: direct, frames, messages, units, scatter, "
-                 "barrier, collective");
-  app.add_option("--measure", measure)->group("");  // internal: this process measures
-  CLI11_PARSE(app, argc, argv);
+  options.text("--only", &only,
+               "only rows of the jobs whose name contains this: direct, frames, messages, units, scatter, "
+               "barrier, collective");
+  options.text("--measure", &measure, "");  // internal: this process measures
+  options.parse(argc, argv);
 
   if (measure == "direct") return bench::measure_direct(repetitions), 0;
   if (measure == "frames") return bench::measure_frames(repetitions), 0;

@@ -8,6 +8,7 @@
 // Each row by one thread and by --threads: packet-hops a second of wall time and of processor time (median of
 // --repetitions), bytes of routers, workload and engine a node. Results are the same for any number of
 // threads; the program checks that and fails otherwise.
+#include "bench/common/options.hpp"
 #include "emu/sim/simulate.hpp"
 
 #include <algorithm>
@@ -15,8 +16,6 @@
 #include <ctime>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 namespace {
 
@@ -70,13 +69,12 @@ int main(int argc, char** argv) {
   unsigned threads = 2;
   double scale = 1;
   std::string only;
-  CLI::App app("Speed of the packet simulator");
-  app.option_defaults()->always_capture_default();
-  app.add_option("--repetitions", repetitions, "Runs of each row")->check(CLI::Range(1, 99));
-  app.add_option("--threads", threads, "Second column")->check(CLI::Range(2u, 64u));
-  app.add_option("--scale", scale, "Simulated time, times this")->check(CLI::Range(0.01, 100.0));
-  app.add_option("--filter", only, "Rows whose name has this in it");
-  CLI11_PARSE(app, argc, argv);
+  bench::Options options("Speed of the packet simulator");
+  options.number("--repetitions", &repetitions, "Runs of each row", 1, 99);
+  options.number("--threads", &threads, "Second column", 2, 64);
+  options.number("--scale", &scale, "Simulated time, times this", 0.01, 100.0);
+  options.text("--filter", &only, "Rows whose name has this in it");
+  options.parse(argc, argv);
   std::printf("%-28s %8s %12s %12s %10s %9s\n", "row", "threads", "M hops/wall", "M hops/cpu", "bytes/node",
               "speed-up");
   for (const Case& c : cases(scale)) {

@@ -14,6 +14,7 @@
 #include "tools/orrery/run_records.hpp"
 #include "tools/orrery/subcommand.hpp"
 #include "tools/orrery/text_file.hpp"
+#include "tools/orrery/wire_check.hpp"
 
 #include <fmt/core.h>
 
@@ -375,6 +376,9 @@ void add_run(CLI::App& root, int& exit_code) {
     if (words->hosts.empty() && !words->launcher_exec.empty() && problem.empty())
       problem = fmt::format("--launcher-exec {} is of no use without --hosts", words->launcher_exec);
     if (problem.empty()) problem = wrong_variable(options.variables);
+    // On several hosts each finds out by itself.
+    if (problem.empty() && words->hosts.empty() && !(words->provider.empty() && words->interface.empty()))
+      problem = why_no_wire(words->provider, words->interface);
     if (!problem.empty()) {
       exit_code = usage_error(problem);
       return;

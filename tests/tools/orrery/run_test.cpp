@@ -218,6 +218,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"FaultUnderAClock",
                 {"run", "--machine", "aries", "--fault", "drop=0.5", "true"},
                 "--fault works in raw time only: leave out --machine, or add --clock raw"},
+        Refused{"Provider", {"run", "--provider", "nosuch", "true"}, "provider nosuch cannot be used"},
+        Refused{"Interface", {"run", "--interface", "nosuch0", "true"}, "nosuch0"},
         Refused{"OptionOfASubcommand", {"sim", "--fast"}, "try 'orrery sim --help'"},
         Refused{"NoProgram", {"run", "-n", "2"}, "no program given"},
         Refused{"NoPes", {"run", "-n", "0", "true"}, "-n 0 is not accepted: expected 1..1024 PEs"},
