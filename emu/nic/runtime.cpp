@@ -215,8 +215,9 @@ Status Runtime::make_segment() {
   }
   Nic::Options options;
   const std::string adopt = config::text("ORRERY_ADOPT");
-  // Memory that the program polls is watched page by page, which is for memory in the file alone.
-  options.eager_adoption = adopt == "eager" || (clock_ != nullptr && clock_->is_virtual());
+  // Memory that the program polls is watched page by page, which is for memory in the file alone; and where
+  // time is paced, a frame that waits for a service thread is late.
+  options.eager_adoption = adopt == "eager" || clock_ != nullptr;
   options.may_adopt = adopt != "never" && memory_->file() >= 0;
   options.adopt_after = static_cast<std::uint32_t>(config::number("ORRERY_ADOPT_AFTER"));
   options.bte_crossover = config::number("ORRERY_BTE_CROSSOVER");
