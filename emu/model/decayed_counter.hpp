@@ -31,17 +31,33 @@ struct DecayedCounter {
 };
 static_assert(sizeof(DecayedCounter) == 12 && std::atomic<std::uint32_t>::is_always_lock_free);
 
+// 2^16 * 512 / (512 + part): what makes a level a rate, by how much of the epoch has passed.
+inline constexpr auto kSteady = [] {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t part = 0; part < 256; ++part) table[part] = (512u << 16) / (512 + part);
+  return table;
+}();
+
+// A moment as counters need it: worked out once for all of a quote's. Any point in time is one.
+struct DecayMoment {
+  // `now`: picoseconds, 0 or later.
+  DecayMoment(std::int64_t now)
+      : epoch(static_cast<std::uint32_t>(now >> kHalfLifeShift)),
+        part(static_cast<std::uint32_t>(now >> (kHalfLifeShift - 8)) & 255),
+        steady(kSteady[part]) {}
+  std::uint32_t epoch, part, steady;
+};
+
 // A counter's two sums as they are at `now`.
 struct DecayedSums {
   std::uint64_t before, current;
   bool aged;  // the counter still has those of an earlier epoch
 };
 
-inline DecayedSums sums_of(const DecayedCounter& c, std::int64_t now) {
+inline DecayedSums sums_of(const DecayedCounter& c, const DecayMoment& now) {
   const std::uint64_t before = c.before.load(std::memory_order_relaxed);
   const std::uint64_t current = c.now.load(std::memory_order_relaxed);
-  const auto passed = static_cast<std::int32_t>(static_cast<std::uint32_t>(now >> kHalfLifeShift) -
-                                                c.epoch.load(std::memory_order_relaxed));
+  const auto passed = static_cast<std::int32_t>(now.epoch - c.epoch.load(std::memory_order_relaxed));
   // Callers are not ordered: one may find an epoch a little past its own. One that lies far past it, 4.4 s,
   // is of hours ago, when the low bits had been round once less.
   constexpr std::int32_t kOutOfOrder = -(std::int32_t{1} << 20);
@@ -50,35 +66,33 @@ inline DecayedSums sums_of(const DecayedCounter& c, std::int64_t now) {
   return {(before + current) >> std::min(static_cast<std::uint32_t>(passed), 63u), 0, true};
 }
 
-// 2^16 * 512 / (512 + part): what makes a level a rate, by how much of the epoch has passed.
-inline constexpr auto kSteady = [] {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t part = 0; part < 256; ++part) table[part] = (512u << 16) / (512 + part);
-  return table;
-}();
-
-// Bytes of one half-life at the rate that the two sums speak of. A steady rate of r bytes a half-life makes
-// `before` r and `before` + `current` r (1 + f) where f of the epoch has passed; half of `before` has decayed
-// by its end.
-inline std::uint64_t steady_rate(const DecayedSums& sums, std::int64_t now) {
-  const auto part = static_cast<std::uint64_t>(now & (kHalfLife.count() - 1)) >> (kHalfLifeShift - 8);
-  return ((sums.before * (512 - part) >> 9) + sums.current) * kSteady[part] >> 16;
+// Bytes of one half-life at the rate that the two sums speak of: never more than both together. A steady rate
+// of r bytes a half-life makes `before` r and `before` + `current` r (1 + f) where f of the epoch has passed;
+// half of `before` has decayed by its end.
+inline std::uint64_t steady_rate(const DecayedSums& sums, const DecayMoment& now) {
+  return ((sums.before * (512 - now.part) >> 9) + sums.current) * now.steady >> 16;
 }
 
-// Adds `bytes`, and returns the rate before they came, in bytes of one half-life.
-inline std::uint64_t count_bytes(DecayedCounter& c, std::int64_t now, std::uint64_t bytes) {
+// Adds `bytes`, and returns the sums before they came.
+inline DecayedSums add_bytes(DecayedCounter& c, const DecayMoment& now, std::uint64_t bytes) {
   const DecayedSums sums = sums_of(c, now);
   constexpr std::uint64_t kMost = UINT32_MAX;
   if (sums.aged) {
-    c.epoch.store(static_cast<std::uint32_t>(now >> kHalfLifeShift), std::memory_order_relaxed);
-    c.before.store(static_cast<std::uint32_t>(std::min(sums.before, kMost)), std::memory_order_relaxed);
+    c.epoch.store(now.epoch, std::memory_order_relaxed);
+    // Of two sums half or less: it fits.
+    c.before.store(static_cast<std::uint32_t>(sums.before), std::memory_order_relaxed);
   }
   c.now.store(static_cast<std::uint32_t>(std::min(sums.current + bytes, kMost)), std::memory_order_relaxed);
-  return steady_rate(sums, now);
+  return sums;
+}
+
+// The same, and returns the rate before they came, in bytes of one half-life.
+inline std::uint64_t count_bytes(DecayedCounter& c, const DecayMoment& now, std::uint64_t bytes) {
+  return steady_rate(add_bytes(c, now, bytes), now);
 }
 
 // The rate alone; writes nothing.
-inline std::uint64_t level_of(const DecayedCounter& c, std::int64_t now) {
+inline std::uint64_t level_of(const DecayedCounter& c, const DecayMoment& now) {
   return steady_rate(sums_of(c, now), now);
 }
 

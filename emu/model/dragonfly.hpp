@@ -164,8 +164,9 @@ inline LinkId Dragonfly::black(RouterId from, std::uint32_t to_chassis, std::uin
 }
 
 template <bool kAllFull>
-inline LinkEnds Dragonfly::pick_blue_of(RouterId from, std::uint32_t a, std::uint32_t b, bool own_first,
-                                        Choices* choices) const {
+[[gnu::always_inline]] inline LinkEnds Dragonfly::pick_blue_of(RouterId from, std::uint32_t a,
+                                                               std::uint32_t b, bool own_first,
+                                                               Choices* choices) const {
   // Full groups divide by a constant.
   constexpr std::uint32_t kFull = kRoutersPerGroup / 2;
   const std::uint32_t pairs_a = kAllFull ? kFull : pairs_in(a), pairs_b = kAllFull ? kFull : pairs_in(b);
@@ -188,8 +189,8 @@ inline LinkEnds Dragonfly::pick_blue_of(RouterId from, std::uint32_t a, std::uin
           b * kRoutersPerGroup + 2 * ((far + cable) % pairs_b) + side};
 }
 
-inline LinkEnds Dragonfly::pick_blue(RouterId from, std::uint32_t a, std::uint32_t b, bool own_first,
-                                     Choices* choices) const {
+[[gnu::always_inline]] inline LinkEnds Dragonfly::pick_blue(RouterId from, std::uint32_t a, std::uint32_t b,
+                                                            bool own_first, Choices* choices) const {
   return last_chassis_ == kChassis ? pick_blue_of<true>(from, a, b, own_first, choices)
                                    : pick_blue_of<false>(from, a, b, own_first, choices);
 }

@@ -179,24 +179,42 @@ class LinkState {
   std::uint32_t line_at(std::uint32_t cell) const { return cell - first_line_; }
   std::uint32_t bundle_cell(std::uint32_t bundle) const { return first_bundle_ + bundle * kBundleCells; }
   std::uint32_t bundle_at(std::uint32_t cell) const { return (cell - first_bundle_) / kBundleCells; }
-  // Promises `length` from `want` on, of `links` links each a `hop` later (number `first` of all is the
-  // first) or of a bundle (1), if nothing that was promised there ends after `horizon`: what reserve_line()
-  // and reserve_bundle() then do. False: nothing was done. REQUIRES: a Hold; length > 0.
-  bool take_quiet(std::uint32_t cell, std::uint32_t first, std::uint32_t links, std::int64_t hop,
-                  std::int64_t want, std::int64_t length, std::int64_t horizon) const {
-    std::byte* const at = cell_at(cell);
-    std::int64_t latest;
-    std::memcpy(&latest, at, sizeof latest);
-    if (latest > horizon) [[unlikely]]
-      return false;
-    const auto store = [at](std::size_t i, std::int64_t word) { std::memcpy(at + 8 * i, &word, 8); };
-    store(0, want + hop * (links - 1) + length);
-    store(1, std::int64_t{first} << 32 | links);
-    store(2, want);
-    store(3, want + length);
-    store(4, length);
-    return true;
-  }
+  // The block of an exact state as places, copied out of it: read by reference, where it lies would be read
+  // again after every word written.
+  class Cells {
+   public:
+    explicit Cells(const LinkState& state) : at_(state.cell_at(0)) {}
+    // Promises `length` from `want` on, of `links` links each a `hop` later (number `first` of all is the
+    // first) or of a bundle (1), if nothing that was promised there ends after `horizon`: what reserve_line()
+    // and reserve_bundle() then do. False: nothing was done. REQUIRES: a Hold; length > 0.
+    bool take_quiet(std::uint32_t cell, std::uint32_t first, std::uint32_t links, std::int64_t hop,
+                    std::int64_t want, std::int64_t length, std::int64_t horizon) const {
+      std::byte* const at = at_ + std::size_t{cell} * kCellBytes;
+      std::int64_t latest;
+      std::memcpy(&latest, at, sizeof latest);
+      if (latest > horizon) [[unlikely]]
+        return false;
+      const auto store = [at](std::size_t i, std::int64_t word) { std::memcpy(at + 8 * i, &word, 8); };
+      store(0, want + hop * (links - 1) + length);
+      store(1, std::int64_t{first} << 32 | links);
+      store(2, want);
+      store(3, want + length);
+      store(4, length);
+      return true;
+    }
+
+   private:
+    std::byte* at_;
+  };
+  // The same of a decayed state's counters.
+  class Counters {
+   public:
+    explicit Counters(const LinkState& state) : at_(state.counters_) {}
+    DecayedCounter& operator[](std::uint32_t aggregate) const { return at_[aggregate].counter; }
+
+   private:
+    CounterCell* at_;
+  };
 
   // Exact kind; REQUIRES for all of these: a Hold. Promises `length` at or after `want` and returns when it
   // starts. `horizon`: promises that end before it are over.
@@ -234,18 +252,15 @@ class LinkState {
     return peek(bundles_[bundle].promises, want, length);
   }
 
-  // Decayed kind. Adds `bytes` and returns the bytes of one half-life at the present rate.
-  std::uint64_t count(std::uint32_t aggregate, std::int64_t now, std::uint64_t bytes) const {
-    return count_bytes(counters_[aggregate].counter, now, bytes);
-  }
-  // The same without adding anything: writes nothing.
-  std::uint64_t level(std::uint32_t aggregate, std::int64_t now) const {
+  // Decayed kind. The bytes of one half-life at the present rate; writes nothing.
+  std::uint64_t level(std::uint32_t aggregate, const DecayMoment& now) const {
     return level_of(counters_[aggregate].counter, now);
   }
-  std::uint64_t count_receive(NodeId node, std::int64_t now, std::uint64_t bytes) const {
+  // Adds `bytes` and returns the rate before them.
+  std::uint64_t count_receive(NodeId node, const DecayMoment& now, std::uint64_t bytes) const {
     return count_bytes(decayed_nics_[node].receive, now, bytes);
   }
-  std::uint64_t level_receive(NodeId node, std::int64_t now) const {
+  std::uint64_t level_receive(NodeId node, const DecayMoment& now) const {
     return level_of(decayed_nics_[node].receive, now);
   }
 
@@ -277,6 +292,12 @@ class LinkState {
 // Utilisation, in units of 1/256 and capped at 255, of something busy for `busy` ps of each half-life.
 inline std::uint32_t utilisation_256(std::int64_t busy) {
   return static_cast<std::uint32_t>(std::min<std::int64_t>(busy / (kHalfLife.count() / 256), 255));
+}
+
+// The most bytes of a half-life for which that is 0 at a price.
+constexpr std::uint64_t idle_bytes(PerByte price) {
+  constexpr std::uint64_t kStep = (std::uint64_t{kHalfLife.count() / 256} << PerByte::kShift) - 1;
+  return price.scaled() == 0 ? ~std::uint64_t{0} : kStep / price.scaled();
 }
 
 // Mean wait of an M/D/1 queue, in service times, at a utilisation of `per_256` / 256, capped at 255.

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/model/machine.hpp"
 
+#include "emu/model/link_state.hpp"
 #include "emu/model/machine_file.hpp"
 
 #include <fmt/format.h>
@@ -306,6 +307,7 @@ BuiltMachine compile(const Description& d) {
     case Network::crossbar:
       break;
   }
+  for (std::size_t i = 0; i < p.shared_idle.size(); ++i) p.shared_idle[i] = idle_bytes(p.shared_link[1][i]);
   const std::int64_t window = d.value("nic.window") * p.packet.payload;
   if (window > 0) p.window_reciprocal = (std::uint64_t{1} << 40) / static_cast<std::uint64_t>(window);
   price_operations(d, rates, &p);

@@ -19,9 +19,8 @@ enum class Kept { nothing, intervals, counters };
 // reference is read again after each stretch that was written.
 template <Kept kKept>
 struct Stretches {
-  Stretches(const LinkState* state, NodeId tx, Path* path)
+  Stretches(const LinkState* state, Path* path)
       : servers(kKept == Kept::nothing ? nullptr : state->servers()),
-        wanted(kKept == Kept::nothing ? nullptr : &state->nic(tx)),
         first_line(kKept == Kept::intervals ? state->line_cell(0) : 0),
         first_bundle(kKept == Kept::intervals ? state->bundle_cell(0) : 0),
         at(reinterpret_cast<std::byte*>(path->at)) {}
@@ -29,13 +28,10 @@ struct Stretches {
   std::uint32_t bundle_server(std::uint32_t bundle) const {
     return kKept == Kept::intervals ? first_bundle + bundle * LinkState::kBundleCells : bundle;
   }
-  // Asks for what is to be written. Where the path has it not after all, for a cell that is wanted anyway, so
-  // that nothing is guessed; without a branch, since what a path has is as good as random.
-  void prefetch_if(bool has, std::uint32_t server) const {
+  // Asks for what is to be written, and also for what turns out not to be: that costs less than finding out.
+  void prefetch(std::uint32_t server) const {
     constexpr std::size_t kBytes = kKept == Kept::intervals ? LinkState::kCellBytes : sizeof(CounterCell);
-    const auto a = reinterpret_cast<std::uintptr_t>(servers + kBytes * server),
-               b = reinterpret_cast<std::uintptr_t>(wanted);
-    prefetch_to_write(reinterpret_cast<const void*>(b ^ ((a ^ b) & (std::uintptr_t{0} - has))));
+    prefetch_to_write(servers + kBytes * server);
   }
   // Writes stretch `slot`, whole words made of numbers: narrow stores are a third of what a path costs.
   [[gnu::always_inline]] inline void put(std::uint32_t slot, std::uint32_t server, std::uint32_t first,
@@ -54,7 +50,6 @@ struct Stretches {
   }
 
   const std::byte* servers;
-  const void* wanted;
   std::uint32_t first_line, first_bundle;
 
  private:
@@ -107,7 +102,7 @@ void torus_stretches(const Torus& t, const TorusWay& way, const std::uint8_t* or
           position + (static_cast<std::uint32_t>(way.ties >> (16 * i + 8) & 0xffff) * count >> 16);
       server = line_first + drawn - (drawn >= n ? n : 0);
     }
-    to.prefetch_if(count != 0, server);
+    to.prefetch(server);
     const std::uint32_t turn = (static_cast<std::uint32_t>(way.counts[a] != 0) & done_a) +
                                (static_cast<std::uint32_t>(way.counts[b] != 0) & done_b);
     const std::uint32_t travelled = (way.counts[a] & done_a) + (way.counts[b] & done_b);
@@ -150,7 +145,7 @@ void torus_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId sr
   // Blue Gene's deterministic packets go x, y, z whatever the sign.
   const bool by_dimension = p.network == Network::bluegene_torus && !is_adaptive(routing);
   const std::uint8_t* order = kBefore[by_dimension ? 0 : minus];
-  torus_stretches(t, way, order, Stretches<kKept>(state, src, path));
+  torus_stretches(t, way, order, Stretches<kKept>(state, path));
 }
 
 // How far a path has come. Passed by value: counted in the path itself, each stretch would wait for the last
@@ -162,8 +157,8 @@ struct Come {
 // What a dragonfly's stretches are made of.
 template <Kept kKept>
 struct GroupLinks {
-  GroupLinks(const Dragonfly& dragonfly, const LinkState* state, NodeId tx, Path* path)
-      : d(dragonfly), to(state, tx, path) {}
+  GroupLinks(const Dragonfly& dragonfly, const LinkState* state, Path* path)
+      : d(dragonfly), to(state, path) {}
 
   // A green or black link out of `router`, if it `is` one: without branches, since whether a leg has a green
   // and a black link is as good as random. `spread`: of packets that may take another.
@@ -171,14 +166,14 @@ struct GroupLinks {
                                          Come come) const {
     if constexpr (kKept == Kept::intervals) {
       const std::uint32_t server = to.first_line + router;
-      to.prefetch_if(is, server);
+      to.prefetch(server);
       to.put(come.stretches, server, router * kRouterServers + port, 1, come.hops, kLocalPrice,
              spread ? Stretch::spread : Stretch::router);
     } else if constexpr (kKept == Kept::counters) {
       // Adaptive packets count for the router: which link each takes is not known.
       const std::uint32_t server =
           bundles + (spread ? router : d.routers() + router * Dragonfly::kLocal + port);
-      to.prefetch_if(is, server);
+      to.prefetch(server);
       to.put(come.stretches, server, 0, 1, come.hops, spread ? kSpreadPrice : kLocalPrice,
              spread ? Stretch::spread : Stretch::router);
     }
@@ -229,7 +224,7 @@ template <Kept kKept, bool kAdaptive>
   if (from.group == to.group)
     return add_leg<kKept, kAdaptive>(on, to.group, from.router, to.router, &pick, come);
   const std::uint32_t bundle = on.to.bundle_server(from.group * on.d.groups() + to.group);
-  if constexpr (kKept != Kept::nothing) on.to.prefetch_if(true, bundle);
+  if constexpr (kKept != Kept::nothing) on.to.prefetch(bundle);
   const LinkEnds blue = on.d.pick_blue(from.router, from.group, to.group, own_first, &pick);
   // pick_blue() has branched on just that.
   if (blue.from != from.router)
@@ -248,7 +243,7 @@ void dragonfly_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeI
   if (from.router == to.router) return;
   path->cls = from.group == to.group ? 1 : 2;
   const std::uint64_t choice = path_seed(routing, seed, src, dst);
-  const GroupLinks<kKept> on(d, state, src, path);
+  const GroupLinks<kKept> on(d, state, path);
   Come come;
   if (routing == Routing::hashed_non_minimal) {
     const Place root = place_of(d, d.valiant_root(from.router, to.router, choice));
@@ -280,9 +275,9 @@ void tree_path(const Pricing& p, NodeId src, NodeId dst, const LinkState* state,
   for (std::uint32_t l = 0; l < level; ++l) base += p.nodes >> (2 * l);
   if constexpr (kKept != Kept::nothing) {
     const std::uint32_t up = 2 * (base + (src >> (2 * level))), down = 2 * (base + (dst >> (2 * level))) + 1;
-    const Stretches<kKept> to(state, src, path);
-    to.prefetch_if(true, to.bundle_server(up));
-    to.prefetch_if(true, to.bundle_server(down));
+    const Stretches<kKept> to(state, path);
+    to.prefetch(to.bundle_server(up));
+    to.prefetch(to.bundle_server(down));
     to.put(0, to.bundle_server(up), 0, 1, 0, level, Stretch::bundle);
     to.put(1, to.bundle_server(down), 0, 1, 2 * level, level, Stretch::bundle);
     path->stretches = 2;
@@ -362,8 +357,8 @@ void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::ui
     const Come half = add_minimal<kKept, true>(on, from, root, mix64(seed), false, {});
     return add_minimal<kKept, true>(on, root, to, mix64(seed + 1), false, half);
   };
-  const Come come = state.exact() ? both(GroupLinks<Kept::intervals>(d, &state, tx, path))
-                                  : both(GroupLinks<Kept::counters>(d, &state, tx, path));
+  const Come come = state.exact() ? both(GroupLinks<Kept::intervals>(d, &state, path))
+                                  : both(GroupLinks<Kept::counters>(d, &state, path));
   path->hops = come.hops;
   path->stretches = come.stretches;
   path->latency = p.hop * path->hops;

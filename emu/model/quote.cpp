@@ -5,6 +5,7 @@
 #include "emu/model/path.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace orrery::model {
 
@@ -78,45 +79,73 @@ __attribute__((noinline)) std::int64_t wait_for_link(const Pricing& p, const Quo
   return state.reserve_line(part_of(s, state), p.hop.count(), arrive, length, horizon);
 }
 
+// What a message of `bytes` takes of each kind of shared link that its path can have.
+struct Lengths {
+  Lengths(const Pricing& p, const Path& path, std::uint64_t bytes, bool shared) {
+    const auto& price = p.shared_link[shared];
+    if (path.stretches == 0) return;
+    if (p.network == Network::fat_tree) {  // up and down, at one level
+      const std::uint8_t level = path.at[0].price;
+      of[level] = price[level](bytes).count();
+      return;
+    }
+    for (std::size_t i = 0; i < 3; ++i) of[i] = price[i](bytes).count();
+  }
+  std::int64_t of[kPathClasses];  // of those that it has
+};
+
 // Waits of the head on its way, starting at `head`, in an exact state. May make the path longer.
+// `kSingle`: every stretch is one link.
+template <bool kSingle>
+std::int64_t wait_for_stretches(const Pricing& p, const QuoteRequest& r, bool shared, std::int64_t head,
+                                std::int64_t soonest, const LinkState& state, Path* path) {
+  const Lengths lengths(p, *path, r.bytes, shared);
+  const std::int64_t hop = p.hop.count(), planned = path->latency.count();
+  const LinkState::Cells cells(state);
+  std::int64_t late = 0;  // by waiting, and by links that it goes round
+  std::int64_t waited = 0;
+  const Stretch *s = path->at, *const end = s + path->stretches;
+  for (; s != end; ++s) {
+    const std::int64_t length = lengths.of[s->price], arrive = head + late + hop * s->before;
+    const std::uint32_t links = kSingle ? 1 : s->links;
+    if (length > 0 && cells.take_quiet(s->server, s->first, links, hop, arrive, length, soonest)) [[likely]]
+      continue;
+    waited += wait_for_link(p, r, *s, arrive, length, shared, soonest, state, path);
+    late = waited + path->latency.count() - planned;
+  }
+  return waited;
+}
+
 std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, NodeId rx, bool shared,
                             std::int64_t head, const LinkState& state, Path* path) {
-  const std::uint64_t bytes = r.bytes;
-  std::int64_t waited = 0;
-  const std::int64_t hop = p.hop.count(), planned = path->latency.count();
   // No later call can want anything sooner.
   const std::int64_t soonest = r.now.count() + p.lead.count();
   if (p.network == Network::bluegene_torus && is_adaptive(r.routing)) {
     bool idle = true;
     for (std::uint32_t i = 0; i < path->stretches; ++i)
       idle &= state.line_idle(state.line_at(path->at[i].server), soonest);
-    if (!idle) return walk_torus(p, r.routing, r.seed, tx, rx, bytes, shared, head, soonest, state);
+    if (!idle) return walk_torus(p, r.routing, r.seed, tx, rx, r.bytes, shared, head, soonest, state);
   }
-  const std::uint32_t stretches = path->stretches;
-  std::int64_t longer = 0;  // by links that it goes round
-  for (std::uint32_t i = 0; i < stretches; ++i) {
-    const Stretch& s = path->at[i];
-    const std::int64_t length = p.shared_link[shared][s.price](bytes).count();
-    const std::int64_t arrive = head + waited + longer + hop * s.before;
-    if (length > 0 && state.take_quiet(s.server, s.first, s.links, hop, arrive, length, soonest)) [[likely]]
-      continue;
-    waited += wait_for_link(p, r, s, arrive, length, shared, soonest, state, path);
-    longer = path->latency.count() - planned;
-  }
-  return waited;
+  return p.network == Network::dragonfly
+             ? wait_for_stretches<true>(p, r, shared, head, soonest, state, path)
+             : wait_for_stretches<false>(p, r, shared, head, soonest, state, path);
 }
 
 // The mean waits on the way in a decayed state, in which the message is counted.
 std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, bool shared, const LinkState& state,
                           const Path& path) {
+  const DecayMoment now = r.now.count();
+  const LinkState::Counters counters(state);
   std::int64_t waited = 0;
-  for (std::uint32_t i = 0; i < path.stretches; ++i) {
-    const Stretch& s = path.at[i];
+  for (const Stretch *s = path.at, *const end = s + path.stretches; s != end; ++s) {
+    const DecayedSums sums = add_bytes(counters[s->server], now, r.bytes * s->links);
+    // Not whether anything is left there, which is as good as random to a branch.
+    if (sums.before + sums.current <= p.shared_idle[s->price]) [[likely]]
+      continue;
     // All the links that it stands for are as loaded as this one, on average.
-    const std::uint64_t used = state.count(s.server, r.now.count(), r.bytes * s.links);
-    if (used == 0) continue;
-    const PerByte price = p.shared_link[shared][s.price];
-    waited += s.links * (price(r.bytes).count() * queue_wait_256(utilisation_256(price(used).count())) / 256);
+    const PerByte price = p.shared_link[shared][s->price];
+    const std::uint32_t busy = utilisation_256(price(steady_rate(sums, now)).count());
+    waited += s->links * (price(r.bytes).count() * queue_wait_256(busy) / 256);
   }
   return waited;
 }
@@ -146,7 +175,8 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
   Path path;
   find_path(p, r.routing, r.seed, tx, rx, state, &path);
   const LinkState::Hold hold(state);
-  if (path.cls == 2 && state != nullptr && p.network == Network::dragonfly && is_adaptive(r.routing)) {
+  // The path's class last: it is as good as random to a branch.
+  if (state != nullptr && p.network == Network::dragonfly && is_adaptive(r.routing) && path.cls == 2) {
     choose_group(p, r.routing, r.seed, r.bytes, now, start + op.out.count(), tx, rx, *state, &path);
   }
   const std::int64_t latency = path.latency.count();

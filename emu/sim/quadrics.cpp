@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace orrery::sim {
 
@@ -13,8 +16,11 @@ Quadrics::Quadrics(const QuadricsConfig& config)
 }
 
 void Quadrics::reset() {
-  links_.assign(tree_.link_slots(), {});
+  std::vector<Link> fresh(tree_.link_slots());
+  for (std::size_t i = 0; i < links_.size(); ++i) fresh[i].failed = links_[i].failed;
+  links_ = std::move(fresh);
   circuits_.clear();
+  retries_ = failed_passed_ = 0;
   agenda_ = {};
   order_ = 0;
   random_ = Random(config_.seed);
@@ -55,6 +61,48 @@ std::uint32_t Quadrics::open(Node src, Node dst, std::uint32_t bytes, double at)
   return index;
 }
 
+// Whether the one way down from a switch to `dst` is in service.
+bool Quadrics::down_is_whole(std::uint32_t level, std::uint32_t index, Node dst) const {
+  model::Route way;
+  tree_.descend(level, index, dst, &way);
+  return std::none_of(way.begin(), way.end(), [&](std::uint32_t link) { return links_[link].failed; });
+}
+
+// Whether a circuit that takes the link `up` can go on to a common ancestor at `top`, and down from there.
+bool Quadrics::leads_to(std::uint32_t up, Node dst, std::uint32_t top) const {
+  if (links_[up].failed) return false;
+  const model::RouterId at = tree_.ends(up).to;
+  const std::uint32_t level = at / tree_.switches_per_level(), index = at % tree_.switches_per_level();
+  if (level == top) return down_is_whole(level, index, dst);
+  for (std::uint32_t i = 0; i < model::FatTree::kArity; ++i)
+    if (leads_to(tree_.up_link(level + 1, model::FatTree::kArity * index + i), dst, top)) return true;
+  return false;
+}
+
+Refusal Quadrics::fail_link(model::LinkId link) {
+  if (!tree_.has_link(link))
+    return {fmt::format("link {}: expected a number below {}", link, tree_.link_slots())};
+  if (tree_.boundary_of(link) == 0)
+    return {fmt::format("link {}: a node's own, without which it is cut off", link)};
+  const bool was = links_[link].failed;
+  links_[link].failed = true;
+  // All nodes of one switch share their ways from there: one of each stands for them.
+  for (Node src = 0; src < nodes(); src += model::FatTree::kArity)
+    for (Node dst = 0; dst < nodes(); dst += model::FatTree::kArity) {
+      if (src == dst || leads_to(tree_.up_link(0, src), dst, model::FatTree::nca_level(src, dst))) continue;
+      links_[link].failed = was;
+      return {fmt::format("link {}: without it node {} could not reach node {}", link, src, dst)};
+    }
+  any_failed_ = true;
+  return {};
+}
+
+// Whether a bit error is among so many bits.
+bool Quadrics::hit(std::uint64_t bits) {
+  return config_.bit_error_rate > 0 && random_.chance(as_chance(-std::expm1(
+                                           std::log1p(-config_.bit_error_rate) * static_cast<double>(bits))));
+}
+
 // Up: of the four, a link with a free VC, the least taken, ties at a place of the node's own. Down: the
 // one way.
 std::uint32_t Quadrics::next_link(const Circuit& circuit) const {
@@ -68,6 +116,7 @@ std::uint32_t Quadrics::next_link(const Circuit& circuit) const {
     std::uint32_t best = 0, least = ~0u;
     for (std::uint32_t i = 0; i < 4; ++i) {
       const std::uint32_t link = tree_.up_link(step, 4 * index + ((circuit.src + i) & 3));
+      if (any_failed_ && !leads_to(link, circuit.dst, top)) continue;
       const std::uint32_t load = links_[link].busy + static_cast<std::uint32_t>(links_[link].waiting.size());
       if (load < least) least = load, best = link;
     }
@@ -81,6 +130,7 @@ std::uint32_t Quadrics::next_link(const Circuit& circuit) const {
 void Quadrics::take(std::uint32_t index, std::uint32_t link, double now) {
   Circuit& circuit = circuits_[index];
   ++links_[link].busy;
+  failed_passed_ += links_[link].failed;
   circuit.links.push_back(link);
   ++circuit.step;
   post(now + hop(link), What::header, index);
@@ -98,9 +148,10 @@ void Quadrics::advance(std::uint32_t index, double now) {
     for (const std::uint32_t link : circuit.links) links_[link].data_free = tail;
     double back = 0;
     for (const std::uint32_t link : circuit.links) back += hop(link);
-    post(tail, What::done, index);
-    // Back to the source and the end-of-packet token out again.
-    post(std::max(tail, start + 2 * back), What::release, index);
+    circuit.damaged = hit(std::uint64_t{8} * circuit.bytes * circuit.links.size());
+    if (!circuit.damaged) post(tail, What::done, index);
+    // Back to the source and the end-of-packet token out again; what is wrong with data shows at its end.
+    post(circuit.damaged ? tail + back : std::max(tail, start + 2 * back), What::release, index);
     return;
   }
   const std::uint32_t link = next_link(circuit);
@@ -141,6 +192,13 @@ void Quadrics::run(double until, Done&& done) {
           const std::uint32_t chosen = *next;
           waiting.erase(next);
           take(chosen, link, now.at);
+        }
+        if (Circuit& circuit = circuits_[now.circuit]; circuit.damaged) {
+          circuit.damaged = false;
+          circuit.step = 0;
+          ++retries_;
+          post(now.at, What::start, now.circuit);
+          break;
         }
         done(now.circuit, now.at, true);
         break;
@@ -203,6 +261,8 @@ Quadrics::Stream Quadrics::uniform(double load, double ns) {
   });
   result.mean_latency = result.packets ? sum / static_cast<double>(result.packets) : 0;
   result.accepted = static_cast<double>(result.packets) * config_.packet / (ns - from) / nodes();
+  result.retries = retries_;
+  result.failed_passed = failed_passed_;
   return result;
 }
 
@@ -219,7 +279,13 @@ std::vector<double> Quadrics::multicasts(const std::vector<double>& starts, std:
   const double climb = n * config_.elite;
   for (const std::size_t i : order) {
     const double at_root = std::max(starts[i] + climb, root_free);
-    ends[i] = at_root - climb + bytes / config_.bytes_per_ns + round_trip(nodes);
+    const double once = bytes / config_.bytes_per_ns + round_trip(nodes);
+    ends[i] = at_root - climb + once;
+    // A copy on every link of a tree over the nodes, any of which fails all.
+    while (hit(std::uint64_t{8} * bytes * (nodes + nodes / 3))) {
+      ends[i] += once;
+      ++retries_;
+    }
     root_free = ends[i] - climb;
   }
   return ends;

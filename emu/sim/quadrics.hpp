@@ -15,12 +15,20 @@
 // hardware barrier of 64 nodes; elan_message to the software barrier of 64 nodes; host_level to the
 // allreduce of 1,024 nodes. The other of each pair is predicted.
 //
+// Link errors: routing and data are protected by a CRC, and "packet error detection and recovery" is the
+// network's. A packet that a bit error hits anywhere on its way is answered by a network error when all of it
+// is there, and its source sends it again over a new circuit; of a multicast the worst acknowledgment wins,
+// so that all of it is sent again. Errors cost time, never packets. Failed links: a header that climbs takes
+// only links from which its one way down is whole.
+//
 // LIMITATIONS: two circuits on a link take turns packet by packet; a multicast's branches do not
-// compete with other circuits; one segment of the machine.
+// compete with other circuits and take no failed links into account; the bits of a packet's header and of its
+// acknowledgment do not fail; one segment of the machine.
 // Single-threaded; one object is one run.
 #pragma once
 
 #include "emu/model/fat_tree.hpp"
+#include "emu/sim/result.hpp"
 #include "emu/sim/types.hpp"
 
 #include <cstdint>
@@ -43,6 +51,7 @@ struct QuadricsConfig {
   double elan_start = 5300;       // FITTED: starting a test-and-set and waking up after it
   double elan_message = 600;      // FITTED: the thread processor receives or sends one message
   double host_level = 30000;      // FITTED: the host adds up its children's vectors, one level
+  double bit_error_rate = 0;      // of each bit of data on each link, 0 to 1e-4; errors are independent
   std::uint64_t seed = 1;
 };
 
@@ -52,6 +61,10 @@ class Quadrics {
   explicit Quadrics(const QuadricsConfig& config);
 
   std::uint32_t nodes() const { return tree_.nodes(); }
+
+  // Takes a link out of service for all runs from here on. Outcomes: refused (one line says why) for a link
+  // that is not there, a node's own, and one without which some pair of nodes has no way left.
+  Refusal fail_link(model::LinkId link);
 
   struct HotSpot {
     double mb_per_s = 0;  // received by node 0
@@ -65,6 +78,8 @@ class Quadrics {
     double mean_latency = 0;  // header sent to tail received
     double accepted = 0;      // bytes per node and ns
     std::uint64_t packets = 0;
+    std::uint64_t retries = 0;        // packets sent again because of bit errors
+    std::uint64_t failed_passed = 0;  // links out of service that a circuit took: none
   };
   // Every node sends packets to random others; `load` of the link rate, exponential gaps.
   Stream uniform(double load, double ns);
@@ -95,12 +110,14 @@ class Quadrics {
     double created = 0, waiting_since = 0;
     std::uint32_t bytes = 0;
     bool high = false;
+    bool damaged = false;    // by a bit error: to be sent again
     std::uint32_t step = 0;  // links taken
     std::vector<std::uint32_t> links;
   };
   struct Link {
     std::uint32_t busy = 0;  // VCs taken
     double data_free = 0;
+    bool failed = false;
     std::vector<std::uint32_t> waiting;  // circuits
   };
   enum class What : std::uint8_t { start, header, release, done };
@@ -117,6 +134,9 @@ class Quadrics {
   std::uint32_t open(Node src, Node dst, std::uint32_t bytes, double at);
   void post(double at, What what, std::uint32_t circuit, std::uint32_t link = 0);
   std::uint32_t next_link(const Circuit& circuit) const;
+  bool leads_to(std::uint32_t up, Node dst, std::uint32_t top) const;
+  bool down_is_whole(std::uint32_t level, std::uint32_t index, Node dst) const;
+  bool hit(std::uint64_t bits);
   void advance(std::uint32_t circuit, double now);
   void take(std::uint32_t circuit, std::uint32_t link, double now);
   template <typename Done>
@@ -128,7 +148,8 @@ class Quadrics {
   std::vector<Link> links_;
   std::vector<Circuit> circuits_;
   std::priority_queue<Occurrence, std::vector<Occurrence>, std::greater<>> agenda_;
-  std::uint64_t order_ = 0;
+  std::uint64_t order_ = 0, retries_ = 0, failed_passed_ = 0;
+  bool any_failed_ = false;
 };
 
 }  // namespace orrery::sim

@@ -80,8 +80,7 @@ std::string how_exact(const RecordUses& uses, const model::Machine& machine, con
                               {"outside_the_clock", found.outside},
                               {"united_intervals", found.merged},
                               {"locks_taken_over", found.stolen}};
-  return write_file("--json", uses.json,
-                    report.dump(2) + "\n");
+  return write_file("--json", uses.json, report.dump(2) + "\n");
 }
 
 }  // namespace

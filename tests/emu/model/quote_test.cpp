@@ -349,9 +349,10 @@ TEST(LinkState, ASteadyRateIsReadBackFromTheDecayedCounter) {
   std::uint64_t level = 0;
   std::int64_t now = 0;
   const std::int64_t step = kHalfLife.count() / 100;
-  for (int i = 0; i < 5000; ++i) level = state.count(3, now += step, 64);
+  const LinkState::Counters counters(state);
+  for (int i = 0; i < 5000; ++i) level = count_bytes(counters[3], now += step, 64);
   EXPECT_NEAR(static_cast<double>(level), 6400.0, 320.0);
-  EXPECT_LT(state.count(3, now + 40 * kHalfLife.count(), 0), 64u);
+  EXPECT_LT(count_bytes(counters[3], now + 40 * kHalfLife.count(), 0), 64u);
 }
 
 TEST(LinkState, ShortMessagesLoadADecayedLinkAsTheirBytesDo) {

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <string>
+#include <utility>
+
 namespace orrery::sim {
 namespace {
 
@@ -62,6 +66,51 @@ TEST(Quadrics, UniformLoadIsCarriedAndLatencyRises) {
   EXPECT_NEAR(heavy.accepted, 0.16, 0.016);
   EXPECT_GT(light.mean_latency, 384 / 0.4);
   EXPECT_GT(heavy.mean_latency, light.mean_latency);
+}
+
+TEST(Quadrics, BitErrorsCostTimeNeverPackets) {
+  QuadricsConfig config{.levels = 3};
+  const auto clean = Quadrics(config).uniform(0.05, 3e6);
+  EXPECT_EQ(clean.retries, 0u);
+  config.bit_error_rate = 1e-5;
+  Quadrics machine(config);
+  const auto noisy = machine.uniform(0.05, 3e6);
+  // A packet of 384 bytes crosses 2, 4 or 6 links.
+  double again = 0;
+  for (const auto& [others, links] : {std::pair{3, 2}, {12, 4}, {48, 6}}) {
+    const double hit = 1 - std::pow(1 - config.bit_error_rate, 8.0 * 384 * links);
+    again += others / 63.0 * hit / (1 - hit);
+  }
+  // Packets are counted over the last two thirds.
+  EXPECT_NEAR(static_cast<double>(noisy.retries) / (1.5 * static_cast<double>(noisy.packets)), again,
+              0.1 * again);
+  EXPECT_NEAR(noisy.accepted, clean.accepted, 0.03 * clean.accepted);
+  EXPECT_GT(noisy.mean_latency, clean.mean_latency * (1 + again));
+  // Of a multicast all is sent again, by the worst of its acknowledgments.
+  EXPECT_LT(machine.broadcast_mb_per_s(64, 1000), 0.5 * Quadrics({.levels = 3}).broadcast_mb_per_s(64, 1000));
+}
+
+TEST(Quadrics, CircuitsGoRoundFailedLinks) {
+  Quadrics machine({.levels = 3});
+  const auto whole = machine.uniform(0.1, 1e6);
+  const model::FatTree tree = model::FatTree::make(3).value();
+  for (const model::LinkId link : {tree.up_link(1, 0), tree.up_link(1, 5), tree.up_link(2, 9),
+                                   tree.down_link(1, 20), tree.down_link(2, 33), tree.down_link(2, 34)})
+    ASSERT_FALSE(machine.fail_link(link).refused()) << link;
+  const auto less = machine.uniform(0.1, 1e6);
+  EXPECT_EQ(less.failed_passed, 0u);
+  EXPECT_NEAR(less.accepted, whole.accepted, 0.03 * whole.accepted);
+  // What would cut nodes off is refused and stays in service.
+  EXPECT_TRUE(machine.fail_link(tree.link_slots()).refused());
+  EXPECT_TRUE(machine.fail_link(tree.up_link(0, 7)).refused());
+  EXPECT_TRUE(machine.fail_link(tree.down_link(0, 7)).refused());
+  ASSERT_FALSE(machine.fail_link(tree.up_link(1, 1)).refused());
+  ASSERT_FALSE(machine.fail_link(tree.up_link(1, 2)).refused());
+  const Refusal last = machine.fail_link(tree.up_link(1, 3));
+  EXPECT_NE(last.why.find("could not reach"), std::string::npos) << last.why;
+  const auto least = machine.uniform(0.1, 1e6);
+  EXPECT_EQ(least.failed_passed, 0u);
+  EXPECT_NEAR(least.accepted, whole.accepted, 0.03 * whole.accepted);
 }
 
 }  // namespace
