@@ -17,28 +17,8 @@ namespace orrery::nic {
 
 namespace {
 
-// Commands without the bit that tells 64-bit operands.
-enum Command : std::uint8_t {
-  kAnd = 0x00,
-  kOr = 0x02,
-  kXor = 0x04,
-  kIntMinLow = 0x10,
-  kIntMaxLow = 0x12,
-  kIntAdd = 0x14,
-  kFloatMinLow = 0x18,
-  kFloatMaxLow = 0x1a,
-  kFloatAdd = 0x1c,
-  kIntMinGreat = 0x30,
-  kIntMaxGreat = 0x32,
-  kFloatMinGreat = 0x38,
-  kFloatMaxGreat = 0x3a,
-};
+using namespace ce_command;
 
-constexpr bool is_wide(std::uint8_t command) { return (command & 1) != 0; }
-constexpr std::uint8_t kind_of(std::uint8_t command) { return command & 0xfe; }
-constexpr bool carries_index(std::uint8_t kind) {
-  return kind >= kIntMinLow && kind != kIntAdd && kind != kFloatAdd;
-}
 constexpr bool takes_greater(std::uint8_t kind) { return (kind & 2) != 0; }
 constexpr bool prefers_greater_index(std::uint8_t kind) { return (kind & 0x20) != 0; }
 
@@ -163,37 +143,6 @@ std::uint64_t combine_words(std::uint8_t command, std::uint64_t left, std::uint6
 }
 
 }  // namespace
-
-bool ce_command_exists(std::uint32_t command) {
-  if (command > 0xff) return false;
-  switch (kind_of(static_cast<std::uint8_t>(command))) {
-    case kAnd:
-    case kOr:
-    case kXor:
-    case kIntMinLow:
-    case kIntMaxLow:
-    case kIntAdd:
-    case kFloatMinLow:
-    case kFloatMaxLow:
-    case kFloatAdd:
-    case kIntMinGreat:
-    case kIntMaxGreat:
-    case kFloatMinGreat:
-    case kFloatMaxGreat:
-      return true;
-    default:
-      return false;
-  }
-}
-
-CeValue ce_normal(CeValue value) {
-  if (!value.two_operands && !carries_index(kind_of(value.command))) value.operand[1] = 0;
-  if (!is_wide(value.command)) {
-    value.operand[0] = static_cast<std::uint32_t>(value.operand[0]);
-    value.operand[1] = static_cast<std::uint32_t>(value.operand[1]);
-  }
-  return value;
-}
 
 CeValue ce_combine(const CeValue& left, const CeValue& right, Rounding rounding) {
   CeValue out = left;

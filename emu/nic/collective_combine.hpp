@@ -2,7 +2,12 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include <bit>
 #include <cstdint>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 // The arithmetic of the collective engine. Pure functions: the same contributions in the same order give the
 // same bits in every process.
@@ -47,12 +52,54 @@ constexpr void set_ce_meta(CeValue& value, std::uint64_t meta) {
   value.status = static_cast<CeStatus>(meta >> 24 & 0xff);
 }
 
+namespace ce_command {
+// Commands without the bit that tells 64-bit operands.
+enum Command : std::uint8_t {
+  kAnd = 0x00,
+  kOr = 0x02,
+  kXor = 0x04,
+  kIntMinLow = 0x10,
+  kIntMaxLow = 0x12,
+  kIntAdd = 0x14,
+  kFloatMinLow = 0x18,
+  kFloatMaxLow = 0x1a,
+  kFloatAdd = 0x1c,
+  kIntMinGreat = 0x30,
+  kIntMaxGreat = 0x32,
+  kFloatMinGreat = 0x38,
+  kFloatMaxGreat = 0x3a,
+};
+
+inline constexpr std::uint8_t kWide = 1;  // 64-bit operands
+constexpr bool is_wide(std::uint8_t command) { return (command & kWide) != 0; }
+constexpr std::uint8_t kind_of(std::uint8_t command) { return command & 0xfe; }
+constexpr bool carries_index(std::uint8_t kind) {
+  return kind >= kIntMinLow && kind != kIntAdd && kind != kFloatAdd;
+}
+}  // namespace ce_command
+
 // Whether the engine has that command.
-bool ce_command_exists(std::uint32_t command);
+constexpr bool ce_command_exists(std::uint32_t command) {
+  using namespace ce_command;
+  constexpr auto bit = [](Command kind) { return 1u << kind / 2; };
+  constexpr std::uint32_t kThere = bit(kAnd) | bit(kOr) | bit(kXor) | bit(kIntMinLow) | bit(kIntMaxLow) |
+                                   bit(kIntAdd) | bit(kFloatMinLow) | bit(kFloatMaxLow) | bit(kFloatAdd) |
+                                   bit(kIntMinGreat) | bit(kIntMaxGreat) | bit(kFloatMinGreat) |
+                                   bit(kFloatMaxGreat);
+  return command < 64 && (kThere >> command / 2 & 1) != 0;
+}
 
 // What the operands look like before the first step: 32-bit commands drop the upper halves, and without
 // two_operands a command that does not carry an index drops the second operand.
-CeValue ce_normal(CeValue value);
+constexpr CeValue ce_normal(CeValue value) {
+  using namespace ce_command;
+  if (!value.two_operands && !carries_index(kind_of(value.command))) value.operand[1] = 0;
+  if (!is_wide(value.command)) {
+    value.operand[0] = static_cast<std::uint32_t>(value.operand[0]);
+    value.operand[1] = static_cast<std::uint32_t>(value.operand[1]);
+  }
+  return value;
+}
 
 // `left` and then `right`, in this order. Both are normal. The first status that is not ok is kept; different
 // ids give id_mismatch, different commands inconsistent.
@@ -63,5 +110,52 @@ CeValue ce_normal(CeValue value);
 // A number wins against a NaN, and then the operation was invalid; two NaNs give the left one. Zeros of
 // either sign are equal.
 CeValue ce_combine(const CeValue& left, const CeValue& right, Rounding rounding);
+
+// The same for two contributions of the same reduction and the same meta(), when that is one of the commands
+// that most programs use: one operand of 64 bits, rounded to nearest. `left` becomes what both come to.
+// Floating-point exceptions are not told. False: not one of these, or the processor's floating-point modes
+// are not the usual ones; nothing happened.
+inline bool ce_combine_usual(std::uint64_t meta, std::uint64_t* left, std::uint64_t right) {
+  using namespace ce_command;
+  switch (meta) {
+    case kAnd | kWide:
+      *left &= right;
+      return true;
+    case kOr | kWide:
+      *left |= right;
+      return true;
+    case kXor | kWide:
+      *left ^= right;
+      return true;
+    case kIntAdd | kWide:
+      *left += right;
+      return true;
+#if defined(__SSE2__)
+    case kFloatAdd | kWide: {
+      const auto modes_and_flags = [] {
+        unsigned word = 0;
+        // Not _mm_getcsr(): the compiler takes that for a function that gives the same each time.
+        asm volatile("stmxcsr %0" : "=m"(word));
+        return word;
+      };
+      const unsigned before = modes_and_flags();
+      // Anything but the flags: a mode that the program chose.
+      if ((before & ~unsigned{_MM_EXCEPT_MASK}) != _MM_MASK_MASK) return false;
+      auto a = std::bit_cast<double>(*left);
+      auto b = std::bit_cast<double>(right);
+      // Volatile: the addition stays between the two looks at the flags.
+      asm volatile("" : "+x"(a), "+x"(b));
+      double sum = a + b;
+      asm volatile("" : "+x"(sum));
+      // The program's flags stay as they were; most often the sum has changed none.
+      if (modes_and_flags() != before) _mm_setcsr(before);
+      *left = std::bit_cast<std::uint64_t>(sum);
+      return true;
+    }
+#endif
+    default:
+      return false;
+  }
+}
 
 }  // namespace orrery::nic

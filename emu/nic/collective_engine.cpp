@@ -3,6 +3,7 @@
 #include "emu/nic/collective_engine.hpp"
 
 #include "emu/base/double_word.hpp"
+#include "emu/nic/collective_slot.hpp"
 #include "emu/nic/nic.hpp"
 
 #include <algorithm>
@@ -10,31 +11,7 @@
 
 namespace orrery::nic {
 
-namespace {
-
-CeSlot& slot_of(VceState& vce, std::uint32_t lane, std::uint64_t turn, std::uint32_t child) {
-  return vce.slots[lane][turn & 1][child];
-}
-
-Rounding rounding_of(const VceState& vce) {
-  return static_cast<Rounding>(vce.modes.load(std::memory_order_relaxed) & kCeRounding);
-}
-
-}  // namespace
-
 // ---- slots ----
-
-bool CollectiveEngine::read(const CeSlot& slot, std::uint64_t tag, CeValue* value) {
-  // Acquire: each tag was stored after its word, the first one after all others.
-  for (const CePair& pair : slot.pair) {
-    if (pair.tag.load(std::memory_order_acquire) != tag) return false;
-  }
-  value->operand[0] = slot.pair[0].word.load(std::memory_order_relaxed);
-  value->operand[1] = slot.pair[1].word.load(std::memory_order_relaxed);
-  value->reduction = slot.pair[2].word.load(std::memory_order_relaxed);
-  set_ce_meta(*value, slot.pair[3].word.load(std::memory_order_relaxed));
-  return true;
-}
 
 // Any number of processes may write the same contribution of a VCE. They write the same words, and one that
 // comes late finds a tag that it does not replace.
@@ -53,18 +30,6 @@ void CollectiveEngine::publish(CeSlot& slot, std::uint16_t generation, std::uint
   }
 }
 
-namespace {
-
-// The same by the one process that may write the slot: no read-modify-write.
-void publish_alone(CeSlot& slot, std::uint64_t tag, const CeValue& value) {
-  const std::uint64_t words[4] = {value.operand[0], value.operand[1], value.reduction, ce_meta(value)};
-  for (int i = 3; i >= 0; --i) slot.pair[i].word.store(words[i], std::memory_order_relaxed);
-  // Release: a tag tells of its word, the first tag of everything.
-  for (int i = 3; i >= 0; --i) slot.pair[i].tag.store(tag, std::memory_order_release);
-}
-
-}  // namespace
-
 // ---- following a reduction up its tree ----
 
 // Returns whether it is over; then record.value is what it came to.
@@ -78,7 +43,7 @@ bool CollectiveEngine::follow(Record& record, bool service) {
         const CePath::Level& top = path.levels[record.level - 1];
         const CeSlot& result = top.vce->results[record.lane][record.turn & 1];
         const std::uint64_t tag = ce_tag::make(top.generation, record.turn);
-        if (read(result, tag, &record.value)) return true;
+        if (read_slot(result, tag, &record.value)) return true;
         record.missing_tag.store(tag, std::memory_order_relaxed);
         record.missing.store(&result.pair[0].tag, std::memory_order_relaxed);
         return false;
@@ -109,7 +74,7 @@ bool CollectiveEngine::follow(Record& record, bool service) {
     for (; left != 0; left &= left - 1) {
       const auto child = static_cast<std::uint32_t>(std::countr_zero(left));
       CeValue value;
-      if (!read(slot_of(vce, record.lane, record.turn, child), tag, &value)) {
+      if (!read_slot(slot_of(vce, record.lane, record.turn, child), tag, &value)) {
         record.next = child;
         record.missing_tag.store(tag, std::memory_order_relaxed);
         record.missing.store(&slot_of(vce, record.lane, record.turn, child).pair[0].tag,
@@ -148,22 +113,9 @@ std::optional<CeStatus> CollectiveEngine::trouble(const Record& record) {
   return std::nullopt;
 }
 
-void CollectiveEngine::write_result(const CeJoin& join, const CeValue& value) {
-  const bool good = value.status == CeStatus::ok;
-  const std::atomic_ref<std::uint64_t> control(join.result[0]);
-  std::atomic_ref<std::uint64_t>(join.result[1])
-      .store(good ? value.operand[0] : 0, std::memory_order_relaxed);
-  std::atomic_ref<std::uint64_t>(join.result[2])
-      .store(good ? value.operand[1] : 0, std::memory_order_relaxed);
-  // Release: whoever sees the control word sees the result.
-  control.store(
-      ce_result::make(value.status, value.exceptions & join.exceptions_wanted, join.value.reduction),
-      std::memory_order_release);
-}
-
 void CollectiveEngine::finish(Record& record, bool service) {
   // The client may have let go of the memory since; one who does so right now waits for us (settle).
-  if (nic_.check_local(*record.port, record.join.key, reinterpret_cast<std::uint64_t>(record.join.result),
+  if (nic_.check_local(*record.port, key_of(record), reinterpret_cast<std::uint64_t>(record.join.result),
                        3 * sizeof(std::uint64_t), true) != Errc::ok)
     return;
   if (!service) return write_result(record.join, record.value);
@@ -214,6 +166,7 @@ void CollectiveEngine::look_at(Record& record, bool service) {
     record.armed.store(false, std::memory_order_relaxed);
     return;
   }
+  if (!service && record.usual && look_shortly(record) != ShortLook::unusual) return;
   bool over = follow(record, service);
   if (!over) {
     if (const auto why = trouble(record)) {
@@ -235,11 +188,7 @@ void CollectiveEngine::note_used(std::uint32_t index) {
   }
 }
 
-// Somebody has to take the result in if the program does not look for it. (heart_stopped has the barrier.)
-void CollectiveEngine::beat_heart() {
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (heartbeat_on_.load(std::memory_order_relaxed)) [[likely]]
-    return;
+void CollectiveEngine::start_heart() {
   if (!heartbeat_on_.exchange(true, std::memory_order_seq_cst)) nic_.environment_.start_heartbeat();
 }
 
@@ -310,6 +259,8 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
   record->next = 0;
   record->any = false;
   record->join = join;
+  record->awaited.store(join.result, std::memory_order_relaxed);
+  prepare_short_way(*record, edge, vce, control);
   std::atomic_ref<std::uint64_t>(join.result[0]).store(join.pending, std::memory_order_relaxed);
   publish_alone(slot_of(vce, lane, record->turn, edge.child), ce_tag::make(level.generation, record->turn),
                 ce_normal(join.value));
@@ -318,9 +269,7 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
   record->busy.store(false, std::memory_order_release);
   note_used(index);
   beat_heart();
-  if ((vce.modes.load(std::memory_order_relaxed) & kCeWakes) != 0 &&
-      level.owner->link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
-    nic_.environment_.ring(level.owner->link.process);
+  if ((vce.modes.load(std::memory_order_relaxed) & kCeWakes) != 0) wake_owner(level);
   return Errc::ok;
 }
 

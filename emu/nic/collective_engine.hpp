@@ -90,6 +90,16 @@ struct CeEdge {
   std::uint32_t child = 0;
   CePath* path = nullptr;  // once found
   Peer* owner = nullptr;   // instead of a path: the VCE's owner, which is reached by packets
+  // The short way (collective_short.cpp): the VCE's control word that everything was checked with, and which
+  // record the last contribution of each lane took.
+  static constexpr std::uint8_t kNoRecord = 0xff;
+  std::uint64_t control = 0;
+  std::array<std::uint8_t, kCeLanes> records = no_records();
+  static constexpr std::array<std::uint8_t, kCeLanes> no_records() {
+    std::array<std::uint8_t, kCeLanes> none{};
+    for (auto& one : none) one = kNoRecord;
+    return none;
+  }
   // Under a clock, bit i: a contribution for lane i is on its way (CollectiveEngine::reserve). Through
   // atomic_ref: it may end on the clock's thread.
   std::uint32_t under_way = 0;
@@ -102,6 +112,19 @@ struct CeJoin {
   std::uint64_t* result = nullptr;     // three words of registered memory of ours
   std::uint64_t pending = 0;           // its first word until the result comes; top bit 0
   MemKey key;                          // its registration
+};
+
+// One of the usual kind: the result tells of no exceptions. In words that are stored and loaded whole.
+struct CeShortJoin {
+  std::uint64_t operand[2];
+  std::uint64_t reduction;
+  std::uint64_t meta;     // ce_meta() of it
+  std::uint64_t* result;  // as in CeJoin
+  std::uint64_t pending;
+  // Of the result's registration: its entry, and the control word with which it was found to allow the
+  // result.
+  const MrtEntry* entry;
+  std::uint64_t entry_control;
 };
 
 // The collective engine of one NIC: the VCEs that this process owns, and the reductions that it waits for.
@@ -141,6 +164,11 @@ class CollectiveEngine {
   // no_resource: kRecords are outstanding, or one in that lane; else refused, and `result` says why at once.
   // REQUIRES: edge is set and leads to a VCE.
   Errc join(const Port& port, CeEdge& edge, const CeJoin& join);
+  // The same for what was allowed before: through this edge, in this lane, with nothing changed since. False:
+  // nothing happened, Nic::join() says what there is to say.
+  bool try_join(Port& port, CeEdge& edge, const CeShortJoin& join);
+  // Writes the result that is awaited there, if everything is there that it takes.
+  void try_finish(const std::uint64_t* result);
   // Keeps room for a join that comes later, so that it is never refused for want of room: nobody would be
   // there to try again. False: as no_resource of join(). Else arrived() once the join was made, or never will
   // be.
@@ -193,7 +221,8 @@ class CollectiveEngine {
     std::atomic<const std::atomic<std::uint64_t>*> missing{nullptr};
     std::atomic<std::uint64_t> missing_tag{0};
     std::atomic<std::uint32_t> peeks{0};
-    const Port* port = nullptr;  // null: an owner's look at its own VCE
+    std::atomic<const std::uint64_t*> awaited{nullptr};  // join.result
+    const Port* port = nullptr;                          // null: an owner's look at its own VCE
     CePath* path = nullptr;
     // Without a path: contributed by packet to this process's VCE, and ends when its release comes.
     const Peer* owner = nullptr;
@@ -208,6 +237,17 @@ class CollectiveEngine {
     bool any = false;
     CeValue value;
     CeJoin join;
+    // The short way. What the last join on the long way found: the VCE of the path's first level and its
+    // control word, the slots of the lane by parity, and the children of a VCE that is the whole tree and
+    // rounds to nearest; 0: another tree. While the VCE's control word is the same, so is the rest.
+    VceState* vce = nullptr;
+    std::uint64_t control = 0;
+    CeSlot* slots[2] = {};
+    std::uint32_t children = 0;
+    bool usual = false;               // the present join was a short one, in such a tree
+    std::uint64_t meta = 0;           // of it
+    const MrtEntry* entry = nullptr;  // as CeShortJoin; null: a join on the long way, whose `join` has a key
+    std::uint64_t entry_control = 0;
   };
   // A VCE of ours.
   struct Owned {
@@ -243,19 +283,40 @@ class CollectiveEngine {
   bool counts_time() const;
   void look(bool service);
   void look_at(Record& record, bool service);
-  static bool read(const CeSlot& slot, std::uint64_t tag, CeValue* value);
+  enum class ShortLook : std::uint8_t { done, waits, unusual };
+  ShortLook look_shortly(Record& record);
+  void prepare_short_way(Record& record, CeEdge& edge, VceState& vce, std::uint64_t control);
   static void publish(CeSlot& slot, std::uint16_t generation, std::uint64_t turn, const CeValue& value);
   bool follow(Record& record, bool service);
   static std::optional<CeStatus> trouble(const Record& record);
   void finish(Record& record, bool service);
-  static void write_result(const CeJoin& join, const CeValue& value);
+  static void write_result(const CeJoin& join, const CeValue& value) {
+    const std::uint64_t none[2] = {};
+    write_words(
+        join.result, value.status == CeStatus::ok ? value.operand : none,
+        ce_result::make(value.status, value.exceptions & join.exceptions_wanted, join.value.reduction));
+  }
+  static void write_words(std::uint64_t* result, const std::uint64_t (&operand)[2], std::uint64_t control) {
+    std::atomic_ref<std::uint64_t>(result[1]).store(operand[0], std::memory_order_relaxed);
+    std::atomic_ref<std::uint64_t>(result[2]).store(operand[1], std::memory_order_relaxed);
+    // Release: whoever sees the control word sees the result.
+    std::atomic_ref<std::uint64_t>(result[0]).store(control, std::memory_order_release);
+  }
+  MemKey key_of(const Record& record) const;
   void know_self(const Port& port);
   bool is_mapped(const Peer& owner) const;
   bool find_owner(CeEdge& edge, Errc* error);
   template <typename Same>
   Errc take_record(Same same, std::uint64_t reduction, std::uint32_t* index);
   void note_used(std::uint32_t index);
-  void beat_heart();
+  // Somebody has to take the result in if the program does not look for it. (heart_stopped has the barrier.)
+  void beat_heart() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (!heartbeat_on_.load(std::memory_order_relaxed)) [[unlikely]]
+      start_heart();
+  }
+  void start_heart();
+  void wake_owner(const CePath::Level& level);
   bool claim_for(VceState& vce, std::uint32_t child, ProcessName process);
   bool handle_packets(bool service);
   void handle_join(const wire::PacketHeader& header);
@@ -297,22 +358,30 @@ class CollectiveEngine {
   std::vector<std::unique_ptr<CePath>> paths_;  // guarded by mu_
 };
 
-// A record of our own, which is then busy: other ports' threads may look for one too. Errors: no_resource
-// (all are in use, or one that is the `same` is under way), invalid_state (and its reduction is this one).
+// A record of our own, which is then busy: other ports' threads may look for one too. The one that was the
+// `same` before, if there is one: never are there two (try_join). Else one that was nobody's, while there are
+// any. Errors: no_resource (all are in use, or one that is the `same` is under way), invalid_state (and its
+// reduction is this one).
 template <typename Same>
 Errc CollectiveEngine::take_record(Same same, std::uint64_t reduction, std::uint32_t* index) {
   Record* record = nullptr;
+  bool is_new = false;
   const std::uint32_t used = used_.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < kRecords && (i < used || record == nullptr); ++i) {
+  for (std::uint32_t i = 0; i < kRecords && (i < used || !is_new); ++i) {
     Record& one = records_[i];
     while (one.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
+    const bool found = same(one);
     if (!one.armed.load(std::memory_order_relaxed)) {
-      if (record == nullptr) {
+      const bool nobodys = one.path == nullptr && one.owner == nullptr;
+      if (found || record == nullptr || (nobodys && !is_new)) {
+        if (record != nullptr) record->busy.store(false, std::memory_order_release);
         record = &one;
         *index = i;
+        is_new = nobodys;
+        if (found) break;
         continue;  // and stays busy
       }
-    } else if (same(one)) {
+    } else if (found) {
       const bool again = one.join.value.reduction == reduction;
       one.busy.store(false, std::memory_order_release);
       if (record != nullptr) record->busy.store(false, std::memory_order_release);

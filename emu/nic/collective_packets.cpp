@@ -348,6 +348,8 @@ Errc CollectiveEngine::join_by_packet(const Port& port, CeEdge& edge, const CeJo
   record.lane = lane;
   record.child = edge.child;
   record.join = join;
+  record.usual = false;
+  record.entry = nullptr;
   record.value = join.value;
   std::atomic_ref<std::uint64_t>(join.result[0]).store(join.pending, std::memory_order_relaxed);
   record.missing.store(nullptr, std::memory_order_relaxed);

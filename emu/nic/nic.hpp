@@ -204,6 +204,13 @@ class Nic final : public wire::Sink {
   // A PE's contribution to a reduction; `request` says which events are wanted when it has been taken. ok:
   // accepted; no_resource: as CollectiveEngine::join, or the queue's transactions are used up; invalid_param.
   Errc join(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join);
+  // Writes the result that is awaited there, if everything is there that it takes. progress() does so too,
+  // for all of them.
+  void look_for_result(const std::uint64_t* result) {
+    // Under virtual time that is progress()'s, at its place in the order of time.
+    if (clock_ == nullptr) [[likely]]
+      collective_.try_finish(result);
+  }
   CollectiveEngine& collective() { return collective_; }
 
   // ---- suspension ----

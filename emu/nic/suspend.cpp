@@ -19,14 +19,7 @@ namespace {
 // (One that dies with a domain suspended leaves it so: any other may let it go.)
 constexpr std::int64_t kLookNs = 50'000'000;
 
-bool has(const std::atomic<std::uint64_t> (&set)[kMaxSuspendable / 64], std::uint32_t domain) {
-  return domain < kMaxSuspendable &&
-         (set[domain / 64].load(std::memory_order_seq_cst) >> domain % 64 & 1) != 0;
-}
-
 }  // namespace
-
-bool is_suspended(const NicView& nic, std::uint32_t domain) { return has(nic.service().suspended, domain); }
 
 PostGate::PostGate(Nic& nic, Port& port) : port_(port) {
   const bool strong = nic.view().header().strong_hazards != 0;

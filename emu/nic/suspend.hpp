@@ -4,6 +4,7 @@
 
 #include "emu/nic/nic_state.hpp"
 
+#include <atomic>
 #include <cstdint>
 
 namespace orrery::nic {
@@ -11,8 +12,16 @@ namespace orrery::nic {
 class Nic;
 struct Port;
 
+using SuspendableSet = std::atomic<std::uint64_t>[kMaxSuspendable / 64];
+inline bool has(const SuspendableSet& set, std::uint32_t domain) {
+  return domain < kMaxSuspendable &&
+         (set[domain / 64].load(std::memory_order_seq_cst) >> domain % 64 & 1) != 0;
+}
+
 // Whether the owner of this NIC may start nothing new in that domain.
-bool is_suspended(const NicView& nic, std::uint32_t domain);
+inline bool is_suspended(const NicView& nic, std::uint32_t domain) {
+  return has(nic.service().suspended, domain);
+}
 
 // Announces that a port's thread is on the general path of an operation, after it has found its domain not
 // suspended; waits while it is. The short way need not: what is granted ends when a registration is marked.

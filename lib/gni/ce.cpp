@@ -3,6 +3,7 @@
 #include "lib/gni/limits.hpp"
 #include "lib/gni/mem_handle.hpp"
 #include "lib/gni/objects.hpp"
+#include "lib/gni/post_common.hpp"
 #include "lib/gni/raw_value.hpp"
 #include "lib/gni/status.hpp"
 
@@ -57,20 +58,12 @@ nic::Rounding rounding_of(std::uint32_t modes) {
 
 }  // namespace
 
-gni_return_t post_ce(Ep& ep, gni_post_descriptor_t* post_descr) {
+namespace {
+
+// Everything but a contribution that tells of no event and no exceptions, through an edge that was used
+// before. The descriptor was checked.
+[[gnu::noinline]] gni_return_t post_ce_checked(Ep& ep, gni_post_descriptor_t* post_descr) {
   const gni_post_descriptor_t& d = *post_descr;
-  if (ep.attachment->gemini) return GNI_RC_ILLEGAL_OP;
-  constexpr std::uint32_t kEvents = GNI_CQMODE_DUAL_EVENTS | GNI_CQMODE_REMOTE_EVENT;
-  const std::uint32_t both = d.cq_mode & GNI_CQMODE_DUAL_EVENTS;
-  if ((d.cq_mode & ~kEvents) != 0 || (both == GNI_CQMODE_DUAL_EVENTS && !ep.attachment->dual_events) ||
-      (d.ce_mode & ~kPostModes) != 0 || !ep.endpoint.bound || !ep.edge.set ||
-      !nic::ce_command_exists(raw_value(d.ce_cmd)) || d.local_addr == 0)
-    return GNI_RC_INVALID_PARAM;
-  if (d.local_addr % alignof(std::uint64_t) != 0) return GNI_RC_ALIGNMENT_ERROR;
-  nic::Request request;
-  // Nobody at the other end hears of a join by an event of its own.
-  request.flags = both;
-  request.context = post_descr;
   CeJoin join;
   join.key = mem_handle::key_of(d.local_mem_hndl);
   const Errc local =
@@ -84,7 +77,41 @@ gni_return_t post_ce(Ep& ep, gni_post_descriptor_t* post_descr) {
                 .reduction = d.ce_red_id,
                 .command = static_cast<std::uint8_t>(raw_value(d.ce_cmd)),
                 .two_operands = (d.ce_mode & GNI_CEMODE_TWO_OP) != 0};
+  nic::Request request;
+  // Nobody at the other end hears of a join by an event of its own.
+  request.flags = d.cq_mode & GNI_CQMODE_DUAL_EVENTS;
+  request.context = post_descr;
   return return_of(ep.nic->join(ep.endpoint, ep.edge, request, join));
+}
+
+}  // namespace
+
+gni_return_t post_ce(Ep& ep, gni_post_descriptor_t* post_descr) {
+  const gni_post_descriptor_t& d = *post_descr;
+  if (ep.attachment->gemini) return GNI_RC_ILLEGAL_OP;
+  constexpr std::uint32_t kEvents = GNI_CQMODE_DUAL_EVENTS | GNI_CQMODE_REMOTE_EVENT;
+  const std::uint32_t both = d.cq_mode & GNI_CQMODE_DUAL_EVENTS;
+  const std::uint32_t command = raw_value(d.ce_cmd);
+  if ((d.cq_mode & ~kEvents) != 0 || (both == GNI_CQMODE_DUAL_EVENTS && !ep.attachment->dual_events) ||
+      (d.ce_mode & ~kPostModes) != 0 || !ep.endpoint.bound || !ep.edge.set ||
+      !nic::ce_command_exists(command) || d.local_addr == 0)
+    return GNI_RC_INVALID_PARAM;
+  if (d.local_addr % alignof(std::uint64_t) != 0) return GNI_RC_ALIGNMENT_ERROR;
+  if (both == 0 && d.ce_mode == 0 && nic::ce_command::is_wide(static_cast<std::uint8_t>(command)) &&
+      is_plain_local(ep, d, sizeof(gni_ce_result_t), true)) [[likely]] {
+    const bool indexed =
+        nic::ce_command::carries_index(nic::ce_command::kind_of(static_cast<std::uint8_t>(command)));
+    const nic::CeShortJoin join{.operand = {d.first_operand, indexed ? d.second_operand : 0},
+                                .reduction = d.ce_red_id,
+                                .meta = command,
+                                .result = reinterpret_cast<std::uint64_t*>(d.local_addr),
+                                .pending = ep.attachment->handle & ~kThere,
+                                .entry = ep.local.entry,
+                                .entry_control = ep.local.control};
+    if (ep.nic->collective().try_join(*ep.endpoint.port, ep.edge, join)) [[likely]]
+      return GNI_RC_SUCCESS;
+  }
+  return post_ce_checked(ep, post_descr);
 }
 
 }  // namespace orrery::gni
@@ -198,8 +225,12 @@ gni_return_t GNI_CeCheckResult(gni_ce_result_t* result, uint32_t length) {
       const auto* const attachment =
           static_cast<const Attachment*>(handles().find(HandleKind::nic, control | orrery::gni::kThere));
       if (attachment == nullptr) return GNI_RC_NOT_DONE;
-      attachment->nic->progress();
+      attachment->nic->look_for_result(&result[i].control);
       control = orrery::gni::control_of(result[i]);
+      if (!ce_result::there(control)) {
+        attachment->nic->progress();
+        control = orrery::gni::control_of(result[i]);
+      }
       if (!ce_result::there(control)) return GNI_RC_NOT_DONE;
     }
     if (ce_result::status(control) != 0 || ce_result::exceptions(control) != 0)

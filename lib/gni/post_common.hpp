@@ -75,10 +75,11 @@ inline gni_return_t check_get(const Ep& ep, const gni_post_descriptor_t& d) {
 }
 
 // Asks the NIC about the local side of a transfer, and keeps the answer for the next one.
-[[gnu::noinline]] inline bool ask_local(Ep& ep, const gni_post_descriptor_t& d, bool writes) {
+[[gnu::noinline]] inline bool ask_local(Ep& ep, const gni_post_descriptor_t& d, std::uint64_t bytes,
+                                        bool writes) {
   if (ep.attachment->gemini) return false;
   const nic::MemKey key = mem_handle::key_of(d.local_mem_hndl);
-  const Errc checked = ep.nic->check_local(*ep.attachment->port, key, d.local_addr, d.length, writes);
+  const Errc checked = ep.nic->check_local(*ep.attachment->port, key, d.local_addr, bytes, writes);
   if (checked != Errc::ok || (key.flags & nic::kSegmented) != 0) return false;
   const nic::MrtEntry& entry = ep.nic->view().region(key.index);
   const std::uint64_t word = entry.control.load(std::memory_order_acquire);
@@ -92,16 +93,19 @@ inline gni_return_t check_get(const Ep& ep, const gni_post_descriptor_t& d) {
   return true;
 }
 
-// Whether the local side is registered memory at its own addresses, and may be used so.
-inline bool is_plain_local(Ep& ep, const gni_post_descriptor_t& d, bool writes) {
+// Whether so many bytes of the local side are registered memory at its own addresses, and may be used so.
+inline bool is_plain_local(Ep& ep, const gni_post_descriptor_t& d, std::uint64_t bytes, bool writes) {
   const LocalGrant& local = ep.local;
   const std::uint64_t offset = d.local_addr - local.begin;
   if (local.entry != nullptr && local.handle.qword1 == d.local_mem_hndl.qword1 &&
       local.handle.qword2 == d.local_mem_hndl.qword2 && offset <= local.size &&
-      d.length <= local.size - offset && (local.writable || !writes) &&
+      bytes <= local.size - offset && (local.writable || !writes) &&
       local.entry->control.load(std::memory_order_acquire) == local.control) [[likely]]
     return true;
-  return ask_local(ep, d, writes);
+  return ask_local(ep, d, bytes, writes);
+}
+inline bool is_plain_local(Ep& ep, const gni_post_descriptor_t& d, bool writes) {
+  return is_plain_local(ep, d, d.length, writes);
 }
 
 // What the NIC says to a request that was not accepted. An unbound endpoint is an argument that is not

@@ -8,6 +8,7 @@
 #include <cfenv>
 #include <cstdint>
 #include <limits>
+#include <random>
 
 namespace orrery::nic {
 namespace {
@@ -123,6 +124,36 @@ TEST(CeCombine, ANumberWinsAgainstANan) {
   EXPECT_EQ(out.exceptions, kCeInvalid);
   out = ce_combine(value(0x1b, bits(7.0), 1), value(0x1b, bits(nan), 2), Rounding::nearest);
   EXPECT_EQ(out.operand[1], 1u);
+}
+
+TEST(CeCombine, TheUsualCommandsComeToTheSameByTheShortWay) {
+  std::mt19937_64 random(7);
+  for (const std::uint8_t command : {0x01, 0x03, 0x05, 0x15, 0x1d}) {
+    for (int i = 0; i < 2000; ++i) {
+      const std::uint64_t left = i % 4 == 0 ? bits(1.0) : random();
+      const std::uint64_t right = i % 5 == 0 ? bits(0x1p-60) : random();
+      const CeValue expected =
+          ce_combine(value(command, left, 0, false), value(command, right, 0, false), Rounding::nearest);
+      std::uint64_t sum = left;
+      ASSERT_TRUE(ce_combine_usual(ce_meta(value(command, left, 0, false)), &sum, right));
+      ASSERT_EQ(sum, expected.operand[0]) << std::hex << int{command} << ' ' << left << ' ' << right;
+    }
+  }
+}
+
+TEST(CeCombine, TheShortWayLeavesOtherCommandsAndModesAlone) {
+  std::uint64_t sum = bits(1.0);
+  for (const std::uint64_t meta : {0x14ull, 0x1cull, 0x11ull, 0x115ull, 0x1'0015ull, 0x3300'0015ull})
+    EXPECT_FALSE(ce_combine_usual(meta, &sum, 1)) << meta;
+  std::fesetround(FE_UPWARD);
+  const bool taken = ce_combine_usual(0x1d, &sum, bits(0x1p-60));
+  std::fesetround(FE_TONEAREST);
+  EXPECT_FALSE(taken);
+  EXPECT_EQ(sum, bits(1.0));
+  // The program's flags are as they were.
+  std::feclearexcept(FE_ALL_EXCEPT);
+  EXPECT_TRUE(ce_combine_usual(0x1d, &sum, bits(0x1p-60)));
+  EXPECT_EQ(std::fetestexcept(FE_INEXACT), 0);
 }
 
 TEST(CeCombine, ChildrenThatWantDifferentThingsGetAnError) {

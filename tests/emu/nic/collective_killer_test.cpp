@@ -27,6 +27,7 @@ constexpr int kRuns = 50;
 struct Shape {
   int low_owner = 1;        // of the VCE between the victim and the root
   bool by_packets = false;  // else by slots that are mapped
+  bool flat = false;        // all below the root, and by the short way
 };
 
 // Root at node 1 with a leaf of node 2; below it a VCE whose leaves are the victim, of node 0, and one of
@@ -37,7 +38,7 @@ struct Scene {
               wire::kLaneControlBytes + wire::kMinLaneDataBytes),
         tree(world) {
     const int root = tree.vce(1, -1);
-    const int low = tree.vce(shape.low_owner, root);
+    const int low = shape.flat ? root : tree.vce(shape.low_owner, root);
     victim = tree.leaf(0, low);
     beside = tree.leaf(2, low);
     above = tree.leaf(2, root);
@@ -46,11 +47,16 @@ struct Scene {
     for (const int leaf : {victim, beside, above}) EXPECT_EQ(tree.join(leaf, 3, kAdd, 1, 0), Errc::ok);
     for (int i = 0; i < 10; ++i) tree.look();
     for (const int leaf : {victim, beside, above}) EXPECT_TRUE(tree.done(leaf));
-    EXPECT_EQ(tree.join(beside, 3, kAdd, 10, 0), Errc::ok);
-    EXPECT_EQ(tree.join(above, 3, kAdd, 100, 0), Errc::ok);
+    tree.usual = shape.flat;
+    EXPECT_EQ(tree.join(beside, one(10)), Errc::ok);
+    EXPECT_EQ(tree.join(above, one(100)), Errc::ok);
+    EXPECT_EQ(tree.short_joins, shape.flat ? 2 : 0);
     if (!shape.by_packets) return;
     // What they said has arrived.
     for (int i = 0; i < 10; ++i) tree.look();
+  }
+  static CeValue one(std::uint64_t operand) {
+    return {.operand = {operand, 0}, .reduction = 3, .command = kAdd};
   }
   static Nic::Options options(const Shape& shape) {
     Nic::Options options;
@@ -68,7 +74,8 @@ void kill_anywhere(const Shape& shape) {
   Stepper stepper;
   const auto operation = [](Scene& scene) {
     return [&scene] {
-      (void)scene.tree.join(scene.victim, 3, kAdd, 1, 0);
+      (void)scene.tree.join(scene.victim, Scene::one(1));
+      scene.tree.check(scene.victim);
       scene.world[0].nic().progress();
       scene.world[0].nic().serve();  // an owner's duties
     };
@@ -110,6 +117,7 @@ void kill_anywhere(const Shape& shape) {
 }
 
 TEST(KillAnywhere, JoinAndReleaseLeaveEverybodyWithTheSumOrAnError) { kill_anywhere({}); }
+TEST(KillAnywhere, ThoseOfTheShortWayToo) { kill_anywhere({.flat = true}); }
 TEST(KillAnywhere, SoDoesTheOwnerOfAnInteriorVce) { kill_anywhere({.low_owner = 0}); }
 TEST(KillAnywhere, JoinsAndReleasesByPacketToo) { kill_anywhere({.by_packets = true}); }
 TEST(KillAnywhere, TheOwnerOfAnInteriorVceByPacketToo) {

@@ -24,6 +24,9 @@ class Tree {
   std::uint32_t modes = 0;           // of every VCE
   CompletionQueue* queue = nullptr;  // of the first VCE
   int results_per_leaf = 1;
+  // Contributions that the short way takes go by it; they ask for no exceptions.
+  bool usual = false;
+  int short_joins = 0;  // how many it took
 
   // A VCE of `node` below `parent` (-1: the root). Children are numbered as they are added.
   int vce(int node, int parent) {
@@ -99,7 +102,35 @@ class Tree {
   }
   Errc join_through(Port& port, int leaf, const CeValue& value = {}, int which = 0) {
     Leaf& l = *leaves_[static_cast<std::size_t>(leaf)];
-    return world_[l.node].nic().collective().join(port, l.edge, contribution(leaf, value, which));
+    Nic& nic = world_[l.node].nic();
+    CeJoin join = contribution(leaf, value, which);
+    if (usual) {
+      join.exceptions_wanted = 0;
+      const MrtEntry& entry = nic.view().region(l.key.index);
+      const CeValue normal = ce_normal(value);
+      const CeShortJoin short_join{.operand = {normal.operand[0], normal.operand[1]},
+                                   .reduction = normal.reduction,
+                                   .meta = ce_meta(normal),
+                                   .result = join.result,
+                                   .pending = join.pending,
+                                   .entry = &entry,
+                                   .entry_control = entry.control.load()};
+      if (nic.collective().try_join(port, l.edge, short_join)) {
+        ++short_joins;
+        return Errc::ok;
+      }
+    }
+    return nic.collective().join(port, l.edge, join);
+  }
+  // What GNI_CeCheckResult does first.
+  void check(int leaf, int which = 0) {
+    Leaf& l = *leaves_[static_cast<std::size_t>(leaf)];
+    world_[l.node].nic().look_for_result(l.results[static_cast<std::size_t>(which)].data());
+  }
+  // The leaf's client lets go of its results.
+  Status deregister(int leaf) {
+    Leaf& l = *leaves_[static_cast<std::size_t>(leaf)];
+    return world_[l.node].nic().deregister(l.key);
   }
   CeEdge& edge(int leaf) { return leaves_[static_cast<std::size_t>(leaf)]->edge; }
   CeJoin contribution(int leaf, const CeValue& value, int which = 0) {
@@ -124,6 +155,11 @@ class Tree {
   std::uint64_t result(int leaf, int word, int which = 0) const {
     return leaves_[static_cast<std::size_t>(leaf)]
         ->results[static_cast<std::size_t>(which)][static_cast<std::size_t>(word)];
+  }
+  // The same where another thread may write it.
+  bool done_now(int leaf) const {
+    std::uint64_t& control = leaves_[static_cast<std::size_t>(leaf)]->results[0][0];
+    return ce_result::there(std::atomic_ref<std::uint64_t>(control).load(std::memory_order_acquire));
   }
   bool done(int leaf, int which = 0) const { return ce_result::there(result(leaf, 0, which)); }
   CeStatus status(int leaf, int which = 0) const {

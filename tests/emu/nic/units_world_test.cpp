@@ -72,6 +72,9 @@ class ReductionWorld {
           else
             world_[node].nic().serve();
         }
+        const int leaf = static_cast<int>(random_() % leaf_node_.size());
+        if (world_[leaf_node_[static_cast<std::size_t>(leaf)]].alive_here)
+          tree_.check(leaf, static_cast<int>(random_() % kLanes));
       } else if (victims_ == 0) {
         ++victims_;
         world_.kill(any_node());
@@ -104,7 +107,7 @@ class ReductionWorld {
     return {.operand = {l * 1'000'003 + turn * 101 + n, ~turn ^ l},
             .reduction = n + kCeLanes * (turn % 3),  // the same lane by different ids
             .command = static_cast<std::uint8_t>(turn % 2 == 0 ? 0x15 : 0x05),  // IADD, XOR
-            .two_operands = true};
+            .two_operands = turn % 8 < 3};
   }
   bool ended(int leaf, int lane) const { return tree_.done(leaf, lane); }
 
@@ -113,6 +116,7 @@ class ReductionWorld {
     std::uint64_t& turn = turns_[static_cast<std::size_t>(leaf)][static_cast<std::size_t>(lane)];
     if (turn != 0 && !ended(leaf, lane)) return;  // a PE has one outstanding in a lane
     if (turn != 0 && tree_.status(leaf, lane) != CeStatus::ok) return;
+    tree_.usual = random_() % 4 != 0;
     const Errc joined = tree_.join(leaf, value_of(leaf, lane, turn + 1), lane);
     if (joined == Errc::ok || joined == Errc::unreachable) {
       ++turn;
