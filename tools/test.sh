@@ -135,11 +135,10 @@ while [ $# -gt 0 ]; do
   [ $# -eq 0 ] || build_ahead "$1"
   case "$suite" in
     # Without the single-step tests: an instrumented program has too many instructions to stop at. Without
-    # programs under virtual time, whose clock the sanitizer's allocator reads where it must not (docs/timing.md),
-    # and without the long simulations.
+    # the long simulations.
     asan-ubsan)
       wrap=("${unrandomised[@]}")
-      check "$suite" --label-exclude '^source$' --exclude-regex 'killer_|^(gni_clock_test|gni_figures_test|tool_link_report|tool_figures_short)$' ;;
+      check "$suite" --label-exclude '^source$' --exclude-regex 'killer_|^tool_figures_short$' ;;
     tsan) wrap=("${unrandomised[@]}"); check "$suite" --label-regex '^inprocess$' ;;
     fuzz) fuzz ;;
     *) wrap=(); check "$suite" ;;

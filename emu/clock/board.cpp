@@ -247,7 +247,7 @@ bool Turns::look_after_holder(Watched& watched) {
   if (pid == 0) return false;
   const bool dead = !job::process_stat(pid).exists;
   bool blocked = false;
-  if (!dead && (token & 1) == 0) {
+  if (!dead && (token & 1) == 0 && slot.held.load(std::memory_order_relaxed) == 0) {
     const ThreadStat stat = thread_stat(pid, tid);
     if (stat.state != 'S' || stat.ticks != watched.used) watched.looks = 0;
     watched.used = stat.ticks;

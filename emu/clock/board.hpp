@@ -48,8 +48,10 @@ struct alignas(64) PeSlot {
   std::atomic<std::int32_t> pid, tid;
   std::atomic<std::uint32_t> node;
   std::atomic<std::uint32_t> process;  // its process slot + 1
+  std::atomic<std::uint32_t> held;     // waits of the runtime's own in real time under way: it is not blocked
 };
-static_assert(sizeof(PeSlot) == 64 && offsetof(PeSlot, now) == 16 && offsetof(PeSlot, pid) == 40);
+static_assert(sizeof(PeSlot) == 64 && offsetof(PeSlot, now) == 16 && offsetof(PeSlot, pid) == 40 &&
+              offsetof(PeSlot, held) == 56);
 
 struct alignas(64) BoardHeader {
   std::uint64_t magic;
@@ -86,7 +88,7 @@ struct Board {
   } seen[kMaxPes];
 };
 inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"
-inline constexpr std::uint32_t kBoardVersion = 4;
+inline constexpr std::uint32_t kBoardVersion = 5;
 inline constexpr std::uint32_t kNobody = UINT32_MAX >> 1;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -189,6 +191,10 @@ class Turns {
   [[noreturn]] void report_deadlock();
   // Whether every PE polls in vain and nothing is under way.
   bool all_poll_in_vain(std::uint32_t enough) const;
+
+  // What this PE waits for meanwhile needs no turn: it is not taken for blocked. Any thread.
+  void hold() { self().held.fetch_add(1, std::memory_order_relaxed); }
+  void let_go() { self().held.fetch_sub(1, std::memory_order_relaxed); }
 
   PeSlot& self() { return board_.pes[self_]; }
   Board& board() { return board_; }

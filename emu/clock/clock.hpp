@@ -90,6 +90,12 @@ class Clock {
   virtual void barrier_arrive() = 0;
   virtual void barrier_wait(Picos takes) = 0;
 
+  // From hold() to let_go() this PE waits, in real time, for somebody who needs no PE's turn to answer (the
+  // launcher, a service thread): it keeps its turn, however long that takes, and the thread has real time
+  // meanwhile. Any thread, the same for both; may be nested.
+  virtual void hold() {}
+  virtual void let_go() {}
+
   // Peers may write [begin, end) of this process's memory from now on, directly; or no more.
   virtual void watch(std::uint64_t begin, std::uint64_t end, bool writable) = 0;
   virtual void unwatch(std::uint64_t begin, std::uint64_t end) = 0;
@@ -100,6 +106,22 @@ class Clock {
 
   // Everything that this process has scheduled is done; it takes no further part. Once, at its end.
   virtual void finish() = 0;
+};
+
+// Clock::hold() while it lives; nothing without a clock.
+class RealWait {
+ public:
+  explicit RealWait(Clock* clock) : clock_(clock) {
+    if (clock_ != nullptr) clock_->hold();
+  }
+  ~RealWait() {
+    if (clock_ != nullptr) clock_->let_go();
+  }
+  RealWait(const RealWait&) = delete;
+  RealWait& operator=(const RealWait&) = delete;
+
+ private:
+  Clock* const clock_;
 };
 
 }  // namespace orrery::clock

@@ -17,7 +17,8 @@ namespace {
 constexpr std::int64_t kPsPerNs = 1000;
 constexpr std::int64_t kCalibrationNs = 2'000'000;
 constexpr std::int64_t kAhead = 100'000'000;  // ps: what a sleeper needs to be awake in time
-constexpr std::int64_t kSlack = 50'000'000;   // ps: what a program that polls gets to do it itself
+// What a program that polls gets to do it itself, in ps: more while it does, so that its core is left to it.
+constexpr std::int64_t kSlack = 50'000'000, kMostSlack = 1'000'000'000;
 
 }  // namespace
 
@@ -65,7 +66,8 @@ PacedClock::PacedClock(std::unique_ptr<SharedClock> shared, bool may_spin, std::
     : shared_(std::move(shared)),
       may_spin_(may_spin),
       time_(shared_->board().header.epoch_ns),
-      first_at_(kNever) {
+      first_at_(kNever),
+      slack_(kSlack) {
   Board& board = shared_->board();
   board.pes[shared_->pe()].node.store(shared_->node(), std::memory_order_relaxed);
   board.pe_of_process[process_slot].store(shared_->pe() + 1, std::memory_order_release);
@@ -106,7 +108,11 @@ void PacedClock::schedule(Picos at, Task* task, Concerns /*concerns*/) {
   }
   if (!sooner) return;
   changed_.fetch_add(1, std::memory_order_seq_cst);
-  if (sleeping_.load(std::memory_order_seq_cst)) futex_wake(changed_, 1);
+  // Woken only when it would come too late by itself: on a core that it shares, it is in the program's way.
+  if (sleeping_.load(std::memory_order_seq_cst) &&
+      looks_at_.load(std::memory_order_seq_cst) >
+          at.count() + (may_spin_ ? 0 : slack_.load(std::memory_order_relaxed)))
+    futex_wake(changed_, 1);
 }
 
 void PacedClock::leave() {
@@ -139,27 +145,41 @@ void PacedClock::run_due(bool must) {
 
 void PacedClock::run() {
   mark_runtime_thread();
+  std::uint32_t before = changed_.load(std::memory_order_seq_cst);
   while (!stopping_.load(std::memory_order_seq_cst)) {
     const std::uint32_t seen = changed_.load(std::memory_order_seq_cst);
     const std::int64_t at = first_at_.load(std::memory_order_seq_cst);
     const std::int64_t now = time_.now();
-    const std::int64_t look = may_spin_ ? at : at == kNever ? kNever : at + kSlack;
-    if (look <= now) {
+    const std::int64_t slack = may_spin_ ? 0 : slack_.load(std::memory_order_relaxed);
+    if (at != kNever && at + slack <= now) {
       run_due(true);
+      slack_.store(kSlack, std::memory_order_relaxed);
       continue;
     }
-    if (at != kNever && may_spin_ && look - now < kAhead) {
+    if (at != kNever && may_spin_ && at - now < kAhead) {
       cpu_relax();
       continue;
     }
+    // With nothing to do it sleeps on for a while before it has to be woken: the next task comes soon where
+    // there were some.
+    const bool active = !may_spin_ && seen != before;
+    before = seen;
+    const std::int64_t until = at != kNever ? at + slack - (may_spin_ ? kAhead : 0)
+                               : active     ? now + slack
+                                            : kNever;
+    looks_at_.store(until, std::memory_order_seq_cst);
     sleeping_.store(true, std::memory_order_seq_cst);
+    bool in_time = true;
     if (changed_.load(std::memory_order_seq_cst) == seen && !stopping_.load(std::memory_order_seq_cst)) {
-      std::optional<std::int64_t> until;
-      if (at != kNever)
-        until = monotonic_ns() + std::max<std::int64_t>(look - now - (may_spin_ ? kAhead : 0), 0) / kPsPerNs;
-      futex_wait(changed_, seen, until);
+      std::optional<std::int64_t> deadline;
+      if (until != kNever) deadline = monotonic_ns() + std::max<std::int64_t>(until - now, 0) / kPsPerNs;
+      in_time = futex_wait(changed_, seen, deadline);
     }
     sleeping_.store(false, std::memory_order_relaxed);
+    // Everything was done when it came to look.
+    const std::int64_t next = first_at_.load(std::memory_order_relaxed);
+    if (!in_time && (next == kNever || next + slack > time_.now()))
+      slack_.store(std::min(2 * slack, kMostSlack), std::memory_order_relaxed);
   }
 }
 

@@ -44,7 +44,8 @@ class Lateness {
 // Wall time with the machine's delays: a post holds its processor for as long as the machine's would be busy,
 // and what it does is done when its time has come, by whoever polls then, or by a thread of this clock's own.
 // That thread spins ahead of each point in time where the host has a core for it besides the PEs'; else it
-// sleeps, and looks after what nobody has done kSlack after its time.
+// sleeps, and looks after what nobody has done 50 us after its time; up to a millisecond where a program that
+// polls has done everything so far.
 //
 // Threads: any. Invariant: tasks run one at a time, in the order of their times.
 class PacedClock final : public Clock {
@@ -94,6 +95,8 @@ class PacedClock final : public Clock {
   std::atomic<std::int64_t> first_at_;  // of the agenda; kNever when empty
   FutexWord changed_{0};
   std::atomic<bool> sleeping_{false};
+  std::atomic<std::int64_t> looks_at_{0};  // when it is awake again by itself; kNever: it has to be woken
+  std::atomic<std::int64_t> slack_;        // how late a task may be before its thread does it
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

@@ -33,6 +33,7 @@ constexpr std::size_t kMaxHot = 16;
 constexpr std::size_t kSites = 8;
 constexpr int kSameSite = 64;      // looks of one instruction at one address, with nothing else between
 constexpr int kStepsInVain = 256;  // single steps without a loop: the program works on this memory
+constexpr std::uint32_t kMaxLate = 1000;  // faults of a thread in a row at one address
 constexpr std::int64_t kTickNs = 1'000'000;
 constexpr std::uint64_t kTrapFlag = 0x100;
 
@@ -56,6 +57,12 @@ constexpr PageRange range_in(std::uint64_t word) {
 struct Site {
   std::uint64_t rip = 0, address = 0, call = 0;
   std::array<greg_t, 16> registers{};
+};
+
+// What threads' accesses found closed that was open again when they came to the handler.
+struct Late {
+  std::atomic<std::uint64_t> address{0};
+  std::atomic<std::uint32_t> in_a_row{0};
 };
 
 // Static and alone in its pages, so that no watched page holds any of it.
@@ -84,6 +91,7 @@ struct alignas(4096) State {
   std::uint64_t ticked_at = 0;      // calls as of the last tick
   std::uint32_t ticks = 0, patience = 1;
   std::atomic<std::uint64_t> waits{0};
+  std::array<Late, 64> late;  // by thread
   struct sigaction trap_before {};
 };
 State g;
@@ -162,20 +170,29 @@ void forget_sites() {
   g.steps = 0;
 }
 
+// A page that was closed is open now: there is nothing to do but to try again. A real fault, whose page
+// nobody has closed, is the same one time after time.
+bool comes_late(std::uint64_t address) {
+  Late& mine = g.late[static_cast<std::size_t>(syscall(SYS_gettid)) % g.late.size()];
+  if (mine.address.exchange(address, std::memory_order_relaxed) != address)
+    mine.in_a_row.store(0, std::memory_order_relaxed);
+  return mine.in_a_row.fetch_add(1, std::memory_order_relaxed) < kMaxLate;
+}
+
 // A fault in a watched page. True: the access may be tried again.
 bool on_page_fault(const siginfo_t* info, void* context) {
   VirtualClock* const clock = g.clock.load(std::memory_order_relaxed);
   const auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
-  if (clock == nullptr || info->si_code != SEGV_ACCERR || getpid() != g.pid) return false;
+  if (info->si_code != SEGV_ACCERR || getpid() != g.pid) return false;
   const PageRange range = range_of(address);
   if (range.end == 0) return false;
   const std::uint64_t page = address & ~(kPage - 1);
   const bool armed = g.all_armed.load(std::memory_order_relaxed) ||
                      (g.hot_armed.load(std::memory_order_relaxed) && is_hot(page));
-  // A real fault, such as a store to read-only memory, comes again with the page open.
   auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
   const bool stores = (machine.gregs[REG_ERR] & 2) != 0;
-  if (!armed || (stores && !range.writable)) return false;
+  if (stores && !range.writable) return false;
+  if (clock == nullptr || !armed) return comes_late(address);
   if (!on_program_thread() || g.inside.load(std::memory_order_relaxed)) {
     // Ours, or another thread's: it is let in, and the page stays open until the program goes on.
     open_page(page);
@@ -316,8 +333,8 @@ void open_all() {
 
 void stop() {
   if (g.clock.load(std::memory_order_relaxed) == nullptr || getpid() != g.pid) return;
-  // No tick takes anything away meanwhile; and an access of another thread to a page that is not open yet is
-  // ours to let in as long as there is a clock, so the clock goes last.
+  // No tick takes anything away meanwhile. An access of another thread to a page that was not open yet is
+  // let in, whenever it comes to the handler.
   const Changing lock;
   g.hot_count = 0;
   arm_all(false);

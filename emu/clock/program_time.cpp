@@ -79,7 +79,7 @@ VirtualClock* clock_for(const void* caller) {
   VirtualClock* const clock = g_clock.load(std::memory_order_acquire);
   if (clock == nullptr) [[likely]]
     return nullptr;
-  return is_runtime_thread() || called_by_runtime(caller) ? nullptr : clock;
+  return is_runtime_thread() || VirtualClock::is_inside() || called_by_runtime(caller) ? nullptr : clock;
 }
 
 bool is_steady(clockid_t id) {

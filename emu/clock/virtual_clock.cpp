@@ -30,6 +30,9 @@ constexpr std::int64_t kPartOfWatchedStreak = 64;
 constexpr std::uint32_t kPollsInVain = 1000;
 constexpr std::uint32_t kSpins = 2000;  // some microseconds: what a sleep and its end would cost
 
+thread_local constinit bool t_inside = false;
+thread_local constinit int t_holds = 0;
+
 std::int64_t thread_cpu_ns() {
   timespec used{};
   syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &used);
@@ -68,9 +71,27 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
 
 // ---- coming and going ----
 
+void VirtualClock::lock() {
+  t_inside = true;
+  mu_.lock();
+}
+void VirtualClock::unlock() {
+  mu_.unlock();
+  t_inside = false;
+}
+void VirtualClock::hold() {
+  ++t_holds;
+  turns_.hold();
+}
+void VirtualClock::let_go() {
+  turns_.let_go();
+  --t_holds;
+}
+bool VirtualClock::is_inside() { return t_inside || t_holds != 0; }
+
 void VirtualClock::come_in() {
   page_watch::program_calls();
-  mu_.lock();
+  lock();
   // What exit handlers of the program still ask for happens after the PE's last turn.
   if (finished_) return;
   if (!turns_.enter()) {
@@ -90,7 +111,7 @@ void VirtualClock::go_out() {
     turns_.note_seen(turns_.row_of(self_), now_, woken_at_ == now_ ? UINT32_MAX : self_ + 1);
   if (!finished_) turns_.leave();
   if (compute_.measured) cpu_at_exit_ = thread_cpu_ns();
-  mu_.unlock();
+  unlock();
   page_watch::program_goes_on();
 }
 
@@ -327,7 +348,7 @@ void VirtualClock::step_out() {
   something_done();
   do_all();
   if (!finished_) turns_.step_out();
-  mu_.unlock();
+  unlock();
 }
 
 void VirtualClock::step_in() {
@@ -394,7 +415,7 @@ void VirtualClock::finish() {
   const Inexactness found = inexactness();
   if (recorder_ != nullptr) recorder_->write(machine_, found);
   if (last) report(found);
-  mu_.unlock();
+  unlock();
 }
 
 Inexactness VirtualClock::inexactness() const {

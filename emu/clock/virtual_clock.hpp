@@ -44,6 +44,8 @@ class VirtualClock final : public Clock, private Debtor {
   bool wait(std::optional<Picos> deadline) override;
   void barrier_arrive() override;
   void barrier_wait(Picos takes) override;
+  void hold() override;
+  void let_go() override;
   void watch(std::uint64_t begin, std::uint64_t end, bool writable) override;
   void unwatch(std::uint64_t begin, std::uint64_t end) override;
   void before_inspection() override;
@@ -52,6 +54,10 @@ class VirtualClock final : public Clock, private Debtor {
     look_argument_ = argument;
   }
   void finish() override;
+
+  // Whether the calling thread is in a call of a virtual clock's, or holds one: what reads the time from in
+  // there (an allocator, the launcher's library) is not the program.
+  static bool is_inside();
 
   // ---- what the program's own clock calls ask for ----
   // The time; a look at the clock that follows others with nothing in between waits a moment.
@@ -74,6 +80,8 @@ class VirtualClock final : public Clock, private Debtor {
  private:
   void step_out();
   void step_in();
+  void lock();
+  void unlock();
   void come_in();
   void go_out();
   bool run_until(std::int64_t until, bool wakes, WaitsFor why);

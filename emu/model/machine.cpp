@@ -152,11 +152,14 @@ void torus_paths(const DerivedRates& r, Pricing* p) {
     }
   }
   for (std::size_t i = 0; i < 3; ++i) {
-    p->shared_link[i] = payload_over(r.torus_link * p->torus.shape().torus_links[i], r.wire_lone);
+    const Rate line = r.torus_link * p->torus.shape().torus_links[i];
+    p->shared_link[0][i] = payload_over(line, r.wire_lone);
+    p->shared_link[1][i] = payload_over(line, r.wire_shared);
   }
 }
 
 void dragonfly_paths(const DerivedRates& r, Pricing* p) {
+  const std::uint64_t bundle = std::max<std::uint64_t>(p->dragonfly.links_per_bundle(), 1);
   for (std::size_t shared = 0; shared < 2; ++shared) {
     const double efficiency = shared ? r.wire_shared : r.wire_lone;
     p->path[0][1][shared] = payload_over(r.link, efficiency);
@@ -164,11 +167,10 @@ void dragonfly_paths(const DerivedRates& r, Pricing* p) {
     // Adaptive packets of one message spread over the router's links, in the group and out of it.
     p->path[1][1][shared] = payload_over(r.link * Dragonfly::kLocal, efficiency);
     p->path[1][2][shared] = p->path[1][1][shared];
+    p->shared_link[shared][0] = payload_over(r.global_link * bundle, efficiency);
+    p->shared_link[shared][1] = payload_over(r.link, efficiency);
+    p->shared_link[shared][2] = payload_over(r.link * Dragonfly::kLocal, efficiency);
   }
-  const std::uint64_t bundle = std::max<std::uint64_t>(p->dragonfly.links_per_bundle(), 1);
-  p->shared_link[0] = payload_over(r.global_link * bundle, r.wire_lone);
-  p->shared_link[1] = payload_over(r.link, r.wire_lone);
-  p->shared_link[2] = payload_over(r.link * Dragonfly::kLocal, r.wire_lone);
 }
 
 void tree_paths(const Description& d, const DerivedRates& r, Pricing* p) {
@@ -187,7 +189,9 @@ void tree_paths(const Description& d, const DerivedRates& r, Pricing* p) {
                                         (std::uint64_t{1} << PerByte::kShift) / p->packet.payload));
       }
     }
-    p->shared_link[level] = payload_over(r.link * (std::uint64_t{1} << (2 * level)), r.wire_lone);
+    const Rate subtree = r.link * (std::uint64_t{1} << (2 * level));
+    p->shared_link[0][level] = payload_over(subtree, r.wire_lone);
+    p->shared_link[1][level] = payload_over(subtree, r.wire_shared);
   }
 }
 
@@ -303,7 +307,7 @@ BuiltMachine compile(const Description& d) {
     case Network::crossbar:
       break;
   }
-  for (std::size_t i = 0; i < p.shared_link.size(); ++i) p.shared_idle[i] = idle_bytes(p.shared_link[i]);
+  for (std::size_t i = 0; i < p.shared_idle.size(); ++i) p.shared_idle[i] = idle_bytes(p.shared_link[1][i]);
   const std::int64_t window = d.value("nic.window") * p.packet.payload;
   if (window > 0) p.window_reciprocal = (std::uint64_t{1} << 40) / static_cast<std::uint64_t>(window);
   price_operations(d, rates, &p);

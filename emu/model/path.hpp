@@ -73,8 +73,10 @@ void choose_group(const Pricing& pricing, Routing routing, std::uint64_t seed, s
                   Path* path);
 
 // Blue Gene/L, adaptive modes: takes the links of a way on which every packet goes where it can go first, for
-// a message whose head comes at `head`, and returns how long it waits. REQUIRES: `state` exact and held.
+// a message whose head comes at `head`, and returns how long it waits. `shared`: the reverse direction is
+// busy. REQUIRES: `state` exact and held.
 std::int64_t walk_torus(const Pricing& pricing, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
-                        std::uint64_t bytes, std::int64_t head, std::int64_t horizon, const LinkState& state);
+                        std::uint64_t bytes, bool shared, std::int64_t head, std::int64_t horizon,
+                        const LinkState& state);
 
 }  // namespace orrery::model

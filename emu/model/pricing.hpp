@@ -61,9 +61,10 @@ struct Pricing {
   std::array<Picos, kPathClasses> tree_latency{};  // by class, fat tree only
   // Payload of one message through the network, by [adaptive?][class][reverse direction busy?].
   std::array<std::array<std::array<PerByte, 2>, kPathClasses>, 2> path{};
-  // Payload as it occupies what several messages share: a torus line's bundle (by dimension), a group
-  // bundle (0), one green or black link (1), all of a router's (2), a subtree (by level).
-  std::array<PerByte, kPathClasses> shared_link{};
+  // Payload as it occupies what several messages share, by [reverse direction busy?], whose puts' responses
+  // come over the same links: a torus line's bundle (by dimension), a group bundle (0), one green or black
+  // link (1), all of a router's (2), a subtree (by level).
+  std::array<std::array<PerByte, kPathClasses>, 2> shared_link{};
   // Bytes of one half-life up to which those are too little used for anybody to wait (decayed states).
   std::array<std::uint64_t, kPathClasses> shared_idle{};
   // Scaled 1 / (outstanding bytes): a message cannot exceed the window per round trip. 0: no window.

@@ -35,10 +35,10 @@ void raise(std::atomic<std::int64_t>& value, std::int64_t to) {
 // In an adaptive mode: two minimal candidates (the link; of black ones another copy) against going round by a
 // third router, by the bias. May make the path longer.
 __attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routing, const Stretch& s,
-                                                 std::uint64_t bytes, std::int64_t arrive,
+                                                 std::uint64_t bytes, bool shared, std::int64_t arrive,
                                                  std::int64_t horizon, const LinkState& state, Path* path) {
-  const PerByte price = p.shared_link[kLocalPrice];
-  const std::int64_t length = price(bytes).count(), thin = p.shared_link[kSpreadPrice](bytes).count();
+  const PerByte price = p.shared_link[shared][kLocalPrice];
+  const std::int64_t length = price(bytes).count(), thin = p.shared_link[shared][kSpreadPrice](bytes).count();
   LinePart link = part_of(s, state);
   const LinePart all = router_part(link.line, Dragonfly::kLocal);
   // Packets that are spread over the router's links are in every link's way.
@@ -70,25 +70,26 @@ __attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routi
 // The wait for what take_quiet() did not get. May make the path longer.
 __attribute__((noinline)) std::int64_t wait_for_link(const Pricing& p, const QuoteRequest& r,
                                                      const Stretch& s, std::int64_t arrive,
-                                                     std::int64_t length, std::int64_t horizon,
+                                                     std::int64_t length, bool shared, std::int64_t horizon,
                                                      const LinkState& state, Path* path) {
   if (s.kind == Stretch::bundle)
     return state.reserve_bundle(state.bundle_at(s.server), arrive, length, horizon) - arrive;
   if (s.kind != Stretch::line && !state.line_idle(state.line_at(s.server), arrive))
-    return take_link(p, r.routing, s, r.bytes, arrive, horizon, state, path) - arrive;
+    return take_link(p, r.routing, s, r.bytes, shared, arrive, horizon, state, path) - arrive;
   return state.reserve_line(part_of(s, state), p.hop.count(), arrive, length, horizon);
 }
 
 // What a message of `bytes` takes of each kind of shared link that its path can have.
 struct Lengths {
-  Lengths(const Pricing& p, const Path& path, std::uint64_t bytes) {
+  Lengths(const Pricing& p, const Path& path, std::uint64_t bytes, bool shared) {
+    const auto& price = p.shared_link[shared];
     if (path.stretches == 0) return;
     if (p.network == Network::fat_tree) {  // up and down, at one level
       const std::uint8_t level = path.at[0].price;
-      of[level] = p.shared_link[level](bytes).count();
+      of[level] = price[level](bytes).count();
       return;
     }
-    for (std::size_t i = 0; i < 3; ++i) of[i] = p.shared_link[i](bytes).count();
+    for (std::size_t i = 0; i < 3; ++i) of[i] = price[i](bytes).count();
   }
   std::int64_t of[kPathClasses];  // of those that it has
 };
@@ -96,9 +97,9 @@ struct Lengths {
 // Waits of the head on its way, starting at `head`, in an exact state. May make the path longer.
 // `kSingle`: every stretch is one link.
 template <bool kSingle>
-std::int64_t wait_for_stretches(const Pricing& p, const QuoteRequest& r, std::int64_t head,
+std::int64_t wait_for_stretches(const Pricing& p, const QuoteRequest& r, bool shared, std::int64_t head,
                                 std::int64_t soonest, const LinkState& state, Path* path) {
-  const Lengths lengths(p, *path, r.bytes);
+  const Lengths lengths(p, *path, r.bytes, shared);
   const std::int64_t hop = p.hop.count(), planned = path->latency.count();
   const LinkState::Cells cells(state);
   std::int64_t late = 0;  // by waiting, and by links that it goes round
@@ -109,28 +110,30 @@ std::int64_t wait_for_stretches(const Pricing& p, const QuoteRequest& r, std::in
     const std::uint32_t links = kSingle ? 1 : s->links;
     if (length > 0 && cells.take_quiet(s->server, s->first, links, hop, arrive, length, soonest)) [[likely]]
       continue;
-    waited += wait_for_link(p, r, *s, arrive, length, soonest, state, path);
+    waited += wait_for_link(p, r, *s, arrive, length, shared, soonest, state, path);
     late = waited + path->latency.count() - planned;
   }
   return waited;
 }
 
-std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, NodeId rx, std::int64_t head,
-                            const LinkState& state, Path* path) {
+std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, NodeId rx, bool shared,
+                            std::int64_t head, const LinkState& state, Path* path) {
   // No later call can want anything sooner.
   const std::int64_t soonest = r.now.count() + p.lead.count();
   if (p.network == Network::bluegene_torus && is_adaptive(r.routing)) {
     bool idle = true;
     for (std::uint32_t i = 0; i < path->stretches; ++i)
       idle &= state.line_idle(state.line_at(path->at[i].server), soonest);
-    if (!idle) return walk_torus(p, r.routing, r.seed, tx, rx, r.bytes, head, soonest, state);
+    if (!idle) return walk_torus(p, r.routing, r.seed, tx, rx, r.bytes, shared, head, soonest, state);
   }
-  return p.network == Network::dragonfly ? wait_for_stretches<true>(p, r, head, soonest, state, path)
-                                         : wait_for_stretches<false>(p, r, head, soonest, state, path);
+  return p.network == Network::dragonfly
+             ? wait_for_stretches<true>(p, r, shared, head, soonest, state, path)
+             : wait_for_stretches<false>(p, r, shared, head, soonest, state, path);
 }
 
 // The mean waits on the way in a decayed state, in which the message is counted.
-std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, const LinkState& state, const Path& path) {
+std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, bool shared, const LinkState& state,
+                          const Path& path) {
   const DecayMoment now = r.now.count();
   const LinkState::Counters counters(state);
   std::int64_t waited = 0;
@@ -140,7 +143,7 @@ std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, const LinkSta
     if (sums.before + sums.current <= p.shared_idle[s->price]) [[likely]]
       continue;
     // All the links that it stands for are as loaded as this one, on average.
-    const PerByte price = p.shared_link[s->price];
+    const PerByte price = p.shared_link[shared][s->price];
     const std::uint32_t busy = utilisation_256(price(steady_rate(sums, now)).count());
     waited += s->links * (price(r.bytes).count() * queue_wait_256(busy) / 256);
   }
@@ -178,7 +181,8 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
   }
   const std::int64_t latency = path.latency.count();
 
-  // Requests leave the source's NIC one interval apart.
+  // Requests leave the source's NIC one interval apart. A NIC that receives meanwhile answers what it gets,
+  // and shares its host interface and the links on its way with that.
   const bool shared =
       state != nullptr && (state->nic(tx).receive_until.load(std::memory_order_relaxed) > start);
   const PerByte host = shared ? op.host_shared : op.host_lone;
@@ -225,8 +229,8 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
   }
 
   if (state != nullptr) {
-    const std::int64_t links =
-        state->exact() ? wait_for_links(p, r, tx, rx, head, *state, &path) : wait_by_load(p, r, *state, path);
+    const std::int64_t links = state->exact() ? wait_for_links(p, r, tx, rx, shared, head, *state, &path)
+                                              : wait_by_load(p, r, shared, *state, path);
     waited += links;
     // Links that it went round add to the data's way, not to the response's.
     head += links + path.latency.count() - latency;

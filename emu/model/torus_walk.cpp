@@ -67,7 +67,7 @@ struct Walk {
 }  // namespace
 
 std::int64_t walk_torus(const Pricing& p, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
-                        std::uint64_t bytes, std::int64_t head, std::int64_t horizon,
+                        std::uint64_t bytes, bool shared, std::int64_t head, std::int64_t horizon,
                         const LinkState& state) {
   const Torus& t = p.torus;
   const std::uint64_t ties = path_seed(routing, seed, tx, rx);
@@ -82,7 +82,7 @@ std::int64_t walk_torus(const Pricing& p, Routing routing, std::uint64_t seed, N
   // A long message's packets use its dimensions side by side.
   const std::uint64_t packets = (bytes + p.packet.payload - 1) / p.packet.payload;
   const std::uint64_t parts = std::max<std::uint64_t>(1, std::min(used, packets));
-  const std::int64_t length = p.shared_link[0]((bytes + parts - 1) / parts).count();
+  const std::int64_t length = p.shared_link[shared][0]((bytes + parts - 1) / parts).count();
   std::int64_t waited = 0;
   for (std::uint64_t part = 0; part < parts; ++part)
     waited = std::max(waited, walk.go(head, length, mix64(ties + part)));

@@ -193,7 +193,10 @@ class CollectiveEngine {
     (void)handle_packets(false);
     look(false);
   }
-  // The same, and the owner's duties. Returns whether it wants to be called again soon.
+  // The same at a point of virtual time, and the queues of our VCEs hear what is new: from the program's
+  // thread, which has the turn, and not from the service thread, which would come in between.
+  void progress_in_turn();
+  // As progress(), and the owner's duties. Returns whether it wants to be called again soon.
   bool serve();
   // The same, now and then, for reductions that nobody looks at. False: no need for a while.
   bool heartbeat();
@@ -277,6 +280,7 @@ class CollectiveEngine {
     Errc failed = Errc::ok;  // else it is one of ours, which got nowhere
   };
 
+  bool counts_time() const;
   void look(bool service);
   void look_at(Record& record, bool service);
   enum class ShortLook : std::uint8_t { done, waits, unusual };

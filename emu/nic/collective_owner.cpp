@@ -252,7 +252,7 @@ bool CollectiveEngine::attend() {
         nic_.environment_.ring(parent.owner->link.process);
       }
     }
-    if ((owned.modes & (kCeOnComplete | kCeOnError)) != 0) {
+    if ((owned.modes & (kCeOnComplete | kCeOnError)) != 0 && !counts_time()) {
       observe(vce, owned);
       const std::uint32_t children = state.children.load(std::memory_order_relaxed);
       for (std::uint32_t lane = 0; lane < kCeLanes && !busy; ++lane) {
@@ -268,13 +268,26 @@ bool CollectiveEngine::attend() {
   return busy;
 }
 
+bool CollectiveEngine::counts_time() const { return nic_.clock_ != nullptr && nic_.clock_->is_virtual(); }
+
+void CollectiveEngine::progress_in_turn() {
+  if (active()) progress();
+  if (owned_count_.load(std::memory_order_relaxed) == 0) return;
+  const std::lock_guard lock(mu_);
+  for (std::uint32_t vce = 0; vce < kVces; ++vce) {
+    Owned& owned = owned_[vce];
+    if (owned.used && owned.path != nullptr && (owned.modes & (kCeOnComplete | kCeOnError)) != 0)
+      observe(vce, owned);
+  }
+}
+
 bool CollectiveEngine::serve() {
   bool busy = handle_packets(true);
   // Before our own results: the slots of a reduction that we are part of stand until we have ours.
   if (owned_count_.load(std::memory_order_relaxed) != 0) busy = attend() || busy;
   // Under virtual time results come where the program looks or joins (timed.cpp), at its place in the order
   // of time: a look of this thread would come between.
-  if (nic_.clock_ == nullptr || !nic_.clock_->is_virtual()) look(true);
+  if (!counts_time()) look(true);
   // What has just been sent up may have been the last.
   busy = handle_packets(true) || busy;
   return busy;

@@ -48,12 +48,7 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       collective_(*this),
       bte_(*this) {
   if (clock_ != nullptr) {
-    clock_->set_look(
-        [](void* self) {
-          auto* const nic = static_cast<Nic*>(self);
-          if (nic->collective_.active()) nic->collective_.progress();
-        },
-        this);
+    clock_->set_look([](void* self) { static_cast<Nic*>(self)->collective_.progress_in_turn(); }, this);
   }
   AmoCache(view_).set_up(options_.amo_cache_entries, options_.amo_cache_mode);
   // Accesses of our own threads to our own memory are announced like anybody else's.

@@ -215,8 +215,9 @@ Status Runtime::make_segment() {
   }
   Nic::Options options;
   const std::string adopt = config::text("ORRERY_ADOPT");
-  // Memory that the program polls is watched page by page, which is for memory in the file alone.
-  options.eager_adoption = adopt == "eager" || (clock_ != nullptr && clock_->is_virtual());
+  // Memory that the program polls is watched page by page, which is for memory in the file alone; and where
+  // time is paced, a frame that waits for a service thread is late.
+  options.eager_adoption = adopt == "eager" || clock_ != nullptr;
   options.may_adopt = adopt != "never" && memory_->file() >= 0;
   options.adopt_after = static_cast<std::uint32_t>(config::number("ORRERY_ADOPT_AFTER"));
   options.bte_crossover = config::number("ORRERY_BTE_CROSSOVER");
@@ -312,6 +313,7 @@ void Runtime::ring_self() {
 }
 
 void Runtime::run_on_service_thread(void (*work)(void*), void* argument) {
+  const clock::RealWait wait(clock_);
   job_.loop().run_and_wait([work, argument] { work(argument); });
 }
 
@@ -362,6 +364,7 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
   }
   if (goes_by_wire(process.slot)) return connect_by_wire(process);
   const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
+  const clock::RealWait wait(clock_);
   auto descriptors = job_.fetch(reference, monotonic_ns() + kConnectNs);
   if (!descriptors.ok()) {
     log::error("process {} does not hand out its NIC: {}", process.slot, errc_name(descriptors.code()));

@@ -431,7 +431,10 @@ Errc Nic::join_timed(Endpoint& endpoint, CeEdge& edge, const Request& request, c
 // A look in vain: the frames first, then time.
 void Nic::progress_timed() {
   move_along();
-  if (!is_runtime_thread()) clock_->idle();
+  if (is_runtime_thread()) return;
+  clock_->idle();
+  // What has come meanwhile is there for the look that waited for it.
+  if (clock_->is_virtual()) collective_.progress_in_turn();
 }
 
 // A blocking wait in virtual time.
@@ -447,6 +450,7 @@ Errc Nic::wait_timed(std::span<CompletionQueue* const> queues, std::optional<std
   if (deadline_ns) deadline = Picos{*deadline_ns * 1000};
   for (;;) {
     move_along();
+    collective_.progress_in_turn();
     if (has_news()) return Errc::ok;
     if (deadline && clock_->now() >= *deadline) return Errc::timeout;
     (void)clock_->wait(deadline);

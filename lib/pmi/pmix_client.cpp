@@ -3,6 +3,7 @@
 #include "lib/pmi/pmix_client.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/wait.hpp"
 #include "emu/job/pmi_line.hpp"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ namespace {
 // The part of PMIx's binary interface that we use, as the PMIx standard has it (chapters "Data structures and
 // types", "Key/value management"): nothing of the library is needed to build. Values of versions 2 to 5.
 constexpr int kSuccess = 0;
+constexpr int kDoneAlready = -157;   // PMIX_OPERATION_SUCCEEDED: no callback comes
 constexpr std::uint8_t kGlobal = 3;  // scope: for everybody
 constexpr std::uint32_t kRankWildcard = UINT32_MAX - 1;
 constexpr std::uint16_t kBool = 1;
@@ -65,11 +67,28 @@ struct PmixClient::Library {
   int (*finalize)(const Info*, std::size_t) = nullptr;
   int (*put)(std::uint8_t, const char*, Value*) = nullptr;
   int (*commit)() = nullptr;
-  int (*fence)(const Proc*, std::size_t, const Info*, std::size_t) = nullptr;
+  int (*fence)(const Proc*, std::size_t, const Info*, std::size_t, void (*)(int, void*), void*) = nullptr;
   int (*get)(const Proc*, const char*, const Info*, std::size_t, Value**) = nullptr;
   int (*abort)(int, const char*, Proc*, std::size_t) = nullptr;
   const char* (*error_string)(int) = nullptr;
   Proc self{};
+
+  // The fence under way. PMIx's own thread says when it is over.
+  const Info collect = flag("pmix.collect");
+  FutexWord fences_over{0};
+  int fence_result = kSuccess;  // of the one that is over
+  static void on_fence(int result, void* library) {
+    // That thread lives in real time, however it is that it asks for it (under a sanitizer all calls come
+    // from the sanitizer's library).
+    mark_runtime_thread();
+    static_cast<Library*>(library)->fence_is_over(result);
+  }
+  void fence_is_over(int result) {
+    fence_result = result;
+    // Release: pairs with barrier_leave.
+    fences_over.fetch_add(1, std::memory_order_release);
+    futex_wake(fences_over, 1);
+  }
 
   // Never closed again: it leaves a thread behind.
   bool open(std::string* why) {
@@ -84,7 +103,7 @@ struct PmixClient::Library {
       return function != nullptr;
     };
     const bool all = find("PMIx_Init", init) && find("PMIx_Finalize", finalize) && find("PMIx_Put", put) &&
-                     find("PMIx_Commit", commit) && find("PMIx_Fence", fence) && find("PMIx_Get", get) &&
+                     find("PMIx_Commit", commit) && find("PMIx_Fence_nb", fence) && find("PMIx_Get", get) &&
                      find("PMIx_Abort", abort) && find("PMIx_Error_string", error_string);
     if (!all) *why = "libpmix.so.2 lacks functions of PMIx 2";
     return all;
@@ -92,7 +111,10 @@ struct PmixClient::Library {
 };
 
 PmixClient::PmixClient() : library_(std::make_unique<Library>()) {}
-PmixClient::~PmixClient() = default;
+// A fence that nobody left may still be over some day: then PMIx's thread writes here.
+PmixClient::~PmixClient() {
+  if (in_fence_) (void)library_.release();
+}
 
 Result<std::unique_ptr<PmixClient>> PmixClient::open() {
   std::unique_ptr<PmixClient> client(new PmixClient);
@@ -195,16 +217,29 @@ Result<std::string> PmixClient::get(std::string_view key, int from) {
   return text;
 }
 
-Status PmixClient::barrier_enter() { return open_ ? Status{} : Status{Errc::invalid_state}; }
-
-// All of it: PMIx has no fence in two halves that waits for nobody else's thread.
-Status PmixClient::barrier_leave() {
-  if (!open_) return Errc::invalid_state;
+Status PmixClient::barrier_enter() {
+  if (!open_ || in_fence_) return Errc::invalid_state;
+  fences_seen_ = library_->fences_over.load(std::memory_order_relaxed);
   int rc = library_->commit();
-  const Info collect = flag("pmix.collect");
-  if (rc == kSuccess) rc = library_->fence(nullptr, 0, &collect, 1);
-  if (rc == kSuccess) return {};
-  log::error("PMIx_Fence: {}", library_->error_string(rc));
+  if (rc == kSuccess)
+    rc = library_->fence(nullptr, 0, &library_->collect, 1, &Library::on_fence, library_.get());
+  if (rc == kDoneAlready) library_->fence_is_over(kSuccess);
+  if (rc != kSuccess && rc != kDoneAlready) {
+    log::error("PMIx_Fence_nb: {}", library_->error_string(rc));
+    return Errc::unreachable;
+  }
+  in_fence_ = true;
+  return {};
+}
+
+Status PmixClient::barrier_leave() {
+  if (!open_ || !in_fence_) return Errc::invalid_state;
+  FutexWord& over = library_->fences_over;
+  // Acquire: pairs with on_fence.
+  while (over.load(std::memory_order_acquire) == fences_seen_) futex_wait(over, fences_seen_, std::nullopt);
+  in_fence_ = false;
+  if (library_->fence_result == kSuccess) return {};
+  log::error("PMIx_Fence_nb: {}", library_->error_string(library_->fence_result));
   return Errc::unreachable;
 }
 

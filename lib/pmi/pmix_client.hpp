@@ -5,6 +5,7 @@
 #include "emu/base/status.hpp"
 #include "emu/job/pmi_client.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
@@ -48,6 +49,8 @@ class PmixClient final : public job::PmiClient {
   std::set<std::string, std::less<>> own_keys_;  // that were put
   int rank_ = 0;
   int size_ = 0;
+  std::uint32_t fences_seen_ = 0;  // that were over when the one under way began
+  bool in_fence_ = false;          // entered, and not left
   bool open_ = false;
 };
 

@@ -215,7 +215,7 @@ Status Session::agree(std::vector<job::HostDirectory::Domain>* domains, job::Wir
 Status Session::close() {
   Session* session = current();
   if (session == nullptr) return Errc::invalid_state;
-  const Status said = session->wire_ ? session->wire_->finalize() : Status{};
+  const Status said = session->wire_ ? session->asked([&] { return session->wire_->finalize(); }) : Status{};
   delete session;
   g_of_process.session = nullptr;
   g_of_process.owner = 0;
@@ -227,8 +227,12 @@ job::PmiClient::Limits Session::limits() const {
                : job::PmiClient::Limits{job::kPmiKvsNameMax - 1, job::kPmiKeyMax - 1, job::kPmiValueMax - 1};
 }
 
-Result<int> Session::appnum() { return wire_ ? wire_->appnum() : Result<int>(0); }
-Result<int> Session::universe_size() { return wire_ ? wire_->universe_size() : Result<int>(1); }
+Result<int> Session::appnum() {
+  return wire_ ? asked([&] { return wire_->appnum(); }) : Result<int>(0);
+}
+Result<int> Session::universe_size() {
+  return wire_ ? asked([&] { return wire_->universe_size(); }) : Result<int>(1);
+}
 
 void Session::abort(int code, std::string_view message) {
   log::error("PMI_Abort({}){}{}", code, message.empty() ? "" : ": ", message);
@@ -254,8 +258,9 @@ Status Session::put(std::string_view key, std::string_view value) {
   if (!wire_) {
     return own_space_.emplace(key, value).second ? Status{} : Status{Errc::invalid_state};
   }
-  if (job::is_pmi_token(value) && value.size() <= wire_->limits().value) return wire_->put(key, value);
-  return wire_->put_bytes(encoded_key(key), value);
+  if (job::is_pmi_token(value) && value.size() <= wire_->limits().value)
+    return asked([&] { return wire_->put(key, value); });
+  return put_bytes(encoded_key(key), value);
 }
 
 Result<std::string> Session::get(std::string_view key) {
@@ -264,16 +269,16 @@ Result<std::string> Session::get(std::string_view key) {
     if (found == own_space_.end()) return Errc::no_match;
     return found->second;
   }
-  auto value = wire_->get(key);
+  auto value = asked([&] { return wire_->get(key); });
   if (value.code() != Errc::no_match) return value;
-  return wire_->get_bytes(encoded_key(key));
+  return get_bytes(encoded_key(key), job::PmiClient::kAnybody);
 }
 
 Status Session::put_bytes(const std::string& key, std::string_view bytes) {
-  return wire_->put_bytes(key, bytes);
+  return asked([&] { return wire_->put_bytes(key, bytes); });
 }
 Result<std::string> Session::get_bytes(const std::string& key, int from) {
-  return wire_->get_bytes(key, from);
+  return asked([&] { return wire_->get_bytes(key, from); });
 }
 
 // Our own server shows a pair to everybody as soon as it is put; others wait for the next barrier.
@@ -298,7 +303,7 @@ Result<std::string> Session::poll_bytes(const std::string& key, int from) {
 Status Session::barrier_enter() {
   if (in_barrier_) return Errc::invalid_state;
   in_barrier_ = true;
-  const Status entered = wire_ ? wire_->barrier_enter() : Status{};
+  const Status entered = wire_ ? asked([&] { return wire_->barrier_enter(); }) : Status{};
   if (clock_ != nullptr && entered.ok()) clock_->barrier_arrive();
   return entered;
 }
@@ -308,7 +313,7 @@ Status Session::barrier_leave(Picos takes) {
   job_->directory().note_wait(job_->self(), job::WaitPlace::pmi_barrier);
   // Under a clock first in its time: then every PE has entered, and the launcher lets us go at once.
   if (clock_ != nullptr) clock_->barrier_wait(takes);
-  const Status left = wire_ ? wire_->barrier_leave() : Status{};
+  const Status left = wire_ ? asked([&] { return wire_->barrier_leave(); }) : Status{};
   job_->directory().note_wait(job_->self(), job::WaitPlace::nowhere);
   in_barrier_ = false;
   return left;

@@ -89,6 +89,8 @@ void add_figures(CLI::App& root, int& exit_code) {
   command->add_flag("--list", options->list, "Names and budgets only");
   command->add_flag("--detail", options->detail, "tiers: every load");
   command->add_option("--out", options->folder, "Folder for curves and table");
+  command->add_option("--program", options->program,
+                      "latency-by-hops: orrery_put_latency, run for points beside the curves");
   command->add_option("--threads", options->threads, "The results are the same for any number")
       ->check(CLI::Range(1, 256));
   command->add_option("--seed", options->seed, "Of every random choice");

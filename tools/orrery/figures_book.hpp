@@ -25,6 +25,7 @@ struct Row {
 
 struct FigureOptions {
   std::string only, folder;
+  std::string program;  // that measures points of latency-by-hops; empty: none are measured
   bool brief = false, list = false, detail = false;
   unsigned threads = 1;
   std::uint64_t seed = 1;

@@ -61,6 +61,16 @@ std::string curves_svg(const Curves& c) {
         path, colour, kWidth - kRight + 6, kHeight - kBottom - 18.0 * static_cast<double>(c.lines.size() - i),
         colour, c.lines[i].label);
   }
+  for (std::size_t i = 0; i < c.measured.size(); ++i) {
+    const double key = kHeight - kBottom - 18.0 * static_cast<double>(c.lines.size() + i + 1);
+    const auto circle = [&](double x, double y) {
+      out += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='3.5' fill='none' stroke='black'/>\n", x, y);
+    };
+    for (auto [x, y] : c.measured[i].points) circle(px(x), py(y));
+    circle(kWidth - kRight + 10, key - 4);
+    out += fmt::format("<text x='{:.0f}' y='{:.0f}'>{}</text>\n", kWidth - kRight + 20, key,
+                       c.measured[i].label);
+  }
   return out + "</svg>\n";
 }
 
@@ -69,8 +79,9 @@ bool write_curves(const Curves& c, const std::string& folder) {
   svg << curves_svg(c);
   std::ofstream csv(folder + "/" + c.name + ".csv");
   csv << "curve,x,y\n";
-  for (const auto& line : c.lines)
-    for (auto [x, y] : line.points) csv << fmt::format("\"{}\",{:.6g},{:.6g}\n", line.label, x, y);
+  for (const auto* set : {&c.lines, &c.measured})
+    for (const auto& line : *set)
+      for (auto [x, y] : line.points) csv << fmt::format("\"{}\",{:.6g},{:.6g}\n", line.label, x, y);
   for (const auto& mark : c.marks) csv << fmt::format("\"paper: {}\",,{:.6g}\n", mark.label, mark.y);
   return svg.good() && csv.good();
 }

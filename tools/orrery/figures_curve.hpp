@@ -18,6 +18,7 @@ struct Curves {
     std::vector<std::pair<double, double>> points;
   };
   std::vector<Line> lines;
+  std::vector<Line> measured;  // by running programs: drawn as circles
   struct Mark {
     std::string label;
     double y;

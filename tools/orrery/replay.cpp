@@ -23,11 +23,15 @@ bool same_answer(const model::Quote& a, const model::Quote& b) {
 
 }  // namespace
 
-Replay replay(const model::Machine& machine, std::vector<clock::Recorded> records) {
+std::optional<Replay> replay(const model::Machine& machine, std::vector<clock::Recorded> records) {
   const model::Pricing& p = machine.pricing;
-  const std::size_t bytes = model::LinkState::bytes_needed(p, model::LinkState::Kind::exact);
+  // Whole lines, as aligned_alloc() wants them.
+  constexpr std::size_t kLine = 64;
+  const std::size_t bytes =
+      (model::LinkState::bytes_needed(p, model::LinkState::Kind::exact) + kLine - 1) / kLine * kLine;
   const std::unique_ptr<std::byte, decltype(&std::free)> memory(
-      static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)), &std::free);
+      static_cast<std::byte*>(std::aligned_alloc(kLine, bytes)), &std::free);
+  if (memory == nullptr) return std::nullopt;
   model::LinkState links =
       model::LinkState::create({memory.get(), bytes}, p, model::LinkState::Kind::exact).value();
   std::sort(records.begin(), records.end(), [](const clock::Recorded& a, const clock::Recorded& b) {

@@ -6,6 +6,7 @@
 #include "emu/model/machine.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace orrery::tool {
@@ -17,7 +18,8 @@ struct Replay {
 
 // Asks the machine about every operation of a run again, in one process and in the order of virtual time
 // (when the PE had its turn, then its number), and compares the answers to the picosecond. Of a conservative
-// run none may differ. Pure but for time; allocates the machine's links.
-Replay replay(const model::Machine& machine, std::vector<clock::Recorded> records);
+// run none may differ. Pure; nothing when there is no memory for the machine's links (61 MB for
+// Aries).
+std::optional<Replay> replay(const model::Machine& machine, std::vector<clock::Recorded> records);
 
 }  // namespace orrery::tool

@@ -94,6 +94,13 @@ std::string read_clock(const Words& words, RunOptions* options, RecordUses* uses
   set("ORRERY_CLOCK", words.clock);
   set("ORRERY_COMPUTE", words.compute);
   set("ORRERY_OPTIMISTIC", words.optimistic);
+  if (read.choice.kind == clock::Kind::virtual_time) {
+    // An address sanitizer's allocator looks at the clock now and then, to give memory back to the system:
+    // nobody can tell those looks from the program's. What the user says comes later, and wins.
+    const char* const chosen_options = std::getenv("ASAN_OPTIONS");
+    set("ASAN_OPTIONS", std::string("allocator_release_to_os_interval_ms=-1") +
+                            (chosen_options == nullptr ? "" : std::string(":") + chosen_options));
+  }
   uses->optimistic = read.choice.ahead_ns != 0;
   uses->machine = machine;
   uses->trace = words.trace;

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <system_error>
 
 #include <unistd.h>
@@ -56,7 +57,9 @@ std::string write_file(const char* option, const std::string& name, const std::s
 
 std::string how_exact(const RecordUses& uses, const model::Machine& machine, const Records& all,
                       std::uint32_t pes, int exit_code) {
-  const Replay again = replay(machine, all.operations);
+  const std::optional<Replay> replayed = replay(machine, all.operations);
+  if (!replayed) return "there is no memory for the machine's links: whether the run is exact is not known";
+  const Replay& again = *replayed;
   const clock::Inexactness& found = all.inexactness;
   const bool exact = found.none() && again.conflicts == 0;
   if (uses.optimistic)

@@ -23,9 +23,11 @@ Records read_all_records(const std::string& prefix, std::uint32_t pes, std::stri
       return {};
     }
     int number = 0;
+    bool says_how_exact = false;
     for (std::string line; std::getline(file, line);) {
       ++number;
       if (const auto found = clock::parse_inexactness(line)) {
+        says_how_exact = true;
         // They only grow, and not every PE is the last.
         clock::Inexactness& most = all.inexactness;
         most.outside = std::max(most.outside, found->outside);
@@ -40,6 +42,10 @@ Records read_all_records(const std::string& prefix, std::uint32_t pes, std::stri
         return {};
       }
       records.push_back(*record);
+    }
+    if (!says_how_exact) {
+      *problem = fmt::format("{} does not say how exact the run was", name);
+      return {};
     }
   }
   std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return a.number < b.number; });

@@ -122,6 +122,44 @@ TEST(VirtualTime, ReductionsAreRightAndTakeTime) {
   EXPECT_EQ(right, 40);
 }
 
+TEST(VirtualTime, ATreeOfEnginesGivesEveryPeTheSumWhenTheLastHasEnteredIt) {
+  // Two levels; the root's queue hears of each sum at its time, too.
+  const Ran ran = run(32, {"reduce_tree"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  std::istringstream lines(ran.out);
+  int right = 0;
+  for (std::string line; std::getline(lines, line);) {
+    int pe = 0, round = 0, after = 0, told = 0;
+    unsigned long sum = 0;
+    ASSERT_EQ(std::sscanf(line.c_str(), "PE %d round %d: sum %lu after %d told after %d", &pe, &round, &sum,
+                          &after, &told),
+              5)
+        << line;
+    EXPECT_EQ(sum, 31u * 32 / 2) << line;
+    // The last one enters 3 us after the one before it.
+    EXPECT_GE(after, (31 - pe) * 3000) << line;
+    EXPECT_EQ(told, pe == 0 ? after : 0) << line;
+    ++right;
+  }
+  EXPECT_EQ(right, 320);
+  EXPECT_EQ(ran.err.find("not exact"), std::string::npos) << ran.err;
+  const Ran again = run(32, {"reduce_tree"});
+  EXPECT_EQ(sorted_lines(again.out), sorted_lines(ran.out));
+}
+
+TEST(VirtualTime, ThreadsMayReadBesideTheOneThatPollsMemory) {
+  const Ran ran = run(2, {"threads"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "half round trip 700 ns\nhalf round trip 700 ns\nhalf round trip 700 ns\n");
+}
+
+TEST(VirtualTime, AnAllocatorThatLooksAtTheClockTakesNoTime) {
+  // An address sanitizer's does.
+  const Ran ran = run(1, {"allocations"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "PE 0: 0 ns\n");
+}
+
 TEST(VirtualTime, InstancesOfANodeJoinTheirQueueAndWaitInItsTime) {
   const Ran ran = run(3, {"shared_queue"}, {"--machine", "aries", "--nodes", "1"});
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -215,7 +253,8 @@ TEST(Oracle, AgreesToThePicosecond) {
     const model::Pricing& pricing = built.machine->pricing;
     const std::size_t bytes = model::LinkState::bytes_needed(pricing, model::LinkState::Kind::exact);
     std::unique_ptr<std::byte, decltype(&std::free)> memory(
-        static_cast<std::byte*>(std::aligned_alloc(64, bytes)), &std::free);
+        static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)), &std::free);
+    ASSERT_NE(memory, nullptr);
     auto links = model::LinkState::create({memory.get(), bytes}, pricing, model::LinkState::Kind::exact);
     ASSERT_TRUE(links.ok());
     std::int64_t last = 0;
@@ -309,6 +348,31 @@ TEST(Records, LeaveNoFolderBehind) {
   before != nullptr ? setenv("TMPDIR", was.c_str(), 1) : unsetenv("TMPDIR");
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(rmdir(folder.c_str()), 0) << "something is left in " << folder;
+}
+
+TEST(Records, WhatMadeARunInexactIsTheMostThatAnyPeSawAndHasToBeSaid) {
+  const std::string prefix = ::testing::TempDir() + "orrery_made_" + std::to_string(getpid());
+  const auto write = [&](int pe, const std::string& text) {
+    std::ofstream(prefix + "." + std::to_string(pe)) << "# machine aries\n" << text;
+  };
+  const auto read = [&] {
+    std::string problem;
+    const Records all = read_all_records(prefix, 2, &problem);
+    return std::pair{all, problem};
+  };
+  write(0, clock::line_of(clock::Inexactness{.outside = 3, .merged = 1, .stolen = 0, .late = 0}) + "\n");
+  write(1, clock::line_of(clock::Inexactness{.outside = 2, .merged = 5, .stolen = 0, .late = 7}) + "\n");
+  const auto [all, none] = read();
+  EXPECT_EQ(none, "");
+  EXPECT_EQ(all.inexactness.outside, 3u);
+  EXPECT_EQ(all.inexactness.merged, 5u);
+  EXPECT_EQ(all.inexactness.late, 7u);
+  EXPECT_TRUE(all.operations.empty());
+  for (const char* text : {"", "# not exact: 1 2 3\n", "# not exact: none\n"}) {
+    write(1, text);
+    EXPECT_EQ(read().second, prefix + ".1 does not say how exact the run was") << text;
+  }
+  for (const char* pe : {".0", ".1"}) unlink((prefix + pe).c_str());
 }
 
 TEST(Records, TwoFilesOfOneNameAreRefused) {

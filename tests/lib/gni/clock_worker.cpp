@@ -3,88 +3,22 @@
 
 // A client of uGNI and PMI like any other, that prints what it measures with clock_gettime(2); what it is to
 // do is its first argument. clock_test.cpp runs it under virtual time.
-#include "bench/common/session.hpp"
 #include "tests/lib/gni/clock_waits.hpp"
+#include "tests/lib/gni/clock_world.hpp"
 
+#include <atomic>
 #include <cinttypes>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
+using namespace clock_worker;
+
 namespace {
-
-constexpr std::size_t kRoom = 1 << 20;
-
-std::int64_t now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
-
-struct World {
-  bench::Session session;
-  gni_cq_handle_t source = session.queue(1024), target = session.queue(4096);
-  std::byte* window = nullptr;
-  std::byte* local = nullptr;
-  gni_mem_handle_t local_handle{};
-  std::vector<bench::Window> windows;
-  std::vector<gni_ep_handle_t> eps;
-
-  World() {
-    window = static_cast<std::byte*>(std::aligned_alloc(4096, kRoom));
-    local = static_cast<std::byte*>(std::aligned_alloc(4096, kRoom));
-    std::memset(window, 0, kRoom);
-    std::memset(local, 0, kRoom);
-    local_handle = session.registered(local, kRoom);
-    const bench::Window mine{reinterpret_cast<std::uint64_t>(window),
-                             session.registered(window, kRoom, target)};
-    windows = bench::all_gather(mine, session.rank, session.size);
-    for (int pe = 0; pe < session.size; ++pe) {
-      eps.push_back(session.endpoint(pe, source));
-      BENCH_REQUIRE(GNI_EpSetEventData(eps.back(), 0, static_cast<std::uint32_t>(session.rank)));
-    }
-    PMI_Barrier();
-  }
-  int rank() const { return session.rank; }
-  int size() const { return session.size; }
-
-  void post(int pe, gni_post_descriptor_t& pd) {
-    const bool block = pd.type == GNI_POST_RDMA_PUT || pd.type == GNI_POST_RDMA_GET;
-    pd.local_mem_hndl = local_handle;
-    gni_return_t rc = GNI_RC_SUCCESS;
-    const gni_ep_handle_t ep = eps[static_cast<std::size_t>(pe)];
-    while ((rc = block ? GNI_PostRdma(ep, &pd) : GNI_PostFma(ep, &pd)) == GNI_RC_ERROR_RESOURCE) reap_one();
-    bench::require(rc, "post");
-  }
-  bool reap_one() {
-    gni_cq_entry_t event = 0;
-    const gni_return_t rc = GNI_CqGetEvent(source, &event);
-    if (rc == GNI_RC_NOT_DONE) return false;
-    bench::require(rc, "GNI_CqGetEvent");
-    gni_post_descriptor_t* done = nullptr;
-    bench::require(GNI_GetCompleted(source, event, &done), "GNI_GetCompleted");
-    return true;
-  }
-  void reap() {
-    while (!reap_one()) {
-    }
-  }
-  std::uint32_t await_remote() {
-    gni_cq_entry_t event = 0;
-    gni_return_t rc = GNI_RC_NOT_DONE;
-    while ((rc = GNI_CqGetEvent(target, &event)) == GNI_RC_NOT_DONE) {
-    }
-    bench::require(rc, "GNI_CqGetEvent");
-    return static_cast<std::uint32_t>(gni_cq_get_rem_inst_id(event));
-  }
-  gni_post_descriptor_t put(int pe, std::uint64_t offset, std::uint64_t bytes, std::uint16_t events,
-                            gni_post_type_t type = GNI_POST_FMA_PUT) const {
-    return bench::put_descriptor(type, events, local, windows[static_cast<std::size_t>(pe)], offset, bytes);
-  }
-};
 
 // One put at a time from PE 0 to the last, its own event awaited; then gets.
 void latency(World& w) {
@@ -232,6 +166,17 @@ void timeouts(World& w) {
               slept - looked, now_ns() - slept, polls);
 }
 
+// Memory taken and given back between two looks at the clock, as any allocator likes it: no time passes.
+void allocations(World& w) {
+  const std::int64_t start = now_ns();
+  std::vector<void*> blocks(2000);
+  for (int round = 0; round < 20; ++round) {
+    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = std::malloc(1 + i * 37 % 65536);
+    for (void* const block : blocks) std::free(block);
+  }
+  std::printf("PE %d: %" PRId64 " ns\n", w.rank(), now_ns() - start);
+}
+
 // Puts of all the others, several under way, to words of PE 0, which reads them in turn.
 void to_one(World& w) {
   constexpr std::uint64_t kEach = 8;
@@ -253,129 +198,22 @@ void to_one(World& w) {
   }
 }
 
-// Short messages round a ring.
-void messages(World& w) {
-  gni_smsg_attr_t mine{};
-  mine.msg_type = GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
-  mine.mbox_maxcredit = 4;
-  mine.msg_maxsize = 64;
-  BENCH_REQUIRE(GNI_SmsgBufferSizeNeeded(&mine, &mine.buff_size));
-  mine.msg_buffer = std::calloc(2, mine.buff_size);
-  mine.mem_hndl = w.session.registered(mine.msg_buffer, 2 * std::size_t{mine.buff_size});
-  const bench::Window here{reinterpret_cast<std::uint64_t>(mine.msg_buffer), mine.mem_hndl};
-  const auto all = bench::all_gather(here, w.rank(), w.size());
-  const int next = (w.rank() + 1) % w.size(), before = (w.rank() + w.size() - 1) % w.size();
-  const auto open = [&](int peer, std::uint32_t ours, std::uint32_t other) {
-    const gni_ep_handle_t ep = w.session.endpoint(peer, w.source);
-    gni_smsg_attr_t theirs = mine;
-    theirs.msg_buffer = reinterpret_cast<void*>(all[static_cast<std::size_t>(peer)].address);
-    theirs.mem_hndl = all[static_cast<std::size_t>(peer)].handle;
-    mine.mbox_offset = ours * mine.buff_size;
-    theirs.mbox_offset = other * mine.buff_size;
-    BENCH_REQUIRE(GNI_SmsgInit(ep, &mine, &theirs));
-    return ep;
-  };
-  const gni_ep_handle_t to = open(next, 1, 0), from = open(before, 0, 1);
-  PMI_Barrier();
-  int sent = 0, received = 0;
-  while (sent < 100 || received < 100) {
-    if (sent < 100) {
-      const gni_return_t rc =
-          GNI_SmsgSendWTag(to, &sent, sizeof sent, nullptr, 0, static_cast<std::uint32_t>(sent), 3);
-      if (rc == GNI_RC_SUCCESS) {
-        ++sent;
-      } else if (rc != GNI_RC_NOT_DONE) {
-        bench::require(rc, "GNI_SmsgSendWTag");
-      }
-    }
-    gni_cq_entry_t event = 0;
-    (void)GNI_CqGetEvent(w.source, &event);
-    void* message = nullptr;
-    if (GNI_SmsgGetNext(from, &message) == GNI_RC_SUCCESS) {
-      if (*static_cast<int*>(message) != received++) std::printf("PE %d: wrong order\n", w.rank());
-      BENCH_REQUIRE(GNI_SmsgRelease(from));
-    }
+// Threads that read beside the one that polls: what it polls is taken away from time to time, and given back
+// while they come to it.
+void threads(World& w) {
+  std::atomic<bool> over{false};
+  std::atomic<std::uint64_t> seen{0};
+  std::vector<std::thread> readers;
+  for (std::size_t i = 0; i < 3; ++i) {
+    readers.emplace_back([&, i] {
+      const auto* word = reinterpret_cast<volatile std::uint64_t*>(w.window + 1024 * (i + 1));
+      while (!over.load(std::memory_order_relaxed)) seen.fetch_add(1 + *word, std::memory_order_relaxed);
+    });
   }
-  std::printf("PE %d: all by %" PRId64 "\n", w.rank(), now_ns());
-}
-
-int keep(std::uint32_t id, std::uint32_t /*address*/, void* message, std::uint8_t /*tag*/, void* context) {
-  auto& sum = *static_cast<std::uint64_t*>(context);
-  std::uint64_t value = 0;
-  std::memcpy(&value, message, sizeof value);
-  sum += value * (id + 1);
-  return 1;
-}
-
-// The message queue of a node that all PEs are on: it is there when the last one has joined, and a wait for
-// messages that nobody sends is over at its time.
-void shared_queue(World& w) {
-  usleep(static_cast<useconds_t>(w.rank() * 100));
-  gni_msgq_attr_t attrs{};
-  attrs.max_msg_sz = 64;
-  attrs.smsg_q_sz = 8;
-  attrs.rcv_pool_sz = 64;
-  attrs.num_msgq_eps = 1;
-  attrs.nloc_insts = static_cast<std::uint32_t>(w.size());
-  attrs.modes = GNI_MSGQ_MODE_BLOCKING;
-  attrs.rcv_cq_sz = 64;
-  std::uint64_t sum = 0;
-  gni_msgq_handle_t queue = nullptr;
-  BENCH_REQUIRE(GNI_MsgqInit(w.session.nic, keep, &sum, nullptr, &attrs, &queue));
-  const std::int64_t start = now_ns();
-  BENCH_REQUIRE(GNI_MsgqProgress(queue, 100));
-  const bool waited = now_ns() - start >= 100'000'000;
-  std::printf("PE %d: joined, %s\n", w.rank(), waited ? "waited" : "did not wait");
-  PMI_Barrier();
-  while (GNI_MsgqRelease(queue) == GNI_RC_NOT_DONE) {
-  }
-}
-
-// Sums in the NICs' collective engine, entered at different times.
-void reduce(World& w) {
-  struct Root {
-    std::uint32_t address, engine;
-  } mine{w.session.addresses[static_cast<std::size_t>(w.rank())], 0};
-  gni_ce_handle_t engine = nullptr;
-  if (w.rank() == 0) {
-    BENCH_REQUIRE(GNI_CeCreate(w.session.nic, &engine));
-    BENCH_REQUIRE(GNI_CeGetId(engine, &mine.engine));
-  }
-  const Root root = bench::all_gather(mine, w.rank(), w.size())[0];
-  std::vector<gni_ep_handle_t> children;
-  if (w.rank() == 0) {
-    for (int pe = 0; pe < w.size(); ++pe) {
-      children.push_back(w.session.endpoint(pe, w.source));
-      BENCH_REQUIRE(
-          GNI_EpSetCeAttr(children.back(), UINT32_MAX, static_cast<std::uint32_t>(pe), GNI_CE_CHILD_PE));
-    }
-    BENCH_REQUIRE(GNI_CeConfigure(engine, children.data(), static_cast<std::uint32_t>(w.size()), nullptr,
-                                  nullptr, GNI_CE_MODE_ROUND_NEAR));
-  }
-  const gni_ep_handle_t up = w.session.endpoint(0, w.source);
-  BENCH_REQUIRE(GNI_EpSetCeAttr(up, root.engine, static_cast<std::uint32_t>(w.rank()), GNI_CE_CHILD_PE));
-  PMI_Barrier();
-  auto* result = reinterpret_cast<gni_ce_result_t*>(w.local);
-  for (int round = 0; round < 10; ++round) {
-    usleep(static_cast<useconds_t>(w.rank() * 3));
-    gni_post_descriptor_t post{};
-    post.type = GNI_POST_CE;
-    post.cq_mode = GNI_CQMODE_GLOBAL_EVENT;
-    post.local_addr = reinterpret_cast<std::uint64_t>(result);
-    post.local_mem_hndl = w.local_handle;
-    post.ce_cmd = GNI_FMA_CE_IADD;
-    post.ce_red_id = static_cast<std::uint64_t>(round);
-    post.first_operand = static_cast<std::uint64_t>(w.rank());
-    const std::int64_t start = now_ns();
-    BENCH_REQUIRE(GNI_PostFma(up, &post));
-    w.reap();
-    gni_return_t rc = GNI_RC_NOT_DONE;
-    while ((rc = GNI_CeCheckResult(result, 1)) == GNI_RC_NOT_DONE) {
-    }
-    bench::require(rc, "GNI_CeCheckResult");
-    std::printf("PE %d round %d: sum %" PRIu64 " after %" PRId64 "\n", w.rank(), round,
-                static_cast<std::uint64_t>(result->result1), now_ns() - start);
-  }
+  for (int i = 0; i < 3; ++i) memory_ping_pong(w);
+  over = true;
+  for (std::thread& reader : readers) reader.join();
+  if (seen == 0) std::printf("nothing was read\n");
 }
 
 // What the papers print, by the programs that they describe: data that arrives is seen by reading it.
@@ -460,10 +298,13 @@ int main(int argc, char** argv) {
   if (what == "hot_spot") hot_spot(w);
   if (what == "stealing") work_stealing(w);
   if (what == "timeouts") timeouts(w);
+  if (what == "allocations") allocations(w);
   if (what == "to_one") to_one(w);
   if (what == "messages") messages(w);
   if (what == "shared_queue") shared_queue(w);
-  if (what == "reduce") reduce(w);
+  if (what == "reduce") reduce(w, GNI_CE_MAX_CHILDREN);
+  if (what == "reduce_tree") reduce(w, 6);
+  if (what == "threads") threads(w);
   if (what == "figures") figures(w);
   if (what == "bandwidth") bandwidth(w);
   if (what == "waits") timed_waits();

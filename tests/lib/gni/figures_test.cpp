@@ -159,11 +159,7 @@ TEST(Gemini, BandwidthOfBlocksAndOfTheHostInterface) {
        figure(run("gemini", 2, "node 0 pes 0\nnode 1 pes 1\n", {"stream", "bte", "262144", "60", "pairs"}),
               "GB/s"));
   // In y a Gemini has one torus link to its neighbour: both ways at once, what a link carries after protocol.
-  // GE059, a torus link after protocol: 2.9 GB/s printed. In the model the responses of the other direction's
-  // puts are no messages of their own and take no link, so it carries more (docs/timing.md).
-  const double link = rate(2 * same, "bte", "both") / 2;
-  fmt::print("GE059  torus link after protocol: paper 2.9 GB/s, program {:.4f}, not within 5 %\n", link);
-  EXPECT_NEAR(link, 2.9, 0.29);
+  hold("GE059", rate(2 * same, "bte", "both") / 2);
 }
 
 TEST(Quadrics, CollectivesByNodesFollowTheClosedForm) {
@@ -178,11 +174,8 @@ TEST(Quadrics, CollectivesByNodesFollowTheClosedForm) {
           model(model::Collective::hardware_barrier, 0));
     agree(fmt::format("broadcast of 3,840 B, {} nodes", pes), figure(ran, "broadcast"),
           model(model::Collective::broadcast, 3840));
-    // Asking for the result in memory that the NIC writes overshoots by a look.
-    const double sum = model(model::Collective::allreduce, 16);
-    fmt::print("       allreduce, {} nodes: model {:.4f} us, program {:.4f}\n", pes, sum,
-               figure(ran, "allreduce"));
-    EXPECT_NEAR(figure(ran, "allreduce"), sum, sum * 0.15) << pes;
+    agree(fmt::format("allreduce, {} nodes", pes), figure(ran, "allreduce"),
+          model(model::Collective::allreduce, 16));
   }
 }
 

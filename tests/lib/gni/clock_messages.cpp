@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// The parts of clock_worker that send messages, and that reduce in the NICs' collective engines.
+#include "tests/lib/gni/clock_world.hpp"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+
+#include <unistd.h>
+
+namespace clock_worker {
+
+// Short messages round a ring.
+void messages(World& w) {
+  gni_smsg_attr_t mine{};
+  mine.msg_type = GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
+  mine.mbox_maxcredit = 4;
+  mine.msg_maxsize = 64;
+  BENCH_REQUIRE(GNI_SmsgBufferSizeNeeded(&mine, &mine.buff_size));
+  mine.msg_buffer = std::calloc(2, mine.buff_size);
+  mine.mem_hndl = w.session.registered(mine.msg_buffer, 2 * std::size_t{mine.buff_size});
+  const bench::Window here{reinterpret_cast<std::uint64_t>(mine.msg_buffer), mine.mem_hndl};
+  const auto all = bench::all_gather(here, w.rank(), w.size());
+  const int next = (w.rank() + 1) % w.size(), before = (w.rank() + w.size() - 1) % w.size();
+  const auto open = [&](int peer, std::uint32_t ours, std::uint32_t other) {
+    const gni_ep_handle_t ep = w.session.endpoint(peer, w.source);
+    gni_smsg_attr_t theirs = mine;
+    theirs.msg_buffer = reinterpret_cast<void*>(all[static_cast<std::size_t>(peer)].address);
+    theirs.mem_hndl = all[static_cast<std::size_t>(peer)].handle;
+    mine.mbox_offset = ours * mine.buff_size;
+    theirs.mbox_offset = other * mine.buff_size;
+    BENCH_REQUIRE(GNI_SmsgInit(ep, &mine, &theirs));
+    return ep;
+  };
+  const gni_ep_handle_t to = open(next, 1, 0), from = open(before, 0, 1);
+  PMI_Barrier();
+  int sent = 0, received = 0;
+  while (sent < 100 || received < 100) {
+    if (sent < 100) {
+      const gni_return_t rc =
+          GNI_SmsgSendWTag(to, &sent, sizeof sent, nullptr, 0, static_cast<std::uint32_t>(sent), 3);
+      if (rc == GNI_RC_SUCCESS) {
+        ++sent;
+      } else if (rc != GNI_RC_NOT_DONE) {
+        bench::require(rc, "GNI_SmsgSendWTag");
+      }
+    }
+    gni_cq_entry_t event = 0;
+    (void)GNI_CqGetEvent(w.source, &event);
+    void* message = nullptr;
+    if (GNI_SmsgGetNext(from, &message) == GNI_RC_SUCCESS) {
+      if (*static_cast<int*>(message) != received++) std::printf("PE %d: wrong order\n", w.rank());
+      BENCH_REQUIRE(GNI_SmsgRelease(from));
+    }
+  }
+  std::printf("PE %d: all by %" PRId64 "\n", w.rank(), now_ns());
+}
+
+namespace {
+int keep(std::uint32_t id, std::uint32_t /*address*/, void* message, std::uint8_t /*tag*/, void* context) {
+  auto& sum = *static_cast<std::uint64_t*>(context);
+  std::uint64_t value = 0;
+  std::memcpy(&value, message, sizeof value);
+  sum += value * (id + 1);
+  return 1;
+}
+}  // namespace
+
+// The message queue of a node that all PEs are on: it is there when the last one has joined, and a wait for
+// messages that nobody sends is over at its time.
+void shared_queue(World& w) {
+  usleep(static_cast<useconds_t>(w.rank() * 100));
+  gni_msgq_attr_t attrs{};
+  attrs.max_msg_sz = 64;
+  attrs.smsg_q_sz = 8;
+  attrs.rcv_pool_sz = 64;
+  attrs.num_msgq_eps = 1;
+  attrs.nloc_insts = static_cast<std::uint32_t>(w.size());
+  attrs.modes = GNI_MSGQ_MODE_BLOCKING;
+  attrs.rcv_cq_sz = 64;
+  std::uint64_t sum = 0;
+  gni_msgq_handle_t queue = nullptr;
+  BENCH_REQUIRE(GNI_MsgqInit(w.session.nic, keep, &sum, nullptr, &attrs, &queue));
+  const std::int64_t start = now_ns();
+  BENCH_REQUIRE(GNI_MsgqProgress(queue, 100));
+  const bool waited = now_ns() - start >= 100'000'000;
+  std::printf("PE %d: joined, %s\n", w.rank(), waited ? "waited" : "did not wait");
+  PMI_Barrier();
+  while (GNI_MsgqRelease(queue) == GNI_RC_NOT_DONE) {
+  }
+}
+
+// Sums in the NICs' collective engine, entered at different times: a tree of engines, each with up to
+// `branch` PEs below it, and one above them all that has them as its children; all PEs below the root's own
+// where there is room. Half of the roots say by an event of their queue when a sum is complete.
+void reduce(World& w, int branch) {
+  const int groups = (w.size() + branch - 1) / branch, group = w.rank() / branch;
+  const int head = group * branch, members = std::min(branch, w.size() - head);
+  const bool is_head = w.rank() == head, is_root = w.rank() == 0 && groups > 1;
+  struct Card {
+    std::uint32_t below, root;
+  } mine{};
+  gni_ce_handle_t below = nullptr, root = nullptr;
+  const auto made = [&](gni_ce_handle_t* engine, std::uint32_t* id) {
+    BENCH_REQUIRE(GNI_CeCreate(w.session.nic, engine));
+    BENCH_REQUIRE(GNI_CeGetId(*engine, id));
+  };
+  if (is_head) made(&below, &mine.below);
+  if (is_root) made(&root, &mine.root);
+  const auto cards = bench::all_gather(mine, w.rank(), w.size());
+  gni_cq_handle_t told = w.session.queue(64);
+  const auto edge = [&](int pe, std::uint32_t id, int child, gni_ce_child_t type) {
+    const gni_ep_handle_t ep = w.session.endpoint(pe, w.source);
+    BENCH_REQUIRE(GNI_EpSetCeAttr(ep, id, static_cast<std::uint32_t>(child), type));
+    return ep;
+  };
+  const auto configured = [&](gni_ce_handle_t engine, std::vector<gni_ep_handle_t>& children,
+                              gni_ep_handle_t parent, bool tells) {
+    BENCH_REQUIRE(GNI_CeConfigure(engine, children.data(), static_cast<std::uint32_t>(children.size()),
+                                  parent, tells ? told : nullptr,
+                                  GNI_CE_MODE_ROUND_NEAR | (tells ? GNI_CE_MODE_CQE_ONCOMP : 0)));
+  };
+  const bool tells = w.rank() == 0;
+  if (is_root) {
+    std::vector<gni_ep_handle_t> children;
+    for (int g = 0; g < groups; ++g)
+      children.push_back(
+          edge(g * branch, cards[static_cast<std::size_t>(g * branch)].below, g, GNI_CE_CHILD_VCE));
+    configured(root, children, nullptr, tells);
+  }
+  if (is_head) {
+    std::vector<gni_ep_handle_t> children;
+    for (int i = 0; i < members; ++i) children.push_back(edge(head + i, UINT32_MAX, i, GNI_CE_CHILD_PE));
+    const gni_ep_handle_t parent = groups > 1 ? edge(0, cards[0].root, group, GNI_CE_CHILD_VCE) : nullptr;
+    configured(below, children, parent, tells && groups == 1);
+  }
+  const gni_ep_handle_t up =
+      edge(head, cards[static_cast<std::size_t>(head)].below, w.rank() - head, GNI_CE_CHILD_PE);
+  PMI_Barrier();
+  auto* result = reinterpret_cast<gni_ce_result_t*>(w.local);
+  for (int round = 0; round < 10; ++round) {
+    usleep(static_cast<useconds_t>(w.rank() * 3));
+    gni_post_descriptor_t post{};
+    post.type = GNI_POST_CE;
+    post.cq_mode = GNI_CQMODE_GLOBAL_EVENT;
+    post.local_addr = reinterpret_cast<std::uint64_t>(result);
+    post.local_mem_hndl = w.local_handle;
+    post.ce_cmd = GNI_FMA_CE_IADD;
+    post.ce_red_id = static_cast<std::uint64_t>(round);
+    post.first_operand = static_cast<std::uint64_t>(w.rank());
+    const std::int64_t start = now_ns();
+    BENCH_REQUIRE(GNI_PostFma(up, &post));
+    w.reap();
+    std::int64_t told_after = 0;
+    if (tells) {
+      gni_cq_entry_t event = 0;
+      gni_return_t got = GNI_RC_NOT_DONE;
+      while ((got = GNI_CqGetEvent(told, &event)) == GNI_RC_NOT_DONE) {
+      }
+      bench::require(got, "GNI_CqGetEvent");
+      BENCH_REQUIRE(GNI_CQ_GET_REDUCTN_ID(event) == static_cast<std::uint64_t>(round) ? GNI_RC_SUCCESS
+                                                                                      : GNI_RC_INVALID_STATE);
+      told_after = now_ns() - start;
+    }
+    gni_return_t rc = GNI_RC_NOT_DONE;
+    while ((rc = GNI_CeCheckResult(result, 1)) == GNI_RC_NOT_DONE) {
+    }
+    bench::require(rc, "GNI_CeCheckResult");
+    const std::int64_t after = now_ns() - start;
+    std::printf("PE %d round %d: sum %" PRIu64 " after %" PRId64 " told after %" PRId64 "\n", w.rank(), round,
+                static_cast<std::uint64_t>(result->result1), after, told_after);
+  }
+}
+
+}  // namespace clock_worker

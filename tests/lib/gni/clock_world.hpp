@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+#pragma once
+
+#include "bench/common/session.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include <time.h>
+
+// What the parts of clock_worker have in common: memory that every PE may write, and an endpoint to each.
+namespace clock_worker {
+
+inline constexpr std::size_t kRoom = 1 << 20;
+
+inline std::int64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+struct World {
+  bench::Session session;
+  gni_cq_handle_t source = session.queue(1024), target = session.queue(4096);
+  std::byte* window = nullptr;
+  std::byte* local = nullptr;
+  gni_mem_handle_t local_handle{};
+  std::vector<bench::Window> windows;
+  std::vector<gni_ep_handle_t> eps;
+
+  World() {
+    window = static_cast<std::byte*>(std::aligned_alloc(4096, kRoom));
+    local = static_cast<std::byte*>(std::aligned_alloc(4096, kRoom));
+    std::memset(window, 0, kRoom);
+    std::memset(local, 0, kRoom);
+    local_handle = session.registered(local, kRoom);
+    const bench::Window mine{reinterpret_cast<std::uint64_t>(window),
+                             session.registered(window, kRoom, target)};
+    windows = bench::all_gather(mine, session.rank, session.size);
+    for (int pe = 0; pe < session.size; ++pe) {
+      eps.push_back(session.endpoint(pe, source));
+      BENCH_REQUIRE(GNI_EpSetEventData(eps.back(), 0, static_cast<std::uint32_t>(session.rank)));
+    }
+    PMI_Barrier();
+  }
+  int rank() const { return session.rank; }
+  int size() const { return session.size; }
+
+  void post(int pe, gni_post_descriptor_t& pd) {
+    const bool block = pd.type == GNI_POST_RDMA_PUT || pd.type == GNI_POST_RDMA_GET;
+    pd.local_mem_hndl = local_handle;
+    gni_return_t rc = GNI_RC_SUCCESS;
+    const gni_ep_handle_t ep = eps[static_cast<std::size_t>(pe)];
+    while ((rc = block ? GNI_PostRdma(ep, &pd) : GNI_PostFma(ep, &pd)) == GNI_RC_ERROR_RESOURCE) reap_one();
+    bench::require(rc, "post");
+  }
+  bool reap_one() {
+    gni_cq_entry_t event = 0;
+    const gni_return_t rc = GNI_CqGetEvent(source, &event);
+    if (rc == GNI_RC_NOT_DONE) return false;
+    bench::require(rc, "GNI_CqGetEvent");
+    gni_post_descriptor_t* done = nullptr;
+    bench::require(GNI_GetCompleted(source, event, &done), "GNI_GetCompleted");
+    return true;
+  }
+  void reap() {
+    while (!reap_one()) {
+    }
+  }
+  std::uint32_t await_remote() {
+    gni_cq_entry_t event = 0;
+    gni_return_t rc = GNI_RC_NOT_DONE;
+    while ((rc = GNI_CqGetEvent(target, &event)) == GNI_RC_NOT_DONE) {
+    }
+    bench::require(rc, "GNI_CqGetEvent");
+    return static_cast<std::uint32_t>(gni_cq_get_rem_inst_id(event));
+  }
+  gni_post_descriptor_t put(int pe, std::uint64_t offset, std::uint64_t bytes, std::uint16_t events,
+                            gni_post_type_t type = GNI_POST_FMA_PUT) const {
+    return bench::put_descriptor(type, events, local, windows[static_cast<std::size_t>(pe)], offset, bytes);
+  }
+};
+
+// clock_messages.cpp
+void messages(World& w);
+void shared_queue(World& w);
+// `branch`: PEs below each engine.
+void reduce(World& w, int branch);
+
+}  // namespace clock_worker
