@@ -224,6 +224,18 @@ std::string read_hosts(const Words& words, const RunOptions& run, HostRunOptions
   return {};
 }
 
+// "" or what is wrong with the first option that was given an empty value, as an unset variable of a script
+// gives.
+std::string empty_value(const CLI::App& command) {
+  for (const CLI::Option* const option : command.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty())
+        return fmt::format("{} '' is not accepted: expected a value", option->get_name(false, true));
+    }
+  }
+  return {};
+}
+
 // Separates the program from what CLI11 did not know before it.
 // `elsewhere`: it is looked for on other hosts.
 std::string read_command(std::vector<std::string> rest, bool elsewhere, RunOptions* options) {
@@ -271,6 +283,8 @@ void drop_separator(std::vector<std::string>& args) {
     if (args[i] == "-np") args[i] = "-n";  // as other launchers write it
     if (args[i] == "--") {
       args.erase(args.begin() + static_cast<std::ptrdiff_t>(i));
+      // A program whose name would pass for an option.
+      if (i < args.size() && args[i].starts_with("-")) args[i].insert(0, "./");
       return;
     }
     if (!args[i].starts_with("-")) return;  // the program: what follows is its own
@@ -360,8 +374,10 @@ void add_run(CLI::App& root, int& exit_code) {
       ->add_option("--log", words->log,
                    "Log every call of the interface, with arguments and result, to stderr or to FILE.PE")
       ->type_name("gni[=FILE]");
-  command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number");
-  command->add_flag("--keep-going", words->keep_going, "Let the others run on when a PE fails");
+  command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number")
+      ->disable_flag_override();
+  command->add_flag("--keep-going", words->keep_going, "Let the others run on when a PE fails")
+      ->disable_flag_override();
   command->formatter(std::make_shared<RunHelp>());
   command->prefix_command();
   command->callback([command, words, pes, &exit_code] {
@@ -369,6 +385,7 @@ void add_run(CLI::App& root, int& exit_code) {
     RecordUses uses;
     std::string problem = read_command(command->remaining(), !words->hosts.empty(), &options);
     if (std::string other = read_words(*words, &options, &uses); !other.empty()) problem = other;
+    if (std::string empty = empty_value(*command); !empty.empty()) problem = empty;
     if (pes->count() > 1)
       problem = fmt::format("-n is given {} times: expected one number of PEs", pes->count());
     HostRunOptions on_hosts;

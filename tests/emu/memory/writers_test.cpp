@@ -8,12 +8,14 @@
 #include <atomic>
 #include <cerrno>
 #include <functional>
+#include <iterator>
 #include <thread>
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 namespace orrery::memory {
 namespace {
@@ -138,6 +140,26 @@ TEST_P(Writers, ThatReadFromAPipeGetEveryByteAndNoError) {
   EXPECT_GT(received, 0u);
 }
 
+// The calls that read data, each with a word to take.
+using Take = ssize_t (*)(int file, std::uint64_t* to, std::uint64_t index);
+constexpr Take kTakesFromSockets[] = {
+    [](int file, std::uint64_t* to, std::uint64_t) { return recv(file, to, sizeof *to, 0); },
+    [](int file, std::uint64_t* to, std::uint64_t) {
+      return recvfrom(file, to, sizeof *to, 0, nullptr, nullptr);
+    },
+    [](int file, std::uint64_t* to, std::uint64_t) {
+      iovec piece{to, sizeof *to};
+      msghdr message{};
+      message.msg_iov = &piece;
+      message.msg_iovlen = 1;
+      return recvmsg(file, &message, 0);
+    },
+    [](int file, std::uint64_t* to, std::uint64_t) {
+      const iovec piece{to, sizeof *to};
+      return readv(file, &piece, 1);
+    },
+};
+
 TEST_P(Writers, ThatReceiveFromASocketGetEveryByteAndNoError) {
   if (!kInterposed && rig_.space->stats().blocker != Blocker::userfault)
     GTEST_SKIP() << "the sanitizer's read() comes before the one that tries again";
@@ -152,7 +174,7 @@ TEST_P(Writers, ThatReceiveFromASocketGetEveryByteAndNoError) {
       const std::uint64_t word = expected;
       ASSERT_EQ(send(ends[1], &word, sizeof word, 0), 8);
       auto* const to = reinterpret_cast<std::uint64_t*>(pages.data() + at);
-      if (recv(ends[0], to, sizeof word, 0) != 8)
+      if (kTakesFromSockets[expected % std::size(kTakesFromSockets)](ends[0], to, expected) != 8)
         ++errors;
       else
         wrong += *to != expected;
@@ -163,6 +185,39 @@ TEST_P(Writers, ThatReceiveFromASocketGetEveryByteAndNoError) {
   });
   close(ends[0]);
   close(ends[1]);
+  EXPECT_EQ(errors, 0);
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST_P(Writers, ThatReadFromAPlaceInAFileGetEveryByteAndNoError) {
+  if (!kInterposed && rig_.space->stats().blocker != Blocker::userfault)
+    GTEST_SKIP() << "the sanitizer's pread() comes before the one that tries again";
+  Pages pages(kBytes);
+  constexpr std::uint64_t kWords = 4096;
+  const int file = memfd_create("words", 0);
+  ASSERT_GE(file, 0);
+  for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(write(file, &i, sizeof i), 8);
+  constexpr Take kTakes[] = {
+      [](int from, std::uint64_t* to, std::uint64_t index) {
+        return pread(from, to, sizeof *to, static_cast<off_t>(index * 8));
+      },
+      [](int from, std::uint64_t* to, std::uint64_t index) {
+        return pread64(from, to, sizeof *to, static_cast<off64_t>(index * 8));
+      },
+  };
+  int errors = 0;
+  std::uint64_t wrong = 0, taken = 0;
+  switch_beside(rig_, pages.data(), kBytes, [&](std::atomic<bool>& stop, std::atomic<bool>& started) {
+    for (std::size_t at = 0; !stop || taken == 0; at = (at + kPageBytes) % kBytes, ++taken) {
+      auto* const to = reinterpret_cast<std::uint64_t*>(pages.data() + at);
+      if (kTakes[taken % 2](file, to, taken % kWords) != 8)
+        ++errors;
+      else
+        wrong += *to != taken % kWords;
+      started = true;
+    }
+  });
+  close(file);
   EXPECT_EQ(errors, 0);
   EXPECT_EQ(wrong, 0u);
 }
