@@ -80,8 +80,8 @@ __attribute__((noinline)) std::int64_t wait_for_link(const Pricing& p, const Quo
 }
 
 // What a message of `bytes` takes of each kind of shared link that its path can have.
-struct Lengths {
-  Lengths(const Pricing& p, const Path& path, std::uint64_t bytes, bool shared) {
+struct PricedLengths {
+  PricedLengths(const Pricing& p, const Path& path, std::uint64_t bytes, bool shared) {
     const auto& price = p.shared_link[shared];
     if (path.stretches == 0) return;
     if (p.network == Network::fat_tree) {  // up and down, at one level
@@ -99,7 +99,7 @@ struct Lengths {
 template <bool kSingle>
 std::int64_t wait_for_stretches(const Pricing& p, const QuoteRequest& r, bool shared, std::int64_t head,
                                 std::int64_t soonest, const LinkState& state, Path* path) {
-  const Lengths lengths(p, *path, r.bytes, shared);
+  const PricedLengths lengths(p, *path, r.bytes, shared);
   const std::int64_t hop = p.hop.count(), planned = path->latency.count();
   const LinkState::Cells cells(state);
   std::int64_t late = 0;  // by waiting, and by links that it goes round

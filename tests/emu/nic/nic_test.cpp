@@ -7,14 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <numeric>
 #include <thread>
 #include <vector>
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace orrery::nic {
 namespace {
@@ -478,31 +473,6 @@ TEST(NicEngine, LongTransfersFinishBehindShortOnesAndFencesHoldOrder) {
   // The engine lets go of the endpoint after it has raised the event.
   while (endpoint->in_flight.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   EXPECT_EQ(std::count(target.begin(), target.begin() + (41 << 20), 7), 41 << 20);
-}
-
-// What a NIC stores into the memory of another NIC of the process can race with the program, and is seen to.
-TEST(ThreadSanitizer, ReportsARaceBetweenTwoNicsOfAProcess) {
-#if !defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "built without ThreadSanitizer";
-#else
-  const pid_t child = fork();
-  if (child == 0) {
-    if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(3);
-    Pair pair(Path::direct, 4096);
-    std::thread other([&] {
-      Request put = pair.put(0, 0, 8);
-      put.flags = 0;
-      if (pair.world[0].nic().post(*pair.endpoint, put) != Errc::ok) _exit(4);
-    });
-    pair.target[0] = 99;
-    other.join();
-    std::exit(0);  // ThreadSanitizer turns it into its own code when it has reported
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status)) << status;
-  EXPECT_EQ(WEXITSTATUS(status), 66);
-#endif
 }
 
 }  // namespace
