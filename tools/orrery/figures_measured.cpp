@@ -34,22 +34,23 @@ class Inputs {
   Inputs() {
     const char* const base = std::getenv("TMPDIR");
     folder_ = std::string(base == nullptr ? "/tmp" : base) + "/orrery-XXXXXX";
-    if (mkdtemp(folder_.data()) == nullptr) folder_.clear();
+    there_ = mkdtemp(folder_.data()) != nullptr;
   }
   ~Inputs() {
-    if (folder_.empty()) return;
+    if (!there_) return;
     unlink(machine().c_str());
     unlink(place().c_str());
     rmdir(folder_.c_str());
   }
   Inputs(const Inputs&) = delete;
   Inputs& operator=(const Inputs&) = delete;
-  bool there() const { return !folder_.empty(); }
+  bool there() const { return there_; }
   std::string machine() const { return folder_ + "/machine.toml"; }
   std::string place() const { return folder_ + "/place"; }
 
  private:
   std::string folder_;
+  bool there_ = false;
 };
 
 bool write(const std::string& name, const std::string& text) {
@@ -80,7 +81,8 @@ MeasuredPoints measure_latency(const std::string& program, const std::string& ma
   MeasuredPoints measured;
   const Inputs inputs;
   if (!inputs.there() || !write(inputs.machine(), machine_text)) {
-    measured.problem = "no files for the machine and its places can be written";
+    measured.problem = fmt::format("{} cannot be written: expected a folder in TMPDIR for files of our own",
+                                   inputs.machine());
     return measured;
   }
   // The shell is a process of its own: it is told the name behind ours.
@@ -105,7 +107,9 @@ MeasuredPoints measure_latency(const std::string& program, const std::string& ma
     const int status = pclose(pipe);
     const auto us = latency_in(output);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || !us) {
-      measured.problem = fmt::format("{} did not print a latency of 8 B", program);
+      measured.problem =
+          fmt::format("{} on nodes 0 and {} did not print a latency of 8 B and end well: it ended with {}",
+                      program, node, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
       return measured;
     }
     measured.points.emplace_back(hops, *us);
