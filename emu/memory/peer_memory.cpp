@@ -33,7 +33,9 @@ Entry* map_table(std::uint64_t span) {
 }  // namespace
 
 PeerMemory::PeerMemory(int file, std::uint64_t span, std::atomic<std::byte*>* table)
-    : file_(file), span_(span), table_(table) {}
+    : file_(file), span_(span), table_(table) {
+  mapped_.reserve(8);
+}
 
 Result<std::unique_ptr<PeerMemory>> PeerMemory::open(int file, std::uint64_t span) {
   struct stat about {};
@@ -63,8 +65,8 @@ Result<std::unique_ptr<PeerMemory>> PeerMemory::same_process() {
 
 PeerMemory::~PeerMemory() {
   if (file_ >= 0) {
-    for (std::uint64_t i = 0; i < span_ / kWindowBytes; ++i)
-      if (std::byte* const base = table_[i].load(std::memory_order_relaxed)) raw::munmap(base, kWindowBytes);
+    for (const std::uint64_t index : mapped_)
+      raw::munmap(table_[index].load(std::memory_order_relaxed), kWindowBytes);
     close(file_);
   }
   raw::munmap(table_, span_ / kWindowBytes * sizeof(Entry));
@@ -92,6 +94,7 @@ Result<Window> PeerMemory::map_window(std::uint64_t index) {
       return Errc::no_memory;
     }
     base = static_cast<std::byte*>(at);
+    mapped_.push_back(index);
     // Release: see window().
     table_[index].store(base, std::memory_order_release);
   }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace orrery::memory {
 
@@ -71,6 +72,9 @@ class PeerMemory {
   const std::uint64_t span_;
   std::atomic<std::byte*>* const table_;  // span / kWindowBytes entries, zero pages until used
   std::mutex mapping_;                    // one mapper at a time
+  // Those that are mapped, guarded by mapping_: the table has 2^17 places, and to look through it takes 256
+  // page faults.
+  std::vector<std::uint64_t> mapped_;
 };
 
 }  // namespace orrery::memory
