@@ -62,7 +62,8 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
       turns_(shared_->board(), shared_->owed(), shared_->pe(),
              {.spins = budget.spins == 0 ? 0 : kSpins, .yields = 0}, *this),
       machine_(choice.machine),
-      effects_(shared_->pes()) {
+      effects_(shared_->pes()),
+      firsts_(shared_->pes(), kNever) {
   if (budget.spins == 0 && !compute_.measured) share_core(shared_->board().header.core);
   if (!record.empty()) recorder_ = std::make_unique<Recorder>(record, self_);
   turns_.join(shared_->node(), process_slot);
@@ -97,7 +98,7 @@ void VirtualClock::come_in() {
   if (!turns_.enter()) {
     pass_to(turns_.time());
     // The others went on without what it owed them.
-    for (std::uint32_t row = 0; row < effects_.size(); ++row) turns_.owe(row, effects_[row].first());
+    for (std::uint32_t row = 0; row < effects_.size(); ++row) owe(row);
     run_due();
   }
   if (!compute_.measured) return;
@@ -183,7 +184,13 @@ void VirtualClock::run_effect(std::uint32_t row) {
   --effects_left_;
   if (ahead_ != 0) turns_.note_changed(row, at, self_);
   run(at, task);
-  turns_.owe(row, there.first());
+  owe(row);
+}
+
+// Says what this PE owes to that row.
+void VirtualClock::owe(std::uint32_t row) {
+  firsts_[row] = effects_[row].first();
+  turns_.owe(row, firsts_[row]);
 }
 
 // What this PE owes by then, but for what comes behind the effects of others on the same node. Optimistic: a
@@ -191,8 +198,8 @@ void VirtualClock::run_effect(std::uint32_t row) {
 // early.
 void VirtualClock::run_effects(std::int64_t until, bool asked) {
   for (std::uint32_t row = 0; row < effects_.size(); ++row) {
-    while (effects_[row].first() <= until && turns_.first_effect(row).pe == self_ &&
-           (ahead_ == 0 || asked || !turns_.has_earlier(row, effects_[row].first())))
+    while (firsts_[row] <= until && turns_.first_effect(row).pe == self_ &&
+           (ahead_ == 0 || asked || !turns_.has_earlier(row, firsts_[row])))
       run_effect(row);
   }
 }
@@ -213,10 +220,10 @@ void VirtualClock::settle_row(std::uint32_t row, std::int64_t until) {
 void VirtualClock::do_all() {
   while (effects_left_ != 0 || !agenda_.empty()) {
     std::int64_t at = agenda_.first();
-    for (const Agenda& there : effects_) at = std::min(at, there.first());
+    for (const std::int64_t first : firsts_) at = std::min(at, first);
     (void)run_until(std::max(at, now_), false, WaitsFor::end);
     for (std::uint32_t row = 0; row < effects_.size(); ++row) {
-      if (effects_[row].first() <= now_) settle_row(row, now_);
+      if (firsts_[row] <= now_) settle_row(row, now_);
     }
   }
 }
@@ -262,7 +269,7 @@ void VirtualClock::schedule_there(Picos at, Task* task, std::uint32_t process_sl
   const std::int64_t due = std::max(at.count(), time_of_task());
   effects_[row].add(due, task);
   ++effects_left_;
-  turns_.owe(row, effects_[row].first());
+  owe(row);
   turns_.expect(pe - 1, due);
 }
 

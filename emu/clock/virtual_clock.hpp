@@ -88,6 +88,7 @@ class VirtualClock final : public Clock, private Debtor {
   void run_due();
   void run_effects(std::int64_t until, bool asked);
   void run_effect(std::uint32_t row);
+  void owe(std::uint32_t row);
   void settle_row(std::uint32_t row, std::int64_t until);
   void do_all();
   void pay(std::int64_t until) override { run_effects(until, true); }
@@ -109,6 +110,7 @@ class VirtualClock final : public Clock, private Debtor {
   std::unique_ptr<Recorder> recorder_;  // none: nobody asked
   Agenda agenda_;                       // but for the effects:
   std::vector<Agenda> effects_;         // by row (Owed)
+  std::vector<std::int64_t> firsts_;    // when the first of each row is due, all in a few cache lines
   std::size_t effects_left_ = 0;        // of all rows
   std::int64_t task_at_ = kNever;       // when the task that runs was due
   std::int64_t now_ = 0;                // guarded by mu_; now() reads it without, pass_to() alone writes it

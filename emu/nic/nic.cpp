@@ -5,6 +5,7 @@
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
 #include "emu/nic/hazard.hpp"
+#include "emu/nic/timed.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -24,6 +25,7 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       self_(self),
       options_(options),
       clock_(environment.clock()),
+      timed_(clock_ != nullptr ? std::make_unique<TimedOps>() : nullptr),
       registrations_(
           view, environment.self().generation,
           [this](std::uint64_t bytes) { return arena_alloc(bytes, ArenaUse::segment_list); },

@@ -439,7 +439,7 @@ class Nic final : public wire::Sink {
   const wire::ProcessSlot self_;
   const Options options_;
   clock::Clock* const clock_;
-  Picos blocks_end_, fence_end_;  // under a clock: of block transfers; the posting thread's
+  const std::unique_ptr<class TimedOps> timed_;  // null without a clock
   IdentityMap identity_;
   RegistrationTable registrations_;
 

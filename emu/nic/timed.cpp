@@ -9,12 +9,17 @@
 #include "emu/nic/execute.hpp"
 #include "emu/nic/hazard.hpp"
 #include "emu/nic/nic.hpp"
+#include "emu/nic/timed.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <span>
+#include <vector>
 
 namespace orrery::nic {
 
@@ -41,16 +46,11 @@ constexpr bool brings_back(const Request& request) {
 class TimedOp final : public clock::Task {
  public:
   TimedOp(Nic& nic, Endpoint& endpoint, const Request& request, std::uint32_t transaction)
-      : nic_(nic), endpoint_(endpoint), request_(request), transaction_(transaction) {
-    // What the endpoint says now holds for this operation, whatever it says later.
-    as_posted_.port = endpoint.port;
-    as_posted_.queue = endpoint.queue;
-    as_posted_.peer = endpoint.peer;
-    as_posted_.peer_slot = endpoint.peer_slot;
-    as_posted_.bound = true;
-    as_posted_.remote_nic_address = endpoint.remote_nic_address;
-    as_posted_.local_value = endpoint.local_value;
-    as_posted_.remote_value = endpoint.remote_value;
+      : nic_(nic),
+        endpoint_(endpoint),
+        as_posted_(EndpointAsPosted::of(endpoint)),
+        request_(request),
+        transaction_(transaction) {
     keep_source();
   }
 
@@ -141,18 +141,22 @@ class TimedOp final : public clock::Task {
     const bool to_here = brings_back(request_);
     if (request_.length == 0) return;
     if (to_here) {
-      kept_.resize(request_.length);
+      (void)keep(request_.length);
       return;
     }
     if (!carries_payload(request_.op)) return;
     if ((request_.flags & kLocalOffset) != 0) {
-      kept_.resize(request_.length);
-      if (!nic_.gather(local_side(), 0, kept_)) status_ = Errc::invalid_handle;
+      if (!nic_.gather(local_side(), 0, keep(request_.length))) status_ = Errc::invalid_handle;
     } else if ((request_.flags & kBlockTransfer) == 0 || request_.op == Op::message) {
       const auto* const from = reinterpret_cast<const std::byte*>(request_.local_address);
-      kept_.resize(request_.length);
-      load_bytes(kept_.data(), from, request_.length);
+      load_bytes(keep(request_.length).data(), from, request_.length);
     }
+  }
+
+  std::span<std::byte> keep(std::uint64_t bytes) {
+    if (bytes > small_.size()) large_.resize(bytes);
+    kept_ = bytes > small_.size() ? std::span(large_) : std::span(small_).first(bytes);
+    return kept_;
   }
 
   Flight local_side() const {
@@ -169,7 +173,7 @@ class TimedOp final : public clock::Task {
     const bool whole = request_.op == Op::send || request_.op == Op::cq_write;
     there.flags &= whole ? ~(kOurs & ~static_cast<std::uint32_t>(kRemoteEvent)) : ~kOurs;
     if (!kept_.empty()) there.local_address = reinterpret_cast<std::uint64_t>(kept_.data());
-    return nic_.apply_now(as_posted_, there);
+    return nic_.apply_now(nic_.timed_->endpoint_of(as_posted_), there);
   }
 
   void raise_there() {
@@ -200,7 +204,7 @@ class TimedOp final : public clock::Task {
   void end() {
     clock::Clock& clock = *nic_.clock_;
     if (request_.sequence != nullptr) {
-      if (status_ != Errc::ok) nic_.report_error(as_posted_, transaction_, status_);
+      if (status_ != Errc::ok) report_error();
       nic_.end_part(*request_.sequence, status_, request_.remote.process);
     } else if (request_.op == Op::message) {
       if (status_ != Errc::ok) break_mailbox();
@@ -211,7 +215,7 @@ class TimedOp final : public clock::Task {
     } else if (request_.op == Op::credit) {
       if (status_ != Errc::ok) break_mailbox();
     } else {
-      if (status_ != Errc::ok) nic_.report_error(as_posted_, transaction_, status_);
+      if (status_ != Errc::ok) report_error();
       std::uint32_t flags = request_.flags;
       if (transaction_ == CompletionQueue::kNone && status_ != Errc::ok && as_posted_.queue != nullptr &&
           clock.is_virtual()) {
@@ -227,11 +231,17 @@ class TimedOp final : public clock::Task {
     let_go(as_posted_.queue);
     // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
     endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
-    delete this;
+    TimedOps& home = *nic_.timed_;
+    this->~TimedOp();
+    home.give_back(this);
+  }
+
+  void report_error() {
+    nic_.report_error(nic_.timed_->endpoint_of(as_posted_), transaction_, status_);
   }
 
   void break_mailbox() {
-    nic_.report_error(as_posted_, transaction_, status_);
+    report_error();
     endpoint_.break_mailbox();
   }
 
@@ -240,14 +250,47 @@ class TimedOp final : public clock::Task {
   Nic& nic_;
   Last last_{*this};
   Endpoint& endpoint_;
-  Endpoint as_posted_;
+  const EndpointAsPosted as_posted_;
   Request request_;
   std::uint32_t transaction_;
   clock::Times times_;
   Stage stage_ = Stage::at_target;
   Errc status_ = Errc::ok;
-  std::vector<std::byte> kept_;
+  std::span<std::byte> kept_;  // in one of the two:
+  std::vector<std::byte> large_;
+  std::array<std::byte, 128> small_;
 };
+
+TimedOps::~TimedOps() {
+  for (void* const block : free_) ::operator delete(block);
+}
+
+void* TimedOps::take(std::size_t bytes) {
+  const std::lock_guard lock(mu_);
+  if (free_.empty()) return ::operator new(bytes);
+  void* const block = free_.back();
+  free_.pop_back();
+  return block;
+}
+
+void TimedOps::give_back(void* block) {
+  const std::lock_guard lock(mu_);
+  free_.push_back(block);
+}
+
+Endpoint& TimedOps::endpoint_of(const EndpointAsPosted& posted) {
+  endpoint_.port = posted.port;
+  endpoint_.queue = posted.queue;
+  endpoint_.peer = posted.peer;
+  endpoint_.peer_slot = posted.peer_slot;
+  endpoint_.bound = true;
+  endpoint_.remote_nic_address = posted.remote_nic_address;
+  endpoint_.local_value = posted.local_value;
+  endpoint_.remote_value = posted.remote_value;
+  endpoint_.unanswered_to = nullptr;
+  endpoint_.frame_grant.key = UINT64_MAX;
+  return endpoint_;
+}
 
 // Does it now, whatever way it has to go. Any thread; waits for the peer's service thread where its memory is
 // not mapped here. REQUIRES: the endpoint is this operation's alone.
@@ -334,7 +377,7 @@ void Nic::post_timed(Endpoint& endpoint, const Request& request, std::uint32_t t
   if (request.op == Op::amo) clock_->settle(request.remote.process);
   clock::Operation operation = operation_of(endpoint, request);
   const bool block = (request.flags & kBlockTransfer) != 0;
-  if (block) operation.not_before = (request.flags & kFence) != 0 ? blocks_end_ : fence_end_;
+  if (block) operation.not_before = (request.flags & kFence) != 0 ? timed_->blocks_end : timed_->fence_end;
   clock::Times times = clock_->start(operation);
   if ((request.flags & kInOrder) != 0) {
     // Behind everything that this endpoint posted, though a longer message before it takes longer.
@@ -345,9 +388,9 @@ void Nic::post_timed(Endpoint& endpoint, const Request& request, std::uint32_t t
   times.remote_event_at = std::max(times.remote_event_at, times.data_at);
   times.local_event_at = std::max(times.local_event_at, times.data_at);
   endpoint.data_until = std::max(endpoint.data_until, times.data_at);
-  if (block) blocks_end_ = std::max(blocks_end_, times.local_event_at);
-  if ((request.flags & kFence) != 0) fence_end_ = std::max(fence_end_, times.local_event_at);
-  (new TimedOp(*this, endpoint, request, transaction))->begin(times);
+  if (block) timed_->blocks_end = std::max(timed_->blocks_end, times.local_event_at);
+  if ((request.flags & kFence) != 0) timed_->fence_end = std::max(timed_->fence_end, times.local_event_at);
+  (new (timed_->take(sizeof(TimedOp))) TimedOp(*this, endpoint, request, transaction))->begin(times);
   clock_->leave();
 }
 
