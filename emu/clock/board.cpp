@@ -392,6 +392,21 @@ bool Turns::has_earlier(std::uint32_t row, std::int64_t at) const {
   return false;
 }
 
+bool Turns::sleeps_until(std::uint32_t row, std::int64_t at) const {
+  if (row == owed_.row[self_]) return false;
+  const auto sleeps = [&](std::uint32_t pe) {
+    // One that waits to be woken may be woken by something that is no effect on its node.
+    const std::int64_t key = board_.keys[pe].load(std::memory_order_relaxed);
+    return (key > at || (key == at && pe > self_)) &&
+           board_.pes[pe].wakes.load(std::memory_order_relaxed) == 0;
+  };
+  if (!owed_.shared) return sleeps(row);
+  for (std::uint32_t pe = row; pe < board_.header.pes; ++pe) {
+    if (owed_.row[pe] == row && !sleeps(pe)) return false;
+  }
+  return true;
+}
+
 void Turns::note_seen_by_all(std::int64_t at) {
   for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
     const PeSlot& slot = board_.pes[pe];

@@ -69,6 +69,7 @@ struct alignas(64) BoardHeader {
   std::atomic<std::int64_t> barrier_at;  // when the last one had its last arrival
   alignas(64) std::atomic<std::uint64_t> turns, tasks, operations, overtaken;
   std::atomic<std::uint64_t> late;               // optimistic: effects behind what was seen already
+  std::atomic<std::uint32_t> asked_nodes;        // 1: what an operation costs depended on its target's state
   alignas(64) std::atomic<std::uint32_t> ready;  // stored last
 };
 
@@ -88,7 +89,7 @@ struct Board {
   } seen[kMaxPes];
 };
 inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"
-inline constexpr std::uint32_t kBoardVersion = 5;
+inline constexpr std::uint32_t kBoardVersion = 6;
 inline constexpr std::uint32_t kNobody = UINT32_MAX >> 1;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -101,6 +102,7 @@ static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 struct Owed {
   std::span<std::atomic<std::int64_t>> first;  // pes * pes
   std::vector<std::uint32_t> row;              // of each PE: the first PE of its node
+  bool shared = false;                         // a node has several PEs
 
   static constexpr std::size_t bytes(std::uint32_t pes) {
     return std::size_t{pes} * pes * sizeof(std::int64_t);
@@ -150,6 +152,9 @@ class Turns {
   // Optimistic: whether a PE of that row's node has yet to pass that time, so that what is done there for
   // this PE then would be seen too early.
   bool has_earlier(std::uint32_t row, std::int64_t at) const;
+  // Whether nobody on that row's node, which is not this PE's, goes on before an effect that this PE owes it
+  // then, whatever happens meanwhile.
+  bool sleeps_until(std::uint32_t row, std::int64_t at) const;
   // Optimistic: something that everybody may see happens then; it is late for those who are further.
   void note_seen_by_all(std::int64_t at);
 
@@ -168,6 +173,10 @@ class Turns {
   void owe(std::uint32_t row, std::int64_t first) {
     owed_.first[std::size_t{row} * board_.header.pes + self_].store(first, std::memory_order_relaxed);
   }
+  // What an operation costs depends on what was done to its target by now: from here on nothing is done there
+  // before its time.
+  void ask_nodes() { board_.header.asked_nodes.store(1, std::memory_order_relaxed); }
+  bool nodes_are_asked() const { return board_.header.asked_nodes.load(std::memory_order_relaxed) != 0; }
   // An effect on that PE was scheduled: if it waits to be woken, it looks then.
   void expect(std::uint32_t pe, std::int64_t at);
   // Lets another one do what it owes up to `until`; returns with the turn.

@@ -212,10 +212,29 @@ Priced SharedClock::price(const Operation& operation, Picos begun, std::uint64_t
   return {request, q, {turn, q.data_at, q.remote_event_at, q.local_event_at}};
 }
 
+Picos SharedClock::least_latency() const {
+  // What a NIC posts (Nic::operation_of).
+  constexpr model::Op kPosted[] = {
+      model::Op::fma_put, model::Op::fma_get, model::Op::launch_put, model::Op::bte_put,
+      model::Op::bte_get, model::Op::send,    model::Op::message,    model::Op::amo,
+      model::Op::amo_miss, model::Op::fetch_amo, model::Op::fetch_amo_miss, model::Op::cq_write};
+  std::int64_t least = kNever;
+  for (const model::Op op : kPosted) {
+    // From a node to itself: no way, nothing to carry, nobody in the way.
+    const model::QuoteRequest request{.op = op, .src = node_, .dst = node_};
+    const model::Quote q = model::quote(pricing(), request, nullptr);
+    const Picos turn = q.remote_event_at - pricing().ops[static_cast<std::size_t>(op)].remote_event;
+    least = std::min({least, turn.count(), q.data_at.count(), q.remote_event_at.count()});
+  }
+  return Picos{std::max<std::int64_t>(least, 0)};
+}
+
 Owed SharedClock::owed() const {
   auto* const first =
       reinterpret_cast<std::atomic<std::int64_t>*>(reinterpret_cast<std::byte*>(board_) + kOwedAt);
-  return {{first, std::size_t{board_->header.pes} * board_->header.pes}, first_of_node_};
+  bool shared = false;
+  for (std::uint32_t pe = 0; pe < first_of_node_.size(); ++pe) shared = shared || first_of_node_[pe] != pe;
+  return {{first, std::size_t{board_->header.pes} * board_->header.pes}, first_of_node_, shared};
 }
 
 Picos SharedClock::collective_time(model::Collective collective, std::uint64_t bytes) const {

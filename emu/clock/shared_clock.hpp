@@ -55,6 +55,8 @@ class SharedClock {
   // Asks the machine about an operation that begins at `begun`, the `number`-th of this PE, which makes its
   // random choices its own; takes the links that it needs. REQUIRES: operation.target < kMaxPes.
   Priced price(const Operation& operation, Picos begun, std::uint64_t number);
+  // No operation that begins now or later does anything at its target sooner than this from now.
+  Picos least_latency() const;
   // What a collective of the job's PEs takes, entered by all at once.
   Picos collective_time(model::Collective collective, std::uint64_t bytes) const;
 

@@ -56,6 +56,7 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
     : shared_(std::move(shared)),
       compute_(choice.compute),
       ahead_(choice.ahead_ns * 1000),
+      least_latency_(std::max<std::int64_t>(shared_->least_latency().count(), 1)),
       self_(shared_->pe()),
       // Only one PE of the job runs at a time. Where each has a core the next one is awake; where they share
       // cores whoever waits gets out of the way at once.
@@ -196,11 +197,18 @@ void VirtualClock::owe(std::uint32_t row) {
 // What this PE owes by then, but for what comes behind the effects of others on the same node. Optimistic: a
 // PE that runs ahead keeps owing, unless somebody asks for it (`asked`), what PEs behind it would see too
 // early.
+// And what it owes later than that, where nobody can tell: the node's PEs wait for a later time
+// already, and no operation that is yet to begin does anything there so soon. Else a turn would be needed for
+// it before they go on.
 void VirtualClock::run_effects(std::int64_t until, bool asked) {
+  const bool early = ahead_ == 0 && !turns_.nodes_are_asked();
   for (std::uint32_t row = 0; row < effects_.size(); ++row) {
-    while (firsts_[row] <= until && turns_.first_effect(row).pe == self_ &&
-           (ahead_ == 0 || asked || !turns_.has_earlier(row, firsts_[row])))
+    for (std::int64_t at = firsts_[row]; at < until + least_latency_; at = firsts_[row]) {
+      if (at > until && !(early && turns_.sleeps_until(row, at))) break;
+      if (turns_.first_effect(row).pe != self_) break;
+      if (ahead_ != 0 && !asked && turns_.has_earlier(row, at)) break;
       run_effect(row);
+    }
   }
 }
 
@@ -231,6 +239,7 @@ void VirtualClock::do_all() {
 void VirtualClock::settle(std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
   if (finished_ || pe == 0 || pe > shared_->pes()) return;
+  if (task_at_ == kNever) turns_.ask_nodes();
   settle_row(turns_.row_of(pe - 1), time_of_task());
   if (ahead_ != 0) turns_.note_seen(turns_.row_of(pe - 1), time_of_task(), self_ + 1);
 }
