@@ -64,7 +64,7 @@ class Clock {
   virtual Times start(const Operation& operation) = 0;
   virtual void schedule(Picos at, Task* task, Concerns concerns) = 0;
   // A task whose effect is on the node of that process, and nowhere else: done at its time for all who can
-  // see it.
+  // see it. Of an operation: not sooner than the machine's least latency from when it begins.
   virtual void schedule_there(Picos at, Task* task, std::uint32_t process_slot) = 0;
   // Everything that is to happen on the node of that process by now has happened.
   virtual void settle(std::uint32_t process_slot) = 0;

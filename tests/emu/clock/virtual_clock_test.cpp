@@ -32,6 +32,7 @@ class Pes {
       if (pe == 0) first_ = shared_[0].get();
     }
     board_ = &shared_[0]->board();
+    least_latency_ = shared_[0]->least_latency().count();
   }
   // Every PE runs `program` in a thread. PE n has process slot n + 1.
   void run(const std::function<void(std::uint32_t, VirtualClock&)>& program) {
@@ -50,6 +51,7 @@ class Pes {
     for (std::thread& thread : threads) thread.join();
   }
   static std::uint32_t slot(std::uint32_t pe) { return pe + 1; }
+  std::int64_t least_latency() const { return least_latency_; }
   // REQUIRES: run() is over or under way.
   std::uint64_t turns() const { return board_->header.turns.load(); }
   std::uint64_t late() const { return board_->header.late.load(); }
@@ -59,6 +61,7 @@ class Pes {
   const Choice choice_;
   const SharedClock* first_ = nullptr;
   Board* board_ = nullptr;
+  std::int64_t least_latency_ = 0;
   std::vector<std::unique_ptr<SharedClock>> shared_;
   std::vector<std::unique_ptr<VirtualClock>> clocks_;
 };
@@ -259,6 +262,62 @@ TEST(VirtualClock, EffectsThatNobodyLooksForTakeNoTurns) {
   EXPECT_LT(pes.turns(), 20u);
 }
 
+// PE 0 goes on at 0, 2, 4 us and owes PE 1, which goes on at 1, 3, 5 us, something just before each: it is
+// done when PE 0 has the turn anyhow, and no turn is taken for it.
+TEST(VirtualClock, EffectsOnANodeThatSleepsPastThemTakeNoTurns) {
+  constexpr int kRounds = 100;
+  Pes pes({0, 1});
+  const std::int64_t soon = pes.least_latency() - 1;
+  ASSERT_GT(soon, 0);
+  int done = 0, missing = 0, early = 0;
+  pes.run([&](std::uint32_t pe, VirtualClock& clock) {
+    for (int i = 0; i < kRounds; ++i) {
+      const std::int64_t at = us(2 * i + 2);
+      if (pe == 0) {
+        // Posted two microseconds before, as the machine's own operations are posted before they land.
+        call(clock, [&] { clock.schedule_there(Picos{at + soon}, does([&] { ++done; }), Pes::slot(1)); });
+        clock.sleep_until(Picos{at});
+      } else {
+        clock.sleep_until(Picos{at - us(1)});
+        if (done > i) ++early;
+        clock.sleep_until(Picos{at + soon});
+        if (done < i + 1) ++missing;
+      }
+    }
+  });
+  EXPECT_EQ(missing, 0);
+  EXPECT_EQ(early, 0);
+  EXPECT_EQ(done, kRounds);
+  // Each of them sleeps: PE 0 once a round, PE 1 twice.
+  EXPECT_LT(pes.turns(), 3u * kRounds + 20);
+}
+
+// One that waits to be woken may be woken by anything: nothing comes early there.
+TEST(VirtualClock, EffectsOnANodeThatMayBeWokenAreNotEarly) {
+  Pes pes({0, 1, 2});
+  const std::int64_t soon = pes.least_latency() - 1;
+  bool there = false, seen = true;
+  std::int64_t woken = 0;
+  pes.run([&](std::uint32_t pe, VirtualClock& clock) {
+    if (pe == 1) {
+      // In the launcher's barrier, whose end is when the last one comes.
+      clock.barrier_arrive();
+      clock.barrier_wait(Picos{});
+      seen = there;
+      woken = clock.now().count();
+      return;
+    }
+    if (pe == 0)
+      call(clock, [&] { clock.schedule_there(Picos{us(5) + soon}, does([&] { there = true; }), Pes::slot(1)); });
+    clock.sleep_until(Picos{us(5)});
+    clock.barrier_arrive();
+    clock.barrier_wait(Picos{});
+  });
+  EXPECT_EQ(woken, us(5));
+  EXPECT_FALSE(seen) << "what is due later was there";
+  EXPECT_TRUE(there);
+}
+
 TEST(VirtualClock, ItsOwnEventsWaitForTheProgram) {
   Pes pes({0, 1});
   std::string seen;
@@ -303,9 +362,10 @@ TEST(VirtualClock, RandomEffectsAreSeenWhenTheyAreDue) {
     for (std::uint32_t i = 0; i < 200; ++i) {
       const std::uint32_t to = random() % kPes;
       auto& box = came[node[to]];
-      // Later than it is posted, as every operation is; one PE's to one node in the order of their times.
-      const std::int64_t at =
-          std::max(last[node[to]], clock.now().count() + 500 + static_cast<std::int64_t>(random() % 3000));
+      // Later than it is posted, as every operation is, by what the machine takes at least; one PE's to one
+      // node in the order of their times.
+      const std::int64_t at = std::max(last[node[to]], clock.now().count() + pes.least_latency() +
+                                                           static_cast<std::int64_t>(random() % 1'000'000));
       last[node[to]] = at;
       const Effect effect{at, pe, i};
       sent[node[to]].push_back(effect);
@@ -316,7 +376,7 @@ TEST(VirtualClock, RandomEffectsAreSeenWhenTheyAreDue) {
                              }),
                              Pes::slot(to));
       });
-      const std::int64_t until = clock.now().count() + static_cast<std::int64_t>(random() % 1500);
+      const std::int64_t until = clock.now().count() + static_cast<std::int64_t>(random() % 500'000);
       if (random() % 4 == 0)
         (void)clock.wait(Picos{until});
       else

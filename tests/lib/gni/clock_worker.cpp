@@ -6,6 +6,7 @@
 #include "tests/lib/gni/clock_waits.hpp"
 #include "tests/lib/gni/clock_world.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cinttypes>
 #include <string>
@@ -36,6 +37,22 @@ void latency(World& w) {
       }
     }
   }
+}
+
+// How long puts of 8 B take from before the post until their event is taken, by the program's own readings.
+void put_times(World& w) {
+  if (w.rank() != 0) return;
+  std::vector<std::int64_t> took(20'000);
+  auto pd = w.put(1, 0, 8, GNI_CQMODE_GLOBAL_EVENT);
+  for (std::int64_t& each : took) {
+    const std::int64_t start = now_ns();
+    w.post(1, pd);
+    w.reap();
+    each = now_ns() - start;
+  }
+  std::sort(took.begin(), took.end());
+  std::printf("put and event ns: p50 %" PRId64 " p99 %" PRId64 " worst %" PRId64 "\n", took[took.size() / 2],
+              took[took.size() * 99 / 100], took.back());
 }
 
 // Puts back and forth, each answered when its event has come.
@@ -292,6 +309,7 @@ int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   World w;
   if (what == "latency") latency(w);
+  if (what == "put_times") put_times(w);
   if (what == "ping_pong") ping_pong(w);
   if (what == "memory") memory_ping_pong(w);
   if (what == "all_to_all") all_to_all(w, argc > 2 ? std::atoi(argv[2]) : 100);
