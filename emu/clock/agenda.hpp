@@ -23,6 +23,8 @@ class Agenda {
   std::int64_t first() const { return std::min(first_of(heaps_[0]), first_of(heaps_[1])); }
   // The first of those that concern others.
   std::int64_t first_for_others() const { return first_of(heap(Concerns::others)); }
+  // Of whom the first task is.
+  Concerns first_concerns() const { return static_cast<Concerns>(second_is_first() ? 1 : 0); }
   void add(std::int64_t at, Task* task, Concerns concerns = Concerns::others) {
     std::vector<Entry>& to = heaps_[static_cast<std::size_t>(concerns)];
     to.push_back({at, next_++, task});
@@ -30,9 +32,7 @@ class Agenda {
   }
   // REQUIRES: not empty.
   Task* take() {
-    const bool second =
-        heaps_[0].empty() || (!heaps_[1].empty() && later(heaps_[0].front(), heaps_[1].front()));
-    std::vector<Entry>& from = heaps_[second ? 1 : 0];
+    std::vector<Entry>& from = heaps_[second_is_first() ? 1 : 0];
     std::pop_heap(from.begin(), from.end(), later);
     Task* const task = from.back().task;
     from.pop_back();
@@ -48,6 +48,9 @@ class Agenda {
   static bool later(const Entry& a, const Entry& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
   static std::int64_t first_of(const std::vector<Entry>& heap) {
     return heap.empty() ? kNone : heap.front().at;
+  }
+  bool second_is_first() const {
+    return heaps_[0].empty() || (!heaps_[1].empty() && later(heaps_[0].front(), heaps_[1].front()));
   }
   const std::vector<Entry>& heap(Concerns concerns) const {
     return heaps_[static_cast<std::size_t>(concerns)];

@@ -18,6 +18,8 @@ constexpr std::int64_t kPsPerNs = 1000;
 constexpr std::int64_t kCalibrationNs = 2'000'000;
 constexpr std::int64_t kAhead = 100'000'000;  // ps: what a sleeper needs to be awake in time
 // What a program that polls gets to do it itself, in ps: more while it does, so that its core is left to it.
+// ps: the longest time between two looks for which the first of them waits for what is due before the second.
+constexpr std::int64_t kMostPatience = 300'000;
 constexpr std::int64_t kSlack = 50'000'000, kMostSlack = 1'000'000'000;
 
 }  // namespace
@@ -98,13 +100,21 @@ Picos PacedClock::collective_time(model::Collective collective, std::uint64_t by
   return shared_->collective_time(collective, bytes);
 }
 
-void PacedClock::schedule(Picos at, Task* task, Concerns /*concerns*/) {
+// REQUIRES: agenda_mu_.
+void PacedClock::set_first() {
+  const std::int64_t at = agenda_.first();
+  const bool none = agenda_.empty();
+  first_at_.store(none ? kNever : at - leads_[static_cast<std::size_t>(agenda_.first_concerns())].ps(),
+                  std::memory_order_release);
+}
+
+void PacedClock::schedule(Picos at, Task* task, Concerns concerns) {
   bool sooner = false;
   {
     const std::lock_guard lock(agenda_mu_);
-    agenda_.add(at.count(), task);
-    sooner = at.count() < first_at_.load(std::memory_order_relaxed);
-    if (sooner) first_at_.store(at.count(), std::memory_order_release);
+    sooner = at.count() < agenda_.first();
+    agenda_.add(at.count(), task, concerns);
+    if (sooner) set_first();
   }
   if (!sooner) return;
   changed_.fetch_add(1, std::memory_order_seq_cst);
@@ -121,25 +131,42 @@ void PacedClock::leave() {
   posting_mu_.unlock();
 }
 
-// Runs what is due. `must`: waits for another thread that is at it.
-void PacedClock::run_due(bool must) {
-  if (first_at_.load(std::memory_order_acquire) > time_.now()) return;
+void PacedClock::idle() {
+  // The next look comes as long after this one as this one after the last, if it is a loop that looks.
+  const std::int64_t now = time_.now();
+  const std::int64_t since = now - looked_at_.exchange(now, std::memory_order_relaxed);
+  run_due(false, since < kMostPatience ? since : 0);
+}
+
+// Runs what is to be begun by now, or `patience` ps later. `must`: waits for another thread that is at it.
+void PacedClock::run_due(bool must, std::int64_t patience) {
+  if (first_at_.load(std::memory_order_acquire) > time_.now() + patience) return;
   std::unique_lock running(running_mu_, std::defer_lock);
   if (must)
     running.lock();
   else if (!running.try_lock())
     return;
-  for (;;) {
-    const std::int64_t at = first_at_.load(std::memory_order_acquire);
-    if (at > time_.now()) return;
+  for (std::int64_t found = 0; first_at_.load(std::memory_order_acquire) <= (found = time_.now()) + patience;) {
+    std::int64_t at = 0, begin = 0;
     Task* task = nullptr;
+    Concerns concerns{};
     {
       const std::lock_guard lock(agenda_mu_);
+      at = agenda_.first();
+      begin = first_at_.load(std::memory_order_relaxed);
+      concerns = agenda_.first_concerns();
       task = agenda_.take();
-      first_at_.store(agenda_.empty() ? kNever : agenda_.first(), std::memory_order_release);
+      set_first();
+    }
+    while (time_.now() < begin) {
     }
     task->run();
-    lateness_.add(time_.now() - at);
+    // Done is what others can see: what was stored has left this core.
+    (void)visible_.fetch_add(1, std::memory_order_seq_cst);
+    const std::int64_t late = time_.now() - at;
+    lateness_.add(late);
+    // Where nobody was there when it should have been begun, there is nothing to learn.
+    if (begin > found) leads_[static_cast<std::size_t>(concerns)].learn(late);
   }
 }
 
@@ -152,7 +179,7 @@ void PacedClock::run() {
     const std::int64_t now = time_.now();
     const std::int64_t slack = may_spin_ ? 0 : slack_.load(std::memory_order_relaxed);
     if (at != kNever && at + slack <= now) {
-      run_due(true);
+      run_due(true, 0);
       slack_.store(kSlack, std::memory_order_relaxed);
       continue;
     }
@@ -186,7 +213,7 @@ void PacedClock::run() {
 void PacedClock::finish() {
   if (stopping_.load(std::memory_order_relaxed)) return;
   while (first_at_.load(std::memory_order_acquire) != kNever) {
-    run_due(true);
+    run_due(true, 0);
     cpu_relax();
   }
   stopping_.store(true, std::memory_order_seq_cst);

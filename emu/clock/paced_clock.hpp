@@ -6,9 +6,13 @@
 #include "emu/clock/clock.hpp"
 #include "emu/clock/shared_clock.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -41,8 +45,25 @@ class Lateness {
   std::int64_t worst_ = 0;
 };
 
+// How long before its time a task has to be begun, so that it is as often done too early as too late: moves by
+// little with every task that was begun when it should be. Guarded by its user.
+class Lead {
+ public:
+  std::int64_t ps() const { return ps_.load(std::memory_order_relaxed); }
+  void learn(std::int64_t late_ps) {
+    ps_.store(std::clamp<std::int64_t>(ps() + (late_ps > 0 ? kStep : -kStep), 0, kMost),
+              std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::int64_t kStep = 1'000, kMost = 1'000'000;  // ps: 1 ns, 1 us
+  std::atomic<std::int64_t> ps_{0};
+};
+
 // Wall time with the machine's delays: a post holds its processor for as long as the machine's would be busy,
 // and what it does is done when its time has come, by whoever polls then, or by a thread of this clock's own.
+// Doing it takes a while, in which it is not there yet: so it is begun earlier, by as much as it took lately
+// (Lead). And whoever polls shortly before that moment waits for it: his next look would come too late.
 // That thread spins ahead of each point in time where the host has a core for it besides the PEs'; else it
 // sleeps, and looks after what nobody has done 50 us after its time; up to a millisecond where a program that
 // polls has done everything so far.
@@ -64,7 +85,7 @@ class PacedClock final : public Clock {
   void settle(std::uint32_t /*process_slot*/) override {}
   void leave() override;
   Picos collective_time(model::Collective collective, std::uint64_t bytes) override;
-  void idle() override { run_due(false); }
+  void idle() override;
   void finish() override;
 
   // Nobody waits in this clock, and mappings stay as they are.
@@ -79,7 +100,8 @@ class PacedClock final : public Clock {
   void set_look(void (*)(void*), void*) override {}
 
  private:
-  void run_due(bool must);
+  void run_due(bool must, std::int64_t patience);
+  void set_first();
   void run();
 
   const std::unique_ptr<SharedClock> shared_;
@@ -90,9 +112,13 @@ class PacedClock final : public Clock {
   std::uint64_t operations_ = 0;  // guarded by posting_mu_
   std::mutex running_mu_;         // whoever runs tasks
   Lateness lateness_;             // guarded by running_mu_
+  std::atomic<std::uint32_t> visible_{0};
+  std::array<Lead, 2> leads_;     // by Concerns; learn under running_mu_
   std::mutex agenda_mu_;
   Agenda agenda_;                       // guarded by agenda_mu_
-  std::atomic<std::int64_t> first_at_;  // of the agenda; kNever when empty
+  // When the first of the agenda has to be begun; kNever when it is empty. Written under agenda_mu_.
+  std::atomic<std::int64_t> first_at_;
+  std::atomic<std::int64_t> looked_at_{0};  // when somebody polled last
   FutexWord changed_{0};
   std::atomic<bool> sleeping_{false};
   std::atomic<std::int64_t> looks_at_{0};  // when it is awake again by itself; kNever: it has to be woken
