@@ -20,6 +20,8 @@ constexpr std::int64_t kAhead = 100'000'000;  // ps: what a sleeper needs to be 
 // What a program that polls gets to do it itself, in ps: more while it does, so that its core is left to it.
 // ps: the longest time between two looks for which the first of them waits for what is due before the second.
 constexpr std::int64_t kMostPatience = 300'000;
+// ps: no call of ours takes longer; a program that does so between two looks does something of its own.
+constexpr std::int64_t kMostWay = 100'000;
 constexpr std::int64_t kSlack = 50'000'000, kMostSlack = 1'000'000'000;
 
 }  // namespace
@@ -85,8 +87,10 @@ PacedClock::PacedClock(std::unique_ptr<SharedClock> shared, bool may_spin, std::
 PacedClock::~PacedClock() { finish(); }
 
 void PacedClock::enter() {
+  // The call began a way earlier.
+  const std::int64_t begun = time_.now() - way();
   posting_mu_.lock();
-  busy_until_ = time_.now();
+  busy_until_ = std::max(busy_until_, begun);
 }
 
 Times PacedClock::start(const Operation& operation) {
@@ -131,11 +135,21 @@ void PacedClock::leave() {
   posting_mu_.unlock();
 }
 
+// What lies between the program and this clock, in or out of a post or of a poll that finds something: about
+// what a look in vain takes as a whole, which can be seen from here.
+std::int64_t PacedClock::way() const {
+  return std::clamp<std::int64_t>(way_.load(std::memory_order_relaxed), 0, kMostWay);
+}
+
 void PacedClock::idle() {
   // The next look comes as long after this one as this one after the last, if it is a loop that looks.
   const std::int64_t now = time_.now();
   const std::int64_t since = now - looked_at_.exchange(now, std::memory_order_relaxed);
-  run_due(false, since < kMostPatience ? since : 0);
+  const bool loops = since < kMostPatience;
+  // The shortest lately.
+  const std::int64_t way = way_.load(std::memory_order_relaxed);
+  if (loops) way_.store(std::min(since, way + (since - way) / 64), std::memory_order_relaxed);
+  run_due(false, loops ? since : 0);
 }
 
 // Runs what is to be begun by now, or `patience` ps later. `must`: waits for another thread that is at it.
@@ -163,7 +177,9 @@ void PacedClock::run_due(bool must, std::int64_t patience) {
     task->run();
     // Done is what others can see: what was stored has left this core.
     (void)visible_.fetch_add(1, std::memory_order_seq_cst);
-    const std::int64_t late = time_.now() - at;
+    std::int64_t late = time_.now() - at;
+    // The program has it when its call has returned.
+    if (concerns == Concerns::itself && !must) late += way();
     lateness_.add(late);
     // Where nobody was there when it should have been begun, there is nothing to learn.
     if (begin > found) leads_[static_cast<std::size_t>(concerns)].learn(late);

@@ -102,6 +102,7 @@ class PacedClock final : public Clock {
  private:
   void run_due(bool must, std::int64_t patience);
   void set_first();
+  std::int64_t way() const;
   void run();
 
   const std::unique_ptr<SharedClock> shared_;
@@ -119,6 +120,7 @@ class PacedClock final : public Clock {
   // When the first of the agenda has to be begun; kNever when it is empty. Written under agenda_mu_.
   std::atomic<std::int64_t> first_at_;
   std::atomic<std::int64_t> looked_at_{0};  // when somebody polled last
+  std::atomic<std::int64_t> way_{0};        // ps: from one look in vain to the next, at its shortest
   FutexWord changed_{0};
   std::atomic<bool> sleeping_{false};
   std::atomic<std::int64_t> looks_at_{0};  // when it is awake again by itself; kNever: it has to be woken
