@@ -160,7 +160,8 @@ void PacedClock::run_due(bool must, std::int64_t patience) {
     running.lock();
   else if (!running.try_lock())
     return;
-  for (std::int64_t found = 0; first_at_.load(std::memory_order_acquire) <= (found = time_.now()) + patience;) {
+  for (std::int64_t found = 0;
+       first_at_.load(std::memory_order_acquire) <= (found = time_.now()) + patience;) {
     std::int64_t at = 0, begin = 0;
     Task* task = nullptr;
     Concerns concerns{};

@@ -45,8 +45,8 @@ class Lateness {
   std::int64_t worst_ = 0;
 };
 
-// How long before its time a task has to be begun, so that it is as often done too early as too late: moves by
-// little with every task that was begun when it should be. Guarded by its user.
+// How long before its time a task has to be begun, so that it is as often done too early as too late: moves
+// by little with every task that was begun when it should be. Guarded by its user.
 class Lead {
  public:
   std::int64_t ps() const { return ps_.load(std::memory_order_relaxed); }
@@ -114,9 +114,9 @@ class PacedClock final : public Clock {
   std::mutex running_mu_;         // whoever runs tasks
   Lateness lateness_;             // guarded by running_mu_
   std::atomic<std::uint32_t> visible_{0};
-  std::array<Lead, 2> leads_;     // by Concerns; learn under running_mu_
+  std::array<Lead, 2> leads_;  // by Concerns; learn under running_mu_
   std::mutex agenda_mu_;
-  Agenda agenda_;                       // guarded by agenda_mu_
+  Agenda agenda_;  // guarded by agenda_mu_
   // When the first of the agenda has to be begun; kNever when it is empty. Written under agenda_mu_.
   std::atomic<std::int64_t> first_at_;
   std::atomic<std::int64_t> looked_at_{0};  // when somebody polled last

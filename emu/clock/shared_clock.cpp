@@ -215,8 +215,8 @@ Priced SharedClock::price(const Operation& operation, Picos begun, std::uint64_t
 Picos SharedClock::least_latency() const {
   // What a NIC posts (Nic::operation_of).
   constexpr model::Op kPosted[] = {
-      model::Op::fma_put, model::Op::fma_get, model::Op::launch_put, model::Op::bte_put,
-      model::Op::bte_get, model::Op::send,    model::Op::message,    model::Op::amo,
+      model::Op::fma_put,  model::Op::fma_get,   model::Op::launch_put,     model::Op::bte_put,
+      model::Op::bte_get,  model::Op::send,      model::Op::message,        model::Op::amo,
       model::Op::amo_miss, model::Op::fetch_amo, model::Op::fetch_amo_miss, model::Op::cq_write};
   std::int64_t least = kNever;
   for (const model::Op op : kPosted) {

@@ -103,7 +103,7 @@ class VirtualClock final : public Clock, private Debtor {
   std::mutex mu_;
   const std::unique_ptr<SharedClock> shared_;
   const Compute compute_;
-  const std::int64_t ahead_;  // ps that this PE may run ahead of the others; 0: it does not
+  const std::int64_t ahead_;          // ps that this PE may run ahead of the others; 0: it does not
   const std::int64_t least_latency_;  // ps; 1 at least
   const std::uint32_t self_;
   Turns turns_;

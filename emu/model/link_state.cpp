@@ -3,6 +3,7 @@
 #include "emu/model/link_state.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <new>
 
@@ -79,7 +80,8 @@ std::size_t LinkState::bytes_needed(const Pricing& p, Kind kind) {
     return sizeof(LinkStateHeader) + nodes * sizeof(DecayedNicCell) + cells(p, kind) * sizeof(CounterCell);
   const Layout layout = layout_of(p);
   return sizeof(LinkStateHeader) + nodes * sizeof(ExactNicCell) + layout.lines * sizeof(LineCell) +
-         layout.bundles * sizeof(BundleCell) + layout.links * layout.spans * sizeof(Span);
+         layout.bundles * sizeof(BundleCell) + (layout.links != 0 ? kMoreSpans * sizeof(MoreSpans) : 0) +
+         layout.links * layout.spans * sizeof(Span);
 }
 
 void LinkState::point_at(std::span<std::byte> memory, const Pricing& p, Kind kind) {
@@ -99,6 +101,10 @@ void LinkState::point_at(std::span<std::byte> memory, const Pricing& p, Kind kin
   at += layout.lines * sizeof(LineCell);
   bundles_ = reinterpret_cast<BundleCell*>(at);
   at += layout.bundles * sizeof(BundleCell);
+  if (layout.links != 0) {
+    more_ = reinterpret_cast<MoreSpans*>(at);
+    at += kMoreSpans * sizeof(MoreSpans);
+  }
   links_ = reinterpret_cast<Span*>(at);
   const auto place = [&](const void* cells) {
     return static_cast<std::uint32_t>((static_cast<const std::byte*>(cells) - memory.data()) / kCellBytes);
@@ -120,6 +126,8 @@ Result<LinkState> LinkState::create(std::span<std::byte> memory, const Pricing& 
     for (std::size_t i = 0; i < layout.lines; ++i) new (&s.lines_[i]) LineCell{};
     for (std::size_t i = 0; i < layout.bundles; ++i) new (&s.bundles_[i]) BundleCell{};
     for (std::size_t i = 0; i < layout.links * layout.spans; ++i) new (&s.links_[i]) Span{};
+    for (std::uint32_t i = 0; s.more_ != nullptr && i < kMoreSpans; ++i)
+      new (&s.more_[i]) MoreSpans{.latest = INT64_MIN, .link = MoreSpans::kNobody, .count = 0, .at = {}};
   } else {
     for (std::uint32_t i = 0; i < p.nodes; ++i) new (&s.decayed_nics_[i]) DecayedNicCell{};
     for (std::uint32_t i = 0; i < count; ++i) new (&s.counters_[i]) CounterCell{};
@@ -180,12 +188,67 @@ void LinkState::tell_links(LineCell* cell, const LinePart& part, std::int64_t ho
   for (std::uint32_t i = 0; i < links; ++i, ++position) {
     if (position >= part.line_links) position = 0;
     // All that the link had was over when the message came.
-    Span* at = &links_[std::size_t{part.line_first + position} * spans_];
+    Span* at = spans_of(part.line_first + position);
     const std::int64_t start = cell->start + hop * i;
     at[0] = {start, start + cell->length, cell->length};
     for (std::uint32_t n = 1; n < spans_; ++n) at[n] = {};
   }
   cell->links = 0;
+}
+
+// A link that has borrowed says in all of its own spans which room it is, as a promise of less than no time.
+MoreSpans* LinkState::borrowed_by(std::uint32_t link) const {
+  const std::int64_t which = -1 - spans_of(link)->busy;
+  if (which < 0 || which >= kMoreSpans) return nullptr;
+  MoreSpans& more = more_[which];
+  // A holder that died may have left anything here.
+  return more.link == link && more.count <= MoreSpans::kSpans ? &more : nullptr;
+}
+
+// Promises time of a link whose own spans are all taken. Returns when it starts.
+__attribute__((noinline)) std::int64_t LinkState::reserve_many(std::uint32_t link, std::int64_t* latest,
+                                                               std::int64_t want, std::int64_t length,
+                                                               std::int64_t horizon) const {
+  Span* const own = spans_of(link);
+  const bool borrowed = own->busy < 0;
+  MoreSpans* more = borrowed ? borrowed_by(link) : nullptr;
+  if (!borrowed) {
+    std::uint32_t which = header_->lent;
+    for (std::uint32_t look = 0; look < kMoreSpans && more == nullptr; ++look) {
+      which = (which + 1) % kMoreSpans;
+      if (more_[which].latest <= horizon) more = &more_[which];
+    }
+    if (more == nullptr) {
+      // Nothing is free: its own spans will have to do.
+      std::uint32_t count = spans_;
+      const std::int64_t start =
+          reserve_in(latest, &count, own, spans_, want, length, horizon, &header_->merged);
+      std::fill(own + count, own + spans_, Span{});
+      return start;
+    }
+    header_->lent = which;
+    more->link = link;
+    more->count = spans_;
+    more->latest = *latest;
+    std::copy(own, own + spans_, more->at);
+    std::fill(own, own + spans_, Span{.start = 0, .end = 1, .busy = -1 - std::int64_t{which}});
+  } else if (more == nullptr) {
+    // What it had borrowed for is over, and somebody else has the room.
+    std::fill(own, own + spans_, Span{});
+    own[0] = {want, want + length, length};
+    *latest = std::max(*latest, want + length);
+    return want;
+  }
+  const std::int64_t start = reserve_in(&more->latest, &more->count, more->at, MoreSpans::kSpans, want,
+                                        length, horizon, &header_->merged);
+  *latest = std::max(*latest, more->latest);
+  if (more->count >= spans_) return start;
+  // It does without again. Fewer than its own, so that it does not borrow at once.
+  std::copy(more->at, more->at + more->count, own);
+  std::fill(own + more->count, own + spans_, Span{});
+  more->link = MoreSpans::kNobody;
+  more->latest = INT64_MIN;
+  return start;
 }
 
 __attribute__((noinline)) std::int64_t LinkState::reserve_links(const LinePart& part, std::int64_t hop,
@@ -197,8 +260,13 @@ __attribute__((noinline)) std::int64_t LinkState::reserve_links(const LinePart& 
   std::uint32_t position = part.first - part.line_first;
   for (std::uint32_t i = 0; i < part.links; ++i, ++position) {
     if (position >= part.line_links) position = 0;
-    Span* at = &links_[std::size_t{part.line_first + position} * spans_];
+    const std::uint32_t link = part.line_first + position;
+    Span* at = spans_of(link);
     const std::uint32_t had = count_of(at, spans_);
+    if (had == spans_) [[unlikely]] {
+      head = reserve_many(link, &latest, head, length, horizon) + hop;
+      continue;
+    }
     std::uint32_t count = had;
     head = reserve_in(&latest, &count, at, spans_, head, length, horizon, &header_->merged) + hop;
     for (std::uint32_t n = count; n < had; ++n) at[n] = {};
@@ -211,8 +279,13 @@ std::int64_t LinkState::peek_links(const LinePart& part, std::int64_t hop, std::
                                    std::int64_t length) const {
   LineCell& cell = lines_[part.line];
   if (cell.links != 0) tell_links(&cell, part, hop);
-  const Span* at = &links_[std::size_t{part.first} * spans_];
-  return find_in(at, count_of(at, spans_), want, length).start;
+  const Span* at = spans_of(part.first);
+  const std::uint32_t count = count_of(at, spans_);
+  if (count == spans_ && at->busy < 0) [[unlikely]] {
+    const MoreSpans* const more = borrowed_by(part.first);
+    return more == nullptr ? want : find_in(more->at, more->count, want, length).start;
+  }
+  return find_in(at, count, want, length).start;
 }
 
 }  // namespace orrery::model

@@ -28,8 +28,10 @@
 // 2. A process may die at any instruction: the lock is taken over after a bounded spin, and a half-made
 //    change is at worst one span lost or one too many.
 // 3. Spans that ended before a caller's horizon are dropped. In ordered use no later caller can want them.
-// 4. When a cell is full, two neighbouring spans become one that is only partly promised: exact no more,
-//    counted in merged(). Zero: exact. No more time is promised for it than was asked for.
+// 4. A link that has more promises than spans of its own borrows room for many (MoreSpans) until they are
+//    over. When that is all lent out, or another cell is full, two neighbouring spans become one that is only
+//    partly promised: exact no more, counted in merged(). Zero: exact. No more time is promised for it than
+//    was asked for.
 //
 //   std::vector<std::byte> memory(LinkState::bytes_needed(pricing, LinkState::Kind::exact));
 //   auto state = LinkState::create(memory, pricing, LinkState::Kind::exact);
@@ -81,6 +83,18 @@ struct LinePart {
   std::uint32_t line, first, links, line_first, line_links;
 };
 
+// Room for the promises of a link that has many. Free as soon as the last of them is over: the link that it
+// was lent to sees by `link` that it is somebody else's.
+struct alignas(64) MoreSpans {
+  static constexpr std::uint32_t kSpans = 31;
+  static constexpr std::uint32_t kNobody = UINT32_MAX;
+  std::int64_t latest;
+  std::uint32_t link, count;
+  Span at[kSpans];
+};
+static_assert(sizeof(MoreSpans) == 768);
+inline constexpr std::uint32_t kMoreSpans = 512;  // links that may have many promises at a time
+
 struct alignas(16) CounterCell {
   DecayedCounter counter;
 };
@@ -113,6 +127,7 @@ struct alignas(64) LinkStateHeader {
   std::atomic<std::uint64_t> merged;  // intervals made inexact
   std::atomic<std::uint64_t> stolen;  // locks taken over from a holder that did not return
   std::atomic<std::uint32_t> lock;    // exact kind
+  std::uint32_t lent;                 // which of the MoreSpans was lent last; under the lock
 };
 static_assert(sizeof(LinkStateHeader) == 64 && offsetof(LinkStateHeader, lock) == 48);
 
@@ -120,7 +135,7 @@ class LinkState {
  public:
   enum class Kind : std::uint32_t { exact = 1, decayed = 2 };
   static constexpr std::uint64_t kMagic = 0x4f525245'4c494e4bu;
-  static constexpr std::uint32_t kVersion = 6;
+  static constexpr std::uint32_t kVersion = 7;
   static constexpr std::size_t kCellBytes = 64;  // of an exact state's block, in which places are counted
   static constexpr std::uint32_t kBundleCells = sizeof(BundleCell) / kCellBytes;
 
@@ -272,6 +287,10 @@ class LinkState {
                              std::int64_t horizon) const;
   std::int64_t peek_links(const LinePart& part, std::int64_t hop, std::int64_t want,
                           std::int64_t length) const;
+  Span* spans_of(std::uint32_t link) const { return &links_[std::size_t{link} * spans_]; }
+  MoreSpans* borrowed_by(std::uint32_t link) const;
+  std::int64_t reserve_many(std::uint32_t link, std::int64_t* latest, std::int64_t want, std::int64_t length,
+                            std::int64_t horizon) const;
   void tell_links(LineCell* cell, const LinePart& part, std::int64_t hop) const;
   void acquire_slowly() const;
   void point_at(std::span<std::byte> memory, const Pricing& pricing, Kind kind);
@@ -281,6 +300,7 @@ class LinkState {
   ExactNicCell* exact_nics_ = nullptr;  // exact
   LineCell* lines_ = nullptr;           // exact, torus and dragonfly
   Span* links_ = nullptr;               // exact, torus and dragonfly; `spans_` for each link
+  MoreSpans* more_ = nullptr;           // the same: kMoreSpans of them
   std::uint32_t spans_ = 0;             // of a link
   std::uint32_t first_line_ = 0;        // place of lines_[0] and of bundles_[0] in the block, in cells
   std::uint32_t first_bundle_ = 0;

@@ -4,12 +4,12 @@
 // Operations under a clock: each is priced when it is posted, and done at the times that the machine gives.
 // Whoever posted it does every part of it, as without a clock; only later. Nothing is granted here
 // (Nic::keep_grant), so that every operation comes by.
+#include "emu/nic/timed.hpp"
 #include "emu/nic/amo_cache.hpp"
 #include "emu/nic/amo_unit.hpp"
 #include "emu/nic/execute.hpp"
 #include "emu/nic/hazard.hpp"
 #include "emu/nic/nic.hpp"
-#include "emu/nic/timed.hpp"
 
 #include <algorithm>
 #include <array>
@@ -236,9 +236,7 @@ class TimedOp final : public clock::Task {
     home.give_back(this);
   }
 
-  void report_error() {
-    nic_.report_error(nic_.timed_->endpoint_of(as_posted_), transaction_, status_);
-  }
+  void report_error() { nic_.report_error(nic_.timed_->endpoint_of(as_posted_), transaction_, status_); }
 
   void break_mailbox() {
     report_error();

@@ -308,7 +308,8 @@ TEST(VirtualClock, EffectsOnANodeThatMayBeWokenAreNotEarly) {
       return;
     }
     if (pe == 0)
-      call(clock, [&] { clock.schedule_there(Picos{us(5) + soon}, does([&] { there = true; }), Pes::slot(1)); });
+      call(clock,
+           [&] { clock.schedule_there(Picos{us(5) + soon}, does([&] { there = true; }), Pes::slot(1)); });
     clock.sleep_until(Picos{us(5)});
     clock.barrier_arrive();
     clock.barrier_wait(Picos{});

@@ -242,6 +242,67 @@ TEST(LinkState, AWaitHalfWayAlongALineLeavesTheLinksBehindFree) {
   EXPECT_EQ(state.merged(), 0u);
 }
 
+// Links of a dragonfly have two spans of their own. Whatever is asked of a few of them, messages on one link
+// never overlap, each begins at the first gap that is long enough, and nothing becomes inexact: a plain list
+// of all that was promised says when.
+TEST(LinkState, LinksWithManyPromisesStayExact) {
+  const BuiltMachine aries = build_machine("aries");
+  Memory memory(LinkState::bytes_needed(aries.machine->pricing, LinkState::Kind::exact));
+  LinkState state = LinkState::create(memory.span(), aries.machine->pricing, LinkState::Kind::exact).value();
+  const LinkState::Hold hold(&state);
+  Choices pick(test_seed());
+  constexpr std::uint32_t kLinks = 6;
+  std::vector<std::pair<std::int64_t, std::int64_t>> promised[kLinks];  // start, end
+  std::int64_t now = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    // Now and then it is quiet for long enough that everything is over.
+    now += pick.below(200) == 0 ? 20'000 : pick.below(400);
+    const std::uint32_t which = pick.below(kLinks), router = which / 3, port = which % 3;
+    const LinePart part{.line = router,
+                        .first = router * kRouterServers + port,
+                        .links = 1,
+                        .line_first = router * kRouterServers,
+                        .line_links = kRouterServers};
+    const std::int64_t arrive = now + pick.below(3'000), length = 1 + pick.below(150);
+    auto& mine = promised[which];
+    std::erase_if(mine, [&](const auto& span) { return span.second <= now; });
+    std::sort(mine.begin(), mine.end());
+    std::int64_t expected = arrive;
+    for (const auto& [start, end] : mine) {
+      if (end <= expected) continue;
+      if (expected + length <= start) break;
+      expected = end;
+    }
+    ASSERT_EQ(state.line_idle(router, arrive) ? arrive : state.peek_link(part, 0, arrive, length), expected)
+        << i;
+    ASSERT_EQ(arrive + state.reserve_line(part, 0, arrive, length, now), expected) << i;
+    mine.emplace_back(expected, expected + length);
+  }
+  EXPECT_EQ(state.merged(), 0u);
+}
+
+// When there is no room left to lend, or a link has more than that holds, it becomes inexact, is counted, and
+// no time is promised twice.
+TEST(LinkState, WhenAllRoomIsLentOutItIsCounted) {
+  const BuiltMachine aries = build_machine("aries");
+  Memory memory(LinkState::bytes_needed(aries.machine->pricing, LinkState::Kind::exact));
+  LinkState state = LinkState::create(memory.span(), aries.machine->pricing, LinkState::Kind::exact).value();
+  const LinkState::Hold hold(&state);
+  const auto go = [&](std::uint32_t link, std::int64_t arrive) {
+    const std::uint32_t router = link / kRouterServers;
+    return state.reserve_line({router, link, 1, router * kRouterServers, kRouterServers}, 0, arrive, 10, 0);
+  };
+  for (std::uint32_t link = 0; link < kMoreSpans; ++link) {
+    for (const std::int64_t arrive : {100, 200, 300, 400}) (void)go(link, arrive);
+  }
+  EXPECT_EQ(state.merged(), 0u);
+  for (const std::int64_t arrive : {100, 200, 300, 400}) (void)go(kMoreSpans, arrive);
+  EXPECT_GT(state.merged(), 0u);
+  const std::uint64_t before = state.merged();
+  for (std::int64_t i = 0; i < 40; ++i) (void)go(0, 1000 + 100 * i);
+  EXPECT_GT(state.merged(), before);
+}
+
 // Whatever is asked of a cell: no two promises of an exact one overlap, and an inexact one never promises
 // more than there is.
 TEST(Promises, NeverPromiseMoreTimeThanThereIs) {
