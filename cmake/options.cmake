@@ -43,31 +43,20 @@ if(ORRERY_SANITIZE)
   add_compile_options(-fsanitize=${orrery_sanitize} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${orrery_sanitize})
 endif()
-# Tests take longer to compile than to run, tools too under AddressSanitizer: with less optimisation, which is up
-# to half of that time. The libraries that they test are optimised.
+# Tests take longer to compile than to run, tools too under AddressSanitizer: with less optimisation, and tests
+# without UBSan's checks of what they do themselves, which is up to half of that time. The libraries that they test
+# have both.
 set(orrery_optimise_tests)
 set(orrery_optimise_tools)
 if("address" IN_LIST ORRERY_SANITIZE AND NOT ORRERY_FUZZ)
-  set(orrery_optimise_tests -O0)
+  set(orrery_optimise_tests -O0 -fno-sanitize=undefined)
   set(orrery_optimise_tools -O0)
 elseif(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
   set(orrery_optimise_tests -O1)
 endif()
-# Sources of a target compiled together, a dozen at a time, which reads the headers once for all of them: the
-# whole tree, or tests and tools alone, so that the libraries are compiled as a package compiles them.
-set(ORRERY_UNITY OFF CACHE STRING "Compile sources of a target together: OFF, programs or all")
-set_property(CACHE ORRERY_UNITY PROPERTY STRINGS OFF programs all)
-if(NOT ORRERY_UNITY MATCHES "^(OFF|programs|all)$")
-  message(FATAL_ERROR "ORRERY_UNITY=${ORRERY_UNITY} is not one of OFF, programs, all")
-endif()
+# Where the sources of a target are compiled together (CMAKE_UNITY_BUILD, which the presets of the test suites set:
+# the headers are read once for all of them), a dozen at a time.
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
-set(CMAKE_UNITY_BUILD OFF)
-set(orrery_unity_programs ON)
-if(ORRERY_UNITY STREQUAL "OFF")
-  set(orrery_unity_programs OFF)
-elseif(ORRERY_UNITY STREQUAL "all")
-  set(CMAKE_UNITY_BUILD ON)
-endif()
 
 if(ORRERY_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)

@@ -135,10 +135,10 @@ while [ $# -gt 0 ]; do
   [ $# -eq 0 ] || build_ahead "$1"
   case "$suite" in
     # Without the single-step tests: an instrumented program has too many instructions to stop at. Without
-    # the long simulations.
+    # the long simulations, and what is drawn for a browser.
     asan-ubsan)
       wrap=("${unrandomised[@]}")
-      check "$suite" --label-exclude '^source$' --exclude-regex 'killer_|^tool_figures_short$' ;;
+      check "$suite" --label-exclude '^source$' --exclude-regex 'killer_|^tool_(figures_short|draw|link_report)$' ;;
     tsan) wrap=("${unrandomised[@]}"); check "$suite" --label-regex '^inprocess$' ;;
     fuzz) fuzz ;;
     *) wrap=(); check "$suite" ;;

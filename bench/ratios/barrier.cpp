@@ -89,10 +89,7 @@ void measure_barrier(int repetitions) {
     PMI_Barrier();
     const double ours = time_barrier(stage.watch(), [&] { barrier.wait(); });
     PMI_Barrier();
-    if (session.rank == 0) {
-      std::printf("ROW barrier_by_puts_8_pes %.3f %.3f\n", ours, bare);
-      std::fflush(stdout);
-    }
+    row(session.rank, "barrier_by_puts_8_pes", ours, bare);
   }
 }
 

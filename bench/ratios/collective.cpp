@@ -14,8 +14,7 @@ namespace bench {
 
 namespace {
 
-constexpr double kTestMs = 30;
-constexpr int kRounds = 200;
+constexpr int kTreeRounds = 200;
 
 std::uint64_t bits_of(double value) {
   std::uint64_t bits = 0;
@@ -37,13 +36,11 @@ void measure_collective(int repetitions) {
     for (int i = 0; i < n; ++i) reduction.run(GNI_FMA_CE_FPADD, bits_of(1.5));
   };
   for (int i = 0; i < repetitions; ++i) {
-    const double raw = stage.raw_half_round_trip(10);
+    const double raw = stage.raw_half_round_trip(kRawMs);
     const double barriers = median(stage.run(64, kTestMs, 1, barrier, barrier));
     const double sums = median(stage.run(64, kTestMs, 1, sum, sum));
-    if (session.rank != 0) continue;
-    std::printf("ROW ce_barrier_2_pes %.3f %.3f\nROW ce_allreduce8_2_pes %.3f %.3f\n", barriers, raw, sums,
-                raw);
-    std::fflush(stdout);
+    row(session.rank, "ce_barrier_2_pes", barriers, raw);
+    row(session.rank, "ce_allreduce8_2_pes", sums, raw);
   }
 }
 
@@ -53,7 +50,7 @@ void measure_collective_8(int repetitions) {
   Reduction reduction(session, 0);
   const auto time = [&](auto step) {
     std::vector<double> samples;
-    for (int i = 0; i < kRounds; ++i) {
+    for (int i = 0; i < kTreeRounds; ++i) {
       const std::uint64_t a = Stopwatch::ticks();
       for (int k = 0; k < 10; ++k) step();
       samples.push_back(stage.watch().ns(Stopwatch::ticks() - a) / 10);
@@ -65,9 +62,7 @@ void measure_collective_8(int repetitions) {
     PMI_Barrier();
     const double ours = time([&] { reduction.run(GNI_FMA_CE_FPADD, bits_of(1.5)); });
     PMI_Barrier();
-    if (session.rank != 0) continue;
-    std::printf("ROW ce_allreduce8_8_pes %.3f %.3f\n", ours, bare);
-    std::fflush(stdout);
+    row(session.rank, "ce_allreduce8_8_pes", ours, bare);
   }
 }
 

@@ -15,14 +15,6 @@ namespace bench {
 namespace {
 
 constexpr std::size_t kBufferBytes = 8u << 20;
-constexpr double kTestMs = 30;
-constexpr double kRawMs = 10;
-
-void row(int rank, const std::string& name, double ours, double limit) {
-  if (rank != 0) return;
-  std::printf("ROW %s %.3f %.3f\n", name.c_str(), ours, limit);
-  std::fflush(stdout);
-}
 
 // The two PEs, each with a window that the other puts to.
 struct Pair {

@@ -14,17 +14,9 @@ namespace bench {
 
 namespace {
 
-constexpr double kTestMs = 30;
-constexpr double kRawMs = 10;
 constexpr std::uint16_t kCredits = 128;
 constexpr std::uint32_t kMaxBytes = 1024;
 constexpr int kWindow = 64;
-
-void row(int rank, const std::string& name, double ours, double limit) {
-  if (rank != 0) return;
-  std::printf("ROW %s %.3f %.3f\n", name.c_str(), ours, limit);
-  std::fflush(stdout);
-}
 
 // Two PEs with a mailbox each. `with_events`: both queues hear of every message, and are read.
 struct Connection {

@@ -2,10 +2,24 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include <cstdio>
+#include <string>
+
 // What bench/ratios measures. The measuring processes print one line a repetition and row,
 //   ROW <name> <ours> <limit>
 // and the parent takes medians and compares.
 namespace bench {
+
+// How long one repetition measures ours, and the raw limit beside it.
+constexpr double kTestMs = 30;
+constexpr double kRawMs = 10;
+
+// Prints one row; of two PEs that measured together, the first does.
+inline void row(int rank, const std::string& name, double ours, double limit) {
+  if (rank != 0) return;
+  std::printf("ROW %s %.3f %.3f\n", name.c_str(), ours, limit);
+  std::fflush(stdout);
+}
 
 // Two PEs, direct path.
 void measure_direct(int repetitions);

@@ -91,10 +91,6 @@ struct Job {
     }
     return median(samples.take());
   }
-  void row(const char* name, double ours, double limit) {
-    std::printf("ROW %s %.3f %.3f\n", name, ours, limit);
-    std::fflush(stdout);
-  }
   void end_transaction() {
     std::uint32_t name = 0;
     check(orrery_fma_end(window, &name), "orrery_fma_end");
@@ -115,7 +111,7 @@ void amos(Job& job) {
     GNI_PostFma(job.ep, &pd);
     reap(job.queue);
   }
-  job.row("amo_fetching_and_event",
+  row(0, "amo_fetching_and_event",
           job.time(256,
                    [&](int) {
                      GNI_PostFma(job.ep, &pd);
@@ -124,12 +120,12 @@ void amos(Job& job) {
           1);
   pd.amo_cmd = GNI_FMA_ATOMIC_ADD;
   pd.cq_mode = GNI_CQMODE_SILENT;
-  job.row("amo_silent", job.time(1024, [&](int) { GNI_PostFma(job.ep, &pd); }), 1);
+  row(0, "amo_silent", job.time(1024, [&](int) { GNI_PostFma(job.ep, &pd); }), 1);
 }
 
 void launches(Job& job) {
   check(orrery_fma_begin(job.window), "orrery_fma_begin");
-  job.row("fma_launch",
+  row(0, "fma_launch",
           job.time(1024,
                    [&](int k) {
                      orrery_fma_launch(job.window, orrery_fma_word(1, static_cast<std::uint64_t>(k % 64) * 8,
@@ -158,7 +154,7 @@ void scatter(Job& job) {
   check(orrery_fma_begin(job.window), "orrery_fma_begin");
   const double ours = job.time(128, [&](int) { orrery_fma_store(job.window, 0, block, pes * 64); });
   job.end_transaction();
-  job.row("scatter_64_to_8_pes", ours, limit);
+  row(0, "scatter_64_to_8_pes", ours, limit);
   for (std::byte* p : plain) std::free(p);
 }
 

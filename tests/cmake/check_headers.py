@@ -6,13 +6,13 @@ usage: check_headers.py <root> <build folder> <C compiler>,<C++ compiler> ... [-
 
 The first pair compiles every header; the others those of include/, which strangers compile with what they have.
 
-A .hpp that the build itself compiles first of all, as the first line of the source of its name, is known to
-compile alone: what is in <build folder>/compile_commands.json that way is not compiled again.
+The standard headers that cost most to read are read once for all the .hpp that have them: a .hpp that comes to
+one of them anyway, by its own includes or by those of a header of ours that it includes, is compiled with that one
+precompiled, which adds nothing that it would not have alone.
 
 Objects go to <build folder>/headers, under names that stay the same, so that ccache spares what has not changed.
 """
 import concurrent.futures
-import json
 import os
 import shutil
 import subprocess
@@ -22,27 +22,39 @@ import tree
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O0", "-c"]
 LAUNCHER = [shutil.which("ccache")] if shutil.which("ccache") else []
+# Standard headers that take longer to read than most of ours.
+DEAR = ("atomic", "functional", "memory", "string")
 
 
-def first_in_its_source(root, build):
-    """Headers of which the build has seen that they compile alone."""
-    try:
-        with open(f"{build}/compile_commands.json", encoding="utf-8") as commands:
-            sources = {os.path.relpath(entry["file"], root) for entry in json.load(commands)}
-    except FileNotFoundError:
-        return set()
-    found = set()
-    for source in sources:
-        header = source.removesuffix(".cpp") + ".hpp"
-        if not source.endswith(".cpp") or not os.path.exists(f"{root}/{header}"):
-            continue
-        with open(f"{root}/{source}", encoding="utf-8") as text:
-            first = next((line for line in text if line.startswith("#include")), "").strip()
-        with open(f"{root}/{header}", encoding="utf-8") as text:
-            once = "#pragma once" in text.read().splitlines()
-        if once and first == f'#include "{header}"':
-            found.add(header)
-    return found
+def standard(root, path, known):
+    """The standard headers that a header of ours comes to, directly or through others of ours."""
+    if path not in known:
+        known[path] = set()
+        for line in tree.lines(root, path):
+            include = tree.INCLUDE.match(line)
+            if not include:
+                continue
+            kind, name = include.groups()
+            if kind == "<" and name in DEAR:
+                known[path].add(name)
+            elif os.path.exists(f"{root}/{name}"):
+                known[path] |= standard(root, name, known)
+    return known[path]
+
+
+def precompiled(root, build, path, command, known):
+    """What to add to the command of a .hpp so that it finds its dear headers precompiled."""
+    names = [name for name in DEAR if name in standard(root, path, known)]
+    if LAUNCHER or not names:
+        return []
+    header = f"{build}/headers/precompiled/{'_'.join(names)}.hpp"
+    if header not in known:
+        os.makedirs(os.path.dirname(header), exist_ok=True)
+        with open(header, "w", encoding="utf-8") as out:
+            out.write("".join(f"#include <{name}>\n" for name in names))
+        run = subprocess.run([*command, "-x", "c++-header", header, "-o", f"{header}.gch"], cwd=root)
+        known[header] = ["-include", header] if run.returncode == 0 else []
+    return known[header]
 
 
 def jobs_of(root, build, compilers, flags):
@@ -50,15 +62,14 @@ def jobs_of(root, build, compilers, flags):
     apis = [f"-I{root}/include/{name}" for name in sorted(os.listdir(f"{root}/include"))
             if os.path.isdir(f"{root}/include/{name}")] if os.path.isdir(f"{root}/include") else []
     where = [f"-I{root}", f"-I{root}/include", f"-I{build}/generated", *apis]
-    known = first_in_its_source(root, build)
+    known = {}
     for path in tree.sources(root):
-        if path in known:
-            continue
         for cc, cxx in compilers if path.startswith("include/") else compilers[:1]:
             if path.endswith(".hpp"):
                 # What emu and lib are compiled with. clang knows -mcx16 as gcc does.
-                yield path, f"{cxx} c++20", [cxx, "-x", "c++", "-std=c++20", "-D_GNU_SOURCE",
-                                             "-Wno-missing-field-initializers", *WARNINGS, *where, *flags]
+                command = [cxx, "-x", "c++", "-std=c++20", "-D_GNU_SOURCE", "-Wno-missing-field-initializers",
+                           *WARNINGS, *where, *flags]
+                yield path, f"{cxx} c++20", [*command, *precompiled(root, build, path, command, known)]
             elif path.endswith(".h"):
                 yield path, f"{cc} c11", [cc, "-x", "c", "-std=c11", *WARNINGS, *where]
                 yield path, f"{cxx} c++17", [cxx, "-x", "c++", "-std=c++17", *WARNINGS, *where]

@@ -129,18 +129,18 @@ class Headers(Tree):
     def test_a_header_without_a_guard_is_found(self):
         self.assertEqual(len(self.found("emu/base/b.hpp", "struct b {};\n")), 1)
 
-    def test_a_header_that_the_build_compiles_first_is_known(self):
-        self.write("emu/base/b.hpp", "#pragma once\nstruct b {};\n")
-        self.write("emu/base/b.cpp", '// b\n#include "emu/base/b.hpp"\n')
-        self.write("emu/base/c.hpp", "#pragma once\nstruct c {};\n")
-        self.write("emu/base/c.cpp", '#include <string>\n#include "emu/base/c.hpp"\n')
-        self.write("emu/base/d.hpp", "struct d {};\n")
-        self.write("emu/base/d.cpp", '#include "emu/base/d.hpp"\n')
-        known = lambda: check_headers.first_in_its_source(self.root, f"{self.root}/build")
-        self.assertEqual(known(), set())
-        names = [f'{{"file": "{self.root}/emu/base/{name}.cpp"}}' for name in "bcd"]
-        self.write("build/compile_commands.json", f"[{', '.join(names)}]")
-        self.assertEqual(known(), {"emu/base/b.hpp"})
+    def test_what_is_precompiled_hides_nothing(self):
+        launcher, check_headers.LAUNCHER = check_headers.LAUNCHER, []
+        try:
+            self.assertEqual(self.found("emu/base/a.hpp", "#pragma once\n#include <string>\nstd::string a();\n"), [])
+            through = '#pragma once\n#include "emu/base/a.hpp"\nstd::string b();\n'
+            self.assertEqual(self.found("emu/base/b.hpp", through), [])
+            self.assertEqual(check_headers.standard(self.root, "emu/base/b.hpp", {}), {"string"})
+            lacks = "#pragma once\n#include <string>\nstd::shared_ptr<int> c();\n"
+            self.assertEqual(len(self.found("emu/base/c.hpp", lacks)), 1)
+            self.assertEqual(len(self.found("emu/base/d.hpp", "#pragma once\nstd::string d();\n")), 2)
+        finally:
+            check_headers.LAUNCHER = launcher
 
     def test_a_c_header_with_cpp_in_it_is_found(self):
         self.assertEqual(self.found("include/gni/a.h", "#pragma once\nint a(void);\n"), [])

@@ -5,8 +5,13 @@
 #include "tools/orrery/figures_book.hpp"
 #include "tools/orrery/subcommand.hpp"
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
+
+#include <unistd.h>
 
 namespace orrery::tool {
 
@@ -39,6 +44,13 @@ constexpr Figure kFigures[] = {
     {"latency-by-hops", true, 0, 0, latency_by_hops},
 };
 
+// Before hours of simulation, not after them.
+bool can_write_into(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return std::filesystem::is_directory(folder, error) && access(folder.c_str(), W_OK | X_OK) == 0;
+}
+
 int run_figures(const FigureOptions& options) {
   std::vector<const Figure*> chosen;
   std::string names;
@@ -57,6 +69,9 @@ int run_figures(const FigureOptions& options) {
   }
   fmt::print("  {:<22} {:6.0f}\n", "all", budget);
   if (options.list) return 0;
+  if (!options.folder.empty() && !can_write_into(options.folder))
+    return usage_error(
+        fmt::format("cannot write into '{}': expected a folder, or a place for one", options.folder));
   Book book(options);
   for (const Figure* figure : chosen) figure->run(book);
   std::size_t known = 0, unknown = 0;
@@ -73,7 +88,8 @@ int run_figures(const FigureOptions& options) {
       table << fmt::format("\"{}\",\"{}\",\"{}\",\"{}\",{},{}\n", row.what, row.paper, row.ours,
                            row.tolerance, row.kind, row.holds ? "yes" : "no");
     if (!table.good())
-      return usage_error(fmt::format("cannot write into '{}': expected a folder", options.folder));
+      return usage_error(
+          fmt::format("the table in '{}' cannot be written: {}", options.folder, std::strerror(errno)));
   }
   if (book.failed()) return kExitFailure;
   return unknown == 0 ? 0 : kExitFailure;
@@ -88,7 +104,7 @@ void add_figures(CLI::App& root, int& exit_code) {
   command->add_flag("--short", options->brief, "The short set, at smaller sizes");
   command->add_flag("--list", options->list, "Names and budgets only");
   command->add_flag("--detail", options->detail, "tiers: every load");
-  command->add_option("--out", options->folder, "Folder for curves and table");
+  command->add_option("--out", options->folder, "Folder for curves and table; made if it is not there");
   command->add_option("--program", options->program,
                       "latency-by-hops: orrery_put_latency, run for points beside the curves");
   command->add_option("--threads", options->threads, "The results are the same for any number")

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -79,6 +80,16 @@ TEST(Figures, ThreadsThatCannotBeAreRefusedAndMissesAreCounted) {
   const Ran ran = orrery({"figures", "quadrics", "--short"});
   EXPECT_EQ(ran.code, 0) << ran.out;
   EXPECT_THAT(ran.out, HasSubstr(" hold; 0 miss and are known to; 0 miss unexpectedly; "));
+}
+
+TEST(Figures, AFolderIsMadeAndOneThatCannotBeIsRefusedBeforeTheWork) {
+  const Ran none = orrery({"figures", "alltoall-asymmetric", "--out", "/proc/self/nowhere"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("'/proc/self/nowhere'"));
+  const std::string folder = testing::TempDir() + "orrery_figures_" + std::to_string(getpid()) + "/inner";
+  EXPECT_EQ(orrery({"figures", "quadrics", "--short", "--out", folder}).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder + "/quadrics.csv"));
+  std::filesystem::remove_all(std::filesystem::path(folder).parent_path());
 }
 
 TEST(Sim, APageThatCannotBeWrittenIsRefused) {
