@@ -112,12 +112,12 @@ void amos(Job& job) {
     reap(job.queue);
   }
   row(0, "amo_fetching_and_event",
-          job.time(256,
-                   [&](int) {
-                     GNI_PostFma(job.ep, &pd);
-                     reap(job.queue);
-                   }),
-          1);
+      job.time(256,
+               [&](int) {
+                 GNI_PostFma(job.ep, &pd);
+                 reap(job.queue);
+               }),
+      1);
   pd.amo_cmd = GNI_FMA_ATOMIC_ADD;
   pd.cq_mode = GNI_CQMODE_SILENT;
   row(0, "amo_silent", job.time(1024, [&](int) { GNI_PostFma(job.ep, &pd); }), 1);
@@ -126,12 +126,12 @@ void amos(Job& job) {
 void launches(Job& job) {
   check(orrery_fma_begin(job.window), "orrery_fma_begin");
   row(0, "fma_launch",
-          job.time(1024,
-                   [&](int k) {
-                     orrery_fma_launch(job.window, orrery_fma_word(1, static_cast<std::uint64_t>(k % 64) * 8,
-                                                                   static_cast<std::uint64_t>(k)));
-                   }),
-          1);
+      job.time(1024,
+               [&](int k) {
+                 orrery_fma_launch(job.window, orrery_fma_word(1, static_cast<std::uint64_t>(k % 64) * 8,
+                                                               static_cast<std::uint64_t>(k)));
+               }),
+      1);
   job.end_transaction();
 }
 

@@ -6,13 +6,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+
 namespace orrery::asymmetric_fence {
 
 namespace {
 bool membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
+std::atomic<bool> g_enrolled{false};
 }  // namespace
 
-bool enrol() { return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED); }
+bool enrol() {
+  if (!membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)) return false;
+  g_enrolled.store(true, std::memory_order_release);
+  return true;
+}
+
+bool enrolled() { return g_enrolled.load(std::memory_order_acquire); }
 
 bool heavy() { return membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); }
 

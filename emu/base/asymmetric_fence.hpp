@@ -12,6 +12,8 @@ namespace orrery::asymmetric_fence {
 // Enrols this process; to be called once before the frequent side is used. False when the kernel does not
 // offer it (or a sandbox forbids it): then the frequent side must announce with a full barrier instead.
 bool enrol();
+// Whether this process is enrolled. Any thread.
+bool enrolled();
 
 // The rare side's barrier. False when it could not be had. One system call, a few microseconds.
 bool heavy();

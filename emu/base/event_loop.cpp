@@ -85,9 +85,9 @@ Status EventLoop::add(int fd, std::uint32_t epoll_events, Callback callback) {
   if (!alive_here()) return Errc::invalid_state;
   const std::lock_guard lock(mu_);
   const std::uint32_t serial = ++last_serial_;
-  if (!callbacks_.emplace(fd, Watched{serial, std::make_shared<Callback>(std::move(callback))}).second) {
-    return Errc::invalid_param;
-  }
+  Watched watched{serial, epoll_events != 0, std::make_shared<Callback>(std::move(callback))};
+  if (!callbacks_.emplace(fd, std::move(watched)).second) return Errc::invalid_param;
+  if (epoll_events == 0) return {};
   epoll_event event{};
   event.events = epoll_events;
   event.data.u64 = token_of(fd, serial);
@@ -104,10 +104,14 @@ Status EventLoop::change(int fd, std::uint32_t epoll_events) {
   const std::lock_guard lock(mu_);
   const auto found = callbacks_.find(fd);
   if (found == callbacks_.end()) return Errc::invalid_param;
+  bool& watched = found->second.watched;
+  if (!watched && epoll_events == 0) return {};
+  const int what = !watched ? EPOLL_CTL_ADD : epoll_events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
   epoll_event event{};
   event.events = epoll_events;
   event.data.u64 = token_of(fd, found->second.serial);
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) return Errc::system;
+  if (epoll_ctl(epoll_.get(), what, fd, &event) != 0) return Errc::system;
+  watched = epoll_events != 0;
   return {};
 }
 
@@ -116,7 +120,11 @@ void EventLoop::remove(int fd) {
   if (fd < 0 || !alive_here()) return;
   const bool on_loop = on_loop_thread();
   std::unique_lock lock(mu_);
-  if (callbacks_.erase(fd) != 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  const auto found = callbacks_.find(fd);
+  if (found != callbacks_.end()) {
+    if (found->second.watched) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+    callbacks_.erase(found);
+  }
   if (!on_loop) idle_.wait(lock, [&] { return running_fd_ != fd; });
 }
 

@@ -42,13 +42,14 @@ class EventLoop {
   EventLoop& operator=(const EventLoop&) = delete;
 
   // Calls `callback` with the ready events whenever `fd` has one of `epoll_events` (level-triggered unless
-  // EPOLLET is given). Any thread. The caller keeps `fd` open until remove().
-  // Errors: invalid_param (fd is already added), system (not a descriptor that can be waited for),
-  // invalid_state (forked child).
+  // EPOLLET is given). Any thread. The caller keeps `fd` open until remove(). With no events it is not
+  // watched at all, and what happens to it costs whoever does it nothing. Errors: invalid_param (fd is
+  // already added), system (not a descriptor that can be waited for), invalid_state (forked child).
   Status add(int fd, std::uint32_t epoll_events, Callback callback);
 
-  // From now on `epoll_events` are those that `fd` is watched for, and if one of them is there now the
-  // callback runs. Any thread. Errors: invalid_param (not added), system, invalid_state (forked child).
+  // From now on `epoll_events`, as in add(), are those that `fd` is watched for, and if one of them is there
+  // now the callback runs. Any thread. Errors: invalid_param (not added), system, invalid_state (forked
+  // child).
   Status change(int fd, std::uint32_t epoll_events);
 
   // Stops watching `fd`; unknown ones are ignored. Any thread. Off the loop thread it returns only when the
@@ -71,6 +72,7 @@ class EventLoop {
  private:
   struct Watched {
     std::uint32_t serial;  // tells it from what had the same descriptor number before
+    bool watched;          // false: with no events
     std::shared_ptr<Callback> callback;
   };
 

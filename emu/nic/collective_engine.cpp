@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/collective_engine.hpp"
 
+#include "emu/base/asymmetric_fence.hpp"
 #include "emu/base/double_word.hpp"
 #include "emu/nic/collective_slot.hpp"
 #include "emu/nic/nic.hpp"
@@ -131,8 +132,12 @@ void CollectiveEngine::finish(Record& record, bool service) {
 
 void CollectiveEngine::settle() {
   const std::uint32_t used = used_.load(std::memory_order_seq_cst);
+  bool fenced = false;
   for (std::uint32_t i = 0; i < used; ++i) {
-    while (records_[i].busy.load(std::memory_order_seq_cst)) cpu_relax();
+    const BiasedLock& lock = records_[i].lock;
+    // Its thread has taken it by now, for us to see, or finds the registration gone.
+    if (!fenced && lock.is_foreign()) fenced = asymmetric_fence::heavy();
+    while (lock.taken()) cpu_relax();
   }
 }
 
@@ -143,20 +148,32 @@ void CollectiveEngine::look(bool service) {
   for (std::uint32_t i = 0; i < used; ++i) {
     Record& record = records_[i];
     if (!record.armed.load(std::memory_order_relaxed)) continue;
-    const auto* const missing = record.missing.load(std::memory_order_relaxed);
-    if (!service && missing != nullptr &&
-        missing->load(std::memory_order_relaxed) != record.missing_tag.load(std::memory_order_relaxed)) {
+    // Another thread's is left to that thread while it comes.
+    const bool foreign = record.lock.is_foreign();
+    if (service) {
+      const std::uint32_t looks = record.service_looks.load(std::memory_order_relaxed);
+      record.service_looks.store(looks + 1, std::memory_order_relaxed);
+      if (foreign && looks == 0 && !in_beat_.load(std::memory_order_relaxed)) continue;
+      if (!record.lock.try_lock()) continue;
+      if (record.armed.load(std::memory_order_relaxed)) look_at(record, true);
+      record.lock.unlock();
+      continue;
+    }
+    const bool missing = is_missing(record);
+    if (missing && foreign) continue;
+    if (missing || foreign) {
       const std::uint32_t peeks = record.peeks.load(std::memory_order_relaxed) + 1;
       record.peeks.store(peeks, std::memory_order_relaxed);
       if (peeks % kPeeks != 0) continue;
     }
-    if (record.busy.exchange(true, std::memory_order_seq_cst)) continue;
-    if (record.armed.load(std::memory_order_relaxed)) look_at(record, service);
-    record.busy.store(false, std::memory_order_release);
+    const auto held = record.lock.try_enter();
+    if (held == BiasedLock::Held::no) continue;
+    if (record.armed.load(std::memory_order_relaxed)) look_at(record, false);
+    record.lock.leave(held);
   }
 }
 
-// REQUIRES: record.busy is ours.
+// REQUIRES: record.lock is ours.
 void CollectiveEngine::look_at(Record& record, bool service) {
   if (record.path == nullptr) {
     // Its release comes as a packet, unless nobody is left to send it.
@@ -265,8 +282,10 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
   publish_alone(slot_of(vce, lane, record->turn, edge.child), ce_tag::make(level.generation, record->turn),
                 ce_normal(join.value));
   record->missing.store(nullptr, std::memory_order_relaxed);
+  record->peeks.store(0, std::memory_order_relaxed);
+  record->service_looks.store(0, std::memory_order_relaxed);
   record->armed.store(true, std::memory_order_relaxed);
-  record->busy.store(false, std::memory_order_release);
+  record->lock.unlock();
   note_used(index);
   beat_heart();
   if ((vce.modes.load(std::memory_order_relaxed) & kCeWakes) != 0) wake_owner(level);
@@ -276,10 +295,10 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
 void CollectiveEngine::forget(const Port& port) {
   for (std::uint32_t i = 0; i < used_.load(std::memory_order_acquire); ++i) {
     Record& record = records_[i];
-    while (record.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
+    record.lock.lock();
     if (record.armed.load(std::memory_order_relaxed) && record.port == &port)
       record.armed.store(false, std::memory_order_relaxed);
-    record.busy.store(false, std::memory_order_release);
+    record.lock.unlock();
   }
   for (std::uint32_t vce = 0; vce < kVces; ++vce) {
     const bool ours = [&] {

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/base/biased_lock.hpp"
 #include "emu/base/status.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/nic/collective_combine.hpp"
@@ -214,13 +215,14 @@ class CollectiveEngine {
  private:
   // One reduction that somebody here waits for.
   struct alignas(kCacheLine) Record {
-    std::atomic<bool> busy{false};   // somebody looks at it
-    std::atomic<bool> armed{false};  // it is waited for; changed by who holds `busy`
+    BiasedLock lock;                 // held by who looks at it; bound to the thread that joins
+    std::atomic<bool> armed{false};  // it is waited for; changed by who holds the lock
     // Where the contribution stands that was missing at the last look, and its tag when it is there: while it
     // is missing nobody needs the rest of the record.
     std::atomic<const std::atomic<std::uint64_t>*> missing{nullptr};
     std::atomic<std::uint64_t> missing_tag{0};
-    std::atomic<std::uint32_t> peeks{0};
+    std::atomic<std::uint32_t> peeks{0};                 // since it was joined, for nothing
+    std::atomic<std::uint32_t> service_looks{0};         // since it was joined
     std::atomic<const std::uint64_t*> awaited{nullptr};  // join.result
     const Port* port = nullptr;                          // null: an owner's look at its own VCE
     CePath* path = nullptr;
@@ -284,6 +286,12 @@ class CollectiveEngine {
   void look(bool service);
   void look_at(Record& record, bool service);
   enum class ShortLook : std::uint8_t { done, waits, unusual };
+  static bool is_missing(const Record& record) {
+    const auto* const missing = record.missing.load(std::memory_order_relaxed);
+    return missing != nullptr &&
+           missing->load(std::memory_order_relaxed) != record.missing_tag.load(std::memory_order_relaxed);
+  }
+  static bool peek(const Record& record);
   ShortLook look_shortly(Record& record);
   void prepare_short_way(Record& record, CeEdge& edge, VceState& vce, std::uint64_t control);
   static void publish(CeSlot& slot, std::uint16_t generation, std::uint64_t turn, const CeValue& value);
@@ -341,7 +349,8 @@ class CollectiveEngine {
   std::atomic<std::uint32_t> used_{0};      // records_[used_..] were never armed
   std::atomic<std::uint32_t> reserved_{0};  // records that joins on their way will take
   std::atomic<bool> heartbeat_on_{false};
-  std::uint32_t idle_beats_ = 0;  // service thread
+  std::uint32_t idle_beats_ = 0;      // service thread
+  std::atomic<bool> in_beat_{false};  // the service thread is at it because the heart beats
   std::atomic<std::uint32_t> owned_count_{0};
   std::atomic<std::uint64_t> me_{0};  // what we write into a claim; 0 until it was needed
 
@@ -358,7 +367,7 @@ class CollectiveEngine {
   std::vector<std::unique_ptr<CePath>> paths_;  // guarded by mu_
 };
 
-// A record of our own, which is then busy: other ports' threads may look for one too. The one that was the
+// A record of our own, which is then locked: other ports' threads may look for one too. The one that was the
 // `same` before, if there is one: never are there two (try_join). Else one that was nobody's, while there are
 // any. Errors: no_resource (all are in use, or one that is the `same` is under way), invalid_state (and its
 // reduction is this one).
@@ -369,27 +378,29 @@ Errc CollectiveEngine::take_record(Same same, std::uint64_t reduction, std::uint
   const std::uint32_t used = used_.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < kRecords && (i < used || !is_new); ++i) {
     Record& one = records_[i];
-    while (one.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
+    one.lock.lock();
     const bool found = same(one);
     if (!one.armed.load(std::memory_order_relaxed)) {
       const bool nobodys = one.path == nullptr && one.owner == nullptr;
       if (found || record == nullptr || (nobodys && !is_new)) {
-        if (record != nullptr) record->busy.store(false, std::memory_order_release);
+        if (record != nullptr) record->lock.unlock();
         record = &one;
         *index = i;
         is_new = nobodys;
         if (found) break;
-        continue;  // and stays busy
+        continue;  // and stays locked
       }
     } else if (found) {
       const bool again = one.join.value.reduction == reduction;
-      one.busy.store(false, std::memory_order_release);
-      if (record != nullptr) record->busy.store(false, std::memory_order_release);
+      one.lock.unlock();
+      if (record != nullptr) record->lock.unlock();
       return again ? Errc::invalid_state : Errc::no_resource;
     }
-    one.busy.store(false, std::memory_order_release);
+    one.lock.unlock();
   }
-  return record == nullptr ? Errc::no_resource : Errc::ok;
+  if (record == nullptr) return Errc::no_resource;
+  if (record->lock.is_foreign()) record->lock.unbind();
+  return Errc::ok;
 }
 
 }  // namespace orrery::nic

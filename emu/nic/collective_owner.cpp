@@ -297,7 +297,9 @@ bool CollectiveEngine::heartbeat() {
   // Beats without anything due before the heart stops: a program that reduces now and then does not start it
   // every time.
   constexpr std::uint32_t kIdleBeats = 500;
+  in_beat_.store(true, std::memory_order_relaxed);
   (void)serve();
+  in_beat_.store(false, std::memory_order_relaxed);
   const auto due = [&] {
     const std::uint32_t used = used_.load(std::memory_order_seq_cst);
     return std::any_of(records_.begin(), records_.begin() + used,

@@ -264,14 +264,14 @@ void CollectiveEngine::handle_release(wire::ProcessSlot source, const ce_packet:
   if (!release.to.is_vce) {
     if (release.to.index >= kRecords) return;
     Record& record = records_[release.to.index];
-    while (record.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
+    record.lock.lock();
     if (record.armed.load(std::memory_order_relaxed) && record.owner != nullptr &&
         record.owner->link.process.slot == source && record.serial == release.to.generation) {
       record.value = release.value;
       finish(record, service);
       record.armed.store(false, std::memory_order_relaxed);
     }
-    record.busy.store(false, std::memory_order_release);
+    record.lock.unlock();
     return;
   }
   if (release.to.index >= kVces || release.lane >= kCeLanes) return;
@@ -299,9 +299,9 @@ void CollectiveEngine::handle_failure(const wire::PacketHeader& header, Errc why
     // Another thread may be taking the record for its next contribution. That one's serial number is another,
     // so that handle_release() leaves it alone.
     Record& record = records_[join.from.index];
-    while (record.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
+    record.lock.lock();
     const Peer* const owner = record.owner;
-    record.busy.store(false, std::memory_order_release);
+    record.lock.unlock();
     if (owner == nullptr) return;
     return handle_release(owner->link.process.slot, {.turn = 0, .lane = 0, .value = value, .to = join.from},
                           service);
@@ -339,7 +339,7 @@ Errc CollectiveEngine::join_by_packet(const Port& port, CeEdge& edge, const CeJo
     write_result(join, value);
     return taken;
   }
-  Record& record = records_[index];  // and ours: it is busy
+  Record& record = records_[index];  // and ours: it is locked
   record.port = &port;
   record.path = nullptr;
   record.owner = edge.owner;
@@ -353,6 +353,7 @@ Errc CollectiveEngine::join_by_packet(const Port& port, CeEdge& edge, const CeJo
   record.value = join.value;
   std::atomic_ref<std::uint64_t>(join.result[0]).store(join.pending, std::memory_order_relaxed);
   record.missing.store(nullptr, std::memory_order_relaxed);
+  record.service_looks.store(0, std::memory_order_relaxed);
   const ce_packet::Join packet{.domain = port.domain,
                                .vce = edge.id & (kVces - 1),
                                .child = edge.child,
@@ -362,7 +363,7 @@ Errc CollectiveEngine::join_by_packet(const Port& port, CeEdge& edge, const CeJo
   const Errc sent = nic_.send_collective(*edge.owner, ce_packet::header_of(packet));
   const bool going = sent == Errc::not_done;
   if (going) record.armed.store(true, std::memory_order_relaxed);
-  record.busy.store(false, std::memory_order_release);
+  record.lock.unlock();
   if (!going) {
     if (sent == Errc::no_resource) return sent;
     CeValue value = join.value;

@@ -16,7 +16,7 @@ bool CollectiveEngine::reserve(CeEdge& edge, std::uint64_t reduction) {
   bool free = true;
   for (std::uint32_t i = 0; i < used_.load(std::memory_order_acquire); ++i) {
     Record& one = records_[i];
-    while (one.busy.exchange(true, std::memory_order_acquire)) cpu_relax();
+    one.lock.lock();
     if (one.armed.load(std::memory_order_relaxed)) {
       ++taken;
       const bool same = one.path != nullptr
@@ -26,7 +26,7 @@ bool CollectiveEngine::reserve(CeEdge& edge, std::uint64_t reduction) {
       if (same && one.child == edge.child && one.lane == lane && one.join.value.reduction != reduction)
         free = false;
     }
-    one.busy.store(false, std::memory_order_release);
+    one.lock.unlock();
   }
   if (free && taken <= kRecords) return true;
   arrived(edge, reduction);

@@ -5,6 +5,7 @@
 // that is one VCE. What stands in the slots, and who may write it when, is as on the long way
 // (collective_engine.cpp); only what cannot have changed is not asked again. The VCE's control word says that
 // nothing has: whoever sets a VCE up anew gives it another generation.
+#include "emu/base/prefetch.hpp"
 #include "emu/nic/collective_engine.hpp"
 #include "emu/nic/collective_slot.hpp"
 #include "emu/nic/nic.hpp"
@@ -15,8 +16,8 @@ namespace orrery::nic {
 
 // ---- joining ----
 
-// What a join on the long way leaves for the next one. REQUIRES: record.busy is ours, and record is filled
-// in.
+// What a join on the long way leaves for the next one. REQUIRES: record.lock is wholly ours, and record is
+// filled in.
 void CollectiveEngine::prepare_short_way(Record& record, CeEdge& edge, VceState& vce, std::uint64_t control) {
   record.vce = &vce;
   record.control = control;
@@ -33,36 +34,39 @@ void CollectiveEngine::prepare_short_way(Record& record, CeEdge& edge, VceState&
   if (edge.control != control) edge.records = CeEdge::no_records();
   edge.control = control;
   const auto index = static_cast<std::uint8_t>(&record - records_.data());
-  edge.records[record.lane] = whole ? index : CeEdge::kNoRecord;
+  // A child that is a VCE as well has others who write its slot.
+  const bool alone = !ce_edge::is_vce(vce.edges[record.child].load(std::memory_order_relaxed));
+  const bool possible = whole && alone && nic_.clock_ == nullptr && nic_.faults_ == nullptr &&
+                        nic_.view_.header().strong_hazards == 0;
+  edge.records[record.lane] = possible ? index : CeEdge::kNoRecord;
+  if (possible) record.lock.bind();
 }
 
 bool CollectiveEngine::try_join(Port& port, CeEdge& edge, const CeShortJoin& join) {
-  if (nic_.clock_ != nullptr || nic_.faults_ != nullptr || nic_.view_.header().strong_hazards != 0)
-      [[unlikely]]
-    return false;
   const auto lane = static_cast<std::uint32_t>(join.reduction % kCeLanes);
   const std::uint32_t index = edge.records[lane];
   if (index == CeEdge::kNoRecord) [[unlikely]]
     return false;
   Record& record = records_[index];
-  if (record.busy.exchange(true, std::memory_order_seq_cst)) [[unlikely]]
+  const auto held = record.lock.try_enter();
+  if (held == BiasedLock::Held::no) [[unlikely]]
     return false;
   // As PostGate, which waits while the domain is suspended.
   port.posting.store(1, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // The record may have been used by another edge since. While it has not, no other record is this child's in
-  // this lane (take_record): it alone says that nothing is under way.
+  // this lane (take_record): it alone says that nothing is under way, and which turn is next. What we wrote
+  // last is not asked: the line is at whoever read it last, and would have to come from there.
   const std::uint64_t tag = ce_tag::make(vce_control::generation(edge.control), record.turn);
-  const bool allowed =
-      !is_suspended(nic_.view_, port.domain) && !record.armed.load(std::memory_order_relaxed) &&
-      record.path == edge.path && edge.path != nullptr && record.child == edge.child && record.lane == lane &&
-      record.control == edge.control &&
-      // Acquire: pairs with configure().
-      record.vce->control.load(std::memory_order_acquire) == edge.control &&
-      record.slots[record.turn & 1][edge.child].pair[0].tag.load(std::memory_order_relaxed) == tag;
+  const bool allowed = !is_suspended(nic_.view_, port.domain) &&
+                       !record.armed.load(std::memory_order_relaxed) && record.path == edge.path &&
+                       edge.path != nullptr && record.child == edge.child && record.lane == lane &&
+                       record.control == edge.control &&
+                       // Acquire: pairs with configure().
+                       record.vce->control.load(std::memory_order_acquire) == edge.control;
   if (!allowed) [[unlikely]] {
     port.posting.store(0, std::memory_order_release);
-    record.busy.store(false, std::memory_order_release);
+    record.lock.leave(held);
     return false;
   }
   std::atomic_ref<std::uint64_t>(join.result[0]).store(join.pending, std::memory_order_relaxed);
@@ -79,11 +83,15 @@ bool CollectiveEngine::try_join(Port& port, CeEdge& edge, const CeShortJoin& joi
   record.entry_control = join.entry_control;
   record.join.result = join.result;
   record.join.value.reduction = join.reduction;
+  record.join.value.operand[0] = join.operand[0];
+  record.join.value.operand[1] = join.operand[1];
   record.join.exceptions_wanted = 0;
   record.awaited.store(join.result, std::memory_order_relaxed);
   record.missing.store(nullptr, std::memory_order_relaxed);
+  record.peeks.store(0, std::memory_order_relaxed);
+  record.service_looks.store(0, std::memory_order_relaxed);
   record.armed.store(true, std::memory_order_relaxed);
-  record.busy.store(false, std::memory_order_release);
+  record.lock.leave(held);
   beat_heart();
   if ((record.vce->modes.load(std::memory_order_relaxed) & kCeWakes) != 0) [[unlikely]]
     wake_owner(record.path->levels[0]);
@@ -107,25 +115,32 @@ MemKey CollectiveEngine::key_of(const Record& record) const {
 
 // ---- looking ----
 
+// Whether what was missing at the last look is there, now or after a pause. (A look that follows another at
+// once takes the line from whoever is about to write it.)
+bool CollectiveEngine::peek(const Record& record) {
+  if (!is_missing(record)) return true;
+  cpu_relax();
+  return !is_missing(record);
+}
+
 void CollectiveEngine::try_finish(const std::uint64_t* result) {
   const std::uint32_t used = used_.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < used; ++i) {
     Record& record = records_[i];
     if (record.awaited.load(std::memory_order_relaxed) != result) continue;
-    const auto* const missing = record.missing.load(std::memory_order_relaxed);
-    if (missing != nullptr &&
-        missing->load(std::memory_order_relaxed) != record.missing_tag.load(std::memory_order_relaxed))
-      continue;
-    if (!record.armed.load(std::memory_order_relaxed)) continue;
-    if (record.busy.exchange(true, std::memory_order_seq_cst)) continue;
-    if (record.armed.load(std::memory_order_relaxed)) look_at(record, false);
-    record.busy.store(false, std::memory_order_release);
+    // A second time, since the first look finds out what is missing.
+    for (int looks = 0; looks < 2 && record.armed.load(std::memory_order_relaxed) && peek(record); ++looks) {
+      const auto held = record.lock.try_enter();
+      if (held == BiasedLock::Held::no) break;
+      if (record.armed.load(std::memory_order_relaxed)) look_at(record, false);
+      record.lock.leave(held);
+    }
   }
 }
 
 // A look at a tree of one VCE, from where the last one ended. done: its result is written. waits: `missing`
 // says for what. unusual: follow() has to look, from where this one ended.
-// REQUIRES: record.busy is ours, record.armed, record.usual.
+// REQUIRES: record.lock is ours, record.armed, record.usual.
 CollectiveEngine::ShortLook CollectiveEngine::look_shortly(Record& record) {
   if (record.vce->control.load(std::memory_order_acquire) != record.control) [[unlikely]]
     return ShortLook::unusual;
@@ -146,22 +161,26 @@ CollectiveEngine::ShortLook CollectiveEngine::look_shortly(Record& record) {
   for (std::uint32_t left = record.children & ~0u << record.next; left != 0; left &= left - 1) {
     const auto child = static_cast<std::uint32_t>(std::countr_zero(left));
     const CeSlot& slot = slots[child];
-    if (!is_there(slot, tag)) {
+    const bool is_ours = child == record.child;  // and is not read back (try_join)
+    if (!is_ours && !is_there(slot, tag)) {
       stop_at(child);
       record.any = any;
       // The same one is still missing: it may be that it never comes.
       if (record.missing.load(std::memory_order_relaxed) == &slot.pair[0].tag) return ShortLook::unusual;
       record.missing_tag.store(tag, std::memory_order_relaxed);
       record.missing.store(&slot.pair[0].tag, std::memory_order_relaxed);
+      // The next turn's slot, while there is nothing to do: what stands there has been read by most.
+      prefetch_to_write(&record.slots[(record.turn + 1) & 1][record.child]);
       return ShortLook::waits;
     }
     // Of our command, well, and of our reduction: what ce_combine() asks.
-    const bool agrees = slot.pair[3].word.load(std::memory_order_relaxed) == meta &&
-                        slot.pair[2].word.load(std::memory_order_relaxed) == reduction;
-    const std::uint64_t first = slot.pair[0].word.load(std::memory_order_relaxed);
+    const bool agrees = is_ours || (slot.pair[3].word.load(std::memory_order_relaxed) == meta &&
+                                    slot.pair[2].word.load(std::memory_order_relaxed) == reduction);
+    const std::uint64_t first =
+        is_ours ? record.join.value.operand[0] : slot.pair[0].word.load(std::memory_order_relaxed);
     if (agrees && !any) {
       operand[0] = first;
-      operand[1] = slot.pair[1].word.load(std::memory_order_relaxed);
+      operand[1] = is_ours ? record.join.value.operand[1] : slot.pair[1].word.load(std::memory_order_relaxed);
       any = true;
     } else if (!agrees || !ce_combine_usual(meta, &operand[0], first)) [[unlikely]] {
       stop_at(child);

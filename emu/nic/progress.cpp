@@ -33,6 +33,9 @@ namespace {
 
 using wire::answer_has_data;
 
+// A put's part from so many bytes on is sent without being copied.
+constexpr std::uint64_t kWorthInPlace = 32'768;
+
 // Bytes of one packet by the wire between hosts: whole lines, as in a lane.
 std::uint64_t wire_part(const wire::HostWire& wire) {
   return std::min<std::uint64_t>(wire.max_payload(), wire::kLongestWirePart) & ~std::uint64_t{kCacheLine - 1};
@@ -177,10 +180,17 @@ bool Nic::pump(Peer& peer) {
         flight.header.verb == wire::Verb::put || flight.header.verb == wire::Verb::send ||
         flight.header.verb == wire::Verb::message || flight.header.verb == wire::Verb::credit;
     const bool is_amo = flight.header.verb == wire::Verb::amo;
+    // A block transfer's source stays as it is until its event, so that the wire need not copy it.
+    const bool may_stay = wire != nullptr && flight.header.verb == wire::Verb::put &&
+                          (flight.flags & kBlockTransfer) != 0 && !flight.segments.valid();
+    const std::uint64_t longest_in_place =
+        may_stay ? wire->longest_in_place() & ~std::uint64_t{kCacheLine - 1} : 0;
     // Whole lines, so that no part ends within a word of an AMO.
     const std::uint64_t total = brings_data || has_payload || is_amo ? flight.header.length : 0;
     while (!flight.all_sent) {
-      const auto part = static_cast<std::uint32_t>(std::min(total - flight.sent, max_part));
+      const bool in_place = longest_in_place != 0 && total - flight.sent >= kWorthInPlace;
+      const auto part =
+          static_cast<std::uint32_t>(std::min(total - flight.sent, in_place ? longest_in_place : max_part));
       const std::uint32_t answer_bytes = wire::frame_bytes(brings_data ? part : 0);
       // Answers by the wire never lack room: it takes no request in without.
       if (wire == nullptr &&
@@ -206,8 +216,10 @@ bool Nic::pump(Peer& peer) {
         payload = {flight.kept.data(), flight.kept.size() - sizeof(DatagramReply)};
         header.payload_bytes = static_cast<std::uint32_t>(payload.size());
       }
+      const wire::ProcessSlot slot = peer.link.process.slot;
       const Status sent = wire == nullptr ? peer.requests.try_send(header, payload)
-                                          : wire->try_send(peer.link.process.slot, header, payload);
+                          : in_place      ? wire->try_send_in_place(slot, header, payload)
+                                          : wire->try_send(slot, header, payload);
       if (!sent.ok()) return any;
       any = true;
       if (wire == nullptr) peer.response_bytes_due += answer_bytes;

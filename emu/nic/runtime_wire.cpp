@@ -116,9 +116,9 @@ Status Runtime::start_wire() {
     return why_not;
   };
   Status watched = job_.loop().add(wire_timer_.get(), EPOLLIN, [this](std::uint32_t) { on_wire_timer(); });
-  // Edges only: some providers leave their descriptor readable for good once something has come.
+  // Not watched before the service thread sleeps: see rest_wire().
   if (watched.ok() && wire_->wait_fd() >= 0)
-    watched = job_.loop().add(wire_->wait_fd(), EPOLLET, [this](std::uint32_t) { on_wire(); });
+    watched = job_.loop().add(wire_->wait_fd(), 0, [this](std::uint32_t) { on_wire(); });
   if (!watched.ok()) return give_up(watched);
   nic_->use_wire(*wire_);
   const Status published = directory.publish_wire_address(job_.self(), wire_->address());
@@ -183,11 +183,13 @@ bool Runtime::rest_wire(bool program_polls) {
   const int fd = wire_->wait_fd();
   if (fd < 0) return false;
   if (program_polls) {
-    if (wire_armed_) (void)job_.loop().change(fd, EPOLLET);
+    // Not at all: the kernel would look for whom to wake at every message, on the sender's way.
+    if (wire_armed_) (void)job_.loop().change(fd, 0);
     wire_armed_ = false;
     return false;
   }
-  // Before the last look: what comes after it is an edge.
+  // Before the last look: what comes after it is an edge. Edges only: some providers leave their descriptor
+  // readable for good once something has come.
   if (!wire_armed_ && !job_.loop().change(fd, EPOLLIN | EPOLLET).ok()) return false;
   wire_armed_ = true;
   if (!nic_->may_sleep_on_wire(wire_wakes_at_)) return false;

@@ -127,7 +127,8 @@ void Nic::poll_wire(bool must_look) {
 }
 
 bool Nic::serve_wire() {
-  poll_wire(true);
+  // A program that polls may be at it now: waiting for it would take its core.
+  poll_wire(!program_polls());
   return collective_.serve();
 }
 

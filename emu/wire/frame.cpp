@@ -99,15 +99,25 @@ std::string_view refusal_name(Refusal refusal) {
   return kNames[static_cast<std::size_t>(refusal)];
 }
 
-void write_packet(std::span<std::byte> out, const PacketHeader& h, std::span<const std::byte> payload) {
+void write_packet_header(std::span<std::byte> out, const PacketHeader& h, std::uint32_t payload_bytes) {
   Writer w(out.data());
   w.put(static_cast<std::uint8_t>(h.verb)).put(h.command).put(h.flags).put(h.source).put(h.domain);
-  w.put(h.transaction).put(static_cast<std::uint32_t>(payload.size())).put(h.key_index).put(h.key_generation);
+  w.put(h.transaction).put(payload_bytes).put(h.key_index).put(h.key_generation);
   w.put(h.status).zeros(sizeof h.reserved).put(h.address).put(h.length).put(h.offset).put(h.event_data);
   w.put(h.operand[0]).put(h.operand[1]).put(h.aux).put(h.match_bits).put(h.part_bytes);
+}
+
+void write_packet(std::span<std::byte> out, const PacketHeader& h, std::span<const std::byte> payload) {
+  write_packet_header(out, h, static_cast<std::uint32_t>(payload.size()));
   if (!payload.empty()) std::memcpy(out.data() + kPacketHeaderBytes, payload.data(), payload.size());
   const std::size_t end = kPacketHeaderBytes + payload.size();
   std::memset(out.data() + end, 0, packet_bytes(payload.size()) - end);
+}
+
+PacketHeader packet_header_at(std::span<const std::byte> packet) {
+  PacketHeader header;
+  (void)read_packet_header(packet.data(), header);
+  return header;
 }
 
 void write_frame_header(std::span<std::byte> out, const FrameHeader& h, const AuthKey& key) {

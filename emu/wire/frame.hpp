@@ -79,6 +79,11 @@ constexpr std::size_t packet_bytes(std::size_t payload_bytes) {
 // header.payload_bytes is taken from `payload`.
 void write_packet(std::span<std::byte> out, const PacketHeader& header, std::span<const std::byte> payload);
 
+// The header alone, into kPacketHeaderBytes of `out`, for `payload_bytes` that follow it from elsewhere.
+void write_packet_header(std::span<std::byte> out, const PacketHeader& header, std::uint32_t payload_bytes);
+// The header that one of the two above wrote.
+PacketHeader packet_header_at(std::span<const std::byte> packet);
+
 // Writes the header into the first 88 bytes of `out`, with its checksum and, by `key`, its tag.
 // REQUIRES: header.body_crc is the checksum of the body.
 void write_frame_header(std::span<std::byte> out, const FrameHeader& header, const AuthKey& key);

@@ -74,10 +74,11 @@ std::uint64_t word_at(const std::byte* at) {
   return word;
 }
 
-__attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(std::span<const std::byte> bytes) {
+__attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(std::span<const std::byte> bytes,
+                                                                      std::uint32_t before) {
   const std::byte* at = bytes.data();
   std::size_t left = bytes.size();
-  std::uint64_t state = 0xffffffff;
+  std::uint64_t state = ~before;
   for (; left >= 3 * kStrand; at += 3 * kStrand, left -= 3 * kStrand) {
     std::uint64_t second = 0;
     std::uint64_t third = 0;
@@ -133,11 +134,12 @@ ORRERY_FOLDING inline __m512i carry(__m512i value, __m512i keys, __m512i onto) {
 ORRERY_FOLDING inline __m512i load(const std::byte* from) { return _mm512_loadu_si512(from); }
 
 // REQUIRES: bytes.size() >= kFoldBytes.
-ORRERY_FOLDING std::uint32_t crc32c_by_folding(std::span<const std::byte> bytes) {
+ORRERY_FOLDING std::uint32_t crc32c_by_folding(std::span<const std::byte> bytes, std::uint32_t before) {
   const std::byte* at = bytes.data();
   const std::byte* const end = at + bytes.size();
-  // The initial state, 32 ones, is added to the first bytes.
-  __m512i a = _mm512_xor_si512(load(at), _mm512_zextsi128_si512(_mm_cvtsi32_si128(-1)));
+  // The initial state is added to the first bytes.
+  const auto initial = static_cast<int>(~before);
+  __m512i a = _mm512_xor_si512(load(at), _mm512_zextsi128_si512(_mm_cvtsi32_si128(initial)));
   __m512i b = load(at + 64);
   __m512i c = load(at + 128);
   __m512i d = load(at + 192);
@@ -193,20 +195,20 @@ std::uint64_t little_word(const std::byte* at, std::size_t bytes) {
 
 }  // namespace
 
-std::uint32_t crc32c_by_table(std::span<const std::byte> bytes) {
-  std::uint32_t state = 0xffffffff;
+std::uint32_t crc32c_by_table(std::span<const std::byte> bytes, std::uint32_t before) {
+  std::uint32_t state = ~before;
   for (const std::byte byte : bytes) state = step(state, byte);
   return ~state;
 }
 
-std::uint32_t crc32c(std::span<const std::byte> bytes) {
+std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) {
 #if defined(__x86_64__)
   if (bytes.size() >= kFoldWorthwhile && __builtin_cpu_supports("avx512f") &&
       __builtin_cpu_supports("vpclmulqdq"))
-    return crc32c_by_folding(bytes);
-  if (__builtin_cpu_supports("sse4.2")) return crc32c_by_instruction(bytes);
+    return crc32c_by_folding(bytes, before);
+  if (__builtin_cpu_supports("sse4.2")) return crc32c_by_instruction(bytes, before);
 #endif
-  return crc32c_by_table(bytes);
+  return crc32c_by_table(bytes, before);
 }
 
 std::uint64_t siphash(const AuthKey& key, std::span<const std::byte> bytes) {

@@ -13,11 +13,11 @@ namespace orrery::wire {
 
 // CRC-32C (Castagnoli, as iSCSI and the link layers of the emulated machines' kind use): reflected polynomial
 // 0x82f63b78, starting value and final exclusive-or all ones. Uses the processor's instruction where it has
-// one.
-std::uint32_t crc32c(std::span<const std::byte> bytes);
+// one. `before`: the checksum of the bytes that come before these, for what lies in pieces.
+std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
 // The same from the table, whatever the processor has. For tests, and where there is no instruction.
-std::uint32_t crc32c_by_table(std::span<const std::byte> bytes);
+std::uint32_t crc32c_by_table(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
 // A key of SipHash: 16 bytes as two little-endian words.
 using AuthKey = std::array<std::uint64_t, 2>;

@@ -215,6 +215,12 @@ Status OfiEndpoint::choose(std::string* why) {
     return Errc::no_memory;
   }
   provider_ = f.info->fabric_attr->prov_name;
+  // What is longer than its buffers ofi_rxm sends by rendezvous, see above.
+  const bool gathers =
+      (f.info->domain_attr->mr_mode & FI_MR_LOCAL) == 0 && provider_.find("ofi_rxm") == std::string::npos &&
+      f.info->tx_attr->iov_limit >= kMostParts && f.info->ep_attr->max_msg_size >= options_.gathered_bytes;
+  longest_gathered_ = gathers ? options_.gathered_bytes : 0;
+  receive_bytes_ = std::max(options_.message_bytes, longest_gathered_);
   return {};
 }
 
@@ -261,7 +267,14 @@ Status OfiEndpoint::start(std::string* why) {
   if (const int e = fi_enable(f.ep)) return failed("fi_enable", e);
 
   // Only touched pages cost memory.
-  memory_bytes_ = (std::size_t{options_.sends} + options_.receives) * options_.message_bytes;
+  // They are filled in turn: so many that the provider need not wait, so few that long ones stay in the
+  // cache.
+  constexpr std::uint32_t kLongReceives = 16;
+  const std::uint32_t receives = receive_bytes_ > options_.message_bytes
+                                     ? std::min(options_.receives, kLongReceives)
+                                     : options_.receives;
+  const std::size_t received_bytes = std::size_t{receives} * receive_bytes_;
+  memory_bytes_ = std::size_t{options_.sends} * options_.message_bytes + received_bytes;
   void* const memory = mmap(nullptr, memory_bytes_, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
@@ -269,7 +282,7 @@ Status OfiEndpoint::start(std::string* why) {
     return Errc::no_memory;
   }
   memory_ = static_cast<std::byte*>(memory);
-  send_buffers_ = memory_ + std::size_t{options_.receives} * options_.message_bytes;
+  send_buffers_ = memory_ + received_bytes;
   if ((f.info->domain_attr->mr_mode & FI_MR_LOCAL) != 0) {
     if (const int e =
             fi_mr_reg(f.domain, memory_, memory_bytes_, FI_SEND | FI_RECV, 0, 1, 0, &f.mr, nullptr)) {
@@ -277,18 +290,18 @@ Status OfiEndpoint::start(std::string* why) {
     }
     f.desc = fi_mr_desc(f.mr);
   }
-  receives_ = std::vector<Receive>(options_.receives);
+  receives_ = std::vector<Receive>(receives);
   for (std::size_t i = 0; i < receives_.size(); ++i) {
     receives_[i].operation.is_receive = true;
-    receives_[i].bytes = memory_ + i * options_.message_bytes;
+    receives_[i].bytes = memory_ + i * receive_bytes_;
     post(receives_[i]);
   }
   return {};
 }
 
 void OfiEndpoint::post(Receive& receive) {
-  const ssize_t result = fi_recv(fabric_->ep, receive.bytes, options_.message_bytes, fabric_->desc,
-                                 FI_ADDR_UNSPEC, &receive.operation.context);
+  const ssize_t result = fi_recv(fabric_->ep, receive.bytes, receive_bytes_, fabric_->desc, FI_ADDR_UNSPEC,
+                                 &receive.operation.context);
   if (result != 0) unposted_.push_back(&receive);
 }
 
@@ -312,6 +325,22 @@ Status OfiEndpoint::send(std::uint64_t peer, std::span<const std::byte> bytes, O
   operation.is_receive = false;
   const ssize_t result =
       fi_send(fabric_->ep, bytes.data(), bytes.size(), fabric_->desc, peer, &operation.context);
+  return sent_or_not(result);
+}
+
+Status OfiEndpoint::send_parts(std::uint64_t peer, std::span<const std::span<const std::byte>> parts,
+                               OfiOperation& operation) {
+  std::array<iovec, kMostParts> vectors;
+  std::array<void*, kMostParts> descriptors{};
+  if (parts.size() > vectors.size()) return Errc::size;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    vectors[i] = {const_cast<std::byte*>(parts[i].data()), parts[i].size()};
+  operation.is_receive = false;
+  return sent_or_not(
+      fi_sendv(fabric_->ep, vectors.data(), descriptors.data(), parts.size(), peer, &operation.context));
+}
+
+Status OfiEndpoint::sent_or_not(std::int64_t result) {
   if (result == 0) return {};
   if (result == -FI_EAGAIN) return Errc::not_done;
   ++failures_;
@@ -347,8 +376,8 @@ int OfiEndpoint::poll(OfiEvents& events, int limit) {
       auto& operation = *reinterpret_cast<OfiOperation*>(entries[static_cast<std::size_t>(i)].op_context);
       if (operation.is_receive) {
         auto& receive = reinterpret_cast<Receive&>(operation);
-        events.arrived({receive.bytes, std::min<std::size_t>(entries[static_cast<std::size_t>(i)].len,
-                                                             options_.message_bytes)});
+        events.arrived(
+            {receive.bytes, std::min<std::size_t>(entries[static_cast<std::size_t>(i)].len, receive_bytes_)});
         post(receive);
       } else {
         events.sent(operation);

@@ -36,10 +36,12 @@ inline constexpr const char* kAutomatic = "auto";
 struct OfiEndpointOptions {
   std::string provider;   // libfabric's name: "tcp;ofi_rxm", "net", "verbs;ofi_rxm", ...; or kAutomatic
   std::string interface;  // "eth0", or an address of ours "10.0.0.1"; empty: the first that is not a loopback
-  std::uint32_t message_bytes = 0;  // longest message
-  std::uint32_t receives = 0;       // receive buffers
-  std::uint32_t sends = 0;          // send buffers
-  bool other_hosts = false;  // peers live on other hosts: a loopback interface does only when it is named
+  std::uint32_t message_bytes = 0;  // longest message from a send buffer
+  // Longest message of parts that lie anywhere, where the provider has such; 0: none.
+  std::uint32_t gathered_bytes = 0;
+  std::uint32_t receives = 0;  // receive buffers, at most; fewer when gathered messages are received
+  std::uint32_t sends = 0;     // send buffers
+  bool other_hosts = false;    // peers live on other hosts: a loopback interface does only when it is named
 };
 
 // An unconnected, reliable libfabric endpoint (FI_EP_RDM) that sends and receives messages, with its buffers.
@@ -71,6 +73,14 @@ class OfiEndpoint {
   // until sent().
   Status send(std::uint64_t peer, std::span<const std::byte> bytes, OfiOperation& operation);
 
+  // Longest message that send_parts() takes, 0 where the provider has no use for it: it would copy them, they
+  // would have to be registered, or they would overtake each other.
+  std::uint32_t longest_gathered() const { return longest_gathered_; }
+  // As send(), for a message of parts, at most kMostParts, which lie anywhere in our memory.
+  static constexpr std::size_t kMostParts = 3;
+  Status send_parts(std::uint64_t peer, std::span<const std::span<const std::byte>> parts,
+                    OfiOperation& operation);
+
   // Moves data and reports up to about `limit` events. Returns how many. Never blocks.
   int poll(OfiEvents& events, int limit);
 
@@ -89,12 +99,15 @@ class OfiEndpoint {
   explicit OfiEndpoint(const OfiEndpointOptions& options);
   Status start(std::string* why);
   Status choose(std::string* why);
+  Status sent_or_not(std::int64_t result);
   void post(Receive& receive);
   int read_error(OfiEvents& events);
 
   const OfiEndpointOptions options_;
   std::unique_ptr<Fabric> fabric_;
   std::string provider_;
+  std::uint32_t longest_gathered_ = 0;
+  std::uint32_t receive_bytes_ = 0;  // of each receive buffer
   std::byte* memory_ = nullptr;
   std::size_t memory_bytes_ = 0;
   std::byte* send_buffers_ = nullptr;

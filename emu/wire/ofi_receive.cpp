@@ -21,6 +21,7 @@ namespace {
 constexpr std::uint32_t kFramesPerAck = kFrameWindow / 4;
 // A long frame counts as so many of them.
 constexpr std::uint32_t kLongFrameCounts = 4;
+constexpr std::uint32_t kHugeFrameCounts = 8;
 // A frame is taken for lost when this many later ones are there...
 constexpr int kLaterFrames = 3;
 // ...and it has been under way for so long: what is sent again now is not sent again at once.
@@ -122,26 +123,30 @@ void OfiWire::take_acks(Peer& peer, const FrameHeader& header) {
 
 // The other end has delivered a frame of ours: an answer for each packet that it has not answered itself.
 void OfiWire::take_as_answers(Peer& peer, const TxFrame& frame) {
-  PacketReader reader({frame.bytes, frame.size}, 0);
-  while (const auto packet = reader.next()) {
-    const PacketHeader& request = packet->header;
-    if ((request.flags & kAnsweredByAck) == 0) continue;
-    if (!peer.answered.empty()) [[unlikely]] {
-      const auto found = std::find(peer.answered.begin(), peer.answered.end(),
-                                   std::pair(request.transaction, request.offset));
-      if (found != peer.answered.end()) {
-        peer.answered.erase(found);
-        continue;
-      }
+  const std::span<const std::byte> bytes(frame.bytes, frame.size);
+  if (!frame.in_place.empty())
+    return take_as_answer(peer, packet_header_at(bytes.subspan(kHostFrameHeaderBytes)));
+  PacketReader reader(bytes, 0);
+  while (const auto packet = reader.next()) take_as_answer(peer, packet->header);
+}
+
+void OfiWire::take_as_answer(Peer& peer, const PacketHeader& request) {
+  if ((request.flags & kAnsweredByAck) == 0) return;
+  if (!peer.answered.empty()) [[unlikely]] {
+    const auto found =
+        std::find(peer.answered.begin(), peer.answered.end(), std::pair(request.transaction, request.offset));
+    if (found != peer.answered.end()) {
+      peer.answered.erase(found);
+      return;
     }
-    Packet answer;
-    answer.header.verb = Verb::response;
-    answer.header.source = peer.slot;
-    answer.header.domain = request.domain;
-    answer.header.transaction = request.transaction;
-    answer.header.offset = request.offset;
-    sink_.deliver(answer);
   }
+  Packet answer;
+  answer.header.verb = Verb::response;
+  answer.header.source = peer.slot;
+  answer.header.domain = request.domain;
+  answer.header.transaction = request.transaction;
+  answer.header.offset = request.offset;
+  sink_.deliver(answer);
 }
 
 void OfiWire::take_data(Peer& peer, const FrameHeader& header, std::span<const std::byte> frame) {
@@ -167,7 +172,10 @@ void OfiWire::take_data(Peer& peer, const FrameHeader& header, std::span<const s
     peer.ack_now = peer.ack_now || header.sequence != r.delivered + 1;
   }
   deliver_kept(peer, stream);
-  peer.unacknowledged += frame.size() > kLongFrameBytes ? kLongFrameCounts : 1;
+  // As many of each size before an acknowledgement as make up the same share of the window.
+  peer.unacknowledged += frame.size() <= kLongFrameBytes   ? 1
+                         : frame.size() <= kHugeFrameBytes ? kLongFrameCounts
+                                                           : kHugeFrameCounts;
   if (peer.unacknowledged >= kFramesPerAck) peer.ack_now = true;
   if (peer.ack_due_ns == 0) peer.ack_due_ns = now_ns_ + options_.ack_after_ns;
 }

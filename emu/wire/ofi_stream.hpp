@@ -20,6 +20,9 @@ inline constexpr std::uint64_t kFrameWindow = 64;
 // of both ends: more only wait in the socket's buffers.
 inline constexpr std::uint32_t kLongFrameBytes = 16384;
 inline constexpr std::uint64_t kLongFrameWindow = 20;
+// Fewer yet of those whose payload is read where it lies.
+inline constexpr std::uint64_t kHugeFrameBytes = 262'144;
+inline constexpr std::uint64_t kHugeFrameWindow = 8;
 // Frames of a stream that exist at the sender: on their way, waiting for the window, and the one being
 // filled.
 inline constexpr std::uint64_t kStreamFrames = 256;
@@ -28,8 +31,12 @@ inline constexpr std::uint64_t kStreamFrames = 256;
 struct TxFrame {
   OfiOperation operation;  // first: sent() finds the frame by it
   std::byte* bytes = nullptr;
-  std::uint32_t size = 0;
+  std::uint32_t size = 0;  // of what lies in `bytes`
   std::uint32_t body_crc = 0;
+  // Payload of the only packet, when it lies elsewhere: in the program's memory, or, when it is sent again,
+  // in `copy`.
+  std::span<const std::byte> in_place;
+  std::vector<std::byte> copy;
   std::uint64_t sequence = 0;
   std::int64_t sent_ns = 0;  // last time it was handed to the provider
   std::uint16_t packets = 0;
@@ -38,6 +45,11 @@ struct TxFrame {
   bool held = false;    // the peer has it, but not one before it
   bool posted = false;  // the provider has it: the bytes must not change
   bool loose = false;   // nobody waits for it: free when the provider is done
+
+  // With `in_place`, and what fills it up to whole words.
+  std::size_t whole_size() const {
+    return size + (in_place.size() + kPacketAlign - 1) / kPacketAlign * kPacketAlign;
+  }
 };
 
 // The frames of a wire that are not in use. Bounded: when it is empty, callers hear not_done.
@@ -62,7 +74,10 @@ class FramePool {
     return frame;
   }
   // REQUIRES: the provider does not have it.
-  void give(TxFrame* frame) { free_.push_back(frame); }
+  void give(TxFrame* frame) {
+    if (!frame->copy.empty()) frame->copy = {};
+    free_.push_back(frame);
+  }
   // Gives it back as soon as the provider allows.
   void drop(TxFrame* frame) {
     if (frame->posted) {
@@ -90,8 +105,12 @@ struct SendStream {
   std::uint64_t outstanding() const { return next - first; }
   // Whether the next frame that was not sent may go. REQUIRES: there is one.
   bool window_is_open() const {
-    return unsent - first <
-           (ring[unsent % kStreamFrames]->size > kLongFrameBytes ? kLongFrameWindow : kFrameWindow);
+    return unsent - first < window_for(ring[unsent % kStreamFrames]->whole_size());
+  }
+  static std::uint64_t window_for(std::size_t bytes) {
+    return bytes <= kLongFrameBytes   ? kFrameWindow
+           : bytes <= kHugeFrameBytes ? kLongFrameWindow
+                                      : kHugeFrameWindow;
   }
   TxFrame* open() {
     if (next == unsent) return nullptr;

@@ -19,13 +19,18 @@ struct AddressHead {
   std::uint32_t crc;  // of all that follows it
   std::uint64_t incarnation;
   std::uint32_t rank;
-  std::uint32_t frame_bytes;  // both sides must agree
+  std::uint32_t frame_bytes;     // both sides must agree
+  std::uint32_t gathered_bytes;  // likewise
+  std::uint32_t reserved;        // 0
 };
-static_assert(sizeof(AddressHead) == 24);
+static_assert(sizeof(AddressHead) == 32);
 constexpr std::uint32_t kAddressMagic = 0x4152524f;  // "ORRA"
 
 // Packets that cannot be cut: they are one thing to the NIC.
 bool can_be_cut(Verb verb) { return verb == Verb::put || verb == Verb::response; }
+
+// What fills a payload up that is sent from where it lies.
+constexpr std::array<std::byte, kPacketAlign> kPadding{};
 
 }  // namespace
 
@@ -44,6 +49,7 @@ Result<std::unique_ptr<OfiWire>> OfiWire::open(const OfiWireOptions& options, Si
   auto endpoint = OfiEndpoint::open({.provider = options.provider,
                                      .interface = options.interface,
                                      .message_bytes = options.frame_bytes,
+                                     .gathered_bytes = kLongestFrame,
                                      .receives = options.receives,
                                      .sends = options.frames,
                                      .other_hosts = options.other_hosts},
@@ -53,12 +59,19 @@ Result<std::unique_ptr<OfiWire>> OfiWire::open(const OfiWireOptions& options, Si
   wire->pool_ = std::make_unique<FramePool>(*wire->endpoint_, options.frames);
   if (options.faults) wire->faults_ = std::make_unique<FaultWire>(*options.faults);
   wire->now_ns_ = monotonic_ns();
+  if (const std::uint32_t gathered = wire->endpoint_->longest_gathered(); gathered != 0) {
+    // A bad link sends copies of whole frames, from the pool.
+    const std::size_t frame = options.faults ? options.frame_bytes : gathered;
+    wire->longest_in_place_ = static_cast<std::uint32_t>(
+        (frame - kHostFrameHeaderBytes - kPacketHeaderBytes) / kPacketAlign * kPacketAlign);
+  }
   return wire;
 }
 
 std::vector<std::byte> OfiWire::address() const {
   const std::vector<std::byte> inner = endpoint_->address();
-  AddressHead head{kAddressMagic, 0, incarnation_, options_.rank, options_.frame_bytes};
+  AddressHead head{
+      kAddressMagic, 0, incarnation_, options_.rank, options_.frame_bytes, endpoint_->longest_gathered(), 0};
   std::vector<std::byte> bytes(sizeof head + inner.size());
   std::memcpy(bytes.data(), &head, sizeof head);
   if (!inner.empty()) std::memcpy(bytes.data() + sizeof head, inner.data(), inner.size());
@@ -73,7 +86,7 @@ Status OfiWire::add_peer(ProcessSlot slot, std::span<const std::byte> address) {
   std::memcpy(&head, address.data(), sizeof head);
   if (head.magic != kAddressMagic ||
       head.crc != crc32c(address.subspan(offsetof(AddressHead, incarnation))) ||
-      head.frame_bytes != options_.frame_bytes) {
+      head.frame_bytes != options_.frame_bytes || head.gathered_bytes != endpoint_->longest_gathered()) {
     return Errc::corrupt;
   }
   if (head.rank == options_.rank) return Errc::invalid_param;
@@ -176,6 +189,14 @@ TxFrame* OfiWire::frame_for(Peer& peer, int stream, std::uint16_t domain, std::s
   return frame;
 }
 
+// Requests leave frames for answers.
+std::size_t OfiWire::reserved_frames(int stream) const { return stream == 0 ? options_.frames / 4 : 0; }
+std::uint64_t OfiWire::most_frames(int stream) { return stream == 0 ? kStreamFrames / 2 : kStreamFrames; }
+bool OfiWire::has_room(const Peer& peer, int stream, std::size_t frames) const {
+  return pool_->free() >= frames + reserved_frames(stream) &&
+         peer.send[stream].outstanding() + frames <= most_frames(stream);
+}
+
 Status OfiWire::try_send(ProcessSlot slot, const PacketHeader& header, std::span<const std::byte> payload) {
   Peer* const peer = peer_at(slot);
   if (peer == nullptr) return Errc::no_match;
@@ -189,10 +210,8 @@ Status OfiWire::try_send(ProcessSlot slot, const PacketHeader& header, std::span
 
   // All or nothing, so room for all of it is there first. Requests leave frames for answers.
   const std::size_t frames = payload.size() / part_limit + 1;
-  const std::size_t reserve = stream == 0 ? options_.frames / 4 : 0;
-  const std::uint64_t stream_limit = stream == 0 ? kStreamFrames / 2 : kStreamFrames;
-  if (frames + reserve > options_.frames || frames > stream_limit) return Errc::size;
-  if (pool_->free() < frames + reserve || s.outstanding() + frames > stream_limit) return Errc::not_done;
+  if (frames + reserved_frames(stream) > options_.frames || frames > most_frames(stream)) return Errc::size;
+  if (!has_room(*peer, stream, frames)) return Errc::not_done;
 
   // Instead of the acknowledgement, which says otherwise and is to come later.
   const bool instead_of_ack =
@@ -226,6 +245,30 @@ Status OfiWire::try_send(ProcessSlot slot, const PacketHeader& header, std::span
   return {};
 }
 
+Status OfiWire::try_send_in_place(ProcessSlot slot, const PacketHeader& header,
+                                  std::span<const std::byte> payload) {
+  Peer* const peer = peer_at(slot);
+  if (peer == nullptr) return Errc::no_match;
+  if (peer->lost) return Errc::unreachable;
+  if (header.verb != Verb::put || payload.size() > longest_in_place_) return Errc::size;
+  constexpr int kStream = 0;
+  if (!has_room(*peer, kStream, 1)) return Errc::not_done;
+  // A frame of its own: no packet fits behind it.
+  TxFrame* const frame = frame_for(*peer, kStream, header.domain, options_.frame_bytes);
+  ORRERY_CHECK(frame != nullptr, "no frame although {} are free", pool_->free());
+  PacketHeader whole = header;
+  if ((header.flags & kWantsResponse) != 0) whole.flags |= kAnsweredByAck;
+  write_packet_header({frame->bytes + frame->size, kPacketHeaderBytes}, whole,
+                      static_cast<std::uint32_t>(payload.size()));
+  frame->size += kPacketHeaderBytes;
+  frame->in_place = payload;
+  frame->packets = 1;
+  frame->closed = true;
+  ++counts_.packets_sent;
+  pump(*peer, kStream, false);
+  return {};
+}
+
 // True: the acknowledgement of the request that is being delivered is the answer. False: send it.
 bool OfiWire::answer_by_ack(Peer& peer, const PacketHeader& header,
                             std::span<const std::byte> payload) const {
@@ -254,19 +297,29 @@ void OfiWire::pump(Peer& peer, int stream, bool open_too) {
 // Hands a closed frame to the provider. False when that has no room.
 bool OfiWire::post(Peer& peer, TxFrame& frame, int stream) {
   const std::span<std::byte> bytes(frame.bytes, frame.size);
-  if (frame.body_crc == 0) frame.body_crc = crc32c(bytes.subspan(kHostFrameHeaderBytes));
+  const std::array<std::span<const std::byte>, OfiEndpoint::kMostParts> parts{
+      bytes, frame.in_place,
+      std::span(kPadding).first(frame.whole_size() - frame.size - frame.in_place.size())};
+  if (frame.body_crc == 0) {
+    frame.body_crc = crc32c(bytes.subspan(kHostFrameHeaderBytes));
+    if (!frame.in_place.empty()) frame.body_crc = crc32c(parts[2], crc32c(parts[1], frame.body_crc));
+  }
   FrameHeader header = header_for(peer, FrameKind::data);
   header.stream = static_cast<Stream>(stream);
   header.domain = frame.domain;
   header.packets = frame.packets;
-  header.body_bytes = static_cast<std::uint32_t>(frame.size - kHostFrameHeaderBytes);
+  header.body_bytes = static_cast<std::uint32_t>(frame.whole_size() - kHostFrameHeaderBytes);
   header.sequence = frame.sequence;
   header.body_crc = frame.body_crc;
   write_frame_header(bytes, header, keys_of(peer, frame.domain).send);
   if (faults_) {
-    emit_with_faults(peer, bytes);
+    std::vector<std::byte> whole;
+    for (const auto part : parts) whole.insert(whole.end(), part.begin(), part.end());
+    emit_with_faults(peer, whole);
   } else {
-    const Status status = endpoint_->send(peer.number, bytes, frame.operation);
+    const std::span used(parts.data(), parts[2].empty() ? 2 : 3);
+    const Status status = frame.in_place.empty() ? endpoint_->send(peer.number, bytes, frame.operation)
+                                                 : endpoint_->send_parts(peer.number, used, frame.operation);
     if (status.code() == Errc::not_done) return false;
     // A refused send is a lost frame: it is sent again until the peer counts as lost.
     frame.posted = status.ok();
@@ -278,6 +331,13 @@ bool OfiWire::post(Peer& peer, TxFrame& frame, int stream) {
 
 void OfiWire::resend(Peer& peer, TxFrame& frame, int stream) {
   if (frame.posted) return;  // has not left yet
+  // It may have been refused because the program wrote into it after it was summed: what is sent from now on
+  // does not change.
+  if (!frame.in_place.empty() && frame.copy.empty()) {
+    frame.copy.assign(frame.in_place.begin(), frame.in_place.end());
+    frame.in_place = frame.copy;
+    frame.body_crc = 0;
+  }
   if (post(peer, frame, stream)) ++counts_.retransmitted;
 }
 

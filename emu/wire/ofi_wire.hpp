@@ -86,6 +86,10 @@ class OfiWire final : public HostWire, private OfiEvents {
   // with the next frame to that peer, at the latest in the next poll(); the other end makes the answer of it.
   Status try_send(ProcessSlot slot, const PacketHeader& header, std::span<const std::byte> payload) override;
 
+  Status try_send_in_place(ProcessSlot slot, const PacketHeader& header,
+                           std::span<const std::byte> payload) override;
+  std::uint32_t longest_in_place() const override { return longest_in_place_; }
+
   std::uint32_t max_payload() const override {
     return static_cast<std::uint32_t>(options_.frame_bytes - kHostFrameHeaderBytes - kPacketHeaderBytes);
   }
@@ -147,6 +151,8 @@ class OfiWire final : public HostWire, private OfiEvents {
 
   // A frame is sent again after retransmit_after_ns, then after up to 2^kMostBackoff times that.
   static constexpr std::uint32_t kMostBackoff = 4;
+  // Of one whose payload is read in place: the longest operation of the usual kind in one.
+  static constexpr std::uint32_t kLongestFrame = (1u << 20) + kHostFrameHeaderBytes + kPacketHeaderBytes;
 
   OfiWire(const OfiWireOptions& options, Sink& sink, PeerLoss* loss);
   // OfiEvents.
@@ -161,6 +167,9 @@ class OfiWire final : public HostWire, private OfiEvents {
 
   // Sending (ofi_wire.cpp).
   TxFrame* frame_for(Peer& peer, int stream, std::uint16_t domain, std::size_t bytes);
+  std::size_t reserved_frames(int stream) const;
+  static std::uint64_t most_frames(int stream);
+  bool has_room(const Peer& peer, int stream, std::size_t frames) const;
   void pump(Peer& peer, int stream, bool open_too);
   bool answer_by_ack(Peer& peer, const PacketHeader& header, std::span<const std::byte> payload) const;
   bool post(Peer& peer, TxFrame& frame, int stream);
@@ -175,6 +184,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   void refuse(Refusal cause, std::uint32_t source);
   void take_acks(Peer& peer, const FrameHeader& header);
   void take_as_answers(Peer& peer, const TxFrame& frame);
+  void take_as_answer(Peer& peer, const PacketHeader& request);
   void take_data(Peer& peer, const FrameHeader& header, std::span<const std::byte> frame);
   bool deliver(Peer& peer, int stream, std::span<const std::byte> frame);
   void deliver_kept(Peer& peer, int stream);
@@ -199,6 +209,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   std::vector<std::unique_ptr<Peer>> peers_;  // by slot
   std::unordered_map<std::uint32_t, Peer*> by_rank_;
   std::vector<Peer*> active_;
+  std::uint32_t longest_in_place_ = 0;
   std::int64_t now_ns_ = 0;
   const PacketHeader* delivering_ = nullptr;  // the request that the sink has now
   int delivered_in_poll_ = 0;

@@ -42,5 +42,34 @@ TEST(DoubleWord, IncrementsOfSeveralThreadsAreAllCounted) {
   EXPECT_EQ(pair.high.load(), 3 * kEach);
 }
 
+TEST(DoubleWord, AStoreIsSeenWholeAndInOrder) {
+  if (!g_double_word_stores) GTEST_SKIP() << "no 16-byte stores of one access on this processor or build";
+  struct alignas(16) Pair {
+    std::atomic<std::uint64_t> tag{0};
+    std::atomic<std::uint64_t> word{0};
+  };
+  struct alignas(64) Line {
+    Pair pair[4];
+  } line;
+  constexpr std::uint64_t kRounds = 100'000;
+  std::thread writer([&] {
+    for (std::uint64_t round = 1; round <= kRounds; ++round) {
+      for (std::uint64_t i = 4; i-- > 0;) double_word_store(&line.pair[i], {round, round * 8 + i});
+    }
+  });
+  // Property: a word is at least as new as a tag that was seen before it, and so is every later pair's.
+  std::uint64_t wrong = 0;
+  for (std::uint64_t seen = 0; seen != kRounds;) {
+    seen = line.pair[0].tag.load(std::memory_order_acquire);
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      const std::uint64_t tag = line.pair[i].tag.load(std::memory_order_acquire);
+      const std::uint64_t word = line.pair[i].word.load(std::memory_order_relaxed);
+      if (tag < seen || (tag != 0 && (word / 8 < tag || word % 8 != i))) ++wrong;
+    }
+  }
+  writer.join();
+  EXPECT_EQ(wrong, 0u);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -171,6 +171,32 @@ TEST(EventLoop, ChangedEventsAreThoseThatCallBack) {
   EXPECT_EQ(loop->change(fd.get(), EPOLLIN).code(), Errc::invalid_param);
 }
 
+TEST(EventLoop, WithNoEventsADescriptorIsNotWatchedUntilItGetsSome) {
+  const UniqueFd fd(eventfd(1, 0));  // ready
+  std::atomic<int> calls{0};
+  std::promise<void> again;
+  const auto loop = start();
+  ASSERT_TRUE(loop->add(fd.get(), 0,
+                        [&](std::uint32_t) {
+                          if (calls.fetch_add(1) == 1) again.set_value();
+                        })
+                  .ok());
+  ASSERT_TRUE(loop->run_and_wait([] {}));
+  ASSERT_TRUE(loop->change(fd.get(), 0).ok());
+  EXPECT_EQ(calls.load(), 0);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(loop->change(fd.get(), EPOLLIN | EPOLLET).ok());
+    while (calls.load() == i) ASSERT_TRUE(loop->run_and_wait([] {}));
+    ASSERT_TRUE(loop->change(fd.get(), 0).ok());
+    poke(fd.get());
+    ASSERT_TRUE(loop->run_and_wait([] {}));
+    EXPECT_EQ(calls.load(), i + 1) << "nobody watches";
+  }
+  again.get_future().wait();
+  loop->remove(fd.get());
+  EXPECT_EQ(loop->change(fd.get(), 0).code(), Errc::invalid_param);
+}
+
 // Two descriptors are ready in one round. The callback that runs first closes the other one, and something
 // else gets its number: what was ready there is not its event.
 TEST(EventLoop, AnEventOfAClosedDescriptorDoesNotReachItsSuccessor) {

@@ -258,6 +258,87 @@ TEST(CollectiveEngine, AClientAndItsServiceThreadDoNotDisturbEachOther) {
   EXPECT_GT(tree.short_joins, 5000);
 }
 
+// Another thread of the client looks for the results that the first one waits for: for them, or for whatever
+// there is. Property: every round ends with its sum, once.
+TEST(CollectiveEngine, AnyThreadMayLookForAResult) {
+  for (int run = 0; run < 20; ++run) {
+    World world(2, Path::direct);
+    Tree tree(world);
+    const int root = tree.vce(0, -1);
+    tree.leaf(0, root);
+    tree.leaf(1, root);
+    ASSERT_TRUE(tree.configure());
+    tree.usual = true;
+    std::atomic<bool> stop{false};
+    std::thread other([&] {
+      while (!stop.load(std::memory_order_relaxed)) {
+        if (run % 2 == 0)
+          tree.check(0);
+        else
+          world[0].nic().progress();
+        std::this_thread::yield();
+      }
+    });
+    bool all = true;
+    for (std::uint64_t round = 1; round <= 200 && all; ++round) {
+      for (const int leaf : {0, 1}) all = tree.join(leaf, one(3, round)) == Errc::ok && all;
+      tree.check(1);
+      for (int i = 0; i < 1'000'000 && !tree.done_now(0); ++i) tree.check(0);
+      all = all && tree.done_now(0) && tree.done_now(1) && tree.result(0, 1) == 2 * round;
+    }
+    stop.store(true);
+    other.join();
+    EXPECT_TRUE(all);
+  }
+}
+
+// What is posted by one thread and looked for by others alone: the looks of progress() leave it to its own
+// thread at first.
+TEST(CollectiveEngine, AResultThatItsThreadDoesNotLookForIsFoundByTheOthers) {
+  World world(2, Path::direct);
+  Tree tree(world);
+  const int root = tree.vce(0, -1);
+  tree.leaf(0, root);
+  tree.leaf(1, root);
+  ASSERT_TRUE(tree.configure());
+  tree.usual = true;
+  for (std::uint64_t round = 1; round <= 5; ++round) {
+    for (const int leaf : {0, 1}) ASSERT_EQ(tree.join(leaf, one(3, round)), Errc::ok);
+    tree.check(1);
+    ASSERT_TRUE(tree.done_now(1));
+    std::thread([&] {
+      if (round == 3) {
+        world[0].nic().serve();
+        world[0].nic().serve();
+      }
+      for (int i = 0; i < 1000 && !tree.done_now(0); ++i) world[0].nic().progress();
+    }).join();
+    ASSERT_TRUE(tree.done_now(0)) << "round " << round;
+    EXPECT_EQ(tree.result(0, 1), 2 * round);
+  }
+}
+
+// A process may be a child of a VCE twice under one number, as a PE and by a VCE of its own. Others may write
+// into the slot of such a child, so that the turn of its last contribution does not say which is next.
+TEST(CollectiveEngine, AChildThatIsAVceAsWellGoesTheLongWay) {
+  World world(2, Path::direct);
+  Tree tree(world);
+  const int root = tree.vce(0, -1);
+  const int low = tree.vce(0, root);
+  const int beside = tree.leaf(1, root);
+  tree.leaf(0, low);
+  const int as_the_vce = tree.leaf_as(0, root, 0);
+  ASSERT_TRUE(tree.configure());
+  tree.usual = true;
+  for (std::uint64_t round = 1; round <= 4; ++round) {
+    for (const int leaf : {as_the_vce, beside}) ASSERT_EQ(tree.join(leaf, one(3, round)), Errc::ok);
+    for (int i = 0; i < 5; ++i) tree.look();
+    ASSERT_TRUE(tree.done(as_the_vce) && tree.done(beside)) << "round " << round;
+    EXPECT_EQ(tree.result(beside, 1), 2 * round);
+  }
+  EXPECT_EQ(tree.short_joins, 3);  // all of them the other one's
+}
+
 TEST(CollectiveEngine, SeveralReductionsAreInFlightAtOnceInAnyOrder) {
   World world(3, Path::direct);
   Tree tree(world);

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/base/asymmetric_fence.hpp"
 #include "tests/emu/nic/box.hpp"
 
 #include <algorithm>
@@ -19,7 +20,8 @@ inline constexpr std::uint8_t kAddDouble = 0x1d;
 // A reduction tree over the nodes of a box: VCEs, leaves, and what each leaf was told.
 class Tree {
  public:
-  explicit Tree(World& world) : world_(world) {}
+  // As a process does when it attaches: records are bound to threads from now on.
+  explicit Tree(World& world) : world_(world) { (void)asymmetric_fence::enrol(); }
 
   std::uint32_t modes = 0;           // of every VCE
   CompletionQueue* queue = nullptr;  // of the first VCE

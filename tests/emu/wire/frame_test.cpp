@@ -98,6 +98,18 @@ TEST(FrameCheck, InstructionAndTableAgreeAtEveryLength) {
   }
 }
 
+TEST(FrameCheck, ASumOfPiecesIsThatOfTheWhole) {
+  std::mt19937_64 random(12);
+  Bytes bytes(20000);
+  for (auto& byte : bytes) byte = static_cast<std::byte>(random());
+  const std::span<const std::byte> whole(bytes);
+  // Pieces by each of the ways in which lengths are read.
+  for (const std::size_t cut : {0u, 1u, 96u, 1023u, 1024u, 5001u, 19999u, 20000u}) {
+    ASSERT_EQ(crc32c(whole.subspan(cut), crc32c(whole.first(cut))), crc32c(whole)) << cut;
+    ASSERT_EQ(crc32c_by_table(whole.subspan(cut), crc32c_by_table(whole.first(cut))), crc32c(whole)) << cut;
+  }
+}
+
 TEST(FrameCheck, SipHashGivesItsAuthorsExample) {
   Bytes text(15);
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<std::byte>(i);

@@ -104,7 +104,7 @@ std::uint64_t refused_by(const OfiWire& wire) {
 }
 
 // Sends packet `number` alone, and waits until it and its acknowledgement have come.
-void send_alone(Pair& pair, std::uint64_t number, std::size_t bytes) {
+void send_alone(Pair& pair, std::uint64_t number, std::size_t bytes, bool in_place = false) {
   const auto payload = payload_of(number, bytes);
   std::uint64_t delivered = 0;
   bool right = false;
@@ -113,7 +113,7 @@ void send_alone(Pair& pair, std::uint64_t number, std::size_t bytes) {
     right = packet.header.event_data == number &&
             std::equal(packet.payload.begin(), packet.payload.end(), payload.begin(), payload.end());
   };
-  pair.send(0, header_of(Verb::put, number, bytes), payload);
+  pair.send(0, header_of(Verb::put, number, bytes), payload, in_place);
   ASSERT_TRUE(pair.until([&] { return delivered > 0 && pair.end[0]->is_idle() && pair.end[1]->is_idle(); }));
   ASSERT_EQ(delivered, 1u);
   ASSERT_TRUE(right);
@@ -149,6 +149,7 @@ TEST(OfiFlip, BitsAnywhereInLongFramesAreCaught) {
   Pair pair = quick_pair();
   send_alone(pair, 0, 8);
   constexpr std::uint64_t kPackets = 100;
+  ASSERT_GT(pair.end[0]->longest_in_place(), 5000 + 500 * kPackets);
   g_flipper = {};
   g_flipper.least = 4096;
   g_flipper.most = SIZE_MAX;
@@ -156,7 +157,7 @@ TEST(OfiFlip, BitsAnywhereInLongFramesAreCaught) {
   g_flipper.anywhere_behind = true;
   for (std::uint64_t number = 1; number <= kPackets; ++number) {
     g_flipper.armed = true;
-    send_alone(pair, number, 5000 + 500 * number);
+    send_alone(pair, number, 5000 + 500 * number, number % 2 == 0);
   }
   EXPECT_EQ(g_flipper.flips, kPackets);
   EXPECT_EQ(refused_by(*pair.end[1]), kPackets);

@@ -85,10 +85,12 @@ struct Pair {
     }
     return true;
   }
-  void send(int from, const PacketHeader& header, std::span<const std::byte> payload = {}) {
+  void send(int from, const PacketHeader& header, std::span<const std::byte> payload = {},
+            bool in_place = false) {
     const std::int64_t limit = monotonic_ns() + kPatience;
     for (;;) {
-      const Status status = end[from]->try_send(slot_of_other(from), header, payload);
+      const Status status = in_place ? end[from]->try_send_in_place(slot_of_other(from), header, payload)
+                                     : end[from]->try_send(slot_of_other(from), header, payload);
       if (status.ok()) return;
       ASSERT_EQ(status.code(), Errc::not_done);
       ASSERT_LT(monotonic_ns(), limit);
