@@ -6,7 +6,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
+#include <vector>
 
 namespace orrery {
 
@@ -58,6 +60,7 @@ std::optional<FaultSpec> parse_faults(std::string_view text, std::string* why) {
     *why = fmt::format("'{}' is not accepted: expected {}", word, expected);
     return std::nullopt;
   };
+  std::vector<std::string_view> named;  // words that may come once
   while (!text.empty()) {
     const auto comma = text.find(',');
     const std::string_view word = text.substr(0, comma);
@@ -68,6 +71,11 @@ std::optional<FaultSpec> parse_faults(std::string_view text, std::string* why) {
     if (equals == std::string_view::npos) return refuse(word, kFaultWords);
     const std::string_view name = word.substr(0, equals);
     const std::string_view value = word.substr(equals + 1);
+    if (name != "dead" && name != "pe") {
+      if (std::find(named.begin(), named.end(), name) != named.end())
+        return refuse(word, fmt::format("{} once", name));
+      named.push_back(name);
+    }
     if (name == "drop" || name == "corrupt" || name == "revoke" || name == "link") {
       FaultWhen& when = name == "drop"      ? spec.drop
                         : name == "corrupt" ? spec.corrupt

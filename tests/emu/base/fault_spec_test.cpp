@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"dead=3@0", "dead=3@0", "dead=ADDRESS@N"}, Bad{"seed=-1", "seed=-1", "seed=NUMBER"},
         Bad{"pe=one", "pe=one", "pe=RANK"}, Bad{"drop=0.1,", "", "drop=WHEN"},
         Bad{",drop=0.1", "", "drop=WHEN"}, Bad{" drop=0.1", " drop=0.1", "drop=WHEN"},
-        Bad{"=", "=", "drop=WHEN"}));
+        Bad{"=", "=", "drop=WHEN"}, Bad{"drop=0.1,seed=2,drop=0.2", "drop=0.2", "drop once"}));
 
 }  // namespace
 }  // namespace orrery
