@@ -259,37 +259,6 @@ class TimedOp final : public clock::Task {
   std::array<std::byte, 128> small_;
 };
 
-TimedOps::~TimedOps() {
-  for (void* const block : free_) ::operator delete(block);
-}
-
-void* TimedOps::take(std::size_t bytes) {
-  const std::lock_guard lock(mu_);
-  if (free_.empty()) return ::operator new(bytes);
-  void* const block = free_.back();
-  free_.pop_back();
-  return block;
-}
-
-void TimedOps::give_back(void* block) {
-  const std::lock_guard lock(mu_);
-  free_.push_back(block);
-}
-
-Endpoint& TimedOps::endpoint_of(const EndpointAsPosted& posted) {
-  endpoint_.port = posted.port;
-  endpoint_.queue = posted.queue;
-  endpoint_.peer = posted.peer;
-  endpoint_.peer_slot = posted.peer_slot;
-  endpoint_.bound = true;
-  endpoint_.remote_nic_address = posted.remote_nic_address;
-  endpoint_.local_value = posted.local_value;
-  endpoint_.remote_value = posted.remote_value;
-  endpoint_.unanswered_to = nullptr;
-  endpoint_.frame_grant.key = UINT64_MAX;
-  return endpoint_;
-}
-
 // Does it now, whatever way it has to go. Any thread; waits for the peer's service thread where its memory is
 // not mapped here. REQUIRES: the endpoint is this operation's alone.
 Errc Nic::apply_now(Endpoint& endpoint, const Request& request) {
