@@ -2,11 +2,11 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/asymmetric_fence.hpp"
 
+#include <atomic>
+
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <atomic>
 
 namespace orrery::asymmetric_fence {
 

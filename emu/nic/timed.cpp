@@ -5,6 +5,7 @@
 // Whoever posted it does every part of it, as without a clock; only later. Nothing is granted here
 // (Nic::keep_grant), so that every operation comes by.
 #include "emu/nic/timed.hpp"
+
 #include "emu/nic/amo_cache.hpp"
 #include "emu/nic/amo_unit.hpp"
 #include "emu/nic/execute.hpp"
