@@ -53,6 +53,7 @@ if("address" IN_LIST ORRERY_SANITIZE AND NOT ORRERY_FUZZ)
   set(orrery_optimise_tools -O0)
 elseif(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
   set(orrery_optimise_tests -O1)
+  set(orrery_optimise_tools -O1)
 endif()
 # Where the sources of a target are compiled together (CMAKE_UNITY_BUILD, which the presets of the test suites set:
 # the headers are read once for all of them), a dozen at a time.

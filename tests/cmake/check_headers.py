@@ -12,6 +12,7 @@ precompiled, which adds nothing that it would not have alone.
 
 Objects go to <build folder>/headers, under names that stay the same, so that ccache spares what has not changed.
 """
+import collections
 import concurrent.futures
 import os
 import shutil
@@ -24,6 +25,8 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O0", "-c"]
 LAUNCHER = [shutil.which("ccache")] if shutil.which("ccache") else []
 # Standard headers that take longer to read than most of ours.
 DEAR = ("atomic", "functional", "memory", "string")
+# So many headers have to share a set of them before that is worth a file.
+WORTHWHILE = 4
 
 
 def standard(root, path, known):
@@ -42,19 +45,25 @@ def standard(root, path, known):
     return known[path]
 
 
-def precompiled(root, build, path, command, known):
-    """What to add to the command of a .hpp so that it finds its dear headers precompiled."""
-    names = [name for name in DEAR if name in standard(root, path, known)]
+def shared_sets(root, paths, known):
+    """The sets of dear headers that enough of the .hpp come to."""
+    counts = collections.Counter(frozenset(standard(root, path, known)) for path in paths if path.endswith(".hpp"))
+    return [names for names, count in counts.items() if names and count >= WORTHWHILE]
+
+
+def precompiled(root, build, wanted, sets, command, made):
+    """What to add to the command of a .hpp that comes to the `wanted` so that it finds most of them precompiled."""
+    names = max((one for one in sets if one <= wanted), key=len, default=None)
     if LAUNCHER or not names:
         return []
-    header = f"{build}/headers/precompiled/{'_'.join(names)}.hpp"
-    if header not in known:
+    header = f"{build}/headers/precompiled/{'_'.join(sorted(names))}.hpp"
+    if header not in made:
         os.makedirs(os.path.dirname(header), exist_ok=True)
         with open(header, "w", encoding="utf-8") as out:
-            out.write("".join(f"#include <{name}>\n" for name in names))
+            out.write("".join(f"#include <{name}>\n" for name in sorted(names)))
         run = subprocess.run([*command, "-x", "c++-header", header, "-o", f"{header}.gch"], cwd=root)
-        known[header] = ["-include", header] if run.returncode == 0 else []
-    return known[header]
+        made[header] = ["-include", header] if run.returncode == 0 else []
+    return made[header]
 
 
 def jobs_of(root, build, compilers, flags):
@@ -62,14 +71,16 @@ def jobs_of(root, build, compilers, flags):
     apis = [f"-I{root}/include/{name}" for name in sorted(os.listdir(f"{root}/include"))
             if os.path.isdir(f"{root}/include/{name}")] if os.path.isdir(f"{root}/include") else []
     where = [f"-I{root}", f"-I{root}/include", f"-I{build}/generated", *apis]
-    known = {}
-    for path in tree.sources(root):
+    paths = tree.sources(root)
+    known, made = {}, {}
+    sets = shared_sets(root, paths, known)
+    for path in paths:
         for cc, cxx in compilers if path.startswith("include/") else compilers[:1]:
             if path.endswith(".hpp"):
                 # What emu and lib are compiled with. clang knows -mcx16 as gcc does.
                 command = [cxx, "-x", "c++", "-std=c++20", "-D_GNU_SOURCE", "-Wno-missing-field-initializers",
                            *WARNINGS, *where, *flags]
-                yield path, f"{cxx} c++20", [*command, *precompiled(root, build, path, command, known)]
+                yield path, f"{cxx} c++20", [*command, *precompiled(root, build, standard(root, path, known), sets, command, made)]
             elif path.endswith(".h"):
                 yield path, f"{cc} c11", [cc, "-x", "c", "-std=c11", *WARNINGS, *where]
                 yield path, f"{cxx} c++17", [cxx, "-x", "c++", "-std=c++17", *WARNINGS, *where]

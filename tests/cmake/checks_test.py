@@ -131,6 +131,7 @@ class Headers(Tree):
 
     def test_what_is_precompiled_hides_nothing(self):
         launcher, check_headers.LAUNCHER = check_headers.LAUNCHER, []
+        worthwhile, check_headers.WORTHWHILE = check_headers.WORTHWHILE, 1
         try:
             self.assertEqual(self.found("emu/base/a.hpp", "#pragma once\n#include <string>\nstd::string a();\n"), [])
             through = '#pragma once\n#include "emu/base/a.hpp"\nstd::string b();\n'
@@ -140,7 +141,7 @@ class Headers(Tree):
             self.assertEqual(len(self.found("emu/base/c.hpp", lacks)), 1)
             self.assertEqual(len(self.found("emu/base/d.hpp", "#pragma once\nstd::string d();\n")), 2)
         finally:
-            check_headers.LAUNCHER = launcher
+            check_headers.LAUNCHER, check_headers.WORTHWHILE = launcher, worthwhile
 
     def test_a_c_header_with_cpp_in_it_is_found(self):
         self.assertEqual(self.found("include/gni/a.h", "#pragma once\nint a(void);\n"), [])

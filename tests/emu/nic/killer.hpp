@@ -181,7 +181,7 @@ class KillAnywhere : public ::testing::Test {
     ASSERT_NO_FATAL_FAILURE(scene.check_survivors());
     // In the short mode an operation that is long for what it brings along is stopped at fewer points.
     const std::uint64_t most =
-        long_tests() ? 2'000 : std::clamp<std::uint64_t>(200'000 / (length + 1), 8, 40);
+        long_tests() ? 2'000 : std::clamp<std::uint64_t>(100'000 / (length + 1), 8, 24);
     const std::uint64_t runs = std::min(length, most);
     std::printf("%llu instructions, killed %llu times\n", static_cast<unsigned long long>(length),
                 static_cast<unsigned long long>(runs));

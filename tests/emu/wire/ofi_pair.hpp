@@ -18,6 +18,12 @@ namespace orrery::wire {
 
 inline constexpr AuthKey kSecret{0x123456789abcdef0, 0x0fedcba987654321};
 inline constexpr std::int64_t kPatience = 60'000'000'000;  // a test that waits longer has failed
+// Instrumented, a test that sends many packets sends fewer.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
 inline const char* const kProvider = "tcp;ofi_rxm";
 
 inline OfiWireOptions options_of(std::uint32_t rank) {
