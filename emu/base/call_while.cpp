@@ -35,9 +35,6 @@ bool can_call_while() {
 CallWhile call_while(const std::atomic<std::uint64_t>& word, std::uint64_t expected, long number,
                      const std::array<std::uint64_t, 6>& arguments) {
   struct rseq& area = this_threads_area();
-  register std::uint64_t fourth asm("r10") = arguments[3];
-  register std::uint64_t fifth asm("r8") = arguments[4];
-  register std::uint64_t sixth asm("r9") = arguments[5];
   for (int i = 0; i < kTries; ++i) {
     long result = number;
     std::uint64_t outcome = 0;  // called
@@ -49,6 +46,12 @@ CallWhile call_while(const std::atomic<std::uint64_t>& word, std::uint64_t expec
         ".long 0, 0\n\t"
         ".quad 1f, 2f - 1f, 4f\n\t"
         ".popsection\n\t"
+        "movq (%[arguments]), %%rdi\n\t"
+        "movq 8(%[arguments]), %%rsi\n\t"
+        "movq 16(%[arguments]), %%rdx\n\t"
+        "movq 24(%[arguments]), %%r10\n\t"
+        "movq 32(%[arguments]), %%r8\n\t"
+        "movq 40(%[arguments]), %%r9\n\t"
         "leaq 7b(%%rip), %%rcx\n\t"
         "movq %%rcx, %[sequence]\n"
         "1:\n\t"
@@ -68,9 +71,8 @@ CallWhile call_while(const std::atomic<std::uint64_t>& word, std::uint64_t expec
         // The kernel would look at it again when this library is gone.
         "movq $0, %[sequence]"
         : "+a"(result), [outcome] "+r"(outcome), [sequence] "=m"(area.rseq_cs)
-        : [word] "m"(word), [expected] "r"(expected), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]),
-          "r"(fourth), "r"(fifth), "r"(sixth)
-        : "rcx", "r11", "memory", "cc");
+        : [word] "m"(word), [expected] "r"(expected), [arguments] "r"(arguments.data())
+        : "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
     if (outcome == 0) return {CallWhile::Outcome::called, result};
     if (outcome == 1) return {CallWhile::Outcome::changed};
   }
