@@ -3,8 +3,9 @@
 # Copyright 2026 the Orrery authors
 #
 # Installs the Debian packages that Orrery is built and tested with, those that are missing.
-# usage: tools/setup.sh [build|test]     build: enough for the libraries, programs and benchmarks
-#                                        test (default): also what checks the tree and the second compiler
+# usage: tools/setup.sh [build|test|long]   build: enough for the libraries, programs and benchmarks
+#                                           test (default): also what checks the tree and the second compiler
+#                                           long: also the launchers that jobs on several hosts are tried with
 set -euo pipefail
 
 build_packages=(g++ cmake ninja-build pkg-config libfmt-dev libhwloc-dev libfabric-dev libboost-dev
@@ -14,7 +15,8 @@ test_packages=(git clang clang-format libclang-rt-14-dev)
 case "${1:-test}" in
   build) wanted=("${build_packages[@]}") ;;
   test) wanted=("${build_packages[@]}" "${test_packages[@]}") ;;
-  *) echo "setup.sh: '$1' is not build or test" >&2; exit 2 ;;
+  long) wanted=("${build_packages[@]}" "${test_packages[@]}" iproute2 mpich openmpi-bin slurm-wlm munge) ;;
+  *) echo "setup.sh: '$1' is not build, test or long" >&2; exit 2 ;;
 esac
 
 missing=()

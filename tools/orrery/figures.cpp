@@ -32,7 +32,7 @@ constexpr Figure kFigures[] = {
     {"fills", true, 1, 1, fills},
     {"ping-pong", true, 1, 1, ping_pong},
     {"light-traffic", true, 10, 600, light_traffic},
-    {"arbitration", true, 18, 160, arbitration},
+    {"arbitration", true, 18, 220, arbitration},
     {"buffers", false, 60, 120, buffers},
     {"hot-arbitration", false, 30, 60, hot_arbitration},
     {"escapes", false, 60, 160, escapes},

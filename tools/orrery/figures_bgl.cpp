@@ -216,7 +216,7 @@ void light_traffic(Book& book) {
       spec.warmup_us = 40;
       spec.measure_us = 40;
       spec.until_us = 500;
-      const double us = book.run(spec).mean_latency_ns() / 1000;
+      const double us = book.latency_us(spec);
       at.back().push_back(us);
       line.points.push_back({load, us});
     }
@@ -243,8 +243,8 @@ void arbitration(Book& book) {
     spec.load = 0.95;
     spec.warmup_us = 80;
     spec.measure_us = 80;
-    spec.until_us = 240;
-    us[i++] = book.run(spec).mean_latency_ns() / 1000;
+    spec.until_us = 600;
+    us[i++] = book.latency_us(spec);
   }
   const double cut = 100 * (1 - us[2] / us[0]);
   book.percent("Figure 4: JSQ cuts response time at 95 % load", 20, cut, 8);

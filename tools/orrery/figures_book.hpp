@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,7 +38,10 @@ class Book {
   explicit Book(const FigureOptions& options) : options_(options) {}
   const FigureOptions& options() const { return options_; }
   void row(Row row) {
-    if (!finite(row.ours)) row.holds = row.known = false;
+    if (!finite(row.ours)) {
+      row.holds = row.known = false;
+      row.ours = "nothing to measure";
+    }
     fmt::print("{} {:<66} paper {:<16} ours {:<22} within {:<10} {}\n", row.holds ? "ok  " : "MISS", row.what,
                row.paper, row.ours, row.tolerance, row.kind);
     std::fflush(stdout);
@@ -72,6 +76,12 @@ class Book {
     hops_ += result.outcome.total.link_hops;
     if (!result.outcome.conserved) failed_ = true;
     return result;
+  }
+  // Mean latency of the packets of the window; not a number when none of them arrived.
+  double latency_us(const sim::RunSpec& spec) {
+    const sim::SimResult result = run(spec);
+    return result.outcome.latency.count() == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                               : result.mean_latency_ns() / 1000;
   }
   void spent(const sim::SimResult& result) { spent(result.outcome.total.link_hops); }
   void spent(std::uint64_t packet_hops) { hops_ += packet_hops; }
