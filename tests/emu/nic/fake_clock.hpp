@@ -47,7 +47,7 @@ class FakeClock final : public clock::Clock {
   bool wait(std::optional<Picos>) override { return false; }
   void barrier_arrive() override {}
   void barrier_wait(Picos) override {}
-  void watch(std::uint64_t, std::uint64_t, bool) override {}
+  void watch(std::uint64_t, std::uint64_t) override {}
   void unwatch(std::uint64_t, std::uint64_t) override {}
   void set_look(void (*)(void*), void*) override {}
   void before_inspection() override {}
