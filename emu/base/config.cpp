@@ -45,7 +45,8 @@ constexpr auto kKnobs = std::to_array<Knob>({
     {"ORRERY_INTERFACE", Kind::text, "", "an interface (eth0) or an address of it",
      "where the wire between hosts leaves this one; unset: the first interface that leads to other hosts"},
     {"ORRERY_JOB", Kind::text, "default", "a name",
-     "without `orrery run`: processes of one user on one host with the same name find each other"},
+     "without `orrery run`: processes of one user on one host with the same name find each other; "
+     "unset, those of one mpirun do"},
     {"ORRERY_JOB_FD", Kind::number, "", "a descriptor 0..65535",
      "set by `orrery run`: the job's host directory", 0, 65535},
     {"ORRERY_LIMITS", Kind::text, "", "a list of mdd=N, cq=N, fma=N, ce=N, bte=N",

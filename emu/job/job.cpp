@@ -107,6 +107,10 @@ Result<std::unique_ptr<Job>> Job::join_as(const Launch& launch, std::string_view
     pes_with_slots = job->own_directory_->pe_count();
   } else {
     std::string name = config::text("ORRERY_JOB");
+    // What two launchers started meets only where it is told to: processes of a job that is stopped would
+    // keep those of the next one out.
+    if (environment("ORRERY_JOB") == nullptr && !launch.server.empty())
+      name = fmt::format("{}/{}", name, launch.server);
     // A directory for this job alone, in which slots are ranks.
     if (!launch_name.empty() && launch.size > 0) {
       name = fmt::format("{}/{}", name, launch_name);

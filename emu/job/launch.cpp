@@ -31,6 +31,16 @@ bool read_number(Launch::GetEnv get_env, std::initializer_list<const char*> name
   return true;
 }
 
+// The server's name in its address: "3131572224.0;tcp4://127.0.0.1:41133". One address a version of the
+// protocol, all of the same server. Processes that one of them starts later (MPI_Comm_spawn) have the same.
+std::string pmix_server(Launch::GetEnv get_env) {
+  for (const char* name : {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI21",
+                           "PMIX_SERVER_URI2"}) {
+    if (const char* const address = get_env(name)) return std::string(address, std::strcspn(address, ";"));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Launch> Launch::detect(GetEnv get_env) {
@@ -44,6 +54,7 @@ Result<Launch> Launch::detect(GetEnv get_env) {
            read_number(get_env, {"PMI_SIZE"}, &launch.size);
   } else if (get_env("PMIX_NAMESPACE") != nullptr) {
     launch.kind = LaunchKind::pmix;
+    launch.server = pmix_server(get_env);
     good = good && read_number(get_env, {"PMIX_RANK", "OMPI_COMM_WORLD_RANK"}, &launch.rank) &&
            read_number(get_env, {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}, &launch.size);
   } else if (get_env("SLURM_PROCID") != nullptr) {

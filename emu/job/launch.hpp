@@ -23,6 +23,8 @@ struct Launch {
   int size = -1;          // -1: unknown
   int local_size = -1;    // processes of the job on this host; -1: unknown
   int directory_fd = -1;  // `orrery run`: descriptor of the host directory; -1: none
+  // pmix: the launcher's server on this host, which all its processes name; empty: unknown.
+  std::string server;
 
   // In this order: PMI_FD, PMIX_NAMESPACE, SLURM_PROCID with more than one task; else a singleton.
   // Errors: invalid_param (a variable that should hold a number does not; the log names it).

@@ -77,8 +77,10 @@ Result<UserDirectory> open_user_directory(EventLoop& loop, std::string_view job_
     if (leader.code() != Errc::no_resource) return leader.code();
     if (fetched.code() == Errc::permission) return Errc::permission;
     if (monotonic_ns() >= deadline_ns) {
-      log::error("no process of job '{}' hands out the host directory: the one that leads is stopped",
-                 job_name);
+      log::error(
+          "no process of job '{}' hands out the host directory: the one that leads is stopped; another "
+          "ORRERY_JOB keeps apart from it",
+          job_name);
       return Errc::timeout;
     }
     const timespec pause{0, 1'000'000};  // somebody binds, or has just died

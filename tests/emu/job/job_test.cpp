@@ -105,6 +105,26 @@ TEST(Job, ClosedDirectoryDescriptorIsAnError) {
   EXPECT_EQ(child.code(), 0);
 }
 
+// A job of the same user that was suspended (^Z) held up every later one for 10 s, and then failed it.
+TEST(Job, OfAnotherMpirunIsNotHeldUpByOneThatIsStopped) {
+  const auto joins = [](const char* server) {
+    return [server] {
+      unsetenv("ORRERY_JOB");
+      setenv("PMIX_NAMESPACE", "1", 1);
+      setenv("PMIX_RANK", "0", 1);
+      setenv("PMIX_SERVER_URI2", server, 1);
+      return Job::of_process().ok() ? 0 : 1;
+    };
+  };
+  const std::string first = fmt::format("{}.0;tcp4://127.0.0.1:1", getpid());
+  const std::string second = fmt::format("{}.1;tcp4://127.0.0.1:1", getpid());
+  Child stopped(joins(first.c_str()));
+  ASSERT_EQ(stopped.code(), 0);
+  ASSERT_EQ(kill(stopped.pid(), SIGSTOP), 0);
+  Child other(joins(second.c_str()));
+  EXPECT_EQ(other.code(), 0);
+}
+
 TEST(Job, WithoutALauncherTheVariablesOfTheJobDeclareItsDomains) {
   const std::string name = fmt::format("test-{}", random_nonzero());
   const Child child([&] {

@@ -57,6 +57,16 @@ TEST(Launch, PmixIsNamedAndNeverASingleton) {
   EXPECT_FALSE(launch.value().pmi_problem());
 }
 
+TEST(Launch, PmixServerIsTakenFromItsAddress) {
+  const auto server_of = [](const char* variable, const char* address) {
+    return detect({{"PMIX_NAMESPACE", "x"}, {variable, address}}).value().server;
+  };
+  EXPECT_EQ(server_of("PMIX_SERVER_URI2", "1728512000.0;tcp4://127.0.0.1:41133"), "1728512000.0");
+  EXPECT_EQ(server_of("PMIX_SERVER_URI41", "prterun-vm-7@0.0;tcp4://127.0.0.1:41133"), "prterun-vm-7@0.0");
+  EXPECT_EQ(server_of("PMIX_SERVER_URI3", "alone"), "alone");
+  EXPECT_EQ(server_of("PMIX_RANK", "1"), "");
+}
+
 TEST(Launch, SlurmWithoutPmiIsNamedWithTheOptionThatHelps) {
   const auto launch = detect({{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "4"}});
   ASSERT_TRUE(launch.ok());
