@@ -18,6 +18,10 @@ namespace orrery::job {
 namespace {
 
 constexpr std::size_t kLeastValue = 63;  // below it a server is not usable
+// Slurm's pmi2 reads so many bytes at a time and takes them for a whole request: a longer put, though its
+// value is within what it says, is cut in two, and the first half never answered. Who offers longer values
+// than that reads them, too.
+constexpr std::size_t kUsualLine = 1024;
 
 }  // namespace
 
@@ -47,6 +51,16 @@ Result<std::unique_ptr<PmiWire>> PmiWire::open(UniqueFd fd) {
     return Errc::corrupt;
   }
   wire->kvs_name_ = *kvs;
+  if (wire->limits_.value <= kUsualLine) {
+    const std::size_t around =
+        format_pmi_line({{"cmd", "put"}, {"kvsname", *kvs}, {"key", ""}, {"value", ""}}).size() +
+        wire->limits_.key;
+    if (around + kLeastValue > kUsualLine) {
+      log::error("the launcher's PMI limits leave no room for a value: {}", maxes.value());
+      return Errc::corrupt;
+    }
+    wire->limits_.value = std::min(wire->limits_.value, kUsualLine - around);
+  }
   return wire;
 }
 
