@@ -9,6 +9,9 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -35,9 +38,11 @@ ProcessStat parse_process_stat(std::string_view text) {
   return stat;
 }
 
-ProcessStat process_stat(pid_t pid) {
+namespace {
+
+ProcessStat read_stat(const std::string& path) {
   constexpr ProcessStat kUnknown{.exists = true, .known = false};
-  const UniqueFd fd(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   // EMFILE, ENFILE, ENOMEM and the like say nothing of that process.
   if (!fd.valid()) return errno == ENOENT || errno == ESRCH ? ProcessStat{} : kUnknown;
   std::array<char, 1024> text;
@@ -45,6 +50,23 @@ ProcessStat process_stat(pid_t pid) {
   if (length < 0 && errno != ESRCH) return kUnknown;
   if (length <= 0) return {};
   return parse_process_stat({text.data(), static_cast<std::size_t>(length)});
+}
+
+}  // namespace
+
+ProcessStat process_stat(pid_t pid) { return read_stat(fmt::format("/proc/{}/stat", pid)); }
+
+bool is_stopped(pid_t pid) {
+  std::error_code error;
+  bool any = false;
+  for (std::filesystem::directory_iterator task(fmt::format("/proc/{}/task", pid), error), end;
+       !error && task != end; task.increment(error)) {
+    const ProcessStat stat = read_stat(task->path().string() + "/stat");
+    if (!stat.exists) continue;  // a thread that has ended
+    if (stat.state != 'T' && stat.state != 't') return false;
+    any = true;
+  }
+  return any && !error;
 }
 
 std::string_view process_state_name(char state) {

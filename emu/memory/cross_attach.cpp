@@ -2,12 +2,14 @@
 // Copyright 2026 the Orrery authors
 #include "emu/memory/cross_attach.hpp"
 
+#include "emu/base/call_while.hpp"
 #include "emu/base/log.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 namespace orrery::memory {
@@ -16,6 +18,7 @@ namespace {
 
 // The kernel counts one call's bytes in a ssize_t capped at 2 GiB less a page.
 constexpr std::size_t kMostPerCall = std::size_t{1} << 30;
+constexpr long kChanged = 1 << 16;  // no errno: the word that a write depends on
 
 Status from_errno(int error) {
   switch (error) {
@@ -35,17 +38,18 @@ Status from_errno(int error) {
   }
 }
 
-using Transfer = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
-
-// One transfer may end early at a page it cannot reach: the next call then tells why.
-Status copy(Transfer transfer, pid_t pid, std::byte* here, std::uint64_t there, std::size_t bytes) {
+// Moves all of it by `transfer(local, remote)`, which gives a count of bytes or -errno. One transfer may end
+// early at a page it cannot reach: the next call then tells why.
+template <typename Transfer>
+Status copy(Transfer transfer, std::byte* here, std::uint64_t there, std::size_t bytes) {
   while (bytes > 0) {
     const std::size_t part = std::min(bytes, kMostPerCall);
     const iovec local{here, part};
     const iovec remote{reinterpret_cast<void*>(there), part};
-    const ssize_t moved = transfer(pid, &local, 1, &remote, 1, 0);
-    if (moved < 0 && errno == EINTR) continue;
-    if (moved < 0) return from_errno(errno);
+    const long moved = transfer(local, remote);
+    if (moved == -EINTR) continue;
+    if (moved == -kChanged) return Errc::not_done;
+    if (moved < 0) return from_errno(static_cast<int>(-moved));
     if (moved == 0) return Errc::bounds;
     here += moved;
     there += static_cast<std::uint64_t>(moved);
@@ -69,12 +73,29 @@ Result<CrossAttach> CrossAttach::probe(pid_t pid, std::uint64_t va, std::uint64_
 }
 
 Status CrossAttach::read(void* to, std::uint64_t va, std::size_t bytes) const {
-  return copy(&process_vm_readv, pid_, static_cast<std::byte*>(to), va, bytes);
+  return copy(
+      [this](const iovec& local, const iovec& remote) -> long {
+        const ssize_t moved = process_vm_readv(pid_, &local, 1, &remote, 1, 0);
+        return moved < 0 ? -errno : moved;
+      },
+      static_cast<std::byte*>(to), va, bytes);
 }
 
-Status CrossAttach::write(std::uint64_t va, const void* from, std::size_t bytes) const {
-  // The kernel only reads the local side of process_vm_writev.
-  return copy(&process_vm_writev, pid_, static_cast<std::byte*>(const_cast<void*>(from)), va, bytes);
+bool CrossAttach::can_write() { return can_call_while(); }
+
+Status CrossAttach::write_while(const std::atomic<std::uint64_t>& word, std::uint64_t expected,
+                                std::uint64_t va, const void* from, std::size_t bytes) const {
+  if (!can_write()) return Errc::unsupported;
+  return copy(
+      [&](const iovec& local, const iovec& remote) -> long {
+        const CallWhile call =
+            call_while(word, expected, SYS_process_vm_writev,
+                       {static_cast<std::uint64_t>(pid_), reinterpret_cast<std::uint64_t>(&local), 1,
+                        reinterpret_cast<std::uint64_t>(&remote), 1, 0});
+        return call.outcome == CallWhile::Outcome::called ? call.result : -kChanged;
+      },
+      // The kernel only reads the local side of process_vm_writev.
+      static_cast<std::byte*>(const_cast<void*>(from)), va, bytes);
 }
 
 }  // namespace orrery::memory

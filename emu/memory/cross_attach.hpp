@@ -4,6 +4,7 @@
 
 #include "emu/base/status.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -30,9 +31,14 @@ class CrossAttach {
   // Copies `bytes` from the peer's `va` to `to`. Errc::bounds: part of the range cannot be read there;
   // Errc::unreachable: the peer is gone; Errc::permission.
   Status read(void* to, std::uint64_t va, std::size_t bytes) const;
-  // Copies `bytes` from `from` to the peer's `va`. Same errors. The owner's adoption must be kept away
-  // meanwhile (SwitchGuard::before_switch).
-  Status write(std::uint64_t va, const void* from, std::size_t bytes) const;
+  // Whether the calling thread can write_while() (base/call_while.hpp).
+  static bool can_write();
+  // Copies `bytes` from `from` to the peer's `va` while `word` is `expected`: a thread that is stopped before
+  // the kernel has taken over, and goes on when the word has changed, writes nothing. Same errors; not_done:
+  // the word has changed; unsupported: not can_write(). The owner's adoption must be kept away meanwhile
+  // (SwitchGuard::before_switch).
+  Status write_while(const std::atomic<std::uint64_t>& word, std::uint64_t expected, std::uint64_t va,
+                     const void* from, std::size_t bytes) const;
 
  private:
   pid_t pid_ = 0;

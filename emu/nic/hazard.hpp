@@ -14,17 +14,26 @@ inline constexpr std::uint32_t kSharedHazardSlot = 6;
 inline constexpr std::uint32_t kEngineHazardSlot = 7;
 static_assert(kEngineHazardSlot < kHazardSlots);
 
+// What a word of a HazardLine says: 0 nothing, else the registration's index plus one, and whether the access
+// may be handed to the kernel (attach), where a change of mappings here does not stop it.
+inline constexpr std::uint64_t kByAttach = std::uint64_t{1} << 32;
+constexpr std::uint64_t hazard_word(std::uint32_t region) { return std::uint64_t{region} + 1; }
+constexpr bool names_region(std::uint64_t word, std::uint32_t region) {
+  return (word & ~kByAttach) == hazard_word(region);
+}
+
 // Announces, for its lifetime, that this thread may touch the memory of one registration.
 // The announcement is a plain store: the owner who withdraws a registration pays for the barrier
 // (base/asymmetric_fence.hpp). Only where the kernel has none for us is the store a full barrier.
 // REQUIRES: one live guard per word at a time.
 class HazardGuard {
  public:
-  HazardGuard(std::atomic<std::uint64_t>& word, std::uint32_t region, bool strong) : word_(word) {
+  HazardGuard(std::atomic<std::uint64_t>& word, std::uint32_t region, bool strong, std::uint64_t how = 0)
+      : word_(word) {
     if (strong) [[unlikely]] {
-      word_.exchange(std::uint64_t{region} + 1, std::memory_order_seq_cst);
+      word_.exchange(hazard_word(region) | how, std::memory_order_seq_cst);
     } else {
-      word_.store(std::uint64_t{region} + 1, std::memory_order_relaxed);
+      word_.store(hazard_word(region) | how, std::memory_order_relaxed);
       // Keeps the compiler from moving the following loads up; the processor is kept by the owner's
       // membarrier(2).
       std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -300,7 +300,7 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
   if (slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);
-  const HazardGuard guard(peer.hazards.slot[slot], index, peer.link.strong_hazards);
+  const HazardGuard guard(peer.hazards.slot[slot], index, peer.link.strong_hazards, kByAttach);
   const std::uint64_t word = announced_word(entry);
   // While its owner moves the pages, a copy by the kernel could land in the old ones.
   if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0 ||
@@ -318,14 +318,17 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   if (request.length != 0) {
     status =
         carries_payload(request.op)
-            ? environment_.attach_write(peer.link.process, request.remote_address,
+            ? environment_.attach_write(peer.link.process, entry, word, request.remote_address,
                                         reinterpret_cast<const std::byte*>(request.local_address),
                                         request.length)
             : environment_.attach_read(peer.link.process, reinterpret_cast<std::byte*>(request.local_address),
                                        request.remote_address, request.length);
   }
+  // What was read from pages that were withdrawn meanwhile may be somebody else's: the owner says what it is.
+  if (!carries_payload(request.op) && entry.control.load(std::memory_order_acquire) != word)
+    return Errc::not_done;
   if (status == Errc::ok && has_flag) {
-    status = environment_.attach_write(peer.link.process, request.sync_address,
+    status = environment_.attach_write(peer.link.process, entry, word, request.sync_address,
                                        reinterpret_cast<const std::byte*>(&request.sync_value), 8);
   }
   if (status == Errc::ok && (request.flags & kResponseFlag) != 0) {

@@ -219,7 +219,14 @@ Status Nic::deregister(const MemKey& key) {
                                                  : std::vector<RegistrationTable::Range>{};
   const Status removed = registrations_.remove(
       key,
-      [this](std::uint32_t slot) { return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
+      {.alive =
+           [this](std::uint32_t slot) {
+             return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot));
+           },
+       .stopped =
+           [this](std::uint32_t slot) {
+             return environment_.slot_stopped(static_cast<wire::ProcessSlot>(slot));
+           }},
       options_.drain_limit_ns,
       [this](std::span<const RegistrationTable::Range> moving) {
         // A thread of ours that is applying a frame right now holds this.

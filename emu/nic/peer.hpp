@@ -92,6 +92,8 @@ class Environment {
   virtual bool alive(ProcessName process) = 0;
   // Whether anybody lives in the slot: else nobody can be in the middle of an access.
   virtual bool slot_alive(wire::ProcessSlot slot) = 0;
+  // Whether every thread of the process in `slot` is stopped (SIGSTOP, a debugger): none is in a system call.
+  virtual bool slot_stopped(wire::ProcessSlot slot) = 0;
   // From now on Nic::peer_died is told of that process too, though nobody connected to it. Service thread.
   virtual void watch(ProcessName) {}
   // Wakes the service thread of a process that sleeps. A system call.
@@ -108,8 +110,10 @@ class Environment {
   // Asks our own service thread to call serve() soon.
   virtual void ring_self() = 0;
   // Copies between our memory and a peer's by the kernel. unsupported: not possible here, ask no more.
-  virtual Errc attach_write(ProcessName process, std::uint64_t to, const std::byte* from,
-                            std::uint64_t bytes) = 0;
+  // A write is handed to the kernel only while the entry's control word is `word`, whatever stops the thread
+  // on the way there (not_done: it has changed).
+  virtual Errc attach_write(ProcessName process, const MrtEntry& entry, std::uint64_t word, std::uint64_t to,
+                            const std::byte* from, std::uint64_t bytes) = 0;
   virtual Errc attach_read(ProcessName process, std::byte* to, std::uint64_t from, std::uint64_t bytes) = 0;
   // Runs `body`, which touches our own memory on behalf of a frame; a page that is not there is an error, not
   // a signal. `body` must own nothing that needs destruction. Errors: those of `body`, bounds.

@@ -3,11 +3,15 @@
 #include "emu/nic/registration_table.hpp"
 
 #include "emu/base/asymmetric_fence.hpp"
+#include "emu/base/log.hpp"
 #include "emu/base/wait.hpp"
+#include "emu/nic/hazard.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 namespace orrery::nic {
 
@@ -125,7 +129,9 @@ bool RegistrationTable::wait_until_untouched(const std::vector<std::uint32_t>& i
       for (const auto& word : view_.hazards(process).slot) {
         const std::uint64_t seen = word.load(std::memory_order_acquire);
         const auto is_ours = [&](std::uint64_t value) {
-          return value != 0 && std::find(indices.begin(), indices.end(), value - 1) != indices.end();
+          return value != 0 && std::any_of(indices.begin(), indices.end(), [value](std::uint32_t index) {
+                   return names_region(value, index);
+                 });
         };
         if (!is_ours(seen)) continue;
         // The same access is over as soon as the word changes; a later one finds the entry free.
@@ -160,8 +166,25 @@ bool RegistrationTable::forget_queue(std::uint32_t queue, const std::function<bo
   return touched.empty() || wait_until_untouched(touched, alive, limit_ns);
 }
 
-Status RegistrationTable::remove(const MemKey& key, const std::function<bool(std::uint32_t)>& alive,
-                                 std::int64_t limit_ns,
+// Of peers that were not gone after the limit: until the kernel has nothing of theirs in hand any more.
+void RegistrationTable::wait_for_copies(std::uint32_t index, const Peers& peers) {
+  const std::int64_t deadline = monotonic_ns() + kAttachLimitNs;
+  for (std::uint32_t process = 0; process < kMaxProcesses; ++process) {
+    for (const auto& word : view_.hazards(process).slot) {
+      while (word.load(std::memory_order_acquire) == (hazard_word(index) | kByAttach)) {
+        if (!peers.alive(process) || peers.stopped(process)) break;
+        if (monotonic_ns() > deadline) {
+          log::warn("process {} has been copying to deregistered memory for {} s: it may still write there",
+                    process, kAttachLimitNs / 1'000'000'000);
+          return;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+  }
+}
+
+Status RegistrationTable::remove(const MemKey& key, const Peers& peers, std::int64_t limit_ns,
                                  const std::function<void(std::span<const Range>)>& settle_own,
                                  const std::function<void(std::uint64_t, std::uint64_t)>& cut_off) {
   if (!key.valid() || key.index >= kMaxRegions) return Errc::invalid_handle;
@@ -177,7 +200,8 @@ Status RegistrationTable::remove(const MemKey& key, const std::function<bool(std
                                                 std::memory_order_seq_cst));
   bool untouched = true;
   if (entry.touched.load(std::memory_order_seq_cst) != 0) {
-    untouched = wait_until_untouched({key.index}, alive, limit_ns);
+    untouched = wait_until_untouched({key.index}, peers.alive, limit_ns);
+    if (!untouched) wait_for_copies(key.index, peers);
     // A peer's window is not an access that ends: its stores have to go nowhere from now on.
     const std::uint64_t windows = entry.windows.load(std::memory_order_seq_cst);
     const bool is_mapped = windows >> 32 == key.generation && (windows & UINT32_MAX) != 0;
@@ -213,7 +237,7 @@ void RegistrationTable::reclaim_stalled() {
   std::erase_if(stalled_, [this](std::uint16_t index) {
     for (std::uint32_t process = 0; process < kMaxProcesses; ++process) {
       for (const auto& word : view_.hazards(process).slot) {
-        if (word.load(std::memory_order_acquire) == std::uint64_t{index} + 1) return false;
+        if (names_region(word.load(std::memory_order_acquire), index)) return false;
       }
     }
     release(index);

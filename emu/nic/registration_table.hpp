@@ -59,12 +59,22 @@ class RegistrationTable {
   // The control word of a key that is ours and current. Errors: invalid_handle.
   Result<std::uint64_t> find(const MemKey& key) const;
 
-  // Refuses the key from now on and waits until no peer is in the middle of an access. `alive(slot)` says
-  // whether to wait for a process at all. `cut_off()` is called when somebody is still there after
-  // `limit_ns`, and must make its accesses harmless; the entry is then reused only after it has gone.
+  // What is known of the process in a slot.
+  struct Peers {
+    std::function<bool(std::uint32_t)> alive;    // whether to wait for it at all
+    std::function<bool(std::uint32_t)> stopped;  // whether none of its threads is in the kernel
+  };
+  // How long a removal waits for a copy by the kernel whose process is not stopped: it ends by itself, unless
+  // something holds that process in the middle of it.
+  static constexpr std::int64_t kAttachLimitNs = 10'000'000'000;
+
+  // Refuses the key from now on and waits until no peer is in the middle of an access. `cut_off()` is called
+  // when somebody is still there after `limit_ns`, and must make its accesses harmless; the entry is then
+  // reused only after it has gone. A copy that the kernel may be making cannot be cut off: it is waited for,
+  // until it is over or its process is stopped, which it can only be before or after it (cross_attach.hpp).
   // `settle_own(moving)` waits for threads of our own process, and for the adoption of those ranges.
-  // Blocks up to the limit. Errors: invalid_handle.
-  Status remove(const MemKey& key, const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns,
+  // Blocks up to the limits. Errors: invalid_handle.
+  Status remove(const MemKey& key, const Peers& peers, std::int64_t limit_ns,
                 const std::function<void(std::span<const Range> moving)>& settle_own,
                 const std::function<void(std::uint64_t begin, std::uint64_t end)>& cut_off);
 
@@ -92,6 +102,7 @@ class RegistrationTable {
  private:
   bool wait_until_untouched(const std::vector<std::uint32_t>& indices,
                             const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns);
+  void wait_for_copies(std::uint32_t index, const Peers& peers);
   void release(std::uint16_t index);
   void reclaim_stalled();
   std::vector<std::uint32_t> overlapping(std::uint64_t begin, std::uint64_t end) const;

@@ -11,6 +11,7 @@
 #include "emu/clock/program_time.hpp"
 #include "emu/clock/virtual_clock.hpp"
 #include "emu/job/cores.hpp"
+#include "emu/job/process_stat.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -436,11 +437,22 @@ void Runtime::ring(ProcessName process) {
   [[maybe_unused]] const auto rung = write(contact->doorbell.get(), &one, sizeof one);
 }
 
-Errc Runtime::attach_write(ProcessName process, std::uint64_t to, const std::byte* from,
-                           std::uint64_t bytes) {
+bool Runtime::slot_stopped(wire::ProcessSlot slot) {
+  for (const auto& process : job_.directory().live_processes()) {
+    if (process.index != slot) continue;
+    const auto info = job_.directory().info_of(process);
+    // A pid of another namespace says nothing.
+    return info.ok() && info.value().pid_namespace == job::pid_namespace() &&
+           job::is_stopped(info.value().pid);
+  }
+  return false;
+}
+
+Errc Runtime::attach_write(ProcessName process, const MrtEntry& entry, std::uint64_t word, std::uint64_t to,
+                           const std::byte* from, std::uint64_t bytes) {
   const Contact* contact = contacts_[process.slot].load(std::memory_order_acquire);
   if (contact == nullptr || !contact->can_attach) return Errc::unsupported;
-  return contact->attach.write(to, from, bytes).code();
+  return contact->attach.write_while(entry.control, word, to, from, bytes).code();
 }
 
 Errc Runtime::attach_read(ProcessName process, std::byte* to, std::uint64_t from, std::uint64_t bytes) {

@@ -67,14 +67,15 @@ class Runtime final : public Environment {
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
   bool slot_alive(wire::ProcessSlot slot) override;
+  bool slot_stopped(wire::ProcessSlot slot) override;
   void watch(ProcessName process) override;
   void wire_lost(wire::ProcessSlot slot) override;
   void attend_wire(bool soon) override;
   void ring(ProcessName process) override;
   void start_heartbeat() override;
   void ring_self() override;
-  Errc attach_write(ProcessName process, std::uint64_t to, const std::byte* from,
-                    std::uint64_t bytes) override;
+  Errc attach_write(ProcessName process, const MrtEntry& entry, std::uint64_t word, std::uint64_t to,
+                    const std::byte* from, std::uint64_t bytes) override;
   Errc attach_read(ProcessName process, std::byte* to, std::uint64_t from, std::uint64_t bytes) override;
   Errc guarded(Errc (*body)(void*), void* argument) override;
   clock::Clock* clock() override { return clock_; }

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace orrery::job {
@@ -34,6 +36,23 @@ TEST(ProcessStat, FindsThisProcessAndNotAnImpossibleOne) {
   EXPECT_TRUE(process_stat(getpid()).exists);
   EXPECT_GT(process_stat(getpid()).start_time, 0u);
   EXPECT_FALSE(process_stat(0x7ffffff0).exists);
+}
+
+TEST(ProcessStat, ProcessIsStoppedWhenAllOfItsThreadsAre) {
+  EXPECT_FALSE(is_stopped(getpid()));
+  EXPECT_FALSE(is_stopped(0x7fff'ffff));
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  EXPECT_FALSE(is_stopped(child));
+  int status = 0;
+  ASSERT_EQ(kill(child, SIGSTOP), 0);
+  ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+  EXPECT_TRUE(is_stopped(child));
+  kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_FALSE(is_stopped(child));
 }
 
 TEST(ProcessStat, UsedUpDescriptorsAreNoDeath) {

@@ -149,15 +149,24 @@ TEST(CrossAttach, CopiesBothWaysAndTellsWhatIsNotThere) {
   std::string here(kBytes, 0);
   EXPECT_TRUE(peer.value().read(here.data(), address_of(pages.data()), kBytes).ok());
   EXPECT_EQ(here, std::string(kBytes, 'p'));
-  here.assign(kBytes, 'w');
-  EXPECT_TRUE(peer.value().write(address_of(pages.data()), here.data(), kBytes).ok());
   EXPECT_EQ(peer.value().read(here.data(), 8, 16), Status(Errc::bounds));
-  // Begins well, ends beyond what is mapped.
-  EXPECT_EQ(peer.value().write(AddressSpace::kSpan - kPageBytes, here.data(), kBytes), Status(Errc::bounds));
+  std::atomic<std::uint64_t> word{7};
+  const auto write_while = [&](std::uint64_t expected, std::uint64_t at, char value) {
+    const std::string bytes(kBytes, value);
+    return peer.value().write_while(word, expected, at, bytes.data(), kBytes);
+  };
+  if (CrossAttach::can_write()) {
+    EXPECT_TRUE(write_while(7, address_of(pages.data()), 'w').ok());
+    EXPECT_EQ(write_while(8, address_of(pages.data()), 'x'), Status(Errc::not_done));
+    // Begins well, ends beyond what is mapped.
+    EXPECT_EQ(write_while(7, AddressSpace::kSpan - kPageBytes, 'y'), Status(Errc::bounds));
+  } else {
+    EXPECT_EQ(write_while(7, address_of(pages.data()), 'w'), Status(Errc::unsupported));
+  }
   ASSERT_EQ(write(go[1], "x", 1), 1);
   int status = 0;
   waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), CrossAttach::can_write() ? 0 : 1);
   EXPECT_EQ(peer.value().read(here.data(), address_of(pages.data()), 8), Status(Errc::unreachable));
   EXPECT_EQ(CrossAttach::probe(child, address_of(nonce), *nonce).code(), Errc::unreachable);
   close(go[0]);

@@ -60,9 +60,11 @@ class Node final : public Environment {
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
   bool slot_alive(wire::ProcessSlot slot) override;
+  bool slot_stopped(wire::ProcessSlot) override { return false; }
   void ring(ProcessName process) override;
   void ring_self() override {}
-  Errc attach_write(ProcessName, std::uint64_t, const std::byte*, std::uint64_t) override;
+  Errc attach_write(ProcessName, const MrtEntry& entry, std::uint64_t word, std::uint64_t to,
+                    const std::byte* from, std::uint64_t bytes) override;
   Errc attach_read(ProcessName, std::byte*, std::uint64_t, std::uint64_t) override;
   Errc guarded(Errc (*body)(void*), void* argument) override { return body(argument); }
   clock::Clock* clock() override;
@@ -228,8 +230,9 @@ inline Errc Node::attach(ProcessName process, std::uint64_t address, std::uint64
   return Errc::ok;
 }
 
-inline Errc Node::attach_write(ProcessName process, std::uint64_t to, const std::byte* from,
-                               std::uint64_t bytes) {
+inline Errc Node::attach_write(ProcessName process, const MrtEntry& entry, std::uint64_t word,
+                               std::uint64_t to, const std::byte* from, std::uint64_t bytes) {
+  if (entry.control.load(std::memory_order_acquire) != word) return Errc::not_done;
   const Errc possible = attach(process, to, bytes);
   if (possible == Errc::ok) std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return possible;

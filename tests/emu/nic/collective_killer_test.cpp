@@ -2,8 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "tests/emu/nic/box.hpp"
 #include "tests/emu/nic/seeds.hpp"
-#include "tests/emu/nic/stepper.hpp"
 #include "tests/emu/nic/tree.hpp"
+#include "tests/emu/stepper.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,9 +16,9 @@ namespace orrery::nic {
 namespace {
 
 using box::Path;
-using box::Stepper;
 using box::Tree;
 using box::World;
+using test::Stepper;
 
 constexpr std::uint8_t kAdd = 0x15;
 constexpr int kRuns = 50;

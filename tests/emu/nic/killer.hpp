@@ -4,7 +4,7 @@
 
 #include "tests/emu/nic/box.hpp"
 #include "tests/emu/nic/seeds.hpp"
-#include "tests/emu/nic/stepper.hpp"
+#include "tests/emu/stepper.hpp"
 
 #include <gtest/gtest.h>
 
@@ -169,13 +169,14 @@ class KillAnywhere : public ::testing::Test {
   // Kills victims after instruction 0, 1, 2 ... of `operation`. `prepare` comes before each, `check` after.
   void run(Scene& scene, const std::function<void()>& prepare, const std::function<void()>& operation,
            const std::function<void()>& check) {
-    Stepper stepper;
+    test::Stepper stepper;
     scene.new_victim();
     prepare();
-    const Stepper::End end = stepper.start(operation, UINT64_MAX);
+    const test::Stepper::End end = stepper.start(operation, UINT64_MAX);
     stepper.kill();
-    if (end == Stepper::End::refused) GTEST_SKIP() << "this system does not let a process trace its child";
-    ASSERT_EQ(end, Stepper::End::finished);
+    if (end == test::Stepper::End::refused)
+      GTEST_SKIP() << "this system does not let a process trace its child";
+    ASSERT_EQ(end, test::Stepper::End::finished);
     const std::uint64_t length = stepper.steps;
     check();
     ASSERT_NO_FATAL_FAILURE(scene.check_survivors());
@@ -189,9 +190,10 @@ class KillAnywhere : public ::testing::Test {
       const std::uint64_t limit = i * length / runs;
       scene.new_victim();
       prepare();
-      const Stepper::End how = stepper.start(operation, limit);
+      const test::Stepper::End how = stepper.start(operation, limit);
       stepper.kill();
-      ASSERT_TRUE(how == Stepper::End::stopped || how == Stepper::End::finished) << "after " << limit;
+      ASSERT_TRUE(how == test::Stepper::End::stopped || how == test::Stepper::End::finished)
+          << "after " << limit;
       check();
       scene.check_survivors();
       if (HasFatalFailure() || HasNonfatalFailure()) {

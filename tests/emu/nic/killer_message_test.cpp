@@ -3,7 +3,7 @@
 #include "emu/nic/message.hpp"
 #include "tests/emu/nic/box.hpp"
 #include "tests/emu/nic/seeds.hpp"
-#include "tests/emu/nic/stepper.hpp"
+#include "tests/emu/stepper.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace orrery::nic {
 namespace {
 
 using box::Path;
-using box::Stepper;
+using test::Stepper;
 
 constexpr std::uint32_t kLaneBytes = wire::kLaneControlBytes + wire::kMinLaneDataBytes;
 constexpr MailboxShape kShape{.credits = 4, .max_bytes = 200};

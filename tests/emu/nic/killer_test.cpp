@@ -207,12 +207,13 @@ TEST_F(KillOwnerAnywhere, FramesBeingApplied) {
 TEST(StopAnywhere, DeregistrationEndsAndOthersGoOnWhileAnInitiatorIsStopped) {
   constexpr std::int64_t kLimitNs = 2'000'000;
   Scene scene(Path::direct, kLimitNs);
-  Stepper stepper;
+  test::Stepper stepper;
   const auto post = [&] { (void)scene.world[0].nic().post(*scene.victim, scene.victims_put()); };
   scene.new_victim();
-  const Stepper::End end = stepper.start(post, UINT64_MAX);
+  const test::Stepper::End end = stepper.start(post, UINT64_MAX);
   stepper.kill();
-  if (end == Stepper::End::refused) GTEST_SKIP() << "this system does not let a process trace its child";
+  if (end == test::Stepper::End::refused)
+    GTEST_SKIP() << "this system does not let a process trace its child";
   const std::uint64_t length = stepper.steps;
   scene.check_survivors();
   const char* asked = std::getenv("ORRERY_TEST_SEED");
@@ -225,7 +226,7 @@ TEST(StopAnywhere, DeregistrationEndsAndOthersGoOnWhileAnInitiatorIsStopped) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     const std::uint64_t limit = (state >> 33) % length;
     scene.new_victim();
-    ASSERT_NE(stepper.start(post, limit), Stepper::End::crashed);
+    ASSERT_NE(stepper.start(post, limit), test::Stepper::End::crashed);
     const int cut_offs = scene.world[1].cut_offs;
     // Returns although nobody lets the initiator go on: after kLimitNs it is cut off. How long that takes on
     // a machine that has better things to do is not asserted; if it never did, the test would not end.

@@ -2,7 +2,11 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/registration_table.hpp"
 
+#include "emu/nic/hazard.hpp"
+
 #include <gtest/gtest.h>
+
+#include <climits>
 
 #include <sys/mman.h>
 
@@ -39,16 +43,18 @@ class RegistrationTableTest : public ::testing::Test {
   // Nobody waits long here: a limit of 0 is a peer that does not move.
   Status remove(const MemKey& key, std::int64_t limit_ns = 0) {
     return table_->remove(
-        key, [this](std::uint32_t) { return peers_live_; }, limit_ns,
-        [this](std::span<const Range> moving) { settled_ = moving.size(); },
+        key,
+        {.alive = [this](std::uint32_t) { return peers_live_; },
+         .stopped = [this](std::uint32_t) { return looks_at_stopped_++ >= stopped_from_; }},
+        limit_ns, [this](std::span<const Range> moving) { settled_ = moving.size(); },
         [this](std::uint64_t begin, std::uint64_t end) {
           cut_.push_back({begin, end});
         });
   }
-  void peer_enters(std::uint32_t process, const MemKey& key) {
+  void peer_enters(std::uint32_t process, const MemKey& key, std::uint64_t how = 0) {
     view_.service().sources[process / 64].fetch_or(1ull << process % 64);
     view_.region(key.index).touched = 1;
-    view_.hazards(process).slot[2] = key.index + 1u;
+    view_.hazards(process).slot[2] = hazard_word(key.index) | how;
   }
 
   static constexpr Geometry kGeometry{.lane_count = 1, .arena_bytes = 1 << 20};
@@ -58,6 +64,8 @@ class RegistrationTableTest : public ::testing::Test {
   int lists_ = 0;
   bool arena_full_ = false;
   bool peers_live_ = true;
+  int stopped_from_ = 0;  // from which look on its peers are stopped
+  int looks_at_stopped_ = 0;
   std::size_t settled_ = 0;
   std::vector<Range> cut_;
   std::unique_ptr<RegistrationTable> table_;
@@ -170,6 +178,24 @@ TEST_F(RegistrationTableTest, StalledPeerIsCutOffAndKeepsThePlaceUntilItIsGone) 
   EXPECT_EQ(table_->insert({.address = kAddress, .length = 1}).code(), Errc::no_resource);
   view_.hazards(3).slot[2] = 0;
   EXPECT_EQ(insert().index, key.index) << "now it is free";
+}
+
+TEST_F(RegistrationTableTest, CopyByTheKernelIsWaitedForUntilItsProcessIsStopped) {
+  const MemKey key = insert(kAddress, 8192, RegionState::by_frame);
+  peer_enters(3, key, kByAttach);
+  stopped_from_ = 3;
+  ASSERT_TRUE(remove(key).ok());
+  EXPECT_EQ(looks_at_stopped_, 4) << "three looks found it going on";
+  EXPECT_NE(insert().index, key.index);
+}
+
+TEST_F(RegistrationTableTest, CopyByTheKernelIsNotWaitedForWhenItsProcessIsDead) {
+  const MemKey key = insert(kAddress, 8192, RegionState::by_frame);
+  peer_enters(3, key, kByAttach);
+  stopped_from_ = INT_MAX;
+  peers_live_ = false;
+  ASSERT_TRUE(remove(key).ok());
+  EXPECT_EQ(looks_at_stopped_, 0);
 }
 
 TEST_F(RegistrationTableTest, DeadPeerIsNotWaitedFor) {

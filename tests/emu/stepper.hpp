@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 // A child that runs one operation, instruction by instruction.
-namespace orrery::nic::box {
+namespace orrery::test {
 
 class Stepper {
  public:
@@ -74,4 +74,4 @@ class Stepper {
   pid_t child_ = 0;
 };
 
-}  // namespace orrery::nic::box
+}  // namespace orrery::test
