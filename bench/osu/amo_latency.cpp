@@ -3,10 +3,10 @@
 
 // Time of an addition at the peer, from the post to its event: with its result or without, of a word that the
 // peer's NIC keeps in its cache or of one in memory. The peer does nothing.
-#include "bench/common/clock.hpp"
 #include "bench/osu/model.hpp"
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"
+#include "bench/osu/timed_loop.hpp"
 
 int main(int argc, char** argv) {
   bool cached = false, silent = false;
@@ -20,23 +20,16 @@ int main(int argc, char** argv) {
   std::optional<bench::Model> model;
   if (options.model) model.emplace(pair.session);
   if (pair.session.rank == 0) {
-    const bench::Stopwatch watch;
     bench::OsuTable table(options, "Orrery uGNI AMO Latency Test", "Latency (us)");
     auto pd = bench::put_descriptor(GNI_POST_AMO, GNI_CQMODE_GLOBAL_EVENT, pair.local, pair.peer, 0, 8);
     pd.local_mem_hndl = pair.local_handle;
     pd.amo_cmd = silent ? (cached ? GNI_FMA_ATOMIC_ADD_C : GNI_FMA_ATOMIC_ADD)
                         : (cached ? GNI_FMA_ATOMIC_FADD_C : GNI_FMA_ATOMIC_FADD);
     pd.first_operand = 1;
-    std::vector<double> samples;
-    double total = 0;
-    for (int i = -options.warm_up; i < options.iterations; ++i) {
-      const std::uint64_t start = bench::Stopwatch::ticks();
+    const auto samples = bench::timed_loop(options, options.iterations, 1, [&] {
       pair.post(pd);
       pair.reap();
-      if (i < 0) continue;
-      samples.push_back(watch.ns(bench::Stopwatch::ticks() - start) / 1000);
-      total += samples.back();
-    }
+    });
     std::optional<double> expected;
     using orrery::model::Op;
     if (model) {
@@ -45,7 +38,7 @@ int main(int argc, char** argv) {
           silent ? (cached ? Op::amo : Op::amo_miss) : (cached ? Op::fetch_amo : Op::fetch_amo_miss);
       expected = model->local_event_us(op, {0, 1}, 8);
     }
-    table.line(8, total / options.iterations, samples, expected);
+    table.line(8, bench::average_of(samples), samples, expected);
   }
   PMI_Barrier();
   return 0;

@@ -2,10 +2,10 @@
 // Copyright 2026 the Orrery authors
 
 // Time of a get, from the post to its event: the peer does nothing.
-#include "bench/common/clock.hpp"
 #include "bench/osu/model.hpp"
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"
+#include "bench/osu/timed_loop.hpp"
 
 int main(int argc, char** argv) {
   bench::OsuOptions options;
@@ -16,26 +16,18 @@ int main(int argc, char** argv) {
   std::optional<bench::Model> model;
   if (options.model) model.emplace(pair.session);
   if (pair.session.rank == 0) {
-    const bench::Stopwatch watch;
     bench::OsuTable table(options, "Orrery uGNI Get Latency Test", "Latency (us)");
     for (std::size_t bytes = options.smallest; bytes <= options.largest; bytes *= 2) {
       auto pd =
           bench::put_descriptor(GNI_POST_FMA_GET, GNI_CQMODE_GLOBAL_EVENT, pair.local, pair.peer, 0, bytes);
       pd.local_mem_hndl = pair.local_handle;
-      const int iterations = options.iterations_for(bytes);
-      std::vector<double> samples;
-      double total = 0;
-      for (int i = -options.warm_up; i < iterations; ++i) {
-        const std::uint64_t start = bench::Stopwatch::ticks();
+      const auto samples = bench::timed_loop(options, options.iterations_for(bytes), 1, [&] {
         pair.post(pd);
         pair.reap();
-        if (i < 0) continue;
-        samples.push_back(watch.ns(bench::Stopwatch::ticks() - start) / 1000);
-        total += samples.back();
-      }
+      });
       std::optional<double> expected;
       if (model) expected = model->local_event_us(orrery::model::Op::fma_get, {0, 1}, bytes);
-      table.line(bytes, total / iterations, samples, expected);
+      table.line(bytes, bench::average_of(samples), samples, expected);
     }
   }
   PMI_Barrier();

@@ -2,10 +2,10 @@
 // Copyright 2026 the Orrery authors
 
 // Half round trip of a short message (SMSG), answered when it has come; the receiver asks its mailbox.
-#include "bench/common/clock.hpp"
 #include "bench/osu/model.hpp"
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"
+#include "bench/osu/timed_loop.hpp"
 
 namespace {
 
@@ -44,7 +44,6 @@ int main(int argc, char** argv) {
   if (options.model) model.emplace(pair.session);
   const bool first = pair.session.rank == 0;
   const gni_ep_handle_t ep = connected(pair, options.largest);
-  const bench::Stopwatch watch;
   std::optional<bench::OsuTable> table;
   if (first) table.emplace(options, "Orrery uGNI Short Message Latency Test", "Latency (us)");
   const auto yield_now_and_then = [](int& spins) {
@@ -67,12 +66,8 @@ int main(int argc, char** argv) {
       bench::require(rc, "GNI_SmsgGetNext");
       BENCH_REQUIRE(GNI_SmsgRelease(ep));
     };
-    const int iterations = options.iterations_for(bytes);
-    std::vector<double> samples;
-    double total = 0;
     PMI_Barrier();
-    for (int i = -options.warm_up; i < iterations; ++i) {
-      const std::uint64_t start = bench::Stopwatch::ticks();
+    const auto samples = bench::timed_loop(options, options.iterations_for(bytes), 0.5, [&] {
       if (first) {
         send();
         receive();
@@ -80,10 +75,7 @@ int main(int argc, char** argv) {
         receive();
         send();
       }
-      if (i < 0) continue;
-      samples.push_back(watch.ns(bench::Stopwatch::ticks() - start) / 2000);
-      total += samples.back();
-    }
+    });
     if (!first) continue;
     std::optional<double> expected;
     if (model) {
@@ -91,7 +83,7 @@ int main(int argc, char** argv) {
       expected =
           (model->data_us(Op::message, {0, 1}, bytes) + model->data_us(Op::message, {1, 0}, bytes)) / 2;
     }
-    table->line(bytes, total / iterations, samples, expected);
+    table->line(bytes, bench::average_of(samples), samples, expected);
   }
   table.reset();
   PMI_Barrier();

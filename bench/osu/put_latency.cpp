@@ -3,10 +3,10 @@
 
 // Half round trip of a put: each PE puts into the other's memory and polls its own for the answer. One
 // operation a turn, whatever its size.
-#include "bench/common/clock.hpp"
 #include "bench/osu/model.hpp"
 #include "bench/osu/pair.hpp"
 #include "bench/osu/table.hpp"
+#include "bench/osu/timed_loop.hpp"
 
 #include <cstring>
 #include <optional>
@@ -19,7 +19,6 @@ int main(int argc, char** argv) {
   bench::OsuPair pair(flag_at + 8);
   if (options.pinned) bench::pin(pair.session.rank);
   const bool first = pair.session.rank == 0;
-  const bench::Stopwatch watch;
   std::optional<bench::Model> model;
   if (options.model) model.emplace(pair.session);
   std::optional<bench::OsuTable> table;
@@ -56,14 +55,9 @@ int main(int argc, char** argv) {
         if (spins > 1000) sched_yield();
       }
     };
-    const int iterations = options.iterations_for(bytes);
-    std::vector<double> samples;
-    samples.reserve(static_cast<std::size_t>(iterations));  // the rounds allocate nothing
-    double total = 0;
     PMI_Barrier();
-    for (int i = -options.warm_up; i < iterations; ++i) {
+    const auto samples = bench::timed_loop(options, options.iterations_for(bytes), 0.5, [&] {
       ++value;
-      const std::uint64_t start = bench::Stopwatch::ticks();
       if (first) {
         send();
         await();
@@ -71,14 +65,11 @@ int main(int argc, char** argv) {
         await();
         send();
       }
-      if (i < 0) continue;
-      samples.push_back(watch.ns(bench::Stopwatch::ticks() - start) / 2000);
-      total += samples.back();
-    }
+    });
     if (first) {
       std::optional<double> expected;
       if (model) expected = half_round_trip(bytes);
-      table->line(bytes, total / iterations, samples, expected);
+      table->line(bytes, bench::average_of(samples), samples, expected);
     }
   }
   PMI_Barrier();

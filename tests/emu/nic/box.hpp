@@ -286,4 +286,17 @@ inline bool Node::slot_alive(wire::ProcessSlot slot) { return world_[slot].alive
 
 inline void Node::ring(ProcessName process) { ++world_[process.slot].rings; }
 
+// A put of one word.
+inline Request put_word(const std::uint64_t* from, const std::uint64_t* to, const MemKey& key,
+                        std::uint32_t flags) {
+  Request request;
+  request.op = Op::put;
+  request.flags = flags;
+  request.local_address = reinterpret_cast<std::uint64_t>(from);
+  request.remote_address = reinterpret_cast<std::uint64_t>(to);
+  request.length = sizeof *from;
+  request.remote = key;
+  return request;
+}
+
 }  // namespace orrery::nic::box

@@ -129,6 +129,18 @@ TEST_F(FlatTreeOfTwo, AResultWhoseMemoryWasDeregisteredIsNotWritten) {
   EXPECT_TRUE(tree.done(1));
 }
 
+// Rounds in which leaf 0 polls until it has what it waits for; whether each had its sum, once.
+bool sums_of_rounds(Tree& tree, std::uint64_t rounds) {
+  bool all = true;
+  for (std::uint64_t round = 1; round <= rounds && all; ++round) {
+    for (const int leaf : {0, 1}) all = tree.join(leaf, one(3, round)) == Errc::ok && all;
+    tree.check(1);
+    for (int i = 0; i < 1'000'000 && !tree.done_now(0); ++i) tree.check(0);
+    all = all && tree.done_now(0) && tree.done_now(1) && tree.result(0, 1) == 2 * round;
+  }
+  return all;
+}
+
 // The client polls while its service thread looks for the same results. Property: every round ends with its
 // sum, once.
 TEST_F(FlatTreeOfTwo, AClientAndItsServiceThreadDoNotDisturbEachOther) {
@@ -140,13 +152,7 @@ TEST_F(FlatTreeOfTwo, AClientAndItsServiceThreadDoNotDisturbEachOther) {
       std::this_thread::yield();
     }
   });
-  bool all = true;
-  for (std::uint64_t round = 1; round <= 3000 && all; ++round) {
-    for (const int leaf : {0, 1}) all = tree.join(leaf, one(3, round)) == Errc::ok && all;
-    tree.check(1);
-    for (int i = 0; i < 1'000'000 && !tree.done_now(0); ++i) tree.check(0);
-    all = all && tree.done_now(0) && tree.done_now(1) && tree.result(0, 1) == 2 * round;
-  }
+  const bool all = sums_of_rounds(tree, 3000);
   stop.store(true);
   service.join();
   EXPECT_TRUE(all);
@@ -174,13 +180,7 @@ TEST(CollectiveEngine, AnyThreadMayLookForAResult) {
         std::this_thread::yield();
       }
     });
-    bool all = true;
-    for (std::uint64_t round = 1; round <= 200 && all; ++round) {
-      for (const int leaf : {0, 1}) all = tree.join(leaf, one(3, round)) == Errc::ok && all;
-      tree.check(1);
-      for (int i = 0; i < 1'000'000 && !tree.done_now(0); ++i) tree.check(0);
-      all = all && tree.done_now(0) && tree.done_now(1) && tree.result(0, 1) == 2 * round;
-    }
+    const bool all = sums_of_rounds(tree, 200);
     stop.store(true);
     other.join();
     EXPECT_TRUE(all);

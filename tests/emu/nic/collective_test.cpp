@@ -59,14 +59,7 @@ TEST(CollectiveEngine, ATreeOfThreeLevelsAddsInTreeOrderInEveryRoundingMode) {
     World world(8, Path::direct);
     Tree tree(world);
     tree.modes = static_cast<std::uint32_t>(rounding);
-    const int root = tree.vce(0, -1);
-    std::vector<int> middle;
-    for (int i = 0; i < 3; ++i) middle.push_back(tree.vce(1 + i, root));
-    for (int i = 0; i < 6; ++i) {
-      const int low = tree.vce((4 + i) % 8, middle[static_cast<std::size_t>(i % 3)]);
-      for (int k = 0; k < 7; ++k) tree.leaf((i + k) % 8, low);
-    }
-    tree.leaf(7, root);
+    tree.grow_three_levels();
     ASSERT_TRUE(tree.configure());
     ASSERT_EQ(tree.leaves(), 43);
     std::mt19937_64 random(77 + static_cast<unsigned>(rounding));

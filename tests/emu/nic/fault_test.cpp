@@ -40,14 +40,7 @@ struct Pair {
   ~Pair() { EXPECT_TRUE(world.settle(0, *endpoint)); }
   Request put(std::uint64_t value, std::size_t at, std::uint32_t flags = kGlobalEvent) {
     source[at] = value;
-    Request request;
-    request.op = Op::put;
-    request.flags = flags;
-    request.local_address = address_of(&source[at]);
-    request.remote_address = address_of(&target[at]);
-    request.length = 8;
-    request.remote = key;
-    return request;
+    return box::put_word(&source[at], &target[at], key, flags);
   }
   Errc post(const Request& request) { return world[0].nic().post(*endpoint, request); }
   // What the next completion says; not_done: none came.

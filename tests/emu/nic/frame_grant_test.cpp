@@ -34,14 +34,7 @@ class FrameGrants : public ::testing::Test {
 
   Request put(std::uint64_t value, std::size_t at, std::uint32_t flags = 0) {
     source[at] = value;
-    Request request;
-    request.op = Op::put;
-    request.flags = flags;
-    request.local_address = address_of(&source[at]);
-    request.remote_address = address_of(&target[at]);
-    request.length = 8;
-    request.remote = key;
-    return request;
+    return box::put_word(&source[at], &target[at], key, flags);
   }
   // To a target that looks after its frames: otherwise the kernel copies, or it is rung.
   Errc post(const Request& request) {

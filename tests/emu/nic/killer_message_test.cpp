@@ -62,6 +62,14 @@ class KillMessenger : public ::testing::Test {
     ASSERT_EQ(post(from, *nobody, pattern(0), in), Errc::ok);
     unit(from).forget(*nobody);
   }
+  // What the survivor posted to the victim: the victim's bytes, or a failure.
+  void check_bound_back(const Bytes& in) {
+    const DatagramStatus at = status(1, *to_victim);
+    if (at == DatagramStatus::completed)
+      EXPECT_EQ(in, pattern(round));
+    else
+      EXPECT_EQ(at, DatagramStatus::failed);
+  }
   DatagramStatus status(int node, Endpoint& endpoint) {
     DatagramOutcome outcome;
     EXPECT_EQ(unit(node).test(endpoint, std::nullopt, &outcome), Errc::ok);
@@ -200,14 +208,7 @@ TEST_F(KillMessenger, PostThatMeetsAWildcard) {
 TEST_F(KillMessenger, PostThatMeetsOneBoundBack) {
   Bytes in{};
   run([&] { ASSERT_EQ(post(1, *to_victim, pattern(2000), in), Errc::ok); },
-      [&] { (void)post(0, *victim, pattern(round), at_victim); },
-      [&] {
-        const DatagramStatus at = status(1, *to_victim);
-        if (at == DatagramStatus::completed)
-          EXPECT_EQ(in, pattern(round));
-        else
-          EXPECT_EQ(at, DatagramStatus::failed);
-      });
+      [&] { (void)post(0, *victim, pattern(round), at_victim); }, [&] { check_bound_back(in); });
 }
 
 TEST_F(KillMessenger, WildcardThatMeetsOneThatWaits) {
@@ -218,13 +219,7 @@ TEST_F(KillMessenger, WildcardThatMeetsOneThatWaits) {
         wildcard.port = &world[0].port();
         (void)post(0, wildcard, pattern(round), at_victim);
       },
-      [&] {
-        const DatagramStatus at = status(1, *to_victim);
-        if (at == DatagramStatus::completed)
-          EXPECT_EQ(in, pattern(round));
-        else
-          EXPECT_EQ(at, DatagramStatus::failed);
-      });
+      [&] { check_bound_back(in); });
 }
 
 TEST_F(KillMessenger, PostThatIsTakenAndAnotherThatIsCancelled) {

@@ -9,29 +9,32 @@ namespace {
 
 using namespace box;
 
+auto victims_post(Scene& scene) {
+  return [&scene] { (void)scene.world[0].nic().post(*scene.victim, scene.victims_put()); };
+}
+// The shortest put, of which nobody hears.
+Request silent_byte(Scene& scene) {
+  Request request = scene.victims_put();
+  request.flags = 0;
+  request.length = 1;
+  return request;
+}
+
 TEST_F(KillAnywhere, FirstPutThatGoesDirect) {
   Scene scene(Path::direct);
-  run(
-      scene, nothing, [&] { (void)scene.world[0].nic().post(*scene.victim, scene.victims_put()); }, nothing);
+  run(scene, nothing, victims_post(scene), nothing);
 }
 
 TEST_F(KillAnywhere, LaterPutThatGoesDirect) {
   Scene scene(Path::direct);
   run(
-      scene,
-      [&] {
-        Request request = scene.victims_put();
-        request.flags = 0;
-        request.length = 1;
-        ASSERT_EQ(scene.world[0].nic().post(*scene.victim, request), Errc::ok);
-      },
-      [&] { (void)scene.world[0].nic().post(*scene.victim, scene.victims_put()); }, nothing);
+      scene, [&] { ASSERT_EQ(scene.world[0].nic().post(*scene.victim, silent_byte(scene)), Errc::ok); },
+      victims_post(scene), nothing);
 }
 
 TEST_F(KillAnywhere, FirstPutThatGoesByFrame) {
   Scene scene(Path::frame);
-  run(
-      scene, nothing, [&] { (void)scene.world[0].nic().post(*scene.victim, scene.victims_put()); }, nothing);
+  run(scene, nothing, victims_post(scene), nothing);
 }
 
 TEST_F(KillAnywhere, LaterPutThatGoesByFrame) {
@@ -39,30 +42,21 @@ TEST_F(KillAnywhere, LaterPutThatGoesByFrame) {
   run(
       scene,
       [&] {
-        Request request = scene.victims_put();
-        request.flags = 0;
-        request.length = 1;
-        ASSERT_EQ(scene.world[0].nic().post(*scene.victim, request), Errc::ok);
+        ASSERT_EQ(scene.world[0].nic().post(*scene.victim, silent_byte(scene)), Errc::ok);
         scene.world[1].nic().serve();
       },
-      [&] { (void)scene.world[0].nic().post(*scene.victim, scene.victims_put()); }, nothing);
+      victims_post(scene), nothing);
 }
 
 TEST_F(KillAnywhere, LaterShortPutThatGoesByFrameAndTellsNobody) {
   Scene scene(Path::frame);
-  const auto silent = [&] {
-    Request request = scene.victims_put();
-    request.flags = 0;
-    request.length = 1;
-    return request;
-  };
   run(
       scene,
       [&] {
-        ASSERT_EQ(scene.world[0].nic().post(*scene.victim, silent()), Errc::ok);
+        ASSERT_EQ(scene.world[0].nic().post(*scene.victim, silent_byte(scene)), Errc::ok);
         scene.world[1].nic().serve();
       },
-      [&] { (void)scene.world[0].nic().post(*scene.victim, silent()); }, nothing);
+      [&] { (void)scene.world[0].nic().post(*scene.victim, silent_byte(scene)); }, nothing);
 }
 
 TEST_F(KillAnywhere, AnswersBeingTakenIn) {

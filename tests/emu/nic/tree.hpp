@@ -38,6 +38,17 @@ class Tree {
     vces_.push_back(std::move(added));
     return static_cast<int>(vces_.size()) - 1;
   }
+  // Three levels over eight nodes, with more leaves (43) than one VCE has children.
+  void grow_three_levels() {
+    const int root = vce(0, -1);
+    std::vector<int> middle;
+    for (int i = 0; i < 3; ++i) middle.push_back(vce(1 + i, root));
+    for (int i = 0; i < 6; ++i) {
+      const int low = vce((4 + i) % 8, middle[static_cast<std::size_t>(i % 3)]);
+      for (int k = 0; k < 7; ++k) leaf((i + k) % 8, low);
+    }
+    leaf(7, root);
+  }
   // A leaf of `node` below a VCE.
   int leaf(int node, int parent) {
     return leaf_as(node, parent, add_child(parent, static_cast<int>(leaves_.size()), false));

@@ -4,6 +4,7 @@
 #include "emu/sim/bgl_run.hpp"
 #include "emu/sim/torus_grid.hpp"
 #include "emu/sim/traffic.hpp"
+#include "tests/emu/sim/one_packet.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,33 +22,6 @@ SimResult all_to_all(const BglConfig& config, std::uint64_t bytes, RunLimits lim
   AllToAll workload(box_of(config), 7, options);
   return run_bgl(config, workload, limits);
 }
-
-// One packet from a node to another, and when it is there.
-class OneShot final : public Workload {
- public:
-  OneShot(Node from, Node to, std::uint16_t payload) : from_(from), to_(to), payload_(payload) {}
-  Next next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out) override {
-    if (node != from_ || fifo != 0 || sent_) return Next::idle;
-    sent_ = true;
-    out.dst = to_;
-    out.payload = payload_;
-    out.created = now;
-    return Next::send;
-  }
-  bool delivered(Node node, const Packet& packet, Tick now, bool) override {
-    EXPECT_EQ(node, to_);
-    at = now;
-    hops = packet.hops;
-    return false;
-  }
-  Tick at = 0;
-  int hops = 0;
-
- private:
-  Node from_, to_;
-  std::uint16_t payload_;
-  bool sent_ = false;
-};
 
 TEST(TorusGrid, AgreesWithTheModelsTorus) {
   const std::array<std::uint32_t, 3> sides{8, 4, 5};
@@ -82,7 +56,7 @@ TEST(BglRouter, AnAloneCutThroughPacketTakesItsHopsAndOneWireTime) {
   BglConfig config;
   config.hop_ticks = 10;
   for (auto [to, hops] : {std::pair{Node{1}, 1}, {Node{9}, 2}, {Node{73}, 3}, {Node{4 + 32 + 256}, 12}}) {
-    OneShot shot(0, to, 240);
+    OnePacket shot(0, to, 240);
     const SimResult result = run_bgl(config, shot, {});
     EXPECT_EQ(shot.hops, hops);
     EXPECT_EQ(shot.at, static_cast<Tick>(10 * hops + 270));

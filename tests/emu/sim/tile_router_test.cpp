@@ -5,6 +5,7 @@
 #include "emu/sim/machine_timing.hpp"
 #include "emu/sim/tile_run.hpp"
 #include "emu/sim/traffic.hpp"
+#include "tests/emu/sim/one_packet.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,33 +19,6 @@ TorusTiming timing_named(const std::string& name) {
   EXPECT_EQ(timing_of(*built.machine, &timing).why, "");
   return timing;
 }
-
-// One packet from a node to another, and when it is there.
-class OnePacket final : public Workload {
- public:
-  OnePacket(Node from, Node to, std::uint16_t payload) : from_(from), to_(to), payload_(payload) {}
-  Next next(Node node, std::uint32_t, Tick now, Random&, Send& out) override {
-    if (node != from_ || sent_) return Next::idle;
-    sent_ = true;
-    out.dst = to_;
-    out.payload = payload_;
-    out.created = now;
-    return Next::send;
-  }
-  bool delivered(Node node, const Packet& packet, Tick now, bool) override {
-    EXPECT_EQ(node, to_);
-    at = now;
-    hops = packet.hops;
-    return false;
-  }
-  Tick at = 0;
-  int hops = -1;
-
- private:
-  Node from_, to_;
-  std::uint16_t payload_;
-  bool sent_ = false;
-};
 
 TEST(AriesFabric, PacketsHaveTheirPhits) {
   const DragonflyFabric fabric(model::Dragonfly::make({.groups = 2}).value(), {});
