@@ -97,7 +97,7 @@ class Clock {
   virtual void let_go() {}
 
   // Peers may write [begin, end) of this process's memory from now on, directly; or no more.
-  virtual void watch(std::uint64_t begin, std::uint64_t end, bool writable) = 0;
+  virtual void watch(std::uint64_t begin, std::uint64_t end) = 0;
   virtual void unwatch(std::uint64_t begin, std::uint64_t end) = 0;
   // `look` is called when something has happened to this PE while its program waits without a call.
   virtual void set_look(void (*look)(void*), void* argument) = 0;

@@ -94,7 +94,7 @@ class PacedClock final : public Clock {
   bool wait(std::optional<Picos>) override { return true; }
   void barrier_arrive() override {}
   void barrier_wait(Picos) override {}
-  void watch(std::uint64_t, std::uint64_t, bool) override {}
+  void watch(std::uint64_t, std::uint64_t) override {}
   void unwatch(std::uint64_t, std::uint64_t) override {}
   void before_inspection() override {}
   void set_look(void (*)(void*), void*) override {}

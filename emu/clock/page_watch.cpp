@@ -33,25 +33,34 @@ constexpr std::size_t kMaxHot = 16;
 constexpr std::size_t kSites = 8;
 constexpr int kSameSite = 64;      // looks of one instruction at one address, with nothing else between
 constexpr int kStepsInVain = 256;  // single steps without a loop: the program works on this memory
-constexpr std::uint32_t kMaxLate = 1000;  // faults of a thread in a row at one address
 constexpr std::int64_t kTickNs = 1'000'000;
 constexpr std::uint64_t kTrapFlag = 0x100;
 
 // A range is one word, and a place of its own in a table whose places are used again: whoever reads it in
 // between sees the one or the other, never the beginning of one with the end of the next.
-//   63..29 page | 28 writable | 27..0 pages; 0: none
+//   63..28 page | 27..0 pages; 0: none
 constexpr std::uint64_t kMaxPages = (1ull << 28) - 1;
 struct PageRange {
   std::uint64_t begin = 0, end = 0;  // end 0: none
-  bool writable = false;
 };
 constexpr std::uint64_t word_of(const PageRange& r) {
-  return r.begin / kPage << 29 | std::uint64_t{r.writable} << 28 | (r.end - r.begin) / kPage;
+  return r.begin / kPage << 28 | (r.end - r.begin) / kPage;
 }
 constexpr PageRange range_in(std::uint64_t word) {
-  const std::uint64_t begin = (word >> 29) * kPage;
-  return {begin, begin + (word & kMaxPages) * kPage, (word >> 28 & 1) != 0};
+  const std::uint64_t begin = (word >> 28) * kPage;
+  return {begin, begin + (word & kMaxPages) * kPage};
 }
+
+// What is closed, and the how-manieth closing that is: one word, which a handler on another thread reads
+// whole. It says so before the first page is closed, and until the last one is open again. So whoever finds
+// that a page is not covered, finds it open; and it stays open for as long as the word is the same.
+//   63..2 closings | 1..0 what
+enum class Closed : std::uint64_t { nothing = 0, hot_pages = 1, everything = 2 };
+constexpr Closed closed_in(std::uint64_t word) { return static_cast<Closed>(word & 3); }
+constexpr std::uint64_t next_closing(std::uint64_t word, Closed what) {
+  return ((word >> 2) + 1) << 2 | static_cast<std::uint64_t>(what);
+}
+constexpr std::uint64_t with_nothing_closed(std::uint64_t word) { return word & ~std::uint64_t{3}; }
 
 // One load instruction of the program that trapped.
 struct Site {
@@ -59,11 +68,13 @@ struct Site {
   std::array<greg_t, 16> registers{};
 };
 
-// What threads' accesses found closed that was open again when they came to the handler.
+// This thread's last access that found closed what was open again when it came to the handler.
 struct Late {
-  std::atomic<std::uint64_t> address{0};
-  std::atomic<std::uint32_t> in_a_row{0};
+  std::uint64_t address = 0, closing = 0;
+  bool any = false;
 };
+// initial-exec: no call, and no allocation, to reach it from a signal handler.
+__attribute__((tls_model("initial-exec"))) thread_local constinit Late t_late{};
 
 // Static and alone in its pages, so that no watched page holds any of it.
 struct alignas(4096) State {
@@ -71,14 +82,14 @@ struct alignas(4096) State {
   pid_t pid = 0, tid = 0;
   std::array<std::atomic<std::uint64_t>, kMaxRanges> ranges{};
   std::atomic<std::uint32_t> range_count{0};
-  // The table is being changed, or everything is being taken away: a range that goes is not taken away after
-  // it went. A signal handler only tries.
-  std::atomic<bool> changing{false};
-  std::atomic<bool> all_armed{false};  // every range, besides the hot pages
-  // Pages that a loop was found at: watched whenever the program runs.
-  std::array<std::uint64_t, kMaxHot> hot{};
-  std::size_t hot_count = 0;
-  std::atomic<bool> hot_armed{false};
+  // The thread that changes the table, or what is closed; 0: none. A page of a range that goes is not closed
+  // after it went, nor one that is being opened by somebody else.
+  std::atomic<pid_t> changing{0};
+  std::atomic<std::uint64_t> closed{0};
+  // Pages that a loop was found at: watched whenever the program runs. Changed while nothing is closed.
+  std::array<std::atomic<std::uint64_t>, kMaxHot> hot{};
+  std::atomic<std::size_t> hot_count{0};
+  std::size_t next_hot = 0;
   std::array<std::uint64_t, 4> opened{};  // for the single step under way
   std::size_t opened_count = 0;
   std::array<Site, kSites> sites{};
@@ -91,22 +102,37 @@ struct alignas(4096) State {
   std::uint64_t ticked_at = 0;      // calls as of the last tick
   std::uint32_t ticks = 0, patience = 1;
   std::atomic<std::uint64_t> waits{0};
-  std::array<Late, 64> late;  // by thread
   struct sigaction trap_before {};
 };
 State g;
 
+pid_t own_tid() { return static_cast<pid_t>(syscall(SYS_gettid)); }
+bool on_program_thread() { return own_tid() == g.tid; }
+
+// Holds `changing`. Not where this thread has it already and was interrupted (by a handler of the program's
+// that met a closed page): it must not wait for itself. Nothing under it reads watched memory or blocks.
 class Changing {
  public:
-  Changing() {
-    while (g.changing.exchange(true, std::memory_order_acquire)) yield_cpu();
+  explicit Changing(bool only_try = false) {
+    const pid_t self = own_tid();
+    for (;;) {
+      pid_t holder = 0;
+      held_ = g.changing.compare_exchange_strong(holder, self, std::memory_order_acquire,
+                                                 std::memory_order_relaxed);
+      if (held_ || holder == self || only_try) return;
+      yield_cpu();
+    }
   }
-  ~Changing() { g.changing.store(false, std::memory_order_release); }
+  ~Changing() {
+    if (held_) g.changing.store(0, std::memory_order_release);
+  }
   Changing(const Changing&) = delete;
   Changing& operator=(const Changing&) = delete;
-};
+  bool held() const { return held_; }
 
-bool on_program_thread() { return static_cast<pid_t>(syscall(SYS_gettid)) == g.tid; }
+ private:
+  bool held_ = false;
+};
 
 PageRange range_of(std::uint64_t address) {
   const std::uint32_t count = g.range_count.load(std::memory_order_acquire);
@@ -120,29 +146,55 @@ PageRange range_of(std::uint64_t address) {
 void protect(std::uint64_t begin, std::uint64_t end, int protection) {
   (void)memory::raw::mprotect(begin, end - begin, protection);
 }
-int protection_of(const PageRange& r) { return r.writable ? PROT_READ | PROT_WRITE : PROT_READ; }
+constexpr int kOpen = PROT_READ | PROT_WRITE;
 void open_page(std::uint64_t page) {
-  if (const PageRange r = range_of(page); r.end != 0) protect(page, page + kPage, protection_of(r));
+  if (range_of(page).end != 0) protect(page, page + kPage, kOpen);
 }
 
-void arm_all(bool armed) {
+void protect_ranges(int protection) {
   const std::uint32_t count = g.range_count.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < count; ++i) {
     const PageRange r = range_in(g.ranges[i].load(std::memory_order_relaxed));
-    if (r.end != 0) protect(r.begin, r.end, armed ? PROT_NONE : protection_of(r));
+    if (r.end != 0) protect(r.begin, r.end, protection);
   }
-  g.all_armed.store(armed, std::memory_order_relaxed);
-  g.hot_armed.store(armed, std::memory_order_relaxed);
 }
 
-void arm_hot() {
-  for (std::size_t i = 0; i < g.hot_count; ++i) protect(g.hot[i], g.hot[i] + kPage, PROT_NONE);
-  g.hot_armed.store(true, std::memory_order_relaxed);
+// REQUIRES of the three: `changing` is held.
+void close_all() {
+  // Before any page is: an access to a closed page always finds that it is.
+  g.closed.store(next_closing(g.closed.load(std::memory_order_relaxed), Closed::everything),
+                 std::memory_order_release);
+  protect_ranges(PROT_NONE);
+}
+
+// An access of another thread may have opened some of them, or all, since they were closed last.
+void close_hot() {
+  const std::uint64_t before = g.closed.load(std::memory_order_relaxed);
+  if (closed_in(before) != Closed::everything)
+    g.closed.store(next_closing(before, Closed::hot_pages), std::memory_order_release);
+  for (std::size_t i = 0; i < g.hot_count.load(std::memory_order_relaxed); ++i) {
+    const std::uint64_t page = g.hot[i].load(std::memory_order_relaxed);
+    // Not one whose range went: nobody would open it again.
+    if (range_of(page).end != 0) protect(page, page + kPage, PROT_NONE);
+  }
+}
+
+void open_everything() {
+  if (closed_in(g.closed.load(std::memory_order_relaxed)) == Closed::nothing) return;
+  protect_ranges(kOpen);
+  // Release, and after the last page is open: whoever reads this finds them all open.
+  g.closed.store(with_nothing_closed(g.closed.load(std::memory_order_relaxed)), std::memory_order_release);
 }
 
 bool is_hot(std::uint64_t page) {
-  return std::find(g.hot.begin(), g.hot.begin() + static_cast<std::ptrdiff_t>(g.hot_count), page) !=
-         g.hot.begin() + static_cast<std::ptrdiff_t>(g.hot_count);
+  const std::size_t count = g.hot_count.load(std::memory_order_relaxed);
+  return std::any_of(g.hot.begin(), g.hot.begin() + static_cast<std::ptrdiff_t>(count),
+                     [page](const auto& hot) { return hot.load(std::memory_order_relaxed) == page; });
+}
+
+bool covers(std::uint64_t closed, std::uint64_t page) {
+  const Closed what = closed_in(closed);
+  return what == Closed::everything || (what == Closed::hot_pages && is_hot(page));
 }
 
 // Whether the program can only go on reading: it was here before, and nothing of its own has changed since.
@@ -164,45 +216,54 @@ bool makes_no_progress(std::uint64_t address, const mcontext_t& context) {
   return false;
 }
 
+void forget_hot() {
+  g.hot_count.store(0, std::memory_order_relaxed);
+  g.next_hot = 0;
+}
+
 void forget_sites() {
   g.sites = {};
   g.same_site = 0;
   g.steps = 0;
 }
 
-// A page that was closed is open now: there is nothing to do but to try again. A real fault, whose page
-// nobody has closed, is the same one time after time.
-bool comes_late(std::uint64_t address) {
-  Late& mine = g.late[static_cast<std::size_t>(syscall(SYS_gettid)) % g.late.size()];
-  if (mine.address.exchange(address, std::memory_order_relaxed) != address)
-    mine.in_a_row.store(0, std::memory_order_relaxed);
-  return mine.in_a_row.fetch_add(1, std::memory_order_relaxed) < kMaxLate;
+// The page is not closed, by a word `closed` that was read before that was found out: it was when the access
+// was made, or somebody else's protection is in its way. The access is tried again; when it fails again
+// though nothing was closed meanwhile, nobody of ours did it.
+bool comes_late(std::uint64_t address, std::uint64_t closed) {
+  if (t_late.any && t_late.address == address && t_late.closing == closed) {
+    t_late.any = false;
+    return false;
+  }
+  t_late = {.address = address, .closing = closed, .any = true};
+  return true;
 }
 
-// A fault in a watched page. True: the access may be tried again.
+// A fault in a page that is or was watched. True: the access may be tried again.
 bool on_page_fault(const siginfo_t* info, void* context) {
   VirtualClock* const clock = g.clock.load(std::memory_order_relaxed);
   const auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
   if (info->si_code != SEGV_ACCERR || getpid() != g.pid) return false;
-  const PageRange range = range_of(address);
-  if (range.end == 0) return false;
   const std::uint64_t page = address & ~(kPage - 1);
-  const bool armed = g.all_armed.load(std::memory_order_relaxed) ||
-                     (g.hot_armed.load(std::memory_order_relaxed) && is_hot(page));
+  // Acquire, and before the ranges are: with the pages as they were when it was stored.
+  const std::uint64_t closed = g.closed.load(std::memory_order_acquire);
+  if (clock == nullptr || range_of(address).end == 0 || !covers(closed, page))
+    return comes_late(address, closed);
   auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
   const bool stores = (machine.gregs[REG_ERR] & 2) != 0;
-  if (stores && !range.writable) return false;
-  if (clock == nullptr || !armed) return comes_late(address);
   if (!on_program_thread() || g.inside.load(std::memory_order_relaxed)) {
     // Ours, or another thread's: it is let in, and the page stays open until the program goes on.
     open_page(page);
     return true;
   }
   if (!stores && makes_no_progress(address, machine)) {
-    arm_all(false);
-    if (!is_hot(page)) {
-      g.hot[g.hot_count % kMaxHot] = page;
-      g.hot_count = std::min(g.hot_count + 1, kMaxHot);
+    {
+      const Changing lock;
+      open_everything();
+      if (!is_hot(page)) {
+        g.hot[g.next_hot++ % kMaxHot].store(page, std::memory_order_relaxed);
+        g.hot_count.store(std::min(g.next_hot, kMaxHot), std::memory_order_relaxed);
+      }
     }
     const int saved = errno;
     clock->wait_for_store();
@@ -210,10 +271,11 @@ bool on_page_fault(const siginfo_t* info, void* context) {
     g.waits.fetch_add(1, std::memory_order_relaxed);
     forget_sites();
     g.patience = 1;
-    // program_goes_on() has armed the hot pages again.
+    // program_goes_on() has closed the hot pages again.
   } else if (++g.steps > kStepsInVain) {
-    arm_all(false);
-    g.hot_count = 0;
+    const Changing lock;
+    open_everything();
+    forget_hot();
     g.patience = std::min(g.patience * 2, 1024u);
     forget_sites();
     return true;
@@ -230,10 +292,12 @@ void on_step(int number, siginfo_t* info, void* context) {
   auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
   if (g.opened_count != 0 && on_program_thread()) {
     machine.gregs[REG_EFL] &= ~static_cast<greg_t>(kTrapFlag);
-    const bool all = g.all_armed.load(std::memory_order_relaxed);
-    const bool hot = g.hot_armed.load(std::memory_order_relaxed);
+    const Changing lock;
+    const std::uint64_t closed = g.closed.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < g.opened_count; ++i) {
-      if (all || (hot && is_hot(g.opened[i]))) protect(g.opened[i], g.opened[i] + kPage, PROT_NONE);
+      const std::uint64_t page = g.opened[i];
+      if (lock.held() && covers(closed, page) && range_of(page).end != 0)
+        protect(page, page + kPage, PROT_NONE);
     }
     g.opened_count = 0;
     return;
@@ -258,12 +322,15 @@ void on_tick(int, siginfo_t*, void*) {
     g.ticks = 0;
     return;
   }
-  if (++g.ticks < g.patience || g.all_armed.load(std::memory_order_relaxed)) return;
-  // Another thread's, or the one that was interrupted: the next tick comes.
-  if (g.changing.exchange(true, std::memory_order_acquire)) return;
+  const auto everything_is = [] {
+    return closed_in(g.closed.load(std::memory_order_relaxed)) == Closed::everything;
+  };
+  if (++g.ticks < g.patience || everything_is()) return;
+  // Another thread has it, or the one that was interrupted: the next tick comes.
+  const Changing lock(true);
+  if (!lock.held()) return;
   g.ticks = 0;
-  arm_all(true);
-  g.changing.store(false, std::memory_order_release);
+  close_all();
 }
 
 }  // namespace
@@ -297,14 +364,14 @@ void start(VirtualClock* clock) {
   g.clock.store(clock, std::memory_order_release);
 }
 
-void watch(std::uint64_t begin, std::uint64_t end, bool writable) {
+void watch(std::uint64_t begin, std::uint64_t end) {
   if (g.clock.load(std::memory_order_relaxed) == nullptr || (end - begin) / kPage > kMaxPages) return;
   const Changing lock;
   const std::uint32_t count = g.range_count.load(std::memory_order_relaxed);
   std::uint32_t at = 0;
   while (at < count && g.ranges[at].load(std::memory_order_relaxed) != 0) ++at;
   if (at == kMaxRanges) return;
-  g.ranges[at].store(word_of({begin, end, writable}), std::memory_order_relaxed);
+  g.ranges[at].store(word_of({begin, end}), std::memory_order_relaxed);
   if (at == count) g.range_count.store(count + 1, std::memory_order_release);
 }
 
@@ -314,9 +381,10 @@ void unwatch(std::uint64_t begin, std::uint64_t end) {
   for (std::uint32_t i = 0; i < g.range_count.load(std::memory_order_relaxed); ++i) {
     const PageRange r = range_in(g.ranges[i].load(std::memory_order_relaxed));
     if (r.begin != begin || r.end != end) continue;
-    g.ranges[i].store(0, std::memory_order_relaxed);
-    // A tick since open_all() may have taken it away; nobody gives it back from now on.
-    if (g.all_armed.load(std::memory_order_relaxed)) protect(begin, end, protection_of(r));
+    // It may have been closed since open_all(), and nobody opens it from now on. Before it goes, so that an
+    // access which finds no range finds the page open.
+    if (closed_in(g.closed.load(std::memory_order_relaxed)) != Closed::nothing) protect(begin, end, kOpen);
+    g.ranges[i].store(0, std::memory_order_release);
     return;
   }
 }
@@ -326,9 +394,10 @@ void open_all() {
   // As good as a call: the next tick takes nothing away (on_tick), so what comes now, up to unwatch(), has a
   // millisecond of processor time, many times what it needs.
   g.calls.store(g.calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (!g.all_armed.load(std::memory_order_relaxed) && !g.hot_armed.load(std::memory_order_relaxed)) return;
-  arm_all(false);
-  g.hot_count = 0;
+  const Changing lock;
+  if (closed_in(g.closed.load(std::memory_order_relaxed)) == Closed::nothing) return;
+  open_everything();
+  forget_hot();
 }
 
 void stop() {
@@ -336,8 +405,8 @@ void stop() {
   // No tick takes anything away meanwhile. An access of another thread to a page that was not open yet is
   // let in, whenever it comes to the handler.
   const Changing lock;
-  g.hot_count = 0;
-  arm_all(false);
+  open_everything();
+  forget_hot();
   g.clock.store(nullptr, std::memory_order_release);
 }
 
@@ -349,8 +418,10 @@ void program_calls() {
 void program_goes_on() {
   if (g.clock.load(std::memory_order_relaxed) != nullptr) {
     g.steps = 0;
-    // Somebody's access may have opened them.
-    if (g.hot_count != 0 && on_program_thread()) arm_hot();
+    if (g.hot_count.load(std::memory_order_relaxed) != 0 && on_program_thread()) {
+      const Changing lock;
+      if (lock.held()) close_hot();
+    }
   }
   g.inside.store(false, std::memory_order_relaxed);
 }
@@ -360,7 +431,7 @@ std::uint64_t waits() { return g.waits.load(std::memory_order_relaxed); }
 #else
 
 void start(VirtualClock*) {}
-void watch(std::uint64_t, std::uint64_t, bool) {}
+void watch(std::uint64_t, std::uint64_t) {}
 void unwatch(std::uint64_t, std::uint64_t) {}
 void open_all() {}
 void stop() {}

@@ -15,7 +15,8 @@
 // Threads: watch() and unwatch() from any; the rest happens on the program's thread, in signal handlers.
 // Invariants: (1) what the handlers read lies in static memory, so pages that they need are never watched by
 // mistake for long: an access by anybody but the program opens the page. (2) an access that is not part of
-// such a loop is carried out exactly once, and no time passes for it.
+// such a loop is carried out exactly once, and no time passes for it. (3) an access fails for good only if
+// what is in its way is not ours, however many accesses of how many threads found pages closed before.
 // LIMITATIONS: x86-64; memory in the memory file alone, up to 1 TiB a registration; a loop that counts its
 // looks is taken for one that waits after kSameSite looks in a row; a system call that is handed a watched
 // page fails with EFAULT.
@@ -27,8 +28,8 @@ namespace page_watch {
 
 // Starts watching on behalf of the calling thread. No effect on other processors than x86-64.
 void start(VirtualClock* clock);
-// Peers may write [begin, end), page aligned, from now on.
-void watch(std::uint64_t begin, std::uint64_t end, bool writable);
+// Peers may write [begin, end), page aligned, from now on; so may the program: it is given back as that.
+void watch(std::uint64_t begin, std::uint64_t end);
 void unwatch(std::uint64_t begin, std::uint64_t end);
 // Every page is accessible, and stays so for a moment; called before memory is looked at or unwatch()ed.
 void open_all();

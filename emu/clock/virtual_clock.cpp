@@ -411,9 +411,9 @@ void VirtualClock::barrier_wait(Picos takes) {
   go_out();
 }
 
-void VirtualClock::watch(std::uint64_t begin, std::uint64_t end, bool writable) {
+void VirtualClock::watch(std::uint64_t begin, std::uint64_t end) {
   std::call_once(watching_, [this] { page_watch::start(this); });
-  page_watch::watch(begin, end, writable);
+  page_watch::watch(begin, end);
 }
 
 void VirtualClock::unwatch(std::uint64_t begin, std::uint64_t end) { page_watch::unwatch(begin, end); }

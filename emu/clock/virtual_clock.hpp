@@ -46,7 +46,7 @@ class VirtualClock final : public Clock, private Debtor {
   void barrier_wait(Picos takes) override;
   void hold() override;
   void let_go() override;
-  void watch(std::uint64_t begin, std::uint64_t end, bool writable) override;
+  void watch(std::uint64_t begin, std::uint64_t end) override;
   void unwatch(std::uint64_t begin, std::uint64_t end) override;
   void before_inspection() override;
   void set_look(void (*look)(void*), void* argument) override {

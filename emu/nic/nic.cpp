@@ -157,7 +157,8 @@ Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry) {
         },
         &work);
   }
-  watch_region(key.value().index, (entry.flags & kReadOnly) == 0);
+  // What no peer may write, nobody waits for; and the program may have mapped it so that it is not writable.
+  if ((entry.flags & kReadOnly) == 0) watch_region(key.value().index);
   return key;
 }
 
@@ -204,9 +205,9 @@ Result<MemKey> Nic::register_segments(const Port& port, std::span<const Segment>
 }
 
 // Under a clock, a program may wait by reading what peers store here.
-void Nic::watch_region(std::uint32_t index, bool writable) {
+void Nic::watch_region(std::uint32_t index) {
   if (clock_ == nullptr || registrations_.state_of(index) != RegionState::direct) return;
-  for (const auto& range : registrations_.ranges_of(index)) clock_->watch(range.begin, range.end, writable);
+  for (const auto& range : registrations_.ranges_of(index)) clock_->watch(range.begin, range.end);
 }
 
 Status Nic::deregister(const MemKey& key) {

@@ -311,7 +311,7 @@ class Nic final : public wire::Sink {
   void arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use);
   Result<MemKey> insert_region(RegistrationTable::Entry entry);
   void adopt_region(std::uint32_t index);
-  void watch_region(std::uint32_t index, bool writable);
+  void watch_region(std::uint32_t index);
   void flush_amo_cache(std::uint64_t begin, std::uint64_t end);
   void cut_off(std::uint64_t begin, std::uint64_t end);
 

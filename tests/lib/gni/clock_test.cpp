@@ -153,6 +153,12 @@ TEST(VirtualTime, ThreadsMayReadBesideTheOneThatPollsMemory) {
   EXPECT_EQ(ran.out, "half round trip 700 ns\nhalf round trip 700 ns\nhalf round trip 700 ns\n");
 }
 
+TEST(VirtualTime, MemoryThatPeersMayOnlyReadIsTheProgramsToWrite) {
+  const Ran ran = run(2, {"read_only"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "half round trip 700 ns\n");
+}
+
 TEST(VirtualTime, AnAllocatorThatLooksAtTheClockTakesNoTime) {
   // An address sanitizer's does.
   const Ran ran = run(1, {"allocations"});

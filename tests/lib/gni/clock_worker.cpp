@@ -235,6 +235,23 @@ void threads(World& w) {
   if (seen == 0) std::printf("nothing was read\n");
 }
 
+// Memory that is registered for peers to read alone is the program's own to write, also when it has computed
+// for so long that memory is watched.
+void read_only(World& w) {
+  auto* own = static_cast<volatile std::uint64_t*>(std::aligned_alloc(4096, 4096));
+  gni_mem_handle_t handle{};
+  BENCH_REQUIRE(GNI_MemRegister(w.session.nic, reinterpret_cast<std::uint64_t>(own), 4096, nullptr,
+                                GNI_MEM_READ_ONLY, UINT32_MAX, &handle));
+  timespec used{};
+  do {
+    *own = *own + 1;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  } while (used.tv_sec == 0 && used.tv_nsec < 300'000'000);
+  memory_ping_pong(w);
+  BENCH_REQUIRE(GNI_MemDeregister(w.session.nic, &handle));
+  std::free(const_cast<std::uint64_t*>(own));
+}
+
 // What the papers print, by the programs that they describe: data that arrives is seen by reading it.
 void figures(World& w) {
   const int peer = 1 - w.rank();
@@ -325,6 +342,7 @@ int main(int argc, char** argv) {
   if (what == "reduce") reduce(w, GNI_CE_MAX_CHILDREN);
   if (what == "reduce_tree") reduce(w, 6);
   if (what == "threads") threads(w);
+  if (what == "read_only") read_only(w);
   if (what == "figures") figures(w);
   if (what == "bandwidth") bandwidth(w);
   if (what == "waits") timed_waits();

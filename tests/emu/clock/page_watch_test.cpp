@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/clock/page_watch.hpp"
+
+#include "emu/clock/virtual_clock.hpp"
+#include "emu/memory/address_space.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+// Threads read memory beside the one that is watched, while pages are closed and opened: whatever they find
+// closed, and whenever they come to the handler, they are let in; and what is a fault stays one.
+namespace orrery::clock {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+// Pages with one between each and the next that stays as it is, so that each is a mapping of its own when it
+// is closed.
+class Pages {
+ public:
+  explicit Pages(std::size_t count)
+      : count_(count),
+        at_(static_cast<std::byte*>(mmap(nullptr, 2 * count * kPage, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0))) {}
+  ~Pages() { munmap(at_, 2 * count_ * kPage); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  std::uint64_t begin(std::size_t i) const { return reinterpret_cast<std::uint64_t>(at_ + 2 * i * kPage); }
+  volatile std::uint64_t* word(std::size_t i) const {
+    return reinterpret_cast<volatile std::uint64_t*>(begin(i));
+  }
+  void watch() const {
+    for (std::size_t i = 0; i < count_; ++i) page_watch::watch(begin(i), begin(i) + kPage);
+  }
+  void unwatch() const {
+    for (std::size_t i = 0; i < count_; ++i) page_watch::unwatch(begin(i), begin(i) + kPage);
+  }
+
+ private:
+  const std::size_t count_;
+  std::byte* const at_;
+};
+
+// The handler of faults, and a job of one PE, whose thread is the one that is watched: the first one that
+// asks for it in this process.
+class Watched {
+ public:
+  Watched() {
+    static const bool made = [] {
+      auto space = memory::AddressSpace::create({});
+      EXPECT_TRUE(space.ok());
+      if (space.ok()) static const auto kept = std::move(space).value();
+      return true;
+    }();
+    (void)made;
+    auto shared = SharedClock::for_test(kAries, 0, {0}, nullptr);
+    EXPECT_TRUE(shared.ok());
+    clock_ = std::make_unique<VirtualClock>(std::move(shared).value(), kAries,
+                                            WaitBudget{.spins = 1, .yields = 1}, 1, "");
+    page_watch::start(clock_.get());
+  }
+  ~Watched() { clock_->finish(); }
+  VirtualClock& clock() { return *clock_; }
+  // Stores it, in a microsecond of virtual time.
+  void store_soon(volatile std::uint64_t* to, std::uint64_t value) {
+    clock_->enter();
+    clock_->schedule_there(clock_->now() + Picos{1'000'000}, new Store(*clock_, to, value), 1);
+    clock_->leave();
+  }
+
+ private:
+  struct Store final : Task {
+    Store(VirtualClock& clock, volatile std::uint64_t* to, std::uint64_t value)
+        : clock_(clock), to_(to), value_(value) {}
+    void run() override {
+      *to_ = value_;
+      clock_.touch(1);
+      delete this;
+    }
+    VirtualClock& clock_;
+    volatile std::uint64_t* const to_;
+    const std::uint64_t value_;
+  };
+  static inline const Choice kAries{.kind = Kind::virtual_time, .machine = "aries", .compute = {}};
+  std::unique_ptr<VirtualClock> clock_;
+};
+
+// Uses processor time without a call, which gets the program's pages closed.
+void compute_for(std::int64_t ns) {
+  timespec now{};
+  const auto used = [&] {
+    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+  };
+  const std::int64_t until = used() + ns;
+  while (used() < until) {
+  }
+}
+
+// What the kernel does for an access to a page that is closed, but that the page is as it is by now.
+void fault_late_at(std::uint64_t address) {
+  siginfo_t info{};
+  info.si_signo = SIGSEGV;
+  info.si_code = SEGV_ACCERR;
+  info.si_addr = reinterpret_cast<void*>(address);
+  ASSERT_EQ(syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGSEGV, &info), 0);
+}
+
+TEST(PageWatch, AThreadReadsOnWhileManyPagesAreClosed) {
+  // Closing them takes milliseconds, in which the first one is closed already and its reader comes again and
+  // again.
+  const Pages pages(2000);
+  Watched watched;
+  pages.watch();
+  std::atomic<bool> over{false};
+  std::atomic<std::uint64_t> reads{0};
+  std::thread reader([&] {
+    while (!over) reads.fetch_add(1 + *pages.word(0));
+  });
+  for (int i = 0; i < 10; ++i) {
+    compute_for(12'000'000);
+    page_watch::open_all();
+  }
+  over = true;
+  reader.join();
+  EXPECT_GT(reads, 0u);
+  pages.unwatch();
+}
+
+TEST(PageWatch, ManyAccessesOfAThreadToOneWordMayComeLate) {
+  // Each comes to the handler while the program waits at the page, which is open then; between each two of
+  // them the program goes on, and the page is closed.
+  const Pages pages(1);
+  Watched watched;
+  pages.watch();
+  constexpr std::uint64_t kTimes = 1500;
+  struct Rounds {
+    sem_t asked, done;
+    std::uint64_t over = 0;
+  } rounds;
+  ASSERT_EQ(sem_init(&rounds.asked, 0, 0) | sem_init(&rounds.done, 0, 0), 0);
+  std::thread reader([&] {
+    for (std::uint64_t i = 1; i <= kTimes; ++i) {
+      while (sem_wait(&rounds.asked) != 0) {
+      }
+      fault_late_at(pages.begin(0) + 8);
+      sem_post(&rounds.done);
+    }
+  });
+  watched.clock().set_look(
+      [](void* argument) {
+        auto& r = *static_cast<Rounds*>(argument);
+        if (r.over++ == kTimes) return;
+        sem_post(&r.asked);
+        while (sem_wait(&r.done) != 0) {
+        }
+      },
+      &rounds);
+  const std::uint64_t before = page_watch::waits();
+  for (std::uint64_t i = 1; rounds.over < kTimes; ++i) {
+    watched.store_soon(pages.word(0), i);
+    while (*pages.word(0) != i) {
+    }
+  }
+  reader.join();
+  EXPECT_GE(page_watch::waits() - before, kTimes);
+  pages.unwatch();
+}
+
+TEST(PageWatch, AnAccessThatComesWhenItsRangeIsGoneIsLetIn) {
+  const Pages pages(1);
+  Watched watched;
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    pages.watch();
+    watched.store_soon(pages.word(0), i);
+    // It has been closed when this is over.
+    while (*pages.word(0) != i) {
+    }
+    page_watch::open_all();
+    pages.unwatch();
+    fault_late_at(pages.begin(0));
+  }
+  SUCCEED() << "the process would have died";
+}
+
+TEST(PageWatchDeath, AFaultThatIsNobodysOfOursIsOne) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const bool is_watched : {true, false}) {
+    EXPECT_DEATH(
+        {
+          const Pages pages(1);
+          Watched watched;
+          if (is_watched) pages.watch();
+          mprotect(reinterpret_cast<void*>(pages.begin(0)), kPage, PROT_NONE);
+          (void)*pages.word(0);
+          std::_Exit(0);
+        },
+        "");
+  }
+}
+
+}  // namespace
+}  // namespace orrery::clock
