@@ -16,8 +16,6 @@ namespace {
 
 // A blocking wait looks again at least this often: answers to frames of ours are taken in by whoever looks.
 constexpr std::int64_t kWaitSliceNs = 50'000'000;
-// Where PEs share cores: so many looks in vain, less than a microsecond, before the core is given to others.
-constexpr std::uint64_t kCrowdedPatience = 64;
 
 }  // namespace
 
@@ -51,7 +49,7 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       channels_(environment, view),
       collective_(*this),
       bte_(*this),
-      patience_(environment.wait_budget().spins == 0 ? kCrowdedPatience - 1 : UINT64_MAX) {
+      polls_(environment.wait_budget().spins == 0) {
   if (clock_ != nullptr) {
     clock_->set_look([](void* self) { static_cast<Nic*>(self)->collective_.progress_in_turn(); }, this);
   }

@@ -4,7 +4,6 @@
 
 #include "emu/base/short_lock.hpp"
 #include "emu/base/status.hpp"
-#include "emu/base/wait.hpp"
 #include "emu/clock/clock.hpp"
 #include "emu/nic/access.hpp"
 #include "emu/nic/address_map.hpp"
@@ -22,6 +21,7 @@
 #include "emu/nic/mailbox.hpp"
 #include "emu/nic/nic_state.hpp"
 #include "emu/nic/peer.hpp"
+#include "emu/nic/poll_count.hpp"
 #include "emu/nic/registration_table.hpp"
 #include "emu/nic/request.hpp"
 #include "emu/nic/resource_use.hpp"
@@ -134,7 +134,7 @@ class Nic final : public wire::Sink {
     // Whoever waits for a message's event reads the message next: its line comes over along with the event's.
     __builtin_prefetch(awaited_message_.load(std::memory_order_relaxed));
     if (has_nothing_to_move()) [[likely]] {
-      count_poll();
+      polls_.add();
       return Errc::not_done;
     }
     return progress_and_take(queue, event);
@@ -257,7 +257,7 @@ class Nic final : public wire::Sink {
   // time when it must look in any case; who posts after this sees it.
   bool may_sleep_on_wire(std::atomic<std::int64_t>& wakes_at_ns);
   // Service thread: whether the program has polled since the last serve(). Then it moves the wire itself.
-  bool program_polls() const { return polls_.load(std::memory_order_relaxed) != polls_seen_; }
+  bool program_polls() const { return polls_.value() != polls_seen_; }
   // Whether everything that was sent by it has been acknowledged. Moves it along.
   bool wire_is_drained();
 
@@ -425,15 +425,6 @@ class Nic final : public wire::Sink {
            (view_.service().lane_changes.load(std::memory_order_relaxed) == 0 || nothing_arrived()) &&
            !collective_.active();
   }
-  // Somebody looked, and there was nothing. Not a read-modify-write: a lost count only makes the service thread
-  // look once more. Where PEs share cores the one that is waited for may need this one's: a program that only
-  // looks, as on a node of its own, would keep it for a whole time slice.
-  void count_poll() {
-    const std::uint64_t polls = polls_.load(std::memory_order_relaxed) + 1;
-    polls_.store(polls, std::memory_order_relaxed);
-    if ((polls & patience_) == 0) [[unlikely]]
-      yield_cpu();
-  }
   void find_lanes();
   void refuse(Inbound& from);
   void fail_flights(Peer& peer, Errc status);
@@ -496,9 +487,8 @@ class Nic final : public wire::Sink {
   DatagramUnit datagrams_;
   ChannelUnit channels_;
   CollectiveEngine collective_;
-  BteQueue bte_;                         // its thread uses everything above: last in, first out
-  const std::uint64_t patience_;         // looks in vain before the core is given away, less one
-  std::atomic<std::uint64_t> polls_{0};  // how often somebody polled: says whether frames are attended
+  BteQueue bte_;  // its thread uses everything above: last in, first out
+  PollCount polls_;
   std::atomic<const std::byte*> awaited_message_{nullptr};
   std::uint64_t polls_seen_ = 0;                              // service thread
   int idle_ticks_ = 0;                                        // service thread

@@ -464,7 +464,7 @@ Errc Nic::progress_and_take(CompletionQueue& queue, Event* event) {
 }
 
 bool Nic::move_along() {
-  count_poll();
+  polls_.add();
   bool any = false;
   if (flights_open_.load(std::memory_order_relaxed) != 0) {
     poll_responses();

@@ -25,7 +25,7 @@ bool Nic::serve() {
   if (faults_ != nullptr) busy = run_delayed() || busy;
   busy = attend_suspension() || busy;
   adopt_wanted();
-  const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
+  const std::uint64_t polls = polls_.value();
   if (polls != polls_seen_) busy = true;
   polls_seen_ = polls;
   if (busy) {

@@ -74,7 +74,12 @@ TEST(PmiWire, LearnsLimitsAndNameOfTheSpace) {
   Served served(1);
   const auto wire = served.open(0);
   EXPECT_EQ(wire->kvs_name(), "space");
-  EXPECT_EQ(wire->limits().value, kPmiValueMax - 1);
+  // The longest put is a line that Slurm's pmi2 still reads in one piece.
+  const std::string key(wire->limits().key, 'k'), value(wire->limits().value, 'v');
+  EXPECT_EQ(format_pmi_line({{"cmd", "put"}, {"kvsname", "space"}, {"key", key}, {"value", value}}).size(),
+            1024u);
+  EXPECT_TRUE(wire->put(key, value).ok());
+  EXPECT_EQ(wire->put(key, value + "v"), Status(Errc::size));
   EXPECT_EQ(wire->appnum().value(), 0);
   EXPECT_EQ(wire->universe_size().value(), 1);
   EXPECT_TRUE(wire->finalize().ok());
