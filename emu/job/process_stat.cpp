@@ -63,7 +63,8 @@ bool is_stopped(pid_t pid) {
        !error && task != end; task.increment(error)) {
     const ProcessStat stat = read_stat(task->path().string() + "/stat");
     if (!stat.exists) continue;  // a thread that has ended
-    if (stat.state != 'T' && stat.state != 't') return false;
+    // One that a debugger holds ('t') may stand at the entry of a system call.
+    if (stat.state != 'T') return false;
     any = true;
   }
   return any && !error;

@@ -29,7 +29,8 @@ ProcessStat parse_process_stat(std::string_view text);
 // "running", "sleeping", "stopped", ...
 std::string_view process_state_name(char state);
 
-// Whether every thread of the process is stopped, by a signal or a debugger. False when nobody can say.
+// Whether every thread of the process is stopped by a signal: none is in a system call. False when nobody can
+// say.
 bool is_stopped(pid_t pid);
 
 // Number of this process's pid namespace; 0 when it cannot be read. Pids of another one mean nothing here.

@@ -92,7 +92,7 @@ class Environment {
   virtual bool alive(ProcessName process) = 0;
   // Whether anybody lives in the slot: else nobody can be in the middle of an access.
   virtual bool slot_alive(wire::ProcessSlot slot) = 0;
-  // Whether every thread of the process in `slot` is stopped (SIGSTOP, a debugger): none is in a system call.
+  // Whether every thread of the process in `slot` is stopped (SIGSTOP): none is in a system call.
   virtual bool slot_stopped(wire::ProcessSlot slot) = 0;
   // From now on Nic::peer_died is told of that process too, though nobody connected to it. Service thread.
   virtual void watch(ProcessName) {}

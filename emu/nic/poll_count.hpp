@@ -9,12 +9,14 @@
 
 namespace orrery::nic {
 
-// How often a program's threads looked for something in vain: says whether the NIC is attended. Where PEs share
-// cores the one that is waited for may need this one's: a program that only looks, as on a node of its own,
-// would keep it for a whole time slice. Any thread; a call may give the core away, and does not block else.
+// How often a program's threads looked for something in vain: says whether the NIC is attended. Where PEs
+// share cores the one that is waited for may need this one's: a program that only looks, as on a node of its
+// own, would keep it for a whole time slice. Any thread; a call may give the core away, and does not block
+// else.
 class PollCount {
  public:
-  // Where PEs share cores: so many looks in vain, less than a microsecond, before the core is given to others.
+  // Where PEs share cores: so many looks in vain, less than a microsecond, before the core is given to
+  // others.
   static constexpr std::uint64_t kCrowdedPatience = 64;
 
   explicit PollCount(bool crowded) : patience_(crowded ? kCrowdedPatience - 1 : UINT64_MAX) {}

@@ -166,6 +166,7 @@ TEST(CrossAttach, CopiesBothWaysAndTellsWhatIsNotThere) {
   ASSERT_EQ(write(go[1], "x", 1), 1);
   int status = 0;
   waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), CrossAttach::can_write() ? 0 : 1);
   EXPECT_EQ(peer.value().read(here.data(), address_of(pages.data()), 8), Status(Errc::unreachable));
   EXPECT_EQ(CrossAttach::probe(child, address_of(nonce), *nonce).code(), Errc::unreachable);
