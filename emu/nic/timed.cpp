@@ -136,12 +136,13 @@ class TimedOp final : public clock::Task {
     end();
   }
 
-  // A queue that others fill too holds events in the order of their times. And the target is told of what was
-  // brought here when it is, though this PE's program sleeps.
+  // A queue that others fill too holds events in the order of their times. And what comes back is there for
+  // whoever is on this node, and is told to the target, though this PE's program sleeps.
   clock::Concerns concerns_of_last() const {
     const bool shared = as_posted_.queue != nullptr && as_posted_.queue->is_destination();
     const bool tells = follows_ && (request_.flags & kRemoteEvent) != 0;
-    return shared || tells ? clock::Concerns::others : clock::Concerns::itself;
+    if (shared || tells) return clock::Concerns::others;
+    return follows_ ? clock::Concerns::its_node : clock::Concerns::itself;
   }
 
   // The source may change when the post returns, but for block transfers, whose event says when.
