@@ -16,6 +16,8 @@ namespace {
 
 // A blocking wait looks again at least this often: answers to frames of ours are taken in by whoever looks.
 constexpr std::int64_t kWaitSliceNs = 50'000'000;
+// Where PEs share cores: so many looks in vain, less than a microsecond, before the core is given to others.
+constexpr std::uint64_t kCrowdedPatience = 64;
 
 }  // namespace
 
@@ -48,7 +50,8 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
            .progress = [this] { progress(); }}),
       channels_(environment, view),
       collective_(*this),
-      bte_(*this) {
+      bte_(*this),
+      patience_(environment.wait_budget().spins == 0 ? kCrowdedPatience - 1 : UINT64_MAX) {
   if (clock_ != nullptr) {
     clock_->set_look([](void* self) { static_cast<Nic*>(self)->collective_.progress_in_turn(); }, this);
   }

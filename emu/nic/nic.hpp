@@ -4,6 +4,7 @@
 
 #include "emu/base/short_lock.hpp"
 #include "emu/base/status.hpp"
+#include "emu/base/wait.hpp"
 #include "emu/clock/clock.hpp"
 #include "emu/nic/access.hpp"
 #include "emu/nic/address_map.hpp"
@@ -424,8 +425,15 @@ class Nic final : public wire::Sink {
            (view_.service().lane_changes.load(std::memory_order_relaxed) == 0 || nothing_arrived()) &&
            !collective_.active();
   }
-  // Not a read-modify-write: a lost count only makes the service thread look once more.
-  void count_poll() { polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  // Somebody looked, and there was nothing. Not a read-modify-write: a lost count only makes the service thread
+  // look once more. Where PEs share cores the one that is waited for may need this one's: a program that only
+  // looks, as on a node of its own, would keep it for a whole time slice.
+  void count_poll() {
+    const std::uint64_t polls = polls_.load(std::memory_order_relaxed) + 1;
+    polls_.store(polls, std::memory_order_relaxed);
+    if ((polls & patience_) == 0) [[unlikely]]
+      yield_cpu();
+  }
   void find_lanes();
   void refuse(Inbound& from);
   void fail_flights(Peer& peer, Errc status);
@@ -489,6 +497,7 @@ class Nic final : public wire::Sink {
   ChannelUnit channels_;
   CollectiveEngine collective_;
   BteQueue bte_;                         // its thread uses everything above: last in, first out
+  const std::uint64_t patience_;         // looks in vain before the core is given away, less one
   std::atomic<std::uint64_t> polls_{0};  // how often somebody polled: says whether frames are attended
   std::atomic<const std::byte*> awaited_message_{nullptr};
   std::uint64_t polls_seen_ = 0;                              // service thread
