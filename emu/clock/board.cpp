@@ -80,7 +80,12 @@ ThreadStat thread_stat(int pid, int tid) {
 }  // namespace
 
 Turns::Turns(Board& board, Owed owed, std::uint32_t self, const WaitBudget& budget, Debtor& debtor)
-    : board_(board), owed_(std::move(owed)), self_(self), budget_(budget), debtor_(debtor) {}
+    : board_(board),
+      owed_(std::move(owed)),
+      self_(self),
+      shares_node_(owed_.is_shared(self)),
+      budget_(budget),
+      debtor_(debtor) {}
 
 // The PE that may act first, and when. Keys of one time go by the PE's number.
 std::uint32_t Turns::earliest(std::int64_t* key) const {

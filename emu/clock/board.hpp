@@ -6,6 +6,7 @@
 #include "emu/base/units.hpp"
 #include "emu/base/wait.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -103,6 +104,7 @@ struct Owed {
   std::span<std::atomic<std::int64_t>> first;  // pes * pes
   std::vector<std::uint32_t> row;              // of each PE: the first PE of its node
   bool shared = false;                         // a node has several PEs
+  bool is_shared(std::uint32_t pe) const { return shared && std::count(row.begin(), row.end(), row[pe]) > 1; }
 
   static constexpr std::size_t bytes(std::uint32_t pes) {
     return std::size_t{pes} * pes * sizeof(std::int64_t);
@@ -167,6 +169,8 @@ class Turns {
     }
   };
   std::uint32_t row_of(std::uint32_t pe) const { return owed_.row[pe]; }
+  // Whether another PE is on this one's node.
+  bool shares_node() const { return shares_node_; }
   // The first one on the node of that row.
   Effect first_effect(std::uint32_t row) const;
   // This PE's first one there is due then.
@@ -227,6 +231,7 @@ class Turns {
   Board& board_;
   const Owed owed_;
   const std::uint32_t self_;
+  const bool shares_node_;
   const WaitBudget budget_;
   Debtor& debtor_;
   std::int64_t time_ = 0;

@@ -44,8 +44,9 @@ class Task {
 };
 
 // Whose business a task is. What concerns its own process alone (an event in a queue that only its own posts
-// fill) cannot be seen before that process's program goes on, and is done then at the latest.
-enum class Concerns : std::uint8_t { others = 0, itself = 1 };
+// fill) cannot be seen before that process's program goes on, and is done then at the latest. What concerns
+// its node (memory of its own changes) is as good as that unless others are on that node, who may share it.
+enum class Concerns : std::uint8_t { others = 0, itself = 1, its_node = 2 };
 
 // The clock of one process. Threads: the program's thread that uses the NIC; paced also a thread of its own,
 // which runs tasks. Invariants: (1) tasks run in order of their times, and tasks of one time in the order of

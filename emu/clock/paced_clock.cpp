@@ -114,6 +114,7 @@ void PacedClock::set_first() {
 
 void PacedClock::schedule(Picos at, Task* task, Concerns concerns) {
   bool sooner = false;
+  if (concerns == Concerns::its_node) concerns = Concerns::others;
   {
     const std::lock_guard lock(agenda_mu_);
     sooner = at.count() < agenda_.first();

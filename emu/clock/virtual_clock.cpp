@@ -268,6 +268,7 @@ Times VirtualClock::start(const Operation& operation) {
 }
 
 void VirtualClock::schedule(Picos at, Task* task, Concerns concerns) {
+  if (concerns == Concerns::its_node) concerns = turns_.shares_node() ? Concerns::others : Concerns::itself;
   agenda_.add(std::max(at.count(), time_of_task()), task, concerns);
 }
 

@@ -43,7 +43,9 @@ constexpr bool brings_back(const Request& request) {
 //   what comes back:  read at the target | stored here | event here
 //   everything else:  done at the target | event there | event here
 // The last part has its time from the start, and waits for the others; they are the target's node's business
-// until then (Clock::schedule_there).
+// until then (Clock::schedule_there). But where something comes back, nobody may look at the target's node
+// for long, and what follows there is business of other nodes: so the last part looks after it first at the
+// time when it is to be here.
 class TimedOp final : public clock::Task {
  public:
   TimedOp(Nic& nic, Endpoint& endpoint, const Request& request, std::uint32_t transaction)
@@ -68,7 +70,8 @@ class TimedOp final : public clock::Task {
                          : whole               ? times_.remote_event_at
                                                : times_.data_at,
                          this, request_.remote.process);
-    clock.schedule(times_.local_event_at, &last_, concerns_of_event());
+    follows_ = brings_back(request_) && clock.is_virtual();
+    clock.schedule(follows_ ? times_.data_at : times_.local_event_at, &last_, concerns_of_last());
   }
 
   void run() override {
@@ -122,19 +125,24 @@ class TimedOp final : public clock::Task {
 
   void end_in_turn() {
     clock::Clock& clock = *nic_.clock_;
+    const bool at_its_time = !follows_ || times_.data_at == times_.local_event_at;
     if (stage_ == Stage::at_target) clock.settle(request_.remote.process);
     if (stage_ == Stage::data_here) clock.settle(nic_.self_);
+    follows_ = false;
+    if (!at_its_time) return clock.schedule(times_.local_event_at, &last_, concerns_of_last());
     if (stage_ == Stage::event_there) clock.settle(request_.remote.process);
     // Where the clock does everything at its time, parts of the same time come one after another.
-    if (stage_ != Stage::event_here)
-      return clock.schedule(times_.local_event_at, &last_, concerns_of_event());
+    if (stage_ != Stage::event_here) return clock.schedule(times_.local_event_at, &last_, concerns_of_last());
     end();
   }
 
-  // A queue that others fill too holds events in the order of their times.
-  clock::Concerns concerns_of_event() const {
+  // A queue that others fill too holds events in the order of their times. And what comes back is there for
+  // whoever is on this node, and is told to the target, though this PE's program sleeps.
+  clock::Concerns concerns_of_last() const {
     const bool shared = as_posted_.queue != nullptr && as_posted_.queue->is_destination();
-    return shared ? clock::Concerns::others : clock::Concerns::itself;
+    const bool tells = follows_ && (request_.flags & kRemoteEvent) != 0;
+    if (shared || tells) return clock::Concerns::others;
+    return follows_ ? clock::Concerns::its_node : clock::Concerns::itself;
   }
 
   // The source may change when the post returns, but for block transfers, whose event says when.
@@ -255,6 +263,7 @@ class TimedOp final : public clock::Task {
   clock::Times times_;
   Stage stage_ = Stage::at_target;
   Errc status_ = Errc::ok;
+  bool follows_ = false;       // the last part looks after what is to come back
   std::span<std::byte> kept_;  // in one of the two:
   std::vector<std::byte> large_;
   std::array<std::byte, 128> small_;

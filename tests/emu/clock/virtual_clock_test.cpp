@@ -342,6 +342,36 @@ TEST(VirtualClock, ItsOwnEventsWaitForTheProgram) {
 
 // Every PE sends effects to random others at random times, and between its sleeps looks at what has come to
 // it. What each must have seen follows from the times alone.
+TEST(VirtualClock, WhatConcernsItsNodeIsThereForTheNodesOtherPes) {
+  Pes pes({0, 0, 1});
+  int there = 0, seen = -1;
+  pes.run([&](std::uint32_t pe, VirtualClock& clock) {
+    if (pe == 0)
+      call(clock, [&] { clock.schedule(Picos{us(3)}, does([&] { there = 1; }), Concerns::its_node); });
+    if (pe == 1) {
+      clock.sleep_until(Picos{us(10)});
+      seen = there;
+    }
+    clock.sleep_until(Picos{us(50)});
+  });
+  EXPECT_EQ(seen, 1);
+}
+
+TEST(VirtualClock, WhatConcernsItsNodeTakesNoTurnWhereNobodyElseIsOnIt) {
+  const auto turns_with = [](Concerns concerns) {
+    Pes pes({0, 1});
+    pes.run([&](std::uint32_t pe, VirtualClock& clock) {
+      for (int i = 1; i <= 10 && pe == 0; ++i)
+        call(clock, [&] { clock.schedule(Picos{us(i)}, does([] {}), concerns); });
+      for (int i = 1; i <= 10 && pe == 1; ++i) clock.sleep_until(Picos{us(i) + 1});
+      clock.sleep_until(Picos{us(50)});
+    });
+    return pes.turns();
+  };
+  EXPECT_EQ(turns_with(Concerns::its_node), turns_with(Concerns::itself));
+  EXPECT_GE(turns_with(Concerns::others), turns_with(Concerns::itself) + 10);
+}
+
 TEST(VirtualClock, RandomEffectsAreSeenWhenTheyAreDue) {
   const std::uint32_t seed = std::random_device{}();
   SCOPED_TRACE(fmt::format("seed {}", seed));

@@ -159,6 +159,30 @@ TEST(VirtualTime, MemoryThatPeersMayOnlyReadIsTheProgramsToWrite) {
   EXPECT_EQ(ran.out, "half round trip 700 ns\n");
 }
 
+TEST(VirtualTime, WhatAGetBringsIsSeenAtItsTimeWhateverTheOthersDo) {
+  const Ran ran = run(3, {"polled_gets"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  std::istringstream lines(ran.out);
+  int rounds = 0;
+  for (std::string line; std::getline(lines, line); ++rounds) {
+    // The others' memory, and whether they wait or sleep, are as good as nothing to PE 0: every round is
+    // the first one again, to the nanosecond that its beginning is rounded by.
+    EXPECT_NEAR(number_after(line, "data after "), number_after(ran.out, "data after "), 1) << ran.out;
+    EXPECT_NEAR(number_after(line, "event after "), number_after(ran.out, "event after "), 1) << ran.out;
+    EXPECT_LT(number_after(line, "data after ") + 1, number_after(line, "event after ")) << ran.out;
+  }
+  EXPECT_EQ(rounds, 4) << ran.out;
+}
+
+TEST(VirtualTime, TheTargetIsToldOfAGetThoughWhoGetsSleeps) {
+  const Ran ran = run(3, {"told_gets"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const double told = number_after(ran.out, "PE 1: told after ");
+  EXPECT_GT(told, 1000) << ran.out;
+  EXPECT_LT(told, 3000) << ran.out;
+  EXPECT_NE(ran.out.find("PE 2: reads 7\n"), std::string::npos) << ran.out;
+}
+
 TEST(VirtualTime, AnAllocatorThatLooksAtTheClockTakesNoTime) {
   // An address sanitizer's does.
   const Ran ran = run(1, {"allocations"});

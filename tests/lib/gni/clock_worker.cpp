@@ -343,6 +343,8 @@ int main(int argc, char** argv) {
   if (what == "reduce_tree") reduce(w, 6);
   if (what == "threads") threads(w);
   if (what == "read_only") read_only(w);
+  if (what == "polled_gets") polled_gets(w);
+  if (what == "told_gets") told_gets(w);
   if (what == "figures") figures(w);
   if (what == "bandwidth") bandwidth(w);
   if (what == "waits") timed_waits();

@@ -86,6 +86,11 @@ struct World {
   }
 };
 
+// clock_gets.cpp
+// Three PEs: PE 0 polls what its get from PE 1 brings, while the others wait or sleep.
+void polled_gets(World& w);
+// Three PEs: PE 1 is told of PE 0's get, which sleeps, and puts to PE 2, which sleeps for half as long.
+void told_gets(World& w);
 // clock_messages.cpp
 void messages(World& w);
 void shared_queue(World& w);
