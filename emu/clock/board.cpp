@@ -4,6 +4,7 @@
 
 #include "emu/base/log.hpp"
 #include "emu/base/unique_fd.hpp"
+#include "emu/clock/wait_words.hpp"
 #include "emu/job/process_stat.hpp"
 
 #include <fmt/core.h>
@@ -29,26 +30,6 @@ constexpr std::uint32_t kForItself = 1, kForDebts = 2;
 
 constexpr std::uint32_t token_of(std::uint32_t pe, bool inside) { return pe << 1 | (inside ? 1 : 0); }
 constexpr std::uint32_t holder_of(std::uint32_t token) { return token >> 1; }
-
-std::string_view words_of(WaitsFor why) {
-  switch (why) {
-    case WaitsFor::nothing:
-      return "is in its program";
-    case WaitsFor::event:
-      return "waits for an event";
-    case WaitsFor::poll:
-      return "polls for something that does not come";
-    case WaitsFor::sleep:
-      return "sleeps";
-    case WaitsFor::barrier:
-      return "is in the launcher's barrier";
-    case WaitsFor::memory:
-      return "polls memory that nobody writes";
-    case WaitsFor::end:
-      return "ends what it has under way";
-  }
-  return "?";
-}
 
 // State and processor time of one thread of another process; state '?' when there is none.
 struct ThreadStat {
