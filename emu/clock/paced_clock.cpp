@@ -17,11 +17,11 @@ namespace {
 constexpr std::int64_t kPsPerNs = 1000;
 constexpr std::int64_t kCalibrationNs = 2'000'000;
 constexpr std::int64_t kAhead = 100'000'000;  // ps: what a sleeper needs to be awake in time
-// What a program that polls gets to do it itself, in ps: more while it does, so that its core is left to it.
 // ps: the longest time between two looks for which the first of them waits for what is due before the second.
 constexpr std::int64_t kMostPatience = 300'000;
 // ps: no call of ours takes longer; a program that does so between two looks does something of its own.
 constexpr std::int64_t kMostWay = 100'000;
+// What a program that polls gets to do it itself, in ps: more while it does, so that its core is left to it.
 constexpr std::int64_t kSlack = 50'000'000, kMostSlack = 1'000'000'000;
 
 }  // namespace

@@ -86,6 +86,7 @@ struct alignas(4096) State {
   // after it went, nor one that is being opened by somebody else.
   std::atomic<pid_t> changing{0};
   std::atomic<std::uint64_t> closed{0};
+  std::atomic<bool> let_in{false};  // somebody else was, since everything was closed last
   // Pages that a loop was found at: watched whenever the program runs. Changed while nothing is closed.
   std::array<std::atomic<std::uint64_t>, kMaxHot> hot{};
   std::atomic<std::size_t> hot_count{0};
@@ -161,6 +162,7 @@ void protect_ranges(int protection) {
 
 // REQUIRES of the three: `changing` is held.
 void close_all() {
+  g.let_in.store(false, std::memory_order_relaxed);
   // Before any page is: an access to a closed page always finds that it is.
   g.closed.store(next_closing(g.closed.load(std::memory_order_relaxed), Closed::everything),
                  std::memory_order_release);
@@ -252,8 +254,10 @@ bool on_page_fault(const siginfo_t* info, void* context) {
   auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
   const bool stores = (machine.gregs[REG_ERR] & 2) != 0;
   if (!on_program_thread() || g.inside.load(std::memory_order_relaxed)) {
-    // Ours, or another thread's: it is let in, and the page stays open until the program goes on.
+    // Ours, or another thread's: it is let in, and the page stays open until the program goes on, or the next
+    // tick.
     open_page(page);
+    g.let_in.store(true, std::memory_order_relaxed);
     return true;
   }
   if (!stores && makes_no_progress(address, machine)) {
@@ -323,7 +327,8 @@ void on_tick(int, siginfo_t*, void*) {
     return;
   }
   const auto everything_is = [] {
-    return closed_in(g.closed.load(std::memory_order_relaxed)) == Closed::everything;
+    return closed_in(g.closed.load(std::memory_order_relaxed)) == Closed::everything &&
+           !g.let_in.load(std::memory_order_relaxed);
   };
   if (++g.ticks < g.patience || everything_is()) return;
   // Another thread has it, or the one that was interrupted: the next tick comes.

@@ -181,6 +181,37 @@ TEST(PageWatch, ManyAccessesOfAThreadToOneWordMayComeLate) {
   pages.unwatch();
 }
 
+// A page that was opened for another thread while the program did not look at it is closed again.
+TEST(PageWatch, ALoopIsFoundWhereAnotherThreadHasReadBefore) {
+  const Pages pages(1);
+  Watched watched;
+  pages.watch();
+  std::atomic<bool> over{false};
+  std::thread reader([&] {
+    while (!over) (void)*pages.word(0);
+  });
+  compute_for(12'000'000);
+  over = true;
+  reader.join();
+  watched.store_soon(pages.word(0), 1);
+  // So that the test ends if the loop is not found.
+  constexpr std::uint64_t kGivenUp = 2;
+  sem_t found;
+  ASSERT_EQ(sem_init(&found, 0, 0), 0);
+  std::thread patience([&] {
+    timespec until{};
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 60;
+    if (sem_timedwait(&found, &until) != 0) *pages.word(0) = kGivenUp;
+  });
+  while (*pages.word(0) == 0) {
+  }
+  sem_post(&found);
+  EXPECT_EQ(*pages.word(0), 1u);
+  patience.join();
+  pages.unwatch();
+}
+
 TEST(PageWatch, AnAccessThatComesWhenItsRangeIsGoneIsLetIn) {
   const Pages pages(1);
   Watched watched;
