@@ -149,6 +149,19 @@ void OfiWire::take_as_answer(Peer& peer, const PacketHeader& request) {
   sink_.deliver(answer);
 }
 
+// An answer that comes before the acknowledgement ends the program's operation while the request may have to be
+// sent again.
+void OfiWire::keep_payload_of(Peer& peer, const PacketHeader& answer) {
+  SendStream& s = peer.send[0];
+  for (std::uint64_t sequence = s.first; sequence < s.unsent; ++sequence) {
+    TxFrame& frame = *s.at(sequence);
+    if (frame.in_place.empty()) continue;
+    const PacketHeader request =
+        packet_header_at(std::span<const std::byte>(frame.bytes, frame.size).subspan(kHostFrameHeaderBytes));
+    if (request.transaction == answer.transaction) frame.keep_payload();
+  }
+}
+
 void OfiWire::take_data(Peer& peer, const FrameHeader& header, std::span<const std::byte> frame) {
   const int stream = static_cast<int>(header.stream);
   ReceiveStream& r = peer.receive[stream];
@@ -210,10 +223,13 @@ bool OfiWire::deliver(Peer& peer, int stream, std::span<const std::byte> frame) 
     packet->header.source = peer.slot;
     ++delivered_in_poll_;
     ++counts_.packets_delivered;
-    if (stream == 0)
+    if (stream == 0) {
       delivering_ = &packet->header;
-    else if ((packet->header.flags & kAnsweredByAck) != 0 && peer.answered.size() < kMostAnswered)
-      peer.answered.emplace_back(packet->header.transaction, packet->header.offset);
+    } else if ((packet->header.flags & kAnsweredByAck) != 0) {
+      if (peer.answered.size() < kMostAnswered)
+        peer.answered.emplace_back(packet->header.transaction, packet->header.offset);
+      keep_payload_of(peer, packet->header);
+    }
     sink_.deliver(*packet);
     delivering_ = nullptr;
   }

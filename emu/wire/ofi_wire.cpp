@@ -333,11 +333,7 @@ void OfiWire::resend(Peer& peer, TxFrame& frame, int stream) {
   if (frame.posted) return;  // has not left yet
   // It may have been refused because the program wrote into it after it was summed: what is sent from now on
   // does not change.
-  if (!frame.in_place.empty() && frame.copy.empty()) {
-    frame.copy.assign(frame.in_place.begin(), frame.in_place.end());
-    frame.in_place = frame.copy;
-    frame.body_crc = 0;
-  }
+  frame.keep_payload();
   if (post(peer, frame, stream)) ++counts_.retransmitted;
 }
 

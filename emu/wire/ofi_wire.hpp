@@ -185,6 +185,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   void take_acks(Peer& peer, const FrameHeader& header);
   void take_as_answers(Peer& peer, const TxFrame& frame);
   void take_as_answer(Peer& peer, const PacketHeader& request);
+  void keep_payload_of(Peer& peer, const PacketHeader& answer);
   void take_data(Peer& peer, const FrameHeader& header, std::span<const std::byte> frame);
   bool deliver(Peer& peer, int stream, std::span<const std::byte> frame);
   void deliver_kept(Peer& peer, int stream);

@@ -51,10 +51,16 @@ class Stepper {
     return End::stopped;
   }
 
-  // Lets a stopped child run on until the operation is over.
-  void let_finish() {
+  // Lets a stopped child run on until the operation is over: finished, or crashed.
+  End let_finish() {
     ptrace(PTRACE_CONT, child_, nullptr, nullptr);
-    while (finished_->load() == 0 && ::kill(child_, 0) == 0) sched_yield();
+    while (finished_->load() == 0) {
+      int status = 0;
+      // Signals that end it are told to whoever traces it first.
+      if (waitpid(child_, &status, WNOHANG) == child_) return End::crashed;
+      sched_yield();
+    }
+    return End::finished;
   }
 
   void kill() {

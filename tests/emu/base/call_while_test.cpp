@@ -69,7 +69,7 @@ TEST(CallWhile, AThreadThatIsStoppedAnywhereMakesNoCallAfterTheWordHasChanged) {
     const std::uint64_t before = count_of(counter);
     const bool left_alone = limit % kLeftAlone == 0;
     if (!left_alone) word.store(8);
-    caller.let_finish();
+    ASSERT_EQ(caller.let_finish(), test::Stepper::End::finished) << "stopped after " << limit;
     const std::uint64_t late = count_of(counter);
     EXPECT_LE(late, left_alone ? 1u : 0u) << "after instruction " << limit;
     if (limit == kLeftAlone) {

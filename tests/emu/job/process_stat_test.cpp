@@ -2,9 +2,16 @@
 // Copyright 2026 the Orrery authors
 #include "emu/job/process_stat.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include <sched.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,6 +60,43 @@ TEST(ProcessStat, ProcessIsStoppedWhenAllOfItsThreadsAre) {
   kill(child, SIGKILL);
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_FALSE(is_stopped(child));
+}
+
+// A debugger lets one thread of a stopped process run.
+TEST(ProcessStat, ProcessOneOfWhoseThreadsRunsIsNotStopped) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::thread([] {
+      for (;;) pause();
+    }).detach();
+    for (;;) pause();
+  }
+  const auto second_thread = [child]() -> pid_t {
+    for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", child))) {
+      const pid_t thread = std::stoi(task.path().filename());
+      if (thread != child) return thread;
+    }
+    return 0;
+  };
+  pid_t thread = 0;
+  while ((thread = second_thread()) == 0) sched_yield();
+  const bool is_traced = ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0;
+  int status = 0;
+  if (is_traced) {
+    EXPECT_EQ(kill(child, SIGSTOP), 0);
+    // Its delivery, and then the stop of the group, as one of the threads is told of each.
+    do {
+      ASSERT_EQ(waitpid(thread, &status, __WALL), thread);
+      ASSERT_EQ(ptrace(PTRACE_CONT, thread, nullptr, status >> 16 == 0 ? WSTOPSIG(status) : 0), 0);
+    } while (status >> 16 != PTRACE_EVENT_STOP);
+    while (process_stat(child).state != 'T') sched_yield();
+    while (process_stat(thread).state == 't') sched_yield();
+    EXPECT_FALSE(is_stopped(child));
+  }
+  kill(child, SIGKILL);
+  if (is_traced) waitpid(thread, &status, __WALL);
+  waitpid(child, &status, __WALL);
+  if (!is_traced) GTEST_SKIP() << "no thread may be traced here";
 }
 
 TEST(ProcessStat, UsedUpDescriptorsAreNoDeath) {

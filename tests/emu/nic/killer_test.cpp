@@ -232,7 +232,7 @@ TEST(StopAnywhere, DeregistrationEndsAndOthersGoOnWhileAnInitiatorIsStopped) {
     ASSERT_NO_FATAL_FAILURE(scene.put(*scene.survivor, 2, *scene.survivor->queue))
         << "stopped after " << limit;
     // It goes on, and what it was doing ends without harm to the queue.
-    stepper.let_finish();
+    ASSERT_EQ(stepper.let_finish(), test::Stepper::End::finished) << "stopped after " << limit;
     for (std::uint64_t told = scene.take_event(); told != 0; told = scene.take_event()) {
       ASSERT_EQ(told, scene.victim->remote_value);
     }

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/mman.h>
+
 namespace orrery::wire {
 namespace {
 
@@ -107,6 +109,43 @@ TEST(OfiInPlace, APayloadThatChangesUnderWayArrivesAsItBecame) {
   EXPECT_EQ(pair.end[1]->counts().refusals(Refusal::checksum), 1u);
   EXPECT_GE(pair.end[0]->counts().retransmitted, 1u);
   EXPECT_EQ(pair.end[0]->counts().peers_lost, 0u);
+}
+
+// An error is told before the acknowledgement, and ends the program's operation: what is sent again after that
+// is not read from memory that the program may have given back.
+TEST(OfiInPlace, MemoryMayGoWithAnAnswerThatIsAnError) {
+  SKIP_WITHOUT_GATHERING();
+  Pair pair = gathering_pair();
+  constexpr std::size_t kBytes = 65'536;
+  void* const memory =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, /*fd=*/-1, /*offset=*/0);
+  ASSERT_NE(memory, MAP_FAILED);
+  pair.sink[1].on_packet = [&](const Packet& packet) {
+    PacketHeader answer;
+    answer.verb = Verb::response;
+    answer.domain = packet.header.domain;
+    answer.transaction = packet.header.transaction;
+    answer.offset = packet.header.offset;
+    answer.status = static_cast<std::uint8_t>(Errc::bounds);
+    EXPECT_TRUE(pair.end[1]->try_send(Pair::slot_of_other(1), answer, {}).ok());
+  };
+  bool is_answered = false;
+  pair.sink[0].on_packet = [&](const Packet& packet) {
+    EXPECT_FALSE(is_answered) << "one answer";
+    is_answered = true;
+    EXPECT_EQ(packet.header.status, static_cast<std::uint8_t>(Errc::bounds));
+    EXPECT_EQ(munmap(memory, kBytes), 0);
+  };
+  PacketHeader header = header_of(Verb::put, 1, kBytes);
+  header.flags |= kWantsResponse;
+  pair.send(0, header, {static_cast<const std::byte*>(memory), kBytes}, true);
+  ASSERT_TRUE(pair.until([&] { return is_answered; }));
+  // The other end is silent, so that the request is sent again.
+  const std::int64_t limit = monotonic_ns() + kPatience;
+  while (pair.end[0]->counts().retransmitted == 0 && monotonic_ns() < limit) pair.end[0]->poll(16);
+  EXPECT_GE(pair.end[0]->counts().retransmitted, 1u);
+  ASSERT_TRUE(pair.until([&] { return pair.end[0]->is_idle() && pair.end[1]->is_idle(); }));
+  EXPECT_EQ(pair.sink[1].count, 1u);
 }
 
 TEST(OfiInPlace, AProviderWithoutItTakesNone) {
