@@ -35,8 +35,8 @@ class CrossAttach {
   static bool can_write();
   // Copies `bytes` from `from` to the peer's `va` while `word` is `expected`: a thread that is stopped before
   // the kernel has taken over, and goes on when the word has changed, writes nothing. Same errors; not_done:
-  // the word has changed, or a debugger steps through the thread; unsupported: not can_write(). The owner's adoption must be kept away meanwhile
-  // (SwitchGuard::before_switch).
+  // the word has changed, or a debugger steps through the thread; unsupported: not can_write(). The owner's
+  // adoption must be kept away meanwhile (SwitchGuard::before_switch).
   Status write_while(const std::atomic<std::uint64_t>& word, std::uint64_t expected, std::uint64_t va,
                      const void* from, std::size_t bytes) const;
 

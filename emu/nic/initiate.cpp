@@ -337,8 +337,8 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   }
   if (status == Errc::unreachable) return status;
   if (status != Errc::ok) {
-    // Refused by the kernel, or pages that only their owner may touch: the owner decides. Who may only not write
-    // (CrossAttach::can_write()) reads on.
+    // Refused by the kernel, or pages that only their owner may touch: the owner decides. Who may only not
+    // write (CrossAttach::can_write()) reads on.
     if (status == Errc::permission || (status == Errc::unsupported && !carries_payload(request.op)))
       peer.no_attach.store(true, std::memory_order_relaxed);
     return Errc::not_done;

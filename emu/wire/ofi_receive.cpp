@@ -149,8 +149,8 @@ void OfiWire::take_as_answer(Peer& peer, const PacketHeader& request) {
   sink_.deliver(answer);
 }
 
-// An answer that comes before the acknowledgement ends the program's operation while the request may have to be
-// sent again.
+// An answer that comes before the acknowledgement ends the program's operation while the request may have to
+// be sent again.
 void OfiWire::keep_payload_of(Peer& peer, const PacketHeader& answer) {
   SendStream& s = peer.send[0];
   for (std::uint64_t sequence = s.first; sequence < s.unsent; ++sequence) {

@@ -50,8 +50,8 @@ struct TxFrame {
   std::size_t whole_size() const {
     return size + (in_place.size() + kPacketAlign - 1) / kPacketAlign * kPacketAlign;
   }
-  // From now on a payload that lies elsewhere is a copy of ours: the program may change its memory, or give it
-  // back, and what is sent again does not.
+  // From now on a payload that lies elsewhere is a copy of ours: the program may change its memory, or give
+  // it back, and what is sent again does not.
   void keep_payload() {
     if (in_place.empty() || !copy.empty()) return;
     copy.assign(in_place.begin(), in_place.end());

@@ -111,8 +111,8 @@ TEST(OfiInPlace, APayloadThatChangesUnderWayArrivesAsItBecame) {
   EXPECT_EQ(pair.end[0]->counts().peers_lost, 0u);
 }
 
-// An error is told before the acknowledgement, and ends the program's operation: what is sent again after that
-// is not read from memory that the program may have given back.
+// An error is told before the acknowledgement, and ends the program's operation: what is sent again after
+// that is not read from memory that the program may have given back.
 TEST(OfiInPlace, MemoryMayGoWithAnAnswerThatIsAnError) {
   SKIP_WITHOUT_GATHERING();
   Pair pair = gathering_pair();
