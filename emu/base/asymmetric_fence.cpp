@@ -2,7 +2,11 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/asymmetric_fence.hpp"
 
+#include "emu/base/log.hpp"
+
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -23,6 +27,16 @@ bool enrol() {
 
 bool enrolled() { return g_enrolled.load(std::memory_order_acquire); }
 
-bool heavy() { return membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); }
+bool heavy() {
+  if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) return true;
+  if (!enrolled()) return false;
+  // The kernel may be out of memory for the one; the other needs none, and takes milliseconds.
+  if (membarrier(MEMBARRIER_CMD_GLOBAL)) return true;
+  static std::atomic<bool> told{false};
+  if (!told.exchange(true, std::memory_order_relaxed))
+    log::warn("membarrier(2) was allowed before and is not any more: {}; what peers do may be seen late",
+              std::strerror(errno));
+  return false;
+}
 
 }  // namespace orrery::asymmetric_fence

@@ -15,7 +15,8 @@ bool enrol();
 // Whether this process is enrolled. Any thread.
 bool enrolled();
 
-// The rare side's barrier. False when it could not be had. One system call, a few microseconds.
+// The rare side's barrier. False when it could not be had, which is said once where enrol() could. One system
+// call, a few microseconds.
 bool heavy();
 
 }  // namespace orrery::asymmetric_fence

@@ -3,6 +3,7 @@
 #include "emu/wire/ofi_wire.hpp"
 
 #include "emu/base/check.hpp"
+#include "emu/base/log.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/job/random.hpp"
 
@@ -85,8 +86,16 @@ Status OfiWire::add_peer(ProcessSlot slot, std::span<const std::byte> address) {
   if (address.size() < sizeof head) return Errc::corrupt;
   std::memcpy(&head, address.data(), sizeof head);
   if (head.magic != kAddressMagic ||
-      head.crc != crc32c(address.subspan(offsetof(AddressHead, incarnation))) ||
-      head.frame_bytes != options_.frame_bytes || head.gathered_bytes != endpoint_->longest_gathered()) {
+      head.crc != crc32c(address.subspan(offsetof(AddressHead, incarnation)))) {
+    return Errc::corrupt;
+  }
+  if (head.frame_bytes != options_.frame_bytes || head.gathered_bytes != endpoint_->longest_gathered()) {
+    log::warn(
+        "wire: process {} takes frames of {} bytes and gathered ones of {}, this one of {} and {}: their "
+        "hosts "
+        "need the same ORRERY_ variables and the same libfabric",
+        head.rank, head.frame_bytes, head.gathered_bytes, options_.frame_bytes,
+        endpoint_->longest_gathered());
     return Errc::corrupt;
   }
   if (head.rank == options_.rank) return Errc::invalid_param;
