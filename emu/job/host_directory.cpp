@@ -193,6 +193,10 @@ Result<ProcessRef> HostDirectory::join_range(const Joining& who, std::uint32_t f
       slot.reply_nonce.store(random_nonzero(), std::memory_order_relaxed);
       slot.rank.store(who.rank, std::memory_order_relaxed);
       slot.waiting_in.store(0, std::memory_order_relaxed);
+      for (auto& word : board()[1 + index].word) {
+        const std::uint64_t left = word.load(std::memory_order_relaxed);
+        if (left % 2 != 0) word.store(left + 1, std::memory_order_relaxed);
+      }
       std::uint64_t words[layout::kSocketNameBytes / 8] = {};
       std::memcpy(words, who.socket_name.data(), who.socket_name.size());
       for (std::size_t i = 0; i < std::size(words); ++i) {

@@ -172,6 +172,9 @@ class HostDirectory {
   // Number of the host of the process in a slot, 0 for this one or nobody; and its generation. Cheap.
   std::uint32_t remote_host_of(std::uint32_t slot, std::uint32_t* generation) const;
 
+  // What the processes' NICs share, layout::kBoardBytes of it, all zero at first.
+  layout::BoardLine* board() const { return table<layout::BoardLine>(layout::kBoardAt); }
+
   // Says what this process is about to sleep in; nowhere when it goes on. One relaxed store.
   void note_wait(ProcessRef self, WaitPlace place);
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The shared memory of a host directory, version 2. One memfd of kBytes, sealed against resizing:
+// The shared memory of a host directory, version 3. One memfd of kBytes, sealed against resizing:
 //
 //   0        Header      identity and limits, constant once `ready` is set; the change counter
 //   4096     DomainSlot  x kMaxDomains
@@ -17,6 +17,9 @@
 //   ...      WireHeader   x 1             of a job that uses the wire between hosts; stored once
 //   ...      WireSlot     x kMaxProcesses where the process of that slot is reached by the wire: written by
 //                                         that process, of other hosts by this host's leader (libpmi)
+//   ...      BoardLine   x 1 + kMaxProcesses what their NICs say to all others (emu/nic/hazard_board.hpp):
+//   the
+//                                         first by any, then one each, written by the process of that slot
 //
 // A slot is claimed by one compare-and-swap that names the claimer in the same word, filled, and published by
 // a second store. So a claimer that dies between the two leaves a slot that says whose it is, and the next
@@ -24,7 +27,7 @@
 namespace orrery::job::layout {
 
 inline constexpr std::uint64_t kMagic = 0x3172696459524f4f;  // "OORYdir1", little-endian
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 inline constexpr std::uint32_t kMaxProcesses = 1024;  // processes of one user's job on one host
 inline constexpr std::uint32_t kMaxPes = 1024;
 inline constexpr std::uint32_t kMaxEndpoints = 8192;  // eight attached CDMs a process
@@ -111,13 +114,21 @@ struct alignas(64) WireSlot {
   std::atomic<std::uint64_t> address[kWireAddressBytes / 8];
 };
 
+// An odd word says that its writer is in the middle of something: whoever takes a slot ends what a
+// predecessor left so.
+struct alignas(64) BoardLine {
+  std::atomic<std::uint64_t> word[8];
+};
+
 inline constexpr std::size_t kDomainsAt = 4096;
 inline constexpr std::size_t kPesAt = kDomainsAt + kMaxDomains * sizeof(DomainSlot);
 inline constexpr std::size_t kProcessesAt = kPesAt + kMaxPes * sizeof(PeSlot);
 inline constexpr std::size_t kEndpointsAt = kProcessesAt + kMaxProcesses * sizeof(ProcessSlot);
 inline constexpr std::size_t kWireHeaderAt = kEndpointsAt + kMaxEndpoints * sizeof(EndpointSlot);
 inline constexpr std::size_t kWireSlotsAt = kWireHeaderAt + sizeof(WireHeader);
-inline constexpr std::size_t kBytes = (kWireSlotsAt + kMaxProcesses * sizeof(WireSlot) + 4095) / 4096 * 4096;
+inline constexpr std::size_t kBoardAt = kWireSlotsAt + kMaxProcesses * sizeof(WireSlot);
+inline constexpr std::size_t kBoardBytes = (1 + kMaxProcesses) * sizeof(BoardLine);
+inline constexpr std::size_t kBytes = (kBoardAt + kBoardBytes + 4095) / 4096 * 4096;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
@@ -143,7 +154,7 @@ static_assert(sizeof(EndpointSlot) == 32);
 static_assert(offsetof(WireHeader, job) == 8 && offsetof(WireHeader, secret) == 16 &&
               sizeof(WireHeader) == 64);
 static_assert(offsetof(WireSlot, host) == 12 && offsetof(WireSlot, address) == 16 && sizeof(WireSlot) == 256);
-static_assert(kWireHeaderAt % 64 == 0);
+static_assert(kWireHeaderAt % 64 == 0 && kBoardAt % 64 == 0 && sizeof(BoardLine) == 64);
 static_assert(kProcessesAt % 64 == 0 && kEndpointsAt % 64 == 0);
 static_assert(kMaxProcesses <= 4096, "a process index has 12 bits in an endpoint's state");
 

@@ -4,6 +4,7 @@
 
 #include "emu/base/status.hpp"
 #include "emu/nic/hazard.hpp"
+#include "emu/nic/hazard_board.hpp"
 #include "emu/nic/network_address.hpp"
 #include "emu/nic/nic.hpp"
 
@@ -52,9 +53,10 @@ struct WindowPlace {
 //
 // Owns an endpoint for each PE. Threads: the one that uses the port.
 // Invariants: (1) a lane stores through a grant only after it announced itself and saw the owner's control
-// word unchanged, as every direct access does; (2) at most one transaction is open; any number wait for their
-// packets, up to the NIC's 1,024.
-// Usage: window->begin(); window->store(0, block, bytes); auto name = window->end(); window->test(name)
+// word unchanged, as every direct access does, or announced itself to all owners and saw that none has
+// changed any since; (2) at most one transaction is open; any number wait for their packets, up to the NIC's
+// 1,024. Usage: window->begin(); window->store(0, block, bytes); auto name = window->end();
+// window->test(name)
 class FmaWindow {
  public:
   // `translation`: null when places have the machine's addresses. `port` and `nic` outlive the window.
@@ -80,7 +82,15 @@ class FmaWindow {
   // `from` may be reused on return. ok, and errors of packets are the transaction's; invalid_state (none is
   // open), invalid_param (a PE that there is none of: what lies before it was stored). May wait for answers
   // when packets that go by frame are used up.
-  Errc store(std::uint64_t offset, const std::byte* from, std::uint64_t bytes);
+  Errc store(std::uint64_t offset, const std::byte* from, std::uint64_t bytes) {
+    if (current_ == nullptr) [[unlikely]]
+      return Errc::invalid_state;
+#if defined(__x86_64__)
+    if (bytes == row_bytes_ && (offset & (row_bytes_ - 1)) == 0) [[likely]]
+      return store_row(offset, from);
+#endif
+    return store_pieces(offset, from, bytes);
+  }
 
   // FMA Launch: one write of 128 bits, an 8-byte put to any PE and offset: launch_word(pe, offset) and the
   // data. ok, and errors of the packet are the transaction's; invalid_state (none is open), invalid_param (no
@@ -153,7 +163,9 @@ class FmaWindow {
     return true;
   }
   void measure_lines();
+  Errc store_row(std::uint64_t offset, const std::byte* from);
   std::uint64_t store_lines(std::uint64_t offset, const std::byte* from, std::uint64_t bytes);
+  Errc store_pieces(std::uint64_t offset, const std::byte* from, std::uint64_t bytes);
   Errc post(Lane& lane, std::uint64_t offset, const std::byte* from, std::uint64_t bytes,
             std::uint32_t flags = 0);
   void keep_grant(std::size_t pe);
@@ -166,9 +178,18 @@ class FmaWindow {
   Nic& nic_;
   const WindowShape shape_;
   Sequence* current_ = nullptr;
-  // As far as all lanes may be stored to directly, and the NIC's deaths that this counts.
+  // Of whole lines. A row of them that store_row() takes: its bytes, all ones when none is, and its lanes.
+  std::uint64_t row_bytes_ = UINT64_MAX;
+  const Lane* row_begin_ = nullptr;
+  const Lane* row_end_ = nullptr;
+  // Before which address one may begin so that all lanes of a row may be stored to directly, when the board
+  // counts that many withdrawals; and where on it we announce ourselves, how.
   std::uint64_t lines_end_ = 0;
-  std::uint32_t deaths_seen_ = 0;
+  std::uint64_t withdrawals_seen_ = UINT64_MAX;
+  HazardBoard* const board_;
+  std::atomic<std::uint64_t>* announcement_ = nullptr;  // null: lines are pieces like any other
+  std::uint64_t marks_ = 0;
+  std::uint64_t row_ = 0;  // PEs that there are of a row
   std::unique_ptr<Lane[]> lanes_;
   std::uint64_t lane_count_;
   std::atomic<std::uint32_t> launches_{0};

@@ -25,13 +25,15 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       self_(self),
       options_(options),
       clock_(environment.clock()),
+      board_(environment.hazard_board()),
       timed_(clock_ != nullptr ? std::make_unique<TimedOps>() : nullptr),
       registrations_(
           view, environment.self().generation,
           [this](std::uint64_t bytes) { return arena_alloc(bytes, ArenaUse::segment_list); },
           [this](std::uint64_t offset, std::uint64_t bytes) {
             arena_free(offset, bytes, ArenaUse::segment_list);
-          }),
+          },
+          board_),
       arena_next_(view.header().arena_offset),
       // A multiplier that spreads neighbouring process ids over the generations.
       flights_(static_cast<std::uint32_t>(view.header().pid) * 2654435761u >> 10),

@@ -236,8 +236,8 @@ class Nic final : public wire::Sink {
   // The time that deadlines of waits are in: the clock's, or CLOCK_MONOTONIC.
   std::int64_t now_ns();
   clock::Clock* clock() const { return clock_; }
-  // Changes whenever a peer dies.
-  std::uint32_t deaths() const { return deaths_.load(std::memory_order_acquire); }
+  // Null: there is none.
+  HazardBoard* hazard_board() const { return board_; }
 
   // Whether operations of this NIC may meet faults: then every one of them takes the general path.
   bool has_faults() const { return faults_ != nullptr; }
@@ -438,6 +438,7 @@ class Nic final : public wire::Sink {
   const wire::ProcessSlot self_;
   const Options options_;
   clock::Clock* const clock_;
+  HazardBoard* const board_;
   const std::unique_ptr<class TimedOps> timed_;  // null without a clock
   IdentityMap identity_;
   RegistrationTable registrations_;
@@ -475,9 +476,8 @@ class Nic final : public wire::Sink {
   std::array<Parts, kMaxProcesses> wire_parts_;  // guarded by requests_mu_
   SequenceTable sequences_;                      // own lock
   FlightTable flights_;                          // guarded by frames_mu_
-  std::atomic<std::uint32_t> deaths_{0};
-  std::vector<std::byte> gathered_;             // a payload from segments, guarded by frames_mu_
-  std::atomic<std::uint32_t> flights_open_{0};  // read without the lock to skip polling
+  std::vector<std::byte> gathered_;              // a payload from segments, guarded by frames_mu_
+  std::atomic<std::uint32_t> flights_open_{0};   // read without the lock to skip polling
   ErrorLog errors_;
   const std::unique_ptr<FaultUnit> faults_;  // null: nothing ever fails by itself
   DelayLine delays_;

@@ -135,7 +135,8 @@ constexpr std::uint64_t with_state(std::uint64_t word, RegionState state) {
 }  // namespace control
 
 // What one process is touching in this NIC's memory right now. Slot word: 0 = nothing, else entry index + 1.
-// The owner of a registration that wants it gone waits until no line names it (registration_table.cpp).
+// The owner of a registration that wants it gone waits until no line names it (registration_table.cpp). Rows
+// of FMA windows are announced elsewhere, to many owners at once (hazard_board.hpp).
 struct alignas(kCacheLine) HazardLine {
   std::atomic<std::uint64_t> slot[kHazardSlots];
 };

@@ -5,6 +5,7 @@
 #include "emu/base/status.hpp"
 #include "emu/clock/clock.hpp"
 #include "emu/nic/address_map.hpp"
+#include "emu/nic/hazard_board.hpp"
 #include "emu/nic/nic_state.hpp"
 #include "emu/wire/packet.hpp"
 #include "emu/wire/ring_wire.hpp"
@@ -90,6 +91,8 @@ class Environment {
   virtual std::vector<ProcessName> remote_behind(std::uint32_t) { return {}; }
   virtual Result<PeerLink> connect(ProcessName process) = 0;
   virtual bool alive(ProcessName process) = 0;
+  // What this process shares with all whose memory it can reach; null: they share none. Outlives the NIC.
+  virtual HazardBoard* hazard_board() { return nullptr; }
   // Whether anybody lives in the slot: else nobody can be in the middle of an access.
   virtual bool slot_alive(wire::ProcessSlot slot) = 0;
   // Whether every thread of the process in `slot` is stopped (SIGSTOP): none is in a system call.

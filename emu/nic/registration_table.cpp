@@ -33,16 +33,16 @@ constexpr std::uint16_t before_first(std::uint32_t process_generation) {
 
 RegistrationTable::RegistrationTable(NicView view, std::uint32_t process_generation,
                                      std::function<std::uint64_t(std::uint64_t)> arena_alloc,
-                                     std::function<void(std::uint64_t, std::uint64_t)> arena_free)
+                                     std::function<void(std::uint64_t, std::uint64_t)> arena_free,
+                                     HazardBoard* board)
     : view_(view),
+      board_(board),
       arena_alloc_(std::move(arena_alloc)),
       arena_free_(std::move(arena_free)),
       free_(kMaxRegions),
       free_count_(kMaxRegions),
       generations_(kMaxRegions, before_first(process_generation)) {
-  // First entries of processes lie at different offsets, for the reason that their hazard lines do.
-  constexpr std::uint32_t kSpread = 11;
-  const std::uint32_t first = view.header().process_slot * kSpread + 1;
+  const std::uint32_t first = first_region(view.header().process_slot);
   for (std::uint32_t i = 0; i < kMaxRegions; ++i)
     free_[i] = static_cast<std::uint16_t>((first + i) % kMaxRegions);
 }
@@ -117,6 +117,9 @@ Result<std::uint64_t> RegistrationTable::find(const MemKey& key) const {
 bool RegistrationTable::wait_until_untouched(const std::vector<std::uint32_t>& indices,
                                              const std::function<bool(std::uint32_t)>& alive,
                                              std::int64_t limit_ns) {
+  // Peers that announce themselves on the board look at this instead of each entry. Sequentially consistent
+  // for the same reason as in remove().
+  if (board_ != nullptr) board_->withdrawals.fetch_add(1, std::memory_order_seq_cst);
   // After this every peer that announced itself before it saw the entry's old word is seen below. Where the
   // barrier is not to be had, peers announce themselves with a full barrier of their own.
   asymmetric_fence::heavy();
@@ -136,6 +139,18 @@ bool RegistrationTable::wait_until_untouched(const std::vector<std::uint32_t>& i
         if (!is_ours(seen)) continue;
         // The same access is over as soon as the word changes; a later one finds the entry free.
         while (is_ours(word.load(std::memory_order_acquire))) {
+          if (!alive(process)) break;
+          if (monotonic_ns() > deadline) return false;
+          yield_cpu();
+        }
+      }
+      if (board_ == nullptr) continue;
+      for (const auto& word : board_->lines[process].port) {
+        const std::uint64_t seen = word.load(std::memory_order_acquire);
+        const bool is_ours = std::any_of(indices.begin(), indices.end(), [&](std::uint32_t index) {
+          return may_touch(seen, region_mark(view_.header().process_slot, index));
+        });
+        while (is_ours && word.load(std::memory_order_acquire) == seen) {
           if (!alive(process)) break;
           if (monotonic_ns() > deadline) return false;
           yield_cpu();
@@ -239,6 +254,11 @@ void RegistrationTable::reclaim_stalled() {
       for (const auto& word : view_.hazards(process).slot) {
         if (names_region(word.load(std::memory_order_acquire), index)) return false;
       }
+      if (board_ == nullptr) continue;
+      for (const auto& word : board_->lines[process].port) {
+        const std::uint64_t mark = region_mark(view_.header().process_slot, index);
+        if (may_touch(word.load(std::memory_order_acquire), mark)) return false;
+      }
     }
     release(index);
     return true;
@@ -341,6 +361,8 @@ bool RegistrationTable::mark_suspended(std::uint16_t domain, bool on,
     }
     if (control::state(word) != RegionState::free && control::domain(word) == domain) marked.push_back(i);
   }
+  // Whoever found the marks looks again.
+  if (!on && board_ != nullptr) board_->withdrawals.fetch_add(1, std::memory_order_release);
   return !on || marked.empty() || wait_until_untouched(marked, alive, limit_ns);
 }
 

@@ -4,6 +4,7 @@
 
 #include "emu/base/status.hpp"
 #include "emu/nic/access.hpp"
+#include "emu/nic/hazard_board.hpp"
 #include "emu/nic/nic_state.hpp"
 #include "emu/nic/request.hpp"
 
@@ -43,10 +44,12 @@ class RegistrationTable {
   };
 
   // `process_generation` tells the processes that have had our slot apart. `arena_alloc` gives room for
-  // segment lists in the segment's arena (offset, or 0 when it is used up).
+  // segment lists in the segment's arena (offset, or 0 when it is used up). `board`: that peers announce
+  // themselves on too; null: none does.
   RegistrationTable(NicView view, std::uint32_t process_generation,
                     std::function<std::uint64_t(std::uint64_t)> arena_alloc,
-                    std::function<void(std::uint64_t, std::uint64_t)> arena_free);
+                    std::function<void(std::uint64_t, std::uint64_t)> arena_free,
+                    HazardBoard* board = nullptr);
 
   // Errors: no_resource (all entries in use), no_memory (no room for the segment list), size (over 1 TiB).
   Result<MemKey> insert(const Entry& entry);
@@ -108,6 +111,7 @@ class RegistrationTable {
   std::vector<std::uint32_t> overlapping(std::uint64_t begin, std::uint64_t end) const;
 
   const NicView view_;
+  HazardBoard* const board_;
   const std::function<std::uint64_t(std::uint64_t)> arena_alloc_;
   const std::function<void(std::uint64_t, std::uint64_t)> arena_free_;
   mutable std::mutex mu_;

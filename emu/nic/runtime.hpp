@@ -68,6 +68,9 @@ class Runtime final : public Environment {
   bool alive(ProcessName process) override;
   bool slot_alive(wire::ProcessSlot slot) override;
   bool slot_stopped(wire::ProcessSlot slot) override;
+  static_assert(sizeof(HazardBoard) == job::layout::kBoardBytes &&
+                kMaxProcesses == job::layout::kMaxProcesses);
+  HazardBoard* hazard_board() override { return reinterpret_cast<HazardBoard*>(job_.directory().board()); }
   void watch(ProcessName process) override;
   void wire_lost(wire::ProcessSlot slot) override;
   void attend_wire(bool soon) override;

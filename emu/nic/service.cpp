@@ -59,17 +59,27 @@ void Nic::peer_died(ProcessName process) {
   }
   for (Peer* peer : dead) {
     peer->dead.store(true, std::memory_order_seq_cst);
-    deaths_.fetch_add(1, std::memory_order_release);
     fail_flights(*peer, Errc::unreachable);
   }
+  // Release: windows that see the count see the peer marked dead.
+  if (board_ != nullptr) board_->withdrawals.fetch_add(1, std::memory_order_release);
   // What it said before it died counts.
   for (int i = 0; i < 64 && poll_requests(true); ++i) {
   }
   channels_.take_back_from_the_dead();
   collective_.peer_died(process);
-  // What it was touching when it died it touches no more.
+  // What it was touching when it died it touches no more. Words of the board are its successor's after this
+  // look.
+  std::uint64_t left[kHazardSlots] = {};
+  for (std::uint32_t i = 0; i < kHazardSlots && board_ != nullptr; ++i)
+    left[i] = board_->lines[process.slot].port[i].load(std::memory_order_acquire);
   if (environment_.slot_alive(process.slot)) return;
   for (auto& word : view_.hazards(process.slot).slot) word.store(0, std::memory_order_release);
+  for (std::uint32_t i = 0; i < kHazardSlots; ++i) {
+    if (left[i] % 2 != 0)
+      board_->lines[process.slot].port[i].compare_exchange_strong(left[i], left[i] + 1,
+                                                                  std::memory_order_release);
+  }
 }
 
 void Nic::fail_flights(Peer& peer, Errc status) {

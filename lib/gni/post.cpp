@@ -114,7 +114,9 @@ using orrery::nic::Request;
 
 extern "C" {
 
-gni_return_t GNI_PostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_descr) {
+// At the begin of a cache line: the same instructions of a silent put took 6.0 ns there, 6.7 and 7.4 ns when
+// they began 16 and 32 bytes into one.
+[[gnu::aligned(64)]] gni_return_t GNI_PostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_descr) {
   Ep* const ep = find(ep_hndl);
   if (ep == nullptr || post_descr == nullptr) [[unlikely]]
     return GNI_RC_INVALID_PARAM;

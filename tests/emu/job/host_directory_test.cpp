@@ -140,7 +140,12 @@ TEST(HostDirectory, ReusedSlotDoesNotRevivePreviousProcess) {
   const ProcessRef first = join(*directory);
   directory->leave(first);
   ProcessRef second;
+  // It died in the middle of something.
+  directory->board()[1 + first.index].word[3] = 41;
+  directory->board()[1 + first.index].word[5] = 42;
   while (second.index != first.index) second = join(*directory);  // unused slots go first
+  EXPECT_EQ(directory->board()[1 + first.index].word[3], 42u);
+  EXPECT_EQ(directory->board()[1 + first.index].word[5], 42u);
   EXPECT_NE(second.generation, first.generation);
   EXPECT_FALSE(directory->is_live(first));
   EXPECT_TRUE(directory->is_live(second));

@@ -59,6 +59,7 @@ class Node final : public Environment {
   Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) override;
   Result<PeerLink> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
+  HazardBoard* hazard_board() override;
   bool slot_alive(wire::ProcessSlot slot) override;
   bool slot_stopped(wire::ProcessSlot) override { return false; }
   void ring(ProcessName process) override;
@@ -91,8 +92,14 @@ class World {
   static constexpr std::uint32_t kLaneBytes = wire::kDefaultLaneBytes;
   // `sharing`: of the segments' mapping. With MAP_SHARED a forked child can play one of the nodes.
   World(int nodes, Path path, const Nic::Options& options = {}, int sharing = MAP_PRIVATE,
-        std::uint32_t lane_bytes = kLaneBytes, clock::Clock* clock = nullptr)
+        std::uint32_t lane_bytes = kLaneBytes, clock::Clock* clock = nullptr, bool has_board = true)
       : path_(path), options_(options), sharing_(sharing), lane_bytes_(lane_bytes), clock_(clock) {
+    if (has_board) {
+      void* const board = mmap(nullptr, sizeof(HazardBoard), PROT_READ | PROT_WRITE,
+                               sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      ORRERY_CHECK(board != MAP_FAILED, "no memory for a board");
+      board_.reset(static_cast<HazardBoard*>(board));
+    }
     for (int i = 0; i < nodes; ++i) {
       nodes_.push_back(std::make_unique<Node>(*this, static_cast<wire::ProcessSlot>(i), options));
     }
@@ -103,6 +110,7 @@ class World {
   Path path() const { return path_; }
   int sharing() const { return sharing_; }
   clock::Clock* clock() const { return clock_; }
+  HazardBoard* board() const { return board_.get(); }
   Geometry geometry() const { return {.lane_count = 16, .lane_bytes = lane_bytes_, .arena_bytes = 8u << 20}; }
 
   bool attach = false;          // whether the kernel copies between processes
@@ -171,6 +179,10 @@ class World {
   const int sharing_;
   const std::uint32_t lane_bytes_;
   clock::Clock* const clock_;  // of every node; none: raw time
+  struct Unmap {
+    void operator()(HazardBoard* board) const { munmap(board, sizeof *board); }
+  };
+  std::unique_ptr<HazardBoard, Unmap> board_;  // of all nodes; before them
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Node>> graveyard_;  // others still have their segments mapped
 };
@@ -280,6 +292,7 @@ inline bool Node::alive(ProcessName process) {
   return node.name() == process && node.alive_here;
 }
 
+inline HazardBoard* Node::hazard_board() { return world_.board(); }
 inline clock::Clock* Node::clock() { return world_.clock(); }
 
 inline bool Node::slot_alive(wire::ProcessSlot slot) { return world_[slot].alive_here; }

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <random>
 
 namespace orrery::nic {
@@ -127,6 +128,142 @@ TEST_P(Window, OneBlockScattersAPieceToEachPe) {
     for (int node : {0})
       EXPECT_EQ(std::count(memory[node], memory[node] + kBytes, 0), std::ptrdiff_t(kBytes));
   }
+}
+
+// Twelve PEs that two nodes play, a registration each; node 0 stores whole lines to them. The parameter:
+// whether there is a board to announce that on.
+class Lines : public ::testing::TestWithParam<bool> {
+ protected:
+  static constexpr std::uint32_t kPes = 12;
+  Lines()
+      : world(3, Path::direct, {}, MAP_PRIVATE, box::World::kLaneBytes, nullptr, GetParam()),
+        block(16 * kPes * 64) {
+    for (std::uint32_t pe = 0; pe < kPes; ++pe) {
+      const auto at = reinterpret_cast<std::uint64_t>(pages + pe * kPageBytes);
+      box::Node& node = world[owner_of(pe)];
+      const MemKey key = node.nic().register_region(node.port(), at, kPageBytes, 0, nullptr).value();
+      places.push_back({static_cast<std::uint32_t>(owner_of(pe)), key, at});
+    }
+    window = FmaWindow::open(world[0].nic(), world[0].port(), {.base_pe = 2, .pe_bits = 3}, places).value();
+  }
+  ~Lines() override {
+    window.reset();
+    munmap(pages, kPes * kPageBytes);
+  }
+  static int owner_of(std::uint32_t pe) { return 1 + static_cast<int>(pe % 2); }
+  // Of the whole transaction.
+  Errc store(std::uint64_t offset, std::uint64_t bytes) {
+    for (auto& byte : block) byte = static_cast<std::byte>(random());
+    EXPECT_EQ(window->begin(), Errc::ok);
+    EXPECT_EQ(window->store(offset, block.data(), bytes), Errc::ok);
+    Errc status = Errc::ok;
+    const std::uint32_t name = window->end().value();
+    while (window->test(name, &status) == Errc::not_done) world.serve_all();
+    return status;
+  }
+  // How many of the first eight lines of the block are where a store at offset 0 puts them.
+  int arrived() const {
+    int lines = 0;
+    for (std::uint32_t i = 0; i < 8; ++i)
+      lines += std::memcmp(pages + (2 + i) * kPageBytes, block.data() + i * 64, 64) == 0 ? 1 : 0;
+    return lines;
+  }
+  std::atomic<std::uint64_t>& announcement() { return world.board()->lines[0].port[0]; }
+
+  std::uint8_t* const pages = static_cast<std::uint8_t*>(
+      mmap(nullptr, kPes* kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  box::World world;
+  std::vector<WindowPlace> places;
+  std::unique_ptr<FmaWindow> window;
+  std::vector<std::byte> block;
+  std::mt19937_64 random{7};
+};
+INSTANTIATE_TEST_SUITE_P(Boards, Lines, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Board" : "NoBoard"; });
+
+TEST_P(Lines, GoToEveryPeInRowsAndPartsOfRows) {
+  std::vector<std::uint8_t> model(kPes * kPageBytes);
+  for (int round = 0; round < 300; ++round) {
+    const std::uint64_t offset = random() % 64 * 64;
+    const std::uint64_t bytes = round % 3 == 0 ? 512 : random() % 64 * 64;
+    ASSERT_EQ(store(offset, bytes), Errc::ok);
+    for (std::uint64_t i = 0; i < bytes; ++i) {
+      const std::uint64_t at = window->shape().pe_of(offset + i) * kPageBytes;
+      model[at + window->shape().address_of(offset + i)] = static_cast<std::uint8_t>(block[i]);
+    }
+    ASSERT_EQ(std::memcmp(pages, model.data(), model.size()), 0) << round;
+  }
+}
+
+TEST_P(Lines, NoneGoesWhereTheOwnerHasWithdrawnWhatWasGranted) {
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(store(0, 512), Errc::ok);
+  ASSERT_TRUE(world[owner_of(5)].nic().deregister(places[5].key).ok());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(store(0, 512), Errc::invalid_handle);
+    EXPECT_EQ(arrived(), 7) << "all but that one";
+  }
+}
+
+TEST_P(Lines, NoneGoesToTheDead) {
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(store(0, 512), Errc::ok);
+  world.kill(2);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(store(0, 512), Errc::unreachable);
+    EXPECT_EQ(arrived(), 4);
+  }
+}
+
+TEST_P(Lines, GoDirectAgainWhenSomethingElseWasWithdrawn) {
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(store(0, 512), Errc::ok);
+  ASSERT_TRUE(world[owner_of(1)].nic().deregister(places[1].key).ok()) << "no PE of the row";
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(store(0, 512), Errc::ok);
+    EXPECT_EQ(arrived(), 8);
+  }
+}
+
+struct Seen {
+  static inline std::uint8_t* page;
+  static inline const std::atomic<std::uint64_t>* word;
+  static inline std::uint64_t in_the_middle;
+  static void look(int) {
+    in_the_middle = word->load();
+    mprotect(page, kPageBytes, PROT_READ | PROT_WRITE);
+  }
+};
+
+TEST_P(Lines, AreAnnouncedToAllOwnersWhileTheyAreStored) {
+  if (!GetParam()) return;  // then each lane announces itself, as any access does
+  for (const std::uint64_t bytes : {512, 192}) {
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(store(0, bytes), Errc::ok);
+    Seen::page = pages + 4 * kPageBytes;
+    Seen::word = &announcement();
+    Seen::in_the_middle = 0;
+    struct sigaction look {};
+    struct sigaction before {};
+    look.sa_handler = Seen::look;
+    ASSERT_EQ(sigaction(SIGSEGV, &look, &before), 0);
+    mprotect(Seen::page, kPageBytes, PROT_READ);
+    ASSERT_EQ(store(0, bytes), Errc::ok);
+    sigaction(SIGSEGV, &before, nullptr);
+    for (std::uint32_t pe = 2; pe < 10; ++pe) {
+      const MemKey& key = places[pe].key;
+      EXPECT_TRUE(may_touch(Seen::in_the_middle, region_mark(key.process, key.index))) << pe;
+    }
+    EXPECT_EQ(announcement() % 2, 0u) << "it is over";
+    EXPECT_EQ(announcement(), Seen::in_the_middle + 1);
+  }
+}
+
+TEST_P(Lines, OfADeadProcessAreStoredNoMore) {
+  if (!GetParam()) return;
+  ASSERT_EQ(store(0, 512), Errc::ok);
+  announcement() = announcement() + 1;
+  auto& quiet = world.board()->lines[0].port[4];
+  quiet = 6;
+  world.kill(0);
+  EXPECT_EQ(announcement() % 2, 0u);
+  EXPECT_EQ(quiet, 6u);
 }
 
 TEST_P(Window, AnyPartOfItMayBeStored) {

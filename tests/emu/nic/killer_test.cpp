@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "tests/emu/nic/killer.hpp"
+#include "emu/nic/fma_window.hpp"
 
 #include <cstdlib>
 
@@ -30,6 +31,40 @@ TEST_F(KillAnywhere, LaterPutThatGoesDirect) {
   run(
       scene, [&] { ASSERT_EQ(scene.world[0].nic().post(*scene.victim, silent_byte(scene)), Errc::ok); },
       victims_post(scene), nothing);
+}
+
+// A row of the victim's window to eight places of the target, again and again.
+class VictimsRow {
+ public:
+  explicit VictimsRow(Scene& scene) : scene_(scene) {}
+  void prepare() {
+    std::vector<WindowPlace> places;
+    for (std::size_t i = 0; i < 8; ++i) places.push_back({1, scene_.key, address_of(scene_.memory) + i * 64});
+    window_ = FmaWindow::open(scene_.world[0].nic(), scene_.world[0].port(), {.pe_bits = 3}, places).value();
+    for (int i = 0; i < 2; ++i) store();
+    while (scene_.take_event() != 0) {
+    }
+  }
+  void store() {
+    std::vector<std::byte> lines(8 * 64);
+    ASSERT_EQ(window_->begin(), Errc::ok);
+    ASSERT_EQ(window_->store(0, lines.data(), lines.size()), Errc::ok);
+    Errc status = Errc::ok;
+    ASSERT_EQ(window_->test(window_->end().value(), &status), Errc::ok);
+  }
+  // While its NIC is still there.
+  void forget() { window_.reset(); }
+
+ private:
+  Scene& scene_;
+  std::unique_ptr<FmaWindow> window_;
+};
+
+TEST_F(KillAnywhere, RowOfAWindow) {
+  Scene scene(Path::direct);
+  VictimsRow row(scene);
+  run(
+      scene, [&] { row.prepare(); }, [&] { row.store(); }, [&] { row.forget(); });
 }
 
 TEST_F(KillAnywhere, FirstPutThatGoesByFrame) {
@@ -198,14 +233,14 @@ TEST_F(KillOwnerAnywhere, FramesBeingApplied) {
 }
 
 // A process that is stopped, not dead, for as long as it likes.
-TEST(StopAnywhere, DeregistrationEndsAndOthersGoOnWhileAnInitiatorIsStopped) {
-  constexpr std::int64_t kLimitNs = 2'000'000;
-  Scene scene(Path::direct, kLimitNs);
+void stop_anywhere(Scene& scene, const std::function<void()>& prepare, const std::function<void()>& post,
+                   const std::function<void()>& forget) {
   test::Stepper stepper;
-  const auto post = [&] { (void)scene.world[0].nic().post(*scene.victim, scene.victims_put()); };
   scene.new_victim();
+  prepare();
   const test::Stepper::End end = stepper.start(post, UINT64_MAX);
   stepper.kill();
+  forget();
   if (end == test::Stepper::End::refused)
     GTEST_SKIP() << "this system does not let a process trace its child";
   const std::uint64_t length = stepper.steps;
@@ -220,6 +255,7 @@ TEST(StopAnywhere, DeregistrationEndsAndOthersGoOnWhileAnInitiatorIsStopped) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     const std::uint64_t limit = (state >> 33) % length;
     scene.new_victim();
+    prepare();
     ASSERT_NE(stepper.start(post, limit), test::Stepper::End::crashed);
     const int cut_offs = scene.world[1].cut_offs;
     // Returns although nobody lets the initiator go on: after kLimitNs it is cut off. How long that takes on
@@ -239,10 +275,26 @@ TEST(StopAnywhere, DeregistrationEndsAndOthersGoOnWhileAnInitiatorIsStopped) {
     ASSERT_NO_FATAL_FAILURE(scene.put(*scene.survivor, 2, *scene.survivor->queue))
         << "stopped after " << limit;
     stepper.kill();
+    forget();
     scene.world.kill(0);
   }
   std::printf("%d of them in the middle of the access\n", stalled);
   EXPECT_GT(stalled, 0);
+}
+
+constexpr std::int64_t kLimitNs = 2'000'000;
+
+TEST(StopAnywhere, DeregistrationEndsAndOthersGoOnWhileAnInitiatorIsStopped) {
+  Scene scene(Path::direct, kLimitNs);
+  stop_anywhere(
+      scene, [] {}, [&] { (void)scene.world[0].nic().post(*scene.victim, scene.victims_put()); }, [] {});
+}
+
+TEST(StopAnywhere, DeregistrationEndsAndOthersGoOnWhileAWindowIsStopped) {
+  Scene scene(Path::direct, kLimitNs);
+  VictimsRow row(scene);
+  stop_anywhere(
+      scene, [&] { row.prepare(); }, [&] { row.store(); }, [&] { row.forget(); });
 }
 
 }  // namespace

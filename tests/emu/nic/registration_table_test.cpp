@@ -33,7 +33,7 @@ class RegistrationTableTest : public ::testing::Test {
         [this](std::uint64_t bytes) {
           return arena_full_ ? 0 : (lists_ += 1, arena_ += bytes, arena_ - bytes);
         },
-        [this](std::uint64_t, std::uint64_t) { --lists_; });
+        [this](std::uint64_t, std::uint64_t) { --lists_; }, board_.get());
   }
 
   MemKey insert(std::uint64_t address = kAddress, std::uint64_t length = 4096,
@@ -57,10 +57,18 @@ class RegistrationTableTest : public ::testing::Test {
     view_.hazards(process).slot[2] = hazard_word(key.index) | how;
   }
 
+  // By the board, which names many registrations at once.
+  std::atomic<std::uint64_t>& peer_announces(std::uint32_t process, const MemKey& key) {
+    view_.service().sources[process / 64].fetch_or(1ull << process % 64);
+    view_.region(key.index).touched = 1;
+    return board_->lines[process].port[2] = 7 | region_mark(0, key.index), board_->lines[process].port[2];
+  }
+
   static constexpr Geometry kGeometry{.lane_count = 1, .arena_bytes = 1 << 20};
   void* base_ = nullptr;
   NicView view_;
   std::uint64_t arena_ = 0;
+  const std::unique_ptr<HazardBoard> board_ = std::make_unique<HazardBoard>();
   int lists_ = 0;
   bool arena_full_ = false;
   bool peers_live_ = true;
@@ -214,6 +222,62 @@ TEST_F(RegistrationTableTest, PeerInAnotherRegionIsNotWaitedFor) {
   view_.region(key.index).touched = 1;
   ASSERT_TRUE(remove(key, 3'600'000'000'000).ok());
   EXPECT_TRUE(cut_.empty());
+}
+
+TEST_F(RegistrationTableTest, StalledPeerOnTheBoardIsCutOffAndKeepsThePlaceUntilItIsGone) {
+  const MemKey key = insert();
+  auto& word = peer_announces(3, key);
+  ASSERT_TRUE(remove(key).ok());
+  ASSERT_EQ(cut_.size(), 1u);
+  EXPECT_FALSE(table_->drain_range(
+      kAddress, kAddress + 1, [](std::uint32_t) { return true; }, 0));
+  for (std::uint32_t i = 0; i < kMaxRegions - 1; ++i) insert(0x90'0000);
+  EXPECT_EQ(table_->insert({.address = kAddress, .length = 1}).code(), Errc::no_resource);
+  word = word + 1;
+  EXPECT_EQ(insert().index, key.index) << "now it is free";
+}
+
+TEST_F(RegistrationTableTest, AccessOnTheBoardIsOverWhenTheNextOneHasBegun) {
+  const MemKey key = insert();
+  auto& word = peer_announces(3, key);
+  const auto goes_on = [&](std::uint32_t) { return word = word + 2, true; };
+  ASSERT_TRUE(table_
+                  ->remove(
+                      key, {.alive = goes_on, .stopped = {}}, 3'600'000'000'000,
+                      [](std::span<const Range>) {}, [](std::uint64_t, std::uint64_t) { FAIL(); })
+                  .ok());
+  EXPECT_EQ(word, 9 | region_mark(0, key.index));
+}
+
+TEST_F(RegistrationTableTest, NobodyOnTheBoardIsWaitedForWhoCannotBeTouchingTheRegion) {
+  const MemKey key = insert();
+  const MemKey other = insert();
+  peer_announces(3, other);
+  peer_announces(4, key) = 8 | region_mark(0, key.index);
+  view_.region(key.index).touched = 1;
+  ASSERT_TRUE(remove(key, 3'600'000'000'000).ok());
+  peers_live_ = false;
+  ASSERT_TRUE(remove(other, 3'600'000'000'000).ok());
+  EXPECT_TRUE(cut_.empty());
+}
+
+TEST_F(RegistrationTableTest, EveryWithdrawalOfWhatPeersTouchedIsCounted) {
+  const MemKey untouched = insert();
+  ASSERT_TRUE(remove(untouched).ok());
+  EXPECT_EQ(board_->withdrawals, 0u);
+  const MemKey key = table_->insert({.queue_plus_1 = 6, .address = kAddress, .length = 4096}).value();
+  view_.region(key.index).touched = 1;
+  const auto alive = [](std::uint32_t) { return true; };
+  EXPECT_TRUE(table_->forget_queue(5, alive, 0));
+  EXPECT_EQ(board_->withdrawals, 1u);
+  EXPECT_TRUE(table_->mark_suspended(0, true, alive, 0));
+  EXPECT_EQ(board_->withdrawals, 2u);
+  EXPECT_TRUE(table_->mark_suspended(0, false, alive, 0));
+  EXPECT_EQ(board_->withdrawals, 3u);
+  EXPECT_TRUE(table_->drain_range(kAddress, kAddress + 1, alive, 0));
+  EXPECT_EQ(board_->withdrawals, 4u);
+  ASSERT_TRUE(remove(key).ok());
+  EXPECT_EQ(board_->withdrawals, 5u);
 }
 
 TEST_F(RegistrationTableTest, SegmentsAreKeptInTheArenaAndGivenBack) {
