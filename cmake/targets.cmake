@@ -6,7 +6,7 @@
 function(orrery_layer name)
   add_library(orrery_${name} OBJECT ${ARGN})
   target_link_libraries(orrery_${name} PUBLIC orrery_flags fmt::fmt Threads::Threads)
-  target_compile_options(orrery_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+  target_compile_options(orrery_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti> -ffunction-sections)
   set_property(GLOBAL APPEND PROPERTY ORRERY_LAYERS orrery_${name})
 endfunction()
 
@@ -14,6 +14,18 @@ endfunction()
 # others: a program takes them out of the archive when it has no such function yet, and a sanitizer's come first.
 function(orrery_interposes)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
+# orrery_together(<target> <script>): code that belongs together at run time stands together, where the linker
+# takes a script that adds to its own. Its targets are compiled with a section for each function.
+include(CheckLinkerFlag)
+function(orrery_together target script)
+  get_filename_component(script ${script} ABSOLUTE)
+  check_linker_flag(CXX -Wl,-T,${script} ORRERY_LINKER_ADDS_SCRIPTS)
+  if(ORRERY_LINKER_ADDS_SCRIPTS)
+    target_link_options(${target} PRIVATE -Wl,-T,${script})
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
+  endif()
 endfunction()
 
 # orrery_api(<name> SOURCES ... MAP <file> [HEADERS <dir>])
@@ -29,7 +41,7 @@ function(orrery_api name)
   get_filename_component(map ${A_MAP} ABSOLUTE)
   add_library(${name}_objects OBJECT ${A_SOURCES})
   target_link_libraries(${name}_objects PRIVATE orrery_flags fmt::fmt Threads::Threads)
-  target_compile_options(${name}_objects PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+  target_compile_options(${name}_objects PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti> -ffunction-sections)
   add_library(${name} SHARED $<TARGET_OBJECTS:${name}_objects>)
   add_library(${name}_static STATIC $<TARGET_OBJECTS:${name}_objects>)
   target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic-functions

@@ -26,7 +26,8 @@ std::int64_t monotonic_ns() {
 }
 
 namespace {
-thread_local constinit bool t_runtime_thread = false;
+// initial-exec: no call to reach it.
+__attribute__((tls_model("initial-exec"))) thread_local constinit bool t_runtime_thread = false;
 }  // namespace
 
 void mark_runtime_thread() { t_runtime_thread = true; }
@@ -45,6 +46,14 @@ bool futex_wait(FutexWord& word, std::uint32_t expected, std::optional<std::int6
   // the page, so it meets wakers in other processes.
   const long rc = syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_BITSET, expected,
                           limit_ptr, nullptr, FUTEX_BITSET_MATCH_ANY);
+  return !(rc == -1 && errno == ETIMEDOUT);
+}
+
+bool futex_wait_for(FutexWord& word, std::uint32_t expected, std::int64_t ns) {
+  const timespec span{ns / 1'000'000'000, ns % 1'000'000'000};
+  // FUTEX_WAIT takes a span of CLOCK_MONOTONIC.
+  const long rc =
+      syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, expected, &span, nullptr, 0);
   return !(rc == -1 && errno == ETIMEDOUT);
 }
 

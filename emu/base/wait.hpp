@@ -28,6 +28,9 @@ inline std::uint64_t rough_ticks() {
 // ever). Returns false only when the deadline passed. May return true early. Works across processes.
 bool futex_wait(FutexWord& word, std::uint32_t expected, std::optional<std::int64_t> deadline_ns);
 
+// The same for `ns` from now, without a look at the clock.
+bool futex_wait_for(FutexWord& word, std::uint32_t expected, std::int64_t ns);
+
 // Wakes up to `count` sleepers on `word`, in any process. One system call.
 void futex_wake(FutexWord& word, int count);
 

@@ -30,6 +30,8 @@ class Agenda {
     to.push_back({at, next_++, task});
     std::push_heap(to.begin(), to.end(), later);
   }
+  // Room for so many tasks that concern others.
+  void reserve(std::size_t tasks) { heaps_[static_cast<std::size_t>(Concerns::others)].reserve(tasks); }
   // REQUIRES: not empty.
   Task* take() {
     std::vector<Entry>& from = heaps_[second_is_first() ? 1 : 0];

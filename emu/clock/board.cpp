@@ -87,17 +87,6 @@ std::uint32_t Turns::earliest(std::int64_t* key) const {
 
 // ---- what is owed ----
 
-Turns::Effect Turns::first_effect(std::uint32_t row) const {
-  const std::uint32_t pes = board_.header.pes;
-  const auto* const firsts = &owed_.first[std::size_t{row} * pes];
-  Effect first;
-  for (std::uint32_t pe = 0; pe < pes; ++pe) {
-    const std::int64_t at = firsts[pe].load(std::memory_order_relaxed);
-    if (at < first.at) first = {at, pe};
-  }
-  return first;
-}
-
 void Turns::expect(std::uint32_t pe, std::int64_t at) {
   if (board_.pes[pe].wakes.load(std::memory_order_relaxed) != 0 &&
       board_.keys[pe].load(std::memory_order_relaxed) > at)
@@ -107,19 +96,12 @@ void Turns::expect(std::uint32_t pe, std::int64_t at) {
 // Whether another PE has to do something to that PE's node before that PE goes on at `key`. What is due at
 // the same time comes in the order of the numbers; but one that waits to be woken was only let go for it.
 bool Turns::owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) const {
-  *effect = first_effect(owed_.row[pe]);
+  *effect = first_effect(owed_.row(pe));
   if (effect->at > key || effect->at == kNever || effect->pe == pe) return false;
   const PeSlot& slot = board_.pes[pe];
   const bool asleep =
       slot.wakes.load(std::memory_order_relaxed) != 0 && slot.touched.load(std::memory_order_relaxed) == 0;
   return asleep || effect->before(key, pe);
-}
-
-// It is dead, or blocked: nobody waits for what it owes.
-void Turns::forgive(std::uint32_t pe) {
-  const std::uint32_t pes = board_.header.pes;
-  for (std::uint32_t row = 0; row < pes; ++row)
-    owed_.first[std::size_t{row} * pes + pe].store(kNever, std::memory_order_relaxed);
 }
 
 void Turns::collect_from(std::uint32_t pe, std::int64_t until) {
@@ -189,7 +171,7 @@ void Turns::await_grant() {
       // Announced before the grant is looked at again: see hand_on.
       mine.sleeping.store(1, std::memory_order_seq_cst);
       while (mine.grant.load(std::memory_order_seq_cst) == 0) {
-        if (futex_wait(mine.grant, 0, monotonic_ns() + kLookNs)) continue;
+        if (futex_wait_for(mine.grant, 0, kLookNs)) continue;
         if (look_after_holder(watched)) break;
       }
       mine.sleeping.store(0, std::memory_order_relaxed);
@@ -243,7 +225,7 @@ bool Turns::look_after_holder(Watched& watched) {
   if (!board_.header.token.compare_exchange_strong(token, token_of(self_, true), std::memory_order_acq_rel))
     return false;
   board_.keys[holder].store(kNever, std::memory_order_relaxed);
-  forgive(holder);
+  owed_.forgive(holder);
   // Release: one that comes back meanwhile waits for this before it writes its key (enter).
   slot.state.store(dead ? PeState::gone : PeState::outside, std::memory_order_release);
   if (!dead) {
@@ -314,7 +296,7 @@ void Turns::step_out() {
 
 void Turns::turn_at(std::int64_t key, bool wakes, WaitsFor why) {
   PeSlot& mine = self();
-  if (wakes) key = std::min(key, first_effect(owed_.row[self_]).at);
+  if (wakes) key = std::min(key, first_effect(owed_.row(self_)).at);
   board_.keys[self_].store(key, std::memory_order_relaxed);
   std::int64_t first = 0;
   const std::uint32_t next = earliest(&first);
@@ -370,7 +352,7 @@ void Turns::note_changed(std::uint32_t row, std::int64_t at, std::uint32_t numbe
 
 bool Turns::has_earlier(std::uint32_t row, std::int64_t at) const {
   for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
-    if (owed_.row[pe] != row || pe == self_) continue;
+    if (owed_.row(pe) != row || pe == self_) continue;
     // What is due at a PE's own time comes before it when the number is not larger.
     const std::int64_t key = board_.keys[pe].load(std::memory_order_relaxed);
     if (key < at || (key == at && pe < self_)) return true;
@@ -379,16 +361,16 @@ bool Turns::has_earlier(std::uint32_t row, std::int64_t at) const {
 }
 
 bool Turns::sleeps_until(std::uint32_t row, std::int64_t at) const {
-  if (row == owed_.row[self_]) return false;
+  if (row == owed_.row(self_)) return false;
   const auto sleeps = [&](std::uint32_t pe) {
     // One that waits to be woken may be woken by something that is no effect on its node.
     const std::int64_t key = board_.keys[pe].load(std::memory_order_relaxed);
     return (key > at || (key == at && pe > self_)) &&
            board_.pes[pe].wakes.load(std::memory_order_relaxed) == 0;
   };
-  if (!owed_.shared) return sleeps(row);
+  if (!owed_.is_shared()) return sleeps(row);
   for (std::uint32_t pe = row; pe < board_.header.pes; ++pe) {
-    if (owed_.row[pe] == row && !sleeps(pe)) return false;
+    if (owed_.row(pe) == row && !sleeps(pe)) return false;
   }
   return true;
 }

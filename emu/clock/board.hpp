@@ -5,24 +5,20 @@
 #include "emu/base/status.hpp"
 #include "emu/base/units.hpp"
 #include "emu/base/wait.hpp"
+#include "emu/clock/owed.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 // What the PEs of a job share under virtual time: who is when, and whose turn it is. One memfd for the job,
 // made by PE 0; the network's link state lies behind it.
 namespace orrery::clock {
 
 inline constexpr std::uint32_t kMaxPes = 1024;
-inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 // DO NOT CHANGE THE VALUES: they are in shared memory.
 enum class PeState : std::uint32_t {
@@ -90,26 +86,9 @@ struct Board {
   } seen[kMaxPes];
 };
 inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"
-inline constexpr std::uint32_t kBoardVersion = 6;
+inline constexpr std::uint32_t kBoardVersion = 7;
 inline constexpr std::uint32_t kNobody = UINT32_MAX >> 1;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
-
-// Effects that are owed: what the operations of a PE do to the memory and the queues of a node is done by
-// that PE, and needs to be done only before somebody could see it: before a PE of that node goes on at that
-// time or later, or another effect on that node that comes after it. So most are done when the PE has the
-// turn anyhow, and turns are what costs. owed[row * pes + PE] is when the PE's first effect on that node is
-// due, by which the PE that has the turn knows whom it has to let go first. A row is a node's: memory may be
-// shared there. The holder of the turn alone changes what is its own.
-struct Owed {
-  std::span<std::atomic<std::int64_t>> first;  // pes * pes
-  std::vector<std::uint32_t> row;              // of each PE: the first PE of its node
-  bool shared = false;                         // a node has several PEs
-  bool is_shared(std::uint32_t pe) const { return shared && std::count(row.begin(), row.end(), row[pe]) > 1; }
-
-  static constexpr std::size_t bytes(std::uint32_t pes) {
-    return std::size_t{pes} * pes * sizeof(std::int64_t);
-  }
-};
 
 // Does what its PE owes, all of it that is due by `until` and not behind what others owe to the same node.
 class Debtor {
@@ -161,22 +140,14 @@ class Turns {
   void note_seen_by_all(std::int64_t at);
 
   // ---- effects that are owed; REQUIRES: the turn ----
-  struct Effect {
-    std::int64_t at = kNever;
-    std::uint32_t pe = 0;  // who owes it
-    bool before(std::int64_t time, std::uint32_t number) const {
-      return at < time || (at == time && pe < number);
-    }
-  };
-  std::uint32_t row_of(std::uint32_t pe) const { return owed_.row[pe]; }
+  using Effect = Owed::Effect;
+  std::uint32_t row_of(std::uint32_t pe) const { return owed_.row(pe); }
   // Whether another PE is on this one's node.
   bool shares_node() const { return shares_node_; }
   // The first one on the node of that row.
-  Effect first_effect(std::uint32_t row) const;
+  Effect first_effect(std::uint32_t row) const { return owed_.first(row); }
   // This PE's first one there is due then.
-  void owe(std::uint32_t row, std::int64_t first) {
-    owed_.first[std::size_t{row} * board_.header.pes + self_].store(first, std::memory_order_relaxed);
-  }
+  void owe(std::uint32_t row, std::int64_t first) { owed_.owe(row, self_, first); }
   // What an operation costs depends on what was done to its target by now: from here on nothing is done there
   // before its time.
   void ask_nodes() { board_.header.asked_nodes.store(1, std::memory_order_relaxed); }
@@ -216,7 +187,6 @@ class Turns {
   std::uint32_t earliest(std::int64_t* key) const;
   bool owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) const;
   static bool move_on(Board::Mark& mark, std::int64_t at, std::uint32_t number);
-  void forgive(std::uint32_t pe);
   void hand_on(std::uint32_t next, std::uint32_t grant);
   void await_grant();
   struct Watched {
@@ -229,7 +199,7 @@ class Turns {
   void give_away();
 
   Board& board_;
-  const Owed owed_;
+  Owed owed_;
   const std::uint32_t self_;
   const bool shares_node_;
   const WaitBudget budget_;

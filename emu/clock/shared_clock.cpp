@@ -134,8 +134,7 @@ Status SharedClock::make(const Choice& choice, std::uint32_t pes) {
   void* const base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
   if (base == MAP_FAILED) return Errc::no_memory;
   board_ = new (base) Board{};
-  auto* const owed = reinterpret_cast<std::atomic<std::int64_t>*>(static_cast<std::byte*>(base) + kOwedAt);
-  for (std::size_t i = 0; i < std::size_t{pes} * pes; ++i) new (owed + i) std::atomic<std::int64_t>(kNever);
+  owed().clear();
   auto made = model::LinkState::create({static_cast<std::byte*>(base) + links_offset, bytes_ - links_offset},
                                        pricing(), kind_for(choice));
   if (!made.ok()) return made.status();
@@ -229,13 +228,7 @@ Picos SharedClock::least_latency() const {
   return Picos{std::max<std::int64_t>(least, 0)};
 }
 
-Owed SharedClock::owed() const {
-  auto* const first =
-      reinterpret_cast<std::atomic<std::int64_t>*>(reinterpret_cast<std::byte*>(board_) + kOwedAt);
-  bool shared = false;
-  for (std::uint32_t pe = 0; pe < first_of_node_.size(); ++pe) shared = shared || first_of_node_[pe] != pe;
-  return {{first, std::size_t{board_->header.pes} * board_->header.pes}, first_of_node_, shared};
-}
+Owed SharedClock::owed() const { return {reinterpret_cast<std::byte*>(board_) + kOwedAt, first_of_node_}; }
 
 Picos SharedClock::collective_time(model::Collective collective, std::uint64_t bytes) const {
   return model::quote_collective(machine(), collective, pes(), bytes).time;

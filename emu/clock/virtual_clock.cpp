@@ -28,10 +28,12 @@ constexpr std::int64_t kLongestQuantum = 1'000'000'000'000;  // 1 s
 constexpr std::int64_t kPartOfStreak = 8;
 constexpr std::int64_t kPartOfWatchedStreak = 64;
 constexpr std::uint32_t kPollsInVain = 1000;
-constexpr std::uint32_t kSpins = 2000;  // some microseconds: what a sleep and its end would cost
+constexpr std::size_t kUsualEffects = 4;  // of a PE on one node
+constexpr std::uint32_t kSpins = 2000;    // some microseconds: what a sleep and its end would cost
 
-thread_local constinit bool t_inside = false;
-thread_local constinit int t_holds = 0;
+// initial-exec: no call to reach them.
+__attribute__((tls_model("initial-exec"))) thread_local constinit bool t_inside = false;
+__attribute__((tls_model("initial-exec"))) thread_local constinit int t_holds = 0;
 
 std::int64_t thread_cpu_ns() {
   timespec used{};
@@ -65,6 +67,8 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
       machine_(choice.machine),
       effects_(shared_->pes()),
       firsts_(shared_->pes(), kNever) {
+  // Now, so that they are together in few pages.
+  for (Agenda& there : effects_) there.reserve(kUsualEffects);
   if (budget.spins == 0 && !compute_.measured) share_core(shared_->board().header.core);
   if (!record.empty()) recorder_ = std::make_unique<Recorder>(record, self_);
   turns_.join(shared_->node(), process_slot);

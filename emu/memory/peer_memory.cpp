@@ -94,6 +94,11 @@ Result<Window> PeerMemory::map_window(std::uint64_t index) {
       return Errc::no_memory;
     }
     base = static_cast<std::byte*>(at);
+    if (mapped_.size() < known_.size()) {
+      Known& window = known_[mapped_.size()];
+      window.base = base;
+      window.number.store(index + 1, std::memory_order_release);
+    }
     mapped_.push_back(index);
     // Release: see window().
     table_[index].store(base, std::memory_order_release);

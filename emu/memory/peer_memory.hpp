@@ -5,6 +5,7 @@
 #include "emu/base/status.hpp"
 #include "emu/memory/range.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +29,7 @@ struct Window {
 // owner never adopted is harmless: it lands in a file page that the owner does not map.
 //
 // Ownership: owns its windows and a duplicate of the descriptor; never truncates or seals.
-// Threads: window() from any; lock-free (one load) when the window is mapped.
+// Threads: window() from any; lock-free when the window is mapped.
 // Invariants: a table entry goes from null to its window once and never changes; windows are not
 // inherited by fork.
 // Use: auto peer = PeerMemory::open(fd, span); std::memcpy(peer.value()->window(va).value().at(va), src, n);
@@ -57,6 +58,11 @@ class PeerMemory {
     if (va >= span_) [[unlikely]]
       return Errc::bounds;
     const std::uint64_t index = va / kWindowBytes;
+    // Pairs with the release in map_window.
+    for (const Known& window : known_) {
+      if (window.number.load(std::memory_order_acquire) == index + 1)
+        return Window{window.base, index * kWindowBytes, (index + 1) * kWindowBytes};
+    }
     // Pairs with the release in map_window: the mapping exists before its address is seen.
     std::byte* base = table_[index].load(std::memory_order_acquire);
     if (base == nullptr) [[unlikely]]
@@ -72,6 +78,13 @@ class PeerMemory {
   const std::uint64_t span_;
   std::atomic<std::byte*>* const table_;  // span / kWindowBytes entries, zero pages until used
   std::mutex mapping_;                    // one mapper at a time
+  // The first that were mapped, which are nearly always all of them: the table's pages are as many as peers.
+  // `base` is stored before its number, once.
+  struct Known {
+    std::atomic<std::uint64_t> number{0};  // its index + 1; 0: none yet
+    std::byte* base = nullptr;
+  };
+  std::array<Known, 3> known_;
   // Those that are mapped, guarded by mapping_: the table has 2^17 places, and to look through it takes 256
   // page faults.
   std::vector<std::uint64_t> mapped_;

@@ -25,8 +25,8 @@ struct EndpointAsPosted {
 };
 
 // What a NIC has besides under a clock, where operations wait for their time. Where many PEs share a core all
-// that one touches is cold whenever it gets its turn: so an operation is small, and the place of one that has
-// ended is used again.
+// that one touches is cold whenever it gets its turn: so an operation is small, the place of one that has
+// ended is used again, and the places are together in few pages.
 //
 // Threads: take() and give_back() any; the rest as said.
 class TimedOps {
@@ -48,7 +48,9 @@ class TimedOps {
 
  private:
   std::mutex mu_;
-  std::vector<void*> free_;  // guarded by mu_
+  // Guarded by mu_.
+  std::vector<std::byte*> blocks_;  // of several places each
+  std::vector<void*> free_;
   Endpoint endpoint_;
 };
 

@@ -6,13 +6,25 @@
 
 namespace orrery::nic {
 
+namespace {
+
+constexpr std::size_t kTogether = 16;
+constexpr std::size_t kLine = 64;
+
+}  // namespace
+
 TimedOps::~TimedOps() {
-  for (void* const block : free_) ::operator delete(block);
+  for (std::byte* const blocks : blocks_) ::operator delete (blocks, std::align_val_t{kLine});
 }
 
 void* TimedOps::take(std::size_t bytes) {
   const std::lock_guard lock(mu_);
-  if (free_.empty()) return ::operator new(bytes);
+  if (free_.empty()) {
+    const std::size_t each = (bytes + kLine - 1) / kLine * kLine;
+    blocks_.push_back(static_cast<std::byte*>(::operator new (kTogether* each, std::align_val_t{kLine})));
+    // The first of them is taken first.
+    for (std::size_t i = kTogether; i > 0; --i) free_.push_back(blocks_.back() + (i - 1) * each);
+  }
   void* const block = free_.back();
   free_.pop_back();
   return block;

@@ -78,19 +78,21 @@ for entry in "${programs[@]}"; do
         [ "$beside" = nothing ] || start_hogs
         for ((i = 0; i < runs; ++i)); do
           seen=$((seen + 1))
+          # Its own: a job that was given up may still say so when the next one has begun.
+          out=$folder/out.$i
           # shellcheck disable=SC2086
           if ! timeout 200 taskset -c $cores bash -c 'launched "$@"' launched $launcher $pes $name $rest \
-            >"$folder/out" 2>"$folder/err"; then
+            >"$out" 2>"$folder/err"; then
             failed=$((failed + 1))
             tail -n 3 "$folder/err" >&2
             continue
           fi
-          sort "$folder/out" >"$folder/sorted"
+          sort "$out" >"$folder/sorted"
           [ -e "$folder/first" ] || cp "$folder/sorted" "$folder/first"
           if [ -s "$folder/sorted" ] && cmp -s "$folder/first" "$folder/sorted"; then
             same=$((same + 1))
           else
-            diff "$folder/first" "$folder/sorted" | head -n 4 >&2
+            diff "$folder/first" "$folder/sorted" | head -n 4 >&2 || true
           fi
           if grep 'not exact' "$folder/err" | grep -v "$united" >&2 ||
             { [ "$launcher" = orrery ] && ! grep -q '"conflicts": 0' "$folder/report.json"; }; then
