@@ -212,8 +212,12 @@ inline Result<Environment::Range> Node::inspect(std::uint64_t address, std::uint
 
 inline Status Node::adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) {
   constexpr std::uint64_t kPart = 4 * kPageBytes;
-  for (std::uint64_t part = begin; part < end; part += kPart) {
-    const std::uint64_t part_end = std::min(end, part + kPart);
+  std::uint64_t part_end = begin;
+  for (std::uint64_t part = begin; part < end; part = part_end) {
+    // What is in the memory file already stays as it is, and peers go on there through other registrations.
+    part_end = part + kPageBytes;
+    if (adopted_.count(part) != 0) continue;
+    while (part_end < end && part_end - part < kPart && adopted_.count(part_end) == 0) part_end += kPageBytes;
     if (!guard.before_switch(part, part_end)) return Errc::timeout;
     if (world_.adoption_fails && part != begin) return Errc::no_memory;
     switch_begin_ = part;
