@@ -225,7 +225,8 @@ void Simulation::settle_silent() {
   }
 }
 
-void Simulation::let_all_end() {
+// Every one that lives hears of every death.
+void Simulation::tell_all() {
   for (const auto& life : lives_) {
     if (life->alive) continue;
     for (const Life* listener : at_) {
@@ -235,9 +236,14 @@ void Simulation::let_all_end() {
       world_[listener->slot].nic().peer_died({static_cast<wire::ProcessSlot>(life->slot), life->generation});
     }
   }
+}
+
+void Simulation::let_all_end() {
   // Each round moves every lane by several frames; operations of 20,000 bytes have six.
   for (int round = 0; round < 2'000 && failure_.empty(); ++round) {
     const bool done = open_.empty();
+    // Again in each: while a PE that is served moves its pages, others take steps, and may die.
+    tell_all();
     world_.serve_all();
     for (Queue& queue : queues_) {
       while (queue.queue != nullptr && failure_.empty() && poll(queue)) {

@@ -170,6 +170,7 @@ class Simulation {
   void settle_silent();
   bool in_place(const Operation& operation) const;
   void check_all();
+  void tell_all();
   void let_all_end();
 
   Random random_;
