@@ -71,7 +71,7 @@ class Owed {
   void owe(std::uint32_t row, std::uint32_t pe, std::int64_t at) {
     first_[std::size_t{row} * pes() + pe].store(at, std::memory_order_relaxed);
     const Effect least = first(row);
-    if (at < least.at || (at == least.at && pe < least.pe))
+    if (Effect{at, pe}.before(least.at, least.pe))
       store_least(row, {at, pe});
     else if (pe == least.pe && at != least.at)
       store_least(row, look_for_first(row));

@@ -17,9 +17,9 @@
 //   ...      WireHeader   x 1             of a job that uses the wire between hosts; stored once
 //   ...      WireSlot     x kMaxProcesses where the process of that slot is reached by the wire: written by
 //                                         that process, of other hosts by this host's leader (libpmi)
-//   ...      BoardLine   x 1 + kMaxProcesses what their NICs say to all others (emu/nic/hazard_board.hpp):
-//   the
-//                                         first by any, then one each, written by the process of that slot
+//   ...      BoardLine    x 1 + kMaxProcesses  what their NICs say to all others: the
+//                                         first by any, then one each, written by the
+//                                         process of that slot (hazard_board.hpp)
 //
 // A slot is claimed by one compare-and-swap that names the claimer in the same word, filled, and published by
 // a second store. So a claimer that dies between the two leaves a slot that says whose it is, and the next
