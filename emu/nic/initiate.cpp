@@ -195,9 +195,11 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
   const Errc status = execute(target, header, payload, out);
   if (status == Errc::ok && (request.flags & kResponseFlag) != 0) [[unlikely]]
     store_bytes(out.data() + out.size(), reinterpret_cast<const std::byte*>(&request.sync_value), 4);
-  // A word that ports share, the engine's word, and words that need a full barrier keep to this path.
-  if (status == Errc::ok && memory != nullptr && hazard_slot < kSharedHazardSlot &&
-      !peer.link.strong_hazards && (control::flags(word) & kSegmented) == 0) {
+  // A word that ports share, the engine's word, and words that need a full barrier keep to this path. A queue
+  // may be written to whatever the state of the memory is: that says nothing about puts.
+  if (status == Errc::ok && memory != nullptr && request.op != Op::cq_write &&
+      hazard_slot < kSharedHazardSlot && !peer.link.strong_hazards &&
+      (control::flags(word) & kSegmented) == 0) {
     keep_grant(endpoint, peer, request, word, *memory);
   }
   return status;

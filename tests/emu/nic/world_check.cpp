@@ -250,7 +250,7 @@ void Simulation::let_all_end() {
       }
     }
     settle_silent();
-    if (done) return;
+    if (done && open_.empty()) return;  // such steps post, too
   }
   if (failure_.empty()) fail(fmt::format("operation {} never ended", open_.front()->id));
 }

@@ -9,6 +9,8 @@
 namespace orrery::nic {
 namespace {
 
+constexpr int kSteps = 300;
+
 class WorldInABox : public ::testing::TestWithParam<box::Path> {};
 
 INSTANTIATE_TEST_SUITE_P(Paths, WorldInABox,
@@ -20,10 +22,16 @@ INSTANTIATE_TEST_SUITE_P(Paths, WorldInABox,
                          });
 
 TEST_P(WorldInABox, MemoryAndEventsAreWhatTheModelSays) {
-  constexpr int kSteps = 300;
   // A third of the worlds for each path.
   box::for_every_seed(70, 33'334,
                       [](std::uint64_t seed) { return box::Simulation(seed, GetParam()).run(kSteps); });
+}
+
+// Seeds that failed once, each for a reason of its own: pages that were moved twice, a death nobody told of,
+// posts after the last look, a put into pages on the move.
+TEST_P(WorldInABox, SeedsThatFailedOnceHold) {
+  for (const std::uint64_t seed : {1912, 6008, 7839, 9653})
+    EXPECT_EQ(box::Simulation(seed, GetParam()).run(kSteps), "") << "seed " << seed;
 }
 
 }  // namespace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/nic.hpp"
+
+#include "tests/emu/nic/box.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+// What lets later puts take the short way, and what must not.
+namespace orrery::nic {
+namespace {
+
+using box::Path;
+using box::World;
+
+std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
+
+TEST(Grants, AQueueThatWasWrittenToWhilePagesMoveLetsNoPutThrough) {
+  Nic::Options options;
+  options.adopt_after = 1;
+  World world(2, Path::adopt, options);
+  alignas(kPageBytes) static std::uint64_t target[kPageBytes / 8];
+  const std::uint64_t value = 5;
+  CompletionQueue* const remote = world[1].nic().create_queue(64, 0).value();
+  const MemKey key =
+      world[1].nic().register_region(world[1].port(), address_of(target), sizeof target, 0, remote).value();
+  const auto endpoint = world.endpoint(0, 1, nullptr);
+  const Request put = box::put_word(&value, target, key, 0);
+  int switches = 0;
+  world.during_switch = [&](int) {
+    ++switches;
+    Request write = put;
+    write.op = Op::cq_write;
+    EXPECT_EQ(world[0].nic().post(*endpoint, write), Errc::ok);
+    EXPECT_EQ(world[0].nic().post(*endpoint, put), Errc::ok);
+    EXPECT_EQ(target[0], 0u) << "the pages are neither here nor there";
+  };
+  target[0] = 0;
+  for (int i = 0; i < 4 && switches == 0; ++i) {
+    EXPECT_EQ(world[0].nic().post(*endpoint, box::put_word(&value, target + 8, key, 0)), Errc::ok);
+    world.serve_all();
+  }
+  EXPECT_EQ(switches, 1);
+  EXPECT_TRUE(world.settle(0, *endpoint));
+  EXPECT_EQ(target[0], 5u);
+}
+
+}  // namespace
+}  // namespace orrery::nic
