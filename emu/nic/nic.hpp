@@ -386,6 +386,7 @@ class Nic final : public wire::Sink {
   Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                    CompletionQueue* queue);
   bool pump(Peer& peer);
+  bool outlive(Peer& peer);
   Errc apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part, std::span<std::byte> buffer,
              std::span<std::byte>* out);
   bool try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request);

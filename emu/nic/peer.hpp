@@ -166,6 +166,10 @@ struct Peer {
   wire::RingProducer requests;
   wire::RingConsumer responses;
   std::uint32_t response_bytes_due = 0;
+  // What a predecessor in our slot asked and nobody took the answers of: until its requests are served, up to
+  // here in the request lane, and the answers are out, ours have to wait.
+  bool inherits = false;
+  std::uint64_t inherited_end = 0;
   std::deque<std::uint32_t> waiting;  // flights with packets still to be sent, oldest first
   // Operations on their way by frame. The frames that nobody answers count as one.
   std::atomic<std::uint32_t> in_flight{0};

@@ -55,6 +55,8 @@ void Nic::open_lanes(Peer& peer) {
   peer.requests = wire::RingProducer(nic.request_lane(self_), nic.lane_bytes());
   peer.responses = wire::RingConsumer(nic.response_lane(self_), nic.lane_bytes());
   peer.lanes_open = true;
+  peer.inherited_end = peer.requests.position();
+  peer.inherits = peer.requests.consumed() != peer.inherited_end || peer.responses.ready();
   // What a predecessor in our slot was refused is not ours.
   peer.refusals_seen =
       refusal::count(error_state(nic).refusals[self_].newest.load(std::memory_order_acquire));
@@ -166,9 +168,11 @@ void Nic::keep_rest(Flight& flight) {
   flight.local = flight.kept.data() - flight.sent;
 }
 
-// Hands packets of waiting flights to the lane until it is full. Returns whether any went.
-// REQUIRES: frames_mu_ is held.
+// Hands packets of waiting flights to the lane until it is full. Returns whether the peer has something to
+// look at. REQUIRES: frames_mu_ is held.
 bool Nic::pump(Peer& peer) {
+  if (peer.inherits && !outlive(peer)) [[unlikely]]
+    return true;
   bool any = false;
   wire::HostWire* const wire = peer.link.by_wire ? wire_.load(std::memory_order_relaxed) : nullptr;
   const std::uint32_t lane_bytes = peer.link.nic.lane_bytes();

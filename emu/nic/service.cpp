@@ -106,6 +106,20 @@ void Nic::fail_flights(Peer& peer, Errc status) {
   peer.unanswered = false;
 }
 
+// ---- a peer was there before ----
+
+// Drops the answers to what a predecessor in our slot asked. Returns whether none will come any more, so that
+// the response lane is ours. REQUIRES: frames_mu_ is held.
+bool Nic::outlive(Peer& peer) {
+  // Acquire: the target answers before it counts a request as taken.
+  const bool served = peer.requests.consumed() >= peer.inherited_end;
+  constexpr int kWholeLanes = 64;  // no more, whatever the peer writes meanwhile
+  for (int i = 0; i < kWholeLanes && peer.responses.ready() && !peer.responses.broken(); ++i)
+    take_responses(peer);
+  peer.inherits = !served || peer.responses.ready();
+  return !peer.inherits;
+}
+
 // ---- adoption ----
 
 void Nic::adopt_wanted() {
