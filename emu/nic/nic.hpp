@@ -438,7 +438,7 @@ class Nic final : public wire::Sink {
   std::atomic<std::uint32_t> flights_open_{0};  // counted under frames_mu_
   PollCount polls_;
   std::atomic<const std::byte*> awaited_message_{nullptr};
-  // Where the next frame of each of the first lanes will begin, to be seen without requests_mu_, its writers'.
+  // Where the next frame of each of the first lanes will begin. Written under requests_mu_, read without.
   std::atomic<std::uint32_t> next_frames_for_{0};  // lane_changes that next_frames_ covers; 0: not all
   std::array<std::atomic<const std::byte*>, 8> next_frames_{};
 
