@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <hwloc.h>
+#include <sched.h>
 #include <unistd.h>
 
 namespace orrery::job {
@@ -110,6 +111,12 @@ AllowedCores allowed_cores() {
   allowed.numa_nodes = static_cast<std::uint32_t>(std::max(nodes, 1));
   hwloc_bitmap_free(mine);
   return allowed;
+}
+
+std::uint32_t parent_threads() {
+  cpu_set_t cpus;
+  if (sched_getaffinity(getppid(), sizeof cpus, &cpus) != 0) return 0;
+  return static_cast<std::uint32_t>(CPU_COUNT(&cpus));
 }
 
 WaitBudget wait_budget_for(std::uint32_t pes, std::uint32_t cores) {

@@ -24,6 +24,10 @@ struct AllowedCores {
 // Asks hwloc and the cgroup. Some milliseconds: once per job, not per operation.
 AllowedCores allowed_cores();
 
+// CPUs that the process which started this one may run on; 0: not known. A launcher that binds gives each PE
+// its share of them, so that a PE's own say nothing of how many PEs can run at once.
+std::uint32_t parent_threads();
+
 // CPUs' worth of time in the text of a cgroup's cpu.max; 0 when there is no limit or it is not one.
 double parse_cpu_max(std::string_view text);
 

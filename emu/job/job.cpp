@@ -203,7 +203,12 @@ WaitBudget Job::budget() const {
   if (counted != 0) here = std::max(here, placement().pe_count());
   if (here == 0) here = placement().pe_count();
   if (here == 0) here = static_cast<std::uint32_t>(directory_->live_processes().size());
-  WaitBudget budget = wait_budget_for(here, counted != 0 ? counted : allowed_cores().usable());
+  AllowedCores allowed;
+  if (counted == 0) {
+    allowed = allowed_cores();
+    if (launch_.local_size > 0) allowed.threads = std::max(allowed.threads, parent_threads());
+  }
+  WaitBudget budget = wait_budget_for(here, counted != 0 ? counted : allowed.usable());
   if (!config::text("ORRERY_SPINS").empty()) {
     budget.spins = static_cast<std::uint32_t>(config::number("ORRERY_SPINS"));
   }

@@ -345,8 +345,11 @@ class CollectiveEngine {
   VceState& own(std::uint32_t vce) const;
 
   Nic& nic_;
+  // What active() looks at, in one line.
+  std::atomic<std::uint32_t> used_{0};            // records_[used_..] were never armed
+  std::atomic<std::uint32_t> arrivals_count_{0};  // as of arrivals_
+  std::atomic<std::uint32_t> waiter_count_{0};    // as of waiters_
   std::array<Record, kRecords> records_;
-  std::atomic<std::uint32_t> used_{0};      // records_[used_..] were never armed
   std::atomic<std::uint32_t> reserved_{0};  // records that joins on their way will take
   std::atomic<bool> heartbeat_on_{false};
   std::uint32_t idle_beats_ = 0;      // service thread
@@ -356,10 +359,8 @@ class CollectiveEngine {
 
   std::mutex arrivals_mu_;         // held for a moment, with any other lock around it
   std::vector<Arrival> arrivals_;  // guarded by arrivals_mu_
-  std::atomic<std::uint32_t> arrivals_count_{0};
-  std::mutex packets_mu_;        // held by who handles them; before mu_ and the NIC's locks
-  std::vector<Waiter> waiters_;  // guarded by packets_mu_
-  std::atomic<std::uint32_t> waiter_count_{0};
+  std::mutex packets_mu_;          // held by who handles them; before mu_ and the NIC's locks
+  std::vector<Waiter> waiters_;    // guarded by packets_mu_
 
   std::mutex mu_;
   std::array<Owned, kVces> owned_;              // guarded by mu_

@@ -87,6 +87,7 @@ struct Mailbox {
 
   const MailboxShape shape;
   const std::uint64_t slot_bytes = shape.slot_bytes();
+  const std::uint64_t slots_bytes = shape.credits * slot_bytes;
   bool sends_again = false;  // what met a fault on its way
   std::byte* const local;
   const std::uint64_t remote;  // in the peer's address space
@@ -100,6 +101,8 @@ struct Mailbox {
   std::uint64_t sent_offset = 0;
   std::uint64_t next_offset = 0;
   bool current = false;      // it was given and not released
+  bool unanswered = false;   // nothing was sent since the last one was given
+  bool is_answered = false;  // the last one that we sent was the first since one was given
   bool credit_owed = false;  // the last credit found no room on the wire
   std::atomic<bool> broken{false};
 
@@ -111,7 +114,7 @@ struct Mailbox {
  private:
   std::uint64_t offset_after(std::uint64_t offset) const {
     offset += slot_bytes;
-    return offset == shape.credits * slot_bytes ? 0 : offset;
+    return offset == slots_bytes ? 0 : offset;
   }
 };
 

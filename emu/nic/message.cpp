@@ -68,7 +68,10 @@ Errc Nic::send_message_slowly(Endpoint& endpoint, std::span<const std::byte> hea
 
 // Nothing has come: whatever is under way is moved along.
 Errc Nic::find_no_message(Endpoint& endpoint) {
-  progress();
+  if (has_nothing_to_move()) [[likely]]
+    polls_.add();
+  else
+    progress();
   Mailbox& box = *endpoint.mailbox;
   if (box.credit_owed) [[unlikely]]
     send_credit_slowly(endpoint);

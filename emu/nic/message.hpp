@@ -64,24 +64,43 @@ inline bool has_credit(Mailbox& box) {
   return true;
 }
 
-// One aligned line at a time would be no faster: payloads are a few words.
+// Both lines that the next message touches at the peer come over at the same time.
+inline void prefetch_lines(const Mailbox& box, const Grant& grant) {
+  prefetch_to_write(grant.here + (box.sent_slot() - grant.begin));
+  if (grant.queue.slots != nullptr) prefetch_event_slot(grant.queue);
+}
+
+// Two pieces that overlap, of the largest power of two that fits.
+template <std::size_t kPiece>
+inline void copy_ends(std::byte* to, std::span<const std::byte> from) {
+  std::memcpy(to, from.data(), kPiece);
+  std::memcpy(to + from.size() - kPiece, from.data() + from.size() - kPiece, kPiece);
+}
+
+// Headers and most payloads are a few words: those without a call.
+inline void copy_piece(std::byte* to, std::span<const std::byte> from) {
+  if (from.size() >= 8) {
+    if (from.size() <= 16) return copy_ends<8>(to, from);
+    if (from.size() <= 32) return copy_ends<16>(to, from);
+    std::memcpy(to, from.data(), from.size());
+  } else if (from.size() >= 4) {
+    copy_ends<4>(to, from);
+  } else if (!from.empty()) {
+    to[0] = from[0];
+    if (from.size() >= 2) copy_ends<2>(to, from);
+  }
+}
+
 inline void copy_message(std::byte* to, std::span<const std::byte> header, std::span<const std::byte> data) {
-  if (header.size() == 8) [[likely]] {
-    std::memcpy(to, header.data(), 8);
-  } else if (!header.empty()) {
-    std::memcpy(to, header.data(), header.size());
-  }
-  if (data.size() == 8) {
-    std::memcpy(to + header.size(), data.data(), 8);
-  } else if (!data.empty()) {
-    std::memcpy(to + header.size(), data.data(), data.size());
-  }
+  copy_piece(to, header);
+  copy_piece(to + header.size(), data);
 }
 
 }  // namespace detail
 
-inline Errc send_message(Nic& nic, Endpoint& endpoint, std::span<const std::byte> header,
-                         std::span<const std::byte> data, const MessageLabel& label) {
+[[gnu::always_inline]] inline Errc send_message(Nic& nic, Endpoint& endpoint,
+                                                std::span<const std::byte> header,
+                                                std::span<const std::byte> data, const MessageLabel& label) {
   Mailbox& box = *endpoint.mailbox;
   const std::uint64_t bytes = header.size() + data.size();
   if (bytes > box.shape.max_bytes) [[unlikely]]
@@ -94,10 +113,9 @@ inline Errc send_message(Nic& nic, Endpoint& endpoint, std::span<const std::byte
       grant.peer->dead.load(std::memory_order_relaxed) ||
       grant.peer->in_flight.load(std::memory_order_relaxed) != 0) [[unlikely]]
     return nic.send_message_slowly(endpoint, header, data, label.id, label.tag);
-  // Both lines that the message touches at the peer, one after the other by the stores' order, come over at
-  // the same time.
-  prefetch_to_write(grant.here + offset);
-  if (grant.queue.slots != nullptr) prefetch_event_slot(grant.queue);
+  detail::prefetch_lines(box, grant);
+  box.is_answered = box.unanswered;
+  box.unanswered = false;
   CompletionQueue* const queue = endpoint.queue;
   std::uint32_t transaction = 0;
   if (queue != nullptr) {
@@ -141,6 +159,15 @@ inline Errc next_message(Nic& nic, Endpoint& endpoint, std::uint8_t wanted, Rece
   *message = {slot + kMessageHeaderBytes, bytes, message_word::tag(word)};
   if (wanted != kAnyTag && wanted != message->tag) return Errc::no_match;
   box.current = true;
+  // Who answered the last one probably answers this one: by then its lines are here.
+  if (box.unanswered) box.is_answered = false;
+  box.unanswered = true;
+  if (box.is_answered) {
+    const std::uint64_t key = key_word(box.remote_key);
+    const Grant& grant = endpoint.grants[key % kGrants];
+    if (grant.key == key && !grant.peer->dead.load(std::memory_order_relaxed))
+      detail::prefetch_lines(box, grant);
+  }
   return Errc::ok;
 }
 

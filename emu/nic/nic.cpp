@@ -20,8 +20,10 @@ constexpr std::int64_t kWaitSliceNs = 50'000'000;
 }  // namespace
 
 Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const Options& options)
-    : environment_(environment),
-      view_(view),
+    : view_(view),
+      always_moves_(environment.clock() != nullptr || options.faults.any()),
+      polls_(environment.wait_budget().spins == 0),
+      environment_(environment),
       self_(self),
       options_(options),
       clock_(environment.clock()),
@@ -50,8 +52,7 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
            .progress = [this] { progress(); }}),
       channels_(environment, view),
       collective_(*this),
-      bte_(*this),
-      polls_(environment.wait_budget().spins == 0) {
+      bte_(*this) {
   if (clock_ != nullptr) {
     clock_->set_look([](void* self) { static_cast<Nic*>(self)->collective_.progress_in_turn(); }, this);
   }

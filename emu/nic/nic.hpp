@@ -127,7 +127,7 @@ class Nic final : public wire::Sink {
   // drain_limit_ns. Errors: no_resource (an endpoint, a channel or a collective engine names it).
   Status destroy_queue(CompletionQueue* queue);
   // Next event of `queue`, after letting the NIC progress if there is none. Errors: not_done, overrun.
-  Errc poll(CompletionQueue& queue, Event* event) {
+  [[gnu::always_inline]] Errc poll(CompletionQueue& queue, Event* event) {
     const Errc found = queue.take(event);
     if (found != Errc::not_done) [[likely]]
       return found;
@@ -376,8 +376,6 @@ class Nic final : public wire::Sink {
   bool is_quiet(std::uint16_t domain);
   void want_suspended(const Peer& peer, std::uint32_t domain, bool on);
 
-  Errc send_collective(Peer& peer, const wire::PacketHeader& header);
-
   // message.cpp
   static bool is_broken(Mailbox& box);
 
@@ -385,6 +383,7 @@ class Nic final : public wire::Sink {
   bool move_along();
   Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
                    CompletionQueue* queue);
+  Errc send_collective(Peer& peer, const wire::PacketHeader& header);
   bool pump(Peer& peer);
   bool outlive(Peer& peer);
   Errc apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part, std::span<std::byte> buffer,
@@ -421,8 +420,8 @@ class Nic final : public wire::Sink {
   Errc progress_and_take(CompletionQueue& queue, Event* event);
   // Whether progress() would find nothing to do.
   bool has_nothing_to_move() const {
-    return clock_ == nullptr && faults_ == nullptr && flights_open_.load(std::memory_order_relaxed) == 0 &&
-           wire_.load(std::memory_order_relaxed) == nullptr &&
+    return !always_moves_.load(std::memory_order_relaxed) &&
+           flights_open_.load(std::memory_order_relaxed) == 0 &&
            (view_.service().lane_changes.load(std::memory_order_relaxed) == 0 || nothing_arrived()) &&
            !collective_.active();
   }
@@ -434,8 +433,17 @@ class Nic final : public wire::Sink {
                      const DatagramName& name);
   void adopt_wanted();
 
+  // What a poll that finds nothing looks at, in two lines.
+  alignas(kCacheLine) const NicView view_;
+  std::atomic<bool> always_moves_;              // there is a clock, a wire, or faults: polls look further
+  std::atomic<std::uint32_t> flights_open_{0};  // counted under frames_mu_
+  PollCount polls_;
+  std::atomic<const std::byte*> awaited_message_{nullptr};
+  // Where the next frame of each of the first lanes will begin. Written under requests_mu_, read without.
+  std::atomic<std::uint32_t> next_frames_for_{0};  // lane_changes that next_frames_ covers; 0: not all
+  std::array<std::atomic<const std::byte*>, 8> next_frames_{};
+
   Environment& environment_;
-  const NicView view_;
   const wire::ProcessSlot self_;
   const Options options_;
   clock::Clock* const clock_;
@@ -462,11 +470,7 @@ class Nic final : public wire::Sink {
   std::array<Inbound, kMaxProcesses> inbound_;  // guarded by requests_mu_
   std::vector<std::uint16_t> lanes_;            // those of inbound_ that were opened, guarded by requests_mu_
   std::uint32_t lanes_seen_ = 0;                // lane_changes as of lanes_, guarded by requests_mu_
-  // Where the next frame of each of the first lanes will begin, so that a poll that finds nothing takes no
-  // lock. Written under requests_mu_.
-  std::array<std::atomic<const std::byte*>, 8> next_frames_{};
-  std::atomic<std::uint32_t> next_frames_for_{0};  // lane_changes that next_frames_ covers; 0: not all
-  std::mutex shared_hazard_mu_;                    // held for an access by ports that share a hazard word
+  std::mutex shared_hazard_mu_;                 // held for an access by ports that share a hazard word
   ShortLock frames_mu_;
   std::vector<Peer*> lane_peers_;  // peers with open lanes, guarded by frames_mu_
   // The wire between hosts. It is called under frames_mu_, and takes requests_mu_ for what it delivers.
@@ -478,7 +482,6 @@ class Nic final : public wire::Sink {
   SequenceTable sequences_;                      // own lock
   FlightTable flights_;                          // guarded by frames_mu_
   std::vector<std::byte> gathered_;              // a payload from segments, guarded by frames_mu_
-  std::atomic<std::uint32_t> flights_open_{0};   // read without the lock to skip polling
   ErrorLog errors_;
   const std::unique_ptr<FaultUnit> faults_;  // null: nothing ever fails by itself
   DelayLine delays_;
@@ -488,11 +491,9 @@ class Nic final : public wire::Sink {
   DatagramUnit datagrams_;
   ChannelUnit channels_;
   CollectiveEngine collective_;
-  BteQueue bte_;  // its thread uses everything above: last in, first out
-  PollCount polls_;
-  std::atomic<const std::byte*> awaited_message_{nullptr};
-  std::uint64_t polls_seen_ = 0;                              // service thread
-  int idle_ticks_ = 0;                                        // service thread
+  BteQueue bte_;                  // its thread uses everything above: last in, first out
+  std::uint64_t polls_seen_ = 0;  // service thread
+  int idle_ticks_ = 0;            // service thread
   std::array<std::uint64_t, kMaxSuspendable / 64> marked_{};  // domains in suspension; service thread
   std::uint32_t suspension_seen_ = 0;  // suspension_changes that marked_ is of; service thread
 };

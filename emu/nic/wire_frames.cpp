@@ -22,6 +22,7 @@ constexpr int kEventsPerPoll = 64;
 void Nic::use_wire(wire::HostWire& wire) {
   const std::lock_guard lock(frames_mu_);
   wire_.store(&wire, std::memory_order_release);
+  always_moves_.store(true, std::memory_order_relaxed);
 }
 
 Status Nic::add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address) {

@@ -64,17 +64,20 @@ gni_cq_entry_t entry_of_success(const nic::Event& event) {
 }
 static_assert(static_cast<int>(DeviceStatus::okay) == 0);
 
+// Nobody asks for the descriptor of a message: its place among the queue's requests is free again.
+void collect_sent(const Cq& cq, const nic::Event& event) {
+  void* none = nullptr;
+  (void)cq.queue->collect(static_cast<std::uint32_t>(event.data >> 32), &none);
+}
+
 }  // namespace
 
 gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq_entry_t* event_data) {
   *event_data = entry_of(event);
   if (cq.attachment->gemini && event.kind == nic::EventKind::post)
     *event_data = cq_entry::widen(*event_data, event.user_value());
-  // Nobody asks for the descriptor of a message: its place among the queue's requests is free again.
-  if (event.kind == nic::EventKind::message_sent || event.kind == nic::EventKind::queued_sent) {
-    void* none = nullptr;
-    (void)cq.queue->collect(static_cast<std::uint32_t>(event.data >> 32), &none);
-  }
+  if (event.kind == nic::EventKind::message_sent || event.kind == nic::EventKind::queued_sent)
+    collect_sent(cq, event);
   if (cq.handler != nullptr) [[unlikely]]
     cq.handler(event_data, cq.context);
   if (found != Errc::ok) [[unlikely]]
@@ -176,10 +179,22 @@ gni_return_t GNI_CqGetEvent(gni_cq_handle_t cq_hndl, gni_cq_entry_t* event_data)
   orrery::nic::Event event;
   const Errc found = cq->nic->poll(*cq->queue, &event);
   if (found == Errc::not_done) return GNI_RC_NOT_DONE;
-  if (event.kind == orrery::nic::EventKind::post && event.status == Errc::ok && cq->handler == nullptr)
-      [[likely]] {
-    *event_data = orrery::gni::entry_of_success(event);
-    return GNI_RC_SUCCESS;
+  // What most events are: of a post or a message that went well.
+  if (event.status == Errc::ok && cq->handler == nullptr) [[likely]] {
+    switch (event.kind) {
+      case orrery::nic::EventKind::post:
+        *event_data = orrery::gni::entry_of_success(event);
+        return GNI_RC_SUCCESS;
+      case orrery::nic::EventKind::message_arrived:
+        *event_data = cq_entry::remote(GNI_CQ_EVENT_TYPE_SMSG, static_cast<std::uint32_t>(event.data), 0);
+        return GNI_RC_SUCCESS;
+      case orrery::nic::EventKind::message_sent:
+        orrery::gni::collect_sent(*cq, event);
+        *event_data = cq_entry::message_sent(static_cast<std::uint32_t>(event.data), 0);
+        return GNI_RC_SUCCESS;
+      default:
+        break;
+    }
   }
   return orrery::gni::hand_over(*cq, found, event, event_data);
 }

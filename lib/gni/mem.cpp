@@ -202,8 +202,10 @@ gni_return_t GNI_MemQueryHndls(gni_nic_handle_t nic_hndl, int fd, gni_mem_handle
   if (attachment == nullptr) return GNI_RC_INVALID_PARAM;
   std::size_t next = 0;
   if (!mem_handle::is_none(*mem_hndl)) {
-    if (!mem_handle::well_formed(*mem_hndl)) return GNI_RC_INVALID_PARAM;
-    next = mem_handle::key_of(*mem_hndl).index + 1u;
+    const auto last = mem_handle::key_of(*mem_hndl);
+    if (!mem_handle::well_formed(*mem_hndl) || last.process != attachment->nic->self())
+      return GNI_RC_INVALID_PARAM;
+    next = last.index + 1u;
   }
   const std::lock_guard lock(attachment->registrations_lock);
   const auto& regions = attachment->regions;

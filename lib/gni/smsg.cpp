@@ -45,8 +45,15 @@ Ep* find_connected(gni_ep_handle_t handle) {
   return ep == nullptr || ep->endpoint.mailbox == nullptr ? nullptr : ep;
 }
 
-gni_return_t send(gni_ep_handle_t ep_hndl, const void* header, std::uint32_t header_length, const void* data,
-                  std::uint32_t data_length, const nic::MessageLabel& label) {
+[[gnu::cold, gnu::noinline]] gni_return_t not_sent(Ep& ep, Errc why) {
+  if (why == Errc::not_done) ep.attachment->statistics.count(GNI_STAT_SMSG_MBOX_CREDITS_STALL);
+  if (why == Errc::no_resource) ep.attachment->statistics.count(GNI_STAT_SMSG_REQ_STALL);
+  return why == Errc::size ? GNI_RC_ERROR_RESOURCE : return_of(why);
+}
+
+[[gnu::always_inline]] inline gni_return_t send(gni_ep_handle_t ep_hndl, const void* header,
+                                                std::uint32_t header_length, const void* data,
+                                                std::uint32_t data_length, const nic::MessageLabel& label) {
   Ep* const ep = find_connected(ep_hndl);
   if (ep == nullptr || (header == nullptr && header_length != 0) || (data == nullptr && data_length != 0))
       [[unlikely]]
@@ -55,10 +62,7 @@ gni_return_t send(gni_ep_handle_t ep_hndl, const void* header, std::uint32_t hea
                                       bytes_of(data, data_length), label);
   if (sent == Errc::ok) [[likely]]
     return GNI_RC_SUCCESS;
-  Statistics& statistics = ep->attachment->statistics;
-  if (sent == Errc::not_done) statistics.count(GNI_STAT_SMSG_MBOX_CREDITS_STALL);
-  if (sent == Errc::no_resource) statistics.count(GNI_STAT_SMSG_REQ_STALL);
-  return sent == Errc::size ? GNI_RC_ERROR_RESOURCE : return_of(sent);
+  return not_sent(*ep, sent);
 }
 
 }  // namespace

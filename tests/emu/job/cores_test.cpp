@@ -6,6 +6,8 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace orrery::job {
 namespace {
@@ -36,6 +38,25 @@ TEST(Cores, QuotaOfTheCgroupCountsInCpus) {
   EXPECT_EQ((AllowedCores{.cores = 4, .threads = 8, .cpu_quota = 2.5}).usable(), 2u);
   EXPECT_EQ((AllowedCores{.cores = 4, .threads = 8, .cpu_quota = 0.5}).usable(), 1u);
   EXPECT_EQ((AllowedCores{.cores = 4, .threads = 8, .cpu_quota = 0}).usable(), 8u);
+}
+
+// As a launcher does that gives each PE a core of its own.
+TEST(Cores, OfTheParentAreCountedWhereTheChildIsBound) {
+  const std::uint32_t ours = allowed_cores().threads;
+  const pid_t child = fork();
+  if (child == 0) {
+    cpu_set_t one;
+    sched_getaffinity(0, sizeof one, &one);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &one)) ++cpu;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    _exit(allowed_cores().threads == 1 && parent_threads() == ours ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Cores, SharedCoresDoNotSpin) {

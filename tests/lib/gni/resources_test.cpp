@@ -150,6 +150,18 @@ TEST(Configure, BadArgumentsAreRefused) {
   EXPECT_EQ(GNI_GetJobResInfo(0, 250, GNI_JOB_RES_MDD, &info), GNI_RC_NO_MATCH);
 }
 
+// As one of another process would be: its process number and its checksum differ.
+gni_mem_handle_t foreign(gni_mem_handle_t handle) {
+  handle.qword1 ^= std::uint64_t{1} << 42;
+  for (std::uint64_t checksum = 0; checksum < 256; ++checksum) {
+    handle.qword2 = (handle.qword2 & ~(std::uint64_t{0xff} << 56)) | checksum << 56;
+    int yes = 0;
+    if (GNI_MemHndlQueryAttr(&handle, GNI_MEMHNDL_ATTR_READONLY, &yes) == GNI_RC_SUCCESS) return handle;
+  }
+  ADD_FAILURE() << "no such handle is well formed";
+  return handle;
+}
+
 class Registrations : public testing::Test {
  protected:
   gni_return_t with_index(std::uint32_t index, gni_mem_handle_t* handle) {
@@ -186,6 +198,8 @@ TEST_F(Registrations, ByReservedEntry) {
   EXPECT_EQ(GNI_RebuildMemHndl(&plain, 3, &rebuilt), GNI_RC_INVALID_PARAM);
   EXPECT_EQ(GNI_RebuildMemHndl(nullptr, 3, &rebuilt), GNI_RC_INVALID_PARAM);
   EXPECT_EQ(GNI_RebuildMemHndl(&zero, 3, nullptr), GNI_RC_INVALID_PARAM);
+  gni_mem_handle_t theirs = foreign(zero);
+  EXPECT_EQ(GNI_RebuildMemHndl(&theirs, 3, &rebuilt), GNI_RC_INVALID_PARAM) << "of another process";
 
   // Handles with the attribute are as good as others.
   const gni_cq_handle_t source = domain.queue(4);
@@ -288,6 +302,8 @@ TEST_F(Registrations, CanBeWalked) {
     EXPECT_EQ(length, 100 + (address - address_of(page.data())) / 4096);
   }
   EXPECT_EQ(seen, starts);
+  gni_mem_handle_t theirs = foreign(at);
+  EXPECT_EQ(GNI_MemQueryHndls(domain.nic, -1, &theirs, &address, &length), GNI_RC_INVALID_PARAM);
   gni_mem_handle_t junk{1, 2};
   EXPECT_EQ(GNI_MemQueryHndls(domain.nic, -1, &junk, &address, &length), GNI_RC_INVALID_PARAM);
   EXPECT_EQ(GNI_MemQueryHndls(nullptr, -1, &at, &address, &length), GNI_RC_INVALID_PARAM);
