@@ -31,7 +31,7 @@ constexpr Figure kFigures[] = {
     {"hot-region", true, 5, 5, hot_region},
     {"fills", true, 1, 1, fills},
     {"ping-pong", true, 1, 1, ping_pong},
-    {"light-traffic", true, 10, 600, light_traffic},
+    {"light-traffic", true, 10, 1200, light_traffic},
     {"arbitration", true, 18, 220, arbitration},
     {"buffers", false, 60, 120, buffers},
     {"hot-arbitration", false, 30, 60, hot_arbitration},
