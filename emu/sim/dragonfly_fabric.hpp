@@ -100,7 +100,7 @@ class DragonflyFabric {
       return {ports() + (packet.dst & kNodeMask) % nics(), static_cast<std::uint8_t>(vc_class)};
     const Node group = here / kGroup;
     if (aim / kGroup == group) return {within(view, random, here, aim), vc};
-    if (!(packet.aux & kChosen)) choose_blue(view, random, packet, here, aim / kGroup);
+    if (!(packet.aux & kChosen)) choose_blue(view, random, packet, here, aim);
     const std::uint32_t slot = packet.dst >> 17;  // local router * 10 + blue port
     const Node owner = group * kGroup + slot / model::Dragonfly::kBlue;
     if (owner != here) return {within(view, random, here, owner), vc};
@@ -142,12 +142,21 @@ class DragonflyFabric {
     if (owner == here) return view.load(port);
     return view.load(within(view, random, here, owner)) + view.advertised(owner, port);
   }
-  // Load of the way to `aim` with one random choice among blue links; the choice goes to `slot`.
+  // One random choice among the blue links to the group of `aim`. The halves of a non-minimal route take one
+  // of the router at hand where it has one, as Dragonfly::valiant() does and for its reason.
+  std::uint32_t any_blue(Random& random, Node here, Node aim, bool half) const {
+    if (!half || !dragonfly_.own_blue_first())
+      return blue_slot(here / kGroup, aim / kGroup, random.below(dragonfly_.links_per_bundle()));
+    model::Choices choices(random.next());
+    return blue_slot(here / kGroup, aim / kGroup, dragonfly_.own_blue(here, aim, &choices));
+  }
+  // Load of the way to `aim` by any_blue(); the choice goes to `slot`.
   template <typename View>
-  std::uint32_t way_load(const View& view, Random& random, Node here, Node aim, std::uint32_t* slot) const {
+  std::uint32_t way_load(const View& view, Random& random, Node here, Node aim, bool half,
+                         std::uint32_t* slot) const {
     if (aim == here) return 0;
     if (aim / kGroup == here / kGroup) return view.load(within(view, random, here, aim));
-    *slot = blue_slot(here / kGroup, aim / kGroup, random.below(dragonfly_.links_per_bundle()));
+    *slot = any_blue(random, here, aim, half);
     return blue_load(view, random, here, *slot);
   }
   static void set_slot(Packet& packet, std::uint32_t slot) {
@@ -155,16 +164,16 @@ class DragonflyFabric {
     packet.aux |= kChosen;
   }
   template <typename View>
-  void choose_blue(const View& view, Random& random, Packet& packet, Node here, Node to_group) const {
-    const std::uint32_t links = dragonfly_.links_per_bundle();
+  void choose_blue(const View& view, Random& random, Packet& packet, Node here, Node aim) const {
     if (timing_.routing == AriesRouting::ordered || packet.flags & kDeterministic)
-      return set_slot(
-          packet, blue_slot(here / kGroup, to_group,
-                            static_cast<std::uint32_t>(
-                                model::route_hash(packet.src & kNodeMask, packet.dst & kNodeMask) % links)));
-    std::uint32_t slot = blue_slot(here / kGroup, to_group, random.below(links));
+      return set_slot(packet, blue_slot(here / kGroup, aim / kGroup,
+                                        static_cast<std::uint32_t>(model::route_hash(packet.src & kNodeMask,
+                                                                                     packet.dst & kNodeMask) %
+                                                                   dragonfly_.links_per_bundle())));
+    const bool half = packet.flags & kNonMinimal;
+    std::uint32_t slot = any_blue(random, here, aim, half);
     if (timing_.routing == AriesRouting::adaptive || timing_.routing == AriesRouting::minimal_adaptive) {
-      const std::uint32_t other = blue_slot(here / kGroup, to_group, random.below(links));
+      const std::uint32_t other = any_blue(random, here, aim, half);
       if (blue_load(view, random, here, other) < blue_load(view, random, here, slot)) slot = other;
     }
     set_slot(packet, slot);
@@ -184,7 +193,7 @@ class DragonflyFabric {
     Node root = here;
     for (int i = 0; i < 2; ++i) {
       std::uint32_t slot = 0;
-      if (const std::uint32_t load = way_load(view, random, here, target, &slot); load < minimal) {
+      if (const std::uint32_t load = way_load(view, random, here, target, false, &slot); load < minimal) {
         minimal = load;
         minimal_slot = slot;
       }
@@ -193,7 +202,7 @@ class DragonflyFabric {
       std::uint32_t slot = 0;
       const Node r = any_root();
       if (r == here) continue;
-      if (const std::uint32_t load = way_load(view, random, here, r, &slot); load < other) {
+      if (const std::uint32_t load = way_load(view, random, here, r, true, &slot); load < other) {
         other = load;
         other_slot = slot;
         root = r;

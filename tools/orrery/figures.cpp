@@ -25,13 +25,13 @@ struct Figure {
 };
 constexpr Figure kFigures[] = {
     {"alltoall-symmetric", true, 24, 130, alltoall_symmetric},
-    {"alltoall-routing", true, 6, 60, alltoall_routing},
+    {"alltoall-routing", true, 6, 25, alltoall_routing},
     {"alltoall-complete", true, 33, 360, alltoall_complete},
     {"alltoall-asymmetric", false, 0, 2200, alltoall_asymmetric},
     {"hot-region", true, 5, 5, hot_region},
     {"fills", true, 1, 1, fills},
     {"ping-pong", true, 1, 1, ping_pong},
-    {"light-traffic", true, 10, 600, light_traffic},
+    {"light-traffic", true, 10, 1200, light_traffic},
     {"arbitration", true, 18, 220, arbitration},
     {"buffers", false, 60, 120, buffers},
     {"hot-arbitration", false, 30, 60, hot_arbitration},
@@ -40,7 +40,7 @@ constexpr Figure kFigures[] = {
     {"aries-placement", false, 15, 50, aries_placement},
     {"aries-scale", false, 15, 60, aries_scale},
     {"quadrics", true, 1, 1, quadrics},
-    {"tiers", false, 12, 20, tiers},
+    {"tiers", false, 12, 85, tiers},
     {"latency-by-hops", true, 0, 0, latency_by_hops},
 };
 

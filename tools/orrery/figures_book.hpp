@@ -77,11 +77,12 @@ class Book {
     if (!result.outcome.conserved) failed_ = true;
     return result;
   }
-  // Mean latency of the packets of the window; not a number when none of them arrived.
+  // Mean latency of the packets of the window; not a number when none of them arrived, or when the network
+  // did not carry what was offered: then queues grow at the sources and latency tells how long the run was.
   double latency_us(const sim::RunSpec& spec) {
     const sim::SimResult result = run(spec);
-    return result.outcome.latency.count() == 0 ? std::numeric_limits<double>::quiet_NaN()
-                                               : result.mean_latency_ns() / 1000;
+    const bool carried = result.outcome.latency.count() != 0 && result.outcome.steady && !result.saturated();
+    return carried ? result.mean_latency_ns() / 1000 : std::numeric_limits<double>::quiet_NaN();
   }
   void spent(const sim::SimResult& result) { spent(result.outcome.total.link_hops); }
   void spent(std::uint64_t packet_hops) { hops_ += packet_hops; }

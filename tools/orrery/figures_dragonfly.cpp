@@ -72,9 +72,12 @@ void aries_routing(Book& book) {
   book.order("Figure 10: tuned adaptive nearly flat and at or above adaptive", "small drop",
              fmt::format("{:.2f} -> {:.2f} GB/s", mean[3][0], mean[3][last]),
              mean[3][last] > 0.75 * mean[3][0] && mean[3][0] > mean[2][0]);
-  book.order("bounds: symmetric injection 7.5, Valiant 4.29 GB/s", "not above",
+  // Global links carry 7.5 GB/s a node. 2,688 of 3,071 packets need them, and by way of a router anywhere in
+  // the system each of those takes two, but for the root's being in one of its own two groups of the eight.
+  const double valiant = 7.5 / (2688.0 / 3071 * (2 - 2.0 / 8));
+  book.order(fmt::format("bounds: symmetric injection 7.5, Valiant {:.2f} GB/s", valiant), "not above",
              fmt::format("{:.2f}, {:.2f} GB/s", mean[0][0], mean[1][0]),
-             mean[0][0] <= 7.6 && mean[1][0] <= 4.29 * 1.03);
+             mean[0][0] <= 7.6 && mean[1][0] <= valiant);
 }
 
 void aries_placement(Book& book) {

@@ -86,6 +86,24 @@ TEST(AriesRouter, NoRouteIsLongerThanTenAndNoMinimalOneLongerThanFive) {
   }
 }
 
+TEST(AriesRouter, MostNonMinimalPathsBetweenGroupsAreSixOrSevenLinksLong) {
+  const auto dragonfly = model::Dragonfly::make({.groups = 8}).value();
+  AriesTiming timing;
+  timing.routing = AriesRouting::valiant;
+  int links = 0, long_ones = 0;
+  constexpr int kPackets = 200;
+  for (int seed = 1; seed <= kPackets; ++seed) {
+    const auto from = static_cast<Node>(seed * 31 % 384);
+    OnePacket one(from, 384 + from * 7 % 2688, 64);
+    ASSERT_EQ(run_aries(dragonfly, timing, one, {}, static_cast<std::uint64_t>(seed)).outcome.stop,
+              Stop::finished);
+    links += one.hops;
+    long_ones += one.hops > 7;
+  }
+  EXPECT_NEAR(1.0 * links / kPackets, 6, 0.7);
+  EXPECT_LT(long_ones, kPackets / 2);
+}
+
 SimResult run_named(const std::string& machine, const std::string& nodes, const std::string& routing,
                     unsigned threads, double load) {
   RunSpec spec;
