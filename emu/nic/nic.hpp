@@ -489,6 +489,7 @@ class Nic final : public wire::Sink {
   CollectiveEngine collective_;
   BteQueue bte_;  // its thread uses everything above: last in, first out
   PollCount polls_;
+  PollPhase phase_;
   std::atomic<const std::byte*> awaited_message_{nullptr};
   std::uint64_t polls_seen_ = 0;                              // service thread
   int idle_ticks_ = 0;                                        // service thread
