@@ -46,20 +46,31 @@ class BareFabric final : orrery::wire::OfiEvents {
   void connect_to(const std::vector<std::byte>& address);
   const std::string& provider() const { return endpoint_->provider(); }
 
-  double half_ns(int rank, int rounds);
+  // What is done to each message beside carrying it.
+  enum class Care {
+    none,
+    check,  // it is as long as the frame of a put of 8 bytes, summed and tagged, and checked where it arrives
+    check_copy  // it is summed at both ends and copied out of the receive buffer
+  };
+  // Half a round trip of 8 bytes, or of a frame, in ns.
+  double half_ns(int rank, int rounds, Care care);
   // Bytes per second of `messages` of 1 MiB, with one answer at the end.
-  double stream(int rank, int messages);
+  double stream(int rank, int messages, Care care);
 
  private:
-  void arrived(std::span<const std::byte>) override { ++in_; }
+  void arrived(std::span<const std::byte> message) override;
   void sent(orrery::wire::OfiOperation&) override { ++out_; }
   void send(std::size_t bytes);
+  void send_small();
   void wait();
 
   std::unique_ptr<orrery::wire::OfiEndpoint> endpoint_;
   std::uint64_t peer_ = 0;
   std::array<orrery::wire::OfiOperation, 16> operations_{};
   std::uint64_t in_ = 0, out_ = 0, begun_ = 0, waited_ = 0;
+  Care care_ = Care::none;
+  std::uint64_t refused_ = 0;
+  std::vector<std::byte> copy_;
 };
 
 }  // namespace bench

@@ -12,7 +12,9 @@
 //   tcp          8 B by a bare TCP connection, both sides spinning, half round trip
 //   wake         how long a thread that sleeps in epoll_wait takes to answer by such a connection, less tcp
 //   fi           8 B messages of bare libfabric by the wire's provider, half round trip
-//   fi_1m        1 MiB messages likewise, GB/s
+//   fi_frame     the same with messages as long as a put's frame, summed, tagged and checked as those are
+//   fi_1m        1 MiB messages of bare libfabric, GB/s
+//   fi_1m_copy   the same, summed at both ends and copied out of the receive buffer
 //   put_sleeper  8 B put with event, the target's program sleeps: p50 and p99 until the event is here
 //   idle_cpu     processor time of a PE whose program sleeps for a second
 // usage: ORRERY_WIRE=ofi orrery run -n 2 host_bench [ADDRESS [ROW...]], or under any launcher on two hosts.
@@ -37,6 +39,7 @@
 
 namespace {
 
+using Care = bench::BareFabric::Care;
 using bench::now_ns;
 
 constexpr int kTurns = 9;
@@ -363,12 +366,13 @@ class Rows {
 int main(int argc, char** argv) {
   if (argc > 1 && argv[1][0] == '-') {
     const bool help = std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0;
-    std::fprintf(help ? stdout : stderr,
-                 "usage: ORRERY_WIRE=ofi orrery run -n 2 host_bench [ADDRESS [ROW...]]\n"
-                 "or under any launcher on two hosts. ADDRESS: where PE 0 listens for the bare connection "
-                 "(default 127.0.0.1)\n"
-                 "ROW: tcp, fi, put_event, put_memory, get, amo, put_rate, fi_1m, put_1m, wake, put_sleeper, "
-                 "idle_cpu (default all)\n");
+    std::fprintf(
+        help ? stdout : stderr,
+        "usage: ORRERY_WIRE=ofi orrery run -n 2 host_bench [ADDRESS [ROW...]]\n"
+        "or under any launcher on two hosts. ADDRESS: where PE 0 listens for the bare connection "
+        "(default 127.0.0.1)\n"
+        "ROW: tcp, fi, fi_frame, put_event, put_memory, get, amo, put_rate, fi_1m, fi_1m_copy, put_1m, wake, "
+        "put_sleeper, idle_cpu (default all)\n");
     return help ? 0 : 2;
   }
   const std::string address = argc > 1 ? argv[1] : "127.0.0.1";
@@ -380,7 +384,8 @@ int main(int argc, char** argv) {
   for (int turn = 0; turn < kTurns; ++turn) {
     pe.meet();
     rows.turn("tcp", [&] { return bare.tcp.half_ns(pe.rank(), kRounds); });
-    rows.turn("fi", [&] { return bare.fabric.half_ns(pe.rank(), kRounds); });
+    rows.turn("fi", [&] { return bare.fabric.half_ns(pe.rank(), kRounds, Care::none); });
+    rows.turn("fi_frame", [&] { return bare.fabric.half_ns(pe.rank(), kRounds, Care::check); });
     rows.turn("put_event", [&] { return pe.ping_pong(true); });
     rows.turn("put_memory", [&] { return pe.ping_pong(false); });
     rows.turn("get", [&] { return pe.fetch(false); });
@@ -388,7 +393,8 @@ int main(int argc, char** argv) {
     rows.turn("put_rate", [&] { return pe.stream(false); });
     rows.turn("put_1m", [&] { return pe.stream(true); });
     pe.meet();
-    rows.turn("fi_1m", [&] { return bare.fabric.stream(pe.rank(), kLongPuts); });
+    rows.turn("fi_1m", [&] { return bare.fabric.stream(pe.rank(), kLongPuts, Care::none); });
+    rows.turn("fi_1m_copy", [&] { return bare.fabric.stream(pe.rank(), kLongPuts, Care::check_copy); });
     if (turn >= kSleepyTurns) continue;
     if (rows.wants("wake")) {
       const auto more = bare.tcp.sleeper_ns(pe.rank(), kSleepyRounds, kPauseNs);
@@ -407,6 +413,7 @@ int main(int argc, char** argv) {
               bare.fabric.provider().c_str(), kTurns);
   rows.print("tcp", 1e-3, "us", 0, "");
   rows.print("fi", 1e-3, "us", tcp, "tcp");
+  rows.print("fi_frame", 1e-3, "us", fi, "fi");
   rows.print("put_event", 1e-3, "us", fi, "fi (at most 1.15)");
   rows.print("put_event", 1e-3, "us", tcp, "tcp (at most 2)");
   rows.print("put_memory", 1e-3, "us", fi, "fi");
@@ -414,6 +421,7 @@ int main(int argc, char** argv) {
   rows.print("amo", 1e-3, "us", fi, "fi (at most 2.2)");
   rows.print("put_rate", 1e-6, "M/s", 0, "");
   rows.print("fi_1m", 1e-9, "GB/s", 0, "");
+  rows.print("fi_1m_copy", 1e-9, "GB/s", rows.of("fi_1m"), "fi_1m");
   rows.print("put_1m", 1e-9, "GB/s", rows.of("fi_1m"), "fi_1m (at least 0.95)");
   // Its round trip is the wake and twice tcp.
   const double wake = percentile(raw_sleeper, 0.5) - 2 * tcp;

@@ -157,15 +157,27 @@ bool EventLoop::run_and_wait(const std::function<void()>& work) {
   return true;
 }
 
+namespace {
+timespec timespec_of(std::chrono::nanoseconds span) {
+  const auto ns = std::max<std::int64_t>(span.count(), 1000);
+  return {ns / 1'000'000'000, ns % 1'000'000'000};
+}
+}  // namespace
+
 void EventLoop::set_tick(std::chrono::nanoseconds period, std::function<bool()> tick) {
   if (!alive_here()) return;
-  const auto ns = std::max<std::int64_t>(period.count(), 1000);
-  itimerspec when{};
-  when.it_interval.tv_sec = ns / 1'000'000'000;
-  when.it_interval.tv_nsec = ns % 1'000'000'000;
-  when.it_value = when.it_interval;
   const std::lock_guard lock(mu_);
   tick_ = std::make_shared<std::function<bool()>>(std::move(tick));
+  tick_period_ = period;
+  const itimerspec when{timespec_of(period), timespec_of(period)};
+  timerfd_settime(timer_.get(), 0, &when, nullptr);
+}
+
+void EventLoop::put_off_tick(std::chrono::nanoseconds delay) {
+  if (!alive_here()) return;
+  const std::unique_lock lock(mu_, std::try_to_lock);
+  if (!lock.owns_lock() || tick_ == nullptr) return;
+  const itimerspec when{timespec_of(tick_period_), timespec_of(delay)};
   timerfd_settime(timer_.get(), 0, &when, nullptr);
 }
 

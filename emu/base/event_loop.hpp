@@ -66,6 +66,9 @@ class EventLoop {
   // Calls `tick` every `period` (at least 1 us) for as long as it returns true; after false the timer is off
   // until set again. One tick per loop; a new one replaces the old. Any thread.
   void set_tick(std::chrono::nanoseconds period, std::function<bool()> tick);
+  // The next tick comes `delay` (at least 1 us) from now, later ones as before; nothing when there is none,
+  // or the loop's lock is held. For who does the tick's work himself. Any thread; a system call.
+  void put_off_tick(std::chrono::nanoseconds delay);
 
   bool on_loop_thread() const { return alive_here() && pthread_equal(thread_, pthread_self()) != 0; }
 
@@ -97,6 +100,7 @@ class EventLoop {
   std::uint32_t last_serial_ = 0;                // guarded by mu_
   std::vector<std::function<void()>> queue_;     // guarded by mu_
   std::shared_ptr<std::function<bool()>> tick_;  // guarded by mu_
+  std::chrono::nanoseconds tick_period_{};       // guarded by mu_
   int running_fd_ = -1;                          // guarded by mu_: whose callback runs now
   bool stopping_ = false;                        // guarded by mu_
 };

@@ -10,6 +10,16 @@
 // is gone.
 namespace orrery::nic {
 
+namespace {
+
+bool is_broken(Mailbox& box) {
+  if (box.peer != nullptr && box.peer->dead.load(std::memory_order_relaxed))
+    box.broken.store(true, std::memory_order_relaxed);
+  return box.broken.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
 Errc Nic::open_mailbox(Endpoint& endpoint, const MailboxShape& shape, const MailboxPlace& local,
                        const MailboxPlace& remote) {
   if (!endpoint.bound || endpoint.mailbox != nullptr) return Errc::invalid_state;
@@ -98,12 +108,6 @@ void Nic::send_credit_slowly(Endpoint& endpoint) {
   request.remote = box.remote_key;
   // Counts add up: the next one says it all, or we say it again when we next look for a message.
   box.credit_owed = post_checked(endpoint, request) != Errc::ok;
-}
-
-bool Nic::is_broken(Mailbox& box) {
-  if (box.peer != nullptr && box.peer->dead.load(std::memory_order_relaxed))
-    box.broken.store(true, std::memory_order_relaxed);
-  return box.broken.load(std::memory_order_relaxed);
 }
 
 }  // namespace orrery::nic

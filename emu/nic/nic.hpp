@@ -376,9 +376,6 @@ class Nic final : public wire::Sink {
   bool is_quiet(std::uint16_t domain);
   void want_suspended(const Peer& peer, std::uint32_t domain, bool on);
 
-  // message.cpp
-  static bool is_broken(Mailbox& box);
-
   // progress.cpp
   bool move_along();
   Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
@@ -491,9 +488,10 @@ class Nic final : public wire::Sink {
   DatagramUnit datagrams_;
   ChannelUnit channels_;
   CollectiveEngine collective_;
-  BteQueue bte_;                  // its thread uses everything above: last in, first out
-  std::uint64_t polls_seen_ = 0;  // service thread
-  int idle_ticks_ = 0;            // service thread
+  BteQueue bte_;  // its thread uses everything above: last in, first out
+  PollPhase phase_;
+  std::uint64_t polls_seen_ = 0;                              // service thread
+  int idle_ticks_ = 0;                                        // service thread
   std::array<std::uint64_t, kMaxSuspendable / 64> marked_{};  // domains in suspension; service thread
   std::uint32_t suspension_seen_ = 0;  // suspension_changes that marked_ is of; service thread
 };

@@ -5,6 +5,7 @@
 // that polls does it in passing; the service thread does it when nobody else looks.
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
+#include "emu/base/wait.hpp"
 #include "emu/nic/execute.hpp"
 #include "emu/nic/nic.hpp"
 
@@ -18,6 +19,8 @@ namespace orrery::nic {
 namespace {
 
 constexpr int kFramesPerPoll = 16;  // one lane's share before the next lane's turn
+// How often a program that polls the wire looks at the time; each poll is at least a system call.
+constexpr std::uint64_t kPollsPerLook = 8;
 
 // Turns a lambda into what Environment::guarded takes.
 template <typename Body>
@@ -476,6 +479,9 @@ bool Nic::move_along() {
   }
   if (wire_.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
     poll_wire(false);
+    if (polls_.value() % kPollsPerLook == 0) {
+      if (const std::int64_t delay = phase_.put_off(monotonic_ns())) environment_.put_off_service(delay);
+    }
     any = true;
   }
   if (view_.service().lane_changes.load(std::memory_order_relaxed) != 0) any = poll_requests(false) || any;

@@ -265,7 +265,7 @@ Runtime::~Runtime() {
     for (const ProcessName& process : watched_)
       job_.peers().remove({.index = process.slot, .generation = process.generation});
   }
-  // By the service thread, behind a tick that is running now: that one may set the next itself (keep_pace).
+  // By the service thread, behind a callback that is running now: that one may set it itself.
   job_.loop().run_and_wait([this] {
     job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [] { return false; });
   });
@@ -304,8 +304,11 @@ void Runtime::start_heartbeat() {
 void Runtime::tick() {
   if (!serve()) return;
   if (ticking_.exchange(true, std::memory_order_relaxed)) return;
-  pace_ns_ = 0;
-  keep_pace();
+  job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [this] {
+    if (serve()) return true;
+    ticking_.store(false, std::memory_order_relaxed);
+    return false;
+  });
 }
 
 void Runtime::ring_self() {

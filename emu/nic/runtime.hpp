@@ -74,6 +74,7 @@ class Runtime final : public Environment {
   void watch(ProcessName process) override;
   void wire_lost(wire::ProcessSlot slot) override;
   void attend_wire(bool soon) override;
+  void put_off_service(std::int64_t ns) override;
   void ring(ProcessName process) override;
   void start_heartbeat() override;
   void ring_self() override;
@@ -106,7 +107,6 @@ class Runtime final : public Environment {
   void on_doorbell();
   void on_heartbeat();
   void tick();
-  void keep_pace();
   bool serve();
 
   // runtime_wire.cpp
@@ -146,8 +146,7 @@ class Runtime final : public Environment {
   std::array<std::atomic<std::uint64_t>, kMaxProcesses> lost_{};  // generation + 1 of the last one lost
   std::unique_ptr<Nic> nic_;
   std::atomic<bool> ticking_{false};
-  std::int64_t pace_ns_ = 0;          // of the tick; service thread
-  std::uint32_t attended_ticks_ = 0;  // in a row in which the program polled the wire; service thread
+  std::atomic<std::int64_t> served_ns_{0};  // when the service thread last did its share
   std::mutex contacts_mu_;
   // Written under contacts_mu_; a published contact does not change.
   std::array<std::atomic<Contact*>, kMaxProcesses> contacts_{};

@@ -31,6 +31,8 @@ constexpr std::int64_t kDrainNs = 2'000'000'000;
 constexpr std::int64_t kLateNs = 100'000'000;
 // When a frame that the provider had no room for, or no connection, is tried again.
 constexpr std::int64_t kSoonNs = 1'000'000;
+// How often the service thread does its share while the program polls the wire.
+constexpr std::int64_t kServedAtLeastNs = 20'000'000;
 // How often the service thread looks at the wire in a row, as long as something comes, before others' turn.
 constexpr int kLooks = 64;
 
@@ -150,32 +152,17 @@ bool Runtime::serve() {
   memory::call_for_fault_handler_look();
   const bool program_polls = nic_->program_polls();
   bool more = nic_->serve();
-  if (wire_is_open_.load(std::memory_order_acquire)) {
-    attended_ticks_ = program_polls ? attended_ticks_ + 1 : 0;
-    more = !rest_wire(program_polls) || more;
-  }
+  if (wire_is_open_.load(std::memory_order_acquire)) more = !rest_wire(program_polls) || more;
+  served_ns_.store(monotonic_ns(), std::memory_order_relaxed);
   if (!more) memory::look_for_fault_handler_each_time();
   return more;
 }
 
-// Sets the tick, and its period to what is needed now. While the program polls the wire every tick only takes
-// its core away for some microseconds, so that they become rarer.
-void Runtime::keep_pace() {
-  constexpr std::uint32_t kTicksPerStep = 4;
-  // A target that polls no more answers after two periods at the latest.
-  constexpr std::uint32_t kMostSteps = 1;
-  const std::uint32_t steps = std::min(attended_ticks_ / kTicksPerStep, kMostSteps);
-  const std::int64_t pace = Nic::kServicePeriodNs << steps;
-  if (pace == pace_ns_) return;
-  pace_ns_ = pace;
-  job_.loop().set_tick(std::chrono::nanoseconds(pace), [this] {
-    if (serve()) {
-      keep_pace();
-      return true;
-    }
-    ticking_.store(false, std::memory_order_relaxed);
-    return false;
-  });
+// The tick is there to notice that nobody polls any more. Each takes the core from who polls for some 20 us:
+// so he moves it as long as he is at it.
+void Runtime::put_off_service(std::int64_t ns) {
+  const std::int64_t served = served_ns_.load(std::memory_order_relaxed);
+  if (monotonic_ns() - served < kServedAtLeastNs) job_.loop().put_off_tick(std::chrono::nanoseconds(ns));
 }
 
 // Lets the wire wake us, unless the program polls it itself. False: it must be looked at again soon.

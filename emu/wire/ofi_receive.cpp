@@ -191,6 +191,7 @@ void OfiWire::take_data(Peer& peer, const FrameHeader& header, std::span<const s
                                                            : kHugeFrameCounts;
   if (peer.unacknowledged >= kFramesPerAck) peer.ack_now = true;
   if (peer.ack_due_ns == 0) peer.ack_due_ns = now_ns_ + options_.ack_after_ns;
+  if (stream == 0 && peer.send[1].outstanding() == 1) pump(peer, 1, true);
 }
 
 void OfiWire::deliver_kept(Peer& peer, int stream) {

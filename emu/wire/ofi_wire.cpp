@@ -249,8 +249,10 @@ Status OfiWire::try_send(ProcessSlot slot, const PacketHeader& header, std::span
     at += part;
   } while (at < payload.size());
   if (instead_of_ack) peer->held_answer = s.next - 1;
+  // An answer goes when its request's frame is delivered: then it says that too.
+  const bool later = stream == 1 && delivering_ != nullptr && delivering_->source == slot;
   // Alone on its way: now, for latency. Behind others: with more, for the rate.
-  pump(*peer, stream, s.outstanding() == 1);
+  pump(*peer, stream, !later && s.outstanding() == 1);
   return {};
 }
 

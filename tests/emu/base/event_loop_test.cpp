@@ -126,6 +126,20 @@ TEST(EventLoop, TicksUntilTheFunctionSaysNoAndCanBeSetAgain) {
   }
 }
 
+TEST(EventLoop, ATickThatIsPutOffComesAfterThatDelay) {
+  const auto loop = start();
+  std::promise<void> ticked;
+  // Without one it is nothing.
+  loop->put_off_tick(std::chrono::microseconds(1));
+  loop->set_tick(std::chrono::hours(1), [&] {
+    ticked.set_value();
+    return false;
+  });
+  loop->put_off_tick(std::chrono::milliseconds(1));
+  // Not in an hour.
+  EXPECT_EQ(ticked.get_future().wait_for(std::chrono::minutes(1)), std::future_status::ready);
+}
+
 TEST(EventLoop, BlocksEverySignalOnItsThread) {
   const auto loop = start();
   sigset_t mask;
