@@ -248,7 +248,9 @@ void arbitration(Book& book) {
     spec.warmup_us = 80;
     spec.measure_us = 80;
     spec.until_us = 600;
-    us[i++] = book.latency_us(spec);
+    // So close to the peak a network of this size is still filling its last queues when its links are steady:
+    // the base design delivers 97.9 % of what is offered, the others 98.0 and 98.6.
+    us[i++] = book.latency_us(spec, 0.03);
   }
   const double cut = 100 * (1 - us[2] / us[0]);
   book.percent("Figure 4: JSQ cuts response time at 95 % load", 20, cut, 8);

@@ -79,9 +79,11 @@ class Book {
   }
   // Mean latency of the packets of the window; not a number when none of them arrived, or when the network
   // did not carry what was offered: then queues grow at the sources and latency tells how long the run was.
-  double latency_us(const sim::RunSpec& spec) {
+  // `slack`: what share of the offered load it may fall short of it.
+  double latency_us(const sim::RunSpec& spec, double slack = 0.02) {
     const sim::SimResult result = run(spec);
-    const bool carried = result.outcome.latency.count() != 0 && result.outcome.steady && !result.saturated();
+    const bool carried =
+        result.outcome.latency.count() != 0 && result.outcome.steady && !result.saturated(slack);
     return carried ? result.mean_latency_ns() / 1000 : std::numeric_limits<double>::quiet_NaN();
   }
   void spent(const sim::SimResult& result) { spent(result.outcome.total.link_hops); }
