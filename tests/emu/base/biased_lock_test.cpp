@@ -19,7 +19,8 @@ void bind_here(BiasedLock& lock) {
   lock.bind();
 }
 
-// Without the call no lock is ever bound, and everybody takes it wholly.
+// Without the call (older kernels, seccomp) no lock is ever bound, and everybody takes it wholly, which
+// OneThatIsBoundToNobodyIsTakenWholly tests: what binding adds is not there to be tested.
 bool can_bind() { return asymmetric_fence::enrol() && asymmetric_fence::heavy(); }
 
 TEST(BiasedLock, OneThatIsBoundToNobodyIsTakenWholly) {

@@ -33,6 +33,8 @@ std::uint64_t count_of(int counter) {
   return read(counter, &count, sizeof count) == sizeof count ? count : 0;
 }
 
+// Skipped where can_call_while() says no (a kernel, or a glibc, that registers no sequences): then nobody may
+// call call_while(), and nothing is written by attach.
 TEST(CallWhile, CallsAsLongAsTheWordIsWhatItWas) {
   if (!can_call_while()) GTEST_SKIP() << "no restartable sequences here";
   const int counter = eventfd(0, EFD_NONBLOCK);
@@ -50,6 +52,7 @@ TEST(CallWhile, CallsAsLongAsTheWordIsWhatItWas) {
 
 TEST(CallWhile, AThreadThatIsStoppedAnywhereMakesNoCallAfterTheWordHasChanged) {
   // Stopped after each of its instructions. Every so often the word is left alone: then the call is made.
+  // Skipped as above, and in containers that refuse ptrace(2), without which there is no single step.
   if (!can_call_while()) GTEST_SKIP() << "no restartable sequences here";
   constexpr std::uint64_t kLeftAlone = 16;
   const int counter = eventfd(0, EFD_NONBLOCK);

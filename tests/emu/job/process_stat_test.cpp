@@ -62,7 +62,8 @@ TEST(ProcessStat, ProcessIsStoppedWhenAllOfItsThreadsAre) {
   EXPECT_FALSE(is_stopped(child));
 }
 
-// A debugger lets one thread of a stopped process run.
+// A debugger lets one thread of a stopped process run. Skipped in containers that refuse ptrace(2): nothing
+// else makes such a process.
 TEST(ProcessStat, ProcessOneOfWhoseThreadsRunsIsNotStopped) {
   const pid_t child = fork();
   if (child == 0) {
