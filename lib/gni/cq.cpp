@@ -27,6 +27,13 @@ std::uint8_t code_of(Errc status) { return static_cast<std::uint8_t>(device_stat
 
 void no_handler(gni_cq_entry_t* /*entry*/, void* /*context*/) {}
 
+gni_cq_entry_t entry_of_sent(const nic::Event& event, std::uint8_t status) {
+  return cq_entry::message_sent(static_cast<std::uint32_t>(event.data), status);
+}
+gni_cq_entry_t entry_of_arrived(const nic::Event& event, std::uint8_t status) {
+  return cq_entry::remote(GNI_CQ_EVENT_TYPE_SMSG, static_cast<std::uint32_t>(event.data), status);
+}
+
 gni_cq_entry_t entry_of(const nic::Event& event) {
   switch (event.kind) {
     case nic::EventKind::post:
@@ -39,12 +46,11 @@ gni_cq_entry_t entry_of(const nic::Event& event) {
     case nic::EventKind::cq_write:
       return cq_entry::cq_write(event.data, code_of(event.status));
     case nic::EventKind::message_sent:
-      return cq_entry::message_sent(static_cast<std::uint32_t>(event.data), code_of(event.status));
+      return entry_of_sent(event, code_of(event.status));
     case nic::EventKind::queued_sent:
       return cq_entry::queued_sent(static_cast<std::uint32_t>(event.data), code_of(event.status));
     case nic::EventKind::message_arrived:
-      return cq_entry::remote(GNI_CQ_EVENT_TYPE_SMSG, static_cast<std::uint32_t>(event.data),
-                              code_of(event.status));
+      return entry_of_arrived(event, code_of(event.status));
     case nic::EventKind::collective:
       return cq_entry::collective(event.data, static_cast<std::uint8_t>(event.data >> 48 & 0x3f));
     case nic::EventKind::received:  // no queue of uGNI is a channel's
@@ -186,11 +192,11 @@ gni_return_t GNI_CqGetEvent(gni_cq_handle_t cq_hndl, gni_cq_entry_t* event_data)
         *event_data = orrery::gni::entry_of_success(event);
         return GNI_RC_SUCCESS;
       case orrery::nic::EventKind::message_arrived:
-        *event_data = cq_entry::remote(GNI_CQ_EVENT_TYPE_SMSG, static_cast<std::uint32_t>(event.data), 0);
+        *event_data = orrery::gni::entry_of_arrived(event, 0);
         return GNI_RC_SUCCESS;
       case orrery::nic::EventKind::message_sent:
         orrery::gni::collect_sent(*cq, event);
-        *event_data = cq_entry::message_sent(static_cast<std::uint32_t>(event.data), 0);
+        *event_data = orrery::gni::entry_of_sent(event, 0);
         return GNI_RC_SUCCESS;
       default:
         break;

@@ -47,5 +47,27 @@ TEST(Grants, AQueueThatWasWrittenToWhilePagesMoveLetsNoPutThrough) {
   EXPECT_EQ(target[0], 5u);
 }
 
+// A lazy cache may hold the word: puts go to the owner, who flushes it.
+TEST(Grants, AQueueThatWasWrittenToLetsNoPutPastALazyCache) {
+  Nic::Options options;
+  options.amo_cache_mode = AmoCacheMode::lazy;
+  World world(2, Path::direct, options);
+  std::uint64_t target[2] = {};
+  const std::uint64_t value = 5;
+  CompletionQueue* const remote = world[1].nic().create_queue(64, 0).value();
+  const MemKey key =
+      world[1].nic().register_region(world[1].port(), address_of(target), sizeof target, 0, remote).value();
+  const auto endpoint = world.endpoint(0, 1, nullptr);
+  const Request put = box::put_word(&value, target, key, 0);
+  Request write = put;
+  write.op = Op::cq_write;
+  EXPECT_EQ(world[0].nic().post(*endpoint, write), Errc::ok);
+  EXPECT_EQ(world[0].nic().post(*endpoint, put), Errc::ok);
+  EXPECT_EQ(target[0], 0u) << "its owner has not served it";
+  EXPECT_TRUE(world.settle(0, *endpoint));
+  world.serve_all();
+  EXPECT_EQ(target[0], 5u);
+}
+
 }  // namespace
 }  // namespace orrery::nic
