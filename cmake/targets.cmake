@@ -69,8 +69,13 @@ endfunction()
 
 # The emulator has no RTTI: there is nothing that UBSan's check of dynamic types could look at.
 set(orrery_no_vptr $<$<BOOL:${ORRERY_SANITIZE}>:-fno-sanitize=vptr>)
+# The models, the simulator and the command read and write their own objects alone, never at an address that a peer or
+# a client gave: there none is misaligned, and AddressSanitizer sees null as well. These two checks are made at every
+# access, and are a third of what such a source takes to compile.
+set(orrery_own_objects $<$<BOOL:${ORRERY_SANITIZE}>:-fno-sanitize=null,alignment>)
 
-# orrery_precompile(<target>): the headers that nearly every test includes, compiled once for all of them.
+# orrery_precompile(<target>): the headers that nearly every test includes, compiled once for all of them; in a folder
+# that sets orrery_test_headers with those of ours that nearly every test there includes.
 # With ccache each translation unit is found by its own contents, which serves better; clang is stricter about
 # what may differ between a precompiled header and its users.
 function(orrery_precompile target)
@@ -78,14 +83,15 @@ function(orrery_precompile target)
   if(ORRERY_CCACHE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR sources MATCHES "\\.c(;|$)")
     return()
   endif()
-  if(NOT TARGET test_headers)
+  string(MAKE_C_IDENTIFIER "test_headers${orrery_test_headers}" headers)
+  if(NOT TARGET ${headers})
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_headers.cpp CONTENT "int main() {}\n")
-    add_executable(test_headers ${PROJECT_BINARY_DIR}/generated/test_headers.cpp)
-    target_link_libraries(test_headers PRIVATE orrery_flags fmt::fmt Threads::Threads GTest::gtest GTest::gmock)
-    target_compile_options(test_headers PRIVATE ${orrery_no_vptr})
-    target_precompile_headers(test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h>)
+    add_executable(${headers} ${PROJECT_BINARY_DIR}/generated/test_headers.cpp)
+    target_link_libraries(${headers} PRIVATE orrery_flags fmt::fmt Threads::Threads GTest::gtest GTest::gmock)
+    target_compile_options(${headers} PRIVATE ${orrery_no_vptr})
+    target_precompile_headers(${headers} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h> ${orrery_test_headers})
   endif()
-  target_precompile_headers(${target} REUSE_FROM test_headers)
+  target_precompile_headers(${target} REUSE_FROM ${headers})
 endfunction()
 
 # orrery_test(<name> SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT s] [ENV ...] [SANITIZED filter])
