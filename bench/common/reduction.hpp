@@ -13,19 +13,20 @@
 
 namespace bench {
 
-// A tree of collective engines over all PEs, at most 256: the PEs in groups of 16 below the engine of their
-// first one, and the groups' engines below that of PE 0. One reduction at a time.
+// A tree of collective engines over all PEs, at most 256: the PEs in groups below the engine of their first
+// one, and the groups' engines below that of PE 0. One reduction at a time.
 class Reduction {
  public:
   static constexpr int kGroup = 16;
 
   // Collective; ends the job where the device has no engine. `patience`: how often the result is looked for
-  // before each further look first leaves the core to another.
-  explicit Reduction(Session& session, int patience = 1000) : patience_(patience) {
+  // before each further look first leaves the core to another. `group`: PEs in each group, from 1 to 16, and
+  // at most 17 groups; where hosts have as many each, only one of each sends beyond its host.
+  explicit Reduction(Session& session, int patience = 1000, int group = kGroup) : patience_(patience) {
     struct Card {
       std::uint32_t engine;
     } mine{0};
-    const int rank = session.rank, size = session.size, leader = rank / kGroup * kGroup;
+    const int rank = session.rank, size = session.size, leader = rank / group * group;
     gni_ce_handle_t engine = nullptr;
     if (rank == leader) {
       BENCH_REQUIRE(GNI_CeCreate(session.nic, &engine));
@@ -39,16 +40,16 @@ class Reduction {
       return ep;
     };
     const auto engine_of = [&](int peer) { return cards[static_cast<std::size_t>(peer)].engine; };
-    const auto child_of_root = [](int peer) {
-      return static_cast<std::uint32_t>(kGroup + peer / kGroup - 1);
+    const auto child_of_root = [group](int peer) {
+      return static_cast<std::uint32_t>(group + peer / group - 1);
     };
     if (rank == leader) {
       std::vector<gni_ep_handle_t> children;
-      for (int pe = leader; pe < leader + kGroup && pe < size; ++pe)
+      for (int pe = leader; pe < leader + group && pe < size; ++pe)
         children.push_back(edge(pe, UINT32_MAX, static_cast<std::uint32_t>(pe - leader), GNI_CE_CHILD_PE));
       gni_ep_handle_t parent = nullptr;
       if (rank == 0) {
-        for (int pe = kGroup; pe < size; pe += kGroup)
+        for (int pe = group; pe < size; pe += group)
           children.push_back(edge(pe, engine_of(pe), child_of_root(pe), GNI_CE_CHILD_VCE));
       } else {
         parent = edge(0, engine_of(0), child_of_root(rank), GNI_CE_CHILD_VCE);

@@ -75,12 +75,17 @@ void BareTcp::send8() {
   must(::send(fd_, bytes, sizeof bytes, 0) == sizeof bytes, "send");
 }
 
-void BareTcp::spin8() {
+bool BareTcp::take8() {
   char bytes[8];
-  for (std::size_t got = 0; got < sizeof bytes;) {
-    const ssize_t n = recv(fd_, bytes + got, sizeof bytes - got, MSG_DONTWAIT);
-    if (n > 0) got += static_cast<std::size_t>(n);
-    if (n == 0) fail("recv", "the other side is gone");
+  const ssize_t n = recv(fd_, bytes, sizeof bytes - taken_, MSG_DONTWAIT);
+  if (n == 0) fail("recv", "the other side is gone");
+  if (n < 0) return false;
+  taken_ = (taken_ + static_cast<std::size_t>(n)) % sizeof bytes;
+  return taken_ == 0;
+}
+
+void BareTcp::spin8() {
+  while (!take8()) {
   }
 }
 

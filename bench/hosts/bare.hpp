@@ -24,16 +24,20 @@ class BareTcp {
   void accept_one();
   void connect_to(const std::string& address, std::uint16_t port);
 
+  void send8();
+  // Whether the next 8 bytes are there, which are then taken. At once.
+  bool take8();
+
   // Both sides spin: half a round trip of 8 bytes, in ns.
   double half_ns(int rank, int rounds);
   // PE 1 sleeps in epoll_wait before each: round trips in ns, at PE 0. At PE 1 empty.
   std::vector<double> sleeper_ns(int rank, int rounds, std::int64_t pause_ns);
 
  private:
-  void send8();
   void spin8();
   int listener_ = -1;
   int fd_ = -1;
+  std::size_t taken_ = 0;  // of the next 8 bytes
 };
 
 // libfabric's messages by the wire's provider, from an endpoint of its own.

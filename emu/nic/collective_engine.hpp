@@ -186,12 +186,11 @@ class CollectiveEngine {
   // Whether progress() may have anything to do.
   bool active() const {
     return used_.load(std::memory_order_relaxed) != 0 ||
-           arrivals_count_.load(std::memory_order_relaxed) != 0 ||
-           waiter_count_.load(std::memory_order_relaxed) != 0;
+           arrivals_count_.load(std::memory_order_relaxed) != 0 || waits_for_packets();
   }
   // Finishes what can be finished.
   void progress() {
-    (void)handle_packets(false);
+    move_packets();
     look(false);
   }
   // The same at a point of virtual time, and the queues of our VCEs hear what is new: from the program's
@@ -283,6 +282,18 @@ class CollectiveEngine {
   };
 
   bool counts_time() const;
+  // Whether a child or the parent of a VCE of ours is reached by packets, and may wait for one.
+  bool waits_for_packets() const {
+    return waiter_count_.load(std::memory_order_relaxed) != 0 ||
+           up_by_packet_.load(std::memory_order_relaxed) != 0;
+  }
+  // What the owner of a VCE owes others, by a thread of the program: one that polls is there before the
+  // service thread.
+  void move_packets() {
+    (void)handle_packets(false);
+    if (up_by_packet_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      send_up_all();
+  }
   void look(bool service);
   void look_at(Record& record, bool service);
   enum class ShortLook : std::uint8_t { done, waits, unusual };
@@ -336,6 +347,7 @@ class CollectiveEngine {
   void introduce(const Port& port, const CeEdge& edge);
   Errc join_by_packet(const Port& port, CeEdge& edge, const CeJoin& join);
   bool send_up(std::uint32_t index, Owned& owned, CeStatus broken);
+  void send_up_all();
   void claim(const CePath::Level& level, std::uint32_t child);
   CePath* find_path(const CeEdge& edge, Errc* error);
   void extend(CePath& path);
@@ -349,6 +361,7 @@ class CollectiveEngine {
   std::atomic<std::uint32_t> used_{0};            // records_[used_..] were never armed
   std::atomic<std::uint32_t> arrivals_count_{0};  // as of arrivals_
   std::atomic<std::uint32_t> waiter_count_{0};    // as of waiters_
+  std::atomic<std::uint32_t> up_by_packet_{0};    // a bit for each VCE whose parent is reached by packets
   std::array<Record, kRecords> records_;
   std::atomic<std::uint32_t> reserved_{0};  // records that joins on their way will take
   std::atomic<bool> heartbeat_on_{false};

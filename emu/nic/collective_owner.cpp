@@ -106,7 +106,9 @@ Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* cons
     owned.seen = {};
     owned.sent_up = {};
     owned.up_owner = up_owner;
+    up_by_packet_.fetch_and(~(1u << vce), std::memory_order_relaxed);
     if (up_owner != nullptr) {
+      up_by_packet_.fetch_or(1u << vce, std::memory_order_relaxed);
       owned.up_id = parent->id;
       owned.up_child = parent->child;
     }
@@ -152,6 +154,7 @@ void CollectiveEngine::destroy(std::uint32_t vce) {
   if (!owned.used) return;
   if (owned.queue != nullptr) owned.queue->references.fetch_sub(1, std::memory_order_relaxed);
   owned = Owned{};
+  up_by_packet_.fetch_and(~(1u << vce), std::memory_order_relaxed);
   VceState& state = own(vce);
   const std::uint64_t control = state.control.load(std::memory_order_relaxed);
   state.control.store(

@@ -434,4 +434,14 @@ bool CollectiveEngine::send_up(std::uint32_t index, Owned& owned, CeStatus broke
   return busy;
 }
 
+// Of every VCE of ours that is whole; what is broken is attend()'s.
+void CollectiveEngine::send_up_all() {
+  const std::unique_lock lock(mu_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  for (std::uint32_t left = up_by_packet_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
+    const auto vce = static_cast<std::uint32_t>(std::countr_zero(left));
+    if (owned_[vce].path != nullptr) (void)send_up(vce, owned_[vce], CeStatus::ok);
+  }
+}
+
 }  // namespace orrery::nic

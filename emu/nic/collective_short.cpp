@@ -136,6 +136,9 @@ void CollectiveEngine::try_finish(const std::uint64_t* result) {
       record.lock.leave(held);
     }
   }
+  // Whoever has seen a result may not look again for long.
+  if (waits_for_packets()) [[unlikely]]
+    move_packets();
 }
 
 // A look at a tree of one VCE, from where the last one ended. done: its result is written. waits: `missing`
