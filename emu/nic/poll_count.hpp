@@ -19,16 +19,19 @@ namespace orrery::nic {
 // process: then slices end anywhere, also where the lock is free.
 class PollCount {
  public:
-  // So many looks in vain, which take a microsecond or more, before there is a look about.
-  static constexpr std::uint64_t kPatience = 64;
+  // So many looks in vain before there is a look about: some microseconds, and where PEs share cores, so that
+  // somebody may be waiting for this one, half as many.
+  static constexpr std::uint64_t kPatience = 128;
+  static constexpr std::uint64_t kCrowdedPatience = 64;
 
-  explicit PollCount(bool crowded) : crowded_(crowded) {}
+  explicit PollCount(bool crowded)
+      : patience_((crowded ? kCrowdedPatience : kPatience) - 1), crowded_(crowded) {}
   // Whether it is time to look about: give_way(), and whatever else polling brings with it.
   // Not a read-modify-write: a lost count only makes the service thread look once more.
   bool add() {
     const std::uint64_t polls = polls_.load(std::memory_order_relaxed) + 1;
     polls_.store(polls, std::memory_order_relaxed);
-    return polls % kPatience == 0;
+    return (polls & patience_) == 0;
   }
   std::uint64_t value() const { return polls_.load(std::memory_order_relaxed); }
   // Where PEs share cores: gives this one to others.
@@ -39,6 +42,7 @@ class PollCount {
  private:
   void yield_core();
 
+  const std::uint64_t patience_;
   const bool crowded_;
   std::atomic<std::uint64_t> polls_{0};
   // Of monotonic_ns(). Threads that overwrite each other's only keep the core longer or shorter.
