@@ -202,6 +202,11 @@ void keep_fault_handler_in_front() {
 
 void call_for_fault_handler_look() { g_look.store(Look::once, std::memory_order_relaxed); }
 
+void renew_fault_handler_look() {
+  Look expected = Look::none;
+  g_look.compare_exchange_strong(expected, Look::once, std::memory_order_relaxed);
+}
+
 void look_for_fault_handler_each_time() { g_look.store(Look::each_time, std::memory_order_relaxed); }
 
 void lock_fault_handler() { g_installing.lock(); }

@@ -20,6 +20,8 @@ void put_fault_handler_in_front();
 void keep_fault_handler_in_front();
 // The promise, and each call for another look. Any thread.
 void call_for_fault_handler_look();
+// One more call, from who delays that thread's period; nothing where nobody promised. Any thread.
+void renew_fault_handler_look();
 // The end of the promise. Any thread.
 void look_for_fault_handler_each_time();
 

@@ -78,10 +78,10 @@ Errc Nic::send_message_slowly(Endpoint& endpoint, std::span<const std::byte> hea
 
 // Nothing has come: whatever is under way is moved along.
 Errc Nic::find_no_message(Endpoint& endpoint) {
-  if (has_nothing_to_move()) [[likely]]
-    polls_.add();
-  else
+  if (!has_nothing_to_move()) [[unlikely]]
     progress();
+  else if (polls_.add()) [[unlikely]]
+    look_about();
   Mailbox& box = *endpoint.mailbox;
   if (box.credit_owed) [[unlikely]]
     send_credit_slowly(endpoint);

@@ -134,7 +134,8 @@ class Nic final : public wire::Sink {
     // Whoever waits for a message's event reads the message next: its line comes over along with the event's.
     __builtin_prefetch(awaited_message_.load(std::memory_order_relaxed));
     if (has_nothing_to_move()) [[likely]] {
-      polls_.add();
+      if (polls_.add()) [[unlikely]]
+        look_about();
       return Errc::not_done;
     }
     return progress_and_take(queue, event);
@@ -236,8 +237,7 @@ class Nic final : public wire::Sink {
   // The time that deadlines of waits are in: the clock's, or CLOCK_MONOTONIC.
   std::int64_t now_ns();
   clock::Clock* clock() const { return clock_; }
-  // Null: there is none.
-  HazardBoard* hazard_board() const { return board_; }
+  HazardBoard* hazard_board() const { return board_; }  // null: there is none
 
   // Whether operations of this NIC may meet faults: then every one of them takes the general path.
   bool has_faults() const { return faults_ != nullptr; }
@@ -415,6 +415,7 @@ class Nic final : public wire::Sink {
     return true;
   }
   Errc progress_and_take(CompletionQueue& queue, Event* event);
+  void look_about();
   // Whether progress() would find nothing to do.
   bool has_nothing_to_move() const {
     return !always_moves_.load(std::memory_order_relaxed) &&

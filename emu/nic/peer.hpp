@@ -106,8 +106,8 @@ class Environment {
   // A thread of the program handed something to the wire, and may not poll: the service thread is to keep the
   // wire's timers. `soon`: some of it could not go out yet. Cheap when it knows.
   virtual void attend_wire(bool /*soon*/) {}
-  // A thread of the program moves the wire along: the service thread need not look for so long. A system
-  // call.
+  // A thread of the program moves frames along, or stops to: the service thread need not look for so long. A
+  // system call.
   virtual void put_off_service(std::int64_t /*ns*/) {}
   // Asks our own service thread to call CollectiveEngine::heartbeat() every kHeartbeatNs until it says no,
   // and then heart_stopped().

@@ -29,7 +29,7 @@ std::int64_t process_ns() {
 
 }  // namespace
 
-void PollCount::give_way() {
+void PollCount::yield_core() {
   const std::int64_t begin = monotonic_ns();
   if (begin < keeps_until_.load(std::memory_order_relaxed)) return;
   const std::int64_t used = process_ns();

@@ -19,24 +19,31 @@ namespace orrery::nic {
 // process: then slices end anywhere, also where the lock is free.
 class PollCount {
  public:
-  // Where PEs share cores: so many looks in vain, less than a microsecond, before the core is given to
-  // others.
+  // So many looks in vain before there is a look about: some microseconds, and where PEs share cores, so that
+  // somebody may be waiting for this one, half as many.
+  static constexpr std::uint64_t kPatience = 128;
   static constexpr std::uint64_t kCrowdedPatience = 64;
 
-  explicit PollCount(bool crowded) : patience_(crowded ? kCrowdedPatience - 1 : UINT64_MAX) {}
+  explicit PollCount(bool crowded)
+      : patience_((crowded ? kCrowdedPatience : kPatience) - 1), crowded_(crowded) {}
+  // Whether it is time to look about: give_way(), and whatever else polling brings with it.
   // Not a read-modify-write: a lost count only makes the service thread look once more.
-  void add() {
+  bool add() {
     const std::uint64_t polls = polls_.load(std::memory_order_relaxed) + 1;
     polls_.store(polls, std::memory_order_relaxed);
-    if ((polls & patience_) == 0) [[unlikely]]
-      give_way();
+    return (polls & patience_) == 0;
   }
   std::uint64_t value() const { return polls_.load(std::memory_order_relaxed); }
+  // Where PEs share cores: gives this one to others.
+  void give_way() {
+    if (crowded_) yield_core();
+  }
 
  private:
-  void give_way();
+  void yield_core();
 
   const std::uint64_t patience_;
+  const bool crowded_;
   std::atomic<std::uint64_t> polls_{0};
   // Of monotonic_ns(). Threads that overwrite each other's only keep the core longer or shorter.
   std::atomic<std::int64_t> keeps_until_{0};
@@ -45,7 +52,7 @@ class PollCount {
 
 // Since when a program has polled without a pause, and so for how long the service thread, which is there for
 // the case that it stops, need not look: as long again, within bounds. Any thread; a lost store only makes it
-// look sooner.
+// look sooner, and one of its thread only that it is put off as before.
 class PollPhase {
  public:
   // A longer pause ends a phase; the service thread needs as long to notice that nobody polls.
@@ -59,16 +66,28 @@ class PollPhase {
       since_.store(now_ns, std::memory_order_relaxed);
       next_.store(now_ns, std::memory_order_relaxed);
     }
-    if (now_ns < next_.load(std::memory_order_relaxed)) return 0;
+    if (now_ns < next_.load(std::memory_order_relaxed) || owed_.load(std::memory_order_relaxed)) return 0;
     const std::int64_t delay = std::clamp(now_ns - since_.load(std::memory_order_relaxed), kPauseNs, kMostNs);
     next_.store(now_ns + delay / 2, std::memory_order_relaxed);
     return delay;
   }
 
+  // The program is about to sleep. Whether the service thread may have been put off.
+  bool end() {
+    if (seen_.load(std::memory_order_relaxed) == kNever) return false;
+    return seen_.exchange(kNever, std::memory_order_relaxed) != kNever;
+  }
+
+  // The service thread has something to do, or no longer, that polls do not do for it: it is not put off.
+  void set_owed(bool owed) { owed_.store(owed, std::memory_order_relaxed); }
+
  private:
-  std::atomic<std::int64_t> seen_{INT64_MIN / 2};  // when it was last seen to poll
-  std::atomic<std::int64_t> since_{0};             // when the phase began
-  std::atomic<std::int64_t> next_{0};              // when the service thread is put off again
+  static constexpr std::int64_t kNever = INT64_MIN / 2;
+
+  std::atomic<std::int64_t> seen_{kNever};  // when it was last seen to poll
+  std::atomic<std::int64_t> since_{0};      // when the phase began
+  std::atomic<std::int64_t> next_{0};       // when the service thread is put off again
+  std::atomic<bool> owed_{false};
 };
 
 }  // namespace orrery::nic

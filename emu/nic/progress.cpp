@@ -471,7 +471,8 @@ Errc Nic::progress_and_take(CompletionQueue& queue, Event* event) {
 }
 
 bool Nic::move_along() {
-  polls_.add();
+  if (polls_.add()) [[unlikely]]
+    look_about();
   bool any = false;
   if (flights_open_.load(std::memory_order_relaxed) != 0) {
     poll_responses();

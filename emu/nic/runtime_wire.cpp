@@ -161,6 +161,7 @@ bool Runtime::serve() {
 // The tick is there to notice that nobody polls any more. Each takes the core from who polls for some 20 us:
 // so he moves it as long as he is at it.
 void Runtime::put_off_service(std::int64_t ns) {
+  memory::renew_fault_handler_look();
   const std::int64_t served = served_ns_.load(std::memory_order_relaxed);
   if (monotonic_ns() - served < kServedAtLeastNs) job_.loop().put_off_tick(std::chrono::nanoseconds(ns));
 }

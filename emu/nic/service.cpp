@@ -21,9 +21,11 @@ bool Nic::serve() {
   if (flights_open_.load(std::memory_order_relaxed) != 0) busy = poll_responses() || busy;
   // Whoever polls moves the wire along: a thread that takes its lock now and then only delays it.
   if (wire_.load(std::memory_order_relaxed) != nullptr && !program_polls()) poll_wire(true);
-  busy = collective_.serve() || busy;
-  if (faults_ != nullptr) busy = run_delayed() || busy;
-  busy = attend_suspension() || busy;
+  bool owed = collective_.serve();
+  if (faults_ != nullptr) owed = run_delayed() || owed;
+  owed = attend_suspension() || owed;
+  phase_.set_owed(owed);
+  busy = busy || owed;
   adopt_wanted();
   const std::uint64_t polls = polls_.value();
   if (polls != polls_seen_) busy = true;
@@ -43,6 +45,16 @@ bool Nic::serve() {
   service.attendance.store(Attendance::attended, std::memory_order_seq_cst);
   idle_ticks_ = 0;
   return true;
+}
+
+// A thread of the program has polled for a while. It takes in frames itself, so the service thread, which
+// takes the core from it for 20 us and more each time, need not come as often.
+void Nic::look_about() {
+  polls_.give_way();
+  // Time that is paced waits for nobody; and who sleeps is rung.
+  if (clock_ != nullptr || view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+    return;
+  if (const std::int64_t delay = phase_.put_off(monotonic_ns())) environment_.put_off_service(delay);
 }
 
 // ---- a peer is gone ----

@@ -64,6 +64,7 @@ class Node final : public Environment {
   bool slot_stopped(wire::ProcessSlot) override { return false; }
   void ring(ProcessName process) override;
   void ring_self() override {}
+  void put_off_service(std::int64_t ns) override { put_off_ns.push_back(ns); }
   Errc attach_write(ProcessName, const MrtEntry& entry, std::uint64_t word, std::uint64_t to,
                     const std::byte* from, std::uint64_t bytes) override;
   Errc attach_read(ProcessName, std::byte*, std::uint64_t, std::uint64_t) override;
@@ -72,6 +73,7 @@ class Node final : public Environment {
   WaitBudget wait_budget() override { return {.spins = 1, .yields = 1}; }
 
   int cut_offs = 0;
+  std::vector<std::int64_t> put_off_ns;  // each time that the service thread was put off
 
  private:
   Errc attach(ProcessName process, std::uint64_t address, std::uint64_t bytes) const;
