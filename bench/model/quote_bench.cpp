@@ -118,8 +118,7 @@ class Touched {
     if (state.exact()) add_line(memory);
     add_line(&state.nic(r.src));
     add_line(&state.nic(r.dst));
-    const std::size_t bytes = state.exact() ? LinkState::kCellBytes : sizeof(CounterCell);
-    for (std::uint32_t i = 0; i < path.stretches; ++i) add_line(state.servers() + bytes * path.at[i].server);
+    for (std::uint32_t i = 0; i < path.stretches; ++i) add_line(path.at[i].cell);
     ends_.push_back(static_cast<std::uint32_t>(lines_.size()));
   }
   // Asks for the lines of a request, then reads and writes a word of each.

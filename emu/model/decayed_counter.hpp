@@ -43,9 +43,8 @@ struct DecayMoment {
   // `now`: picoseconds, 0 or later.
   DecayMoment(std::int64_t now)
       : epoch(static_cast<std::uint32_t>(now >> kHalfLifeShift)),
-        part(static_cast<std::uint32_t>(now >> (kHalfLifeShift - 8)) & 255),
-        steady(kSteady[part]) {}
-  std::uint32_t epoch, part, steady;
+        part(static_cast<std::uint32_t>(now >> (kHalfLifeShift - 8)) & 255) {}
+  std::uint32_t epoch, part;
 };
 
 // A counter's two sums as they are at `now`.
@@ -57,32 +56,36 @@ struct DecayedSums {
 inline DecayedSums sums_of(const DecayedCounter& c, const DecayMoment& now) {
   const std::uint64_t before = c.before.load(std::memory_order_relaxed);
   const std::uint64_t current = c.now.load(std::memory_order_relaxed);
-  const auto passed = static_cast<std::int32_t>(now.epoch - c.epoch.load(std::memory_order_relaxed));
+  const std::uint32_t passed = now.epoch - c.epoch.load(std::memory_order_relaxed);
   // Callers are not ordered: one may find an epoch a little past its own. One that lies far past it, 4.4 s,
   // is of hours ago, when the low bits had been round once less.
-  constexpr std::int32_t kOutOfOrder = -(std::int32_t{1} << 20);
-  if (passed <= 0 && passed >= kOutOfOrder) return {before, current, false};
+  constexpr std::uint32_t kOutOfOrder = std::uint32_t{1} << 20;
+  if (passed + kOutOfOrder <= kOutOfOrder) return {before, current, false};
   // The sums have 33 bits: after so many half-lives, or from so long ago, nothing is left.
-  return {(before + current) >> std::min(static_cast<std::uint32_t>(passed), 63u), 0, true};
+  return {(before + current) >> std::min(passed, 63u), 0, true};
 }
 
 // Bytes of one half-life at the rate that the two sums speak of: never more than both together. A steady rate
 // of r bytes a half-life makes `before` r and `before` + `current` r (1 + f) where f of the epoch has passed;
 // half of `before` has decayed by its end.
 inline std::uint64_t steady_rate(const DecayedSums& sums, const DecayMoment& now) {
-  return ((sums.before * (512 - now.part) >> 9) + sums.current) * now.steady >> 16;
+  return ((sums.before * (512 - now.part) >> 9) + sums.current) * kSteady[now.part] >> 16;
 }
 
 // Adds `bytes`, and returns the sums before they came.
 inline DecayedSums add_bytes(DecayedCounter& c, const DecayMoment& now, std::uint64_t bytes) {
   const DecayedSums sums = sums_of(c, now);
   constexpr std::uint64_t kMost = UINT32_MAX;
+  const auto store = [](std::atomic<std::uint32_t>& word, std::uint64_t value) {
+    word.store(static_cast<std::uint32_t>(value), std::memory_order_relaxed);
+  };
   if (sums.aged) {
-    c.epoch.store(now.epoch, std::memory_order_relaxed);
-    // Of two sums half or less: it fits.
-    c.before.store(static_cast<std::uint32_t>(sums.before), std::memory_order_relaxed);
+    store(c.epoch, now.epoch);
+    store(c.before, sums.before);  // of two sums half or less: it fits
+    store(c.now, std::min(bytes, kMost));
+  } else {
+    store(c.now, std::min(sums.current + bytes, kMost));
   }
-  c.now.store(static_cast<std::uint32_t>(std::min(sums.current + bytes, kMost)), std::memory_order_relaxed);
   return sums;
 }
 

@@ -30,6 +30,8 @@ Result<Dragonfly> Dragonfly::make(const DragonflyShape& shape) {
   const std::uint32_t most = kCablesPerChassis * shape.last_group_chassis / (shape.groups - 1);
   d.bundle_ = shape.cables_per_bundle == 0 ? most : shape.cables_per_bundle;
   if (d.bundle_ == 0 || d.bundle_ > most) return Errc::size;
+  for (std::uint32_t offset = 1; offset < shape.groups; ++offset)
+    d.first_pair_[offset] = static_cast<std::uint8_t>((offset - 1) * d.bundle_ % (kRoutersPerGroup / 2));
   return d;
 }
 
@@ -143,7 +145,7 @@ std::uint32_t Dragonfly::minimal_hops(RouterId from, RouterId to, std::uint64_t 
   const std::uint32_t a = group_of_router(from), b = group_of_router(to);
   if (a == b) return hops_in_group(from, to);
   Choices choices(seed);
-  const LinkEnds blue = pick_blue(from, a, b, false, &choices);
+  const LinkEnds blue = pick_blue(from, a, b, 0, true, &choices);
   return hops_in_group(from, blue.from) + 1 + hops_in_group(blue.to, to);
 }
 

@@ -24,6 +24,7 @@
 #include "emu/base/status.hpp"
 #include "emu/model/route.hpp"
 
+#include <array>
 #include <cstdint>
 
 namespace orrery::model {
@@ -109,9 +110,12 @@ class Dragonfly {
   // The index of a blue link of the router `from` itself to the other group, else of any of the bundle's.
   // REQUIRES: two groups.
   std::uint32_t own_blue(RouterId from, RouterId to, Choices* choices) const;
-  // The ends of the link that own_blue() finds, or without `own_first` of any of the bundle's, and the same
-  // draws: what the hot path needs. `a`, `b`: the groups of `from` and of where it goes; not the same.
-  LinkEnds pick_blue(RouterId from, std::uint32_t a, std::uint32_t b, bool own_first, Choices* choices) const;
+  // The ends of the link that own_blue() finds where `own_cables` is bundle(), or of any of the bundle's
+  // where it is 0, and the same draws: what the hot path needs, without branches. `a`, `b`: the groups of
+  // `from` and of where it goes. Where it is not `wanted` they may be the same, the ends are any, and there
+  // are no draws.
+  LinkEnds pick_blue(RouterId from, std::uint32_t a, std::uint32_t b, std::uint32_t own_cables, bool wanted,
+                     Choices* choices) const;
 
   // A minimal route between two routers: at most one green and one black in a group; between groups
   // exactly one blue, at most 5 links. `seed` picks the blue link and the black copies.
@@ -141,13 +145,15 @@ class Dragonfly {
   void across(RouterId from, RouterId to, LinkId blue, Choices* choices, Route* out) const;
   std::uint32_t pairs_in(std::uint32_t group) const { return chassis_in(group) * kSlots / 2; }
   template <bool kAllFull>
-  LinkEnds pick_blue_of(RouterId from, std::uint32_t a, std::uint32_t b, bool own_first,
-                        Choices* choices) const;
+  LinkEnds pick_blue_of(RouterId from, std::uint32_t a, std::uint32_t b, std::uint32_t own_cables,
+                        bool wanted, Choices* choices) const;
 
   std::uint32_t groups_ = 1;
   std::uint32_t bundle_ = 0;
   std::uint32_t last_chassis_ = kChassis;
   bool own_blue_first_ = true;
+  // Of full groups, by the offset of the other one: the pair where the bundle's first cable lies.
+  std::array<std::uint8_t, kMaxGroups + 1> first_pair_{};
 };
 
 // What quote() needs of a path, inline for its sake.
@@ -165,42 +171,48 @@ inline LinkId Dragonfly::black(RouterId from, std::uint32_t to_chassis, std::uin
 
 template <bool kAllFull>
 [[gnu::always_inline]] inline LinkEnds Dragonfly::pick_blue_of(RouterId from, std::uint32_t a,
-                                                               std::uint32_t b, bool own_first,
-                                                               Choices* choices) const {
-  // Full groups divide by a constant.
+                                                               std::uint32_t b, std::uint32_t own_cables,
+                                                               bool wanted, Choices* choices) const {
   constexpr std::uint32_t kFull = kRoutersPerGroup / 2;
   const std::uint32_t pairs_a = kAllFull ? kFull : pairs_in(a), pairs_b = kAllFull ? kFull : pairs_in(b);
-  const std::uint32_t offset = b > a ? b - a : b + groups_ - a;
-  // Cables of either group before this bundle's.
-  const std::uint32_t near = (offset - 1) * bundle_, far = (groups_ - offset - 1) * bundle_;
-  if (own_first) {
-    // Cable i of the bundle lies at pair (first + i) mod pairs.
-    const std::uint32_t first = near % pairs_a, pair = from % kRoutersPerGroup / 2;
-    const std::uint32_t own = pair >= first ? pair - first : pair + pairs_a - first;
-    if (own < bundle_) {
-      const std::uint32_t cable = own + pairs_a * choices->below((bundle_ - 1 - own) / pairs_a + 1);
-      choices->below(2);  // which of the two wires to this router
-      return {from, b * kRoutersPerGroup + 2 * ((far + cable) % pairs_b) + from % 2};
-    }
+  const std::uint32_t offset = b - a + either(b < a, groups_, 0);
+  // Cable i of the bundle lies at pair (first + i) mod pairs.
+  const std::uint32_t first = kAllFull ? first_pair_[offset] : (offset - 1) * bundle_ % pairs_a;
+  const std::uint32_t peer_first =
+      kAllFull ? first_pair_[groups_ - offset] : (groups_ - offset - 1) * bundle_ % pairs_b;
+  const std::uint32_t pair = from % kRoutersPerGroup / 2;
+  std::uint32_t own = pair - first + either(pair < first, pairs_a, 0);
+  // Whether the router has one itself is as good as random to a branch.
+  const bool has_own = own < own_cables;
+  std::uint32_t drawn;
+  if constexpr (kAllFull) {
+    // Whichever of its cables it is, the routers are the same.
+    drawn = choices->below_if(wanted, links_per_bundle());
+  } else {
+    const std::uint32_t of_own = (bundle_ - 1 - own) / pairs_a + 1;
+    drawn = choices->below_if(wanted, either(has_own, of_own, links_per_bundle()));
+    own += pairs_a * drawn;
   }
-  const std::uint32_t index = choices->below(links_per_bundle());
-  const std::uint32_t cable = index / kLinksPerCable, side = index % kLinksPerCable / 2;
-  return {a * kRoutersPerGroup + 2 * ((near + cable) % pairs_a) + side,
-          b * kRoutersPerGroup + 2 * ((far + cable) % pairs_b) + side};
+  choices->below_if(wanted & has_own, 2);  // which of the two wires to this router
+  const std::uint32_t cable = either(has_own, own, drawn / kLinksPerCable);
+  const std::uint32_t side = either(has_own, from, drawn / (kLinksPerCable / 2)) % 2;
+  return {a * kRoutersPerGroup + 2 * ((first + cable) % pairs_a) + side,
+          b * kRoutersPerGroup + 2 * ((peer_first + cable) % pairs_b) + side};
 }
 
 [[gnu::always_inline]] inline LinkEnds Dragonfly::pick_blue(RouterId from, std::uint32_t a, std::uint32_t b,
-                                                            bool own_first, Choices* choices) const {
-  return last_chassis_ == kChassis ? pick_blue_of<true>(from, a, b, own_first, choices)
-                                   : pick_blue_of<false>(from, a, b, own_first, choices);
+                                                            std::uint32_t own_cables, bool wanted,
+                                                            Choices* choices) const {
+  return last_chassis_ == kChassis ? pick_blue_of<true>(from, a, b, own_cables, wanted, choices)
+                                   : pick_blue_of<false>(from, a, b, own_cables, wanted, choices);
 }
 
 inline RouterId Dragonfly::valiant_root(RouterId from, RouterId to, std::uint64_t seed) const {
   Choices choices(seed ^ 0x76616c69616e74u);
   const std::uint32_t a = group_of_router(from);
   const bool same = a == group_of_router(to);
-  const std::uint32_t first = same ? a * kRoutersPerGroup : 0;
-  const std::uint32_t roots = same ? chassis_in(a) * kSlots : routers();
+  const std::uint32_t first = either(same, a * kRoutersPerGroup, 0);
+  const std::uint32_t roots = either(same, chassis_in(a) * kSlots, routers());
   return first + choices.below(roots);
 }
 

@@ -106,11 +106,6 @@ void LinkState::point_at(std::span<std::byte> memory, const Pricing& p, Kind kin
     at += kMoreSpans * sizeof(MoreSpans);
   }
   links_ = reinterpret_cast<Span*>(at);
-  const auto place = [&](const void* cells) {
-    return static_cast<std::uint32_t>((static_cast<const std::byte*>(cells) - memory.data()) / kCellBytes);
-  };
-  first_line_ = place(lines_);
-  first_bundle_ = place(bundles_);
 }
 
 Result<LinkState> LinkState::create(std::span<std::byte> memory, const Pricing& p, Kind kind) {
@@ -184,7 +179,7 @@ std::uint32_t count_of(const Span* at, std::uint32_t capacity) {
 void LinkState::tell_links(LineCell* cell, const LinePart& part, std::int64_t hop) const {
   // A holder that died may have left anything here.
   const std::uint32_t links = std::min(cell->links, part.line_links);
-  std::uint32_t position = cell->first - part.line_first;
+  std::uint32_t position = cell->first;
   for (std::uint32_t i = 0; i < links; ++i, ++position) {
     if (position >= part.line_links) position = 0;
     // All that the link had was over when the message came.
@@ -257,7 +252,7 @@ __attribute__((noinline)) std::int64_t LinkState::reserve_links(const LinePart& 
   LineCell& cell = lines_[part.line];
   if (cell.links != 0) tell_links(&cell, part, hop);
   std::int64_t latest = cell.latest, head = arrive;
-  std::uint32_t position = part.first - part.line_first;
+  std::uint32_t position = part.first;
   for (std::uint32_t i = 0; i < part.links; ++i, ++position) {
     if (position >= part.line_links) position = 0;
     const std::uint32_t link = part.line_first + position;
@@ -279,10 +274,11 @@ std::int64_t LinkState::peek_links(const LinePart& part, std::int64_t hop, std::
                                    std::int64_t length) const {
   LineCell& cell = lines_[part.line];
   if (cell.links != 0) tell_links(&cell, part, hop);
-  const Span* at = spans_of(part.first);
+  const std::uint32_t link = part.line_first + part.first;
+  const Span* at = spans_of(link);
   const std::uint32_t count = count_of(at, spans_);
   if (count == spans_ && at->busy < 0) [[unlikely]] {
-    const MoreSpans* const more = borrowed_by(part.first);
+    const MoreSpans* const more = borrowed_by(link);
     return more == nullptr ? want : find_in(more->at, more->count, want, length).start;
   }
   return find_in(at, count, want, length).start;

@@ -67,7 +67,8 @@ static_assert(sizeof(BundleCell) == 128);
 // into either (take_quiet).
 struct alignas(64) LineCell {
   std::int64_t latest;         // nothing that was promised on its links ends later
-  std::uint32_t links, first;  // that many, from number `first` of all, each a hop later, are taken by ...
+  std::uint32_t links;         // that many, ...
+  std::uint32_t first;         // ... from this number of its own, each a hop later, are taken by ...
   std::int64_t start, unused;  // ... the one message not yet in the links' own spans; links 0: none
   std::int64_t length;
 };
@@ -77,8 +78,8 @@ static_assert(sizeof(LineCell) == 64 && offsetof(LineCell, latest) == offsetof(P
               offsetof(LineCell, length) == offsetof(Promises<4>, at) + offsetof(Span, busy) &&
               offsetof(LineCell, first) == 12 && sizeof(Span) == 24 && offsetof(Promises<4>, at) == 16);
 
-// Where a message goes along one line: `links` of its links, from number `first` of all links, where the
-// line's own begin at `line_first` and are `line_links`; round the end of the line where they go past it.
+// Where a message goes along one line: `links` of its links, from number `first` of the line's, which are
+// `line_links` and number `line_first` of all the first; round the end of the line where they go past it.
 struct LinePart {
   std::uint32_t line, first, links, line_first, line_links;
 };
@@ -135,9 +136,7 @@ class LinkState {
  public:
   enum class Kind : std::uint32_t { exact = 1, decayed = 2 };
   static constexpr std::uint64_t kMagic = 0x4f525245'4c494e4bu;
-  static constexpr std::uint32_t kVersion = 7;
-  static constexpr std::size_t kCellBytes = 64;  // of an exact state's block, in which places are counted
-  static constexpr std::uint32_t kBundleCells = sizeof(BundleCell) / kCellBytes;
+  static constexpr std::uint32_t kVersion = 8;
 
   LinkState() = default;
 
@@ -183,53 +182,37 @@ class LinkState {
   void prefetch_lock() const {
     if (exact()) prefetch_to_write(header_);
   }
-  // Where the things that messages share lie, kCellBytes apart in an exact state and
-  // sizeof(CounterCell) in a decayed one.
-  const std::byte* servers() const {
-    return exact() ? cell_at(0) : reinterpret_cast<const std::byte*>(counters_);
+  // Where the things that messages share lie: the lines of an exact state one after the other, then its
+  // bundles; the counters of a decayed one.
+  std::byte* lines() const { return reinterpret_cast<std::byte*>(lines_); }
+  std::byte* bundles() const { return reinterpret_cast<std::byte*>(bundles_); }
+  std::byte* counters() const { return reinterpret_cast<std::byte*>(counters_); }
+  static DecayedCounter& counter_at(std::byte* cell) { return reinterpret_cast<CounterCell*>(cell)->counter; }
+  std::uint32_t line_at(const std::byte* cell) const {
+    return static_cast<std::uint32_t>(reinterpret_cast<const LineCell*>(cell) - lines_);
   }
-
-  // Exact kind: the place of a line's or a bundle's cell in the block, by which take_quiet() finds it.
-  std::uint32_t line_cell(std::uint32_t line) const { return first_line_ + line; }
-  std::uint32_t line_at(std::uint32_t cell) const { return cell - first_line_; }
-  std::uint32_t bundle_cell(std::uint32_t bundle) const { return first_bundle_ + bundle * kBundleCells; }
-  std::uint32_t bundle_at(std::uint32_t cell) const { return (cell - first_bundle_) / kBundleCells; }
-  // The block of an exact state as places, copied out of it: read by reference, where it lies would be read
-  // again after every word written.
-  class Cells {
-   public:
-    explicit Cells(const LinkState& state) : at_(state.cell_at(0)) {}
-    // Promises `length` from `want` on, of `links` links each a `hop` later (number `first` of all is the
-    // first) or of a bundle (1), if nothing that was promised there ends after `horizon`: what reserve_line()
-    // and reserve_bundle() then do. False: nothing was done. REQUIRES: a Hold; length > 0.
-    bool take_quiet(std::uint32_t cell, std::uint32_t first, std::uint32_t links, std::int64_t hop,
-                    std::int64_t want, std::int64_t length, std::int64_t horizon) const {
-      std::byte* const at = at_ + std::size_t{cell} * kCellBytes;
-      std::int64_t latest;
-      std::memcpy(&latest, at, sizeof latest);
-      if (latest > horizon) [[unlikely]]
-        return false;
-      const auto store = [at](std::size_t i, std::int64_t word) { std::memcpy(at + 8 * i, &word, 8); };
-      store(0, want + hop * (links - 1) + length);
-      store(1, std::int64_t{first} << 32 | links);
-      store(2, want);
-      store(3, want + length);
-      store(4, length);
-      return true;
-    }
-
-   private:
-    std::byte* at_;
-  };
-  // The same of a decayed state's counters.
-  class Counters {
-   public:
-    explicit Counters(const LinkState& state) : at_(state.counters_) {}
-    DecayedCounter& operator[](std::uint32_t aggregate) const { return at_[aggregate].counter; }
-
-   private:
-    CounterCell* at_;
-  };
+  std::uint32_t bundle_at(const std::byte* cell) const {
+    return static_cast<std::uint32_t>(reinterpret_cast<const BundleCell*>(cell) - bundles_);
+  }
+  // Promises `length` from `want` on, in the cell of a line, of `links` links each a `hop` later (number
+  // `first` of the line is the first), or of a bundle (1), if nothing that was promised there ends after
+  // `horizon`: what reserve_line() and reserve_bundle() then do. False: nothing was done. REQUIRES: a Hold;
+  // length > 0.
+  static bool take_quiet(std::byte* cell, std::uint32_t first, std::uint32_t links, std::int64_t hop,
+                         std::int64_t want, std::int64_t length, std::int64_t horizon) {
+    std::int64_t latest;
+    std::memcpy(&latest, cell, sizeof latest);
+    if (latest > horizon) [[unlikely]]
+      return false;
+    const auto store = [cell](std::size_t at, auto word) { std::memcpy(cell + at, &word, sizeof word); };
+    store(0, want + hop * (links - 1) + length);
+    store(8, links);
+    store(12, first);
+    store(16, want);
+    store(24, want + length);
+    store(32, length);
+    return true;
+  }
 
   // Exact kind; REQUIRES for all of these: a Hold. Promises `length` at or after `want` and returns when it
   // starts. `horizon`: promises that end before it are over.
@@ -271,18 +254,15 @@ class LinkState {
   std::uint64_t level(std::uint32_t aggregate, const DecayMoment& now) const {
     return level_of(counters_[aggregate].counter, now);
   }
-  // Adds `bytes` and returns the rate before them.
-  std::uint64_t count_receive(NodeId node, const DecayMoment& now, std::uint64_t bytes) const {
-    return count_bytes(decayed_nics_[node].receive, now, bytes);
+  // Adds `bytes` and returns the sums before them.
+  DecayedSums add_received(NodeId node, const DecayMoment& now, std::uint64_t bytes) const {
+    return add_bytes(decayed_nics_[node].receive, now, bytes);
   }
   std::uint64_t level_receive(NodeId node, const DecayMoment& now) const {
     return level_of(decayed_nics_[node].receive, now);
   }
 
  private:
-  std::byte* cell_at(std::uint32_t cell) const {
-    return reinterpret_cast<std::byte*>(header_) + std::size_t{cell} * kCellBytes;
-  }
   std::int64_t reserve_links(const LinePart& part, std::int64_t hop, std::int64_t arrive, std::int64_t length,
                              std::int64_t horizon) const;
   std::int64_t peek_links(const LinePart& part, std::int64_t hop, std::int64_t want,
@@ -297,13 +277,11 @@ class LinkState {
 
   Kind kind_ = Kind::exact;
   LinkStateHeader* header_ = nullptr;
-  ExactNicCell* exact_nics_ = nullptr;  // exact
-  LineCell* lines_ = nullptr;           // exact, torus and dragonfly
-  Span* links_ = nullptr;               // exact, torus and dragonfly; `spans_` for each link
-  MoreSpans* more_ = nullptr;           // the same: kMoreSpans of them
-  std::uint32_t spans_ = 0;             // of a link
-  std::uint32_t first_line_ = 0;        // place of lines_[0] and of bundles_[0] in the block, in cells
-  std::uint32_t first_bundle_ = 0;
+  ExactNicCell* exact_nics_ = nullptr;      // exact
+  LineCell* lines_ = nullptr;               // exact, torus and dragonfly
+  Span* links_ = nullptr;                   // exact, torus and dragonfly; `spans_` for each link
+  MoreSpans* more_ = nullptr;               // the same: kMoreSpans of them
+  std::uint32_t spans_ = 0;                 // of a link
   BundleCell* bundles_ = nullptr;           // exact, dragonfly and fat tree
   DecayedNicCell* decayed_nics_ = nullptr;  // decayed
   CounterCell* counters_ = nullptr;         // decayed
@@ -314,6 +292,8 @@ inline std::uint32_t utilisation_256(std::int64_t busy) {
   return static_cast<std::uint32_t>(std::min<std::int64_t>(busy / (kHalfLife.count() / 256), 255));
 }
 
+// Whether that is 0.
+constexpr bool is_idle(std::int64_t busy) { return busy < kHalfLife.count() / 256; }
 // The most bytes of a half-life for which that is 0 at a price.
 constexpr std::uint64_t idle_bytes(PerByte price) {
   constexpr std::uint64_t kStep = (std::uint64_t{kHalfLife.count() / 256} << PerByte::kShift) - 1;

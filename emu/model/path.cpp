@@ -15,50 +15,57 @@ namespace {
 // What is kept of the links that a path is for.
 enum class Kept { nothing, intervals, counters };
 
+constexpr std::size_t kStretchWords = sizeof(Stretch) / 8;
+
 // Where a path's stretches go, and the state that they are of. A copy of all that it takes: what is read by
 // reference is read again after each stretch that was written.
 template <Kept kKept>
 struct Stretches {
-  Stretches(const LinkState* state, Path* path)
-      : servers(kKept == Kept::nothing ? nullptr : state->servers()),
-        first_line(kKept == Kept::intervals ? state->line_cell(0) : 0),
-        first_bundle(kKept == Kept::intervals ? state->bundle_cell(0) : 0),
-        at(reinterpret_cast<std::byte*>(path->at)) {}
+  Stretches(const LinkState* state, Path* path) : stretches(reinterpret_cast<std::byte*>(path->at)) {
+    if constexpr (kKept == Kept::nothing) return;
+    lines = kKept == Kept::intervals ? state->lines() : state->counters();
+    bundles = kKept == Kept::intervals ? state->bundles() : state->counters();
+  }
 
-  std::uint32_t bundle_server(std::uint32_t bundle) const {
-    return kKept == Kept::intervals ? first_bundle + bundle * LinkState::kBundleCells : bundle;
+  std::byte* line(std::size_t line) const { return lines + kLineBytes * line; }
+  std::byte* bundle(std::size_t bundle) const { return bundles + kBundleBytes * bundle; }
+  // Writes the stretch that begins at word `at`, in as few stores as it is read with: narrower ones are a
+  // third of what a path costs.
+  [[gnu::always_inline]] inline void put(std::size_t at, std::byte* cell, std::uint32_t before,
+                                         std::uint32_t price, Stretch::Kind kind) const {
+    static_assert(std::endian::native == std::endian::little && offsetof(Stretch, cell) == 8 &&
+                  offsetof(Stretch, before) == 16 && offsetof(Stretch, price) == 18 &&
+                  offsetof(Stretch, kind) == 19);
+    store(8 * at + 8, cell);
+    store(8 * at + 16, before | price << 16 | std::uint32_t{kind} << 24);
   }
-  // Asks for what is to be written, and also for what turns out not to be: that costs less than finding out.
-  void prefetch(std::uint32_t server) const {
-    constexpr std::size_t kBytes = kKept == Kept::intervals ? LinkState::kCellBytes : sizeof(CounterCell);
-    prefetch_to_write(servers + kBytes * server);
+  [[gnu::always_inline]] inline void put_first(std::size_t at, std::uint32_t first) const {
+    static_assert(offsetof(Stretch, first) == 4);
+    store(8 * at + 4, first);
   }
-  // Writes stretch `slot`, whole words made of numbers: narrow stores are a third of what a path costs.
-  [[gnu::always_inline]] inline void put(std::uint32_t slot, std::uint32_t server, std::uint32_t first,
-                                         std::uint32_t links, std::uint32_t before, std::uint32_t price,
-                                         Stretch::Kind kind) const {
-    static_assert(std::endian::native == std::endian::little && offsetof(Stretch, first) == 4 &&
-                  offsetof(Stretch, links) == 8 && offsetof(Stretch, before) == 10 &&
-                  offsetof(Stretch, price) == 12 && offsetof(Stretch, kind) == 13);
-    store(slot, 0, server | std::uint64_t{first} << 32);
-    store(slot, 8, links | before << 16 | std::uint64_t{price | std::uint32_t{kind} << 8} << 32);
+  [[gnu::always_inline]] inline void put_links(std::size_t at, std::uint32_t first,
+                                               std::uint32_t links) const {
+    static_assert(offsetof(Stretch, links) == 0 && offsetof(Stretch, first) == 4);
+    store(8 * at, links | std::uint64_t{first} << 32);
   }
-  [[gnu::always_inline]] inline void put_line(std::uint32_t slot, std::uint32_t first,
+  [[gnu::always_inline]] inline void put_line(std::size_t at, std::uint32_t first,
                                               std::uint32_t links) const {
-    static_assert(offsetof(Stretch, line_first) == 16 && offsetof(Stretch, line_links) == 20);
-    store(slot, 16, first | std::uint64_t{links} << 32);
+    static_assert(offsetof(Stretch, line_first) == 20 && offsetof(Stretch, line_links) == 24);
+    store(8 * at + 20, first | std::uint64_t{links} << 32);
   }
-
-  const std::byte* servers;
-  std::uint32_t first_line, first_bundle;
 
  private:
+  static constexpr std::size_t kLineBytes = kKept == Kept::intervals ? sizeof(LineCell) : sizeof(CounterCell);
+  static constexpr std::size_t kBundleBytes =
+      kKept == Kept::intervals ? sizeof(BundleCell) : sizeof(CounterCell);
   // Each word by itself: out of an array, or in a loop, they would go through memory and be read back wider
   // than they were written, which stalls.
-  [[gnu::always_inline]] inline void store(std::uint32_t slot, std::size_t offset, std::uint64_t word) const {
-    std::memcpy(at + sizeof(Stretch) * slot + offset, &word, 8);
+  template <typename Word>
+  [[gnu::always_inline]] inline void store(std::size_t offset, Word word) const {
+    std::memcpy(stretches + offset, &word, sizeof word);
   }
-  std::byte* at;
+  std::byte* stretches;
+  std::byte *lines = nullptr, *bundles = nullptr;
 };
 
 // Which dimensions (as bits) are travelled before x, y and z where those of the index's bits go minus:
@@ -95,20 +102,22 @@ void torus_stretches(const Torus& t, const TorusWay& way, const std::uint8_t* or
     // Positions along the direction of travel, so that plus and minus share the arithmetic.
     const std::uint32_t position = (way.from.at[i] ^ (0u - down)) + (n & (0u - down));
     const std::uint32_t line_first = 2 * i * t.routers() + within * n;
-    std::uint32_t server = to.first_line + base[i] + within;
+    std::uint32_t server = base[i] + within;
     if constexpr (kKept == Kept::counters) {
       // One link of those that are crossed stands for all.
       const std::uint32_t drawn =
           position + (static_cast<std::uint32_t>(way.ties >> (16 * i + 8) & 0xffff) * count >> 16);
       server = line_first + drawn - (drawn >= n ? n : 0);
     }
-    to.prefetch(server);
+    std::byte* const cell = to.line(server);
+    prefetch_to_write(cell);
     const std::uint32_t turn = (static_cast<std::uint32_t>(way.counts[a] != 0) & done_a) +
                                (static_cast<std::uint32_t>(way.counts[b] != 0) & done_b);
     const std::uint32_t travelled = (way.counts[a] & done_a) + (way.counts[b] & done_b);
-    const std::uint32_t slot = turn | 3 * static_cast<std::uint32_t>(count == 0);
-    to.put(slot, server, line_first + position, count, travelled, i, Stretch::line);
-    if constexpr (kKept == Kept::intervals) to.put_line(slot, line_first, n);
+    const std::size_t at = kStretchWords * (turn | 3 * static_cast<std::uint32_t>(count == 0));
+    to.put(at, cell, travelled, i, Stretch::line);
+    to.put_links(at, position, count);
+    if constexpr (kKept == Kept::intervals) to.put_line(at, line_first, n);
   }
 }
 
@@ -151,7 +160,9 @@ void torus_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId sr
 // How far a path has come. Passed by value: counted in the path itself, each stretch would wait for the last
 // one's store.
 struct Come {
-  std::uint32_t hops = 0, stretches = 0;
+  std::size_t words = 0;         // of stretches, each one hop
+  std::uint32_t other_hops = 0;  // that are none of these
+  std::uint32_t hops() const { return static_cast<std::uint32_t>(words / kStretchWords) + other_hops; }
 };
 
 // What a dragonfly's stretches are made of.
@@ -165,101 +176,144 @@ struct GroupLinks {
   [[gnu::always_inline]] inline Come add(bool is, RouterId router, std::uint32_t port, bool spread,
                                          Come come) const {
     if constexpr (kKept == Kept::intervals) {
-      const std::uint32_t server = to.first_line + router;
-      to.prefetch(server);
-      to.put(come.stretches, server, router * kRouterServers + port, 1, come.hops, kLocalPrice,
-             spread ? Stretch::spread : Stretch::router);
+      put(come, to.line(router), kLocalPrice, spread);
+      to.put_first(come.words, port);
     } else if constexpr (kKept == Kept::counters) {
       // Adaptive packets count for the router: which link each takes is not known.
-      const std::uint32_t server =
-          bundles + (spread ? router : d.routers() + router * Dragonfly::kLocal + port);
-      to.prefetch(server);
-      to.put(come.stretches, server, 0, 1, come.hops, spread ? kSpreadPrice : kLocalPrice,
-             spread ? Stretch::spread : Stretch::router);
+      const std::uint32_t server = spread ? bundles + router : first_link + router * Dragonfly::kLocal + port;
+      put(come, to.line(server), spread ? kSpreadPrice : kLocalPrice, spread);
     }
-    return {come.hops + is, come.stretches + is};
+    return {come.words + kStretchWords * is, come.other_hops};
   }
 
-  const Dragonfly d;
+  [[gnu::always_inline]] inline void put(const Come& come, std::byte* cell, std::uint32_t price,
+                                         bool spread) const {
+    // Also where there turns out to be nothing: that costs less than finding out.
+    prefetch_to_write(cell);
+    to.put(come.words, cell, spread ? come.hops() : 0, price, spread ? Stretch::spread : Stretch::router);
+    if (spread) to.put_links(come.words, 0, 1);
+  }
+
+  const Dragonfly& d;
   const Stretches<kKept> to;
-  const std::uint32_t bundles = d.groups() * d.groups();
+  const std::uint32_t bundles = d.groups() * d.groups(), first_link = bundles + d.routers();
 };
 
-// The way from router to router of group `group`. The packets of an adaptive message leave its own router
-// over all of its links where they must; past that they are spread and no router's links are theirs.
+// The way from router to router of one group, numbered within it; its first router is `base`. The packets of
+// an adaptive message leave its own router over all of its links where they must; past that they are spread
+// and no router's links are theirs.
 template <Kept kKept, bool kAdaptive>
-[[gnu::always_inline]] inline Come add_leg(const GroupLinks<kKept>& on, std::uint32_t group, RouterId from,
-                                           RouterId to, Choices* pick, Come come) {
-  const std::uint32_t base = group * Dragonfly::kRoutersPerGroup;
+[[gnu::always_inline]] inline Come add_leg(const GroupLinks<kKept>& on, RouterId base, std::uint32_t from,
+                                           std::uint32_t to, Choices* pick, Come come) {
   const std::uint32_t slot = from % Dragonfly::kSlots, to_slot = to % Dragonfly::kSlots;
-  const std::uint32_t chassis = (from - base) / Dragonfly::kSlots,
-                      to_chassis = (to - base) / Dragonfly::kSlots;
+  const std::uint32_t chassis = from / Dragonfly::kSlots, to_chassis = to / Dragonfly::kSlots;
   const bool green = slot != to_slot, black = chassis != to_chassis;
   // The ports of Dragonfly::green() and black(); any where there is no such link to take.
-  const std::uint32_t green_port = (to_slot - (to_slot > slot)) % Dragonfly::kSlots;
+  const std::uint32_t green_port = to_slot - (to_slot > slot);
   const std::uint32_t black_port = Dragonfly::kGreen +
                                    (to_chassis - (to_chassis > chassis)) * Dragonfly::kBlackPerPeer +
                                    pick->below_if(black, Dragonfly::kBlackPerPeer);
   if constexpr (kAdaptive) {
-    if (come.hops != 0) return {come.hops + green + black, come.stretches};
-    come = on.add(green | black, from, green ? green_port : black_port, true, come);
-    return {come.hops + (green & black), come.stretches};
+    const bool first = come.hops() == 0;
+    if (!first) return {come.words, come.other_hops + green + black};
+    come = on.add(green | black, base + from, green ? green_port : black_port, true, come);
+    return {come.words, come.other_hops + (green & black)};
   }
-  come = on.add(green, from, green_port, false, come);
-  return on.add(black, from - slot + to_slot, black_port, false, come);
+  come = on.add(green, base + from, green_port, false, come);
+  return on.add(black, base + from - slot + to_slot, black_port, false, come);
 }
 
 struct Place {
-  RouterId router;
   std::uint32_t group;
+  RouterId base;        // first of the group
+  std::uint32_t local;  // from there
 };
-Place place_of(const Dragonfly& d, RouterId router) { return {router, d.group_of_router(router)}; }
+Place place_of(const Dragonfly& d, RouterId router) {
+  const std::uint32_t group = d.group_of_router(router), base = group * Dragonfly::kRoutersPerGroup;
+  return {group, base, router - base};
+}
 
-// The stretches of Dragonfly::minimal(from, to, seed), or of minimal_by_own_link().
-template <Kept kKept, bool kAdaptive>
-[[gnu::always_inline]] inline Come add_minimal(const GroupLinks<kKept>& on, const Place& from,
-                                               const Place& to, std::uint64_t seed, bool own_first,
-                                               Come come) {
+// A minimal route between routers, which may be of one group: where it leaves the first group and enters the
+// second. In one group it leaves where it goes to, and does no more.
+struct Crossing {
+  Place from, to;
+  std::byte* bundle;
+  std::uint32_t out, in;
+  bool across;
+  Choices pick;
+};
+
+// The choices of Dragonfly::minimal(from, to, seed), or of minimal_by_own_link() with the bundle's cables as
+// `own_cables`, else 0.
+template <Kept kKept>
+[[gnu::always_inline]] inline Crossing choose_crossing(const GroupLinks<kKept>& on, const Place& from,
+                                                       const Place& to, std::uint64_t seed,
+                                                       std::uint32_t own_cables) {
+  const bool across = from.group != to.group;
+  std::byte* bundle = nullptr;
+  if constexpr (kKept != Kept::nothing) {
+    bundle = on.to.bundle(from.group * on.d.groups() + to.group);
+    prefetch_to_write(bundle);
+  }
   Choices pick(seed);
-  if (from.group == to.group)
-    return add_leg<kKept, kAdaptive>(on, to.group, from.router, to.router, &pick, come);
-  const std::uint32_t bundle = on.to.bundle_server(from.group * on.d.groups() + to.group);
-  if constexpr (kKept != Kept::nothing) on.to.prefetch(bundle);
-  const LinkEnds blue = on.d.pick_blue(from.router, from.group, to.group, own_first, &pick);
-  // pick_blue() has branched on just that.
-  if (blue.from != from.router)
-    come = add_leg<kKept, kAdaptive>(on, from.group, from.router, blue.from, &pick, come);
-  if constexpr (kKept != Kept::nothing)
-    on.to.put(come.stretches++, bundle, 0, 1, come.hops, kBundlePrice, Stretch::bundle);
-  ++come.hops;
-  return add_leg<kKept, kAdaptive>(on, to.group, blue.to, to.router, &pick, come);
+  const LinkEnds blue =
+      on.d.pick_blue(from.base + from.local, from.group, to.group, own_cables, across, &pick);
+  return {from,
+          to,
+          bundle,
+          either(across, blue.from - from.base, to.local),
+          either(across, blue.to - to.base, to.local),
+          across,
+          pick};
+}
+
+template <Kept kKept, bool kAdaptive>
+[[gnu::always_inline]] inline Come add_crossing(const GroupLinks<kKept>& on, Crossing c, Come come) {
+  come = add_leg<kKept, kAdaptive>(on, c.from.base, c.from.local, c.out, &c.pick, come);
+  if constexpr (kKept != Kept::nothing) {
+    on.to.put(come.words, c.bundle, kAdaptive ? come.hops() : 0, kBundlePrice, Stretch::bundle);
+    if (kAdaptive) on.to.put_links(come.words, 0, 1);
+    if (kKept == Kept::intervals) on.to.put_first(come.words, 0);
+  }
+  come.words += kStretchWords * c.across;
+  return add_leg<kKept, kAdaptive>(on, c.to.base, c.in, c.to.local, &c.pick, come);
+}
+
+void set_length(const Pricing& p, const Come& come, Path* path) {
+  path->hops = come.hops();
+  path->stretches = static_cast<std::uint32_t>(come.words / kStretchWords);
+  path->latency = p.hop * path->hops;
 }
 
 template <Kept kKept>
 void dragonfly_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId src, NodeId dst,
                     const LinkState* state, Path* path) {
   const Dragonfly& d = p.dragonfly;
-  const Place from = place_of(d, d.router_of(src)), to = place_of(d, d.router_of(dst));
-  if (from.router == to.router) return;
+  const RouterId from_router = d.router_of(src), to_router = d.router_of(dst);
+  if (from_router == to_router) return;
+  const Place from = place_of(d, from_router), to = place_of(d, to_router);
   path->cls = from.group == to.group ? 1 : 2;
   const std::uint64_t choice = path_seed(routing, seed, src, dst);
   const GroupLinks<kKept> on(d, state, path);
   Come come;
   if (routing == Routing::hashed_non_minimal) {
-    const Place root = place_of(d, d.valiant_root(from.router, to.router, choice));
-    const bool own = d.own_blue_first();
-    come = add_minimal<kKept, false>(on, from, root, choice, own, come);
-    come = add_minimal<kKept, false>(on, root, to, Dragonfly::seed_past_root(choice), own, come);
+    const Place root = place_of(d, d.valiant_root(from_router, to_router, choice));
+    const std::uint32_t own = d.own_blue_first() ? d.bundle() : 0;
+    // Both are chosen before either is put down: neither waits for the other.
+    const Crossing up = choose_crossing(on, from, root, choice, own);
+    const Crossing down = choose_crossing(on, root, to, Dragonfly::seed_past_root(choice), own);
+    come = add_crossing<kKept, false>(on, up, come);
+    come = add_crossing<kKept, false>(on, down, come);
   } else if constexpr (kKept == Kept::nothing) {
-    come.hops = d.minimal_hops(from.router, to.router, choice);
+    path->hops = d.minimal_hops(from_router, to_router, choice);
+    path->latency = p.hop * path->hops;
+    return;
   } else if (is_adaptive(routing)) {
-    come = add_minimal<kKept, true>(on, from, to, choice, false, come);
+    come = add_crossing<kKept, true>(on, choose_crossing(on, from, to, choice, 0), come);
   } else {
-    come = add_minimal<kKept, false>(on, from, to, choice, false, come);
+    come = add_crossing<kKept, false>(on, choose_crossing(on, from, to, choice, 0), come);
   }
-  path->hops = come.hops;
-  path->stretches = come.stretches;
-  path->latency = p.hop * path->hops;
+  set_length(p, come, path);
 }
 
 template <Kept kKept>
@@ -276,10 +330,12 @@ void tree_path(const Pricing& p, NodeId src, NodeId dst, const LinkState* state,
   if constexpr (kKept != Kept::nothing) {
     const std::uint32_t up = 2 * (base + (src >> (2 * level))), down = 2 * (base + (dst >> (2 * level))) + 1;
     const Stretches<kKept> to(state, path);
-    to.prefetch(to.bundle_server(up));
-    to.prefetch(to.bundle_server(down));
-    to.put(0, to.bundle_server(up), 0, 1, 0, level, Stretch::bundle);
-    to.put(1, to.bundle_server(down), 0, 1, 2 * level, level, Stretch::bundle);
+    prefetch_to_write(to.bundle(up));
+    prefetch_to_write(to.bundle(down));
+    to.put(0, to.bundle(up), 0, level, Stretch::bundle);
+    to.put(kStretchWords, to.bundle(down), 2 * level, level, Stretch::bundle);
+    to.put_links(0, 0, 1);
+    to.put_links(kStretchWords, 0, 1);
     path->stretches = 2;
   }
 }
@@ -351,17 +407,14 @@ void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::ui
     }
   }
   if (via == groups) return;
-  const Place root{via * Dragonfly::kRoutersPerGroup + pick.below(d.chassis_in(via) * Dragonfly::kSlots),
-                   via};
+  const Place root{via, via * Dragonfly::kRoutersPerGroup, pick.below(d.chassis_in(via) * Dragonfly::kSlots)};
   const auto both = [&]<Kept kKept>(const GroupLinks<kKept>& on) {
-    const Come half = add_minimal<kKept, true>(on, from, root, mix64(seed), false, {});
-    return add_minimal<kKept, true>(on, root, to, mix64(seed + 1), false, half);
+    const Come half = add_crossing<kKept, true>(on, choose_crossing(on, from, root, mix64(seed), 0), {});
+    return add_crossing<kKept, true>(on, choose_crossing(on, root, to, mix64(seed + 1), 0), half);
   };
   const Come come = state.exact() ? both(GroupLinks<Kept::intervals>(d, &state, path))
                                   : both(GroupLinks<Kept::counters>(d, &state, path));
-  path->hops = come.hops;
-  path->stretches = come.stretches;
-  path->latency = p.hop * path->hops;
+  set_length(p, come, path);
   path->detoured = true;
 }
 

@@ -16,8 +16,9 @@
 
 namespace orrery::model {
 
-// Something shared that a message passes. Of an exact state all of it counts, of a decayed one `server`,
-// `links` and `price`; the last two members are set for a torus line only.
+// Something shared that a message passes. Of an exact state all of it counts, of a decayed one `cell`,
+// `links` and `price`. `line_first` and `line_links` are set for a torus line only; `links` and `before` not
+// on a dragonfly's hashed and ordered paths, whose stretches are their links one by one.
 struct Stretch {
   enum Kind : std::uint8_t {
     line,    // links of a torus line
@@ -25,14 +26,14 @@ struct Stretch {
     router,  // a green or black link
     spread,  // the same, of packets that may go round it when it is loaded, one link more
   };
-  std::uint32_t
-      server;  // of an exact state the place of its cell; of a decayed one a counter, that stands for
-  std::uint32_t first;   // the number, of all, of the first of
-  std::uint16_t links;   // this many links
+  std::uint32_t links;   // that many, ...
+  std::uint32_t first;   // ... from this number of their line's
+  std::byte* cell;       // of an exact state; of a decayed one a counter, that stands for them all
   std::uint16_t before;  // hops travelled before it
   std::uint8_t price;    // index into shared_link
   Kind kind;
   std::uint32_t line_first, line_links;  // its line's own links
+  std::uint32_t unused;                  // places are shifts, not multiplications
 };
 
 struct Path {
@@ -51,14 +52,14 @@ inline constexpr std::uint8_t kBundlePrice = 0, kLocalPrice = 1, kSpreadPrice = 
 // One of a dragonfly router's servers: its green and black links by port, then the one of packets that spread
 // over all of them.
 constexpr LinePart router_part(RouterId router, std::uint32_t server) {
-  return {router, router * kRouterServers + server, 1, router * kRouterServers, kRouterServers};
+  return {router, server, 1, router * kRouterServers, kRouterServers};
 }
 
 // Which links those are, of a line or a router, in an exact state.
 inline LinePart part_of(const Stretch& s, const LinkState& state) {
-  const std::uint32_t line = state.line_at(s.server);
+  const std::uint32_t line = state.line_at(s.cell);
   if (s.kind == Stretch::line) return {line, s.first, s.links, s.line_first, s.line_links};
-  return router_part(line, s.first - line * kRouterServers);
+  return router_part(line, s.first);
 }
 
 // The path of the data from `tx` to `rx`: minimal, or through the root that a hashed mode picks. Pure;

@@ -46,7 +46,7 @@ __attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routi
   if (s.kind == Stretch::spread) {
     const AdaptiveBias bias = bias_of(routing);
     std::int64_t direct = state.peek_link(link, 0, past, length);
-    if (const std::uint32_t port = link.first - link.line_first; port >= Dragonfly::kGreen) {
+    if (const std::uint32_t port = link.first; port >= Dragonfly::kGreen) {
       // The next of the three copies.
       const bool last = (port - Dragonfly::kGreen) % Dragonfly::kBlackPerPeer == Dragonfly::kBlackPerPeer - 1;
       const LinePart other = router_part(link.line, last ? port - (Dragonfly::kBlackPerPeer - 1) : port + 1);
@@ -73,15 +73,16 @@ __attribute__((noinline)) std::int64_t wait_for_link(const Pricing& p, const Quo
                                                      std::int64_t length, bool shared, std::int64_t horizon,
                                                      const LinkState& state, Path* path) {
   if (s.kind == Stretch::bundle)
-    return state.reserve_bundle(state.bundle_at(s.server), arrive, length, horizon) - arrive;
-  if (s.kind != Stretch::line && !state.line_idle(state.line_at(s.server), arrive))
+    return state.reserve_bundle(state.bundle_at(s.cell), arrive, length, horizon) - arrive;
+  if (s.kind != Stretch::line && !state.line_idle(state.line_at(s.cell), arrive))
     return take_link(p, r.routing, s, r.bytes, shared, arrive, horizon, state, path) - arrive;
   return state.reserve_line(part_of(s, state), p.hop.count(), arrive, length, horizon);
 }
 
-// What a message of `bytes` takes of each kind of shared link that its path can have.
+// What a message of `bytes` takes of each kind of shared link that its path can have: on a torus or a
+// dragonfly the first `kinds`.
 struct PricedLengths {
-  PricedLengths(const Pricing& p, const Path& path, std::uint64_t bytes, bool shared) {
+  PricedLengths(const Pricing& p, const Path& path, std::uint64_t bytes, bool shared, std::size_t kinds) {
     const auto& price = p.shared_link[shared];
     if (path.stretches == 0) return;
     if (p.network == Network::fat_tree) {  // up and down, at one level
@@ -89,28 +90,31 @@ struct PricedLengths {
       of[level] = price[level](bytes).count();
       return;
     }
-    for (std::size_t i = 0; i < 3; ++i) of[i] = price[i](bytes).count();
+    for (std::size_t i = 0; i < kinds; ++i) of[i] = price[i](bytes).count();
   }
   std::int64_t of[kPathClasses];  // of those that it has
 };
 
 // Waits of the head on its way, starting at `head`, in an exact state. May make the path longer.
-// `kSingle`: every stretch is one link.
+// `kSingle`: every stretch is the next link.
 template <bool kSingle>
 std::int64_t wait_for_stretches(const Pricing& p, const QuoteRequest& r, bool shared, std::int64_t head,
                                 std::int64_t soonest, const LinkState& state, Path* path) {
-  const PricedLengths lengths(p, *path, r.bytes, shared);
+  const PricedLengths lengths(p, *path, r.bytes, shared, kSingle ? kSpreadPrice : 3);
   const std::int64_t hop = p.hop.count(), planned = path->latency.count();
-  const LinkState::Cells cells(state);
   std::int64_t late = 0;  // by waiting, and by links that it goes round
-  std::int64_t waited = 0;
+  std::int64_t waited = 0, arrive = head;
   const Stretch *s = path->at, *const end = s + path->stretches;
-  for (; s != end; ++s) {
-    const std::int64_t length = lengths.of[s->price], arrive = head + late + hop * s->before;
+  for (; s != end; ++s, arrive += hop) {
+    const std::int64_t length = lengths.of[s->price];
+    if (!kSingle) arrive = head + late + hop * s->before;
     const std::uint32_t links = kSingle ? 1 : s->links;
-    if (length > 0 && cells.take_quiet(s->server, s->first, links, hop, arrive, length, soonest)) [[likely]]
+    if (length > 0 && LinkState::take_quiet(s->cell, s->first, links, hop, arrive, length, soonest))
+        [[likely]]
       continue;
-    waited += wait_for_link(p, r, *s, arrive, length, shared, soonest, state, path);
+    const std::int64_t wait = wait_for_link(p, r, *s, arrive, length, shared, soonest, state, path);
+    waited += wait;
+    arrive += wait;
     late = waited + path->latency.count() - planned;
   }
   return waited;
@@ -123,43 +127,37 @@ std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, 
   if (p.network == Network::bluegene_torus && is_adaptive(r.routing)) {
     bool idle = true;
     for (std::uint32_t i = 0; i < path->stretches; ++i)
-      idle &= state.line_idle(state.line_at(path->at[i].server), soonest);
+      idle &= state.line_idle(state.line_at(path->at[i].cell), soonest);
     if (!idle) return walk_torus(p, r.routing, r.seed, tx, rx, r.bytes, shared, head, soonest, state);
   }
-  return p.network == Network::dragonfly
+  return p.network == Network::dragonfly && !is_adaptive(r.routing)
              ? wait_for_stretches<true>(p, r, shared, head, soonest, state, path)
              : wait_for_stretches<false>(p, r, shared, head, soonest, state, path);
 }
 
 // The mean waits on the way in a decayed state, in which the message is counted.
-std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, bool shared, const LinkState& state,
-                          const Path& path) {
+template <bool kSingle>
+std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, bool shared, const Path& path) {
   const DecayMoment now = r.now.count();
-  const LinkState::Counters counters(state);
+  const std::uint64_t bytes = r.bytes;
   std::int64_t waited = 0;
   for (const Stretch *s = path.at, *const end = s + path.stretches; s != end; ++s) {
-    const DecayedSums sums = add_bytes(counters[s->server], now, r.bytes * s->links);
+    const std::uint32_t links = kSingle ? 1 : s->links;
+    const DecayedSums sums = add_bytes(LinkState::counter_at(s->cell), now, bytes * links);
     // Not whether anything is left there, which is as good as random to a branch.
     if (sums.before + sums.current <= p.shared_idle[s->price]) [[likely]]
       continue;
     // All the links that it stands for are as loaded as this one, on average.
     const PerByte price = p.shared_link[shared][s->price];
     const std::uint32_t busy = utilisation_256(price(steady_rate(sums, now)).count());
-    waited += s->links * (price(r.bytes).count() * queue_wait_256(busy) / 256);
+    waited += links * (price(r.bytes).count() * queue_wait_256(busy) / 256);
   }
   return waited;
 }
 
-}  // namespace
-
-std::uint32_t path_hops(const Pricing& p, NodeId src, NodeId dst) {
-  Path path;
-  find_path(p, Routing::adaptive_0, 0, src, dst, nullptr, &path);
-  return path.hops;
-}
-
-Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
-  const OpPrice& op = p.ops[static_cast<std::size_t>(r.op)];
+// `op` by itself and not inlined: else its place among the prices is worked out again for each number of it.
+__attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, const QuoteRequest& r,
+                                         LinkState* state) {
   const bool get = op.flow == Flow::get;
   // Data flows from `tx` to `rx`; a get's request goes the other way first.
   const NodeId tx = get ? r.dst : r.src, rx = get ? r.src : r.dst;
@@ -230,7 +228,8 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
 
   if (state != nullptr) {
     const std::int64_t links = state->exact() ? wait_for_links(p, r, tx, rx, shared, head, *state, &path)
-                                              : wait_by_load(p, r, shared, *state, path);
+                               : p.network == Network::dragonfly ? wait_by_load<true>(p, r, shared, path)
+                                                                 : wait_by_load<false>(p, r, shared, path);
     waited += links;
     // Links that it went round add to the data's way, not to the response's.
     head += links + path.latency.count() - latency;
@@ -241,8 +240,10 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
     if (state->exact()) {
       received = state->reserve_receive(rx, arrives, length, now + p.lead.count());
     } else {
-      const std::uint64_t used = state->count_receive(rx, now, r.bytes);
-      received += length * queue_wait_256(utilisation_256(host(used).count())) / 256;
+      const DecayMoment moment = now;
+      const DecayedSums sums = state->add_received(rx, moment, r.bytes);
+      if (!is_idle(host(sums.before + sums.current).count()))
+        received += length * queue_wait_256(utilisation_256(host(steady_rate(sums, moment)).count())) / 256;
     }
     waited += received - arrives;
     head += received - arrives;
@@ -274,6 +275,18 @@ Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
       break;
   }
   return q;
+}
+
+}  // namespace
+
+std::uint32_t path_hops(const Pricing& p, NodeId src, NodeId dst) {
+  Path path;
+  find_path(p, Routing::adaptive_0, 0, src, dst, nullptr, &path);
+  return path.hops;
+}
+
+Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
+  return quote_op(p, p.ops[static_cast<std::size_t>(r.op)], r, state);
 }
 
 }  // namespace orrery::model

@@ -62,6 +62,11 @@ constexpr std::uint64_t route_hash(NodeId src, NodeId dst, std::uint64_t address
   return mix64((std::uint64_t{src} << 32 | dst) ^ mix64(address));
 }
 
+// `a` where it is `first`, else `b`, without a branch, which a compiler may make of the same with `?`.
+constexpr std::uint32_t either(bool first, std::uint32_t a, std::uint32_t b) {
+  return b ^ ((a ^ b) & (0u - std::uint32_t{first}));
+}
+
 // Division of 32-bit numbers by a divisor that is known beforehand: one multiplication.
 class Divider {
  public:

@@ -27,7 +27,7 @@ struct Walk {
     const std::size_t a = kAcross[i][0], b = kAcross[i][1];
     const std::uint32_t within = 2 * (at.at[a] + g[a] * at.at[b]) + down[i], n = g[i];
     const std::uint32_t first = 2 * i * p.torus.routers() + within * n;
-    return {base[i] + within, first + (down[i] != 0 ? n - 1 - at.at[i] : at.at[i]), 1, first, n};
+    return {base[i] + within, down[i] != 0 ? n - 1 - at.at[i] : at.at[i], 1, first, n};
   }
 
   // One packet, or as many as go the same way: how long its head waits in all.

@@ -64,6 +64,11 @@ NodeId node(std::uint32_t chassis, std::uint32_t slot, std::uint32_t nic = 0) {
   return (chassis * Dragonfly::kSlots + slot) * Dragonfly::kNics + nic;
 }
 
+// The number of the counter of a decayed state that a stretch counts in.
+std::uint32_t counter_of(const Stretch& stretch, const LinkState& state) {
+  return static_cast<std::uint32_t>((stretch.cell - state.counters()) / sizeof(CounterCell));
+}
+
 constexpr std::uint64_t kBulk = 1 << 20;  // 280 us on one green or black link
 
 TEST(Path, TheStretchesOfAnOrderedModeAreTheLinksOfItsRoute) {
@@ -88,17 +93,17 @@ TEST(Path, TheStretchesOfAnOrderedModeAreTheLinksOfItsRoute) {
       for (std::uint32_t hop = 0; hop < route.size(); ++hop) {
         const LinkEnds ends = d.ends(route[hop]);
         const std::uint32_t port = route[hop] % Dragonfly::kPorts;
-        ASSERT_EQ(a.at[hop].before, hop);
         if (port < Dragonfly::kLocal) {
           ASSERT_EQ(a.at[hop].kind, Stretch::router);
           ASSERT_EQ(part_of(a.at[hop], *exact.state()).line, ends.from);
-          ASSERT_EQ(part_of(a.at[hop], *exact.state()).first, ends.from * kRouterServers + port);
-          ASSERT_EQ(b.at[hop].server, bundles + d.routers() + ends.from * Dragonfly::kLocal + port);
+          ASSERT_EQ(part_of(a.at[hop], *exact.state()).first, port);
+          ASSERT_EQ(counter_of(b.at[hop], *decayed.state()),
+                    bundles + d.routers() + ends.from * Dragonfly::kLocal + port);
         } else {
           const std::uint32_t bundle = d.group_of_router(ends.from) * d.groups() + d.group_of_router(ends.to);
           ASSERT_EQ(a.at[hop].kind, Stretch::bundle);
-          ASSERT_EQ(exact.state()->bundle_at(a.at[hop].server), bundle);
-          ASSERT_EQ(b.at[hop].server, bundle);
+          ASSERT_EQ(exact.state()->bundle_at(a.at[hop].cell), bundle);
+          ASSERT_EQ(counter_of(b.at[hop], *decayed.state()), bundle);
         }
       }
     }
@@ -133,7 +138,7 @@ TEST(Path, TheStretchesOfATorusAreTheLinksOfItsRoute) {
         const LinePart part = part_of(stretch, *machine.state());
         ASSERT_EQ(stretch.before, before);
         ASSERT_LT(part.line, LinkState::cells(p, LinkState::Kind::exact));
-        const std::uint32_t counter = decayed.at[s].server;
+        const std::uint32_t counter = counter_of(decayed.at[s], *counting.state());
         ASSERT_LT(counter, LinkState::cells(p, LinkState::Kind::decayed));
         ASSERT_EQ(decayed.at[s].links, stretch.links);
         ASSERT_EQ(decayed.at[s].price, stretch.price);
@@ -145,7 +150,7 @@ TEST(Path, TheStretchesOfATorusAreTheLinksOfItsRoute) {
           // The price is the dimension's, which is that of the link there.
           ASSERT_EQ(stretch.price, dimension_of(d));
           ASSERT_EQ(part.line % 2, is_minus(d) ? 1u : 0u);
-          const std::uint32_t position = (part.first - part.line_first + i) % part.line_links;
+          const std::uint32_t position = (part.first + i) % part.line_links;
           const std::uint32_t number = part.line_first + position;
           const auto [known, fresh] =
               numbers.emplace(std::pair{p.torus.ends(link).from, static_cast<int>(d)}, number);

@@ -259,7 +259,7 @@ TEST(LinkState, LinksWithManyPromisesStayExact) {
     now += pick.below(200) == 0 ? 20'000 : pick.below(400);
     const std::uint32_t which = pick.below(kLinks), router = which / 3, port = which % 3;
     const LinePart part{.line = router,
-                        .first = router * kRouterServers + port,
+                        .first = port,
                         .links = 1,
                         .line_first = router * kRouterServers,
                         .line_links = kRouterServers};
@@ -289,8 +289,7 @@ TEST(LinkState, WhenAllRoomIsLentOutItIsCounted) {
   LinkState state = LinkState::create(memory.span(), aries.machine->pricing, LinkState::Kind::exact).value();
   const LinkState::Hold hold(&state);
   const auto go = [&](std::uint32_t link, std::int64_t arrive) {
-    const std::uint32_t router = link / kRouterServers;
-    return state.reserve_line({router, link, 1, router * kRouterServers, kRouterServers}, 0, arrive, 10, 0);
+    return state.reserve_line(router_part(link / kRouterServers, link % kRouterServers), 0, arrive, 10, 0);
   };
   for (std::uint32_t link = 0; link < kMoreSpans; ++link) {
     for (const std::int64_t arrive : {100, 200, 300, 400}) (void)go(link, arrive);
@@ -410,10 +409,10 @@ TEST(LinkState, ASteadyRateIsReadBackFromTheDecayedCounter) {
   std::uint64_t level = 0;
   std::int64_t now = 0;
   const std::int64_t step = kHalfLife.count() / 100;
-  const LinkState::Counters counters(state);
-  for (int i = 0; i < 5000; ++i) level = count_bytes(counters[3], now += step, 64);
+  DecayedCounter& counter = LinkState::counter_at(state.counters() + 3 * sizeof(CounterCell));
+  for (int i = 0; i < 5000; ++i) level = count_bytes(counter, now += step, 64);
   EXPECT_NEAR(static_cast<double>(level), 6400.0, 320.0);
-  EXPECT_LT(count_bytes(counters[3], now + 40 * kHalfLife.count(), 0), 64u);
+  EXPECT_LT(count_bytes(counter, now + 40 * kHalfLife.count(), 0), 64u);
 }
 
 TEST(LinkState, ShortMessagesLoadADecayedLinkAsTheirBytesDo) {
