@@ -36,7 +36,7 @@ constexpr Figure kFigures[] = {
     {"buffers", false, 60, 120, buffers},
     {"hot-arbitration", false, 30, 60, hot_arbitration},
     {"escapes", false, 60, 160, escapes},
-    {"aries-routing", false, 40, 1300, aries_routing},
+    {"aries-routing", false, 80, 2200, aries_routing},
     {"aries-placement", false, 15, 50, aries_placement},
     {"aries-scale", false, 80, 205, aries_scale},
     {"quadrics", true, 1, 1, quadrics},
