@@ -344,6 +344,8 @@ Refusal aries_routing(const std::string& name, AriesTiming* timing) {
   return {};
 }
 
+constexpr std::uint32_t kCachedGroups = 8;
+
 Refusal simulate_aries(RunSpec spec, const model::Machine& machine, SimResult* out) {
   if (Refusal no = check_grain(spec); no.refused()) return no;
   Result<model::Dragonfly> dragonfly = machine.pricing.dragonfly;
@@ -376,8 +378,11 @@ Refusal simulate_aries(RunSpec spec, const model::Machine& machine, SimResult* o
   } else if (Refusal no = make_workload(spec, scene, &workload); no.refused()) {
     return no;
   }
-  *out = run_aries(dragonfly.value(), timing, *workload, make_limits(spec, scene, *workload, 20000),
-                   spec.seed, spec.keep_link_busy);
+  RunLimits limits = make_limits(spec, scene, *workload, 20000);
+  // A group's state fits a cache, a large machine's does not: one group after the other, also by one thread.
+  if (const std::uint32_t groups = dragonfly.value().groups(); groups > kCachedGroups)
+    limits.partitions = std::max(limits.threads, groups);
+  *out = run_aries(dragonfly.value(), timing, *workload, limits, spec.seed, spec.keep_link_busy);
   return {};
 }
 

@@ -95,7 +95,7 @@ TierOutcome by_operations(const model::Machine& machine, const TierCase& tier, c
   const Destinations where = destinations(p, traffic);
   const double window = tier.window_us * 1000, from = window / 3;
   double now = 0, sum = 0;
-  std::uint64_t count = 0, there = 0;
+  std::uint64_t there = 0;
   TierOutcome outcome;
   while (now < window) {
     now += -std::log(random.unit()) / (traffic.packets_per_node_ns * p.nodes);
@@ -111,12 +111,11 @@ TierOutcome by_operations(const model::Machine& machine, const TierCase& tier, c
     const model::Quote q = model::quote(p, r, &state);
     ++outcome.work;
     const double at = static_cast<double>(q.data_at.count()) / 1000;
-    there += at >= from && at < window;
-    if (now < from) continue;
+    if (at < from || at >= window) continue;
     sum += at - now;
-    ++count;
+    ++there;
   }
-  outcome.latency_ns = sum / static_cast<double>(std::max<std::uint64_t>(count, 1));
+  outcome.latency_ns = sum / static_cast<double>(std::max<std::uint64_t>(there, 1));
   outcome.accepted = static_cast<double>(there) * p.packet.payload / (window - from) / p.nodes;
   outcome.inexact = state.merged();
   return outcome;

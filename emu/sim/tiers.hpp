@@ -30,7 +30,7 @@ std::span<const TierCase> tier_cases();
 std::unique_ptr<model::Machine> network_alone(const TierCase& tier);
 
 struct TierOutcome {
-  double latency_ns = 0;      // mean, call to last byte there
+  double latency_ns = 0;      // mean, call to last byte there, of what comes in what counts of the window
   double accepted = 0;        // bytes a node and ns
   std::uint64_t work = 0;     // calls of quote(), or packet-hops
   std::uint64_t inexact = 0;  // LinkState::merged()

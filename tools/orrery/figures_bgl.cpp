@@ -121,9 +121,10 @@ void alltoall_asymmetric(Book& book) {
                  fmt::format("{:.1f} %", use), use > 45);
       continue;
     }
-    book.percent("32x16x16 complete all-to-all, link" + fifos, 49, use, 4);
-    book.percent("32x16x16 complete all-to-all, payload", 44, use * 240 / 270, 4);
-    book.percent("32x16x16 complete all-to-all, share of the 66.7 % peak", 74, use / 2 * 3, 6);
+    book.percent("32x16x16 complete all-to-all, link" + fifos, 49, use, 4, "predicted", true);
+    book.percent("32x16x16 complete all-to-all, payload", 44, use * 240 / 270, 4, "predicted", true);
+    book.percent("32x16x16 complete all-to-all, share of the 66.7 % peak", 74, use / 2 * 3, 6, "predicted",
+                 true);
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace orrery::tool {
 
-static double aries(Book& book, const char* routing, std::uint64_t bytes, double us, std::uint64_t seed,
-                    const char* groups = "8") {
+static sim::SimResult aries(Book& book, const char* routing, std::uint64_t bytes, double us,
+                            std::uint64_t seed, const char* groups = "8") {
   sim::RunSpec spec;
   spec.machine = "aries";
   spec.nodes = groups;
@@ -23,14 +23,19 @@ static double aries(Book& book, const char* routing, std::uint64_t bytes, double
   spec.warmup_us = us / 4;
   spec.until_us = us;
   spec.sample_us = us / 8;
-  return book.run(spec).payload_gb_per_node();
+  return book.run(spec);
 }
 
 void aries_routing(Book& book) {
+  // Up to 64 KiB, the longest messages of Figure 13: how long those of Figure 9 are the text does not say.
   const std::vector<std::uint64_t> sizes = book.options().brief
-                                               ? std::vector<std::uint64_t>{512, 32768}
-                                               : std::vector<std::uint64_t>{512, 4096, 32768};
+                                               ? std::vector<std::uint64_t>{512, 65536}
+                                               : std::vector<std::uint64_t>{512, 4096, 32768, 65536};
   const int seeds = book.options().brief ? 1 : 5;
+  // A shift of long messages takes 8 or 16 us, and how well it goes by minimal routes is chance: how much of
+  // a group goes by one bundle. The benchmark makes all 3,071; this is long enough to measure 16 or 8 of
+  // them.
+  const double long_us = book.options().brief ? 60 : 180;
   Curves curves{"aries-figure-9", "Aries Figures 9 and 10: all-to-all on 3,072 nodes", "message, bytes",
                 "GB/s per node"};
   curves.log_x = true;
@@ -43,7 +48,8 @@ void aries_routing(Book& book) {
       double low = 1e9, high = 0, sum = 0;
       for (int seed = 1; seed <= seeds; ++seed) {
         const double rate =
-            aries(book, modes[m], size, size >= 32768 ? 60 : 12, static_cast<std::uint64_t>(seed) + 100);
+            aries(book, modes[m], size, size >= 32768 ? long_us : 12, static_cast<std::uint64_t>(seed) + 100)
+                .payload_gb_per_node();
         low = std::min(low, rate);
         high = std::max(high, rate);
         sum += rate;
@@ -121,11 +127,16 @@ void aries_placement(Book& book) {
 }
 
 void aries_scale(Book& book) {
-  const double small = aries(book, "adaptive", 4096, 10, 7, "8");
-  const double large = aries(book, "adaptive", 4096, 10, 7, book.options().brief ? "16" : "64");
+  // What a machine sustains it shows when 1,024 outstanding packets a node have filled the network: 64 KiB
+  // take 17 us at 3.8 GB/s. The first quarter is not measured.
+  const double us = 80;
+  const sim::SimResult small = aries(book, "adaptive", 4096, us, 7, "8"),
+                       large = aries(book, "adaptive", 4096, us, 7, book.options().brief ? "16" : "64");
+  const double before = small.payload_gb_per_node(), after = large.payload_gb_per_node();
   book.order(fmt::format("Figure 13: bandwidth per node, {} nodes against 3,072",
                          book.options().brief ? "6,144" : "24,576"),
-             "good, sustained", fmt::format("{:.2f} against {:.2f} GB/s", large, small), large > 0.6 * small);
+             "good, sustained", fmt::format("{:.2f} against {:.2f} GB/s", after, before),
+             small.outcome.steady && large.outcome.steady && after > 0.6 * before);
 }
 
 void quadrics(Book& book) {

@@ -53,6 +53,21 @@ TEST_P(Tiers, AgreeUnderUniformLoad) {
 
 TEST_P(Tiers, AgreeOnThroughputNearThePeak) { compare(Pattern::uniform, quadrics_ ? 0.3 : 0.9, false); }
 
+// Past what a network carries the queues at the sources grow all the time, and a mean latency says first of
+// all of which packets it is: in both of those that came in the window. One that comes at t was made at
+// t * carried / offered.
+TEST(TierOutcomes, PastThePeakBothCountWhatCameInTheWindow) {
+  const TierCase tier = tier_cases()[4];
+  const auto machine = network_alone(tier);
+  ASSERT_NE(machine, nullptr);
+  const TierTraffic traffic{Pattern::uniform, 0.9 * uniform_peak(*machine), 1, 1};
+  const double offered = traffic.packets_per_node_ns * machine->pricing.packet.payload;
+  for (const TierOutcome& o : {by_operations(*machine, tier, traffic), by_packets(*machine, tier, traffic)}) {
+    const double mean = tier.window_us * 1000 * 2 / 3 * (1 - o.accepted / offered);
+    EXPECT_NEAR(o.latency_ns, mean, 0.1 * mean);
+  }
+}
+
 // The circuit simulator has no such workload.
 class TiersOfRouters : public Tiers {};
 

@@ -29,5 +29,25 @@ TEST(FiguresBook, ALoadThatTheNetworkDoesNotCarryHasNoResponseTime) {
   EXPECT_TRUE(std::isnan(book.latency_us(spec)));
 }
 
+// What Figure 13's row rests on: while 1,024 outstanding packets a node fill the network, links carry more
+// than arrives.
+TEST(FiguresBook, ARunThatOnlyFillsTheNetworkIsNotCalledSteady) {
+  Book book(FigureOptions{});
+  sim::RunSpec spec;
+  spec.machine = "aries";
+  spec.nodes = "2";
+  spec.bytes = 4096;
+  spec.order = "shift";
+  spec.grain = 8;
+  spec.repeat = 1000;
+  spec.sample_us = 0.5;
+  spec.warmup_us = 0.5;
+  spec.until_us = 2;
+  EXPECT_FALSE(book.run(spec).outcome.steady);
+  spec.warmup_us = 5;
+  spec.until_us = 20;
+  EXPECT_TRUE(book.run(spec).outcome.steady);
+}
+
 }  // namespace
 }  // namespace orrery::tool::test
