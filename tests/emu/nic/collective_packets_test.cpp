@@ -32,6 +32,20 @@ struct PacketWorld : World {
   explicit PacketWorld(int nodes) : World(nodes, Path::frame, by_packets()) {}
 };
 
+// A leaf on each of two nodes. The root is node 0's; the other leaf is below it, or below a VCE of its own.
+struct TwoPes {
+  explicit TwoPes(bool own_vce = false) {
+    const int root = tree.vce(0, -1);
+    const int above = own_vce ? tree.vce(1, root) : root;
+    tree.leaf(0, root);
+    tree.leaf(1, above);
+    configured = tree.configure();
+  }
+  PacketWorld world{2};
+  Tree tree{world};
+  bool configured = false;
+};
+
 // Everybody looks until nothing can change any more.
 void settle(Tree& tree) {
   for (int i = 0; i < 40; ++i) tree.look();
@@ -65,12 +79,9 @@ TEST(CollectivePackets, SayAgainWhatTheyWereToldToSay) {
 }
 
 TEST(CollectivePackets, TwoPesGetTheSumWhoeverComesLast) {
-  PacketWorld world(2);
-  Tree tree(world);
-  const int root = tree.vce(0, -1);
-  tree.leaf(0, root);
-  tree.leaf(1, root);
-  ASSERT_TRUE(tree.configure());
+  TwoPes pes;
+  Tree& tree = pes.tree;
+  ASSERT_TRUE(pes.configured);
   for (std::uint64_t round = 1; round < 50; ++round) {
     const int first = static_cast<int>(round % 2);
     ASSERT_EQ(tree.join(first, 7, kAdd, round, 10), Errc::ok);
@@ -90,19 +101,15 @@ TEST(CollectivePackets, TwoPesGetTheSumWhoeverComesLast) {
 
 // A program that waits for a result is there long before its service thread.
 TEST(CollectivePackets, GoUpByThePollsOfTheProgramsAlone) {
-  PacketWorld world(2);
-  Tree tree(world);
-  const int root = tree.vce(0, -1);
-  const int below = tree.vce(1, root);
-  tree.leaf(0, root);
-  tree.leaf(1, below);
-  ASSERT_TRUE(tree.configure());
+  TwoPes pes(true);
+  Tree& tree = pes.tree;
+  ASSERT_TRUE(pes.configured);
   settle(tree);
   for (std::uint64_t round = 1; round < 20; ++round) {
     const int first = static_cast<int>(round % 2);
     ASSERT_EQ(tree.join(first, 7, kAdd, round, 10), Errc::ok);
     ASSERT_EQ(tree.join(1 - first, 7, kAdd, 2 * round, 20), Errc::ok);
-    for (int i = 0; i < 20; ++i) world[i % 2].nic().progress();
+    for (int i = 0; i < 20; ++i) pes.world[i % 2].nic().progress();
     for (int leaf = 0; leaf < 2; ++leaf) {
       ASSERT_TRUE(tree.done(leaf)) << leaf << " in round " << round;
       EXPECT_EQ(tree.result(leaf, 1), 3 * round);
@@ -112,20 +119,17 @@ TEST(CollectivePackets, GoUpByThePollsOfTheProgramsAlone) {
 
 // Whoever has its own result goes away to compute: what it owes others is sent by then.
 TEST(CollectivePackets, GoDownByTheLookThatFindsTheResult) {
-  PacketWorld world(2);
-  Tree tree(world);
-  const int root = tree.vce(0, -1);
-  tree.leaf(0, root);
-  tree.leaf(1, root);
-  ASSERT_TRUE(tree.configure());
+  TwoPes pes;
+  Tree& tree = pes.tree;
+  ASSERT_TRUE(pes.configured);
   settle(tree);
   for (std::uint64_t round = 1; round < 20; ++round) {
     ASSERT_EQ(tree.join(1, 7, kAdd, round, 10), Errc::ok);
-    for (int i = 0; i < 4; ++i) world[i % 2].nic().progress();
+    for (int i = 0; i < 4; ++i) pes.world[i % 2].nic().progress();
     ASSERT_EQ(tree.join(0, 7, kAdd, 2 * round, 20), Errc::ok);
     tree.check(0);
     ASSERT_TRUE(tree.done(0)) << "in round " << round;
-    for (int i = 0; i < 4; ++i) world[1].nic().progress();
+    for (int i = 0; i < 4; ++i) pes.world[1].nic().progress();
     ASSERT_TRUE(tree.done(1)) << "in round " << round;
     EXPECT_EQ(tree.result(1, 1), 3 * round);
   }
