@@ -6,8 +6,10 @@
 //   puts   the same by 8 B puts with events
 //   ce     by the collective engine, each host's PEs below an engine of theirs
 //   pmi    by the launcher: PMI_Barrier
-// usage: under any launcher on the hosts; two pretended ones: tests/hosts/two_hosts.sh tests/hosts/launch.sh
-// hydra 8 PATH/host_barrier 10.77.0.1 ADDRESS: where PE 0 listens for the bare connections; 127.0.0.1.
+// usage: host_barrier [ADDRESS], under any launcher on the hosts. On two pretended ones:
+//   tests/hosts/two_hosts.sh tests/hosts/launch.sh hydra 8 PATH/host_barrier 10.77.0.1
+//
+// ADDRESS: where PE 0 listens for the bare connections; 127.0.0.1.
 #include "bench/common/clock.hpp"
 #include "bench/common/reduction.hpp"
 #include "bench/common/session.hpp"
@@ -19,7 +21,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ namespace {
 
 constexpr int kTurns = 9;
 constexpr int kRounds = 200;
-constexpr double kAtMost = 2;
+constexpr int kAtMost = 2;
 
 class TcpBarrier {
  public:
@@ -136,6 +137,7 @@ int main(int argc, char** argv) {
   if (session.size < 2 || session.size > 256) {
     std::fprintf(stderr, "host_barrier: a job of %d PEs: expected 2 to 256\n", session.size);
     PMI_Abort(2, "size");
+    return 2;
   }
   TcpBarrier bare(session, argc > 1 ? argv[1] : "127.0.0.1");
   PutBarrier puts(session);
@@ -159,7 +161,7 @@ int main(int argc, char** argv) {
                 bench::median(samples) / limit, note);
   };
   row("tcp", tcp, "");
-  const std::string note = " (at most " + std::to_string(static_cast<int>(kAtMost)) + ")";
+  const std::string note = " (at most " + std::to_string(kAtMost) + ")";
   row("puts", by_puts, note.c_str());
   row("ce", by_engine, note.c_str());
   row("pmi", by_launcher, "");

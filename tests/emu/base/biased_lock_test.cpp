@@ -36,6 +36,7 @@ TEST(BiasedLock, OneThatIsBoundToNobodyIsTakenWholly) {
   lock.unlock();
 }
 
+// Skipped where a lock cannot be bound to a thread: there every one is taken as a foreign one, as above.
 TEST(BiasedLock, ItsThreadTakesItLightlyAndOnce) {
   if (!can_bind()) GTEST_SKIP() << "the kernel offers no membarrier(2) of this kind here";
   BiasedLock lock;
@@ -57,6 +58,7 @@ TEST(BiasedLock, ItsThreadTakesItLightlyAndOnce) {
   lock.leave(Held::lightly);
 }
 
+// Skipped where a lock cannot be bound to a thread: there every one is taken as a foreign one, as above.
 TEST(BiasedLock, AVisitorLeavesItBoundAndACompanionDoesNot) {
   if (!can_bind()) GTEST_SKIP() << "the kernel offers no membarrier(2) of this kind here";
   BiasedLock lock;

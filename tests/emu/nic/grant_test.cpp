@@ -17,15 +17,19 @@ using box::World;
 
 std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
+// Of the second NIC, with a queue that hears of puts.
+MemKey registered_with_queue(World& world, void* memory, std::size_t bytes) {
+  CompletionQueue* const queue = world[1].nic().create_queue(64, 0).value();
+  return world[1].nic().register_region(world[1].port(), address_of(memory), bytes, 0, queue).value();
+}
+
 TEST(Grants, AQueueThatWasWrittenToWhilePagesMoveLetsNoPutThrough) {
   Nic::Options options;
   options.adopt_after = 1;
   World world(2, Path::adopt, options);
   alignas(kPageBytes) static std::uint64_t target[kPageBytes / 8];
   const std::uint64_t value = 5;
-  CompletionQueue* const remote = world[1].nic().create_queue(64, 0).value();
-  const MemKey key =
-      world[1].nic().register_region(world[1].port(), address_of(target), sizeof target, 0, remote).value();
+  const MemKey key = registered_with_queue(world, target, sizeof target);
   const auto endpoint = world.endpoint(0, 1, nullptr);
   const Request put = box::put_word(&value, target, key, 0);
   int switches = 0;
@@ -54,9 +58,7 @@ TEST(Grants, AQueueThatWasWrittenToLetsNoPutPastALazyCache) {
   World world(2, Path::direct, options);
   std::uint64_t target[2] = {};
   const std::uint64_t value = 5;
-  CompletionQueue* const remote = world[1].nic().create_queue(64, 0).value();
-  const MemKey key =
-      world[1].nic().register_region(world[1].port(), address_of(target), sizeof target, 0, remote).value();
+  const MemKey key = registered_with_queue(world, target, sizeof target);
   const auto endpoint = world.endpoint(0, 1, nullptr);
   const Request put = box::put_word(&value, target, key, 0);
   Request write = put;
