@@ -30,6 +30,7 @@ Refusal check_waits(const Trace& trace) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> sent, awaited;
   for (const TraceRecord& r : trace.records) {
     if (r.kind == TraceKind::put) sent[{r.process, r.peer}] += r.bytes;
+    if (r.kind == TraceKind::ask) sent[{r.peer, r.process}] += r.bytes;
     if (r.kind == TraceKind::wait) awaited[{r.peer, r.process}] += r.bytes;
   }
   for (const auto& [pair, bytes] : awaited) {
@@ -37,7 +38,8 @@ Refusal check_waits(const Trace& trace) {
     const std::uint64_t most = found == sent.end() ? 0 : found->second;
     if (bytes > most)
       return {fmt::format(
-          "trace: process {} waits for {} bytes from process {}: expected at most the {} that it puts",
+          "trace: process {} waits for {} bytes from process {}: expected at most the {} that it puts or is "
+          "asked for",
           pair.second, bytes, pair.first, most)};
   }
   return {};
@@ -46,14 +48,16 @@ Refusal check_waits(const Trace& trace) {
 }  // namespace
 
 Refusal parse_trace(std::span<const std::uint8_t> file, Trace* out) {
-  using namespace trace_v1;
+  using namespace trace_format;
   if (file.size() < kHeaderBytes)
     return {fmt::format("trace: {} bytes, cut short: expected at least a header of {}", file.size(),
                         kHeaderBytes)};
   if (std::memcmp(file.data(), kMagic, sizeof kMagic) != 0)
     return {"trace: expected a file that begins with ORTRACE1"};
   const auto version = load<std::uint32_t>(file.data() + 8);
-  if (version != 1) return {fmt::format("trace: version {}: expected 1", version)};
+  if (version == 0 || version > kVersion)
+    return {fmt::format("trace: version {}: expected 1 to {}", version, kVersion)};
+  const TraceKind last_kind = version == 1 ? TraceKind::wait : TraceKind::ask;
   Trace trace;
   trace.processes = load<std::uint32_t>(file.data() + 12);
   if (trace.processes == 0 || trace.processes > kMaxProcesses)
@@ -78,12 +82,13 @@ Refusal parse_trace(std::span<const std::uint8_t> file, Trace* out) {
                           r.peer, trace.processes)};
     if (r.process == r.peer)
       return {fmt::format("trace: record {}: process {} with itself: expected two", i, r.process)};
-    if (kind > static_cast<std::uint32_t>(TraceKind::wait))
-      return {fmt::format("trace: record {}: kind {}: expected 0 put, 1 get, 2 wait", i, kind)};
+    if (kind > static_cast<std::uint32_t>(last_kind))
+      return {fmt::format("trace: record {}: kind {}: expected 0 put, 1 get, 2 wait{}", i, kind,
+                          version == 1 ? "" : ", 3 ask")};
     r.kind = static_cast<TraceKind>(kind);
     if (r.bytes == 0 || r.bytes > kMaxBytes)
       return {fmt::format("trace: record {}: {} bytes: expected 1 to {}", i, r.bytes, kMaxBytes)};
-    if (r.at_ns < last[r.process] || r.at_ns > (std::uint64_t{1} << 50))
+    if (r.at_ns < last[r.process] || r.at_ns > kMaxNs)
       return {fmt::format(
           "trace: record {}: time {} ns after {} ns of the same process: expected no less, up to 2^50", i,
           r.at_ns, last[r.process])};
@@ -107,8 +112,8 @@ Refusal read_trace(const std::string& path, Trace* out) {
 }
 
 std::vector<std::uint8_t> encode_trace(const Trace& trace) {
-  std::vector<std::uint8_t> out(trace_v1::kMagic, trace_v1::kMagic + sizeof trace_v1::kMagic);
-  store<std::uint32_t>(out, 1);
+  std::vector<std::uint8_t> out(trace_format::kMagic, trace_format::kMagic + sizeof trace_format::kMagic);
+  store<std::uint32_t>(out, trace_format::kVersion);
   store<std::uint32_t>(out, trace.processes);
   store<std::uint64_t>(out, trace.records.size());
   store<std::uint64_t>(out, 0);
@@ -133,7 +138,7 @@ TraceTraffic::TraceTraffic(const Trace& trace, const std::vector<Node>& places, 
   for (const TraceRecord& r : trace.records) {
     processes_[r.process].records.push_back(r);
     expected_ += (std::uint64_t{r.bytes} + payload_max - 1) / payload_max * (r.kind != TraceKind::wait) +
-                 (r.kind == TraceKind::get);
+                 (r.kind == TraceKind::get || r.kind == TraceKind::ask);
   }
   for (Process& process : processes_)
     if (!process.records.empty())
@@ -187,12 +192,14 @@ Next TraceTraffic::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& 
       if (process.sent >= r.bytes) advance(process, now);
       return next;
     }
-    if (r.kind == TraceKind::get && !process.asked) {
+    const bool asks = r.kind == TraceKind::ask;
+    if (asks || (r.kind == TraceKind::get && !process.asked)) {
       process.asked = true;
       out.dst = places_[r.peer];
       out.payload = 1;
       out.created = now;
       out.tag = r.bytes;  // the request: how much to send back
+      if (asks) advance(process, now);
       return Next::send;
     }
     const std::uint64_t have = process.arrived[r.peer] - process.used[r.peer];

@@ -20,6 +20,7 @@ enum class TraceKind : std::uint8_t {
   put = 0,   // process -> peer, bytes
   get = 1,   // process asks peer for bytes: they travel peer -> process, and process waits for them
   wait = 2,  // process goes on once `bytes` more bytes from peer have arrived
+  ask = 3,   // a get that process does not wait for: its bytes count as arrived from peer (version 2)
 };
 
 struct TraceRecord {
@@ -34,19 +35,20 @@ struct Trace {
   std::vector<TraceRecord> records;
 };
 
-// DO NOT CHANGE: version 1 of the file format, little-endian.
-namespace trace_v1 {
+// DO NOT CHANGE: the file format, little-endian. Version 1 knows no `ask`.
+namespace trace_format {
 inline constexpr char kMagic[8] = {'O', 'R', 'T', 'R', 'A', 'C', 'E', '1'};
 inline constexpr std::size_t kHeaderBytes = 32, kRecordBytes = 24;
-inline constexpr std::uint32_t kMaxProcesses = 1u << 20, kMaxBytes = 1u << 30;
-}  // namespace trace_v1
+inline constexpr std::uint32_t kVersion = 2, kMaxProcesses = 1u << 20, kMaxBytes = 1u << 30;
+inline constexpr std::uint64_t kMaxNs = std::uint64_t{1} << 50;
+}  // namespace trace_format
 
 // Reads a whole trace. A refusal says in one line what is wrong and what is accepted; then `out` is
 // untouched. Every field is checked: sizes against the file's length, processes, kinds, bytes, times that
 // run backwards, waits for more than is ever sent.
 Refusal parse_trace(std::span<const std::uint8_t> file, Trace* out);
 Refusal read_trace(const std::string& path, Trace* out);
-// The bytes of a trace file. REQUIRES: what parse_trace accepts.
+// The bytes of a trace file, version 2. REQUIRES: what parse_trace accepts.
 std::vector<std::uint8_t> encode_trace(const Trace& trace);
 
 // Replays a trace: process p is node places[p]. Each process executes its records in order; the time

@@ -52,6 +52,7 @@ struct Words {
   std::string clock;
   std::string compute;
   std::string trace;
+  std::string record;
   std::string link_report;
   std::string json;
   std::string optimistic;
@@ -104,10 +105,12 @@ std::string read_clock(const Words& words, RunOptions* options, RecordUses* uses
   uses->optimistic = read.choice.ahead_ns != 0;
   uses->machine = machine;
   uses->trace = words.trace;
+  uses->record = words.record;
   uses->link_report = words.link_report;
   uses->json = words.json;
   if (uses->any() && read.choice.kind != clock::Kind::virtual_time) {
     const char* const option = !words.trace.empty()         ? "--trace"
+                               : !words.record.empty()      ? "--record"
                                : !words.link_report.empty() ? "--link-report"
                                                             : "--json";
     return fmt::format("{} needs virtual time: expected --machine with it", option);
@@ -198,15 +201,12 @@ std::string read_words(const Words& words, RunOptions* options, RecordUses* uses
 // Fills `options` for a job on several hosts, from what read_words() has accepted; the line to show when
 // something is not accepted, else empty.
 std::string read_hosts(const Words& words, const RunOptions& run, HostRunOptions* options) {
-  const std::pair<const char*, const std::string*> here_only[] = {{"--nodes", &words.nodes},
-                                                                  {"--place", &words.place},
-                                                                  {"--machine", &words.machine},
-                                                                  {"--clock", &words.clock},
-                                                                  {"--compute", &words.compute},
-                                                                  {"--trace", &words.trace},
-                                                                  {"--link-report", &words.link_report},
-                                                                  {"--json", &words.json},
-                                                                  {"--optimistic", &words.optimistic}};
+  const std::pair<const char*, const std::string*> here_only[] = {
+      {"--nodes", &words.nodes},     {"--place", &words.place},
+      {"--machine", &words.machine}, {"--clock", &words.clock},
+      {"--compute", &words.compute}, {"--trace", &words.trace},
+      {"--record", &words.record},   {"--link-report", &words.link_report},
+      {"--json", &words.json},       {"--optimistic", &words.optimistic}};
   for (const auto& [name, value] : here_only) {
     if (!value->empty())
       return fmt::format("{} {} cannot be used with --hosts: expected a job on this host alone", name,
@@ -255,9 +255,10 @@ std::string read_command(std::vector<std::string> rest, bool elsewhere, RunOptio
 
 // Options of `run` that take the next word, for drop_separator().
 constexpr std::string_view kWithValue[] = {
-    "--hosts",   "--launcher-exec", "-n",        "--pes",   "--np",      "--nodes",    "--place",
-    "--timeout", "--bind",          "--machine", "--clock", "--compute", "--trace",    "--link-report",
-    "--json",    "--fault",         "--device",  "--log",   "--limit",   "--provider", "--interface"};
+    "--hosts",       "--launcher-exec", "-n",        "--pes",    "--np",      "--nodes", "--place",
+    "--timeout",     "--bind",          "--machine", "--clock",  "--compute", "--trace", "--record",
+    "--link-report", "--json",          "--fault",   "--device", "--log",     "--limit", "--provider",
+    "--interface"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program, on this host or, with --hosts, on others\n\n"
@@ -353,6 +354,10 @@ void add_run(CLI::App& root, int& exit_code) {
       ->add_option("--trace", words->trace,
                    "Virtual time: write what every PE and its NIC did, for Perfetto or chrome://tracing")
       ->type_name("FILE.json");
+  command
+      ->add_option("--record", words->record,
+                   "Virtual time: write what went over the network, for 'orrery sim --replay'")
+      ->type_name("FILE");
   command
       ->add_option("--link-report", words->link_report,
                    "Virtual time: write a page of the loads of links and of hot spots, over the topology")

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "tools/orrery/run_records.hpp"
 
+#include "tools/orrery/communication.hpp"
 #include "tools/orrery/link_report.hpp"
 #include "tools/orrery/replay.hpp"
 #include "tools/orrery/trace.hpp"
@@ -44,7 +45,7 @@ bool same_file(const std::string& one, const std::string& other) {
 
 // Of the files that the user named; null: none.
 const std::string* first_file(const RecordUses& uses) {
-  for (const std::string* file : {&uses.trace, &uses.link_report, &uses.json})
+  for (const std::string* file : {&uses.trace, &uses.record, &uses.link_report, &uses.json})
     if (!file->empty()) return file;
   return nullptr;
 }
@@ -103,7 +104,7 @@ std::string RecordUses::prefix(std::string* problem) const {
 
 std::string RecordUses::problem() const {
   const std::pair<const char*, const std::string*> files[] = {
-      {"--trace", &trace}, {"--link-report", &link_report}, {"--json", &json}};
+      {"--trace", &trace}, {"--record", &record}, {"--link-report", &link_report}, {"--json", &json}};
   for (const auto& [option, name] : files) {
     if (name->empty()) continue;
     if (std::string why = unwritable(option, *name); !why.empty()) return why;
@@ -125,6 +126,11 @@ void use_records(const RecordUses& uses, const std::string& prefix, std::uint32_
   if (!problem.empty() && *exit_code != 0) return;
   if (problem.empty() && !uses.trace.empty())
     problem = write_file("--trace", uses.trace, trace_json(all.operations));
+  if (problem.empty() && !uses.record.empty()) {
+    const std::vector<std::uint8_t> bytes = sim::encode_trace(communication(all.operations, &problem));
+    problem = problem.empty() ? write_file("--record", uses.record, {bytes.begin(), bytes.end()})
+                              : fmt::format("--record {}: {}", uses.record, problem);
+  }
   if (problem.empty() && (!uses.link_report.empty() || !uses.json.empty() || uses.optimistic)) {
     const model::BuiltMachine built = model::build_machine(uses.machine);
     problem = built.error;

@@ -10,12 +10,15 @@ namespace orrery::tool {
 // What is made of a run under virtual time when it has ended, out of what its PEs recorded.
 struct RecordUses {
   std::string trace;  // files to write; empty: not asked for
+  std::string record;
   std::string link_report;
   std::string json;
   bool optimistic = false;  // say how exact the run was
   std::string machine;
 
-  bool any() const { return !trace.empty() || !link_report.empty() || !json.empty() || optimistic; }
+  bool any() const {
+    return !trace.empty() || !record.empty() || !link_report.empty() || !json.empty() || optimistic;
+  }
   // Where the PEs' records go, beside the first of the files, else in a new folder for temporary ones, which
   // use_records() removes; the PE's number stands behind. Empty, and a line in *problem: no folder can be
   // made.

@@ -55,10 +55,40 @@ TEST(Trace, RefusesWhatIsCutShortOrLies) {
   EXPECT_NE(with(16, 200).find("200 records"), std::string::npos);
   EXPECT_NE(with(32 + 8, 7).find("process 7"), std::string::npos);
   EXPECT_NE(with(32 + 12, 0).find("with itself"), std::string::npos);
-  EXPECT_NE(with(32 + 20, 3).find("kind 3"), std::string::npos);
+  EXPECT_NE(with(32 + 20, 4).find("kind 4"), std::string::npos);
   EXPECT_NE(with(32 + 19, 0xff).find("bytes"), std::string::npos);
   EXPECT_NE(with(32 + 24 * 4, 0).find("time 0"), std::string::npos);
   EXPECT_NE(with(32 + 24 + 17, 0x20).find("waits for 8192"), std::string::npos);
+}
+
+TEST(Trace, OfVersionOneIsReadAndKnowsNoAsking) {
+  auto bytes = encode_trace(sample());
+  bytes[8] = 1;
+  EXPECT_EQ(why(bytes), "");
+  bytes[32 + 24 * 4 + 20] = 3;
+  EXPECT_NE(why(bytes).find("kind 3: expected 0 put, 1 get, 2 wait"), std::string::npos);
+  bytes[8] = 2;
+  EXPECT_EQ(why(bytes), "");
+}
+
+TEST(TraceTraffic, WhatIsAskedForComesSideBySideAndCanBeAwaited) {
+  const BglConfig config;
+  const auto time_of = [&](const Trace& trace) {
+    TraceTraffic traffic(trace, {0, 1, 8}, 512, 240, config.tick_ns);
+    const SimResult r = run_bgl(config, traffic, {});
+    EXPECT_EQ(r.outcome.stop, Stop::finished);
+    EXPECT_EQ(traffic.completed(), 3u);
+    EXPECT_EQ(r.outcome.total.delivered_bytes, 2 * (1u + 24'000));
+    return r.outcome.end;
+  };
+  const Trace gets{3, {{0, 0, 1, 24'000, TraceKind::get}, {0, 0, 2, 24'000, TraceKind::get}}};
+  Trace asks{3, {{0, 0, 1, 24'000, TraceKind::ask}, {0, 0, 2, 24'000, TraceKind::ask}}};
+  for (std::uint32_t peer : {1u, 2u}) asks.records.push_back({0, 0, peer, 24'000, TraceKind::wait});
+  ASSERT_EQ(why(encode_trace(asks)), "");
+  // Two senders at once, over a link each, instead of one after the other.
+  EXPECT_LT(static_cast<double>(time_of(asks)), 0.7 * static_cast<double>(time_of(gets)));
+  asks.records.push_back({0, 0, 1, 1, TraceKind::wait});
+  EXPECT_NE(why(encode_trace(asks)).find("expected at most the 24000"), std::string::npos);
 }
 
 TEST(TraceTraffic, ReplaysWithDependenciesOnATorusAndADragonfly) {
