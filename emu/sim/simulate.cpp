@@ -378,11 +378,14 @@ Refusal simulate_aries(RunSpec spec, const model::Machine& machine, SimResult* o
   } else if (Refusal no = make_workload(spec, scene, &workload); no.refused()) {
     return no;
   }
+  std::vector<FailedLink> failed;
+  if (Refusal no = pick_failed_links(dragonfly.value(), spec.failed_links, spec.seed, &failed); no.refused())
+    return no;
   RunLimits limits = make_limits(spec, scene, *workload, 20000);
   // A group's state fits a cache, a large machine's does not: one group after the other, also by one thread.
   if (const std::uint32_t groups = dragonfly.value().groups(); groups > kCachedGroups)
     limits.partitions = std::max(limits.threads, groups);
-  *out = run_aries(dragonfly.value(), timing, *workload, limits, spec.seed, spec.keep_link_busy);
+  *out = run_aries(dragonfly.value(), timing, *workload, limits, spec.seed, spec.keep_link_busy, failed);
   return {};
 }
 
@@ -392,9 +395,12 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
   if (Refusal no = check_common(spec); no.refused()) return no;
   const model::BuiltMachine built = model::build_machine(spec.machine);
   if (!built.machine) return {built.error};
-  if (spec.failed_links != 0 && built.machine->pricing.network != model::Network::gemini_torus)
-    return {fmt::format("{} failed links on {}: expected 0, only a gemini torus has parallel links to go by",
-                        spec.failed_links, spec.machine)};
+  const model::Network network = built.machine->pricing.network;
+  if (spec.failed_links != 0 && network != model::Network::gemini_torus &&
+      network != model::Network::dragonfly)
+    return {
+        fmt::format("{} failed links on {}: expected 0, only gemini and aries have links beside each other",
+                    spec.failed_links, spec.machine)};
   SimResult result;
   Refusal no;
   switch (built.machine->pricing.network) {

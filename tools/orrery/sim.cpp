@@ -169,7 +169,8 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--until-us", spec.until_us, "Stop here at the latest");
   command->add_option("--sample-us", spec.sample_us, "Interval of the throughput curve");
   command->add_option("--bit-error-rate", spec.bit_error_rate, "Of a link");
-  command->add_option("--failed-links", spec.failed_links, "Out of service, drawn by the seed (gemini)");
+  command->add_option("--failed-links", spec.failed_links,
+                      "Out of service, drawn by the seed (gemini, aries)");
   command->add_option("--seed", spec.seed, "Of every random choice");
   command->add_option("--threads", spec.threads, "The result is the same for any number");
   command->add_flag("--json", options->json, "Print JSON");
