@@ -187,12 +187,16 @@ Refusal make_job(const RunSpec& spec, const Scene& scene, const model::Dragonfly
   return {};
 }
 
+// At the buffers in each interval of a sample.
+constexpr unsigned kLooks = 8;
+
 RunLimits make_limits(const RunSpec& spec, const Scene& scene, const Workload& workload,
                       Tick default_sample) {
   const auto ticks = [&](double us) { return static_cast<Tick>(us * 1000 / scene.tick_ns); };
   RunLimits limits;
   limits.threads = spec.threads;
   limits.sample_every = spec.sample_us > 0 ? std::max<Tick>(1, ticks(spec.sample_us)) : default_sample;
+  limits.looks = spec.watch_buffers ? kLooks : 0;
   limits.warmup = ticks(spec.warmup_us);
   const std::uint64_t expected = workload.expected_packets();
   if (spec.trace.empty() && (spec.workload != "alltoall" || spec.steady)) {

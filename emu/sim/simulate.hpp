@@ -45,7 +45,8 @@ struct RunSpec {
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool keep_link_busy = false;
-  std::string trace;  // file to replay instead of a workload
+  bool watch_buffers = false;  // how full the virtual channels' buffers are, in each sample
+  std::string trace;           // file to replay instead of a workload
   const std::atomic<bool>* interrupt = nullptr;
   std::function<void(double us, const Counters&, std::uint64_t expected)> progress;
 };

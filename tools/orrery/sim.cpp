@@ -85,6 +85,7 @@ int run_sim(SimOptions& options) {
     if (!page)
       return usage_error(fmt::format("page '{}': expected a file that can be written", options.html));
   }
+  spec.watch_buffers = options.json || page.is_open();
   const bool terminal = isatty(2) != 0 && !options.quiet;
   spec.interrupt = &g_interrupted;
   std::signal(SIGINT, note_interrupt);
@@ -167,14 +168,15 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--warmup-us", spec.warmup_us, "Not before this is a run called steady");
   command->add_option("--measure-us", spec.measure_us, "Length of the measured window");
   command->add_option("--until-us", spec.until_us, "Stop here at the latest");
-  command->add_option("--sample-us", spec.sample_us, "Interval of the throughput curve");
+  command->add_option("--sample-us", spec.sample_us, "Interval of the curves over time");
   command->add_option("--bit-error-rate", spec.bit_error_rate, "Of a link");
   command->add_option("--failed-links", spec.failed_links, "Out of service, drawn by the seed (gemini)");
   command->add_option("--seed", spec.seed, "Of every random choice");
   command->add_option("--threads", spec.threads, "The result is the same for any number");
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--csv", options->csv, "Print CSV");
-  command->add_option("--html", options->html, "Write a page: curves, links by load, virtual channels");
+  command->add_option("--html", options->html,
+                      "Write a page: curves, links by load, how full virtual channels are");
   command->add_flag("--quiet", options->quiet, "No progress line");
   command->callback([options, &exit_code] { exit_code = run_sim(*options); });
 }
