@@ -144,8 +144,9 @@ void add_sim(CLI::App& root, int& exit_code) {
   command
       ->add_option(
           "--bytes", spec.bytes,
-          "Bytes from each node to each other node (alltoall), or of a packet; the largest payload of "
-          "the machine's packets if not given")
+          "Bytes from each node to each other node (alltoall), of a message (broadcast, barrier, allreduce), "
+          "that a root or node broadcasts (fills, row-broadcast), or of a packet; if not given the largest "
+          "payload of the machine's packets, of a barrier and an allreduce 8")
       ->check(CLI::Range(1, 1 << 30));
   command->add_option("--load", spec.load,
                       "Offered load, share of the uniform peak, 0 < load <= 1; 0: no limit");
@@ -153,13 +154,14 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--order", spec.order, "alltoall: random or shift");
   command->add_option("--burst", spec.burst,
                       "alltoall in random order: packets to one destination in a row; 0: whole messages");
-  command->add_option("--subset", spec.subset, "alltoall inside lines or planes");
+  command->add_option("--subset", spec.subset, "alltoall inside lines or planes (tori), or groups (aries)");
   command->add_option("--hot-fraction", spec.hot_fraction, "Share of packets that go to the hot place");
   command->add_option("--hot-region", options->hot_region, "Its shape, from (0,0,0)");
   command->add_flag("--infinite-fifos", spec.infinite_fifos,
                     "All packets are in the injection FIFOs from the start");
   command->add_flag("--steady", spec.steady, "alltoall without end, measured once steady");
-  command->add_option("--repeat", spec.repeat, "alltoall: whole exchanges");
+  command->add_option("--repeat", spec.repeat,
+                      "alltoall: whole exchanges; barrier, allreduce: one after the other");
   command->add_option("--grain", spec.grain, "Machine packets that travel as one (gemini, seastar, aries)");
   command->add_option("--job-nodes", spec.job_nodes, "aries: alltoall on this many nodes only ...");
   command->add_option("--job-groups", spec.job_groups, "... spread over this many groups");
