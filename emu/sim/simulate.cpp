@@ -4,6 +4,7 @@
 
 #include "emu/sim/bgl_presets.hpp"
 #include "emu/sim/bgl_run.hpp"
+#include "emu/sim/failed_nodes.hpp"
 #include "emu/sim/machine_timing.hpp"
 #include "emu/sim/ordered.hpp"
 #include "emu/sim/tile_run.hpp"
@@ -268,6 +269,7 @@ Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out
   if (Refusal no = make_workload(spec, scene, &workload); no.refused()) return no;
   BglExtras extras;
   extras.keep_link_busy = spec.keep_link_busy;
+  if (Refusal no = lead_round_failed_nodes(spec, config, &workload, &extras); no.refused()) return no;
   *out = run_bgl(config, *workload, make_limits(spec, scene, *workload, 10000), extras);
   return {};
 }
@@ -408,6 +410,9 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
   if (spec.failed_links != 0 && built.machine->pricing.network != model::Network::gemini_torus)
     return {fmt::format("{} failed links on {}: expected 0, only a gemini torus has parallel links to go by",
                         spec.failed_links, spec.machine)};
+  if (!spec.failed_nodes.empty() && built.machine->pricing.network != model::Network::bluegene_torus)
+    return {fmt::format("failed nodes on {}: expected none, only bluegene-l's hint bits lead round them",
+                        spec.machine)};
   SimResult result;
   Refusal no;
   switch (built.machine->pricing.network) {

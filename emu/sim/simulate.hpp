@@ -42,6 +42,7 @@ struct RunSpec {
   double sample_us = 0;            // 0: the machine's default
   double bit_error_rate = -1;      // < 0: the machine's (none)
   std::uint32_t failed_links = 0;  // out of service, drawn by the seed (gemini)
+  std::string failed_nodes;        // how many, or coordinates "1.0.3,2.2.2" (bluegene-l)
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool keep_link_busy = false;

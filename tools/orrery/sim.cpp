@@ -172,6 +172,9 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--sample-us", spec.sample_us, "Interval of the throughput curve");
   command->add_option("--bit-error-rate", spec.bit_error_rate, "Of a link");
   command->add_option("--failed-links", spec.failed_links, "Out of service, drawn by the seed (gemini)");
+  command->add_option(
+      "--failed-nodes", spec.failed_nodes,
+      "Dead, and led round: 1 to 3, drawn by the seed, or coordinates 1.0.3,2.2.2 (bluegene-l)");
   command->add_option("--seed", spec.seed, "Of every random choice");
   command->add_option("--threads", spec.threads, "The result is the same for any number");
   command->add_flag("--json", options->json, "Print JSON");
