@@ -4,6 +4,10 @@
 
 #include "emu/sim/torus_grid.hpp"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 namespace orrery::sim {
 
 Gather::Gather(Node nodes, const std::vector<Node>& senders, std::vector<Node> receivers,
@@ -102,11 +106,62 @@ bool Fill::delivered(Node node, const Packet& packet, Tick, bool) {
 }
 
 Node Fill::complete() const {
-  const Node members = plane_ ? box_.sides[0] * box_.sides[1] : box_.sides[0];
   const std::uint64_t wanted = packets_ * (plane_ ? 4 : 2);
   Node count = 0;
-  for (Node node = 0; node < members; ++node) count += node == 0 || state_[node].received == wanted;
+  for (Node node = 0; node < members(); ++node) count += node == 0 || state_[node].received == wanted;
   return count;
+}
+
+RowBroadcast::RowBroadcast(const Box& box, std::uint64_t packets, std::uint16_t payload)
+    : box_(box), packets_(packets), payload_(payload), sent_(box.nodes(), 0), received_(box.nodes(), 0) {}
+
+Next RowBroadcast::next(Node node, std::uint32_t, Tick now, Random&, Send& out) {
+  if (sent_[node] == packets_) return Next::idle;
+  const Node side = box_.sides[0], x = node % side;
+  const bool minus = sent_[node]++ % 2 != 0;
+  out.dst = node - x + (x + (minus ? 1 : side - 1)) % side;
+  out.hints = minus ? 1u << 3 : 1u;  // x-, x+
+  out.flags = kDeposit;
+  out.payload = payload_;
+  out.created = now;
+  return Next::send;
+}
+
+bool RowBroadcast::delivered(Node node, const Packet&, Tick, bool) {
+  ++received_[node];
+  return false;
+}
+
+Node RowBroadcast::complete() const {
+  return static_cast<Node>(std::count(received_.begin(), received_.end(), packets_ * (box_.sides[0] - 1)));
+}
+
+namespace {
+constexpr const char* kDeposits[] = {"line-fill", "plane-fill", "row-broadcast"};
+}
+
+std::string deposit_names() { return fmt::format("{}, {}, {}", kDeposits[0], kDeposits[1], kDeposits[2]); }
+
+bool is_deposit(const std::string& name) {
+  return std::find(std::begin(kDeposits), std::end(kDeposits), name) != std::end(kDeposits);
+}
+
+Refusal make_deposit(const std::string& name, const Box& box, const std::array<bool, 3>& closed,
+                     std::uint64_t bytes, std::uint32_t payload_max, std::unique_ptr<Workload>* out) {
+  const bool plane = name == "plane-fill", rows = name == "row-broadcast";
+  for (std::size_t d = 0; d < (plane ? 2u : 1u); ++d)
+    if (box.sides[d] < 3 || !closed[d])
+      return {fmt::format("{} on {}x{}x{}: expected at least 3 nodes round {}", name, box.sides[0],
+                          box.sides[1], box.sides[2], plane ? "x and y" : "x")};
+  const std::uint64_t ways = rows ? 1 : plane ? 4 : 2, share = (bytes + ways - 1) / ways;
+  const std::uint64_t packets = (share + payload_max - 1) / payload_max;
+  const auto payload = static_cast<std::uint16_t>((share + packets - 1) / packets);
+  if (rows) {
+    *out = std::make_unique<RowBroadcast>(box, packets, payload);
+  } else {
+    *out = std::make_unique<Fill>(box, plane, packets, payload);
+  }
+  return {};
 }
 
 }  // namespace orrery::sim

@@ -5,9 +5,12 @@
 // row broadcast.
 #pragma once
 
+#include "emu/sim/result.hpp"
 #include "emu/sim/traffic.hpp"
 #include "emu/sim/workload.hpp"
 
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace orrery::sim {
@@ -41,6 +44,8 @@ class Fill final : public Workload {
   Fill(const Box& box, bool plane, std::uint64_t packets, std::uint16_t payload);
   Next next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) override;
   bool delivered(Node node, const Packet& packet, Tick now, bool copy) override;
+  // Packets and copies to every node of the line or plane but the root.
+  std::uint64_t expected_packets() const override { return packets_ * (plane_ ? 4 : 2) * (members() - 1); }
   // Nodes of the line or plane that received every packet.
   Node complete() const;
   // Ticks that the root's links need for its packets.
@@ -53,6 +58,7 @@ class Fill final : public Workload {
     std::uint32_t turn[kColours] = {};  // packets to send along the second dimension
     std::uint32_t last[kColours] = {};  // packets to hand to the neighbour on the root's line
   };
+  Node members() const { return plane_ ? box_.sides[0] * box_.sides[1] : box_.sides[0]; }
   std::uint32_t side(int direction) const { return box_.sides[static_cast<std::size_t>(direction % 3)]; }
   std::uint32_t coordinate(Node node, int direction) const;
   Node moved(Node node, int direction, std::uint32_t steps) const;
@@ -62,5 +68,33 @@ class Fill final : public Workload {
   std::uint16_t payload_;
   std::vector<NodeState> state_;
 };
+
+// Every node sends each of its packets along its own x line, x+ and x- in turn, as far as the last node
+// before itself; every node passed keeps a copy. All lines are busy at once.
+class RowBroadcast final : public Workload {
+ public:
+  // `packets` of each node. REQUIRES: the x side >= 3, closed.
+  RowBroadcast(const Box& box, std::uint64_t packets, std::uint16_t payload);
+  Next next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) override;
+  bool delivered(Node node, const Packet& packet, Tick now, bool copy) override;
+  std::uint64_t expected_packets() const override { return packets_ * box_.nodes() * (box_.sides[0] - 1); }
+  // Nodes that received every packet of every other node of their line.
+  Node complete() const;
+
+ private:
+  Box box_;
+  std::uint64_t packets_;
+  std::uint16_t payload_;
+  std::vector<std::uint64_t> sent_, received_;
+};
+
+// The workloads of row broadcasts by their names: line-fill, plane-fill, row-broadcast.
+std::string deposit_names();
+bool is_deposit(const std::string& name);
+// `bytes` of a root (line, plane) or of each node (row), in packets of one size, at least one in each
+// direction of a fill. Outcomes: the workload; a refusal for a shape that it does not fit. REQUIRES:
+// is_deposit(name); bytes, payload_max >= 1.
+Refusal make_deposit(const std::string& name, const Box& box, const std::array<bool, 3>& closed,
+                     std::uint64_t bytes, std::uint32_t payload_max, std::unique_ptr<Workload>* out);
 
 }  // namespace orrery::sim

@@ -98,6 +98,7 @@ class alignas(64) Partition {
     ++counters_.delivered;
     counters_.delivered_hops += packet.hops;
     last_delivery_ = now;
+    if (packet.flags & kRelayed) return;
     if (partly_ && !workload_->counts(node)) return;
     counters_.delivered_bytes += packet.payload;
     if (now >= measure_from_) latency_.add(now - packet.created);

@@ -175,8 +175,6 @@ SimResult run_quadrics(const QuadricsConfig& config, Node nodes, Workload& workl
   return result;
 }
 
-std::string collective_names() { return fmt::format("{}", fmt::join(kCollectives, ", ")); }
-
 bool is_collective(const std::string& name) {
   return std::find(kCollectives.begin(), kCollectives.end(), name) != kCollectives.end();
 }

@@ -29,8 +29,7 @@ double quadrics_uniform_peak(const QuadricsConfig& config, std::uint32_t payload
 //   barrier           hardware: test-and-set, then the token that wakes everyone; all arrive together
 //   software-barrier  a tree of messages between thread processors, up and down
 //   allreduce         8 bytes: up a tree with the hosts' arithmetic, down by multicast
-std::string collective_names();
-// A refusal names what is accepted. REQUIRES: as run_quadrics.
+// A refusal names what is accepted. REQUIRES: as run_quadrics; is_collective(name).
 Refusal run_collective(const QuadricsConfig& config, Node nodes, const std::string& name, std::uint64_t bytes,
                        std::uint64_t repeat, SimResult* out);
 bool is_collective(const std::string& name);

@@ -4,7 +4,9 @@
 
 #include "emu/sim/bgl_presets.hpp"
 #include "emu/sim/bgl_run.hpp"
+#include "emu/sim/failed_nodes.hpp"
 #include "emu/sim/machine_timing.hpp"
+#include "emu/sim/ordered.hpp"
 #include "emu/sim/quadrics_run.hpp"
 #include "emu/sim/tile_run.hpp"
 #include "emu/sim/trace.hpp"
@@ -44,7 +46,7 @@ std::string workload_names() {
   std::string names = "alltoall";
   for (int p = 0; p <= static_cast<int>(Pattern::permutation); ++p)
     names += fmt::format(", {}", pattern_name(static_cast<Pattern>(p)));
-  return names;
+  return names + ", " + ordered_names() + ", software-barrier (asci-q)";
 }
 
 std::string routing_names(const std::string& machine) {
@@ -72,7 +74,8 @@ struct Scene {
   std::uint32_t payload_max = 240;
   double uniform_peak = 0;  // packets of the payload per node and tick
   double tick_ns = 1;
-  std::string also;  // names of workloads that the machine runs by itself
+  std::uint32_t group_nodes = 0;   // of a machine with groups
+  const BglConfig* bgl = nullptr;  // of a machine with row broadcast
 };
 
 Refusal check_common(const RunSpec& spec) {
@@ -105,6 +108,7 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
     *out = std::make_unique<TraceTraffic>(trace, places, scene.box.nodes(), scene.payload_max, scene.tick_ns);
     return {};
   }
+  if (is_ordered(spec)) return make_ordered(spec, scene.box, scene.payload_max, scene.bgl, out);
   if (spec.workload == "alltoall") {
     AllToAll::Options options;
     options.fifos = scene.fifos;
@@ -123,20 +127,27 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
       return {fmt::format("order '{}': expected random or shift", spec.order)};
     }
     std::uint32_t dims = 7;
-    if (spec.subset == "lines") {
+    Box box = scene.box;
+    const bool grouped = scene.group_nodes != 0;
+    if (grouped && spec.subset == "groups") {
+      // Nodes of a group are numbered in a row: the lines of a box as long as a group.
+      box.sides = {scene.group_nodes, box.nodes() / scene.group_nodes, 1};
       dims = 1;
-    } else if (spec.subset == "planes") {
+    } else if (!grouped && spec.subset == "lines") {
+      dims = 1;
+    } else if (!grouped && spec.subset == "planes") {
       dims = 3;
     } else if (!spec.subset.empty()) {
-      return {fmt::format("subset '{}': expected lines or planes", spec.subset)};
+      return {fmt::format("subset '{}' on {}: expected {}", spec.subset, spec.machine,
+                          grouped ? "groups" : "lines or planes")};
     }
-    *out = std::make_unique<AllToAll>(scene.box, dims, options);
+    *out = std::make_unique<AllToAll>(box, dims, options);
     return {};
   }
   Pattern pattern;
   if (!pattern_named(spec.workload, &pattern))
     return {fmt::format("workload '{}' on {}: expected one of {}", spec.workload, spec.machine,
-                        workload_names() + scene.also)};
+                        workload_names())};
   if (spec.bytes > scene.payload_max)
     return {fmt::format("packets of {} bytes: expected 1 to {}", spec.bytes, scene.payload_max)};
   const auto& sides = scene.box.sides;
@@ -202,7 +213,7 @@ RunLimits make_limits(const RunSpec& spec, const Scene& scene, const Workload& w
   limits.looks = spec.watch_buffers ? kLooks : 0;
   limits.warmup = ticks(spec.warmup_us);
   const std::uint64_t expected = workload.expected_packets();
-  if (spec.trace.empty() && (spec.workload != "alltoall" || spec.steady)) {
+  if (spec.trace.empty() && !is_ordered(spec) && (spec.workload != "alltoall" || spec.steady)) {
     limits.until_steady = true;
     limits.measure = ticks(spec.measure_us);
     // Traffic that never comes to a steady state ends here and is reported as not steady.
@@ -253,9 +264,10 @@ Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out
   if (Refusal no = validate_bgl(config); no.refused()) return no;
   Scene scene;
   scene.box.sides = config.sides;
+  scene.bgl = &config;
   scene.fifos = config.injection_fifos;
   scene.payload_max = 32 * config.max_chunks - config.software_bytes;
-  if (spec.bytes == 0) spec.bytes = scene.payload_max;
+  if (spec.bytes == 0) spec.bytes = default_bytes(spec, scene.payload_max);
   scene.tick_ns = config.tick_ns;
   scene.uniform_peak = bgl_uniform_peak(
       config, static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.bytes, scene.payload_max)));
@@ -263,6 +275,7 @@ Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out
   if (Refusal no = make_workload(spec, scene, &workload); no.refused()) return no;
   BglExtras extras;
   extras.keep_link_busy = spec.keep_link_busy;
+  if (Refusal no = lead_round_failed_nodes(spec, config, &workload, &extras); no.refused()) return no;
   *out = run_bgl(config, *workload, make_limits(spec, scene, *workload, 10000), extras);
   return {};
 }
@@ -316,7 +329,7 @@ Refusal simulate_torus(RunSpec spec, const model::Machine& machine, SimResult* o
   scene.box.sides = {grid[0] * torus.value().shape().nodes_per_router, grid[1], grid[2]};
   scene.fifos = 1;
   scene.payload_max = 64 * spec.grain;
-  if (spec.bytes == 0) spec.bytes = scene.payload_max;
+  if (spec.bytes == 0) spec.bytes = default_bytes(spec, scene.payload_max);
   scene.tick_ns = kTileTickNs;
   const auto payload = static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.bytes, scene.payload_max));
   scene.uniform_peak = torus_uniform_peak(torus.value(), timing, payload);
@@ -390,7 +403,6 @@ Refusal simulate_quadrics(RunSpec spec, const model::Machine& machine, SimResult
   scene.payload_max = config.packet;
   if (spec.bytes == 0) spec.bytes = scene.payload_max;
   scene.tick_ns = kQuadricsTickNs;
-  scene.also = ", " + collective_names();
   scene.uniform_peak = quadrics_uniform_peak(
       config, static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.bytes, scene.payload_max)));
   std::unique_ptr<Workload> workload;
@@ -420,9 +432,10 @@ Refusal simulate_aries(RunSpec spec, const model::Machine& machine, SimResult* o
   if (aries_routing(spec.routing, &timing).refused()) return bad_routing(spec, "aries");
   Scene scene;
   scene.box.sides = {dragonfly.value().nodes(), 1, 1};
+  scene.group_nodes = model::Dragonfly::kNodesPerGroup;
   scene.fifos = 1;
   scene.payload_max = 64 * spec.grain;
-  if (spec.bytes == 0) spec.bytes = scene.payload_max;
+  if (spec.bytes == 0) spec.bytes = default_bytes(spec, scene.payload_max);
   scene.tick_ns = kTileTickNs;
   scene.uniform_peak =
       aries_uniform_peak(dragonfly.value(), timing,
@@ -456,6 +469,9 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
     return {
         fmt::format("{} failed links on {}: expected 0, only gemini and aries have links beside each other",
                     spec.failed_links, spec.machine)};
+  if (!spec.failed_nodes.empty() && network != model::Network::bluegene_torus)
+    return {fmt::format("failed nodes on {}: expected none, only bluegene-l's hint bits lead round them",
+                        spec.machine)};
   SimResult result;
   Refusal no;
   switch (built.machine->pricing.network) {

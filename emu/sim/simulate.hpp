@@ -23,7 +23,7 @@ struct RunSpec {
   std::uint64_t bytes = 0;            // message or packet payload; 0: the largest of a packet
   double load = 0;                    // of the uniform peak, 0 < load <= 1; 0: as much as goes
   std::string order = "random";       // all-to-all: random, shift
-  std::string subset;                 // all-to-all: "", lines, planes
+  std::string subset;                 // all-to-all: "", lines, planes (tori), groups (aries)
   double hot_fraction = 0.25;
   std::array<std::uint32_t, 3> hot_region{0, 0, 0};  // 0: half of each side
   std::uint32_t burst =
@@ -42,6 +42,7 @@ struct RunSpec {
   double sample_us = 0;            // 0: the machine's default
   double bit_error_rate = -1;      // < 0: the machine's (none)
   std::uint32_t failed_links = 0;  // out of service, drawn by the seed (gemini, aries)
+  std::string failed_nodes;        // how many, or coordinates "1.0.3,2.2.2" (bluegene-l)
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool keep_link_busy = false;
@@ -55,7 +56,7 @@ struct RunSpec {
 // nothing ran and `out` is untouched.
 Refusal simulate(const RunSpec& spec, SimResult* out);
 
-std::string workload_names();  // "alltoall, uniform, ...": what all machines can do
+std::string workload_names();  // "alltoall, uniform, ...": which machine, where not all can
 std::string machine_names();
 std::string preset_names(const std::string& machine);
 std::string routing_names(const std::string& machine);

@@ -39,6 +39,7 @@ constexpr Figure kFigures[] = {
     {"aries-routing", false, 80, 2200, aries_routing},
     {"aries-placement", false, 15, 50, aries_placement},
     {"aries-scale", false, 80, 205, aries_scale},
+    {"gemini", true, 34, 106, gemini},
     {"quadrics", true, 1, 1, quadrics},
     {"tiers", false, 12, 85, tiers},
     {"latency-by-hops", true, 0, 0, latency_by_hops},

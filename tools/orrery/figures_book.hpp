@@ -129,6 +129,7 @@ void escapes(Book& book);
 void aries_routing(Book& book);
 void aries_placement(Book& book);
 void aries_scale(Book& book);
+void gemini(Book& book);
 void quadrics(Book& book);
 void tiers(Book& book);
 void latency_by_hops(Book& book);

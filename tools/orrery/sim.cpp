@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "emu/sim/quadrics_run.hpp"
 #include "emu/sim/report.hpp"
 #include "emu/sim/simulate.hpp"
 #include "tools/orrery/sim_html.hpp"
@@ -129,9 +128,7 @@ void add_sim(CLI::App& root, int& exit_code) {
   sim::RunSpec& spec = options->spec;
   spec.workload.clear();
   auto* command = root.add_subcommand("sim", "Simulate a machine's network packet by packet");
-  auto* workload =
-      command->add_option("workload", spec.workload,
-                          "One of " + sim::workload_names() + "; asci-q also " + sim::collective_names());
+  auto* workload = command->add_option("workload", spec.workload, "One of " + sim::workload_names());
   auto* replay = command->add_option("--replay", spec.trace, "A trace of a real run instead of a workload");
   workload->excludes(replay);
   command
@@ -149,8 +146,9 @@ void add_sim(CLI::App& root, int& exit_code) {
   command
       ->add_option(
           "--bytes", spec.bytes,
-          "Bytes from each node to each other node (alltoall), or of a packet; the largest payload of "
-          "the machine's packets if not given")
+          "Bytes from each node to each other node (alltoall), of a message (broadcast, barrier, allreduce), "
+          "that a root or node broadcasts (fills, row-broadcast), or of a packet; if not given the largest "
+          "payload of the machine's packets, of a barrier and an allreduce 8")
       ->check(CLI::Range(1, 1 << 30));
   command->add_option("--load", spec.load,
                       "Offered load, share of the uniform peak, 0 < load <= 1; 0: no limit");
@@ -158,13 +156,14 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--order", spec.order, "alltoall: random or shift");
   command->add_option("--burst", spec.burst,
                       "alltoall in random order: packets to one destination in a row; 0: whole messages");
-  command->add_option("--subset", spec.subset, "alltoall inside lines or planes");
+  command->add_option("--subset", spec.subset, "alltoall inside lines or planes (tori), or groups (aries)");
   command->add_option("--hot-fraction", spec.hot_fraction, "Share of packets that go to the hot place");
   command->add_option("--hot-region", options->hot_region, "Its shape, from (0,0,0)");
   command->add_flag("--infinite-fifos", spec.infinite_fifos,
                     "All packets are in the injection FIFOs from the start");
   command->add_flag("--steady", spec.steady, "alltoall without end, measured once steady");
-  command->add_option("--repeat", spec.repeat, "alltoall: whole exchanges");
+  command->add_option("--repeat", spec.repeat,
+                      "alltoall: whole exchanges; barrier, allreduce: one after the other");
   command->add_option("--grain", spec.grain, "Machine packets that travel as one (gemini, seastar, aries)");
   command->add_option("--job-nodes", spec.job_nodes, "aries: alltoall on this many nodes only ...");
   command->add_option("--job-groups", spec.job_groups, "... spread over this many groups");
@@ -176,6 +175,9 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--bit-error-rate", spec.bit_error_rate, "Of a link");
   command->add_option("--failed-links", spec.failed_links,
                       "Out of service, drawn by the seed (gemini, aries)");
+  command->add_option(
+      "--failed-nodes", spec.failed_nodes,
+      "Dead, and led round: 1 to 3, drawn by the seed, or coordinates 1.0.3,2.2.2 (bluegene-l)");
   command->add_option("--seed", spec.seed, "Of every random choice");
   command->add_option("--threads", spec.threads, "The result is the same for any number");
   command->add_flag("--json", options->json, "Print JSON");
