@@ -68,6 +68,8 @@ namespace {
 struct Scene {
   Box box;  // the machine as patterns see it
   std::uint32_t fifos = 6;
+  bool fifo_a_direction = false;  // infinite ones of a torus
+  std::uint32_t open = 0;         // bit of a dimension that does not wrap round
   std::uint32_t payload_max = 240;
   double uniform_peak = 0;  // packets of the payload per node and tick
   double tick_ns = 1;
@@ -107,6 +109,8 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
     AllToAll::Options options;
     options.fifos = scene.fifos;
     options.finite_fifos = !spec.infinite_fifos;
+    options.by_direction = scene.fifo_a_direction;
+    options.open = scene.open;
     options.bytes = spec.bytes;
     options.payload_max = scene.payload_max;
     options.seed = spec.seed;
@@ -247,6 +251,8 @@ Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out
   Scene scene;
   scene.box.sides = config.sides;
   scene.fifos = config.injection_fifos;
+  scene.fifo_a_direction = spec.infinite_fifos && !spec.fifos_in_turn && scene.fifos == 6;
+  for (std::uint32_t d = 0; d < 3; ++d) scene.open |= config.closed[d] ? 0 : 1u << d;
   scene.payload_max = 32 * config.max_chunks - config.software_bytes;
   if (spec.bytes == 0) spec.bytes = scene.payload_max;
   scene.tick_ns = config.tick_ns;

@@ -104,7 +104,9 @@ class AllToAll final : public Workload {
   };
   struct Options {
     std::uint32_t fifos = 6;
-    bool finite_fifos = true;   // deal packets as FIFOs empty; else all are in the FIFOs from the start
+    bool finite_fifos = true;   // deal packets as FIFOs empty; else all are in the FIFOs from the start:
+    bool by_direction = false;  // each in one of a direction that it may go, drawn by the seed; else in turn
+    std::uint32_t open = 0;     // ... bit of a dimension that does not wrap round
     std::uint64_t bytes = 240;  // from each node to each other node
     std::uint32_t payload_max = 240;
     Order order = Order::random;
@@ -115,6 +117,7 @@ class AllToAll final : public Workload {
     std::uint64_t seed = 1;
     std::uint64_t repeat = 1;  // whole exchanges, one after the other without a barrier
   };
+  // REQUIRES: of options.by_direction: the machine is a torus of `box`, fifos == 6.
   // `members`: the nodes of each set are those with equal `set_of` and are numbered by `rank_of`; empty
   // vectors: one set of all nodes. See subsets().
   AllToAll(Node nodes, const Options& options);
@@ -133,6 +136,8 @@ class AllToAll final : public Workload {
   void allot();
   bool place(Node node, Node* rank, Node* base) const;
   Next next_of_burst(Node node, Node rank, Node base, std::uint32_t fifo, Tick now, Send& out);
+  bool every_fifo_walks_all() const { return options_.by_direction && !options_.finite_fifos; }
+  bool belongs_in(std::uint32_t fifo, Node node, Node to, std::uint64_t number, Send& out) const;
   void fill_in(Node base, Node to, std::uint64_t piece, Tick now, Send& out) const;
   Node member(Node node, Node rank) const;
   Options options_;
