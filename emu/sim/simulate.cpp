@@ -86,6 +86,8 @@ Refusal check_common(const RunSpec& spec) {
     return {fmt::format("{} bytes: expected 1 to {}", spec.bytes, std::uint64_t{1} << 30)};
   if (spec.threads == 0 || spec.threads > 256)
     return {fmt::format("{} threads: expected 1 to 256", spec.threads)};
+  if (spec.in_step && spec.order != "shift")
+    return {fmt::format("in step in order '{}': expected order shift", spec.order)};
   if (spec.repeat == 0) return {"0 exchanges: expected at least 1"};
   for (const double time : {spec.warmup_us, spec.measure_us, spec.until_us, spec.sample_us})
     if (!(time >= 0 && time <= 1e9)) return {fmt::format("a time of {} us: expected 0 to 1e9", time)};
@@ -115,6 +117,7 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
     options.payload_max = scene.payload_max;
     options.seed = spec.seed;
     options.repeat = spec.steady ? 1u << 20 : spec.repeat;
+    options.in_step = spec.in_step;
     options.burst =
         spec.burst != 0
             ? spec.burst
@@ -180,6 +183,7 @@ Refusal make_job(const RunSpec& spec, const Scene& scene, const model::Dragonfly
   options.order = spec.order == "shift" ? AllToAll::Order::shift : AllToAll::Order::random;
   options.seed = spec.seed;
   options.repeat = spec.steady ? 1u << 20 : spec.repeat;
+  options.in_step = spec.in_step;
   RateTraffic::Options noise;
   noise.fifos = scene.fifos;
   noise.payload = static_cast<std::uint16_t>(scene.payload_max);

@@ -23,6 +23,7 @@ struct RunSpec {
   std::uint64_t bytes = 0;            // message or packet payload; 0: the largest of a packet
   double load = 0;                    // of the uniform peak, 0 < load <= 1; 0: as much as goes
   std::string order = "random";       // all-to-all: random, shift
+  bool in_step = false;               // all-to-all by shift: wait for the own message before the next one
   std::string subset;                 // all-to-all: "", lines, planes
   double hot_fraction = 0.25;
   std::array<std::uint32_t, 3> hot_region{0, 0, 0};  // 0: half of each side

@@ -150,6 +150,11 @@ void AllToAll::allot() {
   sent_.assign(std::size_t{nodes_} * (options_.finite_fifos ? 1 : options_.fifos), 0);
   if (options_.order == Order::random && options_.burst > 1)
     at_.assign(std::size_t{nodes_} * options_.fifos, Burst());
+  if (options_.order == Order::shift && options_.in_step) owed_.assign(nodes_, 0);
+}
+
+bool AllToAll::delivered(Node node, const Packet&, Tick, bool) {
+  return !owed_.empty() && --owed_[node] == 0;
 }
 
 // Rank of `node` in its set; false if it is in none.
@@ -246,6 +251,7 @@ Next AllToAll::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out)
     const std::uint64_t k =
         options_.finite_fifos || every_fifo_walks_all() ? sent : sent * options_.fifos + fifo;
     if (k >= total_) return Next::idle;
+    if (!owed_.empty() && k % per_pair_ == 0 && owed_[node] > 0) return Next::idle;
     ++sent;
     Node to;
     std::uint64_t piece;
@@ -264,6 +270,7 @@ Next AllToAll::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out)
     if (to == rank) continue;
     if (every_fifo_walks_all() && !belongs_in(fifo, node, member(base, to), k, out)) continue;
     fill_in(base, to, piece, now, out);
+    if (!owed_.empty()) ++owed_[node];
     return Next::send;
   }
 }

@@ -90,6 +90,31 @@ TEST(AllToAll, FillsEachInfiniteFifoWithPacketsThatMayGoItsWay) {
   }
 }
 
+TEST(AllToAll, InStepANodeWaitsForItsOwnMessageBeforeTheNext) {
+  AllToAll::Options options;
+  options.bytes = 500;  // three packets
+  options.order = AllToAll::Order::shift;
+  options.in_step = true;
+  AllToAll workload(Node{5}, options);
+  Random random(1);
+  Send send;
+  Packet packet;
+  for (int message = 0; message < 4; ++message) {
+    std::set<Node> to;
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_EQ(workload.next(2, 0, 0, random, send), Next::send);
+      to.insert(send.dst);
+    }
+    EXPECT_EQ(to.size(), 1u);
+    if (message == 3) break;
+    EXPECT_EQ(workload.next(2, 0, 0, random, send), Next::idle);
+    EXPECT_FALSE(workload.delivered(2, packet, 0, false));
+    EXPECT_FALSE(workload.delivered(2, packet, 0, false));
+    EXPECT_EQ(workload.next(2, 0, 0, random, send), Next::idle);
+    EXPECT_TRUE(workload.delivered(2, packet, 0, false));
+  }
+}
+
 TEST(AllToAll, StaysInsideItsPlanesAndLines) {
   AllToAll::Options options;
   const Box box{{4, 3, 2}};
