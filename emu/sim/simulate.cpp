@@ -71,6 +71,8 @@ namespace {
 struct Scene {
   Box box;  // the machine as patterns see it
   std::uint32_t fifos = 6;
+  bool fifo_a_direction = false;  // infinite ones of a torus
+  std::uint32_t open = 0;         // bit of a dimension that does not wrap round
   std::uint32_t payload_max = 240;
   double uniform_peak = 0;  // packets of the payload per node and tick
   double tick_ns = 1;
@@ -89,6 +91,8 @@ Refusal check_common(const RunSpec& spec) {
     return {fmt::format("{} bytes: expected 1 to {}", spec.bytes, std::uint64_t{1} << 30)};
   if (spec.threads == 0 || spec.threads > 256)
     return {fmt::format("{} threads: expected 1 to 256", spec.threads)};
+  if (spec.in_step && spec.order != "shift")
+    return {fmt::format("in step in order '{}': expected order shift", spec.order)};
   if (spec.repeat == 0) return {"0 exchanges: expected at least 1"};
   for (const double time : {spec.warmup_us, spec.measure_us, spec.until_us, spec.sample_us})
     if (!(time >= 0 && time <= 1e9)) return {fmt::format("a time of {} us: expected 0 to 1e9", time)};
@@ -113,10 +117,13 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
     AllToAll::Options options;
     options.fifos = scene.fifos;
     options.finite_fifos = !spec.infinite_fifos;
+    options.by_direction = scene.fifo_a_direction;
+    options.open = scene.open;
     options.bytes = spec.bytes;
     options.payload_max = scene.payload_max;
     options.seed = spec.seed;
     options.repeat = spec.steady ? 1u << 20 : spec.repeat;
+    options.in_step = spec.in_step;
     options.burst =
         spec.burst != 0
             ? spec.burst
@@ -190,6 +197,7 @@ Refusal make_job(const RunSpec& spec, const Scene& scene, const model::Dragonfly
   options.order = spec.order == "shift" ? AllToAll::Order::shift : AllToAll::Order::random;
   options.seed = spec.seed;
   options.repeat = spec.steady ? 1u << 20 : spec.repeat;
+  options.in_step = spec.in_step;
   RateTraffic::Options noise;
   noise.fifos = scene.fifos;
   noise.payload = static_cast<std::uint16_t>(scene.payload_max);
@@ -266,6 +274,8 @@ Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out
   scene.box.sides = config.sides;
   scene.bgl = &config;
   scene.fifos = config.injection_fifos;
+  scene.fifo_a_direction = spec.infinite_fifos && !spec.fifos_in_turn && scene.fifos == 6;
+  for (std::uint32_t d = 0; d < 3; ++d) scene.open |= config.closed[d] ? 0 : 1u << d;
   scene.payload_max = 32 * config.max_chunks - config.software_bytes;
   if (spec.bytes == 0) spec.bytes = default_bytes(spec, scene.payload_max);
   scene.tick_ns = config.tick_ns;

@@ -23,12 +23,14 @@ struct RunSpec {
   std::uint64_t bytes = 0;            // message or packet payload; 0: the largest of a packet
   double load = 0;                    // of the uniform peak, 0 < load <= 1; 0: as much as goes
   std::string order = "random";       // all-to-all: random, shift
+  bool in_step = false;               // all-to-all by shift: wait for the own message before the next one
   std::string subset;                 // all-to-all: "", lines, planes (tori), groups (aries)
   double hot_fraction = 0.25;
   std::array<std::uint32_t, 3> hot_region{0, 0, 0};  // 0: half of each side
   std::uint32_t burst =
       1;  // all-to-all in random order: packets to a destination in a row; 0: whole messages
-  bool infinite_fifos = false;
+  bool infinite_fifos = false;  // bluegene-l: of an all-to-all, filled before the start, one a direction ...
+  bool fifos_in_turn = false;   // ... or each packet in the next one
   bool count_unblocking = false;  // bluegene-l
   std::uint32_t repeat = 1;       // whole exchanges
   std::uint32_t grain = 1;        // machine packets that travel as one (gemini, seastar, aries)

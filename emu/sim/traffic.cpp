@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/sim/traffic.hpp"
 
+#include "emu/sim/torus_grid.hpp"
+
 #include <bit>
 #include <cmath>
 
@@ -148,6 +150,11 @@ void AllToAll::allot() {
   sent_.assign(std::size_t{nodes_} * (options_.finite_fifos ? 1 : options_.fifos), 0);
   if (options_.order == Order::random && options_.burst > 1)
     at_.assign(std::size_t{nodes_} * options_.fifos, Burst());
+  if (options_.order == Order::shift && options_.in_step) owed_.assign(nodes_, 0);
+}
+
+bool AllToAll::delivered(Node node, const Packet&, Tick, bool) {
+  return !owed_.empty() && --owed_[node] == 0;
 }
 
 // Rank of `node` in its set; false if it is in none.
@@ -195,12 +202,26 @@ void AllToAll::fill_in(Node base, Node to, std::uint64_t piece, Tick now, Send& 
   out.created = now;
 }
 
+// Whether packet (or burst) `number` of the node's order lies in this FIFO: that of one of the directions of
+// a minimal path, drawn. Then its hint bits are set: half way round the FIFO and they must agree.
+bool AllToAll::belongs_in(std::uint32_t fifo, Node node, Node to, std::uint64_t number, Send& out) const {
+  const TorusGrid grid(box_.sides);
+  const std::uint64_t draw =
+      Random::mix(Random::mix(options_.seed + 0xf1f0) + (std::uint64_t{node} << 40) + number);
+  out.hints = grid.hints(grid.coordinates(node), grid.coordinates(to), static_cast<std::uint32_t>(draw & 7),
+                         options_.open);
+  unsigned left = out.hints;
+  for (auto skip = (draw >> 32) * static_cast<unsigned>(std::popcount(left)) >> 32; skip != 0; --skip)
+    left &= left - 1;
+  return std::countr_zero(left) == static_cast<int>(fifo);
+}
+
 Next AllToAll::next_of_burst(Node node, Node rank, Node base, std::uint32_t fifo, Tick now, Send& out) {
   Burst& burst = at_[std::size_t{node} * options_.fifos + fifo];
   std::uint64_t& sent = sent_[options_.finite_fifos ? node : std::size_t{node} * options_.fifos + fifo];
   for (;;) {
     if (burst.done == 0) {
-      burst.number = options_.finite_fifos ? sent : sent * options_.fifos + fifo;
+      burst.number = options_.finite_fifos || every_fifo_walks_all() ? sent : sent * options_.fifos + fifo;
       if (burst.number >= rounds_ * set_size_ * options_.repeat) return Next::idle;
       ++sent;
     }
@@ -208,7 +229,8 @@ Next AllToAll::next_of_burst(Node node, Node rank, Node base, std::uint32_t fifo
     const std::uint64_t piece = round % rounds_ * options_.burst + burst.done;
     const Node to = shuffle_.at(static_cast<Node>(burst.number % set_size_),
                                 options_.seed * 0x9e3779b97f4a7c15u + node + (round << 32));
-    if (to == rank) {
+    if (to == rank ||
+        (every_fifo_walks_all() && !belongs_in(fifo, node, member(base, to), burst.number, out))) {
       burst.done = 0;
       continue;
     }
@@ -222,11 +244,14 @@ Next AllToAll::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out)
   Node rank, base;
   if (!place(node, &rank, &base)) return Next::idle;
   if (!at_.empty()) return next_of_burst(node, rank, base, fifo, now, out);
-  // Infinite FIFOs: FIFO f was given packets f, f + 6, f + 12, ... before the start.
+  // Infinite FIFOs: before the start FIFO f was given packets f, f + 6, f + 12, ... or those of its
+  // direction.
   std::uint64_t& sent = sent_[options_.finite_fifos ? node : std::size_t{node} * options_.fifos + fifo];
   for (;;) {
-    const std::uint64_t k = options_.finite_fifos ? sent : sent * options_.fifos + fifo;
+    const std::uint64_t k =
+        options_.finite_fifos || every_fifo_walks_all() ? sent : sent * options_.fifos + fifo;
     if (k >= total_) return Next::idle;
+    if (!owed_.empty() && k % per_pair_ == 0 && owed_[node] > 0) return Next::idle;
     ++sent;
     Node to;
     std::uint64_t piece;
@@ -243,7 +268,9 @@ Next AllToAll::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out)
       to = static_cast<Node>((std::uint64_t{rank} + shift) % set_size_);
     }
     if (to == rank) continue;
+    if (every_fifo_walks_all() && !belongs_in(fifo, node, member(base, to), k, out)) continue;
     fill_in(base, to, piece, now, out);
+    if (!owed_.empty()) ++owed_[node];
     return Next::send;
   }
 }

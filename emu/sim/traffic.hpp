@@ -104,7 +104,9 @@ class AllToAll final : public Workload {
   };
   struct Options {
     std::uint32_t fifos = 6;
-    bool finite_fifos = true;   // deal packets as FIFOs empty; else all are in the FIFOs from the start
+    bool finite_fifos = true;   // deal packets as FIFOs empty; else all are in the FIFOs from the start:
+    bool by_direction = false;  // each in one of a direction that it may go, drawn by the seed; else in turn
+    std::uint32_t open = 0;     // ... bit of a dimension that does not wrap round
     std::uint64_t bytes = 240;  // from each node to each other node
     std::uint32_t payload_max = 240;
     Order order = Order::random;
@@ -114,7 +116,11 @@ class AllToAll final : public Workload {
     std::uint8_t flags = 0;
     std::uint64_t seed = 1;
     std::uint64_t repeat = 1;  // whole exchanges, one after the other without a barrier
+    // Order::shift: a node begins a message when as many packets have arrived as it has sent, as in a
+    // pairwise exchange. Else it goes on at once, and nodes drift apart.
+    bool in_step = false;
   };
+  // REQUIRES: of options.by_direction: the machine is a torus of `box`, fifos == 6.
   // `members`: the nodes of each set are those with equal `set_of` and are numbered by `rank_of`; empty
   // vectors: one set of all nodes. See subsets().
   AllToAll(Node nodes, const Options& options);
@@ -124,15 +130,19 @@ class AllToAll final : public Workload {
   AllToAll(Node nodes, std::vector<Node> members, const Options& options);
 
   Next next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) override;
+  bool delivered(Node node, const Packet& packet, Tick now, bool copy) override;
   std::uint64_t expected_packets() const override;
   std::size_t bytes() const override {
-    return sent_.capacity() * sizeof(std::uint64_t) + rank_.capacity() * 4 + at_.capacity() * sizeof(Burst);
+    return sent_.capacity() * sizeof(std::uint64_t) + rank_.capacity() * 4 + at_.capacity() * sizeof(Burst) +
+           owed_.capacity() * sizeof(std::int64_t);
   }
 
  private:
   void allot();
   bool place(Node node, Node* rank, Node* base) const;
   Next next_of_burst(Node node, Node rank, Node base, std::uint32_t fifo, Tick now, Send& out);
+  bool every_fifo_walks_all() const { return options_.by_direction && !options_.finite_fifos; }
+  bool belongs_in(std::uint32_t fifo, Node node, Node to, std::uint64_t number, Send& out) const;
   void fill_in(Node base, Node to, std::uint64_t piece, Tick now, Send& out) const;
   Node member(Node node, Node rank) const;
   Options options_;
@@ -145,6 +155,7 @@ class AllToAll final : public Workload {
   std::uint64_t per_pair_;           // packets
   std::uint64_t total_;              // packets of one node
   std::vector<std::uint64_t> sent_;  // per node, or per node and FIFO when the FIFOs are infinite
+  std::vector<std::int64_t> owed_;   // per node: packets sent less packets arrived, if in step
   std::uint64_t rounds_ = 1;         // of bursts to every destination, that make one exchange
   struct Burst {
     std::uint64_t number = 0;  // in the node's order
@@ -160,6 +171,9 @@ class JobTraffic final : public Workload {
   JobTraffic(Node nodes, const std::vector<Node>& members, const AllToAll::Options& job,
              const RateTraffic::Options& background, bool busy);
   Next next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) override;
+  bool delivered(Node node, const Packet& packet, Tick now, bool copy) override {
+    return is_member_[node] && job_.delivered(node, packet, now, copy);
+  }
   bool has_background() const override { return busy_; }
   bool counts(Node node) const override { return is_member_[node] != 0; }
   std::uint64_t expected_packets() const override { return busy_ ? 0 : job_.expected_packets(); }

@@ -27,7 +27,7 @@ constexpr Figure kFigures[] = {
     {"alltoall-symmetric", true, 24, 130, alltoall_symmetric},
     {"alltoall-routing", true, 6, 25, alltoall_routing},
     {"alltoall-complete", true, 33, 360, alltoall_complete},
-    {"alltoall-asymmetric", false, 0, 2200, alltoall_asymmetric},
+    {"alltoall-asymmetric", false, 0, 1170, alltoall_asymmetric},
     {"hot-region", true, 5, 5, hot_region},
     {"fills", true, 1, 1, fills},
     {"ping-pong", true, 1, 1, ping_pong},

@@ -100,7 +100,7 @@ void alltoall_complete(Book& book) {
   spec.preset = "";
   spec.infinite_fifos = true;
   book.percent("Figure 11: the same, infinite FIFOs, against the paper's simulator", 94,
-               100 * book.run(spec).link_utilisation(), 2);
+               100 * book.run(spec).link_utilisation(), 2, "predicted", true);
   if (book.options().brief) return;
   spec.infinite_fifos = false;
   spec.preset = "hardware";
@@ -111,21 +111,21 @@ void alltoall_complete(Book& book) {
 }
 
 void alltoall_asymmetric(Book& book) {
+  // The whole exchange, its end too: that is what the paper's number is of ("distorts the effects at the
+  // end").
   auto spec = bgl("32x16x16", "alltoall");
-  for (const bool infinite : {true, false}) {
-    spec.infinite_fifos = infinite;
-    const double use = 100 * book.run(spec).link_utilisation();
-    const std::string fifos = infinite ? ", infinite FIFOs" : ", finite FIFOs (beside it)";
-    if (!infinite) {
-      book.order("32x16x16 complete all-to-all, link" + fifos, "better than 49 %",
-                 fmt::format("{:.1f} %", use), use > 45);
-      continue;
-    }
-    book.percent("32x16x16 complete all-to-all, link" + fifos, 49, use, 4, "predicted", true);
-    book.percent("32x16x16 complete all-to-all, payload", 44, use * 240 / 270, 4, "predicted", true);
-    book.percent("32x16x16 complete all-to-all, share of the 66.7 % peak", 74, use / 2 * 3, 6, "predicted",
-                 true);
-  }
+  spec.infinite_fifos = true;
+  const double use = 100 * book.run(spec).link_utilisation();
+  book.percent("32x16x16 complete all-to-all, link, infinite FIFOs", 49, use, 4);
+  book.percent("32x16x16 complete all-to-all, payload", 44, use * 240 / 270, 4);
+  book.percent("32x16x16 complete all-to-all, share of the 66.7 % peak", 74, use / 2 * 3, 6);
+  // Beside it, a window once the buffers are full: no number of the paper's is of finite FIFOs.
+  spec.infinite_fifos = false;
+  spec.warmup_us = 2000;
+  spec.until_us = 6000;
+  const double finite = 100 * book.run(spec).link_utilisation();
+  book.order("32x16x16 all-to-all, finite FIFOs, 2 to 6 ms", "better than 49 %",
+             fmt::format("{:.1f} %", finite), finite > 49, true);
 }
 
 static sim::Node box_node(sim::Node x, sim::Node y, sim::Node z) { return x + 8 * (y + 8 * z); }

@@ -154,13 +154,17 @@ void add_sim(CLI::App& root, int& exit_code) {
                       "Offered load, share of the uniform peak, 0 < load <= 1; 0: no limit");
   command->add_option("--sweep", options->sweep, "load=<from>:<to>:<step>");
   command->add_option("--order", spec.order, "alltoall: random or shift");
+  command->add_flag("--in-step", spec.in_step,
+                    "alltoall by shift: a node waits for its own message before it sends the next");
   command->add_option("--burst", spec.burst,
                       "alltoall in random order: packets to one destination in a row; 0: whole messages");
   command->add_option("--subset", spec.subset, "alltoall inside lines or planes (tori), or groups (aries)");
   command->add_option("--hot-fraction", spec.hot_fraction, "Share of packets that go to the hot place");
   command->add_option("--hot-region", options->hot_region, "Its shape, from (0,0,0)");
   command->add_flag("--infinite-fifos", spec.infinite_fifos,
-                    "All packets are in the injection FIFOs from the start");
+                    "All packets are in the injection FIFOs from the start, each in one of its directions");
+  command->add_flag("--fifos-in-turn", spec.fifos_in_turn,
+                    "... each in the next FIFO instead, whatever its direction");
   command->add_flag("--steady", spec.steady, "alltoall without end, measured once steady");
   command->add_option("--repeat", spec.repeat,
                       "alltoall: whole exchanges; barrier, allreduce: one after the other");

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <set>
 
@@ -52,6 +53,66 @@ TEST(AllToAll, SendsEveryPairItsBytesOnceWhateverTheOrderAndTheFifos) {
       for (auto& [pair, sum] : bytes) EXPECT_EQ(sum, 500u) << pair.first << " to " << pair.second;
       EXPECT_EQ(workload.expected_packets(), 30u * 29 * 3);
     }
+}
+
+TEST(AllToAll, FillsEachInfiniteFifoWithPacketsThatMayGoItsWay) {
+  const Box box{{8, 4, 4}};
+  for (std::uint32_t burst : {1u, 3u}) {
+    AllToAll::Options options;
+    options.bytes = 500;
+    options.burst = burst;
+    options.finite_fifos = false;
+    options.by_direction = true;
+    AllToAll workload(box, 7, options);
+    Random random(1);
+    Pairs bytes;
+    std::map<std::uint32_t, int> half_way;  // by FIFO, of packets that may go either way along x
+    for (std::uint32_t fifo = 0; fifo < 6; ++fifo) {
+      Send send;
+      while (workload.next(5, fifo, 0, random, send) == Next::send) {
+        EXPECT_TRUE(send.hints >> fifo & 1) << "to " << send.dst << " in FIFO " << fifo;
+        const std::array<Node, 3> by{(send.dst + 8 - 5) % 8, send.dst / 8 % 4, send.dst / 32};
+        for (std::size_t d = 0; d < 3; ++d) {
+          const bool plus = send.hints >> d & 1, minus = send.hints >> (d + 3) & 1;
+          EXPECT_EQ(plus + minus, by[d] != 0 ? 1 : 0);
+          if (2 * by[d] != box.sides[d] && by[d] != 0) {
+            EXPECT_EQ(plus, 2 * by[d] < box.sides[d]);
+          }
+        }
+        if (by[0] == 4) ++half_way[send.hints >> 3 & 1];
+        bytes[{5, send.dst}] += send.payload;
+      }
+    }
+    EXPECT_EQ(bytes.size(), 127u);
+    for (auto& [pair, sum] : bytes) EXPECT_EQ(sum, 500u) << "to " << pair.second;
+    EXPECT_GT(half_way[0], 0);
+    EXPECT_GT(half_way[1], 0);
+  }
+}
+
+TEST(AllToAll, InStepANodeWaitsForItsOwnMessageBeforeTheNext) {
+  AllToAll::Options options;
+  options.bytes = 500;  // three packets
+  options.order = AllToAll::Order::shift;
+  options.in_step = true;
+  AllToAll workload(Node{5}, options);
+  Random random(1);
+  Send send;
+  Packet packet;
+  for (int message = 0; message < 4; ++message) {
+    std::set<Node> to;
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_EQ(workload.next(2, 0, 0, random, send), Next::send);
+      to.insert(send.dst);
+    }
+    EXPECT_EQ(to.size(), 1u);
+    if (message == 3) break;
+    EXPECT_EQ(workload.next(2, 0, 0, random, send), Next::idle);
+    EXPECT_FALSE(workload.delivered(2, packet, 0, false));
+    EXPECT_FALSE(workload.delivered(2, packet, 0, false));
+    EXPECT_EQ(workload.next(2, 0, 0, random, send), Next::idle);
+    EXPECT_TRUE(workload.delivered(2, packet, 0, false));
+  }
 }
 
 TEST(AllToAll, StaysInsideItsPlanesAndLines) {
