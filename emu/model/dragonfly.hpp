@@ -111,10 +111,10 @@ class Dragonfly {
   // The index of a blue link of the router `from` itself to the other group, else of any of the bundle's.
   // REQUIRES: two groups.
   std::uint32_t own_blue(RouterId from, RouterId to, Choices* choices) const;
-  // The ends, each numbered within its group, of the link that own_blue() finds where `own_cables` is bundle(),
-  // or of any of the bundle's where it is 0, and the same draws: what the hot path needs, without branches.
-  // From router `from` of group `a` to group `b`. `wanted`: all ones, or zeros; then they may be the same, the
-  // ends are any, and there are no draws.
+  // The ends, each numbered within its group, of the link that own_blue() finds where `own_cables` is
+  // bundle(), or of any of the bundle's where it is 0, and the same draws: what the hot path needs, without
+  // branches. From router `from` of group `a` to group `b`. `wanted`: all ones, or zeros; then they may be
+  // the same, the ends are any, and there are no draws.
   LinkEnds pick_blue(std::uint32_t from, std::uint32_t a, std::uint32_t b, std::uint32_t own_cables,
                      std::uint64_t wanted, Choices* choices) const;
 

@@ -184,7 +184,8 @@ struct GroupLinks {
   Place place_in(std::uint32_t group, std::uint32_t local) const {
     const RouterId base = group * Dragonfly::kRoutersPerGroup;
     if constexpr (kKept == Kept::nothing) return {group, local, base, nullptr};
-    return {group, local, base, to.line(kKept == Kept::intervals ? base : first_link + base * Dragonfly::kLocal)};
+    return {group, local, base,
+            to.line(kKept == Kept::intervals ? base : first_link + base * Dragonfly::kLocal)};
   }
 
   // The next stretch, if it `is` one: a green or black link of a router of a group whose links begin at
@@ -192,9 +193,9 @@ struct GroupLinks {
   [[gnu::always_inline]] inline Come add(std::uint64_t is, std::byte* links, std::uint32_t router,
                                          std::uint32_t port, Come come) const {
     if constexpr (kKept != Kept::nothing) {
-      std::byte* const cell = links + (kKept == Kept::intervals
-                                           ? sizeof(LineCell) * router
-                                           : sizeof(CounterCell) * (Dragonfly::kLocal * router + port));
+      std::byte* const cell =
+          links + (kKept == Kept::intervals ? sizeof(LineCell) * router
+                                            : sizeof(CounterCell) * (Dragonfly::kLocal * router + port));
       // Also where there turns out to be nothing: that costs less than finding out.
       prefetch_to_write(cell);
       to.put(come.bytes, cell, 0, kLocalPrice, Stretch::router);
@@ -221,8 +222,9 @@ struct GroupLinks {
   const std::uint32_t bundles = d.groups() * d.groups(), first_link = bundles + d.routers();
 };
 
-// The way from router to router of one group, numbered within it. The packets of an adaptive message leave its
-// own router over all of its links where they must; past that they are spread and no router's links are theirs.
+// The way from router to router of one group, numbered within it. The packets of an adaptive message leave
+// its own router over all of its links where they must; past that they are spread and no router's links are
+// theirs.
 template <Kept kKept, bool kAdaptive>
 [[gnu::always_inline]] inline Come add_leg(const GroupLinks<kKept>& on, const Place& group,
                                            std::uint32_t from, std::uint32_t to, Choices* pick, Come come) {
@@ -268,13 +270,8 @@ template <Kept kKept>
   }
   Choices pick(seed);
   const LinkEnds blue = on.d.pick_blue(from.local, from.group, to.group, own_cables, across, &pick);
-  return {from,
-          to,
-          bundle,
-          either(across, blue.from, to.local),
-          either(across, blue.to, to.local),
-          across,
-          pick};
+  return {from,   to,  bundle, either(across, blue.from, to.local), either(across, blue.to, to.local),
+          across, pick};
 }
 
 template <Kept kKept, bool kAdaptive>
@@ -301,17 +298,20 @@ void dragonfly_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeI
   const Dragonfly& d = p.dragonfly;
   const RouterId from_router = d.router_of(src), to_router = d.router_of(dst);
   if (from_router == to_router) return;
+  // First: all else can be worked out while this is.
+  const std::uint64_t choice = path_seed(routing, seed, src, dst);
   const GroupLinks<kKept> on(d, state, path);
   const Place from = on.place(from_router), to = on.place(to_router);
   path->cls = from.group == to.group ? 1 : 2;
-  const std::uint64_t choice = path_seed(routing, seed, src, dst);
   Come come;
   if (routing == Routing::hashed_non_minimal) {
     const Place root = on.place(d.valiant_root(from_router, to_router, choice));
     const std::uint32_t own = d.own_blue_first() ? d.bundle() : 0;
-    come = add_crossing<kKept, false>(on, choose_crossing(on, from, root, choice, own), come);
-    come = add_crossing<kKept, false>(
-        on, choose_crossing(on, root, to, Dragonfly::seed_past_root(choice), own), come);
+    // Both are chosen before either is put down: neither waits for the other.
+    const Crossing up = choose_crossing(on, from, root, choice, own);
+    const Crossing down = choose_crossing(on, root, to, Dragonfly::seed_past_root(choice), own);
+    come = add_crossing<kKept, false>(on, up, come);
+    come = add_crossing<kKept, false>(on, down, come);
   } else if constexpr (kKept == Kept::nothing) {
     path->hops = d.minimal_hops(from_router, to_router, choice);
     path->latency = p.hop * path->hops;

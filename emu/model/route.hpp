@@ -62,8 +62,8 @@ constexpr std::uint64_t route_hash(NodeId src, NodeId dst, std::uint64_t address
   return mix64((std::uint64_t{src} << 32 | dst) ^ mix64(address));
 }
 
-// For code that must not branch, where a compiler may make a branch of the same with `?`. All ones where `a` is
-// less than `b`, else zeros.
+// For code that must not branch, where a compiler may make a branch of the same with `?`. All ones where `a`
+// is less than `b`, else zeros.
 constexpr std::uint64_t ones_if_less(std::uint32_t a, std::uint32_t b) {
   return std::uint64_t{0} - std::uint64_t{a < b};
 }
@@ -95,12 +95,19 @@ class Choices {
   constexpr explicit Choices(std::uint64_t seed) : state_(seed) {}
   // Uniform in [0, n), n >= 1, without division.
   std::uint32_t below(std::uint32_t n) { return below_if(~std::uint64_t{0}, n); }
-  // The same where `wanted` is all ones. Where it is zeros the next draw is as if there had been none, and the
-  // value is any: for code that must not branch.
+  // The same where `wanted` is all ones. Where it is zeros the next draw is as if there had been none, and
+  // the value is any: for code that must not branch.
   std::uint32_t below_if(std::uint64_t wanted, std::uint32_t n) {
     const std::uint64_t drawn = state_ + kStep, other = drawn ^ 0xbf58476d1ce4e5b9u;
+#if defined(__x86_64__)
+    // gcc 12 takes the halves of a product apart in memory.
     std::uint64_t high, low;
     asm("mulq %3" : "=a"(low), "=d"(high) : "0"(drawn), "rm"(other) : "cc");
+#else
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = static_cast<Wide>(drawn) * other;
+    const auto high = static_cast<std::uint64_t>(product >> 64), low = static_cast<std::uint64_t>(product);
+#endif
     skip_if(wanted);
     return static_cast<std::uint32_t>((((high ^ low) >> 32) * n) >> 32);
   }
