@@ -22,6 +22,7 @@ Result<Dragonfly> Dragonfly::make(const DragonflyShape& shape) {
   Dragonfly d;
   d.groups_ = shape.groups;
   d.last_chassis_ = shape.last_group_chassis;
+  d.routers_ = (d.groups_ - 1) * kRoutersPerGroup + d.last_chassis_ * kSlots;
   d.own_blue_first_ = shape.own_blue_first;
   if (shape.groups == 1) {
     if (shape.cables_per_bundle != 0) return Errc::size;
@@ -30,8 +31,18 @@ Result<Dragonfly> Dragonfly::make(const DragonflyShape& shape) {
   const std::uint32_t most = kCablesPerChassis * shape.last_group_chassis / (shape.groups - 1);
   d.bundle_ = shape.cables_per_bundle == 0 ? most : shape.cables_per_bundle;
   if (d.bundle_ == 0 || d.bundle_ > most) return Errc::size;
-  for (std::uint32_t offset = 1; offset < shape.groups; ++offset)
-    d.first_pair_[offset] = static_cast<std::uint8_t>((offset - 1) * d.bundle_ % (kRoutersPerGroup / 2));
+  for (std::uint32_t offset = 1; offset < shape.groups; ++offset) {
+    for (std::uint32_t i = 0; i < d.bundle_; ++i) {
+      const auto router = [&](std::uint32_t number) {
+        return static_cast<std::uint8_t>(2 * number % kRoutersPerGroup);
+      };
+      const CableEnds ends{router((offset - 1) * d.bundle_ + i),
+                           router((shape.groups - offset - 1) * d.bundle_ + i)};
+      // To a group that far on, round the last one or not.
+      d.cable_ends_[(shape.groups - 1 + offset) * d.bundle_ + i] = ends;
+      d.cable_ends_[(offset - 1) * d.bundle_ + i] = ends;
+    }
+  }
   return d;
 }
 
@@ -145,8 +156,9 @@ std::uint32_t Dragonfly::minimal_hops(RouterId from, RouterId to, std::uint64_t 
   const std::uint32_t a = group_of_router(from), b = group_of_router(to);
   if (a == b) return hops_in_group(from, to);
   Choices choices(seed);
-  const LinkEnds blue = pick_blue(from, a, b, 0, true, &choices);
-  return hops_in_group(from, blue.from) + 1 + hops_in_group(blue.to, to);
+  const LinkEnds blue = pick_blue(from % kRoutersPerGroup, a, b, 0, ~std::uint64_t{0}, &choices);
+  return hops_in_group(from % kRoutersPerGroup, blue.from) + 1 +
+         hops_in_group(blue.to, to % kRoutersPerGroup);
 }
 
 void Dragonfly::minimal_by_own_link(RouterId from, RouterId to, std::uint64_t seed, Route* out) const {

@@ -24,6 +24,7 @@
 #include "emu/base/status.hpp"
 #include "emu/model/route.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -81,7 +82,7 @@ class Dragonfly {
   std::uint32_t chassis_in(std::uint32_t group) const {
     return kChassis - (kChassis - last_chassis_) * static_cast<std::uint32_t>(group + 1 == groups_);
   }
-  std::uint32_t routers() const { return (groups_ - 1) * kRoutersPerGroup + last_chassis_ * kSlots; }
+  std::uint32_t routers() const { return routers_; }
   std::uint32_t nodes() const { return routers() * kNics; }
   LinkId link_slots() const { return routers() * kPorts; }
 
@@ -110,12 +111,12 @@ class Dragonfly {
   // The index of a blue link of the router `from` itself to the other group, else of any of the bundle's.
   // REQUIRES: two groups.
   std::uint32_t own_blue(RouterId from, RouterId to, Choices* choices) const;
-  // The ends of the link that own_blue() finds where `own_cables` is bundle(), or of any of the bundle's
-  // where it is 0, and the same draws: what the hot path needs, without branches. `a`, `b`: the groups of
-  // `from` and of where it goes. Where it is not `wanted` they may be the same, the ends are any, and there
-  // are no draws.
-  LinkEnds pick_blue(RouterId from, std::uint32_t a, std::uint32_t b, std::uint32_t own_cables, bool wanted,
-                     Choices* choices) const;
+  // The ends, each numbered within its group, of the link that own_blue() finds where `own_cables` is
+  // bundle(), or of any of the bundle's where it is 0, and the same draws: what the hot path needs, without
+  // branches. From router `from` of group `a` to group `b`. `wanted`: all ones, or zeros; then they may be
+  // the same, the ends are any, and there are no draws.
+  LinkEnds pick_blue(std::uint32_t from, std::uint32_t a, std::uint32_t b, std::uint32_t own_cables,
+                     std::uint64_t wanted, Choices* choices) const;
 
   // A minimal route between two routers: at most one green and one black in a group; between groups
   // exactly one blue, at most 5 links. `seed` picks the blue link and the black copies.
@@ -144,16 +145,24 @@ class Dragonfly {
   void in_group(RouterId from, RouterId to, Choices* choices, Route* out) const;
   void across(RouterId from, RouterId to, LinkId blue, Choices* choices, Route* out) const;
   std::uint32_t pairs_in(std::uint32_t group) const { return chassis_in(group) * kSlots / 2; }
-  template <bool kAllFull>
-  LinkEnds pick_blue_of(RouterId from, std::uint32_t a, std::uint32_t b, std::uint32_t own_cables,
-                        bool wanted, Choices* choices) const;
+  // pick_blue() where all groups are full, and where the last is not.
+  LinkEnds pick_full_blue(std::uint32_t from, std::uint32_t a, std::uint32_t b, std::uint32_t own_cables,
+                          std::uint64_t wanted, Choices* choices) const;
+  LinkEnds pick_uneven_blue(std::uint32_t from, std::uint32_t a, std::uint32_t b, std::uint32_t own_cables,
+                            std::uint64_t wanted, Choices* choices) const;
+
+  // The first routers, in their groups, of the pairs that a cable joins.
+  struct CableEnds {
+    std::uint8_t from, to;
+  };
 
   std::uint32_t groups_ = 1;
   std::uint32_t bundle_ = 0;
   std::uint32_t last_chassis_ = kChassis;
+  std::uint32_t routers_ = kRoutersPerGroup;
   bool own_blue_first_ = true;
-  // Of full groups, by the offset of the other one: the pair where the bundle's first cable lies.
-  std::array<std::uint8_t, kMaxGroups + 1> first_pair_{};
+  // Of full groups: cable i of the bundle from group a to b is number (groups_ - 1 + b - a) * bundle_ + i.
+  std::array<CableEnds, 3 * kCablesPerGroup> cable_ends_{};
 };
 
 // What quote() needs of a path, inline for its sake.
@@ -169,51 +178,54 @@ inline LinkId Dragonfly::black(RouterId from, std::uint32_t to_chassis, std::uin
   return from * kPorts + kGreen + peer * kBlackPerPeer + k;
 }
 
-template <bool kAllFull>
-[[gnu::always_inline]] inline LinkEnds Dragonfly::pick_blue_of(RouterId from, std::uint32_t a,
-                                                               std::uint32_t b, std::uint32_t own_cables,
-                                                               bool wanted, Choices* choices) const {
-  constexpr std::uint32_t kFull = kRoutersPerGroup / 2;
-  const std::uint32_t pairs_a = kAllFull ? kFull : pairs_in(a), pairs_b = kAllFull ? kFull : pairs_in(b);
-  const std::uint32_t offset = b - a + either(b < a, groups_, 0);
-  // Cable i of the bundle lies at pair (first + i) mod pairs.
-  const std::uint32_t first = kAllFull ? first_pair_[offset] : (offset - 1) * bundle_ % pairs_a;
-  const std::uint32_t peer_first =
-      kAllFull ? first_pair_[groups_ - offset] : (groups_ - offset - 1) * bundle_ % pairs_b;
-  const std::uint32_t pair = from % kRoutersPerGroup / 2;
-  std::uint32_t own = pair - first + either(pair < first, pairs_a, 0);
-  // Whether the router has one itself is as good as random to a branch.
-  const bool has_own = own < own_cables;
-  std::uint32_t drawn;
-  if constexpr (kAllFull) {
-    // Whichever of its cables it is, the routers are the same.
-    drawn = choices->below_if(wanted, links_per_bundle());
-  } else {
-    const std::uint32_t of_own = (bundle_ - 1 - own) / pairs_a + 1;
-    drawn = choices->below_if(wanted, either(has_own, of_own, links_per_bundle()));
-    own += pairs_a * drawn;
-  }
-  choices->below_if(wanted & has_own, 2);  // which of the two wires to this router
-  const std::uint32_t cable = either(has_own, own, drawn / kLinksPerCable);
-  const std::uint32_t side = either(has_own, from, drawn / (kLinksPerCable / 2)) % 2;
-  return {a * kRoutersPerGroup + 2 * ((first + cable) % pairs_a) + side,
-          b * kRoutersPerGroup + 2 * ((peer_first + cable) % pairs_b) + side};
+[[gnu::always_inline]] inline LinkEnds Dragonfly::pick_full_blue(std::uint32_t from, std::uint32_t a,
+                                                                 std::uint32_t b, std::uint32_t own_cables,
+                                                                 std::uint64_t wanted,
+                                                                 Choices* choices) const {
+  const CableEnds* const bundle = &cable_ends_[(groups_ - 1 + b - a) * bundle_];
+  // Cable i of the bundle lies at pair (first + i) mod pairs: how far from there, in routers. Two are a pair.
+  std::uint32_t own = from - bundle->from;
+  own += kRoutersPerGroup & static_cast<std::uint32_t>(ones_if_less(from, bundle->from));
+  // Whether the router has one itself is as good as random to a branch. Whichever of its cables it is, the
+  // routers are the same.
+  const std::uint64_t has_own = ones_if_less(own, 2 * own_cables);
+  const std::uint32_t drawn = choices->below_if(wanted, links_per_bundle());
+  choices->skip_if(wanted & has_own);  // which of the two wires to this router
+  const std::uint32_t side_of_cable = either(has_own, own, drawn / 2), side = side_of_cable % 2;
+  return {bundle[side_of_cable / 2].from + side, bundle[side_of_cable / 2].to + side};
 }
 
-[[gnu::always_inline]] inline LinkEnds Dragonfly::pick_blue(RouterId from, std::uint32_t a, std::uint32_t b,
-                                                            std::uint32_t own_cables, bool wanted,
-                                                            Choices* choices) const {
-  return last_chassis_ == kChassis ? pick_blue_of<true>(from, a, b, own_cables, wanted, choices)
-                                   : pick_blue_of<false>(from, a, b, own_cables, wanted, choices);
+inline LinkEnds Dragonfly::pick_uneven_blue(std::uint32_t from, std::uint32_t a, std::uint32_t b,
+                                            std::uint32_t own_cables, std::uint64_t wanted,
+                                            Choices* choices) const {
+  const std::uint32_t pairs_a = pairs_in(a), pairs_b = pairs_in(b);
+  const std::uint32_t offset = b - a + either(ones_if_less(b, a), groups_, 0);
+  const std::uint32_t first = (offset - 1) * bundle_ % pairs_a;
+  const std::uint32_t peer_first = (groups_ - offset - 1) * bundle_ % pairs_b;
+  const std::uint32_t pair = from / 2, own = pair - first + either(ones_if_less(pair, first), pairs_a, 0);
+  const std::uint64_t has_own = ones_if_less(own, own_cables);
+  const std::uint32_t of_own = (bundle_ - 1 - own) / pairs_a + 1;
+  const std::uint32_t drawn = choices->below_if(wanted, either(has_own, of_own, links_per_bundle()));
+  choices->skip_if(wanted & has_own);
+  const std::uint32_t cable = either(has_own, own + pairs_a * drawn, drawn / kLinksPerCable);
+  const std::uint32_t side = either(has_own, from, drawn / (kLinksPerCable / 2)) % 2;
+  return {2 * ((first + cable) % pairs_a) + side, 2 * ((peer_first + cable) % pairs_b) + side};
+}
+
+[[gnu::always_inline]] inline LinkEnds Dragonfly::pick_blue(std::uint32_t from, std::uint32_t a,
+                                                            std::uint32_t b, std::uint32_t own_cables,
+                                                            std::uint64_t wanted, Choices* choices) const {
+  return last_chassis_ == kChassis ? pick_full_blue(from, a, b, own_cables, wanted, choices)
+                                   : pick_uneven_blue(from, a, b, own_cables, wanted, choices);
 }
 
 inline RouterId Dragonfly::valiant_root(RouterId from, RouterId to, std::uint64_t seed) const {
   Choices choices(seed ^ 0x76616c69616e74u);
-  const std::uint32_t a = group_of_router(from);
-  const bool same = a == group_of_router(to);
-  const std::uint32_t first = either(same, a * kRoutersPerGroup, 0);
-  const std::uint32_t roots = either(same, chassis_in(a) * kSlots, routers());
-  return first + choices.below(roots);
+  const std::uint32_t a = group_of_router(from), b = group_of_router(to);
+  const std::uint64_t two = ones_if_less(a, b) | ones_if_less(b, a);
+  const std::uint32_t first = static_cast<std::uint32_t>(~two) & (a * kRoutersPerGroup);
+  const std::uint32_t in_group = std::min(routers_ - a * kRoutersPerGroup, kRoutersPerGroup);
+  return first + choices.below(either(two, routers_, in_group));
 }
 
 }  // namespace orrery::model

@@ -15,8 +15,6 @@ namespace {
 // What is kept of the links that a path is for.
 enum class Kept { nothing, intervals, counters };
 
-constexpr std::size_t kStretchWords = sizeof(Stretch) / 8;
-
 // Where a path's stretches go, and the state that they are of. A copy of all that it takes: what is read by
 // reference is read again after each stretch that was written.
 template <Kept kKept>
@@ -29,29 +27,29 @@ struct Stretches {
 
   std::byte* line(std::size_t line) const { return lines + kLineBytes * line; }
   std::byte* bundle(std::size_t bundle) const { return bundles + kBundleBytes * bundle; }
-  // Writes the stretch that begins at word `at`, in as few stores as it is read with: narrower ones are a
+  // Writes the stretch that begins at byte `at`, in as few stores as it is read with: narrower ones are a
   // third of what a path costs.
   [[gnu::always_inline]] inline void put(std::size_t at, std::byte* cell, std::uint32_t before,
                                          std::uint32_t price, Stretch::Kind kind) const {
     static_assert(std::endian::native == std::endian::little && offsetof(Stretch, cell) == 8 &&
                   offsetof(Stretch, before) == 16 && offsetof(Stretch, price) == 18 &&
                   offsetof(Stretch, kind) == 19);
-    store(8 * at + 8, cell);
-    store(8 * at + 16, before | price << 16 | std::uint32_t{kind} << 24);
+    store(at + 8, cell);
+    store(at + 16, before | price << 16 | std::uint32_t{kind} << 24);
   }
   [[gnu::always_inline]] inline void put_first(std::size_t at, std::uint32_t first) const {
     static_assert(offsetof(Stretch, first) == 4);
-    store(8 * at + 4, first);
+    store(at + 4, first);
   }
   [[gnu::always_inline]] inline void put_links(std::size_t at, std::uint32_t first,
                                                std::uint32_t links) const {
     static_assert(offsetof(Stretch, links) == 0 && offsetof(Stretch, first) == 4);
-    store(8 * at, links | std::uint64_t{first} << 32);
+    store(at, links | std::uint64_t{first} << 32);
   }
   [[gnu::always_inline]] inline void put_line(std::size_t at, std::uint32_t first,
                                               std::uint32_t links) const {
     static_assert(offsetof(Stretch, line_first) == 20 && offsetof(Stretch, line_links) == 24);
-    store(8 * at + 20, first | std::uint64_t{links} << 32);
+    store(at + 20, first | std::uint64_t{links} << 32);
   }
 
  private:
@@ -114,7 +112,7 @@ void torus_stretches(const Torus& t, const TorusWay& way, const std::uint8_t* or
     const std::uint32_t turn = (static_cast<std::uint32_t>(way.counts[a] != 0) & done_a) +
                                (static_cast<std::uint32_t>(way.counts[b] != 0) & done_b);
     const std::uint32_t travelled = (way.counts[a] & done_a) + (way.counts[b] & done_b);
-    const std::size_t at = kStretchWords * (turn | 3 * static_cast<std::uint32_t>(count == 0));
+    const std::size_t at = sizeof(Stretch) * (turn | 3 * static_cast<std::uint32_t>(count == 0));
     to.put(at, cell, travelled, i, Stretch::line);
     to.put_links(at, position, count);
     if constexpr (kKept == Kept::intervals) to.put_line(at, line_first, n);
@@ -160,9 +158,17 @@ void torus_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId sr
 // How far a path has come. Passed by value: counted in the path itself, each stretch would wait for the last
 // one's store.
 struct Come {
-  std::size_t words = 0;         // of stretches, each one hop
+  std::size_t bytes = 0;         // of stretches, each one hop
   std::uint32_t other_hops = 0;  // that are none of these
-  std::uint32_t hops() const { return static_cast<std::uint32_t>(words / kStretchWords) + other_hops; }
+  std::uint32_t hops() const { return static_cast<std::uint32_t>(bytes / sizeof(Stretch)) + other_hops; }
+};
+
+// A router, and where its group's links are counted.
+struct Place {
+  std::uint32_t group;
+  std::uint32_t local;  // numbered within the group
+  RouterId base;        // first of the group
+  std::byte* links;     // the cells of the group's first router (intervals) or of its first link (counters)
 };
 
 // What a dragonfly's stretches are made of.
@@ -171,27 +177,44 @@ struct GroupLinks {
   GroupLinks(const Dragonfly& dragonfly, const LinkState* state, Path* path)
       : d(dragonfly), to(state, path) {}
 
-  // A green or black link out of `router`, if it `is` one: without branches, since whether a leg has a green
-  // and a black link is as good as random. `spread`: of packets that may take another.
-  [[gnu::always_inline]] inline Come add(bool is, RouterId router, std::uint32_t port, bool spread,
-                                         Come come) const {
-    if constexpr (kKept == Kept::intervals) {
-      put(come, to.line(router), kLocalPrice, spread);
-      to.put_first(come.words, port);
-    } else if constexpr (kKept == Kept::counters) {
-      // Adaptive packets count for the router: which link each takes is not known.
-      const std::uint32_t server = spread ? bundles + router : first_link + router * Dragonfly::kLocal + port;
-      put(come, to.line(server), spread ? kSpreadPrice : kLocalPrice, spread);
-    }
-    return {come.words + kStretchWords * is, come.other_hops};
+  Place place(RouterId router) const {
+    const std::uint32_t group = d.group_of_router(router);
+    return place_in(group, router - group * Dragonfly::kRoutersPerGroup);
+  }
+  Place place_in(std::uint32_t group, std::uint32_t local) const {
+    const RouterId base = group * Dragonfly::kRoutersPerGroup;
+    if constexpr (kKept == Kept::nothing) return {group, local, base, nullptr};
+    return {group, local, base,
+            to.line(kKept == Kept::intervals ? base : first_link + base * Dragonfly::kLocal)};
   }
 
-  [[gnu::always_inline]] inline void put(const Come& come, std::byte* cell, std::uint32_t price,
-                                         bool spread) const {
-    // Also where there turns out to be nothing: that costs less than finding out.
-    prefetch_to_write(cell);
-    to.put(come.words, cell, spread ? come.hops() : 0, price, spread ? Stretch::spread : Stretch::router);
-    if (spread) to.put_links(come.words, 0, 1);
+  // The next stretch, if it `is` one: a green or black link of a router of a group whose links begin at
+  // `links`. Without branches, since whether a leg has a green and a black link is as good as random.
+  [[gnu::always_inline]] inline Come add(std::uint64_t is, std::byte* links, std::uint32_t router,
+                                         std::uint32_t port, Come come) const {
+    if constexpr (kKept != Kept::nothing) {
+      std::byte* const cell =
+          links + (kKept == Kept::intervals ? sizeof(LineCell) * router
+                                            : sizeof(CounterCell) * (Dragonfly::kLocal * router + port));
+      // Also where there turns out to be nothing: that costs less than finding out.
+      prefetch_to_write(cell);
+      to.put(come.bytes, cell, 0, kLocalPrice, Stretch::router);
+      if (kKept == Kept::intervals) to.put_first(come.bytes, port);
+    }
+    return {come.bytes + (sizeof(Stretch) & is), come.other_hops};
+  }
+  // The same of packets that may take another.
+  [[gnu::always_inline]] inline Come add_spread(std::uint64_t is, RouterId router, std::uint32_t port,
+                                                Come come) const {
+    if constexpr (kKept != Kept::nothing) {
+      // They count for the router: which link each takes is not known.
+      constexpr bool kExact = kKept == Kept::intervals;
+      std::byte* const cell = to.line(kExact ? router : bundles + router);
+      prefetch_to_write(cell);
+      to.put(come.bytes, cell, come.hops(), kExact ? kLocalPrice : kSpreadPrice, Stretch::spread);
+      to.put_links(come.bytes, kExact ? port : 0, 1);
+    }
+    return {come.bytes + (sizeof(Stretch) & is), come.other_hops};
   }
 
   const Dragonfly& d;
@@ -199,38 +222,28 @@ struct GroupLinks {
   const std::uint32_t bundles = d.groups() * d.groups(), first_link = bundles + d.routers();
 };
 
-// The way from router to router of one group, numbered within it; its first router is `base`. The packets of
-// an adaptive message leave its own router over all of its links where they must; past that they are spread
-// and no router's links are theirs.
+// The way from router to router of one group, numbered within it. The packets of an adaptive message leave
+// its own router over all of its links where they must; past that they are spread and no router's links are
+// theirs.
 template <Kept kKept, bool kAdaptive>
-[[gnu::always_inline]] inline Come add_leg(const GroupLinks<kKept>& on, RouterId base, std::uint32_t from,
-                                           std::uint32_t to, Choices* pick, Come come) {
-  const std::uint32_t slot = from % Dragonfly::kSlots, to_slot = to % Dragonfly::kSlots;
-  const std::uint32_t chassis = from / Dragonfly::kSlots, to_chassis = to / Dragonfly::kSlots;
-  const bool green = slot != to_slot, black = chassis != to_chassis;
+[[gnu::always_inline]] inline Come add_leg(const GroupLinks<kKept>& on, const Place& group,
+                                           std::uint32_t from, std::uint32_t to, Choices* pick, Come come) {
+  constexpr std::uint32_t kSlots = Dragonfly::kSlots;
+  const std::uint32_t differ = from ^ to, slots = differ % kSlots, to_slot = to % kSlots;
+  const std::uint64_t green = ones_if_less(0, slots), black = ones_if_less(kSlots - 1, differ);
   // The ports of Dragonfly::green() and black(); any where there is no such link to take.
-  const std::uint32_t green_port = to_slot - (to_slot > slot);
+  const std::uint32_t green_port = to_slot - (to_slot > from % kSlots);
   const std::uint32_t black_port = Dragonfly::kGreen +
-                                   (to_chassis - (to_chassis > chassis)) * Dragonfly::kBlackPerPeer +
+                                   (to / kSlots - (to > from)) * Dragonfly::kBlackPerPeer +
                                    pick->below_if(black, Dragonfly::kBlackPerPeer);
   if constexpr (kAdaptive) {
-    const bool first = come.hops() == 0;
-    if (!first) return {come.words, come.other_hops + green + black};
-    come = on.add(green | black, base + from, green ? green_port : black_port, true, come);
-    return {come.words, come.other_hops + (green & black)};
+    const std::uint32_t greens = green & 1, blacks = black & 1;
+    if (come.hops() != 0) return {come.bytes, come.other_hops + greens + blacks};
+    come = on.add_spread(green | black, group.base + from, either(green, green_port, black_port), come);
+    return {come.bytes, come.other_hops + (greens & blacks)};
   }
-  come = on.add(green, base + from, green_port, false, come);
-  return on.add(black, base + from - slot + to_slot, black_port, false, come);
-}
-
-struct Place {
-  std::uint32_t group;
-  RouterId base;        // first of the group
-  std::uint32_t local;  // from there
-};
-Place place_of(const Dragonfly& d, RouterId router) {
-  const std::uint32_t group = d.group_of_router(router), base = group * Dragonfly::kRoutersPerGroup;
-  return {group, base, router - base};
+  come = on.add(green, group.links, from, green_port, come);
+  return on.add(black, group.links, from ^ slots, black_port, come);
 }
 
 // A minimal route between routers, which may be of one group: where it leaves the first group and enters the
@@ -239,7 +252,7 @@ struct Crossing {
   Place from, to;
   std::byte* bundle;
   std::uint32_t out, in;
-  bool across;
+  std::uint64_t across;  // all ones, or zeros
   Choices pick;
 };
 
@@ -249,39 +262,33 @@ template <Kept kKept>
 [[gnu::always_inline]] inline Crossing choose_crossing(const GroupLinks<kKept>& on, const Place& from,
                                                        const Place& to, std::uint64_t seed,
                                                        std::uint32_t own_cables) {
-  const bool across = from.group != to.group;
+  const std::uint64_t across = ones_if_less(0, from.group ^ to.group);
   std::byte* bundle = nullptr;
   if constexpr (kKept != Kept::nothing) {
     bundle = on.to.bundle(from.group * on.d.groups() + to.group);
     prefetch_to_write(bundle);
   }
   Choices pick(seed);
-  const LinkEnds blue =
-      on.d.pick_blue(from.base + from.local, from.group, to.group, own_cables, across, &pick);
-  return {from,
-          to,
-          bundle,
-          either(across, blue.from - from.base, to.local),
-          either(across, blue.to - to.base, to.local),
-          across,
-          pick};
+  const LinkEnds blue = on.d.pick_blue(from.local, from.group, to.group, own_cables, across, &pick);
+  return {from,   to,  bundle, either(across, blue.from, to.local), either(across, blue.to, to.local),
+          across, pick};
 }
 
 template <Kept kKept, bool kAdaptive>
 [[gnu::always_inline]] inline Come add_crossing(const GroupLinks<kKept>& on, Crossing c, Come come) {
-  come = add_leg<kKept, kAdaptive>(on, c.from.base, c.from.local, c.out, &c.pick, come);
+  come = add_leg<kKept, kAdaptive>(on, c.from, c.from.local, c.out, &c.pick, come);
   if constexpr (kKept != Kept::nothing) {
-    on.to.put(come.words, c.bundle, kAdaptive ? come.hops() : 0, kBundlePrice, Stretch::bundle);
-    if (kAdaptive) on.to.put_links(come.words, 0, 1);
-    if (kKept == Kept::intervals) on.to.put_first(come.words, 0);
+    on.to.put(come.bytes, c.bundle, kAdaptive ? come.hops() : 0, kBundlePrice, Stretch::bundle);
+    if (kAdaptive) on.to.put_links(come.bytes, 0, 1);
+    if (kKept == Kept::intervals) on.to.put_first(come.bytes, 0);
   }
-  come.words += kStretchWords * c.across;
-  return add_leg<kKept, kAdaptive>(on, c.to.base, c.in, c.to.local, &c.pick, come);
+  come.bytes += sizeof(Stretch) & c.across;
+  return add_leg<kKept, kAdaptive>(on, c.to, c.in, c.to.local, &c.pick, come);
 }
 
 void set_length(const Pricing& p, const Come& come, Path* path) {
   path->hops = come.hops();
-  path->stretches = static_cast<std::uint32_t>(come.words / kStretchWords);
+  path->stretches = static_cast<std::uint32_t>(come.bytes / sizeof(Stretch));
   path->latency = p.hop * path->hops;
 }
 
@@ -291,13 +298,14 @@ void dragonfly_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeI
   const Dragonfly& d = p.dragonfly;
   const RouterId from_router = d.router_of(src), to_router = d.router_of(dst);
   if (from_router == to_router) return;
-  const Place from = place_of(d, from_router), to = place_of(d, to_router);
-  path->cls = from.group == to.group ? 1 : 2;
+  // First: all else can be worked out while this is.
   const std::uint64_t choice = path_seed(routing, seed, src, dst);
   const GroupLinks<kKept> on(d, state, path);
+  const Place from = on.place(from_router), to = on.place(to_router);
+  path->cls = from.group == to.group ? 1 : 2;
   Come come;
   if (routing == Routing::hashed_non_minimal) {
-    const Place root = place_of(d, d.valiant_root(from_router, to_router, choice));
+    const Place root = on.place(d.valiant_root(from_router, to_router, choice));
     const std::uint32_t own = d.own_blue_first() ? d.bundle() : 0;
     // Both are chosen before either is put down: neither waits for the other.
     const Crossing up = choose_crossing(on, from, root, choice, own);
@@ -333,9 +341,9 @@ void tree_path(const Pricing& p, NodeId src, NodeId dst, const LinkState* state,
     prefetch_to_write(to.bundle(up));
     prefetch_to_write(to.bundle(down));
     to.put(0, to.bundle(up), 0, level, Stretch::bundle);
-    to.put(kStretchWords, to.bundle(down), 2 * level, level, Stretch::bundle);
+    to.put(sizeof(Stretch), to.bundle(down), 2 * level, level, Stretch::bundle);
     to.put_links(0, 0, 1);
-    to.put_links(kStretchWords, 0, 1);
+    to.put_links(sizeof(Stretch), 0, 1);
     path->stretches = 2;
   }
 }
@@ -384,8 +392,8 @@ void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::ui
                   std::int64_t now, std::int64_t head, NodeId tx, NodeId rx, const LinkState& state,
                   Path* path) {
   const Dragonfly& d = p.dragonfly;
-  const Place from = place_of(d, d.router_of(tx)), to = place_of(d, d.router_of(rx));
-  const std::uint32_t a = from.group, b = to.group, groups = d.groups();
+  const RouterId from = d.router_of(tx), to = d.router_of(rx);
+  const std::uint32_t a = d.group_of_router(from), b = d.group_of_router(to), groups = d.groups();
   if (a == b || groups < 3) return;
   // Two non-minimal candidates against the one bundle that all minimal routes share.
   const AdaptiveBias bias = bias_of(routing);
@@ -407,10 +415,12 @@ void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::ui
     }
   }
   if (via == groups) return;
-  const Place root{via, via * Dragonfly::kRoutersPerGroup, pick.below(d.chassis_in(via) * Dragonfly::kSlots)};
+  const std::uint32_t local = pick.below(d.chassis_in(via) * Dragonfly::kSlots);
   const auto both = [&]<Kept kKept>(const GroupLinks<kKept>& on) {
-    const Come half = add_crossing<kKept, true>(on, choose_crossing(on, from, root, mix64(seed), 0), {});
-    return add_crossing<kKept, true>(on, choose_crossing(on, root, to, mix64(seed + 1), 0), half);
+    const Place root = on.place_in(via, local);
+    const Crossing up = choose_crossing(on, on.place(from), root, mix64(seed), 0);
+    const Crossing down = choose_crossing(on, root, on.place(to), mix64(seed + 1), 0);
+    return add_crossing<kKept, true>(on, down, add_crossing<kKept, true>(on, up, {}));
   };
   const Come come = state.exact() ? both(GroupLinks<Kept::intervals>(d, &state, path))
                                   : both(GroupLinks<Kept::counters>(d, &state, path));

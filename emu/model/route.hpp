@@ -62,9 +62,14 @@ constexpr std::uint64_t route_hash(NodeId src, NodeId dst, std::uint64_t address
   return mix64((std::uint64_t{src} << 32 | dst) ^ mix64(address));
 }
 
-// `a` where it is `first`, else `b`, without a branch, which a compiler may make of the same with `?`.
-constexpr std::uint32_t either(bool first, std::uint32_t a, std::uint32_t b) {
-  return b ^ ((a ^ b) & (0u - std::uint32_t{first}));
+// For code that must not branch, where a compiler may make a branch of the same with `?`. All ones where `a`
+// is less than `b`, else zeros.
+constexpr std::uint64_t ones_if_less(std::uint32_t a, std::uint32_t b) {
+  return std::uint64_t{0} - std::uint64_t{a < b};
+}
+// `a` where `ones` is that, `b` where it is zeros.
+constexpr std::uint32_t either(std::uint64_t ones, std::uint32_t a, std::uint32_t b) {
+  return b ^ ((a ^ b) & static_cast<std::uint32_t>(ones));
 }
 
 // Division of 32-bit numbers by a divisor that is known beforehand: one multiplication.
@@ -89,18 +94,28 @@ class Choices {
  public:
   constexpr explicit Choices(std::uint64_t seed) : state_(seed) {}
   // Uniform in [0, n), n >= 1, without division.
-  constexpr std::uint32_t below(std::uint32_t n) { return below_if(true, n); }
-  // The same, but where it is not `wanted` the next draw is as if there had been none, and the value is any:
-  // for code that must not branch.
-  constexpr std::uint32_t below_if(bool wanted, std::uint32_t n) {
+  std::uint32_t below(std::uint32_t n) { return below_if(~std::uint64_t{0}, n); }
+  // The same where `wanted` is all ones. Where it is zeros the next draw is as if there had been none, and
+  // the value is any: for code that must not branch.
+  std::uint32_t below_if(std::uint64_t wanted, std::uint32_t n) {
+    const std::uint64_t drawn = state_ + kStep, other = drawn ^ 0xbf58476d1ce4e5b9u;
+#if defined(__x86_64__)
+    // gcc 12 takes the halves of a product apart in memory.
+    std::uint64_t high, low;
+    asm("mulq %3" : "=a"(low), "=d"(high) : "0"(drawn), "rm"(other) : "cc");
+#else
     __extension__ using Wide = unsigned __int128;
-    state_ += 0x9e3779b97f4a7c15u & (std::uint64_t{0} - std::uint64_t{wanted});
-    const Wide product = static_cast<Wide>(state_) * (state_ ^ 0xbf58476d1ce4e5b9u);
-    const auto folded = static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
-    return static_cast<std::uint32_t>(((folded >> 32) * n) >> 32);
+    const Wide product = static_cast<Wide>(drawn) * other;
+    const auto high = static_cast<std::uint64_t>(product >> 64), low = static_cast<std::uint64_t>(product);
+#endif
+    skip_if(wanted);
+    return static_cast<std::uint32_t>((((high ^ low) >> 32) * n) >> 32);
   }
+  // A draw whose value nobody wants.
+  constexpr void skip_if(std::uint64_t wanted) { state_ += kStep & wanted; }
 
  private:
+  static constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15u;
   std::uint64_t state_;
 };
 

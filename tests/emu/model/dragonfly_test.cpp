@@ -97,11 +97,16 @@ TEST(Dragonfly, TheEndsOfABlueLinkAreThoseOfItsRouteAndAnOwnOneStartsAtTheRouter
       ASSERT_LT(own, d.links_per_bundle());
       ASSERT_EQ(d.group_of_router(d.blue_ends(a, b, own).to), b);
       // What the hot path works out without the link, and as many draws.
-      ASSERT_EQ(d.pick_blue(from, a, b, d.bundle(), true, &same), d.blue_ends(a, b, own));
+      constexpr std::uint32_t kGroup = Dragonfly::kRoutersPerGroup;
+      const auto pick = [&](std::uint32_t own_cables, bool wanted, Choices* c) {
+        const LinkEnds ends = d.pick_blue(from % kGroup, a, b, own_cables, wanted ? ~std::uint64_t{0} : 0, c);
+        return LinkEnds{a * kGroup + ends.from, b * kGroup + ends.to};
+      };
+      ASSERT_EQ(pick(d.bundle(), true, &same), d.blue_ends(a, b, own));
       ASSERT_EQ(same.below(1u << 30), choices.below(1u << 30));
-      ASSERT_EQ(d.pick_blue(from, a, b, 0, true, &any), d.blue_ends(a, b, again.below(d.links_per_bundle())));
+      ASSERT_EQ(pick(0, true, &any), d.blue_ends(a, b, again.below(d.links_per_bundle())));
       ASSERT_EQ(any.below(1u << 30), again.below(1u << 30));
-      d.pick_blue(from, a, b, d.bundle(), false, &any);  // not wanted: no draws
+      pick(d.bundle(), false, &any);  // not wanted: no draws
       ASSERT_EQ(any.below(1u << 30), again.below(1u << 30));
     }
   }
