@@ -56,7 +56,7 @@ enum PacketFlag : std::uint8_t {
   kNonMinimal = 16,    // on its way to a random root
   kPastRoot = 32,
   kCorrupt = 64,
-  kRelayed = 128,      // ends at a node whose software sends it on
+  kRelayed = 128,  // ends at a node whose software sends it on
 };
 
 // A packet on its way. 32 bytes so that two share a cache line.
