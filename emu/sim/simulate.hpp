@@ -16,7 +16,7 @@ namespace orrery::sim {
 
 struct RunSpec {
   std::string machine = "bluegene-l";
-  std::string nodes;                  // "8x8x8"; groups ("8") for aries
+  std::string nodes;                  // "8x8x8"; groups ("8") for aries, nodes for asci-q
   std::string workload = "alltoall";  // workload_names()
   std::string preset;                 // preset_names(machine); empty: the machine as built
   std::string routing;                // machines with a choice; empty: its default
@@ -55,7 +55,7 @@ struct RunSpec {
 // nothing ran and `out` is untouched.
 Refusal simulate(const RunSpec& spec, SimResult* out);
 
-std::string workload_names();  // "alltoall, uniform, ..."
+std::string workload_names();  // "alltoall, uniform, ...": what all machines can do
 std::string machine_names();
 std::string preset_names(const std::string& machine);
 std::string routing_names(const std::string& machine);

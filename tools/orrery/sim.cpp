@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "emu/sim/quadrics_run.hpp"
 #include "emu/sim/report.hpp"
 #include "emu/sim/simulate.hpp"
 #include "tools/orrery/sim_html.hpp"
@@ -128,15 +129,18 @@ void add_sim(CLI::App& root, int& exit_code) {
   sim::RunSpec& spec = options->spec;
   spec.workload.clear();
   auto* command = root.add_subcommand("sim", "Simulate a machine's network packet by packet");
-  auto* workload = command->add_option("workload", spec.workload, "One of " + sim::workload_names());
+  auto* workload =
+      command->add_option("workload", spec.workload,
+                          "One of " + sim::workload_names() + "; asci-q also " + sim::collective_names());
   auto* replay = command->add_option("--replay", spec.trace, "A trace of a real run instead of a workload");
   workload->excludes(replay);
   command
       ->add_option("--machine", spec.machine,
                    "One of " + sim::machine_names() + ", or a machine file of one of these kinds")
       ->capture_default_str();
-  command->add_option("--nodes", spec.nodes,
-                      "Shape: 8x8x8 (tori), groups of 384 nodes (aries); the machine's own if not given");
+  command->add_option(
+      "--nodes", spec.nodes,
+      "Shape: 8x8x8 (tori), groups of 384 nodes (aries), nodes (asci-q); the machine's own if not given");
   command->add_option("--preset", spec.preset,
                       "Parameters of a figure; bluegene-l: " + sim::preset_names("bluegene-l"));
   command->add_option("--routing", spec.routing,

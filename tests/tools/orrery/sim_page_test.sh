@@ -14,9 +14,11 @@ fail() { echo "FAILED: $*" >&2; exit 1; }
   --html "$folder/bgl.html" > "$folder/bgl.json"
 "$orrery" sim --machine aries --nodes 2 uniform --load 0.9 --warmup-us 100 --until-us 2 --sample-us 0.2 --quiet \
   --json --html "$folder/aries.html" > "$folder/aries.json"
+"$orrery" sim --machine asci-q --nodes 64 uniform --load 0.3 --warmup-us 1000 --until-us 200 --sample-us 10 --quiet \
+  --json --html "$folder/quadrics.html" > "$folder/quadrics.json"
 python3 - "$folder" <<'PY'
 import json, sys
-for name, vcs, looked in ("bgl", 4, "dynamic 0"), ("aries", 8, "request 0"):
+for name, vcs, looked in ("bgl", 4, "dynamic 0"), ("aries", 8, "request 0"), ("quadrics", 2, "first circuit"):
     d = json.load(open(f"{sys.argv[1]}/{name}.json"))
     columns, rows = d["vc_occupancy_columns"], d["vc_occupancy"]
     assert len(columns) == 1 + 2 * vcs and columns[0] == "ns", columns
@@ -25,6 +27,7 @@ for name, vcs, looked in ("bgl", 4, "dynamic 0"), ("aries", 8, "request 0"):
     for row, sample in zip(rows, d["samples"]):
         assert len(row) == len(columns) and row[0] == sample[0], row
         assert all(0 <= m <= f <= 1 for m, f in zip(row[1::2], row[2::2])), row
+    assert set(d) == set(json.load(open(f"{sys.argv[1]}/quadrics.json"))), "keys differ"
     assert rows[-1][fullest] > 0.1 and rows[-1][mean] > 0.01, rows[-1]
 PY
 
@@ -53,3 +56,4 @@ document.body.dataset.drawn = [charts.length, lines.length, inside.length, lines
 samples() { python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["samples"]))' "$1"; }
 opened "$folder/bgl.html" 4 "$(samples "$folder/bgl.json")"
 opened "$folder/aries.html" 8 "$(samples "$folder/aries.json")"
+opened "$folder/quadrics.html" 2 "$(samples "$folder/quadrics.json")"
