@@ -294,7 +294,8 @@ TEST(MachineTiming, RefusesWhatTheRouterCannotHave) {
   RunSpec spec;
   spec.machine = "ideal";
   SimResult result;
-  EXPECT_NE(simulate(spec, &result).why.find("expected a torus, a dragonfly or a fat tree"), std::string::npos);
+  EXPECT_NE(simulate(spec, &result).why.find("expected a torus, a dragonfly or a fat tree"),
+            std::string::npos);
 }
 
 }  // namespace
