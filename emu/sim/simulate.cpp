@@ -115,6 +115,7 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
   if (is_ordered(spec)) return make_ordered(spec, scene.box, scene.payload_max, scene.bgl, out);
   if (spec.workload == "alltoall") {
     AllToAll::Options options;
+    options.flags = spec.get ? kGet : 0;
     options.fifos = scene.fifos;
     options.finite_fifos = !spec.infinite_fifos;
     options.by_direction = scene.fifo_a_direction;
@@ -170,6 +171,7 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
   options.fifos = scene.fifos;
   options.payload = static_cast<std::uint16_t>(spec.bytes);
   options.packets_per_node_tick = spec.load * scene.uniform_peak;
+  options.flags = spec.get ? kGet : 0;
   options.seed = spec.seed;
   *out = std::make_unique<RateTraffic>(Destinations(pattern, scene.box, spec.hot_fraction, hot, spec.seed),
                                        scene.box.nodes(), options);
@@ -195,6 +197,7 @@ Refusal make_job(const RunSpec& spec, const Scene& scene, const model::Dragonfly
   options.bytes = spec.bytes;
   options.payload_max = scene.payload_max;
   options.order = spec.order == "shift" ? AllToAll::Order::shift : AllToAll::Order::random;
+  options.flags = spec.get ? kGet : 0;
   options.seed = spec.seed;
   options.repeat = spec.steady ? 1u << 20 : spec.repeat;
   options.in_step = spec.in_step;
@@ -482,6 +485,11 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
   if (!spec.failed_nodes.empty() && network != model::Network::bluegene_torus)
     return {fmt::format("failed nodes on {}: expected none, only bluegene-l's hint bits lead round them",
                         spec.machine)};
+  if (spec.get && (network != model::Network::gemini_torus && network != model::Network::dragonfly))
+    return {fmt::format("gets on {}: expected gemini or aries, whose responses have channels of their own",
+                        spec.machine)};
+  if (spec.get && !spec.trace.empty())
+    return {"gets with a trace: expected none, its records say what is got"};
   SimResult result;
   Refusal no;
   switch (built.machine->pricing.network) {
@@ -505,7 +513,8 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
   }
   if (no.refused()) return no;
   result.machine = spec.machine;
-  result.workload = spec.trace.empty() ? spec.workload : "replay of " + spec.trace;
+  result.workload =
+      !spec.trace.empty() ? "replay of " + spec.trace : spec.workload + (spec.get ? " by get" : "");
   result.preset = spec.preset;
   *out = std::move(result);
   return {};

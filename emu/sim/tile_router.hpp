@@ -33,6 +33,7 @@
 #pragma once
 
 #include "emu/sim/partition.hpp"
+#include "emu/sim/stream_cam.hpp"
 
 #include <array>
 #include <bit>
@@ -61,6 +62,10 @@ struct NicCost {
   std::uint32_t outstanding = 0;     // requests without response; 0: no limit and no responses
   std::uint32_t inject_flits = 256;  // buffer between interface and router
   std::uint8_t response_flits = 0;   // of the response to one packet; 0: none
+  std::uint8_t get_flits = 3;        // of a get's request for one packet of data
+  std::uint8_t get_saves = 2;        // flits that a response with data is shorter than a request with it
+  std::uint32_t cam_entries = 0;     // messages under way that a receiver tells apart; 0: any number
+  std::uint32_t cam_swap = 15000;    // ticks to put another one into a full CAM; no paper prints it: 1.5 us
 };
 
 // What a link does to bits. Every hop checks a packet's CRC (16 bits on Gemini and SeaStar); a packet that
@@ -102,7 +107,7 @@ class TileRouter {
   std::size_t bytes() const {
     return sites_.capacity() * sizeof(Site) + outputs_.capacity() * sizeof(Output) +
            nics_.capacity() * sizeof(Nic) + wires_.capacity() * sizeof(Wire) +
-           advertised_.capacity() * sizeof(std::uint16_t);
+           advertised_.capacity() * sizeof(std::uint16_t) + cam_bytes();
   }
 
   // Adds how many of each VC's credits are out, over all links in service.
@@ -180,13 +185,44 @@ class TileRouter {
       for (int v = 0; v < kVcs; ++v) load += out.capacity - out.credits[v];
     return load;
   }
+  std::size_t cam_bytes() const {
+    std::size_t sum = cams_.capacity() * sizeof(StreamCam);
+    for (const StreamCam& cam : cams_) sum += cam.bytes();
+    return sum;
+  }
   void advertise(Site& site, Node id, Tick now);
   // How much longer a transfer takes for being repeated.
   Tick repeats(Partition& part, Site& site, std::uint32_t port, std::uint32_t flits, Tick ticks);
+  // How long the receive side of a packet's node stands still before it takes the packet.
+  Tick receive_stall(Partition& part, const Packet& packet);
   void route_arrivals(Partition& part, Node site);
   void serve_nic(Partition& part, Node site, std::uint32_t nic, Tick now);
   void send(Partition& part, Node site, std::uint32_t port, Tick now);
   void eject(Partition& part, Node site, std::uint32_t index, Tick now);
+  // A put's data goes with its request, a get's with its response.
+  static bool carries_data(const Packet& packet) {
+    return ((packet.flags & kGet) != 0) == ((packet.flags & kResponse) != 0);
+  }
+  // Of the machine's own packets; a put's response has no payload to tell.
+  std::uint32_t packets_of(const Packet& packet) const {
+    return (packet.flags & kResponse) && !(packet.flags & kGet)
+               ? std::uint32_t{packet.flits} / cost_.response_flits
+               : fabric_.packets_in(packet.payload);
+  }
+  std::uint8_t flits_of(const Packet& packet) const {
+    const std::uint32_t packets = fabric_.packets_in(packet.payload);
+    return static_cast<std::uint8_t>(!carries_data(packet) ? cost_.get_flits * packets
+                                     : !(packet.flags & kResponse)
+                                         ? fabric_.flits_for(packet.payload)
+                                         : fabric_.flits_for(packet.payload) - cost_.get_saves * packets);
+  }
+  // Ticks that a packet keeps the injection side of an interface busy.
+  Tick injection_ticks(const Packet& packet) const {
+    const std::uint32_t packets = packets_of(packet);
+    return carries_data(packet)
+               ? cost_.request_base * packets + static_cast<Tick>(cost_.request_per_byte * packet.payload)
+               : Tick{cost_.response} * packets;
+  }
   void queue_response(Partition& part, Nic& nic, std::uint32_t index, Tick now);
 
   Fabric fabric_;
@@ -198,6 +234,7 @@ class TileRouter {
   std::vector<Site> sites_;
   std::vector<Output> outputs_;
   std::vector<Nic> nics_;
+  std::vector<StreamCam> cams_;  // by node; empty where receivers have none
   std::vector<Wire> wires_;
   std::vector<std::uint16_t> advertised_;
   std::vector<std::uint32_t> link_busy_;

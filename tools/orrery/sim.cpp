@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "emu/sim/quadrics_run.hpp"
 #include "emu/sim/report.hpp"
 #include "emu/sim/simulate.hpp"
 #include "tools/orrery/sim_html.hpp"
@@ -128,7 +129,9 @@ void add_sim(CLI::App& root, int& exit_code) {
   sim::RunSpec& spec = options->spec;
   spec.workload.clear();
   auto* command = root.add_subcommand("sim", "Simulate a machine's network packet by packet");
-  auto* workload = command->add_option("workload", spec.workload, "One of " + sim::workload_names());
+  auto* workload =
+      command->add_option("workload", spec.workload,
+                          "One of " + sim::workload_names() + "; asci-q also " + sim::collective_names());
   auto* replay = command->add_option("--replay", spec.trace, "A trace of a real run instead of a workload");
   workload->excludes(replay);
   command
@@ -153,6 +156,7 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--load", spec.load,
                       "Offered load, share of the uniform peak, 0 < load <= 1; 0: no limit");
   command->add_option("--sweep", options->sweep, "load=<from>:<to>:<step>");
+  command->add_flag("--get", spec.get, "Ask for the bytes instead of sending them (gemini, aries)");
   command->add_option("--order", spec.order, "alltoall: random or shift");
   command->add_flag("--in-step", spec.in_step,
                     "alltoall by shift: a node waits for its own message before it sends the next");
