@@ -23,8 +23,8 @@ std::uint64_t default_bytes(const RunSpec& spec, std::uint64_t largest) {
 
 Refusal make_ordered(const RunSpec& spec, const Box& box, std::uint32_t payload_max, const BglConfig* bgl,
                      std::unique_ptr<Workload>* out) {
-  if (spec.load != 0 || spec.steady || !spec.subset.empty())
-    return {fmt::format("{}: expected no load, no subset, and its own end", spec.workload)};
+  if (spec.load != 0 || spec.steady || spec.get || !spec.subset.empty())
+    return {fmt::format("{}: expected no load, no gets, no subset, and its own end", spec.workload)};
   if (is_software_collective(spec.workload))
     return make_software_collective(spec.workload, box.nodes(),
                                     {.bytes = spec.bytes, .payload_max = payload_max, .repeat = spec.repeat},

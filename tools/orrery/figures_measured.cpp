@@ -53,7 +53,7 @@ class Inputs {
   bool there_ = false;
 };
 
-bool write(const std::string& name, const std::string& text) {
+bool write_text(const std::string& name, const std::string& text) {
   std::ofstream file(name, std::ios::binary);
   file << text;
   return file.flush().good();
@@ -80,7 +80,7 @@ MeasuredPoints measure_latency(const std::string& program, const std::string& ma
                                const std::map<int, model::NodeId>& nodes) {
   MeasuredPoints measured;
   const Inputs inputs;
-  if (!inputs.there() || !write(inputs.machine(), machine_text)) {
+  if (!inputs.there() || !write_text(inputs.machine(), machine_text)) {
     measured.problem = fmt::format("{} cannot be written: expected a folder in TMPDIR for files of our own",
                                    inputs.machine());
     return measured;
@@ -89,7 +89,7 @@ MeasuredPoints measure_latency(const std::string& program, const std::string& ma
   std::error_code error;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
   for (const auto& [hops, node] : nodes) {
-    if (!write(inputs.place(), fmt::format("node 0 pes 0\nnode {} pes 1\n", node))) {
+    if (!write_text(inputs.place(), fmt::format("node 0 pes 0\nnode {} pes 1\n", node))) {
       measured.problem = inputs.place() + " cannot be written";
       return measured;
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "emu/sim/quadrics_run.hpp"
 #include "emu/sim/report.hpp"
 #include "emu/sim/simulate.hpp"
 #include "tools/orrery/sim_html.hpp"
@@ -129,9 +128,7 @@ void add_sim(CLI::App& root, int& exit_code) {
   sim::RunSpec& spec = options->spec;
   spec.workload.clear();
   auto* command = root.add_subcommand("sim", "Simulate a machine's network packet by packet");
-  auto* workload =
-      command->add_option("workload", spec.workload,
-                          "One of " + sim::workload_names() + "; asci-q also " + sim::collective_names());
+  auto* workload = command->add_option("workload", spec.workload, "One of " + sim::workload_names());
   auto* replay = command->add_option("--replay", spec.trace, "A trace of a real run instead of a workload");
   workload->excludes(replay);
   command

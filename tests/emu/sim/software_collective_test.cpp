@@ -217,7 +217,7 @@ TEST(OrderedWorkloads, RefuseInOneLineWhatTheyCannotHave) {
     return simulate(spec, &result).why;
   };
   EXPECT_EQ(why([](RunSpec& s) { s.workload = "barrier", s.load = 0.5; }),
-            "barrier: expected no load, no subset, and its own end");
+            "barrier: expected no load, no gets, no subset, and its own end");
   EXPECT_EQ(why([](RunSpec& s) { s.workload = "broadcast", s.repeat = 3; }),
             "3 broadcasts: expected 1, the root of a second one would wait for nobody");
   EXPECT_EQ(why([](RunSpec& s) { s.workload = "line-fill", s.machine = "gemini"; }),
