@@ -168,16 +168,16 @@ TEST(FailedNodes, RunsByNameBitIdenticalForAnyThreads) {
   for (const char* name : {"alltoall", "uniform"}) {
     const auto run = [&](unsigned threads) {
       RunSpec spec;
-      spec.nodes = "4x4x8";
+      spec.nodes = "3x3x4";
       spec.workload = name;
       spec.failed_nodes = "3";
       spec.seed = 5;
       spec.threads = threads;
       if (spec.workload == "uniform") {
         spec.load = 0.3;
-        spec.warmup_us = 20;
+        spec.warmup_us = 10;
         spec.measure_us = 50;
-        spec.until_us = 200;
+        spec.until_us = 100;
       }
       SimResult result;
       EXPECT_EQ(simulate(spec, &result).why, "");
@@ -186,11 +186,11 @@ TEST(FailedNodes, RunsByNameBitIdenticalForAnyThreads) {
     const SimResult one = run(1), two = run(2);
     EXPECT_NE(one.outcome.stop, Stop::deadlock);
     EXPECT_TRUE(one.outcome.conserved);
-    EXPECT_FALSE(one.saturated());
-    EXPECT_EQ(one.links, 128u * 6 - 3 * 12);
+    EXPECT_FALSE(one.saturated(0.15));
+    EXPECT_EQ(one.links, 36u * 6 - 3 * 12);
     // A packet that is sent on counts once in bytes.
     if (one.outcome.stop == Stop::finished) {
-      EXPECT_EQ(one.outcome.total.delivered_bytes, 125u * 124 * 240);
+      EXPECT_EQ(one.outcome.total.delivered_bytes, 33u * 32 * 240);
     }
     EXPECT_EQ(one.outcome.total.link_ticks, two.outcome.total.link_ticks);
     EXPECT_EQ(one.outcome.latency.mean(), two.outcome.latency.mean());
