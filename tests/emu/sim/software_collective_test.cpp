@@ -135,8 +135,8 @@ TEST(SoftwareCollective, IsBitIdenticalForAnyThreads) {
     return run_bgl(config, workload, {.threads = threads});
   };
   for (const Kind kind : {Kind::broadcast, Kind::barrier, Kind::allreduce}) {
-    const SimResult one = run(on_cube, 128, kind, 1000).result,
-                    two = run(on_cube, 128, kind, 1000, 1, 2).result;
+    const SimResult one = run(on_cube, 128, kind, 100).result,
+                    two = run(on_cube, 128, kind, 100, 1, 2).result;
     EXPECT_EQ(one.outcome.end, two.outcome.end);
     EXPECT_EQ(one.outcome.total.link_ticks, two.outcome.total.link_ticks);
     EXPECT_EQ(one.outcome.latency.mean(), two.outcome.latency.mean());
