@@ -30,6 +30,14 @@ constexpr std::uint32_t step(std::uint32_t state, std::byte byte) {
   return (state >> 8) ^ kTable[(state ^ static_cast<std::uint32_t>(byte)) & 0xff];
 }
 
+// Eight bytes, the lowest first.
+std::uint64_t word_at(const std::byte* at) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
+  return word;
+}
+
 #if defined(__x86_64__)
 // The instruction takes three cycles but one can start in each: long input is read as three strands. A
 // strand's result is carried over the bytes behind it by a linear map, which is tabulated byte by byte of the
@@ -66,12 +74,6 @@ constexpr ShiftTable kShift = make_shift();
 std::uint32_t shift(std::uint32_t state) {
   return kShift[0][state & 0xff] ^ kShift[1][state >> 8 & 0xff] ^ kShift[2][state >> 16 & 0xff] ^
          kShift[3][state >> 24];
-}
-
-std::uint64_t word_at(const std::byte* at) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, at, sizeof word);
-  return word;
 }
 
 __attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(std::span<const std::byte> bytes,
@@ -187,7 +189,8 @@ struct SipState {
   }
 };
 
-std::uint64_t little_word(const std::byte* at, std::size_t bytes) {
+// The last bytes, fewer than eight.
+std::uint64_t tail_at(const std::byte* at, std::size_t bytes) {
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < bytes; ++i) word |= static_cast<std::uint64_t>(at[i]) << (8 * i);
   return word;
@@ -216,8 +219,8 @@ std::uint64_t siphash(const AuthKey& key, std::span<const std::byte> bytes) {
              key[1] ^ 0x7465646279746573};
   const std::byte* at = bytes.data();
   std::size_t left = bytes.size();
-  for (; left >= 8; at += 8, left -= 8) s.take(little_word(at, 8));
-  s.take(little_word(at, left) | static_cast<std::uint64_t>(bytes.size() & 0xff) << 56);
+  for (; left >= 8; at += 8, left -= 8) s.take(word_at(at));
+  s.take(tail_at(at, left) | static_cast<std::uint64_t>(bytes.size() & 0xff) << 56);
   s.v2 ^= 0xff;
   for (int i = 0; i < 4; ++i) s.round();
   return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;

@@ -113,6 +113,7 @@ class OfiEndpoint {
   std::byte* send_buffers_ = nullptr;
   std::vector<Receive> receives_;
   std::vector<Receive*> unposted_;
+  Receive* last_ = nullptr;  // what came last, not posted again yet
   int wait_fd_ = -1;
   std::uint64_t failures_ = 0;
 };

@@ -95,7 +95,7 @@ void OfiWire::take_acks(Peer& peer, const FrameHeader& header) {
     while (s.first <= ack.through) {
       TxFrame* const frame = s.at(s.first++);
       progress = true;
-      if (i == 0) take_as_answers(peer, *frame);
+      if (i == 0 && frame->asks) take_as_answers(peer, *frame);
       pool_->drop(frame);
     }
     // An old acknowledgement that was overtaken says nothing about what lies beyond.
@@ -244,8 +244,9 @@ void OfiWire::tick(Peer& peer) {
   }
   const std::uint64_t outstanding = peer.send[0].outstanding() + peer.send[1].outstanding();
   if (outstanding != 0) {
-    pump(peer, 1, true);
-    pump(peer, 0, true);
+    for (const int stream : {1, 0}) {
+      if (peer.send[stream].unsent != peer.send[stream].next) pump(peer, stream, true);
+    }
     if (now_ns_ - std::max(peer.waiting_since_ns, peer.heard_ns) > options_.unreachable_after_ns)
       return lose(peer);
     if (now_ns_ >= peer.retry_ns) {

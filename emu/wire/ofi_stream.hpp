@@ -45,6 +45,7 @@ struct TxFrame {
   bool held = false;    // the peer has it, but not one before it
   bool posted = false;  // the provider has it: the bytes must not change
   bool loose = false;   // nobody waits for it: free when the provider is done
+  bool asks = false;    // its acknowledgement answers some of its packets
 
   // With `in_place`, and what fills it up to whole words.
   std::size_t whole_size() const {

@@ -149,6 +149,8 @@ class OfiWire final : public HostWire, private OfiEvents {
     bool active = false;  // is in active_
   };
 
+  // How old the time may be: nothing here is timed to less than 100 us.
+  static constexpr std::uint64_t kClockTicks = 8192;
   // A frame is sent again after retransmit_after_ns, then after up to 2^kMostBackoff times that.
   static constexpr std::uint32_t kMostBackoff = 4;
   // Of one whose payload is read in place: the longest operation of the usual kind in one.
@@ -211,7 +213,8 @@ class OfiWire final : public HostWire, private OfiEvents {
   std::unordered_map<std::uint32_t, Peer*> by_rank_;
   std::vector<Peer*> active_;
   std::uint32_t longest_in_place_ = 0;
-  std::int64_t now_ns_ = 0;
+  std::int64_t now_ns_ = 0;                   // some microseconds ago at most, while somebody polls
+  std::uint64_t clock_read_at_ = 0;           // rough_ticks() of now_ns_
   const PacketHeader* delivering_ = nullptr;  // the request that the sink has now
   int delivered_in_poll_ = 0;
   int found_in_poll_ = 0;     // by the endpoint, in the last one
