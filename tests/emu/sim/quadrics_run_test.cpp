@@ -133,7 +133,7 @@ TEST(QuadricsRun, RefusesInOneLineWhatItCannotRun) {
     return simulate(spec, &result).why;
   };
   EXPECT_THAT(why([](RunSpec& s) { s.workload = "gossip"; }),
-              HasSubstr("permutation, broadcast, barrier, software-barrier, allreduce"));
+              HasSubstr("row-broadcast (bluegene-l), software-barrier (asci-q)"));
   EXPECT_THAT(why([](RunSpec& s) { s.nodes = "1"; }), HasSubstr("2 to 4096"));
   EXPECT_THAT(why([](RunSpec& s) { s.nodes = "8x8"; }), HasSubstr("2 to 4096"));
   EXPECT_THAT(why([](RunSpec& s) { s.nodes = "4097"; }), HasSubstr("2 to 4096"));
@@ -147,8 +147,9 @@ TEST(QuadricsRun, RefusesInOneLineWhatItCannotRun) {
   EXPECT_THAT(why([](RunSpec& s) { s.workload = "allreduce", s.load = 0, s.bytes = 64; }), HasSubstr("8"));
   EXPECT_THAT(why([](RunSpec& s) { s.workload = "broadcast", s.load = 0, s.bytes = 1 << 30; }),
               HasSubstr("at most 1000000"));
-  EXPECT_THAT(why([](RunSpec& s) { s.workload = "broadcast", s.machine = "gemini", s.nodes = "4x4x4"; }),
-              HasSubstr("'broadcast' on gemini: expected one of alltoall"));
+  EXPECT_THAT(
+      why([](RunSpec& s) { s.workload = "software-barrier", s.machine = "gemini", s.nodes = "4x4x4"; }),
+      HasSubstr("'software-barrier' on gemini: expected one of alltoall"));
   EXPECT_THAT(why([](RunSpec& s) { s.machine = "ideal"; }), HasSubstr("crossbar"));
 }
 
