@@ -107,8 +107,8 @@ class BglRouter {
   void fail_link(Node node, int direction) {
     hot_[node].links &= static_cast<std::uint8_t>(~(1u << direction));
   }
-  // Buffered chunks of each VC over all receivers, for occupancy over time.
-  std::uint64_t buffered(int vc) const;
+  // Adds how many of each VC's tokens are out, over all links in service.
+  void look(std::vector<VcUse>* vcs) const;
 
   // After a deadlock: a cycle of channels, each full and waiting for the next; empty if none is found.
   std::vector<std::string> find_cycle(const std::vector<std::unique_ptr<Partition>>& parts) const;

@@ -54,11 +54,14 @@ void BglRouter<E, S>::count_unblocking(Partition& part, Node node) {
 }
 
 template <typename E, int S>
-std::uint64_t BglRouter<E, S>::buffered(int vc) const {
-  std::uint64_t sum = 0;
+void BglRouter<E, S>::look(std::vector<VcUse>* vcs) const {
+  const auto count = static_cast<std::size_t>(priority_vc_) + 1;
+  vcs->resize(count);
   for (const Hot& hot : hot_)
-    for (int port = 0; port < kPorts; ++port) sum += hot.fill[port][vc];
-  return sum;
+    for (unsigned links = hot.links; links != 0; links &= links - 1) {
+      const auto& tokens = hot.tokens[std::countr_zero(links)];
+      for (std::size_t v = 0; v < count; ++v) (*vcs)[v].add(capacity_[v] - tokens[v], capacity_[v]);
+    }
 }
 
 template <typename E, int S>

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "emu/model/dragonfly.hpp"
+#include "emu/sim/failed_links.hpp"
 #include "emu/sim/tile_router.hpp"
 
+#include <span>
 #include <vector>
 
 namespace orrery::sim {
@@ -57,6 +59,8 @@ class DragonflyFabric {
   static constexpr std::uint32_t kNodeMask = (1u << 17) - 1;
 
   DragonflyFabric(const model::Dragonfly& dragonfly, const AriesTiming& timing);
+  // Takes links out of service, both ways, before the run. REQUIRES: as pick_failed_links() gives them.
+  void lose(std::span<const FailedLink> links);
 
   std::uint32_t sites() const { return dragonfly_.routers(); }
   std::uint32_t ports() const { return model::Dragonfly::kPorts; }
@@ -142,13 +146,33 @@ class DragonflyFabric {
     if (owner == here) return view.load(port);
     return view.load(within(view, random, here, owner)) + view.advertised(owner, port);
   }
-  // One random choice among the blue links to the group of `aim`. The halves of a non-minimal route take one
-  // of the router at hand where it has one, as Dragonfly::valiant() does and for its reason.
+  bool whole(Node group, std::uint32_t slot) const {
+    if (all_whole_) return true;
+    const Node owner = group * kGroup + slot / model::Dragonfly::kBlue;
+    return wire(owner, kFirstBlue + slot % model::Dragonfly::kBlue).peer != Wire::kNowhere;
+  }
+  // One random choice among the blue links in service to the group of `aim`. The halves of a non-minimal
+  // route take one of the router at hand where it has one, as Dragonfly::valiant() does and for its reason.
   std::uint32_t any_blue(Random& random, Node here, Node aim, bool half) const {
-    if (!half || !dragonfly_.own_blue_first())
-      return blue_slot(here / kGroup, aim / kGroup, random.below(dragonfly_.links_per_bundle()));
-    model::Choices choices(random.next());
-    return blue_slot(here / kGroup, aim / kGroup, dragonfly_.own_blue(here, aim, &choices));
+    const Node group = here / kGroup, to = aim / kGroup;
+    if (half && dragonfly_.own_blue_first()) {
+      model::Choices choices(random.next());
+      const std::uint32_t slot = blue_slot(group, to, dragonfly_.own_blue(here, aim, &choices));
+      if (whole(group, slot)) return slot;
+    }
+    for (;;) {
+      const std::uint32_t slot = blue_slot(group, to, random.below(dragonfly_.links_per_bundle()));
+      if (whole(group, slot)) return slot;
+    }
+  }
+  // The choice that packets of one source and destination have in common: of lost links the next.
+  std::uint32_t hashed_blue(const Packet& packet, Node here, Node aim) const {
+    const std::uint32_t links = dragonfly_.links_per_bundle();
+    for (std::uint64_t i = model::route_hash(packet.src & kNodeMask, packet.dst & kNodeMask);; ++i) {
+      const std::uint32_t slot =
+          blue_slot(here / kGroup, aim / kGroup, static_cast<std::uint32_t>(i % links));
+      if (whole(here / kGroup, slot)) return slot;
+    }
   }
   // Load of the way to `aim` by any_blue(); the choice goes to `slot`.
   template <typename View>
@@ -166,10 +190,7 @@ class DragonflyFabric {
   template <typename View>
   void choose_blue(const View& view, Random& random, Packet& packet, Node here, Node aim) const {
     if (timing_.routing == AriesRouting::ordered || packet.flags & kDeterministic)
-      return set_slot(packet, blue_slot(here / kGroup, aim / kGroup,
-                                        static_cast<std::uint32_t>(model::route_hash(packet.src & kNodeMask,
-                                                                                     packet.dst & kNodeMask) %
-                                                                   dragonfly_.links_per_bundle())));
+      return set_slot(packet, hashed_blue(packet, here, aim));
     const bool half = packet.flags & kNonMinimal;
     std::uint32_t slot = any_blue(random, here, aim, half);
     if (timing_.routing == AriesRouting::adaptive || timing_.routing == AriesRouting::minimal_adaptive) {
@@ -223,6 +244,7 @@ class DragonflyFabric {
   model::Dragonfly dragonfly_;
   AriesTiming timing_;
   std::vector<Wire> wires_;
+  bool all_whole_ = true;
 };
 
 }  // namespace orrery::sim

@@ -20,6 +20,7 @@
 //   void start(Partition&, Node);                   before the first tick
 //   void apply(Partition&, const Event&, Tick);     phase one
 //   void arbitrate(Partition&, Node, Tick);         phase two
+//   void look(std::vector<VcUse>*) const;           adds how full each VC's buffers are, all threads waiting
 //   void prefetch(const Partition&, const Event&) const;
 #pragma once
 
@@ -46,6 +47,7 @@ struct RunLimits {
   double steady_within = 0.02;  // |delivered hops / link hops - 1| over an interval
   int steady_intervals = 3;     // ... this many times in a row
   bool keep_samples = true;
+  unsigned looks = 0;  // at the buffers, evenly in an interval: how full they are goes into its sample
   unsigned threads = 1;
   unsigned partitions = 0;  // 0: as many as threads
   const std::atomic<bool>* interrupt = nullptr;
@@ -94,6 +96,8 @@ class Engine {
     }
     window_ = parts_.size() == 1 ? kNever : router.min_cross_delay();
     sample_at_ = limits_.sample_every;
+    look_every_ = limits.looks == 0 ? 0 : std::max<Tick>(1, limits.sample_every / limits.looks);
+    look_at_ = limits.looks == 0 ? kNever : look_every_;
     outcome_.measured_from = limits.until_steady ? kNever : limits.warmup;
     measuring_ = outcome_.measured_from == 0;  // all of the run counts
   }
@@ -185,12 +189,20 @@ class Engine {
       for (auto& box : part->mail_[parity_])
         for (auto& mail : box) next = std::min(next, mail.at);
     }
-    while (!stop_ && next != kNever && next >= sample_at_) boundary(sample_at_);
+    // All events before the next look or sample are done. A look at a sample's tick belongs to it.
+    while (!stop_ && next != kNever && next >= std::min(look_at_, sample_at_)) {
+      if (look_at_ > sample_at_) {
+        boundary(sample_at_);
+      } else {
+        router_.look(&uses_);
+        look_at_ += look_every_;
+      }
+    }
     if (stop_) return;
     if (next == kNever) return halt(in_flight() == 0 ? Stop::finished : Stop::deadlock, last());
     if (next >= limits_.until) return halt(Stop::time_limit, limits_.until);
     end_ = window_ == kNever ? kNever : next + window_;
-    end_ = std::min({end_, sample_at_, limits_.until});
+    end_ = std::min({end_, sample_at_, look_at_, limits_.until});
   }
 
   // Tick of the last delivery.
@@ -238,7 +250,8 @@ class Engine {
       outcome_.measured_from = at;
       outcome_.at_measure = now;
     }
-    if (limits_.keep_samples) outcome_.samples.push_back({at, now, flying});
+    if (limits_.keep_samples) outcome_.samples.push_back({at, now, flying, std::move(uses_)});
+    uses_.clear();
     // Nothing was delivered in an interval while packets wait, a thousand times in a row: stuck.
     stalled_ = now.delivered == previous_.delivered && now.link_hops == previous_.link_hops && flying > 0
                    ? stalled_ + 1
@@ -284,8 +297,9 @@ class Engine {
   unsigned threads_ = 1;
   Tick window_ = 0;
   // Written by plan() only, read by all between barriers.
-  Tick end_ = 0, sample_at_ = 0;
-  int parity_ = 1;  // of the mail that is read; the first plan() turns it to what start() wrote
+  Tick end_ = 0, sample_at_ = 0, look_at_ = kNever, look_every_ = 0;
+  std::vector<VcUse> uses_;  // since the last sample
+  int parity_ = 1;           // of the mail that is read; the first plan() turns it to what start() wrote
   bool stop_ = false, measuring_ = false;
   int paced_ = 0, stalled_ = 0;
   Counters previous_;

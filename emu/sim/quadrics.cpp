@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,13 +21,13 @@ void Quadrics::reset() {
   for (std::size_t i = 0; i < links_.size(); ++i) fresh[i].failed = links_[i].failed;
   links_ = std::move(fresh);
   circuits_.clear();
-  retries_ = failed_passed_ = 0;
+  failed_passed_ = 0;
+  totals_ = {};
   agenda_ = {};
   order_ = 0;
   random_ = Random(config_.seed);
 }
 
-// Levels that a tree over the first `nodes` nodes spans.
 std::uint32_t Quadrics::levels_of(std::uint32_t nodes) {
   std::uint32_t levels = 1;
   for (std::uint32_t span = 4; span < nodes; span *= 4) ++levels;
@@ -129,6 +130,7 @@ std::uint32_t Quadrics::next_link(const Circuit& circuit) const {
 
 void Quadrics::take(std::uint32_t index, std::uint32_t link, double now) {
   Circuit& circuit = circuits_[index];
+  ++totals_.links_taken[links_[link].busy == 0 ? 0 : 1];
   ++links_[link].busy;
   failed_passed_ += links_[link].failed;
   circuit.links.push_back(link);
@@ -145,7 +147,12 @@ void Quadrics::advance(std::uint32_t index, double now) {
     double start = now;
     for (const std::uint32_t link : circuit.links) start = std::max(start, links_[link].data_free);
     const double tail = start + circuit.bytes / config_.bytes_per_ns;
-    for (const std::uint32_t link : circuit.links) links_[link].data_free = tail;
+    const double carried = circuit.bytes / config_.bytes_per_ns;
+    for (const std::uint32_t link : circuit.links) {
+      links_[link].data_free = tail;
+      links_[link].data_ns += carried;
+      totals_.data_ns += carried;
+    }
     double back = 0;
     for (const std::uint32_t link : circuit.links) back += hop(link);
     circuit.damaged = hit(std::uint64_t{8} * circuit.bytes * circuit.links.size());
@@ -155,14 +162,31 @@ void Quadrics::advance(std::uint32_t index, double now) {
     return;
   }
   const std::uint32_t link = next_link(circuit);
-  const std::uint32_t room = tree_.is_up(link) || tree_.boundary_of(link) != 0 ? config_.vcs : 1;
-  if (links_[link].busy < room) return take(index, link, now);
+  if (links_[link].busy < room(link)) return take(index, link, now);
   circuit.waiting_since = now;
   links_[link].waiting.push_back(index);
 }
 
-template <typename Done>
-void Quadrics::run(double until, Done&& done) {
+double Quadrics::next_at() const {
+  return agenda_.empty() ? std::numeric_limits<double>::infinity() : agenda_.top().at;
+}
+
+void Quadrics::begin() {
+  reset();
+  circuits_.resize(nodes());
+}
+
+void Quadrics::send(Node src, Node dst, std::uint32_t bytes, double at) {
+  Circuit& circuit = circuits_[src];
+  circuit.src = src;
+  circuit.dst = dst;
+  circuit.bytes = bytes;
+  circuit.step = 0;
+  circuit.created = at;
+  post(at, What::start, src);
+}
+
+void Quadrics::run(double until, const Done& done) {
   while (!agenda_.empty() && agenda_.top().at < until) {
     const Occurrence now = agenda_.top();
     agenda_.pop();
@@ -196,7 +220,7 @@ void Quadrics::run(double until, Done&& done) {
         if (Circuit& circuit = circuits_[now.circuit]; circuit.damaged) {
           circuit.damaged = false;
           circuit.step = 0;
-          ++retries_;
+          ++totals_.retries;
           post(now.at, What::start, now.circuit);
           break;
         }
@@ -261,7 +285,7 @@ Quadrics::Stream Quadrics::uniform(double load, double ns) {
   });
   result.mean_latency = result.packets ? sum / static_cast<double>(result.packets) : 0;
   result.accepted = static_cast<double>(result.packets) * config_.packet / (ns - from) / nodes();
-  result.retries = retries_;
+  result.retries = totals_.retries;
   result.failed_passed = failed_passed_;
   return result;
 }
@@ -284,7 +308,7 @@ std::vector<double> Quadrics::multicasts(const std::vector<double>& starts, std:
     // A copy on every link of a tree over the nodes, any of which fails all.
     while (hit(std::uint64_t{8} * bytes * (nodes + nodes / 3))) {
       ends[i] += once;
-      ++retries_;
+      ++totals_.retries;
     }
     root_free = ends[i] - climb;
   }

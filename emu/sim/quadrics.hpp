@@ -31,7 +31,9 @@
 #include "emu/sim/result.hpp"
 #include "emu/sim/types.hpp"
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <queue>
 #include <vector>
 
@@ -103,6 +105,35 @@ class Quadrics {
 
   // Header to the farthest of `nodes` nodes and combined acknowledgment back.
   double round_trip(std::uint32_t nodes) const;
+  // Levels that a tree over the first `nodes` nodes spans.
+  static std::uint32_t levels_of(std::uint32_t nodes);
+
+  // For a driver with a workload of its own (quadrics_run.cpp): begin(), then send() and run() in turn.
+  struct Totals {
+    std::array<std::uint64_t, 2> links_taken{};  // by circuits, as the first or a further one of the link
+    double data_ns = 0;                          // that links carried data, summed over links
+    std::uint64_t retries = 0;
+  };
+  // Called at `ns`: the tail of `src`'s packet is at its destination, or (`released`) its circuit is gone.
+  using Done = std::function<void(Node src, double ns, bool released)>;
+  // Forgets all runs before; one circuit for each node.
+  void begin();
+  // Opens a circuit at `at`. REQUIRES: begin(); the circuit that `src` had before is released; src != dst.
+  void send(Node src, Node dst, std::uint32_t bytes, double at);
+  // All that happens before `until`.
+  void run(double until, const Done& done);
+  // When something happens next; infinite if nothing will.
+  double next_at() const;
+  const Totals& totals() const { return totals_; }
+  const model::FatTree& tree() const { return tree_; }
+  const QuadricsConfig& config() const { return config_; }
+  // Time that a link carried data, ns; circuits that hold it now.
+  double data_ns(model::LinkId link) const { return links_[link].data_ns; }
+  std::uint32_t held(model::LinkId link) const { return links_[link].busy; }
+  // Circuits that a link has room for.
+  std::uint32_t room(model::LinkId link) const {
+    return tree_.is_up(link) || tree_.boundary_of(link) != 0 ? config_.vcs : 1;
+  }
 
  private:
   struct Circuit {
@@ -117,6 +148,7 @@ class Quadrics {
   struct Link {
     std::uint32_t busy = 0;  // VCs taken
     double data_free = 0;
+    double data_ns = 0;
     bool failed = false;
     std::vector<std::uint32_t> waiting;  // circuits
   };
@@ -128,7 +160,6 @@ class Quadrics {
     std::uint32_t circuit, link;
     bool operator>(const Occurrence& o) const { return at != o.at ? at > o.at : order > o.order; }
   };
-  static std::uint32_t levels_of(std::uint32_t nodes);
   double hop(std::uint32_t link) const;
   void reset();
   std::uint32_t open(Node src, Node dst, std::uint32_t bytes, double at);
@@ -139,16 +170,14 @@ class Quadrics {
   bool hit(std::uint64_t bits);
   void advance(std::uint32_t circuit, double now);
   void take(std::uint32_t circuit, std::uint32_t link, double now);
-  template <typename Done>
-  void run(double until, Done&& done);
-
   QuadricsConfig config_;
   model::FatTree tree_;
   Random random_;
   std::vector<Link> links_;
   std::vector<Circuit> circuits_;
   std::priority_queue<Occurrence, std::vector<Occurrence>, std::greater<>> agenda_;
-  std::uint64_t order_ = 0, retries_ = 0, failed_passed_ = 0;
+  std::uint64_t order_ = 0, failed_passed_ = 0;
+  Totals totals_;
   bool any_failed_ = false;
 };
 

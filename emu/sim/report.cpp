@@ -39,7 +39,7 @@ std::string to_json(const SimResult& r) {
   std::string vc;
   for (std::size_t v = 0; v < r.vc_names.size() && v < t.vc_hops.size(); ++v)
     vc += fmt::format("{}{}: {}", v ? ", " : "", quoted(r.vc_names[v]), t.vc_hops[v]);
-  std::string samples;
+  std::string samples, occupancy;
   Counters before;
   Tick since = 0;
   for (const Sample& s : r.outcome.samples) {
@@ -51,7 +51,15 @@ std::string to_json(const SimResult& r) {
                            s.buffered);
     before = s.totals;
     since = s.at;
+    if (s.vcs.empty()) continue;
+    occupancy += fmt::format("{}[{:.1f}", occupancy.empty() ? "" : ", ", ns(s.at));
+    for (const VcUse& use : s.vcs) occupancy += fmt::format(", {:.5g}, {:.5g}", use.mean(), use.fullest);
+    occupancy += ']';
   }
+  std::vector<std::string> occupancy_columns{"ns"};
+  if (!occupancy.empty())
+    for (const std::string& name : r.vc_names)
+      occupancy_columns.insert(occupancy_columns.end(), {name + " mean", name + " fullest"});
   return fmt::format(
       "{{\"machine\": {}, \"shape\": {}, \"nodes\": {}, \"links\": {}, \"workload\": {}, \"preset\": {}, "
       "\"stop\": {},\n"
@@ -71,7 +79,9 @@ std::string to_json(const SimResult& r) {
       " \"events\": {}, \"threads\": {}, \"wall_seconds\": {:.3f}, \"packet_hops_per_second\": {:.0f}, "
       "\"bytes_per_node\": {:.0f}, \"router_bytes_per_node\": {:.0f},\n"
       " \"samples_columns\": [\"ns\", \"delivered_gb_per_s\", \"link_utilisation\", \"packets_in_flight\"],\n"
-      " \"samples\": [{}]}}",
+      " \"samples\": [{}],\n"
+      " \"vc_occupancy_columns\": {},\n"
+      " \"vc_occupancy\": [{}]}}",
       quoted(r.machine), quoted(r.shape), r.nodes, r.links, quoted(r.workload), quoted(r.preset),
       quoted(stop_name(r.outcome.stop)), yes(r.outcome.conserved), yes(r.saturated()), yes(r.outcome.steady),
       r.offered, r.accepted(), r.tick_ns, ns(r.outcome.end), ns(r.outcome.measured_from),
@@ -81,7 +91,7 @@ std::string to_json(const SimResult& r) {
       m.link_hops, t.delivered_hops, t.escape_hops, t.nonminimal, vc, list(r.cycle), t.events, r.threads,
       r.wall_seconds, r.packet_hops_per_second(),
       static_cast<double>(r.state_bytes + r.outcome.engine_bytes) / r.nodes,
-      static_cast<double>(r.state_bytes) / r.nodes, samples);
+      static_cast<double>(r.state_bytes) / r.nodes, samples, list(occupancy_columns), occupancy);
 }
 
 std::string to_text(const SimResult& r) {

@@ -5,6 +5,7 @@
 #include "emu/sim/bgl_presets.hpp"
 #include "emu/sim/bgl_run.hpp"
 #include "emu/sim/machine_timing.hpp"
+#include "emu/sim/quadrics_run.hpp"
 #include "emu/sim/tile_run.hpp"
 #include "emu/sim/trace.hpp"
 #include "emu/sim/traffic.hpp"
@@ -37,7 +38,7 @@ bool parse_shape(const std::string& text, std::array<std::uint32_t, 3>* out) {
   return false;
 }
 
-std::string machine_names() { return "bluegene-l, gemini, seastar, aries"; }
+std::string machine_names() { return "bluegene-l, gemini, seastar, aries, asci-q"; }
 
 std::string workload_names() {
   std::string names = "alltoall";
@@ -73,6 +74,7 @@ struct Scene {
   std::uint32_t payload_max = 240;
   double uniform_peak = 0;  // packets of the payload per node and tick
   double tick_ns = 1;
+  std::string also;  // names of workloads that the machine runs by itself
 };
 
 Refusal check_common(const RunSpec& spec) {
@@ -140,7 +142,8 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
   }
   Pattern pattern;
   if (!pattern_named(spec.workload, &pattern))
-    return {fmt::format("workload '{}': expected one of {}", spec.workload, workload_names())};
+    return {fmt::format("workload '{}' on {}: expected one of {}", spec.workload, spec.machine,
+                        workload_names() + scene.also)};
   if (spec.bytes > scene.payload_max)
     return {fmt::format("packets of {} bytes: expected 1 to {}", spec.bytes, scene.payload_max)};
   const auto& sides = scene.box.sides;
@@ -195,12 +198,16 @@ Refusal make_job(const RunSpec& spec, const Scene& scene, const model::Dragonfly
   return {};
 }
 
+// At the buffers in each interval of a sample.
+constexpr unsigned kLooks = 8;
+
 RunLimits make_limits(const RunSpec& spec, const Scene& scene, const Workload& workload,
                       Tick default_sample) {
   const auto ticks = [&](double us) { return static_cast<Tick>(us * 1000 / scene.tick_ns); };
   RunLimits limits;
   limits.threads = spec.threads;
   limits.sample_every = spec.sample_us > 0 ? std::max<Tick>(1, ticks(spec.sample_us)) : default_sample;
+  limits.looks = spec.watch_buffers ? kLooks : 0;
   limits.warmup = ticks(spec.warmup_us);
   const std::uint64_t expected = workload.expected_packets();
   if (spec.trace.empty() && (spec.workload != "alltoall" || spec.steady)) {
@@ -272,6 +279,7 @@ Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out
 
 // Past this a packet hardly gets through.
 constexpr double kMostBitErrors = 1e-4;
+constexpr std::uint32_t kMostTreeNodes = 4096;  // six levels
 
 Refusal check_grain(const RunSpec& spec) {
   if (spec.grain < 1 || spec.grain > 8) return {fmt::format("grain {}: expected 1 to 8", spec.grain)};
@@ -354,6 +362,53 @@ Refusal aries_routing(const std::string& name, AriesTiming* timing) {
   return {};
 }
 
+// Options that only other machines have. `what` of them is set, if any.
+Refusal check_quadrics(const RunSpec& spec) {
+  const auto no = [&](bool given, const char* option, const char* accepted) {
+    return Refusal{given ? fmt::format("{} on {}: expected {}", option, spec.machine, accepted) : ""};
+  };
+  for (Refusal refusal : {no(!spec.preset.empty(), "a preset", "none"),
+                          no(!spec.routing.empty(), "a routing", "none: the machine has one"),
+                          no(spec.grain != 1, "a grain", "1: a circuit carries one packet"),
+                          no(spec.infinite_fifos, "infinite FIFOs", "none: a node has one packet under way"),
+                          no(spec.job_nodes != 0, "a job", "none"),
+                          no(!spec.subset.empty(), "a subset", "none: its nodes are one row")})
+    if (refusal.refused()) return refusal;
+  if (!(spec.bit_error_rate <= kMostBitErrors))
+    return {fmt::format("bit error rate {}: expected 0 to {}", spec.bit_error_rate, kMostBitErrors)};
+  return {};
+}
+
+Refusal simulate_quadrics(RunSpec spec, const model::Machine& machine, SimResult* out) {
+  if (Refusal no = check_quadrics(spec); no.refused()) return no;
+  QuadricsConfig config;
+  if (Refusal no = timing_of(machine, &config); no.refused()) return no;
+  std::array<std::uint32_t, 3> nodes{machine.pricing.tree.nodes(), 1, 1};
+  if (!spec.nodes.empty() && (!parse_shape(spec.nodes, &nodes) || nodes[0] < 2 || nodes[0] > kMostTreeNodes ||
+                              nodes[1] != 1 || nodes[2] != 1))
+    return {fmt::format("nodes '{}': expected a number of nodes, 2 to {}", spec.nodes, kMostTreeNodes)};
+  config.levels = Quadrics::levels_of(nodes[0]);
+  config.bit_error_rate = std::max(0.0, spec.bit_error_rate);
+  config.seed = spec.seed;
+  if (spec.trace.empty() && is_collective(spec.workload)) {
+    if (spec.load != 0) return {fmt::format("load {} of a {}: expected none", spec.load, spec.workload)};
+    return run_collective(config, nodes[0], spec.workload, spec.bytes, spec.repeat, out);
+  }
+  Scene scene;
+  scene.box.sides = nodes;
+  scene.fifos = 1;
+  scene.payload_max = config.packet;
+  if (spec.bytes == 0) spec.bytes = scene.payload_max;
+  scene.tick_ns = kQuadricsTickNs;
+  scene.also = ", " + collective_names();
+  scene.uniform_peak = quadrics_uniform_peak(
+      config, static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.bytes, scene.payload_max)));
+  std::unique_ptr<Workload> workload;
+  if (Refusal no = make_workload(spec, scene, &workload); no.refused()) return no;
+  *out = run_quadrics(config, nodes[0], *workload, make_limits(spec, scene, *workload, 50000));
+  return {};
+}
+
 constexpr std::uint32_t kCachedGroups = 8;
 
 Refusal simulate_aries(RunSpec spec, const model::Machine& machine, SimResult* out) {
@@ -388,11 +443,14 @@ Refusal simulate_aries(RunSpec spec, const model::Machine& machine, SimResult* o
   } else if (Refusal no = make_workload(spec, scene, &workload); no.refused()) {
     return no;
   }
+  std::vector<FailedLink> failed;
+  if (Refusal no = pick_failed_links(dragonfly.value(), spec.failed_links, spec.seed, &failed); no.refused())
+    return no;
   RunLimits limits = make_limits(spec, scene, *workload, 20000);
   // A group's state fits a cache, a large machine's does not: one group after the other, also by one thread.
   if (const std::uint32_t groups = dragonfly.value().groups(); groups > kCachedGroups)
     limits.partitions = std::max(limits.threads, groups);
-  *out = run_aries(dragonfly.value(), timing, *workload, limits, spec.seed, spec.keep_link_busy);
+  *out = run_aries(dragonfly.value(), timing, *workload, limits, spec.seed, spec.keep_link_busy, failed);
   return {};
 }
 
@@ -402,9 +460,12 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
   if (Refusal no = check_common(spec); no.refused()) return no;
   const model::BuiltMachine built = model::build_machine(spec.machine);
   if (!built.machine) return {built.error};
-  if (spec.failed_links != 0 && built.machine->pricing.network != model::Network::gemini_torus)
-    return {fmt::format("{} failed links on {}: expected 0, only a gemini torus has parallel links to go by",
-                        spec.failed_links, spec.machine)};
+  const model::Network network = built.machine->pricing.network;
+  if (spec.failed_links != 0 && network != model::Network::gemini_torus &&
+      network != model::Network::dragonfly)
+    return {
+        fmt::format("{} failed links on {}: expected 0, only gemini and aries have links beside each other",
+                    spec.failed_links, spec.machine)};
   SimResult result;
   Refusal no;
   switch (built.machine->pricing.network) {
@@ -419,9 +480,11 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
       no = simulate_aries(spec, *built.machine, &result);
       break;
     case model::Network::fat_tree:
+      no = simulate_quadrics(spec, *built.machine, &result);
+      break;
     case model::Network::crossbar:
-      no = {fmt::format("machine '{}': a {}: expected a torus or a dragonfly, as {} are", spec.machine,
-                        model::network_name(built.machine->pricing.network), machine_names())};
+      no = {fmt::format("machine '{}': a {}: expected a torus, a dragonfly or a fat tree, as {} are",
+                        spec.machine, model::network_name(built.machine->pricing.network), machine_names())};
       break;
   }
   if (no.refused()) return no;

@@ -16,7 +16,7 @@ namespace orrery::sim {
 
 struct RunSpec {
   std::string machine = "bluegene-l";
-  std::string nodes;                  // "8x8x8"; groups ("8") for aries
+  std::string nodes;                  // "8x8x8"; groups ("8") for aries, nodes for asci-q
   std::string workload = "alltoall";  // workload_names()
   std::string preset;                 // preset_names(machine); empty: the machine as built
   std::string routing;                // machines with a choice; empty: its default
@@ -43,11 +43,12 @@ struct RunSpec {
   double until_us = 0;             // 0: no limit but the workload's own
   double sample_us = 0;            // 0: the machine's default
   double bit_error_rate = -1;      // < 0: the machine's (none)
-  std::uint32_t failed_links = 0;  // out of service, drawn by the seed (gemini)
+  std::uint32_t failed_links = 0;  // out of service, drawn by the seed (gemini, aries)
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool keep_link_busy = false;
-  std::string trace;  // file to replay instead of a workload
+  bool watch_buffers = false;  // how full the virtual channels' buffers are, in each sample
+  std::string trace;           // file to replay instead of a workload
   const std::atomic<bool>* interrupt = nullptr;
   std::function<void(double us, const Counters&, std::uint64_t expected)> progress;
 };
@@ -56,7 +57,7 @@ struct RunSpec {
 // nothing ran and `out` is untouched.
 Refusal simulate(const RunSpec& spec, SimResult* out);
 
-std::string workload_names();  // "alltoall, uniform, ..."
+std::string workload_names();  // "alltoall, uniform, ...": what all machines can do
 std::string machine_names();
 std::string preset_names(const std::string& machine);
 std::string routing_names(const std::string& machine);

@@ -63,11 +63,26 @@ struct Counters {
   void add(const Counters& other);
 };
 
+// How full the buffers of one virtual channel are, over all links in service and the looks of an interval.
+// A buffer is taken as its sender sees it: by what lies there, what is on its way there, and what has left
+// but is not yet reported free.
+struct VcUse {
+  std::uint64_t taken = 0, room = 0;  // sums, in units of the router's flow control
+  double fullest = 0;                 // largest share of one buffer
+  void add(std::uint32_t units, std::uint32_t capacity) {
+    taken += units;
+    room += capacity;
+    if (units > fullest * capacity) fullest = static_cast<double>(units) / capacity;
+  }
+  double mean() const { return room ? static_cast<double>(taken) / static_cast<double>(room) : 0; }
+};
+
 // One interval's end: the totals there.
 struct Sample {
   Tick at = 0;
   Counters totals;
   std::uint64_t buffered = 0;  // packets in the network
+  std::vector<VcUse> vcs;      // over the interval, by VC; empty if nobody looked
 };
 
 // Why a run ended.

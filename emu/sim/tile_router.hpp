@@ -105,6 +105,9 @@ class TileRouter {
            advertised_.capacity() * sizeof(std::uint16_t);
   }
 
+  // Adds how many of each VC's credits are out, over all links in service.
+  void look(std::vector<VcUse>* vcs) const;
+
   // What route() may look at: the router it is asked for, and what its neighbourhood advertised.
   class View {
    public:

@@ -345,6 +345,17 @@ inline void TileRouter<F>::arbitrate(Partition& part, Node id, Tick now) {
 }
 
 template <typename F>
+void TileRouter<F>::look(std::vector<VcUse>* vcs) const {
+  vcs->resize(kVcs);
+  for (std::size_t wire = 0; wire < wires_.size(); ++wire) {
+    if (wires_[wire].peer == Wire::kNowhere) continue;
+    const Output& out = outputs_[wire / fabric_.ports() * ports_ + wire % fabric_.ports()];
+    for (std::size_t v = 0; v < kVcs; ++v)
+      (*vcs)[v].add(std::uint32_t{out.capacity} - out.credits[v], out.capacity);
+  }
+}
+
+template <typename F>
 std::vector<std::string> TileRouter<F>::find_cycle(
     const std::vector<std::unique_ptr<Partition>>& parts) const {
   // From a blocked output to the output that a packet in its full far buffer waits for, until it closes.

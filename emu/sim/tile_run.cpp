@@ -33,6 +33,15 @@ DragonflyFabric::DragonflyFabric(const model::Dragonfly& dragonfly, const AriesT
   }
 }
 
+void DragonflyFabric::lose(std::span<const FailedLink> links) {
+  for (const FailedLink& link : links) {
+    Wire& there = wires_[std::size_t{link.router} * ports() + link.port];
+    wires_[std::size_t{there.peer} * ports() + there.back] = {};
+    there = {};
+  }
+  all_whole_ = all_whole_ && links.empty();
+}
+
 double torus_uniform_peak(const model::Torus& torus, const TorusTiming& timing, std::uint32_t payload) {
   const TorusFabric fabric(torus, timing);
   const double on_wire = timing.flit_ticks *
@@ -59,38 +68,6 @@ double aries_uniform_peak(const model::Dragonfly& dragonfly, const AriesTiming& 
   const double global = dragonfly.links_per_bundle() * (dragonfly.groups() - 1.0) / timing.optical_phit /
                         phits / model::Dragonfly::kNodesPerGroup / remote;
   return std::min(nic, global);
-}
-
-Refusal pick_failed_links(const model::Torus& torus, std::uint32_t count, std::uint64_t seed,
-                          std::vector<FailedLink>* out) {
-  out->clear();
-  if (count == 0) return {};
-  std::uint32_t pairs = 0;
-  for (model::LinkId link = 0; link < torus.link_slots(); ++link) {
-    if (!torus.has_link(link)) continue;
-    ++pairs;
-    if (torus.parallel(torus.direction_of(link)) < 2)
-      return {
-          fmt::format("{} failed links: expected 0, a direction of this machine has no second link", count)};
-  }
-  pairs /= 2;
-  if (count > pairs / 4)
-    return {fmt::format("{} failed links: expected at most {}, a quarter of them", count, pairs / 4)};
-  Random random(seed, 0x6661696cu);
-  std::vector<bool> gone(torus.link_slots());
-  while (out->size() < count) {
-    const model::LinkId link = random.below(torus.link_slots());
-    if (!torus.has_link(link) || gone[link]) continue;
-    const model::Direction d = torus.direction_of(link);
-    const model::RouterId router = link / torus.links_per_router();
-    std::uint32_t left = 0;
-    for (std::uint32_t k = 0; k < torus.parallel(d); ++k) left += !gone[torus.link(router, d, k)];
-    if (left < 2) continue;
-    gone[link] = true;
-    gone[torus.link(torus.neighbour(router, d), model::opposite(d), torus.parallel_index(link))] = true;
-    out->push_back({router, link % torus.links_per_router()});
-  }
-  return {};
 }
 
 namespace {
@@ -132,8 +109,11 @@ SimResult run_torus(const model::Torus& torus, const TorusTiming& timing, Worklo
 }
 
 SimResult run_aries(const model::Dragonfly& dragonfly, const AriesTiming& timing, Workload& workload,
-                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy) {
-  SimResult result = run_with(DragonflyFabric(dragonfly, timing), workload, limits, seed, keep_link_busy);
+                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy,
+                    std::span<const FailedLink> failed) {
+  DragonflyFabric fabric(dragonfly, timing);
+  fabric.lose(failed);
+  SimResult result = run_with(std::move(fabric), workload, limits, seed, keep_link_busy);
   result.shape = fmt::format("{} groups", dragonfly.groups());
   for (int v = 0; v < 8; ++v)
     result.vc_names.push_back(fmt::format("{} {}", v < 4 ? "request" : "response", v % 4));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/sim/dragonfly_fabric.hpp"
+#include "emu/sim/failed_links.hpp"
 #include "emu/sim/result.hpp"
 #include "emu/sim/torus_fabric.hpp"
 
@@ -20,23 +21,13 @@ double torus_uniform_peak(const model::Torus& torus, const TorusTiming& timing, 
 double aries_uniform_peak(const model::Dragonfly& dragonfly, const AriesTiming& timing,
                           std::uint32_t payload);
 
-// A link out of service, and with it the one that leads back.
-struct FailedLink {
-  Node router = 0;
-  std::uint32_t port = 0;
-};
-// `count` different links of a torus, drawn by `seed`, so that every direction of every router keeps one of
-// its parallel links: what a Gemini masks without new routing tables. Outcomes: refused where a direction has
-// only one link, or for more than a quarter of the links.
-Refusal pick_failed_links(const model::Torus& torus, std::uint32_t count, std::uint64_t seed,
-                          std::vector<FailedLink>* out);
-
 // Simulates; blocks. Responses are packets of their own where the machine has them.
-// REQUIRES: `failed` leaves a link in every direction.
+// REQUIRES: `failed` as pick_failed_links() gives them.
 SimResult run_torus(const model::Torus& torus, const TorusTiming& timing, Workload& workload,
                     const RunLimits& limits, std::uint64_t seed, bool keep_link_busy = false,
                     std::span<const FailedLink> failed = {});
 SimResult run_aries(const model::Dragonfly& dragonfly, const AriesTiming& timing, Workload& workload,
-                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy = false);
+                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy = false,
+                    std::span<const FailedLink> failed = {});
 
 }  // namespace orrery::sim

@@ -11,7 +11,8 @@
 namespace orrery::tool {
 
 namespace {
-constexpr const char* kColours[] = {"#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad", "#d68910", "#34495e"};
+constexpr const char* kColours[] = {"#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad",
+                                    "#d68910", "#34495e", "#16a085", "#7f8c8d"};
 constexpr double kWidth = 720, kHeight = 420, kLeft = 70, kRight = 200, kTop = 40, kBottom = 50;
 }  // namespace
 

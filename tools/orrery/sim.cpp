@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "emu/sim/quadrics_run.hpp"
 #include "emu/sim/report.hpp"
 #include "emu/sim/simulate.hpp"
 #include "tools/orrery/sim_html.hpp"
@@ -85,6 +86,7 @@ int run_sim(SimOptions& options) {
     if (!page)
       return usage_error(fmt::format("page '{}': expected a file that can be written", options.html));
   }
+  spec.watch_buffers = options.json || page.is_open();
   const bool terminal = isatty(2) != 0 && !options.quiet;
   spec.interrupt = &g_interrupted;
   std::signal(SIGINT, note_interrupt);
@@ -127,15 +129,18 @@ void add_sim(CLI::App& root, int& exit_code) {
   sim::RunSpec& spec = options->spec;
   spec.workload.clear();
   auto* command = root.add_subcommand("sim", "Simulate a machine's network packet by packet");
-  auto* workload = command->add_option("workload", spec.workload, "One of " + sim::workload_names());
+  auto* workload =
+      command->add_option("workload", spec.workload,
+                          "One of " + sim::workload_names() + "; asci-q also " + sim::collective_names());
   auto* replay = command->add_option("--replay", spec.trace, "A trace of a real run instead of a workload");
   workload->excludes(replay);
   command
       ->add_option("--machine", spec.machine,
                    "One of " + sim::machine_names() + ", or a machine file of one of these kinds")
       ->capture_default_str();
-  command->add_option("--nodes", spec.nodes,
-                      "Shape: 8x8x8 (tori), groups of 384 nodes (aries); the machine's own if not given");
+  command->add_option(
+      "--nodes", spec.nodes,
+      "Shape: 8x8x8 (tori), groups of 384 nodes (aries), nodes (asci-q); the machine's own if not given");
   command->add_option("--preset", spec.preset,
                       "Parameters of a figure; bluegene-l: " + sim::preset_names("bluegene-l"));
   command->add_option("--routing", spec.routing,
@@ -171,14 +176,16 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--warmup-us", spec.warmup_us, "Not before this is a run called steady");
   command->add_option("--measure-us", spec.measure_us, "Length of the measured window");
   command->add_option("--until-us", spec.until_us, "Stop here at the latest");
-  command->add_option("--sample-us", spec.sample_us, "Interval of the throughput curve");
+  command->add_option("--sample-us", spec.sample_us, "Interval of the curves over time");
   command->add_option("--bit-error-rate", spec.bit_error_rate, "Of a link");
-  command->add_option("--failed-links", spec.failed_links, "Out of service, drawn by the seed (gemini)");
+  command->add_option("--failed-links", spec.failed_links,
+                      "Out of service, drawn by the seed (gemini, aries)");
   command->add_option("--seed", spec.seed, "Of every random choice");
   command->add_option("--threads", spec.threads, "The result is the same for any number");
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--csv", options->csv, "Print CSV");
-  command->add_option("--html", options->html, "Write a page: curves, links by load, virtual channels");
+  command->add_option("--html", options->html,
+                      "Write a page: curves, links by load, how full virtual channels are");
   command->add_flag("--quiet", options->quiet, "No progress line");
   command->callback([options, &exit_code] { exit_code = run_sim(*options); });
 }

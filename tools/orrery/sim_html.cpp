@@ -49,6 +49,21 @@ Curves over_time(const sim::SimResult& r, bool flying) {
   return curves;
 }
 
+// Of the buffers of each virtual channel: the share that is taken, or that of the fullest one.
+Curves occupancy(const sim::SimResult& r, bool fullest) {
+  Curves curves;
+  curves.title = fullest ? "fullest buffer of each virtual channel, % taken"
+                         : "buffers of each virtual channel, % taken";
+  curves.x_label = "us";
+  curves.y_label = "% taken";
+  for (const std::string& name : r.vc_names) curves.lines.push_back({escaped(name), {}});
+  for (const sim::Sample& s : r.outcome.samples)
+    for (std::size_t v = 0; v < curves.lines.size() && v < s.vcs.size(); ++v)
+      curves.lines[v].points.push_back({static_cast<double>(s.at) * r.tick_ns / 1000,
+                                        100 * (fullest ? s.vcs[v].fullest : s.vcs[v].mean())});
+  return curves;
+}
+
 // Share of its time that a link was occupied, 0 to 1, as a colour from dark blue over green to red.
 std::string colour(double share) {
   return fmt::format("hsl({:.0f},85%,{:.0f}%)", 240 * (1 - std::clamp(share, 0.0, 1.0)), 25 + 30 * share);
@@ -124,6 +139,8 @@ std::string sim_html(const std::vector<sim::SimResult>& results) {
                        escaped(r.workload), escaped(sim::to_text(r)));
     if (!r.outcome.samples.empty()) out += curves_svg(over_time(r, false)) + curves_svg(over_time(r, true));
     out += heat_map(r) + channels(r);
+    if (!r.outcome.samples.empty() && !r.outcome.samples.front().vcs.empty())
+      out += curves_svg(occupancy(r, false)) + curves_svg(occupancy(r, true));
   }
   return out + "</body></html>\n";
 }

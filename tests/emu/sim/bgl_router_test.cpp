@@ -65,6 +65,66 @@ TEST(BglRouter, AnAloneCutThroughPacketTakesItsHopsAndOneWireTime) {
   }
 }
 
+TEST(BglRouter, APacketTakesTheTokensOfOneBufferUntilTheyAreBack) {
+  // A full packet holds 8 of a buffer's 32 tokens, one chunk holds 1; on the bubble every packet holds 8.
+  for (const auto& [payload, fixed, tokens] : {std::tuple{240, false, 8u}, {16, false, 1u}, {16, true, 8u}}) {
+    BglConfig config;
+    config.deterministic = fixed;
+    OnePacket shot(0, 1, static_cast<std::uint16_t>(payload));
+    RunLimits limits;
+    limits.sample_every = 40;  // on its way from 0 to 10, in transfer until 46 or 270 later, then 10 back
+    limits.looks = 4;
+    const SimResult result = run_bgl(config, shot, limits);
+    ASSERT_GE(result.outcome.samples.size(), 1u);
+    const auto& vcs = result.outcome.samples[0].vcs;
+    ASSERT_EQ(vcs.size(), 4u);  // two dynamic ones, bubble, priority
+    EXPECT_EQ(vcs[0].taken + vcs[1].taken, fixed ? 0u : 4 * tokens);
+    EXPECT_EQ(vcs[2].taken, fixed ? 4 * tokens : 0u);
+    EXPECT_EQ(vcs[3].taken, 0u);
+    const std::size_t used = fixed ? 2 : vcs[0].taken != 0 ? 0 : 1;
+    EXPECT_EQ(vcs[used].room, 4u * 32 * 6 * 512);
+    EXPECT_DOUBLE_EQ(vcs[used].fullest, tokens / 32.0);
+    EXPECT_DOUBLE_EQ(vcs[used].mean(), tokens / (32.0 * 6 * 512));
+  }
+}
+
+// Everything that samples say, in one line.
+std::string curve_of(const SimResult& result) {
+  std::string text;
+  for (const Sample& s : result.outcome.samples) {
+    text +=
+        std::to_string(s.at) + " " + std::to_string(s.totals.delivered) + " " + std::to_string(s.buffered);
+    for (const VcUse& use : s.vcs)
+      text += " " + std::to_string(use.taken) + "/" + std::to_string(use.room) + " " +
+              std::to_string(use.fullest);
+    text += ";";
+  }
+  return text;
+}
+
+TEST(BglRouter, LookingAtBuffersChangesNothingAndSeesTheSameWithAnyThreads) {
+  BglConfig config;
+  config.sides = {4, 4, 4};
+  RunLimits limits;
+  limits.sample_every = 500;
+  const SimResult plain = all_to_all(config, 960, limits);
+  EXPECT_TRUE(plain.outcome.samples.at(1).vcs.empty());
+  limits.looks = 8;
+  const SimResult watched = all_to_all(config, 960, limits);
+  EXPECT_EQ(plain.outcome.end, watched.outcome.end);
+  EXPECT_EQ(plain.outcome.total.link_hops, watched.outcome.total.link_hops);
+  EXPECT_EQ(plain.outcome.total.vc_hops, watched.outcome.total.vc_hops);
+  ASSERT_GT(watched.outcome.samples.size(), 5u);
+  const auto& busy = watched.outcome.samples[2].vcs;
+  EXPECT_GT(busy[0].mean(), 0.2);
+  EXPECT_GE(busy[0].fullest, 0.75);
+  for (const auto& [threads, partitions] : {std::pair{2u, 2u}, {1u, 3u}}) {
+    limits.threads = threads;
+    limits.partitions = partitions;
+    EXPECT_EQ(curve_of(all_to_all(config, 960, limits)), curve_of(watched)) << threads << " " << partitions;
+  }
+}
+
 TEST(BglRouter, AllToAllDeliversEveryPacketByMinimalPaths) {
   BglConfig config;
   config.sides = {4, 4, 4};

@@ -136,6 +136,42 @@ TEST(TileRouters, AreBitIdenticalForAnyThreads) {
   }
 }
 
+TEST(TileRouters, BuffersFillWithLoadByTheirClassTheSameWithAnyThreads) {
+  for (auto [machine, nodes] : {std::pair{"gemini", "4x8x4"}, {"seastar", "4x4x4"}, {"aries", "2"}}) {
+    const auto run = [&](double load, unsigned threads) {
+      RunSpec spec;
+      spec.machine = machine;
+      spec.nodes = nodes;
+      spec.workload = "uniform";
+      spec.load = load;
+      spec.warmup_us = 100;
+      spec.until_us = 3;
+      spec.sample_us = 0.5;
+      spec.threads = threads;
+      spec.watch_buffers = true;
+      SimResult result;
+      EXPECT_EQ(simulate(spec, &result).why, "");
+      return result;
+    };
+    const SimResult low = run(0.2, 1), high = run(0.9, 1), crew = run(0.9, 2);
+    ASSERT_EQ(high.outcome.samples.size(), crew.outcome.samples.size()) << machine;
+    ASSERT_GE(high.outcome.samples.size(), 5u) << machine;
+    const auto& last = high.outcome.samples[4].vcs;
+    ASSERT_EQ(last.size(), high.vc_names.size()) << machine;
+    for (std::size_t v = 0; v < last.size(); ++v) {
+      EXPECT_EQ(last[v].taken, crew.outcome.samples[4].vcs[v].taken) << machine << " " << v;
+      EXPECT_EQ(last[v].fullest, crew.outcome.samples[4].vcs[v].fullest) << machine << " " << v;
+      EXPECT_LE(last[v].mean(), last[v].fullest);
+      EXPECT_LE(last[v].fullest, 1.0);
+    }
+    EXPECT_GT(last[0].mean(), 2 * low.outcome.samples[4].vcs[0].mean()) << machine;
+    // Responses are a few phits each: they take less room than requests, and none where there are none.
+    const std::size_t responses = last.size() / 2;
+    EXPECT_LT(last[responses].mean(), last[0].mean()) << machine;
+    EXPECT_EQ(last[responses].taken != 0, std::string(machine) != "seastar") << machine;
+  }
+}
+
 TEST(TileRouters, NeverStandStillUnderOverload) {
   for (auto [machine, nodes, routing] : {std::tuple{"gemini", "4x8x4", "hashed"},
                                          {"gemini", "6x4x6", "adaptive"},

@@ -38,7 +38,7 @@ TEST(Sim, ThePageHasCurvesAndOneCellForEveryLink) {
   const std::string html = contents(page.path());
   EXPECT_THAT(html, HasSubstr("</html>"));
   EXPECT_EQ(count(html, "<rect x=\"") >= 32 * 6, true);
-  EXPECT_EQ(count(html, "<svg"), 3u);  // throughput, in flight, links
+  EXPECT_EQ(count(html, "<svg"), 5u);  // throughput, in flight, links, buffers' mean and fullest
   EXPECT_THAT(html, HasSubstr("bubble escape"));
   EXPECT_EQ(count(html, "<script"), 0u);
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/sim/failed_links.hpp"
+
+#include "emu/sim/dragonfly_fabric.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+namespace orrery::sim {
+
+namespace {
+
+constexpr std::uint64_t kStream = 0x6661696c;  // of the seed's
+
+Refusal too_many(std::uint32_t count, std::size_t links) {
+  return {fmt::format("{} failed links: expected at most {}, a quarter of those that have others beside them",
+                      count, links / 4)};
+}
+
+}  // namespace
+
+Refusal pick_failed_links(const model::Torus& torus, std::uint32_t count, std::uint64_t seed,
+                          std::vector<FailedLink>* out) {
+  out->clear();
+  if (count == 0) return {};
+  std::uint32_t pairs = 0;
+  for (model::LinkId link = 0; link < torus.link_slots(); ++link) {
+    if (!torus.has_link(link)) continue;
+    ++pairs;
+    if (torus.parallel(torus.direction_of(link)) < 2)
+      return {
+          fmt::format("{} failed links: expected 0, a direction of this machine has no second link", count)};
+  }
+  pairs /= 2;
+  if (count > pairs / 4) return too_many(count, pairs);
+  Random random(seed, kStream);
+  std::vector<bool> gone(torus.link_slots());
+  while (out->size() < count) {
+    const model::LinkId link = random.below(torus.link_slots());
+    if (!torus.has_link(link) || gone[link]) continue;
+    const model::Direction d = torus.direction_of(link);
+    const model::RouterId router = link / torus.links_per_router();
+    std::uint32_t left = 0;
+    for (std::uint32_t k = 0; k < torus.parallel(d); ++k) left += !gone[torus.link(router, d, k)];
+    if (left < 2) continue;
+    gone[link] = true;
+    gone[torus.link(torus.neighbour(router, d), model::opposite(d), torus.parallel_index(link))] = true;
+    out->push_back({router, link % torus.links_per_router()});
+  }
+  return {};
+}
+
+Refusal pick_failed_links(const model::Dragonfly& dragonfly, std::uint32_t count, std::uint64_t seed,
+                          std::vector<FailedLink>* out) {
+  using model::LinkColour;
+  out->clear();
+  if (count == 0) return {};
+  const auto group = [](Node router) { return router / model::Dragonfly::kRoutersPerGroup; };
+  // Black links lie beside each other between two routers, blue ones between two groups, which have no number
+  // that a router has too.
+  const auto bundle = [&](const model::LinkEnds& ends, LinkColour colour) {
+    return colour == LinkColour::black
+               ? std::pair(ends.from, ends.to)
+               : std::pair(dragonfly.routers() + group(ends.from), dragonfly.routers() + group(ends.to));
+  };
+  std::vector<model::LinkId> links;  // one way of each
+  std::map<std::pair<Node, Node>, std::uint32_t> left;
+  for (model::LinkId link = 0; link < dragonfly.link_slots(); ++link) {
+    if (!dragonfly.has_link(link) || dragonfly.colour(link) == LinkColour::green) continue;
+    const model::LinkEnds ends = dragonfly.ends(link);
+    if (ends.from > ends.to) continue;
+    links.push_back(link);
+    ++left[bundle(ends, dragonfly.colour(link))];
+  }
+  if (count > links.size() / 4) return too_many(count, links.size());
+  Random random(seed, kStream);
+  while (out->size() < count) {
+    const std::uint32_t at = random.below(static_cast<std::uint32_t>(links.size()));
+    const model::LinkId link = links[at];
+    std::uint32_t& beside = left[bundle(dragonfly.ends(link), dragonfly.colour(link))];
+    if (beside < 2) continue;
+    --beside;
+    links[at] = links.back();
+    links.pop_back();
+    out->push_back({link / model::Dragonfly::kPorts, link % model::Dragonfly::kPorts});
+  }
+  return {};
+}
+
+}  // namespace orrery::sim

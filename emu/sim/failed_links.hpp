@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/model/dragonfly.hpp"
+#include "emu/model/torus.hpp"
+#include "emu/sim/result.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace orrery::sim {
+
+// A link out of service, and with it the one that leads back.
+struct FailedLink {
+  Node router = 0;
+  std::uint32_t port = 0;
+};
+
+// `count` different links, drawn by `seed`, that the machine does without new routing tables: the links
+// beside them take their packets. Of a torus every direction of every router keeps one of its parallel links;
+// of a dragonfly every two routers keep a black link and every two groups a blue one (green links have none
+// beside them). Outcomes: refused where there are no such links, or for more than a quarter of them.
+Refusal pick_failed_links(const model::Torus& torus, std::uint32_t count, std::uint64_t seed,
+                          std::vector<FailedLink>* out);
+Refusal pick_failed_links(const model::Dragonfly& dragonfly, std::uint32_t count, std::uint64_t seed,
+                          std::vector<FailedLink>* out);
+
+}  // namespace orrery::sim
