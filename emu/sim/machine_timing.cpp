@@ -95,6 +95,8 @@ Refusal timing_of(const model::Machine& machine, TorusTiming* out) {
   if (timing.nic.response_flits != 0)
     timing.nic.outstanding = window > 0 ? static_cast<std::uint32_t>(window) : 1u << 20;  // 0: no limit
   timing.nic.inject_flits = 2 * timing.buffer_flits;
+  // Part of what a SeaStar is, as tiles are of a Gemini: not in the file.
+  if (machine.pricing.network == model::Network::seastar_torus) timing.nic.cam_entries = 256;
   *out = timing;
   return {};
 }

@@ -74,7 +74,7 @@ std::string to_json(const SimResult& r) {
       " \"injected\": {}, \"responses\": {}, \"delivered\": {}, \"responses_back\": {}, \"dropped\": {}, "
       "\"in_flight\": {}, \"copies\": {}, \"retries\": {},\n"
       " \"packet_hops\": {}, \"measured_packet_hops\": {}, \"delivered_hops\": {}, \"escape_hops\": {}, "
-      "\"nonminimal\": {},\n"
+      "\"nonminimal\": {}, \"receive_stalls\": {}, \"receive_stall_ns\": {:.1f},\n"
       " \"vc_hops\": {{{}}}, \"cycle\": {},\n"
       " \"events\": {}, \"threads\": {}, \"wall_seconds\": {:.3f}, \"packet_hops_per_second\": {:.0f}, "
       "\"bytes_per_node\": {:.0f}, \"router_bytes_per_node\": {:.0f},\n"
@@ -88,8 +88,8 @@ std::string to_json(const SimResult& r) {
       r.link_utilisation(), r.payload_gb_per_node(), r.mean_latency_ns(), ns(l.percentile(0.5)),
       ns(l.percentile(0.9)), ns(l.percentile(0.99)), ns(l.max()), l.count(), t.injected, t.responses,
       t.delivered, t.responses_back, t.dropped, r.outcome.in_flight, t.copies, t.retries, t.link_hops,
-      m.link_hops, t.delivered_hops, t.escape_hops, t.nonminimal, vc, list(r.cycle), t.events, r.threads,
-      r.wall_seconds, r.packet_hops_per_second(),
+      m.link_hops, t.delivered_hops, t.escape_hops, t.nonminimal, t.receive_stalls, ns(t.receive_stall_ticks),
+      vc, list(r.cycle), t.events, r.threads, r.wall_seconds, r.packet_hops_per_second(),
       static_cast<double>(r.state_bytes + r.outcome.engine_bytes) / r.nodes,
       static_cast<double>(r.state_bytes) / r.nodes, samples, list(occupancy_columns), occupancy);
 }
@@ -117,6 +117,9 @@ std::string to_text(const SimResult& r) {
       "packets: {} sent and {} responses, {} delivered, {} responses back, {} dropped, {} in flight: {}\n",
       t.injected, t.responses, t.delivered, t.responses_back, t.dropped, r.outcome.in_flight,
       r.outcome.conserved ? "conserved" : "NOT CONSERVED");
+  if (t.receive_stalls != 0)
+    out += fmt::format("receivers stalled {} times for want of a CAM entry, {:.2f} us in all\n",
+                       t.receive_stalls, us(static_cast<double>(t.receive_stall_ticks)));
   if (r.outcome.stop == Stop::deadlock) {
     out += "DEADLOCK";
     if (r.cycle.empty()) out += ": no cycle of channels found";

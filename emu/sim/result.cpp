@@ -24,6 +24,8 @@ Counters SimResult::measured() const {
   c.responses -= from.responses;
   c.responses_back -= from.responses_back;
   c.nonminimal -= from.nonminimal;
+  c.receive_stalls -= from.receive_stalls;
+  c.receive_stall_ticks -= from.receive_stall_ticks;
   for (std::size_t i = 0; i < c.vc_hops.size(); ++i) c.vc_hops[i] -= from.vc_hops[i];
   return c;
 }

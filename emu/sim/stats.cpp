@@ -49,6 +49,8 @@ void Counters::add(const Counters& o) {
   responses += o.responses;
   responses_back += o.responses_back;
   nonminimal += o.nonminimal;
+  receive_stalls += o.receive_stalls;
+  receive_stall_ticks += o.receive_stall_ticks;
   for (std::size_t i = 0; i < vc_hops.size(); ++i) vc_hops[i] += o.vc_hops[i];
 }
 

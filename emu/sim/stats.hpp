@@ -59,6 +59,9 @@ struct Counters {
   std::uint64_t responses = 0;       // the network's own packets: sent ...
   std::uint64_t responses_back = 0;  // ... and received
   std::uint64_t nonminimal = 0;      // packets sent by way of a random root
+  std::uint64_t receive_stalls =
+      0;  // times that a receiver stood still until its firmware had acted (SeaStar),
+  std::uint64_t receive_stall_ticks = 0;  // ... and how long in all
   std::array<std::uint64_t, 8> vc_hops{};
   void add(const Counters& other);
 };

@@ -33,6 +33,7 @@
 #pragma once
 
 #include "emu/sim/partition.hpp"
+#include "emu/sim/stream_cam.hpp"
 
 #include <array>
 #include <bit>
@@ -61,6 +62,8 @@ struct NicCost {
   std::uint32_t outstanding = 0;     // requests without response; 0: no limit and no responses
   std::uint32_t inject_flits = 256;  // buffer between interface and router
   std::uint8_t response_flits = 0;   // of the response to one packet; 0: none
+  std::uint32_t cam_entries = 0;     // messages under way that a receiver tells apart; 0: any number
+  std::uint32_t cam_swap = 15000;    // ticks to put another one into a full CAM; no paper prints it: 1.5 us
 };
 
 // What a link does to bits. Every hop checks a packet's CRC (16 bits on Gemini and SeaStar); a packet that
@@ -102,7 +105,7 @@ class TileRouter {
   std::size_t bytes() const {
     return sites_.capacity() * sizeof(Site) + outputs_.capacity() * sizeof(Output) +
            nics_.capacity() * sizeof(Nic) + wires_.capacity() * sizeof(Wire) +
-           advertised_.capacity() * sizeof(std::uint16_t);
+           advertised_.capacity() * sizeof(std::uint16_t) + cam_bytes();
   }
 
   // Adds how many of each VC's credits are out, over all links in service.
@@ -180,9 +183,16 @@ class TileRouter {
       for (int v = 0; v < kVcs; ++v) load += out.capacity - out.credits[v];
     return load;
   }
+  std::size_t cam_bytes() const {
+    std::size_t sum = cams_.capacity() * sizeof(StreamCam);
+    for (const StreamCam& cam : cams_) sum += cam.bytes();
+    return sum;
+  }
   void advertise(Site& site, Node id, Tick now);
   // How much longer a transfer takes for being repeated.
   Tick repeats(Partition& part, Site& site, std::uint32_t port, std::uint32_t flits, Tick ticks);
+  // How long the receive side of a packet's node stands still before it takes the packet.
+  Tick receive_stall(Partition& part, const Packet& packet);
   void route_arrivals(Partition& part, Node site);
   void serve_nic(Partition& part, Node site, std::uint32_t nic, Tick now);
   void send(Partition& part, Node site, std::uint32_t port, Tick now);
@@ -198,6 +208,7 @@ class TileRouter {
   std::vector<Site> sites_;
   std::vector<Output> outputs_;
   std::vector<Nic> nics_;
+  std::vector<StreamCam> cams_;  // by node; empty where receivers have none
   std::vector<Wire> wires_;
   std::vector<std::uint16_t> advertised_;
   std::vector<std::uint32_t> link_busy_;

@@ -44,6 +44,7 @@ TileRouter<F>::TileRouter(F fabric, std::uint64_t seed)
     }
   }
   for (Nic& nic : nics_) nic.space = cost_.inject_flits;
+  if (cost_.cam_entries != 0) cams_.resize(nics_.size());
   const LinkErrors errors = fabric_.errors();
   if (errors.bit_error_rate <= 0) return;
   for (std::uint32_t flits = 0; flits < 256; ++flits)
@@ -60,6 +61,17 @@ Tick TileRouter<F>::repeats(Partition& part, Site& site, std::uint32_t port, std
     late += ticks + 2 * fabric_.latency(port);
   }
   return late;
+}
+
+template <typename F>
+Tick TileRouter<F>::receive_stall(Partition& part, const Packet& packet) {
+  StreamCam& cam = cams_[packet.dst & F::kNodeMask];
+  if (!cam.pass(packet.src & F::kNodeMask, !(packet.flags & kFollows), !(packet.flags & kMore),
+                cost_.cam_entries))
+    return 0;
+  ++part.counters().receive_stalls;
+  part.counters().receive_stall_ticks += cost_.cam_swap;
+  return cost_.cam_swap;
 }
 
 template <typename F>
@@ -297,7 +309,9 @@ inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Ti
                          ? std::max<Tick>(1, Tick{cost_.response} * flits / cost_.response_flits)
                          : std::max<Tick>(1, cost_.eject_base * fabric_.packets_in(packet.payload) +
                                                  static_cast<Tick>(cost_.eject_per_byte * packet.payload));
-  const Tick late = link && !error_chance_.empty() ? repeats(part, site, port, flits, ticks) : 0;
+  const Tick late = link && !error_chance_.empty() ? repeats(part, site, port, flits, ticks)
+                    : !link && !cams_.empty()      ? receive_stall(part, packet)
+                                                   : 0;
   // The space it held here, back to where it came from.
   if (packet.hints >= fabric_.ports()) {
     part.post(now + ticks + late,
@@ -314,8 +328,8 @@ inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Ti
                           : cost_.request_base * fabric_.packets_in(packet.payload) +
                                 static_cast<Tick>(cost_.request_per_byte * packet.payload);
     const Tick by_link = packet.hints < fabric_.ports() ? fabric_.serialise(packet.hints, flits) : 0;
-    part.post(now + ticks, {id, 0, kDone, 0, static_cast<std::uint8_t>(port), 0});
-    part.post(now + std::max({ticks, tail, by_link}) + cost_.latency_out,
+    part.post(now + ticks + late, {id, 0, kDone, 0, static_cast<std::uint8_t>(port), 0});
+    part.post(now + late + std::max({ticks, tail, by_link}) + cost_.latency_out,
               {id, index, kEjected, 0, static_cast<std::uint8_t>(port), 0});
     return;
   }

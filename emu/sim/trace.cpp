@@ -157,10 +157,17 @@ void TraceTraffic::advance(Process& process, Tick now) {
         static_cast<Tick>(static_cast<double>(process.records[process.at].at_ns - was) / tick_ns_);
 }
 
+namespace {
+std::uint8_t part_of_message(std::uint64_t before, bool more) {
+  return static_cast<std::uint8_t>((before != 0 ? kFollows : 0) | (more ? kMore : 0));
+}
+}  // namespace
+
 Next TraceTraffic::piece(Process& process, std::uint32_t peer, std::uint64_t bytes, Tick now, Send& out) {
   out.dst = places_[peer];
   out.payload = static_cast<std::uint16_t>(std::min<std::uint64_t>(payload_max_, bytes - process.sent));
   out.created = now;
+  out.flags = part_of_message(process.sent, bytes - process.sent > out.payload);
   out.tag = 0;
   return Next::send;
 }
@@ -175,7 +182,9 @@ Next TraceTraffic::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& 
     out.dst = places_[answer.process];
     out.payload = static_cast<std::uint16_t>(std::min(payload_max_, answer.bytes));
     out.created = now;
+    out.flags = part_of_message(answer.at_ns, answer.bytes > out.payload);
     out.tag = 0;
+    answer.at_ns += out.payload;  // of an answer: bytes that went
     answer.bytes -= out.payload;
     if (answer.bytes == 0) process.answers.erase(process.answers.begin());
     return Next::send;

@@ -190,7 +190,8 @@ void AllToAll::fill_in(Node base, Node to, std::uint64_t piece, Tick now, Send& 
   const std::uint64_t left = options_.bytes - piece * options_.payload_max;
   out.dst = member(base, to);
   out.payload = static_cast<std::uint16_t>(left < options_.payload_max ? left : options_.payload_max);
-  out.flags = options_.flags;
+  out.flags = static_cast<std::uint8_t>(options_.flags | (piece != 0 ? kFollows : 0) |
+                                        (piece + 1 != per_pair_ ? kMore : 0));
   out.tag = static_cast<std::uint32_t>(piece);
   out.created = now;
 }

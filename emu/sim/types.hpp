@@ -54,8 +54,8 @@ enum PacketFlag : std::uint8_t {
   kDeposit = 4,        // row broadcast: a copy stays at every node passed
   kResponse = 8,       // a response of the network's own (Aries, Gemini), not the workload's
   kNonMinimal = 16,    // on its way to a random root
-  kPastRoot = 32,
-  kCorrupt = 64,
+  kFollows = 32,       // not the first packet of its message
+  kMore = 64,          // not the last one
 };
 
 // A packet on its way. 32 bytes so that two share a cache line.

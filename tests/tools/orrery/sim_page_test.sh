@@ -10,8 +10,8 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
-"$orrery" sim --nodes 4x4x4 hot-region --load 0.9 --warmup-us 1000 --until-us 100 --sample-us 10 --quiet --json \
-  --html "$folder/bgl.html" > "$folder/bgl.json"
+"$orrery" sim --nodes 4x4x4 hot-region --load 0.9 --warmup-us 1000 --until-us 100 --sample-us 10 --quiet \
+  --json --html "$folder/bgl.html" > "$folder/bgl.json"
 "$orrery" sim --machine aries --nodes 2 uniform --load 0.9 --warmup-us 100 --until-us 2 --sample-us 0.2 --quiet \
   --json --html "$folder/aries.html" > "$folder/aries.json"
 "$orrery" sim --machine asci-q --nodes 64 uniform --load 0.3 --warmup-us 1000 --until-us 200 --sample-us 10 --quiet \
