@@ -94,6 +94,14 @@ Refusal timing_of(const model::Machine& machine, TorusTiming* out) {
   timing.nic.response_flits = static_cast<std::uint8_t>(flits(packet.put_response));
   if (timing.nic.response_flits != 0)
     timing.nic.outstanding = window > 0 ? static_cast<std::uint32_t>(window) : 1u << 20;  // 0: no limit
+  // Eight of them, a grain, count in a byte. Where there are no responses there are no gets.
+  if (Refusal no = check(machine, "packet.get_request (flits)", flits(packet.get_request), 0,
+                         timing.nic.response_flits != 0 ? 31 : 1024);
+      no.refused())
+    return no;
+  timing.nic.get_flits = static_cast<std::uint8_t>(std::max(1u, flits(packet.get_request)));
+  timing.nic.get_saves = static_cast<std::uint8_t>(timing.header_flits -
+                                                   std::min(timing.header_flits, flits(packet.get_response)));
   timing.nic.inject_flits = 2 * timing.buffer_flits;
   // Part of what a SeaStar is, as tiles are of a Gemini: not in the file.
   if (machine.pricing.network == model::Network::seastar_torus) timing.nic.cam_entries = 256;
@@ -110,6 +118,7 @@ Refusal timing_of(const model::Machine& machine, AriesTiming* out) {
         {"link.global_lane_rate (GB/s)", gb_per_s(rates.global_link), 0.01, 1000.0},
         {"phits of a full packet", static_cast<double>(packet.put_request_phits(packet.payload)), 1.0, 31.0},
         {"packet.put_response", static_cast<double>(packet.put_response), 1.0, 31.0},
+        {"packet.get_request", static_cast<double>(packet.get_request), 1.0, 31.0},
         {"nic.window", static_cast<double>(machine.description.value("nic.window")), 1.0, 1048576.0}})
     if (Refusal no = check(machine, name, value, low, high); no.refused()) return no;
   AriesTiming timing;
@@ -125,6 +134,9 @@ Refusal timing_of(const model::Machine& machine, AriesTiming* out) {
   nic_limits(machine, rates, &timing.nic);
   timing.nic.outstanding = static_cast<std::uint32_t>(machine.description.value("nic.window"));
   timing.nic.response_flits = static_cast<std::uint8_t>(packet.put_response);
+  timing.nic.get_flits = static_cast<std::uint8_t>(packet.get_request);
+  timing.nic.get_saves =
+      static_cast<std::uint8_t>(packet.put_request - std::min(packet.put_request, packet.get_response));
   *out = timing;
   return {};
 }

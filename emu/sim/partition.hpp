@@ -95,8 +95,16 @@ class alignas(64) Partition {
 
   // A packet reached its destination at `now`: counted, its latency taken if measuring.
   void count_delivery(Node node, const Packet& packet, Tick now) {
+    count_arrival(packet, now);
+    count_data(node, packet, now);
+  }
+  // The two halves of it, for a request that arrives before its data does.
+  void count_arrival(const Packet& packet, Tick now) {
     ++counters_.delivered;
     counters_.delivered_hops += packet.hops;
+    last_delivery_ = now;
+  }
+  void count_data(Node node, const Packet& packet, Tick now) {
     last_delivery_ = now;
     if (partly_ && !workload_->counts(node)) return;
     counters_.delivered_bytes += packet.payload;

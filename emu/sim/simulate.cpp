@@ -107,6 +107,7 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
   }
   if (spec.workload == "alltoall") {
     AllToAll::Options options;
+    options.flags = spec.get ? kGet : 0;
     options.fifos = scene.fifos;
     options.finite_fifos = !spec.infinite_fifos;
     options.bytes = spec.bytes;
@@ -152,6 +153,7 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
   options.fifos = scene.fifos;
   options.payload = static_cast<std::uint16_t>(spec.bytes);
   options.packets_per_node_tick = spec.load * scene.uniform_peak;
+  options.flags = spec.get ? kGet : 0;
   options.seed = spec.seed;
   *out = std::make_unique<RateTraffic>(Destinations(pattern, scene.box, spec.hot_fraction, hot, spec.seed),
                                        scene.box.nodes(), options);
@@ -177,6 +179,7 @@ Refusal make_job(const RunSpec& spec, const Scene& scene, const model::Dragonfly
   options.bytes = spec.bytes;
   options.payload_max = scene.payload_max;
   options.order = spec.order == "shift" ? AllToAll::Order::shift : AllToAll::Order::random;
+  options.flags = spec.get ? kGet : 0;
   options.seed = spec.seed;
   options.repeat = spec.steady ? 1u << 20 : spec.repeat;
   RateTraffic::Options noise;
@@ -456,6 +459,11 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
     return {
         fmt::format("{} failed links on {}: expected 0, only gemini and aries have links beside each other",
                     spec.failed_links, spec.machine)};
+  if (spec.get && network != model::Network::gemini_torus && network != model::Network::dragonfly)
+    return {fmt::format("gets on {}: expected gemini or aries, whose responses have channels of their own",
+                        spec.machine)};
+  if (spec.get && !spec.trace.empty())
+    return {"gets with a trace: expected none, its records say what is got"};
   SimResult result;
   Refusal no;
   switch (built.machine->pricing.network) {
@@ -479,7 +487,8 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
   }
   if (no.refused()) return no;
   result.machine = spec.machine;
-  result.workload = spec.trace.empty() ? spec.workload : "replay of " + spec.trace;
+  result.workload =
+      !spec.trace.empty() ? "replay of " + spec.trace : spec.workload + (spec.get ? " by get" : "");
   result.preset = spec.preset;
   *out = std::move(result);
   return {};

@@ -21,6 +21,7 @@ struct RunSpec {
   std::string preset;                 // preset_names(machine); empty: the machine as built
   std::string routing;                // machines with a choice; empty: its default
   std::uint64_t bytes = 0;            // message or packet payload; 0: the largest of a packet
+  bool get = false;                   // ask for the bytes instead of sending them (gemini, aries)
   double load = 0;                    // of the uniform peak, 0 < load <= 1; 0: as much as goes
   std::string order = "random";       // all-to-all: random, shift
   std::string subset;                 // all-to-all: "", lines, planes

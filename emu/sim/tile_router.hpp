@@ -62,6 +62,8 @@ struct NicCost {
   std::uint32_t outstanding = 0;     // requests without response; 0: no limit and no responses
   std::uint32_t inject_flits = 256;  // buffer between interface and router
   std::uint8_t response_flits = 0;   // of the response to one packet; 0: none
+  std::uint8_t get_flits = 3;        // of a get's request for one packet of data
+  std::uint8_t get_saves = 2;        // flits that a response with data is shorter than a request with it
   std::uint32_t cam_entries = 0;     // messages under way that a receiver tells apart; 0: any number
   std::uint32_t cam_swap = 15000;    // ticks to put another one into a full CAM; no paper prints it: 1.5 us
 };
@@ -197,6 +199,30 @@ class TileRouter {
   void serve_nic(Partition& part, Node site, std::uint32_t nic, Tick now);
   void send(Partition& part, Node site, std::uint32_t port, Tick now);
   void eject(Partition& part, Node site, std::uint32_t index, Tick now);
+  // A put's data goes with its request, a get's with its response.
+  static bool carries_data(const Packet& packet) {
+    return ((packet.flags & kGet) != 0) == ((packet.flags & kResponse) != 0);
+  }
+  // Of the machine's own packets; a put's response has no payload to tell.
+  std::uint32_t packets_of(const Packet& packet) const {
+    return (packet.flags & kResponse) && !(packet.flags & kGet)
+               ? std::uint32_t{packet.flits} / cost_.response_flits
+               : fabric_.packets_in(packet.payload);
+  }
+  std::uint8_t flits_of(const Packet& packet) const {
+    const std::uint32_t packets = fabric_.packets_in(packet.payload);
+    return static_cast<std::uint8_t>(!carries_data(packet) ? cost_.get_flits * packets
+                                     : !(packet.flags & kResponse)
+                                         ? fabric_.flits_for(packet.payload)
+                                         : fabric_.flits_for(packet.payload) - cost_.get_saves * packets);
+  }
+  // Ticks that a packet keeps the injection side of an interface busy.
+  Tick injection_ticks(const Packet& packet) const {
+    const std::uint32_t packets = packets_of(packet);
+    return carries_data(packet)
+               ? cost_.request_base * packets + static_cast<Tick>(cost_.request_per_byte * packet.payload)
+               : Tick{cost_.response} * packets;
+  }
   void queue_response(Partition& part, Nic& nic, std::uint32_t index, Tick now);
 
   Fabric fabric_;

@@ -140,14 +140,19 @@ inline void TileRouter<F>::eject(Partition& part, Node site, std::uint32_t index
   Nic& nic = nics_[node];
   if (packet.flags & kResponse) {
     part.pool().remove(index);
-    nic.outstanding -= packet.flits / cost_.response_flits;
+    nic.outstanding -= packets_of(packet);
     ++part.counters().responses_back;
     // Not deliveries, but their links are paid for.
     part.counters().delivered_hops += packet.hops;
+    if (packet.flags & kGet) part.count_data(node, packet, now);
     sites_[site].refill |= 1u << nic_index;
     return;
   }
-  part.count_delivery(node, packet, now);
+  if (packet.flags & kGet) {
+    part.count_arrival(packet, now);  // its data is still to come
+  } else {
+    part.count_delivery(node, packet, now);
+  }
   if (part.workload().delivered(node, packet, now, false)) sites_[site].refill |= 1u << nic_index;
   if (cost_.response_flits == 0) {
     part.pool().remove(index);
@@ -158,9 +163,14 @@ inline void TileRouter<F>::eject(Partition& part, Node site, std::uint32_t index
   response.created = packet.created;
   response.src = node;
   response.dst = packet.src;
-  response.flags = static_cast<std::uint8_t>(kResponse | (packet.flags & kDeterministic));
-  response.flits = static_cast<std::uint8_t>(
-      std::min<std::uint32_t>(255, cost_.response_flits * fabric_.packets_in(packet.payload)));
+  response.flags = static_cast<std::uint8_t>(kResponse | (packet.flags & (kDeterministic | kGet)));
+  if (packet.flags & kGet) {
+    response.payload = packet.payload;
+    response.flits = flits_of(response);
+  } else {
+    response.flits = static_cast<std::uint8_t>(
+        std::min<std::uint32_t>(255, cost_.response_flits * fabric_.packets_in(packet.payload)));
+  }
   response.next = kNone;
   part.pool()[index] = response;
   queue_response(part, nic, index, now);
@@ -204,7 +214,7 @@ void TileRouter<F>::serve_nic(Partition& part, Node site, std::uint32_t n, Tick 
   if (nic.responses != kNone && part.pool()[nic.responses].flits <= nic.space) {
     index = nic.responses;
     nic.responses = part.pool()[index].next;
-    busy = Tick{cost_.response} * part.pool()[index].flits / cost_.response_flits;
+    busy = injection_ticks(part.pool()[index]);
   } else {
     if (nic.pending == kNone) {
       Send send;
@@ -225,7 +235,7 @@ void TileRouter<F>::serve_nic(Partition& part, Node site, std::uint32_t n, Tick 
       packet.tag = send.tag;
       packet.payload = send.payload;
       packet.flags = send.flags;
-      packet.flits = static_cast<std::uint8_t>(fabric_.flits_for(send.payload));
+      packet.flits = flits_of(packet);
       packet.next = kNone;
       nic.pending = part.pool().add(packet);
       ++part.counters().injected;
@@ -237,8 +247,7 @@ void TileRouter<F>::serve_nic(Partition& part, Node site, std::uint32_t n, Tick 
     index = nic.pending;
     nic.pending = kNone;
     if (cost_.response_flits != 0) nic.outstanding += fabric_.packets_in(packet.payload);
-    busy = cost_.request_base * fabric_.packets_in(packet.payload) +
-           static_cast<Tick>(cost_.request_per_byte * packet.payload);
+    busy = injection_ticks(packet);
   }
   const Packet& packet = part.pool()[index];
   nic.space -= packet.flits;
@@ -305,8 +314,8 @@ inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Ti
   site.idle &= ~(std::uint64_t{1} << port);
   const std::uint8_t flits = packet.flits;
   const Tick ticks = link ? fabric_.serialise(port, flits)
-                     : packet.flags & kResponse
-                         ? std::max<Tick>(1, Tick{cost_.response} * flits / cost_.response_flits)
+                     : !carries_data(packet)
+                         ? std::max<Tick>(1, Tick{cost_.response} * packets_of(packet))
                          : std::max<Tick>(1, cost_.eject_base * fabric_.packets_in(packet.payload) +
                                                  static_cast<Tick>(cost_.eject_per_byte * packet.payload));
   const Tick late = link && !error_chance_.empty() ? repeats(part, site, port, flits, ticks)
@@ -323,10 +332,7 @@ inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Ti
   }
   if (!link) {
     // Its last phit is no sooner here than the slower of the interface and the link that it came by let it.
-    const Tick tail = packet.flags & kResponse
-                          ? 0
-                          : cost_.request_base * fabric_.packets_in(packet.payload) +
-                                static_cast<Tick>(cost_.request_per_byte * packet.payload);
+    const Tick tail = carries_data(packet) ? injection_ticks(packet) : 0;
     const Tick by_link = packet.hints < fabric_.ports() ? fabric_.serialise(packet.hints, flits) : 0;
     part.post(now + ticks + late, {id, 0, kDone, 0, static_cast<std::uint8_t>(port), 0});
     part.post(now + late + std::max({ticks, tail, by_link}) + cost_.latency_out,

@@ -56,6 +56,7 @@ enum PacketFlag : std::uint8_t {
   kNonMinimal = 16,    // on its way to a random root
   kFollows = 32,       // not the first packet of its message
   kMore = 64,          // not the last one
+  kGet = 128,          // asks for `payload` bytes, which the response carries (Aries, Gemini)
 };
 
 // A packet on its way. 32 bytes so that two share a cache line.

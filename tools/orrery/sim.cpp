@@ -155,6 +155,7 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--load", spec.load,
                       "Offered load, share of the uniform peak, 0 < load <= 1; 0: no limit");
   command->add_option("--sweep", options->sweep, "load=<from>:<to>:<step>");
+  command->add_flag("--get", spec.get, "Ask for the bytes instead of sending them (gemini, aries)");
   command->add_option("--order", spec.order, "alltoall: random or shift");
   command->add_option("--burst", spec.burst,
                       "alltoall in random order: packets to one destination in a row; 0: whole messages");
