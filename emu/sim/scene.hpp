@@ -4,6 +4,7 @@
 // What was asked of `orrery sim`, in the terms of one machine: its workload, and how long the run is.
 #pragma once
 
+#include "emu/model/dragonfly.hpp"
 #include "emu/sim/bgl_config.hpp"
 #include "emu/sim/engine.hpp"
 #include "emu/sim/simulate.hpp"
