@@ -12,6 +12,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -49,12 +50,17 @@ int switch_under_load(Rig& rig) {
   std::atomic<bool> stop{false};
   std::uint64_t writes = 0, failed_reads = 0, reads = 0;
   const int zero = open("/dev/zero", O_RDONLY);
+  std::atomic<int> begun{0};
   std::thread writer([&] {
+    ++begun;
     for (; !stop || writes == 0; ++writes) word->fetch_add(1, std::memory_order_relaxed);
   });
   std::thread reader([&] {
+    ++begun;
     for (; !stop || reads == 0; ++reads) failed_reads += read(zero, pages.data() + 8 * kPageBytes, 64) != 64;
   });
+  // A thread that is being started takes no faults, however long it is kept from its core.
+  while (begun != 2) sched_yield();
   for (int round = 0; round < 100; ++round) {
     ORRERY_CHILD_REQUIRE(rig.adopt(pages.data(), kBytes).ok());
     ORRERY_CHILD_REQUIRE(rig.cover(pages.data(), kBytes) == Cover::direct);
