@@ -226,12 +226,8 @@ void BglRouter<E, S>::refill(Partition& part, Node node, int fifo, Tick now) {
     case Next::send:
       break;
   }
-  Packet packet;
-  packet.created = send.created;
-  packet.src = node;
+  Packet packet = packet_of(node, send);
   packet.dst = grid_.coordinates(send.dst);
-  packet.tag = send.tag;
-  packet.payload = send.payload;
   packet.flits = static_cast<std::uint8_t>(chunks_for(send.payload));
   packet.flags = static_cast<std::uint8_t>(send.flags | (config_.deterministic ? kDeterministic : 0));
   packet.hints = send.hints ? send.hints

@@ -115,13 +115,7 @@ class CircuitRouter {
       case Next::send:
         break;
     }
-    Packet packet;
-    packet.created = send.created;
-    packet.src = node;
-    packet.dst = send.dst;
-    packet.tag = send.tag;
-    packet.payload = send.payload;
-    packet.flags = send.flags;
+    Packet packet = packet_of(node, send);
     packet.hops = static_cast<std::uint8_t>(2 * (model::FatTree::nca_level(node, send.dst) + 1));
     sender.packet = part.pool().add(packet);
     sender.busy = true;

@@ -228,13 +228,7 @@ void TileRouter<F>::serve_nic(Partition& part, Node site, std::uint32_t n, Tick 
         case Next::send:
           break;
       }
-      Packet packet;
-      packet.created = send.created;
-      packet.src = node;
-      packet.dst = send.dst;
-      packet.tag = send.tag;
-      packet.payload = send.payload;
-      packet.flags = send.flags;
+      Packet packet = packet_of(node, send);
       packet.flits = flits_of(packet);
       packet.next = kNone;
       nic.pending = part.pool().add(packet);

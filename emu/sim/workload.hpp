@@ -16,6 +16,18 @@ struct Send {
   Tick created = 0;           // send: when the wish arose; later: when to ask again
 };
 
+// The packet of what `source` sends, before a router adds what it needs.
+inline Packet packet_of(Node source, const Send& send) {
+  Packet packet;
+  packet.created = send.created;
+  packet.src = source;
+  packet.dst = send.dst;
+  packet.tag = send.tag;
+  packet.payload = send.payload;
+  packet.flags = send.flags;
+  return packet;
+}
+
 enum class Next : std::uint8_t {
   send,   // the Send is filled in
   later,  // nothing before tick `created`, which is in the future
