@@ -22,8 +22,10 @@ Refusal check_common(const RunSpec& spec) {
     return {fmt::format("{} bytes: expected 1 to {}", spec.bytes, std::uint64_t{1} << 30)};
   if (spec.threads == 0 || spec.threads > 256)
     return {fmt::format("{} threads: expected 1 to 256", spec.threads)};
-  if (spec.in_step && spec.order != "shift")
-    return {fmt::format("in step in order '{}': expected order shift", spec.order)};
+  if (spec.in_step && (spec.workload != "alltoall" || spec.order != "shift"))
+    return {fmt::format("in step, {} in order '{}': expected alltoall in order shift", spec.workload,
+                        spec.order)};
+  if (spec.fifos_in_turn && !spec.infinite_fifos) return {"FIFOs in turn: expected infinite FIFOs with it"};
   if (spec.repeat == 0) return {"0 exchanges: expected at least 1"};
   for (const double time : {spec.warmup_us, spec.measure_us, spec.until_us, spec.sample_us})
     if (!(time >= 0 && time <= 1e9)) return {fmt::format("a time of {} us: expected 0 to 1e9", time)};

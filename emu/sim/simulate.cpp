@@ -201,7 +201,7 @@ Refusal aries_routing(const std::string& name, AriesTiming* timing) {
   return {};
 }
 
-// Options that only other machines have. `what` of them is set, if any.
+// Refuses options that only other machines have.
 Refusal check_quadrics(const RunSpec& spec) {
   const auto no = [&](bool given, const char* option, const char* accepted) {
     return Refusal{given ? fmt::format("{} on {}: expected {}", option, spec.machine, accepted) : ""};

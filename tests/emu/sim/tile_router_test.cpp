@@ -249,6 +249,10 @@ TEST(Simulate, RefusesInOneLineWhatItCannotRun) {
   EXPECT_NE(why([](RunSpec& s) { s.machine = "aries", s.job_nodes = 400, s.job_groups = 1; }).find("400"),
             std::string::npos);
   EXPECT_NE(why([](RunSpec& s) { s.preset = "fig99"; }).find("fig2-1vc-1path"), std::string::npos);
+  EXPECT_EQ(why([](RunSpec& s) { s.in_step = true; }),
+            "in step, alltoall in order 'random': expected alltoall in order shift");
+  EXPECT_EQ(why([](RunSpec& s) { s.fifos_in_turn = true; }),
+            "FIFOs in turn: expected infinite FIFOs with it");
 }
 
 // A changed constant of the file reaches the router.
