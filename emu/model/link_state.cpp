@@ -175,19 +175,24 @@ std::uint32_t count_of(const Span* at, std::uint32_t capacity) {
 
 }  // namespace
 
-// Hands the message that is known to the line alone to its links.
+// All that the link had was over when this message came.
+void LinkState::tell_link(std::uint32_t link, std::int64_t start, std::int64_t length) const {
+  Span* at = spans_of(link);
+  at[0] = {start, start + length, length};
+  for (std::uint32_t n = 1; n < spans_; ++n) at[n] = {};
+}
+
+// Hands what is known to the line alone to its links.
 void LinkState::tell_links(LineCell* cell, const LinePart& part, std::int64_t hop) const {
   // A holder that died may have left anything here.
   const std::uint32_t links = std::min(cell->links, part.line_links);
   std::uint32_t position = cell->first;
   for (std::uint32_t i = 0; i < links; ++i, ++position) {
     if (position >= part.line_links) position = 0;
-    // All that the link had was over when the message came.
-    Span* at = spans_of(part.line_first + position);
-    const std::int64_t start = cell->start + hop * i;
-    at[0] = {start, start + cell->length, cell->length};
-    for (std::uint32_t n = 1; n < spans_; ++n) at[n] = {};
+    tell_link(part.line_first + position, cell->start + hop * i, cell->length);
   }
+  if (cell->beside == cell->start && cell->second_first < part.line_links)
+    tell_link(part.line_first + cell->second_first, cell->second_start, cell->second_length);
   cell->links = 0;
 }
 
@@ -250,6 +255,16 @@ __attribute__((noinline)) std::int64_t LinkState::reserve_links(const LinePart& 
                                                                 std::int64_t arrive, std::int64_t length,
                                                                 std::int64_t horizon) const {
   LineCell& cell = lines_[part.line];
+  // A path that comes by a router twice pays for no links' spans, which are seldom in any cache.
+  if (cell.links == 1 && part.links == 1 && cell.first != part.first && cell.beside != cell.start &&
+      length <= UINT32_MAX) {
+    cell.beside = cell.start;
+    cell.second_start = arrive;
+    cell.second_first = part.first;
+    cell.second_length = static_cast<std::uint32_t>(length);
+    cell.latest = std::max(cell.latest, arrive + length);
+    return 0;
+  }
   if (cell.links != 0) tell_links(&cell, part, hop);
   std::int64_t latest = cell.latest, head = arrive;
   std::uint32_t position = part.first;

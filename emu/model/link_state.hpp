@@ -11,9 +11,10 @@
 //   groups and every green and black link; on a fat tree the up and down links of a subtree; on a crossbar
 //   nothing but the NICs.
 //   Links come in lines: a torus line in one direction, or a dragonfly router's green and black links. The
-//   one message that found a line idle is kept for the whole line; only when another comes before that has
-//   passed do links get spans of their own. So a message through quiet lines touches one cache line of
-//   each, however long its way.
+//   one message that found a line idle is kept for the whole line, and one more beside it where each takes
+//   one link and these are two; only when others come before those have passed do links get spans of their
+//   own. So a message through quiet lines touches one cache line of each, however long its way, and a detour
+//   that comes by a router a second time no other.
 // - decayed, for callers that are not ordered (wall clock): a byte counter that loses half of its value every
 //   kHalfLife; utilisation becomes a mean queueing delay (M/D/1). On a torus a message is counted on one
 //   link of each line, drawn by its seed, for all that it crosses there. A dragonfly's green and black
@@ -71,6 +72,12 @@ struct alignas(64) LineCell {
   std::uint32_t first;         // ... from this number of its own, each a hop later, are taken by ...
   std::int64_t start, unused;  // ... the one message not yet in the links' own spans; links 0: none
   std::int64_t length;
+  // Equal to `start`: a second message, on another one link, is not in its link's spans either. Any other
+  // number: what was kept beside an earlier first message, and is over.
+  std::int64_t beside = INT64_MIN;
+  std::int64_t second_start;
+  std::uint32_t second_first;
+  std::uint32_t second_length;  // ps
 };
 static_assert(sizeof(LineCell) == 64 && offsetof(LineCell, latest) == offsetof(Promises<4>, latest) &&
               offsetof(LineCell, links) == offsetof(Promises<4>, count) &&
@@ -136,7 +143,7 @@ class LinkState {
  public:
   enum class Kind : std::uint32_t { exact = 1, decayed = 2 };
   static constexpr std::uint64_t kMagic = 0x4f525245'4c494e4bu;
-  static constexpr std::uint32_t kVersion = 8;
+  static constexpr std::uint32_t kVersion = 9;
 
   LinkState() = default;
 
@@ -272,6 +279,7 @@ class LinkState {
   std::int64_t reserve_many(std::uint32_t link, std::int64_t* latest, std::int64_t want, std::int64_t length,
                             std::int64_t horizon) const;
   void tell_links(LineCell* cell, const LinePart& part, std::int64_t hop) const;
+  void tell_link(std::uint32_t link, std::int64_t start, std::int64_t length) const;
   void acquire_slowly() const;
   void point_at(std::span<std::byte> memory, const Pricing& pricing, Kind kind);
 
