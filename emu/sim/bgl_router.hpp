@@ -216,7 +216,7 @@ class BglRouter {
   int escape_for(const Hot& hot, const Queues& queues, const Partition& part, int slot) const;
   void take_out(Hot& hot, int slot);
   void pop(Partition& part, Queues& queues, int slot);
-  void return_space(Partition& part, Node node, int slot, std::uint8_t amount, Tick at);
+  void return_space(Partition& part, Node node, int slot, std::uint8_t amount, Tick now);
   void grant(Partition& part, Node node, int slot, int direction, int vc, Tick now);
   void deliver(Partition& part, Node node, std::uint32_t packet, Tick now, bool copy);
 

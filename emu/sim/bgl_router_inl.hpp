@@ -121,13 +121,13 @@ inline void BglRouter<E, S>::pop(Partition& part, Queues& queues, int slot) {
   queues.head[slot] = next;
 }
 
-// Tells the sender upstream of `slot` that `amount` tokens' worth of space is free at `at`.
+// Tells the sender upstream of `slot` that `amount` tokens' worth of space is free now.
 template <typename E, int S>
 inline void BglRouter<E, S>::return_space(Partition& part, Node node, int slot, std::uint8_t amount,
-                                          Tick at) {
+                                          Tick now) {
   const int port = slot / S;
   const Node upstream = grid_.step(node, hot_[node].coordinates, reverse_of(port));
-  part.signal(at + config_.token_ticks, {upstream, 0, kCredit, static_cast<std::uint8_t>(slot % S),
+  part.signal(now + config_.token_ticks, {upstream, 0, kCredit, static_cast<std::uint8_t>(slot % S),
                                          static_cast<std::uint8_t>(port), amount});
 }
 
@@ -186,6 +186,8 @@ inline void BglRouter<E, S>::apply(Partition& part, const Event& event, Tick now
         } else {
           hot.receiving = static_cast<std::uint8_t>(hot.receiving & ~(1u << port));
         }
+        // Not before: a token on its way all the while would be one more event to keep for each link.
+        return_space(part, event.node, slot, event.amount, now);
         if (queues.head[slot] != kNone) expose(hot, part.pool()[queues.head[slot]], slot);
       }
       mark(part, hot, event.node, now);
@@ -254,7 +256,6 @@ inline void BglRouter<E, S>::receive(Partition& part, Node node, int slot, Tick 
   queues.moving |= std::uint64_t{1} << slot;
   if (slot < kInjection) {
     hot.receiving = static_cast<std::uint8_t>(hot.receiving | 1u << (slot / S));
-    return_space(part, node, slot, amount, end);
   }
   pop(part, queues, slot);
   part.post(end, {node, index, kReceived, static_cast<std::uint8_t>(slot), 0, amount});
@@ -374,7 +375,6 @@ inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, 
   if (slot < kInjection) {
     const int port = slot / S;
     if (++hot.buses[port] == config_.paths) hot.bus_full |= slots_of(port);
-    return_space(part, node, slot, held, now + ticks);
     if (packet.flags & kDeposit) [[unlikely]] {
       Packet copy = packet;
       copy.hops = 0;  // its links are counted with the original
