@@ -36,6 +36,7 @@
 
 #include <bit>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace orrery::sim {
@@ -64,6 +65,7 @@ class BglRouter {
   static constexpr int kInjection = kPorts * kStride;  // first injection slot
   static constexpr int kSlots = kInjection + kFifos;
   static_assert(kSlots <= 64);
+  using Slots = std::conditional_t<(kSlots <= 32), std::uint32_t, std::uint64_t>;  // a bit each
 
   // REQUIRES: config is valid (validate_bgl).
   explicit BglRouter(const BglConfig& config);
@@ -79,7 +81,7 @@ class BglRouter {
     (void)part;
     const char* at = reinterpret_cast<const char*>(&hot_[event.node]);
     for (std::size_t line = 0; line < sizeof(Hot); line += 64) __builtin_prefetch(at + line);
-    if (event.kind != kCredit) __builtin_prefetch(&queues_[event.node].head[event.slot % kInjection]);
+    if (event.kind != kCredit) __builtin_prefetch(&queues_[event.node].tail[event.slot % kInjection]);
   }
 
   // Ticks that a packet of `chunks` 32-byte chunks occupies a link.
@@ -119,11 +121,11 @@ class BglRouter {
 
   // What arbitration reads and writes, per node.
   struct Hot {
-    std::uint64_t want[kPorts];  // slots whose head may leave in this direction
-    std::uint64_t here;          // slots whose head has arrived
-    std::uint64_t bus_full;      // slots of receivers with all transfer buses in use
-    std::uint64_t fixed;         // slots whose head is deterministic or priority
-    std::uint64_t urgent;        // slots whose head is priority
+    Slots want[kPorts];  // slots whose head may leave in this direction
+    Slots here;          // slots whose head has arrived
+    Slots bus_full;      // slots of receivers with all transfer buses in use
+    Slots fixed;         // slots whose head is deterministic or priority
+    Slots urgent;        // slots whose head is priority
     Random random;
     std::uint32_t coordinates;
     std::uint32_t stamp;  // tick + 1 of the last mark
@@ -137,10 +139,9 @@ class BglRouter {
     std::uint8_t refill;                 // injection FIFOs to ask the workload for
   };
   struct Queues {
-    std::uint32_t head[kInjection];
-    std::uint32_t tail[kInjection];
-    std::uint32_t inject[kFifos];  // packet at the head of an injection FIFO
-    std::uint64_t moving;          // slots with a transfer under way
+    std::uint32_t tail[kInjection];  // last of each FIFO, in a ring: the packet behind it is the first
+    std::uint32_t inject[kFifos];    // packet at the head of an injection FIFO
+    Slots moving;                    // slots with a transfer under way
   };
 
   // Small random choices out of few 64-bit draws.
@@ -179,7 +180,7 @@ class BglRouter {
     std::uint8_t vcs[kPorts] = {};    // the VCs of that range
   };
 
-  static std::uint64_t slots_of(int port) { return ((std::uint64_t{1} << kStride) - 1) << (port * kStride); }
+  static Slots slots_of(int port) { return ((Slots{1} << kStride) - 1) << (port * kStride); }
 
   void mark(Partition& part, Hot& hot, Node node, Tick now) {
     if (hot.stamp == static_cast<std::uint32_t>(now) + 1) return;
@@ -215,6 +216,12 @@ class BglRouter {
   void count_unblocking(Partition& part, Node node);
   int escape_for(const Hot& hot, const Queues& queues, const Partition& part, int slot) const;
   void take_out(Hot& hot, int slot);
+  // The first packet of a FIFO, kNone if it is empty.
+  static std::uint32_t head(const Partition& part, const Queues& queues, int slot) {
+    if (slot >= kInjection) return queues.inject[slot - kInjection];
+    const std::uint32_t tail = queues.tail[slot];
+    return tail == kNone ? kNone : part.pool()[tail].next;
+  }
   void pop(Partition& part, Queues& queues, int slot);
   void return_space(Partition& part, Node node, int slot, std::uint8_t amount, Tick now);
   void grant(Partition& part, Node node, int slot, int direction, int vc, Tick now);

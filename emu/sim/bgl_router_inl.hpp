@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace orrery::sim {
 
@@ -67,7 +68,6 @@ BglRouter<E, S>::BglRouter(const BglConfig& config)
     if (!seen_.empty()) std::memcpy(seen_[n].tokens, hot.tokens, sizeof(hot.tokens));
     hot.idle = hot.links;
     Queues& queues = queues_[n];
-    for (auto& head : queues.head) head = kNone;
     for (auto& tail : queues.tail) tail = kNone;
     for (auto& packet : queues.inject) packet = kNone;
     queues.moving = 0;
@@ -85,7 +85,7 @@ void BglRouter<E, S>::start(Partition& part, Node node) {
 // The head of `slot` may ask from now on.
 template <typename E, int S>
 inline void BglRouter<E, S>::expose(Hot& hot, const Packet& packet, int slot) {
-  const std::uint64_t mine = std::uint64_t{1} << slot;
+  const Slots mine = Slots{1} << slot;
   hot.hints[slot] = packet.hints;
   if (packet.hints == 0) {
     hot.here |= mine;
@@ -103,7 +103,7 @@ inline void BglRouter<E, S>::expose(Hot& hot, const Packet& packet, int slot) {
 
 template <typename E, int S>
 inline void BglRouter<E, S>::take_out(Hot& hot, int slot) {
-  const std::uint64_t others = ~(std::uint64_t{1} << slot);
+  const Slots others = ~(Slots{1} << slot);
   for (unsigned hints = hot.hints[slot]; hints != 0; hints &= hints - 1)
     hot.want[std::countr_zero(hints)] &= others;
   hot.here &= others;
@@ -117,8 +117,13 @@ inline void BglRouter<E, S>::pop(Partition& part, Queues& queues, int slot) {
     queues.inject[slot - kInjection] = kNone;
     return;
   }
-  const std::uint32_t next = part.pool()[queues.head[slot]].next;
-  queues.head[slot] = next;
+  std::uint32_t& tail = queues.tail[slot];
+  Packet& last = part.pool()[tail];
+  if (last.next == tail) {
+    tail = kNone;
+  } else {
+    last.next = part.pool()[last.next].next;
+  }
 }
 
 // Tells the sender upstream of `slot` that `amount` tokens' worth of space is free now.
@@ -128,7 +133,7 @@ inline void BglRouter<E, S>::return_space(Partition& part, Node node, int slot, 
   const int port = slot / S;
   const Node upstream = grid_.step(node, hot_[node].coordinates, reverse_of(port));
   part.signal(now + config_.token_ticks, {upstream, 0, kCredit, static_cast<std::uint8_t>(slot % S),
-                                         static_cast<std::uint8_t>(port), amount});
+                                          static_cast<std::uint8_t>(port), amount});
 }
 
 template <typename E, int S>
@@ -156,21 +161,20 @@ inline void BglRouter<E, S>::apply(Partition& part, const Event& event, Tick now
   switch (event.kind) {
     case kArrive: {
       Packet& packet = part.pool()[event.packet];
-      packet.next = kNone;
       hot.fill[slot / S][slot % S] = static_cast<std::uint8_t>(hot.fill[slot / S][slot % S] + packet.hold);
-      if (queues.head[slot] != kNone) {
-        part.pool()[queues.tail[slot]].next = event.packet;
-        queues.tail[slot] = event.packet;
+      const std::uint32_t before = std::exchange(queues.tail[slot], event.packet);
+      if (before != kNone) {
+        packet.next = std::exchange(part.pool()[before].next, event.packet);
         return;
       }
-      queues.head[slot] = queues.tail[slot] = event.packet;
+      packet.next = event.packet;
       if (queues.moving >> slot & 1) return;
       expose(hot, packet, slot);
       return mark(part, hot, event.node, now);
     }
     case kDone:
     case kReceived: {
-      queues.moving &= ~(std::uint64_t{1} << slot);
+      queues.moving &= ~(Slots{1} << slot);
       if (event.kind == kDone) {
         const auto link = static_cast<std::uint8_t>(1u << event.port);
         hot.idle = static_cast<std::uint8_t>(hot.idle | (link & hot.links));
@@ -188,7 +192,8 @@ inline void BglRouter<E, S>::apply(Partition& part, const Event& event, Tick now
         }
         // Not before: a token on its way all the while would be one more event to keep for each link.
         return_space(part, event.node, slot, event.amount, now);
-        if (queues.head[slot] != kNone) expose(hot, part.pool()[queues.head[slot]], slot);
+        if (const std::uint32_t first = head(part, queues, slot); first != kNone)
+          expose(hot, part.pool()[first], slot);
       }
       mark(part, hot, event.node, now);
       if (event.kind == kReceived) deliver(part, event.node, event.packet, now, false);
@@ -248,12 +253,12 @@ template <typename E, int S>
 inline void BglRouter<E, S>::receive(Partition& part, Node node, int slot, Tick now) {
   Hot& hot = hot_[node];
   Queues& queues = queues_[node];
-  const std::uint32_t index = slot >= kInjection ? queues.inject[slot - kInjection] : queues.head[slot];
+  const std::uint32_t index = head(part, queues, slot);
   const Packet& packet = part.pool()[index];
   const Tick end = now + wire_ticks(packet.flits);
   const std::uint8_t amount = packet.hold;
   take_out(hot, slot);
-  queues.moving |= std::uint64_t{1} << slot;
+  queues.moving |= Slots{1} << slot;
   if (slot < kInjection) {
     hot.receiving = static_cast<std::uint8_t>(hot.receiving | 1u << (slot / S));
   }
@@ -325,9 +330,7 @@ template <typename E, int S>
 inline int BglRouter<E, S>::escape_channel(const Hot& hot, const Queues& queues, const Partition& part,
                                            int slot, int d) const {
   if (hot.urgent >> slot & 1) return priority_vc_;
-  if (E::kChannels == 2)
-    return escape_vc(part.pool()[slot >= kInjection ? queues.inject[slot - kInjection] : queues.head[slot]],
-                     d);
+  if (E::kChannels == 2) return escape_vc(part.pool()[head(part, queues, slot)], d);
   return static_cast<int>(config_.dynamic_vcs);
 }
 
@@ -354,10 +357,10 @@ template <typename E, int S>
 inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, int vc, Tick now) {
   Hot& hot = hot_[node];
   Queues& queues = queues_[node];
-  const std::uint32_t index = slot >= kInjection ? queues.inject[slot - kInjection] : queues.head[slot];
+  const std::uint32_t index = head(part, queues, slot);
   take_out(hot, slot);
   pop(part, queues, slot);
-  queues.moving |= std::uint64_t{1} << slot;
+  queues.moving |= Slots{1} << slot;
   hot.idle = static_cast<std::uint8_t>(hot.idle & ~(1u << d));
 
   Packet& packet = part.pool()[index];

@@ -70,8 +70,9 @@ std::vector<std::string> BglRouter<E, S>::find_cycle(
   static constexpr const char* kNames[kPorts] = {"x+", "y+", "z+", "x-", "y-", "z-"};
   const auto packet_of = [&](Node node, int slot) -> const Packet* {
     for (auto& part : parts)
-      if (part->owns(node) && queues_[node].head[slot] != kNone)
-        return &part->pool()[queues_[node].head[slot]];
+      if (part->owns(node))
+        if (const std::uint32_t first = head(*part, queues_[node], slot); first != kNone)
+          return &part->pool()[first];
     return nullptr;
   };
   std::vector<std::uint32_t> seen(std::size_t{sites()} * kInjection, 0);
