@@ -6,8 +6,8 @@
 //   second bluegene-l 8^3 uniform 0.4 moderate load aries 8 groups shift       3,072 nodes, responses counted
 //   gemini 8x8x8 uniform 0.4
 // Each row by one thread and by --threads: packet-hops a second of wall time and of processor time (median of
-// --repetitions), bytes of routers, workload and engine a node. Results are the same for any number of
-// threads; the program checks that and fails otherwise.
+// --repetitions), bytes of routers, workload and engine a node (docs/simulator.md, Speed). Results are the
+// same for any number of threads; the program checks that and fails otherwise.
 #include "bench/common/options.hpp"
 #include "emu/sim/simulate.hpp"
 

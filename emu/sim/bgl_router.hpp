@@ -79,9 +79,9 @@ class BglRouter {
   void arbitrate(Partition& part, Node node, Tick now);
   void prefetch(const Partition& part, const Event& event) const {
     (void)part;
-    const char* at = reinterpret_cast<const char*>(&hot_[event.node]);
+    const char* at = reinterpret_cast<const char*>(&hot_[event.node()]);
     for (std::size_t line = 0; line < sizeof(Hot); line += 64) __builtin_prefetch(at + line);
-    if (event.kind != kCredit) __builtin_prefetch(&queues_[event.node].tail[event.slot % kInjection]);
+    if (event.kind() != kCredit) __builtin_prefetch(&queues_[event.node()].tail[event.slot() % kInjection]);
   }
 
   // Ticks that a packet of `chunks` 32-byte chunks occupies a link.
@@ -92,7 +92,8 @@ class BglRouter {
   const BglConfig& config() const { return config_; }
   const TorusGrid& grid() const { return grid_; }
   std::size_t bytes() const {
-    return hot_.capacity() * sizeof(Hot) + queues_.capacity() * sizeof(Queues) + link_busy_.capacity() * 4;
+    return hot_.capacity() * sizeof(Hot) + queues_.capacity() * sizeof(Queues) + link_busy_.capacity() * 4 +
+           seen_.capacity() * sizeof(Seen) + processor_free_.capacity() * sizeof(Tick);
   }
   static constexpr std::size_t bytes_per_node() { return sizeof(Hot) + sizeof(Queues); }
 

@@ -132,7 +132,7 @@ inline void BglRouter<E, S>::return_space(Partition& part, Node node, int slot, 
                                           Tick now) {
   const int port = slot / S;
   const Node upstream = grid_.step(node, hot_[node].coordinates, reverse_of(port));
-  part.signal(now + config_.token_ticks, {upstream, 0, kCredit, static_cast<std::uint8_t>(slot % S),
+  part.signal(now + config_.token_ticks, {upstream, kCredit, static_cast<std::uint8_t>(slot % S),
                                           static_cast<std::uint8_t>(port), amount});
 }
 
@@ -155,10 +155,10 @@ inline void BglRouter<E, S>::deliver(Partition& part, Node node, std::uint32_t i
 
 template <typename E, int S>
 inline void BglRouter<E, S>::apply(Partition& part, const Event& event, Tick now) {
-  Hot& hot = hot_[event.node];
-  Queues& queues = queues_[event.node];
-  const int slot = event.slot;
-  switch (event.kind) {
+  Hot& hot = hot_[event.node()];
+  Queues& queues = queues_[event.node()];
+  const int slot = event.slot();
+  switch (event.kind()) {
     case kArrive: {
       Packet& packet = part.pool()[event.packet];
       hot.fill[slot / S][slot % S] = static_cast<std::uint8_t>(hot.fill[slot / S][slot % S] + packet.hold);
@@ -170,49 +170,51 @@ inline void BglRouter<E, S>::apply(Partition& part, const Event& event, Tick now
       packet.next = event.packet;
       if (queues.moving >> slot & 1) return;
       expose(hot, packet, slot);
-      return mark(part, hot, event.node, now);
+      return mark(part, hot, event.node(), now);
     }
     case kDone:
     case kReceived: {
       queues.moving &= ~(Slots{1} << slot);
-      if (event.kind == kDone) {
-        const auto link = static_cast<std::uint8_t>(1u << event.port);
+      if (event.kind() == kDone) {
+        const auto link = static_cast<std::uint8_t>(1u << event.lane());
         hot.idle = static_cast<std::uint8_t>(hot.idle | (link & hot.links));
       }
       if (slot >= kInjection) {
         hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << (slot - kInjection));
       } else {
         const int port = slot / S;
-        hot.fill[port][slot % S] = static_cast<std::uint8_t>(hot.fill[port][slot % S] - event.amount);
-        if (event.kind == kDone) {
+        const std::uint8_t amount = event.kind() == kDone ? event.amount() : part.pool()[event.packet].hold;
+        hot.fill[port][slot % S] = static_cast<std::uint8_t>(hot.fill[port][slot % S] - amount);
+        if (event.kind() == kDone) {
           --hot.buses[port];
           hot.bus_full &= ~slots_of(port);
         } else {
           hot.receiving = static_cast<std::uint8_t>(hot.receiving & ~(1u << port));
         }
         // Not before: a token on its way all the while would be one more event to keep for each link.
-        return_space(part, event.node, slot, event.amount, now);
+        return_space(part, event.node(), slot, amount, now);
         if (const std::uint32_t first = head(part, queues, slot); first != kNone)
           expose(hot, part.pool()[first], slot);
       }
-      mark(part, hot, event.node, now);
-      if (event.kind == kReceived) deliver(part, event.node, event.packet, now, false);
+      mark(part, hot, event.node(), now);
+      if (event.kind() == kReceived) deliver(part, event.node(), event.packet, now, false);
       return;
     }
     case kCredit: {
-      hot.tokens[event.port][slot] = static_cast<std::uint8_t>(hot.tokens[event.port][slot] + event.amount);
+      hot.tokens[event.lane()][slot] =
+          static_cast<std::uint8_t>(hot.tokens[event.lane()][slot] + event.amount());
       ++part.counters().credits;
-      if ((hot.idle >> event.port & 1) || !seen_.empty()) mark(part, hot, event.node, now);
+      if ((hot.idle >> event.lane() & 1) || !seen_.empty()) mark(part, hot, event.node(), now);
       return;
     }
     case kWake:
       if (queues.inject[slot] == kNone && !(queues.moving >> (kInjection + slot) & 1)) {
         hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << slot);
-        mark(part, hot, event.node, now);
+        mark(part, hot, event.node(), now);
       }
       return;
     case kCopy:
-      return deliver(part, event.node, event.packet, now, true);
+      return deliver(part, event.node(), event.packet, now, true);
   }
 }
 
@@ -223,13 +225,13 @@ void BglRouter<E, S>::refill(Partition& part, Node node, int fifo, Tick now) {
   Queues& queues = queues_[node];
   if (queues.inject[fifo] != kNone) return;
   if (!processor_free_.empty() && processor_free_[node] > now)
-    return part.post(processor_free_[node], {node, 0, kWake, static_cast<std::uint8_t>(fifo), 0, 0});
+    return part.post(processor_free_[node], {node, kWake, static_cast<std::uint8_t>(fifo), 0, 0});
   Send send;
   switch (part.workload().next(node, static_cast<std::uint32_t>(fifo), now, hot.random, send)) {
     case Next::idle:
       return;
     case Next::later:
-      return part.post(send.created, {node, 0, kWake, static_cast<std::uint8_t>(fifo), 0, 0});
+      return part.post(send.created, {node, kWake, static_cast<std::uint8_t>(fifo), 0, 0});
     case Next::send:
       break;
   }
@@ -256,14 +258,13 @@ inline void BglRouter<E, S>::receive(Partition& part, Node node, int slot, Tick 
   const std::uint32_t index = head(part, queues, slot);
   const Packet& packet = part.pool()[index];
   const Tick end = now + wire_ticks(packet.flits);
-  const std::uint8_t amount = packet.hold;
   take_out(hot, slot);
   queues.moving |= Slots{1} << slot;
   if (slot < kInjection) {
     hot.receiving = static_cast<std::uint8_t>(hot.receiving | 1u << (slot / S));
   }
   pop(part, queues, slot);
-  part.post(end, {node, index, kReceived, static_cast<std::uint8_t>(slot), 0, amount});
+  part.post(end, {node, kReceived, static_cast<std::uint8_t>(slot), 0, index});
 }
 
 // Phase 1, the senders' side of it.
@@ -383,7 +384,7 @@ inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, 
       copy.hops = 0;  // its links are counted with the original
       ++counters.injected;
       ++counters.copies;
-      part.post(now + ticks, {node, part.pool().add(copy), kCopy, 0, 0, 0});
+      part.post(now + ticks, {node, kCopy, 0, 0, part.pool().add(copy)});
     }
   }
   const std::uint32_t hold = hold_units(packet, vc);
@@ -402,10 +403,9 @@ inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, 
   if (vc >= static_cast<int>(config_.dynamic_vcs) && vc < priority_vc_) ++counters.escape_hops;
   if (!link_busy_.empty()) link_busy_[std::size_t{node} * kPorts + static_cast<std::size_t>(d)] += ticks;
 
-  part.post(now + ticks,
-            {node, 0, kDone, static_cast<std::uint8_t>(slot), static_cast<std::uint8_t>(d), held});
-  part.transfer(now + config_.hop_ticks + late, {grid_.step(node, hot.coordinates, d), index, kArrive,
-                                                 static_cast<std::uint8_t>(d * S + vc), 0, 0});
+  part.post(now + ticks, {node, kDone, static_cast<std::uint8_t>(slot), static_cast<std::uint8_t>(d), held});
+  part.transfer(now + config_.hop_ticks + late, {grid_.step(node, hot.coordinates, d), kArrive,
+                                                 static_cast<std::uint8_t>(d * S + vc), 0, index});
 }
 
 template <typename E, int S>

@@ -72,7 +72,7 @@ class Calendar {
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  static constexpr std::uint32_t kPerChunk = 10;
+  static constexpr std::uint32_t kPerChunk = 15;
   struct Chunk {
     Event events[kPerChunk];
     std::uint32_t count = 0;

@@ -66,7 +66,7 @@ struct RunOutcome {
   std::uint64_t in_flight = 0;  // counted in the pools, not derived
   bool conserved = false;       // all that was sent (responses too) == received + dropped + in flight
   std::vector<Sample> samples;
-  std::size_t engine_bytes = 0;
+  std::size_t engine_bytes = 0;  // all that the partitions hold
 };
 
 template <typename Router>
@@ -75,6 +75,7 @@ class Engine {
   // `router` and `workload` must outlive the engine. REQUIRES: limits.threads >= 1.
   Engine(Router& router, Workload& workload, const RunLimits& limits) : router_(router), limits_(limits) {
     const Node sites = router.sites();
+    ORRERY_CHECK(sites <= Event::kMaxNodes, "{} sites: events name {}", sites, Event::kMaxNodes);
     const Node grain = router.partition_grain();
     const Node grains = sites / grain;
     unsigned want = limits.partitions ? limits.partitions : limits.threads;
@@ -283,8 +284,9 @@ class Engine {
     if (!measuring_) outcome_.measured_from = 0;
     for (auto& part : parts_) {
       outcome_.latency.add(part->latency_);
-      outcome_.engine_bytes += part->calendar_.bytes() + part->pool_.bytes() + part->dirty_.capacity() * 4;
+      outcome_.engine_bytes += part->bytes();
     }
+    outcome_.engine_bytes += home_.capacity() * sizeof(home_[0]);
   }
 
   static constexpr int kSpins = 2000;

@@ -71,15 +71,15 @@ class alignas(64) Partition {
   void post(Tick at, const Event& event) { calendar_.push(at, event); }
   // Later at any node, without a packet.
   void signal(Tick at, const Event& event) {
-    if (owns(event.node)) [[likely]]
+    if (owns(event.node())) [[likely]]
       return calendar_.push(at, event);
-    mail_[parity_][(*home_)[event.node]].push_back({at, event, 0, {}});
+    mail_[parity_][(*home_)[event.node()]].push_back({at, event, 0, {}});
   }
   // Later at any node, with packet `event.packet` of this partition, which leaves it if need be.
   void transfer(Tick at, const Event& event) {
-    if (owns(event.node)) [[likely]]
+    if (owns(event.node())) [[likely]]
       return calendar_.push(at, event);
-    mail_[parity_][(*home_)[event.node]].push_back({at, event, 1, pool_[event.packet]});
+    mail_[parity_][(*home_)[event.node()]].push_back({at, event, 1, pool_[event.packet]});
     pool_.remove(event.packet);
   }
   // Arbitrate at `node` once all events of this tick are applied. The router sees to it that a node is
@@ -92,6 +92,16 @@ class alignas(64) Partition {
   const Counters& counters() const { return counters_; }
   LatencyHistogram& latency() { return latency_; }
   Workload& workload() { return *workload_; }
+
+  // All that it occupies: calendar, packets, mail, counters, latencies.
+  std::size_t bytes() const {
+    std::size_t sum = sizeof(*this) + calendar_.bytes() + pool_.bytes() + dirty_.capacity() * sizeof(Node);
+    for (const auto& boxes : mail_) {
+      sum += boxes.capacity() * sizeof(boxes[0]);
+      for (const auto& box : boxes) sum += box.capacity() * sizeof(Mail);
+    }
+    return sum;
+  }
 
   // A packet reached its destination at `now`: counted, its latency taken if measuring.
   void count_delivery(Node node, const Packet& packet, Tick now) {

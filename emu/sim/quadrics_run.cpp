@@ -38,8 +38,8 @@ class CircuitRouter {
     part.mark(0);
   }
   void apply(Partition& part, const Event& event, Tick now) {
-    if (event.kind == kAsk) asked_.push_back(event.packet);
-    if (event.kind == kGoOn && now == due_) due_ = kNever;
+    if (event.kind() == kAsk) asked_.push_back(event.packet);
+    if (event.kind() == kGoOn && now == due_) due_ = kNever;
     if (marked_ == now) return;
     marked_ = now;
     part.mark(0);
@@ -64,7 +64,7 @@ class CircuitRouter {
     const Tick at = std::max(now + 1, static_cast<Tick>(next / kQuadricsTickNs));
     if (at >= due_) return;
     due_ = at;
-    part.post(at, {0, 0, kGoOn, 0, 0, 0});
+    part.post(at, {0, kGoOn, 0, 0, 0});
   }
   void prefetch(const Partition&, const Event&) const {}
   void look(std::vector<VcUse>* vcs) const {
@@ -111,7 +111,7 @@ class CircuitRouter {
       case Next::idle:
         return;
       case Next::later:
-        return part.post(std::max(now + 1, send.created), {0, node, kAsk, 0, 0, 0});
+        return part.post(std::max(now + 1, send.created), {0, kAsk, 0, 0, node});
       case Next::send:
         break;
     }

@@ -96,8 +96,8 @@ class TileRouter {
   void apply(Partition& part, const Event& event, Tick now);
   void arbitrate(Partition& part, Node site, Tick now);
   void prefetch(const Partition&, const Event& event) const {
-    __builtin_prefetch(&sites_[event.node]);
-    __builtin_prefetch(&outputs_[std::size_t{event.node} * ports_ + event.port % ports_]);
+    __builtin_prefetch(&sites_[event.node()]);
+    __builtin_prefetch(&outputs_[std::size_t{event.node()} * ports_ + event.slot() % ports_]);
   }
 
   std::uint64_t links() const { return links_; }

@@ -90,44 +90,44 @@ void TileRouter<F>::advertise(Site& site, Node id, Tick now) {
 
 template <typename F>
 inline void TileRouter<F>::apply(Partition& part, const Event& event, Tick now) {
-  Site& site = sites_[event.node];
+  Site& site = sites_[event.node()];
   // Before the first event of a tick changes anything: what is told is the state after the last tick,
   // whatever the order of the events.
-  if (advertise_every_ != 0 && now - site.told >= advertise_every_) advertise(site, event.node, now);
-  switch (event.kind) {
+  if (advertise_every_ != 0 && now - site.told >= advertise_every_) advertise(site, event.node(), now);
+  switch (event.kind()) {
     case kArrive: {
       // Routed in phase two, in the order of their links: arrivals of one tick have none of their own.
       Packet& packet = part.pool()[event.packet];
       packet.next = site.arrived;
-      packet.hints = event.port;
-      packet.hold = event.slot;
+      packet.hints = event.slot();
+      packet.hold = event.lane();
       site.arrived = event.packet;
       break;
     }
     case kDone: {
-      site.idle |= std::uint64_t{1} << event.port;
+      site.idle |= std::uint64_t{1} << event.slot();
       break;
     }
     case kEjected:
-      eject(part, event.node, event.packet, now);
+      eject(part, event.node(), event.packet, now);
       break;
     case kCredit: {
-      Output& out = outputs_[std::size_t{event.node} * ports_ + event.port];
-      out.credits[event.slot] = static_cast<std::uint16_t>(out.credits[event.slot] + event.amount);
+      Output& out = outputs_[std::size_t{event.node()} * ports_ + event.slot()];
+      out.credits[event.lane()] = static_cast<std::uint16_t>(out.credits[event.lane()] + event.amount());
       ++part.counters().credits;
-      if (!(site.idle & site.waiting & (std::uint64_t{1} << event.port))) return;
+      if (!(site.idle & site.waiting & (std::uint64_t{1} << event.slot()))) return;
       break;
     }
     case kNicCredit:
-      nics_[std::size_t{event.node} * fabric_.nics() + event.port].space += event.amount;
-      site.refill |= 1u << event.port;
+      nics_[std::size_t{event.node()} * fabric_.nics() + event.slot()].space += event.amount();
+      site.refill |= 1u << event.slot();
       break;
     case kWake:
-      nics_[std::size_t{event.node} * fabric_.nics() + event.port].asleep = false;
-      site.refill |= 1u << event.port;
+      nics_[std::size_t{event.node()} * fabric_.nics() + event.slot()].asleep = false;
+      site.refill |= 1u << event.slot();
       break;
   }
-  mark(part, site, event.node, now);
+  mark(part, site, event.node(), now);
 }
 
 // A packet's last phit is at its node.
@@ -205,7 +205,7 @@ void TileRouter<F>::serve_nic(Partition& part, Node site, std::uint32_t n, Tick 
   Nic& nic = nics_[std::size_t{site} * fabric_.nics() + n];
   const Node node = site * fabric_.nics() + n;
   if (nic.free_at > now) {
-    if (!nic.asleep) part.post(nic.free_at, {site, 0, kWake, 0, static_cast<std::uint8_t>(n), 0});
+    if (!nic.asleep) part.post(nic.free_at, {site, kWake, static_cast<std::uint8_t>(n), 0, 0});
     nic.asleep = true;
     return;
   }
@@ -222,7 +222,7 @@ void TileRouter<F>::serve_nic(Partition& part, Node site, std::uint32_t n, Tick 
         case Next::idle:
           return;
         case Next::later:
-          if (!nic.asleep) part.post(send.created, {site, 0, kWake, 0, static_cast<std::uint8_t>(n), 0});
+          if (!nic.asleep) part.post(send.created, {site, kWake, static_cast<std::uint8_t>(n), 0, 0});
           nic.asleep = true;
           return;
         case Next::send:
@@ -246,10 +246,10 @@ void TileRouter<F>::serve_nic(Partition& part, Node site, std::uint32_t n, Tick 
   const Packet& packet = part.pool()[index];
   nic.space -= packet.flits;
   nic.free_at = now + std::max<Tick>(1, busy);
-  if (!nic.asleep) part.post(nic.free_at, {site, 0, kWake, 0, static_cast<std::uint8_t>(n), 0});
+  if (!nic.asleep) part.post(nic.free_at, {site, kWake, static_cast<std::uint8_t>(n), 0, 0});
   nic.asleep = true;
   part.post(now + cost_.latency_in,
-            {site, index, kArrive, 0, static_cast<std::uint8_t>(fabric_.ports() + n), 0});
+            {site, kArrive, static_cast<std::uint8_t>(fabric_.ports() + n), 0, index});
 }
 
 // Phase two for the packets whose header came in this tick.
@@ -318,19 +318,19 @@ inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Ti
   // The space it held here, back to where it came from.
   if (packet.hints >= fabric_.ports()) {
     part.post(now + ticks + late,
-              {id, 0, kNicCredit, 0, static_cast<std::uint8_t>(packet.hints - fabric_.ports()), flits});
+              {id, kNicCredit, static_cast<std::uint8_t>(packet.hints - fabric_.ports()), 0, flits});
   } else {
     const Wire& from = wires_[std::size_t{id} * fabric_.ports() + packet.hints];
     part.signal(now + ticks + late + fabric_.latency(packet.hints),
-                {from.peer, 0, kCredit, packet.hold, from.back, flits});
+                {from.peer, kCredit, from.back, packet.hold, flits});
   }
   if (!link) {
     // Its last phit is no sooner here than the slower of the interface and the link that it came by let it.
     const Tick tail = carries_data(packet) ? injection_ticks(packet) : 0;
     const Tick by_link = packet.hints < fabric_.ports() ? fabric_.serialise(packet.hints, flits) : 0;
-    part.post(now + ticks + late, {id, 0, kDone, 0, static_cast<std::uint8_t>(port), 0});
+    part.post(now + ticks + late, {id, kDone, static_cast<std::uint8_t>(port), 0, 0});
     part.post(now + late + std::max({ticks, tail, by_link}) + cost_.latency_out,
-              {id, index, kEjected, 0, static_cast<std::uint8_t>(port), 0});
+              {id, kEjected, static_cast<std::uint8_t>(port), 0, index});
     return;
   }
   out.credits[chosen] = static_cast<std::uint16_t>(out.credits[chosen] - flits);
@@ -342,9 +342,9 @@ inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Ti
   if (!link_busy_.empty())
     link_busy_[std::size_t{id} * fabric_.ports() + port] += static_cast<std::uint32_t>(ticks + late);
   const Wire& wire = wires_[std::size_t{id} * fabric_.ports() + port];
-  part.post(now + ticks + late, {id, 0, kDone, 0, static_cast<std::uint8_t>(port), 0});
+  part.post(now + ticks + late, {id, kDone, static_cast<std::uint8_t>(port), 0, 0});
   part.transfer(now + fabric_.latency(port) + late,
-                {wire.peer, index, kArrive, static_cast<std::uint8_t>(chosen), wire.back, 0});
+                {wire.peer, kArrive, wire.back, static_cast<std::uint8_t>(chosen), index});
 }
 
 template <typename F>

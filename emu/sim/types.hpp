@@ -77,15 +77,28 @@ struct Packet {
 };
 static_assert(sizeof(Packet) == 32 && std::is_trivially_copyable_v<Packet>);
 
-// What happens at a node at a tick. Meaning of the small fields belongs to the router.
-struct Event {
-  std::uint32_t node = 0;
+// What happens at a node at a tick: 8 bytes, since a run holds several for each link. Meaning of the small
+// fields belongs to the router.
+class Event {
+ public:
+  static constexpr Node kMaxNodes = 1u << 20;
+  Event() = default;
+  // REQUIRES: node < kMaxNodes, kind < 8, slot < 64, lane < 8. `word`: a packet, or what an event that has
+  // none counts.
+  constexpr Event(Node node, std::uint8_t kind, std::uint8_t slot, std::uint8_t lane, std::uint32_t word)
+      : packet(word),
+        rest_(node | std::uint32_t{kind} << 20 | std::uint32_t{slot} << 23 | std::uint32_t{lane} << 29) {}
+  Node node() const { return rest_ & (kMaxNodes - 1); }
+  std::uint8_t kind() const { return rest_ >> 20 & 7; }
+  std::uint8_t slot() const { return rest_ >> 23 & 63; }
+  std::uint8_t lane() const { return static_cast<std::uint8_t>(rest_ >> 29); }
+  std::uint8_t amount() const { return static_cast<std::uint8_t>(packet); }
+
   std::uint32_t packet = 0;
-  std::uint8_t kind = 0;
-  std::uint8_t slot = 0;
-  std::uint8_t port = 0;
-  std::uint8_t amount = 0;
+
+ private:
+  std::uint32_t rest_ = 0;
 };
-static_assert(sizeof(Event) == 12 && std::is_trivially_copyable_v<Event>);
+static_assert(sizeof(Event) == 8 && std::is_trivially_copyable_v<Event>);
 
 }  // namespace orrery::sim

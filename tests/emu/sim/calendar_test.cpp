@@ -15,7 +15,7 @@ namespace {
 std::vector<std::uint32_t> take(Calendar& calendar, Tick at) {
   std::vector<std::uint32_t> nodes;
   calendar.take(
-      at, [&](const Event& e) { nodes.push_back(e.node); }, [](const Event&) {});
+      at, [&](const Event& e) { nodes.push_back(e.node()); }, [](const Event&) {});
   std::sort(nodes.begin(), nodes.end());
   return nodes;
 }
@@ -33,7 +33,7 @@ TEST(Calendar, GivesBackEveryEventAtItsTickNearAndBeyondTheHorizon) {
     for (std::uint32_t n = random.below(4); n > 0; --n) {
       // Most within the horizon of 256 ticks, some exactly at its edge, some far beyond.
       const Tick at = now + 1 + (random.below(8) == 0 ? random.below(5000) : random.below(256));
-      calendar.push(at, {.node = id});
+      calendar.push(at, {id, 0, 0, 0, 0});
       model[at].push_back(id++);
     }
     if (model.empty()) continue;
@@ -48,7 +48,7 @@ TEST(Calendar, IsEmptyOnlyWhenNothingIsLeft) {
   Calendar calendar(8);
   EXPECT_TRUE(calendar.empty());
   EXPECT_EQ(calendar.next(), kNever);
-  calendar.push(100000, {.node = 7});
+  calendar.push(100000, {7, 0, 0, 0, 0});
   EXPECT_FALSE(calendar.empty());
   EXPECT_EQ(calendar.next(), 100000u);
   EXPECT_EQ(take(calendar, 100000), (std::vector<std::uint32_t>{7}));
@@ -57,9 +57,13 @@ TEST(Calendar, IsEmptyOnlyWhenNothingIsLeft) {
 
 TEST(Calendar, TakesEventsThatVisitingAddsToLaterTicks) {
   Calendar calendar(8);
-  calendar.push(1, {.node = 1});
+  calendar.push(1, {1, 0, 0, 0, 0});
   calendar.take(
-      1, [&](const Event& e) { calendar.push(1 + 255, {.node = e.node + 1}); }, [](const Event&) {});
+      1,
+      [&](const Event& e) {
+        calendar.push(1 + 255, {e.node() + 1, 0, 0, 0, 0});
+      },
+      [](const Event&) {});
   EXPECT_EQ(calendar.next(), 256u);
   EXPECT_EQ(take(calendar, 256), (std::vector<std::uint32_t>{2}));
 }
