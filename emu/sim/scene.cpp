@@ -25,11 +25,23 @@ Refusal check_common(const RunSpec& spec) {
   if (spec.in_step && (spec.workload != "alltoall" || spec.order != "shift"))
     return {fmt::format("in step, {} in order '{}': expected alltoall in order shift", spec.workload,
                         spec.order)};
+  if (spec.ahead != 0 && (spec.workload != "alltoall" || spec.order != "shift" || spec.in_step))
+    return {
+        fmt::format("a node ahead by at most {} bytes, {} in order '{}'{}: expected alltoall in order shift, "
+                    "not in step",
+                    spec.ahead, spec.workload, spec.order, spec.in_step ? " in step" : "")};
   if (spec.fifos_in_turn && !spec.infinite_fifos) return {"FIFOs in turn: expected infinite FIFOs with it"};
   if (spec.repeat == 0) return {"0 exchanges: expected at least 1"};
   for (const double time : {spec.warmup_us, spec.measure_us, spec.until_us, spec.sample_us})
     if (!(time >= 0 && time <= 1e9)) return {fmt::format("a time of {} us: expected 0 to 1e9", time)};
   return {};
+}
+
+static Refusal check_ahead(const RunSpec& spec, const Scene& scene) {
+  const std::uint64_t packet = std::min<std::uint64_t>(spec.bytes, scene.payload_max);
+  if (spec.ahead == 0 || spec.ahead >= packet) return {};
+  return {
+      fmt::format("a node ahead by at most {} bytes: expected a packet's {} or more", spec.ahead, packet)};
 }
 
 // The workload in the terms of the machine's scene.
@@ -45,6 +57,7 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
     *out = std::make_unique<TraceTraffic>(trace, places, scene.box.nodes(), scene.payload_max, scene.tick_ns);
     return {};
   }
+  if (Refusal no = check_ahead(spec, scene); no.refused()) return no;
   if (is_ordered(spec)) return make_ordered(spec, scene.box, scene.payload_max, scene.bgl, out);
   if (spec.workload == "alltoall") {
     AllToAll::Options options;
@@ -58,6 +71,7 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
     options.seed = spec.seed;
     options.repeat = spec.steady ? 1u << 20 : spec.repeat;
     options.in_step = spec.in_step;
+    options.ahead = spec.ahead;
     options.burst =
         spec.burst != 0
             ? spec.burst
@@ -121,6 +135,7 @@ Refusal make_job(const RunSpec& spec, const Scene& scene, const model::Dragonfly
     return {
         fmt::format("a job of {} nodes in {} groups: expected equal parts of at most {} in at most {} groups",
                     spec.job_nodes, groups, model::Dragonfly::kNodesPerGroup, dragonfly.groups())};
+  if (Refusal no = check_ahead(spec, scene); no.refused()) return no;
   if (spec.workload != "alltoall") return {fmt::format("a job of {}: expected alltoall", spec.workload)};
   std::vector<Node> members;
   for (std::uint32_t g = 0; g < groups; ++g)
@@ -134,6 +149,7 @@ Refusal make_job(const RunSpec& spec, const Scene& scene, const model::Dragonfly
   options.seed = spec.seed;
   options.repeat = spec.steady ? 1u << 20 : spec.repeat;
   options.in_step = spec.in_step;
+  options.ahead = spec.ahead;
   RateTraffic::Options noise;
   noise.fifos = scene.fifos;
   noise.payload = static_cast<std::uint16_t>(scene.payload_max);

@@ -25,6 +25,7 @@ struct RunSpec {
   double load = 0;                    // of the uniform peak, 0 < load <= 1; 0: as much as goes
   std::string order = "random";       // all-to-all: random, shift
   bool in_step = false;               // all-to-all by shift: wait for the own message before the next one
+  std::uint64_t ahead = 0;            // ... or send at most so much more than has arrived; 0: no limit
   std::string subset;                 // all-to-all: "", lines, planes (tori), groups (aries)
   double hot_fraction = 0.25;
   std::array<std::uint32_t, 3> hot_region{0, 0, 0};  // 0: half of each side

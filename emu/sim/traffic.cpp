@@ -4,6 +4,7 @@
 
 #include "emu/sim/torus_grid.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -150,11 +151,20 @@ void AllToAll::allot() {
   sent_.assign(std::size_t{nodes_} * (options_.finite_fifos ? 1 : options_.fifos), 0);
   if (options_.order == Order::random && options_.burst > 1)
     at_.assign(std::size_t{nodes_} * options_.fifos, Burst());
-  if (options_.order == Order::shift && options_.in_step) owed_.assign(nodes_, 0);
+  if (options_.order == Order::shift && (options_.in_step || options_.ahead != 0)) owed_.assign(nodes_, 0);
+  most_owed_ = static_cast<std::int64_t>(
+      options_.ahead /
+      std::max<std::uint64_t>(1, std::min<std::uint64_t>(options_.bytes, options_.payload_max)));
 }
 
 bool AllToAll::delivered(Node node, const Packet&, Tick, bool) {
-  return !owed_.empty() && --owed_[node] == 0;
+  return !owed_.empty() && --owed_[node] == (most_owed_ > 0 ? most_owed_ - 1 : 0);
+}
+
+// Whether packet `k` of the node's order has to wait for what is to arrive.
+bool AllToAll::must_wait(Node node, std::uint64_t k) const {
+  if (owed_.empty()) return false;
+  return most_owed_ > 0 ? owed_[node] >= most_owed_ : k % per_pair_ == 0 && owed_[node] > 0;
 }
 
 // Rank of `node` in its set; false if it is in none.
@@ -252,7 +262,7 @@ Next AllToAll::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out)
     const std::uint64_t k =
         options_.finite_fifos || every_fifo_walks_all() ? sent : sent * options_.fifos + fifo;
     if (k >= total_) return Next::idle;
-    if (!owed_.empty() && k % per_pair_ == 0 && owed_[node] > 0) return Next::idle;
+    if (must_wait(node, k)) return Next::idle;
     ++sent;
     Node to;
     std::uint64_t piece;

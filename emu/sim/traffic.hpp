@@ -119,8 +119,12 @@ class AllToAll final : public Workload {
     // Order::shift: a node begins a message when as many packets have arrived as it has sent, as in a
     // pairwise exchange. Else it goes on at once, and nodes drift apart.
     bool in_step = false;
+    // Order::shift: bytes that a node may have sent beyond what has arrived at it, counted in packets. So
+    // nodes keep within that much of each other's steps, and short messages do not wait. 0: no limit.
+    std::uint64_t ahead = 0;
   };
-  // REQUIRES: of options.by_direction: the machine is a torus of `box`, fifos == 6.
+  // REQUIRES: of options.by_direction: the machine is a torus of `box`, fifos == 6; of options.ahead: 0, or a
+  // packet's payload or more and not in_step.
   // `members`: the nodes of each set are those with equal `set_of` and are numbered by `rank_of`; empty
   // vectors: one set of all nodes. See subsets().
   AllToAll(Node nodes, const Options& options);
@@ -139,6 +143,7 @@ class AllToAll final : public Workload {
 
  private:
   void allot();
+  bool must_wait(Node node, std::uint64_t k) const;
   bool place(Node node, Node* rank, Node* base) const;
   Next next_of_burst(Node node, Node rank, Node base, std::uint32_t fifo, Tick now, Send& out);
   bool every_fifo_walks_all() const { return options_.by_direction && !options_.finite_fifos; }
@@ -155,8 +160,9 @@ class AllToAll final : public Workload {
   std::uint64_t per_pair_;           // packets
   std::uint64_t total_;              // packets of one node
   std::vector<std::uint64_t> sent_;  // per node, or per node and FIFO when the FIFOs are infinite
-  std::vector<std::int64_t> owed_;   // per node: packets sent less packets arrived, if in step
-  std::uint64_t rounds_ = 1;         // of bursts to every destination, that make one exchange
+  std::vector<std::int64_t> owed_;  // per node: packets sent less packets arrived, if one waits for the other
+  std::int64_t most_owed_ = 0;      // ... a packet is sent at less, if there is a limit
+  std::uint64_t rounds_ = 1;        // of bursts to every destination, that make one exchange
   struct Burst {
     std::uint64_t number = 0;  // in the node's order
     std::uint32_t done = 0;    // packets of it; 0: the next one is to be taken

@@ -157,6 +157,10 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--order", spec.order, "alltoall: random or shift");
   command->add_flag("--in-step", spec.in_step,
                     "alltoall by shift: a node waits for its own message before it sends the next");
+  command->add_option(
+      "--ahead", spec.ahead,
+      "alltoall by shift: bytes that a node sends at most beyond what has arrived at it; 0: no "
+      "limit");
   command->add_option("--burst", spec.burst,
                       "alltoall in random order: packets to one destination in a row; 0: whole messages");
   command->add_option("--subset", spec.subset, "alltoall inside lines or planes (tori), or groups (aries)");

@@ -251,6 +251,12 @@ TEST(Simulate, RefusesInOneLineWhatItCannotRun) {
   EXPECT_NE(why([](RunSpec& s) { s.preset = "fig99"; }).find("fig2-1vc-1path"), std::string::npos);
   EXPECT_EQ(why([](RunSpec& s) { s.in_step = true; }),
             "in step, alltoall in order 'random': expected alltoall in order shift");
+  EXPECT_EQ(
+      why([](RunSpec& s) { s.ahead = 65536; }),
+      "a node ahead by at most 65536 bytes, alltoall in order 'random': expected alltoall in order shift, "
+      "not in step");
+  EXPECT_EQ(why([](RunSpec& s) { s.order = "shift", s.bytes = 240, s.ahead = 239; }),
+            "a node ahead by at most 239 bytes: expected a packet's 240 or more");
   EXPECT_EQ(why([](RunSpec& s) { s.fifos_in_turn = true; }),
             "FIFOs in turn: expected infinite FIFOs with it");
 }

@@ -115,6 +115,28 @@ TEST(AllToAll, InStepANodeWaitsForItsOwnMessageBeforeTheNext) {
   }
 }
 
+TEST(AllToAll, ANodeSendsNoMoreBeyondWhatHasArrivedThanItMayBeAhead) {
+  AllToAll::Options options;
+  options.bytes = 500;  // three packets of at most 240
+  options.order = AllToAll::Order::shift;
+  options.ahead = 4 * 240 + 239;  // four packets: into the second message
+  AllToAll workload(Node{5}, options);
+  Random random(1);
+  Send send;
+  Packet packet;
+  for (int i = 0; i < 4; ++i) ASSERT_EQ(workload.next(2, 0, 0, random, send), Next::send);
+  for (int i = 4; i < 12; ++i) {
+    EXPECT_EQ(workload.next(2, 0, 0, random, send), Next::idle);
+    EXPECT_TRUE(workload.delivered(2, packet, 0, false));
+    ASSERT_EQ(workload.next(2, 0, 0, random, send), Next::send) << i;
+  }
+  // What arrives first may be answered for later.
+  AllToAll late(Node{5}, options);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(late.delivered(2, packet, 0, false));
+  for (int i = 0; i < 6; ++i) ASSERT_EQ(late.next(2, 0, 0, random, send), Next::send);
+  EXPECT_EQ(late.next(2, 0, 0, random, send), Next::idle);
+}
+
 TEST(AllToAll, StaysInsideItsPlanesAndLines) {
   AllToAll::Options options;
   const Box box{{4, 3, 2}};
