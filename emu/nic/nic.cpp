@@ -360,7 +360,7 @@ Errc Nic::wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns) 
     return queue.test() != Errc::not_done;
   };
   if (spin_then_yield(environment_.wait_budget(), has_news)) return Errc::ok;
-  if (phase_.end()) environment_.put_off_service(kServicePeriodNs);  // frames are the service thread's now
+  hand_frames_back();
   CqState& state = *queue.view().state;
   // Announced before the ring is looked at again: see push_event.
   state.waiters.fetch_add(1, std::memory_order_seq_cst);

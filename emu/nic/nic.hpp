@@ -225,8 +225,8 @@ class Nic final : public wire::Sink {
   Errc resume(std::span<const ProcessName> processes, std::uint32_t domain);
 
   // ---- progress ----
-  // Applies what arrived and continues what is under way. Returns whether anything may have come of it. Any
-  // thread; cheap when there is nothing.
+  // Applies what arrived and goes on with what is under way; whether anything may have come of it. Any
+  // thread.
   bool progress();
   // The service thread's share; returns whether it wants to be called again soon, without being rung.
   bool serve();
@@ -238,7 +238,6 @@ class Nic final : public wire::Sink {
   std::int64_t now_ns();
   clock::Clock* clock() const { return clock_; }
   HazardBoard* hazard_board() const { return board_; }  // null: there is none
-
   // Whether operations of this NIC may meet faults: then every one of them takes the general path.
   bool has_faults() const { return faults_ != nullptr; }
   const FaultCounters& fault_counters() const { return error_state(view_).faults; }
@@ -253,11 +252,11 @@ class Nic final : public wire::Sink {
   // Any thread. Another one that is at it is left to it, unless this one `must_look` for itself.
   void poll_wire(bool must_look);
   bool serve_wire();  // by the service thread, which it woke; returns whether more is to be done soon
-  // Whether the service thread may sleep until the wire's descriptor is readable. Lowers `wakes_at_ns` to the
-  // time when it must look in any case; who posts after this sees it.
+  // Whether the service thread may sleep on the wire's descriptor. Lowers `wakes_at_ns` to when it must look.
   bool may_sleep_on_wire(std::atomic<std::int64_t>& wakes_at_ns);
   // Service thread: whether the program has polled since the last serve(). Then it moves the wire itself.
   bool program_polls() const { return polls_.value() != polls_seen_; }
+  std::uint64_t polls() const { return polls_.value(); }  // by all its threads, so far
   // Whether everything that was sent by it has been acknowledged. Moves it along.
   bool wire_is_drained();
 
@@ -416,6 +415,7 @@ class Nic final : public wire::Sink {
   }
   Errc progress_and_take(CompletionQueue& queue, Event* event);
   void look_about();
+  void hand_frames_back();
   // Whether progress() would find nothing to do.
   bool has_nothing_to_move() const {
     return !always_moves_.load(std::memory_order_relaxed) &&

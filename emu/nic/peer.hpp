@@ -109,6 +109,11 @@ class Environment {
   // A thread of the program moves frames along, or stops to: the service thread need not look for so long. A
   // system call.
   virtual void put_off_service(std::int64_t /*ns*/) {}
+  // One is about to post to the wire; `polls`: how often the program has polled so far. Cheap when no sender
+  // would wake the service thread.
+  virtual void post_to_wire(std::uint64_t /*polls*/) {}
+  // It is about to sleep: what comes is the service thread's again, at once.
+  virtual void hand_wire_back() {}
   // Asks our own service thread to call CollectiveEngine::heartbeat() every kHeartbeatNs until it says no,
   // and then heart_stopped().
   static constexpr std::int64_t kHeartbeatNs = 2'000'000;

@@ -80,6 +80,7 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
   bool sent = false;
   bool answered = true;
   bool unsent = false;
+  if (by_wire) environment_.post_to_wire(polls_.value());
   {
     const std::lock_guard lock(frames_mu_);
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;

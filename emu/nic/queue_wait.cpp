@@ -50,7 +50,7 @@ Result<std::uint32_t> Nic::wait_any(std::span<CompletionQueue* const> queues,
     return has_news();
   };
   if (!spin_then_yield(environment_.wait_budget(), look)) {
-    if (phase_.end()) environment_.put_off_service(kServicePeriodNs);  // frames are the service thread's now
+    hand_frames_back();
     FutexWord& bell = view_.service().bell;
     bool sources = false;
     for (CompletionQueue* queue : queues) {

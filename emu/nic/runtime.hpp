@@ -10,6 +10,7 @@
 #include "emu/memory/cross_attach.hpp"
 #include "emu/memory/peer_memory.hpp"
 #include "emu/nic/nic.hpp"
+#include "emu/nic/wire_watch.hpp"
 #include "emu/wire/ofi_wire.hpp"
 
 #include <array>
@@ -75,6 +76,8 @@ class Runtime final : public Environment {
   void wire_lost(wire::ProcessSlot slot) override;
   void attend_wire(bool soon) override;
   void put_off_service(std::int64_t ns) override;
+  void post_to_wire(std::uint64_t polls) override { wire_watch_.before_post(polls); }
+  void hand_wire_back() override;
   void ring(ProcessName process) override;
   void start_heartbeat() override;
   void ring_self() override;
@@ -117,8 +120,8 @@ class Runtime final : public Environment {
   Status watch_death(ProcessName process);
   // The process of another host in that slot. Errors: unreachable.
   Result<ProcessName> remote_in(wire::ProcessSlot slot) const;
-  bool rest_wire(bool program_polls);
-  bool set_wire_timer(std::int64_t at_ns);
+  bool rest_wire(bool polls);
+  bool program_polls();
   void on_wire();
   void on_wire_timer();
 
@@ -137,9 +140,16 @@ class Runtime final : public Environment {
   std::atomic<bool> wire_is_open_{false};  // wire_ and what follows will not change
   bool wire_for_all_ = false;              // constant after make_segment()
   UniqueFd wire_timer_;                    // timerfd: the wire's next deadline
-  bool wire_armed_ = false;                // its descriptor wakes us; service thread
-  std::mutex wire_timer_mu_;
-  std::int64_t wire_timer_at_ = 0;  // what the timer is set for, 0: nothing; guarded by wire_timer_mu_
+  // How the service thread is woken for the wire. Used once wire_is_open_.
+  struct WireSystem final : WireWatch::System {
+    Runtime& runtime;
+    explicit WireSystem(Runtime& r) : runtime(r) {}
+    bool watch(bool on) override;
+    bool set_timer(std::int64_t at_ns) override;
+    std::int64_t now_ns() override { return monotonic_ns(); }
+  } wire_system_{*this};
+  WireWatch wire_watch_{wire_system_};
+  std::atomic<bool> handed_back_{false};  // the program polled, but is about to sleep
   // When the service thread looks after the wire at the latest.
   std::atomic<std::int64_t> wire_wakes_at_{INT64_MAX};
   NicView nobody_;  // the empty NIC that stands for those of other hosts

@@ -150,9 +150,9 @@ void Runtime::stop_wire() {
 // Returns whether there is more to do soon.
 bool Runtime::serve() {
   memory::call_for_fault_handler_look();
-  const bool program_polls = nic_->program_polls();
+  const bool polls = program_polls();
   bool more = nic_->serve();
-  if (wire_is_open_.load(std::memory_order_acquire)) more = !rest_wire(program_polls) || more;
+  if (wire_is_open_.load(std::memory_order_acquire)) more = !rest_wire(polls) || more;
   served_ns_.store(monotonic_ns(), std::memory_order_relaxed);
   if (!more) memory::look_for_fault_handler_each_time();
   return more;
@@ -167,42 +167,53 @@ void Runtime::put_off_service(std::int64_t ns) {
 }
 
 // Lets the wire wake us, unless the program polls it itself. False: it must be looked at again soon.
-bool Runtime::rest_wire(bool program_polls) {
-  const int fd = wire_->wait_fd();
-  if (fd < 0) return false;
-  if (program_polls) {
+bool Runtime::rest_wire(bool polls) {
+  if (wire_->wait_fd() < 0) return false;
+  if (polls) {
     // Not at all: the kernel would look for whom to wake at every message, on the sender's way.
-    if (wire_armed_) (void)job_.loop().change(fd, 0);
-    wire_armed_ = false;
+    wire_watch_.stop();
     return false;
   }
-  // Before the last look: what comes after it is an edge. Edges only: some providers leave their descriptor
-  // readable for good once something has come.
-  if (!wire_armed_ && !job_.loop().change(fd, EPOLLIN | EPOLLET).ok()) return false;
-  wire_armed_ = true;
+  // Before the last look: what comes after it is an edge.
+  if (!wire_watch_.start()) return false;
   if (!nic_->may_sleep_on_wire(wire_wakes_at_)) return false;
   const std::int64_t at = wire_wakes_at_.load(std::memory_order_relaxed);
-  return at == INT64_MAX || set_wire_timer(at);
+  return at == INT64_MAX || wire_watch_.set_timer(at);
 }
 
-// Sets the timer unless it is set for earlier. False: the system refused.
-bool Runtime::set_wire_timer(std::int64_t at_ns) {
-  const std::lock_guard lock(wire_timer_mu_);
-  if (wire_timer_at_ != 0 && wire_timer_at_ <= at_ns) return true;
-  wire_timer_at_ = std::max<std::int64_t>(at_ns, 1);
+bool Runtime::WireSystem::watch(bool on) {
+  // Edges only: some providers leave their descriptor readable for good once something has come.
+  return runtime.job_.loop().change(runtime.wire_->wait_fd(), on ? EPOLLIN | EPOLLET : 0).ok();
+}
+
+bool Runtime::WireSystem::set_timer(std::int64_t at_ns) {
   itimerspec when{};
-  when.it_value = {wire_timer_at_ / 1'000'000'000, wire_timer_at_ % 1'000'000'000};
-  return timerfd_settime(wire_timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr) == 0;
+  when.it_value = {at_ns / 1'000'000'000, at_ns % 1'000'000'000};
+  return timerfd_settime(runtime.wire_timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr) == 0;
+}
+
+// A thread of the program is about to sleep. Where one of them had taken the watch off, the service thread
+// puts it back; where it looks by its tick, it comes by itself.
+void Runtime::hand_wire_back() {
+  if (!wire_watch_.hand_back()) return;
+  handed_back_.store(true, std::memory_order_relaxed);
+  ring_self();
+}
+
+// Whether the program has polled since we last asked, and goes on. REQUIRES: service thread.
+bool Runtime::program_polls() {
+  const bool handed_back = handed_back_.exchange(false, std::memory_order_relaxed);
+  return nic_->program_polls() && !handed_back;
 }
 
 // Something came while this thread slept.
 void Runtime::on_wire() {
-  const bool program_polls = nic_->program_polls();
+  const bool polls = program_polls();
   bool soon = false;
   for (int i = 0; i < kLooks; ++i) {
     soon = nic_->serve_wire() || soon;
-    if (!rest_wire(program_polls)) {
-      if (program_polls) break;
+    if (!rest_wire(polls)) {
+      if (polls) break;
       continue;
     }
     if (soon) break;
@@ -214,11 +225,8 @@ void Runtime::on_wire() {
 void Runtime::on_wire_timer() {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto got = read(wire_timer_.get(), &count, sizeof count);
-  {
-    const std::lock_guard lock(wire_timer_mu_);
-    wire_timer_at_ = 0;
-    wire_wakes_at_.store(INT64_MAX, std::memory_order_relaxed);
-  }
+  wire_wakes_at_.store(INT64_MAX, std::memory_order_relaxed);
+  wire_watch_.timer_fired(nic_->polls());
   on_wire();
 }
 
@@ -229,7 +237,7 @@ void Runtime::attend_wire(bool soon) {
   const std::int64_t at = monotonic_ns() + (soon ? kSoonNs : kLateNs);
   if (wire_wakes_at_.load(std::memory_order_relaxed) <= at) return;
   wire_wakes_at_.store(at, std::memory_order_relaxed);
-  (void)set_wire_timer(at);
+  (void)wire_watch_.set_timer(at);
 }
 
 void Runtime::wire_lost(wire::ProcessSlot slot) {

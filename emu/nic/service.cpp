@@ -57,6 +57,12 @@ void Nic::look_about() {
   if (const std::int64_t delay = phase_.put_off(monotonic_ns())) environment_.put_off_service(delay);
 }
 
+// A thread of the program is about to sleep: frames are the service thread's from now on.
+void Nic::hand_frames_back() {
+  if (phase_.end()) environment_.put_off_service(kServicePeriodNs);
+  environment_.hand_wire_back();
+}
+
 // ---- a peer is gone ----
 
 void Nic::peer_died(ProcessName process) {
