@@ -225,8 +225,8 @@ class Nic final : public wire::Sink {
   Errc resume(std::span<const ProcessName> processes, std::uint32_t domain);
 
   // ---- progress ----
-  // Applies what arrived and goes on with what is under way; whether anything may have come of it. Any
-  // thread.
+  // Applies what arrived and continues what is under way. Returns whether anything may have come of it. Any
+  // thread; cheap when there is nothing.
   bool progress();
   // The service thread's share; returns whether it wants to be called again soon, without being rung.
   bool serve();
