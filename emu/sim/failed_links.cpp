@@ -90,4 +90,23 @@ Refusal pick_failed_links(const model::Dragonfly& dragonfly, std::uint32_t count
   return {};
 }
 
+Refusal fail_links(Quadrics* net, std::uint32_t count, std::uint64_t seed) {
+  const model::FatTree& tree = net->tree();
+  std::vector<model::LinkId> up;
+  for (model::LinkId link = tree.up_link(0, 0) + tree.nodes(); tree.is_up(link); ++link) up.push_back(link);
+  if (count > up.size() / 4)
+    return {fmt::format("{} failed links: expected at most {}, a quarter of those above the nodes' own",
+                        count, up.size() / 4)};
+  Random random(seed, kStream);
+  for (std::uint32_t lost = 0; lost < count;) {
+    if (up.empty())
+      return {fmt::format("{} failed links: after {} every other one cuts off some node", count, lost)};
+    const std::uint32_t at = random.below(static_cast<std::uint32_t>(up.size()));
+    lost += net->fail_both_ways(up[at]).refused() ? 0 : 1;
+    up[at] = up.back();
+    up.pop_back();
+  }
+  return {};
+}
+
 }  // namespace orrery::sim

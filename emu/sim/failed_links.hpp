@@ -4,6 +4,7 @@
 
 #include "emu/model/dragonfly.hpp"
 #include "emu/model/torus.hpp"
+#include "emu/sim/quadrics.hpp"
 #include "emu/sim/result.hpp"
 
 #include <cstdint>
@@ -25,5 +26,9 @@ Refusal pick_failed_links(const model::Torus& torus, std::uint32_t count, std::u
                           std::vector<FailedLink>* out);
 Refusal pick_failed_links(const model::Dragonfly& dragonfly, std::uint32_t count, std::uint64_t seed,
                           std::vector<FailedLink>* out);
+// Takes `count` links of a fat tree that lead up, each with the one that leads back, out of service; every
+// two nodes keep a way. Outcomes: refused for more than a quarter of those above the nodes' own; `net` may
+// then have lost some.
+Refusal fail_links(Quadrics* net, std::uint32_t count, std::uint64_t seed);
 
 }  // namespace orrery::sim

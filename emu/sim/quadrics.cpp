@@ -80,20 +80,44 @@ bool Quadrics::leads_to(std::uint32_t up, Node dst, std::uint32_t top) const {
   return false;
 }
 
-Refusal Quadrics::fail_link(model::LinkId link) {
+Refusal Quadrics::fail_link(model::LinkId link) { return take_out(link, link); }
+
+Refusal Quadrics::fail_both_ways(model::LinkId up) {
+  if (!tree_.has_link(up) || !tree_.is_up(up))
+    return {
+        fmt::format("link {}: expected one that leads up, a number below {}", up, tree_.link_slots() / 2)};
+  const std::uint32_t boundary = tree_.boundary_of(up);
+  if (boundary == 0) return take_out(up, up);  // refused
+  const model::LinkEnds ends = tree_.ends(up);
+  std::uint32_t position = model::FatTree::kArity * (ends.to % tree_.switches_per_level());
+  while (tree_.ends(tree_.down_link(boundary, position)).to != ends.from) ++position;
+  return take_out(up, tree_.down_link(boundary, position));
+}
+
+// REQUIRES: `back` is `link`, or leads the other way between the same switches.
+Refusal Quadrics::take_out(model::LinkId link, model::LinkId back) {
   if (!tree_.has_link(link))
     return {fmt::format("link {}: expected a number below {}", link, tree_.link_slots())};
-  if (tree_.boundary_of(link) == 0)
-    return {fmt::format("link {}: a node's own, without which it is cut off", link)};
-  const bool was = links_[link].failed;
-  links_[link].failed = true;
+  const std::uint32_t boundary = tree_.boundary_of(link);
+  if (boundary == 0) return {fmt::format("link {}: a node's own, without which it is cut off", link)};
+  const bool was = links_[link].failed, back_was = links_[back].failed;
+  links_[link].failed = links_[back].failed = true;
+  // Only nodes below the lower of its two switches can miss it, going up or being led down to.
+  const model::LinkEnds ends = tree_.ends(link);
+  const std::uint32_t lower = (tree_.is_up(link) ? ends.from : ends.to) % tree_.switches_per_level();
+  const Node below = 1u << (2 * boundary), first = lower / (below / model::FatTree::kArity) * below;
+  const auto reaches = [&](Node src, Node dst) {
+    return src == dst || leads_to(tree_.up_link(0, src), dst, model::FatTree::nca_level(src, dst));
+  };
   // All nodes of one switch share their ways from there: one of each stands for them.
-  for (Node src = 0; src < nodes(); src += model::FatTree::kArity)
-    for (Node dst = 0; dst < nodes(); dst += model::FatTree::kArity) {
-      if (src == dst || leads_to(tree_.up_link(0, src), dst, model::FatTree::nca_level(src, dst))) continue;
-      links_[link].failed = was;
-      return {fmt::format("link {}: without it node {} could not reach node {}", link, src, dst)};
-    }
+  for (Node inside = first; inside < first + below; inside += model::FatTree::kArity)
+    for (Node node = 0; node < nodes(); node += model::FatTree::kArity)
+      for (const auto& [src, dst] : {std::pair(inside, node), std::pair(node, inside)}) {
+        if (reaches(src, dst)) continue;
+        links_[link].failed = was;
+        links_[back].failed = back_was;
+        return {fmt::format("link {}: without it node {} could not reach node {}", link, src, dst)};
+      }
   any_failed_ = true;
   return {};
 }

@@ -67,6 +67,9 @@ class Quadrics {
   // Takes a link out of service for all runs from here on. Outcomes: refused (one line says why) for a link
   // that is not there, a node's own, and one without which some pair of nodes has no way left.
   Refusal fail_link(model::LinkId link);
+  // The same for a link up and the one that leads back down.
+  Refusal fail_both_ways(model::LinkId up);
+  bool has_failed(model::LinkId link) const { return links_[link].failed; }
 
   struct HotSpot {
     double mb_per_s = 0;  // received by node 0
@@ -178,6 +181,7 @@ class Quadrics {
   std::priority_queue<Occurrence, std::vector<Occurrence>, std::greater<>> agenda_;
   std::uint64_t order_ = 0, failed_passed_ = 0;
   Totals totals_;
+  Refusal take_out(model::LinkId link, model::LinkId back);
   bool any_failed_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include "emu/base/wait.hpp"
 #include "emu/sim/engine.hpp"
+#include "emu/sim/failed_links.hpp"
 
 #include <algorithm>
 #include <array>
@@ -29,6 +30,7 @@ class CircuitRouter {
     for (Node n = 0; n < nodes; ++n) senders_[n].random = Random(config.seed ^ 0x51u, n);
     net_.begin();
   }
+  Quadrics& net() { return net_; }
   Node sites() const { return 1; }
   Node partition_grain() const { return 1; }
   Tick min_cross_delay() const { return 1; }
@@ -151,9 +153,10 @@ double quadrics_uniform_peak(const QuadricsConfig& config, std::uint32_t payload
   return config.bytes_per_ns * kQuadricsTickNs / payload;
 }
 
-SimResult run_quadrics(const QuadricsConfig& config, Node nodes, Workload& workload,
-                       const RunLimits& limits) {
+Refusal run_quadrics(const QuadricsConfig& config, Node nodes, std::uint32_t failed_links, Workload& workload,
+                     const RunLimits& limits, SimResult* out) {
   CircuitRouter router(config, nodes);
+  if (Refusal no = fail_links(&router.net(), failed_links, config.seed); no.refused()) return no;
   RunLimits alone = limits;
   alone.threads = alone.partitions = 1;
   Engine<CircuitRouter> engine(router, workload, alone);
@@ -166,7 +169,8 @@ SimResult run_quadrics(const QuadricsConfig& config, Node nodes, Workload& workl
   result.offered = workload.offered_per_node_tick();
   result.link_busy = router.link_busy();
   result.ports = 2 * model::FatTree::kArity;
-  return result;
+  *out = std::move(result);
+  return {};
 }
 
 bool is_collective(const std::string& name) {

@@ -18,8 +18,10 @@ inline constexpr double kQuadricsTickNs = 0.1;
 // Simulates the first `nodes` nodes; blocks. One thread, whatever the limits say: circuits know no distance
 // between parts of the tree. In the result: ports are the four links up and the four down of a boundary's
 // switch; a buffer of a virtual channel is taken while a circuit holds it; a packet's hops are its links.
+// `failed_links`: out of service, drawn by config.seed; refused as fail_links() does.
 // REQUIRES: config.levels covers `nodes`; the workload sends packets of at most config.packet bytes.
-SimResult run_quadrics(const QuadricsConfig& config, Node nodes, Workload& workload, const RunLimits& limits);
+Refusal run_quadrics(const QuadricsConfig& config, Node nodes, std::uint32_t failed_links, Workload& workload,
+                     const RunLimits& limits, SimResult* out);
 // Packets of `payload` bytes that a node's link carries in a tick.
 double quadrics_uniform_peak(const QuadricsConfig& config, std::uint32_t payload);
 

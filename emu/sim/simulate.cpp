@@ -231,6 +231,9 @@ Refusal simulate_quadrics(RunSpec spec, const model::Machine& machine, SimResult
   config.seed = spec.seed;
   if (spec.trace.empty() && is_collective(spec.workload)) {
     if (spec.load != 0) return {fmt::format("load {} of a {}: expected none", spec.load, spec.workload)};
+    if (spec.failed_links != 0)
+      return {fmt::format("{} failed links in a {}: expected 0, multicasts know none", spec.failed_links,
+                          spec.workload)};
     return run_collective(config, nodes[0], spec.workload, spec.bytes, spec.repeat, out);
   }
   Scene scene;
@@ -243,8 +246,8 @@ Refusal simulate_quadrics(RunSpec spec, const model::Machine& machine, SimResult
       config, static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.bytes, scene.payload_max)));
   std::unique_ptr<Workload> workload;
   if (Refusal no = make_workload(spec, scene, &workload); no.refused()) return no;
-  *out = run_quadrics(config, nodes[0], *workload, make_limits(spec, scene, *workload, 50000));
-  return {};
+  return run_quadrics(config, nodes[0], spec.failed_links, *workload,
+                      make_limits(spec, scene, *workload, 50000), out);
 }
 
 constexpr std::uint32_t kCachedGroups = 8;
@@ -301,9 +304,10 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
   if (!built.machine) return {built.error};
   const model::Network network = built.machine->pricing.network;
   if (spec.failed_links != 0 && network != model::Network::gemini_torus &&
-      network != model::Network::dragonfly)
+      network != model::Network::dragonfly && network != model::Network::fat_tree)
     return {
-        fmt::format("{} failed links on {}: expected 0, only gemini and aries have links beside each other",
+        fmt::format("{} failed links on {}: expected 0, only gemini, aries and asci-q have other links in "
+                    "their place",
                     spec.failed_links, spec.machine)};
   if (!spec.failed_nodes.empty() && network != model::Network::bluegene_torus)
     return {fmt::format("failed nodes on {}: expected none, only bluegene-l's hint bits lead round them",

@@ -45,7 +45,7 @@ struct RunSpec {
   double until_us = 0;             // 0: no limit but the workload's own
   double sample_us = 0;            // 0: the machine's default
   double bit_error_rate = -1;      // < 0: the machine's (none)
-  std::uint32_t failed_links = 0;  // out of service, drawn by the seed (gemini, aries)
+  std::uint32_t failed_links = 0;  // out of service, drawn by the seed (gemini, aries, asci-q)
   std::string failed_nodes;        // how many, or coordinates "1.0.3,2.2.2" (bluegene-l)
   std::uint64_t seed = 1;
   unsigned threads = 1;

@@ -183,7 +183,7 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--sample-us", spec.sample_us, "Interval of the curves over time");
   command->add_option("--bit-error-rate", spec.bit_error_rate, "Of a link");
   command->add_option("--failed-links", spec.failed_links,
-                      "Out of service, drawn by the seed (gemini, aries)");
+                      "Out of service, drawn by the seed (gemini, aries, asci-q)");
   command->add_option(
       "--failed-nodes", spec.failed_nodes,
       "Dead, and led round: 1 to 3, drawn by the seed, or coordinates 1.0.3,2.2.2 (bluegene-l)");

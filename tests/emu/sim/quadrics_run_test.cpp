@@ -105,6 +105,20 @@ TEST(QuadricsRun, BitErrorsAreRetriedAndNothingIsLost) {
   EXPECT_GT(noisy.outcome.end, clean.outcome.end);
 }
 
+TEST(QuadricsRun, LostLinksAreClimbedRoundAndNothingIsLost) {
+  RunSpec spec = spec_of("alltoall");
+  spec.repeat = 20;
+  const SimResult whole = run(spec);
+  spec.failed_links = 32;  // a quarter of those above the nodes' own
+  for (spec.seed = 1; spec.seed <= 5; ++spec.seed) {
+    const SimResult less = run(spec);
+    EXPECT_EQ(less.outcome.stop, Stop::finished);
+    EXPECT_EQ(less.outcome.total.delivered, whole.outcome.total.delivered);
+    EXPECT_EQ(less.outcome.total.link_hops, whole.outcome.total.link_hops) << "no way is longer than another";
+    EXPECT_GT(less.outcome.end, whole.outcome.end);
+  }
+}
+
 TEST(QuadricsRun, CollectivesComeNearThePapersNumbers) {
   const auto us = [](const std::string& name, const std::string& nodes, std::uint64_t bytes = 0) {
     RunSpec spec = spec_of(name);
@@ -140,6 +154,10 @@ TEST(QuadricsRun, RefusesInOneLineWhatItCannotRun) {
   EXPECT_THAT(why([](RunSpec& s) { s.bytes = 385; }), HasSubstr("1 to 384"));
   EXPECT_THAT(why([](RunSpec& s) { s.grain = 4; }), HasSubstr("a grain on asci-q: expected 1"));
   EXPECT_THAT(why([](RunSpec& s) { s.routing = "hashed"; }), HasSubstr("a routing on asci-q"));
+  EXPECT_EQ(why([](RunSpec& s) { s.failed_links = 33; }),
+            "33 failed links: expected at most 32, a quarter of those above the nodes' own");
+  EXPECT_THAT(why([](RunSpec& s) { s.workload = "barrier", s.load = 0, s.failed_links = 1; }),
+              HasSubstr("multicasts know none"));
   EXPECT_THAT(why([](RunSpec& s) { s.bit_error_rate = 0.1; }), HasSubstr("bit error rate 0.1"));
   EXPECT_THAT(why([](RunSpec& s) { s.workload = "barrier"; }), HasSubstr("load 0.5 of a barrier"));
   EXPECT_THAT(why([](RunSpec& s) { s.workload = "barrier", s.load = 0, s.bytes = 8; }),

@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/sim/quadrics.hpp"
 
+#include "emu/sim/failed_links.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -111,6 +113,28 @@ TEST(Quadrics, CircuitsGoRoundFailedLinks) {
   const auto least = machine.uniform(0.1, 1e6);
   EXPECT_EQ(least.failed_passed, 0u);
   EXPECT_NEAR(least.accepted, whole.accepted, 0.03 * whole.accepted);
+}
+
+TEST(Quadrics, LinksAreLostBothWaysAndAsManyAsWereAskedFor) {
+  const model::FatTree tree = model::FatTree::make(3).value();
+  Quadrics one({.levels = 3});
+  EXPECT_TRUE(one.fail_both_ways(tree.down_link(1, 3)).refused());
+  EXPECT_TRUE(one.fail_both_ways(tree.up_link(0, 3)).refused());
+  ASSERT_FALSE(one.fail_both_ways(tree.up_link(1, 3)).refused());
+  const model::LinkEnds ends = tree.ends(tree.up_link(1, 3));
+  for (model::LinkId link = 0; link < tree.link_slots(); ++link) {
+    const model::LinkEnds e = tree.ends(link);
+    const bool lost = link == tree.up_link(1, 3) || (e.from == ends.to && e.to == ends.from);
+    EXPECT_EQ(one.has_failed(link), lost) << link;
+  }
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Quadrics many({.levels = 3});
+    ASSERT_FALSE(fail_links(&many, 32, seed).refused());
+    std::uint32_t lost = 0;
+    for (model::LinkId link = 0; link < tree.link_slots(); ++link) lost += many.has_failed(link);
+    EXPECT_EQ(lost, 64u);
+    EXPECT_EQ(many.uniform(0.1, 2e5).failed_passed, 0u) << "seed " << seed;
+  }
 }
 
 }  // namespace
