@@ -37,11 +37,31 @@ Refusal check_common(const RunSpec& spec) {
   return {};
 }
 
-static Refusal check_ahead(const RunSpec& spec, const Scene& scene) {
+// What the run asks of an all-to-all, whoever takes part in it.
+static Refusal all_to_all_options(const RunSpec& spec, const Scene& scene, AllToAll::Options* options) {
   const std::uint64_t packet = std::min<std::uint64_t>(spec.bytes, scene.payload_max);
-  if (spec.ahead == 0 || spec.ahead >= packet) return {};
-  return {
-      fmt::format("a node ahead by at most {} bytes: expected a packet's {} or more", spec.ahead, packet)};
+  if (spec.ahead != 0 && spec.ahead < packet)
+    return {
+        fmt::format("a node ahead by at most {} bytes: expected a packet's {} or more", spec.ahead, packet)};
+  if (spec.order == "shift") {
+    options->order = AllToAll::Order::shift;
+  } else if (spec.order != "random") {
+    return {fmt::format("order '{}': expected random or shift", spec.order)};
+  }
+  options->flags = spec.get ? kGet : 0;
+  options->fifos = scene.fifos;
+  options->finite_fifos = !spec.infinite_fifos;
+  options->by_direction = scene.fifo_a_direction;
+  options->open = scene.open;
+  options->bytes = spec.bytes;
+  options->payload_max = scene.payload_max;
+  options->seed = spec.seed;
+  options->repeat = spec.steady ? 1u << 20 : spec.repeat;
+  options->in_step = spec.in_step;
+  options->ahead = spec.ahead;
+  const std::uint64_t whole = (spec.bytes + scene.payload_max - 1) / scene.payload_max;
+  options->burst = spec.burst != 0 ? spec.burst : static_cast<std::uint32_t>(whole);
+  return {};
 }
 
 // The workload in the terms of the machine's scene.
@@ -57,30 +77,10 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
     *out = std::make_unique<TraceTraffic>(trace, places, scene.box.nodes(), scene.payload_max, scene.tick_ns);
     return {};
   }
-  if (Refusal no = check_ahead(spec, scene); no.refused()) return no;
   if (is_ordered(spec)) return make_ordered(spec, scene.box, scene.payload_max, scene.bgl, out);
   if (spec.workload == "alltoall") {
     AllToAll::Options options;
-    options.flags = spec.get ? kGet : 0;
-    options.fifos = scene.fifos;
-    options.finite_fifos = !spec.infinite_fifos;
-    options.by_direction = scene.fifo_a_direction;
-    options.open = scene.open;
-    options.bytes = spec.bytes;
-    options.payload_max = scene.payload_max;
-    options.seed = spec.seed;
-    options.repeat = spec.steady ? 1u << 20 : spec.repeat;
-    options.in_step = spec.in_step;
-    options.ahead = spec.ahead;
-    options.burst =
-        spec.burst != 0
-            ? spec.burst
-            : static_cast<std::uint32_t>((spec.bytes + scene.payload_max - 1) / scene.payload_max);
-    if (spec.order == "shift") {
-      options.order = AllToAll::Order::shift;
-    } else if (spec.order != "random") {
-      return {fmt::format("order '{}': expected random or shift", spec.order)};
-    }
+    if (Refusal no = all_to_all_options(spec, scene, &options); no.refused()) return no;
     std::uint32_t dims = 7;
     Box box = scene.box;
     const bool grouped = scene.group_nodes != 0;
@@ -135,21 +135,13 @@ Refusal make_job(const RunSpec& spec, const Scene& scene, const model::Dragonfly
     return {
         fmt::format("a job of {} nodes in {} groups: expected equal parts of at most {} in at most {} groups",
                     spec.job_nodes, groups, model::Dragonfly::kNodesPerGroup, dragonfly.groups())};
-  if (Refusal no = check_ahead(spec, scene); no.refused()) return no;
   if (spec.workload != "alltoall") return {fmt::format("a job of {}: expected alltoall", spec.workload)};
+  if (!spec.subset.empty()) return {fmt::format("subset '{}' of a job: expected none", spec.subset)};
+  AllToAll::Options options;
+  if (Refusal no = all_to_all_options(spec, scene, &options); no.refused()) return no;
   std::vector<Node> members;
   for (std::uint32_t g = 0; g < groups; ++g)
     for (std::uint32_t i = 0; i < share; ++i) members.push_back(g * model::Dragonfly::kNodesPerGroup + i);
-  AllToAll::Options options;
-  options.fifos = scene.fifos;
-  options.bytes = spec.bytes;
-  options.payload_max = scene.payload_max;
-  options.order = spec.order == "shift" ? AllToAll::Order::shift : AllToAll::Order::random;
-  options.flags = spec.get ? kGet : 0;
-  options.seed = spec.seed;
-  options.repeat = spec.steady ? 1u << 20 : spec.repeat;
-  options.in_step = spec.in_step;
-  options.ahead = spec.ahead;
   RateTraffic::Options noise;
   noise.fifos = scene.fifos;
   noise.payload = static_cast<std::uint16_t>(scene.payload_max);

@@ -249,6 +249,9 @@ TEST(Simulate, RefusesInOneLineWhatItCannotRun) {
   EXPECT_NE(why([](RunSpec& s) { s.machine = "aries", s.job_nodes = 400, s.job_groups = 1; }).find("400"),
             std::string::npos);
   EXPECT_NE(why([](RunSpec& s) { s.preset = "fig99"; }).find("fig2-1vc-1path"), std::string::npos);
+  const auto job = [](RunSpec& s) { s.machine = "aries", s.nodes = "2", s.job_nodes = 96, s.job_groups = 1; };
+  EXPECT_EQ(why([&](RunSpec& s) { job(s), s.order = "spiral"; }), "order 'spiral': expected random or shift");
+  EXPECT_EQ(why([&](RunSpec& s) { job(s), s.subset = "groups"; }), "subset 'groups' of a job: expected none");
   EXPECT_EQ(why([](RunSpec& s) { s.in_step = true; }),
             "in step, alltoall in order 'random': expected alltoall in order shift");
   EXPECT_EQ(
