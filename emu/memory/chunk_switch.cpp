@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include <sys/mman.h>
+#include <sys/uio.h>
 
 namespace orrery::memory {
 
@@ -62,12 +63,13 @@ Status write_all(const ProcessState& state, Range range) {
   return {};
 }
 
-// REQUIRES: anonymous memory that is readable. Not instrumented: the program's other threads own it.
-__attribute__((no_sanitize("address", "thread"))) bool reads_as_zeros(std::uint64_t page) {
-  const auto* const words = reinterpret_cast<const std::uint64_t*>(page);
-  std::uint64_t any = 0;
-  for (std::uint64_t i = 0; i < kPageBytes / sizeof any; ++i) any |= words[i];
-  return any == 0;
+// By a system call: the program may give its pages back at any moment, and who reads them then must not die
+// of it. A page that cannot be read is not zeros; to write it to the file says why.
+bool reads_as_zeros(std::uint64_t page) {
+  std::uint64_t words[kPageBytes / sizeof(std::uint64_t)];
+  const iovec to{words, sizeof words}, from{raw::pointer(page), sizeof words};
+  return ::syscall(SYS_process_vm_readv, ::getpid(), &to, 1, &from, 1, 0) == std::ssize(words) * 8 &&
+         std::all_of(std::begin(words), std::end(words), [](std::uint64_t word) { return word == 0; });
 }
 
 // Writes what the chunk holds to the file; pages that were never touched stay holes. `anonymous`: a page that

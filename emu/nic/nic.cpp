@@ -232,9 +232,10 @@ Status Nic::deregister(const MemKey& key) {
              return environment_.slot_stopped(static_cast<wire::ProcessSlot>(slot));
            }},
       options_.drain_limit_ns,
-      [this](std::span<const RegistrationTable::Range> moving) {
+      [this, &key](std::span<const RegistrationTable::Range> moving) {
         // A thread of ours that is applying a frame right now holds this.
         { const std::lock_guard lock(requests_mu_); }
+        await_switch(key.index);
         for (const auto& range : moving) environment_.settle(range.begin, range.end);
       },
       [this](std::uint64_t begin, std::uint64_t end) { cut_off(begin, end); });
@@ -242,6 +243,19 @@ Status Nic::deregister(const MemKey& key) {
   for (const auto& range : ranges) flush_amo_cache(range.begin, range.end);
   collective_.settle();
   return {};
+}
+
+// Returns when the service thread is at no page of the region, which is no one's any more: the program may
+// give the pages back to the system then.
+void Nic::await_switch(std::uint32_t region) {
+  std::unique_lock lock(moving_mu_);
+  if (switching_.begin == switching_.end) return;
+  const auto ranges = registrations_.ranges_of(region);
+  switched_.wait(lock, [&] {
+    return std::none_of(ranges.begin(), ranges.end(), [&](const RegistrationTable::Range& range) {
+      return range.begin < switching_.end && switching_.begin < range.end;
+    });
+  });
 }
 
 // Gives pages private memory again, and lets go of direct access to other registrations of them first.

@@ -34,6 +34,7 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -313,6 +314,7 @@ class Nic final : public wire::Sink {
   void watch_region(std::uint32_t index);
   void flush_amo_cache(std::uint64_t begin, std::uint64_t end);
   void cut_off(std::uint64_t begin, std::uint64_t end);
+  void await_switch(std::uint32_t region);
 
   // initiate.cpp
   Errc find_peer(Endpoint& endpoint, const MemKey& remote);
@@ -460,8 +462,10 @@ class Nic final : public wire::Sink {
   using FreeBlocks = std::array<std::vector<std::uint64_t>, 40>;     // by size class
   std::array<FreeBlocks, 2> arena_free_;                             // by ArenaUse, guarded by arena_mu_
   std::mutex arena_mu_;
-  RegistrationTable::Range moving_;  // pages that are being adopted, guarded by moving_mu_
+  RegistrationTable::Range moving_;     // pages that are being adopted, guarded by moving_mu_
+  RegistrationTable::Range switching_;  // those of them that the service thread is at, guarded by moving_mu_
   std::mutex moving_mu_;
+  std::condition_variable switched_;  // with moving_mu_
 
   // Frames. requests_mu_: the inbound side. frames_mu_: the outbound side, flights and pending frames.
   ShortLock requests_mu_;

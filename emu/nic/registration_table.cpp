@@ -318,6 +318,10 @@ std::vector<std::uint32_t> RegistrationTable::overlapping(std::uint64_t begin, s
   return indices;
 }
 
+bool RegistrationTable::covers_any(std::uint64_t begin, std::uint64_t end) const {
+  return !overlapping(begin, end).empty();
+}
+
 void RegistrationTable::change_state(std::uint64_t begin, std::uint64_t end, RegionState from,
                                      RegionState to) {
   for (const std::uint32_t index : overlapping(begin, end)) set_state(index, from, to);

@@ -81,6 +81,8 @@ class RegistrationTable {
                 const std::function<void(std::span<const Range> moving)>& settle_own,
                 const std::function<void(std::uint64_t begin, std::uint64_t end)>& cut_off);
 
+  // Whether any registration has bytes in [begin, end).
+  bool covers_any(std::uint64_t begin, std::uint64_t end) const;
   // Changes how peers reach every registration that overlaps [begin, end) and is in state `from`. When it
   // leaves direct or by_frame the call waits for peers as remove() does; false when one did not go.
   void change_state(std::uint64_t begin, std::uint64_t end, RegionState from, RegionState to);

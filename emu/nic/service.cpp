@@ -167,6 +167,14 @@ Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end) {
     Nic& nic;
     explicit Guard(Nic& n) : nic(n) {}
     bool before_switch(std::uint64_t from, std::uint64_t to) override {
+      {
+        const std::lock_guard lock(nic.moving_mu_);
+        nic.switching_ = {from, to};
+      }
+      nic.switched_.notify_all();
+      // The program may have let go of it since, and given the pages back. Looked at after the above:
+      // deregister() does both the other way round.
+      if (!nic.registrations_.covers_any(from, to)) return false;
       nic.registrations_.change_state(from, to, RegionState::by_frame, RegionState::moving);
       return nic.registrations_.drain_range(
           from, to,
@@ -177,8 +185,12 @@ Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end) {
     }
   } guard(*this);
   const auto set_moving = [this](RegistrationTable::Range range) {
-    const std::lock_guard lock(moving_mu_);
-    moving_ = range;
+    {
+      const std::lock_guard lock(moving_mu_);
+      moving_ = range;
+      switching_ = {};
+    }
+    switched_.notify_all();
   };
   set_moving({begin, end});
   const Status adopted = environment_.adopt(begin, end, guard);

@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
+#include <thread>
 
 // What lets later puts take the short way, and what must not.
 namespace orrery::nic {
@@ -69,6 +71,38 @@ TEST(Grants, AQueueThatWasWrittenToLetsNoPutPastALazyCache) {
   EXPECT_TRUE(world.settle(0, *endpoint));
   world.serve_all();
   EXPECT_EQ(target[0], 5u);
+}
+
+// Whoever deregisters may give the pages back to the system when the call returns: the service thread is at
+// none of them then, and goes on to none.
+TEST(Adoption, StopsBeforePagesThatTheProgramLetGoOf) {
+  Nic::Options options;
+  options.adopt_after = 1;
+  World world(2, Path::adopt, options);
+  alignas(kPageBytes) static std::uint64_t target[8 * kPageBytes / 8];  // two parts of the box's adoption
+  const std::uint64_t value = 5;
+  const MemKey key = registered_with_queue(world, target, sizeof target);
+  const auto endpoint = world.endpoint(0, 1, nullptr);
+  std::atomic<bool> gone{false};
+  std::thread program;
+  int switches = 0;
+  world.during_switch = [&](int) {
+    if (++switches > 1) return;
+    program = std::thread([&] {
+      EXPECT_TRUE(world[1].nic().deregister(key).ok());
+      gone = true;
+    });
+    while (world[1].nic().registrations().state_of(key.index) != RegionState::free) std::this_thread::yield();
+    EXPECT_FALSE(gone) << "its pages are being moved";
+  };
+  for (int i = 0; i < 4 && switches == 0; ++i) {
+    EXPECT_EQ(world[0].nic().post(*endpoint, box::put_word(&value, target + 8, key, 0)), Errc::ok);
+    world.serve_all();
+  }
+  ASSERT_TRUE(program.joinable());
+  program.join();
+  EXPECT_TRUE(gone);
+  EXPECT_EQ(switches, 1);
 }
 
 }  // namespace
