@@ -101,8 +101,9 @@ class Nic final : public wire::Sink {
   // that are in the middle of an access, at most drain_limit_ns; a peer that is stalled longer than that is
   // cut off from the pages instead. Errors: invalid_handle.
   Status deregister(const MemKey& key);
-  // Moves whole pages of ours into the memory file. Service thread only. Errors: Environment::adopt's.
-  Status adopt_range(std::uint64_t begin, std::uint64_t end);
+  // Moves whole pages of ours into the memory file; `registered`: as long as a registration has some of them.
+  // Service thread only. Errors: Environment::adopt's; timeout where none has any more.
+  Status adopt_range(std::uint64_t begin, std::uint64_t end, bool registered);
   // Whether `key` is ours and covers the range. Errors: invalid_handle, protection, permission, bounds.
   Errc check_local(const Port& port, const MemKey& key, std::uint64_t address, std::uint64_t length,
                    bool writes) const {
@@ -165,11 +166,9 @@ class Nic final : public wire::Sink {
   Errc post(Endpoint& endpoint, const Request& request);
   // The same for a caller that tried the short way (granted.hpp) itself.
   Errc post_checked(Endpoint& endpoint, const Request& request);
-
   // Whether everything that was posted to the endpoint is done: it may be unbound or destroyed. The thread
   // that uses the endpoint.
   static bool idle(const Endpoint& endpoint);
-
   // Starts several operations that end in one completion, in `endpoint`'s queue, when all of them are done;
   // it says the first error. `flags`: kLocalEvent, kGlobalEvent. As post(): nothing happened unless ok.
   // May wait for answers to its own earlier parts when it is longer than the packets that a NIC can have.
@@ -188,7 +187,6 @@ class Nic final : public wire::Sink {
   bool waits_for_room(const Endpoint& endpoint);
   // Asks the owner of a key that the endpoint has reached to move its memory into its memory file.
   void ask_for_adoption(const Endpoint& endpoint, const MemKey& key);
-
   DatagramUnit& datagrams() { return datagrams_; }
   ChannelUnit& channels() { return channels_; }
 
@@ -273,7 +271,6 @@ class Nic final : public wire::Sink {
   bool block_transfer_is_short(std::uint64_t length) const {
     return length < options_.bte_crossover && bte_.outstanding() == 0;
   }
-
   void deliver(const wire::Packet& packet) override;
 
  private:
@@ -462,8 +459,7 @@ class Nic final : public wire::Sink {
   using FreeBlocks = std::array<std::vector<std::uint64_t>, 40>;     // by size class
   std::array<FreeBlocks, 2> arena_free_;                             // by ArenaUse, guarded by arena_mu_
   std::mutex arena_mu_;
-  RegistrationTable::Range moving_;     // pages that are being adopted, guarded by moving_mu_
-  RegistrationTable::Range switching_;  // those of them that the service thread is at, guarded by moving_mu_
+  RegistrationTable::Range moving_, switching_;  // being adopted; those moved right now. By moving_mu_
   std::mutex moving_mu_;
   std::condition_variable switched_;  // with moving_mu_
 

@@ -155,17 +155,18 @@ void Nic::adopt_wanted() {
 void Nic::adopt_region(std::uint32_t index) {
   if (!options_.may_adopt || registrations_.state_of(index) != RegionState::by_frame) return;
   for (const auto& range : registrations_.ranges_of(index)) {
-    const Status adopted = adopt_range(range.begin, range.end);
+    const Status adopted = adopt_range(range.begin, range.end, true);
     if (!adopted.ok()) log::debug("region {} stays by frame: {}", index, errc_name(adopted.code()));
   }
   if (registrations_.state_of(index) == RegionState::direct)
     log::debug("region {} has been moved into the memory file: direct from now on", index);
 }
 
-Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end) {
+Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end, bool registered) {
   struct Guard final : Environment::SwitchGuard {
     Nic& nic;
-    explicit Guard(Nic& n) : nic(n) {}
+    const bool registered;
+    Guard(Nic& n, bool r) : nic(n), registered(r) {}
     bool before_switch(std::uint64_t from, std::uint64_t to) override {
       {
         const std::lock_guard lock(nic.moving_mu_);
@@ -174,7 +175,7 @@ Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end) {
       nic.switched_.notify_all();
       // The program may have let go of it since, and given the pages back. Looked at after the above:
       // deregister() does both the other way round.
-      if (!nic.registrations_.covers_any(from, to)) return false;
+      if (registered && !nic.registrations_.covers_any(from, to)) return false;
       nic.registrations_.change_state(from, to, RegionState::by_frame, RegionState::moving);
       return nic.registrations_.drain_range(
           from, to,
@@ -183,7 +184,7 @@ Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end) {
           },
           nic.options_.drain_limit_ns);
     }
-  } guard(*this);
+  } guard(*this, registered);
   const auto set_moving = [this](RegistrationTable::Range range) {
     {
       const std::lock_guard lock(moving_mu_);

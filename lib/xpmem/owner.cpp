@@ -124,7 +124,7 @@ Answer Owner::answer(const Request& request) {
   if (!there.ok() || !there.value().mapped || (request.writes != 0 && !there.value().writable))
     return {.error = EFAULT};
   if (there.value().cover != memory::Cover::direct) {
-    const Status adopted = runtime_.nic().adopt_range(pages.begin, pages.end);
+    const Status adopted = runtime_.nic().adopt_range(pages.begin, pages.end, false);
     if (!adopted.ok()) {
       log::debug("memory at {:#x}, {} bytes, cannot be attached: {}", begin, request.length,
                  errc_name(adopted.code()));
