@@ -64,7 +64,8 @@ Status write_all(const ProcessState& state, Range range) {
 }
 
 // By a system call: the program may give its pages back at any moment, and who reads them then must not die
-// of it. A page that cannot be read is not zeros; to write it to the file says why.
+// of it. A page that cannot be read, or that we may not read so, is not zeros: to write it to the file says
+// why, or costs a page of zeros.
 bool reads_as_zeros(std::uint64_t page) {
   std::uint64_t words[kPageBytes / sizeof(std::uint64_t)];
   const iovec to{words, sizeof words}, from{raw::pointer(page), sizeof words};
