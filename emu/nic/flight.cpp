@@ -26,12 +26,12 @@ std::optional<std::uint32_t> FlightTable::open() {
   if (free_.empty()) return std::nullopt;
   const std::uint32_t index = free_.back();
   free_.pop_back();
-  const std::uint32_t generation = (flights_[index].generation + 1) & (UINT32_MAX >> kIndexBits);
-  flights_[index] = Flight{};
-  flights_[index].generation = generation;
-  flights_[index].open = true;
+  Flight& flight = flights_[index];
+  flight.start_anew();
+  flight.generation = (flight.generation + 1) & (UINT32_MAX >> kIndexBits);
+  flight.open = true;
   ++open_count_;
-  return name_of(index, generation);
+  return name_of(index, flight.generation);
 }
 
 Flight* FlightTable::find(std::uint32_t name) {
@@ -43,7 +43,7 @@ void FlightTable::close(std::uint32_t name) {
   Flight* flight = find(name);
   ORRERY_CHECK(flight != nullptr, "flight {} is not open", name);
   flight->open = false;
-  flight->kept = {};
+  if (!flight->kept.empty()) flight->kept = {};
   free_.push_back(static_cast<std::uint16_t>(name & kIndexMask));
   --open_count_;
 }

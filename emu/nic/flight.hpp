@@ -6,6 +6,7 @@
 #include "emu/nic/request.hpp"
 #include "emu/wire/packet.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -39,7 +40,30 @@ struct Flight {
   std::uint32_t answers_due = 0;  // packets on their way
   std::uint32_t generation = 0;
   bool open = false;
+
+  // As made, but for its generation, and the header, which whoever opens it writes.
+  void start_anew() {
+    peer = nullptr;
+    endpoint = nullptr;
+    queue = nullptr;
+    flags = transaction = user_value = response_flag = 0;
+    sequence = nullptr;
+    status = Errc::ok;
+    local = nullptr;
+    if (!kept.empty()) kept = {};
+    segments = {};
+    datagram = {};
+    sent = 0;
+    all_sent = false;
+    answers_due = 0;
+  }
 };
+
+// Counts up or down what is read by anybody and written under one lock: no locked instruction of its own.
+inline void count(std::atomic<std::uint32_t>& number, std::int32_t by) {
+  number.store(number.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(by),
+               std::memory_order_relaxed);
+}
 
 // The transactions that a NIC can have outstanding on the wire: 1,024, as the Aries NIC has packets.
 // Names carry a generation (22 bits over 10 of the place), so that a late answer finds nothing; a process

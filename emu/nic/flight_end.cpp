@@ -26,9 +26,9 @@ void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std
 void Nic::end_flight(std::uint32_t name, Flight& flight) {
   if (flight.header.verb == wire::Verb::join || flight.header.verb == wire::Verb::release) [[unlikely]] {
     collective_.packet_ended(flight.header, flight.status);
-    flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
+    count(flight.peer->in_flight, -1);
     flights_.close(name);
-    flights_open_.fetch_sub(1, std::memory_order_relaxed);
+    count(flights_open_, -1);
     return;
   }
   if (flight.status != Errc::ok && flight.endpoint != nullptr) [[unlikely]]
@@ -36,11 +36,11 @@ void Nic::end_flight(std::uint32_t name, Flight& flight) {
   if (flight.header.verb == wire::Verb::datagram) {
     DatagramReply reply;
     std::memcpy(&reply, flight.local, sizeof reply);
-    flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
+    count(flight.peer->in_flight, -1);
     const DatagramName name_of_post = flight.datagram;
     const Errc status = flight.status;
     flights_.close(name);
-    flights_open_.fetch_sub(1, std::memory_order_relaxed);
+    count(flights_open_, -1);
     return datagrams_.exchanged(name_of_post, status, reply);
   }
   const bool message = flight.header.verb == wire::Verb::message;
@@ -54,12 +54,12 @@ void Nic::end_flight(std::uint32_t name, Flight& flight) {
   } else {
     finish_from_elsewhere(flight.queue, flight.flags, flight.transaction, flight.user_value, flight.status);
   }
-  flight.peer->in_flight.fetch_sub(1, std::memory_order_relaxed);
+  count(flight.peer->in_flight, -1);
   let_go(flight.queue);
   // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
   flight.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
   flights_.close(name);
-  flights_open_.fetch_sub(1, std::memory_order_relaxed);
+  count(flights_open_, -1);
 }
 
 // The operations that are on their way as frames.

@@ -179,7 +179,8 @@ struct Peer {
   bool inherits = false;
   std::uint64_t inherited_end = 0;
   std::deque<std::uint32_t> waiting;  // flights with packets still to be sent, oldest first
-  // Operations on their way by frame. The frames that nobody answers count as one.
+  // Operations on their way by frame. The frames that nobody answers count as one. Written under the NIC's
+  // lock of frames (count()), read by anybody.
   std::atomic<std::uint32_t> in_flight{0};
   bool unanswered = false;           // some may not have been taken out yet,
   std::uint64_t unanswered_end = 0;  // which the last of them ends here in the request lane

@@ -107,8 +107,8 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
       flight.sequence = request.sequence;
       hold(queue);
       endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
-      peer.in_flight.fetch_add(1, std::memory_order_relaxed);
-      flights_open_.fetch_add(1, std::memory_order_relaxed);
+      count(peer.in_flight, 1);
+      count(flights_open_, 1);
       peer.waiting.push_back(*name);
       sent = pump(peer);
       if (by_wire) unsent = has_unsent(peer);
@@ -145,8 +145,8 @@ Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
     flight.header = header;
     flight.header.source = self_;
     flight.header.transaction = *name;
-    peer.in_flight.fetch_add(1, std::memory_order_relaxed);
-    flights_open_.fetch_add(1, std::memory_order_relaxed);
+    count(peer.in_flight, 1);
+    count(flights_open_, 1);
     peer.waiting.push_back(*name);
     sent = pump(peer);
     unsent = has_unsent(peer);

@@ -120,7 +120,7 @@ void Nic::fail_flights(Peer& peer, Errc status) {
   std::erase(lane_peers_, &peer);
   std::erase(wire_peers_, &peer);
   peer.lanes_open = false;
-  if (peer.unanswered) peer.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  if (peer.unanswered) count(peer.in_flight, -1);
   peer.unanswered = false;
 }
 

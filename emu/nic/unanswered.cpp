@@ -53,7 +53,7 @@ bool Nic::try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& req
 
 void Nic::note_unanswered(Peer& peer, Endpoint& endpoint) {
   peer.unanswered_end = peer.requests.position();
-  if (!peer.unanswered) peer.in_flight.fetch_add(1, std::memory_order_relaxed);
+  if (!peer.unanswered) count(peer.in_flight, 1);
   peer.unanswered = true;
   endpoint.unanswered_to = &peer;
   endpoint.unanswered_end = peer.unanswered_end;
@@ -150,7 +150,7 @@ bool Nic::idle(const Endpoint& endpoint) {
 void Nic::settle_unanswered(Peer& peer) {
   if (!peer.unanswered || peer.requests.consumed() < peer.unanswered_end) return;
   peer.unanswered = false;
-  peer.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  count(peer.in_flight, -1);
   look_for_refusals(peer);
 }
 

@@ -87,8 +87,8 @@ Errc Nic::send_datagram(Peer& peer, const wire::PacketHeader& header, std::span<
     flight.kept.assign(data.begin(), data.end());
     flight.kept.resize(data.size() + sizeof(DatagramReply));
     flight.local = flight.kept.data() + data.size();
-    peer.in_flight.fetch_add(1, std::memory_order_relaxed);
-    flights_open_.fetch_add(1, std::memory_order_relaxed);
+    count(peer.in_flight, 1);
+    count(flights_open_, 1);
     peer.waiting.push_back(*flight_name);
     pump(peer);
     unsent = has_unsent(peer);

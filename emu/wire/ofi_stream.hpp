@@ -47,6 +47,16 @@ struct TxFrame {
   bool loose = false;   // nobody waits for it: free when the provider is done
   bool asks = false;    // its acknowledgement answers some of its packets
 
+  // Without packets; its buffer stays.
+  void start_anew() {
+    size = kHostFrameHeaderBytes;
+    body_crc = 0;
+    in_place = {};
+    sequence = 0;
+    sent_ns = 0;
+    packets = domain = 0;
+    closed = held = posted = loose = asks = false;
+  }
   // With `in_place`, and what fills it up to whole words.
   std::size_t whole_size() const {
     return size + (in_place.size() + kPacketAlign - 1) / kPacketAlign * kPacketAlign;
@@ -76,10 +86,7 @@ class FramePool {
     if (free_.empty()) return nullptr;
     TxFrame* const frame = free_.back();
     free_.pop_back();
-    std::byte* const bytes = frame->bytes;
-    *frame = TxFrame{};
-    frame->bytes = bytes;
-    frame->size = kHostFrameHeaderBytes;
+    frame->start_anew();
     return frame;
   }
   // REQUIRES: the provider does not have it.

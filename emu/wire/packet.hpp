@@ -66,8 +66,11 @@ struct PacketHeader {
 static_assert(sizeof(PacketHeader) == 96);
 static_assert(std::is_trivially_copyable_v<PacketHeader>);
 static_assert(offsetof(PacketHeader, transaction) == 8 && offsetof(PacketHeader, key_index) == 16 &&
-              offsetof(PacketHeader, address) == 24 && offsetof(PacketHeader, event_data) == 48 &&
-              offsetof(PacketHeader, operand) == 56 && offsetof(PacketHeader, aux) == 72);
+              offsetof(PacketHeader, status) == 20 && offsetof(PacketHeader, address) == 24 &&
+              offsetof(PacketHeader, length) == 32 && offsetof(PacketHeader, offset) == 40 &&
+              offsetof(PacketHeader, event_data) == 48 && offsetof(PacketHeader, operand) == 56 &&
+              offsetof(PacketHeader, aux) == 72 && offsetof(PacketHeader, match_bits) == 80 &&
+              offsetof(PacketHeader, part_bytes) == 88);
 
 // Whether a request that went well is answered with bytes.
 inline bool answer_has_data(const PacketHeader& header) {
