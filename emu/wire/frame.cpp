@@ -64,8 +64,18 @@ class Reader {
 
 bool is_known(Verb verb) { return (verb >= Verb::put && verb <= Verb::release) || verb == Verb::response; }
 
+// The layout of a packet's header is that of the struct, which lanes carry as it lies: where the processor is
+// little-endian it is copied.
+constexpr bool kAsItLies = std::endian::native == std::endian::little;
+
+bool is_zero(const std::uint8_t (&reserved)[3]) { return (reserved[0] | reserved[1] | reserved[2]) == 0; }
+
 // The header of the packet at `at`; false when its reserved bytes are not zero.
 bool read_packet_header(const std::byte* at, PacketHeader& h) {
+  if constexpr (kAsItLies) {
+    std::memcpy(&h, at, sizeof h);
+    return is_zero(h.reserved);
+  }
   Reader r(at);
   h.verb = static_cast<Verb>(r.get<std::uint8_t>());
   h.command = r.get<std::uint8_t>();
@@ -77,8 +87,7 @@ bool read_packet_header(const std::byte* at, PacketHeader& h) {
   h.key_index = r.get<std::uint16_t>();
   h.key_generation = r.get<std::uint16_t>();
   h.status = r.get<std::uint8_t>();
-  std::uint8_t reserved = 0;
-  for (auto& byte : h.reserved) reserved |= byte = r.get<std::uint8_t>();
+  for (auto& byte : h.reserved) byte = r.get<std::uint8_t>();
   h.address = r.get<std::uint64_t>();
   h.length = r.get<std::uint64_t>();
   h.offset = r.get<std::uint64_t>();
@@ -87,7 +96,7 @@ bool read_packet_header(const std::byte* at, PacketHeader& h) {
   h.aux = r.get<std::uint64_t>();
   h.match_bits = r.get<std::uint64_t>();
   h.part_bytes = r.get<std::uint64_t>();
-  return reserved == 0;
+  return is_zero(h.reserved);
 }
 
 }  // namespace
@@ -100,6 +109,13 @@ std::string_view refusal_name(Refusal refusal) {
 }
 
 void write_packet_header(std::span<std::byte> out, const PacketHeader& h, std::uint32_t payload_bytes) {
+  if constexpr (kAsItLies) {
+    PacketHeader as_sent = h;
+    as_sent.payload_bytes = payload_bytes;
+    for (auto& byte : as_sent.reserved) byte = 0;
+    std::memcpy(out.data(), &as_sent, sizeof as_sent);
+    return;
+  }
   Writer w(out.data());
   w.put(static_cast<std::uint8_t>(h.verb)).put(h.command).put(h.flags).put(h.source).put(h.domain);
   w.put(h.transaction).put(payload_bytes).put(h.key_index).put(h.key_generation);
@@ -128,7 +144,7 @@ void write_frame_header(std::span<std::byte> out, const FrameHeader& h, const Au
   w.put(h.acks[0].through).put(h.acks[1].through).put(h.acks[0].beyond).put(h.acks[1].beyond);
   w.put(h.body_crc);
   w.put(crc32c(out.first(kHeaderCrcAt)));
-  w.put(siphash(key, out.first(kTagAt)));
+  w.put(siphash13(key, out.first(kTagAt)));
 }
 
 std::optional<Refusal> read_frame_header(std::span<const std::byte> bytes, FrameHeader& out) {
@@ -164,7 +180,7 @@ std::optional<Refusal> read_frame_header(std::span<const std::byte> bytes, Frame
 }
 
 bool tag_is_right(std::span<const std::byte> bytes, const AuthKey& key) {
-  return Reader(bytes.data() + kTagAt).get<std::uint64_t>() == siphash(key, bytes.first(kTagAt));
+  return Reader(bytes.data() + kTagAt).get<std::uint64_t>() == siphash13(key, bytes.first(kTagAt));
 }
 
 std::optional<Refusal> check_body(std::span<const std::byte> bytes, const FrameHeader& header) {

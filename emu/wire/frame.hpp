@@ -5,19 +5,20 @@
 #include "emu/wire/frame_check.hpp"
 #include "emu/wire/packet.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
 
-// The frame between hosts, version 1 (docs/wire.md "Between hosts" has the grammar and an example): a header
+// The frame between hosts, version 2 (docs/wire.md "Between hosts" has the grammar and an example): a header
 // of 88 bytes and packets behind it, little-endian whatever the host is. Pure functions on bytes; any thread.
 namespace orrery::wire {
 
 // DO NOT CHANGE THE NUMBERS of a version: another layout is another version.
 inline constexpr std::uint32_t kHostFrameMagic = 0x4652524f;  // "ORRF" in memory
-inline constexpr std::uint8_t kHostFrameVersion = 1;
+inline constexpr std::uint8_t kHostFrameVersion = 2;
 inline constexpr std::size_t kHostFrameHeaderBytes = 88;
 inline constexpr std::size_t kPacketHeaderBytes = 96;
 inline constexpr std::size_t kPacketAlign = 8;  // packets begin at multiples of it
@@ -47,7 +48,7 @@ struct FrameHeader {
   std::uint16_t packets = 0;
   std::uint32_t body_bytes = 0;
   std::uint64_t sequence = 0;  // in its stream, from 1
-  Ack acks[kStreams];
+  std::array<Ack, kStreams> acks;
   std::uint32_t body_crc = 0;
 };
 

@@ -167,6 +167,7 @@ ORRERY_FOLDING std::uint32_t crc32c_by_folding(std::span<const std::byte> bytes,
 #undef ORRERY_FOLDING
 #endif
 
+template <int kRounds>
 struct SipState {
   std::uint64_t v0, v1, v2, v3;
   void round() {
@@ -183,8 +184,7 @@ struct SipState {
   }
   void take(std::uint64_t word) {
     v3 ^= word;
-    round();
-    round();
+    for (int i = 0; i < kRounds; ++i) round();
     v0 ^= word;
   }
 };
@@ -214,16 +214,25 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) {
   return crc32c_by_table(bytes, before);
 }
 
+template <int kRounds, int kLastRounds>
 std::uint64_t siphash(const AuthKey& key, std::span<const std::byte> bytes) {
-  SipState s{key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261,
-             key[1] ^ 0x7465646279746573};
+  SipState<kRounds> s{key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261,
+                      key[1] ^ 0x7465646279746573};
   const std::byte* at = bytes.data();
   std::size_t left = bytes.size();
   for (; left >= 8; at += 8, left -= 8) s.take(word_at(at));
   s.take(tail_at(at, left) | static_cast<std::uint64_t>(bytes.size() & 0xff) << 56);
   s.v2 ^= 0xff;
-  for (int i = 0; i < 4; ++i) s.round();
+  for (int i = 0; i < kLastRounds; ++i) s.round();
   return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+}
+
+std::uint64_t siphash24(const AuthKey& key, std::span<const std::byte> bytes) {
+  return siphash<2, 4>(key, bytes);
+}
+
+std::uint64_t siphash13(const AuthKey& key, std::span<const std::byte> bytes) {
+  return siphash<1, 3>(key, bytes);
 }
 
 AuthKey derive_key(const AuthKey& secret, const AuthScope& scope) {
@@ -238,7 +247,7 @@ AuthKey derive_key(const AuthKey& secret, const AuthScope& scope) {
   AuthKey key{};
   for (std::size_t half = 0; half < 2; ++half) {
     text[31] = static_cast<std::byte>(half + 1);
-    key[half] = siphash(secret, text);
+    key[half] = siphash24(secret, text);
   }
   return key;
 }

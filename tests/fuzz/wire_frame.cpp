@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     put32(72, crc32c(all.subspan(kHostFrameHeaderBytes)));
     put32(76, crc32c(all.first(76)));
     if (kind == 2) {
-      const std::uint64_t tag = siphash(kKey, all.first(80));
+      const std::uint64_t tag = siphash13(kKey, all.first(80));
       put32(80, static_cast<std::uint32_t>(tag));
       put32(84, static_cast<std::uint32_t>(tag >> 32));
     }
