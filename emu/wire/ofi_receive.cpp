@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <utility>
 
 namespace orrery::wire {
 
@@ -58,8 +59,31 @@ void OfiWire::arrived(std::span<const std::byte> frame) {
   Peer& peer = *known;
   if (const auto refusal = check_body(frame, header)) return refuse(*refusal, header.source);
   peer.heard_ns = now_ns_;
-  take_acks(peer, header);
+  settle_acks();
+  if (header.kind == FrameKind::data && may_wait(peer, header)) {
+    late_ = {.peer = &peer, .through = {header.acks[0].through, header.acks[1].through}};
+    return take_data(peer, header, frame);
+  }
+  take_acks(peer, header.acks);
   if (header.kind == FrameKind::data) take_data(peer, header, frame);
+}
+
+// Whether what a frame acknowledges may wait until its packets are in the program's hands: nothing but a
+// frame of ours depends on it.
+bool OfiWire::may_wait(const Peer& peer, const FrameHeader& header) {
+  std::uint64_t outstanding = 0;
+  for (int i = 0; i < kStreams; ++i) {
+    const SendStream& s = peer.send[i];
+    outstanding += s.outstanding();
+    if (header.acks[i].through >= s.unsent || header.acks[i].beyond != 0) return false;
+  }
+  return outstanding == 1;
+}
+
+void OfiWire::settle_acks() {
+  if (late_.peer == nullptr) return;
+  const LateAcks late = std::exchange(late_, {});
+  take_acks(*late.peer, {Ack{late.through[0], 0}, Ack{late.through[1], 0}});
 }
 
 // Whom an authentic frame is from; null when it was refused. One who is not known, or whose tag is not the
@@ -67,10 +91,9 @@ void OfiWire::arrived(std::span<const std::byte> frame) {
 OfiWire::Peer* OfiWire::peer_of_frame(const FrameHeader& header, std::span<const std::byte> frame) {
   Refusal why = Refusal::source;
   for (const bool asked : {false, true}) {
-    const auto found = by_rank_.find(header.source);
     why = Refusal::source;
-    if (found != by_rank_.end()) {
-      Peer& peer = *found->second;
+    if (Peer* const found = peer_of_rank(header.source)) {
+      Peer& peer = *found;
       why = Refusal::tag;
       if (tag_is_right(frame, keys_of(peer, header.domain).receive)) {
         if (!peer.lost) return &peer;
@@ -78,7 +101,7 @@ OfiWire::Peer* OfiWire::peer_of_frame(const FrameHeader& header, std::span<const
         break;
       }
     }
-    if (asked || addresses_ == nullptr || header.source > UINT16_MAX) break;
+    if (asked || addresses_ == nullptr || header.source > kHighestRank) break;
     const std::vector<std::byte> address = addresses_->address_of(header.source);
     if (address.empty() || !add_peer(static_cast<ProcessSlot>(header.source), address).ok()) break;
   }
@@ -86,11 +109,11 @@ OfiWire::Peer* OfiWire::peer_of_frame(const FrameHeader& header, std::span<const
   return nullptr;
 }
 
-void OfiWire::take_acks(Peer& peer, const FrameHeader& header) {
+void OfiWire::take_acks(Peer& peer, const std::array<Ack, kStreams>& acks) {
   bool progress = false;
   for (int i = 0; i < kStreams; ++i) {
     SendStream& s = peer.send[i];
-    const Ack& ack = header.acks[i];
+    const Ack& ack = acks[static_cast<std::size_t>(i)];
     if (ack.through >= s.unsent) continue;  // acknowledges what was never sent
     while (s.first <= ack.through) {
       TxFrame* const frame = s.at(s.first++);
@@ -191,7 +214,7 @@ void OfiWire::take_data(Peer& peer, const FrameHeader& header, std::span<const s
                                                            : kHugeFrameCounts;
   if (peer.unacknowledged >= kFramesPerAck) peer.ack_now = true;
   if (peer.ack_due_ns == 0) peer.ack_due_ns = now_ns_ + options_.ack_after_ns;
-  if (stream == 0 && peer.send[1].outstanding() == 1) pump(peer, 1, true);
+  if (stream == 0 && under_way(peer, 1) == 1) pump(peer, 1, true);
 }
 
 void OfiWire::deliver_kept(Peer& peer, int stream) {
@@ -266,6 +289,8 @@ void OfiWire::tick(Peer& peer) {
 }
 
 void OfiWire::void_all(Peer& peer) {
+  // What it said before counts.
+  if (late_.peer == &peer) settle_acks();
   peer.lost = true;
   peer.watched = false;
   peer.refused = false;

@@ -98,10 +98,9 @@ Status OfiWire::add_peer(ProcessSlot slot, std::span<const std::byte> address) {
         endpoint_->longest_gathered());
     return Errc::corrupt;
   }
-  if (head.rank == options_.rank) return Errc::invalid_param;
+  if (head.rank == options_.rank || head.rank > kHighestRank) return Errc::invalid_param;
   Peer* const before = peer_at(slot);
-  const auto of_rank = by_rank_.find(head.rank);
-  if ((of_rank == by_rank_.end() ? nullptr : of_rank->second) != before) return Errc::invalid_param;
+  if (peer_of_rank(head.rank) != before) return Errc::invalid_param;
   if (before != nullptr && before->incarnation == head.incarnation) return Errc::invalid_param;
   const auto number = endpoint_->insert(address.subspan(sizeof head));
   if (!number.ok()) return number.code();
@@ -112,6 +111,7 @@ Status OfiWire::add_peer(ProcessSlot slot, std::span<const std::byte> address) {
   peer->incarnation = head.incarnation;
   // A later life of the process: its frames are no continuation of the earlier one's.
   if (before != nullptr) forget(*before);
+  if (by_rank_.size() <= head.rank) by_rank_.resize(head.rank + 1u);
   by_rank_[head.rank] = peer.get();
   if (peers_.size() <= slot) peers_.resize(slot + 1u);
   peers_[slot] = std::move(peer);
@@ -156,7 +156,8 @@ FrameHeader OfiWire::header_for(const Peer& peer, FrameKind kind) const {
   header.job = options_.job;
   header.source = options_.rank;
   header.target = peer.rank;
-  for (int s = 0; s < kStreams; ++s) header.acks[s] = {peer.receive[s].delivered, peer.receive[s].present};
+  for (std::size_t s = 0; s < kStreams; ++s)
+    header.acks[s] = {peer.receive[s].delivered, peer.receive[s].present};
   if (peer.held_request == 0) [[likely]]
     return header;
   // Those from there on are here, and no more is said of them.
@@ -187,7 +188,7 @@ TxFrame* OfiWire::frame_for(Peer& peer, int stream, std::uint16_t domain, std::s
   if (s.outstanding() >= kStreamFrames) return nullptr;
   TxFrame* const frame = pool_->take();
   if (frame == nullptr) return nullptr;
-  if (peer.send[0].outstanding() + peer.send[1].outstanding() == 0) {
+  if (under_way(peer, 0) + under_way(peer, 1) == 0) {
     // Who posts may not have polled for long.
     peer.waiting_since_ns = rough_ticks() - clock_read_at_ > kClockTicks ? monotonic_ns() : now_ns_;
     peer.retry_ns = peer.waiting_since_ns + options_.retransmit_after_ns;
@@ -205,6 +206,13 @@ std::uint64_t OfiWire::most_frames(int stream) { return stream == 0 ? kStreamFra
 bool OfiWire::has_room(const Peer& peer, int stream, std::size_t frames) const {
   return pool_->free() >= frames + reserved_frames(stream) &&
          peer.send[stream].outstanding() + frames <= most_frames(stream);
+}
+
+// Frames that the peer is not known to have.
+std::uint64_t OfiWire::under_way(const Peer& peer, int stream) const {
+  const SendStream& s = peer.send[stream];
+  if (late_.peer != &peer) return s.outstanding();
+  return s.next - std::max(s.first, late_.through[static_cast<std::size_t>(stream)] + 1);
 }
 
 Status OfiWire::try_send(ProcessSlot slot, const PacketHeader& header, std::span<const std::byte> payload) {
@@ -254,7 +262,7 @@ Status OfiWire::try_send(ProcessSlot slot, const PacketHeader& header, std::span
   // An answer goes when its request's frame is delivered: then it says that too.
   const bool later = stream == 1 && delivering_ != nullptr && delivering_->source == slot;
   // Alone on its way: now, for latency. Behind others: with more, for the rate.
-  pump(*peer, stream, !later && s.outstanding() == 1);
+  pump(*peer, stream, !later && under_way(*peer, stream) == 1);
   return {};
 }
 
@@ -413,6 +421,7 @@ int OfiWire::poll(int limit) {
   for (Peer* const peer : active_) {
     if (peer->answers_wait) send_ack(*peer);
   }
+  settle_acks();
   found_in_poll_ = endpoint_->poll(*this, limit);
   if (faults_ && faults_->holds_any()) {
     faults_->release(now_ns_,
@@ -433,6 +442,7 @@ int OfiWire::poll(int limit) {
 }
 
 bool OfiWire::prepare_to_sleep() {
+  settle_acks();
   for (Peer* const peer : active_) {
     for (int s = 0; s < kStreams; ++s) pump(*peer, s, true);
     if (peer->ack_due_ns != 0 || peer->ack_now || peer->answers_wait) send_ack(*peer);

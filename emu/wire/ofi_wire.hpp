@@ -16,7 +16,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -149,6 +148,14 @@ class OfiWire final : public HostWire, private OfiEvents {
     bool active = false;  // is in active_
   };
 
+  // What a frame acknowledged whose packets were delivered first: the next poll() or frame takes it in.
+  struct LateAcks {
+    Peer* peer = nullptr;  // null: none
+    std::array<std::uint64_t, kStreams> through{};
+  };
+
+  // Ranks are slots.
+  static constexpr std::uint32_t kHighestRank = UINT16_MAX;
   // How old the time may be: nothing here is timed to less than 100 us.
   static constexpr std::uint64_t kClockTicks = 8192;
   // A frame is sent again after retransmit_after_ns, then after up to 2^kMostBackoff times that.
@@ -162,6 +169,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   void sent(OfiOperation& operation) override;
 
   Peer* peer_at(ProcessSlot slot) const { return slot < peers_.size() ? peers_[slot].get() : nullptr; }
+  Peer* peer_of_rank(std::uint32_t rank) const { return rank < by_rank_.size() ? by_rank_[rank] : nullptr; }
   const DomainKeys& keys_of(Peer& peer, std::uint16_t domain);
   void activate(Peer& peer);
   void forget(Peer& peer);
@@ -171,6 +179,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   TxFrame* frame_for(Peer& peer, int stream, std::uint16_t domain, std::size_t bytes);
   std::size_t reserved_frames(int stream) const;
   static std::uint64_t most_frames(int stream);
+  std::uint64_t under_way(const Peer& peer, int stream) const;
   bool has_room(const Peer& peer, int stream, std::size_t frames) const;
   void pump(Peer& peer, int stream, bool open_too);
   bool answer_by_ack(Peer& peer, const PacketHeader& header, std::span<const std::byte> payload) const;
@@ -184,7 +193,9 @@ class OfiWire final : public HostWire, private OfiEvents {
 
   // Receiving (ofi_receive.cpp).
   void refuse(Refusal cause, std::uint32_t source);
-  void take_acks(Peer& peer, const FrameHeader& header);
+  static bool may_wait(const Peer& peer, const FrameHeader& header);
+  void settle_acks();
+  void take_acks(Peer& peer, const std::array<Ack, kStreams>& acks);
   void take_as_answers(Peer& peer, const TxFrame& frame);
   void take_as_answer(Peer& peer, const PacketHeader& request);
   void keep_payload_of(Peer& peer, const PacketHeader& answer);
@@ -210,11 +221,12 @@ class OfiWire final : public HostWire, private OfiEvents {
   std::unique_ptr<FramePool> pool_;
   std::unique_ptr<FaultWire> faults_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by slot
-  std::unordered_map<std::uint32_t, Peer*> by_rank_;
+  std::vector<Peer*> by_rank_;                // null: nobody
   std::vector<Peer*> active_;
   std::uint32_t longest_in_place_ = 0;
-  std::int64_t now_ns_ = 0;                   // some microseconds ago at most, while somebody polls
-  std::uint64_t clock_read_at_ = 0;           // rough_ticks() of now_ns_
+  std::int64_t now_ns_ = 0;          // some microseconds ago at most, while somebody polls
+  std::uint64_t clock_read_at_ = 0;  // rough_ticks() of now_ns_
+  LateAcks late_;
   const PacketHeader* delivering_ = nullptr;  // the request that the sink has now
   int delivered_in_poll_ = 0;
   int found_in_poll_ = 0;     // by the endpoint, in the last one

@@ -29,5 +29,53 @@ TEST(OfiWire, AnAnswerWithDataSaysThatItsRequestWasDelivered) {
   EXPECT_EQ(pair.end[1]->counts().acks_sent, 0u);
 }
 
+// End 1 has delivered a put of end 0, and acknowledges it with a put of its own, which end 0 has just taken
+// in.
+struct PutForPut {
+  PutForPut() {
+    pair.sink[0].on_packet = [this](const Packet& packet) { taken.push_back(packet.header.verb); };
+    pair.sink[1].on_packet = [this](const Packet& packet) {
+      ASSERT_TRUE(pair.end[1]->try_send(packet.header.source, header_of(Verb::response, 0, 0), {}).ok());
+    };
+    PacketHeader put = header_of(Verb::put, 1, 8);
+    put.flags |= kWantsResponse;
+    pair.send(0, put, payload);
+    EXPECT_TRUE(pair.until([this] { return pair.sink[1].count == 1; }));
+    pair.send(1, header_of(Verb::put, 2, 8), payload);
+    const std::int64_t limit = monotonic_ns() + kPatience;
+    while (taken.empty() && monotonic_ns() < limit) pair.end[0]->poll(16);
+  }
+  Pair pair;
+  const std::vector<std::byte> payload = payload_of(1, 8);
+  std::vector<Verb> taken;
+};
+
+TEST(OfiWire, PacketsComeBeforeTheAnswersThatTheirFrameBrings) {
+  SKIP_WITHOUT_PROVIDER();
+  PutForPut exchange;
+  ASSERT_EQ(exchange.taken, std::vector{Verb::put});
+  EXPECT_FALSE(exchange.pair.end[0]->is_idle());
+  exchange.pair.end[0]->poll(16);
+  EXPECT_EQ(exchange.taken, (std::vector{Verb::put, Verb::response}));
+}
+
+TEST(OfiWire, AnswersThatCameBeforeThePeerWentAreNotLost) {
+  SKIP_WITHOUT_PROVIDER();
+  PutForPut exchange;
+  ASSERT_EQ(exchange.taken, std::vector{Verb::put});
+  Pair& pair = exchange.pair;
+  pair.end[0]->drop_peer(Pair::slot_of_other(0), pair.end[1]->address());
+  EXPECT_TRUE(pair.end[0]->is_lost(Pair::slot_of_other(0)));
+  EXPECT_EQ(exchange.taken, (std::vector{Verb::put, Verb::response}));
+}
+
+TEST(OfiWire, WhoSleepsHasTakenInAllAnswers) {
+  SKIP_WITHOUT_PROVIDER();
+  PutForPut exchange;
+  ASSERT_EQ(exchange.taken, std::vector{Verb::put});
+  (void)exchange.pair.end[0]->prepare_to_sleep();
+  EXPECT_EQ(exchange.taken, (std::vector{Verb::put, Verb::response}));
+}
+
 }  // namespace
 }  // namespace orrery::wire
