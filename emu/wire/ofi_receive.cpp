@@ -97,8 +97,9 @@ OfiWire::Peer* OfiWire::peer_of_frame(const FrameHeader& header, std::span<const
       why = Refusal::tag;
       if (tag_is_right(frame, keys_of(peer, header.domain).receive)) {
         if (!peer.lost) return &peer;
-        why = Refusal::source;
-        break;
+        // Its last words, after it left or was given up, which is known already.
+        ++counts_.refused[static_cast<std::size_t>(Refusal::source)];
+        return nullptr;
       }
     }
     if (asked || addresses_ == nullptr || header.source > kHighestRank) break;

@@ -69,6 +69,23 @@ TEST(OfiWire, AnswersThatCameBeforeThePeerWentAreNotLost) {
   EXPECT_EQ(exchange.taken, (std::vector{Verb::put, Verb::response}));
 }
 
+TEST(OfiWire, LastFramesOfAPeerThatLeftAreCountedButNoNews) {
+  SKIP_WITHOUT_PROVIDER();
+  Pair pair;
+  pair.send(1, header_of(Verb::put, 1, 8), payload_of(1, 8));
+  ASSERT_TRUE(pair.until([&] { return pair.sink[0].count == 1; }));
+  pair.end[0]->drop_peer(Pair::slot_of_other(0), pair.end[1]->address());
+  ASSERT_TRUE(pair.end[0]->is_lost(Pair::slot_of_other(0)));
+  pair.send(1, header_of(Verb::put, 2, 8), payload_of(2, 8));
+  const auto refused = [&] {
+    return pair.end[0]->counts().refused[static_cast<std::size_t>(Refusal::source)];
+  };
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(pair.until([&] { return refused() > 0; }));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(pair.sink[0].count, 1u);
+}
+
 TEST(OfiWire, WhoSleepsHasTakenInAllAnswers) {
   SKIP_WITHOUT_PROVIDER();
   PutForPut exchange;
