@@ -126,7 +126,9 @@ bool BteQueue::step(std::uint32_t index) {
   }
   const bool last = d.done + chunk.length == whole.length;
   if (!last) chunk.flags &= ~static_cast<std::uint32_t>(kRemoteEvent | kSyncFlag);
-  const Errc status = nic_.transfer_chunk(*d.endpoint, peer, chunk, whole);
+  // Frames that it must not overtake: behind them, as frames too.
+  const bool follows = d.done == 0 && nic_.must_follow(peer, whole);
+  const Errc status = follows ? Errc::not_done : nic_.transfer_chunk(*d.endpoint, peer, chunk, whole);
   if (status == Errc::not_done) {
     // Not by a copy of ours: as frames, from the start; storing the same bytes twice does no harm.
     const Errc sent = nic_.send_frames(*d.endpoint, peer, whole, d.transaction, d.queue);

@@ -47,8 +47,15 @@ class BteQueue {
 
   // Transfers that have not finished, and fenced ones among them. While one is, later transfers of any size
   // have to queue here too.
-  std::uint32_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }
+  std::uint32_t outstanding() const { return outstanding_.load(std::memory_order_acquire) & ~kFenced; }
   std::uint32_t fences() const { return fences_.load(std::memory_order_acquire); }
+
+  // A fenced transfer is about to be posted, by whatever way. From then on the events of all block transfers
+  // go through the shared ring, where those of the engine are: inline ones would be taken before them.
+  void note_fence() { outstanding_.fetch_or(kFenced, std::memory_order_relaxed); }
+  bool has_fenced() const { return (outstanding_.load(std::memory_order_relaxed) & kFenced) != 0; }
+  // Whether there is nothing that another transfer, or its event, would have to stay behind.
+  bool untouched() const { return outstanding_.load(std::memory_order_acquire) == 0; }
 
  private:
   struct Descriptor {
@@ -62,6 +69,7 @@ class BteQueue {
   };
 
   struct Queues;
+  static constexpr std::uint32_t kFenced = 1u << 31;
 
   void run();
   bool start_next();
@@ -71,8 +79,8 @@ class BteQueue {
 
   Nic& nic_;
   std::vector<Descriptor> descriptors_;
-  const std::unique_ptr<Queues> queues_;  // between posters and the engine
-  std::atomic<std::uint32_t> outstanding_{0};
+  const std::unique_ptr<Queues> queues_;       // between posters and the engine
+  std::atomic<std::uint32_t> outstanding_{0};  // a count, and kFenced: one word for who posts in a hurry
   std::atomic<std::uint32_t> fences_{0};
 
   // Engine thread only.

@@ -216,16 +216,14 @@ bool Nic::carry_out(Delayed& d) {
   Endpoint& endpoint = *d.endpoint;
   Errc status = d.peer->dead.load(std::memory_order_relaxed) ? Errc::unreachable : Errc::not_done;
   bool accepted = false;
-  if (status == Errc::not_done && must_go_to_engine(d.request)) {
-    status = bte_.submit(endpoint, *d.peer, d.queue, d.request, d.transaction);
-    if (status == Errc::no_resource) return false;
-    accepted = true;
-  } else if (status == Errc::not_done) {
+  bool to_engine = status == Errc::not_done && must_go_to_engine(d.request);
+  if (status == Errc::not_done && !to_engine) {
     const bool follows = must_follow(*d.peer, d.request);
     if (!follows) status = try_direct(endpoint, *d.peer, d.request, kSharedHazardSlot);
     if (status == Errc::not_done && !follows && !d.peer->no_attach.load(std::memory_order_relaxed))
       status = try_attach(endpoint, *d.peer, d.request, kSharedHazardSlot);
-    if (status == Errc::not_done) {
+    to_engine = status == Errc::not_done && (d.request.flags & kFence) != 0;  // as in post_checked()
+    if (status == Errc::not_done && !to_engine) {
       // What does not fit is kept by the flight itself.
       Request now = d.request;
       now.flags &= ~static_cast<std::uint32_t>(kBlockTransfer);
@@ -233,6 +231,11 @@ bool Nic::carry_out(Delayed& d) {
       if (status == Errc::no_resource) return false;
       accepted = status == Errc::not_done;
     }
+  }
+  if (to_engine) {
+    status = bte_.submit(endpoint, *d.peer, d.queue, d.request, d.transaction);
+    if (status == Errc::no_resource) return false;
+    accepted = true;
   }
   if (!accepted) end_elsewhere(d, status);
   let_go(d.queue);

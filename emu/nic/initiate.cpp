@@ -74,8 +74,8 @@ void Nic::raise_local(Endpoint& endpoint, const Request& request, std::uint32_t 
         Event::message_sent(transaction, static_cast<std::uint32_t>(request.cq_data), status));
     return;
   }
-  if ((request.flags & kFence) != 0) [[unlikely]] {
-    // Behind the events of what it waited for, which the engine put into the shared ring.
+  if ((request.flags & kBlockTransfer) != 0 && bte_.has_fenced()) [[unlikely]] {
+    // Behind the events of what it, or a fence before it, waited for: they are in the shared ring.
     const bool asked = (request.flags & (kLocalEvent | kGlobalEvent)) != 0;
     finish_from_elsewhere(endpoint.queue, asked ? request.flags : kLocalEvent, transaction,
                           endpoint.local_value, status);
@@ -121,6 +121,8 @@ Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
     const Errc opened = open_transaction(endpoint, request, &transaction);
     if (opened != Errc::ok) return opened;
   }
+  const bool fenced = (request.flags & kFence) != 0;
+  if (fenced) bte_.note_fence();
   if (found != Errc::ok) {
     finish(endpoint, request, transaction, found);
     return Errc::ok;
@@ -130,11 +132,12 @@ Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
   if (status == Errc::ok) return Errc::ok;  // accepted; its events come later
   bool has_room = status != Errc::no_resource;
   if (status == Errc::not_done) {
-    const bool to_engine = must_go_to_engine(request);
+    bool to_engine = must_go_to_engine(request);
     if (!to_engine && !must_follow(peer, request)) {
       status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);
     }
     if (status == Errc::not_done) {
+      to_engine = to_engine || fenced;  // where what is posted later waits for it
       status = to_engine ? bte_.submit(endpoint, peer, endpoint.queue, request, transaction)
                          : post_elsewhere(endpoint, peer, request, transaction);
       if (status == Errc::not_done || (to_engine && status == Errc::ok)) return Errc::ok;  // as above

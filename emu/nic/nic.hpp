@@ -267,9 +267,9 @@ class Nic final : public wire::Sink {
   NicView view() const { return view_; }
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
-  // Whether a block transfer may overtake nothing by being done at once.
+  // Whether a block transfer may overtake nothing by being done, and its event raised inline, at once.
   bool block_transfer_is_short(std::uint64_t length) const {
-    return length < options_.bte_crossover && bte_.outstanding() == 0;
+    return length < options_.bte_crossover && bte_.untouched();
   }
   void deliver(const wire::Packet& packet) override;
 
@@ -323,7 +323,7 @@ class Nic final : public wire::Sink {
   void keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
                   AddressMap& memory) const;
   static Errc open_transaction(Endpoint& endpoint, const Request& request, std::uint32_t* transaction);
-  static void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
+  void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
   bool must_follow(Peer& peer, const Request& request);
   Errc post_part(Sequence& sequence, Endpoint& endpoint, const Request& request);
   void end_part(Sequence& sequence, Errc status, std::uint16_t target);

@@ -53,7 +53,8 @@ enum RequestFlags : std::uint32_t {
   kGlobalEvent = 2,     // an event in the initiator's queue when the target has it all
   kRemoteEvent = 4,     // an event in the target's queue
   kInOrder = 8,         // after everything that this endpoint posted before
-  kFence = 16,          // block transfers only: after every earlier block transfer is complete everywhere
+  kFence = 16,          // block transfers only: after every earlier one is complete everywhere, before every
+                        // later one; so are their events
   kBlockTransfer = 32,  // by the BTE: may return before the source has been read
   kSyncFlag = 64,       // after the data, store `sync_value` at `sync_address` of the same region
   kLocalOffset = 256,   // `local` is segmented and `local_address` an offset in it: carried out by the BTE

@@ -83,8 +83,9 @@ using nic::Request;
   request.remote_address = d.remote_addr;
   request.length = d.length;
   // What is short needs no descriptor of the engine.
-  if (!ep.nic->block_transfer_is_short(d.length) &&
-      ep.nic->block_transfers() >= limit_of(*ep.attachment, Resource::bte)) [[unlikely]]
+  const std::uint32_t waiting = ep.nic->block_transfers();
+  if ((waiting != 0 || d.length >= ep.nic->options().bte_crossover) &&
+      waiting >= limit_of(*ep.attachment, Resource::bte)) [[unlikely]]
     return GNI_RC_ERROR_RESOURCE;
   if (d.src_cq_hndl == nullptr) return answer(ep.nic->post(ep.endpoint, request));
 

@@ -426,54 +426,5 @@ TEST(NicThreads, DeregistrationWaitsForAnInitiatorInTheMiddleOfAPut) {
   }
 }
 
-TEST(NicEngine, LongTransfersFinishBehindShortOnesAndFencesHoldOrder) {
-  Nic::Options options;
-  options.bte_crossover = 1 << 20;
-  World world(2, Path::direct, options);
-  std::vector<std::uint8_t> source(64 << 20, 7), target(64 << 20);
-  CompletionQueue* queue = world[0].nic().create_queue(16, 0).value();
-  const auto endpoint = world.endpoint(0, 1, queue);
-  const MemKey key =
-      world[1]
-          .nic()
-          .register_region(world[1].port(), address_of(target.data()), target.size(), 0, nullptr)
-          .value();
-  const auto post = [&](std::uint64_t offset, std::uint64_t bytes, std::uint32_t flags, void* context) {
-    Request request;
-    request.flags = kLocalEvent | kBlockTransfer | flags;
-    request.local_address = address_of(source.data() + offset);
-    request.remote_address = address_of(target.data() + offset);
-    request.length = bytes;
-    request.remote = key;
-    request.context = context;
-    ASSERT_EQ(world[0].nic().post(*endpoint, request), Errc::ok);
-  };
-  const auto next = [&] {
-    Event event;
-    while (world[0].nic().poll(*queue, &event) == Errc::not_done) std::this_thread::yield();
-    EXPECT_EQ(event.status, Errc::ok);
-    return queue->completed(event.transaction(), event.status).value().context;
-  };
-  int a = 0, b = 0, c = 0;
-  post(0, 40 << 20, 0, &a);
-  post(40 << 20, 1 << 20, 0, &b);
-  // Two channels share the engine: the short one overtakes, unless the long one was done before it was
-  // posted.
-  const void* const first = next();
-  EXPECT_TRUE(first == &a || first == &b);
-  EXPECT_EQ(next(), first == &a ? &b : &a);
-  post(0, 16 << 20, 0, &a);
-  post(16 << 20, 1 << 20, kFence, &b);
-  post(20 << 20, 8, 0, &c);
-  EXPECT_EQ(next(), &a) << "a fenced transfer waits for what came before it";
-  // What comes after waits for it, however small; but posted when the fence was over, its event may be ahead.
-  const void* const second = next();
-  EXPECT_TRUE(second == &b || second == &c);
-  EXPECT_EQ(next(), second == &b ? &c : &b);
-  // The engine lets go of the endpoint after it has raised the event.
-  while (endpoint->in_flight.load(std::memory_order_acquire) != 0) std::this_thread::yield();
-  EXPECT_EQ(std::count(target.begin(), target.begin() + (41 << 20), 7), 41 << 20);
-}
-
 }  // namespace
 }  // namespace orrery::nic
