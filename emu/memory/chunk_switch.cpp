@@ -69,7 +69,8 @@ Status write_all(const ProcessState& state, Range range) {
 bool reads_as_zeros(std::uint64_t page) {
   std::uint64_t words[kPageBytes / sizeof(std::uint64_t)];
   const iovec to{words, sizeof words}, from{raw::pointer(page), sizeof words};
-  return ::syscall(SYS_process_vm_readv, ::getpid(), &to, 1, &from, 1, 0) == std::ssize(words) * 8 &&
+  // Words, not ints: the last argument is on the stack, where the upper half of an int may be anything.
+  return ::syscall(SYS_process_vm_readv, ::getpid(), &to, 1ul, &from, 1ul, 0ul) == std::ssize(words) * 8 &&
          std::all_of(std::begin(words), std::end(words), [](std::uint64_t word) { return word == 0; });
 }
 

@@ -138,7 +138,7 @@ TEST(TileRouters, AreBitIdenticalForAnyThreads) {
 
 TEST(TileRouters, BuffersFillWithLoadByTheirClassTheSameWithAnyThreads) {
   for (auto [machine, nodes] : {std::pair{"gemini", "4x8x4"}, {"seastar", "4x4x4"}, {"aries", "2"}}) {
-    const auto run = [&](double load, unsigned threads) {
+    const auto run = [machine = machine, nodes = nodes](double load, unsigned threads) {
       RunSpec spec;
       spec.machine = machine;
       spec.nodes = nodes;
