@@ -99,6 +99,7 @@ class Engine {
     sample_at_ = limits_.sample_every;
     look_every_ = limits.looks == 0 ? 0 : std::max<Tick>(1, limits.sample_every / limits.looks);
     look_at_ = limits.looks == 0 ? kNever : look_every_;
+    if constexpr (kHasInterludes) interlude_at_ = router.first_interlude();
     outcome_.measured_from = limits.until_steady ? kNever : limits.warmup;
     measuring_ = outcome_.measured_from == 0;  // all of the run counts
   }
@@ -184,26 +185,51 @@ class Engine {
   // Decides the next window, or that the run is over. One thread, all others at the barrier.
   void plan() {
     parity_ ^= 1;  // what was written in the window that ended is now read
-    Tick next = kNever;
-    for (auto& part : parts_) {
-      next = std::min(next, part->calendar_.next());
-      for (auto& box : part->mail_[parity_])
-        for (auto& mail : box) next = std::min(next, mail.at);
-    }
-    // All events before the next look or sample are done. A look at a sample's tick belongs to it.
-    while (!stop_ && next != kNever && next >= std::min(look_at_, sample_at_)) {
-      if (look_at_ > sample_at_) {
-        boundary(sample_at_);
-      } else {
+    Tick next = earliest();
+    // All events before the next look, sample or interlude are done. A look at a sample's tick belongs to it.
+    // Between two interludes nothing may be going on; before the first that is the end.
+    while (!stop_ && (next != kNever || between_)) {
+      const Tick due = std::min({look_at_, sample_at_, interlude_at_});
+      if (next < due) break;
+      if (look_at_ == due) {
         router_.look(&uses_);
         look_at_ += look_every_;
+      } else if (sample_at_ == due) {
+        boundary(due);
+      } else {
+        next = interlude(due, next);
       }
     }
     if (stop_) return;
     if (next == kNever) return halt(in_flight() == 0 ? Stop::finished : Stop::deadlock, last());
     if (next >= limits_.until) return halt(Stop::time_limit, limits_.until);
     end_ = window_ == kNever ? kNever : next + window_;
-    end_ = std::min({end_, sample_at_, look_at_, limits_.until});
+    end_ = std::min({end_, sample_at_, look_at_, interlude_at_, limits_.until});
+  }
+
+  // Tick of the next event.
+  Tick earliest() const {
+    Tick next = kNever;
+    for (auto& part : parts_) {
+      next = std::min(next, part->calendar_.next());
+      for (auto& box : part->mail_[parity_])
+        for (auto& mail : box) next = std::min(next, mail.at);
+    }
+    return next;
+  }
+
+  // What the router does to the network as a whole at `at`; returns the tick of the next event, which was
+  // `next` before.
+  Tick interlude(Tick at, Tick next) {
+    if constexpr (kHasInterludes) {
+      interlude_at_ = router_.interlude(at, parts_, in_flight());
+      const Tick now = earliest();
+      // Nothing is going on and nothing was begun: waiting longer changes nothing.
+      if (next == kNever && now == kNever) interlude_at_ = kNever;
+      between_ = interlude_at_ != kNever;
+      return now;
+    }
+    return next;
   }
 
   // Tick of the last delivery.
@@ -254,9 +280,9 @@ class Engine {
     if (limits_.keep_samples) outcome_.samples.push_back({at, now, flying, std::move(uses_)});
     uses_.clear();
     // Nothing was delivered in an interval while packets wait, a thousand times in a row: stuck.
-    stalled_ = now.delivered == previous_.delivered && now.link_hops == previous_.link_hops && flying > 0
-                   ? stalled_ + 1
-                   : 0;
+    bool stuck = now.delivered == previous_.delivered && now.link_hops == previous_.link_hops && flying > 0;
+    if constexpr (kHasInterludes) stuck = stuck && !router_.holds_requests(at);
+    stalled_ = stuck ? stalled_ + 1 : 0;
     previous_ = now;
     sample_at_ += limits_.sample_every;
     if (limits_.progress) limits_.progress(at, now);
@@ -291,6 +317,8 @@ class Engine {
 
   static constexpr int kSpins = 2000;
   static constexpr int kStalledIntervals = 100;
+  // Whether the router does anything to the network as a whole in a run (tile_router.hpp).
+  static constexpr bool kHasInterludes = requires(Router & router) { router.first_interlude(); };
 
   Router& router_;
   RunLimits limits_;
@@ -302,6 +330,8 @@ class Engine {
   Tick end_ = 0, sample_at_ = 0, look_at_ = kNever, look_every_ = 0;
   std::vector<VcUse> uses_;  // since the last sample
   int parity_ = 1;           // of the mail that is read; the first plan() turns it to what start() wrote
+  Tick interlude_at_ = kNever;
+  bool between_ = false;  // two interludes
   bool stop_ = false, measuring_ = false;
   int paced_ = 0, stalled_ = 0;
   Counters previous_;

@@ -72,7 +72,8 @@ std::string to_json(const SimResult& r) {
       "{:.1f}, "
       "\"packets\": {}}},\n"
       " \"injected\": {}, \"responses\": {}, \"delivered\": {}, \"responses_back\": {}, \"dropped\": {}, "
-      "\"in_flight\": {}, \"copies\": {}, \"retries\": {},\n"
+      "\"in_flight\": {}, \"copies\": {}, \"retries\": {}, \"resent\": {}, \"quiesce_ns\": [{:.1f}, {:.1f}, "
+      "{:.1f}],\n"
       " \"packet_hops\": {}, \"measured_packet_hops\": {}, \"delivered_hops\": {}, \"escape_hops\": {}, "
       "\"nonminimal\": {}, \"receive_stalls\": {}, \"receive_stall_ns\": {:.1f},\n"
       " \"vc_hops\": {{{}}}, \"cycle\": {},\n"
@@ -87,9 +88,10 @@ std::string to_json(const SimResult& r) {
       r.offered, r.accepted(), r.tick_ns, ns(r.outcome.end), ns(r.outcome.measured_from),
       r.link_utilisation(), r.payload_gb_per_node(), r.mean_latency_ns(), ns(l.percentile(0.5)),
       ns(l.percentile(0.9)), ns(l.percentile(0.99)), ns(l.max()), l.count(), t.injected, t.responses,
-      t.delivered, t.responses_back, t.dropped, r.outcome.in_flight, t.copies, t.retries, t.link_hops,
-      m.link_hops, t.delivered_hops, t.escape_hops, t.nonminimal, t.receive_stalls, ns(t.receive_stall_ticks),
-      vc, list(r.cycle), t.events, r.threads, r.wall_seconds, r.packet_hops_per_second(),
+      t.delivered, t.responses_back, t.dropped, r.outcome.in_flight, t.copies, t.retries, t.resent,
+      ns(r.quiesce.began), ns(r.quiesce.drained), ns(r.quiesce.released), t.link_hops, m.link_hops,
+      t.delivered_hops, t.escape_hops, t.nonminimal, t.receive_stalls, ns(t.receive_stall_ticks), vc,
+      list(r.cycle), t.events, r.threads, r.wall_seconds, r.packet_hops_per_second(),
       static_cast<double>(r.state_bytes + r.outcome.engine_bytes) / r.nodes,
       static_cast<double>(r.state_bytes) / r.nodes, samples, list(occupancy_columns), occupancy);
 }
@@ -120,6 +122,11 @@ std::string to_text(const SimResult& r) {
   if (t.receive_stalls != 0)
     out += fmt::format("receivers stalled {} times for want of a CAM entry, {:.2f} us in all\n",
                        t.receive_stalls, us(static_cast<double>(t.receive_stall_ticks)));
+  if (r.quiesce.began != 0)
+    out += fmt::format("quiesced at {:.2f} us, drained at {:.2f}, with new tables from {:.2f} on\n",
+                       us(static_cast<double>(r.quiesce.began)), us(static_cast<double>(r.quiesce.drained)),
+                       us(static_cast<double>(r.quiesce.released)));
+  if (t.resent != 0) out += fmt::format("{} packets that a lost link held were sent again\n", t.resent);
   if (r.outcome.stop == Stop::deadlock) {
     out += "DEADLOCK";
     if (r.cycle.empty()) out += ": no cycle of channels found";

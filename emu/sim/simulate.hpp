@@ -46,7 +46,10 @@ struct RunSpec {
   double sample_us = 0;            // 0: the machine's default
   double bit_error_rate = -1;      // < 0: the machine's (none)
   std::uint32_t failed_links = 0;  // out of service, drawn by the seed (gemini, aries, asci-q)
-  std::string failed_nodes;        // how many, or coordinates "1.0.3,2.2.2" (bluegene-l)
+  std::uint32_t severed = 0;  // neighbours that lose all links between them (gemini, seastar, aries: green)
+  std::string failed_nodes;   // how many, or coordinates "1.0.3,2.2.2" (bluegene-l, gemini, seastar)
+  double fail_at_us = 0;      // when links fail; 0: before the run
+  double reroute_us = -1;     // how long a drained network waits for new tables; < 0: kRerouteUs
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool keep_link_busy = false;
