@@ -62,9 +62,11 @@ struct RunOutcome {
   bool steady = false;     // the steady-state test was met over the measured interval
   Counters at_measure;     // totals at measured_from
   Counters total;
-  LatencyHistogram latency;
-  std::uint64_t in_flight = 0;  // counted in the pools, not derived
-  bool conserved = false;       // all that was sent (responses too) == received + dropped + in flight
+  LatencyHistogram latency;                        // of all measured packets
+  LatencyHistogram urgent;                         // of those with priority
+  std::shared_ptr<const LatencyHistogram> others;  // ... and without, where there are some with
+  std::uint64_t in_flight = 0;                     // counted in the pools, not derived
+  bool conserved = false;  // all that was sent (responses too) == received + dropped + in flight
   std::vector<Sample> samples;
   std::size_t engine_bytes = 0;  // all that the partitions hold
 };
@@ -310,7 +312,12 @@ class Engine {
     if (!measuring_) outcome_.measured_from = 0;
     for (auto& part : parts_) {
       outcome_.latency.add(part->latency_);
+      if (part->urgent_latency_) outcome_.urgent.add(*part->urgent_latency_);
       outcome_.engine_bytes += part->bytes();
+    }
+    if (outcome_.urgent.count() != 0) {
+      outcome_.others = std::make_shared<const LatencyHistogram>(outcome_.latency);
+      outcome_.latency.add(outcome_.urgent);
     }
     outcome_.engine_bytes += home_.capacity() * sizeof(home_[0]);
   }

@@ -95,7 +95,8 @@ class alignas(64) Partition {
 
   // All that it occupies: calendar, packets, mail, counters, latencies.
   std::size_t bytes() const {
-    std::size_t sum = sizeof(*this) + calendar_.bytes() + pool_.bytes() + dirty_.capacity() * sizeof(Node);
+    std::size_t sum = sizeof(*this) + calendar_.bytes() + pool_.bytes() + dirty_.capacity() * sizeof(Node) +
+                      (urgent_latency_ ? sizeof(LatencyHistogram) : 0);
     for (const auto& boxes : mail_) {
       sum += boxes.capacity() * sizeof(boxes[0]);
       for (const auto& box : boxes) sum += box.capacity() * sizeof(Mail);
@@ -118,7 +119,13 @@ class alignas(64) Partition {
     last_delivery_ = now;
     if (partly_ && !workload_->counts(node)) return;
     counters_.delivered_bytes += packet.payload;
-    if (now >= measure_from_) latency_.add(now - packet.created);
+    if (now < measure_from_) return;
+    if (packet.flags & kPriority) [[unlikely]] {
+      if (!urgent_latency_) urgent_latency_ = std::make_unique<LatencyHistogram>();
+      urgent_latency_->add(now - packet.created);
+      return;
+    }
+    latency_.add(now - packet.created);
   }
 
  private:
@@ -128,7 +135,8 @@ class alignas(64) Partition {
   Calendar calendar_;
   PacketPool pool_;
   Counters counters_;
-  LatencyHistogram latency_;
+  LatencyHistogram latency_;                          // of packets without priority,
+  std::unique_ptr<LatencyHistogram> urgent_latency_;  // ... and with it
   std::vector<Node> dirty_;
   Workload* workload_ = nullptr;
   Tick measure_from_ = 0;

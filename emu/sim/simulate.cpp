@@ -101,6 +101,12 @@ Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out
   scene.box.sides = config.sides;
   scene.bgl = &config;
   scene.fifos = config.injection_fifos;
+  scene.priorities = true;
+  if (spec.priority > 0) {
+    scene.urgent_fifos = 2;
+    config.injection_fifos = std::min(8u, scene.fifos + scene.urgent_fifos);
+    scene.fifos = config.injection_fifos - scene.urgent_fifos;
+  }
   scene.fifo_a_direction = spec.infinite_fifos && !spec.fifos_in_turn && scene.fifos == 6;
   for (std::uint32_t d = 0; d < 3; ++d) scene.open |= config.closed[d] ? 0 : 1u << d;
   scene.payload_max = 32 * config.max_chunks - config.software_bytes;
@@ -233,6 +239,9 @@ Refusal simulate_quadrics(RunSpec spec, const model::Machine& machine, SimResult
   config.seed = spec.seed;
   if (spec.trace.empty() && is_collective(spec.workload)) {
     if (spec.load != 0) return {fmt::format("load {} of a {}: expected none", spec.load, spec.workload)};
+    if (spec.priority != 0)
+      return {
+          fmt::format("priority and {}: expected a workload with a load, such as uniform", spec.workload)};
     if (spec.failed_links != 0)
       return {fmt::format("{} failed links in a {}: expected 0, multicasts know none", spec.failed_links,
                           spec.workload)};
@@ -241,6 +250,7 @@ Refusal simulate_quadrics(RunSpec spec, const model::Machine& machine, SimResult
   Scene scene;
   scene.box.sides = nodes;
   scene.fifos = 1;
+  scene.priorities = true;
   scene.payload_max = config.packet;
   if (spec.bytes == 0) spec.bytes = scene.payload_max;
   scene.tick_ns = kQuadricsTickNs;

@@ -23,6 +23,7 @@ struct RunSpec {
   std::uint64_t bytes = 0;            // message or packet payload; 0: the largest of a packet
   bool get = false;                   // ask for the bytes instead of sending them (gemini, aries)
   double load = 0;                    // of the uniform peak, 0 < load <= 1; 0: as much as goes
+  double priority = 0;                // share of a rate workload's packets (bluegene-l, asci-q)
   std::string order = "random";       // all-to-all: random, shift
   bool in_step = false;               // all-to-all by shift: wait for the own message before the next one
   std::uint64_t ahead = 0;            // ... or send at most so much more than has arrived; 0: no limit

@@ -154,6 +154,8 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--load", spec.load,
                       "Offered load, share of the uniform peak, 0 < load <= 1; 0: no limit");
   command->add_option("--sweep", options->sweep, "load=<from>:<to>:<step>");
+  command->add_option("--priority", spec.priority,
+                      "Share of a rate workload's packets that have priority (bluegene-l, asci-q)");
   command->add_flag("--get", spec.get, "Ask for the bytes instead of sending them (gemini, aries)");
   command->add_option("--order", spec.order, "alltoall: random or shift");
   command->add_flag("--in-step", spec.in_step,
