@@ -149,11 +149,13 @@ class Engine {
     const std::size_t self = home_[part.first()];
     for (auto& from : parts_) {
       auto& box = from->mail_[read][self];
-      for (auto& mail : box) {
-        if (mail.has_packet) mail.event.packet = part.pool_.add(mail.packet);
+      for (const auto& mail : box.signals) part.calendar_.push(mail.at, mail.event);
+      for (auto& mail : box.transfers) {
+        mail.event.packet = part.pool_.add(mail.packet);
         part.calendar_.push(mail.at, mail.event);
       }
-      box.clear();
+      box.signals.clear();
+      box.transfers.clear();
     }
     part.parity_ = read ^ 1;
     for (;;) {
@@ -187,6 +189,9 @@ class Engine {
   // Decides the next window, or that the run is over. One thread, all others at the barrier.
   void plan() {
     parity_ ^= 1;  // what was written in the window that ended is now read
+    for (auto& part : parts_)
+      for (std::size_t to = 0; to < parts_.size(); ++to)
+        part->mail_[parity_][to].leave_room_to(part->mail_[parity_ ^ 1][to]);
     Tick next = earliest();
     // All events before the next look, sample or interlude are done. A look at a sample's tick belongs to it.
     // Between two interludes nothing may be going on; before the first that is the end.
@@ -214,8 +219,7 @@ class Engine {
     Tick next = kNever;
     for (auto& part : parts_) {
       next = std::min(next, part->calendar_.next());
-      for (auto& box : part->mail_[parity_])
-        for (auto& mail : box) next = std::min(next, mail.at);
+      for (const auto& box : part->mail_[parity_]) next = std::min(next, box.earliest());
     }
     return next;
   }
@@ -256,8 +260,7 @@ class Engine {
     std::uint64_t count = 0;
     for (auto& part : parts_) {
       count += part->pool_.live();
-      for (auto& box : part->mail_[parity_])
-        for (auto& mail : box) count += mail.has_packet;
+      for (const auto& box : part->mail_[parity_]) count += box.transfers.size();
     }
     return count;
   }
