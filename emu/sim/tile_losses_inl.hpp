@@ -28,8 +28,8 @@ void TileRouter<F>::take_out_links() {
     const Wire& wire = wires_[std::size_t{link.router} * fabric_.ports() + link.port];
     ORRERY_CHECK(wire.peer != Wire::kNowhere, "router {} has no link {}", link.router, link.port);
     if (!in_service(link.router, link.port)) continue;
-    sites_[link.router].lost |= std::uint64_t{1} << link.port;
-    sites_[wire.peer].lost |= std::uint64_t{1} << wire.back;
+    sites_[link.router].out |= std::uint64_t{1} << link.port;
+    sites_[wire.peer].out |= std::uint64_t{1} << wire.back;
     links_ -= 2;
   }
 }
@@ -72,6 +72,12 @@ Tick TileRouter<F>::interlude(Tick now, const std::vector<std::unique_ptr<Partit
 }
 
 template <typename F>
+[[gnu::noinline]] void TileRouter<F>::return_lost(Partition& part, Node id, Tick now) {
+  for (std::uint64_t ports = sites_[id].out & sites_[id].waiting; ports != 0; ports &= ports - 1)
+    return_queue(part, id, static_cast<std::uint32_t>(std::countr_zero(ports)), now);
+}
+
+template <typename F>
 void TileRouter<F>::return_queue(Partition& part, Node id, std::uint32_t port, Tick now) {
   Site& site = sites_[id];
   Output& out = outputs_[std::size_t{id} * ports_ + port];
@@ -100,7 +106,7 @@ void TileRouter<F>::return_queue(Partition& part, Node id, std::uint32_t port, T
 
 // Those of one tick have no order among them: they wait by age, then by whom they are for.
 template <typename F>
-void TileRouter<F>::take_back(Partition& part, Nic& nic, std::uint32_t index) {
+[[gnu::noinline]] void TileRouter<F>::take_back(Partition& part, Nic& nic, std::uint32_t index) {
   PacketPool& pool = part.pool();
   const auto key = [&](std::uint32_t i) {
     const Packet& p = pool[i];

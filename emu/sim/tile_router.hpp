@@ -126,7 +126,7 @@ class TileRouter {
   // What route() may look at: the router it is asked for, and what its neighbourhood advertised.
   class View {
    public:
-    View(const TileRouter& router, Node site) : router_(router), site_(site) {}
+    View(const TileRouter& router, Node site) : router_(router), site_(site), out_(router.sites_[site].out) {}
     Node site() const { return site_; }
     // Flits waiting for `port`, plus those on their way or in the far buffer.
     std::uint32_t load(std::uint32_t port) const { return router_.load_of(site_, port); }
@@ -134,7 +134,7 @@ class TileRouter {
     std::uint32_t advertised(Node site, std::uint32_t port) const {
       return router_.advertised_[std::size_t{site} * router_.fabric_.ports() + port];
     }
-    bool in_service(std::uint32_t port) const { return router_.in_service(site_, port); }
+    bool in_service(std::uint32_t port) const { return !(out_ >> port & 1); }
     // Of any router.
     bool in_service(Node site, std::uint32_t port) const { return router_.in_service(site, port); }
     bool all_in_service() const { return !router_.some_lost_; }
@@ -142,6 +142,7 @@ class TileRouter {
    private:
     const TileRouter& router_;
     Node site_;
+    std::uint64_t out_;
   };
   // Before the run. REQUIRES: wired links; without them the fabric has routes, with its new tables if it has
   // some.
@@ -163,7 +164,7 @@ class TileRouter {
   struct Site {
     std::uint64_t idle = 0;     // outputs not sending
     std::uint64_t waiting = 0;  // outputs with a packet queued
-    std::uint64_t lost = 0;     // links out of service
+    std::uint64_t out = 0;      // links out of service, or never there
     std::uint32_t arrived = kNone;
     std::uint32_t refill = 0;  // interfaces to serve
     Random random;
@@ -207,10 +208,7 @@ class TileRouter {
     for (const StreamCam& cam : cams_) sum += cam.bytes();
     return sum;
   }
-  bool in_service(Node site, std::uint32_t port) const {
-    return wires_[std::size_t{site} * fabric_.ports() + port].peer != Wire::kNowhere &&
-           !(sites_[site].lost >> port & 1);
-  }
+  bool in_service(Node site, std::uint32_t port) const { return !(sites_[site].out >> port & 1); }
   void take_out_links();
   // Packets that interfaces hold back.
   std::uint64_t held(const std::vector<std::unique_ptr<Partition>>& parts) const;
@@ -224,7 +222,8 @@ class TileRouter {
   void send(Partition& part, Node site, std::uint32_t port, Tick now);
   // Gives back the space that a packet holds at a router, from `at` on.
   void free_space(Partition& part, Node site, const Packet& packet, Tick at);
-  // What waits for a lost link goes back to its senders.
+  // What waits for lost links goes back to its senders.
+  void return_lost(Partition& part, Node site, Tick now);
   void return_queue(Partition& part, Node site, std::uint32_t port, Tick now);
   void take_back(Partition& part, Nic& nic, std::uint32_t index);
   void eject(Partition& part, Node site, std::uint32_t index, Tick now);

@@ -41,6 +41,7 @@ TileRouter<F>::TileRouter(F fabric, std::uint64_t seed)
       const Wire wire = fabric_.wire(s, p);
       wires_[std::size_t{s} * fabric_.ports() + p] = wire;
       links_ += wire.peer != Wire::kNowhere;
+      if (wire.peer == Wire::kNowhere) sites_[s].out |= std::uint64_t{1} << p;
       if (wire.peer != Wire::kNowhere) cross_delay_ = std::min(cross_delay_, fabric_.latency(p));
     }
   }
@@ -312,8 +313,6 @@ inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Ti
   Site& site = sites_[id];
   Output& out = outputs_[std::size_t{id} * ports_ + port];
   const bool link = port < fabric_.ports();
-  if (site.lost >> port & 1) [[unlikely]]
-    return return_queue(part, id, port, now);
   int chosen = -1;
   Tick oldest = kNever;
   for (unsigned vcs = out.busy_vcs; vcs != 0; vcs &= vcs - 1) {
@@ -373,6 +372,8 @@ inline void TileRouter<F>::arbitrate(Partition& part, Node id, Tick now) {
   for (std::uint32_t nics = site.refill; nics != 0; nics &= nics - 1)
     serve_nic(part, id, static_cast<std::uint32_t>(std::countr_zero(nics)), now);
   site.refill = 0;
+  if (site.out & site.waiting) [[unlikely]]
+    return_lost(part, id, now);
   for (std::uint64_t ready = site.idle & site.waiting; ready != 0; ready &= ready - 1)
     send(part, id, static_cast<std::uint32_t>(std::countr_zero(ready)), now);
 }
