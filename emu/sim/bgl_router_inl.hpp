@@ -188,7 +188,7 @@ inline void BglRouter<E, S>::apply(Partition& part, const Event& event, Tick now
         if (event.kind() == kDone) {
           --hot.buses[port];
           hot.bus_full &= ~slots_of(port);
-        } else {
+        } else if (slot % S != priority_vc_) {
           hot.receiving = static_cast<std::uint8_t>(hot.receiving & ~(1u << port));
         }
         // Not before: a token on its way all the while would be one more event to keep for each link.
@@ -250,7 +250,8 @@ void BglRouter<E, S>::refill(Partition& part, Node node, int fifo, Tick now) {
   expose(hot, packet, kInjection + fifo);
 }
 
-// The packet at the head of `slot` is at its destination: into the reception FIFO.
+// The packet at the head of `slot` is at its destination: into the reception FIFO. Those with priority have
+// one, and a way into it, of their own.
 template <typename E, int S>
 inline void BglRouter<E, S>::receive(Partition& part, Node node, int slot, Tick now) {
   Hot& hot = hot_[node];
@@ -260,7 +261,7 @@ inline void BglRouter<E, S>::receive(Partition& part, Node node, int slot, Tick 
   const Tick end = now + wire_ticks(packet.flits);
   take_out(hot, slot);
   queues.moving |= Slots{1} << slot;
-  if (slot < kInjection) {
+  if (slot < kInjection && slot % S != priority_vc_) {
     hot.receiving = static_cast<std::uint8_t>(hot.receiving | 1u << (slot / S));
   }
   pop(part, queues, slot);
@@ -419,7 +420,8 @@ inline void BglRouter<E, S>::arbitrate(Partition& part, Node node, Tick now) {
   hot.refill = 0;
   for (std::uint64_t here = hot.here; here != 0; here &= here - 1) {
     const int slot = std::countr_zero(here);
-    if (slot >= kInjection || !(hot.receiving >> (slot / S) & 1)) receive(part, node, slot, now);
+    if (slot >= kInjection || !(hot.receiving >> (slot / S) & 1) || slot % S == priority_vc_)
+      receive(part, node, slot, now);
   }
   // One round is one arbitration cycle of the hardware; what lost asks again while links are idle.
   Coins coins(hot.random);

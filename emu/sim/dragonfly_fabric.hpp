@@ -3,10 +3,10 @@
 #pragma once
 
 #include "emu/model/dragonfly.hpp"
-#include "emu/sim/failed_links.hpp"
+#include "emu/sim/dragonfly_detours.hpp"
 #include "emu/sim/tile_router.hpp"
 
-#include <span>
+#include <bit>
 #include <vector>
 
 namespace orrery::sim {
@@ -51,6 +51,7 @@ struct AriesTiming {
 };
 
 // The Cascade dragonfly for TileRouter.
+// A green link that is lost is gone round by a hub of its chassis (dragonfly_detours.hpp).
 // Virtual channel of a hop: blue links crossed before + 1 past the root; four for requests, four for
 // responses, which are routed apart. Node numbers as emu/model's Dragonfly: router * 4 + nic.
 class DragonflyFabric {
@@ -58,9 +59,8 @@ class DragonflyFabric {
   static constexpr int kVcs = 8;
   static constexpr std::uint32_t kNodeMask = (1u << 17) - 1;
 
-  DragonflyFabric(const model::Dragonfly& dragonfly, const AriesTiming& timing);
-  // Takes links out of service, both ways, before the run. REQUIRES: as pick_failed_links() gives them.
-  void lose(std::span<const FailedLink> links);
+  DragonflyFabric(const model::Dragonfly& dragonfly, const AriesTiming& timing,
+                  DragonflyDetours detours = {});
 
   std::uint32_t sites() const { return dragonfly_.routers(); }
   std::uint32_t ports() const { return model::Dragonfly::kPorts; }
@@ -87,6 +87,9 @@ class DragonflyFabric {
     };
     return payload / 64 * one(64) + (payload % 64 != 0 ? one(payload % 64) : 0);
   }
+
+  bool has_new_tables() const { return detours_.needed(); }
+  void use_new_tables() { detour_ = true; }
 
   template <typename View>
   Hop route(const View& view, Random& random, Packet& packet) const {
@@ -123,13 +126,30 @@ class DragonflyFabric {
   template <typename View>
   std::uint32_t within(const View& view, Random& random, Node here, Node aim) const {
     const std::uint32_t slot = aim % model::Dragonfly::kSlots;
-    if (here % model::Dragonfly::kSlots != slot) return port_of(dragonfly_.green(here, slot));
+    if (here % model::Dragonfly::kSlots != slot) {
+      const std::uint32_t port = port_of(dragonfly_.green(here, slot));
+      return detour_ && !view.in_service(port) ? to_hub(view, random, here) : port;
+    }
     const std::uint32_t first = port_of(dragonfly_.black(here, aim % kGroup / model::Dragonfly::kSlots, 0));
     std::uint32_t best = ~0u, port = first;
     const std::uint32_t start = random.below(model::Dragonfly::kBlackPerPeer);
     for (std::uint32_t i = 0; i < model::Dragonfly::kBlackPerPeer; ++i) {
       const std::uint32_t p = first + (start + i) % model::Dragonfly::kBlackPerPeer;
-      if (const std::uint32_t load = view.load(p); view.wired(p) && load < best) best = load, port = p;
+      if (const std::uint32_t load = view.load(p); view.in_service(p) && load < best) best = load, port = p;
+    }
+    return port;
+  }
+  // The green link to a hub of the chassis, the least loaded.
+  template <typename View>
+  std::uint32_t to_hub(const View& view, Random& random, Node here) const {
+    std::uint32_t best = ~0u, port = 0;
+    const int turn = static_cast<int>(random.below(model::Dragonfly::kSlots));
+    std::uint16_t hubs = std::rotl(detours_.hubs(here / model::Dragonfly::kSlots), turn);
+    for (; hubs != 0; hubs = static_cast<std::uint16_t>(hubs & (hubs - 1))) {
+      const auto slot =
+          static_cast<std::uint32_t>(std::countr_zero(hubs) + 16 - turn) % model::Dragonfly::kSlots;
+      const std::uint32_t p = port_of(dragonfly_.green(here, slot));
+      if (const std::uint32_t load = view.load(p); load < best) best = load, port = p;
     }
     return port;
   }
@@ -146,32 +166,35 @@ class DragonflyFabric {
     if (owner == here) return view.load(port);
     return view.load(within(view, random, here, owner)) + view.advertised(owner, port);
   }
-  bool whole(Node group, std::uint32_t slot) const {
-    if (all_whole_) return true;
+  template <typename View>
+  static bool whole(const View& view, Node group, std::uint32_t slot) {
+    if (view.all_in_service()) return true;
     const Node owner = group * kGroup + slot / model::Dragonfly::kBlue;
-    return wire(owner, kFirstBlue + slot % model::Dragonfly::kBlue).peer != Wire::kNowhere;
+    return view.in_service(owner, kFirstBlue + slot % model::Dragonfly::kBlue);
   }
   // One random choice among the blue links in service to the group of `aim`. The halves of a non-minimal
   // route take one of the router at hand where it has one, as Dragonfly::valiant() does and for its reason.
-  std::uint32_t any_blue(Random& random, Node here, Node aim, bool half) const {
+  template <typename View>
+  std::uint32_t any_blue(const View& view, Random& random, Node here, Node aim, bool half) const {
     const Node group = here / kGroup, to = aim / kGroup;
     if (half && dragonfly_.own_blue_first()) {
       model::Choices choices(random.next());
       const std::uint32_t slot = blue_slot(group, to, dragonfly_.own_blue(here, aim, &choices));
-      if (whole(group, slot)) return slot;
+      if (whole(view, group, slot)) return slot;
     }
     for (;;) {
       const std::uint32_t slot = blue_slot(group, to, random.below(dragonfly_.links_per_bundle()));
-      if (whole(group, slot)) return slot;
+      if (whole(view, group, slot)) return slot;
     }
   }
   // The choice that packets of one source and destination have in common: of lost links the next.
-  std::uint32_t hashed_blue(const Packet& packet, Node here, Node aim) const {
+  template <typename View>
+  std::uint32_t hashed_blue(const View& view, const Packet& packet, Node here, Node aim) const {
     const std::uint32_t links = dragonfly_.links_per_bundle();
     for (std::uint64_t i = model::route_hash(packet.src & kNodeMask, packet.dst & kNodeMask);; ++i) {
       const std::uint32_t slot =
           blue_slot(here / kGroup, aim / kGroup, static_cast<std::uint32_t>(i % links));
-      if (whole(here / kGroup, slot)) return slot;
+      if (whole(view, here / kGroup, slot)) return slot;
     }
   }
   // Load of the way to `aim` by any_blue(); the choice goes to `slot`.
@@ -180,7 +203,7 @@ class DragonflyFabric {
                          std::uint32_t* slot) const {
     if (aim == here) return 0;
     if (aim / kGroup == here / kGroup) return view.load(within(view, random, here, aim));
-    *slot = any_blue(random, here, aim, half);
+    *slot = any_blue(view, random, here, aim, half);
     return blue_load(view, random, here, *slot);
   }
   static void set_slot(Packet& packet, std::uint32_t slot) {
@@ -190,11 +213,11 @@ class DragonflyFabric {
   template <typename View>
   void choose_blue(const View& view, Random& random, Packet& packet, Node here, Node aim) const {
     if (timing_.routing == AriesRouting::ordered || packet.flags & kDeterministic)
-      return set_slot(packet, hashed_blue(packet, here, aim));
+      return set_slot(packet, hashed_blue(view, packet, here, aim));
     const bool half = packet.flags & kNonMinimal;
-    std::uint32_t slot = any_blue(random, here, aim, half);
+    std::uint32_t slot = any_blue(view, random, here, aim, half);
     if (timing_.routing == AriesRouting::adaptive || timing_.routing == AriesRouting::minimal_adaptive) {
-      const std::uint32_t other = any_blue(random, here, aim, half);
+      const std::uint32_t other = any_blue(view, random, here, aim, half);
       if (blue_load(view, random, here, other) < blue_load(view, random, here, slot)) slot = other;
     }
     set_slot(packet, slot);
@@ -243,8 +266,9 @@ class DragonflyFabric {
 
   model::Dragonfly dragonfly_;
   AriesTiming timing_;
+  DragonflyDetours detours_;
+  bool detour_ = false;
   std::vector<Wire> wires_;
-  bool all_whole_ = true;
 };
 
 }  // namespace orrery::sim

@@ -62,9 +62,11 @@ struct RunOutcome {
   bool steady = false;     // the steady-state test was met over the measured interval
   Counters at_measure;     // totals at measured_from
   Counters total;
-  LatencyHistogram latency;
-  std::uint64_t in_flight = 0;  // counted in the pools, not derived
-  bool conserved = false;       // all that was sent (responses too) == received + dropped + in flight
+  LatencyHistogram latency;                        // of all measured packets
+  LatencyHistogram urgent;                         // of those with priority
+  std::shared_ptr<const LatencyHistogram> others;  // ... and without, where there are some with
+  std::uint64_t in_flight = 0;                     // counted in the pools, not derived
+  bool conserved = false;  // all that was sent (responses too) == received + dropped + in flight
   std::vector<Sample> samples;
   std::size_t engine_bytes = 0;  // all that the partitions hold
 };
@@ -99,6 +101,7 @@ class Engine {
     sample_at_ = limits_.sample_every;
     look_every_ = limits.looks == 0 ? 0 : std::max<Tick>(1, limits.sample_every / limits.looks);
     look_at_ = limits.looks == 0 ? kNever : look_every_;
+    if constexpr (kHasInterludes) interlude_at_ = router.first_interlude();
     outcome_.measured_from = limits.until_steady ? kNever : limits.warmup;
     measuring_ = outcome_.measured_from == 0;  // all of the run counts
   }
@@ -146,11 +149,13 @@ class Engine {
     const std::size_t self = home_[part.first()];
     for (auto& from : parts_) {
       auto& box = from->mail_[read][self];
-      for (auto& mail : box) {
-        if (mail.has_packet) mail.event.packet = part.pool_.add(mail.packet);
+      for (const auto& mail : box.signals) part.calendar_.push(mail.at, mail.event);
+      for (auto& mail : box.transfers) {
+        mail.event.packet = part.pool_.add(mail.packet);
         part.calendar_.push(mail.at, mail.event);
       }
-      box.clear();
+      box.signals.clear();
+      box.transfers.clear();
     }
     part.parity_ = read ^ 1;
     for (;;) {
@@ -184,26 +189,53 @@ class Engine {
   // Decides the next window, or that the run is over. One thread, all others at the barrier.
   void plan() {
     parity_ ^= 1;  // what was written in the window that ended is now read
-    Tick next = kNever;
-    for (auto& part : parts_) {
-      next = std::min(next, part->calendar_.next());
-      for (auto& box : part->mail_[parity_])
-        for (auto& mail : box) next = std::min(next, mail.at);
-    }
-    // All events before the next look or sample are done. A look at a sample's tick belongs to it.
-    while (!stop_ && next != kNever && next >= std::min(look_at_, sample_at_)) {
-      if (look_at_ > sample_at_) {
-        boundary(sample_at_);
-      } else {
+    for (auto& part : parts_)
+      for (std::size_t to = 0; to < parts_.size(); ++to)
+        part->mail_[parity_][to].leave_room_to(part->mail_[parity_ ^ 1][to]);
+    Tick next = earliest();
+    // All events before the next look, sample or interlude are done. A look at a sample's tick belongs to it.
+    // Between two interludes nothing may be going on; before the first that is the end.
+    while (!stop_ && (next != kNever || between_)) {
+      const Tick due = std::min({look_at_, sample_at_, interlude_at_});
+      if (next < due) break;
+      if (look_at_ == due) {
         router_.look(&uses_);
         look_at_ += look_every_;
+      } else if (sample_at_ == due) {
+        boundary(due);
+      } else {
+        next = interlude(due, next);
       }
     }
     if (stop_) return;
     if (next == kNever) return halt(in_flight() == 0 ? Stop::finished : Stop::deadlock, last());
     if (next >= limits_.until) return halt(Stop::time_limit, limits_.until);
     end_ = window_ == kNever ? kNever : next + window_;
-    end_ = std::min({end_, sample_at_, look_at_, limits_.until});
+    end_ = std::min({end_, sample_at_, look_at_, interlude_at_, limits_.until});
+  }
+
+  // Tick of the next event.
+  Tick earliest() const {
+    Tick next = kNever;
+    for (auto& part : parts_) {
+      next = std::min(next, part->calendar_.next());
+      for (const auto& box : part->mail_[parity_]) next = std::min(next, box.earliest());
+    }
+    return next;
+  }
+
+  // What the router does to the network as a whole at `at`; returns the tick of the next event, which was
+  // `next` before.
+  Tick interlude(Tick at, Tick next) {
+    if constexpr (kHasInterludes) {
+      interlude_at_ = router_.interlude(at, parts_, in_flight());
+      const Tick now = earliest();
+      // Nothing is going on and nothing was begun: waiting longer changes nothing.
+      if (next == kNever && now == kNever) interlude_at_ = kNever;
+      between_ = interlude_at_ != kNever;
+      return now;
+    }
+    return next;
   }
 
   // Tick of the last delivery.
@@ -228,8 +260,7 @@ class Engine {
     std::uint64_t count = 0;
     for (auto& part : parts_) {
       count += part->pool_.live();
-      for (auto& box : part->mail_[parity_])
-        for (auto& mail : box) count += mail.has_packet;
+      for (const auto& box : part->mail_[parity_]) count += box.transfers.size();
     }
     return count;
   }
@@ -254,9 +285,9 @@ class Engine {
     if (limits_.keep_samples) outcome_.samples.push_back({at, now, flying, std::move(uses_)});
     uses_.clear();
     // Nothing was delivered in an interval while packets wait, a thousand times in a row: stuck.
-    stalled_ = now.delivered == previous_.delivered && now.link_hops == previous_.link_hops && flying > 0
-                   ? stalled_ + 1
-                   : 0;
+    bool stuck = now.delivered == previous_.delivered && now.link_hops == previous_.link_hops && flying > 0;
+    if constexpr (kHasInterludes) stuck = stuck && !router_.holds_requests(at);
+    stalled_ = stuck ? stalled_ + 1 : 0;
     previous_ = now;
     sample_at_ += limits_.sample_every;
     if (limits_.progress) limits_.progress(at, now);
@@ -284,13 +315,20 @@ class Engine {
     if (!measuring_) outcome_.measured_from = 0;
     for (auto& part : parts_) {
       outcome_.latency.add(part->latency_);
+      if (part->urgent_latency_) outcome_.urgent.add(*part->urgent_latency_);
       outcome_.engine_bytes += part->bytes();
+    }
+    if (outcome_.urgent.count() != 0) {
+      outcome_.others = std::make_shared<const LatencyHistogram>(outcome_.latency);
+      outcome_.latency.add(outcome_.urgent);
     }
     outcome_.engine_bytes += home_.capacity() * sizeof(home_[0]);
   }
 
   static constexpr int kSpins = 2000;
   static constexpr int kStalledIntervals = 100;
+  // Whether the router does anything to the network as a whole in a run (tile_router.hpp).
+  static constexpr bool kHasInterludes = requires(Router & router) { router.first_interlude(); };
 
   Router& router_;
   RunLimits limits_;
@@ -302,6 +340,8 @@ class Engine {
   Tick end_ = 0, sample_at_ = 0, look_at_ = kNever, look_every_ = 0;
   std::vector<VcUse> uses_;  // since the last sample
   int parity_ = 1;           // of the mail that is read; the first plan() turns it to what start() wrote
+  Tick interlude_at_ = kNever;
+  bool between_ = false;  // two interludes
   bool stop_ = false, measuring_ = false;
   int paced_ = 0, stalled_ = 0;
   Counters previous_;

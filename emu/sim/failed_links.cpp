@@ -2,8 +2,6 @@
 // Copyright 2026 the Orrery authors
 #include "emu/sim/failed_links.hpp"
 
-#include "emu/sim/dragonfly_fabric.hpp"
-
 #include <fmt/format.h>
 
 #include <map>
@@ -88,6 +86,63 @@ Refusal pick_failed_links(const model::Dragonfly& dragonfly, std::uint32_t count
     out->push_back({link / model::Dragonfly::kPorts, link % model::Dragonfly::kPorts});
   }
   return {};
+}
+
+namespace {
+
+constexpr std::uint64_t kSeveredStream = 0x736576;
+
+// `count` of `units`, in the order drawn; empty if they are too many.
+template <typename Unit>
+Refusal draw(std::vector<Unit> units, std::uint32_t count, std::uint64_t seed, std::vector<Unit>* out) {
+  if (count > units.size() / 4)
+    return {fmt::format("{} pairs of neighbours severed: expected at most {}, a quarter of them", count,
+                        units.size() / 4)};
+  Random random(seed, kSeveredStream);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t at = random.below(static_cast<std::uint32_t>(units.size()));
+    out->push_back(units[at]);
+    units[at] = units.back();
+    units.pop_back();
+  }
+  return {};
+}
+
+void sever(const model::Torus& torus, Node router, model::Direction d, std::vector<FailedLink>* out) {
+  const model::LinkId first = torus.link(router, d);
+  if (!torus.has_link(first)) return;
+  for (std::uint32_t k = 0; k < torus.parallel(d); ++k)
+    out->push_back({router, (first + k) % torus.links_per_router()});
+}
+
+}  // namespace
+
+Refusal pick_severed(const model::Torus& torus, std::uint32_t count, std::uint64_t seed,
+                     std::vector<FailedLink>* out) {
+  using Neighbours = std::pair<Node, model::Direction>;
+  std::vector<Neighbours> all, drawn;
+  for (Node router = 0; router < torus.routers(); ++router)
+    for (const auto d : {model::Direction::x_plus, model::Direction::y_plus, model::Direction::z_plus})
+      if (torus.has_link(torus.link(router, d))) all.push_back({router, d});
+  if (Refusal no = draw(std::move(all), count, seed, &drawn); no.refused()) return no;
+  for (const auto& [router, d] : drawn) sever(torus, router, d, out);
+  return {};
+}
+
+Refusal pick_severed(const model::Dragonfly& dragonfly, std::uint32_t count, std::uint64_t seed,
+                     std::vector<FailedLink>* out) {
+  std::vector<model::LinkId> all, drawn;
+  for (model::LinkId link = 0; link < dragonfly.link_slots(); ++link)
+    if (dragonfly.has_link(link) && dragonfly.colour(link) == model::LinkColour::green)
+      if (const model::LinkEnds ends = dragonfly.ends(link); ends.from < ends.to) all.push_back(link);
+  if (Refusal no = draw(std::move(all), count, seed, &drawn); no.refused()) return no;
+  for (const model::LinkId link : drawn)
+    out->push_back({link / model::Dragonfly::kPorts, link % model::Dragonfly::kPorts});
+  return {};
+}
+
+void sever_router(const model::Torus& torus, Node router, std::vector<FailedLink>* out) {
+  for (int d = 0; d < model::kDirections; ++d) sever(torus, router, static_cast<model::Direction>(d), out);
 }
 
 Refusal fail_links(Quadrics* net, std::uint32_t count, std::uint64_t seed) {

@@ -4,6 +4,7 @@
 
 #include "emu/model/dragonfly.hpp"
 #include "emu/model/torus.hpp"
+#include "emu/sim/losses.hpp"
 #include "emu/sim/quadrics.hpp"
 #include "emu/sim/result.hpp"
 
@@ -11,12 +12,6 @@
 #include <vector>
 
 namespace orrery::sim {
-
-// A link out of service, and with it the one that leads back.
-struct FailedLink {
-  Node router = 0;
-  std::uint32_t port = 0;
-};
 
 // `count` different links, drawn by `seed`, that the machine does without new routing tables: the links
 // beside them take their packets. Of a torus every direction of every router keeps one of its parallel links;
@@ -26,6 +21,14 @@ Refusal pick_failed_links(const model::Torus& torus, std::uint32_t count, std::u
                           std::vector<FailedLink>* out);
 Refusal pick_failed_links(const model::Dragonfly& dragonfly, std::uint32_t count, std::uint64_t seed,
                           std::vector<FailedLink>* out);
+// Appends links that new tables have to lead round, drawn by `seed`: of a torus all those of `count` pairs of
+// neighbours, of a dragonfly `count` green ones. Outcomes: refused for more than a quarter of such pairs.
+Refusal pick_severed(const model::Torus& torus, std::uint32_t count, std::uint64_t seed,
+                     std::vector<FailedLink>* out);
+Refusal pick_severed(const model::Dragonfly& dragonfly, std::uint32_t count, std::uint64_t seed,
+                     std::vector<FailedLink>* out);
+// Appends all links of a router.
+void sever_router(const model::Torus& torus, Node router, std::vector<FailedLink>* out);
 // Takes `count` links of a fat tree that lead up, each with the one that leads back, out of service; every
 // two nodes keep a way. Outcomes: refused for more than a quarter of those above the nodes' own; `net` may
 // then have lost some.

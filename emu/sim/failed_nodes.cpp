@@ -192,9 +192,16 @@ FailedNodes::Way FailedNodes::way(Node from, Node to, std::uint32_t coin) const 
   return {to, 0, false};  // none: make() lets no such nodes fail (tests hold that)
 }
 
+// By node.
+static std::vector<bool> failed_of(const FailedNodes& failed, Node nodes) {
+  std::vector<bool> out(nodes);
+  for (const Node node : failed.nodes()) out[node] = true;
+  return out;
+}
+
 AroundFailedNodes::AroundFailedNodes(std::unique_ptr<Workload> inner, const FailedNodes& failed, Node nodes,
                                      bool redraw)
-    : inner_(std::move(inner)), failed_(failed), nodes_(nodes), redraw_(redraw), relayed_(nodes) {}
+    : WithoutNodes(std::move(inner), failed_of(failed, nodes), redraw), failed_(failed), relayed_(nodes) {}
 
 Next AroundFailedNodes::lead(Node node, Random& random, Send& out) const {
   const FailedNodes::Way way = failed_.way(node, out.dst, static_cast<std::uint32_t>(random.next() >> 60));
@@ -209,7 +216,6 @@ Next AroundFailedNodes::lead(Node node, Random& random, Send& out) const {
 }
 
 Next AroundFailedNodes::next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) {
-  if (failed_.failed(node)) return Next::idle;
   std::vector<Relayed>& waiting = relayed_[node];
   if (!waiting.empty()) {
     out = {};
@@ -219,38 +225,27 @@ Next AroundFailedNodes::next(Node node, std::uint32_t fifo, Tick now, Random& ra
     waiting.pop_back();
     return lead(node, random, out);
   }
-  for (;;) {
-    const Next next = inner_->next(node, fifo, now, random, out);
-    if (next != Next::send) return next;
-    while (redraw_ && (out.dst == node || failed_.failed(out.dst))) out.dst = random.below(nodes_);
-    if (!failed_.failed(out.dst)) return lead(node, random, out);
-  }
+  const Next next = WithoutNodes::next(node, fifo, now, random, out);
+  return next == Next::send ? lead(node, random, out) : next;
 }
 
 bool AroundFailedNodes::delivered(Node node, const Packet& packet, Tick now, bool copy) {
-  if (!(packet.flags & kRelayed)) return inner_->delivered(node, packet, now, copy);
+  if (!(packet.flags & kRelayed)) return WithoutNodes::delivered(node, packet, now, copy);
   const Relayed relayed{packet.created, packet.tag, packet.payload};
   std::vector<Relayed>& waiting = relayed_[node];
   waiting.insert(std::lower_bound(waiting.begin(), waiting.end(), relayed, std::greater<>()), relayed);
   return true;
 }
 
-double AroundFailedNodes::offered_per_node_tick() const {
-  return inner_->offered_per_node_tick() * static_cast<double>(nodes_ - failed_.nodes().size()) / nodes_;
-}
-
 Refusal lead_round_failed_nodes(const RunSpec& spec, const BglConfig& config,
                                 std::unique_ptr<Workload>* workload, BglExtras* extras) {
   if (spec.failed_nodes.empty()) return {};
-  const bool uniform = spec.workload == "uniform";
-  if (!spec.trace.empty() || (!uniform && spec.workload != "alltoall"))
-    return {fmt::format("failed nodes and {}: expected alltoall or uniform",
-                        spec.trace.empty() ? spec.workload : "a replay")};
   FailedNodes failed;
   if (Refusal no = FailedNodes::parse(spec.failed_nodes, config, &failed); no.refused()) return no;
   extras->failed_links = failed.links();
   const Node nodes = config.sides[0] * config.sides[1] * config.sides[2];
-  *workload = std::make_unique<AroundFailedNodes>(std::move(*workload), failed, nodes, uniform);
+  *workload =
+      std::make_unique<AroundFailedNodes>(std::move(*workload), failed, nodes, WithoutNodes::redraws(spec));
   return {};
 }
 

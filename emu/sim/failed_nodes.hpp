@@ -16,7 +16,7 @@
 #include "emu/sim/bgl_run.hpp"
 #include "emu/sim/simulate.hpp"
 #include "emu/sim/torus_grid.hpp"
-#include "emu/sim/workload.hpp"
+#include "emu/sim/without_nodes.hpp"
 
 #include <memory>
 #include <string>
@@ -62,16 +62,14 @@ class FailedNodes {
   std::vector<TorusGrid::Packed> at_;
 };
 
-// A workload on a machine with failed nodes: they send nothing, nothing is sent to them, and packets between
-// the others go by their ways. Threads: as Workload. The inner workload may not look at tags or sources.
-class AroundFailedNodes final : public Workload {
+// A workload on a machine with failed nodes, whose packets between the others go by their ways. Threads: as
+// Workload. The inner workload may not look at tags or sources.
+class AroundFailedNodes final : public WithoutNodes {
  public:
-  // `redraw`: what would go to a failed node goes to any other instead; else it is left out.
+  // `redraw`: as WithoutNodes.
   AroundFailedNodes(std::unique_ptr<Workload> inner, const FailedNodes& failed, Node nodes, bool redraw);
   Next next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) override;
   bool delivered(Node node, const Packet& packet, Tick now, bool copy) override;
-  double offered_per_node_tick() const override;
-  std::size_t bytes() const override { return inner_->bytes(); }
 
  private:
   // A packet that this node's software sends on. In order of these fields: arrivals of one tick have none.
@@ -82,13 +80,11 @@ class AroundFailedNodes final : public Workload {
     friend auto operator<=>(const Relayed&, const Relayed&) = default;
   };
   Next lead(Node node, Random& random, Send& out) const;
-  std::unique_ptr<Workload> inner_;
   const FailedNodes failed_;
-  Node nodes_;
-  bool redraw_;
   std::vector<std::vector<Relayed>> relayed_;  // by node, latest first
 };
 
+// REQUIRES: check_losses() (asked_losses.hpp) does not refuse.
 // What `spec.failed_nodes` says, if anything: `workload` goes round them, their links are out of service.
 // A refusal names what is accepted.
 Refusal lead_round_failed_nodes(const RunSpec& spec, const BglConfig& config,

@@ -53,11 +53,44 @@ class PacketPool {
 //    min_cross_delay()); a packet moves by value.
 class alignas(64) Partition {
  public:
-  struct Mail {
+  struct Signal {
     Tick at;
     Event event;
-    std::uint32_t has_packet;
+  };
+  struct Transfer {
+    Tick at;
+    Event event;
     Packet packet;
+  };
+  // What one partition has for another at the end of a window. Nodes that start together send together
+  // ever after, so one window in many has nearly all.
+  struct Box {
+    std::vector<Signal> signals;
+    std::vector<Transfer> transfers;
+    Tick earliest() const {
+      Tick at = kNever;
+      for (const Signal& mail : signals) at = at < mail.at ? at : mail.at;
+      for (const Transfer& mail : transfers) at = at < mail.at ? at : mail.at;
+      return at;
+    }
+    // Before this is read and `next`, which is empty, written: the larger room goes to what is written, so
+    // that not both have room for the most that comes.
+    void leave_room_to(Box& next) {
+      leave(signals, next.signals);
+      leave(transfers, next.transfers);
+    }
+    std::size_t bytes() const {
+      return signals.capacity() * sizeof(Signal) + transfers.capacity() * sizeof(Transfer);
+    }
+
+   private:
+    template <typename T>
+    static void leave(std::vector<T>& mine, std::vector<T>& next) {
+      if (mine.capacity() <= next.capacity() || 4 * mine.size() > mine.capacity()) return;
+      next.assign(mine.begin(), mine.end());
+      mine.clear();
+      mine.swap(next);
+    }
   };
 
   Partition(Node first, Node count, int horizon_log2)
@@ -73,13 +106,13 @@ class alignas(64) Partition {
   void signal(Tick at, const Event& event) {
     if (owns(event.node())) [[likely]]
       return calendar_.push(at, event);
-    mail_[parity_][(*home_)[event.node()]].push_back({at, event, 0, {}});
+    mail_[parity_][(*home_)[event.node()]].signals.push_back({at, event});
   }
   // Later at any node, with packet `event.packet` of this partition, which leaves it if need be.
   void transfer(Tick at, const Event& event) {
     if (owns(event.node())) [[likely]]
       return calendar_.push(at, event);
-    mail_[parity_][(*home_)[event.node()]].push_back({at, event, 1, pool_[event.packet]});
+    mail_[parity_][(*home_)[event.node()]].transfers.push_back({at, event, pool_[event.packet]});
     pool_.remove(event.packet);
   }
   // Arbitrate at `node` once all events of this tick are applied. The router sees to it that a node is
@@ -95,10 +128,11 @@ class alignas(64) Partition {
 
   // All that it occupies: calendar, packets, mail, counters, latencies.
   std::size_t bytes() const {
-    std::size_t sum = sizeof(*this) + calendar_.bytes() + pool_.bytes() + dirty_.capacity() * sizeof(Node);
+    std::size_t sum = sizeof(*this) + calendar_.bytes() + pool_.bytes() + dirty_.capacity() * sizeof(Node) +
+                      (urgent_latency_ ? sizeof(LatencyHistogram) : 0);
     for (const auto& boxes : mail_) {
       sum += boxes.capacity() * sizeof(boxes[0]);
-      for (const auto& box : boxes) sum += box.capacity() * sizeof(Mail);
+      for (const Box& box : boxes) sum += box.bytes();
     }
     return sum;
   }
@@ -118,7 +152,13 @@ class alignas(64) Partition {
     last_delivery_ = now;
     if (partly_ && !workload_->counts(node)) return;
     counters_.delivered_bytes += packet.payload;
-    if (now >= measure_from_) latency_.add(now - packet.created);
+    if (now < measure_from_) return;
+    if (packet.flags & kPriority) [[unlikely]] {
+      if (!urgent_latency_) urgent_latency_ = std::make_unique<LatencyHistogram>();
+      urgent_latency_->add(now - packet.created);
+      return;
+    }
+    latency_.add(now - packet.created);
   }
 
  private:
@@ -128,7 +168,8 @@ class alignas(64) Partition {
   Calendar calendar_;
   PacketPool pool_;
   Counters counters_;
-  LatencyHistogram latency_;
+  LatencyHistogram latency_;                          // of packets without priority,
+  std::unique_ptr<LatencyHistogram> urgent_latency_;  // ... and with it
   std::vector<Node> dirty_;
   Workload* workload_ = nullptr;
   Tick measure_from_ = 0;
@@ -136,7 +177,7 @@ class alignas(64) Partition {
   bool partly_ = false;                               // the workload says which nodes count
   const std::vector<std::uint16_t>* home_ = nullptr;  // node -> partition
   int parity_ = 0;
-  std::vector<std::vector<Mail>> mail_[2];  // by receiving partition
+  std::vector<Box> mail_[2];  // by receiving partition
 };
 
 }  // namespace orrery::sim

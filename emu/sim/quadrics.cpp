@@ -200,11 +200,12 @@ void Quadrics::begin() {
   circuits_.resize(nodes());
 }
 
-void Quadrics::send(Node src, Node dst, std::uint32_t bytes, double at) {
+void Quadrics::send(Node src, Node dst, std::uint32_t bytes, double at, bool high) {
   Circuit& circuit = circuits_[src];
   circuit.src = src;
   circuit.dst = dst;
   circuit.bytes = bytes;
+  circuit.high = high;
   circuit.step = 0;
   circuit.created = at;
   post(at, What::start, src);

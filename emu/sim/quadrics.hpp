@@ -48,7 +48,7 @@ struct QuadricsConfig {
   double node_cable = 0;       // between a node and its switch
   std::uint32_t packet = 384;  // "the largest packet size is only 384 bytes"
   std::uint32_t vcs = 2;
-  double aging = 20000;
+  double aging = 20000;  // a wait at one link after which a low circuit counts as high; no paper prints it
   double upper_level_skew = 575;  // FITTED: cables and late acknowledgments, per level above the third
   double elan_start = 5300;       // FITTED: starting a test-and-set and waking up after it
   double elan_message = 600;      // FITTED: the thread processor receives or sends one message
@@ -122,7 +122,7 @@ class Quadrics {
   // Forgets all runs before; one circuit for each node.
   void begin();
   // Opens a circuit at `at`. REQUIRES: begin(); the circuit that `src` had before is released; src != dst.
-  void send(Node src, Node dst, std::uint32_t bytes, double at);
+  void send(Node src, Node dst, std::uint32_t bytes, double at, bool high = false);
   // All that happens before `until`.
   void run(double until, const Done& done);
   // When something happens next; infinite if nothing will.

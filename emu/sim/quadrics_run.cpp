@@ -122,7 +122,7 @@ class CircuitRouter {
     sender.packet = part.pool().add(packet);
     sender.busy = true;
     ++part.counters().injected;
-    net_.send(node, send.dst, send.payload, ns);
+    net_.send(node, send.dst, send.payload, ns, (send.flags & kPriority) != 0);
   }
   void deliver(Partition& part, Node src, Tick now, double ns) {
     const Packet packet = part.pool()[senders_[src].packet];

@@ -34,7 +34,6 @@ const char* yes(bool b) { return b ? "true" : "false"; }
 std::string to_json(const SimResult& r) {
   const Counters m = r.measured();
   const Counters& t = r.outcome.total;
-  const LatencyHistogram& l = r.outcome.latency;
   const auto ns = [&](Tick ticks) { return static_cast<double>(ticks) * r.tick_ns; };
   std::string vc;
   for (std::size_t v = 0; v < r.vc_names.size() && v < t.vc_hops.size(); ++v)
@@ -56,6 +55,17 @@ std::string to_json(const SimResult& r) {
     for (const VcUse& use : s.vcs) occupancy += fmt::format(", {:.5g}, {:.5g}", use.mean(), use.fullest);
     occupancy += ']';
   }
+  const auto latency = [&](const LatencyHistogram& of) {
+    return fmt::format(
+        "{{\"mean\": {:.1f}, \"p50\": {:.1f}, \"p90\": {:.1f}, \"p99\": {:.1f}, \"max\": {:.1f}, "
+        "\"packets\": {}}}",
+        of.mean() * r.tick_ns, ns(of.percentile(0.5)), ns(of.percentile(0.9)), ns(of.percentile(0.99)),
+        ns(of.max()), of.count());
+  };
+  std::string classes;
+  if (r.outcome.others)
+    classes = fmt::format(" \"priority_latency_ns\": {},\n \"other_latency_ns\": {},\n",
+                          latency(r.outcome.urgent), latency(*r.outcome.others));
   std::vector<std::string> occupancy_columns{"ns"};
   if (!occupancy.empty())
     for (const std::string& name : r.vc_names)
@@ -68,11 +78,10 @@ std::string to_json(const SimResult& r) {
       " \"load_unit\": \"packets per node and tick\", \"tick_ns\": {:.6g}, \"simulated_ns\": {:.1f}, "
       "\"measured_from_ns\": {:.1f},\n"
       " \"link_utilisation\": {:.5f}, \"payload_gb_per_s_per_node\": {:.5f},\n"
-      " \"latency_ns\": {{\"mean\": {:.1f}, \"p50\": {:.1f}, \"p90\": {:.1f}, \"p99\": {:.1f}, \"max\": "
-      "{:.1f}, "
-      "\"packets\": {}}},\n"
+      " \"latency_ns\": {},\n{}"
       " \"injected\": {}, \"responses\": {}, \"delivered\": {}, \"responses_back\": {}, \"dropped\": {}, "
-      "\"in_flight\": {}, \"copies\": {}, \"retries\": {},\n"
+      "\"in_flight\": {}, \"copies\": {}, \"retries\": {}, \"resent\": {}, \"quiesce_ns\": [{:.1f}, {:.1f}, "
+      "{:.1f}],\n"
       " \"packet_hops\": {}, \"measured_packet_hops\": {}, \"delivered_hops\": {}, \"escape_hops\": {}, "
       "\"nonminimal\": {}, \"receive_stalls\": {}, \"receive_stall_ns\": {:.1f},\n"
       " \"vc_hops\": {{{}}}, \"cycle\": {},\n"
@@ -85,11 +94,11 @@ std::string to_json(const SimResult& r) {
       quoted(r.machine), quoted(r.shape), r.nodes, r.links, quoted(r.workload), quoted(r.preset),
       quoted(stop_name(r.outcome.stop)), yes(r.outcome.conserved), yes(r.saturated()), yes(r.outcome.steady),
       r.offered, r.accepted(), r.tick_ns, ns(r.outcome.end), ns(r.outcome.measured_from),
-      r.link_utilisation(), r.payload_gb_per_node(), r.mean_latency_ns(), ns(l.percentile(0.5)),
-      ns(l.percentile(0.9)), ns(l.percentile(0.99)), ns(l.max()), l.count(), t.injected, t.responses,
-      t.delivered, t.responses_back, t.dropped, r.outcome.in_flight, t.copies, t.retries, t.link_hops,
-      m.link_hops, t.delivered_hops, t.escape_hops, t.nonminimal, t.receive_stalls, ns(t.receive_stall_ticks),
-      vc, list(r.cycle), t.events, r.threads, r.wall_seconds, r.packet_hops_per_second(),
+      r.link_utilisation(), r.payload_gb_per_node(), latency(r.outcome.latency), classes, t.injected,
+      t.responses, t.delivered, t.responses_back, t.dropped, r.outcome.in_flight, t.copies, t.retries,
+      t.resent, ns(r.quiesce.began), ns(r.quiesce.drained), ns(r.quiesce.released), t.link_hops, m.link_hops,
+      t.delivered_hops, t.escape_hops, t.nonminimal, t.receive_stalls, ns(t.receive_stall_ticks), vc,
+      list(r.cycle), t.events, r.threads, r.wall_seconds, r.packet_hops_per_second(),
       static_cast<double>(r.state_bytes + r.outcome.engine_bytes) / r.nodes,
       static_cast<double>(r.state_bytes) / r.nodes, samples, list(occupancy_columns), occupancy);
 }
@@ -112,6 +121,12 @@ std::string to_text(const SimResult& r) {
                        r.mean_latency_ns() / 1000, us(static_cast<double>(r.outcome.latency.percentile(0.5))),
                        us(static_cast<double>(r.outcome.latency.percentile(0.99))),
                        us(static_cast<double>(r.outcome.latency.max())));
+  if (r.outcome.others)
+    for (const auto& [name, of] :
+         {std::pair("with priority", &r.outcome.urgent), {"without", r.outcome.others.get()}})
+      out += fmt::format("{}: {} packets, latency mean {:.3f} us, 99 % {:.3f}, largest {:.3f}\n", name,
+                         of->count(), us(of->mean()), us(static_cast<double>(of->percentile(0.99))),
+                         us(static_cast<double>(of->max())));
   const Counters& t = r.outcome.total;
   out += fmt::format(
       "packets: {} sent and {} responses, {} delivered, {} responses back, {} dropped, {} in flight: {}\n",
@@ -120,6 +135,11 @@ std::string to_text(const SimResult& r) {
   if (t.receive_stalls != 0)
     out += fmt::format("receivers stalled {} times for want of a CAM entry, {:.2f} us in all\n",
                        t.receive_stalls, us(static_cast<double>(t.receive_stall_ticks)));
+  if (r.quiesce.began != 0)
+    out += fmt::format("quiesced at {:.2f} us, drained at {:.2f}, with new tables from {:.2f} on\n",
+                       us(static_cast<double>(r.quiesce.began)), us(static_cast<double>(r.quiesce.drained)),
+                       us(static_cast<double>(r.quiesce.released)));
+  if (t.resent != 0) out += fmt::format("{} packets that a lost link held were sent again\n", t.resent);
   if (r.outcome.stop == Stop::deadlock) {
     out += "DEADLOCK";
     if (r.cycle.empty()) out += ": no cycle of channels found";

@@ -20,6 +20,7 @@ Counters SimResult::measured() const {
   c.blocked_credits -= from.blocked_credits;
   c.retries -= from.retries;
   c.dropped -= from.dropped;
+  c.resent -= from.resent;
   c.events -= from.events;
   c.responses -= from.responses;
   c.responses_back -= from.responses_back;

@@ -4,6 +4,7 @@
 
 #include "emu/base/status.hpp"
 #include "emu/sim/engine.hpp"
+#include "emu/sim/losses.hpp"
 
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct SimResult {
   std::vector<std::uint32_t> link_busy;  // ticks by router * ports + port, if asked for
   std::uint32_t ports = 0;               // link slots of a router
   std::vector<std::string> vc_names;
+  Quiesce quiesce;  // for new tables in the run
 
   // Counters of the measured interval.
   Counters measured() const;

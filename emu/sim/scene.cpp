@@ -64,8 +64,26 @@ static Refusal all_to_all_options(const RunSpec& spec, const Scene& scene, AllTo
   return {};
 }
 
+// What share of packets may have priority.
+static Refusal check_priority(const RunSpec& spec, const Scene& scene) {
+  if (spec.priority == 0) return {};
+  if (!(spec.priority > 0 && spec.priority < 1))
+    return {fmt::format("priority for {} of the packets: expected 0 to less than 1", spec.priority)};
+  if (!scene.priorities)
+    return {fmt::format("priority on {}: expected none, only routers of bluegene-l and asci-q know it",
+                        spec.machine)};
+  Pattern pattern;
+  if (!spec.trace.empty() || spec.load == 0 || !pattern_named(spec.workload, &pattern))
+    return {fmt::format("priority and {}{}: expected a workload with a load, such as uniform",
+                        spec.trace.empty() ? spec.workload : "a replay",
+                        spec.load == 0 ? " without load" : "")};
+  if (!spec.failed_nodes.empty()) return {"priority and failed nodes: expected one of them"};
+  return {};
+}
+
 // The workload in the terms of the machine's scene.
 Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<Workload>* out) {
+  if (Refusal no = check_priority(spec, scene); no.refused()) return no;
   if (!spec.trace.empty()) {
     Trace trace;
     if (Refusal no = read_trace(spec.trace, &trace); no.refused()) return no;
@@ -120,6 +138,8 @@ Refusal make_workload(const RunSpec& spec, const Scene& scene, std::unique_ptr<W
   options.packets_per_node_tick = spec.load * scene.uniform_peak;
   options.flags = spec.get ? kGet : 0;
   options.seed = spec.seed;
+  options.urgent_share = spec.priority;
+  options.urgent_fifos = spec.priority > 0 ? scene.urgent_fifos : 0;
   *out = std::make_unique<RateTraffic>(Destinations(pattern, scene.box, spec.hot_fraction, hot, spec.seed),
                                        scene.box.nodes(), options);
   return {};

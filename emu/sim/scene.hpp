@@ -19,8 +19,10 @@ namespace orrery::sim {
 struct Scene {
   Box box;
   std::uint32_t fifos = 6;
-  bool fifo_a_direction = false;  // infinite ones of a torus
-  std::uint32_t open = 0;         // bit of a dimension that does not wrap round
+  bool priorities = false;         // packets may have priority,
+  std::uint32_t urgent_fifos = 0;  // ... and go through so many injection FIFOs of their own
+  bool fifo_a_direction = false;   // infinite ones of a torus
+  std::uint32_t open = 0;          // bit of a dimension that does not wrap round
   std::uint32_t payload_max = 240;
   double uniform_peak = 0;  // packets of the payload per node and tick
   double tick_ns = 1;

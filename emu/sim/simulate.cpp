@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/sim/simulate.hpp"
 
+#include "emu/sim/asked_losses.hpp"
 #include "emu/sim/bgl_presets.hpp"
 #include "emu/sim/bgl_run.hpp"
 #include "emu/sim/failed_nodes.hpp"
@@ -100,6 +101,12 @@ Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out
   scene.box.sides = config.sides;
   scene.bgl = &config;
   scene.fifos = config.injection_fifos;
+  scene.priorities = true;
+  if (spec.priority > 0) {
+    scene.urgent_fifos = 2;
+    config.injection_fifos = std::min(8u, scene.fifos + scene.urgent_fifos);
+    scene.fifos = config.injection_fifos - scene.urgent_fifos;
+  }
   scene.fifo_a_direction = spec.infinite_fifos && !spec.fifos_in_turn && scene.fifos == 6;
   for (std::uint32_t d = 0; d < 3; ++d) scene.open |= config.closed[d] ? 0 : 1u << d;
   scene.payload_max = 32 * config.max_chunks - config.software_bytes;
@@ -171,11 +178,12 @@ Refusal simulate_torus(RunSpec spec, const model::Machine& machine, SimResult* o
   scene.uniform_peak = torus_uniform_peak(torus.value(), timing, payload);
   std::unique_ptr<Workload> workload;
   if (Refusal no = make_workload(spec, scene, &workload); no.refused()) return no;
-  std::vector<FailedLink> failed;
-  if (Refusal no = pick_failed_links(torus.value(), spec.failed_links, spec.seed, &failed); no.refused())
+  Losses losses;
+  TorusDetours detours;
+  if (Refusal no = losses_of(spec, torus.value(), scene.tick_ns, &losses, &detours, &workload); no.refused())
     return no;
   *out = run_torus(torus.value(), timing, *workload, make_limits(spec, scene, *workload, 20000), spec.seed,
-                   spec.keep_link_busy, failed);
+                   spec.keep_link_busy, losses, std::move(detours));
   return {};
 }
 
@@ -231,6 +239,9 @@ Refusal simulate_quadrics(RunSpec spec, const model::Machine& machine, SimResult
   config.seed = spec.seed;
   if (spec.trace.empty() && is_collective(spec.workload)) {
     if (spec.load != 0) return {fmt::format("load {} of a {}: expected none", spec.load, spec.workload)};
+    if (spec.priority != 0)
+      return {
+          fmt::format("priority and {}: expected a workload with a load, such as uniform", spec.workload)};
     if (spec.failed_links != 0)
       return {fmt::format("{} failed links in a {}: expected 0, multicasts know none", spec.failed_links,
                           spec.workload)};
@@ -239,6 +250,7 @@ Refusal simulate_quadrics(RunSpec spec, const model::Machine& machine, SimResult
   Scene scene;
   scene.box.sides = nodes;
   scene.fifos = 1;
+  scene.priorities = true;
   scene.payload_max = config.packet;
   if (spec.bytes == 0) spec.bytes = scene.payload_max;
   scene.tick_ns = kQuadricsTickNs;
@@ -285,14 +297,16 @@ Refusal simulate_aries(RunSpec spec, const model::Machine& machine, SimResult* o
   } else if (Refusal no = make_workload(spec, scene, &workload); no.refused()) {
     return no;
   }
-  std::vector<FailedLink> failed;
-  if (Refusal no = pick_failed_links(dragonfly.value(), spec.failed_links, spec.seed, &failed); no.refused())
+  Losses losses;
+  DragonflyDetours detours;
+  if (Refusal no = losses_of(spec, dragonfly.value(), scene.tick_ns, &losses, &detours); no.refused())
     return no;
   RunLimits limits = make_limits(spec, scene, *workload, 20000);
   // A group's state fits a cache, a large machine's does not: one group after the other, also by one thread.
   if (const std::uint32_t groups = dragonfly.value().groups(); groups > kCachedGroups)
     limits.partitions = std::max(limits.threads, groups);
-  *out = run_aries(dragonfly.value(), timing, *workload, limits, spec.seed, spec.keep_link_busy, failed);
+  *out = run_aries(dragonfly.value(), timing, *workload, limits, spec.seed, spec.keep_link_busy, losses,
+                   std::move(detours));
   return {};
 }
 
@@ -303,15 +317,7 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
   const model::BuiltMachine built = model::build_machine(spec.machine);
   if (!built.machine) return {built.error};
   const model::Network network = built.machine->pricing.network;
-  if (spec.failed_links != 0 && network != model::Network::gemini_torus &&
-      network != model::Network::dragonfly && network != model::Network::fat_tree)
-    return {
-        fmt::format("{} failed links on {}: expected 0, only gemini, aries and asci-q have other links in "
-                    "their place",
-                    spec.failed_links, spec.machine)};
-  if (!spec.failed_nodes.empty() && network != model::Network::bluegene_torus)
-    return {fmt::format("failed nodes on {}: expected none, only bluegene-l's hint bits lead round them",
-                        spec.machine)};
+  if (Refusal no = check_losses(spec, network); no.refused()) return no;
   if (spec.get && (network != model::Network::gemini_torus && network != model::Network::dragonfly))
     return {fmt::format("gets on {}: expected gemini or aries, whose responses have channels of their own",
                         spec.machine)};

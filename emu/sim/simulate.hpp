@@ -23,6 +23,7 @@ struct RunSpec {
   std::uint64_t bytes = 0;            // message or packet payload; 0: the largest of a packet
   bool get = false;                   // ask for the bytes instead of sending them (gemini, aries)
   double load = 0;                    // of the uniform peak, 0 < load <= 1; 0: as much as goes
+  double priority = 0;                // share of a rate workload's packets (bluegene-l, asci-q)
   std::string order = "random";       // all-to-all: random, shift
   bool in_step = false;               // all-to-all by shift: wait for the own message before the next one
   std::uint64_t ahead = 0;            // ... or send at most so much more than has arrived; 0: no limit
@@ -46,7 +47,10 @@ struct RunSpec {
   double sample_us = 0;            // 0: the machine's default
   double bit_error_rate = -1;      // < 0: the machine's (none)
   std::uint32_t failed_links = 0;  // out of service, drawn by the seed (gemini, aries, asci-q)
-  std::string failed_nodes;        // how many, or coordinates "1.0.3,2.2.2" (bluegene-l)
+  std::uint32_t severed = 0;  // neighbours that lose all links between them (gemini, seastar, aries: green)
+  std::string failed_nodes;   // how many, or coordinates "1.0.3,2.2.2" (bluegene-l, gemini, seastar)
+  double fail_at_us = 0;      // when links fail; 0: before the run
+  double reroute_us = -1;     // how long a drained network waits for new tables; < 0: kRerouteUs
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool keep_link_busy = false;

@@ -45,6 +45,7 @@ void Counters::add(const Counters& o) {
   blocked_credits += o.blocked_credits;
   retries += o.retries;
   dropped += o.dropped;
+  resent += o.resent;
   events += o.events;
   responses += o.responses;
   responses_back += o.responses_back;

@@ -19,19 +19,29 @@
 //   Tick latency(port) const;                       header out of one router to header out of the next
 //   std::uint32_t buffer(port) const;               flits of one VC's buffer at the far end
 //   template <View> Hop route(const View&, Random&, Packet&) const;   next output; may write the packet
+//   bool has_new_tables() const;                    routes that it has beside the usual ones, for lost links
+//   void use_new_tables();
 //   NicCost nic() const;
 //   LinkErrors errors() const;
 //   Tick advertise_every() const;                   loads told to the neighbourhood; 0: nobody asks
 //   std::uint32_t flits_for(payload), packets_in(payload) const;   of the machine's own packets
+//
+// Links out of service: at the start, or all at once in the run. What stood before them or comes to them is
+// sent again by the interface that sent it. Where parallels take their place that is all, as the adaptive
+// hardware masks them out. Where a fabric needs new tables it is quiesced as the Gemini paper says ("Gemini
+// Fault Tolerance"; Faanes et al., section V, the same of Aries): interfaces send no more requests, responses
+// go on until the network is empty, tables are changed, and after `Losses::reroute` requests go on.
 //
 // Threads: as BglRouter. 1. credits = far buffer - what is there - what is on its way. 2. A packet is in
 // exactly one queue. 3. A request holds one of its node's outstanding slots until its response is back.
 //
 // LIMITATIONS: no head-of-line blocking between outputs of one buffer (the tiles' row and column buffers
 // make it small); the crossbar is never the bottleneck; slow links are not stalled for by fast ones;
-// a router tells its loads when something happens there, not when all is quiet.
+// a router tells its loads when something happens there, not when all is quiet; that the sender repeats what
+// a lost link held, at once or when the network is released, is an assumption (papers leave it to software).
 #pragma once
 
+#include "emu/sim/losses.hpp"
 #include "emu/sim/partition.hpp"
 #include "emu/sim/stream_cam.hpp"
 
@@ -116,7 +126,7 @@ class TileRouter {
   // What route() may look at: the router it is asked for, and what its neighbourhood advertised.
   class View {
    public:
-    View(const TileRouter& router, Node site) : router_(router), site_(site) {}
+    View(const TileRouter& router, Node site) : router_(router), site_(site), out_(router.sites_[site].out) {}
     Node site() const { return site_; }
     // Flits waiting for `port`, plus those on their way or in the far buffer.
     std::uint32_t load(std::uint32_t port) const { return router_.load_of(site_, port); }
@@ -124,30 +134,37 @@ class TileRouter {
     std::uint32_t advertised(Node site, std::uint32_t port) const {
       return router_.advertised_[std::size_t{site} * router_.fabric_.ports() + port];
     }
-    bool wired(std::uint32_t port) const {
-      return router_.wires_[std::size_t{site_} * router_.fabric_.ports() + port].peer != Wire::kNowhere;
-    }
+    bool in_service(std::uint32_t port) const { return !(out_ >> port & 1); }
+    // Of any router.
+    bool in_service(Node site, std::uint32_t port) const { return router_.in_service(site, port); }
+    bool all_in_service() const { return !router_.some_lost_; }
 
    private:
     const TileRouter& router_;
     Node site_;
+    std::uint64_t out_;
   };
-  // Takes a link out of service before the run, both ways. REQUIRES: wired, and the fabric routes without it.
-  void fail_link(Node site, std::uint32_t port) {
-    Wire& out = wires_[std::size_t{site} * fabric_.ports() + port];
-    wires_[std::size_t{out.peer} * fabric_.ports() + out.back].peer = Wire::kNowhere;
-    out.peer = Wire::kNowhere;
-    links_ -= 2;
-  }
+  // Before the run. REQUIRES: wired links; without them the fabric has routes, with its new tables if it has
+  // some.
+  void plan(Losses losses);
+  // For the engine: what happens to the network as a whole at one tick, when all earlier events are done.
+  // Tick of the first such interlude, kNever for none.
+  Tick first_interlude() const { return losses_.links.empty() || losses_.at == 0 ? kNever : losses_.at; }
+  // What is due at `now`; returns the tick of the next one. `in_flight`: packets of all partitions.
+  Tick interlude(Tick now, const std::vector<std::unique_ptr<Partition>>& parts, std::uint64_t in_flight);
+  bool holds_requests(Tick now) const { return now < hold_until_; }
+  const Quiesce& quiesce() const { return quiesce_; }
   // After a deadlock: outputs that wait for each other's buffers, in a ring.
   std::vector<std::string> find_cycle(const std::vector<std::unique_ptr<Partition>>& parts) const;
 
  private:
-  enum Kind : std::uint8_t { kArrive, kDone, kCredit, kWake, kNicCredit, kEjected };
+  enum Kind : std::uint8_t { kArrive, kDone, kCredit, kWake, kNicCredit, kEjected, kReturned, kLook };
+  static constexpr Tick kDrainCheck = 1000;  // between looks whether the network is empty
 
   struct Site {
     std::uint64_t idle = 0;     // outputs not sending
     std::uint64_t waiting = 0;  // outputs with a packet queued
+    std::uint64_t out = 0;      // links out of service, or never there
     std::uint32_t arrived = kNone;
     std::uint32_t refill = 0;  // interfaces to serve
     Random random;
@@ -166,8 +183,9 @@ class TileRouter {
     std::uint32_t responses = kNone, responses_tail = kNone;
     std::uint32_t before = kNone;  // the last response due before those of the tick `answered`
     Tick answered = kNever;
-    std::uint32_t pending = kNone;  // a request that waits for buffer space or an outstanding slot
-    std::uint32_t space = 0;        // flits free in the injection buffer
+    std::uint32_t pending = kNone;   // a request that waits for buffer space or an outstanding slot
+    std::uint32_t returned = kNone;  // packets that a lost link held, to be sent again
+    std::uint32_t space = 0;         // flits free in the injection buffer
     std::uint32_t outstanding = 0;
     Tick free_at = 0;
     bool asleep = false;  // a wake event for free_at is under way
@@ -190,6 +208,10 @@ class TileRouter {
     for (const StreamCam& cam : cams_) sum += cam.bytes();
     return sum;
   }
+  bool in_service(Node site, std::uint32_t port) const { return !(sites_[site].out >> port & 1); }
+  void take_out_links();
+  // Packets that interfaces hold back.
+  std::uint64_t held(const std::vector<std::unique_ptr<Partition>>& parts) const;
   void advertise(Site& site, Node id, Tick now);
   // How much longer a transfer takes for being repeated.
   Tick repeats(Partition& part, Site& site, std::uint32_t port, std::uint32_t flits, Tick ticks);
@@ -198,6 +220,12 @@ class TileRouter {
   void route_arrivals(Partition& part, Node site);
   void serve_nic(Partition& part, Node site, std::uint32_t nic, Tick now);
   void send(Partition& part, Node site, std::uint32_t port, Tick now);
+  // Gives back the space that a packet holds at a router, from `at` on.
+  void free_space(Partition& part, Node site, const Packet& packet, Tick at);
+  // What waits for lost links goes back to its senders.
+  void return_lost(Partition& part, Node site, Tick now);
+  void return_queue(Partition& part, Node site, std::uint32_t port, Tick now);
+  void take_back(Partition& part, Nic& nic, std::uint32_t index);
   void eject(Partition& part, Node site, std::uint32_t index, Tick now);
   // A put's data goes with its request, a get's with its response.
   static bool carries_data(const Packet& packet) {
@@ -238,6 +266,11 @@ class TileRouter {
   std::vector<Wire> wires_;
   std::vector<std::uint16_t> advertised_;
   std::vector<std::uint32_t> link_busy_;
+  // Links out of service. Written between the engine's windows only.
+  Losses losses_;
+  Quiesce quiesce_;
+  bool some_lost_ = false;
+  Tick hold_until_ = 0;
   // That a packet of so many flits fails its CRC; empty without errors.
   std::vector<std::uint32_t> error_chance_;
 };

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "emu/base/check.hpp"
+#include "emu/sim/tile_losses_inl.hpp"
 #include "emu/sim/tile_router.hpp"
 
 #include <algorithm>
@@ -40,6 +41,7 @@ TileRouter<F>::TileRouter(F fabric, std::uint64_t seed)
       const Wire wire = fabric_.wire(s, p);
       wires_[std::size_t{s} * fabric_.ports() + p] = wire;
       links_ += wire.peer != Wire::kNowhere;
+      if (wire.peer == Wire::kNowhere) sites_[s].out |= std::uint64_t{1} << p;
       if (wire.peer != Wire::kNowhere) cross_delay_ = std::min(cross_delay_, fabric_.latency(p));
     }
   }
@@ -125,6 +127,13 @@ inline void TileRouter<F>::apply(Partition& part, const Event& event, Tick now) 
     case kWake:
       nics_[std::size_t{event.node()} * fabric_.nics() + event.slot()].asleep = false;
       site.refill |= 1u << event.slot();
+      break;
+    case kReturned:
+      take_back(part, nics_[std::size_t{event.node()} * fabric_.nics() + event.slot()], event.packet);
+      site.refill |= 1u << event.slot();
+      break;
+    case kLook:
+      site.refill = (1u << fabric_.nics()) - 1;
       break;
   }
   mark(part, site, event.node(), now);
@@ -215,6 +224,14 @@ void TileRouter<F>::serve_nic(Partition& part, Node site, std::uint32_t n, Tick 
     index = nic.responses;
     nic.responses = part.pool()[index].next;
     busy = injection_ticks(part.pool()[index]);
+  } else if (now < hold_until_) {
+    return;
+  } else if (nic.returned != kNone) {
+    index = nic.returned;
+    if (part.pool()[index].flits > nic.space) return;
+    nic.returned = part.pool()[index].next;
+    busy = injection_ticks(part.pool()[index]);
+    ++part.counters().resent;
   } else {
     if (nic.pending == kNone) {
       Send send;
@@ -281,6 +298,15 @@ inline void TileRouter<F>::route_arrivals(Partition& part, Node id) {
   }
 }
 
+template <typename F>
+inline void TileRouter<F>::free_space(Partition& part, Node id, const Packet& packet, Tick at) {
+  if (packet.hints >= fabric_.ports())
+    return part.post(
+        at, {id, kNicCredit, static_cast<std::uint8_t>(packet.hints - fabric_.ports()), 0, packet.flits});
+  const Wire& from = wires_[std::size_t{id} * fabric_.ports() + packet.hints];
+  part.signal(at + fabric_.latency(packet.hints), {from.peer, kCredit, from.back, packet.hold, packet.flits});
+}
+
 // Starts the next transfer of an idle output, if one can go.
 template <typename F>
 inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Tick now) {
@@ -315,15 +341,7 @@ inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Ti
   const Tick late = link && !error_chance_.empty() ? repeats(part, site, port, flits, ticks)
                     : !link && !cams_.empty()      ? receive_stall(part, packet)
                                                    : 0;
-  // The space it held here, back to where it came from.
-  if (packet.hints >= fabric_.ports()) {
-    part.post(now + ticks + late,
-              {id, kNicCredit, static_cast<std::uint8_t>(packet.hints - fabric_.ports()), 0, flits});
-  } else {
-    const Wire& from = wires_[std::size_t{id} * fabric_.ports() + packet.hints];
-    part.signal(now + ticks + late + fabric_.latency(packet.hints),
-                {from.peer, kCredit, from.back, packet.hold, flits});
-  }
+  free_space(part, id, packet, now + ticks + late);
   if (!link) {
     // Its last phit is no sooner here than the slower of the interface and the link that it came by let it.
     const Tick tail = carries_data(packet) ? injection_ticks(packet) : 0;
@@ -354,6 +372,8 @@ inline void TileRouter<F>::arbitrate(Partition& part, Node id, Tick now) {
   for (std::uint32_t nics = site.refill; nics != 0; nics &= nics - 1)
     serve_nic(part, id, static_cast<std::uint32_t>(std::countr_zero(nics)), now);
   site.refill = 0;
+  if (site.out & site.waiting) [[unlikely]]
+    return_lost(part, id, now);
   for (std::uint64_t ready = site.idle & site.waiting; ready != 0; ready &= ready - 1)
     send(part, id, static_cast<std::uint32_t>(std::countr_zero(ready)), now);
 }
@@ -362,7 +382,7 @@ template <typename F>
 void TileRouter<F>::look(std::vector<VcUse>* vcs) const {
   vcs->resize(kVcs);
   for (std::size_t wire = 0; wire < wires_.size(); ++wire) {
-    if (wires_[wire].peer == Wire::kNowhere) continue;
+    if (!in_service(static_cast<Node>(wire / fabric_.ports()), wire % fabric_.ports())) continue;
     const Output& out = outputs_[wire / fabric_.ports() * ports_ + wire % fabric_.ports()];
     for (std::size_t v = 0; v < kVcs; ++v)
       (*vcs)[v].add(std::uint32_t{out.capacity} - out.credits[v], out.capacity);

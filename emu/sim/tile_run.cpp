@@ -14,9 +14,11 @@
 
 namespace orrery::sim {
 
-DragonflyFabric::DragonflyFabric(const model::Dragonfly& dragonfly, const AriesTiming& timing)
+DragonflyFabric::DragonflyFabric(const model::Dragonfly& dragonfly, const AriesTiming& timing,
+                                 DragonflyDetours detours)
     : dragonfly_(dragonfly),
       timing_(timing),
+      detours_(std::move(detours)),
       wires_(std::size_t{dragonfly.routers()} * model::Dragonfly::kPorts) {
   // The reverse of the i-th link from a to b is the i-th from b to a.
   std::map<std::pair<Node, Node>, std::vector<std::uint8_t>> between;
@@ -31,15 +33,6 @@ DragonflyFabric::DragonflyFabric(const model::Dragonfly& dragonfly, const AriesT
     for (std::size_t i = 0; i < ports.size(); ++i)
       wires_[std::size_t{ends.first} * model::Dragonfly::kPorts + ports[i]] = {ends.second, reverse[i]};
   }
-}
-
-void DragonflyFabric::lose(std::span<const FailedLink> links) {
-  for (const FailedLink& link : links) {
-    Wire& there = wires_[std::size_t{link.router} * ports() + link.port];
-    wires_[std::size_t{there.peer} * ports() + there.back] = {};
-    there = {};
-  }
-  all_whole_ = all_whole_ && links.empty();
 }
 
 double torus_uniform_peak(const model::Torus& torus, const TorusTiming& timing, std::uint32_t payload) {
@@ -74,9 +67,9 @@ namespace {
 
 template <typename Fabric>
 SimResult run_with(Fabric fabric, Workload& workload, const RunLimits& limits, std::uint64_t seed,
-                   bool keep_link_busy, std::span<const FailedLink> failed = {}) {
+                   bool keep_link_busy, const Losses& losses) {
   TileRouter<Fabric> router(std::move(fabric), seed);
-  for (const FailedLink& link : failed) router.fail_link(link.router, link.port);
+  router.plan(losses);
   if (keep_link_busy) router.keep_link_busy();
   Engine<TileRouter<Fabric>> engine(router, workload, limits);
   SimResult result;
@@ -85,6 +78,7 @@ SimResult run_with(Fabric fabric, Workload& workload, const RunLimits& limits, s
   result.wall_seconds = static_cast<double>(monotonic_ns() - started) * 1e-9;
   result.nodes = router.nodes();
   result.links = router.links();
+  result.quiesce = router.quiesce();
   result.tick_ns = kTileTickNs;
   result.threads = limits.threads;
   result.state_bytes = router.bytes() + workload.bytes();
@@ -98,9 +92,10 @@ SimResult run_with(Fabric fabric, Workload& workload, const RunLimits& limits, s
 }  // namespace
 
 SimResult run_torus(const model::Torus& torus, const TorusTiming& timing, Workload& workload,
-                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy,
-                    std::span<const FailedLink> failed) {
-  SimResult result = run_with(TorusFabric(torus, timing), workload, limits, seed, keep_link_busy, failed);
+                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy, const Losses& losses,
+                    TorusDetours detours) {
+  SimResult result = run_with(TorusFabric(torus, timing, std::move(detours)), workload, limits, seed,
+                              keep_link_busy, losses);
   const auto& n = torus.shape().nodes;
   result.shape = fmt::format("{}x{}x{}", n[0], n[1], n[2]);
   result.vc_names = {"request before dateline", "request after dateline", "response before dateline",
@@ -109,11 +104,10 @@ SimResult run_torus(const model::Torus& torus, const TorusTiming& timing, Worklo
 }
 
 SimResult run_aries(const model::Dragonfly& dragonfly, const AriesTiming& timing, Workload& workload,
-                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy,
-                    std::span<const FailedLink> failed) {
-  DragonflyFabric fabric(dragonfly, timing);
-  fabric.lose(failed);
-  SimResult result = run_with(std::move(fabric), workload, limits, seed, keep_link_busy);
+                    const RunLimits& limits, std::uint64_t seed, bool keep_link_busy, const Losses& losses,
+                    DragonflyDetours detours) {
+  SimResult result = run_with(DragonflyFabric(dragonfly, timing, std::move(detours)), workload, limits, seed,
+                              keep_link_busy, losses);
   result.shape = fmt::format("{} groups", dragonfly.groups());
   for (int v = 0; v < 8; ++v)
     result.vc_names.push_back(fmt::format("{} {}", v < 4 ? "request" : "response", v % 4));

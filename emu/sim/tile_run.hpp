@@ -3,12 +3,8 @@
 #pragma once
 
 #include "emu/sim/dragonfly_fabric.hpp"
-#include "emu/sim/failed_links.hpp"
 #include "emu/sim/result.hpp"
 #include "emu/sim/torus_fabric.hpp"
-
-#include <span>
-#include <vector>
 
 namespace orrery::sim {
 
@@ -22,12 +18,13 @@ double aries_uniform_peak(const model::Dragonfly& dragonfly, const AriesTiming& 
                           std::uint32_t payload);
 
 // Simulates; blocks. Responses are packets of their own where the machine has them.
-// REQUIRES: `failed` as pick_failed_links() gives them.
+// REQUIRES: `losses` has links of the machine, and `detours` are made for them; what needs no new tables may
+// do without.
 SimResult run_torus(const model::Torus& torus, const TorusTiming& timing, Workload& workload,
                     const RunLimits& limits, std::uint64_t seed, bool keep_link_busy = false,
-                    std::span<const FailedLink> failed = {});
+                    const Losses& losses = {}, TorusDetours detours = {});
 SimResult run_aries(const model::Dragonfly& dragonfly, const AriesTiming& timing, Workload& workload,
                     const RunLimits& limits, std::uint64_t seed, bool keep_link_busy = false,
-                    std::span<const FailedLink> failed = {});
+                    const Losses& losses = {}, DragonflyDetours detours = {});
 
 }  // namespace orrery::sim

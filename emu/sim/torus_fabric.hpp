@@ -4,6 +4,7 @@
 
 #include "emu/model/torus.hpp"
 #include "emu/sim/tile_router.hpp"
+#include "emu/sim/torus_detours.hpp"
 #include "emu/sim/torus_grid.hpp"
 
 namespace orrery::sim {
@@ -24,7 +25,8 @@ struct TorusTiming {
 };
 
 // A torus of Gemini or SeaStar routers for TileRouter: direction order X+ Y+ Z+ X- Y- Z-, a dateline pair
-// of VCs for each of two classes (requests, responses), parallel links by load or by hash.
+// of VCs for each of two classes (requests, responses), parallel links by load or by hash. Round routers that
+// have lost a direction packets go by the tables of torus_detours.hpp, in the same order by the same VCs.
 //
 // Nodes are numbered by router: node = router * nics + nic, router = x + X (y + Y z) in the router grid.
 class TorusFabric {
@@ -32,8 +34,8 @@ class TorusFabric {
   static constexpr int kVcs = 4;
   static constexpr std::uint32_t kNodeMask = ~std::uint32_t{0};
 
-  TorusFabric(const model::Torus& torus, const TorusTiming& timing)
-      : torus_(torus), timing_(timing), grid_(torus.grid()) {
+  TorusFabric(const model::Torus& torus, const TorusTiming& timing, TorusDetours detours = {})
+      : torus_(torus), timing_(timing), grid_(torus.grid()), detours_(std::move(detours)) {
     for (int d = 0; d < 6; ++d) {
       const auto direction = static_cast<model::Direction>(d);
       offset_[static_cast<std::size_t>(d)] = torus.link(0, direction);
@@ -71,21 +73,33 @@ class TorusFabric {
            (payload + timing_.data_unit - 1) / timing_.data_unit * timing_.data_flits;
   }
 
+  bool has_new_tables() const { return detours_.needed(); }
+  void use_new_tables() { detour_ = true; }
+
   template <typename View>
   Hop route(const View& view, Random& random, Packet& packet) const {
     const TorusGrid::Packed here = grid_.coordinates(view.site());
     const Node target = packet.dst / nics();
     const TorusGrid::Packed to = grid_.coordinates(target);
-    if (!(packet.aux & kStarted))
+    if (!(packet.aux & kStarted)) {
       packet.aux = static_cast<std::uint8_t>(
           kStarted | grid_.hints(here, to, static_cast<std::uint32_t>(random.next() >> 60), open_));
+      if (detour_) {
+        if (const TorusDetours::Way* way = detours_.find(view.site(), target)) {
+          packet.aux = static_cast<std::uint8_t>(kStarted | way->hints);
+          packet.flags |= kNonMinimal;
+        }
+      }
+    }
     const unsigned hints = packet.aux & 63u;
     const int response = packet.flags & kResponse ? 1 : 0;
     if (hints == 0) return {ports() + packet.dst % nics(), static_cast<std::uint8_t>(2 * response)};
     const int d = std::countr_zero(hints);
     const auto vc = static_cast<std::uint8_t>(2 * response + (packet.aux & kCrossed ? 1 : 0));
     const TorusGrid::Packed next = grid_.step_packed(here, d);
-    if (TorusGrid::at(next, dim_of(d)) == TorusGrid::at(to, dim_of(d))) {
+    const TorusGrid::Packed turn =
+        (packet.flags & kNonMinimal) && !minus_of(d) ? detours_.find(packet.src / nics(), target)->turn : to;
+    if (TorusGrid::at(next, dim_of(d)) == TorusGrid::at(turn, dim_of(d))) {
       packet.aux = static_cast<std::uint8_t>(packet.aux & ~(1u << d) & ~kCrossed);
     } else if (grid_.wraps(here, d)) {
       packet.aux |= kCrossed;
@@ -101,13 +115,13 @@ class TorusFabric {
       const std::uint32_t start = k;
       for (std::uint32_t i = 0; i < count; ++i) {
         const std::uint32_t try_k = (start + i) % count;
-        if (!view.wired(first + try_k)) continue;
+        if (!view.in_service(first + try_k)) continue;
         const std::uint32_t load = view.load(first + try_k);
         if (load < best) best = load, k = try_k;
       }
     } else {
-      // A lost link's packets go by the next of its parallels.
-      while (!view.wired(first + k)) k = k + 1 == count ? 0 : k + 1;
+      // A lost link's packets go by the next of its parallels. If all are lost new tables are under way.
+      for (std::uint32_t i = 0; i < count && !view.in_service(first + k); ++i) k = k + 1 == count ? 0 : k + 1;
     }
     return {first + k, vc};
   }
@@ -117,6 +131,8 @@ class TorusFabric {
   model::Torus torus_;
   TorusTiming timing_;
   TorusGrid grid_;
+  TorusDetours detours_;
+  bool detour_ = false;
   std::array<std::uint32_t, 6> offset_{}, parallel_{};
   std::uint32_t open_ = 0;
 };

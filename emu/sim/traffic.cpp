@@ -98,22 +98,30 @@ Node Destinations::pick(Node node, Random& random) const {
 }
 
 RateTraffic::RateTraffic(const Destinations& where, Node nodes, const Options& options)
-    : where_(where), options_(options), streams_(std::size_t{nodes} * options.fifos, 0) {
+    : where_(where),
+      options_(options),
+      streams_(std::size_t{nodes} * (options.fifos + options.urgent_fifos), 0) {
   if (options.packets_per_node_tick <= 0) return;
-  mean_gap_ = options.fifos / options.packets_per_node_tick * (1 << kFraction);
+  const double all = 1 / options.packets_per_node_tick * (1 << kFraction);
+  mean_gap_ = options.fifos * all;
+  if (options.urgent_fifos != 0) {
+    mean_gap_ /= 1 - options.urgent_share;
+    urgent_gap_ = options.urgent_fifos * all / options.urgent_share;
+  }
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     Random random(options.seed ^ 0x5eedu, i);
-    streams_[i] = static_cast<std::uint64_t>(-std::log(random.unit()) * mean_gap_);
+    const auto fifo = static_cast<std::uint32_t>(i % (options.fifos + options.urgent_fifos));
+    streams_[i] = static_cast<std::uint64_t>(-std::log(random.unit()) * mean_gap(fifo));
   }
 }
 
 Next RateTraffic::next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) {
   out.created = now;
   if (mean_gap_ > 0) {
-    std::uint64_t& stream = streams_[std::size_t{node} * options_.fifos + fifo];
+    std::uint64_t& stream = streams_[std::size_t{node} * (options_.fifos + options_.urgent_fifos) + fifo];
     out.created = (stream >> kFraction) + 1;
     if (out.created > now) return Next::later;
-    stream += static_cast<std::uint64_t>(-std::log(random.unit()) * mean_gap_);
+    stream += static_cast<std::uint64_t>(-std::log(random.unit()) * mean_gap(fifo));
   }
   out.dst = where_.pick(node, random);
   if (out.dst == node) return Next::idle;
@@ -122,6 +130,10 @@ Next RateTraffic::next(Node node, std::uint32_t fifo, Tick now, Random& random, 
     out.payload = static_cast<std::uint16_t>(options_.payload_low +
                                              random.below(options_.payload - options_.payload_low + 1u));
   out.flags = options_.flags;
+  if (options_.urgent_fifos != 0
+          ? fifo >= options_.fifos
+          : options_.urgent_share > 0 && random.chance(as_chance(options_.urgent_share)))
+    out.flags |= kPriority;
   return Next::send;
 }
 

@@ -81,7 +81,11 @@ class RateTraffic final : public Workload {
     std::uint16_t payload_low = 0;  // > 0: sizes uniform between it and `payload`
     std::uint8_t flags = 0;
     std::uint64_t seed = 1;
+    double urgent_share = 0;  // of the packets, sent with priority; < 1
+    std::uint32_t urgent_fifos =
+        0;  // FIFOs of their own, behind the `fifos` others; 0: in turn with the others
   };
+  // REQUIRES: options.urgent_fifos == 0, or a rate and a share above 0.
   RateTraffic(const Destinations& where, Node nodes, const Options& options);
   Next next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) override;
   double offered_per_node_tick() const override { return options_.packets_per_node_tick; }
@@ -90,8 +94,9 @@ class RateTraffic final : public Workload {
  private:
   static constexpr int kFraction = 10;  // stream times have 1/1024 tick
   Destinations where_;
+  double mean_gap(std::uint32_t fifo) const { return fifo < options_.fifos ? mean_gap_ : urgent_gap_; }
   Options options_;
-  double mean_gap_ = 0;  // of one stream, in fractions
+  double mean_gap_ = 0, urgent_gap_ = 0;  // of one stream, in fractions
   std::vector<std::uint64_t> streams_;
 };
 

@@ -89,8 +89,8 @@ class Gemini {
     limits.warmup = static_cast<sim::Tick>(warmup * 1000 / sim::kTileTickNs);
     limits.until = static_cast<sim::Tick>(until * 1000 / sim::kTileTickNs);
     limits.sample_every = 10000;
-    sim::SimResult result =
-        sim::run_torus(torus_, timing, workload, limits, book_.options().seed, true, failed);
+    sim::SimResult result = sim::run_torus(torus_, timing, workload, limits, book_.options().seed, true,
+                                           {.links = {failed.begin(), failed.end()}});
     book_.spent(result);
     return result;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "emu/sim/asked_losses.hpp"
 #include "emu/sim/report.hpp"
 #include "emu/sim/simulate.hpp"
 #include "tools/orrery/sim_html.hpp"
@@ -153,6 +154,8 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--load", spec.load,
                       "Offered load, share of the uniform peak, 0 < load <= 1; 0: no limit");
   command->add_option("--sweep", options->sweep, "load=<from>:<to>:<step>");
+  command->add_option("--priority", spec.priority,
+                      "Share of a rate workload's packets that have priority (bluegene-l, asci-q)");
   command->add_flag("--get", spec.get, "Ask for the bytes instead of sending them (gemini, aries)");
   command->add_option("--order", spec.order, "alltoall: random or shift");
   command->add_flag("--in-step", spec.in_step,
@@ -184,9 +187,17 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--bit-error-rate", spec.bit_error_rate, "Of a link");
   command->add_option("--failed-links", spec.failed_links,
                       "Out of service, drawn by the seed (gemini, aries, asci-q)");
+  command->add_option("--severed", spec.severed,
+                      "Neighbours that lose all links between them, drawn by the seed: new routing tables "
+                      "(gemini, seastar; aries: in a chassis)");
+  command->add_option("--fail-at-us", spec.fail_at_us, "When links fail; 0: before the run");
+  command->add_option(
+      "--reroute-us", spec.reroute_us,
+      fmt::format("How long the drained network waits for new tables; {} if not given", sim::kRerouteUs));
   command->add_option(
       "--failed-nodes", spec.failed_nodes,
-      "Dead, and led round: 1 to 3, drawn by the seed, or coordinates 1.0.3,2.2.2 (bluegene-l)");
+      "Dead, and led round: how many, drawn by the seed, or coordinates 1.0.3,2.2.2 (bluegene-l: "
+      "at most 3; gemini, seastar: routers)");
   command->add_option("--seed", spec.seed, "Of every random choice");
   command->add_option("--threads", spec.threads, "The result is the same for any number");
   command->add_flag("--json", options->json, "Print JSON");

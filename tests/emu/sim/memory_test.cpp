@@ -11,17 +11,21 @@ namespace orrery::sim {
 namespace {
 
 TEST(BglMemory, AnAllToAllTakesLessThanAKilobyteANode) {
-  RunSpec spec;
-  spec.nodes = "16x16x16";
-  spec.until_us = 20;  // most events wait when all nodes start together, most packets soon after it
-  SimResult result;
-  const Refusal no = simulate(spec, &result);
-  ASSERT_FALSE(no.refused()) << no.why;
-  // The network is full, and the account has the routers and the packets in it.
-  EXPECT_GT(result.outcome.in_flight, 14u * result.nodes);
-  EXPECT_GT(result.state_bytes, 250u * result.nodes);
-  EXPECT_GT(result.outcome.engine_bytes, result.outcome.in_flight * sizeof(Packet));
-  EXPECT_LT(result.state_bytes + result.outcome.engine_bytes, 1000u * result.nodes);
+  for (const unsigned threads : {1u, 2u}) {
+    SCOPED_TRACE(threads);
+    RunSpec spec;
+    spec.nodes = "16x16x16";
+    spec.until_us = 20;  // most events wait when all nodes start together, most packets soon after it
+    spec.threads = threads;
+    SimResult result;
+    const Refusal no = simulate(spec, &result);
+    ASSERT_FALSE(no.refused()) << no.why;
+    // The network is full, and the account has the routers and the packets in it.
+    EXPECT_GT(result.outcome.in_flight, 14u * result.nodes);
+    EXPECT_GT(result.state_bytes, 250u * result.nodes);
+    EXPECT_GT(result.outcome.engine_bytes, result.outcome.in_flight * sizeof(Packet));
+    EXPECT_LT(result.state_bytes + result.outcome.engine_bytes, 1000u * result.nodes);
+  }
 }
 
 }  // namespace
