@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <utility>
 
 namespace orrery::nic {
@@ -426,21 +427,19 @@ std::optional<DatagramUnit::Ended> DatagramUnit::first_ended(const Port& port, b
     const std::uint32_t count = state_.count.load(std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < count; ++i) {
       if (records_[i].port != &port || records_[i].named != named) continue;
-      ours.push_back(
-          {i, records_[i].name, post_word::serial(post_at(i).word.load(std::memory_order_relaxed))});
+      const DatagramPost& post = post_at(i);
+      ours.push_back({i, records_[i].name, post_word::serial(post.word.load(std::memory_order_relaxed)),
+                      post.order.load(std::memory_order_relaxed)});
     }
   }
+  for (const Ended& candidate : ours) (void)settle(candidate.index);
+  // The youngest first: others end posts while we look, and one that ended before a younger one that was seen
+  // must be seen too.
+  std::ranges::sort(ours, std::greater{}, &Ended::order);
   std::optional<Ended> first;
-  std::uint64_t first_order = UINT64_MAX;
   for (const Ended& candidate : ours) {
-    if (!has_ended(settle(candidate.index))) continue;
-    const DatagramPost& post = post_at(candidate.index);
-    const std::uint64_t order = post.order.load(std::memory_order_relaxed);
-    const std::uint64_t word = post.word.load(std::memory_order_acquire);
-    if (post_word::serial(word) != candidate.serial || !has_ended(post_word::state(word))) continue;
-    if (first && order >= first_order) continue;
-    first = candidate;
-    first_order = order;
+    const std::uint64_t word = post_at(candidate.index).word.load(std::memory_order_acquire);
+    if (post_word::serial(word) == candidate.serial && has_ended(post_word::state(word))) first = candidate;
   }
   return first;
 }

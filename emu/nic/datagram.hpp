@@ -135,6 +135,7 @@ class DatagramUnit {
     std::uint32_t index = 0;
     std::uint64_t name = 0;
     std::uint64_t serial = 0;
+    std::uint64_t order = 0;
   };
   std::optional<Ended> first_ended(const Port& port, bool named);
   template <typename Done>

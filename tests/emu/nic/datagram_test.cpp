@@ -9,6 +9,7 @@
 #include <atomic>
 #include <set>
 #include <thread>
+#include <utility>
 
 // Datagrams between NICs of one process.
 namespace orrery::nic {
@@ -257,6 +258,48 @@ TEST_F(Datagrams, APacketIsAppliedLikeThePostThatItDescribes) {
   EXPECT_EQ(outcome.remote_instance, 31u);
   EXPECT_EQ(a.value(), 99u);
   EXPECT_EQ(execute(target, header, payload, out), Errc::not_done) << "it was taken";
+}
+
+// Two posts end, the older one first, after a probe has looked at the older one and before it has looked at
+// the younger one: what it finds must not be the younger one.
+TEST_F(Datagrams, AProbeFindsTheOldestOfThoseThatEndWhileItLooks) {
+  const auto any = wildcard(1);
+  const auto back = bound(1, 2);
+  const auto end_both = [&] {
+    wire::PacketHeader header;
+    header.verb = wire::Verb::datagram;
+    header.command = static_cast<std::uint8_t>(DatagramCommand::bound);
+    header.domain = 7;
+    header.operand[0] = port_word(1, 1);
+    DatagramReply reply;
+    std::span<std::byte> out(reinterpret_cast<std::byte*>(&reply), sizeof reply);
+    for (const std::uint32_t from : {0u, 2u}) {
+      header.event_data = port_word(from, from);
+      EXPECT_EQ(execute({world[1].nic().view(), nullptr}, header, {}, out), Errc::ok);
+    }
+  };
+  bool looking = false;
+  DatagramUnit unit(world[1], world[1].nic().view(),
+                    {.connect = [](ProcessName) -> Result<Peer*> { return Errc::unreachable; },
+                     .send = {},
+                     .is_cut =
+                         [&](std::uint32_t, std::uint32_t) {
+                           // It is looking at the younger one.
+                           if (std::exchange(looking, false)) end_both();
+                           return false;
+                         },
+                     .progress = [] {}});
+  world[2].attached = false;
+  const std::uint64_t value = 5;
+  ASSERT_EQ(unit.post(*any, std::as_bytes(std::span(&value, 1)), 70, a.in), Errc::ok);
+  ASSERT_EQ(unit.post(*back, std::as_bytes(std::span(&value, 1)), 71, b.in), Errc::ok);
+  std::uint64_t name = 0;
+  EXPECT_EQ(unit.probe_named(world[1].port(), &name), Errc::no_match);
+  world[2].attached = true;
+  looking = true;
+  ASSERT_EQ(unit.probe_named(world[1].port(), &name), Errc::ok);
+  EXPECT_FALSE(looking) << "both ended meanwhile";
+  EXPECT_EQ(name, 70u);
 }
 
 // Two threads of one process look at the same post: one of them has it, and the table stays whole.
