@@ -16,7 +16,7 @@
 //   two_processes        the state in shared memory, two processes whose messages go over the same links from
 //                        and to NICs of their own. decayed: both at once, as fast as they can. exact: in
 //                        turns, which is what ordered callers do. Not held to a figure: decayed_same_nics,
-//                        where both share both NICs too, and exact_at_once, which is against the contract.
+//                        where both share both NICs too.
 // floor_ns beside a row: the p99 of touching bare what a quote of that row writes, the same lines of the same
 // block in the same order of requests, all asked for and then read and written back; after each 256 quotes
 // 128 touches, so that both meet the same caches; for two processes by both, in turns or at once as they
@@ -105,7 +105,7 @@ class SharedState {
 // The cache lines that quotes write, request after request, by number from the block's start.
 class Touched {
  public:
-  // Of a quote in `state`, which lies at `memory`: the lock, both NICs, and what is on the way.
+  // Of a quote in `state`, which lies at `memory`: both NICs, and what is on the way.
   void add(const Pricing& pricing, const QuoteRequest& r, const LinkState& state, const void* memory) {
     const auto add_line = [&](const void* at) {
       const auto line = (static_cast<const char*>(at) - static_cast<const char*>(memory)) / 64;
@@ -115,7 +115,6 @@ class Touched {
     const bool get = pricing.ops[static_cast<std::size_t>(r.op)].flow == Flow::get;
     Path path;
     find_path(pricing, r.routing, r.seed, get ? r.dst : r.src, get ? r.src : r.dst, &state, &path);
-    if (state.exact()) add_line(memory);
     add_line(&state.nic(r.src));
     add_line(&state.nic(r.dst));
     for (std::uint32_t i = 0; i < path.stretches; ++i) add_line(path.at[i].cell);
@@ -434,7 +433,6 @@ int main(int argc, char** argv) {
     two("exact", State::exact, true, false, &g_two);
     two("decayed", State::decayed, false, false, &g_two);
     two("decayed_same_nics", State::decayed, false, true, nullptr);
-    two("exact_at_once", State::exact, false, false, nullptr);
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

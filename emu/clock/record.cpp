@@ -66,14 +66,14 @@ constexpr std::string_view kInexactness = "# not exact: ";
 }  // namespace
 
 std::string line_of(const Inexactness& found) {
-  return fmt::format("{}{} {} {} {}", kInexactness, found.outside, found.merged, found.stolen, found.late);
+  return fmt::format("{}{} {} {}", kInexactness, found.outside, found.merged, found.late);
 }
 
 std::optional<Inexactness> parse_inexactness(std::string_view line) {
   if (!line.starts_with(kInexactness)) return std::nullopt;
   Inexactness found;
   std::string_view rest = line.substr(kInexactness.size());
-  for (std::uint64_t* const number : {&found.outside, &found.merged, &found.stolen, &found.late}) {
+  for (std::uint64_t* const number : {&found.outside, &found.merged, &found.late}) {
     if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), *number);
     if (error != std::errc{}) return std::nullopt;

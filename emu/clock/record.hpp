@@ -29,9 +29,8 @@ struct Recorded {
 struct Inexactness {
   std::uint64_t outside = 0;  // a PE was outside the clock
   std::uint64_t merged = 0;   // intervals of links were united
-  std::uint64_t stolen = 0;   // the links' lock was taken over
   std::uint64_t late = 0;     // optimistic: an event came behind what had been seen
-  bool none() const { return outside + merged + stolen + late == 0; }
+  bool none() const { return outside + merged + late == 0; }
 };
 
 // One line a record, as numbers in the order of the fields; `# ` starts a line that is not one.

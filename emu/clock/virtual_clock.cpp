@@ -443,7 +443,6 @@ Inexactness VirtualClock::inexactness() const {
   const BoardHeader& h = shared_->board().header;
   return {.outside = h.overtaken.load(std::memory_order_relaxed),
           .merged = shared_->links().merged(),
-          .stolen = shared_->links().stolen(),
           .late = h.late.load(std::memory_order_relaxed)};
 }
 
@@ -462,8 +461,8 @@ void VirtualClock::report(const Inexactness& found) const {
   if (found.none()) return;
   log::warn(
       "virtual time: this run is not exact: {} times a PE was outside the clock, {} intervals of links "
-      "were united, {} locks taken over, {} events were late",
-      found.outside, found.merged, found.stolen, found.late);
+      "were united, {} events were late",
+      found.outside, found.merged, found.late);
 }
 
 }  // namespace orrery::clock

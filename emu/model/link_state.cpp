@@ -4,16 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <new>
 
 namespace orrery::model {
 
 namespace {
-
-// A holder keeps the lock for some tens of nanoseconds; one that was descheduled returns within a time
-// slice. After this many looks (about 10 ms) it is taken for dead.
-constexpr std::uint32_t kLooksBeforeTakeover = 1u << 20;
 
 constexpr std::array<std::uint32_t, 256> make_wait_table() {
   std::array<std::uint32_t, 256> table{};
@@ -153,17 +148,6 @@ Result<LinkState> LinkState::attach(std::span<std::byte> memory, const Pricing& 
   return s;
 }
 
-__attribute__((noinline)) void LinkState::acquire_slowly() const {
-  for (std::uint32_t look = 0; look < kLooksBeforeTakeover; ++look) {
-    std::uint32_t free = 0;
-    if (header_->lock.load(std::memory_order_relaxed) == 0 &&
-        header_->lock.compare_exchange_weak(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
-      return;
-    }
-  }
-  header_->stolen.fetch_add(1, std::memory_order_relaxed);
-}
-
 namespace {
 
 // A link's spans have no count: those that are not used are empty, and come last.
@@ -184,7 +168,7 @@ void LinkState::tell_link(std::uint32_t link, std::int64_t start, std::int64_t l
 
 // Hands what is known to the line alone to its links.
 void LinkState::tell_links(LineCell* cell, const LinePart& part, std::int64_t hop) const {
-  // A holder that died may have left anything here.
+  // A caller that died may have left anything here.
   const std::uint32_t links = std::min(cell->links, part.line_links);
   std::uint32_t position = cell->first;
   for (std::uint32_t i = 0; i < links; ++i, ++position) {
@@ -201,7 +185,7 @@ MoreSpans* LinkState::borrowed_by(std::uint32_t link) const {
   const std::int64_t which = -1 - spans_of(link)->busy;
   if (which < 0 || which >= kMoreSpans) return nullptr;
   MoreSpans& more = more_[which];
-  // A holder that died may have left anything here.
+  // A caller that died may have left anything here.
   return more.link == link && more.count <= MoreSpans::kSpans ? &more : nullptr;
 }
 

@@ -21,13 +21,12 @@
 //   links have one counter each, besides the one of their router.
 //
 // Invariants:
-// 1. The exact kind is changed only under its one lock (Hold): ordered callers come one at a time, so one
-//    locked instruction a quote is all that it costs. Callers that are not ordered wait for each other.
-//    Decayed counters change by single atomic loads and stores: of two processes that count in the same
-//    one at the same moment one may be lost. They are a mean, a locked instruction in each is not worth
-//    its price.
-// 2. A process may die at any instruction: the lock is taken over after a bounded spin, and a half-made
-//    change is at worst one span lost or one too many.
+// 1. The exact kind has no lock of its own: ordered callers come one at a time, and what hands one its turn
+//    (the virtual clock's token) orders its changes before the next one's. Decayed counters change by single
+//    atomic loads and stores: of two processes that count in the same one at the same moment one may be lost.
+//    They are a mean, a locked instruction in each is not worth its price.
+// 2. A process may die at any instruction: a half-made change is at worst one span lost or one too many, and
+//    any content of a cell is read without harm.
 // 3. Spans that ended before a caller's horizon are dropped. In ordered use no later caller can want them.
 // 4. A link that has more promises than spans of its own borrows room for many (MoreSpans) until they are
 //    over. When that is all lent out, or another cell is full, two neighbouring spans become one that is only
@@ -133,17 +132,15 @@ struct alignas(64) LinkStateHeader {
   std::uint32_t nodes, cells;
   std::uint64_t size;
   std::atomic<std::uint64_t> merged;  // intervals made inexact
-  std::atomic<std::uint64_t> stolen;  // locks taken over from a holder that did not return
-  std::atomic<std::uint32_t> lock;    // exact kind
-  std::uint32_t lent;                 // which of the MoreSpans was lent last; under the lock
+  std::uint32_t lent;                 // exact kind: which of the MoreSpans was lent last
 };
-static_assert(sizeof(LinkStateHeader) == 64 && offsetof(LinkStateHeader, lock) == 48);
+static_assert(sizeof(LinkStateHeader) == 64 && offsetof(LinkStateHeader, merged) == 32);
 
 class LinkState {
  public:
   enum class Kind : std::uint32_t { exact = 1, decayed = 2 };
   static constexpr std::uint64_t kMagic = 0x4f525245'4c494e4bu;
-  static constexpr std::uint32_t kVersion = 9;
+  static constexpr std::uint32_t kVersion = 10;
 
   LinkState() = default;
 
@@ -160,35 +157,11 @@ class LinkState {
   Kind kind() const { return kind_; }
   bool exact() const { return kind_ == Kind::exact; }
   std::uint64_t merged() const { return header_->merged.load(std::memory_order_relaxed); }
-  std::uint64_t stolen() const { return header_->stolen.load(std::memory_order_relaxed); }
-
-  // The lock of an exact state for as long as the object lives; nothing for the other kind or none.
-  class Hold {
-   public:
-    explicit Hold(const LinkState* state)
-        : lock_(state != nullptr && state->exact() ? &state->header_->lock : nullptr) {
-      if (lock_ == nullptr) return;
-      std::uint32_t free = 0;
-      if (!lock_->compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed))
-        state->acquire_slowly();
-    }
-    ~Hold() {
-      if (lock_ != nullptr) lock_->store(0, std::memory_order_release);
-    }
-    Hold(const Hold&) = delete;
-    Hold& operator=(const Hold&) = delete;
-
-   private:
-    std::atomic<std::uint32_t>* lock_;
-  };
 
   NicCell& nic(NodeId node) const { return exact() ? exact_nics_[node].nic : decayed_nics_[node].nic; }
 
   // Hints that these cells will be written. No effect on results.
   void prefetch_nic(NodeId node) const { prefetch_to_write(&nic(node)); }
-  void prefetch_lock() const {
-    if (exact()) prefetch_to_write(header_);
-  }
   // Where the things that messages share lie: the lines of an exact state one after the other, then its
   // bundles; the counters of a decayed one.
   std::byte* lines() const { return reinterpret_cast<std::byte*>(lines_); }
@@ -203,8 +176,8 @@ class LinkState {
   }
   // Promises `length` from `want` on, in the cell of a line, of `links` links each a `hop` later (number
   // `first` of the line is the first), or of a bundle (1), if nothing that was promised there ends after
-  // `horizon`: what reserve_line() and reserve_bundle() then do. False: nothing was done. REQUIRES: a Hold;
-  // length > 0.
+  // `horizon`: what reserve_line() and reserve_bundle() then do. False: nothing was done. REQUIRES: one
+  // caller at a time; length > 0.
   static bool take_quiet(std::byte* cell, std::uint32_t first, std::uint32_t links, std::int64_t hop,
                          std::int64_t want, std::int64_t length, std::int64_t horizon) {
     std::int64_t latest;
@@ -221,8 +194,8 @@ class LinkState {
     return true;
   }
 
-  // Exact kind; REQUIRES for all of these: a Hold. Promises `length` at or after `want` and returns when it
-  // starts. `horizon`: promises that end before it are over.
+  // Exact kind; REQUIRES for all of these: one caller at a time. Promises `length` at or after `want` and
+  // returns when it starts. `horizon`: promises that end before it are over.
   std::int64_t reserve_bundle(std::uint32_t bundle, std::int64_t want, std::int64_t length,
                               std::int64_t horizon) const {
     return reserve(bundles_[bundle].promises, want, length, horizon, &header_->merged);
@@ -280,7 +253,6 @@ class LinkState {
                             std::int64_t horizon) const;
   void tell_links(LineCell* cell, const LinePart& part, std::int64_t hop) const;
   void tell_link(std::uint32_t link, std::int64_t start, std::int64_t length) const;
-  void acquire_slowly() const;
   void point_at(std::span<std::byte> memory, const Pricing& pricing, Kind kind);
 
   Kind kind_ = Kind::exact;

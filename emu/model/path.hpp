@@ -68,14 +68,15 @@ void find_path(const Pricing& pricing, Routing routing, std::uint64_t seed, Node
                const LinkState* state, Path* path);
 
 // Dragonfly, adaptive modes, between groups: takes a detour over a third group instead where the bundle is
-// loaded for a message of `bytes` whose head leaves at `head`. REQUIRES: `state` held if exact.
+// loaded for a message of `bytes` whose head leaves at `head`. REQUIRES: one caller at a time if `state` is
+// exact.
 void choose_group(const Pricing& pricing, Routing routing, std::uint64_t seed, std::uint64_t bytes,
                   std::int64_t now, std::int64_t head, NodeId tx, NodeId rx, const LinkState& state,
                   Path* path);
 
 // Blue Gene/L, adaptive modes: takes the links of a way on which every packet goes where it can go first, for
 // a message whose head comes at `head`, and returns how long it waits. `shared`: the reverse direction is
-// busy. REQUIRES: `state` exact and held.
+// busy. REQUIRES: `state` exact, one caller at a time.
 std::int64_t walk_torus(const Pricing& pricing, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
                         std::uint64_t bytes, bool shared, std::int64_t head, std::int64_t horizon,
                         const LinkState& state);

@@ -52,7 +52,7 @@ Found find_in(const Span* at, std::uint32_t count, std::int64_t want, std::int64
 std::int64_t reserve_in(std::int64_t* latest, std::uint32_t* count, Span* at, std::uint32_t capacity,
                         std::int64_t want, std::int64_t length, std::int64_t horizon,
                         std::atomic<std::uint64_t>* merges) {
-  // A holder that died may have left anything here.
+  // A caller that died may have left anything here.
   const std::uint32_t had = std::min(*count, capacity);
   std::uint32_t first = 0;
   while (first < had && at[first].end <= horizon) ++first;

@@ -15,7 +15,7 @@ namespace {
 std::int64_t take_transmit(const LinkState& state, NodeId node, std::int64_t want, std::int64_t interval) {
   std::atomic<std::int64_t>& until = state.nic(node).transmit_free;
   std::int64_t free = until.load(std::memory_order_relaxed);
-  if (state.exact()) {  // held
+  if (state.exact()) {  // one caller at a time
     const std::int64_t start = std::max(want, free);
     until.store(start + interval, std::memory_order_relaxed);
     return start;
@@ -164,15 +164,13 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
   const std::int64_t now = r.now.count();
   std::int64_t start = now + op.cpu.count();
 
-  // All memory that the quote will touch is asked for before any of it is used, and the lock comes last.
+  // All memory that the quote will touch is asked for before any of it is used.
   if (state != nullptr) {
     state->prefetch_nic(r.src);
     state->prefetch_nic(r.dst);
-    state->prefetch_lock();
   }
   Path path;
   find_path(p, r.routing, r.seed, tx, rx, state, &path);
-  const LinkState::Hold hold(state);
   // The path's class last: it is as good as random to a branch.
   if (state != nullptr && p.network == Network::dragonfly && is_adaptive(r.routing) && path.cls == 2) {
     choose_group(p, r.routing, r.seed, r.bytes, now, start + op.out.count(), tx, rx, *state, &path);

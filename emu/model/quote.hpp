@@ -37,8 +37,8 @@ struct Quote {
   bool detoured = false;   // a non-minimal route was chosen
 };
 
-// Pure but for `state`; nullptr stands for a quiet network. No allocation, no system call, no lock that
-// is held across calls. Thread safe; an exact state wants callers in order of `now`.
+// Pure but for `state`; nullptr stands for a quiet network. No allocation, no system call, no lock. Thread
+// safe, but for an exact state: that wants its callers one at a time, in order of `now`.
 // REQUIRES: src and dst below pricing.nodes.
 Quote quote(const Pricing& pricing, const QuoteRequest& request, LinkState* state);
 

@@ -79,8 +79,7 @@ std::string how_exact(const RecordUses& uses, const model::Machine& machine, con
                               {"conflicts", again.conflicts},
                               {"late_events", found.late},
                               {"outside_the_clock", found.outside},
-                              {"united_intervals", found.merged},
-                              {"locks_taken_over", found.stolen}};
+                              {"united_intervals", found.merged}};
   return write_file("--json", uses.json, report.dump(2) + "\n");
 }
 

@@ -32,7 +32,6 @@ Records read_all_records(const std::string& prefix, std::uint32_t pes, std::stri
         clock::Inexactness& most = all.inexactness;
         most.outside = std::max(most.outside, found->outside);
         most.merged = std::max(most.merged, found->merged);
-        most.stolen = std::max(most.stolen, found->stolen);
         most.late = std::max(most.late, found->late);
       }
       if (line.starts_with('#')) continue;

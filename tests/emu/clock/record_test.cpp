@@ -51,7 +51,7 @@ TEST(Record, AnythingElseIsNone) {
 }
 
 TEST(Record, WhatMadeARunInexactIsReadAsItWasWritten) {
-  const Inexactness found{.outside = 1, .merged = 2, .stolen = 3, .late = ~0ull};
+  const Inexactness found{.outside = 1, .merged = 2, .late = ~0ull};
   EXPECT_FALSE(found.none());
   EXPECT_TRUE(Inexactness{}.none());
   const std::string line = line_of(found);

@@ -228,7 +228,6 @@ TEST(LinkState, AWaitHalfWayAlongALineLeavesTheLinksBehindFree) {
   const BuiltMachine bg = build_machine("bluegene-l");
   Memory memory(LinkState::bytes_needed(bg.machine->pricing, LinkState::Kind::exact));
   LinkState state = LinkState::create(memory.span(), bg.machine->pricing, LinkState::Kind::exact).value();
-  const LinkState::Hold hold(&state);
   constexpr std::int64_t kHop = 10, kLength = 100;
   const auto go = [&](std::uint32_t first, std::uint32_t links, std::int64_t arrive) {
     return state.reserve_line({0, first, links, 0, 8}, kHop, arrive, kLength, 0);
@@ -249,7 +248,6 @@ TEST(LinkState, LinksWithManyPromisesStayExact) {
   const BuiltMachine aries = build_machine("aries");
   Memory memory(LinkState::bytes_needed(aries.machine->pricing, LinkState::Kind::exact));
   LinkState state = LinkState::create(memory.span(), aries.machine->pricing, LinkState::Kind::exact).value();
-  const LinkState::Hold hold(&state);
   Choices pick(test_seed());
   constexpr std::uint32_t kLinks = 6;
   std::vector<std::pair<std::int64_t, std::int64_t>> promised[kLinks];  // start, end
@@ -290,7 +288,6 @@ TEST(LinkState, WhenAllRoomIsLentOutItIsCounted) {
   const BuiltMachine aries = build_machine("aries");
   Memory memory(LinkState::bytes_needed(aries.machine->pricing, LinkState::Kind::exact));
   LinkState state = LinkState::create(memory.span(), aries.machine->pricing, LinkState::Kind::exact).value();
-  const LinkState::Hold hold(&state);
   const auto go = [&](std::uint32_t link, std::int64_t arrive) {
     return state.reserve_line(router_part(link / kRouterServers, link % kRouterServers), 0, arrive, 10, 0);
   };
@@ -379,7 +376,6 @@ TEST(LinkState, ALinkIsInNobodysWayButItsOwn) {
   const BuiltMachine aries = build_machine("aries");
   Memory memory(LinkState::bytes_needed(aries.machine->pricing, LinkState::Kind::exact));
   LinkState state = LinkState::create(memory.span(), aries.machine->pricing, LinkState::Kind::exact).value();
-  const LinkState::Hold hold(&state);
   EXPECT_EQ(state.reserve_line(router_part(7, 0), 0, 0, 100, 0), 0);
   EXPECT_EQ(state.peek_link(router_part(7, 0), 0, 0, 10), 100);
   EXPECT_EQ(state.peek_link(router_part(7, 1), 0, 0, 10), 0);
@@ -388,20 +384,6 @@ TEST(LinkState, ALinkIsInNobodysWayButItsOwn) {
   EXPECT_FALSE(state.line_idle(7, 0));
   EXPECT_TRUE(state.line_idle(7, 110));
   EXPECT_TRUE(state.line_idle(8, 0));
-}
-
-TEST(LinkState, ALockWhoseHolderDiedIsTakenOver) {
-  const BuiltMachine bg = build_machine("bluegene-l");
-  Memory memory(LinkState::bytes_needed(bg.machine->pricing, LinkState::Kind::exact));
-  LinkState state = LinkState::create(memory.span(), bg.machine->pricing, LinkState::Kind::exact).value();
-  auto* header = reinterpret_cast<LinkStateHeader*>(memory.span().data());
-  header->lock.store(1);
-  {
-    const LinkState::Hold hold(&state);
-    EXPECT_EQ(state.stolen(), 1u);
-    EXPECT_EQ(header->lock.load(), 1u);
-  }
-  EXPECT_EQ(header->lock.load(), 0u);
 }
 
 TEST(LinkState, ASteadyRateIsReadBackFromTheDecayedCounter) {

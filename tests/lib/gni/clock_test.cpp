@@ -390,15 +390,15 @@ TEST(Records, WhatMadeARunInexactIsTheMostThatAnyPeSawAndHasToBeSaid) {
     const Records all = read_all_records(prefix, 2, &problem);
     return std::pair{all, problem};
   };
-  write(0, clock::line_of(clock::Inexactness{.outside = 3, .merged = 1, .stolen = 0, .late = 0}) + "\n");
-  write(1, clock::line_of(clock::Inexactness{.outside = 2, .merged = 5, .stolen = 0, .late = 7}) + "\n");
+  write(0, clock::line_of(clock::Inexactness{.outside = 3, .merged = 1, .late = 0}) + "\n");
+  write(1, clock::line_of(clock::Inexactness{.outside = 2, .merged = 5, .late = 7}) + "\n");
   const auto [all, none] = read();
   EXPECT_EQ(none, "");
   EXPECT_EQ(all.inexactness.outside, 3u);
   EXPECT_EQ(all.inexactness.merged, 5u);
   EXPECT_EQ(all.inexactness.late, 7u);
   EXPECT_TRUE(all.operations.empty());
-  for (const char* text : {"", "# not exact: 1 2 3\n", "# not exact: none\n"}) {
+  for (const char* text : {"", "# not exact: 1 2\n", "# not exact: none\n"}) {
     write(1, text);
     EXPECT_EQ(read().second, prefix + ".1 does not say how exact the run was") << text;
   }
