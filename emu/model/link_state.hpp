@@ -159,9 +159,13 @@ class LinkState {
   std::uint64_t merged() const { return header_->merged.load(std::memory_order_relaxed); }
 
   NicCell& nic(NodeId node) const { return exact() ? exact_nics_[node].nic : decayed_nics_[node].nic; }
+  // The same for who knows the kind.
+  template <Kind kKind>
+  NicCell& nic_of(NodeId node) const {
+    if constexpr (kKind == Kind::exact) return exact_nics_[node].nic;
+    return decayed_nics_[node].nic;
+  }
 
-  // Hints that these cells will be written. No effect on results.
-  void prefetch_nic(NodeId node) const { prefetch_to_write(&nic(node)); }
   // Where the things that messages share lie: the lines of an exact state one after the other, then its
   // bundles; the counters of a decayed one.
   std::byte* lines() const { return reinterpret_cast<std::byte*>(lines_); }

@@ -12,9 +12,6 @@ namespace orrery::model {
 
 namespace {
 
-// What is kept of the links that a path is for.
-enum class Kept { nothing, intervals, counters };
-
 // Where a path's stretches go, and the state that they are of. A copy of all that it takes: what is read by
 // reference is read again after each stretch that was written.
 template <Kept kKept>
@@ -249,7 +246,7 @@ template <Kept kKept, bool kAdaptive>
 // A minimal route between routers, which may be of one group: where it leaves the first group and enters the
 // second. In one group it leaves where it goes to, and does no more.
 struct Crossing {
-  Place from, to;
+  const Place &from, &to;  // not copies: those go through memory, in pieces that are read back wider
   std::byte* bundle;
   std::uint32_t out, in;
   std::uint64_t across;  // all ones, or zeros
@@ -293,38 +290,6 @@ void set_length(const Pricing& p, const Come& come, Path* path) {
 }
 
 template <Kept kKept>
-void dragonfly_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId src, NodeId dst,
-                    const LinkState* state, Path* path) {
-  const Dragonfly& d = p.dragonfly;
-  const RouterId from_router = d.router_of(src), to_router = d.router_of(dst);
-  if (from_router == to_router) return;
-  // First: all else can be worked out while this is.
-  const std::uint64_t choice = path_seed(routing, seed, src, dst);
-  const GroupLinks<kKept> on(d, state, path);
-  const Place from = on.place(from_router), to = on.place(to_router);
-  path->cls = from.group == to.group ? 1 : 2;
-  Come come;
-  if (routing == Routing::hashed_non_minimal) {
-    const Place root = on.place(d.valiant_root(from_router, to_router, choice));
-    const std::uint32_t own = d.own_blue_first() ? d.bundle() : 0;
-    // Both are chosen before either is put down: neither waits for the other.
-    const Crossing up = choose_crossing(on, from, root, choice, own);
-    const Crossing down = choose_crossing(on, root, to, Dragonfly::seed_past_root(choice), own);
-    come = add_crossing<kKept, false>(on, up, come);
-    come = add_crossing<kKept, false>(on, down, come);
-  } else if constexpr (kKept == Kept::nothing) {
-    path->hops = d.minimal_hops(from_router, to_router, choice);
-    path->latency = p.hop * path->hops;
-    return;
-  } else if (is_adaptive(routing)) {
-    come = add_crossing<kKept, true>(on, choose_crossing(on, from, to, choice, 0), come);
-  } else {
-    come = add_crossing<kKept, false>(on, choose_crossing(on, from, to, choice, 0), come);
-  }
-  set_length(p, come, path);
-}
-
-template <Kept kKept>
 void tree_path(const Pricing& p, NodeId src, NodeId dst, const LinkState* state, Path* path) {
   if (src == dst) return;
   const std::uint32_t level = FatTree::nca_level(src, dst);
@@ -363,29 +328,78 @@ std::int64_t bundle_load(const Pricing& p, const LinkState& state, std::uint32_t
 }
 
 template <Kept kKept>
-void find_path_for(const Pricing& p, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
-                   const LinkState* state, Path* path) {
+void dragonfly_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId src, NodeId dst,
+                    const LinkState* state, Path* path) {
+  const Dragonfly& d = p.dragonfly;
+  const RouterId from_router = d.router_of(src), to_router = d.router_of(dst);
+  if (from_router == to_router) return;
+  // First: all else can be worked out while this is.
+  const std::uint64_t choice = path_seed(routing, seed, src, dst);
+  const GroupLinks<kKept> on(d, state, path);
+  const Place from = on.place(from_router), to = on.place(to_router);
+  path->cls = from.group == to.group ? 1 : 2;
+  Come come;
+  if (routing == Routing::hashed_non_minimal) {
+    const Place root = on.place(d.valiant_root(from_router, to_router, choice));
+    const std::uint32_t own = d.own_blue_first() ? d.bundle() : 0;
+    // Both are chosen before either is put down: neither waits for the other.
+    const Crossing up = choose_crossing(on, from, root, choice, own);
+    const Crossing down = choose_crossing(on, root, to, Dragonfly::seed_past_root(choice), own);
+    come = add_crossing<kKept, false>(on, up, come);
+    come = add_crossing<kKept, false>(on, down, come);
+  } else if constexpr (kKept == Kept::nothing) {
+    path->hops = d.minimal_hops(from_router, to_router, choice);
+    path->latency = p.hop * path->hops;
+    return;
+  } else if (is_adaptive(routing)) {
+    come = add_crossing<kKept, true>(on, choose_crossing(on, from, to, choice, 0), come);
+  } else {
+    come = add_crossing<kKept, false>(on, choose_crossing(on, from, to, choice, 0), come);
+  }
+  set_length(p, come, path);
+}
+
+}  // namespace
+
+template <Kept kKept, bool kDragonfly>
+void find_path_in(const Pricing& p, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
+                  const LinkState* state, Path* path) {
+  if constexpr (kDragonfly) return dragonfly_path<kKept>(p, routing, seed, tx, rx, state, path);
   switch (p.network) {
     case Network::gemini_torus:
     case Network::seastar_torus:
     case Network::bluegene_torus:
       return torus_path<kKept>(p, routing, seed, tx, rx, state, path);
-    case Network::dragonfly:
-      return dragonfly_path<kKept>(p, routing, seed, tx, rx, state, path);
     case Network::fat_tree:
       return tree_path<kKept>(p, tx, rx, state, path);
+    case Network::dragonfly:
     case Network::crossbar:
       return;
   }
 }
 
-}  // namespace
+using FindPath = void(const Pricing&, Routing, std::uint64_t, NodeId, NodeId, const LinkState*, Path*);
+template FindPath find_path_in<Kept::nothing, false>;
+template FindPath find_path_in<Kept::nothing, true>;
+template FindPath find_path_in<Kept::intervals, false>;
+template FindPath find_path_in<Kept::intervals, true>;
+template FindPath find_path_in<Kept::counters, false>;
+template FindPath find_path_in<Kept::counters, true>;
 
 void find_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
                const LinkState* state, Path* path) {
-  if (state == nullptr) return find_path_for<Kept::nothing>(p, routing, seed, tx, rx, state, path);
-  if (state->exact()) return find_path_for<Kept::intervals>(p, routing, seed, tx, rx, state, path);
-  find_path_for<Kept::counters>(p, routing, seed, tx, rx, state, path);
+  const auto find = [&]<Kept kKept> {
+    p.network == Network::dragonfly ? find_path_in<kKept, true>(p, routing, seed, tx, rx, state, path)
+                                    : find_path_in<kKept, false>(p, routing, seed, tx, rx, state, path);
+  };
+  switch (kept_in(state)) {
+    case Kept::nothing:
+      return find.operator()<Kept::nothing>();
+    case Kept::intervals:
+      return find.operator()<Kept::intervals>();
+    case Kept::counters:
+      return find.operator()<Kept::counters>();
+  }
 }
 
 void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::uint64_t bytes,
@@ -417,9 +431,9 @@ void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::ui
   if (via == groups) return;
   const std::uint32_t local = pick.below(d.chassis_in(via) * Dragonfly::kSlots);
   const auto both = [&]<Kept kKept>(const GroupLinks<kKept>& on) {
-    const Place root = on.place_in(via, local);
-    const Crossing up = choose_crossing(on, on.place(from), root, mix64(seed), 0);
-    const Crossing down = choose_crossing(on, root, on.place(to), mix64(seed + 1), 0);
+    const Place start = on.place(from), root = on.place_in(via, local), end = on.place(to);
+    const Crossing up = choose_crossing(on, start, root, mix64(seed), 0);
+    const Crossing down = choose_crossing(on, root, end, mix64(seed + 1), 0);
     return add_crossing<kKept, true>(on, down, add_crossing<kKept, true>(on, up, {}));
   };
   const Come come = state.exact() ? both(GroupLinks<Kept::intervals>(d, &state, path))

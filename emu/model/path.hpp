@@ -67,6 +67,17 @@ inline LinePart part_of(const Stretch& s, const LinkState& state) {
 void find_path(const Pricing& pricing, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
                const LinkState* state, Path* path);
 
+// What is kept of the links that a path is for.
+enum class Kept { nothing, intervals, counters };
+constexpr Kept kept_in(const LinkState* state) {
+  return state == nullptr ? Kept::nothing : state->exact() ? Kept::intervals : Kept::counters;
+}
+
+// The same for who knows already what is kept and whether the network is a dragonfly.
+template <Kept kKept, bool kDragonfly>
+void find_path_in(const Pricing& pricing, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
+                  const LinkState* state, Path* path);
+
 // Dragonfly, adaptive modes, between groups: takes a detour over a third group instead where the bundle is
 // loaded for a message of `bytes` whose head leaves at `head`. REQUIRES: one caller at a time if `state` is
 // exact.

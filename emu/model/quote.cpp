@@ -12,10 +12,11 @@ namespace orrery::model {
 namespace {
 
 // Takes the transmit side of a NIC: the start at or after `want`, and free again after `interval`.
-std::int64_t take_transmit(const LinkState& state, NodeId node, std::int64_t want, std::int64_t interval) {
-  std::atomic<std::int64_t>& until = state.nic(node).transmit_free;
+template <LinkState::Kind kKind>
+std::int64_t take_transmit(NicCell& nic, std::int64_t want, std::int64_t interval) {
+  std::atomic<std::int64_t>& until = nic.transmit_free;
   std::int64_t free = until.load(std::memory_order_relaxed);
-  if (state.exact()) {  // one caller at a time
+  if constexpr (kKind == LinkState::Kind::exact) {  // one caller at a time
     const std::int64_t start = std::max(want, free);
     until.store(start + interval, std::memory_order_relaxed);
     return start;
@@ -120,19 +121,22 @@ std::int64_t wait_for_stretches(const Pricing& p, const QuoteRequest& r, bool sh
   return waited;
 }
 
+template <bool kDragonfly>
 std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, NodeId rx, bool shared,
                             std::int64_t head, const LinkState& state, Path* path) {
   // No later call can want anything sooner.
   const std::int64_t soonest = r.now.count() + p.lead.count();
+  if constexpr (kDragonfly) {
+    return is_adaptive(r.routing) ? wait_for_stretches<false>(p, r, shared, head, soonest, state, path)
+                                  : wait_for_stretches<true>(p, r, shared, head, soonest, state, path);
+  }
   if (p.network == Network::bluegene_torus && is_adaptive(r.routing)) {
     bool idle = true;
     for (std::uint32_t i = 0; i < path->stretches; ++i)
       idle &= state.line_idle(state.line_at(path->at[i].cell), soonest);
     if (!idle) return walk_torus(p, r.routing, r.seed, tx, rx, r.bytes, shared, head, soonest, state);
   }
-  return p.network == Network::dragonfly && !is_adaptive(r.routing)
-             ? wait_for_stretches<true>(p, r, shared, head, soonest, state, path)
-             : wait_for_stretches<false>(p, r, shared, head, soonest, state, path);
+  return wait_for_stretches<false>(p, r, shared, head, soonest, state, path);
 }
 
 // The mean waits on the way in a decayed state, in which the message is counted.
@@ -156,8 +160,13 @@ std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, bool shared, 
 }
 
 // `op` by itself and not inlined: else its place among the prices is worked out again for each number of it.
+// `state`: of what is kept, null where that is nothing.
+template <Kept kKept, bool kDragonfly>
 __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, const QuoteRequest& r,
                                          LinkState* state) {
+  constexpr bool kState = kKept != Kept::nothing, kExact = kKept == Kept::intervals;
+  constexpr auto kKind = kExact ? LinkState::Kind::exact : LinkState::Kind::decayed;
+  const auto nic = [state](NodeId node) -> NicCell& { return state->nic_of<kKind>(node); };
   const bool get = op.flow == Flow::get;
   // Data flows from `tx` to `rx`; a get's request goes the other way first.
   const NodeId tx = get ? r.dst : r.src, rx = get ? r.src : r.dst;
@@ -165,33 +174,33 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
   std::int64_t start = now + op.cpu.count();
 
   // All memory that the quote will touch is asked for before any of it is used.
-  if (state != nullptr) {
-    state->prefetch_nic(r.src);
-    state->prefetch_nic(r.dst);
+  if constexpr (kState) {
+    prefetch_to_write(&nic(r.src));
+    prefetch_to_write(&nic(r.dst));
   }
   Path path;
-  find_path(p, r.routing, r.seed, tx, rx, state, &path);
+  find_path_in<kKept, kDragonfly>(p, r.routing, r.seed, tx, rx, state, &path);
   // The path's class last: it is as good as random to a branch.
-  if (state != nullptr && p.network == Network::dragonfly && is_adaptive(r.routing) && path.cls == 2) {
+  if (kState && kDragonfly && is_adaptive(r.routing) && path.cls == 2) {
     choose_group(p, r.routing, r.seed, r.bytes, now, start + op.out.count(), tx, rx, *state, &path);
   }
   const std::int64_t latency = path.latency.count();
 
   // Requests leave the source's NIC one interval apart. A NIC that receives meanwhile answers what it gets,
   // and shares its host interface and the links on its way with that.
-  const bool shared =
-      state != nullptr && (state->nic(tx).receive_until.load(std::memory_order_relaxed) > start);
+  const bool shared = kState && nic(tx).receive_until.load(std::memory_order_relaxed) > start;
   const PerByte host = shared ? op.host_shared : op.host_lone;
   const PerByte path_price = p.path[is_adaptive(r.routing)][path.cls][shared];
   // A fat tree's circuit holds the NIC until the acknowledgement is back.
-  const PerByte held = p.network == Network::fat_tree ? std::max(host, path_price) : host;
+  const bool circuit = !kDragonfly && p.network == Network::fat_tree;
+  const PerByte held = circuit ? std::max(host, path_price) : host;
   const std::int64_t host_time = held(r.bytes).count();
   const bool past_inline = r.bytes > op.inline_limit;
   const std::int64_t interval = std::max(op.gap.count() + (past_inline ? op.beyond_gap.count() : 0),
                                          op.gap_add.count() + (get ? 0 : host_time));
   std::int64_t waited = 0;
-  if (state != nullptr) {
-    const std::int64_t begun = take_transmit(*state, r.src, start, interval);
+  if constexpr (kState) {
+    const std::int64_t begun = take_transmit<kKind>(nic(r.src), start, interval);
     waited += begun - start;
     start = begun;
   }
@@ -202,8 +211,8 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
   if (get) {
     at_target = head + latency;
     head = at_target + op.turn.count();
-    if (state != nullptr && tx != r.src) {
-      const std::int64_t begun = take_transmit(*state, tx, head, host_time);
+    if (kState && tx != r.src) {
+      const std::int64_t begun = take_transmit<kKind>(nic(tx), head, host_time);
       waited += begun - head;
       head = begun;
     }
@@ -224,10 +233,12 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
     stream = (op.below(low) + op.above(r.bytes - low)).count();
   }
 
-  if (state != nullptr) {
-    const std::int64_t links = state->exact() ? wait_for_links(p, r, tx, rx, shared, head, *state, &path)
-                               : p.network == Network::dragonfly ? wait_by_load<true>(p, r, shared, path)
-                                                                 : wait_by_load<false>(p, r, shared, path);
+  if constexpr (kState) {
+    std::int64_t links = 0;
+    if constexpr (kExact)
+      links = wait_for_links<kDragonfly>(p, r, tx, rx, shared, head, *state, &path);
+    else
+      links = wait_by_load<kDragonfly>(p, r, shared, path);
     waited += links;
     // Links that it went round add to the data's way, not to the response's.
     head += links + path.latency.count() - latency;
@@ -235,7 +246,7 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
     // A slow path leaves the receiver time for others.
     const std::int64_t length = std::max(host_time, op.serve.count());
     std::int64_t received = arrives;
-    if (state->exact()) {
+    if constexpr (kExact) {
       received = state->reserve_receive(rx, arrives, length, now + p.lead.count());
     } else {
       const DecayMoment moment = now;
@@ -245,10 +256,9 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
     }
     waited += received - arrives;
     head += received - arrives;
-    raise(state->nic(rx).receive_until, received + length);
+    raise(nic(rx).receive_until, received + length);
     // A circuit holds its source while it waits for links and for the receiver.
-    if (p.network == Network::fat_tree && path.cls != 0 && !get)
-      raise(state->nic(tx).transmit_free, received + length);
+    if (circuit && path.cls != 0 && !get) raise(nic(tx).transmit_free, received + length);
   }
   const std::int64_t landed = head + latency + stream + op.in.count() + (past_inline ? op.beyond.count() : 0);
 
@@ -284,7 +294,20 @@ std::uint32_t path_hops(const Pricing& p, NodeId src, NodeId dst) {
 }
 
 Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
-  return quote_op(p, p.ops[static_cast<std::size_t>(r.op)], r, state);
+  const OpPrice& op = p.ops[static_cast<std::size_t>(r.op)];
+  const auto quote_with = [&]<Kept kKept> {
+    return p.network == Network::dragonfly ? quote_op<kKept, true>(p, op, r, state)
+                                           : quote_op<kKept, false>(p, op, r, state);
+  };
+  switch (kept_in(state)) {
+    case Kept::intervals:
+      return quote_with.operator()<Kept::intervals>();
+    case Kept::counters:
+      return quote_with.operator()<Kept::counters>();
+    case Kept::nothing:
+      break;
+  }
+  return quote_with.operator()<Kept::nothing>();
 }
 
 }  // namespace orrery::model
