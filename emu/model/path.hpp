@@ -73,10 +73,10 @@ constexpr Kept kept_in(const LinkState* state) {
   return state == nullptr ? Kept::nothing : state->exact() ? Kept::intervals : Kept::counters;
 }
 
-// The same for who knows already what is kept and whether the network is a dragonfly.
-template <Kept kKept, bool kDragonfly>
-void find_path_in(const Pricing& pricing, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
-                  const LinkState* state, Path* path);
+// The same for who knows already what is kept, and that the network is no dragonfly (dragonfly_path_inl.hpp).
+template <Kept kKept>
+void find_other_path(const Pricing& pricing, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
+                     const LinkState* state, Path* path);
 
 // Dragonfly, adaptive modes, between groups: takes a detour over a third group instead where the bundle is
 // loaded for a message of `bytes` whose head leaves at `head`. REQUIRES: one caller at a time if `state` is

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/model/quote.hpp"
 
+#include "emu/model/dragonfly_path_inl.hpp"
 #include "emu/model/path.hpp"
 
 #include <algorithm>
@@ -179,7 +180,10 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
     prefetch_to_write(&nic(r.dst));
   }
   Path path;
-  find_path_in<kKept, kDragonfly>(p, r.routing, r.seed, tx, rx, state, &path);
+  if constexpr (kDragonfly)
+    dragonfly_path<kKept>(p, r.routing, r.seed, tx, rx, state, &path);
+  else
+    find_other_path<kKept>(p, r.routing, r.seed, tx, rx, state, &path);
   // The path's class last: it is as good as random to a branch.
   if (kState && kDragonfly && is_adaptive(r.routing) && path.cls == 2) {
     choose_group(p, r.routing, r.seed, r.bytes, now, start + op.out.count(), tx, rx, *state, &path);
