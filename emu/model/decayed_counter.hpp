@@ -89,7 +89,15 @@ inline DecayedSums add_bytes(DecayedCounter& c, const DecayMoment& now, std::uin
   return sums;
 }
 
-// The same, and returns the rate before they came, in bytes of one half-life.
+// Undoes add_bytes() of the same moment and number. What others added meanwhile stays.
+inline void take_bytes_back(DecayedCounter& c, const DecayMoment& now, std::uint64_t bytes) {
+  const DecayedSums sums = sums_of(c, now);
+  if (!sums.aged)
+    c.now.store(static_cast<std::uint32_t>(sums.current - std::min(sums.current, bytes)),
+                std::memory_order_relaxed);
+}
+
+// The same as add_bytes(), and returns the rate before they came, in bytes of one half-life.
 inline std::uint64_t count_bytes(DecayedCounter& c, const DecayMoment& now, std::uint64_t bytes) {
   return steady_rate(add_bytes(c, now, bytes), now);
 }

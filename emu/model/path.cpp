@@ -128,13 +128,10 @@ void tree_path(const Pricing& p, NodeId src, NodeId dst, const LinkState* state,
 // choice compares.
 std::int64_t bundle_load(const Pricing& p, const LinkState& state, std::uint32_t bundle, std::uint64_t bytes,
                          std::int64_t now, std::int64_t head) {
-  const PerByte price = p.shared_link[0][kBundlePrice];
-  if (!state.exact()) {
-    const std::int64_t busy = price(state.level(bundle, now)).count();
-    return price(bytes).count() * queue_wait_256(utilisation_256(busy)) / 256;
-  }
+  if (!state.exact()) return bundle_wait(p, state.level(bundle, now), bytes);
   // One hop on, where a message without local links reserves it.
   const std::int64_t arrive = head + p.hop.count();
+  const PerByte price = p.shared_link[0][kBundlePrice];
   return state.peek_bundle(bundle, arrive, price(bytes).count()) - arrive;
 }
 
@@ -187,7 +184,7 @@ void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::ui
   // Two non-minimal candidates against the one bundle that all minimal routes share.
   const AdaptiveBias bias = bias_of(routing);
   const std::int64_t direct = bundle_load(p, state, a * groups + b, bytes, now, head);
-  const std::int64_t extra = p.shared_link[0][kBundlePrice](p.packet.payload).count() * bias.add;
+  const std::int64_t extra = detour_past(p, routing);
   if (direct <= extra) return;
   Choices pick(mix64(seed ^ static_cast<std::uint64_t>(now)));
   std::int64_t lightest = direct;

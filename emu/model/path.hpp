@@ -78,6 +78,17 @@ template <Kept kKept>
 void find_other_path(const Pricing& pricing, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
                      const LinkState* state, Path* path);
 
+// What a dragonfly's bundle makes a message of `bytes` wait, in picoseconds, when `level` bytes of one
+// half-life go over it (decayed states).
+inline std::int64_t bundle_wait(const Pricing& p, std::uint64_t level, std::uint64_t bytes) {
+  const PerByte price = p.shared_link[0][kBundlePrice];
+  return price(bytes).count() * queue_wait_256(utilisation_256(price(level).count())) / 256;
+}
+// The wait, in picoseconds, past which an adaptive message looks for a detour.
+inline std::int64_t detour_past(const Pricing& p, Routing routing) {
+  return p.shared_link[0][kBundlePrice](p.packet.payload).count() * bias_of(routing).add;
+}
+
 // Dragonfly, adaptive modes, between groups: takes a detour over a third group instead where the bundle is
 // loaded for a message of `bytes` whose head leaves at `head`. REQUIRES: one caller at a time if `state` is
 // exact.

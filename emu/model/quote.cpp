@@ -12,20 +12,13 @@ namespace orrery::model {
 
 namespace {
 
-// Takes the transmit side of a NIC: the start at or after `want`, and free again after `interval`.
-template <LinkState::Kind kKind>
+// Takes the transmit side of a NIC: the start at or after `want`, and free again after `interval`. Of two
+// processes that ask a decayed state at the same moment both may get the same start: a locked instruction
+// would keep all that follows waiting for the lines that were asked for before it.
 std::int64_t take_transmit(NicCell& nic, std::int64_t want, std::int64_t interval) {
-  std::atomic<std::int64_t>& until = nic.transmit_free;
-  std::int64_t free = until.load(std::memory_order_relaxed);
-  if constexpr (kKind == LinkState::Kind::exact) {  // one caller at a time
-    const std::int64_t start = std::max(want, free);
-    until.store(start + interval, std::memory_order_relaxed);
-    return start;
-  }
-  while (true) {
-    const std::int64_t start = std::max(want, free);
-    if (until.compare_exchange_weak(free, start + interval, std::memory_order_relaxed)) return start;
-  }
+  const std::int64_t start = std::max(want, nic.transmit_free.load(std::memory_order_relaxed));
+  nic.transmit_free.store(start + interval, std::memory_order_relaxed);
+  return start;
 }
 
 // Two raisers at the same moment may leave the lower value: it only says that the interface is busy.
@@ -140,9 +133,11 @@ std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, 
   return wait_for_stretches<false>(p, r, shared, head, soonest, state, path);
 }
 
-// The mean waits on the way in a decayed state, in which the message is counted.
+// The mean waits on the way in a decayed state, in which the message is counted. `bundle`: receives the sums
+// of a dragonfly's bundle, before the message, where they are such that anybody waits.
 template <bool kSingle>
-std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, bool shared, const Path& path) {
+std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, bool shared, const Path& path,
+                          DecayedSums* bundle = nullptr) {
   const DecayMoment now = r.now.count();
   const std::uint64_t bytes = r.bytes;
   std::int64_t waited = 0;
@@ -152,12 +147,30 @@ std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, bool shared, 
     // Not whether anything is left there, which is as good as random to a branch.
     if (sums.before + sums.current <= p.shared_idle[s->price]) [[likely]]
       continue;
+    if (bundle != nullptr && s->kind == Stretch::bundle) *bundle = sums;
     // All the links that it stands for are as loaded as this one, on average.
     const PerByte price = p.shared_link[shared][s->price];
     const std::uint32_t busy = utilisation_256(price(steady_rate(sums, now)).count());
     waited += links * (price(r.bytes).count() * queue_wait_256(busy) / 256);
   }
   return waited;
+}
+
+// The same for an adaptive message between a dragonfly's groups, which goes over a third one where its bundle
+// is loaded. May change the path. The bundle is counted in before it is known to be light enough, as it
+// mostly is: read first and counted in later, its line would be awaited twice where others write it, and all
+// others after it.
+std::int64_t wait_or_detour(const Pricing& p, const QuoteRequest& r, NodeId tx, NodeId rx, bool shared,
+                            const LinkState& state, Path* path) {
+  const DecayMoment now = r.now.count();
+  DecayedSums bundle{};
+  const std::int64_t waited = wait_by_load<true>(p, r, shared, *path, &bundle);
+  if (bundle_wait(p, steady_rate(bundle, now), r.bytes) <= detour_past(p, r.routing)) [[likely]]
+    return waited;
+  for (const Stretch *s = path->at, *const end = s + path->stretches; s != end; ++s)
+    take_bytes_back(LinkState::counter_at(s->cell), now, r.bytes);
+  choose_group(p, r.routing, r.seed, r.bytes, r.now.count(), 0, tx, rx, state, path);
+  return wait_by_load<true>(p, r, shared, *path);
 }
 
 // `op` by itself and not inlined: else its place among the prices is worked out again for each number of it.
@@ -184,15 +197,21 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
     dragonfly_path<kKept>(p, r.routing, r.seed, tx, rx, state, &path);
   else
     find_other_path<kKept>(p, r.routing, r.seed, tx, rx, state, &path);
+  // A NIC that receives meanwhile answers what it gets, and shares its host interface and the links on its
+  // way with that.
+  const bool shared = kState && nic(tx).receive_until.load(std::memory_order_relaxed) > start;
   // The path's class last: it is as good as random to a branch.
-  if (kState && kDragonfly && is_adaptive(r.routing) && path.cls == 2) {
+  const bool may_detour = kState && kDragonfly && is_adaptive(r.routing) && path.cls == 2;
+  std::int64_t links = 0;  // what it waits for them
+  if (kExact && may_detour) {
     choose_group(p, r.routing, r.seed, r.bytes, now, start + op.out.count(), tx, rx, *state, &path);
+  } else if constexpr (kKept == Kept::counters) {
+    links = may_detour ? wait_or_detour(p, r, tx, rx, shared, *state, &path)
+                       : wait_by_load<kDragonfly>(p, r, shared, path);
   }
   const std::int64_t latency = path.latency.count();
 
-  // Requests leave the source's NIC one interval apart. A NIC that receives meanwhile answers what it gets,
-  // and shares its host interface and the links on its way with that.
-  const bool shared = kState && nic(tx).receive_until.load(std::memory_order_relaxed) > start;
+  // Requests leave the source's NIC one interval apart.
   const PerByte host = shared ? op.host_shared : op.host_lone;
   const PerByte path_price = p.path[is_adaptive(r.routing)][path.cls][shared];
   // A fat tree's circuit holds the NIC until the acknowledgement is back.
@@ -204,7 +223,7 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
                                          op.gap_add.count() + (get ? 0 : host_time));
   std::int64_t waited = 0;
   if constexpr (kState) {
-    const std::int64_t begun = take_transmit<kKind>(nic(r.src), start, interval);
+    const std::int64_t begun = take_transmit(nic(r.src), start, interval);
     waited += begun - start;
     start = begun;
   }
@@ -216,7 +235,7 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
     at_target = head + latency;
     head = at_target + op.turn.count();
     if (kState && tx != r.src) {
-      const std::int64_t begun = take_transmit<kKind>(nic(tx), head, host_time);
+      const std::int64_t begun = take_transmit(nic(tx), head, host_time);
       waited += begun - head;
       head = begun;
     }
@@ -238,11 +257,7 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
   }
 
   if constexpr (kState) {
-    std::int64_t links = 0;
-    if constexpr (kExact)
-      links = wait_for_links<kDragonfly>(p, r, tx, rx, shared, head, *state, &path);
-    else
-      links = wait_by_load<kDragonfly>(p, r, shared, path);
+    if constexpr (kExact) links = wait_for_links<kDragonfly>(p, r, tx, rx, shared, head, *state, &path);
     waited += links;
     // Links that it went round add to the data's way, not to the response's.
     head += links + path.latency.count() - latency;

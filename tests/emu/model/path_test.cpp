@@ -317,6 +317,30 @@ TEST(GroupLinks, ADecayedStateMakesABusyLinkSlowAndLeavesTheOthers) {
   EXPECT_LT(waits(3, 1, Routing::adaptive_0), 100_ns);
 }
 
+// A message that goes over a third group is counted there and not on the bundle that it avoids, nor on the
+// links of its router twice.
+TEST(GroupChoice, ADetourInADecayedStateIsCountedWhereItGoes) {
+  Loaded aries("aries", LinkState::Kind::decayed);
+  const std::uint32_t groups = aries.pricing().dragonfly.groups(),
+                      nodes_per_group = aries.pricing().nodes / groups;
+  Picos now;
+  const auto level_of_bundle = [&](std::uint32_t from, std::uint32_t to) {
+    return aries.state()->level(from * groups + to, now.count());
+  };
+  // More than the bundle between groups 0 and 1 carries, from many NICs.
+  for (NodeId i = 0; i < 64; ++i) aries.send(i, nodes_per_group + i, kBulk, Routing::in_order, now);
+  const std::uint64_t before = level_of_bundle(0, 1);
+  std::uint64_t others = 0;
+  for (std::uint32_t to = 2; to < groups; ++to) others += level_of_bundle(0, to);
+  ASSERT_EQ(others, 0u);
+  const Quote round = aries.send(100, nodes_per_group + 100, 4096, Routing::adaptive_0, now);
+  ASSERT_TRUE(round.detoured);
+  EXPECT_EQ(level_of_bundle(0, 1), before);
+  for (std::uint32_t to = 2; to < groups; ++to) others += level_of_bundle(0, to);
+  EXPECT_GE(others, 4095u) << "less what a rate is rounded by";
+  EXPECT_LE(others, 4096u);
+}
+
 // Property: two threads that hand each other the turn, as PEs under virtual time do, see each other's
 // promises: what one NIC receives comes one message after the other. Each arrival is a message's time from
 // the next, so a lost promise shows.
