@@ -41,6 +41,8 @@ mkfifo "$said/fifo"
 "$BAD_LINK" "$NETNS_A" "$NETNS_B" cable "$delay" "$percent" 1 > "$said/fifo" &
 link=$!
 exec 4< "$said/fifo"
+# Both ends are open: no name is left behind by a shell that is killed.
+rm -rf "$said"
 if ! read -r ready <&4; then
   wait $link
   rc=$?
