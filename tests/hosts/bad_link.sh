@@ -31,9 +31,10 @@ if command -v tc > /dev/null && add_netem "$NETNS_A" && add_netem "$NETNS_B"; th
   exit
 fi
 
+[ -x "${BAD_LINK:-}" ] || { echo "bad_link.sh: BAD_LINK: expected the program bad_link" >&2; exit 2; }
 link=
-said=$(mktemp -d)
-# The relay is another process than the job's: it is told to end when they have.
+said=$(mktemp -d) || exit 1
+# Whatever becomes of the command, the relay ends too.
 trap '[ -z "$link" ] || kill $link 2> /dev/null; rm -rf "$said"' EXIT
 trap 'exit 143' HUP INT TERM
 ip -n "$NETNS_A" link del cable
@@ -43,7 +44,7 @@ link=$!
 exec 4< "$said/fifo"
 # Both ends are open: no name is left behind by a shell that is killed.
 rm -rf "$said"
-if ! read -r ready <&4; then
+if ! read -r _ <&4; then
   wait $link
   rc=$?
   link=
