@@ -6,7 +6,7 @@
 # lets something happen meanwhile.
 #   link_down  the cable is pulled for 3 s: nothing is lost
 #   cut        the cable is pulled for good: the operations of both end in errors, and both end
-#   loss       50 us and 1 % loss on the cable: nothing is lost
+#   loss       50 us and 1 % loss on the cable, both ways: nothing is lost
 #   kill       the PE of one side is killed, then of the other: each time the other one's operations end in errors,
 #              and it ends. With ORRERY_LONG_TESTS=1 200 times.
 set -u
@@ -42,9 +42,7 @@ case $event in
     [ $rc -eq 0 ] && [ "$(errors)" -eq 2 ]
     ;;
   loss)
-    tc -n "$NETNS_A" qdisc add dev cable root netem delay 50us loss 1% 2> /dev/null ||
-      { echo "skipped: tc netem is not available here"; exit 77; }
-    run "$worker" seconds 5
+    "$here/bad_link.sh" 50 1 "$here/launch.sh" orrery 2 "$worker" seconds 5
     ;;
   kill)
     # The launcher is to let the survivor live, which says what became of it.
