@@ -11,9 +11,15 @@
 namespace orrery::wire {
 namespace {
 
+// However long the machine leaves it waiting, nothing is sent a second time or acknowledged by a frame of its
+// own.
+void wait_for_ever(OfiWireOptions& options, int) {
+  options.retransmit_after_ns = options.ack_after_ns = kPatience;
+}
+
 TEST(OfiWire, AnAnswerWithDataSaysThatItsRequestWasDelivered) {
   SKIP_WITHOUT_PROVIDER();
-  Pair pair;
+  Pair pair{wait_for_ever};
   const std::vector<std::byte> payload = payload_of(1, 8);
   pair.sink[1].on_packet = [&](const Packet& packet) {
     ASSERT_TRUE(pair.end[1]->try_send(packet.header.source, header_of(Verb::response, 0, 8), payload).ok());
@@ -45,7 +51,7 @@ struct PutForPut {
     const std::int64_t limit = monotonic_ns() + kPatience;
     while (taken.empty() && monotonic_ns() < limit) pair.end[0]->poll(16);
   }
-  Pair pair;
+  Pair pair{wait_for_ever};
   const std::vector<std::byte> payload = payload_of(1, 8);
   std::vector<Verb> taken;
 };
