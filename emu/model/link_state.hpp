@@ -24,7 +24,7 @@
 // 1. The exact kind has no lock of its own: ordered callers come one at a time, and what hands one its turn
 //    (the virtual clock's token) orders its changes before the next one's. Decayed counters change by single
 //    atomic loads and stores: of two processes that count in the same one at the same moment one may be lost.
-//    They are a mean, a locked instruction in each is not worth its price.
+//    They are a mean, a locked instruction in each is not worth its price. So does a NIC's transmit side.
 // 2. A process may die at any instruction: a half-made change is at worst one span lost or one too many, and
 //    any content of a cell is read without harm.
 // 3. Spans that ended before a caller's horizon are dropped. In ordered use no later caller can want them.
