@@ -176,9 +176,14 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
 void DatagramUnit::match(std::uint32_t index) {
   Record& record = records_[index];
   DatagramPost& post = post_at(index);
+  const bool wildcard = post.wildcard.load(std::memory_order_relaxed) != 0;
+  if (wildcard && must_wait_its_turn(index)) {
+    record.look_again.store(true, std::memory_order_release);
+    return;
+  }
   if (record.in_round) return ask_next(index);
   std::vector<ProcessName> by_wire;
-  if (post.wildcard.load(std::memory_order_relaxed) == 0) {
+  if (!wildcard) {
     Peer* peer = record.peer.load(std::memory_order_relaxed);
     if (peer == nullptr) {
       const auto process = environment_.find_port(post.domain.load(std::memory_order_relaxed),
@@ -223,10 +228,11 @@ void DatagramUnit::match(std::uint32_t index) {
       for (; bits != 0; bits &= bits - 1) {
         const auto slot =
             static_cast<wire::ProcessSlot>(group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)));
-        const auto process = environment_.process_in(slot);
-        if (process.ok() && meet(index, process.value(), &by_wire)) return;
+        if (meet(index, slot, &by_wire)) return;
       }
     }
+    for (const wire::ProcessSlot slot : sources_by_wire(index))
+      if (meet(index, slot, &by_wire)) return;
   }
   if (by_wire.empty()) return;
   record.to_ask = std::move(by_wire);

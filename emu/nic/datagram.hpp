@@ -7,10 +7,12 @@
 #include "emu/nic/peer.hpp"
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -88,13 +90,11 @@ class DatagramUnit {
   void forget(Endpoint& endpoint);
 
   // The answer to a post that went by the wire: ok with the partner's bytes, or why it met nobody. Any
-  // thread; takes no lock and sends nothing.
+  // thread; sends nothing, and takes no lock but the innermost one.
   void exchanged(const DatagramName& name, Errc status, const DatagramReply& reply);
-  // A packet of that process has come by the wire: it has a post for us, which ours must look for from now
-  // on.
-  void note_source(wire::ProcessSlot slot) {
-    state_.sources[slot / 64].fetch_or(1ull << slot % 64, std::memory_order_seq_cst);
-  }
+  // A datagram packet has come by the wire and is to be applied next: if it describes a bound post, wildcards
+  // of the port that it is bound to must ask its process from now on. Any thread.
+  void note_source(const wire::PacketHeader& header);
 
  private:
   struct Record {
@@ -124,8 +124,12 @@ class DatagramUnit {
   void release(std::uint32_t index);
   void match(std::uint32_t index);
   bool match_at(std::uint32_t index, Peer& peer);
-  bool meet(std::uint32_t index, ProcessName process, std::vector<ProcessName>* by_wire);
+  bool meet(std::uint32_t index, wire::ProcessSlot slot, std::vector<ProcessName>* by_wire);
+  bool must_wait_its_turn(std::uint32_t index) const;
   void ask_next(std::uint32_t index);
+  std::vector<wire::ProcessSlot> sources_by_wire(std::uint32_t index) const;
+  bool may_have_one_for(std::uint32_t index, wire::ProcessSlot slot) const;
+  void has_none_for(std::uint32_t index, wire::ProcessSlot slot);
   void wake();
   bool take_back_from_the_dead(DatagramPost& post, std::uint64_t word);
   PostState settle(std::uint32_t index);
@@ -154,6 +158,17 @@ class DatagramUnit {
   std::vector<std::uint32_t> free_;           // guarded by mu_
   std::vector<std::uint32_t> stuck_;          // dropped while somebody was at them, guarded by mu_
   std::uint64_t next_order_ = 0;              // guarded by mu_
+
+  // A process of another host that has, or had, posts bound to a port of ours that met nobody here.
+  struct WireSource {
+    std::uint64_t port = 0;  // port_word
+    std::uint16_t domain = 0;
+    wire::ProcessSlot slot = 0;
+    friend auto operator<=>(const WireSource&, const WireSource&) = default;
+  };
+  WireSource source_of(std::uint32_t index, wire::ProcessSlot slot) const;
+  mutable std::mutex sources_mu_;  // innermost: nothing else is taken under it
+  std::set<WireSource> sources_;   // guarded by sources_mu_
 };
 
 }  // namespace orrery::nic

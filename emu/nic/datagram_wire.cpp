@@ -13,11 +13,69 @@ namespace orrery::nic {
 
 // A wildcard with one process: true when it met a post of it. One that is reached by the wire is put down for
 // later.
-bool DatagramUnit::meet(std::uint32_t index, ProcessName process, std::vector<ProcessName>* by_wire) {
-  const auto peer = hooks_.connect(process);
+bool DatagramUnit::meet(std::uint32_t index, wire::ProcessSlot slot, std::vector<ProcessName>* by_wire) {
+  const auto process = environment_.process_in(slot);
+  if (!process.ok()) return false;
+  const auto peer = hooks_.connect(process.value());
   if (!peer.ok()) return false;
   if (!peer.value()->link.by_wire) return match_at(index, *peer.value());
-  by_wire->push_back(process);
+  by_wire->push_back(process.value());
+  return false;
+}
+
+// ---- who is to be asked ----
+
+DatagramUnit::WireSource DatagramUnit::source_of(std::uint32_t index, wire::ProcessSlot slot) const {
+  const DatagramPost& post = post_at(index);
+  return {post.from.load(std::memory_order_relaxed), post.domain.load(std::memory_order_relaxed), slot};
+}
+
+void DatagramUnit::note_source(const wire::PacketHeader& header) {
+  if (header.command != static_cast<std::uint8_t>(DatagramCommand::bound)) return;
+  const std::lock_guard lock(sources_mu_);
+  sources_.insert({header.operand[0], header.domain, header.source});
+}
+
+// The processes that may have a post for a wildcard.
+std::vector<wire::ProcessSlot> DatagramUnit::sources_by_wire(std::uint32_t index) const {
+  const WireSource first = source_of(index, 0);
+  std::vector<wire::ProcessSlot> slots;
+  const std::lock_guard lock(sources_mu_);
+  for (auto i = sources_.lower_bound(first);
+       i != sources_.end() && i->port == first.port && i->domain == first.domain; ++i)
+    slots.push_back(i->slot);
+  return slots;
+}
+
+bool DatagramUnit::may_have_one_for(std::uint32_t index, wire::ProcessSlot slot) const {
+  const std::lock_guard lock(sources_mu_);
+  return sources_.contains(source_of(index, slot));
+}
+
+// REQUIRES: the post is asking: a packet of a post that was made since the process answered is told to come
+// again, and notes its source again, after this.
+void DatagramUnit::has_none_for(std::uint32_t index, wire::ProcessSlot slot) {
+  const std::lock_guard lock(sources_mu_);
+  sources_.erase(source_of(index, slot));
+}
+
+// Wildcards are met in the order in which they were posted: while an older one of the port has not had its
+// answer this one waits.
+bool DatagramUnit::must_wait_its_turn(std::uint32_t index) const {
+  const DatagramPost& post = post_at(index);
+  const std::lock_guard lock(mu_);
+  const std::uint32_t count = state_.count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const DatagramPost& other = post_at(i);
+    if (i == index || records_[i].port != records_[index].port ||
+        other.wildcard.load(std::memory_order_relaxed) == 0 ||
+        other.order.load(std::memory_order_relaxed) > post.order.load(std::memory_order_relaxed))
+      continue;
+    const PostState state = post_word::state(other.word.load(std::memory_order_acquire));
+    if (state == PostState::asking ||
+        (state == PostState::pending && records_[i].look_again.load(std::memory_order_relaxed)))
+      return true;
+  }
   return false;
 }
 
@@ -25,28 +83,13 @@ bool DatagramUnit::meet(std::uint32_t index, ProcessName process, std::vector<Pr
 void DatagramUnit::ask_next(std::uint32_t index) {
   Record& record = records_[index];
   DatagramPost& post = post_at(index);
-  // Wildcards are met in the order in which they were posted: while an older one of the port has not had its
-  // answer this one waits for its turn.
-  const auto is_older_and_asks = [&](std::uint32_t i) {
-    const DatagramPost& other = post_at(i);
-    const PostState state = post_word::state(other.word.load(std::memory_order_acquire));
-    return i != index && records_[i].port == record.port &&
-           other.wildcard.load(std::memory_order_relaxed) != 0 &&
-           other.order.load(std::memory_order_relaxed) < post.order.load(std::memory_order_relaxed) &&
-           (state == PostState::asking ||
-            (state == PostState::pending && records_[i].look_again.load(std::memory_order_relaxed)));
-  };
-  if (post.wildcard.load(std::memory_order_relaxed) != 0) {
-    const std::lock_guard lock(mu_);
-    const std::uint32_t count = state_.count.load(std::memory_order_relaxed);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (!is_older_and_asks(i)) continue;
-      record.look_again.store(true, std::memory_order_release);
-      return;
-    }
-  }
+  const bool wildcard = post.wildcard.load(std::memory_order_relaxed) != 0;
   while (!record.to_ask.empty()) {
-    const auto peer = hooks_.connect(record.to_ask.back());
+    const ProcessName& next = record.to_ask.back();
+    // An older wildcard was told meanwhile that there is nothing: what was posted there since comes here, and
+    // meets the older one. This one, asking now, could be given it instead.
+    const bool worth_it = !wildcard || may_have_one_for(index, next.slot);
+    const auto peer = worth_it ? hooks_.connect(next) : Result<Peer*>(Errc::no_match);
     if (!peer.ok()) {
       record.to_ask.pop_back();
       continue;
@@ -102,9 +145,8 @@ void DatagramUnit::exchanged(const DatagramName& name, Errc status, const Datagr
   const bool busy = status == Errc::no_resource;
   if (!busy) {
     record.to_ask.pop_back();
-    // It has nothing for us, and will say so when it has: a packet of it finds this post claimed or pending.
     if (status == Errc::not_done && post.wildcard.load(std::memory_order_relaxed) != 0)
-      state_.sources[asked.slot / 64].fetch_and(~(1ull << asked.slot % 64), std::memory_order_seq_cst);
+      has_none_for(name.index, asked.slot);
   }
   record.not_before_ns.store(busy && asked.slot < self_.slot ? monotonic_ns() + kStepBackNs : 0,
                              std::memory_order_relaxed);

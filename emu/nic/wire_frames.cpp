@@ -50,7 +50,7 @@ void Nic::deliver_from_wire(const wire::Packet& packet) {
   std::array<std::byte, wire::kLongestWirePart> buffer;
   std::span<std::byte> out;
   Errc status = Errc::ok;
-  if (header.verb == wire::Verb::datagram) datagrams_.note_source(header.source);
+  if (header.verb == wire::Verb::datagram) datagrams_.note_source(header);
   {
     const std::lock_guard lock(requests_mu_);
     status = apply(wire_parts_[header.source], packet, wire.max_payload(), buffer, &out);
