@@ -196,8 +196,8 @@ double short_block_transfer(Pair& p) {
   });
 }
 
-// What a NIC's first fence costs those that come after it, whose events take the longer way for good.
-// `before`: times without it. Last, for that reason.
+// What a NIC's first fence costs those that come after it, once it is over and its event taken: a look
+// whether that is so. `before`: times without it. Last, for that reason.
 void after_a_fence(Pair& p, const std::vector<double>& before) {
   auto pd = put_descriptor(GNI_POST_RDMA_PUT, GNI_CQMODE_LOCAL_EVENT, p.local, p.peer, 65536, 8);
   pd.local_mem_hndl = p.local_handle;

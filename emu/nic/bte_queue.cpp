@@ -151,6 +151,13 @@ bool BteQueue::step(std::uint32_t index) {
   return false;
 }
 
+bool BteQueue::nothing_precedes(const CompletionQueue* queue) const {
+  // Acquire: each event is in its ring before its transfer, or flight, is counted out.
+  return outstanding() == 0 && nic_.flights_open_.load(std::memory_order_acquire) == 0 &&
+         !nic_.always_moves_.load(std::memory_order_relaxed) &&
+         (queue == nullptr || queue->shared_is_empty());
+}
+
 // `status` not_done: the frames raise the event.
 void BteQueue::finish(std::uint32_t index, Errc status) {
   Descriptor& d = descriptors_[index];

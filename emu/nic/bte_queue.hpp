@@ -50,12 +50,19 @@ class BteQueue {
   std::uint32_t outstanding() const { return outstanding_.load(std::memory_order_acquire) & ~kFenced; }
   std::uint32_t fences() const { return fences_.load(std::memory_order_acquire); }
 
-  // A fenced transfer is about to be posted, by whatever way. From then on the events of all block transfers
-  // go through the shared ring, where those of the engine are: inline ones would be taken before them.
+  // A fenced transfer is about to be posted, by whatever way. From then on the events of block transfers go
+  // through the shared ring while others are before them: it is where those of the engine are, and inline
+  // ones would be taken first.
   void note_fence() { outstanding_.fetch_or(kFenced, std::memory_order_relaxed); }
-  bool has_fenced() const { return (outstanding_.load(std::memory_order_relaxed) & kFenced) != 0; }
+  // Whether an event of one that is over must go there.
+  bool comes_behind_others(const CompletionQueue* queue) const {
+    return (outstanding_.load(std::memory_order_relaxed) & kFenced) != 0 && !nothing_precedes(queue);
+  }
   // Whether there is nothing that another transfer, or its event, would have to stay behind.
   bool untouched() const { return outstanding_.load(std::memory_order_acquire) == 0; }
+  // The same where there were fences: all that was posted before is over, and its events are taken from the
+  // queue (null: they go to none). REQUIRES: the caller's thread may poll the queue.
+  bool nothing_precedes(const CompletionQueue* queue) const;
 
  private:
   struct Descriptor {

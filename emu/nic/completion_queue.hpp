@@ -76,6 +76,9 @@ class CompletionQueue {
   // Whether take() would return something. Any thread; consumes nothing.
   Errc test() const;
 
+  // Whether nothing waits in the shared ring.
+  bool shared_is_empty() const;
+
   // Makes this a source queue: one whose owner's posts raise events here. Endpoints call it when they are
   // created; until then no room for transactions is spent. REQUIRES: called before open_transaction.
   void become_source();
@@ -170,6 +173,12 @@ constexpr Event event(std::uint64_t word, std::uint64_t data) {
   return std::bit_cast<Event>(std::array<std::uint64_t, 2>{(word & 0xff00) | (word >> 1 & 0x7f), data});
 }
 }  // namespace slot_word
+
+inline bool CompletionQueue::shared_is_empty() const {
+  return view_.slots[head_ & (view_.capacity - 1)].control.load(std::memory_order_acquire) ==
+             slot_word::free(head_) &&
+         view_.state->overrun.load(std::memory_order_relaxed) == 0;
+}
 
 [[gnu::always_inline]] inline Errc CompletionQueue::take(Event* event) {
   const std::uint64_t inline_head = inline_head_.load(std::memory_order_relaxed);

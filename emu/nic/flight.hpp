@@ -60,9 +60,10 @@ struct Flight {
 };
 
 // Counts up or down what is read by anybody and written under one lock: no locked instruction of its own.
+// Release: who sees it sees what was done before.
 inline void count(std::atomic<std::uint32_t>& number, std::int32_t by) {
   number.store(number.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(by),
-               std::memory_order_relaxed);
+               std::memory_order_release);
 }
 
 // The transactions that a NIC can have outstanding on the wire: 1,024, as the Aries NIC has packets.

@@ -38,9 +38,10 @@ Errc find_entry(const Peer& peer, const MemKey& key) {
 Errc Nic::post(Endpoint& endpoint, const Request& request) {
   constexpr std::uint32_t kEvents = kLocalEvent | kGlobalEvent | kRemoteEvent;
   constexpr std::uint32_t kOrders = kInOrder | kBlockTransfer;
-  const bool usual = (request.flags & ~(kEvents | kOrders)) == 0 &&
-                     (request.flags & (kLocalEvent | kGlobalEvent)) != (kLocalEvent | kGlobalEvent) &&
-                     ((request.flags & kBlockTransfer) == 0 || block_transfer_is_short(request.length));
+  const bool usual =
+      (request.flags & ~(kEvents | kOrders)) == 0 &&
+      (request.flags & (kLocalEvent | kGlobalEvent)) != (kLocalEvent | kGlobalEvent) &&
+      ((request.flags & kBlockTransfer) == 0 || block_transfer_is_short(request.length, endpoint.queue));
   if (usual && (request.op == Op::put || request.op == Op::get)) {
     const Transfer transfer{.key = key_word(request.remote),
                             .local_address = request.local_address,
@@ -74,7 +75,7 @@ void Nic::raise_local(Endpoint& endpoint, const Request& request, std::uint32_t 
         Event::message_sent(transaction, static_cast<std::uint32_t>(request.cq_data), status));
     return;
   }
-  if ((request.flags & kBlockTransfer) != 0 && bte_.has_fenced()) [[unlikely]] {
+  if ((request.flags & kBlockTransfer) != 0 && bte_.comes_behind_others(endpoint.queue)) [[unlikely]] {
     // Behind the events of what it, or a fence before it, waited for: they are in the shared ring.
     const bool asked = (request.flags & (kLocalEvent | kGlobalEvent)) != 0;
     finish_from_elsewhere(endpoint.queue, asked ? request.flags : kLocalEvent, transaction,

@@ -267,9 +267,9 @@ class Nic final : public wire::Sink {
   NicView view() const { return view_; }
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
-  // Whether a block transfer may overtake nothing by being done, and its event raised inline, at once.
-  bool block_transfer_is_short(std::uint64_t length) const {
-    return length < options_.bte_crossover && bte_.untouched();
+  // Whether a block transfer may overtake nothing by being done, and its event raised in `queue`, at once.
+  bool block_transfer_is_short(std::uint64_t length, const CompletionQueue* queue) const {
+    return length < options_.bte_crossover && (bte_.untouched() || bte_.nothing_precedes(queue));
   }
   void deliver(const wire::Packet& packet) override;
 

@@ -149,7 +149,7 @@ gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_d
     return GNI_RC_INVALID_PARAM;
   const gni_post_descriptor_t& d = *post_descr;
   if (orrery::gni::is_usual(d) && d.rdma_mode == 0 && d.src_cq_hndl == nullptr &&
-      ep->nic->block_transfer_is_short(d.length)) {
+      ep->nic->block_transfer_is_short(d.length, ep->endpoint.queue)) {
     const auto type = raw_value(d.type);
     if (type == GNI_POST_RDMA_PUT && orrery::gni::is_plain_local(*ep, d, false)) {
       const Errc done =
