@@ -12,7 +12,6 @@
 #include "emu/nic/nic.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace orrery::nic {
 
