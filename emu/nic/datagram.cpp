@@ -93,20 +93,6 @@ void DatagramUnit::release(std::uint32_t index) {
   free_.push_back(index);
 }
 
-wire::PacketHeader DatagramUnit::header_of(const DatagramPost& post) const {
-  wire::PacketHeader header;
-  header.verb = wire::Verb::datagram;
-  header.command =
-      static_cast<std::uint8_t>(post.wildcard.load(std::memory_order_relaxed) != 0 ? DatagramCommand::wildcard
-                                                                                   : DatagramCommand::bound);
-  header.source = self_.slot;
-  header.domain = post.domain.load(std::memory_order_relaxed);
-  header.payload_bytes = post.out_bytes.load(std::memory_order_relaxed);
-  header.event_data = post.from.load(std::memory_order_relaxed);
-  header.operand[0] = post.to.load(std::memory_order_relaxed);
-  return header;
-}
-
 Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
                         std::optional<std::uint64_t> name, std::span<std::byte> buffer) {
   if (data.size() > kDatagramBytes) return Errc::size;
@@ -177,9 +163,14 @@ void DatagramUnit::match(std::uint32_t index) {
   Record& record = records_[index];
   DatagramPost& post = post_at(index);
   const bool wildcard = post.wildcard.load(std::memory_order_relaxed) != 0;
-  if (wildcard && must_wait_its_turn(index)) {
-    record.look_again.store(true, std::memory_order_release);
-    return;
+  if (wildcard) {
+    // Wildcards are met in the order in which they were posted: this one waits for its turn, and since its
+    // owner may ask for no other one, the one that it waits for is moved along here.
+    if (const auto older = oldest_that_asks(index)) {
+      record.look_again.store(true, std::memory_order_release);
+      (void)settle(*older);
+      return;
+    }
   }
   if (record.in_round) return ask_next(index);
   std::vector<ProcessName> by_wire;

@@ -125,7 +125,7 @@ class DatagramUnit {
   void match(std::uint32_t index);
   bool match_at(std::uint32_t index, Peer& peer);
   bool meet(std::uint32_t index, wire::ProcessSlot slot, std::vector<ProcessName>* by_wire);
-  bool must_wait_its_turn(std::uint32_t index) const;
+  std::optional<std::uint32_t> oldest_that_asks(std::uint32_t index) const;
   void ask_next(std::uint32_t index);
   std::vector<wire::ProcessSlot> sources_by_wire(std::uint32_t index) const;
   bool may_have_one_for(std::uint32_t index, wire::ProcessSlot slot) const;

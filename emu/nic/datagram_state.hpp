@@ -98,10 +98,10 @@ static_assert(sizeof(DatagramPost) == 320 && offsetof(DatagramPost, out) == 64 &
 
 struct DatagramState {
   alignas(kCacheLine) std::atomic<std::uint32_t> count;  // owner: posts [0, count) were used so far
-  alignas(kCacheLine) std::atomic<std::uint64_t> sources[kMaxProcesses / 64];  // bit i: process i has bound
-                                                                               // posts to ports here
-  alignas(kCacheLine) std::atomic<std::uint32_t> waiters;                      // sleepers in a blocking wait
-  FutexWord signal;  // changes when they should look again
+  // Bit i: process i, of this host, has bound posts to ports here.
+  alignas(kCacheLine) std::atomic<std::uint64_t> sources[kMaxProcesses / 64];
+  alignas(kCacheLine) std::atomic<std::uint32_t> waiters;  // sleepers in a blocking wait
+  FutexWord signal;                                        // changes when they should look again
   alignas(kCacheLine) DatagramPost posts[kMaxDatagrams];
 };
 static_assert(offsetof(DatagramState, sources) == 64 && offsetof(DatagramState, waiters) == 192 &&

@@ -11,6 +11,20 @@
 
 namespace orrery::nic {
 
+wire::PacketHeader DatagramUnit::header_of(const DatagramPost& post) const {
+  wire::PacketHeader header;
+  header.verb = wire::Verb::datagram;
+  header.command =
+      static_cast<std::uint8_t>(post.wildcard.load(std::memory_order_relaxed) != 0 ? DatagramCommand::wildcard
+                                                                                   : DatagramCommand::bound);
+  header.source = self_.slot;
+  header.domain = post.domain.load(std::memory_order_relaxed);
+  header.payload_bytes = post.out_bytes.load(std::memory_order_relaxed);
+  header.event_data = post.from.load(std::memory_order_relaxed);
+  header.operand[0] = post.to.load(std::memory_order_relaxed);
+  return header;
+}
+
 // A wildcard with one process: true when it met a post of it. One that is reached by the wire is put down for
 // later.
 bool DatagramUnit::meet(std::uint32_t index, wire::ProcessSlot slot, std::vector<ProcessName>* by_wire) {
@@ -59,24 +73,26 @@ void DatagramUnit::has_none_for(std::uint32_t index, wire::ProcessSlot slot) {
   sources_.erase(source_of(index, slot));
 }
 
-// Wildcards are met in the order in which they were posted: while an older one of the port has not had its
-// answer this one waits.
-bool DatagramUnit::must_wait_its_turn(std::uint32_t index) const {
-  const DatagramPost& post = post_at(index);
+// Of the wildcards of its port that are older than this one the oldest that has not had its answer.
+std::optional<std::uint32_t> DatagramUnit::oldest_that_asks(std::uint32_t index) const {
+  std::uint64_t before = post_at(index).order.load(std::memory_order_relaxed);
+  std::optional<std::uint32_t> oldest;
   const std::lock_guard lock(mu_);
   const std::uint32_t count = state_.count.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count; ++i) {
     const DatagramPost& other = post_at(i);
-    if (i == index || records_[i].port != records_[index].port ||
-        other.wildcard.load(std::memory_order_relaxed) == 0 ||
-        other.order.load(std::memory_order_relaxed) > post.order.load(std::memory_order_relaxed))
+    const std::uint64_t order = other.order.load(std::memory_order_relaxed);
+    if (i == index || records_[i].port != records_[index].port || order >= before ||
+        other.wildcard.load(std::memory_order_relaxed) == 0)
       continue;
     const PostState state = post_word::state(other.word.load(std::memory_order_acquire));
-    if (state == PostState::asking ||
-        (state == PostState::pending && records_[i].look_again.load(std::memory_order_relaxed)))
-      return true;
+    if (state != PostState::asking &&
+        (state != PostState::pending || !records_[i].look_again.load(std::memory_order_relaxed)))
+      continue;
+    oldest = i;
+    before = order;
   }
-  return false;
+  return oldest;
 }
 
 // Sends the post to the last of those that are to be asked.

@@ -75,6 +75,27 @@ TEST_F(Datagrams, AYoungerWildcardDoesNotAskWhereAnOlderOneHasJustBeenToldThatTh
   EXPECT_EQ(name, 70u);
 }
 
+TEST_F(Datagrams, WhoWaitsForAYoungerWildcardAloneMovesTheOlderOneAlong) {
+  FarAway far(world);
+  DatagramUnit unit(world[1], world[1].nic().view(), far.hooks());
+  for (const wire::ProcessSlot from : {wire::ProcessSlot{2}, wire::ProcessSlot{3}})
+    EXPECT_EQ(far.comes(unit, 7, 1, from), Errc::not_done);
+  const auto older = wildcard(1);
+  const auto younger = wildcard(1);
+  ASSERT_EQ(unit.post(*older, {}, 70, a.in), Errc::ok);
+  ASSERT_EQ(unit.post(*younger, {}, 71, b.in), Errc::ok);
+  ASSERT_EQ(far.asked.size(), 1u);
+  unit.exchanged(far.asked.back(), Errc::not_done, {});
+  DatagramOutcome outcome;
+  ASSERT_EQ(unit.test(*younger, 71, &outcome), Errc::ok);
+  ASSERT_EQ(far.asked.size(), 2u) << "the older one asks the other process";
+  EXPECT_EQ(far.asked.back().index, far.asked.front().index);
+  unit.exchanged(far.asked.back(), Errc::ok, {});
+  ASSERT_EQ(unit.test(*younger, 71, &outcome), Errc::ok);
+  ASSERT_EQ(far.asked.size(), 3u) << "its turn";
+  EXPECT_NE(far.asked.back().index, far.asked.front().index);
+}
+
 TEST_F(Datagrams, AWildcardForgetsWhomItWantedToAskWhenAnOlderOneWasToldMeanwhileThatThereIsNothing) {
   FarAway far(world);
   DatagramUnit unit(world[1], world[1].nic().view(), far.hooks());
