@@ -118,6 +118,11 @@ class Touched {
     add_line(&state.nic(r.src));
     add_line(&state.nic(r.dst));
     for (std::uint32_t i = 0; i < path.stretches; ++i) add_line(path.at[i].cell);
+    if (pricing.network == Network::fat_tree) {
+      const CircuitWay way(pricing, get ? r.dst : r.src, get ? r.src : r.dst, state.circuits(), state.exact(),
+                           r.seed);
+      for (const CircuitCell* cell : way.cells()) add_line(cell);
+    }
     ends_.push_back(static_cast<std::uint32_t>(lines_.size()));
   }
   // Asks for the lines of a request, then reads and writes a word of each.

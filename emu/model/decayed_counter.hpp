@@ -72,9 +72,9 @@ inline std::uint64_t steady_rate(const DecayedSums& sums, const DecayMoment& now
   return ((sums.before * (512 - now.part) >> 9) + sums.current) * kSteady[now.part] >> 16;
 }
 
-// Adds `bytes`, and returns the sums before they came.
-inline DecayedSums add_bytes(DecayedCounter& c, const DecayMoment& now, std::uint64_t bytes) {
-  const DecayedSums sums = sums_of(c, now);
+// Adds `bytes` to a counter whose sums at this moment are known.
+inline void add_to_sums(DecayedCounter& c, const DecayMoment& now, const DecayedSums& sums,
+                        std::uint64_t bytes) {
   constexpr std::uint64_t kMost = UINT32_MAX;
   const auto store = [](std::atomic<std::uint32_t>& word, std::uint64_t value) {
     word.store(static_cast<std::uint32_t>(value), std::memory_order_relaxed);
@@ -86,6 +86,12 @@ inline DecayedSums add_bytes(DecayedCounter& c, const DecayMoment& now, std::uin
   } else {
     store(c.now, std::min(sums.current + bytes, kMost));
   }
+}
+
+// Adds `bytes`, and returns the sums before they came.
+inline DecayedSums add_bytes(DecayedCounter& c, const DecayMoment& now, std::uint64_t bytes) {
+  const DecayedSums sums = sums_of(c, now);
+  add_to_sums(c, now, sums, bytes);
   return sums;
 }
 

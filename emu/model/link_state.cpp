@@ -45,11 +45,7 @@ Layout layout_of(const Pricing& p) {
               .links = std::size_t{p.dragonfly.routers()} * kRouterServers,
               .spans = 2,
               .bundles = std::size_t{p.dragonfly.groups()} * p.dragonfly.groups()};
-    case Network::fat_tree: {
-      std::size_t subtrees = 0;
-      for (std::uint32_t level = 0; level < p.tree.levels(); ++level) subtrees += p.nodes >> (2 * level);
-      return {.bundles = 2 * subtrees};
-    }
+    case Network::fat_tree:
     case Network::crossbar:
       return {};
   }
@@ -70,13 +66,14 @@ std::uint32_t LinkState::cells(const Pricing& p, Kind kind) {
 }
 
 std::size_t LinkState::bytes_needed(const Pricing& p, Kind kind) {
-  const std::size_t nodes = p.nodes;
+  const std::size_t nodes = p.nodes, circuits = circuit_cells(p) * sizeof(CircuitCell);
   if (kind == Kind::decayed)
-    return sizeof(LinkStateHeader) + nodes * sizeof(DecayedNicCell) + cells(p, kind) * sizeof(CounterCell);
+    return sizeof(LinkStateHeader) + nodes * sizeof(DecayedNicCell) + cells(p, kind) * sizeof(CounterCell) +
+           circuits;
   const Layout layout = layout_of(p);
   return sizeof(LinkStateHeader) + nodes * sizeof(ExactNicCell) + layout.lines * sizeof(LineCell) +
          layout.bundles * sizeof(BundleCell) + (layout.links != 0 ? kMoreSpans * sizeof(MoreSpans) : 0) +
-         layout.links * layout.spans * sizeof(Span);
+         layout.links * layout.spans * sizeof(Span) + circuits;
 }
 
 void LinkState::point_at(std::span<std::byte> memory, const Pricing& p, Kind kind) {
@@ -86,6 +83,7 @@ void LinkState::point_at(std::span<std::byte> memory, const Pricing& p, Kind kin
   if (kind == Kind::decayed) {
     decayed_nics_ = reinterpret_cast<DecayedNicCell*>(at);
     counters_ = reinterpret_cast<CounterCell*>(at + p.nodes * sizeof(DecayedNicCell));
+    circuits_ = reinterpret_cast<CircuitCell*>(counters_ + cells(p, kind));
     return;
   }
   const Layout layout = layout_of(p);
@@ -101,6 +99,7 @@ void LinkState::point_at(std::span<std::byte> memory, const Pricing& p, Kind kin
     at += kMoreSpans * sizeof(MoreSpans);
   }
   links_ = reinterpret_cast<Span*>(at);
+  circuits_ = reinterpret_cast<CircuitCell*>(links_ + layout.links * layout.spans);
 }
 
 Result<LinkState> LinkState::create(std::span<std::byte> memory, const Pricing& p, Kind kind) {
@@ -122,6 +121,7 @@ Result<LinkState> LinkState::create(std::span<std::byte> memory, const Pricing& 
     for (std::uint32_t i = 0; i < p.nodes; ++i) new (&s.decayed_nics_[i]) DecayedNicCell{};
     for (std::uint32_t i = 0; i < count; ++i) new (&s.counters_[i]) CounterCell{};
   }
+  for (std::size_t i = 0; i < circuit_cells(p); ++i) new (&s.circuits_[i]) CircuitCell{};
   s.header_->version = kVersion;
   s.header_->kind = static_cast<std::uint32_t>(kind);
   s.header_->nodes = p.nodes;

@@ -8,8 +8,7 @@
 // - exact, for callers ordered by time (virtual clock): every server keeps the spans of time that it has
 //   promised (promises.hpp). Servers: every NIC's receive side; on a torus every link (what is parallel in
 //   one direction of a router is one server, as fast as all of it); on a dragonfly the bundle between two
-//   groups and every green and black link; on a fat tree the up and down links of a subtree; on a crossbar
-//   nothing but the NICs.
+//   groups and every green and black link; on a fat tree and on a crossbar nothing but the NICs.
 //   Links come in lines: a torus line in one direction, or a dragonfly router's green and black links. The
 //   one message that found a line idle is kept for the whole line, and one more beside it where each takes
 //   one link and these are two; only when others come before those have passed do links get spans of their
@@ -19,6 +18,7 @@
 //   kHalfLife; utilisation becomes a mean queueing delay (M/D/1). On a torus a message is counted on one
 //   link of each line, drawn by its seed, for all that it crosses there. A dragonfly's green and black
 //   links have one counter each, besides the one of their router.
+// A fat tree's links have counters in both kinds, which circuits wait by (circuits.hpp).
 //
 // Invariants:
 // 1. The exact kind has no lock of its own: ordered callers come one at a time, and what hands one its turn
@@ -39,6 +39,7 @@
 
 #include "emu/base/prefetch.hpp"
 #include "emu/base/status.hpp"
+#include "emu/model/circuits.hpp"
 #include "emu/model/decayed_counter.hpp"
 #include "emu/model/pricing.hpp"
 #include "emu/model/promises.hpp"
@@ -56,7 +57,6 @@ namespace orrery::model {
 // Of a dragonfly router: its green and black links, and one that stands for all of them together.
 inline constexpr std::uint32_t kRouterServers = Dragonfly::kLocal + 1;
 
-// A bundle, or the links above a subtree.
 struct alignas(64) BundleCell {
   Promises<4> promises;
 };
@@ -111,19 +111,21 @@ static_assert(sizeof(CounterCell) == 16);
 struct NicCell {
   std::atomic<std::int64_t> transmit_free;  // when the next operation may start
   std::atomic<std::int64_t> receive_until;  // when the last promised arrival ends
+  std::atomic<std::int64_t> counted;        // until when its circuits are, fat tree only
 };
 
 struct alignas(64) ExactNicCell {
   NicCell nic;
   Promises<6> receive;
 };
-static_assert(sizeof(ExactNicCell) == 192 && offsetof(ExactNicCell, receive) == 16);
+static_assert(sizeof(ExactNicCell) == 192 && offsetof(ExactNicCell, receive) == 24);
 
 struct alignas(64) DecayedNicCell {
   NicCell nic;
   DecayedCounter receive;
+  std::atomic<std::uint32_t> last_source;  // of a circuit to it, fat tree only
 };
-static_assert(sizeof(DecayedNicCell) == 64 && offsetof(DecayedNicCell, receive) == 16);
+static_assert(sizeof(DecayedNicCell) == 64 && offsetof(DecayedNicCell, receive) == 24);
 
 // First bytes of the block.
 struct alignas(64) LinkStateHeader {
@@ -140,7 +142,7 @@ class LinkState {
  public:
   enum class Kind : std::uint32_t { exact = 1, decayed = 2 };
   static constexpr std::uint64_t kMagic = 0x4f525245'4c494e4bu;
-  static constexpr std::uint32_t kVersion = 10;
+  static constexpr std::uint32_t kVersion = 11;
 
   LinkState() = default;
 
@@ -165,6 +167,9 @@ class LinkState {
     if constexpr (kKind == Kind::exact) return exact_nics_[node].nic;
     return decayed_nics_[node].nic;
   }
+
+  // A fat tree's links.
+  CircuitCell* circuits() const { return circuits_; }
 
   // Where the things that messages share lie: the lines of an exact state one after the other, then its
   // bundles; the counters of a decayed one.
@@ -242,6 +247,13 @@ class LinkState {
   DecayedSums add_received(NodeId node, const DecayMoment& now, std::uint64_t bytes) const {
     return add_bytes(decayed_nics_[node].receive, now, bytes);
   }
+  // Whether the circuit before this one to `node` was of the same source, which then had ended.
+  bool same_source(NodeId node, NodeId source) const {
+    std::atomic<std::uint32_t>& last = decayed_nics_[node].last_source;
+    if (last.load(std::memory_order_relaxed) == source) return true;
+    last.store(source, std::memory_order_relaxed);
+    return false;
+  }
   std::uint64_t level_receive(NodeId node, const DecayMoment& now) const {
     return level_of(decayed_nics_[node].receive, now);
   }
@@ -266,9 +278,10 @@ class LinkState {
   Span* links_ = nullptr;                   // exact, torus and dragonfly; `spans_` for each link
   MoreSpans* more_ = nullptr;               // the same: kMoreSpans of them
   std::uint32_t spans_ = 0;                 // of a link
-  BundleCell* bundles_ = nullptr;           // exact, dragonfly and fat tree
+  BundleCell* bundles_ = nullptr;           // exact, dragonfly
   DecayedNicCell* decayed_nics_ = nullptr;  // decayed
   CounterCell* counters_ = nullptr;         // decayed
+  CircuitCell* circuits_ = nullptr;         // fat tree
 };
 
 // Utilisation, in units of 1/256 and capped at 255, of something busy for `busy` ps of each half-life.

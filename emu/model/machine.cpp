@@ -189,10 +189,9 @@ void tree_paths(const Description& d, const DerivedRates& r, Pricing* p) {
                                         (std::uint64_t{1} << PerByte::kShift) / p->packet.payload));
       }
     }
-    const Rate subtree = r.link * (std::uint64_t{1} << (2 * level));
-    p->shared_link[0][level] = payload_over(subtree, r.wire_lone);
-    p->shared_link[1][level] = payload_over(subtree, r.wire_shared);
   }
+  p->shared_link[0][0] = payload_over(r.link, r.wire_lone);
+  p->shared_link[1][0] = payload_over(r.link, r.wire_shared);
 }
 
 void price_operations(const Description& d, const DerivedRates& r, Pricing* p) {

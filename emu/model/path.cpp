@@ -100,28 +100,13 @@ void torus_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId sr
   torus_stretches(t, way, order, Stretches<kKept>(state, path));
 }
 
-template <Kept kKept>
-void tree_path(const Pricing& p, NodeId src, NodeId dst, const LinkState* state, Path* path) {
+// Which links a circuit takes is not the path's business (circuits.hpp).
+void tree_path(const Pricing& p, NodeId src, NodeId dst, Path* path) {
   if (src == dst) return;
   const std::uint32_t level = FatTree::nca_level(src, dst);
   path->cls = level + 1;
   path->hops = 2 * level + 1;
   path->latency = p.tree_latency[path->cls];
-  if (kKept == Kept::nothing || level == 0) return;
-  // Subtrees of one level are numbered after those below; up and down alternate.
-  std::uint32_t base = 0;
-  for (std::uint32_t l = 0; l < level; ++l) base += p.nodes >> (2 * l);
-  if constexpr (kKept != Kept::nothing) {
-    const std::uint32_t up = 2 * (base + (src >> (2 * level))), down = 2 * (base + (dst >> (2 * level))) + 1;
-    const Stretches<kKept> to(state, path);
-    prefetch_to_write(to.bundle(up));
-    prefetch_to_write(to.bundle(down));
-    to.put(0, to.bundle(up), 0, level, Stretch::bundle);
-    to.put(sizeof(Stretch), to.bundle(down), 2 * level, level, Stretch::bundle);
-    to.put_links(0, 0, 1);
-    to.put_links(sizeof(Stretch), 0, 1);
-    path->stretches = 2;
-  }
 }
 
 // Delay that a bundle would cause a message whose head leaves at `head`, in picoseconds: what the adaptive
@@ -146,7 +131,7 @@ void find_other_path(const Pricing& p, Routing routing, std::uint64_t seed, Node
     case Network::bluegene_torus:
       return torus_path<kKept>(p, routing, seed, tx, rx, state, path);
     case Network::fat_tree:
-      return tree_path<kKept>(p, tx, rx, state, path);
+      return tree_path(p, tx, rx, path);
     case Network::dragonfly:
     case Network::crossbar:
       return;

@@ -5,8 +5,8 @@
 // which aggregates of the link state it shares with others. Part of quote(), nobody else includes it.
 //
 // Lines, in this order. Torus: those along x, y, z, each plus and minus; links are numbered line by line.
-// Dragonfly: the routers; bundles are numbered from group x groups + to. Fat tree: bundles are the subtrees
-// of each level, up and down.
+// Dragonfly: the routers; bundles are numbered from group x groups + to. A fat tree's links are not among
+// them (circuits.hpp).
 #pragma once
 
 #include "emu/model/link_state.hpp"
@@ -22,7 +22,7 @@ namespace orrery::model {
 struct Stretch {
   enum Kind : std::uint8_t {
     line,    // links of a torus line
-    bundle,  // between two dragonfly groups, or of a fat tree's subtree
+    bundle,  // between two dragonfly groups
     router,  // a green or black link
     spread,  // the same, of packets that may go round it when it is loaded, one link more
   };

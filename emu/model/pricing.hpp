@@ -63,7 +63,7 @@ struct Pricing {
   std::array<std::array<std::array<PerByte, 2>, kPathClasses>, 2> path{};
   // Payload as it occupies what several messages share, by [reverse direction busy?], whose puts' responses
   // come over the same links: a torus line's bundle (by dimension), a group bundle (0), one green or black
-  // link (1), all of a router's (2), a subtree (by level).
+  // link (1), all of a router's (2), a fat tree's link (0).
   std::array<std::array<PerByte, kPathClasses>, 2> shared_link{};
   // Bytes of one half-life up to which those are too little used for anybody to wait (decayed states).
   std::array<std::uint64_t, kPathClasses> shared_idle{};

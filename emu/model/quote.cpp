@@ -2,11 +2,13 @@
 // Copyright 2026 the Orrery authors
 #include "emu/model/quote.hpp"
 
+#include "emu/model/circuits.hpp"
 #include "emu/model/dragonfly_path_inl.hpp"
 #include "emu/model/path.hpp"
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
 namespace orrery::model {
 
@@ -80,11 +82,6 @@ struct PricedLengths {
   PricedLengths(const Pricing& p, const Path& path, std::uint64_t bytes, bool shared, std::size_t kinds) {
     const auto& price = p.shared_link[shared];
     if (path.stretches == 0) return;
-    if (p.network == Network::fat_tree) {  // up and down, at one level
-      const std::uint8_t level = path.at[0].price;
-      of[level] = price[level](bytes).count();
-      return;
-    }
     for (std::size_t i = 0; i < kinds; ++i) of[i] = price[i](bytes).count();
   }
   std::int64_t of[kPathClasses];  // of those that it has
@@ -173,6 +170,42 @@ std::int64_t wait_or_detour(const Pricing& p, const QuoteRequest& r, NodeId tx, 
   return wait_by_load<true>(p, r, shared, *path);
 }
 
+// A message over a fat tree: a circuit for each of its packets, one after the other. Times in picoseconds.
+struct Circuits {
+  Circuits(const Pricing& p, PerByte host, bool shared, std::uint64_t bytes, std::int64_t latency)
+      : packets(bytes <= p.packet.payload ? 1 : (bytes + p.packet.payload - 1) / p.packet.payload) {
+    const PerByte slowest = std::max(host, p.shared_link[shared][0]);
+    carries = slowest(std::min<std::uint64_t>(bytes, p.packet.payload)).count();
+    // It stands until the data is through, and at least for a round trip.
+    stands = std::max(carries, 2 * latency);
+    const auto before = static_cast<std::int64_t>(packets) - 1;
+    last = std::max(slowest(bytes).count() - before * carries, std::int64_t{0});
+    all = before * stands + std::max(last, 2 * latency);
+    stream = before * stands + last;
+  }
+  std::uint64_t packets;
+  std::int64_t carries, stands;  // of one that is not the last
+  std::int64_t last;             // data of the last
+  std::int64_t all;              // how long they stand
+  std::int64_t stream;           // from the first's head to the last's tail
+};
+
+// How many of a message's bytes count for others when its source's circuits come one after the other from
+// `now` on, each when the last is over: no more than have passed. `stand`: how long this one's would.
+std::uint64_t bytes_that_pass(std::uint64_t bytes, std::int64_t now, std::int64_t stand, const NicCell& nic) {
+  const std::int64_t until = std::max(nic.counted.load(std::memory_order_relaxed), now - kCircuitsAhead);
+  const std::int64_t room = std::max(now - until, std::int64_t{0});
+  if (room >= stand) [[likely]]
+    return bytes;
+  return static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(room) /
+                                    static_cast<double>(stand));
+}
+// They have been counted, and stood so long.
+void have_passed(std::int64_t now, std::int64_t stood, NicCell& nic) {
+  const std::int64_t until = std::max(nic.counted.load(std::memory_order_relaxed), now - kCircuitsAhead);
+  nic.counted.store(std::max(until, std::min(now, until + stood)), std::memory_order_relaxed);
+}
+
 // `op` by itself and not inlined: else its place among the prices is worked out again for each number of it.
 // `state`: of what is kept, null where that is nothing.
 template <Kept kKept, bool kDragonfly>
@@ -215,9 +248,12 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
   const PerByte host = shared ? op.host_shared : op.host_lone;
   const PerByte path_price = p.path[is_adaptive(r.routing)][path.cls][shared];
   // A fat tree's circuit holds the NIC until the acknowledgement is back.
-  const bool circuit = !kDragonfly && p.network == Network::fat_tree;
-  const PerByte held = circuit ? std::max(host, path_price) : host;
-  const std::int64_t host_time = held(r.bytes).count();
+  const bool circuit = !kDragonfly && p.network == Network::fat_tree && path.cls != 0;
+  std::optional<Circuits> circuits;
+  std::optional<CircuitWay> way;
+  if (circuit) circuits.emplace(p, host, shared, r.bytes, latency);
+  if (kState && circuit) way.emplace(p, tx, rx, state->circuits(), kExact, r.seed);
+  const std::int64_t host_time = circuit ? circuits->all : host(r.bytes).count();
   const bool past_inline = r.bytes > op.inline_limit;
   const std::int64_t interval = std::max(op.gap.count() + (past_inline ? op.beyond_gap.count() : 0),
                                          op.gap_add.count() + (get ? 0 : host_time));
@@ -240,17 +276,17 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
       head = begun;
     }
   }
-  // The message streams at its slowest part.
-  PerByte slowest = std::max(host, path_price);
+  // The message streams at its slowest part; circuits at their own pace.
+  PerByte slowest = circuit ? PerByte{} : std::max(host, path_price);
   if (p.window_reciprocal != 0) {
     const auto round_trip = static_cast<std::uint64_t>(op.out.count() + 2 * latency + op.in.count());
     slowest = std::max(slowest, PerByte::from_scaled(round_trip * p.window_reciprocal >> PerByte::kShift));
   }
   // Its links in parallel carry different packets: one packet takes the time of one link.
-  std::int64_t stream =
-      std::max(slowest(r.bytes),
-               p.path[0][path.cls][shared](std::min<std::uint64_t>(r.bytes, p.packet.payload)))
-          .count();
+  const std::int64_t least =
+      circuit ? circuits->stream
+              : p.path[0][path.cls][shared](std::min<std::uint64_t>(r.bytes, p.packet.payload)).count();
+  std::int64_t stream = std::max(slowest(r.bytes).count(), least);
   if (op.curved) {
     const std::uint64_t low = std::min(r.bytes, op.knee);
     stream = (op.below(low) + op.above(r.bytes - low)).count();
@@ -258,26 +294,40 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
 
   if constexpr (kState) {
     if constexpr (kExact) links = wait_for_links<kDragonfly>(p, r, tx, rx, shared, head, *state, &path);
+    std::int64_t behind = 0;  // other circuits' data
+    if (circuit) {
+      const CircuitWay::Waits w = way->waits(now, circuits->carries, circuits->stands);
+      const auto packets = static_cast<std::int64_t>(circuits->packets);
+      links = packets * w.channels;
+      behind = packets * w.data;
+    }
     waited += links;
     // Links that it went round add to the data's way, not to the response's.
     head += links + path.latency.count() - latency;
     const std::int64_t arrives = head + latency;
     // A slow path leaves the receiver time for others.
-    const std::int64_t length = std::max(host_time, op.serve.count());
+    const std::int64_t length = std::max(host_time + behind, op.serve.count());
     std::int64_t received = arrives;
+    std::uint64_t counts = r.bytes;
+    if (circuit) counts = bytes_that_pass(r.bytes, now, arrives + length - start, nic(tx));
     if constexpr (kExact) {
       received = state->reserve_receive(rx, arrives, length, now + p.lead.count());
     } else {
       const DecayMoment moment = now;
-      const DecayedSums sums = state->add_received(rx, moment, r.bytes);
-      if (!is_idle(host(sums.before + sums.current).count()))
+      const DecayedSums sums = state->add_received(rx, moment, counts);
+      const bool alone = circuit && state->same_source(rx, tx);
+      if (!alone && !is_idle(host(sums.before + sums.current).count()))
         received += length * queue_wait_256(utilisation_256(host(steady_rate(sums, moment)).count())) / 256;
     }
-    waited += received - arrives;
-    head += received - arrives;
+    waited += received - arrives + behind;
+    head += received - arrives + behind;
     raise(nic(rx).receive_until, received + length);
-    // A circuit holds its source while it waits for links and for the receiver.
-    if (circuit && path.cls != 0 && !get) raise(nic(tx).transmit_free, received + length);
+    if (circuit) {
+      way->count(now, counts);
+      have_passed(now, received + length - start, nic(tx));
+      // It holds its source while it waits for links and for the receiver.
+      if (!get) raise(nic(tx).transmit_free, received + length);
+    }
   }
   const std::int64_t landed = head + latency + stream + op.in.count() + (past_inline ? op.beyond.count() : 0);
 

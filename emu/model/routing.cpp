@@ -12,7 +12,7 @@ constexpr std::array<std::string_view, kRoutings> kNames{"adaptive_0", "adaptive
                                                          "adaptive_3", "hashed_minimal", "hashed_non_minimal",
                                                          "in_order"};
 
-constexpr auto kWords = std::to_array<RoutingWord>({
+constexpr auto kRoutingWords = std::to_array<RoutingWord>({
     {"gni", "PERFORMANCE", 0, Routing::adaptive_0, ""},
     {"gni", "NO_ADAPT", 1, Routing::hashed_minimal, "the hash includes the address"},
     {"gni", "NO_HASH", 2, Routing::adaptive_0, "only with NO_ADAPT does it change the path"},
@@ -55,7 +55,7 @@ bool routing_by_name(std::string_view name, Routing* out) {
   return false;
 }
 
-std::span<const RoutingWord> routing_words() { return kWords; }
+std::span<const RoutingWord> routing_words() { return kRoutingWords; }
 
 Routing routing_of_delivery_mode(std::uint16_t bits) {
   if ((bits & 3) == 3) return Routing::in_order;

@@ -160,6 +160,7 @@ Refusal timing_of(const model::Machine& machine, QuadricsConfig* out) {
   config.elite = static_cast<double>(machine.pricing.hop.count()) / 1000;
   config.elan = 0;
   config.node_cable = static_cast<double>(machine.description.value("link.cable_near")) / 1000;
+  config.one_far_boundary = true;
   config.upper_level_skew = 4 * static_cast<double>(machine.description.value("link.cable_far")) / 1000;
   config.packet = machine.pricing.packet.payload;
   *out = config;

@@ -43,7 +43,9 @@ double Quadrics::round_trip(std::uint32_t nodes) const {
 double Quadrics::hop(std::uint32_t link) const {
   if (tree_.boundary_of(link) == 0)
     return config_.node_cable + (tree_.is_up(link) ? config_.elite : config_.elan);
-  return config_.elite + (tree_.boundary_of(link) >= 3 ? config_.upper_level_skew / 4 : 0);
+  const std::uint32_t boundary = tree_.boundary_of(link);
+  const bool far = boundary == 3 || (boundary > 3 && !config_.one_far_boundary);
+  return config_.elite + (far ? config_.upper_level_skew / 4 : 0);
 }
 
 void Quadrics::post(double at, What what, std::uint32_t circuit, std::uint32_t link) {
@@ -128,8 +130,8 @@ bool Quadrics::hit(std::uint64_t bits) {
                                            std::log1p(-config_.bit_error_rate) * static_cast<double>(bits))));
 }
 
-// Up: of the four, a link with a free VC, the least taken, ties at a place of the node's own. Down: the
-// one way.
+// Up: of the four, a link with a free VC, the least taken; of equal ones that of the node's own digit, so
+// that no two nodes want the same one on a quiet tree. Down: the one way.
 std::uint32_t Quadrics::next_link(const Circuit& circuit) const {
   const std::uint32_t top = model::FatTree::nca_level(circuit.src, circuit.dst);
   const std::uint32_t step = circuit.step;
@@ -139,8 +141,9 @@ std::uint32_t Quadrics::next_link(const Circuit& circuit) const {
                       index = last.to % tree_.switches_per_level();
   if (step <= top) {
     std::uint32_t best = 0, least = ~0u;
+    const std::uint32_t own = circuit.src >> (2 * level);
     for (std::uint32_t i = 0; i < 4; ++i) {
-      const std::uint32_t link = tree_.up_link(step, 4 * index + ((circuit.src + i) & 3));
+      const std::uint32_t link = tree_.up_link(step, 4 * index + ((own + i) & 3));
       if (any_failed_ && !leads_to(link, circuit.dst, top)) continue;
       const std::uint32_t load = links_[link].busy + static_cast<std::uint32_t>(links_[link].waiting.size());
       if (load < least) least = load, best = link;

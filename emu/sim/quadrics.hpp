@@ -50,6 +50,7 @@ struct QuadricsConfig {
   std::uint32_t vcs = 2;
   double aging = 20000;  // a wait at one link after which a low circuit counts as high; no paper prints it
   double upper_level_skew = 575;  // FITTED: cables and late acknowledgments, per level above the third
+  bool one_far_boundary = false;  // a circuit meets it at the fourth boundary only: a machine file's cables
   double elan_start = 5300;       // FITTED: starting a test-and-set and waking up after it
   double elan_message = 600;      // FITTED: the thread processor receives or sends one message
   double host_level = 30000;      // FITTED: the host adds up its children's vectors, one level

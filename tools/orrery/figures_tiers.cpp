@@ -13,8 +13,6 @@ void tiers(Book& book) {
   for (const sim::TierCase& t : sim::tier_cases()) {
     const auto machine = sim::network_alone(t);
     if (machine == nullptr) continue;
-    // Circuits wait for links that the model does not know: docs/simulator.md.
-    const bool circuits = machine->pricing.network == model::Network::fat_tree;
     const double full = sim::uniform_peak(*machine);
     Curves curves{fmt::format("tiers-{}", t.machine),
                   fmt::format("{}: per-operation model and packet simulator, uniform traffic", t.machine),
@@ -42,10 +40,10 @@ void tiers(Book& book) {
     book.curves(curves);
     book.row({fmt::format("tiers, {}: mean latency below 70 % load, worst", t.machine), "packet simulator",
               fmt::format("{:+.1f} % at {:.1f}", worst_latency, at_latency), "15 %", "predicted",
-              std::fabs(worst_latency) <= 15, circuits});
+              std::fabs(worst_latency) <= 15});
     book.row({fmt::format("tiers, {}: throughput at 10 to 90 % load, worst", t.machine), "packet simulator",
               fmt::format("{:+.1f} % at {:.1f}", worst_accepted, at_accepted), "10 %", "predicted",
-              std::fabs(worst_accepted) <= 10, circuits});
+              std::fabs(worst_accepted) <= 10});
   }
 }
 
