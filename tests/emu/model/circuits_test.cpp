@@ -42,6 +42,7 @@ class CircuitsOf : public testing::TestWithParam<LinkState::Kind> {
     for (const Picos end = now + time; now < end;) now = put(src, dst, packet(), now).local_event_at;
     return now;
   }
+  Picos out() const { return p().ops[static_cast<std::size_t>(Op::bte_put)].out; }
   std::uint64_t packet() const { return p().packet.payload; }
 
   BuiltMachine built_;
@@ -100,14 +101,26 @@ TEST_P(CircuitsOf, CountAsTimePassesHoweverManyAreAskedForAtOnce) {
 
 TEST_P(CircuitsOf, HoldTheirSourceForARoundTripEach) {
   const Picos round_trip = p().tree_latency[FatTree::nca_level(kOne, kTarget) + 1] * 2;
-  const Picos alone = put(kOne, kTarget, 8, 1_us).data_at;
-  EXPECT_GE(put(kOne, kTarget, 8, 1_us).data_at - alone, round_trip);
+  const Picos one_way = p().tree_latency[FatTree::nca_level(kOne, kTarget) + 1];
+  const Picos sooner = put(kOne, kTarget, 8, 1_us).data_at, later = put(kOne, kTarget, 8, 1_us).data_at;
+  EXPECT_EQ(later - sooner, out() + one_way + round_trip);
   // Three packets of one message: the last tail comes two circuits after the first.
   const Quote three = put(kBeside, kNextToIt, 3 * packet(), 100_us);
   const Quote one = put(kBeside, kNextToIt, packet(), 200_us);
   const Picos stands =
       std::max(round_trip, p().ops[static_cast<std::size_t>(Op::bte_put)].host_lone(packet()));
   EXPECT_NEAR(((three.data_at - 100_us) - (one.data_at - 200_us)).count(), 2 * stands.count(), 4);
+}
+
+// Its own circuits follow each other, so those asked for at once do not queue at the receiver as well.
+TEST_P(CircuitsOf, ABacklogOfOneSourceDoesNotLoadItsReceiver) {
+  const Picos each = out() + p().tree_latency[FatTree::nca_level(kOne, kTarget) + 1] +
+                     std::max(p().ops[static_cast<std::size_t>(Op::bte_put)].host_lone(packet()),
+                              p().tree_latency[FatTree::nca_level(kOne, kTarget) + 1] * 2);
+  const Picos first = put(kOne, kTarget, packet(), 1_us).data_at;
+  Picos last;
+  for (int i = 0; i < 100; ++i) last = put(kOne, kTarget, packet(), 1_us).data_at;
+  EXPECT_EQ(last - first, each * 100);
 }
 
 // The links that are looked at are those that the tree's one way down names.
