@@ -52,8 +52,8 @@ class CircuitWay {
   CircuitWay(const Pricing& p, NodeId src, NodeId dst, CircuitCell* cells, bool exact, std::uint64_t seed);
 
   // How long a circuit waits, on average, for channels and then for other circuits' data; writes nothing.
-  // `data`: how long its own takes of a link, `stands`: how long it does once its header is there, both of a
-  // full packet and more than 0.
+  // `data`: how long a packet takes of a link, `stands`: how long a circuit does once its header is there, of
+  // a full packet and more than 0.
   struct Waits {
     std::int64_t channels, data;
   };

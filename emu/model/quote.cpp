@@ -175,17 +175,16 @@ struct Circuits {
   Circuits(const Pricing& p, PerByte host, bool shared, std::uint64_t bytes, std::int64_t latency)
       : packets(bytes <= p.packet.payload ? 1 : (bytes + p.packet.payload - 1) / p.packet.payload) {
     const PerByte slowest = std::max(host, p.shared_link[shared][0]);
-    carries = slowest(std::min<std::uint64_t>(bytes, p.packet.payload)).count();
+    carries = slowest(p.packet.payload).count();
     // It stands until the data is through, and at least for a round trip.
     stands = std::max(carries, 2 * latency);
     const auto before = static_cast<std::int64_t>(packets) - 1;
-    last = std::max(slowest(bytes).count() - before * carries, std::int64_t{0});
+    const std::int64_t last = std::max(slowest(bytes).count() - before * carries, std::int64_t{0});
     all = before * stands + std::max(last, 2 * latency);
     stream = before * stands + last;
   }
   std::uint64_t packets;
-  std::int64_t carries, stands;  // of one that is not the last
-  std::int64_t last;             // data of the last
+  std::int64_t carries, stands;  // of a full packet
   std::int64_t all;              // how long they stand
   std::int64_t stream;           // from the first's head to the last's tail
 };

@@ -76,6 +76,19 @@ TEST_P(CircuitsOf, WaitForThoseThatComeDownTheSameLink) {
   EXPECT_GT(most, data / 20);
 }
 
+// What others carry, however little it has itself.
+TEST_P(CircuitsOf, OfShortMessagesWaitAsLong) {
+  Picos now;
+  for (const std::uint64_t bytes : {0, 8}) {
+    now = stream(kBeside, kNextToIt, now + 10000_us, 100_us);
+    EXPECT_EQ(put(kElsewhere, kThird, bytes, now).waited, Picos{});
+    Picos most;
+    for (int i = 0; i < 20; ++i) most = std::max(most, put(kOne, kTarget, bytes, now + 100_us * i).waited);
+    EXPECT_GT(most, p().shared_link[0][0](packet()) / 20) << bytes;
+    EXPECT_LT(most, p().shared_link[0][0](packet())) << bytes;
+  }
+}
+
 TEST_P(CircuitsOf, WaitNoLongerThanHalfAPacketForData) {
   Picos now;
   for (int i = 0; i < 1000; ++i) {
