@@ -85,7 +85,8 @@ TEST_P(CircuitsOf, OfShortMessagesWaitAsLong) {
     Picos most;
     for (int i = 0; i < 20; ++i) most = std::max(most, put(kOne, kTarget, bytes, now + 100_us * i).waited);
     EXPECT_GT(most, p().shared_link[0][0](packet()) / 20) << bytes;
-    EXPECT_LT(most, p().shared_link[0][0](packet())) << bytes;
+    // Where one link stands for all three of a way, that load is three links'.
+    EXPECT_LT(most, p().shared_link[0][0](packet()) * 3) << bytes;
   }
 }
 
