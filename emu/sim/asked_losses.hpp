@@ -27,6 +27,6 @@ Refusal check_losses(const RunSpec& spec, model::Network network);
 Refusal losses_of(const RunSpec& spec, const model::Torus& torus, double tick_ns, Losses* losses,
                   TorusDetours* detours, std::unique_ptr<Workload>* workload);
 Refusal losses_of(const RunSpec& spec, const model::Dragonfly& dragonfly, double tick_ns, Losses* losses,
-                  DragonflyDetours* detours);
+                  DragonflyDetours* detours, std::unique_ptr<Workload>* workload);
 
 }  // namespace orrery::sim

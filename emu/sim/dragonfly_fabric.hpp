@@ -51,7 +51,8 @@ struct AriesTiming {
 };
 
 // The Cascade dragonfly for TileRouter.
-// A green link that is lost is gone round by a hub of its chassis (dragonfly_detours.hpp).
+// A green link that is lost is gone round by a hub of its chassis, a router that is lost by a column of its
+// group (dragonfly_detours.hpp).
 // Virtual channel of a hop: blue links crossed before + 1 past the root; four for requests, four for
 // responses, which are routed apart. Node numbers as emu/model's Dragonfly: router * 4 + nic.
 class DragonflyFabric {
@@ -128,7 +129,12 @@ class DragonflyFabric {
     const std::uint32_t slot = aim % model::Dragonfly::kSlots;
     if (here % model::Dragonfly::kSlots != slot) {
       const std::uint32_t port = port_of(dragonfly_.green(here, slot));
-      return detour_ && !view.in_service(port) ? to_hub(view, random, here) : port;
+      if (!detour_ || view.in_service(port)) return port;
+      const Node chassis = here / model::Dragonfly::kSlots;
+      if (!detours_.dead(chassis * model::Dragonfly::kSlots + slot))
+        return to_one_of(view, random, here, detours_.hubs(chassis));
+      const std::uint16_t columns = detours_.columns(chassis, aim / model::Dragonfly::kSlots);
+      if (!(columns >> here % model::Dragonfly::kSlots & 1)) return to_one_of(view, random, here, columns);
     }
     const std::uint32_t first = port_of(dragonfly_.black(here, aim % kGroup / model::Dragonfly::kSlots, 0));
     std::uint32_t best = ~0u, port = first;
@@ -139,15 +145,15 @@ class DragonflyFabric {
     }
     return port;
   }
-  // The green link to a hub of the chassis, the least loaded.
+  // The green link to one of these slots of the chassis, the least loaded.
   template <typename View>
-  std::uint32_t to_hub(const View& view, Random& random, Node here) const {
+  std::uint32_t to_one_of(const View& view, Random& random, Node here, std::uint16_t slots) const {
     std::uint32_t best = ~0u, port = 0;
     const int turn = static_cast<int>(random.below(model::Dragonfly::kSlots));
-    std::uint16_t hubs = std::rotl(detours_.hubs(here / model::Dragonfly::kSlots), turn);
-    for (; hubs != 0; hubs = static_cast<std::uint16_t>(hubs & (hubs - 1))) {
+    for (slots = std::rotl(slots, turn); slots != 0;
+         slots = static_cast<std::uint16_t>(slots & (slots - 1))) {
       const auto slot =
-          static_cast<std::uint32_t>(std::countr_zero(hubs) + 16 - turn) % model::Dragonfly::kSlots;
+          static_cast<std::uint32_t>(std::countr_zero(slots) + 16 - turn) % model::Dragonfly::kSlots;
       const std::uint32_t p = port_of(dragonfly_.green(here, slot));
       if (const std::uint32_t load = view.load(p); load < best) best = load, port = p;
     }
@@ -230,7 +236,12 @@ class DragonflyFabric {
     if (timing_.routing != AriesRouting::valiant && timing_.routing != AriesRouting::adaptive) return;
     const bool local = here / kGroup == target / kGroup;
     const auto any_root = [&] {
-      return local ? here / kGroup * kGroup + random.below(std::min(kGroup, sites())) : random.below(sites());
+      Node root;
+      do {
+        root =
+            local ? here / kGroup * kGroup + random.below(std::min(kGroup, sites())) : random.below(sites());
+      } while (detour_ && detours_.dead(root));
+      return root;
     };
     if (timing_.routing == AriesRouting::valiant) return set_root(packet, any_root());
     std::uint32_t minimal = ~0u, minimal_slot = 0, other = ~0u, other_slot = 0;

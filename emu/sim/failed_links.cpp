@@ -145,6 +145,11 @@ void sever_router(const model::Torus& torus, Node router, std::vector<FailedLink
   for (int d = 0; d < model::kDirections; ++d) sever(torus, router, static_cast<model::Direction>(d), out);
 }
 
+void sever_router(const model::Dragonfly& dragonfly, Node router, std::vector<FailedLink>* out) {
+  for (std::uint32_t port = 0; port < model::Dragonfly::kPorts; ++port)
+    if (dragonfly.has_link(router * model::Dragonfly::kPorts + port)) out->push_back({router, port});
+}
+
 Refusal fail_links(Quadrics* net, std::uint32_t count, std::uint64_t seed) {
   const model::FatTree& tree = net->tree();
   std::vector<model::LinkId> up;

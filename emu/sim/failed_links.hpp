@@ -29,6 +29,7 @@ Refusal pick_severed(const model::Dragonfly& dragonfly, std::uint32_t count, std
                      std::vector<FailedLink>* out);
 // Appends all links of a router.
 void sever_router(const model::Torus& torus, Node router, std::vector<FailedLink>* out);
+void sever_router(const model::Dragonfly& dragonfly, Node router, std::vector<FailedLink>* out);
 // Takes `count` links of a fat tree that lead up, each with the one that leads back, out of service; every
 // two nodes keep a way. Outcomes: refused for more than a quarter of those above the nodes' own; `net` may
 // then have lost some.

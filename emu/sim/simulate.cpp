@@ -299,7 +299,8 @@ Refusal simulate_aries(RunSpec spec, const model::Machine& machine, SimResult* o
   }
   Losses losses;
   DragonflyDetours detours;
-  if (Refusal no = losses_of(spec, dragonfly.value(), scene.tick_ns, &losses, &detours); no.refused())
+  if (Refusal no = losses_of(spec, dragonfly.value(), scene.tick_ns, &losses, &detours, &workload);
+      no.refused())
     return no;
   RunLimits limits = make_limits(spec, scene, *workload, 20000);
   // A group's state fits a cache, a large machine's does not: one group after the other, also by one thread.

@@ -22,6 +22,9 @@ Refusal WithoutNodes::accepts(const RunSpec& spec) {
   if (!spec.trace.empty() || (spec.workload != "uniform" && spec.workload != "alltoall"))
     return {fmt::format("failed nodes and {}: expected alltoall or uniform",
                         spec.trace.empty() ? spec.workload : "a replay")};
+  if (spec.job_nodes != 0)
+    return {fmt::format("failed nodes and a job of {}: expected an alltoall of the whole machine",
+                        spec.job_nodes)};
   if (spec.in_step || spec.ahead != 0)
     return {
         "failed nodes and an alltoall whose nodes wait for messages: expected neither in step nor a bound on "

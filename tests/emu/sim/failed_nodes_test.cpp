@@ -207,8 +207,8 @@ TEST(FailedNodes, AreRefusedWhereNothingLeadsRoundThem) {
     return simulate(spec, &result).why;
   };
   EXPECT_EQ(why([](RunSpec& s) { s.machine = "asci-q", s.nodes = "64"; }),
-            "failed nodes on asci-q: expected none, only bluegene-l's hint bits and the tables of gemini and "
-            "seastar lead round them");
+            "failed nodes on asci-q: expected none, only bluegene-l's hint bits and the tables of gemini, "
+            "seastar and aries lead round them");
   EXPECT_EQ(why([](RunSpec& s) { s.workload = "barrier"; }),
             "failed nodes and barrier: expected alltoall or uniform");
 }
