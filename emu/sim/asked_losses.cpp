@@ -81,16 +81,16 @@ Refusal parse_routers(const std::string& words, const model::Dragonfly& dragonfl
                        out);
 }
 
-// `workload` keeps off the nodes of `dead`, `nics` each of `nodes`.
-Refusal keep_off(const RunSpec& spec, const std::vector<Node>& dead, Node nodes, std::uint32_t nics,
+// `workload` keeps off the nodes of the routers that fail, `nics` each of `nodes`.
+Refusal keep_off(const RunSpec& spec, const Losses& losses, Node nodes, std::uint32_t nics,
                  std::unique_ptr<Workload>* workload) {
   std::vector<bool> failed(nodes);
-  for (const Node router : dead)
+  for (const Node router : losses.routers)
     for (std::uint32_t n = 0; n < nics; ++n) failed[router * nics + n] = true;
   if (std::count(failed.begin(), failed.end(), false) < 2)
     return {fmt::format("failed nodes '{}': expected at least two others", spec.failed_nodes)};
-  *workload =
-      std::make_unique<WithoutNodes>(std::move(*workload), std::move(failed), WithoutNodes::redraws(spec));
+  *workload = std::make_unique<WithoutNodes>(std::move(*workload), std::move(failed),
+                                             WithoutNodes::redraws(spec), losses.at);
   return {};
 }
 
@@ -119,18 +119,17 @@ Refusal check_losses(const RunSpec& spec, model::Network network) {
   if (!spec.failed_nodes.empty())
     if (Refusal no = WithoutNodes::accepts(spec); no.refused()) return no;
   if (!(spec.fail_at_us >= 0 && spec.fail_at_us <= 1e9))
-    return {fmt::format("links that fail at {} us: expected 0 to 1e9", spec.fail_at_us)};
-  if (spec.fail_at_us > 0 && (!cray || (spec.failed_links == 0 && spec.severed == 0)))
+    return {fmt::format("what fails at {} us: expected 0 to 1e9", spec.fail_at_us)};
+  const bool tables = spec.severed != 0 || !spec.failed_nodes.empty();
+  if (spec.fail_at_us > 0 && (!cray || (spec.failed_links == 0 && !tables)))
+    return {fmt::format(
+        "what fails at {} us: expected failed links, severed neighbours or failed nodes of gemini, "
+        "seastar or aries with it",
+        spec.fail_at_us)};
+  if (spec.reroute_us >= 0 && (spec.fail_at_us == 0 || !tables))
     return {
-        fmt::format("links that fail at {} us: expected failed links or severed neighbours of gemini, "
-                    "seastar or aries with it",
-                    spec.fail_at_us)};
-  if (spec.fail_at_us > 0 && !spec.failed_nodes.empty())
-    return {fmt::format("nodes that fail at {} us: expected none, what was sent to them would never come",
-                        spec.fail_at_us)};
-  if (spec.reroute_us >= 0 && (spec.fail_at_us == 0 || spec.severed == 0))
-    return {fmt::format("{} us for new tables: expected severed neighbours that fail in the run with it",
-                        spec.reroute_us)};
+        fmt::format("{} us for new tables: expected severed neighbours or nodes that fail in the run with it",
+                    spec.reroute_us)};
   if (!(spec.reroute_us <= kMostRerouteUs))
     return {fmt::format("{} us for new tables: expected 0 to {}", spec.reroute_us, kMostRerouteUs)};
   return {};
@@ -142,11 +141,11 @@ Refusal losses_of(const RunSpec& spec, const model::Torus& torus, double tick_ns
   if (Refusal no = pick_failed_links(torus, spec.failed_links, spec.seed, &losses->links); no.refused())
     return no;
   if (Refusal no = pick_severed(torus, spec.severed, spec.seed, &losses->links); no.refused()) return no;
-  std::vector<Node> dead;
+  std::vector<Node>& dead = losses->routers;
   if (!spec.failed_nodes.empty()) {
     if (Refusal no = parse_routers(spec.failed_nodes, torus, spec.seed, &dead); no.refused()) return no;
     for (const Node router : dead) sever_router(torus, router, &losses->links);
-    if (Refusal no = keep_off(spec, dead, torus.nodes(), torus.shape().nodes_per_router, workload);
+    if (Refusal no = keep_off(spec, *losses, torus.nodes(), torus.shape().nodes_per_router, workload);
         no.refused())
       return no;
   }
@@ -159,11 +158,12 @@ Refusal losses_of(const RunSpec& spec, const model::Dragonfly& dragonfly, double
   if (Refusal no = pick_failed_links(dragonfly, spec.failed_links, spec.seed, &losses->links); no.refused())
     return no;
   if (Refusal no = pick_severed(dragonfly, spec.severed, spec.seed, &losses->links); no.refused()) return no;
-  std::vector<Node> dead;
+  std::vector<Node>& dead = losses->routers;
   if (!spec.failed_nodes.empty()) {
     if (Refusal no = parse_routers(spec.failed_nodes, dragonfly, spec.seed, &dead); no.refused()) return no;
     for (const Node router : dead) sever_router(dragonfly, router, &losses->links);
-    if (Refusal no = keep_off(spec, dead, dragonfly.nodes(), model::Dragonfly::kNics, workload); no.refused())
+    if (Refusal no = keep_off(spec, *losses, dragonfly.nodes(), model::Dragonfly::kNics, workload);
+        no.refused())
       return no;
   }
   return DragonflyDetours::make(dragonfly, losses->links, dead, detours);

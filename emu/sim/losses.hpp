@@ -15,9 +15,10 @@ struct FailedLink {
   std::uint32_t port = 0;
 };
 
-// Links that a Cray network loses, and when.
+// What a Cray network loses, and when.
 struct Losses {
   std::vector<FailedLink> links;  // the same one more than once is lost once
+  std::vector<Node> routers;      // with their nodes and what they hold; `links` has all of theirs
   Tick at = 0;                    // 0: before the run
   Tick reroute = 0;               // from an empty network to one with new tables
 };

@@ -139,7 +139,8 @@ std::string to_text(const SimResult& r) {
     out += fmt::format("quiesced at {:.2f} us, drained at {:.2f}, with new tables from {:.2f} on\n",
                        us(static_cast<double>(r.quiesce.began)), us(static_cast<double>(r.quiesce.drained)),
                        us(static_cast<double>(r.quiesce.released)));
-  if (t.resent != 0) out += fmt::format("{} packets that a lost link held were sent again\n", t.resent);
+  if (t.resent != 0)
+    out += fmt::format("{} packets that a lost link or router held were sent again\n", t.resent);
   if (r.outcome.stop == Stop::deadlock) {
     out += "DEADLOCK";
     if (r.cycle.empty()) out += ": no cycle of channels found";

@@ -49,7 +49,7 @@ struct RunSpec {
   std::uint32_t failed_links = 0;  // out of service, drawn by the seed (gemini, aries, asci-q)
   std::uint32_t severed = 0;  // neighbours that lose all links between them (gemini, seastar, aries: green)
   std::string failed_nodes;   // how many, or coordinates "1.0.3,2.2.2" (bluegene-l, gemini, seastar, aries)
-  double fail_at_us = 0;      // when links fail; 0: before the run
+  double fail_at_us = 0;      // when links and routers fail; 0: before the run
   double reroute_us = -1;     // how long a drained network waits for new tables; < 0: kRerouteUs
   std::uint64_t seed = 1;
   unsigned threads = 1;

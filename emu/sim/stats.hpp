@@ -55,7 +55,7 @@ struct Counters {
   std::uint64_t blocked_credits = 0;  // ... of those that return to where one waits
   std::uint64_t retries = 0;          // link-level retransmissions
   std::uint64_t dropped = 0;          // packets that the network gave up
-  std::uint64_t resent = 0;           // packets that a lost link held, sent again by their interface
+  std::uint64_t resent = 0;  // packets that a lost link or router held, sent again by their interface
   std::uint64_t events = 0;
   std::uint64_t responses = 0;       // the network's own packets: sent ...
   std::uint64_t responses_back = 0;  // ... and received

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 //
-// Lost links of tile_router.hpp, a part of tile_router_inl.hpp.
+// Lost links and routers of tile_router.hpp, a part of tile_router_inl.hpp.
 #pragma once
 
 #include "emu/base/check.hpp"
@@ -17,13 +17,15 @@ template <typename F>
 void TileRouter<F>::plan(Losses losses) {
   losses_ = std::move(losses);
   if (losses_.links.empty() || losses_.at != 0) return;
-  take_out_links();
+  take_out();
   if (fabric_.has_new_tables()) fabric_.use_new_tables();
 }
 
 template <typename F>
-void TileRouter<F>::take_out_links() {
+void TileRouter<F>::take_out() {
+  static_assert(kMaxPorts < 63);
   some_lost_ = !losses_.links.empty();
+  for (const Node router : losses_.routers) sites_[router].out |= kFailed;
   for (const FailedLink& link : losses_.links) {
     const Wire& wire = wires_[std::size_t{link.router} * fabric_.ports() + link.port];
     ORRERY_CHECK(wire.peer != Wire::kNowhere, "router {} has no link {}", link.router, link.port);
@@ -32,6 +34,20 @@ void TileRouter<F>::take_out_links() {
     sites_[wire.peer].out |= std::uint64_t{1} << wire.back;
     links_ -= 2;
   }
+}
+
+template <typename F>
+void TileRouter<F>::give_up_pending(const std::vector<std::unique_ptr<Partition>>& parts) {
+  if (losses_.routers.empty()) return;
+  for (const auto& part : parts)
+    for (Node node = part->first() * fabric_.nics(); node < (part->first() + part->count()) * fabric_.nics();
+         ++node) {
+      Nic& nic = nics_[node];
+      if (nic.pending == kNone || !node_failed(part->pool()[nic.pending].dst)) continue;
+      part->pool().remove(nic.pending);
+      nic.pending = kNone;
+      ++part->counters().dropped;
+    }
 }
 
 template <typename F>
@@ -56,7 +72,8 @@ Tick TileRouter<F>::interlude(Tick now, const std::vector<std::unique_ptr<Partit
         part->post(at, {site, kLook, 0, 0, 0});
   };
   if (!some_lost_) {
-    take_out_links();
+    take_out();
+    give_up_pending(parts);
     wake(now);
     if (!fabric_.has_new_tables()) return kNever;
     quiesce_.began = now;
@@ -87,15 +104,7 @@ void TileRouter<F>::return_queue(Partition& part, Node id, std::uint32_t port, T
       Packet& packet = part.pool()[index];
       next = packet.next;
       free_space(part, id, packet, now + 1);
-      // As it was when it was sent first, but for the links that it crossed.
-      packet.src &= F::kNodeMask;
-      packet.dst &= F::kNodeMask;
-      packet.flags = static_cast<std::uint8_t>(packet.flags & ~kNonMinimal);
-      packet.aux = packet.hold = 0;
-      packet.next = kNone;
-      const Node from = packet.src;
-      part.transfer(now + cross_delay_, {from / fabric_.nics(), kReturned,
-                                         static_cast<std::uint8_t>(from % fabric_.nics()), 0, index});
+      lose(part, index, now);
     }
     out.head[v] = kNone;
   }
@@ -104,10 +113,60 @@ void TileRouter<F>::return_queue(Partition& part, Node id, std::uint32_t port, T
   site.waiting &= ~(std::uint64_t{1} << port);
 }
 
+template <typename F>
+void TileRouter<F>::lose(Partition& part, std::uint32_t index, Tick now) {
+  Packet& packet = part.pool()[index];
+  // As it was when it was sent first, but for the links that it crossed.
+  packet.src &= F::kNodeMask;
+  packet.dst &= F::kNodeMask;
+  packet.flags = static_cast<std::uint8_t>(packet.flags & ~kNonMinimal);
+  packet.aux = packet.hold = 0;
+  packet.next = kNone;
+  Node to = packet.src;
+  if (node_failed(packet.src) || node_failed(packet.dst)) {
+    if (packet.flags & kResponse) to = packet.dst;
+    if (node_failed(to)) {
+      ++part.counters().dropped;
+      part.pool().remove(index);
+      return;
+    }
+  }
+  part.transfer(now + cross_delay_,
+                {to / fabric_.nics(), kReturned, static_cast<std::uint8_t>(to % fabric_.nics()), 0, index});
+}
+
+template <typename F>
+[[gnu::noinline]] void TileRouter<F>::bury(Partition& part, Node id, Tick now) {
+  Site& site = sites_[id];
+  const auto lose_all = [&](std::uint32_t& list) {
+    while (list != kNone) {
+      const std::uint32_t index = list;
+      list = part.pool()[index].next;
+      lose(part, index, now);
+    }
+  };
+  lose_all(site.arrived);
+  for (std::uint64_t ports = site.waiting; ports != 0; ports &= ports - 1) {
+    Output& out = outputs_[std::size_t{id} * ports_ + static_cast<std::uint32_t>(std::countr_zero(ports))];
+    for (std::uint32_t& head : out.head) lose_all(head);
+    out.queued = 0;
+    out.busy_vcs = 0;
+  }
+  site.waiting = 0;
+  for (Nic* nic = &nics_[std::size_t{id} * fabric_.nics()]; site.refill != 0; ++nic, site.refill >>= 1)
+    for (std::uint32_t* const list : {&nic->responses, &nic->pending, &nic->returned}) lose_all(*list);
+}
+
 // Those of one tick have no order among them: they wait by age, then by whom they are for.
 template <typename F>
 [[gnu::noinline]] void TileRouter<F>::take_back(Partition& part, Nic& nic, std::uint32_t index) {
   PacketPool& pool = part.pool();
+  if (const Packet& packet = pool[index]; node_failed(packet.src) || node_failed(packet.dst)) {
+    // Whoever gets it has asked for it: see lose().
+    if (cost_.response_flits != 0) nic.outstanding -= packets_of(packet);
+    ++part.counters().dropped;
+    return pool.remove(index);
+  }
   const auto key = [&](std::uint32_t i) {
     const Packet& p = pool[i];
     return std::tuple(p.created, p.dst, p.flags, p.tag, p.payload, p.flits, p.hops);

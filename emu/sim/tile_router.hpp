@@ -27,10 +27,14 @@
 //   std::uint32_t flits_for(payload), packets_in(payload) const;   of the machine's own packets
 //
 // Links out of service: at the start, or all at once in the run. What stood before them or comes to them is
-// sent again by the interface that sent it. Where parallels take their place that is all, as the adaptive
-// hardware masks them out. Where a fabric needs new tables it is quiesced as the Gemini paper says ("Gemini
-// Fault Tolerance"; Faanes et al., section V, the same of Aries): interfaces send no more requests, responses
-// go on until the network is empty, tables are changed, and after `Losses::reroute` requests go on.
+// sent again by the interface that sent it. Routers fail likewise, with their nodes, which send and take
+// nothing more. What they held or what comes to them is sent again too, if it is between two others. What is
+// from or to their nodes is dropped; whose request or response it was has its outstanding slots back, as
+// after a time-out (Faanes et al., section V: a discarded packet's initiating NIC times out). Where parallels
+// take their place that is all, as the adaptive hardware masks them out. Where a fabric needs new tables it
+// is quiesced as the Gemini paper says ("Gemini Fault Tolerance"; Faanes et al., section V, the same of
+// Aries): interfaces send no more requests, responses go on until the network is empty, tables are changed,
+// and after `Losses::reroute` requests go on.
 //
 // Threads: as BglRouter. 1. credits = far buffer - what is there - what is on its way. 2. A packet is in
 // exactly one queue. 3. A request holds one of its node's outstanding slots until its response is back.
@@ -38,7 +42,9 @@
 // LIMITATIONS: no head-of-line blocking between outputs of one buffer (the tiles' row and column buffers
 // make it small); the crossbar is never the bottleneck; slow links are not stalled for by fast ones;
 // a router tells its loads when something happens there, not when all is quiet; that the sender repeats what
-// a lost link held, at once or when the network is released, is an assumption (papers leave it to software).
+// a lost link or router held, at once or when the network is released, is an assumption (papers leave it to
+// software), and so is that he knows after one hop's time and not after a time-out; what a failed router has
+// begun to send arrives whole, that from its own nodes too.
 #pragma once
 
 #include "emu/sim/losses.hpp"
@@ -159,6 +165,7 @@ class TileRouter {
 
  private:
   enum Kind : std::uint8_t { kArrive, kDone, kCredit, kWake, kNicCredit, kEjected, kReturned, kLook };
+  static constexpr std::uint64_t kFailed = std::uint64_t{1} << 63;  // of Site::out: the router itself
   static constexpr Tick kDrainCheck = 1000;  // between looks whether the network is empty
 
   struct Site {
@@ -209,7 +216,11 @@ class TileRouter {
     return sum;
   }
   bool in_service(Node site, std::uint32_t port) const { return !(sites_[site].out >> port & 1); }
-  void take_out_links();
+  bool failed(Node site) const { return sites_[site].out & kFailed; }
+  bool node_failed(Node node) const { return failed((node & Fabric::kNodeMask) / fabric_.nics()); }
+  void take_out();
+  // Requests to failed nodes that have not left their interface.
+  void give_up_pending(const std::vector<std::unique_ptr<Partition>>& parts);
   // Packets that interfaces hold back.
   std::uint64_t held(const std::vector<std::unique_ptr<Partition>>& parts) const;
   void advertise(Site& site, Node id, Tick now);
@@ -225,6 +236,11 @@ class TileRouter {
   // What waits for lost links goes back to its senders.
   void return_lost(Partition& part, Node site, Tick now);
   void return_queue(Partition& part, Node site, std::uint32_t port, Tick now);
+  // A packet that went with a link or a router: back to its sender; if one of its ends has failed it is
+  // dropped, by the interface that waits for it if there is one.
+  void lose(Partition& part, std::uint32_t index, Tick now);
+  // All that a failed router holds.
+  void bury(Partition& part, Node site, Tick now);
   void take_back(Partition& part, Nic& nic, std::uint32_t index);
   void eject(Partition& part, Node site, std::uint32_t index, Tick now);
   // A put's data goes with its request, a get's with its response.

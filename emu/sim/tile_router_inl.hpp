@@ -111,6 +111,11 @@ inline void TileRouter<F>::apply(Partition& part, const Event& event, Tick now) 
       break;
     }
     case kEjected:
+      if (site.out & kFailed) [[unlikely]] {
+        part.pool()[event.packet].next = site.arrived;
+        site.arrived = event.packet;
+        break;
+      }
       eject(part, event.node(), event.packet, now);
       break;
     case kCredit: {
@@ -368,6 +373,8 @@ inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Ti
 template <typename F>
 inline void TileRouter<F>::arbitrate(Partition& part, Node id, Tick now) {
   Site& site = sites_[id];
+  if (site.out & kFailed) [[unlikely]]
+    return bury(part, id, now);
   route_arrivals(part, id);
   for (std::uint32_t nics = site.refill; nics != 0; nics &= nics - 1)
     serve_nic(part, id, static_cast<std::uint32_t>(std::countr_zero(nics)), now);

@@ -10,11 +10,12 @@
 
 namespace orrery::sim {
 
-WithoutNodes::WithoutNodes(std::unique_ptr<Workload> inner, std::vector<bool> failed, bool redraw)
+WithoutNodes::WithoutNodes(std::unique_ptr<Workload> inner, std::vector<bool> failed, bool redraw, Tick at)
     : inner_(std::move(inner)),
       failed_(std::move(failed)),
       sound_(static_cast<std::uint32_t>(std::count(failed_.begin(), failed_.end(), false))),
-      redraw_(redraw) {}
+      redraw_(redraw),
+      at_(at) {}
 
 bool WithoutNodes::redraws(const RunSpec& spec) { return spec.workload == "uniform"; }
 
@@ -33,6 +34,7 @@ Refusal WithoutNodes::accepts(const RunSpec& spec) {
 }
 
 Next WithoutNodes::next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) {
+  if (now < at_) return inner_->next(node, fifo, now, random, out);
   if (failed_[node]) return Next::idle;
   for (;;) {
     const Next next = inner_->next(node, fifo, now, random, out);

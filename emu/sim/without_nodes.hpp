@@ -18,9 +18,9 @@ struct RunSpec;
 // Workload.
 class WithoutNodes : public Workload {
  public:
-  // `failed`: by node. `redraw`: what would go to a failed node goes to any other instead; else it is left
-  // out.
-  WithoutNodes(std::unique_ptr<Workload> inner, std::vector<bool> failed, bool redraw);
+  // `failed`: by node, from tick `at` on. `redraw`: what would go to a failed node goes to any other instead;
+  // else it is left out.
+  WithoutNodes(std::unique_ptr<Workload> inner, std::vector<bool> failed, bool redraw, Tick at = 0);
   // Outcomes: refused for a workload that would wait for a failed node, or whose packets have no other
   // destination.
   static Refusal accepts(const RunSpec& spec);
@@ -30,6 +30,7 @@ class WithoutNodes : public Workload {
   bool delivered(Node node, const Packet& packet, Tick now, bool copy) override {
     return inner_->delivered(node, packet, now, copy);
   }
+  // When they have failed.
   double offered_per_node_tick() const override;
   std::size_t bytes() const override { return inner_->bytes() + failed_.capacity() / 8; }
 
@@ -38,6 +39,7 @@ class WithoutNodes : public Workload {
   std::vector<bool> failed_;
   std::uint32_t sound_ = 0;  // nodes
   bool redraw_;
+  Tick at_;
 };
 
 }  // namespace orrery::sim

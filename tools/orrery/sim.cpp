@@ -190,7 +190,7 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--severed", spec.severed,
                       "Neighbours that lose all links between them, drawn by the seed: new routing tables "
                       "(gemini, seastar; aries: in a chassis)");
-  command->add_option("--fail-at-us", spec.fail_at_us, "When links fail; 0: before the run");
+  command->add_option("--fail-at-us", spec.fail_at_us, "When links and routers fail; 0: before the run");
   command->add_option(
       "--reroute-us", spec.reroute_us,
       fmt::format("How long the drained network waits for new tables; {} if not given", sim::kRerouteUs));

@@ -5,12 +5,17 @@
 // for each other closes, and nobody is left waiting for what they held.
 #include "emu/sim/dragonfly_fabric.hpp"
 #include "emu/sim/failed_links.hpp"
+#include "emu/sim/machine_timing.hpp"
 #include "emu/sim/simulate.hpp"
+#include "emu/sim/tile_run.hpp"
+#include "emu/sim/traffic.hpp"
+#include "emu/sim/without_nodes.hpp"
 #include "tests/emu/sim/lost_view.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -176,6 +181,177 @@ TEST(FailedAriesRouters, AreRefusedInOneLineWhereNothingLeadsRound) {
             "lost all blue links between groups 0 and 1: expected one left");
   EXPECT_EQ(why("2", "1", [](RunSpec& s) { s.job_nodes = 96, s.job_groups = 2; }),
             "failed nodes and a job of 96: expected an alltoall of the whole machine");
+  RunSpec spec = all_to_all("bluegene-l", "4x4x4");
+  spec.grain = 1;
+  spec.failed_nodes = "1";
+  spec.fail_at_us = 5;
+  SimResult result;
+  EXPECT_EQ(
+      simulate(spec, &result).why,
+      "what fails at 5 us: expected failed links, severed neighbours or failed nodes of gemini, seastar or "
+      "aries with it");
+}
+
+// ---- in the run
+
+// An all-to-all that notes, at each node, how much came from each.
+class Noted final : public Workload {
+ public:
+  Noted(Node nodes, const AllToAll::Options& options)
+      : inner_(nodes, options), nodes_(nodes), came_(std::size_t{nodes} * nodes), last_(nodes) {}
+  Next next(Node node, std::uint32_t fifo, Tick now, Random& random, Send& out) override {
+    return inner_.next(node, fifo, now, random, out);
+  }
+  bool delivered(Node node, const Packet& packet, Tick now, bool copy) override {
+    ++came_[std::size_t{node} * nodes_ + packet.src];
+    last_[node] = now;
+    return inner_.delivered(node, packet, now, copy);
+  }
+  int came(Node at, Node from) const { return came_[std::size_t{at} * nodes_ + from]; }
+  Tick last(Node at) const { return last_[at]; }
+
+ private:
+  AllToAll inner_;
+  Node nodes_;
+  std::vector<std::uint8_t> came_;
+  std::vector<Tick> last_;
+};
+
+struct InTheRun {
+  const char* name;
+  bool get;
+  std::uint32_t window;  // one slot: not given back it is missed
+};
+
+class RoutersThatFail : public testing::TestWithParam<InTheRun> {
+ protected:
+  // kPieces packets from each node to each other one; at `at` the routers fail, 0: none does.
+  SimResult run(Tick at, unsigned threads = 1) const {
+    const InTheRun& c = GetParam();
+    RunLimits limits;
+    limits.threads = threads;
+    limits.sample_every = 1000;
+    AllToAll::Options options;
+    options.fifos = 1;
+    options.bytes = 64 * kPieces;
+    options.payload_max = 64;
+    options.flags = c.get ? kGet : 0;
+    const bool aries = c.name == std::string("aries");
+    const Node nodes = aries ? 384 : kTorus * (c.name == std::string("gemini") ? 2 : 1);
+    const Node nics = aries ? 4 : nodes / kTorus;
+    Losses losses;
+    losses.at = at;
+    losses.reroute = 30000;
+    if (at != 0) losses.routers = {5, 22, 63};
+    std::vector<bool> failed(nodes);
+    for (const Node router : losses.routers)
+      for (Node n = 0; n < nics; ++n) failed[router * nics + n] = true;
+    auto noted = std::make_unique<Noted>(nodes, options);
+    const Noted& came = *noted;
+    WithoutNodes workload(std::move(noted), failed, false, at);
+    SimResult result;
+    if (aries) {
+      const auto dragonfly = model::Dragonfly::make({.groups = 1}).value();
+      for (const Node router : losses.routers) sever_router(dragonfly, router, &losses.links);
+      DragonflyDetours detours;
+      EXPECT_EQ(DragonflyDetours::make(dragonfly, losses.links, losses.routers, &detours).why, "");
+      AriesTiming timing;
+      timing.nic.outstanding = c.window;
+      result = run_aries(dragonfly, timing, workload, limits, 1, false, losses, detours);
+    } else {
+      const auto torus =
+          model::Torus::make(nics == 2 ? model::gemini_shape_of(4, 8, 4) : model::plain_torus_shape(4, 4, 4))
+              .value();
+      for (const Node router : losses.routers) sever_router(torus, router, &losses.links);
+      TorusDetours detours;
+      EXPECT_EQ(TorusDetours::make(torus, losses.links, losses.routers, &detours).why, "");
+      TorusTiming timing;
+      EXPECT_EQ(timing_of(*model::build_machine(c.name).machine, &timing).why, "");
+      if (c.window != 0) timing.nic.outstanding = c.window;
+      result = run_torus(torus, timing, workload, limits, 1, false, losses, detours);
+    }
+    const Counters& t = result.outcome.total;
+    EXPECT_EQ(result.outcome.stop, Stop::finished);
+    EXPECT_TRUE(result.outcome.conserved);
+    EXPECT_EQ(result.outcome.in_flight, 0u);
+    EXPECT_EQ(t.injected + t.responses, t.delivered + t.responses_back + t.dropped);
+    // Between nodes that are left everything came, and once.
+    int before = 0;
+    for (Node a = 0; a < nodes; ++a)
+      for (Node b = 0; b < nodes; ++b) {
+        if (a == b) continue;
+        if (!failed[a] && !failed[b]) {
+          EXPECT_EQ(came.came(a, b), kPieces) << b << " to " << a;
+        } else {
+          EXPECT_LE(came.came(a, b), kPieces);
+          before += came.came(a, b);
+        }
+      }
+    EXPECT_EQ(before > 0, at != 0);
+    for (Node n = 0; n < nodes; ++n) EXPECT_TRUE(!failed[n] || came.last(n) < at) << n;
+    return result;
+  }
+  static constexpr int kPieces = 2;
+  static constexpr Node kTorus = 64;  // routers
+};
+
+TEST_P(RoutersThatFail, InTheRunTakeTheirNodesPacketsWithThemAndNobodyElses) {
+  const SimResult whole = run(0);
+  EXPECT_EQ(whole.outcome.total.dropped, 0u);
+  const Tick at = whole.outcome.end / 2;
+  const SimResult some = run(at);
+  const Counters& t = some.outcome.total;
+  EXPECT_GT(t.dropped, 0u);
+  if (GetParam().window == 0) {
+    EXPECT_GT(t.resent, 0u);
+  }
+  EXPECT_LT(t.injected, whole.outcome.total.injected);
+  EXPECT_EQ(some.quiesce.began, at);
+  EXPECT_GT(some.quiesce.drained, at);
+  EXPECT_EQ(some.quiesce.released, some.quiesce.drained + 30000);
+  // With new tables nothing more goes to them.
+  for (const Sample& sample : some.outcome.samples)
+    EXPECT_TRUE(sample.at < some.quiesce.drained || sample.totals.dropped == t.dropped) << sample.at;
+  const SimResult crew = run(at, 2);
+  EXPECT_EQ(crew.outcome.end, some.outcome.end);
+  EXPECT_EQ(crew.outcome.total.dropped, t.dropped);
+  EXPECT_EQ(crew.outcome.total.resent, t.resent);
+  EXPECT_EQ(crew.outcome.total.link_hops, t.link_hops);
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, RoutersThatFail,
+                         testing::Values(InTheRun{"gemini", false, 1}, InTheRun{"gemini", true, 1},
+                                         InTheRun{"gemini", false, 0}, InTheRun{"seastar", false, 0},
+                                         InTheRun{"aries", false, 1}, InTheRun{"aries", true, 1}),
+                         [](const auto& c) {
+                           return std::string(c.param.name) + (c.param.get ? "_gets_" : "_puts_") +
+                                  std::to_string(c.param.window);
+                         });
+
+// The rest goes on as if they had been gone from the start.
+TEST(RoutersThatFail, LeaveTheOthersTheirLoad) {
+  for (const char* machine : {"gemini", "seastar", "aries"}) {
+    SCOPED_TRACE(machine);
+    RunSpec spec = all_to_all(machine, machine == std::string("aries") ? "1" : "4x8x4");
+    spec.workload = "uniform";
+    spec.bytes = 64 * spec.grain;
+    spec.load = 0.4;
+    spec.failed_nodes = "3";
+    spec.warmup_us = 40;
+    spec.measure_us = 20;
+    spec.sample_us = 2;
+    const SimResult before = run(spec);
+    spec.fail_at_us = 5;
+    spec.reroute_us = 3;
+    const SimResult in_the_run = run(spec);
+    EXPECT_TRUE(in_the_run.outcome.conserved);
+    EXPECT_GT(in_the_run.outcome.total.dropped, 0u);
+    EXPECT_EQ(before.outcome.total.dropped, 0u);
+    EXPECT_EQ(in_the_run.offered, before.offered);
+    EXPECT_EQ(in_the_run.links, before.links);
+    EXPECT_NEAR(in_the_run.accepted(), before.accepted(), 0.03 * before.accepted());
+    EXPECT_NEAR(in_the_run.mean_latency_ns(), before.mean_latency_ns(), 0.05 * before.mean_latency_ns());
+  }
 }
 
 }  // namespace
