@@ -144,23 +144,26 @@ bool passes(const Map& map, Node from, const std::array<Steps, 3>& steps) {
   return true;
 }
 
-// The shortest way in the routers' order.
+// The shortest way in the routers' order; of equally short ones each pair draws its own.
 std::optional<std::array<Steps, 3>> way_between(const Map& map, Node from, Node to) {
   const TorusGrid::Packed a = map.grid().coordinates(from), b = map.grid().coordinates(to);
   std::array<std::vector<Steps>, 3> all;
   for (int d = 0; d < 3; ++d)
     all[static_cast<std::size_t>(d)] = steps_between(map, d, TorusGrid::at(a, d), TorusGrid::at(b, d));
   std::optional<std::array<Steps, 3>> best;
-  std::uint32_t length = ~0u;
+  std::uint32_t length = ~0u, equal = 0;
+  Random random(from, to);
   for (const Steps& x : all[0]) {
-    if (x.length() + all[1][0].length() + all[2][0].length() >= length) break;
+    if (x.length() + all[1][0].length() + all[2][0].length() > length) break;
     for (const Steps& y : all[1]) {
-      if (x.length() + y.length() + all[2][0].length() >= length) break;
+      if (x.length() + y.length() + all[2][0].length() > length) break;
       for (const Steps& z : all[2]) {
-        if (x.length() + y.length() + z.length() >= length) break;
+        const std::uint32_t sum = x.length() + y.length() + z.length();
+        if (sum > length) break;
         if (!passes(map, from, {x, y, z})) continue;
-        best = {x, y, z};
-        length = x.length() + y.length() + z.length();
+        if (sum < length) equal = 0;
+        length = sum;
+        if (random.below(++equal) == 0) best = {x, y, z};
       }
     }
   }

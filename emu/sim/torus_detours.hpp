@@ -7,7 +7,8 @@
 // Source: "The Gemini Network" (Cray, 2010), "Gemini Fault Tolerance": where all connectivity between two
 // Geminis is lost, also when a board is removed, management software computes tables that lead around. Which
 // ways they hold it does not say. Here: those that keep to the order X+ Y+ Z+ X- Y- Z- of the routers, each
-// direction at most once and less than once round, the shortest of them. Packets may so overshoot in a +
+// direction at most once and less than once round, the shortest of them, and of equally short ones any, drawn
+// for each pair: the order alone is what the argument below needs. Packets may so overshoot in a +
 // direction and come back in the - direction of the same dimension, or go the other way round.
 //
 // No deadlock, with the channels that are there: a packet goes from a channel of one direction to one of a
@@ -16,8 +17,8 @@
 // the second only and the second never for the dateline's link. No chain of channels comes back to its start.
 // A test walks the chains of all pairs.
 //
-// LIMITATIONS: a torus that is whole but leaves some pair no way in that order is refused; the ways do not
-// spread over equally short ones; only pairs whose usual way is broken change theirs.
+// LIMITATIONS: a torus that is whole but leaves some pair no way in that order is refused; all packets of a
+// pair go one way; only pairs whose usual way is broken change theirs.
 #pragma once
 
 #include "emu/model/torus.hpp"

@@ -80,6 +80,25 @@ INSTANTIATE_TEST_SUITE_P(Shapes, LostDirections,
                                          TorusCase{"open", open_shape(4, 4, 4)}),
                          [](const auto& c) { return std::string(c.param.name); });
 
+// Back over a lost link of x, along its line: up, back and down in y, or the same in z.
+TEST(LostDirections, DealPairsOverEquallyShortWays) {
+  const model::Torus torus = model::Torus::make(model::plain_torus_shape(8, 6, 6)).value();
+  int by_y = 0, by_z = 0;
+  for (Node router = 0; router < torus.routers(); router += 5) {
+    const model::LinkId link = torus.link(router, model::Direction::x_plus);
+    const std::vector<FailedLink> lost{{router, link % torus.links_per_router()}};
+    TorusDetours detours;
+    ASSERT_EQ(TorusDetours::make(torus, lost, {}, &detours).why, "");
+    const TorusDetours::Way* way = detours.find(torus.neighbour(router, model::Direction::x_plus), router);
+    ASSERT_NE(way, nullptr);
+    by_y += way->hints == (1u << 1 | 8u | 8u << 1);
+    by_z += way->hints == (1u << 2 | 8u | 8u << 2);
+  }
+  EXPECT_EQ(by_y + by_z, 58);
+  EXPECT_GT(by_y, 15);
+  EXPECT_GT(by_z, 15);
+}
+
 // What keeps the tables above from it is their order: shortest ways in any order close a chain.
 TEST(LostDirections, WouldCloseAChainIfTheShortestWaysWereTaken) {
   const model::Torus torus = model::Torus::make(model::plain_torus_shape(4, 4, 4)).value();
