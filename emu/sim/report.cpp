@@ -133,7 +133,7 @@ std::string to_text(const SimResult& r) {
       t.injected, t.responses, t.delivered, t.responses_back, t.dropped, r.outcome.in_flight,
       r.outcome.conserved ? "conserved" : "NOT CONSERVED");
   if (t.receive_stalls != 0)
-    out += fmt::format("receivers stalled {} times for want of a CAM entry, {:.2f} us in all\n",
+    out += fmt::format("receivers stalled {} times until their firmware had acted, {:.2f} us in all\n",
                        t.receive_stalls, us(static_cast<double>(t.receive_stall_ticks)));
   if (r.quiesce.began != 0)
     out += fmt::format("quiesced at {:.2f} us, drained at {:.2f}, with new tables from {:.2f} on\n",

@@ -125,6 +125,7 @@ Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out
 
 // Past this a packet hardly gets through.
 constexpr double kMostBitErrors = 1e-4;
+constexpr double kMostFirmwareUs = 1000;
 constexpr std::uint32_t kMostTreeNodes = 4096;  // six levels
 
 Refusal check_grain(const RunSpec& spec) {
@@ -134,6 +135,19 @@ Refusal check_grain(const RunSpec& spec) {
     return {fmt::format("bit error rate {}: expected 0 to {}", spec.bit_error_rate, kMostBitErrors)};
   if (spec.bit_error_rate > 0 && spec.grain > 1)
     return {fmt::format("bit error rate with grain {}: expected grain 1, since a packet is repeated alone",
+                        spec.grain)};
+  return {};
+}
+
+Refusal check_firmware(const RunSpec& spec, model::Network network) {
+  if (!(spec.firmware_us >= 0 && spec.firmware_us <= kMostFirmwareUs))
+    return {fmt::format("firmware that takes {} us for a message: expected 0 to {}", spec.firmware_us,
+                        kMostFirmwareUs)};
+  if (spec.firmware_us > 0 && network != model::Network::seastar_torus)
+    return {fmt::format("firmware that takes {} us for a message on {}: expected 0, only seastar's receives",
+                        spec.firmware_us, spec.machine)};
+  if (spec.firmware_us > 0 && spec.grain > 1)
+    return {fmt::format("firmware and grain {}: expected grain 1, which tells messages of one packet",
                         spec.grain)};
   return {};
 }
@@ -162,6 +176,7 @@ Refusal simulate_torus(RunSpec spec, const model::Machine& machine, SimResult* o
   if (Refusal no = timing_of(machine, &timing); no.refused()) return no;
   timing.grain = spec.grain;
   timing.errors.bit_error_rate = std::max(0.0, spec.bit_error_rate);
+  timing.nic.firmware = static_cast<std::uint32_t>(spec.firmware_us * 1000 / kTileTickNs + 0.5);
   if (!spec.routing.empty()) {
     if (!gemini || (spec.routing != "adaptive" && spec.routing != "hashed"))
       return bad_routing(spec, gemini ? "gemini" : "seastar");
@@ -319,6 +334,7 @@ Refusal simulate(const RunSpec& spec, SimResult* out) {
   if (!built.machine) return {built.error};
   const model::Network network = built.machine->pricing.network;
   if (Refusal no = check_losses(spec, network); no.refused()) return no;
+  if (Refusal no = check_firmware(spec, network); no.refused()) return no;
   if (spec.get && (network != model::Network::gemini_torus && network != model::Network::dragonfly))
     return {fmt::format("gets on {}: expected gemini or aries, whose responses have channels of their own",
                         spec.machine)};

@@ -51,6 +51,7 @@ struct RunSpec {
   std::string failed_nodes;   // how many, or coordinates "1.0.3,2.2.2" (bluegene-l, gemini, seastar, aries)
   double fail_at_us = 0;      // when links and routers fail; 0: before the run
   double reroute_us = -1;     // how long a drained network waits for new tables; < 0: kRerouteUs
+  double firmware_us = 0;     // of a receiver's processor for a message (seastar); 0: not simulated
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool keep_link_busy = false;

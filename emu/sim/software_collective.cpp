@@ -72,6 +72,8 @@ Next SoftwareCollective::next(Node node, std::uint32_t, Tick now, Random&, Send&
       out.dst = step.to;
       out.payload = static_cast<std::uint16_t>(std::min<std::uint64_t>(
           options_.payload_max, options_.bytes - std::uint64_t{me.sent} * options_.payload_max));
+      out.flags =
+          static_cast<std::uint8_t>((me.sent != 0 ? kFollows : 0) | (me.sent + 1 != packets_ ? kMore : 0));
       out.tag = static_cast<std::uint32_t>(me.exchange % 2) * steps_ + me.step;
       out.created = now;
       ++me.sent;

@@ -50,6 +50,7 @@
 #include "emu/sim/losses.hpp"
 #include "emu/sim/partition.hpp"
 #include "emu/sim/stream_cam.hpp"
+#include "emu/sim/stream_firmware.hpp"
 
 #include <array>
 #include <bit>
@@ -82,6 +83,7 @@ struct NicCost {
   std::uint8_t get_saves = 2;        // flits that a response with data is shorter than a request with it
   std::uint32_t cam_entries = 0;     // messages under way that a receiver tells apart; 0: any number
   std::uint32_t cam_swap = 15000;    // ticks to put another one into a full CAM; no paper prints it: 1.5 us
+  std::uint32_t firmware = 0;  // ticks of a receiver's processor for a message; needs a CAM. 0: not simulated
 };
 
 // What a link does to bits. Every hop checks a packet's CRC (16 bits on Gemini and SeaStar); a packet that
@@ -211,8 +213,9 @@ class TileRouter {
     return load;
   }
   std::size_t cam_bytes() const {
-    std::size_t sum = cams_.capacity() * sizeof(StreamCam);
+    std::size_t sum = cams_.capacity() * sizeof(StreamCam) + firmwares_.capacity() * sizeof(StreamFirmware);
     for (const StreamCam& cam : cams_) sum += cam.bytes();
+    for (const StreamFirmware& firmware : firmwares_) sum += firmware.bytes();
     return sum;
   }
   bool in_service(Node site, std::uint32_t port) const { return !(sites_[site].out >> port & 1); }
@@ -227,7 +230,8 @@ class TileRouter {
   // How much longer a transfer takes for being repeated.
   Tick repeats(Partition& part, Site& site, std::uint32_t port, std::uint32_t flits, Tick ticks);
   // How long the receive side of a packet's node stands still before it takes the packet.
-  Tick receive_stall(Partition& part, const Packet& packet);
+  // `ticks`: how long it takes it then.
+  Tick receive_stall(Partition& part, const Packet& packet, Tick ticks, Tick now);
   void route_arrivals(Partition& part, Node site);
   void serve_nic(Partition& part, Node site, std::uint32_t nic, Tick now);
   void send(Partition& part, Node site, std::uint32_t port, Tick now);
@@ -278,7 +282,8 @@ class TileRouter {
   std::vector<Site> sites_;
   std::vector<Output> outputs_;
   std::vector<Nic> nics_;
-  std::vector<StreamCam> cams_;  // by node; empty where receivers have none
+  std::vector<StreamCam> cams_;            // by node; empty where receivers have none
+  std::vector<StreamFirmware> firmwares_;  // by node; empty where they are not simulated
   std::vector<Wire> wires_;
   std::vector<std::uint16_t> advertised_;
   std::vector<std::uint32_t> link_busy_;

@@ -47,6 +47,7 @@ TileRouter<F>::TileRouter(F fabric, std::uint64_t seed)
   }
   for (Nic& nic : nics_) nic.space = cost_.inject_flits;
   if (cost_.cam_entries != 0) cams_.resize(nics_.size());
+  if (cost_.firmware != 0) firmwares_.resize(nics_.size());
   const LinkErrors errors = fabric_.errors();
   if (errors.bit_error_rate <= 0) return;
   for (std::uint32_t flits = 0; flits < 256; ++flits)
@@ -66,14 +67,25 @@ Tick TileRouter<F>::repeats(Partition& part, Site& site, std::uint32_t port, std
 }
 
 template <typename F>
-Tick TileRouter<F>::receive_stall(Partition& part, const Packet& packet) {
-  StreamCam& cam = cams_[packet.dst & F::kNodeMask];
-  if (!cam.pass(packet.src & F::kNodeMask, !(packet.flags & kFollows), !(packet.flags & kMore),
-                cost_.cam_entries))
-    return 0;
+Tick TileRouter<F>::receive_stall(Partition& part, const Packet& packet, Tick ticks, Tick now) {
+  const Node node = packet.dst & F::kNodeMask, source = packet.src & F::kNodeMask;
+  const bool first = !(packet.flags & kFollows), last = !(packet.flags & kMore);
+  const bool swap = cams_[node].pass(source, first, last, cost_.cam_entries);
+  Tick late = swap ? cost_.cam_swap : 0;
+  if (!firmwares_.empty()) {
+    StreamFirmware& firmware = firmwares_[node];
+    if (swap) late = firmware.act(now, cost_.cam_swap);
+    if (first && last) {
+      late = firmware.act(now, std::max<Tick>(ticks, cost_.firmware)) - ticks;  // read out by then
+    } else {
+      if (first) late += firmware.begin(source, now + late);
+      if (last) firmware.end(source, now + late + ticks, cost_.firmware);
+    }
+  }
+  if (late == 0) return 0;
   ++part.counters().receive_stalls;
-  part.counters().receive_stall_ticks += cost_.cam_swap;
-  return cost_.cam_swap;
+  part.counters().receive_stall_ticks += late;
+  return late;
 }
 
 template <typename F>
@@ -344,7 +356,7 @@ inline void TileRouter<F>::send(Partition& part, Node id, std::uint32_t port, Ti
                          : std::max<Tick>(1, cost_.eject_base * fabric_.packets_in(packet.payload) +
                                                  static_cast<Tick>(cost_.eject_per_byte * packet.payload));
   const Tick late = link && !error_chance_.empty() ? repeats(part, site, port, flits, ticks)
-                    : !link && !cams_.empty()      ? receive_stall(part, packet)
+                    : !link && !cams_.empty()      ? receive_stall(part, packet, ticks, now)
                                                    : 0;
   free_space(part, id, packet, now + ticks + late);
   if (!link) {
