@@ -119,6 +119,7 @@ class DragonflyFabric {
  private:
   static constexpr std::uint32_t kGroup = model::Dragonfly::kRoutersPerGroup;
   static constexpr std::uint32_t kFirstBlue = model::Dragonfly::kGreen + model::Dragonfly::kBlack;
+  static constexpr std::uint32_t kByBlack = ~0u;
   static constexpr std::uint8_t kBlues = 3, kPast = 4, kChosen = 8, kDecided = 16;
 
   static bool blue(std::uint32_t port) { return port >= kFirstBlue; }
@@ -129,12 +130,9 @@ class DragonflyFabric {
     const std::uint32_t slot = aim % model::Dragonfly::kSlots;
     if (here % model::Dragonfly::kSlots != slot) {
       const std::uint32_t port = port_of(dragonfly_.green(here, slot));
-      if (!detour_ || view.in_service(port)) return port;
-      const Node chassis = here / model::Dragonfly::kSlots;
-      if (!detours_.dead(chassis * model::Dragonfly::kSlots + slot))
-        return to_one_of(view, random, here, detours_.hubs(chassis));
-      const std::uint16_t columns = detours_.columns(chassis, aim / model::Dragonfly::kSlots);
-      if (!(columns >> here % model::Dragonfly::kSlots & 1)) return to_one_of(view, random, here, columns);
+      if (!detour_ || view.in_service(port)) [[likely]]
+        return port;
+      if (const std::uint32_t round = way_round(view, random, here, aim); round != kByBlack) return round;
     }
     const std::uint32_t first = port_of(dragonfly_.black(here, aim % kGroup / model::Dragonfly::kSlots, 0));
     std::uint32_t best = ~0u, port = first;
@@ -144,6 +142,18 @@ class DragonflyFabric {
       if (const std::uint32_t load = view.load(p); view.in_service(p) && load < best) best = load, port = p;
     }
     return port;
+  }
+  // The green link to go by where that to the slot of `aim` is lost: to a hub or to a column; or in a column
+  // by a black link.
+  template <typename View>
+  [[gnu::cold, gnu::noinline]] std::uint32_t way_round(const View& view, Random& random, Node here,
+                                                       Node aim) const {
+    const Node chassis = here / model::Dragonfly::kSlots;
+    if (!detours_.dead(chassis * model::Dragonfly::kSlots + aim % model::Dragonfly::kSlots))
+      return to_one_of(view, random, here, detours_.hubs(chassis));
+    const std::uint16_t columns = detours_.columns(chassis, aim / model::Dragonfly::kSlots);
+    if (columns >> here % model::Dragonfly::kSlots & 1) return kByBlack;
+    return to_one_of(view, random, here, columns);
   }
   // The green link to one of these slots of the chassis, the least loaded.
   template <typename View>

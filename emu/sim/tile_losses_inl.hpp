@@ -89,13 +89,14 @@ Tick TileRouter<F>::interlude(Tick now, const std::vector<std::unique_ptr<Partit
 }
 
 template <typename F>
-[[gnu::noinline]] void TileRouter<F>::return_lost(Partition& part, Node id, Tick now) {
+[[gnu::cold, gnu::noinline]] void TileRouter<F>::return_lost(Partition& part, Node id, Tick now) {
   for (std::uint64_t ports = sites_[id].out & sites_[id].waiting; ports != 0; ports &= ports - 1)
     return_queue(part, id, static_cast<std::uint32_t>(std::countr_zero(ports)), now);
 }
 
 template <typename F>
-void TileRouter<F>::return_queue(Partition& part, Node id, std::uint32_t port, Tick now) {
+[[gnu::cold, gnu::noinline]] void TileRouter<F>::return_queue(Partition& part, Node id, std::uint32_t port,
+                                                              Tick now) {
   Site& site = sites_[id];
   Output& out = outputs_[std::size_t{id} * ports_ + port];
   for (unsigned vcs = out.busy_vcs; vcs != 0; vcs &= vcs - 1) {
@@ -114,7 +115,7 @@ void TileRouter<F>::return_queue(Partition& part, Node id, std::uint32_t port, T
 }
 
 template <typename F>
-void TileRouter<F>::lose(Partition& part, std::uint32_t index, Tick now) {
+[[gnu::cold, gnu::noinline]] void TileRouter<F>::lose(Partition& part, std::uint32_t index, Tick now) {
   Packet& packet = part.pool()[index];
   // As it was when it was sent first, but for the links that it crossed.
   packet.src &= F::kNodeMask;
@@ -136,7 +137,7 @@ void TileRouter<F>::lose(Partition& part, std::uint32_t index, Tick now) {
 }
 
 template <typename F>
-[[gnu::noinline]] void TileRouter<F>::bury(Partition& part, Node id, Tick now) {
+[[gnu::cold, gnu::noinline]] void TileRouter<F>::bury(Partition& part, Node id, Tick now) {
   Site& site = sites_[id];
   const auto lose_all = [&](std::uint32_t& list) {
     while (list != kNone) {
@@ -159,7 +160,7 @@ template <typename F>
 
 // Those of one tick have no order among them: they wait by age, then by whom they are for.
 template <typename F>
-[[gnu::noinline]] void TileRouter<F>::take_back(Partition& part, Nic& nic, std::uint32_t index) {
+[[gnu::cold, gnu::noinline]] void TileRouter<F>::take_back(Partition& part, Nic& nic, std::uint32_t index) {
   PacketPool& pool = part.pool();
   if (const Packet& packet = pool[index]; node_failed(packet.src) || node_failed(packet.dst)) {
     // Whoever gets it has asked for it: see lose().

@@ -232,6 +232,8 @@ class TileRouter {
   // How long the receive side of a packet's node stands still before it takes the packet.
   // `ticks`: how long it takes it then.
   Tick receive_stall(Partition& part, const Packet& packet, Tick ticks, Tick now);
+  // The same for its firmware. `swap`: the CAM asks for it.
+  Tick firmware_stall(const Packet& packet, bool swap, Tick ticks, Tick now);
   void route_arrivals(Partition& part, Node site);
   void serve_nic(Partition& part, Node site, std::uint32_t nic, Tick now);
   void send(Partition& part, Node site, std::uint32_t port, Tick now);

@@ -67,21 +67,25 @@ Tick TileRouter<F>::repeats(Partition& part, Site& site, std::uint32_t port, std
 }
 
 template <typename F>
-Tick TileRouter<F>::receive_stall(Partition& part, const Packet& packet, Tick ticks, Tick now) {
-  const Node node = packet.dst & F::kNodeMask, source = packet.src & F::kNodeMask;
+[[gnu::noinline]] Tick TileRouter<F>::firmware_stall(const Packet& packet, bool swap, Tick ticks, Tick now) {
+  StreamFirmware& firmware = firmwares_[packet.dst & F::kNodeMask];
+  const Node source = packet.src & F::kNodeMask;
   const bool first = !(packet.flags & kFollows), last = !(packet.flags & kMore);
-  const bool swap = cams_[node].pass(source, first, last, cost_.cam_entries);
-  Tick late = swap ? cost_.cam_swap : 0;
-  if (!firmwares_.empty()) {
-    StreamFirmware& firmware = firmwares_[node];
-    if (swap) late = firmware.act(now, cost_.cam_swap);
-    if (first && last) {
-      late = firmware.act(now, std::max<Tick>(ticks, cost_.firmware)) - ticks;  // read out by then
-    } else {
-      if (first) late += firmware.begin(source, now + late);
-      if (last) firmware.end(source, now + late + ticks, cost_.firmware);
-    }
-  }
+  // A message of one packet is read out by then.
+  if (first && last) return firmware.act(now, std::max<Tick>(ticks, cost_.firmware)) - ticks;
+  Tick late = swap ? firmware.act(now, cost_.cam_swap) : 0;
+  if (first) late += firmware.begin(source, now + late);
+  if (last) firmware.end(source, now + late + ticks, cost_.firmware);
+  return late;
+}
+
+template <typename F>
+Tick TileRouter<F>::receive_stall(Partition& part, const Packet& packet, Tick ticks, Tick now) {
+  const bool swap = cams_[packet.dst & F::kNodeMask].pass(
+      packet.src & F::kNodeMask, !(packet.flags & kFollows), !(packet.flags & kMore), cost_.cam_entries);
+  const Tick late = !firmwares_.empty() ? firmware_stall(packet, swap, ticks, now)
+                    : swap              ? cost_.cam_swap
+                                        : 0;
   if (late == 0) return 0;
   ++part.counters().receive_stalls;
   part.counters().receive_stall_ticks += late;
