@@ -245,11 +245,11 @@ class DragonflyFabric {
     if (here == target || packet.flags & kDeterministic) return;
     if (timing_.routing != AriesRouting::valiant && timing_.routing != AriesRouting::adaptive) return;
     const bool local = here / kGroup == target / kGroup;
+    const Node first = here / kGroup * kGroup;  // of the group, which may be smaller than others
     const auto any_root = [&] {
       Node root;
       do {
-        root =
-            local ? here / kGroup * kGroup + random.below(std::min(kGroup, sites())) : random.below(sites());
+        root = local ? first + random.below(std::min(kGroup, sites() - first)) : random.below(sites());
       } while (detour_ && detours_.dead(root));
       return root;
     };

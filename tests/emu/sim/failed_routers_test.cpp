@@ -50,7 +50,7 @@ int walk(const model::Dragonfly& dragonfly, const Lost& lost, const DragonflyDet
   AriesTiming timing;
   timing.routing = routing;
   DragonflyFabric fabric(dragonfly, timing, detours);
-  fabric.use_new_tables();
+  if (fabric.has_new_tables()) fabric.use_new_tables();
   LostView view(fabric, lost.links, seed);
   ChannelChains chains(std::size_t{fabric.sites()} * fabric.ports() * DragonflyFabric::kVcs);
   Random random(seed);
@@ -92,6 +92,17 @@ TEST(FailedAriesRouters, AreGoneRoundAndNoChainOfChannelsCloses) {
   }
   EXPECT_LE(refused, 15);
   EXPECT_GE(three_in_a_group, 30);
+}
+
+// Roots are drawn among the routers that a group has.
+TEST(FailedAriesRouters, MayBeOfAGroupThatIsSmallerThanOthers) {
+  const model::Dragonfly dragonfly = model::Dragonfly::make({.groups = 2, .last_group_chassis = 2}).value();
+  for (const std::uint32_t routers : {0u, 10u}) {
+    const Lost lost = draw(dragonfly, routers, routers / 5, 0, 3);
+    DragonflyDetours detours;
+    ASSERT_EQ(DragonflyDetours::make(dragonfly, lost.links, lost.routers, &detours).why, "");
+    for (const AriesRouting routing : kRoutings) EXPECT_LE(walk(dragonfly, lost, detours, routing, 3), 14);
+  }
 }
 
 // The turn from black to green is what a column is for: three routers in a row of slots and chassis, so that
