@@ -142,6 +142,7 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
     post.wildcard.store(bound ? 0 : 1, std::memory_order_relaxed);
     post.out_bytes.store(static_cast<std::uint16_t>(data.size()), std::memory_order_relaxed);
     if (!data.empty()) std::memcpy(post.out, data.data(), data.size());
+    if (!bound) note_port(index);
     // Release: who claims it sees the fields. Sequentially consistent: published before partners are looked
     // for.
     post.word.store(post_word::make(serial, PostState::pending), std::memory_order_seq_cst);

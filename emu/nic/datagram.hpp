@@ -7,6 +7,7 @@
 #include "emu/nic/peer.hpp"
 
 #include <array>
+#include <bitset>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -95,6 +96,8 @@ class DatagramUnit {
   // A datagram packet has come by the wire and is to be applied next: if it describes a bound post, wildcards
   // of the port that it is bound to must ask its process from now on. Any thread.
   void note_source(const wire::PacketHeader& header);
+  // How many processes are remembered, each for one port.
+  std::size_t sources_for_test() const;
 
  private:
   struct Record {
@@ -176,8 +179,13 @@ class DatagramUnit {
     friend auto operator<=>(const WireSource&, const WireSource&) = default;
   };
   WireSource source_of(std::uint32_t index, wire::ProcessSlot slot) const;
+  void note_port(std::uint32_t index);
   mutable std::mutex sources_mu_;  // innermost: nothing else is taken under it
-  std::set<WireSource> sources_;   // guarded by sources_mu_
+  // Guarded by sources_mu_. A peer may post to ports that nobody has: of those it is remembered only that
+  // there were any, so that sources_ has no more than our own ports times the processes of the job.
+  std::set<WireSource> sources_;
+  std::set<WireSource> ports_;         // for which wildcards were posted here, slot 0
+  std::bitset<kMaxProcesses> others_;  // slots with posts to other ports
 };
 
 }  // namespace orrery::nic

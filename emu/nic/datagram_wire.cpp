@@ -47,7 +47,24 @@ DatagramUnit::WireSource DatagramUnit::source_of(std::uint32_t index, wire::Proc
 void DatagramUnit::note_source(const wire::PacketHeader& header) {
   if (header.command != static_cast<std::uint8_t>(DatagramCommand::bound)) return;
   const std::lock_guard lock(sources_mu_);
-  sources_.insert({header.operand[0], header.domain, header.source});
+  if (ports_.contains({header.operand[0], header.domain, 0}))
+    sources_.insert({header.operand[0], header.domain, header.source});
+  else if (header.source < others_.size())
+    others_.set(header.source);
+}
+
+// The port of a wildcard has sources of its own from now on. Those who posted to ports that had none may have
+// posted to this one: they are asked once.
+void DatagramUnit::note_port(std::uint32_t index) {
+  const std::lock_guard lock(sources_mu_);
+  if (!ports_.insert(source_of(index, 0)).second) return;
+  for (std::size_t slot = 0; slot < others_.size(); ++slot)
+    if (others_.test(slot)) sources_.insert(source_of(index, static_cast<wire::ProcessSlot>(slot)));
+}
+
+std::size_t DatagramUnit::sources_for_test() const {
+  const std::lock_guard lock(sources_mu_);
+  return sources_.size();
 }
 
 // The processes that may have a post for a wildcard.

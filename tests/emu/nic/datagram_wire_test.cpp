@@ -147,6 +147,25 @@ TEST_F(Datagrams, ThatAPortWasToldThatThereIsNothingSaysNothingOfOtherPorts) {
   }
 }
 
+TEST_F(Datagrams, PostsToPortsThatNobodyHasAreNotRememberedOneByOne) {
+  FarAway far(world);
+  DatagramUnit unit(world[1], world[1].nic().view(), far.hooks());
+  for (std::uint32_t instance = 1; instance <= 10'000; ++instance)
+    EXPECT_EQ(far.comes(unit, 7, instance, 3), Errc::not_done);
+  EXPECT_EQ(unit.sources_for_test(), 0u);
+  const auto any = wildcard(1);
+  ASSERT_EQ(unit.post(*any, {}, 70, a.in), Errc::ok);
+  ASSERT_EQ(far.asked.size(), 1u) << "one of them was to this port";
+  unit.exchanged(far.asked[0], Errc::not_done, {});
+  EXPECT_EQ(unit.sources_for_test(), 0u);
+  // From now on the port's are its own.
+  const auto later = wildcard(1);
+  ASSERT_EQ(unit.post(*later, {}, 71, b.in), Errc::ok);
+  EXPECT_EQ(far.asked.size(), 1u);
+  for (std::uint32_t instance = 1; instance <= 10'000; ++instance) (void)far.comes(unit, 7, instance, 3);
+  EXPECT_EQ(unit.sources_for_test(), 1u);
+}
+
 // One thread is on its way to ask for the older one, another one comes with the younger.
 TEST_F(Datagrams, AWildcardDoesNotAskBeforeAnOlderOneThatAnotherThreadIsAt) {
   FarAway far(world);
