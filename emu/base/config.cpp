@@ -42,7 +42,8 @@ constexpr auto kKnobs = std::to_array<Knob>({
      "the device that uGNI programs find: what is aligned, which AMOs there are, how wide event data is"},
     {"ORRERY_FAULT", Kind::faults, "", kFaultWords,
      "faults of the emulated network, as `orrery run --fault` takes them"},
-    {"ORRERY_INTERFACE", Kind::text, "", "an interface (eth0) or an address of it",
+    {"ORRERY_INTERFACE", Kind::text, "",
+     "an interface (eth0), an address of it, or its network (10.0.0.0/24)",
      "where the wire between hosts leaves this one; unset: the first interface that leads to other hosts"},
     {"ORRERY_JOB", Kind::text, "default", "a name",
      "without `orrery run`: processes of one user on one host with the same name find each other; "

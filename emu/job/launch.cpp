@@ -41,6 +41,29 @@ std::string pmix_server(Launch::GetEnv get_env) {
   return {};
 }
 
+// A process of a larger job that lost what it would speak to the launcher by: a wrapper closed it, or the
+// launcher speaks otherwise. False (logged) when a variable holds no number.
+bool find_unserved(Launch::GetEnv get_env, Launch& launch) {
+  if (get_env("PMI_PORT") != nullptr) {
+    launch.kind = LaunchKind::unserved;
+    launch.sign = "PMI_PORT";
+    return true;
+  }
+  constexpr struct {
+    const char *size, *rank;
+  } kNames[] = {{"PMI_SIZE", "PMI_RANK"}, {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}};
+  for (const auto& names : kNames) {
+    int size = 1;
+    if (!read_number(get_env, {names.size}, &size)) return false;
+    if (size <= 1) continue;
+    launch.kind = LaunchKind::unserved;
+    launch.sign = names.size;
+    launch.size = size;
+    return read_number(get_env, {names.rank}, &launch.rank);
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Launch> Launch::detect(GetEnv get_env) {
@@ -66,6 +89,7 @@ Result<Launch> Launch::detect(GetEnv get_env) {
       good = good && read_number(get_env, {"SLURM_PROCID"}, &launch.rank);
     }
   }
+  if (good && launch.kind == LaunchKind::singleton) good = find_unserved(get_env, launch);
   if (!good) return Errc::invalid_param;
   if (launch.kind == LaunchKind::singleton) {
     launch.rank = 0;
@@ -83,6 +107,14 @@ std::optional<std::string> Launch::pmi_problem() const {
     case LaunchKind::slurm:
       return "started by srun without PMI (SLURM_PROCID is set, PMI_FD is not): start the program with "
              "'srun --mpi=pmi2', 'srun --mpi=pmix' or 'orrery run'";
+    case LaunchKind::unserved:
+      if (sign == "PMI_PORT")
+        return "started by a launcher that serves PMI by PMI_PORT alone: start the program without its "
+               "option "
+               "-pmi-port, or with 'orrery run'";
+      return sign +
+             " says that this is one of several processes, but PMI_FD and PMIX_NAMESPACE are not set: what "
+             "stands between launcher and program must hand them on";
   }
   return "started by an unknown launcher";
 }

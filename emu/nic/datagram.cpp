@@ -100,6 +100,7 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
   const Port& port = *endpoint.port;
   const bool bound = endpoint.bound;
   std::uint32_t index = 0;
+  std::uint64_t serial = 0;
   {
     const std::lock_guard lock(mu_);
     const std::uint32_t count = state_.count.load(std::memory_order_relaxed);
@@ -131,7 +132,7 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
     record.nic_address = endpoint.remote_nic_address;
     record.instance = endpoint.remote_instance;
     DatagramPost& post = post_at(index);
-    const std::uint64_t serial = post_word::serial(post.word.load(std::memory_order_relaxed)) + 1;
+    serial = post_word::serial(post.word.load(std::memory_order_relaxed)) + 1;
     post.word.store(post_word::make(serial, PostState::preparing), std::memory_order_relaxed);
     post.order.store(next_order_++, std::memory_order_relaxed);
     post.from.store(port_word(port.nic_address, port.instance), std::memory_order_relaxed);
@@ -141,12 +142,14 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
     post.wildcard.store(bound ? 0 : 1, std::memory_order_relaxed);
     post.out_bytes.store(static_cast<std::uint16_t>(data.size()), std::memory_order_relaxed);
     if (!data.empty()) std::memcpy(post.out, data.data(), data.size());
+    if (!bound) note_port(index);
     // Release: who claims it sees the fields. Sequentially consistent: published before partners are looked
     // for.
     post.word.store(post_word::make(serial, PostState::pending), std::memory_order_seq_cst);
+    record.in_hand = {.serial = serial, .threads = 1};
   }
   endpoint.datagram.store(index + 1, std::memory_order_release);
-  match(index);
+  match_in_hand(index, serial);
   // Under a clock: whoever waits for this one looks again.
   if (clock::Clock* const clock = environment_.clock(); clock != nullptr) {
     clock->enter();
@@ -323,9 +326,9 @@ PostState DatagramUnit::settle(std::uint32_t index) {
       some_look_again_.store(true, std::memory_order_relaxed);
       return state;
     }
-    // Acquire: what exchanged() left in the record.
-    if (!record.look_again.exchange(false, std::memory_order_acquire)) return state;
-    match(index);
+    const auto serial = take_in_hand(index);
+    if (!serial) return state;
+    match_in_hand(index, *serial);
     if (record.look_again.load(std::memory_order_relaxed)) {
       some_look_again_.store(true, std::memory_order_relaxed);
       return post_word::state(post.word.load());

@@ -7,6 +7,7 @@
 #include "emu/nic/peer.hpp"
 
 #include <array>
+#include <bitset>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -95,6 +96,8 @@ class DatagramUnit {
   // A datagram packet has come by the wire and is to be applied next: if it describes a bound post, wildcards
   // of the port that it is bound to must ask its process from now on. Any thread.
   void note_source(const wire::PacketHeader& header);
+  // How many processes are remembered, each for one port.
+  std::size_t sources_for_test() const;
 
  private:
   struct Record {
@@ -108,8 +111,14 @@ class DatagramUnit {
     std::uint32_t instance = 0;
     // By the wire one process is asked at a time. What follows belongs to who took look_again away, and to
     // exchanged() while the post is asking.
-    std::vector<ProcessName> to_ask;             // the one that is asked now is the last
-    bool in_round = false;                       // to_ask was filled
+    std::vector<ProcessName> to_ask;  // the one that is asked now is the last
+    bool in_round = false;            // to_ask was filled
+    // How many threads look for the partner of the post of this serial, which is the record's. Guarded by
+    // mu_.
+    struct {
+      std::uint64_t serial = 0;
+      std::uint32_t threads = 0;
+    } in_hand;
     std::atomic<std::int64_t> not_before_ns{0};  // monotonic_ns(): when it is worth looking again
   };
 
@@ -122,12 +131,15 @@ class DatagramUnit {
   std::optional<Named> post_of(const Endpoint& endpoint, std::optional<std::uint64_t> name) const;
   std::optional<std::uint32_t> allocate();
   void release(std::uint32_t index);
+  std::optional<std::uint64_t> take_in_hand(std::uint32_t index);
+  void match_in_hand(std::uint32_t index, std::uint64_t serial);
   void match(std::uint32_t index);
   bool match_at(std::uint32_t index, Peer& peer);
   bool meet(std::uint32_t index, wire::ProcessSlot slot, std::vector<ProcessName>* by_wire);
   std::optional<std::uint32_t> oldest_that_asks(std::uint32_t index) const;
   void ask_next(std::uint32_t index);
   std::vector<wire::ProcessSlot> sources_by_wire(std::uint32_t index) const;
+  bool any_source() const;
   bool may_have_one_for(std::uint32_t index, wire::ProcessSlot slot) const;
   void has_none_for(std::uint32_t index, wire::ProcessSlot slot);
   void wake();
@@ -167,8 +179,13 @@ class DatagramUnit {
     friend auto operator<=>(const WireSource&, const WireSource&) = default;
   };
   WireSource source_of(std::uint32_t index, wire::ProcessSlot slot) const;
+  void note_port(std::uint32_t index);
   mutable std::mutex sources_mu_;  // innermost: nothing else is taken under it
-  std::set<WireSource> sources_;   // guarded by sources_mu_
+  // Guarded by sources_mu_. A peer may post to ports that nobody has: of those it is remembered only that
+  // there were any, so that sources_ has no more than our own ports times the processes of the job.
+  std::set<WireSource> sources_;
+  std::set<WireSource> ports_;         // for which wildcards were posted here, slot 0
+  std::bitset<kMaxProcesses> others_;  // slots with posts to other ports
 };
 
 }  // namespace orrery::nic

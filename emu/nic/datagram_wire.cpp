@@ -47,7 +47,24 @@ DatagramUnit::WireSource DatagramUnit::source_of(std::uint32_t index, wire::Proc
 void DatagramUnit::note_source(const wire::PacketHeader& header) {
   if (header.command != static_cast<std::uint8_t>(DatagramCommand::bound)) return;
   const std::lock_guard lock(sources_mu_);
-  sources_.insert({header.operand[0], header.domain, header.source});
+  if (ports_.contains({header.operand[0], header.domain, 0}))
+    sources_.insert({header.operand[0], header.domain, header.source});
+  else if (header.source < others_.size())
+    others_.set(header.source);
+}
+
+// The port of a wildcard has sources of its own from now on. Those who posted to ports that had none may have
+// posted to this one: they are asked once.
+void DatagramUnit::note_port(std::uint32_t index) {
+  const std::lock_guard lock(sources_mu_);
+  if (!ports_.insert(source_of(index, 0)).second) return;
+  for (std::size_t slot = 0; slot < others_.size(); ++slot)
+    if (others_.test(slot)) sources_.insert(source_of(index, static_cast<wire::ProcessSlot>(slot)));
+}
+
+std::size_t DatagramUnit::sources_for_test() const {
+  const std::lock_guard lock(sources_mu_);
+  return sources_.size();
 }
 
 // The processes that may have a post for a wildcard.
@@ -59,6 +76,11 @@ std::vector<wire::ProcessSlot> DatagramUnit::sources_by_wire(std::uint32_t index
        i != sources_.end() && i->port == first.port && i->domain == first.domain; ++i)
     slots.push_back(i->slot);
   return slots;
+}
+
+bool DatagramUnit::any_source() const {
+  const std::lock_guard lock(sources_mu_);
+  return !sources_.empty();
 }
 
 bool DatagramUnit::may_have_one_for(std::uint32_t index, wire::ProcessSlot slot) const {
@@ -73,11 +95,33 @@ void DatagramUnit::has_none_for(std::uint32_t index, wire::ProcessSlot slot) {
   sources_.erase(source_of(index, slot));
 }
 
-// Of the wildcards of its port that are older than this one the oldest that has not had its answer.
+// Takes away the mark that the post is to be looked at again, if it has it: the caller goes through
+// match_in_hand() with the serial. Under one lock with the sign that somebody is at it, which a younger
+// wildcard looks for: one that saw neither would ask before this one.
+std::optional<std::uint64_t> DatagramUnit::take_in_hand(std::uint32_t index) {
+  Record& record = records_[index];
+  const std::lock_guard lock(mu_);
+  // Acquire: what exchanged() left in the record.
+  if (!record.look_again.exchange(false, std::memory_order_acquire)) return std::nullopt;
+  ++record.in_hand.threads;
+  return record.in_hand.serial;
+}
+
+void DatagramUnit::match_in_hand(std::uint32_t index, std::uint64_t serial) {
+  match(index);
+  Record& record = records_[index];
+  const std::lock_guard lock(mu_);
+  // Another serial: it ended, and another post has its place.
+  if (record.in_hand.serial == serial) --record.in_hand.threads;
+}
+
+// Of the wildcards of its port that are older than this one the oldest that has not had its answer, or that
+// somebody is about to ask for.
 std::optional<std::uint32_t> DatagramUnit::oldest_that_asks(std::uint32_t index) const {
   std::uint64_t before = post_at(index).order.load(std::memory_order_relaxed);
   std::optional<std::uint32_t> oldest;
   const std::lock_guard lock(mu_);
+  const bool may_ask = any_source();
   const std::uint32_t count = state_.count.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count; ++i) {
     const DatagramPost& other = post_at(i);
@@ -86,9 +130,9 @@ std::optional<std::uint32_t> DatagramUnit::oldest_that_asks(std::uint32_t index)
         other.wildcard.load(std::memory_order_relaxed) == 0)
       continue;
     const PostState state = post_word::state(other.word.load(std::memory_order_acquire));
-    if (state != PostState::asking &&
-        (state != PostState::pending || !records_[i].look_again.load(std::memory_order_relaxed)))
-      continue;
+    const bool has_its_turn = records_[i].look_again.load(std::memory_order_relaxed) ||
+                              (may_ask && records_[i].in_hand.threads != 0);
+    if (state != PostState::asking && (state != PostState::pending || !has_its_turn)) continue;
     oldest = i;
     before = order;
   }

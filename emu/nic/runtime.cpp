@@ -14,6 +14,7 @@
 #include "emu/job/process_stat.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 
@@ -205,7 +206,10 @@ Status Runtime::make_segment() {
     return Errc::no_memory;
   }
   doorbell_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (doorbell_.get() < 0) return Errc::system;
+  if (doorbell_.get() < 0) {
+    log::error("no doorbell for the NIC: {}", std::strerror(errno));
+    return Errc::system;
+  }
 
   const bool can_fence = asymmetric_fence::enrol();
   const auto self = static_cast<wire::ProcessSlot>(job_.self().index);
@@ -238,7 +242,10 @@ Status Runtime::make_segment() {
   const Status watched = job_.loop().add(doorbell_.get(), EPOLLIN, [this](std::uint32_t) { on_doorbell(); });
   if (!watched.ok()) return watched;
   heartbeat_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (heartbeat_.get() < 0) return Errc::system;
+  if (heartbeat_.get() < 0) {
+    log::error("no timer for the NIC: {}", std::strerror(errno));
+    return Errc::system;
+  }
   const Status beats = job_.loop().add(heartbeat_.get(), EPOLLIN, [this](std::uint32_t) { on_heartbeat(); });
   if (!beats.ok()) return beats;
   job_.offer(job::DescriptorKind::nic_segment, segment_fd_.get());

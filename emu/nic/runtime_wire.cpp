@@ -9,6 +9,7 @@
 #include "emu/nic/runtime.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <ctime>
@@ -103,6 +104,10 @@ Status Runtime::start_wire() {
     log::error("no wire to other hosts: {} (ORRERY_PROVIDER, ORRERY_INTERFACE)", why);
     return wire.code();
   }
+  if (options.other_hosts && wire.value()->on_loopback()) {
+    log::warn("the wire leaves by the loopback (ORRERY_INTERFACE={}), which no other host is reached from",
+              options.interface);
+  }
   const auto nobody = make_empty_nic();
   if (!nobody.ok()) return nobody.code();
   nobody_ = nobody.value();
@@ -110,7 +115,10 @@ Status Runtime::start_wire() {
   wire_->set_addresses(&addresses_);
 
   wire_timer_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (wire_timer_.get() < 0) return Errc::system;
+  if (wire_timer_.get() < 0) {
+    log::error("no timer for the wire to other hosts: {}", std::strerror(errno));
+    return Errc::system;
+  }
   // Not looked at any more when this ends in an error: nobody would remove them.
   const auto give_up = [this](Status why_not) {
     if (wire_->wait_fd() >= 0) job_.loop().remove(wire_->wait_fd());

@@ -2,6 +2,9 @@
 // Copyright 2026 the Orrery authors
 #include "emu/wire/ofi_endpoint.hpp"
 
+#include "emu/base/wait.hpp"
+#include "emu/wire/interfaces.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +51,12 @@ struct Library {
   }
 };
 
+// An interface that has just been set up may take a second to be there, its IPv6 addresses another one.
+constexpr std::int64_t kInterfaceNs = 3'000'000'000;
+constexpr std::int64_t kPauseNs = 100'000'000;
+
 bool is_address(const std::string& text) {
+  if (text.empty()) return false;
   return text.find_first_not_of("0123456789.") == std::string::npos || text.find(':') != std::string::npos;
 }
 
@@ -85,9 +93,16 @@ bool is_bridge(const fi_info& info) {
   return name.starts_with("docker") || name.starts_with("virbr");
 }
 
+// fe80::/10: means something together with the number that an interface has on the host that uses it.
+bool is_link_local(const fi_info& info) {
+  const auto* address = static_cast<const unsigned char*>(info.src_addr);
+  return address != nullptr && info.addr_format == FI_SOCKADDR_IN6 && info.src_addrlen >= 24 &&
+         address[8] == 0xfe && (address[9] & 0xc0) == 0x80;
+}
+
 // Smaller is better, for the case that no interface was named.
 int rank_of(const fi_info& info) {
-  return (is_loopback(info) ? 4 : 0) + (is_bridge(info) ? 2 : 0) +
+  return (is_loopback(info) ? 8 : 0) + (is_bridge(info) ? 4 : 0) + (is_link_local(info) ? 2 : 0) +
          (info.addr_format == FI_SOCKADDR_IN6 ? 1 : 0);
 }
 
@@ -152,24 +167,30 @@ std::vector<std::string> OfiEndpoint::usable_providers() {
 }
 
 Result<std::unique_ptr<OfiEndpoint>> OfiEndpoint::open(const OfiEndpointOptions& options, std::string* why) {
+  return open(options, monotonic_ns() + kInterfaceNs, why);
+}
+
+Result<std::unique_ptr<OfiEndpoint>> OfiEndpoint::open(const OfiEndpointOptions& options,
+                                                       std::int64_t deadline_ns, std::string* why) {
   if (options.provider == kAutomatic) {
     // Those that run everywhere, the fastest first (bench/results.md); others are for those who have them.
     Result<std::unique_ptr<OfiEndpoint>> opened = Errc::unsupported;
     for (const char* const name : {"net", "tcp", "tcp;ofi_rxm"}) {
       OfiEndpointOptions one = options;
       one.provider = name;
-      opened = open(one, why);
+      opened = open(one, deadline_ns, why);
       if (opened.ok()) break;
     }
     return opened;
   }
   std::unique_ptr<OfiEndpoint> endpoint(new OfiEndpoint(options));
-  if (const Status status = endpoint->start(why); !status.ok()) return status.code();
+  if (const Status status = endpoint->start(deadline_ns, why); !status.ok()) return status.code();
   return endpoint;
 }
 
-// Finds what to open: fabric_->info.
-Status OfiEndpoint::choose(std::string* why) {
+// Finds what to open: fabric_->info. not_done: nothing yet that leads to other hosts, or, unless this is the
+// `last` look, nothing better than what may not.
+Status OfiEndpoint::choose(bool last, std::string* why) {
   Fabric& f = *fabric_;
   if (!f.library.open()) {
     const char* const error = dlerror();
@@ -182,8 +203,14 @@ Status OfiEndpoint::choose(std::string* why) {
   if (options_.provider.find("ofi_rxm") != std::string::npos)
     setenv("FI_OFI_RXM_BUFFER_SIZE", std::to_string(2 * options_.message_bytes).c_str(), 0);
   int error = 0;
-  const bool by_address = !options_.interface.empty() && is_address(options_.interface);
-  fi_info* const all = ask(f.library, options_.provider, by_address ? options_.interface : "", &error);
+  const auto chosen = choose_interface(options_.interface, addresses_of_host(), why);
+  if (!chosen.ok()) return Errc::unsupported;
+  // What is no address of IP libfabric may know all the same.
+  const std::string address = !chosen.value().address.empty()            ? chosen.value().address
+                              : is_address(chosen.value().interface) ? chosen.value().interface
+                                                                     : std::string();
+  const bool by_address = !address.empty();
+  fi_info* const all = ask(f.library, options_.provider, address, &error);
   const fi_info* best = nullptr;
   std::vector<std::string> interfaces;
   for (const fi_info* info = all; info != nullptr; info = info->next) {
@@ -202,7 +229,8 @@ Status OfiEndpoint::choose(std::string* why) {
     if (all != nullptr) f.library.freeinfo(all);
     return Errc::unsupported;
   }
-  if (options_.other_hosts && options_.interface.empty() && is_loopback(*best)) {
+  const bool leads_nowhere = is_loopback(*best) || (!last && is_link_local(*best));
+  if (options_.other_hosts && options_.interface.empty() && leads_nowhere) {
     *why = fmt::format("provider {} has no interface that leads to other hosts; it has: {}",
                        options_.provider, list_of(interfaces));
     f.library.freeinfo(all);
@@ -214,6 +242,7 @@ Status OfiEndpoint::choose(std::string* why) {
     *why = "no memory";
     return Errc::no_memory;
   }
+  on_loopback_ = is_loopback(*f.info);
   provider_ = f.info->fabric_attr->prov_name;
   // What is longer than its buffers ofi_rxm sends by rendezvous, see above.
   const bool gathers =
@@ -224,22 +253,27 @@ Status OfiEndpoint::choose(std::string* why) {
   return {};
 }
 
-Status OfiEndpoint::start(std::string* why) {
-  Fabric& f = *fabric_;
-  // An interface that has just been set up may take a second to be there.
-  constexpr int kTries = 30;
-  constexpr timespec kPause{0, 100'000'000};
-  Status chosen = choose(why);
-  for (int i = 1; i < kTries && chosen.code() == Errc::not_done; ++i) {
-    nanosleep(&kPause, nullptr);
-    chosen = choose(why);
+Status OfiEndpoint::start(std::int64_t deadline_ns, std::string* why) {
+  for (;;) {
+    const bool last = monotonic_ns() >= deadline_ns;
+    Status status = choose(last, why);
+    if (status.ok()) status = set_up(why);
+    if (status.code() != Errc::not_done) return status;
+    if (last) return Errc::unsupported;
+    const timespec pause{0, kPauseNs};
+    nanosleep(&pause, nullptr);
+    fabric_ = std::make_unique<Fabric>();
+    wait_fd_ = -1;
   }
-  if (chosen.code() == Errc::not_done) return Errc::unsupported;
-  if (!chosen.ok()) return chosen;
+}
 
+// not_done: the address is not to be had yet.
+Status OfiEndpoint::set_up(std::string* why) {
+  Fabric& f = *fabric_;
   const auto failed = [&](const char* what, int code) {
     *why = fmt::format("provider {}: {}: {}", provider_, what, f.library.strerror(-code));
-    return Errc::system;
+    // An IPv6 address may not be used before the kernel knows that nobody else has it.
+    return code == -FI_EADDRNOTAVAIL ? Errc::not_done : Errc::system;
   };
   if (f.info->ep_attr->max_msg_size < options_.message_bytes) return failed("message size", -FI_EMSGSIZE);
   if (const int e = f.library.fabric(f.info->fabric_attr, &f.fabric, nullptr)) return failed("fi_fabric", e);
@@ -319,6 +353,18 @@ Result<std::uint64_t> OfiEndpoint::insert(std::span<const std::byte> address) {
   fi_addr_t number = FI_ADDR_NOTAVAIL;
   if (fi_av_insert(fabric_->av, address.data(), 1, &number, 0, nullptr) != 1) return Errc::corrupt;
   return std::uint64_t{number};
+}
+
+std::string OfiEndpoint::text_of(std::uint64_t peer) const {
+  std::array<std::byte, 256> address;
+  std::size_t size = address.size();
+  if (fi_av_lookup(fabric_->av, peer, address.data(), &size) != 0 || size > address.size()) return {};
+  std::array<char, 256> text{};
+  size = text.size() - 1;
+  const std::string_view all = fi_av_straddr(fabric_->av, address.data(), text.data(), &size);
+  // "fi_sockaddr_in://10.0.0.2:40123"
+  const std::size_t scheme = all.find("://");
+  return std::string(scheme == std::string_view::npos ? all : all.substr(scheme + 3));
 }
 
 Status OfiEndpoint::send(std::uint64_t peer, std::span<const std::byte> bytes, OfiOperation& operation) {

@@ -34,8 +34,10 @@ class OfiEvents {
 inline constexpr const char* kAutomatic = "auto";
 
 struct OfiEndpointOptions {
-  std::string provider;   // libfabric's name: "tcp;ofi_rxm", "net", "verbs;ofi_rxm", ...; or kAutomatic
-  std::string interface;  // "eth0", or an address of ours "10.0.0.1"; empty: the first that is not a loopback
+  std::string provider;  // libfabric's name: "tcp;ofi_rxm", "net", "verbs;ofi_rxm", ...; or kAutomatic
+  // "eth0", an address of ours "10.0.0.1", or its network "10.0.0.0/24"; empty: the first that is not a
+  // loopback.
+  std::string interface;
   std::uint32_t message_bytes = 0;  // longest message from a send buffer
   // Longest message of parts that lie anywhere, where the provider has such; 0: none.
   std::uint32_t gathered_bytes = 0;
@@ -51,7 +53,8 @@ struct OfiEndpointOptions {
 class OfiEndpoint {
  public:
   // Opens provider and interface. unsupported when libfabric is not installed, or has no such provider or
-  // interface; system when opening failed. Then `why` says so, and names what could be used instead.
+  // interface; system when opening failed. Then `why` says so, and names what could be used instead. Waits up
+  // to 3 s for an interface that leads to other hosts, and for an address that the kernel still examines.
   static Result<std::unique_ptr<OfiEndpoint>> open(const OfiEndpointOptions& options, std::string* why);
   // Names of the providers that could be opened here, best known first; empty without libfabric.
   static std::vector<std::string> usable_providers();
@@ -90,6 +93,11 @@ class OfiEndpoint {
   bool may_sleep();
 
   const std::string& provider() const { return provider_; }
+  // Nothing but this host is reached from here.
+  bool on_loopback() const { return on_loopback_; }
+  // What a peer's number stands for, to be read: "10.0.0.2:40123"; empty where the provider has no text for
+  // it.
+  std::string text_of(std::uint64_t peer) const;
   // Events that the provider reported as failed.
   std::uint64_t failures() const { return failures_; }
 
@@ -97,8 +105,11 @@ class OfiEndpoint {
   struct Fabric;
   struct Receive;
   explicit OfiEndpoint(const OfiEndpointOptions& options);
-  Status start(std::string* why);
-  Status choose(std::string* why);
+  static Result<std::unique_ptr<OfiEndpoint>> open(const OfiEndpointOptions& options,
+                                                   std::int64_t deadline_ns, std::string* why);
+  Status start(std::int64_t deadline_ns, std::string* why);
+  Status choose(bool last, std::string* why);
+  Status set_up(std::string* why);
   Status sent_or_not(std::int64_t result);
   void post(Receive& receive);
   int read_error(OfiEvents& events);
@@ -106,6 +117,7 @@ class OfiEndpoint {
   const OfiEndpointOptions options_;
   std::unique_ptr<Fabric> fabric_;
   std::string provider_;
+  bool on_loopback_ = false;
   std::uint32_t longest_gathered_ = 0;
   std::uint32_t receive_bytes_ = 0;  // of each receive buffer
   std::byte* memory_ = nullptr;

@@ -59,6 +59,7 @@ void OfiWire::arrived(std::span<const std::byte> frame) {
   Peer& peer = *known;
   if (const auto refusal = check_body(frame, header)) return refuse(*refusal, header.source);
   peer.heard_ns = now_ns_;
+  peer.heard = true;
   settle_acks();
   if (header.kind == FrameKind::data && may_wait(peer, header)) {
     late_ = {.peer = &peer, .through = {header.acks[0].through, header.acks[1].through}};
@@ -309,11 +310,19 @@ void OfiWire::void_all(Peer& peer) {
   }
 }
 
+// What a user may look after when no connection has ever come about.
+std::string OfiWire::never_heard(const Peer& peer) const {
+  return fmt::format(
+      "; nothing ever came from it, at {}: a firewall, the wrong interface, or no descriptors left there "
+      "(ORRERY_INTERFACE, ulimit -n)",
+      endpoint_->text_of(peer.number));
+}
+
 void OfiWire::lose(Peer& peer) {
   void_all(peer);
   ++counts_.peers_lost;
-  log::warn("wire: process {} did not answer for {} ms; it counts as dead", peer.rank,
-            options_.unreachable_after_ns / 1'000'000);
+  log::warn("wire: process {} did not answer for {} ms; it counts as dead{}", peer.rank,
+            options_.unreachable_after_ns / 1'000'000, peer.heard ? std::string() : never_heard(peer));
   if (loss_ != nullptr) loss_->lost(peer.slot);
 }
 

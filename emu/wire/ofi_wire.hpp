@@ -106,6 +106,7 @@ class OfiWire final : public HostWire, private OfiEvents {
 
   const OfiWireCounts& counts() const { return counts_; }
   const std::string& provider() const { return endpoint_->provider(); }
+  bool on_loopback() const { return endpoint_->on_loopback(); }
   // What the bad link did, if there is one.
   FaultCounts fault_counts() const { return faults_ ? faults_->counts() : FaultCounts{}; }
 
@@ -128,6 +129,7 @@ class OfiWire final : public HostWire, private OfiEvents {
     SendStream send[kStreams];
     ReceiveStream receive[kStreams];
     std::int64_t heard_ns = 0;          // last authentic frame
+    bool heard = false;                 // there was one
     std::int64_t waiting_since_ns = 0;  // since when there is something to acknowledge for it
     std::int64_t retry_ns = 0;          // when the oldest frame is sent again
     std::int64_t ack_due_ns = 0;        // 0: none
@@ -208,6 +210,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   void tick(Peer& peer);
   void void_all(Peer& peer);
   void lose(Peer& peer);
+  std::string never_heard(const Peer& peer) const;
   bool has_work(const Peer& peer) const;
 
   // Constant after construction.

@@ -12,6 +12,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include <dirent.h>
+#include <sys/resource.h>
+
 namespace orrery::pmi {
 
 namespace {
@@ -25,6 +28,25 @@ struct RecordHead {
   std::uint32_t bytes;
 };
 static_assert(sizeof(RecordHead) == 12);
+
+// A connection takes a descriptor, of the one who connects and of the one who is connected to, and nobody is
+// told of one that could not be had.
+void warn_of_descriptors(std::size_t processes_elsewhere) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  std::size_t used = 0;
+  DIR* const open = opendir("/proc/self/fd");
+  if (open == nullptr) return;
+  while (const dirent* const one = readdir(open)) used += one->d_name[0] != '.' ? 1 : 0;
+  closedir(open);
+  --used;  // `open` itself
+  const std::size_t left = limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+  if (left >= processes_elsewhere) return;
+  log::warn(
+      "{} processes live on other hosts, and each that is spoken to takes a descriptor: {} of {} are left; "
+      "raise the limit (ulimit -n)",
+      processes_elsewhere, left, limit.rlim_cur);
+}
 
 }  // namespace
 
@@ -75,6 +97,7 @@ Status Session::join_hosts(const job::WireJob& job, bool placed) {
   std::uint32_t ours = 1;
   while (std::find(host.begin(), host.end(), ours) != host.end()) ++ours;
   log::info("host {} of {}: {} of {} PEs are here", ours, std::max(hosts, ours), here.size(), size_);
+  if (leads) warn_of_descriptors(static_cast<std::size_t>(size_) - here.size());
   if (placed) return {};
   std::vector<job::PePlace> places;
   for (std::uint32_t number : host) {
@@ -98,7 +121,7 @@ Status Session::put_host(const std::vector<int>& here) {
     record.append(reinterpret_cast<const char*>(&head), sizeof head);
     record.append(reinterpret_cast<const char*>(address.value().bytes.data()), head.bytes);
   }
-  return put_bytes(host_key(rank_), record);
+  return give(host_key(rank_), record);
 }
 
 Status Session::get_hosts(const std::vector<int>& here) {
@@ -112,6 +135,12 @@ Status Session::get_hosts(const std::vector<int>& here) {
       continue;
     }
     const auto record = get_bytes(host_key(leader), leader);
+    if (record.code() == Errc::no_match) {
+      log::error(
+          "no process says that it is rank {} of {}: the launcher gave a rank twice, or the wrong size",
+          leader, size_);
+      return record.code();
+    }
     if (!record.ok()) {
       log::error("the launcher does not hand out what rank {} says about its host: {}", leader,
                  errc_name(record.code()));

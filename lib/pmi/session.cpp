@@ -90,6 +90,7 @@ Result<Session*> Session::open() {
       session->wire_ ? job::Job::of_process(session->kvs_name_, session->size_) : job::Job::of_process();
   if (!job.ok()) return job.code();
   session->job_ = job.value();
+  if (const Status alone = session->check_alone_as_rank(); !alone.ok()) return alone.code();
   const Status ready = session->set_up();
   if (!ready.ok()) return ready.code();
   // After the first exchange between the processes, before the program's own: from here on they take turns.
@@ -298,6 +299,32 @@ Result<std::string> Session::poll_bytes(const std::string& key, int from) {
   return bytes;
 }
 
+// As put_bytes(), of what each rank gives once.
+Status Session::give(const std::string& key, std::string_view bytes) {
+  const Status given = put_bytes(key, bytes);
+  if (given.code() == Errc::invalid_state)
+    log::error("the launcher has heard from another rank {} already: a rank is one process's", rank_);
+  else if (!given.ok())
+    log::error("the launcher does not take what rank {} says: {}", rank_, errc_name(given.code()));
+  return given;
+}
+
+// Whether the launcher gave this process's rank to another one of this host too.
+Status Session::check_alone_as_rank() const {
+  const job::ProcessRef self = job_->self();
+  const bool slots_are_ranks =
+      job_->pes_with_slots() != 0 && rank_ < static_cast<int>(job_->pes_with_slots());
+  if (!slots_are_ranks || self.index == static_cast<std::uint32_t>(rank_)) return {};
+  const auto holder = job_->directory().process_of_rank(rank_);
+  const auto info =
+      holder.ok() ? job_->directory().info_of(holder.value()) : Result<job::ProcessInfo>(Errc::no_match);
+  // One that opened the NIC before it started us is of our rank, too.
+  if (!info.ok() || holder.value() == self || info.value().pid == getppid()) return {};
+  log::error("rank {} is process {} already: the launcher must give every process a rank of its own", rank_,
+             info.value().pid);
+  return Errc::invalid_state;
+}
+
 // ---- collectives ----
 
 Status Session::barrier_enter() {
@@ -333,7 +360,7 @@ Result<std::vector<std::string>> Session::gather(std::string_view bytes, const s
   const bool polled = !members.empty() && visible_at_once();
   const std::string name =
       members.empty() ? numbered("orrery_g", gathers_++) : numbered("orrery_n", node_gathers_++);
-  const Status given = put_bytes(numbered(name + "_", rank_), bytes);
+  const Status given = give(numbered(name + "_", rank_), bytes);
   if (!given.ok()) return given.code();
   if (!polled) {
     const Status met = barrier();
@@ -363,7 +390,7 @@ Result<std::string> Session::broadcast(std::string_view bytes, Picos takes) {
   if (!wire_) return std::string(bytes);
   const std::string key = numbered("orrery_b", gathers_++);
   if (rank_ == 0) {
-    const Status given = put_bytes(key, bytes);
+    const Status given = give(key, bytes);
     if (!given.ok()) return given.code();
   }
   const Status met = barrier(takes);

@@ -81,6 +81,8 @@ class Session {
     return question();
   }
   Status put_bytes(const std::string& key, std::string_view bytes);
+  Status give(const std::string& key, std::string_view bytes);
+  Status check_alone_as_rank() const;
   Result<std::string> get_bytes(const std::string& key, int from);
   Result<std::string> poll_bytes(const std::string& key, int from);
   bool visible_at_once() const;

@@ -25,7 +25,7 @@ case $launcher in
     ;;
   orrery)
     # shellcheck disable=SC2086
-    exec "$TESTED_TOOL" run --hosts "$HOST_A,$HOST_B" --launcher-exec "$HOST_EXEC" ${RUN_ARGUMENTS:-} -n "$pes" "$@"
+    exec "$TESTED_TOOL" run --hosts "[$HOST_A],[$HOST_B]" --launcher-exec "$HOST_EXEC" ${RUN_ARGUMENTS:-} -n "$pes" "$@"
     ;;
   *)
     echo "launch.sh: launcher $launcher: expected hydra, mpirun or orrery" >&2

@@ -10,6 +10,8 @@
 #   NETNS_A, NETNS_B       names of the network namespaces, for `ip -n` and `tc -n`
 #   HOST_EXEC              a program that runs commands there, called like ssh: HOST_EXEC HOST COMMAND...
 #   TWO_HOSTS=1
+# With TWO_HOSTS_IPV6=1 the hosts have addresses of IPv6 alone, and the kernel still examines them when the command
+# starts (duplicate address detection).
 # Exit code: the command's; 77 (skipped) where no network namespaces can be made.
 set -u
 [ $# -gt 0 ] || { echo "usage: two_hosts.sh COMMAND [ARGUMENT...]" >&2; exit 2; }
@@ -17,6 +19,12 @@ here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 # Addresses mean something between these two only: tests may run beside each other.
 HOST_A=10.77.0.1
 HOST_B=10.77.0.2
+bits=24
+if [ "${TWO_HOSTS_IPV6:-0}" = 1 ]; then
+  HOST_A=fd00:77::1
+  HOST_B=fd00:77::2
+  bits=64
+fi
 NETNS_A=orrery-a-$$
 NETNS_B=orrery-b-$$
 skip() { echo "skipped: $1"; exit 77; }
@@ -41,11 +49,15 @@ trap 'exit 143' TERM
 ip netns add "$NETNS_A" 2> /dev/null || skip "network namespaces may not be made here (not root, or a container)"
 ip netns add "$NETNS_B" &&
   ip link add cable netns "$NETNS_A" type veth peer name cable netns "$NETNS_B" &&
-  ip -n "$NETNS_A" addr add "$HOST_A/24" dev cable &&
-  ip -n "$NETNS_B" addr add "$HOST_B/24" dev cable &&
+  ip -n "$NETNS_A" addr add "$HOST_A/$bits" dev cable &&
+  ip -n "$NETNS_B" addr add "$HOST_B/$bits" dev cable &&
   ip -n "$NETNS_A" link set lo up && ip -n "$NETNS_B" link set lo up &&
   ip -n "$NETNS_A" link set cable up && ip -n "$NETNS_B" link set cable up ||
   skip "virtual network cables may not be made here"
+if [ $bits = 64 ]; then
+  ip -n "$NETNS_A" addr del 127.0.0.1/8 dev lo 2> /dev/null
+  ip -n "$NETNS_B" addr del 127.0.0.1/8 dev lo 2> /dev/null
+fi
 HOST_EXEC=$here/host_exec.sh
 TWO_HOSTS=1
 export HOST_A HOST_B NETNS_A NETNS_B HOST_EXEC TWO_HOSTS

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -44,6 +45,12 @@ std::uint64_t raise_descriptor_limit() {
   return before;
 }
 
+// Says on stderr, which the launcher's program hands through, why there is no agent here.
+bool failed(std::string_view why) {
+  fmt::print(stderr, "orrery: no agent: {}\n", why);
+  return false;
+}
+
 }  // namespace
 
 int Agent::run() {
@@ -68,22 +75,29 @@ int Agent::run() {
 }
 
 bool Agent::prepare() {
+  // First: a descriptor at or above the limit is not to be had.
+  descriptor_limit_before_ = raise_descriptor_limit();
   // Nothing that is not a message may go that way.
   in_.reset(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, kInheritedFrom));
   out_.reset(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, kInheritedFrom));
   const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!in_.valid() || !out_.valid() || !null.valid()) return false;
+  if (!in_.valid() || !out_.valid() || !null.valid()) {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return failed(fmt::format("descriptors above {} are needed: the limit is {}; raise it (ulimit -Hn)",
+                              kInheritedFrom, limit.rlim_max));
+  }
   dup2(null.get(), STDIN_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
   fcntl(in_.get(), F_SETFL, O_NONBLOCK);
   fcntl(out_.get(), F_SETFL, O_NONBLOCK);
-  descriptor_limit_before_ = raise_descriptor_limit();
   const sigset_t mine = take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP}, &mask_before_);
   signal(SIGPIPE, SIG_IGN);
   signals_.reset(signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK));
   children_before_ = children();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  return signals_.valid() && guardian_.start();
+  if (signals_.valid() && guardian_.start()) return true;
+  return failed(std::strerror(errno));
 }
 
 void Agent::say(AgentKind kind, std::uint32_t rank, std::string_view bytes) {

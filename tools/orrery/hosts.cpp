@@ -50,6 +50,9 @@ std::string parse_hosts(std::string_view text, std::uint32_t pes, std::vector<Ho
                          word);
     HostShare share{std::string(name)};
     if (name.size() != word.size() && !word.ends_with(']')) {
+      if (!word.starts_with('[') && std::count(word.begin(), word.end(), ':') > 1)
+        return fmt::format(
+            "--hosts {}: '{}' is not accepted: expected an IPv6 address in brackets, [fd00::1]", text, word);
       const auto number = parse_number(count, kMostPes);
       if (!number || *number == 0)
         return fmt::format("--hosts {}: '{}' is not accepted: expected 1..{} PEs after the colon", text, word,

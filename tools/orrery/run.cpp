@@ -327,7 +327,7 @@ void add_run(CLI::App& root, int& exit_code) {
   command->add_option("--provider", words->provider, "What carries the wire between hosts (ORRERY_PROVIDER)")
       ->type_name("NAME");
   command->add_option("--interface", words->interface, "Where it leaves this host (ORRERY_INTERFACE)")
-      ->type_name("NAME|ADDRESS");
+      ->type_name("NAME|ADDRESS|NETWORK");
   command->add_option("--device", words->device, "The device that uGNI programs find (default aries)")
       ->type_name("aries|gemini");
   command

@@ -80,6 +80,24 @@ TEST(Launch, OneSlurmTaskIsASingleton) {
   EXPECT_EQ(detect({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}).value().kind, LaunchKind::singleton);
 }
 
+TEST(Launch, OneOfSeveralWithoutAWayToItsLauncherIsNoSingleton) {
+  const auto lost = detect({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
+  ASSERT_TRUE(lost.ok());
+  EXPECT_EQ(lost.value().kind, LaunchKind::unserved);
+  EXPECT_EQ(lost.value().rank, 1);
+  ASSERT_TRUE(lost.value().pmi_problem());
+  EXPECT_THAT(*lost.value().pmi_problem(), HasSubstr("PMI_SIZE says that this is one of several processes"));
+  const auto of_mpirun = detect({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "3"}});
+  ASSERT_TRUE(of_mpirun.ok() && of_mpirun.value().pmi_problem());
+  EXPECT_THAT(*of_mpirun.value().pmi_problem(), HasSubstr("OMPI_COMM_WORLD_SIZE says"));
+  // mpiexec.hydra -pmi-port
+  const auto by_port = detect({{"PMI_PORT", "vm:36175"}, {"PMI_ID", "0"}});
+  ASSERT_TRUE(by_port.ok() && by_port.value().pmi_problem());
+  EXPECT_THAT(*by_port.value().pmi_problem(), HasSubstr("without its option -pmi-port"));
+  EXPECT_EQ(detect({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}).value().kind, LaunchKind::singleton);
+  EXPECT_EQ(detect({{"PMI_SIZE", "two"}}).code(), Errc::invalid_param);
+}
+
 TEST(Launch, NumbersThatAreNoneAreRefusedByName) {
   for (const char* name : {"PMI_FD", "PMI_RANK", "PMI_SIZE", "ORRERY_JOB_FD"}) {
     for (const char* value : {"", "x", "-1", "3x", "99999999999"}) {

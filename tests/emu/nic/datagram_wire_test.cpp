@@ -5,8 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <thread>
+#include <utility>
 #include <vector>
 
 // Datagrams with processes of other hosts, which are asked and answer when the test says so.
@@ -23,6 +26,7 @@ struct FarAway {
           auto& peer = peers_[process.slot];
           if (!peer) peer = std::make_unique<Peer>(world_[1].connect(process).value(), 1);
           peer->link.by_wire = process.slot >= 2;
+          if (auto now = std::exchange(when_connected, nullptr)) now();
           return peer.get();
         },
         .send =
@@ -50,6 +54,8 @@ struct FarAway {
   }
 
   std::vector<DatagramName> asked;
+  // Called once, the next time that somebody is about to ask.
+  std::function<void()> when_connected;
 
  private:
   box::World& world_;
@@ -139,6 +145,58 @@ TEST_F(Datagrams, ThatAPortWasToldThatThereIsNothingSaysNothingOfOtherPorts) {
     ASSERT_EQ(far.asked.size(), ++asked) << "its bound post still waits there";
     unit.exchanged(far.asked.back(), Errc::not_done, {});
   }
+}
+
+TEST_F(Datagrams, PostsToPortsThatNobodyHasAreNotRememberedOneByOne) {
+  FarAway far(world);
+  DatagramUnit unit(world[1], world[1].nic().view(), far.hooks());
+  for (std::uint32_t instance = 1; instance <= 10'000; ++instance)
+    EXPECT_EQ(far.comes(unit, 7, instance, 3), Errc::not_done);
+  EXPECT_EQ(unit.sources_for_test(), 0u);
+  const auto any = wildcard(1);
+  ASSERT_EQ(unit.post(*any, {}, 70, a.in), Errc::ok);
+  ASSERT_EQ(far.asked.size(), 1u) << "one of them was to this port";
+  unit.exchanged(far.asked[0], Errc::not_done, {});
+  EXPECT_EQ(unit.sources_for_test(), 0u);
+  // From now on the port's are its own.
+  const auto later = wildcard(1);
+  ASSERT_EQ(unit.post(*later, {}, 71, b.in), Errc::ok);
+  EXPECT_EQ(far.asked.size(), 1u);
+  for (std::uint32_t instance = 1; instance <= 10'000; ++instance) (void)far.comes(unit, 7, instance, 3);
+  EXPECT_EQ(unit.sources_for_test(), 1u);
+}
+
+// One thread is on its way to ask for the older one, another one comes with the younger.
+TEST_F(Datagrams, AWildcardDoesNotAskBeforeAnOlderOneThatAnotherThreadIsAt) {
+  FarAway far(world);
+  DatagramUnit unit(world[1], world[1].nic().view(), far.hooks());
+  for (const wire::ProcessSlot from : {wire::ProcessSlot{2}, wire::ProcessSlot{3}})
+    EXPECT_EQ(far.comes(unit, 7, 1, from), Errc::not_done);
+  const auto older = wildcard(1);
+  const auto younger = wildcard(1);
+  const auto youngest = wildcard(1);
+  const auto meanwhile = [&](Endpoint& endpoint, std::uint64_t name, Mail& mail) {
+    far.when_connected = [&unit, &endpoint, name, &mail] {
+      std::thread([&] { EXPECT_EQ(unit.post(endpoint, {}, name, mail.in), Errc::ok); }).join();
+    };
+  };
+  meanwhile(*younger, 71, b);
+  ASSERT_EQ(unit.post(*older, {}, 70, a.in), Errc::ok);
+  ASSERT_EQ(far.asked.size(), 1u);
+  EXPECT_EQ(far.asked[0].index, 0u) << "the older one asks";
+  // The same when it looks again.
+  unit.exchanged(far.asked[0], Errc::not_done, {});
+  meanwhile(*youngest, 72, c);
+  std::uint64_t name = 0;
+  EXPECT_EQ(unit.probe_named(world[1].port(), &name), Errc::no_match);
+  ASSERT_EQ(far.asked.size(), 2u);
+  EXPECT_EQ(far.asked[1].index, 0u);
+  // It is served; then the others have their turn.
+  unit.exchanged(far.asked[1], Errc::ok, {});
+  ASSERT_EQ(unit.probe_named(world[1].port(), &name), Errc::ok);
+  EXPECT_EQ(name, 70u);
+  ASSERT_EQ(far.asked.size(), 3u);
+  EXPECT_EQ(far.asked[2].index, 1u);
 }
 
 // A neighbour's post that found the oldest wildcard asking waits for it: one that is posted meanwhile must

@@ -3,6 +3,7 @@
 #include "emu/base/unique_fd.hpp"
 #include "tests/emu/wire/ofi_pair.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -12,6 +13,9 @@
 
 namespace orrery::wire {
 namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 // The other end is a process that is killed: while frames are under way to it, and while we only wait for it.
 void kill_peer_and_wait(bool with_frames) {
@@ -58,7 +62,9 @@ void kill_peer_and_wait(bool with_frames) {
   } else {
     wire->watch(5, true);
   }
+  ::testing::internal::CaptureStderr();
   while (losses.slots.empty() && monotonic_ns() - killed < kPatience) wire->poll(16);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), EndsWith("it counts as dead\n"));
   ASSERT_EQ(losses.slots, std::vector<ProcessSlot>{5});
   EXPECT_GE(monotonic_ns() - killed, options.unreachable_after_ns);
   EXPECT_TRUE(wire->is_lost(5));
@@ -75,6 +81,27 @@ TEST(OfiWireDeath, FramesToAKilledPeerEndInUnreachable) {
 TEST(OfiWireDeath, AWatchedPeerThatIsKilledIsNoticed) {
   SKIP_WITHOUT_PROVIDER();
   kill_peer_and_wait(false);
+}
+
+// As behind a firewall: no connection ever comes about.
+TEST(OfiWireDeath, APeerThatNothingEverCameFromIsNamedWithItsAddress) {
+  SKIP_WITHOUT_PROVIDER();
+  Collect sink;
+  Losses losses;
+  OfiWireOptions options = options_of(10);
+  options.unreachable_after_ns = 300'000'000;
+  auto wire = open_wire(options, sink, &losses);
+  auto gone = open_wire(options_of(11), sink);
+  ASSERT_TRUE(wire->add_peer(5, gone->address()).ok());
+  gone.reset();
+  ASSERT_TRUE(wire->try_send(5, header_of(Verb::put, 0, 0), {}).ok());
+  ::testing::internal::CaptureStderr();
+  const std::int64_t start = monotonic_ns();
+  while (losses.slots.empty() && monotonic_ns() - start < kPatience) wire->poll(16);
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStderr(),
+      HasSubstr("process 11 did not answer for 300 ms; it counts as dead; nothing ever came from it, at "
+                "127.0.0.1:"));
 }
 
 }  // namespace

@@ -433,22 +433,6 @@ TEST(OfiWire, AProcessThatIsKnownToBeDeadIsDroppedAndALaterLifeIsNot) {
   EXPECT_EQ(wire->try_send(2, header_of(Verb::put, 1, 0), {}).code(), Errc::unreachable);
 }
 
-TEST(OfiWire, RefusedProviderComesWithReasonAndChoices) {
-  SKIP_WITHOUT_PROVIDER();
-  Collect sink;
-  std::string why;
-  OfiWireOptions options = options_of(1);
-  options.provider = "carrier_pigeon";
-  EXPECT_EQ(OfiWire::open(options, sink, nullptr, &why).code(), Errc::unsupported);
-  EXPECT_NE(why.find("carrier_pigeon"), std::string::npos) << why;
-  EXPECT_NE(why.find(kProvider), std::string::npos) << why;
-  options = options_of(1);
-  options.interface = "nosuch0";
-  EXPECT_EQ(OfiWire::open(options, sink, nullptr, &why).code(), Errc::unsupported);
-  EXPECT_NE(why.find("nosuch0"), std::string::npos) << why;
-  EXPECT_NE(why.find("lo"), std::string::npos) << why;
-}
-
 // A passive target: its thread sleeps on the descriptor and on nothing else.
 TEST(OfiWire, ASleepingEndIsWokenThroughItsDescriptor) {
   SKIP_WITHOUT_PROVIDER();

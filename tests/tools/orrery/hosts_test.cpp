@@ -175,6 +175,19 @@ TEST_F(Hosts, HostsThatCannotBeReachedAreSaidInOneLine) {
                                HasSubstr("not the language of 'orrery agent'")));
 }
 
+TEST_F(Hosts, AnAgentRaisesItsDescriptorLimitAndElseSaysWhy) {
+  const FakeSsh soft("shift; ulimit -Sn 64; exec sh -c \"$*\"");
+  const Ran raised =
+      orrery({"run", "--launcher-exec", soft.path(), "--hosts", "a,b", "sh", "-c", "ulimit -Sn"});
+  EXPECT_EQ(raised.code, 0) << raised.err;
+  EXPECT_EQ(raised.out, "64\n64\n");  // the PEs' own is as they were given it
+  const FakeSsh hard("shift; ulimit -n 64; exec sh -c \"$*\"");
+  const Ran refused = orrery({"run", "--launcher-exec", hard.path(), "--hosts", "b", "true"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("no agent: descriptors above 64 are needed: the limit is 64"),
+                                 HasSubstr("host b: its agent is lost")));
+}
+
 TEST_F(Hosts, BadInputIsOneLineThatNamesIt) {
   const struct {
     std::vector<std::string> args;
@@ -185,6 +198,8 @@ TEST_F(Hosts, BadInputIsOneLineThatNamesIt) {
       {{"--hosts", "a b"}, "'a b' is not a host"},
       {{"--hosts", "a:0"}, "'a:0' is not accepted: expected 1..1024 PEs after the colon"},
       {{"--hosts", "a:x"}, "'a:x' is not accepted"},
+      {{"--hosts", "fd00::1,b"},
+       "'fd00::1' is not accepted: expected an IPv6 address in brackets, [fd00::1]"},
       {{"--hosts", "a:2,b"}, "expected :PEs behind every host or behind none"},
       {{"--hosts", "a:2,b:2", "-n", "3"}, "names 4 PEs, -n 3"},
       {{"--hosts", "a:1000,b:1000"}, "2000 PEs: expected at most 1024"},
