@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 #include <vector>
 
 namespace orrery::sim {
@@ -49,34 +50,35 @@ class Calendar {
   void take(Tick t, Visit&& visit, Ahead&& ahead) {
     now_ = t;
     while (!far_.empty() && far_.front().at - now_ <= mask_) move_near();
-    std::uint32_t chunk = buckets_[t & mask_];
-    buckets_[t & mask_] = kNone;
+    Bucket bucket = std::exchange(buckets_[t & mask_], kNone);
     bits_[(t & mask_) >> 6] &= ~(std::uint64_t{1} << (t & 63));
-    while (chunk != kNone) {
+    while (bucket != kNone) {
       // Visiting may push, but never into a chunk that is not yet free; chunks do not move.
-      const Chunk& here = chunks_[chunk];
-      for (std::uint32_t i = 0; i < here.count; ++i) ahead(here.events[i]);
-      for (std::uint32_t i = 0; i < here.count; ++i) visit(here.events[i]);
-      held_ -= here.count;
-      const std::uint32_t next = here.next;
-      free_.push_back(chunk);
-      chunk = next;
+      const std::uint32_t chunk = bucket / kChunkSlots, count = bucket % kChunkSlots;
+      Chunk& here = chunks_[chunk];
+      for (std::uint32_t i = 0; i < count; ++i) ahead(here.events[i]);
+      for (std::uint32_t i = 0; i < count; ++i) visit(here.events[i]);
+      bucket = std::exchange(here.next, free_);
+      free_ = chunk * kChunkSlots;
     }
   }
 
-  bool empty() const { return held_ == 0 && far_.empty(); }
+  bool empty() const { return next() == kNever; }
   std::size_t bytes() const {
-    return buckets_.capacity() * 4 + bits_.capacity() * 8 + chunks_.bytes() + free_.capacity() * 4 +
+    return buckets_.capacity() * sizeof(Bucket) + bits_.capacity() * 8 + chunks_.bytes() +
            far_.capacity() * sizeof(Far);
   }
 
  private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  static constexpr std::uint32_t kPerChunk = 15;
-  struct Chunk {
+  static constexpr std::uint32_t kPerChunk = 15, kChunkSlots = 16;
+  // The newest chunk of a tick, times kChunkSlots, and how many events it has: a push finds its place without
+  // a look at the chunk. No chunk counts as a full one.
+  using Bucket = std::uint32_t;
+  static constexpr Bucket kNone = ~Bucket{0};
+  static_assert(kNone % kChunkSlots == kPerChunk);
+  struct alignas(64) Chunk {
     Event events[kPerChunk];
-    std::uint32_t count = 0;
-    std::uint32_t next = kNone;
+    Bucket next = kNone;  // an older one, full; of a free chunk another free one
   };
   static_assert(sizeof(Chunk) == 128);
   struct Far {
@@ -86,23 +88,24 @@ class Calendar {
   static bool later(const Far& a, const Far& b) { return a.at > b.at; }
 
   void put(Tick at, const Event& event) {
-    std::uint32_t& head = buckets_[at & mask_];
-    if (head == kNone) bits_[(at & mask_) >> 6] |= std::uint64_t{1} << (at & 63);
-    if (head == kNone || chunks_[head].count == kPerChunk) [[unlikely]] {
-      std::uint32_t fresh;
-      if (!free_.empty()) {
-        fresh = free_.back();
-        free_.pop_back();
-      } else {
-        fresh = chunks_.grow();
-      }
-      chunks_[fresh].count = 0;
-      chunks_[fresh].next = head;
-      head = fresh;
+    Bucket& bucket = buckets_[at & mask_];
+    if (bucket % kChunkSlots == kPerChunk) [[unlikely]]
+      extend(at);
+    chunks_[bucket / kChunkSlots].events[bucket % kChunkSlots] = event;
+    ++bucket;
+  }
+  // Puts an empty chunk before those of the bucket.
+  [[gnu::noinline]] void extend(Tick at) {
+    Bucket& bucket = buckets_[at & mask_];
+    bits_[(at & mask_) >> 6] |= std::uint64_t{1} << (at & 63);
+    std::uint32_t fresh;
+    if (free_ != kNone) {
+      fresh = free_ / kChunkSlots;
+      free_ = chunks_[fresh].next;
+    } else {
+      fresh = chunks_.grow();
     }
-    Chunk& chunk = chunks_[head];
-    chunk.events[chunk.count++] = event;
-    ++held_;
+    chunks_[fresh].next = std::exchange(bucket, fresh * kChunkSlots);
   }
   void move_near() {
     std::pop_heap(far_.begin(), far_.end(), later);
@@ -110,28 +113,26 @@ class Calendar {
     far_.pop_back();
   }
   Tick next_in_buckets() const {
-    if (held_ == 0) return kNever;
-    const std::size_t words = bits_.size();
+    const std::size_t words = bits_.size(), last = words - 1;  // a power of two
     const std::size_t first = (now_ & mask_) >> 6;
     // The word of `now_` is looked at twice: from now_ on at first, below it (one horizon ahead) last.
     std::uint64_t word = bits_[first] & (~std::uint64_t{0} << (now_ & 63));
     for (std::size_t i = 0; i <= words; ++i) {
       if (word != 0) {
-        const Tick slot = (((first + i) % words) << 6) + static_cast<Tick>(std::countr_zero(word));
+        const Tick slot = (((first + i) & last) << 6) + static_cast<Tick>(std::countr_zero(word));
         return now_ + ((slot - now_) & mask_);
       }
-      word = bits_[(first + i + 1) % words];
+      word = bits_[(first + i + 1) & last];
     }
     return kNever;
   }
 
   Tick now_ = 0;
   Tick mask_;
-  std::uint64_t held_ = 0;
-  std::vector<std::uint32_t> buckets_;
+  std::vector<Bucket> buckets_;
   std::vector<std::uint64_t> bits_;
   BlockArray<Chunk, 8> chunks_;
-  std::vector<std::uint32_t> free_;
+  Bucket free_ = kNone;
   std::vector<Far> far_;
 };
 
