@@ -75,7 +75,7 @@ class BglRouter {
   Tick min_cross_delay() const { return std::min(config_.hop_ticks, config_.token_ticks); }
 
   void start(Partition& part, Node node);
-  void apply(Partition& part, const Event& event, Tick now);
+  void apply(Partition& part, Event event, Tick now);
   void arbitrate(Partition& part, Node node, Tick now);
   void prefetch(const Partition& part, const Event& event) const {
     (void)part;
@@ -138,6 +138,7 @@ class BglRouter {
     std::uint8_t idle;                   // ... and not transferring
     std::uint8_t receiving;              // receivers whose bus to the reception FIFO is in use
     std::uint8_t refill;                 // injection FIFOs to ask the workload for
+    std::uint8_t wraps;                  // directions whose next node is at the other end
   };
   struct Queues {
     std::uint32_t tail[kInjection];  // last of each FIFO, in a ring: the packet behind it is the first
@@ -159,12 +160,13 @@ class BglRouter {
       bits_ >>= 16;
       return low;
     }
-    // One bit of `mask`, which has at least one.
-    int any_of(std::uint64_t mask) {
-      const int count = std::popcount(mask);
-      if (count > 1)
-        for (std::uint32_t skip = slice() * static_cast<std::uint32_t>(count) >> 16; skip != 0; --skip)
-          mask &= mask - 1;
+    // One bit of `mask`, which has at least one. Few are set as a rule, and which is drawn nobody can foresee:
+    // no branch for the first ones.
+    int any_of(Slots mask) {
+      if ((mask & (mask - 1)) == 0) return std::countr_zero(mask);
+      std::uint32_t skip = slice() * static_cast<std::uint32_t>(std::popcount(mask)) >> 16;
+      for (std::uint32_t i = 0; i < 3; ++i) mask = skip > i ? mask & (mask - 1) : mask;
+      for (; skip > 3; --skip) mask &= mask - 1;
       return std::countr_zero(mask);
     }
     bool chance(std::uint32_t per_2_32) { return per_2_32 == ~0u || slice() < per_2_32 >> 16; }
@@ -176,9 +178,15 @@ class BglRouter {
   };
   // What the senders offer in one arbitration cycle.
   struct Offer {
-    std::uint8_t open = 0;            // idle directions with a dynamic VC to be had
-    std::uint8_t range[kPorts] = {};  // tokens of its best VC, in four ranges
-    std::uint8_t vcs[kPorts] = {};    // the VCs of that range
+    unsigned open;               // idle directions with a dynamic VC to be had
+    std::uint8_t range[kPorts];  // of an idle direction: of the tokens of its best VC (range_of_)
+    std::uint8_t vcs[kPorts];    // ... the VCs of that range
+  };
+
+  // What one step adds to a node's number and to its packed coordinates.
+  struct Way {
+    Node node;
+    TorusGrid::Packed coordinates;
   };
 
   static Slots slots_of(int port) { return ((Slots{1} << kStride) - 1) << (port * kStride); }
@@ -188,6 +196,7 @@ class BglRouter {
     hot.stamp = static_cast<std::uint32_t>(now) + 1;
     part.mark(node);
   }
+  const Way& way(const Hot& hot, int direction) const { return ways_[hot.wraps >> direction & 1][direction]; }
   int ordered_direction(std::uint8_t hints) const {
     if (config_.order == EscapeOrder::direction) return std::countr_zero(hints);
     // Dimension order: bit d and d + 3 are one dimension.
@@ -208,9 +217,10 @@ class BglRouter {
   void expose(Hot& hot, const Packet& packet, int slot);
   void refill(Partition& part, Node node, int fifo, Tick now);
   void receive(Partition& part, Node node, int slot, Tick now);
-  Offer offer(const Hot& hot) const;
+  void offer(const Hot& hot, Offer& out) const;
   int pick_direction(const Offer& offer, std::uint8_t hints, Coins& coins) const;
-  int fullest(const Hot& hot, std::uint64_t slots, bool longest, Coins& coins) const;
+  int fullest(const Hot& hot, Slots slots, bool longest, Coins& coins) const;
+  bool arbitrate_once(Partition& part, Node node, Tick now, Coins& coins);
   int escape_channel(const Hot& hot, const Queues& queues, const Partition& part, int slot,
                      int direction) const;
   std::uint32_t escape_need(int slot, int direction, int vc) const;
@@ -234,6 +244,10 @@ class BglRouter {
   int priority_vc_;
   std::uint32_t capacity_[kStride]{};  // tokens of each VC
   int range_shift_[kStride]{};         // tokens >> shift = 2-bit range
+  // Of so many tokens of a dynamic VC: 0 if no full packet fits, else a number that grows with their range;
+  // without JSQ 1.
+  std::array<std::uint8_t, 256> range_of_{};
+  Way ways_[2][kPorts]{};  // [whether it wraps round][direction]
   std::uint32_t slq_chance_, in_network_chance_;
   std::uint32_t full_;  // tokens of a full packet
   std::uint32_t open_ = 0;

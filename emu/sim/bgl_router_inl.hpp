@@ -45,6 +45,15 @@ BglRouter<E, S>::BglRouter(const BglConfig& config)
     while ((capacity_[v] >> range_shift_[v]) > 4) ++range_shift_[v];
   }
   full_ = config.max_chunks;
+  for (std::uint32_t tokens = full_; tokens < range_of_.size(); ++tokens)
+    range_of_[tokens] = static_cast<std::uint8_t>(1 + (config.jsq ? (tokens - 1) >> range_shift_[0] : 0));
+  for (int d = 0; d < kPorts; ++d)
+    for (const bool wraps : {false, true}) {
+      const std::uint32_t x = wraps == minus_of(d) ? 0 : grid_.side(dim_of(d)) - 1;
+      const TorusGrid::Packed from = x << (10 * dim_of(d));
+      ways_[wraps][d] = {grid_.step(grid_.node(from), from, d) - grid_.node(from),
+                         grid_.step_packed(from, d) - from};
+    }
   slq_chance_ = as_chance(config.slq_fraction);
   in_network_chance_ = as_chance(config.in_network_fraction);
   for (int d = 0; d < 3; ++d)
@@ -62,6 +71,7 @@ BglRouter<E, S>::BglRouter(const BglConfig& config)
     for (int d = 0; d < kPorts; ++d) {
       const bool edge = grid_.wraps(hot.coordinates, d);
       const bool wired = grid_.side(dim_of(d)) > 1 && !(edge && (open_ >> dim_of(d) & 1));
+      if (edge) hot.wraps = static_cast<std::uint8_t>(hot.wraps | 1u << d);
       if (wired) hot.links = static_cast<std::uint8_t>(hot.links | 1u << d);
       for (int v = 0; v < S; ++v) hot.tokens[d][v] = static_cast<std::uint8_t>(capacity_[v]);
     }
@@ -97,15 +107,13 @@ inline void BglRouter<E, S>::expose(Hot& hot, const Packet& packet, int slot) {
     hot.want[ordered_direction(packet.hints)] |= mine;
     return;
   }
-  for (unsigned hints = packet.hints; hints != 0; hints &= hints - 1)
-    hot.want[std::countr_zero(hints)] |= mine;
+  for (int d = 0; d < kPorts; ++d) hot.want[d] |= Slots{packet.hints >> d & 1u} << slot;
 }
 
 template <typename E, int S>
 inline void BglRouter<E, S>::take_out(Hot& hot, int slot) {
   const Slots others = ~(Slots{1} << slot);
-  for (unsigned hints = hot.hints[slot]; hints != 0; hints &= hints - 1)
-    hot.want[std::countr_zero(hints)] &= others;
+  for (Slots& want : hot.want) want &= others;
   hot.here &= others;
   hot.fixed &= others;
   hot.urgent &= others;
@@ -131,7 +139,7 @@ template <typename E, int S>
 inline void BglRouter<E, S>::return_space(Partition& part, Node node, int slot, std::uint8_t amount,
                                           Tick now) {
   const int port = slot / S;
-  const Node upstream = grid_.step(node, hot_[node].coordinates, reverse_of(port));
+  const Node upstream = node + way(hot_[node], reverse_of(port)).node;
   part.signal(now + config_.token_ticks, {upstream, kCredit, static_cast<std::uint8_t>(slot % S),
                                           static_cast<std::uint8_t>(port), amount});
 }
@@ -154,7 +162,7 @@ inline void BglRouter<E, S>::deliver(Partition& part, Node node, std::uint32_t i
 }
 
 template <typename E, int S>
-inline void BglRouter<E, S>::apply(Partition& part, const Event& event, Tick now) {
+inline void BglRouter<E, S>::apply(Partition& part, Event event, Tick now) {
   Hot& hot = hot_[event.node()];
   Queues& queues = queues_[event.node()];
   const int slot = event.slot();
@@ -270,24 +278,20 @@ inline void BglRouter<E, S>::receive(Partition& part, Node node, int slot, Tick 
 
 // Phase 1, the senders' side of it.
 template <typename E, int S>
-inline typename BglRouter<E, S>::Offer BglRouter<E, S>::offer(const Hot& hot) const {
-  Offer out;
+inline void BglRouter<E, S>::offer(const Hot& hot, Offer& out) const {
+  out.open = 0;
   for (unsigned idle = hot.idle; idle != 0; idle &= idle - 1) {
     const int d = std::countr_zero(idle);
-    int best = -1;
-    for (int v = 0; v < static_cast<int>(config_.dynamic_vcs); ++v) {
-      const std::uint32_t tokens = hot.tokens[d][v];
-      if (tokens < full_) continue;
-      const int range = config_.jsq ? static_cast<int>((tokens - 1) >> range_shift_[v]) : 0;
-      if (range < best) continue;
-      out.vcs[d] = static_cast<std::uint8_t>((range > best ? 0 : out.vcs[d]) | 1u << v);
-      best = range;
+    unsigned best = 0, vcs = 0;
+    for (unsigned v = 0; v < config_.dynamic_vcs; ++v) {
+      const unsigned range = range_of_[hot.tokens[d][v]];
+      vcs = (range > best ? 0 : vcs) | unsigned{range >= best} << v;
+      best = std::max(best, range);
     }
-    if (best < 0) continue;
     out.range[d] = static_cast<std::uint8_t>(best);
-    out.open = static_cast<std::uint8_t>(out.open | 1u << d);
+    out.vcs[d] = static_cast<std::uint8_t>(vcs);
+    out.open |= unsigned{best != 0} << d;
   }
-  return out;
 }
 
 // Phase 1, a head's side: the direction with most tokens, ties at random among (direction, VC) pairs.
@@ -295,34 +299,31 @@ template <typename E, int S>
 inline int BglRouter<E, S>::pick_direction(const Offer& offer, std::uint8_t hints, Coins& coins) const {
   const unsigned open = offer.open & hints;
   if ((open & (open - 1)) == 0) return std::countr_zero(open);
-  int best = -1;
-  std::uint64_t ties = 0;  // 8 bits a direction
+  unsigned best = 0;
+  Slots ties = 0;  // S bits a direction
   for (unsigned rest = open; rest != 0; rest &= rest - 1) {
     const int d = std::countr_zero(rest);
-    if (offer.range[d] < best) continue;
-    if (offer.range[d] > best) ties = 0;
-    best = offer.range[d];
-    ties |= std::uint64_t{offer.vcs[d]} << (8 * d);
+    const unsigned range = offer.range[d];
+    ties = (range > best ? 0 : ties) | (range >= best ? Slots{offer.vcs[d]} << (S * d) : 0);
+    best = std::max(best, range);
   }
-  return coins.any_of(ties) / 8;
+  return coins.any_of(ties) / S;
 }
 
 // Phases 2 and 3: of these heads the one from the fullest FIFO (in four ranges), or any.
 template <typename E, int S>
-inline int BglRouter<E, S>::fullest(const Hot& hot, std::uint64_t slots, bool longest, Coins& coins) const {
+inline int BglRouter<E, S>::fullest(const Hot& hot, Slots slots, bool longest, Coins& coins) const {
   if ((slots & (slots - 1)) == 0) return std::countr_zero(slots);
   if (slots & hot.urgent) [[unlikely]]
     slots &= hot.urgent;
   if (!longest) return coins.any_of(slots);
-  int best = -1;
-  std::uint64_t ties = 0;
-  for (std::uint64_t rest = slots; rest != 0; rest &= rest - 1) {
+  int best = 0;
+  Slots ties = 0;
+  for (Slots rest = slots; rest != 0; rest &= rest - 1) {
     const int slot = std::countr_zero(rest);
     const int range = slot < kInjection ? (hot.fill[slot / S][slot % S] - 1) >> range_shift_[slot % S] : 3;
-    if (range < best) continue;
-    if (range > best) ties = 0;
-    best = range;
-    ties |= std::uint64_t{1} << slot;
+    ties = (range > best ? 0 : ties) | (range >= best ? Slots{1} << slot : 0);
+    best = std::max(best, range);
   }
   return coins.any_of(ties);
 }
@@ -392,11 +393,11 @@ inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, 
   hot.tokens[d][vc] = static_cast<std::uint8_t>(hot.tokens[d][vc] - hold);
   packet.hold = static_cast<std::uint8_t>(hold);
   ++packet.hops;
-  const TorusGrid::Packed to = grid_.step_packed(hot.coordinates, d);
+  const Way& onward = way(hot, d);
   const int dim = dim_of(d);
-  if (grid_.wraps(hot.coordinates, d)) packet.aux = static_cast<std::uint8_t>(packet.aux | 1u << dim);
-  if (TorusGrid::at(to, dim) == TorusGrid::at(packet.dst, dim))
-    packet.hints = static_cast<std::uint8_t>(packet.hints & ~(1u << d));
+  packet.aux = static_cast<std::uint8_t>(packet.aux | (hot.wraps >> d & 1u) << dim);
+  const bool done = TorusGrid::at((hot.coordinates + onward.coordinates) ^ packet.dst, dim) == 0;
+  packet.hints = static_cast<std::uint8_t>(packet.hints & ~(unsigned{done} << d));
 
   ++counters.link_hops;
   counters.link_ticks += ticks;
@@ -405,14 +406,13 @@ inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, 
   if (!link_busy_.empty()) link_busy_[std::size_t{node} * kPorts + static_cast<std::size_t>(d)] += ticks;
 
   part.post(now + ticks, {node, kDone, static_cast<std::uint8_t>(slot), static_cast<std::uint8_t>(d), held});
-  part.transfer(now + config_.hop_ticks + late, {grid_.step(node, hot.coordinates, d), kArrive,
+  part.transfer(now + config_.hop_ticks + late, {node + onward.node, kArrive,
                                                  static_cast<std::uint8_t>(d * S + vc), 0, index});
 }
 
 template <typename E, int S>
 inline void BglRouter<E, S>::arbitrate(Partition& part, Node node, Tick now) {
   Hot& hot = hot_[node];
-  const Queues& queues = queues_[node];
   if (!seen_.empty()) [[unlikely]]
     count_unblocking(part, node);
   for (unsigned fifos = hot.refill; fifos != 0; fifos &= fifos - 1)
@@ -423,66 +423,84 @@ inline void BglRouter<E, S>::arbitrate(Partition& part, Node node, Tick now) {
     if (slot >= kInjection || !(hot.receiving >> (slot / S) & 1) || slot % S == priority_vc_)
       receive(part, node, slot, now);
   }
-  // One round is one arbitration cycle of the hardware; what lost asks again while links are idle.
   Coins coins(hot.random);
-  constexpr std::uint64_t kNetwork = (std::uint64_t{1} << kInjection) - 1;
-  while (hot.idle != 0) {
-    std::uint64_t asking = 0, dynamic = 0;
-    for (unsigned idle = hot.idle; idle != 0; idle &= idle - 1) asking |= hot.want[std::countr_zero(idle)];
-    asking &= ~hot.bus_full;
-    if (asking == 0) break;
-    const Offer offers = offer(hot);
-    for (unsigned open = offers.open; open != 0; open &= open - 1)
-      dynamic |= hot.want[std::countr_zero(open)];
-    dynamic &= asking & ~hot.fixed;
-    std::uint64_t escaping = 0;
-    for (std::uint64_t rest = asking & ~dynamic; rest != 0; rest &= rest - 1)
-      if (escape_for(hot, queues, part, std::countr_zero(rest)) >= 0) escaping |= rest & -rest;
-    std::uint64_t able = dynamic | escaping;
-    if (able == 0) break;
-    const bool longest = coins.chance(slq_chance_);
-    const bool network_first = coins.chance(in_network_chance_);
-    // Phase 2 by receiver, and which sender its winner asks. Where packets in the network go first, an
-    // injection FIFO asks only senders that no head in the network could use.
-    std::uint64_t requests[kPorts] = {};
-    unsigned asked = 0;
-    const auto ask = [&](int slot, unsigned except) {
-      int d;
-      if (dynamic >> slot & 1) {
-        const auto hints = static_cast<std::uint8_t>(hot.hints[slot] & ~except);
-        if ((hints & offers.open) == 0) return;
-        d = pick_direction(offers, hints, coins);
-      } else {
-        d = ordered_direction(hot.hints[slot]);
-        if (except >> d & 1) return;
-      }
-      requests[d] |= std::uint64_t{1} << slot;
-    };
-    for (std::uint64_t rest = able & kNetwork; rest != 0;) {
-      const std::uint64_t group = rest & slots_of(std::countr_zero(rest) / S);
-      rest &= ~group;
-      ask(fullest(hot, group, longest, coins), 0);
-    }
-    if (network_first && !(able & hot.urgent & ~kNetwork)) [[likely]]
-      for (unsigned idle = hot.idle; idle != 0; idle &= idle - 1)
-        if (hot.want[std::countr_zero(idle)] & able & kNetwork) asked |= idle & -idle;
-    for (std::uint64_t rest = able & ~kNetwork; rest != 0; rest &= rest - 1)
-      ask(std::countr_zero(rest), asked);
-    // Phase 3.
-    bool granted = false;
-    for (int d = 0; d < kPorts; ++d) {
-      std::uint64_t slots = requests[d];
-      if (slots == 0) continue;
-      if (!network_first && (slots & ~kNetwork) && !(slots & hot.urgent)) slots &= ~kNetwork;
-      const int slot = fullest(hot, slots, longest, coins);
-      const int vc = dynamic >> slot & 1 ? coins.any_of(offers.vcs[d]) : escape_for(hot, queues, part, slot);
-      grant(part, node, slot, d, vc, now);
-      granted = true;
-    }
-    if (!granted) break;
+  while (hot.idle != 0 && arbitrate_once(part, node, now, coins)) {
   }
   if (!seen_.empty()) [[unlikely]]
     std::memcpy(seen_[node].tokens, hot.tokens, sizeof(hot.tokens));
+}
+
+// One arbitration cycle of the hardware; what lost asks again while links are idle. False when nothing moved.
+template <typename E, int S>
+inline bool BglRouter<E, S>::arbitrate_once(Partition& part, Node node, Tick now, Coins& coins) {
+  Hot& hot = hot_[node];
+  const Queues& queues = queues_[node];
+  constexpr Slots kNetwork = (Slots{1} << kInjection) - 1;
+  Slots asking = 0, dynamic = 0;
+  for (unsigned idle = hot.idle; idle != 0; idle &= idle - 1) asking |= hot.want[std::countr_zero(idle)];
+  asking &= ~hot.bus_full;
+  if (asking == 0) return false;
+  Offer offers;
+  offer(hot, offers);
+  for (unsigned open = offers.open; open != 0; open &= open - 1) dynamic |= hot.want[std::countr_zero(open)];
+  dynamic &= asking & ~hot.fixed;
+  Slots escaping = 0;
+  for (Slots rest = asking & ~dynamic; rest != 0; rest &= rest - 1)
+    if (escape_for(hot, queues, part, std::countr_zero(rest)) >= 0) escaping |= rest & -rest;
+  const Slots able = dynamic | escaping;
+  if (able == 0) return false;
+  const bool longest = coins.chance(slq_chance_);
+  const bool network_first = coins.chance(in_network_chance_);
+
+  // Phase 2 by receiver, and which sender its winner asks.
+  Slots requests[kPorts] = {};
+  unsigned requested = 0;
+  const auto ask = [&](int slot, unsigned except) {
+    int d;
+    if (dynamic >> slot & 1) {
+      const auto hints = static_cast<std::uint8_t>(hot.hints[slot] & ~except);
+      if ((hints & offers.open) == 0) return;
+      d = pick_direction(offers, hints, coins);
+    } else {
+      d = ordered_direction(hot.hints[slot]);
+      if (except >> d & 1) return;
+    }
+    requests[d] |= Slots{1} << slot;
+    requested |= 1u << d;
+  };
+  for (Slots rest = able & kNetwork; rest != 0;) {
+    const Slots group = rest & slots_of(std::countr_zero(rest) / S);
+    rest &= ~group;
+    ask(fullest(hot, group, longest, coins), 0);
+  }
+  // Where packets in the network go first, an injection FIFO asks only senders that no head in the network
+  // could use.
+  if (Slots rest = able & ~kNetwork; rest != 0) {
+    unsigned taken = 0;
+    if (network_first && !(rest & hot.urgent)) [[likely]] {
+      Slots left = 0;  // those that want one of the other senders
+      for (unsigned idle = hot.idle; idle != 0; idle &= idle - 1) {
+        const Slots want = hot.want[std::countr_zero(idle)];
+        const bool used = (want & able & kNetwork) != 0;
+        taken |= used ? idle & -idle : 0;
+        left |= used ? 0 : want;
+      }
+      rest &= left;
+    }
+    for (; rest != 0; rest &= rest - 1) ask(std::countr_zero(rest), taken);
+  }
+
+  // Phase 3.
+  const bool moved = requested != 0;
+  for (; requested != 0; requested &= requested - 1) {
+    const int d = std::countr_zero(requested);
+    Slots slots = requests[d];
+    if (!network_first && (slots & ~kNetwork) && !(slots & hot.urgent)) slots &= ~kNetwork;
+    const int slot = fullest(hot, slots, longest, coins);
+    const int vc = dynamic >> slot & 1 ? coins.any_of(offers.vcs[d]) : escape_for(hot, queues, part, slot);
+    grant(part, node, slot, d, vc, now);
+  }
+  return moved;
 }
 
 }  // namespace orrery::sim

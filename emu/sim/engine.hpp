@@ -163,7 +163,7 @@ class Engine {
       if (now >= end_) break;
       part.calendar_.take(
           now,
-          [&](const Event& event) {
+          [&](const Event event) {
             ++part.counters_.events;
             router_.apply(part, event, now);
           },
