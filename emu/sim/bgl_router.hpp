@@ -78,10 +78,16 @@ class BglRouter {
   void apply(Partition& part, Event event, Tick now);
   void arbitrate(Partition& part, Node node, Tick now);
   void prefetch(const Partition& part, const Event& event) const {
-    (void)part;
     const char* at = reinterpret_cast<const char*>(&hot_[event.node()]);
     for (std::size_t line = 0; line < sizeof(Hot); line += 64) __builtin_prefetch(at + line);
     if (event.kind() != kCredit) __builtin_prefetch(&queues_[event.node()].tail[event.slot() % kInjection]);
+    if (event.kind() == kArrive || event.kind() == kReceived) part.pool().prefetch(event.packet);
+  }
+  // The last packet of the event's FIFO: one is put behind it, or it knows the first.
+  void prefetch_packets(const Partition& part, const Event& event) const {
+    if (event.kind() == kCredit || event.slot() >= kInjection) return;
+    const std::uint32_t tail = queues_[event.node()].tail[event.slot()];
+    if (tail != kNone) part.pool().prefetch(tail);
   }
 
   // Ticks that a packet of `chunks` 32-byte chunks occupies a link.
@@ -130,6 +136,7 @@ class BglRouter {
     Random random;
     std::uint32_t coordinates;
     std::uint32_t stamp;  // tick + 1 of the last mark
+    Slots moving;         // slots with a transfer under way
     std::uint8_t tokens[kPorts][kStride];
     std::uint8_t fill[kPorts][kStride];  // tokens' worth of packets in our own FIFOs
     std::uint8_t hints[kSlots];          // of the exposed head
@@ -140,10 +147,9 @@ class BglRouter {
     std::uint8_t refill;                 // injection FIFOs to ask the workload for
     std::uint8_t wraps;                  // directions whose next node is at the other end
   };
-  struct Queues {
+  struct alignas(64) Queues {
     std::uint32_t tail[kInjection];  // last of each FIFO, in a ring: the packet behind it is the first
     std::uint32_t inject[kFifos];    // packet at the head of an injection FIFO
-    Slots moving;                    // slots with a transfer under way
   };
 
   // Small random choices out of few 64-bit draws.
@@ -160,8 +166,8 @@ class BglRouter {
       bits_ >>= 16;
       return low;
     }
-    // One bit of `mask`, which has at least one. Few are set as a rule, and which is drawn nobody can foresee:
-    // no branch for the first ones.
+    // One bit of `mask`, which has at least one. Few are set as a rule, and which is drawn nobody can
+    // foresee: no branch for the first ones.
     int any_of(Slots mask) {
       if ((mask & (mask - 1)) == 0) return std::countr_zero(mask);
       std::uint32_t skip = slice() * static_cast<std::uint32_t>(std::popcount(mask)) >> 16;
@@ -178,6 +184,8 @@ class BglRouter {
   };
   // What the senders offer in one arbitration cycle.
   struct Offer {
+    Slots asking;                // who wants an idle direction
+    Slots dynamic;               // ... one that is open
     unsigned open;               // idle directions with a dynamic VC to be had
     std::uint8_t range[kPorts];  // of an idle direction: of the tokens of its best VC (range_of_)
     std::uint8_t vcs[kPorts];    // ... the VCs of that range

@@ -80,7 +80,6 @@ BglRouter<E, S>::BglRouter(const BglConfig& config)
     Queues& queues = queues_[n];
     for (auto& tail : queues.tail) tail = kNone;
     for (auto& packet : queues.inject) packet = kNone;
-    queues.moving = 0;
   }
 }
 
@@ -96,8 +95,9 @@ void BglRouter<E, S>::start(Partition& part, Node node) {
 template <typename E, int S>
 inline void BglRouter<E, S>::expose(Hot& hot, const Packet& packet, int slot) {
   const Slots mine = Slots{1} << slot;
+  const unsigned hints = packet.hints;
   hot.hints[slot] = packet.hints;
-  if (packet.hints == 0) {
+  if (hints == 0) {
     hot.here |= mine;
     return;
   }
@@ -107,7 +107,7 @@ inline void BglRouter<E, S>::expose(Hot& hot, const Packet& packet, int slot) {
     hot.want[ordered_direction(packet.hints)] |= mine;
     return;
   }
-  for (int d = 0; d < kPorts; ++d) hot.want[d] |= Slots{packet.hints >> d & 1u} << slot;
+  for (int d = 0; d < kPorts; ++d) hot.want[d] |= Slots{hints >> d & 1u} << slot;
 }
 
 template <typename E, int S>
@@ -155,7 +155,7 @@ inline void BglRouter<E, S>::deliver(Partition& part, Node node, std::uint32_t i
     Hot& hot = hot_[node];
     const Queues& queues = queues_[node];
     for (std::uint32_t f = 0; f < config_.injection_fifos; ++f)
-      if (queues.inject[f] == kNone && !(queues.moving >> (kInjection + f) & 1))
+      if (queues.inject[f] == kNone && !(hot.moving >> (kInjection + f) & 1))
         hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << f);
     mark(part, hot, node, now);
   }
@@ -176,13 +176,13 @@ inline void BglRouter<E, S>::apply(Partition& part, Event event, Tick now) {
         return;
       }
       packet.next = event.packet;
-      if (queues.moving >> slot & 1) return;
+      if (hot.moving >> slot & 1) return;
       expose(hot, packet, slot);
       return mark(part, hot, event.node(), now);
     }
     case kDone:
     case kReceived: {
-      queues.moving &= ~(Slots{1} << slot);
+      hot.moving &= ~(Slots{1} << slot);
       if (event.kind() == kDone) {
         const auto link = static_cast<std::uint8_t>(1u << event.lane());
         hot.idle = static_cast<std::uint8_t>(hot.idle | (link & hot.links));
@@ -216,7 +216,7 @@ inline void BglRouter<E, S>::apply(Partition& part, Event event, Tick now) {
       return;
     }
     case kWake:
-      if (queues.inject[slot] == kNone && !(queues.moving >> (kInjection + slot) & 1)) {
+      if (queues.inject[slot] == kNone && !(hot.moving >> (kInjection + slot) & 1)) {
         hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << slot);
         mark(part, hot, event.node(), now);
       }
@@ -268,7 +268,7 @@ inline void BglRouter<E, S>::receive(Partition& part, Node node, int slot, Tick 
   const Packet& packet = part.pool()[index];
   const Tick end = now + wire_ticks(packet.flits);
   take_out(hot, slot);
-  queues.moving |= Slots{1} << slot;
+  hot.moving |= Slots{1} << slot;
   if (slot < kInjection && slot % S != priority_vc_) {
     hot.receiving = static_cast<std::uint8_t>(hot.receiving | 1u << (slot / S));
   }
@@ -280,6 +280,7 @@ inline void BglRouter<E, S>::receive(Partition& part, Node node, int slot, Tick 
 template <typename E, int S>
 inline void BglRouter<E, S>::offer(const Hot& hot, Offer& out) const {
   out.open = 0;
+  out.asking = out.dynamic = 0;
   for (unsigned idle = hot.idle; idle != 0; idle &= idle - 1) {
     const int d = std::countr_zero(idle);
     unsigned best = 0, vcs = 0;
@@ -291,6 +292,8 @@ inline void BglRouter<E, S>::offer(const Hot& hot, Offer& out) const {
     out.range[d] = static_cast<std::uint8_t>(best);
     out.vcs[d] = static_cast<std::uint8_t>(vcs);
     out.open |= unsigned{best != 0} << d;
+    out.asking |= hot.want[d];
+    out.dynamic |= best != 0 ? hot.want[d] : 0;
   }
 }
 
@@ -363,7 +366,7 @@ inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, 
   const std::uint32_t index = head(part, queues, slot);
   take_out(hot, slot);
   pop(part, queues, slot);
-  queues.moving |= Slots{1} << slot;
+  hot.moving |= Slots{1} << slot;
   hot.idle = static_cast<std::uint8_t>(hot.idle & ~(1u << d));
 
   Packet& packet = part.pool()[index];
@@ -406,8 +409,8 @@ inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, 
   if (!link_busy_.empty()) link_busy_[std::size_t{node} * kPorts + static_cast<std::size_t>(d)] += ticks;
 
   part.post(now + ticks, {node, kDone, static_cast<std::uint8_t>(slot), static_cast<std::uint8_t>(d), held});
-  part.transfer(now + config_.hop_ticks + late, {node + onward.node, kArrive,
-                                                 static_cast<std::uint8_t>(d * S + vc), 0, index});
+  part.transfer(now + config_.hop_ticks + late,
+                {node + onward.node, kArrive, static_cast<std::uint8_t>(d * S + vc), 0, index});
 }
 
 template <typename E, int S>
@@ -436,14 +439,11 @@ inline bool BglRouter<E, S>::arbitrate_once(Partition& part, Node node, Tick now
   Hot& hot = hot_[node];
   const Queues& queues = queues_[node];
   constexpr Slots kNetwork = (Slots{1} << kInjection) - 1;
-  Slots asking = 0, dynamic = 0;
-  for (unsigned idle = hot.idle; idle != 0; idle &= idle - 1) asking |= hot.want[std::countr_zero(idle)];
-  asking &= ~hot.bus_full;
-  if (asking == 0) return false;
   Offer offers;
   offer(hot, offers);
-  for (unsigned open = offers.open; open != 0; open &= open - 1) dynamic |= hot.want[std::countr_zero(open)];
-  dynamic &= asking & ~hot.fixed;
+  const Slots asking = offers.asking & ~hot.bus_full;
+  if (asking == 0) return false;
+  const Slots dynamic = offers.dynamic & asking & ~hot.fixed;
   Slots escaping = 0;
   for (Slots rest = asking & ~dynamic; rest != 0; rest &= rest - 1)
     if (escape_for(hot, queues, part, std::countr_zero(rest)) >= 0) escaping |= rest & -rest;
@@ -465,6 +465,7 @@ inline bool BglRouter<E, S>::arbitrate_once(Partition& part, Node node, Tick now
       d = ordered_direction(hot.hints[slot]);
       if (except >> d & 1) return;
     }
+    if (slot < kInjection) part.pool().prefetch(queues.tail[slot]);
     requests[d] |= Slots{1} << slot;
     requested |= 1u << d;
   };

@@ -84,7 +84,7 @@ std::vector<std::string> BglRouter<E, S>::find_cycle(
       int slot = first;
       std::vector<std::pair<Node, int>> path;
       while (const Packet* packet = packet_of(node, slot)) {
-        if (packet->hints == 0 || (queues_[node].moving >> slot & 1)) break;
+        if (packet->hints == 0 || (hot_[node].moving >> slot & 1)) break;
         std::uint32_t& stamp = seen[std::size_t{node} * kInjection + static_cast<std::size_t>(slot)];
         if (stamp == walk) {  // closed: the cycle is the path from this channel on
           std::vector<std::string> names;

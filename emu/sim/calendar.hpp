@@ -44,19 +44,27 @@ class Calendar {
     return std::min(near, far);
   }
 
-  // Calls visit(event) for all events of tick `t`, then forgets them; visit must not push to `t`.
-  // `ahead(event)` is called a few events early, to prefetch. REQUIRES: t == next().
-  template <typename Visit, typename Ahead>
-  void take(Tick t, Visit&& visit, Ahead&& ahead) {
+  // Calls visit(event) for all events of tick `t`, then forgets them; visit must not push to `t`. Before it
+  // ahead(event), a chunk of events early, and then soon(event), a few early, to prefetch. REQUIRES: t ==
+  // next().
+  template <typename Visit, typename Ahead, typename Soon>
+  void take(Tick t, Visit&& visit, Ahead&& ahead, Soon&& soon) {
     now_ = t;
     while (!far_.empty() && far_.front().at - now_ <= mask_) move_near();
     Bucket bucket = std::exchange(buckets_[t & mask_], kNone);
     bits_[(t & mask_) >> 6] &= ~(std::uint64_t{1} << (t & 63));
+    for (std::uint32_t i = 0; bucket != kNone && i < bucket % kChunkSlots; ++i)
+      ahead(chunks_[bucket / kChunkSlots].events[i]);
     while (bucket != kNone) {
       // Visiting may push, but never into a chunk that is not yet free; chunks do not move.
       const std::uint32_t chunk = bucket / kChunkSlots, count = bucket % kChunkSlots;
       Chunk& here = chunks_[chunk];
-      for (std::uint32_t i = 0; i < count; ++i) ahead(here.events[i]);
+      if (here.next != kNone) {
+        const Chunk& older = chunks_[here.next / kChunkSlots];
+        if (older.next != kNone) chunks_[older.next / kChunkSlots].prefetch();
+        for (const Event& event : older.events) ahead(event);
+      }
+      for (std::uint32_t i = 0; i < count; ++i) soon(here.events[i]);
       for (std::uint32_t i = 0; i < count; ++i) visit(here.events[i]);
       bucket = std::exchange(here.next, free_);
       free_ = chunk * kChunkSlots;
@@ -79,6 +87,10 @@ class Calendar {
   struct alignas(64) Chunk {
     Event events[kPerChunk];
     Bucket next = kNone;  // an older one, full; of a free chunk another free one
+    void prefetch() const {
+      __builtin_prefetch(events);
+      __builtin_prefetch(events + kChunkSlots / 2);
+    }
   };
   static_assert(sizeof(Chunk) == 128);
   struct Far {

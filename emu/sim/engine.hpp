@@ -21,7 +21,8 @@
 //   void apply(Partition&, const Event&, Tick);     phase one
 //   void arbitrate(Partition&, Node, Tick);         phase two
 //   void look(std::vector<VcUse>*) const;           adds how full each VC's buffers are, all threads waiting
-//   void prefetch(const Partition&, const Event&) const;
+//   void prefetch(const Partition&, const Event&) const;          what apply() reads first, some events early
+//   void prefetch_packets(const Partition&, const Event&) const;  may be left out: what that leads to
 #pragma once
 
 #include "emu/base/check.hpp"
@@ -167,7 +168,10 @@ class Engine {
             ++part.counters_.events;
             router_.apply(part, event, now);
           },
-          [&](const Event& event) { router_.prefetch(part, event); });
+          [&](const Event& event) { router_.prefetch(part, event); },
+          [&](const Event& event) {
+            if constexpr (kPrefetchesPackets) router_.prefetch_packets(part, event);
+          });
       settle(part, now);
     }
   }
@@ -327,6 +331,10 @@ class Engine {
 
   static constexpr int kSpins = 2000;
   static constexpr int kStalledIntervals = 100;
+  static constexpr bool kPrefetchesPackets =
+      requires(const Router& router, const Partition& part, const Event& event) {
+    router.prefetch_packets(part, event);
+  };
   // Whether the router does anything to the network as a whole in a run (tile_router.hpp).
   static constexpr bool kHasInterludes = requires(Router & router) { router.first_interlude(); };
 

@@ -34,6 +34,7 @@ class PacketPool {
   }
   Packet& operator[](std::uint32_t index) { return packets_[index]; }
   const Packet& operator[](std::uint32_t index) const { return packets_[index]; }
+  void prefetch(std::uint32_t index) const { __builtin_prefetch(&packets_[index]); }
   std::uint64_t live() const { return live_; }
   std::size_t bytes() const { return packets_.bytes(); }
 

@@ -13,9 +13,13 @@ namespace orrery::sim {
 namespace {
 
 std::vector<std::uint32_t> take(Calendar& calendar, Tick at) {
-  std::vector<std::uint32_t> nodes;
+  std::vector<std::uint32_t> nodes, ahead, soon;
   calendar.take(
-      at, [&](const Event& e) { nodes.push_back(e.node()); }, [](const Event&) {});
+      at, [&](const Event& e) { nodes.push_back(e.node()); },
+      [&](const Event& e) { ahead.push_back(e.node()); }, [&](const Event& e) { soon.push_back(e.node()); });
+  // Each was announced, twice.
+  EXPECT_EQ(soon, nodes);
+  EXPECT_EQ(ahead, nodes);
   std::sort(nodes.begin(), nodes.end());
   return nodes;
 }
@@ -63,7 +67,7 @@ TEST(Calendar, TakesEventsThatVisitingAddsToLaterTicks) {
       [&](const Event& e) {
         calendar.push(1 + 255, {e.node() + 1, 0, 0, 0, 0});
       },
-      [](const Event&) {});
+      [](const Event&) {}, [](const Event&) {});
   EXPECT_EQ(calendar.next(), 256u);
   EXPECT_EQ(take(calendar, 256), (std::vector<std::uint32_t>{2}));
 }
