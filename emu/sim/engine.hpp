@@ -84,17 +84,19 @@ class Engine {
     unsigned want = limits.partitions ? limits.partitions : limits.threads;
     if (want > grains) want = grains;
     threads_ = limits.threads < want ? limits.threads : want;
-    home_.resize(sites);
+    home_.resize(grains);
     for (unsigned p = 0; p < want; ++p) {
-      const Node first = static_cast<Node>(std::uint64_t{grains} * p / want) * grain;
-      const Node last = static_cast<Node>(std::uint64_t{grains} * (p + 1) / want) * grain;
-      parts_.push_back(std::make_unique<Partition>(first, last - first, Router::kHorizonLog2));
-      for (Node n = first; n < last; ++n) home_[n] = static_cast<std::uint16_t>(p);
+      const auto first = static_cast<Node>(std::uint64_t{grains} * p / want);
+      const auto last = static_cast<Node>(std::uint64_t{grains} * (p + 1) / want);
+      parts_.push_back(
+          std::make_unique<Partition>(first * grain, (last - first) * grain, Router::kHorizonLog2));
+      for (Node g = first; g < last; ++g) home_[g] = static_cast<std::uint16_t>(p);
     }
     for (auto& part : parts_) {
       part->workload_ = &workload;
       part->partly_ = workload.has_background();
       part->home_ = &home_;
+      part->grain_ = grain;
       part->measure_from_ = limits.until_steady ? kNever : limits.warmup;
       for (auto& box : part->mail_) box.resize(parts_.size());
     }
@@ -147,7 +149,7 @@ class Engine {
   // One window of one partition: its mail, then its events before end_.
   void advance(Partition& part) {
     const int read = parity_;
-    const std::size_t self = home_[part.first()];
+    const std::size_t self = part.home(part.first());
     for (auto& from : parts_) {
       auto& box = from->mail_[read][self];
       for (const auto& mail : box.signals) part.calendar_.push(mail.at, mail.event);
@@ -341,7 +343,7 @@ class Engine {
   Router& router_;
   RunLimits limits_;
   std::vector<std::unique_ptr<Partition>> parts_;
-  std::vector<std::uint16_t> home_;
+  std::vector<std::uint16_t> home_;  // of each grain of sites the partition
   unsigned threads_ = 1;
   Tick window_ = 0;
   // Written by plan() only, read by all between barriers.

@@ -40,7 +40,7 @@ class PacketPool {
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  BlockArray<Packet, 9> packets_;
+  BlockArray<Packet, 8> packets_;
   std::uint32_t free_ = kNone;
   std::uint64_t live_ = 0;
 };
@@ -107,13 +107,13 @@ class alignas(64) Partition {
   void signal(Tick at, const Event& event) {
     if (owns(event.node())) [[likely]]
       return calendar_.push(at, event);
-    mail_[parity_][(*home_)[event.node()]].signals.push_back({at, event});
+    append(mail_[parity_][home(event.node())].signals, {at, event});
   }
   // Later at any node, with packet `event.packet` of this partition, which leaves it if need be.
   void transfer(Tick at, const Event& event) {
     if (owns(event.node())) [[likely]]
       return calendar_.push(at, event);
-    mail_[parity_][(*home_)[event.node()]].transfers.push_back({at, event, pool_[event.packet]});
+    append(mail_[parity_][home(event.node())].transfers, {at, event, pool_[event.packet]});
     pool_.remove(event.packet);
   }
   // Arbitrate at `node` once all events of this tick are applied. The router sees to it that a node is
@@ -130,7 +130,8 @@ class alignas(64) Partition {
   // All that it occupies: calendar, packets, mail, counters, latencies.
   std::size_t bytes() const {
     std::size_t sum = sizeof(*this) + calendar_.bytes() + pool_.bytes() + dirty_.capacity() * sizeof(Node) +
-                      (urgent_latency_ ? sizeof(LatencyHistogram) : 0);
+                      latency_.bytes() +
+                      (urgent_latency_ ? sizeof(LatencyHistogram) + urgent_latency_->bytes() : 0);
     for (const auto& boxes : mail_) {
       sum += boxes.capacity() * sizeof(boxes[0]);
       for (const Box& box : boxes) sum += box.bytes();
@@ -165,6 +166,13 @@ class alignas(64) Partition {
  private:
   template <typename>
   friend class Engine;
+  std::size_t home(Node node) const { return (*home_)[node / grain_]; }
+  // Room for little more than there has been: a box's fullest window is the first one, or near it.
+  template <typename T>
+  static void append(std::vector<T>& to, const T& mail) {
+    if (to.size() == to.capacity()) to.reserve(to.size() + to.size() / 8 + 16);
+    to.push_back(mail);
+  }
   Node first_, count_;
   Calendar calendar_;
   PacketPool pool_;
@@ -176,7 +184,8 @@ class alignas(64) Partition {
   Tick measure_from_ = 0;
   Tick last_delivery_ = 0;
   bool partly_ = false;                               // the workload says which nodes count
-  const std::vector<std::uint16_t>* home_ = nullptr;  // node -> partition
+  const std::vector<std::uint16_t>* home_ = nullptr;  // the partition of each `grain_` nodes
+  Node grain_ = 1;
   int parity_ = 0;
   std::vector<Box> mail_[2];  // by receiving partition
 };

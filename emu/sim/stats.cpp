@@ -6,8 +6,16 @@
 
 namespace orrery::sim {
 
+void LatencyHistogram::grow(std::size_t index) {
+  // To the end of its power of two, not further.
+  const std::size_t size = ((index >> kSubBits) + 1) << kSubBits;
+  buckets_.reserve(size);
+  buckets_.resize(size);
+}
+
 void LatencyHistogram::add(const LatencyHistogram& other) {
-  for (std::size_t i = 0; i < buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
+  if (other.buckets_.size() > buckets_.size()) grow(other.buckets_.size() - 1);
+  for (std::size_t i = 0; i < other.buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
   count_ += other.count_;
   sum_ += other.sum_;
   if (other.max_ > max_) max_ = other.max_;

@@ -16,7 +16,10 @@ class LatencyHistogram {
  public:
   static constexpr int kSubBits = 5;
   void add(Tick t) {
-    ++buckets_[index(t)];
+    const std::size_t at = index(t);
+    if (at >= buckets_.size()) [[unlikely]]
+      grow(at);
+    ++buckets_[at];
     ++count_;
     sum_ += t;
     if (t > max_) max_ = t;
@@ -27,6 +30,7 @@ class LatencyHistogram {
   Tick max() const { return max_; }
   // The smallest latency that `fraction` (0..1) of the packets did not exceed, to the bucket's upper end.
   Tick percentile(double fraction) const;
+  std::size_t bytes() const { return buckets_.capacity() * sizeof(buckets_[0]); }
 
  private:
   static std::size_t index(Tick t) {
@@ -35,7 +39,8 @@ class LatencyHistogram {
     return (static_cast<std::size_t>(shift) << kSubBits) + static_cast<std::size_t>(t >> shift);
   }
   static Tick upper(std::size_t index);
-  std::array<std::uint64_t, 60u << kSubBits> buckets_{};
+  void grow(std::size_t index);
+  std::vector<std::uint64_t> buckets_;  // up to the largest latency that came
   std::uint64_t count_ = 0, sum_ = 0;
   Tick max_ = 0;
 };
