@@ -143,7 +143,7 @@ class Calendar {
   Tick mask_;
   std::vector<Bucket> buckets_;
   std::vector<std::uint64_t> bits_;
-  BlockArray<Chunk, 6> chunks_;
+  BlockArray<Chunk, 5> chunks_;
   Bucket free_ = kNone;
   std::vector<Far> far_;
 };

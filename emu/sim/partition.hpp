@@ -40,7 +40,7 @@ class PacketPool {
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  BlockArray<Packet, 8> packets_;
+  BlockArray<Packet, 7> packets_;
   std::uint32_t free_ = kNone;
   std::uint64_t live_ = 0;
 };
