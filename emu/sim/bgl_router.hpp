@@ -135,17 +135,16 @@ class BglRouter {
     Slots urgent;        // slots whose head is priority
     Random random;
     std::uint32_t coordinates;
-    std::uint32_t stamp;  // tick + 1 of the last mark
-    Slots moving;         // slots with a transfer under way
+    Slots moving;  // slots with a transfer under way
     std::uint8_t tokens[kPorts][kStride];
     std::uint8_t fill[kPorts][kStride];  // tokens' worth of packets in our own FIFOs
     std::uint8_t hints[kSlots];          // of the exposed head
-    std::uint8_t buses[kPorts];          // transfers of this receiver under way
+    std::uint32_t buses;                 // transfers of each receiver under way, 4 bits each
     std::uint8_t links;                  // outgoing links in service
     std::uint8_t idle;                   // ... and not transferring
-    std::uint8_t receiving;              // receivers whose bus to the reception FIFO is in use
+    std::uint8_t receiving : 7;          // receivers whose bus to the reception FIFO is in use
+    std::uint8_t marked : 1;             // to be arbitrated in this tick
     std::uint8_t refill;                 // injection FIFOs to ask the workload for
-    std::uint8_t wraps;                  // directions whose next node is at the other end
   };
   struct alignas(64) Queues {
     std::uint32_t tail[kInjection];  // last of each FIFO, in a ring: the packet behind it is the first
@@ -196,15 +195,25 @@ class BglRouter {
     Node node;
     TorusGrid::Packed coordinates;
   };
+  struct Direction {
+    TorusGrid::Packed mask, edge;  // of the dimension's coordinate; what that is where a step wraps round
+    Way ways[2];                   // [whether it does]
+  };
 
   static Slots slots_of(int port) { return ((Slots{1} << kStride) - 1) << (port * kStride); }
 
-  void mark(Partition& part, Hot& hot, Node node, Tick now) {
-    if (hot.stamp == static_cast<std::uint32_t>(now) + 1) return;
-    hot.stamp = static_cast<std::uint32_t>(now) + 1;
+  void mark(Partition& part, Hot& hot, Node node) {
+    if (hot.marked) return;
+    hot.marked = 1;
     part.mark(node);
   }
-  const Way& way(const Hot& hot, int direction) const { return ways_[hot.wraps >> direction & 1][direction]; }
+  bool wraps(const Hot& hot, int direction) const {
+    const Direction& to = directions_[direction];
+    return (hot.coordinates & to.mask) == to.edge;
+  }
+  const Way& way(const Hot& hot, int direction) const {
+    return directions_[direction].ways[wraps(hot, direction)];
+  }
   int ordered_direction(std::uint8_t hints) const {
     if (config_.order == EscapeOrder::direction) return std::countr_zero(hints);
     // Dimension order: bit d and d + 3 are one dimension.
@@ -255,7 +264,7 @@ class BglRouter {
   // Of so many tokens of a dynamic VC: 0 if no full packet fits, else a number that grows with their range;
   // without JSQ 1.
   std::array<std::uint8_t, 256> range_of_{};
-  Way ways_[2][kPorts]{};  // [whether it wraps round][direction]
+  Direction directions_[kPorts]{};
   std::uint32_t slq_chance_, in_network_chance_;
   std::uint32_t full_;  // tokens of a full packet
   std::uint32_t open_ = 0;

@@ -47,13 +47,16 @@ BglRouter<E, S>::BglRouter(const BglConfig& config)
   full_ = config.max_chunks;
   for (std::uint32_t tokens = full_; tokens < range_of_.size(); ++tokens)
     range_of_[tokens] = static_cast<std::uint8_t>(1 + (config.jsq ? (tokens - 1) >> range_shift_[0] : 0));
-  for (int d = 0; d < kPorts; ++d)
+  for (int d = 0; d < kPorts; ++d) {
+    const TorusGrid::Packed top = (grid_.side(dim_of(d)) - 1) << (10 * dim_of(d));
+    directions_[d].mask = 1023u << (10 * dim_of(d));
+    directions_[d].edge = minus_of(d) ? 0 : top;
     for (const bool wraps : {false, true}) {
-      const std::uint32_t x = wraps == minus_of(d) ? 0 : grid_.side(dim_of(d)) - 1;
-      const TorusGrid::Packed from = x << (10 * dim_of(d));
-      ways_[wraps][d] = {grid_.step(grid_.node(from), from, d) - grid_.node(from),
-                         grid_.step_packed(from, d) - from};
+      const TorusGrid::Packed from = wraps == minus_of(d) ? 0 : top;
+      directions_[d].ways[wraps] = {grid_.step(grid_.node(from), from, d) - grid_.node(from),
+                                    grid_.step_packed(from, d) - from};
     }
+  }
   slq_chance_ = as_chance(config.slq_fraction);
   in_network_chance_ = as_chance(config.in_network_fraction);
   for (int d = 0; d < 3; ++d)
@@ -71,7 +74,6 @@ BglRouter<E, S>::BglRouter(const BglConfig& config)
     for (int d = 0; d < kPorts; ++d) {
       const bool edge = grid_.wraps(hot.coordinates, d);
       const bool wired = grid_.side(dim_of(d)) > 1 && !(edge && (open_ >> dim_of(d) & 1));
-      if (edge) hot.wraps = static_cast<std::uint8_t>(hot.wraps | 1u << d);
       if (wired) hot.links = static_cast<std::uint8_t>(hot.links | 1u << d);
       for (int v = 0; v < S; ++v) hot.tokens[d][v] = static_cast<std::uint8_t>(capacity_[v]);
     }
@@ -88,7 +90,7 @@ void BglRouter<E, S>::start(Partition& part, Node node) {
   Hot& hot = hot_[node];
   hot.idle = hot.links;
   hot.refill = static_cast<std::uint8_t>((1u << config_.injection_fifos) - 1);
-  mark(part, hot, node, 0);
+  mark(part, hot, node);
 }
 
 // The head of `slot` may ask from now on.
@@ -157,7 +159,7 @@ inline void BglRouter<E, S>::deliver(Partition& part, Node node, std::uint32_t i
     for (std::uint32_t f = 0; f < config_.injection_fifos; ++f)
       if (queues.inject[f] == kNone && !(hot.moving >> (kInjection + f) & 1))
         hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << f);
-    mark(part, hot, node, now);
+    mark(part, hot, node);
   }
 }
 
@@ -178,7 +180,7 @@ inline void BglRouter<E, S>::apply(Partition& part, Event event, Tick now) {
       packet.next = event.packet;
       if (hot.moving >> slot & 1) return;
       expose(hot, packet, slot);
-      return mark(part, hot, event.node(), now);
+      return mark(part, hot, event.node());
     }
     case kDone:
     case kReceived: {
@@ -194,17 +196,17 @@ inline void BglRouter<E, S>::apply(Partition& part, Event event, Tick now) {
         const std::uint8_t amount = event.kind() == kDone ? event.amount() : part.pool()[event.packet].hold;
         hot.fill[port][slot % S] = static_cast<std::uint8_t>(hot.fill[port][slot % S] - amount);
         if (event.kind() == kDone) {
-          --hot.buses[port];
+          hot.buses -= 1u << (4 * port);
           hot.bus_full &= ~slots_of(port);
         } else if (slot % S != priority_vc_) {
-          hot.receiving = static_cast<std::uint8_t>(hot.receiving & ~(1u << port));
+          hot.receiving = hot.receiving & 0x3fu & ~(1u << port);
         }
         // Not before: a token on its way all the while would be one more event to keep for each link.
         return_space(part, event.node(), slot, amount, now);
         if (const std::uint32_t first = head(part, queues, slot); first != kNone)
           expose(hot, part.pool()[first], slot);
       }
-      mark(part, hot, event.node(), now);
+      mark(part, hot, event.node());
       if (event.kind() == kReceived) deliver(part, event.node(), event.packet, now, false);
       return;
     }
@@ -212,13 +214,13 @@ inline void BglRouter<E, S>::apply(Partition& part, Event event, Tick now) {
       hot.tokens[event.lane()][slot] =
           static_cast<std::uint8_t>(hot.tokens[event.lane()][slot] + event.amount());
       ++part.counters().credits;
-      if ((hot.idle >> event.lane() & 1) || !seen_.empty()) mark(part, hot, event.node(), now);
+      if ((hot.idle >> event.lane() & 1) || !seen_.empty()) mark(part, hot, event.node());
       return;
     }
     case kWake:
       if (queues.inject[slot] == kNone && !(hot.moving >> (kInjection + slot) & 1)) {
         hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << slot);
-        mark(part, hot, event.node(), now);
+        mark(part, hot, event.node());
       }
       return;
     case kCopy:
@@ -270,7 +272,7 @@ inline void BglRouter<E, S>::receive(Partition& part, Node node, int slot, Tick 
   take_out(hot, slot);
   hot.moving |= Slots{1} << slot;
   if (slot < kInjection && slot % S != priority_vc_) {
-    hot.receiving = static_cast<std::uint8_t>(hot.receiving | 1u << (slot / S));
+    hot.receiving = (hot.receiving | 1u << (slot / S)) & 0x3fu;
   }
   pop(part, queues, slot);
   part.post(end, {node, kReceived, static_cast<std::uint8_t>(slot), 0, index});
@@ -383,7 +385,8 @@ inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, 
   const std::uint8_t held = packet.hold;
   if (slot < kInjection) {
     const int port = slot / S;
-    if (++hot.buses[port] == config_.paths) hot.bus_full |= slots_of(port);
+    hot.buses += 1u << (4 * port);
+    if ((hot.buses >> (4 * port) & 15) == config_.paths) hot.bus_full |= slots_of(port);
     if (packet.flags & kDeposit) [[unlikely]] {
       Packet copy = packet;
       copy.hops = 0;  // its links are counted with the original
@@ -397,9 +400,8 @@ inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, 
   packet.hold = static_cast<std::uint8_t>(hold);
   ++packet.hops;
   const Way& onward = way(hot, d);
-  const int dim = dim_of(d);
-  packet.aux = static_cast<std::uint8_t>(packet.aux | (hot.wraps >> d & 1u) << dim);
-  const bool done = TorusGrid::at((hot.coordinates + onward.coordinates) ^ packet.dst, dim) == 0;
+  packet.aux = static_cast<std::uint8_t>(packet.aux | unsigned{wraps(hot, d)} << dim_of(d));
+  const bool done = (((hot.coordinates + onward.coordinates) ^ packet.dst) & directions_[d].mask) == 0;
   packet.hints = static_cast<std::uint8_t>(packet.hints & ~(unsigned{done} << d));
 
   ++counters.link_hops;
@@ -416,6 +418,7 @@ inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, 
 template <typename E, int S>
 inline void BglRouter<E, S>::arbitrate(Partition& part, Node node, Tick now) {
   Hot& hot = hot_[node];
+  hot.marked = 0;
   if (!seen_.empty()) [[unlikely]]
     count_unblocking(part, node);
   for (unsigned fifos = hot.refill; fifos != 0; fifos &= fifos - 1)
