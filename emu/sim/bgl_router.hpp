@@ -34,6 +34,7 @@
 #include "emu/sim/partition.hpp"
 #include "emu/sim/torus_grid.hpp"
 
+#include <array>
 #include <bit>
 #include <string>
 #include <type_traits>
@@ -54,6 +55,17 @@ struct DatelineEscape {
   static constexpr int kChannels = 2;
   static constexpr bool kFullSize = false;
 };
+
+// Of these hint bits the one of the first dimension.
+constexpr std::array<std::uint8_t, 64> dimension_first() {
+  std::array<std::uint8_t, 64> table{};
+  for (unsigned hints = 0; hints < 64; ++hints)
+    for (unsigned dim = 3; dim-- > 0;) {
+      if (hints >> dim & 1) table[hints] = static_cast<std::uint8_t>(dim);
+      if (hints >> (dim + 3) & 1) table[hints] = static_cast<std::uint8_t>(dim + 3);
+    }
+  return table;
+}
 
 // `kStride`: VCs a receiver has room for, dynamic + escape + one for priority: 4 as built, 8 for studies.
 template <typename Escape, int kStride>
@@ -255,7 +267,7 @@ class BglRouter {
   void grant(Partition& part, Node node, int slot, int direction, int vc, Tick now);
   void deliver(Partition& part, Node node, std::uint32_t packet, Tick now, bool copy);
 
-  static const std::array<std::uint8_t, 64> kDimensionFirst;
+  static constexpr std::array<std::uint8_t, 64> kDimensionFirst = dimension_first();
   BglConfig config_;
   TorusGrid grid_;
   int priority_vc_;

@@ -14,21 +14,6 @@
 
 namespace orrery::sim {
 
-namespace bgl_detail {
-constexpr std::array<std::uint8_t, 64> dimension_first() {
-  std::array<std::uint8_t, 64> table{};
-  for (unsigned hints = 0; hints < 64; ++hints)
-    for (unsigned dim = 3; dim-- > 0;) {
-      if (hints >> dim & 1) table[hints] = static_cast<std::uint8_t>(dim);
-      if (hints >> (dim + 3) & 1) table[hints] = static_cast<std::uint8_t>(dim + 3);
-    }
-  return table;
-}
-}  // namespace bgl_detail
-
-template <typename E, int S>
-const std::array<std::uint8_t, 64> BglRouter<E, S>::kDimensionFirst = bgl_detail::dimension_first();
-
 template <typename E, int S>
 BglRouter<E, S>::BglRouter(const BglConfig& config)
     : config_(config), grid_(config.sides), hot_(grid_.nodes()), queues_(grid_.nodes()) {

@@ -11,7 +11,7 @@ namespace orrery::sim {
 namespace {
 
 TEST(BglMemory, AnAllToAllTakesLessThanAKilobyteANode) {
-  for (const unsigned threads : {1u, 2u}) {
+  for (const unsigned threads : {1u, 2u, 4u}) {
     SCOPED_TRACE(threads);
     RunSpec spec;
     spec.nodes = "16x16x16";
