@@ -59,6 +59,17 @@ TEST(Calendar, IsEmptyOnlyWhenNothingIsLeft) {
   EXPECT_TRUE(calendar.empty());
 }
 
+TEST(Calendar, AnnouncesEveryEventOfATickWithMoreThanOneChunkHolds) {
+  Calendar calendar(8);
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t node = 0; node < 100; ++node) {
+    calendar.push(3, {node, 0, 0, 0, 0});
+    all.push_back(node);
+  }
+  EXPECT_EQ(take(calendar, 3), all);
+  EXPECT_TRUE(calendar.empty());
+}
+
 TEST(Calendar, TakesEventsThatVisitingAddsToLaterTicks) {
   Calendar calendar(8);
   calendar.push(1, {1, 0, 0, 0, 0});
