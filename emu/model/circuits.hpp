@@ -37,7 +37,7 @@ struct alignas(16) CircuitCell {
   DecayedCounter data;              // bytes
   std::atomic<std::uint32_t> last;  // source << 16 | destination of the circuit counted last
 };
-static_assert(sizeof(CircuitCell) == 16);
+static_assert(sizeof(CircuitCell) == 16 && FatTree::kMaxLevels <= 8, "16 bits name a node");
 
 // How many a machine's link state has: none where it is no fat tree.
 constexpr std::size_t circuit_cells(const Pricing& p) {

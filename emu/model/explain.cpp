@@ -94,7 +94,10 @@ class Explainer {
       rest -= stage_time(d_, name);
     if (r_.bytes > price_.inline_limit) rest -= price_.beyond;
     if (r_.bytes == 0) return;
-    const PerByte network = p_.path[is_adaptive(r_.routing)][path_class()][0];
+    // One packet's circuit is not held up by its round trip, which the next one's waits for.
+    const bool tree = p_.network == Network::fat_tree, one_circuit = tree && r_.bytes <= p_.packet.payload;
+    const PerByte network =
+        one_circuit ? p_.shared_link[0][0] : p_.path[is_adaptive(r_.routing)][path_class()][0];
     std::string source = "rates of host, nic, link and packet";
     if (price_.curved) {
       out_.streams_at =
@@ -102,7 +105,7 @@ class Explainer {
                       constant_text(*d_.find(op_.knee)), constant_text(*d_.find(op_.above)));
       source = provenance(*d_.find(op_.below));
     } else if (const std::uint64_t packet = std::min<std::uint64_t>(r_.bytes, p_.packet.payload);
-               p_.path[0][path_class()][0](packet) > std::max(network, price_.host_lone)(r_.bytes)) {
+               !tree && p_.path[0][path_class()][0](packet) > std::max(network, price_.host_lone)(r_.bytes)) {
       out_.streams_at = "a packet on one link";
     } else if (network > price_.host_lone) {
       out_.streams_at = "network path";

@@ -3,6 +3,7 @@
 //
 // What circuits of a fat tree wait for in the link state.
 #include "emu/model/circuits.hpp"
+#include "emu/model/explain.hpp"
 #include "emu/model/machine.hpp"
 #include "emu/model/quote.hpp"
 #include "tests/emu/model/seed.hpp"
@@ -124,6 +125,17 @@ TEST_P(CircuitsOf, HoldTheirSourceForARoundTripEach) {
   const Picos stands =
       std::max(round_trip, p().ops[static_cast<std::size_t>(Op::bte_put)].host_lone(packet()));
   EXPECT_NEAR(((three.data_at - 100_us) - (one.data_at - 200_us)).count(), 2 * stands.count(), 4);
+}
+
+// One packet goes at its host's pace however long the round trip is, several at the round trips'.
+TEST_P(CircuitsOf, AreExplainedByWhatHoldsThemUp) {
+  QuoteRequest r;
+  r.op = Op::bte_put;
+  r.dst = p().nodes - 1;
+  r.bytes = 8;
+  EXPECT_EQ(explain(*built_.machine, r).streams_at, "host interface");
+  r.bytes = 8 * packet();
+  EXPECT_EQ(explain(*built_.machine, r).streams_at, "network path");
 }
 
 // Its own circuits follow each other, so those asked for at once do not queue at the receiver as well.

@@ -53,6 +53,12 @@ struct FarAway {
                    std::span(reinterpret_cast<std::byte*>(&reply), sizeof reply));
   }
 
+  // From each of two processes.
+  void two_come(DatagramUnit& unit) {
+    for (const wire::ProcessSlot from : {wire::ProcessSlot{2}, wire::ProcessSlot{3}})
+      EXPECT_EQ(comes(unit, 7, 1, from), Errc::not_done);
+  }
+
   std::vector<DatagramName> asked;
   // Called once, the next time that somebody is about to ask.
   std::function<void()> when_connected;
@@ -84,8 +90,7 @@ TEST_F(Datagrams, AYoungerWildcardDoesNotAskWhereAnOlderOneHasJustBeenToldThatTh
 TEST_F(Datagrams, WhoWaitsForAYoungerWildcardAloneMovesTheOlderOneAlong) {
   FarAway far(world);
   DatagramUnit unit(world[1], world[1].nic().view(), far.hooks());
-  for (const wire::ProcessSlot from : {wire::ProcessSlot{2}, wire::ProcessSlot{3}})
-    EXPECT_EQ(far.comes(unit, 7, 1, from), Errc::not_done);
+  far.two_come(unit);
   const auto older = wildcard(1);
   const auto younger = wildcard(1);
   ASSERT_EQ(unit.post(*older, {}, 70, a.in), Errc::ok);
@@ -170,8 +175,7 @@ TEST_F(Datagrams, PostsToPortsThatNobodyHasAreNotRememberedOneByOne) {
 TEST_F(Datagrams, AWildcardDoesNotAskBeforeAnOlderOneThatAnotherThreadIsAt) {
   FarAway far(world);
   DatagramUnit unit(world[1], world[1].nic().view(), far.hooks());
-  for (const wire::ProcessSlot from : {wire::ProcessSlot{2}, wire::ProcessSlot{3}})
-    EXPECT_EQ(far.comes(unit, 7, 1, from), Errc::not_done);
+  far.two_come(unit);
   const auto older = wildcard(1);
   const auto younger = wildcard(1);
   const auto youngest = wildcard(1);
