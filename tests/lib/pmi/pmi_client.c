@@ -6,6 +6,7 @@
  */
 #include "pmi_cray.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +25,15 @@ static int rank = -1;
 /* Gathers every rank's number, and checks that it is a permutation and, with two or more, not in rank order.
  */
 static void check_order(const int* order, int size) {
-  int seen = 0;
+  CHECK(size < 64);
+  uint64_t seen = 0;
   int sorted = 1;
   for (int i = 0; i < size; ++i) {
     CHECK(order[i] >= 0 && order[i] < size);
-    seen += 1 << order[i];
+    seen += UINT64_C(1) << order[i];
     sorted = sorted && order[i] == i;
   }
-  CHECK(seen == (1 << size) - 1);
+  CHECK(seen == (UINT64_C(1) << size) - 1);
   CHECK(size == 1 || !sorted);
 }
 
@@ -95,11 +97,11 @@ static void check_collectives(int size) {
     total += lengths[i] = 700 * i; /* rank 0 gives nothing, others several chunks */
   char* mine = malloc((size_t)lengths[rank] + 1);
   char* all = malloc((size_t)total + 1);
-  memset(mine, 'a' + rank, (size_t)lengths[rank]);
+  memset(mine, 'A' + rank, (size_t)lengths[rank]);
   OK(PMI_Allgatherv(mine, lengths[rank], all, lengths));
   const char* at = all;
   for (int i = 0; i < size; ++i) {
-    for (int j = 0; j < lengths[order[i]]; ++j) CHECK(at[j] == 'a' + order[i]);
+    for (int j = 0; j < lengths[order[i]]; ++j) CHECK(at[j] == (char)('A' + order[i]));
     at += lengths[order[i]];
   }
   free(mine);
