@@ -5,6 +5,7 @@
 #include "emu/base/log.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/job/abstract_socket.hpp"
+#include "emu/job/process_stat.hpp"
 #include "emu/job/random.hpp"
 
 #include <algorithm>
@@ -37,7 +38,7 @@ Result<std::unique_ptr<HostDirectory>> ask_members(const std::string& prefix, st
 std::string socket_prefix(std::string_view job_name) {
   std::uint32_t hash = 2166136261u;  // FNV-1a
   for (const char c : job_name) hash = (hash ^ static_cast<std::uint8_t>(c)) * 16777619u;
-  return fmt::format("orrery.{}.{:08x}", geteuid(), hash);
+  return fmt::format("orrery.{}.{:08x}.{:x}", geteuid(), hash, pid_namespace());
 }
 
 std::string member_socket_name(std::string_view prefix) {
