@@ -151,9 +151,6 @@ void BareFabric::wait() {
 }
 
 namespace {
-// The frame of a put of 8 bytes.
-constexpr std::size_t kFrame =
-    orrery::wire::kHostFrameHeaderBytes + orrery::wire::kPacketHeaderBytes + orrery::wire::kPacketAlign;
 constexpr orrery::wire::AuthKey kKey{1, 2};
 }  // namespace
 
@@ -173,19 +170,16 @@ void BareFabric::arrived(std::span<const std::byte> message) {
 void BareFabric::send_small() {
   if (care_ != Care::check) return send(8);
   while (begun_ - out_ >= operations_.size()) endpoint_->poll(*this, 16);
-  const std::span<std::byte> frame(
-      endpoint_->send_buffer(static_cast<std::uint32_t>(begun_ % operations_.size())), kFrame);
-  const auto body = frame.subspan(orrery::wire::kHostFrameHeaderBytes);
+  const std::span<std::byte> room(
+      endpoint_->send_buffer(static_cast<std::uint32_t>(begun_ % operations_.size())),
+      orrery::wire::kShortHostFrameBytes + orrery::wire::kShortHostFrameTail);
   const std::array<std::byte, 8> payload{};
-  orrery::wire::write_packet(body, {.verb = orrery::wire::Verb::put}, payload);
+  const auto frame =
+      room.first(orrery::wire::write_short_packet(room, {.verb = orrery::wire::Verb::put}, payload));
   orrery::wire::FrameHeader header;
-  header.kind = orrery::wire::FrameKind::data;
-  header.packets = 1;
   header.sequence = 1;
-  header.body_bytes = static_cast<std::uint32_t>(body.size());
-  header.body_crc = orrery::wire::crc32c(body);
-  orrery::wire::write_frame_header(frame, header, kKey);
-  send(kFrame);
+  orrery::wire::seal_short_frame(frame, header, kKey);
+  send(frame.size());
 }
 
 double BareFabric::half_ns(int rank, int rounds, Care care) {

@@ -62,6 +62,93 @@ class Reader {
   const std::byte* at_;
 };
 
+// A short frame is words, which are written whole: its tag is made of them at once, and what was stored in
+// pieces cannot be loaded whole for a while. Its payload, padded to whole words, and operands lie between the
+// fields and the tag.
+constexpr std::size_t kTagBytes = 8;
+constexpr std::size_t kTailAt = kShortHostFrameBytes - kTagBytes;
+enum ShortWord : std::size_t {
+  kWhat,
+  kJob,
+  kWho,
+  kSequence,
+  kThrough,
+  kFlags = 6,
+  kName,
+  kAddress,
+  kEventData
+};
+static_assert((kEventData + 1) * 8 == kTailAt);
+
+std::uint64_t word_at(std::span<const std::byte> frame, std::size_t word) {
+  return Reader(frame.data() + 8 * word).get<std::uint64_t>();
+}
+void put_word(std::span<std::byte> frame, std::size_t word, std::uint64_t value) {
+  Writer(frame.data() + 8 * word).put(value);
+}
+template <typename T>
+constexpr std::uint64_t at_bit(unsigned bit, T value) {
+  return static_cast<std::uint64_t>(value) << bit;
+}
+
+constexpr std::size_t padded(std::size_t payload_bytes) { return (payload_bytes + 7) / 8 * 8; }
+
+std::size_t operands_of(const PacketHeader& h) { return h.operand[1] != 0 ? 2 : h.operand[0] != 0 ? 1 : 0; }
+
+bool is_short(std::span<const std::byte> frame) {
+  return Reader(frame.data()).get<std::uint32_t>() == kShortHostFrameMagic;
+}
+
+// The packet of a short frame whose length was checked.
+Packet read_short_packet(std::span<const std::byte> frame) {
+  Packet packet;
+  PacketHeader& h = packet.header;
+  const std::uint64_t what = word_at(frame, kWhat);
+  h.verb = static_cast<Verb>(what >> 48 & 0xff);
+  h.command = static_cast<std::uint8_t>(what >> 56);
+  const std::uint64_t who = word_at(frame, kWho);
+  h.domain = static_cast<std::uint16_t>(who >> 32);
+  h.payload_bytes = who >> 48 & 0xff;
+  h.status = static_cast<std::uint8_t>(who >> 56);
+  const std::uint64_t flags = word_at(frame, kFlags);
+  h.flags = static_cast<std::uint16_t>(flags);
+  h.length = flags >> 16 & 0xffff;
+  h.part_bytes = flags >> 32 & 0xffff;
+  const std::uint64_t name = word_at(frame, kName);
+  h.transaction = static_cast<std::uint32_t>(name);
+  h.key_index = static_cast<std::uint16_t>(name >> 32);
+  h.key_generation = static_cast<std::uint16_t>(name >> 48);
+  h.address = word_at(frame, kAddress);
+  h.event_data = word_at(frame, kEventData);
+  const std::size_t first = (kTailAt + padded(h.payload_bytes)) / 8;
+  const std::size_t operands = flags >> 48 & 0xff;
+  for (std::size_t i = 0; i < operands; ++i) h.operand[i] = word_at(frame, first + i);
+  packet.payload = frame.subspan(kTailAt, h.payload_bytes);
+  return packet;
+}
+
+std::optional<Refusal> read_short_header(std::span<const std::byte> bytes, FrameHeader& out) {
+  FrameHeader h;
+  h.stream = static_cast<Stream>(word_at(bytes, kWhat) >> 40 & 0xff);
+  h.job = word_at(bytes, kJob);
+  const std::uint64_t who = word_at(bytes, kWho);
+  h.source = who & 0xffff;
+  h.target = who >> 16 & 0xffff;
+  h.domain = static_cast<std::uint16_t>(who >> 32);
+  h.sequence = word_at(bytes, kSequence);
+  for (std::size_t i = 0; i < kStreams; ++i) h.acks[i].through = word_at(bytes, kThrough + i);
+  h.packets = 1;
+  const std::uint64_t flags = word_at(bytes, kFlags);
+  const std::size_t operands = flags >> 48 & 0xff;
+  const std::size_t tail = padded(who >> 48 & 0xff) + 8 * operands;
+  if ((h.stream != Stream::requests && h.stream != Stream::responses) || h.sequence == 0 || operands > 2 ||
+      flags >> 56 != 0 || tail > kShortHostFrameTail || bytes.size() != kShortHostFrameBytes + tail) {
+    return Refusal::malformed;
+  }
+  out = h;
+  return std::nullopt;
+}
+
 bool is_known(Verb verb) { return (verb >= Verb::put && verb <= Verb::release) || verb == Verb::response; }
 
 // The layout of a packet's header is that of the struct, which lanes carry as it lies: where the processor is
@@ -147,11 +234,51 @@ void write_frame_header(std::span<std::byte> out, const FrameHeader& h, const Au
   w.put(siphash13(key, out.first(kTagAt)));
 }
 
+bool fits_short_frame(const PacketHeader& h, std::span<const std::byte> payload) {
+  return payload.size() <= kShortHostFrameTail &&
+         padded(payload.size()) + 8 * operands_of(h) <= kShortHostFrameTail && h.length <= UINT16_MAX &&
+         h.part_bytes <= UINT16_MAX && (h.offset | h.aux | h.match_bits) == 0;
+}
+
+std::size_t write_short_packet(std::span<std::byte> out, const PacketHeader& h,
+                               std::span<const std::byte> payload) {
+  const std::size_t operands = operands_of(h);
+  put_word(out, kWhat,
+           kShortHostFrameMagic | at_bit(32, kHostFrameVersion) | at_bit(40, h.verb == Verb::response) |
+               at_bit(48, h.verb) | at_bit(56, h.command));
+  put_word(out, kWho, at_bit(32, h.domain) | at_bit(48, payload.size()) | at_bit(56, h.status));
+  put_word(out, kFlags, h.flags | at_bit(16, h.length) | at_bit(32, h.part_bytes) | at_bit(48, operands));
+  put_word(out, kName, h.transaction | at_bit(32, h.key_index) | at_bit(48, h.key_generation));
+  put_word(out, kAddress, h.address);
+  put_word(out, kEventData, h.event_data);
+  std::byte tail[kShortHostFrameTail] = {};
+  if (payload.size() == 8)  // mostly; without a call
+    std::memcpy(tail, payload.data(), 8);
+  else if (!payload.empty())
+    std::memcpy(tail, payload.data(), payload.size());
+  std::memcpy(out.data() + kTailAt, tail, sizeof tail);
+  const std::size_t first = (kTailAt + padded(payload.size())) / 8;
+  for (std::size_t i = 0; i < operands; ++i) put_word(out, first + i, h.operand[i]);
+  return kShortHostFrameBytes + padded(payload.size()) + 8 * operands;
+}
+
+void seal_short_frame(std::span<std::byte> frame, const FrameHeader& h, const AuthKey& key) {
+  put_word(frame, kJob, h.job);
+  const std::uint64_t packets = word_at(frame, kWho) & ~std::uint64_t{0xffffffff};
+  put_word(frame, kWho, packets | h.source | at_bit(16, h.target));
+  put_word(frame, kSequence, h.sequence);
+  for (std::size_t i = 0; i < kStreams; ++i) put_word(frame, kThrough + i, h.acks[i].through);
+  const std::size_t tag_at = frame.size() - kTagBytes;
+  Writer(frame.data() + tag_at).put(siphash13(key, frame.first(tag_at)));
+}
+
 std::optional<Refusal> read_frame_header(std::span<const std::byte> bytes, FrameHeader& out) {
   if (bytes.size() < kHostFrameHeaderBytes) return Refusal::truncated;
   Reader r(bytes.data());
-  if (r.get<std::uint32_t>() != kHostFrameMagic) return Refusal::magic;
+  const auto magic = r.get<std::uint32_t>();
+  if (magic != kHostFrameMagic && magic != kShortHostFrameMagic) return Refusal::magic;
   if (r.get<std::uint8_t>() != kHostFrameVersion) return Refusal::version;
+  if (magic == kShortHostFrameMagic) return read_short_header(bytes, out);
   if (Reader(bytes.data() + kHeaderCrcAt).get<std::uint32_t>() != crc32c(bytes.first(kHeaderCrcAt))) {
     return Refusal::checksum;
   }
@@ -180,10 +307,17 @@ std::optional<Refusal> read_frame_header(std::span<const std::byte> bytes, Frame
 }
 
 bool tag_is_right(std::span<const std::byte> bytes, const AuthKey& key) {
-  return Reader(bytes.data() + kTagAt).get<std::uint64_t>() == siphash13(key, bytes.first(kTagAt));
+  const std::size_t at = is_short(bytes) ? bytes.size() - kTagBytes : kTagAt;
+  return Reader(bytes.data() + at).get<std::uint64_t>() == siphash13(key, bytes.first(at));
 }
 
 std::optional<Refusal> check_body(std::span<const std::byte> bytes, const FrameHeader& header) {
+  if (is_short(bytes)) {
+    const PacketHeader packet = read_short_packet(bytes).header;
+    const bool answers = packet.verb == Verb::response;
+    if (!is_known(packet.verb) || answers != (header.stream == Stream::responses)) return Refusal::malformed;
+    return std::nullopt;
+  }
   const std::span<const std::byte> body = bytes.subspan(kHostFrameHeaderBytes);
   if (crc32c(body) != header.body_crc) return Refusal::checksum;
   std::size_t at = 0;
@@ -203,8 +337,17 @@ std::optional<Refusal> check_body(std::span<const std::byte> bytes, const FrameH
   return std::nullopt;
 }
 
+PacketReader::PacketReader(std::span<const std::byte> frame, std::size_t at)
+    : frame_(frame), at_(at), end_(frame.size()), is_short_(is_short(frame)) {
+  if (at_ == 0 && !is_short_) at_ = kHostFrameHeaderBytes;
+}
+
 std::optional<Packet> PacketReader::next() {
   if (done()) return std::nullopt;
+  if (is_short_) {
+    at_ = end_;
+    return read_short_packet(frame_);
+  }
   Packet packet;
   (void)read_packet_header(frame_.data() + at_, packet.header);
   packet.payload = frame_.subspan(at_ + kPacketHeaderBytes, packet.header.payload_bytes);

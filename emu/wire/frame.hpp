@@ -12,14 +12,19 @@
 #include <span>
 #include <string_view>
 
-// The frame between hosts, version 2 (docs/wire.md "Between hosts" has the grammar and an example): a header
-// of 88 bytes and packets behind it, little-endian whatever the host is. Pure functions on bytes; any thread.
+// Frames between hosts, version 3 (docs/wire.md "Between hosts" has the grammar and examples): a header of 88
+// bytes and packets behind it, or one short packet and no more than that needs. Little-endian whatever the
+// host is. Pure functions on bytes; any thread.
 namespace orrery::wire {
 
 // DO NOT CHANGE THE NUMBERS of a version: another layout is another version.
-inline constexpr std::uint32_t kHostFrameMagic = 0x4652524f;  // "ORRF" in memory
-inline constexpr std::uint8_t kHostFrameVersion = 2;
+inline constexpr std::uint32_t kHostFrameMagic = 0x4652524f;       // "ORRF" in memory
+inline constexpr std::uint32_t kShortHostFrameMagic = 0x5352524f;  // "ORRS"
+inline constexpr std::uint8_t kHostFrameVersion = 3;
 inline constexpr std::size_t kHostFrameHeaderBytes = 88;
+// A short frame without payload and operands, which come before its tag; and how many bytes of them at most.
+inline constexpr std::size_t kShortHostFrameBytes = 88;
+inline constexpr std::size_t kShortHostFrameTail = 16;
 inline constexpr std::size_t kPacketHeaderBytes = 96;
 inline constexpr std::size_t kPacketAlign = 8;  // packets begin at multiples of it
 
@@ -89,16 +94,31 @@ PacketHeader packet_header_at(std::span<const std::byte> packet);
 // REQUIRES: header.body_crc is the checksum of the body.
 void write_frame_header(std::span<std::byte> out, const FrameHeader& header, const AuthKey& key);
 
-// Reads a header and checks what needs no key: length, magic, version, the header's own checksum, the values
-// of its fields and that `bytes` is as long as it says. Sets `out` only on success.
+// Whether a packet can travel in a short frame: at most 16 bytes of payload and operands, and none of the
+// fields that have no place there.
+bool fits_short_frame(const PacketHeader& header, std::span<const std::byte> payload);
+
+// Writes the packet's part of a short frame. `out` has kShortHostFrameBytes + kShortHostFrameTail; returns
+// how many of them the frame takes. REQUIRES: fits_short_frame().
+std::size_t write_short_packet(std::span<std::byte> out, const PacketHeader& header,
+                               std::span<const std::byte> payload);
+
+// Writes the rest, and the tag by `key`. What header.acks say beyond `through` is not said.
+// REQUIRES: write_short_packet() wrote `frame`, of this length; the header's domain is the packet's, source
+// and target are below 2^16.
+void seal_short_frame(std::span<std::byte> frame, const FrameHeader& header, const AuthKey& key);
+
+// Reads the header of a frame of either form and checks what needs no key: length, magic, version, the
+// header's own checksum, the values of its fields and that `bytes` is as long as it says. Sets `out` only on
+// success; a short frame is data with one packet.
 std::optional<Refusal> read_frame_header(std::span<const std::byte> bytes, FrameHeader& out);
 
 // Whether the tag of a frame that read_frame_header() accepted was made with `key`.
 bool tag_is_right(std::span<const std::byte> bytes, const AuthKey& key);
 
-// Checks the body of an authentic frame: its checksum, and that it is exactly the packets that the header
-// counts, each of a known verb, of the frame's domain and stream, with its payload inside. After it
-// PacketReader cannot fail.
+// Checks the body of an authentic frame: its checksum (a short one's is its tag), and that it is exactly the
+// packets that the header counts, each of a known verb, of the frame's domain and stream, with its payload
+// inside. After it PacketReader cannot fail.
 std::optional<Refusal> check_body(std::span<const std::byte> bytes, const FrameHeader& header);
 
 // Walks the packets of a frame that check_body() accepted.
@@ -106,17 +126,17 @@ std::optional<Refusal> check_body(std::span<const std::byte> bytes, const FrameH
 class PacketReader {
  public:
   // `at`: where to go on, from position(); 0 is the first packet.
-  PacketReader(std::span<const std::byte> frame, std::size_t at) : frame_(frame), at_(at) {
-    if (at_ == 0) at_ = kHostFrameHeaderBytes;
-  }
+  PacketReader(std::span<const std::byte> frame, std::size_t at);
   // The next packet, or nothing. The payload points into the frame.
   std::optional<Packet> next();
   std::size_t position() const { return at_; }
-  bool done() const { return at_ >= frame_.size(); }
+  bool done() const { return at_ >= end_; }
 
  private:
   std::span<const std::byte> frame_;
   std::size_t at_;
+  std::size_t end_;
+  bool is_short_;
 };
 
 }  // namespace orrery::wire

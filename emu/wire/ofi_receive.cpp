@@ -251,6 +251,7 @@ bool OfiWire::deliver(Peer& peer, int stream, std::span<const std::byte> frame) 
     ++counts_.packets_delivered;
     if (stream == 0) {
       delivering_ = &packet->header;
+      delivers_last_ = reader.done();
     } else if ((packet->header.flags & kAnsweredByAck) != 0) {
       if (peer.answered.size() < kMostAnswered)
         peer.answered.emplace_back(packet->header.transaction, packet->header.offset);

@@ -46,6 +46,7 @@ struct TxFrame {
   bool posted = false;  // the provider has it: the bytes must not change
   bool loose = false;   // nobody waits for it: free when the provider is done
   bool asks = false;    // its acknowledgement answers some of its packets
+  bool is_short = false;
 
   // Without packets; its buffer stays.
   void start_anew() {
@@ -55,7 +56,7 @@ struct TxFrame {
     sequence = 0;
     sent_ns = 0;
     packets = domain = 0;
-    closed = held = posted = loose = asks = false;
+    closed = held = posted = loose = asks = is_short = false;
   }
   // With `in_place`, and what fills it up to whole words.
   std::size_t whole_size() const {

@@ -236,10 +236,19 @@ Status OfiWire::try_send(ProcessSlot slot, const PacketHeader& header, std::span
       stream == 1 && delivering_ != nullptr && (delivering_->flags & kAnsweredByAck) != 0;
   if (instead_of_ack && peer->held_request == 0) peer->held_request = peer->receive[0].delivered + 1;
 
+  // An answer goes when its request's frame is delivered: then it says that too.
+  const bool later = stream == 1 && delivering_ != nullptr && delivering_->source == slot;
+  // Goes at once and alone, unless more answers follow for the same frame.
+  const bool goes_short = under_way(*peer, stream) == 0 && (!later || delivers_last_) &&
+                          std::max(options_.rank, peer->rank) <= UINT16_MAX &&
+                          fits_short_frame(header, payload);
+
   std::size_t at = 0;
   do {
     const std::size_t part = std::min(part_limit, payload.size() - at);
-    TxFrame* const frame = frame_for(*peer, stream, header.domain, packet_bytes(part));
+    // One that is short takes no other packet.
+    TxFrame* const frame =
+        frame_for(*peer, stream, header.domain, goes_short ? options_.frame_bytes : packet_bytes(part));
     ORRERY_CHECK(frame != nullptr, "no frame although {} are free", pool_->free());
     PacketHeader of_part = header;
     if (stream == 0 && (header.flags & kWantsResponse) != 0 && !answer_has_data(header))
@@ -251,18 +260,22 @@ Status OfiWire::try_send(ProcessSlot slot, const PacketHeader& header, std::span
       of_part.part_bytes = part;
       if (at + part < payload.size()) of_part.flags &= static_cast<std::uint16_t>(~kLast);
     }
-    const std::size_t bytes = packet_bytes(part);
-    write_packet({frame->bytes + frame->size, bytes}, of_part, payload.subspan(at, part));
-    frame->size += static_cast<std::uint32_t>(bytes);
+    if (goes_short) {
+      const std::span room(frame->bytes, kShortHostFrameBytes + kShortHostFrameTail);
+      frame->size = static_cast<std::uint32_t>(write_short_packet(room, of_part, payload));
+      frame->is_short = frame->closed = true;
+    } else {
+      const std::size_t bytes = packet_bytes(part);
+      write_packet({frame->bytes + frame->size, bytes}, of_part, payload.subspan(at, part));
+      frame->size += static_cast<std::uint32_t>(bytes);
+    }
     ++frame->packets;
     ++counts_.packets_sent;
     at += part;
   } while (at < payload.size());
   if (instead_of_ack) peer->held_answer = s.next - 1;
-  // An answer goes when its request's frame is delivered: then it says that too.
-  const bool later = stream == 1 && delivering_ != nullptr && delivering_->source == slot;
   // Alone on its way: now, for latency. Behind others: with more, for the rate.
-  pump(*peer, stream, !later && under_way(*peer, stream) == 1);
+  if (!later || !goes_short) pump(*peer, stream, !later && under_way(*peer, stream) == 1);
   return {};
 }
 
@@ -322,7 +335,7 @@ bool OfiWire::post(Peer& peer, TxFrame& frame, int stream) {
   const std::array<std::span<const std::byte>, OfiEndpoint::kMostParts> parts{
       bytes, frame.in_place,
       std::span(kPadding).first(frame.whole_size() - frame.size - frame.in_place.size())};
-  if (frame.body_crc == 0) {
+  if (frame.body_crc == 0 && !frame.is_short) {
     frame.body_crc = crc32c(bytes.subspan(kHostFrameHeaderBytes));
     if (!frame.in_place.empty()) frame.body_crc = crc32c(parts[2], crc32c(parts[1], frame.body_crc));
   }
@@ -333,7 +346,11 @@ bool OfiWire::post(Peer& peer, TxFrame& frame, int stream) {
   header.body_bytes = static_cast<std::uint32_t>(frame.whole_size() - kHostFrameHeaderBytes);
   header.sequence = frame.sequence;
   header.body_crc = frame.body_crc;
-  write_frame_header(bytes, header, keys_of(peer, frame.domain).send);
+  const AuthKey& key = keys_of(peer, frame.domain).send;
+  if (frame.is_short)
+    seal_short_frame(bytes, header, key);
+  else
+    write_frame_header(bytes, header, key);
   if (faults_) {
     std::vector<std::byte> whole;
     for (const auto part : parts) whole.insert(whole.end(), part.begin(), part.end());
@@ -347,7 +364,8 @@ bool OfiWire::post(Peer& peer, TxFrame& frame, int stream) {
     frame.posted = status.ok();
   }
   frame.sent_ns = now_ns_;
-  acknowledged_by_frame(peer);
+  const bool is_silent = frame.is_short && (header.acks[0].beyond | header.acks[1].beyond) != 0;
+  if (!is_silent) acknowledged_by_frame(peer);
   return true;
 }
 

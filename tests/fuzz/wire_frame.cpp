@@ -2,7 +2,8 @@
 // Copyright 2026 the Orrery authors
 
 // Frames between hosts. The first byte says how much of the frame the sender got right: nothing; the sums;
-// the sums and the tag, so that the packets inside are reached.
+// the sums and the tag, so that the packets inside are reached; the same of a short frame, whose tag is its
+// sum.
 #include "emu/base/check.hpp"
 #include "emu/wire/frame.hpp"
 
@@ -44,11 +45,18 @@ void receive(std::span<const std::byte> frame) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  const std::uint8_t kind = data[0] % 3;
+  const std::uint8_t kind = data[0] % 4;
   // In memory of its own: a read past the end is seen.
   std::vector<std::byte> frame(size - 1);
   if (!frame.empty()) std::memcpy(frame.data(), data + 1, frame.size());
-  if (kind != 0 && frame.size() >= kHostFrameHeaderBytes) {
+  if (kind == 3 && frame.size() >= kShortHostFrameBytes) {
+    const std::span<std::byte> all(frame);
+    const std::size_t tag_at = frame.size() - sizeof(std::uint64_t);
+    std::memcpy(frame.data(), &kShortHostFrameMagic, sizeof kShortHostFrameMagic);
+    frame[4] = std::byte{kHostFrameVersion};
+    const std::uint64_t tag = siphash13(kKey, all.first(tag_at));
+    std::memcpy(frame.data() + tag_at, &tag, sizeof tag);
+  } else if (kind != 0 && frame.size() >= kHostFrameHeaderBytes) {
     const std::span<const std::byte> all(frame);
     const auto put32 = [&](std::size_t at, std::uint32_t value) {
       for (std::size_t i = 0; i < 4; ++i) frame[at + i] = static_cast<std::byte>(value >> (8 * i));

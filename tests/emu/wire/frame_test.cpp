@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/wire/frame.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -62,6 +63,19 @@ Part put_of_eight() {
   put.header.part_bytes = 8;
   for (int i = 1; i <= 8; ++i) put.payload.push_back(static_cast<std::byte>(i * 0x11));
   return put;
+}
+
+Bytes make_short_frame(const Part& part, FrameHeader header = {}) {
+  header.job = kScope.job;
+  header.source = 3;
+  header.target = 4;
+  header.stream = part.header.verb == Verb::response ? Stream::responses : Stream::requests;
+  if (header.sequence == 0) header.sequence = 1;
+  EXPECT_TRUE(fits_short_frame(part.header, part.payload));
+  Bytes frame(kShortHostFrameBytes + kShortHostFrameTail, std::byte{0xee});
+  frame.resize(write_short_packet(frame, part.header, part.payload));
+  seal_short_frame(frame, header, derive_key(kSecret, kScope));
+  return frame;
 }
 
 std::optional<Refusal> verdict(const Bytes& frame) {
@@ -179,32 +193,159 @@ TEST(Frame, CarriesPacketsUnchanged) {
   EXPECT_FALSE(reader.next());
 }
 
-// The example of docs/wire.md, byte for byte.
+TEST(ShortFrame, CarriesAPacketUnchanged) {
+  std::mt19937_64 random(6);
+  for (int i = 0; i < 2000; ++i) {
+    Part part;
+    PacketHeader& h = part.header;
+    constexpr Verb kVerbs[] = {Verb::put,  Verb::get,    Verb::amo,     Verb::cq_write,
+                               Verb::send, Verb::credit, Verb::release, Verb::response};
+    h.verb = kVerbs[random() % std::size(kVerbs)];
+    h.command = static_cast<std::uint8_t>(random());
+    h.flags = static_cast<std::uint16_t>(random());
+    h.domain = kScope.domain;
+    h.transaction = static_cast<std::uint32_t>(random());
+    h.key_index = static_cast<std::uint16_t>(random());
+    h.key_generation = static_cast<std::uint16_t>(random());
+    h.status = static_cast<std::uint8_t>(random());
+    h.address = random();
+    h.length = random() & 0xffff;
+    h.event_data = random();
+    h.part_bytes = random() & 0xffff;
+    const std::size_t operands = random() % 3;
+    for (std::size_t j = 0; j < operands; ++j) h.operand[j] = random();
+    const std::size_t room = kShortHostFrameTail - 8 * operands;
+    part.payload.resize(random() % (room + 1));
+    for (auto& byte : part.payload) byte = static_cast<std::byte>(random());
+    FrameHeader sent;
+    sent.sequence = random() | 1;
+    sent.acks[0].through = random();
+    sent.acks[1].through = random();
+    const Bytes frame = make_short_frame(part, sent);
+    ASSERT_EQ(verdict(frame), std::nullopt);
+    FrameHeader header;
+    ASSERT_EQ(read_frame_header(frame, header), std::nullopt);
+    EXPECT_EQ(header.kind, FrameKind::data);
+    EXPECT_EQ(header.packets, 1u);
+    EXPECT_EQ(header.sequence, sent.sequence);
+    EXPECT_EQ(header.acks[0].through, sent.acks[0].through);
+    EXPECT_EQ(header.acks[1].through, sent.acks[1].through);
+    EXPECT_EQ(header.source, 3u);
+    EXPECT_EQ(header.target, 4u);
+    PacketReader reader(frame, 0);
+    ASSERT_FALSE(reader.done());
+    const auto packet = reader.next();
+    ASSERT_TRUE(packet);
+    PacketHeader expected = h;
+    expected.payload_bytes = static_cast<std::uint32_t>(part.payload.size());
+    EXPECT_EQ(std::memcmp(&packet->header, &expected, sizeof expected), 0);
+    EXPECT_EQ(Bytes(packet->payload.begin(), packet->payload.end()), part.payload);
+    EXPECT_TRUE(reader.done());
+    EXPECT_FALSE(PacketReader(frame, reader.position()).next());
+  }
+}
+
+TEST(ShortFrame, IsOnlyForWhatFits) {
+  const Part good = put_of_eight();
+  EXPECT_TRUE(fits_short_frame(good.header, good.payload));
+  EXPECT_TRUE(fits_short_frame(good.header, Bytes(16)));
+  EXPECT_FALSE(fits_short_frame(good.header, Bytes(17)));
+  const auto with = [&](auto change) {
+    PacketHeader header = good.header;
+    change(header);
+    return fits_short_frame(header, good.payload);
+  };
+  EXPECT_TRUE(with([](auto& h) { h.operand[0] = 1; }));
+  EXPECT_FALSE(with([](auto& h) { h.operand[1] = 1; })) << "8 bytes and two operands";
+  EXPECT_FALSE(with([](auto& h) { h.length = 65536; }));
+  EXPECT_FALSE(with([](auto& h) { h.part_bytes = 65536; }));
+  EXPECT_FALSE(with([](auto& h) { h.offset = 1; }));
+  EXPECT_FALSE(with([](auto& h) { h.aux = 1; }));
+  EXPECT_FALSE(with([](auto& h) { h.match_bits = 1; }));
+}
+
+TEST(ShortFrame, EveryFlippedBitAndEveryOtherLengthIsRefused) {
+  const Bytes good = make_short_frame(put_of_eight());
+  ASSERT_EQ(verdict(good), std::nullopt);
+  for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+    Bytes bad = good;
+    bad[bit / 8] ^= std::byte{1} << (bit % 8);
+    ASSERT_NE(verdict(bad), std::nullopt) << "bit " << bit;
+  }
+  for (std::size_t size = 0; size < good.size(); ++size)
+    ASSERT_NE(verdict(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size))), std::nullopt);
+  Bytes longer = good;
+  longer.resize(good.size() + 8);
+  EXPECT_EQ(verdict(longer), Refusal::malformed);
+}
+
+TEST(ShortFrame, RefusalsNameTheirCause) {
+  Bytes frame = make_short_frame(put_of_eight());
+  frame[4] = std::byte{kHostFrameVersion + 1};
+  EXPECT_EQ(verdict(frame), Refusal::version);
+  frame = make_short_frame(put_of_eight());
+  frame[64] ^= std::byte{1};
+  EXPECT_EQ(verdict(frame), Refusal::tag) << "the tag is the sum, too";
+  Part unknown = put_of_eight();
+  unknown.header.verb = static_cast<Verb>(63);
+  EXPECT_EQ(verdict(make_short_frame(unknown)), Refusal::malformed);
+  // An answer among the requests, with a tag that is right.
+  frame = make_short_frame(put_of_eight());
+  frame[6] = static_cast<std::byte>(Verb::response);
+  FrameHeader header;
+  header.job = kScope.job;
+  header.source = 3;
+  header.target = 4;
+  header.sequence = 1;
+  seal_short_frame(frame, header, derive_key(kSecret, kScope));
+  EXPECT_EQ(verdict(frame), Refusal::malformed);
+  header.sequence = 0;
+  frame = make_short_frame(put_of_eight());
+  seal_short_frame(frame, header, derive_key(kSecret, kScope));
+  EXPECT_EQ(verdict(frame), Refusal::malformed);
+}
+
+std::string hex(const Bytes& bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    text += fmt::format("{}{:02x} ", i % 16 == 0 ? "\n" : "", static_cast<unsigned>(bytes[i]));
+  return text;
+}
+
+// The examples of docs/wire.md, byte for byte.
+TEST(ShortFrame, IsTheExampleOfTheDocument) {
+  FrameHeader header;
+  header.acks[1] = {2, 0};
+  const Bytes frame = make_short_frame(put_of_eight(), header);
+  static constexpr unsigned char kExample[] = {
+      0x4f, 0x52, 0x52, 0x53, 0x03, 0x00, 0x01, 0x00, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,  // 0x00
+      0x03, 0x00, 0x04, 0x00, 0x07, 0x00, 0x08, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // 0x10
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // 0x20
+      0x07, 0x00, 0x08, 0x00, 0x08, 0x00, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x05, 0x00, 0x01, 0x00,  // 0x30
+      0x10, 0x10, 0x00, 0x00, 0x00, 0x7f, 0x00, 0x00, 0x2a, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // 0x40
+      0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0xaf, 0xc1, 0xd7, 0xeb, 0x35, 0x23, 0x18, 0x63,  // 0x50
+  };
+  ASSERT_EQ(frame.size(), sizeof kExample) << hex(frame);
+  EXPECT_EQ(std::memcmp(frame.data(), kExample, sizeof kExample), 0) << hex(frame);
+}
+
 TEST(Frame, IsTheExampleOfTheDocument) {
   FrameHeader header;
   header.acks[1] = {2, 0};
   const Bytes frame = make_frame({put_of_eight()}, header);
   static constexpr unsigned char kExample[] = {
-      0x4f, 0x52, 0x52, 0x46, 0x02, 0x01, 0x00, 0x00, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,  // 0x00
+      0x4f, 0x52, 0x52, 0x46, 0x03, 0x01, 0x00, 0x00, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,  // 0x00
       0x03, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0x07, 0x00, 0x01, 0x00, 0x68, 0x00, 0x00, 0x00,  // 0x10
       0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // 0x20
       0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // 0x30
       0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,                                                  // 0x40
-      0x42, 0x63, 0x50, 0x9a, 0xab, 0x1c, 0x02, 0xfd, 0x7e, 0xc5, 0x82, 0xe5, 0xa4, 0xf6, 0x97, 0x33,  // 0x48
+      0x42, 0x63, 0x50, 0x9a, 0x3d, 0xae, 0xd1, 0xc4, 0xe9, 0x17, 0x8e, 0x2d, 0x18, 0x7f, 0xb2, 0xab,  // 0x48
       0x01, 0x00, 0x07, 0x00, 0x00, 0x00, 0x07, 0x00, 0x00, 0x04, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00,  // 0x58
       0x05, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0x10, 0x00, 0x00, 0x00, 0x7f, 0x00, 0x00,  // 0x68
       0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,                                                  // 0x78
   };
   ASSERT_EQ(frame.size(), 192u);
-  EXPECT_EQ(std::memcmp(frame.data(), kExample, sizeof kExample), 0) << [&] {
-    std::string text;
-    for (std::size_t i = 0; i < sizeof kExample; ++i) {
-      char hex[8];
-      std::snprintf(hex, sizeof hex, "%s%02x ", i % 16 == 0 ? "\n" : "", static_cast<unsigned>(frame[i]));
-      text += hex;
-    }
-    return text;
-  }();
+  EXPECT_EQ(std::memcmp(frame.data(), kExample, sizeof kExample), 0) << hex(frame);
   EXPECT_EQ(frame[0xb8], std::byte{0x11});
 }
 
