@@ -15,8 +15,9 @@
 namespace orrery::job {
 
 // The directory that processes of one user and one pid namespace on one host share when no `orrery run` made
-// one for them. Whoever binds the leader's socket first makes it and hands it to the others; when the leader is
-// gone, the next newcomer binds the name and asks a member for the directory instead of making a second one.
+// one for them. Whoever binds the leader's socket first makes it and hands it to the others; when the leader
+// is gone, the next newcomer binds the name and asks a member for the directory instead of making a second
+// one.
 struct UserDirectory {
   std::unique_ptr<HostDirectory> directory;
   std::unique_ptr<DescriptorServer> leader;  // set in the process that leads; needs `directory`, goes first

@@ -231,7 +231,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   std::uint64_t clock_read_at_ = 0;  // rough_ticks() of now_ns_
   LateAcks late_;
   const PacketHeader* delivering_ = nullptr;  // the request that the sink has now
-  bool delivers_last_ = false;  // and no other of its frame comes after it
+  bool delivers_last_ = false;                // and no other of its frame comes after it
   int delivered_in_poll_ = 0;
   int found_in_poll_ = 0;     // by the endpoint, in the last one
   std::uint32_t logged_ = 0;  // bit per cause of refusal
