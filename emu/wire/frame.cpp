@@ -99,13 +99,16 @@ bool is_short(std::span<const std::byte> frame) {
   return Reader(frame.data()).get<std::uint32_t>() == kShortHostFrameMagic;
 }
 
+Verb short_verb(std::span<const std::byte> frame) {
+  return static_cast<Verb>(word_at(frame, kWhat) >> 48 & 0xff);
+}
+
 // The packet of a short frame whose length was checked.
 Packet read_short_packet(std::span<const std::byte> frame) {
   Packet packet;
   PacketHeader& h = packet.header;
-  const std::uint64_t what = word_at(frame, kWhat);
-  h.verb = static_cast<Verb>(what >> 48 & 0xff);
-  h.command = static_cast<std::uint8_t>(what >> 56);
+  h.verb = short_verb(frame);
+  h.command = static_cast<std::uint8_t>(word_at(frame, kWhat) >> 56);
   const std::uint64_t who = word_at(frame, kWho);
   h.domain = static_cast<std::uint16_t>(who >> 32);
   h.payload_bytes = who >> 48 & 0xff;
@@ -313,9 +316,9 @@ bool tag_is_right(std::span<const std::byte> bytes, const AuthKey& key) {
 
 std::optional<Refusal> check_body(std::span<const std::byte> bytes, const FrameHeader& header) {
   if (is_short(bytes)) {
-    const PacketHeader packet = read_short_packet(bytes).header;
-    const bool answers = packet.verb == Verb::response;
-    if (!is_known(packet.verb) || answers != (header.stream == Stream::responses)) return Refusal::malformed;
+    const Verb verb = short_verb(bytes);
+    if (!is_known(verb) || (verb == Verb::response) != (header.stream == Stream::responses))
+      return Refusal::malformed;
     return std::nullopt;
   }
   const std::span<const std::byte> body = bytes.subspan(kHostFrameHeaderBytes);

@@ -55,6 +55,9 @@ struct Library {
 constexpr std::int64_t kInterfaceNs = 3'000'000'000;
 constexpr std::int64_t kPauseNs = 100'000'000;
 
+// Short frames and acknowledgements; of what is longer the copy costs more than the report.
+constexpr std::size_t kMostWorthInjecting = 256;
+
 bool is_address(const std::string& text) {
   if (text.empty()) return false;
   return text.find_first_not_of("0123456789.") == std::string::npos || text.find(':') != std::string::npos;
@@ -249,6 +252,8 @@ Status OfiEndpoint::choose(bool last, std::string* why) {
       (f.info->domain_attr->mr_mode & FI_MR_LOCAL) == 0 && provider_.find("ofi_rxm") == std::string::npos &&
       f.info->tx_attr->iov_limit >= kMostParts && f.info->ep_attr->max_msg_size >= options_.gathered_bytes;
   longest_gathered_ = gathers ? options_.gathered_bytes : 0;
+  longest_injected_ =
+      static_cast<std::uint32_t>(std::min<std::size_t>(f.info->tx_attr->inject_size, kMostWorthInjecting));
   receive_bytes_ = std::max(options_.message_bytes, longest_gathered_);
   return {};
 }
@@ -303,7 +308,7 @@ Status OfiEndpoint::set_up(std::string* why) {
   // Only touched pages cost memory.
   // They are filled in turn: so many that the provider need not wait, so few that long ones stay in the
   // cache.
-  constexpr std::uint32_t kLongReceives = 16;
+  constexpr std::uint32_t kLongReceives = 8;
   const std::uint32_t receives = receive_bytes_ > options_.message_bytes
                                      ? std::min(options_.receives, kLongReceives)
                                      : options_.receives;
@@ -372,6 +377,10 @@ Status OfiEndpoint::send(std::uint64_t peer, std::span<const std::byte> bytes, O
   const ssize_t result =
       fi_send(fabric_->ep, bytes.data(), bytes.size(), fabric_->desc, peer, &operation.context);
   return sent_or_not(result);
+}
+
+Status OfiEndpoint::inject(std::uint64_t peer, std::span<const std::byte> bytes) {
+  return sent_or_not(fi_inject(fabric_->ep, bytes.data(), bytes.size(), peer));
 }
 
 Status OfiEndpoint::send_parts(std::uint64_t peer, std::span<const std::span<const std::byte>> parts,

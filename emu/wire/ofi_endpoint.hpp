@@ -76,6 +76,12 @@ class OfiEndpoint {
   // until sent().
   Status send(std::uint64_t peer, std::span<const std::byte> bytes, OfiOperation& operation);
 
+  // Longest message that inject() takes, 0 where the provider has no such thing.
+  std::uint32_t longest_injected() const { return longest_injected_; }
+  // As send(), but the provider takes a copy: the bytes, which lie anywhere, are the caller's again when this
+  // returns, and nothing is reported.
+  Status inject(std::uint64_t peer, std::span<const std::byte> bytes);
+
   // Longest message that send_parts() takes, 0 where the provider has no use for it: it would copy them, they
   // would have to be registered, or they would overtake each other.
   std::uint32_t longest_gathered() const { return longest_gathered_; }
@@ -119,6 +125,7 @@ class OfiEndpoint {
   std::string provider_;
   bool on_loopback_ = false;
   std::uint32_t longest_gathered_ = 0;
+  std::uint32_t longest_injected_ = 0;
   std::uint32_t receive_bytes_ = 0;  // of each receive buffer
   std::byte* memory_ = nullptr;
   std::size_t memory_bytes_ = 0;

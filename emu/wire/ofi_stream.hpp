@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kLongFrameBytes = 16384;
 inline constexpr std::uint64_t kLongFrameWindow = 20;
 // Fewer yet of those whose payload is read where it lies.
 inline constexpr std::uint64_t kHugeFrameBytes = 262'144;
-inline constexpr std::uint64_t kHugeFrameWindow = 8;
+inline constexpr std::uint64_t kHugeFrameWindow = 4;
 // Frames of a stream that exist at the sender: on their way, waiting for the window, and the one being
 // filled.
 inline constexpr std::uint64_t kStreamFrames = 256;

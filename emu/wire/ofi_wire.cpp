@@ -332,9 +332,8 @@ void OfiWire::pump(Peer& peer, int stream, bool open_too) {
 // Hands a closed frame to the provider. False when that has no room.
 bool OfiWire::post(Peer& peer, TxFrame& frame, int stream) {
   const std::span<std::byte> bytes(frame.bytes, frame.size);
-  const std::array<std::span<const std::byte>, OfiEndpoint::kMostParts> parts{
-      bytes, frame.in_place,
-      std::span(kPadding).first(frame.whole_size() - frame.size - frame.in_place.size())};
+  const Parts parts{bytes, frame.in_place,
+                    std::span(kPadding).first(frame.whole_size() - frame.size - frame.in_place.size())};
   if (frame.body_crc == 0 && !frame.is_short) {
     frame.body_crc = crc32c(bytes.subspan(kHostFrameHeaderBytes));
     if (!frame.in_place.empty()) frame.body_crc = crc32c(parts[2], crc32c(parts[1], frame.body_crc));
@@ -351,17 +350,18 @@ bool OfiWire::post(Peer& peer, TxFrame& frame, int stream) {
     seal_short_frame(bytes, header, key);
   else
     write_frame_header(bytes, header, key);
-  if (faults_) {
-    std::vector<std::byte> whole;
-    for (const auto part : parts) whole.insert(whole.end(), part.begin(), part.end());
-    emit_with_faults(peer, whole);
+  if (faults_) [[unlikely]] {
+    emit_with_faults(peer, parts);
   } else {
+    const bool is_whole = frame.in_place.empty();
+    const bool injected = is_whole && bytes.size() <= endpoint_->longest_injected();
     const std::span used(parts.data(), parts[2].empty() ? 2 : 3);
-    const Status status = frame.in_place.empty() ? endpoint_->send(peer.number, bytes, frame.operation)
-                                                 : endpoint_->send_parts(peer.number, used, frame.operation);
+    const Status status = injected   ? endpoint_->inject(peer.number, bytes)
+                          : is_whole ? endpoint_->send(peer.number, bytes, frame.operation)
+                                     : endpoint_->send_parts(peer.number, used, frame.operation);
     if (status.code() == Errc::not_done) return false;
     // A refused send is a lost frame: it is sent again until the peer counts as lost.
-    frame.posted = status.ok();
+    frame.posted = status.ok() && !injected;
   }
   frame.sent_ns = now_ns_;
   const bool is_silent = frame.is_short && (header.acks[0].beyond | header.acks[1].beyond) != 0;
@@ -381,7 +381,7 @@ void OfiWire::send_ack(Peer& peer) {
   std::array<std::byte, kHostFrameHeaderBytes> bytes;
   write_frame_header(bytes, header_for(peer, FrameKind::ack), keys_of(peer, 0).send);
   if (faults_) {
-    emit_with_faults(peer, bytes);
+    emit_with_faults(peer, {{bytes, {}, {}}});
   } else if (!emit(peer.number, bytes).ok()) {
     return;  // next time
   }
@@ -391,6 +391,7 @@ void OfiWire::send_ack(Peer& peer) {
 
 // Sends a copy of `bytes` that nobody waits for.
 Status OfiWire::emit(std::uint64_t number, std::span<const std::byte> bytes) {
+  if (bytes.size() <= endpoint_->longest_injected()) return endpoint_->inject(number, bytes);
   TxFrame* const frame = pool_->take();
   if (frame == nullptr) return Errc::not_done;
   std::memcpy(frame->bytes, bytes.data(), bytes.size());
@@ -400,8 +401,10 @@ Status OfiWire::emit(std::uint64_t number, std::span<const std::byte> bytes) {
   return status;
 }
 
-void OfiWire::emit_with_faults(Peer& peer, std::span<const std::byte> bytes) {
-  faults_->pass(static_cast<std::uint32_t>(peer.number), bytes, now_ns_,
+void OfiWire::emit_with_faults(Peer& peer, const Parts& parts) {
+  std::vector<std::byte> whole;
+  for (const auto part : parts) whole.insert(whole.end(), part.begin(), part.end());
+  faults_->pass(static_cast<std::uint32_t>(peer.number), whole, now_ns_,
                 [this](std::uint32_t to, std::span<const std::byte> frame) { (void)emit(to, frame); });
 }
 

@@ -150,6 +150,9 @@ class OfiWire final : public HostWire, private OfiEvents {
     bool active = false;  // is in active_
   };
 
+  // A frame's bytes in their order, which may lie in several places.
+  using Parts = std::array<std::span<const std::byte>, OfiEndpoint::kMostParts>;
+
   // What a frame acknowledged whose packets were delivered first: the next poll() or frame takes it in.
   struct LateAcks {
     Peer* peer = nullptr;  // null: none
@@ -190,7 +193,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   void send_ack(Peer& peer);
   void acknowledged_by_frame(Peer& peer);
   Status emit(std::uint64_t number, std::span<const std::byte> bytes);
-  void emit_with_faults(Peer& peer, std::span<const std::byte> bytes);
+  [[gnu::noinline]] void emit_with_faults(Peer& peer, const Parts& parts);
   FrameHeader header_for(const Peer& peer, FrameKind kind) const;
 
   // Receiving (ofi_receive.cpp).
