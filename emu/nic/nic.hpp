@@ -480,6 +480,11 @@ class Nic final : public wire::Sink {
   SequenceTable sequences_;                      // own lock
   FlightTable flights_;                          // guarded by frames_mu_
   std::vector<std::byte> gathered_;              // a payload from segments, guarded by frames_mu_
+  // Where an answer's payload is put together. Not on the stack: what is called beneath so long an array finds
+  // a stack that nothing else keeps in the caches. By a wire under frames_mu_, by a lane under requests_mu_.
+  using AnswerBytes = std::array<std::byte, wire::kLongestWirePart>;
+  const std::unique_ptr<AnswerBytes> wire_answer_{new AnswerBytes};
+  const std::unique_ptr<AnswerBytes> lane_answer_{new AnswerBytes};
   ErrorLog errors_;
   const std::unique_ptr<FaultUnit> faults_;  // null: nothing ever fails by itself
   DelayLine delays_;

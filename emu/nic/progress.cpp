@@ -368,9 +368,8 @@ void Nic::deliver(const wire::Packet& packet) {
   if (header.source >= kMaxProcesses) return;
   Inbound& from = inbound_[header.source];
   if (!from.open) return;
-  std::array<std::byte, wire::kLongestWirePart> buffer;
   std::span<std::byte> out;
-  const Errc status = apply(from.parts, packet, from.responses.max_payload(), buffer, &out);
+  const Errc status = apply(from.parts, packet, from.responses.max_payload(), *lane_answer_, &out);
   if ((header.flags & wire::kWantsResponse) == 0) {
     if (status != Errc::ok) [[unlikely]]
       count_refusal(header, status);

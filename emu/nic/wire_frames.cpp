@@ -47,13 +47,12 @@ void Nic::deliver_from_wire(const wire::Packet& packet) {
     return;
   }
   wire::HostWire& wire = *wire_.load(std::memory_order_relaxed);
-  std::array<std::byte, wire::kLongestWirePart> buffer;
   std::span<std::byte> out;
   Errc status = Errc::ok;
   if (header.verb == wire::Verb::datagram) datagrams_.note_source(header);
   {
     const std::lock_guard lock(requests_mu_);
-    status = apply(wire_parts_[header.source], packet, wire.max_payload(), buffer, &out);
+    status = apply(wire_parts_[header.source], packet, wire.max_payload(), *wire_answer_, &out);
   }
   if ((header.flags & wire::kWantsResponse) == 0) return;
   wire::PacketHeader answer;

@@ -36,7 +36,7 @@ class PeerAddresses {
   ~PeerAddresses() = default;
 };
 
-// What a NIC gives to a wire between hosts at a time, through a buffer of its stack.
+// What a NIC gives to a wire between hosts at a time.
 inline constexpr std::size_t kLongestWirePart = std::size_t{1} << 16;
 
 // One process's end of a wire to processes that share no memory with it. Threads: one at a time (the NIC's
