@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// What uGNI costs between two PEs that reach each other by the wire between hosts. One table, medians:
+// What uGNI costs between two PEs that reach each other by the wire between hosts. One table, medians of
+// turns, ratios too:
 //   put_event    8 B put, half round trip, the target polls an event queue
 //   put_memory   8 B put, half round trip, the target polls its memory and calls nothing
 //   get          8 B get, until its event is there
@@ -30,6 +31,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -347,16 +349,27 @@ class Rows {
     const auto found = values_.find(row);
     return found == values_.end() ? 0 : median(found->second);
   }
-  // `scale` to the unit; `against` (0: nothing): what it is held against, and the most or least it may be of
-  // it.
-  void print(const char* row, double scale, const char* unit, double against, const char* what) const {
+  // `scale` to the unit; `against` (null: nothing): the row that it is held against, turn by turn, since the
+  // host's speed changes between turns, and the most or least it may be of it.
+  void print(const char* row, double scale, const char* unit, const char* against = nullptr,
+             const char* limit = "") const {
     if (!wants(row)) return;
     std::printf("%-12s %10.2f %-5s", row, of(row) * scale, unit);
-    if (against > 0) std::printf("  %5.2f x %s", of(row) / against, what);
+    if (against != nullptr && wants(against))
+      std::printf("  %5.2f x %s%s", ratio(row, against), against, limit);
     std::printf("\n");
   }
 
  private:
+  // Median of what the one is of the other in each turn.
+  double ratio(const char* row, const char* against) const {
+    const std::vector<double>& above = values_.at(row);
+    const std::vector<double>& below = values_.at(against);
+    std::vector<double> each(above.size());
+    std::transform(above.begin(), above.end(), below.begin(), each.begin(), std::divides<>());
+    return median(each);
+  }
+
   std::vector<std::string> chosen_;
   std::map<std::string, std::vector<double>> values_;
 };
@@ -408,21 +421,20 @@ int main(int argc, char** argv) {
   const double idle = rows.wants("idle_cpu") ? pe.idle_cpu() : 0;
   if (!pe.measures()) return 0;
   const double tcp = rows.of("tcp");
-  const double fi = rows.of("fi");
   std::printf("# host_bench %s, provider %s, medians of %d turns\n", orrery::bench::kRevision,
               bare.fabric.provider().c_str(), kTurns);
-  rows.print("tcp", 1e-3, "us", 0, "");
-  rows.print("fi", 1e-3, "us", tcp, "tcp");
-  rows.print("fi_frame", 1e-3, "us", fi, "fi");
-  rows.print("put_event", 1e-3, "us", fi, "fi (at most 1.15)");
-  rows.print("put_event", 1e-3, "us", tcp, "tcp (at most 2)");
-  rows.print("put_memory", 1e-3, "us", fi, "fi");
-  rows.print("get", 1e-3, "us", fi, "fi (at most 2.2)");
-  rows.print("amo", 1e-3, "us", fi, "fi (at most 2.2)");
-  rows.print("put_rate", 1e-6, "M/s", 0, "");
-  rows.print("fi_1m", 1e-9, "GB/s", 0, "");
-  rows.print("fi_1m_copy", 1e-9, "GB/s", rows.of("fi_1m"), "fi_1m");
-  rows.print("put_1m", 1e-9, "GB/s", rows.of("fi_1m"), "fi_1m (at least 0.95)");
+  rows.print("tcp", 1e-3, "us");
+  rows.print("fi", 1e-3, "us", "tcp");
+  rows.print("fi_frame", 1e-3, "us", "fi");
+  rows.print("put_event", 1e-3, "us", "fi", " (at most 1.15)");
+  rows.print("put_event", 1e-3, "us", "tcp", " (at most 2)");
+  rows.print("put_memory", 1e-3, "us", "fi");
+  rows.print("get", 1e-3, "us", "fi", " (at most 2.2)");
+  rows.print("amo", 1e-3, "us", "fi", " (at most 2.2)");
+  rows.print("put_rate", 1e-6, "M/s");
+  rows.print("fi_1m", 1e-9, "GB/s");
+  rows.print("fi_1m_copy", 1e-9, "GB/s", "fi_1m");
+  rows.print("put_1m", 1e-9, "GB/s", "fi_1m", " (at least 0.95)");
   // Its round trip is the wake and twice tcp.
   const double wake = percentile(raw_sleeper, 0.5) - 2 * tcp;
   if (!raw_sleeper.empty())

@@ -27,7 +27,6 @@ std::optional<std::uint32_t> FlightTable::open() {
   const std::uint32_t index = free_.back();
   free_.pop_back();
   Flight& flight = flights_[index];
-  flight.start_anew();
   flight.generation = (flight.generation + 1) & (UINT32_MAX >> kIndexBits);
   flight.open = true;
   ++open_count_;
@@ -43,7 +42,7 @@ void FlightTable::close(std::uint32_t name) {
   Flight* flight = find(name);
   ORRERY_CHECK(flight != nullptr, "flight {} is not open", name);
   flight->open = false;
-  if (!flight->kept.empty()) flight->kept = {};
+  flight->start_anew();
   free_.push_back(static_cast<std::uint16_t>(name & kIndexMask));
   --open_count_;
 }

@@ -392,6 +392,7 @@ class Nic final : public wire::Sink {
   void take_response(Peer& peer, const wire::Packet& packet);
   int take_responses(Peer& peer);
   void end_flight(std::uint32_t name, Flight& flight);
+  bool send_whole(const Peer& peer, const wire::PacketHeader& header, const std::byte* local);
   static void keep_rest(Flight& flight);
   bool has_unsent(const Peer& peer) const;
   std::vector<std::uint32_t> open_flights();
@@ -480,8 +481,9 @@ class Nic final : public wire::Sink {
   SequenceTable sequences_;                      // own lock
   FlightTable flights_;                          // guarded by frames_mu_
   std::vector<std::byte> gathered_;              // a payload from segments, guarded by frames_mu_
-  // Where an answer's payload is put together. Not on the stack: what is called beneath so long an array finds
-  // a stack that nothing else keeps in the caches. By a wire under frames_mu_, by a lane under requests_mu_.
+  // Where an answer's payload is put together. Not on the stack: what is called beneath so long an array
+  // finds a stack that nothing else keeps in the caches. By a wire under frames_mu_, by a lane under
+  // requests_mu_.
   using AnswerBytes = std::array<std::byte, wire::kLongestWirePart>;
   const std::unique_ptr<AnswerBytes> wire_answer_{new AnswerBytes};
   const std::unique_ptr<AnswerBytes> lane_answer_{new AnswerBytes};

@@ -43,6 +43,28 @@ constexpr std::uint64_t kWorthInPlace = 32'768;
 std::uint64_t wire_part(const wire::HostWire& wire) {
   return std::min<std::uint64_t>(wire.max_payload(), wire::kLongestWirePart) & ~std::uint64_t{kCacheLine - 1};
 }
+
+bool carries_payload(wire::Verb verb) {
+  return verb == wire::Verb::put || verb == wire::Verb::send || verb == wire::Verb::message ||
+         verb == wire::Verb::credit;
+}
+// Bytes that an operation's packets are for, both ways.
+std::uint64_t bytes_of(const wire::PacketHeader& header) {
+  const bool any = answer_has_data(header) || carries_payload(header.verb) || header.verb == wire::Verb::amo;
+  return any ? header.length : 0;
+}
+// The header of the packet for `part` of those bytes, from `offset` on.
+wire::PacketHeader part_of(const wire::PacketHeader& whole, std::uint64_t offset, std::uint32_t part,
+                           std::uint64_t total) {
+  wire::PacketHeader header = whole;
+  header.offset = offset;
+  header.part_bytes = part;
+  header.flags |= wire::kWantsResponse;
+  if (offset + part == total) header.flags |= wire::kLast;
+  if (carries_payload(whole.verb)) header.payload_bytes = part;
+  return header;
+}
+
 bool is_collective(wire::Verb verb) { return verb == wire::Verb::join || verb == wire::Verb::release; }
 
 }  // namespace
@@ -91,6 +113,13 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
     if (answered) {
       const auto name = flights_.open();
       if (!name) return Errc::no_resource;
+      wire::PacketHeader header = header_for(endpoint, request);
+      header.transaction = *name;
+      auto* const local = reinterpret_cast<std::byte*>(request.local_address);
+      const bool in_segments = (request.flags & kLocalOffset) != 0;
+      // Before the flight is written down: what is done after it left costs the peer no time, and nobody
+      // takes its answer in before we let go of the lock.
+      const bool left = by_wire && !in_segments && peer.waiting.empty() && send_whole(peer, header, local);
       Flight& flight = *flights_.find(*name);
       flight.peer = &peer;
       flight.endpoint = &endpoint;
@@ -99,18 +128,23 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
       flight.transaction = transaction;
       flight.user_value =
           request.op == Op::message ? static_cast<std::uint32_t>(request.cq_data) : endpoint.local_value;
-      flight.header = header_for(endpoint, request);
-      flight.header.transaction = *name;
-      flight.local = reinterpret_cast<std::byte*>(request.local_address);
-      flight.segments = (request.flags & kLocalOffset) != 0 ? request.local : MemKey{};
+      flight.header = header;
+      flight.local = local;
+      flight.segments = in_segments ? request.local : MemKey{};
       flight.response_flag = static_cast<std::uint32_t>(request.sync_value);
       flight.sequence = request.sequence;
       hold(queue);
       endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
       count(peer.in_flight, 1);
       count(flights_open_, 1);
-      peer.waiting.push_back(*name);
-      sent = pump(peer);
+      if (left) {
+        flight.sent = bytes_of(header);
+        flight.all_sent = true;
+        flight.answers_due = 1;
+      } else {
+        peer.waiting.push_back(*name);
+        sent = pump(peer);
+      }
       if (by_wire) unsent = has_unsent(peer);
       keep_rest(flight);
     }
@@ -161,6 +195,19 @@ Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
   return Errc::not_done;
 }
 
+// Hands an operation that is one packet, copied, to the wire between hosts. False: it is not, or there is no
+// room now. REQUIRES: frames_mu_ is held.
+bool Nic::send_whole(const Peer& peer, const wire::PacketHeader& header, const std::byte* local) {
+  wire::HostWire& wire = *wire_.load(std::memory_order_relaxed);
+  const std::uint64_t total = bytes_of(header);
+  if (total >= kWorthInPlace || total > wire_part(wire)) return false;
+  std::span<const std::byte> payload;
+  if (carries_payload(header.verb)) payload = {local, total};
+  return wire
+      .try_send(peer.link.process.slot, part_of(header, 0, static_cast<std::uint32_t>(total), total), payload)
+      .ok();
+}
+
 // REQUIRES: frames_mu_ is held.
 void Nic::keep_rest(Flight& flight) {
   const wire::Verb verb = flight.header.verb;
@@ -184,17 +231,14 @@ bool Nic::pump(Peer& peer) {
   while (!peer.waiting.empty()) {
     Flight& flight = *flights_.find(peer.waiting.front());
     const bool brings_data = answer_has_data(flight.header);
-    const bool has_payload =
-        flight.header.verb == wire::Verb::put || flight.header.verb == wire::Verb::send ||
-        flight.header.verb == wire::Verb::message || flight.header.verb == wire::Verb::credit;
-    const bool is_amo = flight.header.verb == wire::Verb::amo;
+    const bool has_payload = carries_payload(flight.header.verb);
     // A block transfer's source stays as it is until its event, so that the wire need not copy it.
     const bool may_stay = wire != nullptr && flight.header.verb == wire::Verb::put &&
                           (flight.flags & kBlockTransfer) != 0 && !flight.segments.valid();
     const std::uint64_t longest_in_place =
         may_stay ? wire->longest_in_place() & ~std::uint64_t{kCacheLine - 1} : 0;
-    // Whole lines, so that no part ends within a word of an AMO.
-    const std::uint64_t total = brings_data || has_payload || is_amo ? flight.header.length : 0;
+    // Parts are whole lines, so that none ends within a word of an AMO.
+    const std::uint64_t total = bytes_of(flight.header);
     while (!flight.all_sent) {
       const bool in_place = longest_in_place != 0 && total - flight.sent >= kWorthInPlace;
       const auto part =
@@ -204,21 +248,15 @@ bool Nic::pump(Peer& peer) {
       if (wire == nullptr &&
           peer.response_bytes_due + answer_bytes > wire::RingProducer::sure_room_of(lane_bytes))
         return any;
-      wire::PacketHeader header = flight.header;
-      header.offset = flight.sent;
-      header.part_bytes = part;
-      header.flags |= wire::kWantsResponse;
-      if (flight.sent + part == total) header.flags |= wire::kLast;
+      wire::PacketHeader header = part_of(flight.header, flight.sent, part, total);
       std::span<const std::byte> payload;
       if (has_payload && flight.segments.valid()) {
         gathered_.resize(std::max<std::size_t>(gathered_.size(), part));
         // Let go of meanwhile: the packets go on, so that the peer's count is right, and the event says it.
         if (!gather(flight, flight.sent, {gathered_.data(), part})) flight.status = Errc::invalid_handle;
         payload = {gathered_.data(), part};
-        header.payload_bytes = part;
       } else if (has_payload) {
         payload = {flight.local + flight.sent, part};
-        header.payload_bytes = part;
       }
       if (flight.header.verb == wire::Verb::datagram) {
         payload = {flight.kept.data(), flight.kept.size() - sizeof(DatagramReply)};

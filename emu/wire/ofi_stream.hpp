@@ -31,7 +31,7 @@ inline constexpr std::uint64_t kStreamFrames = 256;
 struct TxFrame {
   OfiOperation operation;  // first: sent() finds the frame by it
   std::byte* bytes = nullptr;
-  std::uint32_t size = 0;  // of what lies in `bytes`
+  std::uint32_t size = kHostFrameHeaderBytes;  // of what lies in `bytes`
   std::uint32_t body_crc = 0;
   // Payload of the only packet, when it lies elsewhere: in the program's memory, or, when it is sent again,
   // in `copy`.
@@ -48,11 +48,12 @@ struct TxFrame {
   bool asks = false;    // its acknowledgement answers some of its packets
   bool is_short = false;
 
-  // Without packets; its buffer stays.
+  // As made, without packets; its buffer stays.
   void start_anew() {
     size = kHostFrameHeaderBytes;
     body_crc = 0;
     in_place = {};
+    if (!copy.empty()) copy = {};
     sequence = 0;
     sent_ns = 0;
     packets = domain = 0;
@@ -87,12 +88,11 @@ class FramePool {
     if (free_.empty()) return nullptr;
     TxFrame* const frame = free_.back();
     free_.pop_back();
-    frame->start_anew();
     return frame;
   }
   // REQUIRES: the provider does not have it.
   void give(TxFrame* frame) {
-    if (!frame->copy.empty()) frame->copy = {};
+    frame->start_anew();
     free_.push_back(frame);
   }
   // Gives it back as soon as the provider allows.
