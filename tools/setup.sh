@@ -15,7 +15,8 @@ test_packages=(git clang clang-format libclang-rt-14-dev)
 case "${1:-test}" in
   build) wanted=("${build_packages[@]}") ;;
   test) wanted=("${build_packages[@]}" "${test_packages[@]}") ;;
-  long) wanted=("${build_packages[@]}" "${test_packages[@]}" iproute2 mpich openmpi-bin openssh-server slurm-wlm munge) ;;
+  # libpmix-dev: Slurm opens libpmix.so, which no other package brings
+  long) wanted=("${build_packages[@]}" "${test_packages[@]}" iproute2 mpich openmpi-bin openssh-server slurm-wlm munge libpmix-dev) ;;
   *) echo "setup.sh: '$1' is not build, test or long" >&2; exit 2 ;;
 esac
 
