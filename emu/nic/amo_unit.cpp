@@ -40,18 +40,18 @@ Errc execute_amo(const Target& target, const MrtEntry& entry, std::uint64_t word
                  const wire::PacketHeader& header, std::span<std::byte> out) {
   const std::uint8_t command = header.command;
   if (!amo::is_valid(command)) return Errc::illegal_op;
-  const std::uint64_t width = amo::width(command);
+  const std::uint64_t width = amo::width(command);  // 4 or 8
   const std::uint64_t stride = amo::stride(command);
   const std::uint64_t count = amo::words(command, header.part_bytes);
   if (header.offset > header.length || header.part_bytes > header.length - header.offset) return Errc::bounds;
   const std::uint64_t begin = header.address + header.offset;
-  if (count == 0 || begin % width != 0) return Errc::alignment;
+  if (count == 0 || (begin & (width - 1)) != 0) return Errc::alignment;
   if (out.size() != (amo::fetches(command) ? count * width : 0)) return Errc::corrupt;
 
   std::uint64_t at = 0;
   const auto locate = [&](std::uint64_t index, std::byte** here) {
     at = virtual_address(target.nic, entry, word, begin + index * stride, width);
-    if (at % width != 0 || at == 0) return Errc::alignment;
+    if ((at & (width - 1)) != 0 || at == 0) return Errc::alignment;
     const Run run = target.memory->find(at);
     if (!run.holds(at, width)) return Errc::bounds;
     *here = run.at(at);

@@ -49,10 +49,21 @@ inline nic::Transfer transfer_of(const gni_post_descriptor_t& d, gni_post_descri
           .context = context};
 }
 
+// Whether the NIC has said so of the local side before: registered memory at its own addresses.
+inline bool is_granted_local(const Ep& ep, const gni_post_descriptor_t& d, std::uint64_t bytes, bool writes) {
+  const LocalGrant& local = ep.local;
+  const std::uint64_t offset = d.local_addr - local.begin;
+  return local.entry != nullptr && local.handle.qword1 == d.local_mem_hndl.qword1 &&
+         local.handle.qword2 == d.local_mem_hndl.qword2 && offset <= local.size &&
+         bytes <= local.size - offset && (local.writable || !writes) &&
+         local.entry->control.load(std::memory_order_acquire) == local.control;
+}
+
 // The local side of a get, a fetching AMO or a block transfer; `extra` bytes follow the descriptor's length.
 inline gni_return_t check_local(const Ep& ep, nic::Request* request, const gni_post_descriptor_t& d,
                                 std::uint64_t extra = 0) {
   request->local = mem_handle::key_of(d.local_mem_hndl);
+  if (is_granted_local(ep, d, d.length + extra, request->op != nic::Op::put)) return GNI_RC_SUCCESS;
   const Errc local = ep.nic->check_local(*ep.attachment->port, request->local, d.local_addr, d.length + extra,
                                          request->op != nic::Op::put);
   if ((request->local.flags & nic::kSegmented) != 0) request->flags |= nic::kLocalOffset;
@@ -95,12 +106,7 @@ inline gni_return_t check_get(const Ep& ep, const gni_post_descriptor_t& d) {
 
 // Whether so many bytes of the local side are registered memory at its own addresses, and may be used so.
 inline bool is_plain_local(Ep& ep, const gni_post_descriptor_t& d, std::uint64_t bytes, bool writes) {
-  const LocalGrant& local = ep.local;
-  const std::uint64_t offset = d.local_addr - local.begin;
-  if (local.entry != nullptr && local.handle.qword1 == d.local_mem_hndl.qword1 &&
-      local.handle.qword2 == d.local_mem_hndl.qword2 && offset <= local.size &&
-      bytes <= local.size - offset && (local.writable || !writes) &&
-      local.entry->control.load(std::memory_order_acquire) == local.control) [[likely]]
+  if (is_granted_local(ep, d, bytes, writes)) [[likely]]
     return true;
   return ask_local(ep, d, bytes, writes);
 }
