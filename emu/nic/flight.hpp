@@ -4,9 +4,12 @@
 
 #include "emu/nic/datagram.hpp"
 #include "emu/nic/request.hpp"
+#include "emu/wire/host_wire.hpp"
 #include "emu/wire/packet.hpp"
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -57,6 +60,16 @@ struct Flight {
     all_sent = false;
     answers_due = 0;
   }
+};
+
+inline constexpr int kFramesPerPoll = 16;  // one lane's share before the next lane's turn
+
+// Where a NIC puts payloads together. Not on the stack: what is called beneath so long an array finds a stack
+// that nothing else keeps in the caches.
+struct PayloadRoom {
+  std::vector<std::byte> gathered;                            // from segments; guarded by frames_mu_
+  std::array<std::byte, wire::kLongestWirePart> wire_answer;  // guarded by frames_mu_
+  std::array<std::byte, wire::kLongestWirePart> lane_answer;  // guarded by requests_mu_
 };
 
 // Counts up or down what is read by anybody and written under one lock: no locked instruction of its own.

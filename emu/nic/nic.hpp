@@ -392,7 +392,6 @@ class Nic final : public wire::Sink {
   void take_response(Peer& peer, const wire::Packet& packet);
   int take_responses(Peer& peer);
   void end_flight(std::uint32_t name, Flight& flight);
-  bool send_whole(const Peer& peer, const wire::PacketHeader& header, const std::byte* local);
   static void keep_rest(Flight& flight);
   bool has_unsent(const Peer& peer) const;
   std::vector<std::uint32_t> open_flights();
@@ -480,13 +479,7 @@ class Nic final : public wire::Sink {
   std::array<Parts, kMaxProcesses> wire_parts_;  // guarded by requests_mu_
   SequenceTable sequences_;                      // own lock
   FlightTable flights_;                          // guarded by frames_mu_
-  std::vector<std::byte> gathered_;              // a payload from segments, guarded by frames_mu_
-  // Where an answer's payload is put together. Not on the stack: what is called beneath so long an array
-  // finds a stack that nothing else keeps in the caches. By a wire under frames_mu_, by a lane under
-  // requests_mu_.
-  using AnswerBytes = std::array<std::byte, wire::kLongestWirePart>;
-  const std::unique_ptr<AnswerBytes> wire_answer_{new AnswerBytes};
-  const std::unique_ptr<AnswerBytes> lane_answer_{new AnswerBytes};
+  const std::unique_ptr<PayloadRoom> payloads_{new PayloadRoom};
   ErrorLog errors_;
   const std::unique_ptr<FaultUnit> faults_;  // null: nothing ever fails by itself
   DelayLine delays_;

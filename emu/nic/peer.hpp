@@ -135,6 +135,12 @@ class Environment {
   virtual WaitBudget wait_budget() = 0;
 };
 
+// Turns a lambda into what Environment::guarded takes.
+template <typename Body>
+Errc run_guarded(Environment& environment, Body body) {
+  return environment.guarded([](void* argument) { return (*static_cast<Body*>(argument))(); }, &body);
+}
+
 // Operations by frame or attach on each registration of a peer: generation << 16 | count. Pages of their own:
 // the system's zeroes, and only those that are counted in cost memory.
 class HitCounts {

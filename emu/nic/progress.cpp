@@ -18,15 +18,8 @@ namespace orrery::nic {
 
 namespace {
 
-constexpr int kFramesPerPoll = 16;  // one lane's share before the next lane's turn
 // How often a program that polls the wire looks at the time; each poll is at least a system call.
 constexpr std::uint64_t kPollsPerLook = 8;
-
-// Turns a lambda into what Environment::guarded takes.
-template <typename Body>
-Errc run_guarded(Environment& environment, Body body) {
-  return environment.guarded([](void* argument) { return (*static_cast<Body*>(argument))(); }, &body);
-}
 
 }  // namespace
 
@@ -63,6 +56,17 @@ wire::PacketHeader part_of(const wire::PacketHeader& whole, std::uint64_t offset
   if (offset + part == total) header.flags |= wire::kLast;
   if (carries_payload(whole.verb)) header.payload_bytes = part;
   return header;
+}
+
+// Hands an operation that is one packet, copied, to the wire between hosts. False: it is not, or there is no
+// room now.
+bool send_whole(wire::HostWire& wire, wire::ProcessSlot to, const wire::PacketHeader& header,
+                const std::byte* local) {
+  const std::uint64_t total = bytes_of(header);
+  if (total >= kWorthInPlace || total > wire_part(wire)) return false;
+  std::span<const std::byte> payload;
+  if (carries_payload(header.verb)) payload = {local, total};
+  return wire.try_send(to, part_of(header, 0, static_cast<std::uint32_t>(total), total), payload).ok();
 }
 
 bool is_collective(wire::Verb verb) { return verb == wire::Verb::join || verb == wire::Verb::release; }
@@ -119,7 +123,9 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
       const bool in_segments = (request.flags & kLocalOffset) != 0;
       // Before the flight is written down: what is done after it left costs the peer no time, and nobody
       // takes its answer in before we let go of the lock.
-      const bool left = by_wire && !in_segments && peer.waiting.empty() && send_whole(peer, header, local);
+      const bool left =
+          by_wire && !in_segments && peer.waiting.empty() &&
+          send_whole(*wire_.load(std::memory_order_relaxed), peer.link.process.slot, header, local);
       Flight& flight = *flights_.find(*name);
       flight.peer = &peer;
       flight.endpoint = &endpoint;
@@ -195,19 +201,6 @@ Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
   return Errc::not_done;
 }
 
-// Hands an operation that is one packet, copied, to the wire between hosts. False: it is not, or there is no
-// room now. REQUIRES: frames_mu_ is held.
-bool Nic::send_whole(const Peer& peer, const wire::PacketHeader& header, const std::byte* local) {
-  wire::HostWire& wire = *wire_.load(std::memory_order_relaxed);
-  const std::uint64_t total = bytes_of(header);
-  if (total >= kWorthInPlace || total > wire_part(wire)) return false;
-  std::span<const std::byte> payload;
-  if (carries_payload(header.verb)) payload = {local, total};
-  return wire
-      .try_send(peer.link.process.slot, part_of(header, 0, static_cast<std::uint32_t>(total), total), payload)
-      .ok();
-}
-
 // REQUIRES: frames_mu_ is held.
 void Nic::keep_rest(Flight& flight) {
   const wire::Verb verb = flight.header.verb;
@@ -251,10 +244,11 @@ bool Nic::pump(Peer& peer) {
       wire::PacketHeader header = part_of(flight.header, flight.sent, part, total);
       std::span<const std::byte> payload;
       if (has_payload && flight.segments.valid()) {
-        gathered_.resize(std::max<std::size_t>(gathered_.size(), part));
+        std::vector<std::byte>& gathered = payloads_->gathered;
+        gathered.resize(std::max<std::size_t>(gathered.size(), part));
         // Let go of meanwhile: the packets go on, so that the peer's count is right, and the event says it.
-        if (!gather(flight, flight.sent, {gathered_.data(), part})) flight.status = Errc::invalid_handle;
-        payload = {gathered_.data(), part};
+        if (!gather(flight, flight.sent, {gathered.data(), part})) flight.status = Errc::invalid_handle;
+        payload = {gathered.data(), part};
       } else if (has_payload) {
         payload = {flight.local + flight.sent, part};
       }
@@ -276,94 +270,6 @@ bool Nic::pump(Peer& peer) {
     peer.waiting.pop_front();
   }
   return any;
-}
-
-// REQUIRES: frames_mu_ is held.
-void Nic::take_response(Peer& peer, const wire::Packet& packet) {
-  const wire::PacketHeader& header = packet.header;
-  const std::uint32_t name = header.transaction;
-  Flight* flight = flights_.find(name);
-  // A late answer to a flight that ended, or an answer that nobody waits for: dropped.
-  if (header.verb != wire::Verb::response || flight == nullptr || flight->peer != &peer ||
-      flight->answers_due == 0)
-    return;
-  // What was set aside for this answer, which may be shorter when it is an error.
-  if (!peer.link.by_wire) {
-    std::uint32_t set_aside = wire::frame_bytes(0);
-    if (answer_has_data(flight->header) && header.offset <= flight->header.length) {
-      set_aside = wire::frame_bytes(static_cast<std::uint32_t>(
-          std::min<std::uint64_t>(flight->header.length - header.offset, peer.requests.max_payload())));
-    }
-    peer.response_bytes_due -= std::min(peer.response_bytes_due, set_aside);
-  }
-  --flight->answers_due;
-  Errc status = header.status < kErrcCount ? static_cast<Errc>(header.status) : Errc::corrupt;
-  if (status == Errc::ok && answer_has_data(flight->header)) {
-    const std::uint64_t length = flight->header.length;
-    if (header.offset > length || header.payload_bytes > length - header.offset) {
-      status = Errc::corrupt;
-    } else {
-      status = run_guarded(environment_, [&] {
-        if (flight->segments.valid())
-          return scatter(*flight, header.offset, packet.payload) ? Errc::ok : Errc::invalid_handle;
-        store_bytes(flight->local + header.offset, packet.payload.data(), packet.payload.size());
-        return Errc::ok;
-      });
-    }
-  }
-  if (status != Errc::ok && flight->status == Errc::ok) flight->status = status;
-  if (!flight->all_sent || flight->answers_due != 0) return;
-  if (flight->status == Errc::ok && (flight->flags & kResponseFlag) != 0) {
-    flight->status = run_guarded(environment_, [&] {
-      store_bytes(flight->local + flight->header.length,
-                  reinterpret_cast<const std::byte*>(&flight->response_flag), sizeof flight->response_flag);
-      return Errc::ok;
-    });
-  }
-  end_flight(name, *flight);
-}
-
-// Applies a share of one peer's answers; returns how many. REQUIRES: frames_mu_ is held.
-int Nic::take_responses(Peer& peer) {
-  struct Answers final : wire::Sink {
-    Nic& nic;
-    Peer& peer;
-    Answers(Nic& n, Peer& p) : nic(n), peer(p) {}
-    void deliver(const wire::Packet& packet) override { nic.take_response(peer, packet); }
-  } answers(*this, peer);
-  return peer.responses.poll(answers, kFramesPerPoll);
-}
-
-// Returns whether somebody of this host owes an answer.
-bool Nic::poll_responses() {
-  std::vector<Peer*> to_ring;
-  std::vector<Peer*> to_fail;
-  bool due = false;
-  {
-    const std::unique_lock lock(frames_mu_, std::try_to_lock);
-    if (!lock.owns_lock()) return true;
-    for (Peer* peer : lane_peers_) {
-      if (peer->in_flight.load(std::memory_order_relaxed) == 0) continue;
-      due = true;
-      if (peer->responses.broken() || peer->requests.refused()) [[unlikely]] {
-        to_fail.push_back(peer);
-        continue;
-      }
-      if (peer->responses.ready()) take_responses(*peer);
-      // Also without an answer: what waits may wait for frames that nobody answers to be taken out.
-      if (peer->waiting.empty()) continue;
-      if (pump(*peer) && sleeps(*peer)) {
-        to_ring.push_back(peer);
-      }
-    }
-  }
-  for (const Peer* peer : to_ring) environment_.ring(peer->link.process);
-  // A lane that one side refused answers nothing any more.
-  for (Peer* peer : to_fail) {
-    peer->lanes_refused.store(true, std::memory_order_relaxed);
-    fail_flights(*peer, Errc::corrupt);
-  }
-  return due;
 }
 
 // ---- inbound ----
@@ -407,7 +313,7 @@ void Nic::deliver(const wire::Packet& packet) {
   Inbound& from = inbound_[header.source];
   if (!from.open) return;
   std::span<std::byte> out;
-  const Errc status = apply(from.parts, packet, from.responses.max_payload(), *lane_answer_, &out);
+  const Errc status = apply(from.parts, packet, from.responses.max_payload(), payloads_->lane_answer, &out);
   if ((header.flags & wire::kWantsResponse) == 0) {
     if (status != Errc::ok) [[unlikely]]
       count_refusal(header, status);

@@ -52,7 +52,7 @@ void Nic::deliver_from_wire(const wire::Packet& packet) {
   if (header.verb == wire::Verb::datagram) datagrams_.note_source(header);
   {
     const std::lock_guard lock(requests_mu_);
-    status = apply(wire_parts_[header.source], packet, wire.max_payload(), *wire_answer_, &out);
+    status = apply(wire_parts_[header.source], packet, wire.max_payload(), payloads_->wire_answer, &out);
   }
   if ((header.flags & wire::kWantsResponse) == 0) return;
   wire::PacketHeader answer;

@@ -421,60 +421,6 @@ void OfiWire::sent(OfiOperation& operation) {
   if (frame.loose) pool_->give(&frame);
 }
 
-int OfiWire::poll(int limit) {
-  delivered_in_poll_ = 0;
-  const std::int64_t last_poll_ns = now_ns_;
-  // The clock costs a tenth of a look that finds nothing: it is read every few microseconds.
-  const std::uint64_t ticks = rough_ticks();
-  if (ticks - clock_read_at_ > kClockTicks) {
-    clock_read_at_ = ticks;
-    now_ns_ = monotonic_ns();
-  }
-  // Whoever did not look for long cannot tell a silent peer from his own absence. Longer than any timer of
-  // ours.
-  const std::int64_t absent = now_ns_ - last_poll_ns - (options_.retransmit_after_ns << (kMostBackoff + 1));
-  if (absent > 0) [[unlikely]] {
-    for (Peer* const peer : active_) {
-      peer->waiting_since_ns += absent;
-      peer->heard_ns += absent;
-    }
-  }
-  for (Peer* const peer : active_) {
-    if (peer->answers_wait) send_ack(*peer);
-  }
-  settle_acks();
-  found_in_poll_ = endpoint_->poll(*this, limit);
-  if (faults_ && faults_->holds_any()) {
-    faults_->release(now_ns_,
-                     [this](std::uint32_t to, std::span<const std::byte> frame) { (void)emit(to, frame); });
-  }
-  // One message is in the program's hands first; what it leaves to do has time until the next poll.
-  put_off_ticks_ = found_in_poll_ == 1 && !put_off_ticks_;
-  if (put_off_ticks_) return delivered_in_poll_;
-  for (std::size_t i = 0; i < active_.size();) {
-    Peer& peer = *active_[i];
-    tick(peer);
-    if (has_work(peer)) {
-      ++i;
-      continue;
-    }
-    peer.active = false;
-    active_[i] = active_.back();
-    active_.pop_back();
-  }
-  return delivered_in_poll_;
-}
-
-bool OfiWire::prepare_to_sleep() {
-  settle_acks();
-  for (Peer* const peer : active_) {
-    for (int s = 0; s < kStreams; ++s) pump(*peer, s, true);
-    if (peer->ack_due_ns != 0 || peer->ack_now || peer->answers_wait) send_ack(*peer);
-  }
-  // Not every provider's fi_trywait sees completions that were not taken.
-  return found_in_poll_ == 0 && endpoint_->may_sleep();
-}
-
 bool OfiWire::has_unsent(ProcessSlot slot) const {
   const Peer* const peer = peer_at(slot);
   return peer != nullptr && peer->refused;

@@ -265,9 +265,12 @@ TEST(OfiWire, ABadLinkLosesNothing) {
     EXPECT_GT(faults.reordered, 20u);
     EXPECT_GT(faults.corrupted, 20u);
     EXPECT_GE(counts.refusals(Refusal::duplicate), faults.duplicated / 2) << "copies are noticed";
+    // What a short frame says is read before its tag is, which covers it: a broken name of a job or a process
+    // is one that is not known.
     std::uint64_t broken = 0;
-    for (const Refusal cause : {Refusal::magic, Refusal::version, Refusal::checksum, Refusal::tag}) {
-      broken += counts.refusals(cause);
+    for (int cause = 0; cause < kRefusals; ++cause) {
+      const auto why = static_cast<Refusal>(cause);
+      if (why != Refusal::duplicate && why != Refusal::window) broken += counts.refusals(why);
     }
     // Held copies may still be on their way.
     EXPECT_GE(broken + 2, faults.corrupted) << "every broken frame was caught";
