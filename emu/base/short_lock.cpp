@@ -2,18 +2,16 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/short_lock.hpp"
 
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
 namespace orrery {
 
 void ShortLock::wait() {
-  constexpr WaitBudget kBeforeNaps{.spins = 100, .yields = 50};
-  constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 50'000};
-  // The system call itself: nanosleep() is a place where a thread may be cancelled, and follows a modelled
-  // clock.
-  while (!spin_then_yield(kBeforeNaps, [this] { return try_lock(); })) syscall(SYS_nanosleep, &kNap, nullptr);
+  constexpr WaitBudget kBeforeSleep{.spins = 100, .yields = 1};
+  if (spin_then_yield(kBeforeSleep, [this] { return try_lock(); })) return;
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  while (!try_lock()) futex_wait_for(held_, 1, nap_ns_);
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
+
+void ShortLock::wake() { futex_wake(held_, 1); }
 
 }  // namespace orrery

@@ -5,29 +5,46 @@
 #include "emu/base/wait.hpp"
 
 #include <atomic>
+#include <cstdint>
 
 namespace orrery {
 
 // A lock for what mostly takes a fraction of a microsecond and is hardly ever contended: one locked
 // instruction for a pair of lock() and unlock(), where std::mutex takes two and three calls. Who waits spins,
-// then yields, then naps until it finds it free: nobody wakes it, so a wait that outlasts the spinning ends
-// up to 100 us late, and a holder that was preempted gets the core back. Not recursive, not fair, not for
-// signal handlers. Usage: const std::lock_guard lock(short_lock_);
+// yields once, then sleeps: so a holder that was preempted by who waits gets the core back, which yielding
+// does not give it when the scheduler prefers who yields. unlock() wakes a sleeper that it sees; one
+// that goes to sleep at that very moment may be missed, and looks again after `nap_ns`. Not recursive, not
+// fair, not for signal handlers. Usage: const std::lock_guard lock(short_lock_);
 class ShortLock {
  public:
+  static constexpr std::int64_t kNapNs = 50'000;
+  explicit ShortLock(std::int64_t nap_ns = kNapNs) : nap_ns_(nap_ns) {}
+  ShortLock(const ShortLock&) = delete;
+  ShortLock& operator=(const ShortLock&) = delete;
+
   void lock() {
     if (!try_lock()) [[unlikely]]
       wait();
   }
   bool try_lock() {
-    return !held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire);
+    return held_.load(std::memory_order_relaxed) == 0 && held_.exchange(1, std::memory_order_acquire) == 0;
   }
-  void unlock() { held_.store(false, std::memory_order_release); }
+  void unlock() {
+    held_.store(0, std::memory_order_release);
+    if (sleepers_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      wake();
+  }
+
+  // How many threads sleep, or are about to.
+  std::uint32_t sleepers_for_test() const { return sleepers_.load(std::memory_order_relaxed); }
 
  private:
   void wait();
+  void wake();
 
-  std::atomic<bool> held_{false};
+  FutexWord held_{0};  // 1: somebody is in
+  FutexWord sleepers_{0};
+  const std::int64_t nap_ns_;
 };
 
 }  // namespace orrery

@@ -5,9 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 namespace orrery {
 namespace {
@@ -62,6 +68,31 @@ TEST(ShortLock, AWaiterThatSleepsGetsIn) {
   lock.unlock();
   waiter.join();
   EXPECT_TRUE(inside);
+}
+
+// The state of a thread of ours: 'S' while it sleeps.
+char state_of(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_ends = text.rfind(')');
+  return name_ends == std::string::npos || name_ends + 2 >= text.size() ? '?' : text[name_ends + 2];
+}
+
+TEST(ShortLock, WhoLetsGoWakesAWaiterThatSleeps) {
+  constexpr std::int64_t kForEver = 3'600'000'000'000;
+  ShortLock lock(kForEver);
+  std::atomic<pid_t> id{0};
+  lock.lock();
+  std::thread waiter([&] {
+    id = static_cast<pid_t>(syscall(SYS_gettid));
+    lock.lock();
+    lock.unlock();
+  });
+  while (lock.sleepers_for_test() == 0 || state_of(id) != 'S') yield_cpu();
+  lock.unlock();
+  waiter.join();  // an hour later, if nobody wakes it
+  EXPECT_EQ(lock.sleepers_for_test(), 0u);
 }
 
 }  // namespace
