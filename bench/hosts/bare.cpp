@@ -141,7 +141,7 @@ void BareFabric::connect_to(const std::vector<std::byte>& address) {
 void BareFabric::send(std::size_t bytes) {
   while (begun_ - out_ >= operations_.size()) endpoint_->poll(*this, 16);
   const auto i = static_cast<std::uint32_t>(begun_ % operations_.size());
-  // Injected, as the wire does it: 1 to 2 % faster.
+  // Injected, as the wire does it.
   if (bytes <= endpoint_->longest_injected()) {
     while (!endpoint_->inject(peer_, {endpoint_->send_buffer(i), bytes}).ok()) endpoint_->poll(*this, 16);
     return;

@@ -3,8 +3,10 @@
 
 // Answers to operations that travelled as packets, and, when the last one has come or none will, who hears of
 // it.
+#include "emu/nic/execute.hpp"
 #include "emu/nic/nic.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace orrery::nic {

@@ -10,9 +10,7 @@
 #include "emu/nic/nic.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstring>
 
 namespace orrery::nic {
 
