@@ -42,9 +42,14 @@ struct BglConfig {
   std::uint32_t link_overhead = 14;
   std::uint32_t software_bytes = 16;  // of a packet, not payload
   std::uint32_t max_chunks = 8;       // 32 B each
-  // FITTED to one figure (71 % with one 32-byte packet a pair): time of a node's one processor to send or
-  // to receive a packet. 0: processors cost nothing.
+  // What a processor takes to write a packet into an injection FIFO or to read one out of a reception FIFO:
+  // of one chunk, and of max_chunks; in between a straight line. 0: processors cost nothing.
   std::uint32_t processor_ticks = 0;
+  std::uint32_t processor_full_ticks = 0;
+  // 2: one for what comes in plus directions and the first half of the injection FIFOs, one for the rest.
+  std::uint32_t processors = 1;
+  // Of one direction; a packet enters if a full one fits. Counts only where processors cost time.
+  std::uint32_t reception_bytes = 1024;
   double bit_error_rate = 0;        // per bit of a link
   std::uint32_t retry_ticks = 400;  // time-out of the link-level retransmission
   // Count returned tokens that free a blocked packet (Figure 9); costs a look at every head.

@@ -13,7 +13,7 @@ struct BglPreset {
   const char* name;
   const char* why;  // which figure, and what of its text says so
   BglConfig config;
-  bool as_built = false;  // the machine file's router; only processor_ticks is the preset's
+  bool as_built = false;  // the machine file's router; only what processors cost is the preset's
 };
 std::span<const BglPreset> bgl_presets();
 

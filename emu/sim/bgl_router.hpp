@@ -24,10 +24,10 @@
 //    channels by a dateline, so that some packet can always move.
 //
 // LIMITATIONS: arbitration takes no time of its own beyond hop_ticks; a losing head asks again in the
-// same tick, not the next; tokens return when the whole packet has left, not chunk by chunk; processors
-// take packets out of the reception FIFOs as they come; the ack-only packets of idle links are left out
-// (the 8 bytes of each packet's token-ack are in its wire time). A retransmission holds the link for
-// the time-out and a second transfer; the header that went ahead waits as long.
+// same tick, not the next; tokens return when the whole packet has left, not chunk by chunk; reception FIFOs
+// fill only if processors cost time, and not by copies of a row broadcast; the ack-only packets of idle links
+// are left out (the 8 bytes of each packet's token-ack are in its wire time). A retransmission holds the link
+// for the time-out and a second transfer; the header that went ahead waits as long.
 #pragma once
 
 #include "emu/sim/bgl_config.hpp"
@@ -111,7 +111,7 @@ class BglRouter {
   const TorusGrid& grid() const { return grid_; }
   std::size_t bytes() const {
     return hot_.capacity() * sizeof(Hot) + queues_.capacity() * sizeof(Queues) + link_busy_.capacity() * 4 +
-           seen_.capacity() * sizeof(Seen) + processor_free_.capacity() * sizeof(Tick);
+           seen_.capacity() * sizeof(Seen) + processors_.capacity() * sizeof(Processors);
   }
   static constexpr std::size_t bytes_per_node() { return sizeof(Hot) + sizeof(Queues); }
 
@@ -135,7 +135,7 @@ class BglRouter {
   std::vector<std::string> find_cycle(const std::vector<std::unique_ptr<Partition>>& parts) const;
 
  private:
-  enum Kind : std::uint8_t { kArrive, kDone, kCredit, kWake, kReceived, kCopy };
+  enum Kind : std::uint8_t { kArrive, kDone, kCredit, kWake, kReceived, kCopy, kRead };
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   // What arbitration reads and writes, per node.
@@ -245,6 +245,7 @@ class BglRouter {
 
   void expose(Hot& hot, const Packet& packet, int slot);
   void refill(Partition& part, Node node, int fifo, Tick now);
+  void refill_all(Partition& part, Node node, Tick now);
   void receive(Partition& part, Node node, int slot, Tick now);
   void offer(const Hot& hot, Offer& out) const;
   int pick_direction(const Offer& offer, std::uint8_t hints, Coins& coins) const;
@@ -266,6 +267,26 @@ class BglRouter {
   void return_space(Partition& part, Node node, int slot, std::uint8_t amount, Tick now);
   void grant(Partition& part, Node node, int slot, int direction, int vc, Tick now);
   void deliver(Partition& part, Node node, std::uint32_t packet, Tick now, bool copy);
+  void enter_reception(Partition& part, Node node, int slot, std::uint32_t packet, Tick now, bool copy);
+  void leave_reception(Partition& part, Node node, int slot, std::uint32_t packet);
+  // Processors that cost time write a FIFO's next packet while the one before is leaving; else it comes at
+  // once.
+  bool may_refill(const Hot& hot, const Queues& queues, int fifo) const {
+    return queues.inject[fifo] == kNone && (!processors_.empty() || !(hot.moving >> (kInjection + fifo) & 1));
+  }
+  bool has_room(std::uint32_t held) const { return 32 * (held + full_) <= config_.reception_bytes; }
+  // The reception FIFO of `port` has room for another packet when this one is in it.
+  bool has_room_after(const Partition& part, Node node, int port, std::uint32_t packet) const {
+    return processors_.empty() || has_room(processors_[node].held[port] + part.pool()[packet].flits);
+  }
+  Tick& core_of_fifo(Node node, int fifo) {
+    return processors_[node]
+        .free[config_.processors == 2 && 2 * static_cast<unsigned>(fifo) >= config_.injection_fifos];
+  }
+  Tick processor_time(std::uint32_t chunks) const {
+    return config_.processor_ticks + (config_.processor_full_ticks - config_.processor_ticks) * (chunks - 1) /
+                                         std::max(1u, config_.max_chunks - 1);
+  }
 
   static constexpr std::array<std::uint8_t, 64> kDimensionFirst = dimension_first();
   BglConfig config_;
@@ -287,8 +308,12 @@ class BglRouter {
   struct Seen {
     std::uint8_t tokens[kPorts][kStride];
   };
-  std::vector<Seen> seen_;            // tokens at the end of the last arbitration, if unblocking is counted
-  std::vector<Tick> processor_free_;  // per node, if processors cost time
+  std::vector<Seen> seen_;  // tokens at the end of the last arbitration, if unblocking is counted
+  struct Processors {
+    Tick free[2];                // when each has done all that it has begun
+    std::uint16_t held[kPorts];  // chunks in each direction's reception FIFO
+  };
+  std::vector<Processors> processors_;  // per node, if they cost time
 };
 
 }  // namespace orrery::sim

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "emu/base/check.hpp"
-#include "emu/sim/bgl_router.hpp"
+#include "emu/sim/bgl_processors_inl.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -47,7 +47,7 @@ BglRouter<E, S>::BglRouter(const BglConfig& config)
   for (int d = 0; d < 3; ++d)
     if (!config.closed[static_cast<std::size_t>(d)]) open_ |= 1u << d;
   if (config.count_unblocking) seen_.resize(grid_.nodes());
-  if (config.processor_ticks != 0) processor_free_.assign(grid_.nodes(), 0);
+  if (config.processor_ticks != 0) processors_.resize(grid_.nodes());
   // A bit error anywhere in the packet costs a retransmission; by length in chunks.
   for (std::uint32_t c = 1; c <= config.max_chunks; ++c)
     error_chance_[c] = as_chance(1 - std::pow(1 - config.bit_error_rate, 8.0 * wire_ticks(c)));
@@ -132,23 +132,6 @@ inline void BglRouter<E, S>::return_space(Partition& part, Node node, int slot, 
 }
 
 template <typename E, int S>
-inline void BglRouter<E, S>::deliver(Partition& part, Node node, std::uint32_t index, Tick now, bool copy) {
-  const Packet packet = part.pool()[index];
-  part.pool().remove(index);
-  part.count_delivery(node, packet, now);
-  if (!processor_free_.empty())
-    processor_free_[node] = std::max(now, processor_free_[node]) + config_.processor_ticks;
-  if (part.workload().delivered(node, packet, now, copy)) {
-    Hot& hot = hot_[node];
-    const Queues& queues = queues_[node];
-    for (std::uint32_t f = 0; f < config_.injection_fifos; ++f)
-      if (queues.inject[f] == kNone && !(hot.moving >> (kInjection + f) & 1))
-        hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << f);
-    mark(part, hot, node);
-  }
-}
-
-template <typename E, int S>
 inline void BglRouter<E, S>::apply(Partition& part, Event event, Tick now) {
   Hot& hot = hot_[event.node()];
   Queues& queues = queues_[event.node()];
@@ -175,7 +158,12 @@ inline void BglRouter<E, S>::apply(Partition& part, Event event, Tick now) {
         hot.idle = static_cast<std::uint8_t>(hot.idle | (link & hot.links));
       }
       if (slot >= kInjection) {
-        hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << (slot - kInjection));
+        const std::uint32_t ready = queues.inject[slot - kInjection];
+        if (ready == kNone) {
+          hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << (slot - kInjection));
+        } else {
+          expose(hot, part.pool()[ready], slot);
+        }
       } else {
         const int port = slot / S;
         const std::uint8_t amount = event.kind() == kDone ? event.amount() : part.pool()[event.packet].hold;
@@ -183,7 +171,7 @@ inline void BglRouter<E, S>::apply(Partition& part, Event event, Tick now) {
         if (event.kind() == kDone) {
           hot.buses -= 1u << (4 * port);
           hot.bus_full &= ~slots_of(port);
-        } else if (slot % S != priority_vc_) {
+        } else if (slot % S != priority_vc_ && has_room_after(part, event.node(), port, event.packet)) {
           hot.receiving = hot.receiving & 0x3fu & ~(1u << port);
         }
         // Not before: a token on its way all the while would be one more event to keep for each link.
@@ -192,7 +180,7 @@ inline void BglRouter<E, S>::apply(Partition& part, Event event, Tick now) {
           expose(hot, part.pool()[first], slot);
       }
       mark(part, hot, event.node());
-      if (event.kind() == kReceived) deliver(part, event.node(), event.packet, now, false);
+      if (event.kind() == kReceived) enter_reception(part, event.node(), slot, event.packet, now, false);
       return;
     }
     case kCredit: {
@@ -203,46 +191,19 @@ inline void BglRouter<E, S>::apply(Partition& part, Event event, Tick now) {
       return;
     }
     case kWake:
-      if (queues.inject[slot] == kNone && !(hot.moving >> (kInjection + slot) & 1)) {
+      if (may_refill(hot, queues, slot)) {
         hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << slot);
         mark(part, hot, event.node());
       }
       return;
     case kCopy:
-      return deliver(part, event.node(), event.packet, now, true);
+      return enter_reception(part, event.node(), slot, event.packet, now, true);
+    case kRead: {
+      const bool copy = event.lane() != 0;
+      if (!copy) leave_reception(part, event.node(), slot, event.packet);
+      return deliver(part, event.node(), event.packet, now, copy);
+    }
   }
-}
-
-// Asks the workload for the next packet of an injection FIFO.
-template <typename E, int S>
-void BglRouter<E, S>::refill(Partition& part, Node node, int fifo, Tick now) {
-  Hot& hot = hot_[node];
-  Queues& queues = queues_[node];
-  if (queues.inject[fifo] != kNone) return;
-  if (!processor_free_.empty() && processor_free_[node] > now)
-    return part.post(processor_free_[node], {node, kWake, static_cast<std::uint8_t>(fifo), 0, 0});
-  Send send;
-  switch (part.workload().next(node, static_cast<std::uint32_t>(fifo), now, hot.random, send)) {
-    case Next::idle:
-      return;
-    case Next::later:
-      return part.post(send.created, {node, kWake, static_cast<std::uint8_t>(fifo), 0, 0});
-    case Next::send:
-      break;
-  }
-  Packet packet = packet_of(node, send);
-  packet.dst = grid_.coordinates(send.dst);
-  packet.flits = static_cast<std::uint8_t>(chunks_for(send.payload));
-  packet.flags = static_cast<std::uint8_t>(send.flags | (config_.deterministic ? kDeterministic : 0));
-  packet.hints = send.hints ? send.hints
-                            : grid_.hints(hot.coordinates, packet.dst,
-                                          static_cast<std::uint32_t>(hot.random.next() >> 60), open_);
-  packet.next = kNone;
-  ++part.counters().injected;
-  if (!processor_free_.empty()) processor_free_[node] = now + config_.processor_ticks;
-  const std::uint32_t index = part.pool().add(packet);
-  queues.inject[fifo] = index;
-  expose(hot, packet, kInjection + fifo);
 }
 
 // The packet at the head of `slot` is at its destination: into the reception FIFO. Those with priority have
@@ -377,8 +338,10 @@ inline void BglRouter<E, S>::grant(Partition& part, Node node, int slot, int d, 
       copy.hops = 0;  // its links are counted with the original
       ++counters.injected;
       ++counters.copies;
-      part.post(now + ticks, {node, kCopy, 0, 0, part.pool().add(copy)});
+      part.post(now + ticks, {node, kCopy, static_cast<std::uint8_t>(slot), 0, part.pool().add(copy)});
     }
+  } else if (!processors_.empty()) {
+    hot.refill = static_cast<std::uint8_t>(hot.refill | 1u << (slot - kInjection));
   }
   const std::uint32_t hold = hold_units(packet, vc);
   hot.tokens[d][vc] = static_cast<std::uint8_t>(hot.tokens[d][vc] - hold);
@@ -406,9 +369,7 @@ inline void BglRouter<E, S>::arbitrate(Partition& part, Node node, Tick now) {
   hot.marked = 0;
   if (!seen_.empty()) [[unlikely]]
     count_unblocking(part, node);
-  for (unsigned fifos = hot.refill; fifos != 0; fifos &= fifos - 1)
-    refill(part, node, std::countr_zero(fifos), now);
-  hot.refill = 0;
+  refill_all(part, node, now);
   for (std::uint64_t here = hot.here; here != 0; here &= here - 1) {
     const int slot = std::countr_zero(here);
     if (slot >= kInjection || !(hot.receiving >> (slot / S) & 1) || slot % S == priority_vc_)
@@ -417,6 +378,7 @@ inline void BglRouter<E, S>::arbitrate(Partition& part, Node node, Tick now) {
   Coins coins(hot.random);
   while (hot.idle != 0 && arbitrate_once(part, node, now, coins)) {
   }
+  if (hot.refill != 0) refill_all(part, node, now);
   if (!seen_.empty()) [[unlikely]]
     std::memcpy(seen_[node].tokens, hot.tokens, sizeof(hot.tokens));
 }

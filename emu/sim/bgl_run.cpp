@@ -35,6 +35,16 @@ Refusal validate_bgl(const BglConfig& config) {
     return {"hop and token delay: expected 1 to 500 cycles"};
   for (const double share : {config.slq_fraction, config.in_network_fraction})
     if (!(share >= 0 && share <= 1)) return {fmt::format("a fraction of {}: expected 0 to 1", share)};
+  if (config.processors < 1 || config.processors > 2)
+    return {fmt::format("{} processors: expected 1 or 2", config.processors)};
+  if (config.processor_ticks > config.processor_full_ticks || config.processor_full_ticks > 10000)
+    return {
+        fmt::format("a processor's {} and {} cycles for the shortest and the longest packet: expected no "
+                    "less for the longer, at most 10000",
+                    config.processor_ticks, config.processor_full_ticks)};
+  if (config.reception_bytes < 32 * config.max_chunks || config.reception_bytes > 65536)
+    return {fmt::format("a reception FIFO of {} bytes: expected a full packet's {} to 65536",
+                        config.reception_bytes, 32 * config.max_chunks)};
   if (!(config.bit_error_rate >= 0 && config.bit_error_rate <= 1e-4))
     return {fmt::format("a bit error rate of {}: expected 0 to 1e-4", config.bit_error_rate)};
   return {};

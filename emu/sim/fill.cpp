@@ -35,10 +35,15 @@ Next Gather::next(Node node, std::uint32_t, Tick now, Random&, Send& out) {
 }
 
 namespace {
-// Colour: direction of the first line, direction of the turn.
+// Colour: direction of the first line, direction of the turn. The sign stays: where a core serves the plus
+// directions and another the minus ones, what one receives it sends.
 constexpr int kFirst[4] = {0, 1, 3, 4};   // x+ y+ x- y-
-constexpr int kSecond[4] = {1, 3, 4, 0};  // y+ x- y- x+
-// Colours of a line fill are 0 and 2: x+ and x-.
+constexpr int kSecond[4] = {1, 0, 4, 3};  // y+ x+ y- x-
+// Colours of a line fill are 0 and 2: x+ and x-. Their FIFOs, and those that hand on what goes along x and y:
+// three of each half, which is what a core fills.
+constexpr std::uint32_t kNoColour = 4;
+constexpr std::uint32_t kColourOf[6] = {0, 1, kNoColour, 2, 3, kNoColour};
+constexpr std::uint32_t kLastAlongX = 2;
 enum Phase : std::uint32_t { kLine, kTurn, kLast };
 }  // namespace
 
@@ -56,6 +61,7 @@ Node Fill::moved(Node node, int direction, std::uint32_t steps) const {
 }
 
 Next Fill::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out) {
+  if (fifo >= std::size(kColourOf)) return Next::idle;
   out.payload = payload_;
   out.created = now;
   const auto send = [&](std::uint32_t colour, int direction, std::uint32_t hops, Phase phase) {
@@ -66,19 +72,19 @@ Next Fill::next(Node node, std::uint32_t fifo, Tick now, Random&, Send& out) {
     return Next::send;
   };
   NodeState& state = state_[node];
-  if (fifo < kColours) {
-    if (!plane_ && fifo != 0 && fifo != 2) return Next::idle;
+  if (const std::uint32_t colour = kColourOf[fifo]; colour != kNoColour) {
+    if (!plane_ && colour != 0 && colour != 2) return Next::idle;
     if (node == 0) {
-      if (sent_[fifo] == packets_) return Next::idle;
-      ++sent_[fifo];
-      return send(fifo, kFirst[fifo], side(kFirst[fifo]) - 1, kLine);
+      if (sent_[colour] == packets_) return Next::idle;
+      ++sent_[colour];
+      return send(colour, kFirst[colour], side(kFirst[colour]) - 1, kLine);
     }
-    if (state.turn[fifo] == 0) return Next::idle;
-    --state.turn[fifo];
-    return send(fifo, kSecond[fifo], side(kSecond[fifo]) - 1, kTurn);
+    if (state.turn[colour] == 0) return Next::idle;
+    --state.turn[colour];
+    return send(colour, kSecond[colour], side(kSecond[colour]) - 1, kTurn);
   }
-  // FIFO 4 hands on the colours along x, FIFO 5 those along y: no node has two of one FIFO.
-  for (std::uint32_t colour = fifo - kColours; colour < kColours; colour += 2)
+  // No node has two colours of one of these FIFOs.
+  for (std::uint32_t colour = fifo == kLastAlongX ? 0 : 1; colour < kColours; colour += 2)
     if (state.last[colour] != 0) {
       --state.last[colour];
       return send(colour, kFirst[colour], 1, kLast);

@@ -79,6 +79,8 @@ Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out
       return {fmt::format("preset '{}': expected one of {}", spec.preset, preset_names("bluegene-l"))};
     if (preset->as_built) {
       config.processor_ticks = preset->config.processor_ticks;
+      config.processor_full_ticks = preset->config.processor_full_ticks;
+      config.processors = preset->config.processors;
     } else {
       config = preset->config;
     }

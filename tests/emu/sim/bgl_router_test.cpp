@@ -287,6 +287,15 @@ TEST(BglRouter, RefusesWhatCannotBeBuilt) {
   config = {};
   config.slq_fraction = 1.5;
   EXPECT_NE(validate_bgl(config).why.find("1.5"), std::string::npos);
+  config = {};
+  config.processors = 3;
+  EXPECT_NE(validate_bgl(config).why.find("expected 1 or 2"), std::string::npos);
+  config = {};
+  config.processor_ticks = 40;
+  EXPECT_NE(validate_bgl(config).why.find("40 and 0"), std::string::npos);
+  config = {};
+  config.reception_bytes = 128;
+  EXPECT_NE(validate_bgl(config).why.find("128"), std::string::npos);
 }
 
 }  // namespace
