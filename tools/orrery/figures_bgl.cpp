@@ -104,7 +104,7 @@ void alltoall_complete(Book& book) {
   if (book.options().brief) return;
   spec.infinite_fifos = false;
   spec.preset = "hardware";
-  spec.bytes = 24000;
+  spec.bytes = 48000;
   const double use = 100 * book.run(spec).link_utilisation();
   book.row({"Figure 11: 8^3 complete, long messages", "> 98 %", fmt::format("{:.2f} %", use), "bound",
             "predicted", use > 98});
