@@ -56,6 +56,13 @@ class TorusGrid {
     return at(c, dim) == (minus_of(direction) ? 0 : side_[static_cast<std::size_t>(dim)] - 1);
   }
 
+  // Steps from one to the other in `direction`.
+  std::uint32_t hops(Packed from, Packed to, int direction) const {
+    const int dim = dim_of(direction);
+    const std::uint32_t a = at(from, dim), b = at(to, dim), n = side_[static_cast<std::size_t>(dim)];
+    return (minus_of(direction) ? a + n - b : b + n - a) % n;
+  }
+
   // Directions of a minimal path as bits; half way round is decided by `coin`'s bit for the dimension.
   // `open`: bit of a dimension that does not wrap round.
   std::uint8_t hints(Packed from, Packed to, std::uint32_t coin, std::uint32_t open = 0) const {

@@ -225,18 +225,25 @@ void AllToAll::fill_in(Node base, Node to, std::uint64_t piece, Tick now, Send& 
   out.created = now;
 }
 
-// Whether packet (or burst) `number` of the node's order lies in this FIFO: that of one of the directions of
-// a minimal path, drawn. Then its hint bits are set: half way round the FIFO and they must agree.
+// Whether packet (or burst) `number` of the node's order lies in this FIFO: that of the direction in which it
+// has furthest to go, one of equal ones drawn. Its hint bits are set: half way round the FIFO and they must
+// agree.
 bool AllToAll::belongs_in(std::uint32_t fifo, Node node, Node to, std::uint64_t number, Send& out) const {
   const TorusGrid grid(box_.sides);
+  const TorusGrid::Packed from = grid.coordinates(node), target = grid.coordinates(to);
   const std::uint64_t draw =
       Random::mix(Random::mix(options_.seed + 0xf1f0) + (std::uint64_t{node} << 40) + number);
-  out.hints = grid.hints(grid.coordinates(node), grid.coordinates(to), static_cast<std::uint32_t>(draw & 7),
-                         options_.open);
-  unsigned left = out.hints;
-  for (auto skip = (draw >> 32) * static_cast<unsigned>(std::popcount(left)) >> 32; skip != 0; --skip)
-    left &= left - 1;
-  return std::countr_zero(left) == static_cast<int>(fifo);
+  out.hints = grid.hints(from, target, static_cast<std::uint32_t>(draw & 7), options_.open);
+  std::uint32_t furthest = 0;
+  unsigned ties = 0;
+  for (unsigned left = out.hints; left != 0; left &= left - 1) {
+    const std::uint32_t hops = grid.hops(from, target, std::countr_zero(left));
+    ties = (hops > furthest ? 0 : ties) | (hops >= furthest ? left & -left : 0);
+    furthest = std::max(furthest, hops);
+  }
+  for (auto skip = (draw >> 32) * static_cast<unsigned>(std::popcount(ties)) >> 32; skip != 0; --skip)
+    ties &= ties - 1;
+  return std::countr_zero(ties) == static_cast<int>(fifo);
 }
 
 Next AllToAll::next_of_burst(Node node, Node rank, Node base, std::uint32_t fifo, Tick now, Send& out) {

@@ -110,7 +110,7 @@ class AllToAll final : public Workload {
   struct Options {
     std::uint32_t fifos = 6;
     bool finite_fifos = true;   // deal packets as FIFOs empty; else all are in the FIFOs from the start:
-    bool by_direction = false;  // each in one of a direction that it may go, drawn by the seed; else in turn
+    bool by_direction = false;  // each in that of the direction in which it has furthest to go; else in turn
     std::uint32_t open = 0;     // ... bit of a dimension that does not wrap round
     std::uint64_t bytes = 240;  // from each node to each other node
     std::uint32_t payload_max = 240;

@@ -170,7 +170,8 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--hot-fraction", spec.hot_fraction, "Share of packets that go to the hot place");
   command->add_option("--hot-region", options->hot_region, "Its shape, from (0,0,0)");
   command->add_flag("--infinite-fifos", spec.infinite_fifos,
-                    "All packets are in the injection FIFOs from the start, each in one of its directions");
+                    "All packets are in the injection FIFOs from the start, each in that of the direction it "
+                    "goes furthest");
   command->add_flag("--fifos-in-turn", spec.fifos_in_turn,
                     "... each in the next FIFO instead, whatever its direction");
   command->add_flag("--steady", spec.steady, "alltoall without end, measured once steady");
