@@ -34,6 +34,7 @@
 #include "emu/sim/partition.hpp"
 #include "emu/sim/torus_grid.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <string>
