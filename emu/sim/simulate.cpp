@@ -81,6 +81,7 @@ Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out
       config.processor_ticks = preset->config.processor_ticks;
       config.processor_full_ticks = preset->config.processor_full_ticks;
       config.processors = preset->config.processors;
+      config.reception_bytes = preset->config.reception_bytes;
     } else {
       config = preset->config;
     }
