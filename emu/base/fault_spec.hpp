@@ -9,7 +9,7 @@
 #include <vector>
 
 // Faults that a user asks for (`orrery run --fault`, ORRERY_FAULT), as words and as values. What they do is
-// the NIC's: emu/nic/fault.hpp.
+// the NIC's: emu/nic/gate/fault.hpp.
 namespace orrery {
 
 // When a fault happens: to each operation with a chance, or to one operation alone.

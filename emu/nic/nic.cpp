@@ -4,8 +4,8 @@
 
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
-#include "emu/nic/hazard.hpp"
-#include "emu/nic/timed.hpp"
+#include "emu/nic/gate/timed.hpp"
+#include "emu/nic/state/hazard.hpp"
 
 #include <algorithm>
 #include <bit>

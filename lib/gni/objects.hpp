@@ -4,10 +4,10 @@
 
 #include "emu/base/short_lock.hpp"
 #include "emu/job/job.hpp"
-#include "emu/nic/fma_window.hpp"
+#include "emu/nic/initiator/fma_window.hpp"
 #include "emu/nic/nic.hpp"
+#include "lib/gni/device/statistics.hpp"
 #include "lib/gni/handle_table.hpp"
-#include "lib/gni/statistics.hpp"
 
 #include "include/gni/gni_pub.h"
 

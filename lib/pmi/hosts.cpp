@@ -6,7 +6,7 @@
 // rank. Whoever reads starts with rank 0's, and goes on with the lowest rank that no record has named yet,
 // which can only be a leader. What the leader learned stands in the directory of its host, for all.
 #include "emu/base/log.hpp"
-#include "emu/nic/runtime.hpp"
+#include "emu/nic/host/runtime.hpp"
 #include "lib/pmi/session.hpp"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include "emu/job/domain_list.hpp"
 #include "emu/job/pmi_wire.hpp"
 #include "emu/job/random.hpp"
-#include "emu/nic/runtime.hpp"
+#include "emu/nic/host/runtime.hpp"
 #include "lib/pmi/pmix_client.hpp"
 
 #include <algorithm>

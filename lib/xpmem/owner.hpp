@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emu/base/unique_fd.hpp"
-#include "emu/nic/runtime.hpp"
+#include "emu/nic/host/runtime.hpp"
 #include "lib/xpmem/protocol.hpp"
 
 #include <array>

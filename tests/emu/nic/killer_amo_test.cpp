@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "emu/nic/amo_unit.hpp"
+#include "emu/nic/target/amo_unit.hpp"
 #include "tests/emu/nic/killer.hpp"
 
 namespace orrery::nic {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "emu/nic/message.hpp"
+#include "emu/nic/message/message.hpp"
 #include "tests/emu/nic/box.hpp"
 #include "tests/emu/nic/seeds.hpp"
 #include "tests/emu/stepper.hpp"

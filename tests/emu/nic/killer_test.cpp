@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "tests/emu/nic/killer.hpp"
-#include "emu/nic/fma_window.hpp"
+#include "emu/nic/initiator/fma_window.hpp"
 
 #include <cstdlib>
 

@@ -2,8 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/nic.hpp"
 #include "tests/emu/nic/box.hpp"
+#include "tests/emu/nic/collective/tree.hpp"
 #include "tests/emu/nic/seeds.hpp"
-#include "tests/emu/nic/tree.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "emu/nic/amo_unit.hpp"
+#include "emu/nic/target/amo_unit.hpp"
 #include "tests/emu/nic/box.hpp"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "lib/gni/amo_command.hpp"
+#include "lib/gni/request/amo_command.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "lib/gni/cq_entry.hpp"
+#include "lib/gni/queue/cq_entry.hpp"
 
-#include "lib/gni/device_status.hpp"
+#include "lib/gni/device/device_status.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "lib/gni/mem_handle.hpp"
+#include "lib/gni/domain/mem_handle.hpp"
 
 #include <gtest/gtest.h>
 

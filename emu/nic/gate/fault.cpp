@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/gate/fault.hpp"
+
+#include "emu/base/wait.hpp"
+#include "emu/nic/nic.hpp"
+#include "emu/nic/state/hazard.hpp"
+
+#include <algorithm>
+#include <random>
+
+namespace orrery::nic {
+
+namespace {
+
+std::array<std::uint64_t, 2> name_of(const MemKey& key) {
+  return {key.page, std::uint64_t{key.process} << 32 | std::uint64_t{key.generation} << 16 | key.index};
+}
+
+void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
+  counter.fetch_add(by, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+// Not in the header, which nearly every source of the NIC reads.
+struct FaultUnit::Dice {
+  std::mt19937_64 random;
+};
+
+FaultUnit::FaultUnit(const FaultSpec& spec, std::int32_t pe, FaultCounters& counters)
+    : spec_(spec),
+      concerned_(spec.pes.empty() || std::find(spec.pes.begin(), spec.pes.end(), pe) != spec.pes.end()),
+      counters_(counters),
+      // Every PE its own sequence.
+      dice_(new Dice{std::mt19937_64(spec.seed * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(pe + 1))}) {}
+
+FaultUnit::~FaultUnit() = default;
+
+// REQUIRES: mu_ is held.
+bool FaultUnit::happens(const FaultWhen& when) {
+  if (when.operation != 0) return when.operation == operation_;
+  return when.chance > 0 && std::uniform_real_distribution<>(0, 1)(dice_->random) < when.chance;
+}
+
+// REQUIRES: mu_ is held.
+bool FaultUnit::is_dead(std::uint32_t address) const {
+  return std::any_of(spec_.dead.begin(), spec_.dead.end(), [&](const DeadNode& node) {
+    return node.nic_address == address && operation_ >= node.from;
+  });
+}
+
+bool FaultUnit::is_cut(std::uint32_t from, std::uint32_t to) {
+  const std::lock_guard lock(mu_);
+  return concerned_ && (is_dead(from) || is_dead(to));
+}
+
+Misfortune FaultUnit::judge(const Occasion& occasion) {
+  Misfortune met;
+  if (!concerned_) return met;
+  const std::lock_guard lock(mu_);
+  ++operation_;
+  if (is_dead(occasion.from) || is_dead(occasion.to)) {
+    count(counters_.unreachable);
+    met.status = Errc::unreachable;
+    return met;
+  }
+  if (occasion.key.valid()) {
+    if (happens(spec_.revoke)) revoked_.insert(name_of(occasion.key));
+    if (revoked_.count(name_of(occasion.key)) != 0) {
+      count(counters_.revoked);
+      met.status = Errc::invalid_handle;
+      return met;
+    }
+  }
+  for (std::uint32_t left = std::max(occasion.tries, 1u);;) {
+    --left;
+    int crossed = 0;
+    // The one operation that was named meets one error; by chance, each try may.
+    while (crossed < kLinkTries && (spec_.link.operation == 0 || crossed == 0) && happens(spec_.link))
+      ++crossed;
+    met.link_errors += static_cast<std::uint32_t>(crossed);
+    met.status = crossed == kLinkTries    ? Errc::unreachable
+                 : happens(spec_.corrupt) ? Errc::corrupt
+                 : happens(spec_.drop)    ? Errc::timeout
+                                          : Errc::ok;
+    if (met.status == Errc::corrupt) count(counters_.corrupted);
+    if (met.status == Errc::timeout) count(counters_.dropped);
+    if (met.status == Errc::unreachable) count(counters_.links_failed);
+    if (met.status == Errc::ok || met.status == Errc::unreachable || left == 0) break;
+    // A fault of one operation alone does not meet it again.
+    if ((met.status == Errc::corrupt ? spec_.corrupt : spec_.drop).operation != 0) met.status = Errc::ok;
+    count(counters_.retransmitted);
+    ++met.retransmits;
+    if (met.status == Errc::ok) break;
+  }
+  count(counters_.link_errors, met.link_errors);
+  if (met.status == Errc::ok && occasion.can_wait && happens(spec_.delay)) {
+    count(counters_.delayed);
+    met.delay_ns = spec_.delay_ns;
+  }
+  return met;
+}
+
+// ---- the NIC's side ----
+
+// What keeps an operation from being carried out now: a clock says when, or a fault that was asked for says
+// whether. ok: taken; its events come later. not_done: nothing does. no_resource: try again. Else: it ends
+// so.
+Errc Nic::divert(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction) {
+  if (clock_ != nullptr) {
+    post_timed(endpoint, request, transaction);
+    return Errc::ok;
+  }
+  if (faults_ == nullptr) [[likely]]
+    return Errc::not_done;
+  const Misfortune met = meet_faults(endpoint, request);
+  if (met.status != Errc::ok) return met.status;
+  return hold_back(endpoint, peer, request, transaction, met.delay_ns);
+}
+
+Misfortune Nic::meet_faults(const Endpoint& endpoint, const Request& request) {
+  const Mailbox* const box =
+      request.op == Op::message || request.op == Op::credit ? endpoint.mailbox.get() : nullptr;
+  const Misfortune met =
+      faults_->judge({.from = endpoint.port->nic_address,
+                      .to = endpoint.remote_nic_address,
+                      .key = request.op == Op::send ? MemKey{} : request.remote,
+                      .tries = box != nullptr && box->sends_again ? 1 + endpoint.port->max_retransmits : 1});
+  endpoint.port->retransmitted.fetch_add(met.retransmits, std::memory_order_relaxed);
+  if (met.link_errors != 0) {
+    errors_.report({.domain = endpoint.port->domain,
+                    .nic_address = endpoint.remote_nic_address,
+                    .status = Errc::corrupt,
+                    .corrected = true});
+  }
+  return met;
+}
+
+// Keeps the request for later when it is delayed, or has to stay behind one that is. ok: kept. not_done: it
+// may go now. no_resource: neither.
+Errc Nic::hold_back(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
+                    std::int64_t delay_ns) {
+  if (delay_ns == 0 && delays_.count.load(std::memory_order_acquire) == 0) return Errc::not_done;
+  // Made before the lock, in vain when nothing is in its way: to read the program's memory may wait for
+  // whoever serves its faults, who may have to post an operation himself first.
+  std::list<Delayed> kept;
+  kept.push_back({.endpoint = &endpoint,
+                  .peer = &peer,
+                  .queue = endpoint.queue,
+                  .request = request,
+                  .transaction = transaction,
+                  .user_value = endpoint.local_value});
+  // The program may change its source once the post has returned, but that of a block transfer, whose event
+  // says when: so the engine, which may get it when its time comes, has a source that outlives this record.
+  if (carries_payload(request.op) && (request.flags & (kBlockTransfer | kLocalOffset)) == 0) {
+    const auto* const from = reinterpret_cast<const std::byte*>(request.local_address);
+    Delayed& one = kept.front();
+    one.payload.assign(from, from + request.length);
+    one.request.local_address = reinterpret_cast<std::uint64_t>(one.payload.data());
+  }
+  std::int64_t due = monotonic_ns() + delay_ns;
+  {
+    const std::lock_guard lock(delays_.mu);
+    bool behind = false;
+    for (const Delayed& before : delays_.list) {
+      const bool ordered = before.peer == &peer && (request.flags & kInOrder) != 0;
+      const bool fenced = (request.flags & kFence) != 0 ||
+                          ((request.flags & kBlockTransfer) != 0 && (before.request.flags & kFence) != 0);
+      if (!ordered && !fenced) continue;
+      behind = true;
+      due = std::max(due, before.due_ns);
+    }
+    if (delay_ns == 0 && !behind) return Errc::not_done;
+    if (delays_.list.size() >= DelayLine::kCapacity) return Errc::no_resource;
+    auto place = delays_.list.end();
+    while (place != delays_.list.begin() && std::prev(place)->due_ns > due) --place;
+    kept.front().due_ns = due;
+    delays_.list.splice(place, kept);
+    hold(endpoint.queue);
+    endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
+    delays_.count.fetch_add(1, std::memory_order_release);
+  }
+  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+    environment_.ring_self();
+  return Errc::ok;
+}
+
+// Carries out what is due. Returns whether anything is still held back.
+bool Nic::run_delayed() {
+  if (delays_.count.load(std::memory_order_acquire) == 0) return false;
+  if (delays_.running.exchange(true, std::memory_order_acquire)) return true;
+  const std::int64_t now = monotonic_ns();
+  for (;;) {
+    Delayed* first = nullptr;
+    {
+      const std::lock_guard lock(delays_.mu);
+      if (delays_.list.empty() || delays_.list.front().due_ns > now) break;
+      first = &delays_.list.front();
+    }
+    if (!carry_out(*first)) break;
+    std::list<Delayed> done;  // freed without the lock
+    const std::lock_guard lock(delays_.mu);
+    // Later ones with an earlier time may stand before it by now.
+    const auto at = std::find_if(delays_.list.begin(), delays_.list.end(),
+                                 [first](const Delayed& d) { return &d == first; });
+    done.splice(done.end(), delays_.list, at);
+    delays_.count.fetch_sub(1, std::memory_order_release);
+  }
+  delays_.running.store(false, std::memory_order_release);
+  return delays_.count.load(std::memory_order_acquire) != 0;
+}
+
+// One delayed operation, now. False: there is no room for it on the wire, later.
+bool Nic::carry_out(Delayed& d) {
+  Endpoint& endpoint = *d.endpoint;
+  Errc status = d.peer->dead.load(std::memory_order_relaxed) ? Errc::unreachable : Errc::not_done;
+  bool accepted = false;
+  bool to_engine = status == Errc::not_done && must_go_to_engine(d.request);
+  if (status == Errc::not_done && !to_engine) {
+    const bool follows = must_follow(*d.peer, d.request);
+    if (!follows) status = try_direct(endpoint, *d.peer, d.request, kSharedHazardSlot);
+    if (status == Errc::not_done && !follows && !d.peer->no_attach.load(std::memory_order_relaxed))
+      status = try_attach(endpoint, *d.peer, d.request, kSharedHazardSlot);
+    to_engine = status == Errc::not_done && (d.request.flags & kFence) != 0;  // as in post_checked()
+    if (status == Errc::not_done && !to_engine) {
+      // What does not fit is kept by the flight itself.
+      Request now = d.request;
+      now.flags &= ~static_cast<std::uint32_t>(kBlockTransfer);
+      status = send_frames(endpoint, *d.peer, now, d.transaction, d.queue);
+      if (status == Errc::no_resource) return false;
+      accepted = status == Errc::not_done;
+    }
+  }
+  if (to_engine) {
+    status = bte_.submit(endpoint, *d.peer, d.queue, d.request, d.transaction);
+    if (status == Errc::no_resource) return false;
+    accepted = true;
+  }
+  if (!accepted) end_elsewhere(d, status);
+  let_go(d.queue);
+  // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
+  endpoint.in_flight.fetch_sub(1, std::memory_order_release);
+  return true;
+}
+
+// What its initiator is told, by a thread that need not be the queue's.
+void Nic::end_elsewhere(const Delayed& d, Errc status) {
+  Endpoint& endpoint = *d.endpoint;
+  if (status != Errc::ok) report_error(endpoint, d.transaction, status);
+  const bool message = d.request.op == Op::message;
+  if (d.request.sequence != nullptr) return end_part(*d.request.sequence, status, d.request.remote.process);
+  if (message || d.request.op == Op::credit) {
+    if (status != Errc::ok) endpoint.break_mailbox();
+    if (message && d.queue != nullptr && d.transaction != CompletionQueue::kNone) {
+      (void)push_event(
+          d.queue->view(),
+          Event::message_sent(d.transaction, static_cast<std::uint32_t>(d.request.cq_data), status));
+    }
+    return;
+  }
+  finish_from_elsewhere(d.queue, d.request.flags, d.transaction, d.user_value, status);
+}
+
+}  // namespace orrery::nic

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/gate/suspend.hpp"
+
+#include "emu/base/asymmetric_fence.hpp"
+#include "emu/base/wait.hpp"
+#include "emu/nic/nic.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <climits>
+#include <utility>
+
+namespace orrery::nic {
+
+namespace {
+
+// A sleeper looks again at least this often: whoever let its domain go may have died before it woke anybody.
+// (One that dies with a domain suspended leaves it so: any other may let it go.)
+constexpr std::int64_t kLookNs = 50'000'000;
+
+}  // namespace
+
+PostGate::PostGate(Nic& nic, Port& port) : port_(port) {
+  const bool strong = nic.view().header().strong_hazards != 0;
+  for (;;) {
+    // As with hazards (hazard.hpp): whoever suspends pays for the barrier, where the kernel has one.
+    if (strong) [[unlikely]] {
+      port_.posting.exchange(1, std::memory_order_seq_cst);
+    } else {
+      port_.posting.store(1, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    if (!is_suspended(nic.view(), port_.domain)) [[likely]]
+      return;
+    port_.posting.store(0, std::memory_order_release);
+    FutexWord& changes = nic.view().service().suspension_changes;
+    const std::uint32_t seen = changes.load(std::memory_order_acquire);
+    if (is_suspended(nic.view(), port_.domain)) futex_wait(changes, seen, monotonic_ns() + kLookNs);
+  }
+}
+
+// Release: whoever sees it cleared sees what was posted.
+PostGate::~PostGate() { port_.posting.store(0, std::memory_order_release); }
+
+// ---- the owner ----
+
+bool Nic::is_quiet(std::uint16_t domain) {
+  // First, and not under one lock with what follows: who has let go of `posting` has left its frames to be
+  // seen.
+  {
+    const std::lock_guard lock(objects_mu_);
+    if (std::any_of(ports_.begin(), ports_.end(), [domain](const auto& port) {
+          return port->domain == domain && port->posting.load(std::memory_order_acquire) != 0;
+        }))
+      return false;
+  }
+  if (flights_open_.load(std::memory_order_acquire) != 0 || bte_.outstanding() != 0 ||
+      delays_.count.load(std::memory_order_acquire) != 0)
+    return false;
+  const std::lock_guard lock(frames_mu_);
+  return std::none_of(lane_peers_.begin(), lane_peers_.end(), [this](Peer* peer) {
+    settle_unanswered(*peer);
+    return peer->unanswered;
+  });
+}
+
+// What others want to be suspended is, and what they let go goes on. Returns whether something is not quiet
+// yet. REQUIRES: service thread.
+bool Nic::attend_suspension() {
+  ServiceState& service = view_.service();
+  bool busy = false;
+  std::array<std::uint64_t, kMaxSuspendable / 64> all_wanted;
+  for (std::uint32_t group = 0; group < all_wanted.size(); ++group)
+    all_wanted[group] = service.suspended[group].load(std::memory_order_seq_cst);
+  // After them: a domain that was let go and stopped again since the last look counts as changed. What was
+  // registered in between has no mark.
+  const std::uint32_t changes = service.suspension_changes.load(std::memory_order_seq_cst);
+  const bool anew = std::exchange(suspension_seen_, changes) != changes;
+  for (std::uint32_t group = 0; group < all_wanted.size(); ++group) {
+    const std::uint64_t wanted = all_wanted[group];
+    if (anew) marked_[group] &= ~wanted;
+    for (std::uint64_t left = wanted ^ marked_[group]; left != 0; left &= left - 1) {
+      const auto bit = static_cast<std::uint32_t>(std::countr_zero(left));
+      const bool on = (wanted >> bit & 1) != 0;
+      const bool drained = registrations_.mark_suspended(
+          static_cast<std::uint16_t>(group * 64 + bit), on,
+          [this](std::uint32_t slot) {
+            return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot));
+          },
+          options_.drain_limit_ns);
+      if (drained) marked_[group] ^= 1ull << bit;
+      busy = busy || !drained;
+      if (!on) service.quiet[group].fetch_and(~(1ull << bit), std::memory_order_seq_cst);
+    }
+    std::uint64_t loud = wanted & marked_[group] & ~service.quiet[group].load(std::memory_order_relaxed);
+    if (loud == 0) continue;
+    // Whoever announced himself before he could see the domain suspended is seen from here on.
+    asymmetric_fence::heavy();
+    for (; loud != 0; loud &= loud - 1) {
+      const auto bit = static_cast<std::uint32_t>(std::countr_zero(loud));
+      if (is_quiet(static_cast<std::uint16_t>(group * 64 + bit)))
+        service.quiet[group].fetch_or(1ull << bit, std::memory_order_seq_cst);
+      else
+        busy = true;
+    }
+  }
+  return busy;
+}
+
+// ---- whoever suspends ----
+
+void Nic::want_suspended(const Peer& peer, std::uint32_t domain, bool on) {
+  ServiceState& service = peer.link.nic.service();
+  const std::uint64_t bit = 1ull << domain % 64;
+  if (on) {
+    // What its owner said of an earlier suspension does not count: traffic may have gone on in between.
+    service.quiet[domain / 64].fetch_and(~bit, std::memory_order_seq_cst);
+    service.suspended[domain / 64].fetch_or(bit, std::memory_order_seq_cst);
+  } else {
+    service.suspended[domain / 64].fetch_and(~bit, std::memory_order_seq_cst);
+  }
+  service.suspension_changes.fetch_add(1, std::memory_order_seq_cst);
+  futex_wake(service.suspension_changes, INT_MAX);
+  environment_.ring(peer.link.process);
+}
+
+Errc Nic::suspend(std::span<const ProcessName> processes, std::uint32_t domain, std::int64_t deadline_ns) {
+  if (domain >= kMaxSuspendable) return Errc::invalid_param;
+  std::vector<const Peer*> peers;
+  for (const ProcessName& process : processes) {
+    const auto peer = connect_peer(process);
+    if (peer.ok() && peer.value()->link.nic) peers.push_back(peer.value());
+  }
+  for (const Peer* peer : peers) want_suspended(*peer, domain, true);
+  for (const Peer* peer : peers) {
+    const ServiceState& service = peer->link.nic.service();
+    while (environment_.alive(peer->link.process) && !has(service.quiet, domain)) {
+      if (monotonic_ns() > deadline_ns) {
+        for (const Peer* one : peers) want_suspended(*one, domain, false);
+        return Errc::timeout;
+      }
+      progress();
+      yield_cpu();
+    }
+  }
+  return Errc::ok;
+}
+
+Errc Nic::resume(std::span<const ProcessName> processes, std::uint32_t domain) {
+  if (domain >= kMaxSuspendable) return Errc::invalid_param;
+  bool any = false;
+  for (const ProcessName& process : processes) {
+    const auto peer = connect_peer(process);
+    if (!peer.ok() || !peer.value()->link.nic) continue;
+    any = is_suspended(peer.value()->link.nic, domain) || any;
+    want_suspended(*peer.value(), domain, false);
+  }
+  return any ? Errc::ok : Errc::invalid_state;
+}
+
+}  // namespace orrery::nic

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// Operations under a clock: each is priced when it is posted, and done at the times that the machine gives.
+// Whoever posted it does every part of it, as without a clock; only later. Nothing is granted here
+// (Nic::keep_grant), so that every operation comes by.
+#include "emu/nic/gate/timed.hpp"
+
+#include "emu/nic/nic.hpp"
+#include "emu/nic/state/hazard.hpp"
+#include "emu/nic/target/amo_cache.hpp"
+#include "emu/nic/target/amo_unit.hpp"
+#include "emu/nic/target/execute.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <span>
+#include <vector>
+
+namespace orrery::nic {
+
+namespace {
+
+// What the target's side does not need to know.
+constexpr std::uint32_t kOurs = kLocalEvent | kGlobalEvent | kRemoteEvent | kInOrder | kBlockTransfer |
+                                kFence | kLocalOffset | kResponseFlag | kImplicit;
+
+// A contribution that is sent so often without finding room for its packet is given up: seconds.
+constexpr int kJoinTries = 1'000'000;
+
+constexpr bool brings_back(const Request& request) {
+  return request.op == Op::get || (request.op == Op::amo && amo::fetches(request.command));
+}
+
+}  // namespace
+
+// One operation under way. Its parts, in the order of their times:
+//   what comes back:  read at the target | stored here | event here
+//   everything else:  done at the target | event there | event here
+// The last part has its time from the start, and waits for the others; they are the target's node's business
+// until then (Clock::schedule_there). But where something comes back, nobody may look at the target's node
+// for long, and what follows there is business of other nodes: so the last part looks after it first at the
+// time when it is to be here.
+class TimedOp final : public clock::Task {
+ public:
+  TimedOp(Nic& nic, Endpoint& endpoint, const Request& request, std::uint32_t transaction)
+      : nic_(nic),
+        endpoint_(endpoint),
+        as_posted_(EndpointAsPosted::of(endpoint)),
+        request_(request),
+        transaction_(transaction) {
+    keep_source();
+  }
+
+  void begin(const clock::Times& times) {
+    times_ = times;
+    hold(as_posted_.queue);
+    endpoint_.in_flight.fetch_add(1, std::memory_order_relaxed);
+    const bool whole = request_.op == Op::send || request_.op == Op::cq_write;
+    if (whole || (request_.flags & kRemoteEvent) != 0)
+      times_.local_event_at = std::max(times_.local_event_at, times_.remote_event_at);
+    stage_ = whole ? Stage::event_there : Stage::at_target;
+    clock::Clock& clock = *nic_.clock_;
+    clock.schedule_there(brings_back(request_) ? times_.turn_at
+                         : whole               ? times_.remote_event_at
+                                               : times_.data_at,
+                         this, request_.remote.process);
+    follows_ = brings_back(request_) && clock.is_virtual();
+    clock.schedule(follows_ ? times_.data_at : times_.local_event_at, &last_, concerns_of_last());
+  }
+
+  void run() override {
+    clock::Clock& clock = *nic_.clock_;
+    switch (stage_) {
+      case Stage::at_target:
+        status_ = apply();
+        touch_target();
+        if (brings_back(request_)) {
+          stage_ = Stage::data_here;
+          return clock.schedule_there(times_.data_at, this, nic_.self_);
+        }
+        if ((request_.flags & kRemoteEvent) != 0 && status_ == Errc::ok) {
+          stage_ = Stage::event_there;
+          return clock.schedule_there(times_.remote_event_at, this, request_.remote.process);
+        }
+        break;
+      case Stage::event_there:
+        if (request_.op == Op::send || request_.op == Op::cq_write)
+          status_ = apply();
+        else
+          raise_there();
+        touch_target();
+        break;
+      case Stage::data_here:
+        if (status_ == Errc::ok) status_ = store_here();
+        clock.touch(nic_.self_);
+        if ((request_.flags & kRemoteEvent) != 0 && status_ == Errc::ok) {
+          stage_ = Stage::event_there;
+          return clock.schedule_there(times_.data_at, this, request_.remote.process);
+        }
+        break;
+      case Stage::event_here:
+        break;
+    }
+    stage_ = Stage::event_here;
+  }
+
+ private:
+  enum class Stage : std::uint8_t { at_target, event_there, data_here, event_here };
+
+  // The event here.
+  class Last final : public clock::Task {
+   public:
+    explicit Last(TimedOp& op) : op_(op) {}
+    void run() override { op_.end_in_turn(); }
+
+   private:
+    TimedOp& op_;
+  };
+
+  void end_in_turn() {
+    clock::Clock& clock = *nic_.clock_;
+    const bool at_its_time = !follows_ || times_.data_at == times_.local_event_at;
+    if (stage_ == Stage::at_target) clock.settle(request_.remote.process);
+    if (stage_ == Stage::data_here) clock.settle(nic_.self_);
+    follows_ = false;
+    if (!at_its_time) return clock.schedule(times_.local_event_at, &last_, concerns_of_last());
+    if (stage_ == Stage::event_there) clock.settle(request_.remote.process);
+    // Where the clock does everything at its time, parts of the same time come one after another.
+    if (stage_ != Stage::event_here) return clock.schedule(times_.local_event_at, &last_, concerns_of_last());
+    end();
+  }
+
+  // A queue that others fill too holds events in the order of their times. And what comes back is there for
+  // whoever is on this node, and is told to the target, though this PE's program sleeps.
+  clock::Concerns concerns_of_last() const {
+    const bool shared = as_posted_.queue != nullptr && as_posted_.queue->is_destination();
+    const bool tells = follows_ && (request_.flags & kRemoteEvent) != 0;
+    if (shared || tells) return clock::Concerns::others;
+    return follows_ ? clock::Concerns::its_node : clock::Concerns::itself;
+  }
+
+  // The source may change when the post returns, but for block transfers, whose event says when.
+  void keep_source() {
+    const bool to_here = brings_back(request_);
+    if (request_.length == 0) return;
+    if (to_here) {
+      (void)keep(request_.length);
+      return;
+    }
+    if (!carries_payload(request_.op)) return;
+    if ((request_.flags & kLocalOffset) != 0) {
+      if (!nic_.gather(local_side(), 0, keep(request_.length))) status_ = Errc::invalid_handle;
+    } else if ((request_.flags & kBlockTransfer) == 0 || request_.op == Op::message) {
+      const auto* const from = reinterpret_cast<const std::byte*>(request_.local_address);
+      load_bytes(keep(request_.length).data(), from, request_.length);
+    }
+  }
+
+  std::span<std::byte> keep(std::uint64_t bytes) {
+    if (bytes > small_.size()) large_.resize(bytes);
+    kept_ = bytes > small_.size() ? std::span(large_) : std::span(small_).first(bytes);
+    return kept_;
+  }
+
+  Flight local_side() const {
+    Flight side;
+    side.segments = request_.local;
+    side.local = reinterpret_cast<std::byte*>(request_.local_address);
+    return side;
+  }
+
+  // At the target, without its event.
+  Errc apply() {
+    if (status_ != Errc::ok) return status_;
+    Request there = request_;
+    const bool whole = request_.op == Op::send || request_.op == Op::cq_write;
+    there.flags &= whole ? ~(kOurs & ~static_cast<std::uint32_t>(kRemoteEvent)) : ~kOurs;
+    if (!kept_.empty()) there.local_address = reinterpret_cast<std::uint64_t>(kept_.data());
+    return nic_.apply_now(nic_.timed_->endpoint_of(as_posted_), there);
+  }
+
+  void raise_there() {
+    Peer& peer = *as_posted_.peer;
+    const std::uint32_t index = request_.remote.index;
+    // Announced as an access is (Nic::try_direct): the queue stays until this is over.
+    const std::lock_guard shared(nic_.shared_hazard_mu_);
+    const HazardGuard guard(peer.hazards.slot[kSharedHazardSlot], index, peer.link.strong_hazards);
+    const std::uint64_t word = announced_word(peer.link.nic.region(index));
+    // Deregistered since the data came: nobody is there to be told.
+    if (control::state(word) == RegionState::free || control::generation(word) != request_.remote.generation)
+      return;
+    raise_remote_event(peer.link.nic, word,
+                       request_.op == Op::message ? EventKind::message_arrived : EventKind::remote,
+                       as_posted_.remote_value);
+  }
+
+  Errc store_here() {
+    if ((request_.flags & kLocalOffset) != 0)
+      return nic_.scatter(local_side(), 0, kept_) ? Errc::ok : Errc::invalid_handle;
+    auto* const to = reinterpret_cast<std::byte*>(request_.local_address);
+    store_bytes(to, kept_.data(), kept_.size());
+    if ((request_.flags & kResponseFlag) != 0)
+      store_bytes(to + kept_.size(), reinterpret_cast<const std::byte*>(&request_.sync_value), 4);
+    return Errc::ok;
+  }
+
+  void end() {
+    clock::Clock& clock = *nic_.clock_;
+    if (request_.sequence != nullptr) {
+      if (status_ != Errc::ok) report_error();
+      nic_.end_part(*request_.sequence, status_, request_.remote.process);
+    } else if (request_.op == Op::message) {
+      if (status_ != Errc::ok) break_mailbox();
+      if (transaction_ != CompletionQueue::kNone)
+        (void)push_event(
+            as_posted_.queue->view(),
+            Event::message_sent(transaction_, static_cast<std::uint32_t>(request_.cq_data), status_));
+    } else if (request_.op == Op::credit) {
+      if (status_ != Errc::ok) break_mailbox();
+    } else {
+      if (status_ != Errc::ok) report_error();
+      std::uint32_t flags = request_.flags;
+      if (transaction_ == CompletionQueue::kNone && status_ != Errc::ok && as_posted_.queue != nullptr &&
+          clock.is_virtual()) {
+        // Asked for no event, but an error is always reported where there is a queue for it. Paced, this may
+        // be the clock's thread, and transactions are opened by the queue's alone: the error log knows.
+        transaction_ = as_posted_.queue->open_transaction(request_.context);
+        flags |= kLocalEvent;
+      }
+      if (transaction_ != CompletionQueue::kNone)
+        Nic::finish_from_elsewhere(as_posted_.queue, flags, transaction_, as_posted_.local_value, status_);
+    }
+    clock.touch(nic_.self_);
+    let_go(as_posted_.queue);
+    // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
+    endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
+    TimedOps& home = *nic_.timed_;
+    this->~TimedOp();
+    home.give_back(this);
+  }
+
+  void report_error() { nic_.report_error(nic_.timed_->endpoint_of(as_posted_), transaction_, status_); }
+
+  void break_mailbox() {
+    report_error();
+    endpoint_.break_mailbox();
+  }
+
+  void touch_target() { nic_.clock_->touch(request_.remote.process); }
+
+  Nic& nic_;
+  Last last_{*this};
+  Endpoint& endpoint_;
+  const EndpointAsPosted as_posted_;
+  Request request_;
+  std::uint32_t transaction_;
+  clock::Times times_;
+  Stage stage_ = Stage::at_target;
+  Errc status_ = Errc::ok;
+  bool follows_ = false;       // the last part looks after what is to come back
+  std::span<std::byte> kept_;  // in one of the two:
+  std::vector<std::byte> large_;
+  std::array<std::byte, 128> small_;
+};
+
+// Does it now, whatever way it has to go. Any thread; waits for the peer's service thread where its memory is
+// not mapped here. REQUIRES: the endpoint is this operation's alone.
+Errc Nic::apply_now(Endpoint& endpoint, const Request& request) {
+  Peer& peer = *endpoint.peer;
+  const Errc direct = try_direct(endpoint, peer, request, kSharedHazardSlot);
+  if (direct != Errc::not_done) return direct;
+  const Errc attached =
+      request.op == Op::send ? Errc::not_done : try_attach(endpoint, peer, request, kSharedHazardSlot);
+  if (attached != Errc::not_done) return attached;
+  // Of our own and not of the table: its places may all be the program's, whose sequences end only when this
+  // returns. Whoever takes the last part off touches it no more (end_part: polled).
+  Sequence sequence;
+  sequence.left.store(1, std::memory_order_relaxed);
+  sequence.polled = true;
+  Request part = request;
+  part.sequence = &sequence;
+  Errc status = Errc::no_resource;
+  for (;;) {
+    sequence.left.fetch_add(1, std::memory_order_relaxed);
+    status = send_frames(endpoint, peer, part, CompletionQueue::kNone, nullptr);
+    if (status == Errc::not_done) break;
+    sequence.left.fetch_sub(1, std::memory_order_relaxed);
+    if (status != Errc::no_resource) break;
+    move_along();
+    yield_cpu();
+  }
+  if (status == Errc::not_done) {
+    // One is ours: the sequence is open. And whoever takes an answer in takes the packet off the endpoint,
+    // which may go with its operation when we return, after the sequence (end_flight).
+    while (sequence.left.load(std::memory_order_acquire) > 1 ||
+           endpoint.in_flight.load(std::memory_order_acquire) != 0) {
+      move_along();
+      yield_cpu();
+    }
+    status = sequence.status();
+  }
+  return status;
+}
+
+clock::Operation Nic::operation_of(const Endpoint& endpoint, const Request& request) const {
+  clock::Operation operation{.target = request.remote.process, .bytes = request.length};
+  const bool block = (request.flags & kBlockTransfer) != 0;
+  switch (request.op) {
+    case Op::put:
+      operation.op = block                              ? model::Op::bte_put
+                     : (request.flags & kLaunched) != 0 ? model::Op::launch_put
+                                                        : model::Op::fma_put;
+      break;
+    case Op::get:
+      operation.op = block ? model::Op::bte_get : model::Op::fma_get;
+      break;
+    case Op::amo: {
+      const AmoWord word{request.remote_address, amo::width(request.command) == 4};
+      const bool hit = (request.command & kAmoCached) != 0 && AmoCache(endpoint.peer->link.nic).holds(word);
+      operation.op = amo::fetches(request.command) ? (hit ? model::Op::fetch_amo : model::Op::fetch_amo_miss)
+                                                   : (hit ? model::Op::amo : model::Op::amo_miss);
+      break;
+    }
+    case Op::cq_write:
+      operation.op = model::Op::cq_write;
+      break;
+    case Op::send:
+      operation.op = model::Op::send;
+      break;
+    case Op::message:
+      operation.op = model::Op::message;
+      break;
+    case Op::credit:
+      operation.op = model::Op::launch_put;
+      operation.uncontended = true;
+      break;
+  }
+  operation.routing = (request.flags & kInOrder) != 0
+                          ? model::Routing::in_order
+                          : model::routing_of_delivery_mode(request.delivery_mode);
+  return operation;
+}
+
+// Prices the operation and lets it begin. REQUIRES: endpoint.peer is the target's.
+void Nic::post_timed(Endpoint& endpoint, const Request& request, std::uint32_t transaction) {
+  clock_->enter();
+  // What an AMO costs depends on what the target's cache holds.
+  if (request.op == Op::amo) clock_->settle(request.remote.process);
+  clock::Operation operation = operation_of(endpoint, request);
+  const bool block = (request.flags & kBlockTransfer) != 0;
+  if (block) operation.not_before = (request.flags & kFence) != 0 ? timed_->blocks_end : timed_->fence_end;
+  clock::Times times = clock_->start(operation);
+  if ((request.flags & kInOrder) != 0) {
+    // Behind everything that this endpoint posted, though a longer message before it takes longer.
+    times.data_at = std::max(times.data_at, endpoint.data_until);
+    times.turn_at = std::max(times.turn_at, endpoint.data_until);
+  }
+  if (brings_back(request)) times.data_at = std::max(times.data_at, times.turn_at);
+  times.remote_event_at = std::max(times.remote_event_at, times.data_at);
+  times.local_event_at = std::max(times.local_event_at, times.data_at);
+  endpoint.data_until = std::max(endpoint.data_until, times.data_at);
+  if (block) timed_->blocks_end = std::max(timed_->blocks_end, times.local_event_at);
+  if ((request.flags & kFence) != 0) timed_->fence_end = std::max(timed_->fence_end, times.local_event_at);
+  (new (timed_->take(sizeof(TimedOp))) TimedOp(*this, endpoint, request, transaction))->begin(times);
+  clock_->leave();
+}
+
+// A contribution to a reduction under way. It arrives when the machine would have the result were it the
+// last: so the result of all is there when the last one's is.
+class TimedJoin final : public clock::Task {
+ public:
+  TimedJoin(Nic& nic, Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join,
+            std::uint32_t transaction)
+      : nic_(nic),
+        endpoint_(endpoint),
+        edge_(edge),
+        request_(request),
+        join_(join),
+        queue_(endpoint.queue),
+        transaction_(transaction) {
+    hold(queue_);
+    endpoint_.in_flight.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  void run() override {
+    Errc joined = nic_.collective_.join(*endpoint_.port, edge_, join_);
+    // Its record was kept for it (join_timed). A packet may find no room for a moment, of real time: answers
+    // make it. Else another endpoint says that it is the same child, and this contribution is lost: a task
+    // that came again and again would keep the clock from running dry, so that no deadlock is ever told and
+    // no process ends.
+    for (int tries = 0; joined == Errc::no_resource && tries < kJoinTries; ++tries) {
+      nic_.move_along();
+      yield_cpu();
+      joined = nic_.collective_.join(*endpoint_.port, edge_, join_);
+    }
+    if (joined == Errc::no_resource) nic_.collective_.lose(*endpoint_.port, edge_, join_);
+    if (joined != Errc::ok) nic_.report_error(endpoint_, transaction_, joined);
+    if (transaction_ != CompletionQueue::kNone)
+      Nic::finish_from_elsewhere(queue_, request_.flags, transaction_, endpoint_.local_value, joined);
+    // Who comes last hands up what all came to: those before need not look for that.
+    nic_.collective_.progress();
+    // Everybody in the tree may have a result now.
+    nic_.clock_->touch_all();
+    nic_.collective_.arrived(edge_, join_.value.reduction);
+    let_go(queue_);
+    endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
+    delete this;
+  }
+
+ private:
+  Nic& nic_;
+  Endpoint& endpoint_;
+  CeEdge& edge_;
+  const Request request_;
+  const CeJoin join_;
+  CompletionQueue* const queue_;
+  const std::uint32_t transaction_;
+};
+
+Errc Nic::join_timed(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join) {
+  if (!collective_.reserve(edge, join.value.reduction)) {
+    // A look in vain: a program that tries until it is taken lets time pass for those that it waits for.
+    progress_timed();
+    return Errc::no_resource;
+  }
+  std::uint32_t transaction = CompletionQueue::kNone;
+  if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
+    const Errc opened = open_transaction(endpoint, request, &transaction);
+    if (opened != Errc::ok) {
+      collective_.arrived(edge, join.value.reduction);
+      return opened;
+    }
+  }
+  clock_->enter();
+  for (int i = 1; i < 3; ++i) std::atomic_ref(join.result[i]).store(0, std::memory_order_relaxed);
+  std::atomic_ref(join.result[0]).store(join.pending, std::memory_order_release);
+  auto* const task = new TimedJoin(*this, endpoint, edge, request, join, transaction);
+  constexpr std::uint64_t kBytes = 16;  // two operands
+  const Picos takes = clock_->collective_time(model::Collective::allreduce, kBytes);
+  clock_->schedule(clock_->now() + takes, task, clock::Concerns::others);
+  clock_->leave();
+  return Errc::ok;
+}
+
+// A look in vain: the frames first, then time.
+void Nic::progress_timed() {
+  move_along();
+  if (is_runtime_thread()) return;
+  clock_->idle();
+  // What has come meanwhile is there for the look that waited for it.
+  if (clock_->is_virtual()) collective_.progress_in_turn();
+}
+
+// A blocking wait in virtual time.
+Errc Nic::wait_timed(std::span<CompletionQueue* const> queues, std::optional<std::int64_t> deadline_ns,
+                     std::uint32_t* found) {
+  const auto has_news = [&] {
+    for (*found = 0; *found < queues.size(); ++*found) {
+      if (queues[*found]->test() != Errc::not_done) return true;
+    }
+    return false;
+  };
+  std::optional<Picos> deadline;
+  if (deadline_ns) deadline = Picos{*deadline_ns * 1000};
+  for (;;) {
+    move_along();
+    collective_.progress_in_turn();
+    if (has_news()) return Errc::ok;
+    if (deadline && clock_->now() >= *deadline) return Errc::timeout;
+    (void)clock_->wait(deadline);
+  }
+}
+
+std::int64_t Nic::now_ns() {
+  return clock_ != nullptr && clock_->is_virtual() ? clock_->now().count() / 1000 : monotonic_ns();
+}
+
+}  // namespace orrery::nic

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/gate/timed.hpp"
+
+#include <new>
+
+namespace orrery::nic {
+
+namespace {
+
+constexpr std::size_t kTogether = 16;
+constexpr std::size_t kLine = 64;
+
+}  // namespace
+
+TimedOps::~TimedOps() {
+  for (std::byte* const blocks : blocks_) ::operator delete (blocks, std::align_val_t{kLine});
+}
+
+void* TimedOps::take(std::size_t bytes) {
+  const std::lock_guard lock(mu_);
+  if (free_.empty()) {
+    const std::size_t each = (bytes + kLine - 1) / kLine * kLine;
+    blocks_.push_back(static_cast<std::byte*>(::operator new (kTogether* each, std::align_val_t{kLine})));
+    // The first of them is taken first.
+    for (std::size_t i = kTogether; i > 0; --i) free_.push_back(blocks_.back() + (i - 1) * each);
+  }
+  void* const block = free_.back();
+  free_.pop_back();
+  return block;
+}
+
+void TimedOps::give_back(void* block) {
+  const std::lock_guard lock(mu_);
+  free_.push_back(block);
+}
+
+Endpoint& TimedOps::endpoint_of(const EndpointAsPosted& posted) {
+  endpoint_.port = posted.port;
+  endpoint_.queue = posted.queue;
+  endpoint_.peer = posted.peer;
+  endpoint_.peer_slot = posted.peer_slot;
+  endpoint_.bound = true;
+  endpoint_.remote_nic_address = posted.remote_nic_address;
+  endpoint_.local_value = posted.local_value;
+  endpoint_.remote_value = posted.remote_value;
+  endpoint_.unanswered_to = nullptr;
+  endpoint_.frame_grant.key = UINT64_MAX;
+  return endpoint_;
+}
+
+}  // namespace orrery::nic

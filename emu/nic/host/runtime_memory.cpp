@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// What the NIC asks of this process's own memory.
+#include "emu/base/log.hpp"
+#include "emu/memory/fault_handler.hpp"
+#include "emu/memory/guarded.hpp"
+#include "emu/nic/host/runtime.hpp"
+
+namespace orrery::nic {
+
+Result<Environment::Range> Runtime::inspect(std::uint64_t address, std::uint64_t length) {
+  const auto info = memory_->inspect(address, length);
+  if (info.ok() && info.value().denied) return Errc::permission;
+  if (!info.ok() || !info.value().mapped) return Errc::invalid_param;
+  return Range{.readable = true,
+               .writable = info.value().writable,
+               .direct = info.value().cover == memory::Cover::direct};
+}
+
+Status Runtime::adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) {
+  struct Adapter final : memory::SwitchGuard {
+    Environment::SwitchGuard& guard;
+    explicit Adapter(Environment::SwitchGuard& g) : guard(g) {}
+    Status before_switch(memory::Range chunk) override {
+      memory::call_for_fault_handler_look();  // it may be a while until the service thread's next round
+      return guard.before_switch(chunk.begin, chunk.end) ? Status{} : Status{Errc::timeout};
+    }
+    void after_switch(memory::Range, bool) override {}
+  } adapter(guard);
+  return memory_->adopt(begin, end - begin, adapter);
+}
+
+void Runtime::cut_off(std::uint64_t begin, std::uint64_t end) {
+  job_.loop().run_and_wait([&] {
+    memory::NoPeers nobody;
+    const Status released = memory_->release(begin, end - begin, nobody);
+    if (!released.ok()) log::warn("a stalled peer may still write to deregistered memory at {:#x}", begin);
+  });
+}
+
+void Runtime::settle(std::uint64_t begin, std::uint64_t end) { memory_->settle(begin, end - begin); }
+
+Errc Runtime::guarded(Errc (*body)(void*), void* argument) {
+  Errc result = Errc::ok;
+  struct Call {
+    Errc (*body)(void*);
+    void* argument;
+    Errc* result;
+  } call{body, argument, &result};
+  const bool whole = memory::run_guarded(
+      [](void* p) {
+        auto* c = static_cast<Call*>(p);
+        *c->result = c->body(c->argument);
+      },
+      &call);
+  return whole ? result : Errc::bounds;
+}
+
+}  // namespace orrery::nic

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/units.hpp"
+#include "emu/nic/events/completion_queue.hpp"
+#include "emu/nic/events/error_log.hpp"
+#include "emu/nic/initiator/grant.hpp"
+#include "emu/nic/target/mailbox.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+// What the API layers hold of a NIC (nic.hpp): their sign-on to it, and where their posts go to.
+namespace orrery::nic {
+
+// One sign-on of a process to its NIC: a domain and an instance number (uGNI's CDM attached to a device).
+// Owned by the API layer through Nic::open_port; must outlive its endpoints.
+struct Port {
+  std::uint16_t domain = 0;
+  std::uint32_t nic_address = 0;
+  std::uint32_t instance = 0;
+  std::uint32_t hazard_slot = 0;       // which word of a HazardLine its posts use
+  std::uint32_t max_retransmits = 10;  // how often a message that met a fault is sent again
+  std::uint32_t message_order = 8;     // kInOrder, or 0: messages may overtake each other on their way
+  std::atomic<std::uint32_t> retransmitted{0};  // messages of its that were sent again
+  std::atomic<std::uint32_t> posting{0};  // its thread is on the general path of an operation (PostGate)
+  // Hears of each operation that failed, on whatever thread found out. Set by the API before the first post.
+  // Called with locks of the NIC held: it may end the process or note the event, but neither wait nor call
+  // the NIC.
+  void (*on_error)(void* self, const ErrorEvent& event) = nullptr;
+  void* on_error_self = nullptr;
+};
+
+// Where posts of one port go to: a remote NIC, and the queue that hears of their completion.
+// Threads: one at a time, the thread that uses the port. Members are set through the Nic.
+struct Endpoint {
+  static constexpr std::uint32_t kNoPeer = UINT32_MAX;
+  Port* port = nullptr;
+  CompletionQueue* queue = nullptr;  // may be null: then nothing that reports locally can be posted;
+  // may be changed between posts: each keeps the one it was posted with
+  // Whom the last post went to: a remote key names its process, so one endpoint serves all that live behind
+  // the NIC address it is bound to. A process that died stays dead to it until it is bound anew.
+  Peer* peer = nullptr;
+  std::uint32_t peer_slot = kNoPeer;  // its process slot, while `peer` is good
+  bool bound = false;
+  std::uint32_t remote_nic_address = 0;
+  std::uint32_t remote_instance = 0;
+  std::atomic<std::uint32_t> datagram{0};   // its post in the datagram unit, plus 1; the unit's own
+  std::unique_ptr<Mailbox> mailbox;         // of its connection for short messages, if one is open
+  std::uint32_t local_value = 0;            // user value of local events
+  std::uint32_t remote_value = 0;           // data of remote events
+  std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has,
+  Peer* unanswered_to = nullptr;            // but for frames that nobody answers: the last of them went here
+  std::uint64_t unanswered_end = 0;         // and ends here in the peer's request lane
+  Picos data_until;                         // under a clock: when the last data that was posted arrives
+  // A message or credit of its connection failed: nothing more goes by it. Any thread.
+  void break_mailbox() const {
+    if (mailbox != nullptr) mailbox->broken.store(true, std::memory_order_relaxed);
+  }
+  // Bound to somebody else, or to nobody: what was known of the peer is forgotten.
+  void forget_peer() {
+    peer = nullptr;
+    peer_slot = kNoPeer;
+    grants = {};
+    frame_grant.key = UINT64_MAX;
+  }
+  std::array<Grant, kGrants> grants;
+  FrameGrant frame_grant;
+};
+
+}  // namespace orrery::nic

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// A request leaves: the initiator's side of every operation. The short way is at the top: the target's memory
+// is mapped here, so this processor applies the target's rules itself and is done before the call returns.
+#include "emu/nic/initiator/granted.hpp"
+#include "emu/nic/nic.hpp"
+#include "emu/nic/state/access.hpp"
+#include "emu/nic/state/hazard.hpp"
+#include "emu/nic/target/amo_cache.hpp"
+#include "emu/nic/target/amo_unit.hpp"
+#include "emu/nic/target/execute.hpp"
+
+#include <algorithm>
+
+namespace orrery::nic {
+
+namespace {
+
+// Below this many bytes a frame to a target that is polling beats a system call.
+constexpr std::uint64_t kAttachBytes = 2048;
+
+constexpr bool writes_target(Op op) {
+  return op == Op::put || op == Op::amo || op == Op::message || op == Op::credit;
+}
+
+// Whether the target's entry can be looked at from here. ok: it can. not_done: its own NIC says what is
+// allowed, by packet. Else: it leads nowhere.
+Errc find_entry(const Peer& peer, const MemKey& key) {
+  if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
+  if (key.index >= kMaxRegions) return Errc::invalid_handle;
+  return peer.link.by_wire ? Errc::not_done : Errc::ok;
+}
+
+}  // namespace
+
+Errc Nic::post(Endpoint& endpoint, const Request& request) {
+  constexpr std::uint32_t kEvents = kLocalEvent | kGlobalEvent | kRemoteEvent;
+  constexpr std::uint32_t kOrders = kInOrder | kBlockTransfer;
+  const bool usual =
+      (request.flags & ~(kEvents | kOrders)) == 0 &&
+      (request.flags & (kLocalEvent | kGlobalEvent)) != (kLocalEvent | kGlobalEvent) &&
+      ((request.flags & kBlockTransfer) == 0 || block_transfer_is_short(request.length, endpoint.queue));
+  if (usual && (request.op == Op::put || request.op == Op::get)) {
+    const Transfer transfer{.key = key_word(request.remote),
+                            .local_address = request.local_address,
+                            .remote_address = request.remote_address,
+                            .length = request.length,
+                            .events = request.flags & kEvents,
+                            .in_order = (request.flags & kInOrder) != 0,
+                            .context = request.context};
+    const Errc done = request.op == Op::put ? try_granted<Op::put>(endpoint, transfer)
+                                            : try_granted<Op::get>(endpoint, transfer);
+    if (done != Errc::not_done) return done;
+  }
+  return post_checked(endpoint, request);
+}
+
+Errc Nic::open_transaction(Endpoint& endpoint, const Request& request, std::uint32_t* transaction) {
+  if (endpoint.queue == nullptr) [[unlikely]]
+    return Errc::invalid_param;
+  *transaction = endpoint.queue->open_transaction(request.context);
+  if (*transaction == CompletionQueue::kNone) [[unlikely]]
+    return Errc::no_resource;
+  if ((request.flags & (kLocalEvent | kGlobalEvent)) == (kLocalEvent | kGlobalEvent)) [[unlikely]] {
+    endpoint.queue->expect_events(*transaction, 2);
+  }
+  return Errc::ok;
+}
+
+void Nic::raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status) {
+  if (request.op == Op::message) {
+    endpoint.queue->raise_inline(
+        Event::message_sent(transaction, static_cast<std::uint32_t>(request.cq_data), status));
+    return;
+  }
+  if ((request.flags & kBlockTransfer) != 0 && bte_.comes_behind_others(endpoint.queue)) [[unlikely]] {
+    // Behind the events of what it, or a fence before it, waited for: they are in the shared ring.
+    const bool asked = (request.flags & (kLocalEvent | kGlobalEvent)) != 0;
+    finish_from_elsewhere(endpoint.queue, asked ? request.flags : kLocalEvent, transaction,
+                          endpoint.local_value, status);
+    return;
+  }
+  if ((request.flags & kGlobalEvent) == 0 || (request.flags & kLocalEvent) != 0) {
+    endpoint.queue->raise_inline(Event::posted(transaction, false, endpoint.local_value, status));
+  }
+  if ((request.flags & kGlobalEvent) != 0) {
+    endpoint.queue->raise_inline(Event::posted(transaction, true, endpoint.local_value, status));
+  }
+}
+
+// An earlier operation of ours is still on its way by frame, and this one must stay behind it: it follows it.
+bool Nic::must_follow(Peer& peer, const Request& request) {
+  if ((request.flags & kInOrder) == 0 || peer.in_flight.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard lock(frames_mu_);
+  settle_unanswered(peer);
+  return peer.in_flight.load(std::memory_order_relaxed) != 0;
+}
+
+bool Nic::must_go_to_engine(const Request& request) const {
+  return request.op != Op::send && (request.flags & (kBlockTransfer | kLocalOffset)) != 0 &&
+         (request.length >= options_.bte_crossover || (request.flags & kLocalOffset) != 0 ||
+          bte_.fences() != 0 ||
+          ((request.flags & kFence) != 0 &&
+           (bte_.outstanding() != 0 || flights_open_.load(std::memory_order_relaxed) != 0)));
+}
+
+// Everything that the short way above does not do, or not yet.
+Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
+  const PostGate gate(*this, *endpoint.port);
+  Errc found = Errc::ok;
+  if (endpoint.peer_slot != request.remote.process) {
+    if (!endpoint.bound) return Errc::invalid_state;
+    found = find_peer(endpoint, request.remote);
+  }
+  if (endpoint.frame_grant.key == key_word(request.remote) && found == Errc::ok &&
+      send_granted_frame(endpoint, request) == Errc::ok)
+    return Errc::ok;
+  std::uint32_t transaction = CompletionQueue::kNone;
+  if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
+    const Errc opened = open_transaction(endpoint, request, &transaction);
+    if (opened != Errc::ok) return opened;
+  }
+  const bool fenced = (request.flags & kFence) != 0;
+  if (fenced) bte_.note_fence();
+  if (found != Errc::ok) {
+    finish(endpoint, request, transaction, found);
+    return Errc::ok;
+  }
+  Peer& peer = *endpoint.peer;
+  Errc status = divert(endpoint, peer, request, transaction);
+  if (status == Errc::ok) return Errc::ok;  // accepted; its events come later
+  bool has_room = status != Errc::no_resource;
+  if (status == Errc::not_done) {
+    bool to_engine = must_go_to_engine(request);
+    if (!to_engine && !must_follow(peer, request)) {
+      status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);
+    }
+    if (status == Errc::not_done) {
+      to_engine = to_engine || fenced;  // where what is posted later waits for it
+      status = to_engine ? bte_.submit(endpoint, peer, endpoint.queue, request, transaction)
+                         : post_elsewhere(endpoint, peer, request, transaction);
+      if (status == Errc::not_done || (to_engine && status == Errc::ok)) return Errc::ok;  // as above
+      has_room = status != Errc::no_resource;
+    }
+  }
+  if (!has_room) {
+    if (transaction != CompletionQueue::kNone) endpoint.queue->abandon_transaction(transaction);
+    return status;
+  }
+  if (transaction != CompletionQueue::kNone || status != Errc::ok) {
+    finish(endpoint, request, transaction, status);
+  }
+  return Errc::ok;
+}
+
+// Applies the request to the target's state when that can be done from here.
+// ok and errors: done. not_done: it has to go another way.
+Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot) {
+  if (const Errc found = find_entry(peer, request.remote); found != Errc::ok) return found;
+  const std::uint32_t index = request.remote.index;
+  if (request.op == Op::send) return send_direct(endpoint, peer, request, hazard_slot);
+  std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
+  if (hazard_slot == kSharedHazardSlot) shared.lock();
+  MrtEntry& entry = peer.link.nic.region(index);
+  const HazardGuard guard(peer.hazards.slot[hazard_slot], index, peer.link.strong_hazards);
+  const std::uint64_t word = announced_word(entry);
+  const bool reachable = (control::state(word) == RegionState::direct || peer.link.same_address_space) &&
+                         !AmoCache(peer.link.nic).is_lazy();
+  if (reachable || request.op == Op::cq_write)
+    return execute_direct(endpoint, peer, request, word, hazard_slot);
+  // Not mapped here. What would be refused anyway is refused at once.
+  const Errc access = check_access(entry, word, request.remote.generation, endpoint.port->domain,
+                                   request.remote_address, request.length, writes_target(request.op));
+  return access == Errc::ok ? Errc::not_done : access;
+}
+
+// Any verb, any number of pieces. Keeps what was granted for the next time.
+Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
+                         std::uint32_t hazard_slot) {
+  AddressMap* memory = peer.link.same_address_space ? &identity_ : peer.link.memory.get();
+  if (memory == nullptr && request.op != Op::cq_write) return Errc::not_done;
+  // A window that cannot be mapped here: its owner decides, by frame.
+  if (request.op != Op::cq_write && (control::flags(word) & kSegmented) == 0 && request.length != 0) {
+    const Run run = memory->find(request.remote_address);
+    if (!run.holds(request.remote_address, 1)) return Errc::not_done;
+  }
+  wire::PacketHeader header = header_for(endpoint, request);
+  header.flags |= wire::kLast;
+  const Target target{peer.link.nic, memory};
+  std::span<const std::byte> payload;
+  std::span<std::byte> out;
+  if (carries_payload(request.op)) {
+    payload = {reinterpret_cast<const std::byte*>(request.local_address), request.length};
+  }
+  if (request.op == Op::get || (header.flags & wire::kFetching) != 0)
+    out = {reinterpret_cast<std::byte*>(request.local_address), request.length};
+  const Errc status = execute(target, header, payload, out);
+  if (status == Errc::ok && (request.flags & kResponseFlag) != 0) [[unlikely]]
+    store_bytes(out.data() + out.size(), reinterpret_cast<const std::byte*>(&request.sync_value), 4);
+  // A word that ports share, the engine's word, and words that need a full barrier keep to this path. A queue
+  // may be written to whatever the state of the memory is: that says nothing about puts.
+  if (status == Errc::ok && memory != nullptr && request.op != Op::cq_write &&
+      hazard_slot < kSharedHazardSlot && !peer.link.strong_hazards &&
+      (control::flags(word) & kSegmented) == 0) {
+    keep_grant(endpoint, peer, request, word, *memory);
+  }
+  return status;
+}
+
+void Nic::keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
+                     AddressMap& memory) const {
+  // With faults every operation has to come by where they happen.
+  if (faults_ != nullptr || (control::flags(word) & kSuspended) != 0) return;
+  // Under a clock every operation takes the general way, where it is timed.
+  if (clock_ != nullptr) return;
+  MrtEntry& entry = peer.link.nic.region(request.remote.index);
+  const Run run = memory.find(request.remote_address);
+  const std::uint64_t begin = std::max(run.begin, entry.begin.load(std::memory_order_relaxed));
+  const std::uint64_t end = std::min(run.end, entry.end.load(std::memory_order_relaxed));
+  if (begin >= end) return;
+  endpoint.grants[key_word(request.remote) % kGrants] = {
+      .key = key_word(request.remote),
+      .control = word,
+      .peer = &peer,
+      .entry = &entry,
+      .begin = begin,
+      .size = end - begin,
+      .here = run.at(begin),
+      .hazard = &peer.hazards.slot[endpoint.port->hazard_slot],
+      .writable = (control::flags(word) & kReadOnly) == 0,
+      .queue = control::queue_plus_1(word) == 0
+                   ? QueueView{}
+                   : open_queue(peer.link.nic, control::queue_plus_1(word) - 1).value_or(QueueView{})};
+}
+
+wire::PacketHeader Nic::header_for(const Endpoint& endpoint, const Request& request) const {
+  wire::PacketHeader header;
+  switch (request.op) {
+    case Op::put:
+      header.verb = wire::Verb::put;
+      break;
+    case Op::get:
+      header.verb = wire::Verb::get;
+      break;
+    case Op::amo:
+      header.verb = wire::Verb::amo;
+      header.part_bytes = request.length;
+      if (amo::fetches(request.command)) header.flags |= wire::kFetching;
+      break;
+    case Op::cq_write:
+      header.verb = wire::Verb::cq_write;
+      break;
+    case Op::send:
+      header.verb = wire::Verb::send;
+      break;
+    case Op::message:
+      header.verb = wire::Verb::message;
+      break;
+    case Op::credit:
+      header.verb = wire::Verb::credit;
+      break;
+  }
+  header.command = request.command;
+  if ((request.flags & kRemoteEvent) != 0) header.flags |= wire::kWantsRemoteEvent;
+  header.source = self_;
+  header.domain = endpoint.port->domain;
+  header.key_index = request.remote.index;
+  header.key_generation = request.remote.generation;
+  header.address = request.remote_address;
+  header.length = request.length;
+  header.event_data = request.op == Op::cq_write ? request.cq_data : endpoint.remote_value;
+  header.operand[0] = request.operand[0];
+  header.operand[1] = request.operand[1];
+  if ((request.flags & kSyncFlag) != 0) {
+    header.flags |= wire::kHasSyncFlag;
+    header.aux = request.sync_address;
+    header.operand[0] = request.sync_value;
+  }
+  return header;
+}
+
+// The target's memory is not mapped here: the kernel copies, or its owner does.
+// not_done: accepted, its events come later. no_resource: try again. Else: done, with that status.
+Errc Nic::post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction) {
+  // Again: one that follows others was not looked at yet.
+  const Errc found = find_entry(peer, request.remote);
+  if (found == Errc::not_done) return send_frames(endpoint, peer, request, transaction, endpoint.queue);
+  if (found != Errc::ok) return found;
+  const bool attended =
+      peer.link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::attended;
+  if (!must_follow(peer, request) && !peer.no_attach.load(std::memory_order_relaxed) &&
+      (request.length >= kAttachBytes || !attended)) {
+    const Errc status = try_attach(endpoint, peer, request, endpoint.port->hazard_slot);
+    if (status != Errc::not_done) return status;
+  }
+  return send_frames(endpoint, peer, request, transaction, endpoint.queue);
+}
+
+// not_done: it cannot be done this way, or not now.
+Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t slot) {
+  if (request.op != Op::put && request.op != Op::get && request.op != Op::message && request.op != Op::credit)
+    return Errc::not_done;
+  const std::uint32_t index = request.remote.index;
+  std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
+  if (slot == kSharedHazardSlot) shared.lock();
+  MrtEntry& entry = peer.link.nic.region(index);
+  const HazardGuard guard(peer.hazards.slot[slot], index, peer.link.strong_hazards, kByAttach);
+  const std::uint64_t word = announced_word(entry);
+  // While its owner moves the pages, a copy by the kernel could land in the old ones.
+  if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0 ||
+      AmoCache(peer.link.nic).is_lazy())
+    return Errc::not_done;
+  Errc status = check_access(entry, word, request.remote.generation, endpoint.port->domain,
+                             request.remote_address, request.length, writes_target(request.op));
+  if (status != Errc::ok) return status;
+  const bool has_flag = (request.flags & kSyncFlag) != 0;
+  if (has_flag) {
+    status = check_access(entry, word, request.remote.generation, endpoint.port->domain, request.sync_address,
+                          8, true);
+    if (status != Errc::ok) return status;
+  }
+  if (request.length != 0) {
+    status =
+        carries_payload(request.op)
+            ? environment_.attach_write(peer.link.process, entry, word, request.remote_address,
+                                        reinterpret_cast<const std::byte*>(request.local_address),
+                                        request.length)
+            : environment_.attach_read(peer.link.process, reinterpret_cast<std::byte*>(request.local_address),
+                                       request.remote_address, request.length);
+  }
+  // What was read from pages that were withdrawn meanwhile may be somebody else's: the owner says what it is.
+  if (!carries_payload(request.op) && entry.control.load(std::memory_order_acquire) != word)
+    return Errc::not_done;
+  if (status == Errc::ok && has_flag) {
+    status = environment_.attach_write(peer.link.process, entry, word, request.sync_address,
+                                       reinterpret_cast<const std::byte*>(&request.sync_value), 8);
+  }
+  if (status == Errc::ok && (request.flags & kResponseFlag) != 0) {
+    store_bytes(reinterpret_cast<std::byte*>(request.local_address + request.length),
+                reinterpret_cast<const std::byte*>(&request.sync_value), 4);
+  }
+  if (status == Errc::unreachable) return status;
+  if (status != Errc::ok) {
+    // Refused by the kernel, or pages that only their owner may touch: the owner decides. Who may only not
+    // write (CrossAttach::can_write()) reads on.
+    if (status == Errc::permission || (status == Errc::unsupported && !carries_payload(request.op)))
+      peer.no_attach.store(true, std::memory_order_relaxed);
+    return Errc::not_done;
+  }
+  if ((request.flags & kRemoteEvent) != 0) {
+    raise_remote_event(peer.link.nic, word,
+                       request.op == Op::message ? EventKind::message_arrived : EventKind::remote,
+                       endpoint.remote_value);
+  }
+  count_hit(peer, request.remote);
+  return Errc::ok;
+}
+
+// One chunk of a block transfer, by the engine's thread. `whole` is checked first, so that a transfer that is
+// refused moves nothing.
+Errc Nic::transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole) {
+  const Errc found = find_entry(peer, whole.remote);
+  if (found != Errc::ok) return found;
+  MrtEntry& entry = peer.link.nic.region(whole.remote.index);
+  for (;;) {
+    const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+    const Errc access = check_access(entry, word, whole.remote.generation, endpoint.port->domain,
+                                     whole.remote_address, whole.length, writes_target(whole.op));
+    if (access != Errc::ok) return access;
+    Errc status = try_direct(endpoint, peer, chunk, kEngineHazardSlot);
+    if (status != Errc::not_done) return status;
+    if (!peer.no_attach.load(std::memory_order_relaxed)) {
+      status = try_attach(endpoint, peer, chunk, kEngineHazardSlot);
+      if (status != Errc::not_done) return status;
+    }
+    // Its owner is moving the pages: it will be direct, or by frame again, in a moment.
+    if (control::state(entry.control.load(std::memory_order_acquire)) != RegionState::moving)
+      return Errc::not_done;
+    yield_cpu();
+  }
+}
+
+// One more operation that a direct store would have done: enough of them and the owner is asked to adopt.
+// Each initiator counts its own, in memory of its own: a count in the entry would pull its line from core to
+// core.
+void Nic::count_hit(Peer& peer, const MemKey& key) {
+  std::uint32_t* const count_word = peer.hits.of(key.index);
+  if (count_word == nullptr) return;
+  const std::atomic_ref<std::uint32_t> word(*count_word);
+  const std::uint32_t seen = word.load(std::memory_order_relaxed);
+  const std::uint32_t generation = std::uint32_t{key.generation} << 16;
+  const std::uint32_t count = (seen & 0xffff'0000) == generation ? (seen & 0xffff) + 1 : 1;
+  if (count > 0xffff) return;
+  // Two ports may lose a count to each other: it is a threshold, not a ledger.
+  word.store(generation | count, std::memory_order_relaxed);
+  if (count != options_.adopt_after) return;
+  auto& wanted = peer.link.nic.service().adoption_wanted[key.index / 64];
+  wanted.fetch_or(1ull << key.index % 64, std::memory_order_seq_cst);
+  environment_.ring(peer.link.process);
+}
+
+// The operation is over and this thread owns the endpoint's queue.
+void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status) {
+  if (status != Errc::ok) [[unlikely]]
+    report_error(endpoint, transaction, status);
+  if (request.op == Op::message || request.op == Op::credit) {
+    if (status != Errc::ok) endpoint.break_mailbox();
+    if (transaction == CompletionQueue::kNone) return;
+  }
+  if (transaction == CompletionQueue::kNone) {
+    // Asked for no event, but an error is always reported where there is a queue for it.
+    if (endpoint.queue == nullptr) return;
+    transaction = endpoint.queue->open_transaction(request.context);
+    if (transaction == CompletionQueue::kNone) return;
+  }
+  raise_local(endpoint, request, transaction, status);
+}
+
+void Nic::report_error(const Endpoint& endpoint, std::uint32_t transaction, Errc status) {
+  tell_of_error(endpoint.port, {.domain = endpoint.port->domain,
+                                .transaction = transaction,
+                                .nic_address = endpoint.remote_nic_address,
+                                .status = status});
+}
+
+// `port`: through which it was posted; null when that is not known any more.
+void Nic::tell_of_error(const Port* port, const ErrorEvent& event) {
+  errors_.report(event);
+  if (port != nullptr) {
+    if (port->on_error != nullptr) port->on_error(port->on_error_self, event);
+    return;
+  }
+  // Any of the domain's that asked to hear of errors: not the ports of our own queues. Called under the lock,
+  // so that the port, and what its API gave it, are still there.
+  const std::lock_guard lock(objects_mu_);
+  const auto hears = std::find_if(ports_.begin(), ports_.end(), [&](const auto& one) {
+    return one->domain == event.domain && one->on_error != nullptr;
+  });
+  if (hears != ports_.end()) (*hears)->on_error((*hears)->on_error_self, event);
+}
+
+// The peer that the key belongs to becomes the endpoint's. Errors: invalid_handle, unreachable, and those of
+// mapping it.
+Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
+  endpoint.peer = nullptr;
+  endpoint.peer_slot = Endpoint::kNoPeer;
+  if (!remote.valid()) return Errc::invalid_handle;
+  Peer* peer = nullptr;
+  const Errc found = peer_behind(endpoint.remote_nic_address, remote.process, &peer);
+  if (found != Errc::ok) return found;
+  endpoint.peer = peer;
+  endpoint.peer_slot = remote.process;
+  return Errc::ok;
+}
+
+// The process in a slot of the host, mapped, if it lives behind that NIC address.
+Errc Nic::peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found) {
+  if (slot >= kMaxProcesses) return Errc::invalid_handle;
+  // Clients bind an endpoint anew for each transfer: whom we know is not looked for again.
+  Peer* const known = peers_[slot].load(std::memory_order_acquire);
+  if (known != nullptr && known->nic_address.load(std::memory_order_relaxed) == nic_address &&
+      !known->dead.load(std::memory_order_relaxed) && environment_.alive(known->link.process)) {
+    *found = known;
+    return Errc::ok;
+  }
+  const auto process = environment_.find_process(nic_address, slot);
+  if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
+  const auto peer = connect_peer(process.value());
+  if (!peer.ok()) return peer.code();
+  *found = peer.value();
+  (*found)->nic_address.store(nic_address, std::memory_order_relaxed);
+  return Errc::ok;
+}
+
+// What we hold of a process; maps its NIC the first time.
+Result<Peer*> Nic::connect_peer(ProcessName process) {
+  const wire::ProcessSlot slot = process.slot;
+  Peer* peer = peers_[slot].load(std::memory_order_acquire);
+  if (peer == nullptr || peer->link.process != process) {
+    auto link = environment_.connect(process);
+    if (!link.ok()) return link.code();
+    const std::lock_guard lock(objects_mu_);
+    peer = peers_[slot].load(std::memory_order_acquire);
+    if (peer == nullptr || peer->link.process != process) {
+      peer_storage_.push_back(std::make_unique<Peer>(std::move(link).value(), self_));
+      peer = peer_storage_.back().get();
+      // A predecessor in our slot may have died in the middle of an access.
+      for (auto& word : peer->hazards.slot) word.store(0, std::memory_order_relaxed);
+      // The owner of the memory looks for our announcements from now on.
+      peer->link.nic.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
+      peers_[slot].store(peer, std::memory_order_release);
+      // Published first: whoever dies after this look is told by peer_died().
+      if (!environment_.alive(process)) peer->dead.store(true, std::memory_order_relaxed);
+    }
+  }
+  return peer;
+}
+
+}  // namespace orrery::nic

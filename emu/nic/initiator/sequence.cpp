@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// Transactions of many packets: chains, and what is stored through FMA windows.
+#include "emu/nic/initiator/sequence.hpp"
+
+#include "emu/base/check.hpp"
+#include "emu/nic/initiator/granted_amo.hpp"
+#include "emu/nic/nic.hpp"
+
+#include <bit>
+
+namespace orrery::nic {
+
+namespace {
+constexpr std::uint32_t kPlaceBits = std::countr_zero(SequenceTable::kCapacity);
+}  // namespace
+
+SequenceTable::SequenceTable() : slots_(new Slot[kCapacity]) {
+  free_.reserve(kCapacity);
+  for (std::uint32_t i = kCapacity; i-- > 0;) free_.push_back(static_cast<std::uint16_t>(i));
+}
+
+Sequence* SequenceTable::open() {
+  const std::lock_guard lock(mu_);
+  if (free_.empty()) return nullptr;
+  const std::uint32_t place = free_.back();
+  free_.pop_back();
+  Slot& slot = slots_[place];
+  slot.generation = (slot.generation + 1) & (UINT32_MAX >> kPlaceBits);
+  slot.used = true;
+  Sequence& sequence = slot.sequence;
+  sequence.left.store(1, std::memory_order_relaxed);
+  sequence.first_error.store(0, std::memory_order_relaxed);
+  sequence.polled = false;
+  sequence.name = slot.generation << kPlaceBits | place;
+  sequence.endpoint = nullptr;
+  sequence.queue = nullptr;
+  return &sequence;
+}
+
+Sequence* SequenceTable::find(std::uint32_t name) {
+  const std::lock_guard lock(mu_);
+  Slot& slot = slots_[name % kCapacity];
+  return slot.used && slot.sequence.name == name ? &slot.sequence : nullptr;
+}
+
+void SequenceTable::close(Sequence& sequence) {
+  const std::lock_guard lock(mu_);
+  const std::uint32_t place = sequence.name % kCapacity;
+  ORRERY_CHECK(slots_[place].used, "sequence {} is not open", sequence.name);
+  slots_[place].used = false;
+  free_.push_back(static_cast<std::uint16_t>(place));
+}
+
+std::uint32_t SequenceTable::open_count() const {
+  const std::lock_guard lock(mu_);
+  return kCapacity - static_cast<std::uint32_t>(free_.size());
+}
+
+// ---- the NIC's side ----
+
+Errc Nic::post_in(Sequence& sequence, Endpoint& endpoint, const Request& request) {
+  Errc status = Errc::not_done;
+  const Transfer transfer{.key = key_word(request.remote),
+                          .local_address = request.local_address,
+                          .remote_address = request.remote_address,
+                          .length = request.length,
+                          .events = request.flags & kRemoteEvent,
+                          .in_order = (request.flags & kInOrder) != 0};
+  if ((request.flags & ~(kRemoteEvent | kInOrder)) == 0) {
+    if (request.op == Op::put) status = try_granted<Op::put>(endpoint, transfer);
+    if (request.op == Op::get) status = try_granted<Op::get>(endpoint, transfer);
+    if (request.op == Op::amo && request.length == amo::width(request.command) &&
+        amo::is_valid(request.command) && (request.command & kAmoCached) == 0) {
+      status = try_granted_amo(endpoint, {.transfer = transfer,
+                                          .command = request.command,
+                                          .a = request.operand[0],
+                                          .b = request.operand[1]});
+    }
+  }
+  if (status == Errc::not_done) status = post_part(sequence, endpoint, request);
+  if (status == Errc::no_resource || status == Errc::invalid_state) return status;
+  sequence.note(status, request.remote.process);
+  return Errc::ok;
+}
+
+// ok: done, or on its way. no_resource, invalid_state: it was not accepted. Else how it ended.
+Errc Nic::post_part(Sequence& sequence, Endpoint& endpoint, const Request& request) {
+  const PostGate gate(*this, *endpoint.port);
+  if (endpoint.peer_slot != request.remote.process) {
+    if (!endpoint.bound) return Errc::invalid_state;
+    const Errc found = find_peer(endpoint, request.remote);
+    if (found != Errc::ok) return found;
+  }
+  Peer& peer = *endpoint.peer;
+  if (clock_ != nullptr || faults_ != nullptr) [[unlikely]] {
+    Request part = request;
+    part.sequence = &sequence;
+    sequence.left.fetch_add(1, std::memory_order_relaxed);
+    const Errc diverted = divert(endpoint, peer, part, CompletionQueue::kNone);
+    if (diverted == Errc::ok) return Errc::ok;
+    sequence.left.fetch_sub(1, std::memory_order_relaxed);
+    if (diverted != Errc::not_done) return diverted;
+  }
+  if (!must_follow(peer, request)) {
+    const Errc status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);
+    if (status != Errc::not_done) return status;
+  }
+  Request part = request;
+  part.sequence = &sequence;
+  sequence.left.fetch_add(1, std::memory_order_relaxed);
+  const Errc status = post_elsewhere(endpoint, peer, part, CompletionQueue::kNone);
+  if (status == Errc::not_done) return Errc::ok;
+  // Not on its way: the caller's own count keeps this from being the last one.
+  sequence.left.fetch_sub(1, std::memory_order_relaxed);
+  return status;
+}
+
+void Nic::end_part(Sequence& sequence, Errc status, std::uint16_t target) {
+  sequence.note(status, target);
+  // Read first: one that is polled may be gone as soon as its last part was taken off.
+  const bool polled = sequence.polled;
+  if (!sequence.take_off() || polled) return;
+  finish_from_elsewhere(sequence.queue, sequence.flags, sequence.transaction, sequence.user_value,
+                        sequence.status());
+  Endpoint* const endpoint = sequence.endpoint;
+  sequences_.close(sequence);
+  // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
+  endpoint->in_flight.fetch_sub(1, std::memory_order_release);
+}
+
+Errc Nic::post_chain(Endpoint& endpoint, std::span<const ChainPart> parts, std::uint32_t flags,
+                     void* context) {
+  Request head;
+  head.flags = flags & (kLocalEvent | kGlobalEvent);
+  head.context = context;
+  if (!endpoint.bound) return Errc::invalid_state;
+  // A chain is not begun that could not go on.
+  if (flights_open_.load(std::memory_order_relaxed) + parts.size() > FlightTable::kCapacity &&
+      flights_open_.load(std::memory_order_relaxed) != 0)
+    return Errc::no_resource;
+  Sequence* const sequence = sequences_.open();
+  if (sequence == nullptr) return Errc::no_resource;
+  std::uint32_t transaction = CompletionQueue::kNone;
+  if (head.flags != 0) {
+    const Errc opened = open_transaction(endpoint, head, &transaction);
+    if (opened != Errc::ok) {
+      sequences_.close(*sequence);
+      return opened;
+    }
+  }
+  sequence->endpoint = &endpoint;
+  sequence->queue = endpoint.queue;
+  sequence->flags = head.flags;
+  sequence->transaction = transaction;
+  sequence->user_value = endpoint.local_value;
+  endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
+  for (const ChainPart& part : parts) {
+    Errc accepted = post_in(*sequence, *part.endpoint, part.request);
+    // Another port took the last packets meanwhile, or the chain is longer than there are: answers bring
+    // more.
+    while (accepted == Errc::no_resource) {
+      progress();
+      yield_cpu();
+      accepted = post_in(*sequence, *part.endpoint, part.request);
+    }
+    sequence->note(accepted, part.request.remote.process);
+  }
+  if (!sequence->take_off()) return Errc::ok;
+  // All of it is done, and this is the thread that owns the queue.
+  const Errc status = sequence->status();
+  sequences_.close(*sequence);
+  endpoint.in_flight.fetch_sub(1, std::memory_order_release);
+  if (transaction != CompletionQueue::kNone || status != Errc::ok)
+    finish(endpoint, head, transaction, status);
+  return Errc::ok;
+}
+
+Sequence* Nic::open_sequence() {
+  Sequence* const sequence = sequences_.open();
+  if (sequence != nullptr) sequence->polled = true;
+  return sequence;
+}
+
+Errc Nic::test_sequence(std::uint32_t name, Errc* status) {
+  Sequence* const sequence = sequences_.find(name);
+  if (sequence == nullptr || !sequence->polled) return Errc::invalid_param;
+  // Acquire: what the last answer brought and noted.
+  if (sequence->left.load(std::memory_order_acquire) != 0) {
+    progress();
+    if (sequence->left.load(std::memory_order_acquire) != 0) return Errc::not_done;
+  }
+  *status = sequence->status();
+  sequences_.close(*sequence);
+  return Errc::ok;
+}
+
+bool Nic::waits_for_room(const Endpoint& endpoint) {
+  if (endpoint.peer == nullptr || endpoint.peer->in_flight.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard lock(frames_mu_);
+  return !endpoint.peer->waiting.empty();
+}
+
+void Nic::ask_for_adoption(const Endpoint& endpoint, const MemKey& key) {
+  if (endpoint.peer == nullptr || endpoint.peer->link.by_wire || key.index >= kMaxRegions) return;
+  auto& wanted = endpoint.peer->link.nic.service().adoption_wanted[key.index / 64];
+  wanted.fetch_or(1ull << key.index % 64, std::memory_order_seq_cst);
+  environment_.ring(endpoint.peer->link.process);
+}
+
+}  // namespace orrery::nic

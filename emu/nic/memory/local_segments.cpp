@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// The local side of a transfer whose registration is a list of segments.
+#include "emu/nic/nic.hpp"
+#include "emu/nic/target/execute.hpp"
+
+#include <algorithm>
+
+namespace orrery::nic {
+
+// Where byte `offset` of one of our own segmented registrations lies.
+Nic::LocalPiece Nic::local_piece(const MemKey& key, std::uint64_t offset) const {
+  if (!registrations_.find(key).ok()) return {};
+  const MrtEntry& entry = view_.region(key.index);
+  const std::uint32_t count = entry.segment_count.load(std::memory_order_relaxed);
+  const auto* segments = view_.arena<Segment>(entry.segments.load(std::memory_order_relaxed), count);
+  if (segments == nullptr) return {};
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (offset < segments[i].length) {
+      return {reinterpret_cast<std::byte*>(segments[i].address + offset), segments[i].length - offset};
+    }
+    offset -= segments[i].length;
+  }
+  return {};
+}
+
+// Copies a part of a flight's segmented local side to `bytes`. False: the registration is gone.
+bool Nic::gather(const Flight& flight, std::uint64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const auto piece = local_piece(flight.segments, reinterpret_cast<std::uint64_t>(flight.local) + offset);
+    if (piece.at == nullptr) return false;
+    const auto part = std::min<std::uint64_t>(piece.bytes, bytes.size());
+    load_bytes(bytes.data(), piece.at, part);
+    bytes = bytes.subspan(part);
+    offset += part;
+  }
+  return true;
+}
+
+// The other way.
+bool Nic::scatter(const Flight& flight, std::uint64_t offset, std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const auto piece = local_piece(flight.segments, reinterpret_cast<std::uint64_t>(flight.local) + offset);
+    if (piece.at == nullptr) return false;
+    const auto part = std::min<std::uint64_t>(piece.bytes, bytes.size());
+    store_bytes(piece.at, bytes.data(), part);
+    bytes = bytes.subspan(part);
+    offset += part;
+  }
+  return true;
+}
+
+}  // namespace orrery::nic

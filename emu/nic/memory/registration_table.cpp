@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/memory/registration_table.hpp"
+
+#include "emu/base/asymmetric_fence.hpp"
+#include "emu/base/log.hpp"
+#include "emu/base/wait.hpp"
+#include "emu/nic/state/hazard.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+namespace orrery::nic {
+
+namespace {
+
+constexpr std::uint64_t page_floor(std::uint64_t address) { return address & ~(kPageBytes - 1); }
+constexpr std::uint64_t page_ceil(std::uint64_t address) { return page_floor(address + kPageBytes - 1); }
+constexpr std::uint64_t kMaxPages = (1ull << 28) - 1;
+
+// The generation before the first of each entry. The multiplier is the golden section of the generations and
+// has no factor in common with their number: neighbours are never neighbours.
+constexpr std::uint16_t before_first(std::uint32_t process_generation) {
+  constexpr std::uint64_t kStride = 10'126;
+  static_assert(std::gcd(kStride, std::uint64_t{kMaxGeneration}) == 1);
+  return static_cast<std::uint16_t>(process_generation * kStride % kMaxGeneration);
+}
+
+}  // namespace
+
+RegistrationTable::RegistrationTable(NicView view, std::uint32_t process_generation,
+                                     std::function<std::uint64_t(std::uint64_t)> arena_alloc,
+                                     std::function<void(std::uint64_t, std::uint64_t)> arena_free,
+                                     HazardBoard* board)
+    : view_(view),
+      board_(board),
+      arena_alloc_(std::move(arena_alloc)),
+      arena_free_(std::move(arena_free)),
+      free_(kMaxRegions),
+      free_count_(kMaxRegions),
+      generations_(kMaxRegions, before_first(process_generation)) {
+  const std::uint32_t first = first_region(view.header().process_slot);
+  for (std::uint32_t i = 0; i < kMaxRegions; ++i)
+    free_[i] = static_cast<std::uint16_t>((first + i) % kMaxRegions);
+}
+
+Result<MemKey> RegistrationTable::insert(const Entry& entry) {
+  std::uint64_t total = entry.length;
+  if (!entry.segments.empty()) {
+    total = 0;
+    for (const Segment& segment : entry.segments) total += segment.length;
+  }
+  const bool segmented = !entry.segments.empty();
+  const std::uint64_t begin = segmented ? 0 : page_floor(entry.address);
+  const std::uint64_t end = segmented ? total : page_ceil(entry.address + entry.length);
+  const std::uint64_t pages = (page_ceil(end) - begin) / kPageBytes;
+  if (pages > kMaxPages) return Errc::size;
+
+  std::uint64_t list = 0;
+  if (segmented) {
+    list = arena_alloc_(entry.segments.size() * sizeof(Segment));
+    if (list == 0) return Errc::no_memory;
+    std::copy(entry.segments.begin(), entry.segments.end(),
+              view_.arena<Segment>(list, entry.segments.size()));
+  }
+
+  std::uint16_t index = 0;
+  std::uint16_t generation = 0;
+  {
+    const std::lock_guard lock(mu_);
+    if (!stalled_.empty()) [[unlikely]]
+      reclaim_stalled();
+    if (free_count_ == 0) {
+      if (list != 0) arena_free_(list, entry.segments.size() * sizeof(Segment));
+      return Errc::no_resource;
+    }
+    index = free_[free_head_];
+    free_head_ = (free_head_ + 1) % kMaxRegions;
+    --free_count_;
+    generation =
+        generations_[index] == kMaxGeneration ? 1 : static_cast<std::uint16_t>(generations_[index] + 1);
+    generations_[index] = generation;
+  }
+
+  const auto flags = static_cast<std::uint8_t>(entry.flags | (segmented ? kSegmented : 0));
+  MrtEntry& slot = view_.region(index);
+  slot.begin.store(begin, std::memory_order_relaxed);
+  slot.end.store(end, std::memory_order_relaxed);
+  slot.segments.store(list, std::memory_order_relaxed);
+  slot.segment_count.store(static_cast<std::uint32_t>(entry.segments.size()), std::memory_order_relaxed);
+  slot.touched.store(0, std::memory_order_relaxed);
+  // Release: whoever sees this control word sees the fields above.
+  slot.control.store(control::make(generation, entry.domain, entry.queue_plus_1, flags, entry.state),
+                     std::memory_order_release);
+  return MemKey{.page = begin / kPageBytes,
+                .page_count = static_cast<std::uint32_t>(pages),
+                .index = index,
+                .generation = generation,
+                .process = static_cast<std::uint16_t>(view_.header().process_slot),
+                .flags = flags};
+}
+
+Result<std::uint64_t> RegistrationTable::find(const MemKey& key) const {
+  if (!key.valid() || key.index >= kMaxRegions || key.process != view_.header().process_slot) {
+    return Errc::invalid_handle;
+  }
+  const std::uint64_t word = view_.region(key.index).control.load(std::memory_order_acquire);
+  if (control::state(word) == RegionState::free || control::generation(word) != key.generation) {
+    return Errc::invalid_handle;
+  }
+  return word;
+}
+
+bool RegistrationTable::wait_until_untouched(const std::vector<std::uint32_t>& indices,
+                                             const std::function<bool(std::uint32_t)>& alive,
+                                             std::int64_t limit_ns) {
+  // Peers that announce themselves on the board look at this instead of each entry. Sequentially consistent
+  // for the same reason as in remove().
+  if (board_ != nullptr) board_->withdrawals.fetch_add(1, std::memory_order_seq_cst);
+  // After this every peer that announced itself before it saw the entry's old word is seen below. Where the
+  // barrier is not to be had, peers announce themselves with a full barrier of their own.
+  asymmetric_fence::heavy();
+  const std::int64_t deadline = monotonic_ns() + limit_ns;
+  const ServiceState& service = view_.service();
+  for (std::uint32_t group = 0; group < kMaxProcesses / 64; ++group) {
+    std::uint64_t bits = service.sources[group].load(std::memory_order_acquire);
+    for (; bits != 0; bits &= bits - 1) {
+      const std::uint32_t process = group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+      for (const auto& word : view_.hazards(process).slot) {
+        const std::uint64_t seen = word.load(std::memory_order_acquire);
+        const auto is_ours = [&](std::uint64_t value) {
+          return value != 0 && std::any_of(indices.begin(), indices.end(), [value](std::uint32_t index) {
+                   return names_region(value, index);
+                 });
+        };
+        if (!is_ours(seen)) continue;
+        // The same access is over as soon as the word changes; a later one finds the entry free.
+        while (is_ours(word.load(std::memory_order_acquire))) {
+          if (!alive(process)) break;
+          if (monotonic_ns() > deadline) return false;
+          yield_cpu();
+        }
+      }
+      if (board_ == nullptr) continue;
+      for (const auto& word : board_->lines[process].port) {
+        const std::uint64_t seen = word.load(std::memory_order_acquire);
+        const bool is_ours = std::any_of(indices.begin(), indices.end(), [&](std::uint32_t index) {
+          return may_touch(seen, region_mark(view_.header().process_slot, index));
+        });
+        while (is_ours && word.load(std::memory_order_acquire) == seen) {
+          if (!alive(process)) break;
+          if (monotonic_ns() > deadline) return false;
+          yield_cpu();
+        }
+      }
+    }
+  }
+  return true;
+}
+
+bool RegistrationTable::forget_queue(std::uint32_t queue, const std::function<bool(std::uint32_t)>& alive,
+                                     std::int64_t limit_ns) {
+  std::vector<std::uint32_t> touched;
+  for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
+    MrtEntry& entry = view_.region(i);
+    std::uint64_t word = entry.control.load(std::memory_order_acquire);
+    const auto names_it = [&] {
+      return control::queue_plus_1(word) == queue + 1 && control::state(word) != RegionState::free;
+    };
+    // Sequentially consistent for the same reason as in remove().
+    while (names_it()) {
+      if (!entry.control.compare_exchange_weak(word, control::without_queue(word), std::memory_order_seq_cst))
+        continue;
+      if (entry.touched.load(std::memory_order_seq_cst) != 0) touched.push_back(i);
+      break;
+    }
+  }
+  return touched.empty() || wait_until_untouched(touched, alive, limit_ns);
+}
+
+// Of peers that were not gone after the limit: until the kernel has nothing of theirs in hand any more.
+void RegistrationTable::wait_for_copies(std::uint32_t index, const Peers& peers) {
+  const std::int64_t deadline = monotonic_ns() + kAttachLimitNs;
+  for (std::uint32_t process = 0; process < kMaxProcesses; ++process) {
+    for (const auto& word : view_.hazards(process).slot) {
+      while (word.load(std::memory_order_acquire) == (hazard_word(index) | kByAttach)) {
+        if (!peers.alive(process) || peers.stopped(process)) break;
+        if (monotonic_ns() > deadline) {
+          log::warn("process {} has been copying to deregistered memory for {} s: it may still write there",
+                    process, kAttachLimitNs / 1'000'000'000);
+          return;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+  }
+}
+
+Status RegistrationTable::remove(const MemKey& key, const Peers& peers, std::int64_t limit_ns,
+                                 const std::function<void(std::span<const Range>)>& settle_own,
+                                 const std::function<void(std::uint64_t, std::uint64_t)>& cut_off) {
+  if (!key.valid() || key.index >= kMaxRegions) return Errc::invalid_handle;
+  MrtEntry& entry = view_.region(key.index);
+  std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  do {
+    if (control::state(word) == RegionState::free || control::generation(word) != key.generation) {
+      return Errc::invalid_handle;
+    }
+    // Sequentially consistent: a peer that touches the entry for the first time marks it so, looks again, and
+    // either we see its mark or it sees this.
+  } while (!entry.control.compare_exchange_weak(word, control::with_state(word, RegionState::free),
+                                                std::memory_order_seq_cst));
+  bool untouched = true;
+  if (entry.touched.load(std::memory_order_seq_cst) != 0) {
+    untouched = wait_until_untouched({key.index}, peers.alive, limit_ns);
+    if (!untouched) wait_for_copies(key.index, peers);
+    // A peer's window is not an access that ends: its stores have to go nowhere from now on.
+    const std::uint64_t windows = entry.windows.load(std::memory_order_seq_cst);
+    const bool is_mapped = windows >> 32 == key.generation && (windows & UINT32_MAX) != 0;
+    if (!untouched || is_mapped) {
+      for (const Range& range : ranges_of(key.index)) cut_off(range.begin, range.end);
+    }
+  }
+  if (control::state(word) == RegionState::moving)
+    settle_own(ranges_of(key.index));
+  else
+    settle_own({});
+  const std::lock_guard lock(mu_);
+  if (untouched)
+    release(key.index);
+  else
+    stalled_.push_back(key.index);
+  return {};
+}
+
+// REQUIRES: mu_ is held; nobody can be in the middle of an access.
+void RegistrationTable::release(std::uint16_t index) {
+  MrtEntry& entry = view_.region(index);
+  const std::uint64_t list = entry.segments.exchange(0, std::memory_order_relaxed);
+  if (list != 0) {
+    arena_free_(list, std::uint64_t{entry.segment_count.load(std::memory_order_relaxed)} * sizeof(Segment));
+  }
+  free_[(free_head_ + free_count_) % kMaxRegions] = index;
+  ++free_count_;
+}
+
+// REQUIRES: mu_ is held.
+void RegistrationTable::reclaim_stalled() {
+  std::erase_if(stalled_, [this](std::uint16_t index) {
+    for (std::uint32_t process = 0; process < kMaxProcesses; ++process) {
+      for (const auto& word : view_.hazards(process).slot) {
+        if (names_region(word.load(std::memory_order_acquire), index)) return false;
+      }
+      if (board_ == nullptr) continue;
+      for (const auto& word : board_->lines[process].port) {
+        const std::uint64_t mark = region_mark(view_.header().process_slot, index);
+        if (may_touch(word.load(std::memory_order_acquire), mark)) return false;
+      }
+    }
+    release(index);
+    return true;
+  });
+}
+
+std::vector<RegistrationTable::Range> RegistrationTable::ranges_of(std::uint32_t index) const {
+  std::vector<Range> ranges;
+  const MrtEntry& entry = view_.region(index);
+  const std::uint64_t list = entry.segments.load(std::memory_order_relaxed);
+  if (list == 0) {
+    ranges.push_back(
+        {entry.begin.load(std::memory_order_relaxed), entry.end.load(std::memory_order_relaxed)});
+    return ranges;
+  }
+  const std::uint32_t count = entry.segment_count.load(std::memory_order_relaxed);
+  if (const auto* segments = view_.arena<Segment>(list, count)) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      ranges.push_back(
+          {page_floor(segments[i].address), page_ceil(segments[i].address + segments[i].length)});
+    }
+  }
+  return ranges;
+}
+
+RegionState RegistrationTable::state_of(std::uint32_t index) const {
+  return control::state(view_.region(index).control.load(std::memory_order_acquire));
+}
+
+void RegistrationTable::set_state(std::uint32_t index, RegionState from, RegionState to) {
+  auto& control_word = view_.region(index).control;
+  std::uint64_t word = control_word.load(std::memory_order_acquire);
+  // Sequentially consistent for the same reason as in remove().
+  while (
+      control::state(word) == from &&
+      !control_word.compare_exchange_weak(word, control::with_state(word, to), std::memory_order_seq_cst)) {
+  }
+}
+
+std::vector<std::uint32_t> RegistrationTable::overlapping(std::uint64_t begin, std::uint64_t end) const {
+  std::vector<std::uint32_t> indices;
+  for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
+    if (state_of(i) == RegionState::free) continue;
+    const MrtEntry& entry = view_.region(i);
+    if (entry.segments.load(std::memory_order_relaxed) == 0) {
+      const std::uint64_t entry_begin = entry.begin.load(std::memory_order_relaxed);
+      if (entry_begin < end && begin < entry.end.load(std::memory_order_relaxed)) indices.push_back(i);
+      continue;
+    }
+    for (const Range& range : ranges_of(i)) {
+      if (range.begin < end && begin < range.end) {
+        indices.push_back(i);
+        break;
+      }
+    }
+  }
+  return indices;
+}
+
+bool RegistrationTable::covers_any(std::uint64_t begin, std::uint64_t end) const {
+  return !overlapping(begin, end).empty();
+}
+
+void RegistrationTable::change_state(std::uint64_t begin, std::uint64_t end, RegionState from,
+                                     RegionState to) {
+  for (const std::uint32_t index : overlapping(begin, end)) set_state(index, from, to);
+}
+
+void RegistrationTable::settle_moving(const std::function<bool(std::uint64_t, std::uint64_t)>& direct) {
+  for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
+    if (state_of(i) != RegionState::moving) continue;
+    const auto ranges = ranges_of(i);
+    const bool all = std::all_of(ranges.begin(), ranges.end(),
+                                 [&](const Range& range) { return direct(range.begin, range.end); });
+    set_state(i, RegionState::moving, all ? RegionState::direct : RegionState::by_frame);
+  }
+}
+
+bool RegistrationTable::drain_range(std::uint64_t begin, std::uint64_t end,
+                                    const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns) {
+  auto indices = overlapping(begin, end);
+  {
+    const std::lock_guard lock(mu_);
+    for (const std::uint16_t index : stalled_) {
+      for (const Range& range : ranges_of(index)) {
+        if (range.begin < end && begin < range.end) indices.push_back(index);
+      }
+    }
+  }
+  return indices.empty() || wait_until_untouched(indices, alive, limit_ns);
+}
+
+bool RegistrationTable::mark_suspended(std::uint16_t domain, bool on,
+                                       const std::function<bool(std::uint32_t)>& alive,
+                                       std::int64_t limit_ns) {
+  constexpr std::uint64_t kMark = std::uint64_t{kSuspended} << 8;
+  std::vector<std::uint32_t> marked;
+  for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
+    auto& entry = view_.region(i).control;
+    std::uint64_t word = entry.load(std::memory_order_acquire);
+    // Sequentially consistent for the same reason as in remove().
+    while (control::state(word) != RegionState::free && control::domain(word) == domain &&
+           !entry.compare_exchange_weak(word, on ? word | kMark : word & ~kMark, std::memory_order_seq_cst)) {
+    }
+    if (control::state(word) != RegionState::free && control::domain(word) == domain) marked.push_back(i);
+  }
+  // Whoever found the marks looks again.
+  if (!on && board_ != nullptr) board_->withdrawals.fetch_add(1, std::memory_order_release);
+  return !on || marked.empty() || wait_until_untouched(marked, alive, limit_ns);
+}
+
+std::uint32_t RegistrationTable::in_use() const {
+  const std::lock_guard lock(mu_);
+  return static_cast<std::uint32_t>(kMaxRegions - free_count_);
+}
+
+}  // namespace orrery::nic

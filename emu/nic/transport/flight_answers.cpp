@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// Answers to operations that travelled as packets, and, when the last one has come or none will, who hears of
+// it.
+#include "emu/nic/nic.hpp"
+#include "emu/nic/target/execute.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace orrery::nic {
+
+using wire::answer_has_data;
+
+void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
+                                std::uint32_t user_value, Errc status) {
+  if (transaction == CompletionQueue::kNone || queue == nullptr) {
+    // Silent: nobody asked. The error log knows.
+    return;
+  }
+  if ((flags & kLocalEvent) != 0) {
+    (void)push_event(queue->view(), Event::posted(transaction, false, user_value, status));
+  }
+  if ((flags & kGlobalEvent) != 0) {
+    (void)push_event(queue->view(), Event::posted(transaction, true, user_value, status));
+  }
+}
+
+// REQUIRES: frames_mu_ is held.
+void Nic::end_flight(std::uint32_t name, Flight& flight) {
+  if (flight.header.verb == wire::Verb::join || flight.header.verb == wire::Verb::release) [[unlikely]] {
+    collective_.packet_ended(flight.header, flight.status);
+    count(flight.peer->in_flight, -1);
+    flights_.close(name);
+    count(flights_open_, -1);
+    return;
+  }
+  if (flight.status != Errc::ok && flight.endpoint != nullptr) [[unlikely]]
+    report_error(*flight.endpoint, flight.transaction, flight.status);
+  if (flight.header.verb == wire::Verb::datagram) {
+    DatagramReply reply;
+    std::memcpy(&reply, flight.local, sizeof reply);
+    count(flight.peer->in_flight, -1);
+    const DatagramName name_of_post = flight.datagram;
+    const Errc status = flight.status;
+    flights_.close(name);
+    count(flights_open_, -1);
+    return datagrams_.exchanged(name_of_post, status, reply);
+  }
+  const bool message = flight.header.verb == wire::Verb::message;
+  if (flight.sequence != nullptr) [[unlikely]] {
+    end_part(*flight.sequence, flight.status, flight.peer->link.process.slot);
+  } else if (message || flight.header.verb == wire::Verb::credit) {
+    if (flight.status != Errc::ok) flight.endpoint->break_mailbox();
+    if (message && flight.queue != nullptr && flight.transaction != CompletionQueue::kNone)
+      (void)push_event(flight.queue->view(),
+                       Event::message_sent(flight.transaction, flight.user_value, flight.status));
+  } else {
+    finish_from_elsewhere(flight.queue, flight.flags, flight.transaction, flight.user_value, flight.status);
+  }
+  count(flight.peer->in_flight, -1);
+  let_go(flight.queue);
+  // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
+  flight.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
+  flights_.close(name);
+  count(flights_open_, -1);
+}
+
+// REQUIRES: frames_mu_ is held.
+void Nic::take_response(Peer& peer, const wire::Packet& packet) {
+  const wire::PacketHeader& header = packet.header;
+  const std::uint32_t name = header.transaction;
+  Flight* flight = flights_.find(name);
+  // A late answer to a flight that ended, or an answer that nobody waits for: dropped.
+  if (header.verb != wire::Verb::response || flight == nullptr || flight->peer != &peer ||
+      flight->answers_due == 0)
+    return;
+  // What was set aside for this answer, which may be shorter when it is an error.
+  if (!peer.link.by_wire) {
+    std::uint32_t set_aside = wire::frame_bytes(0);
+    if (answer_has_data(flight->header) && header.offset <= flight->header.length) {
+      set_aside = wire::frame_bytes(static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(flight->header.length - header.offset, peer.requests.max_payload())));
+    }
+    peer.response_bytes_due -= std::min(peer.response_bytes_due, set_aside);
+  }
+  --flight->answers_due;
+  Errc status = header.status < kErrcCount ? static_cast<Errc>(header.status) : Errc::corrupt;
+  if (status == Errc::ok && answer_has_data(flight->header)) {
+    const std::uint64_t length = flight->header.length;
+    if (header.offset > length || header.payload_bytes > length - header.offset) {
+      status = Errc::corrupt;
+    } else {
+      status = run_guarded(environment_, [&] {
+        if (flight->segments.valid())
+          return scatter(*flight, header.offset, packet.payload) ? Errc::ok : Errc::invalid_handle;
+        store_bytes(flight->local + header.offset, packet.payload.data(), packet.payload.size());
+        return Errc::ok;
+      });
+    }
+  }
+  if (status != Errc::ok && flight->status == Errc::ok) flight->status = status;
+  if (!flight->all_sent || flight->answers_due != 0) return;
+  if (flight->status == Errc::ok && (flight->flags & kResponseFlag) != 0) {
+    flight->status = run_guarded(environment_, [&] {
+      store_bytes(flight->local + flight->header.length,
+                  reinterpret_cast<const std::byte*>(&flight->response_flag), sizeof flight->response_flag);
+      return Errc::ok;
+    });
+  }
+  end_flight(name, *flight);
+}
+
+// Applies a share of one peer's answers; returns how many. REQUIRES: frames_mu_ is held.
+int Nic::take_responses(Peer& peer) {
+  struct Answers final : wire::Sink {
+    Nic& nic;
+    Peer& peer;
+    Answers(Nic& n, Peer& p) : nic(n), peer(p) {}
+    void deliver(const wire::Packet& packet) override { nic.take_response(peer, packet); }
+  } answers(*this, peer);
+  return peer.responses.poll(answers, kFramesPerPoll);
+}
+
+// Returns whether somebody of this host owes an answer.
+bool Nic::poll_responses() {
+  std::vector<Peer*> to_ring;
+  std::vector<Peer*> to_fail;
+  bool due = false;
+  {
+    const std::unique_lock lock(frames_mu_, std::try_to_lock);
+    if (!lock.owns_lock()) return true;
+    for (Peer* peer : lane_peers_) {
+      if (peer->in_flight.load(std::memory_order_relaxed) == 0) continue;
+      due = true;
+      if (peer->responses.broken() || peer->requests.refused()) [[unlikely]] {
+        to_fail.push_back(peer);
+        continue;
+      }
+      if (peer->responses.ready()) take_responses(*peer);
+      // Also without an answer: what waits may wait for frames that nobody answers to be taken out.
+      if (peer->waiting.empty()) continue;
+      if (pump(*peer) && sleeps(*peer)) {
+        to_ring.push_back(peer);
+      }
+    }
+  }
+  for (const Peer* peer : to_ring) environment_.ring(peer->link.process);
+  // A lane that one side refused answers nothing any more.
+  for (Peer* peer : to_fail) {
+    peer->lanes_refused.store(true, std::memory_order_relaxed);
+    fail_flights(*peer, Errc::corrupt);
+  }
+  return due;
+}
+
+// The operations that are on their way as frames.
+std::vector<std::uint32_t> Nic::open_flights() {
+  const std::lock_guard lock(frames_mu_);
+  return flights_.names();
+}
+
+void Nic::drop_ended_flights(std::vector<std::uint32_t>& names) {
+  const std::lock_guard lock(frames_mu_);
+  std::erase_if(names, [this](std::uint32_t name) { return flights_.find(name) == nullptr; });
+}
+
+}  // namespace orrery::nic

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// Frames: what leaves as packets and what arrives as packets, whoever moves it along. A thread of the program
+// that polls does it in passing; the service thread does it when nobody else looks.
+#include "emu/base/check.hpp"
+#include "emu/base/log.hpp"
+#include "emu/base/wait.hpp"
+#include "emu/nic/nic.hpp"
+#include "emu/nic/target/execute.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace orrery::nic {
+
+namespace {
+
+// How often a program that polls the wire looks at the time; each poll is at least a system call.
+constexpr std::uint64_t kPollsPerLook = 8;
+
+}  // namespace
+
+// ---- outbound ----
+
+namespace {
+
+using wire::answer_has_data;
+
+// A put's part from so many bytes on is sent without being copied.
+constexpr std::uint64_t kWorthInPlace = 32'768;
+
+// Bytes of one packet by the wire between hosts: whole lines, as in a lane.
+std::uint64_t wire_part(const wire::HostWire& wire) {
+  return std::min<std::uint64_t>(wire.max_payload(), wire::kLongestWirePart) & ~std::uint64_t{kCacheLine - 1};
+}
+
+bool carries_payload(wire::Verb verb) {
+  return verb == wire::Verb::put || verb == wire::Verb::send || verb == wire::Verb::message ||
+         verb == wire::Verb::credit;
+}
+// Bytes that an operation's packets are for, both ways.
+std::uint64_t bytes_of(const wire::PacketHeader& header) {
+  const bool any = answer_has_data(header) || carries_payload(header.verb) || header.verb == wire::Verb::amo;
+  return any ? header.length : 0;
+}
+// The header of the packet for `part` of those bytes, from `offset` on.
+wire::PacketHeader part_of(const wire::PacketHeader& whole, std::uint64_t offset, std::uint32_t part,
+                           std::uint64_t total) {
+  wire::PacketHeader header = whole;
+  header.offset = offset;
+  header.part_bytes = part;
+  header.flags |= wire::kWantsResponse;
+  if (offset + part == total) header.flags |= wire::kLast;
+  if (carries_payload(whole.verb)) header.payload_bytes = part;
+  return header;
+}
+
+// Hands an operation that is one packet, copied, to the wire between hosts. False: it is not, or there is no
+// room now.
+bool send_whole(wire::HostWire& wire, wire::ProcessSlot to, const wire::PacketHeader& header,
+                const std::byte* local) {
+  const std::uint64_t total = bytes_of(header);
+  if (total >= kWorthInPlace || total > wire_part(wire)) return false;
+  std::span<const std::byte> payload;
+  if (carries_payload(header.verb)) payload = {local, total};
+  return wire.try_send(to, part_of(header, 0, static_cast<std::uint32_t>(total), total), payload).ok();
+}
+
+bool is_collective(wire::Verb verb) { return verb == wire::Verb::join || verb == wire::Verb::release; }
+
+}  // namespace
+
+void Nic::open_lanes(Peer& peer) {
+  if (peer.link.by_wire) {
+    peer.lanes_open = true;
+    wire_peers_.push_back(&peer);
+    return;
+  }
+  const NicView& nic = peer.link.nic;
+  ORRERY_CHECK(self_ < nic.lane_count(), "process slot {} has no lane at the peer", self_);
+  peer.requests = wire::RingProducer(nic.request_lane(self_), nic.lane_bytes());
+  peer.responses = wire::RingConsumer(nic.response_lane(self_), nic.lane_bytes());
+  peer.lanes_open = true;
+  peer.inherited_end = peer.requests.position();
+  peer.inherits = peer.requests.consumed() != peer.inherited_end || peer.responses.ready();
+  // What a predecessor in our slot was refused is not ours.
+  peer.refusals_seen =
+      refusal::count(error_state(nic).refusals[self_].newest.load(std::memory_order_acquire));
+  lane_peers_.push_back(&peer);
+  ServiceState& service = nic.service();
+  const std::uint64_t bit = 1ull << self_ % 64;
+  service.active_lanes[self_ / 64].fetch_or(bit, std::memory_order_seq_cst);
+  // A predecessor that died between these two steps left a bit without a change, which is ours now. Zero
+  // stays for no lane at all.
+  if (service.lane_changes.fetch_add(1, std::memory_order_seq_cst) == UINT32_MAX)
+    service.lane_changes.fetch_add(1, std::memory_order_seq_cst);
+}
+
+Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
+                      CompletionQueue* queue) {
+  const bool by_wire = peer.link.by_wire;
+  if (!by_wire && self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
+  bool sent = false;
+  bool answered = true;
+  bool unsent = false;
+  if (by_wire) environment_.post_to_wire(polls_.value());
+  {
+    const std::lock_guard lock(frames_mu_);
+    if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
+    if (peer.lanes_refused.load(std::memory_order_relaxed)) return Errc::corrupt;
+    if (!peer.lanes_open) open_lanes(peer);
+    sent = !by_wire && try_send_unanswered(peer, endpoint, request);
+    answered = !sent;
+    if (answered) {
+      const auto name = flights_.open();
+      if (!name) return Errc::no_resource;
+      wire::PacketHeader header = header_for(endpoint, request);
+      header.transaction = *name;
+      auto* const local = reinterpret_cast<std::byte*>(request.local_address);
+      const bool in_segments = (request.flags & kLocalOffset) != 0;
+      // Before the flight is written down: what is done after it left costs the peer no time, and nobody
+      // takes its answer in before we let go of the lock.
+      const bool left =
+          by_wire && !in_segments && peer.waiting.empty() &&
+          send_whole(*wire_.load(std::memory_order_relaxed), peer.link.process.slot, header, local);
+      Flight& flight = *flights_.find(*name);
+      flight.peer = &peer;
+      flight.endpoint = &endpoint;
+      flight.queue = queue;
+      flight.flags = request.flags;
+      flight.transaction = transaction;
+      flight.user_value =
+          request.op == Op::message ? static_cast<std::uint32_t>(request.cq_data) : endpoint.local_value;
+      flight.header = header;
+      flight.local = local;
+      flight.segments = in_segments ? request.local : MemKey{};
+      flight.response_flag = static_cast<std::uint32_t>(request.sync_value);
+      flight.sequence = request.sequence;
+      hold(queue);
+      endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
+      count(peer.in_flight, 1);
+      count(flights_open_, 1);
+      if (left) {
+        flight.sent = bytes_of(header);
+        flight.all_sent = true;
+        flight.answers_due = 1;
+      } else {
+        peer.waiting.push_back(*name);
+        sent = pump(peer);
+      }
+      if (by_wire) unsent = has_unsent(peer);
+      keep_rest(flight);
+    }
+  }
+  if (by_wire) {
+    environment_.attend_wire(unsent);
+    return Errc::not_done;
+  }
+  if (sent && sleeps(peer)) environment_.ring(peer.link.process);
+  if (request.op != Op::cq_write && request.op != Op::send) count_hit(peer, request.remote);
+  // Somebody has to take the answer in if the program does not poll.
+  if (answered && view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+    environment_.ring_self();
+  return Errc::not_done;
+}
+
+// A join or release: nobody here waits for more than that it is taken. not_done: it is on its way; how it
+// ends is told to the engine. no_resource: try again.
+Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
+  if (!peer.link.by_wire && self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
+  bool sent = false;
+  bool unsent = false;
+  {
+    const std::lock_guard lock(frames_mu_);
+    if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
+    if (peer.lanes_refused.load(std::memory_order_relaxed)) return Errc::corrupt;
+    if (!peer.lanes_open) open_lanes(peer);
+    const auto name = flights_.open();
+    if (!name) return Errc::no_resource;
+    Flight& flight = *flights_.find(*name);
+    flight.peer = &peer;
+    flight.header = header;
+    flight.header.source = self_;
+    flight.header.transaction = *name;
+    count(peer.in_flight, 1);
+    count(flights_open_, 1);
+    peer.waiting.push_back(*name);
+    sent = pump(peer);
+    unsent = has_unsent(peer);
+  }
+  if (peer.link.by_wire) {
+    environment_.attend_wire(unsent);
+    return Errc::not_done;
+  }
+  if (sent && sleeps(peer)) environment_.ring(peer.link.process);
+  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+    environment_.ring_self();
+  return Errc::not_done;
+}
+
+// REQUIRES: frames_mu_ is held.
+void Nic::keep_rest(Flight& flight) {
+  const wire::Verb verb = flight.header.verb;
+  const bool has_payload =
+      verb == wire::Verb::put || verb == wire::Verb::message || verb == wire::Verb::credit;
+  if (!has_payload || (flight.flags & kBlockTransfer) != 0 || flight.segments.valid() || flight.all_sent)
+    return;
+  flight.kept.assign(flight.local + flight.sent, flight.local + flight.header.length);
+  flight.local = flight.kept.data() - flight.sent;
+}
+
+// Hands packets of waiting flights to the lane until it is full. Returns whether the peer has something to
+// look at. REQUIRES: frames_mu_ is held.
+bool Nic::pump(Peer& peer) {
+  if (peer.inherits && !outlive(peer)) [[unlikely]]
+    return true;
+  bool any = false;
+  wire::HostWire* const wire = peer.link.by_wire ? wire_.load(std::memory_order_relaxed) : nullptr;
+  const std::uint32_t lane_bytes = peer.link.nic.lane_bytes();
+  const std::uint64_t max_part = wire == nullptr ? peer.requests.max_payload() : wire_part(*wire);
+  while (!peer.waiting.empty()) {
+    Flight& flight = *flights_.find(peer.waiting.front());
+    const bool brings_data = answer_has_data(flight.header);
+    const bool has_payload = carries_payload(flight.header.verb);
+    // A block transfer's source stays as it is until its event, so that the wire need not copy it.
+    const bool may_stay = wire != nullptr && flight.header.verb == wire::Verb::put &&
+                          (flight.flags & kBlockTransfer) != 0 && !flight.segments.valid();
+    const std::uint64_t longest_in_place =
+        may_stay ? wire->longest_in_place() & ~std::uint64_t{kCacheLine - 1} : 0;
+    // Parts are whole lines, so that none ends within a word of an AMO.
+    const std::uint64_t total = bytes_of(flight.header);
+    while (!flight.all_sent) {
+      const bool in_place = longest_in_place != 0 && total - flight.sent >= kWorthInPlace;
+      const auto part =
+          static_cast<std::uint32_t>(std::min(total - flight.sent, in_place ? longest_in_place : max_part));
+      const std::uint32_t answer_bytes = wire::frame_bytes(brings_data ? part : 0);
+      // Answers by the wire never lack room: it takes no request in without.
+      if (wire == nullptr &&
+          peer.response_bytes_due + answer_bytes > wire::RingProducer::sure_room_of(lane_bytes))
+        return any;
+      wire::PacketHeader header = part_of(flight.header, flight.sent, part, total);
+      std::span<const std::byte> payload;
+      if (has_payload && flight.segments.valid()) {
+        std::vector<std::byte>& gathered = payloads_->gathered;
+        gathered.resize(std::max<std::size_t>(gathered.size(), part));
+        // Let go of meanwhile: the packets go on, so that the peer's count is right, and the event says it.
+        if (!gather(flight, flight.sent, {gathered.data(), part})) flight.status = Errc::invalid_handle;
+        payload = {gathered.data(), part};
+      } else if (has_payload) {
+        payload = {flight.local + flight.sent, part};
+      }
+      if (flight.header.verb == wire::Verb::datagram) {
+        payload = {flight.kept.data(), flight.kept.size() - sizeof(DatagramReply)};
+        header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+      }
+      const wire::ProcessSlot slot = peer.link.process.slot;
+      const Status sent = wire == nullptr ? peer.requests.try_send(header, payload)
+                          : in_place      ? wire->try_send_in_place(slot, header, payload)
+                                          : wire->try_send(slot, header, payload);
+      if (!sent.ok()) return any;
+      any = true;
+      if (wire == nullptr) peer.response_bytes_due += answer_bytes;
+      ++flight.answers_due;
+      flight.sent += part;
+      flight.all_sent = (header.flags & wire::kLast) != 0;
+    }
+    peer.waiting.pop_front();
+  }
+  return any;
+}
+
+// ---- inbound ----
+
+// Applies one packet of a process whose last one is in `from`. `out`: the answer's payload, in `buffer`.
+// REQUIRES: requests_mu_ is held.
+Errc Nic::apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part, std::span<std::byte> buffer,
+                std::span<std::byte>* out) {
+  const wire::PacketHeader& header = packet.header;
+  const bool brings_data = answer_has_data(header);
+  Errc status = Errc::ok;
+  *out = {};
+  // A packet asks for no more than a packet's worth of work.
+  const bool in_parts = brings_data || header.verb == wire::Verb::amo;
+  if (in_parts && (header.part_bytes > max_part || header.part_bytes > buffer.size())) {
+    status = Errc::corrupt;
+  } else if (brings_data) {
+    *out = buffer.first(header.part_bytes);
+  }
+  // The parts of one operation follow each other. After one that failed the rest is not done: the last part
+  // would tell of data that is not there.
+  if (header.offset == 0)
+    from.failed = Errc::ok;
+  else if (header.transaction == from.transaction && status == Errc::ok)
+    status = from.failed;
+  if (status == Errc::ok && is_collective(header.verb)) [[unlikely]] {
+    status = collective_.take(header);
+  } else if (status == Errc::ok) {
+    const Target target{view_, &identity_};
+    status = run_guarded(environment_, [&] { return execute(target, header, packet.payload, *out); });
+    from.failed = status;
+  }
+  from.transaction = header.transaction;
+  if (status != Errc::ok) *out = {};
+  return status;
+}
+
+void Nic::deliver(const wire::Packet& packet) {
+  const wire::PacketHeader& header = packet.header;
+  if (header.source >= kMaxProcesses) return;
+  Inbound& from = inbound_[header.source];
+  if (!from.open) return;
+  std::span<std::byte> out;
+  const Errc status = apply(from.parts, packet, from.responses.max_payload(), payloads_->lane_answer, &out);
+  if ((header.flags & wire::kWantsResponse) == 0) {
+    if (status != Errc::ok) [[unlikely]]
+      count_refusal(header, status);
+    return;
+  }
+  wire::PacketHeader answer;
+  answer.verb = wire::Verb::response;
+  answer.source = self_;
+  answer.transaction = header.transaction;
+  answer.status = static_cast<std::uint8_t>(status);
+  answer.offset = header.offset;
+  answer.payload_bytes = static_cast<std::uint32_t>(out.size());
+  if (!from.responses.try_send(answer, out).ok()) {
+    // An initiator that has more answers due than the lane holds broke the protocol.
+    log::warn("process {}: its response lane is full, so its requests are no longer served", header.source);
+    refuse(from);
+  }
+}
+
+// REQUIRES: requests_mu_ is held.
+void Nic::refuse(Inbound& from) {
+  from.open = false;
+  from.requests.refuse();
+}
+
+// Returns whether anything was applied. Another thread that is at it is left to it, unless this one
+// `must_look` for itself.
+bool Nic::poll_requests(bool must_look) {
+  // Refuses what claims to come from another process than the lane's.
+  struct Checked final : wire::Sink {
+    Nic& nic;
+    std::uint32_t source;
+    Checked(Nic& n, std::uint32_t s) : nic(n), source(s) {}
+    void deliver(const wire::Packet& packet) override {
+      if (packet.header.source == source) return nic.deliver(packet);
+      log::warn("process {}: a frame of its lane says that it comes from {}", source, packet.header.source);
+      nic.refuse(nic.inbound_[source]);
+    }
+    bool deliver_line(const wire::ShortFrame& frame) override {
+      return frame.source == source && nic.take_short_put(nic.inbound_[source], frame);
+    }
+  };
+  if (view_.service().lane_changes.load(std::memory_order_acquire) == 0) return false;
+  if (!must_look && nothing_arrived()) return false;
+  std::unique_lock lock(requests_mu_, std::defer_lock);
+  if (must_look)
+    lock.lock();
+  else if (!lock.try_lock())
+    return false;
+  find_lanes();
+  bool any = false;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Inbound& from = inbound_[lanes_[i]];
+    if (!from.open || !from.requests.ready()) continue;
+    Checked sink(*this, lanes_[i]);
+    if (from.requests.poll(sink, kFramesPerPoll) > 0) any = true;
+    if (i < next_frames_.size()) next_frames_[i].store(from.requests.next(), std::memory_order_relaxed);
+  }
+  return any;
+}
+
+// Opens the lanes that came into use since the last time. REQUIRES: requests_mu_ is held.
+void Nic::find_lanes() {
+  ServiceState& service = view_.service();
+  const std::uint32_t changes = service.lane_changes.load(std::memory_order_acquire);
+  if (changes == lanes_seen_) return;
+  lanes_seen_ = changes;
+  for (std::uint32_t group = 0; group < kMaxProcesses / 64; ++group) {
+    std::uint64_t bits = service.active_lanes[group].load(std::memory_order_acquire);
+    for (; bits != 0; bits &= bits - 1) {
+      const std::uint32_t source = group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+      if (source >= view_.lane_count()) continue;
+      Inbound& from = inbound_[source];
+      if (from.opened) continue;
+      from.requests = wire::RingConsumer(view_.request_lane(source), view_.lane_bytes());
+      from.responses = wire::RingProducer(view_.response_lane(source), view_.lane_bytes());
+      from.opened = true;
+      from.open = true;
+      if (lanes_.size() < next_frames_.size())
+        next_frames_[lanes_.size()].store(from.requests.next(), std::memory_order_relaxed);
+      lanes_.push_back(static_cast<std::uint16_t>(source));
+    }
+  }
+  next_frames_for_.store(lanes_.size() <= next_frames_.size() ? changes : 0, std::memory_order_release);
+}
+
+// ---- whoever polls ----
+
+bool Nic::progress() {
+  if (clock_ != nullptr) [[unlikely]] {
+    progress_timed();
+    return true;
+  }
+  return move_along();
+}
+
+Errc Nic::progress_and_take(CompletionQueue& queue, Event* event) {
+  return progress() ? queue.take(event) : Errc::not_done;
+}
+
+bool Nic::move_along() {
+  if (polls_.add()) [[unlikely]]
+    look_about();
+  bool any = false;
+  if (flights_open_.load(std::memory_order_relaxed) != 0) {
+    poll_responses();
+    any = true;
+  }
+  if (wire_.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
+    poll_wire(false);
+    if (polls_.value() % kPollsPerLook == 0) {
+      if (const std::int64_t delay = phase_.put_off(monotonic_ns())) environment_.put_off_service(delay);
+    }
+    any = true;
+  }
+  if (view_.service().lane_changes.load(std::memory_order_relaxed) != 0) any = poll_requests(false) || any;
+  if (collective_.active()) {
+    collective_.progress();
+    any = true;
+  }
+  if (faults_ != nullptr) [[unlikely]]
+    any = run_delayed() || any;
+  return any;
+}
+
+}  // namespace orrery::nic

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "lib/gni/queue/comp_chan.hpp"
+
+#include "emu/base/wait.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+// Completion channels.
+namespace orrery::gni {
+
+bool CompChan::open() {
+  // Each read takes one event; it blocks unless the client makes the descriptor O_NONBLOCK.
+  fd.reset(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+  return fd.get() >= 0;
+}
+
+void CompChan::arm(Cq& cq) {
+  {
+    const std::lock_guard lock(mu_);
+    if (std::find(armed_.begin(), armed_.end(), &cq) == armed_.end()) armed_.push_back(&cq);
+    changes_.fetch_add(1, std::memory_order_seq_cst);
+    if (!running_) {
+      running_ = true;
+      // The program's signals are the program's threads'.
+      sigset_t all;
+      sigset_t before;
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, &before);
+      thread_ = std::thread([this] { run(); });
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+  }
+  nic->ring_bell();
+}
+
+// The thread does not look at the queue any more when it returns.
+void CompChan::forget(Cq& cq) {
+  for (;;) {
+    {
+      const std::lock_guard lock(mu_);
+      std::erase(armed_, &cq);
+      std::erase(fired_, cq.handle);
+      changes_.fetch_add(1, std::memory_order_seq_cst);
+      if (!asleep_) return;
+    }
+    nic->ring_bell();
+    yield_cpu();
+  }
+}
+
+void CompChan::stop() {
+  stopping_.store(true, std::memory_order_seq_cst);
+  if (!thread_.joinable()) return;
+  nic->ring_bell();
+  thread_.join();
+}
+
+std::uint64_t CompChan::take() {
+  const std::lock_guard lock(mu_);
+  if (fired_.empty()) return 0;
+  const std::uint64_t queue = fired_.front();
+  fired_.pop_front();
+  return queue;
+}
+
+void CompChan::run() {
+  mark_runtime_thread();
+  std::vector<nic::CompletionQueue*> queues;
+  while (!stopping_.load(std::memory_order_seq_cst)) {
+    const std::uint32_t seen = changes_.load(std::memory_order_seq_cst);
+    {
+      const std::lock_guard lock(mu_);
+      std::uint64_t fired = 0;
+      std::erase_if(armed_, [&](const Cq* cq) {
+        if (cq->queue->test() == Errc::not_done) return false;
+        fired_.push_back(cq->handle);
+        ++fired;
+        return true;
+      });
+      if (fired != 0) {
+        [[maybe_unused]] const auto told = write(fd.get(), &fired, sizeof fired);
+      }
+      queues.clear();
+      for (const Cq* cq : armed_) queues.push_back(cq->queue);
+      asleep_ = true;
+    }
+    (void)nic->wait_any(queues, std::nullopt, [&] {
+      return stopping_.load(std::memory_order_seq_cst) || changes_.load(std::memory_order_seq_cst) != seen;
+    });
+    const std::lock_guard lock(mu_);
+    asleep_ = false;
+  }
+}
+
+void detach(Cq& cq) {
+  cq.channel->forget(cq);
+  --cq.channel->attached;
+  cq.channel = nullptr;
+}
+
+void close_channels(Attachment& attachment) {
+  for (auto& channel : attachment.channels) {
+    handles().erase(HandleKind::comp_chan, channel->handle);
+    channel->stop();
+  }
+  for (auto& cq : attachment.queues) cq->channel = nullptr;
+  attachment.channels.clear();
+}
+
+}  // namespace orrery::gni
+
+using orrery::gni::Attachment;
+using orrery::gni::CompChan;
+using orrery::gni::Cq;
+using orrery::gni::find;
+using orrery::gni::HandleKind;
+using orrery::gni::handles;
+
+extern "C" {
+
+gni_return_t GNI_CompChanCreate(gni_nic_handle_t nic_hndl, gni_comp_chan_handle_t* chan_hndl) {
+  Attachment* const attachment = find(nic_hndl);
+  if (attachment == nullptr || chan_hndl == nullptr) return GNI_RC_INVALID_PARAM;
+  std::unique_ptr<CompChan> channel(new (std::nothrow) CompChan);
+  if (channel == nullptr) return GNI_RC_ERROR_NOMEM;
+  if (!channel->open()) return GNI_RC_ERROR_RESOURCE;
+  channel->nic = attachment->nic;
+  channel->attachment = attachment;
+  channel->handle = handles().insert(HandleKind::comp_chan, channel.get());
+  if (channel->handle == 0) return GNI_RC_ERROR_NOMEM;
+  *chan_hndl = reinterpret_cast<gni_comp_chan_handle_t>(channel->handle);
+  attachment->channels.push_back(std::move(channel));
+  return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_CompChanDestroy(gni_comp_chan_handle_t chan_hndl) {
+  CompChan* const channel = find(chan_hndl);
+  if (channel == nullptr) return GNI_RC_INVALID_PARAM;
+  if (channel->attached != 0) return GNI_RC_ERROR_RESOURCE;
+  handles().erase(HandleKind::comp_chan, channel->handle);
+  std::erase_if(channel->attachment->channels, [&](const auto& c) { return c.get() == channel; });
+  return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_CompChanFd(gni_comp_chan_handle_t chan_hndl, int* comp_chan_fd) {
+  const CompChan* const channel = find(chan_hndl);
+  if (channel == nullptr || comp_chan_fd == nullptr) return GNI_RC_INVALID_PARAM;
+  *comp_chan_fd = channel->fd.get();
+  return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_CompChanGetEvent(gni_comp_chan_handle_t chan_hndl, gni_cq_handle_t* cq_hndl) {
+  CompChan* const channel = find(chan_hndl);
+  if (channel == nullptr || cq_hndl == nullptr) return GNI_RC_INVALID_PARAM;
+  for (;;) {
+    std::uint64_t one = 0;
+    if (read(channel->fd.get(), &one, sizeof one) != sizeof one) {
+      if (errno == EINTR) continue;
+      return GNI_RC_NOT_DONE;
+    }
+    // A queue that was destroyed since leaves its count behind.
+    const std::uint64_t queue = channel->take();
+    if (queue == 0) continue;
+    *cq_hndl = reinterpret_cast<gni_cq_handle_t>(queue);
+    return GNI_RC_SUCCESS;
+  }
+}
+
+gni_return_t GNI_CqAttachCompChan(gni_cq_handle_t cq_hndl, gni_comp_chan_handle_t chan_hndl) {
+  Cq* const cq = find(cq_hndl);
+  CompChan* const channel = find(chan_hndl);
+  if (cq == nullptr || channel == nullptr || !cq->blocking || cq->attachment != channel->attachment)
+    return GNI_RC_INVALID_PARAM;
+  if (cq->channel != nullptr) return GNI_RC_INVALID_STATE;
+  cq->channel = channel;
+  ++channel->attached;
+  return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_CqArmCompChan(gni_cq_handle_t* cq_hndls, uint32_t num_cqs) {
+  if (cq_hndls == nullptr || num_cqs == 0) return GNI_RC_INVALID_PARAM;
+  for (uint32_t i = 0; i < num_cqs; ++i) {
+    const Cq* const cq = find(cq_hndls[i]);
+    if (cq == nullptr || cq->channel == nullptr) return GNI_RC_INVALID_PARAM;
+  }
+  for (uint32_t i = 0; i < num_cqs; ++i) {
+    Cq* const cq = find(cq_hndls[i]);
+    cq->channel->arm(*cq);
+  }
+  return GNI_RC_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/events/poll_count.hpp"
+
+#include "emu/base/wait.hpp"
+#include "tests/emu/nic/box.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace orrery::nic {
+namespace {
+
+constexpr std::int64_t kStart = 1'000'000'000;
+
+TEST(PollCount, SaysNowAndThenThatItIsTimeToLookAbout) {
+  for (const bool crowded : {false, true}) {
+    PollCount count(crowded);
+    const std::uint64_t patience = crowded ? PollCount::kCrowdedPatience : PollCount::kPatience;
+    for (std::uint64_t i = 1; i <= 5 * patience; ++i) ASSERT_EQ(count.add(), i % patience == 0) << i;
+    EXPECT_EQ(count.value(), 5 * patience);
+  }
+}
+
+TEST(PollPhase, ThePutOffGrowsWithTheTimePolledUpToABound) {
+  PollPhase phase;
+  std::int64_t until = kStart;
+  for (std::int64_t now = kStart; now < kStart + 100'000'000; now += 50'000) {
+    const std::int64_t delay = phase.put_off(now);
+    if (delay != 0) {
+      EXPECT_LE(delay, std::max(PollPhase::kPauseNs, now - kStart)) << now;
+      EXPECT_LE(delay, PollPhase::kMostNs) << now;
+      until = now + delay;
+    }
+    // The service thread's turn never comes while the program polls.
+    EXPECT_GT(until, now);
+  }
+  EXPECT_GE(until, kStart + 100'000'000 + PollPhase::kMostNs / 2 - 50'000);
+}
+
+TEST(PollPhase, IsAskedForRarely) {
+  PollPhase phase;
+  int calls = 0;
+  for (std::int64_t now = kStart; now < kStart + 100'000'000; now += 1'000) calls += phase.put_off(now) != 0;
+  EXPECT_LE(calls, 60);
+}
+
+TEST(PollPhase, APauseBeginsItAnew) {
+  PollPhase phase;
+  std::int64_t now = kStart;
+  for (; now < kStart + 50'000'000; now += 10'000) (void)phase.put_off(now);
+  now += PollPhase::kPauseNs;
+  EXPECT_EQ(phase.put_off(now), PollPhase::kPauseNs);
+  EXPECT_EQ(phase.put_off(now + 1), 0);
+}
+
+TEST(PollPhase, WhoHasSomethingToDoIsNotPutOff) {
+  PollPhase phase;
+  phase.set_owed(true);
+  std::int64_t now = kStart;
+  for (; now < kStart + 50'000'000; now += 100'000) EXPECT_EQ(phase.put_off(now), 0);
+  phase.set_owed(false);
+  EXPECT_NE(phase.put_off(now), 0) << "and is from the time that it is done";
+}
+
+TEST(PollPhase, AnEndIsToldOnceAndANewPhaseBeginsAfterIt) {
+  PollPhase phase;
+  EXPECT_FALSE(phase.end()) << "there was none";
+  std::int64_t now = kStart;
+  for (; now < kStart + 50'000'000; now += 100'000) (void)phase.put_off(now);
+  EXPECT_TRUE(phase.end());
+  EXPECT_FALSE(phase.end());
+  EXPECT_EQ(phase.put_off(now), PollPhase::kPauseNs);
+}
+
+// A node and its queue, with a service thread that is the test.
+struct Polled {
+  // Looks in vain, until the service thread is put off or `most` looks were made.
+  void poll(std::uint64_t most) {
+    Event event;
+    for (std::uint64_t i = 0; i < most && node.put_off_ns.empty(); ++i)
+      ASSERT_EQ(node.nic().poll(queue, &event), Errc::not_done);
+  }
+  box::World world{2, box::Path::direct};
+  box::Node& node = world[0];
+  CompletionQueue& queue = *node.nic().create_queue(8, 0).value();
+};
+
+constexpr std::uint64_t kManyLooks = 100'000;
+
+TEST(LookAbout, WhoPollsPutsOffAServiceThreadThatAttends) {
+  Polled polled;
+  polled.poll(1);
+  ASSERT_TRUE(polled.node.nic().serve()) << "it attends, because somebody polls";
+  polled.poll(kManyLooks);
+  ASSERT_FALSE(polled.node.put_off_ns.empty());
+  EXPECT_GE(polled.node.put_off_ns.back(), PollPhase::kPauseNs);
+}
+
+TEST(LookAbout, WhoPollsLeavesAServiceThreadThatSleepsAlone) {
+  Polled polled;
+  while (polled.node.nic().serve()) {
+  }
+  polled.poll(kManyLooks);
+  EXPECT_TRUE(polled.node.put_off_ns.empty());
+}
+
+TEST(LookAbout, WhoPollsLeavesAServiceThreadAloneThatHasToLookAgain) {
+  Polled polled;
+  polled.node.port().posting.store(1);  // its traffic is to be stopped, and somebody is about to post
+  polled.poll(1);
+  ASSERT_TRUE(polled.node.nic().serve());
+  ServiceState& service = polled.node.nic().view().service();
+  service.suspended[0].store(1u << 7);
+  service.suspension_changes.fetch_add(1);
+  ASSERT_TRUE(polled.node.nic().serve());
+  polled.poll(kManyLooks);
+  EXPECT_TRUE(polled.node.put_off_ns.empty());
+  polled.node.port().posting.store(0);
+  ASSERT_TRUE(polled.node.nic().serve());
+  polled.poll(kManyLooks);
+  EXPECT_FALSE(polled.node.put_off_ns.empty()) << "from when it has done it";
+}
+
+TEST(LookAbout, WhoSleepsHandsFramesBackToTheServiceThread) {
+  Polled polled;
+  polled.poll(1);
+  ASSERT_TRUE(polled.node.nic().serve());
+  polled.poll(kManyLooks);
+  ASSERT_EQ(polled.node.nic().wait(polled.queue, monotonic_ns()), Errc::timeout);
+  EXPECT_EQ(polled.node.put_off_ns.back(), Nic::kServicePeriodNs);
+  const auto times = polled.node.put_off_ns.size();
+  ASSERT_EQ(polled.node.nic().wait(polled.queue, monotonic_ns()), Errc::timeout);
+  EXPECT_EQ(polled.node.put_off_ns.size(), times) << "once";
+}
+
+}  // namespace
+}  // namespace orrery::nic
