@@ -4,7 +4,7 @@
 #include "emu/model/machine.hpp"
 #include "emu/model/quote.hpp"
 #include "tests/tools/orrery/tool.hpp"
-#include "tools/orrery/trace.hpp"
+#include "tools/orrery/trace/trace.hpp"
 
 #include <gtest/gtest.h>
 

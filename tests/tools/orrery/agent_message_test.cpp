@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "tools/orrery/agent_message.hpp"
+#include "tools/orrery/hosts/agent_message.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "tools/orrery/communication.hpp"
+#include "tools/orrery/trace/communication.hpp"
 
 #include "emu/model/operation.hpp"
 

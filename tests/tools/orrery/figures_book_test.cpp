@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "tools/orrery/figures_book.hpp"
+#include "tools/orrery/figures/figures_book.hpp"
 
 #include <gtest/gtest.h>
 

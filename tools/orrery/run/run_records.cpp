@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "tools/orrery/run/run_records.hpp"
+
+#include "tools/orrery/trace/communication.hpp"
+#include "tools/orrery/trace/link_report.hpp"
+#include "tools/orrery/trace/replay.hpp"
+#include "tools/orrery/trace/trace.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include <unistd.h>
+
+namespace orrery::tool {
+
+namespace {
+
+std::string unwritable(const char* option, const std::string& name) {
+  std::error_code error;
+  const auto path = std::filesystem::absolute(name, error);
+  if (!error && !std::filesystem::is_directory(path, error) &&
+      access(path.parent_path().c_str(), W_OK | X_OK) == 0)
+    return {};
+  return fmt::format("{} {} cannot be written: expected a file in a folder that is there and can be written",
+                     option, name);
+}
+
+bool same_file(const std::string& one, const std::string& other) {
+  std::error_code error;
+  if (std::filesystem::equivalent(one, other, error)) return true;
+  return std::filesystem::absolute(one, error).lexically_normal() ==
+         std::filesystem::absolute(other, error).lexically_normal();
+}
+
+// Of the files that the user named; null: none.
+const std::string* first_file(const RecordUses& uses) {
+  for (const std::string* file : {&uses.trace, &uses.record, &uses.link_report, &uses.json})
+    if (!file->empty()) return file;
+  return nullptr;
+}
+
+std::string write_file(const char* option, const std::string& name, const std::string& text) {
+  std::ofstream file(name, std::ios::binary);
+  file << text;
+  return file.flush() ? "" : fmt::format("{} {} cannot be written", option, name);
+}
+
+std::string how_exact(const RecordUses& uses, const model::Machine& machine, const Records& all,
+                      std::uint32_t pes, int exit_code) {
+  const std::optional<Replay> replayed = replay(machine, all.operations);
+  if (!replayed) return "there is no memory for the machine's links: whether the run is exact is not known";
+  const Replay& again = *replayed;
+  const clock::Inexactness& found = all.inexactness;
+  const bool exact = found.none() && again.conflicts == 0;
+  if (uses.optimistic)
+    std::fprintf(stderr, "orrery: optimistic: %llu operations, %llu conflicts, %llu late events: %s\n",
+                 static_cast<unsigned long long>(again.operations),
+                 static_cast<unsigned long long>(again.conflicts),
+                 static_cast<unsigned long long>(found.late), exact ? "exact" : "this run is not exact");
+  if (uses.json.empty()) return {};
+  const nlohmann::json report{{"exit_code", exit_code},
+                              {"machine", machine.description.name},
+                              {"clock", "virtual"},
+                              {"pes", pes},
+                              {"optimistic", uses.optimistic},
+                              {"exact", exact},
+                              {"operations", again.operations},
+                              {"conflicts", again.conflicts},
+                              {"late_events", found.late},
+                              {"outside_the_clock", found.outside},
+                              {"united_intervals", found.merged}};
+  return write_file("--json", uses.json, report.dump(2) + "\n");
+}
+
+}  // namespace
+
+std::string RecordUses::prefix(std::string* problem) const {
+  std::error_code error;
+  if (const std::string* file = first_file(*this); file != nullptr) {
+    // The PEs may change their folder before they write.
+    return std::filesystem::absolute(*file, error).string() + ".pe";
+  }
+  // Others may write in that folder, but not in one of our own.
+  std::string folder = (std::filesystem::temp_directory_path(error) / "orrery-XXXXXX").string();
+  if (error || mkdtemp(folder.data()) == nullptr) {
+    *problem = fmt::format("no folder {} for the PEs' records can be made: {}", folder,
+                           error ? error.message() : std::strerror(errno));
+    return {};
+  }
+  return folder + "/pe";
+}
+
+std::string RecordUses::problem() const {
+  const std::pair<const char*, const std::string*> files[] = {
+      {"--trace", &trace}, {"--record", &record}, {"--link-report", &link_report}, {"--json", &json}};
+  for (const auto& [option, name] : files) {
+    if (name->empty()) continue;
+    if (std::string why = unwritable(option, *name); !why.empty()) return why;
+    for (const auto& [other, same] : files) {
+      if (same == name) break;
+      if (!same->empty() && same_file(*name, *same))
+        return fmt::format("{} {} is {}'s file too: expected another one", option, *name, other);
+    }
+  }
+  return {};
+}
+
+void use_records(const RecordUses& uses, const std::string& prefix, std::uint32_t pes, int* exit_code) {
+  std::string problem;
+  const Records all = read_all_records(prefix, pes, &problem);
+  for (std::uint32_t pe = 0; pe < pes; ++pe) unlink(fmt::format("{}.{}", prefix, pe).c_str());
+  if (first_file(uses) == nullptr) rmdir(std::filesystem::path(prefix).parent_path().c_str());
+  // PEs that ended otherwise leave no records, and why they did has been said.
+  if (!problem.empty() && *exit_code != 0) return;
+  if (problem.empty() && !uses.trace.empty())
+    problem = write_file("--trace", uses.trace, trace_json(all.operations));
+  if (problem.empty() && !uses.record.empty()) {
+    const std::vector<std::uint8_t> bytes = sim::encode_trace(communication(all.operations, &problem));
+    problem = problem.empty() ? write_file("--record", uses.record, {bytes.begin(), bytes.end()})
+                              : fmt::format("--record {}: {}", uses.record, problem);
+  }
+  if (problem.empty() && (!uses.link_report.empty() || !uses.json.empty() || uses.optimistic)) {
+    const model::BuiltMachine built = model::build_machine(uses.machine);
+    problem = built.error;
+    if (built.machine && !uses.link_report.empty())
+      problem = write_file("--link-report", uses.link_report, link_report(*built.machine, all.operations));
+    if (built.machine && problem.empty() && (!uses.json.empty() || uses.optimistic))
+      problem = how_exact(uses, *built.machine, all, pes, *exit_code);
+  }
+  if (problem.empty()) return;
+  std::fprintf(stderr, "orrery: error: %s\n", problem.c_str());
+  if (*exit_code == 0) *exit_code = 1;
+}
+
+}  // namespace orrery::tool
