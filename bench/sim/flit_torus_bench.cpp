@@ -9,7 +9,7 @@
 // of processor time. --hop, --ends: cycles of a hop and of the way into and out of the network together, as
 // the other simulator's pipelines have them.
 #include "bench/common/options.hpp"
-#include "emu/sim/tile_run.hpp"
+#include "emu/sim/tile/tile_run.hpp"
 
 #include <algorithm>
 #include <cmath>

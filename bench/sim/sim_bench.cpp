@@ -9,7 +9,7 @@
 // --repetitions), bytes of routers, workload and engine a node (docs/simulator.md, Speed). Results are the
 // same for any number of threads; the program checks that and fails otherwise.
 #include "bench/common/options.hpp"
-#include "emu/sim/simulate.hpp"
+#include "emu/sim/scene/simulate.hpp"
 
 #include <algorithm>
 #include <cstdio>

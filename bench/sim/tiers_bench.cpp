@@ -7,7 +7,7 @@
 // quotes had to join two promises of a link.
 //
 //   bench_tiers [machine] [--loads 0.1,0.3,...] [--scale x]
-#include "emu/sim/tiers.hpp"
+#include "emu/sim/tile/tiers.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 //
 // The trace reader: any bytes are refused in one line, or read and written back the same.
 #include "emu/base/check.hpp"
-#include "emu/sim/trace.hpp"
+#include "emu/sim/workload/trace.hpp"
 
 #include <algorithm>
 #include <cstddef>

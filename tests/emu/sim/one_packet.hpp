@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "emu/sim/workload.hpp"
+#include "emu/sim/workload/workload.hpp"
 
 #include <gtest/gtest.h>
 

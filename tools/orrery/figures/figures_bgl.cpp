@@ -2,9 +2,9 @@
 // Copyright 2026 the Orrery authors
 //
 // Figures of Adiga et al., "Blue Gene/L torus interconnection network".
-#include "emu/sim/bgl_presets.hpp"
-#include "emu/sim/bgl_run.hpp"
-#include "emu/sim/fill.hpp"
+#include "emu/sim/bgl/bgl_presets.hpp"
+#include "emu/sim/bgl/bgl_run.hpp"
+#include "emu/sim/workload/fill.hpp"
 #include "tools/orrery/figures/figures_book.hpp"
 
 #include <algorithm>

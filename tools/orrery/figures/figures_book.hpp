@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "emu/sim/simulate.hpp"
+#include "emu/sim/scene/simulate.hpp"
 #include "tools/orrery/figures/figures_curve.hpp"
 
 #include <cctype>

@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 //
 // Figures of the Cascade paper (Aries) and of the ASCI Q paper (Quadrics).
-#include "emu/sim/quadrics.hpp"
+#include "emu/sim/quadrics/quadrics.hpp"
 #include "tools/orrery/figures/figures_book.hpp"
 
 #include <algorithm>

@@ -4,9 +4,9 @@
 // What "The Gemini Network" (Cray, 2010) says of bandwidths, section 6.2: from one node to another, across
 // the bisection, over all of the machine; and of adaptive routing, section 1. The machine is
 // machines/gemini.toml.
-#include "emu/sim/machine_timing.hpp"
-#include "emu/sim/tile_run.hpp"
-#include "emu/sim/traffic.hpp"
+#include "emu/sim/scene/machine_timing.hpp"
+#include "emu/sim/tile/tile_run.hpp"
+#include "emu/sim/workload/traffic.hpp"
 #include "tools/orrery/figures/figures_book.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 //
 // The per-operation model against the packet simulator, uniform traffic.
-#include "emu/sim/tiers.hpp"
+#include "emu/sim/tile/tiers.hpp"
 #include "tools/orrery/figures/figures_book.hpp"
 
 #include <cmath>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "emu/sim/asked_losses.hpp"
-#include "emu/sim/report.hpp"
-#include "emu/sim/simulate.hpp"
+#include "emu/sim/failure/asked_losses.hpp"
+#include "emu/sim/scene/report.hpp"
+#include "emu/sim/scene/simulate.hpp"
 #include "tools/orrery/sim/sim_html.hpp"
 #include "tools/orrery/subcommand.hpp"
 

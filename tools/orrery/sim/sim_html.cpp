@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "tools/orrery/sim/sim_html.hpp"
 
-#include "emu/sim/report.hpp"
+#include "emu/sim/scene/report.hpp"
 #include "tools/orrery/figures/figures_curve.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "emu/sim/result.hpp"
+#include "emu/sim/scene/result.hpp"
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emu/clock/record.hpp"
-#include "emu/sim/trace.hpp"
+#include "emu/sim/workload/trace.hpp"
 
 #include <string>
 #include <vector>
