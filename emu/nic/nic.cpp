@@ -46,7 +46,7 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
           environment, view,
           {.connect = [this](ProcessName process) { return connect_peer(process); },
            .send = [this](Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> data,
-                          const DatagramName& name) { return send_datagram(peer, header, data, name); },
+                          const Completion& told) { return send_packet(peer, header, data, told); },
            .is_cut = [this](std::uint32_t from,
                             std::uint32_t to) { return faults_ != nullptr && faults_->is_cut(from, to); },
            .progress = [this] { progress(); }}),
@@ -105,6 +105,7 @@ Port* Nic::open_port(std::uint16_t domain, std::uint32_t nic_address, std::uint3
   port->nic_address = nic_address;
   port->instance = instance;
   port->hazard_slot = slot;
+  port->errors = &errors_;
   ports_.push_back(std::move(port));
   return ports_.back().get();
 }

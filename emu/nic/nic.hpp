@@ -9,6 +9,7 @@
 #include "emu/nic/device/device_registers.hpp"
 #include "emu/nic/device/resource_use.hpp"
 #include "emu/nic/device/translation_table.hpp"
+#include "emu/nic/events/completion.hpp"
 #include "emu/nic/events/completion_queue.hpp"
 #include "emu/nic/events/error_log.hpp"
 #include "emu/nic/events/poll_count.hpp"
@@ -16,6 +17,7 @@
 #include "emu/nic/gate/suspend.hpp"
 #include "emu/nic/initiator/bte_queue.hpp"
 #include "emu/nic/initiator/endpoint.hpp"
+#include "emu/nic/initiator/request.hpp"
 #include "emu/nic/initiator/sequence.hpp"
 #include "emu/nic/memory/registration_table.hpp"
 #include "emu/nic/message/channel.hpp"
@@ -165,7 +167,7 @@ class Nic final : public wire::Sink {
   // first post to a peer, which maps it.
   Errc post(Endpoint& endpoint, const Request& request);
   // The same for a caller that tried the short way (granted.hpp) itself.
-  Errc post_checked(Endpoint& endpoint, const Request& request);
+  Errc post_checked(Endpoint& endpoint, Request request);
   // Whether everything that was posted to the endpoint is done: it may be unbound or destroyed. The thread
   // that uses the endpoint.
   static bool idle(const Endpoint& endpoint);
@@ -204,7 +206,7 @@ class Nic final : public wire::Sink {
 
   // A PE's contribution to a reduction; `request` says which events are wanted when it has been taken. ok:
   // accepted; no_resource: as CollectiveEngine::join, or the queue's transactions are used up; invalid_param.
-  Errc join(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join);
+  Errc join(Endpoint& endpoint, CeEdge& edge, Request request, const CeJoin& join);
   // Writes the result that is awaited there, if everything is there that it takes. progress() does so too,
   // for all of them.
   void look_for_result(const std::uint64_t* result) {
@@ -317,55 +319,47 @@ class Nic final : public wire::Sink {
   Errc find_peer(Endpoint& endpoint, const MemKey& remote);
   Result<Peer*> connect_peer(ProcessName process);
   Errc peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found);
-  Errc try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
-  Errc execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
-                      std::uint32_t hazard_slot);
-  void keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
-                  AddressMap& memory) const;
-  static Errc open_transaction(Endpoint& endpoint, const Request& request, std::uint32_t* transaction);
-  void raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
-  bool must_follow(Peer& peer, const Request& request);
-  Errc post_part(Sequence& sequence, Endpoint& endpoint, const Request& request);
-  void end_part(Sequence& sequence, Errc status, std::uint16_t target);
+  static void address(Endpoint& endpoint, Request* request);
+  Teller teller_of(const Request& request) const;
+  Errc try_direct(const Request& request, std::uint32_t hazard_slot, Endpoint* keep_in = nullptr);
+  Errc execute_direct(const Request& request, std::uint64_t word, std::uint32_t hazard_slot,
+                      Endpoint* keep_in);
+  void keep_grant(Endpoint& endpoint, const Request& request, std::uint64_t word, AddressMap& memory) const;
+  bool must_follow(const Request& request);
+  Errc post_part(Sequence& sequence, Endpoint& endpoint, Request part);
   bool must_go_to_engine(const Request& request) const;
-  Errc post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
-  Errc try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
-  Errc transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole);
+  Errc post_elsewhere(Endpoint& endpoint, const Request& request);
+  Errc try_attach(const Request& request, std::uint32_t hazard_slot);
+  Errc transfer_chunk(const Request& chunk, const Request& whole);
   void count_hit(Peer& peer, const MemKey& key);
   struct LocalPiece {
     std::byte* at = nullptr;  // null: the registration is gone
     std::uint64_t bytes = 0;  // contiguous from there
   };
   LocalPiece local_piece(const MemKey& key, std::uint64_t offset) const;
-  bool gather(const Flight& flight, std::uint64_t offset, std::span<std::byte> bytes) const;
-  bool scatter(const Flight& flight, std::uint64_t offset, std::span<const std::byte> bytes) const;
-  void report_error(const Endpoint& endpoint, std::uint32_t transaction, Errc status);
-  void tell_of_error(const Port* port, const ErrorEvent& event);
-  void finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status);
-  static void finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
-                                    std::uint32_t user_value, Errc status);
-  wire::PacketHeader header_for(const Endpoint& endpoint, const Request& request) const;
+  bool gather(const MemKey& key, std::uint64_t offset, std::span<std::byte> bytes) const;
+  bool scatter(const MemKey& key, std::uint64_t offset, std::span<const std::byte> bytes) const;
+  void tell_of_error(const ErrorEvent& event);
+  wire::PacketHeader header_for(const Request& request) const;
 
   // timed.cpp
-  void post_timed(Endpoint& endpoint, const Request& request, std::uint32_t transaction);
-  clock::Operation operation_of(const Endpoint& endpoint, const Request& request) const;
-  Errc apply_now(Endpoint& endpoint, const Request& request);
-  Errc join_timed(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join);
+  void post_timed(Endpoint& endpoint, const Request& request);
+  clock::Operation operation_of(const Request& request) const;
+  Errc apply_now(Request request);
+  Errc join_timed(Request& request, const Port& port, CeEdge& edge, const CeJoin& join);
   void progress_timed();
   Errc wait_timed(std::span<CompletionQueue* const> queues, std::optional<std::int64_t> deadline_ns,
                   std::uint32_t* found);
 
   // channel.cpp
-  Errc send_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot);
+  Errc send_direct(const Request& request, std::uint32_t hazard_slot);
 
   // fault.cpp
-  Errc divert(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction);
+  Errc divert(Endpoint& endpoint, const Request& request);
   Misfortune meet_faults(const Endpoint& endpoint, const Request& request);
-  Errc hold_back(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
-                 std::int64_t delay_ns);
+  Errc hold_back(const Request& request, std::int64_t delay_ns);
   bool run_delayed();
   bool carry_out(Delayed& delayed);
-  void end_elsewhere(const Delayed& delayed, Errc status);
   void count_refusal(const wire::PacketHeader& header, Errc status);
   void look_for_refusals(Peer& peer);
 
@@ -376,16 +370,16 @@ class Nic final : public wire::Sink {
 
   // progress.cpp
   bool move_along();
-  Errc send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
-                   CompletionQueue* queue);
-  Errc send_collective(Peer& peer, const wire::PacketHeader& header);
+  Errc send_frames(const Request& request, Endpoint* silent_by = nullptr);
+  Errc send_packet(Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> payload,
+                   const Completion& completion);
   bool pump(Peer& peer);
   bool outlive(Peer& peer);
   Errc apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part, std::span<std::byte> buffer,
              std::span<std::byte>* out);
-  bool try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request);
+  bool try_send_unanswered(Endpoint& endpoint, const Request& request);
   static void note_unanswered(Peer& peer, Endpoint& endpoint);
-  void keep_frame_grant(Endpoint& endpoint, Peer& peer, const Request& request);
+  void keep_frame_grant(Endpoint& endpoint, const Request& request);
   Errc send_granted_frame(Endpoint& endpoint, const Request& request);
   bool take_short_put(Inbound& from, const wire::ShortFrame& frame);
   void settle_unanswered(Peer& peer);
@@ -426,8 +420,6 @@ class Nic final : public wire::Sink {
   void refuse(Inbound& from);
   void fail_flights(Peer& peer, Errc status);
   void deliver_from_wire(const wire::Packet& packet);
-  Errc send_datagram(Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> data,
-                     const DatagramName& name);
   void adopt_wanted();
 
   // What a poll that finds nothing looks at, in two lines.

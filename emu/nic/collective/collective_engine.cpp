@@ -419,30 +419,27 @@ void CollectiveEngine::attach(const Port& port, CeEdge& edge) {
 
 // ---- the post ----
 
-Errc Nic::join(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join) {
+Errc Nic::join(Endpoint& endpoint, CeEdge& edge, Request request, const CeJoin& join) {
   const PostGate gate(*this, *endpoint.port);
-  if (clock_ != nullptr) return join_timed(endpoint, edge, request, join);
-  std::uint32_t transaction = CompletionQueue::kNone;
-  if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
-    const Errc opened = open_transaction(endpoint, request, &transaction);
-    if (opened != Errc::ok) return opened;
-  }
+  address(endpoint, &request);
+  if (clock_ != nullptr) return join_timed(request, *endpoint.port, edge, join);
+  Completion& told = request.completion;
+  if (const Errc reserved = reserve(told); reserved != Errc::ok) return reserved;
   if (faults_ != nullptr) [[unlikely]] {
     const Misfortune met =
         faults_->judge({.from = endpoint.port->nic_address, .to = edge.nic_address, .can_wait = false});
     if (met.status != Errc::ok) {
       collective_.lose(*endpoint.port, edge, join);
-      finish(endpoint, request, transaction, met.status);
+      complete(told, met.status, Teller::owner);
       return Errc::ok;
     }
   }
   const Errc joined = collective_.join(*endpoint.port, edge, join);
   if (joined == Errc::no_resource) {
-    if (transaction != CompletionQueue::kNone) endpoint.queue->abandon_transaction(transaction);
+    abandon(told);
     return joined;
   }
-  if (transaction != CompletionQueue::kNone || joined != Errc::ok)
-    finish(endpoint, request, transaction, joined);
+  complete(told, joined, Teller::owner);
   return Errc::ok;
 }
 

@@ -8,6 +8,7 @@
 #include "emu/nic/collective/collective_combine.hpp"
 #include "emu/nic/collective/collective_packets.hpp"
 #include "emu/nic/collective/collective_state.hpp"
+#include "emu/nic/events/completion.hpp"
 #include "emu/nic/state/request.hpp"
 #include "emu/nic/transport/peer.hpp"
 
@@ -138,7 +139,7 @@ struct CeShortJoin {
 // thread. Invariants: (1) a record is looked at by one thread at a time; (2) paths live as long as the
 // engine; (3) mu_ is not held while a peer is connected to. Usage: auto vce = engine.create(port);
 // engine.configure(...);  engine.join(port, edge, join);
-class CollectiveEngine {
+class CollectiveEngine final : public Listener {
  public:
   static constexpr std::uint32_t kRecords = 64;  // reductions that a process may have outstanding
 
@@ -209,7 +210,7 @@ class CollectiveEngine {
   // is taken, for a moment. Errors: no_resource (too many wait).
   Errc take(const wire::PacketHeader& header);
   // A packet of ours has been answered, or never will be. As take().
-  void packet_ended(const wire::PacketHeader& header, Errc status);
+  void ended(const Completion& completion, const Ending& ending) override;
 
  private:
   // One reduction that somebody here waits for.
@@ -308,6 +309,7 @@ class CollectiveEngine {
   static void publish(CeSlot& slot, std::uint16_t generation, std::uint64_t turn, const CeValue& value);
   bool follow(Record& record, bool service);
   static std::optional<CeStatus> trouble(const Record& record);
+  Errc send(Peer& peer, const wire::PacketHeader& header);
   void finish(Record& record, bool service);
   static void write_result(const CeJoin& join, const CeValue& value) {
     const std::uint64_t none[2] = {};

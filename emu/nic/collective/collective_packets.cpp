@@ -123,10 +123,15 @@ Errc CollectiveEngine::take(const wire::PacketHeader& header) {
   return Errc::ok;
 }
 
-void CollectiveEngine::packet_ended(const wire::PacketHeader& header, Errc status) {
-  if (status == Errc::ok) return;
+// A join or release of ours: how it ends is told to ended().
+Errc CollectiveEngine::send(Peer& peer, const wire::PacketHeader& header) {
+  return nic_.send_packet(peer, header, {}, {.listener = this});
+}
+
+void CollectiveEngine::ended(const Completion&, const Ending& ending) {
+  if (ending.status == Errc::ok) return;
   const std::lock_guard lock(arrivals_mu_);
-  arrivals_.push_back({header, status});
+  arrivals_.push_back({*ending.header, ending.status});
   arrivals_count_.store(static_cast<std::uint32_t>(arrivals_.size()), std::memory_order_release);
 }
 
@@ -251,10 +256,9 @@ bool CollectiveEngine::release_to(const Waiter& waiter, const CeValue& value) {
   if (!process.ok()) return true;
   const auto peer = nic_.connect_peer(process.value());
   if (!peer.ok()) return true;
-  return nic_.send_collective(
-             *peer.value(),
-             ce_packet::header_of(ce_packet::Release{
-                 .turn = waiter.turn, .lane = waiter.lane, .value = value, .to = waiter.to})) !=
+  return send(*peer.value(),
+              ce_packet::header_of(ce_packet::Release{
+                  .turn = waiter.turn, .lane = waiter.lane, .value = value, .to = waiter.to})) !=
          Errc::no_resource;
 }
 
@@ -316,10 +320,10 @@ void CollectiveEngine::handle_failure(const wire::PacketHeader& header, Errc why
 
 // Says who we are to a VCE that is reached by packets.
 void CollectiveEngine::introduce(const Port& port, const CeEdge& edge) {
-  (void)nic_.send_collective(*edge.owner, ce_packet::header_of(ce_packet::Join{.domain = port.domain,
-                                                                               .vce = edge.id & (kVces - 1),
-                                                                               .child = edge.child,
-                                                                               .turn = ce_packet::kNoTurn}));
+  (void)send(*edge.owner, ce_packet::header_of(ce_packet::Join{.domain = port.domain,
+                                                               .vce = edge.id & (kVces - 1),
+                                                               .child = edge.child,
+                                                               .turn = ce_packet::kNoTurn}));
 }
 
 // A contribution to a VCE that is reached by packets. As join().
@@ -360,7 +364,7 @@ Errc CollectiveEngine::join_by_packet(const Port& port, CeEdge& edge, const CeJo
                                .turn = ce_packet::kNextTurn,
                                .value = join.value,
                                .from = {false, record.serial, static_cast<std::uint16_t>(index)}};
-  const Errc sent = nic_.send_collective(*edge.owner, ce_packet::header_of(packet));
+  const Errc sent = send(*edge.owner, ce_packet::header_of(packet));
   const bool going = sent == Errc::not_done;
   if (going) record.armed.store(true, std::memory_order_relaxed);
   record.lock.unlock();
@@ -383,7 +387,7 @@ void CollectiveEngine::lose(const Port& port, CeEdge& edge, const CeJoin& join) 
     ce_packet::Join news{
         .domain = port.domain, .vce = edge.id & (kVces - 1), .child = edge.child, .turn = ce_packet::kBroken};
     news.value.status = CeStatus::unreachable;
-    (void)nic_.send_collective(*edge.owner, ce_packet::header_of(news));
+    (void)send(*edge.owner, ce_packet::header_of(news));
   }
   CeValue value = join.value;
   value.status = CeStatus::unreachable;
@@ -403,8 +407,7 @@ bool CollectiveEngine::send_up(std::uint32_t index, Owned& owned, CeStatus broke
   if (broken != CeStatus::ok && !owned.told_parent) {
     join.turn = ce_packet::kBroken;
     join.value.status = broken;
-    owned.told_parent =
-        nic_.send_collective(*owned.up_owner, ce_packet::header_of(join)) != Errc::no_resource;
+    owned.told_parent = send(*owned.up_owner, ce_packet::header_of(join)) != Errc::no_resource;
     return true;
   }
   bool busy = false;
@@ -424,7 +427,7 @@ bool CollectiveEngine::send_up(std::uint32_t index, Owned& owned, CeStatus broke
     if (record.level == 0) continue;  // somebody is missing
     join.turn = turn;
     join.value = record.value;
-    const Errc sent = nic_.send_collective(*owned.up_owner, ce_packet::header_of(join));
+    const Errc sent = send(*owned.up_owner, ce_packet::header_of(join));
     if (sent == Errc::no_resource) continue;
     owned.sent_up[lane] = turn;
     // The way up is gone, or was refused for what somebody put on it: no result can come down, and whoever

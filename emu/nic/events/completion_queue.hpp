@@ -55,13 +55,19 @@ inline void prefetch_event_slot(const QueueView& queue) {
   prefetch_to_write(&queue.slots[position & (queue.capacity - 1)]);
 }
 
+// A finished operation, as its initiator collects it.
+struct Finished {
+  void* context = nullptr;
+  Errc status = Errc::ok;
+};
+
 // The owner's side of one queue: the shared ring, and a private ring for events that its own process raises
 // while it posts, which needs no atomic read-modify-write at all.
 //
 // Threads: one at a time for everything but test() and the blocking waits' sleep; push_event from anywhere.
 // Invariants: (1) transactions live from open_transaction() to completed(); (2) an event of kind `post` names
 // a live transaction; (3) head counts consumed slots of the shared ring.
-// Usage: auto queue = nic.create_queue(128, 0);  Event e;  while (queue->poll(&e) == Errc::not_done) {}
+// Usage: Event e;  while (queue.take(&e) == Errc::not_done) {}
 class CompletionQueue {
  public:
   CompletionQueue(std::uint32_t index, QueueView view, std::uint32_t depth);
@@ -91,8 +97,8 @@ class CompletionQueue {
   std::uint32_t open_transaction(void* context);
   // The operation never started: gives its name back.
   void abandon_transaction(std::uint32_t transaction);
-  // What the operation is called by the caller, from its event; frees the name when `last`.
-  Result<Completion> completed(std::uint32_t transaction, Errc status);
+  // What the operation is called by the caller, from its event; its last event frees the name.
+  Result<Finished> completed(std::uint32_t transaction, Errc status);
   // The same for those who know the status: false when no such operation is open.
   bool collect(std::uint32_t transaction, void** context);
 
@@ -146,16 +152,6 @@ class CompletionQueue {
   std::uint32_t fresh_ = 0;  // records_[fresh_..] were never used
   std::uint32_t open_ = 0;
 };
-
-// For an operation that outlives its post: `queue` (may be null) stays from hold() until let_go(), which
-// comes before the operation is counted out of its endpoint. Any thread.
-inline void hold(CompletionQueue* queue) {
-  if (queue != nullptr) queue->references.fetch_add(1, std::memory_order_relaxed);
-}
-inline void let_go(CompletionQueue* queue) {
-  // Release: who reads zero may destroy the queue; we do not touch it any more.
-  if (queue != nullptr) queue->references.fetch_sub(1, std::memory_order_release);
-}
 
 namespace slot_word {
 constexpr std::uint64_t free(std::uint64_t position) { return position << 16; }
@@ -250,10 +246,10 @@ inline void CompletionQueue::abandon_transaction(std::uint32_t transaction) {
   return true;
 }
 
-inline Result<Completion> CompletionQueue::completed(std::uint32_t transaction, Errc status) {
-  Completion completion{nullptr, status};
-  if (!collect(transaction, &completion.context)) return Errc::no_match;
-  return completion;
+inline Result<Finished> CompletionQueue::completed(std::uint32_t transaction, Errc status) {
+  Finished finished{nullptr, status};
+  if (!collect(transaction, &finished.context)) return Errc::no_match;
+  return finished;
 }
 
 }  // namespace orrery::nic

@@ -107,16 +107,16 @@ Misfortune FaultUnit::judge(const Occasion& occasion) {
 // What keeps an operation from being carried out now: a clock says when, or a fault that was asked for says
 // whether. ok: taken; its events come later. not_done: nothing does. no_resource: try again. Else: it ends
 // so.
-Errc Nic::divert(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction) {
+Errc Nic::divert(Endpoint& endpoint, const Request& request) {
   if (clock_ != nullptr) {
-    post_timed(endpoint, request, transaction);
+    post_timed(endpoint, request);
     return Errc::ok;
   }
   if (faults_ == nullptr) [[likely]]
     return Errc::not_done;
   const Misfortune met = meet_faults(endpoint, request);
   if (met.status != Errc::ok) return met.status;
-  return hold_back(endpoint, peer, request, transaction, met.delay_ns);
+  return hold_back(request, met.delay_ns);
 }
 
 Misfortune Nic::meet_faults(const Endpoint& endpoint, const Request& request) {
@@ -139,18 +139,12 @@ Misfortune Nic::meet_faults(const Endpoint& endpoint, const Request& request) {
 
 // Keeps the request for later when it is delayed, or has to stay behind one that is. ok: kept. not_done: it
 // may go now. no_resource: neither.
-Errc Nic::hold_back(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
-                    std::int64_t delay_ns) {
+Errc Nic::hold_back(const Request& request, std::int64_t delay_ns) {
   if (delay_ns == 0 && delays_.count.load(std::memory_order_acquire) == 0) return Errc::not_done;
   // Made before the lock, in vain when nothing is in its way: to read the program's memory may wait for
   // whoever serves its faults, who may have to post an operation himself first.
   std::list<Delayed> kept;
-  kept.push_back({.endpoint = &endpoint,
-                  .peer = &peer,
-                  .queue = endpoint.queue,
-                  .request = request,
-                  .transaction = transaction,
-                  .user_value = endpoint.local_value});
+  kept.push_back({.request = request});
   // The program may change its source once the post has returned, but that of a block transfer, whose event
   // says when: so the engine, which may get it when its time comes, has a source that outlives this record.
   if (carries_payload(request.op) && (request.flags & (kBlockTransfer | kLocalOffset)) == 0) {
@@ -164,7 +158,7 @@ Errc Nic::hold_back(Endpoint& endpoint, Peer& peer, const Request& request, std:
     const std::lock_guard lock(delays_.mu);
     bool behind = false;
     for (const Delayed& before : delays_.list) {
-      const bool ordered = before.peer == &peer && (request.flags & kInOrder) != 0;
+      const bool ordered = before.request.peer == request.peer && (request.flags & kInOrder) != 0;
       const bool fenced = (request.flags & kFence) != 0 ||
                           ((request.flags & kBlockTransfer) != 0 && (before.request.flags & kFence) != 0);
       if (!ordered && !fenced) continue;
@@ -177,8 +171,7 @@ Errc Nic::hold_back(Endpoint& endpoint, Peer& peer, const Request& request, std:
     while (place != delays_.list.begin() && std::prev(place)->due_ns > due) --place;
     kept.front().due_ns = due;
     delays_.list.splice(place, kept);
-    hold(endpoint.queue);
-    endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
+    retain(request.completion);
     delays_.count.fetch_add(1, std::memory_order_release);
   }
   if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
@@ -213,53 +206,34 @@ bool Nic::run_delayed() {
 
 // One delayed operation, now. False: there is no room for it on the wire, later.
 bool Nic::carry_out(Delayed& d) {
-  Endpoint& endpoint = *d.endpoint;
-  Errc status = d.peer->dead.load(std::memory_order_relaxed) ? Errc::unreachable : Errc::not_done;
+  const Request& request = d.request;
+  const Peer& peer = *request.peer;
+  Errc status = peer.dead.load(std::memory_order_relaxed) ? Errc::unreachable : Errc::not_done;
   bool accepted = false;
-  bool to_engine = status == Errc::not_done && must_go_to_engine(d.request);
+  bool to_engine = status == Errc::not_done && must_go_to_engine(request);
   if (status == Errc::not_done && !to_engine) {
-    const bool follows = must_follow(*d.peer, d.request);
-    if (!follows) status = try_direct(endpoint, *d.peer, d.request, kSharedHazardSlot);
-    if (status == Errc::not_done && !follows && !d.peer->no_attach.load(std::memory_order_relaxed))
-      status = try_attach(endpoint, *d.peer, d.request, kSharedHazardSlot);
-    to_engine = status == Errc::not_done && (d.request.flags & kFence) != 0;  // as in post_checked()
+    const bool follows = must_follow(request);
+    if (!follows) status = try_direct(request, kSharedHazardSlot);
+    if (status == Errc::not_done && !follows && !peer.no_attach.load(std::memory_order_relaxed))
+      status = try_attach(request, kSharedHazardSlot);
+    to_engine = status == Errc::not_done && (request.flags & kFence) != 0;  // as in post_checked()
     if (status == Errc::not_done && !to_engine) {
       // What does not fit is kept by the flight itself.
-      Request now = d.request;
+      Request now = request;
       now.flags &= ~static_cast<std::uint32_t>(kBlockTransfer);
-      status = send_frames(endpoint, *d.peer, now, d.transaction, d.queue);
+      status = send_frames(now);
       if (status == Errc::no_resource) return false;
       accepted = status == Errc::not_done;
     }
   }
   if (to_engine) {
-    status = bte_.submit(endpoint, *d.peer, d.queue, d.request, d.transaction);
+    status = bte_.submit(request);
     if (status == Errc::no_resource) return false;
     accepted = true;
   }
-  if (!accepted) end_elsewhere(d, status);
-  let_go(d.queue);
-  // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
-  endpoint.in_flight.fetch_sub(1, std::memory_order_release);
+  if (!accepted) complete(request.completion, status, Teller::other);
+  release(request.completion);
   return true;
-}
-
-// What its initiator is told, by a thread that need not be the queue's.
-void Nic::end_elsewhere(const Delayed& d, Errc status) {
-  Endpoint& endpoint = *d.endpoint;
-  if (status != Errc::ok) report_error(endpoint, d.transaction, status);
-  const bool message = d.request.op == Op::message;
-  if (d.request.sequence != nullptr) return end_part(*d.request.sequence, status, d.request.remote.process);
-  if (message || d.request.op == Op::credit) {
-    if (status != Errc::ok) endpoint.break_mailbox();
-    if (message && d.queue != nullptr && d.transaction != CompletionQueue::kNone) {
-      (void)push_event(
-          d.queue->view(),
-          Event::message_sent(d.transaction, static_cast<std::uint32_t>(d.request.cq_data), status));
-    }
-    return;
-  }
-  finish_from_elsewhere(d.queue, d.request.flags, d.transaction, d.user_value, status);
 }
 
 }  // namespace orrery::nic

@@ -4,6 +4,7 @@
 
 #include "emu/base/fault_spec.hpp"
 #include "emu/base/status.hpp"
+#include "emu/nic/initiator/request.hpp"
 #include "emu/nic/state/nic_state.hpp"
 #include "emu/nic/state/request.hpp"
 
@@ -17,10 +18,6 @@
 #include <vector>
 
 namespace orrery::nic {
-
-class CompletionQueue;
-struct Endpoint;
-struct Peer;
 
 // Faults that a NIC's operations met, and packets of others that it refused without anybody waiting for an
 // answer. In the segment, so that others can look.
@@ -120,13 +117,8 @@ class FaultUnit {
 // Operations that are held back, oldest first. An operation stays in the list until it was carried out, so
 // that what has to stay behind it sees it.
 struct Delayed {
-  Endpoint* endpoint = nullptr;
-  Peer* peer = nullptr;
-  CompletionQueue* queue = nullptr;
   Request request;
   std::vector<std::byte> payload;  // what `request` then sends, unless it is a block transfer
-  std::uint32_t transaction = 0;
-  std::uint32_t user_value = 0;
   std::int64_t due_ns = 0;
 };
 

@@ -28,7 +28,7 @@ namespace {
 
 // What the target's side does not need to know.
 constexpr std::uint32_t kOurs = kLocalEvent | kGlobalEvent | kRemoteEvent | kInOrder | kBlockTransfer |
-                                kFence | kLocalOffset | kResponseFlag | kImplicit;
+                                kFence | kLocalOffset | kResponseFlag;
 
 // A contribution that is sent so often without finding room for its packet is given up: seconds.
 constexpr int kJoinTries = 1'000'000;
@@ -48,19 +48,11 @@ constexpr bool brings_back(const Request& request) {
 // time when it is to be here.
 class TimedOp final : public clock::Task {
  public:
-  TimedOp(Nic& nic, Endpoint& endpoint, const Request& request, std::uint32_t transaction)
-      : nic_(nic),
-        endpoint_(endpoint),
-        as_posted_(EndpointAsPosted::of(endpoint)),
-        request_(request),
-        transaction_(transaction) {
-    keep_source();
-  }
+  TimedOp(Nic& nic, const Request& request) : nic_(nic), request_(request) { keep_source(); }
 
   void begin(const clock::Times& times) {
     times_ = times;
-    hold(as_posted_.queue);
-    endpoint_.in_flight.fetch_add(1, std::memory_order_relaxed);
+    retain(request_.completion);
     const bool whole = request_.op == Op::send || request_.op == Op::cq_write;
     if (whole || (request_.flags & kRemoteEvent) != 0)
       times_.local_event_at = std::max(times_.local_event_at, times_.remote_event_at);
@@ -139,7 +131,8 @@ class TimedOp final : public clock::Task {
   // A queue that others fill too holds events in the order of their times. And what comes back is there for
   // whoever is on this node, and is told to the target, though this PE's program sleeps.
   clock::Concerns concerns_of_last() const {
-    const bool shared = as_posted_.queue != nullptr && as_posted_.queue->is_destination();
+    const CompletionQueue* const queue = request_.completion.queue;
+    const bool shared = queue != nullptr && queue->is_destination();
     const bool tells = follows_ && (request_.flags & kRemoteEvent) != 0;
     if (shared || tells) return clock::Concerns::others;
     return follows_ ? clock::Concerns::its_node : clock::Concerns::itself;
@@ -155,7 +148,8 @@ class TimedOp final : public clock::Task {
     }
     if (!carries_payload(request_.op)) return;
     if ((request_.flags & kLocalOffset) != 0) {
-      if (!nic_.gather(local_side(), 0, keep(request_.length))) status_ = Errc::invalid_handle;
+      if (!nic_.gather(request_.local, request_.local_address, keep(request_.length)))
+        status_ = Errc::invalid_handle;
     } else if ((request_.flags & kBlockTransfer) == 0 || request_.op == Op::message) {
       const auto* const from = reinterpret_cast<const std::byte*>(request_.local_address);
       load_bytes(keep(request_.length).data(), from, request_.length);
@@ -168,13 +162,6 @@ class TimedOp final : public clock::Task {
     return kept_;
   }
 
-  Flight local_side() const {
-    Flight side;
-    side.segments = request_.local;
-    side.local = reinterpret_cast<std::byte*>(request_.local_address);
-    return side;
-  }
-
   // At the target, without its event.
   Errc apply() {
     if (status_ != Errc::ok) return status_;
@@ -182,11 +169,11 @@ class TimedOp final : public clock::Task {
     const bool whole = request_.op == Op::send || request_.op == Op::cq_write;
     there.flags &= whole ? ~(kOurs & ~static_cast<std::uint32_t>(kRemoteEvent)) : ~kOurs;
     if (!kept_.empty()) there.local_address = reinterpret_cast<std::uint64_t>(kept_.data());
-    return nic_.apply_now(nic_.timed_->endpoint_of(as_posted_), there);
+    return nic_.apply_now(there);
   }
 
   void raise_there() {
-    Peer& peer = *as_posted_.peer;
+    Peer& peer = *request_.peer;
     const std::uint32_t index = request_.remote.index;
     // Announced as an access is (Nic::try_direct): the queue stays until this is over.
     const std::lock_guard shared(nic_.shared_hazard_mu_);
@@ -197,12 +184,12 @@ class TimedOp final : public clock::Task {
       return;
     raise_remote_event(peer.link.nic, word,
                        request_.op == Op::message ? EventKind::message_arrived : EventKind::remote,
-                       as_posted_.remote_value);
+                       request_.remote_value);
   }
 
   Errc store_here() {
     if ((request_.flags & kLocalOffset) != 0)
-      return nic_.scatter(local_side(), 0, kept_) ? Errc::ok : Errc::invalid_handle;
+      return nic_.scatter(request_.local, request_.local_address, kept_) ? Errc::ok : Errc::invalid_handle;
     auto* const to = reinterpret_cast<std::byte*>(request_.local_address);
     store_bytes(to, kept_.data(), kept_.size());
     if ((request_.flags & kResponseFlag) != 0)
@@ -212,54 +199,20 @@ class TimedOp final : public clock::Task {
 
   void end() {
     clock::Clock& clock = *nic_.clock_;
-    if (request_.sequence != nullptr) {
-      if (status_ != Errc::ok) report_error();
-      nic_.end_part(*request_.sequence, status_, request_.remote.process);
-    } else if (request_.op == Op::message) {
-      if (status_ != Errc::ok) break_mailbox();
-      if (transaction_ != CompletionQueue::kNone)
-        (void)push_event(
-            as_posted_.queue->view(),
-            Event::message_sent(transaction_, static_cast<std::uint32_t>(request_.cq_data), status_));
-    } else if (request_.op == Op::credit) {
-      if (status_ != Errc::ok) break_mailbox();
-    } else {
-      if (status_ != Errc::ok) report_error();
-      std::uint32_t flags = request_.flags;
-      if (transaction_ == CompletionQueue::kNone && status_ != Errc::ok && as_posted_.queue != nullptr &&
-          clock.is_virtual()) {
-        // Asked for no event, but an error is always reported where there is a queue for it. Paced, this may
-        // be the clock's thread, and transactions are opened by the queue's alone: the error log knows.
-        transaction_ = as_posted_.queue->open_transaction(request_.context);
-        flags |= kLocalEvent;
-      }
-      if (transaction_ != CompletionQueue::kNone)
-        Nic::finish_from_elsewhere(as_posted_.queue, flags, transaction_, as_posted_.local_value, status_);
-    }
+    // Paced, this may be the clock's thread, and transactions are opened by the queue's alone.
+    complete(request_.completion, status_, clock.is_virtual() ? Teller::owner_behind : Teller::other);
     clock.touch(nic_.self_);
-    let_go(as_posted_.queue);
-    // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
-    endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
+    release(request_.completion);
     TimedOps& home = *nic_.timed_;
     this->~TimedOp();
     home.give_back(this);
-  }
-
-  void report_error() { nic_.report_error(nic_.timed_->endpoint_of(as_posted_), transaction_, status_); }
-
-  void break_mailbox() {
-    report_error();
-    endpoint_.break_mailbox();
   }
 
   void touch_target() { nic_.clock_->touch(request_.remote.process); }
 
   Nic& nic_;
   Last last_{*this};
-  Endpoint& endpoint_;
-  const EndpointAsPosted as_posted_;
-  Request request_;
-  std::uint32_t transaction_;
+  const Request request_;
   clock::Times times_;
   Stage stage_ = Stage::at_target;
   Errc status_ = Errc::ok;
@@ -269,46 +222,48 @@ class TimedOp final : public clock::Task {
   std::array<std::byte, 128> small_;
 };
 
-// Does it now, whatever way it has to go. Any thread; waits for the peer's service thread where its memory is
-// not mapped here. REQUIRES: the endpoint is this operation's alone.
-Errc Nic::apply_now(Endpoint& endpoint, const Request& request) {
-  Peer& peer = *endpoint.peer;
-  const Errc direct = try_direct(endpoint, peer, request, kSharedHazardSlot);
+namespace {
+
+// Waits for the end of one operation.
+class Awaited final : public Listener {
+ public:
+  // Release: what the operation brought is there. Not touched any more after that.
+  void ended(const Completion&, const Ending& ending) override {
+    status_.store(ending.status, std::memory_order_release);
+  }
+  // not_done: not yet.
+  Errc status() const { return status_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<Errc> status_{Errc::not_done};
+};
+
+}  // namespace
+
+// Does it now, whatever way it has to go, and tells nobody: its status is what is returned. Any thread; waits
+// for the peer's service thread where its memory is not mapped here.
+Errc Nic::apply_now(Request request) {
+  Awaited awaited;
+  request.completion = {.target = request.completion.target, .listener = &awaited};
+  const Errc direct = try_direct(request, kSharedHazardSlot);
   if (direct != Errc::not_done) return direct;
-  const Errc attached =
-      request.op == Op::send ? Errc::not_done : try_attach(endpoint, peer, request, kSharedHazardSlot);
+  const Errc attached = request.op == Op::send ? Errc::not_done : try_attach(request, kSharedHazardSlot);
   if (attached != Errc::not_done) return attached;
-  // Of our own and not of the table: its places may all be the program's, whose sequences end only when this
-  // returns. Whoever takes the last part off touches it no more (end_part: polled).
-  Sequence sequence;
-  sequence.left.store(1, std::memory_order_relaxed);
-  sequence.polled = true;
-  Request part = request;
-  part.sequence = &sequence;
-  Errc status = Errc::no_resource;
   for (;;) {
-    sequence.left.fetch_add(1, std::memory_order_relaxed);
-    status = send_frames(endpoint, peer, part, CompletionQueue::kNone, nullptr);
+    const Errc status = send_frames(request);
     if (status == Errc::not_done) break;
-    sequence.left.fetch_sub(1, std::memory_order_relaxed);
-    if (status != Errc::no_resource) break;
+    if (status != Errc::no_resource) return status;
     move_along();
     yield_cpu();
   }
-  if (status == Errc::not_done) {
-    // One is ours: the sequence is open. And whoever takes an answer in takes the packet off the endpoint,
-    // which may go with its operation when we return, after the sequence (end_flight).
-    while (sequence.left.load(std::memory_order_acquire) > 1 ||
-           endpoint.in_flight.load(std::memory_order_acquire) != 0) {
-      move_along();
-      yield_cpu();
-    }
-    status = sequence.status();
+  while (awaited.status() == Errc::not_done) {
+    move_along();
+    yield_cpu();
   }
-  return status;
+  return awaited.status();
 }
 
-clock::Operation Nic::operation_of(const Endpoint& endpoint, const Request& request) const {
+clock::Operation Nic::operation_of(const Request& request) const {
   clock::Operation operation{.target = request.remote.process, .bytes = request.length};
   const bool block = (request.flags & kBlockTransfer) != 0;
   switch (request.op) {
@@ -322,7 +277,7 @@ clock::Operation Nic::operation_of(const Endpoint& endpoint, const Request& requ
       break;
     case Op::amo: {
       const AmoWord word{request.remote_address, amo::width(request.command) == 4};
-      const bool hit = (request.command & kAmoCached) != 0 && AmoCache(endpoint.peer->link.nic).holds(word);
+      const bool hit = (request.command & kAmoCached) != 0 && AmoCache(request.peer->link.nic).holds(word);
       operation.op = amo::fetches(request.command) ? (hit ? model::Op::fetch_amo : model::Op::fetch_amo_miss)
                                                    : (hit ? model::Op::amo : model::Op::amo_miss);
       break;
@@ -347,12 +302,12 @@ clock::Operation Nic::operation_of(const Endpoint& endpoint, const Request& requ
   return operation;
 }
 
-// Prices the operation and lets it begin. REQUIRES: endpoint.peer is the target's.
-void Nic::post_timed(Endpoint& endpoint, const Request& request, std::uint32_t transaction) {
+// Prices the operation and lets it begin.
+void Nic::post_timed(Endpoint& endpoint, const Request& request) {
   clock_->enter();
   // What an AMO costs depends on what the target's cache holds.
   if (request.op == Op::amo) clock_->settle(request.remote.process);
-  clock::Operation operation = operation_of(endpoint, request);
+  clock::Operation operation = operation_of(request);
   const bool block = (request.flags & kBlockTransfer) != 0;
   if (block) operation.not_before = (request.flags & kFence) != 0 ? timed_->blocks_end : timed_->fence_end;
   clock::Times times = clock_->start(operation);
@@ -367,7 +322,7 @@ void Nic::post_timed(Endpoint& endpoint, const Request& request, std::uint32_t t
   endpoint.data_until = std::max(endpoint.data_until, times.data_at);
   if (block) timed_->blocks_end = std::max(timed_->blocks_end, times.local_event_at);
   if ((request.flags & kFence) != 0) timed_->fence_end = std::max(timed_->fence_end, times.local_event_at);
-  (new (timed_->take(sizeof(TimedOp))) TimedOp(*this, endpoint, request, transaction))->begin(times);
+  (new (timed_->take(sizeof(TimedOp))) TimedOp(*this, request))->begin(times);
   clock_->leave();
 }
 
@@ -375,21 +330,13 @@ void Nic::post_timed(Endpoint& endpoint, const Request& request, std::uint32_t t
 // last: so the result of all is there when the last one's is.
 class TimedJoin final : public clock::Task {
  public:
-  TimedJoin(Nic& nic, Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join,
-            std::uint32_t transaction)
-      : nic_(nic),
-        endpoint_(endpoint),
-        edge_(edge),
-        request_(request),
-        join_(join),
-        queue_(endpoint.queue),
-        transaction_(transaction) {
-    hold(queue_);
-    endpoint_.in_flight.fetch_add(1, std::memory_order_relaxed);
+  TimedJoin(Nic& nic, const Port& port, CeEdge& edge, const Completion& completion, const CeJoin& join)
+      : nic_(nic), port_(port), edge_(edge), completion_(completion), join_(join) {
+    retain(completion_);
   }
 
   void run() override {
-    Errc joined = nic_.collective_.join(*endpoint_.port, edge_, join_);
+    Errc joined = nic_.collective_.join(port_, edge_, join_);
     // Its record was kept for it (join_timed). A packet may find no room for a moment, of real time: answers
     // make it. Else another endpoint says that it is the same child, and this contribution is lost: a task
     // that came again and again would keep the clock from running dry, so that no deadlock is ever told and
@@ -397,50 +344,41 @@ class TimedJoin final : public clock::Task {
     for (int tries = 0; joined == Errc::no_resource && tries < kJoinTries; ++tries) {
       nic_.move_along();
       yield_cpu();
-      joined = nic_.collective_.join(*endpoint_.port, edge_, join_);
+      joined = nic_.collective_.join(port_, edge_, join_);
     }
-    if (joined == Errc::no_resource) nic_.collective_.lose(*endpoint_.port, edge_, join_);
-    if (joined != Errc::ok) nic_.report_error(endpoint_, transaction_, joined);
-    if (transaction_ != CompletionQueue::kNone)
-      Nic::finish_from_elsewhere(queue_, request_.flags, transaction_, endpoint_.local_value, joined);
+    if (joined == Errc::no_resource) nic_.collective_.lose(port_, edge_, join_);
+    complete(completion_, joined, Teller::other);
     // Who comes last hands up what all came to: those before need not look for that.
     nic_.collective_.progress();
     // Everybody in the tree may have a result now.
     nic_.clock_->touch_all();
     nic_.collective_.arrived(edge_, join_.value.reduction);
-    let_go(queue_);
-    endpoint_.in_flight.fetch_sub(1, std::memory_order_release);
+    release(completion_);
     delete this;
   }
 
  private:
   Nic& nic_;
-  Endpoint& endpoint_;
+  const Port& port_;
   CeEdge& edge_;
-  const Request request_;
+  const Completion completion_;
   const CeJoin join_;
-  CompletionQueue* const queue_;
-  const std::uint32_t transaction_;
 };
 
-Errc Nic::join_timed(Endpoint& endpoint, CeEdge& edge, const Request& request, const CeJoin& join) {
+Errc Nic::join_timed(Request& request, const Port& port, CeEdge& edge, const CeJoin& join) {
   if (!collective_.reserve(edge, join.value.reduction)) {
     // A look in vain: a program that tries until it is taken lets time pass for those that it waits for.
     progress_timed();
     return Errc::no_resource;
   }
-  std::uint32_t transaction = CompletionQueue::kNone;
-  if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
-    const Errc opened = open_transaction(endpoint, request, &transaction);
-    if (opened != Errc::ok) {
-      collective_.arrived(edge, join.value.reduction);
-      return opened;
-    }
+  if (const Errc reserved = reserve(request.completion); reserved != Errc::ok) {
+    collective_.arrived(edge, join.value.reduction);
+    return reserved;
   }
   clock_->enter();
   for (int i = 1; i < 3; ++i) std::atomic_ref(join.result[i]).store(0, std::memory_order_relaxed);
   std::atomic_ref(join.result[0]).store(join.pending, std::memory_order_release);
-  auto* const task = new TimedJoin(*this, endpoint, edge, request, join, transaction);
+  auto* const task = new TimedJoin(*this, port, edge, request.completion, join);
   constexpr std::uint64_t kBytes = 16;  // two operands
   const Picos takes = clock_->collective_time(model::Collective::allreduce, kBytes);
   clock_->schedule(clock_->now() + takes, task, clock::Concerns::others);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "emu/base/units.hpp"
-#include "emu/nic/initiator/endpoint.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -11,18 +10,6 @@
 #include <vector>
 
 namespace orrery::nic {
-
-// What an endpoint says when it is posted to: it holds for that operation, whatever the endpoint says later.
-struct EndpointAsPosted {
-  Port* port;
-  CompletionQueue* queue;
-  Peer* peer;
-  std::uint32_t peer_slot, remote_nic_address, local_value, remote_value;
-
-  static EndpointAsPosted of(const Endpoint& e) {
-    return {e.port, e.queue, e.peer, e.peer_slot, e.remote_nic_address, e.local_value, e.remote_value};
-  }
-};
 
 // What a NIC has besides under a clock, where operations wait for their time. Where many PEs share a core all
 // that one touches is cold whenever it gets its turn: so an operation is small, the place of one that has
@@ -40,10 +27,6 @@ class TimedOps {
   void* take(std::size_t bytes);
   void give_back(void* block);
 
-  // An endpoint as it was then, for as long as nobody asks for another: the clock does one thing at a time.
-  // REQUIRES: a task of the clock's is running.
-  Endpoint& endpoint_of(const EndpointAsPosted& posted);
-
   Picos blocks_end, fence_end;  // of block transfers; the posting thread's
 
  private:
@@ -51,7 +34,6 @@ class TimedOps {
   // Guarded by mu_.
   std::vector<std::byte*> blocks_;  // of several places each
   std::vector<void*> free_;
-  Endpoint endpoint_;
 };
 
 }  // namespace orrery::nic

@@ -35,18 +35,4 @@ void TimedOps::give_back(void* block) {
   free_.push_back(block);
 }
 
-Endpoint& TimedOps::endpoint_of(const EndpointAsPosted& posted) {
-  endpoint_.port = posted.port;
-  endpoint_.queue = posted.queue;
-  endpoint_.peer = posted.peer;
-  endpoint_.peer_slot = posted.peer_slot;
-  endpoint_.bound = true;
-  endpoint_.remote_nic_address = posted.remote_nic_address;
-  endpoint_.local_value = posted.local_value;
-  endpoint_.remote_value = posted.remote_value;
-  endpoint_.unanswered_to = nullptr;
-  endpoint_.frame_grant.key = UINT64_MAX;
-  return endpoint_;
-}
-
 }  // namespace orrery::nic

@@ -35,18 +35,11 @@ BteQueue::~BteQueue() {
   thread_.join();
 }
 
-Errc BteQueue::submit(Endpoint& endpoint, Peer& peer, CompletionQueue* queue, const Request& request,
-                      std::uint32_t transaction) {
+Errc BteQueue::submit(const Request& request) {
   std::uint32_t index = 0;
   if (!queues_->free.pop(index)) return Errc::no_resource;
-  descriptors_[index] = {.endpoint = &endpoint,
-                         .peer = &peer,
-                         .queue = queue,
-                         .request = request,
-                         .transaction = transaction,
-                         .user_value = endpoint.local_value};
-  hold(queue);
-  endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
+  descriptors_[index] = {.request = request};
+  retain(request.completion);
   outstanding_.fetch_add(1, std::memory_order_acq_rel);
   if ((request.flags & kFence) != 0) fences_.fetch_add(1, std::memory_order_acq_rel);
   queues_->submitted.push(index);
@@ -108,7 +101,6 @@ bool BteQueue::awaited_frames_are_answered() {
 bool BteQueue::step(std::uint32_t index) {
   Descriptor& d = descriptors_[index];
   const Request& whole = d.request;
-  Peer& peer = *d.peer;
   Request chunk = whole;
   chunk.remote_address += d.done;
   chunk.length = std::min(whole.length - d.done, kChunk);
@@ -127,11 +119,11 @@ bool BteQueue::step(std::uint32_t index) {
   const bool last = d.done + chunk.length == whole.length;
   if (!last) chunk.flags &= ~static_cast<std::uint32_t>(kRemoteEvent | kSyncFlag);
   // Frames that it must not overtake: behind them, as frames too.
-  const bool follows = d.done == 0 && nic_.must_follow(peer, whole);
-  const Errc status = follows ? Errc::not_done : nic_.transfer_chunk(*d.endpoint, peer, chunk, whole);
+  const bool follows = d.done == 0 && nic_.must_follow(whole);
+  const Errc status = follows ? Errc::not_done : nic_.transfer_chunk(chunk, whole);
   if (status == Errc::not_done) {
     // Not by a copy of ours: as frames, from the start; storing the same bytes twice does no harm.
-    const Errc sent = nic_.send_frames(*d.endpoint, peer, whole, d.transaction, d.queue);
+    const Errc sent = nic_.send_frames(whole);
     if (sent == Errc::no_resource) {
       yield_cpu();
       return false;  // later
@@ -162,12 +154,8 @@ bool BteQueue::nothing_precedes(const CompletionQueue* queue) const {
 void BteQueue::finish(std::uint32_t index, Errc status) {
   Descriptor& d = descriptors_[index];
   const bool fenced = (d.request.flags & kFence) != 0;
-  if (status != Errc::not_done) {
-    if (status != Errc::ok) nic_.report_error(*d.endpoint, d.transaction, status);
-    nic_.finish_from_elsewhere(d.queue, d.request.flags, d.transaction, d.user_value, status);
-  }
-  let_go(d.queue);
-  d.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
+  if (status != Errc::not_done) complete(d.request.completion, status, Teller::other);
+  release(d.request.completion);
   queues_->free.push(index);
   if (fenced && status == Errc::not_done) {
     awaited_ = nic_.open_flights();

@@ -4,7 +4,7 @@
 
 #include "emu/base/status.hpp"
 #include "emu/base/wait.hpp"
-#include "emu/nic/state/request.hpp"
+#include "emu/nic/initiator/request.hpp"
 
 #include <array>
 #include <atomic>
@@ -18,8 +18,6 @@
 namespace orrery::nic {
 
 class Nic;
-struct Endpoint;
-struct Peer;
 class CompletionQueue;
 
 // The block transfer engine: a thread that moves large transfers, so that the call that posts one returns at
@@ -28,7 +26,7 @@ class CompletionQueue;
 // Threads: submit from any; the engine's own thread does the rest. The thread starts with the first transfer.
 // Invariants: (1) a fenced transfer starts when every transfer submitted before it is complete, and no later
 // one starts before it is; (2) every accepted transfer ends in exactly one call of
-// Nic::finish_from_elsewhere.
+// complete().
 class BteQueue {
  public:
   static constexpr std::uint32_t kCapacity = 1024;    // descriptors
@@ -42,8 +40,7 @@ class BteQueue {
   BteQueue& operator=(const BteQueue&) = delete;
 
   // ok, or no_resource when kCapacity descriptors are waiting. Does not block.
-  Errc submit(Endpoint& endpoint, Peer& peer, CompletionQueue* queue, const Request& request,
-              std::uint32_t transaction);
+  Errc submit(const Request& request);
 
   // Transfers that have not finished, and fenced ones among them. While one is, later transfers of any size
   // have to queue here too.
@@ -66,12 +63,7 @@ class BteQueue {
 
  private:
   struct Descriptor {
-    Endpoint* endpoint = nullptr;
-    Peer* peer = nullptr;              // the endpoint's at the time of the post
-    CompletionQueue* queue = nullptr;  // the endpoint's at the time of the post
     Request request;
-    std::uint32_t transaction = 0;
-    std::uint32_t user_value = 0;
     std::uint64_t done = 0;  // bytes
   };
 

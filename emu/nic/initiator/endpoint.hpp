@@ -4,7 +4,7 @@
 
 #include "emu/base/units.hpp"
 #include "emu/nic/events/completion_queue.hpp"
-#include "emu/nic/events/error_log.hpp"
+#include "emu/nic/events/port.hpp"
 #include "emu/nic/initiator/grant.hpp"
 #include "emu/nic/target/mailbox.hpp"
 
@@ -15,24 +15,6 @@
 
 // What the API layers hold of a NIC (nic.hpp): their sign-on to it, and where their posts go to.
 namespace orrery::nic {
-
-// One sign-on of a process to its NIC: a domain and an instance number (uGNI's CDM attached to a device).
-// Owned by the API layer through Nic::open_port; must outlive its endpoints.
-struct Port {
-  std::uint16_t domain = 0;
-  std::uint32_t nic_address = 0;
-  std::uint32_t instance = 0;
-  std::uint32_t hazard_slot = 0;       // which word of a HazardLine its posts use
-  std::uint32_t max_retransmits = 10;  // how often a message that met a fault is sent again
-  std::uint32_t message_order = 8;     // kInOrder, or 0: messages may overtake each other on their way
-  std::atomic<std::uint32_t> retransmitted{0};  // messages of its that were sent again
-  std::atomic<std::uint32_t> posting{0};  // its thread is on the general path of an operation (PostGate)
-  // Hears of each operation that failed, on whatever thread found out. Set by the API before the first post.
-  // Called with locks of the NIC held: it may end the process or note the event, but neither wait nor call
-  // the NIC.
-  void (*on_error)(void* self, const ErrorEvent& event) = nullptr;
-  void* on_error_self = nullptr;
-};
 
 // Where posts of one port go to: a remote NIC, and the queue that hears of their completion.
 // Threads: one at a time, the thread that uses the port. Members are set through the Nic.
@@ -56,10 +38,6 @@ struct Endpoint {
   Peer* unanswered_to = nullptr;            // but for frames that nobody answers: the last of them went here
   std::uint64_t unanswered_end = 0;         // and ends here in the peer's request lane
   Picos data_until;                         // under a clock: when the last data that was posted arrives
-  // A message or credit of its connection failed: nothing more goes by it. Any thread.
-  void break_mailbox() const {
-    if (mailbox != nullptr) mailbox->broken.store(true, std::memory_order_relaxed);
-  }
   // Bound to somebody else, or to nobody: what was known of the peer is forgotten.
   void forget_peer() {
     peer = nullptr;

@@ -25,6 +25,7 @@ struct Transfer {
   std::uint64_t length = 0;
   std::uint32_t events = 0;  // kLocalEvent, kGlobalEvent, kRemoteEvent; not local and global both
   bool in_order = false;
+  CompletionQueue* queue = nullptr;  // of `events` here; may be null when none are wanted
   void* context = nullptr;
 };
 
@@ -82,7 +83,7 @@ template <bool kWrites, typename Act>
     return Errc::not_done;
   }
   std::uint32_t transaction = CompletionQueue::kNone;
-  CompletionQueue* const queue = endpoint.queue;
+  CompletionQueue* const queue = transfer.queue;
   if ((transfer.events & (kLocalEvent | kGlobalEvent)) != 0) {
     if (queue == nullptr) [[unlikely]]
       return Errc::not_done;

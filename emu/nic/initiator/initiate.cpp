@@ -37,10 +37,12 @@ Errc find_entry(const Peer& peer, const MemKey& key) {
 Errc Nic::post(Endpoint& endpoint, const Request& request) {
   constexpr std::uint32_t kEvents = kLocalEvent | kGlobalEvent | kRemoteEvent;
   constexpr std::uint32_t kOrders = kInOrder | kBlockTransfer;
+  CompletionQueue* const queue =
+      request.completion.queue != nullptr ? request.completion.queue : endpoint.queue;
   const bool usual =
-      (request.flags & ~(kEvents | kOrders)) == 0 &&
+      (request.flags & ~(kEvents | kOrders)) == 0 && request.completion.listener == nullptr &&
       (request.flags & (kLocalEvent | kGlobalEvent)) != (kLocalEvent | kGlobalEvent) &&
-      ((request.flags & kBlockTransfer) == 0 || block_transfer_is_short(request.length, endpoint.queue));
+      ((request.flags & kBlockTransfer) == 0 || block_transfer_is_short(request.length, queue));
   if (usual && (request.op == Op::put || request.op == Op::get)) {
     const Transfer transfer{.key = key_word(request.remote),
                             .local_address = request.local_address,
@@ -48,6 +50,7 @@ Errc Nic::post(Endpoint& endpoint, const Request& request) {
                             .length = request.length,
                             .events = request.flags & kEvents,
                             .in_order = (request.flags & kInOrder) != 0,
+                            .queue = queue,
                             .context = request.context};
     const Errc done = request.op == Op::put ? try_granted<Op::put>(endpoint, transfer)
                                             : try_granted<Op::get>(endpoint, transfer);
@@ -56,41 +59,39 @@ Errc Nic::post(Endpoint& endpoint, const Request& request) {
   return post_checked(endpoint, request);
 }
 
-Errc Nic::open_transaction(Endpoint& endpoint, const Request& request, std::uint32_t* transaction) {
-  if (endpoint.queue == nullptr) [[unlikely]]
-    return Errc::invalid_param;
-  *transaction = endpoint.queue->open_transaction(request.context);
-  if (*transaction == CompletionQueue::kNone) [[unlikely]]
-    return Errc::no_resource;
-  if ((request.flags & (kLocalEvent | kGlobalEvent)) == (kLocalEvent | kGlobalEvent)) [[unlikely]] {
-    endpoint.queue->expect_events(*transaction, 2);
+// Writes into the request what it takes from the endpoint: from here on it is complete in itself.
+void Nic::address(Endpoint& endpoint, Request* request) {
+  request->peer = endpoint.peer;
+  request->domain = endpoint.port->domain;
+  request->remote_value = endpoint.remote_value;
+  Completion& told = request->completion;
+  if (told.queue == nullptr && request->op != Op::credit) told.queue = endpoint.queue;
+  told.events = static_cast<std::uint8_t>(request->flags & (kLocalEvent | kGlobalEvent));
+  told.target = request->remote.process;
+  told.nic_address = endpoint.remote_nic_address;
+  told.context = request->context;
+  told.port = endpoint.port;
+  told.in_flight = &endpoint.in_flight;
+  told.value = endpoint.local_value;
+  if (request->op == Op::message) {
+    told.kind = EventKind::message_sent;
+    told.value = static_cast<std::uint32_t>(request->cq_data);
   }
-  return Errc::ok;
+  if ((request->op == Op::message || request->op == Op::credit) && endpoint.mailbox != nullptr)
+    told.broken = &endpoint.mailbox->broken;
 }
 
-void Nic::raise_local(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status) {
-  if (request.op == Op::message) {
-    endpoint.queue->raise_inline(
-        Event::message_sent(transaction, static_cast<std::uint32_t>(request.cq_data), status));
-    return;
-  }
-  if ((request.flags & kBlockTransfer) != 0 && bte_.comes_behind_others(endpoint.queue)) [[unlikely]] {
-    // Behind the events of what it, or a fence before it, waited for: they are in the shared ring.
-    const bool asked = (request.flags & (kLocalEvent | kGlobalEvent)) != 0;
-    finish_from_elsewhere(endpoint.queue, asked ? request.flags : kLocalEvent, transaction,
-                          endpoint.local_value, status);
-    return;
-  }
-  if ((request.flags & kGlobalEvent) == 0 || (request.flags & kLocalEvent) != 0) {
-    endpoint.queue->raise_inline(Event::posted(transaction, false, endpoint.local_value, status));
-  }
-  if ((request.flags & kGlobalEvent) != 0) {
-    endpoint.queue->raise_inline(Event::posted(transaction, true, endpoint.local_value, status));
-  }
+// Who tells of an operation that the posting thread has carried out itself.
+Teller Nic::teller_of(const Request& request) const {
+  // Behind the events of what it, or a fence before it, waited for: they are in the shared ring.
+  return (request.flags & kBlockTransfer) != 0 && bte_.comes_behind_others(request.completion.queue)
+             ? Teller::owner_behind
+             : Teller::owner;
 }
 
 // An earlier operation of ours is still on its way by frame, and this one must stay behind it: it follows it.
-bool Nic::must_follow(Peer& peer, const Request& request) {
+bool Nic::must_follow(const Request& request) {
+  Peer& peer = *request.peer;
   if ((request.flags & kInOrder) == 0 || peer.in_flight.load(std::memory_order_relaxed) == 0) return false;
   const std::lock_guard lock(frames_mu_);
   settle_unanswered(peer);
@@ -106,7 +107,7 @@ bool Nic::must_go_to_engine(const Request& request) const {
 }
 
 // Everything that the short way above does not do, or not yet.
-Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
+Errc Nic::post_checked(Endpoint& endpoint, Request request) {
   const PostGate gate(*this, *endpoint.port);
   Errc found = Errc::ok;
   if (endpoint.peer_slot != request.remote.process) {
@@ -116,50 +117,45 @@ Errc Nic::post_checked(Endpoint& endpoint, const Request& request) {
   if (endpoint.frame_grant.key == key_word(request.remote) && found == Errc::ok &&
       send_granted_frame(endpoint, request) == Errc::ok)
     return Errc::ok;
-  std::uint32_t transaction = CompletionQueue::kNone;
-  if ((request.flags & (kLocalEvent | kGlobalEvent)) != 0) {
-    const Errc opened = open_transaction(endpoint, request, &transaction);
-    if (opened != Errc::ok) return opened;
-  }
+  address(endpoint, &request);
+  if (const Errc reserved = reserve(request.completion); reserved != Errc::ok) return reserved;
   const bool fenced = (request.flags & kFence) != 0;
   if (fenced) bte_.note_fence();
   if (found != Errc::ok) {
-    finish(endpoint, request, transaction, found);
+    complete(request.completion, found, teller_of(request));
     return Errc::ok;
   }
-  Peer& peer = *endpoint.peer;
-  Errc status = divert(endpoint, peer, request, transaction);
+  Errc status = divert(endpoint, request);
   if (status == Errc::ok) return Errc::ok;  // accepted; its events come later
   bool has_room = status != Errc::no_resource;
   if (status == Errc::not_done) {
     bool to_engine = must_go_to_engine(request);
-    if (!to_engine && !must_follow(peer, request)) {
-      status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);
+    if (!to_engine && !must_follow(request)) {
+      status = try_direct(request, endpoint.port->hazard_slot, &endpoint);
     }
     if (status == Errc::not_done) {
       to_engine = to_engine || fenced;  // where what is posted later waits for it
-      status = to_engine ? bte_.submit(endpoint, peer, endpoint.queue, request, transaction)
-                         : post_elsewhere(endpoint, peer, request, transaction);
+      status = to_engine ? bte_.submit(request) : post_elsewhere(endpoint, request);
       if (status == Errc::not_done || (to_engine && status == Errc::ok)) return Errc::ok;  // as above
       has_room = status != Errc::no_resource;
     }
   }
   if (!has_room) {
-    if (transaction != CompletionQueue::kNone) endpoint.queue->abandon_transaction(transaction);
+    abandon(request.completion);
     return status;
   }
-  if (transaction != CompletionQueue::kNone || status != Errc::ok) {
-    finish(endpoint, request, transaction, status);
-  }
+  complete(request.completion, status, teller_of(request));
   return Errc::ok;
 }
 
-// Applies the request to the target's state when that can be done from here.
-// ok and errors: done. not_done: it has to go another way.
-Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot) {
+// Applies the request to the target's state when that can be done from here. What is granted is kept in
+// `keep_in`, if there is one: the endpoint of the thread that posts. ok and errors: done. not_done: it has to
+// go another way.
+Errc Nic::try_direct(const Request& request, std::uint32_t hazard_slot, Endpoint* keep_in) {
+  Peer& peer = *request.peer;
   if (const Errc found = find_entry(peer, request.remote); found != Errc::ok) return found;
   const std::uint32_t index = request.remote.index;
-  if (request.op == Op::send) return send_direct(endpoint, peer, request, hazard_slot);
+  if (request.op == Op::send) return send_direct(request, hazard_slot);
   std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
   if (hazard_slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);
@@ -167,17 +163,17 @@ Errc Nic::try_direct(Endpoint& endpoint, Peer& peer, const Request& request, std
   const std::uint64_t word = announced_word(entry);
   const bool reachable = (control::state(word) == RegionState::direct || peer.link.same_address_space) &&
                          !AmoCache(peer.link.nic).is_lazy();
-  if (reachable || request.op == Op::cq_write)
-    return execute_direct(endpoint, peer, request, word, hazard_slot);
+  if (reachable || request.op == Op::cq_write) return execute_direct(request, word, hazard_slot, keep_in);
   // Not mapped here. What would be refused anyway is refused at once.
-  const Errc access = check_access(entry, word, request.remote.generation, endpoint.port->domain,
+  const Errc access = check_access(entry, word, request.remote.generation, request.domain,
                                    request.remote_address, request.length, writes_target(request.op));
   return access == Errc::ok ? Errc::not_done : access;
 }
 
 // Any verb, any number of pieces. Keeps what was granted for the next time.
-Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
-                         std::uint32_t hazard_slot) {
+Errc Nic::execute_direct(const Request& request, std::uint64_t word, std::uint32_t hazard_slot,
+                         Endpoint* keep_in) {
+  Peer& peer = *request.peer;
   AddressMap* memory = peer.link.same_address_space ? &identity_ : peer.link.memory.get();
   if (memory == nullptr && request.op != Op::cq_write) return Errc::not_done;
   // A window that cannot be mapped here: its owner decides, by frame.
@@ -185,7 +181,7 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
     const Run run = memory->find(request.remote_address);
     if (!run.holds(request.remote_address, 1)) return Errc::not_done;
   }
-  wire::PacketHeader header = header_for(endpoint, request);
+  wire::PacketHeader header = header_for(request);
   header.flags |= wire::kLast;
   const Target target{peer.link.nic, memory};
   std::span<const std::byte> payload;
@@ -200,16 +196,17 @@ Errc Nic::execute_direct(Endpoint& endpoint, Peer& peer, const Request& request,
     store_bytes(out.data() + out.size(), reinterpret_cast<const std::byte*>(&request.sync_value), 4);
   // A word that ports share, the engine's word, and words that need a full barrier keep to this path. A queue
   // may be written to whatever the state of the memory is: that says nothing about puts.
-  if (status == Errc::ok && memory != nullptr && request.op != Op::cq_write &&
+  if (status == Errc::ok && memory != nullptr && request.op != Op::cq_write && keep_in != nullptr &&
       hazard_slot < kSharedHazardSlot && !peer.link.strong_hazards &&
       (control::flags(word) & kSegmented) == 0) {
-    keep_grant(endpoint, peer, request, word, *memory);
+    keep_grant(*keep_in, request, word, *memory);
   }
   return status;
 }
 
-void Nic::keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std::uint64_t word,
+void Nic::keep_grant(Endpoint& endpoint, const Request& request, std::uint64_t word,
                      AddressMap& memory) const {
+  Peer& peer = *request.peer;
   // With faults every operation has to come by where they happen.
   if (faults_ != nullptr || (control::flags(word) & kSuspended) != 0) return;
   // Under a clock every operation takes the general way, where it is timed.
@@ -234,7 +231,7 @@ void Nic::keep_grant(Endpoint& endpoint, Peer& peer, const Request& request, std
                    : open_queue(peer.link.nic, control::queue_plus_1(word) - 1).value_or(QueueView{})};
 }
 
-wire::PacketHeader Nic::header_for(const Endpoint& endpoint, const Request& request) const {
+wire::PacketHeader Nic::header_for(const Request& request) const {
   wire::PacketHeader header;
   switch (request.op) {
     case Op::put:
@@ -264,12 +261,12 @@ wire::PacketHeader Nic::header_for(const Endpoint& endpoint, const Request& requ
   header.command = request.command;
   if ((request.flags & kRemoteEvent) != 0) header.flags |= wire::kWantsRemoteEvent;
   header.source = self_;
-  header.domain = endpoint.port->domain;
+  header.domain = request.domain;
   header.key_index = request.remote.index;
   header.key_generation = request.remote.generation;
   header.address = request.remote_address;
   header.length = request.length;
-  header.event_data = request.op == Op::cq_write ? request.cq_data : endpoint.remote_value;
+  header.event_data = request.op == Op::cq_write ? request.cq_data : request.remote_value;
   header.operand[0] = request.operand[0];
   header.operand[1] = request.operand[1];
   if ((request.flags & kSyncFlag) != 0) {
@@ -282,23 +279,25 @@ wire::PacketHeader Nic::header_for(const Endpoint& endpoint, const Request& requ
 
 // The target's memory is not mapped here: the kernel copies, or its owner does.
 // not_done: accepted, its events come later. no_resource: try again. Else: done, with that status.
-Errc Nic::post_elsewhere(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction) {
+Errc Nic::post_elsewhere(Endpoint& endpoint, const Request& request) {
+  Peer& peer = *request.peer;
   // Again: one that follows others was not looked at yet.
   const Errc found = find_entry(peer, request.remote);
-  if (found == Errc::not_done) return send_frames(endpoint, peer, request, transaction, endpoint.queue);
+  if (found == Errc::not_done) return send_frames(request, &endpoint);
   if (found != Errc::ok) return found;
   const bool attended =
       peer.link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::attended;
-  if (!must_follow(peer, request) && !peer.no_attach.load(std::memory_order_relaxed) &&
+  if (!must_follow(request) && !peer.no_attach.load(std::memory_order_relaxed) &&
       (request.length >= kAttachBytes || !attended)) {
-    const Errc status = try_attach(endpoint, peer, request, endpoint.port->hazard_slot);
+    const Errc status = try_attach(request, endpoint.port->hazard_slot);
     if (status != Errc::not_done) return status;
   }
-  return send_frames(endpoint, peer, request, transaction, endpoint.queue);
+  return send_frames(request, &endpoint);
 }
 
 // not_done: it cannot be done this way, or not now.
-Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t slot) {
+Errc Nic::try_attach(const Request& request, std::uint32_t slot) {
+  Peer& peer = *request.peer;
   if (request.op != Op::put && request.op != Op::get && request.op != Op::message && request.op != Op::credit)
     return Errc::not_done;
   const std::uint32_t index = request.remote.index;
@@ -311,13 +310,13 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0 ||
       AmoCache(peer.link.nic).is_lazy())
     return Errc::not_done;
-  Errc status = check_access(entry, word, request.remote.generation, endpoint.port->domain,
-                             request.remote_address, request.length, writes_target(request.op));
+  Errc status = check_access(entry, word, request.remote.generation, request.domain, request.remote_address,
+                             request.length, writes_target(request.op));
   if (status != Errc::ok) return status;
   const bool has_flag = (request.flags & kSyncFlag) != 0;
   if (has_flag) {
-    status = check_access(entry, word, request.remote.generation, endpoint.port->domain, request.sync_address,
-                          8, true);
+    status =
+        check_access(entry, word, request.remote.generation, request.domain, request.sync_address, 8, true);
     if (status != Errc::ok) return status;
   }
   if (request.length != 0) {
@@ -351,7 +350,7 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
   if ((request.flags & kRemoteEvent) != 0) {
     raise_remote_event(peer.link.nic, word,
                        request.op == Op::message ? EventKind::message_arrived : EventKind::remote,
-                       endpoint.remote_value);
+                       request.remote_value);
   }
   count_hit(peer, request.remote);
   return Errc::ok;
@@ -359,19 +358,20 @@ Errc Nic::try_attach(Endpoint& endpoint, Peer& peer, const Request& request, std
 
 // One chunk of a block transfer, by the engine's thread. `whole` is checked first, so that a transfer that is
 // refused moves nothing.
-Errc Nic::transfer_chunk(Endpoint& endpoint, Peer& peer, const Request& chunk, const Request& whole) {
+Errc Nic::transfer_chunk(const Request& chunk, const Request& whole) {
+  Peer& peer = *whole.peer;
   const Errc found = find_entry(peer, whole.remote);
   if (found != Errc::ok) return found;
   MrtEntry& entry = peer.link.nic.region(whole.remote.index);
   for (;;) {
     const std::uint64_t word = entry.control.load(std::memory_order_acquire);
-    const Errc access = check_access(entry, word, whole.remote.generation, endpoint.port->domain,
-                                     whole.remote_address, whole.length, writes_target(whole.op));
+    const Errc access = check_access(entry, word, whole.remote.generation, whole.domain, whole.remote_address,
+                                     whole.length, writes_target(whole.op));
     if (access != Errc::ok) return access;
-    Errc status = try_direct(endpoint, peer, chunk, kEngineHazardSlot);
+    Errc status = try_direct(chunk, kEngineHazardSlot);
     if (status != Errc::not_done) return status;
     if (!peer.no_attach.load(std::memory_order_relaxed)) {
-      status = try_attach(endpoint, peer, chunk, kEngineHazardSlot);
+      status = try_attach(chunk, kEngineHazardSlot);
       if (status != Errc::not_done) return status;
     }
     // Its owner is moving the pages: it will be direct, or by frame again, in a moment.
@@ -400,39 +400,11 @@ void Nic::count_hit(Peer& peer, const MemKey& key) {
   environment_.ring(peer.link.process);
 }
 
-// The operation is over and this thread owns the endpoint's queue.
-void Nic::finish(Endpoint& endpoint, const Request& request, std::uint32_t transaction, Errc status) {
-  if (status != Errc::ok) [[unlikely]]
-    report_error(endpoint, transaction, status);
-  if (request.op == Op::message || request.op == Op::credit) {
-    if (status != Errc::ok) endpoint.break_mailbox();
-    if (transaction == CompletionQueue::kNone) return;
-  }
-  if (transaction == CompletionQueue::kNone) {
-    // Asked for no event, but an error is always reported where there is a queue for it.
-    if (endpoint.queue == nullptr) return;
-    transaction = endpoint.queue->open_transaction(request.context);
-    if (transaction == CompletionQueue::kNone) return;
-  }
-  raise_local(endpoint, request, transaction, status);
-}
-
-void Nic::report_error(const Endpoint& endpoint, std::uint32_t transaction, Errc status) {
-  tell_of_error(endpoint.port, {.domain = endpoint.port->domain,
-                                .transaction = transaction,
-                                .nic_address = endpoint.remote_nic_address,
-                                .status = status});
-}
-
-// `port`: through which it was posted; null when that is not known any more.
-void Nic::tell_of_error(const Port* port, const ErrorEvent& event) {
+// An error that no port's operation met: any port of the domain that asked to hear of errors is told, but not
+// the ports of our own queues.
+void Nic::tell_of_error(const ErrorEvent& event) {
   errors_.report(event);
-  if (port != nullptr) {
-    if (port->on_error != nullptr) port->on_error(port->on_error_self, event);
-    return;
-  }
-  // Any of the domain's that asked to hear of errors: not the ports of our own queues. Called under the lock,
-  // so that the port, and what its API gave it, are still there.
+  // Called under the lock, so that the port, and what its API gave it, are still there.
   const std::lock_guard lock(objects_mu_);
   const auto hears = std::find_if(ports_.begin(), ports_.end(), [&](const auto& one) {
     return one->domain == event.domain && one->on_error != nullptr;

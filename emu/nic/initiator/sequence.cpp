@@ -34,8 +34,8 @@ Sequence* SequenceTable::open() {
   sequence.first_error.store(0, std::memory_order_relaxed);
   sequence.polled = false;
   sequence.name = slot.generation << kPlaceBits | place;
-  sequence.endpoint = nullptr;
-  sequence.queue = nullptr;
+  sequence.home = this;
+  sequence.completion = {};
   return &sequence;
 }
 
@@ -79,55 +79,52 @@ Errc Nic::post_in(Sequence& sequence, Endpoint& endpoint, const Request& request
                                           .b = request.operand[1]});
     }
   }
-  if (status == Errc::not_done) status = post_part(sequence, endpoint, request);
-  if (status == Errc::no_resource || status == Errc::invalid_state) return status;
-  sequence.note(status, request.remote.process);
+  return status == Errc::not_done ? post_part(sequence, endpoint, request) : status;
+}
+
+// ok: accepted; the sequence hears how it ends. no_resource, invalid_state: it was not.
+Errc Nic::post_part(Sequence& sequence, Endpoint& endpoint, Request part) {
+  const PostGate gate(*this, *endpoint.port);
+  Errc status = Errc::not_done;
+  if (endpoint.peer_slot != part.remote.process) {
+    if (!endpoint.bound) return Errc::invalid_state;
+    const Errc found = find_peer(endpoint, part.remote);
+    if (found != Errc::ok) status = found;
+  }
+  address(endpoint, &part);
+  // The sequence hears of it, and the error log.
+  part.completion.queue = nullptr;
+  part.completion.events = 0;
+  part.completion.listener = &sequence;
+  // Counted before it can end. The caller's own count keeps one that ends here from being the last.
+  sequence.left.fetch_add(1, std::memory_order_relaxed);
+  if (status == Errc::not_done && (clock_ != nullptr || faults_ != nullptr)) [[unlikely]] {
+    status = divert(endpoint, part);
+    if (status == Errc::ok) return Errc::ok;
+  }
+  if (status == Errc::not_done && !must_follow(part))
+    status = try_direct(part, endpoint.port->hazard_slot, &endpoint);
+  if (status == Errc::not_done) {
+    status = post_elsewhere(endpoint, part);
+    if (status == Errc::not_done) return Errc::ok;
+  }
+  if (status == Errc::no_resource) {
+    sequence.left.fetch_sub(1, std::memory_order_relaxed);
+    return status;
+  }
+  complete(part.completion, status, Teller::owner);
   return Errc::ok;
 }
 
-// ok: done, or on its way. no_resource, invalid_state: it was not accepted. Else how it ended.
-Errc Nic::post_part(Sequence& sequence, Endpoint& endpoint, const Request& request) {
-  const PostGate gate(*this, *endpoint.port);
-  if (endpoint.peer_slot != request.remote.process) {
-    if (!endpoint.bound) return Errc::invalid_state;
-    const Errc found = find_peer(endpoint, request.remote);
-    if (found != Errc::ok) return found;
-  }
-  Peer& peer = *endpoint.peer;
-  if (clock_ != nullptr || faults_ != nullptr) [[unlikely]] {
-    Request part = request;
-    part.sequence = &sequence;
-    sequence.left.fetch_add(1, std::memory_order_relaxed);
-    const Errc diverted = divert(endpoint, peer, part, CompletionQueue::kNone);
-    if (diverted == Errc::ok) return Errc::ok;
-    sequence.left.fetch_sub(1, std::memory_order_relaxed);
-    if (diverted != Errc::not_done) return diverted;
-  }
-  if (!must_follow(peer, request)) {
-    const Errc status = try_direct(endpoint, peer, request, endpoint.port->hazard_slot);
-    if (status != Errc::not_done) return status;
-  }
-  Request part = request;
-  part.sequence = &sequence;
-  sequence.left.fetch_add(1, std::memory_order_relaxed);
-  const Errc status = post_elsewhere(endpoint, peer, part, CompletionQueue::kNone);
-  if (status == Errc::not_done) return Errc::ok;
-  // Not on its way: the caller's own count keeps this from being the last one.
-  sequence.left.fetch_sub(1, std::memory_order_relaxed);
-  return status;
-}
-
-void Nic::end_part(Sequence& sequence, Errc status, std::uint16_t target) {
-  sequence.note(status, target);
+void Sequence::ended(const Completion& part, const Ending& ending) {
+  note(ending.status, part.target);
   // Read first: one that is polled may be gone as soon as its last part was taken off.
-  const bool polled = sequence.polled;
-  if (!sequence.take_off() || polled) return;
-  finish_from_elsewhere(sequence.queue, sequence.flags, sequence.transaction, sequence.user_value,
-                        sequence.status());
-  Endpoint* const endpoint = sequence.endpoint;
-  sequences_.close(sequence);
-  // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
-  endpoint->in_flight.fetch_sub(1, std::memory_order_release);
+  const bool asked_for = polled;
+  if (!take_off() || asked_for) return;
+  const Completion whole = completion;
+  complete(whole, status(), Teller::other);
+  home->close(*this);
+  release(whole);
 }
 
 Errc Nic::post_chain(Endpoint& endpoint, std::span<const ChainPart> parts, std::uint32_t flags,
@@ -142,20 +139,14 @@ Errc Nic::post_chain(Endpoint& endpoint, std::span<const ChainPart> parts, std::
     return Errc::no_resource;
   Sequence* const sequence = sequences_.open();
   if (sequence == nullptr) return Errc::no_resource;
-  std::uint32_t transaction = CompletionQueue::kNone;
-  if (head.flags != 0) {
-    const Errc opened = open_transaction(endpoint, head, &transaction);
-    if (opened != Errc::ok) {
-      sequences_.close(*sequence);
-      return opened;
-    }
+  address(endpoint, &head);
+  head.completion.port = nullptr;  // a part that fails is reported as it does
+  if (const Errc reserved = reserve(head.completion); reserved != Errc::ok) {
+    sequences_.close(*sequence);
+    return reserved;
   }
-  sequence->endpoint = &endpoint;
-  sequence->queue = endpoint.queue;
-  sequence->flags = head.flags;
-  sequence->transaction = transaction;
-  sequence->user_value = endpoint.local_value;
-  endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
+  sequence->completion = head.completion;
+  retain(head.completion);
   for (const ChainPart& part : parts) {
     Errc accepted = post_in(*sequence, *part.endpoint, part.request);
     // Another port took the last packets meanwhile, or the chain is longer than there are: answers bring
@@ -165,15 +156,14 @@ Errc Nic::post_chain(Endpoint& endpoint, std::span<const ChainPart> parts, std::
       yield_cpu();
       accepted = post_in(*sequence, *part.endpoint, part.request);
     }
-    sequence->note(accepted, part.request.remote.process);
+    if (accepted != Errc::ok) sequence->note(accepted, part.request.remote.process);
   }
   if (!sequence->take_off()) return Errc::ok;
   // All of it is done, and this is the thread that owns the queue.
   const Errc status = sequence->status();
   sequences_.close(*sequence);
-  endpoint.in_flight.fetch_sub(1, std::memory_order_release);
-  if (transaction != CompletionQueue::kNone || status != Errc::ok)
-    finish(endpoint, head, transaction, status);
+  complete(head.completion, status, Teller::owner);
+  release(head.completion);
   return Errc::ok;
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
-#include "emu/nic/state/request.hpp"
+#include "emu/nic/initiator/request.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -14,26 +14,23 @@
 namespace orrery::nic {
 
 struct Endpoint;
-class CompletionQueue;
+
+class SequenceTable;
 
 // One sequence: the packets of one transaction, to any number of targets, and how they ended. Packets may be
 // delivered in any order; the sequence is over when every one of them has been, and keeps the first error.
 // (The Gemini paper, section 2.5, synchronization sequence identification.)
 //
-// Threads: the one that opened it adds packets; whoever takes an answer in ends them.
+// Threads: the one that opened it adds packets; any thread ends them.
 // Invariants: (1) left counts packets on their way, and one more while the sequence is open; (2) the one that
 // takes it to 0 finishes the sequence, once.
-struct Sequence {
+struct Sequence final : Listener {
   std::atomic<std::uint32_t> left{0};
   std::atomic<std::uint64_t> first_error{0};  // 0: none; else the Errc | process slot of its target << 8
-  bool polled = false;                        // its owner asks for it; else it raises an event, if any
+  bool polled = false;                        // its owner asks for it; else `completion` is told
   std::uint32_t name = 0;                     // 10 bits of place, then generation
-  // Who is told in the end; not polled.
-  Endpoint* endpoint = nullptr;
-  CompletionQueue* queue = nullptr;
-  std::uint32_t flags = 0;
-  std::uint32_t transaction = 0;
-  std::uint32_t user_value = 0;
+  SequenceTable* home = nullptr;
+  Completion completion;  // who is told in the end; not polled
 
   void note(Errc status, std::uint16_t target) {
     std::uint64_t none = 0;
@@ -42,6 +39,8 @@ struct Sequence {
           none, static_cast<std::uint64_t>(status) | std::uint64_t{target} << 8, std::memory_order_relaxed);
     }
   }
+  // One of its parts is over.
+  void ended(const Completion& part, const Ending& ending) override;
   // True: that was the last one. Acquire and release: the last one sees what the others noted.
   bool take_off() { return left.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   Errc status() const { return static_cast<Errc>(first_error.load(std::memory_order_relaxed) & 0xff); }

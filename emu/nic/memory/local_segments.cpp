@@ -25,10 +25,11 @@ Nic::LocalPiece Nic::local_piece(const MemKey& key, std::uint64_t offset) const 
   return {};
 }
 
-// Copies a part of a flight's segmented local side to `bytes`. False: the registration is gone.
-bool Nic::gather(const Flight& flight, std::uint64_t offset, std::span<std::byte> bytes) const {
+// Copies what lies at `offset` of one of our own segmented registrations to `bytes`. False: the registration
+// is gone.
+bool Nic::gather(const MemKey& key, std::uint64_t offset, std::span<std::byte> bytes) const {
   while (!bytes.empty()) {
-    const auto piece = local_piece(flight.segments, reinterpret_cast<std::uint64_t>(flight.local) + offset);
+    const auto piece = local_piece(key, offset);
     if (piece.at == nullptr) return false;
     const auto part = std::min<std::uint64_t>(piece.bytes, bytes.size());
     load_bytes(bytes.data(), piece.at, part);
@@ -39,9 +40,9 @@ bool Nic::gather(const Flight& flight, std::uint64_t offset, std::span<std::byte
 }
 
 // The other way.
-bool Nic::scatter(const Flight& flight, std::uint64_t offset, std::span<const std::byte> bytes) const {
+bool Nic::scatter(const MemKey& key, std::uint64_t offset, std::span<const std::byte> bytes) const {
   while (!bytes.empty()) {
-    const auto piece = local_piece(flight.segments, reinterpret_cast<std::uint64_t>(flight.local) + offset);
+    const auto piece = local_piece(key, offset);
     if (piece.at == nullptr) return false;
     const auto part = std::min<std::uint64_t>(piece.bytes, bytes.size());
     store_bytes(piece.at, bytes.data(), part);

@@ -205,7 +205,8 @@ Errc execute_send(const Target& target, const wire::PacketHeader& header, std::s
 // ---- the initiator ----
 
 // The send is applied from here when its buffer is mapped here. not_done: it has to go by frame.
-Errc Nic::send_direct(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t hazard_slot) {
+Errc Nic::send_direct(const Request& request, std::uint32_t hazard_slot) {
+  Peer& peer = *request.peer;
   struct Access {
     Nic& nic;
     Peer& peer;
@@ -227,7 +228,7 @@ Errc Nic::send_direct(Endpoint& endpoint, Peer& peer, const Request& request, st
                             .self = &access,
                             .only_mapped = true,
                             .same_space = peer.link.same_address_space};
-  wire::PacketHeader header = header_for(endpoint, request);
+  wire::PacketHeader header = header_for(request);
   header.flags |= wire::kLast;
   const Target target{peer.link.nic, peer.link.same_address_space ? &identity_ : peer.link.memory.get()};
   const std::span payload(reinterpret_cast<const std::byte*>(request.local_address), request.length);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/nic/events/completion.hpp"
 #include "emu/nic/target/datagram_state.hpp"
 #include "emu/nic/transport/peer.hpp"
 
@@ -47,15 +48,14 @@ struct DatagramOutcome {
 // that could not be looked at for a moment (its peer has not attached, or somebody was at it) is looked at
 // again whenever its owner asks for anything; (3) no lock is held while a peer is mapped.
 // Usage: unit.post(ep, bytes, {}, buffer);  DatagramOutcome o;  while (unit.test(ep, {}, &o) == Errc::ok ...)
-class DatagramUnit {
+class DatagramUnit final : public Listener {
  public:
   // What the unit needs of its NIC.
   struct Hooks {
     // Maps a process's NIC, or finds it mapped.
     std::function<Result<Peer*>(ProcessName)> connect;
     // Sends a post by the wire between hosts; its answer comes to exchanged(). Errors: no_resource.
-    std::function<Errc(Peer&, const wire::PacketHeader&, std::span<const std::byte>, const DatagramName&)>
-        send;
+    std::function<Errc(Peer&, const wire::PacketHeader&, std::span<const std::byte>, const Completion&)> send;
     // Whether nothing gets from one NIC address to another.
     std::function<bool(std::uint32_t from, std::uint32_t to)> is_cut;
     // Moves what is under way along. Cheap when there is nothing.
@@ -90,8 +90,14 @@ class DatagramUnit {
   // Drops the endpoint's post, whatever its state.
   void forget(Endpoint& endpoint);
 
-  // The answer to a post that went by the wire: ok with the partner's bytes, or why it met nobody. Any
-  // thread; sends nothing, and takes no lock but the innermost one.
+  // Which post the packet was that hooks.send sent.
+  static DatagramName post_of(const Completion& completion) {
+    return {completion.value, reinterpret_cast<std::uintptr_t>(completion.context)};
+  }
+  // The answer to it has come: exchanged().
+  void ended(const Completion& completion, const Ending& ending) override;
+  // What it says: ok with the partner's bytes, or why the post met nobody. Any thread; sends nothing, and
+  // takes no lock but the innermost one.
   void exchanged(const DatagramName& name, Errc status, const DatagramReply& reply);
   // A datagram packet has come by the wire and is to be applied next: if it describes a bound post, wildcards
   // of the port that it is bound to must ask its process from now on. Any thread.

@@ -162,9 +162,12 @@ void DatagramUnit::ask_next(std::uint32_t index) {
       record.look_again.store(true, std::memory_order_release);
       return;
     }
-    const wire::PacketHeader header = header_of(post);
-    const Errc sent = hooks_.send(*peer.value(), header, {post.out, header.payload_bytes},
-                                  {index, post_word::serial(word)});
+    wire::PacketHeader header = header_of(post);
+    header.length = sizeof(DatagramReply);  // of the answer
+    const Completion told{.value = index,
+                          .context = reinterpret_cast<void*>(std::uintptr_t{post_word::serial(word)}),
+                          .listener = this};
+    const Errc sent = hooks_.send(*peer.value(), header, {post.out, header.payload_bytes}, told);
     if (sent == Errc::not_done) return;  // its answer comes to exchanged()
     std::uint64_t mine = asking;
     post.word.compare_exchange_strong(mine, word, std::memory_order_seq_cst);
@@ -181,6 +184,12 @@ void DatagramUnit::ask_next(std::uint32_t index) {
   if (peer != nullptr && peer->dead.load(std::memory_order_relaxed) &&
       post_word::state(word) == PostState::pending)
     (void)end_post(view_, post, word, PostState::failed);
+}
+
+void DatagramUnit::ended(const Completion& completion, const Ending& ending) {
+  DatagramReply reply;
+  std::memcpy(&reply, ending.answer, sizeof reply);
+  exchanged(post_of(completion), ending.status, reply);
 }
 
 void DatagramUnit::exchanged(const DatagramName& name, Errc status, const DatagramReply& reply) {

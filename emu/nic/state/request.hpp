@@ -6,9 +6,10 @@
 
 #include <cstdint>
 
-// The value types that pass every border of the NIC: what an API layer asks for, and what it hears back.
-// They are neutral: uGNI's posts, DMAPP's implicit operations, Portals' matched puts and CCI's sends are all
-// built from them, and each API maps them to its own words.
+// The words in which an API layer asks a NIC for something, and in which it hears back: keys, operations,
+// flags, events. They are neutral: uGNI's posts, DMAPP's implicit operations, Portals' matched puts and CCI's
+// sends are all built from them, and each API maps them to its own words. What is asked for as a whole is a
+// Request (initiator/request.hpp).
 namespace orrery::nic {
 
 // Names memory that a process registered with its NIC. A value: it may be copied to any process, and means
@@ -38,8 +39,6 @@ enum RegionFlags : std::uint8_t {
   kSuspended = 4,  // its domain's traffic is stopped: nothing is granted; in the entry alone, not in keys
 };
 
-struct Sequence;
-
 enum class Op : std::uint8_t { put, get, amo, cq_write, send, message, credit };
 
 // Whether bytes of the initiator travel with it.
@@ -60,27 +59,6 @@ enum RequestFlags : std::uint32_t {
   kLocalOffset = 256,   // `local` is segmented and `local_address` an offset in it: carried out by the BTE
   kResponseFlag = 512,  // a get or fetching AMO: behind what came, store the low 4 bytes of `sync_value`
   kLaunched = 1024,     // by FMA Launch: one wide store of the processor
-  kImplicit = 128,      // no event; counted by the endpoint's implicit counters (DMAPP's gsync, Portals' CTs)
-};
-
-// One operation as an API asks for it. Addresses are virtual addresses of the owning process, or offsets
-// when the key says kSegmented.
-struct Request {
-  Op op = Op::put;
-  std::uint8_t command = 0;         // AMO command (amo_unit.hpp)
-  std::uint16_t delivery_mode = 0;  // how packets are routed, in uGNI's bits; matters to a clock alone
-  std::uint32_t flags = 0;          // RequestFlags
-  std::uint64_t local_address = 0;  // source of a put, destination of a get or fetching AMO
-  std::uint64_t remote_address = 0;
-  std::uint64_t length = 0;  // bytes; of an AMO: what its words take up at the target
-  MemKey local;              // optional for puts
-  MemKey remote;
-  std::uint64_t operand[2] = {};  // AMO operands
-  std::uint64_t sync_address = 0;
-  std::uint64_t sync_value = 0;
-  std::uint64_t cq_data = 0;     // what a cq_write writes (48 bits); the id of a message
-  void* context = nullptr;       // handed back by CompletionQueue::completed()
-  Sequence* sequence = nullptr;  // the transaction that it is a part of; set by the NIC (sequence.cpp)
 };
 
 enum class EventKind : std::uint8_t {
@@ -116,12 +94,6 @@ struct Event {
   static constexpr Event message_sent(std::uint32_t transaction, std::uint32_t id, Errc status) {
     return {EventKind::message_sent, status, id | static_cast<std::uint64_t>(transaction) << 32};
   }
-};
-
-// A finished operation, as its initiator collects it.
-struct Completion {
-  void* context = nullptr;
-  Errc status = Errc::ok;
 };
 
 }  // namespace orrery::nic

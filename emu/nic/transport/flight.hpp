@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "emu/nic/message/datagram.hpp"
+#include "emu/nic/events/completion.hpp"
 #include "emu/nic/state/request.hpp"
 #include "emu/wire/host_wire.hpp"
 #include "emu/wire/packet.hpp"
@@ -16,46 +16,39 @@
 
 namespace orrery::nic {
 
-struct Endpoint;
 struct Peer;
-class CompletionQueue;
 
 // One operation that travels as packets: what is still to be sent, what is still to be answered, and what its
 // initiator is told in the end. The first error is kept.
 struct Flight {
   Peer* peer = nullptr;
-  Endpoint* endpoint = nullptr;
-  CompletionQueue* queue = nullptr;
-  std::uint32_t flags = 0;        // RequestFlags
-  std::uint32_t transaction = 0;  // of the queue
-  std::uint32_t user_value = 0;
+  Completion completion;
+  std::uint32_t flags = 0;          // RequestFlags
   std::uint32_t response_flag = 0;  // with kResponseFlag
-  Sequence* sequence = nullptr;     // hears of its end instead of the queue
   Errc status = Errc::ok;
   wire::PacketHeader header;   // of every packet, but for offset, payload and flags
   std::byte* local = nullptr;  // source of a put, destination of a get
   // What was left when its post returned, but for block transfers: the source may change then.
+  // Of a datagram: what it says, and then room for the answer.
   std::vector<std::byte> kept;
   MemKey segments;         // valid: `local` is an offset in this registration's segments
-  DatagramName datagram;   // of a datagram: its post; `kept` is what it says, and then room for the answer
   std::uint64_t sent = 0;  // bytes handed to the wire
   bool all_sent = false;
   std::uint32_t answers_due = 0;  // packets on their way
   std::uint32_t generation = 0;
   bool open = false;
 
+  std::uint64_t offset_in_segments() const { return reinterpret_cast<std::uint64_t>(local); }
+
   // As made, but for its generation, and the header, which whoever opens it writes.
   void start_anew() {
     peer = nullptr;
-    endpoint = nullptr;
-    queue = nullptr;
-    flags = transaction = user_value = response_flag = 0;
-    sequence = nullptr;
+    completion = {};
+    flags = response_flag = 0;
     status = Errc::ok;
     local = nullptr;
     if (!kept.empty()) kept = {};
     segments = {};
-    datagram = {};
     sent = 0;
     all_sent = false;
     answers_due = 0;

@@ -1,68 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// Answers to operations that travelled as packets, and, when the last one has come or none will, who hears of
-// it.
+// Answers to operations that travelled as packets. When the last one has come, or none will, the operation is
+// over.
 #include "emu/nic/nic.hpp"
 #include "emu/nic/target/execute.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace orrery::nic {
 
 using wire::answer_has_data;
 
-void Nic::finish_from_elsewhere(CompletionQueue* queue, std::uint32_t flags, std::uint32_t transaction,
-                                std::uint32_t user_value, Errc status) {
-  if (transaction == CompletionQueue::kNone || queue == nullptr) {
-    // Silent: nobody asked. The error log knows.
-    return;
-  }
-  if ((flags & kLocalEvent) != 0) {
-    (void)push_event(queue->view(), Event::posted(transaction, false, user_value, status));
-  }
-  if ((flags & kGlobalEvent) != 0) {
-    (void)push_event(queue->view(), Event::posted(transaction, true, user_value, status));
-  }
-}
-
 // REQUIRES: frames_mu_ is held.
 void Nic::end_flight(std::uint32_t name, Flight& flight) {
-  if (flight.header.verb == wire::Verb::join || flight.header.verb == wire::Verb::release) [[unlikely]] {
-    collective_.packet_ended(flight.header, flight.status);
-    count(flight.peer->in_flight, -1);
-    flights_.close(name);
-    count(flights_open_, -1);
-    return;
-  }
-  if (flight.status != Errc::ok && flight.endpoint != nullptr) [[unlikely]]
-    report_error(*flight.endpoint, flight.transaction, flight.status);
-  if (flight.header.verb == wire::Verb::datagram) {
-    DatagramReply reply;
-    std::memcpy(&reply, flight.local, sizeof reply);
-    count(flight.peer->in_flight, -1);
-    const DatagramName name_of_post = flight.datagram;
-    const Errc status = flight.status;
-    flights_.close(name);
-    count(flights_open_, -1);
-    return datagrams_.exchanged(name_of_post, status, reply);
-  }
-  const bool message = flight.header.verb == wire::Verb::message;
-  if (flight.sequence != nullptr) [[unlikely]] {
-    end_part(*flight.sequence, flight.status, flight.peer->link.process.slot);
-  } else if (message || flight.header.verb == wire::Verb::credit) {
-    if (flight.status != Errc::ok) flight.endpoint->break_mailbox();
-    if (message && flight.queue != nullptr && flight.transaction != CompletionQueue::kNone)
-      (void)push_event(flight.queue->view(),
-                       Event::message_sent(flight.transaction, flight.user_value, flight.status));
-  } else {
-    finish_from_elsewhere(flight.queue, flight.flags, flight.transaction, flight.user_value, flight.status);
-  }
+  complete(flight.completion, {.status = flight.status, .header = &flight.header, .answer = flight.local},
+           Teller::other);
   count(flight.peer->in_flight, -1);
-  let_go(flight.queue);
-  // Release: an endpoint that reads zero may be unbound; we do not touch it any more.
-  flight.endpoint->in_flight.fetch_sub(1, std::memory_order_release);
+  release(flight.completion);
   flights_.close(name);
   count(flights_open_, -1);
 }
@@ -94,7 +49,9 @@ void Nic::take_response(Peer& peer, const wire::Packet& packet) {
     } else {
       status = run_guarded(environment_, [&] {
         if (flight->segments.valid())
-          return scatter(*flight, header.offset, packet.payload) ? Errc::ok : Errc::invalid_handle;
+          return scatter(flight->segments, flight->offset_in_segments() + header.offset, packet.payload)
+                     ? Errc::ok
+                     : Errc::invalid_handle;
         store_bytes(flight->local + header.offset, packet.payload.data(), packet.payload.size());
         return Errc::ok;
       });

@@ -97,8 +97,10 @@ void Nic::open_lanes(Peer& peer) {
     service.lane_changes.fetch_add(1, std::memory_order_seq_cst);
 }
 
-Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, std::uint32_t transaction,
-                      CompletionQueue* queue) {
+// `silent_by`: the endpoint whose frames nobody answers, if the operation may be one; its port's thread posts
+// it.
+Errc Nic::send_frames(const Request& request, Endpoint* silent_by) {
+  Peer& peer = *request.peer;
   const bool by_wire = peer.link.by_wire;
   if (!by_wire && self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
   bool sent = false;
@@ -110,12 +112,12 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
     if (peer.lanes_refused.load(std::memory_order_relaxed)) return Errc::corrupt;
     if (!peer.lanes_open) open_lanes(peer);
-    sent = !by_wire && try_send_unanswered(peer, endpoint, request);
+    sent = !by_wire && silent_by != nullptr && try_send_unanswered(*silent_by, request);
     answered = !sent;
     if (answered) {
       const auto name = flights_.open();
       if (!name) return Errc::no_resource;
-      wire::PacketHeader header = header_for(endpoint, request);
+      wire::PacketHeader header = header_for(request);
       header.transaction = *name;
       auto* const local = reinterpret_cast<std::byte*>(request.local_address);
       const bool in_segments = (request.flags & kLocalOffset) != 0;
@@ -126,19 +128,13 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
           send_whole(*wire_.load(std::memory_order_relaxed), peer.link.process.slot, header, local);
       Flight& flight = *flights_.find(*name);
       flight.peer = &peer;
-      flight.endpoint = &endpoint;
-      flight.queue = queue;
+      flight.completion = request.completion;
       flight.flags = request.flags;
-      flight.transaction = transaction;
-      flight.user_value =
-          request.op == Op::message ? static_cast<std::uint32_t>(request.cq_data) : endpoint.local_value;
       flight.header = header;
       flight.local = local;
       flight.segments = in_segments ? request.local : MemKey{};
       flight.response_flag = static_cast<std::uint32_t>(request.sync_value);
-      flight.sequence = request.sequence;
-      hold(queue);
-      endpoint.in_flight.fetch_add(1, std::memory_order_relaxed);
+      retain(flight.completion);
       count(peer.in_flight, 1);
       count(flights_open_, 1);
       if (left) {
@@ -165,9 +161,11 @@ Errc Nic::send_frames(Endpoint& endpoint, Peer& peer, const Request& request, st
   return Errc::not_done;
 }
 
-// A join or release: nobody here waits for more than that it is taken. not_done: it is on its way; how it
-// ends is told to the engine. no_resource: try again.
-Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
+// One packet of the NIC's own: a half of a datagram exchange with its `payload`, or a join or release, of
+// which the sender waits for no more than that it is taken. Its end is told to `listener`, under frames_mu_.
+// not_done: it is on its way. no_resource: try again.
+Errc Nic::send_packet(Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> payload,
+                      const Completion& completion) {
   if (!peer.link.by_wire && self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
   bool sent = false;
   bool unsent = false;
@@ -180,9 +178,15 @@ Errc Nic::send_collective(Peer& peer, const wire::PacketHeader& header) {
     if (!name) return Errc::no_resource;
     Flight& flight = *flights_.find(*name);
     flight.peer = &peer;
+    flight.completion = completion;
     flight.header = header;
     flight.header.source = self_;
     flight.header.transaction = *name;
+    if (answer_has_data(header)) {
+      flight.kept.assign(payload.begin(), payload.end());
+      flight.kept.resize(payload.size() + header.length);
+      flight.local = flight.kept.data() + payload.size();
+    }
     count(peer.in_flight, 1);
     count(flights_open_, 1);
     peer.waiting.push_back(*name);
@@ -245,13 +249,14 @@ bool Nic::pump(Peer& peer) {
         std::vector<std::byte>& gathered = payloads_->gathered;
         gathered.resize(std::max<std::size_t>(gathered.size(), part));
         // Let go of meanwhile: the packets go on, so that the peer's count is right, and the event says it.
-        if (!gather(flight, flight.sent, {gathered.data(), part})) flight.status = Errc::invalid_handle;
+        if (!gather(flight.segments, flight.offset_in_segments() + flight.sent, {gathered.data(), part}))
+          flight.status = Errc::invalid_handle;
         payload = {gathered.data(), part};
       } else if (has_payload) {
         payload = {flight.local + flight.sent, part};
       }
       if (flight.header.verb == wire::Verb::datagram) {
-        payload = {flight.kept.data(), flight.kept.size() - sizeof(DatagramReply)};
+        payload = {flight.kept.data(), flight.kept.size() - flight.header.length};
         header.payload_bytes = static_cast<std::uint32_t>(payload.size());
       }
       const wire::ProcessSlot slot = peer.link.process.slot;

@@ -29,25 +29,25 @@ bool is_taken_out(const Endpoint& endpoint) {
 // An operation that tells its initiator nothing and fits one frame is sent and forgotten: that it is done
 // shows in how far the target has come. False: it did not go, and has to wait like the others. REQUIRES:
 // frames_mu_ is held.
-bool Nic::try_send_unanswered(Peer& peer, Endpoint& endpoint, const Request& request) {
-  constexpr std::uint32_t kTold =
-      kLocalEvent | kGlobalEvent | kImplicit | kLocalOffset | kBlockTransfer;  // fences wait for flights
+bool Nic::try_send_unanswered(Endpoint& endpoint, const Request& request) {
+  constexpr std::uint32_t kAnswered = kLocalOffset | kBlockTransfer;  // fences wait for flights
+  Peer& peer = *request.peer;
   const bool has_payload = request.op == Op::put || request.op == Op::credit;
   const std::uint64_t payload_bytes = has_payload ? request.length : 0;
-  if (request.sequence != nullptr || (request.flags & kTold) != 0 ||
+  if (request.completion.tells_of_success() || (request.flags & kAnswered) != 0 ||
       (!has_payload && request.op != Op::cq_write) || !peer.waiting.empty() ||
       payload_bytes > peer.requests.max_payload())
     return false;
   // An endpoint remembers one peer.
   if (endpoint.unanswered_to != &peer && !is_taken_out(endpoint)) return false;
-  wire::PacketHeader header = header_for(endpoint, request);
+  wire::PacketHeader header = header_for(request);
   header.flags |= wire::kLast;
   header.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
   header.part_bytes = payload_bytes;
   const auto* from = reinterpret_cast<const std::byte*>(request.local_address);
   if (!peer.requests.try_send(header, {from, payload_bytes}).ok()) return false;
   note_unanswered(peer, endpoint);
-  keep_frame_grant(endpoint, peer, request);
+  keep_frame_grant(endpoint, request);
   return true;
 }
 
@@ -61,7 +61,8 @@ void Nic::note_unanswered(Peer& peer, Endpoint& endpoint) {
 
 // ---- the same again, without a second look at everything ----
 
-void Nic::keep_frame_grant(Endpoint& endpoint, Peer& peer, const Request& request) {
+void Nic::keep_frame_grant(Endpoint& endpoint, const Request& request) {
+  Peer& peer = *request.peer;
   if (request.op != Op::put || request.length > wire::kShortPayload ||
       (request.flags & ~(kRemoteEvent | kInOrder)) != 0)
     return;
@@ -72,11 +73,11 @@ void Nic::keep_frame_grant(Endpoint& endpoint, Peer& peer, const Request& reques
   const std::uint64_t begin = entry.begin.load(std::memory_order_relaxed);
   const std::uint64_t end = entry.end.load(std::memory_order_relaxed);
   if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0 ||
-      check_access(entry, word, request.remote.generation, endpoint.port->domain, request.remote_address,
+      check_access(entry, word, request.remote.generation, request.domain, request.remote_address,
                    request.length, true) != Errc::ok)
     return;
   // `begin` and `end` may be a later registration's; then `word` does not come back, and the grant is dead.
-  wire::PacketHeader header = header_for(endpoint, request);
+  wire::PacketHeader header = header_for(request);
   header.flags |= wire::kLast;
   endpoint.frame_grant = {.key = key_word(request.remote),
                           .peer = &peer,
@@ -170,7 +171,6 @@ void Nic::collect_refusals() {
 
 // REQUIRES: frames_mu_ is held.
 void Nic::look_for_refusals(Peer& peer) {
-  if (!peer.link.nic) return;  // by another wire, where everything is answered
   const std::uint64_t word =
       error_state(peer.link.nic).refusals[self_].newest.load(std::memory_order_acquire);
   const std::uint32_t newest = refusal::count(word);
@@ -182,7 +182,6 @@ void Nic::look_for_refusals(Peer& peer) {
   peer.refusals_seen = newest;
   for (std::uint32_t i = 0; i < missed; ++i) {
     tell_of_error(
-        nullptr,
         {.domain = refusal::domain(word), .nic_address = peer.nic_address, .status = refusal::status(word)});
   }
 }

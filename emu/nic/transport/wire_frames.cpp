@@ -67,38 +67,6 @@ void Nic::deliver_from_wire(const wire::Packet& packet) {
     log::error("process {}: an answer by the wire was not taken: {}", header.source, errc_name(sent.code()));
 }
 
-// not_done: it is on its way. no_resource: try again.
-Errc Nic::send_datagram(Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> data,
-                        const DatagramName& name) {
-  bool unsent = false;
-  {
-    const std::lock_guard lock(frames_mu_);
-    if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
-    if (!peer.lanes_open) open_lanes(peer);
-    const auto flight_name = flights_.open();
-    if (!flight_name) return Errc::no_resource;
-    Flight& flight = *flights_.find(*flight_name);
-    flight.peer = &peer;
-    flight.header = header;
-    flight.header.transaction = *flight_name;
-    flight.header.length = sizeof(DatagramReply);
-    flight.datagram = name;
-    flight.kept.assign(data.begin(), data.end());
-    flight.kept.resize(data.size() + sizeof(DatagramReply));
-    flight.local = flight.kept.data() + data.size();
-    count(peer.in_flight, 1);
-    count(flights_open_, 1);
-    peer.waiting.push_back(*flight_name);
-    pump(peer);
-    unsent = has_unsent(peer);
-  }
-  if (peer.link.by_wire)
-    environment_.attend_wire(unsent);
-  else if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
-    environment_.ring_self();
-  return Errc::not_done;
-}
-
 // REQUIRES: frames_mu_ is held.
 bool Nic::has_unsent(const Peer& peer) const {
   if (!peer.link.by_wire) return false;

@@ -62,7 +62,7 @@ gni_return_t post_amo(Ep& ep, gni_post_descriptor_t* post_descr) {
   if (raw_value(d.type) == GNI_POST_AMO && is_usual(d) &&
       static_cast<int>(command & kUnusual) == ep.usual_amo && d.length == nic::amo::width(command) &&
       (!nic::amo::fetches(command) || is_plain_local(ep, d, true))) [[likely]] {
-    const Errc done = nic::try_granted_amo(ep.endpoint, {.transfer = transfer_of(d, post_descr),
+    const Errc done = nic::try_granted_amo(ep.endpoint, {.transfer = transfer_of(ep, d, post_descr),
                                                          .command = command,
                                                          .a = d.first_operand,
                                                          .b = d.second_operand});

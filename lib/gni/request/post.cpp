@@ -87,18 +87,15 @@ using nic::Request;
   if ((waiting != 0 || d.length >= ep.nic->options().bte_crossover) &&
       waiting >= limit_of(*ep.attachment, Resource::bte)) [[unlikely]]
     return GNI_RC_ERROR_RESOURCE;
-  if (d.src_cq_hndl == nullptr) return answer(ep.nic->post(ep.endpoint, request));
-
-  // Another queue than the endpoint's, for this post alone.
-  const Cq* const cq = find(d.src_cq_hndl);
-  if (cq == nullptr || cq->attachment != ep.attachment) [[unlikely]]
-    return GNI_RC_INVALID_PARAM;
-  cq->queue->become_source();
-  nic::CompletionQueue* const own = ep.endpoint.queue;
-  ep.endpoint.queue = cq->queue;
-  const Errc posted = ep.nic->post(ep.endpoint, request);
-  ep.endpoint.queue = own;
-  return answer(posted);
+  if (d.src_cq_hndl != nullptr) {
+    // Another queue than the endpoint's, for this post alone.
+    const Cq* const cq = find(d.src_cq_hndl);
+    if (cq == nullptr || cq->attachment != ep.attachment) [[unlikely]]
+      return GNI_RC_INVALID_PARAM;
+    cq->queue->become_source();
+    request.completion.queue = cq->queue;
+  }
+  return answer(ep.nic->post(ep.endpoint, request));
 }
 
 }  // namespace
@@ -125,7 +122,7 @@ extern "C" {
   if (raw_value(d.type) == GNI_POST_FMA_PUT && orrery::gni::is_usual(d) && d.local_addr != 0 &&
       d.length <= orrery::gni::kMaxFma) [[likely]] {
     const Errc done =
-        orrery::nic::try_granted<Op::put>(ep->endpoint, orrery::gni::transfer_of(d, post_descr));
+        orrery::nic::try_granted<Op::put>(ep->endpoint, orrery::gni::transfer_of(*ep, d, post_descr));
     if (done != Errc::not_done) [[likely]]
       return orrery::gni::answer(done);
   }
@@ -133,7 +130,7 @@ extern "C" {
       orrery::gni::check_get(d) == GNI_RC_SUCCESS && d.length <= orrery::gni::kMaxFma &&
       orrery::gni::is_plain_local(*ep, d, true)) {
     const Errc done =
-        orrery::nic::try_granted<Op::get>(ep->endpoint, orrery::gni::transfer_of(d, post_descr));
+        orrery::nic::try_granted<Op::get>(ep->endpoint, orrery::gni::transfer_of(*ep, d, post_descr));
     if (done != Errc::not_done) [[likely]]
       return orrery::gni::answer(done);
   }
@@ -153,13 +150,13 @@ gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_d
     const auto type = raw_value(d.type);
     if (type == GNI_POST_RDMA_PUT && orrery::gni::is_plain_local(*ep, d, false)) {
       const Errc done =
-          orrery::nic::try_granted<Op::put>(ep->endpoint, orrery::gni::transfer_of(d, post_descr));
+          orrery::nic::try_granted<Op::put>(ep->endpoint, orrery::gni::transfer_of(*ep, d, post_descr));
       if (done != Errc::not_done) [[likely]]
         return orrery::gni::answer(done);
     } else if (type == GNI_POST_RDMA_GET && orrery::gni::check_get(d) == GNI_RC_SUCCESS &&
                orrery::gni::is_plain_local(*ep, d, true)) {
       const Errc done =
-          orrery::nic::try_granted<Op::get>(ep->endpoint, orrery::gni::transfer_of(d, post_descr));
+          orrery::nic::try_granted<Op::get>(ep->endpoint, orrery::gni::transfer_of(*ep, d, post_descr));
       if (done != Errc::not_done) [[likely]]
         return orrery::gni::answer(done);
     }

@@ -39,13 +39,15 @@ inline bool is_usual(const gni_post_descriptor_t& d) {
   return (d.cq_mode & ~kCqModes) == 0 && (d.cq_mode & GNI_CQMODE_DUAL_EVENTS) != GNI_CQMODE_DUAL_EVENTS;
 }
 
-inline nic::Transfer transfer_of(const gni_post_descriptor_t& d, gni_post_descriptor_t* context) {
+inline nic::Transfer transfer_of(const Ep& ep, const gni_post_descriptor_t& d,
+                                 gni_post_descriptor_t* context) {
   return {.key = mem_handle::key_word_of(d.remote_mem_hndl),
           .local_address = d.local_addr,
           .remote_address = d.remote_addr,
           .length = d.length,
           .events = d.cq_mode,
           .in_order = (d.dlvr_mode & GNI_DLVMODE_IN_ORDER) == GNI_DLVMODE_IN_ORDER,
+          .queue = ep.endpoint.queue,
           .context = context};
 }
 

@@ -21,21 +21,20 @@ namespace {
 struct FarAway {
   explicit FarAway(box::World& world) : world_(world) {}
   DatagramUnit::Hooks hooks() {
-    return {
-        .connect = [this](ProcessName process) -> Result<Peer*> {
-          auto& peer = peers_[process.slot];
-          if (!peer) peer = std::make_unique<Peer>(world_[1].connect(process).value(), 1);
-          peer->link.by_wire = process.slot >= 2;
-          if (auto now = std::exchange(when_connected, nullptr)) now();
-          return peer.get();
-        },
-        .send =
-            [this](Peer&, const wire::PacketHeader&, std::span<const std::byte>, const DatagramName& name) {
-              asked.push_back(name);
-              return Errc::not_done;
+    return {.connect = [this](ProcessName process) -> Result<Peer*> {
+              auto& peer = peers_[process.slot];
+              if (!peer) peer = std::make_unique<Peer>(world_[1].connect(process).value(), 1);
+              peer->link.by_wire = process.slot >= 2;
+              if (auto now = std::exchange(when_connected, nullptr)) now();
+              return peer.get();
             },
-        .is_cut = [](std::uint32_t, std::uint32_t) { return false; },
-        .progress = [] {}};
+            .send =
+                [this](Peer&, const wire::PacketHeader&, std::span<const std::byte>, const Completion& told) {
+                  asked.push_back(DatagramUnit::post_of(told));
+                  return Errc::not_done;
+                },
+            .is_cut = [](std::uint32_t, std::uint32_t) { return false; },
+            .progress = [] {}};
   }
   // A post, bound to a port of process 1, comes here.
   Errc comes(DatagramUnit& unit, std::uint16_t domain = 7, std::uint32_t instance = 1,

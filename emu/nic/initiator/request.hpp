@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/nic/events/completion.hpp"
+#include "emu/nic/state/request.hpp"
+
+#include <cstdint>
+
+namespace orrery::nic {
+
+struct Peer;
+
+// One operation as an API asks for it, and, once the NIC has taken it, complete in itself: whatever carries
+// it needs to know nothing of the endpoint that it was posted to. A value. Addresses are virtual addresses of
+// the owning process, or offsets when the key says kSegmented.
+struct Request {
+  Op op = Op::put;
+  std::uint8_t command = 0;         // AMO command (amo_unit.hpp)
+  std::uint16_t delivery_mode = 0;  // how packets are routed, in uGNI's bits; matters to a clock alone
+  std::uint32_t flags = 0;          // RequestFlags
+  std::uint64_t local_address = 0;  // source of a put, destination of a get or fetching AMO
+  std::uint64_t remote_address = 0;
+  std::uint64_t length = 0;  // bytes; of an AMO: of the target's words
+  MemKey local;              // optional for puts
+  MemKey remote;
+  std::uint64_t operand[2] = {};  // AMO operands
+  std::uint64_t sync_address = 0;
+  std::uint64_t sync_value = 0;
+  std::uint64_t cq_data = 0;  // what a cq_write writes (48 bits); the id of a message
+  void* context = nullptr;    // handed back by CompletionQueue::completed()
+  // Who is told. An API may name a queue (else it is the endpoint's) and sinks that no endpoint has; the rest
+  // is the NIC's.
+  Completion completion;
+
+  // ---- where it goes; set by the NIC when it takes the request (Nic::address) ----
+  Peer* peer = nullptr;
+  std::uint32_t remote_value = 0;  // data of the target's event
+  std::uint16_t domain = 0;        // of the port that it was posted through
+};
+
+}  // namespace orrery::nic
