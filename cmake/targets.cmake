@@ -28,13 +28,14 @@ function(orrery_together target script)
   endif()
 endfunction()
 
-# orrery_api(<name> SOURCES ... MAP <file> [HEADERS <dir>])
+# orrery_api(<name> SOURCES ... MAP <file> [HEADERS <dir>] [COMMON])
 # One machine API over the emulator: targets <name> (lib<name>.so.0, exports decided by the map file) and
 # <name>_static (lib<name>.a), both over liborrery.so. HEADERS is the API's folder below include/; it is on
 # the include path of whoever links the library, and it is installed with it (cmake/package.cmake).
+# COMMON: it uses lib/common.
 # The sources use libfmt only through emu/base (log, check): a client links no libfmt.
 function(orrery_api name)
-  cmake_parse_arguments(A "" "MAP;HEADERS" "SOURCES" ${ARGN})
+  cmake_parse_arguments(A "COMMON" "MAP;HEADERS" "SOURCES" ${ARGN})
   if(NOT A_MAP OR NOT A_SOURCES)
     message(FATAL_ERROR "orrery_api(${name}): SOURCES and MAP are needed")
   endif()
@@ -42,8 +43,12 @@ function(orrery_api name)
   add_library(${name}_objects OBJECT ${A_SOURCES})
   target_link_libraries(${name}_objects PRIVATE orrery_flags fmt::fmt Threads::Threads)
   target_compile_options(${name}_objects PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti> -ffunction-sections)
-  add_library(${name} SHARED $<TARGET_OBJECTS:${name}_objects>)
-  add_library(${name}_static STATIC $<TARGET_OBJECTS:${name}_objects>)
+  set(objects $<TARGET_OBJECTS:${name}_objects>)
+  if(A_COMMON)
+    list(APPEND objects $<TARGET_OBJECTS:orrery_common>)
+  endif()
+  add_library(${name} SHARED ${objects})
+  add_library(${name}_static STATIC ${objects})
   target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic-functions
     -Wl,-z,$<IF:$<BOOL:${ORRERY_SANITIZE}>,undefs,defs>)
   set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS ${map})

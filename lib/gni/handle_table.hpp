@@ -2,12 +2,10 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include <array>
-#include <atomic>
-#include <cstdint>
-#include <mutex>
+#include "lib/common/handle_table.hpp"
 
-// What stands behind the opaque handles of the interface.
+#include <cstdint>
+
 namespace orrery::gni {
 
 enum class HandleKind : std::uint8_t {
@@ -23,86 +21,7 @@ enum class HandleKind : std::uint8_t {
   dqueue = 9,
 };
 
-// The one process-global state of the library: it turns the handles that clients hold into objects, and
-// recognises those it did not give out. A handle is a word, not an address:
-//
-//   63..56 tag 0xa7 | 55..52 kind | 51..20 generation, never 0 | 19..0 slot
-//
-// so NULL, an address, a freed handle, one of another kind or of another process differs from the word in the
-// slot that it names, and is refused without anything being read through it.
-//
-// Owns its slots, not the objects. Threads: find() from any; insert() and erase() take a lock. An object must
-// not be erased while another thread uses it: clients serialise that, as the interface asks.
-// Invariants: (1) a slot holds the word of the live handle that names it, or 0; (2) a generation is used
-// for a slot once, until 2^32 - 1 of them are spent, when the slot is retired; (3) generations start at a
-// different value in each process.
-// Usage: auto handle = table.insert(HandleKind::ep, ep);  Ep* ep = table.find<Ep>(HandleKind::ep, handle);
-class HandleTable {
- public:
-  static constexpr std::uint32_t kCapacity = 1u << 20;  // 16 MiB of address space, touched as it fills
-
-  // 0: generations start at a value of the process's own, chosen by the first insert().
-  constexpr explicit HandleTable(std::uint32_t first_generation = 0) : first_generation_(first_generation) {}
-  HandleTable(const HandleTable&) = delete;
-  HandleTable& operator=(const HandleTable&) = delete;
-
-  // A new handle for `object`, which must not be null; 0 when all slots are taken.
-  std::uint64_t insert(HandleKind kind, void* object);
-
-  // Ends a handle; what it stood for, or nullptr when it is not a live handle of that kind.
-  void* erase(HandleKind kind, std::uint64_t handle);
-
-  // The object of a live handle of that kind, or nullptr. Accepts any 64 bits. Any thread, takes no lock.
-  void* find(HandleKind kind, std::uint64_t handle) const {
-    const Slot& slot = slots_[handle & (kCapacity - 1)];
-    // Acquire: pairs with insert's release, so the object is seen complete.
-    if (slot.word().load(std::memory_order_acquire) != handle || kind_of(handle) != kind) [[unlikely]]
-      return nullptr;
-    return reinterpret_cast<void*>(slot.payload);
-  }
-
-  std::uint32_t live() const;
-
-  // Calls `see` with the object of each live handle of a kind, under the table's lock: it must not insert or
-  // erase.
-  template <typename See>
-  void for_each(HandleKind kind, See see) const {
-    const std::lock_guard lock(mutex_);
-    for (std::uint32_t i = 1; i <= used_; ++i) {
-      const std::uint64_t handle = slots_[i].word().load(std::memory_order_relaxed);
-      if (handle != 0 && kind_of(handle) == kind) see(reinterpret_cast<void*>(slots_[i].payload));
-    }
-  }
-
-  // Ends all handles. Their objects are left alone. For the end of the process, and for a child of fork(),
-  // where no other thread runs.
-  void forget_all();
-
- private:
-  // Without initialisers, so that clang 14 takes a million of them for a constant.
-  struct Slot {
-    mutable std::uint64_t handle;  // through word() only
-    // Live: the object's address. Free: generation of the next handle << 20 | next free slot.
-    std::uintptr_t payload;
-
-    std::atomic_ref<std::uint64_t> word() const { return std::atomic_ref<std::uint64_t>(handle); }
-  };
-  static_assert(sizeof(Slot) == 16 && sizeof(std::uintptr_t) == 8);
-
-  static constexpr HandleKind kind_of(std::uint64_t handle) {
-    return static_cast<HandleKind>(handle >> 52 & 0xf);
-  }
-
-  std::array<Slot, kCapacity> slots_{};
-
-  // Slot 0 is never used: it ends the list of free slots, and no handle is 0.
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  std::uint32_t first_generation_;
-  std::uint32_t free_ = 0;
-  std::uint32_t used_ = 0;  // slots_[1..used_] were used at least once
-  std::uint32_t live_ = 0;
-};
+using HandleTable = common::TypedHandleTable<HandleKind>;
 
 namespace detail {
 // Hidden, so that a lookup needs no indirection; never destroyed, so that exit handlers may still call us.

@@ -6,6 +6,8 @@
 #include "emu/job/job.hpp"
 #include "emu/nic/initiator/fma_window.hpp"
 #include "emu/nic/nic.hpp"
+#include "lib/common/local_access.hpp"
+#include "lib/common/sign_on.hpp"
 #include "lib/gni/device/statistics.hpp"
 #include "lib/gni/handle_table.hpp"
 
@@ -49,17 +51,6 @@ struct Ce {
   std::uint64_t handle = 0;
 };
 
-// The local side of an endpoint's last transfer, as the NIC allowed it: good as long as the entry's control
-// word stays what it was.
-struct LocalGrant {
-  gni_mem_handle_t handle{};
-  const nic::MrtEntry* entry = nullptr;
-  std::uint64_t control = 0;
-  std::uint64_t begin = 0;
-  std::uint64_t size = 0;
-  bool writable = false;
-};
-
 // An endpoint. One that was destroyed lives on while operations of it are in flight.
 struct Ep {
   nic::Endpoint endpoint;
@@ -67,7 +58,7 @@ struct Ep {
   Attachment* attachment = nullptr;
   Cq* source = nullptr;
   std::uint64_t handle = 0;
-  LocalGrant local;
+  common::LocalAccess local;
   nic::CeEdge edge;         // of a reduction tree
   bool values_set = false;  // by GNI_EpSetEventData: binding leaves them alone
   int usual_amo = 0;        // -1: no AMO goes the short way, which knows the newer device alone
@@ -83,11 +74,7 @@ struct Registration {
 };
 
 // One attachment of a domain to the NIC: what a gni_nic_handle_t stands for.
-struct Attachment {
-  nic::Nic* nic = nullptr;
-  job::Job* job = nullptr;
-  nic::Port* port = nullptr;
-  job::EndpointRef published;
+struct Attachment : common::SignOn {
   std::uint32_t instance = 0;
   std::uint8_t ptag = 0;
   bool dual_events = false;
@@ -155,8 +142,7 @@ Result<job::DomainId> find_domain(job::Job& job, std::uint8_t ptag, std::uint32_
 int hold();
 // Gives the client what the queue gave. cq.cpp
 gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq_entry_t* event_data);
-// The time at which a wait of so many milliseconds from now ends; nothing when it never does. cq.cpp
-std::optional<std::int64_t> deadline_of(nic::Nic& nic, std::uint64_t timeout_ms);
+using common::deadline_of;
 // GNI_PostFma of type CE. ce.cpp
 gni_return_t post_ce(Ep& ep, gni_post_descriptor_t* post_descr);
 // Ends an attachment with everything on it. Waits for accesses of peers and for operations in flight, each

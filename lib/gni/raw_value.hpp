@@ -2,20 +2,10 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include <cstdint>
-#include <cstring>
-#include <type_traits>
+#include "lib/common/raw_value.hpp"
 
 namespace orrery::gni {
 
-// The number behind an enumeration that a C client passed: any 32 bits, where C++ lets an enumeration only be
-// read while it holds one of its own values.
-template <typename Enum>
-std::uint32_t raw_value(const Enum& value) {
-  static_assert(std::is_enum_v<Enum> && sizeof(Enum) == sizeof(std::uint32_t));
-  std::uint32_t raw = 0;
-  std::memcpy(&raw, &value, sizeof raw);
-  return raw;
-}
+using common::raw_value;
 
 }  // namespace orrery::gni

@@ -48,7 +48,8 @@ def allowed(layer):
     if layer in BELOW:
         return BELOW[layer] + [layer]
     if kind == "lib":
-        return EVERY_EMU + [layer, f"include/{name}", "include/orrery"]
+        common = [] if name == "common" else ["lib/common"]
+        return EVERY_EMU + [layer, f"include/{name}", "include/orrery"] + common
     if kind == "include":
         return [layer, "include/orrery"]
     return None
@@ -74,7 +75,7 @@ def problems_of(root):
         if layer.startswith("emu/") and layer not in BELOW:
             problems.append(f"{path}: {layer} is not in the layer table (tests/cmake/check_layers.py)")
             continue
-        if layer.startswith("lib/") and layer[4:] not in APIS:
+        if layer.startswith("lib/") and layer[4:] not in APIS + ("common",):
             problems.append(f"{path}: {layer} is not one of the APIs {', '.join(APIS)}")
             continue
         below = allowed(layer)

@@ -17,7 +17,6 @@
 #include <new>
 #include <string_view>
 
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -44,16 +43,6 @@ constexpr std::int64_t kDomainSettleNs = 1'000'000'000;
 // Domains that are held by a descriptor.
 std::mutex g_held_mu;
 std::vector<int> g_held;  // guarded by g_held_mu
-
-// No handle outlives the NIC that it stands on: neither into exit handlers that run after the NIC's own, nor
-// into a child of fork(), which has no NIC.
-void let_go_of_handles_in_time() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    std::atexit([] { handles().forget_all(); });
-    pthread_atfork(nullptr, nullptr, [] { handles().forget_all(); });
-  });
-}
 
 // Whether a queue of the attachment is calling its client, and goes on with itself when that returns.
 bool in_callback(const Attachment& attachment) {
@@ -145,14 +134,10 @@ void close(Attachment& attachment) {
   }
   attachment.queues.clear();
   if (attachment.holds_fma) give(attachment, Resource::fma);
-  if (attachment.published.index != UINT32_MAX) attachment.job->withdraw(attachment.published);
   handles().erase(HandleKind::nic, attachment.handle);
-  if (attachment.departed.empty()) {
-    attachment.nic->close_port(attachment.port);
-  } else {
-    // Whoever carries them out still reads the endpoints and their port.
-    for (auto& ep : attachment.departed) (void)ep.release();
-  }
+  common::sign_off(attachment, attachment.departed.empty());
+  // What is still under way reads its endpoint and the port.
+  for (auto& ep : attachment.departed) (void)ep.release();
 }
 
 }  // namespace orrery::gni
@@ -202,7 +187,7 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
   if (cdm->attachment != nullptr) return GNI_RC_INVALID_STATE;
   const auto runtime = orrery::nic::Runtime::of_process();
   if (!runtime.ok()) return return_of(runtime.code());
-  orrery::gni::let_go_of_handles_in_time();
+  orrery::common::forget_in_time([] { handles().forget_all(); });
   orrery::job::Job& job = runtime.value()->job();
   const auto domain = orrery::gni::find_domain(job, cdm->ptag, cdm->cookie);
   if (!domain.ok()) {
@@ -214,11 +199,9 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
   }
   std::unique_ptr<Attachment> attachment(new (std::nothrow) Attachment);
   if (attachment == nullptr) return GNI_RC_ERROR_NOMEM;
-  const auto published = job.publish(domain.value(), cdm->instance, 0);
-  if (!published.ok()) return return_of(published.code());
-  attachment->nic = &runtime.value()->nic();
-  attachment->job = &job;
-  attachment->published = published.value();
+  const auto signed_on = orrery::common::sign_on(domain.value(), cdm->instance);
+  if (!signed_on.ok()) return return_of(signed_on.code());
+  static_cast<orrery::common::SignOn&>(*attachment) = signed_on.value();
   attachment->instance = cdm->instance;
   attachment->ptag = cdm->ptag;
   if (cdm->ptag == GNI_FIND_ALLOC_PTAG) attachment->ptag = job.find_ptag(cdm->cookie).value();
@@ -226,8 +209,6 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
   attachment->fma_shared = orrery::gni::shares_fma(cdm->modes);
   attachment->cached_amos = (cdm->modes & GNI_CDM_MODE_CACHED_AMO_ENABLED) != 0;
   attachment->gemini = attachment->nic->options().gemini;
-  attachment->port = attachment->nic->open_port(static_cast<std::uint16_t>(domain.value()), job.nic_address(),
-                                                cdm->instance);
   // Domains that share descriptors need none of their own.
   attachment->holds_fma =
       !attachment->fma_shared && orrery::gni::take(*attachment, orrery::gni::Resource::fma);

@@ -93,15 +93,6 @@ gni_return_t hand_over(const Cq& cq, Errc found, const nic::Event& event, gni_cq
   return event.status == Errc::ok ? GNI_RC_SUCCESS : GNI_RC_TRANSACTION_ERROR;
 }
 
-std::optional<std::int64_t> deadline_of(nic::Nic& nic, std::uint64_t timeout_ms) {
-  const std::int64_t now = nic.now_ns();
-  // A time beyond what the clock can count to is for ever, as -1 is.
-  constexpr std::int64_t kNsPerMs = 1'000'000;
-  const auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max() - now) / kNsPerMs);
-  if (timeout_ms >= most) return std::nullopt;
-  return now + static_cast<std::int64_t>(timeout_ms) * kNsPerMs;
-}
-
 }  // namespace orrery::gni
 
 using orrery::Errc;

@@ -106,8 +106,8 @@ gni_return_t post_ce(Ep& ep, gni_post_descriptor_t* post_descr) {
                                 .meta = command,
                                 .result = reinterpret_cast<std::uint64_t*>(d.local_addr),
                                 .pending = ep.attachment->handle & ~kThere,
-                                .entry = ep.local.entry,
-                                .entry_control = ep.local.control};
+                                .entry = ep.local.entry(),
+                                .entry_control = ep.local.control()};
     if (ep.nic->collective().try_join(*ep.endpoint.port, ep.edge, join)) [[likely]]
       return GNI_RC_SUCCESS;
   }

@@ -51,14 +51,13 @@ inline nic::Transfer transfer_of(const Ep& ep, const gni_post_descriptor_t& d,
           .context = context};
 }
 
+inline common::LocalName local_name(const gni_post_descriptor_t& d) {
+  return {{d.local_mem_hndl.qword1, d.local_mem_hndl.qword2}};
+}
+
 // Whether the NIC has said so of the local side before: registered memory at its own addresses.
 inline bool is_granted_local(const Ep& ep, const gni_post_descriptor_t& d, std::uint64_t bytes, bool writes) {
-  const LocalGrant& local = ep.local;
-  const std::uint64_t offset = d.local_addr - local.begin;
-  return local.entry != nullptr && local.handle.qword1 == d.local_mem_hndl.qword1 &&
-         local.handle.qword2 == d.local_mem_hndl.qword2 && offset <= local.size &&
-         bytes <= local.size - offset && (local.writable || !writes) &&
-         local.entry->control.load(std::memory_order_acquire) == local.control;
+  return ep.local.allows(local_name(d), d.local_addr, bytes, writes);
 }
 
 // The local side of a get, a fetching AMO or a block transfer; `extra` bytes follow the descriptor's length.
@@ -91,19 +90,8 @@ inline gni_return_t check_get(const Ep& ep, const gni_post_descriptor_t& d) {
 [[gnu::noinline]] inline bool ask_local(Ep& ep, const gni_post_descriptor_t& d, std::uint64_t bytes,
                                         bool writes) {
   if (ep.attachment->gemini) return false;
-  const nic::MemKey key = mem_handle::key_of(d.local_mem_hndl);
-  const Errc checked = ep.nic->check_local(*ep.attachment->port, key, d.local_addr, bytes, writes);
-  if (checked != Errc::ok || (key.flags & nic::kSegmented) != 0) return false;
-  const nic::MrtEntry& entry = ep.nic->view().region(key.index);
-  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
-  if (nic::control::generation(word) != key.generation) return false;
-  ep.local = {.handle = d.local_mem_hndl,
-              .entry = &entry,
-              .control = word,
-              .begin = entry.begin.load(std::memory_order_relaxed),
-              .size = entry.end.load(std::memory_order_relaxed) - entry.begin.load(std::memory_order_relaxed),
-              .writable = (nic::control::flags(word) & nic::kReadOnly) == 0};
-  return true;
+  return ep.local.ask(*ep.nic, *ep.attachment->port, local_name(d), mem_handle::key_of(d.local_mem_hndl),
+                      d.local_addr, bytes, writes);
 }
 
 // Whether so many bytes of the local side are registered memory at its own addresses, and may be used so.

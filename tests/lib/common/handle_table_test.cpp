@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "lib/gni/handle_table.hpp"
+#include "lib/common/handle_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,11 @@
 #include <unordered_map>
 #include <vector>
 
-namespace orrery::gni {
+namespace orrery::common {
 namespace {
+
+enum class HandleKind : std::uint8_t { none = 0, cdm, nic, ep, cq, err, msgq, ce, comp_chan, dqueue };
+using HandleTable = TypedHandleTable<HandleKind>;
 
 struct HandleTableTest : testing::Test {
   std::unique_ptr<HandleTable> table = std::make_unique<HandleTable>(1);
@@ -139,4 +142,4 @@ TEST_F(HandleTableTest, ThreadsDoNotSeeEachOthersHandles) {
 }
 
 }  // namespace
-}  // namespace orrery::gni
+}  // namespace orrery::common
