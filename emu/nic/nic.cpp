@@ -165,7 +165,7 @@ Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry) {
 }
 
 Result<MemKey> Nic::register_region(const Port& port, std::uint64_t address, std::uint64_t length,
-                                    std::uint8_t flags, CompletionQueue* queue) {
+                                    std::uint8_t flags, CompletionQueue* queue, const HeldEntry& held) {
   if (length == 0 || address + length < address) return Errc::invalid_param;
   if (clock_ != nullptr) clock_->before_inspection();
   const auto range = environment_.inspect(address, length);
@@ -180,6 +180,7 @@ Result<MemKey> Nic::register_region(const Port& port, std::uint64_t address, std
   entry.address = address;
   entry.length = length;
   entry.state = range.value().direct ? RegionState::direct : RegionState::by_frame;
+  entry.held = held;
   return insert_region(entry);
 }
 

@@ -93,9 +93,9 @@ class Nic final : public wire::Sink {
   // Makes [address, address + length) reachable by the domain's other ports, at page granularity. `queue`, if
   // any, gets an event for each operation that asks for a remote event. Not blocking but for system calls.
   // Errors: invalid_param (length 0, not mapped), permission (not writable and not kReadOnly),
-  // no_resource (4,096 registrations are in use).
+  // no_resource (4,096 registrations are in use). `held`: in an entry that is held (registrations()).
   Result<MemKey> register_region(const Port& port, std::uint64_t address, std::uint64_t length,
-                                 std::uint8_t flags, CompletionQueue* queue);
+                                 std::uint8_t flags, CompletionQueue* queue, const HeldEntry& held = {});
   // The same for a list of segments that are addressed as one, by offsets from 0.
   Result<MemKey> register_segments(const Port& port, std::span<const Segment> segments, std::uint8_t flags,
                                    CompletionQueue* queue);
@@ -117,6 +117,9 @@ class Nic final : public wire::Sink {
       return Errc::invalid_handle;
     return check_access(entry, word, key.generation, port.domain, address, length, writes);
   }
+
+  // What is registered here under a number (state/mdh.hpp), if anything, and what an address means there.
+  MemKey own_by_number(const Port& port, const MemKey& key, std::uint64_t* address) const;
 
   // Values that the AMO cache holds and memory lacks go to memory, and every word leaves the cache. Any
   // thread; waits for a frame that is being applied.
@@ -314,6 +317,11 @@ class Nic final : public wire::Sink {
   void flush_amo_cache(std::uint64_t begin, std::uint64_t end);
   void cut_off(std::uint64_t begin, std::uint64_t end);
   void await_switch(std::uint32_t region);
+
+  // by_number.cpp
+  Errc find_bound_process(Endpoint& endpoint, const MemKey& remote, Peer** found);
+  Errc name_by_number(Endpoint& endpoint, MemKey* key, std::uint64_t* address, std::uint64_t* sync_address);
+  Errc post_by_number(Endpoint& endpoint, const Request& request);
 
   // initiate.cpp
   Errc find_peer(Endpoint& endpoint, const MemKey& remote);

@@ -37,6 +37,8 @@ enum PacketFlags : std::uint16_t {
   kLast = 4,              // last packet of its operation
   kHasSyncFlag = 8,       // after the data, store operand[0] at aux
   kFetching = 16,         // the AMO's response carries the old values, as its payload
+  kByNumber = 64,         // key_index is a number alone: whatever is registered there (emu/nic/state/mdh.hpp)
+  kVirtualNumber = 128,   // and the number is one of the domain's reserved entries
   kAnsweredByAck = 32,    // set by a wire that says "ok" by acknowledging the packet; other answers are sent
 };
 

@@ -71,6 +71,16 @@ struct Registration {
   std::uint64_t length = 0;
   std::uint32_t vmdh = UINT32_MAX;  // its place among the attachment's reserved entries, if it has one
   std::uint8_t attributes = 0;      // of its handle (mem_handle.hpp), which say nothing to the NIC
+  // A region whose entry was taken before, or apart from, its memory: what its handle says stays the same
+  // whatever is registered there. `key` is not valid() before its first update.
+  bool is_held = false;
+  std::uint16_t entry = 0;  // of the registration table
+  std::uint8_t flags = 0;   // nic::RegionFlags
+  gni_cq_handle_t queue = nullptr;
+  std::uint64_t live_begin = 0;  // what the updates have covered
+  std::uint64_t live_end = 0;
+
+  bool exists() const { return is_held || key.valid(); }
 };
 
 // One attachment of a domain to the NIC: what a gni_nic_handle_t stands for.

@@ -27,6 +27,8 @@ struct Endpoint {
   // the NIC address it is bound to. A process that died stays dead to it until it is bound anew.
   Peer* peer = nullptr;
   std::uint32_t peer_slot = kNoPeer;  // its process slot, while `peer` is good
+  std::uint32_t bound_slot =
+      kNoPeer;  // of the process that it is bound to, once a number was looked up there
   bool bound = false;
   std::uint32_t remote_nic_address = 0;
   std::uint32_t remote_instance = 0;
@@ -42,6 +44,7 @@ struct Endpoint {
   void forget_peer() {
     peer = nullptr;
     peer_slot = kNoPeer;
+    bound_slot = kNoPeer;
     grants = {};
     frame_grant.key = UINT64_MAX;
   }

@@ -108,6 +108,8 @@ bool Nic::must_go_to_engine(const Request& request) const {
 
 // Everything that the short way above does not do, or not yet.
 Errc Nic::post_checked(Endpoint& endpoint, Request request) {
+  if (request.remote.is_number()) [[unlikely]]
+    return post_by_number(endpoint, request);
   const PostGate gate(*this, *endpoint.port);
   Errc found = Errc::ok;
   if (endpoint.peer_slot != request.remote.process) {
@@ -260,6 +262,8 @@ wire::PacketHeader Nic::header_for(const Request& request) const {
   }
   header.command = request.command;
   if ((request.flags & kRemoteEvent) != 0) header.flags |= wire::kWantsRemoteEvent;
+  if ((request.remote.flags & kAtTarget) != 0) [[unlikely]]
+    header.flags |= wire::kByNumber | ((request.remote.flags & kVirtual) != 0 ? wire::kVirtualNumber : 0);
   header.source = self_;
   header.domain = request.domain;
   header.key_index = request.remote.index;

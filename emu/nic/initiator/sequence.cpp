@@ -61,6 +61,12 @@ std::uint32_t SequenceTable::open_count() const {
 // ---- the NIC's side ----
 
 Errc Nic::post_in(Sequence& sequence, Endpoint& endpoint, const Request& request) {
+  if (request.remote.is_number()) [[unlikely]] {
+    if (!endpoint.bound) return Errc::invalid_state;
+    Request named = request;
+    (void)name_by_number(endpoint, &named.remote, &named.remote_address, &named.sync_address);
+    return post_in(sequence, endpoint, named);
+  }
   Errc status = Errc::not_done;
   const Transfer transfer{.key = key_word(request.remote),
                           .local_address = request.local_address,

@@ -41,7 +41,8 @@ RegistrationTable::RegistrationTable(NicView view, std::uint32_t process_generat
       arena_free_(std::move(arena_free)),
       free_(kMaxRegions),
       free_count_(kMaxRegions),
-      generations_(kMaxRegions, before_first(process_generation)) {
+      generations_(kMaxRegions, before_first(process_generation)),
+      held_(kMaxRegions) {
   const std::uint32_t first = first_region(view.header().process_slot);
   for (std::uint32_t i = 0; i < kMaxRegions; ++i)
     free_[i] = static_cast<std::uint16_t>((first + i) % kMaxRegions);
@@ -73,13 +74,19 @@ Result<MemKey> RegistrationTable::insert(const Entry& entry) {
     const std::lock_guard lock(mu_);
     if (!stalled_.empty()) [[unlikely]]
       reclaim_stalled();
-    if (free_count_ == 0) {
+    const bool is_held = entry.held.index < kMaxRegions;
+    const bool is_stalled = std::find(stalled_.begin(), stalled_.end(), entry.held.index) != stalled_.end();
+    if (is_held ? is_stalled : free_count_ == 0) {
       if (list != 0) arena_free_(list, entry.segments.size() * sizeof(Segment));
       return Errc::no_resource;
     }
-    index = free_[free_head_];
-    free_head_ = (free_head_ + 1) % kMaxRegions;
-    --free_count_;
+    if (is_held) {
+      index = entry.held.index;
+    } else {
+      index = free_[free_head_];
+      free_head_ = (free_head_ + 1) % kMaxRegions;
+      --free_count_;
+    }
     generation =
         generations_[index] == kMaxGeneration ? 1 : static_cast<std::uint16_t>(generations_[index] + 1);
     generations_[index] = generation;
@@ -92,6 +99,8 @@ Result<MemKey> RegistrationTable::insert(const Entry& entry) {
   slot.segments.store(list, std::memory_order_relaxed);
   slot.segment_count.store(static_cast<std::uint32_t>(entry.segments.size()), std::memory_order_relaxed);
   slot.touched.store(0, std::memory_order_relaxed);
+  slot.base.store(entry.held.base != 0 ? entry.held.base : begin, std::memory_order_relaxed);
+  slot.reserved_as.store(entry.held.reserved_as, std::memory_order_relaxed);
   // Release: whoever sees this control word sees the fields above.
   slot.control.store(control::make(generation, entry.domain, entry.queue_plus_1, flags, entry.state),
                      std::memory_order_release);
@@ -243,8 +252,37 @@ void RegistrationTable::release(std::uint16_t index) {
   if (list != 0) {
     arena_free_(list, std::uint64_t{entry.segment_count.load(std::memory_order_relaxed)} * sizeof(Segment));
   }
+  if (!held_[index]) give_back(index);
+}
+
+// REQUIRES: mu_ is held.
+void RegistrationTable::give_back(std::uint16_t index) {
   free_[(free_head_ + free_count_) % kMaxRegions] = index;
   ++free_count_;
+}
+
+Result<std::uint16_t> RegistrationTable::hold(std::uint16_t wanted) {
+  const std::lock_guard lock(mu_);
+  if (!stalled_.empty()) reclaim_stalled();
+  if (free_count_ == 0) return Errc::no_resource;
+  // The oldest one, or the wanted one: it changes places with the oldest.
+  for (std::size_t i = 0; i < free_count_; ++i) {
+    if (free_[(free_head_ + i) % kMaxRegions] != wanted) continue;
+    std::swap(free_[(free_head_ + i) % kMaxRegions], free_[free_head_]);
+    break;
+  }
+  const std::uint16_t index = free_[free_head_];
+  free_head_ = (free_head_ + 1) % kMaxRegions;
+  --free_count_;
+  held_[index] = true;
+  return index;
+}
+
+void RegistrationTable::let_go(std::uint16_t index) {
+  const std::lock_guard lock(mu_);
+  held_[index] = false;
+  // One that a peer is stalled in comes back when that peer has gone.
+  if (std::find(stalled_.begin(), stalled_.end(), index) == stalled_.end()) give_back(index);
 }
 
 // REQUIRES: mu_ is held.

@@ -18,6 +18,13 @@
 
 namespace orrery::nic {
 
+// How a registration stands in an entry that was held for it (RegistrationTable::hold).
+struct HeldEntry {
+  std::uint16_t index = kMaxRegions;  // none: any free one
+  std::uint32_t reserved_as = 0;      // as in MrtEntry
+  std::uint64_t base = 0;             // as in MrtEntry; 0: the first page
+};
+
 // The owner's side of a NIC's memory registration table. Peers read the entries; only this writes them.
 // Threads: any.
 // Invariants: (1) an entry whose state is free refuses every key; (2) an entry is reused only after nobody
@@ -36,6 +43,7 @@ class RegistrationTable {
     std::uint64_t length = 0;
     std::span<const Segment> segments;  // instead of address and length
     RegionState state = RegionState::by_frame;
+    HeldEntry held;  // with nothing registered there
   };
 
   struct Range {
@@ -51,8 +59,15 @@ class RegistrationTable {
                     std::function<void(std::uint64_t, std::uint64_t)> arena_free,
                     HazardBoard* board = nullptr);
 
-  // Errors: no_resource (all entries in use), no_memory (no room for the segment list), size (over 1 TiB).
+  // Errors: no_resource (all entries in use, or a peer is still in the held one), no_memory (no room for the
+  // segment list), size (over 1 TiB).
   Result<MemKey> insert(const Entry& entry);
+
+  // Sets an entry aside, `wanted` if it is free; registrations there come and go until it is let go of.
+  // Errors: no_resource (all entries in use).
+  Result<std::uint16_t> hold(std::uint16_t wanted);
+  // REQUIRES: held, and nothing is registered there.
+  void let_go(std::uint16_t index);
 
   // Takes that queue away from all registrations that name it, and waits until no peer can be in the middle
   // of raising an event there: false when one still may be after `limit_ns`. Blocks up to the limit.
@@ -109,6 +124,7 @@ class RegistrationTable {
                             const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns);
   void wait_for_copies(std::uint32_t index, const Peers& peers);
   void release(std::uint16_t index);
+  void give_back(std::uint16_t index);
   void reclaim_stalled();
   std::vector<std::uint32_t> overlapping(std::uint64_t begin, std::uint64_t end) const;
 
@@ -122,6 +138,7 @@ class RegistrationTable {
   std::size_t free_count_ = 0;
   std::vector<std::uint16_t> generations_;  // guarded by mu_
   std::vector<std::uint16_t> stalled_;      // removed while a peer was stalled in them, guarded by mu_
+  std::vector<bool> held_;                  // guarded by mu_
 };
 
 }  // namespace orrery::nic

@@ -25,6 +25,16 @@ Errc Nic::open_mailbox(Endpoint& endpoint, const MailboxShape& shape, const Mail
   if (!endpoint.bound || endpoint.mailbox != nullptr) return Errc::invalid_state;
   if (shape.credits == 0 || shape.credits > UINT16_MAX || shape.max_bytes > kMaxMessageBytes)
     return Errc::invalid_param;
+  if (remote.key.is_number() || local.key.is_number()) {
+    MailboxPlace ours = local;
+    MailboxPlace theirs = remote;
+    std::uint64_t none = 0;
+    if (local.key.is_number()) ours.key = own_by_number(*endpoint.port, local.key, &ours.address);
+    if (remote.key.is_number() &&
+        name_by_number(endpoint, &theirs.key, &theirs.address, &none) == Errc::invalid_handle)
+      return Errc::invalid_param;
+    return open_mailbox(endpoint, shape, ours, theirs);
+  }
   if (!remote.key.valid() || ((local.key.flags | remote.key.flags) & kSegmented) != 0)
     return Errc::invalid_param;
   const std::uint64_t bytes = local.begin() - local.address + kCacheLine + shape.credits * shape.slot_bytes();

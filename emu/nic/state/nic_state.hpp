@@ -33,7 +33,7 @@
 namespace orrery::nic {
 
 inline constexpr std::uint64_t kNicMagic = 0x43494e595252524fULL;  // "ORRRYNIC"
-inline constexpr std::uint32_t kNicVersion = 4;
+inline constexpr std::uint32_t kNicVersion = 5;
 inline constexpr std::uint32_t kMaxProcesses = 1024;
 inline constexpr std::uint32_t kMaxQueues = 1024;
 inline constexpr std::uint32_t kHazardSlots = 8;
@@ -110,9 +110,12 @@ struct alignas(kCacheLine) MrtEntry {
   std::atomic<std::uint32_t> segment_count;
   std::atomic<std::uint32_t> touched;  // set by the first peer that goes direct: deregistration must drain
   std::atomic<std::uint64_t> windows;  // generation << 32 | mappings by FMA windows, which nobody can drain
-  std::uint32_t reserved[4];
+  std::atomic<std::uint64_t> base;     // what addresses below `begin` count from (mdh.hpp)
+  std::atomic<std::uint32_t> reserved_as;  // its number among the domain's reserved entries, plus 1; or 0
+  std::uint32_t reserved;
 };
-static_assert(sizeof(MrtEntry) == 64 && offsetof(MrtEntry, windows) == 40 && offsetof(MrtEntry, begin) == 8 &&
+static_assert(sizeof(MrtEntry) == 64 && offsetof(MrtEntry, windows) == 40 && offsetof(MrtEntry, base) == 48 &&
+              offsetof(MrtEntry, reserved_as) == 56 && offsetof(MrtEntry, begin) == 8 &&
               offsetof(MrtEntry, end) == 16 && offsetof(MrtEntry, segments) == 24 &&
               offsetof(MrtEntry, touched) == 36);
 

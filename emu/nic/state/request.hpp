@@ -18,11 +18,14 @@ struct MemKey {
   std::uint64_t page = 0;        // first page of the registration: virtual address >> 12
   std::uint32_t page_count = 0;  // up to 2^28 pages
   std::uint16_t index = 0;       // registration-table entry, 12 bits: 4,096 handles is a real limit
-  std::uint16_t generation = 0;  // 14 bits, never 0 in a valid key
+  std::uint16_t generation = 0;  // 14 bits, never 0 in a key that names one registration
   std::uint16_t process = 0;     // slot of the process on its host, 10 bits
   std::uint8_t flags = 0;        // RegionFlags
 
-  constexpr bool valid() const { return generation != 0; }
+  constexpr bool valid() const;
+  // Only what a client can know of a registration without its key: the number that peers use for it
+  // (mdh.hpp).
+  constexpr bool is_number() const;
   friend constexpr bool operator==(const MemKey&, const MemKey&) = default;
 };
 
@@ -37,7 +40,15 @@ enum RegionFlags : std::uint8_t {
   kReadOnly = 1,   // no remote write, no AMO
   kSegmented = 2,  // addressed by offsets from 0 in a list of segments
   kSuspended = 4,  // its domain's traffic is stopped: nothing is granted; in the entry alone, not in keys
+  // In keys alone: `index` is the number of an entry, or with kVirtual of a reserved entry of the domain, and
+  // whatever is registered there is meant. `process` is a hint. With kAtTarget the target looks for it.
+  kByNumber = 8,
+  kVirtual = 16,
+  kAtTarget = 32,
 };
+
+constexpr bool MemKey::is_number() const { return (flags & kByNumber) != 0; }
+constexpr bool MemKey::valid() const { return generation != 0 || (flags & kAtTarget) != 0; }
 
 enum class Op : std::uint8_t { put, get, amo, cq_write, send, message, credit };
 

@@ -6,6 +6,7 @@
 #include "emu/nic/events/completion_queue.hpp"
 #include "emu/nic/message/channel.hpp"
 #include "emu/nic/state/access.hpp"
+#include "emu/nic/state/mdh.hpp"
 #include "emu/nic/target/amo_cache.hpp"
 #include "emu/nic/target/amo_unit.hpp"
 #include "emu/nic/target/datagram_state.hpp"
@@ -119,6 +120,22 @@ void make_memory_current(const Target& target, std::uint64_t word, const wire::P
   if ((header.flags & wire::kHasSyncFlag) != 0) cache.flush(*target.memory, header.aux, header.aux + 8);
 }
 
+// The initiator has a number and no key, and cannot look for itself (state/mdh.hpp).
+Errc execute_by_number(const Target& target, wire::PacketHeader header, std::span<const std::byte> payload,
+                       std::span<std::byte> out) {
+  const NumberedEntry found =
+      find_numbered(target.nic, header.domain, header.key_index, (header.flags & wire::kVirtualNumber) != 0);
+  if (found.index == kMaxRegions) return Errc::invalid_handle;
+  const MrtEntry& entry = target.nic.region(found.index);
+  header.flags = static_cast<std::uint16_t>(header.flags & ~(wire::kByNumber | wire::kVirtualNumber));
+  header.key_index = static_cast<std::uint16_t>(found.index);
+  header.key_generation = control::generation(found.control);
+  header.address = address_by_number(entry, found.control, header.address);
+  if ((header.flags & wire::kHasSyncFlag) != 0)
+    header.aux = address_by_number(entry, found.control, header.aux);
+  return execute(target, header, payload, out);
+}
+
 }  // namespace
 
 void store_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -174,6 +191,8 @@ Errc execute(const Target& target, const wire::PacketHeader& header, std::span<c
              std::span<std::byte> out) {
   if (header.verb == wire::Verb::datagram) return execute_datagram_packet(target.nic, header, payload, out);
   if (header.verb == wire::Verb::send) return execute_send(target, header, payload, {});
+  if ((header.flags & wire::kByNumber) != 0) [[unlikely]]
+    return execute_by_number(target, header, payload, out);
   if (header.key_index >= kMaxRegions) return Errc::invalid_handle;
   MrtEntry& entry = target.nic.region(header.key_index);
   // Acquire: pairs with the owner's publication of the entry.

@@ -115,8 +115,9 @@ void close(Attachment& attachment) {
     regions.swap(attachment.regions);
   }
   for (const Registration& region : regions) {
-    if (!region.key.valid()) continue;
-    (void)attachment.nic->deregister(region.key);
+    if (!region.exists()) continue;
+    if (region.key.valid()) (void)attachment.nic->deregister(region.key);
+    if (region.is_held) attachment.nic->registrations().let_go(region.entry);
     give(attachment, Resource::mdd);
   }
   const std::int64_t deadline = monotonic_ns() + kDomainSettleNs;

@@ -6,7 +6,9 @@
 #include "lib/gni/raw_value.hpp"
 #include "lib/gni/status.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 // Registration of memory.
 namespace orrery::gni {
@@ -18,7 +20,8 @@ constexpr std::uint32_t kMemFlags =
     GNI_MEM_STRICT_PI_ORDERING | GNI_MEM_PI_FLUSH | GNI_MEM_MDD_CLONE | GNI_MEM_RELAXED_PI_ORDERING |
     GNI_MEM_RESERVE_REGION | GNI_MEM_UPDATE_REGION | GNI_MEM_MDD_SHARED | GNI_MEM_MDD_DEDICATED;
 
-constexpr std::uint32_t kMaxSegments = 1u << 20;  // of one registration: 16 MiB of the NIC's own memory
+constexpr std::uint64_t kMostPages = 0x0fff'ffff;  // that a handle can say
+constexpr std::uint32_t kMaxSegments = 1u << 20;   // of one registration: 16 MiB of the NIC's own memory
 
 struct Checked {
   Attachment* attachment = nullptr;
@@ -39,6 +42,8 @@ gni_return_t check(gni_nic_handle_t nic_hndl, gni_cq_handle_t dst_cq_hndl, std::
   }
   // Physical addresses are the kernel's.
   if ((flags & (GNI_MEM_PHYS_CONT | GNI_MEM_PHYS_SEGMENTS)) != 0) return GNI_RC_PERMISSION_ERROR;
+  // The entry of an update is there already.
+  if ((flags & GNI_MEM_UPDATE_REGION) != 0) return GNI_RC_SUCCESS;
   if ((flags & GNI_MEM_USE_VMDH) != 0) {
     const std::lock_guard lock(checked->attachment->registrations_lock);
     const std::vector<std::uint32_t>& reserved = checked->attachment->vmdh;
@@ -49,8 +54,22 @@ gni_return_t check(gni_nic_handle_t nic_hndl, gni_cq_handle_t dst_cq_hndl, std::
   return take(*checked->attachment, Resource::mdd) ? GNI_RC_SUCCESS : GNI_RC_ERROR_RESOURCE;
 }
 
-gni_mem_handle_t handle_of(const Registration& made) {
-  const gni_mem_handle_t handle = mem_handle::make(made.key);
+constexpr std::uint64_t page_of(std::uint64_t address) { return address / nic::kPageBytes; }
+
+// A held region's handle names it by number (mem_handle.hpp): that of its reserved entry, which counts from
+// the region's start and has no page, or that of its entry of the table.
+nic::MemKey number_of(const Registration& made, const nic::Nic& nic) {
+  const bool is_virtual = made.vmdh != UINT32_MAX;
+  const std::uint64_t pages = page_of(made.address + made.length - 1) - page_of(made.address) + 1;
+  return {.page = is_virtual ? 0 : page_of(made.address),
+          .page_count = static_cast<std::uint32_t>(std::min(pages, kMostPages)),
+          .index = static_cast<std::uint16_t>(is_virtual ? made.vmdh : made.entry),
+          .process = nic.self(),
+          .flags = static_cast<std::uint8_t>(made.flags | (is_virtual ? nic::kVirtual : 0))};
+}
+
+gni_mem_handle_t handle_of(const Registration& made, const nic::Nic& nic) {
+  const gni_mem_handle_t handle = mem_handle::make(made.is_held ? number_of(made, nic) : made.key);
   return made.attributes == 0 ? handle : mem_handle::with_attributes(handle, made.attributes);
 }
 
@@ -84,8 +103,129 @@ gni_return_t keep(Attachment& attachment, const Result<nic::MemKey>& key, Regist
   made.key = key.value();
   if (made.vmdh != UINT32_MAX) attachment.vmdh[made.vmdh] = made.key.index + 1u;
   attachment.regions[made.key.index] = made;
-  *mem_hndl = handle_of(made);
+  *mem_hndl = handle_of(made, *attachment.nic);
   return GNI_RC_SUCCESS;
+}
+
+// The place of what a handle of this process names, or kMaxRegions. REQUIRES: registrations_lock is held.
+std::uint32_t place_of(const Attachment& attachment, const gni_mem_handle_t& handle) {
+  const nic::MemKey key = mem_handle::key_of(handle);
+  std::uint32_t place = key.index;
+  if (key.is_number() && (key.flags & nic::kVirtual) != 0) {
+    if (key.index >= attachment.vmdh.size() || attachment.vmdh[key.index] == 0) return nic::kMaxRegions;
+    place = attachment.vmdh[key.index] - 1;
+  }
+  if (place >= attachment.regions.size() || !attachment.regions[place].exists()) return nic::kMaxRegions;
+  const Registration& ours = attachment.regions[place];
+  const bool is_it = key.is_number() ? key.process == 0 || key.process == attachment.nic->self()
+                                     : !ours.is_held && ours.key == key;
+  return is_it ? place : nic::kMaxRegions;
+}
+
+// Registers what is there of a held region, instead of what was registered before. REQUIRES: one thread per
+// region.
+gni_return_t make_live(Attachment& attachment, std::uint32_t place, std::uint64_t begin, std::uint64_t end,
+                       nic::CompletionQueue* queue) {
+  Registration made;
+  {
+    const std::lock_guard lock(attachment.registrations_lock);
+    made = attachment.regions[place];
+  }
+  const std::uint64_t first = made.key.valid() ? std::min(made.live_begin, begin) : begin;
+  const std::uint64_t last = made.key.valid() ? std::max(made.live_end, end) : end;
+  if (made.key.valid()) (void)attachment.nic->deregister(made.key);
+  const auto key = attachment.nic->register_region(
+      *attachment.port, first, last - first, made.flags, queue,
+      {.index = made.entry, .reserved_as = made.vmdh + 1, .base = made.address});
+  const std::lock_guard lock(attachment.registrations_lock);
+  Registration& kept = attachment.regions[place];
+  kept.key = key.ok() ? key.value() : nic::MemKey{};
+  kept.live_begin = first;
+  kept.live_end = last;
+  return return_of(key.code());
+}
+
+void let_go(Attachment& attachment, std::uint32_t place) {
+  Registration gone;
+  {
+    const std::lock_guard lock(attachment.registrations_lock);
+    gone = std::exchange(attachment.regions[place], {});
+    if (gone.vmdh != UINT32_MAX) attachment.vmdh[gone.vmdh] = 0;
+  }
+  if (gone.key.valid()) (void)attachment.nic->deregister(gone.key);
+  if (gone.is_held) attachment.nic->registrations().let_go(gone.entry);
+  give(attachment, Resource::mdd);
+}
+
+// GNI_MEM_RESERVE_REGION, GNI_MEM_USE_VMDH: an entry now, and unless it is only reserved, its memory. The
+// checks have taken a registration.
+gni_return_t hold_region(const Checked& checked, const Registration& asked, std::uint32_t flags,
+                         gni_cq_handle_t queue, gni_mem_handle_t* mem_hndl) {
+  Attachment& attachment = *checked.attachment;
+  if (asked.length == 0 || asked.address + asked.length < asked.address) {
+    give(attachment, Resource::mdd);
+    return GNI_RC_INVALID_PARAM;
+  }
+  const bool is_virtual = asked.vmdh != UINT32_MAX;
+  // Peers find a reserved entry fastest where its number says.
+  const auto entry = attachment.nic->registrations().hold(
+      static_cast<std::uint16_t>(is_virtual ? asked.vmdh : nic::kMaxRegions));
+  if (!entry.ok()) {
+    give(attachment, Resource::mdd);
+    return return_of(entry.code());
+  }
+  Registration made = asked;
+  made.is_held = true;
+  made.entry = entry.value();
+  made.flags = region_flags(flags);
+  made.queue = queue;
+  {
+    const std::lock_guard lock(attachment.registrations_lock);
+    if (attachment.regions.empty()) attachment.regions.resize(nic::kMaxRegions);
+    attachment.regions[made.entry] = made;
+    if (is_virtual) attachment.vmdh[made.vmdh] = made.entry + 1u;
+  }
+  if ((flags & GNI_MEM_RESERVE_REGION) == 0) {
+    const gni_return_t live =
+        make_live(attachment, made.entry, made.address, made.address + made.length, checked.queue);
+    if (live != GNI_RC_SUCCESS) {
+      let_go(attachment, made.entry);
+      return live;
+    }
+  }
+  *mem_hndl = handle_of(made, *attachment.nic);
+  return GNI_RC_SUCCESS;
+}
+
+// GNI_MEM_UPDATE_REGION: memory of a region that was reserved, which the handle names.
+gni_return_t update_region(const Checked& checked, std::uint64_t address, std::uint64_t length,
+                           std::uint32_t vmdh_index, gni_mem_handle_t* mem_hndl) {
+  Attachment& attachment = *checked.attachment;
+  Registration ours;
+  std::uint32_t place = nic::kMaxRegions;
+  {
+    const std::lock_guard lock(attachment.registrations_lock);
+    if (!mem_handle::is_none(*mem_hndl))
+      place = place_of(attachment, *mem_hndl);
+    else if (vmdh_index < attachment.vmdh.size() && attachment.vmdh[vmdh_index] != 0)
+      place = attachment.vmdh[vmdh_index] - 1;
+    if (place == nic::kMaxRegions) return GNI_RC_INVALID_PARAM;
+    Registration& kept = attachment.regions[place];
+    // Reserved before its memory was there, and that came to be elsewhere: the region starts there.
+    if (kept.is_held && !kept.key.valid() && length <= kept.length &&
+        (address < kept.address || address - kept.address > kept.length - length))
+      kept.address = address;
+    ours = kept;
+  }
+  if (!ours.is_held) return GNI_RC_INVALID_PARAM;
+  if (length == 0 || address < ours.address || address - ours.address > ours.length ||
+      length > ours.length - (address - ours.address))
+    return GNI_RC_INVALID_PARAM;
+  nic::CompletionQueue* queue = checked.queue;
+  if (const Cq* const kept = find(ours.queue); queue == nullptr && kept != nullptr) queue = kept->queue;
+  const gni_return_t live = make_live(attachment, place, address, address + length, queue);
+  if (live == GNI_RC_SUCCESS) *mem_hndl = handle_of(ours, *attachment.nic);
+  return live;
 }
 
 }  // namespace
@@ -105,6 +245,12 @@ gni_return_t GNI_MemRegister(gni_nic_handle_t nic_hndl, uint64_t address, uint64
   orrery::gni::Checked checked;
   const gni_return_t good = orrery::gni::check(nic_hndl, dst_cq_hndl, flags, vmdh_index, mem_hndl, &checked);
   if (good != GNI_RC_SUCCESS) return good;
+  if ((flags & GNI_MEM_UPDATE_REGION) != 0)
+    return orrery::gni::update_region(checked, address, length, vmdh_index, mem_hndl);
+  if ((flags & (GNI_MEM_RESERVE_REGION | GNI_MEM_USE_VMDH)) != 0) {
+    return orrery::gni::hold_region(checked, orrery::gni::registration_of(address, length, flags, vmdh_index),
+                                    flags, dst_cq_hndl, mem_hndl);
+  }
   const auto key = checked.attachment->nic->register_region(*checked.attachment->port, address, length,
                                                             orrery::gni::region_flags(flags), checked.queue);
   return orrery::gni::keep(*checked.attachment, key,
@@ -114,7 +260,9 @@ gni_return_t GNI_MemRegister(gni_nic_handle_t nic_hndl, uint64_t address, uint64
 gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_t* mem_segments,
                                      uint32_t segments_cnt, gni_cq_handle_t dst_cq_hndl, uint32_t flags,
                                      uint32_t vmdh_index, gni_mem_handle_t* mem_hndl) {
-  if (mem_segments == nullptr || segments_cnt == 0) return GNI_RC_INVALID_PARAM;
+  if (mem_segments == nullptr || segments_cnt == 0 ||
+      (flags & (GNI_MEM_RESERVE_REGION | GNI_MEM_UPDATE_REGION)) != 0)
+    return GNI_RC_INVALID_PARAM;
   if (segments_cnt > orrery::gni::kMaxSegments) return GNI_RC_ERROR_RESOURCE;
   std::vector<orrery::nic::Segment> segments;
   segments.reserve(segments_cnt);
@@ -137,17 +285,14 @@ gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_
 gni_return_t GNI_MemDeregister(gni_nic_handle_t nic_hndl, gni_mem_handle_t* mem_hndl) {
   Attachment* const attachment = find(nic_hndl);
   if (attachment == nullptr || mem_hndl == nullptr) return GNI_RC_INVALID_PARAM;
-  const auto key = mem_handle::key_of(*mem_hndl);
+  std::uint32_t place = orrery::nic::kMaxRegions;
   {
     const std::lock_guard lock(attachment->registrations_lock);
-    if (key.index >= attachment->regions.size()) return GNI_RC_INVALID_PARAM;
-    orrery::gni::Registration& ours = attachment->regions[key.index];
-    if (!ours.key.valid() || !(ours.key == key)) return GNI_RC_INVALID_PARAM;
-    if (ours.vmdh != UINT32_MAX) attachment->vmdh[ours.vmdh] = 0;
-    ours = {};
+    place = orrery::gni::place_of(*attachment, *mem_hndl);
   }
-  orrery::gni::give(*attachment, orrery::gni::Resource::mdd);
-  return return_of(attachment->nic->deregister(key));
+  if (place == orrery::nic::kMaxRegions) return GNI_RC_INVALID_PARAM;
+  orrery::gni::let_go(*attachment, place);
+  return GNI_RC_SUCCESS;
 }
 
 gni_return_t GNI_MemHndlQueryAttr(gni_mem_handle_t* mem_hndl, gni_mem_handle_attr_t attr, int* yesno) {
@@ -170,25 +315,16 @@ gni_return_t GNI_SetMddResources(gni_nic_handle_t nic_hndl, uint32_t num_entries
   return GNI_RC_SUCCESS;
 }
 
-// A handle names its process, so which attachment made it is this process's to know; entries of a peer are
-// not seen from here.
+// A number for a number: the handle of a reserved entry says nothing more, so that those of peers can be
+// rebuilt too.
 gni_return_t GNI_RebuildMemHndl(gni_mem_handle_t* src_mem_hndl, uint32_t vmdh_index,
                                 gni_mem_handle_t* dst_mem_hndl) {
   if (src_mem_hndl == nullptr || dst_mem_hndl == nullptr || !mem_handle::well_formed(*src_mem_hndl) ||
       (mem_handle::attributes(*src_mem_hndl) & mem_handle::kAttrVmdh) == 0)
     return GNI_RC_INVALID_PARAM;
-  const auto key = mem_handle::key_of(*src_mem_hndl);
-  bool found = false;
-  orrery::gni::handles().for_each(orrery::gni::HandleKind::nic, [&](void* object) {
-    const Attachment& attachment = *static_cast<Attachment*>(object);
-    const std::lock_guard lock(attachment.registrations_lock);
-    if (found || vmdh_index >= attachment.vmdh.size() || key.index >= attachment.regions.size() ||
-        !(attachment.regions[key.index].key == key) || attachment.vmdh[vmdh_index] == 0)
-      return;
-    *dst_mem_hndl = orrery::gni::handle_of(attachment.regions[attachment.vmdh[vmdh_index] - 1]);
-    found = true;
-  });
-  return found ? GNI_RC_SUCCESS : GNI_RC_INVALID_PARAM;
+  if (vmdh_index >= orrery::nic::kMaxRegions) return GNI_RC_INVALID_PARAM;
+  *dst_mem_hndl = mem_handle::with_index(*src_mem_hndl, static_cast<std::uint16_t>(vmdh_index));
+  return GNI_RC_SUCCESS;
 }
 
 gni_return_t GNI_MemQueryHndls(gni_nic_handle_t nic_hndl, int fd, gni_mem_handle_t* mem_hndl,
@@ -206,12 +342,16 @@ gni_return_t GNI_MemQueryHndls(gni_nic_handle_t nic_hndl, int fd, gni_mem_handle
     if (!mem_handle::well_formed(*mem_hndl) || last.process != attachment->nic->self())
       return GNI_RC_INVALID_PARAM;
     next = last.index + 1u;
+    if (last.is_number()) {
+      const std::lock_guard lock(attachment->registrations_lock);
+      next = orrery::gni::place_of(*attachment, *mem_hndl) + std::size_t{1};
+    }
   }
   const std::lock_guard lock(attachment->registrations_lock);
   const auto& regions = attachment->regions;
-  while (next < regions.size() && !regions[next].key.valid()) ++next;
+  while (next < regions.size() && !regions[next].exists()) ++next;
   if (next >= regions.size()) return GNI_RC_NO_MATCH;
-  *mem_hndl = orrery::gni::handle_of(regions[next]);
+  *mem_hndl = orrery::gni::handle_of(regions[next], *attachment->nic);
   *address = regions[next].address;
   *length = regions[next].length;
   return GNI_RC_SUCCESS;

@@ -172,8 +172,9 @@ Errc DestinationQueue::carry(nic::Endpoint& endpoint, nic::Request request,
 // ---- connecting ----
 
 Result<DestinationQueue::Peer> DestinationQueue::read_directory(const gni_dqueue_out_attr_t& attrs) {
-  if (!mem_handle::well_formed(attrs.mdh) || attrs.msg_size == 0 || attrs.msg_size > kMaxMessage ||
-      attrs.entries == 0 || attrs.entries > kMaxEntries)
+  if (!mem_handle::well_formed(attrs.mdh) || mem_handle::key_of(attrs.mdh).is_number() ||
+      attrs.msg_size == 0 || attrs.msg_size > kMaxMessage || attrs.entries == 0 ||
+      attrs.entries > kMaxEntries)
     return Errc::invalid_param;
   const nic::MemKey key = mem_handle::key_of(attrs.mdh);
   Peer peer;

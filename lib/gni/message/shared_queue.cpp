@@ -262,7 +262,8 @@ Errc SharedQueue::connect(std::uint32_t address, const gni_msgq_ep_attr_t& attrs
     return Errc::invalid_param;
   std::vector<QueueMember> members;
   for (std::uint32_t i = 0; i < attrs.num_insts; ++i) {
-    if (!mem_handle::well_formed(attrs.insts[i].mdh)) return Errc::invalid_param;
+    if (!mem_handle::well_formed(attrs.insts[i].mdh) || mem_handle::key_of(attrs.insts[i].mdh).is_number())
+      return Errc::invalid_param;
     members.push_back({attrs.insts[i].id, mem_handle::key_of(attrs.insts[i].mdh)});
   }
   ConnectPiece piece;

@@ -28,6 +28,7 @@ gni_return_t fill_amo(const Ep& ep, const gni_post_descriptor_t& d, nic::Request
     if (small != GNI_RC_SUCCESS) return small;
   }
   request->op = nic::Op::amo;
+  request->local_address = d.local_addr;
   if (fetches) {
     const gni_return_t local = check_local(ep, request, d, flagged ? GNI_FMA_FLAGGED_RESPONSE_SIZE : 0);
     if (local != GNI_RC_SUCCESS) return local;
@@ -35,7 +36,6 @@ gni_return_t fill_amo(const Ep& ep, const gni_post_descriptor_t& d, nic::Request
     if ((request->flags & nic::kLocalOffset) != 0) return GNI_RC_INVALID_PARAM;
   }
   request->command = command;
-  request->local_address = d.local_addr;
   request->remote_address = d.remote_addr;
   request->length = d.length;
   request->operand[0] = d.first_operand;

@@ -65,12 +65,13 @@ namespace {
 [[gnu::noinline]] gni_return_t post_ce_checked(Ep& ep, gni_post_descriptor_t* post_descr) {
   const gni_post_descriptor_t& d = *post_descr;
   CeJoin join;
-  join.key = mem_handle::key_of(d.local_mem_hndl);
+  std::uint64_t address = d.local_addr;
+  join.key = local_key(ep, d.local_mem_hndl, &address);
   const Errc local =
-      ep.nic->check_local(*ep.attachment->port, join.key, d.local_addr, sizeof(gni_ce_result_t), true);
+      ep.nic->check_local(*ep.attachment->port, join.key, address, sizeof(gni_ce_result_t), true);
   if (local != Errc::ok) return return_of(local);
   if ((join.key.flags & nic::kSegmented) != 0) return GNI_RC_INVALID_PARAM;
-  join.result = reinterpret_cast<std::uint64_t*>(d.local_addr);
+  join.result = reinterpret_cast<std::uint64_t*>(address);
   join.pending = ep.attachment->handle & ~kThere;
   join.exceptions_wanted = static_cast<std::uint8_t>(d.ce_mode >> 1 & 0xf);
   join.value = {.operand = {d.first_operand, d.second_operand},

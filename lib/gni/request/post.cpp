@@ -17,6 +17,9 @@ using nic::Request;
   Request request;
   if (!fill(ep, d, post_descr, &request)) [[unlikely]]
     return GNI_RC_INVALID_PARAM;
+  request.local_address = d.local_addr;
+  request.remote_address = d.remote_addr;
+  request.length = d.length;
   switch (raw_value(d.type)) {
     case GNI_POST_FMA_PUT:
       break;
@@ -46,9 +49,6 @@ using nic::Request;
     return GNI_RC_SIZE_ERROR;
   if (d.local_addr == 0 && request.op == Op::put && d.length != 0) [[unlikely]]
     return GNI_RC_INVALID_PARAM;
-  request.local_address = d.local_addr;
-  request.remote_address = d.remote_addr;
-  request.length = d.length;
   return answer(ep.nic->post_checked(ep.endpoint, request));
 }
 
@@ -59,6 +59,9 @@ using nic::Request;
   if (!fill(ep, d, post_descr, &request)) [[unlikely]]
     return GNI_RC_INVALID_PARAM;
   request.flags |= nic::kBlockTransfer;
+  request.local_address = d.local_addr;
+  request.remote_address = d.remote_addr;
+  request.length = d.length;
   switch (raw_value(d.type)) {
     case GNI_POST_RDMA_PUT:
       break;
@@ -79,9 +82,6 @@ using nic::Request;
   const gni_return_t local = check_local(ep, &request, d);
   if (local != GNI_RC_SUCCESS) [[unlikely]]
     return local;
-  request.local_address = d.local_addr;
-  request.remote_address = d.remote_addr;
-  request.length = d.length;
   // What is short needs no descriptor of the engine.
   const std::uint32_t waiting = ep.nic->block_transfers();
   if ((waiting != 0 || d.length >= ep.nic->options().bte_crossover) &&

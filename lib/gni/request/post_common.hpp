@@ -60,13 +60,22 @@ inline bool is_granted_local(const Ep& ep, const gni_post_descriptor_t& d, std::
   return ep.local.allows(local_name(d), d.local_addr, bytes, writes);
 }
 
+// The key of a local handle, whatever the client kept of it, and what its address means then.
+inline nic::MemKey local_key(const Ep& ep, const gni_mem_handle_t& handle, std::uint64_t* address) {
+  const nic::MemKey key = mem_handle::key_of(handle);
+  if (!key.is_number()) [[likely]]
+    return key;
+  return ep.nic->own_by_number(*ep.attachment->port, key, address);
+}
+
 // The local side of a get, a fetching AMO or a block transfer; `extra` bytes follow the descriptor's length.
+// REQUIRES: request->local_address is the descriptor's.
 inline gni_return_t check_local(const Ep& ep, nic::Request* request, const gni_post_descriptor_t& d,
                                 std::uint64_t extra = 0) {
-  request->local = mem_handle::key_of(d.local_mem_hndl);
+  request->local = local_key(ep, d.local_mem_hndl, &request->local_address);
   if (is_granted_local(ep, d, d.length + extra, request->op != nic::Op::put)) return GNI_RC_SUCCESS;
-  const Errc local = ep.nic->check_local(*ep.attachment->port, request->local, d.local_addr, d.length + extra,
-                                         request->op != nic::Op::put);
+  const Errc local = ep.nic->check_local(*ep.attachment->port, request->local, request->local_address,
+                                         d.length + extra, request->op != nic::Op::put);
   if ((request->local.flags & nic::kSegmented) != 0) request->flags |= nic::kLocalOffset;
   return return_of(local);
 }
@@ -90,8 +99,10 @@ inline gni_return_t check_get(const Ep& ep, const gni_post_descriptor_t& d) {
 [[gnu::noinline]] inline bool ask_local(Ep& ep, const gni_post_descriptor_t& d, std::uint64_t bytes,
                                         bool writes) {
   if (ep.attachment->gemini) return false;
-  return ep.local.ask(*ep.nic, *ep.attachment->port, local_name(d), mem_handle::key_of(d.local_mem_hndl),
-                      d.local_addr, bytes, writes);
+  std::uint64_t address = d.local_addr;
+  const nic::MemKey key = local_key(ep, d.local_mem_hndl, &address);
+  return address == d.local_addr &&
+         ep.local.ask(*ep.nic, *ep.attachment->port, local_name(d), key, d.local_addr, bytes, writes);
 }
 
 // Whether so many bytes of the local side are registered memory at its own addresses, and may be used so.
