@@ -9,12 +9,13 @@
 #include "emu/nic/device/device_registers.hpp"
 #include "emu/nic/device/resource_use.hpp"
 #include "emu/nic/device/translation_table.hpp"
-#include "emu/nic/events/completion.hpp"
 #include "emu/nic/events/completion_queue.hpp"
+#include "emu/nic/events/counter.hpp"
 #include "emu/nic/events/error_log.hpp"
 #include "emu/nic/events/poll_count.hpp"
 #include "emu/nic/gate/fault.hpp"
 #include "emu/nic/gate/suspend.hpp"
+#include "emu/nic/gate/triggered.hpp"
 #include "emu/nic/initiator/bte_queue.hpp"
 #include "emu/nic/initiator/endpoint.hpp"
 #include "emu/nic/initiator/request.hpp"
@@ -23,15 +24,10 @@
 #include "emu/nic/message/channel.hpp"
 #include "emu/nic/message/datagram.hpp"
 #include "emu/nic/state/access.hpp"
-#include "emu/nic/state/address_map.hpp"
-#include "emu/nic/state/nic_state.hpp"
-#include "emu/nic/state/request.hpp"
 #include "emu/nic/target/amo_cache.hpp"
-#include "emu/nic/target/mailbox.hpp"
 #include "emu/nic/transport/flight.hpp"
 #include "emu/nic/transport/peer.hpp"
 #include "emu/wire/host_wire.hpp"
-#include "emu/wire/packet.hpp"
 #include "emu/wire/ring_wire.hpp"
 
 #include <array>
@@ -48,15 +44,14 @@
 namespace orrery::nic {
 
 // The emulated NIC of one process: owns its units and applies their rules. Any number of them run in one
-// process. Whoever posts carries its operation to the target's state himself when the target's memory can be
-// reached; else it travels as frames, and whoever polls here applies what arrives.
+// process. The posting thread applies an operation to the target's state itself where it can reach that;
+// else the operation travels as frames, and the target's polling threads apply it.
 //
 // Threads: post, poll and the queues: one thread per port at a time, different ports in parallel.
 // register_region, deregister, create and destroy calls: any thread. serve(): the service thread.
 // Invariants: (1) an operation that was accepted raises exactly the events it asked for, whatever happens to
 // the peer; (2) data is visible before any event that tells of it; (3) no lock is held while user memory is
 // touched, but the frame locks while a frame is applied.
-// Usage: auto nic = Nic::create(environment, view, slot);  Port* port = nic->open_port(domain, address, 0);
 class Nic final : public wire::Sink {
  public:
   struct Options {
@@ -84,7 +79,7 @@ class Nic final : public wire::Sink {
   // ---- ports and endpoints ----
   Port* open_port(std::uint16_t domain, std::uint32_t nic_address, std::uint32_t instance);
   void close_port(Port* port);
-  // How many there are now; for those who ask for the state of the device. Any thread.
+  // How many there are now. Any thread.
   std::uint32_t port_count();
   std::uint32_t queue_count();
   std::uint32_t block_transfers() const { return bte_.outstanding(); }
@@ -159,8 +154,17 @@ class Nic final : public wire::Sink {
   using StopWaiting = std::function<bool()>;
   Result<std::uint32_t> wait_any(std::span<CompletionQueue* const> queues,
                                  std::optional<std::int64_t> deadline_ns, const StopWaiting& stop);
-  // Makes everybody who sleeps in wait_any look again. A system call.
-  void ring_bell();
+  void ring_bell();  // wakes every sleeper in wait_any and wait_counters to look again. A system call
+
+  CounterPool& counters() { return counters_; }
+  TriggerUnit& triggers() { return triggers_; }
+  // Adds to a counter of ours, and runs what that triggers unless `within` a call of the NIC's (a Listener):
+  // the next progress() does then. Any thread. Errors: invalid_handle.
+  Errc add_to_counter(CounterName name, CounterValue by, bool within);
+  // Sleeps until one of the tests is met; as wait_any, `value` its counts. Errors: invalid_handle too.
+  Result<std::uint32_t> wait_counters(std::span<const CounterTest> tests,
+                                      std::optional<std::int64_t> deadline_ns, const StopWaiting& stop,
+                                      CounterValue* value);
 
   // ---- operations ----
   // Starts one operation. ok: accepted, and everything else is said by events. Otherwise nothing happened:
@@ -201,7 +205,6 @@ class Nic final : public wire::Sink {
   // open already), invalid_param (impossible shape, a key of segments or of nothing), check_local's.
   Errc open_mailbox(Endpoint& endpoint, const MailboxShape& shape, const MailboxPlace& local,
                     const MailboxPlace& remote);
-  // What the calls do when the short way does not go.
   Errc send_message_slowly(Endpoint& endpoint, std::span<const std::byte> header,
                            std::span<const std::byte> data, std::uint32_t id, std::uint8_t tag);
   Errc find_no_message(Endpoint& endpoint);
@@ -235,34 +238,29 @@ class Nic final : public wire::Sink {
   // The service thread's share; returns whether it wants to be called again soon, without being rung.
   bool serve();
   static constexpr std::int64_t kServicePeriodNs = 200'000;
-  // A process died: its outstanding operations end in `unreachable`.
-  void peer_died(ProcessName process);
+  void peer_died(ProcessName process);  // its outstanding operations end in `unreachable`
 
-  // The time that deadlines of waits are in: the clock's, or CLOCK_MONOTONIC.
-  std::int64_t now_ns();
+  std::int64_t now_ns();  // what deadlines of waits are in: the clock's time, or CLOCK_MONOTONIC
   clock::Clock* clock() const { return clock_; }
   HazardBoard* hazard_board() const { return board_; }  // null: there is none
   // Whether operations of this NIC may meet faults: then every one of them takes the general path.
   bool has_faults() const { return faults_ != nullptr; }
   const FaultCounters& fault_counters() const { return error_state(view_).faults; }
-  // Frames that nobody answers and that their target refused are told to the error log. Any thread.
-  void collect_refusals();
+  void collect_refusals();  // tells the error log of refused frames that had no answer. Any thread
   // ---- the wire between hosts (wire_frames.cpp) ----
   wire::Sink& wire_sink() { return wire_end_; }  // what a HostWire is made with
   wire::PeerLoss& wire_loss() { return wire_end_; }
   void use_wire(wire::HostWire& wire);  // from now on; it outlives the NIC's use
   // Makes a process reachable by it. Errors: HostWire::add_peer's, but for one that is known already.
   Status add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address);
-  // Any thread. Another one that is at it is left to it, unless this one `must_look` for itself.
-  void poll_wire(bool must_look);
+  void poll_wire(bool must_look);  // any thread; left to another that is at it, unless it `must_look`
   bool serve_wire();  // by the service thread, which it woke; returns whether more is to be done soon
   // Whether the service thread may sleep on the wire's descriptor. Lowers `wakes_at_ns` to when it must look.
   bool may_sleep_on_wire(std::atomic<std::int64_t>& wakes_at_ns);
   // Service thread: whether the program has polled since the last serve(). Then it moves the wire itself.
   bool program_polls() const { return polls_.value() != polls_seen_; }
   std::uint64_t polls() const { return polls_.value(); }  // by all its threads, so far
-  // Whether everything that was sent by it has been acknowledged. Moves it along.
-  bool wire_is_drained();
+  bool wire_is_drained();  // whether all that was sent has been acknowledged. Moves it along
 
   RegistrationTable& registrations() { return registrations_; }
   ErrorLog& errors() { return errors_; }
@@ -480,6 +478,8 @@ class Nic final : public wire::Sink {
   SequenceTable sequences_;                      // own lock
   FlightTable flights_;                          // guarded by frames_mu_
   const std::unique_ptr<PayloadRoom> payloads_{new PayloadRoom};
+  CounterPool counters_{view_};
+  TriggerUnit triggers_{view_, {[this] { always_moves_.store(true, std::memory_order_relaxed); }}};
   ErrorLog errors_;
   const std::unique_ptr<FaultUnit> faults_;  // null: nothing ever fails by itself
   DelayLine delays_;

@@ -3,6 +3,7 @@
 
 // Bytes from a peer: what it wrote into its request lane and into the answers to ours, the words of a
 // packet's header, and the header of its segment. The first byte says which.
+#include "emu/base/log.hpp"
 #include "tests/emu/nic/box.hpp"
 
 #include <algorithm>
@@ -147,8 +148,12 @@ void fuzz_segment(const std::uint8_t* data, std::size_t size) {
   const Geometry geometry{.lane_count = 1, .lane_bytes = kLaneBytes, .arena_bytes = 4096};
   std::memset(segment, 0, sizeof segment);
   (void)NicView::create(segment, geometry, 0, 1, false);
-  // Words of the header, each where the fuzzer says.
-  for (; size >= 9; data += 9, size -= 9) std::memcpy(segment + data[0] % 88, data + 1, 8);
+  log::g_level.store(log::Level::off, std::memory_order_relaxed);  // another version is told of each time
+  // Words of the header and of its table of areas, each where the fuzzer says.
+  for (; size >= 9; data += 9, size -= 9) {
+    const std::size_t at = data[0] < 128 ? data[0] % 92 : 128 + (data[0] - 128u) * 2;
+    std::memcpy(segment + at, data + 1, 8);
+  }
   const auto view = NicView::open(segment, sizeof segment);
   if (!view.ok()) return;
   // Whatever it says now, the lanes and the arena lie inside.

@@ -21,6 +21,7 @@ bool Nic::serve() {
   if (flights_open_.load(std::memory_order_relaxed) != 0) busy = poll_responses() || busy;
   // Whoever polls moves the wire along: a thread that takes its lock now and then only delays it.
   if (wire_.load(std::memory_order_relaxed) != nullptr && !program_polls()) poll_wire(true);
+  busy = triggers_.run(TriggerUnit::Look::at_counts) || busy;
   bool owed = collective_.serve();
   if (faults_ != nullptr) owed = run_delayed() || owed;
   owed = attend_suspension() || owed;
@@ -40,7 +41,7 @@ bool Nic::serve() {
   // its frame before this look. A thread that polls now may be past the frame's lane: the look waits for it.
   service.attendance.store(Attendance::asleep, std::memory_order_seq_cst);
   asymmetric_fence::heavy();
-  const bool joined = collective_.serve();
+  const bool joined = triggers_.run(TriggerUnit::Look::at_counts) | collective_.serve();
   if (!poll_requests(true) && !joined) return false;
   service.attendance.store(Attendance::attended, std::memory_order_seq_cst);
   idle_ticks_ = 0;
@@ -85,6 +86,7 @@ void Nic::peer_died(ProcessName process) {
   for (int i = 0; i < 64 && poll_requests(true); ++i) {
   }
   channels_.take_back_from_the_dead();
+  triggers_.run(TriggerUnit::Look::at_counts);
   collective_.peer_died(process);
   // What it was touching when it died it touches no more. Words of the board are its successor's after this
   // look.

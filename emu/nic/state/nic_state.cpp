@@ -3,7 +3,9 @@
 #include "emu/nic/state/nic_state.hpp"
 
 #include "emu/base/check.hpp"
+#include "emu/base/log.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace orrery::nic {
@@ -27,6 +29,8 @@ NicView NicView::create(void* base, const Geometry& geometry, std::uint32_t proc
       (static_cast<std::uint64_t>(pid) << 32) ^ reinterpret_cast<std::uint64_t>(base) ^ kNicMagic;
   header.attach_word_address = reinterpret_cast<std::uint64_t>(&header.attach_word);
   header.strong_hazards = strong_hazards ? 1 : 0;
+  std::copy(std::begin(kAreas), std::end(kAreas), header.areas);
+  header.area_count = std::size(kAreas);
   header.stage.store(Stage::ready, std::memory_order_release);
   const auto view = open(base, header.segment_bytes);
   ORRERY_CHECK(view.ok(), "a segment that was just made does not open: {}", errc_name(view.code()));
@@ -38,7 +42,18 @@ Result<NicView> NicView::open(void* base, std::uint64_t bytes) {
   auto& header = *static_cast<NicHeader*>(base);
   // Acquire: pairs with the owner's release store; the fields below are complete.
   if (header.stage.load(std::memory_order_acquire) == Stage::empty) return Errc::not_done;
-  if (header.magic != kNicMagic || header.version != kNicVersion) return Errc::corrupt;
+  if (header.magic != kNicMagic) return Errc::corrupt;
+  if (const std::uint32_t version = header.version; version != kNicVersion) {
+    log::error("process {} has a NIC segment of version {}: expected {}, as all processes of a job have",
+               header.process_slot, version, kNicVersion);
+    return Errc::unsupported;
+  }
+  if (header.area_count != std::size(kAreas)) return Errc::corrupt;
+  for (std::size_t i = 0; i < std::size(kAreas); ++i) {
+    const AreaRow& row = header.areas[i];
+    if (row.kind != kAreas[i].kind || row.offset != kAreas[i].offset || row.bytes != kAreas[i].bytes)
+      return Errc::corrupt;
+  }
   // Read once: a hostile owner may change the words while we look.
   const std::uint64_t segment_bytes = header.segment_bytes;
   const std::uint64_t lanes_offset = header.lanes_offset;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 // The shared-memory layout of one emulated NIC: one segment per process, created by its owner, mapped by
 // every peer of the host. Offsets, never pointers; fixed-width types; one writer per cache line, or lock-free
@@ -22,14 +23,18 @@
 //   264 KiB   HazardLine[1024]    64 KiB   what each process slot is touching right now; that process writes
 //   328 KiB   CqState[1024]      256 KiB   completion queues; rings lie in the arena
 //   584 KiB   AMO unit            64 KiB   its cache (amo_unit.hpp); each unit lays out its own part
-//   648 KiB   counters            56 KiB   statistics
 //   704 KiB   errors             256 KiB   error events and injected faults
-//   960 KiB   clock               64 KiB   this PE's time
+//   960 KiB   clock               64 KiB   how the process's clock is set up
 //   1 MiB     channel              1 MiB   receive buffers that were posted
 //   2 MiB     datagrams            2 MiB   posted and finished exchanges
 //   4 MiB     collective engine    4 MiB   virtual channel elements
-//   8 MiB     lane pairs[n]                requests from process slot i, responses to it (emu/wire)
+//   8 MiB     counters             1 MiB   successes and failures (events/counter.hpp)
+//   9 MiB     record queues      128 KiB   where the queues' records lie (events/record_queue.hpp)
+//   16 MiB    lane pairs[n]                requests from process slot i, responses to it (emu/wire)
 //   then      arena                        completion-queue rings, segment lists; only the owner allocates
+//
+// NicHeader carries the same list from the AMO unit on (kAreas), so that a reader finds out in one place
+// whether it and the owner agree. A new unit takes a row, room below the lanes and a new version.
 namespace orrery::nic {
 
 inline constexpr std::uint64_t kNicMagic = 0x43494e595252524fULL;  // "ORRRYNIC"
@@ -44,6 +49,34 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
 enum class Stage : std::uint32_t { empty = 0, ready = 1, closed = 2 };
+
+// What lies in a part of the segment. DO NOT CHANGE THE VALUES. Append only.
+enum class AreaKind : std::uint32_t {
+  none = 0,
+  amo = 1,
+  errors = 2,
+  clock = 3,
+  channels = 4,
+  datagrams = 5,
+  collective = 6,
+  counters = 7,
+  record_queues = 8,
+};
+
+// Where a unit keeps its state, and how much of it there may be. The unit's own header says what lies there.
+struct UnitArea {
+  std::uint64_t offset;
+  std::uint64_t bytes;
+};
+
+struct AreaRow {
+  AreaKind kind;
+  std::uint32_t reserved;
+  std::uint64_t offset;
+  std::uint64_t bytes;
+};
+static_assert(sizeof(AreaRow) == 24);
+inline constexpr std::uint32_t kMaxAreas = 64;
 
 struct NicHeader {
   std::uint64_t magic;
@@ -61,12 +94,15 @@ struct NicHeader {
   std::uint32_t strong_hazards;  // 1: the owner cannot membarrier(2), so hazards must be announced with a
                                  // full barrier (base/asymmetric_fence.hpp)
   std::atomic<Stage> stage;      // stored last, with release
+  std::uint32_t area_count;
+  alignas(kCacheLine) AreaRow areas[kMaxAreas];
 };
 static_assert(offsetof(NicHeader, version) == 8 && offsetof(NicHeader, segment_bytes) == 16 &&
               offsetof(NicHeader, lanes_offset) == 24 && offsetof(NicHeader, lane_count) == 32 &&
               offsetof(NicHeader, arena_offset) == 40 && offsetof(NicHeader, pid) == 56 &&
               offsetof(NicHeader, attach_word) == 72 && offsetof(NicHeader, strong_hazards) == 80 &&
-              offsetof(NicHeader, stage) == 84);
+              offsetof(NicHeader, stage) == 84 && offsetof(NicHeader, area_count) == 88 &&
+              offsetof(NicHeader, areas) == 128 && sizeof(NicHeader) <= 4096);
 
 // Who looks after frames that arrive: nobody (the service thread sleeps and must be rung), or somebody who
 // polls (ringing would be a wasted system call).
@@ -177,19 +213,35 @@ inline constexpr std::uint64_t kHazardOffset = kMrtOffset + kMaxRegions * sizeof
 inline constexpr std::uint64_t kQueueOffset = kHazardOffset + kMaxProcesses * sizeof(HazardLine);
 inline constexpr std::uint64_t kKiB = 1024;
 inline constexpr std::uint64_t kMiB = 1024 * kKiB;
-// Where a unit keeps its state, and how much of it there may be. The unit's own header says what lies there.
-struct UnitArea {
-  std::uint64_t offset;
-  std::uint64_t bytes;
-};
 inline constexpr UnitArea kAmoArea{584 * kKiB, 64 * kKiB};
-inline constexpr UnitArea kCounterArea{648 * kKiB, 56 * kKiB};
 inline constexpr UnitArea kErrorArea{704 * kKiB, 256 * kKiB};
 inline constexpr UnitArea kClockArea{960 * kKiB, 64 * kKiB};
 inline constexpr UnitArea kChannelArea{1 * kMiB, 1 * kMiB};
 inline constexpr UnitArea kDatagramArea{2 * kMiB, 2 * kMiB};
 inline constexpr UnitArea kCollectiveArea{4 * kMiB, 4 * kMiB};
-inline constexpr std::uint64_t kLanesOffset = 8 * kMiB;
+inline constexpr UnitArea kCounterArea{8 * kMiB, 1 * kMiB};
+inline constexpr UnitArea kRecordArea{9 * kMiB, 128 * kKiB};
+inline constexpr std::uint64_t kLanesOffset = 16 * kMiB;
+inline constexpr AreaRow kAreas[] = {
+    {AreaKind::amo, 0, kAmoArea.offset, kAmoArea.bytes},
+    {AreaKind::errors, 0, kErrorArea.offset, kErrorArea.bytes},
+    {AreaKind::clock, 0, kClockArea.offset, kClockArea.bytes},
+    {AreaKind::channels, 0, kChannelArea.offset, kChannelArea.bytes},
+    {AreaKind::datagrams, 0, kDatagramArea.offset, kDatagramArea.bytes},
+    {AreaKind::collective, 0, kCollectiveArea.offset, kCollectiveArea.bytes},
+    {AreaKind::counters, 0, kCounterArea.offset, kCounterArea.bytes},
+    {AreaKind::record_queues, 0, kRecordArea.offset, kRecordArea.bytes},
+};
+// In order, one behind the other, each on a cache line, all below the lanes.
+constexpr bool areas_fit() {
+  std::uint64_t end = kAmoArea.offset;
+  for (const AreaRow& row : kAreas) {
+    if (row.offset < end || row.offset % kCacheLine != 0) return false;
+    end = row.offset + row.bytes;
+  }
+  return end <= kLanesOffset;
+}
+static_assert(areas_fit() && std::size(kAreas) <= kMaxAreas);
 static_assert(kHazardOffset == 264 * kKiB && kQueueOffset == 328 * kKiB &&
               kQueueOffset + kMaxQueues * sizeof(CqState) == kAmoArea.offset);
 
@@ -212,7 +264,8 @@ class NicView {
                         bool strong_hazards);
 
   // Looks at a segment that somebody else laid out. Every field is checked against `bytes`, the size that the
-  // descriptor really has: Errc::corrupt when anything does not fit, Errc::not_done before it is ready.
+  // descriptor really has: Errc::corrupt when anything does not fit, Errc::not_done before it is ready,
+  // Errc::unsupported (logged, in one line) when it was laid out by another version of this library.
   static Result<NicView> open(void* base, std::uint64_t bytes);
 
   explicit operator bool() const { return base_ != nullptr; }

@@ -420,7 +420,7 @@ Errc Nic::progress_and_take(CompletionQueue& queue, Event* event) {
 bool Nic::move_along() {
   if (polls_.add()) [[unlikely]]
     look_about();
-  bool any = false;
+  bool any = triggers_.run(TriggerUnit::Look::at_signals);
   if (flights_open_.load(std::memory_order_relaxed) != 0) {
     poll_responses();
     any = true;
