@@ -20,16 +20,17 @@ typedef enum udreg_return {
   UDREG_RC_INVALID_PARAM = 1,
   UDREG_RC_NO_MATCH = 2,
   UDREG_RC_NO_SPACE = 3,       /* every entry is in use: give some back, or UDREG_Evict */
-  UDREG_RC_ERROR_NO_DEVICE = 4 /* the owner's function registered nothing */
+  UDREG_RC_ERROR_NO_DEVICE = 4 /* never given here: there is always a device */
 } udreg_return_t;
 
 /* Modes of a cache, one bit each. */
-#define UDREG_CC_MODE_USE_LARGE_PAGES 0x1   /* ranges are widened to 2 MiB, not to pages */
+#define UDREG_CC_MODE_USE_LARGE_PAGES \
+  0x1 /* ranges are widened to 2 MiB where there is memory, not to pages */
 #define UDREG_CC_MODE_USE_KERNEL_CACHE 0x2  /* accepted: nothing changes */
 #define UDREG_CC_MODE_USE_EVICT_W_UNREG 0x4 /* an entry that nobody uses any more is deregistered at once */
 #define UDREG_CC_MODE_USE_LAZY_DEREG 0x8    /* an entry that nobody uses any more stays; the default */
 
-/* What the owner's function gives when it could not register. */
+/* What the owner's function gives for memory that cannot be registered. NULL says that it has no room. */
 #define UDREG_DEVICE_REG_FAILED ((void*)-1)
 
 /* Counters of UDREG_GetStat. */
@@ -46,7 +47,7 @@ typedef struct udreg_cache_attr {
   void* reg_context;        /* handed to device_reg_func, */
   void* dreg_context;       /* device_dereg_func */
   void* destructor_context; /* and destructor_callback */
-  /* Registers; the result is kept for device_dereg_func, or UDREG_DEVICE_REG_FAILED. */
+  /* Registers; the result is kept for device_dereg_func, or UDREG_DEVICE_REG_FAILED or NULL (above). */
   void* (*device_reg_func)(void* address, uint64_t length, void* context);
   /* Deregisters. 0: done. */
   uint32_t (*device_dereg_func)(void* device_data, void* context);
@@ -74,8 +75,9 @@ udreg_return_t UDREG_CacheDestroy(udreg_cache_handle_t handle);
 
 /*
  * An entry that holds [address, address + length), which stays registered until it is unregistered as often
- * as it was given. Returns SUCCESS; INVALID_PARAM; NO_SPACE the cache is full of entries in use;
- * ERROR_NO_DEVICE the owner's function failed: evict and try again.
+ * as it was given. Returns SUCCESS; INVALID_PARAM an argument, or the owner's function gave
+ * UDREG_DEVICE_REG_FAILED: this memory cannot be registered, use other memory; NO_SPACE the cache is full of
+ * entries in use, or the owner's function gave NULL: evict and try again.
  */
 udreg_return_t UDREG_Register(udreg_cache_handle_t handle, void* address, uint64_t length,
                               udreg_entry_t** entry);
@@ -88,6 +90,8 @@ udreg_return_t UDREG_DecrRefcount(udreg_cache_handle_t handle, udreg_entry_t* en
 udreg_return_t UDREG_Evict(udreg_cache_handle_t handle);
 /* A counter. Returns SUCCESS; INVALID_PARAM. */
 udreg_return_t UDREG_GetStat(udreg_cache_handle_t handle, uint32_t which, uint64_t* value);
+/* Sets a counter to 0. Returns SUCCESS; INVALID_PARAM. */
+udreg_return_t UDREG_ResetStat(udreg_cache_handle_t handle, uint32_t which);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,9 @@
 #include "lib/udreg/cache.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include <sys/mman.h>
 
 namespace orrery::udreg {
 
@@ -10,6 +13,20 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kLargePage = 2ull << 20;
+
+struct Range {
+  std::uint64_t begin = 0, end = 0;
+};
+
+Range widened(std::uint64_t address, std::uint64_t length, std::uint64_t unit) {
+  return {address / unit * unit, (address + length + unit - 1) / unit * unit};
+}
+
+// Whether there is memory everywhere in [begin, end), less than a large page.
+bool is_mapped(std::uint64_t begin, std::uint64_t end) {
+  std::array<unsigned char, kLargePage / kPage> pages;
+  return begin == end || mincore(reinterpret_cast<void*>(begin), end - begin, pages.data()) == 0;
+}
 
 }  // namespace
 
@@ -39,18 +56,24 @@ udreg_return_t Cache::take(std::uint64_t address, std::uint64_t length, udreg_en
   }
   ++counters_[UDREG_STAT_CACHE_MISS];
   if (entries_.size() >= attr_.max_entries && !evict_one()) return UDREG_RC_NO_SPACE;
-  const std::uint64_t unit = (attr_.modes & UDREG_CC_MODE_USE_LARGE_PAGES) != 0 ? kLargePage : kPage;
-  std::uint64_t begin = address / unit * unit;
-  std::uint64_t bytes = (address + length - begin + unit - 1) / unit * unit;
-  void* device = attr_.device_reg_func(reinterpret_cast<void*>(begin), bytes, attr_.reg_context);
-  if (device == UDREG_DEVICE_REG_FAILED && unit != kPage) {
-    // What lies around it may be nobody's.
-    begin = address / kPage * kPage;
-    bytes = (address + length - begin + kPage - 1) / kPage * kPage;
-    device = attr_.device_reg_func(reinterpret_cast<void*>(begin), bytes, attr_.reg_context);
+  const Range pages = widened(address, length, kPage);
+  Range range = pages;
+  if ((attr_.modes & UDREG_CC_MODE_USE_LARGE_PAGES) != 0) {
+    const Range large = widened(address, length, kLargePage);
+    if (is_mapped(large.begin, pages.begin)) range.begin = large.begin;
+    if (is_mapped(pages.end, large.end)) range.end = large.end;
   }
-  if (device == UDREG_DEVICE_REG_FAILED) return UDREG_RC_ERROR_NO_DEVICE;
-  entries_.push_front({{reinterpret_cast<void*>(begin), bytes, device}, 1});
+  const auto device_of = [this](const Range& of) {
+    return attr_.device_reg_func(reinterpret_cast<void*>(of.begin), of.end - of.begin, attr_.reg_context);
+  };
+  void* device = device_of(range);
+  if (device == UDREG_DEVICE_REG_FAILED && (range.begin != pages.begin || range.end != pages.end)) {
+    range = pages;  // what lies around it may be such as cannot be registered
+    device = device_of(range);
+  }
+  if (device == UDREG_DEVICE_REG_FAILED) return UDREG_RC_INVALID_PARAM;
+  if (device == nullptr) return UDREG_RC_NO_SPACE;
+  entries_.push_front({{reinterpret_cast<void*>(range.begin), range.end - range.begin, device}, 1});
   *entry = &entries_.front().shown;
   return UDREG_RC_SUCCESS;
 }
@@ -85,6 +108,13 @@ bool Cache::evict_one() {
 void Cache::drop(std::list<Entry>::iterator entry) {
   (void)attr_.device_dereg_func(entry->shown.device_data, attr_.dreg_context);
   entries_.erase(entry);
+}
+
+bool Cache::reset(std::uint32_t which) {
+  const std::lock_guard lock(mu_);
+  if (which >= counters_.size()) return false;
+  counters_[which] = 0;
+  return true;
 }
 
 bool Cache::stat(std::uint32_t which, std::uint64_t* value) {

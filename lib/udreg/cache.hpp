@@ -30,6 +30,7 @@ class Cache {
   udreg_return_t take(std::uint64_t address, std::uint64_t length, udreg_entry_t** entry);
   udreg_return_t give(udreg_entry_t* entry, bool keep);
   udreg_return_t evict();
+  bool reset(std::uint32_t which);
   bool stat(std::uint32_t which, std::uint64_t* value);
 
   int accesses = 0;  // guarded by the registry's lock

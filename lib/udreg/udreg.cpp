@@ -131,4 +131,9 @@ udreg_return_t UDREG_GetStat(udreg_cache_handle_t handle, uint32_t which, uint64
                                                                            : UDREG_RC_INVALID_PARAM;
 }
 
+udreg_return_t UDREG_ResetStat(udreg_cache_handle_t handle, uint32_t which) {
+  const auto cache = look_up(handle);
+  return cache != nullptr && cache->reset(which) ? UDREG_RC_SUCCESS : UDREG_RC_INVALID_PARAM;
+}
+
 }  // extern "C"

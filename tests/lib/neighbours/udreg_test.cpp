@@ -6,21 +6,25 @@
 
 #include <cstring>
 #include <map>
+#include <set>
 #include <vector>
 
+#include <sys/mman.h>
 #include <udreg_pub.h>
 
 namespace {
 
 struct Device {
   std::map<void*, std::uint64_t> registered;
+  std::set<void*> unfit;  // begins of ranges that cannot be registered
   std::uint64_t room = 1000;
   int ended = 0;
 };
 
 void* reg(void* address, std::uint64_t length, void* context) {
   auto& device = *static_cast<Device*>(context);
-  if (device.registered.size() >= device.room) return UDREG_DEVICE_REG_FAILED;
+  if (device.unfit.contains(address)) return UDREG_DEVICE_REG_FAILED;
+  if (device.registered.size() >= device.room) return nullptr;
   device.registered[address] = length;
   return address;
 }
@@ -111,24 +115,82 @@ TEST_F(Udreg, ADeviceWithoutRoomIsSaidSoAndEvictionHelps) {
   ASSERT_EQ(UDREG_Register(cache, at(0x10000), 64, &entry), UDREG_RC_SUCCESS);
   ASSERT_EQ(UDREG_Unregister(cache, entry), UDREG_RC_SUCCESS);
   // What Open MPI does.
-  EXPECT_EQ(UDREG_Register(cache, at(0x20000), 64, &entry), UDREG_RC_ERROR_NO_DEVICE);
+  EXPECT_EQ(UDREG_Register(cache, at(0x20000), 64, &entry), UDREG_RC_NO_SPACE);
   EXPECT_EQ(UDREG_Evict(cache), UDREG_RC_SUCCESS);
   EXPECT_EQ(UDREG_Register(cache, at(0x20000), 64, &entry), UDREG_RC_SUCCESS);
   EXPECT_EQ(UDREG_CacheDestroy(cache), UDREG_RC_NO_SPACE) << "an entry is in use";
   EXPECT_EQ(UDREG_Unregister(cache, entry), UDREG_RC_SUCCESS);
 }
 
+// Memory of whole large pages with nothing around it, of which some is taken away again.
+class LargePages {
+ public:
+  static constexpr std::size_t kLarge = 2 << 20;
+  LargePages() {
+    whole_ = static_cast<char*>(mmap(nullptr, 5 * kLarge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    const auto begin = (reinterpret_cast<std::uintptr_t>(whole_) + 2 * kLarge - 1) / kLarge * kLarge;
+    base = reinterpret_cast<char*>(begin);
+    munmap(base - kLarge / 2, kLarge / 2);
+    munmap(base + 2 * kLarge, kLarge / 2);
+  }
+  ~LargePages() { munmap(whole_, 5 * kLarge); }
+  void remove(std::size_t from, std::size_t to) { munmap(base + from, to - from); }
+  char* base = nullptr;
+
+ private:
+  char* whole_ = nullptr;
+};
+
 TEST_F(Udreg, ByModeAnEntryGoesAtOnceAndRangesAreLarge) {
   open(8, UDREG_CC_MODE_USE_EVICT_W_UNREG | UDREG_CC_MODE_USE_LARGE_PAGES);
+  const LargePages pages;
   udreg_entry_t* entry = nullptr;
-  ASSERT_EQ(UDREG_Register(cache, at(0x210000), 64, &entry), UDREG_RC_SUCCESS);
-  EXPECT_EQ(entry->address, at(0x200000));
+  ASSERT_EQ(UDREG_Register(cache, pages.base + 0x10000, 64, &entry), UDREG_RC_SUCCESS);
+  EXPECT_EQ(entry->address, pages.base);
   EXPECT_EQ(entry->length, 0x200000U);
   EXPECT_EQ(UDREG_Unregister(cache, entry), UDREG_RC_SUCCESS);
   EXPECT_TRUE(device.registered.empty());
-  ASSERT_EQ(UDREG_Register(cache, at(0x210000), 64, &entry), UDREG_RC_SUCCESS);
+  ASSERT_EQ(UDREG_Register(cache, pages.base + 0x10000, 64, &entry), UDREG_RC_SUCCESS);
   EXPECT_EQ(UDREG_DecrRefcount(cache, entry), UDREG_RC_SUCCESS);
   EXPECT_EQ(device.registered.size(), 1U) << "it only counts down";
+}
+
+TEST_F(Udreg, LargePagesAreNeverWidenedIntoWhatIsNotMapped) {
+  open(8, UDREG_CC_MODE_USE_LARGE_PAGES);
+  LargePages pages;
+  pages.remove(0x1000, 0x2000);
+  udreg_entry_t* entry = nullptr;
+  ASSERT_EQ(UDREG_Register(cache, pages.base + 0x10010, 64, &entry), UDREG_RC_SUCCESS);
+  EXPECT_EQ(entry->address, pages.base + 0x10000) << "there is a hole before it";
+  EXPECT_EQ(entry->length, 0x1f0000U) << "and memory behind it";
+  EXPECT_EQ(UDREG_Unregister(cache, entry), UDREG_RC_SUCCESS);
+  pages.remove(0x3ff000, 0x400000);
+  ASSERT_EQ(UDREG_Register(cache, pages.base + 0x210000, 64, &entry), UDREG_RC_SUCCESS);
+  EXPECT_EQ(entry->address, pages.base + 0x200000);
+  EXPECT_EQ(entry->length, 0x11000U);
+  EXPECT_EQ(UDREG_Unregister(cache, entry), UDREG_RC_SUCCESS);
+}
+
+TEST_F(Udreg, MemoryThatCannotBeRegisteredIsABadArgument) {
+  open(8, UDREG_CC_MODE_USE_LARGE_PAGES);
+  const LargePages pages;
+  device.unfit = {pages.base, pages.base + 0x30000};
+  udreg_entry_t* entry = nullptr;
+  ASSERT_EQ(UDREG_Register(cache, pages.base + 0x10000, 64, &entry), UDREG_RC_SUCCESS);
+  EXPECT_EQ(entry->length, 4096U) << "what lies around it cannot, it can";
+  EXPECT_EQ(UDREG_Unregister(cache, entry), UDREG_RC_SUCCESS);
+  EXPECT_EQ(UDREG_Register(cache, pages.base + 0x30000, 64, &entry), UDREG_RC_INVALID_PARAM);
+}
+
+TEST_F(Udreg, CountersAreSetBackOneByOne) {
+  open(8);
+  udreg_entry_t* entry = nullptr;
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(UDREG_Register(cache, at(0x10000), 64, &entry), UDREG_RC_SUCCESS);
+  EXPECT_EQ(UDREG_ResetStat(cache, UDREG_STAT_CACHE_HIT), UDREG_RC_SUCCESS);
+  EXPECT_EQ(stat(UDREG_STAT_CACHE_HIT), 0U);
+  EXPECT_EQ(stat(UDREG_STAT_CACHE_MISS), 1U);
+  EXPECT_EQ(UDREG_ResetStat(cache, 3), UDREG_RC_INVALID_PARAM);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(UDREG_Unregister(cache, entry), UDREG_RC_SUCCESS);
 }
 
 TEST_F(Udreg, BadArgumentsAreRefused) {
