@@ -3,13 +3,16 @@
 #include "lib/xpmem/owner.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
 #include "emu/clock/clock.hpp"
 #include "emu/job/abstract_socket.hpp"
 #include "emu/memory/range.hpp"
+#include "lib/xpmem/shared_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -67,7 +70,7 @@ bool Owner::remove(std::int64_t segment) {
 }
 
 void Owner::on_connect() {
-  UniqueFd client(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  UniqueFd client(own_descriptor(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
   if (!client.valid()) return;
   const auto peer = job::peer_of(client.get());
   if (!peer || peer->uid != geteuid()) return;
@@ -88,16 +91,19 @@ void Owner::on_request(int fd) {
     Request request;
     std::memcpy(&request, bytes.data(), sizeof request);
     if (request.magic == Request::kMagic && request.secret == runtime_.job().directory().secret()) {
-      const Answer given = answer(request);
+      UniqueFd file;
+      const Answer given = answer(request, &file);
+      const int number = file.get();
       // A client that has gone needs no answer.
-      [[maybe_unused]] const auto sent = send(fd, &given, sizeof given, MSG_NOSIGNAL | MSG_DONTWAIT);
+      (void)job::send_with_fds(fd, std::as_bytes(std::span(&given, 1)),
+                               std::span(&number, given.has_file != 0 ? 1 : 0));
     }
   }
   runtime_.job().loop().remove(fd);
   std::erase_if(pending_, [fd](const UniqueFd& one) { return one.get() == fd; });
 }
 
-Answer Owner::answer(const Request& request) {
+Answer Owner::answer(const Request& request, UniqueFd* file) {
   const SegmentName name = decode(request.segment);
   const job::ProcessRef self = runtime_.job().self();
   Segment segment;
@@ -123,6 +129,12 @@ Answer Owner::answer(const Request& request) {
   // Pages that are in the file already may have been made read-only since: not for whoever wants to write.
   if (!there.ok() || !there.value().mapped || (request.writes != 0 && !there.value().writable))
     return {.error = EFAULT};
+  std::uint64_t offset = 0;
+  if (there.value().cover == memory::Cover::none &&
+      find_shared_file(pages, request.writes != 0, file, &offset)) {
+    if (file->valid()) return {.has_file = 1, .address = segment.address, .offset = offset};
+    return {.error = EFAULT};
+  }
   if (there.value().cover != memory::Cover::direct) {
     const Status adopted = runtime_.nic().adopt_range(pages.begin, pages.end, false);
     if (!adopted.ok()) {

@@ -45,7 +45,8 @@ class Owner {
 
   void on_connect();
   void on_request(int fd);
-  Answer answer(const Request& request);
+  // `file`: set when the answer has one.
+  Answer answer(const Request& request, UniqueFd* file);
 
   nic::Runtime& runtime_;
   UniqueFd socket_;

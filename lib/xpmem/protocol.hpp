@@ -45,11 +45,13 @@ struct Request {
 static_assert(sizeof(Request) == 48);
 
 struct Answer {
-  std::uint32_t error = 0;  // errno, 0 when all is well
-  std::uint32_t unused = 0;
-  std::uint64_t address = 0;  // of the segment's first byte in its owner
+  std::uint32_t error = 0;     // errno, 0 when all is well
+  std::uint32_t has_file = 0;  // 1: what was asked for is a shared mapping of the file that comes along
+  std::uint64_t address = 0;   // of the segment's first byte in its owner
+  std::uint64_t offset =
+      0;  // has_file: of the first page asked for in that file; else it is the owner's address
 };
-static_assert(sizeof(Answer) == 16);
+static_assert(sizeof(Answer) == 24);
 
 // Where the owner listens, from the name of its descriptor server.
 inline std::string socket_name(std::string_view descriptors) { return std::string(descriptors) + ".x"; }

@@ -2,9 +2,11 @@
 // Copyright 2026 the Orrery authors
 #include "include/xpmem/xpmem.h"
 
+#include "emu/base/own_descriptor.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/job/abstract_socket.hpp"
 #include "lib/xpmem/owner.hpp"
+#include "lib/xpmem/shared_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -93,8 +95,8 @@ T fail(int error, T result) {
   return result;
 }
 
-// Asks the segment's owner. 0, or the errno to give.
-int ask(nic::Runtime& runtime, Request request, Answer* answer) {
+// Asks the segment's owner. 0, or the errno to give. `file`: of a shared mapping, when the answer has one.
+int ask(nic::Runtime& runtime, Request request, Answer* answer, UniqueFd* file) {
   job::Job& job = runtime.job();
   const SegmentName name = decode(request.segment);
   const auto owner = job.directory().info_of({.index = name.slot, .generation = name.generation});
@@ -107,11 +109,15 @@ int ask(nic::Runtime& runtime, Request request, Answer* answer) {
   if (!peer || peer->uid != geteuid()) return EACCES;
   request.secret = job.directory().secret();
   if (send(fd, &request, sizeof request, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof request)) return ENOENT;
-  std::vector<UniqueFd> none;
+  std::vector<UniqueFd> files;
   const auto got =
-      job::receive_with_fds(fd, std::as_writable_bytes(std::span(answer, 1)), 0, deadline, &none);
+      job::receive_with_fds(fd, std::as_writable_bytes(std::span(answer, 1)), 1, deadline, &files);
   if (!got.ok()) return got.code() == Errc::timeout ? ETIMEDOUT : ENOENT;
   if (got.value() != sizeof *answer) return ENOENT;  // closed without an answer: it ends
+  if (answer->error == 0 && answer->has_file != 0) {
+    if (files.size() != 1) return ENOENT;
+    *file = std::move(files[0]);
+  }
   return static_cast<int>(answer->error);
 }
 
@@ -137,7 +143,7 @@ int open_file(nic::Runtime& runtime, Access& access) {
   job::Job& job = runtime.job();
   const SegmentName name = decode(access.segment);
   if (name.slot == job.self().index) {
-    access.file.reset(dup(runtime.memory().file()));
+    access.file.reset(own_descriptor(dup(runtime.memory().file())));
     return access.file.valid() ? 0 : ENOMEM;
   }
   auto descriptors =
@@ -151,6 +157,7 @@ int open_file(nic::Runtime& runtime, Access& access) {
 
 }  // namespace orrery::xpmem
 
+using orrery::UniqueFd;
 using orrery::xpmem::Answer;
 using orrery::xpmem::ask;
 using orrery::xpmem::Ask;
@@ -204,7 +211,8 @@ xpmem_apid_t xpmem_get(xpmem_segid_t segid, int flags, int permit_type, void* /*
   if (own == nullptr) return -1;
   const Request request{.ask = Ask::get, .segment = segid, .writes = flags == XPMEM_RDWR ? 1u : 0u};
   Answer answer;
-  if (const int error = ask(*own->runtime, request, &answer); error != 0)
+  UniqueFd none;
+  if (const int error = ask(*own->runtime, request, &answer, &none); error != 0)
     return fail<xpmem_apid_t>(error, -1);
   const xpmem_apid_t access = own->next_access++;
   own->accesses[access] = {segid, flags == XPMEM_RDWR, {}};
@@ -241,15 +249,23 @@ void* xpmem_attach(struct xpmem_addr addr, size_t size, void* vaddr) {
                         .length = size,
                         .writes = access.writes ? 1u : 0u};
   Answer answer;
-  if (const int error = ask(*own->runtime, request, &answer); error != 0) return fail(error, failed);
-  if (const int error = open_file(*own->runtime, access); error != 0) return fail(error, failed);
-  // File offset = the owner's virtual address.
-  const std::uint64_t begin = answer.address + request.offset;
-  const orrery::memory::Range pages = orrery::memory::page_hull({begin, begin + size});
+  UniqueFd shared;
+  if (const int error = ask(*own->runtime, request, &answer, &shared); error != 0) return fail(error, failed);
+  // Of the memory file the offset is the owner's virtual address.
+  std::uint64_t begin = answer.address + request.offset;
+  std::uint64_t unit = orrery::memory::kPageBytes;
+  if (shared.valid()) {
+    begin = answer.offset + begin % orrery::memory::kPageBytes;
+    unit = orrery::xpmem::mapping_unit(shared.get());
+    if (reinterpret_cast<std::uint64_t>(vaddr) % unit != 0) return fail(EINVAL, failed);
+  } else if (const int error = open_file(*own->runtime, access); error != 0) {
+    return fail(error, failed);
+  }
+  const orrery::memory::Range pages{begin / unit * unit, (begin + size + unit - 1) / unit * unit};
   if (pages.end > orrery::memory::AddressSpace::kSpan || pages.empty()) return fail(EFAULT, failed);
   void* const base = mmap(vaddr, pages.size(), access.writes ? PROT_READ | PROT_WRITE : PROT_READ,
-                          MAP_SHARED | (vaddr != nullptr ? MAP_FIXED : 0), access.file.get(),
-                          static_cast<off_t>(pages.begin));
+                          MAP_SHARED | (vaddr != nullptr ? MAP_FIXED : 0),
+                          shared.valid() ? shared.get() : access.file.get(), static_cast<off_t>(pages.begin));
   if (base == MAP_FAILED) return fail(ENOMEM, failed);
   forget_attachments(own->attachments, static_cast<std::byte*>(base),
                      static_cast<std::byte*>(base) + pages.size());

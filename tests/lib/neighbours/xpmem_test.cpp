@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -64,6 +65,79 @@ xpmem_apid_t get(xpmem_segid_t segment, int flags = XPMEM_RDWR) {
   return xpmem_get(segment, flags, XPMEM_PERMIT_MODE, reinterpret_cast<void*>(0666));
 }
 void* const kFailed = reinterpret_cast<void*>(-1);
+
+// Memory that is shared already, by who made it and how: PGAS runtimes make their heaps so.
+struct SharedKind {
+  const char* name;
+  std::byte* (*map)(std::size_t bytes);
+};
+std::byte* map_file(int file, std::size_t bytes) {
+  if (file < 0 || ftruncate(file, static_cast<off_t>(bytes + kPage)) != 0) return nullptr;
+  // Not from the file's beginning.
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, kPage);
+  return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
+}
+const SharedKind kSharedKinds[] = {
+    {"anonymous",
+     [](std::size_t bytes) {
+       void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+       return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
+     }},
+    {"memfd that stays open",
+     [](std::size_t bytes) { return map_file(memfd_create("heap", MFD_CLOEXEC), bytes); }},
+    {"file with a name",
+     [](std::size_t bytes) {
+       static char name[] = "/tmp/orrery_xpmem_XXXXXX";
+       const int file = mkstemp(name);
+       std::byte* const at = map_file(file, bytes);
+       close(file);
+       std::atexit([] { unlink(name); });
+       return at;
+     }},
+};
+
+TEST(Xpmem, SharedMappingsAreAttachedAsTheyAre) {
+  constexpr std::size_t kBytes = 40 * kPage;
+  for (const SharedKind& kind : kSharedKinds) {
+    SCOPED_TRACE(kind.name);
+    const bool may = geteuid() == 0 || std::strcmp(kind.name, "anonymous") != 0;
+    std::byte* const mine = kind.map(kBytes);
+    ASSERT_NE(mine, nullptr);
+    // In two pieces for the kernel.
+    ASSERT_EQ(mprotect(mine + 10 * kPage, kPage, PROT_READ), 0);
+    ASSERT_EQ(mprotect(mine + 10 * kPage, kPage, PROT_READ | PROT_WRITE), 0);
+    for (std::size_t i = 0; i < kBytes; ++i) mine[i] = static_cast<std::byte>(i * 5 + i / 512 + job().rank);
+    const auto all = gather(make(mine, kBytes));
+    const xpmem_apid_t access = get(all[static_cast<std::size_t>(right())]);
+    auto* const theirs =
+        static_cast<std::byte*>(xpmem_attach({access, 3 * kPage + 8}, kBytes - 3 * kPage - 8, nullptr));
+    if (may) {
+      ASSERT_NE(theirs, kFailed) << std::strerror(errno);
+      std::size_t wrong = 0;
+      for (std::size_t i = 3 * kPage + 8; i < kBytes; ++i)
+        wrong += theirs[i - 3 * kPage - 8] != static_cast<std::byte>(i * 5 + i / 512 + right());
+      EXPECT_EQ(wrong, 0U);
+      PMI_Barrier();
+      theirs[0] = std::byte{0xee};
+      PMI_Barrier();
+      EXPECT_EQ(mine[3 * kPage + 8], std::byte{0xee})
+          << "the left one wrote it, into memory that is still the file's";
+      EXPECT_EQ(xpmem_detach(theirs), 0);
+      // Its own children see what it sees, as before.
+      const pid_t child = fork();
+      if (child == 0) {
+        mine[1] = std::byte{0x77};
+        _exit(0);
+      }
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_EQ(mine[1], std::byte{0x77});
+    }
+    PMI_Barrier();
+    EXPECT_EQ(xpmem_release(access), 0);
+    EXPECT_EQ(xpmem_remove(all[static_cast<std::size_t>(job().rank)]), 0);
+  }
+}
 
 TEST(Xpmem, BothSidesUseTheSamePages) {
   constexpr std::size_t kPages = 300;
