@@ -32,6 +32,25 @@ int rca_get_nodeid(rs_node_t* node);
 /* The job's nodes. Returns 0; -1 NULL, no job, no memory. May join the job. Any thread. */
 int rca_get_sysnodes(rs_node_array_t* nodes);
 
+/* Where a node is in its network. Gemini: its router in the torus (x, y, z), which two nodes share. Aries: x
+ * the group, y the chassis of the group (0 to 5), z the slot of the chassis (0 to 15), which four nodes
+ * share. */
+typedef struct mesh_coord {
+  uint16_t mesh_x;
+  uint16_t mesh_y;
+  uint16_t mesh_z;
+} mesh_coord_t;
+typedef mesh_coord_t rca_mesh_coord_t;
+
+/* The coordinates of node `nid`, on the machine of the job (ORRERY_MACHINE), or, where time is the host's
+ * own, on one of the device's kind (ORRERY_DEVICE) as large as needed. Returns 0; -1 NULL, no such node, or a
+ * machine that is neither a torus nor of Aries' kind. Any thread. */
+int rca_get_meshcoord(uint16_t nid, rca_mesh_coord_t* coordinates);
+
+/* The largest coordinate in each dimension: the dimensions are one more. Returns 0; -1 as above. May join the
+ * job. Any thread. */
+int rca_get_max_dimension(rca_mesh_coord_t* largest);
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,6 +4,8 @@
 // What a job of six PEs on three pretended nodes learns about itself from the libraries beside uGNI.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -142,6 +144,28 @@ TEST(Rca, KnowsTheNodes) {
   std::free(nodes.na_ids);
   EXPECT_EQ(rca_get_nodeid(nullptr), -1);
   EXPECT_EQ(rca_get_sysnodes(nullptr), -1);
+}
+
+TEST(Rca, KnowsWhereTheNodesAre) {
+  // Without a machine: Aries' layout, four nodes a slot, 16 slots a chassis, six chassis a group.
+  rca_mesh_coord_t at{};
+  for (const auto& [nid, x, y, z] : {std::array{0, 0, 0, 0},
+                                     {3, 0, 0, 0},
+                                     {4, 0, 0, 1},
+                                     {64, 0, 1, 0},
+                                     {383, 0, 5, 15},
+                                     {384, 1, 0, 0},
+                                     {65535, 170, 3, 15}}) {
+    ASSERT_EQ(rca_get_meshcoord(static_cast<std::uint16_t>(nid), &at), 0) << nid;
+    EXPECT_EQ(at.mesh_x, x) << nid;
+    EXPECT_EQ(at.mesh_y, y) << nid;
+    EXPECT_EQ(at.mesh_z, z) << nid;
+  }
+  ASSERT_EQ(rca_get_max_dimension(&at), 0);
+  EXPECT_EQ(at.mesh_y, 5);
+  EXPECT_EQ(at.mesh_z, 15);
+  EXPECT_EQ(rca_get_meshcoord(0, nullptr), -1);
+  EXPECT_EQ(rca_get_max_dimension(nullptr), -1);
 }
 
 TEST(WlmDetect, NamesTheManager) {
