@@ -69,3 +69,11 @@ install(CODE "
 install(FILES ${PROJECT_BINARY_DIR}/generated/env.sh DESTINATION ${ORRERY_DATADIR})
 configure_file(cmake/environment/modulefile.in ${PROJECT_BINARY_DIR}/generated/modulefile @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/generated/modulefile DESTINATION ${ORRERY_DATADIR}/modulefiles RENAME orrery)
+
+# Compiler wrappers, for configure scripts that want the machine's: a folder to put in front of PATH.
+file(RELATIVE_PATH ORRERY_WRAPPER_PREFIX /prefix/${ORRERY_DATADIR}/compilers /prefix)
+string(REGEX REPLACE "/$" "" ORRERY_WRAPPER_PREFIX ${ORRERY_WRAPPER_PREFIX})
+configure_file(cmake/environment/compiler.in ${PROJECT_BINARY_DIR}/generated/compiler @ONLY)
+foreach(wrapper cc CC ftn)
+  install(PROGRAMS ${PROJECT_BINARY_DIR}/generated/compiler DESTINATION ${ORRERY_DATADIR}/compilers RENAME ${wrapper})
+endforeach()

@@ -44,6 +44,16 @@ case "$step" in
       [ -f "$2.first/$file" ] || { echo "$file is not installed"; exit 1; }
     done
     mv "$2.first" "$2"
+    # As a packager does it: below DESTDIR, where everything lies as it will below the prefix.
+    rm -rf "$2.dest"
+    DESTDIR="$2.dest" cmake --install "$1" --prefix /usr >/dev/null
+    [ -x "$2.dest/usr/bin/orrery" ] || { echo "nothing is installed below DESTDIR"; exit 1; }
+    if grep -rlI --exclude-dir=doc "$2.dest" "$2.dest"; then
+      echo "the files above name DESTDIR"
+      exit 1
+    fi
+    "$2.dest/usr/bin/orrery" run -n 1 true
+    rm -rf "$2.dest"
     ;;
   pkg-config)
     prefix=$1 cc=$2 flags=${3:-}
@@ -58,6 +68,38 @@ case "$step" in
       uses "$scratch/client" libpmi.so.0
       uses "$scratch/client" liborrery.so.0
     done
+    # libtool puts bare libraries in front of all words that begin with -Wl, and many linkers are told --as-needed: a
+    # client's library names liborrery.so even so.
+    for package in cray-pmi cray-ugni "cray-ugni cray-pmi"; do
+      words=$(pkg-config --libs $package)
+      # shellcheck disable=SC2046,SC2086
+      "$cc" $flags -shared -fPIC -Wl,--as-needed $(pkg-config --cflags cray-pmi cray-ugni) "$here/downstream/client.c" \
+        $(printf '%s\n' $words | grep '^-[lL]') $(printf '%s\n' $words | grep '^-Wl') -o "$scratch/libclient.so"
+      readelf -d "$scratch/libclient.so" | grep -q 'NEEDED.*liborrery.so.0' ||
+        { echo "a library that libtool links with '$package' does not name liborrery.so.0"; exit 1; }
+    done
+    # The compiler wrappers: no option of ours, compiled and linked apart and at once, by a link as well.
+    compilers=$prefix/share/orrery/compilers
+    printf '#include <pmi.h>\nint main() { return PMI_SUCCESS; }\n' >"$scratch/x.cc"
+    printf '      program x\n      end program\n' >"$scratch/x.f"
+    ln -s "$compilers/cc" "$scratch/cc"
+    if [ "$cc" = "${cc#*clang}" ]; then
+      # shellcheck disable=SC2086
+      (PATH=$compilers:$PATH
+       cc --version >/dev/null
+       cc $flags "$here/downstream/client.c" -o "$scratch/client_wrapped"
+       cc $flags -c "$here/downstream/client.c" -o "$scratch/client.o"
+       "$scratch/cc" $flags "$scratch/client.o" -o "$scratch/client_apart"
+       CC $flags "$scratch/x.cc" -o "$scratch/client_cxx")
+      for wrapped in client_wrapped client_apart; do
+        expect "rank 0 of 1" "$scratch/$wrapped"
+        uses "$scratch/$wrapped" libugni.so.0
+        uses "$scratch/$wrapped" liborrery.so.0
+        if ldd "$scratch/$wrapped" | grep -q libudreg; then echo "$wrapped loads what it does not call"; exit 1; fi
+      done
+      "$scratch/client_cxx"
+      if command -v gfortran >/dev/null; then (cd "$scratch" && "$compilers/ftn" x.f -o client_f && ./client_f); fi
+    fi
     # The README's first program, from the examples that are installed.
     # shellcheck disable=SC2046,SC2086
     "$cc" $flags "$prefix/share/doc/orrery/examples/gni/put.c" $(pkg-config --cflags --libs cray-pmi cray-ugni) \
