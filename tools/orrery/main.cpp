@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 namespace orrery::tool {
 
 namespace {
@@ -12,6 +15,18 @@ namespace {
 // Every subcommand, in the order of the help text.
 constexpr AddSubcommand kSubcommands[] = {add_run,  add_info, add_machines, add_explain, add_validate,
                                           add_draw, add_sim,  add_figures,  add_agent};
+
+}  // namespace
+
+namespace {
+
+// What is opened next must not become standard input, output or error of the PEs, where the command was
+// started without them.
+void fill_standard_descriptors() {
+  int fd = open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
+  if (fd >= 0) close(fd);
+}
 
 }  // namespace
 
@@ -24,6 +39,7 @@ int usage_error(const std::string& line) {
 
 int main(int argc, char** argv) {
   using namespace orrery::tool;
+  fill_standard_descriptors();
   int exit_code = 0;
   CLI::App root{"Runs and explains programs for the networks that Orrery emulates", "orrery"};
   root.set_version_flag("--version", "orrery " ORRERY_VERSION);
@@ -50,6 +66,16 @@ int main(int argc, char** argv) {
     root.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes words from the back
   } catch (const CLI::Success& asked) {                                // --help and --version
     return root.exit(asked);
+  } catch (const CLI::ExtrasError&) {
+    std::vector<std::string> extras;
+    for (const CLI::App* command : root.get_subcommands()) extras = command->remaining();
+    if (extras.empty()) extras = root.remaining();
+    std::string words;
+    for (const std::string& one : extras) words += (words.empty() ? "" : " ") + one;
+    return usage_error(
+        (extras.size() > 1 ? "arguments that are not expected: " : "an argument that is not expected: ") +
+        words + "; try 'orrery " + (args.empty() || args[0].starts_with('-') ? "" : args[0] + " ") +
+        "--help'");
   } catch (const CLI::ParseError& error) {
     const std::string of = args.empty() || args[0].starts_with('-') ? "" : args[0] + " ";
     return usage_error(std::string(error.what()) + "; try 'orrery " + of + "--help'");

@@ -17,6 +17,12 @@ PY
 refuses "--groups 300: expected 1..241" draw --machine aries --groups 300 --out "$folder/x.html"
 refuses "--groups 0: expected 1..241" draw --machine aries --groups 0 --out "$folder/x.html"
 refuses "--cables -5: expected 0..240" draw --machine aries --cables -5 --out "$folder/x.html"
+# As words, as 'orrery explain' has them.
+says "$folder/words.html" draw --machine aries --out "$folder/words.html" put 0 3000 64
+grep -q "put of 64 B from node 0 .* to node 3000" "$folder/words.html" || fail "draw put 0 3000 64 draws something else"
+refuses "an argument that is not expected: twice" draw --out "$folder/x.html" put 0 3000 64 twice
+refuses "arguments that are not expected: these are typed in order" draw --out "$folder/x.html" put 0 3000 64 these are typed in order
+refuses "the machine is given by --machine aries" draw --out "$folder/x.html" aries
 refuses "--levels 0: expected 1..8" draw --machine asci-q --levels 0 --out "$folder/x.html"
 refuses "--dst -1: expected a node 0..3071" draw --machine aries --dst -1 --out "$folder/x.html"
 refuses "--levels needs a fat tree" draw --machine aries --levels 3 --out "$folder/x.html"

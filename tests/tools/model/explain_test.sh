@@ -21,6 +21,10 @@ for machine in ("aries", "gemini", "seastar", "bluegene-l", "asci-q", "ideal"):
 PY
 refuses "gemini: target node '3840' is not accepted: expected a whole number 0..3839" explain --machine gemini put 0 3840 8
 refuses "expected a whole number 0..3839" explain --machine gemini put -- -1 5 8
+says 'put of 8 B from node 0 [' explain --machine aries --operation put --src 0 --dst 5 --bytes 8
+says 'put of 8 B from node 0 [' explain --machine aries put 0 5 --bytes 8
+refuses "is one number too many" explain --machine aries put 0 5 8 --bytes 8
+refuses "the machine is given by --machine aries" explain aries put 0 1 8
 refuses "operation 'putt' is not known" explain --machine gemini putt 0 1 8
 refuses "machine 'cray' is not known: expected aries" explain --machine cray put 0 1 8
 refuses "routing 'fast' is not known" explain --machine gemini --routing fast put 0 1 8

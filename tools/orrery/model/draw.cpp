@@ -29,6 +29,7 @@ struct DrawOptions {
   bool json = false;
   std::vector<std::int64_t> size;
   std::int64_t src = 0;
+  std::uint64_t bytes = 8;
 };
 
 std::string read_sizes(const DrawOptions& options, model::Description* d) {
@@ -166,13 +167,17 @@ int draw(const DrawOptions& options) {
     return usage_error(fmt::format("--src {}: expected a node 0..{}", options.src, last));
   if (dst < 0 || dst > last) return usage_error(fmt::format("--dst {}: expected a node 0..{}", dst, last));
   const auto op = model::op_by_name(options.operation);
+  if (!op && model::build_machine(options.operation).machine)
+    return usage_error(
+        fmt::format("'{0}' stands where an operation is expected: the machine is given by --machine {0}",
+                    options.operation));
   if (!op)
     return usage_error(fmt::format(
         "--operation '{}': expected one of the operations that 'orrery explain' lists", options.operation));
   const Drawing drawing = drawing_of(*built.machine, {.op = *op,
                                                       .src = static_cast<model::NodeId>(options.src),
                                                       .dst = static_cast<model::NodeId>(dst),
-                                                      .bytes = 8});
+                                                      .bytes = options.bytes});
   std::ofstream out(options.out, std::ios::binary);
   out << drawing.page;
   out.close();
@@ -213,9 +218,13 @@ void add_draw(CLI::App& root, int& exit_code) {
   command->add_option("--levels", options->levels, "Levels of a fat tree, instead of the file's");
   command->add_option("--size", options->size, "X Y Z of a torus, in nodes, instead of the file's")
       ->expected(3);
-  command->add_option("--src", options->src, "Source node of the route")->capture_default_str();
-  command->add_option("--dst", options->dst, "Target node of the route; the last one if not given");
-  command->add_option("--operation", options->operation, "What is sent")->capture_default_str();
+  // As 'orrery explain' has them: words in this order, or options.
+  command->add_option("operation,--operation", options->operation, "What is sent")->capture_default_str();
+  command->add_option("source,--src", options->src, "Source node of the route")->capture_default_str();
+  command->add_option("target,--dst", options->dst, "Target node of the route; the last one if not given");
+  command->add_option("bytes,--bytes", options->bytes, "Bytes that are sent")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 40))
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print what was drawn as JSON");
   command->callback([options, &exit_code] { exit_code = draw(*options); });
 }

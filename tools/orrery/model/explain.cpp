@@ -20,6 +20,7 @@ namespace {
 struct ExplainOptions {
   std::string machine = "gemini", operation, routing = "adaptive_0";
   std::vector<std::string> numbers;
+  std::string src, dst, bytes;  // as options, empty: not given
   bool json = false;
 };
 
@@ -95,7 +96,28 @@ int explain_collective(const model::Machine& m, model::Collective which, const E
   return 0;
 }
 
-int explain(const ExplainOptions& options) {
+// Source, target and bytes that are given as options stand where they would stand as words. What is wrong, or
+// "".
+std::string place_numbers(ExplainOptions* options) {
+  if (options->src.empty() && options->dst.empty() && options->bytes.empty()) return {};
+  std::vector<std::string> all;
+  std::size_t next = 0;
+  for (const std::string* const given : {&options->src, &options->dst, &options->bytes}) {
+    if (!given->empty()) {
+      all.push_back(*given);
+    } else if (next < options->numbers.size()) {
+      all.push_back(options->numbers[next++]);
+    }
+  }
+  if (next < options->numbers.size())
+    return fmt::format("'{}' is one number too many: source, target or bytes are given by options",
+                       options->numbers[next]);
+  options->numbers = std::move(all);
+  return {};
+}
+
+int explain(ExplainOptions options) {
+  if (const std::string problem = place_numbers(&options); !problem.empty()) return usage_error(problem);
   const model::BuiltMachine built = model::build_machine(options.machine);
   if (!built.machine) return usage_error(built.error);
   const model::Machine& m = *built.machine;
@@ -106,6 +128,10 @@ int explain(const ExplainOptions& options) {
     if (const auto* const own = std::get_if<model::Collective>(&*priced)) which = *own;
   }
   if (which) return explain_collective(m, *which, options);
+  if (!op && model::build_machine(options.operation).machine)
+    return usage_error(
+        fmt::format("'{0}' stands where an operation is expected: the machine is given by --machine {0}",
+                    options.operation));
   if (!op)
     return usage_error(fmt::format(
         "operation '{}' is not known: expected one of {}, or an API's word as 'orrery machines --operations' "
@@ -188,11 +214,14 @@ void add_explain(CLI::App& root, int& exit_code) {
   command->add_option("--routing", options->routing, "Routing mode")->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
   command
-      ->add_option("operation", options->operation,
+      ->add_option("operation,--operation", options->operation,
                    "put, get, amo, ..., a collective, or an API's word (gni.POST_AMO)")
       ->required();
   command->add_option("numbers", options->numbers,
                       "source node, target node, bytes; a collective: nodes [bytes]");
+  command->add_option("--src", options->src, "Source node");
+  command->add_option("--dst", options->dst, "Target node");
+  command->add_option("--bytes", options->bytes, "Bytes");
   command->callback([options, &exit_code] { exit_code = explain(*options); });
 }
 
