@@ -4,6 +4,7 @@
 
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
 #include "emu/base/wait.hpp"
 
 #include <algorithm>
@@ -34,9 +35,9 @@ std::uint64_t token_of(int fd, std::uint32_t serial) {
 Result<std::unique_ptr<EventLoop>> EventLoop::start(const char* name) {
   std::unique_ptr<EventLoop> loop(new EventLoop);
   loop->owner_ = getpid();
-  loop->epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
-  loop->wakeup_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  loop->timer_.reset(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  loop->epoll_.reset(own_descriptor(epoll_create1(EPOLL_CLOEXEC)));
+  loop->wakeup_.reset(own_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
+  loop->timer_.reset(own_descriptor(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)));
   bool ready = loop->epoll_.valid() && loop->wakeup_.valid() && loop->timer_.valid();
   for (const int fd : {loop->wakeup_.get(), loop->timer_.get()}) {
     epoll_event event{};

@@ -3,6 +3,7 @@
 #include "emu/clock/shared_clock.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
 #include "emu/base/wait.hpp"
 
 #include <algorithm>
@@ -126,7 +127,7 @@ Status SharedClock::make(const Choice& choice, std::uint32_t pes) {
   const std::size_t links = model::LinkState::bytes_needed(pricing(), kind_for(choice));
   const std::size_t links_offset = links_at(pes);
   bytes_ = (links_offset + links + 4095) / 4096 * 4096;
-  fd_ = UniqueFd(memfd_create("orrery-clock", MFD_CLOEXEC));
+  fd_ = UniqueFd(own_descriptor(memfd_create("orrery-clock", MFD_CLOEXEC)));
   if (!fd_.valid() || ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) {
     log::error("no shared memory of {} bytes for the clock: {}", bytes_, std::strerror(errno));
     return Errc::no_memory;

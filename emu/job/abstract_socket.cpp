@@ -3,6 +3,7 @@
 #include "emu/job/abstract_socket.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
 #include "emu/base/wait.hpp"
 
 #include <algorithm>
@@ -49,7 +50,7 @@ int milliseconds_left(std::int64_t deadline_ns) {
 Result<UniqueFd> listen_abstract(std::string_view name) {
   const auto address = address_of(name);
   if (!address) return Errc::size;
-  UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  UniqueFd fd(own_descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
   if (!fd.valid()) {
     log::error("no Unix socket: {}", std::strerror(errno));
     return Errc::system;
@@ -70,7 +71,7 @@ Result<UniqueFd> connect_abstract(std::string_view name, std::int64_t deadline_n
   const auto address = address_of(name);
   if (!address) return Errc::size;
   while (true) {
-    UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    UniqueFd fd(own_descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
     if (!fd.valid()) {
       log::error("no Unix socket: {}", std::strerror(errno));
       return Errc::system;
@@ -140,7 +141,7 @@ Result<std::size_t> receive_with_fds(int fd, std::span<std::byte> bytes, int max
     for (std::size_t i = 0; i < count; ++i) {
       int one = -1;
       std::memcpy(&one, CMSG_DATA(header) + i * sizeof(int), sizeof one);
-      received.emplace_back(one);
+      received.emplace_back(own_descriptor(one));
     }
   }
   if ((message.msg_flags & MSG_CTRUNC) != 0 && received.size() < kMaxFds) {

@@ -3,6 +3,7 @@
 #include "emu/job/peer_watch.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
 #include "emu/job/process_stat.hpp"
 
 #include <cerrno>
@@ -59,7 +60,7 @@ Status PeerWatch::add(ProcessRef process, OnDeath on_death) {
   one = Watched{process, {}, info.value().pid, info.value().start_time, {}};
   one.callbacks.push_back(std::move(on_death));
   if (means_ == Means::automatic) {
-    one.pidfd.reset(static_cast<int>(syscall(SYS_pidfd_open, one.pid, 0)));
+    one.pidfd.reset(own_descriptor(static_cast<int>(syscall(SYS_pidfd_open, one.pid, 0))));
   }
   // Only now: a pid that was reused before the pidfd was opened belongs to somebody else.
   if (!still_there(one.pid, one.start_time)) {
@@ -116,7 +117,7 @@ void PeerWatch::died(ProcessRef process) {
 
 Status PeerWatch::start_polling() {
   if (poll_timer_.valid()) return {};
-  UniqueFd timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  UniqueFd timer(own_descriptor(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)));
   itimerspec when{};
   when.it_interval.tv_nsec = kPollNs;
   when.it_value.tv_nsec = kPollNs;

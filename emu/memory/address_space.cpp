@@ -3,6 +3,7 @@
 #include "emu/memory/address_space.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
 #include "emu/memory/chunk_switch.hpp"
 #include "emu/memory/fault_handler.hpp"
 #include "emu/memory/fork_child.hpp"
@@ -63,7 +64,7 @@ int make_file() {
         limit.rlim_cur, AddressSpace::kSpan);
     return -1;
   }
-  const int file = memfd_create("orrery-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const int file = own_descriptor(memfd_create("orrery-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file < 0) {
     log::warn("memfd_create: {}: all memory is reached by frames", std::strerror(errno));
     return -1;
@@ -140,7 +141,7 @@ Result<std::unique_ptr<AddressSpace>> AddressSpace::create(const Options& option
     state->dev_major = major(about.st_dev);
     state->dev_minor = minor(about.st_dev);
     if (stat("/dev/null", &about) == 0 && major(about.st_dev) == 0) state->device_minor = minor(about.st_dev);
-    state->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    state->pagemap = own_descriptor(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
     if (options.use_userfault) open_userfault(*state);
   }
   register_fork_handlers();

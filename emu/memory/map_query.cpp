@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/memory/map_query.hpp"
 
+#include "emu/base/own_descriptor.hpp"
+
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -47,7 +49,7 @@ constexpr std::uint64_t kFileBacked = 0x20;
 // Reads /proc/self/maps line by line through a fixed buffer.
 class MapsReader {
  public:
-  MapsReader() : file_(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
+  MapsReader() : file_(own_descriptor(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC))) {}
   ~MapsReader() {
     if (file_ >= 0) ::close(file_);
   }
@@ -109,7 +111,7 @@ int Mapping::protection() const {
 }
 
 bool MapQuery::open(bool use_ioctl) {
-  file_ = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  file_ = own_descriptor(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
   if (file_ < 0) return false;
   Mapping own;
   ioctl_ = true;

@@ -3,6 +3,7 @@
 #include "emu/memory/peer_memory.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
 #include "emu/memory/address_space.hpp"
 #include "emu/memory/raw_calls.hpp"
 
@@ -47,7 +48,7 @@ Result<std::unique_ptr<PeerMemory>> PeerMemory::open(int file, std::uint64_t spa
                seals);
     return Errc::corrupt;
   }
-  const int own = fcntl(file, F_DUPFD_CLOEXEC, 0);
+  const int own = own_descriptor(fcntl(file, F_DUPFD_CLOEXEC, 0));
   Entry* const table = own < 0 ? nullptr : map_table(span);
   if (table == nullptr) {
     log::error("windows of a peer: {}", std::strerror(errno));

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/memory/write_hold.hpp"
 
+#include "emu/base/own_descriptor.hpp"
 #include "emu/memory/raw_calls.hpp"
 
 #include <algorithm>
@@ -38,7 +39,7 @@ Status from_errno(int error) {
 // A userfaultfd answers UFFDIO_API once: the features that the kernel lacks make it fail, so try again with
 // fewer.
 int open_with(int flags, std::uint64_t features) {
-  const int file = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags));
+  const int file = own_descriptor(static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags)));
   if (file < 0) return -1;
   uffdio_api api{.api = UFFD_API, .features = features, .ioctls = 0};
   if (ioctl(file, UFFDIO_API, &api) == 0) return file;

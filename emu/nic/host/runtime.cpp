@@ -6,6 +6,7 @@
 #include "emu/base/check.hpp"
 #include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
 #include "emu/clock/choice.hpp"
 #include "emu/clock/paced_clock.hpp"
 #include "emu/clock/program_time.hpp"
@@ -194,7 +195,7 @@ Status Runtime::make_segment() {
         std::min<std::uint64_t>(geometry.arena_bytes, (limit.rlim_cur - fixed) & ~std::uint64_t{4095});
   }
   segment_bytes_ = geometry.segment_bytes();
-  segment_fd_ = UniqueFd(memfd_create("orrery-nic", MFD_CLOEXEC));
+  segment_fd_ = UniqueFd(own_descriptor(memfd_create("orrery-nic", MFD_CLOEXEC)));
   if (segment_fd_.get() < 0 || ftruncate(segment_fd_.get(), static_cast<off_t>(segment_bytes_)) != 0) {
     log::error("no NIC segment of {} bytes: {}", segment_bytes_, std::strerror(errno));
     return Errc::no_memory;
@@ -205,7 +206,7 @@ Status Runtime::make_segment() {
     log::error("a NIC segment of {} bytes cannot be mapped: {}", segment_bytes_, std::strerror(errno));
     return Errc::no_memory;
   }
-  doorbell_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  doorbell_ = UniqueFd(own_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
   if (doorbell_.get() < 0) {
     log::error("no doorbell for the NIC: {}", std::strerror(errno));
     return Errc::system;
@@ -241,7 +242,7 @@ Status Runtime::make_segment() {
 
   const Status watched = job_.loop().add(doorbell_.get(), EPOLLIN, [this](std::uint32_t) { on_doorbell(); });
   if (!watched.ok()) return watched;
-  heartbeat_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  heartbeat_ = UniqueFd(own_descriptor(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)));
   if (heartbeat_.get() < 0) {
     log::error("no timer for the NIC: {}", std::strerror(errno));
     return Errc::system;

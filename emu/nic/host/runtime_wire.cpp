@@ -5,6 +5,7 @@
 // it, and knows which process is reached by it.
 #include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
 #include "emu/memory/fault_handler.hpp"
 #include "emu/nic/host/runtime.hpp"
 
@@ -114,7 +115,7 @@ Status Runtime::start_wire() {
   wire_ = std::move(wire).value();
   wire_->set_addresses(&addresses_);
 
-  wire_timer_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  wire_timer_ = UniqueFd(own_descriptor(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)));
   if (wire_timer_.get() < 0) {
     log::error("no timer for the wire to other hosts: {}", std::strerror(errno));
     return Errc::system;

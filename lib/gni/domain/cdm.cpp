@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
 #include "emu/base/unique_fd.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/nic/host/runtime.hpp"
@@ -81,7 +82,7 @@ bool is_held(int fd) {
 
 // The job's directory keeps a domain as long as the job has a process: the descriptor only has to name one.
 int hold() {
-  const int fd = eventfd(0, EFD_CLOEXEC);
+  const int fd = own_descriptor(eventfd(0, EFD_CLOEXEC));
   if (fd < 0) return -1;
   const std::lock_guard lock(g_held_mu);
   g_held.push_back(fd);

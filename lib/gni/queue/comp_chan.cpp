@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "lib/gni/queue/comp_chan.hpp"
 
+#include "emu/base/own_descriptor.hpp"
 #include "emu/base/wait.hpp"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace orrery::gni {
 
 bool CompChan::open() {
   // Each read takes one event; it blocks unless the client makes the descriptor O_NONBLOCK.
-  fd.reset(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+  fd.reset(own_descriptor(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE)));
   return fd.get() >= 0;
 }
 

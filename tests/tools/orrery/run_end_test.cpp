@@ -62,6 +62,20 @@ TEST_F(RunEnd, HangUpIsIgnoredUnderNohup) {
   EXPECT_EQ(ran.code, 9);
 }
 
+TEST_F(RunEnd, SignalsOfTheUserGoOnToThePes) {
+  for (const int signal : {SIGUSR1, SIGUSR2}) {
+    const Ran ran =
+        orrery({"run", "-n", "2", "bash", "-c",
+                "trap 'echo had; exit 0' USR1 USR2; echo ready; while :; do sleep 0.01; done"},
+               [signal](pid_t pid) {
+                 usleep(300'000);  // the second one has its trap, too; a signal before would end it
+                 kill(pid, signal);
+               });
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.out, "ready\nready\nhad\nhad\n");
+  }
+}
+
 TEST_F(RunEnd, MorePesThanDescriptorsAreRefusedAsTheCommandLineIs) {
   const Ran ran =
       orrery({"run", "sh", "-c",

@@ -204,7 +204,8 @@ void Agent::handle(const AgentMessage& message) {
   if (message.kind == AgentKind::signal && message.bytes.size() == 1) {
     const int signal = message.bytes[0];
     signal_all(signal);
-    if (signal != SIGSTOP && signal != SIGCONT) signal_all(SIGCONT);  // a stopped PE could not heed it
+    if (signal != SIGSTOP && signal != SIGCONT && signal != SIGUSR1 && signal != SIGUSR2)
+      signal_all(SIGCONT);  // a stopped PE could not heed it
     return;
   }
   const std::uint32_t index = message.rank - first_;

@@ -23,7 +23,8 @@
 namespace orrery::tool {
 
 bool JobControl::take_charge(std::int64_t timeout_ns) {
-  const sigset_t mine = take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}, &mask_before_);
+  const sigset_t mine =
+      take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2}, &mask_before_);
   signal(SIGPIPE, SIG_IGN);
   signals_.reset(signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK));
   children_before_ = children();
@@ -56,7 +57,9 @@ void JobControl::heed_signals() {
         raise(SIGSTOP);
         break;
       case SIGCONT:
-        signal_all(SIGCONT);
+      case SIGUSR1:
+      case SIGUSR2:
+        signal_all(signal);
         break;
       default:
         if (kill_at_ != 0) {  // asked a second time
