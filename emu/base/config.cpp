@@ -42,12 +42,19 @@ constexpr auto kKnobs = std::to_array<Knob>({
      "the device that uGNI programs find: what is aligned, which AMOs there are, how wide event data is"},
     {"ORRERY_FAULT", Kind::faults, "", kFaultWords,
      "faults of the emulated network, as `orrery run --fault` takes them"},
+    {"ORRERY_GNI_OF", Kind::text, "", "a job",
+     "set by `orrery run` and libpmi: whose PMI_GNI_PTAG and its neighbours are, so that another job inside "
+     "this one "
+     "has its own"},
     {"ORRERY_INTERFACE", Kind::text, "",
      "an interface (eth0), an address of it, or its network (10.0.0.0/24)",
      "where the wire between hosts leaves this one; unset: the first interface that leads to other hosts"},
     {"ORRERY_JOB", Kind::text, "default", "a name",
      "without `orrery run`: processes of one user on one host with the same name find each other; "
      "unset, those of one mpirun do"},
+    {"ORRERY_JOB_AT", Kind::text, "", "a socket's name",
+     "set by `orrery run`: where a process finds the job whose inherited descriptors were closed on the way "
+     "to it"},
     {"ORRERY_JOB_FD", Kind::number, "", "a descriptor 0..65535",
      "set by `orrery run`: the job's host directory", 0, 65535},
     {"ORRERY_LIMITS", Kind::text, "", "a list of mdd=N, cq=N, fma=N, ce=N, bte=N",

@@ -3,6 +3,7 @@
 #include "emu/job/descriptors.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/job/abstract_socket.hpp"
 #include "emu/job/wireup_record.hpp"
@@ -71,7 +72,7 @@ void DescriptorServer::share_directory() {
 }
 
 void DescriptorServer::keep_spare() {
-  if (!spare_.valid()) spare_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!spare_.valid()) spare_.reset(own_descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)));
 }
 
 void DescriptorServer::set_starved(bool starved) {
@@ -83,7 +84,7 @@ void DescriptorServer::set_starved(bool starved) {
 void DescriptorServer::on_connect() {
   keep_spare();
   const auto next = [this] {
-    return UniqueFd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    return UniqueFd(own_descriptor(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
   };
   UniqueFd client = next();
   if (!client.valid()) {
@@ -229,6 +230,14 @@ Result<UniqueFd> fetch_directory(std::string_view name, std::int64_t deadline_ns
   if (!asked.ok()) return asked.code();
   Answer answer = std::move(asked).value();
   if (answer.reply.kinds != kDirectoryKind || answer.fds.size() != 1) return Errc::corrupt;
+  return std::move(answer.fds[0]);
+}
+
+Result<UniqueFd> fetch_pmi(std::string_view name, std::uint32_t rank, std::int64_t deadline_ns) {
+  auto asked = ask(name, {.wanted = Wanted::pmi, .process = {rank, 0}}, deadline_ns);
+  if (!asked.ok()) return asked.code();
+  Answer answer = std::move(asked).value();
+  if (answer.reply.kinds != kPmiKind || answer.fds.size() != 1) return Errc::corrupt;
   return std::move(answer.fds[0]);
 }
 

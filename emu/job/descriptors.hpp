@@ -91,4 +91,8 @@ Result<Descriptors> fetch_descriptors(const HostDirectory& directory, ProcessRef
 // without an answer, because it shares none (yet) or is just ending.
 Result<UniqueFd> fetch_directory(std::string_view name, std::int64_t deadline_ns);
 
+// Asks the launcher that listens at `name` (entrance.hpp) for the end of the PMI-1 wire of `rank`. Errors: as
+// fetch_directory(); not_done: a process of that rank speaks to it already, or there is no such rank.
+Result<UniqueFd> fetch_pmi(std::string_view name, std::uint32_t rank, std::int64_t deadline_ns);
+
 }  // namespace orrery::job

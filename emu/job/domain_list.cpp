@@ -41,12 +41,22 @@ std::vector<HostDirectory::Domain> parse_domain_list(const char* ptags, const ch
   return domains;
 }
 
-std::vector<HostDirectory::Domain> make_domains() {
-  const std::uint64_t random = random_nonzero();
+namespace {
+std::vector<HostDirectory::Domain> domains_from(std::uint64_t random) {
   // Tags 10..209: small ones belong to the system. Cookies below 2^31 - 1, so that cookie + 1 is one, too.
   const auto ptag = static_cast<std::uint8_t>(10 + random % 200);
   const auto cookie = static_cast<std::uint32_t>(1 + (random >> 32) % 0x7ffffff0u);
   return {{ptag, cookie}, {static_cast<std::uint8_t>(ptag + 1), cookie + 1}};
+}
+}  // namespace
+
+std::vector<HostDirectory::Domain> make_domains() { return domains_from(random_nonzero()); }
+
+std::vector<HostDirectory::Domain> domains_of(std::string_view identity) {
+  std::uint64_t hash = 14695981039346656037ull;  // FNV-1a, then mixed: its high half alone is weak
+  for (const char c : identity) hash = (hash ^ static_cast<std::uint8_t>(c)) * 1099511628211ull;
+  hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdull;
+  return domains_from(hash ^ hash >> 29);
 }
 
 Status declare_domains(HostDirectory& directory, const std::vector<HostDirectory::Domain>& domains) {

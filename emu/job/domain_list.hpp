@@ -6,6 +6,7 @@
 #include "emu/job/host_directory.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 // The variables PMI_GNI_PTAG, PMI_GNI_COOKIE, PMI_GNI_DEV_ID and PMI_GNI_LOC_ADDR: decimal lists with colons,
@@ -17,6 +18,9 @@ std::vector<HostDirectory::Domain> parse_domain_list(const char* ptags, const ch
 
 // A fresh pair of domains for a job: neighbouring tags and cookies that survive atoi().
 std::vector<HostDirectory::Domain> make_domains();
+
+// The pair that follows from a job's identity, of the same kind: every process of the job finds it by itself.
+std::vector<HostDirectory::Domain> domains_of(std::string_view identity);
 
 // Declares the domains of a job. Besides the pair itself the first tag with the second cookie: a library that
 // shares the job with another takes cookie + 1 under the tag it was given. Errors: no_resource.

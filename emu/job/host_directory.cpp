@@ -3,11 +3,13 @@
 #include "emu/job/host_directory.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/job/process_stat.hpp"
 #include "emu/job/random.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -72,7 +74,7 @@ Result<std::unique_ptr<HostDirectory>> HostDirectory::create(const DirectorySpec
                limit.rlim_cur, layout::kBytes);
     return Errc::no_memory;
   }
-  UniqueFd fd(memfd_create("orrery-directory", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  UniqueFd fd(own_descriptor(memfd_create("orrery-directory", MFD_CLOEXEC | MFD_ALLOW_SEALING)));
   if (!fd.valid() || ftruncate(fd.get(), static_cast<off_t>(layout::kBytes)) != 0 ||
       fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     log::error("no host directory: {}", std::strerror(errno));
@@ -105,6 +107,19 @@ Result<std::unique_ptr<HostDirectory>> HostDirectory::create(const DirectorySpec
   }
   header.ready.store(1, std::memory_order_release);
   return directory;
+}
+
+std::uint64_t HostDirectory::job_id_of(int fd) {
+  std::array<std::byte, offsetof(layout::Header, job_id) + sizeof(std::uint64_t)> bytes;
+  // Not of a pipe or a device, where a read would take something away: a memfd has seals.
+  if (fcntl(fd, F_GET_SEALS) < 0 ||
+      pread(fd, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return 0;
+  std::uint64_t magic = 0;
+  std::uint64_t job_id = 0;
+  std::memcpy(&magic, bytes.data(), sizeof magic);
+  std::memcpy(&job_id, bytes.data() + offsetof(layout::Header, job_id), sizeof job_id);
+  return magic == layout::kMagic ? job_id : 0;
 }
 
 Result<std::unique_ptr<HostDirectory>> HostDirectory::open(UniqueFd fd) {

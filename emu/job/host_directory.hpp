@@ -116,6 +116,9 @@ class HostDirectory {
   // Errors: corrupt (not a complete directory of this version), no_match (made under another boot), system.
   static Result<std::unique_ptr<HostDirectory>> open(UniqueFd fd);
 
+  // The job of a directory's file; 0: it is none. For telling whether a descriptor is what it was.
+  static std::uint64_t job_id_of(int fd);
+
   ~HostDirectory();
   HostDirectory(const HostDirectory&) = delete;
   HostDirectory& operator=(const HostDirectory&) = delete;

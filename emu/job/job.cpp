@@ -4,8 +4,11 @@
 
 #include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
+#include "emu/base/wait.hpp"
 #include "emu/job/cores.hpp"
 #include "emu/job/domain_list.hpp"
+#include "emu/job/entrance.hpp"
 #include "emu/job/random.hpp"
 
 #include <algorithm>
@@ -54,7 +57,47 @@ void apply_environment() {
   }
 }
 
+// The file of the directory of `orrery run`.
+Result<UniqueFd> directory_file(const Launch& launch) {
+  const auto entrance = EntranceName::parse(launch.entrance);
+  // A copy: programs that this one starts find the original where ORRERY_JOB_FD says.
+  UniqueFd fd(own_descriptor(fcntl(launch.directory_fd, F_DUPFD_CLOEXEC, 0)));
+  const int error = errno;
+  if (!entrance) {
+    if (fd.valid()) return fd;
+    log::error("ORRERY_JOB_FD={} is not open here: {}; do not close descriptors of `orrery run`",
+               launch.directory_fd, std::strerror(error));
+    return Errc::invalid_state;
+  }
+  // What was closed may be another file by now.
+  if (fd.valid() && HostDirectory::job_id_of(fd.get()) == entrance->job_id) return fd;
+  auto fetched = fetch_directory(launch.entrance, monotonic_ns() + kJoinNs);
+  if (!fetched.ok()) {
+    log::error("the job that this process was started in is not there: {} does not answer at @{} ({})",
+               "`orrery run`", launch.entrance, errc_name(fetched.code()));
+    return fetched.code() == Errc::timeout ? Errc::timeout : Errc::invalid_state;
+  }
+  return fetched;
+}
+
 }  // namespace
+
+Result<UniqueFd> pmi_of_launch(const Launch& launch) {
+  if (launch.entrance.empty() || Launch::kOfProcess.maker_of(launch.pmi_fd)) return UniqueFd(launch.pmi_fd);
+  auto fetched =
+      fetch_pmi(launch.entrance, static_cast<std::uint32_t>(launch.rank), monotonic_ns() + kJoinNs);
+  if (fetched.code() == Errc::not_done) {
+    log::error(
+        "PMI_FD={} is not open here, and `orrery run` has heard from rank {} already: a rank is one "
+        "process's",
+        launch.pmi_fd, launch.rank);
+    return Errc::invalid_state;
+  }
+  if (!fetched.ok())
+    log::error("PMI_FD={} is not open here, and `orrery run` does not answer at @{}: {}", launch.pmi_fd,
+               launch.entrance, errc_name(fetched.code()));
+  return fetched;
+}
 
 Result<Job*> Job::of_process(std::string_view launch_name, int launch_size) {
   OfProcess& mine = of_this_process();
@@ -93,14 +136,9 @@ Result<std::unique_ptr<Job>> Job::join_as(const Launch& launch, std::string_view
   bool share = false;
   std::uint32_t pes_with_slots = 0;
   if (launch.directory_fd >= 0) {
-    // A copy: programs that this one starts find the original where ORRERY_JOB_FD says.
-    UniqueFd fd(fcntl(launch.directory_fd, F_DUPFD_CLOEXEC, 0));
-    if (!fd.valid()) {
-      log::error("ORRERY_JOB_FD={} is not open here: {}; do not close descriptors of `orrery run`",
-                 launch.directory_fd, std::strerror(errno));
-      return Errc::invalid_state;
-    }
-    auto directory = HostDirectory::open(std::move(fd));
+    auto fd = directory_file(launch);
+    if (!fd.ok()) return fd.code();
+    auto directory = HostDirectory::open(std::move(fd).value());
     if (!directory.ok()) return directory.code();
     job->own_directory_ = std::move(directory).value();
     prefix = socket_prefix(fmt::format("{:016x}", job->own_directory_->job_id()));
@@ -183,6 +221,8 @@ Status Job::enter(const std::string& prefix, bool share, std::uint32_t pes_with_
   wait_budget_ = budget();
   return {};
 }
+
+std::uint32_t Job::nic_address_of_this_host() { return place_of_this_host().nic_address; }
 
 PePlace Job::own_place() const {
   const Placement& all = placement();

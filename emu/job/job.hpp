@@ -22,6 +22,11 @@
 
 namespace orrery::job {
 
+// This process's end of the PMI-1 wire that `launch` (pmi1) names; where its descriptor was closed on the way
+// to this process, a new one from `orrery run`. Blocks for 10 s at most. Errors: invalid_state (a process of
+// that rank speaks to the launcher already), unreachable, timeout; the log says why.
+Result<UniqueFd> pmi_of_launch(const Launch& launch);
+
 // This process's membership in a job: its service thread, the host directory, its slot there, its descriptor
 // server and the watch over its peers. It never speaks on PMI_FD: that is libpmi's (or another library's).
 //   1. A program has one, of_process(), made by the first PMI_Init or CdmAttach; tests make as many as they
@@ -65,6 +70,8 @@ class Job {
   void place(Placement placement);
   // Whether slots below pes() name the PEs of the whole job, on whichever host; else 0.
   std::uint32_t pes_with_slots() const { return pes_with_slots_; }
+  // The address that nic_address() gives without a placement. Needs no job.
+  static std::uint32_t nic_address_of_this_host();
   // 18-bit address of this process's NIC and the number of its node. Without a placement all processes on
   // this host are on one node, whose number follows from the boot id.
   std::uint32_t nic_address() const { return own_place().nic_address; }

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kRequestMagic = 0x3151524f;  // "ORQ1"
 constexpr std::uint32_t kReplyMagic = 0x3141524f;    // "ORA1"
 constexpr std::uint16_t kRecordVersion = 1;
-constexpr std::uint16_t kKnownKinds = ((1u << kDescriptorKinds) - 1) | kDirectoryKind;
+constexpr std::uint16_t kKnownKinds = ((1u << kDescriptorKinds) - 1) | kDirectoryKind | kPmiKind;
 
 template <typename T>
 void put(std::byte* at, T value) {
@@ -58,8 +58,8 @@ Result<WireupRequest> decode_request(std::span<const std::byte> bytes) {
   }
   WireupRequest request;
   const auto wanted = get<std::uint16_t>(&bytes[6]);
-  if (wanted != static_cast<std::uint16_t>(Wanted::descriptors) &&
-      wanted != static_cast<std::uint16_t>(Wanted::directory)) {
+  if (wanted < static_cast<std::uint16_t>(Wanted::descriptors) ||
+      wanted > static_cast<std::uint16_t>(Wanted::pmi)) {
     return Errc::corrupt;
   }
   request.wanted = static_cast<Wanted>(wanted);

@@ -22,10 +22,11 @@
 //   24 u64 the process's request nonce
 //   32 u64 the directory's secret
 //
-// A request for the directory itself carries zeros from 8 on: the asker does not know better yet.
+// A request for the directory itself carries zeros from 8 on: the asker does not know better yet. One for an
+// end of the PMI-1 wire (to `orrery run`) has the asker's rank as process index, and zeros else.
 namespace orrery::job {
 
-enum class Wanted : std::uint16_t { descriptors = 1, directory = 2 };
+enum class Wanted : std::uint16_t { descriptors = 1, directory = 2, pmi = 3 };
 
 struct WireupRequest {
   Wanted wanted = Wanted::descriptors;
@@ -44,6 +45,7 @@ struct WireupReply {
 inline constexpr std::size_t kRequestBytes = 40;
 inline constexpr std::size_t kReplyBytes = 24;
 inline constexpr std::uint16_t kDirectoryKind = 1u << 15;  // bit of WireupReply::kinds for a directory
+inline constexpr std::uint16_t kPmiKind = 1u << 14;        // the same for an end of the PMI-1 wire
 
 std::array<std::byte, kRequestBytes> encode(const WireupRequest& request);
 std::array<std::byte, kReplyBytes> encode(const WireupReply& reply);

@@ -7,6 +7,7 @@
 #include "emu/job/pmi_wire.hpp"
 #include "emu/job/random.hpp"
 #include "emu/nic/host/runtime.hpp"
+#include "lib/pmi/gni_variables.hpp"
 #include "lib/pmi/pmix_client.hpp"
 
 #include <algorithm>
@@ -68,6 +69,7 @@ Result<Session*> Session::open() {
     log::error("{}", *problem);
     return Errc::unsupported;
   }
+  settle_gni_variables(launch.value());
   std::unique_ptr<Session> session(new Session);
   session->rank_ = launch.value().rank;
   session->size_ = launch.value().size;
@@ -117,7 +119,9 @@ Status Session::open_client(const job::Launch& launch) {
     log::error("PMI_RANK={} and PMI_SIZE={} are not accepted: expected 0 <= rank < size", rank_, size_);
     return Errc::invalid_param;
   }
-  auto wire = job::PmiWire::open(UniqueFd(launch.pmi_fd));
+  auto end = job::pmi_of_launch(launch);
+  if (!end.ok()) return end.code();
+  auto wire = job::PmiWire::open(std::move(end).value());
   if (!wire.ok()) return wire.code();
   wire_ = std::move(wire).value();
   return {};
@@ -159,10 +163,9 @@ Status Session::set_up() {
   domains.resize(std::min<std::size_t>(domains.size(), 2));
   for (const job::PePlace& pe : placement_.pes()) nids_.push_back(static_cast<int>(pe.nid));
   const auto variables = job::domain_variables(domains, job_->nic_address());
-  setenv("PMI_GNI_PTAG", variables.ptag.c_str(), 0);
-  setenv("PMI_GNI_COOKIE", variables.cookie.c_str(), 0);
-  setenv("PMI_GNI_DEV_ID", variables.dev_id.c_str(), 0);
-  setenv("PMI_GNI_LOC_ADDR", variables.loc_addr.c_str(), 0);
+  if (std::getenv("PMI_GNI_PTAG") == nullptr)
+    setenv("ORRERY_GNI_OF", kvs_name_.c_str(), 1);  // ours from now on, whatever is set below
+  set_gni_variables(variables);
   return {};
 }
 

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace orrery::job {
 namespace {
@@ -15,12 +17,82 @@ using ::testing::HasSubstr;
 
 std::map<std::string, std::string>* g_variables = nullptr;  // what GetEnv, a plain function, looks into
 
+// Who made PMI_FD, and under which namespace of PMIx that process runs; nothing: what cannot be known.
+std::optional<pid_t> g_maker = 0;
+std::optional<std::string> g_namespace_of_maker;
+
 Result<Launch> detect(std::map<std::string, std::string> variables) {
   g_variables = &variables;
-  return Launch::detect([](const char* name) -> const char* {
-    const auto found = g_variables->find(name);
-    return found == g_variables->end() ? nullptr : found->second.c_str();
-  });
+  return Launch::detect(
+      [](const char* name) -> const char* {
+        const auto found = g_variables->find(name);
+        return found == g_variables->end() ? nullptr : found->second.c_str();
+      },
+      {.maker_of = [](int) { return g_maker; },
+       .variable_of = [](pid_t, const char*) { return g_namespace_of_maker; }});
+}
+
+// Restores what is pretended.
+struct Pretended {
+  Pretended(std::optional<pid_t> maker, std::optional<std::string> name = {}) {
+    g_maker = maker;
+    g_namespace_of_maker = std::move(name);
+  }
+  ~Pretended() {
+    g_maker = 0;
+    g_namespace_of_maker.reset();
+  }
+};
+
+TEST(Launch, OfTwoLaunchersTheInnerOneCounts) {
+  const std::map<std::string, std::string> both{{"PMI_FD", "7"},    {"PMI_RANK", "0"},
+                                                {"PMI_SIZE", "1"},  {"PMIX_NAMESPACE", "ns"},
+                                                {"PMIX_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "3"}};
+  {
+    const Pretended hydra_in_mpirun(50, "ns");
+    EXPECT_EQ(detect(both).value().kind, LaunchKind::pmi1);
+  }
+  {
+    const Pretended mpirun_in_hydra(50, "");
+    const auto launch = detect(both);
+    EXPECT_EQ(launch.value().kind, LaunchKind::pmix);
+    EXPECT_EQ(launch.value().rank, 2);
+    EXPECT_EQ(launch.value().size, 3);
+  }
+  {
+    const Pretended closed_by_mpirun(std::nullopt);
+    EXPECT_EQ(detect(both).value().kind, LaunchKind::pmix);
+  }
+  {
+    const Pretended of_another_user(50);
+    EXPECT_EQ(detect(both).value().kind, LaunchKind::pmi1);
+  }
+}
+
+TEST(Launch, InsideAPeOnlyTheOutermostIsOrreryRun) {
+  const std::string at = "orrery.0.run.50.00000000000000ab";
+  std::map<std::string, std::string> pe{
+      {"PMI_FD", "65"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"ORRERY_JOB_AT", at}, {"ORRERY_JOB_FD", "64"}};
+  for (const std::optional<pid_t> maker :
+       {std::optional<pid_t>(50), std::optional<pid_t>(0), std::optional<pid_t>()}) {
+    const Pretended own(maker);
+    const auto launch = detect(pe);
+    EXPECT_EQ(launch.value().kind, LaunchKind::pmi1);
+    EXPECT_EQ(launch.value().entrance, at);
+    EXPECT_EQ(launch.value().directory_fd, 64);
+  }
+  {
+    const Pretended hydra(51);
+    const auto launch = detect(pe);
+    EXPECT_EQ(launch.value().kind, LaunchKind::pmi1);
+    EXPECT_EQ(launch.value().directory_fd, -1);
+    EXPECT_EQ(launch.value().entrance, "");
+  }
+  pe["PMIX_NAMESPACE"] = "inner";
+  const Pretended own(50, "inner");
+  EXPECT_EQ(detect(pe).value().kind, LaunchKind::pmix);
+  EXPECT_EQ(detect(pe).value().directory_fd, -1);
+  EXPECT_EQ(detect({{"ORRERY_JOB_AT", "somewhere"}}).code(), Errc::invalid_param);
 }
 
 TEST(Launch, NothingIsASingleton) {

@@ -47,7 +47,7 @@ TEST(WireupRecord, OtherLengthsAndValuesAreCorrupt) {
   for (std::size_t length = 0; length < kReplyBytes; ++length) {
     EXPECT_EQ(decode_reply(std::span(reply).first(length)).code(), Errc::corrupt) << length;
   }
-  EXPECT_EQ(decode_request(encode(WireupRequest{.wanted = static_cast<Wanted>(3)})).code(), Errc::corrupt);
+  EXPECT_EQ(decode_request(encode(WireupRequest{.wanted = static_cast<Wanted>(4)})).code(), Errc::corrupt);
   EXPECT_EQ(decode_request(encode(WireupRequest{.process = {HostDirectory::kMaxProcesses, 0}})).code(),
             Errc::corrupt);
   EXPECT_EQ(decode_reply(encode(WireupReply{.kinds = 16})).code(), Errc::corrupt);

@@ -48,6 +48,11 @@ bool Launcher::prepare() {
   if (!directory.ok()) return false;
   directory_ = std::move(directory).value();
   if (!job::declare_domains(*directory_, job::make_domains()).ok()) return false;
+  const job::EntranceName entrance{self_, directory_->job_id()};
+  auto opened = job::Entrance::open(entrance);
+  if (!opened.ok()) return false;
+  entrance_ = std::move(opened).value();
+  entrance_name_ = entrance.text();
   directory_fd_ = fcntl(directory_->fd(), F_DUPFD_CLOEXEC, kInheritedFrom);
   if (directory_fd_ < 0) directory_fd_ = directory_->fd();
   server_ =
@@ -114,6 +119,15 @@ bool Launcher::start_pe(std::uint32_t rank) {
   start.program = options_.program;
   start.command = options_.command;
   start.variables = options_.variables;
+  auto domains = directory_->domains();
+  domains.resize(std::min<std::size_t>(domains.size(), 2));
+  const auto gni = job::domain_variables(domains, options_.placement.of_pe(rank).nic_address);
+  start.variables.insert(start.variables.end(), {{"ORRERY_JOB_AT", entrance_name_},
+                                                 {"ORRERY_GNI_OF", entrance_name_},
+                                                 {"PMI_GNI_PTAG", gni.ptag},
+                                                 {"PMI_GNI_COOKIE", gni.cookie},
+                                                 {"PMI_GNI_DEV_ID", gni.dev_id},
+                                                 {"PMI_GNI_LOC_ADDR", gni.loc_addr}});
   start.pmi = pe_side.get();
   start.directory = directory_fd_;
   // Only PE 0 reads our input, and not from a terminal: it is not in the terminal's foreground group.
@@ -161,7 +175,8 @@ void Launcher::serve() {
 }
 
 int Launcher::poll_once() {
-  std::vector<pollfd> fds{{signals_.get(), POLLIN, 0}};
+  std::vector<pollfd> fds{{signals_.get(), POLLIN, 0}, {entrance_->fd(), POLLIN, 0}};
+  const std::size_t of_pes = fds.size();
   std::vector<std::pair<std::uint32_t, int>> what;  // PE; 0 = pmi, 1 = out, 2 = err
   for (std::uint32_t rank = 0; rank < pes_.size(); ++rank) {
     const Pe& pe = pes_[rank];
@@ -176,12 +191,15 @@ int Launcher::poll_once() {
   if (ready <= 0) return ready;
   // What PEs have said before they died counts: their bytes first, then who has exited.
   for (std::size_t i = 0; i < what.size(); ++i) {
-    if (fds[i + 1].revents == 0) continue;
+    if (fds[of_pes + i].revents == 0) continue;
     const auto [rank, kind] = what[i];
     if (kind == 0) on_pmi(rank);
     if (kind == 1) pes_[rank].out.pump();
     if (kind == 2) pes_[rank].err.pump();
   }
+  if (fds[1].revents != 0)
+    entrance_->serve(
+        {.directory = directory_->fd(), .pmi_of = [this](std::uint32_t rank) { return new_pmi_for(rank); }});
   if (fds[0].revents != 0) {
     heed_signals();
     reap();
@@ -211,6 +229,18 @@ void Launcher::on_pmi(std::uint32_t rank) {
     }
   }
   check_pmi();
+}
+
+// The PE's end of a wire in place of the one that was closed on the way to a process of that PE; invalid when
+// one has spoken already.
+UniqueFd Launcher::new_pmi_for(std::uint32_t rank) {
+  int ends[2];
+  if (rank >= pes_.size() || pes_[rank].exited || server_->phase(rank) != job::PmiServer::Phase::silent ||
+      socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return UniqueFd();
+  pes_[rank].pmi.reset(ends[0]);
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return UniqueFd(ends[1]);
 }
 
 void Launcher::reap() {

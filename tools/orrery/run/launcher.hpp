@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/unique_fd.hpp"
+#include "emu/job/entrance.hpp"
 #include "emu/job/host_directory.hpp"
 #include "emu/job/placement.hpp"
 #include "emu/job/pmi_server.hpp"
@@ -67,6 +68,7 @@ class Launcher : private JobControl {
   void reap();
   void on_exit(std::uint32_t rank, int status);
   void on_pmi(std::uint32_t rank);
+  UniqueFd new_pmi_for(std::uint32_t rank);
   void sweep();
   bool has_exited(std::uint32_t rank) const override;
   bool may_come(std::uint32_t rank) const override;
@@ -79,6 +81,8 @@ class Launcher : private JobControl {
   const RunOptions options_;
   const pid_t self_;
   std::unique_ptr<job::HostDirectory> directory_;
+  std::unique_ptr<job::Entrance> entrance_;
+  std::string entrance_name_;
   std::uint64_t descriptor_limit_before_ = 0;
   int directory_fd_ = -1;  // number under which the PEs inherit it
   std::vector<Pe> pes_;

@@ -21,7 +21,9 @@ std::string wrong_variable(const std::vector<std::pair<std::string, std::string>
     const bool overridden = std::any_of(set_otherwise.begin(), set_otherwise.end(),
                                         [&](const auto& one) { return one.first == knob.name; });
     // The descriptor is another job's, and this one makes its own.
-    if (value == nullptr || overridden || knob.name == "ORRERY_JOB_FD") continue;
+    if (value == nullptr || overridden || knob.name.starts_with("ORRERY_JOB_") ||
+        knob.name == "ORRERY_GNI_OF")
+      continue;
     if (auto problem = config::problem_with(knob, value)) return *problem;
     if (knob.name == "ORRERY_WIRE_FAULTS" && *value != 0 && !wire::FaultRates::parse(value).ok())
       return fmt::format("{}={} is not accepted: expected {}", knob.name, value, wire::FaultRates::kAccepted);
