@@ -195,7 +195,7 @@ void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::ui
   };
   const Come come = state.exact() ? both(GroupLinks<Kept::intervals>(d, &state, path))
                                   : both(GroupLinks<Kept::counters>(d, &state, path));
-  set_length(p, come, path);
+  set_length(p, come, 2, path);
   path->detoured = true;
 }
 
