@@ -13,6 +13,7 @@
 #include "emu/nic/events/counter.hpp"
 #include "emu/nic/events/error_log.hpp"
 #include "emu/nic/events/poll_count.hpp"
+#include "emu/nic/events/record_queue.hpp"
 #include "emu/nic/gate/fault.hpp"
 #include "emu/nic/gate/suspend.hpp"
 #include "emu/nic/gate/triggered.hpp"
@@ -51,7 +52,7 @@ namespace orrery::nic {
 // register_region, deregister, create and destroy calls: any thread. serve(): the service thread.
 // Invariants: (1) an operation that was accepted raises exactly the events it asked for, whatever happens to
 // the peer; (2) data is visible before any event that tells of it; (3) no lock is held while user memory is
-// touched, but the frame locks while a frame is applied.
+// touched, but the frame locks while a frame is applied. What it is made with outlives it.
 class Nic final : public wire::Sink {
  public:
   struct Options {
@@ -60,8 +61,7 @@ class Nic final : public wire::Sink {
     std::int64_t drain_limit_ns = 100'000'000;  // how long a stalled peer can delay a deregistration
     bool eager_adoption = false;
     bool may_adopt = true;
-    // The papers give the AMO cache no size.
-    std::uint32_t amo_cache_entries = 64;
+    std::uint32_t amo_cache_entries = 64;  // the papers give it no size
     AmoCacheMode amo_cache_mode = AmoCacheMode::coherent;
     job::ResourceLimits limits;          // for each domain, beside those of the job's directory
     bool gemini = false;                 // the older device: fewer AMOs, no collective engine
@@ -70,7 +70,6 @@ class Nic final : public wire::Sink {
     std::int32_t fault_pe = -1;          // whose sequence of chances this is
   };
 
-  // `environment` and the segment outlive the NIC.
   Nic(Environment& environment, NicView view, wire::ProcessSlot self, const Options& options);
   ~Nic();
   Nic(const Nic&) = delete;
@@ -79,11 +78,9 @@ class Nic final : public wire::Sink {
   // ---- ports and endpoints ----
   Port* open_port(std::uint16_t domain, std::uint32_t nic_address, std::uint32_t instance);
   void close_port(Port* port);
-  // How many there are now. Any thread.
-  std::uint32_t port_count();
+  std::uint32_t port_count();  // any thread, the next two too
   std::uint32_t queue_count();
   std::uint32_t block_transfers() const { return bte_.outstanding(); }
-
   // ---- memory ----
   // Makes [address, address + length) reachable by the domain's other ports, at page granularity. `queue`, if
   // any, gets an event for each operation that asks for a remote event. Not blocking but for system calls.
@@ -113,17 +110,15 @@ class Nic final : public wire::Sink {
     return check_access(entry, word, key.generation, port.domain, address, length, writes);
   }
 
-  // What is registered here under a number (state/mdh.hpp), if anything, and what an address means there.
+  // What is registered here under a number (state/mdh.hpp), and what an address means there.
   MemKey own_by_number(const Port& port, const MemKey& key, std::uint64_t* address) const;
 
-  // Values that the AMO cache holds and memory lacks go to memory, and every word leaves the cache. Any
-  // thread; waits for a frame that is being applied.
+  // Writes the AMO cache back and empties it. Any thread; waits for a frame that is being applied.
   void flush_amo_cache() { flush_amo_cache(0, UINT64_MAX); }
   AmoCacheCounters amo_cache_counters() const { return AmoCache(view_).counters(); }
 
   // ---- queues ----
-  // Errors: invalid_param (depth 0 or over kMaxQueueDepth), no_resource (1,024 queues), no_memory (arena used
-  // up).
+  // Errors: invalid_param (depth 0 or over kMaxQueueDepth), no_resource (1,024 queues), no_memory (arena).
   Result<CompletionQueue*> create_queue(std::uint32_t depth, std::uint32_t mode);
   // Registrations that name it raise no events any more; waits for peers that are raising one, at most
   // drain_limit_ns. Errors: no_resource (an endpoint, a channel or a collective engine names it).
@@ -142,8 +137,7 @@ class Nic final : public wire::Sink {
     }
     return progress_and_take(queue, event);
   }
-  // Where the next message will be looked for; a guess, which costs a wrong one little. The thread that
-  // polls.
+  // Where the next message will probably be looked for. The thread that polls.
   void await_message(const std::byte* at) { awaited_message_.store(at, std::memory_order_relaxed); }
   // Sleeps until the queue has something to say or `deadline_ns` passes (none: for ever). ok, timeout.
   Errc wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns);
@@ -158,6 +152,7 @@ class Nic final : public wire::Sink {
 
   CounterPool& counters() { return counters_; }
   TriggerUnit& triggers() { return triggers_; }
+  RecordQueues& record_queues() { return record_queues_; }
   // Adds to a counter of ours, and runs what that triggers unless `within` a call of the NIC's (a Listener):
   // the next progress() does then. Any thread. Errors: invalid_handle.
   Errc add_to_counter(CounterName name, CounterValue by, bool within);
@@ -173,10 +168,9 @@ class Nic final : public wire::Sink {
   // process behind another NIC address), unreachable (its process is gone). Never blocks, except for the
   // first post to a peer, which maps it.
   Errc post(Endpoint& endpoint, const Request& request);
-  // The same for a caller that tried the short way (granted.hpp) itself.
+  // The same for a caller that tried the fast path (granted.hpp) itself.
   Errc post_checked(Endpoint& endpoint, Request request);
-  // Whether everything that was posted to the endpoint is done: it may be unbound or destroyed. The thread
-  // that uses the endpoint.
+  // Whether all that was posted to the endpoint is done. The thread that uses the endpoint.
   static bool idle(const Endpoint& endpoint);
   // Starts several operations that end in one completion, in `endpoint`'s queue, when all of them are done;
   // it says the first error. `flags`: kLocalEvent, kGlobalEvent. As post(): nothing happened unless ok.
@@ -194,7 +188,7 @@ class Nic final : public wire::Sink {
   Errc test_sequence(std::uint32_t name, Errc* status);
   // Whether an operation to the endpoint's peer has bytes of its source still to be packed into frames.
   bool waits_for_room(const Endpoint& endpoint);
-  // Asks the owner of a key that the endpoint has reached to move its memory into its memory file.
+  // Asks the owner of a key to move its memory into its memory file.
   void ask_for_adoption(const Endpoint& endpoint, const MemKey& key);
   DatagramUnit& datagrams() { return datagrams_; }
   ChannelUnit& channels() { return channels_; }
@@ -242,19 +236,18 @@ class Nic final : public wire::Sink {
 
   std::int64_t now_ns();  // what deadlines of waits are in: the clock's time, or CLOCK_MONOTONIC
   clock::Clock* clock() const { return clock_; }
-  HazardBoard* hazard_board() const { return board_; }  // null: there is none
-  // Whether operations of this NIC may meet faults: then every one of them takes the general path.
-  bool has_faults() const { return faults_ != nullptr; }
+  HazardBoard* hazard_board() const { return board_; }    // null: there is none
+  bool has_faults() const { return faults_ != nullptr; }  // may meet some: nothing takes the fast path
   const FaultCounters& fault_counters() const { return error_state(view_).faults; }
   void collect_refusals();  // tells the error log of refused frames that had no answer. Any thread
   // ---- the wire between hosts (wire_frames.cpp) ----
   wire::Sink& wire_sink() { return wire_end_; }  // what a HostWire is made with
   wire::PeerLoss& wire_loss() { return wire_end_; }
   void use_wire(wire::HostWire& wire);  // from now on; it outlives the NIC's use
-  // Makes a process reachable by it. Errors: HostWire::add_peer's, but for one that is known already.
+  // Makes a process reachable by it. Errors: HostWire::add_peer's.
   Status add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address);
   void poll_wire(bool must_look);  // any thread; left to another that is at it, unless it `must_look`
-  bool serve_wire();  // by the service thread, which it woke; returns whether more is to be done soon
+  bool serve_wire();               // by the service thread; returns whether more is to be done soon
   // Whether the service thread may sleep on the wire's descriptor. Lowers `wakes_at_ns` to when it must look.
   bool may_sleep_on_wire(std::atomic<std::int64_t>& wakes_at_ns);
   // Service thread: whether the program has polled since the last serve(). Then it moves the wire itself.
@@ -268,6 +261,10 @@ class Nic final : public wire::Sink {
   ResourceUse& resources() { return resources_; }
   TranslationTable& translation() { return translation_; }
   NicView view() const { return view_; }
+  // Room in the arena: its offset, 0 when there is none. A block that is freed is used again for `use` alone.
+  enum class ArenaUse : std::uint8_t { ring, segment_list, records, receive_queue };
+  std::uint64_t arena_alloc(std::uint64_t bytes, ArenaUse use);
+  void arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use);
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
   // Whether a block transfer may overtake nothing by being done, and its event raised in `queue`, at once.
@@ -306,9 +303,6 @@ class Nic final : public wire::Sink {
   };
 
   // nic.cpp
-  enum class ArenaUse : std::uint8_t { ring, segment_list };
-  std::uint64_t arena_alloc(std::uint64_t bytes, ArenaUse use);
-  void arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use);
   Result<MemKey> insert_region(RegistrationTable::Entry entry);
   void adopt_region(std::uint32_t index);
   void watch_region(std::uint32_t index);
@@ -455,7 +449,7 @@ class Nic final : public wire::Sink {
   std::uint64_t next_position_ = 0;                                  // of new queues, guarded by objects_mu_
   std::uint64_t arena_next_ = 0;                                     // guarded by arena_mu_
   using FreeBlocks = std::array<std::vector<std::uint64_t>, 40>;     // by size class
-  std::array<FreeBlocks, 2> arena_free_;                             // by ArenaUse, guarded by arena_mu_
+  std::array<FreeBlocks, 4> arena_free_;                             // by ArenaUse, guarded by arena_mu_
   std::mutex arena_mu_;
   RegistrationTable::Range moving_, switching_;  // being adopted; those moved right now. By moving_mu_
   std::mutex moving_mu_;
@@ -478,6 +472,12 @@ class Nic final : public wire::Sink {
   SequenceTable sequences_;                      // own lock
   FlightTable flights_;                          // guarded by frames_mu_
   const std::unique_ptr<PayloadRoom> payloads_{new PayloadRoom};
+  RecordQueues record_queues_{
+      view_,
+      {[this](std::uint32_t depth) { return create_queue(depth, 0); },
+       [this](CompletionQueue* queue) { return destroy_queue(queue); },
+       [this](std::uint64_t n) { return arena_alloc(n, ArenaUse::records); },
+       [this](std::uint64_t at, std::uint64_t n) { arena_free(at, n, ArenaUse::records); }}};
   CounterPool counters_{view_};
   TriggerUnit triggers_{view_, {[this] { always_moves_.store(true, std::memory_order_relaxed); }}};
   ErrorLog errors_;

@@ -86,6 +86,9 @@ void Nic::peer_died(ProcessName process) {
   for (int i = 0; i < 64 && poll_requests(true); ++i) {
   }
   channels_.take_back_from_the_dead();
+  record_queues_.repair([this](std::uint16_t slot, std::uint32_t generation) {
+    return environment_.alive({slot, generation});
+  });
   triggers_.run(TriggerUnit::Look::at_counts);
   collective_.peer_died(process);
   // What it was touching when it died it touches no more. Words of the board are its successor's after this

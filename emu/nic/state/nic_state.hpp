@@ -30,6 +30,7 @@
 //   4 MiB     collective engine    4 MiB   virtual channel elements
 //   8 MiB     counters             1 MiB   successes and failures (events/counter.hpp)
 //   9 MiB     record queues      128 KiB   where the queues' records lie (events/record_queue.hpp)
+//   9.125 MiB atomic locks        64 KiB   for atomics that no instruction does (target/atomic_unit.hpp)
 //   16 MiB    lane pairs[n]                requests from process slot i, responses to it (emu/wire)
 //   then      arena                        completion-queue rings, segment lists; only the owner allocates
 //
@@ -38,7 +39,7 @@
 namespace orrery::nic {
 
 inline constexpr std::uint64_t kNicMagic = 0x43494e595252524fULL;  // "ORRRYNIC"
-inline constexpr std::uint32_t kNicVersion = 5;
+inline constexpr std::uint32_t kNicVersion = 6;
 inline constexpr std::uint32_t kMaxProcesses = 1024;
 inline constexpr std::uint32_t kMaxQueues = 1024;
 inline constexpr std::uint32_t kHazardSlots = 8;
@@ -61,6 +62,7 @@ enum class AreaKind : std::uint32_t {
   collective = 6,
   counters = 7,
   record_queues = 8,
+  atomic_locks = 9,
 };
 
 // Where a unit keeps its state, and how much of it there may be. The unit's own header says what lies there.
@@ -221,6 +223,7 @@ inline constexpr UnitArea kDatagramArea{2 * kMiB, 2 * kMiB};
 inline constexpr UnitArea kCollectiveArea{4 * kMiB, 4 * kMiB};
 inline constexpr UnitArea kCounterArea{8 * kMiB, 1 * kMiB};
 inline constexpr UnitArea kRecordArea{9 * kMiB, 128 * kKiB};
+inline constexpr UnitArea kAtomicLockArea{9 * kMiB + 128 * kKiB, 64 * kKiB};
 inline constexpr std::uint64_t kLanesOffset = 16 * kMiB;
 inline constexpr AreaRow kAreas[] = {
     {AreaKind::amo, 0, kAmoArea.offset, kAmoArea.bytes},
@@ -231,6 +234,7 @@ inline constexpr AreaRow kAreas[] = {
     {AreaKind::collective, 0, kCollectiveArea.offset, kCollectiveArea.bytes},
     {AreaKind::counters, 0, kCounterArea.offset, kCounterArea.bytes},
     {AreaKind::record_queues, 0, kRecordArea.offset, kRecordArea.bytes},
+    {AreaKind::atomic_locks, 0, kAtomicLockArea.offset, kAtomicLockArea.bytes},
 };
 // In order, one behind the other, each on a cache line, all below the lanes.
 constexpr bool areas_fit() {

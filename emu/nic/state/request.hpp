@@ -82,6 +82,7 @@ enum class EventKind : std::uint8_t {
   overrun = 6,          // this queue lost events here
   received = 7,         // target: a send filled a buffer. data = channel << 32 | buffer (channel.hpp)
   queued_sent = 8,      // a send to a shared queue was taken; data as of message_sent
+  record = 9,           // a record lies beside the queue. data = serial << 32 | place (record_queue.hpp)
   collective = 16,      // a VCE's reduction ended: CeStatus << 48 | reduction (32 bits) << 14 | ce_id
 };
 
