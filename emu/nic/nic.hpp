@@ -236,19 +236,18 @@ class Nic final : public wire::Sink {
 
   std::int64_t now_ns();  // what deadlines of waits are in: the clock's time, or CLOCK_MONOTONIC
   clock::Clock* clock() const { return clock_; }
-  HazardBoard* hazard_board() const { return board_; }  // null: there is none
-  // Whether operations of this NIC may meet faults: then every one of them takes the general path.
-  bool has_faults() const { return faults_ != nullptr; }
+  HazardBoard* hazard_board() const { return board_; }    // null: there is none
+  bool has_faults() const { return faults_ != nullptr; }  // may meet some: nothing takes the fast path
   const FaultCounters& fault_counters() const { return error_state(view_).faults; }
   void collect_refusals();  // tells the error log of refused frames that had no answer. Any thread
   // ---- the wire between hosts (wire_frames.cpp) ----
   wire::Sink& wire_sink() { return wire_end_; }  // what a HostWire is made with
   wire::PeerLoss& wire_loss() { return wire_end_; }
   void use_wire(wire::HostWire& wire);  // from now on; it outlives the NIC's use
-  // Makes a process reachable by it. Errors: HostWire::add_peer's, but for one that is known already.
+  // Makes a process reachable by it. Errors: HostWire::add_peer's.
   Status add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address);
   void poll_wire(bool must_look);  // any thread; left to another that is at it, unless it `must_look`
-  bool serve_wire();  // by the service thread, which it woke; returns whether more is to be done soon
+  bool serve_wire();               // by the service thread; returns whether more is to be done soon
   // Whether the service thread may sleep on the wire's descriptor. Lowers `wakes_at_ns` to when it must look.
   bool may_sleep_on_wire(std::atomic<std::int64_t>& wakes_at_ns);
   // Service thread: whether the program has polled since the last serve(). Then it moves the wire itself.
@@ -262,6 +261,10 @@ class Nic final : public wire::Sink {
   ResourceUse& resources() { return resources_; }
   TranslationTable& translation() { return translation_; }
   NicView view() const { return view_; }
+  // Room in the arena: its offset, 0 when there is none. A block that is freed is used again for `use` alone.
+  enum class ArenaUse : std::uint8_t { ring, segment_list, records, receive_queue };
+  std::uint64_t arena_alloc(std::uint64_t bytes, ArenaUse use);
+  void arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use);
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
   // Whether a block transfer may overtake nothing by being done, and its event raised in `queue`, at once.
@@ -300,9 +303,6 @@ class Nic final : public wire::Sink {
   };
 
   // nic.cpp
-  enum class ArenaUse : std::uint8_t { ring, segment_list, records };
-  std::uint64_t arena_alloc(std::uint64_t bytes, ArenaUse use);
-  void arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use);
   Result<MemKey> insert_region(RegistrationTable::Entry entry);
   void adopt_region(std::uint32_t index);
   void watch_region(std::uint32_t index);
@@ -449,7 +449,7 @@ class Nic final : public wire::Sink {
   std::uint64_t next_position_ = 0;                                  // of new queues, guarded by objects_mu_
   std::uint64_t arena_next_ = 0;                                     // guarded by arena_mu_
   using FreeBlocks = std::array<std::vector<std::uint64_t>, 40>;     // by size class
-  std::array<FreeBlocks, 3> arena_free_;                             // by ArenaUse, guarded by arena_mu_
+  std::array<FreeBlocks, 4> arena_free_;                             // by ArenaUse, guarded by arena_mu_
   std::mutex arena_mu_;
   RegistrationTable::Range moving_, switching_;  // being adopted; those moved right now. By moving_mu_
   std::mutex moving_mu_;
