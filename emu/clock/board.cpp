@@ -3,6 +3,7 @@
 #include "emu/clock/board.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/timed_path.hpp"
 #include "emu/base/unique_fd.hpp"
 #include "emu/clock/wait_words.hpp"
 #include "emu/job/process_stat.hpp"
@@ -69,7 +70,7 @@ Turns::Turns(Board& board, Owed owed, std::uint32_t self, const WaitBudget& budg
       debtor_(debtor) {}
 
 // The PE that may act first, and when. Keys of one time go by the PE's number.
-std::uint32_t Turns::earliest(std::int64_t* key) const {
+ORRERY_TIMED_PATH std::uint32_t Turns::earliest(std::int64_t* key) const {
   const std::uint32_t pes = board_.header.pes;
   std::uint32_t best = 0;
   // Sequentially consistent: see give_away.
@@ -87,7 +88,7 @@ std::uint32_t Turns::earliest(std::int64_t* key) const {
 
 // ---- what is owed ----
 
-void Turns::expect(std::uint32_t pe, std::int64_t at) {
+ORRERY_TIMED_PATH void Turns::expect(std::uint32_t pe, std::int64_t at) {
   if (board_.pes[pe].wakes.load(std::memory_order_relaxed) != 0 &&
       board_.keys[pe].load(std::memory_order_relaxed) > at)
     board_.keys[pe].store(at, std::memory_order_relaxed);
@@ -95,7 +96,7 @@ void Turns::expect(std::uint32_t pe, std::int64_t at) {
 
 // Whether another PE has to do something to that PE's node before that PE goes on at `key`. What is due at
 // the same time comes in the order of the numbers; but one that waits to be woken was only let go for it.
-bool Turns::owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) const {
+ORRERY_TIMED_PATH bool Turns::owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) const {
   *effect = first_effect(owed_.row(pe));
   if (effect->at > key || effect->at == kNever || effect->pe == pe) return false;
   const PeSlot& slot = board_.pes[pe];
@@ -104,7 +105,7 @@ bool Turns::owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) cons
   return asleep || effect->before(key, pe);
 }
 
-void Turns::collect_from(std::uint32_t pe, std::int64_t until) {
+ORRERY_TIMED_PATH void Turns::collect_from(std::uint32_t pe, std::int64_t until) {
   self().state.store(PeState::waiting, std::memory_order_relaxed);
   board_.header.owed_until.store(until, std::memory_order_relaxed);
   hand_on(pe, kForDebts);
@@ -114,7 +115,7 @@ void Turns::collect_from(std::uint32_t pe, std::int64_t until) {
 
 // ---- turns ----
 
-void Turns::hand_on(std::uint32_t next, std::uint32_t grant) {
+ORRERY_TIMED_PATH void Turns::hand_on(std::uint32_t next, std::uint32_t grant) {
   PeSlot& slot = board_.pes[next];
   board_.header.turns.fetch_add(1, std::memory_order_relaxed);
   // Release: the next one sees everything that was done before its turn. The grant comes last.
@@ -126,7 +127,7 @@ void Turns::hand_on(std::uint32_t next, std::uint32_t grant) {
 // The turn goes to whoever is next; this PE does not wait for its own. To nobody when all wait for one that
 // is blocked in something foreign. That one may come back at any moment (enter): it writes its key, its state
 // and then looks at the token.
-void Turns::give_away() {
+ORRERY_TIMED_PATH void Turns::give_away() {
   auto& token = board_.header.token;
   for (;;) {
     std::int64_t key = 0;
@@ -162,7 +163,7 @@ void Turns::give_away() {
   }
 }
 
-void Turns::await_grant() {
+ORRERY_TIMED_PATH void Turns::await_grant() {
   PeSlot& mine = self();
   const auto granted = [&] { return mine.grant.load(std::memory_order_acquire) != 0; };
   Watched watched;
@@ -257,7 +258,7 @@ void Turns::join(std::uint32_t node, std::uint32_t process_slot) {
   leave();
 }
 
-bool Turns::enter() {
+ORRERY_TIMED_PATH bool Turns::enter() {
   std::uint32_t expected = token_of(self_, false);
   if (board_.header.token.compare_exchange_strong(expected, token_of(self_, true), std::memory_order_acquire))
       [[likely]]
@@ -282,7 +283,7 @@ bool Turns::enter() {
   return false;
 }
 
-void Turns::leave() {
+ORRERY_TIMED_PATH void Turns::leave() {
   self().waits_for.store(WaitsFor::nothing, std::memory_order_relaxed);
   board_.header.token.store(token_of(self_, false), std::memory_order_release);
 }
@@ -294,7 +295,7 @@ void Turns::step_out() {
   give_away();
 }
 
-void Turns::turn_at(std::int64_t key, bool wakes, WaitsFor why) {
+ORRERY_TIMED_PATH void Turns::turn_at(std::int64_t key, bool wakes, WaitsFor why) {
   PeSlot& mine = self();
   if (wakes) key = std::min(key, first_effect(owed_.row(self_)).at);
   board_.keys[self_].store(key, std::memory_order_relaxed);
@@ -360,7 +361,7 @@ bool Turns::has_earlier(std::uint32_t row, std::int64_t at) const {
   return false;
 }
 
-bool Turns::sleeps_until(std::uint32_t row, std::int64_t at) const {
+ORRERY_TIMED_PATH bool Turns::sleeps_until(std::uint32_t row, std::int64_t at) const {
   if (row == owed_.row(self_)) return false;
   const auto sleeps = [&](std::uint32_t pe) {
     // One that waits to be woken may be woken by something that is no effect on its node.
@@ -384,7 +385,7 @@ void Turns::note_seen_by_all(std::int64_t at) {
   }
 }
 
-void Turns::touch(std::uint32_t pe, std::int64_t when) {
+ORRERY_TIMED_PATH void Turns::touch(std::uint32_t pe, std::int64_t when) {
   PeSlot& slot = board_.pes[pe];
   slot.touched.store(1, std::memory_order_relaxed);
   if (slot.wakes.load(std::memory_order_relaxed) != 0 &&
@@ -392,7 +393,7 @@ void Turns::touch(std::uint32_t pe, std::int64_t when) {
     board_.keys[pe].store(when, std::memory_order_relaxed);
 }
 
-bool Turns::take_touch() {
+ORRERY_TIMED_PATH bool Turns::take_touch() {
   PeSlot& mine = self();
   if (mine.touched.load(std::memory_order_relaxed) == 0) return false;
   mine.touched.store(0, std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include "emu/clock/page_watch.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/clock/virtual_clock.hpp"
 #include "emu/memory/fault_handler.hpp"
@@ -415,12 +416,12 @@ void stop() {
   g.clock.store(nullptr, std::memory_order_release);
 }
 
-void program_calls() {
+ORRERY_TIMED_PATH void program_calls() {
   g.inside.store(true, std::memory_order_relaxed);
   g.calls.store(g.calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-void program_goes_on() {
+ORRERY_TIMED_PATH void program_goes_on() {
   if (g.clock.load(std::memory_order_relaxed) != nullptr) {
     g.steps = 0;
     if (g.hot_count.load(std::memory_order_relaxed) != 0 && on_program_thread()) {
@@ -440,8 +441,8 @@ void watch(std::uint64_t, std::uint64_t) {}
 void unwatch(std::uint64_t, std::uint64_t) {}
 void open_all() {}
 void stop() {}
-void program_calls() {}
-void program_goes_on() {}
+ORRERY_TIMED_PATH void program_calls() {}
+ORRERY_TIMED_PATH void program_goes_on() {}
 std::uint64_t waits() { return 0; }
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
+#include "emu/base/timed_path.hpp"
 #include "emu/clock/page_watch.hpp"
 
 #include <algorithm>
@@ -93,9 +94,9 @@ void VirtualClock::let_go() {
   turns_.let_go();
   --t_holds;
 }
-bool VirtualClock::is_inside() { return t_inside || t_holds != 0; }
+ORRERY_TIMED_PATH bool VirtualClock::is_inside() { return t_inside || t_holds != 0; }
 
-void VirtualClock::come_in() {
+ORRERY_TIMED_PATH void VirtualClock::come_in() {
   page_watch::program_calls();
   lock();
   // What exit handlers of the program still ask for happens after the PE's last turn.
@@ -112,7 +113,7 @@ void VirtualClock::come_in() {
   if (passed > 0) (void)run_until(now_ + passed, false, WaitsFor::nothing);
 }
 
-void VirtualClock::go_out() {
+ORRERY_TIMED_PATH void VirtualClock::go_out() {
   if (ahead_ != 0 && !finished_)
     turns_.note_seen(turns_.row_of(self_), now_, woken_at_ == now_ ? UINT32_MAX : self_ + 1);
   if (!finished_) turns_.leave();
@@ -134,7 +135,7 @@ void VirtualClock::pass_to(std::int64_t at) {
 }
 
 // Lets time pass to `until`, doing what is due on the way. True: ended early by a touch.
-bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
+ORRERY_TIMED_PATH bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
   if (finished_) {
     if (until != kNever) pass_to(until);
     return wakes;
@@ -164,7 +165,7 @@ bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
 
 // What is due, before the program goes on. What it owes to other nodes need not be done for that; but it has
 // the turn now, and would have to be given another.
-void VirtualClock::run_due() {
+ORRERY_TIMED_PATH void VirtualClock::run_due() {
   for (;;) {
     if (effects_left_ != 0) run_effects(now_, false);
     settle_row(turns_.row_of(self_), now_);
@@ -174,7 +175,7 @@ void VirtualClock::run_due() {
   }
 }
 
-void VirtualClock::run(std::int64_t at, Task* task) {
+ORRERY_TIMED_PATH void VirtualClock::run(std::int64_t at, Task* task) {
   shared_->board().header.tasks.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t outer = std::exchange(task_at_, at);
   task->run();
@@ -182,7 +183,7 @@ void VirtualClock::run(std::int64_t at, Task* task) {
 }
 
 // The first effect that this PE owes to that row.
-void VirtualClock::run_effect(std::uint32_t row) {
+ORRERY_TIMED_PATH void VirtualClock::run_effect(std::uint32_t row) {
   Agenda& there = effects_[row];
   const std::int64_t at = there.first();
   Task* const task = there.take();
@@ -193,7 +194,7 @@ void VirtualClock::run_effect(std::uint32_t row) {
 }
 
 // Says what this PE owes to that row.
-void VirtualClock::owe(std::uint32_t row) {
+ORRERY_TIMED_PATH void VirtualClock::owe(std::uint32_t row) {
   firsts_[row] = effects_[row].first();
   turns_.owe(row, firsts_[row]);
 }
@@ -204,7 +205,7 @@ void VirtualClock::owe(std::uint32_t row) {
 // And what it owes later than that, where nobody can tell: the node's PEs wait for a later time
 // already, and no operation that is yet to begin does anything there so soon. Else a turn would be needed for
 // it before they go on.
-void VirtualClock::run_effects(std::int64_t until, bool asked) {
+ORRERY_TIMED_PATH void VirtualClock::run_effects(std::int64_t until, bool asked) {
   const bool early = ahead_ == 0 && !turns_.nodes_are_asked();
   for (std::uint32_t row = 0; row < effects_.size(); ++row) {
     for (std::int64_t at = firsts_[row]; at < until + least_latency_; at = firsts_[row]) {
@@ -217,7 +218,7 @@ void VirtualClock::run_effects(std::int64_t until, bool asked) {
 }
 
 // All effects on that row that come before this PE at `until`, its own ones too.
-void VirtualClock::settle_row(std::uint32_t row, std::int64_t until) {
+ORRERY_TIMED_PATH void VirtualClock::settle_row(std::uint32_t row, std::int64_t until) {
   for (;;) {
     const Turns::Effect first = turns_.first_effect(row);
     if (!first.before(until, self_ + 1)) return;
@@ -240,7 +241,7 @@ void VirtualClock::do_all() {
   }
 }
 
-void VirtualClock::settle(std::uint32_t process_slot) {
+ORRERY_TIMED_PATH void VirtualClock::settle(std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
   if (finished_ || pe == 0 || pe > shared_->pes()) return;
   if (task_at_ == kNever) turns_.ask_nodes();
@@ -250,13 +251,13 @@ void VirtualClock::settle(std::uint32_t process_slot) {
 
 // ---- operations ----
 
-void VirtualClock::enter() {
+ORRERY_TIMED_PATH void VirtualClock::enter() {
   come_in();
   something_done();
   busy_until_ = now_;
 }
 
-Times VirtualClock::start(const Operation& operation) {
+ORRERY_TIMED_PATH Times VirtualClock::start(const Operation& operation) {
   const std::int64_t begun = std::max(busy_until_, operation.not_before.count());
   const Priced priced = shared_->price(operation, Picos{begun}, operations_++);
   if (recorder_ != nullptr) {
@@ -271,12 +272,12 @@ Times VirtualClock::start(const Operation& operation) {
   return priced.times;
 }
 
-void VirtualClock::schedule(Picos at, Task* task, Concerns concerns) {
+ORRERY_TIMED_PATH void VirtualClock::schedule(Picos at, Task* task, Concerns concerns) {
   if (concerns == Concerns::its_node) concerns = turns_.shares_node() ? Concerns::others : Concerns::itself;
   agenda_.add(std::max(at.count(), time_of_task()), task, concerns);
 }
 
-void VirtualClock::schedule_there(Picos at, Task* task, std::uint32_t process_slot) {
+ORRERY_TIMED_PATH void VirtualClock::schedule_there(Picos at, Task* task, std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
   if (pe == 0 || pe > shared_->pes()) return schedule(at, task, Concerns::others);
   const std::uint32_t row = turns_.row_of(pe - 1);
@@ -287,7 +288,7 @@ void VirtualClock::schedule_there(Picos at, Task* task, std::uint32_t process_sl
   turns_.expect(pe - 1, due);
 }
 
-void VirtualClock::leave() {
+ORRERY_TIMED_PATH void VirtualClock::leave() {
   (void)run_until(busy_until_, false, WaitsFor::nothing);
   go_out();
 }
@@ -296,7 +297,7 @@ Picos VirtualClock::collective_time(model::Collective collective, std::uint64_t 
   return shared_->collective_time(collective, bytes);
 }
 
-void VirtualClock::touch(std::uint32_t process_slot) {
+ORRERY_TIMED_PATH void VirtualClock::touch(std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
   if (pe != 0 && pe <= shared_->pes()) turns_.touch(pe - 1, time_of_task());
 }
@@ -315,7 +316,7 @@ std::int64_t VirtualClock::quantum() {
   return std::clamp(part, kShortestQuantum, kLongestQuantum);
 }
 
-void VirtualClock::idle() {
+ORRERY_TIMED_PATH void VirtualClock::idle() {
   come_in();
   if (finished_) return go_out();
   if (looks_++ == 0) streak_from_ = now_;
@@ -347,7 +348,7 @@ void VirtualClock::idle() {
   go_out();
 }
 
-bool VirtualClock::wait(std::optional<Picos> deadline) {
+ORRERY_TIMED_PATH bool VirtualClock::wait(std::optional<Picos> deadline) {
   come_in();
   something_done();
   const bool touched =
@@ -377,7 +378,7 @@ void VirtualClock::step_in() {
   go_out();
 }
 
-Picos VirtualClock::read() {
+ORRERY_TIMED_PATH Picos VirtualClock::read() {
   come_in();
   if (++clock_looks_ > kFreeClockLooks || (looks_ > 1 && clock_looks_ > 1)) {
     if (looks_++ == 0) streak_from_ = now_;

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/model/quote.hpp"
 
+#include "emu/base/timed_path.hpp"
 #include "emu/model/circuits.hpp"
 #include "emu/model/dragonfly_path_inl.hpp"
 #include "emu/model/path.hpp"
@@ -17,7 +18,7 @@ namespace {
 // Takes the transmit side of a NIC: the start at or after `want`, and free again after `interval`. Of two
 // processes that ask a decayed state at the same moment both may get the same start: a locked instruction
 // would keep all that follows waiting for the lines that were asked for before it.
-std::int64_t take_transmit(NicCell& nic, std::int64_t want, std::int64_t interval) {
+ORRERY_TIMED_PATH std::int64_t take_transmit(NicCell& nic, std::int64_t want, std::int64_t interval) {
   const std::int64_t start = std::max(want, nic.transmit_free.load(std::memory_order_relaxed));
   nic.transmit_free.store(start + interval, std::memory_order_relaxed);
   return start;
@@ -31,9 +32,11 @@ void raise(std::atomic<std::int64_t>& value, std::int64_t to) {
 // A green or black link of a router that is not idle. The start of the message there.
 // In an adaptive mode: two minimal candidates (the link; of black ones another copy) against going round by a
 // third router, by the bias. May make the path longer.
-__attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routing, const Stretch& s,
-                                                 std::uint64_t bytes, bool shared, std::int64_t arrive,
-                                                 std::int64_t horizon, const LinkState& state, Path* path) {
+ORRERY_TIMED_PATH __attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routing,
+                                                                   const Stretch& s, std::uint64_t bytes,
+                                                                   bool shared, std::int64_t arrive,
+                                                                   std::int64_t horizon,
+                                                                   const LinkState& state, Path* path) {
   const PerByte price = p.shared_link[shared][kLocalPrice];
   const std::int64_t length = price(bytes).count(), thin = p.shared_link[shared][kSpreadPrice](bytes).count();
   LinePart link = part_of(s, state);
@@ -65,10 +68,9 @@ __attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routi
 }
 
 // The wait for what take_quiet() did not get. May make the path longer.
-__attribute__((noinline)) std::int64_t wait_for_link(const Pricing& p, const QuoteRequest& r,
-                                                     const Stretch& s, std::int64_t arrive,
-                                                     std::int64_t length, bool shared, std::int64_t horizon,
-                                                     const LinkState& state, Path* path) {
+ORRERY_TIMED_PATH __attribute__((noinline)) std::int64_t wait_for_link(
+    const Pricing& p, const QuoteRequest& r, const Stretch& s, std::int64_t arrive, std::int64_t length,
+    bool shared, std::int64_t horizon, const LinkState& state, Path* path) {
   if (s.kind == Stretch::bundle)
     return state.reserve_bundle(state.bundle_at(s.cell), arrive, length, horizon) - arrive;
   if (s.kind != Stretch::line && !state.line_idle(state.line_at(s.cell), arrive))
@@ -374,7 +376,7 @@ std::uint32_t path_hops(const Pricing& p, NodeId src, NodeId dst) {
   return path.hops;
 }
 
-Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
+ORRERY_TIMED_PATH Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
   const OpPrice& op = p.ops[static_cast<std::size_t>(r.op)];
   const auto quote_with = [&]<Kept kKept> {
     return p.network == Network::dragonfly ? quote_op<kKept, true>(p, op, r, state)
