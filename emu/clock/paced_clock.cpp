@@ -142,7 +142,7 @@ std::int64_t PacedClock::way() const {
   return std::clamp<std::int64_t>(way_.load(std::memory_order_relaxed), 0, kMostWay);
 }
 
-void PacedClock::idle() {
+void PacedClock::idle(const void* /*source*/) {
   // The next look comes as long after this one as this one after the last, if it is a loop that looks.
   const std::int64_t now = time_.now();
   const std::int64_t since = now - looked_at_.exchange(now, std::memory_order_relaxed);
