@@ -52,11 +52,11 @@ struct alignas(64) PeSlot {
   std::atomic<std::uint32_t> sleeping;  // it sleeps on `grant`
   std::atomic<PeState> state;
   std::atomic<WaitsFor> waits_for;
-  std::atomic<std::int64_t> now;           // ps
-  std::atomic<std::uint32_t> touched;      // something happened to it that it has not looked at: Touch
-  std::atomic<std::uint32_t> wakes;        // 1: something that happens to it ends its wait
+  std::atomic<std::int64_t> now;       // ps
+  std::atomic<std::uint32_t> touched;  // something happened to it that it has not looked at: Touch
+  std::atomic<std::uint32_t> wakes;    // 1: something that happens to it ends its wait
   std::atomic<Peek> peek;
-  std::atomic<std::uint32_t> pending;      // operations of its own under way
+  std::atomic<std::uint32_t> pending;  // operations of its own under way
   std::atomic<std::int32_t> pid, tid;
   std::atomic<std::uint32_t> node;
   std::atomic<std::uint32_t> process;  // its process slot + 1
@@ -81,9 +81,9 @@ struct alignas(64) BoardHeader {
   std::atomic<std::int64_t> barrier_at;  // when the last one had its last arrival
   // Number of the standstill << 2 | Standstill.
   std::atomic<std::uint32_t> stands;
-  std::atomic<std::int64_t> stands_at;   // ps: of all PEs the latest
-  std::atomic<std::int64_t> came_ns;     // monotonic_ns() when a PE found something, 0: none has yet
-  std::atomic<std::int64_t> stood_ns;    // and since when it stands
+  std::atomic<std::int64_t> stands_at;  // ps: of all PEs the latest
+  std::atomic<std::int64_t> came_ns;    // monotonic_ns() when a PE found something, 0: none has yet
+  std::atomic<std::int64_t> stood_ns;   // and since when it stands
   alignas(64) std::atomic<std::uint64_t> turns, tasks, operations, overtaken;
   std::atomic<std::uint64_t> late;               // optimistic: effects behind what was seen already
   std::atomic<std::uint32_t> asked_nodes;        // 1: what an operation costs depended on its target's state

@@ -9,10 +9,10 @@
 namespace orrery::clock {
 
 // Looks in vain of one PE's program, in a row: what they cost, and from when on they are a wait. A look costs
-// the machine's time for it, whatever it looks at. The time is owed, and passes at the latest when the program
-// does something else. A program that has looked often enough, at each of its sources, waits: until something
-// happens to it, at whatever moment that is. Looks right after that are free, so that an event is found at
-// its own time by a program that looks at many sources in any order. One thread.
+// the machine's time for it, whatever it looks at. The time is owed, and passes at the latest when the
+// program does something else. A program that has looked often enough, at each of its sources, waits: until
+// something happens to it, at whatever moment that is. Looks right after that are free, so that an event is
+// found at its own time by a program that looks at many sources in any order. One thread.
 class Looks {
  public:
   // `cost` of each, in ps.

@@ -100,8 +100,8 @@ struct alignas(4096) State {
   int steps = 0;  // since the last loop or call
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> stores{0};  // of other threads, to pages that were closed
-  std::atomic<bool> inside{false};  // the program is in a call of the clock's
-  std::uint64_t ticked_at = 0;      // calls as of the last tick
+  std::atomic<bool> inside{false};       // the program is in a call of the clock's
+  std::uint64_t ticked_at = 0;           // calls as of the last tick
   std::uint32_t ticks = 0, patience = 1;
   std::atomic<std::uint64_t> waits{0};
   struct sigaction trap_before {};

@@ -115,8 +115,9 @@ namespace {
 
 // Whether the caller finds virtual time though there is no clock yet.
 bool is_before(const void* caller) {
-  return g_joins_later.load(std::memory_order_relaxed) && g_clock.load(std::memory_order_relaxed) == nullptr &&
-         !is_runtime_thread() && !called_by_runtime(caller);
+  return g_joins_later.load(std::memory_order_relaxed) &&
+         g_clock.load(std::memory_order_relaxed) == nullptr && !is_runtime_thread() &&
+         !called_by_runtime(caller);
 }
 
 // Picos since the beginning, of one that has not joined.
@@ -125,7 +126,8 @@ Picos time_before() {
     return Picos{g_before.load(std::memory_order_relaxed) * 1000};
   const std::int64_t now = monotonic_ns();
   std::int64_t from = 0;
-  if (!g_real_from.compare_exchange_strong(from, now)) g_before = std::max<std::int64_t>(g_before, now - from);
+  if (!g_real_from.compare_exchange_strong(from, now))
+    g_before = std::max<std::int64_t>(g_before, now - from);
   return Picos{g_before.load(std::memory_order_relaxed) * 1000};
 }
 
@@ -226,14 +228,14 @@ void serve_program(VirtualClock* clock) {
 }  // namespace orrery::clock
 
 // Begins a call that tells the time of day, which is libc's unless this process has, or will have, a clock.
-#define ORRERY_TIME_OR_REAL(name, ...)                                                                \
-  ORRERY_REAL(name);                                                                                  \
-  const void* const caller = __builtin_return_address(0);                                             \
-  ::orrery::clock::VirtualClock* const clock = ::orrery::clock::clock_for(caller);                    \
-  const bool before = clock == nullptr && ::orrery::clock::is_before(caller);                         \
-  if (clock == nullptr && !before) [[likely]]                                                         \
-    return real_call(__VA_ARGS__);                                                                    \
-  const timespec time_now = ::orrery::clock::timespec_of(                                             \
+#define ORRERY_TIME_OR_REAL(name, ...)                                             \
+  ORRERY_REAL(name);                                                               \
+  const void* const caller = __builtin_return_address(0);                          \
+  ::orrery::clock::VirtualClock* const clock = ::orrery::clock::clock_for(caller); \
+  const bool before = clock == nullptr && ::orrery::clock::is_before(caller);      \
+  if (clock == nullptr && !before) [[likely]]                                      \
+    return real_call(__VA_ARGS__);                                                 \
+  const timespec time_now = ::orrery::clock::timespec_of(                          \
       before ? ::orrery::clock::time_before() : clock->read(), ::orrery::clock::kRealtimeStart)
 
 using orrery::Picos;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// When nothing can happen in virtual time any more, but a PE's program waits by looking: what it looks for may
-// come from outside the clock (the launcher, a socket, another thread). Time stands still then, and the
+// When nothing can happen in virtual time any more, but a PE's program waits by looking: what it looks for
+// may come from outside the clock (the launcher, a socket, another thread). Time stands still then, and the
 // programs look, all of them, in real time. Whoever finds something goes on, at the latest time that any PE
 // has: so it does not matter which of them is the first to find what came to all.
 #include "emu/base/log.hpp"
@@ -141,8 +141,7 @@ void Turns::await_settled() {
   BoardHeader& h = board_.header;
   PeSlot& mine = self();
   while (stands() && mine.grant.load(std::memory_order_seq_cst) == 0) {
-    const std::int64_t left =
-        h.came_ns.load(std::memory_order_seq_cst) + kSettleNs - monotonic_ns();
+    const std::int64_t left = h.came_ns.load(std::memory_order_seq_cst) + kSettleNs - monotonic_ns();
     if (left > 0) {
       mine.sleeping.store(1, std::memory_order_seq_cst);
       (void)futex_wait_for(mine.grant, 0, left);

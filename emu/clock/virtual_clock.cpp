@@ -28,7 +28,6 @@ __attribute__((tls_model("initial-exec"))) thread_local constinit std::int32_t t
 // ns of processor time when this thread went on in its program; -1: it was not in the clock yet.
 __attribute__((tls_model("initial-exec"))) thread_local constinit std::int64_t t_cpu_at_exit = -1;
 
-
 std::int64_t thread_cpu_ns() {
   timespec used{};
   syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &used);
@@ -80,12 +79,14 @@ std::int32_t VirtualClock::own_tid() {
 
 void VirtualClock::lock() {
   t_inside = true;
-  if (leader_.load(std::memory_order_relaxed) == own_tid()) leader_inside_.store(true, std::memory_order_relaxed);
+  if (leader_.load(std::memory_order_relaxed) == own_tid())
+    leader_inside_.store(true, std::memory_order_relaxed);
   mu_.lock();
 }
 void VirtualClock::unlock() {
   mu_.unlock();
-  if (leader_.load(std::memory_order_relaxed) == own_tid()) leader_inside_.store(false, std::memory_order_relaxed);
+  if (leader_.load(std::memory_order_relaxed) == own_tid())
+    leader_inside_.store(false, std::memory_order_relaxed);
   t_inside = false;
 }
 void VirtualClock::hold() {

@@ -124,10 +124,10 @@ class VirtualClock final : public Clock, private Debtor {
   void report(const Inexactness& found) const;
 
   std::mutex mu_;
-  std::atomic<std::int32_t> leader_;      // the thread that makes time pass
+  std::atomic<std::int32_t> leader_;  // the thread that makes time pass
   std::atomic<bool> leader_inside_{false};
   std::atomic<bool> has_helpers_{false};
-  std::atomic<std::uint32_t> quiet_{0};   // looks in a row at which no thread ran
+  std::atomic<std::uint32_t> quiet_{0};  // looks in a row at which no thread ran
   const std::unique_ptr<SharedClock> shared_;
   const Compute compute_;
   const std::int64_t ahead_;          // ps that this PE may run ahead of the others; 0: it does not
@@ -147,9 +147,9 @@ class VirtualClock final : public Clock, private Debtor {
   std::int64_t woken_at_ = -1;          // then it sees whatever is due at that time, whoever did it
   // The row of looks that found nothing.
   Looks looks_;
-  std::int64_t owed_looks_ = 0;    // of looks_, for now(); guarded as now_ is
+  std::int64_t owed_looks_ = 0;     // of looks_, for now(); guarded as now_ is
   Touch touched_ = Touch::nothing;  // what ended run_until() last
-  bool peeking_ = false;           // the program looks without the turn
+  bool peeking_ = false;            // the program looks without the turn
   // Looks at the clock in the same row.
   std::int64_t streak_from_ = 0;
   std::uint32_t clock_looks_ = 0;

@@ -17,8 +17,8 @@ namespace orrery::clock {
 
 namespace {
 
-// Looks at the clock in a row after which it is one that waits for a time. It waits this part of its length at
-// each: by so much it may be late.
+// Looks at the clock in a row after which it is one that waits for a time. It waits this part of its length
+// at each: by so much it may be late.
 constexpr std::uint32_t kClockLooks = 64;
 constexpr std::int64_t kPartOfStreak = 64;
 constexpr std::int64_t kShortestQuantum = 100'000;           // 100 ns
@@ -31,7 +31,7 @@ constexpr std::uint32_t kLooksAfterGap = 8, kMostAfterGaps = 64;
 constexpr std::uint32_t kOnlyGaps = 64;  // in a row: a slow machine, or long kernels
 constexpr std::uint32_t kHelperLooks = 256;
 constexpr std::uint32_t kQuietLooks = 20;  // in a row at which all threads were asleep
-constexpr std::uint32_t kNaps = 64;  // in a row: the program waits
+constexpr std::uint32_t kNaps = 64;        // in a row: the program waits
 
 }  // namespace
 
@@ -52,7 +52,8 @@ bool VirtualClock::is_helper() {
 
 // Whether no thread of the process does anything but this one.
 bool VirtualClock::leads_sleep() {
-  if (leader_inside_.load(std::memory_order_relaxed) || turns_.self().held.load(std::memory_order_relaxed) != 0)
+  if (leader_inside_.load(std::memory_order_relaxed) ||
+      turns_.self().held.load(std::memory_order_relaxed) != 0)
     return false;
   return job::other_threads_sleep();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// The parts of clock_worker that do what runtimes do: look at many sources, wait for what is not the NIC's, have
-// threads beside the one that communicates, and time what they compute.
+// The parts of clock_worker that do what runtimes do: look at many sources, wait for what is not the NIC's,
+// have threads beside the one that communicates, and time what they compute.
 #include "tests/lib/gni/clock_world.hpp"
 
 #include <atomic>

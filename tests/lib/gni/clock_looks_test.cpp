@@ -10,12 +10,15 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 // Programs that look, wait and compute as message-passing runtimes do, under virtual time.
 namespace orrery::tool::test {
 namespace {
 
 Ran looking_run(int pes, std::vector<std::string> what, std::vector<std::string> options = {}) {
-  std::vector<std::string> args = {"run", "-n", std::to_string(pes), "--timeout", "300", "--machine", "aries"};
+  std::vector<std::string> args = {"run",       "-n",   std::to_string(pes), "--timeout", "300",
+                                   "--machine", "aries"};
   args.insert(args.end(), options.begin(), options.end());
   args.push_back(std::getenv("CLOCK_WORKER"));
   args.insert(args.end(), what.begin(), what.end());
@@ -87,6 +90,15 @@ TEST(Outside, TimeStandsStillWhileAllLookForWhatIsNotTheNics) {
     }
     EXPECT_EQ(ran.err.find("not exact"), std::string::npos) << ran.err;
   }
+}
+
+TEST(Start, MorePesThanCoresAreNotPacedWithoutAWord) {
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  if (cores > 32) GTEST_SKIP() << "too many cores for a job with more PEs";
+  const Ran ran = looking_run(static_cast<int>(cores) + 1, {"start"}, {"--clock", "paced"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("cannot be paced on " + std::to_string(cores) + " cores"), std::string::npos)
+      << ran.err;
 }
 
 TEST(Start, TheClockHasOneBeginning) {

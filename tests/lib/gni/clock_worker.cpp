@@ -328,7 +328,8 @@ int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   const std::int64_t first = now_ns();
   World w;
-  if (what == "start") std::printf("PE %d: joined after %lld ns\n", w.rank(), static_cast<long long>(now_ns() - first));
+  if (what == "start")
+    std::printf("PE %d: joined after %lld ns\n", w.rank(), static_cast<long long>(now_ns() - first));
   if (what == "engines") engines(w);
   if (what == "counted_looks") counted_looks(w);
   if (what == "kernels") kernels(w);
