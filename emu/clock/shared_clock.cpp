@@ -232,6 +232,8 @@ Picos SharedClock::least_latency() const {
 
 Owed SharedClock::owed() const { return {reinterpret_cast<std::byte*>(board_) + kOwedAt, first_of_node_}; }
 
+Picos SharedClock::look_time() const { return model::stage_time(machine().description, "stage.look"); }
+
 Picos SharedClock::collective_time(model::Collective collective, std::uint64_t bytes) const {
   return model::quote_collective(machine(), collective, pes(), bytes).time;
 }

@@ -237,7 +237,9 @@ class Nic final : public wire::Sink {
   // ---- progress ----
   // Applies what arrived and continues what is under way. Returns whether anything may have come of it. Any
   // thread; cheap when there is nothing.
-  bool progress();
+  bool progress() { return progress(nullptr); }
+  // The same after a look at `source` that found nothing (Clock::idle).
+  bool progress(const void* source);
   // The service thread's share; returns whether it wants to be called again soon, without being rung.
   bool serve();
   static constexpr std::int64_t kServicePeriodNs = 200'000;
@@ -353,7 +355,7 @@ class Nic final : public wire::Sink {
   clock::Operation operation_of(const Request& request) const;
   Errc apply_now(Request request);
   Errc join_timed(Request& request, const Port& port, CeEdge& edge, const CeJoin& join);
-  void progress_timed();
+  void progress_timed(const void* source);
   Errc wait_timed(std::span<CompletionQueue* const> queues, std::optional<std::int64_t> deadline_ns,
                   std::uint32_t* found);
 

@@ -203,14 +203,23 @@ class TimedOp final : public clock::Task {
     clock::Clock& clock = *nic_.clock_;
     // Paced, this may be the clock's thread, and transactions are opened by the queue's alone.
     complete(request_.completion, status_, clock.is_virtual() ? Teller::owner_behind : Teller::other);
-    clock.touch(nic_.self_);
+    // A credit that has arrived ends in nothing that the program could find.
+    if (request_.op == Op::credit)
+      clock.stir(nic_.self_);
+    else
+      clock.touch(nic_.self_);
     release(request_.completion);
     TimedOps& home = *nic_.timed_;
     this->~TimedOp();
     home.give_back(this);
   }
 
-  void touch_target() { nic_.clock_->touch(request_.remote.process); }
+  void touch_target() {
+    if (request_.op == Op::credit)
+      nic_.clock_->stir(request_.remote.process);
+    else
+      nic_.clock_->touch(request_.remote.process);
+  }
 
   Nic& nic_;
   Last last_{*this};
@@ -345,7 +354,7 @@ class TimedJoin final : public clock::Task {
 Errc Nic::join_timed(Request& request, const Port& port, CeEdge& edge, const CeJoin& join) {
   if (!collective_.reserve(edge, join.value.reduction)) {
     // A look in vain: a program that tries until it is taken lets time pass for those that it waits for.
-    progress_timed();
+    progress_timed(&edge);
     return Errc::no_resource;
   }
   if (const Errc reserved = reserve(request.completion); reserved != Errc::ok) {
@@ -364,10 +373,10 @@ Errc Nic::join_timed(Request& request, const Port& port, CeEdge& edge, const CeJ
 }
 
 // A look in vain: the frames first, then time.
-void Nic::progress_timed() {
+void Nic::progress_timed(const void* source) {
   move_along();
   if (is_runtime_thread()) return;
-  clock_->idle();
+  clock_->idle(source);
   // What has come meanwhile is there for the look that waited for it.
   if (clock_->is_virtual()) collective_.progress_in_turn();
 }

@@ -400,16 +400,20 @@ void Nic::find_lanes() {
 
 // ---- whoever polls ----
 
-bool Nic::progress() {
+bool Nic::progress(const void* source) {
   if (clock_ != nullptr) [[unlikely]] {
-    progress_timed();
+    progress_timed(source);
     return true;
   }
   return move_along();
 }
 
 Errc Nic::progress_and_take(CompletionQueue& queue, Event* event) {
-  return progress() ? queue.take(event) : Errc::not_done;
+  if (!progress(&queue)) return Errc::not_done;
+  const Errc found = queue.take(event);
+  if (clock_ != nullptr && found != Errc::not_done) [[unlikely]]
+    clock_->found();
+  return found;
 }
 
 bool Nic::move_along() {

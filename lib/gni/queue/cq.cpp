@@ -215,7 +215,7 @@ ORRERY_TIMED_PATH gni_return_t GNI_CqTestEvent(gni_cq_handle_t cq_hndl) {
   if (cq == nullptr) return GNI_RC_INVALID_PARAM;
   Errc found = cq->queue->test();
   if (found == Errc::not_done) {
-    cq->nic->progress();
+    cq->nic->progress(cq->queue);
     found = cq->queue->test();
   }
   return return_of(found);
