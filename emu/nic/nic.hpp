@@ -261,7 +261,8 @@ class Nic final : public wire::Sink {
   bool program_polls() const { return polls_.value() != polls_seen_; }
   std::uint64_t polls() const { return polls_.value(); }  // by all its threads, so far
   bool wire_is_drained();  // whether all that was sent has been acknowledged. Moves it along
-
+  // Zeroed room in the arena for an API's unit, for good: its offset, or 0.
+  std::uint64_t reserve_arena(std::uint64_t bytes) { return arena_alloc(bytes, ArenaUse::unit); }
   RegistrationTable& registrations() { return registrations_; }
   ErrorLog& errors() { return errors_; }
   DeviceRegisters& registers() { return registers_; }
@@ -306,7 +307,7 @@ class Nic final : public wire::Sink {
   };
 
   // nic.cpp
-  enum class ArenaUse : std::uint8_t { ring, segment_list };
+  enum class ArenaUse : std::uint8_t { ring, segment_list, unit };
   std::uint64_t arena_alloc(std::uint64_t bytes, ArenaUse use);
   void arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use);
   Result<MemKey> insert_region(RegistrationTable::Entry entry);
@@ -347,7 +348,6 @@ class Nic final : public wire::Sink {
   bool scatter(const MemKey& key, std::uint64_t offset, std::span<const std::byte> bytes) const;
   void tell_of_error(const ErrorEvent& event);
   wire::PacketHeader header_for(const Request& request) const;
-
   // timed.cpp
   void post_timed(Endpoint& endpoint, const Request& request);
   clock::Operation operation_of(const Request& request) const;
@@ -455,7 +455,7 @@ class Nic final : public wire::Sink {
   std::uint64_t next_position_ = 0;                                  // of new queues, guarded by objects_mu_
   std::uint64_t arena_next_ = 0;                                     // guarded by arena_mu_
   using FreeBlocks = std::array<std::vector<std::uint64_t>, 40>;     // by size class
-  std::array<FreeBlocks, 2> arena_free_;                             // by ArenaUse, guarded by arena_mu_
+  std::array<FreeBlocks, 3> arena_free_;                             // by ArenaUse, guarded by arena_mu_
   std::mutex arena_mu_;
   RegistrationTable::Range moving_, switching_;  // being adopted; those moved right now. By moving_mu_
   std::mutex moving_mu_;
