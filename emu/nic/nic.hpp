@@ -265,7 +265,8 @@ class Nic final : public wire::Sink {
   bool program_polls() const { return polls_.value() != polls_seen_; }
   std::uint64_t polls() const { return polls_.value(); }  // by all its threads, so far
   bool wire_is_drained();  // whether all that was sent has been acknowledged. Moves it along
-
+  // Zeroed room in the arena for an API's unit, for good: its offset, or 0.
+  std::uint64_t reserve_arena(std::uint64_t bytes) { return arena_.take(bytes, Arena::Use::unit); }
   RegistrationTable& registrations() { return registrations_; }
   ErrorLog& errors() { return errors_; }
   DeviceRegisters& registers() { return registers_; }
@@ -349,7 +350,6 @@ class Nic final : public wire::Sink {
   bool gather(const MemKey& key, std::uint64_t offset, std::span<std::byte> bytes) const;
   bool scatter(const MemKey& key, std::uint64_t offset, std::span<const std::byte> bytes) const;
   wire::PacketHeader header_for(const Request& request) const;
-
   // timed.cpp
   void post_timed(Endpoint& endpoint, const Request& request);
   clock::Operation operation_of(const Request& request) const;

@@ -20,7 +20,7 @@ namespace orrery::nic {
 // Usage: const std::uint64_t at = arena.take(bytes, Arena::Use::ring);  if (at == 0) return Errc::no_memory;
 class Arena {
  public:
-  enum class Use : std::uint8_t { ring, segment_list, records, receive_queue };
+  enum class Use : std::uint8_t { ring, segment_list, records, receive_queue, unit };
 
   explicit Arena(const NicView& view);
   // Offset in the segment of a block of at least so many bytes, aligned to a cache line; 0 when there is no
@@ -30,7 +30,7 @@ class Arena {
   void give_back(std::uint64_t offset, std::uint64_t bytes, Use use);
 
  private:
-  static constexpr std::size_t kUses = 4;
+  static constexpr std::size_t kUses = 5;
   using FreeBlocks = std::array<std::vector<std::uint64_t>, 40>;  // by size class
 
   const std::uint64_t end_;
