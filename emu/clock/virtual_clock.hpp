@@ -147,7 +147,7 @@ class VirtualClock final : public Clock, private Debtor {
   std::int64_t woken_at_ = -1;          // then it sees whatever is due at that time, whoever did it
   // The row of looks that found nothing.
   Looks looks_;
-  std::int64_t owed_looks_ = 0;     // of looks_, for now(); guarded as now_ is
+  std::int64_t owed_looks_ = 0;     // of looks_, as now() sees it; guarded as now_ is
   Touch touched_ = Touch::nothing;  // what ended run_until() last
   bool peeking_ = false;            // the program looks without the turn
   // Looks at the clock in the same row.

@@ -3,10 +3,9 @@
 
 // How a program waits in virtual time: by looking at what the NIC may bring, at the clock, at memory, by
 // sleeping, and by calls that wait.
+#include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/clock/virtual_clock.hpp"
-
-#include "emu/base/timed_path.hpp"
 #include "emu/job/process_stat.hpp"
 
 #include <algorithm>

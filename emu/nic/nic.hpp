@@ -124,7 +124,6 @@ class Nic final : public wire::Sink {
   // Writes the AMO cache back and empties it. Any thread; waits for a frame that is being applied.
   void flush_amo_cache() { flush_amo_cache(0, UINT64_MAX); }
   AmoCacheCounters amo_cache_counters() const { return AmoCache(view_).counters(); }
-
   // ---- queues ----
   Result<CompletionQueue*> create_queue(std::uint32_t depth, std::uint32_t mode) {
     return queues_.create(depth, mode);
@@ -273,7 +272,6 @@ class Nic final : public wire::Sink {
   ResourceUse& resources() { return resources_; }
   TranslationTable& translation() { return translation_; }
   NicView view() const { return view_; }
-  // Room in the arena: its offset, 0 when there is none. A block that is freed is used again for `use` alone.
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
   // Whether a block transfer may overtake nothing by being done, and its event raised in `queue`, at once.

@@ -98,7 +98,7 @@ void engines(World& w);
 void counted_looks(World& w);
 // Timed kernels of some tens of microseconds.
 void kernels(World& w);
-// Puts beside a thread that waits, for at most 20 ms each time: on a queue in two ways, by sleeping, by looking.
+// Puts beside a thread that waits, at most 20 ms each time: on a queue in two ways, by sleeping, by looking.
 void helpers(World& w, int how);
 // Looks in vain until something has come that is not the NIC's, with sleeps between or without.
 void outside(World& w, bool naps);
