@@ -23,6 +23,9 @@ BELOW = {
 }
 EVERY_EMU = [layer for layer in BELOW if layer != "emu/sim"]
 APIS = ("gni", "dmapp", "portals", "cci", "pmi", "udreg", "alps", "rca", "wlm_detect", "xpmem")
+# Headers of other APIs that an API's own has or needs: <dmapp.h> includes <gni_pub.h>, a fact of the interface, and its
+# PEs meet by PMI, as the machines' library does.
+ALSO = {"lib/dmapp": ["include/gni", "include/pmi"], "include/dmapp": ["include/gni"]}
 # Folders outside the table: they are clients of the rest and nothing includes them.
 CLIENTS = ("tests", "examples", "bench", "tools", "ports", "docs")
 API_NAME = re.compile(r"\b(GNI_\w+|Ptl[A-Z]\w*|PTL_\w+|dmapp_\w+|DMAPP_\w+|cci_\w+|CCI_\w+)")
@@ -49,9 +52,9 @@ def allowed(layer):
         return BELOW[layer] + [layer]
     if kind == "lib":
         common = [] if name == "common" else ["lib/common"]
-        return EVERY_EMU + [layer, f"include/{name}", "include/orrery"] + common
+        return EVERY_EMU + [layer, f"include/{name}", "include/orrery"] + common + ALSO.get(layer, [])
     if kind == "include":
-        return [layer, "include/orrery"]
+        return [layer, "include/orrery"] + ALSO.get(layer, [])
     return None
 
 
