@@ -146,7 +146,9 @@ TEST(DmappTogether, LocksExclude) {
   pe.barrier();
   count_under(pe, &g_static_lock, pe.data, counter, 100);
   pe.barrier();
-  if (pe.me == 0) EXPECT_EQ(word_at(counter), 100u * static_cast<unsigned>(pe.count));
+  if (pe.me == 0) {
+    EXPECT_EQ(word_at(counter), 100u * static_cast<unsigned>(pe.count));
+  }
   EXPECT_EQ(word_at(lock), 0u);
   pe.unshare(counter);
   pe.unshare(lock);
@@ -311,7 +313,9 @@ TEST(DmappTogether, ThreadsHaveTheirOwnOperations) {
   REQUIRE_SUCCESS(dmapp_gsync_wait());
   pe.barrier();
   for (std::size_t i = 0; i < kThreads * kEach; ++i) ASSERT_EQ(block[i], i + 1);
-  if (pe.me == 0) EXPECT_EQ(word_at(count), kThreads * kEach * static_cast<unsigned>(pe.count));
+  if (pe.me == 0) {
+    EXPECT_EQ(word_at(count), kThreads * kEach * static_cast<unsigned>(pe.count));
+  }
   pe.unshare(count);
   pe.unshare(block);
 }
