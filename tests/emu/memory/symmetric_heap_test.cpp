@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/memory/symmetric_heap.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace orrery::memory {
+namespace {
+
+constexpr std::uint64_t kBase = 0x2000'0000'0000;
+
+TEST(ParseSize, TakesSuffixesAndFractions) {
+  EXPECT_EQ(parse_size("65536").value(), 65536u);
+  EXPECT_EQ(parse_size("400M").value(), 400u << 20);
+  EXPECT_EQ(parse_size("700m").value(), 700u << 20);
+  EXPECT_EQ(parse_size("1.5g").value(), 3ull << 29);
+  for (const char* bad : {"", "M", "12X", "-1", "1MB", "1e400", "99999999999T"})
+    EXPECT_EQ(parse_size(bad).code(), Errc::invalid_param) << bad;
+}
+
+TEST(SymmetricHeap, SameCallsGiveTheSameAddresses) {
+  SymmetricHeap one(kBase, 1 << 20);
+  SymmetricHeap other(kBase, 1 << 20);
+  for (const std::uint64_t bytes : {1u, 100u, 4096u, 64u, 777u})
+    EXPECT_EQ(one.allocate(bytes).value(), other.allocate(bytes).value());
+}
+
+TEST(SymmetricHeap, SaysWhenItIsFullAndJoinsWhatIsFreed) {
+  SymmetricHeap heap(kBase, 4096);
+  const auto a = heap.allocate(2000).value();
+  const auto b = heap.allocate(2000).value();
+  EXPECT_EQ(heap.allocate(2000).code(), Errc::no_memory);
+  EXPECT_EQ(heap.allocate(0).code(), Errc::invalid_param);
+  EXPECT_EQ(heap.free(a + 64).code(), Errc::no_match);
+  EXPECT_TRUE(heap.free(a).ok());
+  EXPECT_EQ(heap.free(a).code(), Errc::no_match);
+  EXPECT_TRUE(heap.free(b).ok());
+  EXPECT_EQ(heap.stats().largest_free, 4096u);
+  EXPECT_EQ(heap.stats().in_use, 0u);
+  EXPECT_EQ(heap.stats().high_water, 4096u);
+  EXPECT_TRUE(heap.allocate(4096).ok());
+}
+
+TEST(SymmetricHeap, BlocksNeverOverlap) {
+  SymmetricHeap heap(kBase, 1 << 20);
+  std::mt19937_64 random(7);
+  std::map<std::uint64_t, std::uint64_t> live;
+  for (int i = 0; i < 20'000; ++i) {
+    if (live.empty() || random() % 3 != 0) {
+      const std::uint64_t bytes = random() % 9000 + 1;
+      const auto block = heap.allocate(bytes);
+      if (!block.ok()) continue;
+      const std::uint64_t at = block.value();
+      EXPECT_EQ(at % SymmetricHeap::kAlignment, 0u);
+      const auto after = live.lower_bound(at);
+      EXPECT_TRUE(after == live.end() || at + bytes <= after->first);
+      EXPECT_TRUE(after == live.begin() || std::prev(after)->first + std::prev(after)->second <= at);
+      EXPECT_LE(at + bytes, kBase + (1 << 20));
+      live.emplace(at, bytes);
+    } else {
+      auto victim = live.begin();
+      std::advance(victim, static_cast<long>(random() % live.size()));
+      EXPECT_EQ(heap.size_of(victim->first).value(), victim->second);
+      EXPECT_TRUE(heap.free(victim->first).ok());
+      live.erase(victim);
+    }
+  }
+  while (!live.empty()) {
+    EXPECT_TRUE(heap.free(live.begin()->first).ok());
+    live.erase(live.begin());
+  }
+  EXPECT_EQ(heap.stats().largest_free, 1u << 20);
+}
+
+}  // namespace
+}  // namespace orrery::memory
