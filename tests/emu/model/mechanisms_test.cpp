@@ -83,7 +83,10 @@ TEST(Serial, DescriptorsOfOneNicFollowEachOther) {
     };
     const Picos transfer = aries().pricing.ops[static_cast<std::size_t>(Op::bte_put)].host_lone(16384);
     EXPECT_EQ(post(4).waited, Picos{});
-    EXPECT_EQ(post(8).waited, stage("bte_descriptor") + transfer);
+    // In a decayed state links may add the mean wait of their load.
+    const Picos waited = post(8).waited, engine = stage("bte_descriptor") + transfer;
+    EXPECT_GE(waited, engine);
+    EXPECT_LE(waited, kind == LinkState::Kind::exact ? engine : engine + engine / 50);
     // What a processor stores itself passes the engine by, and waits for the interface alone.
     const Quote put =
         quote(aries().pricing, {.op = Op::fma_put, .src = 0, .dst = 12, .bytes = 8}, &network.state);
