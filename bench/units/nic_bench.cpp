@@ -8,7 +8,9 @@
 
 #include <benchmark/benchmark.h>
 
+#include <atomic>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 namespace orrery::nic {
@@ -108,6 +110,93 @@ void register_and_deregister(benchmark::State& state) {
   }
 }
 BENCHMARK(register_and_deregister);
+
+// ---- counters, and what they trigger; the bare atomic addition beside them ----
+
+void raw_add(benchmark::State& state) {
+  alignas(64) std::atomic<std::uint64_t> word{0};
+  for (auto _ : state) benchmark::DoNotOptimize(word.fetch_add(1, std::memory_order_seq_cst));
+}
+BENCHMARK(raw_add);
+
+void counter_add(benchmark::State& state) {
+  Fixture f;
+  Nic& nic = f.world[1].nic();
+  const CounterName name = nic.counters().create().value();
+  for (auto _ : state) benchmark::DoNotOptimize(counter::add(nic.view(), name, {.success = 1}));
+}
+BENCHMARK(counter_add);
+
+// Two threads hand a turn to each other by counting; the time is that of half a round trip.
+template <typename Add, typename Get>
+void half_round_trips(benchmark::State& state, Add add, Get get) {
+  std::atomic<bool> stop{false};
+  std::thread partner([&] {
+    for (std::uint64_t turn = 1;; ++turn) {
+      while (get(0) < turn) {
+        if (stop.load(std::memory_order_relaxed)) return;
+      }
+      add(1);
+    }
+  });
+  std::uint64_t turn = 0;
+  for (auto _ : state) {
+    add(0);
+    ++turn;
+    while (get(1) < turn) {
+    }
+  }
+  stop.store(true);
+  partner.join();
+  state.counters["half_ns"] = benchmark::Counter(static_cast<double>(state.iterations()) * 2e-9,
+                                                 benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
+void raw_half_round_trip(benchmark::State& state) {
+  struct alignas(64) Line {
+    std::atomic<std::uint64_t> word{0};
+  } lines[2];
+  half_round_trips(
+      state, [&](int i) { lines[i].word.fetch_add(1, std::memory_order_seq_cst); },
+      [&](int i) { return lines[i].word.load(std::memory_order_acquire); });
+}
+BENCHMARK(raw_half_round_trip)->UseRealTime();
+
+void counter_half_round_trip(benchmark::State& state) {
+  Fixture f;
+  Nic& nic = f.world[0].nic();
+  const CounterName names[] = {nic.counters().create().value(), nic.counters().create().value()};
+  half_round_trips(
+      state, [&](int i) { counter::add(nic.view(), names[i], {.success = 1}); },
+      [&](int i) { return nic.counters().get(names[i]).value().success; });
+}
+BENCHMARK(counter_half_round_trip)->UseRealTime();
+
+// From the addition to the data, the owner adding: an 8-byte put through a key that was used before.
+void trigger_that_fires_a_put(benchmark::State& state) {
+  Fixture f;
+  Nic& nic = f.world[0].nic();
+  const Request r = f.request(Op::put, 0, 8);
+  const CounterName name = nic.counters().create().value();
+  std::uint64_t count = 0;
+  for (auto _ : state) {
+    (void)nic.triggers().post(name, ++count, [&] { (void)nic.post(*f.endpoint, r); });
+    benchmark::DoNotOptimize(nic.add_to_counter(name, {.success = 1}, false));
+  }
+}
+BENCHMARK(trigger_that_fires_a_put);
+
+void record_push_and_take(benchmark::State& state) {
+  Fixture f;
+  RecordQueue& queue = *f.world[1].nic().record_queues().create(256).value();
+  EventRecord record;
+  bool gap = false;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(push_record(queue.view(), record, claimer_word(0, 0)));
+    benchmark::DoNotOptimize(queue.take(&record, &gap));
+  }
+}
+BENCHMARK(record_push_and_take);
 
 }  // namespace
 }  // namespace orrery::nic

@@ -241,6 +241,8 @@ bool Loader::named_section(const toml::table& root, std::string_view section, Co
 }
 
 MachineFile parse_machine(std::string_view text, std::string_view file) {
+  // As editors of other systems begin a file: TOML is UTF-8 anyway.
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   MachineFile result;
   // toml++ 3.3.0 promises the compiler that some characters beyond ASCII never come, and then they do.
   const auto foreign =

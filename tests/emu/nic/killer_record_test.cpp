@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/nic/events/record_queue.hpp"
+#include "emu/nic/message/receive_queue.hpp"
 #include "emu/nic/target/atomic_unit.hpp"
 
 #include "tests/emu/nic/killer.hpp"
@@ -41,6 +42,54 @@ TEST_F(KillProducer, PublicationOfARecord) {
           ASSERT_EQ(record.user, i);
           ASSERT_FALSE(gap);
         }
+      });
+}
+
+// Wherever the victim died: all buffers are free again in the end, or told of as filled, once.
+TEST_F(KillProducer, ClaimOfAReceiveBuffer) {
+  Scene scene(Path::direct);
+  Nic& target = scene.world[1].nic();
+  constexpr std::uint32_t kBuffers = 3;
+  const std::uint64_t offset =
+      target.arena_alloc(ReceiveQueue::bytes_for(kBuffers), Nic::ArenaUse::receive_queue);
+  ReceiveQueue queue(target.view(), offset, kBuffers, address_of(scene.memory), 64, 1);
+  run(
+      scene, nothing,
+      [&] {
+        const auto view = open_receive_queue(scene.world[1].nic().view(), queue.name()).value();
+        const auto claimed = claim_buffer(view, claimer_word(0, scene.world[0].name().generation)).value();
+        std::memcpy(reinterpret_cast<void*>(address_of(view, claimed)), "hello", 6);
+        (void)publish_buffer(view, claimed, 6, 9);
+      },
+      [&] {
+        scene.world.kill(0);
+        int filled = 0;
+        const std::uint32_t freed = queue.repair(
+            [&](std::uint16_t s, std::uint32_t g) {
+              return scene.world[1].alive(ProcessName{s, g});
+            },
+            [&](const ReceiveBufferName& buffer) {
+              ++filled;
+              const auto got = queue.take(buffer);
+              ASSERT_TRUE(got.ok());
+              ASSERT_EQ(got.value().bytes, 6u);
+              ASSERT_EQ(std::memcmp(reinterpret_cast<const void*>(got.value().address), "hello", 6), 0);
+              ASSERT_EQ(queue.give_back(buffer), Errc::ok);
+            });
+        ASSERT_LE(freed + static_cast<std::uint32_t>(filled), 1u);
+        std::vector<ReceiveBufferName> all;
+        for (std::uint32_t i = 0; i < kBuffers; ++i) {
+          const auto claimed = claim_buffer(queue.view(), claimer_word(2, 0));
+          ASSERT_TRUE(claimed.ok());
+          all.push_back(claimed.value());
+        }
+        ASSERT_FALSE(claim_buffer(queue.view(), claimer_word(2, 0)).ok());
+        for (const auto& buffer : all) {
+          ASSERT_EQ(publish_buffer(queue.view(), buffer, 1, 0), Errc::ok);
+          ASSERT_TRUE(queue.take(buffer).ok());
+          ASSERT_EQ(queue.give_back(buffer), Errc::ok);
+        }
+        std::memset(scene.memory, 0, kVictimBytes);
       });
 }
 
