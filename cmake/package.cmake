@@ -9,6 +9,8 @@ string(REGEX REPLACE "/$" "" ORRERY_PC_PREFIX ${ORRERY_PC_PREFIX})
 # pkg-config files of an API, where clients ask for names of their own.
 set(orrery_pc_ugni cray-ugni cray-gni-headers)
 set(orrery_pc_pmi cray-pmi)
+set(orrery_pc_dmapp cray-dmapp)
+set(orrery_pc_portals portals4)
 foreach(neighbour udreg alpslli alpsutil rca wlm_detect xpmem)
   set(orrery_pc_${neighbour} cray-${neighbour})
 endforeach()

@@ -16,18 +16,6 @@ function(orrery_interposes)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# orrery_together(<target> <script>): code that belongs together at run time stands together, where the linker
-# takes a script that adds to its own. Its targets are compiled with a section for each function.
-include(CheckLinkerFlag)
-function(orrery_together target script)
-  get_filename_component(script ${script} ABSOLUTE)
-  check_linker_flag(CXX -Wl,-T,${script} ORRERY_LINKER_ADDS_SCRIPTS)
-  if(ORRERY_LINKER_ADDS_SCRIPTS)
-    target_link_options(${target} PRIVATE -Wl,-T,${script})
-    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
-  endif()
-endfunction()
-
 # orrery_api(<name> SOURCES ... MAP <file> [HEADERS <dir>] [COMMON])
 # One machine API over the emulator: targets <name> (lib<name>.so.0, exports decided by the map file) and
 # <name>_static (lib<name>.a), both over liborrery.so. HEADERS is the API's folder below include/; it is on

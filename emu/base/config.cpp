@@ -38,6 +38,8 @@ constexpr auto kKnobs = std::to_array<Knob>({
      "machine"},
     {"ORRERY_COMPUTE", Kind::text, "zero", "zero|measured|a factor 0..1000000",
      "virtual time: what the program's own work between calls counts, of its processor time"},
+    {"ORRERY_DEADLOCK", Kind::number, "30", "1..86400 s",
+     "virtual time: how long, in real time, all PEs look in vain before it is a deadlock", 1, 86400},
     {"ORRERY_DEVICE", Kind::choice, "aries", "aries|gemini",
      "the device that uGNI programs find: what is aligned, which AMOs there are, how wide event data is"},
     {"ORRERY_FAULT", Kind::faults, "", kFaultWords,

@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/copy.hpp"
 
+#include "emu/base/timed_path.hpp"
+
 #include <cstdint>
 #include <cstring>
 
@@ -64,7 +66,7 @@ Copy* const copy_vectors = __builtin_cpu_supports("avx512f") != 0 ? &copy_lines
 
 }  // namespace
 
-void copy_block(void* to, const void* from, std::size_t bytes) {
+ORRERY_TIMED_PATH void copy_block(void* to, const void* from, std::size_t bytes) {
   if (bytes < kByVectors || bytes > kByString || copy_vectors == nullptr) {
     std::memcpy(to, from, bytes);
     return;
@@ -78,7 +80,9 @@ void copy_block(void* to, const void* from, std::size_t bytes) {
   std::memcpy(target + done, source + done, bytes - done);
 }
 #else
-void copy_block(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+ORRERY_TIMED_PATH void copy_block(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
 #endif
 
 }  // namespace orrery

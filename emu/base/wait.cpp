@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/wait.hpp"
 
+#include "emu/base/timed_path.hpp"
+
 #include <cerrno>
 #include <climits>
 
@@ -49,7 +51,7 @@ bool futex_wait(FutexWord& word, std::uint32_t expected, std::optional<std::int6
   return !(rc == -1 && errno == ETIMEDOUT);
 }
 
-bool futex_wait_for(FutexWord& word, std::uint32_t expected, std::int64_t ns) {
+ORRERY_TIMED_PATH bool futex_wait_for(FutexWord& word, std::uint32_t expected, std::int64_t ns) {
   const timespec span{ns / 1'000'000'000, ns % 1'000'000'000};
   // FUTEX_WAIT takes a span of CLOCK_MONOTONIC.
   const long rc =
@@ -57,7 +59,7 @@ bool futex_wait_for(FutexWord& word, std::uint32_t expected, std::int64_t ns) {
   return !(rc == -1 && errno == ETIMEDOUT);
 }
 
-void futex_wake(FutexWord& word, int count) {
+ORRERY_TIMED_PATH void futex_wake(FutexWord& word, int count) {
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, count, nullptr, nullptr, 0);
 }
 

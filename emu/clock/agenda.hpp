@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/base/timed_path.hpp"
 #include "emu/clock/clock.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class Agenda {
   std::int64_t first_for_others() const { return first_of(heap(Concerns::others)); }
   // Of whom the first task is.
   Concerns first_concerns() const { return static_cast<Concerns>(second_is_first() ? 1 : 0); }
-  void add(std::int64_t at, Task* task, Concerns concerns = Concerns::others) {
+  ORRERY_TIMED_INLINE void add(std::int64_t at, Task* task, Concerns concerns = Concerns::others) {
     std::vector<Entry>& to = heaps_[static_cast<std::size_t>(concerns)];
     to.push_back({at, next_++, task});
     std::push_heap(to.begin(), to.end(), later);

@@ -2,7 +2,9 @@
 // Copyright 2026 the Orrery authors
 #include "emu/clock/board.hpp"
 
+#include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
+#include "emu/base/timed_path.hpp"
 #include "emu/base/unique_fd.hpp"
 #include "emu/clock/wait_words.hpp"
 #include "emu/job/process_stat.hpp"
@@ -24,11 +26,9 @@ namespace {
 constexpr std::int64_t kLookNs = 100'000'000;  // how often a PE that waits looks after the one that runs
 constexpr int kLooksBlocked = 5;               // without any processor time: blocked in something foreign
 constexpr int kLooksHint = 100;                // 10 s of waiting for one PE: somebody should hear of it
-constexpr int kExitDeadlock = 75;
 // What a turn is for.
 constexpr std::uint32_t kForItself = 1, kForDebts = 2;
 
-constexpr std::uint32_t token_of(std::uint32_t pe, bool inside) { return pe << 1 | (inside ? 1 : 0); }
 constexpr std::uint32_t holder_of(std::uint32_t token) { return token >> 1; }
 
 // State and processor time of one thread of another process; state '?' when there is none.
@@ -61,7 +61,8 @@ ThreadStat thread_stat(int pid, int tid) {
 }  // namespace
 
 Turns::Turns(Board& board, Owed owed, std::uint32_t self, const WaitBudget& budget, Debtor& debtor)
-    : board_(board),
+    : patience_ns_(static_cast<std::int64_t>(config::number("ORRERY_DEADLOCK")) * 1'000'000'000),
+      board_(board),
       owed_(std::move(owed)),
       self_(self),
       shares_node_(owed_.is_shared(self)),
@@ -69,7 +70,7 @@ Turns::Turns(Board& board, Owed owed, std::uint32_t self, const WaitBudget& budg
       debtor_(debtor) {}
 
 // The PE that may act first, and when. Keys of one time go by the PE's number.
-std::uint32_t Turns::earliest(std::int64_t* key) const {
+ORRERY_TIMED_PATH std::uint32_t Turns::earliest(std::int64_t* key) const {
   const std::uint32_t pes = board_.header.pes;
   std::uint32_t best = 0;
   // Sequentially consistent: see give_away.
@@ -87,7 +88,7 @@ std::uint32_t Turns::earliest(std::int64_t* key) const {
 
 // ---- what is owed ----
 
-void Turns::expect(std::uint32_t pe, std::int64_t at) {
+ORRERY_TIMED_PATH void Turns::expect(std::uint32_t pe, std::int64_t at) {
   if (board_.pes[pe].wakes.load(std::memory_order_relaxed) != 0 &&
       board_.keys[pe].load(std::memory_order_relaxed) > at)
     board_.keys[pe].store(at, std::memory_order_relaxed);
@@ -95,7 +96,7 @@ void Turns::expect(std::uint32_t pe, std::int64_t at) {
 
 // Whether another PE has to do something to that PE's node before that PE goes on at `key`. What is due at
 // the same time comes in the order of the numbers; but one that waits to be woken was only let go for it.
-bool Turns::owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) const {
+ORRERY_TIMED_PATH bool Turns::owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) const {
   *effect = first_effect(owed_.row(pe));
   if (effect->at > key || effect->at == kNever || effect->pe == pe) return false;
   const PeSlot& slot = board_.pes[pe];
@@ -104,17 +105,17 @@ bool Turns::owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) cons
   return asleep || effect->before(key, pe);
 }
 
-void Turns::collect_from(std::uint32_t pe, std::int64_t until) {
+ORRERY_TIMED_PATH void Turns::collect_from(std::uint32_t pe, std::int64_t until) {
   self().state.store(PeState::waiting, std::memory_order_relaxed);
   board_.header.owed_until.store(until, std::memory_order_relaxed);
   hand_on(pe, kForDebts);
   // Its turn over, the turn comes back: this PE is still the earliest.
-  await_grant();
+  (void)await_grant();
 }
 
 // ---- turns ----
 
-void Turns::hand_on(std::uint32_t next, std::uint32_t grant) {
+ORRERY_TIMED_PATH void Turns::hand_on(std::uint32_t next, std::uint32_t grant) {
   PeSlot& slot = board_.pes[next];
   board_.header.turns.fetch_add(1, std::memory_order_relaxed);
   // Release: the next one sees everything that was done before its turn. The grant comes last.
@@ -126,7 +127,7 @@ void Turns::hand_on(std::uint32_t next, std::uint32_t grant) {
 // The turn goes to whoever is next; this PE does not wait for its own. To nobody when all wait for one that
 // is blocked in something foreign. That one may come back at any moment (enter): it writes its key, its state
 // and then looks at the token.
-void Turns::give_away() {
+ORRERY_TIMED_PATH void Turns::give_away() {
   auto& token = board_.header.token;
   for (;;) {
     std::int64_t key = 0;
@@ -151,8 +152,9 @@ void Turns::give_away() {
     }
     (void)earliest(&key);
     if (key != kNever) continue;
-    if (someone_left && !foreign) report_deadlock();
+    if (someone_left && !foreign && !someone_may_peek()) report_deadlock();
     token.store(token_of(kNobody, false), std::memory_order_seq_cst);
+    if (someone_may_peek()) stand_still();
     // Sequentially consistent: whoever comes back finds that nobody has the token, or we find its key.
     (void)earliest(&key);
     std::uint32_t nobody = token_of(kNobody, false);
@@ -162,7 +164,8 @@ void Turns::give_away() {
   }
 }
 
-void Turns::await_grant() {
+// False, where it `peeks`: the program is to look for what comes from outside.
+ORRERY_TIMED_PATH bool Turns::await_grant(bool peeks) {
   PeSlot& mine = self();
   const auto granted = [&] { return mine.grant.load(std::memory_order_acquire) != 0; };
   Watched watched;
@@ -171,10 +174,23 @@ void Turns::await_grant() {
       // Announced before the grant is looked at again: see hand_on.
       mine.sleeping.store(1, std::memory_order_seq_cst);
       while (mine.grant.load(std::memory_order_seq_cst) == 0) {
+        if (peeks && stands()) break;
         if (futex_wait_for(mine.grant, 0, kLookNs)) continue;
         if (look_after_holder(watched)) break;
+        // Time goes on without it: it looks now and then all the same.
+        if (peeks && mine.grant.load(std::memory_order_seq_cst) == 0) {
+          mine.sleeping.store(0, std::memory_order_relaxed);
+          mine.peek.store(Peek::looks, std::memory_order_seq_cst);
+          return false;
+        }
       }
       mine.sleeping.store(0, std::memory_order_relaxed);
+    }
+    if (peeks && !granted() && stands()) {
+      mine.peek.store(Peek::looks, std::memory_order_seq_cst);
+      // Announced before it is looked at again: see go_on.
+      if (stands()) return false;
+      mine.peek.store(Peek::may, std::memory_order_seq_cst);
     }
     if (granted()) {
       const std::uint32_t grant = mine.grant.exchange(0, std::memory_order_acquire);
@@ -193,7 +209,9 @@ void Turns::await_grant() {
     }
   }
   mine.state.store(PeState::running, std::memory_order_relaxed);
+  mine.peek.store(Peek::no, std::memory_order_seq_cst);
   time_ = board_.keys[self_].load(std::memory_order_relaxed);
+  return true;
 }
 
 // Looks after the PE that has the turn. True: the turn is ours now.
@@ -253,11 +271,11 @@ void Turns::join(std::uint32_t node, std::uint32_t process_slot) {
   mine.pid.store(getpid(), std::memory_order_relaxed);
   mine.state.store(PeState::waiting, std::memory_order_relaxed);
   board_.pe_of_process[process_slot].store(self_ + 1, std::memory_order_release);
-  await_grant();
+  (void)await_grant();
   leave();
 }
 
-bool Turns::enter() {
+ORRERY_TIMED_PATH bool Turns::enter() {
   std::uint32_t expected = token_of(self_, false);
   if (board_.header.token.compare_exchange_strong(expected, token_of(self_, true), std::memory_order_acquire))
       [[likely]]
@@ -275,14 +293,17 @@ bool Turns::enter() {
   board_.keys[self_].store(time_, std::memory_order_seq_cst);
   self().state.store(PeState::waiting, std::memory_order_release);
   expected = token_of(kNobody, false);
-  if (board_.header.token.compare_exchange_strong(expected, token_of(self_, true), std::memory_order_seq_cst))
+  if (board_.header.token.compare_exchange_strong(expected, token_of(self_, true),
+                                                  std::memory_order_seq_cst)) {
     self().state.store(PeState::running, std::memory_order_relaxed);
-  else
-    await_grant();
+    go_on();
+  } else {
+    (void)await_grant();
+  }
   return false;
 }
 
-void Turns::leave() {
+ORRERY_TIMED_PATH void Turns::leave() {
   self().waits_for.store(WaitsFor::nothing, std::memory_order_relaxed);
   board_.header.token.store(token_of(self_, false), std::memory_order_release);
 }
@@ -294,7 +315,7 @@ void Turns::step_out() {
   give_away();
 }
 
-void Turns::turn_at(std::int64_t key, bool wakes, WaitsFor why) {
+ORRERY_TIMED_PATH bool Turns::turn_at(std::int64_t key, bool wakes, WaitsFor why, bool peeks) {
   PeSlot& mine = self();
   if (wakes) key = std::min(key, first_effect(owed_.row(self_)).at);
   board_.keys[self_].store(key, std::memory_order_relaxed);
@@ -306,14 +327,17 @@ void Turns::turn_at(std::int64_t key, bool wakes, WaitsFor why) {
     mine.wakes.store(0, std::memory_order_relaxed);
     time_ = key;
     mine.now.store(key, std::memory_order_relaxed);
-    return;
+    return true;
   }
   mine.waits_for.store(why, std::memory_order_relaxed);
   mine.state.store(PeState::waiting, std::memory_order_relaxed);
+  mine.peek.store(peeks ? Peek::may : Peek::no, std::memory_order_relaxed);
   give_away();
-  await_grant();
+  peeks_ = 0;
+  if (!await_grant(peeks)) return false;
   mine.wakes.store(0, std::memory_order_relaxed);
   mine.now.store(time_, std::memory_order_relaxed);
+  return true;
 }
 
 bool Turns::run_ahead(std::int64_t key, std::int64_t window) {
@@ -360,7 +384,7 @@ bool Turns::has_earlier(std::uint32_t row, std::int64_t at) const {
   return false;
 }
 
-bool Turns::sleeps_until(std::uint32_t row, std::int64_t at) const {
+ORRERY_TIMED_PATH bool Turns::sleeps_until(std::uint32_t row, std::int64_t at) const {
   if (row == owed_.row(self_)) return false;
   const auto sleeps = [&](std::uint32_t pe) {
     // One that waits to be woken may be woken by something that is no effect on its node.
@@ -384,19 +408,21 @@ void Turns::note_seen_by_all(std::int64_t at) {
   }
 }
 
-void Turns::touch(std::uint32_t pe, std::int64_t when) {
+ORRERY_TIMED_PATH void Turns::touch(std::uint32_t pe, std::int64_t when, Touch what) {
   PeSlot& slot = board_.pes[pe];
-  slot.touched.store(1, std::memory_order_relaxed);
+  const auto mark = static_cast<std::uint32_t>(what);
+  if (slot.touched.load(std::memory_order_relaxed) < mark)
+    slot.touched.store(mark, std::memory_order_relaxed);
   if (slot.wakes.load(std::memory_order_relaxed) != 0 &&
       board_.keys[pe].load(std::memory_order_relaxed) > when)
     board_.keys[pe].store(when, std::memory_order_relaxed);
 }
 
-bool Turns::take_touch() {
+ORRERY_TIMED_PATH Touch Turns::take_touch() {
   PeSlot& mine = self();
-  if (mine.touched.load(std::memory_order_relaxed) == 0) return false;
-  mine.touched.store(0, std::memory_order_relaxed);
-  return true;
+  const auto what = static_cast<Touch>(mine.touched.load(std::memory_order_relaxed));
+  if (what != Touch::nothing) mine.touched.store(0, std::memory_order_relaxed);
+  return what;
 }
 
 // ---- the launcher's barrier ----
@@ -414,7 +440,7 @@ void Turns::barrier_arrive() {
   h.arrived.store(0, std::memory_order_relaxed);
   h.barrier_at.store(time_, std::memory_order_relaxed);
   h.barriers.store(barrier_ + 1, std::memory_order_relaxed);
-  for (std::uint32_t pe = 0; pe < h.pes; ++pe) touch(pe, time_);
+  for (std::uint32_t pe = 0; pe < h.pes; ++pe) touch(pe, time_, Touch::news);
 }
 
 bool Turns::is_last() const {
@@ -432,20 +458,6 @@ void Turns::finish() {
 }
 
 // ---- deadlock ----
-
-bool Turns::all_poll_in_vain(std::uint32_t enough) const {
-  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
-    const PeSlot& slot = board_.pes[pe];
-    const PeState state = slot.state.load(std::memory_order_relaxed);
-    if (state == PeState::gone) continue;
-    if (state != PeState::waiting && state != PeState::running) return false;
-    if (slot.pending.load(std::memory_order_relaxed) != 0) return false;
-    if (slot.touched.load(std::memory_order_relaxed) != 0) return false;
-    const bool for_ever = board_.keys[pe].load(std::memory_order_relaxed) == kNever;
-    if (!for_ever && slot.empty_polls.load(std::memory_order_relaxed) < enough) return false;
-  }
-  return true;
-}
 
 void Turns::report_deadlock() {
   log::error("deadlock in virtual time: no PE can go on");

@@ -29,6 +29,21 @@ enum class PeState : std::uint32_t {
   gone = 4,
 };
 
+// Whether what ends a PE's wait may come from outside the clock: another process, another thread.
+enum class Peek : std::uint32_t {
+  no = 0,
+  may = 1,    // its program looks for it when nothing happens in virtual time any more
+  looks = 2,  // it does so now, without the turn
+  came = 3,   // it has found something, and goes on when time does
+};
+
+// Whether nothing happens in virtual time until something comes from outside: PEs look for that, without the
+// turn. It ends when something has come, and a moment of real time has passed for others to find it too.
+enum class Standstill : std::uint32_t { none = 0, stands = 1, ends = 2 };
+
+// What has happened to a PE.
+enum class Touch : std::uint32_t { nothing = 0, stirred = 1, news = 2 };
+
 // What a PE waits for, for the report of a deadlock.
 enum class WaitsFor : std::uint32_t { nothing = 0, event, poll, sleep, barrier, memory, end };
 
@@ -37,11 +52,11 @@ struct alignas(64) PeSlot {
   std::atomic<std::uint32_t> sleeping;  // it sleeps on `grant`
   std::atomic<PeState> state;
   std::atomic<WaitsFor> waits_for;
-  std::atomic<std::int64_t> now;           // ps
-  std::atomic<std::uint32_t> touched;      // something happened to it that it has not looked at
-  std::atomic<std::uint32_t> wakes;        // 1: something that happens to it ends its wait
-  std::atomic<std::uint32_t> empty_polls;  // in a row, without a look at the clock
-  std::atomic<std::uint32_t> pending;      // operations of its own under way
+  std::atomic<std::int64_t> now;       // ps
+  std::atomic<std::uint32_t> touched;  // something happened to it that it has not looked at: Touch
+  std::atomic<std::uint32_t> wakes;    // 1: something that happens to it ends its wait
+  std::atomic<Peek> peek;
+  std::atomic<std::uint32_t> pending;  // operations of its own under way
   std::atomic<std::int32_t> pid, tid;
   std::atomic<std::uint32_t> node;
   std::atomic<std::uint32_t> process;  // its process slot + 1
@@ -64,6 +79,11 @@ struct alignas(64) BoardHeader {
   std::atomic<std::uint32_t> arrived;    // at the launcher's barrier
   std::atomic<std::uint32_t> barriers;   // that are over
   std::atomic<std::int64_t> barrier_at;  // when the last one had its last arrival
+  // Number of the standstill << 2 | Standstill.
+  std::atomic<std::uint32_t> stands;
+  std::atomic<std::int64_t> stands_at;  // ps: of all PEs the latest
+  std::atomic<std::int64_t> came_ns;    // monotonic_ns() when a PE found something, 0: none has yet
+  std::atomic<std::int64_t> stood_ns;   // and since when it stands
   alignas(64) std::atomic<std::uint64_t> turns, tasks, operations, overtaken;
   std::atomic<std::uint64_t> late;               // optimistic: effects behind what was seen already
   std::atomic<std::uint32_t> asked_nodes;        // 1: what an operation costs depended on its target's state
@@ -86,7 +106,9 @@ struct Board {
   } seen[kMaxPes];
 };
 inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"
-inline constexpr std::uint32_t kBoardVersion = 7;
+inline constexpr std::uint32_t kBoardVersion = 8;
+inline constexpr int kExitDeadlock = 75;
+constexpr std::uint32_t token_of(std::uint32_t pe, bool inside) { return pe << 1 | (inside ? 1 : 0); }
 inline constexpr std::uint32_t kNobody = UINT32_MAX >> 1;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -117,9 +139,15 @@ class Turns {
   // Gives the turn away without a wish for another; enter() takes part again.
   void step_out();
 
-  // Waits until this PE is the earliest at `key`. REQUIRES: entered. Returns when it is; earlier, at the time
-  // of a touch, when `wakes`.
-  void turn_at(std::int64_t key, bool wakes, WaitsFor why);
+  // Waits until this PE is the earliest at `key`. REQUIRES: entered. Returns true when it is; earlier, at the
+  // time of a touch, when `wakes`. `peeks` (and `wakes`): what it waits for may come from outside the clock.
+  // False, then: the program is to look for that, without the turn. It goes on with peek_again() when it
+  // found nothing, with come_back() when it did.
+  bool turn_at(std::int64_t key, bool wakes, WaitsFor why, bool peeks = false);
+  // As turn_at() goes on. False: the program is to look again.
+  bool peek_again();
+  // Returns with the turn.
+  void come_back();
   // The time of the last turn.
   std::int64_t time() const { return time_; }
   // Optimistic: goes on to `key` with the turn, though others may be earlier by up to `window`; false: it may
@@ -157,9 +185,9 @@ class Turns {
   // Lets another one do what it owes up to `until`; returns with the turn.
   void collect_from(std::uint32_t pe, std::int64_t until);
 
-  void touch(std::uint32_t pe, std::int64_t when);
+  void touch(std::uint32_t pe, std::int64_t when, Touch what);
   // Takes the mark that something happened.
-  bool take_touch();
+  Touch take_touch();
 
   // Arrives at the launcher's barrier; the last one touches the others.
   void barrier_arrive();
@@ -173,8 +201,6 @@ class Turns {
 
   // Reports that no PE can ever go on, and ends the process.
   [[noreturn]] void report_deadlock();
-  // Whether every PE polls in vain and nothing is under way.
-  bool all_poll_in_vain(std::uint32_t enough) const;
 
   // What this PE waits for meanwhile needs no turn: it is not taken for blocked. Any thread.
   void hold() { self().held.fetch_add(1, std::memory_order_relaxed); }
@@ -188,7 +214,18 @@ class Turns {
   bool owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) const;
   static bool move_on(Board::Mark& mark, std::int64_t at, std::uint32_t number);
   void hand_on(std::uint32_t next, std::uint32_t grant);
-  void await_grant();
+  bool await_grant(bool peeks = false);
+  Standstill standstill() const {
+    return static_cast<Standstill>(board_.header.stands.load(std::memory_order_seq_cst) & 3);
+  }
+  bool stands() const { return standstill() == Standstill::stands; }
+  bool someone_may_peek() const;
+  void stand_still();
+  void go_on();
+  void rest();
+  void bury_the_dead();
+  void await_settled();
+  void end_standstill();
   struct Watched {
     std::uint32_t token = UINT32_MAX;
     std::uint64_t used = 0;  // processor time of its thread, in ticks
@@ -198,6 +235,7 @@ class Turns {
   bool look_after_holder(Watched& watched);
   void give_away();
 
+  const std::int64_t patience_ns_;  // of a standstill
   Board& board_;
   Owed owed_;
   const std::uint32_t self_;
@@ -206,6 +244,7 @@ class Turns {
   Debtor& debtor_;
   std::int64_t time_ = 0;
   std::uint32_t barrier_ = 0;  // the one that it arrived at last
+  std::uint32_t peeks_ = 0;    // in a row
 };
 
 }  // namespace orrery::clock

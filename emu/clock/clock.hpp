@@ -75,12 +75,18 @@ class Clock {
 
   // Something of that process has changed at this moment: whoever waits there looks again.
   virtual void touch(std::uint32_t process_slot) = 0;
+  // The same of something that a program looks for only where it waits for nothing else: a credit has come
+  // back.
+  virtual void stir(std::uint32_t process_slot) { touch(process_slot); }
   // The same for every process of the job.
   virtual void touch_all() = 0;
 
-  // The program looked for something that is not there. May let time pass until something happens to this
-  // process, or for a moment.
-  virtual void idle() = 0;
+  // The program looked at `source` (an address that tells it from others) for something that is not there.
+  // Lets the time pass that a look takes; where the program can only wait, until something happens to this
+  // process.
+  virtual void idle(const void* source) = 0;
+  // Right after idle(): what the program looked for was there.
+  virtual void found() {}
   // Waits until something happens to this process (true) or `deadline` comes (false). Virtual time only.
   virtual bool wait(std::optional<Picos> deadline) = 0;
 

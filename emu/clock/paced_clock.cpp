@@ -72,6 +72,12 @@ PacedClock::PacedClock(std::unique_ptr<SharedClock> shared, bool may_spin, std::
       time_(shared_->board().header.epoch_ns),
       first_at_(kNever),
       slack_(kSlack) {
+  if (const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+      shared_->pe() == 0 && cores > 0 && shared_->pes() > static_cast<std::uint32_t>(cores))
+    log::warn(
+        "paced time: {} PEs cannot be paced on {} cores: one that waits for a core is late by milliseconds. "
+        "Virtual time needs no cores: ORRERY_CLOCK=virtual, `orrery run --clock virtual`",
+        shared_->pes(), cores);
   Board& board = shared_->board();
   board.pes[shared_->pe()].node.store(shared_->node(), std::memory_order_relaxed);
   board.pe_of_process[process_slot].store(shared_->pe() + 1, std::memory_order_release);
@@ -142,7 +148,7 @@ std::int64_t PacedClock::way() const {
   return std::clamp<std::int64_t>(way_.load(std::memory_order_relaxed), 0, kMostWay);
 }
 
-void PacedClock::idle() {
+void PacedClock::idle(const void* /*source*/) {
   // The next look comes as long after this one as this one after the last, if it is a loop that looks.
   const std::int64_t now = time_.now();
   const std::int64_t since = now - looked_at_.exchange(now, std::memory_order_relaxed);

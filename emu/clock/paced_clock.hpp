@@ -85,7 +85,7 @@ class PacedClock final : public Clock {
   void settle(std::uint32_t /*process_slot*/) override {}
   void leave() override;
   Picos collective_time(model::Collective collective, std::uint64_t bytes) override;
-  void idle() override;
+  void idle(const void* source) override;
   void finish() override;
 
   // Nobody waits in this clock, and mappings stay as they are.

@@ -3,6 +3,7 @@
 #include "emu/clock/page_watch.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/clock/virtual_clock.hpp"
 #include "emu/memory/fault_handler.hpp"
@@ -64,7 +65,7 @@ constexpr std::uint64_t with_nothing_closed(std::uint64_t word) { return word & 
 
 // One load instruction of the program that trapped.
 struct Site {
-  std::uint64_t rip = 0, address = 0, call = 0;
+  std::uint64_t rip = 0, address = 0, call = 0, stores = 0;
   std::array<greg_t, 16> registers{};
 };
 
@@ -95,12 +96,13 @@ struct alignas(4096) State {
   std::size_t opened_count = 0;
   std::array<Site, kSites> sites{};
   std::size_t next_site = 0;
-  std::uint64_t last_rip = 0, last_address = 0;
+  std::uint64_t last_rip = 0, last_address = 0, last_stores = 0;
   int same_site = 0;
   int steps = 0;  // since the last loop or call
   std::atomic<std::uint64_t> calls{0};
-  std::atomic<bool> inside{false};  // the program is in a call of the clock's
-  std::uint64_t ticked_at = 0;      // calls as of the last tick
+  std::atomic<std::uint64_t> stores{0};  // of other threads, to pages that were closed
+  std::atomic<bool> inside{false};       // the program is in a call of the clock's
+  std::uint64_t ticked_at = 0;           // calls as of the last tick
   std::uint32_t ticks = 0, patience = 1;
   std::atomic<std::uint64_t> waits{0};
   struct sigaction trap_before {};
@@ -205,12 +207,19 @@ bool makes_no_progress(std::uint64_t address, const mcontext_t& context) {
   g.same_site = rip == g.last_rip && address == g.last_address ? g.same_site + 1 : 0;
   g.last_rip = rip;
   g.last_address = address;
-  Site now{.rip = rip, .address = address, .call = g.calls.load(std::memory_order_relaxed)};
+  Site now{.rip = rip,
+           .address = address,
+           .call = g.calls.load(std::memory_order_relaxed),
+           .stores = g.stores.load(std::memory_order_relaxed)};
+  // Another thread of the program is at work there: what is waited for may be its business.
+  if (now.stores != g.last_stores) g.same_site = 0;
+  g.last_stores = now.stores;
   // All general registers stand before the instruction pointer.
   std::copy_n(context.gregs, now.registers.size(), now.registers.begin());
   for (Site& site : g.sites) {
     if (site.rip != rip) continue;
-    const bool same = site.address == address && site.call == now.call && site.registers == now.registers;
+    const bool same = site.address == address && site.call == now.call && site.stores == now.stores &&
+                      site.registers == now.registers;
     site = now;
     return same || g.same_site >= kSameSite;
   }
@@ -257,6 +266,7 @@ bool on_page_fault(const siginfo_t* info, void* context) {
     // Ours, or another thread's: it is let in, and the page stays open until the program goes on, or the next
     // tick.
     open_page(page);
+    if (stores) g.stores.fetch_add(1, std::memory_order_relaxed);
     g.let_in.store(true, std::memory_order_relaxed);
     return true;
   }
@@ -415,12 +425,12 @@ void stop() {
   g.clock.store(nullptr, std::memory_order_release);
 }
 
-void program_calls() {
+ORRERY_TIMED_PATH void program_calls() {
   g.inside.store(true, std::memory_order_relaxed);
   g.calls.store(g.calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-void program_goes_on() {
+ORRERY_TIMED_PATH void program_goes_on() {
   if (g.clock.load(std::memory_order_relaxed) != nullptr) {
     g.steps = 0;
     if (g.hot_count.load(std::memory_order_relaxed) != 0 && on_program_thread()) {
@@ -440,8 +450,8 @@ void watch(std::uint64_t, std::uint64_t) {}
 void unwatch(std::uint64_t, std::uint64_t) {}
 void open_all() {}
 void stop() {}
-void program_calls() {}
-void program_goes_on() {}
+ORRERY_TIMED_PATH void program_calls() {}
+ORRERY_TIMED_PATH void program_goes_on() {}
 std::uint64_t waits() { return 0; }
 
 #endif

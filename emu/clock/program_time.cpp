@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -45,33 +46,61 @@ int real_clock_gettime(clockid_t id, timespec* now) {
   return call != nullptr ? call(id, now) : static_cast<int>(syscall(SYS_clock_gettime, id, now));
 }
 
+// A process that will join a job with virtual time finds time 0 until then, so that its clock has one
+// beginning. One that looks so often that it may be waiting for a time finds real time pass from there, and
+// goes on from there when it joins.
+constexpr std::uint64_t kLooksBefore = 100'000;
+std::atomic<bool> g_joins_later{false};
+std::atomic<std::uint64_t> g_looks_before{0};
+std::atomic<std::int64_t> g_real_from{0}, g_before{0};  // ns
+[[gnu::constructor]] void find_out_whether_it_joins() {
+  const auto has = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return value != nullptr && *value != '\0';
+  };
+  const char* const kind = std::getenv("ORRERY_CLOCK");
+  if (!has("ORRERY_MACHINE") || (has("ORRERY_CLOCK") && std::string_view(kind) != "virtual")) return;
+  g_joins_later = has("PMI_RANK") || has("PMIX_RANK") || has("SLURM_PROCID");
+}
+
 // Libraries whose threads and timers belong to the launcher or to a real network, by how their names begin.
 constexpr std::string_view kRuntimeLibraries[] = {
     "liborrery", "libugni",   "libpmi",   "libpmix", "libprrte",  "libopen-pal", "libopen-rte",
     "libevent",  "libfabric", "libhwloc", "libucs",  "libuct",    "libucp",      "libucm",
     "libmunge",  "libslurm",  "libpsm2",  "libnl-",  "libibverbs"};
 
-bool is_runtime_address(const void* address) {
+// Libraries that sleep between looks only where they wait for the launcher: what they wait for is outside.
+constexpr std::string_view kMessageLibraries[] = {"libmpi", "liboshmem"};
+
+enum class Caller : std::uint64_t { program = 0, runtime = 1, message_library = 2 };
+
+Caller kind_of(const void* address) {
   Dl_info info{};
-  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return false;
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return Caller::program;
   std::string_view name = info.dli_fname;
   if (const auto slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
-  return std::any_of(std::begin(kRuntimeLibraries), std::end(kRuntimeLibraries),
-                     [&](std::string_view library) { return name.starts_with(library); });
+  const auto is_one_of = [&](const auto& libraries) {
+    return std::any_of(std::begin(libraries), std::end(libraries),
+                       [&](std::string_view library) { return name.starts_with(library); });
+  };
+  if (is_one_of(kRuntimeLibraries)) return Caller::runtime;
+  return is_one_of(kMessageLibraries) ? Caller::message_library : Caller::program;
 }
 
 // dladdr() takes a lock and a search: answers are kept by page of code.
-bool called_by_runtime(const void* caller) {
+Caller caller_of(const void* caller) {
   constexpr std::size_t kEntries = 256;
   static std::atomic<std::uint64_t> known[kEntries];
   const auto page = reinterpret_cast<std::uint64_t>(caller) >> 12;
   auto& entry = known[page % kEntries];
   const std::uint64_t seen = entry.load(std::memory_order_relaxed);
-  if (seen >> 1 == page) return (seen & 1) != 0;
-  const bool runtime = is_runtime_address(caller);
-  entry.store(page << 1 | (runtime ? 1 : 0), std::memory_order_relaxed);
-  return runtime;
+  if (seen >> 2 == page) return static_cast<Caller>(seen & 3);
+  const Caller kind = kind_of(caller);
+  entry.store(page << 2 | static_cast<std::uint64_t>(kind), std::memory_order_relaxed);
+  return kind;
 }
+bool called_by_runtime(const void* caller) { return caller_of(caller) == Caller::runtime; }
+bool called_by_message_library(const void* caller) { return caller_of(caller) == Caller::message_library; }
 
 }  // namespace
 
@@ -82,6 +111,28 @@ VirtualClock* clock_for(const void* caller) {
   return is_runtime_thread() || VirtualClock::is_inside() || called_by_runtime(caller) ? nullptr : clock;
 }
 
+namespace {
+
+// Whether the caller finds virtual time though there is no clock yet.
+bool is_before(const void* caller) {
+  return g_joins_later.load(std::memory_order_relaxed) &&
+         g_clock.load(std::memory_order_relaxed) == nullptr && !is_runtime_thread() &&
+         !called_by_runtime(caller);
+}
+
+// Picos since the beginning, of one that has not joined.
+Picos time_before() {
+  if (g_looks_before.fetch_add(1, std::memory_order_relaxed) < kLooksBefore)
+    return Picos{g_before.load(std::memory_order_relaxed) * 1000};
+  const std::int64_t now = monotonic_ns();
+  std::int64_t from = 0;
+  if (!g_real_from.compare_exchange_strong(from, now))
+    g_before = std::max<std::int64_t>(g_before, now - from);
+  return Picos{g_before.load(std::memory_order_relaxed) * 1000};
+}
+
+}  // namespace
+
 bool is_steady(clockid_t id) {
   return id == CLOCK_MONOTONIC || id == CLOCK_MONOTONIC_RAW || id == CLOCK_MONOTONIC_COARSE ||
          id == CLOCK_BOOTTIME;
@@ -89,7 +140,8 @@ bool is_steady(clockid_t id) {
 bool is_wall(clockid_t id) { return id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE || id == CLOCK_TAI; }
 
 timespec timespec_of(Picos time, std::int64_t start) {
-  const std::int64_t ns = time.count() / 1000;
+  const std::int64_t before = g_clock.load(std::memory_order_relaxed) == nullptr ? 0 : g_before.load();
+  const std::int64_t ns = time.count() / 1000 + before;
   return {static_cast<time_t>(start + ns / kNs), static_cast<long>(ns % kNs)};
 }
 Picos duration_of(const timespec& t) {
@@ -99,7 +151,8 @@ Picos duration_of(const timespec& t) {
 Picos point_of(const timespec& t, clockid_t id) {
   timespec since = t;
   since.tv_sec -= is_wall(id) ? kRealtimeStart : kMonotonicStart;
-  return since.tv_sec < 0 ? Picos{} : duration_of(since);
+  if (since.tv_sec < 0) return Picos{};
+  return std::max(Picos{}, duration_of(since) - Picos{g_before.load(std::memory_order_relaxed) * 1000});
 }
 bool is_valid(const timespec* t) {
   return t != nullptr && t->tv_sec >= 0 && t->tv_nsec >= 0 && t->tv_nsec < kNs;
@@ -113,19 +166,23 @@ timespec a_moment_from_now(clockid_t id) {
 
 namespace {
 
-void sleep_for(VirtualClock& clock, Picos duration) { clock.sleep_until(clock.now() + duration); }
+void sleep_for(VirtualClock& clock, Picos duration) { clock.nap(duration); }
 
 // Descriptors are the real world's: they are looked at now, and again whenever something happens to this PE,
 // until `duration` of virtual time is over. `look` returns what the call returns, 0 for nothing yet.
 template <typename Look>
 int wait_for_descriptors(VirtualClock& clock, std::optional<Picos> duration, Look look) {
   if (!duration) {
-    // For ever: whatever comes, comes in real time.
-    return clock.outside([&] { return look(-1); });
+    // For ever: what comes, comes from outside the clock, or by a thread of the runtime.
+    for (;;) {
+      const int found = look(0);
+      if (found != 0) return found;
+      clock.idle_outside();
+    }
   }
   int found = look(0);
   if (found != 0 || *duration <= Picos{}) {
-    if (found == 0) clock.idle();
+    if (found == 0) clock.idle(__builtin_return_address(0));
     return found;
   }
   const Picos deadline = clock.now() + *duration;
@@ -156,7 +213,10 @@ class DescriptorSets {
   std::array<fd_set, 3> given_;
 };
 
-void forget_in_child() { g_clock.store(nullptr, std::memory_order_relaxed); }
+void forget_in_child() {
+  g_joins_later = false;
+  g_clock.store(nullptr, std::memory_order_relaxed);
+}
 
 }  // namespace
 
@@ -167,6 +227,17 @@ void serve_program(VirtualClock* clock) {
 
 }  // namespace orrery::clock
 
+// Begins a call that tells the time of day, which is libc's unless this process has, or will have, a clock.
+#define ORRERY_TIME_OR_REAL(name, ...)                                             \
+  ORRERY_REAL(name);                                                               \
+  const void* const caller = __builtin_return_address(0);                          \
+  ::orrery::clock::VirtualClock* const clock = ::orrery::clock::clock_for(caller); \
+  const bool before = clock == nullptr && ::orrery::clock::is_before(caller);      \
+  if (clock == nullptr && !before) [[likely]]                                      \
+    return real_call(__VA_ARGS__);                                                 \
+  const timespec time_now = ::orrery::clock::timespec_of(                          \
+      before ? ::orrery::clock::time_before() : clock->read(), ::orrery::clock::kRealtimeStart)
+
 using orrery::Picos;
 using orrery::clock::VirtualClock;
 namespace oc = orrery::clock;
@@ -174,31 +245,35 @@ namespace oc = orrery::clock;
 extern "C" {
 
 int clock_gettime(clockid_t id, timespec* now) {
-  VirtualClock* const clock = oc::clock_for(__builtin_return_address(0));
-  if (clock == nullptr || !(oc::is_steady(id) || oc::is_wall(id))) [[likely]]
+  const void* const caller = __builtin_return_address(0);
+  VirtualClock* const clock = oc::clock_for(caller);
+  const bool before = clock == nullptr && oc::is_before(caller);
+  if ((clock == nullptr && !before) || !(oc::is_steady(id) || oc::is_wall(id))) [[likely]]
     return oc::real_clock_gettime(id, now);
-  *now = oc::timespec_of(clock->read(), oc::is_wall(id) ? oc::kRealtimeStart : oc::kMonotonicStart);
+  *now = oc::timespec_of(before ? oc::time_before() : clock->read(),
+                         oc::is_wall(id) ? oc::kRealtimeStart : oc::kMonotonicStart);
   return 0;
 }
 
 int gettimeofday(timeval* __restrict now, void* __restrict zone) {
-  ORRERY_CLOCK_OR_REAL(gettimeofday, now, zone);
-  const timespec t = oc::timespec_of(clock->read(), oc::kRealtimeStart);
-  *now = {t.tv_sec, t.tv_nsec / 1000};
+  ORRERY_TIME_OR_REAL(gettimeofday, now, zone);
+  *now = {time_now.tv_sec, time_now.tv_nsec / 1000};
   return 0;
 }
 
 time_t time(time_t* now) {
-  ORRERY_CLOCK_OR_REAL(time, now);
-  const timespec t = oc::timespec_of(clock->read(), oc::kRealtimeStart);
-  if (now != nullptr) *now = t.tv_sec;
-  return t.tv_sec;
+  ORRERY_TIME_OR_REAL(time, now);
+  if (now != nullptr) *now = time_now.tv_sec;
+  return time_now.tv_sec;
 }
 
 int timespec_get(timespec* now, int base) {
-  ORRERY_CLOCK_OR_REAL(timespec_get, now, base);
-  if (base != TIME_UTC) return real_call(now, base);
-  *now = oc::timespec_of(clock->read(), oc::kRealtimeStart);
+  if (base != TIME_UTC) {
+    ORRERY_REAL(timespec_get);
+    return real_call(now, base);
+  }
+  ORRERY_TIME_OR_REAL(timespec_get, now, base);
+  *now = time_now;
   return base;
 }
 
@@ -222,6 +297,10 @@ int nanosleep(const timespec* request, timespec* left) {
 
 int usleep(useconds_t us) {
   ORRERY_CLOCK_OR_REAL(usleep, us);
+  if (oc::called_by_message_library(__builtin_return_address(0))) {
+    clock->idle_outside();
+    return 0;
+  }
   oc::sleep_for(*clock, Picos{std::int64_t{us} * 1'000'000});
   return 0;
 }
@@ -235,7 +314,7 @@ unsigned sleep(unsigned seconds) {
 // A program that yields waits for somebody: as good as a look in vain.
 int sched_yield() noexcept {
   ORRERY_CLOCK_OR_REAL(sched_yield);
-  clock->idle();
+  clock->idle(reinterpret_cast<const void*>(&sched_yield));
   return 0;
 }
 

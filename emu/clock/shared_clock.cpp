@@ -4,6 +4,7 @@
 
 #include "emu/base/log.hpp"
 #include "emu/base/own_descriptor.hpp"
+#include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
 
 #include <algorithm>
@@ -195,7 +196,7 @@ Status SharedClock::check(const Choice& choice, std::uint32_t pes) {
 
 static_assert(job::HostDirectory::kMaxProcesses <= kMaxPes, "the board is asked by process slot");
 
-Priced SharedClock::price(const Operation& operation, Picos begun, std::uint64_t number) {
+ORRERY_TIMED_PATH Priced SharedClock::price(const Operation& operation, Picos begun, std::uint64_t number) {
   const std::uint32_t pe = board_->pe_of_process[operation.target].load(std::memory_order_acquire);
   const std::uint32_t node =
       pe == 0 || pe > pes() ? node_ : board_->pes[pe - 1].node.load(std::memory_order_relaxed);
@@ -230,6 +231,8 @@ Picos SharedClock::least_latency() const {
 }
 
 Owed SharedClock::owed() const { return {reinterpret_cast<std::byte*>(board_) + kOwedAt, first_of_node_}; }
+
+Picos SharedClock::look_time() const { return model::stage_time(machine().description, "stage.look"); }
 
 Picos SharedClock::collective_time(model::Collective collective, std::uint64_t bytes) const {
   return model::quote_collective(machine(), collective, pes(), bytes).time;

@@ -57,6 +57,8 @@ class SharedClock {
   Priced price(const Operation& operation, Picos begun, std::uint64_t number);
   // No operation that begins now or later does anything at its target sooner than this from now.
   Picos least_latency() const;
+  // What a look takes that finds nothing.
+  Picos look_time() const;
   // What a collective of the job's PEs takes, entered by all at once.
   Picos collective_time(model::Collective collective, std::uint64_t bytes) const;
 

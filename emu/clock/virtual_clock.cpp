@@ -4,6 +4,7 @@
 
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
+#include "emu/base/timed_path.hpp"
 #include "emu/clock/page_watch.hpp"
 
 #include <algorithm>
@@ -18,22 +19,15 @@ namespace orrery::clock {
 
 namespace {
 
-// Looks at the clock in a row that cost nothing: programs read it at the end of one measurement and at the
-// start of the next.
-constexpr std::uint32_t kFreeClockLooks = 4;
-constexpr std::int64_t kShortestQuantum = 100'000;           // 100 ns, about what a look at a queue costs
-constexpr std::int64_t kLongestQuantum = 1'000'000'000'000;  // 1 s
-// A streak of looks waits this part of its length at each: few looks for long waits, and little overshoot
-// where the program watches the clock.
-constexpr std::int64_t kPartOfStreak = 8;
-constexpr std::int64_t kPartOfWatchedStreak = 64;
-constexpr std::uint32_t kPollsInVain = 1000;
 constexpr std::size_t kUsualEffects = 4;  // of a PE on one node
 constexpr std::uint32_t kSpins = 2000;    // some microseconds: what a sleep and its end would cost
 
 // initial-exec: no call to reach them.
 __attribute__((tls_model("initial-exec"))) thread_local constinit bool t_inside = false;
 __attribute__((tls_model("initial-exec"))) thread_local constinit int t_holds = 0;
+__attribute__((tls_model("initial-exec"))) thread_local constinit std::int32_t t_tid = 0;
+// ns of processor time when this thread went on in its program; -1: it was not in the clock yet.
+__attribute__((tls_model("initial-exec"))) thread_local constinit std::int64_t t_cpu_at_exit = -1;
 
 std::int64_t thread_cpu_ns() {
   timespec used{};
@@ -55,7 +49,8 @@ void share_core(int core) {
 
 VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& choice,
                            const WaitBudget& budget, std::uint32_t process_slot, const std::string& record)
-    : shared_(std::move(shared)),
+    : leader_(own_tid()),
+      shared_(std::move(shared)),
       compute_(choice.compute),
       ahead_(choice.ahead_ns * 1000),
       least_latency_(std::max<std::int64_t>(shared_->least_latency().count(), 1)),
@@ -66,23 +61,33 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
              {.spins = budget.spins == 0 ? 0 : kSpins, .yields = 0}, *this),
       machine_(choice.machine),
       effects_(shared_->pes()),
-      firsts_(shared_->pes(), kNever) {
+      firsts_(shared_->pes(), kNever),
+      looks_(shared_->look_time().count()) {
   // Now, so that they are together in few pages.
   for (Agenda& there : effects_) there.reserve(kUsualEffects);
   if (budget.spins == 0 && !compute_.measured) share_core(shared_->board().header.core);
   if (!record.empty()) recorder_ = std::make_unique<Recorder>(record, self_);
   turns_.join(shared_->node(), process_slot);
-  if (compute_.measured) cpu_at_exit_ = thread_cpu_ns();
+  if (compute_.measured) t_cpu_at_exit = thread_cpu_ns();
 }
 
 // ---- coming and going ----
 
+std::int32_t VirtualClock::own_tid() {
+  if (t_tid == 0) t_tid = static_cast<std::int32_t>(syscall(SYS_gettid));
+  return t_tid;
+}
+
 void VirtualClock::lock() {
   t_inside = true;
+  if (leader_.load(std::memory_order_relaxed) == own_tid())
+    leader_inside_.store(true, std::memory_order_relaxed);
   mu_.lock();
 }
 void VirtualClock::unlock() {
   mu_.unlock();
+  if (leader_.load(std::memory_order_relaxed) == own_tid())
+    leader_inside_.store(false, std::memory_order_relaxed);
   t_inside = false;
 }
 void VirtualClock::hold() {
@@ -93,39 +98,61 @@ void VirtualClock::let_go() {
   turns_.let_go();
   --t_holds;
 }
-bool VirtualClock::is_inside() { return t_inside || t_holds != 0; }
+ORRERY_TIMED_PATH bool VirtualClock::is_inside() { return t_inside || t_holds != 0; }
 
-void VirtualClock::come_in() {
+// `looks`: for a look in vain, whose time may be owed.
+ORRERY_TIMED_PATH void VirtualClock::come_in(bool looks) {
   page_watch::program_calls();
   lock();
   // What exit handlers of the program still ask for happens after the PE's last turn.
   if (finished_) return;
-  if (!turns_.enter()) {
-    pass_to(turns_.time());
-    // The others went on without what it owed them.
-    for (std::uint32_t row = 0; row < effects_.size(); ++row) owe(row);
-    run_due();
+  if (peeking_) {
+    if (looks) return;
+    // It has found what came from outside.
+    peeking_ = false;
+    turns_.come_back();
+    catch_up();
+    looks_.done();
+  } else if (!turns_.enter()) {
+    catch_up();
   }
-  if (!compute_.measured) return;
-  const std::int64_t used = thread_cpu_ns() - cpu_at_exit_;
-  const auto passed = static_cast<std::int64_t>(static_cast<double>(used) * 1e3 * compute_.factor);
-  if (passed > 0) (void)run_until(now_ + passed, false, WaitsFor::nothing);
+  if (compute_.measured) {
+    const std::int64_t used = t_cpu_at_exit < 0 ? 0 : thread_cpu_ns() - t_cpu_at_exit;
+    const auto passed = static_cast<std::int64_t>(static_cast<double>(used) * 1e3 * compute_.factor);
+    if (passed > 0) (void)run_until(now_ + passed, false, WaitsFor::nothing);
+  }
+  if (!looks) pay_looks(false);
 }
 
-void VirtualClock::go_out() {
+// The others went on without it.
+void VirtualClock::catch_up() {
+  pass_to(turns_.time());
+  for (std::uint32_t row = 0; row < effects_.size(); ++row) owe(row);
+  run_due();
+}
+
+// The time that looks in vain took passes. `wakes`: up to when something happens.
+void VirtualClock::pay_looks(bool wakes) {
+  const std::int64_t until = now_ + looks_.take_owed();
+  std::atomic_ref(owed_looks_).store(0, std::memory_order_relaxed);
+  if (until > now_) wait_by_looking(until, wakes, false);
+}
+
+ORRERY_TIMED_PATH void VirtualClock::go_out() {
   if (ahead_ != 0 && !finished_)
     turns_.note_seen(turns_.row_of(self_), now_, woken_at_ == now_ ? UINT32_MAX : self_ + 1);
-  if (!finished_) turns_.leave();
-  if (compute_.measured) cpu_at_exit_ = thread_cpu_ns();
+  if (!finished_ && !peeking_) turns_.leave();
+  if (compute_.measured) t_cpu_at_exit = thread_cpu_ns();
   unlock();
   page_watch::program_goes_on();
 }
 
 // Something other than a look in vain.
 void VirtualClock::something_done() {
-  looks_ = 0;
+  looks_.done();
   clock_looks_ = 0;
-  turns_.self().empty_polls.store(0, std::memory_order_relaxed);
+  slow_reads_ = 0;
+  naps_ = 0;
 }
 
 // Time does not go back. REQUIRES: mu_ is held.
@@ -133,8 +160,14 @@ void VirtualClock::pass_to(std::int64_t at) {
   if (at > now_) std::atomic_ref(now_).store(at, std::memory_order_relaxed);
 }
 
-// Lets time pass to `until`, doing what is due on the way. True: ended early by a touch.
-bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
+bool VirtualClock::is_touched() {
+  touched_ = turns_.take_touch();
+  return touched_ != Touch::nothing;
+}
+
+// Lets time pass to `until`, doing what is due on the way. True: ended early by a touch. With `peeks` it may
+// end in peeking_.
+ORRERY_TIMED_PATH bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why, bool peeks) {
   if (finished_) {
     if (until != kNever) pass_to(until);
     return wakes;
@@ -148,23 +181,26 @@ bool VirtualClock::run_until(std::int64_t until, bool wakes, WaitsFor why) {
     return false;
   }
   for (;;) {
-    if (wakes && turns_.take_touch()) return true;
+    if (wakes && is_touched()) return true;
     // A turn for each task costs a switch of processes. Where the program goes on at `until` in any case,
     // nobody can see before then whether this PE's own events were there.
     const std::int64_t own = wakes ? agenda_.first() : agenda_.first_for_others();
     turns_.self().pending.store(static_cast<std::uint32_t>(agenda_.size()), std::memory_order_relaxed);
-    turns_.turn_at(std::min(until, own), wakes, why);
+    if (!turns_.turn_at(std::min(until, own), wakes, why, peeks)) {
+      peeking_ = true;
+      return false;
+    }
     pass_to(turns_.time());
     if (wakes) woken_at_ = now_;
     run_due();
-    if (wakes && turns_.take_touch()) return true;
+    if (wakes && is_touched()) return true;
     if (now_ >= until) return false;
   }
 }
 
 // What is due, before the program goes on. What it owes to other nodes need not be done for that; but it has
 // the turn now, and would have to be given another.
-void VirtualClock::run_due() {
+ORRERY_TIMED_PATH void VirtualClock::run_due() {
   for (;;) {
     if (effects_left_ != 0) run_effects(now_, false);
     settle_row(turns_.row_of(self_), now_);
@@ -174,7 +210,7 @@ void VirtualClock::run_due() {
   }
 }
 
-void VirtualClock::run(std::int64_t at, Task* task) {
+ORRERY_TIMED_PATH void VirtualClock::run(std::int64_t at, Task* task) {
   shared_->board().header.tasks.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t outer = std::exchange(task_at_, at);
   task->run();
@@ -182,7 +218,7 @@ void VirtualClock::run(std::int64_t at, Task* task) {
 }
 
 // The first effect that this PE owes to that row.
-void VirtualClock::run_effect(std::uint32_t row) {
+ORRERY_TIMED_PATH void VirtualClock::run_effect(std::uint32_t row) {
   Agenda& there = effects_[row];
   const std::int64_t at = there.first();
   Task* const task = there.take();
@@ -193,7 +229,7 @@ void VirtualClock::run_effect(std::uint32_t row) {
 }
 
 // Says what this PE owes to that row.
-void VirtualClock::owe(std::uint32_t row) {
+ORRERY_TIMED_PATH void VirtualClock::owe(std::uint32_t row) {
   firsts_[row] = effects_[row].first();
   turns_.owe(row, firsts_[row]);
 }
@@ -204,7 +240,7 @@ void VirtualClock::owe(std::uint32_t row) {
 // And what it owes later than that, where nobody can tell: the node's PEs wait for a later time
 // already, and no operation that is yet to begin does anything there so soon. Else a turn would be needed for
 // it before they go on.
-void VirtualClock::run_effects(std::int64_t until, bool asked) {
+ORRERY_TIMED_PATH void VirtualClock::run_effects(std::int64_t until, bool asked) {
   const bool early = ahead_ == 0 && !turns_.nodes_are_asked();
   for (std::uint32_t row = 0; row < effects_.size(); ++row) {
     for (std::int64_t at = firsts_[row]; at < until + least_latency_; at = firsts_[row]) {
@@ -217,7 +253,7 @@ void VirtualClock::run_effects(std::int64_t until, bool asked) {
 }
 
 // All effects on that row that come before this PE at `until`, its own ones too.
-void VirtualClock::settle_row(std::uint32_t row, std::int64_t until) {
+ORRERY_TIMED_PATH void VirtualClock::settle_row(std::uint32_t row, std::int64_t until) {
   for (;;) {
     const Turns::Effect first = turns_.first_effect(row);
     if (!first.before(until, self_ + 1)) return;
@@ -240,7 +276,7 @@ void VirtualClock::do_all() {
   }
 }
 
-void VirtualClock::settle(std::uint32_t process_slot) {
+ORRERY_TIMED_PATH void VirtualClock::settle(std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
   if (finished_ || pe == 0 || pe > shared_->pes()) return;
   if (task_at_ == kNever) turns_.ask_nodes();
@@ -250,13 +286,13 @@ void VirtualClock::settle(std::uint32_t process_slot) {
 
 // ---- operations ----
 
-void VirtualClock::enter() {
+ORRERY_TIMED_PATH void VirtualClock::enter() {
   come_in();
   something_done();
   busy_until_ = now_;
 }
 
-Times VirtualClock::start(const Operation& operation) {
+ORRERY_TIMED_PATH Times VirtualClock::start(const Operation& operation) {
   const std::int64_t begun = std::max(busy_until_, operation.not_before.count());
   const Priced priced = shared_->price(operation, Picos{begun}, operations_++);
   if (recorder_ != nullptr) {
@@ -271,12 +307,12 @@ Times VirtualClock::start(const Operation& operation) {
   return priced.times;
 }
 
-void VirtualClock::schedule(Picos at, Task* task, Concerns concerns) {
+ORRERY_TIMED_PATH void VirtualClock::schedule(Picos at, Task* task, Concerns concerns) {
   if (concerns == Concerns::its_node) concerns = turns_.shares_node() ? Concerns::others : Concerns::itself;
   agenda_.add(std::max(at.count(), time_of_task()), task, concerns);
 }
 
-void VirtualClock::schedule_there(Picos at, Task* task, std::uint32_t process_slot) {
+ORRERY_TIMED_PATH void VirtualClock::schedule_there(Picos at, Task* task, std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
   if (pe == 0 || pe > shared_->pes()) return schedule(at, task, Concerns::others);
   const std::uint32_t row = turns_.row_of(pe - 1);
@@ -287,7 +323,7 @@ void VirtualClock::schedule_there(Picos at, Task* task, std::uint32_t process_sl
   turns_.expect(pe - 1, due);
 }
 
-void VirtualClock::leave() {
+ORRERY_TIMED_PATH void VirtualClock::leave() {
   (void)run_until(busy_until_, false, WaitsFor::nothing);
   go_out();
 }
@@ -296,104 +332,19 @@ Picos VirtualClock::collective_time(model::Collective collective, std::uint64_t 
   return shared_->collective_time(collective, bytes);
 }
 
-void VirtualClock::touch(std::uint32_t process_slot) {
+ORRERY_TIMED_PATH void VirtualClock::touch(std::uint32_t process_slot) {
   const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
-  if (pe != 0 && pe <= shared_->pes()) turns_.touch(pe - 1, time_of_task());
+  if (pe != 0 && pe <= shared_->pes()) turns_.touch(pe - 1, time_of_task(), Touch::news);
+}
+
+void VirtualClock::stir(std::uint32_t process_slot) {
+  const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
+  if (pe != 0 && pe <= shared_->pes()) turns_.touch(pe - 1, time_of_task(), Touch::stirred);
 }
 
 void VirtualClock::touch_all() {
   if (ahead_ != 0) turns_.note_seen_by_all(time_of_task());
-  for (std::uint32_t pe = 0; pe < shared_->pes(); ++pe) turns_.touch(pe, time_of_task());
-}
-
-// ---- waiting ----
-
-// How long a look in vain waits at most.
-std::int64_t VirtualClock::quantum() {
-  const std::int64_t streak = now_ - streak_from_;
-  const std::int64_t part = streak / (clock_looks_ != 0 ? kPartOfWatchedStreak : kPartOfStreak);
-  return std::clamp(part, kShortestQuantum, kLongestQuantum);
-}
-
-void VirtualClock::idle() {
-  come_in();
-  if (finished_) return go_out();
-  if (looks_++ == 0) streak_from_ = now_;
-  PeSlot& mine = turns_.self();
-  if (clock_looks_ == 0) mine.empty_polls.store(looks_, std::memory_order_relaxed);
-  if (turns_.take_touch()) {
-    looks_ = 1;
-    streak_from_ = now_;
-    mine.empty_polls.store(0, std::memory_order_relaxed);
-    return go_out();
-  }
-  // The first costs nothing: a program that looks now and then between other calls is not held up.
-  if (looks_ > 1) {
-    if (looks_ % kPollsInVain == 0 && clock_looks_ == 0) {
-      mine.pending.store(static_cast<std::uint32_t>(agenda_.size()), std::memory_order_relaxed);
-      if (turns_.all_poll_in_vain(kPollsInVain - 1)) {
-        mine.waits_for.store(WaitsFor::poll, std::memory_order_relaxed);
-        turns_.report_deadlock();
-      }
-    }
-    // What it has under way ends in an event of its own: nothing is gained by looking before something comes.
-    const bool something_comes = clock_looks_ == 0 && !agenda_.empty();
-    if (run_until(something_comes ? kNever : now_ + quantum(), true, WaitsFor::poll)) {
-      looks_ = 1;
-      streak_from_ = now_;
-      mine.empty_polls.store(0, std::memory_order_relaxed);
-    }
-  }
-  go_out();
-}
-
-bool VirtualClock::wait(std::optional<Picos> deadline) {
-  come_in();
-  something_done();
-  const bool touched =
-      run_until(deadline ? std::max(deadline->count(), now_) : kNever, true, WaitsFor::event);
-  go_out();
-  return touched;
-}
-
-void VirtualClock::wait_for_store() {
-  come_in();
-  something_done();
-  (void)run_until(kNever, true, WaitsFor::memory);
-  if (look_ != nullptr) look_(look_argument_);
-  go_out();
-}
-
-void VirtualClock::step_out() {
-  come_in();
-  something_done();
-  do_all();
-  if (!finished_) turns_.step_out();
-  unlock();
-}
-
-void VirtualClock::step_in() {
-  come_in();
-  go_out();
-}
-
-Picos VirtualClock::read() {
-  come_in();
-  if (++clock_looks_ > kFreeClockLooks || (looks_ > 1 && clock_looks_ > 1)) {
-    if (looks_++ == 0) streak_from_ = now_;
-    turns_.self().empty_polls.store(0, std::memory_order_relaxed);
-    (void)run_until(now_ + quantum(), true, WaitsFor::poll);
-  }
-  const Picos time{now_};
-  go_out();
-  return time;
-}
-
-void VirtualClock::sleep_until(Picos at) {
-  come_in();
-  something_done();
-  if (at.count() > now_) (void)run_until(at.count(), false, WaitsFor::sleep);
-  go_out();
+  for (std::uint32_t pe = 0; pe < shared_->pes(); ++pe) turns_.touch(pe, time_of_task(), Touch::news);
 }
 
 // ---- the launcher's barrier ----

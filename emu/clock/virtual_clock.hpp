@@ -5,6 +5,7 @@
 #include "emu/clock/agenda.hpp"
 #include "emu/clock/board.hpp"
 #include "emu/clock/clock.hpp"
+#include "emu/clock/looks.hpp"
 #include "emu/clock/record.hpp"
 #include "emu/clock/shared_clock.hpp"
 
@@ -18,8 +19,10 @@ namespace orrery::clock {
 // operation is begun, every link taken and every event delivered in the order of time, whatever the hosts'
 // processors do. Wall time does not matter.
 //
-// Threads: any, one at a time: a second one waits until the first is out of the clock. Which thread of a PE
-// comes first is not decided by virtual time.
+// Threads: any. One of them makes time pass, the one that joined: when it has slept in something else for a
+// moment, with no other thread running, one that waits here takes its place. The others' waits and sleeps end
+// in real time, soon after virtual time has come so far, and hold nobody up. What they post is posted at the
+// time of the PE.
 // Invariant: while the program runs, everything on its node that is due by now() has been done, by whichever
 // PE.
 class VirtualClock final : public Clock, private Debtor {
@@ -30,7 +33,10 @@ class VirtualClock final : public Clock, private Debtor {
 
   Kind kind() const override { return Kind::virtual_time; }
   // Any thread, also while another is in the clock.
-  Picos now() override { return Picos{std::atomic_ref(now_).load(std::memory_order_relaxed)}; }
+  Picos now() override {
+    return Picos{std::atomic_ref(now_).load(std::memory_order_relaxed) +
+                 std::atomic_ref(owed_looks_).load(std::memory_order_relaxed)};
+  }
   void enter() override;
   Times start(const Operation& operation) override;
   void schedule(Picos at, Task* task, Concerns concerns) override;
@@ -40,7 +46,9 @@ class VirtualClock final : public Clock, private Debtor {
   Picos collective_time(model::Collective collective, std::uint64_t bytes) override;
   void touch(std::uint32_t process_slot) override;
   void touch_all() override;
-  void idle() override;
+  void stir(std::uint32_t process_slot) override;
+  void idle(const void* source) override;
+  void found() override;
   bool wait(std::optional<Picos> deadline) override;
   void barrier_arrive() override;
   void barrier_wait(Picos takes) override;
@@ -60,8 +68,14 @@ class VirtualClock final : public Clock, private Debtor {
   static bool is_inside();
 
   // ---- what the program's own clock calls ask for ----
-  // The time; a look at the clock that follows others with nothing in between waits a moment.
+  // The time; a look at the clock that follows many others with nothing in between waits a moment.
   Picos read();
+  // The program waits, without a limit, for something that may come from outside: returns when it is to look
+  // for it, at once or when something has happened to this PE, or nothing happens to any.
+  void idle_outside();
+  // The program sleeps for so long between looks in vain. As sleep_until(); one that does nothing else waits
+  // for something to happen, and sleeps on to the end of a sleep then.
+  void nap(Picos duration);
   // Returns when that time has come.
   void sleep_until(Picos at);
   // The program polls memory of its own that somebody may write. Returns when something has happened to this
@@ -82,9 +96,18 @@ class VirtualClock final : public Clock, private Debtor {
   void step_in();
   void lock();
   void unlock();
-  void come_in();
+  static std::int32_t own_tid();
+  bool is_helper();
+  bool leads_sleep();
+  bool help_wait(std::optional<Picos> deadline);
+  void come_in(bool looks = false);
+  void pay_looks(bool wakes);
+  void catch_up();
+  bool is_touched();
+  void wait_by_looking(std::int64_t until, bool wakes, bool peeks);
+  void look_again();
   void go_out();
-  bool run_until(std::int64_t until, bool wakes, WaitsFor why);
+  bool run_until(std::int64_t until, bool wakes, WaitsFor why, bool peeks = false);
   void run_due();
   void run_effects(std::int64_t until, bool asked);
   void run_effect(std::uint32_t row);
@@ -94,13 +117,17 @@ class VirtualClock final : public Clock, private Debtor {
   void pay(std::int64_t until) override { run_effects(until, true); }
   void run(std::int64_t at, Task* task);
   std::int64_t time_of_task() const { return task_at_ != kNever ? task_at_ : now_; }
-  std::int64_t quantum();
+  std::int64_t quantum() const;
   void something_done();
   void pass_to(std::int64_t at);
   Inexactness inexactness() const;
   void report(const Inexactness& found) const;
 
   std::mutex mu_;
+  std::atomic<std::int32_t> leader_;  // the thread that makes time pass
+  std::atomic<bool> leader_inside_{false};
+  std::atomic<bool> has_helpers_{false};
+  std::atomic<std::uint32_t> quiet_{0};  // looks in a row at which no thread ran
   const std::unique_ptr<SharedClock> shared_;
   const Compute compute_;
   const std::int64_t ahead_;          // ps that this PE may run ahead of the others; 0: it does not
@@ -117,12 +144,20 @@ class VirtualClock final : public Clock, private Debtor {
   std::int64_t now_ = 0;                // guarded by mu_; now() reads it without, pass_to() alone writes it
   std::int64_t busy_until_ = 0;         // of the call under way
   std::uint64_t operations_ = 0;        // begun; makes the random choices of each its own
-  std::int64_t cpu_at_exit_ = 0;        // ns of processor time when the program went on
   std::int64_t woken_at_ = -1;          // then it sees whatever is due at that time, whoever did it
-  // The streak of looks that found nothing.
+  // The row of looks that found nothing.
+  Looks looks_;
+  std::int64_t owed_looks_ = 0;     // of looks_, as now() sees it; guarded as now_ is
+  Touch touched_ = Touch::nothing;  // what ended run_until() last
+  bool peeking_ = false;            // the program looks without the turn
+  // Looks at the clock in the same row.
   std::int64_t streak_from_ = 0;
-  std::uint32_t looks_ = 0;
   std::uint32_t clock_looks_ = 0;
+  std::uint64_t read_ticks_ = 0;  // when the last one ended
+  std::uint32_t slow_reads_ = 0;  // in a row behind something that took the processor a while
+  std::uint32_t after_gap_ = 0;   // looks that are still behind it, and do not wait
+  std::uint32_t naps_ = 0;        // in a row, with looks between them
+  bool looked_ = false;           // since the last nap
   void (*look_)(void*) = nullptr;
   void* look_argument_ = nullptr;
   std::once_flag watching_;

@@ -33,12 +33,11 @@ struct Descriptors {
 // abstract Unix socket. Owns the socket; the offered descriptors stay the caller's, and must stay open.
 //   1. Runs on the loop thread; a client that says nothing costs one of 64 pending places, oldest out first.
 //   2. A peer gets descriptors only after its uid (SO_PEERCRED), the directory's secret and the slot's
-//   request
-//      nonce were checked; everybody else is disconnected without an answer.
+//      request nonce were checked; everybody else is disconnected without an answer.
 //   3. The directory itself is handed out only after share_directory(), to the same user.
 //   4. Nothing is left behind by a kill: the name is abstract.
-// Usage: auto s = DescriptorServer::listen(loop, name); join({.socket_name = name}); s.value()->serve(dir,
-// self);
+// Usage: auto s = DescriptorServer::listen(loop, name);  join({.socket_name = name});
+//        s.value()->serve(dir, self);
 class DescriptorServer {
  public:
   // Binds and listens at the abstract name `name` (at most layout::kSocketNameBytes bytes, no leading zero).

@@ -33,7 +33,7 @@ Result<UniqueFd> pmi_of_launch(const Launch& launch);
 //      like over one directory and one loop.
 //   2. Members are safe from any thread.
 //   3. A fork()ed child is not a member: of_process() joins anew there.
-// Usage: auto job = Job::of_process(); job.value()->publish(domain, address, instance, nic_index);
+// Usage: auto job = Job::of_process(); job.value()->publish(domain, instance, nic_index);
 class Job {
  public:
   // The process's job; joins on the first call. Under `orrery run` the directory is the one that it made

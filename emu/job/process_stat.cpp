@@ -15,6 +15,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace orrery::job {
@@ -68,6 +69,18 @@ bool is_stopped(pid_t pid) {
     any = true;
   }
   return any && !error;
+}
+
+bool other_threads_sleep() {
+  const std::string own = fmt::format("{}", syscall(SYS_gettid));
+  std::error_code error;
+  for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end;
+       task.increment(error)) {
+    if (task->path().filename().string() == own) continue;
+    const ProcessStat stat = read_stat(task->path().string() + "/stat");
+    if (stat.exists && stat.state != 'S') return false;
+  }
+  return !error;
 }
 
 std::string_view process_state_name(char state) {

@@ -33,6 +33,9 @@ std::string_view process_state_name(char state);
 // say.
 bool is_stopped(pid_t pid);
 
+// Whether every thread of this process but the calling one sleeps in a system call. False when not known.
+bool other_threads_sleep();
+
 // Number of this process's pid namespace; 0 when it cannot be read. Pids of another one mean nothing here.
 std::uint64_t pid_namespace();
 

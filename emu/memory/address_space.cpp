@@ -235,6 +235,28 @@ Result<void*> AddressSpace::allocate(std::size_t bytes, std::size_t alignment) {
   const std::uint64_t at = (begin + align - 1) & ~(align - 1);
   if (at > begin) raw::munmap(block, at - begin);
   if (begin + reserved > at + size) raw::munmap(raw::pointer(at + size), begin + reserved - at - size);
+  return move_in(at, size);
+}
+
+Result<void*> AddressSpace::allocate_at(std::uint64_t at, std::size_t bytes) {
+  if (bytes == 0 || at == 0 || at % kPageBytes != 0 || at > kSpan || bytes > kSpan - at)
+    return Errc::invalid_param;
+  if (state_.in_child()) return Errc::invalid_state;
+  if (state_.file < 0) return Errc::unsupported;
+  const std::uint64_t size = page_hull({0, bytes}).end;
+  void* const block = raw::mmap(raw::pointer(at), size, PROT_NONE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (block == MAP_FAILED) return errno == EEXIST ? Errc::no_match : Errc::no_memory;
+  // A kernel that does not know the flag takes the address for a wish.
+  if (block != raw::pointer(at)) {
+    raw::munmap(block, size);
+    return Errc::no_match;
+  }
+  return move_in(at, size);
+}
+
+// Puts pages of the file where a reservation of exactly that range lies.
+Result<void*> AddressSpace::move_in(std::uint64_t at, std::uint64_t size) {
   const Range range{at, at + size};
   {
     const QuietTable lock(state_, range);

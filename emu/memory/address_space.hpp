@@ -134,6 +134,8 @@ class AddressSpace {
   // of two. Blocks of 2 MiB and more are aligned to 2 MiB and asked to be huge pages. Errc::unsupported
   // without a file; Errc::no_memory; Errc::invalid_param.
   Result<void*> allocate(std::size_t bytes, std::size_t alignment = kPageBytes);
+  // The same at that address, a multiple of the page size. Errc::no_match: something lies there already.
+  Result<void*> allocate_at(std::uint64_t at, std::size_t bytes);
   // Gives it back, to the system too. REQUIRES: exactly a value and size of allocate.
   void deallocate(void* block, std::size_t bytes);
 
@@ -149,6 +151,7 @@ class AddressSpace {
 
  private:
   explicit AddressSpace(ProcessState& state) : state_(state) {}
+  Result<void*> move_in(std::uint64_t at, std::uint64_t size);
   ProcessState& state_;  // in pages of its own
 };
 

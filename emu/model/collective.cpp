@@ -48,8 +48,10 @@ CollectiveQuote quote_collective(const Machine& machine, Collective collective, 
   q.levels = ceil_log(nodes, static_cast<std::uint32_t>(d.value(key + "radix", 2)));
   if (nodes < 2) return q;
   const Picos once = stages_total(d, c.once);
+  // A file may not make two wait for each other (compile()).
+  const Picos waited = c.after ? quote_collective(machine, *c.after, nodes, 0).time : Picos{};
   if (c.by_operation) {
-    q.time = mean_latency(p, c.op, nodes, bytes) * (q.levels * d.value(key + "passes", 1)) + once;
+    q.time = mean_latency(p, c.op, nodes, bytes) * (q.levels * d.value(key + "passes", 1)) + once + waited;
     return q;
   }
   const std::int64_t from = d.value(key + "from_level", 0), levels = q.levels;
@@ -61,7 +63,7 @@ CollectiveQuote quote_collective(const Machine& machine, Collective collective, 
     const Picos host = p.ops[static_cast<std::size_t>(Op::bte_put)].host_lone(p.packet.payload);
     q.time = std::max(q.time, host) * q.rounds;
   }
-  q.time += once;
+  q.time += once + waited;
   return q;
 }
 

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace orrery::model {
 
 namespace {
@@ -22,6 +24,7 @@ constexpr std::array<PartWords, kParts> kPartWords{{
     {"remote_event", "event at the target"},
     {"local_event", "event at the source"},
     {"serve", "target's unit busy"},
+    {"serial", "block engine busy"},
     {"gap", "shortest interval"},
     {"gap_add", "added interval"},
     {"beyond", "past the inline limit"},
@@ -53,6 +56,33 @@ std::string constant_text(const Constant& c) {
       return c.value != 0 ? "true" : "false";
   }
   return "?";
+}
+
+std::string error_text(const Constant& c) {
+  if (c.error < 0) return "error not known";
+  return c.error == 0 ? "exact" : fmt::format("+-{:.2g} %", static_cast<double>(c.error) / 1e4);
+}
+
+std::string add_layer(Description* d, std::string_view name) {
+  const auto found = d->layers.find(std::string(name));
+  if (found == d->layers.end()) {
+    std::string names;
+    for (const auto& [known, layer] : d->layers) names += (names.empty() ? "" : ", ") + known;
+    return fmt::format("{}: layer '{}' is not known: {}", d->file, name,
+                       names.empty() ? "the machine has none" : "expected " + names);
+  }
+  if (std::find(d->applied.begin(), d->applied.end(), name) != d->applied.end())
+    return fmt::format("{}: layer '{}' is there twice", d->file, name);
+  const auto append = [](std::vector<std::string>& to, const std::vector<std::string>& more) {
+    to.insert(to.end(), more.begin(), more.end());
+  };
+  for (const Op op : found->second.ops) {
+    auto& parts = d->ops[static_cast<std::size_t>(op)].parts;
+    append(parts[static_cast<std::size_t>(Part::cpu)], found->second.cpu);
+    append(parts[static_cast<std::size_t>(Part::in)], found->second.in);
+  }
+  d->applied.emplace_back(name);
+  return {};
 }
 
 }  // namespace orrery::model

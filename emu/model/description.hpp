@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +36,11 @@ struct Constant {
   std::string source;             // paper and place, or the reasoning where nothing is printed
   std::vector<std::string> rows;  // reference rows that the value consumed: read off or fitted to them
   bool fitted = false;            // calibrated (`fitted = [...]`), not printed as such
+  std::int64_t error = -1;        // parts per million by which it may be off; -1: not known
 };
 std::string constant_text(const Constant& constant);
+// "+-20 %"; "error not known".
+std::string error_text(const Constant& constant);
 
 // The parts of an operation, each a sum of stages.
 enum class Part : std::uint8_t {
@@ -48,16 +52,19 @@ enum class Part : std::uint8_t {
   remote_event,  // at the target, from data visible to an event visible in a queue
   local_event,   // at the source, from completion to an event visible in a queue
   serve,         // the target's unit is busy with one operation
+  serial,        // the source's block engine is busy with its descriptor, before the data and in turn
   gap,           // shortest interval between two such operations of one NIC
   gap_add,       // added to the transfer time of each operation at the NIC
   beyond,        // added to `in` once a message is longer than `inline_limit`
   beyond_gap,    // added to the interval once a message is longer than `inline_limit`
 };
-inline constexpr int kParts = 12;
+inline constexpr int kParts = 13;
 std::string_view part_name(Part part);
 std::string_view part_meaning(Part part);
 
-enum class HostUse : std::uint8_t { interface, none };
+// interface: the host interface as far as the reverse direction leaves it; both_ways: as if that were busy;
+// none: not at all.
+enum class HostUse : std::uint8_t { interface, both_ways, none };
 
 struct OpDescription {
   bool present = false;
@@ -67,6 +74,7 @@ struct OpDescription {
   HostUse host = HostUse::interface;
   std::array<std::vector<std::string>, kParts> parts;
   std::string inline_limit;        // name of a [limit] or empty
+  std::string store;               // a [stage]: what the processor takes to store a byte; or empty
   std::string knee, below, above;  // curve: a [limit], and stages per byte up to it and past it
 };
 
@@ -76,6 +84,15 @@ struct CollectiveDescription {
   bool by_operation = false;  // rounds of an operation; else base + levels * per_level
   Op op = Op::message;
   std::vector<std::string> base, per_level, once;
+  std::optional<Collective> after;  // its library waits for this one first: its time is added
+};
+
+// Software above the NIC that a program may bring with it (MPI): what it adds to operations where it is asked
+// for by name.
+struct LayerDescription {
+  std::string what;
+  std::vector<Op> ops;
+  std::vector<std::string> cpu, in;  // stages, added to those parts of each
 };
 
 struct Description {
@@ -85,6 +102,8 @@ struct Description {
   std::map<std::string, Constant> constants;  // by dotted name: "link.hop", "stage.eject"
   std::array<OpDescription, kOps> ops;
   std::array<CollectiveDescription, kCollectives> collectives;
+  std::map<std::string, LayerDescription> layers;
+  std::vector<std::string> applied;  // names of layers that are part of the operations above
 
   // The constant, or nullptr.
   const Constant* find(std::string_view name) const {
@@ -97,5 +116,9 @@ struct Description {
     return c == nullptr ? otherwise : c->value;
   }
 };
+
+// Adds a layer to the operations that it names. Outcomes: empty; what is wrong, in one line: no such layer,
+// or it has been added before.
+std::string add_layer(Description* description, std::string_view layer);
 
 }  // namespace orrery::model

@@ -143,10 +143,11 @@ template <Kept kKept, bool kAdaptive>
   return add_leg<kKept, kAdaptive>(on, c.to, c.in, c.to.local, &c.pick, come);
 }
 
-inline void set_length(const Pricing& p, const Come& come, Path* path) {
+// `crossings`: links between groups.
+inline void set_length(const Pricing& p, const Come& come, std::int64_t crossings, Path* path) {
   path->hops = come.hops();
   path->stretches = static_cast<std::uint32_t>(come.bytes / sizeof(Stretch));
-  path->latency = p.hop * path->hops;
+  path->latency = p.hop * path->hops + p.global_cable * crossings;
 }
 
 // find_path() where the network is a dragonfly.
@@ -162,6 +163,7 @@ template <Kept kKept>
   const GroupLinks<kKept> on(d, state, path);
   const Place from = on.place(from_router), to = on.place(to_router);
   path->cls = from.group == to.group ? 1 : 2;
+  auto crossings = static_cast<std::int64_t>(path->cls - 1);
   Come come;
   if (routing == Routing::hashed_non_minimal) {
     const Place root = on.place(d.valiant_root(from_router, to_router, choice));
@@ -169,18 +171,19 @@ template <Kept kKept>
     // Both are chosen before either is put down: neither waits for the other.
     const Crossing up = choose_crossing(on, from, root, choice, own);
     const Crossing down = choose_crossing(on, root, to, Dragonfly::seed_past_root(choice), own);
+    crossings = static_cast<std::int64_t>((up.across & 1) + (down.across & 1));
     come = add_crossing<kKept, false>(on, up, come);
     come = add_crossing<kKept, false>(on, down, come);
   } else if constexpr (kKept == Kept::nothing) {
     path->hops = d.minimal_hops(from_router, to_router, choice);
-    path->latency = p.hop * path->hops;
+    path->latency = p.hop * path->hops + p.global_cable * crossings;
     return;
   } else if (is_adaptive(routing)) {
     come = add_crossing<kKept, true>(on, choose_crossing(on, from, to, choice, 0), come);
   } else {
     come = add_crossing<kKept, false>(on, choose_crossing(on, from, to, choice, 0), come);
   }
-  set_length(p, come, path);
+  set_length(p, come, crossings, path);
 }
 
 }  // namespace orrery::model

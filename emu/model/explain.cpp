@@ -13,8 +13,11 @@ namespace {
 std::string provenance(const Constant& c) {
   std::string rows;
   for (const std::string& row : c.rows) rows += (rows.empty() ? "" : ", ") + row;
-  if (c.fitted) return "fitted to " + rows + (c.source.empty() ? "" : "; " + c.source);
-  return rows.empty() ? c.source : fmt::format("{} [{}]", c.source, rows);
+  if (c.fitted)
+    rows = "fitted to " + rows + (c.source.empty() ? "" : "; " + c.source);
+  else
+    rows = rows.empty() ? c.source : fmt::format("{} [{}]", c.source, rows);
+  return fmt::format("({}) {}", error_text(c), rows);
 }
 
 class Explainer {
@@ -70,6 +73,14 @@ class Explainer {
     if (p_.network != Network::fat_tree) {
       to->push_back({fmt::format("{}{} hops of link.hop {}", which, route.size(), to_string(p_.hop)),
                      p_.hop * static_cast<std::int64_t>(route.size()), provenance(*d_.find("link.hop"))});
+      if (p_.network != Network::dragonfly || p_.global_cable.count() == 0) return;
+      const auto crossings = std::count_if(route.begin(), route.end(), [&](LinkId link) {
+        return p_.dragonfly.colour(link) == LinkColour::blue;
+      });
+      if (crossings != 0)
+        to->push_back(
+            {fmt::format("{}{} links of link.global_cable {}", which, crossings, to_string(p_.global_cable)),
+             p_.global_cable * crossings, provenance(*d_.find("link.global_cable"))});
       return;
     }
     const auto switches = static_cast<std::int64_t>(route.size()) - 1;
@@ -107,6 +118,9 @@ class Explainer {
     } else if (const std::uint64_t packet = std::min<std::uint64_t>(r_.bytes, p_.packet.payload);
                !tree && p_.path[0][path_class()][0](packet) > std::max(network, price_.host_lone)(r_.bytes)) {
       out_.streams_at = "a packet on one link";
+    } else if (price_.store > std::max(network, price_.host_lone)) {
+      out_.streams_at = "the processor's stores";
+      source = provenance(*d_.find(op_.store));
     } else if (network > price_.host_lone) {
       out_.streams_at = "network path";
     } else if (price_.host_lone.scaled() == 0) {

@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/model/link_state.hpp"
 
+#include "emu/base/timed_path.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <new>
@@ -167,7 +169,7 @@ void LinkState::tell_link(std::uint32_t link, std::int64_t start, std::int64_t l
 }
 
 // Hands what is known to the line alone to its links.
-void LinkState::tell_links(LineCell* cell, const LinePart& part, std::int64_t hop) const {
+ORRERY_TIMED_PATH void LinkState::tell_links(LineCell* cell, const LinePart& part, std::int64_t hop) const {
   // A caller that died may have left anything here.
   const std::uint32_t links = std::min(cell->links, part.line_links);
   std::uint32_t position = cell->first;
@@ -235,9 +237,9 @@ __attribute__((noinline)) std::int64_t LinkState::reserve_many(std::uint32_t lin
   return start;
 }
 
-__attribute__((noinline)) std::int64_t LinkState::reserve_links(const LinePart& part, std::int64_t hop,
-                                                                std::int64_t arrive, std::int64_t length,
-                                                                std::int64_t horizon) const {
+ORRERY_TIMED_PATH __attribute__((noinline)) std::int64_t LinkState::reserve_links(
+    const LinePart& part, std::int64_t hop, std::int64_t arrive, std::int64_t length,
+    std::int64_t horizon) const {
   LineCell& cell = lines_[part.line];
   // A path that comes by a router twice pays for no links' spans, which are seldom in any cache.
   if (cell.links == 1 && part.links == 1 && cell.first != part.first && cell.beside != cell.start &&
@@ -269,8 +271,8 @@ __attribute__((noinline)) std::int64_t LinkState::reserve_links(const LinePart& 
   return head - arrive - hop * part.links;
 }
 
-std::int64_t LinkState::peek_links(const LinePart& part, std::int64_t hop, std::int64_t want,
-                                   std::int64_t length) const {
+ORRERY_TIMED_PATH std::int64_t LinkState::peek_links(const LinePart& part, std::int64_t hop,
+                                                     std::int64_t want, std::int64_t length) const {
   LineCell& cell = lines_[part.line];
   if (cell.links != 0) tell_links(&cell, part, hop);
   const std::uint32_t link = part.line_first + part.first;

@@ -111,7 +111,8 @@ static_assert(sizeof(CounterCell) == 16);
 struct NicCell {
   std::atomic<std::int64_t> transmit_free;  // when the next operation may start
   std::atomic<std::int64_t> receive_until;  // when the last promised arrival ends
-  std::atomic<std::int64_t> counted;        // until when its circuits are, fat tree only
+  // When its block engine may take the next descriptor; on a fat tree until when its circuits are counted.
+  std::atomic<std::int64_t> engine;
 };
 
 struct alignas(64) ExactNicCell {
@@ -142,7 +143,7 @@ class LinkState {
  public:
   enum class Kind : std::uint32_t { exact = 1, decayed = 2 };
   static constexpr std::uint64_t kMagic = 0x4f525245'4c494e4bu;
-  static constexpr std::uint32_t kVersion = 11;
+  static constexpr std::uint32_t kVersion = 12;
 
   LinkState() = default;
 

@@ -210,11 +210,13 @@ void price_operations(const Description& d, const DerivedRates& r, Pricing* p) {
     to.remote_event = total(Part::remote_event);
     to.local_event = total(Part::local_event);
     to.serve = total(Part::serve);
+    to.serial = total(Part::serial);
     to.gap = total(Part::gap);
     to.gap_add = total(Part::gap_add);
     to.beyond = total(Part::beyond);
     to.beyond_gap = total(Part::beyond_gap);
     if (!from.inline_limit.empty()) to.inline_limit = static_cast<std::uint64_t>(d.value(from.inline_limit));
+    if (!from.store.empty()) to.store = PerByte::from_picos(stage_time(d, from.store));
     if (!from.knee.empty()) {
       to.curved = true;
       to.knee = static_cast<std::uint64_t>(d.value(from.knee));
@@ -225,8 +227,8 @@ void price_operations(const Description& d, const DerivedRates& r, Pricing* p) {
     if (from.host == HostUse::none) {
       to.host_lone = to.host_shared = PerByte{};
     } else {
-      to.host_lone = slower(nic, PerByte{r.host_put});
       to.host_shared = slower(nic, PerByte{r.host_shared});
+      to.host_lone = from.host == HostUse::both_ways ? to.host_shared : slower(nic, PerByte{r.host_put});
     }
   }
 }
@@ -288,9 +290,16 @@ BuiltMachine compile(const Description& d) {
     built.error = fmt::format("{}: {}", d.file, problem);
     return built;
   }
+  for (const CollectiveDescription& c : d.collectives) {
+    if (!c.after || !d.collectives[static_cast<std::size_t>(*c.after)].after) continue;
+    built.error = fmt::format("{}: collective after = \"{}\": expected one that waits for none itself",
+                              d.file, collective_name(*c.after));
+    return built;
+  }
   const DerivedRates rates = derive_rates(d);
   p.packet = packet_price(d);
   p.hop = Picos{d.value("link.hop")};
+  p.global_cable = Picos{d.value("link.global_cable")};
   switch (d.network) {
     case Network::gemini_torus:
     case Network::seastar_torus:

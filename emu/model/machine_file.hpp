@@ -23,7 +23,7 @@ struct MachineFile {
 MachineFile parse_machine(std::string_view text, std::string_view file);
 
 // Reads a file of at most 1 MiB; or, where `name` has no '/' and no ".toml", one of the machines that
-// come with the library.
+// come with the library. "+mpi" behind either adds the machine's layer of that name to its operations.
 MachineFile load_machine(const std::string& name);
 
 // The machines that come with the library: their files' text, compiled in from machines/*.toml.
@@ -34,5 +34,7 @@ struct ShippedFile {
 std::span<const ShippedFile> shipped_machines();
 // machines/reference.csv
 std::string_view shipped_reference();
+// machines/measurements.csv: what others measured on such machines, in the same form.
+std::string_view shipped_measurements();
 
 }  // namespace orrery::model

@@ -46,6 +46,7 @@ inline constexpr KeyRule kRules[] = {
     {"link", "lanes", count, 1, 64, kAll, 0},
     {"link", "efficiency", fraction, 1, 1'000'000, kAll, 0},
     {"link", "hop", duration, 0, 1'000'000'000, kAll, 0},
+    {"link", "global_cable", duration, 0, 1'000'000'000, kD, 0},
     {"link", "cable_near", duration, 0, 1'000'000'000, kF, 0},
     {"link", "cable_far", duration, 0, 1'000'000'000, kF, 0},
     {"link", "far_boundary", count, 1, 8, kF, 0},
@@ -66,8 +67,8 @@ inline constexpr KeyRule kRules[] = {
     {"nic", "window", count, 0, 1'000'000, kAll, 0},
 };
 // Sections in which the file names its own constants, all of one kind.
-inline constexpr std::string_view kSections[] = {"topology", "link",      "packet",    "host",
-                                                 "nic",      "stage",     "limit",     "count",
-                                                 "share",    "operation", "collective"};
+inline constexpr std::string_view kSections[] = {"topology", "link",      "packet",     "host",
+                                                 "nic",      "stage",     "limit",      "count",
+                                                 "share",    "operation", "collective", "layer"};
 
 }  // namespace orrery::model

@@ -11,7 +11,9 @@
 // Where a machine comes from: the files that are compiled in, or a path.
 namespace orrery::model {
 
-MachineFile load_machine(const std::string& name) {
+namespace {
+
+MachineFile load_bare(const std::string& name) {
   MachineFile result;
   if (name.find('/') == std::string::npos && !name.ends_with(".toml")) {
     std::string names;
@@ -33,6 +35,24 @@ MachineFile load_machine(const std::string& name) {
     return result;
   }
   return parse_machine(text, name);
+}
+
+}  // namespace
+
+MachineFile load_machine(const std::string& name) {
+  // What follows the last '/' may name layers; a file's own name may have a '+' in it before its ".toml".
+  const std::size_t toml = name.rfind(".toml"), last = name.rfind('/');
+  const std::size_t from =
+      toml == std::string::npos || (last != std::string::npos && toml < last) ? last : toml;
+  const std::size_t plus = name.find('+', from == std::string::npos ? 0 : from);
+  MachineFile file = load_bare(name.substr(0, plus));
+  for (std::size_t at = plus; file.description && at != std::string::npos;) {
+    const std::size_t next = name.find('+', at + 1);
+    file.error = add_layer(&*file.description, name.substr(at + 1, next - at - 1));
+    if (!file.error.empty()) file.description.reset();
+    at = next;
+  }
+  return file;
 }
 
 }  // namespace orrery::model

@@ -70,6 +70,9 @@ Rates stream(const Machine& m, Op op, std::uint64_t bytes, const std::vector<Flo
     // A processor goes on when its store is taken: the NIC pushes back when it is behind.
     next[at] =
         std::max(next[at] + q.cpu_busy, Picos{state.nic(flows[at].src).transmit_free.load()} - q.cpu_busy);
+    // Of descriptors the block engine takes one ahead.
+    if (p.ops[static_cast<std::size_t>(op)].serial.count() > 0 && p.network != Network::fat_tree)
+      next[at] = std::max(next[at], Picos{state.nic(flows[at].src).engine.load()} - q.cpu_busy);
     next[at] += Picos{1};
     done.push_back(q.data_at.count());
   }
@@ -101,6 +104,23 @@ Measured m_latency(const Machine& m, Op op, const Arguments& a) {
 Measured m_pingpong(const Machine& m, Op op, const Arguments& a) {
   const auto us = m_latency(m, op, a);
   return us ? Measured(static_cast<double>(*number(a[1])) / *us / 1e3) : std::nullopt;
+}
+
+// Latency straight on from that over one hop: for ways that are longer than the machine at hand.
+Measured m_latency_beyond(const Machine& m, Op op, const Arguments& a) {
+  const auto bytes = number(a[1]), hops = number(a[2]);
+  if (!bytes || !hops || *hops == 0 || *hops > 1000) return std::nullopt;
+  const auto one = latency_us(m, op, *bytes, 1);
+  return one ? Measured(*one + static_cast<double>(*hops - 1) * m.pricing.hop.micros()) : std::nullopt;
+}
+
+// Until the source knows that it is done.
+Measured m_completion(const Machine& m, Op op, const Arguments& a) {
+  const auto bytes = number(a[1]), hops = number(a[2]);
+  const auto dst = bytes && hops ? node_at_hops(m.pricing, static_cast<std::uint32_t>(*hops)) : std::nullopt;
+  if (!dst) return std::nullopt;
+  return quote(m.pricing, {.op = op, .src = 0, .dst = *dst, .bytes = *bytes}, nullptr)
+      .local_event_at.micros();
 }
 
 // Latency without the network's own part.
@@ -136,6 +156,17 @@ Measured m_stream(const Machine& m, Op op, const Arguments& a, bool both, bool r
   if (!dst) return std::nullopt;
   const Rates r = stream(m, op, *bytes, between(0, *dst, *processes, both));
   return rate ? r.operations_per_us : r.gigabytes_per_second;
+}
+
+// What the bytes of the longer of two messages beyond the shorter take, in a stream of one process; GB/s.
+Measured m_asymptote(const Machine& m, Op op, const Arguments& a) {
+  const auto low = number(a[1]), high = number(a[2]);
+  const auto dst = node_at_hops(m.pricing, 1);
+  if (!low || !high || *low >= *high || !dst) return std::nullopt;
+  const auto flows = between(0, *dst, 1, false);
+  const double us =
+      1 / stream(m, op, *high, flows).operations_per_us - 1 / stream(m, op, *low, flows).operations_per_us;
+  return static_cast<double>(*high - *low) / us / 1e3;
 }
 
 // Operations a second that one target serves to many sources, millions.
@@ -248,16 +279,25 @@ Measured m_hot_spot(const Machine& m, const Arguments& a) {
 }  // namespace
 
 std::string_view measure_help() {
-  return "latency(op, bytes, hops)\npingpong(op, bytes, hops)\nendpoint(op, bytes)\nper_hop(op, "
+  return "latency(op, bytes, hops)\nlatency_beyond(op, bytes, hops)\ncompletion(op, bytes, "
+         "hops)\npingpong(op, bytes, hops)\nendpoint(op, bytes)\nper_hop(op, "
          "bytes)\njump(op, bytes, bytes)\n"
          "ratio(op, op, bytes)\ndifference(op, op, bytes)\nrate_ratio(op, op, bytes)\nspread(op, bytes)\n"
          "bandwidth(op, bytes, processes[, hops])\nbidirectional(op, bytes, processes[, hops])\n"
-         "rate(op, bytes, processes)\ntarget_rate(op, bytes, sources)\nhalf_peak(op, processes)\n"
+         "rate(op, bytes, processes)\ntarget_rate(op, bytes, sources)\nhalf_peak(op, "
+         "processes)\nasymptote(op, bytes, bytes)\n"
          "collective(name, nodes)\nbroadcast(nodes)\nbarrier_margin()\nhot_spot(nodes, "
          "nodes)\nstructure(name)\n";
 }
 
 Measured measure(const Machine& m, std::string_view text) {
+  // "mpi: latency(...)": of the machine with that layer.
+  if (const auto colon = text.find(": "); colon != std::string_view::npos) {
+    Description with = m.description;
+    if (!add_layer(&with, text.substr(0, colon)).empty()) return std::nullopt;
+    const BuiltMachine layered = compile(with);
+    return layered.machine ? measure(*layered.machine, text.substr(colon + 2)) : std::nullopt;
+  }
   const auto open = text.find('(');
   if (open == std::string_view::npos || !text.ends_with(')')) return std::nullopt;
   const std::string_view name = text.substr(0, open);
@@ -285,6 +325,9 @@ Measured measure(const Machine& m, std::string_view text) {
   }
   if (a.size() == 3) {
     if (name == "latency") return m_latency(m, *op, a);
+    if (name == "latency_beyond") return m_latency_beyond(m, *op, a);
+    if (name == "completion") return m_completion(m, *op, a);
+    if (name == "asymptote") return m_asymptote(m, *op, a);
     if (name == "pingpong") return m_pingpong(m, *op, a);
     if (name == "jump") return m_jump(m, *op, a);
     if (name == "ratio") return m_ratio(m, *op, a);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/model/dragonfly_path_inl.hpp"
+
+#include "emu/base/timed_path.hpp"
 #include "emu/model/stretches.hpp"
 
 #include <algorithm>
@@ -143,8 +145,8 @@ template FindPath find_other_path<Kept::nothing>;
 template FindPath find_other_path<Kept::intervals>;
 template FindPath find_other_path<Kept::counters>;
 
-void find_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
-               const LinkState* state, Path* path) {
+ORRERY_TIMED_PATH void find_path(const Pricing& p, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
+                                 const LinkState* state, Path* path) {
   const auto find = [&]<Kept kKept> {
     p.network == Network::dragonfly ? dragonfly_path<kKept>(p, routing, seed, tx, rx, state, path)
                                     : find_other_path<kKept>(p, routing, seed, tx, rx, state, path);
@@ -195,7 +197,7 @@ void choose_group(const Pricing& p, Routing routing, std::uint64_t seed, std::ui
   };
   const Come come = state.exact() ? both(GroupLinks<Kept::intervals>(d, &state, path))
                                   : both(GroupLinks<Kept::counters>(d, &state, path));
-  set_length(p, come, path);
+  set_length(p, come, 2, path);
   path->detoured = true;
 }
 

@@ -20,10 +20,11 @@ namespace orrery::model {
 struct OpPrice {
   Flow flow = Flow::put;
   bool curved = false;
-  Picos cpu, out, in, turn, back, remote_event, local_event, serve, gap, gap_add, beyond, beyond_gap;
+  Picos cpu, out, in, turn, back, remote_event, local_event, serve, serial, gap, gap_add, beyond, beyond_gap;
   std::uint64_t inline_limit = ~std::uint64_t{0};  // bytes
   std::uint64_t knee = 0;                          // bytes
   PerByte below, above;                            // of the curve
+  PerByte store;                                   // the processor, for each byte that it stores itself
   PerByte host_lone, host_shared;                  // host interface and NIC, one way / both ways busy
 };
 
@@ -57,7 +58,8 @@ struct Pricing {
   FatTree tree;
 
   Picos hop;
-  Picos lead;  // no operation is on the network sooner than this after its call
+  Picos global_cable;  // dragonfly: what a link between groups takes beyond a hop
+  Picos lead;          // no operation is on the network sooner than this after its call
   std::array<Picos, kPathClasses> tree_latency{};  // by class, fat tree only
   // Payload of one message through the network, by [adaptive?][class][reverse direction busy?].
   std::array<std::array<std::array<PerByte, 2>, kPathClasses>, 2> path{};

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/model/promises.hpp"
 
+#include "emu/base/timed_path.hpp"
 #include "emu/model/link_state.hpp"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ std::int64_t room_after(const Span& s, std::int64_t from) {
 
 }  // namespace
 
-Found find_in(const Span* at, std::uint32_t count, std::int64_t want, std::int64_t length) {
+ORRERY_TIMED_PATH Found find_in(const Span* at, std::uint32_t count, std::int64_t want, std::int64_t length) {
   std::int64_t start = want;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Span& s = at[i];
@@ -49,9 +50,9 @@ Found find_in(const Span* at, std::uint32_t count, std::int64_t want, std::int64
   return {start, count, false};
 }
 
-std::int64_t reserve_in(std::int64_t* latest, std::uint32_t* count, Span* at, std::uint32_t capacity,
-                        std::int64_t want, std::int64_t length, std::int64_t horizon,
-                        std::atomic<std::uint64_t>* merges) {
+ORRERY_TIMED_PATH std::int64_t reserve_in(std::int64_t* latest, std::uint32_t* count, Span* at,
+                                          std::uint32_t capacity, std::int64_t want, std::int64_t length,
+                                          std::int64_t horizon, std::atomic<std::uint64_t>* merges) {
   // A caller that died may have left anything here.
   const std::uint32_t had = std::min(*count, capacity);
   std::uint32_t first = 0;

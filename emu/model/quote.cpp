@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/model/quote.hpp"
 
+#include "emu/base/timed_path.hpp"
 #include "emu/model/circuits.hpp"
 #include "emu/model/dragonfly_path_inl.hpp"
 #include "emu/model/path.hpp"
@@ -17,7 +18,7 @@ namespace {
 // Takes the transmit side of a NIC: the start at or after `want`, and free again after `interval`. Of two
 // processes that ask a decayed state at the same moment both may get the same start: a locked instruction
 // would keep all that follows waiting for the lines that were asked for before it.
-std::int64_t take_transmit(NicCell& nic, std::int64_t want, std::int64_t interval) {
+ORRERY_TIMED_PATH std::int64_t take_transmit(NicCell& nic, std::int64_t want, std::int64_t interval) {
   const std::int64_t start = std::max(want, nic.transmit_free.load(std::memory_order_relaxed));
   nic.transmit_free.store(start + interval, std::memory_order_relaxed);
   return start;
@@ -31,9 +32,11 @@ void raise(std::atomic<std::int64_t>& value, std::int64_t to) {
 // A green or black link of a router that is not idle. The start of the message there.
 // In an adaptive mode: two minimal candidates (the link; of black ones another copy) against going round by a
 // third router, by the bias. May make the path longer.
-__attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routing, const Stretch& s,
-                                                 std::uint64_t bytes, bool shared, std::int64_t arrive,
-                                                 std::int64_t horizon, const LinkState& state, Path* path) {
+ORRERY_TIMED_PATH __attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routing,
+                                                                   const Stretch& s, std::uint64_t bytes,
+                                                                   bool shared, std::int64_t arrive,
+                                                                   std::int64_t horizon,
+                                                                   const LinkState& state, Path* path) {
   const PerByte price = p.shared_link[shared][kLocalPrice];
   const std::int64_t length = price(bytes).count(), thin = p.shared_link[shared][kSpreadPrice](bytes).count();
   LinePart link = part_of(s, state);
@@ -65,10 +68,9 @@ __attribute__((noinline)) std::int64_t take_link(const Pricing& p, Routing routi
 }
 
 // The wait for what take_quiet() did not get. May make the path longer.
-__attribute__((noinline)) std::int64_t wait_for_link(const Pricing& p, const QuoteRequest& r,
-                                                     const Stretch& s, std::int64_t arrive,
-                                                     std::int64_t length, bool shared, std::int64_t horizon,
-                                                     const LinkState& state, Path* path) {
+ORRERY_TIMED_PATH __attribute__((noinline)) std::int64_t wait_for_link(
+    const Pricing& p, const QuoteRequest& r, const Stretch& s, std::int64_t arrive, std::int64_t length,
+    bool shared, std::int64_t horizon, const LinkState& state, Path* path) {
   if (s.kind == Stretch::bundle)
     return state.reserve_bundle(state.bundle_at(s.cell), arrive, length, horizon) - arrive;
   if (s.kind != Stretch::line && !state.line_idle(state.line_at(s.cell), arrive))
@@ -89,25 +91,33 @@ struct PricedLengths {
 
 // Waits of the head on its way, starting at `head`, in an exact state. May make the path longer.
 // `kSingle`: every stretch is the next link.
-template <bool kSingle>
+template <bool kDragonfly, bool kSingle>
 std::int64_t wait_for_stretches(const Pricing& p, const QuoteRequest& r, bool shared, std::int64_t head,
                                 std::int64_t soonest, const LinkState& state, Path* path) {
   const PricedLengths lengths(p, *path, r.bytes, shared, kSingle ? kSpreadPrice : 3);
-  const std::int64_t hop = p.hop.count(), planned = path->latency.count();
-  std::int64_t late = 0;  // by waiting, and by links that it goes round
+  const std::int64_t hop = p.hop.count(), cable = p.global_cable.count(), planned = path->latency.count();
+  std::int64_t late = 0;    // by waiting, and by links that it goes round
+  std::int64_t cables = 0;  // between groups, behind it
   std::int64_t waited = 0, arrive = head;
   const Stretch *s = path->at, *const end = s + path->stretches;
-  for (; s != end; ++s, arrive += hop) {
+  for (; s != end; ++s) {
     const std::int64_t length = lengths.of[s->price];
-    if (!kSingle) arrive = head + late + hop * s->before;
+    if (!kSingle) arrive = head + late + cables + hop * s->before;
     const std::uint32_t links = kSingle ? 1 : s->links;
-    if (length > 0 && LinkState::take_quiet(s->cell, s->first, links, hop, arrive, length, soonest))
-        [[likely]]
-      continue;
-    const std::int64_t wait = wait_for_link(p, r, *s, arrive, length, shared, soonest, state, path);
-    waited += wait;
-    arrive += wait;
-    late = waited + path->latency.count() - planned;
+    if (length <= 0 || !LinkState::take_quiet(s->cell, s->first, links, hop, arrive, length, soonest))
+        [[unlikely]] {
+      const std::int64_t wait = wait_for_link(p, r, *s, arrive, length, shared, soonest, state, path);
+      waited += wait;
+      arrive += wait;
+      late = waited + path->latency.count() - planned;
+    }
+    if constexpr (kDragonfly) {
+      const std::int64_t more = s->kind == Stretch::bundle ? cable : 0;
+      arrive += hop + more;
+      cables += more;
+    } else {
+      arrive += hop;
+    }
   }
   return waited;
 }
@@ -118,8 +128,8 @@ std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, 
   // No later call can want anything sooner.
   const std::int64_t soonest = r.now.count() + p.lead.count();
   if constexpr (kDragonfly) {
-    return is_adaptive(r.routing) ? wait_for_stretches<false>(p, r, shared, head, soonest, state, path)
-                                  : wait_for_stretches<true>(p, r, shared, head, soonest, state, path);
+    return is_adaptive(r.routing) ? wait_for_stretches<true, false>(p, r, shared, head, soonest, state, path)
+                                  : wait_for_stretches<true, true>(p, r, shared, head, soonest, state, path);
   }
   if (p.network == Network::bluegene_torus && is_adaptive(r.routing)) {
     bool idle = true;
@@ -127,7 +137,7 @@ std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, 
       idle &= state.line_idle(state.line_at(path->at[i].cell), soonest);
     if (!idle) return walk_torus(p, r.routing, r.seed, tx, rx, r.bytes, shared, head, soonest, state);
   }
-  return wait_for_stretches<false>(p, r, shared, head, soonest, state, path);
+  return wait_for_stretches<false, false>(p, r, shared, head, soonest, state, path);
 }
 
 // The mean waits on the way in a decayed state, in which the message is counted. `bundle`: receives the sums
@@ -192,7 +202,7 @@ struct Circuits {
 // How many of a message's bytes count for others when its source's circuits come one after the other from
 // `now` on, each when the last is over: no more than have passed. `stand`: how long this one's would.
 std::uint64_t bytes_that_pass(std::uint64_t bytes, std::int64_t now, std::int64_t stand, const NicCell& nic) {
-  const std::int64_t until = std::max(nic.counted.load(std::memory_order_relaxed), now - kCircuitsAhead);
+  const std::int64_t until = std::max(nic.engine.load(std::memory_order_relaxed), now - kCircuitsAhead);
   const std::int64_t room = std::max(now - until, std::int64_t{0});
   if (room >= stand) [[likely]]
     return bytes;
@@ -201,8 +211,8 @@ std::uint64_t bytes_that_pass(std::uint64_t bytes, std::int64_t now, std::int64_
 }
 // They have been counted, and stood so long.
 void have_passed(std::int64_t now, std::int64_t stood, NicCell& nic) {
-  const std::int64_t until = std::max(nic.counted.load(std::memory_order_relaxed), now - kCircuitsAhead);
-  nic.counted.store(std::max(until, std::min(now, until + stood)), std::memory_order_relaxed);
+  const std::int64_t until = std::max(nic.engine.load(std::memory_order_relaxed), now - kCircuitsAhead);
+  nic.engine.store(std::max(until, std::min(now, until + stood)), std::memory_order_relaxed);
 }
 
 // `op` by itself and not inlined: else its place among the prices is worked out again for each number of it.
@@ -258,7 +268,12 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
                                          op.gap_add.count() + (get ? 0 : host_time));
   std::int64_t waited = 0;
   if constexpr (kState) {
-    const std::int64_t begun = take_transmit(nic(r.src), start, interval);
+    const bool by_engine = op.serial.count() > 0 && !circuit;
+    const std::int64_t want =
+        by_engine ? std::max(start, nic(r.src).engine.load(std::memory_order_relaxed)) : start;
+    const std::int64_t begun = take_transmit(nic(r.src), want, interval);
+    // A descriptor is looked at when the data of the one before has gone.
+    if (by_engine) nic(r.src).engine.store(begun + op.serial.count() + host_time, std::memory_order_relaxed);
     waited += begun - start;
     start = begun;
   }
@@ -276,7 +291,7 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
     }
   }
   // The message streams at its slowest part; circuits at their own pace.
-  PerByte slowest = circuit ? PerByte{} : std::max(host, path_price);
+  PerByte slowest = circuit ? PerByte{} : std::max({host, path_price, op.store});
   if (p.window_reciprocal != 0) {
     const auto round_trip = static_cast<std::uint64_t>(op.out.count() + 2 * latency + op.in.count());
     slowest = std::max(slowest, PerByte::from_scaled(round_trip * p.window_reciprocal >> PerByte::kShift));
@@ -331,7 +346,7 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
   const std::int64_t landed = head + latency + stream + op.in.count() + (past_inline ? op.beyond.count() : 0);
 
   Quote q;
-  q.cpu_busy = op.cpu;
+  q.cpu_busy = op.cpu + op.store(r.bytes);
   q.waited = Picos{waited};
   q.hops = static_cast<std::uint16_t>(path.hops);
   q.detoured = path.detoured;
@@ -361,7 +376,7 @@ std::uint32_t path_hops(const Pricing& p, NodeId src, NodeId dst) {
   return path.hops;
 }
 
-Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
+ORRERY_TIMED_PATH Quote quote(const Pricing& p, const QuoteRequest& r, LinkState* state) {
   const OpPrice& op = p.ops[static_cast<std::size_t>(r.op)];
   const auto quote_with = [&]<Kept kKept> {
     return p.network == Network::dragonfly ? quote_op<kKept, true>(p, op, r, state)

@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/model/routing.hpp"
 
+#include "emu/base/timed_path.hpp"
+
 #include <array>
 
 namespace orrery::model {
@@ -57,7 +59,7 @@ bool routing_by_name(std::string_view name, Routing* out) {
 
 std::span<const RoutingWord> routing_words() { return kRoutingWords; }
 
-Routing routing_of_delivery_mode(std::uint16_t bits) {
+ORRERY_TIMED_PATH Routing routing_of_delivery_mode(std::uint16_t bits) {
   if ((bits & 3) == 3) return Routing::in_order;
   if (bits & 1) return Routing::hashed_minimal;
   if (bits & 0x10) return Routing::hashed_minimal;

@@ -29,14 +29,17 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
       clock_(environment.clock()),
       board_(environment.hazard_board()),
       timed_(clock_ != nullptr ? std::make_unique<TimedOps>() : nullptr),
+      arena_(view),
       registrations_(
           view, environment.self().generation,
-          [this](std::uint64_t bytes) { return arena_alloc(bytes, ArenaUse::segment_list); },
+          [this](std::uint64_t bytes) { return arena_.take(bytes, Arena::Use::segment_list); },
           [this](std::uint64_t offset, std::uint64_t bytes) {
-            arena_free(offset, bytes, ArenaUse::segment_list);
+            arena_.give_back(offset, bytes, Arena::Use::segment_list);
           },
           board_),
-      arena_next_(view.header().arena_offset),
+      ports_(errors_),
+      queues_(view, arena_),
+      peers_(environment, self_),
       // A multiplier that spreads neighbouring process ids over the generations.
       flights_(static_cast<std::uint32_t>(view.header().pid) * 2654435761u >> 10),
       faults_(options.faults.any()
@@ -44,7 +47,7 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
                   : nullptr),
       datagrams_(
           environment, view,
-          {.connect = [this](ProcessName process) { return connect_peer(process); },
+          {.connect = [this](ProcessName process) { return peers_.connect(process); },
            .send = [this](Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> data,
                           const Completion& told) { return send_packet(peer, header, data, told); },
            .is_cut = [this](std::uint32_t from,
@@ -63,68 +66,15 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
 
 Nic::~Nic() { view_.header().stage.store(Stage::closed, std::memory_order_release); }
 
-// ---- arena: power-of-two blocks, reused by size. Only the owner allocates. A block never changes its use: a
-// stalled producer may still try to swap an event into what was a ring. ----
-
-std::uint64_t Nic::arena_alloc(std::uint64_t bytes, ArenaUse use) {
-  const std::uint64_t size = std::bit_ceil(std::max<std::uint64_t>(bytes, kCacheLine));
-  const auto size_class = static_cast<std::size_t>(std::countr_zero(size));
-  const std::lock_guard lock(arena_mu_);
-  auto& blocks = arena_free_[static_cast<std::size_t>(use)];
-  if (size_class >= blocks.size()) return 0;
-  auto& free = blocks[size_class];
-  if (!free.empty()) {
-    const std::uint64_t offset = free.back();
-    free.pop_back();
-    return offset;
-  }
-  const std::uint64_t end = view_.header().arena_offset + view_.arena_bytes();
-  if (arena_next_ > end || size > end - arena_next_) return 0;
-  const std::uint64_t offset = arena_next_;
-  arena_next_ += size;
-  return offset;
-}
-
-void Nic::arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use) {
-  const std::uint64_t size = std::bit_ceil(std::max<std::uint64_t>(bytes, kCacheLine));
-  const std::lock_guard lock(arena_mu_);
-  arena_free_[static_cast<std::size_t>(use)][static_cast<std::size_t>(std::countr_zero(size))].push_back(
-      offset);
-}
-
 // ---- ports ----
 
 Port* Nic::open_port(std::uint16_t domain, std::uint32_t nic_address, std::uint32_t instance) {
-  const std::lock_guard lock(objects_mu_);
-  std::uint32_t taken = 0;
-  for (const auto& port : ports_) taken |= 1u << port->hazard_slot;
-  // The first free word of its own; ports beyond them share one.
-  const auto slot = std::min(static_cast<std::uint32_t>(std::countr_one(taken)), kSharedHazardSlot);
-  auto port = std::make_unique<Port>();
-  port->domain = domain;
-  port->nic_address = nic_address;
-  port->instance = instance;
-  port->hazard_slot = slot;
-  port->errors = &errors_;
-  ports_.push_back(std::move(port));
-  return ports_.back().get();
+  return ports_.open(domain, nic_address, instance);
 }
 
 void Nic::close_port(Port* port) {
   collective_.forget(*port);
-  const std::lock_guard lock(objects_mu_);
-  std::erase_if(ports_, [&](const auto& p) { return p.get() == port; });
-}
-
-std::uint32_t Nic::port_count() {
-  const std::lock_guard lock(objects_mu_);
-  return static_cast<std::uint32_t>(ports_.size());
-}
-
-std::uint32_t Nic::queue_count() {
-  const std::lock_guard lock(objects_mu_);
-  const auto free = std::count(queues_.begin(), queues_.end(), nullptr);
-  return kMaxQueues - static_cast<std::uint32_t>(free);
+  ports_.close(port);
 }
 
 // ---- memory ----
@@ -306,62 +256,17 @@ void Nic::flush_amo_cache(std::uint64_t begin, std::uint64_t end) {
 
 // ---- queues ----
 
-Result<CompletionQueue*> Nic::create_queue(std::uint32_t depth, std::uint32_t mode) {
-  if (depth == 0 || depth > kMaxQueueDepth) return Errc::invalid_param;
-  const std::uint64_t capacity = std::bit_ceil(std::uint64_t{depth});
-  const std::uint64_t offset = arena_alloc(capacity * sizeof(CqSlot), ArenaUse::ring);
-  if (offset == 0) return Errc::no_memory;
-  const std::lock_guard lock(objects_mu_);
-  const auto free = std::find(queues_.begin(), queues_.end(), nullptr);
-  if (free == queues_.end()) {
-    arena_free(offset, capacity * sizeof(CqSlot), ArenaUse::ring);
-    return Errc::no_resource;
-  }
-  const auto index = static_cast<std::uint32_t>(free - queues_.begin());
-  CqState& state = view_.queue(index);
-  // Positions go on from where any queue stopped whose ring this may have been: a producer that was stalled
-  // there since finds no word that it expects.
-  const std::uint64_t start = (next_position_ + capacity - 1) / capacity * capacity;
-  auto* slots = view_.arena<CqSlot>(offset, capacity);
-  ORRERY_CHECK(slots != nullptr, "ring at {} of {} slots", offset, capacity);
-  for (std::uint64_t i = 0; i < capacity; ++i) {
-    slots[i].data.store(0, std::memory_order_relaxed);
-    slots[i].control.store(slot_word::free(start + i), std::memory_order_relaxed);
-  }
-  state.capacity.store(capacity, std::memory_order_relaxed);
-  state.mode.store(mode, std::memory_order_relaxed);
-  state.tail_hint.store(start, std::memory_order_relaxed);
-  state.head.store(start, std::memory_order_relaxed);
-  state.overrun.store(0, std::memory_order_relaxed);
-  // Release: whoever finds the ring finds it ready.
-  state.ring_offset.store(offset, std::memory_order_release);
-  *free = std::make_unique<CompletionQueue>(index, QueueView{&state, slots, capacity, &view_.service().bell},
-                                            depth);
-  return free->get();
-}
-
 Status Nic::destroy_queue(CompletionQueue* queue) {
-  const std::lock_guard lock(objects_mu_);
-  // Acquire: what an operation that let go of it did before.
-  if (queue->references.load(std::memory_order_acquire) != 0) return Errc::no_resource;
-  const bool unused = registrations_.forget_queue(
-      queue->index(),
-      [this](std::uint32_t slot) { return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
-      options_.drain_limit_ns);
-  // A thread of ours that is applying a frame right now holds this.
-  { const std::lock_guard applying(requests_mu_); }
-  // A peer that is stalled in the middle of an access may raise one more event: the ring and its number stay
-  // as they are, for ever.
-  if (!unused) return {};
-  CqState& state = *queue->view().state;
-  const std::uint64_t offset = state.ring_offset.exchange(0, std::memory_order_relaxed);
-  // Whatever tail_hint says, nobody can have filled more than one lap beyond what we consumed.
-  next_position_ =
-      std::max(next_position_, state.head.load(std::memory_order_relaxed) + 2 * queue->view().capacity);
-  const std::uint64_t bytes = queue->view().capacity * sizeof(CqSlot);
-  queues_[queue->index()].reset();
-  arena_free(offset, bytes, ArenaUse::ring);
-  return {};
+  return queues_.destroy(queue, [this](std::uint32_t index) {
+    const bool unused = registrations_.forget_queue(
+        index,
+        [this](std::uint32_t slot) { return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
+        options_.drain_limit_ns);
+    // A thread of ours that is applying a frame right now holds this.
+    { const std::lock_guard applying(requests_mu_); }
+    // Else a peer that is stalled in the middle of an access may raise one more event.
+    return unused;
+  });
 }
 
 Errc Nic::wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns) {

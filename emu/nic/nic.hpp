@@ -13,6 +13,8 @@
 #include "emu/nic/events/counter.hpp"
 #include "emu/nic/events/error_log.hpp"
 #include "emu/nic/events/poll_count.hpp"
+#include "emu/nic/events/ports.hpp"
+#include "emu/nic/events/queues.hpp"
 #include "emu/nic/events/record_queue.hpp"
 #include "emu/nic/gate/fault.hpp"
 #include "emu/nic/gate/suspend.hpp"
@@ -25,9 +27,11 @@
 #include "emu/nic/message/channel.hpp"
 #include "emu/nic/message/datagram.hpp"
 #include "emu/nic/state/access.hpp"
+#include "emu/nic/state/arena.hpp"
 #include "emu/nic/target/amo_cache.hpp"
 #include "emu/nic/transport/flight.hpp"
 #include "emu/nic/transport/peer.hpp"
+#include "emu/nic/transport/peers.hpp"
 #include "emu/wire/host_wire.hpp"
 #include "emu/wire/ring_wire.hpp"
 
@@ -53,6 +57,10 @@ namespace orrery::nic {
 // Invariants: (1) an operation that was accepted raises exactly the events it asked for, whatever happens to
 // the peer; (2) data is visible before any event that tells of it; (3) no lock is held while user memory is
 // touched, but the frame locks while a frame is applied. What it is made with outlives it.
+// Lock order: a thread that holds one takes only those to the right of it.
+//   collective packets_mu_ > collective mu_ > frames_mu_ > requests_mu_ > {queues, ports, peers} >
+//   registrations > {arena, error log, delays, sequences, arrivals of the engine, datagrams' innermost}
+//   shared_hazard_mu_ is held for one access and takes none; moving_mu_ takes registrations only.
 class Nic final : public wire::Sink {
  public:
   struct Options {
@@ -78,8 +86,8 @@ class Nic final : public wire::Sink {
   // ---- ports and endpoints ----
   Port* open_port(std::uint16_t domain, std::uint32_t nic_address, std::uint32_t instance);
   void close_port(Port* port);
-  std::uint32_t port_count();  // any thread, the next two too
-  std::uint32_t queue_count();
+  std::uint32_t port_count() { return ports_.count(); }  // any thread, the next two too
+  std::uint32_t queue_count() { return queues_.count(); }
   std::uint32_t block_transfers() const { return bte_.outstanding(); }
   // ---- memory ----
   // Makes [address, address + length) reachable by the domain's other ports, at page granularity. `queue`, if
@@ -116,10 +124,10 @@ class Nic final : public wire::Sink {
   // Writes the AMO cache back and empties it. Any thread; waits for a frame that is being applied.
   void flush_amo_cache() { flush_amo_cache(0, UINT64_MAX); }
   AmoCacheCounters amo_cache_counters() const { return AmoCache(view_).counters(); }
-
   // ---- queues ----
-  // Errors: invalid_param (depth 0 or over kMaxQueueDepth), no_resource (1,024 queues), no_memory (arena).
-  Result<CompletionQueue*> create_queue(std::uint32_t depth, std::uint32_t mode);
+  Result<CompletionQueue*> create_queue(std::uint32_t depth, std::uint32_t mode) {
+    return queues_.create(depth, mode);
+  }
   // Registrations that name it raise no events any more; waits for peers that are raising one, at most
   // drain_limit_ns. Errors: no_resource (an endpoint, a channel or a collective engine names it).
   Status destroy_queue(CompletionQueue* queue);
@@ -228,7 +236,9 @@ class Nic final : public wire::Sink {
   // ---- progress ----
   // Applies what arrived and continues what is under way. Returns whether anything may have come of it. Any
   // thread; cheap when there is nothing.
-  bool progress();
+  bool progress() { return progress(nullptr); }
+  // The same after a look at `source` that found nothing (Clock::idle).
+  bool progress(const void* source);
   // The service thread's share; returns whether it wants to be called again soon, without being rung.
   bool serve();
   static constexpr std::int64_t kServicePeriodNs = 200'000;
@@ -254,17 +264,14 @@ class Nic final : public wire::Sink {
   bool program_polls() const { return polls_.value() != polls_seen_; }
   std::uint64_t polls() const { return polls_.value(); }  // by all its threads, so far
   bool wire_is_drained();  // whether all that was sent has been acknowledged. Moves it along
-
+  // Zeroed room in the arena for an API's unit, for good: its offset, or 0.
+  std::uint64_t reserve_arena(std::uint64_t bytes) { return arena_.take(bytes, Arena::Use::unit); }
   RegistrationTable& registrations() { return registrations_; }
   ErrorLog& errors() { return errors_; }
   DeviceRegisters& registers() { return registers_; }
   ResourceUse& resources() { return resources_; }
   TranslationTable& translation() { return translation_; }
   NicView view() const { return view_; }
-  // Room in the arena: its offset, 0 when there is none. A block that is freed is used again for `use` alone.
-  enum class ArenaUse : std::uint8_t { ring, segment_list, records, receive_queue };
-  std::uint64_t arena_alloc(std::uint64_t bytes, ArenaUse use);
-  void arena_free(std::uint64_t offset, std::uint64_t bytes, ArenaUse use);
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
   // Whether a block transfer may overtake nothing by being done, and its event raised in `queue`, at once.
@@ -317,8 +324,6 @@ class Nic final : public wire::Sink {
 
   // initiate.cpp
   Errc find_peer(Endpoint& endpoint, const MemKey& remote);
-  Result<Peer*> connect_peer(ProcessName process);
-  Errc peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found);
   static void address(Endpoint& endpoint, Request* request);
   Teller teller_of(const Request& request) const;
   Errc try_direct(const Request& request, std::uint32_t hazard_slot, Endpoint* keep_in = nullptr);
@@ -328,7 +333,10 @@ class Nic final : public wire::Sink {
   bool must_follow(const Request& request);
   Errc post_part(Sequence& sequence, Endpoint& endpoint, Request part);
   bool must_go_to_engine(const Request& request) const;
-  Errc post_elsewhere(Endpoint& endpoint, const Request& request);
+  Begun start(Endpoint& endpoint, const Request& request);
+  Begun route(const Request& request, std::uint32_t hazard_slot, Endpoint* poster = nullptr);
+  Errc try_here(const Request& request, std::uint32_t hazard_slot, Endpoint* poster, bool may_attach);
+  bool attach_pays(const Request& request, const Endpoint* poster) const;
   Errc try_attach(const Request& request, std::uint32_t hazard_slot);
   Errc transfer_chunk(const Request& chunk, const Request& whole);
   void count_hit(Peer& peer, const MemKey& key);
@@ -339,15 +347,13 @@ class Nic final : public wire::Sink {
   LocalPiece local_piece(const MemKey& key, std::uint64_t offset) const;
   bool gather(const MemKey& key, std::uint64_t offset, std::span<std::byte> bytes) const;
   bool scatter(const MemKey& key, std::uint64_t offset, std::span<const std::byte> bytes) const;
-  void tell_of_error(const ErrorEvent& event);
   wire::PacketHeader header_for(const Request& request) const;
-
   // timed.cpp
   void post_timed(Endpoint& endpoint, const Request& request);
   clock::Operation operation_of(const Request& request) const;
   Errc apply_now(Request request);
   Errc join_timed(Request& request, const Port& port, CeEdge& edge, const CeJoin& join);
-  void progress_timed();
+  void progress_timed(const void* source);
   Errc wait_timed(std::span<CompletionQueue* const> queues, std::optional<std::int64_t> deadline_ns,
                   std::uint32_t* found);
 
@@ -355,7 +361,7 @@ class Nic final : public wire::Sink {
   Errc send_direct(const Request& request, std::uint32_t hazard_slot);
 
   // fault.cpp
-  Errc divert(Endpoint& endpoint, const Request& request);
+  Begun defer_or_fail(Endpoint& endpoint, const Request& request);
   Misfortune meet_faults(const Endpoint& endpoint, const Request& request);
   Errc hold_back(const Request& request, std::int64_t delay_ns);
   bool run_delayed();
@@ -439,18 +445,13 @@ class Nic final : public wire::Sink {
   HazardBoard* const board_;
   const std::unique_ptr<class TimedOps> timed_;  // null without a clock
   IdentityMap identity_;
+  ErrorLog errors_;
+  Arena arena_;
   RegistrationTable registrations_;
+  Ports ports_;
+  EventQueues queues_;
+  PeerTable peers_;
 
-  std::mutex objects_mu_;
-  std::vector<std::unique_ptr<Port>> ports_;                         // guarded by objects_mu_
-  std::array<std::unique_ptr<CompletionQueue>, kMaxQueues> queues_;  // guarded by objects_mu_
-  std::array<std::atomic<Peer*>, kMaxProcesses> peers_{};            // written under objects_mu_
-  std::vector<std::unique_ptr<Peer>> peer_storage_;                  // guarded by objects_mu_
-  std::uint64_t next_position_ = 0;                                  // of new queues, guarded by objects_mu_
-  std::uint64_t arena_next_ = 0;                                     // guarded by arena_mu_
-  using FreeBlocks = std::array<std::vector<std::uint64_t>, 40>;     // by size class
-  std::array<FreeBlocks, 4> arena_free_;                             // by ArenaUse, guarded by arena_mu_
-  std::mutex arena_mu_;
   RegistrationTable::Range moving_, switching_;  // being adopted; those moved right now. By moving_mu_
   std::mutex moving_mu_;
   std::condition_variable switched_;  // with moving_mu_
@@ -476,11 +477,10 @@ class Nic final : public wire::Sink {
       view_,
       {[this](std::uint32_t depth) { return create_queue(depth, 0); },
        [this](CompletionQueue* queue) { return destroy_queue(queue); },
-       [this](std::uint64_t n) { return arena_alloc(n, ArenaUse::records); },
-       [this](std::uint64_t at, std::uint64_t n) { arena_free(at, n, ArenaUse::records); }}};
+       [this](std::uint64_t n) { return arena_.take(n, Arena::Use::records); },
+       [this](std::uint64_t at, std::uint64_t n) { arena_.give_back(at, n, Arena::Use::records); }}};
   CounterPool counters_{view_};
   TriggerUnit triggers_{view_, {[this] { always_moves_.store(true, std::memory_order_relaxed); }}};
-  ErrorLog errors_;
   const std::unique_ptr<FaultUnit> faults_;  // null: nothing ever fails by itself
   DelayLine delays_;
   DeviceRegisters registers_;

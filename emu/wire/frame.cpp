@@ -152,8 +152,6 @@ std::optional<Refusal> read_short_header(std::span<const std::byte> bytes, Frame
   return std::nullopt;
 }
 
-bool is_known(Verb verb) { return (verb >= Verb::put && verb <= Verb::release) || verb == Verb::response; }
-
 // The layout of a packet's header is that of the struct, which lanes carry as it lies: where the processor is
 // little-endian it is copied.
 constexpr bool kAsItLies = std::endian::native == std::endian::little;

@@ -56,8 +56,8 @@ struct OfiWireCounts {
 // peer. Threads: one at a time (the NIC's lock); only wait_fd() may be polled by another thread without it.
 // Invariants: (1) what try_send() took arrives once, in order of its stream, or the peer is lost; (2)
 // requests never keep answers waiting: they have streams of their own, and requests are delivered only while
-// there is room for their answers, which the other side always takes; (3) nothing blocks. Usage: auto wire =
-// OfiWire::open(options, sink, nullptr, &why);  wire->add_peer(3, address);
+// there is room for their answers, which the other side always takes; (3) nothing blocks.
+// Usage: auto wire = OfiWire::open(options, sink, nullptr, &why);  wire->add_peer(3, address);
 //        wire->try_send(3, header, payload);  wire->poll(16);
 class OfiWire final : public HostWire, private OfiEvents {
  public:

@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/wire/verb.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,22 +15,6 @@ namespace orrery::wire {
 
 // A process of the job as this process numbers it: its slot in the host directory.
 using ProcessSlot = std::uint16_t;
-
-// What the target is asked to do. DO NOT CHANGE THE VALUES: they are on the wire. Append only.
-enum class Verb : std::uint8_t {
-  none = 0,
-  put = 1,        // store the payload
-  get = 2,        // send back the bytes
-  amo = 3,        // one atomic memory operation of the AMO unit
-  cq_write = 4,   // an event and nothing else
-  send = 5,       // to a receive buffer that the target posted
-  datagram = 6,   // one half of a datagram exchange, or its withdrawal
-  message = 7,    // into a mailbox (SMSG)
-  credit = 8,     // a mailbox's consumer gives room back
-  join = 9,       // a child's contribution to a reduction
-  release = 10,   // a reduction's result on its way down
-  response = 64,  // the answer to any of them
-};
 
 // Packet flags. DO NOT CHANGE THE VALUES.
 enum PacketFlags : std::uint16_t {
@@ -76,8 +62,8 @@ static_assert(offsetof(PacketHeader, transaction) == 8 && offsetof(PacketHeader,
 
 // Whether a request that went well is answered with bytes.
 inline bool answer_has_data(const PacketHeader& header) {
-  return header.verb == Verb::get || header.verb == Verb::datagram ||
-         (header.verb == Verb::amo && (header.flags & kFetching) != 0);
+  const Answer answer = traits(header.verb).answer;
+  return answer == Answer::data || (answer == Answer::fetched && (header.flags & kFetching) != 0);
 }
 
 struct Packet {

@@ -294,7 +294,7 @@ Result<std::string> Session::poll_bytes(const std::string& key, int from) {
   // corrupt: the first of several values is there, the others are on their way.
   while (bytes.code() == Errc::no_match || bytes.code() == Errc::corrupt) {
     const timespec pause{0, 500'000};
-    if (clock_ != nullptr) clock_->idle();
+    if (clock_ != nullptr) clock_->idle(this);
     if (clock_ == nullptr || !clock_->is_virtual()) nanosleep(&pause, nullptr);
     bytes = get_bytes(key, from);
   }

@@ -21,8 +21,19 @@ BELOW = {
     "emu/nic": ["emu/base", "emu/model", "emu/memory", "emu/job", "emu/clock", "emu/wire"],
     "emu/sim": ["emu/base", "emu/model"],
 }
+# The folders of emu/nic, each of which may include itself and those before it. "" is nic.hpp, which owns the units.
+NIC_FOLDERS = ("state", "device", "events", "target", "memory", "transport", "initiator", "gate", "message", "collective",
+               "", "host")
+# A unit's source may reach its NIC; so may these headers, which API libraries compile into their calls.
+NIC_INLINE = ("emu/nic/initiator/fma_window.hpp", "emu/nic/initiator/granted.hpp", "emu/nic/message/message.hpp")
+# What else goes against the direction: a rule or a name that is declared in a folder further on.
+NIC_UPWARD = {("emu/nic/target/execute.cpp", "emu/nic/message/channel.hpp"),
+              ("emu/nic/transport/unanswered.cpp", "emu/nic/initiator/granted.hpp")}
 EVERY_EMU = [layer for layer in BELOW if layer != "emu/sim"]
 APIS = ("gni", "dmapp", "portals", "cci", "pmi", "udreg", "alps", "rca", "wlm_detect", "xpmem")
+# Headers of other APIs that an API's own has or needs: <dmapp.h> includes <gni_pub.h>, a fact of the interface, and its
+# PEs meet by PMI, as the machines' library does.
+ALSO = {"lib/dmapp": ["include/gni", "include/pmi"], "include/dmapp": ["include/gni"]}
 # Folders outside the table: they are clients of the rest and nothing includes them.
 CLIENTS = ("tests", "examples", "bench", "tools", "ports", "docs")
 API_NAME = re.compile(r"\b(GNI_\w+|Ptl[A-Z]\w*|PTL_\w+|dmapp_\w+|DMAPP_\w+|cci_\w+|CCI_\w+)")
@@ -33,9 +44,28 @@ API_OF_PREFIX = {"GNI": "gni", "Ptl": "portals", "PTL": "portals", "dmap": "dmap
 def layer_of(path):
     """The folder of the table that a path lies in: emu/wire, lib/gni, include/gni, tests, ..."""
     parts = path.split("/")
+    if parts[:2] == ["lib", "portals4"]:
+        return "lib/portals"  # over include/portals
     if parts[0] in ("emu", "lib", "include") and len(parts) > 2:
         return "/".join(parts[:2])
     return parts[0]
+
+
+def nic_folder(path):
+    """The folder of emu/nic that a path lies in, "" for its own files; None outside emu/nic."""
+    parts = path.split("/")
+    if parts[:2] != ["emu", "nic"]:
+        return None
+    return parts[2] if len(parts) > 3 else ""
+
+
+def goes_up_in_nic(path, target):
+    """Whether an include within emu/nic goes against the order of its folders."""
+    of, to = nic_folder(path), nic_folder(target)
+    if of not in NIC_FOLDERS or to not in NIC_FOLDERS or NIC_FOLDERS.index(to) <= NIC_FOLDERS.index(of):
+        return False
+    reaches_nic = target == "emu/nic/nic.hpp" and (path.endswith(".cpp") or path in NIC_INLINE)
+    return not reaches_nic and (path, target) not in NIC_UPWARD
 
 
 def api_of(name):
@@ -49,9 +79,9 @@ def allowed(layer):
         return BELOW[layer] + [layer]
     if kind == "lib":
         common = [] if name == "common" else ["lib/common"]
-        return EVERY_EMU + [layer, f"include/{name}", "include/orrery"] + common
+        return EVERY_EMU + [layer, f"include/{name}", "include/orrery"] + common + ALSO.get(layer, [])
     if kind == "include":
-        return [layer, "include/orrery"]
+        return [layer, "include/orrery"] + ALSO.get(layer, [])
     return None
 
 
@@ -78,12 +108,17 @@ def problems_of(root):
         if layer.startswith("lib/") and layer[4:] not in APIS + ("common",):
             problems.append(f"{path}: {layer} is not one of the APIs {', '.join(APIS)}")
             continue
+        if layer == "emu/nic" and nic_folder(path) not in NIC_FOLDERS and not path.endswith("CMakeLists.txt"):
+            problems.append(f"{path}: emu/nic/{nic_folder(path)} is not among the folders of check_layers.py")
         below = allowed(layer)
         for number, line in enumerate(tree.lines(root, path), 1):
             where = f"{path}:{number}"
             include = tree.INCLUDE.match(line)
             if include and below is not None:
                 target = include.group(2)
+                if layer == "emu/nic" and goes_up_in_nic(path, target):
+                    problems.append(f"{where}: emu/nic/{nic_folder(path)} includes {target}; the folders' order is "
+                                    f"{', '.join(folder or 'nic.hpp' for folder in NIC_FOLDERS)}")
                 if target.startswith("emu/") and target not in known:
                     reached = "/".join(target.split("/")[:2])  # generated headers
                 else:

@@ -335,7 +335,7 @@ bool CollectiveEngine::claim_for(VceState& vce, std::uint32_t child, ProcessName
 // Whether the edge leads to a VCE that is reached by packets; then its owner is known.
 bool CollectiveEngine::find_owner(CeEdge& edge, Errc* error) {
   Peer* owner = nullptr;
-  *error = nic_.peer_behind(edge.nic_address, static_cast<wire::ProcessSlot>(edge.id >> 4), &owner);
+  *error = nic_.peers_.behind(edge.nic_address, static_cast<wire::ProcessSlot>(edge.id >> 4), &owner);
   if (*error != Errc::ok || is_mapped(*owner)) return false;
   edge.owner = owner;
   return true;
@@ -344,7 +344,7 @@ bool CollectiveEngine::find_owner(CeEdge& edge, Errc* error) {
 // Null: `error` says why. invalid_handle: there is no such VCE.
 CePath* CollectiveEngine::find_path(const CeEdge& edge, Errc* error) {
   Peer* owner = nullptr;
-  *error = nic_.peer_behind(edge.nic_address, static_cast<wire::ProcessSlot>(edge.id >> 4), &owner);
+  *error = nic_.peers_.behind(edge.nic_address, static_cast<wire::ProcessSlot>(edge.id >> 4), &owner);
   if (*error != Errc::ok) return nullptr;
   VceState& vce = collective_state(owner->link.nic).vces[edge.id & (kVces - 1)];
   const std::uint64_t control = vce.control.load(std::memory_order_acquire);
@@ -386,7 +386,8 @@ void CollectiveEngine::extend(CePath& path) {
     }
     Peer* owner = nullptr;
     const bool too_deep = count == CePath::kMaxDepth;
-    if (!too_deep && nic_.peer_behind(ce_edge::address(parent), ce_edge::slot(parent), &owner) != Errc::ok) {
+    if (!too_deep &&
+        nic_.peers_.behind(ce_edge::address(parent), ce_edge::slot(parent), &owner) != Errc::ok) {
       // Its owner is gone, and nothing below can complete.
       return break_tree(path.levels[count - 1], CeStatus::unreachable);
     }

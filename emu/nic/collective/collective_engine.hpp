@@ -136,9 +136,10 @@ struct CeShortJoin {
 // a wait gets its result from its service thread.
 //
 // Threads: create .. join: the thread that uses the port. progress(): any. serve(), peer_died(): the service
-// thread. Invariants: (1) a record is looked at by one thread at a time; (2) paths live as long as the
-// engine; (3) mu_ is not held while a peer is connected to. Usage: auto vce = engine.create(port);
-// engine.configure(...);  engine.join(port, edge, join);
+// thread.
+// Invariants: (1) a record is looked at by one thread at a time; (2) paths live as long as the engine; (3)
+// mu_ is not held while a peer is connected to.
+// Usage: auto vce = engine.create(port);  engine.configure(...);  engine.join(port, edge, join);
 class CollectiveEngine final : public Listener {
  public:
   static constexpr std::uint32_t kRecords = 64;  // reductions that a process may have outstanding

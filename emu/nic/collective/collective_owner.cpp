@@ -68,7 +68,7 @@ Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* cons
     if (!parent->set || !parent->is_vce || parent->child >= kCeChildren) return Errc::invalid_param;
     Peer* owner = nullptr;
     const auto slot = static_cast<wire::ProcessSlot>(parent->id >> 4);
-    const Errc found = nic_.peer_behind(parent->nic_address, slot, &owner);
+    const Errc found = nic_.peers_.behind(parent->nic_address, slot, &owner);
     if (found != Errc::ok) return found;
     up = ce_edge::make(true, slot, parent->id & (kVces - 1), parent->child, parent->nic_address);
     if (!is_mapped(*owner)) {

@@ -254,7 +254,7 @@ void CollectiveEngine::answer_waiters() {
 bool CollectiveEngine::release_to(const Waiter& waiter, const CeValue& value) {
   const auto process = nic_.environment_.process_in(waiter.source);
   if (!process.ok()) return true;
-  const auto peer = nic_.connect_peer(process.value());
+  const auto peer = nic_.peers_.connect(process.value());
   if (!peer.ok()) return true;
   return send(*peer.value(),
               ce_packet::header_of(ce_packet::Release{

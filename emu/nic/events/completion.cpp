@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/events/completion.hpp"
 
+#include "emu/base/timed_path.hpp"
 #include "emu/nic/events/completion_queue.hpp"
 #include "emu/nic/events/port.hpp"
 
@@ -13,7 +14,7 @@ static_assert(Completion::kNoTransaction == CompletionQueue::kNone);
 
 // ---- the sinks: each looks whether the completion names it ----
 
-void tell_errors(const Completion& c, const Ending& ending, Teller) {
+ORRERY_TIMED_PATH void tell_errors(const Completion& c, const Ending& ending, Teller) {
   if (ending.status == Errc::ok || c.port == nullptr) [[likely]]
     return;
   c.port->report({.domain = c.port->domain,
@@ -22,18 +23,18 @@ void tell_errors(const Completion& c, const Ending& ending, Teller) {
                   .status = ending.status});
 }
 
-void tell_connection(const Completion& c, const Ending& ending, Teller) {
+ORRERY_TIMED_PATH void tell_connection(const Completion& c, const Ending& ending, Teller) {
   if (ending.status != Errc::ok && c.broken != nullptr) c.broken->store(true, std::memory_order_relaxed);
 }
 
-void raise(CompletionQueue& queue, const Event& event, Teller teller) {
+ORRERY_TIMED_PATH void raise(CompletionQueue& queue, const Event& event, Teller teller) {
   if (teller == Teller::owner)
     queue.raise_inline(event);
   else
     (void)push_event(queue.view(), event);
 }
 
-void tell_queue(const Completion& c, const Ending& ending, Teller teller) {
+ORRERY_TIMED_PATH void tell_queue(const Completion& c, const Ending& ending, Teller teller) {
   if (c.queue == nullptr) return;
   std::uint32_t transaction = c.transaction;
   std::uint8_t events = c.events;
@@ -53,7 +54,7 @@ void tell_queue(const Completion& c, const Ending& ending, Teller teller) {
 }
 
 // What the listener belongs to may be gone when this returns.
-void tell_listener(const Completion& c, const Ending& ending, Teller) {
+ORRERY_TIMED_PATH void tell_listener(const Completion& c, const Ending& ending, Teller) {
   if (c.listener != nullptr) c.listener->ended(c, ending);
 }
 
@@ -63,7 +64,7 @@ constexpr Tell* kSinks[] = {tell_errors, tell_connection, tell_queue, tell_liste
 
 }  // namespace
 
-Errc reserve(Completion& c) {
+ORRERY_TIMED_PATH Errc reserve(Completion& c) {
   if (c.events == 0) return Errc::ok;
   if (c.queue == nullptr) [[unlikely]]
     return Errc::invalid_param;
@@ -76,20 +77,20 @@ Errc reserve(Completion& c) {
   return Errc::ok;
 }
 
-void abandon(const Completion& c) {
+ORRERY_TIMED_PATH void abandon(const Completion& c) {
   if (c.has_transaction()) c.queue->abandon_transaction(c.transaction);
 }
 
-void complete(const Completion& completion, const Ending& ending, Teller teller) {
+ORRERY_TIMED_PATH void complete(const Completion& completion, const Ending& ending, Teller teller) {
   for (Tell* const tell : kSinks) tell(completion, ending, teller);
 }
 
-void retain(const Completion& c) {
+ORRERY_TIMED_PATH void retain(const Completion& c) {
   if (c.queue != nullptr) c.queue->references.fetch_add(1, std::memory_order_relaxed);
   if (c.in_flight != nullptr) c.in_flight->fetch_add(1, std::memory_order_relaxed);
 }
 
-void release(const Completion& c) {
+ORRERY_TIMED_PATH void release(const Completion& c) {
   // Release: a queue that reads zero may be destroyed, and then an endpoint that does, unbound; neither is
   // touched any more.
   if (c.queue != nullptr) c.queue->references.fetch_sub(1, std::memory_order_release);

@@ -3,6 +3,7 @@
 #include "emu/nic/events/completion_queue.hpp"
 
 #include "emu/base/check.hpp"
+#include "emu/base/timed_path.hpp"
 
 #include <bit>
 #include <climits>
@@ -89,7 +90,7 @@ Errc ring_is_full(const QueueView& queue) {
 
 }  // namespace
 
-Errc push_event(const QueueView& queue, const Event& event) {
+ORRERY_TIMED_PATH Errc push_event(const QueueView& queue, const Event& event) {
   CqState& state = *queue.state;
   std::uint64_t position = state.tail_hint.load(std::memory_order_relaxed);
   // The usual slot is free with no data in it, so it is swapped without a look: its line, which the consumer

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/gate/fault.hpp"
 
+#include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/nic/nic.hpp"
 #include "emu/nic/state/hazard.hpp"
@@ -105,27 +106,26 @@ Misfortune FaultUnit::judge(const Occasion& occasion) {
 // ---- the NIC's side ----
 
 // What keeps an operation from being carried out now: a clock says when, or a fault that was asked for says
-// whether. ok: taken; its events come later. not_done: nothing does. no_resource: try again. Else: it ends
-// so.
-Errc Nic::divert(Endpoint& endpoint, const Request& request) {
+// whether. Ended with ok: nothing does.
+ORRERY_TIMED_PATH Begun Nic::defer_or_fail(Endpoint& endpoint, const Request& request) {
   if (clock_ != nullptr) {
     post_timed(endpoint, request);
-    return Errc::ok;
+    return {Begun::Kind::accepted};
   }
-  if (faults_ == nullptr) [[likely]]
-    return Errc::not_done;
   const Misfortune met = meet_faults(endpoint, request);
-  if (met.status != Errc::ok) return met.status;
-  return hold_back(request, met.delay_ns);
+  if (met.status != Errc::ok) return Begun::ended(met.status);
+  const Errc held = hold_back(request, met.delay_ns);
+  if (held == Errc::not_done) return Begun::ended(Errc::ok);
+  return {held == Errc::ok ? Begun::Kind::accepted : Begun::Kind::no_room};
 }
 
-Misfortune Nic::meet_faults(const Endpoint& endpoint, const Request& request) {
-  const Mailbox* const box =
-      request.op == Op::message || request.op == Op::credit ? endpoint.mailbox.get() : nullptr;
+ORRERY_TIMED_PATH Misfortune Nic::meet_faults(const Endpoint& endpoint, const Request& request) {
+  const wire::VerbTraits& verb = wire::traits(request.op);
+  const Mailbox* const box = verb.connected ? endpoint.mailbox.get() : nullptr;
   const Misfortune met =
       faults_->judge({.from = endpoint.port->nic_address,
                       .to = endpoint.remote_nic_address,
-                      .key = request.op == Op::send ? MemKey{} : request.remote,
+                      .key = verb.unit == wire::Unit::region ? request.remote : MemKey{},
                       .tries = box != nullptr && box->sends_again ? 1 + endpoint.port->max_retransmits : 1});
   endpoint.port->retransmitted.fetch_add(met.retransmits, std::memory_order_relaxed);
   if (met.link_errors != 0) {
@@ -147,7 +147,7 @@ Errc Nic::hold_back(const Request& request, std::int64_t delay_ns) {
   kept.push_back({.request = request});
   // The program may change its source once the post has returned, but that of a block transfer, whose event
   // says when: so the engine, which may get it when its time comes, has a source that outlives this record.
-  if (carries_payload(request.op) && (request.flags & (kBlockTransfer | kLocalOffset)) == 0) {
+  if (wire::traits(request.op).payload && (request.flags & (kBlockTransfer | kLocalOffset)) == 0) {
     const auto* const from = reinterpret_cast<const std::byte*>(request.local_address);
     Delayed& one = kept.front();
     one.payload.assign(from, from + request.length);
@@ -206,33 +206,10 @@ bool Nic::run_delayed() {
 
 // One delayed operation, now. False: there is no room for it on the wire, later.
 bool Nic::carry_out(Delayed& d) {
-  const Request& request = d.request;
-  const Peer& peer = *request.peer;
-  Errc status = peer.dead.load(std::memory_order_relaxed) ? Errc::unreachable : Errc::not_done;
-  bool accepted = false;
-  bool to_engine = status == Errc::not_done && must_go_to_engine(request);
-  if (status == Errc::not_done && !to_engine) {
-    const bool follows = must_follow(request);
-    if (!follows) status = try_direct(request, kSharedHazardSlot);
-    if (status == Errc::not_done && !follows && !peer.no_attach.load(std::memory_order_relaxed))
-      status = try_attach(request, kSharedHazardSlot);
-    to_engine = status == Errc::not_done && (request.flags & kFence) != 0;  // as in post_checked()
-    if (status == Errc::not_done && !to_engine) {
-      // What does not fit is kept by the flight itself.
-      Request now = request;
-      now.flags &= ~static_cast<std::uint32_t>(kBlockTransfer);
-      status = send_frames(now);
-      if (status == Errc::no_resource) return false;
-      accepted = status == Errc::not_done;
-    }
-  }
-  if (to_engine) {
-    status = bte_.submit(request);
-    if (status == Errc::no_resource) return false;
-    accepted = true;
-  }
-  if (!accepted) complete(request.completion, status, Teller::other);
-  release(request.completion);
+  const Begun begun = route(d.request, kSharedHazardSlot);
+  if (begun.kind == Begun::Kind::no_room) return false;
+  if (begun.kind == Begun::Kind::ended) complete(d.request.completion, begun.status, Teller::other);
+  release(d.request.completion);
   return true;
 }
 

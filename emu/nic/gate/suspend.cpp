@@ -3,6 +3,7 @@
 #include "emu/nic/gate/suspend.hpp"
 
 #include "emu/base/asymmetric_fence.hpp"
+#include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/nic/nic.hpp"
 
@@ -21,7 +22,7 @@ constexpr std::int64_t kLookNs = 50'000'000;
 
 }  // namespace
 
-PostGate::PostGate(Nic& nic, Port& port) : port_(port) {
+ORRERY_TIMED_PATH PostGate::PostGate(Nic& nic, Port& port) : port_(port) {
   const bool strong = nic.view().header().strong_hazards != 0;
   for (;;) {
     // As with hazards (hazard.hpp): whoever suspends pays for the barrier, where the kernel has one.
@@ -41,20 +42,14 @@ PostGate::PostGate(Nic& nic, Port& port) : port_(port) {
 }
 
 // Release: whoever sees it cleared sees what was posted.
-PostGate::~PostGate() { port_.posting.store(0, std::memory_order_release); }
+ORRERY_TIMED_PATH PostGate::~PostGate() { port_.posting.store(0, std::memory_order_release); }
 
 // ---- the owner ----
 
 bool Nic::is_quiet(std::uint16_t domain) {
   // First, and not under one lock with what follows: who has let go of `posting` has left its frames to be
   // seen.
-  {
-    const std::lock_guard lock(objects_mu_);
-    if (std::any_of(ports_.begin(), ports_.end(), [domain](const auto& port) {
-          return port->domain == domain && port->posting.load(std::memory_order_acquire) != 0;
-        }))
-      return false;
-  }
+  if (ports_.any_posting(domain)) return false;
   if (flights_open_.load(std::memory_order_acquire) != 0 || bte_.outstanding() != 0 ||
       delays_.count.load(std::memory_order_acquire) != 0)
     return false;
@@ -129,7 +124,7 @@ Errc Nic::suspend(std::span<const ProcessName> processes, std::uint32_t domain, 
   if (domain >= kMaxSuspendable) return Errc::invalid_param;
   std::vector<const Peer*> peers;
   for (const ProcessName& process : processes) {
-    const auto peer = connect_peer(process);
+    const auto peer = peers_.connect(process);
     if (peer.ok() && peer.value()->link.nic) peers.push_back(peer.value());
   }
   for (const Peer* peer : peers) want_suspended(*peer, domain, true);
@@ -151,7 +146,7 @@ Errc Nic::resume(std::span<const ProcessName> processes, std::uint32_t domain) {
   if (domain >= kMaxSuspendable) return Errc::invalid_param;
   bool any = false;
   for (const ProcessName& process : processes) {
-    const auto peer = connect_peer(process);
+    const auto peer = peers_.connect(process);
     if (!peer.ok() || !peer.value()->link.nic) continue;
     any = is_suspended(peer.value()->link.nic, domain) || any;
     want_suspended(*peer.value(), domain, false);

@@ -6,6 +6,7 @@
 // (Nic::keep_grant), so that every operation comes by.
 #include "emu/nic/gate/timed.hpp"
 
+#include "emu/base/timed_path.hpp"
 #include "emu/nic/nic.hpp"
 #include "emu/nic/state/hazard.hpp"
 #include "emu/nic/target/amo_cache.hpp"
@@ -33,8 +34,9 @@ constexpr std::uint32_t kOurs = kLocalEvent | kGlobalEvent | kRemoteEvent | kInO
 // A contribution that is sent so often without finding room for its packet is given up: seconds.
 constexpr int kJoinTries = 1'000'000;
 
-constexpr bool brings_back(const Request& request) {
-  return request.op == Op::get || (request.op == Op::amo && amo::fetches(request.command));
+bool brings_back(const Request& request) {
+  const wire::Answer answer = wire::traits(request.op).answer;
+  return answer == wire::Answer::data || (answer == wire::Answer::fetched && amo::fetches(request.command));
 }
 
 }  // namespace
@@ -53,7 +55,7 @@ class TimedOp final : public clock::Task {
   void begin(const clock::Times& times) {
     times_ = times;
     retain(request_.completion);
-    const bool whole = request_.op == Op::send || request_.op == Op::cq_write;
+    const bool whole = is_event();
     if (whole || (request_.flags & kRemoteEvent) != 0)
       times_.local_event_at = std::max(times_.local_event_at, times_.remote_event_at);
     stage_ = whole ? Stage::event_there : Stage::at_target;
@@ -66,7 +68,7 @@ class TimedOp final : public clock::Task {
     clock.schedule(follows_ ? times_.data_at : times_.local_event_at, &last_, concerns_of_last());
   }
 
-  void run() override {
+  ORRERY_TIMED_INLINE void run() override {
     clock::Clock& clock = *nic_.clock_;
     switch (stage_) {
       case Stage::at_target:
@@ -82,7 +84,7 @@ class TimedOp final : public clock::Task {
         }
         break;
       case Stage::event_there:
-        if (request_.op == Op::send || request_.op == Op::cq_write)
+        if (is_event())
           status_ = apply();
         else
           raise_there();
@@ -103,19 +105,21 @@ class TimedOp final : public clock::Task {
   }
 
  private:
+  bool is_event() const { return wire::traits(request_.op).is_event; }
+
   enum class Stage : std::uint8_t { at_target, event_there, data_here, event_here };
 
   // The event here.
   class Last final : public clock::Task {
    public:
     explicit Last(TimedOp& op) : op_(op) {}
-    void run() override { op_.end_in_turn(); }
+    ORRERY_TIMED_INLINE void run() override { op_.end_in_turn(); }
 
    private:
     TimedOp& op_;
   };
 
-  void end_in_turn() {
+  ORRERY_TIMED_INLINE void end_in_turn() {
     clock::Clock& clock = *nic_.clock_;
     const bool at_its_time = !follows_ || times_.data_at == times_.local_event_at;
     if (stage_ == Stage::at_target) clock.settle(request_.remote.process);
@@ -146,7 +150,7 @@ class TimedOp final : public clock::Task {
       (void)keep(request_.length);
       return;
     }
-    if (!carries_payload(request_.op)) return;
+    if (!wire::traits(request_.op).payload) return;
     if ((request_.flags & kLocalOffset) != 0) {
       if (!nic_.gather(request_.local, request_.local_address, keep(request_.length)))
         status_ = Errc::invalid_handle;
@@ -166,7 +170,7 @@ class TimedOp final : public clock::Task {
   Errc apply() {
     if (status_ != Errc::ok) return status_;
     Request there = request_;
-    const bool whole = request_.op == Op::send || request_.op == Op::cq_write;
+    const bool whole = is_event();
     there.flags &= whole ? ~(kOurs & ~static_cast<std::uint32_t>(kRemoteEvent)) : ~kOurs;
     if (!kept_.empty()) there.local_address = reinterpret_cast<std::uint64_t>(kept_.data());
     return nic_.apply_now(there);
@@ -182,9 +186,7 @@ class TimedOp final : public clock::Task {
     // Deregistered since the data came: nobody is there to be told.
     if (control::state(word) == RegionState::free || control::generation(word) != request_.remote.generation)
       return;
-    raise_remote_event(peer.link.nic, word,
-                       request_.op == Op::message ? EventKind::message_arrived : EventKind::remote,
-                       request_.remote_value);
+    raise_remote_event(peer.link.nic, word, event_kind(request_.op), request_.remote_value);
   }
 
   Errc store_here() {
@@ -201,14 +203,23 @@ class TimedOp final : public clock::Task {
     clock::Clock& clock = *nic_.clock_;
     // Paced, this may be the clock's thread, and transactions are opened by the queue's alone.
     complete(request_.completion, status_, clock.is_virtual() ? Teller::owner_behind : Teller::other);
-    clock.touch(nic_.self_);
+    // A credit that has arrived ends in nothing that the program could find.
+    if (request_.op == Op::credit)
+      clock.stir(nic_.self_);
+    else
+      clock.touch(nic_.self_);
     release(request_.completion);
     TimedOps& home = *nic_.timed_;
     this->~TimedOp();
     home.give_back(this);
   }
 
-  void touch_target() { nic_.clock_->touch(request_.remote.process); }
+  void touch_target() {
+    if (request_.op == Op::credit)
+      nic_.clock_->stir(request_.remote.process);
+    else
+      nic_.clock_->touch(request_.remote.process);
+  }
 
   Nic& nic_;
   Last last_{*this};
@@ -242,17 +253,13 @@ class Awaited final : public Listener {
 
 // Does it now, whatever way it has to go, and tells nobody: its status is what is returned. Any thread; waits
 // for the peer's service thread where its memory is not mapped here.
-Errc Nic::apply_now(Request request) {
+ORRERY_TIMED_PATH Errc Nic::apply_now(Request request) {
   Awaited awaited;
   request.completion = {.target = request.completion.target, .listener = &awaited};
-  const Errc direct = try_direct(request, kSharedHazardSlot);
-  if (direct != Errc::not_done) return direct;
-  const Errc attached = request.op == Op::send ? Errc::not_done : try_attach(request, kSharedHazardSlot);
-  if (attached != Errc::not_done) return attached;
   for (;;) {
-    const Errc status = send_frames(request);
-    if (status == Errc::not_done) break;
-    if (status != Errc::no_resource) return status;
+    const Begun begun = route(request, kSharedHazardSlot);
+    if (begun.kind == Begun::Kind::ended) return begun.status;
+    if (begun.kind == Begun::Kind::accepted) break;
     move_along();
     yield_cpu();
   }
@@ -263,38 +270,17 @@ Errc Nic::apply_now(Request request) {
   return awaited.status();
 }
 
-clock::Operation Nic::operation_of(const Request& request) const {
+ORRERY_TIMED_PATH clock::Operation Nic::operation_of(const Request& request) const {
   clock::Operation operation{.target = request.remote.process, .bytes = request.length};
   const bool block = (request.flags & kBlockTransfer) != 0;
-  switch (request.op) {
-    case Op::put:
-      operation.op = block                              ? model::Op::bte_put
-                     : (request.flags & kLaunched) != 0 ? model::Op::launch_put
-                                                        : model::Op::fma_put;
-      break;
-    case Op::get:
-      operation.op = block ? model::Op::bte_get : model::Op::fma_get;
-      break;
-    case Op::amo: {
-      const AmoWord word{request.remote_address, amo::width(request.command) == 4};
-      const bool hit = (request.command & kAmoCached) != 0 && AmoCache(request.peer->link.nic).holds(word);
-      operation.op = amo::fetches(request.command) ? (hit ? model::Op::fetch_amo : model::Op::fetch_amo_miss)
-                                                   : (hit ? model::Op::amo : model::Op::amo_miss);
-      break;
-    }
-    case Op::cq_write:
-      operation.op = model::Op::cq_write;
-      break;
-    case Op::send:
-      operation.op = model::Op::send;
-      break;
-    case Op::message:
-      operation.op = model::Op::message;
-      break;
-    case Op::credit:
-      operation.op = model::Op::launch_put;
-      operation.uncontended = true;
-      break;
+  const wire::VerbTraits& verb = wire::traits(request.op);
+  operation.op = block ? verb.block_price : (request.flags & kLaunched) != 0 ? verb.launch_price : verb.price;
+  operation.uncontended = verb.uncontended;
+  if (request.op == Op::amo) {
+    const AmoWord word{request.remote_address, amo::width(request.command) == 4};
+    const bool hit = (request.command & kAmoCached) != 0 && AmoCache(request.peer->link.nic).holds(word);
+    operation.op = amo::fetches(request.command) ? (hit ? model::Op::fetch_amo : model::Op::fetch_amo_miss)
+                                                 : (hit ? model::Op::amo : model::Op::amo_miss);
   }
   operation.routing = (request.flags & kInOrder) != 0
                           ? model::Routing::in_order
@@ -303,7 +289,7 @@ clock::Operation Nic::operation_of(const Request& request) const {
 }
 
 // Prices the operation and lets it begin.
-void Nic::post_timed(Endpoint& endpoint, const Request& request) {
+ORRERY_TIMED_PATH void Nic::post_timed(Endpoint& endpoint, const Request& request) {
   clock_->enter();
   // What an AMO costs depends on what the target's cache holds.
   if (request.op == Op::amo) clock_->settle(request.remote.process);
@@ -368,7 +354,7 @@ class TimedJoin final : public clock::Task {
 Errc Nic::join_timed(Request& request, const Port& port, CeEdge& edge, const CeJoin& join) {
   if (!collective_.reserve(edge, join.value.reduction)) {
     // A look in vain: a program that tries until it is taken lets time pass for those that it waits for.
-    progress_timed();
+    progress_timed(&edge);
     return Errc::no_resource;
   }
   if (const Errc reserved = reserve(request.completion); reserved != Errc::ok) {
@@ -387,10 +373,10 @@ Errc Nic::join_timed(Request& request, const Port& port, CeEdge& edge, const CeJ
 }
 
 // A look in vain: the frames first, then time.
-void Nic::progress_timed() {
+void Nic::progress_timed(const void* source) {
   move_along();
   if (is_runtime_thread()) return;
-  clock_->idle();
+  clock_->idle(source);
   // What has come meanwhile is there for the look that waited for it.
   if (clock_->is_virtual()) collective_.progress_in_turn();
 }

@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/gate/timed.hpp"
 
+#include "emu/base/timed_path.hpp"
+
 #include <new>
 
 namespace orrery::nic {
@@ -17,7 +19,7 @@ TimedOps::~TimedOps() {
   for (std::byte* const blocks : blocks_) ::operator delete (blocks, std::align_val_t{kLine});
 }
 
-void* TimedOps::take(std::size_t bytes) {
+ORRERY_TIMED_PATH void* TimedOps::take(std::size_t bytes) {
   const std::lock_guard lock(mu_);
   if (free_.empty()) {
     const std::size_t each = (bytes + kLine - 1) / kLine * kLine;
@@ -30,7 +32,7 @@ void* TimedOps::take(std::size_t bytes) {
   return block;
 }
 
-void TimedOps::give_back(void* block) {
+ORRERY_TIMED_PATH void TimedOps::give_back(void* block) {
   const std::lock_guard lock(mu_);
   free_.push_back(block);
 }

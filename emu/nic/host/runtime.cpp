@@ -7,6 +7,7 @@
 #include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
 #include "emu/base/own_descriptor.hpp"
+#include "emu/base/timed_path.hpp"
 #include "emu/clock/choice.hpp"
 #include "emu/clock/paced_clock.hpp"
 #include "emu/clock/program_time.hpp"
@@ -37,7 +38,7 @@ constexpr std::int64_t kConnectNs = 10'000'000'000;
 class WindowMap final : public AddressMap {
  public:
   explicit WindowMap(std::unique_ptr<memory::PeerMemory> memory) : memory_(std::move(memory)) {}
-  Run find(std::uint64_t address) override {
+  ORRERY_TIMED_INLINE Run find(std::uint64_t address) override {
     const auto window = memory_->window(address);
     if (!window.ok()) return {};
     return {window.value().va_begin, window.value().va_end, window.value().base};

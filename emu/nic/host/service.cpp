@@ -68,14 +68,8 @@ void Nic::hand_frames_back() {
 
 void Nic::peer_died(ProcessName process) {
   if (process.slot >= kMaxProcesses) return;
-  std::vector<Peer*> dead;
-  {
-    // A later process may have its slot already.
-    const std::lock_guard lock(objects_mu_);
-    for (const auto& peer : peer_storage_) {
-      if (peer->link.process == process) dead.push_back(peer.get());
-    }
-  }
+  // A later process may have its slot already.
+  const std::vector<Peer*> dead = peers_.of(process);
   for (Peer* peer : dead) {
     peer->dead.store(true, std::memory_order_seq_cst);
     fail_flights(*peer, Errc::unreachable);

@@ -58,7 +58,7 @@ Errc BteQueue::submit(const Request& request) {
   // Sequentially consistent with the engine's announcement of its sleep: it sees the descriptor or we see it.
   signal_.fetch_add(1, std::memory_order_seq_cst);
   if (sleeping_.load(std::memory_order_seq_cst)) futex_wake(signal_, 1);
-  return Errc::ok;
+  return Errc::not_done;
 }
 
 // Fills an idle channel. Returns whether it did.

@@ -39,7 +39,7 @@ class BteQueue {
   BteQueue(const BteQueue&) = delete;
   BteQueue& operator=(const BteQueue&) = delete;
 
-  // ok, or no_resource when kCapacity descriptors are waiting. Does not block.
+  // not_done: accepted. no_resource: kCapacity descriptors are waiting. Does not block.
   Errc submit(const Request& request);
 
   // Transfers that have not finished, and fenced ones among them. While one is, later transfers of any size

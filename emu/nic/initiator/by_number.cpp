@@ -20,7 +20,7 @@ Errc Nic::find_bound_process(Endpoint& endpoint, const MemKey& remote, Peer** fo
       endpoint.bound_slot = remote.process;
     } else {
       for (std::uint32_t slot = 0; slot < kMaxProcesses; ++slot) {
-        const Peer* const peer = peers_[slot].load(std::memory_order_acquire);
+        const Peer* const peer = peers_.find(slot);
         if (peer == nullptr || peer->dead.load(std::memory_order_relaxed) ||
             peer->nic_address.load(std::memory_order_relaxed) != endpoint.remote_nic_address)
           continue;
@@ -34,7 +34,7 @@ Errc Nic::find_bound_process(Endpoint& endpoint, const MemKey& remote, Peer** fo
     if (endpoint.bound_slot == Endpoint::kNoPeer) return Errc::invalid_handle;
   }
   const Errc behind =
-      peer_behind(endpoint.remote_nic_address, static_cast<wire::ProcessSlot>(endpoint.bound_slot), found);
+      peers_.behind(endpoint.remote_nic_address, static_cast<wire::ProcessSlot>(endpoint.bound_slot), found);
   if (behind != Errc::ok) endpoint.bound_slot = Endpoint::kNoPeer;
   return behind;
 }

@@ -55,8 +55,8 @@ struct WindowPlace {
 // Invariants: (1) a lane stores through a grant only after it announced itself and saw the owner's control
 // word unchanged, as every direct access does, or announced itself to all owners and saw that none has
 // changed any since; (2) at most one transaction is open; any number wait for their packets, up to the NIC's
-// 1,024. Usage: window->begin(); window->store(0, block, bytes); auto name = window->end();
-// window->test(name)
+// 1,024.
+// Usage: window->begin();  window->store(0, block, bytes);  auto name = window->end();  window->test(name)
 class FmaWindow {
  public:
   // `translation`: null when places have the machine's addresses. `port` and `nic` outlive the window.

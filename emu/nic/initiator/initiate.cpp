@@ -4,6 +4,8 @@
 // A request leaves: the initiator's side of every operation. The short way is at the top: the target's memory
 // is mapped here, so this processor applies the target's rules itself and is done before the call returns.
 #include "emu/nic/initiator/granted.hpp"
+
+#include "emu/base/timed_path.hpp"
 #include "emu/nic/nic.hpp"
 #include "emu/nic/state/access.hpp"
 #include "emu/nic/state/hazard.hpp"
@@ -19,10 +21,6 @@ namespace {
 
 // Below this many bytes a frame to a target that is polling beats a system call.
 constexpr std::uint64_t kAttachBytes = 2048;
-
-constexpr bool writes_target(Op op) {
-  return op == Op::put || op == Op::amo || op == Op::message || op == Op::credit;
-}
 
 // Whether the target's entry can be looked at from here. ok: it can. not_done: its own NIC says what is
 // allowed, by packet. Else: it leads nowhere.
@@ -60,11 +58,12 @@ Errc Nic::post(Endpoint& endpoint, const Request& request) {
 }
 
 // Writes into the request what it takes from the endpoint: from here on it is complete in itself.
-void Nic::address(Endpoint& endpoint, Request* request) {
+ORRERY_TIMED_PATH void Nic::address(Endpoint& endpoint, Request* request) {
   request->peer = endpoint.peer;
   request->domain = endpoint.port->domain;
   request->remote_value = endpoint.remote_value;
   Completion& told = request->completion;
+  // Of a credit nobody hears but the connection.
   if (told.queue == nullptr && request->op != Op::credit) told.queue = endpoint.queue;
   told.events = static_cast<std::uint8_t>(request->flags & (kLocalEvent | kGlobalEvent));
   told.target = request->remote.process;
@@ -77,12 +76,12 @@ void Nic::address(Endpoint& endpoint, Request* request) {
     told.kind = EventKind::message_sent;
     told.value = static_cast<std::uint32_t>(request->cq_data);
   }
-  if ((request->op == Op::message || request->op == Op::credit) && endpoint.mailbox != nullptr)
+  if (wire::traits(request->op).connected && endpoint.mailbox != nullptr)
     told.broken = &endpoint.mailbox->broken;
 }
 
 // Who tells of an operation that the posting thread has carried out itself.
-Teller Nic::teller_of(const Request& request) const {
+ORRERY_TIMED_PATH Teller Nic::teller_of(const Request& request) const {
   // Behind the events of what it, or a fence before it, waited for: they are in the shared ring.
   return (request.flags & kBlockTransfer) != 0 && bte_.comes_behind_others(request.completion.queue)
              ? Teller::owner_behind
@@ -90,7 +89,7 @@ Teller Nic::teller_of(const Request& request) const {
 }
 
 // An earlier operation of ours is still on its way by frame, and this one must stay behind it: it follows it.
-bool Nic::must_follow(const Request& request) {
+ORRERY_TIMED_PATH bool Nic::must_follow(const Request& request) {
   Peer& peer = *request.peer;
   if ((request.flags & kInOrder) == 0 || peer.in_flight.load(std::memory_order_relaxed) == 0) return false;
   const std::lock_guard lock(frames_mu_);
@@ -98,8 +97,9 @@ bool Nic::must_follow(const Request& request) {
   return peer.in_flight.load(std::memory_order_relaxed) != 0;
 }
 
-bool Nic::must_go_to_engine(const Request& request) const {
-  return request.op != Op::send && (request.flags & (kBlockTransfer | kLocalOffset)) != 0 &&
+ORRERY_TIMED_PATH bool Nic::must_go_to_engine(const Request& request) const {
+  return wire::traits(request.op).unit == wire::Unit::region &&
+         (request.flags & (kBlockTransfer | kLocalOffset)) != 0 &&
          (request.length >= options_.bte_crossover || (request.flags & kLocalOffset) != 0 ||
           bte_.fences() != 0 ||
           ((request.flags & kFence) != 0 &&
@@ -107,7 +107,7 @@ bool Nic::must_go_to_engine(const Request& request) const {
 }
 
 // Everything that the short way above does not do, or not yet.
-Errc Nic::post_checked(Endpoint& endpoint, Request request) {
+ORRERY_TIMED_PATH Errc Nic::post_checked(Endpoint& endpoint, Request request) {
   if (request.remote.is_number()) [[unlikely]]
     return post_by_number(endpoint, request);
   const PostGate gate(*this, *endpoint.port);
@@ -127,37 +127,67 @@ Errc Nic::post_checked(Endpoint& endpoint, Request request) {
     complete(request.completion, found, teller_of(request));
     return Errc::ok;
   }
-  Errc status = divert(endpoint, request);
-  if (status == Errc::ok) return Errc::ok;  // accepted; its events come later
-  bool has_room = status != Errc::no_resource;
-  if (status == Errc::not_done) {
-    bool to_engine = must_go_to_engine(request);
-    if (!to_engine && !must_follow(request)) {
-      status = try_direct(request, endpoint.port->hazard_slot, &endpoint);
-    }
-    if (status == Errc::not_done) {
-      to_engine = to_engine || fenced;  // where what is posted later waits for it
-      status = to_engine ? bte_.submit(request) : post_elsewhere(endpoint, request);
-      if (status == Errc::not_done || (to_engine && status == Errc::ok)) return Errc::ok;  // as above
-      has_room = status != Errc::no_resource;
-    }
-  }
-  if (!has_room) {
+  const Begun begun = start(endpoint, request);
+  if (begun.kind == Begun::Kind::no_room) {
     abandon(request.completion);
-    return status;
+    return Errc::no_resource;
   }
-  complete(request.completion, status, teller_of(request));
+  if (begun.kind == Begun::Kind::ended) complete(request.completion, begun.status, teller_of(request));
   return Errc::ok;
+}
+
+// Begins an operation that has been addressed: now, or when a clock or a fault lets it.
+ORRERY_TIMED_PATH Begun Nic::start(Endpoint& endpoint, const Request& request) {
+  if (clock_ != nullptr || faults_ != nullptr) [[unlikely]] {
+    const Begun deferred = defer_or_fail(endpoint, request);
+    if (deferred.kind != Begun::Kind::ended || deferred.status != Errc::ok) return deferred;
+  }
+  return route(request, endpoint.port->hazard_slot, &endpoint);
+}
+
+// Which way an operation goes: by the block transfer engine, from here, or as packets. `poster`: the
+// endpoint, when it is the thread of its port that calls.
+ORRERY_TIMED_PATH Begun Nic::route(const Request& request, std::uint32_t hazard_slot, Endpoint* poster) {
+  if (must_go_to_engine(request)) return Begun::handed_on(bte_.submit(request));
+  if (!must_follow(request)) {
+    const Errc here = try_here(request, hazard_slot, poster, attach_pays(request, poster));
+    if (here != Errc::not_done) return Begun::ended(here);
+  } else if (const Errc found = find_entry(*request.peer, request.remote);
+             found != Errc::ok && found != Errc::not_done) {
+    return Begun::ended(found);
+  }
+  // What is posted after a fenced transfer waits for it at the engine.
+  if ((request.flags & kFence) != 0) return Begun::handed_on(bte_.submit(request));
+  return Begun::handed_on(send_frames(request, poster));
+}
+
+// Whether the kernel's copy is worth a system call: not for a few bytes to a target that polls for packets.
+ORRERY_TIMED_PATH bool Nic::attach_pays(const Request& request, const Endpoint* poster) const {
+  const Peer& peer = *request.peer;
+  return poster == nullptr || request.length >= kAttachBytes ||
+         peer.link.nic.service().attendance.load(std::memory_order_relaxed) != Attendance::attended;
+}
+
+// Carries the request out from here: through the mapped memory of the target, or by the kernel's copy.
+// not_done: neither can be. Else: it has ended, so.
+ORRERY_TIMED_PATH Errc Nic::try_here(const Request& request, std::uint32_t hazard_slot, Endpoint* poster,
+                                     bool may_attach) {
+  const Errc direct = try_direct(request, hazard_slot, poster);
+  if (direct != Errc::not_done || !may_attach || request.peer->link.by_wire ||
+      request.peer->no_attach.load(std::memory_order_relaxed))
+    return direct;
+  return try_attach(request, hazard_slot);
 }
 
 // Applies the request to the target's state when that can be done from here. What is granted is kept in
 // `keep_in`, if there is one: the endpoint of the thread that posts. ok and errors: done. not_done: it has to
 // go another way.
-Errc Nic::try_direct(const Request& request, std::uint32_t hazard_slot, Endpoint* keep_in) {
+ORRERY_TIMED_PATH Errc Nic::try_direct(const Request& request, std::uint32_t hazard_slot, Endpoint* keep_in) {
   Peer& peer = *request.peer;
   if (const Errc found = find_entry(peer, request.remote); found != Errc::ok) return found;
   const std::uint32_t index = request.remote.index;
-  if (request.op == Op::send) return send_direct(request, hazard_slot);
+  const wire::VerbTraits& verb = wire::traits(request.op);
+  if (verb.unit == wire::Unit::buffers) return send_direct(request, hazard_slot);
   std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
   if (hazard_slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);
@@ -165,21 +195,22 @@ Errc Nic::try_direct(const Request& request, std::uint32_t hazard_slot, Endpoint
   const std::uint64_t word = announced_word(entry);
   const bool reachable = (control::state(word) == RegionState::direct || peer.link.same_address_space) &&
                          !AmoCache(peer.link.nic).is_lazy();
-  if (reachable || request.op == Op::cq_write) return execute_direct(request, word, hazard_slot, keep_in);
+  if (reachable || !verb.addressed) return execute_direct(request, word, hazard_slot, keep_in);
   // Not mapped here. What would be refused anyway is refused at once.
   const Errc access = check_access(entry, word, request.remote.generation, request.domain,
-                                   request.remote_address, request.length, writes_target(request.op));
+                                   request.remote_address, request.length, verb.writes);
   return access == Errc::ok ? Errc::not_done : access;
 }
 
 // Any verb, any number of pieces. Keeps what was granted for the next time.
-Errc Nic::execute_direct(const Request& request, std::uint64_t word, std::uint32_t hazard_slot,
-                         Endpoint* keep_in) {
+ORRERY_TIMED_PATH Errc Nic::execute_direct(const Request& request, std::uint64_t word,
+                                           std::uint32_t hazard_slot, Endpoint* keep_in) {
   Peer& peer = *request.peer;
+  const wire::VerbTraits& verb = wire::traits(request.op);
   AddressMap* memory = peer.link.same_address_space ? &identity_ : peer.link.memory.get();
-  if (memory == nullptr && request.op != Op::cq_write) return Errc::not_done;
+  if (memory == nullptr && verb.addressed) return Errc::not_done;
   // A window that cannot be mapped here: its owner decides, by frame.
-  if (request.op != Op::cq_write && (control::flags(word) & kSegmented) == 0 && request.length != 0) {
+  if (verb.addressed && (control::flags(word) & kSegmented) == 0 && request.length != 0) {
     const Run run = memory->find(request.remote_address);
     if (!run.holds(request.remote_address, 1)) return Errc::not_done;
   }
@@ -188,17 +219,17 @@ Errc Nic::execute_direct(const Request& request, std::uint64_t word, std::uint32
   const Target target{peer.link.nic, memory};
   std::span<const std::byte> payload;
   std::span<std::byte> out;
-  if (carries_payload(request.op)) {
+  if (verb.payload) {
     payload = {reinterpret_cast<const std::byte*>(request.local_address), request.length};
   }
-  if (request.op == Op::get || (header.flags & wire::kFetching) != 0)
+  if (wire::answer_has_data(header))
     out = {reinterpret_cast<std::byte*>(request.local_address), request.length};
   const Errc status = execute(target, header, payload, out);
   if (status == Errc::ok && (request.flags & kResponseFlag) != 0) [[unlikely]]
     store_bytes(out.data() + out.size(), reinterpret_cast<const std::byte*>(&request.sync_value), 4);
   // A word that ports share, the engine's word, and words that need a full barrier keep to this path. A queue
   // may be written to whatever the state of the memory is: that says nothing about puts.
-  if (status == Errc::ok && memory != nullptr && request.op != Op::cq_write && keep_in != nullptr &&
+  if (status == Errc::ok && memory != nullptr && verb.addressed && keep_in != nullptr &&
       hazard_slot < kSharedHazardSlot && !peer.link.strong_hazards &&
       (control::flags(word) & kSegmented) == 0) {
     keep_grant(*keep_in, request, word, *memory);
@@ -233,32 +264,12 @@ void Nic::keep_grant(Endpoint& endpoint, const Request& request, std::uint64_t w
                    : open_queue(peer.link.nic, control::queue_plus_1(word) - 1).value_or(QueueView{})};
 }
 
-wire::PacketHeader Nic::header_for(const Request& request) const {
+ORRERY_TIMED_PATH wire::PacketHeader Nic::header_for(const Request& request) const {
   wire::PacketHeader header;
-  switch (request.op) {
-    case Op::put:
-      header.verb = wire::Verb::put;
-      break;
-    case Op::get:
-      header.verb = wire::Verb::get;
-      break;
-    case Op::amo:
-      header.verb = wire::Verb::amo;
-      header.part_bytes = request.length;
-      if (amo::fetches(request.command)) header.flags |= wire::kFetching;
-      break;
-    case Op::cq_write:
-      header.verb = wire::Verb::cq_write;
-      break;
-    case Op::send:
-      header.verb = wire::Verb::send;
-      break;
-    case Op::message:
-      header.verb = wire::Verb::message;
-      break;
-    case Op::credit:
-      header.verb = wire::Verb::credit;
-      break;
+  header.verb = request.op;
+  if (wire::traits(request.op).answer == wire::Answer::fetched) {
+    header.part_bytes = request.length;
+    if (amo::fetches(request.command)) header.flags |= wire::kFetching;
   }
   header.command = request.command;
   if ((request.flags & kRemoteEvent) != 0) header.flags |= wire::kWantsRemoteEvent;
@@ -281,29 +292,11 @@ wire::PacketHeader Nic::header_for(const Request& request) const {
   return header;
 }
 
-// The target's memory is not mapped here: the kernel copies, or its owner does.
-// not_done: accepted, its events come later. no_resource: try again. Else: done, with that status.
-Errc Nic::post_elsewhere(Endpoint& endpoint, const Request& request) {
-  Peer& peer = *request.peer;
-  // Again: one that follows others was not looked at yet.
-  const Errc found = find_entry(peer, request.remote);
-  if (found == Errc::not_done) return send_frames(request, &endpoint);
-  if (found != Errc::ok) return found;
-  const bool attended =
-      peer.link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::attended;
-  if (!must_follow(request) && !peer.no_attach.load(std::memory_order_relaxed) &&
-      (request.length >= kAttachBytes || !attended)) {
-    const Errc status = try_attach(request, endpoint.port->hazard_slot);
-    if (status != Errc::not_done) return status;
-  }
-  return send_frames(request, &endpoint);
-}
-
 // not_done: it cannot be done this way, or not now.
 Errc Nic::try_attach(const Request& request, std::uint32_t slot) {
   Peer& peer = *request.peer;
-  if (request.op != Op::put && request.op != Op::get && request.op != Op::message && request.op != Op::credit)
-    return Errc::not_done;
+  const wire::VerbTraits& verb = wire::traits(request.op);
+  if (!verb.copies) return Errc::not_done;
   const std::uint32_t index = request.remote.index;
   std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
   if (slot == kSharedHazardSlot) shared.lock();
@@ -315,7 +308,7 @@ Errc Nic::try_attach(const Request& request, std::uint32_t slot) {
       AmoCache(peer.link.nic).is_lazy())
     return Errc::not_done;
   Errc status = check_access(entry, word, request.remote.generation, request.domain, request.remote_address,
-                             request.length, writes_target(request.op));
+                             request.length, verb.writes);
   if (status != Errc::ok) return status;
   const bool has_flag = (request.flags & kSyncFlag) != 0;
   if (has_flag) {
@@ -324,17 +317,15 @@ Errc Nic::try_attach(const Request& request, std::uint32_t slot) {
     if (status != Errc::ok) return status;
   }
   if (request.length != 0) {
-    status =
-        carries_payload(request.op)
-            ? environment_.attach_write(peer.link.process, entry, word, request.remote_address,
-                                        reinterpret_cast<const std::byte*>(request.local_address),
-                                        request.length)
-            : environment_.attach_read(peer.link.process, reinterpret_cast<std::byte*>(request.local_address),
-                                       request.remote_address, request.length);
+    status = verb.payload ? environment_.attach_write(
+                                peer.link.process, entry, word, request.remote_address,
+                                reinterpret_cast<const std::byte*>(request.local_address), request.length)
+                          : environment_.attach_read(peer.link.process,
+                                                     reinterpret_cast<std::byte*>(request.local_address),
+                                                     request.remote_address, request.length);
   }
   // What was read from pages that were withdrawn meanwhile may be somebody else's: the owner says what it is.
-  if (!carries_payload(request.op) && entry.control.load(std::memory_order_acquire) != word)
-    return Errc::not_done;
+  if (!verb.payload && entry.control.load(std::memory_order_acquire) != word) return Errc::not_done;
   if (status == Errc::ok && has_flag) {
     status = environment_.attach_write(peer.link.process, entry, word, request.sync_address,
                                        reinterpret_cast<const std::byte*>(&request.sync_value), 8);
@@ -347,14 +338,12 @@ Errc Nic::try_attach(const Request& request, std::uint32_t slot) {
   if (status != Errc::ok) {
     // Refused by the kernel, or pages that only their owner may touch: the owner decides. Who may only not
     // write (CrossAttach::can_write()) reads on.
-    if (status == Errc::permission || (status == Errc::unsupported && !carries_payload(request.op)))
+    if (status == Errc::permission || (status == Errc::unsupported && !verb.payload))
       peer.no_attach.store(true, std::memory_order_relaxed);
     return Errc::not_done;
   }
   if ((request.flags & kRemoteEvent) != 0) {
-    raise_remote_event(peer.link.nic, word,
-                       request.op == Op::message ? EventKind::message_arrived : EventKind::remote,
-                       request.remote_value);
+    raise_remote_event(peer.link.nic, word, event_kind(request.op), request.remote_value);
   }
   count_hit(peer, request.remote);
   return Errc::ok;
@@ -370,14 +359,10 @@ Errc Nic::transfer_chunk(const Request& chunk, const Request& whole) {
   for (;;) {
     const std::uint64_t word = entry.control.load(std::memory_order_acquire);
     const Errc access = check_access(entry, word, whole.remote.generation, whole.domain, whole.remote_address,
-                                     whole.length, writes_target(whole.op));
+                                     whole.length, wire::traits(whole.op).writes);
     if (access != Errc::ok) return access;
-    Errc status = try_direct(chunk, kEngineHazardSlot);
+    const Errc status = try_here(chunk, kEngineHazardSlot, nullptr, true);
     if (status != Errc::not_done) return status;
-    if (!peer.no_attach.load(std::memory_order_relaxed)) {
-      status = try_attach(chunk, kEngineHazardSlot);
-      if (status != Errc::not_done) return status;
-    }
     // Its owner is moving the pages: it will be direct, or by frame again, in a moment.
     if (control::state(entry.control.load(std::memory_order_acquire)) != RegionState::moving)
       return Errc::not_done;
@@ -388,7 +373,7 @@ Errc Nic::transfer_chunk(const Request& chunk, const Request& whole) {
 // One more operation that a direct store would have done: enough of them and the owner is asked to adopt.
 // Each initiator counts its own, in memory of its own: a count in the entry would pull its line from core to
 // core.
-void Nic::count_hit(Peer& peer, const MemKey& key) {
+ORRERY_TIMED_PATH void Nic::count_hit(Peer& peer, const MemKey& key) {
   std::uint32_t* const count_word = peer.hits.of(key.index);
   if (count_word == nullptr) return;
   const std::atomic_ref<std::uint32_t> word(*count_word);
@@ -404,18 +389,6 @@ void Nic::count_hit(Peer& peer, const MemKey& key) {
   environment_.ring(peer.link.process);
 }
 
-// An error that no port's operation met: any port of the domain that asked to hear of errors is told, but not
-// the ports of our own queues.
-void Nic::tell_of_error(const ErrorEvent& event) {
-  errors_.report(event);
-  // Called under the lock, so that the port, and what its API gave it, are still there.
-  const std::lock_guard lock(objects_mu_);
-  const auto hears = std::find_if(ports_.begin(), ports_.end(), [&](const auto& one) {
-    return one->domain == event.domain && one->on_error != nullptr;
-  });
-  if (hears != ports_.end()) (*hears)->on_error((*hears)->on_error_self, event);
-}
-
 // The peer that the key belongs to becomes the endpoint's. Errors: invalid_handle, unreachable, and those of
 // mapping it.
 Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
@@ -423,54 +396,11 @@ Errc Nic::find_peer(Endpoint& endpoint, const MemKey& remote) {
   endpoint.peer_slot = Endpoint::kNoPeer;
   if (!remote.valid()) return Errc::invalid_handle;
   Peer* peer = nullptr;
-  const Errc found = peer_behind(endpoint.remote_nic_address, remote.process, &peer);
+  const Errc found = peers_.behind(endpoint.remote_nic_address, remote.process, &peer);
   if (found != Errc::ok) return found;
   endpoint.peer = peer;
   endpoint.peer_slot = remote.process;
   return Errc::ok;
-}
-
-// The process in a slot of the host, mapped, if it lives behind that NIC address.
-Errc Nic::peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found) {
-  if (slot >= kMaxProcesses) return Errc::invalid_handle;
-  // Clients bind an endpoint anew for each transfer: whom we know is not looked for again.
-  Peer* const known = peers_[slot].load(std::memory_order_acquire);
-  if (known != nullptr && known->nic_address.load(std::memory_order_relaxed) == nic_address &&
-      !known->dead.load(std::memory_order_relaxed) && environment_.alive(known->link.process)) {
-    *found = known;
-    return Errc::ok;
-  }
-  const auto process = environment_.find_process(nic_address, slot);
-  if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
-  const auto peer = connect_peer(process.value());
-  if (!peer.ok()) return peer.code();
-  *found = peer.value();
-  (*found)->nic_address.store(nic_address, std::memory_order_relaxed);
-  return Errc::ok;
-}
-
-// What we hold of a process; maps its NIC the first time.
-Result<Peer*> Nic::connect_peer(ProcessName process) {
-  const wire::ProcessSlot slot = process.slot;
-  Peer* peer = peers_[slot].load(std::memory_order_acquire);
-  if (peer == nullptr || peer->link.process != process) {
-    auto link = environment_.connect(process);
-    if (!link.ok()) return link.code();
-    const std::lock_guard lock(objects_mu_);
-    peer = peers_[slot].load(std::memory_order_acquire);
-    if (peer == nullptr || peer->link.process != process) {
-      peer_storage_.push_back(std::make_unique<Peer>(std::move(link).value(), self_));
-      peer = peer_storage_.back().get();
-      // A predecessor in our slot may have died in the middle of an access.
-      for (auto& word : peer->hazards.slot) word.store(0, std::memory_order_relaxed);
-      // The owner of the memory looks for our announcements from now on.
-      peer->link.nic.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
-      peers_[slot].store(peer, std::memory_order_release);
-      // Published first: whoever dies after this look is told by peer_died().
-      if (!environment_.alive(process)) peer->dead.store(true, std::memory_order_relaxed);
-    }
-  }
-  return peer;
 }
 
 }  // namespace orrery::nic

@@ -39,4 +39,24 @@ struct Request {
   std::uint16_t domain = 0;        // of the port that it was posted through
 };
 
+// What became of a request that was begun.
+struct Begun {
+  enum class Kind : std::uint8_t {
+    ended,     // with `status`, which nobody has been told yet
+    accepted,  // its end comes later, and is told by whatever carries it
+    no_room,   // nothing happened: try again
+  };
+  Kind kind = Kind::ended;
+  Errc status = Errc::ok;
+
+  // What a call says that hands it on: not_done (accepted), no_resource (no room), or how it ended.
+  static constexpr Begun handed_on(Errc said) {
+    return {said == Errc::not_done      ? Kind::accepted
+            : said == Errc::no_resource ? Kind::no_room
+                                        : Kind::ended,
+            said};
+  }
+  static constexpr Begun ended(Errc status) { return {Kind::ended, status}; }
+};
+
 }  // namespace orrery::nic

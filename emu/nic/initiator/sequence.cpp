@@ -104,21 +104,12 @@ Errc Nic::post_part(Sequence& sequence, Endpoint& endpoint, Request part) {
   part.completion.listener = &sequence;
   // Counted before it can end. The caller's own count keeps one that ends here from being the last.
   sequence.left.fetch_add(1, std::memory_order_relaxed);
-  if (status == Errc::not_done && (clock_ != nullptr || faults_ != nullptr)) [[unlikely]] {
-    status = divert(endpoint, part);
-    if (status == Errc::ok) return Errc::ok;
-  }
-  if (status == Errc::not_done && !must_follow(part))
-    status = try_direct(part, endpoint.port->hazard_slot, &endpoint);
-  if (status == Errc::not_done) {
-    status = post_elsewhere(endpoint, part);
-    if (status == Errc::not_done) return Errc::ok;
-  }
-  if (status == Errc::no_resource) {
+  const Begun begun = status == Errc::not_done ? start(endpoint, part) : Begun::ended(status);
+  if (begun.kind == Begun::Kind::no_room) {
     sequence.left.fetch_sub(1, std::memory_order_relaxed);
-    return status;
+    return Errc::no_resource;
   }
-  complete(part.completion, status, Teller::owner);
+  if (begun.kind == Begun::Kind::ended) complete(part.completion, begun.status, Teller::owner);
   return Errc::ok;
 }
 

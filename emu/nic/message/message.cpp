@@ -54,7 +54,7 @@ Errc Nic::send_message_slowly(Endpoint& endpoint, std::span<const std::byte> hea
                               std::span<const std::byte> data, std::uint32_t id, std::uint8_t tag) {
   Mailbox& box = *endpoint.mailbox;
   if (!detail::has_credit(box)) {
-    progress();
+    progress(&endpoint);
     if (!detail::has_credit(box)) {
       const std::uint64_t released = box.released_word().load(std::memory_order_acquire);
       if (released > box.sent || released < box.acknowledged)
@@ -89,7 +89,7 @@ Errc Nic::send_message_slowly(Endpoint& endpoint, std::span<const std::byte> hea
 // Nothing has come: whatever is under way is moved along.
 Errc Nic::find_no_message(Endpoint& endpoint) {
   if (!has_nothing_to_move()) [[unlikely]]
-    progress();
+    progress(&endpoint);
   else if (polls_.add()) [[unlikely]]
     look_about();
   Mailbox& box = *endpoint.mailbox;

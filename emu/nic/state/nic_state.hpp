@@ -24,7 +24,8 @@
 //   328 KiB   CqState[1024]      256 KiB   completion queues; rings lie in the arena
 //   584 KiB   AMO unit            64 KiB   its cache (amo_unit.hpp); each unit lays out its own part
 //   704 KiB   errors             256 KiB   error events and injected faults
-//   960 KiB   clock               64 KiB   how the process's clock is set up
+//   960 KiB   clock               60 KiB   how the process's clock is set up
+//   1020 KiB  match                4 KiB   where in the arena the match unit lies (match_state.hpp)
 //   1 MiB     channel              1 MiB   receive buffers that were posted
 //   2 MiB     datagrams            2 MiB   posted and finished exchanges
 //   4 MiB     collective engine    4 MiB   virtual channel elements
@@ -39,7 +40,7 @@
 namespace orrery::nic {
 
 inline constexpr std::uint64_t kNicMagic = 0x43494e595252524fULL;  // "ORRRYNIC"
-inline constexpr std::uint32_t kNicVersion = 6;
+inline constexpr std::uint32_t kNicVersion = 7;
 inline constexpr std::uint32_t kMaxProcesses = 1024;
 inline constexpr std::uint32_t kMaxQueues = 1024;
 inline constexpr std::uint32_t kHazardSlots = 8;
@@ -63,6 +64,7 @@ enum class AreaKind : std::uint32_t {
   counters = 7,
   record_queues = 8,
   atomic_locks = 9,
+  match = 10,
 };
 
 // Where a unit keeps its state, and how much of it there may be. The unit's own header says what lies there.
@@ -217,7 +219,8 @@ inline constexpr std::uint64_t kKiB = 1024;
 inline constexpr std::uint64_t kMiB = 1024 * kKiB;
 inline constexpr UnitArea kAmoArea{584 * kKiB, 64 * kKiB};
 inline constexpr UnitArea kErrorArea{704 * kKiB, 256 * kKiB};
-inline constexpr UnitArea kClockArea{960 * kKiB, 64 * kKiB};
+inline constexpr UnitArea kClockArea{960 * kKiB, 60 * kKiB};
+inline constexpr UnitArea kMatchArea{1020 * kKiB, 4 * kKiB};  // where in the arena the match unit lies
 inline constexpr UnitArea kChannelArea{1 * kMiB, 1 * kMiB};
 inline constexpr UnitArea kDatagramArea{2 * kMiB, 2 * kMiB};
 inline constexpr UnitArea kCollectiveArea{4 * kMiB, 4 * kMiB};
@@ -229,6 +232,7 @@ inline constexpr AreaRow kAreas[] = {
     {AreaKind::amo, 0, kAmoArea.offset, kAmoArea.bytes},
     {AreaKind::errors, 0, kErrorArea.offset, kErrorArea.bytes},
     {AreaKind::clock, 0, kClockArea.offset, kClockArea.bytes},
+    {AreaKind::match, 0, kMatchArea.offset, kMatchArea.bytes},
     {AreaKind::channels, 0, kChannelArea.offset, kChannelArea.bytes},
     {AreaKind::datagrams, 0, kDatagramArea.offset, kDatagramArea.bytes},
     {AreaKind::collective, 0, kCollectiveArea.offset, kCollectiveArea.bytes},

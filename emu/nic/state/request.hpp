@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/wire/verb.hpp"
 
 #include <cstdint>
 
@@ -50,12 +51,9 @@ enum RegionFlags : std::uint8_t {
 constexpr bool MemKey::is_number() const { return (flags & kByNumber) != 0; }
 constexpr bool MemKey::valid() const { return generation != 0 || (flags & kAtTarget) != 0; }
 
-enum class Op : std::uint8_t { put, get, amo, cq_write, send, message, credit };
-
-// Whether bytes of the initiator travel with it.
-constexpr bool carries_payload(Op op) {
-  return op == Op::put || op == Op::send || op == Op::message || op == Op::credit;
-}
+// What an API may ask for is what travels: put, get, amo, cq_write, send; message and credit are the
+// mailboxes'. emu/wire/verb.hpp has a row of facts for each.
+using Op = wire::Verb;
 
 // How an operation is carried out and what it reports. One bit each.
 enum RequestFlags : std::uint32_t {
@@ -85,6 +83,11 @@ enum class EventKind : std::uint8_t {
   record = 9,           // a record lies beside the queue. data = serial << 32 | place (record_queue.hpp)
   collective = 16,      // a VCE's reduction ended: CeStatus << 48 | reduction (32 bits) << 14 | ce_id
 };
+
+// What kind of event tells a target's queue of an operation.
+constexpr EventKind event_kind(Op op) {
+  return op == Op::message ? EventKind::message_arrived : EventKind::remote;
+}
 
 // One completion-queue entry, before an API gives it its own shape.
 struct Event {

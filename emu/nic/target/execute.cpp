@@ -3,6 +3,7 @@
 #include "emu/nic/target/execute.hpp"
 
 #include "emu/base/copy.hpp"
+#include "emu/base/timed_path.hpp"
 #include "emu/nic/events/completion_queue.hpp"
 #include "emu/nic/message/channel.hpp"
 #include "emu/nic/state/access.hpp"
@@ -138,7 +139,7 @@ Errc execute_by_number(const Target& target, wire::PacketHeader header, std::spa
 
 }  // namespace
 
-void store_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+ORRERY_TIMED_PATH void store_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   switch (bytes) {
     case 8:
       if (store_word<std::uint64_t>(to, from)) return;
@@ -158,7 +159,7 @@ void store_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes != 0) copy_block(to, from, bytes);
 }
 
-void load_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+ORRERY_TIMED_PATH void load_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   switch (bytes) {
     case 8:
       if (load_word<std::uint64_t>(to, from)) return;
@@ -178,7 +179,8 @@ void load_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes != 0) copy_block(to, from, bytes);
 }
 
-void raise_remote_event(const NicView& nic, std::uint64_t word, EventKind kind, std::uint64_t data) {
+ORRERY_TIMED_PATH void raise_remote_event(const NicView& nic, std::uint64_t word, EventKind kind,
+                                          std::uint64_t data) {
   const std::uint32_t queue_plus_1 = control::queue_plus_1(word);
   if (queue_plus_1 == 0) return;
   const auto queue = open_queue(nic, queue_plus_1 - 1);
@@ -187,26 +189,24 @@ void raise_remote_event(const NicView& nic, std::uint64_t word, EventKind kind, 
   (void)push_event(*queue, {kind, Errc::ok, data});
 }
 
-Errc execute(const Target& target, const wire::PacketHeader& header, std::span<const std::byte> payload,
-             std::span<std::byte> out) {
-  if (header.verb == wire::Verb::datagram) return execute_datagram_packet(target.nic, header, payload, out);
-  if (header.verb == wire::Verb::send) return execute_send(target, header, payload, {});
+ORRERY_TIMED_PATH Errc execute(const Target& target, const wire::PacketHeader& header,
+                               std::span<const std::byte> payload, std::span<std::byte> out) {
+  const wire::VerbTraits& verb = wire::traits(header.verb);
+  if (verb.unit == wire::Unit::exchange) return execute_datagram_packet(target.nic, header, payload, out);
+  if (verb.unit == wire::Unit::buffers) return execute_send(target, header, payload, {});
   if ((header.flags & wire::kByNumber) != 0) [[unlikely]]
     return execute_by_number(target, header, payload, out);
   if (header.key_index >= kMaxRegions) return Errc::invalid_handle;
   MrtEntry& entry = target.nic.region(header.key_index);
   // Acquire: pairs with the owner's publication of the entry.
   const std::uint64_t word = entry.control.load(std::memory_order_acquire);
-  const bool writes = header.verb == wire::Verb::put || header.verb == wire::Verb::amo ||
-                      header.verb == wire::Verb::message || header.verb == wire::Verb::credit;
-  const bool addressed = header.verb != wire::Verb::cq_write;
-  const Errc access = addressed ? check_access(entry, word, header.key_generation, header.domain,
-                                               header.address, header.length, writes)
-                                : check_access(entry, word, header.key_generation, header.domain,
-                                               entry.begin.load(std::memory_order_relaxed), 0, false);
+  const Errc access = verb.addressed ? check_access(entry, word, header.key_generation, header.domain,
+                                                    header.address, header.length, verb.writes)
+                                     : check_access(entry, word, header.key_generation, header.domain,
+                                                    entry.begin.load(std::memory_order_relaxed), 0, false);
   if (access != Errc::ok) return access;
 
-  if (addressed) make_memory_current(target, word, header);
+  if (verb.addressed) make_memory_current(target, word, header);
   Errc done = Errc::ok;
   switch (header.verb) {
     case wire::Verb::put:
@@ -234,17 +234,12 @@ Errc execute(const Target& target, const wire::PacketHeader& header, std::span<c
     case wire::Verb::amo:
       done = execute_amo(target, entry, word, header, out);
       break;
-    case wire::Verb::none:
-    case wire::Verb::send:
-    case wire::Verb::response:
-    default:  // a value that no version of ours sends
+    default:  // another unit's, or a value that no version of ours sends
       return Errc::illegal_op;
   }
   if (done == Errc::ok && (header.flags & wire::kWantsRemoteEvent) != 0 &&
       (header.flags & wire::kLast) != 0) {
-    raise_remote_event(target.nic, word,
-                       header.verb == wire::Verb::message ? EventKind::message_arrived : EventKind::remote,
-                       header.event_data);
+    raise_remote_event(target.nic, word, event_kind(header.verb), header.event_data);
   }
   return done;
 }

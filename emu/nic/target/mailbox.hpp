@@ -12,14 +12,14 @@
 #include <memory>
 #include <vector>
 
-// Short messages through a mailbox in the receiver's registered memory (docs/mailbox.md). All that a
+// Short messages through a mailbox in the receiver's registered memory (docs/messages.md). All that a
 // connection shares is in the two mailboxes; a message, and a credit that comes back, are stores into the
 // other side's.
 //
-//   mailbox = control slot[credits]              starts at the first line boundary of its memory
-//   control = released:u64, rest of the line     written by the peer: how many of our messages it has
-//   released slot    = word:u64 unused:u64 payload        whole lines; message n, counted from 0, is in slot
-//   n % credits word    = 63..32 n + 1 | 31..24 tag | 16 set | 15..0 bytes of payload         stored last
+//   mailbox = control slot[credits]           starts at the first line boundary of its memory
+//   control = released:u64, rest of the line  written by the peer: how many of our messages it has released
+//   slot    = word:u64 unused:u64 payload     whole lines; message n, counted from 0, is in slot n % credits
+//   word    = 63..32 n + 1 | 31..24 tag | 16 set | 15..0 bytes of payload     stored last
 //
 // Memory of zeros is a mailbox without messages: a sender need not wait until its receiver looks at it. One
 // store publishes a message, so a sender that dies leaves it whole or absent.

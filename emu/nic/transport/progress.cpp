@@ -35,14 +35,10 @@ std::uint64_t wire_part(const wire::HostWire& wire) {
   return std::min<std::uint64_t>(wire.max_payload(), wire::kLongestWirePart) & ~std::uint64_t{kCacheLine - 1};
 }
 
-bool carries_payload(wire::Verb verb) {
-  return verb == wire::Verb::put || verb == wire::Verb::send || verb == wire::Verb::message ||
-         verb == wire::Verb::credit;
-}
 // Bytes that an operation's packets are for, both ways.
 std::uint64_t bytes_of(const wire::PacketHeader& header) {
-  const bool any = answer_has_data(header) || carries_payload(header.verb) || header.verb == wire::Verb::amo;
-  return any ? header.length : 0;
+  const wire::VerbTraits& verb = wire::traits(header.verb);
+  return verb.payload || verb.answer != wire::Answer::status ? header.length : 0;
 }
 // The header of the packet for `part` of those bytes, from `offset` on.
 wire::PacketHeader part_of(const wire::PacketHeader& whole, std::uint64_t offset, std::uint32_t part,
@@ -52,7 +48,7 @@ wire::PacketHeader part_of(const wire::PacketHeader& whole, std::uint64_t offset
   header.part_bytes = part;
   header.flags |= wire::kWantsResponse;
   if (offset + part == total) header.flags |= wire::kLast;
-  if (carries_payload(whole.verb)) header.payload_bytes = part;
+  if (wire::traits(whole.verb).payload) header.payload_bytes = part;
   return header;
 }
 
@@ -63,11 +59,9 @@ bool send_whole(wire::HostWire& wire, wire::ProcessSlot to, const wire::PacketHe
   const std::uint64_t total = bytes_of(header);
   if (total >= kWorthInPlace || total > wire_part(wire)) return false;
   std::span<const std::byte> payload;
-  if (carries_payload(header.verb)) payload = {local, total};
+  if (wire::traits(header.verb).payload) payload = {local, total};
   return wire.try_send(to, part_of(header, 0, static_cast<std::uint32_t>(total), total), payload).ok();
 }
-
-bool is_collective(wire::Verb verb) { return verb == wire::Verb::join || verb == wire::Verb::release; }
 
 }  // namespace
 
@@ -154,7 +148,7 @@ Errc Nic::send_frames(const Request& request, Endpoint* silent_by) {
     return Errc::not_done;
   }
   if (sent && sleeps(peer)) environment_.ring(peer.link.process);
-  if (request.op != Op::cq_write && request.op != Op::send) count_hit(peer, request.remote);
+  if (wire::traits(request.op).addressed) count_hit(peer, request.remote);
   // Somebody has to take the answer in if the program does not poll.
   if (answered && view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();
@@ -205,10 +199,10 @@ Errc Nic::send_packet(Peer& peer, const wire::PacketHeader& header, std::span<co
 
 // REQUIRES: frames_mu_ is held.
 void Nic::keep_rest(Flight& flight) {
-  const wire::Verb verb = flight.header.verb;
-  const bool has_payload =
-      verb == wire::Verb::put || verb == wire::Verb::message || verb == wire::Verb::credit;
-  if (!has_payload || (flight.flags & kBlockTransfer) != 0 || flight.segments.valid() || flight.all_sent)
+  const wire::VerbTraits& verb = wire::traits(flight.header.verb);
+  // What is sent to a buffer stays as it is until its event.
+  const bool may_change = verb.payload && verb.unit == wire::Unit::region;
+  if (!may_change || (flight.flags & kBlockTransfer) != 0 || flight.segments.valid() || flight.all_sent)
     return;
   flight.kept.assign(flight.local + flight.sent, flight.local + flight.header.length);
   flight.local = flight.kept.data() - flight.sent;
@@ -226,7 +220,7 @@ bool Nic::pump(Peer& peer) {
   while (!peer.waiting.empty()) {
     Flight& flight = *flights_.find(peer.waiting.front());
     const bool brings_data = answer_has_data(flight.header);
-    const bool has_payload = carries_payload(flight.header.verb);
+    const bool has_payload = wire::traits(flight.header.verb).payload;
     // A block transfer's source stays as it is until its event, so that the wire need not copy it.
     const bool may_stay = wire != nullptr && flight.header.verb == wire::Verb::put &&
                           (flight.flags & kBlockTransfer) != 0 && !flight.segments.valid();
@@ -255,7 +249,7 @@ bool Nic::pump(Peer& peer) {
       } else if (has_payload) {
         payload = {flight.local + flight.sent, part};
       }
-      if (flight.header.verb == wire::Verb::datagram) {
+      if (!has_payload && !flight.kept.empty()) {  // of a packet of the NIC's own
         payload = {flight.kept.data(), flight.kept.size() - flight.header.length};
         header.payload_bytes = static_cast<std::uint32_t>(payload.size());
       }
@@ -282,11 +276,12 @@ bool Nic::pump(Peer& peer) {
 Errc Nic::apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part, std::span<std::byte> buffer,
                 std::span<std::byte>* out) {
   const wire::PacketHeader& header = packet.header;
+  const wire::VerbTraits& verb = wire::traits(header.verb);
   const bool brings_data = answer_has_data(header);
   Errc status = Errc::ok;
   *out = {};
   // A packet asks for no more than a packet's worth of work.
-  const bool in_parts = brings_data || header.verb == wire::Verb::amo;
+  const bool in_parts = verb.answer != wire::Answer::status;
   if (in_parts && (header.part_bytes > max_part || header.part_bytes > buffer.size())) {
     status = Errc::corrupt;
   } else if (brings_data) {
@@ -298,7 +293,7 @@ Errc Nic::apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part,
     from.failed = Errc::ok;
   else if (header.transaction == from.transaction && status == Errc::ok)
     status = from.failed;
-  if (status == Errc::ok && is_collective(header.verb)) [[unlikely]] {
+  if (status == Errc::ok && verb.unit == wire::Unit::engine) [[unlikely]] {
     status = collective_.take(header);
   } else if (status == Errc::ok) {
     const Target target{view_, &identity_};
@@ -405,16 +400,20 @@ void Nic::find_lanes() {
 
 // ---- whoever polls ----
 
-bool Nic::progress() {
+bool Nic::progress(const void* source) {
   if (clock_ != nullptr) [[unlikely]] {
-    progress_timed();
+    progress_timed(source);
     return true;
   }
   return move_along();
 }
 
 Errc Nic::progress_and_take(CompletionQueue& queue, Event* event) {
-  return progress() ? queue.take(event) : Errc::not_done;
+  if (!progress(&queue)) return Errc::not_done;
+  const Errc found = queue.take(event);
+  if (clock_ != nullptr && found != Errc::not_done) [[unlikely]]
+    clock_->found();
+  return found;
 }
 
 bool Nic::move_along() {

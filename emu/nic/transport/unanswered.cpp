@@ -32,11 +32,10 @@ bool is_taken_out(const Endpoint& endpoint) {
 bool Nic::try_send_unanswered(Endpoint& endpoint, const Request& request) {
   constexpr std::uint32_t kAnswered = kLocalOffset | kBlockTransfer;  // fences wait for flights
   Peer& peer = *request.peer;
-  const bool has_payload = request.op == Op::put || request.op == Op::credit;
-  const std::uint64_t payload_bytes = has_payload ? request.length : 0;
-  if (request.completion.tells_of_success() || (request.flags & kAnswered) != 0 ||
-      (!has_payload && request.op != Op::cq_write) || !peer.waiting.empty() ||
-      payload_bytes > peer.requests.max_payload())
+  const wire::VerbTraits& verb = wire::traits(request.op);
+  const std::uint64_t payload_bytes = verb.payload ? request.length : 0;
+  if (request.completion.tells_of_success() || (request.flags & kAnswered) != 0 || !verb.may_be_silent ||
+      !peer.waiting.empty() || payload_bytes > peer.requests.max_payload())
     return false;
   // An endpoint remembers one peer.
   if (endpoint.unanswered_to != &peer && !is_taken_out(endpoint)) return false;
@@ -181,7 +180,7 @@ void Nic::look_for_refusals(Peer& peer) {
       std::min<std::uint32_t>(newest - peer.refusals_seen, static_cast<std::uint32_t>(ErrorLog::kKept));
   peer.refusals_seen = newest;
   for (std::uint32_t i = 0; i < missed; ++i) {
-    tell_of_error(
+    ports_.tell_of_error(
         {.domain = refusal::domain(word), .nic_address = peer.nic_address, .status = refusal::status(word)});
   }
 }

@@ -42,7 +42,7 @@ void Nic::deliver_from_wire(const wire::Packet& packet) {
   const wire::PacketHeader& header = packet.header;
   if (header.source >= kMaxProcesses) return;
   if (header.verb == wire::Verb::response) {
-    Peer* const peer = peers_[header.source].load(std::memory_order_acquire);
+    Peer* const peer = peers_.find(header.source);
     if (peer != nullptr && peer->link.by_wire) take_response(*peer, packet);
     return;
   }

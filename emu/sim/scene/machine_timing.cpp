@@ -35,6 +35,15 @@ void nic_limits(const model::Machine& machine, const model::DerivedRates& rates,
       static_cast<std::uint32_t>(std::max(0.0, shared - lone) * machine.pricing.packet.payload + 0.5);
 }
 
+// How long a short operation keeps the interface beyond its data: what the model adds to its transfer.
+void intervals(const model::Machine& machine, NicCost* nic) {
+  const auto of = [&](model::Op op) {
+    return static_cast<std::uint32_t>(ticks(machine.pricing.ops[static_cast<std::size_t>(op)].gap_add));
+  };
+  nic->put_interval = of(model::Op::fma_put);
+  nic->get_interval = of(model::Op::fma_get);
+}
+
 Refusal check(const model::Machine& machine, const char* constant, double value, double low, double high) {
   if (value >= low && value <= high) return {};
   return {fmt::format("{}: {}: {} is nothing that the simulator can have: expected {} to {}",
@@ -90,6 +99,8 @@ Refusal timing_of(const model::Machine& machine, TorusTiming* out) {
       16 * (timing.header_flits + (packet.payload + packet.word - 1) / packet.word * timing.data_flits);
   timing.nic.latency_in = timing.nic.latency_out = 300;
   nic_limits(machine, rates, &timing.nic);
+  // A SeaStar's interval is its firmware's, which is simulated by itself.
+  if (machine.pricing.network == model::Network::gemini_torus) intervals(machine, &timing.nic);
   const std::int64_t window = machine.description.value("nic.window");
   timing.nic.response_flits = static_cast<std::uint8_t>(flits(packet.put_response));
   if (timing.nic.response_flits != 0)
@@ -124,14 +135,14 @@ Refusal timing_of(const model::Machine& machine, AriesTiming* out) {
   AriesTiming timing;
   timing.electrical_phit = phit_ticks(machine, rates.link);
   timing.optical_phit = phit_ticks(machine, rates.global_link);
-  // The file has one hop latency; an optical link is 30 m of cable longer.
-  timing.optical_hop += ticks(machine.pricing.hop) - timing.electrical_hop;
   timing.electrical_hop = ticks(machine.pricing.hop);
+  timing.optical_hop = ticks(machine.pricing.hop + machine.pricing.global_cable);
   timing.errors.flit_bits = packet.phit_bits;
   timing.header_phits = packet.put_request;
   timing.word = packet.word;
   timing.word_phits = packet.phits_per_word;
   nic_limits(machine, rates, &timing.nic);
+  intervals(machine, &timing.nic);
   timing.nic.outstanding = static_cast<std::uint32_t>(machine.description.value("nic.window"));
   timing.nic.response_flits = static_cast<std::uint8_t>(packet.put_response);
   timing.nic.get_flits = static_cast<std::uint8_t>(packet.get_request);

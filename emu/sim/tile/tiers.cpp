@@ -159,7 +159,6 @@ TierOutcome by_packets(const model::Machine& machine, const TierCase& tier, cons
     if (timing_of(machine, &timing).refused()) return {};
     timing.nic.latency_in = 1;  // a tick: none would arrive before it was sent
     timing.nic.latency_out = 0;
-    timing.optical_hop = timing.electrical_hop;  // the file has one
     options.fifos = 1;
     limit(kTileTickNs);
     auto load = workload();

@@ -71,8 +71,11 @@ struct Hop {
 struct NicCost {
   std::uint32_t request_base = 0;  // ticks that a request keeps the injection side busy,
   double request_per_byte = 0;     // ... and for each byte of it
-  std::uint32_t response = 0;      // ticks that sending a response keeps it busy
-  std::uint32_t eject_base = 0;    // ticks that a packet keeps the ejection side busy
+  // ... and where it is an operation by itself, shorter than a packet. Full packets count as parts of long
+  // messages, which have one interval among so many that it does not show.
+  std::uint32_t put_interval = 0, get_interval = 0;
+  std::uint32_t response = 0;    // ticks that sending a response keeps it busy
+  std::uint32_t eject_base = 0;  // ticks that a packet keeps the ejection side busy
   double eject_per_byte = 0;
   std::uint32_t latency_in = 0;      // node to router
   std::uint32_t latency_out = 0;     // router to node, after the last phit
@@ -94,6 +97,8 @@ struct LinkErrors {
   double bit_error_rate = 0;     // of each bit, 0 to 1e-4; errors are independent
   std::uint32_t flit_bits = 24;  // on the wire
 };
+
+inline constexpr std::uint32_t kFullPayload = 64;  // bytes of a full packet, on each of them
 
 template <typename Fabric>
 class TileRouter {
@@ -272,6 +277,12 @@ class TileRouter {
     return carries_data(packet)
                ? cost_.request_base * packets + static_cast<Tick>(cost_.request_per_byte * packet.payload)
                : Tick{cost_.response} * packets;
+  }
+  // The same of one that the workload hands over.
+  Tick request_ticks(const Packet& packet) const {
+    const bool by_itself = packet.payload < kFullPayload && !(packet.flags & kFollows);
+    const std::uint32_t interval = packet.flags & kGet ? cost_.get_interval : cost_.put_interval;
+    return injection_ticks(packet) + (by_itself ? interval : 0);
   }
   void queue_response(Partition& part, Nic& nic, std::uint32_t index, Tick now);
 

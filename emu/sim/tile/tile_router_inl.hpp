@@ -279,7 +279,7 @@ void TileRouter<F>::serve_nic(Partition& part, Node site, std::uint32_t n, Tick 
     index = nic.pending;
     nic.pending = kNone;
     if (cost_.response_flits != 0) nic.outstanding += fabric_.packets_in(packet.payload);
-    busy = injection_ticks(packet);
+    busy = request_ticks(packet);
   }
   const Packet& packet = part.pool()[index];
   nic.space -= packet.flits;

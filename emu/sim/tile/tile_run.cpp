@@ -53,7 +53,8 @@ double torus_uniform_peak(const model::Torus& torus, const TorusTiming& timing, 
 double aries_uniform_peak(const model::Dragonfly& dragonfly, const AriesTiming& timing,
                           std::uint32_t payload) {
   const std::uint32_t packets = (payload + 63) / 64;
-  const double nic = 1 / (timing.nic.request_per_byte * payload + timing.nic.response * packets);
+  const double interval = payload < kFullPayload ? timing.nic.put_interval : 0;
+  const double nic = 1 / (interval + timing.nic.request_per_byte * payload + timing.nic.response * packets);
   if (dragonfly.groups() == 1) return nic;
   const double full = timing.header_phits + (64.0 + timing.word - 1) / timing.word * timing.word_phits;
   const double phits = (std::floor(full) + timing.nic.response_flits) * payload / 64.0;

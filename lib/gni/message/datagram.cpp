@@ -66,7 +66,7 @@ gni_return_t test(gni_ep_handle_t ep_hndl, Name name, gni_post_state_t* post_sta
   nic::DatagramOutcome outcome;
   const Errc found = ep->nic->datagrams().test(ep->endpoint, name, &outcome);
   // Under a clock a program that looks again and again lets time pass.
-  if (outcome.status == nic::DatagramStatus::pending && ep->nic->clock() != nullptr) ep->nic->progress();
+  if (outcome.status == nic::DatagramStatus::pending && ep->nic->clock() != nullptr) ep->nic->progress(ep);
   return hand_over(found, outcome, post_state, remote_addr, remote_id);
 }
 

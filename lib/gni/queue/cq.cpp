@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
 #include "lib/gni/device/device_status.hpp"
 #include "lib/gni/domain/limits.hpp"
@@ -53,7 +54,8 @@ gni_cq_entry_t entry_of(const nic::Event& event) {
       return entry_of_arrived(event, code_of(event.status));
     case nic::EventKind::collective:
       return cq_entry::collective(event.data, static_cast<std::uint8_t>(event.data >> 48 & 0x3f));
-    case nic::EventKind::received:  // no queue of uGNI is a channel's
+    case nic::EventKind::received:  // no queue of uGNI is a channel's, nor one of records
+    case nic::EventKind::record:
     case nic::EventKind::overrun:
     case nic::EventKind::none:
       break;
@@ -169,7 +171,7 @@ gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl) {
   return GNI_RC_SUCCESS;
 }
 
-gni_return_t GNI_CqGetEvent(gni_cq_handle_t cq_hndl, gni_cq_entry_t* event_data) {
+ORRERY_TIMED_PATH gni_return_t GNI_CqGetEvent(gni_cq_handle_t cq_hndl, gni_cq_entry_t* event_data) {
   const Cq* const cq = find(cq_hndl);
   if (cq == nullptr || event_data == nullptr) [[unlikely]]
     return GNI_RC_INVALID_PARAM;
@@ -209,19 +211,19 @@ gni_return_t GNI_CqWaitEvent(gni_cq_handle_t cq_hndl, uint64_t timeout, gni_cq_e
   }
 }
 
-gni_return_t GNI_CqTestEvent(gni_cq_handle_t cq_hndl) {
+ORRERY_TIMED_PATH gni_return_t GNI_CqTestEvent(gni_cq_handle_t cq_hndl) {
   const Cq* const cq = find(cq_hndl);
   if (cq == nullptr) return GNI_RC_INVALID_PARAM;
   Errc found = cq->queue->test();
   if (found == Errc::not_done) {
-    cq->nic->progress();
+    cq->nic->progress(cq->queue);
     found = cq->queue->test();
   }
   return return_of(found);
 }
 
-gni_return_t GNI_GetCompleted(gni_cq_handle_t cq_hndl, gni_cq_entry_t event_data,
-                              gni_post_descriptor_t** post_descr) {
+ORRERY_TIMED_PATH gni_return_t GNI_GetCompleted(gni_cq_handle_t cq_hndl, gni_cq_entry_t event_data,
+                                                gni_post_descriptor_t** post_descr) {
   const Cq* const cq = find(cq_hndl);
   if (cq == nullptr || post_descr == nullptr) [[unlikely]]
     return GNI_RC_INVALID_PARAM;

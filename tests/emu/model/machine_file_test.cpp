@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "[operation.cq_write]\nlike = \"send\"", "not itself a copy"},
         BadInput{"UnknownNetwork", "gemini", "gemini_torus", "hypercube",
                  "topology.kind = \"hypercube\": expected dragonfly"},
-        BadInput{"BadRowName", "gemini", "fitted = [\"GE046\"]", "fitted = [\"put\"]",
+        BadInput{"BadRowName", "gemini", "fitted = [\"HG012\"]", "fitted = [\"put\"]",
                  "expected a row name such as"},
         BadInput{"FractionAboveOne", "gemini", "efficiency = { value = 1.0", "efficiency = { value = 1.5",
                  "expected a fraction"},

@@ -446,6 +446,8 @@ TEST(Trace, WhereNothingCanBeWrittenIsRefusedBeforeTheRun) {
 // ---- what cannot go on, and what is not accepted ----
 
 TEST(VirtualTime, ADeadlockIsReportedWithWhatEachPeWaitsFor) {
+  // What is looked for may come from outside, for so many seconds.
+  setenv("ORRERY_DEADLOCK", "2", 1);
   for (const char* how : {"deadlock", "deadlock_blocking", "deadlock_memory"}) {
     const Ran ran = run(2, {how});
     EXPECT_EQ(ran.code, 75) << how << ran.err;
@@ -453,6 +455,7 @@ TEST(VirtualTime, ADeadlockIsReportedWithWhatEachPeWaitsFor) {
     EXPECT_NE(ran.err.find("PE 0: "), std::string::npos) << how << ran.err;
     EXPECT_NE(ran.err.find("PE 1: "), std::string::npos) << how << ran.err;
   }
+  unsetenv("ORRERY_DEADLOCK");
 }
 
 TEST(Choice, WhatIsUnknownIsRefusedWithWhatThereIs) {

@@ -326,7 +326,15 @@ void deadlock_memory(World& w) {
 
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
+  const std::int64_t first = now_ns();
   World w;
+  if (what == "start")
+    std::printf("PE %d: joined after %lld ns\n", w.rank(), static_cast<long long>(now_ns() - first));
+  if (what == "engines") engines(w);
+  if (what == "counted_looks") counted_looks(w);
+  if (what == "kernels") kernels(w);
+  if (what == "helpers") helpers(w, argc > 2 ? std::atoi(argv[2]) : 0);
+  if (what == "outside") outside(w, argc > 2);
   if (what == "latency") latency(w);
   if (what == "put_times") put_times(w);
   if (what == "ping_pong") ping_pong(w);

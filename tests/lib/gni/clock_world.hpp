@@ -91,6 +91,17 @@ struct World {
 void polled_gets(World& w);
 // Three PEs: PE 1 is told of PE 0's get, which sleeps, and puts to PE 2, which sleeps for half as long.
 void told_gets(World& w);
+// clock_looks.cpp
+// Puts back and forth by a program that looks at one queue, and at many, in either order.
+void engines(World& w);
+// The same, with so many looks in vain before each answer.
+void counted_looks(World& w);
+// Timed kernels of some tens of microseconds.
+void kernels(World& w);
+// Puts beside a thread that waits, at most 20 ms each time: on a queue in two ways, by sleeping, by looking.
+void helpers(World& w, int how);
+// Looks in vain until something has come that is not the NIC's, with sleeps between or without.
+void outside(World& w, bool naps);
 // clock_messages.cpp
 void messages(World& w);
 void shared_queue(World& w);

@@ -5,7 +5,11 @@ set -euo pipefail
 . "$(dirname "$0")/check.sh"
 
 says 'hops of link.hop 105 ns' explain --machine gemini put 0 1234 64
-says 'fitted to GE046' explain --machine gemini put 0 1234 64
+says 'fitted to HG012' explain --machine gemini get 0 1234 64
+says '(+-30 %)' explain --machine gemini put 0 1234 64
+says 'layer mpi: MPI over mailboxes' explain --machine aries --layer mpi message 0 4 8
+says 'links of link.global_cable' explain --machine aries put 0 1234 8
+refuses "layer 'pvm' is not known: expected mpi" explain --machine aries --layer pvm message 0 4 8
 says 'blue' explain --machine aries get 0 3071 8
 says 'no remote atomics' explain --machine bluegene-l amo 0 100 8
 says '10 us' explain --machine asci-q hardware_barrier 1024

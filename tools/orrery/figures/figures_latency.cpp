@@ -154,7 +154,7 @@ void latency_by_hops(Book& book) {
       fmt::format("Gemini, 25 x 32 x 24 ({} nodes): put of 8 B at rest", gemini.machine->pricing.nodes),
       "router-to-router hops", "latency, us"};
   torus.lines = lines_by_hops(gemini.machine->pricing, {{"minimal, in order", model::Routing::in_order}});
-  torus.marks = {{"1.0 us end-point latency", 1.0}};
+  torus.marks = {{"1.0 us end-point latency or less", 1.0}};
   measure(book, gemini.machine->pricing,
           file_of_size("gemini", {"class", "cabinets", "rows"}, {{"x", 25}, {"y", 32}, {"z", 24}}), &torus);
   book.curves(torus);
@@ -173,10 +173,13 @@ void latency_by_hops(Book& book) {
   const auto& a = groups.lines[0];
   book.relative("Gemini: latency of a hop, over the whole torus", 105,
                 (g.points.back().second - latency_at(g, 1)) / (g.points.back().first - 1) * 1e3, 3, "ns");
-  book.relative("Gemini: end-point latency of a put", 1.0, latency_at(g, 1) - 0.105, 3, "us", "fitted");
+  book.order("Gemini: end-point latency of a put", "1.0 us or less",
+             fmt::format("{:.2f} us", latency_at(g, 1) - 0.105), latency_at(g, 1) - 0.105 <= 1.0);
   book.relative("Aries: put of 8 B, one hop", 0.8, latency_at(a, 1), 3, "us", "fitted");
-  book.relative("Aries: the network's part of the longest minimal way", 500,
-                (latency_at(a, 5) - latency_at(a, 1)) / 4 * 5 * 1e3, 3, "ns");
+  // The paper counts routers; the fibre between groups comes on top.
+  const double fibre = aries.machine->pricing.global_cable.micros();
+  book.relative("Aries: the routers' part of the longest minimal way", 500,
+                (latency_at(a, 5) - fibre - latency_at(a, 1)) / 4 * 5 * 1e3, 3, "ns");
   book.order("Aries: the longest minimal way has five hops", "5",
              fmt::format("{:.0f}", a.points.back().first), a.points.back().first == 5);
   book.order("Aries: the longest through a root has ten", "10",

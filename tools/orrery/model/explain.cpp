@@ -19,6 +19,7 @@ namespace {
 
 struct ExplainOptions {
   std::string machine = "gemini", operation, routing = "adaptive_0";
+  std::vector<std::string> layers;
   std::vector<std::string> numbers;
   std::string src, dst, bytes;  // as options, empty: not given
   bool json = false;
@@ -118,7 +119,9 @@ std::string place_numbers(ExplainOptions* options) {
 
 int explain(ExplainOptions options) {
   if (const std::string problem = place_numbers(&options); !problem.empty()) return usage_error(problem);
-  const model::BuiltMachine built = model::build_machine(options.machine);
+  std::string name = options.machine;
+  for (const std::string& layer : options.layers) name += "+" + layer;
+  const model::BuiltMachine built = model::build_machine(name);
   if (!built.machine) return usage_error(built.error);
   const model::Machine& m = *built.machine;
   std::optional<model::Op> op = model::op_by_name(options.operation);
@@ -172,6 +175,7 @@ int explain(ExplainOptions options) {
                                       {"bytes", bytes},
                                       {"routing", model::routing_name(request.routing)},
                                       {"routing_effect", routing_effect},
+                                      {"layers", m.description.applied},
                                       {"lacks", e.lacks},
                                       {"route", route},
                                       {"to_data", as_json(e.to_data)},
@@ -188,6 +192,8 @@ int explain(ExplainOptions options) {
              bytes, src, model::place_of(m.pricing, request.src), dst,
              model::place_of(m.pricing, request.dst));
   if (!e.lacks.empty()) fmt::print("note: {}\n", e.lacks);
+  for (const std::string& layer : m.description.applied)
+    fmt::print("layer {}: {}\n", layer, m.description.layers.at(layer).what);
   fmt::print("routing {}: {}\n", model::routing_name(request.routing), routing_effect);
   fmt::print("route of the data, {} links:\n", e.route.size());
   for (std::size_t i = 0; i < e.route.size(); ++i) {
@@ -211,6 +217,7 @@ void add_explain(CLI::App& root, int& exit_code) {
   auto options = std::make_shared<ExplainOptions>();
   auto* command = root.add_subcommand("explain", "What an operation costs on a machine, item by item");
   command->add_option("--machine", options->machine, "A machine's name or file")->capture_default_str();
+  command->add_option("--layer", options->layers, "Software above the NIC to add, by name: mpi");
   command->add_option("--routing", options->routing, "Routing mode")->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
   command

@@ -21,12 +21,115 @@ namespace {
 
 struct ValidateOptions {
   std::string machine, reference;
-  bool json = false;
+  bool json = false, all = false;
 };
 
 std::string tolerance_text(const model::ReferenceRow& row) {
   if (row.compare == model::Compare::percent) return fmt::format("{} %", row.tolerance_percent);
   return std::string(model::compare_name(row.compare));
+}
+
+// Machines by name, each built once; or one of the user's own, which is held to the rows of the machine that
+// its `name` says.
+class Machines {
+ public:
+  // What is wrong, empty if nothing.
+  std::string use_own(const std::string& name) {
+    model::BuiltMachine built = model::build_machine(name);
+    own_ = std::move(built.machine);
+    return built.error;
+  }
+  // nullptr where the row is of another machine than the user's own. REQUIRES: else the row's is a shipped
+  // one.
+  const model::Machine* of(const std::string& name, std::string* error) {
+    if (own_) return own_->description.name == name ? own_.get() : nullptr;
+    auto& built = shipped_[name];
+    if (!built) {
+      model::BuiltMachine made = model::build_machine(name);
+      *error = made.error;
+      built = std::move(made.machine);
+    }
+    return built.get();
+  }
+  std::string own_name() const { return own_ ? own_->description.name : std::string(); }
+
+ private:
+  std::unique_ptr<model::Machine> own_;
+  std::map<std::string, std::unique_ptr<model::Machine>> shipped_;
+};
+
+// Rows of one class, as they are added up.
+struct Tally {
+  int rows = 0, held = 0;
+  double worst = 0;
+  std::string worst_row = "none";
+  void add(const model::ReferenceRow& row, const model::Verdict& v) {
+    ++rows;
+    held += v.holds ? 1 : 0;
+    if (row.compare != model::Compare::percent || std::abs(v.error_percent) <= worst) return;
+    worst = std::abs(v.error_percent);
+    worst_row = row.id;
+  }
+};
+
+nlohmann::json as_json(const model::ReferenceRow& row, const model::Verdict& v, const char* status) {
+  return {{"id", row.id},
+          {"machine", row.machine},
+          {"place", row.place},
+          {"what", row.what},
+          {"printed", row.printed},
+          {"unit", row.unit},
+          {"model", v.model ? nlohmann::json(*v.model) : nlohmann::json()},
+          {"error_percent", v.error_percent},
+          {"accepts", tolerance_text(row)},
+          {"status", status},
+          {"holds", v.holds},
+          {"constants", row.constants}};
+}
+
+void print_row(const model::ReferenceRow& row, const model::Verdict& v, const char* status,
+               const char* outcome) {
+  fmt::print("{:<6} {:<10} {:<20} {:<58} {:>9} {:>10} {:<9} {:>7.2f} % {:>9}  {:<9} {}\n", row.id,
+             row.machine, row.place, row.what, row.printed, v.model ? fmt::format("{:.5g}", *v.model) : "-",
+             row.unit, v.error_percent, tolerance_text(row), status, outcome);
+}
+
+// Shown and told, never judged: a model need not be right about a machine of another year with another
+// library.
+int measurements(Machines& machines, bool json, nlohmann::json* out) {
+  const model::ReferenceTable table =
+      model::parse_reference(model::shipped_measurements(), "measurements.csv");
+  if (!table.error.empty()) return usage_error(table.error);
+  Tally tallies[2];
+  int elsewhere = 0;
+  nlohmann::json rows = nlohmann::json::array();
+  if (!json) fmt::print("\nother measurements of such machines:\n");
+  for (const model::ReferenceRow& row : table.rows) {
+    std::string error;
+    const model::Machine* const machine = machines.of(row.machine, &error);
+    if (!error.empty()) return usage_error(error);
+    if (machine == nullptr) continue;
+    const model::Verdict v = model::judge(*machine, row);
+    if (!v.model)
+      ++elsewhere;
+    else
+      tallies[v.fitted].add(row, v);
+    const char* const status = !v.model ? "simulator" : v.fitted ? "fitted" : "predicted";
+    if (json)
+      rows.push_back(as_json(row, v, status));
+    else
+      print_row(row, v, status, !v.model ? "-" : v.holds ? "ok" : "misses");
+  }
+  if (json) {
+    *out = std::move(rows);
+    return 0;
+  }
+  fmt::print("{} rows: of {} predicted {} within 15 %, of {} fitted {}; {} the simulator's\n",
+             tallies[0].rows + tallies[1].rows + elsewhere, tallies[0].rows, tallies[0].held, tallies[1].rows,
+             tallies[1].held, elsewhere);
+  fmt::print("worst error: fitted {:.2f} % ({}), predicted {:.2f} % ({})\n", tallies[1].worst,
+             tallies[1].worst_row, tallies[0].worst, tallies[0].worst_row);
+  return 0;
 }
 
 int validate(const ValidateOptions& options) {
@@ -44,80 +147,63 @@ int validate(const ValidateOptions& options) {
   const model::ReferenceTable table = model::parse_reference(csv, file);
   if (!table.error.empty()) return usage_error(table.error);
 
-  // A machine of the user's own is held to the rows of the machine that its `name` says.
-  std::unique_ptr<model::Machine> own;
+  Machines machines;
   if (!options.machine.empty()) {
-    model::BuiltMachine built = model::build_machine(options.machine);
-    if (!built.machine) return usage_error(built.error);
-    own = std::move(built.machine);
+    if (const std::string error = machines.use_own(options.machine); !error.empty())
+      return usage_error(error);
   }
-  std::map<std::string, std::unique_ptr<model::Machine>> machines;
   nlohmann::json rows = nlohmann::json::array();
-  int fitted = 0, predicted = 0, conflicts = 0, failed = 0;
-  double worst[2] = {0, 0};
-  std::string worst_row[2] = {"none", "none"};
-  for (const model::ReferenceRow& row : table.rows) {
-    const model::Machine* machine = own.get();
-    if (machine != nullptr) {
-      if (machine->description.name != row.machine) continue;
-    } else {
-      auto& built = machines[row.machine];
-      if (!built) {
-        model::BuiltMachine made = model::build_machine(row.machine);
-        if (!made.machine) return usage_error(made.error);
-        built = std::move(made.machine);
-      }
-      machine = built.get();
-    }
-    const model::Verdict v = model::judge(*machine, row);
-    const bool conflict = row.compare == model::Compare::conflict;
-    if (conflict) {
-      ++conflicts;
-    } else {
-      ++(v.fitted ? fitted : predicted);
-      failed += v.holds ? 0 : 1;
-      if (row.compare == model::Compare::percent && std::abs(v.error_percent) > worst[v.fitted]) {
-        worst[v.fitted] = std::abs(v.error_percent);
-        worst_row[v.fitted] = row.id;
-      }
-    }
-    const char* status = conflict ? "conflict" : v.fitted ? "fitted" : "predicted";
-    const char* outcome = conflict ? "-" : v.holds ? "ok" : "FAILS";
-    if (options.json) {
-      rows.push_back({{"id", row.id},
-                      {"machine", row.machine},
-                      {"place", row.place},
-                      {"what", row.what},
-                      {"printed", row.printed},
-                      {"unit", row.unit},
-                      {"model", v.model ? nlohmann::json(*v.model) : nlohmann::json()},
-                      {"error_percent", v.error_percent},
-                      {"accepts", tolerance_text(row)},
-                      {"status", status},
-                      {"holds", v.holds},
-                      {"constants", row.constants}});
-    } else {
-      fmt::print("{:<6} {:<10} {:<20} {:<58} {:>9} {:>10} {:<9} {:>7.2f} % {:>9}  {:<9} {}\n", row.id,
-                 row.machine, row.place, row.what, row.printed,
-                 v.model ? fmt::format("{:.5g}", *v.model) : "-", row.unit, v.error_percent,
-                 tolerance_text(row), status, outcome);
+  Tally tallies[2];  // predicted, fitted
+  int conflicts = 0;
+  // Apart: first what the file was calibrated to, then what follows.
+  const int passes = options.all && !options.json ? 2 : 1;
+  for (int pass = 0; pass < passes; ++pass) {
+    if (passes == 2)
+      fmt::print("{}of the papers, {}:\n", pass == 0 ? "" : "\n", pass == 0 ? "fitted" : "predicted");
+    for (const model::ReferenceRow& row : table.rows) {
+      std::string error;
+      const model::Machine* const machine = machines.of(row.machine, &error);
+      if (!error.empty()) return usage_error(error);
+      if (machine == nullptr) continue;
+      const model::Verdict v = model::judge(*machine, row);
+      if (passes == 2 && v.fitted != (pass == 0)) continue;
+      const bool conflict = row.compare == model::Compare::conflict;
+      if (conflict)
+        ++conflicts;
+      else
+        tallies[v.fitted].add(row, v);
+      const char* const status = conflict ? "conflict" : v.fitted ? "fitted" : "predicted";
+      if (options.json)
+        rows.push_back(as_json(row, v, status));
+      else
+        print_row(row, v, status, conflict ? "-" : v.holds ? "ok" : "FAILS");
     }
   }
-  const int judged = fitted + predicted;
+  const int judged = tallies[0].rows + tallies[1].rows;
+  const int failed = judged - tallies[0].held - tallies[1].held;
   if (judged == 0)
-    return usage_error(fmt::format("no row of {} is about machine '{}'", file, own->description.name));
-  if (options.json) {
-    const nlohmann::json all = {
-        {"rows", rows},           {"fitted", fitted},
-        {"predicted", predicted}, {"conflicts", conflicts},
-        {"failed", failed},       {"worst_error_percent", {{"fitted", worst[1]}, {"predicted", worst[0]}}}};
-    fmt::print("{}\n", all.dump(2));
-  } else {
+    return usage_error(fmt::format("no row of {} is about machine '{}'", file, machines.own_name()));
+  nlohmann::json others;
+  if (!options.json) {
     fmt::print(
         "{} rows: {} fitted, {} predicted, {} failed; {} shown unjudged (the source contradicts itself)\n",
-        judged, fitted, predicted, failed, conflicts);
+        judged, tallies[1].rows, tallies[0].rows, failed, conflicts);
     fmt::print("worst error of a row with a percentage: fitted {:.2f} % ({}), predicted {:.2f} % ({})\n",
-               worst[1], worst_row[1], worst[0], worst_row[0]);
+               tallies[1].worst, tallies[1].worst_row, tallies[0].worst, tallies[0].worst_row);
+  }
+  if (options.all) {
+    if (const int code = measurements(machines, options.json, &others); code != 0) return code;
+  }
+  if (options.json) {
+    nlohmann::json all = {
+        {"rows", rows},
+        {"fitted", tallies[1].rows},
+        {"predicted", tallies[0].rows},
+        {"conflicts", conflicts},
+        {"failed", failed},
+        {"worst_error_percent", {{"fitted", tallies[1].worst}, {"predicted", tallies[0].worst}}}};
+    if (options.all) all["measurements"] = others;
+    fmt::print("{}\n", all.dump(2));
   }
   return failed == 0 ? 0 : kExitFailure;
 }
@@ -130,6 +216,8 @@ void add_validate(CLI::App& root, int& exit_code) {
   command->add_option("machine", options->machine,
                       "A machine's name or file; all shipped machines if not given");
   command->add_option("--reference", options->reference, "Another reference table (CSV)");
+  command->add_flag("--all", options->all,
+                    "Fitted and predicted rows apart, and what others measured on such machines");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options, &exit_code] { exit_code = validate(*options); });
 }

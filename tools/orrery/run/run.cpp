@@ -49,6 +49,7 @@ struct Words {
   std::string provider;
   std::string interface;
   std::string machine;
+  std::string layer;
   std::string clock;
   std::string compute;
   std::string trace;
@@ -79,7 +80,10 @@ std::string read_clock(const Words& words, RunOptions* options, RecordUses* uses
   const auto chosen = [](const std::string& word, const char* variable) {
     return word.empty() ? config::text(variable) : word;
   };
-  const std::string machine = chosen(words.machine, "ORRERY_MACHINE");
+  std::string machine = chosen(words.machine, "ORRERY_MACHINE");
+  if (!words.layer.empty() && machine.empty())
+    return fmt::format("--layer {} needs a machine: expected --machine with it", words.layer);
+  if (!words.layer.empty()) machine += "+" + words.layer;
   const clock::ReadChoice read = clock::read_choice(machine, chosen(words.clock, "ORRERY_CLOCK"),
                                                     chosen(words.compute, "ORRERY_COMPUTE"),
                                                     chosen(words.optimistic, "ORRERY_OPTIMISTIC"));
@@ -91,7 +95,7 @@ std::string read_clock(const Words& words, RunOptions* options, RecordUses* uses
   const auto set = [&](const char* variable, const std::string& value) {
     if (!value.empty()) options->variables.emplace_back(variable, value);
   };
-  set("ORRERY_MACHINE", words.machine);
+  set("ORRERY_MACHINE", words.layer.empty() ? words.machine : machine);
   set("ORRERY_CLOCK", words.clock);
   set("ORRERY_COMPUTE", words.compute);
   set("ORRERY_OPTIMISTIC", words.optimistic);
@@ -206,7 +210,8 @@ std::string read_hosts(const Words& words, const RunOptions& run, HostRunOptions
       {"--machine", &words.machine}, {"--clock", &words.clock},
       {"--compute", &words.compute}, {"--trace", &words.trace},
       {"--record", &words.record},   {"--link-report", &words.link_report},
-      {"--json", &words.json},       {"--optimistic", &words.optimistic}};
+      {"--json", &words.json},       {"--optimistic", &words.optimistic},
+      {"--layer", &words.layer}};
   for (const auto& [name, value] : here_only) {
     if (!value->empty())
       return fmt::format("{} {} cannot be used with --hosts: expected a job on this host alone", name,
@@ -258,7 +263,7 @@ constexpr std::string_view kWithValue[] = {
     "--hosts",       "--launcher-exec", "-n",        "--pes",    "--np",      "--nodes", "--place",
     "--timeout",     "--bind",          "--machine", "--clock",  "--compute", "--trace", "--record",
     "--link-report", "--json",          "--fault",   "--device", "--log",     "--limit", "--provider",
-    "--interface"};
+    "--interface",   "--layer"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program, on this host or, with --hosts, on others\n\n"
@@ -338,6 +343,8 @@ void add_run(CLI::App& root, int& exit_code) {
       ->add_option("--machine", words->machine,
                    "Time as on that machine: one of 'orrery machines', or a machine file")
       ->type_name("MACHINE");
+  command->add_option("--layer", words->layer, "Software above the machine's NIC to add, by name: mpi")
+      ->type_name("LAYER");
   command
       ->add_option(
           "--clock", words->clock,

@@ -43,7 +43,7 @@ class FakeClock final : public clock::Clock {
   Picos collective_time(model::Collective, std::uint64_t) override { return collective; }
   void touch(std::uint32_t process_slot) override { touched.push_back(process_slot); }
   void touch_all() override { ++touched_all; }
-  void idle() override { ++idled; }
+  void idle(const void*) override { ++idled; }
   bool wait(std::optional<Picos>) override { return false; }
   void barrier_arrive() override {}
   void barrier_wait(Picos) override {}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// When nothing can happen in virtual time any more, but a PE's program waits by looking: what it looks for
+// may come from outside the clock (the launcher, a socket, another thread). Time stands still then, and the
+// programs look, all of them, in real time. Whoever finds something goes on, at the latest time that any PE
+// has: so it does not matter which of them is the first to find what came to all.
+#include "emu/base/log.hpp"
+#include "emu/clock/board.hpp"
+#include "emu/job/process_stat.hpp"
+
+#include <algorithm>
+
+#include <unistd.h>
+
+namespace orrery::clock {
+
+namespace {
+
+// How long, in real time, after the last one that found something others may find something too.
+constexpr std::int64_t kSettleNs = 20'000'000;
+// How long those that look are waited for.
+constexpr std::int64_t kLookEndsNs = 500'000'000;
+constexpr std::uint32_t kEagerPeeks = 64, kYieldingPeeks = 256, kShortRests = 2000;
+constexpr std::int64_t kShortRestNs = 100'000, kLongRestNs = 1'000'000;
+constexpr std::uint32_t kBuryEvery = 256;  // rests
+
+}  // namespace
+
+bool Turns::someone_may_peek() const {
+  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+    const PeSlot& slot = board_.pes[pe];
+    if (slot.state.load(std::memory_order_acquire) != PeState::gone &&
+        slot.peek.load(std::memory_order_seq_cst) != Peek::no)
+      return true;
+  }
+  return false;
+}
+
+// REQUIRES: nobody has the token, but for this PE, which gives it away.
+void Turns::stand_still() {
+  BoardHeader& h = board_.header;
+  std::int64_t latest = 0;
+  for (std::uint32_t pe = 0; pe < h.pes; ++pe)
+    latest = std::max(latest, board_.pes[pe].now.load(std::memory_order_relaxed));
+  std::uint32_t word = h.stands.load(std::memory_order_seq_cst);
+  if ((word & 3) != static_cast<std::uint32_t>(Standstill::none)) return;
+  h.stands_at.store(latest, std::memory_order_relaxed);
+  h.came_ns.store(0, std::memory_order_relaxed);
+  h.stood_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  // Sequentially consistent: after the times.
+  if (!h.stands.compare_exchange_strong(word, word | 1, std::memory_order_seq_cst)) return;
+  for (std::uint32_t pe = 0; pe < h.pes; ++pe) {
+    PeSlot& slot = board_.pes[pe];
+    if (pe != self_ && slot.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(slot.grant, 1);
+  }
+}
+
+// Time goes on, by one that came back from elsewhere.
+void Turns::go_on() {
+  std::uint32_t word = board_.header.stands.load(std::memory_order_seq_cst);
+  if ((word & 3) == static_cast<std::uint32_t>(Standstill::stands))
+    (void)board_.header.stands.compare_exchange_strong(word, word + 3, std::memory_order_seq_cst);
+}
+
+bool Turns::peek_again() {
+  PeSlot& mine = self();
+  if (mine.grant.load(std::memory_order_seq_cst) == 0 && stands()) {
+    rest();
+    if (mine.grant.load(std::memory_order_seq_cst) == 0 && stands()) return false;
+  }
+  mine.peek.store(Peek::may, std::memory_order_seq_cst);
+  if (!await_grant(true)) return false;
+  mine.wakes.store(0, std::memory_order_relaxed);
+  mine.now.store(time_, std::memory_order_relaxed);
+  return true;
+}
+
+// Between two looks.
+void Turns::rest() {
+  if (++peeks_ <= kEagerPeeks) return;
+  if (peeks_ <= kYieldingPeeks) return yield_cpu();
+  PeSlot& mine = self();
+  mine.sleeping.store(1, std::memory_order_seq_cst);
+  (void)futex_wait_for(mine.grant, 0, peeks_ <= kShortRests ? kShortRestNs : kLongRestNs);
+  mine.sleeping.store(0, std::memory_order_relaxed);
+  if (peeks_ % kBuryEvery != 0) return;
+  bury_the_dead();
+  BoardHeader& h = board_.header;
+  if (h.ended.load(std::memory_order_acquire) != 0) _exit(kExitDeadlock);
+  if (stands() && h.came_ns.load(std::memory_order_relaxed) == 0 &&
+      monotonic_ns() - h.stood_ns.load(std::memory_order_relaxed) > patience_ns_)
+    report_deadlock();
+}
+
+// Those that died while they looked, or after they had found something.
+void Turns::bury_the_dead() {
+  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+    PeSlot& slot = board_.pes[pe];
+    const int pid = slot.pid.load(std::memory_order_relaxed);
+    if (pe == self_ || pid == 0 || slot.state.load(std::memory_order_relaxed) == PeState::gone) continue;
+    if (job::process_stat(pid).exists) continue;
+    board_.keys[pe].store(kNever, std::memory_order_seq_cst);
+    if (slot.peek.exchange(Peek::no, std::memory_order_seq_cst) == Peek::came)
+      board_.header.came_ns.store(0, std::memory_order_relaxed);
+    slot.state.store(PeState::gone, std::memory_order_release);
+  }
+}
+
+void Turns::come_back() {
+  PeSlot& mine = self();
+  BoardHeader& h = board_.header;
+  mine.wakes.store(0, std::memory_order_relaxed);
+  if (mine.grant.load(std::memory_order_seq_cst) == 0) {
+    if (standstill() != Standstill::none) {
+      const std::int64_t at = std::max(time_, h.stands_at.load(std::memory_order_relaxed));
+      board_.keys[self_].store(at, std::memory_order_seq_cst);
+      h.came_ns.store(monotonic_ns(), std::memory_order_seq_cst);
+      mine.peek.store(Peek::came, std::memory_order_seq_cst);
+      await_settled();
+    } else {
+      // The others went on meanwhile: it is behind whoever has the turn.
+      h.overtaken.fetch_add(1, std::memory_order_relaxed);
+      const std::uint32_t holder = h.token.load(std::memory_order_acquire) >> 1;
+      const std::int64_t at =
+          holder < h.pes ? board_.keys[holder].load(std::memory_order_relaxed) : std::int64_t{0};
+      // In this order, and sequentially consistent: see give_away.
+      board_.keys[self_].store(std::max(time_, at == kNever ? 0 : at), std::memory_order_seq_cst);
+      mine.peek.store(Peek::no, std::memory_order_seq_cst);
+      std::uint32_t nobody = token_of(kNobody, false);
+      if (h.token.compare_exchange_strong(nobody, token_of(self_, true), std::memory_order_seq_cst))
+        give_away();
+    }
+  }
+  (void)await_grant();
+  mine.now.store(time_, std::memory_order_relaxed);
+}
+
+// Until time goes on. The one that finds that enough real time has passed sees to that.
+void Turns::await_settled() {
+  BoardHeader& h = board_.header;
+  PeSlot& mine = self();
+  while (stands() && mine.grant.load(std::memory_order_seq_cst) == 0) {
+    const std::int64_t left = h.came_ns.load(std::memory_order_seq_cst) + kSettleNs - monotonic_ns();
+    if (left > 0) {
+      mine.sleeping.store(1, std::memory_order_seq_cst);
+      (void)futex_wait_for(mine.grant, 0, left);
+      mine.sleeping.store(0, std::memory_order_relaxed);
+      continue;
+    }
+    std::uint32_t word = h.stands.load(std::memory_order_seq_cst);
+    if ((word & 3) == static_cast<std::uint32_t>(Standstill::stands) &&
+        h.stands.compare_exchange_strong(word, word + 1, std::memory_order_seq_cst))
+      return end_standstill();
+  }
+}
+
+void Turns::end_standstill() {
+  BoardHeader& h = board_.header;
+  const std::int64_t limit = monotonic_ns() + kLookEndsNs;
+  const auto looks = [&] {
+    for (std::uint32_t pe = 0; pe < h.pes; ++pe) {
+      if (board_.pes[pe].peek.load(std::memory_order_seq_cst) == Peek::looks) return true;
+    }
+    return false;
+  };
+  while (looks()) {
+    if (monotonic_ns() > limit) {
+      // It computes, or was stopped, with something that it found or not: the others go on without it.
+      h.overtaken.fetch_add(1, std::memory_order_relaxed);
+      bury_the_dead();
+      break;
+    }
+    yield_cpu();
+  }
+  h.stands.fetch_add(2, std::memory_order_seq_cst);
+  std::uint32_t nobody = token_of(kNobody, false);
+  if (h.token.compare_exchange_strong(nobody, token_of(self_, true), std::memory_order_seq_cst)) give_away();
+}
+
+}  // namespace orrery::clock

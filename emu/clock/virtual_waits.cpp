@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// How a program waits in virtual time: by looking at what the NIC may bring, at the clock, at memory, by
+// sleeping, and by calls that wait.
+#include "emu/base/timed_path.hpp"
+#include "emu/base/wait.hpp"
+#include "emu/clock/virtual_clock.hpp"
+#include "emu/job/process_stat.hpp"
+
+#include <algorithm>
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace orrery::clock {
+
+namespace {
+
+// Looks at the clock in a row after which it is one that waits for a time. It waits this part of its length
+// at each: by so much it may be late.
+constexpr std::uint32_t kClockLooks = 64;
+constexpr std::int64_t kPartOfStreak = 64;
+constexpr std::int64_t kShortestQuantum = 100'000;           // 100 ns
+constexpr std::int64_t kLongestQuantum = 1'000'000'000'000;  // 1 s
+// A program that does something between two looks at the clock is not one that waits: some 5 us of a counter
+// that goes at some GHz. Several looks after each such gap do not wait: programs read the clock before and
+// after what they time. A loop that is interrupted has few gaps, and no time passes in the looks behind them.
+constexpr std::uint64_t kSlowReadTicks = 15'000;
+constexpr std::uint32_t kLooksAfterGap = 8, kMostAfterGaps = 64;
+constexpr std::uint32_t kOnlyGaps = 64;  // in a row: a slow machine, or long kernels
+constexpr std::uint32_t kHelperLooks = 256;
+constexpr std::uint32_t kQuietLooks = 20;  // in a row at which all threads were asleep
+constexpr std::uint32_t kNaps = 64;        // in a row: the program waits
+
+}  // namespace
+
+// ---- threads beside the one that makes time pass ----
+
+// Whether the calling thread is not the one. It becomes it when that one is asleep in something else.
+bool VirtualClock::is_helper() {
+  const std::int32_t self = own_tid();
+  if (leader_.load(std::memory_order_relaxed) == self) [[likely]]
+    return false;
+  if (finished_) return false;
+  has_helpers_.store(true, std::memory_order_relaxed);
+  if (quiet_.load(std::memory_order_relaxed) < kQuietLooks) return true;
+  quiet_.store(0, std::memory_order_relaxed);
+  std::int32_t leader = leader_.load(std::memory_order_relaxed);
+  return leader_inside_.load(std::memory_order_relaxed) || !leader_.compare_exchange_strong(leader, self);
+}
+
+// Whether no thread of the process does anything but this one.
+bool VirtualClock::leads_sleep() {
+  if (leader_inside_.load(std::memory_order_relaxed) ||
+      turns_.self().held.load(std::memory_order_relaxed) != 0)
+    return false;
+  return job::other_threads_sleep();
+}
+
+// A moment of real time. False: the deadline has come.
+bool VirtualClock::help_wait(std::optional<Picos> deadline) {
+  if (deadline && now() >= *deadline) return false;
+  constexpr timespec kMoment{0, 500'000};
+  syscall(SYS_nanosleep, &kMoment, nullptr);
+  if (leads_sleep())
+    quiet_.fetch_add(1, std::memory_order_relaxed);
+  else
+    quiet_.store(0, std::memory_order_relaxed);
+  return !deadline || now() < *deadline;
+}
+
+// How long a look waits at most where the program watches the clock.
+std::int64_t VirtualClock::quantum() const {
+  return std::clamp((now_ - streak_from_) / kPartOfStreak, kShortestQuantum, kLongestQuantum);
+}
+
+// Until then, or until something happens that the program may be looking for.
+ORRERY_TIMED_PATH void VirtualClock::wait_by_looking(std::int64_t until, bool wakes, bool peeks) {
+  while (run_until(until, wakes, WaitsFor::poll, peeks)) {
+    if (touched_ == Touch::news) return looks_.news();
+    if (looks_.is_wait()) return looks_.stirred();
+  }
+}
+
+// The program has looked in real time, for nothing.
+void VirtualClock::look_again() {
+  if (!turns_.peek_again()) return;
+  peeking_ = false;
+  pass_to(turns_.time());
+  woken_at_ = now_;
+  run_due();
+  if (is_touched()) looks_.news();
+}
+
+ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
+  if (is_helper()) {
+    // One that spins finds out now and then whether the one that makes time pass sleeps.
+    thread_local std::uint32_t looks = 0;
+    if (++looks % kHelperLooks == 0) (void)help_wait(std::nullopt);
+    return yield_cpu();
+  }
+  come_in(true);
+  if (finished_) return go_out();
+  looked_ = true;
+  if (peeking_) {
+    look_again();
+    return go_out();
+  }
+  if (turns_.self().touched.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(Touch::news)) {
+    (void)is_touched();
+    looks_.news();
+    return go_out();
+  }
+  const Looks::Then then = looks_.look(source);
+  if (then == Looks::Then::waits) {
+    // One that watches the clock has a time in mind.
+    const bool watched = looks_.is_watched();
+    if (!watched) clock_looks_ = 0;
+    wait_by_looking(watched ? now_ + quantum() : kNever, true, !watched);
+  } else if (then == Looks::Then::catches_up) {
+    pay_looks(true);
+  } else {
+    std::atomic_ref(owed_looks_).store(looks_.owed(), std::memory_order_relaxed);
+  }
+  go_out();
+}
+
+void VirtualClock::found() {
+  lock();
+  if (!peeking_) {
+    // What came with it is no reason to look for more.
+    if (!finished_) (void)turns_.take_touch();
+    something_done();
+  }
+  unlock();
+}
+
+void VirtualClock::idle_outside() {
+  if (is_helper()) return static_cast<void>(help_wait(std::nullopt));
+  come_in(true);
+  if (finished_) return go_out();
+  if (peeking_) {
+    look_again();
+  } else {
+    pay_looks(true);
+    wait_by_looking(kNever, true, true);
+  }
+  go_out();
+}
+
+ORRERY_TIMED_PATH bool VirtualClock::wait(std::optional<Picos> deadline) {
+  if (is_helper()) return help_wait(deadline);
+  // Where other threads may want in, it comes out now and then.
+  const bool peeks = has_helpers_.load(std::memory_order_relaxed);
+  come_in(peeking_);
+  bool touched = true;
+  if (peeking_) {
+    look_again();
+  } else {
+    something_done();
+    touched = run_until(deadline ? std::max(deadline->count(), now_) : kNever, true, WaitsFor::event, peeks);
+  }
+  touched = touched || peeking_;
+  go_out();
+  return touched;
+}
+
+void VirtualClock::wait_for_store() {
+  come_in(peeking_);
+  if (peeking_) {
+    look_again();
+  } else {
+    something_done();
+    (void)run_until(kNever, true, WaitsFor::memory, true);
+  }
+  if (look_ != nullptr && !peeking_) look_(look_argument_);
+  go_out();
+}
+
+void VirtualClock::step_out() {
+  come_in();
+  something_done();
+  do_all();
+  if (!finished_) turns_.step_out();
+  unlock();
+}
+
+void VirtualClock::step_in() {
+  come_in();
+  go_out();
+}
+
+ORRERY_TIMED_PATH Picos VirtualClock::read() {
+  if (is_helper()) return now();
+  come_in(looks_.in_a_row() != 0 && !peeking_);
+  if (looks_.owed() != 0) pay_looks(true);
+  const bool slow = rough_ticks() - read_ticks_ > kSlowReadTicks;
+  if (slow)
+    after_gap_ = std::min(after_gap_ + kLooksAfterGap, kMostAfterGaps);
+  else if (after_gap_ != 0)
+    --after_gap_;
+  if (clock_looks_++ == 0) streak_from_ = now_;
+  looks_.clock_read();
+  slow_reads_ = slow ? slow_reads_ + 1 : 0;
+  // What has been computed in between counts as time by itself (measured).
+  if (clock_looks_ + looks_.in_a_row() > kClockLooks && !finished_ && !compute_.measured) {
+    if (after_gap_ == 0)
+      wait_by_looking(now_ + quantum(), true, false);
+    else if (after_gap_ >= kMostAfterGaps / 2)
+      streak_from_ = now_;
+    if (slow_reads_ > kOnlyGaps) wait_by_looking(now_ + kShortestQuantum, true, false);
+  }
+  const Picos time{now_};
+  read_ticks_ = rough_ticks();
+  go_out();
+  return time;
+}
+
+void VirtualClock::sleep_until(Picos at) {
+  while (is_helper()) {
+    if (!help_wait(at)) return;
+  }
+  come_in();
+  something_done();
+  if (at.count() > now_) (void)run_until(at.count(), false, WaitsFor::sleep);
+  go_out();
+}
+
+void VirtualClock::nap(Picos duration) {
+  if (is_helper()) return sleep_until(now() + duration);
+  const bool waits = looked_ && clock_looks_ == 0 && duration > Picos{} && ++naps_ > kNaps;
+  come_in(waits || peeking_);
+  if (!looked_ || clock_looks_ != 0) something_done();
+  looked_ = false;
+  if (finished_) return go_out();
+  const std::int64_t from = now_ + looks_.take_owed();
+  std::atomic_ref(owed_looks_).store(0, std::memory_order_relaxed);
+  if (peeking_) {
+    look_again();
+  } else if (waits) {
+    wait_by_looking(kNever, true, true);
+    // It wakes at the end of one of its sleeps.
+    const std::int64_t each = duration.count();
+    if (!peeking_) (void)run_until(from + (now_ - from + each) / each * each, false, WaitsFor::sleep);
+  } else {
+    (void)run_until(from + duration.count(), false, WaitsFor::sleep);
+    const std::uint32_t naps = naps_;
+    something_done();
+    naps_ = naps;
+  }
+  go_out();
+}
+
+}  // namespace orrery::clock

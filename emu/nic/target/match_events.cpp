@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// What a match unit tells: event queues, counters, and the operations that wait for counters.
+#include "emu/nic/target/match_unit.hpp"
+
+namespace orrery::nic::match {
+
+void raise(Session& session, std::uint32_t index, const EventRecord& event, bool from_spare) {
+  if (index == 0) return;
+  EventQueue& queue = session.view().queue(index);
+  if (queue.used == 0) return;
+  const std::uint64_t room = queue.capacity - (from_spare ? 0 : kSpareSlots);
+  if (queue.tail - queue.head >= room) {
+    // A full ring loses its oldest event, and its owner is told with the next one.
+    session.set(queue.head, queue.head + 1);
+    session.set(queue.dropped, 1u);
+  }
+  session.view().record(queue, queue.tail) = event;
+  session.set(queue.tail, queue.tail + 1);
+  session.wake_later();
+}
+
+Took take(Session& session, std::uint32_t index, EventRecord* event) {
+  EventQueue& queue = session.view().queue(index);
+  if (queue.tail == queue.head) return Took::empty;
+  *event = session.view().record(queue, queue.head);
+  session.set(queue.head, queue.head + 1);
+  if (queue.dropped == 0) return Took::event;
+  session.set(queue.dropped, 0u);
+  return Took::event_after_loss;
+}
+
+namespace {
+
+// Triggers whose threshold is reached become due, in the order of their thresholds.
+void fire(Session& session, Counter& counter) {
+  const View& view = session.view();
+  Header& header = view.header();
+  const std::uint64_t value = counter.success + counter.failure;
+  while (counter.first != 0 && view.trigger(counter.first).threshold <= value) {
+    const std::uint32_t index = counter.first;
+    Trigger& trigger = view.trigger(index);
+    session.set(counter.first, trigger.next);
+    if (counter.first == 0) session.set(counter.last, 0u);
+    session.set(trigger.next, 0u);
+    if (header.due_last == 0)
+      session.set(header.due_first, index);
+    else
+      session.set(view.trigger(header.due_last).next, index);
+    session.set(header.due_last, index);
+    session.commit_if_long();
+  }
+}
+
+void release(Session& session, std::uint32_t index) {
+  Trigger& trigger = session.view().trigger(index);
+  Interface& interface = session.view().interface(trigger.interface);
+  session.set(trigger.used, 0u);
+  session.set(interface.triggers, interface.triggers - 1);
+  give_back(session, session.view().header().trigger_pool, index,
+            [&](std::uint32_t i) -> Trigger& { return session.view().trigger(i); });
+}
+
+}  // namespace
+
+void count(Session& session, std::uint32_t index, std::uint64_t success, std::uint64_t failure) {
+  if (index == 0) return;
+  Counter& counter = session.view().counter(index);
+  if (counter.used == 0) return;
+  if (success != 0) session.set(counter.success, counter.success + success);
+  if (failure != 0) session.set(counter.failure, counter.failure + failure);
+  session.wake_later();
+  if (counter.first != 0) fire(session, counter);
+}
+
+void set_counter(Session& session, std::uint32_t index, std::uint64_t success, std::uint64_t failure) {
+  Counter& counter = session.view().counter(index);
+  session.set(counter.success, success);
+  session.set(counter.failure, failure);
+  session.wake_later();
+  fire(session, counter);
+}
+
+Status arm(Session& session, std::uint32_t index, std::uint64_t threshold, const Operation& operation) {
+  const View& view = session.view();
+  Counter& counter = view.counter(index);
+  Interface& interface = view.interface(counter.interface);
+  if (interface.triggers >= interface.max_triggers) return Errc::no_resource;
+  const std::uint32_t slot = allocate(session, view.header().trigger_pool,
+                                      [&](std::uint32_t i) -> Trigger& { return view.trigger(i); });
+  if (slot == 0) return Errc::no_resource;
+  session.set(interface.triggers, interface.triggers + 1);
+  Trigger& trigger = view.trigger(slot);
+  trigger.threshold = threshold;
+  trigger.operation = operation;
+  trigger.used = 1;
+  trigger.interface = counter.interface;
+  // Behind those of the same threshold.
+  std::uint32_t before = 0;
+  if (counter.last != 0 && view.trigger(counter.last).threshold <= threshold) {
+    before = counter.last;
+  } else {
+    for (std::uint32_t i = counter.first; i != 0 && view.trigger(i).threshold <= threshold;
+         i = view.trigger(i).next)
+      before = i;
+  }
+  std::uint32_t& link = before == 0 ? counter.first : view.trigger(before).next;
+  session.set(trigger.next, link);
+  session.set(link, slot);
+  if (trigger.next == 0) session.set(counter.last, slot);
+  fire(session, counter);
+  return {};
+}
+
+void cancel(Session& session, std::uint32_t index) {
+  Counter& counter = session.view().counter(index);
+  while (counter.first != 0) {
+    const std::uint32_t slot = counter.first;
+    session.set(counter.first, session.view().trigger(slot).next);
+    if (counter.first == 0) session.set(counter.last, 0u);
+    release(session, slot);
+    session.commit_if_long();
+  }
+}
+
+bool take_due(Session& session, Operation* operation) {
+  Header& header = session.view().header();
+  const std::uint32_t index = header.due_first;
+  if (index == 0) return false;
+  Trigger& trigger = session.view().trigger(index);
+  *operation = trigger.operation;
+  session.set(header.due_first, trigger.next);
+  if (header.due_first == 0) session.set(header.due_last, 0u);
+  release(session, index);
+  return true;
+}
+
+Result<std::uint32_t> open_portal(Session& session, std::uint32_t interface, std::uint32_t wanted,
+                                  std::uint32_t options, std::uint32_t queue) {
+  const View& view = session.view();
+  const std::uint32_t portals = view.interface(interface).portals;
+  std::uint32_t index = wanted;
+  if (wanted == kAny) {
+    for (index = 0; index < portals && view.portal(interface, index).allocated != 0; ++index) {
+    }
+    if (index == portals) return Errc::no_resource;
+  } else if (wanted >= portals) {
+    return Errc::invalid_param;
+  } else if (view.portal(interface, wanted).allocated != 0) {
+    return Errc::invalid_state;
+  }
+  PortalEntry& portal = view.portal(interface, index);
+  session.set(portal.allocated, 1u);
+  session.set(portal.enabled, (options & kAllocDisabled) == 0 ? 1u : 0u);
+  session.set(portal.options, options);
+  session.set(portal.queue, queue);
+  return index;
+}
+
+Status close_portal(Session& session, std::uint32_t interface, std::uint32_t index) {
+  PortalEntry& portal = session.view().portal(interface, index);
+  if (portal.allocated == 0) return Errc::invalid_param;
+  if (portal.count[0] + portal.count[1] != 0 || portal.header_count != 0 || portal.in_flight != 0)
+    return Errc::not_done;
+  session.set(portal.allocated, 0u);
+  session.set(portal.enabled, 0u);
+  return {};
+}
+
+void forget_interface(Session& session, std::uint32_t interface) {
+  const View& view = session.view();
+  Header& header = view.header();
+  for (std::uint32_t i = 0; i < kMaxPortals; ++i) {
+    PortalEntry& portal = view.portal(interface, i);
+    if (portal.allocated == 0) continue;
+    session.set(portal.allocated, 0u);
+    session.set(portal.enabled, 0u);
+    session.set(portal.queue, 0u);
+    session.commit_if_long();
+  }
+  forget_entries(session, interface);
+  for (std::uint32_t i = 1; i < header.queue_pool.fresh; ++i) {
+    EventQueue& queue = view.queue(i);
+    if (queue.used == 0 || queue.interface != interface) continue;
+    session.set(queue.used, 0u);
+    session.set(queue.generation, queue.generation + 1);
+    give_back(session, header.queue_pool, i, [&](std::uint32_t k) -> EventQueue& { return view.queue(k); });
+    session.commit_if_long();
+  }
+  for (std::uint32_t i = 1; i < header.counter_pool.fresh; ++i) {
+    Counter& counter = view.counter(i);
+    if (counter.used == 0 || counter.interface != interface) continue;
+    cancel(session, i);
+    session.set(counter.used, 0u);
+    session.set(counter.generation, counter.generation + 1);
+    give_back(session, header.counter_pool, i, [&](std::uint32_t k) -> Counter& { return view.counter(k); });
+    session.commit_if_long();
+  }
+}
+
+}  // namespace orrery::nic::match

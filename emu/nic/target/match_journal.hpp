@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/nic/target/match_state.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <type_traits>
+
+namespace orrery::nic::match {
+
+// The lock of a match unit, held for one change of its state.
+//   1. Every word of the state changes through set(): what it was is in the journal before it changes.
+//   2. commit() makes the changes whole. A holder that dies before it leaves the journal behind, and the next
+//      holder takes everything back; after it, the change stands.
+//   3. Words that no list, queue or index leads to yet may be written plainly: taking a change back leaves
+//      them unreachable again.
+//   4. Nothing that blocks, copies a payload or calls back runs while it is held. A holder that is stopped
+//      (SIGSTOP between two instructions) delays others until it goes on or dies.
+// Threads: any, of any process; not recursive.
+// Usage: { Session session(view); session.set(entry.state, kLinked); }
+class Session {
+ public:
+  explicit Session(const View& view) : view_(view), header_(view.header()) { lock(); }
+  ~Session() { close(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const View& view() const { return view_; }
+
+  template <typename T>
+  void set(T& word, std::type_identity_t<T> value) {
+    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>);
+    const std::uint32_t used = header_.journal_used;
+    if (used >= kJournal) overflow();
+    JournalLine& line = header_.journal[used];
+    line.offset = static_cast<std::uint32_t>(reinterpret_cast<std::byte*>(&word) - view_.base());
+    line.bytes = sizeof(T);
+    line.before = 0;
+    std::memcpy(&line.before, &word, sizeof(T));
+    // Program order is all that a process's death leaves behind: the compiler must keep it. Readers without
+    // the lock (counters) see whole words.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    store(header_.journal_used, used + 1);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if constexpr (std::is_integral_v<T>)
+      store(word, value);
+    else
+      word = value;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+
+  // What was changed so far stands, whatever becomes of this process.
+  void commit() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    store(header_.journal_used, 0u);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+
+  // In a loop of steps that each leave lists and counts whole: keeps the journal from running full. A death
+  // then undoes the steps since.
+  void commit_if_long() {
+    if (header_.journal_used > kJournal / 2) commit();
+  }
+
+  // A sleeper may have what it waits for: woken when the lock is free.
+  void wake_later() { wake_ = true; }
+  // Commits and unlocks before the end of the scope.
+  void close();
+
+ private:
+  template <typename T>
+  static void store(T& word, T value) {
+    std::atomic_ref<T>(word).store(value, std::memory_order_relaxed);
+  }
+  void lock();
+  void roll_back();
+  [[noreturn]] static void overflow();
+
+  const View view_;
+  Header& header_;
+  bool held_ = false;
+  bool wake_ = false;
+};
+
+}  // namespace orrery::nic::match

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/base/wait.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <pthread.h>
+
+// The shared-memory layout of one process's match unit: portal tables, match lists, unexpected headers, event
+// queues, counters and triggered operations of its interfaces. It lies in the arena of the owner's NIC
+// segment; every peer that maps the segment applies the rules of match_unit.hpp to it. Offsets and indexes,
+// no pointers.
+//
+//   0              Header       geometry, lock, journal, free lists
+//   tables         Interface[4] each with PortalEntry[kMaxPortals]
+//   buckets        Bucket[kBuckets]        exact entries and headers, by (interface, portal, list, bits)
+//   entries        Entry[]                 index 0 is never used: 0 means none
+//   headers        Unexpected[]
+//   queues         EventQueue[]            rings lie at offsets of their own
+//   counters       Counter[]
+//   triggers       Trigger[]
+//   rings          EventRecord[]           blocks that the owner hands out
+//
+// One robust lock guards everything that is not an atomic. Each change of a word under it is noted in the
+// journal first, and the journal is emptied when the change is whole: the thread that takes the lock of a
+// process which died takes back what the journal holds (match_journal.hpp). So a change happens wholly or not
+// at all.
+namespace orrery::nic::match {
+
+inline constexpr std::uint64_t kMagic = 0x484354414d52524fULL;  // "ORRMATCH"
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kInterfaces = 4;  // matching or not x logical or physical
+inline constexpr std::uint32_t kMaxPortals = 512;
+inline constexpr std::uint32_t kBuckets = 1u << 16;
+inline constexpr std::uint32_t kJournal = 512;
+inline constexpr std::uint32_t kMaxSwapBytes = 32;
+
+enum List : std::uint8_t { kPriority = 0, kOverflow = 1 };
+enum class Move : std::uint8_t { get = 0, put = 1, atomic = 2, fetch_atomic = 3 };
+
+// Options of an entry. DO NOT CHANGE THE VALUES: they are in shared memory, and lib/portals4 asserts that
+// they are the interface's.
+enum EntryOptions : std::uint32_t {
+  kIovec = 1u << 0,
+  kOpPut = 1u << 1,
+  kOpGet = 1u << 2,
+  kUseOnce = 1u << 3,
+  kNoUnexpectedHeader = 1u << 4,
+  kNoLinkEvent = 1u << 6,
+  kNoCommEvent = 1u << 7,
+  kNoFlowControlEvent = 1u << 8,
+  kNoSuccessEvent = 1u << 9,
+  kNoOverflowEvent = 1u << 10,
+  kNoUnlinkEvent = 1u << 11,
+  kCountComm = 1u << 12,
+  kCountOverflow = 1u << 13,
+  kCountBytes = 1u << 14,
+  kManageLocal = 1u << 15,
+  kNoTruncate = 1u << 16,
+  kMayAlign = 1u << 17,
+  kUnexpectedByLength = 1u << 18,  // unexpected messages move the local offset by what was asked for
+  kAckDisable = 1u << 19,
+};
+enum PortalOptions : std::uint32_t {
+  kOnlyUseOnce = 1u << 0,
+  kOnlyTruncate = 1u << 1,
+  kFlowControl = 1u << 2,
+  kAllocDisabled = 1u << 3,
+};
+// How an operation ended at the target.
+enum Fail : std::uint8_t {
+  kDelivered = 0,
+  kUndeliverable = 1,
+  kDropped = 2,
+  kPortalDisabled = 3,
+  kPermissionViolation = 4,
+  kOperationViolation = 5,
+  kNoMatch = 6,
+  kSegv = 7,
+};
+enum EventType : std::uint8_t {
+  kEventGet = 0,  // + 2 x Move; + 1: from the overflow list
+  kEventPut = 2,
+  kEventAtomic = 4,
+  kEventFetchAtomic = 6,
+  kEventReply = 8,
+  kEventSend = 9,
+  kEventAck = 10,
+  kEventPortalDisabled = 11,
+  kEventLink = 12,
+  kEventAutoUnlink = 13,
+  kEventAutoFree = 14,
+  kEventSearch = 15,
+};
+
+struct ProcessId {
+  std::uint32_t nid = 0;  // of a logical interface: the rank
+  std::uint32_t pid = 0;
+  friend constexpr bool operator==(const ProcessId&, const ProcessId&) = default;
+};
+inline constexpr std::uint32_t kAny = UINT32_MAX;
+inline constexpr std::uint32_t kPidAny = 0xffff;
+
+struct alignas(64) EventRecord {
+  std::uint64_t start;
+  std::uint64_t user;
+  std::uint64_t header_data;
+  std::uint64_t match_bits;
+  std::uint64_t asked;  // bytes
+  std::uint64_t moved;
+  std::uint64_t remote_offset;
+  ProcessId initiator;
+  std::uint32_t uid;
+  std::uint32_t portal;
+  std::uint8_t type;
+  std::uint8_t list;
+  std::uint8_t fail;
+  std::uint8_t operation;
+  std::uint8_t datatype;
+};
+static_assert(sizeof(EventRecord) == 128);
+
+// What matching an entry with a header reads. Links are entry indexes.
+struct alignas(64) Entry {
+  std::uint64_t match_bits;
+  std::uint64_t ignore_bits;
+  std::uint64_t stamp;  // order in its list: grows with every entry that is linked
+  ProcessId source;
+  std::uint32_t options;
+  std::uint32_t next;  // in its bucket, or in the portal's wildcard list
+  std::uint64_t start;
+  std::uint64_t length;  // bytes; kIovec: the sum of its pieces
+  std::uint64_t local_offset;
+  std::uint64_t min_free;
+  std::uint64_t user;
+  std::uint32_t pieces;  // kIovec: how many {address, bytes} lie at `start` of the owner's memory
+  std::uint32_t previous;
+  std::uint32_t uid;
+  std::uint32_t counter;     // index, 0: none
+  std::uint32_t in_flight;   // accepted messages whose bytes are not there yet
+  std::uint32_t held;        // unexpected headers that name it
+  std::uint32_t generation;  // of the handle
+  std::uint32_t free_next;
+  std::uint16_t portal;
+  std::uint8_t interface;
+  std::uint8_t list;
+  std::uint8_t state;  // EntryState
+  std::uint8_t exact;  // in a bucket
+};
+static_assert(sizeof(Entry) == 128);
+enum EntryState : std::uint8_t { kFree = 0, kLinked = 1, kUnlinked = 2, kClosing = 3 };
+
+// A message that came before its entry: its bytes are in an overflow entry.
+struct alignas(64) Unexpected {
+  std::uint64_t match_bits;
+  std::uint64_t stamp;
+  std::uint64_t start;  // where its bytes are
+  std::uint64_t header_data;
+  std::uint64_t asked;
+  std::uint64_t moved;
+  std::uint64_t remote_offset;
+  ProcessId initiator;
+  std::uint32_t uid;
+  std::uint32_t entry;                         // of the overflow list
+  std::uint32_t next, previous;                // in the portal, by arrival
+  std::uint32_t bucket_next, bucket_previous;  // of the same bits, by arrival
+  std::uint32_t free_next;
+  std::uint32_t generation;
+  std::uint16_t portal;
+  std::uint8_t interface;
+  std::uint8_t type;  // of the event when an entry takes it
+  std::uint8_t operation, datatype;
+  std::uint8_t arriving;  // its bytes are on their way
+  std::uint8_t claimed;   // an entry took it meanwhile: its event comes with the bytes
+  std::uint64_t claim_user;
+  std::uint32_t claim_counter;
+  std::uint32_t claim_options;
+};
+static_assert(sizeof(Unexpected) == 128);
+
+struct alignas(64) PortalEntry {
+  std::uint32_t allocated;
+  std::uint32_t enabled;
+  std::uint32_t options;
+  std::uint32_t queue;                        // index, 0: none
+  std::uint32_t wild_first[2], wild_last[2];  // entries with wildcards, by list
+  std::uint32_t exact_count[2], count[2];     // entries in its lists
+  std::uint32_t header_first, header_last, header_count;
+  std::uint32_t in_flight;
+};
+static_assert(sizeof(PortalEntry) == 64);
+
+struct alignas(64) Interface {
+  std::uint32_t open;  // stored last
+  std::uint32_t options;
+  std::uint32_t pid;
+  std::uint32_t nid;
+  std::uint32_t uid;
+  std::uint32_t portals;  // usable ones
+  std::uint32_t max_list;
+  std::uint32_t max_entries, entries;  // how many there may be, and are
+  std::uint32_t max_headers, headers;
+  std::uint32_t max_triggers, triggers;
+  std::uint32_t rank;
+  std::int64_t status[4];  // dropped, permission violations, operation violations
+};
+
+struct alignas(16) Bucket {
+  std::uint32_t first[2], last[2];  // exact entries of any list | unexpected headers
+};
+
+struct alignas(64) EventQueue {
+  std::uint64_t ring;  // offset of EventRecord[capacity]
+  std::uint64_t capacity;
+  std::uint32_t generation;
+  std::uint32_t used;
+  std::uint32_t free_next;
+  std::uint32_t reserved_slots;  // kept for events that must not be lost
+  std::uint32_t interface;
+  std::uint32_t dropped;
+  alignas(64) std::uint64_t tail;  // events that were put in
+  alignas(64) std::uint64_t head;  // events that were taken or lost
+};
+static_assert(sizeof(EventQueue) == 192);
+
+struct alignas(64) Counter {
+  std::uint64_t success;
+  std::uint64_t failure;
+  std::uint32_t generation;
+  std::uint32_t used;
+  std::uint32_t free_next;
+  std::uint32_t interface;
+  std::uint32_t first;  // triggers, by threshold
+  std::uint32_t last;
+};
+static_assert(sizeof(Counter) == 64);
+
+// The memory of the initiator that an operation reads or writes, as it was bound.
+struct Binding {
+  std::uint64_t start;
+  std::uint64_t length;  // bytes, of all pieces
+  std::uint32_t pieces;  // 0: one, at `start`
+  std::uint32_t options;
+  std::uint32_t queue;
+  std::uint32_t queue_generation;
+  std::uint32_t counter;
+  std::uint32_t counter_generation;
+};
+
+enum class OpKind : std::uint8_t { put, get, atomic, fetch_atomic, swap, counter_add, counter_set };
+
+// One operation of an initiator: executed at once, or kept as a trigger.
+struct Operation {
+  OpKind kind;
+  std::uint8_t ack;
+  std::uint8_t operation;
+  std::uint8_t datatype;
+  std::uint8_t interface;
+  std::uint32_t portal;
+  ProcessId target;  // physical
+  ProcessId target_rank;
+  std::uint64_t length;
+  std::uint64_t match_bits;
+  std::uint64_t remote_offset;
+  std::uint64_t user;
+  std::uint64_t header_data;
+  Binding source;  // what leaves
+  Binding result;  // what comes back
+  std::uint64_t source_offset;
+  std::uint64_t result_offset;
+  std::uint8_t operand[kMaxSwapBytes];
+  std::uint32_t counter;  // of counter_add and counter_set
+  std::uint32_t counter_generation;
+  std::uint64_t success;
+  std::uint64_t failure;
+};
+
+struct alignas(64) Trigger {
+  std::uint64_t threshold;
+  std::uint32_t next;  // of its counter, or in the list of those that are due
+  std::uint32_t free_next;
+  std::uint32_t used;
+  std::uint32_t interface;
+  Operation operation;
+};
+
+struct JournalLine {
+  std::uint32_t offset;
+  std::uint32_t bytes;
+  std::uint64_t before;
+};
+
+// A pool: items that were freed, and those that never were used.
+struct Pool {
+  std::uint32_t free_first;
+  std::uint32_t fresh;     // the first that never was used
+  std::uint32_t capacity;  // items; index 0 is one of them
+  std::uint32_t in_use;
+};
+
+// How many of each there may be.
+struct Shape {
+  std::uint32_t entries = 131072;
+  std::uint32_t headers = 131072;
+  std::uint32_t queues = 2048;
+  std::uint32_t counters = 4096;
+  std::uint32_t triggers = 32768;
+  std::uint64_t ring_bytes = 64u << 20;
+};
+
+struct Header {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t reserved;
+  std::uint64_t bytes;
+  std::uint64_t interfaces, portals, buckets, entries, headers, queues, counters, triggers, rings;  // offsets
+  Pool entry_pool, header_pool, queue_pool, counter_pool, trigger_pool;
+  std::uint64_t ring_bytes;
+  std::uint64_t stamp;
+  std::uint32_t due_first, due_last;  // triggers whose counter reached their threshold
+  alignas(64) pthread_mutex_t lock;
+  pthread_mutex_t atomics;    // held for one atomic operation on the owner's memory
+  pthread_mutex_t executing;  // held by the thread that carries out the triggers that are due
+  std::uint32_t journal_used;
+  JournalLine journal[kJournal];
+  alignas(64) FutexWord bell;  // changes when a sleeper should look again
+  std::atomic<std::uint32_t> sleepers;
+  std::atomic<std::uint32_t> aborts;
+  std::atomic<std::uint32_t> ready;  // stored last
+};
+
+constexpr std::uint64_t bytes_of(const Shape& shape) {
+  return sizeof(Header) + kInterfaces * (sizeof(Interface) + kMaxPortals * sizeof(PortalEntry)) +
+         std::uint64_t{kBuckets} * sizeof(Bucket) + shape.entries * sizeof(Entry) +
+         shape.headers * sizeof(Unexpected) + shape.queues * sizeof(EventQueue) +
+         shape.counters * sizeof(Counter) + shape.triggers * sizeof(Trigger) + shape.ring_bytes + 4096;
+}
+
+// A mapped match unit. A value: does not own the mapping.
+class View {
+ public:
+  View() = default;
+  // Lays out an empty unit in zeroed bytes. REQUIRES: base aligned to 64, bytes >= bytes_of(shape).
+  static View create(void* base, const Shape& shape);
+  // Looks at one that its owner laid out. Errors: not_done (not yet), corrupt (an offset or size does not
+  // fit).
+  static Result<View> open(void* base, std::uint64_t bytes);
+
+  explicit operator bool() const { return base_ != nullptr; }
+  Header& header() const { return *at<Header>(0); }
+  Interface& interface(std::uint32_t i) const { return at<Interface>(header().interfaces)[i]; }
+  PortalEntry& portal(std::uint32_t interface, std::uint32_t i) const {
+    return at<PortalEntry>(header().portals)[interface * kMaxPortals + i];
+  }
+  Bucket& bucket(std::uint32_t i) const { return at<Bucket>(header().buckets)[i]; }
+  Entry& entry(std::uint32_t i) const { return at<Entry>(header().entries)[i]; }
+  Unexpected& unexpected(std::uint32_t i) const { return at<Unexpected>(header().headers)[i]; }
+  EventQueue& queue(std::uint32_t i) const { return at<EventQueue>(header().queues)[i]; }
+  Counter& counter(std::uint32_t i) const { return at<Counter>(header().counters)[i]; }
+  Trigger& trigger(std::uint32_t i) const { return at<Trigger>(header().triggers)[i]; }
+  EventRecord& record(const EventQueue& queue, std::uint64_t position) const {
+    return at<EventRecord>(queue.ring)[position % queue.capacity];
+  }
+  std::byte* base() const { return base_; }
+
+ private:
+  template <typename T>
+  T* at(std::uint64_t offset) const {
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+  std::byte* base_ = nullptr;
+};
+
+}  // namespace orrery::nic::match

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/target/match_unit.hpp"
+
+#include "emu/nic/target/match_lists.hpp"
+
+namespace orrery::nic::match {
+
+namespace {
+
+// A message can raise so many events at its target at once: its own, the entry's unlinking and freeing.
+constexpr std::uint64_t kEventsOfAMessage = 3;
+
+EventRecord event_of(const Entry& entry, std::uint8_t type) {
+  EventRecord event{};
+  event.type = type;
+  event.list = entry.list;
+  event.user = entry.user;
+  event.portal = entry.portal;
+  event.start = entry.start;
+  event.match_bits = entry.match_bits;
+  return event;
+}
+
+void tell_unlinked(Session& session, const Entry& entry) {
+  if ((entry.options & kNoUnlinkEvent) != 0) return;
+  raise(session, session.view().portal(entry.interface, entry.portal).queue,
+        event_of(entry, kEventAutoUnlink));
+}
+
+// An entry that left its list by itself goes when nothing needs it any more.
+void free_if_done(Session& session, std::uint32_t index) {
+  const Entry& entry = session.view().entry(index);
+  if (entry.state != kUnlinked || entry.in_flight != 0 || entry.held != 0) return;
+  if (entry.list == kOverflow && (entry.options & kNoUnlinkEvent) == 0)
+    raise(session, session.view().portal(entry.interface, entry.portal).queue,
+          event_of(entry, kEventAutoFree));
+  free_entry(session, index);
+}
+
+EventRecord event_of(const Unexpected& header, std::uint64_t user) {
+  EventRecord event{};
+  event.type = header.type;
+  event.list = kOverflow;
+  event.start = header.start;
+  event.user = user;
+  event.header_data = header.header_data;
+  event.match_bits = header.match_bits;
+  event.asked = header.asked;
+  event.moved = header.moved;
+  event.remote_offset = header.remote_offset;
+  event.initiator = header.initiator;
+  event.uid = header.uid;
+  event.portal = header.portal;
+  event.operation = header.operation;
+  event.datatype = header.datatype;
+  return event;
+}
+
+// An entry, or a search, has taken the header: its event, once the bytes are there.
+void deliver_claim(Session& session, const Unexpected& header, std::uint64_t user, std::uint32_t options,
+                   std::uint32_t counter) {
+  if ((options & (kNoOverflowEvent | kNoSuccessEvent)) == 0)
+    raise(session, session.view().portal(header.interface, header.portal).queue, event_of(header, user));
+  if ((options & kCountOverflow) != 0)
+    count(session, counter, (options & kCountBytes) != 0 ? header.moved : 1, 0);
+}
+
+void claim(Session& session, std::uint32_t index, const NewEntry& what) {
+  const View& view = session.view();
+  Unexpected& header = view.unexpected(index);
+  unlink_header(session, index);
+  if (header.arriving != 0) {
+    session.set(header.claim_user, what.user);
+    session.set(header.claim_counter, what.counter);
+    session.set(header.claim_options, what.options);
+    session.set(header.claimed, std::uint8_t{1});
+    return;  // finish() tells, and lets the header go
+  }
+  deliver_claim(session, header, what.user, what.options, what.counter);
+  Entry& holder = view.entry(header.entry);
+  session.set(holder.held, holder.held - 1);
+  const std::uint32_t entry = header.entry;
+  free_header(session, index);
+  free_if_done(session, entry);
+}
+
+bool queue_has_room(const View& view, std::uint32_t index, std::uint64_t events) {
+  if (index == 0) return true;
+  const EventQueue& queue = view.queue(index);
+  return queue.capacity - kSpareSlots - (queue.tail - queue.head) >= events;
+}
+
+// Flow control: the portal stops, its owner is told once, and this message is the first that is refused.
+Verdict stop_portal(Session& session, PortalEntry& portal, const Arrival& arrival, bool tell) {
+  session.set(portal.enabled, 0u);
+  if (tell) {
+    EventRecord event{};
+    event.type = kEventPortalDisabled;
+    event.portal = arrival.portal;
+    event.fail = kPortalDisabled;
+    raise(session, portal.queue, event, /*from_spare=*/true);
+  }
+  return {.fail = kPortalDisabled};
+}
+
+Verdict refuse(Session& session, Interface& interface, int which, Fail fail) {
+  session.set(interface.status[which], interface.status[which] + 1);
+  return {.fail = fail};
+}
+
+}  // namespace
+
+Verdict accept(Session& session, const Arrival& arrival) {
+  const View& view = session.view();
+  if (arrival.interface >= kInterfaces) return {.fail = kUndeliverable};
+  Interface& interface = view.interface(arrival.interface);
+  if (interface.open == 0) return {.fail = kUndeliverable};
+  if (arrival.portal >= interface.portals || view.portal(arrival.interface, arrival.portal).allocated == 0)
+    return refuse(session, interface, 0, kDropped);
+  PortalEntry& portal = view.portal(arrival.interface, arrival.portal);
+  if (portal.enabled == 0) return refuse(session, interface, 0, kPortalDisabled);
+  const bool flow_control = (portal.options & kFlowControl) != 0;
+
+  List list = kPriority;
+  std::uint32_t index = find_entry(view, portal, kPriority, arrival);
+  if (index == 0) {
+    list = kOverflow;
+    index = find_entry(view, portal, kOverflow, arrival);
+  }
+  if (index == 0) {
+    if (flow_control) return stop_portal(session, portal, arrival, true);
+    return refuse(session, interface, 0, kDropped);
+  }
+  Entry& entry = view.entry(index);
+
+  // Found; now whether it is allowed. A message that is not goes no further.
+  const bool reads = arrival.move == Move::get || arrival.move == Move::fetch_atomic;
+  const bool writes = arrival.move != Move::get;
+  if ((reads && (entry.options & kOpGet) == 0) || (writes && (entry.options & kOpPut) == 0))
+    return refuse(session, interface, 2, kOperationViolation);
+  if (entry.uid != kAny && entry.uid != arrival.uid)
+    return refuse(session, interface, 1, kPermissionViolation);
+
+  const bool needs_header = list == kOverflow && (entry.options & kNoUnexpectedHeader) == 0;
+  if (flow_control && !queue_has_room(view, portal.queue, kEventsOfAMessage))
+    return stop_portal(session, portal, arrival, (entry.options & kNoFlowControlEvent) == 0);
+  std::uint32_t kept = 0;
+  if (needs_header) {
+    if (interface.headers < interface.max_headers)
+      kept = allocate(session, view.header().header_pool,
+                      [&](std::uint32_t i) -> Unexpected& { return view.unexpected(i); });
+    if (kept == 0) {
+      if (flow_control) return stop_portal(session, portal, arrival, true);
+      return refuse(session, interface, 0, kDropped);
+    }
+    session.set(interface.headers, interface.headers + 1);
+  }
+
+  const Place place =
+      place_in(entry.options, entry.length, entry.local_offset, arrival.remote_offset, arrival.length);
+  Verdict verdict{.list = list,
+                  .entry = index,
+                  .unexpected = kept,
+                  .start = entry.start,
+                  .pieces = entry.pieces,
+                  .offset = place.offset,
+                  .moved = place.moved,
+                  .no_ack = (entry.options & kAckDisable) != 0};
+  if ((entry.options & kManageLocal) != 0) session.set(entry.local_offset, entry.local_offset + place.moved);
+  if (kept != 0) {
+    Unexpected& header = view.unexpected(kept);
+    header.match_bits = arrival.match_bits;
+    header.start = entry.pieces == 0 ? entry.start + place.offset : entry.start;
+    header.header_data = arrival.header_data;
+    header.asked = arrival.length;
+    header.moved = place.moved;
+    header.remote_offset = arrival.remote_offset;
+    header.initiator = arrival.initiator;
+    header.uid = arrival.uid;
+    header.entry = index;
+    header.portal = static_cast<std::uint16_t>(arrival.portal);
+    header.interface = arrival.interface;
+    header.type = static_cast<std::uint8_t>(2 * static_cast<int>(arrival.move) + 1);
+    header.operation = arrival.operation;
+    header.datatype = arrival.datatype;
+    header.arriving = 1;
+    header.claimed = 0;
+    link_header(session, kept);
+    session.set(entry.held, entry.held + 1);
+  }
+  session.set(entry.in_flight, entry.in_flight + 1);
+  session.set(portal.in_flight, portal.in_flight + 1);
+  const bool exhausted = (entry.options & kManageLocal) != 0 && entry.min_free != 0 &&
+                         entry.length - entry.local_offset < entry.min_free;
+  if ((entry.options & kUseOnce) != 0 || exhausted) {
+    unlink_entry(session, index);
+    verdict.unlinked = true;
+  }
+  return verdict;
+}
+
+void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fail outcome) {
+  const View& view = session.view();
+  Entry& entry = view.entry(verdict.entry);
+  PortalEntry& portal = view.portal(entry.interface, entry.portal);
+  session.set(entry.in_flight, entry.in_flight - 1);
+  session.set(portal.in_flight, portal.in_flight - 1);
+  const bool failed = outcome != kDelivered;
+  if ((entry.options & kNoCommEvent) == 0 && (failed || (entry.options & kNoSuccessEvent) == 0)) {
+    EventRecord event{};
+    event.type = static_cast<std::uint8_t>(2 * static_cast<int>(arrival.move));
+    event.list = verdict.list;
+    event.start = entry.pieces == 0 ? entry.start + verdict.offset : entry.start;
+    event.user = entry.user;
+    event.header_data = arrival.header_data;
+    event.match_bits = arrival.match_bits;
+    event.asked = arrival.length;
+    event.moved = failed ? 0 : verdict.moved;
+    event.remote_offset = arrival.remote_offset;
+    event.initiator = arrival.initiator;
+    event.uid = arrival.uid;
+    event.portal = arrival.portal;
+    event.operation = arrival.operation;
+    event.datatype = arrival.datatype;
+    event.fail = outcome;
+    raise(session, portal.queue, event);
+  }
+  if ((entry.options & kCountComm) != 0)
+    count(session, entry.counter,
+          failed                               ? 0
+          : (entry.options & kCountBytes) != 0 ? verdict.moved
+                                               : 1,
+          failed ? 1 : 0);
+  if (verdict.unexpected != 0) {
+    Unexpected& header = view.unexpected(verdict.unexpected);
+    session.set(header.arriving, std::uint8_t{0});
+    if (header.claimed != 0) {
+      deliver_claim(session, header, header.claim_user, header.claim_options, header.claim_counter);
+      session.set(entry.held, entry.held - 1);
+      free_header(session, verdict.unexpected);
+    }
+  }
+  if (verdict.unlinked) tell_unlinked(session, entry);
+  free_if_done(session, verdict.entry);
+}
+
+Result<Appended> append(Session& session, const NewEntry& what) {
+  const View& view = session.view();
+  Interface& interface = view.interface(what.interface);
+  if (what.portal >= interface.portals) return Errc::invalid_param;
+  PortalEntry& portal = view.portal(what.interface, what.portal);
+  if (portal.allocated == 0) return Errc::invalid_param;
+  if (portal.count[what.list] >= interface.max_list) return Errc::size;
+  if (interface.entries >= interface.max_entries) return Errc::no_resource;
+  const std::uint32_t index =
+      allocate(session, view.header().entry_pool, [&](std::uint32_t i) -> Entry& { return view.entry(i); });
+  if (index == 0) return Errc::no_resource;
+  session.set(interface.entries, interface.entries + 1);
+  Entry& entry = view.entry(index);
+  entry.match_bits = what.match_bits;
+  entry.ignore_bits = what.ignore_bits;
+  entry.source = what.source;
+  entry.options = what.options;
+  entry.start = what.start;
+  entry.length = what.length;
+  entry.pieces = what.pieces;
+  entry.local_offset = 0;
+  entry.min_free = what.min_free;
+  entry.user = what.user;
+  entry.uid = what.uid;
+  entry.counter = what.counter;
+  entry.in_flight = entry.held = 0;
+  entry.portal = static_cast<std::uint16_t>(what.portal);
+  entry.interface = what.interface;
+  entry.list = what.list;
+  entry.exact = what.ignore_bits == 0 ? 1 : 0;
+  const Appended appended{index, entry.generation};
+
+  while (what.list == kPriority) {
+    const std::uint32_t header = find_header(view, what, entry.local_offset);
+    if (header == 0) break;
+    // The bytes are in the overflow entry: they take up room here only where that was asked for.
+    const bool takes_room = (what.options & kManageLocal) != 0 && (what.options & kUnexpectedByLength) != 0;
+    if (takes_room) session.set(entry.local_offset, entry.local_offset + view.unexpected(header).asked);
+    claim(session, header, what);
+    const bool exhausted =
+        takes_room && what.min_free != 0 &&
+        (entry.local_offset > entry.length || entry.length - entry.local_offset < what.min_free);
+    if ((what.options & kUseOnce) != 0 || exhausted) {
+      tell_unlinked(session, entry);
+      free_entry(session, index);
+      return appended;
+    }
+    session.commit_if_long();
+  }
+  link_entry(session, index);
+  if ((what.options & kNoLinkEvent) == 0) raise(session, portal.queue, event_of(entry, kEventLink));
+  return appended;
+}
+
+void keep(Session& session, std::uint32_t index, std::uint32_t generation) {
+  Entry& entry = session.view().entry(index);
+  if (entry.state == kClosing && entry.generation == generation)
+    session.set(entry.state, std::uint8_t{kLinked});
+}
+
+Status unlink(Session& session, std::uint32_t index, std::uint32_t generation) {
+  const View& view = session.view();
+  if (index == 0 || index >= view.header().entry_pool.fresh) return Errc::invalid_handle;
+  const Entry& entry = view.entry(index);
+  if (entry.state == kFree || entry.generation != generation) return Errc::invalid_handle;
+  if (entry.state == kUnlinked || entry.held != 0) return Errc::not_done;
+  if (entry.in_flight != 0) {
+    session.set(view.entry(index).state, std::uint8_t{kClosing});
+    return Errc::not_done;
+  }
+  unlink_entry(session, index);
+  free_entry(session, index);
+  return {};
+}
+
+void forget_entries(Session& session, std::uint32_t interface) {
+  const View& view = session.view();
+  for (std::uint32_t p = 0; p < kMaxPortals; ++p) {
+    PortalEntry& portal = view.portal(interface, p);
+    while (portal.header_first != 0) {
+      const std::uint32_t index = portal.header_first;
+      Entry& holder = view.entry(view.unexpected(index).entry);
+      unlink_header(session, index);
+      session.set(holder.held, holder.held - 1);
+      free_header(session, index);
+      session.commit_if_long();
+    }
+  }
+  for (std::uint32_t i = 1; i < view.header().entry_pool.fresh; ++i) {
+    Entry& entry = view.entry(i);
+    if (entry.state == kFree || entry.interface != interface) continue;
+    if (entry.state == kLinked || entry.state == kClosing) unlink_entry(session, i);
+    if (entry.in_flight == 0) free_entry(session, i);
+    session.commit_if_long();
+  }
+}
+
+Status search(Session& session, const NewEntry& what, bool remove) {
+  const View& view = session.view();
+  if (what.portal >= view.interface(what.interface).portals) return Errc::invalid_param;
+  PortalEntry& portal = view.portal(what.interface, what.portal);
+  if (portal.allocated == 0) return Errc::invalid_param;
+  // Each message that is found is told; a search that is not for one alone ends with a failure, counted, and
+  // with an event when nothing was found.
+  bool found = false;
+  std::uint32_t after = 0;
+  for (;;) {
+    const std::uint32_t index = find_header(view, what, 0, after);
+    if (index == 0) break;
+    found = true;
+    if (remove) {
+      claim(session, index, what);
+    } else {
+      EventRecord event = event_of(view.unexpected(index), what.user);
+      event.type = kEventSearch;
+      if ((what.options & (kNoCommEvent | kNoSuccessEvent)) == 0) raise(session, portal.queue, event);
+      if ((what.options & kCountOverflow) != 0)
+        count(session, what.counter, (what.options & kCountBytes) != 0 ? event.moved : 1, 0);
+      after = index;
+    }
+    if ((what.options & kUseOnce) != 0) return {};
+    session.commit_if_long();
+  }
+  if ((what.options & kCountOverflow) != 0) count(session, what.counter, 0, 1);
+  if (found || (what.options & kNoCommEvent) != 0) return {};
+  EventRecord event{};
+  event.type = kEventSearch;
+  event.fail = kNoMatch;
+  event.user = what.user;
+  event.portal = what.portal;
+  event.match_bits = what.match_bits;
+  raise(session, portal.queue, event);
+  return {};
+}
+
+}  // namespace orrery::nic::match

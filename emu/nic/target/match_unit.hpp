@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/status.hpp"
+#include "emu/nic/target/match_journal.hpp"
+#include "emu/nic/target/match_state.hpp"
+
+#include <cstdint>
+
+// The rules of a match unit: lists of entries that messages are matched with in order, messages that came
+// before their entry, events, counters, triggers. Every function changes the state of a Session that its
+// caller holds, moves no bytes and blocks on nothing. Any process that maps the state may call them.
+namespace orrery::nic::match {
+
+// A message as its target meets it.
+struct Arrival {
+  Move move = Move::put;
+  std::uint8_t interface = 0;
+  std::uint8_t operation = 0;
+  std::uint8_t datatype = 0;
+  std::uint32_t portal = 0;
+  std::uint32_t uid = 0;
+  ProcessId initiator;  // in the words of that interface: rank, or nid and pid
+  std::uint64_t match_bits = 0;
+  std::uint64_t remote_offset = 0;
+  std::uint64_t length = 0;  // bytes that were asked for
+  std::uint64_t header_data = 0;
+};
+
+// What becomes of it.
+struct Verdict {
+  Fail fail = kDelivered;
+  std::uint8_t list = kPriority;
+  std::uint32_t entry = 0;       // index; its in_flight counts this message until finish()
+  std::uint32_t unexpected = 0;  // index of the header that was kept, 0: none
+  std::uint64_t start = 0;       // of the entry's memory
+  std::uint32_t pieces = 0;      // of it, when it is not in one piece
+  std::uint64_t offset = 0;      // where the message begins in it
+  std::uint64_t moved = 0;       // bytes to move
+  bool unlinked = false;         // the entry left its list with it
+  bool no_ack = false;
+};
+
+// ---- messages ----
+// Finds the entry for a message, by list order: priority, then overflow; then decides whether it is allowed.
+// With fail == kDelivered the caller moves `moved` bytes and calls finish(); else nothing was taken.
+Verdict accept(Session& session, const Arrival& arrival);
+// The bytes are there (ok), or could not be moved (segv). Raises the entry's events and counts.
+void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fail outcome);
+
+// ---- entries ----
+struct NewEntry {
+  std::uint8_t interface = 0;
+  List list = kPriority;
+  std::uint32_t portal = 0;
+  std::uint32_t options = 0;
+  std::uint64_t start = 0;
+  std::uint64_t length = 0;
+  std::uint32_t pieces = 0;
+  std::uint32_t uid = kAny;
+  std::uint32_t counter = 0;
+  std::uint64_t match_bits = 0;
+  std::uint64_t ignore_bits = 0;
+  ProcessId source{kAny, kAny};
+  std::uint64_t min_free = 0;
+  std::uint64_t user = 0;
+};
+struct Appended {
+  std::uint32_t entry = 0;  // index; may be free again already when messages that had come used it up
+  std::uint32_t generation = 0;
+};
+// Takes unexpected messages that the entry matches (priority list), then links it at the end of its list.
+// Errors: invalid_param (no such portal), no_resource (pool or limit), size (the list is too long).
+Result<Appended> append(Session& session, const NewEntry& what);
+// Errors: invalid_handle, not_done (unexpected headers name it, or a message is on its way into it: then it
+// takes no more messages until unlink() is called again and succeeds, or keep() is).
+Status unlink(Session& session, std::uint32_t entry, std::uint32_t generation);
+void keep(Session& session, std::uint32_t entry, std::uint32_t generation);
+// Looks among unexpected messages, and raises what was found in the portal's queue. `remove`: takes the first
+// (use once) or all. Errors: invalid_param.
+Status search(Session& session, const NewEntry& what, bool remove);
+
+// ---- portals ----
+Result<std::uint32_t> open_portal(Session& session, std::uint32_t interface, std::uint32_t wanted,
+                                  std::uint32_t options, std::uint32_t queue);
+// Errors: invalid_param, not_done (entries or headers).
+Status close_portal(Session& session, std::uint32_t interface, std::uint32_t portal);
+
+void forget_entries(Session& session, std::uint32_t interface);
+// Everything that an interface still has goes: entries, headers, queues, counters, triggers.
+void forget_interface(Session& session, std::uint32_t interface);
+
+// ---- event queues ----
+inline constexpr std::uint32_t kSpareSlots = 64;  // behind `count`, for events that must not be lost
+void raise(Session& session, std::uint32_t queue, const EventRecord& event, bool from_spare = false);
+enum class Took : std::uint8_t { empty, event, event_after_loss };
+Took take(Session& session, std::uint32_t queue, EventRecord* event);
+
+// ---- counters and triggers ----
+void count(Session& session, std::uint32_t counter, std::uint64_t success, std::uint64_t failure);
+void set_counter(Session& session, std::uint32_t counter, std::uint64_t success, std::uint64_t failure);
+// Keeps `operation` until success + failure of `counter` reach `threshold`; it is due at once when they have.
+// Errors: no_resource.
+Status arm(Session& session, std::uint32_t counter, std::uint64_t threshold, const Operation& operation);
+void cancel(Session& session, std::uint32_t counter);
+// Takes the oldest trigger that is due. False: none is.
+bool take_due(Session& session, Operation* operation);
+inline bool has_due(const View& view) {
+  return std::atomic_ref<std::uint32_t>(view.header().due_first).load(std::memory_order_relaxed) != 0;
+}
+
+// ---- pools ----
+// A free item's index, 0 when all are in use. `item(i)` is the item.
+template <typename Item>
+std::uint32_t allocate(Session& session, Pool& pool, Item item) {
+  std::uint32_t index = pool.free_first;
+  if (index != 0) {
+    session.set(pool.free_first, item(index).free_next);
+  } else {
+    if (pool.fresh >= pool.capacity) return 0;
+    index = pool.fresh;
+    session.set(pool.fresh, index + 1);
+  }
+  session.set(pool.in_use, pool.in_use + 1);
+  return index;
+}
+template <typename Item>
+void give_back(Session& session, Pool& pool, std::uint32_t index, Item item) {
+  session.set(item(index).free_next, pool.free_first);
+  session.set(pool.free_first, index);
+  session.set(pool.in_use, pool.in_use - 1);
+}
+
+}  // namespace orrery::nic::match

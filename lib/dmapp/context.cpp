@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "lib/dmapp/context.hpp"
+
+#include "emu/base/log.hpp"
+
+#include <algorithm>
+
+namespace orrery::dmapp {
+
+thread_local Seat t_seat [[gnu::tls_model("initial-exec")]];
+
+namespace {
+
+// Gives the context back at the thread's end.
+struct Leaving {
+  ~Leaving() {
+    World* const world = World::current();
+    if (world != nullptr && t_seat.context != nullptr &&
+        t_seat.epoch == g_epoch.load(std::memory_order_relaxed))
+      world->leave(*t_seat.context);
+  }
+};
+
+//   63..62 10 | 61..52 context | 51..32 place | 31..0 generation
+constexpr std::uint64_t kNamed = std::uint64_t{2} << 62;
+constexpr std::uint32_t named_place_of(std::uint64_t handle) {
+  return static_cast<std::uint32_t>(handle >> 32) & 0xf'ffff;
+}
+
+}  // namespace
+
+Context* take_seat() {
+  World* const world = World::current();
+  t_seat = {.context = world == nullptr ? nullptr : world->enter(),
+            .epoch = g_epoch.load(std::memory_order_relaxed)};
+  if (t_seat.context != nullptr) {
+    thread_local Leaving leaving;
+    (void)leaving;
+  }
+  return t_seat.context;
+}
+
+Status Context::open() {
+  nic_ = &world_.nic();
+  pe_ = world_.pe();
+  npes_ = world_.npes();
+  attributes = world_.attributes();
+  targets_.resize(static_cast<std::size_t>(npes_));
+  const auto queue = nic_->create_queue(attributes.max_outstanding_nb, 0);
+  if (!queue.ok()) return queue.code();
+  queue_ = queue.value();
+  queue_->become_source();
+  port_ = number_ == 0
+              ? world_.signed_on().port
+              : nic_->open_port(world_.signed_on().port->domain, world_.signed_on().port->nic_address,
+                                world_.signed_on().port->instance);
+  use_attributes();
+  return {};
+}
+
+Context::~Context() {
+  targets_.clear();
+  if (queue_ != nullptr) (void)nic_->destroy_queue(queue_);
+  if (port_ != nullptr && number_ != 0) nic_->close_port(port_);
+}
+
+void Context::use_attributes() {
+  puts_in_order_ = attributes.put_relaxed_ordering == DMAPP_ROUTING_IN_ORDER;
+  gets_in_order_ = attributes.get_relaxed_ordering == DMAPP_ROUTING_IN_ORDER;
+  put_delivery_ = delivery_of(attributes.put_relaxed_ordering);
+  get_delivery_ = delivery_of(attributes.get_relaxed_ordering);
+  engine_bytes_ = std::max<std::uint64_t>(attributes.offload_threshold, nic_->options().bte_crossover);
+}
+
+Target* Context::reach(int pe) {
+  auto target = std::make_unique<Target>();
+  const Card& card = world_.card(pe);
+  nic::Endpoint& endpoint = target->endpoint;
+  endpoint.port = port_;
+  endpoint.queue = queue_;
+  endpoint.bound = true;
+  endpoint.remote_nic_address = card.nic_address;
+  endpoint.remote_value = static_cast<std::uint32_t>(pe_);
+  for (std::size_t kind = 1; kind < kSymmetricKinds; ++kind) {
+    target->key[kind] = nic::key_word(card.regions[kind].key);
+    target->base[kind] = card.regions[kind].base;
+    target->bytes[kind] = card.regions[kind].bytes;
+  }
+  targets_[static_cast<std::size_t>(pe)] = std::move(target);
+  return targets_[static_cast<std::size_t>(pe)].get();
+}
+
+Place Context::find_inside(int pe, std::uint64_t offset) {
+  Target* target = targets_[static_cast<std::size_t>(pe)].get();
+  if (target == nullptr) target = reach(pe);
+  constexpr auto kInside = static_cast<std::size_t>(SegKind::inside);
+  return {.target = target, .key = target->key[kInside], .address = target->base[kInside] + offset};
+}
+
+nic::Request Context::put_request(const Place& place, const void* local, std::uint64_t bytes) {
+  nic::Request request;
+  request.op = nic::Op::put;
+  request.flags = nic::kGlobalEvent;
+  request.local_address = reinterpret_cast<std::uint64_t>(local);
+  request.remote_address = place.address;
+  request.length = bytes;
+  request.remote = seg::key_of(place.key);
+  return request;
+}
+
+nic::Request Context::get_request(const Place& place, void* local, std::uint64_t bytes) {
+  nic::Request request = put_request(place, local, bytes);
+  request.op = nic::Op::get;
+  request.flags = nic::kLocalEvent;
+  return request;
+}
+
+nic::Request Context::amo_request(const Place& place, std::uint8_t command, void* result, std::uint64_t a,
+                                  std::uint64_t b) {
+  nic::Request request = put_request(place, result, nic::amo::width(command));
+  request.op = nic::Op::amo;
+  request.flags = nic::amo::fetches(command) ? nic::kLocalEvent : nic::kGlobalEvent;
+  request.command = command;
+  request.operand[0] = a;
+  request.operand[1] = b;
+  return request;
+}
+
+Errc Context::start(const Place& place, nic::Request request, Tracker& tracker) {
+  const bool is_get = request.op == nic::Op::get;
+  request.delivery_mode = is_get ? get_delivery_ : put_delivery_;
+  if (is_get ? gets_in_order_ : puts_in_order_) request.flags |= nic::kInOrder;
+  // Without a clock the engine is for what would keep the caller long.
+  const std::uint64_t engine_from = nic_->clock() != nullptr ? attributes.offload_threshold : engine_bytes_;
+  if ((request.op == nic::Op::put || is_get) && (request.flags & nic::kSyncFlag) == 0 &&
+      request.length >= std::max<std::uint64_t>(engine_from, 1) && request.length < (1u << 24))
+    request.flags |= nic::kBlockTransfer;
+  request.context = &tracker;
+  const std::lock_guard lock(mu_);
+  for (;;) {
+    const Errc accepted = nic_->post_checked(place.target->endpoint, request);
+    if (accepted == Errc::ok) {
+      tracker.left.fetch_add(1, std::memory_order_relaxed);
+      return Errc::ok;
+    }
+    if (accepted != Errc::no_resource) return accepted;
+    // No room: what is under way makes some.
+    reap();
+    if (queue_->open_transactions() != 0) (void)nic_->wait(*queue_, std::nullopt);
+  }
+}
+
+// Takes in what ended. Under mu_.
+void Context::reap() {
+  nic::Event event;
+  while (nic_->poll(*queue_, &event) != Errc::not_done) {
+    if (event.kind != nic::EventKind::post) continue;
+    void* context = nullptr;
+    if (!queue_->collect(event.transaction(), &context)) continue;
+    Tracker& tracker = *static_cast<Tracker*>(context);
+    if (event.status != Errc::ok && tracker.first == Errc::ok) tracker.first = event.status;
+    // Release: whoever sees that nothing is left sees the failure, and what came.
+    tracker.left.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+Errc Context::take(Tracker& tracker) {
+  const Errc first = tracker.first;
+  tracker.first = Errc::ok;
+  return first;
+}
+
+Errc Context::wait(Tracker& tracker) {
+  const std::lock_guard lock(mu_);
+  for (;;) {
+    reap();
+    if (tracker.left.load(std::memory_order_relaxed) == 0) return take(tracker);
+    (void)nic_->wait(*queue_, std::nullopt);
+  }
+}
+
+Errc Context::test(Tracker& tracker) {
+  const std::lock_guard lock(mu_);
+  reap();
+  return tracker.left.load(std::memory_order_relaxed) == 0 ? take(tracker) : Errc::not_done;
+}
+
+void Context::progress() {
+  const std::lock_guard lock(mu_);
+  reap();
+}
+
+Tracker& Context::open_named(std::uint64_t* handle) {
+  const std::lock_guard lock(mu_);
+  std::uint32_t place = 0;
+  if (free_.empty()) {
+    place = static_cast<std::uint32_t>(named_.size());
+    named_.emplace_back();
+  } else {
+    place = free_.back();
+    free_.pop_back();
+  }
+  Named& named = named_[place];
+  named.used = true;
+  ++named.generation;
+  *handle = kNamed | std::uint64_t{number_} << 52 | std::uint64_t{place} << 32 | named.generation;
+  return named.tracker;
+}
+
+Tracker* Context::find_named(std::uint64_t handle) {
+  const std::lock_guard lock(mu_);
+  const std::uint32_t place = named_place_of(handle);
+  if (handle >> 62 != kNamed >> 62 || place >= named_.size()) return nullptr;
+  Named& named = named_[place];
+  return named.used && named.generation == static_cast<std::uint32_t>(handle) ? &named.tracker : nullptr;
+}
+
+void Context::close_named(std::uint64_t handle) {
+  const std::lock_guard lock(mu_);
+  const std::uint32_t place = named_place_of(handle);
+  named_[place].used = false;
+  free_.push_back(place);
+}
+
+}  // namespace orrery::dmapp

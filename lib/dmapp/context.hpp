@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/short_lock.hpp"
+#include "emu/nic/initiator/granted_amo.hpp"
+#include "emu/nic/nic.hpp"
+#include "lib/dmapp/attributes.hpp"
+#include "lib/dmapp/segment.hpp"
+#include "lib/dmapp/status.hpp"
+#include "lib/dmapp/world.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+// A thread of the program at the NIC: all that this library knows of emu/nic's initiator. Operations go the
+// fast path where a grant allows it, and are complete then; the others are counted by a Tracker until the
+// NIC's events say that they ended.
+namespace orrery::dmapp {
+
+// What one PE is to a context: where its own registrations are, and how far it was reached before.
+struct Target {
+  nic::Endpoint endpoint;
+  std::uint64_t key[kSymmetricKinds] = {};  // by SegKind
+  std::uint64_t base[kSymmetricKinds] = {};
+  std::uint64_t bytes[kSymmetricKinds] = {};
+};
+
+// Bytes of a PE's memory.
+struct Place {
+  Target* target = nullptr;
+  std::uint64_t key = 0;  // nic::key_word
+  std::uint64_t address = 0;
+};
+
+// Operations that end together. `left` is changed under the context's lock and may be read without.
+struct Tracker {
+  std::atomic<std::uint32_t> left{0};
+  Errc first = Errc::ok;  // the first failure; under the context's lock
+};
+
+enum class Mode : std::uint8_t { blocking, syncid, implicit };
+
+// Threads: the one that it belongs to; drain() and what it calls, any. Invariants: (1) the port and its queue
+// are used under mu_, but for the fast path, which uses neither; (2) every operation that the NIC accepted is
+// counted in one tracker.
+class Context {
+ public:
+  Context(World& world, std::uint32_t number) : world_(world), number_(number) {}
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  // Opens port and queue. Errors: the NIC's.
+  Status open();
+
+  World& world() const { return world_; }
+  nic::Nic& nic() const { return *nic_; }
+  int pe() const { return pe_; }
+  int npes() const { return npes_; }
+  std::uint32_t number() const { return number_; }
+  Attributes attributes;  // of the thread
+
+  // Sets what requests take from the attributes.
+  void use_attributes();
+  bool puts_in_order() const { return puts_in_order_; }
+  bool gets_in_order() const { return gets_in_order_; }
+
+  // Where `bytes` bytes at `address` of the segment are in that PE. Outcomes: SUCCESS, INVALID_PARAM,
+  // NOT_FOUND.
+  [[gnu::always_inline]] dmapp_return_t find(const dmapp_seg_desc_t* segment, int pe, const void* address,
+                                             std::uint64_t bytes, Place* place) {
+    if (segment == nullptr || address == nullptr || static_cast<unsigned>(pe) >= static_cast<unsigned>(npes_))
+        [[unlikely]]
+      return DMAPP_RC_INVALID_PARAM;
+    const std::uint64_t offset =
+        reinterpret_cast<std::uint64_t>(address) - reinterpret_cast<std::uint64_t>(segment->addr);
+    if (offset > segment->len || bytes > segment->len - offset) [[unlikely]]
+      return no_bytes(*segment);
+    Target* target = targets_[static_cast<std::size_t>(pe)].get();
+    if (target == nullptr) [[unlikely]] {
+      target = reach(pe);
+    }
+    place->target = target;
+    const std::uint64_t tag = segment->opaque[0];
+    if (tag == seg::tag(SegKind::heap) || tag == seg::tag(SegKind::data)) [[likely]] {
+      const std::size_t kind = tag & 3;
+      if (offset + bytes > target->bytes[kind]) [[unlikely]]
+        return DMAPP_RC_NOT_FOUND;
+      place->key = target->key[kind];
+      place->address = target->base[kind] + offset;
+      return DMAPP_RC_SUCCESS;
+    }
+    if (tag != seg::tag(SegKind::memory) || segment->opaque[1] != static_cast<std::uint64_t>(pe)) [[unlikely]]
+      return DMAPP_RC_INVALID_PARAM;
+    place->key = segment->opaque[2];
+    place->address = reinterpret_cast<std::uint64_t>(address);
+    return DMAPP_RC_SUCCESS;
+  }
+  // The same of the part of a PE that is the library's own. REQUIRES: pe and offset are in range.
+  Place find_inside(int pe, std::uint64_t offset);
+
+  // ---- the fast path: ok: complete; else start() it ----
+  template <nic::Op kOp>
+  [[gnu::always_inline]] Errc try_now(const Place& place, void* local, std::uint64_t bytes, Mode mode) {
+    if (mode != Mode::blocking && bytes >= engine_bytes_) [[unlikely]]
+      return Errc::not_done;
+    return nic::try_granted<kOp>(place.target->endpoint,
+                                 {.key = place.key,
+                                  .local_address = reinterpret_cast<std::uint64_t>(local),
+                                  .remote_address = place.address,
+                                  .length = bytes,
+                                  .in_order = kOp == nic::Op::put ? puts_in_order_ : gets_in_order_});
+  }
+  [[gnu::always_inline]] Errc try_amo(const Place& place, std::uint8_t command, void* result, std::uint64_t a,
+                                      std::uint64_t b) {
+    return nic::try_granted_amo(place.target->endpoint,
+                                {.transfer = {.key = place.key,
+                                              .local_address = reinterpret_cast<std::uint64_t>(result),
+                                              .remote_address = place.address,
+                                              .length = nic::amo::width(command),
+                                              .in_order = puts_in_order_},
+                                 .command = command,
+                                 .a = a,
+                                 .b = b});
+  }
+
+  // ---- the general path; takes the lock ----
+  static nic::Request put_request(const Place& place, const void* local, std::uint64_t bytes);
+  static nic::Request get_request(const Place& place, void* local, std::uint64_t bytes);
+  static nic::Request amo_request(const Place& place, std::uint8_t command, void* result, std::uint64_t a,
+                                  std::uint64_t b);
+  // Starts it, counted in `tracker`; waits for room. ok: accepted.
+  Errc start(const Place& place, nic::Request request, Tracker& tracker);
+  Tracker& implicit() { return implicit_; }
+  // Waits until nothing of it is left and says how it ended; forgets that.
+  Errc wait(Tracker& tracker);
+  // Whether nothing of it is left, after a look; then as wait(). not_done.
+  Errc test(Tracker& tracker);
+  // Whether wait() would return at once with ok. For this thread's own. No lock.
+  [[gnu::always_inline]] bool is_idle(const Tracker& tracker) const {
+    // Acquire: pairs with reap(), which notes a failure first.
+    return tracker.left.load(std::memory_order_acquire) == 0 && tracker.first == Errc::ok;
+  }
+
+  // ---- names of operations ----
+  // A handle whose operations are complete already.
+  static constexpr std::uint64_t kComplete = 1;
+  // A tracker with a name; `handle` names it.
+  Tracker& open_named(std::uint64_t* handle);
+  // The tracker of a handle of this context, or null.
+  Tracker* find_named(std::uint64_t handle);
+  void close_named(std::uint64_t handle);
+  static std::uint32_t context_of(std::uint64_t handle) {
+    return static_cast<std::uint32_t>(handle >> 52) & 0x3ff;
+  }
+
+  // Moves along what is under way.
+  void progress();
+
+ private:
+  struct Named {
+    Tracker tracker;
+    std::uint32_t generation = 0;
+    bool used = false;
+  };
+  Target* reach(int pe);
+  static dmapp_return_t no_bytes(const dmapp_seg_desc_t& segment) {
+    return seg::well_formed(segment) ? DMAPP_RC_NOT_FOUND : DMAPP_RC_INVALID_PARAM;
+  }
+  void reap();
+  Errc take(Tracker& tracker);
+
+  World& world_;
+  nic::Nic* nic_ = nullptr;
+  nic::Port* port_ = nullptr;
+  nic::CompletionQueue* queue_ = nullptr;
+  int pe_ = 0;
+  int npes_ = 0;
+  const std::uint32_t number_;
+  bool puts_in_order_ = false;
+  bool gets_in_order_ = false;
+  std::uint16_t put_delivery_ = 0;
+  std::uint16_t get_delivery_ = 0;
+  std::uint64_t engine_bytes_ = UINT64_MAX;
+  std::vector<std::unique_ptr<Target>> targets_;  // by PE; null: not reached yet
+  ShortLock mu_;
+  Tracker implicit_;
+  std::deque<Named> named_;          // guarded by mu_; stay where they are
+  std::vector<std::uint32_t> free_;  // places of named_; guarded by mu_
+};
+
+// What a thread remembers of its context.
+struct Seat {
+  Context* context = nullptr;
+  std::uint64_t epoch = 0;
+};
+extern thread_local Seat t_seat [[gnu::tls_model("initial-exec")]];
+
+// Where the calling thread stands when it is not known any more; null outside init and finalize.
+Context* take_seat();
+
+// The calling thread's context; null before init and after finalize.
+[[gnu::always_inline]] inline Context* here() {
+  if (t_seat.epoch == g_epoch.load(std::memory_order_relaxed)) [[likely]]
+    return t_seat.context;
+  return take_seat();
+}
+
+}  // namespace orrery::dmapp

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "lib/dmapp/queue.hpp"
+
+#include "emu/base/log.hpp"
+#include "emu/base/wait.hpp"
+#include "lib/dmapp/context.hpp"
+#include "lib/dmapp/issue.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+// Message queues: a channel of the NIC, whose buffers are the queue's slots. A message takes the oldest free
+// slot; where there is none, its sender tries again.
+namespace orrery::dmapp {
+
+namespace {
+
+using Callback = int (*)(void* context, void* data, std::uint32_t len, dmapp_pe_t rank);
+
+// The name of a queue in a PE's own part (inside.hpp): 63 there is one | 31..16 generation | 15..0 index.
+constexpr std::uint64_t kThere = std::uint64_t{1} << 63;
+constexpr std::uint64_t name_word(const nic::ChannelName& name) {
+  return kThere | std::uint64_t{name.generation} << 16 | name.index;
+}
+
+// How long the queue's thread sleeps before it looks whether it is to end.
+constexpr std::int64_t kQueueLookNs = 50'000'000;
+
+thread_local bool t_in_callback = false;
+
+class Queue {
+ public:
+  Queue(World& world, Callback callback, void* context, std::uint64_t handle)
+      : handle_(handle), world_(world), callback_(callback), context_(context) {}
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  Errc open() {
+    nic::Nic& nic = world_.nic();
+    const Attributes& attributes = world_.attributes();
+    slot_bytes_ = std::uint64_t{attributes.queue_nelems} * 8;
+    bytes_ = slot_bytes_ * attributes.queue_depth;
+    block_ = static_cast<std::byte*>(world_.allocate_pages(bytes_));
+    if (block_ == nullptr) return Errc::no_memory;
+    const auto key = nic.register_region(*world_.signed_on().port, reinterpret_cast<std::uint64_t>(block_),
+                                         bytes_, 0, nullptr);
+    if (!key.ok()) return key.code();
+    key_ = key.value();
+    const auto arrivals = nic.create_queue(2 * attributes.queue_depth, 0);
+    if (!arrivals.ok()) return arrivals.code();
+    arrivals_ = arrivals.value();
+    const auto channel = nic.channels().open(*world_.signed_on().port, arrivals_);
+    if (!channel.ok()) return channel.code();
+    channel_ = channel.value();
+    for (std::uint32_t i = 0; i < attributes.queue_depth; ++i) {
+      if (const Errc posted = post(block_ + i * slot_bytes_); posted != Errc::ok) return posted;
+    }
+    if ((attributes.queue_flags & DMAPP_QUEUE_ASYNC_PROGRESS) != 0)
+      thread_ = std::thread([this] { serve(); });
+    // Release: a sender that finds the name finds the slots.
+    world_.inside().queue.name.store(name_word(*channel_), std::memory_order_release);
+    return Errc::ok;
+  }
+
+  ~Queue() {
+    world_.inside().queue.name.store(0, std::memory_order_release);
+    stop_.store(true, std::memory_order_release);
+    if (thread_.joinable()) thread_.join();
+    nic::Nic& nic = world_.nic();
+    if (channel_) {
+      while (nic.channels().close(*channel_) == Errc::not_done) yield_cpu();
+    }
+    if (arrivals_ != nullptr) (void)nic.destroy_queue(arrivals_);
+    if (key_.valid()) (void)nic.deregister(key_);
+    world_.free_pages(block_, bytes_);
+  }
+
+  bool has_thread() const { return thread_.joinable(); }
+  bool is_own_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
+  std::uint64_t handle() const { return handle_; }
+
+  // Runs the callback for what is there. One thread at a time; another one, and the callback itself, go on.
+  void run() {
+    if (t_in_callback || !mu_.try_lock()) return;
+    const std::lock_guard lock(mu_, std::adopt_lock);
+    nic::Event event;
+    while (world_.nic().poll(*arrivals_, &event) == Errc::ok) {
+      const auto came = world_.nic().channels().take(event);
+      if (!came.ok()) continue;
+      auto* const at = static_cast<std::byte*>(came.value().context);
+      const auto length = static_cast<std::uint32_t>(std::min(came.value().bytes, slot_bytes_));
+      const auto rank = static_cast<std::int32_t>(came.value().remote_value);
+      if (rank >= 0 && rank < world_.npes()) {
+        t_in_callback = true;
+        (void)callback_(context_, at, length, rank);
+        t_in_callback = false;
+      }
+      (void)post(at);
+    }
+  }
+
+ private:
+  Errc post(std::byte* at) {
+    return world_.nic().channels().post(*channel_, key_, reinterpret_cast<std::uint64_t>(at), slot_bytes_,
+                                        at);
+  }
+  void serve() {
+    while (!stop_.load(std::memory_order_acquire)) {
+      run();
+      if (world_.nic().clock() == nullptr) {
+        (void)world_.nic().wait(*arrivals_, world_.nic().now_ns() + kQueueLookNs);
+      } else {
+        yield_cpu();
+      }
+    }
+  }
+
+  const std::uint64_t handle_;
+  World& world_;
+  const Callback callback_;
+  void* const context_;
+  std::byte* block_ = nullptr;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t slot_bytes_ = 0;
+  nic::MemKey key_;
+  nic::CompletionQueue* arrivals_ = nullptr;
+  std::optional<nic::ChannelName> channel_;
+  std::mutex mu_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+std::mutex g_queue_mu;
+std::shared_ptr<Queue> g_queue;  // guarded by g_queue_mu
+std::uint64_t g_handles = 0;     // guarded by g_queue_mu
+
+std::shared_ptr<Queue> queue_now() {
+  const std::lock_guard lock(g_queue_mu);
+  return g_queue;
+}
+
+// Which channel the PE's queue is; waits until it has one. Errors: unreachable.
+Errc find_queue(Context& context, int pe, nic::MemKey* channel) {
+  for (std::uint32_t looks = 0;; ++looks) {
+    std::uint64_t word = 0;
+    const Place place = context.find_inside(pe, offsetof(Inside, queue) + offsetof(MessageQueue, name));
+    Issue issue(context, Mode::blocking);
+    issue.get(place, &word, sizeof word);
+    if (issue.finish() != DMAPP_RC_SUCCESS) return Errc::unreachable;
+    if ((word & kThere) != 0) {
+      *channel = {.index = static_cast<std::uint16_t>(word),
+                  .generation = static_cast<std::uint16_t>(word >> 16),
+                  .process = static_cast<std::uint16_t>(context.world().card(pe).process_slot)};
+      return Errc::ok;
+    }
+    if (looks == 0) context.world().watch(pe);
+    if (!context.world().alive(pe)) return Errc::unreachable;
+    run_messages();
+    yield_cpu();
+  }
+}
+
+}  // namespace
+
+void run_messages() {
+  const std::shared_ptr<Queue> queue = queue_now();
+  if (queue != nullptr && !queue->has_thread()) queue->run();
+}
+
+void end_queue() {
+  std::shared_ptr<Queue> queue;
+  {
+    const std::lock_guard lock(g_queue_mu);
+    queue.swap(g_queue);
+  }
+}
+
+}  // namespace orrery::dmapp
+
+using orrery::Errc;
+using orrery::dmapp::Context;
+using orrery::dmapp::here;
+
+extern "C" {
+
+dmapp_return_t dmapp_queue_attach(int (*callback)(void* context, void* data, uint32_t len, dmapp_pe_t rank),
+                                  void* context, uint64_t flags, dmapp_queue_handle_t* hndl) {
+  Context* const mine = here();
+  if (mine == nullptr || callback == nullptr || flags != 0 || hndl == nullptr) return DMAPP_RC_INVALID_PARAM;
+  const std::lock_guard lock(orrery::dmapp::g_queue_mu);
+  if (orrery::dmapp::g_queue != nullptr) return DMAPP_RC_BUSY;
+  auto queue =
+      std::make_shared<orrery::dmapp::Queue>(mine->world(), callback, context, ++orrery::dmapp::g_handles);
+  const Errc opened = queue->open();
+  if (opened != Errc::ok) return orrery::dmapp::return_of(opened);
+  *hndl = queue->handle();
+  orrery::dmapp::g_queue = std::move(queue);
+  return DMAPP_RC_SUCCESS;
+}
+
+dmapp_return_t dmapp_queue_detach(dmapp_queue_handle_t hndl, uint64_t flags) {
+  const auto queue = orrery::dmapp::queue_now();
+  if (here() == nullptr || flags != 0 || queue == nullptr || queue->handle() != hndl)
+    return DMAPP_RC_INVALID_PARAM;
+  if (orrery::dmapp::t_in_callback) return DMAPP_RC_BUSY;
+  orrery::dmapp::end_queue();
+  return DMAPP_RC_SUCCESS;
+}
+
+dmapp_return_t dmapp_queue_put(dmapp_queue_handle_t hndl, void* source, uint64_t nelems, dmapp_type_t type,
+                               dmapp_pe_t target_pe, uint64_t flags) {
+  Context* const context = here();
+  const int shift = orrery::dmapp::shift_of(type);
+  if (context == nullptr || source == nullptr || shift < 0 || nelems > orrery::dmapp::kMostElements ||
+      target_pe < 0 || target_pe >= context->npes() || flags != 0)
+    return DMAPP_RC_INVALID_PARAM;
+  {
+    const auto queue = orrery::dmapp::queue_now();
+    if (queue == nullptr || queue->handle() != hndl) return DMAPP_RC_INVALID_PARAM;
+  }
+  const std::uint64_t bytes = nelems << shift;
+  if (bytes > (std::uint64_t{context->world().attributes().queue_nelems} - 1) * 8) return DMAPP_RC_NO_SPACE;
+  orrery::nic::MemKey channel;
+  const Errc found = orrery::dmapp::find_queue(*context, target_pe, &channel);
+  if (found != Errc::ok) return orrery::dmapp::return_of(found);
+  const orrery::dmapp::Place place = context->find_inside(target_pe, 0);
+  for (;;) {
+    orrery::nic::Request request;
+    request.op = orrery::nic::Op::send;
+    request.flags = orrery::nic::kGlobalEvent | orrery::nic::kInOrder;
+    request.local_address = reinterpret_cast<std::uint64_t>(source);
+    request.length = bytes;
+    request.remote = channel;
+    orrery::dmapp::Tracker tracker;
+    Errc sent = context->start(place, request, tracker);
+    if (sent == Errc::ok) sent = context->wait(tracker);
+    // No slot is free: a retry after this PE's own messages, so that two full queues do not wait for each
+    // other.
+    if (sent != Errc::no_resource && sent != Errc::not_done) return orrery::dmapp::return_of(sent);
+    orrery::dmapp::run_messages();
+    orrery::yield_cpu();
+  }
+}
+
+}  // extern "C"

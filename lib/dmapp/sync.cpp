@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "lib/dmapp/context.hpp"
+
+// Completion: of named operations, and of all others.
+namespace orrery::dmapp {
+
+namespace {
+
+// The context and tracker of a handle; false: it names nothing.
+bool find_named(std::uint64_t handle, Context** context, Tracker** tracker) {
+  World* const world = World::current();
+  const std::uint32_t number = Context::context_of(handle);
+  if (world == nullptr || number >= world->contexts()) return false;
+  *context = &world->context(number);
+  *tracker = (*context)->find_named(handle);
+  return *tracker != nullptr;
+}
+
+// Ends with `each` of every context, and says the first failure.
+template <typename Each>
+dmapp_return_t over_all(World& world, Each each) {
+  Errc first = Errc::ok;
+  for (std::size_t i = 0; i < world.contexts(); ++i) {
+    Context& context = world.context(i);
+    if (context.is_idle(context.implicit())) continue;
+    const Errc ended = each(context);
+    if (first == Errc::ok || ended == Errc::not_done) first = ended;
+  }
+  return return_of(first);
+}
+
+}  // namespace
+}  // namespace orrery::dmapp
+
+using orrery::Errc;
+using orrery::dmapp::Context;
+using orrery::dmapp::here;
+using orrery::dmapp::return_of;
+using orrery::dmapp::Tracker;
+
+extern "C" {
+
+dmapp_return_t dmapp_syncid_wait(dmapp_syncid_handle_t* syncid) {
+  if (syncid == nullptr || here() == nullptr) return DMAPP_RC_INVALID_PARAM;
+  if (*syncid == Context::kComplete) return DMAPP_RC_SUCCESS;
+  Context* context = nullptr;
+  Tracker* tracker = nullptr;
+  if (!orrery::dmapp::find_named(*syncid, &context, &tracker)) return DMAPP_RC_INVALID_PARAM;
+  const Errc ended = context->wait(*tracker);
+  context->close_named(*syncid);
+  *syncid = Context::kComplete;
+  return return_of(ended);
+}
+
+dmapp_return_t dmapp_syncid_test(dmapp_syncid_handle_t* syncid, int* flag) {
+  if (syncid == nullptr || flag == nullptr || here() == nullptr) return DMAPP_RC_INVALID_PARAM;
+  if (*syncid != Context::kComplete) {
+    Context* context = nullptr;
+    Tracker* tracker = nullptr;
+    if (!orrery::dmapp::find_named(*syncid, &context, &tracker)) return DMAPP_RC_INVALID_PARAM;
+    const Errc ended = context->test(*tracker);
+    if (ended == Errc::not_done) {
+      *flag = 0;
+      return DMAPP_RC_SUCCESS;
+    }
+    context->close_named(*syncid);
+    *syncid = Context::kComplete;
+    if (ended != Errc::ok) return return_of(ended);
+  }
+  *flag = 1;
+  return DMAPP_RC_SUCCESS;
+}
+
+dmapp_return_t dmapp_gsync_wait(void) {
+  Context* const context = here();
+  if (context == nullptr) return DMAPP_RC_INVALID_PARAM;
+  return orrery::dmapp::over_all(context->world(), [](Context& one) { return one.wait(one.implicit()); });
+}
+
+dmapp_return_t dmapp_gsync_test(int* flag) {
+  Context* const context = here();
+  if (context == nullptr || flag == nullptr) return DMAPP_RC_INVALID_PARAM;
+  const dmapp_return_t rc =
+      orrery::dmapp::over_all(context->world(), [](Context& one) { return one.test(one.implicit()); });
+  if (rc != DMAPP_RC_SUCCESS && rc != DMAPP_RC_NOT_DONE) return rc;
+  *flag = rc == DMAPP_RC_SUCCESS ? 1 : 0;
+  return DMAPP_RC_SUCCESS;
+}
+
+dmapp_return_t dmapp_thread_gsync_wait(void) {
+  Context* const context = here();
+  if (context == nullptr) return DMAPP_RC_INVALID_PARAM;
+  if (context->is_idle(context->implicit())) return DMAPP_RC_SUCCESS;
+  return return_of(context->wait(context->implicit()));
+}
+
+dmapp_return_t dmapp_thread_gsync_test(int* flag) {
+  Context* const context = here();
+  if (context == nullptr || flag == nullptr) return DMAPP_RC_INVALID_PARAM;
+  const Errc ended = context->test(context->implicit());
+  if (ended != Errc::ok && ended != Errc::not_done) return return_of(ended);
+  *flag = ended == Errc::ok ? 1 : 0;
+  return DMAPP_RC_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "lib/dmapp/world.hpp"
+
+#include "emu/base/log.hpp"
+#include "lib/dmapp/context.hpp"
+#include "lib/dmapp/data_segment.hpp"
+
+#include "include/pmi/pmi.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <sys/mman.h>
+
+namespace orrery::dmapp {
+
+std::atomic<World*> World::g_current{nullptr};
+std::atomic<std::uint64_t> g_epoch{0};
+
+namespace {
+
+constexpr std::string_view kHeapDefault = "64M";
+constexpr std::uint64_t kHuge = 2ull << 20;
+
+// Where the heap is tried to be mapped, one after the other: what lies between a program's own heap and its
+// mappings, and, for programs that an instrumentation has taken that from, elsewhere.
+constexpr std::uint64_t kHeapPlaces[] = {0x2000'0000'0000, 0x3000'0000'0000, 0x1800'0000'0000,
+                                         0x6000'0000'0000, 0x7000'0000'0000, 0x5000'0000'0000};
+
+// Instances of DMAPP's endpoints: far from those that clients of the same NIC choose.
+constexpr std::uint32_t kInstances = 0xd3000000;
+
+std::mutex g_start_mu;
+std::uint64_t g_epochs = 0;  // guarded by g_start_mu
+bool g_opened_pmi = false;   // guarded by g_start_mu
+
+// Says goodbye to the launcher, if it was us who greeted it. At exit, not in dmapp_finalize: the program may
+// go on with the same launcher (MPI).
+void leave_launcher() {
+  PMI_BOOL there = PMI_FALSE;
+  if (g_opened_pmi && PMI_Initialized(&there) == PMI_SUCCESS && there == PMI_TRUE) PMI_Finalize();
+}
+
+Status open_pmi() {
+  PMI_BOOL there = PMI_FALSE;
+  if (PMI_Initialized(&there) == PMI_SUCCESS && there == PMI_TRUE) return {};
+  int spawned = 0;
+  if (PMI_Init(&spawned) != PMI_SUCCESS) return Errc::unsupported;
+  if (!g_opened_pmi) {
+    g_opened_pmi = true;
+    std::atexit(leave_launcher);
+  }
+  return {};
+}
+
+// What every PE says, by rank. Collective.
+template <typename T>
+Status gather(const T& mine, int pe, int npes, std::vector<T>* all) {
+  struct Said {
+    std::int64_t pe;
+    T value;
+  };
+  Said said{pe, mine};
+  std::vector<Said> heard(static_cast<std::size_t>(npes));
+  if (PMI_Allgather(&said, heard.data(), sizeof said) != PMI_SUCCESS) {
+    log::error("dmapp_init: PMI_Allgather of {} bytes failed", sizeof said);
+    return Errc::system;
+  }
+  all->resize(static_cast<std::size_t>(npes));
+  for (const Said& one : heard) {
+    if (one.pe < 0 || one.pe >= npes) return Errc::corrupt;
+    (*all)[static_cast<std::size_t>(one.pe)] = one.value;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<World*> World::start(const Attributes& attributes) {
+  const std::lock_guard lock(g_start_mu);
+  if (World* const there = current(); there != nullptr) return there;
+  if (const Status opened = open_pmi(); !opened.ok()) return opened.code();
+  const auto runtime = nic::Runtime::of_process();
+  if (!runtime.ok()) return runtime.code();
+  std::unique_ptr<World> world(new World(*runtime.value(), attributes));
+  if (const Status ready = world->set_up(); !ready.ok()) return ready.code();
+  common::forget_in_time([] {
+    g_epoch.store(0, std::memory_order_release);
+    g_current.store(nullptr, std::memory_order_release);
+  });
+  World* const made = world.release();
+  g_current.store(made, std::memory_order_release);
+  g_epoch.store(++g_epochs, std::memory_order_release);
+  return made;
+}
+
+void World::stop() {
+  const std::lock_guard lock(g_start_mu);
+  World* const world = current();
+  if (world == nullptr) return;
+  g_epoch.store(0, std::memory_order_release);
+  g_current.store(nullptr, std::memory_order_release);
+  for (std::size_t i = 0; i < world->contexts(); ++i)
+    (void)world->context(i).wait(world->context(i).implicit());
+  // No PE's memory goes while another one still uses it.
+  if (PMI_Barrier() != PMI_SUCCESS) log::warn("dmapp_finalize: PMI_Barrier failed");
+  delete world;
+}
+
+World::~World() {
+  const std::size_t count = contexts();
+  for (std::size_t i = count; i-- > 0;) contexts_[i].reset();
+  for (const Region& region : mine_.regions) {
+    if (region.key.valid()) (void)nic().deregister(region.key);
+  }
+  const Region& heap = mine_.regions[static_cast<std::size_t>(SegKind::heap)];
+  free_pages(reinterpret_cast<void*>(heap.base), heap.bytes);
+  free_pages(inside_, sizeof(Inside));
+  common::sign_off(signed_on_);
+}
+
+void* World::allocate_pages(std::uint64_t bytes) const {
+  if (in_file_) {
+    const auto born = runtime_.memory().allocate(bytes);
+    return born.ok() ? born.value() : nullptr;
+  }
+  void* const block = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return block == MAP_FAILED ? nullptr : block;
+}
+
+void World::free_pages(void* block, std::uint64_t bytes) const {
+  if (block == nullptr) return;
+  if (in_file_) {
+    runtime_.memory().deallocate(block, bytes);
+  } else {
+    munmap(block, bytes);
+  }
+}
+
+Status World::set_up() {
+  if (PMI_Get_rank(&pe_) != PMI_SUCCESS || PMI_Get_size(&npes_) != PMI_SUCCESS) return Errc::system;
+  mine_.pe = pe_;
+  const auto domains = runtime_.job().directory().domains();
+  const auto domain = domains.empty() ? runtime_.job().declare_domain(1, 1) : Result<job::DomainId>(0u);
+  if (!domain.ok()) return domain.code();
+  const auto signed_on = common::sign_on(domain.value(), kInstances | static_cast<std::uint32_t>(pe_));
+  if (!signed_on.ok()) return signed_on.code();
+  signed_on_ = signed_on.value();
+  // Memory that may not move into the memory file is not born in it either: everything goes by frame then.
+  in_file_ = nic().options().may_adopt && runtime_.memory().file() >= 0;
+  if (const Status placed = place_heap(); !placed.ok()) return placed;
+
+  inside_ = static_cast<Inside*>(allocate_pages(sizeof(Inside)));
+  if (inside_ == nullptr) return Errc::no_memory;
+  const auto enter = [this](SegKind kind, std::uint64_t base, std::uint64_t bytes) {
+    const auto region = enter_region(base, bytes);
+    if (region.ok()) mine_.regions[static_cast<std::size_t>(kind)] = region.value();
+    return region.status();
+  };
+  if (const Status s = enter(SegKind::inside, reinterpret_cast<std::uint64_t>(inside_), sizeof(Inside));
+      !s.ok())
+    return s;
+  const Region heap = mine_.regions[static_cast<std::size_t>(SegKind::heap)];
+  if (const Status s = enter(SegKind::heap, heap.base, heap.bytes); !s.ok()) return s;
+  const DataSegment data = data_segment();
+  if (data.bytes != 0) {
+    if (const Status s = enter(SegKind::data, data.begin, data.bytes); !s.ok()) return s;
+  }
+  return exchange();
+}
+
+Result<Region> World::enter_region(std::uint64_t base, std::uint64_t bytes) {
+  const auto key = nic().register_region(*signed_on_.port, base, bytes, 0, nullptr);
+  if (!key.ok()) {
+    log::error("dmapp_init: {} bytes at {:#x} cannot be registered: {}", bytes, base, errc_name(key.code()));
+    return key.code();
+  }
+  return Region{.base = base, .bytes = bytes, .key = key.value()};
+}
+
+bool World::map_heap(std::uint64_t at, std::uint64_t bytes) {
+  if (in_file_) return runtime_.memory().allocate_at(at, bytes).ok();
+  void* const block = mmap(reinterpret_cast<void*>(at), bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (block == MAP_FAILED) return false;
+  if (reinterpret_cast<std::uint64_t>(block) == at) return true;
+  munmap(block, bytes);
+  return false;
+}
+
+// The same address in every PE: each tries the next place, and all take the first where it went well
+// everywhere.
+Status World::place_heap() {
+  const char* const set = std::getenv("XT_SYMMETRIC_HEAP_SIZE");
+  const std::string_view text = set == nullptr ? kHeapDefault : std::string_view(set);
+  const auto size = memory::parse_size(text);
+  // A PE that gave up here would leave the others waiting: all of them hear of it.
+  const std::uint64_t bytes = size.ok() && size.value() <= 1ull << 44
+                                  ? (std::max(size.value(), kHuge) + kHuge - 1) / kHuge * kHuge
+                                  : 0;
+  if (bytes == 0) {
+    log::error(
+        "XT_SYMMETRIC_HEAP_SIZE={} is not accepted: expected a number of bytes up to 16T, with K, M, G or "
+        "T behind it perhaps",
+        text);
+  }
+  std::vector<std::uint64_t> sizes;
+  if (const Status told = gather(bytes, pe_, npes_, &sizes); !told.ok()) return told;
+  for (const std::uint64_t other : sizes) {
+    if (other == 0 || bytes == 0) return Errc::invalid_param;
+    if (other != bytes) {
+      log::error(
+          "XT_SYMMETRIC_HEAP_SIZE makes a heap of {} bytes here and of {} in another PE: expected the same "
+          "in all",
+          bytes, other);
+      return Errc::invalid_param;
+    }
+  }
+  for (const std::uint64_t at : kHeapPlaces) {
+    const bool mapped = map_heap(at, bytes);
+    std::vector<std::uint8_t> all;
+    if (const Status told = gather(static_cast<std::uint8_t>(mapped), pe_, npes_, &all); !told.ok())
+      return told;
+    const bool everywhere = std::all_of(all.begin(), all.end(), [](std::uint8_t one) { return one != 0; });
+    if (everywhere) {
+      mine_.regions[static_cast<std::size_t>(SegKind::heap)] = {.base = at, .bytes = bytes, .key = {}};
+      heap_ = std::make_unique<memory::SymmetricHeap>(at, bytes);
+      return {};
+    }
+    if (mapped) free_pages(reinterpret_cast<void*>(at), bytes);
+  }
+  log::error(
+      "no place for a symmetric heap of {} bytes that is free in every PE (XT_SYMMETRIC_HEAP_SIZE={}{})",
+      bytes, text, set == nullptr ? ", the default" : "");
+  return Errc::no_memory;
+}
+
+Status World::exchange() {
+  mine_.nic_address = runtime_.job().nic_address();
+  mine_.process_slot = runtime_.job().self().index;
+  mine_.process_generation = runtime_.job().self().generation;
+  return gather(mine_, pe_, npes_, &cards_);
+}
+
+bool World::alive(int pe) const {
+  if (pe == pe_) return true;
+  const Card& other = card(pe);
+  return runtime_.alive({static_cast<wire::ProcessSlot>(other.process_slot), other.process_generation});
+}
+
+void World::watch(int pe) const {
+  if (pe == pe_) return;
+  const Card& other = card(pe);
+  runtime_.watch({static_cast<wire::ProcessSlot>(other.process_slot), other.process_generation});
+}
+
+Context* World::enter() {
+  const std::lock_guard lock(mu_);
+  if (!idle_.empty()) {
+    Context* const context = idle_.back();
+    idle_.pop_back();
+    context->attributes = attributes_;
+    context->use_attributes();
+    return context;
+  }
+  const std::size_t number = contexts();
+  if (number == kMaxContexts) {
+    log::error("DMAPP: {} threads call it already, which is the most", number);
+    return nullptr;
+  }
+  auto context = std::make_unique<Context>(*this, static_cast<std::uint32_t>(number));
+  if (const Status opened = context->open(); !opened.ok()) {
+    log::error("DMAPP: no port for one more thread: {}", errc_name(opened.code()));
+    return nullptr;
+  }
+  contexts_[number] = std::move(context);
+  context_count_.store(number + 1, std::memory_order_release);
+  return contexts_[number].get();
+}
+
+void World::leave(Context& context) {
+  const std::lock_guard lock(mu_);
+  idle_.push_back(&context);
+}
+
+}  // namespace orrery::dmapp

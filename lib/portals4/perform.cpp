@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// One operation from its initiator to its target and back: the rules of the target's match unit are applied
+// by this thread, which also moves the bytes, so that the target need not run.
+#include "lib/portals4/process.hpp"
+
+#include <cerrno>
+
+namespace orrery::portals4 {
+
+namespace {
+
+match::Fail fail_of(Errc status) {
+  if (status == Errc::ok) return match::kDelivered;
+  return status == Errc::bounds ? match::kSegv : match::kUndeliverable;
+}
+
+// The target's atomic operations, one at a time, whichever process carries them out.
+class AtomicLock {
+ public:
+  explicit AtomicLock(const match::View& view) : mutex_(view.header().atomics) {
+    if (pthread_mutex_lock(&mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
+  }
+  ~AtomicLock() { pthread_mutex_unlock(&mutex_); }
+  AtomicLock(const AtomicLock&) = delete;
+  AtomicLock& operator=(const AtomicLock&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+Errc move_atomic(Peer& initiator, const match::Operation& op, Peer& target, const std::vector<Range>& there,
+                 std::uint64_t bytes, bool fetches) {
+  std::vector<Range> source;
+  std::vector<Range> result;
+  if (!ranges_of(initiator, op.source.start, op.source.pieces, op.source_offset, bytes, &source) ||
+      (fetches && !ranges_of(initiator, op.result.start, op.result.pieces, op.result_offset, bytes, &result)))
+    return Errc::bounds;
+  std::vector<std::byte> ours(bytes);
+  std::vector<std::byte> theirs(bytes);
+  Errc status = read(initiator, source, ours.data());
+  if (status != Errc::ok) return status;
+  {
+    const AtomicLock lock(target.match);
+    status = read(target, there, theirs.data());
+    if (status != Errc::ok) return status;
+    std::vector<std::byte> changed(theirs);
+    apply(op.operation, op.datatype, changed.data(), ours.data(),
+          reinterpret_cast<const std::byte*>(op.operand), bytes);
+    status = write(target, there, changed.data());
+  }
+  if (status == Errc::ok && fetches) status = write(initiator, result, theirs.data());
+  return status;
+}
+
+// Moves the bytes of an accepted operation.
+Errc move(Peer& initiator, const match::Operation& op, Peer& target, const match::Verdict& verdict) {
+  std::vector<Range> there;
+  if (!ranges_of(target, verdict.start, verdict.pieces, verdict.offset, verdict.moved, &there))
+    return Errc::bounds;
+  std::vector<Range> here;
+  switch (op.kind) {
+    case match::OpKind::put:
+      if (!ranges_of(initiator, op.source.start, op.source.pieces, op.source_offset, verdict.moved, &here))
+        return Errc::bounds;
+      return copy(initiator, here, target, there);
+    case match::OpKind::get:
+      if (!ranges_of(initiator, op.result.start, op.result.pieces, op.result_offset, verdict.moved, &here))
+        return Errc::bounds;
+      return copy(target, there, initiator, here);
+    case match::OpKind::atomic:
+      return move_atomic(initiator, op, target, there, verdict.moved, false);
+    case match::OpKind::fetch_atomic:
+    case match::OpKind::swap:
+      return move_atomic(initiator, op, target, there, verdict.moved, true);
+    default:
+      return Errc::illegal_op;
+  }
+}
+
+match::Move move_of(match::OpKind kind) {
+  switch (kind) {
+    case match::OpKind::get:
+      return match::Move::get;
+    case match::OpKind::atomic:
+      return match::Move::atomic;
+    case match::OpKind::fetch_atomic:
+    case match::OpKind::swap:
+      return match::Move::fetch_atomic;
+    default:
+      return match::Move::put;
+  }
+}
+
+struct Outcome {
+  match::Fail fail = match::kUndeliverable;
+  std::uint64_t moved = 0;
+  std::uint64_t offset = 0;
+  std::uint8_t list = match::kPriority;
+  bool no_ack = false;
+};
+
+match::EventRecord initiator_event(const match::Operation& op, std::uint8_t type, const Outcome& outcome) {
+  match::EventRecord event{};
+  event.type = type;
+  event.user = op.user;
+  event.asked = op.length;
+  event.moved = outcome.moved;
+  event.remote_offset = outcome.offset;
+  event.fail = outcome.fail;
+  event.list = outcome.list;
+  event.operation = op.operation;
+  event.datatype = op.datatype;
+  return event;
+}
+
+// A binding's queue and counter hear of the end of what went through it.
+void tell(match::Session& session, const match::Binding& binding, std::uint32_t count_flag,
+          const match::EventRecord& event, bool full_event, std::uint64_t bytes) {
+  const bool failed = event.fail != match::kDelivered;
+  if (full_event && (failed || (binding.options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0))
+    raise(session, binding.queue, event);
+  if ((binding.options & count_flag) != 0)
+    match::count(session, binding.counter,
+                 failed                                           ? 0
+                 : (binding.options & PTL_MD_EVENT_CT_BYTES) != 0 ? bytes
+                                                                  : 1,
+                 failed ? 1 : 0);
+}
+
+void tell_initiator(Peer& initiator, const match::Operation& op, const Outcome& outcome) {
+  match::Session session(initiator.match);
+  const bool leaves = op.kind != match::OpKind::get;
+  const bool returns = op.kind != match::OpKind::put && op.kind != match::OpKind::atomic;
+  if (leaves) {
+    Outcome sent = outcome;
+    sent.fail = match::kDelivered;
+    sent.moved = op.length;
+    sent.offset = op.remote_offset;
+    tell(session, op.source, PTL_MD_EVENT_CT_SEND, initiator_event(op, match::kEventSend, sent),
+         (op.source.options & PTL_MD_EVENT_SEND_DISABLE) == 0, op.length);
+  }
+  if (leaves && !returns && op.ack != PTL_NO_ACK_REQ && !outcome.no_ack)
+    tell(session, op.source, PTL_MD_EVENT_CT_ACK, initiator_event(op, match::kEventAck, outcome),
+         op.ack == PTL_ACK_REQ, outcome.moved);
+  if (returns)
+    tell(session, op.result, PTL_MD_EVENT_CT_REPLY, initiator_event(op, match::kEventReply, outcome), true,
+         outcome.moved);
+}
+
+void perform_counter(Peer& initiator, const match::Operation& op) {
+  match::Session session(initiator.match);
+  const match::Counter& counter = session.view().counter(op.counter);
+  if (counter.used == 0 || counter.generation != op.counter_generation) return;
+  if (op.kind == match::OpKind::counter_add)
+    match::count(session, op.counter, op.success, op.failure);
+  else
+    match::set_counter(session, op.counter, op.success, op.failure);
+}
+
+// What this thread still has to carry out, and whether it is at it: operations raise counters of other
+// processes, whose triggers follow one after the other and not inside each other.
+thread_local std::vector<Peer*> t_pending;
+thread_local bool t_running = false;
+
+// Triggers of one process are carried out by one thread at a time, in order.
+void drain(Peer& peer) {
+  pthread_mutex_t& executing = peer.match.header().executing;
+  while (match::has_due(peer.match)) {
+    const int got = pthread_mutex_trylock(&executing);
+    if (got == EBUSY) return;  // its holder looks again after it has let go
+    if (got == EOWNERDEAD) pthread_mutex_consistent(&executing);
+    match::Operation operation;
+    for (;;) {
+      bool some = false;
+      {
+        match::Session session(peer.match);
+        some = match::take_due(session, &operation);
+      }
+      if (!some) break;
+      perform(peer, operation);
+    }
+    pthread_mutex_unlock(&executing);
+  }
+}
+
+}  // namespace
+
+void run_due(Peer& peer) {
+  if (!match::has_due(peer.match)) return;
+  t_pending.push_back(&peer);
+  if (t_running) return;
+  t_running = true;
+  while (!t_pending.empty()) {
+    Peer* const next = t_pending.back();
+    t_pending.pop_back();
+    drain(*next);
+  }
+  t_running = false;
+}
+
+void perform(Peer& initiator, const match::Operation& op) {
+  if (op.kind == match::OpKind::counter_add || op.kind == match::OpKind::counter_set) {
+    perform_counter(initiator, op);
+    run_due(initiator);
+    return;
+  }
+  Outcome outcome;
+  Peer* const target = Process::get().find(op.target);
+  if (target != nullptr) {
+    const match::Interface& from = initiator.match.interface(op.interface);
+    match::Arrival arrival;
+    arrival.move = move_of(op.kind);
+    arrival.interface = op.interface;
+    arrival.operation = op.operation;
+    arrival.datatype = op.datatype;
+    arrival.portal = op.portal;
+    arrival.uid = from.uid;
+    arrival.initiator = (from.options & PTL_NI_LOGICAL) != 0 ? match::ProcessId{from.rank, 0}
+                                                             : match::ProcessId{from.nid, from.pid};
+    arrival.match_bits = op.match_bits;
+    arrival.remote_offset = op.remote_offset;
+    arrival.length = op.length;
+    arrival.header_data = op.header_data;
+    match::Verdict verdict;
+    {
+      match::Session session(target->match);
+      verdict = match::accept(session, arrival);
+    }
+    outcome.fail = verdict.fail;
+    if (verdict.fail == match::kDelivered) {
+      if (verdict.moved != 0) outcome.fail = fail_of(move(initiator, op, *target, verdict));
+      {
+        match::Session session(target->match);
+        match::finish(session, arrival, verdict, outcome.fail);
+      }
+      outcome.moved = outcome.fail == match::kDelivered ? verdict.moved : 0;
+      outcome.offset = verdict.offset;
+      outcome.list = verdict.list;
+      outcome.no_ack = verdict.no_ack;
+    }
+  }
+  tell_initiator(initiator, op, outcome);
+  if (target != nullptr) run_due(*target);
+  run_due(initiator);
+}
+
+}  // namespace orrery::portals4

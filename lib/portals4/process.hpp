@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/memory/cross_attach.hpp"
+#include "emu/nic/host/runtime.hpp"
+#include "emu/nic/target/match_unit.hpp"
+#include "lib/common/sign_on.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <portals4.h>
+
+// What this library holds of the process: its match unit, its interfaces, the processes that it speaks to.
+namespace orrery::portals4 {
+
+namespace match = nic::match;
+
+// A stretch of some process's memory.
+struct Range {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+};
+
+// A process whose match unit is mapped here, this one included.
+struct Peer {
+  nic::ProcessName name;
+  match::View match;
+  memory::CrossAttach attach;
+  bool self = false;
+  bool can_attach = false;
+};
+
+// One of the four kinds of interface, as opened by this process.
+struct LocalInterface {
+  int references = 0;
+  ptl_ni_limits_t limits{};
+  std::vector<ptl_process_t> map;
+  bool mapped = false;
+};
+
+class Process {
+ public:
+  static Process& get();
+
+  // ---- PtlInit, PtlFini ----
+  std::atomic<int> initialised{0};
+
+  // ---- interfaces; all guarded by mu ----
+  std::mutex mu;
+  std::array<LocalInterface, match::kInterfaces> interfaces;
+  bool signed_on = false;
+  std::uint32_t pid = 0;
+  std::uint32_t nid = 0;
+  // Signs on under `wanted`, or any free pid. REQUIRES: mu. Returns a PTL_ code.
+  int sign_on(ptl_pid_t wanted);
+  void sign_off();
+  bool any_open() const;
+
+  match::View own() const { return self_.match; }
+  Peer& self() { return self_; }
+  nic::Runtime& runtime() { return *runtime_; }
+  // A block for an event queue's ring: its offset in the match unit, or 0.
+  std::uint64_t take_ring(std::uint64_t bytes);
+  void give_ring(std::uint64_t offset, std::uint64_t bytes);
+
+  // The process behind (nid, pid); null: none that is alive, or its memory cannot be reached from here.
+  Peer* find(match::ProcessId id);
+
+  // ---- waiting ----
+  std::atomic<int> aborting{0};
+  std::atomic<int> waiters{0};
+
+ private:
+  int start();
+  Peer* connect(nic::ProcessName name);
+
+  nic::Runtime* runtime_ = nullptr;
+  common::SignOn port_;
+  std::uint32_t domain_ = 0;
+  Peer self_;
+  std::mutex peers_mu_;
+  std::map<std::uint64_t, Peer*> by_id_;        // nid << 32 | pid; guarded by peers_mu_
+  std::vector<std::unique_ptr<Peer>> storage_;  // guarded by peers_mu_
+  std::mutex rings_mu_;
+  std::uint64_t ring_next_ = 0;
+  std::map<std::uint64_t, std::vector<std::uint64_t>> free_rings_;
+};
+
+// ---- memory of processes ----
+// The stretches of [offset, offset + length) in memory that was bound in `pieces` parts (0: one). False: the
+// list of parts cannot be read.
+bool ranges_of(Peer& owner, std::uint64_t start, std::uint32_t pieces, std::uint64_t offset,
+               std::uint64_t length, std::vector<Range>* ranges);
+// Reads from or writes to a process's memory. Errors: bounds (not all of it is there), unreachable.
+Errc read(Peer& owner, const std::vector<Range>& from, std::byte* to);
+Errc write(Peer& owner, const std::vector<Range>& to, const std::byte* from);
+Errc copy(Peer& from_owner, const std::vector<Range>& from, Peer& to_owner, const std::vector<Range>& to);
+
+// ---- operations (perform.cpp) ----
+// Carries out one operation of `initiator`, whose match unit and memory may be another process's: a trigger
+// is carried out by the process that raised its counter.
+void perform(Peer& initiator, const match::Operation& operation);
+// Carries out the triggers of `peer` that are due, and those that become due by that.
+void run_due(Peer& peer);
+
+// ---- handles ----
+// Those of queues and counters have no generation: the handle of one that was freed may name the next one.
+//   31..29 kind | 28..27 interface | 26..17 generation | 16..0 index
+enum class Kind : std::uint32_t { eq = 1, ct = 2, md = 3, le = 4, me = 5, ni = 6 };
+constexpr ptl_handle_any_t make_handle(Kind kind, std::uint32_t interface, std::uint32_t generation,
+                                       std::uint32_t index) {
+  return static_cast<std::uint32_t>(kind) << 29 | interface << 27 | (generation & 0x3ff) << 17 | index;
+}
+struct Handle {
+  std::uint32_t kind, interface, generation, index;
+};
+constexpr Handle open_handle(ptl_handle_any_t handle) {
+  return {handle >> 29, handle >> 27 & 3, handle >> 17 & 0x3ff, handle & 0x1ffff};
+}
+// The interface of a handle, PTL_OK; else PTL_ARG_INVALID.
+int interface_of(ptl_handle_ni_t handle, std::uint32_t* interface);
+// The index of a live queue or counter; 0 for the value that says none. False: neither.
+bool find_queue(ptl_handle_eq_t handle, std::uint32_t* index);
+bool find_counter(ptl_handle_ct_t handle, std::uint32_t* index);
+// Whether a handle is of that interface, or says none.
+inline bool is_of(ptl_handle_any_t handle, std::uint32_t interface) {
+  return handle == PTL_EQ_NONE || handle == PTL_CT_NONE || open_handle(handle).interface == interface;
+}
+
+struct MemoryDescriptor {
+  std::atomic<std::uint32_t> state{0};  // generation << 1 | in use
+  std::uint32_t interface = 0;
+  match::Binding binding{};
+};
+MemoryDescriptor* find_descriptor(ptl_handle_md_t handle);
+void forget_descriptors(std::uint32_t interface);
+
+// ---- limits ----
+ptl_ni_limits_t limits_for(const ptl_ni_limits_t* desired);
+
+// ---- atomics (atomics.cpp) ----
+std::uint32_t size_of(ptl_datatype_t type);  // 0: no such type
+// Whether `operation` is one of PtlAtomic's (simple) or PtlSwap's, and exists for that type.
+bool is_simple(ptl_op_t operation, ptl_datatype_t type);
+bool is_swap(ptl_op_t operation, ptl_datatype_t type);
+// target = target op source, for `bytes` of items. `operand`: of the swaps that have one.
+void apply(ptl_op_t operation, ptl_datatype_t type, std::byte* target, const std::byte* source,
+           const std::byte* operand, std::uint64_t bytes);
+
+}  // namespace orrery::portals4
+
+#define ORRERY_PORTALS_NEEDS_INIT \
+  if (::orrery::portals4::Process::get().initialised.load(std::memory_order_acquire) == 0) return PTL_NO_INIT

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/clock/looks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace orrery::clock {
+namespace {
+
+using Then = Looks::Then;
+constexpr std::int64_t kCost = 25'000;
+
+// How many looks at that many sources in turn come before one waits.
+int looks_before_wait(Looks& looks, std::vector<int>& sources) {
+  for (int i = 0; i < 100'000; ++i) {
+    if (looks.look(&sources[static_cast<std::size_t>(i) % sources.size()]) == Then::waits) return i;
+  }
+  return -1;
+}
+
+TEST(Looks, EachCostsTheSameUntilTheyAreAWait) {
+  Looks looks(kCost);
+  int source = 0;
+  std::int64_t passed = 0;
+  for (int i = 1; i <= 64; ++i) {
+    const Then then = looks.look(&source);
+    ASSERT_NE(then, Then::waits) << i;
+    if (then == Then::catches_up) passed += looks.take_owed();
+    ASSERT_EQ(passed + looks.owed(), i * kCost);
+  }
+  EXPECT_EQ(looks.look(&source), Then::waits);
+}
+
+TEST(Looks, AProgramWithManySourcesLooksAtEachOfThemSeveralTimesFirst) {
+  for (const int count : {1, 3, 16, 100, 300}) {
+    Looks looks(kCost);
+    std::vector<int> sources(static_cast<std::size_t>(count));
+    EXPECT_GE(looks_before_wait(looks, sources), 3 * count) << count;
+  }
+}
+
+TEST(Looks, AfterNewsEverySourceIsLookedAtForNothing) {
+  Looks looks(kCost);
+  std::vector<int> sources(40);
+  ASSERT_GT(looks_before_wait(looks, sources), 0);
+  looks.news();
+  for (int& source : sources) EXPECT_EQ(looks.look(&source), Then::goes_on);
+  EXPECT_EQ(looks.owed(), 0);
+}
+
+TEST(Looks, WhatStirsAProgramThatDoesNotWaitIsNoNews) {
+  Looks looks(kCost);
+  int source = 0;
+  (void)looks.look(&source);
+  looks.stirred();
+  (void)looks.look(&source);
+  EXPECT_EQ(looks.owed(), 2 * kCost);
+}
+
+TEST(Looks, SomethingElseEndsTheRow) {
+  Looks looks(kCost);
+  std::vector<int> sources(1);
+  ASSERT_GT(looks_before_wait(looks, sources), 0);
+  looks.done();
+  EXPECT_EQ(looks.in_a_row(), 0u);
+  EXPECT_NE(looks.look(sources.data()), Then::waits);
+}
+
+TEST(Looks, ALoopThatReadsTheClockIsWatchedForAsLongAsItDoes) {
+  Looks looks(kCost);
+  int source = 0;
+  (void)looks.look(&source);
+  EXPECT_FALSE(looks.is_watched());
+  looks.clock_read();
+  (void)looks.look(&source);
+  EXPECT_TRUE(looks.is_watched());
+  for (int i = 0; i < 100; ++i) (void)looks.look(&source);
+  EXPECT_FALSE(looks.is_watched()) << "the clock was read before the loop, not in it";
+}
+
+}  // namespace
+}  // namespace orrery::clock

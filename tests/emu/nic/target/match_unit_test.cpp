@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/target/match_unit.hpp"
+
+#include "tests/emu/nic/target/match_bench.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace orrery::nic::match {
+namespace {
+
+TEST(MatchUnit, GivesAMessageToTheFirstEntryOfItsBits) {
+  const Bench bench;
+  ASSERT_TRUE(bench.put_in(bench.entry(5, 1)).ok());
+  ASSERT_TRUE(bench.put_in(bench.entry(5, 2)).ok());
+  EXPECT_EQ(bench.send(bench.message(5)).fail, kDelivered);
+  EventRecord event{};
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(bench.next(&event));  // LINK, LINK, PUT
+  EXPECT_EQ(event.type, kEventPut);
+  EXPECT_EQ(event.user, 1u);
+  EXPECT_EQ(event.moved, 8u);
+}
+
+TEST(MatchUnit, DropsAMessageThatNoEntryTakesAndCountsIt) {
+  const Bench bench;
+  EXPECT_EQ(bench.send(bench.message(5)).fail, kDropped);
+  EXPECT_EQ(bench.view.interface(0).status[0], 1);
+}
+
+TEST(MatchUnit, RefusesPortalsAndInterfacesThatAreNotThere) {
+  const Bench bench;
+  Arrival arrival = bench.message(1);
+  arrival.portal = 15;
+  EXPECT_EQ(bench.send(arrival).fail, kDropped);
+  arrival.portal = 0xffff'ffff;
+  EXPECT_EQ(bench.send(arrival).fail, kDropped);
+  arrival.interface = 3;
+  EXPECT_EQ(bench.send(arrival).fail, kUndeliverable);
+  arrival.interface = 200;
+  EXPECT_EQ(bench.send(arrival).fail, kUndeliverable);
+}
+
+TEST(MatchUnit, StopsAFlowControlledPortalOnceAndGoesOnWhenItIsEnabled) {
+  const Bench bench(kFlowControl);
+  EXPECT_EQ(bench.send(bench.message(5)).fail, kPortalDisabled);
+  EXPECT_EQ(bench.send(bench.message(5)).fail, kPortalDisabled);
+  EXPECT_EQ(bench.next_type(), kEventPortalDisabled);
+  EXPECT_EQ(bench.next_type(), -1);
+  ASSERT_TRUE(bench.put_in(bench.entry(5, 1)).ok());
+  {
+    Session session(bench.view);
+    session.set(bench.view.portal(0, bench.portal).enabled, 1u);
+  }
+  EXPECT_EQ(bench.send(bench.message(5)).fail, kDelivered);
+}
+
+TEST(MatchUnit, StopsAFlowControlledPortalBeforeItsQueueLosesAnEvent) {
+  const Bench bench(kFlowControl, kSmallShape, 8);
+  ASSERT_TRUE(bench.put_in(bench.entry(5, 1)).ok());  // one event
+  int delivered = 0;
+  while (bench.send(bench.message(5)).fail == kDelivered) ++delivered;
+  EXPECT_EQ(delivered, 5);  // the sixth could raise three, and two would fit
+  EXPECT_EQ(bench.next_type(), kEventLink);
+  for (int i = 0; i < delivered; ++i) EXPECT_EQ(bench.next_type(), kEventPut);
+  EXPECT_EQ(bench.next_type(), kEventPortalDisabled);
+}
+
+TEST(MatchUnit, TellsOfLostEventsWithTheNextOne) {
+  const Bench bench(0, kSmallShape, 4);
+  ASSERT_TRUE(bench.put_in(bench.entry(5, 1)).ok());
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(bench.send(bench.message(5)).fail, kDelivered);
+  EventRecord event{};
+  Session session(bench.view);
+  EXPECT_EQ(take(session, bench.queue, &event), Took::event_after_loss);
+  EXPECT_EQ(take(session, bench.queue, &event), Took::event);
+}
+
+TEST(MatchUnit, KeepsAnUnexpectedMessageForTheEntryThatComesLater) {
+  const Bench bench;
+  NewEntry overflow = bench.entry(0, 1);
+  overflow.list = kOverflow;
+  overflow.ignore_bits = UINT64_MAX;
+  ASSERT_TRUE(bench.put_in(overflow).ok());
+  EXPECT_EQ(bench.send(bench.message(7)).list, kOverflow);
+  ASSERT_TRUE(bench.put_in(bench.entry(7, 2, kOpPut | kUseOnce)).ok());
+  const int expected[] = {kEventLink, kEventPut, kEventPut + 1, kEventAutoUnlink, -1};
+  for (const int type : expected) EXPECT_EQ(bench.next_type(), type);
+}
+
+// An entry takes a header whose bytes are still on their way: it hears of it when they are there.
+TEST(MatchUnit, TellsOfAnUnexpectedMessageOnlyWhenItsBytesAreThere) {
+  const Bench bench;
+  NewEntry overflow = bench.entry(0, 1, kOpPut | kNoLinkEvent | kNoCommEvent);
+  overflow.list = kOverflow;
+  overflow.ignore_bits = UINT64_MAX;
+  ASSERT_TRUE(bench.put_in(overflow).ok());
+  const Arrival arrival = bench.message(7);
+  Verdict verdict;
+  {
+    Session session(bench.view);
+    verdict = accept(session, arrival);
+  }
+  ASSERT_TRUE(bench.put_in(bench.entry(7, 2, kOpPut | kUseOnce | kNoUnlinkEvent)).ok());
+  EXPECT_EQ(bench.next_type(), -1);
+  {
+    Session session(bench.view);
+    finish(session, arrival, verdict, kDelivered);
+  }
+  EventRecord event{};
+  ASSERT_TRUE(bench.next(&event));
+  EXPECT_EQ(event.type, kEventPut + 1);
+  EXPECT_EQ(event.user, 2u);
+}
+
+TEST(MatchUnit, DoesNotUnlinkAnEntryThatAMessageIsOnItsWayInto) {
+  const Bench bench;
+  const Appended entry = bench.put_in(bench.entry(7, 1)).value();
+  const Arrival arrival = bench.message(7);
+  Session session(bench.view);
+  const Verdict verdict = accept(session, arrival);
+  EXPECT_EQ(unlink(session, entry.entry, entry.generation).code(), Errc::not_done);
+  EXPECT_EQ(accept(session, arrival).fail, kDropped);  // it takes no more meanwhile
+  finish(session, arrival, verdict, kDelivered);
+  EXPECT_TRUE(unlink(session, entry.entry, entry.generation).ok());
+  EXPECT_EQ(unlink(session, entry.entry, entry.generation).code(), Errc::invalid_handle);
+}
+
+TEST(MatchUnit, GivesEveryDocumentedCodeWhenAPoolIsFullAndRecovers) {
+  Shape shape = kSmallShape;
+  shape.entries = 4;
+  shape.headers = 3;
+  shape.triggers = 3;
+  const Bench bench(0, shape);
+  std::vector<Appended> entries;
+  for (int i = 0; i < 3; ++i)
+    entries.push_back(bench.put_in(bench.entry(1, 1, kOpPut | kNoLinkEvent)).value());
+  EXPECT_EQ(bench.put_in(bench.entry(1, 1)).code(), Errc::no_resource);
+  {
+    Session session(bench.view);
+    ASSERT_TRUE(unlink(session, entries[0].entry, entries[0].generation).ok());
+  }
+  NewEntry overflow = bench.entry(9, 1, kOpPut | kNoLinkEvent | kNoCommEvent);
+  overflow.list = kOverflow;
+  ASSERT_TRUE(bench.put_in(overflow).ok());
+  EXPECT_EQ(bench.send(bench.message(9)).fail, kDelivered);
+  EXPECT_EQ(bench.send(bench.message(9)).fail, kDelivered);
+  EXPECT_EQ(bench.send(bench.message(9)).fail, kDropped);
+  {
+    Session session(bench.view);
+    ASSERT_TRUE(search(session, bench.entry(9, 2), true).ok());
+  }
+  EXPECT_EQ(bench.send(bench.message(9)).fail, kDelivered);
+
+  const std::uint32_t counter = bench.new_counter();
+  Session session(bench.view);
+  const Operation operation{};
+  EXPECT_TRUE(arm(session, counter, 1, operation).ok());
+  EXPECT_TRUE(arm(session, counter, 1, operation).ok());
+  EXPECT_EQ(arm(session, counter, 1, operation).code(), Errc::no_resource);
+  cancel(session, counter);
+  EXPECT_TRUE(arm(session, counter, 1, operation).ok());
+}
+
+TEST(MatchUnit, FiresTriggersByThresholdAndThenByTheOrderOfTheirArming) {
+  const Bench bench;
+  const std::uint32_t counter = bench.new_counter();
+  Session session(bench.view);
+  const std::pair<std::uint64_t, std::uint64_t> armed[] = {{5, 1}, {2, 2}, {5, 3}, {2, 4}, {9, 5}};
+  for (const auto& [threshold, user] : armed) {
+    Operation operation{};
+    operation.user = user;
+    ASSERT_TRUE(arm(session, counter, threshold, operation).ok());
+  }
+  count(session, counter, 3, 0);
+  count(session, counter, 0, 2);  // failures count as well
+  std::vector<std::uint64_t> fired;
+  Operation operation{};
+  while (take_due(session, &operation)) fired.push_back(operation.user);
+  EXPECT_EQ(fired, (std::vector<std::uint64_t>{2, 4, 1, 3}));
+  operation.user = 6;
+  ASSERT_TRUE(arm(session, counter, 5, operation).ok());  // reached already
+  ASSERT_TRUE(take_due(session, &operation));
+  EXPECT_EQ(operation.user, 6u);
+}
+
+TEST(MatchUnit, RefusesAStateThatDoesNotFitItsSize) {
+  const Bench bench;
+  ASSERT_TRUE(View::open(bench.base(), bench.bytes()).ok());
+  EXPECT_EQ(View::open(bench.base(), 64).code(), Errc::corrupt);
+  EXPECT_EQ(View::open(bench.base(), bench.bytes() / 2).code(), Errc::corrupt);
+  bench.view.header().entries += std::uint64_t{1} << 40;
+  EXPECT_EQ(View::open(bench.base(), bench.bytes()).code(), Errc::corrupt);
+}
+
+// A hundred thousand exact entries: matching one must not walk them.
+TEST(MatchUnit, HoldsAHundredThousandEntriesAndFindsTheLast) {
+  Shape shape;
+  shape.ring_bytes = 1u << 20;
+  const Bench bench(0, shape);
+  constexpr std::uint64_t kEntries = 100'000;
+  for (std::uint64_t i = 0; i < kEntries; ++i)
+    ASSERT_TRUE(bench.put_in(bench.entry(i, i, kOpPut | kUseOnce | kNoLinkEvent | kNoUnlinkEvent)).ok());
+  for (std::uint64_t i = kEntries; i-- != 0;) ASSERT_EQ(bench.send(bench.message(i)).fail, kDelivered) << i;
+  EXPECT_EQ(bench.send(bench.message(1)).fail, kDropped);
+  EXPECT_EQ(bench.view.header().entry_pool.in_use, 0u);
+}
+
+// Property: whatever threads append and send, each message is delivered or dropped once, each entry is used
+// once.
+TEST(MatchUnit, GivesEachEntryToOneMessageWhenThreadsCompete) {
+  const Bench bench(0, kSmallShape, 16'384);
+  constexpr int kThreads = 4;
+  constexpr int kEach = 500;
+  std::vector<int> delivered(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kEach; ++i) {
+        if (!bench.put_in(bench.entry(3, 1, kOpPut | kUseOnce | kNoLinkEvent | kNoUnlinkEvent)).ok()) return;
+        if (bench.send(bench.message(3)).fail == kDelivered) ++delivered[static_cast<std::size_t>(t)];
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const int count : delivered) EXPECT_EQ(count, kEach);  // each thread left an entry before each message
+  int events = 0;
+  while (bench.next_type() == kEventPut) ++events;
+  EXPECT_EQ(events, kThreads * kEach);
+  EXPECT_EQ(bench.view.header().entry_pool.in_use, 0u);
+}
+
+}  // namespace
+}  // namespace orrery::nic::match

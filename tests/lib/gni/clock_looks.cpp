@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// The parts of clock_worker that do what runtimes do: look at many sources, wait for what is not the NIC's,
+// have threads beside the one that communicates, and time what they compute.
+#include "tests/lib/gni/clock_world.hpp"
+
+#include <atomic>
+#include <cinttypes>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace clock_worker {
+
+namespace {
+
+constexpr int kRounds = 100;
+
+// Puts back and forth; `wait` returns when the other one's has come.
+template <typename Wait>
+std::int64_t half_round_trip(World& w, Wait wait) {
+  const int peer = 1 - w.rank();
+  PMI_Barrier();
+  const std::int64_t start = now_ns();
+  for (int i = 0; i < kRounds; ++i) {
+    auto pd = w.put(peer, 0, 8, GNI_CQMODE_REMOTE_EVENT);
+    if (w.rank() == 1) wait();
+    w.post(peer, pd);
+    if (w.rank() == 0) wait();
+  }
+  const std::int64_t took = now_ns() - start;
+  PMI_Barrier();
+  return took / (2 * kRounds);
+}
+
+bool take(gni_cq_handle_t queue) {
+  gni_cq_entry_t event = 0;
+  return GNI_CqGetEvent(queue, &event) == GNI_RC_SUCCESS;
+}
+
+void sleep_really(long ms) {
+  const timespec span{ms / 1000, ms % 1000 * 1'000'000};
+  syscall(SYS_nanosleep, &span, nullptr);
+}
+
+}  // namespace
+
+void engines(World& w) {
+  for (const std::size_t others : {0u, 5u, 40u}) {
+    std::vector<gni_cq_handle_t> queues{w.target};
+    for (std::size_t i = 0; i < others; ++i) queues.push_back(w.session.queue(16));
+    for (const bool forth : {true, false}) {
+      const std::int64_t took = half_round_trip(w, [&] {
+        for (bool found = false; !found;) {
+          for (std::size_t i = 0; i < queues.size() && !found; ++i)
+            found = take(queues[forth ? i : queues.size() - 1 - i]);
+        }
+      });
+      if (w.rank() == 0) std::printf("%zu queues: %" PRId64 " ns\n", queues.size(), took);
+    }
+  }
+}
+
+void counted_looks(World& w) {
+  for (const int looks : {0, 1, 2, 4, 8, 16, 40}) {
+    const std::int64_t took = half_round_trip(w, [&] {
+      (void)w.await_remote();
+      for (int i = 0; i < looks; ++i) (void)take(w.source);
+    });
+    if (w.rank() == 0) std::printf("%d looks: %" PRId64 " ns\n", looks, took);
+  }
+}
+
+void kernels(World&) {
+  constexpr int kKernels = 1000;
+  volatile double sum = 0;
+  const std::int64_t start = now_ns();
+  timespec from{}, to{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+  std::int64_t in_kernels = 0;
+  for (int i = 0; i < kKernels; ++i) {
+    const std::int64_t before = now_ns();
+    for (int k = 0; k < 40'000; ++k) sum = sum + k;
+    in_kernels += now_ns() - before;
+  }
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+  const std::int64_t took = now_ns() - start;
+  const std::int64_t used = (to.tv_sec - from.tv_sec) * 1'000'000'000 + to.tv_nsec - from.tv_nsec;
+  std::printf("kernels %" PRId64 " all %" PRId64 " used %" PRId64 "\n", in_kernels, took, used);
+}
+
+void helpers(World& w, int how) {
+  gni_cq_handle_t queue = nullptr;
+  BENCH_REQUIRE(GNI_CqCreate(w.session.nic, 16, 0, GNI_CQ_BLOCKING, nullptr, nullptr, &queue));
+  std::atomic<bool> over{false};
+  std::thread helper([&] {
+    while (!over) {
+      gni_cq_entry_t event = 0;
+      std::uint32_t which = 0;
+      if (how == 0) (void)GNI_CqVectorMonitor(&queue, 1, 20, &which);
+      if (how == 1) (void)GNI_CqWaitEvent(queue, 20, &event);
+      if (how == 2) usleep(20'000);
+      if (how == 3) (void)take(queue);
+    }
+  });
+  PMI_Barrier();
+  const std::int64_t start = now_ns();
+  for (int i = 0; i < 1000; ++i) {
+    auto pd = w.put(1 - w.rank(), 0, 8, GNI_CQMODE_GLOBAL_EVENT);
+    w.post(1 - w.rank(), pd);
+    w.reap();
+  }
+  const std::int64_t took = now_ns() - start;
+  PMI_Barrier();
+  std::printf("PE %d: %" PRId64 " ns\n", w.rank(), took);
+  std::fflush(stdout);
+  over = true;
+  helper.join();
+}
+
+void outside(World& w, bool naps) {
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<bool> there{false};
+    std::thread other([&] {
+      sleep_really(100 + 150 * ((w.rank() + round) % 2 == 0 ? 1 : 0));
+      there = true;
+    });
+    const std::int64_t start = now_ns();
+    while (!there) {
+      (void)take(w.target);
+      (void)take(w.source);
+      if (naps) usleep(100);
+    }
+    const std::int64_t took = now_ns() - start;
+    other.join();
+    std::printf("PE %d: waited for %" PRId64 " ns\n", w.rank(), took);
+    PMI_Barrier();
+  }
+}
+
+}  // namespace clock_worker

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "tests/tools/orrery/tool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+// Programs that look, wait and compute as message-passing runtimes do, under virtual time.
+namespace orrery::tool::test {
+namespace {
+
+Ran looking_run(int pes, std::vector<std::string> what, std::vector<std::string> options = {}) {
+  std::vector<std::string> args = {"run",       "-n",   std::to_string(pes), "--timeout", "300",
+                                   "--machine", "aries"};
+  args.insert(args.end(), options.begin(), options.end());
+  args.push_back(std::getenv("CLOCK_WORKER"));
+  args.insert(args.end(), what.begin(), what.end());
+  return orrery(args);
+}
+
+// The numbers that follow `word`, in the order in which they were printed.
+std::vector<double> numbers_after(const std::string& text, const std::string& word) {
+  std::vector<double> all;
+  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    all.push_back(std::strtod(text.c_str() + at + word.size(), nullptr));
+  return all;
+}
+
+TEST(Looking, AWaitEndsAtItsTimeHoweverManyQueuesAreLookedAtInWhateverOrder) {
+  const Ran ran = looking_run(2, {"engines"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto times = numbers_after(ran.out, "queues: ");
+  ASSERT_EQ(times.size(), 6u) << ran.out;
+  EXPECT_EQ(std::set<double>(times.begin(), times.end()).size(), 1u) << ran.out;
+}
+
+TEST(Looking, EachLookInVainCostsWhatTheMachineSays) {
+  const Ran ran = looking_run(2, {"counted_looks"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto times = numbers_after(ran.out, "looks: ");
+  const std::vector<int> looks{0, 1, 2, 4, 8, 16, 40};
+  ASSERT_EQ(times.size(), looks.size()) << ran.out;
+  for (std::size_t i = 0; i < looks.size(); ++i) EXPECT_EQ(times[i] - times[0], 25 * looks[i]) << ran.out;
+}
+
+TEST(Computing, KernelsBetweenTwoReadingsOfTheClockTakeNoTimeOrTheirOwn) {
+  const Ran zero = looking_run(1, {"kernels"});
+  ASSERT_EQ(zero.code, 0) << zero.err;
+  EXPECT_LT(numbers_after(zero.out, "all ").at(0), 1e6) << zero.out;
+  const Ran measured = looking_run(1, {"kernels"}, {"--compute", "measured"});
+  ASSERT_EQ(measured.code, 0) << measured.err;
+  const double used = numbers_after(measured.out, "used ").at(0);
+  EXPECT_NEAR(numbers_after(measured.out, "kernels ").at(0), used, 0.05 * used) << measured.out;
+  EXPECT_NEAR(numbers_after(measured.out, "all ").at(0), used, 0.05 * used) << measured.out;
+}
+
+TEST(Threads, OneThatWaitsHoldsNobodyUpAndTakesNoTime) {
+  const Ran alone = looking_run(2, {"helpers", "9"});
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  const auto times = numbers_after(alone.out, ": ");
+  ASSERT_EQ(times.size(), 2u) << alone.out;
+  for (const char* how : {"0", "1", "2", "3"}) {
+    const Ran ran = looking_run(2, {"helpers", how});
+    ASSERT_EQ(ran.code, 0) << how << ran.err;
+    const auto with = numbers_after(ran.out, ": ");
+    EXPECT_EQ(std::multiset<double>(with.begin(), with.end()),
+              std::multiset<double>(times.begin(), times.end()))
+        << how << ran.out;
+  }
+}
+
+TEST(Outside, TimeStandsStillWhileAllLookForWhatIsNotTheNics) {
+  for (const std::vector<std::string>& what :
+       {std::vector<std::string>{"outside"}, std::vector<std::string>{"outside", "naps"}}) {
+    const Ran ran = looking_run(4, what);
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const auto waits = numbers_after(ran.out, "waited for ");
+    ASSERT_EQ(waits.size(), 12u) << ran.out;
+    // The looks and sleeps until it is known to wait.
+    for (const double wait : waits) EXPECT_LT(wait, 10e6) << ran.out;
+    if (what.size() == 1) {
+      EXPECT_EQ(std::set<double>(waits.begin(), waits.end()).size(), 1u) << ran.out;
+    }
+    EXPECT_EQ(ran.err.find("not exact"), std::string::npos) << ran.err;
+  }
+}
+
+TEST(Start, MorePesThanCoresAreNotPacedWithoutAWord) {
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  if (cores > 32) GTEST_SKIP() << "too many cores for a job with more PEs";
+  const Ran ran = looking_run(static_cast<int>(cores) + 1, {"start"}, {"--clock", "paced"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("cannot be paced on " + std::to_string(cores) + " cores"), std::string::npos)
+      << ran.err;
+}
+
+TEST(Start, TheClockHasOneBeginning) {
+  const Ran ran = looking_run(2, {"start"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto joined = numbers_after(ran.out, "joined after ");
+  ASSERT_EQ(joined.size(), 2u) << ran.out;
+  for (const double after : joined) {
+    EXPECT_GE(after, 0) << ran.out;
+    EXPECT_LT(after, 1e6) << ran.out;
+  }
+  EXPECT_EQ(looking_run(2, {"start"}).out.size(), ran.out.size());
+}
+
+}  // namespace
+}  // namespace orrery::tool::test
