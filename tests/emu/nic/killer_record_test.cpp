@@ -50,8 +50,7 @@ TEST_F(KillProducer, ClaimOfAReceiveBuffer) {
   Scene scene(Path::direct);
   Nic& target = scene.world[1].nic();
   constexpr std::uint32_t kBuffers = 3;
-  const std::uint64_t offset =
-      target.arena_alloc(ReceiveQueue::bytes_for(kBuffers), Nic::ArenaUse::receive_queue);
+  const std::uint64_t offset = target.reserve_arena(ReceiveQueue::bytes_for(kBuffers));
   ReceiveQueue queue(target.view(), offset, kBuffers, address_of(scene.memory), 64, 1);
   run(
       scene, nothing,
