@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::int64_t kLookNs = 100'000'000;  // how often a PE that waits looks after the one that runs
 constexpr int kLooksBlocked = 5;               // without any processor time: blocked in something foreign
+constexpr int kSlicesToPeek = 10;              // of kLookNs
 constexpr int kLooksHint = 100;                // 10 s of waiting for one PE: somebody should hear of it
 // What a turn is for.
 constexpr std::uint32_t kForItself = 1, kForDebts = 2;
@@ -178,7 +179,8 @@ ORRERY_TIMED_PATH bool Turns::await_grant(bool peeks) {
         if (futex_wait_for(mine.grant, 0, kLookNs)) continue;
         if (look_after_holder(watched)) break;
         // Time goes on without it: it looks now and then all the same.
-        if (peeks && mine.grant.load(std::memory_order_seq_cst) == 0) {
+        if (peeks && ++watched.slices % kSlicesToPeek == 0 &&
+            mine.grant.load(std::memory_order_seq_cst) == 0) {
           mine.sleeping.store(0, std::memory_order_relaxed);
           mine.peek.store(Peek::looks, std::memory_order_seq_cst);
           return false;

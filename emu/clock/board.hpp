@@ -223,6 +223,7 @@ class Turns {
   void stand_still();
   void go_on();
   void rest();
+  bool is_expected();
   void bury_the_dead();
   void await_settled();
   void end_standstill();
@@ -231,6 +232,7 @@ class Turns {
     std::uint64_t used = 0;  // processor time of its thread, in ticks
     int looks = 0;           // in a row at which it had not moved
     int all_looks = 0;       // in a row at which it had the turn
+    int slices = 0;
   };
   bool look_after_holder(Watched& watched);
   void give_away();

@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/clock/paced_clock.hpp"
 
+#include "emu/base/log.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 namespace orrery::clock {
 

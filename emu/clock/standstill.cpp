@@ -20,7 +20,9 @@ namespace {
 // How long, in real time, after the last one that found something others may find something too.
 constexpr std::int64_t kSettleNs = 20'000'000;
 // How long those that look are waited for.
-constexpr std::int64_t kLookEndsNs = 500'000'000;
+constexpr std::int64_t kLookEndsNs = 5'000'000'000;
+// How long what came to a PE in virtual time may be seen before its key says when.
+constexpr std::int64_t kTouchNs = 5'000'000;
 constexpr std::uint32_t kEagerPeeks = 64, kYieldingPeeks = 256, kShortRests = 2000;
 constexpr std::int64_t kShortRestNs = 100'000, kLongRestNs = 1'000'000;
 constexpr std::uint32_t kBuryEvery = 256;  // rests
@@ -107,19 +109,31 @@ void Turns::bury_the_dead() {
   }
 }
 
+// Whether something has happened to it in virtual time, which it has seen: it goes on then.
+bool Turns::is_expected() {
+  const auto pulled = [&] {
+    return board_.keys[self_].load(std::memory_order_seq_cst) != kNever ||
+           self().grant.load(std::memory_order_seq_cst) != 0;
+  };
+  const std::int64_t limit = monotonic_ns() + kTouchNs;
+  while (!pulled() && monotonic_ns() < limit) yield_cpu();
+  return pulled();
+}
+
 void Turns::come_back() {
   PeSlot& mine = self();
   BoardHeader& h = board_.header;
-  mine.wakes.store(0, std::memory_order_relaxed);
   if (mine.grant.load(std::memory_order_seq_cst) == 0) {
     if (standstill() != Standstill::none) {
+      mine.wakes.store(0, std::memory_order_relaxed);
       const std::int64_t at = std::max(time_, h.stands_at.load(std::memory_order_relaxed));
       board_.keys[self_].store(at, std::memory_order_seq_cst);
       h.came_ns.store(monotonic_ns(), std::memory_order_seq_cst);
       mine.peek.store(Peek::came, std::memory_order_seq_cst);
       await_settled();
-    } else {
+    } else if (!is_expected()) {
       // The others went on meanwhile: it is behind whoever has the turn.
+      mine.wakes.store(0, std::memory_order_relaxed);
       h.overtaken.fetch_add(1, std::memory_order_relaxed);
       const std::uint32_t holder = h.token.load(std::memory_order_acquire) >> 1;
       const std::int64_t at =
@@ -133,6 +147,7 @@ void Turns::come_back() {
     }
   }
   (void)await_grant();
+  mine.wakes.store(0, std::memory_order_relaxed);
   mine.now.store(time_, std::memory_order_relaxed);
 }
 

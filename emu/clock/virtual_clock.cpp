@@ -287,6 +287,8 @@ ORRERY_TIMED_PATH void VirtualClock::settle(std::uint32_t process_slot) {
 // ---- operations ----
 
 ORRERY_TIMED_PATH void VirtualClock::enter() {
+  if (leader_.load(std::memory_order_relaxed) != own_tid()) [[unlikely]]
+    helpers_post_.store(true, std::memory_order_relaxed);
   come_in();
   something_done();
   busy_until_ = now_;

@@ -118,7 +118,11 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
     // One that watches the clock has a time in mind.
     const bool watched = looks_.is_watched();
     if (!watched) clock_looks_ = 0;
-    wait_by_looking(watched ? now_ + quantum() : kNever, true, !watched);
+    // Where other threads communicate too it lets them in now and then.
+    if (!watched && helpers_post_.load(std::memory_order_relaxed))
+      wait_by_looking(now_ + kShortestQuantum, true, false);
+    else
+      wait_by_looking(watched ? now_ + quantum() : kNever, true, !watched);
   } else if (then == Looks::Then::catches_up) {
     pay_looks(true);
   } else {
