@@ -217,7 +217,8 @@ void add_explain(CLI::App& root, int& exit_code) {
   auto options = std::make_shared<ExplainOptions>();
   auto* command = root.add_subcommand("explain", "What an operation costs on a machine, item by item");
   command->add_option("--machine", options->machine, "A machine's name or file")->capture_default_str();
-  command->add_option("--layer", options->layers, "Software above the NIC to add, by name: mpi");
+  command->add_option("--layer", options->layers, "Software above the NIC to add, by name: mpi")
+      ->allow_extra_args(false);
   command->add_option("--routing", options->routing, "Routing mode")->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
   command
