@@ -175,8 +175,8 @@ void latency_by_hops(Book& book) {
                 (g.points.back().second - latency_at(g, 1)) / (g.points.back().first - 1) * 1e3, 3, "ns");
   book.order("Gemini: end-point latency of a put", "1.0 us or less",
              fmt::format("{:.2f} us", latency_at(g, 1) - 0.105), latency_at(g, 1) - 0.105 <= 1.0);
-  // One hop is to the next router of the group: some of the curve's are by fibre. The paper counts routers; the
-  // fibre of the longest way comes on top.
+  // One hop is to the next router of the group: some of the curve's are by fibre. The paper counts routers;
+  // the fibre of the longest way comes on top.
   const double near =
       model::quote(aries.machine->pricing,
                    {.op = model::Op::fma_put, .dst = model::Dragonfly::kNics, .bytes = 8}, nullptr)

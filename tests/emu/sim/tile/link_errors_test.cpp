@@ -83,8 +83,8 @@ TEST_P(LinkErrors, AreTheSameForAnyThreads) {
 }
 
 // Gemini: 32 phits of 24 bits at 9.375 Gb/s, responses of 2. SeaStar: 64 bytes at 3 GB/s, no responses.
-// Aries: 14 phits of 48 bits at 5.25 GB/s less framing; half of the requests cross one link between groups, 218 ns
-// more.
+// Aries: 14 phits of 48 bits at 5.25 GB/s less framing; half of the requests cross one link between groups,
+// 218 ns more.
 INSTANTIATE_TEST_SUITE_P(Machines, LinkErrors,
                          testing::Values(Case{"gemini", "4x8x4", 32 * 24, 2 * 24, 105, 81.92, 0},
                                          Case{"seastar", "4x4x4", 64 * 8, 0, 57, 21.3, 0},
