@@ -6,6 +6,7 @@
 #include "emu/nic/initiator/granted.hpp"
 
 #include "emu/base/timed_path.hpp"
+#include "emu/base/wait.hpp"
 #include "emu/nic/nic.hpp"
 #include "emu/nic/state/access.hpp"
 #include "emu/nic/state/hazard.hpp"
@@ -28,6 +29,35 @@ Errc find_entry(const Peer& peer, const MemKey& key) {
   if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
   if (key.index >= kMaxRegions) return Errc::invalid_handle;
   return peer.link.by_wire ? Errc::not_done : Errc::ok;
+}
+
+// In which order requests of one endpoint take effect on one host: as they were posted, but for block
+// transfers, whatever way each of them goes. Memory that becomes direct while requests are on their way by
+// frame is the case that needs care. (Between hosts the wire decides; kInOrder holds for a whole peer.)
+
+// Whether a request has to go by frame because an earlier one of its endpoint still does. Where the memory is
+// direct by now the frames get a moment: they are the last.
+bool follows_own(Nic& nic, const Endpoint& endpoint, const Request& request) {
+  if ((request.flags & kBlockTransfer) != 0 || Nic::idle(endpoint)) return false;
+  const Peer& peer = *request.peer;
+  if (peer.link.by_wire || request.remote.index >= kMaxRegions ||
+      control::state(peer.link.nic.region(request.remote.index).control.load(std::memory_order_acquire)) !=
+          RegionState::direct)
+    return true;
+  constexpr int kLooks = 64;
+  for (int look = 0; look < kLooks; ++look) {
+    nic.progress();
+    if (Nic::idle(endpoint)) return false;
+    cpu_relax();
+  }
+  return true;
+}
+
+// A request goes by frame: what was granted does not hold any more. Memory that becomes direct once more has
+// the control word that it had.
+void forget_grant(Endpoint& endpoint, const MemKey& key) {
+  Grant& grant = endpoint.grants[key_word(key) % kGrants];
+  if (grant.key == key_word(key)) grant.key = UINT64_MAX;
 }
 
 }  // namespace
@@ -127,8 +157,10 @@ ORRERY_TIMED_PATH Errc Nic::post_checked(Endpoint& endpoint, Request request) {
     complete(request.completion, found, teller_of(request));
     return Errc::ok;
   }
+  if (request.op == Op::credit && delays_.count.load(std::memory_order_acquire) != 0) return hold(request);
   const Begun begun = start(endpoint, request);
   if (begun.kind == Begun::Kind::no_room) {
+    if (request.op == Op::message || request.op == Op::credit) return hold(request);
     abandon(request.completion);
     return Errc::no_resource;
   }
@@ -149,7 +181,7 @@ ORRERY_TIMED_PATH Begun Nic::start(Endpoint& endpoint, const Request& request) {
 // endpoint, when it is the thread of its port that calls.
 ORRERY_TIMED_PATH Begun Nic::route(const Request& request, std::uint32_t hazard_slot, Endpoint* poster) {
   if (must_go_to_engine(request)) return Begun::handed_on(bte_.submit(request));
-  if (!must_follow(request)) {
+  if (!must_follow(request) && (poster == nullptr || !follows_own(*this, *poster, request))) {
     const Errc here = try_here(request, hazard_slot, poster, attach_pays(request, poster));
     if (here != Errc::not_done) return Begun::ended(here);
   } else if (const Errc found = find_entry(*request.peer, request.remote);
@@ -158,6 +190,7 @@ ORRERY_TIMED_PATH Begun Nic::route(const Request& request, std::uint32_t hazard_
   }
   // What is posted after a fenced transfer waits for it at the engine.
   if ((request.flags & kFence) != 0) return Begun::handed_on(bte_.submit(request));
+  if (poster != nullptr) forget_grant(*poster, request.remote);
   return Begun::handed_on(send_frames(request, poster));
 }
 
@@ -249,6 +282,7 @@ void Nic::keep_grant(Endpoint& endpoint, const Request& request, std::uint64_t w
   const std::uint64_t begin = std::max(run.begin, entry.begin.load(std::memory_order_relaxed));
   const std::uint64_t end = std::min(run.end, entry.end.load(std::memory_order_relaxed));
   if (begin >= end) return;
+  if (endpoint.frame_grant.key == key_word(request.remote)) endpoint.frame_grant.key = UINT64_MAX;
   endpoint.grants[key_word(request.remote) % kGrants] = {
       .key = key_word(request.remote),
       .control = word,
