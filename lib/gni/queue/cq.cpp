@@ -53,7 +53,8 @@ gni_cq_entry_t entry_of(const nic::Event& event) {
       return entry_of_arrived(event, code_of(event.status));
     case nic::EventKind::collective:
       return cq_entry::collective(event.data, static_cast<std::uint8_t>(event.data >> 48 & 0x3f));
-    case nic::EventKind::received:  // no queue of uGNI is a channel's
+    case nic::EventKind::received:  // no queue of uGNI is a channel's, or has records
+    case nic::EventKind::record:
     case nic::EventKind::overrun:
     case nic::EventKind::none:
       break;
