@@ -459,6 +459,8 @@ class Loader {
 }  // namespace
 
 MachineFile parse_machine(std::string_view text, std::string_view file) {
+  // As editors of other systems begin a file: TOML is UTF-8 anyway.
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   MachineFile result;
   // toml++ 3.3.0 promises the compiler that some characters beyond ASCII never come, and then they do.
   const auto foreign =

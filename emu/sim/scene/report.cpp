@@ -141,6 +141,9 @@ std::string to_text(const SimResult& r) {
                        us(static_cast<double>(r.quiesce.released)));
   if (t.resent != 0)
     out += fmt::format("{} packets that a lost link or router held were sent again\n", t.resent);
+  if (r.stuck())
+    out += fmt::format("stuck: {} of {} records never ran: what their processes wait for is never sent\n",
+                       r.never_ran, r.records);
   if (r.outcome.stop == Stop::deadlock) {
     out += "DEADLOCK";
     if (r.cycle.empty()) out += ": no cycle of channels found";

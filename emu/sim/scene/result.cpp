@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/sim/scene/result.hpp"
 
+#include <cmath>
+
 namespace orrery::sim {
 
 Counters SimResult::measured() const {
@@ -43,6 +45,12 @@ double SimResult::link_utilisation() const {
 double SimResult::accepted() const {
   const double time = static_cast<double>(nodes) * static_cast<double>(measured_ticks());
   return time > 0 ? static_cast<double>(measured().delivered) / time : 0;
+}
+
+bool SimResult::saturated(double slack) const {
+  const double expected = offered * static_cast<double>(nodes) * static_cast<double>(measured_ticks());
+  const double missing = expected - static_cast<double>(measured().delivered);
+  return missing > expected * slack && missing > 3 * std::sqrt(expected);
 }
 
 double SimResult::payload_gb_per_node() const {

@@ -34,6 +34,10 @@ struct SimResult {
   std::uint32_t ports = 0;               // link slots of a router
   std::vector<std::string> vc_names;
   Quiesce quiesce;  // for new tables in the run
+  // Of a replay.
+  std::uint64_t records = 0, never_ran = 0;
+  // The network is at rest, and processes wait for what nobody sends.
+  bool stuck() const { return outcome.stop == Stop::finished && never_ran > 0; }
 
   // Counters of the measured interval.
   Counters measured() const;
@@ -42,8 +46,8 @@ struct SimResult {
   double accepted() const;             // packets delivered per node and tick
   double payload_gb_per_node() const;  // GB/s of user data delivered per node
   double packet_hops_per_second() const;
-  // Offered is more than was accepted, beyond `slack`.
-  bool saturated(double slack = 0.02) const { return offered > 0 && accepted() < offered * (1 - slack); }
+  // Offered is more than was accepted, beyond `slack` and beyond what chance does to so many packets.
+  bool saturated(double slack = 0.02) const;
   double mean_latency_ns() const { return outcome.latency.mean() * tick_ns; }
 };
 

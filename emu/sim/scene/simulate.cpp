@@ -68,6 +68,12 @@ std::string preset_names(const std::string& machine) {
 
 namespace {
 
+void note_replay(const Workload& workload, SimResult* out) {
+  const Workload::Replayed replayed = workload.replayed();
+  out->records = replayed.records;
+  out->never_ran = replayed.never_ran;
+}
+
 Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out) {
   BglConfig config;
   if (Refusal no = timing_of(machine, &config); no.refused()) return no;
@@ -123,6 +129,7 @@ Refusal simulate_bgl(RunSpec spec, const model::Machine& machine, SimResult* out
   extras.keep_link_busy = spec.keep_link_busy;
   if (Refusal no = lead_round_failed_nodes(spec, config, &workload, &extras); no.refused()) return no;
   *out = run_bgl(config, *workload, make_limits(spec, scene, *workload, 10000), extras);
+  note_replay(*workload, out);
   return {};
 }
 
@@ -202,6 +209,7 @@ Refusal simulate_torus(RunSpec spec, const model::Machine& machine, SimResult* o
     return no;
   *out = run_torus(torus.value(), timing, *workload, make_limits(spec, scene, *workload, 20000), spec.seed,
                    spec.keep_link_busy, losses, std::move(detours));
+  note_replay(*workload, out);
   return {};
 }
 
@@ -249,9 +257,10 @@ Refusal simulate_quadrics(RunSpec spec, const model::Machine& machine, SimResult
   QuadricsConfig config;
   if (Refusal no = timing_of(machine, &config); no.refused()) return no;
   std::array<std::uint32_t, 3> nodes{machine.pricing.tree.nodes(), 1, 1};
-  if (!spec.nodes.empty() && (!parse_shape(spec.nodes, &nodes) || nodes[0] < 2 || nodes[0] > kMostTreeNodes ||
-                              nodes[1] != 1 || nodes[2] != 1))
-    return {fmt::format("nodes '{}': expected a number of nodes, 2 to {}", spec.nodes, kMostTreeNodes)};
+  if (!spec.nodes.empty() && (spec.nodes.find('x') != std::string::npos || !parse_shape(spec.nodes, &nodes) ||
+                              nodes[0] < 2 || nodes[0] > kMostTreeNodes))
+    return {fmt::format("nodes '{}': {} takes one number, nodes: expected 2 to {}", spec.nodes, spec.machine,
+                        kMostTreeNodes)};
   config.levels = Quadrics::levels_of(nodes[0]);
   config.bit_error_rate = std::max(0.0, spec.bit_error_rate);
   config.seed = spec.seed;
@@ -276,8 +285,12 @@ Refusal simulate_quadrics(RunSpec spec, const model::Machine& machine, SimResult
       config, static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.bytes, scene.payload_max)));
   std::unique_ptr<Workload> workload;
   if (Refusal no = make_workload(spec, scene, &workload); no.refused()) return no;
-  return run_quadrics(config, nodes[0], spec.failed_links, *workload,
-                      make_limits(spec, scene, *workload, 50000), out);
+  if (Refusal no = run_quadrics(config, nodes[0], spec.failed_links, *workload,
+                                make_limits(spec, scene, *workload, 50000), out);
+      no.refused())
+    return no;
+  note_replay(*workload, out);
+  return {};
 }
 
 constexpr std::uint32_t kCachedGroups = 8;
@@ -287,10 +300,10 @@ Refusal simulate_aries(RunSpec spec, const model::Machine& machine, SimResult* o
   Result<model::Dragonfly> dragonfly = machine.pricing.dragonfly;
   if (!spec.nodes.empty()) {
     std::array<std::uint32_t, 3> groups{};
-    if (!parse_shape(spec.nodes, &groups) || groups[1] != 1 || groups[2] != 1 ||
+    if (spec.nodes.find('x') != std::string::npos || !parse_shape(spec.nodes, &groups) ||
         groups[0] > model::Dragonfly::kMaxGroups)
-      return {fmt::format("nodes '{}': expected a number of groups of 384 nodes, 1 to {}", spec.nodes,
-                          model::Dragonfly::kMaxGroups)};
+      return {fmt::format("nodes '{}': {} takes one number, groups of 384 nodes: expected 1 to {}",
+                          spec.nodes, spec.machine, model::Dragonfly::kMaxGroups)};
     dragonfly = model::Dragonfly::make({.groups = groups[0]});
     if (!dragonfly.ok()) return {fmt::format("{} groups: no wiring for them", groups[0])};
   }
@@ -326,6 +339,7 @@ Refusal simulate_aries(RunSpec spec, const model::Machine& machine, SimResult* o
     limits.partitions = std::max(limits.threads, groups);
   *out = run_aries(dragonfly.value(), timing, *workload, limits, spec.seed, spec.keep_link_busy, losses,
                    std::move(detours));
+  note_replay(*workload, out);
   return {};
 }
 

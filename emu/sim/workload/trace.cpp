@@ -245,4 +245,13 @@ std::uint32_t TraceTraffic::completed() const {
   return count;
 }
 
+Workload::Replayed TraceTraffic::replayed() const {
+  Replayed all;
+  for (const Process& process : processes_) {
+    all.records += process.records.size();
+    all.never_ran += process.records.size() - process.at;
+  }
+  return all;
+}
+
 }  // namespace orrery::sim

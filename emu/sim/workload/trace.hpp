@@ -63,6 +63,7 @@ class TraceTraffic final : public Workload {
   std::uint64_t expected_packets() const override { return expected_; }
   // Processes that executed all their records.
   std::uint32_t completed() const;
+  Replayed replayed() const override;
 
  private:
   struct Process {

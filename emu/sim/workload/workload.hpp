@@ -61,6 +61,11 @@ class Workload {
     (void)node;
     return true;
   }
+  // Of a replay, after the run: the records that no process came to, and of how many. Else none of none.
+  struct Replayed {
+    std::uint64_t never_ran = 0, records = 0;
+  };
+  virtual Replayed replayed() const { return {}; }
   virtual std::size_t bytes() const { return 0; }
 };
 

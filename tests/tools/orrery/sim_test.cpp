@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "emu/sim/workload/trace.hpp"
 #include "tests/tools/orrery/tool.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include <unistd.h>
 
@@ -30,17 +33,108 @@ std::size_t count(const std::string& text, const std::string& word) {
   return n;
 }
 
-TEST(Sim, ThePageHasCurvesAndOneCellForEveryLink) {
+TEST(Sim, ThePageHasCurvesAndAPictureByTheNetworksShape) {
   const TempFile page("");
   const Ran ran = orrery(
       {"sim", "--nodes", "4x4x2", "alltoall", "--bytes", "2400", "--sample-us", "10", "--html", page.path()});
   ASSERT_EQ(ran.code, 0) << ran.err;
   const std::string html = contents(page.path());
   EXPECT_THAT(html, HasSubstr("</html>"));
-  EXPECT_EQ(count(html, "<rect x=\"") >= 32 * 6, true);
-  EXPECT_EQ(count(html, "<svg"), 5u);  // throughput, in flight, links, buffers' mean and fullest
+  // Two planes of 4 x 4 routers, 8 units each, side by side.
+  EXPECT_THAT(html, HasSubstr("a block is a plane of z"));
+  const std::size_t picture = html.find("class=\"heat\"");
+  ASSERT_NE(picture, std::string::npos);
+  EXPECT_EQ(count(html.substr(picture, html.find("</svg>", picture) - picture), "<rect x=\""), 32u);
+  EXPECT_THAT(html.substr(picture), HasSubstr("viewBox=\"0 0 76 38\""));
+  EXPECT_EQ(count(html, "<svg"), 5u);  // throughput, in flight, routers, buffers' mean and fullest
   EXPECT_THAT(html, HasSubstr("bubble escape"));
   EXPECT_EQ(count(html, "<script"), 0u);
+}
+
+TEST(Sim, NoLinkIsBusyForMoreThanTheRun) {
+  for (const char* machine : {"gemini", "aries", "bluegene-l"}) {
+    const TempFile page("");
+    std::vector<std::string> words{"sim",        "--machine", machine,   "--nodes",     "4x4x4",
+                                   "uniform",    "--load",    "1",       "--warmup-us", "1000",
+                                   "--until-us", "1",         "--quiet", "--html",      page.path()};
+    if (std::string_view(machine) == "aries") words[4] = "1";
+    const Ran ran = orrery(words);
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const std::string html = contents(page.path());
+    const std::size_t table = html.find("<th>busy");
+    ASSERT_NE(table, std::string::npos);
+    double busiest = 0;
+    for (std::size_t at = html.find("<tr><td>", table);
+         at != std::string::npos && at < html.find("</table>", table); at = html.find("<tr><td>", at + 1)) {
+      const std::size_t share = html.find("<td>", html.find("<td>", at + 8) + 4) + 4;
+      busiest = std::max(busiest, std::atof(html.c_str() + share));
+    }
+    EXPECT_GT(busiest, 0);
+    EXPECT_LE(busiest, 100);
+  }
+}
+
+// As a trace file in the system's temporary folder.
+std::string written_trace(const TempFile& file, const sim::Trace& trace) {
+  const auto bytes = sim::encode_trace(trace);
+  std::ofstream(file.path(), std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return file.path();
+}
+
+TEST(Sim, AReplayInWhichAllWaitIsStuck) {
+  using sim::TraceKind;
+  sim::Trace ring{.processes = 4, .records = {}};
+  for (std::uint32_t p = 0; p < 4; ++p) {
+    ring.records.push_back({.process = p, .peer = (p + 3) % 4, .bytes = 64, .kind = TraceKind::wait});
+    ring.records.push_back({.process = p, .peer = (p + 1) % 4, .bytes = 64, .kind = TraceKind::put});
+  }
+  const TempFile file("");
+  for (const char* machine : {"gemini", "aries", "bluegene-l", "asci-q"}) {
+    const Ran ran = orrery({"sim", "--replay", written_trace(file, ring), "--machine", machine});
+    EXPECT_EQ(ran.code, 1) << machine << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("stuck: 8 of 8 records never ran")) << machine;
+  }
+  // One that begins lets all go on.
+  ring.records.insert(ring.records.begin(), {.process = 0, .peer = 1, .bytes = 64, .kind = TraceKind::put});
+  ring.records[2].bytes = 0;
+  std::erase_if(ring.records, [](const sim::TraceRecord& r) { return r.bytes == 0; });
+  const Ran ran = orrery({"sim", "--replay", written_trace(file, ring), "--machine", "gemini"});
+  EXPECT_EQ(ran.code, 0) << ran.err << ran.out;
+  EXPECT_EQ(count(ran.out, "stuck"), 0u);
+}
+
+TEST(Sim, WhatStandsInTheWrongPlaceIsNamed) {
+  const Ran shape = orrery({"sim", "--machine", "aries", "--nodes", "1x1x1", "uniform", "--load", "0.1"});
+  EXPECT_EQ(shape.code, 2);
+  EXPECT_THAT(shape.err, HasSubstr("nodes '1x1x1': aries takes one number, groups"));
+  const Ran machine = orrery({"sim", "aries", "--load", "0.1"});
+  EXPECT_EQ(machine.code, 2);
+  EXPECT_THAT(machine.err, HasSubstr("the machine is given by --machine aries"));
+}
+
+TEST(Sim, NothingThatWasNotMeasuredIsSaturated) {
+  for (const char* words : {"--load 0.0000001 --measure-us 5 --until-us 20", "--load 0.5 --measure-us 0",
+                            "--load 0 --measure-us 5 --until-us 20"}) {
+    std::vector<std::string> all{"sim", "--machine", "gemini", "--nodes", "4x4x4", "uniform"};
+    std::istringstream rest(words);
+    for (std::string word; rest >> word;) all.push_back(word);
+    const Ran ran = orrery(all);
+    EXPECT_EQ(ran.code, 0) << words << ran.err;
+    EXPECT_EQ(count(ran.out, "SATURATED"), 0u) << words << ran.out;
+  }
+}
+
+TEST(Sim, AMachineFileMayBeginWithAByteOrderMark) {
+  std::ifstream gemini(ORRERY_MACHINE_FOLDER "/gemini.toml");
+  std::stringstream text;
+  text << "\xef\xbb\xbf" << gemini.rdbuf();
+  const TempFile file(text.str());
+  const std::string path = file.path() + ".toml";
+  std::ofstream(path) << text.str();
+  const Ran ran = orrery({"explain", "--machine", path, "put", "0", "1", "8"});
+  std::filesystem::remove(path);
+  EXPECT_EQ(ran.code, 0) << ran.err;
 }
 
 TEST(Sim, AMachineFileOfOnesOwnIsSimulated) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "emu/model/machine.hpp"
 #include "emu/sim/failure/asked_losses.hpp"
 #include "emu/sim/scene/report.hpp"
 #include "emu/sim/scene/simulate.hpp"
@@ -68,6 +69,9 @@ class Progress {
 
 int run_sim(SimOptions& options) {
   sim::RunSpec& spec = options.spec;
+  if (model::build_machine(spec.workload).machine)
+    return usage_error(fmt::format(
+        "'{0}' stands where a workload is expected: the machine is given by --machine {0}", spec.workload));
   if (spec.workload.empty() && spec.trace.empty())
     return usage_error("no workload given: expected --replay <file> or one of " + sim::workload_names());
   if (!options.hot_region.empty() && !sim::parse_shape(options.hot_region, &spec.hot_region))
@@ -118,7 +122,8 @@ int run_sim(SimOptions& options) {
   }
   bool sound = true;
   for (const auto& result : results)
-    sound = sound && result.outcome.conserved && result.outcome.stop != sim::Stop::deadlock;
+    sound =
+        sound && result.outcome.conserved && result.outcome.stop != sim::Stop::deadlock && !result.stuck();
   return sound ? 0 : kExitFailure;
 }
 
