@@ -9,6 +9,7 @@
 #include "emu/base/own_descriptor.hpp"
 #include "emu/clock/choice.hpp"
 #include "emu/clock/paced_clock.hpp"
+#include "emu/clock/program_code.hpp"
 #include "emu/clock/program_time.hpp"
 #include "emu/clock/virtual_clock.hpp"
 #include "emu/job/cores.hpp"
@@ -136,8 +137,18 @@ Result<clock::Clock*> Runtime::clock_of_process(job::ProcessRef first) {
   }
   clock::Clock* clock = nullptr;
   if (read.choice.kind != clock::Kind::raw) {
+    if (read.choice.kind == clock::Kind::virtual_time && clock::runs_under_valgrind()) {
+      log::error("valgrind cannot run a program in virtual time: leave out --machine, or take --clock paced");
+      return Errc::unsupported;
+    }
     auto job = job::Job::of_process();
     if (!job.ok()) return job.code();
+    if (job.value()->rank() <= 0 && clock::program_reads_counter()) {
+      log::warn(
+          "the program reads the processor's time-stamp counter (rdtsc), which is this host's: what it times "
+          "so is "
+          "not the machine's time, which clock_gettime gives");
+    }
     auto shared = clock::SharedClock::open(*job.value(), read.choice, first);
     if (!shared.ok()) return shared.code();
     const WaitBudget budget = job.value()->wait_budget();
