@@ -18,11 +18,7 @@ namespace {
 constexpr std::int64_t kSliceNs = 20'000'000;
 // The same while one of our posts is to be looked at again.
 constexpr std::int64_t kShortSliceNs = 500'000;
-// How long cancel() waits for the answer of a process that was just asked by the wire.
-constexpr std::int64_t kAnswerNs = 1'000'000'000;
-// How often a post is looked at again that somebody else is exchanging. Each time that somebody gets the
-// processor; an exchange takes less than a microsecond of it.
-constexpr int kLooksAtAPost = 64;
+constexpr int kLooksAtAPost = kDatagramPatience;
 
 // A moment for somebody who is in an exchange, which takes him less than one unless he lost his processor.
 void pause(int patience_left) {
@@ -81,7 +77,7 @@ std::optional<std::uint32_t> DatagramUnit::allocate() {
     return index;
   }
   const std::uint32_t count = state_.count.load(std::memory_order_relaxed);
-  if (count == kMaxDatagrams) return std::nullopt;
+  if (count == kMaxDatagrams) return take_oldest_left_behind();
   // Its word is free, so whoever looks at it early finds nothing.
   state_.count.store(count + 1, std::memory_order_release);
   return count;
@@ -124,6 +120,9 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
     record.buffer = buffer;
     record.named = name.has_value();
     record.name = name.value_or(0);
+    record.left_behind = false;
+    record.told = false;
+    record.was_looked_at = false;
     record.look_again.store(false, std::memory_order_relaxed);
     record.peer.store(nullptr, std::memory_order_relaxed);
     record.not_before_ns.store(0, std::memory_order_relaxed);
@@ -212,7 +211,14 @@ void DatagramUnit::match(std::uint32_t index) {
       const std::uint64_t bit = 1ull << self_.slot % 64;
       if ((sources.load(std::memory_order_seq_cst) & bit) == 0)
         sources.fetch_or(bit, std::memory_order_seq_cst);
-      (void)match_at(index, *peer);
+      const bool to_itself = peer->link.process == self_ && post.to.load(std::memory_order_relaxed) ==
+                                                                post.from.load(std::memory_order_relaxed);
+      if (match_at(index, *peer) || !to_itself) return;
+      // At the second look: it may still be cancelled, or met by a wildcard, until its owner asks for
+      // anything.
+      if (record.was_looked_at) return meet_itself(index);
+      record.was_looked_at = true;
+      record.look_again.store(true, std::memory_order_release);
       return;
     }
     if (peer != nullptr) by_wire = {peer->link.process};
@@ -457,36 +463,18 @@ Errc DatagramUnit::probe(const Port& port, DatagramOutcome* outcome) {
 }
 
 Errc DatagramUnit::probe_named(const Port& port, std::uint64_t* name) {
-  const auto ended = first_ended(port, true);
-  if (!ended) return Errc::no_match;
-  *name = ended->name;
-  return Errc::ok;
+  for (;;) {
+    const auto ended = first_ended(port, true);
+    if (!ended) return Errc::no_match;
+    *name = ended->name;
+    if (tell(ended->index, ended->serial)) return Errc::ok;
+  }
 }
 
 Errc DatagramUnit::probe_wait_named(const Port& port, std::optional<std::int64_t> deadline_ns,
                                     std::uint64_t* name) {
   return wait_until(deadline_ns, [&] { return probe_named(port, name) == Errc::ok; }) ? Errc::ok
                                                                                       : Errc::timeout;
-}
-
-Errc DatagramUnit::cancel(Endpoint& endpoint, std::optional<std::uint64_t> name) {
-  const auto which = post_of(endpoint, name);
-  if (!which) return Errc::no_match;
-  DatagramPost& post = post_at(which->index);
-  const std::int64_t answer_limit = monotonic_ns() + kAnswerNs;
-  for (int patience = kLooksAtAPost; patience > 0; --patience) {
-    const std::uint64_t word = post.word.load(std::memory_order_acquire);
-    const PostState state = post_word::state(word);
-    if (post_word::serial(word) != which->serial || state == PostState::free || has_ended(state))
-      return Errc::no_match;
-    if (state == PostState::asking && monotonic_ns() < answer_limit) {
-      hooks_.progress();
-      ++patience;
-    }
-    if (state == PostState::pending && end_post(view_, post, word, PostState::terminated)) return Errc::ok;
-    if (state == PostState::claimed && !take_back_from_the_dead(post, word)) yield_cpu();
-  }
-  return Errc::no_match;
 }
 
 }  // namespace orrery::nic

@@ -39,6 +39,10 @@ struct DatagramOutcome {
   std::uint32_t bytes = 0;  // completed: put into the post's buffer
 };
 
+// How often a post is looked at again that somebody else is exchanging. Each time that somebody gets the
+// processor; an exchange takes less than a microsecond of it.
+inline constexpr int kDatagramPatience = 64;
+
 // The posts of one process. An endpoint has one at a time, from post() until test() or wait() take it or
 // forget() drops it.
 //
@@ -89,6 +93,10 @@ class DatagramUnit final : public Listener {
   bool is_busy(const Endpoint& endpoint) const;
   // Drops the endpoint's post, whatever its state.
   void forget(Endpoint& endpoint);
+  // The endpoint goes: a named post of its that nobody took ends, and probe_named() tells its name once.
+  void leave_behind(Endpoint& endpoint);
+  // The port goes, and what its endpoints left behind.
+  void forget_left_behind(const Port& port);
 
   // Which post the packet was that hooks.send sent.
   static DatagramName post_of(const Completion& completion) {
@@ -112,9 +120,12 @@ class DatagramUnit final : public Listener {
     std::uint64_t name = 0;
     bool named = false;
     std::atomic<bool> look_again{false};
+    bool left_behind = false;          // its endpoint is gone. Guarded by mu_
+    bool told = false;                 // probe_named() gave its name. Guarded by mu_
     std::atomic<Peer*> peer{nullptr};  // of a bound post
     std::uint32_t nic_address = 0;     // of the peer
     std::uint32_t instance = 0;
+    bool was_looked_at = false;  // of a post to its own port. Belongs to who took look_again away
     // By the wire one process is asked at a time. What follows belongs to who took look_again away, and to
     // exchanged() while the post is asking.
     std::vector<ProcessName> to_ask;  // the one that is asked now is the last
@@ -141,6 +152,10 @@ class DatagramUnit final : public Listener {
   void match_in_hand(std::uint32_t index, std::uint64_t serial);
   void match(std::uint32_t index);
   bool match_at(std::uint32_t index, Peer& peer);
+  void meet_itself(std::uint32_t index);
+  bool tell(std::uint32_t index, std::uint64_t serial);
+  bool bury(std::uint32_t index);
+  std::optional<std::uint32_t> take_oldest_left_behind();
   bool meet(std::uint32_t index, wire::ProcessSlot slot, std::vector<ProcessName>* by_wire);
   std::optional<std::uint32_t> oldest_that_asks(std::uint32_t index) const;
   void ask_next(std::uint32_t index);

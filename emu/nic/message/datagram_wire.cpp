@@ -265,22 +265,4 @@ bool DatagramUnit::claim_ended(Endpoint& endpoint, const Named& which, PostState
   return endpoint.datagram.compare_exchange_strong(named, 0, std::memory_order_acq_rel);
 }
 
-void DatagramUnit::forget(Endpoint& endpoint) {
-  const auto which = post_of(endpoint, std::nullopt);
-  if (!which) return;
-  (void)cancel(endpoint, std::nullopt);
-  PostState end = settle(which->index);
-  if (post_word::has_ended(end)) {
-    if (claim_ended(endpoint, *which, &end)) release(which->index);
-    return;
-  }
-  // Somebody stopped in the middle of the exchange: the post is theirs until they go on or die. Or another
-  // thread is taking it: whoever takes it off the endpoint gives its place back.
-  std::uint32_t named = which->index + 1;
-  if (!endpoint.datagram.compare_exchange_strong(named, 0, std::memory_order_acq_rel)) return;
-  const std::lock_guard lock(mu_);
-  records_[which->index].port = nullptr;
-  stuck_.push_back(which->index);
-}
-
 }  // namespace orrery::nic

@@ -137,6 +137,7 @@ void close(Attachment& attachment) {
   attachment.queues.clear();
   if (attachment.holds_fma) give(attachment, Resource::fma);
   handles().erase(HandleKind::nic, attachment.handle);
+  attachment.nic->datagrams().forget_left_behind(*attachment.port);
   common::sign_off(attachment, attachment.departed.empty());
   // What is still under way reads its endpoint and the port.
   for (auto& ep : attachment.departed) (void)ep.release();

@@ -127,7 +127,7 @@ gni_return_t GNI_EpDestroy(gni_ep_handle_t ep_hndl) {
   auto* const ep =
       static_cast<Ep*>(handles().erase(HandleKind::ep, reinterpret_cast<std::uint64_t>(ep_hndl)));
   if (ep == nullptr) return GNI_RC_INVALID_PARAM;
-  ep->nic->datagrams().forget(ep->endpoint);
+  ep->nic->datagrams().leave_behind(ep->endpoint);
   auto& endpoints = ep->attachment->endpoints;
   const auto at =
       std::find_if(endpoints.begin(), endpoints.end(), [&](const auto& e) { return e.get() == ep; });
