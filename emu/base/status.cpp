@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, kErrcCount> kNames = {
     "ok",        "not_done",       "no_resource", "no_memory", "invalid_param", "invalid_state",
     "alignment", "permission",     "no_match",    "size",      "timeout",       "illegal_op",
     "bounds",    "invalid_handle", "unreachable", "overrun",   "corrupt",       "unsupported",
-    "system",    "terminated",     "protection"};
+    "system",    "terminated",     "protection",  "duplicate"};
 }  // namespace
 
 std::string_view errc_name(Errc code) {

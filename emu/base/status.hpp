@@ -34,8 +34,9 @@ enum class Errc : std::uint8_t {
   system = 18,          // a system call failed in a way of its own
   terminated = 19,      // cancelled by its owner
   protection = 20,      // belongs to another communication domain
+  duplicate = 21,       // another one is in that place
 };
-inline constexpr int kErrcCount = 21;
+inline constexpr int kErrcCount = 22;
 
 // The enumerator's name, for messages ("no_match").
 std::string_view errc_name(Errc code);

@@ -34,6 +34,7 @@ inline constexpr std::array<gni_return_t, kErrcCount> kReturnOfErrc{
     GNI_RC_ERROR_RESOURCE,     // system
     GNI_RC_TRANSACTION_ERROR,  // terminated
     GNI_RC_INVALID_PARAM,      // protection: a handle of another attachment's domain
+    GNI_RC_INVALID_STATE,      // duplicate
 };
 
 constexpr gni_return_t return_of(Errc code) {

@@ -37,6 +37,7 @@ int pmi_code(Errc code) {
     case Errc::system:
     case Errc::terminated:
     case Errc::protection:
+    case Errc::duplicate:
       return PMI_FAIL;
   }
   return PMI_FAIL;

@@ -247,7 +247,7 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
   if (vce.claims[edge.child].load(std::memory_order_relaxed) != me) [[unlikely]] {
     claim(level, edge.child);
     if (vce.claims[edge.child].load(std::memory_order_relaxed) != me)
-      return refuse(CeStatus::duplicate, Errc::invalid_state);
+      return refuse(CeStatus::duplicate, Errc::duplicate);
   }
   const auto lane = static_cast<std::uint32_t>(join.value.reduction % kCeLanes);
   std::uint32_t index = 0;
@@ -257,7 +257,7 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
                one.lane == lane;
       },
       join.value.reduction, &index);
-  if (taken == Errc::invalid_state) return refuse(CeStatus::duplicate, taken);
+  if (taken == Errc::invalid_state) return refuse(CeStatus::duplicate, Errc::duplicate);
   if (taken != Errc::ok) return taken;
   Record* const record = &records_[index];
 
@@ -409,7 +409,15 @@ void CollectiveEngine::know_self(const Port& port) {
   if (self.ok()) me_.store(ce_claim::make(self.value()), std::memory_order_relaxed);
 }
 
-void CollectiveEngine::attach(const Port& port, CeEdge& edge) {
+void CollectiveEngine::attach(const Port& port, CeEdge& edge, std::optional<std::uint32_t> instance) {
+  // A parent names its children on endpoints that are bound to them: that claims nothing, whatever number
+  // stands there. A leaf's own endpoint is bound to the engine's owner. In one process its first join is soon
+  // enough.
+  if (instance) {
+    if (edge.id >> 4 == nic_.self_) return;
+    const auto bound = nic_.environment_.find_port(port.domain, edge.nic_address, *instance);
+    if (bound.ok() && bound.value().slot != edge.id >> 4) return;
+  }
   Errc error = Errc::ok;
   know_self(port);
   if (find_owner(edge, &error)) return introduce(port, edge);

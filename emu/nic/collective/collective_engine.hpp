@@ -160,8 +160,10 @@ class CollectiveEngine final : public Listener {
   void destroy(std::uint32_t vce);
 
   // ---- PEs ----
-  // Tells the VCE at the other end who we are, when it can be reached already. May block as a first post may.
-  void attach(const Port& port, CeEdge& edge);
+  // Tells the VCE at the other end who we are, when it can be reached already; with `instance`, which the
+  // edge's endpoint is bound to, only if its owner is the process that has opened that, and not this one. May
+  // block as a first post may.
+  void attach(const Port& port, CeEdge& edge, std::optional<std::uint32_t> instance = {});
   // Contributes. The result comes into join.result, some time before it the words are 0. ok: accepted;
   // no_resource: kRecords are outstanding, or one in that lane; else refused, and `result` says why at once.
   // REQUIRES: edge is set and leads to a VCE.

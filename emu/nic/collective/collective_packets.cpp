@@ -341,7 +341,7 @@ Errc CollectiveEngine::join_by_packet(const Port& port, CeEdge& edge, const CeJo
     CeValue value = join.value;
     value.status = CeStatus::duplicate;
     write_result(join, value);
-    return taken;
+    return taken == Errc::invalid_state ? Errc::duplicate : taken;
   }
   Record& record = records_[index];  // and ours: it is locked
   record.port = &port;

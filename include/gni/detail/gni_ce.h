@@ -44,9 +44,9 @@ gni_return_t GNI_CeConfigure(gni_ce_handle_t ce_hndl, gni_ep_handle_t* child_eps
 
 /*
  * Looks whether the results of CE posts have come.
- *   result, length  the results, and how many; 1 and up
+ *   result, length  the results, and how many; 0 is one
  * Returns SUCCESS all have; NOT_DONE; TRANSACTION_ERROR all have, and one tells of a failure or of a
- * floating-point exception; INVALID_PARAM. Does not block. Any thread. uGNI: CeCheckResult
+ * floating-point exception; INVALID_PARAM for NULL. Does not block. Any thread. uGNI: CeCheckResult
  */
 gni_return_t GNI_CeCheckResult(gni_ce_result_t* result, uint32_t length);
 

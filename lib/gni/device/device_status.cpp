@@ -102,6 +102,7 @@ constexpr std::array<DeviceStatus, kErrcCount> kOfErrc{
     DeviceStatus::pi_err,                    // system
     DeviceStatus::bte_sequence_terminate,    // terminated
     DeviceStatus::at_protection_err,         // protection
+    DeviceStatus::ce_join_duplicate,         // duplicate: of children of an engine
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ enum class DeviceStatus : std::uint8_t {
   cq_overrun = 0x2f,
   orb_timeout = 0x39,
   pi_err = 0x3a,
+  ce_join_duplicate = 0x33,
   endpoint_unreachable = 0x3d,
 };
 inline constexpr int kDeviceStatusCount = 0x3e;

@@ -182,7 +182,7 @@ gni_return_t GNI_EpSetCeAttr(gni_ep_handle_t ep_hndl, uint32_t ce_id, uint32_t c
               .child = child_id};
   // A leaf's way up, where the engine has a number: a PE below an engine has none.
   if (type == GNI_CE_CHILD_PE && ce_id < 1u << 14)
-    ep->nic->collective().attach(*ep->attachment->port, ep->edge);
+    ep->nic->collective().attach(*ep->attachment->port, ep->edge, ep->endpoint.remote_instance);
   return GNI_RC_SUCCESS;
 }
 
@@ -217,7 +217,9 @@ gni_return_t GNI_CeConfigure(gni_ce_handle_t ce_hndl, gni_ep_handle_t* child_eps
 }
 
 gni_return_t GNI_CeCheckResult(gni_ce_result_t* result, uint32_t length) {
-  if (result == nullptr || length == 0) return GNI_RC_INVALID_PARAM;
+  if (result == nullptr) return GNI_RC_INVALID_PARAM;
+  // Clients that have one result say so with 0.
+  length = std::max(length, std::uint32_t{1});
   gni_return_t all = GNI_RC_SUCCESS;
   for (uint32_t i = 0; i < length; ++i) {
     std::uint64_t control = orrery::gni::control_of(result[i]);
