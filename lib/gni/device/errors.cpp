@@ -218,7 +218,8 @@ gni_return_t GNI_WaitErrorEvents(gni_err_handle_t err_handle, gni_error_event_t*
     const Errc found = orrery::gni::take_error(*err, &events[count]);
     if (found == Errc::overrun) continue;
     if (found == Errc::ok) {
-      if (count++ == 0) deadline = orrery::monotonic_ns() + timeout * orrery::gni::kNsPerMs;
+      if (count++ == 0 && timeout != UINT32_MAX)
+        deadline = orrery::monotonic_ns() + timeout * orrery::gni::kNsPerMs;
       continue;
     }
     if (deadline && orrery::monotonic_ns() >= *deadline) break;

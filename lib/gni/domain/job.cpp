@@ -7,6 +7,7 @@
 #include "lib/gni/objects.hpp"
 #include "lib/gni/status.hpp"
 
+#include <limits>
 #include <vector>
 
 // What a launcher does to a job that runs: its traffic is stopped, and goes on. A job is told by the tag and
@@ -52,7 +53,9 @@ gni_return_t GNI_SuspendJob(uint32_t device_id, uint64_t job_id, uint8_t ptag, u
   JobTraffic traffic;
   const gni_return_t found = orrery::gni::find_traffic(device_id, job_id, ptag, cookie, &traffic);
   if (found != GNI_RC_SUCCESS) return found;
-  const std::int64_t deadline = orrery::monotonic_ns() + std::int64_t{timeout} * 1'000'000;
+  const std::int64_t deadline = timeout == UINT32_MAX
+                                    ? std::numeric_limits<std::int64_t>::max()
+                                    : orrery::monotonic_ns() + std::int64_t{timeout} * 1'000'000;
   return return_of(traffic.nic->suspend(traffic.processes, traffic.domain, deadline));
 }
 

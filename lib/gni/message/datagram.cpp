@@ -13,7 +13,6 @@ namespace orrery::gni {
 namespace {
 
 constexpr std::uint64_t kNoName = UINT64_MAX;
-constexpr std::uint32_t kForEver = UINT32_MAX;
 
 using Name = std::optional<std::uint64_t>;
 
@@ -31,11 +30,6 @@ gni_post_state_t state_of(nic::DatagramStatus status) {
       break;
   }
   return GNI_POST_ERROR;
-}
-
-std::optional<std::int64_t> deadline_of(nic::Nic& nic, std::uint32_t timeout_ms) {
-  if (timeout_ms == kForEver) return std::nullopt;
-  return nic.now_ns() + std::int64_t{timeout_ms} * 1'000'000;
 }
 
 gni_return_t post(gni_ep_handle_t ep_hndl, void* in_data, std::uint16_t data_len, void* out_buf,
