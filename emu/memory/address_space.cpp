@@ -79,6 +79,17 @@ int make_file() {
   return file;
 }
 
+// Whether the kernel knows of pages everywhere in the range, as far as it says without /proc.
+bool are_mapped(Range range) {
+  constexpr std::uint64_t kStep = 4096 * kPageBytes;
+  unsigned char resident[4096];
+  for (std::uint64_t at = range.begin; at < range.end; at += kStep) {
+    const std::uint64_t bytes = std::min(kStep, range.end - at);
+    if (mincore(reinterpret_cast<void*>(at), bytes, resident) != 0) return false;
+  }
+  return true;
+}
+
 bool valid(std::uint64_t address, std::uint64_t length) {
   return length != 0 && address <= UINT64_MAX - length - kPageBytes;
 }
@@ -202,6 +213,14 @@ Result<RangeInfo> AddressSpace::inspect(std::uint64_t address, std::uint64_t len
     if (!in) l.note(obstacle_of(l.state, mapping, page_hull(part), false));
     return !l.rest.empty();
   };
+  // Without /proc only whether there are pages is known. A page that may not be touched is found out by
+  // whoever touches it for a peer, which is an error of the peer's operation.
+  if (state_.map_query.descriptor() < 0 && !state_.in_child()) {
+    look.info = {.cover = Cover::none, .mapped = are_mapped(page_hull(look.rest)), .writable = true};
+    look.info.writable = look.info.mapped;
+    look.info.obstacle = look.info.mapped ? Obstacle::no_file : Obstacle::unmapped;
+    return look.info;
+  }
   if (!state_.in_child()) state_.map_query.walk(look.rest, false, visit, &look);
   if (!look.rest.empty()) look.info.mapped = false;
   look.info.denied &= look.info.mapped;

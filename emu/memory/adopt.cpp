@@ -10,6 +10,7 @@
 #include "emu/memory/write_hold.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -39,6 +40,19 @@ void AddressSpace::reap() {
   const std::lock_guard lock(state_.switching);
   reap_unmapped(state_);
 }
+
+namespace {
+
+constexpr std::uint64_t kEmptyChunk = 64 << 20;
+
+// Whether none of the pages is in memory. Some may be in swap: that costs time, and nothing else.
+bool has_no_pages(Range range) {
+  std::array<unsigned char, kEmptyChunk / kPageBytes> resident;
+  return mincore(raw::pointer(range.begin), range.size(), resident.data()) == 0 &&
+         std::none_of(resident.begin(), resident.end(), [](unsigned char page) { return (page & 1) != 0; });
+}
+
+}  // namespace
 
 Status AddressSpace::adopt(std::uint64_t address, std::uint64_t length, SwitchGuard& guard,
                            Obstacle* obstacle) {
@@ -77,7 +91,10 @@ Status AddressSpace::adopt(std::uint64_t address, std::uint64_t length, SwitchGu
     if (hold_method(state_, mapping.inode != 0, false) == Blocker::protect && !all_threads_take_faults())
       status = Errc::invalid_state;
     while (at < piece.end && status.ok()) {
-      const Range chunk{at, std::min(piece.end, at + step)};
+      // What was never touched is moved by the piece: there is nothing to copy.
+      const Range empty{at, at + kEmptyChunk};
+      const bool is_empty = mapping.inode == 0 && empty.end <= piece.end && has_no_pages(empty);
+      const Range chunk{at, is_empty ? empty.end : std::min(piece.end, at + step)};
       status = guard.before_switch(chunk);
       if (!status.ok()) break;
       status = switch_in(state_, chunk, bulk, chunk.begin != hull.begin);

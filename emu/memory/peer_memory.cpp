@@ -78,12 +78,18 @@ Result<Window> PeerMemory::map_window(std::uint64_t index) {
   if (file_ < 0) return Window{reinterpret_cast<std::byte*>(begin), begin, begin + kWindowBytes};
   const std::lock_guard lock(mapping_);
   std::byte* base = table_[index].load(std::memory_order_relaxed);
+  if (base == nullptr && refused_.load(std::memory_order_relaxed)) return Errc::no_memory;
   if (base == nullptr) {
     // Without access first: under mlockall(MCL_FUTURE) the kernel would fill a GiB of the peer's file.
     void* const at = raw::mmap(nullptr, kWindowBytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file_, begin);
     if (at == MAP_FAILED) {
-      log::warn("window of {} bytes of a peer's memory: {}: it is reached by frames", kWindowBytes,
-                std::strerror(errno));
+      // No room now is no room later: asked once, and said once for all peers.
+      refused_.store(true, std::memory_order_relaxed);
+      static std::atomic<bool> said{false};
+      if (!said.exchange(true, std::memory_order_relaxed)) {
+        log::warn("window of {} bytes of a peer's memory: {}: it is reached by frames", kWindowBytes,
+                  std::strerror(errno));
+      }
       return Errc::no_memory;
     }
     const auto address = reinterpret_cast<std::uint64_t>(at);

@@ -78,6 +78,7 @@ class PeerMemory {
   const std::uint64_t span_;
   std::atomic<std::byte*>* const table_;  // span / kWindowBytes entries, zero pages until used
   std::mutex mapping_;                    // one mapper at a time
+  std::atomic<bool> refused_{false};      // the kernel gave no window: none is asked for any more
   // The first that were mapped, which are nearly always all of them: the table's pages are as many as peers.
   // `base` is stored before its number, once.
   struct Known {

@@ -23,7 +23,7 @@ bool Nic::serve() {
   if (wire_.load(std::memory_order_relaxed) != nullptr && !program_polls()) poll_wire(true);
   busy = triggers_.run(TriggerUnit::Look::at_counts) || busy;
   bool owed = collective_.serve();
-  if (faults_ != nullptr) owed = run_delayed() || owed;
+  owed = run_delayed() || owed;
   owed = attend_suspension() || owed;
   phase_.set_owed(owed);
   busy = busy || owed;
@@ -173,6 +173,8 @@ Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end, bool registered)
     const bool registered;
     Guard(Nic& n, bool r) : nic(n), registered(r) {}
     bool before_switch(std::uint64_t from, std::uint64_t to) override {
+      // Peers wait no longer than a part takes to move.
+      (void)nic.poll_requests(true);
       {
         const std::lock_guard lock(nic.moving_mu_);
         nic.switching_ = {from, to};
