@@ -61,7 +61,12 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
   view_.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
 }
 
-Nic::~Nic() { view_.header().stage.store(Stage::closed, std::memory_order_release); }
+Nic::~Nic() { end(); }
+
+void Nic::end() {
+  bte_.end();
+  view_.header().stage.store(Stage::closed, std::memory_order_release);
+}
 
 // ---- arena: power-of-two blocks, reused by size. Only the owner allocates. A block never changes its use: a
 // stalled producer may still try to swap an event into what was a ring. ----

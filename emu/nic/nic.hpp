@@ -72,6 +72,7 @@ class Nic final : public wire::Sink {
 
   Nic(Environment& environment, NicView view, wire::ProcessSlot self, const Options& options);
   ~Nic();
+  void end();  // nothing of it runs by itself any more; calls that other threads are in go on
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;
 
@@ -310,12 +311,10 @@ class Nic final : public wire::Sink {
   void cut_off(std::uint64_t begin, std::uint64_t end);
   void await_switch(std::uint32_t region);
 
-  // by_number.cpp
+  // initiate.cpp, by_number.cpp
   Errc find_bound_process(Endpoint& endpoint, const MemKey& remote, Peer** found);
   Errc name_by_number(Endpoint& endpoint, MemKey* key, std::uint64_t* address, std::uint64_t* sync_address);
   Errc post_by_number(Endpoint& endpoint, const Request& request);
-
-  // initiate.cpp
   Errc find_peer(Endpoint& endpoint, const MemKey& remote);
   Result<Peer*> connect_peer(ProcessName process);
   Errc peer_behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found);
@@ -358,6 +357,7 @@ class Nic final : public wire::Sink {
   Errc divert(Endpoint& endpoint, const Request& request);
   Misfortune meet_faults(const Endpoint& endpoint, const Request& request);
   Errc hold_back(const Request& request, std::int64_t delay_ns);
+  Errc hold(const Request& request);
   bool run_delayed();
   bool carry_out(Delayed& delayed);
   void count_refusal(const wire::PacketHeader& header, Errc status);

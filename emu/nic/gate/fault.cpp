@@ -179,6 +179,48 @@ Errc Nic::hold_back(const Request& request, std::int64_t delay_ns) {
   return Errc::ok;
 }
 
+// A message of a mailbox, or a credit, that finds no room on the wire goes when there is some, whatever its
+// program does meanwhile: the mailbox has room for it. Of one mailbox's credits the last one says it all.
+// `request` was reserved. What its peer gets later stays behind it (must_follow, and the short way).
+Errc Nic::hold(const Request& request) {
+  const bool is_credit = request.op == Op::credit;
+  std::list<Delayed> kept;
+  kept.push_back({.request = request, .due_ns = monotonic_ns(), .is_held = true});
+  Delayed& one = kept.front();
+  if (is_credit) {
+    const auto* const from = reinterpret_cast<const std::byte*>(request.local_address);
+    one.payload.assign(from, from + request.length);
+    one.request.local_address = reinterpret_cast<std::uint64_t>(one.payload.data());
+  }
+  const auto count_in = [&](std::int32_t by) {
+    const std::lock_guard frames(frames_mu_);
+    count(request.peer->in_flight, by);
+  };
+  count_in(1);
+  {
+    const std::lock_guard lock(delays_.mu);
+    const auto replaces = [&](const Delayed& before) {
+      return is_credit && before.request.op == Op::credit && before.is_held && !before.running &&
+             before.request.peer == request.peer && before.request.remote_address == request.remote_address &&
+             before.request.remote == request.remote;
+    };
+    const auto before = std::find_if(delays_.list.begin(), delays_.list.end(), replaces);
+    if (before != delays_.list.end()) {
+      before->payload.swap(one.payload);
+      before->request.local_address = reinterpret_cast<std::uint64_t>(before->payload.data());
+      count_in(-1);
+      abandon(request.completion);
+      return Errc::ok;
+    }
+    delays_.list.splice(delays_.list.end(), kept);
+    retain(request.completion);
+    delays_.count.fetch_add(1, std::memory_order_release);
+  }
+  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
+    environment_.ring_self();
+  return Errc::ok;
+}
+
 // Carries out what is due. Returns whether anything is still held back.
 bool Nic::run_delayed() {
   if (delays_.count.load(std::memory_order_acquire) == 0) return false;
@@ -190,8 +232,17 @@ bool Nic::run_delayed() {
       const std::lock_guard lock(delays_.mu);
       if (delays_.list.empty() || delays_.list.front().due_ns > now) break;
       first = &delays_.list.front();
+      first->running = true;
     }
-    if (!carry_out(*first)) break;
+    if (!carry_out(*first)) {
+      const std::lock_guard lock(delays_.mu);
+      first->running = false;
+      break;
+    }
+    if (first->is_held) {
+      const std::lock_guard frames(frames_mu_);
+      count(first->request.peer->in_flight, -1);
+    }
     std::list<Delayed> done;  // freed without the lock
     const std::lock_guard lock(delays_.mu);
     // Later ones with an earlier time may stand before it by now.

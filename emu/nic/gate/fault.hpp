@@ -120,6 +120,8 @@ struct Delayed {
   Request request;
   std::vector<std::byte> payload;  // what `request` then sends, unless it is a block transfer
   std::int64_t due_ns = 0;
+  bool is_held = false;  // found no room on the wire (Nic::hold); counted in Peer::in_flight
+  bool running = false;  // guarded by DelayLine::mu
 };
 
 struct DelayLine {

@@ -53,7 +53,11 @@ Result<NicView> map_segment(int fd) {
   const off_t bytes = lseek(fd, 0, SEEK_END);
   if (bytes <= 0) return Errc::corrupt;
   void* base = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (base == MAP_FAILED) return Errc::no_memory;
+  if (base == MAP_FAILED) {
+    log::error("no address space: a peer's segment needs {} MB: {} (ulimit -v)", bytes / 1'000'000,
+               std::strerror(errno));
+    return Errc::no_memory;
+  }
   const auto view = NicView::open(base, static_cast<std::uint64_t>(bytes));
   if (!view.ok()) munmap(base, static_cast<std::size_t>(bytes));
   return view;
@@ -87,12 +91,10 @@ Result<Runtime*> Runtime::of_process() {
   if (!runtime.ok()) return runtime.code();
   g_runtime = std::move(runtime).value().release();
   g_runtime_pid = getpid();
-  // Ends the engine and leaves the job while everything it needs is still there.
+  // Ends the engine and leaves the job while everything it needs is still there. The object stays: threads of
+  // the program may be in a call, and wait there, until the system takes all of it.
   std::atexit([] {
-    if (g_runtime_pid == getpid()) {
-      delete g_runtime;
-      g_runtime = nullptr;
-    }
+    if (g_runtime_pid == getpid()) g_runtime->end();
   });
   return g_runtime;
 }
@@ -267,7 +269,11 @@ Status Runtime::make_segment() {
   return wire_for_all_ || job_.directory().wire_job() ? open_wire() : Status{};
 }
 
-Runtime::~Runtime() {
+Runtime::~Runtime() { end(); }
+
+void Runtime::end() {
+  if (ended_) return;
+  ended_ = true;
   if (clock_ != nullptr) clock_->finish();
   stop_wire();
   job_.offer(job::DescriptorKind::nic_segment, -1);
@@ -292,8 +298,7 @@ Runtime::~Runtime() {
   job_.loop().run_and_wait([] {});
   // Without a NIC: the system did not give what one needs.
   if (nic_ != nullptr) report_faults(nic_->has_faults(), nic_->fault_counters());
-  nic_.reset();
-  // The segment stays mapped: threads of the program may be in a call at exit, and the system takes it back.
+  if (nic_ != nullptr) nic_->end();
 }
 
 // ---- service thread ----

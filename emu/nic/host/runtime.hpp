@@ -105,6 +105,7 @@ class Runtime final : public Environment {
   };
 
   explicit Runtime(job::Job& job) : job_(job) {}
+  void end();
   static Result<std::unique_ptr<Runtime>> create();
   Status make_segment();
   void on_doorbell();
@@ -126,6 +127,7 @@ class Runtime final : public Environment {
   void on_wire_timer();
 
   job::Job& job_;
+  bool ended_ = false;
   clock::Clock* clock_ = nullptr;
   std::unique_ptr<memory::AddressSpace> memory_;
   UniqueFd segment_fd_;

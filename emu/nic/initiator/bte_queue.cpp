@@ -27,7 +27,9 @@ BteQueue::BteQueue(Nic& nic) : nic_(nic), descriptors_(kCapacity), queues_(std::
   for (std::uint32_t i = 0; i < kCapacity; ++i) queues_->free.push(i);
 }
 
-BteQueue::~BteQueue() {
+BteQueue::~BteQueue() { end(); }
+
+void BteQueue::end() {
   if (!thread_.joinable()) return;
   stopping_.store(true, std::memory_order_seq_cst);
   signal_.fetch_add(1, std::memory_order_release);

@@ -36,6 +36,8 @@ class BteQueue {
   explicit BteQueue(Nic& nic);
   // Transfers that have not finished end in `terminated`.
   ~BteQueue();
+  // Ends the engine's thread. Not beside another thread that starts it.
+  void end();
   BteQueue(const BteQueue&) = delete;
   BteQueue& operator=(const BteQueue&) = delete;
 

@@ -4,6 +4,7 @@
 // A request leaves: the initiator's side of every operation. The short way is at the top: the target's memory
 // is mapped here, so this processor applies the target's rules itself and is done before the call returns.
 #include "emu/nic/initiator/granted.hpp"
+#include "emu/nic/initiator/order.hpp"
 #include "emu/nic/nic.hpp"
 #include "emu/nic/state/access.hpp"
 #include "emu/nic/state/hazard.hpp"
@@ -19,7 +20,6 @@ namespace {
 
 // Below this many bytes a frame to a target that is polling beats a system call.
 constexpr std::uint64_t kAttachBytes = 2048;
-
 constexpr bool writes_target(Op op) {
   return op == Op::put || op == Op::amo || op == Op::message || op == Op::credit;
 }
@@ -127,12 +127,13 @@ Errc Nic::post_checked(Endpoint& endpoint, Request request) {
     complete(request.completion, found, teller_of(request));
     return Errc::ok;
   }
+  if (request.op == Op::credit && delays_.count.load(std::memory_order_acquire) != 0) return hold(request);
   Errc status = divert(endpoint, request);
   if (status == Errc::ok) return Errc::ok;  // accepted; its events come later
   bool has_room = status != Errc::no_resource;
   if (status == Errc::not_done) {
     bool to_engine = must_go_to_engine(request);
-    if (!to_engine && !must_follow(request)) {
+    if (!to_engine && !must_follow(request) && !follows_own(*this, endpoint, request)) {
       status = try_direct(request, endpoint.port->hazard_slot, &endpoint);
     }
     if (status == Errc::not_done) {
@@ -143,6 +144,7 @@ Errc Nic::post_checked(Endpoint& endpoint, Request request) {
     }
   }
   if (!has_room) {
+    if (request.op == Op::message || request.op == Op::credit) return hold(request);
     abandon(request.completion);
     return status;
   }
@@ -218,6 +220,7 @@ void Nic::keep_grant(Endpoint& endpoint, const Request& request, std::uint64_t w
   const std::uint64_t begin = std::max(run.begin, entry.begin.load(std::memory_order_relaxed));
   const std::uint64_t end = std::min(run.end, entry.end.load(std::memory_order_relaxed));
   if (begin >= end) return;
+  if (endpoint.frame_grant.key == key_word(request.remote)) endpoint.frame_grant.key = UINT64_MAX;
   endpoint.grants[key_word(request.remote) % kGrants] = {
       .key = key_word(request.remote),
       .control = word,
@@ -285,13 +288,15 @@ wire::PacketHeader Nic::header_for(const Request& request) const {
 // not_done: accepted, its events come later. no_resource: try again. Else: done, with that status.
 Errc Nic::post_elsewhere(Endpoint& endpoint, const Request& request) {
   Peer& peer = *request.peer;
+  forget_grant(endpoint, request.remote);
   // Again: one that follows others was not looked at yet.
   const Errc found = find_entry(peer, request.remote);
   if (found == Errc::not_done) return send_frames(request, &endpoint);
   if (found != Errc::ok) return found;
   const bool attended =
       peer.link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::attended;
-  if (!must_follow(request) && !peer.no_attach.load(std::memory_order_relaxed) &&
+  const bool may_pass = (request.flags & kBlockTransfer) != 0 || idle(endpoint);
+  if (may_pass && !must_follow(request) && !peer.no_attach.load(std::memory_order_relaxed) &&
       (request.length >= kAttachBytes || !attended)) {
     const Errc status = try_attach(request, endpoint.port->hazard_slot);
     if (status != Errc::not_done) return status;

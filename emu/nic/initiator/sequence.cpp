@@ -6,6 +6,7 @@
 
 #include "emu/base/check.hpp"
 #include "emu/nic/initiator/granted_amo.hpp"
+#include "emu/nic/initiator/order.hpp"
 #include "emu/nic/nic.hpp"
 
 #include <bit>
@@ -108,7 +109,7 @@ Errc Nic::post_part(Sequence& sequence, Endpoint& endpoint, Request part) {
     status = divert(endpoint, part);
     if (status == Errc::ok) return Errc::ok;
   }
-  if (status == Errc::not_done && !must_follow(part))
+  if (status == Errc::not_done && !must_follow(part) && !follows_own(*this, endpoint, part))
     status = try_direct(part, endpoint.port->hazard_slot, &endpoint);
   if (status == Errc::not_done) {
     status = post_elsewhere(endpoint, part);

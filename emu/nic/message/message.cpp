@@ -65,10 +65,10 @@ Errc Nic::send_message_slowly(Endpoint& endpoint, std::span<const std::byte> hea
   if (is_broken(box)) return Errc::invalid_state;
   const std::uint64_t bytes = header.size() + data.size();
   if (box.staging == nullptr) {
-    const std::uint64_t each = std::max<std::uint64_t>(box.shape.max_bytes, 1);
+    const std::uint64_t each = box.shape.most_bytes();
     box.staging = std::make_unique_for_overwrite<std::byte[]>(each * box.shape.credits);
   }
-  std::byte* const staged = box.staging.get() + box.sent % box.shape.credits * box.shape.max_bytes;
+  std::byte* const staged = box.staging.get() + box.sent % box.shape.credits * box.shape.most_bytes();
   detail::copy_message(staged, header, data);
   Request request;
   request.op = Op::message;
@@ -95,12 +95,8 @@ Errc Nic::find_no_message(Endpoint& endpoint) {
   Mailbox& box = *endpoint.mailbox;
   if (box.credit_owed) [[unlikely]]
     send_credit_slowly(endpoint);
-  if (!is_broken(box)) [[likely]]
-    return Errc::not_done;
-  // What came while we looked elsewhere is given first.
-  std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(box.next_slot()));
-  return message_word::is(word.load(std::memory_order_acquire), box.next) ? Errc::not_done
-                                                                          : Errc::invalid_state;
+  // Of a peer that is gone nothing more comes; the mailbox is our own memory, and as good as it was.
+  return box.garbled ? Errc::invalid_state : Errc::not_done;
 }
 
 void Nic::send_credit_slowly(Endpoint& endpoint) {

@@ -28,14 +28,15 @@ struct MessageLabel {
 
 // Sends header and data, one after the other, as one message; both are copied. The sender's queue, if the
 // endpoint has one, gets an event when the peer has it, and the queue behind the peer's mailbox one too.
-// Errors: not_done (no credit), size (longer than agreed), no_resource (transactions of the queue or of the
-// wire are used up), invalid_state (the connection is broken: the peer is dead, or wrote nonsense).
+// Errors: not_done (no credit), size (more data than agreed, or a header that leaves it no room), no_resource
+// (transactions of the queue or of the wire are used up), invalid_state (the connection is broken: the peer
+// is dead, or wrote nonsense).
 Errc send_message(Nic& nic, Endpoint& endpoint, std::span<const std::byte> header,
                   std::span<const std::byte> data, const MessageLabel& label);
 
 // The oldest message that was not released: where it is in our memory, and its tag. `wanted`: only if its tag
-// is this one, or kAnyTag. Errors: not_done (none), no_match (another tag, which `message` then has),
-// invalid_state (as above; messages that arrived before are given first).
+// is this one, or kAnyTag. Errors: not_done (none; whether the peer lives says its next message), no_match
+// (another tag, which `message` then has), invalid_state (our own mailbox holds nonsense).
 inline constexpr std::uint8_t kAnyTag = 0xff;
 struct ReceivedMessage {
   std::byte* at = nullptr;
@@ -103,7 +104,7 @@ inline void copy_message(std::byte* to, std::span<const std::byte> header, std::
                                                 std::span<const std::byte> data, const MessageLabel& label) {
   Mailbox& box = *endpoint.mailbox;
   const std::uint64_t bytes = header.size() + data.size();
-  if (bytes > box.shape.max_bytes) [[unlikely]]
+  if (bytes > box.shape.most_bytes() || data.size() > box.shape.max_bytes) [[unlikely]]
     return Errc::size;
   const std::uint64_t key = key_word(box.remote_key);
   const Grant& grant = endpoint.grants[key % kGrants];
@@ -152,7 +153,8 @@ inline Errc next_message(Nic& nic, Endpoint& endpoint, std::uint8_t wanted, Rece
       std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(slot)).load(std::memory_order_acquire);
   if (!message_word::is(word, box.next)) return nic.find_no_message(endpoint);
   const std::uint32_t bytes = message_word::bytes(word);
-  if (bytes > box.shape.max_bytes) [[unlikely]] {
+  if (bytes > box.shape.most_bytes()) [[unlikely]] {
+    box.garbled = true;
     box.broken.store(true, std::memory_order_relaxed);
     return Errc::invalid_state;
   }

@@ -27,6 +27,8 @@ namespace orrery::nic {
 
 inline constexpr std::uint32_t kMaxMessageBytes = 65'535;
 inline constexpr std::uint64_t kMessageHeaderBytes = 16;  // of a slot, before the payload
+// What the sender's own header may add to data of the agreed length: clients count their data alone.
+inline constexpr std::uint32_t kMessageHeaderRoom = 32;
 
 namespace message_word {
 inline constexpr std::uint64_t kSet = 1u << 16;
@@ -43,9 +45,14 @@ constexpr std::uint32_t bytes(std::uint64_t word) { return static_cast<std::uint
 // What both sides agree on.
 struct MailboxShape {
   std::uint32_t credits = 0;    // messages that are under way or not released, 1..65,535
-  std::uint32_t max_bytes = 0;  // of one message, 0..kMaxMessageBytes
+  std::uint32_t max_bytes = 0;  // of one message's data, 0..kMaxMessageBytes
   constexpr std::uint64_t slot_bytes() const {
-    return (kMessageHeaderBytes + max_bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+    return (kMessageHeaderBytes + most_bytes() + kCacheLine - 1) / kCacheLine * kCacheLine;
+  }
+  // Of a message with its header.
+  constexpr std::uint32_t most_bytes() const {
+    return max_bytes + kMessageHeaderRoom < kMaxMessageBytes ? max_bytes + kMessageHeaderRoom
+                                                             : kMaxMessageBytes;
   }
   // Of the mailbox wherever its memory begins.
   constexpr std::uint64_t bytes() const { return 2 * kCacheLine + credits * slot_bytes(); }
@@ -104,6 +111,7 @@ struct Mailbox {
   bool unanswered = false;   // nothing was sent since the last one was given
   bool is_answered = false;  // the last one that we sent was the first since one was given
   bool credit_owed = false;  // the last credit found no room on the wire
+  bool garbled = false;      // our own mailbox holds what no peer of ours writes
   std::atomic<bool> broken{false};
 
   // By frame: bytes that the wire has not taken yet, by slot. A slot is not used again before its

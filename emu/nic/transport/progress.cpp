@@ -437,7 +437,7 @@ bool Nic::move_along() {
     collective_.progress();
     any = true;
   }
-  if (faults_ != nullptr) [[unlikely]]
+  if (delays_.count.load(std::memory_order_relaxed) != 0) [[unlikely]]
     any = run_delayed() || any;
   return any;
 }

@@ -34,10 +34,10 @@ gni_return_t GNI_SmsgSetDeliveryMode(gni_nic_handle_t nic_handle, uint16_t dlvr_
 
 /*
  * Sends header and data as one message; both are copied before return.
- *   header, header_length, data, data_length  bytes, together up to msg_maxsize; NULL with length 0
- *   msg_id                                    32 bits for the event in the endpoint's source queue
- * Returns SUCCESS; NOT_DONE no credit: call again; INVALID_PARAM bad endpoint or no connection;
- * ERROR_RESOURCE too long, or no request is free; INVALID_STATE the connection is broken.
+ *   header, header_length, data, data_length  data up to msg_maxsize, with the header 32 bytes more; NULL
+ * with length 0 msg_id                                    32 bits for the event in the endpoint's source
+ * queue Returns SUCCESS; NOT_DONE no credit: call again; INVALID_PARAM bad endpoint or no connection;
+ * ERROR_RESOURCE too long; INVALID_STATE the connection is broken.
  * Does not block. Serialise per NIC. uGNI: SmsgSend
  */
 gni_return_t GNI_SmsgSend(gni_ep_handle_t ep_hndl, void* header, uint32_t header_length, void* data,
@@ -50,7 +50,8 @@ gni_return_t GNI_SmsgSendWTag(gni_ep_handle_t ep_hndl, void* header, uint32_t he
 /*
  * The oldest message that has not been released, in the order sent.
  *   header  out: its first byte in the mailbox; the data follows the header
- * Returns SUCCESS; NOT_DONE none; INVALID_PARAM; INVALID_STATE the connection is broken.
+ * Returns SUCCESS; NOT_DONE none, also when the peer is gone; INVALID_PARAM; INVALID_STATE the mailbox holds
+ * what no peer writes.
  * Does not block. Serialise per NIC. uGNI: SmsgGetNext
  */
 gni_return_t GNI_SmsgGetNext(gni_ep_handle_t ep_hndl, void** header);

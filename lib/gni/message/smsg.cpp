@@ -48,7 +48,9 @@ Ep* find_connected(gni_ep_handle_t handle) {
 [[gnu::cold, gnu::noinline]] gni_return_t not_sent(Ep& ep, Errc why) {
   if (why == Errc::not_done) ep.attachment->statistics.count(GNI_STAT_SMSG_MBOX_CREDITS_STALL);
   if (why == Errc::no_resource) ep.attachment->statistics.count(GNI_STAT_SMSG_REQ_STALL);
-  return why == Errc::size ? GNI_RC_ERROR_RESOURCE : return_of(why);
+  if (why == Errc::size) return GNI_RC_ERROR_RESOURCE;
+  // Requests are used up for a moment: clients try again after NOT_DONE, and give up after anything else.
+  return why == Errc::no_resource ? GNI_RC_NOT_DONE : return_of(why);
 }
 
 [[gnu::always_inline]] inline gni_return_t send(gni_ep_handle_t ep_hndl, const void* header,

@@ -184,8 +184,8 @@ TEST_F(BadMessages, MessagesThatMakeNoSenseAreRefused) {
   void* at = nullptr;
   EXPECT_EQ(GNI_SmsgSend(endpoint, nullptr, 8, bytes.data(), 8, 1), GNI_RC_INVALID_PARAM);
   EXPECT_EQ(GNI_SmsgSend(endpoint, bytes.data(), 8, nullptr, 8, 1), GNI_RC_INVALID_PARAM);
-  EXPECT_EQ(GNI_SmsgSend(endpoint, bytes.data(), 33, nullptr, 0, 1), GNI_RC_ERROR_RESOURCE);
-  EXPECT_EQ(GNI_SmsgSend(endpoint, bytes.data(), 32, bytes.data(), 1, 1), GNI_RC_ERROR_RESOURCE);
+  EXPECT_EQ(GNI_SmsgSend(endpoint, nullptr, 0, bytes.data(), 33, 1), GNI_RC_ERROR_RESOURCE);
+  EXPECT_EQ(GNI_SmsgSend(endpoint, bytes.data(), 33, bytes.data(), 32, 1), GNI_RC_ERROR_RESOURCE);
   EXPECT_EQ(GNI_SmsgSend(endpoint, bytes.data(), UINT32_MAX, bytes.data(), UINT32_MAX, 1),
             GNI_RC_ERROR_RESOURCE);
   EXPECT_EQ(GNI_SmsgSendWTag(endpoint, bytes.data(), 8, nullptr, 0, 1, GNI_SMSG_ANY_TAG),
@@ -209,7 +209,7 @@ TEST_F(BadMessages, NonsenseInTheMailboxBreaksTheConnectionAndNothingElse) {
   void* at = nullptr;
   words[8] = 0xffff'ffff'ffff'ffff;  // a message of another number
   EXPECT_EQ(GNI_SmsgGetNext(endpoint, &at), GNI_RC_NOT_DONE);
-  words[8] = 1ull << 32 | 1u << 16 | 33;  // the first, longer than agreed
+  words[8] = 1ull << 32 | 1u << 16 | 65;  // the first, longer than agreed, with the room of a header
   EXPECT_EQ(GNI_SmsgGetNext(endpoint, &at), GNI_RC_INVALID_STATE);
   std::uint64_t value = 0;
   EXPECT_EQ(GNI_SmsgSend(endpoint, &value, 8, nullptr, 0, 0), GNI_RC_INVALID_STATE);

@@ -412,7 +412,7 @@ TEST_F(Messaging, RequestsForMessagesAreAsManyAsTheQueueIsDeep) {
   for (int round = 0; round < 3; ++round) {
     EXPECT_EQ(GNI_SmsgSend(ep, &value, 8, nullptr, 0, 1), GNI_RC_SUCCESS);
     EXPECT_EQ(GNI_SmsgSend(ep, &value, 8, nullptr, 0, 2), GNI_RC_SUCCESS);
-    EXPECT_EQ(GNI_SmsgSend(ep, &value, 8, nullptr, 0, 3), GNI_RC_ERROR_RESOURCE);
+    EXPECT_EQ(GNI_SmsgSend(ep, &value, 8, nullptr, 0, 3), GNI_RC_NOT_DONE) << "later";
     gni_cq_entry_t event = 0;
     EXPECT_EQ(next_event(shallow, &event), GNI_RC_SUCCESS);
     EXPECT_EQ(next_event(shallow, &event), GNI_RC_SUCCESS);
@@ -440,7 +440,7 @@ TEST_F(Messaging, AMailboxThatIsGoneBreaksTheConnection) {
     EXPECT_EQ(GNI_CQ_GET_MSG_ID(event), 77U);
     EXPECT_EQ(GNI_SmsgSend(endpoint, &value, 8, nullptr, 0, 78), GNI_RC_INVALID_STATE);
     void* at = nullptr;
-    EXPECT_EQ(GNI_SmsgGetNext(endpoint, &at), GNI_RC_INVALID_STATE);
+    EXPECT_EQ(GNI_SmsgGetNext(endpoint, &at), GNI_RC_NOT_DONE) << "our own mailbox is as it was";
   }
   drop(box);
 }
