@@ -57,7 +57,7 @@ int switch_under_load(Rig& rig) {
   });
   std::thread reader([&] {
     ++begun;
-    // A short count is no failure: the page may go while the kernel is at it, and every caller must expect that.
+    // A short count is no failure: the page may go while the kernel is at it; every caller must expect that.
     for (; !stop || reads == 0; ++reads) failed_reads += read(zero, pages.data() + 8 * kPageBytes, 64) <= 0;
   });
   // A thread that is being started takes no faults, however long it is kept from its core.
