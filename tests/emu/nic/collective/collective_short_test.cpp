@@ -107,7 +107,7 @@ TEST_F(FlatTreeOfTwo, TheShortWayRefusesASecondContributionAsTheLongOneDoes) {
     EXPECT_EQ(tree.result(1, 1), 3u);
     ASSERT_EQ(tree.join(twin, one(1 + kCeLanes, 4)), Errc::ok);
     EXPECT_EQ(tree.join(1, one(1 + 2 * kCeLanes, 16)), Errc::no_resource);
-    EXPECT_EQ(tree.join(1, one(1 + kCeLanes, 16)), Errc::invalid_state);
+    EXPECT_EQ(tree.join(1, one(1 + kCeLanes, 16)), Errc::duplicate);
     EXPECT_EQ(tree.status(1), CeStatus::duplicate);
     ASSERT_EQ(tree.join(0, one(1 + kCeLanes, 8)), Errc::ok);
     tree.look();

@@ -163,11 +163,11 @@ TEST(CollectiveEngine, AJoinThatIsNotWelcomeIsRefusedAndTheOthersGoOn) {
   EXPECT_EQ(tree.status(stranger), CeStatus::child_invalid);
   ASSERT_EQ(tree.join(0, 1, kAdd, 5, 0), Errc::ok);
   const int again = tree.leaf_as(0, root, 0);
-  EXPECT_EQ(tree.join(again, 1, kAdd, 1, 0), Errc::invalid_state);
+  EXPECT_EQ(tree.join(again, 1, kAdd, 1, 0), Errc::duplicate);
   EXPECT_EQ(tree.status(again), CeStatus::duplicate);
   const int usurper = tree.leaf_as(2, root, 1);
   ASSERT_EQ(tree.join(1, 1, kAdd, 6, 0), Errc::ok);
-  EXPECT_EQ(tree.join(usurper, 1, kAdd, 1, 0), Errc::invalid_state);
+  EXPECT_EQ(tree.join(usurper, 1, kAdd, 1, 0), Errc::duplicate);
   EXPECT_EQ(tree.status(usurper), CeStatus::duplicate);
   tree.look();
   EXPECT_EQ(tree.result(0, 1), 11u);
