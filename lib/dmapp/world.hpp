@@ -87,7 +87,7 @@ class World {
   static constexpr std::size_t kMaxContexts = 1024;
 
  private:
-  World(nic::Runtime& runtime, const Attributes& attributes) : runtime_(runtime), attributes_(attributes) {}
+  World(nic::Runtime& runtime, const Attributes& attributes);
   Status set_up();
   Status place_heap();
   Status exchange();
