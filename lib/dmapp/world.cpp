@@ -111,7 +111,8 @@ void World::stop() {
   delete world;
 }
 
-World::World(nic::Runtime& runtime, const Attributes& attributes) : runtime_(runtime), attributes_(attributes) {}
+World::World(nic::Runtime& runtime, const Attributes& attributes)
+    : runtime_(runtime), attributes_(attributes) {}
 
 World::~World() {
   const std::size_t count = contexts();
