@@ -37,6 +37,20 @@ Errc find_entry(const Peer& peer, const MemKey& key) {
 
 // Whether a request has to go by frame because an earlier one of its endpoint still does. Where the memory is
 // direct by now the frames get a moment: they are the last.
+// An operation that follows others as packets: what would be refused anyway is refused at once, as try_direct()
+// does. not_done: it may go. A list of segments is left to the target, which alone keeps it in place.
+Errc refused_at_once(const Request& request) {
+  const Errc found = find_entry(*request.peer, request.remote);
+  const wire::VerbTraits& verb = wire::traits(request.op);
+  if (found != Errc::ok || verb.unit == wire::Unit::buffers || !verb.addressed) return found;
+  const MrtEntry& entry = request.peer->link.nic.region(request.remote.index);
+  // Acquire: pairs with the owner's publication of the entry.
+  const std::uint64_t word = entry.control.load(std::memory_order_acquire);
+  if ((control::flags(word) & kSegmented) != 0) return Errc::not_done;
+  const Errc access = check_access(entry, word, request.remote.generation, request.domain,
+                                   request.remote_address, request.length, verb.writes);
+  return access == Errc::ok ? Errc::not_done : access;
+}
 bool follows_own(Nic& nic, const Endpoint& endpoint, const Request& request) {
   if ((request.flags & kBlockTransfer) != 0 || Nic::idle(endpoint)) return false;
   const Peer& peer = *request.peer;
@@ -184,8 +198,7 @@ ORRERY_TIMED_PATH Begun Nic::route(const Request& request, std::uint32_t hazard_
   if (!must_follow(request) && (poster == nullptr || !follows_own(*this, *poster, request))) {
     const Errc here = try_here(request, hazard_slot, poster, attach_pays(request, poster));
     if (here != Errc::not_done) return Begun::ended(here);
-  } else if (const Errc found = find_entry(*request.peer, request.remote);
-             found != Errc::ok && found != Errc::not_done) {
+  } else if (const Errc found = refused_at_once(request); found != Errc::ok && found != Errc::not_done) {
     return Begun::ended(found);
   }
   // What is posted after a fenced transfer waits for it at the engine.
