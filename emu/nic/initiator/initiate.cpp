@@ -35,10 +35,8 @@ Errc find_entry(const Peer& peer, const MemKey& key) {
 // transfers, whatever way each of them goes. Memory that becomes direct while requests are on their way by
 // frame is the case that needs care. (Between hosts the wire decides; kInOrder holds for a whole peer.)
 
-// Whether a request has to go by frame because an earlier one of its endpoint still does. Where the memory is
-// direct by now the frames get a moment: they are the last.
-// An operation that follows others as packets: what would be refused anyway is refused at once, as try_direct()
-// does. not_done: it may go. A list of segments is left to the target, which alone keeps it in place.
+// An operation that follows others as packets: what would be refused anyway is refused at once, as by
+// try_direct(). not_done: it may go. A list of segments is left to the target, which alone keeps it in place.
 Errc refused_at_once(const Request& request) {
   const Errc found = find_entry(*request.peer, request.remote);
   const wire::VerbTraits& verb = wire::traits(request.op);
@@ -51,6 +49,8 @@ Errc refused_at_once(const Request& request) {
                                    request.remote_address, request.length, verb.writes);
   return access == Errc::ok ? Errc::not_done : access;
 }
+// Whether a request has to go by frame because an earlier one of its endpoint still does. Where the memory is
+// direct by now the frames get a moment: they are the last.
 bool follows_own(Nic& nic, const Endpoint& endpoint, const Request& request) {
   if ((request.flags & kBlockTransfer) != 0 || Nic::idle(endpoint)) return false;
   const Peer& peer = *request.peer;
