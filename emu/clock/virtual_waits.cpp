@@ -18,6 +18,12 @@ namespace orrery::clock {
 
 namespace {
 
+// A time so far off that it has no number does not come.
+std::int64_t at_or_never(std::int64_t from, std::int64_t duration) {
+  std::int64_t at = 0;
+  return __builtin_add_overflow(from, duration, &at) ? kNever : at;
+}
+
 // Looks at the clock in a row after which it is one that waits for a time. It waits this part of its length
 // at each: by so much it may be late.
 constexpr std::uint32_t kClockLooks = 64;
@@ -233,7 +239,7 @@ void VirtualClock::sleep_until(Picos at) {
 }
 
 void VirtualClock::nap(Picos duration) {
-  if (is_helper()) return sleep_until(now() + duration);
+  if (is_helper()) return sleep_until(Picos{at_or_never(now().count(), duration.count())});
   const bool waits = looked_ && clock_looks_ == 0 && duration > Picos{} && ++naps_ > kNaps;
   come_in(waits || peeking_);
   if (!looked_ || clock_looks_ != 0) something_done();
@@ -249,7 +255,7 @@ void VirtualClock::nap(Picos duration) {
     const std::int64_t each = duration.count();
     if (!peeking_) (void)run_until(from + (now_ - from + each) / each * each, false, WaitsFor::sleep);
   } else {
-    (void)run_until(from + duration.count(), false, WaitsFor::sleep);
+    (void)run_until(at_or_never(from, duration.count()), false, WaitsFor::sleep);
     const std::uint32_t naps = naps_;
     something_done();
     naps_ = naps;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "lib/common/raw_value.hpp"
 #include "lib/dmapp/issue.hpp"
 
 // Atomic memory operations.
@@ -50,10 +51,11 @@ std::uint8_t command_of(const dmapp_amo_t& asked, bool fetches) {
   constexpr AmoOp kOps[] = {AmoOp::add,     AmoOp::bit_and,      AmoOp::bit_or,    AmoOp::bit_xor,
                             AmoOp::and_xor, AmoOp::compare_swap, AmoOp::swap,      AmoOp::min,
                             AmoOp::max,     AmoOp::float_add,    AmoOp::float_min, AmoOp::float_max};
-  const unsigned place = static_cast<unsigned>(asked.op) - 1;
-  if (place >= std::size(kOps) || (asked.type != DMAPP_DW && asked.type != DMAPP_QW)) return 0xff;
+  const std::uint32_t place = common::raw_value(asked.op) - 1;
+  const std::uint32_t type = common::raw_value(asked.type);
+  if (place >= std::size(kOps) || (type != DMAPP_DW && type != DMAPP_QW)) return 0xff;
   return nic::amo::command(kOps[place],
-                           (fetches ? nic::kAmoFetch : 0u) | (asked.type == DMAPP_DW ? nic::kAmoNarrow : 0u));
+                           (fetches ? nic::kAmoFetch : 0u) | (type == DMAPP_DW ? nic::kAmoNarrow : 0u));
 }
 
 template <Mode kMode>

@@ -98,7 +98,8 @@ case "$step" in
         if ldd "$scratch/$wrapped" | grep -q libudreg; then echo "$wrapped loads what it does not call"; exit 1; fi
       done
       "$scratch/client_cxx"
-      if command -v gfortran >/dev/null; then (cd "$scratch" && "$compilers/ftn" x.f -o client_f && ./client_f); fi
+      # shellcheck disable=SC2086
+      if command -v gfortran >/dev/null; then (cd "$scratch" && "$compilers/ftn" $flags x.f -o client_f && ./client_f); fi
     fi
     # The README's first program, from the examples that are installed.
     # shellcheck disable=SC2046,SC2086

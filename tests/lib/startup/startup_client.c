@@ -97,6 +97,7 @@ static void put_to_the_right(int finalize_first) {
     CHECK(PMI_Barrier() == PMI_SUCCESS);
     CHECK(PMI_Finalize() == PMI_SUCCESS);
   }
+  free(all);
 }
 
 static void close_all_but_stdio(void) {
