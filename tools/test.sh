@@ -8,7 +8,6 @@
 #                                        tsan: the tests that run in one process under ThreadSanitizer
 #                                        clang: every test, compiled by clang
 #                                        fuzz: every fuzz target, ORRERY_FUZZ_SECONDS (60) each
-# ORRERY_TEST_TRIES (1): how often a test may be run until it passes.
 # Ends with "N passed, N failed" over all suites and with 0 when none failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -80,8 +79,7 @@ check() {
   echo "== $suite: tests"
   rm -f "$report"
   # One more than there are cores: many of them wait for most of their time.
-  "${wrap[@]}" ctest --preset "$suite" --parallel $(($(nproc) + 1)) --no-tests=error \
-    --repeat "until-pass:$tries" --output-junit "$report" "$@"
+  "${wrap[@]}" ctest --preset "$suite" --parallel $(($(nproc) + 1)) --no-tests=error --output-junit "$report" "$@"
   local code=$?
   row=$(grep -m1 -A8 '<testsuite ' "$report" 2>/dev/null | tr '\n\t' '  ')
   number() { sed -n "s/.* $1=\"\([0-9]*\)\".*/\1/p" <<<"$row"; }
@@ -120,9 +118,6 @@ fuzz() {
 }
 
 mkdir -p build
-# Not the tests' to see: the library warns of variables of its own that it does not know.
-tries=${ORRERY_TEST_TRIES:-1}
-unset ORRERY_TEST_TRIES
 # Sanitizers of these compilers do not know address spaces as random as newer kernels make them.
 unrandomised=()
 setarch -R true 2>/dev/null && unrandomised=(setarch -R)
