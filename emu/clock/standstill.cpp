@@ -3,7 +3,7 @@
 
 // When nothing can happen in virtual time any more, but a PE's program waits by looking: what it looks for
 // may come from outside the clock (the launcher, a socket, another thread). Time stands still then, and the
-// programs look, all of them, in real time. Whoever finds something goes on, at the latest time that any PE
+// programs look, all of them, in real time. A PE that finds something goes on, at the latest time that any PE
 // has: so it does not matter which of them is the first to find what came to all.
 #include "emu/base/log.hpp"
 #include "emu/clock/board.hpp"
@@ -39,7 +39,7 @@ bool Turns::someone_may_peek() const {
   return false;
 }
 
-// REQUIRES: nobody has the token, but for this PE, which gives it away.
+// REQUIRES: no PE but this one has the token; this one gives it away.
 void Turns::stand_still() {
   BoardHeader& h = board_.header;
   std::int64_t latest = 0;
