@@ -63,14 +63,25 @@ TEST_F(Counters, AreReusedAsLateAsPossibleUnderAnotherName) {
   EXPECT_EQ(pool().get(again).value(), (CounterValue{0, 0}));
 }
 
+// ThreadSanitizer makes the 16-byte swap that adds to both counts a call under a lock of its own, which is not
+// atomic against additions to one of them.
+#ifdef __SANITIZE_THREAD__
+constexpr bool kOneInstruction = false;
+#else
+constexpr bool kOneInstruction = true;
+#endif
+
 TEST_F(Counters, AreAddedToByManyThreadsWithoutLoss) {
   const CounterName name = pool().create().value();
   constexpr std::uint64_t kEach = 20'000;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      for (std::uint64_t i = 0; i < kEach; ++i)
-        add(name, t == 0 ? CounterValue{.failure = 1} : t == 1 ? CounterValue{1, 1} : CounterValue{1, 0});
+      for (std::uint64_t i = 0; i < kEach; ++i) {
+        if (t == 0 || (t == 1 && !kOneInstruction)) add(name, {.failure = 1});
+        if (t == 1 && kOneInstruction) add(name, {1, 1});
+        if (t > 1 || (t == 1 && !kOneInstruction)) add(name, {.success = 1});
+      }
     });
   }
   for (auto& thread : threads) thread.join();
