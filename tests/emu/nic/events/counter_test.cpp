@@ -63,7 +63,7 @@ TEST_F(Counters, AreReusedAsLateAsPossibleUnderAnotherName) {
   EXPECT_EQ(pool().get(again).value(), (CounterValue{0, 0}));
 }
 
-// ThreadSanitizer makes the 16-byte swap that adds to both counts a call under a lock of its own, which is not
+// ThreadSanitizer makes the 16-byte swap that adds to both counts a call under a lock of its own. That is not
 // atomic against additions to one of them.
 #ifdef __SANITIZE_THREAD__
 constexpr bool kOneInstruction = false;
