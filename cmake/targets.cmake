@@ -60,6 +60,48 @@ function(orrery_api name)
   set_property(GLOBAL APPEND PROPERTY ORRERY_APIS ${name})
 endfunction()
 
+# orrery_call_log(<api> EXPORTS <pattern> HEADERS <folders or files below include/> INCLUDES <folders below include/>)
+# liborrery_log_<api>.so, for LD_PRELOAD: `orrery run --log <api>`. In lib/<api>/log, which has calls.json (what the
+# headers do not say of the calls) and call_log.cpp (how its structures are shown); lib/common/log has the rest.
+function(orrery_call_log api)
+  cmake_parse_arguments(A "" "EXPORTS" "HEADERS;INCLUDES" ${ARGN})
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  set(common ${PROJECT_SOURCE_DIR}/lib/common/log)
+  set(calls ${PROJECT_BINARY_DIR}/generated/lib/${api}/log/calls.cpp)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/generated/lib/${api}/log)
+  set(declared)
+  foreach(header ${A_HEADERS})
+    set(header ${PROJECT_SOURCE_DIR}/include/${header})
+    if(IS_DIRECTORY ${header})
+      file(GLOB header CONFIGURE_DEPENDS ${header}/*.h)
+    endif()
+    list(APPEND declared ${header})
+  endforeach()
+  add_custom_command(OUTPUT ${calls}
+    COMMAND ${Python3_EXECUTABLE} ${common}/generate_calls.py ${CMAKE_CURRENT_SOURCE_DIR}/calls.json ${calls} ${declared}
+    DEPENDS ${common}/generate_calls.py calls.json ${declared} COMMENT "Writing the log of ${api}'s calls")
+  set(library orrery_log_${api})
+  add_library(${library} MODULE ${common}/call_line.cpp call_log.cpp ${calls})
+  target_link_libraries(${library} PRIVATE orrery_flags ${CMAKE_DL_LIBS})
+  foreach(folder ${A_INCLUDES})
+    target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/include/${folder})
+  endforeach()
+  # Nothing of the emulator, and no library that the client would not have: it is loaded into shells, too. Without
+  # the tree's sanitizers, which want to be loaded first. Of its own only the calls are seen, with no version: they
+  # stand in front of the library's own, whatever version a client names.
+  set(unsanitized)
+  if(ORRERY_SANITIZE)
+    set(unsanitized -fno-sanitize=all)
+  endif()
+  target_compile_options(${library} PRIVATE -fno-exceptions -fno-rtti ${unsanitized})
+  set(map ${PROJECT_BINARY_DIR}/generated/lib/${api}/log/calls.map)
+  file(CONFIGURE OUTPUT ${map} CONTENT "{\n  global: ${A_EXPORTS};\n  local: *;\n};\n")
+  target_link_options(${library} PRIVATE -static-libstdc++ -static-libgcc -Wl,--version-script=${map} ${unsanitized})
+  # Next to the API libraries, where the command looks for it.
+  install(TARGETS ${library} LIBRARY DESTINATION ${ORRERY_LIBDIR})
+  set_property(GLOBAL APPEND PROPERTY ORRERY_LOGGED_APIS ${api})
+endfunction()
+
 # The emulator has no RTTI: there is nothing that UBSan's check of dynamic types could look at.
 set(orrery_no_vptr $<$<BOOL:${ORRERY_SANITIZE}>:-fno-sanitize=vptr>)
 # The models, the simulator and the command read and write their own objects alone, never at an address that a peer or

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// `orrery run --log gni`, as who ports a program meets it.
+// `orrery run --log`: what it tells of a program's calls.
 #include "tests/tools/orrery/tool.hpp"
 
 #include <gmock/gmock.h>
@@ -22,6 +22,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 const std::string kClient = LOG_CLIENT;
+const std::string kDmappClient = LOG_DMAPP_CLIENT;
+const std::string kPortalsClient = LOG_PORTALS_CLIENT;
 
 std::string contents(const std::string& path) {
   std::ifstream file(path);
@@ -113,23 +115,72 @@ TEST(CallLog, WithoutTheOptionNothingIsLoadedOrTold) {
 
 TEST(CallLog, RefusesOtherWords) {
   EXPECT_THAT(orrery({"run", "--log", "mpi", "true"}).err,
-              HasSubstr("--log mpi is not accepted: expected gni or gni=FILE"));
+              HasSubstr("--log mpi is not accepted: expected one or more of gni"));
+  EXPECT_THAT(orrery({"run", "--log", "gni,mpi", "true"}).err, HasSubstr("--log gni,mpi is not accepted"));
+  EXPECT_THAT(orrery({"run", "--log", "gni=", "true"}).err, HasSubstr("--log gni= is not accepted"));
+  EXPECT_THAT(orrery({"run", "--log", "=x", "true"}).err, HasSubstr("--log =x is not accepted"));
   const Ran ran = orrery({"run", "--log", "gni=/no/such/folder/log", "true"});
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.err, HasSubstr("/no/such/folder is not a folder"));
 }
 
-TEST(CallLog, StandsInFrontOfEveryCallOfTheLibrary) {
-  void* const log = dlopen(LOG_LIBRARY, RTLD_LAZY | RTLD_LOCAL);
+TEST(CallLog, TellsTheCallsOfDmapp) {
+  const Ran ran = orrery({"run", "-n", "2", "--log", "dmapp", kDmappClient});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err,
+              ContainsRegex("orrery: pe 0: dmapp: [0-9]+\\.[0-9]{6} dmapp_init\\(requested NULL\\) = "
+                            "SUCCESS, actual \\{max_outstanding_nb [0-9]+, "));
+  EXPECT_THAT(ran.err, ContainsRegex("dmapp_get_jobinfo\\(\\) = SUCCESS, info \\{pe 1 of 2, data_seg \\{0x"));
+  EXPECT_THAT(ran.err, ContainsRegex("dmapp_put\\(target_addr 0x[0-9a-f]+, target_seg \\{0x[0-9a-f]+, [0-9]+ "
+                                     "bytes\\}, target_pe 1, source_addr 0x[0-9a-f]+, nelems 3, type QW\\) = "
+                                     "SUCCESS\n"));
+  EXPECT_THAT(ran.err, ContainsRegex("dmapp_put\\(.*target_pe 2, .*\\) = INVALID_PARAM\n"));
+  EXPECT_THAT(ran.err, ContainsRegex("dmapp_sheap_malloc\\(size 64\\) = 0x[0-9a-f]+\n"));
+  EXPECT_THAT(ran.err, ContainsRegex("dmapp_sheap_free\\(ptr 0x[0-9a-f]+\\)\n"));
+  EXPECT_THAT(ran.err, ContainsRegex("dmapp_explain_error\\(error 0\\) = SUCCESS, message \"[^\"]+\"\n"));
+}
+
+TEST(CallLog, TellsTheCallsOfPortals4) {
+  const Ran ran = orrery({"run", "--log", "portals4", kPortalsClient});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, ContainsRegex("orrery: pe 0: portals4: [0-9]+\\.[0-9]{6} PtlInit\\(\\) = PTL_OK\n"));
+  EXPECT_THAT(ran.err,
+              ContainsRegex("PtlMEAppend\\(ni_handle [0-9]+, pt_index [0-9]+, me \\{start 0x[0-9a-f]+, "
+                            "length 8, .*match_bits 0x2a, ignore_bits 0x0, min_free 0\\}, .*\\) = "
+                            "PTL_OK, me_handle [0-9]+\n"));
+  EXPECT_THAT(ran.err, ContainsRegex("PtlEQWait\\(eq_handle [0-9]+\\) = PTL_OK, event \\{PUT, OK, from "
+                                     "\\{.*\\}, match_bits 0x2a, rlength 8, hdr_data 0x7, pt_index"));
+  EXPECT_THAT(ran.err, ContainsRegex("PtlEQGet\\(eq_handle [0-9]+\\) = PTL_EQ_EMPTY\n"));
+  EXPECT_THAT(ran.err, HasSubstr("PtlEQGet: the same 9 times more\n"));
+  EXPECT_THAT(ran.err, ContainsRegex("PtlEQAlloc\\(ni_handle [0-9]+, count 10\\) = PTL_NO_INIT\n"));
+}
+
+TEST(CallLog, SeveralInterfacesAtOnce) {
+  const Ran ran = orrery({"run", "--log", "gni,portals4,dmapp", kDmappClient});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("dmapp_finalize() = SUCCESS\n"));
+  EXPECT_THAT(ran.err, Not(HasSubstr("GNI_"))) << "DMAPP stands on the NIC, not on uGNI";
+}
+
+// What the map exports of an interface, and how many of it the log lacks.
+void expect_all(const char* library, const char* map_file, const std::string& prefix, int expected) {
+  void* const log = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
   ASSERT_NE(log, nullptr) << dlerror();
-  const std::string map = contents(UGNI_MAP);
+  const std::string map = contents(map_file);
   int calls = 0;
-  for (std::size_t at = map.find(" GNI_"); at != std::string::npos; at = map.find(" GNI_", at + 1)) {
+  for (std::size_t at = map.find(" " + prefix); at != std::string::npos;
+       at = map.find(" " + prefix, at + 1)) {
     const std::string name = map.substr(at + 1, map.find(';', at) - at - 1);
     ++calls;
     EXPECT_NE(dlsym(log, name.c_str()), nullptr) << name;
   }
-  EXPECT_EQ(calls, 113);
+  EXPECT_EQ(calls, expected);
+}
+
+TEST(CallLog, StandsInFrontOfEveryCallOfTheLibraries) {
+  expect_all(GNI_LOG, GNI_MAP, "GNI_", 113);
+  expect_all(DMAPP_LOG, DMAPP_MAP, "dmapp_", 117);
+  expect_all(PORTALS_LOG, PORTALS_MAP, "Ptl", 53);
 }
 
 }  // namespace

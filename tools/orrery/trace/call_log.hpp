@@ -8,9 +8,9 @@
 
 namespace orrery::tool {
 
-// `--log WORD`: which interface's calls are logged, "gni" or "gni=FILE". Adds to `variables` what the PEs'
-// environment must have for it: the library that stands in front of the interface (LD_PRELOAD), and the file.
-// The line to show when the word is not accepted or the library is not there, else empty.
+// `--log WORD`: which interfaces' calls are logged: "gni", "gni,dmapp", "gni=FILE". Adds to `variables` what
+// the PEs' environment must have for it: the libraries in front of the interfaces (LD_PRELOAD), and
+// the file. The line to show when the word is not accepted or a library is not there, else empty.
 std::string log_calls(const std::string& word, std::vector<std::pair<std::string, std::string>>* variables);
 
 }  // namespace orrery::tool
