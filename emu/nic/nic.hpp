@@ -30,6 +30,7 @@
 #include "emu/nic/state/arena.hpp"
 #include "emu/nic/target/amo_cache.hpp"
 #include "emu/nic/transport/flight.hpp"
+#include "emu/nic/transport/inbound.hpp"
 #include "emu/nic/transport/peer.hpp"
 #include "emu/nic/transport/peers.hpp"
 #include "emu/wire/host_wire.hpp"
@@ -47,6 +48,10 @@
 #include <vector>
 
 namespace orrery::nic {
+
+namespace match {
+class PacketServer;
+}
 
 // The emulated NIC of one process: owns its units and applies their rules. Any number of them run in one
 // process. The posting thread applies an operation to the target's state itself where it can reach that;
@@ -157,7 +162,8 @@ class Nic final : public wire::Sink {
   using StopWaiting = std::function<bool()>;
   Result<std::uint32_t> wait_any(std::span<CompletionQueue* const> queues,
                                  std::optional<std::int64_t> deadline_ns, const StopWaiting& stop);
-  void ring_bell();  // wakes every sleeper in wait_any and wait_counters to look again. A system call
+  void hand_frames_back();  // a thread that polled is about to sleep: the service thread takes frames in
+  void ring_bell();         // wakes every sleeper in wait_any and wait_counters to look again. A system call
 
   CounterPool& counters() { return counters_; }
   TriggerUnit& triggers() { return triggers_; }
@@ -200,6 +206,12 @@ class Nic final : public wire::Sink {
   // Asks the owner of a key to move its memory into its memory file.
   void ask_for_adoption(const Endpoint& endpoint, const MemKey& key);
   DatagramUnit& datagrams() { return datagrams_; }
+  // Carries out packets of Verb::match from now on; lives as long as the NIC.
+  void serve_match_unit(match::PacketServer& server) { match_server_.store(&server); }
+  // a thread that polled is about to sleep: frames are not its any more
+  // way. Errors: no_resource (try again), unreachable, and those of connecting.
+  Errc send_to_match_unit(ProcessName process, const wire::PacketHeader& header,
+                          std::span<const std::byte> payload, const Completion& completion);
   ChannelUnit& channels() { return channels_; }
 
   // ---- short messages; message.hpp has the calls ----
@@ -286,21 +298,6 @@ class Nic final : public wire::Sink {
   friend class TimedOp;
   friend class TimedJoin;
   friend class CollectiveEngine;
-
-  // The operation that the last packet from a process belonged to.
-  struct Parts {
-    std::uint32_t transaction = 0;
-    Errc failed = Errc::ok;  // how its last packet ended
-  };
-
-  // One process that sends frames to us.
-  struct Inbound {
-    wire::RingConsumer requests;
-    wire::RingProducer responses;
-    bool opened = false;
-    bool open = false;  // false after opened: its producer broke the protocol
-    Parts parts;
-  };
 
   // The NIC as a HostWire sees it.
   struct WireEnd final : wire::Sink, wire::PeerLoss {
@@ -414,7 +411,6 @@ class Nic final : public wire::Sink {
   }
   Errc progress_and_take(CompletionQueue& queue, Event* event);
   void look_about();
-  void hand_frames_back();
   // Whether progress() would find nothing to do.
   bool has_nothing_to_move() const {
     return !always_moves_.load(std::memory_order_relaxed) &&
@@ -486,6 +482,7 @@ class Nic final : public wire::Sink {
   DeviceRegisters registers_;
   ResourceUse resources_;
   TranslationTable translation_;
+  std::atomic<match::PacketServer*> match_server_{nullptr};
   DatagramUnit datagrams_;
   ChannelUnit channels_;
   CollectiveEngine collective_;

@@ -25,11 +25,12 @@ enum class Verb : std::uint8_t {
   credit = 8,     // a mailbox's consumer gives room back
   join = 9,       // a child's contribution to a reduction
   release = 10,   // a reduction's result on its way down
+  match = 11,     // one step of a message to a match unit
   response = 64,  // the answer to any of them
 };
 
 // Whose rule at the target it is.
-enum class Unit : std::uint8_t { none, region, buffers, exchange, engine };
+enum class Unit : std::uint8_t { none, region, buffers, exchange, engine, match };
 
 // What the answer to a request that went well carries.
 enum class Answer : std::uint8_t {
@@ -55,7 +56,7 @@ struct VerbTraits {
   bool uncontended = false;                        // rides on other packets
 };
 
-inline constexpr std::size_t kVerbs = 11;  // but response, which is none's
+inline constexpr std::size_t kVerbs = 12;  // but response, which is none's
 
 inline constexpr std::array<VerbTraits, kVerbs> kVerbTable = {{
     {},  // none
@@ -108,9 +109,10 @@ inline constexpr std::array<VerbTraits, kVerbs> kVerbTable = {{
      .connected = true,
      .price = model::Op::launch_put,
      .block_price = model::Op::launch_put,
-     .uncontended = true},   // credit
-    {.unit = Unit::engine},  // join
-    {.unit = Unit::engine},  // release
+     .uncontended = true},                          // credit
+    {.unit = Unit::engine},                         // join
+    {.unit = Unit::engine},                         // release
+    {.unit = Unit::match, .answer = Answer::data},  // match
 }};
 
 // The row of a verb; none's for any byte that is no verb.

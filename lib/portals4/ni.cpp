@@ -17,9 +17,6 @@ namespace orrery::portals4 {
 
 namespace {
 
-constexpr ptl_size_t kMostBytes = ptl_size_t{1} << 40;
-constexpr ptl_size_t kMostAtomicBytes = 4096;
-
 // What an interface can give at most; PTL_LIM_* lower it.
 ptl_size_t most(const char* name, ptl_size_t value) {
   const char* const set = std::getenv(name);

@@ -11,11 +11,6 @@ namespace orrery::portals4 {
 
 namespace {
 
-match::Fail fail_of(Errc status) {
-  if (status == Errc::ok) return match::kDelivered;
-  return status == Errc::bounds ? match::kSegv : match::kUndeliverable;
-}
-
 // The target's atomic operations, one at a time, whichever process carries them out.
 class AtomicLock {
  public:
@@ -38,19 +33,11 @@ Errc move_atomic(Peer& initiator, const match::Operation& op, Peer& target, cons
       (fetches && !ranges_of(initiator, op.result.start, op.result.pieces, op.result_offset, bytes, &result)))
     return Errc::bounds;
   std::vector<std::byte> ours(bytes);
-  std::vector<std::byte> theirs(bytes);
   Errc status = read(initiator, source, ours.data());
   if (status != Errc::ok) return status;
-  {
-    const AtomicLock lock(target.match);
-    status = read(target, there, theirs.data());
-    if (status != Errc::ok) return status;
-    std::vector<std::byte> changed(theirs);
-    apply(op.operation, op.datatype, changed.data(), ours.data(),
-          reinterpret_cast<const std::byte*>(op.operand), bytes);
-    status = write(target, there, changed.data());
-  }
-  if (status == Errc::ok && fetches) status = write(initiator, result, theirs.data());
+  status = change_atomically(target, there, op.operation, op.datatype,
+                             reinterpret_cast<const std::byte*>(op.operand), &ours);
+  if (status == Errc::ok && fetches) status = write(initiator, result, ours.data());
   return status;
 }
 
@@ -78,28 +65,6 @@ Errc move(Peer& initiator, const match::Operation& op, Peer& target, const match
       return Errc::illegal_op;
   }
 }
-
-match::Move move_of(match::OpKind kind) {
-  switch (kind) {
-    case match::OpKind::get:
-      return match::Move::get;
-    case match::OpKind::atomic:
-      return match::Move::atomic;
-    case match::OpKind::fetch_atomic:
-    case match::OpKind::swap:
-      return match::Move::fetch_atomic;
-    default:
-      return match::Move::put;
-  }
-}
-
-struct Outcome {
-  match::Fail fail = match::kUndeliverable;
-  std::uint64_t moved = 0;
-  std::uint64_t offset = 0;
-  std::uint8_t list = match::kPriority;
-  bool no_ack = false;
-};
 
 match::EventRecord initiator_event(const match::Operation& op, std::uint8_t type, const Outcome& outcome) {
   match::EventRecord event{};
@@ -159,6 +124,29 @@ void perform_counter(Peer& initiator, const match::Operation& op) {
     match::set_counter(session, op.counter, op.success, op.failure);
 }
 
+// The target's match unit is mapped: this thread applies its rules and moves the bytes.
+Outcome perform_here(Peer& initiator, const match::Operation& op, const match::Arrival& arrival,
+                     Peer& target) {
+  Outcome outcome;
+  match::Verdict verdict;
+  {
+    match::Session session(target.match);
+    verdict = match::accept(session, arrival);
+  }
+  outcome.fail = verdict.fail;
+  if (verdict.fail != match::kDelivered) return outcome;
+  if (verdict.moved != 0) outcome.fail = fail_of(move(initiator, op, target, verdict));
+  {
+    match::Session session(target.match);
+    match::finish(session, arrival, verdict, outcome.fail);
+  }
+  outcome.moved = outcome.fail == match::kDelivered ? verdict.moved : 0;
+  outcome.offset = verdict.offset;
+  outcome.list = verdict.list;
+  outcome.no_ack = verdict.no_ack;
+  return outcome;
+}
+
 // What this thread still has to carry out, and whether it is at it: operations raise counters of other
 // processes, whose triggers follow one after the other and not inside each other.
 thread_local std::vector<Peer*> t_pending;
@@ -186,6 +174,38 @@ void drain(Peer& peer) {
 }
 
 }  // namespace
+
+match::Fail fail_of(Errc status) {
+  if (status == Errc::ok) return match::kDelivered;
+  return status == Errc::bounds ? match::kSegv : match::kUndeliverable;
+}
+
+match::Move move_of(match::OpKind kind) {
+  switch (kind) {
+    case match::OpKind::get:
+      return match::Move::get;
+    case match::OpKind::atomic:
+      return match::Move::atomic;
+    case match::OpKind::fetch_atomic:
+    case match::OpKind::swap:
+      return match::Move::fetch_atomic;
+    default:
+      return match::Move::put;
+  }
+}
+
+Errc change_atomically(Peer& owner, const std::vector<Range>& there, std::uint8_t operation,
+                       std::uint8_t datatype, const std::byte* operand, std::vector<std::byte>* bytes) {
+  std::vector<std::byte> before(bytes->size());
+  const AtomicLock lock(owner.match);
+  Errc status = read(owner, there, before.data());
+  if (status != Errc::ok) return status;
+  std::vector<std::byte> changed(before);
+  apply(operation, datatype, changed.data(), bytes->data(), operand, changed.size());
+  status = write(owner, there, changed.data());
+  *bytes = std::move(before);
+  return status;
+}
 
 void run_due(Peer& peer) {
   if (!match::has_due(peer.match)) return;
@@ -223,26 +243,11 @@ void perform(Peer& initiator, const match::Operation& op) {
     arrival.remote_offset = op.remote_offset;
     arrival.length = op.length;
     arrival.header_data = op.header_data;
-    match::Verdict verdict;
-    {
-      match::Session session(target->match);
-      verdict = match::accept(session, arrival);
-    }
-    outcome.fail = verdict.fail;
-    if (verdict.fail == match::kDelivered) {
-      if (verdict.moved != 0) outcome.fail = fail_of(move(initiator, op, *target, verdict));
-      {
-        match::Session session(target->match);
-        match::finish(session, arrival, verdict, outcome.fail);
-      }
-      outcome.moved = outcome.fail == match::kDelivered ? verdict.moved : 0;
-      outcome.offset = verdict.offset;
-      outcome.list = verdict.list;
-      outcome.no_ack = verdict.no_ack;
-    }
+    outcome = target->by_frame ? perform_by_frame(initiator, op, arrival, *target)
+                               : perform_here(initiator, op, arrival, *target);
   }
   tell_initiator(initiator, op, outcome);
-  if (target != nullptr) run_due(*target);
+  if (target != nullptr && !target->by_frame) run_due(*target);
   run_due(initiator);
 }
 

@@ -2,8 +2,11 @@
 // Copyright 2026 the Orrery authors
 #include "lib/portals4/process.hpp"
 
+#include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
+#include "lib/portals4/frame_server.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <new>
@@ -80,6 +83,7 @@ int Process::sign_on(ptl_pid_t wanted) {
   }
   pid = candidate;
   signed_on = true;
+  FrameServer::get().start(pid);
   const std::lock_guard lock(peers_mu_);
   by_id_[std::uint64_t{nid} << 32 | pid] = &self_;
   return PTL_OK;
@@ -87,6 +91,7 @@ int Process::sign_on(ptl_pid_t wanted) {
 
 void Process::sign_off() {
   if (!signed_on) return;
+  FrameServer::get().stop();
   common::sign_off(port_);
   signed_on = false;
   const std::lock_guard lock(peers_mu_);
@@ -129,11 +134,23 @@ Peer* Process::find(match::ProcessId id) {
   if (known != by_id_.end() && (known->second->self || runtime_->alive(known->second->name)))
     return known->second;
   const auto found = runtime_->job().find({.domain = domain_, .nic_address = id.nid, .instance = id.pid});
-  if (!found.ok()) return nullptr;
-  Peer* const peer = connect(
-      {static_cast<wire::ProcessSlot>(found.value().process.index), found.value().process.generation});
+  Peer* const peer = found.ok() ? connect({static_cast<wire::ProcessSlot>(found.value().process.index),
+                                           found.value().process.generation})
+                                : find_elsewhere(id);
   if (peer != nullptr) by_id_[key] = peer;
   return peer;
+}
+
+// Processes of other hosts: those behind the NIC address are asked, the likely one first.
+Peer* Process::find_elsewhere(match::ProcessId id) {
+  std::vector<nic::ProcessName> candidates = runtime_->remote_behind(id.nid);
+  std::stable_partition(candidates.begin(), candidates.end(),
+                        [&](const nic::ProcessName& name) { return name.slot + 1u == id.pid; });
+  for (const nic::ProcessName& name : candidates) {
+    Peer* const peer = connect(name);
+    if (peer != nullptr && peer->by_frame && has_pid(name, id.pid)) return peer;
+  }
+  return nullptr;
 }
 
 Peer* Process::connect(nic::ProcessName name) {
@@ -142,9 +159,10 @@ Peer* Process::connect(nic::ProcessName name) {
     if (known->name == name) return known.get();
   }
   auto link = runtime_->connect(name);
-  if (!link.ok() || link.value().by_wire) {
-    log::error("process {} is not on this host: Portals reaches no other host yet", name.slot);
-    return nullptr;
+  if (!link.ok()) return nullptr;
+  if (link.value().by_wire) {
+    storage_.push_back(std::make_unique<Peer>(Peer{.name = name, .by_frame = true, .by_wire = true}));
+    return storage_.back().get();
   }
   const nic::NicView& nic = link.value().nic;
   const Directory& directory = directory_of(nic);
@@ -160,12 +178,12 @@ Peer* Process::connect(nic::ProcessName name) {
   const nic::NicHeader& header = nic.header();
   const auto attach = memory::CrossAttach::probe(static_cast<pid_t>(header.pid), header.attach_word_address,
                                                  header.attach_word);
-  if (attach.ok()) {
+  if (attach.ok() && config::text("ORRERY_ATTACH") == "on") {
     peer->attach = attach.value();
     peer->can_attach = true;
   } else {
-    log::error("the memory of process {} cannot be reached ({}): Portals needs process_vm_writev(2)",
-               name.slot, errc_name(attach.code()));
+    log::debug("the memory of process {} cannot be attached to: messages to it travel as frames", name.slot);
+    peer->by_frame = true;
   }
   storage_.push_back(std::move(peer));
   return storage_.back().get();

@@ -35,6 +35,8 @@ struct Peer {
   memory::CrossAttach attach;
   bool self = false;
   bool can_attach = false;
+  bool by_frame = false;  // `match` is not mapped: messages travel as frames
+  bool by_wire = false;   // and by the wire between hosts
 };
 
 // One of the four kinds of interface, as opened by this process.
@@ -66,11 +68,12 @@ class Process {
   match::View own() const { return self_.match; }
   Peer& self() { return self_; }
   nic::Runtime& runtime() { return *runtime_; }
+  std::uint32_t domain() const { return domain_; }
   // A block for an event queue's ring: its offset in the match unit, or 0.
   std::uint64_t take_ring(std::uint64_t bytes);
   void give_ring(std::uint64_t offset, std::uint64_t bytes);
 
-  // The process behind (nid, pid); null: none that is alive, or its memory cannot be reached from here.
+  // The process behind (nid, pid); null: none that is alive. May ask processes of other hosts the first time.
   Peer* find(match::ProcessId id);
 
   // ---- waiting ----
@@ -80,6 +83,7 @@ class Process {
  private:
   int start();
   Peer* connect(nic::ProcessName name);
+  Peer* find_elsewhere(match::ProcessId id);
 
   nic::Runtime* runtime_ = nullptr;
   common::SignOn port_;
@@ -104,9 +108,27 @@ Errc write(Peer& owner, const std::vector<Range>& to, const std::byte* from);
 Errc copy(Peer& from_owner, const std::vector<Range>& from, Peer& to_owner, const std::vector<Range>& to);
 
 // ---- operations (perform.cpp) ----
+match::Fail fail_of(Errc status);
+match::Move move_of(match::OpKind kind);
+// Applies an atomic to the owner's memory in its turn. `bytes`: the operands, then what was there before.
+Errc change_atomically(Peer& owner, const std::vector<Range>& there, std::uint8_t operation,
+                       std::uint8_t datatype, const std::byte* operand, std::vector<std::byte>* bytes);
+// What became of an operation at its target.
+struct Outcome {
+  match::Fail fail = match::kUndeliverable;
+  std::uint64_t moved = 0;
+  std::uint64_t offset = 0;
+  std::uint8_t list = match::kPriority;
+  bool no_ack = false;
+};
 // Carries out one operation of `initiator`, whose match unit and memory may be another process's: a trigger
 // is carried out by the process that raised its counter.
 void perform(Peer& initiator, const match::Operation& operation);
+// The same by frames, to its end; sleeps until the target has answered. has_pid: whether a process that is
+// reached by frames has that pid.
+Outcome perform_by_frame(Peer& initiator, const match::Operation& operation, const match::Arrival& arrival,
+                         Peer& target);
+bool has_pid(nic::ProcessName process, std::uint32_t pid);
 // Carries out the triggers of `peer` that are due, and those that become due by that.
 void run_due(Peer& peer);
 
@@ -143,6 +165,8 @@ MemoryDescriptor* find_descriptor(ptl_handle_md_t handle);
 void forget_descriptors(std::uint32_t interface);
 
 // ---- limits ----
+inline constexpr ptl_size_t kMostBytes = ptl_size_t{1} << 40;
+inline constexpr ptl_size_t kMostAtomicBytes = 4096;
 ptl_ni_limits_t limits_for(const ptl_ni_limits_t* desired);
 
 // ---- atomics (atomics.cpp) ----

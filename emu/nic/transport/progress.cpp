@@ -8,6 +8,7 @@
 #include "emu/base/wait.hpp"
 #include "emu/nic/nic.hpp"
 #include "emu/nic/target/execute.hpp"
+#include "emu/nic/target/match_packets.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -295,6 +296,11 @@ Errc Nic::apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part,
     status = from.failed;
   if (status == Errc::ok && verb.unit == wire::Unit::engine) [[unlikely]] {
     status = collective_.take(header);
+  } else if (status == Errc::ok && verb.unit == wire::Unit::match) [[unlikely]] {
+    // Acquire: what the server is made of.
+    match::PacketServer* const server = match_server_.load(std::memory_order_acquire);
+    std::fill(out->begin(), out->end(), std::byte{0});
+    status = server == nullptr ? Errc::invalid_handle : server->serve(header, packet.payload, *out);
   } else if (status == Errc::ok) {
     const Target target{view_, &identity_};
     status = run_guarded(environment_, [&] { return execute(target, header, packet.payload, *out); });

@@ -37,6 +37,12 @@ Status Nic::add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> add
   return {};
 }
 
+Errc Nic::send_to_match_unit(ProcessName process, const wire::PacketHeader& header,
+                             std::span<const std::byte> payload, const Completion& completion) {
+  const auto peer = peers_.connect(process);
+  return peer.ok() ? send_packet(*peer.value(), header, payload, completion) : peer.code();
+}
+
 // REQUIRES: frames_mu_ is held: the wire polls.
 void Nic::deliver_from_wire(const wire::Packet& packet) {
   const wire::PacketHeader& header = packet.header;

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include <pmi.h>
@@ -13,15 +15,29 @@
 
 namespace client {
 
+// PMI for the whole program. mpirun takes a process that leaves without a word for one that failed.
+class Pmi {
+ public:
+  static void start() { static const Pmi pmi; }
+  Pmi(const Pmi&) = delete;
+  Pmi& operator=(const Pmi&) = delete;
+
+ private:
+  Pmi() {
+    int spawned = 0;
+    PMI_Init(&spawned);
+  }
+  ~Pmi() { PMI_Finalize(); }
+};
+
 // An interface with matching and physical addresses, one event queue, one portal; `peer` is the other
 // process, or this one when it is alone.
 class PortalsTest : public testing::Test {
  protected:
   PortalsTest() {
-    int spawned = 0;
     int size = 1;
     int mine = 0;
-    PMI_Init(&spawned);
+    Pmi::start();
     PMI_Get_rank(&mine);
     PMI_Get_size(&size);
     rank = static_cast<unsigned>(mine);
@@ -61,6 +77,13 @@ class PortalsTest : public testing::Test {
     EXPECT_EQ(PMI_Allgather(&card, cards.data(), sizeof card), PMI_SUCCESS);
     for (const Card& one : cards) values[one.rank] = one.value;
     return values;
+  }
+
+  // Whether messages travel as frames, which the target has to take in.
+  static bool by_frames() {
+    const char* const attach = std::getenv("ORRERY_ATTACH");
+    return std::getenv("ORRERY_WIRE") != nullptr || std::getenv("TWO_HOSTS") != nullptr ||
+           (attach != nullptr && std::string_view(attach) == "off");
   }
 
   ptl_me_t entry(void* start, ptl_size_t length, ptl_match_bits_t bits, unsigned int options = 0,
