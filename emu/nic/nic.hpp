@@ -208,8 +208,8 @@ class Nic final : public wire::Sink {
   DatagramUnit& datagrams() { return datagrams_; }
   // Carries out packets of Verb::match from now on; lives as long as the NIC.
   void serve_match_unit(match::PacketServer& server) { match_server_.store(&server); }
-  // a thread that polled is about to sleep: frames are not its any more
-  // way. Errors: no_resource (try again), unreachable, and those of connecting.
+  // Sends such a packet; `completion.listener` hears of the answer. not_done: it is on its way.
+  // Errors: no_resource (try again), unreachable, and those of connecting.
   Errc send_to_match_unit(ProcessName process, const wire::PacketHeader& header,
                           std::span<const std::byte> payload, const Completion& completion);
   ChannelUnit& channels() { return channels_; }
