@@ -3,6 +3,7 @@
 #pragma once
 
 #include <csetjmp>
+#include <cstddef>
 
 namespace orrery::memory {
 
@@ -12,6 +13,13 @@ namespace orrery::memory {
 // handlers of faults serve this); `body` holds nothing that needs destruction, takes no lock and calls no
 // code of the program. Any thread; a thread that blocks SIGSEGV or SIGBUS gets them unblocked. Not nested.
 bool run_guarded(void (*body)(void*), void* argument);
+
+// Copies to or from memory of this process whatever its protection, as a device does whose pages were pinned
+// before their owner protected them (mprotect). By the kernel: word by word nothing is promised. False where
+// there is no page, where it is of a file that ends before it or shared and read-only, and without /proc.
+// Any thread; opens and closes a descriptor.
+bool store_protected(std::byte* to, const std::byte* from, std::size_t bytes);
+bool load_protected(std::byte* to, const std::byte* from, std::size_t bytes);
 
 // The calling thread's way out of a guarded run, or null. For the fault handler.
 sigjmp_buf* guarded_exit();

@@ -4,6 +4,7 @@
 
 #include "emu/base/copy.hpp"
 #include "emu/base/timed_path.hpp"
+#include "emu/memory/guarded.hpp"
 #include "emu/nic/events/completion_queue.hpp"
 #include "emu/nic/message/channel.hpp"
 #include "emu/nic/state/access.hpp"
@@ -81,20 +82,30 @@ bool for_each_piece(const Target& target, const MrtEntry& entry, std::uint64_t w
 
 Errc execute_put(const Target& target, MrtEntry& entry, std::uint64_t word, const wire::PacketHeader& header,
                  std::span<const std::byte> payload) {
-  const bool stored = for_each_piece(target, entry, word, header.address + header.offset, payload.size(),
-                                     [&](std::byte* here, std::uint64_t done, std::uint64_t bytes) {
-                                       store_bytes(here, payload.data() + done, bytes);
-                                     });
-  return stored ? Errc::ok : Errc::bounds;
+  bool reached = true;
+  const bool stored =
+      for_each_piece(target, entry, word, header.address + header.offset, payload.size(),
+                     [&](std::byte* here, std::uint64_t done, std::uint64_t bytes) {
+                       if (target.is_protected) [[unlikely]]
+                         reached = memory::store_protected(here, payload.data() + done, bytes) && reached;
+                       else
+                         store_bytes(here, payload.data() + done, bytes);
+                     });
+  return stored && reached ? Errc::ok : Errc::bounds;
 }
 
 Errc execute_get(const Target& target, MrtEntry& entry, std::uint64_t word, const wire::PacketHeader& header,
                  std::span<std::byte> out) {
-  const bool loaded = for_each_piece(target, entry, word, header.address + header.offset, out.size(),
-                                     [&](std::byte* here, std::uint64_t done, std::uint64_t bytes) {
-                                       load_bytes(out.data() + done, here, bytes);
-                                     });
-  return loaded ? Errc::ok : Errc::bounds;
+  bool reached = true;
+  const bool loaded =
+      for_each_piece(target, entry, word, header.address + header.offset, out.size(),
+                     [&](std::byte* here, std::uint64_t done, std::uint64_t bytes) {
+                       if (target.is_protected) [[unlikely]]
+                         reached = memory::load_protected(out.data() + done, here, bytes) && reached;
+                       else
+                         load_bytes(out.data() + done, here, bytes);
+                     });
+  return loaded && reached ? Errc::ok : Errc::bounds;
 }
 
 Errc store_sync_flag(const Target& target, MrtEntry& entry, std::uint64_t word, std::uint64_t address,

@@ -19,6 +19,8 @@ namespace orrery::nic {
 struct Target {
   NicView nic;
   AddressMap* memory = nullptr;
+  // Puts and gets go by the kernel, past the protection that its owner has given the memory since.
+  bool is_protected = false;
 };
 
 // Applies one packet. `out` receives a get's bytes, or what a fetching AMO found, and must be

@@ -303,7 +303,14 @@ Errc Nic::apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part,
     status = server == nullptr ? Errc::invalid_handle : server->serve(header, packet.payload, *out);
   } else if (status == Errc::ok) {
     const Target target{view_, &identity_};
-    status = run_guarded(environment_, [&] { return execute(target, header, packet.payload, *out); });
+    const auto carry_out = [&](const Target& where) {
+      return run_guarded(environment_, [&] { return execute(where, header, packet.payload, *out); });
+    };
+    status = carry_out(target);
+    // A page that faults: of memory that is gone, or that its owner has protected since it was registered,
+    // which is no matter to a device.
+    if (status == Errc::bounds && verb.copies) [[unlikely]]
+      status = carry_out({.nic = view_, .memory = &identity_, .is_protected = true});
     from.failed = status;
   }
   from.transaction = header.transaction;

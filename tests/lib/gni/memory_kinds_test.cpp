@@ -211,6 +211,39 @@ TEST_F(Memory, ThatIsReadOnlyGivesGetsAndRefusesPuts) {
   part();
 }
 
+// A device has pinned the pages: what their owner does to their protection is no matter to it.
+TEST_F(Memory, ThatItsOwnerProtectsStillTakesPutsAndGivesGets) {
+  const Block block = mapped(kBytes, MAP_PRIVATE | MAP_ANONYMOUS);
+  ASSERT_NE(block, nullptr);
+  std::memset(block.get(), 'p', kBytes);
+  ASSERT_TRUE(meet(block.get()));
+  for (const bool used_before : {false, true}) {
+    ASSERT_EQ(mprotect(block.get(), kBytes, PROT_NONE), 0);
+    pmi.barrier();
+    for (const std::size_t length : {std::size_t{8}, kBytes}) {
+      for (const gni_post_type_t type : {GNI_POST_FMA_GET, GNI_POST_RDMA_GET}) {
+        source.fill(std::byte{0});
+        ASSERT_EQ(transfer(type, length), GNI_RC_SUCCESS) << type << " of " << length << ' ' << used_before;
+        for (std::size_t i = 0; i < length; ++i) ASSERT_EQ(source[i], std::byte{'p'}) << i;
+      }
+    }
+    pmi.barrier();
+    source.fill(std::byte{'q'});
+    for (const gni_post_type_t type : {GNI_POST_FMA_PUT, GNI_POST_RDMA_PUT})
+      ASSERT_EQ(transfer(type, kBytes), GNI_RC_SUCCESS) << type << ' ' << used_before;
+    pmi.barrier();
+    ASSERT_EQ(mprotect(block.get(), kBytes, PROT_READ | PROT_WRITE), 0);
+    for (std::size_t i = 0; i < kBytes; ++i) ASSERT_EQ(block.get()[i], std::byte{'q'}) << i;
+    std::memset(block.get(), 'p', kBytes);
+    pmi.barrier();
+    // In the modes that do so, the pages are adopted now, and protected once more.
+    source.fill(std::byte{'p'});
+    for (int i = 0; i < 64; ++i) ASSERT_EQ(transfer(GNI_POST_FMA_PUT, 8), GNI_RC_SUCCESS);
+    pmi.barrier();
+  }
+  part();
+}
+
 // How registered memory ends.
 struct Ending {
   const char* name;
