@@ -363,7 +363,12 @@ void VirtualClock::barrier_arrive() {
 
 void VirtualClock::barrier_wait(Picos takes) {
   come_in();
-  while (!finished_ && !turns_.barrier_over()) (void)run_until(kNever, true, WaitsFor::barrier);
+  while (!finished_ && !turns_.barrier_over()) {
+    if (!run_until(kNever, true, WaitsFor::barrier) || barrier_work_ == nullptr) continue;
+    go_out();
+    barrier_work_(barrier_work_argument_);
+    come_in();
+  }
   if (takes != Picos{})
     (void)run_until(std::max(now_, turns_.barrier_time() + takes.count()), false, WaitsFor::barrier);
   go_out();

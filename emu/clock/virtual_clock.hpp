@@ -57,6 +57,12 @@ class VirtualClock final : public Clock, private Debtor {
   void watch(std::uint64_t begin, std::uint64_t end) override;
   void unwatch(std::uint64_t begin, std::uint64_t end) override;
   void before_inspection() override;
+  // `work` is called, without the clock's lock, when something has happened to this PE while its program is
+  // in the launcher's barrier: a NIC that works by itself goes on there. It may begin operations.
+  void set_barrier_work(void (*work)(void*), void* argument) {
+    barrier_work_ = work;
+    barrier_work_argument_ = argument;
+  }
   void set_look(void (*look)(void*), void* argument) override {
     look_ = look;
     look_argument_ = argument;
@@ -160,6 +166,8 @@ class VirtualClock final : public Clock, private Debtor {
   bool looked_ = false;           // since the last nap
   void (*look_)(void*) = nullptr;
   void* look_argument_ = nullptr;
+  void (*barrier_work_)(void*) = nullptr;
+  void* barrier_work_argument_ = nullptr;
   std::once_flag watching_;
   bool finished_ = false;
 };

@@ -25,10 +25,6 @@ bool take(std::span<const std::byte>& from, T* to) {
   return true;
 }
 
-bool is_atomic(match::OpKind kind) {
-  return kind == match::OpKind::atomic || kind == match::OpKind::fetch_atomic || kind == match::OpKind::swap;
-}
-
 // Whether an offer says what can be, before any of it is used.
 bool is_sound(const match::Offer& offer, std::uint64_t bytes) {
   if (offer.kind > static_cast<std::uint8_t>(match::OpKind::swap)) return false;
@@ -128,7 +124,6 @@ Errc FrameServer::open(wire::ProcessSlot source, std::span<const std::byte> payl
   said->list = verdict.list;
   said->no_ack = verdict.no_ack ? 1 : 0;
   const bool leaves = message.kind != match::OpKind::get;
-  const bool returns = message.kind != match::OpKind::put && message.kind != match::OpKind::atomic;
   Errc status = Errc::ok;
   bool whole = true;
   if (leaves) {
@@ -138,7 +133,7 @@ Errc FrameServer::open(wire::ProcessSlot source, std::span<const std::byte> payl
     whole = here.size() == verdict.moved;
     if (status == Errc::ok && whole && is_atomic(message.kind)) status = apply_atomic(message);
   }
-  if (returns && whole && status == Errc::ok) {
+  if (returns(message.kind) && whole && status == Errc::ok) {
     status = get_part(message, 0, room, said);
     whole = said->bytes == verdict.moved;
   }

@@ -94,26 +94,6 @@ void tell(match::Session& session, const match::Binding& binding, std::uint32_t 
                  failed ? 1 : 0);
 }
 
-void tell_initiator(Peer& initiator, const match::Operation& op, const Outcome& outcome) {
-  match::Session session(initiator.match);
-  const bool leaves = op.kind != match::OpKind::get;
-  const bool returns = op.kind != match::OpKind::put && op.kind != match::OpKind::atomic;
-  if (leaves) {
-    Outcome sent = outcome;
-    sent.fail = match::kDelivered;
-    sent.moved = op.length;
-    sent.offset = op.remote_offset;
-    tell(session, op.source, PTL_MD_EVENT_CT_SEND, initiator_event(op, match::kEventSend, sent),
-         (op.source.options & PTL_MD_EVENT_SEND_DISABLE) == 0, op.length);
-  }
-  if (leaves && !returns && op.ack != PTL_NO_ACK_REQ && !outcome.no_ack)
-    tell(session, op.source, PTL_MD_EVENT_CT_ACK, initiator_event(op, match::kEventAck, outcome),
-         op.ack == PTL_ACK_REQ, outcome.moved);
-  if (returns)
-    tell(session, op.result, PTL_MD_EVENT_CT_REPLY, initiator_event(op, match::kEventReply, outcome), true,
-         outcome.moved);
-}
-
 void perform_counter(Peer& initiator, const match::Operation& op) {
   match::Session session(initiator.match);
   const match::Counter& counter = session.view().counter(op.counter);
@@ -175,6 +155,26 @@ void drain(Peer& peer) {
 
 }  // namespace
 
+void tell_initiator(Peer& initiator, const match::Operation& op, const Outcome& outcome) {
+  match::Session session(initiator.match);
+  const bool leaves = op.kind != match::OpKind::get;
+  const bool returns = op.kind != match::OpKind::put && op.kind != match::OpKind::atomic;
+  if (leaves) {
+    Outcome sent = outcome;
+    sent.fail = match::kDelivered;
+    sent.moved = op.length;
+    sent.offset = op.remote_offset;
+    tell(session, op.source, PTL_MD_EVENT_CT_SEND, initiator_event(op, match::kEventSend, sent),
+         (op.source.options & PTL_MD_EVENT_SEND_DISABLE) == 0, op.length);
+  }
+  if (leaves && !returns && op.ack != PTL_NO_ACK_REQ && !outcome.no_ack)
+    tell(session, op.source, PTL_MD_EVENT_CT_ACK, initiator_event(op, match::kEventAck, outcome),
+         op.ack == PTL_ACK_REQ, outcome.moved);
+  if (returns)
+    tell(session, op.result, PTL_MD_EVENT_CT_REPLY, initiator_event(op, match::kEventReply, outcome), true,
+         outcome.moved);
+}
+
 match::Fail fail_of(Errc status) {
   if (status == Errc::ok) return match::kDelivered;
   return status == Errc::bounds ? match::kSegv : match::kUndeliverable;
@@ -209,6 +209,8 @@ Errc change_atomically(Peer& owner, const std::vector<Range>& there, std::uint8_
 
 void run_due(Peer& peer) {
   if (!match::has_due(peer.match)) return;
+  // Under a clock an operation is its initiator's: the owner carries it out when its program is at it.
+  if (!peer.self && Process::get().clock() != nullptr) return;
   t_pending.push_back(&peer);
   if (t_running) return;
   t_running = true;
@@ -243,6 +245,8 @@ void perform(Peer& initiator, const match::Operation& op) {
     arrival.remote_offset = op.remote_offset;
     arrival.length = op.length;
     arrival.header_data = op.header_data;
+    if (clock::Clock* const clock = Process::get().clock(); clock != nullptr)
+      return perform_in_time(*clock, initiator, op, arrival, *target);
     outcome = target->by_frame ? perform_by_frame(initiator, op, arrival, *target)
                                : perform_here(initiator, op, arrival, *target);
   }

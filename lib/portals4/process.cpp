@@ -4,6 +4,7 @@
 
 #include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
+#include "emu/clock/virtual_clock.hpp"
 #include "lib/portals4/frame_server.hpp"
 
 #include <algorithm>
@@ -38,10 +39,6 @@ int Process::start() {
   if (runtime_ != nullptr) return PTL_OK;
   const auto runtime = nic::Runtime::of_process();
   if (!runtime.ok()) return PTL_FAIL;
-  if (runtime.value()->clock() != nullptr) {
-    log::error("Portals has no model of time yet: run it without a machine and without a clock");
-    return PTL_FAIL;
-  }
   const auto domain = runtime.value()->job().declare_domain(kProtectionTag, kCookie);
   if (!domain.ok()) return PTL_FAIL;
   nic::Nic& nic = runtime.value()->nic();
@@ -60,6 +57,11 @@ int Process::start() {
   directory.bytes.store(bytes, std::memory_order_relaxed);
   // Release: a peer that sees the offset sees what lies there.
   directory.offset.store(offset, std::memory_order_release);
+  if (clock::Clock* const clock = runtime.value()->clock(); clock != nullptr && clock->is_virtual()) {
+    // Triggers fire though the program is in the launcher's barrier.
+    static_cast<clock::VirtualClock*>(clock)->set_barrier_work(
+        [](void* self) { run_due(static_cast<Process*>(self)->self()); }, this);
+  }
   domain_ = domain.value();
   nid = runtime.value()->job().nic_address();
   runtime_ = runtime.value();

@@ -69,6 +69,7 @@ class Process {
   Peer& self() { return self_; }
   nic::Runtime& runtime() { return *runtime_; }
   std::uint32_t domain() const { return domain_; }
+  clock::Clock* clock() { return runtime_->clock(); }  // null: raw time
   // A block for an event queue's ring: its offset in the match unit, or 0.
   std::uint64_t take_ring(std::uint64_t bytes);
   void give_ring(std::uint64_t offset, std::uint64_t bytes);
@@ -108,6 +109,13 @@ Errc write(Peer& owner, const std::vector<Range>& to, const std::byte* from);
 Errc copy(Peer& from_owner, const std::vector<Range>& from, Peer& to_owner, const std::vector<Range>& to);
 
 // ---- operations (perform.cpp) ----
+constexpr bool is_atomic(match::OpKind kind) {
+  return kind != match::OpKind::put && kind != match::OpKind::get;
+}
+// Whether bytes of the target come back.
+constexpr bool returns(match::OpKind kind) {
+  return kind != match::OpKind::put && kind != match::OpKind::atomic;
+}
 match::Fail fail_of(Errc status);
 match::Move move_of(match::OpKind kind);
 // Applies an atomic to the owner's memory in its turn. `bytes`: the operands, then what was there before.
@@ -129,6 +137,11 @@ void perform(Peer& initiator, const match::Operation& operation);
 Outcome perform_by_frame(Peer& initiator, const match::Operation& operation, const match::Arrival& arrival,
                          Peer& target);
 bool has_pid(nic::ProcessName process, std::uint32_t pid);
+// The same under a clock: it begins now, and ends later.
+void perform_in_time(clock::Clock& clock, Peer& initiator, const match::Operation& operation,
+                     const match::Arrival& arrival, Peer& target);
+// The initiator's events and counts of an operation that has ended.
+void tell_initiator(Peer& initiator, const match::Operation& operation, const Outcome& outcome);
 // Carries out the triggers of `peer` that are due, and those that become due by that.
 void run_due(Peer& peer);
 

@@ -174,6 +174,7 @@ TEST_F(Portals, StopsAPortalUnderFlowControlAndStartsItAgain) {
 // and fires its trigger, whose put comes back.
 TEST_F(Portals, ServesATargetThatIsStopped) {
   if (by_frames()) GTEST_SKIP() << "a target that takes messages as frames has to run";
+  if (std::getenv("ORRERY_MACHINE") != nullptr) GTEST_SKIP() << "a PE that is stopped keeps its turn";
   std::vector<std::uint64_t> memory(4, 0);
   ptl_me_t me = entry(memory.data(), 32, 1, PTL_ME_EVENT_LINK_DISABLE | PTL_ME_EVENT_CT_COMM);
   ptl_handle_ct_t counter = PTL_CT_NONE;
