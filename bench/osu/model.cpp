@@ -14,8 +14,8 @@ using orrery::Picos;
 
 namespace {
 
-[[noreturn]] void refuse(const Session& session, const std::string& why) {
-  if (session.rank == 0) std::fprintf(stderr, "--model: %s\n", why.c_str());
+[[noreturn]] void refuse(int rank, const std::string& why) {
+  if (rank == 0) std::fprintf(stderr, "--model: %s\n", why.c_str());
   PMI_Finalize();
   std::exit(2);
 }
@@ -39,21 +39,21 @@ class Network {
 
 }  // namespace
 
-Model::Model(const Session& session) {
+Model::Model(int rank, int size) {
   const char* const name = std::getenv("ORRERY_MACHINE");
   if (name == nullptr || *name == 0)
-    refuse(session, "there is no machine: expected orrery run --machine NAME, or ORRERY_MACHINE");
+    refuse(rank, "there is no machine: expected orrery run --machine NAME, or ORRERY_MACHINE");
   auto built = model::build_machine(name);
-  if (!built.machine) refuse(session, built.error);
+  if (!built.machine) refuse(rank, built.error);
   machine_ = std::move(built.machine);
   // As the clock does (docs/timing.md): where nobody placed the PEs, PE n is on node n.
   const bool placed = std::getenv("ORRERY_JOB_FD") != nullptr;
-  for (int rank = 0; rank < session.size; ++rank) {
-    int nid = rank;
-    if (placed && PMI_Get_nid(rank, &nid) != PMI_SUCCESS) refuse(session, "PMI_Get_nid failed");
+  for (int pe = 0; pe < size; ++pe) {
+    int nid = pe;
+    if (placed && PMI_Get_nid(pe, &nid) != PMI_SUCCESS) refuse(rank, "PMI_Get_nid failed");
     if (nid < 0 || static_cast<std::uint32_t>(nid) >= machine_->pricing.nodes)
-      refuse(session, "PE " + std::to_string(rank) + " is on node " + std::to_string(nid) +
-                          ": the machine has nodes 0.." + std::to_string(machine_->pricing.nodes - 1));
+      refuse(rank, "PE " + std::to_string(pe) + " is on node " + std::to_string(nid) +
+                       ": the machine has nodes 0.." + std::to_string(machine_->pricing.nodes - 1));
     nodes_.push_back(static_cast<model::NodeId>(nid));
   }
 }

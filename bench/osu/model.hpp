@@ -27,7 +27,8 @@ class Model {
   static constexpr int kSeeds = 64;
 
   // The machine of ORRERY_MACHINE. Ends the program with 2 and one line where there is none.
-  explicit Model(const Session& session);
+  explicit Model(const Session& session) : Model(session.rank, session.size) {}
+  Model(int rank, int size);
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
