@@ -91,7 +91,7 @@ Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry) {
     const auto moves = [&](std::uint64_t address, std::uint64_t length) {
       return address < moving_.end && moving_.begin < address + length;
     };
-    bool any = entry.segments.empty() && moves(entry.address, entry.length);
+    bool any = entry.segments.empty() && moves(entry.address, entry.space ? kSpaceBytes : entry.length);
     for (const Segment& segment : entry.segments) any = any || moves(segment.address, segment.length);
     if (any && entry.state == RegionState::by_frame) entry.state = RegionState::moving;
     return registrations_.insert(entry);
@@ -102,7 +102,7 @@ Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry) {
              : !options_.may_adopt     ? "by frame for good: ORRERY_ADOPT=never, or there is no memory file"
              : options_.eager_adoption ? "by frame until it has been moved, now: adoption is eager"
                                        : "by frame until it is used often");
-  if (options_.eager_adoption && options_.may_adopt && entry.state == RegionState::by_frame) {
+  if (options_.eager_adoption && options_.may_adopt && entry.state == RegionState::by_frame && !entry.space) {
     struct Work {
       Nic* nic;
       std::uint32_t index;
@@ -173,7 +173,8 @@ Status Nic::deregister(const MemKey& key) {
   if (!word.ok()) return word.code();
   if (clock_ != nullptr) {
     clock_->before_inspection();
-    for (const auto& range : registrations_.ranges_of(key.index)) clock_->unwatch(range.begin, range.end);
+    if ((key.flags & kSpace) == 0)
+      for (const auto& range : registrations_.ranges_of(key.index)) clock_->unwatch(range.begin, range.end);
   }
   // Looked at before a successor's list may stand there.
   const auto ranges = AmoCache(view_).was_used() ? registrations_.ranges_of(key.index)
@@ -227,12 +228,16 @@ void Nic::cut_off(std::uint64_t begin, std::uint64_t end) {
         const auto* w = static_cast<Work*>(argument);
         RegistrationTable& table = w->nic->registrations_;
         Environment& environment = w->nic->environment_;
+        const ExtentMap::Token token = table.extents().leave(w->begin, w->end);
         table.change_state(w->begin, w->end, RegionState::direct, RegionState::moving);
+        // Of the whole space too, whose state says nothing of these pages.
+        table.change_state(w->begin, w->end, RegionState::by_frame, RegionState::moving);
         (void)table.drain_range(
             w->begin, w->end,
             [&](std::uint32_t slot) { return environment.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
             w->nic->options_.drain_limit_ns);
         environment.cut_off(w->begin, w->end);
+        table.extents().left(token);
         table.settle_moving([&](std::uint64_t from, std::uint64_t to) {
           const auto info = environment.inspect(from, to - from);
           return info.ok() && info.value().direct;

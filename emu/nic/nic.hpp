@@ -16,7 +16,7 @@
 #include "emu/nic/events/ports.hpp"
 #include "emu/nic/events/queues.hpp"
 #include "emu/nic/events/record_queue.hpp"
-#include "emu/nic/gate/fault.hpp"
+#include "emu/nic/gate/options.hpp"
 #include "emu/nic/gate/suspend.hpp"
 #include "emu/nic/gate/triggered.hpp"
 #include "emu/nic/initiator/bte_queue.hpp"
@@ -68,20 +68,7 @@ class PacketServer;
 //   shared_hazard_mu_ is held for one access and takes none; moving_mu_ takes registrations only.
 class Nic final : public wire::Sink {
  public:
-  struct Options {
-    std::uint32_t adopt_after = 16;            // frame or attach operations on a region before it is adopted
-    std::uint64_t bte_crossover = 4ull << 20;  // block transfers of at least this many bytes go to the engine
-    std::int64_t drain_limit_ns = 100'000'000;  // how long a stalled peer can delay a deregistration
-    bool eager_adoption = false;
-    bool may_adopt = true;
-    std::uint32_t amo_cache_entries = 64;  // the papers give it no size
-    AmoCacheMode amo_cache_mode = AmoCacheMode::coherent;
-    job::ResourceLimits limits;          // for each domain, beside those of the job's directory
-    bool gemini = false;                 // the older device: fewer AMOs, no collective engine
-    bool collective_by_packets = false;  // trees of several processes use packets alone, as between hosts
-    FaultSpec faults;                    // none: the hooks cost one look at a pointer, the short way nothing
-    std::int32_t fault_pe = -1;          // whose sequence of chances this is
-  };
+  using Options = NicOptions;
 
   Nic(Environment& environment, NicView view, wire::ProcessSlot self, const Options& options);
   ~Nic();
@@ -105,6 +92,14 @@ class Nic final : public wire::Sink {
   // The same for a list of segments that are addressed as one, by offsets from 0.
   Result<MemKey> register_segments(const Port& port, std::span<const Segment> segments, std::uint8_t flags,
                                    CompletionQueue* queue);
+  // The same for the whole address space, mapped or not, now and later: an access to what is not mapped, or
+  // may not be written, ends in `bounds` for the process that asked. What is hot is moved into the memory
+  // file by extents of 2 MiB, where the environment lets it (adoptable_around). Errors: no_resource.
+  Result<MemKey> register_space(const Port& port, std::uint8_t flags, CompletionQueue* queue);
+  // The program is about to take pages away, or their right to be written: none is reached directly from when
+  // leave_pages() returns until left_pages(). Waits for peers as deregister(). Any thread; allocates nothing.
+  ExtentMap::Token leave_pages(std::uint64_t begin, std::uint64_t end);
+  void left_pages(ExtentMap::Token token) { registrations_.extents().left(token); }
   // After it returns no peer touches the memory any more, and the key is refused everywhere. Waits for peers
   // that are in the middle of an access, at most drain_limit_ns; a peer that is stalled longer than that is
   // cut off from the pages instead. Errors: invalid_handle.
@@ -310,6 +305,7 @@ class Nic final : public wire::Sink {
   // nic.cpp
   Result<MemKey> insert_region(RegistrationTable::Entry entry);
   void adopt_region(std::uint32_t index);
+  void adopt_extent(std::uint64_t page);
   void watch_region(std::uint32_t index);
   void flush_amo_cache(std::uint64_t begin, std::uint64_t end);
   void cut_off(std::uint64_t begin, std::uint64_t end);
@@ -335,7 +331,7 @@ class Nic final : public wire::Sink {
   bool attach_pays(const Request& request, const Endpoint* poster) const;
   Errc try_attach(const Request& request, std::uint32_t hazard_slot);
   Errc transfer_chunk(const Request& chunk, const Request& whole);
-  void count_hit(Peer& peer, const MemKey& key);
+  void count_hit(Peer& peer, const MemKey& key, std::uint64_t address);
   struct LocalPiece {
     std::byte* at = nullptr;  // null: the registration is gone
     std::uint64_t bytes = 0;  // contiguous from there

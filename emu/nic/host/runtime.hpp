@@ -54,6 +54,7 @@ class Runtime final : public Environment {
   // Environment
   Result<Range> inspect(std::uint64_t address, std::uint64_t length) override;
   Status adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) override;
+  Pages adoptable_around(std::uint64_t page, std::uint64_t low, std::uint64_t high) override;
   void cut_off(std::uint64_t begin, std::uint64_t end) override;
   void settle(std::uint64_t begin, std::uint64_t end) override;
   void run_on_service_thread(void (*work)(void*), void* argument) override;

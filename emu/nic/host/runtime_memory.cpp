@@ -31,6 +31,9 @@ Status Runtime::adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard
   return memory_->adopt(begin, end - begin, adapter);
 }
 
+// The program's calls that unmap memory do not tell the NIC: all of it is reached by frame and by attach.
+Environment::Pages Runtime::adoptable_around(std::uint64_t, std::uint64_t, std::uint64_t) { return {}; }
+
 void Runtime::cut_off(std::uint64_t begin, std::uint64_t end) {
   job_.loop().run_and_wait([&] {
     memory::NoPeers nobody;

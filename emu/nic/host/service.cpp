@@ -140,6 +140,13 @@ bool Nic::outlive(Peer& peer) {
 // ---- adoption ----
 
 void Nic::adopt_wanted() {
+  if (registrations_.has_spaces()) {
+    for (auto& word : extent_state(view_).wanted) {
+      if (word.load(std::memory_order_relaxed) == 0) continue;
+      const std::uint64_t page = word.exchange(0, std::memory_order_acquire);
+      if (page != 0) adopt_extent((page - 1) * kPageBytes);
+    }
+  }
   for (std::uint32_t group = 0; group < kMaxRegions / 64; ++group) {
     auto& word = view_.service().adoption_wanted[group];
     if (word.load(std::memory_order_relaxed) == 0) continue;
@@ -152,7 +159,9 @@ void Nic::adopt_wanted() {
 
 // REQUIRES: service thread.
 void Nic::adopt_region(std::uint32_t index) {
-  if (!options_.may_adopt || registrations_.state_of(index) != RegionState::by_frame) return;
+  if (!options_.may_adopt || registrations_.state_of(index) != RegionState::by_frame ||
+      (control::flags(view_.region(index).control.load(std::memory_order_relaxed)) & kSpace) != 0)
+    return;
   for (const auto& range : registrations_.ranges_of(index)) {
     const Status adopted = adopt_range(range.begin, range.end, true);
     if (!adopted.ok()) log::debug("region {} stays by frame: {}", index, errc_name(adopted.code()));
@@ -176,7 +185,8 @@ Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end, bool registered)
       nic.switched_.notify_all();
       // The program may have let go of it since, and given the pages back. Looked at after the above:
       // deregister() does both the other way round.
-      if (registered && !nic.registrations_.covers_any(from, to)) return false;
+      if (registered ? !nic.registrations_.covers_any(from, to) : nic.registrations_.extents().is_cancelled())
+        return false;
       nic.registrations_.change_state(from, to, RegionState::by_frame, RegionState::moving);
       return nic.registrations_.drain_range(
           from, to,

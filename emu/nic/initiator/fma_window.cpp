@@ -260,7 +260,7 @@ void FmaWindow::keep_grant(std::size_t pe) {
   if (grant.key != key_word(place.key) || !grant.writable || offset > grant.size) return;
   lane.here = grant.here + offset;
   lane.hazard = grant.hazard;
-  lane.control = &grant.entry->control;
+  lane.control = grant.word;
   lane.granted = grant.control;
   lane.dead = &grant.peer->dead;
   lane.region = place.key.index;
@@ -292,7 +292,8 @@ Errc FmaWindow::touch(std::size_t pe) {
 Result<std::byte*> FmaWindow::reach(std::size_t pe, std::uint64_t bytes) {
   const Errc touched = touch(pe);
   if (touched != Errc::ok) return touched;
-  if (endpoints_[pe].peer->link.by_wire) return Errc::unsupported;  // no memory to map
+  // No memory to map, or some that its owner may put elsewhere.
+  if (endpoints_[pe].peer->link.by_wire || (places_[pe].key.flags & kSpace) != 0) return Errc::unsupported;
   const MrtEntry& entry = endpoints_[pe].peer->link.nic.region(places_[pe].key.index);
   const auto is_direct = [&] {
     return control::state(entry.control.load(std::memory_order_acquire)) == RegionState::direct;

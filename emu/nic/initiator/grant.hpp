@@ -15,13 +15,14 @@ namespace orrery::nic {
 struct Peer;
 
 // What the last access through a key was allowed, so that the next one need only see that nothing changed:
-// the owner's control word decides that, with one load and one compare. Filled by the general path after all
+// one word of the owner's decides that, with one load and one compare. Filled by the general path after all
 // its checks; good for put and get.
 struct alignas(kCacheLine) Grant {
   std::uint64_t key = UINT64_MAX;  // process << 32 | generation << 16 | index; all ones: empty
-  std::uint64_t control = 0;       // the entry's control word when it was granted
+  std::uint64_t control = 0;       // what `word` was when it was granted
   Peer* peer = nullptr;
-  MrtEntry* entry = nullptr;
+  // The entry's control word; of a whole address space the word of one extent (state/extent_state.hpp).
+  const std::atomic<std::uint64_t>* word = nullptr;
   std::uint64_t begin = 0;  // target addresses that are registered and mapped here
   std::uint64_t size = 0;
   std::byte* here = nullptr;  // where `begin` is mapped

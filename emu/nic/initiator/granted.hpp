@@ -95,7 +95,7 @@ template <bool kWrites, typename Act>
     const HazardGuard guard(*grant.hazard, static_cast<std::uint32_t>(transfer.key & 0xffff), false);
     // Acquire: pairs with the owner's publication. An owner who withdraws the registration changes this word
     // and then looks for our announcement.
-    if (grant.entry->control.load(std::memory_order_acquire) != grant.control) [[unlikely]] {
+    if (grant.word->load(std::memory_order_acquire) != grant.control) [[unlikely]] {
       if (transaction != CompletionQueue::kNone) queue->abandon_transaction(transaction);
       return Errc::not_done;
     }

@@ -9,12 +9,14 @@
 #include "emu/base/wait.hpp"
 #include "emu/nic/nic.hpp"
 #include "emu/nic/state/access.hpp"
+#include "emu/nic/state/extent_state.hpp"
 #include "emu/nic/state/hazard.hpp"
 #include "emu/nic/target/amo_cache.hpp"
 #include "emu/nic/target/amo_unit.hpp"
 #include "emu/nic/target/execute.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace orrery::nic {
 
@@ -239,7 +241,10 @@ ORRERY_TIMED_PATH Errc Nic::try_direct(const Request& request, std::uint32_t haz
   MrtEntry& entry = peer.link.nic.region(index);
   const HazardGuard guard(peer.hazards.slot[hazard_slot], index, peer.link.strong_hazards);
   const std::uint64_t word = announced_word(entry);
-  const bool reachable = (control::state(word) == RegionState::direct || peer.link.same_address_space) &&
+  const bool reachable = (control::state(word) == RegionState::direct || peer.link.same_address_space ||
+                          ((control::flags(word) & kSpace) != 0 && request.remote_address < kSpaceBytes &&
+                           request.length <= kSpaceBytes - request.remote_address &&
+                           extents_cover(peer.link.nic, request.remote_address, request.length))) &&
                          !AmoCache(peer.link.nic).is_lazy();
   if (reachable || !verb.addressed) return execute_direct(request, word, hazard_slot, keep_in);
   // Not mapped here. What would be refused anyway is refused at once.
@@ -270,13 +275,17 @@ ORRERY_TIMED_PATH Errc Nic::execute_direct(const Request& request, std::uint64_t
   }
   if (wire::answer_has_data(header))
     out = {reinterpret_cast<std::byte*>(request.local_address), request.length};
-  const Errc status = execute(target, header, payload, out);
+  // Of our own address space some may not be there.
+  const bool may_fault = peer.link.same_address_space && (control::flags(word) & kSpace) != 0;
+  const Errc status = may_fault
+                          ? run_guarded(environment_, [&] { return execute(target, header, payload, out); })
+                          : execute(target, header, payload, out);
   if (status == Errc::ok && (request.flags & kResponseFlag) != 0) [[unlikely]]
     store_bytes(out.data() + out.size(), reinterpret_cast<const std::byte*>(&request.sync_value), 4);
   // A word that ports share, the engine's word, and words that need a full barrier keep to this path. A queue
   // may be written to whatever the state of the memory is: that says nothing about puts.
   if (status == Errc::ok && memory != nullptr && verb.addressed && keep_in != nullptr &&
-      hazard_slot < kSharedHazardSlot && !peer.link.strong_hazards &&
+      hazard_slot < kSharedHazardSlot && !peer.link.strong_hazards && !may_fault &&
       (control::flags(word) & kSegmented) == 0) {
     keep_grant(*keep_in, request, word, *memory);
   }
@@ -292,15 +301,24 @@ void Nic::keep_grant(Endpoint& endpoint, const Request& request, std::uint64_t w
   if (clock_ != nullptr) return;
   MrtEntry& entry = peer.link.nic.region(request.remote.index);
   const Run run = memory.find(request.remote_address);
-  const std::uint64_t begin = std::max(run.begin, entry.begin.load(std::memory_order_relaxed));
-  const std::uint64_t end = std::min(run.end, entry.end.load(std::memory_order_relaxed));
+  std::uint64_t begin = std::max(run.begin, entry.begin.load(std::memory_order_relaxed));
+  std::uint64_t end = std::min(run.end, entry.end.load(std::memory_order_relaxed));
+  FoundExtent extent{&entry.control, word};
+  if ((control::flags(word) & kSpace) != 0) {
+    extent = find_extent(peer.link.nic, request.remote_address);
+    // An owner who withdraws the registration changes its word, then those of all extents: one that is seen
+    // before the registration's was not changed for that.
+    if (extent.word == nullptr || entry.control.load(std::memory_order_acquire) != word) return;
+    begin = std::max(begin, extent.begin);
+    end = std::min(end, extent.end);
+  }
   if (begin >= end) return;
   if (endpoint.frame_grant.key == key_word(request.remote)) endpoint.frame_grant.key = UINT64_MAX;
   endpoint.grants[key_word(request.remote) % kGrants] = {
       .key = key_word(request.remote),
-      .control = word,
+      .control = extent.value,
       .peer = &peer,
-      .entry = &entry,
+      .word = extent.word,
       .begin = begin,
       .size = end - begin,
       .here = run.at(begin),
@@ -392,7 +410,7 @@ Errc Nic::try_attach(const Request& request, std::uint32_t slot) {
   if ((request.flags & kRemoteEvent) != 0) {
     raise_remote_event(peer.link.nic, word, event_kind(request.op), request.remote_value);
   }
-  count_hit(peer, request.remote);
+  count_hit(peer, request.remote, request.remote_address);
   return Errc::ok;
 }
 
@@ -420,7 +438,7 @@ Errc Nic::transfer_chunk(const Request& chunk, const Request& whole) {
 // One more operation that a direct store would have done: enough of them and the owner is asked to adopt.
 // Each initiator counts its own, in memory of its own: a count in the entry would pull its line from core to
 // core.
-ORRERY_TIMED_PATH void Nic::count_hit(Peer& peer, const MemKey& key) {
+ORRERY_TIMED_PATH void Nic::count_hit(Peer& peer, const MemKey& key, std::uint64_t address) {
   std::uint32_t* const count_word = peer.hits.of(key.index);
   if (count_word == nullptr) return;
   const std::atomic_ref<std::uint32_t> word(*count_word);
@@ -430,6 +448,16 @@ ORRERY_TIMED_PATH void Nic::count_hit(Peer& peer, const MemKey& key) {
   if (count > 0xffff) return;
   // Two ports may lose a count to each other: it is a threshold, not a ledger.
   word.store(generation | count, std::memory_order_relaxed);
+  if ((key.flags & kSpace) != 0) {
+    // One count for all extents: the one that is met when the count says so is probably hot. Some cannot be
+    // moved: it asks less often then.
+    const std::uint32_t every = std::max(options_.adopt_after, 1u);
+    const std::uint32_t asks = count / every;
+    if (count % every != 0 || !std::has_single_bit(asks)) return;
+    want_extent(peer.link.nic, address);
+    environment_.ring(peer.link.process);
+    return;
+  }
   if (count != options_.adopt_after) return;
   auto& wanted = peer.link.nic.service().adoption_wanted[key.index / 64];
   wanted.fetch_or(1ull << key.index % 64, std::memory_order_seq_cst);

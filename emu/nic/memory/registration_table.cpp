@@ -39,6 +39,7 @@ RegistrationTable::RegistrationTable(NicView view, std::uint32_t process_generat
       board_(board),
       arena_alloc_(std::move(arena_alloc)),
       arena_free_(std::move(arena_free)),
+      extents_(view),
       free_(kMaxRegions),
       free_count_(kMaxRegions),
       generations_(kMaxRegions, before_first(process_generation)),
@@ -55,9 +56,11 @@ Result<MemKey> RegistrationTable::insert(const Entry& entry) {
     for (const Segment& segment : entry.segments) total += segment.length;
   }
   const bool segmented = !entry.segments.empty();
-  const std::uint64_t begin = segmented ? 0 : page_floor(entry.address);
-  const std::uint64_t end = segmented ? total : page_ceil(entry.address + entry.length);
-  const std::uint64_t pages = (page_ceil(end) - begin) / kPageBytes;
+  const std::uint64_t begin = segmented || entry.space ? 0 : page_floor(entry.address);
+  const std::uint64_t end = entry.space ? kSpaceBytes
+                            : segmented ? total
+                                        : page_ceil(entry.address + entry.length);
+  const std::uint64_t pages = entry.space ? 0 : (page_ceil(end) - begin) / kPageBytes;
   if (pages > kMaxPages) return Errc::size;
 
   std::uint64_t list = 0;
@@ -92,7 +95,12 @@ Result<MemKey> RegistrationTable::insert(const Entry& entry) {
     generations_[index] = generation;
   }
 
-  const auto flags = static_cast<std::uint8_t>(entry.flags | (segmented ? kSegmented : 0));
+  const auto flags =
+      static_cast<std::uint8_t>(entry.flags | (segmented ? kSegmented : 0) | (entry.space ? kSpace : 0));
+  if (entry.space) {
+    spaces_[index / 64].fetch_or(std::uint64_t{1} << index % 64, std::memory_order_seq_cst);
+    space_count_.fetch_add(1, std::memory_order_seq_cst);
+  }
   MrtEntry& slot = view_.region(index);
   slot.begin.store(begin, std::memory_order_relaxed);
   slot.end.store(end, std::memory_order_relaxed);
@@ -123,7 +131,7 @@ Result<std::uint64_t> RegistrationTable::find(const MemKey& key) const {
   return word;
 }
 
-bool RegistrationTable::wait_until_untouched(const std::vector<std::uint32_t>& indices,
+bool RegistrationTable::wait_until_untouched(const RegionSet& regions,
                                              const std::function<bool(std::uint32_t)>& alive,
                                              std::int64_t limit_ns) {
   // Peers that announce themselves on the board look at this instead of each entry. Sequentially consistent
@@ -134,20 +142,14 @@ bool RegistrationTable::wait_until_untouched(const std::vector<std::uint32_t>& i
   asymmetric_fence::heavy();
   const std::int64_t deadline = monotonic_ns() + limit_ns;
   const ServiceState& service = view_.service();
+  const std::uint64_t marks = board_ != nullptr ? regions.marks(view_.header().process_slot) : 0;
   for (std::uint32_t group = 0; group < kMaxProcesses / 64; ++group) {
     std::uint64_t bits = service.sources[group].load(std::memory_order_acquire);
     for (; bits != 0; bits &= bits - 1) {
       const std::uint32_t process = group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
       for (const auto& word : view_.hazards(process).slot) {
-        const std::uint64_t seen = word.load(std::memory_order_acquire);
-        const auto is_ours = [&](std::uint64_t value) {
-          return value != 0 && std::any_of(indices.begin(), indices.end(), [value](std::uint32_t index) {
-                   return names_region(value, index);
-                 });
-        };
-        if (!is_ours(seen)) continue;
         // The same access is over as soon as the word changes; a later one finds the entry free.
-        while (is_ours(word.load(std::memory_order_acquire))) {
+        while (regions.named_by(word.load(std::memory_order_acquire))) {
           if (!alive(process)) break;
           if (monotonic_ns() > deadline) return false;
           yield_cpu();
@@ -156,10 +158,7 @@ bool RegistrationTable::wait_until_untouched(const std::vector<std::uint32_t>& i
       if (board_ == nullptr) continue;
       for (const auto& word : board_->lines[process].port) {
         const std::uint64_t seen = word.load(std::memory_order_acquire);
-        const bool is_ours = std::any_of(indices.begin(), indices.end(), [&](std::uint32_t index) {
-          return may_touch(seen, region_mark(view_.header().process_slot, index));
-        });
-        while (is_ours && word.load(std::memory_order_acquire) == seen) {
+        while (may_touch(seen, marks) && word.load(std::memory_order_acquire) == seen) {
           if (!alive(process)) break;
           if (monotonic_ns() > deadline) return false;
           yield_cpu();
@@ -172,7 +171,8 @@ bool RegistrationTable::wait_until_untouched(const std::vector<std::uint32_t>& i
 
 bool RegistrationTable::forget_queue(std::uint32_t queue, const std::function<bool(std::uint32_t)>& alive,
                                      std::int64_t limit_ns) {
-  std::vector<std::uint32_t> touched;
+  RegionSet touched;
+  bool any_space = false;
   for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
     MrtEntry& entry = view_.region(i);
     std::uint64_t word = entry.control.load(std::memory_order_acquire);
@@ -183,10 +183,12 @@ bool RegistrationTable::forget_queue(std::uint32_t queue, const std::function<bo
     while (names_it()) {
       if (!entry.control.compare_exchange_weak(word, control::without_queue(word), std::memory_order_seq_cst))
         continue;
-      if (entry.touched.load(std::memory_order_seq_cst) != 0) touched.push_back(i);
+      if (entry.touched.load(std::memory_order_seq_cst) != 0) touched.add(i);
+      any_space = any_space || is_space(i);
       break;
     }
   }
+  if (any_space) extents_.refresh();
   return touched.empty() || wait_until_untouched(touched, alive, limit_ns);
 }
 
@@ -224,13 +226,22 @@ Status RegistrationTable::remove(const MemKey& key, const Peers& peers, std::int
                                                 std::memory_order_seq_cst));
   bool untouched = true;
   if (entry.touched.load(std::memory_order_seq_cst) != 0) {
-    untouched = wait_until_untouched({key.index}, peers.alive, limit_ns);
+    // What was granted by an extent's word ends with that word.
+    const bool space = (control::flags(word) & kSpace) != 0;
+    if (space) extents_.refresh();
+    RegionSet alone;
+    alone.add(key.index);
+    untouched = wait_until_untouched(alone, peers.alive, limit_ns);
     if (!untouched) wait_for_copies(key.index, peers);
     // A peer's window is not an access that ends: its stores have to go nowhere from now on.
     const std::uint64_t windows = entry.windows.load(std::memory_order_seq_cst);
     const bool is_mapped = windows >> 32 == key.generation && (windows & UINT32_MAX) != 0;
     if (!untouched || is_mapped) {
-      for (const Range& range : ranges_of(key.index)) cut_off(range.begin, range.end);
+      if (space) {
+        for (const ExtentMap::Run& run : extents_.published()) cut_off(run.begin, run.end);
+      } else {
+        for (const Range& range : ranges_of(key.index)) cut_off(range.begin, range.end);
+      }
     }
   }
   if (control::state(word) == RegionState::moving)
@@ -252,6 +263,9 @@ void RegistrationTable::release(std::uint16_t index) {
   if (list != 0) {
     arena_free_(list, std::uint64_t{entry.segment_count.load(std::memory_order_relaxed)} * sizeof(Segment));
   }
+  const std::uint64_t bit = std::uint64_t{1} << index % 64;
+  if ((spaces_[index / 64].fetch_and(~bit, std::memory_order_relaxed) & bit) != 0)
+    space_count_.fetch_sub(1, std::memory_order_relaxed);
   if (!held_[index]) give_back(index);
 }
 
@@ -336,38 +350,45 @@ void RegistrationTable::set_state(std::uint32_t index, RegionState from, RegionS
   }
 }
 
-std::vector<std::uint32_t> RegistrationTable::overlapping(std::uint64_t begin, std::uint64_t end) const {
-  std::vector<std::uint32_t> indices;
+RegionSet RegistrationTable::overlapping(std::uint64_t begin, std::uint64_t end) const {
+  RegionSet regions;
   for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
     if (state_of(i) == RegionState::free) continue;
     const MrtEntry& entry = view_.region(i);
     if (entry.segments.load(std::memory_order_relaxed) == 0) {
       const std::uint64_t entry_begin = entry.begin.load(std::memory_order_relaxed);
-      if (entry_begin < end && begin < entry.end.load(std::memory_order_relaxed)) indices.push_back(i);
+      if (entry_begin < end && begin < entry.end.load(std::memory_order_relaxed)) regions.add(i);
       continue;
     }
     for (const Range& range : ranges_of(i)) {
       if (range.begin < end && begin < range.end) {
-        indices.push_back(i);
+        regions.add(i);
         break;
       }
     }
   }
-  return indices;
+  return regions;
 }
 
 bool RegistrationTable::covers_any(std::uint64_t begin, std::uint64_t end) const {
-  return !overlapping(begin, end).empty();
+  bool any = false;
+  overlapping(begin, end).for_each([&](std::uint32_t index) { any = any || !is_space(index); });
+  return any;
 }
 
 void RegistrationTable::change_state(std::uint64_t begin, std::uint64_t end, RegionState from,
                                      RegionState to) {
-  for (const std::uint32_t index : overlapping(begin, end)) set_state(index, from, to);
+  overlapping(begin, end).for_each([&](std::uint32_t index) { set_state(index, from, to); });
 }
 
 void RegistrationTable::settle_moving(const std::function<bool(std::uint64_t, std::uint64_t)>& direct) {
   for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
     if (state_of(i) != RegionState::moving) continue;
+    // Of the whole space some is never there: its extents say what is direct.
+    if (is_space(i)) {
+      set_state(i, RegionState::moving, RegionState::by_frame);
+      continue;
+    }
     const auto ranges = ranges_of(i);
     const bool all = std::all_of(ranges.begin(), ranges.end(),
                                  [&](const Range& range) { return direct(range.begin, range.end); });
@@ -377,23 +398,32 @@ void RegistrationTable::settle_moving(const std::function<bool(std::uint64_t, st
 
 bool RegistrationTable::drain_range(std::uint64_t begin, std::uint64_t end,
                                     const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns) {
-  auto indices = overlapping(begin, end);
+  RegionSet regions = overlapping(begin, end);
   {
     const std::lock_guard lock(mu_);
     for (const std::uint16_t index : stalled_) {
       for (const Range& range : ranges_of(index)) {
-        if (range.begin < end && begin < range.end) indices.push_back(index);
+        if (range.begin < end && begin < range.end) regions.add(index);
       }
     }
   }
-  return indices.empty() || wait_until_untouched(indices, alive, limit_ns);
+  return regions.empty() || wait_until_untouched(regions, alive, limit_ns);
+}
+
+bool RegistrationTable::drain_spaces(const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns) {
+  RegionSet regions;
+  for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
+    if ((spaces_[i / 64].load(std::memory_order_seq_cst) >> i % 64 & 1) != 0) regions.add(i);
+  }
+  return regions.empty() || wait_until_untouched(regions, alive, limit_ns);
 }
 
 bool RegistrationTable::mark_suspended(std::uint16_t domain, bool on,
                                        const std::function<bool(std::uint32_t)>& alive,
                                        std::int64_t limit_ns) {
   constexpr std::uint64_t kMark = std::uint64_t{kSuspended} << 8;
-  std::vector<std::uint32_t> marked;
+  RegionSet marked;
+  bool any_space = false;
   for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
     auto& entry = view_.region(i).control;
     std::uint64_t word = entry.load(std::memory_order_acquire);
@@ -401,8 +431,12 @@ bool RegistrationTable::mark_suspended(std::uint16_t domain, bool on,
     while (control::state(word) != RegionState::free && control::domain(word) == domain &&
            !entry.compare_exchange_weak(word, on ? word | kMark : word & ~kMark, std::memory_order_seq_cst)) {
     }
-    if (control::state(word) != RegionState::free && control::domain(word) == domain) marked.push_back(i);
+    if (control::state(word) != RegionState::free && control::domain(word) == domain) {
+      marked.add(i);
+      any_space = any_space || is_space(i);
+    }
   }
+  if (any_space) extents_.refresh();
   // Whoever found the marks looks again.
   if (!on && board_ != nullptr) board_->withdrawals.fetch_add(1, std::memory_order_release);
   return !on || marked.empty() || wait_until_untouched(marked, alive, limit_ns);

@@ -3,11 +3,15 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/nic/memory/extent_map.hpp"
+#include "emu/nic/memory/region_set.hpp"
 #include "emu/nic/state/access.hpp"
 #include "emu/nic/state/hazard_board.hpp"
 #include "emu/nic/state/nic_state.hpp"
 #include "emu/nic/state/request.hpp"
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -42,6 +46,7 @@ class RegistrationTable {
     std::uint64_t address = 0;  // exact; rounded out to pages here
     std::uint64_t length = 0;
     std::span<const Segment> segments;  // instead of address and length
+    bool space = false;                 // the same: the whole address space, mapped or not
     RegionState state = RegionState::by_frame;
     HeldEntry held;  // with nothing registered there
   };
@@ -96,7 +101,14 @@ class RegistrationTable {
                 const std::function<void(std::span<const Range> moving)>& settle_own,
                 const std::function<void(std::uint64_t begin, std::uint64_t end)>& cut_off);
 
-  // Whether any registration has bytes in [begin, end).
+  // Where the address space lies in the memory file, for registrations of the whole of it.
+  ExtentMap& extents() { return extents_; }
+  bool has_spaces() const { return space_count_.load(std::memory_order_relaxed) != 0; }
+  // Waits until no peer is in the middle of an access to one of those: false when one still is after the
+  // limit. Allocates nothing.
+  bool drain_spaces(const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns);
+
+  // Whether any registration but those of the whole space has bytes in [begin, end).
   bool covers_any(std::uint64_t begin, std::uint64_t end) const;
   // Changes how peers reach every registration that overlaps [begin, end) and is in state `from`. When it
   // leaves direct or by_frame the call waits for peers as remove() does; false when one did not go.
@@ -120,18 +132,24 @@ class RegistrationTable {
   std::uint32_t capacity() const { return kMaxRegions; }
 
  private:
-  bool wait_until_untouched(const std::vector<std::uint32_t>& indices,
-                            const std::function<bool(std::uint32_t)>& alive, std::int64_t limit_ns);
+  bool wait_until_untouched(const RegionSet& regions, const std::function<bool(std::uint32_t)>& alive,
+                            std::int64_t limit_ns);
   void wait_for_copies(std::uint32_t index, const Peers& peers);
   void release(std::uint16_t index);
   void give_back(std::uint16_t index);
   void reclaim_stalled();
-  std::vector<std::uint32_t> overlapping(std::uint64_t begin, std::uint64_t end) const;
+  RegionSet overlapping(std::uint64_t begin, std::uint64_t end) const;
+  bool is_space(std::uint32_t index) const {
+    return (control::flags(view_.region(index).control.load(std::memory_order_relaxed)) & kSpace) != 0;
+  }
 
   const NicView view_;
   HazardBoard* const board_;
   const std::function<std::uint64_t(std::uint64_t)> arena_alloc_;
   const std::function<void(std::uint64_t, std::uint64_t)> arena_free_;
+  ExtentMap extents_;
+  std::atomic<std::uint32_t> space_count_{0};                          // entries that spaces_ names
+  std::array<std::atomic<std::uint64_t>, kMaxRegions / 64> spaces_{};  // entries of the whole space
   mutable std::mutex mu_;
   std::vector<std::uint16_t> free_;  // a ring, guarded by mu_
   std::size_t free_head_ = 0;

@@ -127,7 +127,7 @@ inline void copy_message(std::byte* to, std::span<const std::byte> header, std::
   {
     const HazardGuard guard(*grant.hazard, box.remote_key.index, false);
     // Acquire: as in try_granted().
-    if (grant.entry->control.load(std::memory_order_acquire) != grant.control) [[unlikely]] {
+    if (grant.word->load(std::memory_order_acquire) != grant.control) [[unlikely]] {
       if (queue != nullptr) queue->abandon_transaction(transaction);
       return nic.send_message_slowly(endpoint, header, data, label.id, label.tag);
     }

@@ -32,6 +32,7 @@
 //   8 MiB     counters             1 MiB   successes and failures (events/counter.hpp)
 //   9 MiB     record queues      128 KiB   where the queues' records lie (events/record_queue.hpp)
 //   9.125 MiB atomic locks        64 KiB   for atomics that no instruction does (target/atomic_unit.hpp)
+//   10 MiB    extents             72 KiB   what is in the memory file of all (extent_state.hpp)
 //   16 MiB    lane pairs[n]                requests from process slot i, responses to it (emu/wire)
 //   then      arena                        completion-queue rings, segment lists; only the owner allocates
 //
@@ -40,7 +41,7 @@
 namespace orrery::nic {
 
 inline constexpr std::uint64_t kNicMagic = 0x43494e595252524fULL;  // "ORRRYNIC"
-inline constexpr std::uint32_t kNicVersion = 7;
+inline constexpr std::uint32_t kNicVersion = 8;
 inline constexpr std::uint32_t kMaxProcesses = 1024;
 inline constexpr std::uint32_t kMaxQueues = 1024;
 inline constexpr std::uint32_t kHazardSlots = 8;
@@ -65,6 +66,7 @@ enum class AreaKind : std::uint32_t {
   record_queues = 8,
   atomic_locks = 9,
   match = 10,
+  extents = 11,
 };
 
 // Where a unit keeps its state, and how much of it there may be. The unit's own header says what lies there.
@@ -227,6 +229,7 @@ inline constexpr UnitArea kCollectiveArea{4 * kMiB, 4 * kMiB};
 inline constexpr UnitArea kCounterArea{8 * kMiB, 1 * kMiB};
 inline constexpr UnitArea kRecordArea{9 * kMiB, 128 * kKiB};
 inline constexpr UnitArea kAtomicLockArea{9 * kMiB + 128 * kKiB, 64 * kKiB};
+inline constexpr UnitArea kExtentArea{10 * kMiB, 72 * kKiB};
 inline constexpr std::uint64_t kLanesOffset = 16 * kMiB;
 inline constexpr AreaRow kAreas[] = {
     {AreaKind::amo, 0, kAmoArea.offset, kAmoArea.bytes},
@@ -239,6 +242,7 @@ inline constexpr AreaRow kAreas[] = {
     {AreaKind::counters, 0, kCounterArea.offset, kCounterArea.bytes},
     {AreaKind::record_queues, 0, kRecordArea.offset, kRecordArea.bytes},
     {AreaKind::atomic_locks, 0, kAtomicLockArea.offset, kAtomicLockArea.bytes},
+    {AreaKind::extents, 0, kExtentArea.offset, kExtentArea.bytes},
 };
 // In order, one behind the other, each on a cache line, all below the lanes.
 constexpr bool areas_fit() {

@@ -46,7 +46,12 @@ enum RegionFlags : std::uint8_t {
   kByNumber = 8,
   kVirtual = 16,
   kAtTarget = 32,
+  // In entries and keys: the whole address space, mapped or not (memory/extent_map.hpp). No pages in the key.
+  kSpace = 64,
 };
+
+// The addresses that such a registration reaches over: all of user space.
+inline constexpr std::uint64_t kSpaceBytes = std::uint64_t{1} << 47;
 
 constexpr bool MemKey::is_number() const { return (flags & kByNumber) != 0; }
 constexpr bool MemKey::valid() const { return generation != 0 || (flags & kAtTarget) != 0; }

@@ -67,6 +67,14 @@ class Environment {
     ~SwitchGuard() = default;
   };
   virtual Status adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) = 0;
+  // The pages around `page` within [low, high) that may be moved into the memory file without being
+  // registered for themselves: writable, and each call that takes them away, or their right to be written,
+  // tells Nic::leave_pages() first. Empty: not even that one. Service thread only.
+  struct Pages {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+  virtual Pages adoptable_around(std::uint64_t page, std::uint64_t low, std::uint64_t high) = 0;
   // Gives the pages private memory again: a peer that still stores through its mapping of the file reaches
   // pages that nobody uses any more.
   virtual void cut_off(std::uint64_t begin, std::uint64_t end) = 0;

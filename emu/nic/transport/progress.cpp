@@ -149,7 +149,7 @@ Errc Nic::send_frames(const Request& request, Endpoint* silent_by) {
     return Errc::not_done;
   }
   if (sent && sleeps(peer)) environment_.ring(peer.link.process);
-  if (wire::traits(request.op).addressed) count_hit(peer, request.remote);
+  if (wire::traits(request.op).addressed) count_hit(peer, request.remote, request.remote_address);
   // Somebody has to take the answer in if the program does not poll.
   if (answered && view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();

@@ -65,6 +65,8 @@ void Nic::keep_frame_grant(Endpoint& endpoint, const Request& request) {
   if (request.op != Op::put || request.length > wire::kShortPayload ||
       (request.flags & ~(kRemoteEvent | kInOrder)) != 0)
     return;
+  // An extent may be direct when this says that nothing has changed.
+  if ((request.remote.flags & kSpace) != 0) return;
   // Where faults and clocks are, every operation comes by.
   if (faults_ != nullptr || clock_ != nullptr) return;
   MrtEntry& entry = peer.link.nic.region(request.remote.index);
@@ -113,7 +115,7 @@ Errc Nic::send_granted_frame(Endpoint& endpoint, const Request& request) {
     note_unanswered(peer, endpoint);
   }
   if (sleeps(peer)) environment_.ring(peer.link.process);
-  count_hit(peer, request.remote);
+  count_hit(peer, request.remote, request.remote_address);
   return Errc::ok;
 }
 

@@ -49,6 +49,10 @@ class Node final : public Environment {
   // Environment
   Result<Range> inspect(std::uint64_t, std::uint64_t) override;
   Status adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) override;
+  Pages adoptable_around(std::uint64_t page, std::uint64_t low, std::uint64_t high) override {
+    if (adoptable) return adoptable(page, low, high);
+    return {page, page + kPageBytes};
+  }
   void cut_off(std::uint64_t, std::uint64_t) override { ++cut_offs; }
   void settle(std::uint64_t, std::uint64_t) override {}
   void run_on_service_thread(void (*work)(void*), void* argument) override { work(argument); }
@@ -71,6 +75,15 @@ class Node final : public Environment {
   Errc guarded(Errc (*body)(void*), void* argument) override { return body(argument); }
   clock::Clock* clock() override;
   WaitBudget wait_budget() override { return {.spins = 1, .yields = 1}; }
+
+  // What of its memory an extent may take in; none: the page that is asked for.
+  std::function<Pages(std::uint64_t page, std::uint64_t low, std::uint64_t high)> adoptable;
+  // The program takes pages away: they are in the memory file no more.
+  void unmap(std::uint64_t begin, std::uint64_t end) {
+    const ExtentMap::Token token = nic_->leave_pages(begin, end);
+    adopted_.erase(adopted_.lower_bound(begin), adopted_.lower_bound(end));
+    nic_->left_pages(token);
+  }
 
   int cut_offs = 0;
   std::vector<std::int64_t> put_off_ns;  // each time that the service thread was put off
