@@ -39,8 +39,8 @@ class ExtentMap {
   void finish();
 
   // Says that all of `run`, in one extent, is in the memory file and may be written; `is_there()` is asked
-  // for it when no page of it can leave. Between start() and finish(). Errors: not_done (some are leaving or have
-  // left since start(), or it is not there).
+  // for it when no page of it can leave. Between start() and finish().
+  // Errors: not_done (some are leaving or have left since start(), or it is not there).
   template <typename Check>
   Errc publish(Run run, Check is_there) {
     const std::lock_guard lock(mu_);
