@@ -65,6 +65,13 @@ const std::vector<Row> kRows = {
     {"smsg8_event_polled", "8 B short message, half round trip, both queues read / raw line", "ns", 2.5, {}},
     {"smsg8_window_64", "8 B short messages, window 64, per message / raw line", "ns", 0.6, {}},
     {"datagram_exchange_us", "datagram exchange, both sides polling", "us", 2, {}},
+    {"dmapp_put8_nbi", "DMAPP 8 B put_nbi / uGNI's silent put", "ns", 1.2, {}},
+    {"dmapp_put8_nbi_gsync", "DMAPP 8 B put_nbi + gsync / uGNI's put + event", "ns", 1.2, {}},
+    {"dmapp_get8", "DMAPP 8 B blocking get / uGNI's get + event", "ns", 1.2, {}},
+    {"dmapp_afadd", "DMAPP blocking fetch-add / uGNI's fetching AMO + event", "ns", 1.2, {}},
+    {"dmapp_put8_memory_polled", "DMAPP 8 B put, half round trip, memory polled / raw line", "ns", 1.15, {}},
+    {"dmapp_barrier_2_pes", "DMAPP barrier, 2 PEs / raw line", "ns", 1.5, {}},
+    {"dmapp_barrier_8_pes", "DMAPP barrier, 8 PEs / bare counter-and-yield barrier", "ns", 1.5, {}},
     {"barrier_by_puts_8_pes", "barrier by puts, 8 PEs / bare counter-and-yield barrier", "ns", 1.5, {}},
 };
 
@@ -74,14 +81,16 @@ struct Job {
   const char* adopt;   // ORRERY_ADOPT
   const char* attach;  // ORRERY_ATTACH
 };
-const std::array<Job, 8> kJobs = {{{"direct", "2", "hot", "on"},
-                                   {"frames", "2", "never", "off"},
-                                   {"messages", "2", "hot", "on"},
-                                   {"units", "2", "hot", "on"},
-                                   {"scatter", "8", "hot", "on"},
-                                   {"barrier", "8", "hot", "on"},
-                                   {"collective", "2", "hot", "on"},
-                                   {"collective8", "8", "hot", "on"}}};
+const std::array<Job, 10> kJobs = {{{"direct", "2", "hot", "on"},
+                                    {"frames", "2", "never", "off"},
+                                    {"messages", "2", "hot", "on"},
+                                    {"units", "2", "hot", "on"},
+                                    {"scatter", "8", "hot", "on"},
+                                    {"barrier", "8", "hot", "on"},
+                                    {"collective", "2", "hot", "on"},
+                                    {"collective8", "8", "hot", "on"},
+                                    {"dmapp", "2", "hot", "on"},
+                                    {"dmapp8", "8", "hot", "on"}}};
 
 std::string self_path() {
   std::array<char, 4096> path{};
@@ -155,7 +164,7 @@ int main(int argc, char** argv) {
                "a list of rows {name, unit, ours, limit, ratio, at_most or at_least, holds}");
   options.text("--only", &only,
                "only rows of the jobs whose name contains this: direct, frames, messages, units, scatter, "
-               "barrier, collective");
+               "barrier, collective, dmapp");
   options.text("--measure", &measure, "");  // internal: this process measures
   options.parse(argc, argv);
 
@@ -167,6 +176,8 @@ int main(int argc, char** argv) {
   if (measure == "barrier") return bench::measure_barrier(repetitions), 0;
   if (measure == "collective") return bench::measure_collective(repetitions), 0;
   if (measure == "collective8") return bench::measure_collective_8(repetitions), 0;
+  if (measure == "dmapp") return bench::measure_dmapp(repetitions), 0;
+  if (measure == "dmapp8") return bench::measure_dmapp_8(repetitions), 0;
 
   Measured measured;
   for (const Job& job : kJobs) {

@@ -36,5 +36,8 @@ void measure_barrier(int repetitions);
 // Two PEs, and eight: reductions by the collective engine.
 void measure_collective(int repetitions);
 void measure_collective_8(int repetitions);
+// Two PEs, and eight: DMAPP, beside uGNI on the same NIC.
+void measure_dmapp(int repetitions);
+void measure_dmapp_8(int repetitions);
 
 }  // namespace bench
