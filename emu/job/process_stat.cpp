@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/job/process_stat.hpp"
 
+#include "emu/base/own_descriptor.hpp"
 #include "emu/base/unique_fd.hpp"
 
 #include <fmt/core.h>
@@ -14,6 +15,8 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -53,9 +56,22 @@ ProcessStat read_stat(const std::string& path) {
   return parse_process_stat({text.data(), static_cast<std::size_t>(length)});
 }
 
+// Without /proc: whether there is such a process that has not ended, but not which one it is.
+ProcessStat ask_kernel(pid_t pid) {
+  constexpr ProcessStat kThere{.exists = true, .known = false};
+  const UniqueFd fd(own_descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
+  if (!fd.valid()) return errno != ESRCH && (kill(pid, 0) == 0 || errno == EPERM) ? kThere : ProcessStat{};
+  pollfd ended{.fd = fd.get(), .events = POLLIN, .revents = 0};
+  return poll(&ended, 1, 0) > 0 ? ProcessStat{} : kThere;
+}
+
 }  // namespace
 
-ProcessStat process_stat(pid_t pid) { return read_stat(fmt::format("/proc/{}/stat", pid)); }
+ProcessStat process_stat(pid_t pid) {
+  const ProcessStat stat = read_stat(fmt::format("/proc/{}/stat", pid));
+  // A name that is not there may mean that /proc is not mounted, or hides other users' processes.
+  return stat.exists || stat.state != '?' ? stat : ask_kernel(pid);
+}
 
 bool is_stopped(pid_t pid) {
   std::error_code error;

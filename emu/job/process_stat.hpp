@@ -14,13 +14,14 @@ struct ProcessStat {
   bool exists = false;           // there is such a process and it is not a zombie
   char state = '?';              // as in proc(5): R, S, D, T, t, Z ...
   std::uint64_t start_time = 0;  // clock ticks since boot; with the pid it names a process for ever
-  bool known = true;  // false: /proc could not be read (descriptors are used up); exists is true then
+  bool known = true;  // false: /proc could not be read (none, or descriptors used up); exists is true then
 
   // Whether it is the process that began at `start` (0: it could not tell itself). When nobody can say, it
   // is: a death may be seen late, but is never made up.
   bool is_from(std::uint64_t start) const { return exists && (!known || start == 0 || start_time == start); }
 };
 
+// Of a process that /proc does not show, the kernel is asked by pidfd_open(2) and kill(2).
 ProcessStat process_stat(pid_t pid);
 
 // Parses the content of /proc/PID/stat. exists is false when it is not one.

@@ -11,6 +11,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -99,6 +100,31 @@ TEST(ProcessStat, ProcessOneOfWhoseThreadsRunsIsNotStopped) {
   waitpid(child, &status, __WALL);
   // In containers that refuse ptrace(2) nobody can bring a thread into the state that this is about.
   if (!is_traced) GTEST_SKIP() << "no thread may be traced here";
+}
+
+// In a child, because it takes /proc away.
+TEST(ProcessStat, WithoutProcTheKernelIsAsked) {
+  enum Told { right, no_mounts, living_is_dead, dead_is_living };
+  const pid_t ended = fork();
+  if (ended == 0) _exit(0);
+  siginfo_t left{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(ended), &left, WEXITED | WNOWAIT), 0);  // a zombie
+  const pid_t child = fork();
+  if (child == 0) {
+    if ((unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", "/proc", "tmpfs", 0, nullptr) != 0)
+      _exit(no_mounts);
+    const ProcessStat living = process_stat(getppid());
+    if (!living.exists || living.known || !living.is_from(1)) _exit(living_is_dead);
+    _exit(process_stat(ended).exists || process_stat(0x7ffffff0).exists ? dead_is_living : right);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  waitpid(ended, nullptr, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == no_mounts) GTEST_SKIP() << "this user may not mount over /proc";
+  EXPECT_EQ(WEXITSTATUS(status), right);
 }
 
 TEST(ProcessStat, UsedUpDescriptorsAreNoDeath) {
