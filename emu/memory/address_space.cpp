@@ -10,6 +10,7 @@
 #include "emu/memory/process_state.hpp"
 #include "emu/memory/raw_calls.hpp"
 #include "emu/memory/thread_areas.hpp"
+#include "emu/memory/unmapping.hpp"
 #include "emu/memory/write_hold.hpp"
 
 #include <algorithm>
@@ -234,6 +235,21 @@ Result<RangeInfo> AddressSpace::inspect(std::uint64_t address, std::uint64_t len
   return look.info;
 }
 
+Range AddressSpace::adoptable_around(std::uint64_t page, Range bounds) const {
+  Mapping mapping;
+  if (state_.in_child() || state_.file < 0 || !state_.map_query.find(page, &mapping) ||
+      !mapping.range.contains(page) || !mapping.writable || !mapping.readable)
+    return {};
+  const Range told = told_around(page);
+  const Range run{std::max({mapping.range.begin, told.begin, bounds.begin}),
+                  std::min({mapping.range.end, told.end, bounds.end})};
+  if (run.empty() || !run.contains(page)) return {};
+  if (state_.is_ours(mapping)) return mapping.offset == mapping.range.begin ? run : Range{};
+  for (const Range part : {run, Range{page, page + kPageBytes}})
+    if (obstacle_of(state_, mapping, part, true) == Obstacle::none) return part;
+  return {};
+}
+
 void AddressSpace::settle(std::uint64_t address, std::uint64_t length) {
   if (valid(address, length)) await_switch(state_, page_hull({address, address + length}));
 }
@@ -292,6 +308,7 @@ Result<void*> AddressSpace::move_in(std::uint64_t at, std::uint64_t size) {
     raw::madvise(at, size, MADV_DONTFORK);
     state_.extents.insert({range, PROT_READ | PROT_WRITE, size > kForkCopyLimit, false});
   }
+  note_mapped(range);
   if (size >= kHugeBytes) {
     raw::madvise(at, size, MADV_HUGEPAGE);
     if (size <= kCollapseLimit) raw::madvise(at, size & ~(kHugeBytes - 1), MADV_COLLAPSE);
@@ -303,9 +320,11 @@ void AddressSpace::deallocate(void* block, std::size_t bytes) {
   if (block == nullptr || state_.in_child()) return;
   const auto at = reinterpret_cast<std::uint64_t>(block);
   const Range range = page_hull({at, at + bytes});
+  const Unmapping unmapping(range);
   const QuietTable lock(state_, range);
   raw::munmap(block, range.size());
   forget_extents(state_, range);
+  note_unmapped(range);
 }
 
 void AddressSpace::set_fork_mode(ForkMode mode) { state_.fork_mode.store(mode, std::memory_order_relaxed); }

@@ -126,6 +126,10 @@ class AddressSpace {
   // peer may still store into a range that is being deregistered.
   Status release(std::uint64_t address, std::uint64_t length, SwitchGuard& guard);
 
+  // The pages around `page`, within `bounds`, that can be adopted, or are, and can go away or become
+  // read-only only by calls that tell the listener (unmapping.hpp); empty: not even that one. Service thread.
+  Range adoptable_around(std::uint64_t page, Range bounds) const;
+
   // Returns once no switch of a chunk that overlaps the range is under way; call before deregistering.
   // Bounded by one chunk (docs/memory.md, "Bounds").
   void settle(std::uint64_t address, std::uint64_t length);

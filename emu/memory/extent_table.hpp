@@ -28,7 +28,7 @@ inline constexpr std::uint64_t kForkCopyLimit = std::uint64_t{32} << 20;
 // Invariants: sorted by address; neighbours of the same kind are joined, of bulk only the parts of one block.
 class ExtentTable {
  public:
-  explicit ExtentTable(std::span<Extent> storage) : storage_(storage) {}
+  explicit constexpr ExtentTable(std::span<Extent> storage) : storage_(storage) {}
 
   std::span<const Extent> all() const { return storage_.first(count_); }
   std::uint32_t count() const { return count_; }

@@ -4,6 +4,7 @@
 // expects of its own. Exported by liborrery.so before libc's.
 #include "emu/memory/process_state.hpp"
 #include "emu/memory/raw_calls.hpp"
+#include "emu/memory/unmapping.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -35,9 +36,11 @@ void* move_out(ProcessState& state, Range from, std::uint64_t new_bytes, int fla
   if (size <= from.size() && (flags & MREMAP_FIXED) == 0) {
     const Range tail{from.begin + size, from.end};
     if (!tail.empty()) {
+      const Unmapping unmapping(tail);
       const QuietTable lock(state, tail);
       raw::munmap(raw::pointer(tail.begin), tail.size());
       forget_extents(state, tail);
+      note_unmapped(tail);
     }
     return raw::pointer(from.begin);
   }
@@ -53,6 +56,19 @@ void* move_out(ProcessState& state, Range from, std::uint64_t new_bytes, int fla
   std::memcpy(block, raw::pointer(from.begin), std::min(size, from.size()));
   ::munmap(raw::pointer(from.begin), from.size());
   return block;
+}
+
+// Of pages that are not in the file. What lies at the target goes the way that munmap(2) does.
+void* move_plain(void* from, Range old_range, std::size_t new_bytes, int flags, void* to) {
+  if ((flags & MREMAP_FIXED) != 0 && new_bytes != 0 && new_bytes < AddressSpace::kSpan)
+    ::munmap(to, new_bytes);
+  const Unmapping unmapping(old_range);
+  void* const moved = raw::mremap(from, old_range.size(), new_bytes, flags, to);
+  if (moved == MAP_FAILED) return moved;
+  note_unmapped(old_range);
+  const auto begin = reinterpret_cast<std::uint64_t>(moved);
+  note_mapped(page_hull({begin, begin + new_bytes}));
+  return moved;
 }
 
 }  // namespace
@@ -104,13 +120,14 @@ void* mremap(void* from, std::size_t old_bytes, std::size_t new_bytes, int flags
   ProcessState* const state = current_state();
   const auto begin = reinterpret_cast<std::uint64_t>(from);
   const Range range = page_hull({begin, begin + old_bytes});
-  if (state == nullptr || old_bytes == 0 || begin % kPageBytes != 0 || range.empty() || state->in_child() ||
-      !state->extents.may_overlap(range))
+  if (state == nullptr || old_bytes == 0 || begin % kPageBytes != 0 || range.empty() || state->in_child())
     return raw::mremap(from, old_bytes, new_bytes, flags, to);
-  {
+  bool adopted = false;
+  if (state->extents.may_overlap(range)) {
     const QuietTable lock(*state, range);
-    if (!state->extents.overlaps(range)) return raw::mremap(from, old_bytes, new_bytes, flags, to);
+    adopted = state->extents.overlaps(range);
   }
+  if (!adopted) return move_plain(from, range, new_bytes, flags, to);
   if (new_bytes > AddressSpace::kSpan) {  // rounded up to pages it may wrap to nothing at all
     errno = ENOMEM;
     return MAP_FAILED;

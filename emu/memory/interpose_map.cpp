@@ -6,18 +6,38 @@
 // sanitizer's own versions are not replaced in programs that link the archive.
 #include "emu/memory/process_state.hpp"
 #include "emu/memory/raw_calls.hpp"
+#include "emu/memory/unmapping.hpp"
 
+#include <cstdint>
+
+#include <dlfcn.h>
+#include <malloc.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace orrery::memory {
 
 namespace {
 
-ProcessState* state_if_adopted(const void* at, std::size_t bytes) {
-  ProcessState* const state = current_state();
-  if (state == nullptr || bytes == 0 || state->in_child()) return nullptr;
+// Empty for what the kernel refuses anyway.
+Range range_of(const void* at, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uint64_t>(at);
-  return begin + bytes >= begin && state->extents.may_overlap({begin, begin + bytes}) ? state : nullptr;
+  if (bytes == 0 || bytes > AddressSpace::kSpan || begin > UINT64_MAX - bytes - kPageBytes) return {};
+  return page_hull({begin, begin + bytes});
+}
+
+ProcessState* state_if_adopted(Range range) {
+  ProcessState* const state = current_state();
+  if (state == nullptr || range.empty() || state->in_child()) return nullptr;
+  return state->extents.may_overlap(range) ? state : nullptr;
+}
+
+// libc's function.
+template <typename Function>
+Function* next(const char* name) {
+  void* found = dlsym(RTLD_NEXT, name);
+  if (found == nullptr) found = dlsym(RTLD_DEFAULT, name);
+  return reinterpret_cast<Function*>(found);
 }
 
 }  // namespace
@@ -28,32 +48,77 @@ extern "C" {
 
 int munmap(void* at, std::size_t bytes) noexcept {
   using namespace orrery::memory;
-  ProcessState* const state = state_if_adopted(at, bytes);
-  if (state == nullptr) return raw::munmap(at, bytes);
-  const auto begin = reinterpret_cast<std::uint64_t>(at);
-  const Range range = page_hull({begin, begin + bytes});
+  const Range range = range_of(at, bytes);
+  const Unmapping unmapping(range);
+  ProcessState* const state = state_if_adopted(range);
+  if (state == nullptr) {
+    const int result = raw::munmap(at, bytes);
+    if (result == 0) note_unmapped(range);
+    return result;
+  }
   // Under the lock from the call to the emptying: an adoption of what is mapped here next must come after.
   const QuietTable lock(*state, range);
   const int result = raw::munmap(at, bytes);
   if (result == 0) forget_extents(*state, range);
+  if (result == 0) note_unmapped(range);
   return result;
 }
 
 void* mmap(void* at, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
   using namespace orrery::memory;
-  ProcessState* const state = (flags & MAP_FIXED) != 0 ? state_if_adopted(at, bytes) : nullptr;
-  if (state == nullptr)
-    return raw::mmap(at, bytes, protection, flags, file, static_cast<std::uint64_t>(offset));
-  const auto begin = reinterpret_cast<std::uint64_t>(at);
-  const Range range = page_hull({begin, begin + bytes});
+  const Range range = (flags & MAP_FIXED) != 0 ? range_of(at, bytes) : Range{};
+  const Unmapping unmapping(range);
+  ProcessState* const state = state_if_adopted(range);
+  if (state == nullptr) {
+    void* const result = raw::mmap(at, bytes, protection, flags, file, static_cast<std::uint64_t>(offset));
+    if (result != MAP_FAILED) note_mapped(range_of(result, bytes));
+    return result;
+  }
   const QuietTable lock(*state, range);
   void* const result = raw::mmap(at, bytes, protection, flags, file, static_cast<std::uint64_t>(offset));
-  if (result != MAP_FAILED) forget_extents(*state, range);
+  if (result != MAP_FAILED) {
+    forget_extents(*state, range);
+    note_mapped(range);
+  }
   return result;
 }
 
 void* mmap64(void* at, std::size_t bytes, int protection, int flags, int file, off64_t offset) noexcept {
   return mmap(at, bytes, protection, flags, file, offset);
+}
+
+int mprotect(void* at, std::size_t bytes, int protection) noexcept {
+  using namespace orrery::memory;
+  const Unmapping unmapping((protection & PROT_WRITE) != 0 ? Range{} : range_of(at, bytes));
+  return raw::mprotect(reinterpret_cast<std::uint64_t>(at), bytes, protection);
+}
+
+int brk(void* end) noexcept {
+  using namespace orrery::memory;
+  static auto* const real = next<int(void*)>("brk");
+  const auto now = reinterpret_cast<std::uint64_t>(next<void*(std::intptr_t)>("sbrk")(0));
+  const auto wanted = reinterpret_cast<std::uint64_t>(end);
+  const Unmapping unmapping(wanted < now ? page_hull({wanted, now}) : Range{});
+  return real(end);
+}
+
+void* sbrk(std::intptr_t by) noexcept {
+  using namespace orrery::memory;
+  static auto* const real = next<void*(std::intptr_t)>("sbrk");
+  if (by >= 0) return real(by);
+  const auto now = reinterpret_cast<std::uint64_t>(real(0));
+  const Unmapping unmapping(page_hull({now - static_cast<std::uint64_t>(-by), now}));
+  return real(by);
+}
+
+int malloc_trim(std::size_t pad) noexcept {
+  using namespace orrery::memory;
+  static auto* const real = next<int(std::size_t)>("malloc_trim");
+  // It may give back any part of the heap.
+  const auto now = reinterpret_cast<std::uint64_t>(sbrk(0));
+  const Range heap = told_around(now - 1);
+  const Unmapping unmapping(heap);
+  return real(pad);
 }
 
 }  // extern "C"

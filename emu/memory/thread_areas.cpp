@@ -111,7 +111,10 @@ bool any_thread(Visit visit) {
 
 }  // namespace
 
-std::uint64_t main_stack_address() {
+namespace {
+
+// A number of /proc/self/stat; 0 when the kernel does not tell.
+std::uint64_t stat_field(int wanted) {
   const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   char text[2048];
@@ -119,14 +122,20 @@ std::uint64_t main_stack_address() {
   close(file);
   if (got <= 0) return 0;
   text[got] = 0;
-  // The second field is the program's name in parentheses and may hold anything; startstack is field 28.
+  // The second field is the program's name in parentheses and may hold anything.
   const char* at = std::strrchr(text, ')');
-  for (int field = 2; at != nullptr && field < 28; ++field) {
+  for (int field = 2; at != nullptr && field < wanted; ++field) {
     at = std::strchr(at, ' ');
     if (at != nullptr) ++at;
   }
   return at == nullptr ? 0 : std::strtoull(at, nullptr, 10);
 }
+
+}  // namespace
+
+std::uint64_t main_stack_address() { return stat_field(28); }
+
+std::uint64_t heap_begin() { return stat_field(47); }
 
 bool holds_own_thread_area(const Mapping& mapping, Range range, std::uint64_t main_stack) {
   if (mapping.range.contains(main_stack)) return true;

@@ -17,6 +17,9 @@ namespace orrery::memory {
 // An address of the main thread's stack (/proc/self/stat, "startstack"); 0 if the kernel does not tell.
 std::uint64_t main_stack_address();
 
+// Where the heap of brk(2) begins (/proc/self/stat, "start_brk"); 0 if the kernel does not tell.
+std::uint64_t heap_begin();
+
 // Whether `range`, inside `mapping`, may hold a stack or control block of any thread of this process. Errs
 // towards yes: all of the mapping below a control block counts. About 1 us per thread.
 bool holds_thread_area(const Mapping& mapping, Range range, std::uint64_t main_stack);

@@ -332,6 +332,7 @@ class Nic final : public wire::Sink {
   Errc try_attach(const Request& request, std::uint32_t hazard_slot);
   Errc transfer_chunk(const Request& chunk, const Request& whole);
   void count_hit(Peer& peer, const MemKey& key, std::uint64_t address);
+  void count_extent_hit(Peer& peer, std::uint64_t address);
   struct LocalPiece {
     std::byte* at = nullptr;  // null: the registration is gone
     std::uint64_t bytes = 0;  // contiguous from there

@@ -9,6 +9,7 @@
 #include "emu/memory/address_space.hpp"
 #include "emu/memory/cross_attach.hpp"
 #include "emu/memory/peer_memory.hpp"
+#include "emu/memory/unmapping.hpp"
 #include "emu/nic/host/wire_watch.hpp"
 #include "emu/nic/nic.hpp"
 #include "emu/wire/ofi_wire.hpp"
@@ -105,6 +106,14 @@ class Runtime final : public Environment {
     std::vector<std::byte> address_of(std::uint32_t rank) override;
   };
 
+  // The program's own calls that unmap memory come by the NIC.
+  struct Unmaps final : memory::UnmapListener {
+    Runtime& runtime;
+    explicit Unmaps(Runtime& r) : runtime(r) {}
+    int before(memory::Range range) override { return runtime.nic_->leave_pages(range.begin, range.end); }
+    void after(int token) override { runtime.nic_->left_pages(token); }
+  };
+
   explicit Runtime(job::Job& job) : job_(job) {}
   void end();
   static Result<std::unique_ptr<Runtime>> create();
@@ -158,6 +167,8 @@ class Runtime final : public Environment {
   NicView nobody_;  // the empty NIC that stands for those of other hosts
   std::array<std::atomic<std::uint64_t>, kMaxProcesses> lost_{};  // generation + 1 of the last one lost
   std::unique_ptr<Nic> nic_;
+  Unmaps unmaps_{*this};
+  bool hears_of_unmaps_ = false;  // service thread
   std::atomic<bool> ticking_{false};
   std::atomic<std::int64_t> served_ns_{0};  // when the service thread last did its share
   std::mutex contacts_mu_;

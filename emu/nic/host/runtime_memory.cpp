@@ -31,8 +31,13 @@ Status Runtime::adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard
   return memory_->adopt(begin, end - begin, adapter);
 }
 
-// The program's calls that unmap memory do not tell the NIC: all of it is reached by frame and by attach.
-Environment::Pages Runtime::adoptable_around(std::uint64_t, std::uint64_t, std::uint64_t) { return {}; }
+Environment::Pages Runtime::adoptable_around(std::uint64_t page, std::uint64_t low, std::uint64_t high) {
+  if (!hears_of_unmaps_) memory::set_unmap_listener(&unmaps_);
+  hears_of_unmaps_ = true;
+  if (!memory::announce_move({low, high})) return {};
+  const memory::Range run = memory_->adoptable_around(page, {low, high});
+  return {run.begin, run.end};
+}
 
 void Runtime::cut_off(std::uint64_t begin, std::uint64_t end) {
   job_.loop().run_and_wait([&] {

@@ -439,6 +439,7 @@ Errc Nic::transfer_chunk(const Request& chunk, const Request& whole) {
 // Each initiator counts its own, in memory of its own: a count in the entry would pull its line from core to
 // core.
 ORRERY_TIMED_PATH void Nic::count_hit(Peer& peer, const MemKey& key, std::uint64_t address) {
+  if ((key.flags & kSpace) != 0) return count_extent_hit(peer, address);
   std::uint32_t* const count_word = peer.hits.of(key.index);
   if (count_word == nullptr) return;
   const std::atomic_ref<std::uint32_t> word(*count_word);
@@ -448,19 +449,23 @@ ORRERY_TIMED_PATH void Nic::count_hit(Peer& peer, const MemKey& key, std::uint64
   if (count > 0xffff) return;
   // Two ports may lose a count to each other: it is a threshold, not a ledger.
   word.store(generation | count, std::memory_order_relaxed);
-  if ((key.flags & kSpace) != 0) {
-    // One count for all extents: the one that is met when the count says so is probably hot. Some cannot be
-    // moved: it asks less often then.
-    const std::uint32_t every = std::max(options_.adopt_after, 1u);
-    const std::uint32_t asks = count / every;
-    if (count % every != 0 || !std::has_single_bit(asks)) return;
-    want_extent(peer.link.nic, address);
-    environment_.ring(peer.link.process);
-    return;
-  }
   if (count != options_.adopt_after) return;
   auto& wanted = peer.link.nic.service().adoption_wanted[key.index / 64];
   wanted.fetch_or(1ull << key.index % 64, std::memory_order_seq_cst);
+  environment_.ring(peer.link.process);
+}
+
+// The same of a whole address space, for the extent. One that cannot be moved is asked for less and less.
+void Nic::count_extent_hit(Peer& peer, std::uint64_t address) {
+  const std::uint64_t extent = extent_word::extent_of(address);
+  auto& word = peer.extent_hits[extent % peer.extent_hits.size()];
+  const std::uint64_t seen = word.load(std::memory_order_relaxed);
+  const std::uint64_t count = seen >> 16 == extent ? (seen & 0xffff) + 1 : 1;
+  if (count > 0xffff) return;
+  word.store(extent << 16 | count, std::memory_order_relaxed);
+  const std::uint64_t every = std::max(options_.adopt_after, 1u);
+  if (count % every != 0 || !std::has_single_bit(count / every)) return;
+  want_extent(peer.link.nic, address);
   environment_.ring(peer.link.process);
 }
 

@@ -10,6 +10,7 @@
 #include "emu/wire/packet.hpp"
 #include "emu/wire/ring_wire.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -181,6 +182,8 @@ struct Peer {
   std::atomic<std::uint32_t> nic_address{UINT32_MAX};  // that it was found behind; all ones: not yet
   std::atomic<bool> lanes_refused{false};  // one side found nonsense in them: nothing goes by frame any more
   HitCounts hits;
+  // The same by extents of its address space: extent << 16 | count, the last that came of each place.
+  std::array<std::atomic<std::uint64_t>, 64> extent_hits{};
   std::atomic<bool> no_attach{false};  // cross-memory attach was refused: do not ask again
 
   // Frames, guarded by Nic::frames_mu_.

@@ -274,6 +274,13 @@ bool Nic::pump(Peer& peer) {
 
 // Applies one packet of a process whose last one is in `from`. `out`: the answer's payload, in `buffer`.
 // REQUIRES: requests_mu_ is held.
+namespace {
+bool names_space(const NicView& nic, const wire::PacketHeader& header) {
+  return header.key_index < kMaxRegions &&
+         (control::flags(nic.region(header.key_index).control.load(std::memory_order_relaxed)) & kSpace) != 0;
+}
+}  // namespace
+
 Errc Nic::apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part, std::span<std::byte> buffer,
                 std::span<std::byte>* out) {
   const wire::PacketHeader& header = packet.header;
@@ -308,8 +315,8 @@ Errc Nic::apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part,
     };
     status = carry_out(target);
     // A page that faults: of memory that is gone, or that its owner has protected since it was registered,
-    // which is no matter to a device.
-    if (status == Errc::bounds && verb.copies) [[unlikely]]
+    // which is no matter to a device. Of a whole address space the protection decides.
+    if (status == Errc::bounds && verb.copies && !names_space(view_, header)) [[unlikely]]
       status = carry_out({.nic = view_, .memory = &identity_, .is_protected = true});
     from.failed = status;
   }
