@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "lib/shmem/job.hpp"
+#include "lib/shmem/team.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+// Puts, gets and AMOs of this library by DMAPP's: the segment is the one that the address lies in. An
+// address outside both is DMAPP's to refuse, so that a good one costs no check here.
+namespace orrery::shmem {
+
+[[gnu::always_inline]] inline dmapp_seg_desc_t* segment_of(const void* symmetric) {
+  const auto address = reinterpret_cast<std::uint64_t>(symmetric);
+  return address - g_job.heap.begin < g_job.heap.bytes ? &g_job.heap.segment : &g_job.data.segment;
+}
+
+// DMAPP's parameters are not const, and it changes nothing that is to be read.
+inline void* plain(const void* pointer) { return const_cast<void*>(pointer); }
+
+[[gnu::always_inline]] inline void put(const char* call, void* dest, const void* source, std::uint64_t bytes,
+                                       int pe) {
+  if (bytes == 0) return;
+  must(call, dmapp_put(dest, segment_of(dest), pe, plain(source), bytes, DMAPP_BYTE), dest, bytes, pe);
+}
+[[gnu::always_inline]] inline void get(const char* call, void* dest, const void* source, std::uint64_t bytes,
+                                       int pe) {
+  if (bytes == 0) return;
+  must(call, dmapp_get(dest, plain(source), segment_of(source), pe, bytes, DMAPP_BYTE), source, bytes, pe);
+}
+[[gnu::always_inline]] inline void put_nbi(const char* call, void* dest, const void* source,
+                                           std::uint64_t bytes, int pe) {
+  if (bytes == 0) return;
+  must(call, dmapp_put_nbi(dest, segment_of(dest), pe, plain(source), bytes, DMAPP_BYTE), dest, bytes, pe);
+}
+[[gnu::always_inline]] inline void get_nbi(const char* call, void* dest, const void* source,
+                                           std::uint64_t bytes, int pe) {
+  if (bytes == 0) return;
+  must(call, dmapp_get_nbi(dest, plain(source), segment_of(source), pe, bytes, DMAPP_BYTE), source, bytes,
+       pe);
+}
+void iput(const char* call, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
+          std::uint64_t nelems, std::size_t width, int pe);
+void iget(const char* call, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
+          std::uint64_t nelems, std::size_t width, int pe);
+
+// An operand as DMAPP takes it: the value's bits in the low bytes.
+template <typename T>
+std::uint64_t bits_of(T value) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
+}
+
+template <typename T>
+dmapp_amo_t amo_of(dmapp_amo_op_t op, T operand1, T operand2 = T{}) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  return {.op = op,
+          .type = sizeof(T) == 8 ? DMAPP_QW : DMAPP_DW,
+          .operand1 = bits_of(operand1),
+          .operand2 = bits_of(operand2)};
+}
+
+template <typename T>
+void amo(const char* call, T* dest, int pe, dmapp_amo_t what) {
+  must(call, dmapp_amo_put_nbi(dest, segment_of(dest), pe, &what), dest, sizeof(T), pe);
+}
+template <typename T>
+T fetch_amo(const char* call, const T* word, int pe, dmapp_amo_t what) {
+  T old;
+  must(call, dmapp_amo_get(&old, plain(word), segment_of(word), pe, &what), word, sizeof(T), pe);
+  return old;
+}
+template <typename T>
+void fetch_amo_nbi(const char* call, T* result, const T* word, int pe, dmapp_amo_t what) {
+  must(call, dmapp_amo_get_nbi(result, plain(word), segment_of(word), pe, &what), word, sizeof(T), pe);
+}
+
+// Everything of this PE that is under way is done.
+void quiet(const char* call);
+
+}  // namespace orrery::shmem

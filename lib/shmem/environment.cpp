@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "lib/shmem/environment.hpp"
+
+#include "emu/base/log.hpp"
+#include "emu/memory/symmetric_heap.hpp"
+#include "lib/shmem/job.hpp"
+#include "lib/shmem/team.hpp"
+
+#include "include/shmem/shmem.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include <unistd.h>
+
+namespace orrery::shmem {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kNames{"SHMEM_SYMMETRIC_SIZE", "SHMEM_VERSION", "SHMEM_INFO",
+                                                 "SHMEM_DEBUG"};
+constexpr std::array<const char*, 3> kSizes{"SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE",
+                                            "XT_SYMMETRIC_HEAP_SIZE"};
+
+// Any value but none and 0 switches on.
+bool is_on(const char* name, const char* old_name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) value = std::getenv(old_name);
+  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
+void warn_of_unknown() {
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::string_view name = text.substr(0, text.find('='));
+    if (!name.starts_with("SHMEM_")) continue;
+    bool known = false;
+    for (const std::string_view one : kNames) known = known || one == name;
+    if (!known)
+      log::warn(
+          "{} is set, which this OpenSHMEM does not know: it knows SHMEM_SYMMETRIC_SIZE, SHMEM_VERSION, "
+          "SHMEM_INFO, SHMEM_DEBUG",
+          name);
+  }
+}
+
+}  // namespace
+
+void read_environment(const char* call) {
+  for (const char* const name : kSizes) {
+    const char* const text = std::getenv(name);
+    if (text == nullptr) continue;
+    const auto size = memory::parse_size(text);
+    if (!size.ok())
+      fail(call, "%s=%s: expected a number of bytes, with K, M, G or T behind it perhaps", name, text);
+    // The teams' words are not the program's.
+    const std::string with_own = std::to_string(size.value() + kTeams * sizeof(TeamWords));
+    setenv("XT_SYMMETRIC_HEAP_SIZE", with_own.c_str(), 1);
+    break;
+  }
+  warn_of_unknown();
+  const char* const pe = std::getenv("PMI_RANK");
+  if (pe != nullptr && std::strcmp(pe, "0") != 0) return;
+  if (is_on("SHMEM_VERSION", "SMA_VERSION") || is_on("SHMEM_INFO", "SMA_INFO"))
+    std::printf("%s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
+  if (is_on("SHMEM_INFO", "SMA_INFO")) {
+    std::printf(
+        "SHMEM_SYMMETRIC_SIZE  bytes of the symmetric heap of a PE, K, M, G, T (64M)\n"
+        "SHMEM_VERSION         print the version at the start\n"
+        "SHMEM_INFO            print this\n"
+        "SHMEM_DEBUG           accepted; errors are always checked for\n");
+  }
+}
+
+}  // namespace orrery::shmem

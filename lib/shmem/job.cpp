@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "lib/shmem/job.hpp"
+
+#include "emu/base/log.hpp"
+#include "emu/base/wait.hpp"
+#include "emu/memory/symmetric_heap.hpp"
+#include "lib/shmem/environment.hpp"
+#include "lib/shmem/team.hpp"
+#include "lib/shmem/wait.hpp"
+
+#include "include/pmi/pmi.h"
+#include "include/shmem/shmem.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+// Start, end, and what a PE is told about itself and others.
+namespace orrery::shmem {
+
+Job g_job;
+
+namespace {
+
+bool g_registered = false;
+bool g_exiting = false;  // by shmem_global_exit, or by fail()
+
+void end_job() {
+  g_job.up = false;
+  g_job.ended = true;
+  end_teams();
+  (void)dmapp_finalize();
+}
+
+// A program that returns from main makes shmem_finalize's call so. One that ends by an error does not wait
+// for the others.
+void at_exit(int status, void*) {
+  if (g_job.up && !g_exiting && status == 0) shmem_finalize();
+}
+
+Region region_of(const dmapp_seg_desc_t& segment) {
+  return {.begin = reinterpret_cast<std::uint64_t>(segment.addr), .bytes = segment.len, .segment = segment};
+}
+
+void start(const char* call, int level) {
+  if (g_job.up) return;
+  if (g_job.ended) fail(call, "%s", "shmem_finalize has been called: OpenSHMEM cannot be started again");
+  read_environment(call);
+  dmapp_rma_attrs_ext_t attributes;
+  (void)dmapp_get_rma_attrs_ext(&attributes);
+  attributes.max_concurrency = level == SHMEM_THREAD_MULTIPLE ? DMAPP_MAX_THREADS_UNLIMITED : 1;
+  dmapp_jobinfo_t info;
+  if (const dmapp_return_t rc = dmapp_init_ext(&attributes, &attributes);
+      rc != DMAPP_RC_SUCCESS || dmapp_get_jobinfo(&info) != DMAPP_RC_SUCCESS)
+    fail(call, "%s", "no NIC, no job or no symmetric heap; the lines above say why");
+  g_job.pe = info.pe;
+  g_job.npes = info.npes;
+  g_job.level = level;
+  g_job.heap = region_of(info.sheap_seg);
+  g_job.data = region_of(info.data_seg);
+  g_job.up = true;
+  start_teams();
+  if (!g_registered) {
+    g_registered = true;
+    on_exit(at_exit, nullptr);
+  }
+}
+
+}  // namespace
+
+void fail(const char* call, const char* format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  log::error("{}: {}", call, static_cast<const char*>(text));
+  g_exiting = true;
+  PMI_Abort(1, call);
+  std::abort();
+}
+
+void fail_request(const char* call, dmapp_return_t rc, const void* address, std::uint64_t bytes, int pe) {
+  must_be_up(call);
+  if (pe < 0 || pe >= g_job.npes) fail(call, "PE %d: expected 0 to %d", pe, g_job.npes - 1);
+  if (rc == DMAPP_RC_NOT_FOUND || rc == DMAPP_RC_INVALID_PARAM) {
+    const auto end = [](const Region& region) { return region.begin + region.bytes; };
+    fail(call,
+         "%llu bytes at %p of PE %d are not symmetric: expected the symmetric heap (%#llx to %#llx) or the "
+         "program's "
+         "static variables (%#llx to %#llx)",
+         static_cast<unsigned long long>(bytes), address, pe,
+         static_cast<unsigned long long>(g_job.heap.begin), static_cast<unsigned long long>(end(g_job.heap)),
+         static_cast<unsigned long long>(g_job.data.begin), static_cast<unsigned long long>(end(g_job.data)));
+  }
+  if (rc == DMAPP_RC_ALIGNMENT_ERROR)
+    fail(call, "address %p is not aligned to its %llu bytes", address,
+         static_cast<unsigned long long>(bytes));
+  const char* why = "";
+  (void)dmapp_explain_error(rc, &why);
+  fail(call, "%llu bytes at %p of PE %d: %s", static_cast<unsigned long long>(bytes), address, pe, why);
+}
+
+void give_way() {
+  (void)dmapp_progress();
+  yield_cpu();
+}
+
+}  // namespace orrery::shmem
+
+using orrery::shmem::fail;
+using orrery::shmem::g_job;
+using orrery::shmem::must_be_up;
+
+extern "C" {
+
+void shmem_init(void) { orrery::shmem::start("shmem_init", SHMEM_THREAD_SINGLE); }
+
+int shmem_init_thread(int requested, int* provided) {
+  if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
+    orrery::log::error("shmem_init_thread: level {}: expected {} (SINGLE) to {} (MULTIPLE)", requested,
+                       SHMEM_THREAD_SINGLE, SHMEM_THREAD_MULTIPLE);
+    return -1;
+  }
+  orrery::shmem::start("shmem_init_thread", requested);
+  if (provided != nullptr) *provided = g_job.level;
+  return 0;
+}
+
+void shmem_query_thread(int* provided) {
+  must_be_up("shmem_query_thread");
+  *provided = g_job.level;
+}
+
+void start_pes(int /*npes*/) { orrery::shmem::start("start_pes", SHMEM_THREAD_SINGLE); }
+
+void shmem_finalize(void) {
+  if (!g_job.up) return;
+  shmem_barrier_all();
+  orrery::shmem::end_job();
+}
+
+void shmem_global_exit(int status) {
+  orrery::shmem::g_exiting = true;
+  std::fflush(nullptr);
+  PMI_Abort(status, "shmem_global_exit");
+  std::_Exit(status);
+}
+
+int shmem_my_pe(void) {
+  must_be_up("shmem_my_pe");
+  return g_job.pe;
+}
+int shmem_n_pes(void) {
+  must_be_up("shmem_n_pes");
+  return g_job.npes;
+}
+int _my_pe(void) { return shmem_my_pe(); }
+int my_pe(void) { return shmem_my_pe(); }
+int _num_pes(void) { return shmem_n_pes(); }
+int num_pes(void) { return shmem_n_pes(); }
+int shmem_num_pes(void) { return shmem_n_pes(); }
+
+int shmem_pe_accessible(int pe) {
+  must_be_up("shmem_pe_accessible");
+  return pe >= 0 && pe < g_job.npes ? 1 : 0;
+}
+
+int shmem_addr_accessible(const void* addr, int pe) {
+  must_be_up("shmem_addr_accessible");
+  const auto at = reinterpret_cast<std::uint64_t>(addr);
+  const bool symmetric = at - g_job.heap.begin < g_job.heap.bytes || at - g_job.data.begin < g_job.data.bytes;
+  return symmetric && shmem_pe_accessible(pe) != 0 ? 1 : 0;
+}
+
+void* shmem_ptr(const void* dest, int pe) {
+  must_be_up("shmem_ptr");
+  if (shmem_addr_accessible(dest, pe) == 0) return nullptr;
+  return pe == g_job.pe ? const_cast<void*>(dest) : nullptr;
+}
+
+void shmem_info_get_version(int* major, int* minor) {
+  *major = SHMEM_MAJOR_VERSION;
+  *minor = SHMEM_MINOR_VERSION;
+}
+
+void shmem_info_get_name(char* name) { std::strncpy(name, SHMEM_VENDOR_STRING, SHMEM_MAX_NAME_LEN); }
+
+void shmem_pcontrol(int level, ...) {
+  if (level < 0)
+    orrery::log::warn("shmem_pcontrol: level {}: expected 0 or more; nothing is profiled here", level);
+}
+
+void shmem_clear_cache_inv(void) {}
+void shmem_set_cache_inv(void) {}
+void shmem_clear_cache_line_inv(void* /*dest*/) {}
+void shmem_set_cache_line_inv(void* /*dest*/) {}
+void shmem_udcflush(void) {}
+void shmem_udcflush_line(void* /*dest*/) {}
+
+}  // extern "C"

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "lib/shmem/access.hpp"
+#include "lib/shmem/combine.hpp"
+#include "lib/shmem/group.hpp"
+
+#include "include/shmem/shmem.h"
+
+// Reductions over teams and active sets.
+namespace orrery::shmem {
+
+namespace {
+
+int reduce(const char* call, shmem_team_t team, void* dest, const void* source, std::size_t nelems,
+           std::size_t width, group::Combine combine) {
+  must_be_up(call);
+  const Team* const one = find_team(team);
+  if (one == nullptr) return -1;
+  group::reduce(one->set, dest, source, nelems, width, combine);
+  return 0;
+}
+
+std::size_t count(const char* call, int nreduce) {
+  if (nreduce < 0) fail(call, "nreduce %d: expected 0 or more", nreduce);
+  return static_cast<std::size_t>(nreduce);
+}
+
+}  // namespace
+
+}  // namespace orrery::shmem
+
+namespace shmem = orrery::shmem;
+
+#define ORRERY_REDUCE(T, N, OP)                                                                 \
+  int shmem_##N##_##OP##_reduce(shmem_team_t team, T* dest, const T* source, size_t nreduce) {  \
+    return shmem::reduce("shmem_" #N "_" #OP "_reduce", team, dest, source, nreduce, sizeof(T), \
+                         shmem::combine_##OP<T>);                                               \
+  }
+#define ORRERY_TO_ALL(T, N, OP)                                                                         \
+  void shmem_##N##_##OP##_to_all(T* dest, const T* source, int nreduce, int PE_start, int logPE_stride, \
+                                 int PE_size, T* /*pWrk*/, long* pSync) {                               \
+    constexpr const char* call = "shmem_" #N "_" #OP "_to_all";                                         \
+    shmem::group::reduce(shmem::active_set(call, PE_start, logPE_stride, PE_size, pSync), dest, source, \
+                         shmem::count(call, nreduce), sizeof(T), shmem::combine_##OP<T>);               \
+  }
+
+extern "C" {
+
+SHMEM_REDUCE_BITWISE_TYPES_(ORRERY_REDUCE, and)
+SHMEM_REDUCE_BITWISE_TYPES_(ORRERY_REDUCE, or)
+SHMEM_REDUCE_BITWISE_TYPES_(ORRERY_REDUCE, xor)
+SHMEM_REDUCE_MINMAX_TYPES_(ORRERY_REDUCE, min)
+SHMEM_REDUCE_MINMAX_TYPES_(ORRERY_REDUCE, max)
+SHMEM_REDUCE_ARITH_TYPES_(ORRERY_REDUCE, sum)
+SHMEM_REDUCE_ARITH_TYPES_(ORRERY_REDUCE, prod)
+SHMEM_TO_ALL_BITWISE_(ORRERY_TO_ALL, and)
+SHMEM_TO_ALL_BITWISE_(ORRERY_TO_ALL, or)
+SHMEM_TO_ALL_BITWISE_(ORRERY_TO_ALL, xor)
+SHMEM_TO_ALL_MINMAX_(ORRERY_TO_ALL, min)
+SHMEM_TO_ALL_MINMAX_(ORRERY_TO_ALL, max)
+SHMEM_TO_ALL_ARITH_(ORRERY_TO_ALL, sum)
+SHMEM_TO_ALL_ARITH_(ORRERY_TO_ALL, prod)
+
+}  // extern "C"

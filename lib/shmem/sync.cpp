@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "lib/shmem/access.hpp"
+#include "lib/shmem/wait.hpp"
+
+#include "include/shmem/shmem.h"
+#include "include/shmem/shmemx.h"
+
+#include <ctime>
+
+// Order, waiting for memory, locks.
+namespace orrery::shmem {
+
+namespace {
+
+template <typename T>
+bool holds(const volatile T* word, int cmp, T value, const char* call) {
+  // Acquire: what was written before it is seen.
+  const T now = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+  switch (cmp) {
+    case SHMEM_CMP_EQ:
+      return now == value;
+    case SHMEM_CMP_NE:
+      return now != value;
+    case SHMEM_CMP_GT:
+      return now > value;
+    case SHMEM_CMP_LE:
+      return now <= value;
+    case SHMEM_CMP_LT:
+      return now < value;
+    case SHMEM_CMP_GE:
+      return now >= value;
+    default:
+      fail(call, "cmp %d: expected SHMEM_CMP_EQ, _NE, _GT, _LE, _LT or _GE (0 to 5)", cmp);
+  }
+}
+
+// Words that a call waits for: one value for all, or one for each.
+template <typename T>
+struct Words {
+  const char* call;
+  volatile T* words;
+  std::size_t count;
+  const int* status;
+  int cmp;
+  const T* values;
+  bool one_value;
+
+  bool counts(std::size_t i) const { return status == nullptr || status[i] == 0; }
+  bool holds(std::size_t i) const {
+    return shmem::holds(&words[i], cmp, one_value ? *values : values[i], call);
+  }
+  bool none() const {
+    for (std::size_t i = 0; i < count; ++i)
+      if (counts(i)) return false;
+    return true;
+  }
+  bool all() const {
+    for (std::size_t i = 0; i < count; ++i)
+      if (counts(i) && !holds(i)) return false;
+    return true;
+  }
+  std::size_t any() const {
+    // Not always from the first on: none is to be kept waiting by those before it.
+    static thread_local std::size_t t_first = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t i = (t_first + k) % count;
+      if (counts(i) && holds(i)) {
+        t_first = i + 1;
+        return i;
+      }
+    }
+    return SIZE_MAX;
+  }
+  std::size_t some(std::size_t* indices) const {
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (counts(i) && holds(i)) indices[found++] = i;
+    return found;
+  }
+
+  void wait_all() const {
+    wait_until([this] { return all(); });
+  }
+  std::size_t wait_any() const {
+    if (none()) return SIZE_MAX;
+    std::size_t found = SIZE_MAX;
+    wait_until([&] { return (found = any()) != SIZE_MAX; });
+    return found;
+  }
+  std::size_t wait_some(std::size_t* indices) const {
+    if (none()) return 0;
+    std::size_t found = 0;
+    wait_until([&] { return (found = some(indices)) != 0; });
+    return found;
+  }
+};
+
+// A look in vain lets what needs this PE go on: a program may test in a loop that has nothing else.
+template <typename Found>
+Found looked(Found found, bool in_vain) {
+  if (in_vain) give_way();
+  return found;
+}
+
+}  // namespace
+
+}  // namespace orrery::shmem
+
+namespace shmem = orrery::shmem;
+
+#define ORRERY_MANY(T, N, SUFFIX, VALUE, POINTER, ONE)                                                       \
+  void shmem_##N##_wait_until_all##SUFFIX(volatile T* ivars, size_t nelems, const int* status, int cmp,      \
+                                          VALUE) {                                                           \
+    shmem::Words<T>{"shmem_" #N "_wait_until_all" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}         \
+        .wait_all();                                                                                         \
+  }                                                                                                          \
+  size_t shmem_##N##_wait_until_any##SUFFIX(volatile T* ivars, size_t nelems, const int* status, int cmp,    \
+                                            VALUE) {                                                         \
+    return shmem::Words<T>{"shmem_" #N "_wait_until_any" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}  \
+        .wait_any();                                                                                         \
+  }                                                                                                          \
+  size_t shmem_##N##_wait_until_some##SUFFIX(volatile T* ivars, size_t nelems, size_t* indices,              \
+                                             const int* status, int cmp, VALUE) {                            \
+    return shmem::Words<T>{"shmem_" #N "_wait_until_some" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE} \
+        .wait_some(indices);                                                                                 \
+  }                                                                                                          \
+  int shmem_##N##_test_all##SUFFIX(volatile T* ivars, size_t nelems, const int* status, int cmp, VALUE) {    \
+    const bool all =                                                                                         \
+        shmem::Words<T>{"shmem_" #N "_test_all" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}.all();    \
+    return shmem::looked(all ? 1 : 0, !all);                                                                 \
+  }                                                                                                          \
+  size_t shmem_##N##_test_any##SUFFIX(volatile T* ivars, size_t nelems, const int* status, int cmp, VALUE) { \
+    const size_t found =                                                                                     \
+        shmem::Words<T>{"shmem_" #N "_test_any" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}.any();    \
+    return shmem::looked(found, found == SIZE_MAX);                                                          \
+  }                                                                                                          \
+  size_t shmem_##N##_test_some##SUFFIX(volatile T* ivars, size_t nelems, size_t* indices, const int* status, \
+                                       int cmp, VALUE) {                                                     \
+    const size_t found =                                                                                     \
+        shmem::Words<T>{"shmem_" #N "_test_some" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}.some(    \
+            indices);                                                                                        \
+    return shmem::looked(found, found == 0);                                                                 \
+  }
+#define ORRERY_WAIT(T, N, A)                                                                          \
+  void shmem_##N##_wait_until(volatile T* ivar, int cmp, T cmp_value) {                               \
+    shmem::wait_until([=] { return shmem::holds(ivar, cmp, cmp_value, "shmem_" #N "_wait_until"); }); \
+  }                                                                                                   \
+  void shmem_##N##_wait(volatile T* ivar, T cmp_value) {                                              \
+    shmem_##N##_wait_until(ivar, SHMEM_CMP_NE, cmp_value);                                            \
+  }                                                                                                   \
+  int shmem_##N##_test(volatile T* ivar, int cmp, T cmp_value) {                                      \
+    const bool is = shmem::holds(ivar, cmp, cmp_value, "shmem_" #N "_test");                          \
+    return shmem::looked(is ? 1 : 0, !is);                                                            \
+  }                                                                                                   \
+  ORRERY_MANY(T, N, , T cmp_value, &cmp_value, true)                                                  \
+  ORRERY_MANY(T, N, _vector, const T* cmp_values, cmp_values, false)
+
+extern "C" {
+
+SHMEM_WAIT_TYPES_(ORRERY_WAIT, 0)
+
+void shmem_wait(volatile long* ivar, long cmp_value) { shmem_long_wait(ivar, cmp_value); }
+// Without a type it is of long; C++ has an overload of that name.
+void orrery_shmem_wait_until(volatile long* ivar, int cmp, long cmp_value) __asm__("shmem_wait_until");
+void orrery_shmem_wait_until(volatile long* ivar, int cmp, long cmp_value) {
+  shmem_long_wait_until(ivar, cmp, cmp_value);
+}
+
+uint64_t shmem_signal_wait_until(uint64_t* sig_addr, int cmp, uint64_t cmp_value) {
+  uint64_t seen = 0;
+  shmem::wait_until([&] {
+    seen = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+    return shmem::holds(&seen, cmp, cmp_value, "shmem_signal_wait_until");
+  });
+  return seen;
+}
+
+void shmem_fence(void) { shmem::quiet("shmem_fence"); }
+void shmem_quiet(void) { shmem::quiet("shmem_quiet"); }
+void shmem_ctx_fence(shmem_ctx_t ctx) { shmem_ctx_quiet(ctx); }
+
+void shmem_ctx_quiet(shmem_ctx_t ctx) {
+  if (ctx != SHMEM_CTX_INVALID && ctx != SHMEM_CTX_DEFAULT &&
+      (reinterpret_cast<shmem::Context*>(ctx)->options & SHMEM_CTX_PRIVATE) != 0 &&
+      dmapp_thread_gsync_wait() == DMAPP_RC_SUCCESS)
+    return;
+  shmem::quiet("shmem_ctx_quiet");
+}
+
+double shmemx_wtime(void) {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+}  // extern "C"
