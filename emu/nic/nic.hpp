@@ -57,7 +57,8 @@ class PacketServer;
 // process. The posting thread applies an operation to the target's state itself where it can reach that;
 // else the operation travels as frames, and the target's polling threads apply it.
 //
-// Threads: post, poll and the queues: one thread per port at a time, different ports in parallel.
+// Threads: post: one thread per endpoint and per queue of completions at a time, different ones in parallel,
+// of one port too. poll and the queues: one thread per queue.
 // register_region, deregister, create and destroy calls: any thread. serve(): the service thread.
 // Invariants: (1) an operation that was accepted raises exactly the events it asked for, whatever happens to
 // the peer; (2) data is visible before any event that tells of it; (3) no lock is held while user memory is
@@ -454,7 +455,7 @@ class Nic final : public wire::Sink {
   std::array<Inbound, kMaxProcesses> inbound_;  // guarded by requests_mu_
   std::vector<std::uint16_t> lanes_;            // those of inbound_ that were opened, guarded by requests_mu_
   std::uint32_t lanes_seen_ = 0;                // lane_changes as of lanes_, guarded by requests_mu_
-  std::mutex shared_hazard_mu_;                 // held for an access by ports that share a hazard word
+  std::mutex shared_hazard_mu_;                 // held for an access by threads that share a hazard word
   ShortLock frames_mu_;
   std::vector<Peer*> lane_peers_;  // peers with open lanes, guarded by frames_mu_
   // The wire between hosts. It is called under frames_mu_, and takes requests_mu_ for what it delivers.

@@ -9,6 +9,8 @@
 #include "emu/nic/collective/collective_engine.hpp"
 #include "emu/nic/collective/collective_slot.hpp"
 #include "emu/nic/nic.hpp"
+#include "emu/nic/state/hazard.hpp"
+#include "emu/nic/state/thread_word.hpp"
 
 #include <bit>
 
@@ -47,12 +49,16 @@ bool CollectiveEngine::try_join(Port& port, CeEdge& edge, const CeShortJoin& joi
   const std::uint32_t index = edge.records[lane];
   if (index == CeEdge::kNoRecord) [[unlikely]]
     return false;
+  const std::uint32_t place = thread_hazard_slot();
+  if (place == kSharedHazardSlot) [[unlikely]]
+    return false;
+  auto& posting = port.posting[place];
   Record& record = records_[index];
   const auto held = record.lock.try_enter();
   if (held == BiasedLock::Held::no) [[unlikely]]
     return false;
   // As PostGate, which waits while the domain is suspended.
-  port.posting.store(1, std::memory_order_relaxed);
+  posting.store(1, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // The record may have been used by another edge since. While it has not, no other record is this child's in
   // this lane (take_record): it alone says that nothing is under way, and which turn is next. What we wrote
@@ -65,7 +71,7 @@ bool CollectiveEngine::try_join(Port& port, CeEdge& edge, const CeShortJoin& joi
                        // Acquire: pairs with configure().
                        record.vce->control.load(std::memory_order_acquire) == edge.control;
   if (!allowed) [[unlikely]] {
-    port.posting.store(0, std::memory_order_release);
+    posting.store(0, std::memory_order_release);
     record.lock.leave(held);
     return false;
   }
@@ -95,7 +101,7 @@ bool CollectiveEngine::try_join(Port& port, CeEdge& edge, const CeShortJoin& joi
   beat_heart();
   if ((record.vce->modes.load(std::memory_order_relaxed) & kCeWakes) != 0) [[unlikely]]
     wake_owner(record.path->levels[0]);
-  port.posting.store(0, std::memory_order_release);
+  posting.store(0, std::memory_order_release);
   return true;
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "emu/nic/events/error_log.hpp"
+#include "emu/nic/state/nic_state.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -15,12 +17,15 @@ struct Port {
   std::uint16_t domain = 0;
   std::uint32_t nic_address = 0;
   std::uint32_t instance = 0;
-  std::uint32_t hazard_slot = 0;       // which word of a HazardLine its posts use
+  std::uint32_t hazard_slot = 0;       // which word of a board's line its FMA windows use
   std::uint32_t max_retransmits = 10;  // how often a message that met a fault is sent again
   std::uint32_t message_order = 8;     // kInOrder, or 0: messages may overtake each other on their way
   std::atomic<std::uint32_t> retransmitted{0};  // messages of this port that were retransmitted
-  std::atomic<std::uint32_t> posting{0};  // its thread is on the general path of an operation (PostGate)
-  ErrorLog* errors = nullptr;             // of the NIC
+  // Which threads are on the general path of an operation (PostGate): those that have a hazard word, by its
+  // place, each writing its own; and how many of the others.
+  std::array<std::atomic<std::uint8_t>, kHazardSlots + kMoreHazardSlots> posting{};
+  std::atomic<std::uint32_t> others_posting{0};
+  ErrorLog* errors = nullptr;  // of the NIC
   // Hears of each operation that failed, on whatever thread found out. Set by the API before the first post.
   // Called with locks of the NIC held: it may end the process or note the event, but neither wait nor call
   // the NIC.

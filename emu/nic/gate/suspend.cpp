@@ -6,6 +6,8 @@
 #include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/nic/nic.hpp"
+#include "emu/nic/state/hazard.hpp"
+#include "emu/nic/state/thread_word.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -22,27 +24,40 @@ constexpr std::int64_t kLookNs = 50'000'000;
 
 }  // namespace
 
-ORRERY_TIMED_PATH PostGate::PostGate(Nic& nic, Port& port) : port_(port) {
+// As with hazards (hazard.hpp): whoever suspends pays for the barrier, where the kernel has one.
+inline void PostGate::enter(bool strong) {
+  if (place_ == kSharedHazardSlot) [[unlikely]] {
+    port_.others_posting.fetch_add(1, std::memory_order_seq_cst);
+  } else if (strong) [[unlikely]] {
+    port_.posting[place_].exchange(1, std::memory_order_seq_cst);
+  } else {
+    port_.posting[place_].store(1, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+}
+
+// Release: whoever sees it cleared sees what was posted.
+inline void PostGate::leave() {
+  if (place_ == kSharedHazardSlot) [[unlikely]]
+    port_.others_posting.fetch_sub(1, std::memory_order_release);
+  else
+    port_.posting[place_].store(0, std::memory_order_release);
+}
+
+ORRERY_TIMED_PATH PostGate::PostGate(Nic& nic, Port& port) : port_(port), place_(thread_hazard_slot()) {
   const bool strong = nic.view().header().strong_hazards != 0;
   for (;;) {
-    // As with hazards (hazard.hpp): whoever suspends pays for the barrier, where the kernel has one.
-    if (strong) [[unlikely]] {
-      port_.posting.exchange(1, std::memory_order_seq_cst);
-    } else {
-      port_.posting.store(1, std::memory_order_relaxed);
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-    }
+    enter(strong);
     if (!is_suspended(nic.view(), port_.domain)) [[likely]]
       return;
-    port_.posting.store(0, std::memory_order_release);
+    leave();
     FutexWord& changes = nic.view().service().suspension_changes;
     const std::uint32_t seen = changes.load(std::memory_order_acquire);
     if (is_suspended(nic.view(), port_.domain)) futex_wait(changes, seen, monotonic_ns() + kLookNs);
   }
 }
 
-// Release: whoever sees it cleared sees what was posted.
-ORRERY_TIMED_PATH PostGate::~PostGate() { port_.posting.store(0, std::memory_order_release); }
+ORRERY_TIMED_PATH PostGate::~PostGate() { leave(); }
 
 // ---- the owner ----
 

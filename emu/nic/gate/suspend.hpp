@@ -34,7 +34,10 @@ class PostGate {
   PostGate& operator=(const PostGate&) = delete;
 
  private:
+  void enter(bool strong);
+  void leave();
   Port& port_;
+  const std::uint32_t place_;  // of the thread's hazard word
 };
 
 }  // namespace orrery::nic

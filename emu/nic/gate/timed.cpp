@@ -181,7 +181,7 @@ class TimedOp final : public clock::Task {
     const std::uint32_t index = request_.remote.index;
     // Announced as an access is (Nic::try_direct): the queue stays until this is over.
     const std::lock_guard shared(nic_.shared_hazard_mu_);
-    const HazardGuard guard(peer.hazards.slot[kSharedHazardSlot], index, peer.link.strong_hazards);
+    const HazardGuard guard(peer.hazard(kSharedHazardSlot), index, peer.link.strong_hazards);
     const std::uint64_t word = announced_word(peer.link.nic.region(index));
     // Deregistered since the data came: nobody is there to be told.
     if (control::state(word) == RegionState::free || control::generation(word) != request_.remote.generation)

@@ -6,6 +6,7 @@
 #include "emu/base/asymmetric_fence.hpp"
 #include "emu/base/log.hpp"
 #include "emu/nic/nic.hpp"
+#include "emu/nic/state/hazard.hpp"
 
 #include <bit>
 
@@ -91,7 +92,10 @@ void Nic::peer_died(ProcessName process) {
   for (std::uint32_t i = 0; i < kHazardSlots && board_ != nullptr; ++i)
     left[i] = board_->lines[process.slot].port[i].load(std::memory_order_acquire);
   if (environment_.slot_alive(process.slot)) return;
-  for (auto& word : view_.hazards(process.slot).slot) word.store(0, std::memory_order_release);
+  (void)any_hazard(view_, process.slot, [](std::atomic<std::uint64_t>& word) {
+    word.store(0, std::memory_order_release);
+    return false;
+  });
   for (std::uint32_t i = 0; i < kHazardSlots; ++i) {
     if (left[i] % 2 != 0)
       board_->lines[process.slot].port[i].compare_exchange_strong(left[i], left[i] + 1,

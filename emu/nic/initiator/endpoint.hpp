@@ -17,7 +17,7 @@
 namespace orrery::nic {
 
 // Where posts of one port go to: a remote NIC, and the queue that hears of their completion.
-// Threads: one at a time, the thread that uses the port. Members are set through the Nic.
+// Threads: one at a time. Members are set through the Nic.
 struct Endpoint {
   static constexpr std::uint32_t kNoPeer = UINT32_MAX;
   Port* port = nullptr;

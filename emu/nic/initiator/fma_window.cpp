@@ -257,13 +257,14 @@ void FmaWindow::keep_grant(std::size_t pe) {
   lane.words_end = 0;
   withdrawals_seen_ = UINT64_MAX;  // to be measured again
   const std::uint64_t offset = place.address - grant.begin;
-  if (grant.key != key_word(place.key) || !grant.writable || offset > grant.size) return;
+  if (grant.key != (key_word(place.key) | t_thread_tag) || !grant.writable || offset > grant.size) return;
   lane.here = grant.here + offset;
   lane.hazard = grant.hazard;
   lane.control = grant.word;
   lane.granted = grant.control;
   lane.dead = &grant.peer->dead;
   lane.region = place.key.index;
+  lane.thread = static_cast<std::uint32_t>(t_thread_tag >> kThreadTagShift);
   lane.end = grant.size - offset;
   lane.words_end = lane.end < 8 ? 0 : lane.end - 7;
 }

@@ -7,6 +7,7 @@
 #include "emu/nic/state/hazard.hpp"
 #include "emu/nic/state/hazard_board.hpp"
 #include "emu/nic/state/network_address.hpp"
+#include "emu/nic/state/thread_word.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -145,6 +146,7 @@ class FmaWindow {
     std::uint64_t granted = 0;  // what `control` has to be
     const std::atomic<bool>* dead = nullptr;
     std::uint32_t region = 0;
+    std::uint32_t thread = 0;  // whose word `hazard` is (state/thread_word.hpp)
   };
   static_assert(sizeof(Lane) == kCacheLine);
 
@@ -153,7 +155,8 @@ class FmaWindow {
   // Runs `body`, which stores through the lane, if that is still allowed.
   template <typename Body>
   [[gnu::always_inline]] static bool store_here(const Lane& lane, Body body) {
-    if (lane.dead->load(std::memory_order_relaxed)) [[unlikely]]
+    if (lane.dead->load(std::memory_order_relaxed) || lane.thread != t_thread_tag >> kThreadTagShift)
+        [[unlikely]]
       return false;
     const HazardGuard guard(*lane.hazard, lane.region, false);
     // Acquire: see try_granted.

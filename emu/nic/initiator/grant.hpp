@@ -18,8 +18,9 @@ struct Peer;
 // one word of the owner's decides that, with one load and one compare. Filled by the general path after all
 // its checks; good for put and get.
 struct alignas(kCacheLine) Grant {
-  std::uint64_t key = UINT64_MAX;  // process << 32 | generation << 16 | index; all ones: empty
-  std::uint64_t control = 0;       // what `word` was when it was granted
+  // Thread << 48 (state/thread_word.hpp) | process << 32 | generation << 16 | index; all ones: empty.
+  std::uint64_t key = UINT64_MAX;
+  std::uint64_t control = 0;  // what `word` was when it was granted
   Peer* peer = nullptr;
   // The entry's control word; of a whole address space the word of one extent (state/extent_state.hpp).
   const std::atomic<std::uint64_t>* word = nullptr;
@@ -35,7 +36,7 @@ struct alignas(kCacheLine) Grant {
 // each has of its own. The target checks everything again; what the general path refuses at once is refused
 // at once here too.
 struct FrameGrant {
-  std::uint64_t key = UINT64_MAX;  // as above
+  std::uint64_t key = UINT64_MAX;  // as above, of any thread
   Peer* peer = nullptr;            // another process may answer to the same key later
   std::uint64_t control = 0;
   std::uint32_t flags = 0;  // of the request

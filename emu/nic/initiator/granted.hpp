@@ -6,6 +6,7 @@
 #include "emu/nic/events/completion_queue.hpp"
 #include "emu/nic/nic.hpp"
 #include "emu/nic/state/hazard.hpp"
+#include "emu/nic/state/thread_word.hpp"
 #include "emu/nic/target/execute.hpp"
 
 #include <atomic>
@@ -32,6 +33,7 @@ struct Transfer {
 constexpr std::uint64_t key_word(std::uint16_t process, std::uint16_t generation, std::uint16_t index) {
   return std::uint64_t{process} << 32 | std::uint64_t{generation} << 16 | index;
 }
+inline constexpr std::uint64_t kKeyWordMask = (std::uint64_t{1} << kThreadTagShift) - 1;
 constexpr std::uint64_t key_word(const MemKey& key) {
   return key_word(key.process, key.generation, key.index);
 }
@@ -65,13 +67,14 @@ inline void copy_from_target(std::byte* to, std::byte* from, std::uint64_t bytes
 
 // Carries out one access through the endpoint's grant: act(here) touches the target's bytes. ok: done, its
 // events are raised. not_done: nothing happened, take the long way. no_resource: the queue's transactions are
-// used up. Not blocking; the thread that uses the endpoint's port.
+// used up. Not blocking; the thread that uses the endpoint: a grant that another thread was given does not
+// count.
 template <bool kWrites, typename Act>
 [[gnu::always_inline]] inline Errc through_grant(Endpoint& endpoint, const Transfer& transfer, Act act) {
   const Grant& grant = endpoint.grants[transfer.key % kGrants];
   const std::uint64_t offset = transfer.remote_address - grant.begin;
-  if (grant.key != transfer.key || offset > grant.size || transfer.length > grant.size - offset)
-      [[unlikely]] {
+  if (grant.key != (transfer.key | t_thread_tag) || offset > grant.size ||
+      transfer.length > grant.size - offset) [[unlikely]] {
     return Errc::not_done;
   }
   if (kWrites && !grant.writable) [[unlikely]]

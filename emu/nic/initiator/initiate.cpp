@@ -11,6 +11,7 @@
 #include "emu/nic/state/access.hpp"
 #include "emu/nic/state/extent_state.hpp"
 #include "emu/nic/state/hazard.hpp"
+#include "emu/nic/state/thread_word.hpp"
 #include "emu/nic/target/amo_cache.hpp"
 #include "emu/nic/target/amo_unit.hpp"
 #include "emu/nic/target/execute.hpp"
@@ -73,7 +74,7 @@ bool follows_own(Nic& nic, const Endpoint& endpoint, const Request& request) {
 // the control word that it had.
 void forget_grant(Endpoint& endpoint, const MemKey& key) {
   Grant& grant = endpoint.grants[key_word(key) % kGrants];
-  if (grant.key == key_word(key)) grant.key = UINT64_MAX;
+  if ((grant.key & kKeyWordMask) == key_word(key)) grant.key = UINT64_MAX;
 }
 
 }  // namespace
@@ -190,7 +191,7 @@ ORRERY_TIMED_PATH Begun Nic::start(Endpoint& endpoint, const Request& request) {
     const Begun deferred = defer_or_fail(endpoint, request);
     if (deferred.kind != Begun::Kind::ended || deferred.status != Errc::ok) return deferred;
   }
-  return route(request, endpoint.port->hazard_slot, &endpoint);
+  return route(request, thread_hazard_slot(), &endpoint);
 }
 
 // Which way an operation goes: by the block transfer engine, from here, or as packets. `poster`: the
@@ -239,7 +240,7 @@ ORRERY_TIMED_PATH Errc Nic::try_direct(const Request& request, std::uint32_t haz
   std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
   if (hazard_slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);
-  const HazardGuard guard(peer.hazards.slot[hazard_slot], index, peer.link.strong_hazards);
+  const HazardGuard guard(peer.hazard(hazard_slot), index, peer.link.strong_hazards);
   const std::uint64_t word = announced_word(entry);
   const bool reachable = (control::state(word) == RegionState::direct || peer.link.same_address_space ||
                           ((control::flags(word) & kSpace) != 0 && request.remote_address < kSpaceBytes &&
@@ -282,11 +283,11 @@ ORRERY_TIMED_PATH Errc Nic::execute_direct(const Request& request, std::uint64_t
                           : execute(target, header, payload, out);
   if (status == Errc::ok && (request.flags & kResponseFlag) != 0) [[unlikely]]
     store_bytes(out.data() + out.size(), reinterpret_cast<const std::byte*>(&request.sync_value), 4);
-  // A word that ports share, the engine's word, and words that need a full barrier keep to this path. A queue
-  // may be written to whatever the state of the memory is: that says nothing about puts.
+  // A word that threads share, the engine's word, and words that need a full barrier keep to this path. A
+  // queue may be written to whatever the state of the memory is: that says nothing about puts.
   if (status == Errc::ok && memory != nullptr && verb.addressed && keep_in != nullptr &&
-      hazard_slot < kSharedHazardSlot && !peer.link.strong_hazards && !may_fault &&
-      (control::flags(word) & kSegmented) == 0) {
+      hazard_slot != kSharedHazardSlot && hazard_slot != kEngineHazardSlot && !peer.link.strong_hazards &&
+      !may_fault && (control::flags(word) & kSegmented) == 0) {
     keep_grant(*keep_in, request, word, *memory);
   }
   return status;
@@ -315,14 +316,14 @@ void Nic::keep_grant(Endpoint& endpoint, const Request& request, std::uint64_t w
   if (begin >= end) return;
   if (endpoint.frame_grant.key == key_word(request.remote)) endpoint.frame_grant.key = UINT64_MAX;
   endpoint.grants[key_word(request.remote) % kGrants] = {
-      .key = key_word(request.remote),
+      .key = key_word(request.remote) | t_thread_tag,
       .control = extent.value,
       .peer = &peer,
       .word = extent.word,
       .begin = begin,
       .size = end - begin,
       .here = run.at(begin),
-      .hazard = &peer.hazards.slot[endpoint.port->hazard_slot],
+      .hazard = &peer.hazard(thread_hazard_slot()),
       .writable = (control::flags(word) & kReadOnly) == 0,
       .queue = control::queue_plus_1(word) == 0
                    ? QueueView{}
@@ -366,7 +367,7 @@ Errc Nic::try_attach(const Request& request, std::uint32_t slot) {
   std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
   if (slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);
-  const HazardGuard guard(peer.hazards.slot[slot], index, peer.link.strong_hazards, kByAttach);
+  const HazardGuard guard(peer.hazard(slot), index, peer.link.strong_hazards, kByAttach);
   const std::uint64_t word = announced_word(entry);
   // While its owner moves the pages, a copy by the kernel could land in the old ones.
   if (control::state(word) != RegionState::by_frame || (control::flags(word) & kSegmented) != 0 ||

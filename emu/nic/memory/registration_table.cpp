@@ -147,14 +147,16 @@ bool RegistrationTable::wait_until_untouched(const RegionSet& regions,
     std::uint64_t bits = service.sources[group].load(std::memory_order_acquire);
     for (; bits != 0; bits &= bits - 1) {
       const std::uint32_t process = group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
-      for (const auto& word : view_.hazards(process).slot) {
+      const bool stalled = any_hazard(view_, process, [&](const std::atomic<std::uint64_t>& word) {
         // The same access is over as soon as the word changes; a later one finds the entry free.
         while (regions.named_by(word.load(std::memory_order_acquire))) {
           if (!alive(process)) break;
-          if (monotonic_ns() > deadline) return false;
+          if (monotonic_ns() > deadline) return true;
           yield_cpu();
         }
-      }
+        return false;
+      });
+      if (stalled) return false;
       if (board_ == nullptr) continue;
       for (const auto& word : board_->lines[process].port) {
         const std::uint64_t seen = word.load(std::memory_order_acquire);
@@ -196,17 +198,19 @@ bool RegistrationTable::forget_queue(std::uint32_t queue, const std::function<bo
 void RegistrationTable::wait_for_copies(std::uint32_t index, const Peers& peers) {
   const std::int64_t deadline = monotonic_ns() + kAttachLimitNs;
   for (std::uint32_t process = 0; process < kMaxProcesses; ++process) {
-    for (const auto& word : view_.hazards(process).slot) {
+    const bool given_up = any_hazard(view_, process, [&](const std::atomic<std::uint64_t>& word) {
       while (word.load(std::memory_order_acquire) == (hazard_word(index) | kByAttach)) {
         if (!peers.alive(process) || peers.stopped(process)) break;
         if (monotonic_ns() > deadline) {
           log::warn("process {} has been copying to deregistered memory for {} s: it may still write there",
                     process, kAttachLimitNs / 1'000'000'000);
-          return;
+          return true;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
-    }
+      return false;
+    });
+    if (given_up) return;
   }
 }
 
@@ -303,9 +307,10 @@ void RegistrationTable::let_go(std::uint16_t index) {
 void RegistrationTable::reclaim_stalled() {
   std::erase_if(stalled_, [this](std::uint16_t index) {
     for (std::uint32_t process = 0; process < kMaxProcesses; ++process) {
-      for (const auto& word : view_.hazards(process).slot) {
-        if (names_region(word.load(std::memory_order_acquire), index)) return false;
-      }
+      if (any_hazard(view_, process, [index](const std::atomic<std::uint64_t>& word) {
+            return names_region(word.load(std::memory_order_acquire), index);
+          }))
+        return false;
       if (board_ == nullptr) continue;
       for (const auto& word : board_->lines[process].port) {
         const std::uint64_t mark = region_mark(view_.header().process_slot, index);

@@ -217,7 +217,7 @@ Errc Nic::send_direct(const Request& request, std::uint32_t hazard_slot) {
     if (region >= kMaxRegions) return Errc::invalid_handle;
     std::unique_lock<std::mutex> shared(a.nic.shared_hazard_mu_, std::defer_lock);
     if (a.hazard_slot == kSharedHazardSlot) shared.lock();
-    const HazardGuard guard(a.peer.hazards.slot[a.hazard_slot], region, a.peer.link.strong_hazards);
+    const HazardGuard guard(a.peer.hazard(a.hazard_slot), region, a.peer.link.strong_hazards);
     (void)announced_word(a.peer.link.nic.region(region));
     return body(argument);
   };

@@ -109,9 +109,9 @@ inline void copy_message(std::byte* to, std::span<const std::byte> header, std::
   const std::uint64_t key = key_word(box.remote_key);
   const Grant& grant = endpoint.grants[key % kGrants];
   const std::uint64_t offset = box.sent_slot() - grant.begin;
-  if (!detail::has_credit(box) || box.broken.load(std::memory_order_relaxed) || grant.key != key ||
-      offset > grant.size || box.slot_bytes > grant.size - offset || !grant.writable ||
-      grant.peer->dead.load(std::memory_order_relaxed) ||
+  if (!detail::has_credit(box) || box.broken.load(std::memory_order_relaxed) ||
+      grant.key != (key | t_thread_tag) || offset > grant.size || box.slot_bytes > grant.size - offset ||
+      !grant.writable || grant.peer->dead.load(std::memory_order_relaxed) ||
       grant.peer->in_flight.load(std::memory_order_relaxed) != 0) [[unlikely]]
     return nic.send_message_slowly(endpoint, header, data, label.id, label.tag);
   detail::prefetch_lines(box, grant);
@@ -167,7 +167,7 @@ inline Errc next_message(Nic& nic, Endpoint& endpoint, std::uint8_t wanted, Rece
   if (box.is_answered) {
     const std::uint64_t key = key_word(box.remote_key);
     const Grant& grant = endpoint.grants[key % kGrants];
-    if (grant.key == key && !grant.peer->dead.load(std::memory_order_relaxed))
+    if (grant.key == (key | t_thread_tag) && !grant.peer->dead.load(std::memory_order_relaxed))
       detail::prefetch_lines(box, grant);
   }
   return Errc::ok;

@@ -9,7 +9,8 @@
 
 namespace orrery::nic {
 
-// Words of a HazardLine by use. The first six belong to one port each; further ports share one under a lock.
+// Words of a HazardLine by use. The first six belong to a thread each, as all of MoreHazards do; threads that
+// have none share one under a lock (thread_word.hpp).
 inline constexpr std::uint32_t kSharedHazardSlot = 6;
 inline constexpr std::uint32_t kEngineHazardSlot = 7;
 static_assert(kEngineHazardSlot < kHazardSlots);
@@ -20,6 +21,19 @@ inline constexpr std::uint64_t kByAttach = std::uint64_t{1} << 32;
 constexpr std::uint64_t hazard_word(std::uint32_t region) { return std::uint64_t{region} + 1; }
 constexpr bool names_region(std::uint64_t word, std::uint32_t region) {
   return (word & ~kByAttach) == hazard_word(region);
+}
+
+// Asks is_it(word) for each word of a process in the segment of `nic`, until one is. Whether one was.
+template <typename Is>
+bool any_hazard(const NicView& nic, std::uint32_t process, Is is_it) {
+  for (auto& word : nic.hazards(process).slot)
+    if (is_it(word)) return true;
+  // Acquire: a process says so before its first announcement beyond its line.
+  if ((nic.service().many_threads[process / 64].load(std::memory_order_acquire) >> process % 64 & 1) == 0)
+    return false;
+  for (auto& word : nic.more_hazards(process).slot)
+    if (is_it(word)) return true;
+  return false;
 }
 
 // Announces, for its lifetime, that this thread may touch the memory of one registration.

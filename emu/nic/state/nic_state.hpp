@@ -33,6 +33,7 @@
 //   9 MiB     record queues      128 KiB   where the queues' records lie (events/record_queue.hpp)
 //   9.125 MiB atomic locks        64 KiB   for atomics that no instruction does (target/atomic_unit.hpp)
 //   10 MiB    extents             72 KiB   what is in the memory file of all (extent_state.hpp)
+//   11 MiB    further hazards    512 KiB   of the threads that have no word in a process's line
 //   16 MiB    lane pairs[n]                requests from process slot i, responses to it (emu/wire)
 //   then      arena                        completion-queue rings, segment lists; only the owner allocates
 //
@@ -41,10 +42,11 @@
 namespace orrery::nic {
 
 inline constexpr std::uint64_t kNicMagic = 0x43494e595252524fULL;  // "ORRRYNIC"
-inline constexpr std::uint32_t kNicVersion = 8;
+inline constexpr std::uint32_t kNicVersion = 9;
 inline constexpr std::uint32_t kMaxProcesses = 1024;
 inline constexpr std::uint32_t kMaxQueues = 1024;
-inline constexpr std::uint32_t kHazardSlots = 8;
+inline constexpr std::uint32_t kHazardSlots = 8;       // words of a process in a segment, in one line,
+inline constexpr std::uint32_t kMoreHazardSlots = 64;  // and those of its further threads (thread_word.hpp)
 inline constexpr std::uint32_t kMaxSuspendable = 256;  // domains whose traffic can be stopped
 inline constexpr std::size_t kCacheLine = 64;
 
@@ -67,6 +69,7 @@ enum class AreaKind : std::uint32_t {
   atomic_locks = 9,
   match = 10,
   extents = 11,
+  hazards = 12,
 };
 
 // Where a unit keeps its state, and how much of it there may be. The unit's own header says what lies there.
@@ -126,11 +129,13 @@ struct ServiceState {
   alignas(kCacheLine) std::atomic<std::uint64_t> suspended[kMaxSuspendable / 64];
   FutexWord suspension_changes;
   alignas(kCacheLine) std::atomic<std::uint64_t> quiet[kMaxSuspendable / 64];
+  // Bit i: process i has used a word beyond its line; set before the first use.
+  alignas(kCacheLine) std::atomic<std::uint64_t> many_threads[kMaxProcesses / 64];
 };
 static_assert(offsetof(ServiceState, lane_changes) == 128 && offsetof(ServiceState, sources) == 192 &&
               offsetof(ServiceState, attendance) == 320 && offsetof(ServiceState, adoption_wanted) == 384 &&
               offsetof(ServiceState, bell) == 896 && offsetof(ServiceState, suspended) == 960 &&
-              offsetof(ServiceState, quiet) == 1024);
+              offsetof(ServiceState, quiet) == 1024 && offsetof(ServiceState, many_threads) == 1088);
 static_assert(sizeof(ServiceState) <= 4096);
 
 // How the pages of a registration can be reached by a peer. DO NOT CHANGE THE VALUES.
@@ -187,6 +192,11 @@ struct alignas(kCacheLine) HazardLine {
 };
 static_assert(sizeof(HazardLine) == 64);
 
+// The same for its threads beyond the first six.
+struct alignas(kCacheLine) MoreHazards {
+  std::atomic<std::uint64_t> slot[kMoreHazardSlots];
+};
+
 // One completion queue. The ring's slots are in the arena; see completion_queue.hpp for the protocol.
 struct CqState {
   alignas(kCacheLine) std::atomic<std::uint64_t> ring_offset;  // owner; 0 = not in use
@@ -230,6 +240,7 @@ inline constexpr UnitArea kCounterArea{8 * kMiB, 1 * kMiB};
 inline constexpr UnitArea kRecordArea{9 * kMiB, 128 * kKiB};
 inline constexpr UnitArea kAtomicLockArea{9 * kMiB + 128 * kKiB, 64 * kKiB};
 inline constexpr UnitArea kExtentArea{10 * kMiB, 72 * kKiB};
+inline constexpr UnitArea kMoreHazardArea{11 * kMiB, kMaxProcesses* kMoreHazardSlots * 8};
 inline constexpr std::uint64_t kLanesOffset = 16 * kMiB;
 inline constexpr AreaRow kAreas[] = {
     {AreaKind::amo, 0, kAmoArea.offset, kAmoArea.bytes},
@@ -243,6 +254,7 @@ inline constexpr AreaRow kAreas[] = {
     {AreaKind::record_queues, 0, kRecordArea.offset, kRecordArea.bytes},
     {AreaKind::atomic_locks, 0, kAtomicLockArea.offset, kAtomicLockArea.bytes},
     {AreaKind::extents, 0, kExtentArea.offset, kExtentArea.bytes},
+    {AreaKind::hazards, 0, kMoreHazardArea.offset, kMoreHazardArea.bytes},
 };
 // In order, one behind the other, each on a cache line, all below the lanes.
 constexpr bool areas_fit() {
@@ -292,6 +304,9 @@ class NicView {
     constexpr std::uint32_t kFirst = 3;
     const std::uint32_t line = process_slot + kSpread * header().process_slot + kFirst;
     return at<HazardLine>(kHazardOffset)[line % kMaxProcesses];
+  }
+  MoreHazards& more_hazards(std::uint32_t process_slot) const {
+    return at<MoreHazards>(kMoreHazardArea.offset)[process_slot];
   }
   CqState& queue(std::uint32_t index) const { return at<CqState>(kQueueOffset)[index]; }
   // Frames from `process_slot` to this NIC, and this NIC's answers to them.

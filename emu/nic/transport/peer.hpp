@@ -174,10 +174,27 @@ class HitCounts {
 // One process that our NIC talks to.
 struct Peer {
   explicit Peer(PeerLink link, wire::ProcessSlot self)
-      : link(std::move(link)), hazards(this->link.nic.hazards(self)) {}
+      : link(std::move(link)),
+        self(self),
+        hazards(this->link.nic.hazards(self)),
+        more_hazards(this->link.nic.more_hazards(self)) {}
+
+  // Our word there of that place (hazard.hpp, thread_word.hpp).
+  std::atomic<std::uint64_t>& hazard(std::uint32_t place) {
+    if (place < kHazardSlots) [[likely]]
+      return hazards.slot[place];
+    if (!has_many.load(std::memory_order_acquire)) [[unlikely]] {
+      link.nic.service().many_threads[self / 64].fetch_or(1ull << self % 64, std::memory_order_seq_cst);
+      has_many.store(true, std::memory_order_release);
+    }
+    return more_hazards.slot[place - kHazardSlots];
+  }
 
   PeerLink link;
-  HazardLine& hazards;  // our line in its segment
+  const wire::ProcessSlot self;  // ours
+  HazardLine& hazards;           // our line in its segment
+  MoreHazards& more_hazards;
+  std::atomic<bool> has_many{false};  // its owner knows that we use those
   std::atomic<bool> dead{false};
   std::atomic<std::uint32_t> nic_address{UINT32_MAX};  // that it was found behind; all ones: not yet
   std::atomic<bool> lanes_refused{false};  // one side found nonsense in them: nothing goes by frame any more

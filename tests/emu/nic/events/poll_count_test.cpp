@@ -108,7 +108,7 @@ TEST(LookAbout, WhoPollsLeavesAServiceThreadThatSleepsAlone) {
 
 TEST(LookAbout, WhoPollsLeavesAServiceThreadAloneThatHasToLookAgain) {
   Polled polled;
-  polled.node.port().posting.store(1);  // its traffic is to be stopped, and somebody is about to post
+  polled.node.port().posting[0].store(1);  // its traffic is to be stopped, and somebody is about to post
   polled.poll(1);
   ASSERT_TRUE(polled.node.nic().serve());
   ServiceState& service = polled.node.nic().view().service();
@@ -117,7 +117,7 @@ TEST(LookAbout, WhoPollsLeavesAServiceThreadAloneThatHasToLookAgain) {
   ASSERT_TRUE(polled.node.nic().serve());
   polled.poll(kManyLooks);
   EXPECT_TRUE(polled.node.put_off_ns.empty());
-  polled.node.port().posting.store(0);
+  polled.node.port().posting[0].store(0);
   ASSERT_TRUE(polled.node.nic().serve());
   polled.poll(kManyLooks);
   EXPECT_FALSE(polled.node.put_off_ns.empty()) << "from when it has done it";

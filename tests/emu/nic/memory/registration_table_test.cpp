@@ -103,6 +103,17 @@ TEST_F(RegistrationTableTest, QueueIsForgottenOnceNobodyCanBeRaisingAnEventInIt)
   EXPECT_TRUE(table_->forget_queue(6, alive, 0)) << "the peer is dead";
 }
 
+TEST_F(RegistrationTableTest, ThreadBeyondTheFirstLineOfItsProcessIsWaitedFor) {
+  const MemKey key = insert();
+  view_.service().sources[0].fetch_or(1ull << 5);
+  view_.region(key.index).touched = 1;
+  view_.more_hazards(5).slot[41] = hazard_word(key.index);
+  view_.service().many_threads[0].fetch_or(1ull << 5);
+  EXPECT_TRUE(remove(key).ok());
+  EXPECT_EQ(cut_.size(), 1u) << "it was in the middle of an access";
+  view_.more_hazards(5).slot[41] = 0;
+}
+
 TEST_F(RegistrationTableTest, KeysThatWereNeverGivenOutAreRefused) {
   MemKey key = insert();
   for (MemKey wrong : {MemKey{}, MemKey{.index = 60'000, .generation = 1}}) {
