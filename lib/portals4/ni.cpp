@@ -134,7 +134,7 @@ int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t pid, const 
   if (pid != PTL_PID_ANY && pid > PTL_PID_MAX) return PTL_ARG_INVALID;
   Process& process = Process::get();
   const std::lock_guard lock(process.mu);
-  const int signed_on = process.sign_on(pid);
+  const int signed_on = process.open(pid);
   if (signed_on != PTL_OK) return signed_on;
   const std::uint32_t index = (matching ? 0u : 1u) + (logical ? 0u : 2u);
   LocalInterface& local = process.interfaces[index];
@@ -145,8 +145,8 @@ int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t pid, const 
     match::Session session(process.own());
     match::Interface& shared = session.view().interface(index);
     shared.options = options;
-    shared.pid = process.pid;
-    shared.nid = process.nid;
+    shared.pid = process.pid();
+    shared.nid = process.nid();
     shared.rank = match::kAny;
     shared.uid = getuid();
     shared.portals = static_cast<std::uint32_t>(local.limits.max_pt_index) + 1;
@@ -178,7 +178,7 @@ int PtlNIFini(ptl_handle_ni_t ni_handle) {
     match::forget_interface(session, index);
   }
   forget_descriptors(index);
-  if (!process.any_open()) process.sign_off();
+  if (!process.any_open()) process.close();
   return PTL_OK;
 }
 
@@ -244,7 +244,7 @@ int PtlSetMap(ptl_handle_ni_t ni_handle, ptl_size_t map_size, const ptl_process_
   local.map.assign(mapping, mapping + map_size);
   match::Session session(process.own());
   for (ptl_size_t rank = 0; rank < map_size; ++rank) {
-    if (mapping[rank].phys.nid == process.nid && mapping[rank].phys.pid == process.pid)
+    if (mapping[rank].phys.nid == process.nid() && mapping[rank].phys.pid == process.pid())
       session.set(session.view().interface(index).rank, static_cast<std::uint32_t>(rank));
   }
   local.mapped = true;

@@ -2,15 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "lib/portals4/process.hpp"
 
-#include "emu/base/config.hpp"
-#include "emu/base/log.hpp"
 #include "emu/clock/virtual_clock.hpp"
 #include "lib/portals4/frame_server.hpp"
-
-#include <algorithm>
-#include <bit>
-#include <cstring>
-#include <new>
 
 namespace orrery::portals4 {
 
@@ -20,14 +13,6 @@ namespace {
 constexpr std::uint8_t kProtectionTag = 253;
 constexpr std::uint32_t kCookie = 0x506f7274;
 
-// What a NIC's segment says of its match unit.
-struct Directory {
-  std::atomic<std::uint64_t> offset;
-  std::atomic<std::uint64_t> bytes;
-};
-
-Directory& directory_of(const nic::NicView& nic) { return nic.unit<Directory, nic::kMatchArea>(); }
-
 }  // namespace
 
 Process& Process::get() {
@@ -35,69 +20,32 @@ Process& Process::get() {
   return *process;
 }
 
-int Process::start() {
-  if (runtime_ != nullptr) return PTL_OK;
-  const auto runtime = nic::Runtime::of_process();
-  if (!runtime.ok()) return PTL_FAIL;
-  const auto domain = runtime.value()->job().declare_domain(kProtectionTag, kCookie);
-  if (!domain.ok()) return PTL_FAIL;
-  nic::Nic& nic = runtime.value()->nic();
-  const match::Shape shape;
-  const std::uint64_t bytes = match::bytes_of(shape);
-  const std::uint64_t offset = nic.reserve_arena(bytes);
-  std::byte* const base = offset == 0 ? nullptr : nic.view().arena<std::byte>(offset, bytes);
-  if (base == nullptr) {
-    log::error("the NIC's arena has no room for a match unit of {} bytes", bytes);
-    return PTL_NO_SPACE;
-  }
-  self_.match = match::View::create(base, shape);
-  self_.self = true;
-  self_.name = runtime.value()->self();
-  Directory& directory = directory_of(nic.view());
-  directory.bytes.store(bytes, std::memory_order_relaxed);
-  // Release: a peer that sees the offset sees what lies there.
-  directory.offset.store(offset, std::memory_order_release);
-  if (clock::Clock* const clock = runtime.value()->clock(); clock != nullptr && clock->is_virtual()) {
-    // Triggers fire though the program is in the launcher's barrier.
-    static_cast<clock::VirtualClock*>(clock)->set_barrier_work(
-        [](void* self) { run_due(static_cast<Process*>(self)->self()); }, this);
-  }
-  domain_ = domain.value();
-  nid = runtime.value()->job().nic_address();
-  runtime_ = runtime.value();
-  return PTL_OK;
-}
-
-int Process::sign_on(ptl_pid_t wanted) {
-  const int started = start();
-  if (started != PTL_OK) return started;
-  if (signed_on) return wanted == PTL_PID_ANY || wanted == pid ? PTL_OK : PTL_PID_IN_USE;
-  std::uint32_t candidate = wanted == PTL_PID_ANY ? 1 + self_.name.slot : wanted;
-  for (;;) {
-    const auto port = common::sign_on(domain_, candidate);
-    if (port.ok()) {
-      port_ = port.value();
-      break;
+int Process::open(ptl_pid_t wanted) {
+  if (!is_started()) {
+    const Status started = start({.protection_tag = kProtectionTag,
+                                  .cookie = kCookie,
+                                  .place = 0,
+                                  .shape = {},
+                                  .pids = PTL_PID_MAX,
+                                  .has_pid = has_pid});
+    if (started.code() == Errc::no_memory) return PTL_NO_SPACE;
+    if (!started.ok()) return PTL_FAIL;
+    if (clock::Clock* const clock = this->clock(); clock != nullptr && clock->is_virtual()) {
+      // Triggers fire though the program is in the launcher's barrier.
+      static_cast<clock::VirtualClock*>(clock)->set_barrier_work(
+          [](void* self) { run_due(static_cast<Process*>(self)->self()); }, this);
     }
-    if (wanted != PTL_PID_ANY) return PTL_PID_IN_USE;
-    candidate = candidate < nic::kMaxProcesses ? candidate + nic::kMaxProcesses : candidate + 1;
-    if (candidate >= PTL_PID_MAX) return PTL_NO_SPACE;
   }
-  pid = candidate;
-  signed_on = true;
-  FrameServer::get().start(pid);
-  const std::lock_guard lock(peers_mu_);
-  by_id_[std::uint64_t{nid} << 32 | pid] = &self_;
+  if (is_signed_on()) return wanted == PTL_PID_ANY || wanted == pid() ? PTL_OK : PTL_PID_IN_USE;
+  const Status signed_on = sign_on(wanted == PTL_PID_ANY ? kAnyPid : wanted, 1 + self().name.slot);
+  if (!signed_on.ok()) return signed_on.code() == Errc::no_resource ? PTL_NO_SPACE : PTL_PID_IN_USE;
+  FrameServer::get().start(pid());
   return PTL_OK;
 }
 
-void Process::sign_off() {
-  if (!signed_on) return;
-  FrameServer::get().stop();
-  common::sign_off(port_);
-  signed_on = false;
-  const std::lock_guard lock(peers_mu_);
-  by_id_.clear();
+void Process::close() {
+  if (is_signed_on()) FrameServer::get().stop();
+  sign_off();
 }
 
 bool Process::any_open() const {
@@ -105,199 +53,6 @@ bool Process::any_open() const {
     if (one.references != 0) return true;
   }
   return false;
-}
-
-std::uint64_t Process::take_ring(std::uint64_t bytes) {
-  const std::uint64_t size = std::bit_ceil(bytes);
-  const std::lock_guard lock(rings_mu_);
-  auto& free = free_rings_[size];
-  if (!free.empty()) {
-    const std::uint64_t offset = free.back();
-    free.pop_back();
-    return offset;
-  }
-  const match::Header& header = own().header();
-  if (size > header.ring_bytes - ring_next_) return 0;
-  const std::uint64_t offset = header.rings + ring_next_;
-  ring_next_ += size;
-  return offset;
-}
-
-void Process::give_ring(std::uint64_t offset, std::uint64_t bytes) {
-  const std::lock_guard lock(rings_mu_);
-  free_rings_[std::bit_ceil(bytes)].push_back(offset);
-}
-
-Peer* Process::find(match::ProcessId id) {
-  if (runtime_ == nullptr) return nullptr;
-  const std::lock_guard lock(peers_mu_);
-  const std::uint64_t key = std::uint64_t{id.nid} << 32 | id.pid;
-  const auto known = by_id_.find(key);
-  if (known != by_id_.end() && (known->second->self || runtime_->alive(known->second->name)))
-    return known->second;
-  const auto found = runtime_->job().find({.domain = domain_, .nic_address = id.nid, .instance = id.pid});
-  Peer* const peer = found.ok() ? connect({static_cast<wire::ProcessSlot>(found.value().process.index),
-                                           found.value().process.generation})
-                                : find_elsewhere(id);
-  if (peer != nullptr) by_id_[key] = peer;
-  return peer;
-}
-
-// Processes of other hosts: those behind the NIC address are asked, the likely one first.
-Peer* Process::find_elsewhere(match::ProcessId id) {
-  std::vector<nic::ProcessName> candidates = runtime_->remote_behind(id.nid);
-  std::stable_partition(candidates.begin(), candidates.end(),
-                        [&](const nic::ProcessName& name) { return name.slot + 1u == id.pid; });
-  for (const nic::ProcessName& name : candidates) {
-    Peer* const peer = connect(name);
-    if (peer != nullptr && peer->by_frame && has_pid(name, id.pid)) return peer;
-  }
-  return nullptr;
-}
-
-Peer* Process::connect(nic::ProcessName name) {
-  if (name == self_.name) return &self_;
-  for (const auto& known : storage_) {
-    if (known->name == name) return known.get();
-  }
-  auto link = runtime_->connect(name);
-  if (!link.ok()) return nullptr;
-  if (link.value().by_wire) {
-    storage_.push_back(std::make_unique<Peer>(Peer{.name = name, .by_frame = true, .by_wire = true}));
-    return storage_.back().get();
-  }
-  const nic::NicView& nic = link.value().nic;
-  const Directory& directory = directory_of(nic);
-  const std::uint64_t offset = directory.offset.load(std::memory_order_acquire);
-  const std::uint64_t bytes = directory.bytes.load(std::memory_order_relaxed);
-  std::byte* const base = offset == 0 ? nullptr : nic.arena<std::byte>(offset, bytes);
-  if (base == nullptr) return nullptr;
-  const auto view = match::View::open(base, bytes);
-  if (!view.ok()) return nullptr;
-  auto peer = std::make_unique<Peer>();
-  peer->name = name;
-  peer->match = view.value();
-  const nic::NicHeader& header = nic.header();
-  const auto attach = memory::CrossAttach::probe(static_cast<pid_t>(header.pid), header.attach_word_address,
-                                                 header.attach_word);
-  if (attach.ok() && config::text("ORRERY_ATTACH") == "on") {
-    peer->attach = attach.value();
-    peer->can_attach = true;
-  } else {
-    log::debug("the memory of process {} cannot be attached to: messages to it travel as frames", name.slot);
-    peer->by_frame = true;
-  }
-  storage_.push_back(std::move(peer));
-  return storage_.back().get();
-}
-
-bool ranges_of(Peer& owner, std::uint64_t start, std::uint32_t pieces, std::uint64_t offset,
-               std::uint64_t length, std::vector<Range>* ranges) {
-  ranges->clear();
-  if (length == 0) return true;
-  if (pieces == 0) {
-    ranges->push_back({start + offset, length});
-    return true;
-  }
-  std::vector<ptl_iovec_t> parts(pieces);
-  const Range list{start, pieces * sizeof(ptl_iovec_t)};
-  if (read(owner, {list}, reinterpret_cast<std::byte*>(parts.data())) != Errc::ok) return false;
-  for (const ptl_iovec_t& part : parts) {
-    if (length == 0) break;
-    if (offset >= part.iov_len) {
-      offset -= part.iov_len;
-      continue;
-    }
-    const std::uint64_t here = length < part.iov_len - offset ? length : part.iov_len - offset;
-    ranges->push_back({reinterpret_cast<std::uint64_t>(part.iov_base) + offset, here});
-    length -= here;
-    offset = 0;
-  }
-  return length == 0;
-}
-
-namespace {
-
-Errc read_one(Peer& owner, std::uint64_t from, std::byte* to, std::uint64_t bytes) {
-  if (owner.self)
-    return nic::run_guarded(static_cast<nic::Environment&>(Process::get().runtime()), [&] {
-      std::memmove(to, reinterpret_cast<const void*>(from), bytes);
-      return Errc::ok;
-    });
-  if (!owner.can_attach) return Errc::unreachable;
-  return owner.attach.read(to, from, bytes).code();
-}
-
-// Never changes: what is written may be written at any time while its entry counts the message.
-std::atomic<std::uint64_t> g_always{0};
-
-Errc write_one(Peer& owner, std::uint64_t to, const std::byte* from, std::uint64_t bytes) {
-  if (owner.self)
-    return nic::run_guarded(static_cast<nic::Environment&>(Process::get().runtime()), [&] {
-      std::memmove(reinterpret_cast<void*>(to), from, bytes);
-      return Errc::ok;
-    });
-  if (!owner.can_attach) return Errc::unreachable;
-  return owner.attach.write_while(g_always, 0, to, from, bytes).code();
-}
-
-}  // namespace
-
-Errc read(Peer& owner, const std::vector<Range>& from, std::byte* to) {
-  for (const Range& range : from) {
-    const Errc status = read_one(owner, range.address, to, range.bytes);
-    if (status != Errc::ok) return status;
-    to += range.bytes;
-  }
-  return Errc::ok;
-}
-
-Errc write(Peer& owner, const std::vector<Range>& to, const std::byte* from) {
-  for (const Range& range : to) {
-    const Errc status = write_one(owner, range.address, from, range.bytes);
-    if (status != Errc::ok) return status;
-    from += range.bytes;
-  }
-  return Errc::ok;
-}
-
-Errc copy(Peer& from_owner, const std::vector<Range>& from, Peer& to_owner, const std::vector<Range>& to) {
-  // Stretches that both sides have whole, one after the other.
-  constexpr std::uint64_t kBounce = 64 * 1024;
-  std::size_t i = 0;
-  std::size_t j = 0;
-  std::uint64_t from_done = 0;
-  std::uint64_t to_done = 0;
-  std::vector<std::byte> bounce;
-  while (i < from.size() && j < to.size()) {
-    const std::uint64_t source = from[i].address + from_done;
-    const std::uint64_t target = to[j].address + to_done;
-    std::uint64_t bytes = from[i].bytes - from_done;
-    if (to[j].bytes - to_done < bytes) bytes = to[j].bytes - to_done;
-    Errc status = Errc::ok;
-    if (from_owner.self) {
-      status = write_one(to_owner, target, reinterpret_cast<const std::byte*>(source), bytes);
-    } else if (to_owner.self) {
-      status = read_one(from_owner, source, reinterpret_cast<std::byte*>(target), bytes);
-    } else {
-      if (bytes > kBounce) bytes = kBounce;
-      bounce.resize(bytes);
-      status = read_one(from_owner, source, bounce.data(), bytes);
-      if (status == Errc::ok) status = write_one(to_owner, target, bounce.data(), bytes);
-    }
-    if (status != Errc::ok) return status;
-    from_done += bytes;
-    to_done += bytes;
-    if (from_done == from[i].bytes) {
-      ++i;
-      from_done = 0;
-    }
-    if (to_done == to[j].bytes) {
-      ++j;
-      to_done = 0;
-    }
-  }
-  return Errc::ok;
 }
 
 }  // namespace orrery::portals4

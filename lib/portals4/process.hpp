@@ -2,16 +2,12 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "emu/memory/cross_attach.hpp"
-#include "emu/nic/host/runtime.hpp"
 #include "emu/nic/target/match_unit.hpp"
-#include "lib/common/sign_on.hpp"
+#include "lib/common/match_node.hpp"
 
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -22,22 +18,12 @@ namespace orrery::portals4 {
 
 namespace match = nic::match;
 
-// A stretch of some process's memory.
-struct Range {
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;
-};
-
-// A process whose match unit is mapped here, this one included.
-struct Peer {
-  nic::ProcessName name;
-  match::View match;
-  memory::CrossAttach attach;
-  bool self = false;
-  bool can_attach = false;
-  bool by_frame = false;  // `match` is not mapped: messages travel as frames
-  bool by_wire = false;   // and by the wire between hosts
-};
+using Range = common::MatchRange;
+using Peer = common::MatchPeer;
+using common::copy;
+using common::ranges_of;
+using common::read;
+using common::write;
 
 // One of the four kinds of interface, as opened by this process.
 struct LocalInterface {
@@ -47,7 +33,7 @@ struct LocalInterface {
   bool mapped = false;
 };
 
-class Process {
+class Process : public common::MatchNode {
  public:
   static Process& get();
 
@@ -57,56 +43,15 @@ class Process {
   // ---- interfaces; all guarded by mu ----
   std::mutex mu;
   std::array<LocalInterface, match::kInterfaces> interfaces;
-  bool signed_on = false;
-  std::uint32_t pid = 0;
-  std::uint32_t nid = 0;
   // Signs on under `wanted`, or any free pid. REQUIRES: mu. Returns a PTL_ code.
-  int sign_on(ptl_pid_t wanted);
-  void sign_off();
+  int open(ptl_pid_t wanted);
+  void close();
   bool any_open() const;
-
-  match::View own() const { return self_.match; }
-  Peer& self() { return self_; }
-  nic::Runtime& runtime() { return *runtime_; }
-  std::uint32_t domain() const { return domain_; }
-  clock::Clock* clock() { return runtime_->clock(); }  // null: raw time
-  // A block for an event queue's ring: its offset in the match unit, or 0.
-  std::uint64_t take_ring(std::uint64_t bytes);
-  void give_ring(std::uint64_t offset, std::uint64_t bytes);
-
-  // The process behind (nid, pid); null: none that is alive. May ask processes of other hosts the first time.
-  Peer* find(match::ProcessId id);
 
   // ---- waiting ----
   std::atomic<int> aborting{0};
   std::atomic<int> waiters{0};
-
- private:
-  int start();
-  Peer* connect(nic::ProcessName name);
-  Peer* find_elsewhere(match::ProcessId id);
-
-  nic::Runtime* runtime_ = nullptr;
-  common::SignOn port_;
-  std::uint32_t domain_ = 0;
-  Peer self_;
-  std::mutex peers_mu_;
-  std::map<std::uint64_t, Peer*> by_id_;        // nid << 32 | pid; guarded by peers_mu_
-  std::vector<std::unique_ptr<Peer>> storage_;  // guarded by peers_mu_
-  std::mutex rings_mu_;
-  std::uint64_t ring_next_ = 0;
-  std::map<std::uint64_t, std::vector<std::uint64_t>> free_rings_;
 };
-
-// ---- memory of processes ----
-// The stretches of [offset, offset + length) in memory that was bound in `pieces` parts (0: one). False: the
-// list of parts cannot be read.
-bool ranges_of(Peer& owner, std::uint64_t start, std::uint32_t pieces, std::uint64_t offset,
-               std::uint64_t length, std::vector<Range>* ranges);
-// Reads from or writes to a process's memory. Errors: bounds (not all of it is there), unreachable.
-Errc read(Peer& owner, const std::vector<Range>& from, std::byte* to);
-Errc write(Peer& owner, const std::vector<Range>& to, const std::byte* from);
-Errc copy(Peer& from_owner, const std::vector<Range>& from, Peer& to_owner, const std::vector<Range>& to);
 
 // ---- operations (perform.cpp) ----
 constexpr bool is_atomic(match::OpKind kind) {

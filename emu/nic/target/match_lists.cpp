@@ -25,10 +25,25 @@ bool is_logical(const View& view, std::uint32_t interface) {
   return (view.interface(interface).options & 4u) != 0;
 }
 
-bool entry_takes(const Entry& entry, const Arrival& arrival, bool logical) {
+// Portals 3: an entry whose descriptor does not take the message is passed over.
+bool descriptor_takes(const View& view, std::uint32_t index, const Arrival& arrival) {
+  const Entry& entry = view.entry(index);
+  const Descriptor& descriptor = view.descriptor(index);
+  if (descriptor.attached == 0 || descriptor.threshold == 0 || descriptor.full != 0) return false;
+  if (arrival.move != Move::put && (entry.options & kOpGet) == 0) return false;
+  if (arrival.move != Move::get && (entry.options & kOpPut) == 0) return false;
+  const std::uint64_t offset =
+      (entry.options & kManageLocal) != 0 ? entry.local_offset : arrival.remote_offset;
+  if (offset > entry.length) return false;
+  return (entry.options & kNoTruncate) == 0 || arrival.length <= entry.length - offset;
+}
+
+bool entry_takes(const View& view, std::uint32_t index, const Arrival& arrival, bool logical) {
+  const Entry& entry = view.entry(index);
   if (entry.state != kLinked) return false;
   if (((entry.match_bits ^ arrival.match_bits) & ~entry.ignore_bits) != 0) return false;
   if (!source_matches(entry.source, arrival.initiator, logical)) return false;
+  if ((entry.options & kClassic) != 0) return descriptor_takes(view, index, arrival);
   if ((entry.options & kNoTruncate) == 0) return true;
   return place_in(entry.options, entry.length, entry.local_offset, arrival.remote_offset, arrival.length)
              .moved == arrival.length;
@@ -52,7 +67,7 @@ std::uint32_t find_entry(const View& view, const PortalEntry& portal, List list,
     for (std::uint32_t i = bucket.first[0]; i != 0 && found == 0; i = view.entry(i).next) {
       const Entry& entry = view.entry(i);
       if (entry.portal == arrival.portal && entry.interface == arrival.interface && entry.list == list &&
-          entry_takes(entry, arrival, logical))
+          entry_takes(view, i, arrival, logical))
         found = i;
     }
   }
@@ -60,7 +75,7 @@ std::uint32_t find_entry(const View& view, const PortalEntry& portal, List list,
   for (std::uint32_t i = portal.wild_first[list]; i != 0; i = view.entry(i).next) {
     const Entry& entry = view.entry(i);
     if (entry.stamp > before) break;
-    if (entry_takes(entry, arrival, logical)) return i;
+    if (entry_takes(view, i, arrival, logical)) return i;
   }
   return found;
 }
@@ -84,6 +99,27 @@ void link_entry(Session& session, std::uint32_t index) {
   session.set(entry.state, std::uint8_t{kLinked});
   session.set(portal.count[entry.list], portal.count[entry.list] + 1);
   if (entry.exact != 0) session.set(portal.exact_count[entry.list], portal.exact_count[entry.list] + 1);
+}
+
+void link_entry_at(Session& session, std::uint32_t index, std::uint32_t base, bool before) {
+  const View& view = session.view();
+  Entry& entry = view.entry(index);
+  PortalEntry& portal = view.portal(entry.interface, entry.portal);
+  std::uint32_t previous = portal.wild_last[entry.list];
+  std::uint32_t next = 0;
+  if (base != 0) {
+    previous = before ? view.entry(base).previous : base;
+    next = before ? base : view.entry(base).next;
+  } else if (before) {
+    previous = 0;
+    next = portal.wild_first[entry.list];
+  }
+  session.set(entry.previous, previous);
+  session.set(entry.next, next);
+  session.set(previous == 0 ? portal.wild_first[entry.list] : view.entry(previous).next, index);
+  session.set(next == 0 ? portal.wild_last[entry.list] : view.entry(next).previous, index);
+  session.set(entry.state, std::uint8_t{kLinked});
+  session.set(portal.count[entry.list], portal.count[entry.list] + 1);
 }
 
 void unlink_entry(Session& session, std::uint32_t index) {

@@ -29,6 +29,10 @@ View View::create(void* base, const Shape& shape) {
   header.counters = place(shape.counters * sizeof(Counter));
   header.triggers = place(shape.triggers * sizeof(Trigger));
   header.rings = place(shape.ring_bytes);
+  header.descriptors = place(shape.descriptors * sizeof(Descriptor));
+  header.accesses = place(shape.accesses * sizeof(Access));
+  header.descriptor_count = shape.descriptors;
+  header.access_count = shape.accesses;
   header.bytes = at;
   header.ring_bytes = shape.ring_bytes;
   header.entry_pool = {0, 1, shape.entries, 0};
@@ -69,7 +73,10 @@ Result<View> View::open(void* base, std::uint64_t bytes) {
       !fits(header.queues, header.queue_pool.capacity, sizeof(EventQueue)) ||
       !fits(header.counters, header.counter_pool.capacity, sizeof(Counter)) ||
       !fits(header.triggers, header.trigger_pool.capacity, sizeof(Trigger)) ||
-      !fits(header.rings, header.ring_bytes, 1))
+      !fits(header.rings, header.ring_bytes, 1) ||
+      !fits(header.descriptors, header.descriptor_count, sizeof(Descriptor)) ||
+      (header.descriptor_count != 0 && header.descriptor_count < header.entry_pool.capacity) ||
+      !fits(header.accesses, header.access_count, sizeof(Access)))
     return Errc::corrupt;
   return view;
 }

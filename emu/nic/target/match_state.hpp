@@ -24,6 +24,8 @@
 //   queues         EventQueue[]            rings lie at offsets of their own
 //   counters       Counter[]
 //   triggers       Trigger[]
+//   descriptors    Descriptor[]            Portals 3: one for each entry, else none
+//   accesses       Access[]                Portals 3
 //   rings          EventRecord[]           blocks that the owner hands out
 //
 // One robust lock guards everything that is not an atomic. Each change of a word under it is noted in the
@@ -33,7 +35,7 @@
 namespace orrery::nic::match {
 
 inline constexpr std::uint64_t kMagic = 0x484354414d52524fULL;  // "ORRMATCH"
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::uint32_t kInterfaces = 4;  // matching or not x logical or physical
 inline constexpr std::uint32_t kMaxPortals = 512;
 inline constexpr std::uint32_t kBuckets = 1u << 16;
@@ -65,7 +67,10 @@ enum EntryOptions : std::uint32_t {
   kMayAlign = 1u << 17,
   kUnexpectedByLength = 1u << 18,  // unexpected messages move the local offset by what was asked for
   kAckDisable = 1u << 19,
+  kClassic = 1u << 20,  // an entry of Portals 3 (match_classic.hpp)
 };
+// Options of an interface besides the API's own.
+inline constexpr std::uint32_t kClassicInterface = 1u << 16;
 enum PortalOptions : std::uint32_t {
   kOnlyUseOnce = 1u << 0,
   kOnlyTruncate = 1u << 1,
@@ -122,6 +127,14 @@ struct alignas(64) EventRecord {
   std::uint8_t fail;
   std::uint8_t operation;
   std::uint8_t datatype;
+  // Portals 3: the descriptor as it was.
+  std::uint32_t descriptor;
+  std::uint32_t link;
+  std::uint32_t jid;
+  std::uint32_t options;
+  std::int32_t threshold;
+  std::uint64_t length;
+  std::uint64_t max_size;
 };
 static_assert(sizeof(EventRecord) == 128);
 
@@ -154,6 +167,33 @@ struct alignas(64) Entry {
 };
 static_assert(sizeof(Entry) == 128);
 enum EntryState : std::uint8_t { kFree = 0, kLinked = 1, kUnlinked = 2, kClosing = 3 };
+
+// Portals 3: the memory descriptor of the entry of the same index, or one that is bound to none (its entry is
+// kUnlinked then). Memory, length and local offset stand in the entry.
+struct alignas(64) Descriptor {
+  std::uint64_t user;
+  std::uint64_t max_size;
+  std::uint64_t given_length;  // as the program gave it: bytes, or pieces
+  std::int32_t threshold;      // operations that it still takes part in; negative: any number
+  std::uint32_t options;       // the interface's
+  std::uint32_t queue;         // index, 0: none
+  std::uint32_t queue_handle;
+  std::uint32_t generation;  // of its handle
+  std::uint8_t attached;
+  std::uint8_t unlinks;        // with its last operation
+  std::uint8_t entry_unlinks;  // and the entry with it
+  std::uint8_t bound;          // to no entry
+  std::uint8_t full;           // less than max_size is left
+};
+static_assert(sizeof(Descriptor) == 64);
+
+// Portals 3: which processes may use which portal, as an initiator names it by its index.
+struct alignas(32) Access {
+  std::uint32_t allows;
+  ProcessId source;
+  std::uint32_t uid, jid;
+  std::uint32_t portal;  // kAny: all
+};
 
 // A message that came before its entry: its bytes are in an overflow entry.
 struct alignas(64) Unexpected {
@@ -311,6 +351,8 @@ struct Shape {
   std::uint32_t counters = 4096;
   std::uint32_t triggers = 32768;
   std::uint64_t ring_bytes = 64u << 20;
+  std::uint32_t descriptors = 0;  // as many as entries, or none
+  std::uint32_t accesses = 0;
 };
 
 struct Header {
@@ -318,9 +360,12 @@ struct Header {
   std::uint32_t version;
   std::uint32_t reserved;
   std::uint64_t bytes;
-  std::uint64_t interfaces, portals, buckets, entries, headers, queues, counters, triggers, rings;  // offsets
+  std::uint64_t interfaces, portals, buckets, entries, headers, queues, counters, triggers, rings,
+      descriptors,
+      accesses;  // offsets
   Pool entry_pool, header_pool, queue_pool, counter_pool, trigger_pool;
   std::uint64_t ring_bytes;
+  std::uint32_t descriptor_count, access_count;
   std::uint64_t stamp;
   std::uint32_t due_first, due_last;  // triggers whose counter reached their threshold
   alignas(64) pthread_mutex_t lock;
@@ -338,7 +383,8 @@ constexpr std::uint64_t bytes_of(const Shape& shape) {
   return sizeof(Header) + kInterfaces * (sizeof(Interface) + kMaxPortals * sizeof(PortalEntry)) +
          std::uint64_t{kBuckets} * sizeof(Bucket) + shape.entries * sizeof(Entry) +
          shape.headers * sizeof(Unexpected) + shape.queues * sizeof(EventQueue) +
-         shape.counters * sizeof(Counter) + shape.triggers * sizeof(Trigger) + shape.ring_bytes + 4096;
+         shape.counters * sizeof(Counter) + shape.triggers * sizeof(Trigger) + shape.ring_bytes +
+         shape.descriptors * sizeof(Descriptor) + shape.accesses * sizeof(Access) + 4096;
 }
 
 // A mapped match unit. A value: does not own the mapping.
@@ -362,6 +408,8 @@ class View {
   Unexpected& unexpected(std::uint32_t i) const { return at<Unexpected>(header().headers)[i]; }
   EventQueue& queue(std::uint32_t i) const { return at<EventQueue>(header().queues)[i]; }
   Counter& counter(std::uint32_t i) const { return at<Counter>(header().counters)[i]; }
+  Descriptor& descriptor(std::uint32_t i) const { return at<Descriptor>(header().descriptors)[i]; }
+  Access& access(std::uint32_t i) const { return at<Access>(header().accesses)[i]; }
   Trigger& trigger(std::uint32_t i) const { return at<Trigger>(header().triggers)[i]; }
   EventRecord& record(const EventQueue& queue, std::uint64_t position) const {
     return at<EventRecord>(queue.ring)[position % queue.capacity];

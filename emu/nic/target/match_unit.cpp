@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/target/match_unit.hpp"
 
+#include "emu/nic/target/match_classic.hpp"
 #include "emu/nic/target/match_lists.hpp"
 
 namespace orrery::nic::match {
@@ -116,6 +117,7 @@ Verdict accept(Session& session, const Arrival& arrival) {
   if (arrival.interface >= kInterfaces) return {.fail = kUndeliverable};
   Interface& interface = view.interface(arrival.interface);
   if (interface.open == 0) return {.fail = kUndeliverable};
+  if ((interface.options & kClassicInterface) != 0) return classic::accept(session, arrival);
   if (arrival.portal >= interface.portals || view.portal(arrival.interface, arrival.portal).allocated == 0)
     return refuse(session, interface, 0, kDropped);
   PortalEntry& portal = view.portal(arrival.interface, arrival.portal);
@@ -203,6 +205,7 @@ Verdict accept(Session& session, const Arrival& arrival) {
 void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fail outcome) {
   const View& view = session.view();
   Entry& entry = view.entry(verdict.entry);
+  if ((entry.options & kClassic) != 0) return classic::finish(session, arrival, verdict, outcome);
   PortalEntry& portal = view.portal(entry.interface, entry.portal);
   session.set(entry.in_flight, entry.in_flight - 1);
   session.set(portal.in_flight, portal.in_flight - 1);

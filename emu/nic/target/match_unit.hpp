@@ -26,6 +26,8 @@ struct Arrival {
   std::uint64_t remote_offset = 0;
   std::uint64_t length = 0;  // bytes that were asked for
   std::uint64_t header_data = 0;
+  std::uint32_t jid = 0;     // Portals 3
+  std::uint32_t access = 0;  // Portals 3: index of the target's Access
 };
 
 // What becomes of it.
@@ -40,6 +42,7 @@ struct Verdict {
   std::uint64_t moved = 0;       // bytes to move
   bool unlinked = false;         // the entry left its list with it
   bool no_ack = false;
+  std::uint32_t link = 0;  // Portals 3: what its two events have in common
 };
 
 // ---- messages ----

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "lib/common/match_node.hpp"
+
+#include "emu/base/config.hpp"
+#include "emu/base/log.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+
+namespace orrery::common {
+
+namespace match = nic::match;
+
+namespace {
+
+// What a NIC's segment says of its match units.
+struct Directory {
+  struct Place {
+    std::atomic<std::uint64_t> offset;
+    std::atomic<std::uint64_t> bytes;
+  } places[2];
+};
+
+Directory::Place& place_of(const nic::NicView& nic, std::uint32_t place) {
+  return nic.unit<Directory, nic::kMatchArea>().places[place];
+}
+
+// A piece of memory as the interfaces have it.
+struct Piece {
+  std::uint64_t address;
+  std::uint64_t bytes;
+};
+
+}  // namespace
+
+Status MatchNode::start(const Api& api) {
+  if (runtime_ != nullptr) return {};
+  const auto runtime = nic::Runtime::of_process();
+  if (!runtime.ok()) return runtime.code();
+  const auto domain = runtime.value()->job().declare_domain(api.protection_tag, api.cookie);
+  if (!domain.ok()) return domain.code();
+  nic::Nic& nic = runtime.value()->nic();
+  const std::uint64_t bytes = match::bytes_of(api.shape);
+  const std::uint64_t offset = nic.reserve_arena(bytes);
+  std::byte* const base = offset == 0 ? nullptr : nic.view().arena<std::byte>(offset, bytes);
+  if (base == nullptr) {
+    log::error("the NIC's arena has no room for a match unit of {} bytes", bytes);
+    return Errc::no_memory;
+  }
+  self_.match = match::View::create(base, api.shape);
+  self_.self = true;
+  self_.runtime = runtime.value();
+  self_.name = runtime.value()->self();
+  Directory::Place& place = place_of(nic.view(), api.place);
+  place.bytes.store(bytes, std::memory_order_relaxed);
+  // Release: a peer that sees the offset sees what lies there.
+  place.offset.store(offset, std::memory_order_release);
+  api_ = api;
+  domain_ = domain.value();
+  nid_ = runtime.value()->job().nic_address();
+  runtime_ = runtime.value();
+  return {};
+}
+
+Status MatchNode::sign_on(std::uint32_t wanted, std::uint32_t preferred) {
+  std::uint32_t candidate = wanted == kAnyPid ? preferred : wanted;
+  for (;;) {
+    const auto port = common::sign_on(domain_, candidate);
+    if (port.ok()) {
+      port_ = port.value();
+      break;
+    }
+    if (wanted != kAnyPid) return Errc::invalid_state;
+    candidate = candidate < nic::kMaxProcesses ? candidate + nic::kMaxProcesses : candidate + 1;
+    if (candidate >= api_.pids) return Errc::no_resource;
+  }
+  pid_ = candidate;
+  signed_on_ = true;
+  const std::lock_guard lock(peers_mu_);
+  by_id_[std::uint64_t{nid_} << 32 | pid_] = &self_;
+  return {};
+}
+
+void MatchNode::sign_off() {
+  if (!signed_on_) return;
+  common::sign_off(port_);
+  signed_on_ = false;
+  const std::lock_guard lock(peers_mu_);
+  by_id_.clear();
+}
+
+std::uint64_t MatchNode::take_ring(std::uint64_t bytes) {
+  const std::uint64_t size = std::bit_ceil(bytes);
+  const std::lock_guard lock(rings_mu_);
+  auto& free = free_rings_[size];
+  if (!free.empty()) {
+    const std::uint64_t offset = free.back();
+    free.pop_back();
+    return offset;
+  }
+  const match::Header& header = own().header();
+  if (size > header.ring_bytes - ring_next_) return 0;
+  const std::uint64_t offset = header.rings + ring_next_;
+  ring_next_ += size;
+  return offset;
+}
+
+void MatchNode::give_ring(std::uint64_t offset, std::uint64_t bytes) {
+  const std::lock_guard lock(rings_mu_);
+  free_rings_[std::bit_ceil(bytes)].push_back(offset);
+}
+
+MatchPeer* MatchNode::find(match::ProcessId id) {
+  if (runtime_ == nullptr) return nullptr;
+  const std::lock_guard lock(peers_mu_);
+  const std::uint64_t key = std::uint64_t{id.nid} << 32 | id.pid;
+  const auto known = by_id_.find(key);
+  if (known != by_id_.end() && (known->second->self || runtime_->alive(known->second->name)))
+    return known->second;
+  const auto found = runtime_->job().find({.domain = domain_, .nic_address = id.nid, .instance = id.pid});
+  MatchPeer* const peer = found.ok() ? connect({static_cast<wire::ProcessSlot>(found.value().process.index),
+                                                found.value().process.generation})
+                                     : find_elsewhere(id);
+  if (peer != nullptr) by_id_[key] = peer;
+  return peer;
+}
+
+// Processes of other hosts: those behind the NIC address are asked, the likely one first.
+MatchPeer* MatchNode::find_elsewhere(match::ProcessId id) {
+  if (!api_.has_pid) return nullptr;
+  std::vector<nic::ProcessName> candidates = runtime_->remote_behind(id.nid);
+  std::stable_partition(candidates.begin(), candidates.end(),
+                        [&](const nic::ProcessName& name) { return name.slot + 1u == id.pid; });
+  for (const nic::ProcessName& name : candidates) {
+    MatchPeer* const peer = connect(name);
+    if (peer != nullptr && peer->by_frame && api_.has_pid(name, id.pid)) return peer;
+  }
+  return nullptr;
+}
+
+MatchPeer* MatchNode::connect(nic::ProcessName name) {
+  if (name == self_.name) return &self_;
+  for (const auto& known : storage_) {
+    if (known->name == name) return known.get();
+  }
+  auto link = runtime_->connect(name);
+  if (!link.ok()) return nullptr;
+  if (link.value().by_wire) {
+    storage_.push_back(std::make_unique<MatchPeer>(
+        MatchPeer{.runtime = runtime_, .name = name, .by_frame = true, .by_wire = true}));
+    return storage_.back().get();
+  }
+  const nic::NicView& nic = link.value().nic;
+  const Directory::Place& place = place_of(nic, api_.place);
+  const std::uint64_t offset = place.offset.load(std::memory_order_acquire);
+  const std::uint64_t bytes = place.bytes.load(std::memory_order_relaxed);
+  std::byte* const base = offset == 0 ? nullptr : nic.arena<std::byte>(offset, bytes);
+  if (base == nullptr) return nullptr;
+  const auto view = match::View::open(base, bytes);
+  if (!view.ok()) return nullptr;
+  auto peer = std::make_unique<MatchPeer>();
+  peer->runtime = runtime_;
+  peer->name = name;
+  peer->match = view.value();
+  const nic::NicHeader& header = nic.header();
+  const auto attach = memory::CrossAttach::probe(static_cast<pid_t>(header.pid), header.attach_word_address,
+                                                 header.attach_word);
+  if (attach.ok() && config::text("ORRERY_ATTACH") == "on") {
+    peer->attach = attach.value();
+    peer->can_attach = true;
+  } else {
+    log::debug("the memory of process {} cannot be attached to: messages to it travel as frames", name.slot);
+    peer->by_frame = true;
+  }
+  storage_.push_back(std::move(peer));
+  return storage_.back().get();
+}
+
+bool ranges_of(MatchPeer& owner, std::uint64_t start, std::uint32_t pieces, std::uint64_t offset,
+               std::uint64_t length, std::vector<MatchRange>* ranges) {
+  ranges->clear();
+  if (length == 0) return true;
+  if (pieces == 0) {
+    ranges->push_back({start + offset, length});
+    return true;
+  }
+  std::vector<Piece> parts(pieces);
+  const MatchRange list{start, pieces * sizeof(Piece)};
+  if (read(owner, {list}, reinterpret_cast<std::byte*>(parts.data())) != Errc::ok) return false;
+  for (const Piece& part : parts) {
+    if (length == 0) break;
+    if (offset >= part.bytes) {
+      offset -= part.bytes;
+      continue;
+    }
+    const std::uint64_t here = length < part.bytes - offset ? length : part.bytes - offset;
+    ranges->push_back({part.address + offset, here});
+    length -= here;
+    offset = 0;
+  }
+  return length == 0;
+}
+
+namespace {
+
+Errc read_one(MatchPeer& owner, std::uint64_t from, std::byte* to, std::uint64_t bytes) {
+  if (owner.self)
+    return nic::run_guarded(static_cast<nic::Environment&>(*owner.runtime), [&] {
+      std::memmove(to, reinterpret_cast<const void*>(from), bytes);
+      return Errc::ok;
+    });
+  if (!owner.can_attach) return Errc::unreachable;
+  return owner.attach.read(to, from, bytes).code();
+}
+
+// Never changes: what is written may be written at any time while its entry counts the message.
+std::atomic<std::uint64_t> g_always{0};
+
+Errc write_one(MatchPeer& owner, std::uint64_t to, const std::byte* from, std::uint64_t bytes) {
+  if (owner.self)
+    return nic::run_guarded(static_cast<nic::Environment&>(*owner.runtime), [&] {
+      std::memmove(reinterpret_cast<void*>(to), from, bytes);
+      return Errc::ok;
+    });
+  if (!owner.can_attach) return Errc::unreachable;
+  return owner.attach.write_while(g_always, 0, to, from, bytes).code();
+}
+
+}  // namespace
+
+Errc read(MatchPeer& owner, const std::vector<MatchRange>& from, std::byte* to) {
+  for (const MatchRange& range : from) {
+    const Errc status = read_one(owner, range.address, to, range.bytes);
+    if (status != Errc::ok) return status;
+    to += range.bytes;
+  }
+  return Errc::ok;
+}
+
+Errc write(MatchPeer& owner, const std::vector<MatchRange>& to, const std::byte* from) {
+  for (const MatchRange& range : to) {
+    const Errc status = write_one(owner, range.address, from, range.bytes);
+    if (status != Errc::ok) return status;
+    from += range.bytes;
+  }
+  return Errc::ok;
+}
+
+Errc copy(MatchPeer& from_owner, const std::vector<MatchRange>& from, MatchPeer& to_owner,
+          const std::vector<MatchRange>& to) {
+  // Stretches that both sides have whole, one after the other.
+  constexpr std::uint64_t kBounce = 64 * 1024;
+  std::size_t i = 0;
+  std::size_t j = 0;
+  std::uint64_t from_done = 0;
+  std::uint64_t to_done = 0;
+  std::vector<std::byte> bounce;
+  while (i < from.size() && j < to.size()) {
+    const std::uint64_t source = from[i].address + from_done;
+    const std::uint64_t target = to[j].address + to_done;
+    std::uint64_t bytes = from[i].bytes - from_done;
+    if (to[j].bytes - to_done < bytes) bytes = to[j].bytes - to_done;
+    Errc status = Errc::ok;
+    if (from_owner.self) {
+      status = write_one(to_owner, target, reinterpret_cast<const std::byte*>(source), bytes);
+    } else if (to_owner.self) {
+      status = read_one(from_owner, source, reinterpret_cast<std::byte*>(target), bytes);
+    } else {
+      if (bytes > kBounce) bytes = kBounce;
+      bounce.resize(bytes);
+      status = read_one(from_owner, source, bounce.data(), bytes);
+      if (status == Errc::ok) status = write_one(to_owner, target, bounce.data(), bytes);
+    }
+    if (status != Errc::ok) return status;
+    from_done += bytes;
+    to_done += bytes;
+    if (from_done == from[i].bytes) {
+      ++i;
+      from_done = 0;
+    }
+    if (to_done == to[j].bytes) {
+      ++j;
+      to_done = 0;
+    }
+  }
+  return Errc::ok;
+}
+
+}  // namespace orrery::common
