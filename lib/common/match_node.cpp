@@ -113,6 +113,15 @@ void MatchNode::give_ring(std::uint64_t offset, std::uint64_t bytes) {
   free_rings_[std::bit_ceil(bytes)].push_back(offset);
 }
 
+void MatchNode::give_rings_of(const match::Session& session, std::uint32_t interface) {
+  const match::View& view = session.view();
+  for (std::uint32_t i = 1; i < view.header().queue_pool.fresh; ++i) {
+    const match::EventQueue& queue = view.queue(i);
+    if (queue.used != 0 && queue.interface == interface)
+      give_ring(queue.ring, queue.capacity * sizeof(match::EventRecord));
+  }
+}
+
 MatchPeer* MatchNode::find(match::ProcessId id) {
   if (runtime_ == nullptr) return nullptr;
   const std::lock_guard lock(peers_mu_);

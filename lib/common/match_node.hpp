@@ -75,6 +75,8 @@ class MatchNode {
   // A block for an event queue's ring: its offset in the match unit, or 0.
   std::uint64_t take_ring(std::uint64_t bytes);
   void give_ring(std::uint64_t offset, std::uint64_t bytes);
+  // Those of all queues that an interface still has: it is about to be forgotten (match::forget_interface).
+  void give_rings_of(const nic::match::Session& session, std::uint32_t interface);
 
   // The process behind (nid, pid); null: none that is alive. May ask processes of other hosts the first time.
   MatchPeer* find(nic::match::ProcessId id);

@@ -175,6 +175,7 @@ int PtlNIFini(ptl_handle_ni_t ni_handle) {
     const match::View& view = session.view();
     session.set(view.interface(index).open, 0u);
     session.commit();
+    process.give_rings_of(session, index);
     match::forget_interface(session, index);
   }
   forget_descriptors(index);

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // Event queues and counters, and waiting for them.
+#include "lib/common/match_wait.hpp"
 #include "lib/portals4/process.hpp"
 
 #include <cstring>
@@ -91,25 +92,6 @@ int get(std::uint32_t index, ptl_event_t* event) {
   return took == match::Took::event ? PTL_OK : PTL_EQ_DROPPED;
 }
 
-// A look in vain under a clock: lets the time pass that it takes.
-void look_in_time(const void* source) {
-  Process& process = Process::get();
-  if (process.clock() != nullptr) process.runtime().nic().progress(source);
-}
-
-// A wait in virtual time, whose limit is in it too.
-template <typename Done>
-int wait_in_time(clock::Clock& clock, ptl_time_t timeout, int timed_out, Done done) {
-  std::optional<Picos> deadline;
-  constexpr std::int64_t kPicosPerMs = 1'000'000'000;
-  if (timeout != PTL_TIME_FOREVER) deadline = clock.now() + Picos{std::int64_t{timeout} * kPicosPerMs};
-  for (;;) {
-    if (done()) return -1;
-    if (deadline && clock.now() >= *deadline) return timed_out;
-    (void)clock.wait(deadline);
-  }
-}
-
 // Calls look() until it says something, the time is up, or the program is aborted.
 template <typename Look>
 int wait_for(ptl_time_t timeout, int timed_out, Look look) {
@@ -122,17 +104,11 @@ int wait_for(ptl_time_t timeout, int timed_out, Look look) {
   if (process.aborting.load(std::memory_order_seq_cst) == 0) {
     if (found()) return code;
     if (timeout == 0) {
-      look_in_time(&timed_out);
+      orrery::common::look_in_vain(Process::get(), &timed_out);
       return found() ? code : timed_out;
     }
   }
   process.waiters.fetch_add(1, std::memory_order_seq_cst);
-  const std::optional<std::int64_t> deadline =
-      timeout == PTL_TIME_FOREVER
-          ? std::nullopt
-          : std::optional<std::int64_t>(monotonic_ns() + std::int64_t{timeout} * 1'000'000);
-  match::Header& header = process.own().header();
-  const WaitBudget budget = process.runtime().wait_budget();
   int result = -1;
   const auto done = [&] {
     if (process.aborting.load(std::memory_order_seq_cst) != 0)
@@ -141,19 +117,9 @@ int wait_for(ptl_time_t timeout, int timed_out, Look look) {
       result = code;
     return result >= 0;
   };
-  if (clock::Clock* const clock = process.clock(); clock != nullptr && clock->is_virtual()) {
-    const int late = wait_in_time(*clock, timeout, timed_out, done);
-    if (result < 0) result = late;
-  }
-  while (result < 0) {
-    if (spin_then_yield(budget, done)) break;
-    header.sleepers.fetch_add(1, std::memory_order_seq_cst);
-    const std::uint32_t bell = header.bell.load(std::memory_order_seq_cst);
-    if (!done()) {
-      if (!futex_wait(header.bell, bell, deadline) && !done()) result = timed_out;
-    }
-    header.sleepers.fetch_sub(1, std::memory_order_seq_cst);
-  }
+  const std::optional<std::uint32_t> limit =
+      timeout == PTL_TIME_FOREVER ? std::nullopt : std::optional<std::uint32_t>(timeout);
+  if (!common::wait_for_match(process, limit, done)) result = timed_out;
   if (process.waiters.fetch_sub(1, std::memory_order_seq_cst) == 1 && result == PTL_ABORTED)
     process.aborting.store(0, std::memory_order_seq_cst);
   return result;
@@ -228,7 +194,7 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t* event) {
   run_due(Process::get().self());
   const int found = get(index, event);
   if (found != PTL_EQ_EMPTY || Process::get().clock() == nullptr) return found;
-  look_in_time(&Process::get().own().queue(index));
+  orrery::common::look_in_vain(Process::get(), &Process::get().own().queue(index));
   run_due(Process::get().self());
   return get(index, event);
 }
@@ -315,7 +281,7 @@ int PtlCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t* event) {
   ORRERY_PORTALS_NEEDS_INIT;
   std::uint32_t index = 0;
   if (!live_counter(ct_handle, &index) || event == nullptr) return PTL_ARG_INVALID;
-  look_in_time(&Process::get().own().counter(index));
+  orrery::common::look_in_vain(Process::get(), &Process::get().own().counter(index));
   run_due(Process::get().self());
   *event = value_of(index);
   return PTL_OK;

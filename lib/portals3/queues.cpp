@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// Event queues.
+#include "lib/common/match_wait.hpp"
+#include "lib/portals3/process.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace orrery::portals3 {
+
+std::uint32_t find_queue(ptl_handle_eq_t handle) {
+  const Handle parts = open_handle(handle);
+  const match::View view = Process::get().own();
+  if (!view || !Process::get().open || !parts.is(Kind::eq) || parts.index == 0 ||
+      parts.index >= view.header().queue_pool.capacity)
+    return 0;
+  const match::EventQueue& queue = view.queue(parts.index);
+  return queue.used != 0 && (queue.generation & 0xfff) == parts.generation ? parts.index : 0;
+}
+
+void translate(const match::EventRecord& record, std::uint64_t sequence, ptl_event_t* event) {
+  const match::View view = Process::get().own();
+  const match::Descriptor& descriptor = view.descriptor(record.descriptor);
+  event->type = static_cast<ptl_event_kind_t>(record.type);
+  event->initiator = {record.initiator.nid, record.initiator.pid};
+  event->uid = record.uid;
+  event->jid = record.jid;
+  event->pt_index = record.portal;
+  event->match_bits = record.match_bits;
+  event->rlength = record.asked;
+  event->mlength = record.moved;
+  event->offset = record.remote_offset;
+  event->md_handle = make_handle(Kind::md, descriptor.generation, record.descriptor);
+  event->md.start = reinterpret_cast<void*>(record.start);
+  event->md.length = record.length;
+  event->md.threshold = record.threshold;
+  event->md.max_size = record.max_size;
+  event->md.options = record.options;
+  event->md.user_ptr = reinterpret_cast<void*>(record.user);
+  event->md.eq_handle = descriptor.queue_handle;
+  event->hdr_data = record.header_data;
+  event->link = record.link;
+  event->ni_fail_type = record.fail == match::kDelivered ? PTL_NI_OK : PTL_NI_FAIL;
+  event->sequence = static_cast<ptl_seq_t>(sequence);
+}
+
+namespace {
+
+// A queue that its program asked to be short holds more: what one NIC sends another is much in a scheduler's
+// time slice.
+constexpr std::uint64_t kLeastCapacity = 1024;
+
+int take(std::uint32_t index, ptl_event_t* event) {
+  const match::View view = Process::get().own();
+  match::EventQueue& queue = view.queue(index);
+  // A look without the lock; an event that comes just after it is found by the next one.
+  if (std::atomic_ref<std::uint64_t>(queue.tail).load(std::memory_order_acquire) ==
+      std::atomic_ref<std::uint64_t>(queue.head).load(std::memory_order_relaxed))
+    return PTL_EQ_EMPTY;
+  match::EventRecord record;
+  std::uint64_t sequence = 0;
+  match::Took took;
+  {
+    match::Session session(view);
+    sequence = queue.head;
+    took = match::take(session, index, &record);
+  }
+  if (took == match::Took::empty) return PTL_EQ_EMPTY;
+  translate(record, sequence, event);
+  return took == match::Took::event ? PTL_OK : PTL_EQ_DROPPED;
+}
+
+}  // namespace
+
+}  // namespace orrery::portals3
+
+using namespace orrery::portals3;
+
+extern "C" {
+
+int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_eq_handler_t handler,
+               ptl_handle_eq_t* eq_handle) {
+  ORRERY_PORTALS3_NEEDS_NI(ni_handle);
+  if (eq_handle == nullptr) return PTL_SEGV;
+  if (count == 0) {
+    *eq_handle = PTL_EQ_NONE;
+    return PTL_OK;
+  }
+  Process& process = Process::get();
+  const match::View view = process.own();
+  if (count > view.header().ring_bytes / sizeof(match::EventRecord)) return PTL_NO_SPACE;
+  const std::uint64_t capacity = std::max(count + match::kSpareSlots, kLeastCapacity);
+  const std::uint64_t bytes = capacity * sizeof(match::EventRecord);
+  std::uint32_t index = 0;
+  {
+    match::Session session(view);
+    if (view.header().queue_pool.in_use >= static_cast<std::uint32_t>(process.limits.max_eqs))
+      return PTL_NO_SPACE;
+    const std::uint64_t ring = process.take_ring(bytes);
+    if (ring == 0) return PTL_NO_SPACE;
+    index = match::allocate(session, view.header().queue_pool,
+                            [&](std::uint32_t i) -> match::EventQueue& { return view.queue(i); });
+    if (index == 0) {
+      process.give_ring(ring, bytes);
+      return PTL_NO_SPACE;
+    }
+    match::EventQueue& queue = view.queue(index);
+    queue.ring = ring;
+    queue.capacity = capacity;
+    queue.interface = kInterface;
+    queue.tail = queue.head = 0;
+    queue.dropped = 0;
+    session.set(queue.used, 1u);
+    *eq_handle = make_handle(Kind::eq, queue.generation, index);
+  }
+  if (handler != PTL_EQ_HANDLER_NONE) process.serve(index, handler);
+  return PTL_OK;
+}
+
+int PtlEQFree(ptl_handle_eq_t eq_handle) {
+  ORRERY_PORTALS3_NEEDS_INIT;
+  const std::uint32_t index = find_queue(eq_handle);
+  if (index == 0) return PTL_EQ_INVALID;
+  Process& process = Process::get();
+  process.serve_no_more(index);
+  const match::View view = process.own();
+  match::Session session(view);
+  match::EventQueue& queue = view.queue(index);
+  const std::uint64_t ring = queue.ring;
+  const std::uint64_t bytes = queue.capacity * sizeof(match::EventRecord);
+  session.set(queue.used, 0u);
+  session.set(queue.generation, queue.generation + 1);
+  match::give_back(session, view.header().queue_pool, index,
+                   [&](std::uint32_t i) -> match::EventQueue& { return view.queue(i); });
+  session.close();
+  process.give_ring(ring, bytes);
+  return PTL_OK;
+}
+
+int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t* event) {
+  ORRERY_PORTALS3_NEEDS_INIT;
+  const std::uint32_t index = find_queue(eq_handle);
+  if (index == 0) return PTL_EQ_INVALID;
+  if (event == nullptr) return PTL_SEGV;
+  const int found = take(index, event);
+  if (found != PTL_EQ_EMPTY || Process::get().clock() == nullptr) return found;
+  orrery::common::look_in_vain(Process::get(), &Process::get().own().queue(index));
+  return take(index, event);
+}
+
+int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t* event) {
+  ORRERY_PORTALS3_NEEDS_INIT;
+  const std::uint32_t index = find_queue(eq_handle);
+  if (index == 0) return PTL_EQ_INVALID;
+  if (event == nullptr) return PTL_SEGV;
+  int code = PTL_EQ_EMPTY;
+  orrery::common::wait_for_match(Process::get(), std::nullopt, [&] {
+    code = take(index, event);
+    return code != PTL_EQ_EMPTY;
+  });
+  return code;
+}
+
+int PtlEQPoll(ptl_handle_eq_t* eq_handles, int size, ptl_time_t timeout, ptl_event_t* event, int* which) {
+  ORRERY_PORTALS3_NEEDS_INIT;
+  if (eq_handles == nullptr || event == nullptr || which == nullptr) return PTL_SEGV;
+  if (size <= 0) return PTL_EQ_INVALID;
+  std::vector<std::uint32_t> indexes(static_cast<std::size_t>(size));
+  for (std::size_t i = 0; i < indexes.size(); ++i) {
+    indexes[i] = find_queue(eq_handles[i]);
+    if (indexes[i] == 0) return PTL_EQ_INVALID;
+  }
+  int code = PTL_EQ_EMPTY;
+  const auto look = [&] {
+    for (std::size_t i = 0; i < indexes.size(); ++i) {
+      code = take(indexes[i], event);
+      if (code == PTL_EQ_EMPTY) continue;
+      *which = static_cast<int>(i);
+      return true;
+    }
+    return false;
+  };
+  if (look()) return code;
+  if (timeout == 0) {
+    orrery::common::look_in_vain(Process::get(), &indexes);
+    (void)look();
+    return code;
+  }
+  const std::optional<std::uint32_t> limit =
+      timeout == PTL_TIME_FOREVER ? std::nullopt : std::optional<std::uint32_t>(timeout);
+  (void)orrery::common::wait_for_match(Process::get(), limit, look);
+  return code;
+}
+
+}  // extern "C"
