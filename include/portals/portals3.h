@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright 2026 the Orrery authors
  *
- * Portals 3.3 over Orrery. The interface's names and meanings are public; values are those that public clients
- * were compiled with, or this library's own (docs/sources.md). docs/portals.md says what each call does here.
- * Every function may be called from any thread. PTL_NO_INIT: PtlInit was not called, or PtlFini was since;
- * PTL_NI_INVALID: the handle names no interface. */
+ * Portals 3.3 over Orrery. The interface's names and meanings are public; values are those that public
+ * clients were compiled with, or this library's own (docs/sources.md). docs/portals.md says what each
+ * call does here. Every function may be called from any thread. PTL_NO_INIT: PtlInit was not called,
+ * or PtlFini was since; PTL_NI_INVALID: the handle names no interface. */
 #ifndef ORRERY_PORTALS3_H
 #define ORRERY_PORTALS3_H
 
@@ -170,9 +170,10 @@ enum {
 int PtlInit(int* max_interfaces);
 void PtlFini(void);
 
-/* Opens the interface PTL_IFACE_DEFAULT under a process id, or PTL_PID_ANY: what the rank's maps say, else one that is free.
- * A further call says PTL_OK and gives the same handle. `desired`, `actual` may be null.
- * PTL_IFACE_INVALID, PTL_PID_INVALID (another process has it), PTL_NO_SPACE, PTL_FAIL (the log says why). */
+/* Opens the interface PTL_IFACE_DEFAULT under a process id, or PTL_PID_ANY: what the rank's maps say,
+ * else one that is free. A further call says PTL_OK and gives the same handle. `desired`, `actual` may
+ * be null. PTL_IFACE_INVALID, PTL_PID_INVALID (another process has it), PTL_NO_SPACE, PTL_FAIL (the
+ * log says why). */
 int PtlNIInit(ptl_interface_t iface, ptl_pid_t pid, ptl_ni_limits_t* desired, ptl_ni_limits_t* actual,
               ptl_handle_ni_t* ni_handle);
 int PtlNIFini(ptl_handle_ni_t ni_handle);
@@ -187,8 +188,8 @@ int PtlGetId(ptl_handle_ni_t ni_handle, ptl_process_id_t* id);
 int PtlGetJid(ptl_handle_ni_t ni_handle, ptl_jid_t* jid);
 
 /* ---- match entries ---- */
-/* A match entry at the beginning (PTL_INS_BEFORE) or end of a portal's list. With PTL_UNLINK it goes with its memory
- * descriptor. PTL_PT_INDEX_INVALID, PTL_ME_LIST_TOO_LONG, PTL_NO_SPACE. */
+/* A match entry at the beginning (PTL_INS_BEFORE) or end of a portal's list. With PTL_UNLINK it goes
+ * with its memory descriptor. PTL_PT_INDEX_INVALID, PTL_ME_LIST_TOO_LONG, PTL_NO_SPACE. */
 int PtlMEAttach(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, ptl_process_id_t match_id,
                 ptl_match_bits_t match_bits, ptl_match_bits_t ignore_bits, ptl_unlink_t unlink_op,
                 ptl_ins_pos_t position, ptl_handle_me_t* me_handle);
@@ -204,19 +205,21 @@ int PtlMEInsert(ptl_handle_me_t base, ptl_process_id_t match_id, ptl_match_bits_
 int PtlMEUnlink(ptl_handle_me_t me_handle);
 
 /* ---- memory descriptors ---- */
-/* Gives an entry its memory. PTL_ME_IN_USE (it has some), PTL_MD_ILLEGAL (options, threshold, pieces), PTL_EQ_INVALID. */
+/* Gives an entry its memory. PTL_ME_IN_USE (it has some), PTL_MD_ILLEGAL (options, threshold, pieces),
+ * PTL_EQ_INVALID. */
 int PtlMDAttach(ptl_handle_me_t me_handle, ptl_md_t md, ptl_unlink_t unlink_op, ptl_handle_md_t* md_handle);
 /* A descriptor for operations of this process alone. PTL_NO_SPACE and as above. */
 int PtlMDBind(ptl_handle_ni_t ni_handle, ptl_md_t md, ptl_unlink_t unlink_op, ptl_handle_md_t* md_handle);
 /* PTL_MD_IN_USE: an operation is under way. */
 int PtlMDUnlink(ptl_handle_md_t md_handle);
-/* Copies the descriptor to `old_md`, and gives it `new_md` (either may be null) if `test_queue` is empty or PTL_EQ_NONE;
- * its local offset is 0 then. PTL_MD_NO_UPDATE: the queue has events, or an operation is under way. */
+/* Copies the descriptor to `old_md`, and gives it `new_md` (either may be null) if `test_queue` is
+ * empty or PTL_EQ_NONE; its local offset is 0 then. PTL_MD_NO_UPDATE: the queue has events, or an
+ * operation is under way. */
 int PtlMDUpdate(ptl_handle_md_t md_handle, ptl_md_t* old_md, ptl_md_t* new_md, ptl_handle_eq_t test_queue);
 
 /* ---- event queues ---- */
-/* Holds `count` events, 960 at the least; 0 gives PTL_EQ_NONE. With a handler, a thread of the library calls it for each event, and the queue stays
- * empty. PTL_NO_SPACE. */
+/* Holds `count` events, 960 at the least; 0 gives PTL_EQ_NONE. With a handler, a thread of the library
+ * calls it for each event, and the queue stays empty. PTL_NO_SPACE. */
 int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_eq_handler_t handler,
                ptl_handle_eq_t* eq_handle);
 int PtlEQFree(ptl_handle_eq_t eq_handle);
@@ -226,14 +229,15 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t* event);
 int PtlEQPoll(ptl_handle_eq_t* eq_handles, int size, ptl_time_t timeout, ptl_event_t* event, int* which);
 
 /* ---- access control ---- */
-/* Which processes may use which portal when they name `ac_index`. At first 0 allows this user's. PTL_AC_INDEX_INVALID,
- * PTL_PT_INDEX_INVALID. */
+/* Which processes may use which portal when they name `ac_index`. At first 0 allows this user's.
+ * PTL_AC_INDEX_INVALID, PTL_PT_INDEX_INVALID. */
 int PtlACEntry(ptl_handle_ni_t ni_handle, ptl_ac_index_t ac_index, ptl_process_id_t match_id, ptl_uid_t uid,
                ptl_jid_t jid, ptl_pt_index_t pt_index);
 
 /* ---- data movement ---- */
-/* PTL_MD_INVALID, PTL_MD_ILLEGAL (it has had its last operation; a part outside it), PTL_PROCESS_INVALID (a wildcard).
- * A message that nothing takes at its target, or for a process that is not there, is dropped: no ACK, no REPLY. */
+/* PTL_MD_INVALID, PTL_MD_ILLEGAL (it has had its last operation; a part outside it),
+ * PTL_PROCESS_INVALID (a wildcard). A message that nothing takes at its target, or for a process that
+ * is not there, is dropped: no ACK, no REPLY. */
 int PtlPut(ptl_handle_md_t md_handle, ptl_ack_req_t ack_req, ptl_process_id_t target, ptl_pt_index_t pt_index,
            ptl_ac_index_t ac_index, ptl_match_bits_t match_bits, ptl_size_t remote_offset,
            ptl_hdr_data_t hdr_data);
@@ -245,8 +249,8 @@ int PtlGet(ptl_handle_md_t md_handle, ptl_process_id_t target, ptl_pt_index_t pt
 int PtlGetRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
                  ptl_process_id_t target, ptl_pt_index_t pt_index, ptl_ac_index_t ac_index,
                  ptl_match_bits_t match_bits, ptl_size_t remote_offset);
-/* The target's bytes come to `get_md_handle`, those of `put_md_handle` take their place. The two are equally long, at most
- * max_getput_md: else PTL_MD_ILLEGAL. */
+/* The target's bytes come to `get_md_handle`, those of `put_md_handle` take their place. The two are
+ * equally long, at most max_getput_md: else PTL_MD_ILLEGAL. */
 int PtlGetPut(ptl_handle_md_t get_md_handle, ptl_handle_md_t put_md_handle, ptl_process_id_t target,
               ptl_pt_index_t pt_index, ptl_ac_index_t ac_index, ptl_match_bits_t match_bits,
               ptl_size_t remote_offset, ptl_hdr_data_t hdr_data);

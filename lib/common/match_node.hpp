@@ -57,8 +57,8 @@ class MatchNode {
   // Joins the job and lays out the match unit, the first time. Errors: no_memory (the NIC's arena is full),
   // and those of joining; the log says why.
   Status start(const Api& api);
-  // Others find this process under `pid`, or kAnyPid: `preferred` or the next that is free. Errors: invalid_state (another has it),
-  // no_resource.
+  // Others find this process under `pid`, or kAnyPid: `preferred` or the next that is free. Errors:
+  // invalid_state (another has it), no_resource.
   Status sign_on(std::uint32_t pid, std::uint32_t preferred);
   void sign_off();
   bool is_signed_on() const { return signed_on_; }

@@ -47,7 +47,7 @@ API_OF_PREFIX = {"GNI": "gni", "Ptl": "portals", "PTL": "portals", "dmap": "dmap
 def layer_of(path):
     """The folder of the table that a path lies in: emu/wire, lib/gni, include/gni, tests, ..."""
     parts = path.split("/")
-    if parts[:2] == ["lib", "portals4"]:
+    if parts[:2] == ["lib", "portals4"] or parts[:2] == ["lib", "portals3"]:
         return "lib/portals"  # over include/portals
     if parts[0] in ("emu", "lib", "include") and len(parts) > 2:
         return "/".join(parts[:2])

@@ -7,11 +7,11 @@
 
 #include <cstdint>
 
-// The rules of Portals 3 over a match unit: the same lists, entries and walk; what differs is here. An entry
-// has at most one memory descriptor, which counts operations and goes with its last; a message that no
-// descriptor takes is dropped without an answer; each descriptor has an event queue of its own, which hears of
-// the beginning and the end of each operation at both sides. As in match_unit.hpp every function changes the
-// state of a Session that its caller holds.
+// The rules of Portals 3 over a match unit: the same lists, entries and walk; what differs is here. An
+// entry has at most one memory descriptor, which counts operations and goes with its last; a message that
+// no descriptor takes is dropped without an answer; each descriptor has an event queue of its own, which
+// hears of the beginning and the end of each operation at both sides. As in match_unit.hpp every function
+// changes the state of a Session that its caller holds.
 namespace orrery::nic::match::classic {
 
 // Events, in the interface's order: each operation's beginning, and + 1 its end.

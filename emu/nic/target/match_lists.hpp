@@ -22,8 +22,8 @@ Place place_in(std::uint32_t options, std::uint64_t length, std::uint64_t local_
 // The first entry of a list, in list order, that takes the message; 0: none.
 std::uint32_t find_entry(const View& view, const PortalEntry& portal, List list, const Arrival& arrival);
 void link_entry(Session& session, std::uint32_t index);
-// Links an entry with wildcards next to `base`, or (0) at the list's beginning or end. Stamps do not matter in
-// a list without entries in buckets.
+// Links an entry with wildcards next to `base`, or (0) at the list's beginning or end. Stamps do not
+// matter in a list without entries in buckets.
 void link_entry_at(Session& session, std::uint32_t index, std::uint32_t base, bool before);
 void unlink_entry(Session& session, std::uint32_t index);
 void free_entry(Session& session, std::uint32_t index);

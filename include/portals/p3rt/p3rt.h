@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright 2026 the Orrery authors
  *
- * Ranks for Portals 3.3 programs. A rank and the maps come from the program, else from PTL_MY_RID, PTL_NIDMAP and
- * PTL_PIDMAP (colon-separated), else from the launcher; else the process is rank 0 of 1. The handles are not looked at
- * before PtlNIInit. */
+ * Ranks for Portals 3.3 programs. A rank and the maps come from the program, else from PTL_MY_RID,
+ * PTL_NIDMAP and PTL_PIDMAP (colon-separated), else from the launcher; else the process is rank 0 of
+ * 1. The handles are not looked at before PtlNIInit. */
 #ifndef ORRERY_P3RT_H
 #define ORRERY_P3RT_H
 
@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* rank and size -1: from the environment or the launcher. PTL_FAIL: what the environment says is no number, or the
- * maps are of different lengths (the log says which). */
+/* rank and size -1: from the environment or the launcher. PTL_FAIL: what the environment says is no
+ * number, or the maps are of different lengths (the log says which). */
 int PtlSetRank(ptl_handle_ni_t ni_handle, int rank, int size);
 /* Before PtlNIInit. PTL_FAIL (size 0, null). */
 int PtlSetNIDMap(ptl_handle_ni_t ni_handle, ptl_nid_t* map, int size);

@@ -95,7 +95,8 @@ TEST_F(Portals3, PassesOverDescriptorsThatDoNotTakeIt) {
   EXPECT_STREQ(large, "message");
 }
 
-// Without PTL_MD_MANAGE_REMOTE messages follow one another; PTL_MD_TRUNCATE cuts the last; PTL_MD_MAX_SIZE ends it.
+// Without PTL_MD_MANAGE_REMOTE messages follow one another; PTL_MD_TRUNCATE cuts the last;
+// PTL_MD_MAX_SIZE ends it.
 TEST_F(Portals3, FillsMemoryFromItsBeginning) {
   char room[20] = {};
   char source[8] = "1234567";
