@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#pragma once
+
+#include "emu/base/short_lock.hpp"
+#include "lib/cci/device.hpp"
+#include "lib/cci/objects.hpp"
+#include "lib/cci/uri.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include <pthread.h>
+#include <sys/uio.h>
+
+namespace orrery::cci {
+
+// One endpoint: its segment, its sockets, its connections and events, and a thread that looks after the
+// sockets
+// when the client does not. Public members are for the files of this folder, under `lock`.
+//   1. Every call takes the lock; nothing waits under it but copies.
+//   2. The client's polls move the sockets themselves. The thread looks on: it takes over when no poll has
+//   come
+//      for 2 ms, and it alone keeps the timers.
+//   3. Handles of connections and events point into objects of the endpoint, and die with it.
+class Endpoint {
+ public:
+  // Errors: no_memory, system; no_resource (the port or name is taken), invalid_param (`service`).
+  static Result<std::unique_ptr<Endpoint>> create(const Device& device, const char* service,
+                                                  bool with_handle);
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  struct cci_endpoint shown {};  // first
+
+  int handle() const { return handle_.get(); }
+  const std::string& uri() const { return uri_; }
+  const Device& device() const { return device_; }
+
+  // ---- calls of the interface (each takes the lock) ----
+  int connect(const Uri& uri, const void* data, std::uint32_t bytes, cci_conn_attribute attribute,
+              void* context, const timeval* timeout);
+  int decide(Event* event, bool accept, void* context);
+  int disconnect(Connection* connection);
+  int get_event(Event** event);
+  int return_event(Event* event);
+  int arm();
+  int send(Connection* connection, const iovec* pieces, std::uint32_t count, std::uint64_t bytes,
+           void* context, int flags);
+  int register_memory(void* start, std::uint64_t length, int flags, cci_rma_handle_t** handle);
+  int deregister_memory(const cci_rma_handle* handle);
+  int rma(Connection* connection, const void* message, std::uint32_t message_bytes,
+          const cci_rma_handle& local, std::uint64_t local_offset, const cci_rma_handle& remote,
+          std::uint64_t remote_offset, std::uint64_t length, void* context, int flags);
+  int set_option(Connection* connection, cci_opt_name name, std::uint32_t value);
+  int get_option(Connection* connection, cci_opt_name name, std::uint32_t* value);
+
+ private:
+  explicit Endpoint(const Device& device) : device_(device) {}
+  friend struct EndpointTest;
+
+  // endpoint.cpp: events and buffers
+  Event* new_event();
+  void free_event(Event* event);
+  void raise(Event* event);
+  void raise_send(Connection* connection, void* context, cci_status status);
+  Event* next_event();
+  void settle(bool got);
+  bool has_something() const;
+  void ring_self();
+
+  // operations.cpp: what waits
+  Op* new_op(Connection* connection, void* context, int flags);
+  int post(Op* op);
+  void complete(Op* op, cci_status status);
+  void pump(Connection* connection);
+  void block(Connection* connection);
+  void retry_blocked();
+  void fail_all(Connection* connection, cci_status status);
+  void keep_time(std::int64_t now);
+
+  // shared.cpp: messages by shared memory
+  Errc put_message(Connection* connection, const iovec* pieces, std::uint32_t count, std::uint32_t bytes);
+  Event* take_shared();
+  Event* take_line(Connection* connection);
+  void attend(Connection* connection);
+  bool unattend(Connection* connection);
+  void look_at_ready();
+  bool line_is_there(const Connection& connection) const;
+  Event* receive_event(Connection* connection, std::uint32_t bytes);
+  void relay(Connection* from, const std::byte* message, std::uint32_t bytes);
+
+  // stream.cpp: messages by the socket
+  bool send_frame(Connection* connection, FrameKind kind, std::uint16_t flags, std::uint64_t a,
+                  std::uint64_t b, std::uint64_t c, const iovec* pieces, std::uint32_t count,
+                  const int* descriptors = nullptr);
+  bool flush(Connection* connection);
+  void read_socket(Connection* connection);
+  void handle_bytes(Connection* connection, std::span<const std::byte> bytes);
+  Errc handle_frame(Connection* connection, const FrameHeader& header, std::span<const std::byte> payload);
+  Errc handle_message(Connection* connection, const FrameHeader& header, std::span<const std::byte> payload);
+  void handle_ack(Connection* connection, std::uint64_t through);
+  void owe_ack(Connection* connection);
+  void flush_acks();
+  void retry_stalled();
+  void set_interest(Connection* connection, std::uint32_t events);
+  bool by_stream(const Connection& connection) const;
+
+  // handshake.cpp
+  Connection* new_connection();
+  void dial(Connection* connection);
+  void dial_address(Connection* connection);
+  void dialled(Connection* connection);
+  void greet(Connection* connection);
+  void accept_all(int listener, bool local);
+  Hello hello_of(const Connection& connection, bool shares, std::uint32_t data_bytes) const;
+  Errc handle_connect(Connection* connection, std::span<const std::byte> payload);
+  Errc handle_accept(Connection* connection, std::span<const std::byte> payload);
+  Errc handle_ready(Connection* connection, bool shared);
+  bool open_peer(Connection* connection);
+  void establish(Connection* connection, bool shared);
+  void connect_failed(Connection* connection, cci_status status);
+  void lose(Connection* connection, bool take_rest = true);
+  void release(Connection* connection);
+  bool is_unsettled(const Connection& connection) const;
+
+  // network.cpp
+  Status listen(const char* service);
+  void progress_network(bool all);
+  void thread_main();
+  static void* thread_entry(void* self);
+  void watch(Connection* connection);
+  void count_streams();
+
+  // rma.cpp
+  const Registration* own_registration(const cci_rma_handle& handle, std::uint64_t offset,
+                                       std::uint64_t length) const;
+  std::byte* checked_target(std::uint64_t name, std::uint64_t offset, std::uint64_t length, bool write) const;
+  Errc copy_directly(Connection* connection, Op* op);
+  bool pump_rma(Connection* connection, Op* op);
+  Errc handle_rma(Connection* connection, const FrameHeader& header, std::span<const std::byte> payload);
+  void wait_for_peers(std::uint32_t registration);
+
+  const Device& device_;
+  std::string uri_;
+  ShortLock lock_;
+  std::uint64_t nonce_ = 0;
+  std::unique_ptr<Segment> segment_;
+  UniqueFd doorbell_, net_, handle_, stop_;
+  UniqueFd local_listener_, address_listener_;
+  pthread_t thread_{};
+  bool has_thread_ = false;
+  std::atomic<bool> thread_waits_{false};  // the thread wants the lock
+
+  std::vector<std::unique_ptr<Event[]>> event_chunks_;
+  List<Event> free_events_, events_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Connection*> slots_;
+  std::vector<std::uint32_t> free_slots_;
+  std::vector<std::uint32_t> generations_;
+  std::uint32_t fresh_slots_ = 0;
+  std::vector<Connection*> active_, blocked_, stalled_, owing_, dead_;
+  std::unordered_map<std::uint64_t, std::weak_ptr<PeerSegment>> peers_;
+  std::vector<std::unique_ptr<struct cci_rma_handle>> handles_;
+  std::vector<std::uint32_t> free_registrations_;
+  std::uint32_t fresh_registrations_ = 0;
+  std::unique_ptr<std::byte[]> scratch_;
+  Connection* hot_stream_ = nullptr;
+
+  std::uint32_t send_limit_ = kMaxReceiveBuffers;
+  std::uint32_t receive_limit_ = kMaxReceiveBuffers;
+  std::uint32_t send_timeout_ = 0;
+  std::uint32_t keepalive_ = 0;
+  std::uint32_t sends_out_ = 0;
+  std::uint32_t receives_out_ = 0;
+  std::uint32_t unsettled_ = 0;  // handshakes under way
+  std::uint32_t streams_ = 0;    // connections by their sockets
+  std::uint32_t timed_ = 0;      // connections or operations that may have a time limit
+  std::uint64_t refused_ = 0;    // other users who wanted to connect
+  std::uint64_t polls_ = 0;
+  std::uint32_t misses_ = 0;
+  bool spinning_ = false;
+  bool armed_ = false;
+};
+
+}  // namespace orrery::cci

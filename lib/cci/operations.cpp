@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/base/wait.hpp"
+#include "lib/cci/endpoint.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <sys/eventfd.h>
+
+// Sends and RMA: what ends at once, and what waits for a line, a buffer, an acknowledgement or a time limit.
+namespace orrery::cci {
+
+namespace {
+
+bool is_reliable(const Connection& connection) { return connection.shown.attribute <= CCI_CONN_ATTR_RU; }
+
+}  // namespace
+
+int Endpoint::send(Connection* connection, const iovec* pieces, std::uint32_t count, std::uint64_t bytes,
+                   void* context, int flags) {
+  lock_.lock();
+  const auto unlocked = [&](int status) {
+    lock_.unlock();
+    return status;
+  };
+  if (connection->state != ConnectionState::open)
+    return unlocked(connection->state == ConnectionState::lost ? CCI_ERR_DISCONNECTED : CCI_EINVAL);
+  if (connection->shown.attribute == CCI_CONN_ATTR_UU_MC_RX ||
+      (connection->shown.attribute == CCI_CONN_ATTR_UU_MC_TX && !connection->client))
+    return unlocked(CCI_EINVAL);
+  if (bytes > connection->shown.max_send_size) return unlocked(CCI_EMSGSIZE);
+  if (sends_out_ >= send_limit_) return unlocked(CCI_ENOBUFS);
+  const bool tells = (flags & (CCI_FLAG_SILENT | CCI_FLAG_BLOCKING)) == 0;
+  if (connection->queue.head == nullptr) {
+    if (connection->shared) {
+      const Errc put = put_message(connection, pieces, count, static_cast<std::uint32_t>(bytes));
+      // An unreliable message that finds no room is lost.
+      if (put == Errc::ok || !is_reliable(*connection)) {
+        if (tells) {
+          ++sends_out_;
+          raise_send(connection, context, CCI_SUCCESS);
+        }
+        return unlocked(CCI_SUCCESS);
+      }
+    } else if (!is_reliable(*connection)) {
+      if (connection->outgoing.empty()) send_frame(connection, FrameKind::message, 0, 0, 0, 0, pieces, count);
+      if (connection->state == ConnectionState::lost) return unlocked(CCI_ERR_DISCONNECTED);
+      if (tells) {
+        ++sends_out_;
+        raise_send(connection, context, CCI_SUCCESS);
+      }
+      return unlocked(CCI_SUCCESS);
+    }
+  }
+  Op* const op = new_op(connection, context, flags);
+  op->message_bytes = static_cast<std::uint32_t>(bytes);
+  if (!connection->shared && connection->queue.head == nullptr &&
+      connection->outgoing.size() < kLongestPayload) {
+    // It goes from where it lies, and is copied nowhere: the socket keeps what it takes.
+    op->number = ++connection->messages_sent;
+    send_frame(connection, FrameKind::message, 0, op->number, 0, 0, pieces, count);
+    if (connection->state == ConnectionState::lost) {
+      --sends_out_;
+      delete op;
+      return unlocked(CCI_ERR_DISCONNECTED);
+    }
+    connection->unacked.push(op);
+  } else {
+    if ((flags & CCI_FLAG_NO_COPY) != 0 && count == 1) {
+      op->message = static_cast<const std::byte*>(pieces[0].iov_base);
+    } else {
+      op->copy.resize(bytes);
+      std::byte* to = op->copy.data();
+      for (std::uint32_t i = 0; i < count; ++i) {
+        if (pieces[i].iov_len != 0) std::memcpy(to, pieces[i].iov_base, pieces[i].iov_len);
+        to += pieces[i].iov_len;
+      }
+      op->message = op->copy.data();
+    }
+    connection->queue.push(op);
+    block(connection);
+  }
+  const int status = post(op);
+  lock_.unlock();
+  return status;
+}
+
+// Counts as a send buffer from now on.
+Op* Endpoint::new_op(Connection* connection, void* context, int flags) {
+  Op* const op = new Op;
+  op->connection = connection;
+  op->context = context;
+  op->flags = flags;
+  ++sends_out_;
+  if (connection->send_timeout != 0) {
+    op->deadline_ns = monotonic_ns() + std::int64_t{connection->send_timeout} * 1000;
+    ++timed_;
+    ::eventfd_write(stop_.get(), 1);
+  }
+  return op;
+}
+
+// What an operation that was queued says to its caller. REQUIRES: lock_ is held; it is left while this waits.
+int Endpoint::post(Op* op) {
+  if ((op->flags & CCI_FLAG_BLOCKING) == 0) return CCI_SUCCESS;
+  for (std::uint32_t round = 0; !op->done; ++round) {
+    ++polls_;
+    if (!blocked_.empty()) retry_blocked();
+    if (!op->done && streams_ + unsettled_ != 0) progress_network(false);
+    if (op->done) break;
+    lock_.unlock();
+    if (round > 100) yield_cpu();
+    lock_.lock();
+  }
+  const cci_status status = op->status;
+  delete op;
+  return status;
+}
+
+void Endpoint::complete(Op* op, cci_status status) {
+  if ((op->flags & CCI_FLAG_BLOCKING) != 0) {
+    --sends_out_;
+    op->status = status;
+    op->done = true;
+    return;
+  }
+  if (status == CCI_SUCCESS && (op->flags & CCI_FLAG_SILENT) != 0)
+    --sends_out_;
+  else
+    raise_send(op->connection, op->context, status);
+  delete op;
+}
+
+void Endpoint::block(Connection* connection) {
+  if (connection->blocked) return;
+  connection->blocked = true;
+  if (blocked_.empty()) ::eventfd_write(stop_.get(), 1);
+  blocked_.push_back(connection);
+}
+
+void Endpoint::retry_blocked() {
+  for (std::size_t i = 0; i < blocked_.size();) {
+    Connection* const connection = blocked_[i];
+    pump(connection);
+    if (connection->queue.head != nullptr && connection->state == ConnectionState::open) {
+      ++i;
+      continue;
+    }
+    connection->blocked = false;
+    blocked_[i] = blocked_.back();
+    blocked_.pop_back();
+  }
+}
+
+// Sends what waits in a connection, in order, as far as it goes now.
+void Endpoint::pump(Connection* connection) {
+  while (connection->queue.head != nullptr && connection->state == ConnectionState::open) {
+    Op* const op = connection->queue.head;
+    if (op->kind != OpKind::message && !op->data_done) {
+      if (!pump_rma(connection, op)) return;
+      if (connection->queue.head != op) continue;  // it has ended in an error
+    }
+    const iovec piece{const_cast<std::byte*>(op->message), op->message_bytes};
+    if (op->kind != OpKind::message && op->message_bytes == 0) {
+      connection->queue.pop();
+      complete(op, CCI_SUCCESS);
+    } else if (connection->shared) {
+      if (put_message(connection, &piece, 1, op->message_bytes) != Errc::ok) return;
+      connection->queue.pop();
+      complete(op, CCI_SUCCESS);
+    } else {
+      if (connection->outgoing.size() >= kLongestPayload) return;
+      op->number = ++connection->messages_sent;
+      connection->queue.pop();
+      connection->unacked.push(op);
+      send_frame(connection, FrameKind::message, 0, op->number, 0, 0, &piece, 1);
+    }
+  }
+}
+
+// Everything under way on a connection ends so.
+void Endpoint::fail_all(Connection* connection, cci_status status) {
+  while (Op* const op = connection->unacked.pop()) complete(op, status);
+  while (Op* const op = connection->queue.pop()) complete(op, status);
+}
+
+// Time limits of operations and handshakes, and keepalive. The thread calls it while there may be any.
+void Endpoint::keep_time(std::int64_t now) {
+  std::uint32_t timed = 0;
+  for (std::size_t place = 0; place < connections_.size(); ++place) {
+    Connection* const connection = connections_[place].get();
+    if (connection->deadline_ns != 0) {
+      if (now < connection->deadline_ns) {
+        ++timed;
+      } else {
+        connection->deadline_ns = 0;
+        if (connection->state != ConnectionState::open && connection->state != ConnectionState::lost)
+          connect_failed(connection, CCI_ETIMEDOUT);
+      }
+    }
+    const auto expire = [&](List<Op>& list) {
+      List<Op> kept;
+      while (Op* const op = list.pop()) {
+        if (op->deadline_ns == 0 || now < op->deadline_ns) {
+          timed += op->deadline_ns != 0;
+          kept.push(op);
+        } else {
+          complete(op, connection->shared || connection->peer_busy ? CCI_ERR_RNR : CCI_ETIMEDOUT);
+        }
+      }
+      list = kept;
+    };
+    expire(connection->unacked);
+    expire(connection->queue);
+    if (connection->keepalive == 0 || !connection->known) continue;
+    if (connection->state != ConnectionState::open && connection->state != ConnectionState::lost) continue;
+    ++timed;
+    const std::int64_t period = std::int64_t{connection->keepalive} * 1000;
+    if (connection->heard) {
+      connection->heard = false;
+      connection->heard_ns = now;
+    } else if (now - connection->heard_ns > period) {
+      connection->keepalive = 0;
+      Event* const event = new_event();
+      event->show(cci_event_keepalive_timedout{CCI_EVENT_KEEPALIVE_TIMEDOUT, &connection->shown});
+      raise(event);
+      continue;
+    }
+    if (connection->state == ConnectionState::open && now - connection->pinged_ns > period / 4) {
+      connection->pinged_ns = now;
+      send_frame(connection, FrameKind::ping, 0, 0, 0, 0, nullptr, 0);
+    }
+  }
+  timed_ = timed;
+}
+
+}  // namespace orrery::cci

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "world.hpp"
+
+#include <csignal>
+#include <random>
+
+namespace cci_test {
+namespace {
+
+// What both kinds of reliable connections and the unreliable one do alike.
+class Connections : public testing::TestWithParam<cci_conn_attribute_t> {};
+
+TEST_P(Connections, MessagesOfEverySizeArriveWhole) {
+  const Started started;
+  Pair pair;
+  ASSERT_NO_FATAL_FAILURE(open(&pair, GetParam()));
+  const std::uint32_t longest = pair.to_server->max_send_size;
+  std::vector<unsigned char> bytes(longest);
+  for (std::uint32_t size : {0u, 1u, 7u, 55u, 56u, 57u, 64u, 1000u, longest - 1, longest}) {
+    for (std::uint32_t i = 0; i < size; ++i) bytes[i] = static_cast<unsigned char>(i * 7 + size);
+    const void* const context = &bytes[size % 3];
+    ASSERT_EQ(cci_send(pair.to_server, bytes.data(), size, context, 0), CCI_SUCCESS);
+    cci_event_t* event = next_event(pair.server);
+    ASSERT_NE(event, nullptr) << size;
+    ASSERT_EQ(event->type, CCI_EVENT_RECV);
+    ASSERT_EQ(event->recv.len, size);
+    EXPECT_EQ(event->recv.connection, pair.to_client);
+    if (size == 0) {
+      EXPECT_EQ(event->recv.ptr, nullptr);
+    } else {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(event->recv.ptr) % 8, 0u);
+      EXPECT_EQ(std::memcmp(event->recv.ptr, bytes.data(), size), 0);
+    }
+    EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+    event = next_event(pair.client);
+    ASSERT_NE(event, nullptr);
+    ASSERT_EQ(event->type, CCI_EVENT_SEND);
+    EXPECT_EQ(event->send.status, CCI_SUCCESS);
+    EXPECT_EQ(event->send.context, context);
+    EXPECT_EQ(event->send.connection, pair.to_server);
+    EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+  }
+  EXPECT_EQ(cci_send(pair.to_server, bytes.data(), longest + 1, nullptr, 0), CCI_EMSGSIZE);
+}
+
+TEST_P(Connections, FlagsSayWhetherThereIsAnEvent) {
+  const Started started;
+  Pair pair;
+  ASSERT_NO_FATAL_FAILURE(open(&pair, GetParam()));
+  for (int flags : {CCI_FLAG_SILENT, CCI_FLAG_BLOCKING, CCI_FLAG_BLOCKING | CCI_FLAG_NO_COPY}) {
+    ASSERT_EQ(cci_send(pair.to_server, "abc", 3, nullptr, flags), CCI_SUCCESS);
+    cci_event_t* event = next_event(pair.server);
+    ASSERT_NE(event, nullptr);
+    EXPECT_EQ(event->recv.len, 3u);
+    EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+    EXPECT_EQ(cci_get_event(pair.client, &event), CCI_EAGAIN) << flags;
+    EXPECT_EQ(event, nullptr);
+  }
+  const iovec pieces[3] = {{const_cast<char*>("ab"), 2}, {nullptr, 0}, {const_cast<char*>("cde"), 3}};
+  ASSERT_EQ(cci_sendv(pair.to_server, pieces, 3, nullptr, CCI_FLAG_SILENT), CCI_SUCCESS);
+  cci_event_t* const event = next_event(pair.server);
+  ASSERT_NE(event, nullptr);
+  ASSERT_EQ(event->recv.len, 5u);
+  EXPECT_EQ(std::memcmp(event->recv.ptr, "abcde", 5), 0);
+  EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Connections,
+                         testing::Values(CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU));
+
+// Random legal sequences of sends of both ends, polls and returns in any order, against a count of what is
+// due.
+class Sequences : public testing::TestWithParam<std::tuple<cci_conn_attribute_t, unsigned>> {};
+
+TEST_P(Sequences, NothingIsLostDoubledOrOutOfOrderThatMayNotBe) {
+  const auto [attribute, seed] = GetParam();
+  const Started started;
+  Pair pair;
+  ASSERT_NO_FATAL_FAILURE(open(&pair, attribute));
+  std::mt19937 random(seed);
+  const std::uint32_t buffers = 1 + random() % 200;
+  ASSERT_EQ(cci_set_opt(pair.server, CCI_OPT_ENDPT_RECV_BUF_COUNT, &buffers), CCI_SUCCESS);
+  const std::uint32_t longest = pair.to_server->max_send_size;
+  std::vector<std::uint32_t> message(longest / 4 + 1);
+  constexpr std::uint32_t kMessages = 3000;
+  std::uint32_t sent = 0, received = 0, completed = 0;
+  std::vector<bool> seen(kMessages);
+  std::int64_t last = -1, last_sent = -1;
+  std::vector<cci_event_t*> held;
+  const auto end = Clock::now() + std::chrono::seconds(60);
+  const bool reliable = attribute != CCI_CONN_ATTR_UU;
+  while (sent < kMessages || completed < kMessages || (reliable && received < kMessages)) {
+    ASSERT_LT(Clock::now(), end) << sent << ' ' << completed << ' ' << received;
+    const std::uint32_t choice = random() % 8;
+    if (choice < 3 && sent < kMessages) {
+      const std::uint32_t bytes = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(longest, 4 + (random() % 3 == 0 ? random() % longest : random() % 80)));
+      message[0] = sent;
+      const int status =
+          cci_send(pair.to_server, message.data(), bytes, reinterpret_cast<void*>(std::uintptr_t{sent}), 0);
+      ASSERT_TRUE(status == CCI_SUCCESS || status == CCI_ENOBUFS) << status;
+      if (status == CCI_SUCCESS) ++sent;
+    } else if (choice < 6) {
+      cci_event_t* event = nullptr;
+      const int status = cci_get_event(pair.server, &event);
+      if (status == CCI_ENOBUFS) {
+        EXPECT_EQ(held.size(), buffers);
+      }
+      if (status == CCI_SUCCESS) {
+        ASSERT_EQ(event->type, CCI_EVENT_RECV);
+        std::uint32_t number;
+        std::memcpy(&number, event->recv.ptr, 4);
+        ASSERT_LT(number, sent);
+        ASSERT_FALSE(seen[number]) << number;
+        seen[number] = true;
+        if (attribute == CCI_CONN_ATTR_RO) {
+          ASSERT_EQ(number, last + 1);
+        }
+        last = number;
+        ++received;
+        held.push_back(event);
+      }
+    } else if (choice == 6) {
+      cci_event_t* event = nullptr;
+      if (cci_get_event(pair.client, &event) == CCI_SUCCESS) {
+        ASSERT_EQ(event->type, CCI_EVENT_SEND);
+        EXPECT_EQ(event->send.status, CCI_SUCCESS);
+        const auto number = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(event->send.context));
+        if (attribute == CCI_CONN_ATTR_RO) {
+          ASSERT_EQ(number, last_sent + 1);
+        }
+        last_sent = number;
+        ++completed;
+        ASSERT_EQ(cci_return_event(event), CCI_SUCCESS);
+      }
+    }
+    if (!held.empty() && random() % 3 == 0) {
+      std::swap(held[random() % held.size()], held.back());
+      ASSERT_EQ(cci_return_event(held.back()), CCI_SUCCESS);
+      held.pop_back();
+    }
+  }
+  EXPECT_LE(received, sent);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Sequences,
+                         testing::Combine(testing::Values(CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU,
+                                                          CCI_CONN_ATTR_UU),
+                                          testing::Range(1u, 6u)));
+
+TEST(Connecting, AServerMayRefuse) {
+  const Started started;
+  Pair pair;
+  ASSERT_EQ(cci_create_endpoint(nullptr, 0, &pair.client, nullptr), CCI_SUCCESS);
+  ASSERT_EQ(cci_create_endpoint(nullptr, 0, &pair.server, nullptr), CCI_SUCCESS);
+  int context = 0;
+  ASSERT_EQ(cci_connect(pair.client, uri_of(pair.server).c_str(), nullptr, 0, CCI_CONN_ATTR_RO, &context, 0,
+                        nullptr),
+            CCI_SUCCESS);
+  cci_event_t* event = next_event(pair.server);
+  ASSERT_NE(event, nullptr);
+  EXPECT_EQ(event->request.data_ptr, nullptr);
+  EXPECT_EQ(cci_return_event(event), CCI_EINVAL) << "not decided";
+  EXPECT_EQ(cci_reject(event), CCI_SUCCESS);
+  EXPECT_EQ(cci_reject(event), CCI_EINVAL) << "decided";
+  EXPECT_EQ(cci_accept(event, nullptr), CCI_EINVAL) << "decided";
+  EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+  event = next_event(pair.client);
+  ASSERT_NE(event, nullptr);
+  ASSERT_EQ(event->type, CCI_EVENT_CONNECT);
+  EXPECT_EQ(event->connect.status, CCI_ECONNREFUSED);
+  EXPECT_EQ(event->connect.connection, nullptr);
+  EXPECT_EQ(event->connect.context, &context);
+  EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+}
+
+TEST(Connecting, NoAnswerInTimeIsSaid) {
+  const Started started;
+  Pair pair;
+  ASSERT_EQ(cci_create_endpoint(nullptr, 0, &pair.client, nullptr), CCI_SUCCESS);
+  ASSERT_EQ(cci_create_endpoint(nullptr, 0, &pair.server, nullptr), CCI_SUCCESS);
+  const timeval limit{0, 100'000};
+  const auto begin = Clock::now();
+  ASSERT_EQ(
+      cci_connect(pair.client, uri_of(pair.server).c_str(), nullptr, 0, CCI_CONN_ATTR_RU, nullptr, 0, &limit),
+      CCI_SUCCESS);
+  cci_event_t* event = next_event(pair.client);
+  ASSERT_NE(event, nullptr);
+  EXPECT_EQ(event->connect.status, CCI_ETIMEDOUT);
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(100));
+  EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+  // The request is still there; to accept it tells that the client is gone.
+  event = next_event(pair.server);
+  ASSERT_NE(event, nullptr);
+  ::usleep(20'000);
+  EXPECT_EQ(cci_accept(event, &pair), CCI_SUCCESS);
+  EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+  event = next_event(pair.server);
+  ASSERT_NE(event, nullptr);
+  ASSERT_EQ(event->type, CCI_EVENT_ACCEPT);
+  EXPECT_EQ(event->accept.status, CCI_ERR_DISCONNECTED);
+  EXPECT_EQ(event->accept.context, &pair);
+  EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+}
+
+TEST(Connecting, AListenerThatIsGoneIsSaid) {
+  const Started started;
+  Pair pair;
+  ASSERT_EQ(cci_create_endpoint(nullptr, 0, &pair.client, nullptr), CCI_SUCCESS);
+  ASSERT_EQ(cci_create_endpoint(nullptr, 0, &pair.server, nullptr), CCI_SUCCESS);
+  const std::string uri = uri_of(pair.server);
+  ASSERT_EQ(cci_destroy_endpoint(pair.server), CCI_SUCCESS);
+  ASSERT_EQ(cci_connect(pair.client, uri.c_str(), nullptr, 0, CCI_CONN_ATTR_RO, nullptr, 0, nullptr),
+            CCI_SUCCESS);
+  cci_event_t* const event = next_event(pair.client);
+  ASSERT_NE(event, nullptr);
+  EXPECT_EQ(event->connect.status, CCI_ETIMEDOUT);
+  EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+}
+
+TEST(Rma, WritesReadsAndTellsThePeerBehindTheData) {
+  const Started started;
+  Pair pair;
+  ASSERT_NO_FATAL_FAILURE(open(&pair, CCI_CONN_ATTR_RO));
+  std::vector<char> here(3'000'000), there(3'000'000, 'z');
+  for (std::size_t i = 0; i < here.size(); ++i) here[i] = static_cast<char>(i * 31);
+  cci_rma_handle_t* local = nullptr;
+  cci_rma_handle_t* remote = nullptr;
+  ASSERT_EQ(cci_rma_register(pair.client, here.data(), here.size(), 0, &local), CCI_SUCCESS);
+  ASSERT_EQ(cci_rma_register(pair.server, there.data(), there.size(), CCI_FLAG_WRITE, &remote), CCI_SUCCESS);
+  struct cci_rma_handle copy;
+  std::memcpy(&copy, remote, sizeof copy);
+  ASSERT_EQ(cci_send(pair.to_server, "1", 1, nullptr, CCI_FLAG_SILENT), CCI_SUCCESS);
+  ASSERT_EQ(
+      cci_rma(pair.to_server, "2", 1, local, 5, &copy, 9, 2'500'000, &copy, CCI_FLAG_WRITE | CCI_FLAG_FENCE),
+      CCI_SUCCESS);
+  ASSERT_EQ(cci_send(pair.to_server, "3", 1, nullptr, CCI_FLAG_SILENT), CCI_SUCCESS);
+  for (char expected : {'1', '2', '3'}) {
+    cci_event_t* const event = next_event(pair.server);
+    ASSERT_NE(event, nullptr);
+    ASSERT_EQ(event->type, CCI_EVENT_RECV);
+    EXPECT_EQ(*static_cast<const char*>(event->recv.ptr), expected);
+    if (expected == '2') {
+      EXPECT_EQ(std::memcmp(&there[9], &here[5], 2'500'000), 0);
+    }
+    EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+  }
+  cci_event_t* event = next_event(pair.client);
+  ASSERT_NE(event, nullptr);
+  EXPECT_EQ(event->send.status, CCI_SUCCESS);
+  EXPECT_EQ(event->send.context, &copy);
+  EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+  EXPECT_EQ(there[8], 'z');
+  EXPECT_EQ(there[9 + 2'500'000], 'z');
+  // A right that the registration does not give, a range outside it, and a handle of the past.
+  const auto refused = [&](std::uint64_t offset, std::uint64_t bytes, int flags) {
+    ASSERT_EQ(cci_rma(pair.to_server, "x", 1, local, 0, &copy, offset, bytes, nullptr, flags), CCI_SUCCESS);
+    event = next_event(pair.client);
+    ASSERT_NE(event, nullptr);
+    EXPECT_EQ(event->send.status, CCI_ERR_RMA_HANDLE);
+    EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+  };
+  ASSERT_NO_FATAL_FAILURE(refused(0, 8, CCI_FLAG_READ));
+  ASSERT_NO_FATAL_FAILURE(refused(there.size() - 7, 8, CCI_FLAG_WRITE));
+  ASSERT_NO_FATAL_FAILURE(refused(UINT64_MAX - 3, 8, CCI_FLAG_WRITE));
+  ASSERT_EQ(cci_rma_deregister(pair.server, remote), CCI_SUCCESS);
+  EXPECT_EQ(cci_rma_deregister(pair.server, remote), CCI_EINVAL);
+  ASSERT_NO_FATAL_FAILURE(refused(0, 8, CCI_FLAG_WRITE));
+  EXPECT_EQ(cci_get_event(pair.server, &event), CCI_EAGAIN) << "no message after RMA that failed";
+  ASSERT_EQ(cci_rma_register(pair.server, there.data(), there.size(), CCI_FLAG_READ, &remote), CCI_SUCCESS);
+  EXPECT_EQ(cci_rma(pair.to_server, nullptr, 0, local, 0, remote, 9, 1000, nullptr,
+                    CCI_FLAG_READ | CCI_FLAG_BLOCKING),
+            CCI_SUCCESS);
+  EXPECT_EQ(std::memcmp(here.data(), &there[9], 1000), 0);
+}
+
+// Reads of the handle, as clients that block do it: a wake, one event, a wake.
+TEST(Handle, IsReadableWhileThereAreEvents) {
+  const Started started;
+  Pair pair;
+  int client_fd = -1, server_fd = -1;
+  ASSERT_NO_FATAL_FAILURE(open(&pair, CCI_CONN_ATTR_RO, &client_fd, &server_fd));
+  const auto readable = [](int fd, int ms) {
+    pollfd watched{fd, POLLIN, 0};
+    return ::poll(&watched, 1, ms) == 1;
+  };
+  cci_event_t* event = nullptr;
+  EXPECT_EQ(cci_get_event(pair.server, &event), CCI_EAGAIN);
+  EXPECT_FALSE(readable(server_fd, 50));
+  for (int i = 0; i < 5; ++i) ASSERT_EQ(cci_send(pair.to_server, &i, 4, nullptr, 0), CCI_SUCCESS);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(readable(server_fd, 10'000)) << i;
+    ASSERT_EQ(cci_get_event(pair.server, &event), CCI_SUCCESS) << i;
+    EXPECT_EQ(std::memcmp(event->recv.ptr, &i, 4), 0);
+    ASSERT_EQ(cci_return_event(event), CCI_SUCCESS);
+  }
+  EXPECT_EQ(cci_get_event(pair.server, &event), CCI_EAGAIN);
+  EXPECT_FALSE(readable(server_fd, 20));
+  ASSERT_TRUE(readable(client_fd, 10'000));
+  // A client that polled for long, and then sleeps.
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(cci_get_event(pair.server, &event), CCI_EAGAIN);
+  EXPECT_EQ(cci_arm_os_handle(pair.server, 0), CCI_SUCCESS);
+  ASSERT_EQ(cci_send(pair.to_server, "a", 1, nullptr, 0), CCI_SUCCESS);
+  EXPECT_TRUE(readable(server_fd, 10'000));
+  ASSERT_EQ(cci_get_event(pair.server, &event), CCI_SUCCESS);
+  ASSERT_EQ(cci_return_event(event), CCI_SUCCESS);
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(cci_get_event(pair.server, &event), CCI_EAGAIN);
+  ASSERT_EQ(cci_send(pair.to_server, "b", 1, nullptr, 0), CCI_SUCCESS);
+  EXPECT_TRUE(readable(server_fd, 10'000)) << "not armed by the client";
+}
+
+TEST(Limits, AReceiverThatIsNotReadyIsSaidInTime) {
+  const Started started;
+  Pair pair;
+  ASSERT_NO_FATAL_FAILURE(open(&pair, CCI_CONN_ATTR_RO));
+  const std::uint32_t limit = 50'000, buffers = 2;
+  ASSERT_EQ(cci_set_opt(pair.to_server, CCI_OPT_CONN_SEND_TIMEOUT, &limit), CCI_SUCCESS);
+  ASSERT_EQ(cci_set_opt(pair.server, CCI_OPT_ENDPT_RECV_BUF_COUNT, &buffers), CCI_SUCCESS);
+  char bytes[100] = {};
+  for (int i = 0; i < 3; ++i)
+    ASSERT_EQ(cci_send(pair.to_server, bytes, sizeof bytes, nullptr, 0), CCI_SUCCESS);
+  for (cci_status_t expected : {CCI_SUCCESS, CCI_SUCCESS, CCI_ERR_RNR}) {
+    cci_event_t* const event = next_event(pair.client);
+    ASSERT_NE(event, nullptr);
+    EXPECT_EQ(event->send.status, expected);
+    EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+  }
+  EXPECT_EQ(cci_send(pair.to_server, bytes, sizeof bytes, nullptr, CCI_FLAG_BLOCKING), CCI_ERR_RNR);
+}
+
+TEST(Limits, SendBuffersAreCounted) {
+  const Started started;
+  Pair pair;
+  ASSERT_NO_FATAL_FAILURE(open(&pair, CCI_CONN_ATTR_RU));
+  const std::uint32_t buffers = 3;
+  ASSERT_EQ(cci_set_opt(pair.client, CCI_OPT_ENDPT_SEND_BUF_COUNT, &buffers), CCI_SUCCESS);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(cci_send(pair.to_server, "a", 1, nullptr, 0), CCI_SUCCESS);
+  EXPECT_EQ(cci_send(pair.to_server, "a", 1, nullptr, 0), CCI_ENOBUFS);
+  cci_event_t* const event = next_event(pair.client);
+  ASSERT_NE(event, nullptr);
+  ASSERT_EQ(cci_return_event(event), CCI_SUCCESS);
+  EXPECT_EQ(cci_send(pair.to_server, "a", 1, nullptr, 0), CCI_SUCCESS);
+}
+
+TEST(Multicast, AMessageReachesEveryMember) {
+  const Started started;
+  cci_endpoint_t* publisher = nullptr;
+  ASSERT_EQ(cci_create_endpoint(nullptr, 0, &publisher, nullptr), CCI_SUCCESS);
+  Pair members[3], sender;
+  for (Pair& member : members) {
+    member.server = publisher;
+    ASSERT_EQ(cci_create_endpoint(nullptr, 0, &member.client, nullptr), CCI_SUCCESS);
+    ASSERT_NO_FATAL_FAILURE(connect(&member, CCI_CONN_ATTR_UU_MC_RX));
+    EXPECT_EQ(cci_send(member.to_server, "x", 1, nullptr, 0), CCI_EINVAL) << "it only receives";
+  }
+  sender.server = publisher;
+  ASSERT_EQ(cci_create_endpoint(nullptr, 0, &sender.client, nullptr), CCI_SUCCESS);
+  ASSERT_NO_FATAL_FAILURE(connect(&sender, CCI_CONN_ATTR_UU_MC_TX));
+  const std::string text(200, 'm');
+  ASSERT_EQ(cci_send(sender.to_server, text.data(), 200, nullptr, CCI_FLAG_SILENT), CCI_SUCCESS);
+  cci_event_t* event = nullptr;
+  EXPECT_EQ(cci_get_event(publisher, &event), CCI_EAGAIN) << "the owner of the group is no member";
+  for (Pair& member : members) {
+    event = next_event(member.client);
+    ASSERT_NE(event, nullptr);
+    ASSERT_EQ(event->recv.len, 200u);
+    EXPECT_EQ(std::memcmp(event->recv.ptr, text.data(), 200), 0);
+    EXPECT_EQ(event->recv.connection, member.to_server);
+    EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+  }
+}
+
+// A server in a process of its own, which is then stopped or killed.
+struct Server {
+  pid_t pid = -1;
+  std::string uri;
+};
+
+void start_server(Server* server) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  server->pid = ::fork();
+  ASSERT_GE(server->pid, 0);
+  if (server->pid == 0) {
+    std::uint32_t caps;
+    cci_endpoint_t* endpoint = nullptr;
+    if (cci_init(CCI_ABI_VERSION, 0, &caps) != 0 || cci_create_endpoint(nullptr, 0, &endpoint, nullptr) != 0)
+      ::_exit(1);
+    char* uri = nullptr;
+    cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri);
+    if (::write(ends[1], uri, std::strlen(uri) + 1) < 0) ::_exit(1);
+    for (;;) {
+      cci_event_t* event = nullptr;
+      if (cci_get_event(endpoint, &event) != CCI_SUCCESS) continue;
+      if (event->type == CCI_EVENT_CONNECT_REQUEST) cci_accept(event, nullptr);
+      if (event->type == CCI_EVENT_RECV)
+        cci_send(event->recv.connection, event->recv.ptr, event->recv.len, nullptr, CCI_FLAG_SILENT);
+      cci_return_event(event);
+    }
+  }
+  char text[256] = {};
+  ASSERT_GT(::read(ends[0], text, sizeof text - 1), 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  server->uri = text;
+}
+
+TEST(Failures, AKilledServerIsToldAndAStoppedOneRunsIntoKeepalive) {
+  Server server;
+  ASSERT_NO_FATAL_FAILURE(start_server(&server));
+  {
+    const Started started;
+    cci_endpoint_t* client = nullptr;
+    ASSERT_EQ(cci_create_endpoint(nullptr, 0, &client, nullptr), CCI_SUCCESS);
+    ASSERT_EQ(cci_connect(client, server.uri.c_str(), nullptr, 0, CCI_CONN_ATTR_RO, nullptr, 0, nullptr),
+              CCI_SUCCESS);
+    cci_event_t* event = next_event(client);
+    ASSERT_NE(event, nullptr);
+    ASSERT_EQ(event->connect.status, CCI_SUCCESS);
+    cci_connection_t* const connection = event->connect.connection;
+    EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+    ASSERT_EQ(cci_send(connection, "echo", 4, nullptr, CCI_FLAG_SILENT), CCI_SUCCESS);
+    event = next_event(client);
+    ASSERT_NE(event, nullptr);
+    ASSERT_EQ(event->type, CCI_EVENT_RECV);
+    EXPECT_EQ(std::memcmp(event->recv.ptr, "echo", 4), 0);
+    EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+
+    const std::uint32_t period = 200'000;
+    ASSERT_EQ(cci_set_opt(connection, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &period), CCI_SUCCESS);
+    EXPECT_EQ(next_event(client, std::chrono::milliseconds(600)), nullptr) << "the server answers";
+    ::kill(server.pid, SIGSTOP);
+    event = next_event(client);
+    ASSERT_NE(event, nullptr);
+    ASSERT_EQ(event->type, CCI_EVENT_KEEPALIVE_TIMEDOUT);
+    EXPECT_EQ(event->keepalive.connection, connection);
+    EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+    std::uint32_t left = 1;
+    EXPECT_EQ(cci_get_opt(connection, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &left), CCI_SUCCESS);
+    EXPECT_EQ(left, 0u);
+
+    ::kill(server.pid, SIGKILL);
+    ASSERT_EQ(::waitpid(server.pid, nullptr, 0), server.pid);
+    // Until the thread has seen it, messages still go into the ring of the dead.
+    int status = CCI_SUCCESS;
+    const auto end = Clock::now() + std::chrono::seconds(10);
+    while ((status = cci_send(connection, "a", 1, nullptr, CCI_FLAG_SILENT)) == CCI_SUCCESS &&
+           Clock::now() < end)
+      ::usleep(1000);
+    EXPECT_EQ(status, CCI_ERR_DISCONNECTED);
+    EXPECT_EQ(cci_disconnect(connection), CCI_SUCCESS);
+  }
+}
+
+}  // namespace
+}  // namespace cci_test
