@@ -14,7 +14,7 @@ typedef struct {
 
 /* Passes in so many milliseconds. */
 static inline void set_timeout(timeout_val_t* limit, int milliseconds) {
-  clock_gettime(CLOCK_MONOTONIC, &limit->at);
+  timespec_get(&limit->at, TIME_UTC);
   limit->at.tv_sec += milliseconds / 1000;
   limit->at.tv_nsec += (long)(milliseconds % 1000) * 1000000;
   if (limit->at.tv_nsec >= 1000000000) {
@@ -31,7 +31,7 @@ static inline void clear_timeout(timeout_val_t* limit) { limit->armed = 0; }
 static inline int test_timeout(const timeout_val_t* limit) {
   struct timespec now;
   if (!limit->armed) return 0;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  timespec_get(&now, TIME_UTC);
   return now.tv_sec > limit->at.tv_sec ||
          (now.tv_sec == limit->at.tv_sec && now.tv_nsec >= limit->at.tv_nsec);
 }
