@@ -2,6 +2,11 @@
 /* Copyright 2026 the Orrery authors */
 #pragma once
 
+#include "shmem_amo.h"
+#include "shmem_collective.h"
+#include "shmem_old.h"
+#include "shmem_rma.h"
+#include "shmem_sync.h"
 #include "shmem_types.h"
 
 /* The names without a type for C++: overloads. */
