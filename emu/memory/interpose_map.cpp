@@ -10,10 +10,7 @@
 
 #include <cstdint>
 
-#include <dlfcn.h>
-#include <malloc.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace orrery::memory {
 
@@ -30,14 +27,6 @@ ProcessState* state_if_adopted(Range range) {
   ProcessState* const state = current_state();
   if (state == nullptr || range.empty() || state->in_child()) return nullptr;
   return state->extents.may_overlap(range) ? state : nullptr;
-}
-
-// libc's function.
-template <typename Function>
-Function* next(const char* name) {
-  void* found = dlsym(RTLD_NEXT, name);
-  if (found == nullptr) found = dlsym(RTLD_DEFAULT, name);
-  return reinterpret_cast<Function*>(found);
 }
 
 }  // namespace
@@ -85,40 +74,6 @@ void* mmap(void* at, std::size_t bytes, int protection, int flags, int file, off
 
 void* mmap64(void* at, std::size_t bytes, int protection, int flags, int file, off64_t offset) noexcept {
   return mmap(at, bytes, protection, flags, file, offset);
-}
-
-int mprotect(void* at, std::size_t bytes, int protection) noexcept {
-  using namespace orrery::memory;
-  const Unmapping unmapping((protection & PROT_WRITE) != 0 ? Range{} : range_of(at, bytes));
-  return raw::mprotect(reinterpret_cast<std::uint64_t>(at), bytes, protection);
-}
-
-int brk(void* end) noexcept {
-  using namespace orrery::memory;
-  static auto* const real = next<int(void*)>("brk");
-  const auto now = reinterpret_cast<std::uint64_t>(next<void*(std::intptr_t)>("sbrk")(0));
-  const auto wanted = reinterpret_cast<std::uint64_t>(end);
-  const Unmapping unmapping(wanted < now ? page_hull({wanted, now}) : Range{});
-  return real(end);
-}
-
-void* sbrk(std::intptr_t by) noexcept {
-  using namespace orrery::memory;
-  static auto* const real = next<void*(std::intptr_t)>("sbrk");
-  if (by >= 0) return real(by);
-  const auto now = reinterpret_cast<std::uint64_t>(real(0));
-  const Unmapping unmapping(page_hull({now - static_cast<std::uint64_t>(-by), now}));
-  return real(by);
-}
-
-int malloc_trim(std::size_t pad) noexcept {
-  using namespace orrery::memory;
-  static auto* const real = next<int(std::size_t)>("malloc_trim");
-  // It may give back any part of the heap.
-  const auto now = reinterpret_cast<std::uint64_t>(sbrk(0));
-  const Range heap = told_around(now - 1);
-  const Unmapping unmapping(heap);
-  return real(pad);
 }
 
 }  // extern "C"
