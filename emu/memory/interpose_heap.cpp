@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 // Calls that take away the right to write, or parts of the heap: told first (unmapping.hpp). Exported by
-// liborrery.so before libc's. Apart from interpose_map.cpp: sanitizers have no version of some of these, and a
+// liborrery.so before libc's. Apart from interpose_map.cpp: sanitizers have no version of some of these. A
 // program that takes them out of the archive must not take our mmap() along in the place of a sanitizer's.
 #include "emu/memory/address_space.hpp"
 #include "emu/memory/raw_calls.hpp"
