@@ -75,6 +75,27 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/env.sh DESTINATION ${ORRERY_DATADI
 configure_file(cmake/environment/modulefile.in ${PROJECT_BINARY_DIR}/generated/modulefile @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/generated/modulefile DESTINATION ${ORRERY_DATADIR}/modulefiles RENAME orrery)
 
+# A folder for each product of the machines, with include, lib and lib64, for scripts that are given one
+# (--with-ugni=DIR, PMI_HOME=DIR): links relative to themselves.
+set(orrery_products ${PROJECT_BINARY_DIR}/generated/products)
+file(REMOVE_RECURSE ${orrery_products})
+# orrery_product(<name> <folder below ORRERY_INCLUDEDIR>)
+function(orrery_product name headers)
+  file(MAKE_DIRECTORY ${orrery_products}/${name})
+  file(RELATIVE_PATH include /prefix/${ORRERY_DATADIR}/products/${name} /prefix/${ORRERY_INCLUDEDIR}/${headers})
+  file(RELATIVE_PATH libraries /prefix/${ORRERY_DATADIR}/products/${name} /prefix/${ORRERY_LIBDIR})
+  file(CREATE_LINK ${include} ${orrery_products}/${name}/include SYMBOLIC)
+  file(CREATE_LINK ${libraries} ${orrery_products}/${name}/lib SYMBOLIC)
+  file(CREATE_LINK ${libraries} ${orrery_products}/${name}/lib64 SYMBOLIC)
+endfunction()
+foreach(api IN LISTS orrery_apis)
+  get_target_property(headers ${api} ORRERY_HEADERS)
+  if(headers)
+    orrery_product(${api} ${headers})
+  endif()
+endforeach()
+install(DIRECTORY ${orrery_products} DESTINATION ${ORRERY_DATADIR})
+
 # Compiler wrappers, for configure scripts that want the machine's: a folder to put in front of PATH.
 file(RELATIVE_PATH ORRERY_WRAPPER_PREFIX /prefix/${ORRERY_DATADIR}/compilers /prefix)
 string(REGEX REPLACE "/$" "" ORRERY_WRAPPER_PREFIX ${ORRERY_WRAPPER_PREFIX})

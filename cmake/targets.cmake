@@ -37,7 +37,7 @@ function(orrery_api name)
   endif()
   add_library(${name} SHARED ${objects})
   add_library(${name}_static STATIC ${objects})
-  target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic-functions
+  target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic-functions -Wl,-z,nodelete
     -Wl,-z,$<IF:$<BOOL:${ORRERY_SANITIZE}>,undefs,defs>)
   set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS ${map})
   set_target_properties(${name}_static PROPERTIES OUTPUT_NAME ${name})

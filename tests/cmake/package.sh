@@ -68,6 +68,10 @@ case "$step" in
       uses "$scratch/client" libpmi.so.0
       uses "$scratch/client" liborrery.so.0
     done
+    # Threads may run and sleep in them when a program closes its plug-in.
+    for library in "$prefix"/lib*/orrery/lib*.so.0 "$prefix"/lib/*/orrery/lib*.so.0; do
+      [ ! -e "$library" ] || readelf -d "$library" | grep -q NODELETE || { echo "dlclose would unmap $library"; exit 1; }
+    done
     # libtool puts bare libraries in front of all words that begin with -Wl, and many linkers are told --as-needed: a
     # client's library names liborrery.so even so.
     for package in cray-pmi cray-ugni "cray-ugni cray-pmi"; do
@@ -117,6 +121,15 @@ case "$step" in
     uses "$scratch/client_env" libugni.so.0
     printed=$(sh -c 'orrery_prefix=$1; . "$2"; echo "$CRAY_UDREG_INCLUDE_OPTS"' sh "$prefix" "$env_sh")
     [ -f "${printed#-I}/udreg_pub.h" ] || { echo "env.sh in sh gives '$printed'"; exit 1; }
+    # Scripts that are given a product's folder.
+    products=$prefix/share/orrery/products
+    # shellcheck disable=SC2086
+    "$cc" $flags -I"$products/pmi/include" -I"$products/ugni/include" "$here/downstream/client.c" -L"$products/ugni/lib64" \
+      -L"$products/pmi/lib" -Wl,-rpath,"$products/pmi/lib" -Wl,--no-as-needed -lugni -lpmi -lorrery -o "$scratch/client_product"
+    expect "rank 0 of 1" "$scratch/client_product"
+    uses "$scratch/client_product" libpmi.so.0
+    printed=$(sh -c 'orrery_prefix=$1; . "$2"; echo "$CRAY_PMI_PREFIX"' sh "$prefix" "$env_sh")
+    [ -f "$printed/include/pmi_cray.h" ] || { echo "CRAY_PMI_PREFIX is '$printed'"; exit 1; }
     # Where nothing says to where the prefix was moved, one line says so and nothing is set.
     printed=$(env -u orrery_prefix dash -c '. "$1"; echo "set: $CRAY_UDREG_INCLUDE_OPTS"' dash "$env_sh" 2>"$scratch/said")
     [ "$printed" = "set: " ] && [ "$(wc -l <"$scratch/said")" = 1 ] && grep -q "set orrery_prefix" "$scratch/said" ||
