@@ -178,6 +178,12 @@ class HostDirectory {
   // What the processes' NICs share, layout::kBoardBytes of it, all zero at first.
   layout::BoardLine* board() const { return table<layout::BoardLine>(layout::kBoardAt); }
 
+  // The lines of the process in a slot (waiting_call.hpp). REQUIRES: slot < kMaxProcesses.
+  std::span<layout::CallLine> calls_of(std::uint32_t slot) const {
+    return {table<layout::CallLine>(layout::kCallsAt) + std::size_t{slot} * layout::kCallLines,
+            layout::kCallLines};
+  }
+
   // Says what this process is about to sleep in; nowhere when it goes on. One relaxed store.
   void note_wait(ProcessRef self, WaitPlace place);
 

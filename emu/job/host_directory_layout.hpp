@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The shared memory of a host directory, version 3. One memfd of kBytes, sealed against resizing:
+// The shared memory of a host directory, version 4. One memfd of kBytes, sealed against resizing:
 //
 //   0        Header      identity and limits, constant once `ready` is set; the change counter
 //   4096     DomainSlot  x kMaxDomains
@@ -20,6 +20,7 @@
 //   ...      BoardLine    x 1 + kMaxProcesses  what their NICs say to all others: the
 //                                         first by any, then one each, written by the
 //                                         process of that slot (hazard_board.hpp)
+//   ...      CallLine     x kMaxProcesses x kCallLines  in which calls its threads sleep (waiting_call.hpp)
 //
 // A slot is claimed by one compare-and-swap that names the claimer in the same word, filled, and published by
 // a second store. So a claimer that dies between the two leaves a slot that says whose it is, and the next
@@ -27,7 +28,7 @@
 namespace orrery::job::layout {
 
 inline constexpr std::uint64_t kMagic = 0x3172696459524f4f;  // "OORYdir1", little-endian
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 inline constexpr std::uint32_t kMaxProcesses = 1024;  // processes of one user's job on one host
 inline constexpr std::uint32_t kMaxPes = 1024;
 inline constexpr std::uint32_t kMaxEndpoints = 8192;  // eight attached CDMs a process
@@ -120,6 +121,17 @@ struct alignas(64) BoardLine {
   std::atomic<std::uint64_t> word[8];
 };
 
+inline constexpr std::uint32_t kCallLines = 16;    // threads of a process that are told of
+inline constexpr std::size_t kCallNameBytes = 48;  // longer names are cut
+
+// A thread that sleeps in a call. Claimed by one compare-and-swap, free again by one store; what a process
+// that died left is of another generation than its successor's and may be claimed.
+struct alignas(64) CallLine {
+  std::atomic<std::uint64_t> claim;  // generation [63:32] | thread [31:0]; 0: free
+  std::atomic<std::int64_t> since;   // CLOCK_MONOTONIC, ns; 0: the name is being written
+  std::atomic<std::uint64_t> name[kCallNameBytes / 8];
+};
+
 inline constexpr std::size_t kDomainsAt = 4096;
 inline constexpr std::size_t kPesAt = kDomainsAt + kMaxDomains * sizeof(DomainSlot);
 inline constexpr std::size_t kProcessesAt = kPesAt + kMaxPes * sizeof(PeSlot);
@@ -128,7 +140,9 @@ inline constexpr std::size_t kWireHeaderAt = kEndpointsAt + kMaxEndpoints * size
 inline constexpr std::size_t kWireSlotsAt = kWireHeaderAt + sizeof(WireHeader);
 inline constexpr std::size_t kBoardAt = kWireSlotsAt + kMaxProcesses * sizeof(WireSlot);
 inline constexpr std::size_t kBoardBytes = (1 + kMaxProcesses) * sizeof(BoardLine);
-inline constexpr std::size_t kBytes = (kBoardAt + kBoardBytes + 4095) / 4096 * 4096;
+inline constexpr std::size_t kCallsAt = kBoardAt + kBoardBytes;
+inline constexpr std::size_t kCallsBytes = kMaxProcesses * kCallLines * sizeof(CallLine);
+inline constexpr std::size_t kBytes = (kCallsAt + kCallsBytes + 4095) / 4096 * 4096;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
@@ -139,6 +153,8 @@ static_assert(offsetof(Header, job_id) == 56 && offsetof(Header, secret) == 64);
 static_assert(offsetof(Header, pe_count) == 72 && offsetof(Header, node_count) == 76);
 static_assert(offsetof(Header, allowed_cores) == 80);
 static_assert(offsetof(Header, ready) == 128 && offsetof(Header, change_count) == 132);
+static_assert(offsetof(CallLine, since) == 8 && offsetof(CallLine, name) == 16 && sizeof(CallLine) == 64);
+static_assert(kCallsAt % alignof(CallLine) == 0);
 static_assert(sizeof(Header) == 192 && sizeof(Header) <= kDomainsAt);
 static_assert(offsetof(DomainSlot, job_id) == 8 && offsetof(DomainSlot, limits) == 16 &&
               offsetof(DomainSlot, translation_size) == 36 && sizeof(DomainSlot) == 64);

@@ -4,6 +4,7 @@
 
 #include "emu/base/short_lock.hpp"
 #include "emu/job/job.hpp"
+#include "emu/job/waiting_call.hpp"
 #include "emu/nic/initiator/fma_window.hpp"
 #include "emu/nic/nic.hpp"
 #include "lib/common/local_access.hpp"
@@ -107,6 +108,12 @@ struct Attachment : common::SignOn {
   // Reserved entries: the registration's index plus 1, or 0. Empty before GNI_SetMddResources. Guarded by
   // registrations_lock.
   std::vector<std::uint32_t> vmdh;
+};
+
+// A call in which the calling thread is about to sleep, told to the report of a hang.
+struct Sleep : job::WaitingCall {
+  Sleep(const Attachment& attachment, const char* call)
+      : WaitingCall(attachment.job->directory(), attachment.job->self(), call) {}
 };
 
 // A communication domain: what a gni_cdm_handle_t stands for.

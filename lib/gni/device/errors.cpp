@@ -224,6 +224,7 @@ gni_return_t GNI_WaitErrorEvents(gni_err_handle_t err_handle, gni_error_event_t*
     }
     if (deadline && orrery::monotonic_ns() >= *deadline) break;
     const std::int64_t look_again = orrery::monotonic_ns() + orrery::gni::kLookNs;
+    const orrery::job::WaitingCall here(err->job->directory(), err->job->self(), __func__);
     err->log->wait(err->taken.load(std::memory_order_relaxed),
                    deadline ? std::min(*deadline, look_again) : look_again, [] { return false; });
   }

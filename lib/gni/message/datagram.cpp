@@ -64,13 +64,14 @@ gni_return_t test(gni_ep_handle_t ep_hndl, Name name, gni_post_state_t* post_sta
   return hand_over(found, outcome, post_state, remote_addr, remote_id);
 }
 
-gni_return_t wait(gni_ep_handle_t ep_hndl, Name name, std::uint32_t timeout, gni_post_state_t* post_state,
-                  std::uint32_t* remote_addr, std::uint32_t* remote_id) {
+gni_return_t wait(const char* call, gni_ep_handle_t ep_hndl, Name name, std::uint32_t timeout,
+                  gni_post_state_t* post_state, std::uint32_t* remote_addr, std::uint32_t* remote_id) {
   Ep* const ep = find(ep_hndl);
   if (ep == nullptr || timeout == 0 || post_state == nullptr || remote_addr == nullptr ||
       remote_id == nullptr)
     return GNI_RC_INVALID_PARAM;
   nic::DatagramOutcome outcome;
+  const Sleep here(*ep->attachment, call);
   const Errc found = ep->nic->datagrams().wait(ep->endpoint, name, deadline_of(*ep->nic, timeout), &outcome);
   return hand_over(found, outcome, post_state, remote_addr, remote_id);
 }
@@ -111,13 +112,13 @@ gni_return_t GNI_EpPostDataTestById(gni_ep_handle_t ep_hndl, uint64_t datagram_i
 
 gni_return_t GNI_EpPostDataWait(gni_ep_handle_t ep_hndl, uint32_t timeout, gni_post_state_t* post_state,
                                 uint32_t* remote_addr, uint32_t* remote_id) {
-  return orrery::gni::wait(ep_hndl, std::nullopt, timeout, post_state, remote_addr, remote_id);
+  return orrery::gni::wait(__func__, ep_hndl, std::nullopt, timeout, post_state, remote_addr, remote_id);
 }
 
 gni_return_t GNI_EpPostDataWaitById(gni_ep_handle_t ep_hndl, uint64_t datagram_id, uint32_t timeout,
                                     gni_post_state_t* post_state, uint32_t* remote_addr,
                                     uint32_t* remote_id) {
-  return orrery::gni::wait(ep_hndl, datagram_id, timeout, post_state, remote_addr, remote_id);
+  return orrery::gni::wait(__func__, ep_hndl, datagram_id, timeout, post_state, remote_addr, remote_id);
 }
 
 gni_return_t GNI_PostDataProbe(gni_nic_handle_t nic_hndl, uint32_t* remote_addr, uint32_t* remote_id) {
@@ -142,6 +143,7 @@ gni_return_t GNI_PostDataProbeById(gni_nic_handle_t nic_hndl, uint64_t* datagram
 gni_return_t GNI_PostdataProbeWaitById(gni_nic_handle_t nic_hndl, uint32_t timeout, uint64_t* datagram_id) {
   const Attachment* const attachment = find(nic_hndl);
   if (attachment == nullptr || datagram_id == nullptr) return GNI_RC_INVALID_PARAM;
+  const orrery::gni::Sleep here(*attachment, __func__);
   return return_of(attachment->nic->datagrams().probe_wait_named(
       *attachment->port, orrery::gni::deadline_of(*attachment->nic, timeout), datagram_id));
 }

@@ -207,6 +207,7 @@ gni_return_t GNI_CqWaitEvent(gni_cq_handle_t cq_hndl, uint64_t timeout, gni_cq_e
     orrery::nic::Event event;
     const Errc found = cq->nic->poll(*cq->queue, &event);
     if (found != Errc::not_done) return orrery::gni::hand_over(*cq, found, event, event_data);
+    const orrery::gni::Sleep here(*cq->attachment, __func__);
     if (cq->nic->wait(*cq->queue, deadline) == Errc::timeout) return GNI_RC_TIMEOUT;
   }
 }

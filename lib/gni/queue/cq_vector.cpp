@@ -95,6 +95,7 @@ gni_return_t GNI_CqVectorWaitEvent(gni_cq_handle_t* cqs, uint32_t num_cqs, uint6
       return orrery::gni::hand_over(cq, found, event, event_data);
     }
     std::uint32_t ignored = 0;
+    const orrery::gni::Sleep here(*queues.all[0]->attachment, __func__);
     const Errc waited = orrery::gni::wait_for(queues, deadline, &ignored);
     if (waited != Errc::ok) return return_of(waited);
   }
@@ -105,6 +106,7 @@ gni_return_t GNI_CqVectorMonitor(gni_cq_handle_t* cqs, uint32_t num_cqs, uint64_
   orrery::gni::Queues queues;
   const gni_return_t good = orrery::gni::look_up(cqs, num_cqs, &queues);
   if (good != GNI_RC_SUCCESS) return good;
+  const orrery::gni::Sleep here(*queues.all[0]->attachment, __func__);
   return return_of(
       orrery::gni::wait_for(queues, orrery::gni::deadline_of(*queues.all[0]->nic, timeout), which));
 }

@@ -2,7 +2,9 @@
 // Copyright 2026 the Orrery authors
 //
 // What the launcher knows of its PEs, for what it says about a job.
+#include "emu/base/wait.hpp"
 #include "emu/job/process_stat.hpp"
+#include "emu/job/waiting_call.hpp"
 #include "tools/orrery/run/launcher.hpp"
 
 #include <fmt/core.h>
@@ -27,6 +29,12 @@ PeFacts Launcher::facts_of(std::uint32_t rank) const {
   const auto info = directory_->info_of(process.value());
   if (info.ok() && info.value().waiting_in != job::WaitPlace::nowhere)
     facts.waits_for = job::wait_place_name(info.value().waiting_in);
+  const std::int64_t now = monotonic_ns();
+  for (const job::SleepingThread& one : job::sleeping_threads(*directory_, process.value())) {
+    const std::string thread = one.thread == pe.pid ? "" : fmt::format("thread {} in ", one.thread);
+    facts.waits_for += fmt::format("{}{}{} for {:.1f} s", facts.waits_for.empty() ? "" : ", ", thread,
+                                   one.call, static_cast<double>(now - one.since_ns) * 1e-9);
+  }
   return facts;
 }
 
