@@ -16,6 +16,8 @@ namespace {
 
 // A blocking wait looks again at least this often: answers to frames of ours are taken in by whoever looks.
 constexpr std::int64_t kWaitSliceNs = 50'000'000;
+// How long a process that ends waits for room for what it has posted. A peer that is stopped makes none.
+constexpr std::int64_t kLastWordsNs = 1'000'000'000;
 
 }  // namespace
 
@@ -64,9 +66,30 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
   view_.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
 }
 
-Nic::~Nic() { end(); }
+Nic::~Nic() { close(); }
+
+// What was posted and found no room in a lane yet is in this process's memory alone: the lanes take it before
+// the process is gone, if their owners live and make room. Locks are tried for only: the program may end in a
+// signal handler, above a call that holds one.
+void Nic::send_the_rest() {
+  if (clock_ != nullptr) return;  // under a clock an end has its place in the order of time
+  const auto any_waits = [this] {
+    const std::unique_lock lock(frames_mu_, std::try_to_lock);
+    return !lock.owns_lock() || std::any_of(lane_peers_.begin(), lane_peers_.end(), [](const Peer* peer) {
+      return !peer->waiting.empty() && !peer->dead.load(std::memory_order_relaxed);
+    });
+  };
+  const std::int64_t deadline = monotonic_ns() + kLastWordsNs;
+  for (; any_waits() && monotonic_ns() < deadline; yield_cpu()) (void)poll_responses();
+}
 
 void Nic::end() {
+  bte_.end();
+  send_the_rest();
+  close();
+}
+
+void Nic::close() {
   bte_.end();
   view_.header().stage.store(Stage::closed, std::memory_order_release);
 }

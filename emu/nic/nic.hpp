@@ -389,6 +389,8 @@ class Nic final : public wire::Sink {
   void end_flight(std::uint32_t name, Flight& flight);
   static void keep_rest(Flight& flight);
   bool has_unsent(const Peer& peer) const;
+  void send_the_rest();
+  void close();
   std::vector<std::uint32_t> open_flights();
   void drop_ended_flights(std::vector<std::uint32_t>& names);
   void open_lanes(Peer& peer);

@@ -49,14 +49,17 @@ class WindowMap final : public AddressMap {
   std::unique_ptr<memory::PeerMemory> memory_;
 };
 
+constexpr std::int64_t kNoRoomNs = 1'000'000'000;  // a segment that found no room is not tried again so soon
+std::atomic<std::int64_t> g_no_room_until{0};
+
 // A peer's segment, mapped here for good: its NIC may be looked at until this process ends.
 Result<NicView> map_segment(int fd) {
   const off_t bytes = lseek(fd, 0, SEEK_END);
   if (bytes <= 0) return Errc::corrupt;
   void* base = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) {
-    log::error("no address space: a peer's segment needs {} MB: {} (ulimit -v)", bytes / 1'000'000,
-               std::strerror(errno));
+    if (g_no_room_until.exchange(monotonic_ns() + kNoRoomNs, std::memory_order_relaxed) == 0)
+      log::error("no address space: a peer's segment needs {} MB (ulimit -v)", bytes / 1'000'000);
     return Errc::no_memory;
   }
   const auto view = NicView::open(base, static_cast<std::uint64_t>(bytes));
@@ -94,9 +97,11 @@ Result<Runtime*> Runtime::of_process() {
   g_runtime_pid = getpid();
   // Ends the engine and leaves the job while everything it needs is still there. The object stays: threads of
   // the program may be in a call, and wait there, until the system takes all of it.
-  std::atexit([] {
+  constexpr auto kEnd = [] {
     if (g_runtime_pid == getpid()) g_runtime->end();
-  });
+  };
+  std::atexit(kEnd);
+  std::at_quick_exit(kEnd);
   return g_runtime;
 }
 
@@ -392,6 +397,7 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
     return Result<PeerLink>(std::move(link));
   }
   if (goes_by_wire(process.slot)) return connect_by_wire(process);
+  if (monotonic_ns() < g_no_room_until.load(std::memory_order_relaxed)) return Errc::no_memory;
   const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
   const clock::RealWait wait(clock_);
   auto descriptors = job_.fetch(reference, monotonic_ns() + kConnectNs);
@@ -400,7 +406,8 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
     return descriptors.code();
   }
   const auto nic = map_segment(descriptors.value().nic_segment.get());
-  if (nic.code() == Errc::unsupported) return nic.code();  // NicView::open said why
+  // NicView::open or map_segment said why
+  if (nic.code() == Errc::unsupported || nic.code() == Errc::no_memory) return nic.code();
   if (!nic.ok()) {
     log::error("process {} has no usable NIC segment: {}", process.slot, errc_name(nic.code()));
     return nic.code();

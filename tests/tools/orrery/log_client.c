@@ -2,11 +2,13 @@
 /* Copyright 2026 the Orrery authors */
 
 /* Calls of uGNI whose log the test knows: one PE that talks to itself.
- * usage: log_client [FILE]    FILE: also closes every descriptor that it did not open, writes into FILE under
+ * usage: log_client [--rotate | FILE]    --rotate: also looks a thousand times in three ways by turns.
+ * FILE: also closes every descriptor that it did not open, writes into FILE under
  * those numbers, forks a child that looks for nothing, and waits on a queue that does not block. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +52,19 @@ static int odd(gni_nic_handle_t nic, const char* file) {
   return 0;
 }
 
+static int rotate(gni_nic_handle_t nic) {
+  gni_cq_handle_t cq;
+  gni_cq_entry_t event = 0;
+  uint64_t name = 0;
+  CHECK(GNI_CqCreate(nic, 8, 0, GNI_CQ_NOBLOCK, NULL, NULL, &cq));
+  for (int i = 0; i < 1000; ++i) {
+    if (GNI_CqGetEvent(cq, &event) != GNI_RC_NOT_DONE) return 9;
+    if (GNI_CqTestEvent(cq) != GNI_RC_NOT_DONE) return 10;
+    if (GNI_PostDataProbeById(nic, &name) != GNI_RC_NO_MATCH) return 11;
+  }
+  return 0;
+}
+
 int main(int argc, char** argv) {
   static uint64_t from = 7, to;
   int spawned = 0;
@@ -83,7 +98,8 @@ int main(int argc, char** argv) {
   CHECK(GNI_PostFma(ep, &post));
   CHECK(GNI_CqWaitEvent(cq, 10000, &event));
   CHECK(GNI_GetCompleted(cq, event, &done));
-  const int failed = argc > 1 ? odd(nic, argv[1]) : 0;
+  const int rotates = argc > 1 && strcmp(argv[1], "--rotate") == 0;
+  const int failed = rotates ? rotate(nic) : argc > 1 ? odd(nic, argv[1]) : 0;
   if (failed != 0) return failed;
   CHECK(GNI_CdmDestroy(cdm));
   PMI_Finalize();

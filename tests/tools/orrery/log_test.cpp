@@ -73,6 +73,15 @@ TEST(CallLog, LooksThatFindNothingAreToldOnceAndCounted) {
   EXPECT_LT(before, after);
 }
 
+// As clients do that look everywhere by turns.
+TEST(CallLog, LooksInDifferentWaysByTurnsAreCountedToo) {
+  const Ran ran = orrery({"run", "--log", "gni", kClient, "--rotate"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const char* call : {"GNI_CqGetEvent", "GNI_CqTestEvent", "GNI_PostDataProbeById"})
+    EXPECT_EQ(count(ran.err, std::string(call) + ": the same 999 times more\n"), 1) << call << ran.err;
+  EXPECT_LT(count(ran.err, "\n"), 40) << ran.err;
+}
+
 TEST(CallLog, GoesToAFileForEachPe) {
   const TempFile base("");
   const Ran ran = orrery({"run", "-n", "2", "--nodes", "2", "--log", "gni=" + base.path(), kClient});
