@@ -30,7 +30,7 @@ int after(const Set& set, int distance) { return (set.me + distance) % set.size;
 void sync(const Set& set) {
   for (int round = 0, distance = 1; distance < set.size; ++round, distance *= 2) {
     raise(set, &set.words->rounds[round], after(set, distance));
-    take(&set.words->rounds[round]);
+    take(set, &set.words->rounds[round]);
   }
 }
 
@@ -46,7 +46,7 @@ void broadcast(const Set& set, void* dest, const void* source, std::size_t bytes
       distance *= 2;
       ++round;
     }
-    take(&set.words->down[round]);
+    take(set, &set.words->down[round]);
     from = dest;
     distance *= 2;
     ++round;
@@ -76,7 +76,7 @@ void collect(const Set& set, void* dest, const void* source, std::size_t bytes) 
       raise(set, &set.words->summed[round], set.me + distance);
     }
     if (set.me >= distance) {
-      take(&set.words->summed[round]);
+      take(set, &set.words->summed[round]);
       before += set.words->sums[round];
       sum += set.words->sums[round];
       set.words->sums[round] = 0;
@@ -130,7 +130,7 @@ void reduce(const Set& set, void* dest, const void* source, std::size_t nelems, 
   int distance = 1;
   for (; distance < set.size && (set.me & distance) == 0; distance *= 2, ++round) {
     if (set.me + distance >= set.size) continue;
-    take(&set.words->up[round]);
+    take(set, &set.words->up[round]);
     for (std::size_t i = 0; i < nelems; i += chunk) {
       const std::size_t count = std::min(chunk, nelems - i);
       auto* const at = static_cast<std::byte*>(dest) + i * width;

@@ -30,6 +30,9 @@ std::unique_ptr<Team> make_team(std::size_t slot, const Set& set) {
   team->slot = slot;
   team->set = set;
   team->set.words = &g_words[slot].sync;
+  team->set.taken = &team->taken;
+  // No member sends to another one before all have made the team.
+  std::memset(static_cast<void*>(team->set.words), 0, sizeof *team->set.words);
   return team;
 }
 

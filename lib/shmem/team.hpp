@@ -15,8 +15,8 @@
 namespace orrery::shmem {
 
 // Words by which the members of a set tell each other how far they are, symmetric: SHMEM_SYNC_SIZE of them,
-// all 0 between collectives. Each has one writer, which adds 1, and one reader, which waits for 1 and takes
-// it away; the writer of word r stands 2^r places before the reader (rounds, down) or behind it (up).
+// those of an active set all 0 between collectives. Each has one writer, which adds 1, and one reader, which
+// waits for that; the writer of word r stands 2^r places before the reader (rounds, down) or behind it (up).
 inline constexpr std::size_t kRounds = 24;
 struct SyncWords {
   std::uint64_t rounds[kRounds];  // of the dissemination that synchronises
@@ -43,6 +43,7 @@ struct Set {
   int me = -1;                             // place of this PE; -1: no member
   const std::vector<int>* list = nullptr;  // instead of start and stride
   SyncWords* words = nullptr;
+  SyncWords* taken = nullptr;  // how often each word was waited for; null: the words themselves say it
 
   int pe(int place) const {
     return list != nullptr ? (*list)[static_cast<std::size_t>(place)] : start + place * stride;
@@ -53,6 +54,7 @@ inline constexpr std::size_t kTeams = 256;  // that can be at a time, with those
 
 struct Team {
   Set set;
+  SyncWords taken{};      // what set.taken points to
   std::vector<int> list;  // what set.list points to, if it is one
   std::size_t slot = 0;   // of TeamWords
   shmem_team_config_t config{};

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emu/base/wait.hpp"
-#include "lib/shmem/job.hpp"
+#include "lib/shmem/team.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -21,9 +21,16 @@ void wait_until(Done done) {
   while (!spin_then_yield(budget, done)) give_way();
 }
 
-// The sync words' wait: until the word is not 0, then one less.
-inline void take(std::uint64_t* word) {
-  // Acquire: what was written before it was raised is seen.
+// Waits until a sync word of the set was raised once more. A team counts how often its words were; an active
+// set has no place to count, and leaves its words at 0.
+inline void take(const Set& set, std::uint64_t* word) {
+  if (set.taken != nullptr) {
+    const auto index = static_cast<std::size_t>(word - reinterpret_cast<std::uint64_t*>(set.words));
+    const std::uint64_t turn = ++reinterpret_cast<std::uint64_t*>(set.taken)[index];
+    // Acquire: what was written before it was raised is seen.
+    wait_until([word, turn] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= turn; });
+    return;
+  }
   wait_until([word] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) != 0; });
   __atomic_fetch_sub(word, 1, __ATOMIC_ACQ_REL);
 }
