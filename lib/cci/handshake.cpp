@@ -375,7 +375,7 @@ void Endpoint::establish(Connection* connection, bool shared) {
         cci_event_accept{CCI_EVENT_ACCEPT, CCI_SUCCESS, connection->shown.context, &connection->shown});
   raise(event);
   // Messages may have come before the word that they would.
-  if (shared) attend(connection);
+  if (shared && segment_->announce(connection->slot)) ring_self();
 }
 
 // The other end is gone, or says what makes no sense.

@@ -92,9 +92,12 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const Device& device, const c
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  endpoint->has_thread_ = ::pthread_create(&endpoint->thread_, nullptr, thread_entry, endpoint.get()) == 0;
+  // Before it starts: the thread ends when it does not find this.
+  endpoint->has_thread_ = true;
+  const bool started = ::pthread_create(&endpoint->thread_, nullptr, thread_entry, endpoint.get()) == 0;
+  if (!started) endpoint->has_thread_ = false;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!endpoint->has_thread_) return Errc::system;
+  if (!started) return Errc::system;
   return endpoint;
 }
 

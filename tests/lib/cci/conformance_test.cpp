@@ -3,7 +3,11 @@
 #include "world.hpp"
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <random>
+
+#include <sys/stat.h>
 
 namespace cci_test {
 namespace {
@@ -371,18 +375,55 @@ TEST(Multicast, AMessageReachesEveryMember) {
   }
 }
 
+// Both ends sleep on their handles and take one event at each wake, from the first request on.
+TEST(Handle, TwoClientsThatSleepMakeAConnectionAndExchangeMessages) {
+  const Started started;
+  Pair pair;
+  int fds[2] = {-1, -1};
+  ASSERT_EQ(cci_create_endpoint(nullptr, 0, &pair.client, &fds[0]), CCI_SUCCESS);
+  ASSERT_EQ(cci_create_endpoint(nullptr, 0, &pair.server, &fds[1]), CCI_SUCCESS);
+  ASSERT_EQ(cci_connect(pair.client, uri_of(pair.server).c_str(), nullptr, 0, CCI_CONN_ATTR_RO, nullptr, 0,
+                        nullptr),
+            CCI_SUCCESS);
+  int left = 200;
+  const auto end = Clock::now() + std::chrono::seconds(30);
+  while (left > 0) {
+    ASSERT_LT(Clock::now(), end) << left << " messages are left";
+    pollfd watched[2] = {{fds[0], POLLIN, 0}, {fds[1], POLLIN, 0}};
+    ASSERT_GE(::poll(watched, 2, 10'000), 1) << left << " messages are left";
+    for (int i = 0; i < 2; ++i) {
+      if (watched[i].revents == 0) continue;
+      cci_event_t* event = nullptr;
+      if (cci_get_event(i == 0 ? pair.client : pair.server, &event) != CCI_SUCCESS) continue;
+      if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+        ASSERT_EQ(cci_accept(event, nullptr), CCI_SUCCESS);
+      } else if (event->type == CCI_EVENT_CONNECT) {
+        ASSERT_EQ(event->connect.status, CCI_SUCCESS);
+        ASSERT_EQ(cci_send(event->connect.connection, "ball", 4, nullptr, 0), CCI_SUCCESS);
+      } else if (event->type == CCI_EVENT_RECV) {
+        --left;
+        ASSERT_EQ(cci_send(event->recv.connection, event->recv.ptr, event->recv.len, nullptr, 0),
+                  CCI_SUCCESS);
+      }
+      ASSERT_EQ(cci_return_event(event), CCI_SUCCESS);
+    }
+  }
+}
+
 // A server in a process of its own, which is then stopped or killed.
 struct Server {
   pid_t pid = -1;
   std::string uri;
 };
 
-void start_server(Server* server) {
+// `user`: of the server, when it is not ours.
+void start_server(Server* server, uid_t user = 0) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   server->pid = ::fork();
   ASSERT_GE(server->pid, 0);
   if (server->pid == 0) {
+    if (user != 0 && ::setuid(user) != 0) ::_exit(1);
     std::uint32_t caps;
     cci_endpoint_t* endpoint = nullptr;
     if (cci_init(CCI_ABI_VERSION, 0, &caps) != 0 || cci_create_endpoint(nullptr, 0, &endpoint, nullptr) != 0)
@@ -451,6 +492,82 @@ TEST(Failures, AKilledServerIsToldAndAStoppedOneRunsIntoKeepalive) {
     EXPECT_EQ(status, CCI_ERR_DISCONNECTED);
     EXPECT_EQ(cci_disconnect(connection), CCI_SUCCESS);
   }
+}
+
+// Each endpoint has a thread for as long as it lives, however soon that thread runs.
+TEST(Handle, EveryEndpointHasItsThread) {
+  const Started started;
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  const auto before = threads();
+  std::vector<cci_endpoint_t*> endpoints(50);
+  for (cci_endpoint_t*& endpoint : endpoints)
+    ASSERT_EQ(cci_create_endpoint(nullptr, 0, &endpoint, nullptr), CCI_SUCCESS);
+  ::usleep(50'000);
+  EXPECT_EQ(threads(), before + 50);
+  for (cci_endpoint_t* endpoint : endpoints) ASSERT_EQ(cci_destroy_endpoint(endpoint), CCI_SUCCESS);
+  EXPECT_EQ(threads(), before);
+}
+
+// Two users of one host share no memory: everything goes by frames.
+TEST(OtherUsers, AreRefusedUnlessTheServerSaysSoAndThenSpeakByFrames) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can start a server of another user";
+  constexpr uid_t kNobody = 65'534;
+  const std::string file = testing::TempDir() + "cci_users." + std::to_string(::getpid()) + ".ini";
+  for (const bool allowed : {false, true}) {
+    std::ofstream(file) << "[n]\ntransport = nic\nip = 127.0.0.1\nallow = " << (allowed ? "any" : "user")
+                        << "\n";
+    ::chmod(file.c_str(), 0644);
+    ::setenv("CCI_CONFIG", file.c_str(), 1);
+    Server server;
+    ASSERT_NO_FATAL_FAILURE(start_server(&server, kNobody));
+    {
+      const Started started;
+      ASSERT_EQ(started.status, CCI_SUCCESS);
+      cci_endpoint_t* client = nullptr;
+      ASSERT_EQ(cci_create_endpoint(nullptr, 0, &client, nullptr), CCI_SUCCESS);
+      for (cci_conn_attribute_t attribute : {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU}) {
+        ASSERT_EQ(cci_connect(client, server.uri.c_str(), nullptr, 0, attribute, nullptr, 0, nullptr),
+                  CCI_SUCCESS);
+        cci_event_t* event = next_event(client);
+        ASSERT_NE(event, nullptr);
+        ASSERT_EQ(event->type, CCI_EVENT_CONNECT);
+        if (!allowed) {
+          EXPECT_EQ(event->connect.status, CCI_ETIMEDOUT);
+          EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+          continue;
+        }
+        ASSERT_EQ(event->connect.status, CCI_SUCCESS);
+        cci_connection_t* const connection = event->connect.connection;
+        EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+        std::vector<char> bytes(connection->max_send_size);
+        for (std::uint32_t size : {0u, 1u, 56u, 57u, 1000u, connection->max_send_size}) {
+          for (std::uint32_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i + size);
+          ASSERT_EQ(cci_send(connection, bytes.data(), size, &bytes, 0), CCI_SUCCESS);
+          bool back = false, completed = false;
+          while (!back || !completed) {
+            event = next_event(client);
+            ASSERT_NE(event, nullptr) << size << ' ' << back << ' ' << completed;
+            if (event->type == CCI_EVENT_RECV) {
+              back = true;
+              ASSERT_EQ(event->recv.len, size);
+              EXPECT_TRUE(size == 0 || std::memcmp(event->recv.ptr, bytes.data(), size) == 0);
+            } else {
+              completed = true;
+              EXPECT_EQ(event->send.status, CCI_SUCCESS);
+              EXPECT_EQ(event->send.context, &bytes);
+            }
+            EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+          }
+        }
+      }
+    }
+    ::kill(server.pid, SIGKILL);
+    EXPECT_EQ(::waitpid(server.pid, nullptr, 0), server.pid);
+    ::unsetenv("CCI_CONFIG");
+  }
+  ::unlink(file.c_str());
 }
 
 }  // namespace
