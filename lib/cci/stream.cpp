@@ -101,8 +101,11 @@ bool Endpoint::send_frame(Connection* connection, FrameKind kind, std::uint16_t 
 bool Endpoint::flush(Connection* connection) {
   std::size_t sent = 0;
   while (sent < connection->outgoing.size()) {
-    const ssize_t n = ::send(connection->socket.get(), connection->outgoing.data() + sent,
-                             connection->outgoing.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    iovec piece{connection->outgoing.data() + sent, connection->outgoing.size() - sent};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    const ssize_t n = ::sendmsg(connection->socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (n < 0) {
@@ -133,8 +136,8 @@ void Endpoint::read_socket(Connection* connection) {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
   }
-  const ssize_t n = may_bring ? ::recvmsg(connection->socket.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC)
-                              : ::recv(connection->socket.get(), scratch_.get(), kScratch, MSG_DONTWAIT);
+  // Not recv(2) and send(2): clients have functions of these names, which would be called instead.
+  const ssize_t n = ::recvmsg(connection->socket.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
   if (may_bring && n > 0) {
     for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr; each = CMSG_NXTHDR(&message, each)) {

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "world.hpp"
+
+#include <csignal>
+#include <fstream>
+
+#include <sys/stat.h>
+
+namespace cci_test {
+namespace {
+
+// A server in a process of its own, which is then stopped or killed.
+struct Server {
+  pid_t pid = -1;
+  std::string uri;
+};
+
+// `user`: of the server, when it is not ours.
+void start_server(Server* server, uid_t user = 0) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  server->pid = ::fork();
+  ASSERT_GE(server->pid, 0);
+  if (server->pid == 0) {
+    if (user != 0 && ::setuid(user) != 0) ::_exit(1);
+    std::uint32_t caps;
+    cci_endpoint_t* endpoint = nullptr;
+    if (cci_init(CCI_ABI_VERSION, 0, &caps) != 0 || cci_create_endpoint(nullptr, 0, &endpoint, nullptr) != 0)
+      ::_exit(1);
+    char* uri = nullptr;
+    cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri);
+    if (::write(ends[1], uri, std::strlen(uri) + 1) < 0) ::_exit(1);
+    for (;;) {
+      cci_event_t* event = nullptr;
+      if (cci_get_event(endpoint, &event) != CCI_SUCCESS) continue;
+      if (event->type == CCI_EVENT_CONNECT_REQUEST) cci_accept(event, nullptr);
+      if (event->type == CCI_EVENT_RECV)
+        cci_send(event->recv.connection, event->recv.ptr, event->recv.len, nullptr, CCI_FLAG_SILENT);
+      cci_return_event(event);
+    }
+  }
+  char text[256] = {};
+  ASSERT_GT(::read(ends[0], text, sizeof text - 1), 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  server->uri = text;
+}
+
+TEST(Failures, AKilledServerIsToldAndAStoppedOneRunsIntoKeepalive) {
+  Server server;
+  ASSERT_NO_FATAL_FAILURE(start_server(&server));
+  {
+    const Started started;
+    cci_endpoint_t* client = nullptr;
+    ASSERT_EQ(cci_create_endpoint(nullptr, 0, &client, nullptr), CCI_SUCCESS);
+    ASSERT_EQ(cci_connect(client, server.uri.c_str(), nullptr, 0, CCI_CONN_ATTR_RO, nullptr, 0, nullptr),
+              CCI_SUCCESS);
+    cci_event_t* event = next_event(client);
+    ASSERT_NE(event, nullptr);
+    ASSERT_EQ(event->connect.status, CCI_SUCCESS);
+    cci_connection_t* const connection = event->connect.connection;
+    EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+    ASSERT_EQ(cci_send(connection, "echo", 4, nullptr, CCI_FLAG_SILENT), CCI_SUCCESS);
+    event = next_event(client);
+    ASSERT_NE(event, nullptr);
+    ASSERT_EQ(event->type, CCI_EVENT_RECV);
+    EXPECT_EQ(std::memcmp(event->recv.ptr, "echo", 4), 0);
+    EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+
+    const std::uint32_t period = 200'000;
+    ASSERT_EQ(cci_set_opt(connection, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &period), CCI_SUCCESS);
+    EXPECT_EQ(next_event(client, std::chrono::milliseconds(600)), nullptr) << "the server answers";
+    ::kill(server.pid, SIGSTOP);
+    event = next_event(client);
+    ASSERT_NE(event, nullptr);
+    ASSERT_EQ(event->type, CCI_EVENT_KEEPALIVE_TIMEDOUT);
+    EXPECT_EQ(event->keepalive.connection, connection);
+    EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+    std::uint32_t left = 1;
+    EXPECT_EQ(cci_get_opt(connection, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &left), CCI_SUCCESS);
+    EXPECT_EQ(left, 0u);
+
+    ::kill(server.pid, SIGKILL);
+    ASSERT_EQ(::waitpid(server.pid, nullptr, 0), server.pid);
+    // Until the thread has seen it, messages still go into the ring of the dead.
+    int status = CCI_SUCCESS;
+    const auto end = Clock::now() + std::chrono::seconds(10);
+    while ((status = cci_send(connection, "a", 1, nullptr, CCI_FLAG_SILENT)) == CCI_SUCCESS &&
+           Clock::now() < end)
+      ::usleep(1000);
+    EXPECT_EQ(status, CCI_ERR_DISCONNECTED);
+    EXPECT_EQ(cci_disconnect(connection), CCI_SUCCESS);
+  }
+}
+
+// Two users of one host share no memory: everything goes by frames.
+TEST(OtherUsers, AreRefusedUnlessTheServerSaysSoAndThenSpeakByFrames) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can start a server of another user";
+  constexpr uid_t kNobody = 65'534;
+  const std::string file = testing::TempDir() + "cci_users." + std::to_string(::getpid()) + ".ini";
+  for (const bool allowed : {false, true}) {
+    std::ofstream(file) << "[n]\ntransport = nic\nip = 127.0.0.1\nallow = " << (allowed ? "any" : "user")
+                        << "\n";
+    ::chmod(file.c_str(), 0644);
+    ::setenv("CCI_CONFIG", file.c_str(), 1);
+    Server server;
+    ASSERT_NO_FATAL_FAILURE(start_server(&server, kNobody));
+    {
+      const Started started;
+      ASSERT_EQ(started.status, CCI_SUCCESS);
+      cci_endpoint_t* client = nullptr;
+      ASSERT_EQ(cci_create_endpoint(nullptr, 0, &client, nullptr), CCI_SUCCESS);
+      for (cci_conn_attribute_t attribute : {CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU}) {
+        ASSERT_EQ(cci_connect(client, server.uri.c_str(), nullptr, 0, attribute, nullptr, 0, nullptr),
+                  CCI_SUCCESS);
+        cci_event_t* event = next_event(client);
+        ASSERT_NE(event, nullptr);
+        ASSERT_EQ(event->type, CCI_EVENT_CONNECT);
+        if (!allowed) {
+          EXPECT_EQ(event->connect.status, CCI_ETIMEDOUT);
+          EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+          continue;
+        }
+        ASSERT_EQ(event->connect.status, CCI_SUCCESS);
+        cci_connection_t* const connection = event->connect.connection;
+        EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+        std::vector<char> bytes(connection->max_send_size);
+        for (std::uint32_t size : {0u, 1u, 56u, 57u, 1000u, connection->max_send_size}) {
+          for (std::uint32_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i + size);
+          ASSERT_EQ(cci_send(connection, bytes.data(), size, &bytes, 0), CCI_SUCCESS);
+          bool back = false, completed = false;
+          while (!back || !completed) {
+            event = next_event(client);
+            ASSERT_NE(event, nullptr) << size << ' ' << back << ' ' << completed;
+            if (event->type == CCI_EVENT_RECV) {
+              back = true;
+              ASSERT_EQ(event->recv.len, size);
+              EXPECT_TRUE(size == 0 || std::memcmp(event->recv.ptr, bytes.data(), size) == 0);
+            } else {
+              completed = true;
+              EXPECT_EQ(event->send.status, CCI_SUCCESS);
+              EXPECT_EQ(event->send.context, &bytes);
+            }
+            EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+          }
+        }
+      }
+    }
+    ::kill(server.pid, SIGKILL);
+    EXPECT_EQ(::waitpid(server.pid, nullptr, 0), server.pid);
+    ::unsetenv("CCI_CONFIG");
+  }
+  ::unlink(file.c_str());
+}
+
+}  // namespace
+}  // namespace cci_test
