@@ -104,9 +104,12 @@ struct Board {
   struct Seen {
     Mark looked, changed;
   } seen[kMaxPes];
+  // monotonic_ns() of a moment at which all around a PE that looks for what comes from outside slept, and after
+  // which its program has looked, for nothing.
+  std::atomic<std::int64_t> quiet_at[kMaxPes];
 };
 inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"
-inline constexpr std::uint32_t kBoardVersion = 8;
+inline constexpr std::uint32_t kBoardVersion = 9;
 inline constexpr int kExitDeadlock = 75;
 constexpr std::uint32_t token_of(std::uint32_t pe, bool inside) { return pe << 1 | (inside ? 1 : 0); }
 inline constexpr std::uint32_t kNobody = UINT32_MAX >> 1;
@@ -144,8 +147,9 @@ class Turns {
   // False, then: the program is to look for that, without the turn. It goes on with peek_again() when it
   // found nothing, with come_back() when it did.
   bool turn_at(std::int64_t key, bool wakes, WaitsFor why, bool peeks = false);
-  // As turn_at() goes on. False: the program is to look again.
-  bool peek_again();
+  // As turn_at() goes on. False: the program is to look again. `alone`: no other thread of the program is in
+  // the clock, so that all threads but this one sleep when nothing comes any more.
+  bool peek_again(bool alone);
   // Returns with the turn.
   void come_back();
   // The time of the last turn.
@@ -225,6 +229,8 @@ class Turns {
   void rest();
   bool is_expected();
   void bury_the_dead();
+  void note_quiet(bool alone);
+  bool all_are_quiet() const;
   void await_settled();
   void end_standstill();
   struct Watched {
@@ -247,6 +253,7 @@ class Turns {
   std::int64_t time_ = 0;
   std::uint32_t barrier_ = 0;  // the one that it arrived at last
   std::uint32_t peeks_ = 0;    // in a row
+  std::int64_t slept_at_ = 0;  // monotonic_ns() before the last look of the program, if all slept then
 };
 
 }  // namespace orrery::clock

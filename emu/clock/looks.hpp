@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/clock/look_source.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -15,8 +17,11 @@ namespace orrery::clock {
 // found at its own time by a program that looks at many sources in any order. One thread.
 class Looks {
  public:
-  // `cost` of each, in ps.
-  explicit Looks(std::int64_t cost) : cost_(cost) {}
+  // An engine of a message-passing library may look at some source in every eighth round only.
+  static constexpr std::uint32_t kFree = 64, kFewFree = 16;
+
+  // `cost` of each, in ps; `free` ones at least behind news.
+  explicit Looks(std::int64_t cost, std::uint32_t free = kFree) : cost_(cost), least_free_(free) {}
 
   enum class Then : std::uint8_t {
     goes_on,     // nothing more
@@ -34,14 +39,14 @@ class Looks {
       return Then::goes_on;
     }
     if (is_wait()) return Then::waits;
-    owed_ += cost_;
+    if (!is_free_source(source)) owed_ += cost_;
     if (looks_ < next_pass_) return Then::goes_on;
     next_pass_ *= 4;
     return Then::catches_up;
   }
   // Something happened that the program may be looking for: it finds it now, or looks at all its sources.
   void news() {
-    free_ = std::max(kFree, 2 * sources_);
+    free_ = std::max(least_free_, 2 * sources_);
     restart();
   }
   // Something happened that it looks for only if it waits.
@@ -72,7 +77,6 @@ class Looks {
  private:
   static constexpr std::uint32_t kFirstPass = 16;  // looks; the next one after four times as many
   static constexpr std::uint32_t kWait = 64;
-  static constexpr std::uint32_t kFree = 16;
   static constexpr std::size_t kSeen = 1024, kTries = 16;
 
   void restart() {
@@ -100,6 +104,7 @@ class Looks {
     std::uint64_t row = 0;
   };
   const std::int64_t cost_;
+  const std::uint32_t least_free_;
   std::int64_t owed_ = 0;
   std::uint64_t row_ = 1;
   std::uint32_t since_clock_ = UINT32_MAX / 2;  // looks

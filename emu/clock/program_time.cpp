@@ -69,10 +69,24 @@ constexpr std::string_view kRuntimeLibraries[] = {
     "libevent",  "libfabric", "libhwloc", "libucs",  "libuct",    "libucp",      "libucm",
     "libmunge",  "libslurm",  "libpsm2",  "libnl-",  "libibverbs"};
 
+// Of them, a message-passing library's engine of events, which the program's own thread runs in the course of its
+// calls: its timers say how often in real time to look for something.
+constexpr std::string_view kEventEngines[] = {"libopen-pal", "libevent"};
+
 // Libraries that sleep between looks only where they wait for the launcher: what they wait for is outside.
 constexpr std::string_view kMessageLibraries[] = {"libmpi", "liboshmem"};
 
-enum class Caller : std::uint64_t { program = 0, runtime = 1, message_library = 2 };
+enum class Caller : std::uint64_t { program = 0, runtime = 1, message_library = 2, event_engine = 3 };
+
+// Whether libevent is Open MPI's here, and not the program's own.
+bool runs_event_engine() {
+  static const bool found = [] {
+    void* const engine = dlopen("libopen-pal.so.40", RTLD_LAZY | RTLD_NOLOAD);
+    if (engine != nullptr) dlclose(engine);
+    return engine != nullptr;
+  }();
+  return found;
+}
 
 Caller kind_of(const void* address) {
   Dl_info info{};
@@ -83,6 +97,7 @@ Caller kind_of(const void* address) {
     return std::any_of(std::begin(libraries), std::end(libraries),
                        [&](std::string_view library) { return name.starts_with(library); });
   };
+  if (is_one_of(kEventEngines) && runs_event_engine()) return Caller::event_engine;
   if (is_one_of(kRuntimeLibraries)) return Caller::runtime;
   return is_one_of(kMessageLibraries) ? Caller::message_library : Caller::program;
 }
@@ -99,7 +114,10 @@ Caller caller_of(const void* caller) {
   entry.store(page << 2 | static_cast<std::uint64_t>(kind), std::memory_order_relaxed);
   return kind;
 }
-bool called_by_runtime(const void* caller) { return caller_of(caller) == Caller::runtime; }
+bool called_by_runtime(const void* caller) {
+  const Caller kind = caller_of(caller);
+  return kind == Caller::runtime || kind == Caller::event_engine;
+}
 bool called_by_message_library(const void* caller) { return caller_of(caller) == Caller::message_library; }
 
 }  // namespace
@@ -112,6 +130,25 @@ VirtualClock* clock_for(const void* caller) {
 }
 
 namespace {
+
+// How much time passes for an engine of events when the program has looked at the NIC in vain: more than the length
+// of any timer that looks for something, so that each round of the engine looks for everything, and not for what
+// real time makes due. None within a round: a timer that begins itself again would not let it end.
+constexpr std::int64_t kEngineTick = 20'000'000;  // ns
+
+// What an engine of events finds that the thread runs that makes time pass. False: it has real time.
+bool read_engine_time(const void* caller, timespec* now) {
+  VirtualClock* const clock = g_clock.load(std::memory_order_acquire);
+  if (clock == nullptr || is_runtime_thread() || VirtualClock::is_inside() || !clock->is_leader() ||
+      caller_of(caller) != Caller::event_engine)
+    return false;
+  static std::int64_t time = monotonic_ns();  // that thread alone
+  static std::uint64_t looks = 0;
+  if (clock->looks_made() != looks) time += kEngineTick;
+  looks = clock->looks_made();
+  *now = {static_cast<time_t>(time / kNs), static_cast<long>(time % kNs)};
+  return true;
+}
 
 // Whether the caller finds virtual time though there is no clock yet.
 bool is_before(const void* caller) {
@@ -247,6 +284,7 @@ extern "C" {
 int clock_gettime(clockid_t id, timespec* now) {
   const void* const caller = __builtin_return_address(0);
   VirtualClock* const clock = oc::clock_for(caller);
+  if (clock == nullptr && oc::is_steady(id) && oc::read_engine_time(caller, now)) return 0;
   const bool before = clock == nullptr && oc::is_before(caller);
   if ((clock == nullptr && !before) || !(oc::is_steady(id) || oc::is_wall(id))) [[likely]]
     return oc::real_clock_gettime(id, now);

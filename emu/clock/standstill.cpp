@@ -19,6 +19,9 @@ namespace {
 
 // How long, in real time, after the last one that found something others may find something too.
 constexpr std::int64_t kSettleNs = 20'000'000;
+// That is enough when all that look have looked, in vain, this long after it, with nothing awake around them that
+// could bring something. Else they are waited for so long.
+constexpr std::int64_t kQuietNs = 2'000'000, kLongestSettleNs = 2'000'000'000;
 // How long those that look are waited for.
 constexpr std::int64_t kLookEndsNs = 5'000'000'000;
 // How long what came to a PE in virtual time may be seen before its key says when.
@@ -65,8 +68,9 @@ void Turns::go_on() {
     (void)board_.header.stands.compare_exchange_strong(word, word + 3, std::memory_order_seq_cst);
 }
 
-bool Turns::peek_again() {
+bool Turns::peek_again(bool alone) {
   PeSlot& mine = self();
+  note_quiet(alone);
   if (mine.grant.load(std::memory_order_seq_cst) == 0 && stands()) {
     rest();
     if (mine.grant.load(std::memory_order_seq_cst) == 0 && stands()) return false;
@@ -75,6 +79,29 @@ bool Turns::peek_again() {
   if (!await_grant(true)) return false;
   mine.wakes.store(0, std::memory_order_relaxed);
   mine.now.store(time_, std::memory_order_relaxed);
+  return true;
+}
+
+// Where another PE has found something. A look that finds nothing though all that could bring it slept before,
+// the process's other threads and the launcher's, says that nothing is on its way to this PE.
+void Turns::note_quiet(bool alone) {
+  if (board_.header.came_ns.load(std::memory_order_relaxed) == 0) {
+    slept_at_ = 0;
+    return;
+  }
+  if (slept_at_ != 0) board_.quiet_at[self_].store(slept_at_, std::memory_order_release);
+  const std::int64_t now = monotonic_ns();
+  // With threads in the clock that do not sleep while they wait it cannot be told.
+  slept_at_ = !alone || (job::other_threads_sleep() && job::all_threads_sleep(getppid())) ? now : 0;
+}
+
+bool Turns::all_are_quiet() const {
+  const std::int64_t since = board_.header.came_ns.load(std::memory_order_seq_cst) + kQuietNs;
+  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+    const Peek peek = board_.pes[pe].peek.load(std::memory_order_seq_cst);
+    if (pe == self_ || (peek != Peek::looks && peek != Peek::may)) continue;
+    if (board_.quiet_at[pe].load(std::memory_order_acquire) < since) return false;
+  }
   return true;
 }
 
@@ -156,10 +183,10 @@ void Turns::await_settled() {
   BoardHeader& h = board_.header;
   PeSlot& mine = self();
   while (stands() && mine.grant.load(std::memory_order_seq_cst) == 0) {
-    const std::int64_t left = h.came_ns.load(std::memory_order_seq_cst) + kSettleNs - monotonic_ns();
-    if (left > 0) {
+    const std::int64_t passed = monotonic_ns() - h.came_ns.load(std::memory_order_seq_cst);
+    if (passed < kSettleNs || (passed < kLongestSettleNs && !all_are_quiet())) {
       mine.sleeping.store(1, std::memory_order_seq_cst);
-      (void)futex_wait_for(mine.grant, 0, left);
+      (void)futex_wait_for(mine.grant, 0, passed < kSettleNs ? kSettleNs - passed : kLongRestNs);
       mine.sleeping.store(0, std::memory_order_relaxed);
       continue;
     }

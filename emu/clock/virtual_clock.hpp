@@ -79,6 +79,10 @@ class VirtualClock final : public Clock, private Debtor {
   // The program waits, without a limit, for something that may come from outside: returns when it is to look
   // for it, at once or when something has happened to this PE, or nothing happens to any.
   void idle_outside();
+  // Whether the calling thread is the one that makes time pass.
+  bool is_leader() const { return leader_.load(std::memory_order_relaxed) == own_tid(); }
+  // Looks in vain that the leader has made, but for free ones. The leader.
+  std::uint64_t looks_made() const { return looks_made_; }
   // The program sleeps for so long between looks in vain. As sleep_until(); one that does nothing else waits
   // for something to happen, and sleeps on to the end of a sleep then.
   void nap(Picos duration);
@@ -133,6 +137,7 @@ class VirtualClock final : public Clock, private Debtor {
   std::atomic<std::int32_t> leader_;  // the thread that makes time pass
   std::atomic<bool> leader_inside_{false};
   std::atomic<bool> has_helpers_{false}, helpers_post_{false};
+  std::atomic<std::uint32_t> helpers_at_lock_{0};
   std::atomic<std::uint32_t> quiet_{0};  // looks in a row at which no thread ran
   const std::unique_ptr<SharedClock> shared_;
   const Compute compute_;
@@ -153,6 +158,7 @@ class VirtualClock final : public Clock, private Debtor {
   std::int64_t woken_at_ = -1;          // then it sees whatever is due at that time, whoever did it
   // The row of looks that found nothing.
   Looks looks_;
+  std::uint64_t looks_made_ = 0;
   std::int64_t owed_looks_ = 0;     // of looks_, as now() sees it; guarded as now_ is
   Touch touched_ = Touch::nothing;  // what ended run_until() last
   bool peeking_ = false;            // the program looks without the turn

@@ -92,7 +92,7 @@ ORRERY_TIMED_PATH void VirtualClock::wait_by_looking(std::int64_t until, bool wa
 
 // The program has looked in real time, for nothing.
 void VirtualClock::look_again() {
-  if (!turns_.peek_again()) return;
+  if (!turns_.peek_again(!has_helpers_.load(std::memory_order_relaxed))) return;
   peeking_ = false;
   pass_to(turns_.time());
   woken_at_ = now_;
@@ -110,6 +110,7 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
   come_in(true);
   if (finished_) return go_out();
   looked_ = true;
+  if (!is_free_source(source)) ++looks_made_;
   if (peeking_) {
     look_again();
     return go_out();

@@ -99,6 +99,16 @@ bool other_threads_sleep() {
   return !error;
 }
 
+bool all_threads_sleep(pid_t pid) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator task(fmt::format("/proc/{}/task", pid), error), end;
+       !error && task != end; task.increment(error)) {
+    const ProcessStat stat = read_stat(task->path().string() + "/stat");
+    if (stat.exists && stat.known && stat.state != 'S') return false;
+  }
+  return true;
+}
+
 std::string_view process_state_name(char state) {
   switch (state) {
     case 'R':

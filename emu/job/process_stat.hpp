@@ -37,6 +37,9 @@ bool is_stopped(pid_t pid);
 // Whether every thread of this process but the calling one sleeps in a system call. False when not known.
 bool other_threads_sleep();
 
+// Whether every thread of that process sleeps in a system call. True when not known: of another user, say.
+bool all_threads_sleep(pid_t pid);
+
 // Number of this process's pid namespace; 0 when it cannot be read. Pids of another one mean nothing here.
 std::uint64_t pid_namespace();
 

@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/nic.hpp"
 
+#include "emu/clock/look_source.hpp"
+
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
 #include "emu/nic/gate/timed.hpp"
@@ -54,7 +56,7 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
                           const Completion& told) { return send_packet(peer, header, data, told); },
            .is_cut = [this](std::uint32_t from,
                             std::uint32_t to) { return faults_ != nullptr && faults_->is_cut(from, to); },
-           .progress = [this] { progress(); }}),
+           .progress = [this] { progress(clock::free_source(&view_)); }}),
       channels_(environment, view),
       collective_(*this),
       bte_(*this) {

@@ -95,6 +95,12 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
   if (endpoint.datagram.load(std::memory_order_relaxed) != 0) return Errc::no_resource;
   const Port& port = *endpoint.port;
   const bool bound = endpoint.bound;
+  // Under a clock: seen by others from the time on at which it is posted.
+  clock::Clock* const clock = environment_.clock();
+  if (clock != nullptr) {
+    clock->enter();
+    clock->leave();
+  }
   std::uint32_t index = 0;
   std::uint64_t serial = 0;
   {
@@ -150,7 +156,7 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
   endpoint.datagram.store(index + 1, std::memory_order_release);
   match_in_hand(index, serial);
   // Under a clock: whoever waits for this one looks again.
-  if (clock::Clock* const clock = environment_.clock(); clock != nullptr) {
+  if (clock != nullptr) {
     clock->enter();
     clock->touch_all();
     clock->leave();

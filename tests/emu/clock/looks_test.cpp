@@ -50,6 +50,25 @@ TEST(Looks, AfterNewsEverySourceIsLookedAtForNothing) {
   EXPECT_EQ(looks.owed(), 0);
 }
 
+TEST(Looks, AfterNewsWhatIsLookedAtInEveryEighthRoundIsFoundForNothing) {
+  Looks looks(kCost);
+  std::vector<int> sources(4);
+  ASSERT_GT(looks_before_wait(looks, sources), 0);
+  looks.news();
+  for (int round = 0; round < 8; ++round) {
+    for (int& source : sources) EXPECT_EQ(looks.look(&source), Then::goes_on);
+  }
+  EXPECT_EQ(looks.owed(), 0);
+}
+
+TEST(Looks, AFreeSourceCostsNothingAndIsAWaitAllTheSame) {
+  Looks looks(kCost);
+  std::vector<int> sources(2);
+  for (int i = 0; i < 64; ++i) ASSERT_NE(looks.look(free_source(sources.data())), Then::waits);
+  EXPECT_EQ(looks.owed(), 0);
+  EXPECT_EQ(looks.look(free_source(sources.data())), Then::waits);
+}
+
 TEST(Looks, WhatStirsAProgramThatDoesNotWaitIsNoNews) {
   Looks looks(kCost);
   int source = 0;
