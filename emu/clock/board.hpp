@@ -104,8 +104,8 @@ struct Board {
   struct Seen {
     Mark looked, changed;
   } seen[kMaxPes];
-  // monotonic_ns() of a moment at which all around a PE that looks for what comes from outside slept, and after
-  // which its program has looked, for nothing.
+  // monotonic_ns() of a moment at which all around a PE that looks for what comes from outside slept, and
+  // after which its program has looked, for nothing.
   std::atomic<std::int64_t> quiet_at[kMaxPes];
 };
 inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"

@@ -6,8 +6,8 @@
 
 namespace orrery::clock {
 
-// A source that a program looks at (Clock::idle), of which a look takes no time: wire-up takes none, and progress
-// engines look for it at every so many of their rounds, counted from where the launcher let them go.
+// A source that a program looks at (Clock::idle), of which a look takes no time: wire-up takes none, and
+// progress engines look for it at every so many of their rounds, counted from where the launcher let them go.
 inline const void* free_source(const void* source) {
   return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(source) | 1);
 }

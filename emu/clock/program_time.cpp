@@ -69,8 +69,8 @@ constexpr std::string_view kRuntimeLibraries[] = {
     "libevent",  "libfabric", "libhwloc", "libucs",  "libuct",    "libucp",      "libucm",
     "libmunge",  "libslurm",  "libpsm2",  "libnl-",  "libibverbs"};
 
-// Of them, a message-passing library's engine of events, which the program's own thread runs in the course of its
-// calls: its timers say how often in real time to look for something.
+// Of them, a message-passing library's engine of events, which the program's own thread runs in the course of
+// its calls: its timers say how often in real time to look for something.
 constexpr std::string_view kEventEngines[] = {"libopen-pal", "libevent"};
 
 // Libraries that sleep between looks only where they wait for the launcher: what they wait for is outside.
@@ -131,9 +131,10 @@ VirtualClock* clock_for(const void* caller) {
 
 namespace {
 
-// How much time passes for an engine of events when the program has looked at the NIC in vain: more than the length
-// of any timer that looks for something, so that each round of the engine looks for everything, and not for what
-// real time makes due. None within a round: a timer that begins itself again would not let it end.
+// How much time passes for an engine of events when the program has looked at the NIC in vain: more than the
+// length of any timer that looks for something, so that each round of the engine looks for everything, and
+// not for what real time makes due. None within a round: a timer that begins itself again would not let it
+// end.
 constexpr std::int64_t kEngineTick = 20'000'000;  // ns
 
 // What an engine of events finds that the thread runs that makes time pass. False: it has real time.

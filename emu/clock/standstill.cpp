@@ -19,8 +19,8 @@ namespace {
 
 // How long, in real time, after the last one that found something others may find something too.
 constexpr std::int64_t kSettleNs = 20'000'000;
-// That is enough when all that look have looked, in vain, this long after it, with nothing awake around them that
-// could bring something. Else they are waited for so long.
+// That is enough when all that look have looked, in vain, this long after it, with nothing awake around them
+// that could bring something. Else they are waited for so long.
 constexpr std::int64_t kQuietNs = 2'000'000, kLongestSettleNs = 2'000'000'000;
 // How long those that look are waited for.
 constexpr std::int64_t kLookEndsNs = 5'000'000'000;
@@ -82,8 +82,8 @@ bool Turns::peek_again(bool alone) {
   return true;
 }
 
-// Where another PE has found something. A look that finds nothing though all that could bring it slept before,
-// the process's other threads and the launcher's, says that nothing is on its way to this PE.
+// Where another PE has found something. A look that finds nothing though all that could bring it slept
+// before, the process's other threads and the launcher's, says that nothing is on its way to this PE.
 void Turns::note_quiet(bool alone) {
   if (board_.header.came_ns.load(std::memory_order_relaxed) == 0) {
     slept_at_ = 0;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kUsualEffects = 4;  // of a PE on one node
 constexpr int kYieldsToHelpers = 200;
-constexpr std::uint32_t kSpins = 2000;    // some microseconds: what a sleep and its end would cost
+constexpr std::uint32_t kSpins = 2000;  // some microseconds: what a sleep and its end would cost
 
 // initial-exec: no call to reach them.
 __attribute__((tls_model("initial-exec"))) thread_local constinit bool t_inside = false;
@@ -63,7 +63,8 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
       machine_(choice.machine),
       effects_(shared_->pes()),
       firsts_(shared_->pes(), kNever),
-      // Optimistic: news come in another order, and the more looks are free behind them the more hangs on that.
+      // Optimistic: news come in another order, and the more looks are free behind them the more hangs on
+      // that.
       looks_(shared_->look_time().count(), ahead_ == 0 ? Looks::kFree : Looks::kFewFree) {
   // Now, so that they are together in few pages.
   for (Agenda& there : effects_) there.reserve(kUsualEffects);
@@ -373,8 +374,8 @@ void VirtualClock::barrier_arrive() {
 void VirtualClock::barrier_wait(Picos takes) {
   come_in(peeking_);
   while (!finished_ && !turns_.barrier_over()) {
-    // Where other threads of the program communicate, what they post may be what another PE waits for before it
-    // arrives: they are let in when nothing else can happen.
+    // Where other threads of the program communicate, what they post may be what another PE waits for before
+    // it arrives: they are let in when nothing else can happen.
     if (peeking_)
       look_again();
     else

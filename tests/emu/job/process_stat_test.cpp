@@ -127,6 +127,26 @@ TEST(ProcessStat, WithoutProcTheKernelIsAsked) {
   EXPECT_EQ(WEXITSTATUS(status), right);
 }
 
+TEST(ProcessStat, AProcessSleepsWhenAllItsThreadsDo) {
+  const pid_t sleeper = fork();
+  if (sleeper == 0) {
+    for (;;) pause();
+  }
+  const pid_t worker = fork();
+  if (worker == 0) {
+    for (volatile unsigned i = 0;; i = i + 1) {
+    }
+  }
+  // The sleeper needs a moment to get there.
+  for (int i = 0; i < 5000 && !all_threads_sleep(sleeper); ++i) usleep(1000);
+  EXPECT_TRUE(all_threads_sleep(sleeper));
+  EXPECT_FALSE(all_threads_sleep(worker));
+  for (const pid_t child : {sleeper, worker}) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+}
+
 TEST(ProcessStat, UsedUpDescriptorsAreNoDeath) {
   const std::uint64_t start = process_stat(getpid()).start_time;
   rlimit before{};
