@@ -20,8 +20,7 @@ namespace orrery::clock {
 namespace {
 
 constexpr std::size_t kUsualEffects = 4;  // of a PE on one node
-constexpr int kYieldsToHelpers = 200;
-constexpr std::uint32_t kSpins = 2000;  // some microseconds: what a sleep and its end would cost
+constexpr std::uint32_t kSpins = 2000;    // some microseconds: what a sleep and its end would cost
 
 // initial-exec: no call to reach them.
 __attribute__((tls_model("initial-exec"))) thread_local constinit bool t_inside = false;
@@ -83,16 +82,9 @@ std::int32_t VirtualClock::own_tid() {
 
 void VirtualClock::lock() {
   t_inside = true;
-  if (is_leader()) [[likely]] {
-    // A helper that waits for the lock gets it first: the leader would be back before it is awake.
-    for (int i = 0; helpers_at_lock_.load(std::memory_order_relaxed) != 0 && i < kYieldsToHelpers; ++i)
-      syscall(SYS_sched_yield);
+  if (leader_.load(std::memory_order_relaxed) == own_tid())
     leader_inside_.store(true, std::memory_order_relaxed);
-    return mu_.lock();
-  }
-  helpers_at_lock_.fetch_add(1, std::memory_order_relaxed);
   mu_.lock();
-  helpers_at_lock_.fetch_sub(1, std::memory_order_relaxed);
 }
 void VirtualClock::unlock() {
   mu_.unlock();
@@ -372,20 +364,11 @@ void VirtualClock::barrier_arrive() {
 }
 
 void VirtualClock::barrier_wait(Picos takes) {
-  come_in(peeking_);
+  come_in();
   while (!finished_ && !turns_.barrier_over()) {
-    // Where other threads of the program communicate, what they post may be what another PE waits for before
-    // it arrives: they are let in when nothing else can happen.
-    if (peeking_)
-      look_again();
-    else
-      (void)run_until(kNever, true, WaitsFor::barrier, has_helpers_.load(std::memory_order_relaxed));
+    if (!run_until(kNever, true, WaitsFor::barrier) || barrier_work_ == nullptr) continue;
     go_out();
-    if (barrier_work_ != nullptr && !peeking_) barrier_work_(barrier_work_argument_);
-    come_in(peeking_);
-  }
-  if (peeking_ && !finished_) {
-    go_out();
+    barrier_work_(barrier_work_argument_);
     come_in();
   }
   if (takes != Picos{})

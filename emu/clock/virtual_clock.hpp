@@ -137,7 +137,6 @@ class VirtualClock final : public Clock, private Debtor {
   std::atomic<std::int32_t> leader_;  // the thread that makes time pass
   std::atomic<bool> leader_inside_{false};
   std::atomic<bool> has_helpers_{false}, helpers_post_{false};
-  std::atomic<std::uint32_t> helpers_at_lock_{0};
   std::atomic<std::uint32_t> quiet_{0};  // looks in a row at which no thread ran
   const std::unique_ptr<SharedClock> shared_;
   const Compute compute_;

@@ -134,8 +134,7 @@ TEST(ProcessStat, AProcessSleepsWhenAllItsThreadsDo) {
   }
   const pid_t worker = fork();
   if (worker == 0) {
-    for (volatile unsigned i = 0;; i = i + 1) {
-    }
+    for (;;) sched_getcpu();
   }
   // The sleeper needs a moment to get there.
   for (int i = 0; i < 5000 && !all_threads_sleep(sleeper); ++i) usleep(1000);
