@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "emu/base/config.hpp"
 #include "emu/base/own_descriptor.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/job/abstract_socket.hpp"
@@ -323,6 +324,7 @@ Errc Endpoint::handle_ready(Connection* connection, bool shared) {
 bool Endpoint::open_peer(Connection* connection) {
   const Hello& theirs = connection->theirs;
   if (connection->descriptors.size() != 2 || theirs.slot >= kMaxConnections) return false;
+  if (config::text("ORRERY_WIRE") == "ofi") return false;  // by frames to everyone, for tests
   if (auto known = peers_[theirs.endpoint].lock(); known != nullptr) {
     connection->peer = std::move(known);
     return true;
@@ -335,7 +337,7 @@ bool Endpoint::open_peer(Connection* connection) {
   const SegmentHeader& header = peer->segment->header();
   auto attach =
       memory::CrossAttach::probe(static_cast<pid_t>(header.pid), header.probe_address, header.probe_word);
-  peer->attaches = attach.ok();
+  peer->attaches = attach.ok() && config::text("ORRERY_ATTACH") == "on";
   if (attach.ok()) peer->attach = attach.value();
   peers_[theirs.endpoint] = peer;
   connection->peer = std::move(peer);

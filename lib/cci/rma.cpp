@@ -4,16 +4,19 @@
 #include "lib/cci/endpoint.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 // Remote memory access. Between processes of one user and host the initiator copies, with the kernel's help;
 // elsewhere frames carry the data, and the owner's polls or its thread copy.
 //
-// A handle: stuff[0] the endpoint's nonce, [1] generation << 32 | index of the registration, [2] start, [3]
-// length.
-// What a peer does is checked against the registration itself, whatever the handle says.
+// A handle: stuff[0] the endpoint's nonce, [1] generation << 32 | index of the registration, [2] start,
+// [3] length. What a peer does is checked against the registration itself, whatever the handle says.
 namespace orrery::cci {
 
 namespace {
@@ -21,6 +24,25 @@ namespace {
 constexpr std::uint64_t kChunk = 64 * 1024;
 constexpr std::uint64_t kRead = 1;
 constexpr std::uint64_t kWrite = 2;
+
+// Copies by the kernel, for a peer: false where the owner of registered memory has unmapped or protected it.
+bool copy_checked(std::byte* to, const std::byte* from, std::size_t bytes) {
+  while (bytes != 0) {
+    const iovec source{const_cast<std::byte*>(from), bytes};
+    const iovec target{to, bytes};
+    const ssize_t copied = ::process_vm_writev(::getpid(), &source, 1, &target, 1, 0);
+    if (copied < 0 && errno == EINTR) continue;
+    if (copied < 0 && (errno == ENOSYS || errno == EPERM)) {  // a container's rules
+      std::memcpy(to, from, bytes);
+      return true;
+    }
+    if (copied <= 0) return false;
+    to += copied;
+    from += copied;
+    bytes -= static_cast<std::size_t>(copied);
+  }
+  return true;
+}
 
 constexpr std::uint64_t registered(std::uint32_t generation, int flags) {
   return static_cast<std::uint64_t>(generation) << 32 | ((flags & CCI_FLAG_READ) != 0 ? kRead : 0) |
@@ -136,8 +158,7 @@ int Endpoint::rma(Connection* connection, const void* message, std::uint32_t mes
 }
 
 // Copies at once where the peer's memory can be attached to. Outcomes: ok; unsupported: by frames;
-// invalid_handle;
-// unreachable.
+// invalid_handle; unreachable.
 Errc Endpoint::copy_directly(Connection* connection, Op* op) {
   if (!connection->shared || !connection->peer->attaches) return Errc::unsupported;
   const bool write = op->kind == OpKind::write;
@@ -164,8 +185,7 @@ Errc Endpoint::copy_directly(Connection* connection, Op* op) {
 }
 
 // Moves the operation at the head of a queue on. True: the data is in place, or the operation is gone. By
-// frames
-// one operation of a connection is under way at a time, so each is a fence for the next.
+// frames one operation of a connection is under way at a time, so each is a fence for the next.
 bool Endpoint::pump_rma(Connection* connection, Op* op) {
   const auto end_in = [&](cci_status status) {
     connection->queue.pop();
@@ -218,10 +238,11 @@ Errc Endpoint::handle_rma(Connection* connection, const FrameHeader& header,
   switch (header.kind) {
     case FrameKind::rma_write: {
       std::byte* const target = checked_target(header.b, header.c, payload.size(), true);
-      if (target == nullptr)
+      if (target == nullptr) {
         connection->rma_failed = true;
-      else if (!connection->rma_failed)
-        std::memcpy(target, payload.data(), payload.size());
+      } else if (!connection->rma_failed) {
+        connection->rma_failed = !copy_checked(target, payload.data(), payload.size());
+      }
       if ((header.flags & kFrameLast) != 0) {
         const std::uint64_t status = connection->rma_failed ? CCI_ERR_RMA_HANDLE : CCI_SUCCESS;
         connection->rma_failed = false;
@@ -245,7 +266,12 @@ Errc Endpoint::handle_rma(Connection* connection, const FrameHeader& header,
         return Errc::ok;
       }
       // One chunk; the initiator asks for the next when it has this one.
-      const iovec piece{target, std::min(kChunk, length)};
+      std::vector<std::byte> chunk(std::min(kChunk, length));
+      if (!copy_checked(chunk.data(), target, chunk.size())) {
+        send_frame(connection, FrameKind::rma_done, 0, header.a, CCI_ERR_RMA_HANDLE, 0, nullptr, 0);
+        return Errc::ok;
+      }
+      const iovec piece{chunk.data(), chunk.size()};
       send_frame(connection, FrameKind::rma_data, 0, header.a, 0, header.c, &piece, 1);
       return Errc::ok;
     }

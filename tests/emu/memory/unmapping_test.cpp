@@ -59,7 +59,7 @@ TEST_F(UnmappingTest, WhatTheProgramMapsAndItsDataAndHeapAreHeardOf) {
 }
 
 TEST_F(UnmappingTest, WhatLibcMapsForItselfIsNot) {
-  void* const large = std::malloc(std::size_t{64} << 20);
+  void* const large = std::calloc(64, std::size_t{1} << 20);
   EXPECT_TRUE(told_around(address_of(large) + 4096).empty());
   std::free(large);
   int on_stack = 0;

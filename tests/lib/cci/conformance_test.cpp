@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <random>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 namespace cci_test {
 namespace {
 
@@ -273,6 +276,45 @@ TEST(Rma, WritesReadsAndTellsThePeerBehindTheData) {
                     CCI_FLAG_READ | CCI_FLAG_BLOCKING),
             CCI_SUCCESS);
   EXPECT_EQ(std::memcmp(here.data(), &there[9], 1000), 0);
+}
+
+TEST(Rma, MemoryThatItsOwnerTookAwayIsAnErrorAndNotACrash) {
+  const Started started;
+  Pair pair;
+  ASSERT_NO_FATAL_FAILURE(open(&pair, CCI_CONN_ATTR_RO));
+  constexpr std::size_t kBytes = 1 << 20;
+  std::vector<char> here(kBytes, 'h');
+  void* const there = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(there, MAP_FAILED);
+  cci_rma_handle_t* local = nullptr;
+  cci_rma_handle_t* remote = nullptr;
+  ASSERT_EQ(cci_rma_register(pair.client, here.data(), kBytes, 0, &local), CCI_SUCCESS);
+  ASSERT_EQ(cci_rma_register(pair.server, there, kBytes, CCI_FLAG_READ | CCI_FLAG_WRITE, &remote),
+            CCI_SUCCESS);
+  for (const int flags : {CCI_FLAG_WRITE, CCI_FLAG_READ}) {
+    const auto transfer = [&] {
+      // Taken by the peer's thread where frames carry it.
+      EXPECT_EQ(cci_rma(pair.to_server, nullptr, 0, local, 0, remote, 0, kBytes, nullptr, flags),
+                CCI_SUCCESS);
+      cci_event_t* event = nullptr;
+      for (int looks = 0; looks < 20'000 && event == nullptr; ++looks) {
+        cci_event_t* nothing = nullptr;
+        (void)cci_get_event(pair.server, &nothing);
+        (void)cci_get_event(pair.client, &event);
+        if (event == nullptr) usleep(500);
+      }
+      if (event == nullptr) return CCI_ETIMEDOUT;
+      const cci_status status = event->send.status;
+      EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+      return status;
+    };
+    EXPECT_EQ(transfer(), CCI_SUCCESS) << flags;
+    ASSERT_EQ(munmap(there, kBytes), 0);
+    EXPECT_EQ(transfer(), CCI_ERR_RMA_HANDLE) << flags;
+    ASSERT_EQ(mmap(there, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+              there);
+  }
+  munmap(there, kBytes);
 }
 
 // Reads of the handle, as clients that block do it: a wake, one event, a wake.
