@@ -104,8 +104,8 @@ class Worker {
     give_up("no such activity");
   }
 
-  // The survivors meet by AMOs. The other one may leave as soon as it has ours, and take the answer along: then
-  // it has left its own here before.
+  // The survivors meet by AMOs. The other one may leave as soon as it has ours, and take the answer along:
+  // then it has left its own here before.
   void meet() {
     const int other = 2 - g_job.pe;
     const dmapp_return_t added = dmapp_aadd_qw(&shared_->left[g_job.pe], &g_job.sheap_seg, other, 1);
