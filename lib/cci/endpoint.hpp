@@ -77,7 +77,8 @@ class Endpoint {
 
   // operations.cpp: what waits
   Op* new_op(Connection* connection, void* context, int flags);
-  int post(Op* op);
+  int post(Op* op, int flags);
+  void wake_thread();
   void complete(Op* op, cci_status status);
   void pump(Connection* connection);
   void block(Connection* connection);
@@ -156,6 +157,7 @@ class Endpoint {
   UniqueFd local_listener_, address_listener_;
   pthread_t thread_{};
   bool has_thread_ = false;
+  bool thread_sleeps_ = false;             // until something happens at its descriptors
   std::atomic<bool> thread_waits_{false};  // the thread wants the lock
 
   std::vector<std::unique_ptr<Event[]>> event_chunks_;

@@ -212,6 +212,13 @@ void Endpoint::progress_network(bool all) {
   dead_.clear();
 }
 
+// There is something to do that its descriptors do not tell of, should the client not poll again.
+void Endpoint::wake_thread() {
+  if (!thread_sleeps_) return;
+  thread_sleeps_ = false;
+  ::eventfd_write(stop_.get(), 1);
+}
+
 void* Endpoint::thread_entry(void* self) {
   mark_runtime_thread();
   ::pthread_setname_np(::pthread_self(), "orrery-cci");
@@ -232,6 +239,7 @@ void Endpoint::thread_main() {
       timed = timed_ != 0;
       waiting = !blocked_.empty() || !owing_.empty() || spinning_;
       quiet = streams_ + unsettled_ == 0;
+      thread_sleeps_ = !attended && !waiting && !timed;
     }
     // While the client polls, sockets that carry messages are its own.
     pollfd watched[2] = {{stop_.get(), POLLIN, 0}, {net_.get(), POLLIN, 0}};
@@ -245,6 +253,7 @@ void Endpoint::thread_main() {
     thread_waits_.store(true, std::memory_order_relaxed);
     const std::lock_guard lock(lock_);
     thread_waits_.store(false, std::memory_order_relaxed);
+    thread_sleeps_ = false;
     if (!has_thread_) return;
     if (watched[0].revents != 0) {
       eventfd_t value = 0;

@@ -81,7 +81,7 @@ int Endpoint::send(Connection* connection, const iovec* pieces, std::uint32_t co
     connection->queue.push(op);
     block(connection);
   }
-  const int status = post(op);
+  const int status = post(op, flags);
   lock_.unlock();
   return status;
 }
@@ -101,9 +101,10 @@ Op* Endpoint::new_op(Connection* connection, void* context, int flags) {
   return op;
 }
 
-// What an operation that was queued says to its caller. REQUIRES: lock_ is held; it is left while this waits.
-int Endpoint::post(Op* op) {
-  if ((op->flags & CCI_FLAG_BLOCKING) == 0) return CCI_SUCCESS;
+// What an operation that was queued with `flags` says to its caller; one that does not block may be over, and
+// deleted. REQUIRES: lock_ is held; it is left while this waits.
+int Endpoint::post(Op* op, int flags) {
+  if ((flags & CCI_FLAG_BLOCKING) == 0) return CCI_SUCCESS;
   for (std::uint32_t round = 0; !op->done; ++round) {
     ++polls_;
     if (!blocked_.empty()) retry_blocked();

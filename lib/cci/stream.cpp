@@ -284,6 +284,7 @@ void Endpoint::handle_ack(Connection* connection, std::uint64_t through) {
 void Endpoint::owe_ack(Connection* connection) {
   if (connection->owes_ack) return;
   connection->owes_ack = true;
+  wake_thread();
   if (std::find(owing_.begin(), owing_.end(), connection) == owing_.end()) owing_.push_back(connection);
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <ctime>
 #include <thread>
+#include <vector>
 
 #include <unistd.h>
 
@@ -33,7 +34,11 @@ Process& Process::get() {
     delete made;
     return *process;
   }
-  common::forget_in_time([] { g_process.store(new Process, std::memory_order_release); });
+  common::forget_in_time([] {
+    // What calls of other threads may still use stays reachable.
+    static auto* const kept = new std::vector<Process*>;
+    kept->push_back(g_process.exchange(new Process, std::memory_order_acq_rel));
+  });
   return *made;
 }
 

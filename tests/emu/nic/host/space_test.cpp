@@ -139,7 +139,13 @@ TEST_F(Space, ReachesStaticsHeapAndMappingsAndMakesThemDirect) {
       std::uint64_t got = 0;
       EXPECT_EQ(access(Op::get, &got, address), Errc::ok);
       EXPECT_EQ(got, 17u);
-      EXPECT_EQ(make_hot(address), may_adopt());
+#ifdef __SANITIZE_ADDRESS__
+      const bool is_eligible =
+          words != small;  // its own allocator's heap is in mappings that are not told of
+#else
+      const bool is_eligible = true;
+#endif
+      EXPECT_EQ(make_hot(address), may_adopt() && is_eligible);
       EXPECT_EQ(put(42, address), Errc::ok);
     }
     barrier();
