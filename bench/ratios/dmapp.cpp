@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // DMAPP beside uGNI: both interfaces in one process, on one NIC, to the same words of the symmetric heap.
+#include "bench/common/dmapp_calls.hpp"
 #include "bench/common/session.hpp"
 #include "bench/ratios/stage.hpp"
 #include "bench/ratios/tests.hpp"
@@ -10,21 +11,11 @@
 #include <cstdlib>
 #include <vector>
 
-#include <dmapp.h>
 #include <sched.h>
 
 namespace bench {
 
 namespace {
-
-void require_dmapp(dmapp_return_t rc, const char* call) {
-  if (rc == DMAPP_RC_SUCCESS) return;
-  const char* text = "";
-  dmapp_explain_error(rc, &text);
-  std::fprintf(stderr, "%s: %s\n", call, text);
-  PMI_Abort(1, call);
-  std::exit(1);
-}
 
 constexpr std::size_t kBytes = 64 << 10;
 constexpr std::size_t kWord = 4096;  // what both interfaces use
@@ -45,8 +36,8 @@ struct Both {
 
   Both() : stage(session.rank) {
     dmapp_rma_attrs_t actual{};
-    require_dmapp(dmapp_init(nullptr, &actual), "dmapp_init");
-    require_dmapp(dmapp_get_jobinfo(&job), "dmapp_get_jobinfo");
+    BENCH_DMAPP(dmapp_init(nullptr, &actual));
+    BENCH_DMAPP(dmapp_get_jobinfo(&job));
     window = static_cast<std::byte*>(dmapp_sheap_malloc(kBytes));
     local = static_cast<std::byte*>(std::aligned_alloc(4096, kBytes));
     if (window == nullptr || local == nullptr) std::abort();
@@ -151,9 +142,9 @@ dmapp_c_pset_handle_t everybody(int npes) {
   all.type = DMAPP_C_PSET_DELIMITER_STRIDED;
   all.u.stride_type = {.n_pes = npes, .base_pe = 0, .stride_pe = 1};
   dmapp_c_pset_handle_t set = 0;
-  require_dmapp(dmapp_c_pset_create(&all, 1, 0, nullptr, &set), "dmapp_c_pset_create");
+  BENCH_DMAPP(dmapp_c_pset_create(&all, 1, 0, nullptr, &set));
   PMI_Barrier();
-  require_dmapp(dmapp_c_pset_export(set), "dmapp_c_pset_export");
+  BENCH_DMAPP(dmapp_c_pset_export(set));
   PMI_Barrier();
   return set;
 }
@@ -185,8 +176,8 @@ void measure_dmapp_8(int repetitions) {
   constexpr int kRounds = 300;
   dmapp_rma_attrs_t actual{};
   dmapp_jobinfo_t job{};
-  require_dmapp(dmapp_init(nullptr, &actual), "dmapp_init");
-  require_dmapp(dmapp_get_jobinfo(&job), "dmapp_get_jobinfo");
+  BENCH_DMAPP(dmapp_init(nullptr, &actual));
+  BENCH_DMAPP(dmapp_get_jobinfo(&job));
   Stage stage(job.pe);
   const dmapp_c_pset_handle_t set = everybody(job.npes);
   const auto time = [&](auto barrier) {

@@ -3,25 +3,14 @@
 #pragma once
 
 #include "bench/common/clock.hpp"
+#include "bench/common/dmapp_calls.hpp"
 #include "bench/common/session.hpp"
 #include "bench/osu/model.hpp"
 #include "bench/osu/table.hpp"
 
 #include <optional>
 
-#include <dmapp.h>
-
 namespace bench {
-
-inline void require_dmapp(dmapp_return_t rc, const char* call) {
-  if (rc == DMAPP_RC_SUCCESS) return;
-  const char* text = "";
-  dmapp_explain_error(rc, &text);
-  std::fprintf(stderr, "%s: %s\n", call, text);
-  PMI_Abort(1, call);
-  std::exit(1);
-}
-#define BENCH_DMAPP(call) ::bench::require_dmapp(call, #call)
 
 // A PE of an OSU-style program over DMAPP: PE n works on the memory of PE n + half of the job. The symmetric
 // window is that of every PE; the local buffer is ordinary memory.
