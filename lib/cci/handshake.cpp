@@ -429,6 +429,7 @@ void Endpoint::lose(Connection* connection, bool take_rest) {
 int Endpoint::disconnect(Connection* connection) {
   const std::lock_guard lock(lock_);
   if (!connection->known) return CCI_EINVAL;
+  flush_acks();  // what the client has had counts as delivered
   connection->known = false;
   for (List<Op>* const list : {&connection->queue, &connection->unacked}) {
     while (Op* const op = list->pop()) {

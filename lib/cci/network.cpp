@@ -110,6 +110,7 @@ Endpoint::~Endpoint() {
     }
     ::pthread_join(thread_, nullptr);
   }
+  flush_acks();
   for (const auto& connection : connections_) {
     while (Op* const op = connection->queue.pop()) delete op;
     while (Op* const op = connection->unacked.pop()) delete op;
