@@ -85,8 +85,10 @@ typedef struct shmem_team_config {
 } shmem_team_config_t;
 
 /* C's types of complex numbers, in C++ as well: std::complex<float> has the same layout. */
-#define SHMEM_COMPLEXF_ __complex__ float
-#define SHMEM_COMPLEXD_ __complex__ double
+__extension__ typedef __complex__ float shmem_complexf_t_;
+__extension__ typedef __complex__ double shmem_complexd_t_;
+#define SHMEM_COMPLEXF_ shmem_complexf_t_
+#define SHMEM_COMPLEXD_ shmem_complexd_t_
 
 /*
  * Tables: each calls X(type, name, A) for every type of a set; A is whatever the caller wants to hand on.
