@@ -137,7 +137,7 @@ void put_latency(Both& b) {
   row(b.session.rank, "dmapp_put8_memory_polled", ours, raw);
 }
 
-dmapp_c_pset_handle_t everybody(int npes) {
+dmapp_c_pset_handle_t set_of_all_pes(int npes) {
   dmapp_c_pset_desc_t all{};
   all.type = DMAPP_C_PSET_DELIMITER_STRIDED;
   all.u.stride_type = {.n_pes = npes, .base_pe = 0, .stride_pe = 1};
@@ -159,7 +159,7 @@ void barrier_of(dmapp_c_pset_handle_t set) {
 void measure_dmapp(int repetitions) {
   Both b;
   pin(b.session.rank);
-  const dmapp_c_pset_handle_t set = everybody(b.job.npes);
+  const dmapp_c_pset_handle_t set = set_of_all_pes(b.job.npes);
   for (int i = 0; i < repetitions; ++i) {
     single_operations(b);
     put_latency(b);
@@ -179,7 +179,7 @@ void measure_dmapp_8(int repetitions) {
   BENCH_DMAPP(dmapp_init(nullptr, &actual));
   BENCH_DMAPP(dmapp_get_jobinfo(&job));
   Stage stage(job.pe);
-  const dmapp_c_pset_handle_t set = everybody(job.npes);
+  const dmapp_c_pset_handle_t set = set_of_all_pes(job.npes);
   const auto time = [&](auto barrier) {
     std::vector<double> samples;
     for (int i = 0; i < kRounds; ++i) {

@@ -40,7 +40,7 @@ WaitingCall::WaitingCall(const HostDirectory& directory, ProcessRef self, const 
     std::memcpy(words, call, std::min(std::strlen(call), sizeof words));
     for (std::size_t i = 0; i < std::size(words); ++i)
       line.name[i].store(words[i], std::memory_order_relaxed);
-    // Release: who sees the time sees the name.
+    // Release: a reader that sees the time sees the name.
     line.since.store(monotonic_ns(), std::memory_order_release);
     line_ = &line;
     return;

@@ -26,7 +26,8 @@ constexpr std::int64_t kAnnounceNs = 10'000'000;  // how long a move waits for c
 constexpr std::size_t kMostMappings = 4096;
 
 std::atomic<UnmapListener*> g_listener{nullptr};
-// Held shared by calls that take away what nobody hears of, and alone for a moment to announce a move.
+// Held shared by calls that take away pages of which the listener is not told, and alone for a moment to
+// announce a move.
 constinit std::shared_mutex g_gate;
 std::atomic<std::uint64_t> g_moving_begin{0};
 std::atomic<std::uint64_t> g_moving_end{0};
