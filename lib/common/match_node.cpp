@@ -113,6 +113,43 @@ void MatchNode::give_ring(std::uint64_t offset, std::uint64_t bytes) {
   free_rings_[std::bit_ceil(bytes)].push_back(offset);
 }
 
+std::uint32_t MatchNode::open_queue(match::Session& session, std::uint64_t capacity,
+                                    std::uint32_t interface) {
+  const match::View& view = session.view();
+  const std::uint64_t bytes = capacity * sizeof(match::EventRecord);
+  const std::uint64_t ring = take_ring(bytes);
+  if (ring == 0) return 0;
+  const std::uint32_t index =
+      match::allocate(session, view.header().queue_pool,
+                      [&](std::uint32_t i) -> match::EventQueue& { return view.queue(i); });
+  if (index == 0) {
+    give_ring(ring, bytes);
+    return 0;
+  }
+  match::EventQueue& queue = view.queue(index);
+  queue.ring = ring;
+  queue.capacity = capacity;
+  queue.interface = interface;
+  queue.tail = queue.head = 0;
+  queue.dropped = 0;
+  session.set(queue.used, 1u);
+  return index;
+}
+
+void MatchNode::close_queue(std::uint32_t index) {
+  match::Session session(own());
+  const match::View& view = session.view();
+  match::EventQueue& queue = view.queue(index);
+  const std::uint64_t ring = queue.ring;
+  const std::uint64_t bytes = queue.capacity * sizeof(match::EventRecord);
+  session.set(queue.used, 0u);
+  session.set(queue.generation, queue.generation + 1);
+  match::give_back(session, view.header().queue_pool, index,
+                   [&](std::uint32_t i) -> match::EventQueue& { return view.queue(i); });
+  session.close();
+  give_ring(ring, bytes);
+}
+
 void MatchNode::give_rings_of(const match::Session& session, std::uint32_t interface) {
   const match::View& view = session.view();
   for (std::uint32_t i = 1; i < view.header().queue_pool.fresh; ++i) {

@@ -72,16 +72,23 @@ class MatchNode {
   nic::match::View own() const { return self_.match; }
   MatchPeer& self() { return self_; }
 
-  // A block for an event queue's ring: its offset in the match unit, or 0.
-  std::uint64_t take_ring(std::uint64_t bytes);
-  void give_ring(std::uint64_t offset, std::uint64_t bytes);
-  // Those of all queues that an interface still has: it is about to be forgotten (match::forget_interface).
+  // Makes an event queue of an interface with room for `capacity` records: its index, or 0 where no ring or
+  // no queue is left. The caller's session on own() also covers what it checks before.
+  std::uint32_t open_queue(nic::match::Session& session, std::uint64_t capacity, std::uint32_t interface);
+  // Ends one that exists; its handles are void.
+  void close_queue(std::uint32_t index);
+  // Gives back the rings of all queues that an interface still has: it is about to be forgotten
+  // (match::forget_interface).
   void give_rings_of(const nic::match::Session& session, std::uint32_t interface);
 
   // The process behind (nid, pid); null: none that is alive. May ask processes of other hosts the first time.
   MatchPeer* find(nic::match::ProcessId id);
 
  private:
+  // A block for an event queue's ring: its offset in the match unit, or 0.
+  std::uint64_t take_ring(std::uint64_t bytes);
+  void give_ring(std::uint64_t offset, std::uint64_t bytes);
+
   MatchPeer* connect(nic::ProcessName name);
   MatchPeer* find_elsewhere(nic::match::ProcessId id);
 

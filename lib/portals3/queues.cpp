@@ -92,28 +92,14 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_eq_handler_t han
   const match::View view = process.own();
   if (count > view.header().ring_bytes / sizeof(match::EventRecord)) return PTL_NO_SPACE;
   const std::uint64_t capacity = std::max(count + match::kSpareSlots, kLeastCapacity);
-  const std::uint64_t bytes = capacity * sizeof(match::EventRecord);
   std::uint32_t index = 0;
   {
     match::Session session(view);
     if (view.header().queue_pool.in_use >= static_cast<std::uint32_t>(process.limits.max_eqs))
       return PTL_NO_SPACE;
-    const std::uint64_t ring = process.take_ring(bytes);
-    if (ring == 0) return PTL_NO_SPACE;
-    index = match::allocate(session, view.header().queue_pool,
-                            [&](std::uint32_t i) -> match::EventQueue& { return view.queue(i); });
-    if (index == 0) {
-      process.give_ring(ring, bytes);
-      return PTL_NO_SPACE;
-    }
-    match::EventQueue& queue = view.queue(index);
-    queue.ring = ring;
-    queue.capacity = capacity;
-    queue.interface = kInterface;
-    queue.tail = queue.head = 0;
-    queue.dropped = 0;
-    session.set(queue.used, 1u);
-    *eq_handle = make_handle(Kind::eq, queue.generation, index);
+    index = process.open_queue(session, capacity, kInterface);
+    if (index == 0) return PTL_NO_SPACE;
+    *eq_handle = make_handle(Kind::eq, view.queue(index).generation, index);
   }
   if (handler != PTL_EQ_HANDLER_NONE) process.serve(index, handler);
   return PTL_OK;
@@ -125,17 +111,7 @@ int PtlEQFree(ptl_handle_eq_t eq_handle) {
   if (index == 0) return PTL_EQ_INVALID;
   Process& process = Process::get();
   process.serve_no_more(index);
-  const match::View view = process.own();
-  match::Session session(view);
-  match::EventQueue& queue = view.queue(index);
-  const std::uint64_t ring = queue.ring;
-  const std::uint64_t bytes = queue.capacity * sizeof(match::EventRecord);
-  session.set(queue.used, 0u);
-  session.set(queue.generation, queue.generation + 1);
-  match::give_back(session, view.header().queue_pool, index,
-                   [&](std::uint32_t i) -> match::EventQueue& { return view.queue(i); });
-  session.close();
-  process.give_ring(ring, bytes);
+  process.close_queue(index);
   return PTL_OK;
 }
 

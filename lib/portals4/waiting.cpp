@@ -148,22 +148,8 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t* eq_
   for (std::uint32_t i = 1; i < view.header().queue_pool.fresh; ++i)
     in_use += view.queue(i).used != 0 && view.queue(i).interface == interface ? 1 : 0;
   if (in_use >= process.interfaces[interface].limits.max_eqs) return PTL_NO_SPACE;
-  const std::uint64_t ring = process.take_ring(capacity * sizeof(match::EventRecord));
-  if (ring == 0) return PTL_NO_SPACE;
-  const std::uint32_t index =
-      match::allocate(session, view.header().queue_pool,
-                      [&](std::uint32_t i) -> match::EventQueue& { return view.queue(i); });
-  if (index == 0) {
-    process.give_ring(ring, capacity * sizeof(match::EventRecord));
-    return PTL_NO_SPACE;
-  }
-  match::EventQueue& queue = view.queue(index);
-  queue.ring = ring;
-  queue.capacity = capacity;
-  queue.interface = interface;
-  queue.tail = queue.head = 0;
-  queue.dropped = 0;
-  session.set(queue.used, 1u);
+  const std::uint32_t index = process.open_queue(session, capacity, interface);
+  if (index == 0) return PTL_NO_SPACE;
   *eq_handle = make_handle(Kind::eq, interface, 0, index);
   return PTL_OK;
 }
@@ -172,18 +158,7 @@ int PtlEQFree(ptl_handle_eq_t eq_handle) {
   ORRERY_PORTALS_NEEDS_INIT;
   std::uint32_t index = 0;
   if (!live_queue(eq_handle, &index)) return PTL_ARG_INVALID;
-  Process& process = Process::get();
-  const match::View& view = process.own();
-  match::Session session(view);
-  match::EventQueue& queue = view.queue(index);
-  const std::uint64_t ring = queue.ring;
-  const std::uint64_t bytes = queue.capacity * sizeof(match::EventRecord);
-  session.set(queue.used, 0u);
-  session.set(queue.generation, queue.generation + 1);
-  match::give_back(session, view.header().queue_pool, index,
-                   [&](std::uint32_t i) -> match::EventQueue& { return view.queue(i); });
-  session.close();
-  process.give_ring(ring, bytes);
+  Process::get().close_queue(index);
   return PTL_OK;
 }
 
