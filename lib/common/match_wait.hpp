@@ -17,9 +17,11 @@ inline void look_in_vain(MatchNode& node, const void* source) {
 }
 
 // Waits until done() is true (true), or `timeout_ms` have passed (none: for ever). Spins, yields, then sleeps
-// on the match unit's bell; in virtual time it waits in it. Any thread.
-template <typename Done>
-bool wait_for_match(MatchNode& node, std::optional<std::uint32_t> timeout_ms, Done done) {
+// on the match unit's bell; in virtual time it waits in it. before_long() runs once, before it gives
+// the core away for the first time. Any thread.
+template <typename Done, typename BeforeLong>
+bool wait_for_match(MatchNode& node, std::optional<std::uint32_t> timeout_ms, Done done,
+                    BeforeLong before_long) {
   constexpr std::int64_t kNsPerMs = 1'000'000;
   if (clock::Clock* const clock = node.clock(); clock != nullptr && clock->is_virtual()) {
     std::optional<Picos> deadline;
@@ -34,6 +36,8 @@ bool wait_for_match(MatchNode& node, std::optional<std::uint32_t> timeout_ms, Do
   if (timeout_ms) deadline = monotonic_ns() + std::int64_t{*timeout_ms} * kNsPerMs;
   nic::match::Header& header = node.own().header();
   const WaitBudget budget = node.runtime().wait_budget();
+  if (spin_then_yield({budget.spins, 0}, done)) return true;
+  before_long();
   for (;;) {
     if (spin_then_yield(budget, done)) return true;
     header.sleepers.fetch_add(1, std::memory_order_seq_cst);
@@ -45,6 +49,11 @@ bool wait_for_match(MatchNode& node, std::optional<std::uint32_t> timeout_ms, Do
     if (found) return true;
     if (late) return done();
   }
+}
+
+template <typename Done>
+bool wait_for_match(MatchNode& node, std::optional<std::uint32_t> timeout_ms, Done done) {
+  return wait_for_match(node, timeout_ms, done, [] {});
 }
 
 }  // namespace orrery::common

@@ -74,6 +74,39 @@ void translate(const match::EventRecord& record, ptl_event_t* event) {
   event->atomic_type = record.datatype;
 }
 
+// A counter that this thread watches while it sleeps; ends with the scope.
+class Watch {
+ public:
+  Watch() = default;
+  ~Watch() {
+    if (counter_ == 0) return;
+    match::Session session(Process::get().own());
+    match::unwatch(session, counter_);
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  void begin(std::uint32_t counter, std::uint64_t test) {
+    match::Session session(Process::get().own());
+    if (match::watch(session, counter, test)) counter_ = counter;
+  }
+  // The counter's value, or what it was when the test came true.
+  ptl_ct_event_t value_of(std::uint32_t counter) const {
+    const ptl_ct_event_t now = portals4::value_of(counter);
+    match::Counter& watched = Process::get().own().counter(counter);
+    // Looked at after the value: one that reaches the test is the first that does, while this says not yet.
+    if (counter_ != counter ||
+        std::atomic_ref<std::uint64_t>(watched.watched).load(std::memory_order_acquire) != 0)
+      return now;
+    const match::Session session(Process::get().own());
+    if (watched.seen_success + watched.seen_failure == 0) return now;  // freed meanwhile
+    return {watched.seen_success, watched.seen_failure};
+  }
+
+ private:
+  std::uint32_t counter_ = 0;
+};
+
 int get(std::uint32_t index, ptl_event_t* event) {
   const match::View& view = Process::get().own();
   match::EventQueue& queue = view.queue(index);
@@ -93,8 +126,8 @@ int get(std::uint32_t index, ptl_event_t* event) {
 }
 
 // Calls look() until it says something, the time is up, or the program is aborted.
-template <typename Look>
-int wait_for(ptl_time_t timeout, int timed_out, Look look) {
+template <typename Look, typename BeforeLong>
+int wait_for(ptl_time_t timeout, int timed_out, Look look, BeforeLong before_long) {
   Process& process = Process::get();
   int code = PTL_OK;
   const auto found = [&] {
@@ -119,10 +152,14 @@ int wait_for(ptl_time_t timeout, int timed_out, Look look) {
   };
   const std::optional<std::uint32_t> limit =
       timeout == PTL_TIME_FOREVER ? std::nullopt : std::optional<std::uint32_t>(timeout);
-  if (!common::wait_for_match(process, limit, done)) result = timed_out;
+  if (!common::wait_for_match(process, limit, done, before_long)) result = timed_out;
   if (process.waiters.fetch_sub(1, std::memory_order_seq_cst) == 1 && result == PTL_ABORTED)
     process.aborting.store(0, std::memory_order_seq_cst);
   return result;
+}
+template <typename Look>
+int wait_for(ptl_time_t timeout, int timed_out, Look look) {
+  return wait_for(timeout, timed_out, look, [] {});
 }
 
 }  // namespace
@@ -222,6 +259,7 @@ int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t* ct_handle) {
   counter.success = counter.failure = 0;
   counter.interface = interface;
   counter.first = counter.last = 0;
+  counter.watched = counter.seen_success = counter.seen_failure = 0;
   session.set(counter.used, 1u);
   *ct_handle = make_handle(Kind::ct, interface, 0, index);
   return PTL_OK;
@@ -266,15 +304,19 @@ int PtlCTWait(ptl_handle_ct_t ct_handle, ptl_size_t test, ptl_ct_event_t* event)
   ORRERY_PORTALS_NEEDS_INIT;
   std::uint32_t index = 0;
   if (!live_counter(ct_handle, &index) || event == nullptr) return PTL_ARG_INVALID;
-  return wait_for(PTL_TIME_FOREVER, PTL_CT_NONE_REACHED, [&](int* code) {
-    std::uint32_t still = 0;
-    if (!live_counter(ct_handle, &still)) {
-      *code = PTL_ABORTED;  // freed meanwhile
-      return true;
-    }
-    *event = value_of(index);
-    return event->success >= test || event->failure != 0;
-  });
+  Watch watch;
+  return wait_for(
+      PTL_TIME_FOREVER, PTL_CT_NONE_REACHED,
+      [&](int* code) {
+        std::uint32_t still = 0;
+        if (!live_counter(ct_handle, &still)) {
+          *code = PTL_ABORTED;  // freed meanwhile
+          return true;
+        }
+        *event = watch.value_of(index);
+        return event->success >= test || event->failure != 0;
+      },
+      [&] { watch.begin(index, test); });
 }
 
 int PtlCTPoll(const ptl_handle_ct_t* ct_handles, const ptl_size_t* tests, unsigned int size,
@@ -286,16 +328,22 @@ int PtlCTPoll(const ptl_handle_ct_t* ct_handles, const ptl_size_t* tests, unsign
   for (unsigned int i = 0; i < size; ++i) {
     if (!live_counter(ct_handles[i], &indexes[i])) return PTL_ARG_INVALID;
   }
-  return wait_for(timeout, PTL_CT_NONE_REACHED, [&](int*) {
-    for (unsigned int i = 0; i < size; ++i) {
-      const ptl_ct_event_t value = value_of(indexes[i]);
-      if (value.success < tests[i] && value.failure == 0) continue;
-      *event = value;
-      *which = i;
-      return true;
-    }
-    return false;
-  });
+  std::vector<Watch> watches(size);
+  return wait_for(
+      timeout, PTL_CT_NONE_REACHED,
+      [&](int*) {
+        for (unsigned int i = 0; i < size; ++i) {
+          const ptl_ct_event_t value = watches[i].value_of(indexes[i]);
+          if (value.success < tests[i] && value.failure == 0) continue;
+          *event = value;
+          *which = i;
+          return true;
+        }
+        return false;
+      },
+      [&] {
+        for (unsigned int i = 0; i < size; ++i) watches[i].begin(indexes[i], tests[i]);
+      });
 }
 
 int PtlCTSet(ptl_handle_ct_t ct_handle, ptl_ct_event_t new_ct) {

@@ -62,7 +62,31 @@ void release(Session& session, std::uint32_t index) {
             [&](std::uint32_t i) -> Trigger& { return session.view().trigger(i); });
 }
 
+// The first value that satisfies a sleeper's test is kept for it: others may follow before it runs.
+void note_for_sleeper(Session& session, Counter& counter) {
+  if (counter.success < counter.watched && counter.failure == 0) return;
+  session.set(counter.seen_success, counter.success);
+  session.set(counter.seen_failure, counter.failure);
+  session.set(counter.watched, std::uint64_t{0});
+}
+
 }  // namespace
+
+bool watch(Session& session, std::uint32_t index, std::uint64_t test) {
+  Counter& counter = session.view().counter(index);
+  if (counter.used == 0 || counter.watched != 0 || counter.seen_success + counter.seen_failure != 0 ||
+      counter.success >= test || counter.failure != 0)
+    return false;
+  session.set(counter.watched, test);
+  return true;
+}
+
+void unwatch(Session& session, std::uint32_t index) {
+  Counter& counter = session.view().counter(index);
+  session.set(counter.watched, std::uint64_t{0});
+  session.set(counter.seen_success, std::uint64_t{0});
+  session.set(counter.seen_failure, std::uint64_t{0});
+}
 
 void count(Session& session, std::uint32_t index, std::uint64_t success, std::uint64_t failure) {
   if (index == 0) return;
@@ -70,6 +94,7 @@ void count(Session& session, std::uint32_t index, std::uint64_t success, std::ui
   if (counter.used == 0) return;
   if (success != 0) session.set(counter.success, counter.success + success);
   if (failure != 0) session.set(counter.failure, counter.failure + failure);
+  if (counter.watched != 0) note_for_sleeper(session, counter);
   session.wake_later();
   if (counter.first != 0) fire(session, counter);
 }
@@ -78,6 +103,7 @@ void set_counter(Session& session, std::uint32_t index, std::uint64_t success, s
   Counter& counter = session.view().counter(index);
   session.set(counter.success, success);
   session.set(counter.failure, failure);
+  if (counter.watched != 0) note_for_sleeper(session, counter);
   session.wake_later();
   fire(session, counter);
 }

@@ -35,7 +35,7 @@
 namespace orrery::nic::match {
 
 inline constexpr std::uint64_t kMagic = 0x484354414d52524fULL;  // "ORRMATCH"
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 inline constexpr std::uint32_t kInterfaces = 4;  // matching or not x logical or physical
 inline constexpr std::uint32_t kMaxPortals = 512;
 inline constexpr std::uint32_t kBuckets = 1u << 16;
@@ -277,6 +277,8 @@ struct alignas(64) Counter {
   std::uint32_t interface;
   std::uint32_t first;  // triggers, by threshold
   std::uint32_t last;
+  std::uint64_t watched;  // the test of a thread that sleeps for it; 0: none, or it came true
+  std::uint64_t seen_success, seen_failure;  // what the counter was when the test came true; both 0: not yet
 };
 static_assert(sizeof(Counter) == 64);
 

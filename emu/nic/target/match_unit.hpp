@@ -103,6 +103,11 @@ Took take(Session& session, std::uint32_t queue, EventRecord* event);
 // ---- counters and triggers ----
 void count(Session& session, std::uint32_t counter, std::uint64_t success, std::uint64_t failure);
 void set_counter(Session& session, std::uint32_t counter, std::uint64_t success, std::uint64_t failure);
+// A thread that is about to sleep until success >= test or failure != 0: the counter keeps the first value
+// for which that holds (seen_success, seen_failure). False: it holds already, or another thread watches. The
+// thread that watches calls unwatch() at the end.
+bool watch(Session& session, std::uint32_t counter, std::uint64_t test);
+void unwatch(Session& session, std::uint32_t counter);
 // Keeps `operation` until success + failure of `counter` reach `threshold`; it is due at once when they have.
 // Errors: no_resource.
 Status arm(Session& session, std::uint32_t counter, std::uint64_t threshold, const Operation& operation);

@@ -92,6 +92,28 @@ TEST(MatchUnit, KeepsAnUnexpectedMessageForTheEntryThatComesLater) {
   for (const int type : expected) EXPECT_EQ(bench.next_type(), type);
 }
 
+// Several messages may raise a counter before the thread that sleeps for it runs again.
+TEST(MatchUnit, KeepsTheFirstValueThatASleeperWaitedFor) {
+  const Bench bench;
+  const std::uint32_t counter = bench.new_counter();
+  Session session(bench.view);
+  const Counter& word = bench.view.counter(counter);
+  ASSERT_TRUE(watch(session, counter, 2));
+  EXPECT_FALSE(watch(session, counter, 3)) << "one sleeper a counter";
+  count(session, counter, 1, 0);
+  EXPECT_EQ(word.seen_success, 0u);
+  for (int i = 0; i < 3; ++i) count(session, counter, 1, 0);
+  EXPECT_EQ(word.seen_success, 2u);
+  EXPECT_EQ(word.success, 4u);
+  unwatch(session, counter);
+  EXPECT_FALSE(watch(session, counter, 4)) << "it is true already";
+  ASSERT_TRUE(watch(session, counter, 9));
+  count(session, counter, 0, 1);
+  EXPECT_EQ(word.seen_success, 4u);
+  EXPECT_EQ(word.seen_failure, 1u);
+  unwatch(session, counter);
+}
+
 // An entry takes a header whose bytes are still on their way: it hears of it when they are there.
 TEST(MatchUnit, TellsOfAnUnexpectedMessageOnlyWhenItsBytesAreThere) {
   const Bench bench;
