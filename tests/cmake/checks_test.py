@@ -10,7 +10,7 @@ import check_exports
 import check_format
 import check_headers
 import check_layers
-import check_readme
+import check_documents
 import check_source
 
 LICENCE = "// SPDX-License-Identifier: BSD-3-Clause\n// Copyright 2026 the Orrery authors\n"
@@ -148,24 +148,31 @@ class Headers(Tree):
         self.assertEqual(len(self.found("include/gni/b.h", "#pragma once\nnamespace b {}\n")), 1)
 
 
-class Readme(Tree):
-    def found(self, table, exported):
+class Documents(Tree):
+    def found(self, text, path="docs/a.md"):
         self.write("LICENSE", "")
-        self.write("README.md", f"[LICENSE](LICENSE)\n<!-- ugni calls -->{table}<!-- end -->\nGNI_Elsewhere\n")
-        return check_readme.problems_of(self.root, exported)[0]
+        self.write("emu/base/wait.hpp", "")
+        self.write(path, text)
+        return check_documents.problems_of(self.root)[0]
 
-    def test_braces_are_a_list(self):
-        self.assertEqual(self.found("| `GNI_Cq{Create, Destroy}` `GNI_PostFma` |",
-                                    {"GNI_CqCreate", "GNI_CqDestroy", "GNI_PostFma"}), [])
+    def test_what_is_there_is_accepted(self):
+        self.assertEqual(self.found("# A b\n[x](../LICENSE) [y](#a-b) `emu/base/wait` `emu/{base}/wait.hpp` `lib/orrery`\n"), [])
 
-    def test_a_call_too_many_or_too_few_is_found(self):
-        self.assertEqual(len(self.found("`GNI_CqCreate`", {"GNI_CqCreate", "GNI_PostFma"})), 1)
-        self.assertEqual(len(self.found("`GNI_CqCreate` `GNI_PostFma`", {"GNI_CqCreate"})), 1)
-        self.assertEqual(len(self.found("", {"GNI_CqCreate"})), 1)
+    def test_dead_links_paths_headings_and_commands_are_found(self):
+        for text in ("[x](none.md)", "[x](#none)", "`emu/base/none.hpp`", "\n    tools/none.sh # runs\n"):
+            self.assertEqual(len(self.found(text)), 1, text)
 
-    def test_a_dead_link_or_command_is_found(self):
-        self.write("README.md", "[x](docs/none.md)\n\n    tools/none.sh # runs\n")
-        self.assertEqual(len(check_readme.problems_of(self.root, None)[0]), 2)
+    def test_a_long_line_is_found(self):
+        self.assertEqual(self.found("x" * 120), [])
+        self.assertEqual(len(self.found("x" * 121)), 1)
+
+    def test_a_sentence_without_a_subject_of_the_code_is_found(self):
+        self.assertEqual(len(self.found("Nobody waits.")), 1)
+        self.assertEqual(self.found("`who` waits."), [])
+
+    def test_a_dead_path_in_a_comment_is_found(self):
+        self.assertEqual(self.found("// as emu/base/wait.hpp says\n", "emu/base/a.cpp"), [])
+        self.assertEqual(len(self.found("// as docs/none.md says\n", "emu/base/a.cpp")), 1)
 
 
 class Exports(unittest.TestCase):
