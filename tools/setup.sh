@@ -3,21 +3,24 @@
 # Copyright 2026 the Orrery authors
 #
 # Installs the Debian packages that Orrery is built and tested with, those that are missing.
-# usage: tools/setup.sh [build|test|long]   build: enough for the libraries, programs and benchmarks
+# usage: tools/setup.sh [build|test|hosts|long]   build: enough for the libraries, programs and benchmarks
 #                                           test (default): also what checks the tree and the second compiler
+#                                           hosts: also the launchers that most tests on several hosts use
 #                                           long: also the launchers that jobs on several hosts are tried with
 set -euo pipefail
 
 build_packages=(g++ cmake ninja-build pkg-config libfmt-dev libhwloc-dev libfabric-dev libboost-dev
   libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libbenchmark-dev python3)
 test_packages=(git clang clang-format libclang-rt-14-dev)
+hosts_packages=(iproute2 mpich openmpi-bin)
 
 case "${1:-test}" in
   build) wanted=("${build_packages[@]}") ;;
   test) wanted=("${build_packages[@]}" "${test_packages[@]}") ;;
+  hosts) wanted=("${build_packages[@]}" "${test_packages[@]}" "${hosts_packages[@]}") ;;
   # libpmix-dev: Slurm opens libpmix.so, which no other package brings
-  long) wanted=("${build_packages[@]}" "${test_packages[@]}" iproute2 mpich openmpi-bin openssh-server slurm-wlm munge libpmix-dev) ;;
-  *) echo "setup.sh: '$1' is not build, test or long" >&2; exit 2 ;;
+  long) wanted=("${build_packages[@]}" "${test_packages[@]}" "${hosts_packages[@]}" openssh-server slurm-wlm munge libpmix-dev) ;;
+  *) echo "setup.sh: '$1' is not build, test, hosts or long" >&2; exit 2 ;;
 esac
 
 missing=()

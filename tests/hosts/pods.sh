@@ -6,8 +6,9 @@
 # the process numbers, as containers of one pod do: each is a host. Under `orrery run` ($TESTED_TOOL) they share memory
 # nonetheless, and are told what keeps them apart.
 set -u
-command -v mpiexec.hydra > /dev/null || { echo "skipped: mpiexec.hydra (package mpich) is not installed"; exit 77; }
-unshare --pid --fork --mount-proc true 2> /dev/null || { echo "skipped: no process namespaces may be made here"; exit 77; }
+. "$(dirname "$0")/../skip.sh"
+command -v mpiexec.hydra > /dev/null || skip hydra "mpiexec.hydra (package mpich) is not installed"
+unshare --pid --fork --mount-proc true 2> /dev/null || skip namespaces "no process namespaces may be made here"
 mpiexec.hydra -n 2 unshare --pid --fork --mount-proc "$@" || exit 1
 # With one ORRERY_JOB for both, too.
 mpiexec.hydra -n 2 -env ORRERY_JOB one unshare --pid --fork --mount-proc "$@" || exit 1

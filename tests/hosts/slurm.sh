@@ -14,13 +14,13 @@ case $plugin in
   pmi2 | pmix) ;;
   *) echo "slurm.sh: plugin $plugin: expected pmi2 or pmix" >&2; exit 2 ;;
 esac
-skip() { echo "skipped: $1"; exit 77; }
-[ "${ORRERY_LONG_TESTS:-0}" = 1 ] || [ "${ORRERY_CI_LONG:-0}" = 1 ] || skip "Slurm is started with ORRERY_LONG_TESTS=1 only"
+. "$(dirname "$0")/../skip.sh"
+[ "${ORRERY_LONG_TESTS:-0}" = 1 ] || [ "${ORRERY_CI_LONG:-0}" = 1 ] || skip slurm "Slurm is started with ORRERY_LONG_TESTS=1 only"
 unset ORRERY_LONG_TESTS ORRERY_CI_LONG
 for command in slurmctld slurmd srun munged; do
-  command -v $command > /dev/null || skip "$command (package slurm-wlm) is not installed"
+  command -v $command > /dev/null || skip slurm "$command (package slurm-wlm) is not installed"
 done
-[ "$(id -u)" = 0 ] || skip "slurmd needs root"
+[ "$(id -u)" = 0 ] || skip root "slurmd needs root"
 
 at=$(mktemp -d)
 mkdir "$at/state" "$at/own"

@@ -7,12 +7,13 @@
 # goes when it ends. What is called is "ssh" with the words that it is called with everywhere; the first `ssh` of
 # PATH adds where the keys are.
 set -u
+. "$(dirname "$0")/../skip.sh"
 [ $# -ge 2 ] || { echo "usage: ssh.sh PES PROGRAM [ARGUMENT...]" >&2; exit 2; }
 pes=$1
 shift
 ssh=$(command -v ssh) && sshd=$(PATH=$PATH:/usr/sbin command -v sshd) && command -v ssh-keygen > /dev/null ||
-  { echo "skipped: ssh and sshd (package openssh-server) are not installed"; exit 77; }
-[ "$(id -u)" = 0 ] || { echo "skipped: an sshd that others may log in at takes root"; exit 77; }
+  skip ssh "ssh and sshd (package openssh-server) are not installed"
+[ "$(id -u)" = 0 ] || skip root "an sshd that others may log in at takes root"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 143' TERM INT HUP

@@ -27,9 +27,9 @@ if [ "${TWO_HOSTS_IPV6:-0}" = 1 ]; then
 fi
 NETNS_A=orrery-a-$$
 NETNS_B=orrery-b-$$
-skip() { echo "skipped: $1"; exit 77; }
-command -v ip > /dev/null || skip "ip (package iproute2) is not installed"
-command -v unshare > /dev/null || skip "unshare (package util-linux) is not installed"
+. "$here/../skip.sh"
+command -v ip > /dev/null || skip namespaces "ip (package iproute2) is not installed"
+command -v unshare > /dev/null || skip namespaces "unshare (package util-linux) is not installed"
 remove_hosts() {
   for netns in "$@"; do
     # Nothing that was started there outlives the host.
@@ -46,14 +46,14 @@ trap 'remove_hosts "$NETNS_A" "$NETNS_B"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
-ip netns add "$NETNS_A" 2> /dev/null || skip "network namespaces may not be made here (not root, or a container)"
+ip netns add "$NETNS_A" 2> /dev/null || skip namespaces "network namespaces may not be made here (not root, or a container)"
 ip netns add "$NETNS_B" &&
   ip link add cable netns "$NETNS_A" type veth peer name cable netns "$NETNS_B" &&
   ip -n "$NETNS_A" addr add "$HOST_A/$bits" dev cable &&
   ip -n "$NETNS_B" addr add "$HOST_B/$bits" dev cable &&
   ip -n "$NETNS_A" link set lo up && ip -n "$NETNS_B" link set lo up &&
   ip -n "$NETNS_A" link set cable up && ip -n "$NETNS_B" link set cable up ||
-  skip "virtual network cables may not be made here"
+  skip namespaces "virtual network cables may not be made here"
 if [ $bits = 64 ]; then
   ip -n "$NETNS_A" addr del 127.0.0.1/8 dev lo 2> /dev/null
   ip -n "$NETNS_B" addr del 127.0.0.1/8 dev lo 2> /dev/null

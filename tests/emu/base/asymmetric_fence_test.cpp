@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/base/asymmetric_fence.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@ TEST(AsymmetricFence, EitherSideSeesTheOther) {
   // what it looks at, fences, and looks for the announcement. In no round do both miss each other.
   // Without the call peers announce themselves with full barriers, and there is no pair of fences to test.
   if (!asymmetric_fence::enrol() || !asymmetric_fence::heavy()) {
-    GTEST_SKIP() << "the kernel offers no membarrier(2) of this kind here";
+    ORRERY_SKIP("membarrier") << "the kernel offers no membarrier(2) of this kind here";
   }
   constexpr std::uint64_t kRounds = 4'000;
   struct alignas(64) Word {

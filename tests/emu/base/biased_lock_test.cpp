@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/base/biased_lock.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -38,7 +39,7 @@ TEST(BiasedLock, OneThatIsBoundToNobodyIsTakenWholly) {
 
 // Skipped where a lock cannot be bound to a thread: there every one is taken as a foreign one, as above.
 TEST(BiasedLock, ItsThreadTakesItLightlyAndOnce) {
-  if (!can_bind()) GTEST_SKIP() << "the kernel offers no membarrier(2) of this kind here";
+  if (!can_bind()) ORRERY_SKIP("membarrier") << "the kernel offers no membarrier(2) of this kind here";
   BiasedLock lock;
   bind_here(lock);
   EXPECT_FALSE(lock.is_foreign());
@@ -60,7 +61,7 @@ TEST(BiasedLock, ItsThreadTakesItLightlyAndOnce) {
 
 // Skipped where a lock cannot be bound to a thread: there every one is taken as a foreign one, as above.
 TEST(BiasedLock, AVisitorLeavesItBoundAndACompanionDoesNot) {
-  if (!can_bind()) GTEST_SKIP() << "the kernel offers no membarrier(2) of this kind here";
+  if (!can_bind()) ORRERY_SKIP("membarrier") << "the kernel offers no membarrier(2) of this kind here";
   BiasedLock lock;
   bind_here(lock);
   std::thread([&] { const std::lock_guard held(lock); }).join();

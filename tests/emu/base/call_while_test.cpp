@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/call_while.hpp"
 #include "tests/emu/stepper.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -36,7 +37,7 @@ std::uint64_t count_of(int counter) {
 // Skipped where can_call_while() says no (a kernel, or a glibc, that registers no sequences): then nobody may
 // call call_while(), and nothing is written by attach.
 TEST(CallWhile, CallsAsLongAsTheWordIsWhatItWas) {
-  if (!can_call_while()) GTEST_SKIP() << "no restartable sequences here";
+  if (!can_call_while()) ORRERY_SKIP("rseq") << "no restartable sequences here";
   const int counter = eventfd(0, EFD_NONBLOCK);
   std::atomic<std::uint64_t> word{7};
   const CallWhile made = add_one(word, 7, counter);
@@ -53,7 +54,7 @@ TEST(CallWhile, CallsAsLongAsTheWordIsWhatItWas) {
 TEST(CallWhile, AThreadThatIsStoppedAnywhereMakesNoCallAfterTheWordHasChanged) {
   // Stopped after each of its instructions. Every so often the word is left alone: then the call is made.
   // Skipped as above, and in containers that refuse ptrace(2), without which there is no single step.
-  if (!can_call_while()) GTEST_SKIP() << "no restartable sequences here";
+  if (!can_call_while()) ORRERY_SKIP("rseq") << "no restartable sequences here";
   constexpr std::uint64_t kLeftAlone = 16;
   const int counter = eventfd(0, EFD_NONBLOCK);
   void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -63,7 +64,7 @@ TEST(CallWhile, AThreadThatIsStoppedAnywhereMakesNoCallAfterTheWordHasChanged) {
   for (std::uint64_t limit = 1;; ++limit) {
     word.store(7);
     const auto end = caller.start([&] { (void)add_one(word, 7, counter); }, limit);
-    if (end == test::Stepper::End::refused) GTEST_SKIP() << "no process may be traced here";
+    if (end == test::Stepper::End::refused) ORRERY_SKIP("ptrace") << "no process may be traced here";
     ASSERT_NE(end, test::Stepper::End::crashed) << limit;
     if (end == test::Stepper::End::finished) {
       caller.kill();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/base/double_word.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -45,7 +46,8 @@ TEST(DoubleWord, IncrementsOfSeveralThreadsAreAllCounted) {
 // Skipped without AVX and under ThreadSanitizer: there nobody may call double_word_store(), and its callers
 // store the words one by one.
 TEST(DoubleWord, AStoreIsSeenWholeAndInOrder) {
-  if (!g_double_word_stores) GTEST_SKIP() << "no 16-byte stores of one access on this processor or build";
+  if (!g_double_word_stores)
+    ORRERY_SKIP("stores16") << "no 16-byte stores of one access on this processor or build";
   struct alignas(16) Pair {
     std::atomic<std::uint64_t> tag{0};
     std::atomic<std::uint64_t> word{0};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/job/process_stat.hpp"
+#include "tests/require.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -99,7 +100,7 @@ TEST(ProcessStat, ProcessOneOfWhoseThreadsRunsIsNotStopped) {
   if (is_traced) waitpid(thread, &status, __WALL);
   waitpid(child, &status, __WALL);
   // In containers that refuse ptrace(2) nobody can bring a thread into the state that this is about.
-  if (!is_traced) GTEST_SKIP() << "no thread may be traced here";
+  if (!is_traced) ORRERY_SKIP("ptrace") << "no thread may be traced here";
 }
 
 // In a child, because it takes /proc away.
@@ -123,7 +124,7 @@ TEST(ProcessStat, WithoutProcTheKernelIsAsked) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   waitpid(ended, nullptr, 0);
   ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == no_mounts) GTEST_SKIP() << "this user may not mount over /proc";
+  if (WEXITSTATUS(status) == no_mounts) ORRERY_SKIP("mounts") << "this user may not mount over /proc";
   EXPECT_EQ(WEXITSTATUS(status), right);
 }
 

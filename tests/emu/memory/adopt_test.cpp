@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "tests/emu/memory/memory_fixture.hpp"
+#include "tests/require.hpp"
 
 #include <cstdlib>
 #include <thread>
@@ -195,7 +196,7 @@ TEST_P(Adopt, RefusesTheStackOfAnotherThread) {
 TEST_P(Adopt, RefusesHugePages) {
   Pages huge(2 << 20, PROT_READ | PROT_WRITE, MAP_HUGETLB | MAP_NORESERVE);
   // A container without reserved huge pages cannot have the memory that is to be refused.
-  if (!huge.ok()) GTEST_SKIP() << "no hugetlb mapping here";
+  if (!huge.ok()) ORRERY_SKIP("hugetlb") << "no hugetlb mapping here";
   Obstacle why = Obstacle::none;
   EXPECT_EQ(rig_.adopt(huge.data(), huge.size(), &why), Status(Errc::unsupported));
   EXPECT_EQ(why, Obstacle::huge_pages);

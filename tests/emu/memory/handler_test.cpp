@@ -4,6 +4,7 @@
 #include "emu/memory/fault_handler.hpp"
 #include "emu/memory/guarded.hpp"
 #include "tests/emu/memory/memory_fixture.hpp"
+#include "tests/require.hpp"
 
 #include <atomic>
 #include <csetjmp>
@@ -198,7 +199,7 @@ TEST(Handler, IsNotNeededWhereUserfaultHoldsWriters) {
     return 0;
   });
   // Old kernels and containers refuse the call; the method by mprotect has tests of its own.
-  if (code == kSkip) GTEST_SKIP() << "no userfaultfd here";
+  if (code == kSkip) ORRERY_SKIP("userfaultfd") << "no userfaultfd here";
   EXPECT_EQ(code, 0);
 }
 

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/memory/cross_attach.hpp"
 #include "tests/emu/memory/memory_fixture.hpp"
+#include "tests/require.hpp"
 
 #include <atomic>
 #include <thread>
@@ -141,7 +142,7 @@ TEST(CrossAttach, CopiesBothWaysAndTellsWhatIsNotThere) {
   if (peer.code() == Errc::permission || peer.code() == Errc::unsupported) {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
-    GTEST_SKIP() << "attach is not allowed here";
+    ORRERY_SKIP("attach") << "attach is not allowed here";
   }
   ASSERT_TRUE(peer.ok());
   EXPECT_EQ(CrossAttach::probe(child, address_of(nonce), 1).code(), Errc::no_match);

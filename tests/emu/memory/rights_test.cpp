@@ -3,6 +3,7 @@
 // Less than everything: no privilege, no userfaultfd, limits on files and address space. Each in a process of
 // its own.
 #include "tests/emu/memory/memory_fixture.hpp"
+#include "tests/require.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -76,7 +77,7 @@ int switch_under_load(Rig& rig) {
 }
 
 TEST(Rights, AnUnprivilegedUserLosesNoWriteAndNoRead) {
-  if (getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  if (getuid() != 0) ORRERY_SKIP("root") << "only root can become another user";
   EXPECT_EQ(in_child([] {
               ORRERY_CHILD_REQUIRE(become_nobody());
               Rig rig;
@@ -174,7 +175,7 @@ TEST(Rights, LockedMemoryDoesNotFillWindows) {
     ORRERY_CHILD_REQUIRE(rig.space->stats().file_blocks_bytes <= kBytes);
     return 0;
   });
-  if (code == kSkip) GTEST_SKIP() << "mlockall is not allowed here";
+  if (code == kSkip) ORRERY_SKIP("mlock") << "mlockall is not allowed here";
   EXPECT_EQ(code, 0);
 }
 

@@ -5,6 +5,7 @@
 #include "tests/emu/nic/box.hpp"
 #include "tests/emu/nic/seeds.hpp"
 #include "tests/emu/stepper.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -175,7 +176,7 @@ class KillAnywhere : public ::testing::Test {
     const test::Stepper::End end = stepper.start(operation, UINT64_MAX);
     stepper.kill();
     if (end == test::Stepper::End::refused)
-      GTEST_SKIP() << "this system does not let a process trace its child";
+      ORRERY_SKIP("ptrace") << "this system does not let a process trace its child";
     ASSERT_EQ(end, test::Stepper::End::finished);
     const std::uint64_t length = stepper.steps;
     check();

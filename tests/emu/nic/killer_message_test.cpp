@@ -4,6 +4,7 @@
 #include "tests/emu/nic/box.hpp"
 #include "tests/emu/nic/seeds.hpp"
 #include "tests/emu/stepper.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -101,7 +102,8 @@ class KillMessenger : public ::testing::Test {
       return end;
     };
     const Stepper::End end = once(UINT64_MAX);
-    if (end == Stepper::End::refused) GTEST_SKIP() << "this system does not let a process trace its child";
+    if (end == Stepper::End::refused)
+      ORRERY_SKIP("ptrace") << "this system does not let a process trace its child";
     ASSERT_EQ(end, Stepper::End::finished);
     const std::uint64_t length = stepper.steps;
     const std::uint64_t runs = std::min<std::uint64_t>(length, box::long_tests() ? 3'000 : 40);

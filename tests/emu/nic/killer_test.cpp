@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "tests/emu/nic/killer.hpp"
 #include "emu/nic/initiator/fma_window.hpp"
+#include "tests/require.hpp"
 
 #include <cstdlib>
 
@@ -242,7 +243,7 @@ void stop_anywhere(Scene& scene, const std::function<void()>& prepare, const std
   stepper.kill();
   forget();
   if (end == test::Stepper::End::refused)
-    GTEST_SKIP() << "this system does not let a process trace its child";
+    ORRERY_SKIP("ptrace") << "this system does not let a process trace its child";
   const std::uint64_t length = stepper.steps;
   scene.check_survivors();
   const char* asked = std::getenv("ORRERY_TEST_SEED");

@@ -5,6 +5,7 @@
 #include "emu/wire/ofi_endpoint.hpp"
 
 #include "tests/emu/wire/ofi_pair.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -43,7 +44,7 @@ class EndpointOf : public ::testing::TestWithParam<const char*> {};
 TEST_P(EndpointOf, WhatIsInjectedIsTheCallersAgainAtOnceAndKeepsItsPlace) {
   const auto usable = OfiEndpoint::usable_providers();
   if (std::find(usable.begin(), usable.end(), GetParam()) == usable.end())
-    GTEST_SKIP() << "libfabric has no provider " << GetParam() << " here";
+    ORRERY_SKIP("provider") << "libfabric has no provider " << GetParam() << " here";
   End from(GetParam());
   End to(GetParam());
   ASSERT_TRUE(from.endpoint && to.endpoint);

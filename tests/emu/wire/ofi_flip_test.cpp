@@ -4,6 +4,7 @@
 // Bits of a live TCP stream that are turned on its way into libfabric: this program's own recv(2) and its
 // like stand before the C library's. Each must be caught by our checks, counted, and made good.
 #include "tests/emu/wire/ofi_pair.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -120,7 +121,8 @@ void send_alone(Pair& pair, std::uint64_t number, std::size_t bytes, bool in_pla
 }
 
 TEST(OfiFlip, EveryByteOfAShortFrameIsChecked) {
-  if (!flipped_provider_is_here()) GTEST_SKIP() << "libfabric has no provider " << kFlipped << " here";
+  if (!flipped_provider_is_here())
+    ORRERY_SKIP("provider") << "libfabric has no provider " << kFlipped << " here";
   Pair pair = quick_pair();
   // A frame of this length is like no number of acknowledgements (88 bytes each) with the provider's headers.
   constexpr std::size_t kPayload = 200;
@@ -145,7 +147,8 @@ TEST(OfiFlip, EveryByteOfAShortFrameIsChecked) {
 }
 
 TEST(OfiFlip, BitsAnywhereInLongFramesAreCaught) {
-  if (!flipped_provider_is_here()) GTEST_SKIP() << "libfabric has no provider " << kFlipped << " here";
+  if (!flipped_provider_is_here())
+    ORRERY_SKIP("provider") << "libfabric has no provider " << kFlipped << " here";
   Pair pair = quick_pair();
   send_alone(pair, 0, 8);
   constexpr std::uint64_t kPackets = 100;

@@ -3,6 +3,7 @@
 
 // Payloads that the wire reads where they lie.
 #include "tests/emu/wire/ofi_pair.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,8 +23,9 @@ bool gathering_provider_is_here() {
   return std::find(names.begin(), names.end(), kGathers) != names.end();
 }
 
-#define SKIP_WITHOUT_GATHERING() \
-  if (!gathering_provider_is_here()) GTEST_SKIP() << "libfabric has no provider " << kGathers << " here"
+#define SKIP_WITHOUT_GATHERING()     \
+  if (!gathering_provider_is_here()) \
+  ORRERY_SKIP("provider") << "libfabric has no provider " << kGathers << " here"
 
 Pair gathering_pair(const std::string& faults = "") {
   return Pair([&](OfiWireOptions& options, int) {

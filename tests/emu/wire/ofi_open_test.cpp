@@ -3,6 +3,7 @@
 
 // What is opened, and what is said about what is not.
 #include "tests/emu/wire/ofi_pair.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -57,7 +58,7 @@ TEST(OfiWireOpen, WithoutAWayToOtherHostsAllProvidersTogetherTakeThreeSeconds) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-    GTEST_SKIP() << "no provider, or no network namespace may be made";
+    ORRERY_SKIP("namespaces") << "no provider, or no network namespace may be made";
   EXPECT_EQ(status, 0);
 }
 

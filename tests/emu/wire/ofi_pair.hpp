@@ -4,6 +4,7 @@
 
 #include "emu/base/wait.hpp"
 #include "emu/wire/ofi_wire.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -42,7 +43,7 @@ inline bool provider_is_here() {
 }
 
 #define SKIP_WITHOUT_PROVIDER() \
-  if (!provider_is_here()) GTEST_SKIP() << "libfabric has no provider " << kProvider << " here"
+  if (!provider_is_here()) ORRERY_SKIP("provider") << "libfabric has no provider " << kProvider << " here"
 
 struct Collect : Sink {
   std::function<void(const Packet&)> on_packet = [](const Packet&) {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "tests/require.hpp"
 #include "world.hpp"
 
 #include <csignal>
@@ -96,7 +97,7 @@ TEST(Failures, AKilledServerIsToldAndAStoppedOneRunsIntoKeepalive) {
 
 // Two users of one host share no memory: everything goes by frames.
 TEST(OtherUsers, AreRefusedUnlessTheServerSaysSoAndThenSpeakByFrames) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can start a server of another user";
+  if (::geteuid() != 0) ORRERY_SKIP("root") << "only root can start a server of another user";
   constexpr uid_t kNobody = 65'534;
   const std::string file = testing::TempDir() + "cci_users." + std::to_string(::getpid()) + ".ini";
   for (const bool allowed : {false, true}) {

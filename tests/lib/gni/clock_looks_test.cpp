@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "tests/require.hpp"
 #include "tests/tools/orrery/tool.hpp"
 
 #include <gtest/gtest.h>
@@ -94,7 +95,7 @@ TEST(Outside, TimeStandsStillWhileAllLookForWhatIsNotTheNics) {
 
 TEST(Start, MorePesThanCoresAreNotPacedWithoutAWord) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  if (cores > 32) GTEST_SKIP() << "too many cores for a job with more PEs";
+  if (cores > 32) ORRERY_SKIP("cores") << "too many cores for a job with more PEs";
   const Ran ran = looking_run(static_cast<int>(cores) + 1, {"start"}, {"--clock", "paced"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.err.find("cannot be paced on " + std::to_string(cores) + " cores"), std::string::npos)

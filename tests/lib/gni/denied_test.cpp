@@ -3,6 +3,8 @@
 
 // Containers and sandboxes forbid system calls. Without what cannot be replaced a domain is refused, with a
 // line that says why; without the rest everything works.
+#include "tests/require.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -84,7 +86,7 @@ TEST(DeniedSystemCalls, WhatCannotBeReplacedRefusesTheDomain) {
   for (const long call :
        {SYS_memfd_create, SYS_socket, SYS_eventfd2, SYS_timerfd_create, SYS_epoll_create1}) {
     const int code = code_without({call});
-    if (code == kNoFilter) GTEST_SKIP() << "this system has no seccomp filters to deny calls with";
+    if (code == kNoFilter) ORRERY_SKIP("seccomp") << "this system has no seccomp filters to deny calls with";
     EXPECT_EQ(code, kRefused) << "system call " << call;
   }
 }
@@ -95,7 +97,7 @@ TEST(DeniedSystemCalls, WhatCanIsReplaced) {
                             {SYS_userfaultfd},
                             {SYS_process_vm_readv, SYS_process_vm_writev}}) {
     const int code = code_without(calls);
-    if (code == kNoFilter) GTEST_SKIP() << "this system has no seccomp filters to deny calls with";
+    if (code == kNoFilter) ORRERY_SKIP("seccomp") << "this system has no seccomp filters to deny calls with";
     EXPECT_EQ(code, kWorked) << "system call " << calls[0];
   }
 }

@@ -4,6 +4,7 @@
 # The page of link loads of a run, opened in headless Chromium: what its script drew is read back from it.
 # usage: link_report_test.sh <orrery> <clock_worker>
 set -euo pipefail
+. "$(dirname "$0")/../../skip.sh"
 . "$(dirname "$0")/../../tools/model/check.sh"
 worker=$2
 
@@ -26,7 +27,7 @@ report "$folder/tree.html" -n 6 --machine asci-q "$worker" all_to_all 30
 report "$folder/ideal.html" -n 2 --machine ideal "$worker" ping_pong
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-if [ -z "$browser" ]; then echo "skipped: no chromium here"; exit 77; fi
+[ -n "$browser" ] || skip browser "no chromium here"
 
 # opened <page> <links at least> <routers at least>
 opened() {

@@ -5,6 +5,7 @@
 // and the neighbour's memory are right whatever the pages are. And memory that goes away under its
 // registration: an operation on it ends in an event, and its owner, who touched nothing, lives on.
 #include "tests/lib/gni/client.hpp"
+#include "tests/require.hpp"
 
 #include <array>
 #include <functional>
@@ -185,7 +186,7 @@ TEST_P(MemoryOfKind, TakesPutsAndGivesGets) {
   std::array<std::byte, kBytes> stack;
   stack.fill(std::byte{1});
   const Block block = GetParam().make == nullptr ? unowned(stack.data()) : GetParam().make();
-  if (!meet(block.get())) GTEST_SKIP() << "this machine has no such memory to give";
+  if (!meet(block.get())) ORRERY_SKIP("memory") << "this machine has no such memory to give";
   every_way(block.get());
   part();
 }
@@ -269,7 +270,7 @@ TEST_P(MemoryThatGoesAway, EndsOperationsInEventsAndItsOwnerLivesOn) {
   const int flags = GetParam().flags;
   const int file = (flags & MAP_ANONYMOUS) != 0 ? -1 : new_file();
   const Block block = mapped((flags & MAP_HUGETLB) != 0 ? kHugeBytes : kBytes, flags, file);
-  if (!meet(block.get())) GTEST_SKIP() << "this machine has no such memory to give";
+  if (!meet(block.get())) ORRERY_SKIP("memory") << "this machine has no such memory to give";
   if (GetParam().end != nullptr) {
     std::memset(block.get(), 1, kBytes);
     pmi.barrier();

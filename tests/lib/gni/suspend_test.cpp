@@ -3,6 +3,7 @@
 
 // A job whose traffic is stopped, and goes on. PE 1 works; PE 0, in the launcher's part, stops it.
 #include "tests/lib/gni/client.hpp"
+#include "tests/require.hpp"
 
 #include <algorithm>
 #include <array>
@@ -93,7 +94,7 @@ class Suspension : public testing::Test {
 };
 
 TEST_F(Suspension, ProgramsPauseAndGoOn) {
-  if (geteuid() != 0) GTEST_SKIP() << "suspending is a privileged act";
+  if (geteuid() != 0) ORRERY_SKIP("root") << "suspending is a privileged act";
   if (pmi.rank == 1) {
     for (std::uint64_t round = 1; look(kStop) == 0; ++round) work(round);
     return;

@@ -4,6 +4,7 @@
 #
 # A client's first second under one launcher. usage: startup_test.sh LAUNCHER COMMAND CLIENT [DLOPEN_CLIENT]
 # LAUNCHER: run (COMMAND run), hydra, mpirun, srun or none.
+. "$(dirname "$0")/../../skip.sh"
 launcher=$1 command=$2 client=$3 dlopen_client=$4
 export ORRERY_JOB="startup-$$"  # tests that run at the same time do not meet
 case $launcher in
@@ -14,8 +15,9 @@ case $launcher in
   srun) start="timeout 60 srun --mpi=pmi2 --overcommit -n 3" size=3 needs=srun ;;
 esac
 if [ -n "$needs" ] && ! $start true > /dev/null 2>&1; then
-  echo "skipped: $needs is not installed or does not start anything"
-  exit 77
+  cause=$launcher
+  [ $launcher != srun ] || cause=slurm
+  skip $cause "$needs is not installed or does not start anything"
 fi
 failures=0
 check() {  # name, expected code, words...

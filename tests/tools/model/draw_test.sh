@@ -3,6 +3,7 @@
 # Copyright 2026 the Orrery authors
 # Pages are opened in headless Chromium; what its script drew is read back from the page.
 set -euo pipefail
+. "$(dirname "$0")/../../skip.sh"
 . "$(dirname "$0")/check.sh"
 
 says "$folder/aries.html" draw --machine aries --groups 8 --out "$folder/aries.html"
@@ -30,7 +31,7 @@ refuses "--dst 99999: expected a node 0..3071" draw --machine aries --dst 99999 
 refuses "cannot be written" draw --machine aries --out "$folder/no/such/x.html"
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-if [ -z "$browser" ]; then echo "skipped: no chromium here"; exit 77; fi
+[ -n "$browser" ] || skip browser "no chromium here"
 
 # opened <routers> <most hops> <arguments of draw...>
 opened() {

@@ -3,6 +3,7 @@
 //
 // How jobs end: failures, hangs, signals, kills; and that nothing is left.
 #include "emu/base/unique_fd.hpp"
+#include "tests/require.hpp"
 #include "tests/tools/orrery/tool.hpp"
 
 #include <gmock/gmock.h>
@@ -246,7 +247,8 @@ TEST_F(RunEnd, KillOfTheCommandInTheMidstOfAForkLeavesNoProcess) {
   });
   int status = 0;
   ASSERT_EQ(waitpid(pid, &status, 0), pid);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kNoTracing) GTEST_SKIP() << "ptrace is not allowed here";
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNoTracing)
+    ORRERY_SKIP("ptrace") << "ptrace is not allowed here";
   ASSERT_TRUE(WIFSTOPPED(status));
   ASSERT_EQ(ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_TRACEFORK | PTRACE_O_EXITKILL), 0);
   int forks = 0;  // the guardian's, then the PE's

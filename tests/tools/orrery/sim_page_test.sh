@@ -5,6 +5,7 @@
 # that the test adds reads back what is drawn.
 #   sim_page_test.sh <orrery>
 set -euo pipefail
+. "$(dirname "$0")/../../skip.sh"
 orrery=$1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -32,7 +33,7 @@ for name, vcs, looked in ("bgl", 4, "dynamic 0"), ("aries", 8, "request 0"), ("q
 PY
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-if [ -z "$browser" ]; then echo "skipped: no chromium here"; exit 77; fi
+[ -n "$browser" ] || skip browser "no chromium here"
 
 # opened <page> <virtual channels> <samples>
 opened() {

@@ -4,6 +4,7 @@
 #include "tests/emu/nic/collective/tree.hpp"
 #include "tests/emu/nic/seeds.hpp"
 #include "tests/emu/stepper.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -85,7 +86,8 @@ void kill_anywhere(const Shape& shape) {
     Scene scene(shape);
     const Stepper::End end = stepper.start(operation(scene), UINT64_MAX);
     stepper.kill();
-    if (end == Stepper::End::refused) GTEST_SKIP() << "this system does not let a process trace its child";
+    if (end == Stepper::End::refused)
+      ORRERY_SKIP("ptrace") << "this system does not let a process trace its child";
     ASSERT_EQ(end, Stepper::End::finished);
     length = stepper.steps;
   }

@@ -5,6 +5,7 @@
 #include "emu/base/asymmetric_fence.hpp"
 #include "emu/nic/initiator/granted.hpp"
 #include "tests/emu/nic/box.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -67,7 +68,7 @@ TEST_P(ThreadsOfOnePort, PutOnTheFastPathAtOnce) {
   const int count = GetParam();
   constexpr int kTargets = 4;
   constexpr int kTurns = 6;
-  if (!asymmetric_fence::enrol()) GTEST_SKIP() << "no membarrier(2): grants are not given";
+  if (!asymmetric_fence::enrol()) ORRERY_SKIP("membarrier") << "no membarrier(2): grants are not given";
   // A thread that lost its core in the middle of a put is waited for, however many others there are.
   World world(1 + kTargets, Path::direct, {.drain_limit_ns = 60'000'000'000});
   std::vector<std::uint64_t> memory(static_cast<std::size_t>(kTargets) * 128);

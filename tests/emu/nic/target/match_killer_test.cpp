@@ -6,6 +6,7 @@
 #include "tests/emu/nic/seeds.hpp"
 #include "tests/emu/nic/target/match_bench.hpp"
 #include "tests/emu/stepper.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -57,7 +58,7 @@ class KillMatchAnywhere : public ::testing::Test {
     for (std::uint64_t limit = 1; limit < most; limit += stride) {
       prepare();
       const auto end = stepper.start(change, limit);
-      if (end == test::Stepper::End::refused) GTEST_SKIP() << "ptrace is refused here";
+      if (end == test::Stepper::End::refused) ORRERY_SKIP("ptrace") << "ptrace is refused here";
       stepper.kill();
       ASSERT_NE(end, test::Stepper::End::crashed);
       { const Session session(bench.view); }  // the survivor takes the lock
