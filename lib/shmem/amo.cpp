@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "lib/shmem/access.hpp"
+#include "lib/shmem/profiling.hpp"
 
 #include "include/shmem/shmem.h"
 
@@ -96,5 +97,7 @@ SHMEM_AMO_TYPES_(ORRERY_OLD, 0)
 // Without a type it is of long; C++ has an overload of that name.
 long orrery_shmem_swap(long* dest, long value, int pe) __asm__("shmem_swap");
 long orrery_shmem_swap(long* dest, long value, int pe) { return shmem_long_atomic_swap(dest, value, pe); }
+
+SHMEM_NAMES_AMO_(ORRERY_PROFILED)
 
 }  // extern "C"

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "lib/shmem/access.hpp"
 #include "lib/shmem/group.hpp"
+#include "lib/shmem/profiling.hpp"
 
 #include "include/shmem/shmem.h"
 
@@ -137,5 +138,11 @@ void shmem_barrier(int PE_start, int logPE_stride, int PE_size, long* pSync) {
   shmem::quiet("shmem_barrier");
   group::sync(set);
 }
+
+SHMEM_NAMES_COLLECTIVE_(ORRERY_PROFILED)
+// C++ has an overload of this name.
+void shmem_sync(int PE_start, int logPE_stride, int PE_size, long* pSync) __attribute__((weak));
+void pshmem_sync(int PE_start, int logPE_stride, int PE_size, long* pSync)
+    __attribute__((alias("shmem_sync")));
 
 }  // extern "C"

@@ -142,4 +142,30 @@ void reduce(const Set& set, void* dest, const void* source, std::size_t nelems, 
   broadcast(set, dest, dest, bytes, 0);
 }
 
+void scan(const Set& set, void* dest, const void* source, std::size_t nelems, std::size_t width,
+          Combine combine, bool inclusive) {
+  constexpr std::size_t kLast = kRounds - 1;
+  const std::size_t bytes = nelems * width;
+  // The member before writes what it and those before it come to into dest, once that may be written.
+  const auto own = std::make_unique<std::byte[]>(bytes);
+  if (bytes != 0) std::memcpy(own.get(), source, bytes);
+  if (set.me > 0) {
+    raise(set, &set.words->up[kLast], set.me - 1);
+    take(set, &set.words->down[kLast]);
+  } else if (bytes != 0) {
+    std::memset(dest, 0, bytes);
+  }
+  const auto sum = std::make_unique<std::byte[]>(bytes);
+  if (bytes != 0) {
+    std::memcpy(sum.get(), dest, bytes);
+    combine(sum.get(), own.get(), nelems);
+  }
+  if (set.me + 1 < set.size) {
+    take(set, &set.words->up[kLast]);
+    put(kCall, dest, sum.get(), bytes, set.pe(set.me + 1));
+    raise(set, &set.words->down[kLast], set.me + 1);
+  }
+  if (inclusive && bytes != 0) std::memcpy(dest, sum.get(), bytes);
+}
+
 }  // namespace orrery::shmem::group

@@ -29,4 +29,9 @@ using Combine = void (*)(void* into, const void* other, std::size_t nelems);
 void reduce(const Set& set, void* dest, const void* source, std::size_t nelems, std::size_t width,
             Combine combine);
 
+// The combination of the sources of the members up to this one, with it or without it (zeros in the first
+// member). Goes from member to member. dest may be source.
+void scan(const Set& set, void* dest, const void* source, std::size_t nelems, std::size_t width,
+          Combine combine, bool inclusive);
+
 }  // namespace orrery::shmem::group

@@ -6,6 +6,7 @@
 #include "emu/base/wait.hpp"
 #include "emu/memory/symmetric_heap.hpp"
 #include "lib/shmem/environment.hpp"
+#include "lib/shmem/profiling.hpp"
 #include "lib/shmem/team.hpp"
 #include "lib/shmem/wait.hpp"
 
@@ -200,5 +201,8 @@ void shmem_clear_cache_line_inv(void* /*dest*/) {}
 void shmem_set_cache_line_inv(void* /*dest*/) {}
 void shmem_udcflush(void) {}
 void shmem_udcflush_line(void* /*dest*/) {}
+
+SHMEM_NAMES_JOB_(ORRERY_PROFILED)
+ORRERY_PROFILED(global_exit)
 
 }  // extern "C"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "lib/shmem/access.hpp"
+#include "lib/shmem/profiling.hpp"
 
 #include "include/shmem/shmem.h"
 
@@ -62,5 +63,7 @@ void shmem_clear_lock(long* lock) {
     shmem::fail("shmem_clear_lock", "this PE does not hold the lock at %p", static_cast<void*>(lock));
   shmem::must("shmem_clear_lock", rc, lock, sizeof *lock, host);
 }
+
+SHMEM_NAMES_LOCK_(ORRERY_PROFILED)
 
 }  // extern "C"

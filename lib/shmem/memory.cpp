@@ -2,8 +2,9 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/log.hpp"
 #include "lib/shmem/job.hpp"
+#include "lib/shmem/profiling.hpp"
 
-#include "include/shmem/shmem.h"
+#include "include/shmem/shmemx.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -83,9 +84,11 @@ void* shmem_malloc(size_t size) {
 
 void* shmem_malloc_with_hints(size_t size, long hints) {
   must_be_up("shmem_malloc_with_hints");
-  if ((hints & ~(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE)) != 0)
+  if ((hints & ~(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE | SHMEMX_MALLOC_NO_BARRIER)) != 0)
     orrery::log::warn("shmem_malloc_with_hints: hints {:#x} have bits that mean nothing", hints);
-  return shmem_malloc(size);
+  if (size == 0) return nullptr;
+  void* const block = orrery::shmem::allocate(size);
+  return (hints & SHMEMX_MALLOC_NO_BARRIER) != 0 ? block : orrery::shmem::given(block);
 }
 
 void* shmem_calloc(size_t count, size_t size) {
@@ -161,5 +164,7 @@ void* shmalloc(size_t size) { return shmem_malloc(size); }
 void shfree(void* ptr) { shmem_free(ptr); }
 void* shrealloc(void* ptr, size_t size) { return shmem_realloc(ptr, size); }
 void* shmemalign(size_t alignment, size_t size) { return shmem_align(alignment, size); }
+
+SHMEM_NAMES_MEMORY_(ORRERY_PROFILED)
 
 }  // extern "C"

@@ -3,6 +3,7 @@
 #include "lib/shmem/access.hpp"
 #include "lib/shmem/combine.hpp"
 #include "lib/shmem/group.hpp"
+#include "lib/shmem/profiling.hpp"
 
 #include "include/shmem/shmem.h"
 
@@ -60,5 +61,7 @@ SHMEM_TO_ALL_MINMAX_(ORRERY_TO_ALL, min)
 SHMEM_TO_ALL_MINMAX_(ORRERY_TO_ALL, max)
 SHMEM_TO_ALL_ARITH_(ORRERY_TO_ALL, sum)
 SHMEM_TO_ALL_ARITH_(ORRERY_TO_ALL, prod)
+
+SHMEM_NAMES_REDUCE_(ORRERY_PROFILED)
 
 }  // extern "C"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "lib/shmem/access.hpp"
+#include "lib/shmem/profiling.hpp"
 
 #include "include/shmem/shmem.h"
 
@@ -146,5 +147,7 @@ ORRERY_TRANSFER(putmem, void, 1, put)
 ORRERY_TRANSFER(getmem, void, 1, get)
 ORRERY_TRANSFER(putmem_nbi, void, 1, put_nbi)
 ORRERY_TRANSFER(getmem_nbi, void, 1, get_nbi)
+
+SHMEM_NAMES_RMA_(ORRERY_PROFILED)
 
 }  // extern "C"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "lib/shmem/access.hpp"
+#include "lib/shmem/profiling.hpp"
 #include "lib/shmem/wait.hpp"
 
 #include "include/shmem/shmem.h"
@@ -61,11 +62,13 @@ ORRERY_SIGNAL(putmem_signal_nbi, void, 1)
 
 uint64_t shmem_signal_fetch(const uint64_t* sig_addr) { return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE); }
 
-void shmemx_signal_set(uint64_t* sig_addr, uint64_t signal, int pe) {
-  shmem::raise("shmemx_signal_set", sig_addr, signal, SHMEM_SIGNAL_SET, pe);
+void shmemx_signal_set(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
+  shmem::raise("shmemx_signal_set", sig_addr, signal, SHMEM_SIGNAL_SET, pe_of("shmemx_signal_set", ctx, pe));
 }
 void shmemx_signal_add(uint64_t* sig_addr, uint64_t signal, int pe) {
   shmem::raise("shmemx_signal_add", sig_addr, signal, SHMEM_SIGNAL_ADD, pe);
 }
+
+SHMEM_NAMES_SIGNAL_(ORRERY_PROFILED)
 
 }  // extern "C"

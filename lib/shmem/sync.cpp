@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "lib/shmem/access.hpp"
+#include "lib/shmem/profiling.hpp"
 #include "lib/shmem/wait.hpp"
 
 #include "include/shmem/shmem.h"
-#include "include/shmem/shmemx.h"
-
-#include <ctime>
 
 // Order, waiting for memory, locks.
 namespace orrery::shmem {
@@ -188,10 +186,6 @@ void shmem_ctx_quiet(shmem_ctx_t ctx) {
   shmem::quiet("shmem_ctx_quiet");
 }
 
-double shmemx_wtime(void) {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
+SHMEM_NAMES_SYNC_(ORRERY_PROFILED)
 
 }  // extern "C"

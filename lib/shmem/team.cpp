@@ -5,6 +5,7 @@
 #include "emu/base/log.hpp"
 #include "lib/shmem/access.hpp"
 #include "lib/shmem/group.hpp"
+#include "lib/shmem/profiling.hpp"
 
 #include "include/pmi/pmi.h"
 #include "include/pmi/pmi_cray_ext.h"
@@ -336,5 +337,7 @@ int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t* team) {
       ctx == SHMEM_CTX_DEFAULT ? SHMEM_TEAM_WORLD : shmem::handle_of(reinterpret_cast<Context*>(ctx)->team);
   return 0;
 }
+
+SHMEM_NAMES_TEAM_(ORRERY_PROFILED)
 
 }  // extern "C"

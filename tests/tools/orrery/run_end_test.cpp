@@ -199,6 +199,14 @@ TEST_F(RunEnd, AbortEndsTheJobWithItsCode) {
   expect_gone("1010.5");
 }
 
+TEST_F(RunEnd, AbortWithCodeZeroIsNoFailure) {
+  const Ran ran = orrery({"run", "-n", "2", "bash", "-c",
+                          kPmiShell + "[ $PMI_RANK = 1 ] && say cmd=abort exitcode=0; exec sleep 1020.5"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("called PMI_Abort"));
+  expect_gone("1020.5");
+}
+
 TEST_F(RunEnd, PeThatDoesNotSpeakPmiIsQuoted) {
   const Ran ran = orrery(
       {"run", "-n", "2", "bash", "-c", kPmiShell + "[ $PMI_RANK = 1 ] && say nonsense; exec sleep 1011.5"});

@@ -99,7 +99,7 @@ std::optional<PmiTrouble> pmi_trouble(const job::PmiServer& server, std::uint32_
                                       const std::function<std::string(std::uint32_t)>& name_of) {
   if (const auto& aborted = server.aborted()) {
     const int code = aborted->code & 0xff;
-    return PmiTrouble{code == 0 ? kExitFailure : code,
+    return PmiTrouble{code == 0 && aborted->code != 0 ? kExitFailure : code,
                       fmt::format("{} called PMI_Abort", name_of(aborted->rank))};
   }
   for (std::uint32_t rank = 0; rank < pes; ++rank) {

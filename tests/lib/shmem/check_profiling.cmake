@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Every function of the interface has its second name for profiling tools.
+#   cmake -DNM=... -DLIBRARY=... -P check_profiling.cmake
+cmake_minimum_required(VERSION 3.20)
+execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[ ]p?shmem_[a-z0-9_]+" names "${symbols}")
+# Two that are of C alone, and are in no header for C++; Fortran's end with an underscore.
+foreach(name IN LISTS names)
+  string(STRIP "${name}" name)
+  set(has_${name} 1)
+endforeach()
+set(count 0)
+foreach(name IN LISTS names)
+  string(STRIP "${name}" name)
+  if(name MATCHES "^pshmem_|_$|^shmem_(swap|wait_until)$")
+    continue()
+  endif()
+  math(EXPR count "${count} + 1")
+  if(NOT has_p${name})
+    message(SEND_ERROR "${name} has no p${name}")
+  endif()
+endforeach()
+if(count LESS 1000)
+  message(SEND_ERROR "${count} functions found in ${LIBRARY}: expected more than 1000")
+endif()
