@@ -34,7 +34,7 @@ void blocks(const char* call, void* dest, const void* source, std::ptrdiff_t dst
 }
 
 int scan(const char* call, shmem_team_t team, void* dest, const void* source, std::size_t nelems,
-         std::size_t width, group::Combine combine, bool inclusive) {
+         std::size_t width, Combine combine, bool inclusive) {
   must_be_up(call);
   const Team* const one = find_team(team);
   if (one == nullptr) return -1;
@@ -97,7 +97,7 @@ void shmemx_ct_free(shmemx_ct_t* ct) {
 long shmemx_ct_get(shmemx_ct_t ct) { return __atomic_load_n(&ct->count, __ATOMIC_ACQUIRE); }
 void shmemx_ct_set(shmemx_ct_t ct, long value) { __atomic_store_n(&ct->count, value, __ATOMIC_RELEASE); }
 void shmemx_ct_wait(shmemx_ct_t ct, long wait_for) {
-  shmem::wait_until([=] { return shmemx_ct_get(ct) >= wait_for; });
+  shmem::wait_until("shmemx_ct_wait", [=] { return shmemx_ct_get(ct) >= wait_for; });
 }
 // Both are complete when the counter goes up.
 void shmemx_putmem_ct(shmemx_ct_t ct, void* dest, const void* source, size_t len, int pe) {

@@ -105,7 +105,7 @@ using shmem::count_of;
                                   const int* log_stride, const int* size, void* /*work*/, void* sync) { \
     constexpr const char* call = "shmem_" #N "_" #OP "_to_all";                                         \
     group::reduce(ORRERY_SET(call), dest, source, count_of(call, nreduce), sizeof(T),                   \
-                  shmem::combine_##OP<T>);                                                              \
+                  shmem::reduction_##OP<T>());                                                          \
   }
 #define ORRERY_ARITHMETIC(T, N) ORRERY_TO_ALL(T, N, sum) ORRERY_TO_ALL(T, N, prod)
 #define ORRERY_REAL(T, N) ORRERY_ARITHMETIC(T, N) ORRERY_TO_ALL(T, N, min) ORRERY_TO_ALL(T, N, max)
@@ -234,7 +234,8 @@ void shmem_wait_until_(std::int32_t* ivar, const int* cmp, const std::int32_t* v
 void shmem_fence_(void) { shmem_fence(); }
 void shmem_quiet_(void) { shmem_quiet(); }
 void shmem_set_lock_(std::uint32_t* lock) {
-  shmem::wait_until([lock] { return shmem::take_lock("shmem_set_lock", lock) == 0; });
+  constexpr const char* call = "shmem_set_lock";
+  shmem::wait_until(call, [lock] { return shmem::take_lock(call, lock) == 0; });
 }
 int shmem_test_lock_(std::uint32_t* lock) { return shmem::take_lock("shmem_test_lock", lock) == 0 ? 0 : 1; }
 void shmem_clear_lock_(std::uint32_t* lock) {

@@ -3,11 +3,13 @@
 #include "lib/shmem/group.hpp"
 
 #include "lib/shmem/access.hpp"
+#include "lib/shmem/life.hpp"
 #include "lib/shmem/wait.hpp"
 
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <numeric>
 
 namespace orrery::shmem::group {
 
@@ -17,9 +19,31 @@ constexpr const char* kCall = "a collective";
 
 // Of what a member combines at once.
 constexpr std::size_t kChunk = 32 << 10;
+// Of a reduction of DMAPP's.
+constexpr std::size_t kDmappBytes = 64;
 
 void raise(const Set& set, std::uint64_t* word, int place) {
   amo(kCall, word, set.pe(place), amo_of<std::uint64_t>(DMAPP_AMO_ADD, 1));
+}
+
+void must_have_met(dmapp_return_t rc) {
+  if (rc == DMAPP_RC_SUCCESS) [[likely]]
+    return;
+  fail_if_a_pe_is_gone(kCall);
+  const char* why = "";
+  (void)dmapp_explain_error(rc, &why);
+  fail(kCall, "the PEs of the set did not meet: %s", why);
+}
+
+// By the set of DMAPP's: up to 8 QWs, of the types that it has. true: done.
+bool reduced_by_dmapp(const Set& set, void* dest, const void* source, std::size_t nelems, std::size_t width,
+                      const Reduction& reduction) {
+  if (set.pset == 0 || !reduction.dmapp_has_it || nelems == 0 || nelems * width > kDmappBytes) return false;
+  dmapp_return_t rc = dmapp_c_greduce_start(set.pset, plain(source), dest, static_cast<std::uint32_t>(nelems),
+                                            reduction.type, reduction.op);
+  if (rc == DMAPP_RC_SUCCESS) rc = dmapp_c_pset_wait(set.pset);
+  must_have_met(rc);
+  return true;
 }
 
 // The place `distance` places further on, around.
@@ -28,6 +52,12 @@ int after(const Set& set, int distance) { return (set.me + distance) % set.size;
 }  // namespace
 
 void sync(const Set& set) {
+  if (set.pset != 0) {
+    dmapp_return_t rc = dmapp_c_barrier_join(set.pset);
+    if (rc == DMAPP_RC_SUCCESS) rc = dmapp_c_pset_wait(set.pset);
+    must_have_met(rc);
+    return;
+  }
   for (int round = 0, distance = 1; distance < set.size; ++round, distance *= 2) {
     raise(set, &set.words->rounds[round], after(set, distance));
     take(set, &set.words->rounds[round]);
@@ -65,8 +95,19 @@ void fcollect(const Set& set, void* dest, const void* source, std::size_t bytes)
   sync(set);
 }
 
-void collect(const Set& set, void* dest, const void* source, std::size_t bytes) {
-  // What the members before this one have, by a scan: in round r the sum of the last 2^r of them comes in.
+namespace {
+
+// Bytes of the members before this one.
+std::uint64_t bytes_before(const Set& set, std::size_t bytes) {
+  // Few members: all learn all sizes at once.
+  if (set.pset != 0 && static_cast<std::size_t>(set.size) * sizeof(std::uint64_t) <= kDmappBytes) {
+    std::array<std::uint64_t, kDmappBytes / sizeof(std::uint64_t)> sizes{};
+    sizes[static_cast<std::size_t>(set.me)] = bytes;
+    (void)reduced_by_dmapp(set, sizes.data(), sizes.data(), static_cast<std::size_t>(set.size),
+                           sizeof(std::uint64_t), reduction_sum<std::uint64_t>());
+    return std::accumulate(sizes.begin(), sizes.begin() + set.me, std::uint64_t{0});
+  }
+  // By a scan: in round r the sum of the last 2^r of them comes in.
   std::uint64_t before = 0;
   std::uint64_t sum = bytes;
   for (int round = 0, distance = 1; distance < set.size; ++round, distance *= 2) {
@@ -82,7 +123,13 @@ void collect(const Set& set, void* dest, const void* source, std::size_t bytes) 
       set.words->sums[round] = 0;
     }
   }
-  auto* const at = static_cast<std::byte*>(dest) + before;
+  return before;
+}
+
+}  // namespace
+
+void collect(const Set& set, void* dest, const void* source, std::size_t bytes) {
+  auto* const at = static_cast<std::byte*>(dest) + bytes_before(set, bytes);
   for (int i = 1; i <= set.size; ++i) put_nbi(kCall, at, source, bytes, set.pe(after(set, i)));
   quiet(kCall);
   sync(set);
@@ -115,7 +162,8 @@ void alltoalls(const Set& set, void* dest, const void* source, std::ptrdiff_t ds
 }
 
 void reduce(const Set& set, void* dest, const void* source, std::size_t nelems, std::size_t width,
-            Combine combine) {
+            const Reduction& reduction) {
+  if (reduced_by_dmapp(set, dest, source, nelems, width, reduction)) return;
   const std::size_t bytes = nelems * width;
   if (dest != source && bytes != 0) std::memmove(dest, source, bytes);
   const std::size_t chunk = std::max<std::size_t>(kChunk / width, 1);
@@ -135,7 +183,7 @@ void reduce(const Set& set, void* dest, const void* source, std::size_t nelems, 
       const std::size_t count = std::min(chunk, nelems - i);
       auto* const at = static_cast<std::byte*>(dest) + i * width;
       get(kCall, room, at, count * width, set.pe(set.me + distance));
-      combine(at, room, count);
+      reduction.combine(at, room, count);
     }
   }
   if (set.me != 0) raise(set, &set.words->up[round], set.me - distance);

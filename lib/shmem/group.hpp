@@ -2,16 +2,18 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "lib/shmem/combine.hpp"
 #include "lib/shmem/team.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
-// Collectives of a set of PEs, by puts, gets and the set's words. Collective; every PE of the set is in at
-// most one at a time. Nothing of the set is in use when they return but what is said.
+// Collectives of a set of PEs, by a set of DMAPP's where the set has one, else by puts, gets and the set's
+// words. Collective; every PE of the set is in at most one at a time. Nothing of the set is in use when
+// they return but what is said.
 namespace orrery::shmem::group {
 
-// Returns when all members have called. log2(size) rounds.
+// Returns when all members have called. By words: log2(size) rounds.
 void sync(const Set& set);
 // From the member `root` to all others; the root's own dest is not touched. A binomial tree.
 void broadcast(const Set& set, void* dest, const void* source, std::size_t bytes, int root);
@@ -23,11 +25,10 @@ void alltoall(const Set& set, void* dest, const void* source, std::size_t bytes)
 void alltoalls(const Set& set, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
                std::size_t nelems, std::size_t width);
 
-using Combine = void (*)(void* into, const void* other, std::size_t nelems);
 // dest of every member gets the combination of all sources, the same in all and in every run: members'
 // contributions go up a binomial tree, the result comes down. dest may be source.
 void reduce(const Set& set, void* dest, const void* source, std::size_t nelems, std::size_t width,
-            Combine combine);
+            const Reduction& reduction);
 
 // The combination of the sources of the members up to this one, with it or without it (zeros in the first
 // member). Goes from member to member. dest may be source.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "lib/shmem/access.hpp"
+#include "lib/shmem/life.hpp"
 #include "lib/shmem/profiling.hpp"
 
 #include "include/shmem/shmem.h"
@@ -47,6 +48,7 @@ int shmem_test_lock(long* lock) {
       dmapp_lock_try(shmem::descriptor(lock), shmem::segment_of(lock), host, 0, &handle);
   if (rc == DMAPP_RC_BUSY) {
     (void)dmapp_progress();
+    shmem::look_who_lives("shmem_test_lock");
     return 1;
   }
   shmem::must("shmem_test_lock", rc, lock, sizeof *lock, host);

@@ -13,11 +13,11 @@ namespace orrery::shmem {
 namespace {
 
 int reduce(const char* call, shmem_team_t team, void* dest, const void* source, std::size_t nelems,
-           std::size_t width, group::Combine combine) {
+           std::size_t width, const Reduction& reduction) {
   must_be_up(call);
   const Team* const one = find_team(team);
   if (one == nullptr) return -1;
-  group::reduce(one->set, dest, source, nelems, width, combine);
+  group::reduce(one->set, dest, source, nelems, width, reduction);
   return 0;
 }
 
@@ -35,14 +35,14 @@ namespace shmem = orrery::shmem;
 #define ORRERY_REDUCE(T, N, OP)                                                                 \
   int shmem_##N##_##OP##_reduce(shmem_team_t team, T* dest, const T* source, size_t nreduce) {  \
     return shmem::reduce("shmem_" #N "_" #OP "_reduce", team, dest, source, nreduce, sizeof(T), \
-                         shmem::combine_##OP<T>);                                               \
+                         shmem::reduction_##OP<T>());                                           \
   }
 #define ORRERY_TO_ALL(T, N, OP)                                                                         \
   void shmem_##N##_##OP##_to_all(T* dest, const T* source, int nreduce, int PE_start, int logPE_stride, \
                                  int PE_size, T* /*pWrk*/, long* pSync) {                               \
     constexpr const char* call = "shmem_" #N "_" #OP "_to_all";                                         \
     shmem::group::reduce(shmem::active_set(call, PE_start, logPE_stride, PE_size, pSync), dest, source, \
-                         shmem::count(call, nreduce), sizeof(T), shmem::combine_##OP<T>);               \
+                         shmem::count(call, nreduce), sizeof(T), shmem::reduction_##OP<T>());           \
   }
 
 extern "C" {

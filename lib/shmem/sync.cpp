@@ -78,26 +78,29 @@ struct Words {
   }
 
   void wait_all() const {
-    wait_until([this] { return all(); });
+    wait_until(call, [this] { return all(); });
   }
   std::size_t wait_any() const {
     if (none()) return SIZE_MAX;
     std::size_t found = SIZE_MAX;
-    wait_until([&] { return (found = any()) != SIZE_MAX; });
+    wait_until(call, [&] { return (found = any()) != SIZE_MAX; });
     return found;
   }
   std::size_t wait_some(std::size_t* indices) const {
     if (none()) return 0;
     std::size_t found = 0;
-    wait_until([&] { return (found = some(indices)) != 0; });
+    wait_until(call, [&] { return (found = some(indices)) != 0; });
     return found;
   }
 };
 
 // A look in vain lets what needs this PE go on: a program may test in a loop that has nothing else.
 template <typename Found>
-Found looked(Found found, bool in_vain) {
-  if (in_vain) give_way();
+Found looked(const char* call, Found found, bool in_vain) {
+  if (in_vain) {
+    give_way();
+    look_who_lives(call);
+  }
   return found;
 }
 
@@ -126,32 +129,33 @@ namespace shmem = orrery::shmem;
   int shmem_##N##_test_all##SUFFIX(volatile T* ivars, size_t nelems, const int* status, int cmp, VALUE) {    \
     const bool all =                                                                                         \
         shmem::Words<T>{"shmem_" #N "_test_all" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}.all();    \
-    return shmem::looked(all ? 1 : 0, !all);                                                                 \
+    return shmem::looked("shmem_" #N "_test_all" #SUFFIX, all ? 1 : 0, !all);                                \
   }                                                                                                          \
   size_t shmem_##N##_test_any##SUFFIX(volatile T* ivars, size_t nelems, const int* status, int cmp, VALUE) { \
     const size_t found =                                                                                     \
         shmem::Words<T>{"shmem_" #N "_test_any" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}.any();    \
-    return shmem::looked(found, found == SIZE_MAX);                                                          \
+    return shmem::looked("shmem_" #N "_test_any" #SUFFIX, found, found == SIZE_MAX);                         \
   }                                                                                                          \
   size_t shmem_##N##_test_some##SUFFIX(volatile T* ivars, size_t nelems, size_t* indices, const int* status, \
                                        int cmp, VALUE) {                                                     \
     const size_t found =                                                                                     \
         shmem::Words<T>{"shmem_" #N "_test_some" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}.some(    \
             indices);                                                                                        \
-    return shmem::looked(found, found == 0);                                                                 \
+    return shmem::looked("shmem_" #N "_test_some" #SUFFIX, found, found == 0);                               \
   }
-#define ORRERY_WAIT(T, N, A)                                                                          \
-  void shmem_##N##_wait_until(volatile T* ivar, int cmp, T cmp_value) {                               \
-    shmem::wait_until([=] { return shmem::holds(ivar, cmp, cmp_value, "shmem_" #N "_wait_until"); }); \
-  }                                                                                                   \
-  void shmem_##N##_wait(volatile T* ivar, T cmp_value) {                                              \
-    shmem_##N##_wait_until(ivar, SHMEM_CMP_NE, cmp_value);                                            \
-  }                                                                                                   \
-  int shmem_##N##_test(volatile T* ivar, int cmp, T cmp_value) {                                      \
-    const bool is = shmem::holds(ivar, cmp, cmp_value, "shmem_" #N "_test");                          \
-    return shmem::looked(is ? 1 : 0, !is);                                                            \
-  }                                                                                                   \
-  ORRERY_MANY(T, N, , T cmp_value, &cmp_value, true)                                                  \
+#define ORRERY_WAIT(T, N, A)                                                           \
+  void shmem_##N##_wait_until(volatile T* ivar, int cmp, T cmp_value) {                \
+    constexpr const char* call = "shmem_" #N "_wait_until";                            \
+    shmem::wait_until(call, [=] { return shmem::holds(ivar, cmp, cmp_value, call); }); \
+  }                                                                                    \
+  void shmem_##N##_wait(volatile T* ivar, T cmp_value) {                               \
+    shmem_##N##_wait_until(ivar, SHMEM_CMP_NE, cmp_value);                             \
+  }                                                                                    \
+  int shmem_##N##_test(volatile T* ivar, int cmp, T cmp_value) {                       \
+    const bool is = shmem::holds(ivar, cmp, cmp_value, "shmem_" #N "_test");           \
+    return shmem::looked("shmem_" #N "_test", is ? 1 : 0, !is);                        \
+  }                                                                                    \
+  ORRERY_MANY(T, N, , T cmp_value, &cmp_value, true)                                   \
   ORRERY_MANY(T, N, _vector, const T* cmp_values, cmp_values, false)
 
 extern "C" {
@@ -167,9 +171,10 @@ void orrery_shmem_wait_until(volatile long* ivar, int cmp, long cmp_value) {
 
 uint64_t shmem_signal_wait_until(uint64_t* sig_addr, int cmp, uint64_t cmp_value) {
   uint64_t seen = 0;
-  shmem::wait_until([&] {
+  constexpr const char* call = "shmem_signal_wait_until";
+  shmem::wait_until(call, [&] {
     seen = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
-    return shmem::holds(&seen, cmp, cmp_value, "shmem_signal_wait_until");
+    return shmem::holds(&seen, cmp, cmp_value, call);
   });
   return seen;
 }

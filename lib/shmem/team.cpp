@@ -5,6 +5,7 @@
 #include "emu/base/log.hpp"
 #include "lib/shmem/access.hpp"
 #include "lib/shmem/group.hpp"
+#include "lib/shmem/life.hpp"
 #include "lib/shmem/profiling.hpp"
 
 #include "include/pmi/pmi.h"
@@ -22,9 +23,11 @@ namespace {
 TeamWords* g_words = nullptr;  // kTeams of them
 std::mutex g_mu;
 std::array<std::unique_ptr<Team>, kTeams> g_teams;  // guarded by g_mu; [0] world, [1] shared: constant
+bool g_one_thread = true;  // no PE asked for SHMEM_THREAD_MULTIPLE; constant after start_teams
 constexpr std::size_t kWorld = 0;
 constexpr std::size_t kShared = 1;
 constexpr std::size_t kSlotWords = kTeams / 64;
+constexpr std::uint64_t kSetNames = 0x5348'4d45'4d00'0000;  // of DMAPP's sets; with the slot behind it
 
 std::unique_ptr<Team> make_team(std::size_t slot, const Set& set) {
   auto team = std::make_unique<Team>();
@@ -56,6 +59,28 @@ void use_list(Team& team, std::vector<int> pes) {
   team.set.list = &team.list;
 }
 
+// Gives the team its set of DMAPP's, if teams of its slot have one. The members meet between the two steps.
+void create_set(const char* call, Team& team) {
+  if (team.slot >= kTeamsWithSets) return;
+  std::vector<dmapp_pe_t> pes;
+  for (int i = 0; i < team.set.size; ++i) pes.push_back(team.set.pe(i));
+  dmapp_c_pset_desc_t members{};
+  members.type = DMAPP_C_PSET_DELIMITER_LIST;
+  members.u.list_type = {.n_pes = static_cast<int>(pes.size()), .pes = pes.data()};
+  if (const dmapp_return_t rc =
+          dmapp_c_pset_create(&members, kSetNames + team.slot, 0, nullptr, &team.set.pset);
+      rc != DMAPP_RC_SUCCESS)
+    fail(call, "DMAPP has no set for the team (%d): expected that the program has at most %zu of its own", rc,
+         64 - kTeamsWithSets);
+}
+void export_set(const char* call, const Team& team) {
+  if (team.set.pset == 0) return;
+  if (const dmapp_return_t rc = dmapp_c_pset_export(team.set.pset); rc != DMAPP_RC_SUCCESS) {
+    fail_if_a_pe_is_gone(call);
+    fail(call, "DMAPP's set of the team cannot be exported (%d)", rc);
+  }
+}
+
 shmem_team_t handle_of(Team* team) {
   if (team->slot == kWorld) return SHMEM_TEAM_WORLD;
   if (team->slot == kShared) return SHMEM_TEAM_SHARED;
@@ -71,11 +96,7 @@ std::size_t agree_on_slot(Team& parent) {
       if (g_teams[i] == nullptr) free[i / 64] |= std::uint64_t{1} << i % 64;
   }
   std::memcpy(parent.scratch(), free.data(), sizeof free);
-  group::reduce(parent.set, parent.result(), parent.scratch(), kSlotWords, 8,
-                [](void* into, const void* other, std::size_t nelems) {
-                  for (std::size_t i = 0; i < nelems; ++i)
-                    static_cast<std::uint64_t*>(into)[i] &= static_cast<const std::uint64_t*>(other)[i];
-                });
+  group::reduce(parent.set, parent.result(), parent.scratch(), kSlotWords, 8, reduction_and<std::uint64_t>());
   for (std::size_t i = 0; i < kSlotWords; ++i)
     if (parent.result()[i] != 0)
       return i * 64 + static_cast<std::size_t>(std::countr_zero(parent.result()[i]));
@@ -84,8 +105,9 @@ std::size_t agree_on_slot(Team& parent) {
 
 // Makes the team of those members of the parent that `pes` names (places in the world), which differ from
 // member to member perhaps: then the sets have no member in common. Collective over the parent.
-int split(Team& parent, std::vector<int> pes, const shmem_team_config_t* config, long mask,
+int split(const char* call, Team& parent, std::vector<int> pes, const shmem_team_config_t* config, long mask,
           shmem_team_t* new_team) {
+  Team* made = nullptr;
   *new_team = SHMEM_TEAM_INVALID;
   const std::size_t slot = agree_on_slot(parent);
   if (slot == kTeams) {
@@ -97,10 +119,13 @@ int split(Team& parent, std::vector<int> pes, const shmem_team_config_t* config,
     use_list(*team, std::move(pes));
     if (config != nullptr && (mask & SHMEM_TEAM_NUM_CONTEXTS) != 0) team->config = *config;
     *new_team = handle_of(team.get());
+    create_set(call, *team);
+    made = team.get();
     const std::lock_guard lock(g_mu);
     g_teams[slot] = std::move(team);
   }
   group::sync(parent.set);
+  if (made != nullptr) export_set(call, *made);
   return 0;
 }
 
@@ -154,16 +179,20 @@ int translate(const char* call, shmem_ctx_t ctx, int pe) {
 }
 
 void start_teams() {
+  constexpr const char* kCall = "shmem_init";
   g_words = static_cast<TeamWords*>(dmapp_sheap_malloc(kTeams * sizeof(TeamWords)));
   if (g_words == nullptr)
-    fail("shmem_init", "the symmetric heap has no room for %zu bytes of the teams",
-         kTeams * sizeof(TeamWords));
+    fail(kCall, "the symmetric heap has no room for %zu bytes of the teams", kTeams * sizeof(TeamWords));
   std::memset(static_cast<void*>(g_words), 0, kTeams * sizeof(TeamWords));
   g_teams[kWorld] = make_team(kWorld, {.start = 0, .stride = 1, .size = g_job.npes, .me = g_job.pe});
   g_teams[kShared] = make_team(kShared, {});
   use_list(*g_teams[kShared], pes_here());
+  create_set(kCall, *g_teams[kWorld]);
+  create_set(kCall, *g_teams[kShared]);
   // No PE writes to the words of one that has not zeroed them.
-  PMI_Barrier();
+  g_one_thread = start_life(g_job.level) < SHMEM_THREAD_MULTIPLE;
+  export_set(kCall, *g_teams[kWorld]);
+  export_set(kCall, *g_teams[kShared]);
 }
 
 void end_teams() {
@@ -171,6 +200,7 @@ void end_teams() {
   for (auto& team : g_teams) {
     if (team == nullptr) continue;
     for (const shmem_ctx_t ctx : team->made) delete reinterpret_cast<Context*>(ctx);
+    if (team->set.pset != 0) (void)dmapp_c_pset_destroy(team->set.pset);
     team.reset();
   }
 }
@@ -187,6 +217,9 @@ Set active_set(const char* call, int start, int log_stride, int size, long* sync
   if (distance < 0 || distance % stride != 0 || distance / stride >= size)
     fail(call, "PE %d is none of the active set: PE_start %d, logPE_stride %d, PE_size %d", g_job.pe, start,
          log_stride, size);
+  // All PEs: the world's own words, which cost fewer messages, unless two threads may be in two such
+  // collectives at a time.
+  if (size == g_job.npes && g_one_thread) return g_teams[kWorld]->set;
   return {.start = start,
           .stride = static_cast<int>(stride),
           .size = size,
@@ -251,7 +284,7 @@ int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int siz
         stride, size, from->set.size);
     return -1;
   }
-  return shmem::split(*from, std::move(pes), config, config_mask, new_team);
+  return shmem::split("shmem_team_split_strided", *from, std::move(pes), config, config_mask, new_team);
 }
 
 int shmem_team_split_2d(shmem_team_t parent, int xrange, const shmem_team_config_t* xaxis_config,
@@ -272,12 +305,13 @@ int shmem_team_split_2d(shmem_team_t parent, int xrange, const shmem_team_config
   // Rows have no member in common, so that one place serves all of them; so have columns.
   const int row = from->set.me / width;
   const int column = from->set.me % width;
-  const int result =
-      shmem::split(*from, shmem::strided(*from, row * width, 1, std::min(width, size - row * width)),
-                   xaxis_config, xaxis_mask, xaxis_team);
+  const int result = shmem::split("shmem_team_split_2d", *from,
+                                  shmem::strided(*from, row * width, 1, std::min(width, size - row * width)),
+                                  xaxis_config, xaxis_mask, xaxis_team);
   if (result != 0) return result;
-  return shmem::split(*from, shmem::strided(*from, column, width, (size - column + width - 1) / width),
-                      yaxis_config, yaxis_mask, yaxis_team);
+  return shmem::split("shmem_team_split_2d", *from,
+                      shmem::strided(*from, column, width, (size - column + width - 1) / width), yaxis_config,
+                      yaxis_mask, yaxis_team);
 }
 
 void shmem_team_destroy(shmem_team_t team) {
@@ -290,6 +324,7 @@ void shmem_team_destroy(shmem_team_t team) {
   }
   shmem::group::sync(one->set);
   for (const shmem_ctx_t ctx : one->made) delete reinterpret_cast<Context*>(ctx);
+  if (one->set.pset != 0) (void)dmapp_c_pset_destroy(one->set.pset);
   const std::lock_guard lock(shmem::g_mu);
   shmem::g_teams[one->slot].reset();
 }

@@ -43,7 +43,8 @@ struct Set {
   int me = -1;                             // place of this PE; -1: no member
   const std::vector<int>* list = nullptr;  // instead of start and stride
   SyncWords* words = nullptr;
-  SyncWords* taken = nullptr;  // how often each word was waited for; null: the words themselves say it
+  SyncWords* taken = nullptr;      // how often each word was waited for; null: the words themselves say it
+  dmapp_c_pset_handle_t pset = 0;  // of DMAPP's collectives; 0: there is none
 
   int pe(int place) const {
     return list != nullptr ? (*list)[static_cast<std::size_t>(place)] : start + place * stride;
@@ -51,6 +52,8 @@ struct Set {
 };
 
 inline constexpr std::size_t kTeams = 256;  // that can be at a time, with those of the library
+// The teams of the first slots have a set of DMAPP's, which has 64 and leaves some to the program.
+inline constexpr std::size_t kTeamsWithSets = 48;
 
 struct Team {
   Set set;
@@ -60,7 +63,6 @@ struct Team {
   shmem_team_config_t config{};
   std::atomic<int> contexts{0};
   std::uint64_t identity = 0;
-  dmapp_c_pset_handle_t pset = 0;  // 0: none; of DMAPP's collectives
   std::mutex contexts_mu;
   std::vector<shmem_ctx_t> made;  // guarded by contexts_mu: destroyed with the team
 
