@@ -196,7 +196,7 @@ struct SchedAttributes {
   std::uint64_t period;
 };
 
-// Asks for short turns of the processor: who asks for those gets them sooner after waking, and the program's
+// Asks for short turns of the processor: a thread with those gets them sooner after waking, and the program's
 // threads may be spinning for what this thread brings. No privilege is needed; kernels before 6.12 ignore it.
 void ask_for_short_turns() {
   constexpr std::uint64_t kTurnNs = 100'000;  // the least that the kernel grants

@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t kLookNs = 100'000'000;  // how often a PE that waits looks after the one that runs
 constexpr int kLooksBlocked = 5;               // without any processor time: blocked in something foreign
 constexpr int kSlicesToPeek = 10;              // of kLookNs
-constexpr int kLooksHint = 100;                // 10 s of waiting for one PE: somebody should hear of it
+constexpr int kLooksHint = 100;                // 10 s of waiting for one PE: it is reported
 // What a turn is for.
 constexpr std::uint32_t kForItself = 1, kForDebts = 2;
 
@@ -96,7 +96,7 @@ ORRERY_TIMED_PATH void Turns::expect(std::uint32_t pe, std::int64_t at) {
 }
 
 // Whether another PE has to do something to that PE's node before that PE goes on at `key`. What is due at
-// the same time comes in the order of the numbers; but one that waits to be woken was only let go for it.
+// the same time comes in the order of the numbers; but a PE that waits to be woken only went on for it.
 ORRERY_TIMED_PATH bool Turns::owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) const {
   *effect = first_effect(owed_.row(pe));
   if (effect->at > key || effect->at == kNever || effect->pe == pe) return false;
@@ -125,8 +125,8 @@ ORRERY_TIMED_PATH void Turns::hand_on(std::uint32_t next, std::uint32_t grant) {
   if (slot.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(slot.grant, 1);
 }
 
-// The turn goes to whoever is next; this PE does not wait for its own. To nobody when all wait for one that
-// is blocked in something foreign. That one may come back at any moment (enter): it writes its key, its state
+// The turn goes to the next PE; this PE does not wait for its own. To none when all wait for one that is
+// blocked in something foreign. That one may come back at any moment (enter): it writes its key, its state
 // and then looks at the token.
 ORRERY_TIMED_PATH void Turns::give_away() {
   auto& token = board_.header.token;
@@ -156,7 +156,7 @@ ORRERY_TIMED_PATH void Turns::give_away() {
     if (someone_left && !foreign && !someone_may_peek()) report_deadlock();
     token.store(token_of(kNobody, false), std::memory_order_seq_cst);
     if (someone_may_peek()) stand_still();
-    // Sequentially consistent: whoever comes back finds that nobody has the token, or we find its key.
+    // Sequentially consistent: a PE that comes back finds the token free, or we find its key.
     (void)earliest(&key);
     std::uint32_t nobody = token_of(kNobody, false);
     if (key == kNever ||
@@ -197,8 +197,8 @@ ORRERY_TIMED_PATH bool Turns::await_grant(bool peeks) {
     if (granted()) {
       const std::uint32_t grant = mine.grant.exchange(0, std::memory_order_acquire);
       std::uint32_t expected = token_of(self_, false);
-      // Acquire: pairs with hand_on. It fails when we were overtaken before we woke: then it is somebody
-      // else's turn, and ours comes again.
+      // Acquire: pairs with hand_on. It fails when we were overtaken before we woke: then it is another PE's
+      // turn, and ours comes again.
       if (!board_.header.token.compare_exchange_strong(expected, token_of(self_, true),
                                                        std::memory_order_acq_rel))
         continue;
@@ -207,7 +207,7 @@ ORRERY_TIMED_PATH bool Turns::await_grant(bool peeks) {
       give_away();
       watched = {};
     } else if (board_.header.token.load(std::memory_order_acquire) == token_of(self_, true)) {
-      break;  // taken over from one who does not go on
+      break;  // taken over from a PE that does not go on
     }
   }
   mine.state.store(PeState::running, std::memory_order_relaxed);
@@ -282,8 +282,8 @@ ORRERY_TIMED_PATH bool Turns::enter() {
   if (board_.header.token.compare_exchange_strong(expected, token_of(self_, true), std::memory_order_acquire))
       [[likely]]
     return true;
-  // Overtaken while it was blocked in something foreign: it goes on behind whoever has the turn. Whoever
-  // overtook it may be about to write that it is outside, unless it died there.
+  // Overtaken while it was blocked in something foreign: it goes on behind the PE that has the turn. The PE
+  // that overtook it may be about to write that it is outside, unless it died there.
   const std::int64_t patience = monotonic_ns() + kLookNs;
   while (self().state.load(std::memory_order_acquire) == PeState::running && monotonic_ns() < patience)
     yield_cpu();

@@ -192,7 +192,7 @@ void PacedClock::run_due(bool must, std::int64_t patience) {
     // The program has it when its call has returned.
     if (concerns == Concerns::itself && !must) late += way();
     lateness_.add(late);
-    // Where nobody was there when it should have been begun, there is nothing to learn.
+    // Where no thread was there when it should have been begun, there is nothing to learn.
     if (begin > found) leads_[static_cast<std::size_t>(concerns)].learn(late);
   }
 }

@@ -37,8 +37,8 @@ constexpr int kStepsInVain = 256;  // single steps without a loop: the program w
 constexpr std::int64_t kTickNs = 1'000'000;
 constexpr std::uint64_t kTrapFlag = 0x100;
 
-// A range is one word, and a place of its own in a table whose places are used again: whoever reads it in
-// between sees the one or the other, never the beginning of one with the end of the next.
+// A range is one word, and a place of its own in a table whose places are used again: a reader in between
+// sees the one or the other, never the beginning of one with the end of the next.
 //   63..28 page | 27..0 pages; 0: none
 constexpr std::uint64_t kMaxPages = (1ull << 28) - 1;
 struct PageRange {
@@ -53,8 +53,8 @@ constexpr PageRange range_in(std::uint64_t word) {
 }
 
 // What is closed, and the how-manieth closing that is: one word, which a handler on another thread reads
-// whole. It says so before the first page is closed, and until the last one is open again. So whoever finds
-// that a page is not covered, finds it open; and it stays open for as long as the word is the same.
+// whole. It says so before the first page is closed, and until the last one is open again. So a handler that
+// finds a page not covered, finds it open; and it stays open for as long as the word is the same.
 //   63..2 closings | 1..0 what
 enum class Closed : std::uint64_t { nothing = 0, hot_pages = 1, everything = 2 };
 constexpr Closed closed_in(std::uint64_t word) { return static_cast<Closed>(word & 3); }
@@ -84,10 +84,10 @@ struct alignas(4096) State {
   std::array<std::atomic<std::uint64_t>, kMaxRanges> ranges{};
   std::atomic<std::uint32_t> range_count{0};
   // The thread that changes the table, or what is closed; 0: none. A page of a range that goes is not closed
-  // after it went, nor one that is being opened by somebody else.
+  // after it went, nor one that another thread is opening.
   std::atomic<pid_t> changing{0};
   std::atomic<std::uint64_t> closed{0};
-  std::atomic<bool> let_in{false};  // somebody else was, since everything was closed last
+  std::atomic<bool> let_in{false};  // another access was, since everything was closed last
   // Pages that a loop was found at: watched whenever the program runs. Changed while nothing is closed.
   std::array<std::atomic<std::uint64_t>, kMaxHot> hot{};
   std::atomic<std::size_t> hot_count{0};
@@ -178,7 +178,7 @@ void close_hot() {
     g.closed.store(next_closing(before, Closed::hot_pages), std::memory_order_release);
   for (std::size_t i = 0; i < g.hot_count.load(std::memory_order_relaxed); ++i) {
     const std::uint64_t page = g.hot[i].load(std::memory_order_relaxed);
-    // Not one whose range went: nobody would open it again.
+    // Not one whose range went: no thread would open it again.
     if (range_of(page).end != 0) protect(page, page + kPage, PROT_NONE);
   }
 }
@@ -186,7 +186,7 @@ void close_hot() {
 void open_everything() {
   if (closed_in(g.closed.load(std::memory_order_relaxed)) == Closed::nothing) return;
   protect_ranges(kOpen);
-  // Release, and after the last page is open: whoever reads this finds them all open.
+  // Release, and after the last page is open: a reader of this finds them all open.
   g.closed.store(with_nothing_closed(g.closed.load(std::memory_order_relaxed)), std::memory_order_release);
 }
 
@@ -239,8 +239,8 @@ void forget_sites() {
 }
 
 // The page is not closed, by a word `closed` that was read before that was found out: it was when the access
-// was made, or somebody else's protection is in its way. The access is tried again; when it fails again
-// though nothing was closed meanwhile, nobody of ours did it.
+// was made, or a foreign protection is in its way. The access is tried again; when it fails again
+// though nothing was closed meanwhile, no thread of this unit did it.
 bool comes_late(std::uint64_t address, std::uint64_t closed) {
   if (t_late.any && t_late.address == address && t_late.closing == closed) {
     t_late.any = false;
@@ -396,8 +396,8 @@ void unwatch(std::uint64_t begin, std::uint64_t end) {
   for (std::uint32_t i = 0; i < g.range_count.load(std::memory_order_relaxed); ++i) {
     const PageRange r = range_in(g.ranges[i].load(std::memory_order_relaxed));
     if (r.begin != begin || r.end != end) continue;
-    // It may have been closed since open_all(), and nobody opens it from now on. Before it goes, so that an
-    // access which finds no range finds the page open.
+    // It may have been closed since open_all(), and no thread opens it from now on. Before it goes, so that
+    // an access which finds no range finds the page open.
     if (closed_in(g.closed.load(std::memory_order_relaxed)) != Closed::nothing) protect(begin, end, kOpen);
     g.ranges[i].store(0, std::memory_order_release);
     return;

@@ -350,7 +350,7 @@ unsigned sleep(unsigned seconds) {
   return 0;
 }
 
-// A program that yields waits for somebody: as good as a look in vain.
+// A program that yields waits for another thread: as good as a look in vain.
 int sched_yield() noexcept {
   ORRERY_CLOCK_OR_REAL(sched_yield);
   clock->idle(reinterpret_cast<const void*>(&sched_yield));

@@ -32,8 +32,8 @@ model::LinkState::Kind kind_for(const Choice& choice) {
   return choice.kind == Kind::virtual_time ? model::LinkState::Kind::exact : model::LinkState::Kind::decayed;
 }
 
-// The machine's node of a PE: where the launcher's placement put it; where nobody placed the PEs, each has a
-// node of its own.
+// The machine's node of a PE: where the launcher's placement put it; without a placement each PE has a node
+// of its own.
 bool is_placed(const job::Job& job, std::uint32_t pe) {
   return job.launch().directory_fd >= 0 && pe < job.placement().pe_count();
 }
@@ -221,7 +221,7 @@ Picos SharedClock::least_latency() const {
       model::Op::amo_miss, model::Op::fetch_amo, model::Op::fetch_amo_miss, model::Op::cq_write};
   std::int64_t least = kNever;
   for (const model::Op op : kPosted) {
-    // From a node to itself: no way, nothing to carry, nobody in the way.
+    // From a node to itself: no way, nothing to carry, no contention.
     const model::QuoteRequest request{.op = op, .src = node_, .dst = node_};
     const model::Quote q = model::quote(pricing(), request, nullptr);
     const Picos turn = q.remote_event_at - pricing().ops[static_cast<std::size_t>(op)].remote_event;

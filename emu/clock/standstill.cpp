@@ -159,7 +159,7 @@ void Turns::come_back() {
       mine.peek.store(Peek::came, std::memory_order_seq_cst);
       await_settled();
     } else if (!is_expected()) {
-      // The others went on meanwhile: it is behind whoever has the turn.
+      // The others went on meanwhile: it is behind the PE that has the turn.
       mine.wakes.store(0, std::memory_order_relaxed);
       h.overtaken.fetch_add(1, std::memory_order_relaxed);
       const std::uint32_t holder = h.token.load(std::memory_order_acquire) >> 1;

@@ -56,7 +56,7 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
       least_latency_(std::max<std::int64_t>(shared_->least_latency().count(), 1)),
       self_(shared_->pe()),
       // Only one PE of the job runs at a time. Where each has a core the next one is awake; where they share
-      // cores whoever waits gets out of the way at once.
+      // cores a waiting PE gives its core up at once.
       turns_(shared_->board(), shared_->owed(), shared_->pe(),
              {.spins = budget.spins == 0 ? 0 : kSpins, .yields = 0}, *this),
       machine_(choice.machine),
@@ -185,7 +185,7 @@ ORRERY_TIMED_PATH bool VirtualClock::run_until(std::int64_t until, bool wakes, W
   for (;;) {
     if (wakes && is_touched()) return true;
     // A turn for each task costs a switch of processes. Where the program goes on at `until` in any case,
-    // nobody can see before then whether this PE's own events were there.
+    // no PE can see before then whether this PE's own events were there.
     const std::int64_t own = wakes ? agenda_.first() : agenda_.first_for_others();
     turns_.self().pending.store(static_cast<std::uint32_t>(agenda_.size()), std::memory_order_relaxed);
     if (!turns_.turn_at(std::min(until, own), wakes, why, peeks)) {
@@ -237,9 +237,9 @@ ORRERY_TIMED_PATH void VirtualClock::owe(std::uint32_t row) {
 }
 
 // What this PE owes by then, but for what comes behind the effects of others on the same node. Optimistic: a
-// PE that runs ahead keeps owing, unless somebody asks for it (`asked`), what PEs behind it would see too
+// PE that runs ahead keeps owing, unless it is asked for it (`asked`), what PEs behind it would see too
 // early.
-// And what it owes later than that, where nobody can tell: the node's PEs wait for a later time
+// And what it owes later than that, where no PE can tell: the node's PEs wait for a later time
 // already, and no operation that is yet to begin does anything there so soon. Else a turn would be needed for
 // it before they go on.
 ORRERY_TIMED_PATH void VirtualClock::run_effects(std::int64_t until, bool asked) {

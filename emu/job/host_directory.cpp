@@ -125,7 +125,7 @@ std::uint64_t HostDirectory::job_id_of(int fd) {
 Result<std::unique_ptr<HostDirectory>> HostDirectory::open(UniqueFd fd) {
   struct stat info {};
   const int seals = fcntl(fd.get(), F_GET_SEALS);
-  // Without the seal somebody could shrink the file under our feet, and a load would be a SIGBUS.
+  // Without the seal a process could shrink the file under our feet, and a load would be a SIGBUS.
   if (fstat(fd.get(), &info) != 0 || seals < 0 || (seals & F_SEAL_SHRINK) == 0 ||
       info.st_size != static_cast<off_t>(layout::kBytes)) {
     log::error("descriptor {} is not a host directory of this version", fd.get());
@@ -187,7 +187,7 @@ Result<ProcessRef> HostDirectory::join(const Joining& who) {
 Result<ProcessRef> HostDirectory::join_range(const Joining& who, std::uint32_t first, std::uint32_t end) {
   const pid_t pid = getpid();
   // Unused slots first, so that references to the dead stay telling for long; then those of the dead; then
-  // those of processes that nobody saw die.
+  // those of processes whose death was not seen.
   enum class Pass { unused, dead, gone };
   for (const Pass pass : {Pass::unused, Pass::dead, Pass::gone}) {
     for (std::uint32_t index = first; index < end; ++index) {
@@ -217,7 +217,7 @@ Result<ProcessRef> HostDirectory::join_range(const Joining& who, std::uint32_t f
       for (std::size_t i = 0; i < std::size(words); ++i) {
         slot.socket_name[i].store(words[i], std::memory_order_relaxed);
       }
-      // Release: whoever sees `live` of this generation sees the fields above.
+      // Release: a process that sees `live` of this generation sees the fields above.
       slot.state.store(process_state(ProcessPhase::live, pid, generation), std::memory_order_release);
       announce_change();
       return ProcessRef{index, generation};
@@ -309,7 +309,7 @@ Result<DomainId> HostDirectory::declare_domain(std::uint8_t ptag, std::uint32_t 
     if (key == 0 && domain_slots()[id].key.compare_exchange_strong(key, wanted, std::memory_order_acq_rel)) {
       return id;
     }
-    if (key == wanted) return id;  // compare_exchange has reloaded it when somebody else was first
+    if (key == wanted) return id;  // compare_exchange has reloaded it when another process was first
   }
   log::error("no place for domain {}:{}: a job has at most {}", ptag, cookie, layout::kMaxDomains);
   return Errc::no_resource;

@@ -90,8 +90,8 @@ Result<EndpointRef> HostDirectory::publish_endpoint(ProcessRef self, const Endpo
   return Errc::no_resource;
 }
 
-// Makes sure that at most one slot of a key becomes live. Everybody first says `tentative` and then looks at
-// the others (store, then load, both seq_cst: of two rivals at least one sees the other). Then:
+// Makes sure that at most one slot of a key becomes live. Each process first says `tentative` and then looks
+// at the others (store, then load, both seq_cst: of two rivals at least one sees the other). Then:
 //   case (1) another is live: we lose;
 //   case (2) a tentative one stands before us in the probe order: we step back and wait for its decision;
 //   case (3) a tentative one stands behind us: it will step back, we wait until it has.
@@ -183,7 +183,7 @@ Result<Endpoint> HostDirectory::wait_endpoint(ProcessRef self, const EndpointKey
     futex_wait(header().change_count, seen, std::min(deadline_ns, now + kSliceNs));
     note_wait(self, WaitPlace::nowhere);
   }
-  log::error("nobody attached at NIC address {} instance {} in time; {}", key.nic_address, key.instance,
+  log::error("no process attached at NIC address {} instance {} in time; {}", key.nic_address, key.instance,
              who_is_missing(key.domain));
   return Errc::timeout;
 }

@@ -18,7 +18,7 @@ void HostDirectory::set_wire_job(const WireJob& job) {
   layout::WireHeader& header = wire_header();
   std::uint32_t stage = header.stage.load(std::memory_order_acquire);
   if (stage == kReady) return;
-  // One that claimed and died wrote what we write: everybody on this host was told the same.
+  // One that claimed and died wrote what we write: all processes on this host were told the same.
   if (stage == kNone) header.stage.compare_exchange_strong(stage, kClaimed, std::memory_order_acq_rel);
   header.hosts.store(job.hosts, std::memory_order_relaxed);
   header.job.store(job.job, std::memory_order_relaxed);
@@ -47,7 +47,7 @@ Status HostDirectory::write_wire_slot(ProcessRef process, std::uint32_t host,
   std::uint64_t words[layout::kWireAddressBytes / 8] = {};
   std::memcpy(words, address.data(), address.size());
   const std::uint32_t before = slot.state.load(std::memory_order_relaxed) | 1;
-  // Sequentially consistent, as the reader's loads are: whoever reads a word of ours sees the odd state too.
+  // Sequentially consistent, as the reader's loads are: a reader of a word of ours sees the odd state too.
   slot.state.store(before, std::memory_order_seq_cst);
   slot.bytes.store(static_cast<std::uint32_t>(address.size()), std::memory_order_seq_cst);
   slot.generation.store(process.generation, std::memory_order_seq_cst);

@@ -28,7 +28,7 @@ constexpr std::int64_t kJoinNs = 10'000'000'000;
 
 const char* environment(const char* name) { return std::getenv(name); }
 
-// All processes of a host that nobody placed live on one node. Its number must not be that of another host.
+// All processes of a host without a placement live on one node. Its number must not be that of another host.
 PePlace place_of_this_host() {
   static const std::uint32_t nid = [] {
     std::uint32_t mixed = 0;
@@ -165,7 +165,7 @@ Result<std::unique_ptr<Job>> Job::join_as(const Launch& launch, std::string_view
   const Status entered = job->enter(prefix, share, pes_with_slots);
   if (!entered.ok()) return entered.code();
   if (share) {
-    // Whoever set these variables stood where the launcher stands.
+    // The launcher's place: the process that set these variables stood there.
     for (const auto& domain : parse_domain_list(environment("PMI_GNI_PTAG"), environment("PMI_GNI_COOKIE"))) {
       const auto declared = job->declare_domain(domain.ptag, domain.cookie);
       if (!declared.ok()) return declared.code();
@@ -206,7 +206,7 @@ Status Job::enter(const std::string& prefix, bool share, std::uint32_t pes_with_
     log::error("PMI_RANK={} is not accepted: expected 0..{}", launch_.rank, pes - 1);
     return Errc::invalid_param;
   }
-  // The socket listens before the slot names it: whoever finds us can connect.
+  // The socket listens before the slot names it: a process that finds us can connect.
   auto server = DescriptorServer::listen(*loop_, member_socket_name(prefix));
   if (!server.ok()) return server.code();
   server_ = std::move(server).value();

@@ -62,7 +62,7 @@ Status PeerWatch::add(ProcessRef process, OnDeath on_death) {
   if (means_ == Means::automatic) {
     one.pidfd.reset(own_descriptor(static_cast<int>(syscall(SYS_pidfd_open, one.pid, 0))));
   }
-  // Only now: a pid that was reused before the pidfd was opened belongs to somebody else.
+  // Only now: a pid that was reused before the pidfd was opened belongs to another process.
   if (!still_there(one.pid, one.start_time)) {
     loop_.run_soon([this, process] { died(process); });
     return {};
@@ -70,7 +70,7 @@ Status PeerWatch::add(ProcessRef process, OnDeath on_death) {
   const Status watching = one.pidfd.valid() ? loop_.add(one.pidfd.get(), EPOLLIN,
                                                         [this, process](std::uint32_t) { died(process); })
                                             : start_polling();
-  // Else the next add() would find it there, and its callback would wait for what nobody watches.
+  // Else the next add() would find it there, and its callback would wait for a process that is not watched.
   if (!watching.ok()) watched_.erase(process.index);
   return watching;
 }

@@ -61,7 +61,7 @@ void PmiServer::handle(std::uint32_t rank, const std::string& text, std::vector<
                            {"pmi_subversion", "1"},
                            {"rc", good ? "0" : "-1"}}));
   } else if (client.phase == Phase::silent || (client.phase == Phase::in_barrier && command == "finalize")) {
-    // Nothing but init may come first, and who is in a barrier, and counted there, comes out before it goes.
+    // Nothing but init may come first, and a PE that is counted in a barrier comes out before it goes.
     break_client(rank, text);
   } else if (command == "get_maxes") {
     reply(fmt::format("cmd=maxes kvsname_max={} keylen_max={} vallen_max={}\n", kPmiKvsNameMax, kPmiKeyMax,

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t kLeastValue = 63;  // below it a server is not usable
 // Slurm's pmi2 reads so many bytes at a time and takes them for a whole request: a longer put, though its
-// value is within what it says, is cut in two, and the first half never answered. Who offers longer values
-// than that reads them, too.
+// value is within what it says, is cut in two, and the first half never answered. A client that offers longer
+// values than that reads them, too.
 constexpr std::size_t kUsualLine = 1024;
 
 }  // namespace

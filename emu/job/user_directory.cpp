@@ -52,7 +52,7 @@ Result<UserDirectory> open_user_directory(EventLoop& loop, std::string_view job_
   while (true) {
     UserDirectory found;
     auto fetched = fetch_and_open(leader_name, std::min(deadline_ns, monotonic_ns() + kLeaderNs));
-    // A stopped leader does not keep newcomers out as long as somebody else answers.
+    // A stopped leader does not keep newcomers out as long as another member answers.
     if (fetched.code() == Errc::timeout) fetched = ask_members(prefix, deadline_ns);
     if (fetched.ok()) {
       found.directory = std::move(fetched).value();
@@ -84,7 +84,7 @@ Result<UserDirectory> open_user_directory(EventLoop& loop, std::string_view job_
           job_name);
       return Errc::timeout;
     }
-    const timespec pause{0, 1'000'000};  // somebody binds, or has just died
+    const timespec pause{0, 1'000'000};  // a process binds, or has just died
     nanosleep(&pause, nullptr);
   }
 }

@@ -124,8 +124,8 @@ Obstacle obstacle_of(ProcessState& state, const Mapping& mapping, Range range, b
 }
 
 Result<std::unique_ptr<AddressSpace>> AddressSpace::create(const Options& options) {
-  // A child of fork may have one of its own: what it inherited is dead, and stays for whoever still holds the
-  // object.
+  // A child of fork may have one of its own: what it inherited is dead, and stays for code that still holds
+  // the object.
   if (ProcessState* const there = current_state(); there != nullptr && !there->in_child()) {
     log::error("this process has a memory file already");
     return Errc::invalid_state;
@@ -214,8 +214,8 @@ Result<RangeInfo> AddressSpace::inspect(std::uint64_t address, std::uint64_t len
     if (!in) l.note(obstacle_of(l.state, mapping, page_hull(part), false));
     return !l.rest.empty();
   };
-  // Without /proc only whether there are pages is known. A page that may not be touched is found out by
-  // whoever touches it for a peer, which is an error of the peer's operation.
+  // Without /proc only whether there are pages is known. A page that may not be touched is found out by an
+  // access for a peer, which is an error of the peer's operation.
   if (state_.map_query.descriptor() < 0 && !state_.in_child()) {
     look.info = {.cover = Cover::none, .mapped = are_mapped(page_hull(look.rest)), .writable = true};
     look.info.writable = look.info.mapped;

@@ -32,13 +32,13 @@ class ActiveChunk {
     const std::lock_guard lock(state_.table);
     state_.active_begin.store(chunk.begin, std::memory_order_relaxed);
     state_.active_end.store(chunk.end, std::memory_order_relaxed);
-    // Release: who sees it odd sees the range.
+    // Release: a reader that sees it odd sees the range.
     state_.sequence.fetch_add(1, std::memory_order_release);
     start_ns_ = monotonic_ns();
   }
   ~ActiveChunk() {
     const auto took = static_cast<std::uint64_t>(monotonic_ns() - start_ns_);
-    // Release: who sees it even again sees the new mapping and the table with it.
+    // Release: a reader that sees it even again sees the new mapping and the table with it.
     state_.sequence.fetch_add(1, std::memory_order_release);
     futex_wake(state_.sequence, INT_MAX);
     state_.switch_ns_total.fetch_add(took, std::memory_order_relaxed);
@@ -63,7 +63,7 @@ Status write_all(const ProcessState& state, Range range) {
   return {};
 }
 
-// By a system call: the program may give its pages back at any moment, and who reads them then must not die
+// By a system call: the program may give its pages back at any moment, and a reader must then not die
 // of it. A page that cannot be read, or that we may not read so, is not zeros: to write it to the file says
 // why, or costs a page of zeros.
 bool reads_as_zeros(std::uint64_t page) {

@@ -44,7 +44,7 @@ std::atomic<FaultHook> g_hook{nullptr};
 
 enum class Look : std::uint8_t {
   each_time,
-  once,  // somebody will call for the next one
+  once,  // a caller promised to call for the next one
   none,  // it was done
 };
 std::atomic<Look> g_look{Look::each_time};

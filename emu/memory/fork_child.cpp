@@ -27,7 +27,7 @@ namespace {
 constexpr int kSnapshotMilliseconds = 10'000;
 
 // The table itself may change until the fork (interposed calls of other threads), and even during it, so the
-// child gets a copy. The lock is a leaf: its holders wait for nobody.
+// child gets a copy. The lock is a leaf: its holders never wait.
 void copy_table(ProcessState& state) {
   const std::lock_guard lock(state.table);
   const auto extents = state.extents.all();
@@ -138,7 +138,7 @@ void after_fork_in_child() {
   if (state == nullptr) return;
   state->child_closed = true;
   unlock_fault_handler();
-  look_for_fault_handler_each_time();  // whoever promised to call for looks is not here
+  look_for_fault_handler_each_time();  // the thread that promised to call for looks is not here
   map_extents_in_child(*state);
   // The parent's, not ours: kept open they would hold its memory after its death.
   for (const int file : {state->file, state->userfault, state->pagemap, state->map_query.descriptor()})

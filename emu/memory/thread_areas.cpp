@@ -164,7 +164,7 @@ bool some_thread_blocks_faults() {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/self/task/%d/status", thread);
     const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return errno != ENOENT && errno != ESRCH;  // it has ended, or nobody can tell
+    if (file < 0) return errno != ENOENT && errno != ESRCH;  // it has ended, or it is unknown
     char text[4096];
     const long got = syscall(SYS_read, file, text, sizeof text - 1);
     close(file);

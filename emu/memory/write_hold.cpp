@@ -119,7 +119,7 @@ bool WriteHold::intact() const {
 
 void WriteHold::let_go(bool replaced) {
   if (method_ == Blocker::protect) {
-    // Waiters sleep on ProcessState::sequence; whoever ends the switch wakes them.
+    // Waiters sleep on ProcessState::sequence; the end of the switch wakes them.
     if (!replaced) raw::mprotect(chunk_.begin, chunk_.size(), protection_);
     return;
   }

@@ -219,7 +219,7 @@ __attribute__((noinline)) std::int64_t LinkState::reserve_many(std::uint32_t lin
     std::copy(own, own + spans_, more->at);
     std::fill(own, own + spans_, Span{.start = 0, .end = 1, .busy = -1 - std::int64_t{which}});
   } else if (more == nullptr) {
-    // What it had borrowed for is over, and somebody else has the room.
+    // What it had borrowed for is over, and another link has the room.
     std::fill(own, own + spans_, Span{});
     own[0] = {want, want + length, length};
     *latest = std::max(*latest, want + length);
@@ -241,7 +241,7 @@ ORRERY_TIMED_PATH __attribute__((noinline)) std::int64_t LinkState::reserve_link
     const LinePart& part, std::int64_t hop, std::int64_t arrive, std::int64_t length,
     std::int64_t horizon) const {
   LineCell& cell = lines_[part.line];
-  // A path that comes by a router twice pays for no links' spans, which are seldom in any cache.
+  // A path that crosses a router twice pays for no links' spans, which are seldom in any cache.
   if (cell.links == 1 && part.links == 1 && cell.first != part.first && cell.beside != cell.start &&
       length <= UINT32_MAX) {
     cell.beside = cell.start;

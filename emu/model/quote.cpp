@@ -141,7 +141,7 @@ std::int64_t wait_for_links(const Pricing& p, const QuoteRequest& r, NodeId tx, 
 }
 
 // The mean waits on the way in a decayed state, in which the message is counted. `bundle`: receives the sums
-// of a dragonfly's bundle, before the message, where they are such that anybody waits.
+// of a dragonfly's bundle, before the message, where they are such that a message waits.
 template <bool kSingle>
 std::int64_t wait_by_load(const Pricing& p, const QuoteRequest& r, bool shared, const Path& path,
                           DecayedSums* bundle = nullptr) {

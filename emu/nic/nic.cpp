@@ -16,7 +16,7 @@ namespace orrery::nic {
 
 namespace {
 
-// A blocking wait looks again at least this often: answers to frames of ours are taken in by whoever looks.
+// A blocking wait looks again at least this often: a thread that polls takes in answers to frames of ours.
 constexpr std::int64_t kWaitSliceNs = 50'000'000;
 // How long a process that ends waits for room for what it has posted. A peer that is stopped makes none.
 constexpr std::int64_t kLastWordsNs = 1'000'000'000;
@@ -64,7 +64,7 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
     clock_->set_look([](void* self) { static_cast<Nic*>(self)->collective_.progress_in_turn(); }, this);
   }
   AmoCache(view_).set_up(options_.amo_cache_entries, options_.amo_cache_mode);
-  // Accesses of our own threads to our own memory are announced like anybody else's.
+  // Accesses of our own threads to our own memory are announced like those of peers.
   view_.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
 }
 
@@ -111,7 +111,7 @@ void Nic::close_port(Port* port) {
 
 Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry) {
   const auto key = [&] {
-    // Pages that are being moved right now may be written by nobody but their owner.
+    // Only their owner may write pages that are being moved right now.
     const std::lock_guard lock(moving_mu_);
     const auto moves = [&](std::uint64_t address, std::uint64_t length) {
       return address < moving_.end && moving_.begin < address + length;
@@ -139,7 +139,7 @@ Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry) {
         },
         &work);
   }
-  // What no peer may write, nobody waits for; and the program may have mapped it so that it is not writable.
+  // No PE waits for what no peer may write; and the program may have mapped it so that it is not writable.
   if ((entry.flags & kReadOnly) == 0) watch_region(key.value().index);
   return key;
 }

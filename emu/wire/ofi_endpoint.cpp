@@ -176,7 +176,7 @@ Result<std::unique_ptr<OfiEndpoint>> OfiEndpoint::open(const OfiEndpointOptions&
 Result<std::unique_ptr<OfiEndpoint>> OfiEndpoint::open(const OfiEndpointOptions& options,
                                                        std::int64_t deadline_ns, std::string* why) {
   if (options.provider == kAutomatic) {
-    // Those that run everywhere, the fastest first (bench/results.md); others are for those who have them.
+    // Those that run everywhere, the fastest first (bench/results.md); others are for hosts that have them.
     Result<std::unique_ptr<OfiEndpoint>> opened = Errc::unsupported;
     for (const char* const name : {"net", "tcp", "tcp;ofi_rxm"}) {
       OfiEndpointOptions one = options;
@@ -277,7 +277,7 @@ Status OfiEndpoint::set_up(std::string* why) {
   Fabric& f = *fabric_;
   const auto failed = [&](const char* what, int code) {
     *why = fmt::format("provider {}: {}: {}", provider_, what, f.library.strerror(-code));
-    // An IPv6 address may not be used before the kernel knows that nobody else has it.
+    // An IPv6 address may not be used before the kernel knows that no other host has it.
     return code == -FI_EADDRNOTAVAIL ? Errc::not_done : Errc::system;
   };
   if (f.info->ep_attr->max_msg_size < options_.message_bytes) return failed("message size", -FI_EMSGSIZE);
@@ -434,7 +434,7 @@ int OfiEndpoint::poll(OfiEvents& events, int limit) {
         auto& receive = reinterpret_cast<Receive&>(operation);
         events.arrived(
             {receive.bytes, std::min<std::size_t>(entries[static_cast<std::size_t>(i)].len, receive_bytes_)});
-        // The last one is given back by the next poll: whom it brought something hears of it sooner.
+        // The last one is given back by the next poll: the receiver of what it brought hears of it sooner.
         if (last_ != nullptr) post(*last_);
         last_ = &receive;
       } else {

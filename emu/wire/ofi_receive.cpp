@@ -87,8 +87,8 @@ void OfiWire::settle_acks() {
   take_acks(*late.peer, {Ack{late.through[0], 0}, Ack{late.through[1], 0}});
 }
 
-// Whom an authentic frame is from; null when it was refused. One who is not known, or whose tag is not the
-// known one's, may have been published since.
+// The peer that an authentic frame is from; null when it was refused. One that is not known, or whose tag is
+// not the known one's, may have been published since.
 OfiWire::Peer* OfiWire::peer_of_frame(const FrameHeader& header, std::span<const std::byte> frame) {
   Refusal why = Refusal::source;
   for (const bool asked : {false, true}) {
@@ -272,8 +272,8 @@ int OfiWire::poll(int limit) {
     clock_read_at_ = ticks;
     now_ns_ = monotonic_ns();
   }
-  // Whoever did not look for long cannot tell a silent peer from his own absence. Longer than any timer of
-  // ours.
+  // A process that did not look for long cannot tell a silent peer from its own absence. Longer than any
+  // timer of ours.
   const std::int64_t absent = now_ns_ - last_poll_ns - (options_.retransmit_after_ns << (kMostBackoff + 1));
   if (absent > 0) [[unlikely]] {
     for (Peer* const peer : active_) {

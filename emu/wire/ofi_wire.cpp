@@ -189,7 +189,7 @@ TxFrame* OfiWire::frame_for(Peer& peer, int stream, std::uint16_t domain, std::s
   TxFrame* const frame = pool_->take();
   if (frame == nullptr) return nullptr;
   if (under_way(peer, 0) + under_way(peer, 1) == 0) {
-    // Who posts may not have polled for long.
+    // The posting thread may not have polled for long.
     peer.waiting_since_ns = rough_ticks() - clock_read_at_ > kClockTicks ? monotonic_ns() : now_ns_;
     peer.retry_ns = peer.waiting_since_ns + options_.retransmit_after_ns;
   }
@@ -389,7 +389,7 @@ void OfiWire::send_ack(Peer& peer) {
   acknowledged_by_frame(peer);
 }
 
-// Sends a copy of `bytes` that nobody waits for.
+// Sends a copy of `bytes` without a completion.
 Status OfiWire::emit(std::uint64_t number, std::span<const std::byte> bytes) {
   if (bytes.size() <= endpoint_->longest_injected()) return endpoint_->inject(number, bytes);
   TxFrame* const frame = pool_->take();
@@ -440,7 +440,7 @@ bool OfiWire::is_lost(ProcessSlot slot) const {
 }
 
 bool OfiWire::is_idle() const {
-  // Who owes an acknowledgement owes an answer.
+  // A peer that owes an acknowledgement owes an answer.
   return std::all_of(active_.begin(), active_.end(), [](const Peer* peer) {
     return peer->send[0].outstanding() + peer->send[1].outstanding() == 0 && peer->ack_due_ns == 0 &&
            !peer->ack_now && !peer->answers_wait;

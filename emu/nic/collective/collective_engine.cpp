@@ -115,7 +115,7 @@ std::optional<CeStatus> CollectiveEngine::trouble(const Record& record) {
 }
 
 void CollectiveEngine::finish(Record& record, bool service) {
-  // The client may have let go of the memory since; one who does so right now waits for us (settle).
+  // The client may have released the memory since; one that does so right now waits for us (settle).
   if (nic_.check_local(*record.port, key_of(record), reinterpret_cast<std::uint64_t>(record.join.result),
                        3 * sizeof(std::uint64_t), true) != Errc::ok)
     return;
@@ -176,7 +176,7 @@ void CollectiveEngine::look(bool service) {
 // REQUIRES: record.lock is ours.
 void CollectiveEngine::look_at(Record& record, bool service) {
   if (record.path == nullptr) {
-    // Its release comes as a packet, unless nobody is left to send it.
+    // Its release comes as a packet, unless its sender is gone.
     if (!record.owner->dead.load(std::memory_order_acquire)) return;
     record.value.status = CeStatus::unreachable;
     finish(record, service);
@@ -230,7 +230,7 @@ Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) 
     if (edge.path == nullptr)
       return refuse(error == Errc::invalid_handle ? CeStatus::unexpected : CeStatus::unreachable, error);
   }
-  // Ours to do while we may block: a service thread connects to nobody.
+  // Ours to do while we may block: a service thread makes no connections.
   if (!edge.path->whole.load(std::memory_order_acquire)) [[unlikely]]
     extend(*edge.path);
   const CePath::Level& level = edge.path->levels[0];
@@ -315,7 +315,7 @@ void CollectiveEngine::claim(const CePath::Level& level, std::uint32_t child) {
   if (child >= kCeChildren) return;
   const std::uint64_t mine = me_.load(std::memory_order_relaxed);
   if (mine == 0 || level.vce->claims[child].load(std::memory_order_acquire) == mine) return;
-  // Its owner watches over whoever joins.
+  // Its owner watches the process that joins.
   if (claim_for(*level.vce, child, ce_claim::process(mine)))
     nic_.environment_.ring(level.owner->link.process);
 }

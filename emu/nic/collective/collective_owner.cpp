@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// The collective engine's owner side: VCEs of ours, who joins them, and what is told when somebody dies.
+// The collective engine's owner side: VCEs of ours, their members, and what is told when a member dies.
 #include "emu/nic/collective/collective_engine.hpp"
 
 #include "emu/base/asymmetric_fence.hpp"
@@ -28,7 +28,7 @@ VceState& CollectiveEngine::own(std::uint32_t vce) const { return collective_sta
 Result<std::uint32_t> CollectiveEngine::create(const Port& port) {
   know_self(port);
   const std::lock_guard lock(mu_);
-  // In turn, so that a stale number names nobody for as long as possible.
+  // In turn, so that a stale number names no VCE for as long as possible.
   for (std::uint32_t i = 1; i <= kVces; ++i) {
     const std::uint32_t vce = (last_vce_ + i) % kVces;
     if (owned_[vce].used) continue;
@@ -44,7 +44,7 @@ Result<std::uint32_t> CollectiveEngine::create(const Port& port) {
     state.broken.store(0, std::memory_order_relaxed);
     state.new_claims.store(0, std::memory_order_relaxed);
     for (auto& claim : state.claims) claim.store(0, std::memory_order_relaxed);
-    // Release: whoever finds the VCE finds it empty.
+    // Release: a process that finds the VCE finds it empty.
     state.control.store(vce_control::make(generation, port.domain, VceStage::created),
                         std::memory_order_release);
     owned_count_.fetch_add(1, std::memory_order_relaxed);
@@ -88,7 +88,7 @@ Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* cons
     Owned& owned = owned_[vce];
     std::uint64_t control = state.control.load(std::memory_order_relaxed);
     if (vce_control::stage(control) == VceStage::configured) {
-      // Again: nobody may take what is left of the last time for the new tree's.
+      // Again: what is left of the last time must not be taken for the new tree's.
       auto generation = static_cast<std::uint16_t>(vce_control::generation(control) + 1);
       if (generation == 0) generation = 1;
       control = vce_control::make(generation, vce_control::domain(control), VceStage::created);
@@ -124,7 +124,7 @@ Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* cons
                       std::memory_order_relaxed);
     state.children.store(mask, std::memory_order_relaxed);
     state.parent.store(up, std::memory_order_relaxed);
-    // Release: everything above is there for whoever sees this.
+    // Release: a process that sees this sees everything above.
     state.control.store(vce_control::make(vce_control::generation(control), vce_control::domain(control),
                                           VceStage::configured),
                         std::memory_order_release);
@@ -218,7 +218,7 @@ void CollectiveEngine::observe(std::uint32_t vce, Owned& owned) {
   }
 }
 
-// Who has claimed a child is watched over; what is broken is told to the parent; queues hear what is new.
+// Watches processes that claimed a child; tells the parent what is broken; raises events for what is new.
 // Returns whether a reduction is under way at a VCE with a queue.
 bool CollectiveEngine::attend() {
   const std::unique_lock lock(mu_, std::try_to_lock);
@@ -319,7 +319,7 @@ bool CollectiveEngine::heartbeat() {
 
 void CollectiveEngine::heart_stopped() {
   heartbeat_on_.store(false, std::memory_order_seq_cst);
-  // Somebody may have joined in between: he sees that it stopped, or we see what he armed.
+  // A thread may have joined in between: it sees that the heart stopped, or we see what it armed.
   asymmetric_fence::heavy();
   const std::uint32_t used = used_.load(std::memory_order_seq_cst);
   for (std::uint32_t i = 0; i < used; ++i) {

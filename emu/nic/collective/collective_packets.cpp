@@ -48,7 +48,7 @@ CeValue value_of(const wire::PacketHeader& header) {
   value.reduction = header.event_data;
   set_ce_meta(value, header.aux);
   value.status = known(value.status);
-  // A command that there is none of cannot agree with anybody's.
+  // A command that does not exist cannot agree with any other.
   if (!ce_command_exists(value.command) && value.status == CeStatus::ok)
     value.status = CeStatus::inconsistent;
   return value;
@@ -114,7 +114,7 @@ bool CollectiveEngine::is_mapped(const Peer& owner) const {
 
 // ---- packets come ----
 
-// By whoever delivers, who may hold the NIC's locks: nothing is done here.
+// On the delivering thread, which may hold the NIC's locks: nothing is done here.
 Errc CollectiveEngine::take(const wire::PacketHeader& header) {
   const std::lock_guard lock(arrivals_mu_);
   if (arrivals_.size() >= kMaxArrivals) return Errc::no_resource;
@@ -135,7 +135,7 @@ void CollectiveEngine::ended(const Completion&, const Ending& ending) {
   arrivals_count_.store(static_cast<std::uint32_t>(arrivals_.size()), std::memory_order_release);
 }
 
-// Does what the packets say that have come, and answers who waits here. Returns whether somebody still waits.
+// Does what the packets that have come say, and answers waiters here. Returns whether some still wait.
 bool CollectiveEngine::handle_packets(bool service) {
   if (arrivals_count_.load(std::memory_order_acquire) == 0 &&
       waiter_count_.load(std::memory_order_relaxed) == 0)
@@ -183,7 +183,7 @@ void CollectiveEngine::handle_join(const wire::PacketHeader& header) {
   if (join.child >= kCeChildren || (vce_control::stage(control) == VceStage::configured &&
                                     (vce.children.load(std::memory_order_relaxed) >> join.child & 1) == 0))
     return refuse(CeStatus::child_invalid);
-  // Whoever joins is watched over by its VCE's owner (attend).
+  // The VCE's owner watches each process that joins (attend).
   const auto process = nic_.environment_.process_in(header.source);
   // What a child said before it died counts, if it was known.
   const std::uint64_t claim = vce.claims[join.child].load(std::memory_order_acquire);
@@ -214,7 +214,7 @@ void CollectiveEngine::add_waiter(const Waiter& waiter) {
   own(waiter.vce).modes.fetch_or(kCeOwnerActs, std::memory_order_seq_cst);
 }
 
-// Whoever waits for a reduction that is over is told. REQUIRES: packets_mu_ is held.
+// Tells the waiters for a reduction that is over. REQUIRES: packets_mu_ is held.
 void CollectiveEngine::answer_waiters() {
   std::erase_if(waiters_, [this](Waiter& waiter) {
     CeValue value;
@@ -318,7 +318,7 @@ void CollectiveEngine::handle_failure(const wire::PacketHeader& header, Errc why
 
 // ---- packets go ----
 
-// Says who we are to a VCE that is reached by packets.
+// Tells our name to a VCE that is reached by packets.
 void CollectiveEngine::introduce(const Port& port, const CeEdge& edge) {
   (void)send(*edge.owner, ce_packet::header_of(ce_packet::Join{.domain = port.domain,
                                                                .vce = edge.id & (kVces - 1),
@@ -424,14 +424,14 @@ bool CollectiveEngine::send_up(std::uint32_t index, Owned& owned, CeStatus broke
     record.turn = turn;
     record.lane = lane;
     (void)follow(record, true);
-    if (record.level == 0) continue;  // somebody is missing
+    if (record.level == 0) continue;  // a contribution is missing
     join.turn = turn;
     join.value = record.value;
     const Errc sent = send(*owned.up_owner, ce_packet::header_of(join));
     if (sent == Errc::no_resource) continue;
     owned.sent_up[lane] = turn;
-    // The way up is gone, or was refused for what somebody put on it: no result can come down, and whoever
-    // waits for one here would wait for ever.
+    // The way up is gone, or was refused for what a peer put on it: no result can come down, and a thread
+    // that waits for one here would wait for ever.
     if (sent != Errc::not_done) break_tree({nullptr, &vce, generation, 0}, status_of(sent));
   }
   return busy;

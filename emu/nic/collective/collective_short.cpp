@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// The short way of a reduction: a contribution through an edge that was used before, and the look at a tree
-// that is one VCE. What stands in the slots, and who may write it when, is as on the long way
-// (collective_engine.cpp); only what cannot have changed is not asked again. The VCE's control word says that
-// nothing has: whoever sets a VCE up anew gives it another generation.
+// The fast path of a reduction: a contribution through an edge that was used before, and the look at a tree
+// that is one VCE. What stands in the slots, and who may write it when, is as on the slow path
+// (collective_engine.cpp); only what cannot have changed is not checked again. The VCE's control word says
+// that nothing has: a VCE that is set up anew gets another generation.
 #include "emu/base/prefetch.hpp"
 #include "emu/nic/collective/collective_engine.hpp"
 #include "emu/nic/collective/collective_slot.hpp"
@@ -36,7 +36,7 @@ void CollectiveEngine::prepare_short_way(Record& record, CeEdge& edge, VceState&
   if (edge.control != control) edge.records = CeEdge::no_records();
   edge.control = control;
   const auto index = static_cast<std::uint8_t>(&record - records_.data());
-  // A child that is a VCE as well has others who write its slot.
+  // A child that is a VCE as well has other processes that write its slot.
   const bool alone = !ce_edge::is_vce(vce.edges[record.child].load(std::memory_order_relaxed));
   const bool possible = whole && alone && nic_.clock_ == nullptr && nic_.faults_ == nullptr &&
                         nic_.view_.header().strong_hazards == 0;
@@ -62,7 +62,7 @@ bool CollectiveEngine::try_join(Port& port, CeEdge& edge, const CeShortJoin& joi
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // The record may have been used by another edge since. While it has not, no other record is this child's in
   // this lane (take_record): it alone says that nothing is under way, and which turn is next. What we wrote
-  // last is not asked: the line is at whoever read it last, and would have to come from there.
+  // last is not asked: the line is in the cache of its last reader, and would have to come from there.
   const std::uint64_t tag = ce_tag::make(vce_control::generation(edge.control), record.turn);
   const bool allowed = !is_suspended(nic_.view_, port.domain) &&
                        !record.armed.load(std::memory_order_relaxed) && record.path == edge.path &&
@@ -122,7 +122,7 @@ MemKey CollectiveEngine::key_of(const Record& record) const {
 // ---- looking ----
 
 // Whether what was missing at the last look is there, now or after a pause. (A look that follows another at
-// once takes the line from whoever is about to write it.)
+// once takes the line from the process that is about to write it.)
 bool CollectiveEngine::peek(const Record& record) {
   if (!is_missing(record)) return true;
   cpu_relax();
@@ -142,7 +142,7 @@ void CollectiveEngine::try_finish(const std::uint64_t* result) {
       record.lock.leave(held);
     }
   }
-  // Whoever has seen a result may not look again for long.
+  // A thread that has seen a result may not look again for long.
   if (waits_for_packets()) [[unlikely]]
     move_packets();
 }
@@ -198,7 +198,7 @@ CollectiveEngine::ShortLook CollectiveEngine::look_shortly(Record& record) {
     }
   }
   record.value.operand[0] = operand[0];
-  // Acquire: the client may have let go of the memory since; one who does so right now waits for us (settle).
+  // Acquire: the client may have released the memory since; one that does so right now waits for us (settle).
   if (record.entry->control.load(std::memory_order_acquire) == record.entry_control) [[likely]] {
     write_words(record.join.result, operand, ce_result::make(CeStatus::ok, 0, reduction));
   } else {

@@ -66,10 +66,10 @@ Errc ring_is_full(const QueueView& queue) {
       *at = position;
       if (double_word_cas(&slot, expected, {slot_word::ready(position, event), event.data}))
         return std::nullopt;
-      continue;  // somebody else took it, or wrote it: look again
+      continue;  // another producer took it, or wrote it: look again
     }
-    // Every further step but those of one lap follows an event of somebody else's: who takes this many looks
-    // at words that make no sense.
+    // Every further step but those of one lap follows another producer's event: a producer that takes this
+    // many looks at words that make no sense.
     if (++steps > kMaxSteps + queue.capacity) [[unlikely]]
       return Errc::corrupt;
     // case (2): filled in this lap, the next one may be free

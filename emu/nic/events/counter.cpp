@@ -73,7 +73,7 @@ Result<CounterName> CounterPool::create() {
   state.trigger_at.store(kNever, std::memory_order_relaxed);
   state.wake_at.store(kNever, std::memory_order_relaxed);
   const std::uint32_t generation = state.generation.load(std::memory_order_relaxed) + 1;
-  // Release: whoever finds the name finds the line set up.
+  // Release: a process that finds the name finds the line set up.
   state.generation.store(generation, std::memory_order_release);
   return CounterName{index, generation};
 }

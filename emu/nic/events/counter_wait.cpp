@@ -11,7 +11,7 @@ namespace orrery::nic {
 
 namespace {
 
-// A sleeper looks again at least this often: answers to frames of ours are taken in by whoever looks.
+// A sleeper looks again at least this often: answers to frames of ours are taken in by a thread that polls.
 constexpr std::int64_t kCounterSliceNs = 50'000'000;
 
 }  // namespace
@@ -70,7 +70,7 @@ Result<std::uint32_t> Nic::wait_counters(std::span<const CounterTest> tests,
   };
   for (;;) {
     const std::uint32_t signal = bell.load(std::memory_order_acquire);
-    // Announced anew before each look: whoever wakes sleepers takes their announcements back.
+    // Announced anew before each look: a thread that wakes sleepers takes their announcements back.
     for (const CounterTest& test : tests) {
       if (counters_.announce_sleep(test) == Errc::ok) announced.push_back(test);
     }

@@ -14,7 +14,7 @@ namespace orrery::nic {
 
 namespace {
 
-// Whoever was given the core and had it for less did not spin.
+// A thread that was given the core and had it for less did not spin.
 constexpr std::int64_t kMomentNs = 100'000;
 // How long the core is kept after that: some time slices at first, and longer each time.
 constexpr std::int64_t kFirstNs = 16'000'000;

@@ -46,7 +46,7 @@ void Ports::tell_of_error(const ErrorEvent& event) {
 bool Ports::any_posting(std::uint16_t domain) {
   const std::lock_guard lock(mu_);
   return std::any_of(ports_.begin(), ports_.end(), [domain](const auto& port) {
-    // Acquire: whoever left the path has left its frames to be seen.
+    // Acquire: a thread that left the path has left its frames to be seen.
     return port->domain == domain &&
            (port->others_posting.load(std::memory_order_acquire) != 0 ||
             std::any_of(port->posting.begin(), port->posting.end(),

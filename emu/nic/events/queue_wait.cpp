@@ -3,7 +3,7 @@
 
 // Sleeping on several queues at once. Producers, in any process, wake a sleeper through one futex word: the
 // queue's own for one that sleeps on that queue alone, and the process's bell for one that sleeps on several.
-// CqState::waiters counts both kinds, so a producer looks at one word and, as long as nobody sleeps, does
+// CqState::waiters counts both kinds, so a producer looks at one word and, as long as no thread sleeps, does
 // nothing more.
 #include "emu/nic/nic.hpp"
 
@@ -14,10 +14,10 @@ namespace orrery::nic {
 
 namespace {
 
-// A sleeper looks again at least this often: answers to frames of ours are taken in by whoever looks.
+// A sleeper looks again at least this often: answers to frames of ours are taken in by a thread that polls.
 constexpr std::int64_t kSliceNs = 50'000'000;
 // And this often when one of the queues hears of our own posts, which raise their events without a look at
-// who sleeps: a post would pay for it every time.
+// sleepers: a post would pay for it every time.
 constexpr std::int64_t kSourceSliceNs = 1'000'000;
 
 }  // namespace

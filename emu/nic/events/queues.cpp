@@ -36,7 +36,7 @@ Result<CompletionQueue*> EventQueues::create(std::uint32_t depth, std::uint32_t 
   state.tail_hint.store(start, std::memory_order_relaxed);
   state.head.store(start, std::memory_order_relaxed);
   state.overrun.store(0, std::memory_order_relaxed);
-  // Release: whoever finds the ring finds it ready.
+  // Release: a process that finds the ring finds it ready.
   state.ring_offset.store(offset, std::memory_order_release);
   *free = std::make_unique<CompletionQueue>(index, QueueView{&state, slots, capacity, &view_.service().bell},
                                             depth);
@@ -45,12 +45,12 @@ Result<CompletionQueue*> EventQueues::create(std::uint32_t depth, std::uint32_t 
 
 Status EventQueues::destroy(CompletionQueue* queue, const std::function<bool(std::uint32_t index)>& let_go) {
   const std::lock_guard lock(mu_);
-  // Acquire: what an operation that let go of it did before.
+  // Acquire: what an operation that released its reference did before.
   if (queue->references.load(std::memory_order_acquire) != 0) return Errc::no_resource;
   if (!let_go(queue->index())) return {};
   CqState& state = *queue->view().state;
   const std::uint64_t offset = state.ring_offset.exchange(0, std::memory_order_relaxed);
-  // Whatever tail_hint says, nobody can have filled more than one lap beyond what we consumed.
+  // Whatever tail_hint says, no producer can have filled more than one lap beyond what we consumed.
   next_position_ =
       std::max(next_position_, state.head.load(std::memory_order_relaxed) + 2 * queue->view().capacity);
   const std::uint64_t bytes = queue->view().capacity * sizeof(CqSlot);

@@ -61,7 +61,7 @@ Errc push_record(const RecordQueueView& view, const EventRecord& record, std::ui
   for (std::uint64_t i = 0; i < view.capacity; ++i) {
     const std::uint64_t index = (hint + i) & (view.capacity - 1);
     RecordPlace& place = view.places[index];
-    // Acquire: pairs with the consumer who freed it; its reading is over.
+    // Acquire: pairs with the consumer that freed it; its reading is over.
     const std::uint64_t word = place.control.load(std::memory_order_acquire);
     if (is_claimed(word)) continue;
     const std::uint64_t serial = serial_of(word);
@@ -181,7 +181,7 @@ Result<RecordQueue*> RecordQueues::create(std::uint32_t depth) {
   queues_.push_back(std::make_unique<RecordQueue>(
       queue, RecordQueueView{queue.view(), &ring, places, capacity}, depth, next_serial_));
   ring.capacity.store(capacity, std::memory_order_relaxed);
-  // Release: whoever finds the places finds them ready.
+  // Release: a process that finds the places finds them ready.
   ring.offset.store(offset, std::memory_order_release);
   return queues_.back().get();
 }

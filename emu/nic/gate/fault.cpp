@@ -142,7 +142,7 @@ ORRERY_TIMED_PATH Misfortune Nic::meet_faults(const Endpoint& endpoint, const Re
 Errc Nic::hold_back(const Request& request, std::int64_t delay_ns) {
   if (delay_ns == 0 && delays_.count.load(std::memory_order_acquire) == 0) return Errc::not_done;
   // Made before the lock, in vain when nothing is in its way: to read the program's memory may wait for
-  // whoever serves its faults, who may have to post an operation himself first.
+  // the thread that serves its faults, which may have to post an operation itself first.
   std::list<Delayed> kept;
   kept.push_back({.request = request});
   // The program may change its source once the post has returned, but that of a block transfer, whose event
@@ -181,7 +181,7 @@ Errc Nic::hold_back(const Request& request, std::int64_t delay_ns) {
 
 // A message of a mailbox, or a credit, that finds no room on the wire goes when there is some, whatever its
 // program does meanwhile: the mailbox has room for it. Of one mailbox's credits the last one says it all.
-// `request` was reserved. What its peer gets later stays behind it (must_follow, and the short way).
+// `request` was reserved. What its peer gets later stays behind it (must_follow, and the fast path).
 Errc Nic::hold(const Request& request) {
   const bool is_credit = request.op == Op::credit;
   std::list<Delayed> kept;

@@ -18,13 +18,13 @@ namespace orrery::nic {
 
 namespace {
 
-// A sleeper looks again at least this often: whoever let its domain go may have died before it woke anybody.
-// (One that dies with a domain suspended leaves it so: any other may let it go.)
+// A sleeper looks again at least this often: the process that resumed its domain may have died before it woke
+// any. (One that dies with a domain suspended leaves it so: any other may resume it.)
 constexpr std::int64_t kLookNs = 50'000'000;
 
 }  // namespace
 
-// As with hazards (hazard.hpp): whoever suspends pays for the barrier, where the kernel has one.
+// As with hazards (hazard.hpp): the suspending process pays for the barrier, where the kernel has one.
 inline void PostGate::enter(bool strong) {
   if (place_ == kSharedHazardSlot) [[unlikely]] {
     port_.others_posting.fetch_add(1, std::memory_order_seq_cst);
@@ -36,7 +36,7 @@ inline void PostGate::enter(bool strong) {
   }
 }
 
-// Release: whoever sees it cleared sees what was posted.
+// Release: a thread that sees it cleared sees what was posted.
 inline void PostGate::leave() {
   if (place_ == kSharedHazardSlot) [[unlikely]]
     port_.others_posting.fetch_sub(1, std::memory_order_release);
@@ -62,8 +62,8 @@ ORRERY_TIMED_PATH PostGate::~PostGate() { leave(); }
 // ---- the owner ----
 
 bool Nic::is_quiet(std::uint16_t domain) {
-  // First, and not under one lock with what follows: who has let go of `posting` has left its frames to be
-  // seen.
+  // First, and not under one lock with what follows: a thread that has left `posting` has left its frames to
+  // be seen.
   if (ports_.any_posting(domain)) return false;
   if (flights_open_.load(std::memory_order_acquire) != 0 || bte_.outstanding() != 0 ||
       delays_.count.load(std::memory_order_acquire) != 0)
@@ -75,7 +75,7 @@ bool Nic::is_quiet(std::uint16_t domain) {
   });
 }
 
-// What others want to be suspended is, and what they let go goes on. Returns whether something is not quiet
+// Suspends what others want suspended, and resumes what they resume. Returns whether something is not quiet
 // yet. REQUIRES: service thread.
 bool Nic::attend_suspension() {
   ServiceState& service = view_.service();
@@ -83,7 +83,7 @@ bool Nic::attend_suspension() {
   std::array<std::uint64_t, kMaxSuspendable / 64> all_wanted;
   for (std::uint32_t group = 0; group < all_wanted.size(); ++group)
     all_wanted[group] = service.suspended[group].load(std::memory_order_seq_cst);
-  // After them: a domain that was let go and stopped again since the last look counts as changed. What was
+  // After them: a domain that was resumed and stopped again since the last look counts as changed. What was
   // registered in between has no mark.
   const std::uint32_t changes = service.suspension_changes.load(std::memory_order_seq_cst);
   const bool anew = std::exchange(suspension_seen_, changes) != changes;
@@ -105,7 +105,7 @@ bool Nic::attend_suspension() {
     }
     std::uint64_t loud = wanted & marked_[group] & ~service.quiet[group].load(std::memory_order_relaxed);
     if (loud == 0) continue;
-    // Whoever announced himself before he could see the domain suspended is seen from here on.
+    // A thread that announced itself before it could see the domain suspended is seen from here on.
     asymmetric_fence::heavy();
     for (; loud != 0; loud &= loud - 1) {
       const auto bit = static_cast<std::uint32_t>(std::countr_zero(loud));
@@ -118,7 +118,7 @@ bool Nic::attend_suspension() {
   return busy;
 }
 
-// ---- whoever suspends ----
+// ---- the suspending process ----
 
 void Nic::want_suspended(const Peer& peer, std::uint32_t domain, bool on) {
   ServiceState& service = peer.link.nic.service();

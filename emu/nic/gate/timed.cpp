@@ -2,8 +2,8 @@
 // Copyright 2026 the Orrery authors
 
 // Operations under a clock: each is priced when it is posted, and done at the times that the machine gives.
-// Whoever posted it does every part of it, as without a clock; only later. Nothing is granted here
-// (Nic::keep_grant), so that every operation comes by.
+// The posting process does every part of it, as without a clock; only later. Nothing is granted here
+// (Nic::keep_grant), so that every operation takes this path.
 #include "emu/nic/gate/timed.hpp"
 
 #include "emu/base/timed_path.hpp"
@@ -44,10 +44,10 @@ bool brings_back(const Request& request) {
 // One operation under way. Its parts, in the order of their times:
 //   what comes back:  read at the target | stored here | event here
 //   everything else:  done at the target | event there | event here
-// The last part has its time from the start, and waits for the others; they are the target's node's business
-// until then (Clock::schedule_there). But where something comes back, nobody may look at the target's node
-// for long, and what follows there is business of other nodes: so the last part looks after it first at the
-// time when it is to be here.
+// The final step (the event here) is scheduled when the operation is posted. Earlier steps run on the
+// target's node (Clock::schedule_there). Where something comes back, no PE of the target's node may act
+// for long, and what follows there is business of other nodes: so the final step first makes sure, at the
+// time when the data is to be here, that the target's step has run.
 class TimedOp final : public clock::Task {
  public:
   TimedOp(Nic& nic, const Request& request) : nic_(nic), request_(request) { keep_source(); }
@@ -133,7 +133,7 @@ class TimedOp final : public clock::Task {
   }
 
   // A queue that others fill too holds events in the order of their times. And what comes back is there for
-  // whoever is on this node, and is told to the target, though this PE's program sleeps.
+  // threads on this node, and is told to the target, though this PE's program sleeps.
   clock::Concerns concerns_of_last() const {
     const CompletionQueue* const queue = request_.completion.queue;
     const bool shared = queue != nullptr && queue->is_destination();
@@ -183,7 +183,7 @@ class TimedOp final : public clock::Task {
     const std::lock_guard shared(nic_.shared_hazard_mu_);
     const HazardGuard guard(peer.hazard(kSharedHazardSlot), index, peer.link.strong_hazards);
     const std::uint64_t word = announced_word(peer.link.nic.region(index));
-    // Deregistered since the data came: nobody is there to be told.
+    // Deregistered since the data came: no owner is left to be told.
     if (control::state(word) == RegionState::free || control::generation(word) != request_.remote.generation)
       return;
     raise_remote_event(peer.link.nic, word, event_kind(request_.op), request_.remote_value);
@@ -251,7 +251,7 @@ class Awaited final : public Listener {
 
 }  // namespace
 
-// Does it now, whatever way it has to go, and tells nobody: its status is what is returned. Any thread; waits
+// Does it now, on any path, and tells no sink: its status is what is returned. Any thread; waits
 // for the peer's service thread where its memory is not mapped here.
 ORRERY_TIMED_PATH Errc Nic::apply_now(Request request) {
   Awaited awaited;
@@ -334,9 +334,9 @@ class TimedJoin final : public clock::Task {
     }
     if (joined == Errc::no_resource) nic_.collective_.lose(port_, edge_, join_);
     complete(completion_, joined, Teller::other);
-    // Who comes last hands up what all came to: those before need not look for that.
+    // The last to come hands up what all came to: those before need not look for that.
     nic_.collective_.progress();
-    // Everybody in the tree may have a result now.
+    // Every PE in the tree may have a result now.
     nic_.clock_->touch_all();
     nic_.collective_.arrived(edge_, join_.value.reduction);
     release(completion_);

@@ -458,7 +458,7 @@ bool Runtime::slot_alive(wire::ProcessSlot slot) {
   if (slot == nic_->self()) return true;
   const Contact* contact = contacts_[slot].load(std::memory_order_acquire);
   if (contact != nullptr) return alive({slot, contact->generation});
-  // It may hold our memory although we never spoke to it: ask the directory for whoever lives there.
+  // It may hold our memory although we never spoke to it: ask the directory which processes live there.
   for (const auto& process : job_.directory().live_processes()) {
     if (process.index == slot) return true;
   }

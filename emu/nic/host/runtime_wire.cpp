@@ -43,7 +43,7 @@ void nap(std::int64_t ns) {
   nanosleep(&pause, nullptr);
 }
 
-// A NIC in which nothing is registered and nobody lives.
+// A NIC without registrations and without processes.
 Result<NicView> make_empty_nic() {
   const Geometry geometry{.lane_count = 1, .arena_bytes = 4096};
   void* const base = mmap(nullptr, geometry.segment_bytes(), PROT_READ | PROT_WRITE,
@@ -78,7 +78,7 @@ Status Runtime::open_wire() {
 Status Runtime::start_wire() {
   job::HostDirectory& directory = job_.directory();
   if (!directory.wire_job()) {
-    // Nobody has agreed with other hosts: the job is this host's.
+    // No agreement with other hosts: the job is this host's.
     directory.set_wire_job({.job = directory.job_id(), .secret = {directory.secret(), directory.job_id()}});
   }
   const job::WireJob job = *directory.wire_job();
@@ -120,7 +120,7 @@ Status Runtime::start_wire() {
     log::error("no timer for the wire to other hosts: {}", std::strerror(errno));
     return Errc::system;
   }
-  // Not looked at any more when this ends in an error: nobody would remove them.
+  // Not looked at any more when this ends in an error: no thread would remove them.
   const auto give_up = [this](Status why_not) {
     if (wire_->wait_fd() >= 0) job_.loop().remove(wire_->wait_fd());
     job_.loop().remove(wire_timer_.get());
@@ -167,8 +167,8 @@ bool Runtime::serve() {
   return more;
 }
 
-// The tick is there to notice that nobody polls any more. Each takes the core from who polls for some 20 us:
-// so he moves it as long as he is at it.
+// The tick is there to notice that no thread polls any more. Each takes the core from the polling thread for
+// some 20 us: so that thread moves it as long as it polls.
 void Runtime::put_off_service(std::int64_t ns) {
   memory::renew_fault_handler_look();
   const std::int64_t served = served_ns_.load(std::memory_order_relaxed);
@@ -179,7 +179,7 @@ void Runtime::put_off_service(std::int64_t ns) {
 bool Runtime::rest_wire(bool polls) {
   if (wire_->wait_fd() < 0) return false;
   if (polls) {
-    // Not at all: the kernel would look for whom to wake at every message, on the sender's way.
+    // Not at all: the kernel would look for sleepers at every message, on the sender's way.
     wire_watch_.stop();
     return false;
   }
@@ -202,7 +202,7 @@ bool Runtime::WireSystem::set_timer(std::int64_t at_ns) {
 }
 
 // A thread of the program is about to sleep. Where one of them had taken the watch off, the service thread
-// puts it back; where it looks by its tick, it comes by itself.
+// puts it back; where it looks by its tick, it wakes by itself.
 void Runtime::hand_wire_back() {
   if (!wire_watch_.hand_back()) return;
   handed_back_.store(true, std::memory_order_relaxed);
@@ -240,9 +240,9 @@ void Runtime::on_wire_timer() {
 }
 
 void Runtime::attend_wire(bool soon) {
-  // A frame that is lost is to be sent again: only who looks by then notices. The service thread is not woken
-  // for it, and the timer stays although the frame may be acknowledged soon: so it is set a few times a
-  // second.
+  // A frame that is lost is retransmitted: only a thread that looks by then notices. The service thread is
+  // not woken for it, and the timer stays although the frame may be acknowledged soon: so it is set a few
+  // times a second.
   const std::int64_t at = monotonic_ns() + (soon ? kSoonNs : kLateNs);
   if (wire_wakes_at_.load(std::memory_order_relaxed) <= at) return;
   wire_wakes_at_.store(at, std::memory_order_relaxed);
@@ -266,7 +266,7 @@ Status Runtime::watch_death(ProcessName process) {
 }
 
 void Runtime::watch(ProcessName process) {
-  if (remote_in(process.slot).ok()) return;  // the wire watches whom it was connected to
+  if (remote_in(process.slot).ok()) return;  // the wire watches its connected peers
   if (!watch_death(process).ok()) return;
   const std::lock_guard lock(contacts_mu_);
   watched_.push_back(process);

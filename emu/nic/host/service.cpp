@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// The service thread's share: it looks after frames when nobody else does, adopts memory, and hears of the
-// death of peers.
+// The service thread's share: it looks after frames when no other thread does, adopts memory, and hears of
+// the death of peers.
 #include "emu/base/asymmetric_fence.hpp"
 #include "emu/base/log.hpp"
 #include "emu/nic/nic.hpp"
@@ -20,7 +20,7 @@ bool Nic::serve() {
   ServiceState& service = view_.service();
   bool busy = poll_requests(false);
   if (flights_open_.load(std::memory_order_relaxed) != 0) busy = poll_responses() || busy;
-  // Whoever polls moves the wire along: a thread that takes its lock now and then only delays it.
+  // A polling thread moves the wire along: one that takes its lock now and then only delays it.
   if (wire_.load(std::memory_order_relaxed) != nullptr && !program_polls()) poll_wire(true);
   busy = triggers_.run(TriggerUnit::Look::at_counts) || busy;
   bool owed = collective_.serve();
@@ -38,8 +38,9 @@ bool Nic::serve() {
     return true;
   }
   if (++idle_ticks_ < kIdleTicks) return true;
-  // Then a barrier for everybody, then one more look: a sender either sees that we sleep and rings, or stored
-  // its frame before this look. A thread that polls now may be past the frame's lane: the look waits for it.
+  // Then a barrier for all threads, then one more look: a sender either sees that we sleep and rings, or
+  // stored its frame before this look. A thread that polls now may be past the frame's lane: the look waits
+  // for it.
   service.attendance.store(Attendance::asleep, std::memory_order_seq_cst);
   asymmetric_fence::heavy();
   const bool joined = triggers_.run(TriggerUnit::Look::at_counts) | collective_.serve();
@@ -53,7 +54,7 @@ bool Nic::serve() {
 // takes the core from it for 20 us and more each time, need not come as often.
 void Nic::look_about() {
   polls_.give_way();
-  // Time that is paced waits for nobody; and who sleeps is rung.
+  // Time that is paced waits for no thread; and a sleeper is rung.
   if (clock_ != nullptr || view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     return;
   if (const std::int64_t delay = phase_.put_off(monotonic_ns())) environment_.put_off_service(delay);
@@ -187,7 +188,7 @@ Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end, bool registered)
         nic.switching_ = {from, to};
       }
       nic.switched_.notify_all();
-      // The program may have let go of it since, and given the pages back. Looked at after the above:
+      // The program may have released it since, and given the pages back. Looked at after the above:
       // deregister() does both the other way round.
       if (registered ? !nic.registrations_.covers_any(from, to) : nic.registrations_.extents().is_cancelled())
         return false;

@@ -61,7 +61,7 @@ bool WireWatch::set_timer_locked(std::int64_t at_ns) {
 void WireWatch::timer_fired(std::uint64_t polls) {
   const std::lock_guard lock(mu_);
   timer_at_ = 0;
-  // It may have been set for earlier by somebody else, and then says nothing.
+  // It may have been set for earlier by another thread, and then says nothing.
   if (state_.load(std::memory_order_relaxed) == State::by_program && polls == polls_at_off_ &&
       system_.now_ns() >= trusted_until_)
     distrust_ = kDistrust;

@@ -42,7 +42,7 @@ Errc Nic::find_bound_process(Endpoint& endpoint, const MemKey& remote, Peer** fo
 Errc Nic::name_by_number(Endpoint& endpoint, MemKey* key, std::uint64_t* address,
                          std::uint64_t* sync_address) {
   const MemKey given = *key;
-  // What stands here when nothing is found is a key that nobody has.
+  // What stands here when nothing is found is a key that no registration has.
   *key = {.process = given.process};
   Peer* peer = nullptr;
   const Errc found = find_bound_process(endpoint, given, &peer);

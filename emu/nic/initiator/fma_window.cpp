@@ -91,7 +91,7 @@ FmaWindow::~FmaWindow() {
       yield_cpu();
     }
   }
-  // Whoever takes a late answer in still reads the endpoint.
+  // A thread that takes a late answer in still reads the endpoint.
   if (!idle) (void)endpoints_.release();
 }
 
@@ -110,7 +110,7 @@ Result<std::uint32_t> FmaWindow::end() {
 }
 
 // Whole lines to one PE after the other, which is what a window is most often made for: a row, or what is
-// asked for of it, is announced at once to all owners, who count what they withdraw (hazard_board.hpp).
+// asked for of it, is announced at once to all owners, which count what they withdraw (hazard_board.hpp).
 // REQUIRES: whole pieces of 64 bytes; the processor has AVX.
 #if defined(__x86_64__)
 namespace {
@@ -129,7 +129,7 @@ namespace {
     return store_pieces(offset, from, row_bytes_);
   {
     const BoardGuard guard(*announcement_, marks_);
-    // Acquire: an owner who withdraws what a lane was granted counts it, and then looks for announcements.
+    // Acquire: an owner that withdraws what a lane was granted counts it, and then looks for announcements.
     if (board_->withdrawals.load(std::memory_order_acquire) == withdrawals_seen_) [[likely]] {
       const Lane* lane = row_begin_;
       const Lane* const end = row_end_;
@@ -232,7 +232,7 @@ Errc FmaWindow::post(Lane& lane, std::uint64_t offset, const std::byte* from, st
   const WindowPlace& place = places_[pe];
   Request request;
   request.op = Op::put;
-  // How it was issued matters to a clock alone; without one the short way takes no flag that it does not
+  // How it was issued matters to a clock alone; without one the fast path takes no flag that it does not
   // know.
   request.flags = nic_.clock() != nullptr ? flags : 0;
   request.local_address = reinterpret_cast<std::uint64_t>(from);
@@ -341,7 +341,7 @@ Result<std::span<std::byte>> FmaWindow::map() {
   if (!mapped_.empty()) return Errc::invalid_state;
   // Stores that nothing sees take no time.
   if (nic_.clock() != nullptr) return Errc::unsupported;
-  // A plain store through a mapping comes by nowhere.
+  // A plain store through a mapping meets no check.
   if (nic_.has_faults()) return Errc::unsupported;
   const std::uint64_t piece = shape_.granularity();
   const std::uint64_t pes = std::uint64_t{1} << shape_.pe_bits;
@@ -364,7 +364,7 @@ Result<std::span<std::byte>> FmaWindow::map() {
       failed = here.code();
       break;
     }
-    // Announced like an access: an owner who ends the registration sees the mark, or we see it ended.
+    // Announced like an access: an owner that ends the registration sees the mark, or we see it ended.
     const Lane& lane = lanes_[pe];
     const HazardGuard guard(*lane.hazard, lane.region, false);
     const MemKey& key = places_[pe].key;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// A request leaves: the initiator's side of every operation. The short way is at the top: the target's memory
+// A request leaves: the initiator's side of every operation. The fast path is at the top: the target's memory
 // is mapped here, so this processor applies the target's rules itself and is done before the call returns.
 #include "emu/nic/initiator/granted.hpp"
 
@@ -110,7 +110,7 @@ ORRERY_TIMED_PATH void Nic::address(Endpoint& endpoint, Request* request) {
   request->domain = endpoint.port->domain;
   request->remote_value = endpoint.remote_value;
   Completion& told = request->completion;
-  // Of a credit nobody hears but the connection.
+  // A credit is reported to its connection alone.
   if (told.queue == nullptr && request->op != Op::credit) told.queue = endpoint.queue;
   told.events = static_cast<std::uint8_t>(request->flags & (kLocalEvent | kGlobalEvent));
   told.target = request->remote.process;
@@ -127,7 +127,7 @@ ORRERY_TIMED_PATH void Nic::address(Endpoint& endpoint, Request* request) {
     told.broken = &endpoint.mailbox->broken;
 }
 
-// Who tells of an operation that the posting thread has carried out itself.
+// What tells of an operation that the posting thread has carried out itself.
 ORRERY_TIMED_PATH Teller Nic::teller_of(const Request& request) const {
   // Behind the events of what it, or a fence before it, waited for: they are in the shared ring.
   return (request.flags & kBlockTransfer) != 0 && bte_.comes_behind_others(request.completion.queue)
@@ -153,7 +153,7 @@ ORRERY_TIMED_PATH bool Nic::must_go_to_engine(const Request& request) const {
            (bte_.outstanding() != 0 || flights_open_.load(std::memory_order_relaxed) != 0)));
 }
 
-// Everything that the short way above does not do, or not yet.
+// Everything that the fast path above does not do, or not yet.
 ORRERY_TIMED_PATH Errc Nic::post_checked(Endpoint& endpoint, Request request) {
   if (request.remote.is_number()) [[unlikely]]
     return post_by_number(endpoint, request);
@@ -307,7 +307,7 @@ void Nic::keep_grant(Endpoint& endpoint, const Request& request, std::uint64_t w
   FoundExtent extent{&entry.control, word};
   if ((control::flags(word) & kSpace) != 0) {
     extent = find_extent(peer.link.nic, request.remote_address);
-    // An owner who withdraws the registration changes its word, then those of all extents: one that is seen
+    // An owner that withdraws the registration changes its word, then those of all extents: one that is seen
     // before the registration's was not changed for that.
     if (extent.word == nullptr || entry.control.load(std::memory_order_acquire) != word) return;
     begin = std::max(begin, extent.begin);
@@ -390,7 +390,7 @@ Errc Nic::try_attach(const Request& request, std::uint32_t slot) {
                                                      reinterpret_cast<std::byte*>(request.local_address),
                                                      request.remote_address, request.length);
   }
-  // What was read from pages that were withdrawn meanwhile may be somebody else's: the owner says what it is.
+  // Bytes read from pages that were withdrawn meanwhile may be foreign: the owner says what it is.
   if (!verb.payload && entry.control.load(std::memory_order_acquire) != word) return Errc::not_done;
   if (status == Errc::ok && has_flag) {
     status = environment_.attach_write(peer.link.process, entry, word, request.sync_address,
@@ -402,8 +402,8 @@ Errc Nic::try_attach(const Request& request, std::uint32_t slot) {
   }
   if (status == Errc::unreachable) return status;
   if (status != Errc::ok) {
-    // Refused by the kernel, or pages that only their owner may touch: the owner decides. Who may only not
-    // write (CrossAttach::can_write()) reads on.
+    // Refused by the kernel, or pages that only their owner may touch: the owner decides. A process that may
+    // only not write (CrossAttach::can_write()) reads on.
     if (status == Errc::permission || (status == Errc::unsupported && !verb.payload))
       peer.no_attach.store(true, std::memory_order_relaxed);
     return Errc::not_done;

@@ -84,7 +84,7 @@ void ExtentMap::write(Run run) {
   std::atomic<std::uint64_t>* place = joined != nullptr ? joined : unused;
   // None is free: one gives way. Nothing moves by that, so peers that are at its pages may go on.
   if (place == nullptr) place = &set[change % kExtentWays];
-  // Release: whoever sees the word finds the pages in the file.
+  // Release: a peer that sees the word finds the pages in the file.
   place->store(extent_word::make(run.begin, run.end, change), std::memory_order_release);
 }
 

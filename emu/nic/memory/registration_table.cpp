@@ -109,7 +109,7 @@ Result<MemKey> RegistrationTable::insert(const Entry& entry) {
   slot.touched.store(0, std::memory_order_relaxed);
   slot.base.store(entry.held.base != 0 ? entry.held.base : begin, std::memory_order_relaxed);
   slot.reserved_as.store(entry.held.reserved_as, std::memory_order_relaxed);
-  // Release: whoever sees this control word sees the fields above.
+  // Release: a peer that sees this control word sees the fields above.
   slot.control.store(control::make(generation, entry.domain, entry.queue_plus_1, flags, entry.state),
                      std::memory_order_release);
   return MemKey{.page = begin / kPageBytes,
@@ -260,7 +260,7 @@ Status RegistrationTable::remove(const MemKey& key, const Peers& peers, std::int
   return {};
 }
 
-// REQUIRES: mu_ is held; nobody can be in the middle of an access.
+// REQUIRES: mu_ is held; no process can be in the middle of an access.
 void RegistrationTable::release(std::uint16_t index) {
   MrtEntry& entry = view_.region(index);
   const std::uint64_t list = entry.segments.exchange(0, std::memory_order_relaxed);
@@ -442,7 +442,7 @@ bool RegistrationTable::mark_suspended(std::uint16_t domain, bool on,
     }
   }
   if (any_space) extents_.refresh();
-  // Whoever found the marks looks again.
+  // A peer that found the marks looks again.
   if (!on && board_ != nullptr) board_->withdrawals.fetch_add(1, std::memory_order_release);
   return !on || marked.empty() || wait_until_untouched(marked, alive, limit_ns);
 }

@@ -56,8 +56,8 @@ ExtentMap::Token Nic::leave_pages(std::uint64_t begin, std::uint64_t end) {
     switched_.wait_for(lock, std::chrono::nanoseconds(options_.drain_limit_ns),
                        [&] { return end <= switching_.begin || switching_.end <= begin; });
   }
-  // A peer that is stalled stores into a page of the file that nobody maps any more. Whether it lives is not
-  // asked: that would allocate.
+  // A peer that is stalled stores into a page of the file that no process maps any more. Whether it lives is
+  // not asked: that would allocate.
   (void)registrations_.drain_spaces([](std::uint32_t) { return true; }, options_.drain_limit_ns);
   return token;
 }

@@ -38,7 +38,7 @@ ChannelState* find_channel(const NicView& nic, std::uint16_t index, std::uint16_
                            std::uint64_t* control) {
   if (index >= kMaxChannels) return nullptr;
   ChannelState& channel = channels_of(nic).channels[index];
-  // Acquire: pairs with the owner who opened it.
+  // Acquire: pairs with the owner that opened it.
   *control = channel.control.load(std::memory_order_acquire);
   const bool open = (*control & kOpen) != 0 && *control >> 48 == generation;
   return open ? &channel : nullptr;
@@ -182,14 +182,14 @@ Errc execute_send(const Target& target, const wire::PacketHeader& header, std::s
   if (done == Errc::ok && (header.flags & wire::kLast) == 0) return done;
   std::uint64_t expected = claimed;
   if (done != Errc::ok) {
-    // As if nobody had come: what was written into it means nothing.
+    // As if no sender had come: what was written into it means nothing.
     buffer.word.compare_exchange_strong(expected, post_word::with(claimed, PostState::pending),
                                         std::memory_order_seq_cst);
     return done;
   }
   buffer.bytes.store(header.length, std::memory_order_relaxed);
   buffer.remote_value.store(static_cast<std::uint32_t>(header.event_data), std::memory_order_relaxed);
-  // Release: whoever sees the end sees the bytes.
+  // Release: an owner that sees the end sees the bytes.
   if (!buffer.word.compare_exchange_strong(expected, filled_word(claimed), std::memory_order_seq_cst))
     return Errc::terminated;  // taken for dead, and the buffer given back
   const auto queue_plus_1 = static_cast<std::uint32_t>(control >> 16 & 0xffff);
@@ -306,7 +306,7 @@ Errc ChannelUnit::post(const ChannelName& name, const MemKey& key, std::uint64_t
                         std::memory_order_relaxed);
     buffer.bytes.store(0, std::memory_order_relaxed);
     own_[name.index].contexts[i] = context;
-    // Release: whoever claims it sees what it is.
+    // Release: a sender that claims it sees what it is.
     buffer.word.store(post_word::make(serial, PostState::pending), std::memory_order_release);
     return Errc::ok;
   }

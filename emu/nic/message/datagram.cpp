@@ -14,13 +14,13 @@ namespace orrery::nic {
 
 namespace {
 
-// A blocking wait looks again at least this often: deaths and peers that attach late wake nobody.
+// A blocking wait looks again at least this often: deaths and peers that attach late wake no waiter.
 constexpr std::int64_t kSliceNs = 20'000'000;
 // The same while one of our posts is to be looked at again.
 constexpr std::int64_t kShortSliceNs = 500'000;
 constexpr int kLooksAtAPost = kDatagramPatience;
 
-// A moment for somebody who is in an exchange, which takes him less than one unless he lost his processor.
+// Backs off while another thread is in an exchange: that takes less than this, unless it was preempted.
 void pause(int patience_left) {
   if (patience_left > kLooksAtAPost / 2)
     cpu_relax();
@@ -78,7 +78,7 @@ std::optional<std::uint32_t> DatagramUnit::allocate() {
   }
   const std::uint32_t count = state_.count.load(std::memory_order_relaxed);
   if (count == kMaxDatagrams) return take_oldest_left_behind();
-  // Its word is free, so whoever looks at it early finds nothing.
+  // Its word is free, so a reader that looks early finds nothing.
   state_.count.store(count + 1, std::memory_order_release);
   return count;
 }
@@ -113,7 +113,7 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
         continue;
       const DatagramPost& other = post_at(i);
       const PostState state = post_word::state(other.word.load(std::memory_order_relaxed));
-      // Free: somebody is taking it just now.
+      // Free: its owner is taking it just now.
       if (other.wildcard.load(std::memory_order_relaxed) == 0 && state != PostState::free &&
           !has_ended(state))
         return Errc::no_resource;
@@ -148,14 +148,14 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
     post.out_bytes.store(static_cast<std::uint16_t>(data.size()), std::memory_order_relaxed);
     if (!data.empty()) std::memcpy(post.out, data.data(), data.size());
     if (!bound) note_port(index);
-    // Release: who claims it sees the fields. Sequentially consistent: published before partners are looked
+    // Release: a claimer sees the fields. Sequentially consistent: published before partners are looked
     // for.
     post.word.store(post_word::make(serial, PostState::pending), std::memory_order_seq_cst);
     record.in_hand = {.serial = serial, .threads = 1};
   }
   endpoint.datagram.store(index + 1, std::memory_order_release);
   match_in_hand(index, serial);
-  // Under a clock: whoever waits for this one looks again.
+  // Under a clock: a waiter for this one looks again.
   if (clock != nullptr) {
     clock->enter();
     clock->touch_all();
@@ -187,7 +187,7 @@ void DatagramUnit::match(std::uint32_t index) {
     if (peer == nullptr) {
       const auto process = environment_.find_port(post.domain.load(std::memory_order_relaxed),
                                                   record.nic_address, record.instance);
-      // Ports of other hosts are not known here: whoever lives behind the NIC address may have it.
+      // Ports of other hosts are not known here: any process behind the NIC address may have it.
       if (process.code() == Errc::no_match) by_wire = environment_.remote_behind(record.nic_address);
       if (process.code() == Errc::no_match && by_wire.empty()) {
         // It has not attached: its posts will be looked for again.
@@ -266,7 +266,7 @@ bool DatagramUnit::match_at(std::uint32_t index, Peer& peer) {
     // Most posts come first: they look, and wait where they are.
     const auto seen = find_meeting(target, header, not_index);
     if (!seen) return false;
-    // Somebody is at the only one that would do, perhaps to meet this very post: it is not held against him.
+    // The only one that would do is being exchanged, perhaps with this very post: try it again.
     if (post_word::state(seen->word) != PostState::pending) {
       (void)take_back_from_the_dead(datagrams_of(target).posts[seen->index], seen->word);
       --patience;
@@ -350,7 +350,7 @@ PostState DatagramUnit::settle(std::uint32_t index) {
 
 // ---- what became of it ----
 
-// Errors: no_match: not ended, or somebody else took it. size.
+// Errors: no_match: not ended, or another thread took it. size.
 Errc DatagramUnit::take(Endpoint& endpoint, const Named& which, DatagramOutcome* outcome) {
   const std::uint32_t index = which.index;
   const DatagramPost& post = post_at(index);

@@ -59,8 +59,8 @@ void DatagramUnit::forget(Endpoint& endpoint) {
     if (claim_ended(endpoint, *which, &end)) release(which->index);
     return;
   }
-  // Somebody stopped in the middle of the exchange: the post is theirs until they go on or die. Or another
-  // thread is taking it: whoever takes it off the endpoint gives its place back.
+  // A process stopped in the middle of the exchange: the post is its own until it goes on or dies. Or another
+  // thread is taking it: the thread that takes it off the endpoint gives its place back.
   std::uint32_t named = which->index + 1;
   if (!endpoint.datagram.compare_exchange_strong(named, 0, std::memory_order_acq_rel)) return;
   const std::lock_guard lock(mu_);
@@ -77,7 +77,7 @@ void DatagramUnit::leave_behind(Endpoint& endpoint) {
     Record& record = records_[which->index];
     const std::uint64_t word = post_at(which->index).word.load(std::memory_order_acquire);
     std::uint32_t named = which->index + 1;
-    // Whoever takes the post off its endpoint gives its place back.
+    // The thread that takes the post off its endpoint gives its place back.
     if (record.named && !record.told && post_word::has_ended(post_word::state(word)) &&
         endpoint.datagram.compare_exchange_strong(named, 0, std::memory_order_acq_rel)) {
       record.left_behind = true;

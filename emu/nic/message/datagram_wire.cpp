@@ -37,7 +37,7 @@ bool DatagramUnit::meet(std::uint32_t index, wire::ProcessSlot slot, std::vector
   return false;
 }
 
-// ---- who is to be asked ----
+// ---- which processes are to be asked ----
 
 DatagramUnit::WireSource DatagramUnit::source_of(std::uint32_t index, wire::ProcessSlot slot) const {
   const DatagramPost& post = post_at(index);
@@ -53,8 +53,8 @@ void DatagramUnit::note_source(const wire::PacketHeader& header) {
     others_.set(header.source);
 }
 
-// The port of a wildcard has sources of its own from now on. Those who posted to ports that had none may have
-// posted to this one: they are asked once.
+// The port of a wildcard has sources of its own from now on. Processes that posted to ports that had none may
+// have posted to this one: they are asked once.
 void DatagramUnit::note_port(std::uint32_t index) {
   const std::lock_guard lock(sources_mu_);
   if (!ports_.insert(source_of(index, 0)).second) return;
@@ -96,7 +96,7 @@ void DatagramUnit::has_none_for(std::uint32_t index, wire::ProcessSlot slot) {
 }
 
 // Takes away the mark that the post is to be looked at again, if it has it: the caller goes through
-// match_in_hand() with the serial. Under one lock with the sign that somebody is at it, which a younger
+// match_in_hand() with the serial. Under one lock with the sign that it is in hand, which a younger
 // wildcard looks for: one that saw neither would ask before this one.
 std::optional<std::uint64_t> DatagramUnit::take_in_hand(std::uint32_t index) {
   Record& record = records_[index];
@@ -116,7 +116,7 @@ void DatagramUnit::match_in_hand(std::uint32_t index, std::uint64_t serial) {
 }
 
 // Of the wildcards of its port that are older than this one the oldest that has not had its answer, or that
-// somebody is about to ask for.
+// a thread is about to ask for.
 std::optional<std::uint32_t> DatagramUnit::oldest_that_asks(std::uint32_t index) const {
   std::uint64_t before = post_at(index).order.load(std::memory_order_relaxed);
   std::optional<std::uint32_t> oldest;
@@ -178,7 +178,7 @@ void DatagramUnit::ask_next(std::uint32_t index) {
     record.to_ask.pop_back();
   }
   record.in_round = false;
-  // Whoever was asked looks for us; one that nobody is left for has failed.
+  // The process that was asked looks for us; a post that no process is left for has failed.
   const Peer* const peer = record.peer.load(std::memory_order_relaxed);
   const std::uint64_t word = post.word.load(std::memory_order_relaxed);
   if (peer != nullptr && peer->dead.load(std::memory_order_relaxed) &&
@@ -228,14 +228,14 @@ void DatagramUnit::exchanged(const DatagramName& name, Errc status, const Datagr
   if (more) wake();
 }
 
-// Lets those who wait look again.
+// Lets waiters look again.
 void DatagramUnit::wake() {
   if (state_.waiters.load(std::memory_order_seq_cst) == 0) return;
   state_.signal.fetch_add(1, std::memory_order_release);
   futex_wake(state_.signal, INT_MAX);
 }
 
-// ---- posts that somebody may be at ----
+// ---- posts that may be in hand ----
 
 bool DatagramUnit::is_open(const Endpoint& endpoint) const {
   const auto which = post_of(endpoint, std::nullopt);
@@ -249,8 +249,8 @@ bool DatagramUnit::is_busy(const Endpoint& endpoint) const {
          post_word::state(post_at(which->index).word.load(std::memory_order_acquire)) == PostState::claimed;
 }
 
-// Takes the post off its endpoint, for one of those who try: the place and the partner's bytes are the
-// caller's until release(). False: it has not ended, or somebody else was first.
+// Takes the post off its endpoint, for one of the threads that try: the place and the partner's bytes are the
+// caller's until release(). False: it has not ended, or another thread was first.
 bool DatagramUnit::claim_ended(Endpoint& endpoint, const Named& which, PostState* end) {
   DatagramPost& post = post_at(which.index);
   // Acquire: the partner's bytes.

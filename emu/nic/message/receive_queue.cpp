@@ -51,7 +51,7 @@ Result<ReceiveQueueView> open_receive_queue(const NicView& nic, const ReceiveQue
 }
 
 Result<ReceiveBufferName> claim_buffer(const ReceiveQueueView& queue, std::uint64_t claimer) {
-  // Every step but the last follows a step of somebody else's: more than these are words without sense.
+  // Every step but the last follows another sender's step: more than these are words without sense.
   const std::uint64_t most = (1u << 20) + queue.ring_entries;
   std::uint64_t head = queue.state->head.load(std::memory_order_acquire);
   for (std::uint64_t step = 0; step < most; ++step) {
@@ -66,7 +66,7 @@ Result<ReceiveBufferName> claim_buffer(const ReceiveQueueView& queue, std::uint6
         index < queue.buffers &&
         double_word_cas(&queue.slots[index].control, {buffer_word(serial, BufferState::free), 0},
                         {buffer_word(serial, BufferState::claimed), claimer});
-    // Ours or stale: nobody needs to look at this entry again. On failure `head` becomes where it is by now.
+    // Ours or stale: this entry is done with. On failure `head` becomes where it is by now.
     if (queue.state->head.compare_exchange_strong(head, head + 1, std::memory_order_acq_rel)) ++head;
     if (mine) return ReceiveBufferName{index, serial};
   }
@@ -81,7 +81,7 @@ Errc publish_buffer(const ReceiveQueueView& queue, const ReceiveBufferName& buff
   if (slot.control.load(std::memory_order_relaxed) != word) return Errc::invalid_handle;
   slot.bytes.store(bytes, std::memory_order_relaxed);
   slot.user.store(user, std::memory_order_relaxed);
-  // Release: whoever sees it filled sees what was stored in it.
+  // Release: an owner that sees it filled sees what was stored in it.
   return slot.control.compare_exchange_strong(word, buffer_word(buffer.serial, BufferState::filled),
                                               std::memory_order_release)
              ? Errc::ok
@@ -111,7 +111,7 @@ ReceiveQueue::ReceiveQueue(NicView view, std::uint64_t offset, std::uint32_t buf
   state->ring_entries = entries_for(buffers);
   state->head.store(0, std::memory_order_relaxed);
   state->tail.store(0, std::memory_order_relaxed);
-  // Release: whoever finds the name finds the queue; it is empty until the buffers are free.
+  // Release: a sender that finds the name finds the queue; it is empty until the buffers are free.
   state->nonce.store(nonce, std::memory_order_release);
   queue_ = open_receive_queue(view, name()).value();
   // The nonce is the high part of the serials: a sender that is stalled since an earlier queue lay here finds
@@ -121,7 +121,7 @@ ReceiveQueue::ReceiveQueue(NicView view, std::uint64_t offset, std::uint32_t buf
 
 ReceiveQueue::~ReceiveQueue() { queue_.state->nonce.store(0, std::memory_order_seq_cst); }
 
-// REQUIRES: the buffer is ours alone; mu_ is held, or nobody knows the queue.
+// REQUIRES: the buffer is ours alone; mu_ is held, or no other thread knows the queue.
 void ReceiveQueue::make_free(std::uint32_t index, std::uint64_t serial) {
   ReceiveSlot& slot = queue_.slots[index];
   slot.claimer.store(0, std::memory_order_relaxed);

@@ -149,7 +149,7 @@ void AmoCache::flush(AddressMap& memory, std::uint64_t begin, std::uint64_t end)
     if (tag == 0 || address_of(tag) >= end || begin >= address_of(tag) + width_of(tag)) continue;
     const std::uint64_t value = state_.values[place].load(std::memory_order_relaxed);
     std::uint64_t expected = tag;
-    // Coherent mode: somebody may have taken the place meanwhile, and keeps it.
+    // Coherent mode: another thread may have taken the place meanwhile, and keeps it.
     if (state_.tags[place].compare_exchange_strong(expected, 0, std::memory_order_relaxed))
       write_back(memory, tag, value);
   }

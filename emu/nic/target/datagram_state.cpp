@@ -63,8 +63,8 @@ std::optional<DatagramMeeting> find_meeting(const NicView& target, const wire::P
 
 bool end_post(const NicView& nic, DatagramPost& post, std::uint64_t expected, PostState end) {
   DatagramState& state = datagrams_of(nic);
-  // Release: whoever sees the end sees the partner's bytes. Sequentially consistent: either a waiter, which
-  // announces itself before it looks, sees the end, or we see the waiter.
+  // Release: a thread that sees the end sees the partner's bytes. Sequentially consistent: either a waiter,
+  // which announces itself before it looks, sees the end, or we see the waiter.
   if (!post.word.compare_exchange_strong(expected, post_word::with(expected, end), std::memory_order_seq_cst))
     return false;
   if (state.waiters.load(std::memory_order_seq_cst) != 0) {
@@ -103,7 +103,7 @@ Errc execute_datagram(const NicView& target, const wire::PacketHeader& header,
     post.in_bytes.store(static_cast<std::uint16_t>(payload.size()), std::memory_order_relaxed);
     post.partner.store(header.event_data, std::memory_order_relaxed);
     if (end_post(target, post, claimed, PostState::completed)) return Errc::ok;
-    // Somebody took us for dead and gave the post back: not ours any more.
+    // Another process took us for dead and gave the post back: not ours any more.
   }
 }
 

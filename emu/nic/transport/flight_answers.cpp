@@ -27,7 +27,7 @@ void Nic::take_response(Peer& peer, const wire::Packet& packet) {
   const wire::PacketHeader& header = packet.header;
   const std::uint32_t name = header.transaction;
   Flight* flight = flights_.find(name);
-  // A late answer to a flight that ended, or an answer that nobody waits for: dropped.
+  // A late answer to a flight that ended, or an answer that is not awaited: dropped.
   if (header.verb != wire::Verb::response || flight == nullptr || flight->peer != &peer ||
       flight->answers_due == 0)
     return;
@@ -80,7 +80,7 @@ int Nic::take_responses(Peer& peer) {
   return peer.responses.poll(answers, kFramesPerPoll);
 }
 
-// Returns whether somebody of this host owes an answer.
+// Returns whether a process of this host owes an answer.
 bool Nic::poll_responses() {
   std::vector<Peer*> to_ring;
   std::vector<Peer*> to_fail;
@@ -96,7 +96,7 @@ bool Nic::poll_responses() {
         continue;
       }
       if (peer->responses.ready()) take_responses(*peer);
-      // Also without an answer: what waits may wait for frames that nobody answers to be taken out.
+      // Also without an answer: what waits may wait for frames without an answer to be taken out.
       if (peer->waiting.empty()) continue;
       if (pump(*peer) && sleeps(*peer)) {
         to_ring.push_back(peer);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// Frames: what leaves as packets and what arrives as packets, whoever moves it along. A thread of the program
-// that polls does it in passing; the service thread does it when nobody else looks.
+// Frames: what leaves as packets and what arrives as packets, whichever thread moves it along. A thread of
+// the program that polls does it in passing; the service thread does it when no other thread looks.
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
 #include "emu/base/wait.hpp"
@@ -92,7 +92,7 @@ void Nic::open_lanes(Peer& peer) {
     service.lane_changes.fetch_add(1, std::memory_order_seq_cst);
 }
 
-// `silent_by`: the endpoint whose frames nobody answers, if the operation may be one; its port's thread posts
+// `silent_by`: the endpoint whose frames get no answer, if the operation may be one; its port's thread posts
 // it.
 Errc Nic::send_frames(const Request& request, Endpoint* silent_by) {
   Peer& peer = *request.peer;
@@ -116,8 +116,8 @@ Errc Nic::send_frames(const Request& request, Endpoint* silent_by) {
       header.transaction = *name;
       auto* const local = reinterpret_cast<std::byte*>(request.local_address);
       const bool in_segments = (request.flags & kLocalOffset) != 0;
-      // Before the flight is written down: what is done after it left costs the peer no time, and nobody
-      // takes its answer in before we let go of the lock.
+      // Before the flight is written down: what is done after it left costs the peer no time, and its answer
+      // is not taken in before we release the lock.
       const bool left =
           by_wire && !in_segments && peer.waiting.empty() &&
           send_whole(*wire_.load(std::memory_order_relaxed), peer.link.process.slot, header, local);
@@ -150,7 +150,7 @@ Errc Nic::send_frames(const Request& request, Endpoint* silent_by) {
   }
   if (sent && sleeps(peer)) environment_.ring(peer.link.process);
   if (wire::traits(request.op).addressed) count_hit(peer, request.remote, request.remote_address);
-  // Somebody has to take the answer in if the program does not poll.
+  // The service thread has to take the answer in if the program does not poll.
   if (answered && view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
     environment_.ring_self();
   return Errc::not_done;
@@ -418,7 +418,7 @@ void Nic::find_lanes() {
   next_frames_for_.store(lanes_.size() <= next_frames_.size() ? changes : 0, std::memory_order_release);
 }
 
-// ---- whoever polls ----
+// ---- the polling thread ----
 
 bool Nic::progress(const void* source) {
   if (clock_ != nullptr) [[unlikely]] {

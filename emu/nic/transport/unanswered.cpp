@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// Frames that nobody answers: that they are done shows in how far their target has come, that they were
+// Frames without an answer: that they are done shows in how far their target has come, that they were
 // refused in a count that it keeps (fault.hpp).
 #include "emu/nic/initiator/granted.hpp"
 #include "emu/nic/nic.hpp"
@@ -17,7 +17,7 @@ namespace {
 // How much goes by granted frames between two looks at what was refused.
 constexpr std::uint64_t kLookForRefusalsBytes = 4096;
 
-// Whether the frames of an endpoint that nobody answers have all been delivered, or never will be.
+// Whether the frames without an answer of an endpoint have all been delivered, or never will be.
 bool is_taken_out(const Endpoint& endpoint) {
   const Peer* const peer = endpoint.unanswered_to;
   return peer == nullptr || peer->dead.load(std::memory_order_relaxed) || peer->requests.refused() ||
@@ -67,7 +67,7 @@ void Nic::keep_frame_grant(Endpoint& endpoint, const Request& request) {
     return;
   // An extent may be direct when this says that nothing has changed.
   if ((request.remote.flags & kSpace) != 0) return;
-  // Where faults and clocks are, every operation comes by.
+  // Where faults and clocks are, every operation takes the slow path.
   if (faults_ != nullptr || clock_ != nullptr) return;
   MrtEntry& entry = peer.link.nic.region(request.remote.index);
   const std::uint64_t word = entry.control.load(std::memory_order_acquire);
@@ -110,7 +110,7 @@ Errc Nic::send_granted_frame(Endpoint& endpoint, const Request& request) {
         !peer.requests.try_send_line(
             grant.frame, {reinterpret_cast<const std::byte*>(request.local_address), request.length}))
       return Errc::not_done;
-    // Nobody else looks while all goes this way.
+    // No other thread looks while all goes this way.
     if (peer.requests.position() % kLookForRefusalsBytes == 0) look_for_refusals(peer);
     note_unanswered(peer, endpoint);
   }
@@ -119,7 +119,7 @@ Errc Nic::send_granted_frame(Endpoint& endpoint, const Request& request) {
   return Errc::ok;
 }
 
-// The target's end: what apply() would do with a put of one line that nobody answers. False: nothing was
+// The target's end: what apply() would do with a put of one line without an answer. False: nothing was
 // done, and apply() decides. REQUIRES: requests_mu_ is held.
 bool Nic::take_short_put(Inbound& from, const wire::ShortFrame& frame) {
   if (frame.verb != wire::Verb::put || (frame.flags & ~wire::kWantsRemoteEvent) != wire::kLast ||

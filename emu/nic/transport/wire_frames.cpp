@@ -32,7 +32,7 @@ Status Nic::add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> add
   const Status added = wire->add_peer(slot, address);
   // It spoke to us first, and is known already.
   if (!added.ok() && added.code() != Errc::invalid_param) return added;
-  // Whoever we connected to we may wait for: its death is to be noticed.
+  // We may wait for any process that we connected to: its death is to be noticed.
   wire->watch(slot, true);
   return {};
 }

@@ -365,7 +365,7 @@ Quadrics::Barrier Quadrics::hardware_barrier(std::uint32_t nodes, const std::vec
     now += back_off;
     back_off *= 2;
   }
-  result.ns = multicasts({now}, nodes, 0).front();  // the end-of-packet token that wakes everyone
+  result.ns = multicasts({now}, nodes, 0).front();  // the end-of-packet token that wakes all nodes
   return result;
 }
 

@@ -37,7 +37,7 @@ Refusal check_common(const RunSpec& spec) {
   return {};
 }
 
-// What the run asks of an all-to-all, whoever takes part in it.
+// What the run asks of an all-to-all, whichever nodes take part in it.
 static Refusal all_to_all_options(const RunSpec& spec, const Scene& scene, AllToAll::Options* options) {
   const std::uint64_t packet = std::min<std::uint64_t>(spec.bytes, scene.payload_max);
   if (spec.ahead != 0 && spec.ahead < packet)

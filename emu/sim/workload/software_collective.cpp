@@ -133,7 +133,7 @@ Refusal make_software_collective(const std::string& name, Node nodes,
   for (const Name& known : kNames)
     if (name == known.name) chosen.kind = known.kind;
   if (chosen.kind == Kind::broadcast && chosen.repeat != 1)
-    return {fmt::format("{} broadcasts: expected 1, the root of a second one would wait for nobody",
+    return {fmt::format("{} broadcasts: expected 1, the root of a second one would wait for no node",
                         chosen.repeat)};
   *out = std::make_unique<SoftwareCollective>(nodes, chosen);
   return {};
