@@ -52,7 +52,7 @@ bool answer(int request, std::vector<std::byte>& bytes) {
   }
   append(bytes, static_cast<std::uint64_t>(domains.size()));
   for (const alpsAppGni_t& one : domains) append(bytes, one);
-  // Who reads an alpsAppLLIGni_t reads a whole one.
+  // A reader of an alpsAppLLIGni_t reads a whole one.
   if (bytes.size() < sizeof(alpsAppLLIGni_t)) bytes.resize(sizeof(alpsAppLLIGni_t));
   return true;
 }
@@ -67,7 +67,7 @@ int alps_app_lli_lock(void) {
 }
 
 int alps_app_lli_unlock(void) {
-  // Of a lock that nobody holds: taken first, so that the unlock is good.
+  // Of a lock that may be free: taken first, so that the unlock is good.
   (void)line().taken.try_lock();
   line().taken.unlock();
   return 0;

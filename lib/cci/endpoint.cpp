@@ -119,8 +119,8 @@ void Endpoint::ring_self() { ::eventfd_write(doorbell_.get(), 1); }
 
 // After each poll of an endpoint with a handle: the handle is readable while there is something, and
 // otherwise
-// the next event makes it so. Who polls all the time does not pay for that: the thread does it when the polls
-// have stopped.
+// the next event makes it so. A client that polls all the time does not pay for that: the thread does it when
+// the polls have stopped.
 void Endpoint::settle(bool got) {
   misses_ = got ? 0 : misses_ + 1;
   if (!spinning_ && misses_ > kSpinningAfter) {
@@ -133,7 +133,7 @@ void Endpoint::settle(bool got) {
   flush_acks();
   auto& armed = segment_->header().armed;
   if (has_something()) {
-    // Rung by the one who took `armed` back; else by us.
+    // Rung by the thread that took `armed` back; else by us.
     if (!armed_ || armed.exchange(0, std::memory_order_seq_cst) != 0) ring_self();
     armed_ = true;
     return;

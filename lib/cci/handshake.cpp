@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::int64_t kGreetingNs = 10'000'000'000;  // how long a stranger may be silent
 
-// A stream to the endpoint that listens at an abstract name; none when nobody does.
+// A stream to the endpoint that listens at an abstract name; none when no endpoint does.
 UniqueFd connect_to(std::string_view name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -238,7 +238,7 @@ void Endpoint::accept_all(int listener, bool local) {
       const int on = 1;
       ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
-    // Those of this host who are not of our user.
+    // Clients of this host that are not of our user.
     if (same_host && !same_user && !device_.any_user) {
       ++refused_;
       debug::tell(debug::Topic::conn, "a process of another user is refused (allow = user): " +
@@ -324,7 +324,7 @@ Errc Endpoint::handle_ready(Connection* connection, bool shared) {
 bool Endpoint::open_peer(Connection* connection) {
   const Hello& theirs = connection->theirs;
   if (connection->descriptors.size() != 2 || theirs.slot >= kMaxConnections) return false;
-  if (config::text("ORRERY_WIRE") == "ofi") return false;  // by frames to everyone, for tests
+  if (config::text("ORRERY_WIRE") == "ofi") return false;  // by frames to every peer, for tests
   if (auto known = peers_[theirs.endpoint].lock(); known != nullptr) {
     connection->peer = std::move(known);
     return true;
@@ -458,7 +458,7 @@ int Endpoint::disconnect(Connection* connection) {
   return CCI_SUCCESS;
 }
 
-// Nobody speaks of it any more. It goes when the loop over the sockets is done.
+// Ends its part in everything. It goes when the loop over the sockets is done.
 void Endpoint::release(Connection* connection) {
   if (slots_[connection->slot] != connection) return;
   slots_[connection->slot] = nullptr;

@@ -21,7 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-// The endpoint's sockets: where it listens, who looks at them and when.
+// The endpoint's sockets: where it listens, which thread looks at them and when.
 namespace orrery::cci {
 
 namespace {
@@ -264,7 +264,7 @@ void Endpoint::thread_main() {
     polls = polls_;
     if (timed_ != 0) keep_time(monotonic_ns());
     if (attended && streams_ + unsettled_ != 0) {
-      // A client that polls seldom owes nobody an answer until its next poll.
+      // A client that polls seldom owes no peer an answer until its next poll.
       flush_acks();
       continue;
     }

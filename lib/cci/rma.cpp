@@ -80,7 +80,7 @@ int Endpoint::register_memory(void* start, std::uint64_t length, int flags, cci_
   entry.start.store(reinterpret_cast<std::uintptr_t>(start), std::memory_order_relaxed);
   entry.length.store(length, std::memory_order_relaxed);
   entry.touched.store(0, std::memory_order_relaxed);
-  // Release: who sees the generation sees the range.
+  // Release: a peer that sees the generation sees the range.
   entry.control.store(registered(generation, flags), std::memory_order_release);
   handles_[index] = std::make_unique<struct cci_rma_handle>(
       cci_rma_handle{{nonce_, static_cast<std::uint64_t>(generation) << 32 | index,

@@ -50,7 +50,7 @@ std::uint64_t HandleTable::insert(std::uint8_t kind, void* object) {
   }
   const std::uint64_t handle = make_handle(kind, generation, index);
   slots_[index].payload = reinterpret_cast<std::uintptr_t>(object);
-  // Release: pairs with find's acquire; whoever knows the handle sees the object.
+  // Release: pairs with find's acquire; a thread that knows the handle sees the object.
   slots_[index].word().store(handle, std::memory_order_release);
   ++live_;
   return handle;

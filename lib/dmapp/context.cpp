@@ -160,7 +160,7 @@ void Context::reap() {
     if (!queue_->collect(event.transaction(), &context)) continue;
     Tracker& tracker = *static_cast<Tracker*>(context);
     if (event.status != Errc::ok && tracker.first == Errc::ok) tracker.first = event.status;
-    // Release: whoever sees that nothing is left sees the failure, and what came.
+    // Release: a thread that sees that nothing is left sees the failure, and what came.
     tracker.left.fetch_sub(1, std::memory_order_release);
   }
 }

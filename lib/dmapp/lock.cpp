@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint64_t kLost = std::uint64_t{1} << 63;
 constexpr std::uint64_t kGranted = 1;
-constexpr std::int64_t kLockLookNs = 5'000'000;  // between looks at who lives
+constexpr std::int64_t kLockLookNs = 5'000'000;  // between looks at which PEs live
 constexpr std::int64_t kLinkNs = 200'000'000;    // after which one that should have said its name is missed
 constexpr unsigned kDefaultLocks = 128;
 constexpr unsigned kMostLocks = 1023;
@@ -129,7 +129,7 @@ std::uint64_t await(Words& words, std::uint64_t offset, GiveUp give_up) {
   }
 }
 
-// The lock is lost to everybody.
+// The lock is lost to all PEs.
 dmapp_return_t lose(Words& words, const Place& lock) {
   (void)words.swap(lock, kLost);
   return DMAPP_RC_TRANSACTION_ERROR;
@@ -264,7 +264,7 @@ dmapp_return_t release_one(IsIt is_it) {
     }
     if (place == kLockPlaces) return DMAPP_RC_NOT_FOUND;
     held = g_held[place];
-    g_held[place].holds = false;  // nobody else releases it meanwhile
+    g_held[place].holds = false;  // no other thread releases it meanwhile
   }
   const dmapp_return_t rc = release(place, held);
   give_place(place);

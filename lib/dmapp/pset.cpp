@@ -20,7 +20,7 @@ namespace orrery::dmapp {
 
 namespace {
 
-constexpr std::int64_t kSetLookNs = 10'000'000;  // between looks at who lives
+constexpr std::int64_t kSetLookNs = 10'000'000;  // between looks at which PEs live
 constexpr std::size_t kFlat = kArity + 1;        // members that tell each other
 
 enum class Phase : std::uint8_t { idle, gathering, waiting };
@@ -260,7 +260,7 @@ dmapp_return_t begin(std::uint64_t handle, const void* in, void* out, std::uint3
     }
     return DMAPP_RC_SUCCESS;
   }
-  // A leaf's contribution is on its way before anybody asks.
+  // A leaf's contribution is in flight before its parent asks.
   const dmapp_return_t rc = advance(*context, *set);
   return rc == DMAPP_RC_NOT_DONE ? DMAPP_RC_SUCCESS : rc;
 }

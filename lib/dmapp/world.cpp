@@ -38,7 +38,7 @@ std::mutex g_start_mu;
 std::uint64_t g_epochs = 0;  // guarded by g_start_mu
 bool g_opened_pmi = false;   // guarded by g_start_mu
 
-// Says goodbye to the launcher, if it was us who greeted it. At exit, not in dmapp_finalize: the program may
+// Says goodbye to the launcher, if this library greeted it. At exit, not in dmapp_finalize: the program may
 // go on with the same launcher (MPI).
 void leave_launcher() {
   PMI_BOOL there = PMI_FALSE;

@@ -3,7 +3,7 @@
 
 // A job on several hosts finds itself together: where each process is reached by the wire between hosts, one
 // key a host. The lowest rank of a host is its leader: it puts a record of all processes there under its own
-// rank. Whoever reads starts with rank 0's, and goes on with the lowest rank that no record has named yet,
+// rank. A reader starts with rank 0's, and goes on with the lowest rank that no record has named yet,
 // which can only be a leader. What the leader learned stands in the directory of its host, for all.
 #include "emu/base/log.hpp"
 #include "emu/nic/host/runtime.hpp"
@@ -29,8 +29,7 @@ struct RecordHead {
 };
 static_assert(sizeof(RecordHead) == 12);
 
-// A connection takes a descriptor, of the one who connects and of the one who is connected to, and nobody is
-// told of one that could not be had.
+// A connection takes a descriptor of each of its two ends, and no error tells of one that could not be had.
 void warn_of_descriptors(std::size_t processes_elsewhere) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -58,7 +57,7 @@ std::vector<int> Session::ranks_here() const {
     const bool is_pe = job_->pes_with_slots() != 0 && process.index < static_cast<std::uint32_t>(size_);
     if (is_pe) ranks.push_back(static_cast<int>(process.index));
   }
-  // In a directory that others share nobody can tell; a job of one process needs nobody.
+  // In a directory that others share that is unknown; a job of one process needs no other.
   if (job_->pes_with_slots() == 0) {
     for (int rank = 0; rank < size_; ++rank) ranks.push_back(rank);
   }
@@ -89,7 +88,7 @@ Status Session::join_hosts(const job::WireJob& job, bool placed) {
     const auto number = job_->directory().remote_host_of(static_cast<std::uint32_t>(rank), &generation);
     host[static_cast<std::size_t>(rank)] = number;
     if (number == 0 && !std::binary_search(here.begin(), here.end(), rank)) {
-      log::error("nobody says where rank {} is", rank);
+      log::error("no record says where rank {} is", rank);
       return Errc::corrupt;
     }
     hosts = std::max(hosts, number);

@@ -23,7 +23,7 @@ namespace {
 // types", "Key/value management"): nothing of the library is needed to build. Values of versions 2 to 5.
 constexpr int kSuccess = 0;
 constexpr int kDoneAlready = -157;   // PMIX_OPERATION_SUCCEEDED: no callback comes
-constexpr std::uint8_t kGlobal = 3;  // scope: for everybody
+constexpr std::uint8_t kGlobal = 3;  // scope: for all processes
 constexpr std::uint32_t kRankWildcard = UINT32_MAX - 1;
 constexpr std::uint16_t kBool = 1;
 constexpr std::uint16_t kString = 3;
@@ -111,7 +111,7 @@ struct PmixClient::Library {
 };
 
 PmixClient::PmixClient() : library_(std::make_unique<Library>()) {}
-// A fence that nobody left may still be over some day: then PMIx's thread writes here.
+// A fence that did not end may still be over some day: then PMIx's thread writes here.
 PmixClient::~PmixClient() {
   if (in_fence_) (void)library_.release();
 }
@@ -203,7 +203,7 @@ Result<std::string> PmixClient::get(std::string_view key, int from) {
   }
   Proc who = library_->self;
   who.rank = static_cast<std::uint32_t>(from);
-  // Not asking the server, which would wait for what nobody puts: the last fence brought all there is.
+  // Not asking the server, which would wait for a pair that is never put: the last fence brought all.
   const Info here_only = flag("pmix.optional");
   Value* value = nullptr;
   const int rc = library_->get(&who, std::string(key).c_str(), &here_only, 1, &value);

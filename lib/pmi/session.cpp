@@ -25,7 +25,7 @@ namespace {
 // The process's session. PMI is a library of one thread; a forked child finds its parent's pid.
 struct OfProcess {
   Session* session = nullptr;
-  pid_t owner = 0;         // who opened it
+  pid_t owner = 0;         // that opened it
   bool wire_used = false;  // PMI_FD has been spoken on, by this process or by its parent
 };
 constinit OfProcess g_of_process;
@@ -87,7 +87,7 @@ Result<Session*> Session::open() {
   } else {
     session->kvs_name_ = "singleton_" + std::to_string(getpid());
   }
-  // Alone it meets whoever has the same ORRERY_JOB; in a job it meets that job.
+  // Alone it meets all processes with the same ORRERY_JOB; in a job it meets that job.
   const auto job =
       session->wire_ ? job::Job::of_process(session->kvs_name_, session->size_) : job::Job::of_process();
   if (!job.ok()) return job.code();
@@ -139,7 +139,7 @@ Status Session::set_up() {
     wire_job = job_->directory().wire_job().value_or(job::WireJob{});
   } else {
     if (wire_ != nullptr) {
-      // From now on everybody of this host is in the directory.
+      // From now on all processes of this host are in the directory.
       const Status met = barrier();
       if (!met.ok()) return met;
     }
@@ -285,7 +285,7 @@ Result<std::string> Session::get_bytes(const std::string& key, int from) {
   return asked([&] { return wire_->get_bytes(key, from); });
 }
 
-// Our own server shows a pair to everybody as soon as it is put; others wait for the next barrier.
+// Our own server shows a pair to all clients as soon as it is put; others wait for the next barrier.
 bool Session::visible_at_once() const { return job_->launch().directory_fd >= 0; }
 
 Result<std::string> Session::poll_bytes(const std::string& key, int from) {

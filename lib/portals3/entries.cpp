@@ -48,7 +48,7 @@ int read_memory(const ptl_md_t& md, classic::Memory* memory) {
   memory->threshold = md.threshold;
   memory->max_size = md.max_size;
   memory->options = md.options;
-  // Who says where its messages go also sees to the room.
+  // An initiator that says where its messages go also sees to the room.
   if ((md.options & PTL_MD_MANAGE_REMOTE) != 0) memory->options &= ~PTL_MD_MAX_SIZE;
   memory->user = reinterpret_cast<std::uint64_t>(md.user_ptr);
   if ((md.options & PTL_MD_IOVEC) == 0) return PTL_OK;

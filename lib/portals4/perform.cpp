@@ -137,7 +137,7 @@ void drain(Peer& peer) {
   pthread_mutex_t& executing = peer.match.header().executing;
   while (match::has_due(peer.match)) {
     const int got = pthread_mutex_trylock(&executing);
-    if (got == EBUSY) return;  // its holder looks again after it has let go
+    if (got == EBUSY) return;  // its holder looks again after it has released it
     if (got == EOWNERDEAD) pthread_mutex_consistent(&executing);
     match::Operation operation;
     for (;;) {

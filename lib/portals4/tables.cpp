@@ -302,7 +302,7 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t* md, ptl_handle_md_t* md
   MemoryDescriptor& descriptor = g_descriptors[index];
   descriptor.interface = interface;
   descriptor.binding = binding;
-  // Release: whoever sees it in use sees its binding.
+  // Release: a thread that sees it in use sees its binding.
   const std::uint32_t state = descriptor.state.fetch_add(1, std::memory_order_release) + 1;
   ++g_descriptors_in_use[interface];
   *md_handle = make_handle(Kind::md, interface, state >> 1, index);

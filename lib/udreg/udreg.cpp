@@ -90,7 +90,7 @@ udreg_return_t UDREG_CacheDestroy(udreg_cache_handle_t handle) {
   if (cache == nullptr) return UDREG_RC_INVALID_PARAM;
   {
     const std::lock_guard lock(registry().mu);
-    // The one who destroys it may hold one access itself.
+    // The caller may hold one access itself.
     if (cache->accesses > 1) return UDREG_RC_NO_SPACE;
   }
   // Without the registry's lock: the client's functions are called.

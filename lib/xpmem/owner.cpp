@@ -126,7 +126,7 @@ Answer Owner::answer(const Request& request, UniqueFd* file) {
   // Under a clock, pages that the program polls may just have been taken away (page_watch.hpp).
   if (clock::Clock* const clock = runtime_.nic().clock()) clock->before_inspection();
   const auto there = runtime_.memory().inspect(pages.begin, pages.size());
-  // Pages that are in the file already may have been made read-only since: not for whoever wants to write.
+  // Pages that are in the file already may have been made read-only since: not for a process that writes.
   if (!there.ok() || !there.value().mapped || (request.writes != 0 && !there.value().writable))
     return {.error = EFAULT};
   std::uint64_t offset = 0;

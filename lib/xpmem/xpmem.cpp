@@ -56,8 +56,8 @@ struct Process {
 std::mutex g_mu;
 Process* g_process = nullptr;  // guarded by g_mu
 
-// At the process's end, before the runtime's own end: the service thread, which outlives it, answers nobody
-// with its help any more.
+// At the process's end, before the runtime's own end: the service thread, which outlives it, gives no
+// answers with its help any more.
 void end_process() {
   const std::lock_guard lock(g_mu);
   if (g_process == nullptr || g_process->pid != getpid() || g_process->runtime == nullptr) return;

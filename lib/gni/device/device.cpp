@@ -145,7 +145,7 @@ gni_return_t GNI_GetJobResInfo(uint32_t device_id, uint8_t ptag, gni_job_res_t r
     const std::uint64_t most = orrery::gni::limit_of(nic, job.directory(), domain, *resource);
     amount.total = std::min(amount.total, most);
   }
-  // Descriptors of the engine are nobody's until a transfer has one.
+  // Descriptors of the engine have no owner until a transfer has one.
   if (*resource == orrery::gni::Resource::bte) amount.used = nic.block_transfers();
   *res_desc = {.used = amount.used, .limit = amount.total};
   return GNI_RC_SUCCESS;

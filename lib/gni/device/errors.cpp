@@ -35,7 +35,7 @@ namespace {
 
 constexpr std::uint32_t kDefaultQueue = 64;
 constexpr std::int64_t kNsPerMs = 1'000'000;
-// How often a waiter asks whether a peer refused something that nobody answers.
+// How often a waiter asks whether a peer refused something that gets no answer.
 constexpr std::int64_t kLookNs = 20 * kNsPerMs;
 
 Err* find_err(gni_err_handle_t handle) {
@@ -83,7 +83,7 @@ bool drop_oldest(Err& err) {
   bool lost = false;
   std::uint64_t at = taken;
   while (const auto found = err.log->next(at)) {
-    // The log itself has forgotten some: nobody knows any more whose they were.
+    // The log itself has forgotten some: their owners are not known any more.
     lost = lost || found->serial != at + 1;
     at = found->serial;
     if (!is_for(err, *found)) continue;

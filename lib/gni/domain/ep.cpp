@@ -19,7 +19,7 @@ void let_go_of_queue(Ep& ep) {
   if (ep.source != nullptr) ep.source->queue->references.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// Acquire: pairs with the release of whoever ended the last operation; nobody touches the endpoint after it.
+// Acquire: pairs with the release of the last operation's end; no thread touches the endpoint after it.
 bool idle(const Ep& ep) { return nic::Nic::idle(ep.endpoint); }
 
 bool settle(Ep& ep) {

@@ -133,7 +133,7 @@ void Call::before(const gni_cq_entry_t* entry) {
 
 void Call::event(const char* name, const gni_cq_entry_t* entry) {
   if (entry == nullptr) return;
-  // An overrun is an entry too; a queue that does not block has none to give to who waits.
+  // An overrun is an entry too; a queue that does not block has none to give to a waiter.
   const bool overrun = result_ == GNI_RC_ERROR_RESOURCE && *entry != entry_before_;
   if (!has_output() && !overrun) return;
   using Reader = std::uint64_t (*)(gni_cq_entry_t);

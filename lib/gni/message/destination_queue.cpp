@@ -128,7 +128,7 @@ DestinationQueue::~DestinationQueue() {
   }
   if (region_.valid()) (void)nic_.deregister(region_);
   if (closed != Errc::ok) {
-    // Whoever still fills a buffer, or reads the last message, keeps what it needs.
+    // A sender that still fills a buffer, or a peer that reads the last message, keeps what it needs.
     for (auto& [name, peer] : peers_) (void)peer.endpoint.release();
     new std::vector<std::byte>(std::move(staging_));
     return;
@@ -204,7 +204,7 @@ Result<DestinationQueue::Peer> DestinationQueue::read_directory(const gni_dqueue
 
 Errc DestinationQueue::connect(std::span<const gni_dqueue_out_attr_t> attrs) {
   if (flying_ && !landed()) return Errc::not_done;
-  // More than there is ever room for: before anybody is asked, which may take kAnswerNs each, and before a
+  // More than there is ever room for: before any peer is asked, which may take kAnswerNs each, and before a
   // count that is not one leads beyond the client's list.
   if (attrs.size() > most_peers_) return Errc::no_resource;
   std::map<PeerName, Peer> fresh;

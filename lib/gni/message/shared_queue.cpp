@@ -212,7 +212,7 @@ Errc SharedQueue::leave() {
 SharedQueue::~SharedQueue() {
   const std::int64_t deadline = monotonic_ns() + kLeaveNs;
   while (leave() == Errc::not_done && monotonic_ns() < deadline) nap();
-  // Whoever still fills a buffer, or still has a message of ours, keeps what it needs.
+  // A peer that still fills a buffer, or still has a message of ours, keeps what it needs.
   const bool quiet = !channel_ && !flying_;
   if (region_.valid()) (void)nic_.deregister(region_);
   if (source_ != nullptr) source_->queue->references.fetch_sub(1, std::memory_order_relaxed);
@@ -345,7 +345,7 @@ void SharedQueue::take_in(const Arrived& arrived) {
   if (arrived.header.kind == QueuedHeader::kMessage)
     arrived_.push_back(arrived);
   else if (arrived.header.sender_address == attachment_.port->nic_address)
-    learn(arrived);  // only who is of our node speaks for it
+    learn(arrived);  // only an instance of our node speaks for it
 }
 
 void SharedQueue::learn(const Arrived& arrived) {
@@ -354,8 +354,8 @@ void SharedQueue::learn(const Arrived& arrived) {
     std::memcpy(&address, arrived.bytes.data(), sizeof address);
     const auto found = connections_.find(address);
     if (found == connections_.end()) return;
-    // One that still has a message under way stays: also when its event has come, and whoever brought it is
-    // not done with the endpoint yet.
+    // One that still has a message in flight stays: also when its event has come, and the thread that brought
+    // it is not done with the endpoint yet.
     const nic::Endpoint* const endpoint = found->second.endpoint.get();
     if (endpoint != nullptr && (!nic::Nic::idle(*endpoint) || (flying_ && flight_.endpoint == endpoint)))
       return;

@@ -32,7 +32,7 @@ Errc SharedQueue::send(std::uint32_t address, std::uint32_t instance, const Outg
   if (message.header.size() + message.data.size() > attrs_.max_msg_sz) return Errc::size;
   const QueueMember* member = find_member(address, instance);
   if (member == nullptr) {
-    (void)collect();  // somebody may have told us of it
+    (void)collect();  // an instance may have told us of it
     member = find_member(address, instance);
     if (member == nullptr) return Errc::no_match;
   }
@@ -91,7 +91,7 @@ Errc SharedQueue::attempt() {
     known = outcome();
   }
   if (!known || *known == Errc::ok) return Errc::ok;
-  // No buffer; or nobody: then it is not connected any more.
+  // No buffer; or no process: then it is not connected any more.
   if (*known == Errc::no_resource || *known == Errc::not_done) return Errc::not_done;
   return *known == Errc::unreachable ? *known : Errc::no_match;
 }

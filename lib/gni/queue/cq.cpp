@@ -72,7 +72,7 @@ gni_cq_entry_t entry_of_success(const nic::Event& event) {
 }
 static_assert(static_cast<int>(DeviceStatus::okay) == 0);
 
-// Nobody asks for the descriptor of a message: its place among the queue's requests is free again.
+// The descriptor of a message is never asked for: its place among the queue's requests is free again.
 void collect_sent(const Cq& cq, const nic::Event& event) {
   void* none = nullptr;
   (void)cq.queue->collect(static_cast<std::uint32_t>(event.data >> 32), &none);
@@ -130,7 +130,7 @@ gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint3
   cq->queue = queue.value();
   if (attachment->dual_events) cq->queue->limit_transactions((entry_count + 1) / 2);
   cq->nic = attachment->nic;
-  // The short way of GNI_CqGetEvent makes Aries entries: a queue with a handler does not take it.
+  // The fast path of GNI_CqGetEvent makes Aries entries: a queue with a handler does not take it.
   cq->handler = handler == nullptr && attachment->gemini ? orrery::gni::no_handler : handler;
   cq->context = context;
   cq->attachment = attachment;

@@ -79,7 +79,7 @@ namespace {
                 .command = static_cast<std::uint8_t>(raw_value(d.ce_cmd)),
                 .two_operands = (d.ce_mode & GNI_CEMODE_TWO_OP) != 0};
   nic::Request request;
-  // Nobody at the other end hears of a join by an event of its own.
+  // A join raises no event at the other end.
   request.flags = d.cq_mode & GNI_CQMODE_DUAL_EVENTS;
   request.context = post_descr;
   return return_of(ep.nic->join(ep.endpoint, ep.edge, request, join));

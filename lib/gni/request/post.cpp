@@ -39,7 +39,7 @@ ORRERY_TIMED_PATH [[gnu::noinline]] gni_return_t post_fma_checked(Ep& ep, gni_po
       if (small != GNI_RC_SUCCESS) return small;
       const gni_return_t local = check_local(ep, &request, d, flagged ? GNI_FMA_FLAGGED_RESPONSE_SIZE : 0);
       if (local != GNI_RC_SUCCESS) return local;
-      // The flag is stored by whoever takes the answer, who knows addresses, not offsets.
+      // The thread that takes the answer stores the flag; it knows addresses, not offsets.
       if (flagged && (request.flags & nic::kLocalOffset) != 0) return GNI_RC_INVALID_PARAM;
       break;
     }
@@ -88,7 +88,7 @@ ORRERY_TIMED_PATH [[gnu::noinline]] gni_return_t post_fma_checked(Ep& ep, gni_po
   if ((waiting != 0 || d.length >= ep.nic->options().bte_crossover) &&
       waiting >= limit_of(*ep.attachment, Resource::bte)) [[unlikely]]
     return GNI_RC_ERROR_RESOURCE;
-  // The short way was tried, but for these: another queue's posts, and the older device's.
+  // The fast path was tried, but for these: another queue's posts, and the older device's.
   const bool untried = d.src_cq_hndl != nullptr || ep.attachment->gemini;
   if (d.src_cq_hndl != nullptr) {
     // Another queue than the endpoint's, for this post alone.
