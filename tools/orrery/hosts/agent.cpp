@@ -147,7 +147,7 @@ void Agent::poll_once() {
   if (fds[0].revents != 0) {
     signalfd_siginfo info{};
     while (read(signals_.get(), &info, sizeof info) == sizeof info) {
-      // Somebody ends us alone: the launcher sees that we are gone, and ends the job.
+      // A signal ends us alone: the launcher sees that we are gone, and ends the job.
       if (info.ssi_signo != SIGCHLD) broken_ = true;
     }
     reap();
@@ -156,7 +156,7 @@ void Agent::poll_once() {
   if (fds[1].revents != 0) read_messages();
 }
 
-// One read: whoever writes without end does not keep the others waiting.
+// One read: a PE that writes without end does not keep the others waiting.
 void Agent::forward(Pe& pe, UniqueFd& from, AgentKind kind, std::uint32_t rank) {
   std::array<char, 16384> bytes;
   if (!from.valid()) return;
@@ -173,7 +173,7 @@ void Agent::drain(std::uint32_t index) {
   const std::uint32_t rank = first_ + index;
   for (auto [from, kind] :
        {std::pair{&pe.pmi, AgentKind::pmi}, {&pe.out, AgentKind::out}, {&pe.err, AgentKind::err}}) {
-    // A pipe or a socket's buffer holds no more; who inherited it may go on writing.
+    // A pipe or a socket's buffer holds no more; a process that inherited it may go on writing.
     constexpr int kMostReads = 64;
     for (int i = 0; i < kMostReads && from->valid(); ++i) {
       const std::size_t before = to_say_.size();

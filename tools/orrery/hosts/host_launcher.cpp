@@ -254,7 +254,7 @@ void HostLauncher::reap() {
       });
 }
 
-// No more comes from that host: its PEs, which its agent ends when we let go of it, count as ended.
+// No more comes from that host: its PEs, which its agent ends when its connection closes, count as ended.
 void HostLauncher::lose(Host& host, const std::string& why) {
   host.from.reset();
   host.to.reset();
@@ -312,7 +312,7 @@ bool HostLauncher::may_come(std::uint32_t rank) const {
 }
 
 void HostLauncher::ease_the_end() {
-  // Who has not begun yet need not.
+  // A host that has not begun yet need not.
   for (Host& host : hosts_) {
     if (!host.greeted) host.to.reset();
   }

@@ -56,7 +56,7 @@ bool Guardian::start() {
 
 void Guardian::tell(pid_t word) {
   if (!pipe_.valid()) return;
-  // The launcher ignores SIGPIPE; a guardian that somebody killed leaves PR_SET_PDEATHSIG to do the work.
+  // The launcher ignores SIGPIPE; a guardian that was killed leaves PR_SET_PDEATHSIG to do the work.
   [[maybe_unused]] const auto written = write(pipe_.get(), &word, sizeof word);
 }
 

@@ -90,7 +90,7 @@ void JobControl::check_pmi() {
   stop(SIGTERM);
 }
 
-// Whether all that run are in the barrier: whom it waits for has gone, or was never started.
+// Whether all that run are in the barrier: the PE that it waits for has gone, or was never started.
 bool JobControl::all_wait_in_vain() const {
   for (std::uint32_t rank = 0; rank < pe_count_; ++rank) {
     if (may_come(rank) && server_->phase(rank) != job::PmiServer::Phase::in_barrier) return false;

@@ -82,7 +82,7 @@ std::string job_report(const std::string& reason, const job::PmiServer& server, 
     text += fmt::format("{} of {} PEs did not arrive at PMI barrier {}: PE {}\n", absent.size(), pes, barrier,
                         list_of(absent));
   }
-  // Those who did not arrive first: they are the cause.
+  // PEs that did not arrive first: they are the cause.
   absent.insert(absent.end(), inside.begin(), inside.end());
   for (std::size_t i = 0; i < std::min(absent.size(), kMostReportLines); ++i) {
     const PeFacts pe = ask(absent[i]);

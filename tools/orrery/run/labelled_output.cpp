@@ -21,7 +21,7 @@ void write_whole(int to, std::string_view rest) {
       pollfd room{to, POLLOUT, 0};
       poll(&room, 1, -1);
     } else if (written < 0 && errno != EINTR) {
-      return;  // nobody reads our output any more
+      return;  // our output has no reader any more
     } else if (written > 0) {
       rest.remove_prefix(static_cast<std::size_t>(written));
     }

@@ -161,7 +161,7 @@ void Launcher::serve() {
       signal_all(SIGKILL);
       kill_at_ = now + kGraceNs;
       if (running() == 0) {
-        // Only pipes are open: whoever holds them left the PE's group. What is written is written.
+        // Only pipes are open: the processes that hold them left the PE's group. What is written is written.
         sweep();
         for (Pe& pe : pes_) {
           pe.out.drain();
@@ -189,7 +189,7 @@ int Launcher::poll_once() {
   }
   const int ready = poll(fds.data(), fds.size(), wait_ms());
   if (ready <= 0) return ready;
-  // What PEs have said before they died counts: their bytes first, then who has exited.
+  // What PEs have said before they died counts: their bytes first, then which have exited.
   for (std::size_t i = 0; i < what.size(); ++i) {
     if (fds[of_pes + i].revents == 0) continue;
     const auto [rank, kind] = what[i];

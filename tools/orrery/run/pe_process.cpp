@@ -111,7 +111,7 @@ pid_t start_child(const ChildStart& start, const std::function<void()>& prepare,
   const pid_t pid = fork();
   if (pid < 0) return -1;
   if (pid == 0) become(start, prepare, self, guardian, error_out.get());
-  setpgid(pid, pid);  // here as well: whoever is first
+  setpgid(pid, pid);  // here as well: parent or child is first
   error_out.reset();
   int why = 0;
   if (read(error_in.get(), &why, sizeof why) == sizeof why) *error = why;

@@ -101,7 +101,7 @@ std::string read_clock(const Words& words, RunOptions* options, RecordUses* uses
   set("ORRERY_OPTIMISTIC", words.optimistic);
   if (read.choice.kind == clock::Kind::virtual_time) {
     // An address sanitizer's allocator looks at the clock now and then, to give memory back to the system:
-    // nobody can tell those looks from the program's. What the user says comes later, and wins.
+    // those looks cannot be told from the program's. What the user says comes later, and wins.
     const char* const chosen_options = std::getenv("ASAN_OPTIONS");
     set("ASAN_OPTIONS", std::string("allocator_release_to_os_interval_ms=-1") +
                             (chosen_options == nullptr ? "" : std::string(":") + chosen_options));
@@ -322,7 +322,7 @@ void add_run(CLI::App& root, int& exit_code) {
   command->add_option("--place", words->place, "Place PEs on nodes as the file says")
       ->type_name("FILE")
       ->excludes(nodes);
-  command->add_option("--timeout", words->timeout, "Stop after that time and say who waits for whom")
+  command->add_option("--timeout", words->timeout, "Stop after that time and say which PE waits for which")
       ->type_name("SECONDS");
   command
       ->add_option("--bind", words->bind,

@@ -85,7 +85,7 @@ int run_sim(SimOptions& options) {
   std::ofstream page;
   if (!options.html.empty()) {
     spec.keep_link_busy = true;
-    // Before the run: nobody wants to wait for a page that cannot be written.
+    // Before the run: a page that cannot be written is not worth the wait.
     page.open(options.html);
     if (!page)
       return usage_error(fmt::format("page '{}': expected a file that can be written", options.html));
