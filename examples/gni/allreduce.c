@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright 2026 the Orrery authors */
 /*
- * A reduction in the NICs: every PE gives a number, and every PE gets the sum and who gave the largest.
+ * A reduction in the NICs: every PE gives a number, and every PE gets the sum and the PE with the largest.
  * The NIC of PE 0 has an engine at the root of a tree whose leaves are the PEs.
  * Run: orrery run -n 4 ./allreduce
  */
 #include "start.h"
 
-/* Everybody's NIC address and engine, told to everybody. */
+/* Every PE's NIC address and engine, told to all PEs. */
 struct root {
   int rank;
   uint32_t nic_address, engine;

@@ -2,14 +2,14 @@
 /* Copyright 2026 the Orrery authors */
 /*
  * Atomic memory operations: PEs share out work by a counter in the memory of PE 0. Each fetching add takes
- * the next number, whoever else asks at the same time. Run: orrery run -n 4 ./amo_counter
+ * the next number, also when others ask at the same time. Run: orrery run -n 4 ./amo_counter
  */
 #include "start.h"
 
 #define ITEMS 1000
 
 static struct {
-  uint64_t next;     /* the number that nobody has yet */
+  uint64_t next;     /* the number that no PE has yet */
   uint64_t taken;    /* how many items were worked on, */
   uint64_t bits[16]; /* and which: bit i of these */
 } shared;
@@ -47,7 +47,7 @@ int main(void) {
     if (item >= ITEMS) break;
 
     /* Work on the item: here, say so. A command that does not fetch needs no place for a result, and without
-     * an event nobody waits for it. */
+     * an event no PE waits for it. */
     amo.amo_cmd = GNI_FMA_ATOMIC_OR;
     amo.cq_mode = GNI_CQMODE_SILENT;
     amo.remote_addr = home.address + sizeof(uint64_t) * (2 + item / 64);

@@ -2,8 +2,8 @@
 /* Copyright 2026 the Orrery authors */
 /*
  * Datagrams: how PEs meet that know nothing of each other's memory yet. Both sides post up to 128 bytes, and
- * the two are exchanged. PE 0 serves: it posts on an endpoint that is bound to nobody and hears who came. The
- * others know its address, and bind. Run: orrery run -n 4 ./datagram
+ * the two are exchanged. PE 0 serves: it posts on an endpoint that is bound to no peer and learns which
+ * came. The others know its address, and bind. Run: orrery run -n 4 ./datagram
  */
 #include "start.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright 2026 the Orrery authors */
 /*
- * Events: who hears what of a put, and how a PE is told something without any data.
+ * Events: which PE gets which event of a put, and how a PE is told something without any data.
  * Run: orrery run -n 2 ./events
  */
 #include "start.h"

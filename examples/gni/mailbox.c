@@ -17,7 +17,7 @@ int main(void) {
   gni_cq_handle_t sent = make_queue(&me, 64);
   gni_cq_handle_t arrived = make_queue(&me, 64);
 
-  /* Two mailboxes, one for each neighbour: its memory must be zero before anybody sends. */
+  /* Two mailboxes, one for each neighbour: its memory must be zero before a peer sends. */
   gni_smsg_attr_t mine;
   memset(&mine, 0, sizeof mine);
   mine.msg_type = GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
@@ -32,7 +32,7 @@ int main(void) {
   gni_ep_handle_t to = connect_to(&me, &right, sent);
   gni_ep_handle_t from = connect_to(&me, &left, sent);
 
-  /* Everybody's mailbox 0 is for the neighbour before, 1 for the next one. Attributes are the same on both
+  /* Every PE's mailbox 0 is for the neighbour before, 1 for the next one. Attributes are the same on both
    * sides but for where the mailbox is. */
   gni_smsg_attr_t theirs = mine;
   mine.mbox_offset = mine.buff_size;
@@ -72,7 +72,7 @@ int main(void) {
       good = tag == TAG && number == to_receive && data == (uint64_t)number * 3 && good;
       to_receive++;
       MUST(GNI_SmsgRelease(from));
-      /* The queue behind the mailbox's memory heard of it as well, and says from whom. */
+      /* The queue behind the mailbox's memory got an event as well, which names the sender. */
       good = GNI_CQ_GET_REM_INST_ID(wait_for_event(arrived)) == (uint64_t)before && good;
     }
   }

@@ -39,7 +39,7 @@ int main(void) {
   MUST(GNI_GetCompleted(done, event, &finished));
   if (finished != &put) return 1;
 
-  /* Ours has arrived at the next PE; has the one for us? After this everybody's has. */
+  /* Ours has arrived at the next PE; has the one for us? After this all have. */
   PMI_Barrier();
   printf("PE %d received: %s\n", me.rank, inbox);
 

@@ -7,7 +7,7 @@
  * is not valid any more has to be asked for anew. That an error is recoverable says that the process may go
  * on, not that a repeat will succeed: a node that is gone stays gone, so the repeats of a word are bounded.
  * GNI_CDM_MODE_ERR_NO_KILL (start.h) leaves the choice to us: without it a process dies of an error that is
- * not recoverable. What the device saw is told to whoever subscribes to its errors, with the transaction and
+ * not recoverable. What the device saw is told to subscribers to its errors, with the transaction and
  * the PE. Run: orrery run -n 2 --fault corrupt=0.05,drop=0.05,revoke=@200,link=0.1 ./recovery
  */
 #include "start.h"
@@ -89,8 +89,8 @@ int main(void) {
     while (PMI_Bcast(&ask, sizeof ask) == PMI_SUCCESS && ask) peer = offer(&me, &handle, 1);
   }
 
-  /* Every failure was told to the subscriber too; link errors, which the link puts right itself, to nobody
-   * else. */
+  /* Every failure was told to the subscriber too; link errors, which the link puts right itself, to it
+   * alone. */
   int told = 0, corrected = 0;
   gni_error_event_t error;
   while (GNI_GetErrorEvent(errors, &error) == GNI_RC_SUCCESS) {

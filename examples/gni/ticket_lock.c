@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright 2026 the Orrery authors */
 /*
- * A lock of two words in the memory of PE 0, which does nothing for it: who wants it draws a ticket with a
- * fetching add and waits until the other word says that it is his turn. Fair: first come, first served.
- * Run: orrery run -n 4 ./ticket_lock
+ * A lock of two words in the memory of PE 0, which does nothing for it: a PE that wants it draws a ticket
+ * with a fetching add and waits until the other word says that it is its turn. Fair: first come,
+ * first served. Run: orrery run -n 4 ./ticket_lock
  */
 #include "start.h"
 

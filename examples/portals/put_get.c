@@ -38,7 +38,7 @@ int main(void) {
 
   snprintf(expected, sizeof expected, "greetings from rank %d", (w.rank + w.size - 1) % w.size);
   wrong |= strcmp(inbox, expected) != 0 || strcmp(back, line) != 0;
-  PMI_Barrier(); /* nobody reads the inbox any more */
+  PMI_Barrier(); /* no PE reads the inbox any more */
   MUST(PtlMEUnlink(me));
   MUST(PtlMDRelease(out));
   MUST(PtlMDRelease(in));

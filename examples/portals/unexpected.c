@@ -3,7 +3,7 @@
 /*
  * Messages that come before their entry: an entry of the overflow list catches them, and the NIC keeps their
  * headers. An entry that is appended later takes the first header that it would have matched, and is told
- * where the bytes lie. This is what every message-passing library does with what nobody has asked for yet.
+ * where the bytes lie. This is what every message-passing library does with messages before their receive.
  * Run: orrery run -n 4 ./unexpected
  */
 #include "start.h"
@@ -30,7 +30,7 @@ int main(void) {
   for (uint64_t tag = 1; tag <= kMessages; ++tag) {
     value = 100 * tag + (uint64_t)w.rank;
     MUST(PtlPut(md, 0, sizeof value, PTL_ACK_REQ, next, kPortal, tag, 0, NULL, 0));
-    await(&w, PTL_EVENT_ACK); /* it is there, though nobody asked for it */
+    await(&w, PTL_EVENT_ACK); /* it is there, before its entry */
   }
   PMI_Barrier();
 
