@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// A barrier of all PEs of several hosts, with more PEs than cores: who waits yields. One table, medians:
-//   tcp    bare TCP connections: everybody tells PE 0, and PE 0 tells everybody
+// A barrier of all PEs of several hosts, with more PEs than cores: a waiting PE yields. One table, medians:
+//   tcp    bare TCP connections: each PE tells PE 0, and PE 0 tells all
 //   puts   the same by 8 B puts with events
 //   ce     by the collective engine, each host's PEs below an engine of theirs
 //   pmi    by the launcher: PMI_Barrier

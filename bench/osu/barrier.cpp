@@ -11,7 +11,7 @@
 
 namespace {
 
-// In each round everybody tells the one `step` further on, and waits to be told. The rounds have words of
+// In each round every PE tells the one `step` further on, and waits to be told. The rounds have words of
 // their own; what is told is the barrier's number.
 class Dissemination {
  public:

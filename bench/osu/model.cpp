@@ -46,7 +46,7 @@ Model::Model(int rank, int size) {
   auto built = model::build_machine(name);
   if (!built.machine) refuse(rank, built.error);
   machine_ = std::move(built.machine);
-  // As the clock does (docs/timing.md): where nobody placed the PEs, PE n is on node n.
+  // As the clock does (docs/timing.md): where no launcher placed the PEs, PE n is on node n.
   const bool placed = std::getenv("ORRERY_JOB_FD") != nullptr;
   for (int pe = 0; pe < size; ++pe) {
     int nid = pe;

@@ -15,9 +15,9 @@ namespace {
 
 constexpr int kRounds = 300;
 
-// Each PE puts its count into its word at every other PE and waits until it has everybody's. Nobody has to
-// run for the others to go on: the last that comes lets all of them go, as in the bare barrier. Waiting
-// yields: there are more PEs than cores, and each should run once a phase.
+// Each PE puts its count into its word at every other PE and waits until it has the count of each. No PE has
+// to run for the others to go on: the last one to arrive releases all of them, as in the bare barrier.
+// Waiting yields: there are more PEs than cores, and each should run once a phase.
 class PutBarrier {
  public:
   explicit PutBarrier(Session& session) : session_(session) {

@@ -94,7 +94,7 @@ static void guarded_counter(int owner) {
   free(memory);
 }
 
-/* Everybody accumulates into every cell of everybody. */
+/* Every rank accumulates into every cell of every rank. */
 static void accumulate(void) {
   MPI_Win window;
   int64_t* cells = make_window(kCells * sizeof *cells, sizeof *cells, &window);
@@ -114,7 +114,7 @@ static unsigned char pattern(int from, int to, int i) {
   return (unsigned char)(from * 37 + to * 11 + i * 7 + i / 256);
 }
 
-/* A block of every size from everybody to everybody, by put, and read back by get. */
+/* A block of every size from every rank to every rank, by put, and read back by get. */
 static void blocks(void) {
   MPI_Win window;
   unsigned char* memory = make_window((size_t)kBlock * (size_t)size, 1, &window);

@@ -219,7 +219,7 @@ TEST(OrderedWorkloads, RefuseInOneLineWhatTheyCannotHave) {
   EXPECT_EQ(why([](RunSpec& s) { s.workload = "barrier", s.load = 0.5; }),
             "barrier: expected no load, no gets, no subset, and its own end");
   EXPECT_EQ(why([](RunSpec& s) { s.workload = "broadcast", s.repeat = 3; }),
-            "3 broadcasts: expected 1, the root of a second one would wait for nobody");
+            "3 broadcasts: expected 1, the root of a second one would wait for no node");
   EXPECT_EQ(why([](RunSpec& s) { s.workload = "line-fill", s.machine = "gemini"; }),
             "line-fill on gemini: expected bluegene-l, whose packets leave copies on their way");
   EXPECT_EQ(why([](RunSpec& s) { s.workload = "plane-fill", s.nodes = "4x2x4"; }),
