@@ -3,7 +3,7 @@
 option(ORRERY_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ORRERY_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(ORRERY_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
-# Not by default: a newer compiler has warnings that nobody has seen here. The presets, which CI uses, set it.
+# Not by default: a newer compiler has warnings that were not seen here. The presets, which CI uses, set it.
 option(ORRERY_WERROR "Treat warnings as errors" OFF)
 option(ORRERY_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 set(ORRERY_SANITIZE "" CACHE STRING "Sanitizers: empty, address;undefined or thread")

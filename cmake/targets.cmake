@@ -19,7 +19,7 @@ endfunction()
 # orrery_api(<name> SOURCES ... MAP <file> [HEADERS <dir>] [COMMON])
 # One machine API over the emulator: targets <name> (lib<name>.so.0, exports decided by the map file) and
 # <name>_static (lib<name>.a), both over liborrery.so. HEADERS is the API's folder below include/; it is on
-# the include path of whoever links the library, and it is installed with it (cmake/package.cmake).
+# the include path of every target that links the library, and it is installed with it (cmake/package.cmake).
 # COMMON: it uses lib/common.
 # The sources use libfmt only through emu/base (log, check): a client links no libfmt.
 function(orrery_api name)

@@ -89,7 +89,7 @@ def allowed(layer):
 
 
 def resolve(target, path, known, headers):
-    """The file of ours that an include names, or None for a header of somebody else's."""
+    """The file of ours that an include names, or None for a header of another project."""
     folder = path.rsplit("/", 1)[0]
     for candidate in (target, os.path.normpath(f"{folder}/{target}"), f"include/{target}"):
         if candidate in known:

@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const auto answer = PmiLine::parse(std::string_view(output.text).substr(0, output.text.size() - 1));
       ORRERY_CHECK(answer.ok(), "we do not understand our own answer: {}", output.text);
     }
-    // Nobody may be a barrier ahead of somebody else: all leave together.
+    // No PE may be a barrier ahead of another: all leave together.
     for (std::uint32_t other = 0; other < kPes; ++other) {
       ORRERY_CHECK(server.barriers_done(other) == server.barriers_done(0), "barriers");
     }

@@ -222,7 +222,7 @@ int main(int argc, char** argv) {
   if (!signal_fd.valid()) give_up("signalfd");
   const UniqueFd a = make_device(argv[1], argv[3]);
   const UniqueFd b = make_device(argv[2], argv[3]);
-  // A cable does not outlive who laid it, wakes when a frame is due, and waits for no program's turn. Where
+  // A cable does not outlive its maker, wakes when a frame is due, and waits for no program's turn. Where
   // the last is refused the report says what it came to.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   prctl(PR_SET_TIMERSLACK, 1);

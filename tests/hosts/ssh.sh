@@ -25,7 +25,7 @@ cat > "$work/bin/ssh" << END
 exec $ssh -F none -p 2222 -i $work/key -o UserKnownHostsFile=$work/known -o StrictHostKeyChecking=yes "\$@"
 END
 chmod 755 "$work/bin/ssh"
-# The folder that sshd steps into before anybody has logged in may not be there where sshd is no service.
+# The folder that sshd steps into before the first login may not be there where sshd is no service.
 start='[ -d /run/sshd ] || { mount -t tmpfs tmpfs /run && mkdir /run/sshd; }; exec '$sshd' -D -e -f /dev/null -p 2222
   -h '$work'/host -o AuthorizedKeysFile='$work'/key.pub -o StrictModes=no -o PermitRootLogin=yes -o UsePAM=no -o PidFile=none'
 start=$(printf '%s' "$start" | tr '\n' ' ')

@@ -37,7 +37,7 @@ remove_hosts() {
     ip netns delete "$netns" 2> /dev/null
   done
 }
-# Hosts of a run that was killed (ctest's time-out is a SIGKILL) are nobody's: the number in the name is its pid.
+# Hosts of a run that was killed (ctest's time-out is a SIGKILL) have no owner: the number in the name is its pid.
 for netns in $(ip netns list 2> /dev/null | sed -n 's/^\(orrery-[ab]-[0-9]*\).*/\1/p'); do
   kill -0 "${netns##*-}" 2> /dev/null || remove_hosts "$netns"
 done

@@ -20,7 +20,7 @@ void bind_here(BiasedLock& lock) {
   lock.bind();
 }
 
-// Without the call (older kernels, seccomp) no lock is ever bound, and everybody takes it wholly, which
+// Without the call (older kernels, seccomp) no lock is ever bound, and every thread takes it wholly, which
 // OneThatIsBoundToNobodyIsTakenWholly tests: what binding adds is not there to be tested.
 bool can_bind() { return asymmetric_fence::enrol() && asymmetric_fence::heavy(); }
 
@@ -80,7 +80,7 @@ TEST(BiasedLock, AVisitorLeavesItBoundAndACompanionDoesNot) {
   lock.leave(Held::wholly);
 }
 
-// Property: whoever has it is alone with what it guards, whichever way it was taken; nothing is lost.
+// Property: a thread that has it is alone with what it guards, whichever way it was taken; nothing is lost.
 TEST(BiasedLock, KeepsItsThreadVisitorsAndCompanionsApart) {
   (void)can_bind();
   for (const bool unbinds : {false, true}) {

@@ -34,8 +34,8 @@ std::uint64_t count_of(int counter) {
   return read(counter, &count, sizeof count) == sizeof count ? count : 0;
 }
 
-// Skipped where can_call_while() says no (a kernel, or a glibc, that registers no sequences): then nobody may
-// call call_while(), and nothing is written by attach.
+// Skipped where can_call_while() says no (a kernel, or a glibc, that registers no sequences): then no code
+// may call call_while(), and nothing is written by attach.
 TEST(CallWhile, CallsAsLongAsTheWordIsWhatItWas) {
   if (!can_call_while()) ORRERY_SKIP("rseq") << "no restartable sequences here";
   const int counter = eventfd(0, EFD_NONBLOCK);

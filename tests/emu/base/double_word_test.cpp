@@ -43,8 +43,8 @@ TEST(DoubleWord, IncrementsOfSeveralThreadsAreAllCounted) {
   EXPECT_EQ(pair.high.load(), 3 * kEach);
 }
 
-// Skipped without AVX and under ThreadSanitizer: there nobody may call double_word_store(), and its callers
-// store the words one by one.
+// Skipped without AVX and under ThreadSanitizer: there double_word_store() must not be called, and its
+// callers store the words one by one.
 TEST(DoubleWord, AStoreIsSeenWholeAndInOrder) {
   if (!g_double_word_stores)
     ORRERY_SKIP("stores16") << "no 16-byte stores of one access on this processor or build";

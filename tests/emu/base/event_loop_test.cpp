@@ -209,7 +209,7 @@ TEST(EventLoop, WithNoEventsADescriptorIsNotWatchedUntilItGetsSome) {
     ASSERT_TRUE(loop->change(fd.get(), 0).ok());
     poke(fd.get());
     ASSERT_TRUE(loop->run_and_wait([] {}));
-    EXPECT_EQ(calls.load(), i + 1) << "nobody watches";
+    EXPECT_EQ(calls.load(), i + 1) << "it is not watched";
   }
   again.get_future().wait();
   loop->remove(fd.get());

@@ -91,7 +91,7 @@ TEST(ShortLock, WhoLetsGoWakesAWaiterThatSleeps) {
   });
   while (lock.sleepers_for_test() == 0 || state_of(id) != 'S') yield_cpu();
   lock.unlock();
-  waiter.join();  // an hour later, if nobody wakes it
+  waiter.join();  // an hour later, if it is not woken
   EXPECT_EQ(lock.sleepers_for_test(), 0u);
 }
 

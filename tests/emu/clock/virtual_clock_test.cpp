@@ -151,7 +151,7 @@ std::int64_t furthest_behind(const Choice& choice) {
       behind = std::max(behind, latest - clock.now().count());
     }
   });
-  EXPECT_EQ(pes.late(), 0u) << "nobody did anything to another one";
+  EXPECT_EQ(pes.late(), 0u) << "no PE did anything to another one";
   return behind;
 }
 
@@ -232,7 +232,7 @@ TEST(VirtualClock, EffectsOnANodeComeInTheOrderOfTheirTimesWhoeverHasTheTurn) {
     if (pe == 1) call(clock, [&] { clock.settle(Pes::slot(2)); });
     if (pe == 1) seen += '|';
   });
-  EXPECT_EQ(seen, "12345678|") << "whoever asks has them done first";
+  EXPECT_EQ(seen, "12345678|") << "a PE that asks has them done first";
 }
 
 TEST(VirtualClock, PesOfOneNodeSeeEachOthersMemory) {

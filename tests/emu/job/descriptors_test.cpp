@@ -193,7 +193,7 @@ TEST_F(DescriptorsTest, SilentClientsDoNotKeepOthersOut) {
 }
 
 TEST_F(DescriptorsTest, ANameThatIsTakenIsRefusedAndTheLoserGoesOn) {
-  // In any order that is how the processes of a job find out who leads.
+  // In any order: that is how the processes of a job find out which one leads.
   const auto second = DescriptorServer::listen(*loop_, server_->socket_name());
   EXPECT_EQ(second.code(), Errc::no_resource);
 }
@@ -228,7 +228,7 @@ TEST_F(DescriptorsTest, StoppedTargetLetsTheDeadlinePass) {
 }
 
 TEST_F(DescriptorsTest, ImpostorAtTheSocketIsRefused) {
-  // Somebody of our user listens where a process says it does, and answers without knowing the nonce.
+  // A process of our user listens where another says it does, and answers without knowing the nonce.
   const std::string name = member_socket_name("orrery-test");
   const UniqueFd listener = std::move(listen_abstract(name)).value();
   const ProcessRef victim = directory_->join({.rank = 5, .socket_name = name}).value();

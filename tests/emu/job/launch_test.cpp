@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 std::map<std::string, std::string>* g_variables = nullptr;  // what GetEnv, a plain function, looks into
 
-// Who made PMI_FD, and under which namespace of PMIx that process runs; nothing: what cannot be known.
+// The process that made PMI_FD, and its namespace of PMIx; nothing: what cannot be known.
 std::optional<pid_t> g_maker = 0;
 std::optional<std::string> g_namespace_of_maker;
 

@@ -99,7 +99,7 @@ TEST(ProcessStat, ProcessOneOfWhoseThreadsRunsIsNotStopped) {
   kill(child, SIGKILL);
   if (is_traced) waitpid(thread, &status, __WALL);
   waitpid(child, &status, __WALL);
-  // In containers that refuse ptrace(2) nobody can bring a thread into the state that this is about.
+  // In containers that refuse ptrace(2) no thread can be brought into the state that this is about.
   if (!is_traced) ORRERY_SKIP("ptrace") << "no thread may be traced here";
 }
 

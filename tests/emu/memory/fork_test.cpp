@@ -154,8 +154,7 @@ TEST_P(Fork, ModesDecideWhatChildrenSee) {
   // The test says which addresses a child has; under ThreadSanitizer one of them is the tool's own. The other
   // suites run it.
 #if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP()
-      << "ThreadSanitizer maps a stack in the child before anyone else: into the large block's place";
+  GTEST_SKIP() << "ThreadSanitizer maps a stack in the child before all others: into the large block's place";
 #endif
   Pages small(kBytes);
   Pages large(kBytes + (std::size_t{40} << 20));

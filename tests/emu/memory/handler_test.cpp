@@ -249,10 +249,10 @@ TEST(Handler, OfManyGuardedRunsOneLooksForEachCallWhileSomebodyCalls) {
               ORRERY_CHILD_REQUIRE(a_guarded_run_looks());
               ORRERY_CHILD_REQUIRE(!a_guarded_run_looks());
               look_for_fault_handler_each_time();
-              renew_fault_handler_look();  // by one who has not heard that nobody calls any more
+              renew_fault_handler_look();  // by a thread that does not know that no other calls any more
               ORRERY_CHILD_REQUIRE(a_guarded_run_looks());
               ORRERY_CHILD_REQUIRE(a_guarded_run_looks());
-              // Nobody calls in a process that is forked from one where somebody does.
+              // There are no calls in a process that is forked from one where a thread makes them.
               call_for_fault_handler_look();
               ORRERY_CHILD_REQUIRE(a_guarded_run_looks());
               Rig rig(Method::protect);

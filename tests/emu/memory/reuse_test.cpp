@@ -169,8 +169,8 @@ TEST_F(Reuse, MremapOfAdoptedMemoryToASizeThatWrapsFails) {
 }
 
 TEST_F(Reuse, TrimmedHeapsStayUsable) {
-  // Main heap: brk shrinks over adopted pages; free chunks inside are given back by an madvise that nobody
-  // can see.
+  // Main heap: brk shrinks over adopted pages; free chunks inside are given back by an madvise that cannot be
+  // seen.
   std::vector<char*> blocks;
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   for (int round = 0; round < 4; ++round) {

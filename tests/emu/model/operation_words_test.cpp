@@ -30,7 +30,7 @@ TEST(OperationWords, EachStandsForOneThingAndIsFoundByItsName) {
   EXPECT_FALSE(priced_by_word("dmapp.POST_AMO").has_value());
 }
 
-// An operation that no API asks for would be priced for nobody.
+// An operation that no API asks for would be priced in vain.
 TEST(OperationWords, ReachEveryOperationAndCollective) {
   std::set<std::string_view> reached;
   for (const OperationWord& w : operation_words()) reached.insert(priced_name(w.priced));

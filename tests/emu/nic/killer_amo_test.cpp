@@ -8,7 +8,7 @@ namespace {
 
 using namespace box;
 
-// A victim's AMO is done once or not at all, whenever it dies; and it spoils nobody else's.
+// A victim's AMO is done once or not at all, whenever it dies; and it spoils no other process's.
 class KillAmoAnywhere : public KillAnywhere {
  protected:
   static constexpr std::size_t kWord = 24'576;

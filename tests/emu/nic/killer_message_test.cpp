@@ -89,7 +89,7 @@ class KillMessenger : public ::testing::Test {
       world.bury();
       victim = bound(0, 1);
       to_victim = bound(1, 0, sent);
-      // Everybody knows everybody: mapping a peer is 18,000 instructions of another kind.
+      // All processes know each other: mapping a peer is 18,000 instructions of another kind.
       meet_nobody(0, 1);
       meet_nobody(1, 0);
       prepare();
@@ -186,7 +186,7 @@ class KillMessenger : public ::testing::Test {
 
   box::World world;
   std::byte* memory = nullptr;
-  Endpoint any;  // of process 1, bound to nobody
+  Endpoint any;  // of process 1, bound to no port
   Bytes at_any{};
   Bytes at_victim{};
   CompletionQueue* arrived = nullptr;

@@ -14,7 +14,7 @@ using namespace box;
 auto victims_post(Scene& scene) {
   return [&scene] { (void)scene.world[0].nic().post(*scene.victim, scene.victims_put()); };
 }
-// The shortest put, of which nobody hears.
+// The shortest put, without an event.
 Request silent_byte(Scene& scene) {
   Request request = scene.victims_put();
   request.flags = 0;
@@ -259,7 +259,7 @@ void stop_anywhere(Scene& scene, const std::function<void()>& prepare, const std
     prepare();
     ASSERT_NE(stepper.start(post, limit), test::Stepper::End::crashed);
     const int cut_offs = scene.world[1].cut_offs;
-    // Returns although nobody lets the initiator go on: after kLimitNs it is cut off. How long that takes on
+    // Returns although the initiator never goes on: after kLimitNs it is cut off. How long that takes on
     // a machine that has better things to do is not asserted; if it never did, the test would not end.
     ASSERT_TRUE(scene.world[1].nic().deregister(scene.key).ok());
     if (scene.world[1].cut_offs != cut_offs) ++stalled;

@@ -19,7 +19,7 @@ using box::World;
 
 std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
-// Each test runs over both paths: what a packet does may not depend on who carries it.
+// Each test runs over both paths: what a packet does may not depend on its carrier.
 class NicOverPath : public ::testing::TestWithParam<Path> {
  protected:
   // Runs service threads until `queue` has an event. Bounded, so that a lost event fails instead of hanging.
@@ -352,7 +352,7 @@ TEST(NicFrames, AQueueStaysUntilTheOperationsThatNameItAreOver) {
     request.flags |= how;
     ASSERT_EQ(nic.post(*pair.endpoint, request), Errc::ok);
     pair.endpoint->queue = pair.local;
-    // Nobody serves the target.
+    // No thread serves the target.
     EXPECT_EQ(nic.destroy_queue(other).code(), Errc::no_resource);
     ASSERT_TRUE(pair.world.settle(0, *pair.endpoint));
     Event event;
@@ -369,7 +369,7 @@ TEST(NicFrames, SleepingTargetIsRungOnceAndAnAttendedOneNotAtAll) {
   pair.world[1].nic().serve();
   const int rings = pair.world[1].rings;
   ASSERT_EQ(pair.world[0].nic().post(*pair.endpoint, pair.put(0, 0, 8)), Errc::ok);
-  EXPECT_EQ(pair.world[1].rings, rings) << "its service thread said that somebody looks";
+  EXPECT_EQ(pair.world[1].rings, rings) << "its service thread said that a thread looks";
   while (pair.world[1].nic().serve()) {
   }
   ASSERT_EQ(pair.world[0].nic().post(*pair.endpoint, pair.put(0, 0, 8)), Errc::ok);
@@ -393,7 +393,7 @@ TEST(NicAdoption, HotRegionBecomesDirectAndKeysStayGood) {
 
 TEST(NicThreads, DeregistrationWaitsForAnInitiatorInTheMiddleOfAPut) {
   // Property: after deregister() returned, no put changes the memory. One thread puts as fast as it can, the
-  // other deregisters and then writes a pattern that nobody may disturb.
+  // other deregisters and then writes a pattern that must stay as it is.
   World world(2, Path::direct);
   std::vector<std::uint64_t> memory(512);
   const auto endpoint = world.endpoint(0, 1, world[0].nic().create_queue(8, 0).value());

@@ -40,7 +40,7 @@ std::string path_name(const ::testing::TestParamInfo<Path>& info) {
 // ---- reductions ----
 
 // A random tree; every leaf contributes reduction after reduction, in several lanes, as soon as it has the
-// last result. Model: a reduction is complete when everybody contributed, and then it is the sum in tree
+// last result. Model: a reduction is complete when all leaves contributed, and then it is the sum in tree
 // order.
 class ReductionWorld {
  public:
@@ -178,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, ReductionsInABox, ::testing::Values(Path::direct
 
 TEST_P(ReductionsInABox, EndAsTheModelSays) { try_worlds<ReductionWorld>(GetParam()); }
 
-// Whoever is left after a death hears of it: nobody waits for ever for the dead.
+// Every survivor of a death hears of it: none waits for ever for the dead.
 TEST_P(ReductionsInABox, NobodyWaitsForTheDead) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     std::mt19937_64 random(seed);
@@ -282,7 +282,7 @@ class SendWorld {
     Sender& sender = senders_[static_cast<std::size_t>(who)];
     if (!sender.alive) return;
     Sent& sent = sender.sent.emplace_back();
-    // The first 8 bytes say who and which; the rest is a function of them.
+    // The first 8 bytes say which sender and which send; the rest is a function of them.
     sent.bytes.resize(8 + random_() % 3000);
     const std::uint64_t mark = static_cast<std::uint64_t>(who) << 32 | (sender.sent.size() - 1);
     std::memcpy(sent.bytes.data(), &mark, 8);
@@ -332,7 +332,7 @@ class SendWorld {
       std::memcpy(&mark, at, 8);
       const std::uint64_t who = mark >> 32;
       const std::uint64_t which = mark & 0xffff'ffff;
-      if (who >= senders_.size() || which >= senders_[who].sent.size()) return fail("bytes of nobody");
+      if (who >= senders_.size() || which >= senders_[who].sent.size()) return fail("bytes of no send");
       Sent& sent = senders_[who].sent[which];
       if (came.value().source != who + 1 || came.value().bytes != sent.bytes.size() ||
           came.value().bytes > length_[buffer] || !std::equal(sent.bytes.begin(), sent.bytes.end(), at))

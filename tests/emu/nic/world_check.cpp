@@ -66,7 +66,7 @@ Outcomes Simulation::outcomes_of(const Operation& operation, Errc base) const {
 bool Simulation::room_for_events(const Operation& operation) const {
   const Queue* queue = operation.line->queue;
   if (queue == nullptr) return true;
-  // One more for an error that nobody asked to hear of.
+  // One more for an error that was not asked for.
   int due = std::max(events_due(operation), 1);
   for (const Operation* other : open_) {
     if (other->line->queue == queue) due += std::max(events_due(*other), 1);
@@ -123,7 +123,7 @@ void Simulation::heard(Operation& operation, const Event& event) {
   const bool asked = (operation.flags & (event.global() ? kGlobalEvent : kLocalEvent)) != 0;
   const bool unasked_error = (operation.flags & kReports) == 0 && event.status != Errc::ok && !event.global();
   if (count > 1 || (!asked && !unasked_error)) {
-    return fail(fmt::format("operation {} raised an event that nobody asked for", operation.id));
+    return fail(fmt::format("operation {} raised an event that was not asked for", operation.id));
   }
   if (event.user_value() != operation.line->endpoint->local_value)
     return fail("an event has a foreign user value");
@@ -188,7 +188,7 @@ void Simulation::check_overrun(Queue& queue) {
   queue.overrun = true;
 }
 
-// `status` not_done: it is over, and nobody says how.
+// `status` not_done: it is over, and its outcome is not told.
 void Simulation::finish(Operation& operation, Errc status) {
   operation.over = true;
   operation.status = status;

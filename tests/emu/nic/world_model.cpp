@@ -195,7 +195,7 @@ void Simulation::die() {
   for (Operation* operation : open_) {
     if (operation->target == life) operation->may.add(Errc::unreachable);
     if (operation->line->from != life) continue;
-    // Nobody will hear of it. What it wrote, or will have written when its frames are served, is not known.
+    // Its end is not reported. What it wrote, or will have written when its frames are served, is not known.
     if (!writes(*operation)) occupy(*operation, -1);
     operation->over = true;
   }
@@ -373,7 +373,7 @@ void Simulation::post() {
       expected = Errc::no_resource;
   }
   const Errc accepted = world_[line->from->slot].nic().post(*line->endpoint, request);
-  // Nobody was found where its process had died: the next post looks again.
+  // No process was found where the last one had died: the next post looks again.
   if (target->alive) line->peer = target;
   if (accepted != expected) {
     return fail(

@@ -27,8 +27,8 @@ TEST_P(WorldInABox, MemoryAndEventsAreWhatTheModelSays) {
                       [](std::uint64_t seed) { return box::Simulation(seed, GetParam()).run(kSteps); });
 }
 
-// Seeds that failed once, each for a reason of its own: pages that were moved twice, a death nobody told of,
-// posts after the last look, a put into pages on the move, answers to a process that was there before.
+// Seeds that failed once, each for a reason of its own: pages that were moved twice, a death that was not
+// told, posts after the last look, a put into pages on the move, answers to a process that was there before.
 TEST_P(WorldInABox, SeedsThatFailedOnceHold) {
   for (const std::uint64_t seed : {1912, 6008, 7839, 9653, 11852})
     EXPECT_EQ(box::Simulation(seed, GetParam()).run(kSteps), "") << "seed " << seed;

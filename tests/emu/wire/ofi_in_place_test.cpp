@@ -94,7 +94,7 @@ TEST(OfiInPlace, ABadLinkLosesNothing) {
   EXPECT_GT(pair.end[0]->counts().retransmitted, 0u);
 }
 
-// What was summed and then written into is refused, and arrives from a copy that nobody writes into.
+// What was summed and then written into is refused, and arrives from a copy that is not written into.
 TEST(OfiInPlace, APayloadThatChangesUnderWayArrivesAsItBecame) {
   SKIP_WITHOUT_GATHERING();
   Pair pair = gathering_pair();

@@ -31,7 +31,7 @@ TEST(OfiWireOpen, RefusedProviderComesWithReasonAndChoices) {
   EXPECT_EQ(OfiWire::open(options, sink, nullptr, &why).code(), Errc::unsupported);
   EXPECT_NE(why.find("nosuch0"), std::string::npos) << why;
   EXPECT_NE(why.find("lo"), std::string::npos) << why;
-  // Of the documentation's range: nobody's.
+  // Of the documentation's range: no host has it.
   options.interface = "192.0.2.1";
   EXPECT_EQ(OfiWire::open(options, sink, nullptr, &why).code(), Errc::unsupported);
   EXPECT_EQ(why.find("192.0.2.1 is no address of this host; it has: "), 0u) << why;

@@ -88,7 +88,7 @@ TEST(OfiWire, PayloadsOfAnySizeArriveInParts) {
 }
 
 // Both sides send requests without pause, each of which is answered from deliver(), over so few frames that
-// they run out all the time: whoever let requests wait for answers and answers for requests would stop here.
+// they run out all the time: a wire that let requests wait for answers and answers for requests would stop.
 TEST(OfiWire, FloodsInBothDirectionsDoNotDeadlock) {
   SKIP_WITHOUT_PROVIDER();
   Pair pair([](OfiWireOptions& options, int) {
@@ -279,7 +279,7 @@ TEST(OfiWire, ABadLinkLosesNothing) {
   }
 }
 
-// A frame by somebody who has some of what it takes.
+// A frame by a process that has some of what it takes.
 std::vector<std::byte> forge(std::uint64_t job, std::uint32_t source, std::uint32_t target,
                              const AuthKey& key) {
   std::vector<std::byte> frame(kHostFrameHeaderBytes + packet_bytes(0));
@@ -328,7 +328,7 @@ TEST(OfiWire, StrangersAreCountedAndHarmless) {
   EXPECT_TRUE(pair.until([&] { return pair.sink[1].count == 1; }));
 }
 
-// Whoever sees the link can send again what he saw, to the same process or to its successor.
+// A process that sees the link can send again what it saw, to the same process or to its successor.
 TEST(OfiWire, ReplaysAreRefused) {
   SKIP_WITHOUT_PROVIDER();
   Pair pair([](OfiWireOptions& options, int i) {

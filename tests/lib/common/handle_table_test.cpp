@@ -122,7 +122,7 @@ TEST_F(HandleTableTest, AgreesWithAMapOverARandomHistory) {
   EXPECT_EQ(table->live(), live.size());
 }
 
-// Property: threads that make, find and free handles of their own never see anybody else's object.
+// Property: threads that make, find and free handles of their own never see another thread's object.
 TEST_F(HandleTableTest, ThreadsDoNotSeeEachOthersHandles) {
   std::vector<std::thread> threads;
   std::vector<int> wrong(4, 0);

@@ -27,7 +27,7 @@ struct LocalSide : ::testing::Test {
 };
 
 TEST_F(LocalSide, AnAnswerHoldsForTheWholeRegistrationUnderItsNameAlone) {
-  EXPECT_FALSE(local.allows(name, begin, 8, false)) << "nobody has asked yet";
+  EXPECT_FALSE(local.allows(name, begin, 8, false)) << "it was not asked for yet";
   const nic::MemKey key = add(0);
   ASSERT_TRUE(ask(key, true));
   EXPECT_TRUE(local.allows(name, begin, bytes.size(), true));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// Every call with every kind of argument that nobody should pass. Each row names what it passes and the code
-// that the header documents; no row may crash, and none may change an output that it must not touch.
+// Every call with every kind of argument that no client should pass. Each row names what it passes and the
+// code that the header documents; no row may crash, and none may change an output that it must not touch.
 #include "tests/lib/gni/client.hpp"
 
 #include <array>
@@ -229,7 +229,7 @@ TEST_F(BadInput, DomainsThatDoNotExistAreRefused) {
   EXPECT_EQ(GNI_CdmCreate(1, 1, 1, GNI_CDM_MODE_ERR_NO_KILL | GNI_CDM_MODE_ERR_ALL_KILL, &cdm),
             GNI_RC_INVALID_PARAM);
   ASSERT_EQ(GNI_CdmCreate(9000, client::ptag(), client::cookie() + 77, 0, &cdm), GNI_RC_SUCCESS);
-  EXPECT_EQ(GNI_CdmAttach(cdm, 0, &address, &nic), GNI_RC_PERMISSION_ERROR) << "a cookie of nobody's";
+  EXPECT_EQ(GNI_CdmAttach(cdm, 0, &address, &nic), GNI_RC_PERMISSION_ERROR) << "a cookie of no job";
   EXPECT_EQ(GNI_CdmAttach(cdm, 5, &address, &nic), GNI_RC_NO_MATCH) << "no such device";
   EXPECT_EQ(GNI_CdmDestroy(cdm), GNI_RC_SUCCESS);
   EXPECT_EQ(GNI_CdmAttach(domain.cdm, 0, &address, &nic), GNI_RC_INVALID_STATE) << "attached already";
@@ -407,7 +407,7 @@ TEST_F(BadInput, RemoteHandlesThatLeadNowhereEndInAnEvent) {
   gni_mem_handle_t read_only = domain.memory(page.data(), 4096, nullptr, GNI_MEM_READ_ONLY);
   gni_mem_handle_t gone = domain.memory(page.data(), 64);
   ASSERT_EQ(GNI_MemDeregister(domain.nic, &gone), GNI_RC_SUCCESS);
-  gni_mem_handle_t elsewhere = memory;  // of a process slot that nobody lives in
+  gni_mem_handle_t elsewhere = memory;  // of a process slot that is empty
   elsewhere.qword1 |= 0x3ffull << 42;
   struct Row {
     const char* what;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// Datagrams and short messages with every kind of argument that nobody should pass; see bad_input_test.cpp.
+// Datagrams and short messages with every kind of argument that no client may pass; see bad_input_test.cpp.
 #include "tests/lib/gni/client.hpp"
 
 #include <array>
@@ -162,13 +162,13 @@ TEST_F(BadMessages, ConnectionsThatMakeNoSenseAreRefused) {
   const auto far_outside = but([](auto& a) { a.mbox_offset = std::numeric_limits<std::uint32_t>::max(); });
   refused("no handle here", no_handle, attr, GNI_RC_INVALID_PARAM);
   refused("no handle there", attr, no_handle, GNI_RC_INVALID_PARAM);
-  refused("nobody's handle here", bad_handle, attr, GNI_RC_INVALID_PARAM);
-  refused("nobody's handle there", attr, bad_handle, GNI_RC_INVALID_PARAM);
+  refused("no process's handle here", bad_handle, attr, GNI_RC_INVALID_PARAM);
+  refused("no process's handle there", attr, bad_handle, GNI_RC_INVALID_PARAM);
   refused("half outside the registration", outside, attr, GNI_RC_INVALID_PARAM);
   refused("outside the registration", far_outside, attr, GNI_RC_INVALID_PARAM);
   gni_smsg_attr_t read_only = attr;
   read_only.mem_hndl = domain.memory(page.data(), 4096, nullptr, GNI_MEM_READ_ONLY);
-  refused("a mailbox that nobody may write", read_only, attr, GNI_RC_INVALID_PARAM);
+  refused("a mailbox that no peer may write", read_only, attr, GNI_RC_INVALID_PARAM);
   EXPECT_EQ(GNI_SmsgSetDeliveryMode(domain.nic, 0x8000), GNI_RC_INVALID_PARAM);
   EXPECT_EQ(GNI_SmsgSetDeliveryMode(domain.nic, GNI_DLVMODE_IN_ORDER), GNI_RC_SUCCESS);
   EXPECT_EQ(GNI_SmsgSetMaxRetrans(domain.nic, 3), GNI_RC_SUCCESS);

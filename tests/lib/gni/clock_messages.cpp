@@ -69,7 +69,7 @@ int keep(std::uint32_t id, std::uint32_t /*address*/, void* message, std::uint8_
 }  // namespace
 
 // The message queue of a node that all PEs are on: it is there when the last one has joined, and a wait for
-// messages that nobody sends is over at its time.
+// messages that no PE sends is over at its time.
 void shared_queue(World& w) {
   usleep(static_cast<useconds_t>(w.rank() * 100));
   gni_msgq_attr_t attrs{};

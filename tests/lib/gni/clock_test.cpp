@@ -323,7 +323,7 @@ Outcome with_report(int pes, std::vector<std::string> what, bool optimistic) {
 }
 
 TEST(Optimistic, ConflictsAndLateEventsAreForcedAndCounted) {
-  // 64 puts of each PE under way, through the same links: whoever runs ahead takes them first.
+  // 64 puts of each PE in flight, through the same links: a PE that runs ahead takes them first.
   const Outcome found = with_report(8, {"all_to_all", "100"}, true);
   ASSERT_EQ(found.ran.code, 0) << found.ran.err;
   EXPECT_GT(number_after(found.report, "\"conflicts\": "), 0) << found.report;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// Every call that waits for another thread until some time, with nobody there who would end it: what it
-// returns and how long it took by the program's own clock. And one that somebody does end.
+// Every call that waits for another thread until some time, with no thread there to end it: what it
+// returns and how long it took by the program's own clock. And one that a thread does end.
 #include "tests/lib/gni/clock_waits.hpp"
 
 #include <cerrno>
@@ -50,7 +50,7 @@ void timed_waits() {
   cnd_t never;
   mtx_init(&plain, mtx_timed);
   cnd_init(&never);
-  // Held by another thread, which has ended: nobody lets go.
+  // Held by another thread, which has ended: it is never released.
   std::thread([&] {
     pthread_mutex_lock(&mutex);
     pthread_rwlock_wrlock(&lock);

@@ -153,7 +153,7 @@ void hot_spot(World& w) {
   }
 }
 
-// Tasks are taken from a counter at PE 0 by fetch-and-add; who gets which depends on time alone.
+// Tasks are taken from a counter at PE 0 by fetch-and-add; which PE gets which depends on time alone.
 void work_stealing(World& w) {
   auto* got = reinterpret_cast<std::uint64_t*>(w.local);
   std::string mine;

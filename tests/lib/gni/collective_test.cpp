@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // The collective engine as a client sees it, over all PEs of the job, and every call of it with arguments
-// that nobody should pass.
+// that no client should pass.
 #include "tests/lib/gni/client.hpp"
 
 #include <array>
@@ -186,7 +186,7 @@ TEST_F(Collective, NamingAChildClaimsNothing) {
     REQUIRE_SUCCESS(GNI_CeConfigure(second, children.data(), static_cast<std::uint32_t>(pmi.size), nullptr,
                                     nullptr, GNI_CE_MODE_ROUND_NEAR));
   } else if (client::memory_is_shared()) {
-    // Nor does it at a PE that owns no engine, where it is known who has opened which port.
+    // Nor does it at a PE that owns no engine, where the owner of each port is known.
     const gni_ep_handle_t other =
         domain.endpoint(queue, all[0].address, instances[self == 1 ? 2 % pmi.size : 1]);
     REQUIRE_SUCCESS(GNI_EpSetCeAttr(other, all[0].engine, self == 1 ? 2 : 1, GNI_CE_CHILD_PE));
@@ -298,7 +298,7 @@ TEST_F(Collective, ArgumentsThatNobodyShouldPassAreRefused) {
   gni_post_descriptor_t d = join(GNI_FMA_CE_AND, 1, 1, 1);
   EXPECT_EQ(GNI_PostFma(unbound, &d), GNI_RC_INVALID_PARAM);
   pmi.barrier();  // until then PE 0 may have them all, from above
-  // Nobody has an engine of that number: accepted, and the result and the event say so; where the engine is
+  // No engine has that number: accepted, and the result and the event say so; where the engine is
   // reached by the wire the result alone, for the contribution has left long before.
   const gni_ep_handle_t astray = domain.endpoint(queue, domain.address, 0);
   REQUIRE_SUCCESS(GNI_EpSetCeAttr(astray, cards[0].engine ^ 15, 0, GNI_CE_CHILD_PE));

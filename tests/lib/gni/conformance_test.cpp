@@ -42,7 +42,7 @@ class Conformance : public testing::Test {
     endpoint = domain.endpoint(sources, peer.nic_address, 100 + static_cast<std::uint32_t>(next));
   }
   ~Conformance() override {
-    pmi.barrier();  // nobody is writing to this memory any more
+    pmi.barrier();  // no PE is writing to this memory any more
     EXPECT_EQ(GNI_MemDeregister(domain.nic, &mine.handle), GNI_RC_SUCCESS);
     munmap(target.data(), kBytes);
   }

@@ -29,7 +29,7 @@ TEST_F(DatagramEnd, OfAnEndpointThatIsDestroyedIsToldOnce) {
   for (const bool cancels : {false, true}) {
     Heard heard;
     std::thread waiter = wait(&heard);
-    // To nobody, who never answers.
+    // To an instance that never answers.
     const gni_ep_handle_t ep = domain.endpoint(queue, domain.address, 9'999);
     ASSERT_EQ(GNI_EpPostDataWId(ep, nullptr, 0, nullptr, 0, kName), GNI_RC_SUCCESS);
     if (cancels) {
@@ -60,7 +60,7 @@ TEST_F(DatagramEnd, StatesOfOneThatWasCancelled) {
   EXPECT_EQ(GNI_PostDataProbeById(domain.nic, &name), GNI_RC_NO_MATCH);
 }
 
-// Nobody need ask: their places are used again.
+// No call has to ask: their places are used again.
 TEST_F(DatagramEnd, ManyThatNobodyAsksAfter) {
   for (int i = 0; i < 10'000; ++i) {
     const gni_ep_handle_t ep = domain.endpoint(queue, domain.address, 9'999);

@@ -20,7 +20,7 @@ constexpr std::uint32_t kPuts = 500;
 struct Waiters {
   client::Domain* domain;
   gni_cq_handle_t queue;
-  gni_ep_handle_t endpoint;  // with a datagram that nobody answers
+  gni_ep_handle_t endpoint;  // with a datagram that is never answered
   gni_err_handle_t errors;
   gni_comp_chan_handle_t channel;
 };

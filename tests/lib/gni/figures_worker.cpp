@@ -126,7 +126,7 @@ void message(World& w) {
 
 // Operations back to back, 64 under way: what all senders together make a microsecond, and GB/s.
 //   <kind> <bytes> <count> <to>: kind fma, bte, launch, amo (one cached word), amo_random;
-//   to: pairs (the first half to the second), both (and back), last (everybody to the last)
+//   to: pairs (the first half to the second), both (and back), last (all to the last)
 void stream(World& w, const std::string& kind, std::uint64_t bytes, int count, const std::string& to) {
   const int rank = w.session.rank, size = w.session.size, half = size / 2;
   const int target = to == "last" ? size - 1 : (rank + half) % size;

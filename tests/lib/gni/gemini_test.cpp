@@ -54,7 +54,7 @@ TEST_F(Gemini, SaysSo) {
 }
 
 TEST_F(Gemini, TheLocalSideOfAGetIsAligned) {
-  for (int round = 0; round < 3; ++round) {  // the short way may come after the first
+  for (int round = 0; round < 3; ++round) {  // the fast path may come after the first
     for (const gni_post_type_t type : {GNI_POST_FMA_GET, GNI_POST_RDMA_GET}) {
       const auto post = type == GNI_POST_FMA_GET ? GNI_PostFma : GNI_PostRdma;
       gni_post_descriptor_t bad = get(2, 256, 64, type);

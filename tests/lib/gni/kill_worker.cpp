@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// One PE of a job in which one PE is killed under load: `kill_worker <seed>`. The seed chooses who dies and
-// when. The others put to and get from everybody until they hear that the victim is gone; then everything
+// One PE of a job in which one PE is killed under load: `kill_worker <seed>`. The seed chooses which PE dies
+// and when. The others put to and get from all until they hear that the victim is gone; then everything
 // that they have outstanding must end, and what they exchange among each other must still arrive.
 #include <atomic>
 #include <cstdint>
@@ -216,7 +216,7 @@ int main(int argc, char** argv) {
   random.seed(seed * 1000 + static_cast<std::uint64_t>(rank));
   const double limit = now() + kPatience;
   while (!worker.heard_of(victim)) {
-    if (now() > limit) give_up(rank, "nobody said that the victim is dead");
+    if (now() > limit) give_up(rank, "no error said that the victim is dead");
     for (int i = 0; i < 8; ++i) {
       const int peer = static_cast<int>(random() % static_cast<std::uint64_t>(size));
       if (!worker.post(peer, random)) {
@@ -230,8 +230,8 @@ int main(int argc, char** argv) {
     if (now() > limit) give_up(rank, "an outstanding operation never ended");
     if (worker.collect(victim) == 0) sched_yield();
   }
-  // The living go on among themselves. Nobody leaves before all have said that they are done: who exits is as
-  // good as dead.
+  // The living go on among themselves. No PE leaves before all have said that they are done: one that exits
+  // is as good as dead.
   for (int i = 0; i < 50; ++i) {
     const int peer = static_cast<int>(random() % static_cast<std::uint64_t>(size));
     if (peer != victim && !worker.post(peer, random)) give_up(rank, "a living PE cannot be reached");

@@ -3,7 +3,7 @@
 # Copyright 2026 the Orrery authors
 # A program under virtual time prints the same under every launcher that is here, and asks the machine the
 # same; none of its runs is anything but exact: what a launcher takes for its barrier, and where it blocks, is
-# nobody's business.
+# of no account.
 # usage: launchers_test.sh <orrery> <clock_worker>
 set -euo pipefail
 here=$(dirname "$0")

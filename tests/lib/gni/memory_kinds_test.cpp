@@ -3,7 +3,7 @@
 
 // Every kind of memory that a program has, as the target of puts and the source of gets: the data, the events
 // and the neighbour's memory are right whatever the pages are. And memory that goes away under its
-// registration: an operation on it ends in an event, and its owner, who touched nothing, lives on.
+// registration: an operation on it ends in an event, and its owner, which touched nothing, lives on.
 #include "tests/lib/gni/client.hpp"
 #include "tests/require.hpp"
 
@@ -94,7 +94,7 @@ class Memory : public testing::Test {
     bool exists;
   };
 
-  // False: some PE has no such memory, and nobody waits for anybody.
+  // False: some PE has no such memory, and no PE waits for another.
   bool meet(std::byte* at, std::uint32_t flags = GNI_MEM_READWRITE) {
     Card mine{
         .nic_address = domain.address, .address = address_of(at), .handle = {}, .exists = at != nullptr};

@@ -53,7 +53,7 @@ class Messaging : public testing::Test {
     gni_cq_handle_t arrived = nullptr;
     std::size_t bytes = 0;
   };
-  // Makes our mailbox and tells the peer; nobody has called GNI_SmsgInit yet.
+  // Makes our mailbox and tells the peer; neither has called GNI_SmsgInit yet.
   Box make_box(std::uint16_t credits, std::uint32_t max, std::uint32_t shift = 0,
                gni_smsg_type_t type = GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT) {
     Box box;
@@ -168,7 +168,7 @@ TEST_F(Messaging, WildcardsMeetWhoeverComesInTheOrderInWhichTheyWerePosted) {
   std::array<gni_ep_handle_t, kPosts> any{};
   std::array<std::uint64_t, kPosts> replies{};
   for (int round = 0; round < 2; ++round) {
-    const bool first = round == 0;  // the wildcards are there before anybody comes, or after
+    const bool first = round == 0;  // the wildcards are there before any peer comes, or after
     if (pmi.rank == 0) {
       if (!first) pmi.barrier();
       for (std::size_t i = 0; i < kPosts; ++i) {

@@ -162,7 +162,7 @@ TEST_F(Queues, ACallbackThatSaysStopIsCalledOncePerCall) {
 
 TEST_F(Queues, WithoutABufferASendIsNotDone) {
   connect();
-  // Nobody receives: a channel's buffers are used up at some time.
+  // No instance receives: a channel's buffers are used up at some time.
   if (leader()) {
     std::array<std::uint64_t, 4> words{};
     gni_return_t rc = GNI_RC_SUCCESS;

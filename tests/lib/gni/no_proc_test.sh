@@ -13,6 +13,6 @@ own=(unshare --mount)
 # shellcheck disable=SC2016
 said=$("${own[@]}" sh -c 'mount -t tmpfs none /proc && exec timeout 100 "$0" run -n 2 "$1"' "$orrery" "$client" 2>&1)
 code=$?
-# A peer that nobody has ended is taken for dead by a runtime that looks for it in /proc.
+# A peer that lives is taken for dead by a runtime that looks for it in /proc.
 [ $code -eq 0 ] || { echo "$said"; echo "exit code $code"; exit 1; }
 [ "$(grep -c 'all memory is reached by frames' <<<"$said")" -eq 2 ] || { echo "$said"; echo "not said once a PE"; exit 1; }

@@ -23,6 +23,6 @@ at_most_once_each() {
 limited 1000000 100 || { echo "$said"; echo "fails with 1 GB of address space"; exit 1; }
 at_most_once_each 'it is reached by frames'
 # Not even for the segment: the client hears of it.
-limited 600000 10 && { echo "works with 600 MB of address space, as nobody expects"; exit 1; }
+limited 600000 10 && { echo "works with 600 MB of address space, which is not expected"; exit 1; }
 at_most_once_each "no address space: a peer's segment needs"
 ! grep -q corrupt <<<"$said" || { echo "$said"; exit 1; }

@@ -32,6 +32,6 @@ replayed "$folder/puts" 2800 --machine aries --nodes 1
 replayed "$folder/puts" 1050 --machine bluegene-l --nodes 4x4x4
 refuses "8 processes on 4 nodes" sim --replay "$folder/puts" --machine bluegene-l --nodes 4x1x1
 
-# The bytes that come back to those who took something, by fetching atomics and gets.
+# The bytes that come back to PEs that took something, by fetching atomics and gets.
 recorded "$folder/gets" -n 3 --machine aries "$worker" stealing 20
 "$orrery" sim --replay "$folder/gets" --machine aries --nodes 1 --quiet | grep -q "ended: finished" || fail "gets: not to their end"

@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // A target that sleeps or is stopped is still written to, read and told; an initiator that is stopped in the
-// middle of its posts holds nobody up. Of the two PEs the first is the one that goes on.
+// middle of its posts holds no other up. Of the two PEs the first is the one that goes on.
 #include "tests/lib/gni/client.hpp"
 
 #include <algorithm>
@@ -197,7 +197,7 @@ TEST_F(Stopped, AnInitiatorThatIsStoppedAnywhereHoldsNobodyUp) {
       usleep(static_cast<useconds_t>(random() % 3000));
       ASSERT_EQ(kill(peer.pid, SIGSTOP), 0);
       wait_until_stopped(peer.pid);
-      // Nobody is left in it when this returns, wherever the other stands.
+      // No access is left in it when this returns, wherever the other stands.
       ASSERT_EQ(GNI_MemDeregister(domain.nic, &card.handle), GNI_RC_SUCCESS);
       std::fill_n(area, kWords, ~0ull);
       ASSERT_EQ(kill(peer.pid, SIGCONT), 0);

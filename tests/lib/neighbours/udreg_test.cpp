@@ -81,7 +81,7 @@ TEST_F(Udreg, WhatWasRegisteredIsFoundAgainInWholePages) {
   EXPECT_EQ(beyond->length, 8192U);
   EXPECT_EQ(UDREG_Unregister(cache, first), UDREG_RC_SUCCESS);
   EXPECT_EQ(UDREG_Unregister(cache, first), UDREG_RC_SUCCESS);
-  EXPECT_EQ(UDREG_Unregister(cache, first), UDREG_RC_INVALID_PARAM) << "nobody uses it any more";
+  EXPECT_EQ(UDREG_Unregister(cache, first), UDREG_RC_INVALID_PARAM) << "it has no user any more";
   EXPECT_EQ(device.registered.at(at(0x10000)), 8192U) << "and it stays";
   EXPECT_EQ(UDREG_DecrRefcount(cache, beyond), UDREG_RC_SUCCESS);
   EXPECT_EQ(stat(UDREG_STAT_CACHE_HIT), 1U);

@@ -66,7 +66,7 @@ xpmem_apid_t get(xpmem_segid_t segment, int flags = XPMEM_RDWR) {
 }
 void* const kFailed = reinterpret_cast<void*>(-1);
 
-// Memory that is shared already, by who made it and how: PGAS runtimes make their heaps so.
+// Memory that is shared already, by its maker and how it was made: PGAS runtimes make their heaps so.
 struct SharedKind {
   const char* name;
   std::byte* (*map)(std::size_t bytes);
@@ -293,7 +293,7 @@ TEST(Xpmem, BadArgumentsAreRefused) {
   EXPECT_EQ(make(mine, 0), -1);
   EXPECT_EQ(make(mine, XPMEM_MAXADDR_SIZE), -1) << "wraps";
   EXPECT_EQ(make(mine, kPage, 01000), -1);
-  EXPECT_EQ(make(mine, kPage, 0200), -1) << "nobody may read it";
+  EXPECT_EQ(make(mine, kPage, 0200), -1) << "no process may read it";
   EXPECT_EQ(xpmem_make(mine, kPage, 9, reinterpret_cast<void*>(0600)), -1);
   EXPECT_EQ(get(0), -1);
   EXPECT_EQ(get(-5), -1);

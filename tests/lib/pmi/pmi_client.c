@@ -2,7 +2,7 @@
 /* Copyright 2026 the Orrery authors */
 /*
  * usage: pmi_client SIZE NODES. Checks what PMI says in a job of that many PEs on that many nodes, and that
- * every collective gives everybody what everybody gave.
+ * every collective gives every PE what all PEs gave.
  */
 #include "pmi_cray.h"
 

@@ -112,7 +112,7 @@ int main() {
   expect(PMI_Init(nullptr), PMI_SUCCESS, "PMI_Init");
   for (const Call& call : kCalls) expect(call.with_nulls(), call.after_init, call.name);
 
-  // A child is not its parent, and may become a process of its own when nobody launched it.
+  // A child is not its parent, and may become a process of its own when no launcher started it.
   const pid_t child = fork();
   if (child == 0) {
     int yes = -1;

@@ -139,7 +139,7 @@ int main(int argc, char** argv) {
     }
     return wait_for(child);
   }
-  if (strcmp(way, "early") == 0) { /* whoever wants the NIC's variables before PMI_Init has them */
+  if (strcmp(way, "early") == 0) { /* a library that wants the NIC's variables before PMI_Init has them */
     CHECK(atoi(g_early_ptag) > 0 && strtoul(g_early_cookie, NULL, 10) > 0 && *g_early_address != 0);
     join();
     CHECK(strcmp(getenv("PMI_GNI_PTAG"), g_early_ptag) == 0);

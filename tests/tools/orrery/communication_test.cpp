@@ -33,7 +33,7 @@ std::string words(const sim::Trace& trace) {
   return text;
 }
 
-// What is written is accepted by whom it is for.
+// What is written is accepted by its reader.
 std::string made_of(const std::vector<clock::Recorded>& records) {
   std::string problem;
   const sim::Trace trace = communication(records, &problem);

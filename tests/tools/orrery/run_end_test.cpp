@@ -32,7 +32,7 @@ std::string sleeper(const std::string& seconds) { return "echo started; exec sle
 class RunEnd : public ::testing::Test {
  protected:
   void expect_gone(const std::string& word) {
-    // A kill is over when the process is reaped, which nobody waits for here.
+    // A kill is over when the process is reaped, which no call waits for here.
     for (int i = 0; i < 500 && process_with(word); ++i) usleep(10'000);
     EXPECT_FALSE(process_with(word)) << word;
   }

@@ -24,11 +24,11 @@ using test::Stepper;
 constexpr std::uint8_t kAdd = 0x15;
 constexpr int kRuns = 50;
 
-// Who dies, and how what they say travels.
+// Which process dies, and how contributions and results travel.
 struct Shape {
   int low_owner = 1;        // of the VCE between the victim and the root
   bool by_packets = false;  // else by slots that are mapped
-  bool flat = false;        // all below the root, and by the short way
+  bool flat = false;        // all below the root, and by the fast path
 };
 
 // Root at node 1 with a leaf of node 2; below it a VCE whose leaves are the victim, of node 0, and one of
@@ -44,7 +44,7 @@ struct Scene {
     beside = tree.leaf(2, low);
     above = tree.leaf(2, root);
     EXPECT_TRUE(tree.configure());
-    // Everybody knows the way by now.
+    // Every process knows the way by now.
     for (const int leaf : {victim, beside, above}) EXPECT_EQ(tree.join(leaf, 3, kAdd, 1, 0), Errc::ok);
     for (int i = 0; i < 10; ++i) tree.look();
     for (const int leaf : {victim, beside, above}) EXPECT_TRUE(tree.done(leaf));

@@ -46,7 +46,7 @@ struct TwoPes {
   bool configured = false;
 };
 
-// Everybody looks until nothing can change any more.
+// All processes look until nothing can change any more.
 void settle(Tree& tree) {
   for (int i = 0; i < 40; ++i) tree.look();
 }
@@ -86,7 +86,7 @@ TEST(CollectivePackets, TwoPesGetTheSumWhoeverComesLast) {
     const int first = static_cast<int>(round % 2);
     ASSERT_EQ(tree.join(first, 7, kAdd, round, 10), Errc::ok);
     settle(tree);
-    EXPECT_FALSE(tree.done(first)) << "one of two is not everybody";
+    EXPECT_FALSE(tree.done(first)) << "one of two is not all";
     ASSERT_EQ(tree.join(1 - first, 7, kAdd, 2 * round, 20), Errc::ok);
     settle(tree);
     for (int leaf = 0; leaf < 2; ++leaf) {
@@ -117,7 +117,7 @@ TEST(CollectivePackets, GoUpByThePollsOfTheProgramsAlone) {
   }
 }
 
-// Whoever has its own result goes away to compute: what it owes others is sent by then.
+// A PE that has its own result goes away to compute: what it owes others is sent by then.
 TEST(CollectivePackets, GoDownByTheLookThatFindsTheResult) {
   TwoPes pes;
   Tree& tree = pes.tree;
@@ -225,7 +225,7 @@ struct Broken {
 };
 class CollectivePacketsDeath : public ::testing::TestWithParam<Broken> {};
 
-// Root on node 0, interior VCE on node 1, leaves everywhere. Whoever is left gets an error, and nobody hangs.
+// Root on node 0, interior VCE on node 1, leaves everywhere. Every survivor gets an error, and none hangs.
 TEST_P(CollectivePacketsDeath, EndsTheReductionInErrorForEverybodyLeft) {
   const Broken& b = GetParam();
   PacketWorld world(4);
@@ -319,7 +319,7 @@ TEST(CollectivePackets, NonsenseDoesNoHarm) {
     for (int i = 0; i < 20; ++i) {
       wire::PacketHeader header;
       header.verb = random() % 2 == 0 ? wire::Verb::join : wire::Verb::release;
-      header.source = 2;  // somebody who has no part in the tree
+      header.source = 2;  // a process that has no part in the tree
       header.domain = static_cast<std::uint16_t>(random() % 4 == 0 ? random() : 7);
       header.key_index = static_cast<std::uint16_t>(random() % 3 == 0 ? random() : random() % 17);
       header.key_generation = static_cast<std::uint16_t>(random() % 3 == 0 ? random() : 2 + random() % 31);

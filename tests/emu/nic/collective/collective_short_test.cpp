@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 //
-// Reductions by the collective engine that go the short way (collective_short.cpp), and who may look for
-// them.
+// Reductions by the collective engine that take the fast path (collective_short.cpp), and which threads may
+// look for them.
 #include "emu/nic/collective/collective_engine.hpp"
 
 #include "tests/emu/nic/collective/flat_tree.hpp"

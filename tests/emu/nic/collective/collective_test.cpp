@@ -30,7 +30,7 @@ TEST_F(FlatTreeOfTwo, TwoPesGetTheSumWhoeverComesLast) {
     const int first = static_cast<int>(round % 2);
     ASSERT_EQ(tree.join(first, 7, kAdd, round, 10), Errc::ok);
     tree.look();
-    EXPECT_FALSE(tree.done(first)) << "one of two is not everybody";
+    EXPECT_FALSE(tree.done(first)) << "one of two is not all";
     ASSERT_EQ(tree.join(1 - first, 7, kAdd, 2 * round, 20), Errc::ok);
     tree.look();
     for (int leaf = 0; leaf < 2; ++leaf) {
@@ -203,7 +203,7 @@ TEST_F(FlatTreeOfTwo, AVceThatIsDestroyedEndsWhatIsUnderWayAtIt) {
   }
 }
 
-// A process in the middle of the tree dies: everybody who waits hears of it, at every level.
+// A process in the middle of the tree dies: every waiting process hears of it, at every level.
 TEST(CollectiveEngine, TheDeathOfAnyProcessEndsAReductionInErrorEverywhere) {
   for (int victim = 0; victim < 7; ++victim) {
     World world(7, Path::direct);
@@ -216,7 +216,7 @@ TEST(CollectiveEngine, TheDeathOfAnyProcessEndsAReductionInErrorEverywhere) {
     tree.leaf(5, right);
     tree.leaf(6, right);
     ASSERT_TRUE(tree.configure());
-    // One reduction that goes well first, so that everybody is known to everybody.
+    // One reduction that goes well first, so that all are known to all.
     for (int leaf = 0; leaf < 4; ++leaf) ASSERT_EQ(tree.join(leaf, 1, kAdd, 1, 0), Errc::ok);
     tree.look();
     tree.look();

@@ -151,8 +151,8 @@ TEST_F(CompletionQueueTest, LookUpChecksWhatStandsInTheSegment) {
 }
 
 TEST_F(CompletionQueueTest, EventsOfSeveralProducersAllArriveOnceAndEachProducersInOrder) {
-  // Property: every event says who made it and which it is; the consumer sees each producer count 0, 1, 2 ...
-  // Refused events are pushed again. Hints are disturbed all the time.
+  // Property: every event names its producer and its number; the consumer sees each producer count 0, 1, 2
+  // ... Refused events are pushed again. Hints are disturbed all the time.
   constexpr std::uint64_t kProducers = 4, kEvents = 5'000;
   CompletionQueue& queue = make(16);
   std::vector<std::thread> producers;

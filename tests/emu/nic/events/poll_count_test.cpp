@@ -92,7 +92,7 @@ constexpr std::uint64_t kManyLooks = 100'000;
 TEST(LookAbout, WhoPollsPutsOffAServiceThreadThatAttends) {
   Polled polled;
   polled.poll(1);
-  ASSERT_TRUE(polled.node.nic().serve()) << "it attends, because somebody polls";
+  ASSERT_TRUE(polled.node.nic().serve()) << "it attends, because a thread polls";
   polled.poll(kManyLooks);
   ASSERT_FALSE(polled.node.put_off_ns.empty());
   EXPECT_GE(polled.node.put_off_ns.back(), PollPhase::kPauseNs);
@@ -108,7 +108,7 @@ TEST(LookAbout, WhoPollsLeavesAServiceThreadThatSleepsAlone) {
 
 TEST(LookAbout, WhoPollsLeavesAServiceThreadAloneThatHasToLookAgain) {
   Polled polled;
-  polled.node.port().posting[0].store(1);  // its traffic is to be stopped, and somebody is about to post
+  polled.node.port().posting[0].store(1);  // its traffic is to be stopped, and a thread is about to post
   polled.poll(1);
   ASSERT_TRUE(polled.node.nic().serve());
   ServiceState& service = polled.node.nic().view().service();

@@ -231,7 +231,7 @@ TEST_P(Faults, WhatIsDelayedKeepsTheQueueThatItWasPostedWith) {
   pair.endpoint->queue = other;
   ASSERT_EQ(pair.post(pair.put(7, 1)), Errc::ok);
   pair.endpoint->queue = pair.local;
-  EXPECT_EQ(nic.destroy_queue(other).code(), Errc::no_resource) << "nobody has looked whether it is due";
+  EXPECT_EQ(nic.destroy_queue(other).code(), Errc::no_resource) << "no thread has looked whether it is due";
   ASSERT_TRUE(pair.world.settle(0, *pair.endpoint));
   Event event;
   EXPECT_EQ(other->take(&event), Errc::ok);
@@ -387,7 +387,7 @@ TEST_P(Faults, DelayedMessagesStillComeInTheirOrder) {
   }
 }
 
-// ---- frames that nobody answers ----
+// ---- frames without an answer ----
 
 TEST(Refusals, ASilentPutThatItsTargetRefusesIsToldToTheErrorLog) {
   Pair pair(Path::frame, "");

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-// What whoever suspends and the owner of a NIC say to each other. With traffic: tests/lib/gni.
+// What a suspending process and the owner of a NIC say to each other. With traffic: tests/lib/gni.
 namespace orrery::nic {
 namespace {
 

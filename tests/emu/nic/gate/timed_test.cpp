@@ -232,7 +232,7 @@ TEST(TimedJoin, TheResultIsThereWhenTheLastContributionsIs) {
   ASSERT_TRUE(r.tree.done(0));
   EXPECT_EQ(r.tree.result(0, 1), 42u);
   EXPECT_EQ(r.tree.result(1, 1), 42u);
-  EXPECT_EQ(r.clock.touched_all, 2) << "whoever waits in the tree looks again";
+  EXPECT_EQ(r.clock.touched_all, 2) << "waiters in the tree look again";
   EXPECT_EQ(r.events(), 1);
   EXPECT_TRUE(Nic::idle(*r.endpoint));
 }

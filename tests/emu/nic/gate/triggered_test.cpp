@@ -80,7 +80,7 @@ TEST_F(Triggers, ThatAreCancelledNeverFire) {
   EXPECT_EQ(unit().cancel(name), 0u);
 }
 
-// Whoever looks after the NIC carries them out: a poll of the program, or its service thread.
+// The thread that serves the NIC carries them out: a poll of the program, or its service thread.
 TEST_F(Triggers, FireWhenTheProgramPollsAndWhenItDoesNot) {
   const CounterName name = counter();
   CompletionQueue* queue = nic().create_queue(4, 0).value();

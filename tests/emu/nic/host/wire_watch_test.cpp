@@ -15,7 +15,7 @@ namespace orrery::nic {
 namespace {
 
 // A process at the wire: its descriptor, its timer, its service thread, and the time, which only passes when
-// it is told to. What comes is `waiting` until somebody takes it.
+// it is told to. What comes is `waiting` until a thread takes it.
 struct End final : WireWatch::System {
   WireWatch watch_state{*this};
   std::vector<std::string> calls;
@@ -60,7 +60,7 @@ struct End final : WireWatch::System {
     ++wakes;
     take();
   }
-  // What Runtime::on_wire_timer() does, its tick included, which comes soon and until nobody polls.
+  // What Runtime::on_wire_timer() does, its tick included, which comes soon and until no thread polls.
   void fire() {
     timer = 0;
     watch_state.timer_fired(polls);
@@ -192,7 +192,7 @@ TEST(WireWatch, WithoutATimerTheWatchStays) {
   EXPECT_FALSE(end.watch_state.hand_back()) << "it is there";
 }
 
-// Whatever happens in whatever order: what came is taken within kAwayNs, and a timer is set while nobody
+// Whatever happens in whatever order: what came is taken within kAwayNs, and a timer is set while no thread
 // would be woken.
 TEST(WireWatch, NothingWaitsLongerThanTheWatchIsAway) {
   box::for_every_seed(200, 20'000, [](std::uint64_t seed) -> std::string {
@@ -220,7 +220,7 @@ TEST(WireWatch, NothingWaitsLongerThanTheWatchIsAway) {
       if (end.waiting == 0) oldest = end.now;
       if (end.now - oldest > WireWatch::kAwayNs + WireWatch::kAwayNs / 2) return "it waits for too long";
       if (!end.watched && (end.timer == 0 || end.timer > end.now + WireWatch::kAwayNs))
-        return "nobody would be woken";
+        return "no thread would be woken";
     }
     return "";
   });

@@ -120,7 +120,7 @@ TEST_P(BlockTransfers, WhatIsPostedWhenAFenceIsOverHasItsEventBehindIt) {
 
 // Short, and with nothing before it: the engine has to have it all the same.
 TEST_P(BlockTransfers, AFencedOneThatAnotherProcessHasToTakeHoldsUpWhatComesAfterIt) {
-  if (GetParam() == Path::direct) return;  // nobody has to take it
+  if (GetParam() == Path::direct) return;  // no other process has to take it
   post(1, 0, 8, kFence, &a);
   post(2, 8, 8, 0, &b);
   for (int i = 0; i < 1000; ++i) {

@@ -373,7 +373,7 @@ TEST_P(Window, PesThatDieEndTransactionsInUnreachable) {
 }
 
 TEST_P(Window, PlainStoresToAMappedWindowArePuts) {
-  if (GetParam() == Path::frame) return;  // memory that nobody can map
+  if (GetParam() == Path::frame) return;  // memory that cannot be mapped
   const WindowShape shape{.base_pe = 1, .base_offset = kPageBytes, .pe_shift = 13, .pe_bits = 2};
   const auto window = open(shape);
   if (GetParam() == Path::adopt) {
@@ -394,7 +394,7 @@ TEST_P(Window, PlainStoresToAMappedWindowArePuts) {
     ASSERT_EQ(memory[shape.pe_of(i)][shape.address_of(i)], static_cast<std::uint8_t>(i * 7 + (i >> 13) + 1));
   }
   EXPECT_EQ(window->map().code(), Errc::invalid_state);
-  // The end of a registration cuts the window off from it, and from nobody else's.
+  // The end of a registration cuts the window off from it, and from no other.
   const int cut_offs = world[2].cut_offs;
   ASSERT_TRUE(world[2].nic().deregister(places[2].key).ok());
   EXPECT_EQ(world[2].cut_offs, cut_offs + 1);

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <thread>
 
-// What lets later puts take the short way, and what must not.
+// What lets later puts take the fast path, and what must not.
 namespace orrery::nic {
 namespace {
 
@@ -53,7 +53,7 @@ TEST(Grants, AQueueThatWasWrittenToWhilePagesMoveLetsNoPutThrough) {
   EXPECT_EQ(target[0], 5u);
 }
 
-// A lazy cache may hold the word: puts go to the owner, who flushes it.
+// A lazy cache may hold the word: puts go to the owner, which flushes it.
 TEST(Grants, AQueueThatWasWrittenToLetsNoPutPastALazyCache) {
   Nic::Options options;
   options.amo_cache_mode = AmoCacheMode::lazy;
@@ -73,8 +73,8 @@ TEST(Grants, AQueueThatWasWrittenToLetsNoPutPastALazyCache) {
   EXPECT_EQ(target[0], 5u);
 }
 
-// Whoever deregisters may give the pages back to the system when the call returns: the service thread is at
-// none of them then, and goes on to none.
+// A program may give the pages back to the system when the call returns that deregisters them: the service
+// thread is at none of them then, and goes on to none.
 TEST(Adoption, StopsBeforePagesThatTheProgramLetGoOf) {
   Nic::Options options;
   options.adopt_after = 1;

@@ -40,7 +40,7 @@ class RegistrationTableTest : public ::testing::Test {
                 RegionState state = RegionState::direct) {
     return table_->insert({.domain = 7, .address = address, .length = length, .state = state}).value();
   }
-  // Nobody waits long here: a limit of 0 is a peer that does not move.
+  // No call waits long here: a limit of 0 is a peer that does not move.
   Status remove(const MemKey& key, std::int64_t limit_ns = 0) {
     return table_->remove(
         key,

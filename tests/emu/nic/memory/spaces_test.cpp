@@ -83,7 +83,7 @@ class Spaces : public ::testing::Test {
     ASSERT_TRUE(is_direct(address));
   }
   bool is_direct(std::uint64_t address) { return extents_cover(world_[1].nic().view(), address, 8); }
-  // Whether a put is done when the call returns, with nobody else running.
+  // Whether a put is done when the call returns, while no other process runs.
   bool goes_direct(std::uint64_t address, std::uint64_t value) {
     const Errc posted = world_[0].nic().post(*endpoint_, put(value, address));
     EXPECT_EQ(posted, Errc::ok);

@@ -86,7 +86,7 @@ TEST_F(Datagrams, PostsToTheDeadFailAndWildcardsWaitOn) {
   EXPECT_EQ(test(0, *there).status, DatagramStatus::failed);
   EXPECT_EQ(test(0, *any).status, DatagramStatus::pending);
   ASSERT_EQ(post(0, *there, 3, a), Errc::ok);
-  EXPECT_EQ(test(0, *there).status, DatagramStatus::failed) << "nobody lives there any more";
+  EXPECT_EQ(test(0, *there).status, DatagramStatus::failed) << "no process lives there any more";
   // Its successor is met.
   world.revive(1);
   ASSERT_EQ(post(0, *there, 4, a), Errc::ok);
@@ -128,7 +128,7 @@ TEST_F(Datagrams, ASomebodyWhoStopsInAnExchangeHoldsUpNobodyElse) {
   DatagramUnit& unit = world[0].nic().datagrams();
   EXPECT_EQ(unit.cancel(*any, std::nullopt), Errc::no_match) << "theirs until they go on";
   EXPECT_TRUE(unit.is_busy(*any));
-  // Nobody else is there: the next one waits, and is looked at again once process 1 has let go.
+  // No other post is there: the next one waits, and is looked at again once process 1 has released it.
   ASSERT_EQ(post(2, *there, 4, c), Errc::ok);
   EXPECT_EQ(test(2, *there).status, DatagramStatus::pending);
   word.store(pending);
@@ -298,7 +298,7 @@ TEST_F(Datagrams, OfTwoThreadsThatLookAtAPostOneTakesIt) {
   EXPECT_EQ(places.size(), any.size());
 }
 
-// Everybody posts to everybody at once, over and over: every exchange pairs two posts that name each other,
+// All post to all at once, over and over: every exchange pairs two posts that name each other,
 // and every value arrives once.
 TEST_F(Datagrams, ThreadsOfFourProcessesMeetInPairs) {
   constexpr std::uint64_t kRounds = 400;

@@ -59,7 +59,7 @@ struct FarAway {
   }
 
   std::vector<DatagramName> asked;
-  // Called once, the next time that somebody is about to ask.
+  // Called once, the next time that a thread is about to ask.
   std::function<void()> when_connected;
 
  private:

@@ -11,7 +11,7 @@
 #include <random>
 
 // The world in a box for what is said rather than put: processes post datagrams, send messages through
-// mailboxes, die and come back in random order, against a plain model of who must have met whom and what must
+// mailboxes, die and come back in random order, against a plain model of which must have met and what must
 // have come. ORRERY_TEST_SEED replays one world; ORRERY_LONG_TESTS=1 tries 100,000.
 namespace orrery::nic {
 namespace {
@@ -64,7 +64,7 @@ struct Life {
   const std::uint32_t generation;
   bool alive = true;
   std::array<bool, kSlots> told{};     // by slot of the listener: it heard that this life is over
-  std::array<bool, kSlots> sources{};  // by slot: somebody there has posted to this life
+  std::array<bool, kSlots> sources{};  // by slot: a process there has posted to this life
   std::byte* pages = nullptr;
   MemKey key;
   CompletionQueue* sent = nullptr;
@@ -129,7 +129,7 @@ class MessageWorld {
     at_[static_cast<std::size_t>(place->slot)] = be_born(place->slot, place->generation + 1);
   }
 
-  // ---- datagrams: every step is whole, so the model knows exactly who meets whom ----
+  // ---- datagrams: every step is whole, so the model knows exactly which posts meet ----
   void post(Life& life) {
     Line& line = life.lines[below(kLines)];
     const bool wildcard = below(3) == 0;
@@ -175,7 +175,7 @@ class MessageWorld {
     Post* wildcard = nullptr;
     for (Post& other : posts_) {
       if (other.from != made.to || other.status != DatagramStatus::pending || &other == &made) continue;
-      // A port is an address: who comes back to it is met by what was bound to the one before.
+      // A port is an address: a process that comes back to it is met by what was bound to the one before.
       if (other.to != nullptr && other.to->slot == made.from->slot) return &other;
       if (other.to == nullptr && wildcard == nullptr) wildcard = &other;
     }
@@ -237,7 +237,7 @@ class MessageWorld {
     if (open) line.post->status = DatagramStatus::terminated;
   }
 
-  // ---- mailboxes: box j of a life is for whoever lives in slot j ----
+  // ---- mailboxes: box j of a life is for the process in slot j ----
   MailboxPlace place(const Life& owner, const Life& peer) const {
     return {owner.key,
             reinterpret_cast<std::uint64_t>(owner.pages) + static_cast<std::uint64_t>(peer.slot) * kBoxBytes};
@@ -272,7 +272,7 @@ class MessageWorld {
     if (life.talks.empty()) return nullptr;
     Talk& talk = life.talks[below(life.talks.size())];
     if (talk.endpoint->mailbox != nullptr) return &talk;
-    // A key cannot tell a process from its successor: who is late meets somebody else.
+    // A key cannot tell a process from its successor: a late one meets another process.
     if (at_[static_cast<std::size_t>(talk.peer->slot)] != talk.peer) return nullptr;
     open(life, talk);
     return &talk;
@@ -288,7 +288,7 @@ class MessageWorld {
                                    {.id = 1, .tag = static_cast<std::uint8_t>(talk->sent % 200)});
     const bool told = talk->peer->told[static_cast<std::size_t>(life.slot)];
     const std::uint64_t open = talk->sent - talk->other->taken;
-    if (told && sent != Errc::invalid_state) return fail("a message to one who is known to be dead");
+    if (told && sent != Errc::invalid_state) return fail("a message to a process that is known to be dead");
     if (!told && talk->peer->alive && sent == Errc::invalid_state) return fail("a good connection is broken");
     if (sent == Errc::ok && open >= kShape.credits) return fail("more messages than credits");
     if (sent == Errc::not_done && open < kShape.credits && world_.path() == Path::direct)
@@ -301,7 +301,7 @@ class MessageWorld {
       void* none = nullptr;
       if (event.kind != EventKind::message_sent ||
           !life.sent->collect(static_cast<std::uint32_t>(event.data >> 32), &none))
-        return fail("an event that nobody asked for");
+        return fail("an event that was not asked for");
     }
   }
   void receive(Life& life) {
@@ -311,7 +311,7 @@ class MessageWorld {
     ReceivedMessage message;
     const Errc found = next_message(nic(life), *talk.endpoint, kAnyTag, &message);
     if (found == Errc::ok) {
-      if (talk.taken == talk.other->sent) return fail("a message that nobody sent"), false;
+      if (talk.taken == talk.other->sent) return fail("a message that was not sent"), false;
       std::uint64_t number = 0;
       std::memcpy(&number, message.at, sizeof number);
       bool right = number == talk.taken && message.bytes == size_of(number) && message.tag == number % 200;

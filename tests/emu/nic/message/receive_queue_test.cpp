@@ -180,7 +180,7 @@ TEST(ReceiveQueueTest, HoldsAsManyBuffersAsItSays) {
   EXPECT_FALSE(claim_buffer(q.queue.view(), kMe).ok());
 }
 
-// A seeded world against a plain model of who has which buffer; senders die at each stage of a send.
+// A seeded world against a plain model of the buffers' holders; senders die at each stage of a send.
 std::string buffers_as_the_model_says(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   box::World world(1, box::Path::direct);

@@ -133,7 +133,7 @@ TEST(AmoCacheLazy, AFlushWritesEverythingBackAndEmptiesTheCache) {
   EXPECT_EQ(c.memory[1], 2u);
   c.expect(0, 2, 0, 2);
   c.memory[0] = 50;
-  EXPECT_EQ(c.amo(kFetchingAdd, 0, 0), 50u) << "the cache had let go of it";
+  EXPECT_EQ(c.amo(kFetchingAdd, 0, 0), 50u) << "the cache had dropped it";
   c.expect(0, 3, 0, 2);
 }
 
@@ -172,7 +172,7 @@ TEST(AmoCacheLazy, TheNetworkSeesOneValue) {
   }
 }
 
-// Also by the short way of a put of one line that nobody is told of.
+// Also by the fast path of a put of one line without a completion.
 TEST(AmoCacheLazy, ASilentPutDrivesACachedWordOut) {
   Cached c(AmoCacheMode::lazy, box::Path::frame);
   c.amo(kAdd, 0, 0x5'0000'0000);

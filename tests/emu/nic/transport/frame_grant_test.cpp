@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-// Short puts by frame that nobody hears of, from the second on: they go by what the first one left.
+// Short puts by frame without a completion, from the second on: they go by what the first one left.
 namespace orrery::nic {
 namespace {
 
@@ -170,7 +170,7 @@ TEST_F(FrameGrants, SegmentsAreFollowed) {
 }
 
 TEST_F(FrameGrants, AFullLaneHoldsNothingUp) {
-  // Nobody takes anything out: from the full lane on, the long way keeps what does not fit.
+  // No thread takes anything out: from the full lane on, the slow path keeps what does not fit.
   for (std::uint64_t i = 1; i < 2000; ++i) {
     const Errc posted = post(put(i, i));
     if (posted == Errc::no_resource) break;

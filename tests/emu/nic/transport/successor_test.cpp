@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-// A process in a slot that another one had: what that left in the lanes is in nobody's way.
+// A process in a slot that another one had: what that left in the lanes does not hinder it.
 namespace orrery::nic {
 namespace {
 

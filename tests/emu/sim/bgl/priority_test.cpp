@@ -54,7 +54,7 @@ TEST(Priority, ShortensTheLatencyOfATenthOfBlueGenesPackets) {
 }
 
 // Little: most of the wait is for the source, which has one packet under way and sends in order, and for
-// circuits that nobody else waits for.
+// circuits that no other packet waits for.
 TEST(Priority, ShortensTheLatencyOfQuadricsPackets) {
   RunSpec spec = with_priority("asci-q", "64", 0.25, 0.1);
   spec.measure_us = 10000;

@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 //
 // Routers that fail with their nodes: every pair of the others keeps a way, no chain of channels that wait
-// for each other closes, and nobody is left waiting for what they held.
+// for each other closes, and no node is left waiting for what they held.
 #include "emu/sim/failure/failed_links.hpp"
 #include "emu/sim/failure/without_nodes.hpp"
 #include "emu/sim/scene/machine_timing.hpp"
@@ -181,7 +181,7 @@ TEST(FailedAriesRouters, AreRefusedInOneLineWhereNothingLeadsRound) {
       why("1", diagonal, same),
       "failed routers leave no way from chassis 0 to router 0 of chassis 1 of group 0: expected a slot that "
       "no chassis has lost, with all of its green links in both");
-  // A whole chassis is no slot that has lost its router: nobody is left there to come from.
+  // A whole chassis is no slot that has lost its router: no node is left there to come from.
   std::string chassis;
   for (int slot = 0; slot < 16; ++slot) chassis += (slot ? ",0.3." : "0.3.") + std::to_string(slot);
   EXPECT_EQ(why("1", chassis, same), "");

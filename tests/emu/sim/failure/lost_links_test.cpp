@@ -249,7 +249,7 @@ INSTANTIATE_TEST_SUITE_P(Machines, SeveredNeighbours,
                                          RunCase{"aries", "2", 40, 40 * 2}),
                          [](const auto& c) { return std::string(c.param.machine); });
 
-// The adaptive hardware masks what has a link beside it: nobody is held back.
+// The adaptive hardware masks what has a link beside it: no packet is held back.
 TEST(FailedLinksInTheRun, AreMaskedAtOnceAndWhatTheyHeldIsSentAgain) {
   for (const char* machine : {"gemini", "aries"}) {
     SCOPED_TRACE(machine);

@@ -99,7 +99,7 @@ TEST(StreamFirmware, HasCommandsForThreeMessagesOfASourceAndSetsUpOneAfterTheOth
   EXPECT_EQ(firmware.begin(1, 250), 50u);
   EXPECT_EQ(firmware.act(310, 10), 100u);  // behind what was begun
   EXPECT_EQ(firmware.begin(1, 410), 0u);
-  EXPECT_EQ(firmware.begin(1, 410), 0u);  // three that nobody ended
+  EXPECT_EQ(firmware.begin(1, 410), 0u);  // three that were not ended
   EXPECT_GT(firmware.bytes(), 0u);
   firmware.end(1, 500, 100);
   firmware.end(1, 500, 100);

@@ -24,7 +24,7 @@ SimResult run(const char* machine, const char* nodes, double bit_error_rate, uns
   spec.nodes = nodes;
   spec.workload = "uniform";
   spec.bytes = 64;
-  // Hardly anybody waits for a repeated packet of another.
+  // Hardly any packet waits for a repeated packet of another.
   spec.load = 0.02;
   spec.warmup_us = 5;
   spec.measure_us = 80;
@@ -66,7 +66,7 @@ TEST_P(LinkErrors, RepeatAsOftenAndCostAsMuchAsTheirPacketsAreLong) {
   const double wanted = c.response_bits > 0 ? (repeats(c.request_bits) + repeats(c.response_bits)) / 2
                                             : repeats(c.request_bits);
   EXPECT_NEAR(share, wanted, 0.1 * wanted);
-  // Counted are the links of responses too, who have as many.
+  // Counted are the links of responses too, which have as many.
   const double hops = static_cast<double>(clean.outcome.total.delivered_hops) /
                       static_cast<double>(clean.outcome.total.delivered) / (c.response_bits > 0 ? 2 : 1);
   const double dearer = noisy.mean_latency_ns() - clean.mean_latency_ns();
