@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // The fast path of a reduction: a contribution through an edge that was used before, and the look at a tree
-// that is one VCE. What stands in the slots, and who may write it when, is as on the slow path
+// that is one VCE. What stands in the slots, and which process may write it when, is as on the slow path
 // (collective_engine.cpp); only what cannot have changed is not checked again. The VCE's control word says
 // that nothing has: a VCE that is set up anew gets another generation.
 #include "emu/base/prefetch.hpp"
