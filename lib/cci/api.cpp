@@ -272,9 +272,11 @@ int cci_sendv(cci_connection_t* connection, const struct iovec* data, uint32_t i
 int cci_rma_register(cci_endpoint_t* endpoint, void* start, uint64_t length, int flags,
                      cci_rma_handle_t** rma_handle) {
   if (endpoint == nullptr || start == nullptr || length == 0 || rma_handle == nullptr) return CCI_EINVAL;
-  if ((flags & ~(CCI_FLAG_READ | CCI_FLAG_WRITE)) != 0 ||
-      length > UINT64_MAX - reinterpret_cast<uintptr_t>(start))
-    return CCI_EINVAL;
+  const int rights = CCI_FLAG_READ | CCI_FLAG_WRITE;
+  const int known = rights | CCI_FLAG_BLOCKING | CCI_FLAG_NO_COPY | CCI_FLAG_SILENT | CCI_FLAG_FENCE;
+  if ((flags & ~known) != 0 || length > UINT64_MAX - reinterpret_cast<uintptr_t>(start)) return CCI_EINVAL;
+  // Programs exist that name their own constants here, and expect their peers to read and write.
+  if (flags != 0 && (flags & rights) == 0) flags = rights;
   return endpoint_of(endpoint)->register_memory(start, length, flags, rma_handle);
 }
 

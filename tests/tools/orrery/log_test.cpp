@@ -24,6 +24,7 @@ using testing::Not;
 const std::string kClient = LOG_CLIENT;
 const std::string kDmappClient = LOG_DMAPP_CLIENT;
 const std::string kPortalsClient = LOG_PORTALS_CLIENT;
+const std::string kCciClient = LOG_CCI_CLIENT;
 
 std::string contents(const std::string& path) {
   std::ifstream file(path);
@@ -164,6 +165,23 @@ TEST(CallLog, TellsTheCallsOfPortals4) {
   EXPECT_THAT(ran.err, ContainsRegex("PtlEQAlloc\\(ni_handle [0-9]+, count 10\\) = PTL_NO_INIT\n"));
 }
 
+TEST(CallLog, TellsTheCallsOfCci) {
+  const Ran ran = orrery({"run", "--log", "cci", kCciClient});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err,
+              ContainsRegex("orrery: pe 0: cci: [0-9]+\\.[0-9]{6} cci_init\\(abi_ver 2, flags 0x0\\) = "
+                            "SUCCESS, caps 0\n"));
+  EXPECT_THAT(ran.err,
+              ContainsRegex("cci_connect\\(endpoint 0x[0-9a-f]+, uri \"nic://[0-9.:]+\", data "
+                            "0x[0-9a-f]+, data_len 2, attribute RO, context NULL, flags 0x0, timeout "
+                            "NULL\\) = SUCCESS\n"));
+  EXPECT_THAT(ran.err, ContainsRegex("cci_get_event\\(endpoint 0x[0-9a-f]+\\) = EAGAIN\n"));
+  EXPECT_THAT(ran.err, ContainsRegex("cci_get_event\\(.*\\) = SUCCESS, event 0x[0-9a-f]+ "
+                                     "\\{CONNECT_REQUEST, 2 bytes, RO\\}\n"));
+  EXPECT_THAT(ran.err, ContainsRegex("\\) = SUCCESS, event 0x[0-9a-f]+ \\{RECV, 5 bytes, connection 0x"));
+  EXPECT_THAT(ran.err, ContainsRegex("cci_accept\\(event NULL, context NULL\\) = EINVAL\n"));
+}
+
 TEST(CallLog, SeveralInterfacesAtOnce) {
   const Ran ran = orrery({"run", "--log", "gni,portals4,dmapp", kDmappClient});
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -190,6 +208,7 @@ TEST(CallLog, StandsInFrontOfEveryCallOfTheLibraries) {
   expect_all(GNI_LOG, GNI_MAP, "GNI_", 113);
   expect_all(DMAPP_LOG, DMAPP_MAP, "dmapp_", 117);
   expect_all(PORTALS_LOG, PORTALS_MAP, "Ptl", 53);
+  expect_all(CCI_LOG, CCI_MAP, "cci_", 21);
 }
 
 }  // namespace
