@@ -302,8 +302,8 @@ CCI_DECLSPEC int cci_sendv(cci_connection_t* connection, const struct iovec* dat
 
 /* Registers memory for RMA from and to this endpoint.
  *   start, length  1 byte and more; ranges may overlap
- *   flags          what peers may do: CCI_FLAG_READ, CCI_FLAG_WRITE, both, or 0 for nothing; other flags without
- *                  these two mean both
+ *   flags          what peers may do: CCI_FLAG_READ, CCI_FLAG_WRITE, both, or 0 for nothing; other
+ *                  flags without these two mean both
  * CCI_ENOMEM: the table is full. */
 CCI_DECLSPEC int cci_rma_register(cci_endpoint_t* endpoint, void* start, uint64_t length, int flags,
                                   cci_rma_handle_t** rma_handle);
