@@ -73,6 +73,37 @@ const std::vector<Row> kRows = {
     {"dmapp_barrier_2_pes", "DMAPP barrier, 2 PEs / raw line", "ns", 1.5, {}},
     {"dmapp_barrier_8_pes", "DMAPP barrier, 8 PEs / bare counter-and-yield barrier", "ns", 1.5, {}},
     {"barrier_by_puts_8_pes", "barrier by puts, 8 PEs / bare counter-and-yield barrier", "ns", 1.5, {}},
+    {"portals_put8_counter_polled",
+     "PtlPut of 8 B, half round trip, counter polled / raw line",
+     "ns",
+     1.3,
+     {}},
+    {"portals_put8_event_polled",
+     "PtlPut of 8 B, half round trip, event queue polled / raw line",
+     "ns",
+     1.8,
+     {}},
+    {"portals_put8_window_64", "PtlPut of 8 B, window 64, per message / raw line", "ns", 0.65, {}},
+    {"portals_match_1000_in_order",
+     "PtlPut against 1,000 exact entries, in order / against 1",
+     "ns",
+     1.5,
+     {}},
+    {"portals_match_1000_reverse",
+     "PtlPut against 1,000 exact entries, in reverse / against 1",
+     "ns",
+     1.5,
+     {}},
+    {"portals_match_1000_among_10_wild",
+     "PtlPut against 1,000 exact among 10 wild / against 1",
+     "ns",
+     1.5,
+     {}},
+    {"portals_triggered_allreduce_8_pes",
+     "triggered allreduce, 8 PEs / bare counter-and-yield barrier",
+     "ns",
+     2,
+     {}},
 };
 
 struct Job {
@@ -81,7 +112,7 @@ struct Job {
   const char* adopt;   // ORRERY_ADOPT
   const char* attach;  // ORRERY_ATTACH
 };
-const std::array<Job, 10> kJobs = {{{"direct", "2", "hot", "on"},
+const std::array<Job, 12> kJobs = {{{"direct", "2", "hot", "on"},
                                     {"frames", "2", "never", "off"},
                                     {"messages", "2", "hot", "on"},
                                     {"units", "2", "hot", "on"},
@@ -90,7 +121,9 @@ const std::array<Job, 10> kJobs = {{{"direct", "2", "hot", "on"},
                                     {"collective", "2", "hot", "on"},
                                     {"collective8", "8", "hot", "on"},
                                     {"dmapp", "2", "hot", "on"},
-                                    {"dmapp8", "8", "hot", "on"}}};
+                                    {"dmapp8", "8", "hot", "on"},
+                                    {"portals", "2", "hot", "on"},
+                                    {"portals8", "8", "hot", "on"}}};
 
 std::string self_path() {
   std::array<char, 4096> path{};
@@ -164,7 +197,7 @@ int main(int argc, char** argv) {
                "a list of rows {name, unit, ours, limit, ratio, at_most or at_least, holds}");
   options.text("--only", &only,
                "only rows of the jobs whose name contains this: direct, frames, messages, units, scatter, "
-               "barrier, collective, dmapp");
+               "barrier, collective, dmapp, portals");
   options.text("--measure", &measure, "");  // internal: this process measures
   options.parse(argc, argv);
 
@@ -178,6 +211,8 @@ int main(int argc, char** argv) {
   if (measure == "collective8") return bench::measure_collective_8(repetitions), 0;
   if (measure == "dmapp") return bench::measure_dmapp(repetitions), 0;
   if (measure == "dmapp8") return bench::measure_dmapp_8(repetitions), 0;
+  if (measure == "portals") return bench::measure_portals(repetitions), 0;
+  if (measure == "portals8") return bench::measure_portals_8(repetitions), 0;
 
   Measured measured;
   for (const Job& job : kJobs) {

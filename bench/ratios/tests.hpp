@@ -39,5 +39,8 @@ void measure_collective_8(int repetitions);
 // Two PEs, and eight: DMAPP, beside uGNI on the same NIC.
 void measure_dmapp(int repetitions);
 void measure_dmapp_8(int repetitions);
+// Two PEs: matched puts and long lists. Eight: a triggered allreduce.
+void measure_portals(int repetitions);
+void measure_portals_8(int repetitions);
 
 }  // namespace bench

@@ -21,6 +21,7 @@ struct Directory {
   struct Place {
     std::atomic<std::uint64_t> offset;
     std::atomic<std::uint64_t> bytes;
+    std::atomic<std::uint64_t> space;  // MatchMemory::pack() of the registration of all memory; 0: not yet
   } places[2];
 };
 
@@ -79,6 +80,13 @@ Status MatchNode::sign_on(std::uint32_t wanted, std::uint32_t preferred) {
   }
   pid_ = candidate;
   signed_on_ = true;
+  // All of its memory, for as long as it lives: entries say what of it messages may touch.
+  auto& space = place_of(runtime_->nic().view(), api_.place).space;
+  if (space.load(std::memory_order_relaxed) == 0) {
+    const auto key = runtime_->nic().register_space(*port_.port, 0, nullptr);
+    // Release: peers that see the key find the registration.
+    if (key.ok()) space.store(MatchMemory::pack(key.value()), std::memory_order_release);
+  }
   const std::lock_guard lock(peers_mu_);
   by_id_[std::uint64_t{nid_} << 32 | pid_] = &self_;
   return {};
@@ -89,6 +97,7 @@ void MatchNode::sign_off() {
   common::sign_off(port_);
   signed_on_ = false;
   const std::lock_guard lock(peers_mu_);
+  peers_change_.fetch_add(1, std::memory_order_release);
   by_id_.clear();
 }
 
@@ -130,8 +139,7 @@ std::uint32_t MatchNode::open_queue(match::Session& session, std::uint64_t capac
   queue.ring = ring;
   queue.capacity = capacity;
   queue.interface = interface;
-  queue.tail = queue.head = 0;
-  queue.dropped = 0;
+  queue.tail = queue.floor = queue.known_head = queue.head = ++queues_opened_ << 40;
   session.set(queue.used, 1u);
   return index;
 }
@@ -160,7 +168,24 @@ void MatchNode::give_rings_of(const match::Session& session, std::uint32_t inter
 }
 
 MatchPeer* MatchNode::find(match::ProcessId id) {
+  struct Kept {
+    const MatchNode* node = nullptr;
+    MatchPeer* peer = nullptr;
+    std::uint32_t change = 0;
+    match::ProcessId id;
+  };
+  static thread_local constinit Kept t_kept;
   if (runtime_ == nullptr) return nullptr;
+  const std::uint32_t change = peers_change_.load(std::memory_order_acquire);
+  if (t_kept.node == this && t_kept.change == change && t_kept.id == id &&
+      (t_kept.peer->self || runtime_->alive(t_kept.peer->name)))
+    return t_kept.peer;
+  MatchPeer* const peer = find_slowly(id);
+  if (peer != nullptr) t_kept = {this, peer, change, id};
+  return peer;
+}
+
+MatchPeer* MatchNode::find_slowly(match::ProcessId id) {
   const std::lock_guard lock(peers_mu_);
   const std::uint64_t key = std::uint64_t{id.nid} << 32 | id.pid;
   const auto known = by_id_.find(key);
@@ -211,12 +236,13 @@ MatchPeer* MatchNode::connect(nic::ProcessName name) {
   peer->runtime = runtime_;
   peer->name = name;
   peer->match = view.value();
+  const std::atomic<std::uint64_t>& space = place.space;
   const nic::NicHeader& header = nic.header();
   const auto attach = memory::CrossAttach::probe(static_cast<pid_t>(header.pid), header.attach_word_address,
                                                  header.attach_word);
   if (attach.ok() && config::text("ORRERY_ATTACH") == "on") {
-    peer->attach = attach.value();
-    peer->can_attach = true;
+    const memory::CrossAttach by_kernel = attach.value();
+    peer->memory = std::make_unique<MatchMemory>(*runtime_, std::move(link.value()), &by_kernel, space);
   } else {
     log::debug("the memory of process {} cannot be attached to: messages to it travel as frames", name.slot);
     peer->by_frame = true;
@@ -258,12 +284,8 @@ Errc read_one(MatchPeer& owner, std::uint64_t from, std::byte* to, std::uint64_t
       std::memmove(to, reinterpret_cast<const void*>(from), bytes);
       return Errc::ok;
     });
-  if (!owner.can_attach) return Errc::unreachable;
-  return owner.attach.read(to, from, bytes).code();
+  return owner.memory == nullptr ? Errc::unreachable : owner.memory->get(from, to, bytes);
 }
-
-// Never changes: what is written may be written at any time while its entry counts the message.
-std::atomic<std::uint64_t> g_always{0};
 
 Errc write_one(MatchPeer& owner, std::uint64_t to, const std::byte* from, std::uint64_t bytes) {
   if (owner.self)
@@ -271,8 +293,7 @@ Errc write_one(MatchPeer& owner, std::uint64_t to, const std::byte* from, std::u
       std::memmove(reinterpret_cast<void*>(to), from, bytes);
       return Errc::ok;
     });
-  if (!owner.can_attach) return Errc::unreachable;
-  return owner.attach.write_while(g_always, 0, to, from, bytes).code();
+  return owner.memory == nullptr ? Errc::unreachable : owner.memory->put(to, from, bytes);
 }
 
 }  // namespace

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "emu/base/status.hpp"
-#include "emu/memory/cross_attach.hpp"
 #include "emu/nic/host/runtime.hpp"
 #include "emu/nic/target/match_unit.hpp"
+#include "lib/common/match_memory.hpp"
 #include "lib/common/sign_on.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,9 +30,8 @@ struct MatchPeer {
   nic::Runtime* runtime = nullptr;  // this process's
   nic::ProcessName name;
   nic::match::View match;
-  memory::CrossAttach attach;
+  std::unique_ptr<MatchMemory> memory;  // null: this process's own, or reached by frames alone
   bool self = false;
-  bool can_attach = false;
   bool by_frame = false;  // `match` is not mapped: messages travel as frames
   bool by_wire = false;   // and by the wire between hosts
 };
@@ -82,6 +82,7 @@ class MatchNode {
   void give_rings_of(const nic::match::Session& session, std::uint32_t interface);
 
   // The process behind (nid, pid); null: none that is alive. May ask processes of other hosts the first time.
+  // Each thread keeps the last that it was given.
   MatchPeer* find(nic::match::ProcessId id);
 
  private:
@@ -89,6 +90,7 @@ class MatchNode {
   std::uint64_t take_ring(std::uint64_t bytes);
   void give_ring(std::uint64_t offset, std::uint64_t bytes);
 
+  MatchPeer* find_slowly(nic::match::ProcessId id);
   MatchPeer* connect(nic::ProcessName name);
   MatchPeer* find_elsewhere(nic::match::ProcessId id);
 
@@ -100,10 +102,12 @@ class MatchNode {
   std::uint32_t pid_ = 0;
   bool signed_on_ = false;
   MatchPeer self_;
+  std::atomic<std::uint32_t> peers_change_{1};  // what threads kept before it changed does not count
   std::mutex peers_mu_;
   std::map<std::uint64_t, MatchPeer*> by_id_;        // nid << 32 | pid; guarded by peers_mu_
   std::vector<std::unique_ptr<MatchPeer>> storage_;  // guarded by peers_mu_
   std::mutex rings_mu_;
+  std::uint64_t queues_opened_ = 0;                                 // changes under the match unit's lock
   std::uint64_t ring_next_ = 0;                                     // guarded by rings_mu_
   std::map<std::uint64_t, std::vector<std::uint64_t>> free_rings_;  // guarded by rings_mu_
 };

@@ -220,7 +220,7 @@ int PtlMDUpdate(ptl_handle_md_t md_handle, ptl_md_t* old_md, ptl_md_t* new_md, p
   if (read != PTL_OK) return read;
   if (old_md != nullptr) give_memory(classic::memory_of(view, index), old_md);
   if (new_md == nullptr) return PTL_OK;
-  if (queue != 0 && view.queue(queue).head != view.queue(queue).tail) return PTL_MD_NO_UPDATE;
+  if (queue != 0 && match::events_waiting(view.queue(queue)) != 0) return PTL_MD_NO_UPDATE;
   return classic::update(session, index, memory).ok() ? PTL_OK : PTL_MD_NO_UPDATE;
 }
 

@@ -143,13 +143,7 @@ void Process::run_handlers() {
     for (const auto& [queue, handler] : handlers) {
       match::EventRecord record;
       std::uint64_t sequence = 0;
-      match::Took took = match::Took::empty;
-      {
-        match::Session session(own());
-        sequence = session.view().queue(queue).head;
-        if (session.view().queue(queue).used != 0) took = match::take(session, queue, &record);
-      }
-      if (took == match::Took::empty) continue;
+      if (match::take(own(), queue, &record, &sequence) == match::Took::empty) continue;
       any = true;
       ptl_event_t event;
       translate(record, sequence, &event);

@@ -53,20 +53,9 @@ namespace {
 constexpr std::uint64_t kLeastCapacity = 1024;
 
 int take(std::uint32_t index, ptl_event_t* event) {
-  const match::View view = Process::get().own();
-  match::EventQueue& queue = view.queue(index);
-  // A look without the lock; an event that comes just after it is found by the next one.
-  if (std::atomic_ref<std::uint64_t>(queue.tail).load(std::memory_order_acquire) ==
-      std::atomic_ref<std::uint64_t>(queue.head).load(std::memory_order_relaxed))
-    return PTL_EQ_EMPTY;
   match::EventRecord record;
   std::uint64_t sequence = 0;
-  match::Took took;
-  {
-    match::Session session(view);
-    sequence = queue.head;
-    took = match::take(session, index, &record);
-  }
+  const match::Took took = match::take(Process::get().own(), index, &record, &sequence);
   if (took == match::Took::empty) return PTL_EQ_EMPTY;
   translate(record, sequence, event);
   return took == match::Took::event ? PTL_OK : PTL_EQ_DROPPED;

@@ -104,19 +104,48 @@ void perform_counter(Peer& initiator, const match::Operation& op) {
     match::set_counter(session, op.counter, op.success, op.failure);
 }
 
-// The target's match unit is mapped: this thread applies its rules and moves the bytes.
+// A few bytes of this process's own operation, by the mapping of the target's memory: neither blocks nor asks
+// the kernel. False: they are moved otherwise, and nothing has been.
+bool move_at_once(Peer& initiator, const match::Operation& op, Peer& target, const match::Verdict& verdict) {
+  constexpr std::uint64_t kShort = 256;
+  if (verdict.moved > kShort || verdict.pieces != 0 || !initiator.self || target.memory == nullptr)
+    return false;
+  if (verdict.moved == 0) return true;
+  const std::uint64_t there = verdict.start + verdict.offset;
+  switch (op.kind) {
+    case match::OpKind::put:
+      return op.source.pieces == 0 &&
+             target.memory->try_put(there,
+                                    reinterpret_cast<const std::byte*>(op.source.start + op.source_offset),
+                                    verdict.moved) == Errc::ok;
+    case match::OpKind::get:
+      return op.result.pieces == 0 &&
+             target.memory->try_get(there, reinterpret_cast<std::byte*>(op.result.start + op.result_offset),
+                                    verdict.moved) == Errc::ok;
+    default:
+      return false;
+  }
+}
+
+// The target's match unit is mapped: this thread applies its rules and moves the bytes. A short message is
+// one change of the target's state, a long one two, with its bytes between them.
 Outcome perform_here(Peer& initiator, const match::Operation& op, const match::Arrival& arrival,
                      Peer& target) {
   Outcome outcome;
   match::Verdict verdict;
+  bool whole = false;
   {
     match::Session session(target.match);
     verdict = match::accept(session, arrival);
+    if (verdict.fail == match::kDelivered && move_at_once(initiator, op, target, verdict)) {
+      match::finish(session, arrival, verdict, match::kDelivered);
+      whole = true;
+    }
   }
   outcome.fail = verdict.fail;
   if (verdict.fail != match::kDelivered) return outcome;
-  if (verdict.moved != 0) outcome.fail = fail_of(move(initiator, op, target, verdict));
-  {
+  if (!whole) {
+    if (verdict.moved != 0) outcome.fail = fail_of(move(initiator, op, target, verdict));
     match::Session session(target.match);
     match::finish(session, arrival, verdict, outcome.fail);
   }
@@ -155,7 +184,19 @@ void drain(Peer& peer) {
 
 }  // namespace
 
+namespace {
+
+// Whether a binding's queue or counter may hear of anything.
+bool hears(const match::Binding& binding) {
+  return binding.queue != 0 ||
+         (binding.counter != 0 &&
+          (binding.options & (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_ACK | PTL_MD_EVENT_CT_REPLY)) != 0);
+}
+
+}  // namespace
+
 void tell_initiator(Peer& initiator, const match::Operation& op, const Outcome& outcome) {
+  if (!hears(op.source) && !hears(op.result)) return;
   match::Session session(initiator.match);
   const bool leaves = op.kind != match::OpKind::get;
   const bool returns = op.kind != match::OpKind::put && op.kind != match::OpKind::atomic;

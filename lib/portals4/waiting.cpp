@@ -108,18 +108,8 @@ class Watch {
 };
 
 int get(std::uint32_t index, ptl_event_t* event) {
-  const match::View& view = Process::get().own();
-  match::EventQueue& queue = view.queue(index);
-  // A look without the lock; an event that comes just after it is found by the next one.
-  if (std::atomic_ref<std::uint64_t>(queue.tail).load(std::memory_order_acquire) ==
-      std::atomic_ref<std::uint64_t>(queue.head).load(std::memory_order_relaxed))
-    return PTL_EQ_EMPTY;
   match::EventRecord record;
-  match::Took took = match::Took::empty;
-  {
-    match::Session session(view);
-    took = match::take(session, index, &record);
-  }
+  const match::Took took = match::take(Process::get().own(), index, &record);
   if (took == match::Took::empty) return PTL_EQ_EMPTY;
   translate(record, event);
   return took == match::Took::event ? PTL_OK : PTL_EQ_DROPPED;

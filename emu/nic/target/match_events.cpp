@@ -4,31 +4,72 @@
 // What a match unit tells: event queues, counters, and the operations that wait for counters.
 #include "emu/nic/target/match_unit.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+
 namespace orrery::nic::match {
+
+namespace {
+
+// Events are read while a producer may write the next one over a lost one: word by word, so that both see
+// whole words.
+void copy_record(const EventRecord& from, EventRecord* to) {
+  constexpr std::size_t kWords = offsetof(EventRecord, published) / 8;
+  auto* const source = reinterpret_cast<std::uint64_t*>(const_cast<EventRecord*>(&from));
+  auto* const target = reinterpret_cast<std::uint64_t*>(to);
+  for (std::size_t i = 0; i < kWords; ++i)
+    std::atomic_ref<std::uint64_t>(target[i]).store(
+        std::atomic_ref<std::uint64_t>(source[i]).load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+std::uint64_t events_waiting(EventQueue& queue) {
+  queue.known_head = std::atomic_ref<std::uint64_t>(queue.head).load(std::memory_order_acquire);
+  return queue.tail - std::max(queue.known_head, queue.floor);
+}
 
 void raise(Session& session, std::uint32_t index, const EventRecord& event, bool from_spare) {
   if (index == 0) return;
   EventQueue& queue = session.view().queue(index);
   if (queue.used == 0) return;
   const std::uint64_t room = queue.capacity - (from_spare ? 0 : kSpareSlots);
-  if (queue.tail - queue.head >= room) {
+  if (queue.tail - std::max(queue.known_head, queue.floor) >= room && events_waiting(queue) >= room) {
     // A full ring loses its oldest event, and its owner is told with the next one.
-    session.set(queue.head, queue.head + 1);
-    session.set(queue.dropped, 1u);
+    session.set(queue.floor, std::max(queue.known_head, queue.floor) + 1);
+    // An owner that reads some of what is written over it sees that it is lost.
+    std::atomic_thread_fence(std::memory_order_release);
   }
-  session.view().record(queue, queue.tail) = event;
+  copy_record(event, &session.view().record(queue, queue.tail));
+  session.publish_later(index, queue.tail);
   session.set(queue.tail, queue.tail + 1);
   session.wake_later();
 }
 
-Took take(Session& session, std::uint32_t index, EventRecord* event) {
-  EventQueue& queue = session.view().queue(index);
-  if (queue.tail == queue.head) return Took::empty;
-  *event = session.view().record(queue, queue.head);
-  session.set(queue.head, queue.head + 1);
-  if (queue.dropped == 0) return Took::event;
-  session.set(queue.dropped, 0u);
-  return Took::event_after_loss;
+Took take(const View& view, std::uint32_t index, EventRecord* event, std::uint64_t* position) {
+  EventQueue& queue = view.queue(index);
+  const std::atomic_ref<std::uint64_t> head(queue.head);
+  const std::atomic_ref<std::uint64_t> floor(queue.floor);
+  for (;;) {
+    std::uint64_t taken = head.load(std::memory_order_acquire);
+    const std::uint64_t lost = floor.load(std::memory_order_acquire);
+    const std::uint64_t at = std::max(taken, lost);
+    EventRecord& record = view.record(queue, at);
+    // Acquire: pairs with the producer's release.
+    const bool there =
+        std::atomic_ref<std::uint64_t>(record.published).load(std::memory_order_acquire) == at + 1;
+    if (there) {
+      copy_record(record, event);
+      std::atomic_thread_fence(std::memory_order_acquire);
+    }
+    // Lost meanwhile, and perhaps overwritten.
+    if (floor.load(std::memory_order_relaxed) > at) continue;
+    if (!there) return Took::empty;
+    if (!head.compare_exchange_strong(taken, at + 1, std::memory_order_acq_rel)) continue;
+    if (position != nullptr) *position = at;
+    return at > taken ? Took::event_after_loss : Took::event;
+  }
 }
 
 namespace {

@@ -16,8 +16,8 @@ namespace orrery::nic::match {
 //      holder takes everything back; after it, the change stands.
 //   3. Words that no list, queue or index leads to yet may be written plainly: taking a change back leaves
 //      them unreachable again.
-//   4. Nothing that blocks, copies a payload or calls back runs while it is held. A holder that is stopped
-//      (SIGSTOP between two instructions) delays others until it goes on or dies.
+//   4. Nothing that blocks, copies more than a few hundred bytes or calls back runs while it is held. A
+//      holder that is stopped (SIGSTOP between two instructions) delays others until it goes on or dies.
 // Threads: any, of any process; not recursive.
 // Usage: { Session session(view); session.set(entry.state, kLinked); }
 class Session {
@@ -66,6 +66,11 @@ class Session {
 
   // A sleeper may have what it waits for: woken when the lock is free.
   void wake_later() { wake_ = true; }
+  // The owner may take the event at that position once the change stands.
+  void publish_later(std::uint32_t queue, std::uint64_t position) {
+    if (raised_ < kRaised) told_[raised_] = {queue, position};
+    ++raised_;
+  }
   // Commits and unlocks before the end of the scope.
   void close();
 
@@ -76,10 +81,20 @@ class Session {
   }
   void lock();
   void roll_back();
+  void publish();
+  void publish_all();
   [[noreturn]] static void overflow();
+
+  struct Raised {
+    std::uint32_t queue;
+    std::uint64_t position;
+  };
+  static constexpr std::uint32_t kRaised = 8;  // beyond them, all queues are looked through
 
   const View view_;
   Header& header_;
+  Raised told_[kRaised];
+  std::uint32_t raised_ = 0;
   bool held_ = false;
   bool wake_ = false;
 };

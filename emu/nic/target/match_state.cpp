@@ -82,9 +82,17 @@ Result<View> View::open(void* base, std::uint64_t bytes) {
 }
 
 void Session::lock() {
-  const int got = pthread_mutex_lock(&header_.lock);
+  // A holder is done in less time than the kernel takes to put this thread to sleep.
+  constexpr int kTries = 200;
+  int got = EBUSY;
+  for (int i = 0; i < kTries && got == EBUSY; ++i) {
+    if (i != 0) cpu_relax();
+    got = pthread_mutex_trylock(&header_.lock);
+  }
+  if (got == EBUSY) got = pthread_mutex_lock(&header_.lock);
   if (got == EOWNERDEAD) {
     roll_back();
+    publish_all();
     pthread_mutex_consistent(&header_.lock);
   } else {
     ORRERY_CHECK(got == 0, "the lock of a match unit cannot be taken");
@@ -105,6 +113,28 @@ void Session::roll_back() {
   commit();
 }
 
+// Events may be taken without the lock, so only when they stand: the holder says so of each after commit().
+// One that dies in between leaves it to the next.
+void Session::publish() {
+  if (raised_ > kRaised) return publish_all();
+  for (std::uint32_t i = 0; i < raised_; ++i) {
+    EventRecord& record = view_.record(view_.queue(told_[i].queue), told_[i].position);
+    // Release: an owner that sees it sees the event.
+    std::atomic_ref<std::uint64_t>(record.published).store(told_[i].position + 1, std::memory_order_release);
+  }
+}
+
+void Session::publish_all() {
+  for (std::uint32_t i = 1; i < header_.queue_pool.fresh && i < header_.queue_pool.capacity; ++i) {
+    EventQueue& queue = view_.queue(i);
+    if (queue.used == 0 || queue.capacity == 0) continue;
+    const std::uint64_t head = std::atomic_ref<std::uint64_t>(queue.head).load(std::memory_order_acquire);
+    for (std::uint64_t p = head > queue.floor ? head : queue.floor; p < queue.tail; ++p)
+      std::atomic_ref<std::uint64_t>(view_.record(queue, p).published)
+          .store(p + 1, std::memory_order_release);
+  }
+}
+
 void Session::overflow() {
   ORRERY_CHECK(false, "a change of a match unit has more parts than its journal holds");
   __builtin_unreachable();
@@ -114,6 +144,7 @@ void Session::close() {
   if (!held_) return;
   held_ = false;
   commit();
+  publish();
   pthread_mutex_unlock(&header_.lock);
   // The unlock is a full barrier on what a sleeper looks at (x86), so that either it sees the change or this
   // thread sees the sleeper.

@@ -135,6 +135,7 @@ struct alignas(64) EventRecord {
   std::int32_t threshold;
   std::uint64_t length;
   std::uint64_t max_size;
+  std::uint64_t published;  // its position in the queue plus one, once it may be taken
 };
 static_assert(sizeof(EventRecord) == 128);
 
@@ -254,6 +255,8 @@ struct alignas(16) Bucket {
   std::uint32_t first[2], last[2];  // exact entries of any list | unexpected headers
 };
 
+// Positions count events from `base` on, which no earlier queue of the same ring reached, so that what an
+// earlier one left in a record does not count as published.
 struct alignas(64) EventQueue {
   std::uint64_t ring;  // offset of EventRecord[capacity]
   std::uint64_t capacity;
@@ -262,9 +265,10 @@ struct alignas(64) EventQueue {
   std::uint32_t free_next;
   std::uint32_t reserved_slots;  // kept for events that must not be lost
   std::uint32_t interface;
-  std::uint32_t dropped;
-  alignas(64) std::uint64_t tail;  // events that were put in
-  alignas(64) std::uint64_t head;  // events that were taken or lost
+  alignas(64) std::uint64_t tail;  // behind the last event that was put in
+  std::uint64_t floor;             // events before it are lost
+  std::uint64_t known_head;        // what producers last saw of `head`
+  alignas(64) std::uint64_t head;  // behind the last event that was taken: the owner's, without the lock
 };
 static_assert(sizeof(EventQueue) == 192);
 

@@ -5,6 +5,8 @@
 #include "emu/nic/target/match_classic.hpp"
 #include "emu/nic/target/match_lists.hpp"
 
+#include <algorithm>
+
 namespace orrery::nic::match {
 
 namespace {
@@ -88,8 +90,10 @@ void claim(Session& session, std::uint32_t index, const NewEntry& what) {
 
 bool queue_has_room(const View& view, std::uint32_t index, std::uint64_t events) {
   if (index == 0) return true;
-  const EventQueue& queue = view.queue(index);
-  return queue.capacity - kSpareSlots - (queue.tail - queue.head) >= events;
+  EventQueue& queue = view.queue(index);
+  if (queue.capacity < kSpareSlots + events) return false;
+  const std::uint64_t room = queue.capacity - kSpareSlots - events;
+  return queue.tail - std::max(queue.known_head, queue.floor) <= room || events_waiting(queue) <= room;
 }
 
 // Flow control: the portal stops, its owner is told once, and this message is the first that is refused.

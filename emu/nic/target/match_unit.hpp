@@ -98,7 +98,10 @@ void forget_interface(Session& session, std::uint32_t interface);
 inline constexpr std::uint32_t kSpareSlots = 64;  // behind `count`, for events that must not be lost
 void raise(Session& session, std::uint32_t queue, const EventRecord& event, bool from_spare = false);
 enum class Took : std::uint8_t { empty, event, event_after_loss };
-Took take(Session& session, std::uint32_t queue, EventRecord* event);
+// The owner's threads, any number, without the lock: events of changes that stand. `position`: of the event.
+Took take(const View& view, std::uint32_t queue, EventRecord* event, std::uint64_t* position = nullptr);
+// How many have not been taken. REQUIRES: a session.
+std::uint64_t events_waiting(EventQueue& queue);
 
 // ---- counters and triggers ----
 void count(Session& session, std::uint32_t counter, std::uint64_t success, std::uint64_t failure);

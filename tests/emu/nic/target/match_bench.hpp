@@ -81,10 +81,7 @@ class Bench {
     }
     return verdict;
   }
-  bool next(EventRecord* event) const {
-    Session session(view);
-    return take(session, queue, event) != Took::empty;
-  }
+  bool next(EventRecord* event) const { return take(view, queue, event) != Took::empty; }
   // The type of the next event, -1 when there is none.
   int next_type() const {
     EventRecord event{};

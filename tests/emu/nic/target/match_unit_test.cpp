@@ -75,9 +75,8 @@ TEST(MatchUnit, TellsOfLostEventsWithTheNextOne) {
   ASSERT_TRUE(bench.put_in(bench.entry(5, 1)).ok());
   for (int i = 0; i < 5; ++i) EXPECT_EQ(bench.send(bench.message(5)).fail, kDelivered);
   EventRecord event{};
-  Session session(bench.view);
-  EXPECT_EQ(take(session, bench.queue, &event), Took::event_after_loss);
-  EXPECT_EQ(take(session, bench.queue, &event), Took::event);
+  EXPECT_EQ(take(bench.view, bench.queue, &event), Took::event_after_loss);
+  EXPECT_EQ(take(bench.view, bench.queue, &event), Took::event);
 }
 
 TEST(MatchUnit, KeepsAnUnexpectedMessageForTheEntryThatComesLater) {
