@@ -241,7 +241,7 @@ void Nic::await_switch(std::uint32_t region) {
   });
 }
 
-// Gives pages private memory again, and lets go of direct access to other registrations of them first.
+// Gives pages private memory again; before that it ends direct access to other registrations of them.
 void Nic::cut_off(std::uint64_t begin, std::uint64_t end) {
   struct Work {
     Nic* nic;

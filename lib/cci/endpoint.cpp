@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kEventChunk = 64;
 constexpr std::uint32_t kSpinningAfter = 64;  // polls that found nothing
-constexpr std::uint64_t kLookEvery = 128;     // polls, where no message comes by a socket
+constexpr std::uint64_t kLookEvery = 128;     // polls, where no message uses a socket
 constexpr std::size_t kKeptActive = 4;        // rings that stay looked at when they are empty
 
 }  // namespace

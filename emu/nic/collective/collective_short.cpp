@@ -18,7 +18,7 @@ namespace orrery::nic {
 
 // ---- joining ----
 
-// What a join on the long way leaves for the next one. REQUIRES: record.lock is wholly ours, and record is
+// What a join on the slow path leaves for the next one. REQUIRES: record.lock is wholly ours, and record is
 // filled in.
 void CollectiveEngine::prepare_short_way(Record& record, CeEdge& edge, VceState& vce, std::uint64_t control) {
   record.vce = &vce;

@@ -296,7 +296,7 @@ ORRERY_TIMED_PATH Errc Nic::execute_direct(const Request& request, std::uint64_t
 void Nic::keep_grant(Endpoint& endpoint, const Request& request, std::uint64_t word,
                      AddressMap& memory) const {
   Peer& peer = *request.peer;
-  // With faults every operation has to come by where they happen.
+  // With faults every operation has to take the path where they happen.
   if (faults_ != nullptr || (control::flags(word) & kSuspended) != 0) return;
   // Under a clock every operation takes the general way, where it is timed.
   if (clock_ != nullptr) return;

@@ -90,7 +90,7 @@ void Nic::keep_frame_grant(Endpoint& endpoint, const Request& request) {
                           .frame = wire::short_frame_of(header)};
 }
 
-// not_done: it has to take the long way. REQUIRES: the endpoint's peer is that of the request's key.
+// not_done: it has to take the slow path. REQUIRES: the endpoint's peer is that of the request's key.
 Errc Nic::send_granted_frame(Endpoint& endpoint, const Request& request) {
   FrameGrant& grant = endpoint.frame_grant;
   Peer& peer = *endpoint.peer;

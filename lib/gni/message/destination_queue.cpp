@@ -164,7 +164,7 @@ Errc DestinationQueue::carry(nic::Endpoint& endpoint, nic::Request request,
     yield_cpu();
     ended = landed();
   }
-  // The event comes before its bringer lets go of the endpoint, which may end with this call.
+  // The event comes before its bringer releases the endpoint, which may end with this call.
   while (!nic::Nic::idle(endpoint)) yield_cpu();
   return *ended;
 }

@@ -40,7 +40,7 @@ class BlockTransfers : public ::testing::TestWithParam<Path> {
     }
   }
   ~BlockTransfers() override {
-    // The engine lets go of the endpoint after it has raised the event.
+    // The engine releases the endpoint after it has raised the event.
     for (const auto& endpoint : endpoints) EXPECT_TRUE(world.settle(0, *endpoint));
   }
 

@@ -116,7 +116,7 @@ TEST_P(Window, OneBlockScattersAPieceToEachPe) {
     std::mt19937 random(shift);
     for (auto& byte : block) byte = static_cast<std::byte>(random());
     for (auto* pages : memory) std::memset(pages, 0, kBytes);
-    // Twice: the first store goes the long way.
+    // Twice: the first store takes the slow path.
     for (int round = 0; round < 2; ++round) {
       ASSERT_EQ(window->begin(), Errc::ok);
       ASSERT_EQ(window->store(0, block.data(), block.size()), Errc::ok);

@@ -112,7 +112,7 @@ TEST_F(Datagrams, AWildcardForgetsWhomItWantedToAskWhenAnOlderOneWasToldMeanwhil
   const auto older = wildcard(1);
   const auto younger = wildcard(1);
   ASSERT_EQ(unit.post(*older, {}, 70, a.in), Errc::ok);
-  // A neighbour is at the older one while posts that others make come by.
+  // A neighbour exchanges the older one while others make posts.
   auto& word = at(1, 0).word;
   word.store(post_word::claimed(word.load(), 0, 0));
   for (const wire::ProcessSlot from : {wire::ProcessSlot{2}, wire::ProcessSlot{3}})
