@@ -50,7 +50,7 @@ bool MatchMemory::find(std::uint32_t slot, std::uint64_t address, std::uint64_t 
       nic::AmoCache(peer_.link.nic).is_lazy())
     return false;
   const nic::FoundExtent extent = nic::find_extent(peer_.link.nic, address);
-  // An owner who withdraws the registration changes its word, then those of all extents: one that is seen
+  // An owner that withdraws the registration changes its word, then those of all extents: one that is seen
   // before the registration's was not changed for that.
   if (extent.word == nullptr || bytes > extent.end - address ||
       entry.control.load(std::memory_order_acquire) != word)
@@ -73,7 +73,7 @@ Errc MatchMemory::try_mapped(std::uint64_t there, std::byte* here, std::uint64_t
                                  peer_.link.strong_hazards);
     const Mapped& mapped = (*mapped_)[slot];
     const std::uint64_t offset = there - mapped.begin;
-    // Acquire: pairs with the owner's publication. An owner who takes pages away changes this word, and then
+    // Acquire: pairs with the owner's publication. An owner that takes pages away changes this word, and then
     // looks for our announcement.
     const bool known = mapped.word != nullptr && offset <= mapped.size && bytes <= mapped.size - offset &&
                        mapped.word->load(std::memory_order_acquire) == mapped.value;

@@ -51,7 +51,7 @@ static void make_call(const char* kind, int me, int npes) {
     shmem_long_put_signal(many, more, kWords, &signal, 1, SHMEM_SIGNAL_ADD, (me + 1) % npes);
     shmem_signal_wait_until(&signal, SHMEM_CMP_EQ, UINT64_MAX);
   } else if (strcmp(kind, "lock") == 0) {
-    /* Whoever holds it holds it long: mostly PE 1, when it dies. */
+    /* Each holder holds it long: mostly PE 1, when it dies. */
     shmem_set_lock(&lock);
     if (me == 1) pause();
     shmem_clear_lock(&lock);
