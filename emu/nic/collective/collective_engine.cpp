@@ -414,16 +414,18 @@ void CollectiveEngine::attach(const Port& port, CeEdge& edge, std::optional<std:
   // A parent names its children on endpoints that are bound to them: that claims nothing, whatever number
   // stands there. A leaf's own endpoint is bound to the engine's owner. In one process its first join is soon
   // enough.
+  bool known = true;
   if (instance) {
     if (edge.id >> 4 == nic_.self_) return;
     const auto bound = nic_.environment_.find_port(port.domain, edge.nic_address, *instance);
     if (bound.ok() && bound.value().slot != edge.id >> 4) return;
+    known = bound.ok();
   }
   Errc error = Errc::ok;
   know_self(port);
-  if (find_owner(edge, &error)) return introduce(port, edge);
+  if (find_owner(edge, &error)) return introduce(port, edge, instance);
   edge.path = find_path(edge, &error);
-  if (edge.path != nullptr) claim(edge.path->levels[0], edge.child);
+  if (edge.path != nullptr && known) claim(edge.path->levels[0], edge.child);
 }
 
 // ---- the post ----

@@ -349,7 +349,7 @@ class CollectiveEngine final : public Listener {
   void add_waiter(const Waiter& waiter);
   void answer_waiters();
   bool release_to(const Waiter& waiter, const CeValue& value);
-  void introduce(const Port& port, const CeEdge& edge);
+  void introduce(const Port& port, const CeEdge& edge, std::optional<std::uint32_t> instance = {});
   Errc join_by_packet(const Port& port, CeEdge& edge, const CeJoin& join);
   bool send_up(std::uint32_t index, Owned& owned, CeStatus broken);
   void send_up_all();

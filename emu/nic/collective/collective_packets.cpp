@@ -175,6 +175,10 @@ void CollectiveEngine::handle_join(const wire::PacketHeader& header) {
     waiter.refused->status = why;
     add_waiter(waiter);
   };
+  // A parent that names a child of this host, by a number that is by chance one of our VCEs'.
+  if (join.turn == ce_packet::kNoTurn && (join.value.operand[0] & ce_packet::kOfInstance) != 0 &&
+      !nic_.ports_.has(join.domain, static_cast<std::uint32_t>(join.value.operand[0])))
+    return;
   VceState& vce = own(waiter.vce);
   const std::uint64_t control = vce.control.load(std::memory_order_acquire);
   const std::uint16_t generation = vce_control::generation(control);
@@ -318,12 +322,15 @@ void CollectiveEngine::handle_failure(const wire::PacketHeader& header, Errc why
 
 // ---- packets go ----
 
-// Tells our name to a VCE that is reached by packets.
-void CollectiveEngine::introduce(const Port& port, const CeEdge& edge) {
-  (void)send(*edge.owner, ce_packet::header_of(ce_packet::Join{.domain = port.domain,
-                                                               .vce = edge.id & (kVces - 1),
-                                                               .child = edge.child,
-                                                               .turn = ce_packet::kNoTurn}));
+// Tells our name to a VCE that is reached by packets; with `instance`, if its owner has opened that.
+void CollectiveEngine::introduce(const Port& port, const CeEdge& edge,
+                                 std::optional<std::uint32_t> instance) {
+  ce_packet::Join news{.domain = port.domain,
+                       .vce = edge.id & (kVces - 1),
+                       .child = edge.child,
+                       .turn = ce_packet::kNoTurn};
+  if (instance) news.value.operand[0] = ce_packet::kOfInstance | *instance;
+  (void)send(*edge.owner, ce_packet::header_of(news));
 }
 
 // A contribution to a VCE that is reached by packets. As join().

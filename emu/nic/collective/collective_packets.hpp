@@ -30,6 +30,9 @@ constexpr Token token_of(std::uint64_t word) {
 // Turns of a join besides numbers from 1.
 inline constexpr std::uint64_t kNextTurn = 0;         // of a PE: the one after its last
 inline constexpr std::uint64_t kNoTurn = UINT64_MAX;  // nothing is contributed: the child says who it is
+// In the first operand of a join with kNoTurn, above an instance: the VCE is meant only if its owner has
+// opened that instance.
+inline constexpr std::uint64_t kOfInstance = std::uint64_t{1} << 32;
 inline constexpr std::uint64_t kBroken =
     UINT64_MAX - 1;  // nothing below the child can complete: aux says why
 

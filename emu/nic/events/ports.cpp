@@ -33,6 +33,13 @@ std::uint32_t Ports::count() {
   return static_cast<std::uint32_t>(ports_.size());
 }
 
+bool Ports::has(std::uint16_t domain, std::uint32_t instance) {
+  const std::lock_guard lock(mu_);
+  return std::any_of(ports_.begin(), ports_.end(), [&](const auto& port) {
+    return port->domain == domain && port->instance == instance;
+  });
+}
+
 void Ports::tell_of_error(const ErrorEvent& event) {
   errors_.report(event);
   // Called under the lock, so that the port, and what its API gave it, are still there.

@@ -21,6 +21,8 @@ class Ports {
   Port* open(std::uint16_t domain, std::uint32_t nic_address, std::uint32_t instance);
   void close(Port* port);
   std::uint32_t count();
+  // Whether one of them is that instance of the domain.
+  bool has(std::uint16_t domain, std::uint32_t instance);
   // An error that no port's operation met: the error log is told, and any port of the domain that asked to
   // hear of errors, but not the ports of our own queues.
   void tell_of_error(const ErrorEvent& event);

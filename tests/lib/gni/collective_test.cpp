@@ -185,11 +185,11 @@ TEST_F(Collective, NamingAChildClaimsNothing) {
     }
     REQUIRE_SUCCESS(GNI_CeConfigure(second, children.data(), static_cast<std::uint32_t>(pmi.size), nullptr,
                                     nullptr, GNI_CE_MODE_ROUND_NEAR));
-  } else if (client::memory_is_shared()) {
-    // Nor does it at a PE that owns no engine, where the owner of each port is known.
-    const gni_ep_handle_t other =
-        domain.endpoint(queue, all[0].address, instances[self == 1 ? 2 % pmi.size : 1]);
-    REQUIRE_SUCCESS(GNI_EpSetCeAttr(other, all[0].engine, self == 1 ? 2 : 1, GNI_CE_CHILD_PE));
+  } else {
+    // Nor does it at a PE that owns no engine, for a PE beside the engine's owner.
+    const std::uint32_t named = self == 1 ? 2u % static_cast<std::uint32_t>(pmi.size) : 1;
+    const gni_ep_handle_t other = domain.endpoint(queue, all[named].address, instances[named]);
+    REQUIRE_SUCCESS(GNI_EpSetCeAttr(other, all[0].engine, named, GNI_CE_CHILD_PE));
   }
   pmi.barrier();
   const gni_ep_handle_t leaf = domain.endpoint(queue, all[0].address, instances[0]);
