@@ -5,6 +5,7 @@
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
 #include "emu/base/own_descriptor.hpp"
+#include "emu/base/service_memory.hpp"
 #include "emu/base/wait.hpp"
 
 #include <algorithm>
@@ -211,6 +212,7 @@ void ask_for_short_turns() {
 
 void* EventLoop::thread_main(void* self) {
   mark_runtime_thread();
+  service_memory::begin();
   ask_for_short_turns();
   static_cast<EventLoop*>(self)->run();
   return nullptr;

@@ -2,9 +2,11 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/log.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace orrery::log {
@@ -22,15 +24,23 @@ void write_line(Level level, std::string_view text) {
   const int saved = errno;
   const int pe = g_pe.load(std::memory_order_relaxed);
   const auto name = kNames[static_cast<std::size_t>(level)];
-  const auto line = pe < 0 ? fmt::format("orrery: {}: {}\n", name, text)
-                           : fmt::format("orrery: pe {}: {}: {}\n", pe, name, text);
+  std::array<char, 64> head;
+  const auto end = pe < 0 ? fmt::format_to_n(head.data(), head.size(), "orrery: {}: ", name)
+                          : fmt::format_to_n(head.data(), head.size(), "orrery: pe {}: {}: ", pe, name);
+  char line_end = '\n';
+  const iovec parts[] = {{head.data(), std::min(end.size, head.size())},
+                         {const_cast<char*>(text.data()), text.size()},
+                         {&line_end, 1}};
   // A short or failed write of a log line has nowhere to be reported.
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+  [[maybe_unused]] const auto written = ::writev(STDERR_FILENO, parts, 3);
   errno = saved;
 }
 
 void write_formatted(Level level, fmt::string_view format, fmt::format_args args) {
-  write_line(level, fmt::vformat(format, args));
+  // Nothing of the heap, which a thread that logs may be moving.
+  std::array<char, 4096> text;
+  const auto end = fmt::vformat_to_n(text.data(), text.size(), format, args);
+  write_line(level, {text.data(), std::min(end.size, text.size())});
 }
 
 }  // namespace orrery::log

@@ -17,10 +17,11 @@ enum class Level : std::uint8_t { off, error, warn, info, debug, trace };
 // Level of this process; read on every call, so a plain relaxed load.
 extern std::atomic<Level> g_level;
 
-// One line to stderr with one write(2): "orrery: pe 3: warn: text". Thread-safe.
+// One line to stderr with one writev(2): "orrery: pe 3: warn: text". Thread-safe; does not allocate.
 void write_line(Level level, std::string_view text);
 
-// As above, formatted here: what a call site leaves in its own library needs nothing of libfmt.
+// As above, formatted here: what a call site leaves in its own library needs nothing of libfmt. Cut after 4,096
+// characters.
 void write_formatted(Level level, fmt::string_view format, fmt::format_args args);
 
 // Names the PE that lines carry; -1 before it is known.

@@ -44,9 +44,9 @@ ProcessStat parse_process_stat(std::string_view text) {
 
 namespace {
 
-ProcessStat read_stat(const std::string& path) {
+ProcessStat read_stat(const char* path) {
   constexpr ProcessStat kUnknown{.exists = true, .known = false};
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
   // EMFILE, ENFILE, ENOMEM and the like say nothing of that process.
   if (!fd.valid()) return errno == ENOENT || errno == ESRCH ? ProcessStat{} : kUnknown;
   std::array<char, 1024> text;
@@ -68,7 +68,10 @@ ProcessStat ask_kernel(pid_t pid) {
 }  // namespace
 
 ProcessStat process_stat(pid_t pid) {
-  const ProcessStat stat = read_stat(fmt::format("/proc/{}/stat", pid));
+  // Without libfmt's strings: a service thread takes nothing of the heap.
+  std::array<char, 32> path{};
+  fmt::format_to_n(path.data(), path.size() - 1, "/proc/{}/stat", pid);
+  const ProcessStat stat = read_stat(path.data());
   // A name that is not there may mean that /proc is not mounted, or hides other users' processes.
   return stat.exists || stat.state != '?' ? stat : ask_kernel(pid);
 }
@@ -78,7 +81,7 @@ bool is_stopped(pid_t pid) {
   bool any = false;
   for (std::filesystem::directory_iterator task(fmt::format("/proc/{}/task", pid), error), end;
        !error && task != end; task.increment(error)) {
-    const ProcessStat stat = read_stat(task->path().string() + "/stat");
+    const ProcessStat stat = read_stat((task->path().string() + "/stat").c_str());
     if (!stat.exists) continue;  // a thread that has ended
     // One that a debugger holds ('t') may stand at the entry of a system call.
     if (stat.state != 'T') return false;
@@ -93,7 +96,7 @@ bool other_threads_sleep() {
   for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end;
        task.increment(error)) {
     if (task->path().filename().string() == own) continue;
-    const ProcessStat stat = read_stat(task->path().string() + "/stat");
+    const ProcessStat stat = read_stat((task->path().string() + "/stat").c_str());
     if (stat.exists && stat.state != 'S') return false;
   }
   return !error;
@@ -103,7 +106,7 @@ bool all_threads_sleep(pid_t pid) {
   std::error_code error;
   for (std::filesystem::directory_iterator task(fmt::format("/proc/{}/task", pid), error), end;
        !error && task != end; task.increment(error)) {
-    const ProcessStat stat = read_stat(task->path().string() + "/stat");
+    const ProcessStat stat = read_stat((task->path().string() + "/stat").c_str());
     if (stat.exists && stat.known && stat.state != 'S') return false;
   }
   return true;

@@ -150,10 +150,11 @@ Status switch_in(ProcessState& state, Range chunk, bool bulk, bool continues) {
   for (int attempt = 0; attempt < kCopyAttempts && status == Errc::not_done; ++attempt) {
     if (attempt > 0) {
       status = hold.hold_again();
-      if (!status.ok()) break;
+      if (!status.ok()) return status;
       raw::punch(state.file, chunk);
     }
     status = copy_to_file(state, chunk, anonymous);
+    if (status.ok()) status = hold.close();
     if (status.ok() && !hold.intact()) status = Errc::not_done;
   }
   if (status.ok() && raw::mmap(raw::pointer(chunk.begin), chunk.size(), mapping.protection(),

@@ -99,7 +99,21 @@ Status WriteHold::hold() {
   return status;
 }
 
-Status WriteHold::hold_again() { return method_ == Blocker::protect ? Status{} : write_protect(); }
+Status WriteHold::close() {
+  if (method_ == Blocker::protect || in_memory_file_) return {};
+  uffdio_register reg{.range = uffd_range(chunk_),
+                      .mode = UFFDIO_REGISTER_MODE_WP | UFFDIO_REGISTER_MODE_MISSING,
+                      .ioctls = 0};
+  return ioctl(state_.userfault, UFFDIO_REGISTER, &reg) == 0 ? Status{} : from_errno(errno);
+}
+
+Status WriteHold::hold_again() {
+  if (method_ == Blocker::protect) return {};
+  // A registration gives up its modes as a whole.
+  uffdio_range range = uffd_range(chunk_);
+  ioctl(state_.userfault, UFFDIO_UNREGISTER, &range);
+  return hold();
+}
 
 bool WriteHold::intact() const {
   if (method_ == Blocker::protect || in_memory_file_ || state_.pagemap < 0) return true;

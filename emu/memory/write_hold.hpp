@@ -12,8 +12,8 @@ namespace orrery::memory {
 //
 // Between hold() and let_go() the caller may not take a lock, allocate or log. Threads: the one that holds
 // ProcessState::switching. Ownership: none.
-// Use: WriteHold hold(state, chunk, protection, false); if (hold.hold().ok()) { copy; if (hold.intact()) map;
-// hold.let_go(mapped); }
+// Use: WriteHold hold(state, chunk, protection, false); if (hold.hold().ok()) { copy; if (hold.close().ok() &&
+// hold.intact()) map; hold.let_go(mapped); }
 class WriteHold {
  public:
   // `protection`: of the chunk's one mapping. `file_backed`: that mapping is a private one of a file, which
@@ -24,10 +24,14 @@ class WriteHold {
   // Errc::no_memory; Errc::invalid_state: another userfaultfd has the range. The chunk is then as before.
   Status hold();
 
-  // Whether every page is still held: MADV_DONTNEED drops the mark with the page.
+  // From its return on, a page that is not there does not come back either: MADV_DONTNEED drops the mark with
+  // the page, and a write would make a new one. The caller touches the chunk no more, or hangs. Errc as hold.
+  Status close();
+
+  // Whether every page is still held. After close() it stays so.
   bool intact() const;
 
-  // Marks pages that lost their mark again. Errc as hold.
+  // Lets writers go on and holds them off anew. Errc as hold.
   Status hold_again();
 
   // Lets writers go on. `replaced`: the chunk has a new mapping; else it gets its old one's freedom back.
