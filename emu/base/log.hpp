@@ -20,8 +20,7 @@ extern std::atomic<Level> g_level;
 // One line to stderr with one writev(2): "orrery: pe 3: warn: text". Thread-safe; does not allocate.
 void write_line(Level level, std::string_view text);
 
-// As above, formatted here: what a call site leaves in its own library needs nothing of libfmt. Cut after 4,096
-// characters.
+// As above, formatted here: what a call site leaves in its own library needs nothing of libfmt.
 void write_formatted(Level level, fmt::string_view format, fmt::format_args args);
 
 // Names the PE that lines carry; -1 before it is known.

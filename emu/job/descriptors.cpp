@@ -169,7 +169,7 @@ Result<Answer> ask(std::string_view name, const WireupRequest& request, std::int
   const UniqueFd fd = std::move(connected).value();
   const auto peer = peer_of(fd.get());
   if (!peer || peer->uid != geteuid()) {
-    log::error("socket @{} belongs to uid {}, not to us: descriptors refused", name, peer ? peer->uid : 0);
+    log::info("socket @{} belongs to uid {}, not to us: descriptors refused", name, peer ? peer->uid : 0);
     return Errc::permission;
   }
   const auto record = encode(request);
