@@ -19,4 +19,14 @@ inline int own_descriptor(int fd) {
   return moved;
 }
 
+// Puts /dev/null where standard input, output or error is closed, for good: before a library of others starts
+// threads that open descriptors now and later, and take the smallest.
+inline void hold_standard_descriptors() {
+  for (int fd = 0; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    const int held = ::open("/dev/null", O_RDWR);
+    if (held > STDERR_FILENO) ::close(held);
+  }
+}
+
 }  // namespace orrery

@@ -12,7 +12,14 @@ PmiServer::PmiServer(std::uint32_t size, std::string kvs_name, std::string_view 
     : clients_(size), kvs_name_(std::move(kvs_name)) {
   ORRERY_CHECK(size > 0 && is_pmi_token(kvs_name_), "{} PEs, key-value space {}", size, kvs_name_);
   // One that no client has room for is as good as none: they ask each PE where it is then.
-  if (process_mapping.size() < kPmiValueMax) space_.emplace("PMI_process_mapping", process_mapping);
+  if (process_mapping.size() < kPmiValueMax) space_.emplace("PMI_process_mapping", Entry{std::string(process_mapping), UINT32_MAX});
+}
+
+void PmiServer::start_over(std::uint32_t rank) {
+  Client& client = clients_[rank];
+  client.lines = {};
+  client.in_multi_line = false;
+  if (client.phase != Phase::broken) client.phase = Phase::silent;
 }
 
 std::vector<PmiServer::Output> PmiServer::receive(std::uint32_t rank, std::string_view bytes) {
@@ -55,7 +62,10 @@ void PmiServer::handle(std::uint32_t rank, const std::string& text, std::vector<
     client.in_multi_line = true;
   } else if (command == "init") {
     const bool good = line.number("pmi_version") == 1;
-    if (good && client.phase == Phase::silent) client.phase = Phase::initialised;
+    if (good && client.phase != Phase::in_barrier) {
+      client.phase = Phase::initialised;
+      ++client.programs;
+    }
     reply(format_pmi_line({{"cmd", "response_to_init"},
                            {"pmi_version", "1"},
                            {"pmi_subversion", "1"},
@@ -98,8 +108,14 @@ void PmiServer::handle_put(std::uint32_t rank, const PmiLine& line, std::vector<
     problem = "key_length";
   } else if (!value || value->size() > kPmiValueMax) {
     problem = "value_length";
-  } else if (!space_.emplace(*key, *value).second) {
-    problem = "duplicate_key";
+  } else {
+    const std::uint32_t program = clients_[rank].programs;
+    const auto [at, is_new] = space_.try_emplace(std::string(*key), Entry{std::string(*value), program});
+    // An earlier program's key is this one's to put.
+    if (!is_new && at->second.program >= program)
+      problem = "duplicate_key";
+    else if (!is_new)
+      at->second = {std::string(*value), program};
   }
   out.push_back({rank, format_pmi_line({{"cmd", "put_result"},
                                         {"rc", problem.empty() ? "0" : "-1"},
@@ -115,7 +131,7 @@ void PmiServer::handle_get(std::uint32_t rank, const PmiLine& line, std::vector<
   }
   out.push_back(
       {rank,
-       format_pmi_line({{"cmd", "get_result"}, {"rc", "0"}, {"msg", "success"}, {"value", found->second}})});
+       format_pmi_line({{"cmd", "get_result"}, {"rc", "0"}, {"msg", "success"}, {"value", found->second.value}})});
 }
 
 void PmiServer::handle_barrier(std::uint32_t rank, std::vector<Output>& out) {

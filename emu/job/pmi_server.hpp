@@ -18,6 +18,8 @@ namespace orrery::job {
 //   1. One thread.
 //   2. Whatever a client sends, the others are served; a client that breaks the grammar is answered no more.
 //   3. A barrier ends when every PE has entered; entering is counted once per PE and barrier.
+//   4. Programs of a PE may come one after the other: a client that has finalised may begin anew, and may then
+//      put keys again.
 // Usage: for (auto& out : server.receive(rank, bytes)) send(fd[out.rank], out.text);
 class PmiServer {
  public:
@@ -32,6 +34,10 @@ class PmiServer {
 
   // Bytes from the client of `rank`. REQUIRES: rank < size.
   std::vector<Output> receive(std::uint32_t rank, std::string_view bytes);
+
+  // What comes next of `rank` is another program's, which has not said anything yet. REQUIRES: it is in no
+  // barrier.
+  void start_over(std::uint32_t rank);
 
   Phase phase(std::uint32_t rank) const { return clients_[rank].phase; }
   // Barriers that `rank` has left. The one that it is in or that it has not reached has this number.
@@ -51,6 +57,7 @@ class PmiServer {
     PmiLineBuffer lines;
     Phase phase = Phase::silent;
     bool in_multi_line = false;  // inside mcmd ... endcmd
+    std::uint32_t programs = 0;  // that have initialised
     std::uint64_t barriers_done = 0;
     std::string complaint;
   };
@@ -62,7 +69,11 @@ class PmiServer {
 
   std::vector<Client> clients_;
   std::string kvs_name_;
-  std::map<std::string, std::string, std::less<>> space_;
+  struct Entry {
+    std::string value;
+    std::uint32_t program;  // of its putter, counted as Client::programs
+  };
+  std::map<std::string, Entry, std::less<>> space_;
   std::uint32_t in_barrier_ = 0;
   std::optional<Abort> aborted_;
 };

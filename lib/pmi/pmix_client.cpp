@@ -3,6 +3,7 @@
 #include "lib/pmi/pmix_client.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/own_descriptor.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/job/pmi_line.hpp"
 
@@ -122,6 +123,7 @@ Result<std::unique_ptr<PmixClient>> PmixClient::open() {
   constexpr const char* kInstead =
       "start the program with 'orrery run', MPICH's mpiexec.hydra or 'srun --mpi=pmi2' instead";
   std::string why;
+  hold_standard_descriptors();
   if (!pmix.open(&why)) {
     log::error("started by a PMIx launcher (PMIX_NAMESPACE is set), but {}: install libpmix2, or {}", why,
                kInstead);

@@ -100,6 +100,7 @@ Status Runtime::start_wire() {
     options.faults = rates.value();
   }
   std::string why;
+  hold_standard_descriptors();
   auto wire = wire::OfiWire::open(options, nic_->wire_sink(), &nic_->wire_loss(), &why);
   if (!wire.ok()) {
     log::error("no wire to other hosts: {} (ORRERY_PROVIDER, ORRERY_INTERFACE)", why);

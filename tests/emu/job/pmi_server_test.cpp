@@ -51,6 +51,27 @@ TEST_F(PmiServerTest, KeepsPairsAndRefusesASecondPut) {
   EXPECT_NE(one(2, "cmd=put kvsname=other key=x value=d").find("rc=-1"), std::string::npos);
 }
 
+TEST_F(PmiServerTest, ProgramsOfAPeMayComeOneAfterTheOther) {
+  for (int program = 0; program < 3; ++program) {
+    const std::string value = "v" + std::to_string(program);
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      // Each is a second put of its own key only within its program.
+      const std::string put = "cmd=put kvsname=space key=k" + std::to_string(rank) + " value=" + value;
+      EXPECT_EQ(one(rank, put), "cmd=put_result rc=0 msg=success\n");
+      EXPECT_NE(one(rank, put).find("duplicate_key"), std::string::npos);
+    }
+    for (std::uint32_t rank = 0; rank < 2; ++rank) EXPECT_EQ(one(rank, "cmd=barrier_in"), "");
+    EXPECT_EQ(server_.receive(2, "cmd=barrier_in\n").size(), 3u);
+    EXPECT_EQ(one(1, "cmd=get kvsname=space key=k2"), "cmd=get_result rc=0 msg=success value=" + value + "\n");
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(one(rank, "cmd=finalize"), "cmd=finalize_ack\n");
+      if (rank == 1) server_.start_over(rank);  // by a wire of its own
+      EXPECT_NE(one(rank, "cmd=init pmi_version=1 pmi_subversion=1").find("rc=0"), std::string::npos);
+      EXPECT_EQ(server_.phase(rank), Phase::initialised);
+    }
+  }
+}
+
 TEST_F(PmiServerTest, LimitsAreThoseThatItAnnounces) {
   const std::string key(kPmiKeyMax, 'k');
   const std::string value(kPmiValueMax, 'v');

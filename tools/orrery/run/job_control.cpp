@@ -77,7 +77,11 @@ void JobControl::check_pmi() {
   bool reported = false;
   if (!code_) {
     const auto trouble = pmi_trouble(
-        *server_, pe_count_, [this](std::uint32_t rank) { return has_exited(rank); },
+        *server_, pe_count_,
+        [this](std::uint32_t rank) {
+          return has_exited(rank) ||
+                 (server_->phase(rank) == job::PmiServer::Phase::finalised && !may_return(rank));
+        },
         [this](std::uint32_t rank) { return who(rank); });
     if (!trouble) return;
     reported = trouble->barrier;

@@ -32,6 +32,8 @@ class JobControl {
 
   // ---- what a launcher knows of its PEs, and does to them ----
   virtual bool has_exited(std::uint32_t rank) const = 0;
+  // Whether the program of `rank` that has finalised was one of several: a shell may start the next.
+  virtual bool may_return(std::uint32_t) const { return false; }
   // Whether it runs or may yet be started, so that it may come to a barrier.
   virtual bool may_come(std::uint32_t rank) const = 0;
   virtual std::uint32_t running() const = 0;

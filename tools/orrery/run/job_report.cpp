@@ -95,7 +95,7 @@ std::string job_report(const std::string& reason, const job::PmiServer& server, 
 }
 
 std::optional<PmiTrouble> pmi_trouble(const job::PmiServer& server, std::uint32_t pes,
-                                      const std::function<bool(std::uint32_t)>& has_exited,
+                                      const std::function<bool(std::uint32_t)>& has_left,
                                       const std::function<std::string(std::uint32_t)>& name_of) {
   if (const auto& aborted = server.aborted()) {
     const int code = aborted->code & 0xff;
@@ -110,7 +110,7 @@ std::optional<PmiTrouble> pmi_trouble(const job::PmiServer& server, std::uint32_
   }
   if (!server.anybody_in_barrier()) return std::nullopt;
   for (std::uint32_t rank = 0; rank < pes; ++rank) {
-    if (server.phase(rank) != Phase::finalised && !has_exited(rank)) continue;
+    if (!has_left(rank)) continue;
     return PmiTrouble{kExitFailure, fmt::format("{} has left without entering it", name_of(rank)), true};
   }
   return std::nullopt;

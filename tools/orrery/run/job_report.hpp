@@ -42,7 +42,7 @@ struct PmiTrouble {
   bool barrier = false;  // a barrier can never end: a report says who is missing
 };
 std::optional<PmiTrouble> pmi_trouble(const job::PmiServer& server, std::uint32_t pes,
-                                      const std::function<bool(std::uint32_t)>& has_exited,
+                                      const std::function<bool(std::uint32_t)>& has_left,
                                       const std::function<std::string(std::uint32_t)>& name_of);
 
 }  // namespace orrery::tool

@@ -218,7 +218,15 @@ void Launcher::on_pmi(std::uint32_t rank) {
       pe.pmi.reset();
       break;
     }
-    for (const auto& output : server_->receive(rank, {bytes.data(), static_cast<std::size_t>(got)})) {
+    const bool was_in = server_->phase(rank) != job::PmiServer::Phase::finalised;
+    const auto outputs = server_->receive(rank, {bytes.data(), static_cast<std::size_t>(got)});
+    // It waits for the answer: which process it is can still be seen.
+    if (was_in && server_->phase(rank) == job::PmiServer::Phase::finalised) {
+      const auto process = directory_->process_of_rank(static_cast<std::int32_t>(rank));
+      const auto info = process.ok() ? directory_->info_of(process.value()) : process.code();
+      pe.may_return = info.ok() && info.value().pid != pe.pid;
+    }
+    for (const auto& output : outputs) {
       const int fd = pes_[output.rank].pmi.get();
       // An answer is shorter than the socket's buffer, and each PE has one request under way: a PE for which
       // this fails has gone or floods us.
@@ -231,13 +239,18 @@ void Launcher::on_pmi(std::uint32_t rank) {
   check_pmi();
 }
 
-// The PE's end of a wire in place of the one that was closed on the way to a process of that PE; invalid when
-// one has spoken already.
+// The PE's end of a wire in place of the one that was closed on the way to a process of that PE; invalid while
+// another one speaks.
 UniqueFd Launcher::new_pmi_for(std::uint32_t rank) {
+  using Phase = job::PmiServer::Phase;
   int ends[2];
-  if (rank >= pes_.size() || pes_[rank].exited || server_->phase(rank) != job::PmiServer::Phase::silent ||
-      socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return UniqueFd();
+  if (rank >= pes_.size() || pes_[rank].exited) return UniqueFd();
+  on_pmi(rank);  // the one before may have ended
+  const Phase phase = server_->phase(rank);
+  const bool is_free = phase == Phase::silent || phase == Phase::finalised ||
+                       (phase == Phase::initialised && !pes_[rank].pmi.valid());
+  if (!is_free || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return UniqueFd();
+  server_->start_over(rank);
   pes_[rank].pmi.reset(ends[0]);
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return UniqueFd(ends[1]);
@@ -278,6 +291,8 @@ void Launcher::signal_all(int signal) {
 }
 
 bool Launcher::has_exited(std::uint32_t rank) const { return pes_[rank].exited; }
+
+bool Launcher::may_return(std::uint32_t rank) const { return pes_[rank].may_return; }
 
 bool Launcher::may_come(std::uint32_t rank) const { return pes_[rank].pid > 0 && !pes_[rank].exited; }
 

@@ -54,6 +54,7 @@ class Launcher : private JobControl {
     pid_t pid = -1;
     bool exited = false;
     int status = 0;  // as waitpid gives it, once exited
+    bool may_return = false;  // what finalised last was not the process that was started: a shell's program
     UniqueFd pmi;
     LabelledOutput out;
     LabelledOutput err;
@@ -71,6 +72,7 @@ class Launcher : private JobControl {
   UniqueFd new_pmi_for(std::uint32_t rank);
   void sweep();
   bool has_exited(std::uint32_t rank) const override;
+  bool may_return(std::uint32_t rank) const override;
   bool may_come(std::uint32_t rank) const override;
   std::uint32_t running() const override;
   std::string who(std::uint32_t rank) const override;
