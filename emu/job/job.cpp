@@ -83,9 +83,9 @@ Result<UniqueFd> directory_file(const Launch& launch) {
 }  // namespace
 
 Result<UniqueFd> pmi_of_launch(const Launch& launch) {
-  if (launch.entrance.empty() || Launch::kOfProcess.maker_of(launch.pmi_fd)) return UniqueFd(launch.pmi_fd);
-  auto fetched =
-      fetch_pmi(launch.entrance, static_cast<std::uint32_t>(launch.rank), monotonic_ns() + kJoinNs);
+  const std::string& at = launch.entrance.empty() ? launch.pmi_at : launch.entrance;
+  if (at.empty() || Launch::kOfProcess.maker_of(launch.pmi_fd)) return UniqueFd(launch.pmi_fd);
+  auto fetched = fetch_pmi(at, static_cast<std::uint32_t>(launch.rank), monotonic_ns() + kJoinNs);
   if (fetched.code() == Errc::not_done) {
     log::error(
         "PMI_FD={} is not open here, and `orrery run` has heard from rank {} already: a rank is one "
@@ -95,7 +95,7 @@ Result<UniqueFd> pmi_of_launch(const Launch& launch) {
   }
   if (!fetched.ok())
     log::error("PMI_FD={} is not open here, and `orrery run` does not answer at @{}: {}", launch.pmi_fd,
-               launch.entrance, errc_name(fetched.code()));
+               at, errc_name(fetched.code()));
   return fetched;
 }
 

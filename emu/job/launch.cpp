@@ -139,6 +139,13 @@ Result<Launch> Launch::detect(GetEnv get_env, const Probe& probe) {
   } else if (const char* const pmix = get_env("PMIX_NAMESPACE")) {
     if (launch.pmi_fd >= 0 && pmi_is_outer(launch, pmix, probe)) launch.pmi_fd = -1;
   }
+  if (const char* const at = get_env("ORRERY_PMI_AT"); at != nullptr && launch.pmi_fd >= 0) {
+    if (!EntranceName::parse(at)) {
+      log::error("ORRERY_PMI_AT={} is not accepted: expected what `orrery run --hosts` sets", at);
+      return Errc::invalid_param;
+    }
+    launch.pmi_at = at;
+  }
   if (launch.pmi_fd >= 0) {
     launch.kind = LaunchKind::pmi1;
     good = good && read_number(get_env, {"PMI_RANK"}, &launch.rank) &&

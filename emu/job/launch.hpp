@@ -44,6 +44,7 @@ struct Launch {
   // then.
   int directory_fd = -1;
   std::string entrance;  // `orrery run`: where it listens (entrance.hpp); empty: nowhere
+  std::string pmi_at;    // its agent on this host, which gives out PMI alone; empty: there is none
   // pmix: the launcher's server on this host, which all its processes name; empty: unknown.
   std::string server;
   // unserved: the variable that says so.

@@ -3,6 +3,7 @@
 #include "tools/orrery/hosts/agent.hpp"
 
 #include "emu/base/wait.hpp"
+#include "emu/job/random.hpp"
 #include "tools/orrery/run/pe_process.hpp"
 #include "tools/orrery/subcommand.hpp"
 
@@ -96,6 +97,11 @@ bool Agent::prepare() {
   signals_.reset(signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK));
   children_before_ = children();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const job::EntranceName name{getpid(), job::random_nonzero()};
+  auto entrance = job::Entrance::open(name);
+  if (!entrance.ok()) return failed("no socket for processes that lose their PMI wire");
+  entrance_ = std::move(entrance).value();
+  entrance_name_ = name.text();
   if (signals_.valid() && guardian_.start()) return true;
   return failed(std::strerror(errno));
 }
@@ -120,7 +126,8 @@ void Agent::poll_once() {
   flush();
   std::vector<pollfd> fds{{signals_.get(), POLLIN, 0},
                           {in_.get(), POLLIN, 0},
-                          {out_.get(), static_cast<short>(to_say_.empty() ? 0 : POLLOUT), 0}};
+                          {out_.get(), static_cast<short>(to_say_.empty() ? 0 : POLLOUT), 0},
+                          {entrance_->fd(), POLLIN, 0}};
   const bool room = to_say_.size() < kMostHeld;
   for (const Pe& pe : pes_) {
     fds.push_back({pe.pmi.get(), static_cast<short>(pe.to_pmi.empty() ? POLLIN : POLLIN | POLLOUT), 0});
@@ -137,7 +144,7 @@ void Agent::poll_once() {
   for (std::size_t i = 0; i < pes_.size(); ++i) {
     Pe& pe = pes_[i];
     const auto rank = first_ + static_cast<std::uint32_t>(i);
-    const pollfd* const of_pe = &fds[3 + 4 * i];
+    const pollfd* const of_pe = &fds[4 + 4 * i];
     if ((of_pe[0].revents & POLLOUT) != 0) write_pmi(pe);
     if ((of_pe[0].revents & ~POLLOUT) != 0) forward(pe, pe.pmi, AgentKind::pmi, rank);
     if (of_pe[1].revents != 0) forward(pe, pe.out, AgentKind::out, rank);
@@ -152,6 +159,8 @@ void Agent::poll_once() {
     }
     reap();
   }
+  if (fds[3].revents != 0)
+    entrance_->serve({.directory = -1, .pmi_of = [this](std::uint32_t rank) { return new_pmi_for(rank); }});
   // Last: PEs that this starts have no place in `fds`.
   if (fds[1].revents != 0) read_messages();
 }
@@ -161,10 +170,33 @@ void Agent::forward(Pe& pe, UniqueFd& from, AgentKind kind, std::uint32_t rank) 
   std::array<char, 16384> bytes;
   if (!from.valid()) return;
   const ssize_t got = read(from.get(), bytes.data(), bytes.size());
-  if (got > 0) return say(kind, rank, {bytes.data(), static_cast<std::size_t>(got)});
+  if (got > 0) {
+    const std::string_view text(bytes.data(), static_cast<std::size_t>(got));
+    // A client sends one request at a time.
+    if (&from == &pe.pmi) pe.speaks = !text.starts_with("cmd=finalize");
+    return say(kind, rank, text);
+  }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   from.reset();
-  if (&from == &pe.pmi) pe.to_pmi.clear();
+  if (&from == &pe.pmi) {
+    pe.to_pmi.clear();
+    pe.speaks = false;
+  }
+}
+
+// As Launcher::new_pmi_for: a wire in place of the one that was closed; invalid while a program speaks.
+UniqueFd Agent::new_pmi_for(std::uint32_t rank) {
+  const std::uint32_t index = rank - first_;
+  int ends[2];
+  if (rank < first_ || index >= pes_.size() || pes_[index].exited) return UniqueFd();
+  Pe& pe = pes_[index];
+  forward(pe, pe.pmi, AgentKind::pmi, rank);  // what the one before said last
+  if (pe.pmi.valid()) forward(pe, pe.pmi, AgentKind::pmi, rank);
+  if (pe.speaks || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return UniqueFd();
+  pe.pmi.reset(ends[0]);
+  pe.to_pmi.clear();
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return UniqueFd(ends[1]);
 }
 
 // All that a PE has written so far.
@@ -307,6 +339,7 @@ void Agent::start_pe(const StartRequest& request, std::uint32_t index) {
   start.local_size = request.count;
   start.command = request.command;
   start.pmi = pmi_end.get();
+  start.variables.emplace_back("ORRERY_PMI_AT", entrance_name_);
   start.input = input_end.get();
   start.out = out_end.get();
   start.err = err_end.get();

@@ -3,10 +3,12 @@
 #pragma once
 
 #include "emu/base/unique_fd.hpp"
+#include "emu/job/entrance.hpp"
 #include "tools/orrery/hosts/agent_message.hpp"
 #include "tools/orrery/run/guardian.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,7 @@ class Agent {
     pid_t pid = -1;
     bool exited = false;
     UniqueFd pmi, out, err;
+    bool speaks = false;  // a program of it is in the job: it has spoken PMI, and has neither left nor died
     UniqueFd input;    // of PE 0, ours is the writing end
     std::string held;  // input that is not written yet
     bool input_ends = false;
@@ -47,6 +50,7 @@ class Agent {
   void drain(std::uint32_t index);
   void write_input(Pe& pe, std::uint32_t rank);
   void write_pmi(Pe& pe);
+  UniqueFd new_pmi_for(std::uint32_t rank);
   void reap();
   void signal_all(int signal);
   void say(AgentKind kind, std::uint32_t rank, std::string_view bytes);
@@ -55,6 +59,8 @@ class Agent {
   bool anything_open() const;
 
   UniqueFd in_, out_, signals_;
+  std::unique_ptr<job::Entrance> entrance_;  // for processes whose PMI wire was closed on the way to them
+  std::string entrance_name_;
   Guardian guardian_;
   std::vector<pid_t> children_before_;  // of whoever executed us: not the job's
   sigset_t mask_before_{};

@@ -82,6 +82,8 @@ class HostLauncher : private JobControl {
   void lose(Host& host, const std::string& why);
   void cut_off();
   bool has_exited(std::uint32_t rank) const override;
+  // The agents do not tell which of a PE's processes has finalised.
+  bool may_return(std::uint32_t rank) const override { return !has_exited(rank); }
   bool may_come(std::uint32_t rank) const override;
   std::uint32_t running() const override;
   std::string who(std::uint32_t rank) const override;

@@ -30,7 +30,7 @@ void set_variables(const PeStart& start, int pmi) {
        {"PMI_PORT", "PMI_ID", "PMIX_NAMESPACE", "PMIX_RANK", "SLURM_PROCID", "SLURM_NTASKS",
         "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
         "PMI_GNI_PTAG", "PMI_GNI_COOKIE", "PMI_GNI_DEV_ID", "PMI_GNI_LOC_ADDR", "ORRERY_JOB_FD",
-        "ORRERY_JOB_AT", "ORRERY_GNI_OF"}) {
+        "ORRERY_JOB_AT", "ORRERY_PMI_AT", "ORRERY_GNI_OF"}) {
     unsetenv(name);  // of a job around this one
   }
   const auto set = [](const char* name, std::uint64_t value) {
