@@ -39,7 +39,9 @@ void* operator new(std::size_t n) { return allocate_or_abort(n, kUsual); }
 void* operator new[](std::size_t n) { return allocate_or_abort(n, kUsual); }
 void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, kUsual); }
 void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, kUsual); }
-void* operator new(std::size_t n, std::align_val_t a) { return allocate_or_abort(n, static_cast<std::size_t>(a)); }
+void* operator new(std::size_t n, std::align_val_t a) {
+  return allocate_or_abort(n, static_cast<std::size_t>(a));
+}
 void* operator new[](std::size_t n, std::align_val_t a) {
   return allocate_or_abort(n, static_cast<std::size_t>(a));
 }

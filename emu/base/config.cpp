@@ -73,7 +73,8 @@ constexpr auto kKnobs = std::to_array<Knob>({
      "virtual time: a PE may run that far ahead of the others, which is not always exact; unset: it does not",
      1, 1'000'000'000},
     {"ORRERY_PMI_AT", Kind::text, "", "a socket's name",
-     "set by `orrery run --hosts`: where a process finds PMI whose inherited descriptor was closed on the way "
+     "set by `orrery run --hosts`: where a process finds PMI whose inherited descriptor was closed on the "
+     "way "
      "to it"},
     {"ORRERY_PROVIDER", Kind::text, "auto", "auto, or a provider of libfabric with FI_EP_RDM and FI_MSG",
      "what carries the wire between hosts; auto: net, else tcp, else tcp;ofi_rxm"},

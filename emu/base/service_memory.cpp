@@ -90,7 +90,9 @@ std::byte* carve(Arena& arena, std::size_t size_class) {
   return piece;
 }
 
-std::byte* piece_of(void* block, const Header& header) { return static_cast<std::byte*>(block) - header.offset; }
+std::byte* piece_of(void* block, const Header& header) {
+  return static_cast<std::byte*>(block) - header.offset;
+}
 
 void put_in(Arena& arena, std::byte* piece, std::size_t size_class) {
   auto* const one = reinterpret_cast<Free*>(piece);
@@ -155,7 +157,8 @@ void* take(std::size_t bytes, std::size_t alignment) noexcept {
     piece = static_cast<std::byte*>(map(whole));
   }
   if (piece == nullptr) return nullptr;
-  const auto at = (reinterpret_cast<std::uint64_t>(piece) + sizeof(Header) + alignment - 1) & ~(alignment - 1);
+  const auto at =
+      (reinterpret_cast<std::uint64_t>(piece) + sizeof(Header) + alignment - 1) & ~(alignment - 1);
   void* const block = piece + (at - reinterpret_cast<std::uint64_t>(piece));
   *(static_cast<Header*>(block) - 1) = {
       .arena = arena,
@@ -170,7 +173,8 @@ bool give_back(void* block) noexcept {
   Header& header = *(static_cast<Header*>(block) - 1);
   Arena* const here = t_arena;
   if (header.mark != mark_of(block)) {
-    if (here == nullptr) [[likely]] return false;
+    if (here == nullptr) [[likely]]
+      return false;
     push(g_put_aside, static_cast<Free*>(block));
     return true;
   }

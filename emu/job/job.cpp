@@ -94,8 +94,8 @@ Result<UniqueFd> pmi_of_launch(const Launch& launch) {
     return Errc::invalid_state;
   }
   if (!fetched.ok())
-    log::error("PMI_FD={} is not open here, and `orrery run` does not answer at @{}: {}", launch.pmi_fd,
-               at, errc_name(fetched.code()));
+    log::error("PMI_FD={} is not open here, and `orrery run` does not answer at @{}: {}", launch.pmi_fd, at,
+               errc_name(fetched.code()));
   return fetched;
 }
 

@@ -12,7 +12,8 @@ PmiServer::PmiServer(std::uint32_t size, std::string kvs_name, std::string_view 
     : clients_(size), kvs_name_(std::move(kvs_name)) {
   ORRERY_CHECK(size > 0 && is_pmi_token(kvs_name_), "{} PEs, key-value space {}", size, kvs_name_);
   // One that no client has room for is as good as none: they ask each PE where it is then.
-  if (process_mapping.size() < kPmiValueMax) space_.emplace("PMI_process_mapping", Entry{std::string(process_mapping), UINT32_MAX});
+  if (process_mapping.size() < kPmiValueMax)
+    space_.emplace("PMI_process_mapping", Entry{std::string(process_mapping), UINT32_MAX});
 }
 
 void PmiServer::start_over(std::uint32_t rank) {
@@ -130,8 +131,8 @@ void PmiServer::handle_get(std::uint32_t rank, const PmiLine& line, std::vector<
     return;
   }
   out.push_back(
-      {rank,
-       format_pmi_line({{"cmd", "get_result"}, {"rc", "0"}, {"msg", "success"}, {"value", found->second.value}})});
+      {rank, format_pmi_line(
+                 {{"cmd", "get_result"}, {"rc", "0"}, {"msg", "success"}, {"value", found->second.value}})});
 }
 
 void PmiServer::handle_barrier(std::uint32_t rank, std::vector<Output>& out) {

@@ -18,8 +18,8 @@ namespace orrery::job {
 //   1. One thread.
 //   2. Whatever a client sends, the others are served; a client that breaks the grammar is answered no more.
 //   3. A barrier ends when every PE has entered; entering is counted once per PE and barrier.
-//   4. Programs of a PE may come one after the other: a client that has finalised may begin anew, and may then
-//      put keys again.
+//   4. Programs of a PE may come one after the other: a client that has finalised may begin anew, and may
+//      then put keys again.
 // Usage: for (auto& out : server.receive(rank, bytes)) send(fd[out.rank], out.text);
 class PmiServer {
  public:

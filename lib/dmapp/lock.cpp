@@ -297,7 +297,8 @@ dmapp_return_t dmapp_lock_release(dmapp_lock_handle_t handle, uint64_t flags) {
 
 dmapp_return_t dmapp_lock_release_addr(dmapp_lock_desc_t* lock_addr, dmapp_pe_t lock_host, uint64_t flags) {
   const Context* const context = here();
-  if (context == nullptr || lock_addr == nullptr || flags != 0 || lock_host < 0 || lock_host >= context->npes())
+  if (context == nullptr || lock_addr == nullptr || flags != 0 || lock_host < 0 ||
+      lock_host >= context->npes())
     return DMAPP_RC_INVALID_PARAM;
   return orrery::dmapp::release_one([=](std::size_t, const orrery::dmapp::Held& held) {
     return held.address == lock_addr && held.host == lock_host;

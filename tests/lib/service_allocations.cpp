@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// Linked into a client's tests: they fail if a service thread of the runtime has used the program's heap, which it
-// moves, and whose locks threads of the program may hold while they wait for it. libfabric, which the wire between
-// hosts is made of, has an allocator of the program's.
+// Linked into a client's tests: they fail if a service thread of the runtime has used the program's heap,
+// which it moves, and whose locks threads of the program may hold while they wait for it. libfabric, which
+// the wire between hosts is made of, uses that heap.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -62,7 +62,8 @@ class ServiceThreadKeepsToItself : public testing::Environment {
     char** const names = backtrace_symbols(g_first.data(), g_first_count);
     for (int i = 0; i < g_first_count; ++i) where += std::string("\n  ") + names[i];
     std::free(names);
-    ADD_FAILURE() << "the service thread used the program's heap " << g_calls.load() << " times; first:" << where;
+    ADD_FAILURE() << "the service thread used the program's heap " << g_calls.load()
+                  << " times; first:" << where;
   }
 };
 

@@ -325,10 +325,8 @@ void CollectiveEngine::handle_failure(const wire::PacketHeader& header, Errc why
 // Tells our name to a VCE that is reached by packets; with `instance`, if its owner has opened that.
 void CollectiveEngine::introduce(const Port& port, const CeEdge& edge,
                                  std::optional<std::uint32_t> instance) {
-  ce_packet::Join news{.domain = port.domain,
-                       .vce = edge.id & (kVces - 1),
-                       .child = edge.child,
-                       .turn = ce_packet::kNoTurn};
+  ce_packet::Join news{
+      .domain = port.domain, .vce = edge.id & (kVces - 1), .child = edge.child, .turn = ce_packet::kNoTurn};
   if (instance) news.value.operand[0] = ce_packet::kOfInstance | *instance;
   (void)send(*edge.owner, ce_packet::header_of(news));
 }

@@ -35,9 +35,8 @@ std::uint32_t Ports::count() {
 
 bool Ports::has(std::uint16_t domain, std::uint32_t instance) {
   const std::lock_guard lock(mu_);
-  return std::any_of(ports_.begin(), ports_.end(), [&](const auto& port) {
-    return port->domain == domain && port->instance == instance;
-  });
+  return std::any_of(ports_.begin(), ports_.end(),
+                     [&](const auto& port) { return port->domain == domain && port->instance == instance; });
 }
 
 void Ports::tell_of_error(const ErrorEvent& event) {

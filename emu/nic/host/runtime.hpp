@@ -165,7 +165,7 @@ class Runtime final : public Environment {
   // When the service thread looks after the wire at the latest.
   std::atomic<std::int64_t> wire_wakes_at_{INT64_MAX};
   NicView nobody_;  // the empty NIC that stands for those of other hosts
-  std::array<std::atomic<std::uint64_t>, kMaxProcesses> lost_{};  // generation + 1 of the last one lost
+  std::array<std::atomic<std::uint64_t>, kMaxProcesses> lost_{};     // generation + 1 of the last one lost
   std::array<std::atomic<std::uint64_t>, kMaxProcesses> refused_{};  // generation + 1 of another user's
   std::unique_ptr<Nic> nic_;
   Unmaps unmaps_{*this};

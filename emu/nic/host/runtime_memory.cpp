@@ -65,4 +65,17 @@ Errc Runtime::guarded(Errc (*body)(void*), void* argument) {
   return whole ? result : Errc::bounds;
 }
 
+Errc Runtime::attach_write(ProcessName process, const MrtEntry& entry, std::uint64_t word, std::uint64_t to,
+                           const std::byte* from, std::uint64_t bytes) {
+  const Contact* contact = contacts_[process.slot].load(std::memory_order_acquire);
+  if (contact == nullptr || !contact->can_attach) return Errc::unsupported;
+  return contact->attach.write_while(entry.control, word, to, from, bytes).code();
+}
+
+Errc Runtime::attach_read(ProcessName process, std::byte* to, std::uint64_t from, std::uint64_t bytes) {
+  const Contact* contact = contacts_[process.slot].load(std::memory_order_acquire);
+  if (contact == nullptr || !contact->can_attach) return Errc::unsupported;
+  return contact->attach.read(to, from, bytes).code();
+}
+
 }  // namespace orrery::nic

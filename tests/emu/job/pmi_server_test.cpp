@@ -62,7 +62,8 @@ TEST_F(PmiServerTest, ProgramsOfAPeMayComeOneAfterTheOther) {
     }
     for (std::uint32_t rank = 0; rank < 2; ++rank) EXPECT_EQ(one(rank, "cmd=barrier_in"), "");
     EXPECT_EQ(server_.receive(2, "cmd=barrier_in\n").size(), 3u);
-    EXPECT_EQ(one(1, "cmd=get kvsname=space key=k2"), "cmd=get_result rc=0 msg=success value=" + value + "\n");
+    EXPECT_EQ(one(1, "cmd=get kvsname=space key=k2"),
+              "cmd=get_result rc=0 msg=success value=" + value + "\n");
     for (std::uint32_t rank = 0; rank < 3; ++rank) {
       EXPECT_EQ(one(rank, "cmd=finalize"), "cmd=finalize_ack\n");
       if (rank == 1) server_.start_over(rank);  // by a wire of its own

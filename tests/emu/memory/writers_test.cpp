@@ -293,8 +293,8 @@ TEST_P(Writers, ThatAllocateAllTheTimeDoNotDeadlockWithAdoption) {
 }
 
 TEST_P(Writers, ThatGivePagesBackLoseNothingThatTheyWriteAfterwards) {
-  // As malloc does by itself, where no interposed madvise() hears of it: a page that is not there any more has
-  // no mark either that a writer would wait at.
+  // As malloc does by itself, where no interposed madvise() hears of it: a page that is not there any more
+  // has no mark either that a writer would wait at.
   Pages pages(16 * kPageBytes);
   std::atomic<bool> stop{false};
   std::uint64_t lost = 0;

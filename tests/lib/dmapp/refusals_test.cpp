@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-// Every call that moves data or adds, with each thing that it has to refuse. Tables: a call is a row, and so is a
-// mistake.
+// Every call that moves data or adds, with each thing that it has to refuse. Tables: a call is a row, and so
+// is a mistake.
 namespace {
 
 using client::Pe;
@@ -28,13 +28,13 @@ struct Arguments {
 };
 
 enum Has : unsigned {
-  kLocal = 1,   // a buffer of the caller's
-  kTyped = 2,   // elements of a type
-  kId = 4,      // a syncid
-  kIndex = 8,   // a list of indices
-  kWord = 16,   // an AMO: the remote word is aligned
-  kAmo = 32,    // a description of the AMO
-  kFlag = 64,   // an aligned word beside the data
+  kLocal = 1,  // a buffer of the caller's
+  kTyped = 2,  // elements of a type
+  kId = 4,     // a syncid
+  kIndex = 8,  // a list of indices
+  kWord = 16,  // an AMO: the remote word is aligned
+  kAmo = 32,   // a description of the AMO
+  kFlag = 64,  // an aligned word beside the data
   kPeList = 128,
 };
 
@@ -45,10 +45,11 @@ struct Call {
 };
 
 // One family: blocking, implicit, with a syncid. `...` are the arguments before the syncid.
-#define ORRERY_THREE(name, has, ...)                                                       \
-  {#name, (has), [](const Arguments& a) { return name(__VA_ARGS__); }},                    \
-      {#name "_nbi", (has), [](const Arguments& a) { return name##_nbi(__VA_ARGS__); }},   \
-      {#name "_nb", (has) | kId, [](const Arguments& a) { return name##_nb(__VA_ARGS__, a.id); }}
+#define ORRERY_THREE(name, has, ...)                                                          \
+  {#name, (has), [](const Arguments& a) { return name(__VA_ARGS__); }},                       \
+      {#name "_nbi", (has), [](const Arguments& a) { return name##_nbi(__VA_ARGS__); }}, {    \
+#name "_nb", (has) | kId, [](const Arguments& a) { return name##_nb(__VA_ARGS__, a.id); } \
+  }
 
 #define ORRERY_PUT a.remote, a.segment, a.pe
 #define ORRERY_GET a.local, a.remote, a.segment, a.pe
@@ -174,9 +175,8 @@ TEST_F(DmappRefusals, SegmentsAndPlaces) {
   garbage.len = sizeof(std::uint64_t) * kWords;
   expect("garbage", 0, DMAPP_RC_INVALID_PARAM, with([&](auto& a) { a.segment = &garbage; }));
   expect("another segment", 0, DMAPP_RC_NOT_FOUND, with([&](auto& a) { a.segment = pe_.data; }));
-  expect("outside", 0, DMAPP_RC_NOT_FOUND, with([&](auto& a) {
-           a.remote = static_cast<char*>(pe_.heap->addr) + pe_.heap->len;
-         }));
+  expect("outside", 0, DMAPP_RC_NOT_FOUND,
+         with([&](auto& a) { a.remote = static_cast<char*>(pe_.heap->addr) + pe_.heap->len; }));
   expect("unaligned", kWord, DMAPP_RC_ALIGNMENT_ERROR,
          with([&](auto& a) { a.remote = reinterpret_cast<char*>(shared_) + 4; }));
   expect("unaligned flag", kFlag, DMAPP_RC_ALIGNMENT_ERROR,

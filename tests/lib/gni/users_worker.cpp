@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// A job of two PEs of which the second one is another user's. Each puts to the other one a thousand times, and
-// is refused every time.
+// A job of two PEs of which the second one is another user's. Each puts to the other one a thousand times,
+// and is refused every time.
 int main() {
   constexpr unsigned kNobody = 65534;
   const char* const rank = std::getenv("PMI_RANK");

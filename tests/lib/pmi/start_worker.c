@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright 2026 the Orrery authors
  *
- * A client's first second: joins, attaches, meets the next PE, leaves. Fails when it is not one of argv[1] PEs, or
- * when one of its descriptors 0 to 2 is the runtime's. argv[2], if any: "unfinalised" leaves without PMI_Finalize. */
+ * A client's first second: joins, attaches, meets the next PE, leaves. Fails when it is not one of argv[1]
+ * PEs, or when one of its descriptors 0 to 2 is the runtime's. argv[2], if any: "unfinalised" leaves without
+ * PMI_Finalize. */
 #include <gni_pub.h>
 #include <pmi.h>
 #include <stdint.h>
@@ -41,7 +42,8 @@ int main(int argc, char** argv) {
   gni_cq_handle_t queue = NULL;
   gni_ep_handle_t endpoint = NULL;
   uint32_t address = 0;
-  if (GNI_CdmCreate((uint32_t)rank, (uint8_t)atoi(tag), (uint32_t)strtoul(cookie, NULL, 10), 0, &cdm) != GNI_RC_SUCCESS ||
+  if (GNI_CdmCreate((uint32_t)rank, (uint8_t)atoi(tag), (uint32_t)strtoul(cookie, NULL, 10), 0, &cdm) !=
+          GNI_RC_SUCCESS ||
       GNI_CdmAttach(cdm, 0, &address, &nic) != GNI_RC_SUCCESS ||
       GNI_CqCreate(nic, 16, 0, GNI_CQ_NOBLOCK, NULL, NULL, &queue) != GNI_RC_SUCCESS)
     return fail("GNI_CdmAttach");

@@ -34,8 +34,8 @@ class Agent {
     bool exited = false;
     UniqueFd pmi, out, err;
     bool speaks = false;  // a program of it is in the job: it has spoken PMI, and has neither left nor died
-    UniqueFd input;    // of PE 0, ours is the writing end
-    std::string held;  // input that is not written yet
+    UniqueFd input;       // of PE 0, ours is the writing end
+    std::string held;     // input that is not written yet
     bool input_ends = false;
     std::string to_pmi;  // bytes for it that its socket had no room for
   };

@@ -43,8 +43,8 @@ std::vector<std::string> words_of(std::string_view text) {
 // What belongs to this host, this shell or a job around us, and says something wrong elsewhere.
 bool stays_here(std::string_view variable) {
   static constexpr std::string_view kNames[] = {
-      "HOSTNAME",        "PWD",           "OLDPWD",        "SHLVL",        "_", "DISPLAY",
-      "XDG_RUNTIME_DIR", "ORRERY_JOB_FD", "ORRERY_JOB_AT", "ORRERY_PMI_AT", "ORRERY_GNI_OF"};
+      "HOSTNAME",      "PWD",           "OLDPWD",        "SHLVL",        "_", "DISPLAY", "XDG_RUNTIME_DIR",
+      "ORRERY_JOB_FD", "ORRERY_JOB_AT", "ORRERY_PMI_AT", "ORRERY_GNI_OF"};
   const std::string_view name = variable.substr(0, variable.find('='));
   for (const std::string_view prefix : {"PMI_", "PMIX_", "SLURM_", "OMPI_", "MPI_LOCAL", "SSH_"}) {
     if (name.starts_with(prefix)) return true;

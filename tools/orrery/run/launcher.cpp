@@ -239,8 +239,8 @@ void Launcher::on_pmi(std::uint32_t rank) {
   check_pmi();
 }
 
-// The PE's end of a wire in place of the one that was closed on the way to a process of that PE; invalid while
-// another one speaks.
+// The PE's end of a wire in place of the one that was closed on the way to a process of that PE; invalid
+// while another one speaks.
 UniqueFd Launcher::new_pmi_for(std::uint32_t rank) {
   using Phase = job::PmiServer::Phase;
   int ends[2];

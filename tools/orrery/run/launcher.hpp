@@ -53,7 +53,7 @@ class Launcher : private JobControl {
   struct Pe {
     pid_t pid = -1;
     bool exited = false;
-    int status = 0;  // as waitpid gives it, once exited
+    int status = 0;           // as waitpid gives it, once exited
     bool may_return = false;  // what finalised last was not the process that was started: a shell's program
     UniqueFd pmi;
     LabelledOutput out;
