@@ -27,7 +27,7 @@ static_assert(PTL_NI_LOGICAL == 4);  // match_unit.cpp's is_logical
 namespace {
 
 constexpr std::uint32_t kMostDescriptors = 65536;
-constexpr std::int64_t kUnlinkPatienceNs = 10'000'000;
+constexpr std::int64_t kUnlinkPatienceNs = 500'000'000;
 
 std::mutex g_descriptors_mu;
 std::array<MemoryDescriptor, kMostDescriptors> g_descriptors;
@@ -83,11 +83,7 @@ int fill(ptl_handle_ni_t ni, ptl_pt_index_t portal, const EntryArguments& from, 
     return PTL_ARG_INVALID;
   const unsigned int allowed = matching ? PTL_ME_APPEND_OPTIONS_MASK : PTL_LE_APPEND_OPTIONS_MASK;
   if ((from.options & ~allowed) != 0) return PTL_ARG_INVALID;
-  const std::uint32_t portal_options = view.portal(index, portal).options;
-  if ((portal_options & PTL_PT_ONLY_USE_ONCE) != 0 && (from.options & PTL_ME_USE_ONCE) == 0)
-    return PTL_ARG_INVALID;
-  if ((portal_options & PTL_PT_ONLY_TRUNCATE) != 0 && (from.options & PTL_ME_NO_TRUNCATE) != 0)
-    return PTL_ARG_INVALID;
+  // PTL_PT_ONLY_USE_ONCE and PTL_PT_ONLY_TRUNCATE are hints: an entry may do otherwise.
   std::uint32_t counter = 0;
   if (!find_counter(from.counter, &counter) || !is_of(from.counter, index)) return PTL_ARG_INVALID;
   ptl_size_t bytes = from.length;

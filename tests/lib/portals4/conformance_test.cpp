@@ -170,6 +170,19 @@ TEST_F(Portals, StopsAPortalUnderFlowControlAndStartsItAgain) {
   barrier();
 }
 
+// What a portal's entries will be like is a hint: Open MPI appends others too.
+TEST_F(Portals, TakesEntriesThatAPortalsHintsDoNotTellOf) {
+  ptl_pt_index_t hinted = 0;
+  ASSERT_EQ(PtlPTAlloc(ni, PTL_PT_ONLY_USE_ONCE | PTL_PT_ONLY_TRUNCATE, queue, PTL_PT_ANY, &hinted), PTL_OK);
+  std::uint64_t value = 0;
+  ptl_me_t me = entry(&value, 8, 1, PTL_ME_EVENT_LINK_DISABLE | PTL_ME_NO_TRUNCATE);
+  ptl_handle_me_t handle = PTL_INVALID_HANDLE;
+  ASSERT_EQ(PtlMEAppend(ni, hinted, &me, PTL_PRIORITY_LIST, nullptr, &handle), PTL_OK);
+  ASSERT_EQ(PtlMEUnlink(handle), PTL_OK);
+  EXPECT_EQ(PtlPTFree(ni, hinted), PTL_OK);
+  barrier();
+}
+
 // Application bypass: rank 1 is stopped in the middle of nothing, and its NIC still matches, counts, fetches
 // and fires its trigger, whose put comes back.
 TEST_F(Portals, ServesATargetThatIsStopped) {
