@@ -60,6 +60,7 @@ void Endpoint::raise_send(Connection* connection, void* context, cci_status stat
 }
 
 int Endpoint::get_event(Event** event) {
+  if (clock_ != nullptr) return get_event_timed(event);
   // A client that does nothing but poll would keep the thread from the lock.
   if (thread_waits_.load(std::memory_order_relaxed)) [[unlikely]]
     yield_cpu();
@@ -94,6 +95,7 @@ int Endpoint::return_event(Event* event) {
     if (!stalled_.empty()) [[unlikely]]
       retry_stalled();
     if (was_full && armed_ && has_something()) ring_self();
+    if (clock_ != nullptr && event->buffer != kNoBuffer) stirred_ = true;
   }
   if (event->sends) --sends_out_;
   free_event(event);

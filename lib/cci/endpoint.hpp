@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/short_lock.hpp"
+#include "emu/clock/clock.hpp"
 #include "lib/cci/device.hpp"
 #include "lib/cci/objects.hpp"
 #include "lib/cci/uri.hpp"
@@ -11,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -63,7 +65,7 @@ class Endpoint {
 
  private:
   explicit Endpoint(const Device& device) : device_(device) {}
-  friend struct EndpointTest;
+  friend class Flight;
 
   // endpoint.cpp: events and buffers
   Event* new_event();
@@ -113,7 +115,22 @@ class Endpoint {
   void set_interest(Connection* connection, std::uint32_t events);
   bool by_stream(const Connection& connection) const;
 
+  // timed.cpp: under a clock
+  Status join_clock();
+  std::uint32_t place_of_peer(const Hello& theirs) const;
+  bool flies(const Connection& connection) const;
+  void take_turn();
+  void tell_others();
+  void fly(Connection* connection, Op* op);
+  int get_event_timed(Event** event);
+  void wait_timed(const Op* op);
+  void redial();
+
   // handshake.cpp
+  int begin_connect(const Uri& uri, const void* data, std::uint32_t bytes, cci_conn_attribute attribute,
+                    void* context, const timeval* timeout);
+  int decide_now(Event* event, bool accept, void* context);
+  bool dial_here(Connection* connection, std::string_view meeting);
   Connection* new_connection();
   void dial(Connection* connection);
   void dial_address(Connection* connection);
@@ -174,6 +191,17 @@ class Endpoint {
   std::uint32_t fresh_registrations_ = 0;
   std::unique_ptr<std::byte[]> scratch_;
   Connection* hot_stream_ = nullptr;
+
+  struct Redial {
+    Connection* connection;
+    std::string meeting;
+  };
+  clock::Clock* clock_ = nullptr;  // null: raw time
+  std::uint32_t place_ = 0;        // of this process among the PEs
+  std::uint32_t place_generation_ = 0;
+  std::uint32_t flying_ = 0;          // messages and RMA on their way
+  std::atomic<bool> stirred_{false};  // others are to look again
+  std::vector<Redial> redials_;
 
   std::uint32_t send_limit_ = kMaxReceiveBuffers;
   std::uint32_t receive_limit_ = kMaxReceiveBuffers;

@@ -15,7 +15,7 @@
 namespace orrery::cci {
 
 inline constexpr std::uint32_t kFrameMagic = 0x4943524f;  // "ORCI"
-inline constexpr std::uint8_t kFrameVersion = 1;
+inline constexpr std::uint8_t kFrameVersion = 2;
 inline constexpr std::uint32_t kLongestPayload = 256 * 1024;
 inline constexpr std::uint32_t kMaxRequestData = 1024;
 inline constexpr std::uint32_t kMostSendSize = 65'536;
@@ -65,8 +65,10 @@ struct Hello {
   std::uint32_t generation = 0;  // of that slot; frames to it carry it
   std::uint32_t shares = 0;      // 1: the descriptors of segment and doorbell come along
   std::uint32_t data_bytes = 0;  // behind this
+  std::uint32_t place = 0;       // of the sender's process in its job, plus 1; 0: it has no clock
+  std::uint32_t place_generation = 0;
 };
-static_assert(sizeof(Hello) == 40 + 0);
+static_assert(sizeof(Hello) == 48);
 
 // The keys of a session: what each side writes its tags with.
 struct SessionKeys {

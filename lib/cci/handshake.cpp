@@ -104,6 +104,26 @@ void Endpoint::watch(Connection* connection) {
 
 int Endpoint::connect(const Uri& uri, const void* data, std::uint32_t bytes, cci_conn_attribute attribute,
                       void* context, const timeval* timeout) {
+  take_turn();
+  const int status = begin_connect(uri, data, bytes, attribute, context, timeout);
+  tell_others();
+  return status;
+}
+
+// Asks the endpoint of this host that listens at that name. False: there is none.
+bool Endpoint::dial_here(Connection* connection, std::string_view meeting) {
+  connection->socket = connect_to(meeting);
+  if (!connection->socket.valid()) return false;
+  const auto peer = job::peer_of(connection->socket.get());
+  connection->same_user = peer && peer->uid == ::geteuid();
+  connection->interest = EPOLLIN;
+  watch(connection);
+  greet(connection);
+  return true;
+}
+
+int Endpoint::begin_connect(const Uri& uri, const void* data, std::uint32_t bytes,
+                            cci_conn_attribute attribute, void* context, const timeval* timeout) {
   const std::lock_guard lock(lock_);
   Connection* const connection = new_connection();
   if (connection == nullptr) return CCI_ENOBUFS;
@@ -120,13 +140,9 @@ int Endpoint::connect(const Uri& uri, const void* data, std::uint32_t bytes, cci
     const auto* const first = static_cast<const std::byte*>(data);
     connection->request.assign(first, first + bytes);
   }
-  connection->socket = connect_to(uri.meeting);
-  if (connection->socket.valid()) {
-    const auto peer = job::peer_of(connection->socket.get());
-    connection->same_user = peer && peer->uid == ::geteuid();
-    connection->interest = EPOLLIN;
-    watch(connection);
-    greet(connection);
+  if (dial_here(connection, uri.meeting)) return CCI_SUCCESS;
+  if (clock_ != nullptr) {
+    redials_.push_back({connection, uri.meeting});
     return CCI_SUCCESS;
   }
   if (uri.host.empty()) {
@@ -170,7 +186,9 @@ Hello Endpoint::hello_of(const Connection& connection, bool shares, std::uint32_
           .slot = connection.slot,
           .generation = connection.generation,
           .shares = shares ? 1u : 0u,
-          .data_bytes = data_bytes};
+          .data_bytes = data_bytes,
+          .place = clock_ != nullptr ? place_ + 1 : 0,
+          .place_generation = place_generation_};
 }
 
 void Endpoint::greet(Connection* connection) {
@@ -273,6 +291,13 @@ Errc Endpoint::handle_connect(Connection* connection, std::span<const std::byte>
 }
 
 int Endpoint::decide(Event* event, bool accept, void* context) {
+  take_turn();
+  const int status = decide_now(event, accept, context);
+  tell_others();
+  return status;
+}
+
+int Endpoint::decide_now(Event* event, bool accept, void* context) {
   const std::lock_guard lock(lock_);
   if (event->type() != CCI_EVENT_CONNECT_REQUEST || event->request == nullptr) return CCI_EINVAL;
   Connection* const connection = event->request;
@@ -353,6 +378,7 @@ void Endpoint::establish(Connection* connection, bool shared) {
   connection->shown.max_send_size =
       std::min(connection->mine.max_send_size, connection->theirs.max_send_size);
   if (shared) {
+    connection->clock_place = place_of_peer(connection->theirs);
     connection->in = &segment_->ring(connection->slot);
     connection->out = &connection->peer->segment->ring(connection->peer_slot);
   } else {
@@ -378,103 +404,6 @@ void Endpoint::establish(Connection* connection, bool shared) {
   raise(event);
   // Messages may have come before the word that they would.
   if (shared && segment_->announce(connection->slot)) ring_self();
-}
-
-// The other end is gone, or says what makes no sense.
-void Endpoint::lose(Connection* connection, bool take_rest) {
-  switch (connection->state) {
-    case ConnectionState::lost:
-      return;
-    case ConnectionState::ended:
-    case ConnectionState::greeting:
-      connection->state = ConnectionState::ended;
-      release(connection);
-      return;
-    case ConnectionState::requested:
-      // The client still holds the request.
-      connection->state = ConnectionState::lost;
-      connection->socket.reset();
-      count_streams();
-      return;
-    case ConnectionState::accepting:
-    case ConnectionState::dialling:
-    case ConnectionState::waiting:
-      connect_failed(connection, connection->client ? CCI_ETIMEDOUT : CCI_ERR_DISCONNECTED);
-      return;
-    case ConnectionState::open:
-      break;
-  }
-  // What lies in the ring came before: it is taken first, as long as there are buffers.
-  if (connection->shared && take_rest) {
-    while (receives_out_ < receive_limit_) {
-      Event* const event = take_line(connection);
-      if (event == nullptr) break;
-      raise(event);
-    }
-    if (connection->state == ConnectionState::lost) return;
-  }
-  connection->state = ConnectionState::lost;
-  debug::tell(debug::Topic::conn, "a peer is gone");
-  if (hot_stream_ == connection) hot_stream_ = nullptr;
-  if (connection->active) {
-    connection->active = false;
-    std::erase(active_, connection);
-  }
-  connection->socket.reset();
-  segment_->free_claims_of(connection->generation << 14 | connection->slot);
-  fail_all(connection, CCI_ERR_DISCONNECTED);
-  count_streams();
-}
-
-int Endpoint::disconnect(Connection* connection) {
-  const std::lock_guard lock(lock_);
-  if (!connection->known) return CCI_EINVAL;
-  flush_acks();  // what the client has had counts as delivered
-  connection->known = false;
-  for (List<Op>* const list : {&connection->queue, &connection->unacked}) {
-    while (Op* const op = list->pop()) {
-      if ((op->flags & CCI_FLAG_BLOCKING) != 0) {
-        complete(op, CCI_ERR_DISCONNECTED);
-        continue;
-      }
-      --sends_out_;
-      delete op;
-    }
-  }
-  const bool peer_lives = connection->state == ConnectionState::open;
-  if (connection->active) {
-    connection->active = false;
-    connection->in->attended.store(0, std::memory_order_relaxed);
-    std::erase(active_, connection);
-  }
-  connection->state = ConnectionState::ended;
-  if (peer_lives && flush(connection) && connection->socket.valid()) {
-    // The peer may write into the ring until it has seen this: the slot is free when its end is closed too.
-    ::shutdown(connection->socket.get(), SHUT_WR);
-    count_streams();
-    return CCI_SUCCESS;
-  }
-  release(connection);
-  return CCI_SUCCESS;
-}
-
-// Ends its part in everything. It goes when the loop over the sockets is done.
-void Endpoint::release(Connection* connection) {
-  if (slots_[connection->slot] != connection) return;
-  slots_[connection->slot] = nullptr;
-  if (connection->in != nullptr) segment_->free_claims_of(connection->generation << 14 | connection->slot);
-  free_slots_.push_back(connection->slot);
-  // What stands in the lists goes out of them.
-  std::erase(active_, connection);
-  std::erase(blocked_, connection);
-  std::erase(stalled_, connection);
-  std::erase(owing_, connection);
-  if (hot_stream_ == connection) hot_stream_ = nullptr;
-  connection->stalled = false;
-  // Rejections wait for the socket; what it does not take now is lost with it.
-  connection->socket.reset();
-  dead_.push_back(connection);
-  count_streams();
 }
 
 }  // namespace orrery::cci

@@ -4,6 +4,7 @@
 
 #include "cci.h"
 #include "emu/base/unique_fd.hpp"
+#include "emu/base/units.hpp"
 #include "emu/memory/cross_attach.hpp"
 #include "lib/cci/frame.hpp"
 #include "lib/cci/segment.hpp"
@@ -23,6 +24,7 @@ struct Connection;
 struct Op;
 
 inline constexpr std::uint32_t kNoBuffer = UINT32_MAX;
+inline constexpr std::uint32_t kNoPlace = UINT32_MAX;
 // Claims of the endpoint itself, for messages that come by a socket.
 inline constexpr std::uint32_t kOwnClaim = 0x3fffffff;
 
@@ -143,6 +145,10 @@ struct Connection {
   std::uint64_t out_head = 0;  // as last seen
   std::uint32_t peer_slot = 0;
   std::uint32_t peer_generation = 0;
+
+  // Under a clock.
+  std::uint32_t clock_place = kNoPlace;  // of the peer among the PEs
+  Picos arrives_until;                   // everything posted so far has arrived
 
   // The socket.
   UniqueFd socket;

@@ -15,6 +15,17 @@ namespace {
 
 bool is_reliable(const Connection& connection) { return connection.shown.attribute <= CCI_CONN_ATTR_RU; }
 
+// The client may change its bytes when the call has returned.
+void keep_bytes(Op* op, const iovec* pieces, std::uint32_t count, std::uint64_t bytes) {
+  op->copy.resize(bytes);
+  std::byte* to = op->copy.data();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (pieces[i].iov_len != 0) std::memcpy(to, pieces[i].iov_base, pieces[i].iov_len);
+    to += pieces[i].iov_len;
+  }
+  op->message = op->copy.data();
+}
+
 }  // namespace
 
 int Endpoint::send(Connection* connection, const iovec* pieces, std::uint32_t count, std::uint64_t bytes,
@@ -31,6 +42,15 @@ int Endpoint::send(Connection* connection, const iovec* pieces, std::uint32_t co
     return unlocked(CCI_EINVAL);
   if (bytes > connection->shown.max_send_size) return unlocked(CCI_EMSGSIZE);
   if (sends_out_ >= send_limit_) return unlocked(CCI_ENOBUFS);
+  if (flies(*connection)) {
+    Op* const op = new_op(connection, context, flags);
+    op->message_bytes = static_cast<std::uint32_t>(bytes);
+    keep_bytes(op, pieces, count, bytes);
+    lock_.unlock();
+    fly(connection, op);
+    lock_.lock();
+    return unlocked(post(op, flags));
+  }
   const bool tells = (flags & (CCI_FLAG_SILENT | CCI_FLAG_BLOCKING)) == 0;
   if (connection->queue.head == nullptr) {
     if (connection->shared) {
@@ -70,13 +90,7 @@ int Endpoint::send(Connection* connection, const iovec* pieces, std::uint32_t co
     if ((flags & CCI_FLAG_NO_COPY) != 0 && count == 1) {
       op->message = static_cast<const std::byte*>(pieces[0].iov_base);
     } else {
-      op->copy.resize(bytes);
-      std::byte* to = op->copy.data();
-      for (std::uint32_t i = 0; i < count; ++i) {
-        if (pieces[i].iov_len != 0) std::memcpy(to, pieces[i].iov_base, pieces[i].iov_len);
-        to += pieces[i].iov_len;
-      }
-      op->message = op->copy.data();
+      keep_bytes(op, pieces, count, bytes);
     }
     connection->queue.push(op);
     block(connection);
@@ -105,6 +119,7 @@ Op* Endpoint::new_op(Connection* connection, void* context, int flags) {
 // deleted. REQUIRES: lock_ is held; it is left while this waits.
 int Endpoint::post(Op* op, int flags) {
   if ((flags & CCI_FLAG_BLOCKING) == 0) return CCI_SUCCESS;
+  if (clock_ != nullptr) wait_timed(op);
   for (std::uint32_t round = 0; !op->done; ++round) {
     ++polls_;
     if (!blocked_.empty()) retry_blocked();

@@ -122,7 +122,7 @@ void Endpoint::wait_for_peers(std::uint32_t registration) {
 int Endpoint::rma(Connection* connection, const void* message, std::uint32_t message_bytes,
                   const cci_rma_handle& local, std::uint64_t local_offset, const cci_rma_handle& remote,
                   std::uint64_t remote_offset, std::uint64_t length, void* context, int flags) {
-  const std::lock_guard lock(lock_);
+  std::unique_lock lock(lock_);
   if (connection->state == ConnectionState::lost) return CCI_ERR_DISCONNECTED;
   if (connection->state != ConnectionState::open) return CCI_EINVAL;
   if (message_bytes > connection->shown.max_send_size) return CCI_EMSGSIZE;
@@ -153,6 +153,12 @@ int Endpoint::rma(Connection* connection, const void* message, std::uint32_t mes
   }
   // A handle of another endpoint than the connection's, whatever it says.
   if (remote.stuff[0] != connection->theirs.endpoint) op->remote = 0;
+  if (flies(*connection)) {
+    lock.unlock();
+    fly(connection, op);
+    lock.lock();
+    return post(op, flags);
+  }
   connection->queue.push(op);
   pump(connection);
   if (connection->queue.head != nullptr) block(connection);

@@ -107,6 +107,7 @@ Event* Endpoint::take_line(Connection* connection) {
     ++connection->in_head;
     // Release: we are done with the line.
     ring.head.store(connection->in_head, std::memory_order_release);
+    if (connection->in_head % (kRingLines / 4) == 0) stirred_ = true;
     if (event != nullptr) return event;
   }
   return nullptr;

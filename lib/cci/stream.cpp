@@ -53,6 +53,7 @@ bool Endpoint::send_frame(Connection* connection, FrameKind kind, std::uint16_t 
   seal(&header, connection->keyed ? &connection->write_key : nullptr);
   // The frame carries the acknowledgement; the list is put right when it is gone through.
   connection->owes_ack = false;
+  stirred_ = true;
 
   std::size_t sent = 0;
   if (connection->outgoing.empty() && count <= kMostPieces) {

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright 2026 the Orrery authors */
+/* Two PEs in the SeaStar's time: ping-pong and stream. The exit code counts the figures that are not those of
+ * its paper (machines/seastar.toml names it). */
+#include <cci.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROUNDS 20
+#define MESSAGES 100
+
+static cci_endpoint_t* endpoint;
+static cci_connection_t* connection;
+static char bytes[8192];
+
+static void must(int status, const char* call) {
+  if (status == CCI_SUCCESS) return;
+  fprintf(stderr, "%s: %s\n", call, cci_strerror(endpoint, (enum cci_status)status));
+  exit(1);
+}
+#define MUST(call) must(call, #call)
+
+static double now_us(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+}
+
+/* Takes events until one of that kind has come. */
+static void await(cci_event_type_t type) {
+  for (;;) {
+    cci_event_t* event;
+    if (cci_get_event(endpoint, &event) != CCI_SUCCESS) continue;
+    const cci_event_type_t came = event->type;
+    if (came == CCI_EVENT_CONNECT_REQUEST) MUST(cci_accept(event, NULL));
+    if (came == CCI_EVENT_ACCEPT) connection = event->accept.connection;
+    if (came == CCI_EVENT_CONNECT) {
+      must(event->connect.status, "the connection");
+      connection = event->connect.connection;
+    }
+    MUST(cci_return_event(event));
+    if (came == type) return;
+  }
+}
+
+static int wrong;
+
+/* A figure of the machine's paper, between these two. */
+static void expect(const char* what, const char* kind, uint32_t size, double value, double low, double high) {
+  const int right = value >= low && value <= high;
+  printf("%s %s %u B: %.3f%s\n", kind, what, size, value, right ? "" : " WRONG");
+  wrong += !right;
+}
+
+/* A message there and back: what the client's clock says, halved. */
+static double half_round_trip(int is_client, uint32_t size) {
+  const double begin = now_us();
+  for (int round = 0; round < ROUNDS; round++) {
+    if (is_client) MUST(cci_send(connection, bytes, size, NULL, CCI_FLAG_SILENT));
+    await(CCI_EVENT_RECV);
+    if (!is_client) MUST(cci_send(connection, bytes, size, NULL, CCI_FLAG_SILENT));
+  }
+  return (now_us() - begin) / ROUNDS / 2;
+}
+
+/* Messages in a row: us between two arrivals, at the server. */
+static double interval(int is_client, uint32_t size) {
+  double first = 0;
+  for (int i = 0; i < MESSAGES; i++) {
+    if (is_client) {
+      MUST(cci_send(connection, bytes, size, NULL, CCI_FLAG_SILENT));
+    } else {
+      await(CCI_EVENT_RECV);
+      if (i == 0) first = now_us();
+    }
+  }
+  const double last = now_us();
+  /* The next row begins when this one has ended. */
+  if (is_client) await(CCI_EVENT_RECV);
+  if (!is_client) MUST(cci_send(connection, "", 0, NULL, CCI_FLAG_SILENT));
+  return (last - first) / (MESSAGES - 1);
+}
+
+static void measure(int is_client, int is_ordered) {
+  const char* const kind = is_ordered ? "RO" : "UU";
+  const double none = half_round_trip(is_client, 0);
+  const double middle = half_round_trip(is_client, 512);
+  const double page = half_round_trip(is_client, 4096);
+  if (is_client) {
+    expect("us", kind, 0, none, is_ordered ? 2.98 : 2.82, is_ordered ? 3.0 : 2.84);
+    if (!is_ordered) expect("us", kind, 512, middle, 2.83, 3.0);
+    expect("us", kind, 4096, page, is_ordered ? 5.25 : 4.98, is_ordered ? 5.27 : 5.0);
+  }
+  const double empty_every = interval(is_client, 0);
+  const double page_every = interval(is_client, 4096);
+  if (!is_client) {
+    expect("thousand/s", kind, 0, 1e3 / empty_every, is_ordered ? 640 : 1000, is_ordered ? 660 : 1050);
+    expect("GB/s", kind, 4096, 4.096 / page_every, 1.95, 2.05);
+  }
+}
+
+int main(void) {
+  uint32_t caps;
+  cci_device_t* const* devices;
+  const char* const rank = getenv("PMI_RANK");
+  const int is_client = rank != NULL && *rank == '1';
+  char port[16], uri[256], *own;
+  snprintf(port, sizeof port, "%d", 20000 + (int)getppid() % 12000);
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  MUST(cci_init(CCI_ABI_VERSION, 0, &caps));
+  MUST(cci_get_devices(&devices));
+  if (is_client)
+    MUST(cci_create_endpoint(devices[0], 0, &endpoint, NULL));
+  else
+    MUST(cci_create_endpoint_at(devices[0], port, 0, &endpoint, NULL));
+  MUST(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &own));
+  snprintf(uri, sizeof uri, "%.*s%s", (int)(strrchr(own, ':') + 1 - own), own, port);
+  free(own);
+  for (int kind = 0; kind < 2; kind++) {
+    if (is_client)
+      MUST(cci_connect(endpoint, uri, NULL, 0, kind == 0 ? CCI_CONN_ATTR_UU : CCI_CONN_ATTR_RO, NULL, 0,
+                       NULL));
+    await(is_client ? CCI_EVENT_CONNECT : CCI_EVENT_ACCEPT);
+    measure(is_client, kind);
+  }
+  MUST(cci_disconnect(connection));
+  MUST(cci_destroy_endpoint(endpoint));
+  MUST(cci_finalize());
+  return wrong;
+}
