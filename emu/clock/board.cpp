@@ -23,10 +23,11 @@ namespace orrery::clock {
 
 namespace {
 
-constexpr std::int64_t kLookNs = 100'000'000;  // how often a PE that waits looks after the one that runs
-constexpr int kLooksBlocked = 5;               // without any processor time: blocked in something foreign
-constexpr int kSlicesToPeek = 10;              // of kLookNs
-constexpr int kLooksHint = 100;                // 10 s of waiting for one PE: it is reported
+constexpr std::int64_t kLookNs = 100'000'000;     // how often a PE that waits looks after the one that runs
+constexpr int kLooksBlocked = 5;                  // without any processor time: blocked in something foreign
+constexpr std::int64_t kStuckNs = 1'000'000'000;  // without a turn for any PE: no thread will ask for one
+constexpr int kSlicesToPeek = 10;                 // of kLookNs
+constexpr int kLooksHint = 100;                   // 10 s of waiting for one PE: it is reported
 // What a turn is for.
 constexpr std::uint32_t kForItself = 1, kForDebts = 2;
 
@@ -153,7 +154,9 @@ ORRERY_TIMED_PATH void Turns::give_away() {
     }
     (void)earliest(&key);
     if (key != kNever) continue;
-    if (someone_left && !foreign && !someone_may_peek()) report_deadlock();
+    // Another thread of a PE may still do something: see look_after_holder.
+    const bool stuck = someone_left && !foreign && !someone_may_peek();
+    board_.header.stuck_ns.store(stuck ? monotonic_ns() : 0, std::memory_order_relaxed);
     token.store(token_of(kNobody, false), std::memory_order_seq_cst);
     if (someone_may_peek()) stand_still();
     // Sequentially consistent: a PE that comes back finds the token free, or we find its key.
@@ -221,6 +224,14 @@ bool Turns::look_after_holder(Watched& watched) {
   if (board_.header.ended.load(std::memory_order_acquire) != 0) _exit(kExitDeadlock);
   std::uint32_t token = board_.header.token.load(std::memory_order_acquire);
   const std::uint32_t holder = holder_of(token);
+  if (holder == kNobody) {
+    const std::int64_t since = board_.header.stuck_ns.load(std::memory_order_relaxed);
+    std::int64_t key = 0;
+    (void)earliest(&key);
+    if (since != 0 && monotonic_ns() - since > kStuckNs && key == kNever && !someone_may_peek() &&
+        board_.header.token.load(std::memory_order_seq_cst) == token)
+      report_deadlock();
+  }
   if (holder >= board_.header.pes || holder == self_) return false;
   PeSlot& slot = board_.pes[holder];
   if (token != watched.token) watched = {.token = token};

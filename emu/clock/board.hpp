@@ -84,6 +84,7 @@ struct alignas(64) BoardHeader {
   std::atomic<std::int64_t> stands_at;  // ps: of all PEs the latest
   std::atomic<std::int64_t> came_ns;    // monotonic_ns() when a PE found something, 0: none has yet
   std::atomic<std::int64_t> stood_ns;   // and since when it stands
+  std::atomic<std::int64_t> stuck_ns;   // and since when no PE can go on, of which none looks
   alignas(64) std::atomic<std::uint64_t> turns, tasks, operations, overtaken;
   std::atomic<std::uint64_t> late;               // optimistic: effects behind what was seen already
   std::atomic<std::uint32_t> asked_nodes;        // 1: what an operation costs depended on its target's state
@@ -109,7 +110,7 @@ struct Board {
   std::atomic<std::int64_t> quiet_at[kMaxPes];
 };
 inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"
-inline constexpr std::uint32_t kBoardVersion = 9;
+inline constexpr std::uint32_t kBoardVersion = 10;
 inline constexpr int kExitDeadlock = 75;
 constexpr std::uint32_t token_of(std::uint32_t pe, bool inside) { return pe << 1 | (inside ? 1 : 0); }
 inline constexpr std::uint32_t kNobody = UINT32_MAX >> 1;
@@ -152,6 +153,9 @@ class Turns {
   bool peek_again(bool alone);
   // Returns with the turn.
   void come_back();
+  // This PE waits, in another thread, and wants a turn all the same, at `at` or as early as it can be had.
+  // Any thread.
+  void ask(std::int64_t at);
   // The time of the last turn.
   std::int64_t time() const { return time_; }
   // Optimistic: goes on to `key` with the turn, though others may be earlier by up to `window`; false: it may

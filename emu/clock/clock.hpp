@@ -111,6 +111,9 @@ class Clock {
   // The mappings of this process are about to be looked at.
   virtual void before_inspection() = 0;
 
+  // Threads of this process that wait in the clock look again: what they wait for has come some other way.
+  virtual void rouse() {}
+
   // Everything that this process has scheduled is done; it takes no further part. Once, at its end.
   virtual void finish() = 0;
 };

@@ -178,6 +178,29 @@ void Turns::come_back() {
   mine.now.store(time_, std::memory_order_relaxed);
 }
 
+void Turns::ask(std::int64_t at) {
+  PeSlot& mine = self();
+  BoardHeader& h = board_.header;
+  if (mine.state.load(std::memory_order_acquire) != PeState::waiting ||
+      mine.peek.load(std::memory_order_seq_cst) == Peek::looks)
+    return;
+  const std::uint32_t holder = h.token.load(std::memory_order_acquire) >> 1;
+  if (holder == self_) return;
+  const std::int64_t reached = holder < h.pes ? board_.keys[holder].load(std::memory_order_relaxed) : kNever;
+  const bool late = reached != kNever && at < reached;
+  at = std::max({at, mine.now.load(std::memory_order_relaxed), reached == kNever ? 0 : reached});
+  // In this order, and sequentially consistent: see give_away.
+  std::int64_t key = board_.keys[self_].load(std::memory_order_seq_cst);
+  do {
+    if (key <= at) return;
+  } while (!board_.keys[self_].compare_exchange_weak(key, at, std::memory_order_seq_cst));
+  if (late) h.overtaken.fetch_add(1, std::memory_order_relaxed);
+  std::uint32_t nobody = token_of(kNobody, false);
+  if (!h.token.compare_exchange_strong(nobody, token_of(self_, true), std::memory_order_seq_cst)) return;
+  give_away();
+  if (mine.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(mine.grant, 1);
+}
+
 // Until time goes on. The one that finds that enough real time has passed sees to that.
 void Turns::await_settled() {
   BoardHeader& h = board_.header;

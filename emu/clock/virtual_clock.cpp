@@ -82,9 +82,10 @@ std::int32_t VirtualClock::own_tid() {
 
 void VirtualClock::lock() {
   t_inside = true;
-  if (leader_.load(std::memory_order_relaxed) == own_tid())
+  if (leader_.load(std::memory_order_relaxed) == own_tid()) [[likely]]
     leader_inside_.store(true, std::memory_order_relaxed);
-  mu_.lock();
+  if (!mu_.try_lock()) [[unlikely]]
+    knock();
 }
 void VirtualClock::unlock() {
   mu_.unlock();
@@ -162,8 +163,14 @@ void VirtualClock::pass_to(std::int64_t at) {
   if (at > now_) std::atomic_ref(now_).store(at, std::memory_order_relaxed);
 }
 
+Touch VirtualClock::take_touch() {
+  const Touch what = turns_.take_touch();
+  if (what != Touch::nothing && has_helpers_.load(std::memory_order_relaxed)) waiters_.note_news();
+  return std::max(what, std::exchange(kept_, Touch::nothing));
+}
+
 bool VirtualClock::is_touched() {
-  touched_ = turns_.take_touch();
+  touched_ = take_touch();
   return touched_ != Touch::nothing;
 }
 
@@ -183,18 +190,28 @@ ORRERY_TIMED_PATH bool VirtualClock::run_until(std::int64_t until, bool wakes, W
     return false;
   }
   for (;;) {
+    // The other threads wait for a time of their own, or to be woken.
+    const bool alone = is_alone();
+    if (!alone) [[unlikely]]
+      let_others_look();
     if (wakes && is_touched()) return true;
     // A turn for each task costs a switch of processes. Where the program goes on at `until` in any case,
     // no PE can see before then whether this PE's own events were there.
-    const std::int64_t own = wakes ? agenda_.first() : agenda_.first_for_others();
+    const bool woken = wakes || has_helpers_.load(std::memory_order_relaxed);
+    // Else it would count as seen, and what others owe at that time would not be asked for (owed_before).
+    if (woken && !wakes) kept_ = take_touch();
+    std::int64_t own = woken ? agenda_.first() : agenda_.first_for_others();
+    if (!alone) own = std::min(own, std::max(now_, waiters_.first_deadline()));
     turns_.self().pending.store(static_cast<std::uint32_t>(agenda_.size()), std::memory_order_relaxed);
-    if (!turns_.turn_at(std::min(until, own), wakes, why, peeks)) {
+    if (!turns_.turn_at(std::min(until, own), woken, why, peeks)) {
       peeking_ = true;
       return false;
     }
     pass_to(turns_.time());
     if (wakes) woken_at_ = now_;
     run_due();
+    if (!is_alone()) [[unlikely]]
+      let_others_look();
     if (wakes && is_touched()) return true;
     if (now_ >= until) return false;
   }
@@ -366,7 +383,23 @@ void VirtualClock::barrier_arrive() {
 void VirtualClock::barrier_wait(Picos takes) {
   come_in();
   while (!finished_ && !turns_.barrier_over()) {
-    if (!run_until(kNever, true, WaitsFor::barrier) || barrier_work_ == nullptr) continue;
+    if (peeking_) {
+      look_again();
+      if (!peeking_) continue;
+      // Other threads of this PE may want in; none takes this one's place.
+      mu_.unlock();
+      yield_cpu();
+      mu_.lock();
+      if (!peeking_ && !turns_.enter()) catch_up();
+      if (barrier_work_ == nullptr) continue;
+      go_out();
+      barrier_work_(barrier_work_argument_);
+      come_in(true);
+      continue;
+    }
+    // What one of them does may come at any time.
+    const bool peeks = has_helpers_.load(std::memory_order_relaxed);
+    if (!run_until(kNever, true, WaitsFor::barrier, peeks) || barrier_work_ == nullptr) continue;
     go_out();
     barrier_work_(barrier_work_argument_);
     come_in();

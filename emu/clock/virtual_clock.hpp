@@ -8,6 +8,7 @@
 #include "emu/clock/looks.hpp"
 #include "emu/clock/record.hpp"
 #include "emu/clock/shared_clock.hpp"
+#include "emu/clock/waiters.hpp"
 
 #include <atomic>
 #include <memory>
@@ -20,9 +21,11 @@ namespace orrery::clock {
 // processors do. Wall time does not matter.
 //
 // Threads: any. One of them makes time pass, the one that joined: when it has slept in something else for a
-// moment, with no other thread running, one that waits here takes its place. The others' waits and sleeps end
-// in real time, soon after virtual time has come so far, and hold nobody up. What they post is posted at the
-// time of the PE.
+// moment, with no other thread running, one that waits here takes its place. The others wait in waiters_:
+// they look when something has happened to the PE, and at the end of their waits, at that very time, before
+// the one that makes time pass goes on. What they post is posted at the time of the PE; for one that posts
+// without having been let look, the PE takes a turn at whatever time the job has reached: not exact, and
+// counted.
 // Invariant: while the program runs, everything on its node that is due by now() has been done, by whichever
 // PE.
 class VirtualClock final : public Clock, private Debtor {
@@ -57,6 +60,7 @@ class VirtualClock final : public Clock, private Debtor {
   void watch(std::uint64_t begin, std::uint64_t end) override;
   void unwatch(std::uint64_t begin, std::uint64_t end) override;
   void before_inspection() override;
+  void rouse() override;
   // `work` is called, without the clock's lock, when something has happened to this PE while its program is
   // in the launcher's barrier: a NIC that works by itself goes on there. It may begin operations.
   void set_barrier_work(void (*work)(void*), void* argument) {
@@ -110,6 +114,16 @@ class VirtualClock final : public Clock, private Debtor {
   bool is_helper();
   bool leads_sleep();
   bool help_wait(std::optional<Picos> deadline);
+  void knock();
+  bool is_alone() const { return !waiters_.any() && knocks_.load(std::memory_order_relaxed) == 0; }
+  void let_others_look();
+  template <typename Done>
+  void stand_aside(Done done);
+  Touch take_touch();
+  bool is_news() {
+    return kept_ == Touch::news ||
+           turns_.self().touched.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(Touch::news);
+  }
   void come_in(bool looks = false);
   void pay_looks(bool wakes);
   void catch_up();
@@ -138,6 +152,10 @@ class VirtualClock final : public Clock, private Debtor {
   std::atomic<bool> leader_inside_{false};
   std::atomic<bool> has_helpers_{false}, helpers_post_{false};
   std::atomic<std::uint32_t> quiet_{0};  // looks in a row at which no thread ran
+  Waiters waiters_;                      // the other threads
+  // Those of them that want in, to post, while mu_ is taken; and that got in.
+  std::atomic<std::uint32_t> knocks_{0}, let_in_{0};
+  Touch kept_ = Touch::nothing;  // what they have seen, and the one that makes time pass has not
   const std::unique_ptr<SharedClock> shared_;
   const Compute compute_;
   const std::int64_t ahead_;          // ps that this PE may run ahead of the others; 0: it does not

@@ -6,13 +6,8 @@
 #include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/clock/virtual_clock.hpp"
-#include "emu/job/process_stat.hpp"
 
 #include <algorithm>
-
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 namespace orrery::clock {
 
@@ -37,45 +32,9 @@ constexpr std::uint64_t kSlowReadTicks = 15'000;
 constexpr std::uint32_t kLooksAfterGap = 8, kMostAfterGaps = 64;
 constexpr std::uint32_t kOnlyGaps = 64;  // in a row: a slow machine, or long kernels
 constexpr std::uint32_t kHelperLooks = 256;
-constexpr std::uint32_t kQuietLooks = 20;  // in a row at which all threads were asleep
-constexpr std::uint32_t kNaps = 64;        // in a row: the program waits
+constexpr std::uint32_t kNaps = 64;  // in a row: the program waits
 
 }  // namespace
-
-// ---- threads beside the one that makes time pass ----
-
-// Whether the calling thread is not the one. It becomes it when that one is asleep in something else.
-bool VirtualClock::is_helper() {
-  const std::int32_t self = own_tid();
-  if (leader_.load(std::memory_order_relaxed) == self) [[likely]]
-    return false;
-  if (finished_) return false;
-  has_helpers_.store(true, std::memory_order_relaxed);
-  if (quiet_.load(std::memory_order_relaxed) < kQuietLooks) return true;
-  quiet_.store(0, std::memory_order_relaxed);
-  std::int32_t leader = leader_.load(std::memory_order_relaxed);
-  return leader_inside_.load(std::memory_order_relaxed) || !leader_.compare_exchange_strong(leader, self);
-}
-
-// Whether no thread of the process does anything but this one.
-bool VirtualClock::leads_sleep() {
-  if (leader_inside_.load(std::memory_order_relaxed) ||
-      turns_.self().held.load(std::memory_order_relaxed) != 0)
-    return false;
-  return job::other_threads_sleep();
-}
-
-// A moment of real time. False: the deadline has come.
-bool VirtualClock::help_wait(std::optional<Picos> deadline) {
-  if (deadline && now() >= *deadline) return false;
-  constexpr timespec kMoment{0, 500'000};
-  syscall(SYS_nanosleep, &kMoment, nullptr);
-  if (leads_sleep())
-    quiet_.fetch_add(1, std::memory_order_relaxed);
-  else
-    quiet_.store(0, std::memory_order_relaxed);
-  return !deadline || now() < *deadline;
-}
 
 // How long a look waits at most where the program watches the clock.
 std::int64_t VirtualClock::quantum() const {
@@ -92,6 +51,15 @@ ORRERY_TIMED_PATH void VirtualClock::wait_by_looking(std::int64_t until, bool wa
 
 // The program has looked in real time, for nothing.
 void VirtualClock::look_again() {
+  if (knocks_.load(std::memory_order_relaxed) != 0) {
+    mu_.unlock();
+    while (knocks_.load(std::memory_order_relaxed) != 0) yield_cpu();
+    mu_.lock();
+    if (!peeking_) {
+      if (!turns_.enter()) catch_up();
+      return;
+    }
+  }
   if (!turns_.peek_again(!has_helpers_.load(std::memory_order_relaxed))) return;
   peeking_ = false;
   pass_to(turns_.time());
@@ -104,6 +72,7 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
   if (is_helper()) {
     // One that spins finds out now and then whether the one that makes time pass sleeps.
     thread_local std::uint32_t looks = 0;
+    waiters_.come_back();
     if (++looks % kHelperLooks == 0) (void)help_wait(std::nullopt);
     return yield_cpu();
   }
@@ -115,7 +84,7 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
     look_again();
     return go_out();
   }
-  if (turns_.self().touched.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(Touch::news)) {
+  if (is_news()) {
     (void)is_touched();
     looks_.news();
     return go_out();
@@ -139,10 +108,11 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
 }
 
 void VirtualClock::found() {
+  if (is_helper()) return;
   lock();
   if (!peeking_) {
     // What came with it is no reason to look for more.
-    if (!finished_) (void)turns_.take_touch();
+    if (!finished_) (void)take_touch();
     something_done();
   }
   unlock();

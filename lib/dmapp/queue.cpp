@@ -70,8 +70,15 @@ class Queue {
   ~Queue() {
     world_.inside().queue.name.store(0, std::memory_order_release);
     stop_.store(true, std::memory_order_release);
-    if (thread_.joinable()) thread_.join();
     nic::Nic& nic = world_.nic();
+    if (thread_.joinable()) {
+      // Under a clock it waits there.
+      while (nic.clock() != nullptr && !ended_.load(std::memory_order_acquire)) {
+        nic.clock()->rouse();
+        yield_cpu();
+      }
+      thread_.join();
+    }
     if (channel_) {
       while (nic.channels().close(*channel_) == Errc::not_done) yield_cpu();
     }
@@ -112,12 +119,12 @@ class Queue {
   void serve() {
     while (!stop_.load(std::memory_order_acquire)) {
       run();
-      if (world_.nic().clock() == nullptr) {
+      if (clock::Clock* const clock = world_.nic().clock(); clock != nullptr && clock->is_virtual())
+        (void)clock->wait(std::nullopt);
+      else
         (void)world_.nic().wait(*arrivals_, world_.nic().now_ns() + kQueueLookNs);
-      } else {
-        yield_cpu();
-      }
     }
+    ended_.store(true, std::memory_order_release);
   }
 
   const std::uint64_t handle_;
@@ -131,7 +138,7 @@ class Queue {
   nic::CompletionQueue* arrivals_ = nullptr;
   std::optional<nic::ChannelName> channel_;
   std::mutex mu_;
-  std::atomic<bool> stop_{false};
+  std::atomic<bool> stop_{false}, ended_{false};
   std::thread thread_;
 };
 

@@ -123,6 +123,43 @@ void helpers(World& w, int how) {
   helper.join();
 }
 
+void servers(World& w) {
+  constexpr std::uint64_t kForEver = UINT64_MAX;
+  const int peer = 1 - w.rank();
+  gni_cq_handle_t asked = nullptr;
+  BENCH_REQUIRE(GNI_CqCreate(w.session.nic, 64, 0, GNI_CQ_BLOCKING, nullptr, nullptr, &asked));
+  alignas(4096) static std::byte room[4096];
+  const bench::Window mine{reinterpret_cast<std::uint64_t>(room),
+                           w.session.registered(room, sizeof room, asked)};
+  const auto windows = bench::all_gather(mine, w.rank(), w.size());
+  const gni_ep_handle_t answers = w.session.endpoint(peer, w.session.queue(16));
+  std::thread server;
+  if (w.rank() == 1) {
+    server = std::thread([&] {
+      for (int i = 0; i < kRounds; ++i) {
+        gni_cq_entry_t event = 0;
+        BENCH_REQUIRE(GNI_CqWaitEvent(asked, kForEver, &event));
+        auto pd = w.put(peer, 0, 8, GNI_CQMODE_REMOTE_EVENT);
+        pd.local_mem_hndl = w.local_handle;
+        BENCH_REQUIRE(GNI_PostFma(answers, &pd));
+      }
+    });
+    sleep_really(300);  // it waits
+  }
+  PMI_Barrier();
+  const std::int64_t start = now_ns();
+  for (int i = 0; w.rank() == 0 && i < kRounds; ++i) {
+    auto pd = bench::put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_REMOTE_EVENT, w.local,
+                                    windows[static_cast<std::size_t>(peer)], 0, 8);
+    w.post(peer, pd);
+    (void)w.await_remote();
+  }
+  const std::int64_t took = now_ns() - start;
+  PMI_Barrier();
+  if (w.rank() == 0) std::printf("answers: %" PRId64 " ns\n", took / (2 * kRounds));
+  if (server.joinable()) server.join();
+}
+
 void outside(World& w, bool naps) {
   for (int round = 0; round < 3; ++round) {
     std::atomic<bool> there{false};

@@ -77,6 +77,18 @@ TEST(Threads, OneThatWaitsHoldsNobodyUpAndTakesNoTime) {
   }
 }
 
+// Nearly as long as if the answers were the main thread's: the first of its waits begins in real time.
+TEST(Threads, OneThatWaitsAnswersAtTheTimeOfWhatItWaitsForThoughTheMainThreadIsInABarrier) {
+  const Ran mains = looking_run(2, {"engines"});
+  ASSERT_EQ(mains.code, 0) << mains.err;
+  const double put = numbers_after(mains.out, "queues: ").at(0);
+  for (int run = 0; run < 3; ++run) {
+    const Ran ran = looking_run(2, {"servers"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_NEAR(numbers_after(ran.out, "answers: ").at(0), put, 0.15 * put) << ran.out;
+  }
+}
+
 TEST(Outside, TimeStandsStillWhileAllLookForWhatIsNotTheNics) {
   for (const std::vector<std::string>& what :
        {std::vector<std::string>{"outside"}, std::vector<std::string>{"outside", "naps"}}) {

@@ -334,6 +334,7 @@ int main(int argc, char** argv) {
   if (what == "counted_looks") counted_looks(w);
   if (what == "kernels") kernels(w);
   if (what == "helpers") helpers(w, argc > 2 ? std::atoi(argv[2]) : 0);
+  if (what == "servers") servers(w);
   if (what == "outside") outside(w, argc > 2);
   if (what == "latency") latency(w);
   if (what == "put_times") put_times(w);

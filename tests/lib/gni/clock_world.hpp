@@ -100,6 +100,8 @@ void counted_looks(World& w);
 void kernels(World& w);
 // Puts beside a thread that waits, at most 20 ms each time: on a queue in two ways, by sleeping, by looking.
 void helpers(World& w, int how);
+// Two PEs: a thread of PE 1 waits for puts of PE 0 and answers each, while its main thread is in a barrier.
+void servers(World& w);
 // Looks in vain until something has come that is not the NIC's, with sleeps between or without.
 void outside(World& w, bool naps);
 // clock_messages.cpp
