@@ -9,8 +9,8 @@
 // A system call that is entered only while a word in memory has a certain value, with nothing between the
 // look and the kernel: a thread that is preempted, stopped or sent a signal in between starts again with the
 // look, however long it was away (restartable sequences, rseq(2), as glibc registers them for every thread).
-// Whoever changes the word, and then finds the thread not running and not in the kernel, knows that the call
-// will not be made any more.
+// A thread that changes the word, and then finds this thread not running and not in the kernel, knows that
+// the call will not be made any more.
 namespace orrery {
 
 // Whether the calling thread can: x86-64, Linux 4.18, glibc 2.35, and neither switched off

@@ -30,7 +30,7 @@ std::span<const Knob> knobs();
 
 // Value of a knob: the environment's if it is set and acceptable, else the default.
 // An unacceptable value is an error line that names the value and what is accepted, and the default is
-// used. REQUIRES: `name` is in the table. Thread-safe as long as nobody calls setenv at the same time.
+// used. REQUIRES: `name` is in the table. Thread-safe as long as no thread calls setenv at the same time.
 std::string text(std::string_view name);
 std::uint64_t number(std::string_view name);
 

@@ -40,8 +40,8 @@ inline const bool g_double_word_stores = __builtin_cpu_supports("avx") != 0;
 inline constexpr bool g_double_word_stores = false;
 #endif
 
-// Stores two neighbouring 64-bit atomics at once, with release: whoever loads one of them with acquire finds
-// the other, and everything that was stored before. REQUIRES: g_double_word_stores; `at` is aligned to 16.
+// Stores two neighbouring 64-bit atomics at once, with release: a thread that loads one of them with acquire
+// sees the other, and all earlier stores. REQUIRES: g_double_word_stores; `at` is aligned to 16.
 inline void double_word_store(void* at, DoubleWord value) {
   std::atomic_thread_fence(std::memory_order_release);
 #if defined(__x86_64__)

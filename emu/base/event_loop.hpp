@@ -43,7 +43,7 @@ class EventLoop {
 
   // Calls `callback` with the ready events whenever `fd` has one of `epoll_events` (level-triggered unless
   // EPOLLET is given). Any thread. The caller keeps `fd` open until remove(). With no events it is not
-  // watched at all, and what happens to it costs whoever does it nothing. Errors: invalid_param (fd is
+  // watched at all, and events on it cost the process that causes them nothing. Errors: invalid_param (fd is
   // already added), system (not a descriptor that can be waited for), invalid_state (forked child).
   Status add(int fd, std::uint32_t epoll_events, Callback callback);
 
@@ -67,7 +67,7 @@ class EventLoop {
   // until set again. One tick per loop; a new one replaces the old. Any thread.
   void set_tick(std::chrono::nanoseconds period, std::function<bool()> tick);
   // The next tick comes `delay` (at least 1 us) from now, later ones as before; nothing when there is none,
-  // or the loop's lock is held. For who does the tick's work himself. Any thread; a system call.
+  // or the loop's lock is held. For a caller that does the tick's work itself. Any thread; a system call.
   void put_off_tick(std::chrono::nanoseconds delay);
 
   bool on_loop_thread() const { return alive_here() && pthread_equal(thread_, pthread_self()) != 0; }

@@ -33,7 +33,7 @@ struct FaultSpec {
   FaultWhen delay;
   std::int64_t delay_ns = 0;
   std::vector<DeadNode> dead;
-  std::vector<std::int32_t> pes;  // whose operations meet faults; empty: everybody's
+  std::vector<std::int32_t> pes;  // whose operations meet faults; empty: those of all PEs
 
   bool any() const {
     return drop.ever() || corrupt.ever() || revoke.ever() || link.ever() || delay.ever() || !dead.empty();

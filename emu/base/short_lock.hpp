@@ -10,10 +10,10 @@
 namespace orrery {
 
 // A lock for what mostly takes a fraction of a microsecond and is hardly ever contended: one locked
-// instruction for a pair of lock() and unlock(), where std::mutex takes two and three calls. Who waits spins,
-// yields once, then sleeps: so a holder that was preempted by who waits gets the core back, which yielding
-// does not give it when the scheduler prefers who yields. unlock() wakes a sleeper that it sees; one
-// that goes to sleep at that very moment may be missed, and looks again after `nap_ns`. Not recursive, not
+// instruction for a pair of lock() and unlock(), where std::mutex takes two and three calls. A waiter spins,
+// yields once, then sleeps. So a holder that a waiter preempted gets the core back, even where the scheduler
+// prefers the thread that yields. unlock() wakes a sleeper that it sees; a thread that goes to sleep at that
+// very moment may be missed, and looks again after `nap_ns`. Not recursive, not
 // fair, not for signal handlers. Usage: const std::lock_guard lock(short_lock_);
 class ShortLock {
  public:
@@ -42,7 +42,7 @@ class ShortLock {
   void wait();
   void wake();
 
-  FutexWord held_{0};  // 1: somebody is in
+  FutexWord held_{0};  // 1: a thread has it
   FutexWord sleepers_{0};
   const std::int64_t nap_ns_;
 };
