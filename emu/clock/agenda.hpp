@@ -12,8 +12,8 @@
 
 namespace orrery::clock {
 
-// Tasks by time; those of one time in the order in which they were added. Tasks that concern nobody but their
-// own process are told apart, so that its turn can wait for the others' alone. One thread.
+// Tasks by time; those of one time in the order in which they were added. Tasks that concern only their own
+// process are kept apart, so that its turn can wait for the others' alone. One thread.
 class Agenda {
  public:
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
@@ -24,7 +24,7 @@ class Agenda {
   std::int64_t first() const { return std::min(first_of(heaps_[0]), first_of(heaps_[1])); }
   // The first of those that concern others.
   std::int64_t first_for_others() const { return first_of(heap(Concerns::others)); }
-  // Of whom the first task is.
+  // Which kind the first task is of.
   Concerns first_concerns() const { return static_cast<Concerns>(second_is_first() ? 1 : 0); }
   ORRERY_TIMED_INLINE void add(std::int64_t at, Task* task, Concerns concerns = Concerns::others) {
     std::vector<Entry>& to = heaps_[static_cast<std::size_t>(concerns)];

@@ -14,8 +14,8 @@
 #include <string>
 #include <string_view>
 
-// What the PEs of a job share under virtual time: who is when, and whose turn it is. One memfd for the job,
-// made by PE 0; the network's link state lies behind it.
+// What the PEs of a job share under virtual time: each PE's time, and whose turn it is. One memfd for the
+// job, made by PE 0; the network's link state lies behind it.
 namespace orrery::clock {
 
 inline constexpr std::uint32_t kMaxPes = 1024;
@@ -72,7 +72,7 @@ struct alignas(64) BoardHeader {
   std::int64_t epoch_ns;  // CLOCK_MONOTONIC when it was made
   std::int32_t core;      // where PE 0 was: PEs that share cores all go there
   char choice[256];       // in words: what every PE must have chosen
-  // holder << 1 | it is inside the clock. Whoever finds a holder dead or blocked outside takes it over.
+  // holder << 1 | it is inside the clock. A PE that finds the holder dead or blocked outside takes it over.
   alignas(64) std::atomic<std::uint32_t> token;
   std::atomic<std::int64_t> owed_until;  // of a turn for what a PE owes alone
   std::atomic<std::uint32_t> ended;      // 1: a deadlock was reported
@@ -169,10 +169,10 @@ class Turns {
   // Optimistic: whether a PE of that row's node has yet to pass that time, so that what is done there for
   // this PE then would be seen too early.
   bool has_earlier(std::uint32_t row, std::int64_t at) const;
-  // Whether nobody on that row's node, which is not this PE's, goes on before an effect that this PE owes it
+  // Whether no PE on that row's node, which is not this PE's, goes on before an effect that this PE owes it
   // then, whatever happens meanwhile.
   bool sleeps_until(std::uint32_t row, std::int64_t at) const;
-  // Optimistic: something that everybody may see happens then; it is late for those who are further.
+  // Optimistic: something that all PEs may see happens then; it is late for PEs that are further.
   void note_seen_by_all(std::int64_t at);
 
   // ---- effects that are owed; REQUIRES: the turn ----

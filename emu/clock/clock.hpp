@@ -45,7 +45,7 @@ class Task {
 
 // Whose business a task is. What concerns its own process alone (an event in a queue that only its own posts
 // fill) cannot be seen before that process's program goes on, and is done then at the latest. What concerns
-// its node (memory of its own changes) is as good as that unless others are on that node, who may share it.
+// its node (memory of its own changes) is as good as that unless other PEs are on that node and may share it.
 enum class Concerns : std::uint8_t { others = 0, itself = 1, its_node = 2 };
 
 // The clock of one process. Threads: the program's thread that uses the NIC; paced also a thread of its own,
@@ -64,8 +64,8 @@ class Clock {
   virtual void enter() = 0;
   virtual Times start(const Operation& operation) = 0;
   virtual void schedule(Picos at, Task* task, Concerns concerns) = 0;
-  // A task whose effect is on the node of that process, and nowhere else: done at its time for all who can
-  // see it. Of an operation: not sooner than the machine's least latency from when it begins.
+  // A task whose effect is on the node of that process, and nowhere else: done at its time for all PEs that
+  // can see it. Of an operation: not sooner than the machine's least latency from when it begins.
   virtual void schedule_there(Picos at, Task* task, std::uint32_t process_slot) = 0;
   // Everything that is to happen on the node of that process by now has happened.
   virtual void settle(std::uint32_t process_slot) = 0;
@@ -73,7 +73,7 @@ class Clock {
   // What a collective of the job's PEs takes on the machine, entered by all at once.
   virtual Picos collective_time(model::Collective collective, std::uint64_t bytes) = 0;
 
-  // Something of that process has changed at this moment: whoever waits there looks again.
+  // Something of that process has changed at this moment: waiters there look again.
   virtual void touch(std::uint32_t process_slot) = 0;
   // The same of something that a program looks for only where it waits for nothing else: a credit has come
   // back.
@@ -97,7 +97,7 @@ class Clock {
   virtual void barrier_arrive() = 0;
   virtual void barrier_wait(Picos takes) = 0;
 
-  // From hold() to let_go() this PE waits, in real time, for somebody who needs no PE's turn to answer (the
+  // From hold() to let_go() this PE waits, in real time, for a thread that needs no PE's turn to answer (the
   // launcher, a service thread): it keeps its turn, however long that takes, and the thread has real time
   // meanwhile. Any thread, the same for both; may be nested.
   virtual void hold() {}

@@ -15,17 +15,17 @@ namespace orrery::clock {
 
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-// Effects that are owed: what the operations of a PE do to the memory and the queues of a node is done by
-// that PE, and needs to be done only before somebody could see it: before a PE of that node goes on at that
-// time or later, or another effect on that node that comes after it. So most are done when the PE has the
-// turn anyhow, and turns are what costs. The table says when each PE's first effect on each node is due, by
-// which the PE that has the turn knows whom it has to let go first. A row is a node's: memory may be shared
-// there. The holder of the turn alone changes it.
+// Effects that are owed: what the operations of a PE do to the memory and the queues of a node. That PE does
+// them, at the latest before another PE could see them: before a PE of that node goes on at that time or
+// later, or another effect on that node that comes after it. So most are done when the PE has the turn
+// anyhow; turns are the cost. The table says when each PE's first effect on each node is due, which tells the
+// PE that has the turn which PEs have to go first. A row is a node's: memory may be shared there. Only the
+// holder of the turn changes it.
 class Owed {
  public:
   struct Effect {
     std::int64_t at = kNever;
-    std::uint32_t pe = 0;  // who owes it
+    std::uint32_t pe = 0;  // which owes it
     bool before(std::int64_t time, std::uint32_t number) const {
       return at < time || (at == time && pe < number);
     }
@@ -49,7 +49,7 @@ class Owed {
   static constexpr std::size_t bytes(std::size_t pes) {
     return pes * sizeof(Least) + pes * pes * sizeof(std::int64_t);
   }
-  // Nobody owes anything. Once, before anybody else has the memory.
+  // No PE owes anything. Once, before other processes have the memory.
   void clear() {
     for (std::size_t i = 0; i < row_.size(); ++i) new (least_ + i) Least{kNever, 0};
     for (std::size_t i = 0; i < row_.size() * row_.size(); ++i)
@@ -76,7 +76,7 @@ class Owed {
     else if (pe == least.pe && at != least.at)
       store_least(row, look_for_first(row));
   }
-  // Nobody waits for what that PE owes. It may have ended in owe().
+  // No PE waits for what that PE owes. It may have ended in owe().
   void forgive(std::uint32_t pe) {
     for (std::uint32_t row = 0; row < pes(); ++row) {
       first_[std::size_t{row} * pes() + pe].store(kNever, std::memory_order_relaxed);

@@ -60,13 +60,13 @@ class Lead {
   std::atomic<std::int64_t> ps_{0};
 };
 
-// Wall time with the machine's delays: a post holds its processor for as long as the machine's would be busy,
-// and what it does is done when its time has come, by whoever polls then, or by a thread of this clock's own.
-// Doing it takes a while, in which it is not there yet: so it is begun earlier, by as much as it took lately
-// (Lead). And whoever polls shortly before that moment waits for it: his next look would come too late.
-// That thread spins ahead of each point in time where the host has a core for it besides the PEs'; else it
-// sleeps, and looks after what nobody has done 50 us after its time; up to a millisecond where a program that
-// polls has done everything so far.
+// Wall time with the machine's delays: a post holds its processor for as long as the machine's would be busy.
+// Its effect is done when its time has come, by a thread that polls then, or by a thread of this clock's own.
+// An effect takes a while to do, and is not there yet meanwhile: so it is begun earlier, by as much as it
+// took lately (Lead). A thread that polls shortly before that moment waits for it: its next poll would be too
+// late. The clock's thread spins ahead of each point in time where the host has a core for it besides the
+// PEs'. Else it sleeps, and does what is left undone 50 us after its time; up to a millisecond where a
+// program that polls has done everything so far.
 //
 // Threads: any. Invariant: tasks run one at a time, in the order of their times.
 class PacedClock final : public Clock {
@@ -88,7 +88,7 @@ class PacedClock final : public Clock {
   void idle(const void* source) override;
   void finish() override;
 
-  // Nobody waits in this clock, and mappings stay as they are.
+  // No thread waits in this clock, and mappings stay as they are.
   void touch(std::uint32_t) override {}
   void touch_all() override {}
   bool wait(std::optional<Picos>) override { return true; }
@@ -111,7 +111,7 @@ class PacedClock final : public Clock {
   std::mutex posting_mu_;         // from enter() to leave()
   std::int64_t busy_until_ = 0;   // guarded by posting_mu_
   std::uint64_t operations_ = 0;  // guarded by posting_mu_
-  std::mutex running_mu_;         // whoever runs tasks
+  std::mutex running_mu_;         // held while tasks run
   Lateness lateness_;             // guarded by running_mu_
   std::atomic<std::uint32_t> visible_{0};
   std::array<Lead, 2> leads_;  // by Concerns; learn under running_mu_
@@ -119,7 +119,7 @@ class PacedClock final : public Clock {
   Agenda agenda_;  // guarded by agenda_mu_
   // When the first of the agenda has to be begun; kNever when it is empty. Written under agenda_mu_.
   std::atomic<std::int64_t> first_at_;
-  std::atomic<std::int64_t> looked_at_{0};  // when somebody polled last
+  std::atomic<std::int64_t> looked_at_{0};  // time of the last poll
   std::atomic<std::int64_t> way_{0};        // ps: from one look in vain to the next, at its shortest
   FutexWord changed_{0};
   std::atomic<bool> sleeping_{false};

@@ -26,8 +26,8 @@ namespace orrery::clock {
 // the one that makes time pass goes on. What they post is posted at the time of the PE; for one that posts
 // without having been let look, the PE takes a turn at whatever time the job has reached: not exact, and
 // counted.
-// Invariant: while the program runs, everything on its node that is due by now() has been done, by whichever
-// PE.
+// Invariant: while the program runs, everything on its node that is due by now() has been done, by one
+// PE or another.
 class VirtualClock final : public Clock, private Debtor {
  public:
   // `record`: what the run did is written to `record`.PE in the end; empty: it is not.
@@ -92,8 +92,8 @@ class VirtualClock final : public Clock, private Debtor {
   void nap(Picos duration);
   // Returns when that time has come.
   void sleep_until(Picos at);
-  // The program polls memory of its own that somebody may write. Returns when something has happened to this
-  // PE.
+  // The program polls memory of its own that another PE may write. Returns when something has happened to
+  // this PE.
   void wait_for_store();
   // Runs `body`, which blocks in something that has no virtual time, while the others go on without this PE.
   // It comes back at whatever time they have reached: not exact, and counted.
@@ -163,7 +163,7 @@ class VirtualClock final : public Clock, private Debtor {
   const std::uint32_t self_;
   Turns turns_;
   const std::string machine_;
-  std::unique_ptr<Recorder> recorder_;  // none: nobody asked
+  std::unique_ptr<Recorder> recorder_;  // null: no record was asked for
   Agenda agenda_;                       // but for the effects:
   std::vector<Agenda> effects_;         // by row (Owed)
   std::vector<std::int64_t> firsts_;    // when the first of each row is due, all in a few cache lines
@@ -172,7 +172,7 @@ class VirtualClock final : public Clock, private Debtor {
   std::int64_t now_ = 0;                // guarded by mu_; now() reads it without, pass_to() alone writes it
   std::int64_t busy_until_ = 0;         // of the call under way
   std::uint64_t operations_ = 0;        // begun; makes the random choices of each its own
-  std::int64_t woken_at_ = -1;          // then it sees whatever is due at that time, whoever did it
+  std::int64_t woken_at_ = -1;          // then it sees all that is due at that time, whichever PE did it
   // The row of looks that found nothing.
   Looks looks_;
   std::uint64_t looks_made_ = 0;

@@ -22,7 +22,7 @@ inline std::string_view words_of(WaitsFor why) {
     case WaitsFor::barrier:
       return "is in the launcher's barrier";
     case WaitsFor::memory:
-      return "polls memory that nobody writes";
+      return "polls memory that no process writes";
     case WaitsFor::end:
       return "ends what it has under way";
   }
