@@ -22,10 +22,10 @@ namespace orrery::job {
 Result<UniqueFd> listen_abstract(std::string_view name);
 
 // Connects; waits until `deadline_ns` of monotonic_ns() while the other end's backlog is full.
-// Errors: unreachable (nobody listens there), timeout, size, system.
+// Errors: unreachable (no socket listens there), timeout, size, system.
 Result<UniqueFd> connect_abstract(std::string_view name, std::int64_t deadline_ns);
 
-// Who is at the other end, as the kernel recorded it when the connection was made.
+// The process at the other end, as the kernel recorded it when the connection was made.
 struct SocketPeer {
   uid_t uid = 0;
   pid_t pid = 0;

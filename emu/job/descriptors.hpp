@@ -33,7 +33,7 @@ struct Descriptors {
 // abstract Unix socket. Owns the socket; the offered descriptors stay the caller's, and must stay open.
 //   1. Runs on the loop thread; a client that says nothing costs one of 64 pending places, oldest out first.
 //   2. A peer gets descriptors only after its uid (SO_PEERCRED), the directory's secret and the slot's
-//      request nonce were checked; everybody else is disconnected without an answer.
+//      request nonce were checked; any other peer is disconnected without an answer.
 //   3. The directory itself is handed out only after share_directory(), to the same user.
 //   4. Nothing is left behind by a kill: the name is abstract.
 // Usage: auto s = DescriptorServer::listen(loop, name);  join({.socket_name = name});
@@ -81,12 +81,12 @@ class DescriptorServer {
 
 // Asks `process` for its descriptors. Blocks until it answers or until `deadline_ns` of monotonic_ns(); the
 // answer comes from its service thread, so a stopped process lets the deadline pass.
-// Errors: unreachable (not live, or nobody listens any more), timeout, permission (the other end is not of
+// Errors: unreachable (not live, or it listens no more), timeout, permission (the other end is not of
 // our user, or refused us), corrupt (malformed answer, or one that does not know the directory), system.
 Result<Descriptors> fetch_descriptors(const HostDirectory& directory, ProcessRef process,
                                       std::int64_t deadline_ns);
 
-// Asks whoever listens at `name` for the directory it is in. Errors: as above, and not_done: it hung up
+// Asks the process that listens at `name` for its directory. Errors: as above, and not_done: it hung up
 // without an answer, because it shares none (yet) or is just ending.
 Result<UniqueFd> fetch_directory(std::string_view name, std::int64_t deadline_ns);
 

@@ -95,8 +95,8 @@ struct DirectorySpec {
   std::uint32_t allowed_cores = 0;  // 0: not counted
 };
 
-// The shared memory through which the processes of a job on one host find each other: who is there, which
-// endpoint is whose, which domains exist. Owns a mapping and the descriptor of it.
+// The shared memory through which the processes of a job on one host find each other: which processes live,
+// which endpoint is whose, which domains exist. Owns a mapping and the descriptor of it.
 //   1. Same host means: this very memory. Names of hosts are never compared.
 //   2. Every change is one compare-and-swap away from the state before; a process killed at any instruction
 //      leaves either state, and a claim that names it (host_directory_layout.hpp).
@@ -108,11 +108,11 @@ class HostDirectory {
   static constexpr std::uint32_t kMaxPes = layout::kMaxPes;
   static constexpr std::uint32_t kMaxProcesses = layout::kMaxProcesses;
 
-  // Makes a new directory in a memfd that lives as long as somebody holds or maps it.
+  // Makes a new directory in a memfd that lives as long as a process holds or maps it.
   // Errors: size (more than kMaxPes PEs), no_memory, system.
   static Result<std::unique_ptr<HostDirectory>> create(const DirectorySpec& spec);
 
-  // Maps a directory that somebody else made; takes the descriptor.
+  // Maps a directory that another process made; takes the descriptor.
   // Errors: corrupt (not a complete directory of this version), no_match (made under another boot), system.
   static Result<std::unique_ptr<HostDirectory>> open(UniqueFd fd);
 
@@ -161,18 +161,18 @@ class HostDirectory {
   // The live process that joined as `rank`. Errors: no_match.
   Result<ProcessRef> process_of_rank(std::int32_t rank) const;
   // ---- the wire between hosts (host_directory_wire.cpp) ----
-  // Says that this job's processes reach others by the wire, and as which job. The first who says it decides.
+  // Says that this job's processes reach others by the wire, and as which job. The first call decides.
   void set_wire_job(const WireJob& job);
-  // Nothing: nobody has said so.
+  // Nothing: set_wire_job() was not called.
   std::optional<WireJob> wire_job() const;
   // Publishes where this process is reached. Errors: size (too long).
   Status publish_wire_address(ProcessRef self, std::span<const std::byte> address);
   // Enters a process of another host, `host` from 1. Errors: size, invalid_param (a live process of this host
   // has the slot).
   Status add_remote(ProcessRef process, std::uint32_t host, std::span<const std::byte> address);
-  // The address of whoever is reached at a slot. Errors: no_match (nobody has said, or it is just changing).
+  // The address that reaches the process at a slot. Errors: no_match (none is published, or it is changing).
   Result<WireAddress> wire_address(std::uint32_t slot) const;
-  // Number of the host of the process in a slot, 0 for this one or nobody; and its generation. Cheap.
+  // Host number of the process in a slot, 0 for this host or an empty slot; and its generation. Cheap.
   std::uint32_t remote_host_of(std::uint32_t slot, std::uint32_t* generation) const;
 
   // What the processes' NICs share, layout::kBoardBytes of it, all zero at first.
@@ -190,7 +190,7 @@ class HostDirectory {
   // ---- domains ----
   // Creates the domain (the launcher's act), or finds it. Errors: no_resource.
   Result<DomainId> declare_domain(std::uint8_t ptag, std::uint32_t cookie);
-  // Errors: permission (nobody declared it).
+  // Errors: permission (it is not declared).
   Result<DomainId> find_domain(std::uint8_t ptag, std::uint32_t cookie) const;
   // The protection tag of the first domain with that cookie. Errors: no_match.
   Result<std::uint8_t> find_ptag(std::uint32_t cookie) const;
@@ -203,7 +203,7 @@ class HostDirectory {
   // Says whose job a declared domain is, the launcher's number for it. Errors: no_match (no such domain),
   // invalid_state (it is another job's already).
   Errc claim_domain(DomainId domain, std::uint64_t job_id);
-  // Whose it is by now; nothing while nobody gave it a job.
+  // The job that owns it by now; nothing while it was not given to one.
   std::optional<std::uint64_t> claimed_by(DomainId domain) const;
   // How many of a resource of each process's NIC the domain may use; nothing: as many as there are. Of an
   // unknown domain there is no limit, and setting one does nothing.
@@ -215,16 +215,16 @@ class HostDirectory {
 
   // ---- endpoints ----
   // Makes (domain, NIC address, instance) findable. REQUIRES: `self` is live.
-  // Errors: invalid_state (a live process holds the key), no_resource (table full), timeout (somebody stopped
-  // in the middle of publishing the same key; tried for 2 s).
+  // Errors: invalid_state (a live process holds the key), no_resource (table full), timeout (a process
+  // stopped in the middle of publishing the same key; tried for 2 s).
   Result<EndpointRef> publish_endpoint(ProcessRef self, const EndpointKey& key, std::uint32_t nic_index);
   void withdraw_endpoint(EndpointRef endpoint);
   // Errors: no_match (never published or withdrawn), unreachable (its process died or left).
   Result<Endpoint> find_endpoint(const EndpointKey& key) const;
   // All of a domain behind one NIC address whose processes live, in no order.
   std::vector<Endpoint> endpoints_at(DomainId domain, std::uint32_t nic_address) const;
-  // As find_endpoint(), but waits until it is published or until `deadline_ns` of monotonic_ns(). Logs who is
-  // missing before it returns timeout.
+  // As find_endpoint(), but waits until it is published or until `deadline_ns` of monotonic_ns(). Logs what
+  // is missing before it returns timeout.
   Result<Endpoint> wait_endpoint(ProcessRef self, const EndpointKey& key, std::int64_t deadline_ns);
   // The live processes with an endpoint in the domain, in slot order.
   std::vector<ProcessRef> processes_in(DomainId domain) const;

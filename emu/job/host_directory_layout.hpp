@@ -12,7 +12,7 @@
 //   0        Header      identity and limits, constant once `ready` is set; the change counter
 //   4096     DomainSlot  x kMaxDomains
 //   ...      PeSlot      x kMaxPes        constant once `ready` is set
-//   ...      ProcessSlot x kMaxProcesses  each written by its process; the phase by anyone who saw it die
+//   ...      ProcessSlot x kMaxProcesses  each written by its process; the phase by any that saw it die
 //   ...      EndpointSlot x kMaxEndpoints each written by the process that claimed it
 //   ...      WireHeader   x 1             of a job that uses the wire between hosts; stored once
 //   ...      WireSlot     x kMaxProcesses where the process of that slot is reached by the wire: written by
@@ -43,8 +43,8 @@ struct Header {
   std::uint32_t process_bytes, endpoint_bytes, domain_bytes, pe_bytes;  // sizeof of each slot
   std::array<std::uint8_t, 16> boot_id;  // of the kernel that this memory lives in
   std::uint64_t job_id;                  // random, never 0
-  std::uint64_t secret;                  // random: whoever knows it can read this memory
-  std::uint32_t pe_count;                // 0: nobody said how many PEs there are
+  std::uint64_t secret;                  // random: a process that knows it can read this memory
+  std::uint32_t pe_count;                // 0: the number of PEs is not known
   std::uint32_t node_count;
   std::uint32_t allowed_cores;  // cores that the job's processes may run on
   std::uint32_t reserved;
@@ -57,7 +57,7 @@ inline constexpr std::size_t kDomainLimits = 5;  // by Resource
 // Names a domain. Never reused: domains live as long as the directory.
 struct alignas(64) DomainSlot {
   std::atomic<std::uint64_t> key;                    // 0 = free, else 1 << 63 | ptag << 32 | cookie
-  std::atomic<std::uint64_t> job_id;                 // the launcher's own, plus 1; 0: nobody gave it one
+  std::atomic<std::uint64_t> job_id;                 // the launcher's own, plus 1; 0: none was given
   std::atomic<std::uint32_t> limits[kDomainLimits];  // plus 1; 0: none
   std::atomic<std::uint32_t> translation_size;       // of its range of the NICs' tables; 0: none
 };
@@ -96,8 +96,8 @@ struct alignas(32) EndpointSlot {
 
 inline constexpr std::size_t kWireAddressBytes = 224;
 
-// The job as its hosts agreed on it. Written by whoever moves `stage` from none to claimed; all write the
-// same.
+// The job as its hosts agreed on it. Written by the process that moves `stage` from none to claimed; all
+// write the same.
 struct alignas(64) WireHeader {
   std::atomic<std::uint32_t> stage;  // 0 none, 1 claimed, 2 ready
   std::atomic<std::uint32_t> hosts;
@@ -115,7 +115,7 @@ struct alignas(64) WireSlot {
   std::atomic<std::uint64_t> address[kWireAddressBytes / 8];
 };
 
-// An odd word says that its writer is in the middle of something: whoever takes a slot ends what a
+// An odd word says that its writer is in the middle of a change: the next owner of the slot ends what its
 // predecessor left so.
 struct alignas(64) BoardLine {
   std::atomic<std::uint64_t> word[8];

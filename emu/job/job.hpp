@@ -63,7 +63,7 @@ class Job {
   const Launch& launch() const { return launch_; }
   int rank() const { return launch_.rank; }  // -1: unknown
   int size() const { return launch_.size; }  // -1: unknown
-  // Where the PEs live; empty while nobody has said so.
+  // Where the PEs live; empty while it is not known.
   const Placement& placement() const { return *placement_.load(std::memory_order_acquire); }
   // Says so, when the launcher did not. REQUIRES: as many PEs as the job has; this process has a rank; no
   // endpoint was published yet. One thread.

@@ -12,7 +12,7 @@
 
 namespace orrery::job {
 
-// Who started this process.
+// What started this process.
 enum class LaunchKind : std::uint8_t {
   singleton,
   pmi1,
@@ -21,7 +21,7 @@ enum class LaunchKind : std::uint8_t {
   unserved,  // one of several processes, whose way to the launcher is not here
 };
 
-// What the environment says about the launch. A value; reads only, speaks to nobody.
+// What the environment says about the launch. A value; reads only, communicates with no process.
 struct Launch {
   using GetEnv = const char* (*)(const char* name);
   // What is asked about the end of a wire, to tell an inner launcher from one around it.

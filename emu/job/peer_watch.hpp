@@ -17,7 +17,7 @@ namespace orrery::job {
 // start times in /proc every 20 ms instead.
 //   1. The death is written into the directory before the callback runs.
 //   2. Callbacks run on the loop thread, once per watch.
-//   3. A process that leaves the directory and lives on is not a death; nobody is told.
+//   3. A process that leaves the directory and lives on is not a death; no callback runs.
 // Usage: PeerWatch watch(loop, directory); watch.add(peer, [](ProcessRef dead) { ... });
 class PeerWatch {
  public:

@@ -16,7 +16,7 @@ struct ProcessStat {
   std::uint64_t start_time = 0;  // clock ticks since boot; with the pid it names a process for ever
   bool known = true;  // false: /proc could not be read (none, or descriptors used up); exists is true then
 
-  // Whether it is the process that began at `start` (0: it could not tell itself). When nobody can say, it
+  // Whether it is the process that began at `start` (0: it could not tell itself). Where that is unknown, it
   // is: a death may be seen late, but is never made up.
   bool is_from(std::uint64_t start) const { return exists && (!known || start == 0 || start_time == start); }
 };
@@ -30,8 +30,8 @@ ProcessStat parse_process_stat(std::string_view text);
 // "running", "sleeping", "stopped", ...
 std::string_view process_state_name(char state);
 
-// Whether every thread of the process is stopped by a signal: none is in a system call. False when nobody can
-// say.
+// Whether every thread of the process is stopped by a signal: none is in a system call. False when that is
+// unknown.
 bool is_stopped(pid_t pid);
 
 // Whether every thread of this process but the calling one sleeps in a system call. False when not known.

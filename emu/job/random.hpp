@@ -11,7 +11,7 @@ namespace orrery::job {
 // A number from the kernel's generator, never 0.
 std::uint64_t random_nonzero();
 
-// The running kernel's boot id: the same for everybody on this host until it restarts. All zeros when
+// The running kernel's boot id: the same for all processes of this host until it restarts. All zeros when
 // /proc does not tell.
 std::array<std::uint8_t, 16> boot_id();
 

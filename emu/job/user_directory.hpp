@@ -15,17 +15,17 @@
 namespace orrery::job {
 
 // The directory that processes of one user and one pid namespace on one host share when no `orrery run` made
-// one for them. Whoever binds the leader's socket first makes it and hands it to the others; when the leader
-// is gone, the next newcomer binds the name and asks a member for the directory instead of making a second
-// one.
+// one for them. The process that binds the leader's socket first makes it and hands it to the others. When
+// the leader is gone, the next newcomer binds the name and asks a member for the directory instead of making
+// a second one.
 struct UserDirectory {
   std::unique_ptr<HostDirectory> directory;
   std::unique_ptr<DescriptorServer> leader;  // set in the process that leads; needs `directory`, goes first
 };
 
 // "orrery.UID.HASH.NAMESPACE": what the sockets of the job `job_name` of this user are called before the last
-// dot. Abstract names are seen in the whole network namespace, but those who share memory watch each other by
-// pid: processes of another pid namespace are another host's, and reached by the wire.
+// dot. Abstract names are seen in the whole network namespace, but processes that share memory watch each
+// other by pid: processes of another pid namespace are another host's, and reached by the wire.
 std::string socket_prefix(std::string_view job_name);
 // A fresh name for a member's descriptor server, under `prefix`.
 std::string member_socket_name(std::string_view prefix);
