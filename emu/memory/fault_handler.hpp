@@ -20,13 +20,13 @@ void put_fault_handler_in_front();
 void keep_fault_handler_in_front();
 // The promise, and each call for another look. Any thread.
 void call_for_fault_handler_look();
-// One more call, from who delays that thread's period; nothing where nobody promised. Any thread.
+// One more call, from the caller that delays that thread's period; nothing without a promise. Any thread.
 void renew_fault_handler_look();
 // The end of the promise. Any thread.
 void look_for_fault_handler_each_time();
 
-// Who is asked first about a fault in this process; true: the access is tried again. Called in the handler,
-// on the thread that faulted. One for the process; set before any fault that it is for.
+// The hook that is asked first about a fault in this process; true: the access is tried again. Called in the
+// handler, on the thread that faulted. One for the process; set before any fault that it is for.
 using FaultHook = bool (*)(const siginfo_t* info, void* context);
 void set_fault_hook(FaultHook hook);
 
