@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 //
 // What circuits wait for on a fat tree (Quadrics QsNet): the counters that its links have in the link state,
-// of either kind, and the mean waits that follow from them. Part of quote(), nobody else includes it.
+// of either kind, and the mean waits that follow from them. Part of quote(); included nowhere else.
 //
 // A packet's circuit holds all its links until the acknowledgment is back. Up, a header takes the least
 // loaded of four links, of which one is its source's own where all are as loaded: circuits going up do not

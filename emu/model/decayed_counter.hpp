@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 //
 // Bytes through something shared, of which half is forgotten every kHalfLife: what callers that are not
-// ordered in time can still keep of a link's load. Part of the link state, nobody else includes it.
+// ordered in time can still keep of a link's load. Part of the link state; included nowhere else.
 //
 // Changed by single atomic loads and stores: of two processes that count at the same moment one may be lost.
 // Its fields may hold anything after a process died or when callers are out of order; the level is only

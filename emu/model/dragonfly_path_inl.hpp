@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 //
 // A path through a dragonfly. Inline for the sake of quote(): where it is called, some calls in a hundred
-// take 20 ns longer (bench/results.md). Part of quote(), nobody else includes it.
+// take 20 ns longer (bench/results.md). Part of quote(); included nowhere else.
 #pragma once
 
 #include "emu/model/stretches.hpp"

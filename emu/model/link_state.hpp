@@ -13,7 +13,7 @@
 //   one message that found a line idle is kept for the whole line, and one more beside it where each takes
 //   one link and these are two; only when others come before those have passed do links get spans of their
 //   own. So a message through quiet lines touches one cache line of each, however long its way, and a detour
-//   that comes by a router a second time no other.
+//   that crosses a router a second time no other.
 // - decayed, for callers that are not ordered (wall clock): a byte counter that loses half of its value every
 //   kHalfLife; utilisation becomes a mean queueing delay (M/D/1). On a torus a message is counted on one
 //   link of each line, drawn by its seed, for all that it crosses there. A dragonfly's green and black
@@ -90,8 +90,8 @@ struct LinePart {
   std::uint32_t line, first, links, line_first, line_links;
 };
 
-// Room for the promises of a link that has many. Free as soon as the last of them is over: the link that it
-// was lent to sees by `link` that it is somebody else's.
+// Room for the promises of a link that has many. Free as soon as the last of them is over: the link that
+// borrowed it sees by `link` that another link has it.
 struct alignas(64) MoreSpans {
   static constexpr std::uint32_t kSpans = 31;
   static constexpr std::uint32_t kNobody = UINT32_MAX;
@@ -162,7 +162,7 @@ class LinkState {
   std::uint64_t merged() const { return header_->merged.load(std::memory_order_relaxed); }
 
   NicCell& nic(NodeId node) const { return exact() ? exact_nics_[node].nic : decayed_nics_[node].nic; }
-  // The same for who knows the kind.
+  // The same for a caller that knows the kind.
   template <Kind kKind>
   NicCell& nic_of(NodeId node) const {
     if constexpr (kKind == Kind::exact) return exact_nics_[node].nic;

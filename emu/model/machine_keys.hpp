@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 //
 // The keys of a machine file's fixed sections: kind, range, and for which networks a key is required or
-// allowed. Part of the loader (machine_file.cpp), nobody else includes it.
+// allowed. Part of the loader (machine_file.cpp); included nowhere else.
 #pragma once
 
 #include "emu/model/description.hpp"

@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 //
 // What a message passes on its way, as quote() sees it: how many hops, which class of path (its rate), and
-// which aggregates of the link state it shares with others. Part of quote(), nobody else includes it.
+// which aggregates of the link state it shares with others. Part of quote(); included nowhere else.
 //
 // Lines, in this order. Torus: those along x, y, z, each plus and minus; links are numbered line by line.
 // Dragonfly: the routers; bundles are numbered from group x groups + to. A fat tree's links are not among
@@ -73,7 +73,8 @@ constexpr Kept kept_in(const LinkState* state) {
   return state == nullptr ? Kept::nothing : state->exact() ? Kept::intervals : Kept::counters;
 }
 
-// The same for who knows already what is kept, and that the network is no dragonfly (dragonfly_path_inl.hpp).
+// The same for a caller that knows what is kept, and that the network is no dragonfly
+// (dragonfly_path_inl.hpp).
 template <Kept kKept>
 void find_other_path(const Pricing& pricing, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
                      const LinkState* state, Path* path);

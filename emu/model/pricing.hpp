@@ -67,7 +67,7 @@ struct Pricing {
   // come over the same links: a torus line's bundle (by dimension), a group bundle (0), one green or black
   // link (1), all of a router's (2), a fat tree's link (0).
   std::array<std::array<PerByte, kPathClasses>, 2> shared_link{};
-  // Bytes of one half-life up to which those are too little used for anybody to wait (decayed states).
+  // Bytes of one half-life up to which those are too little used for a message to wait (decayed states).
   std::array<std::uint64_t, kPathClasses> shared_idle{};
   // Scaled 1 / (outstanding bytes): a message cannot exceed the window per round trip. 0: no window.
   std::uint64_t window_reciprocal = 0;

@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 //
 // When one server (a link, a bundle of links that any packet may take, a NIC's receive side) is busy: the
-// spans of time that it has promised. Part of the link state, nobody else includes it.
+// spans of time that it has promised. Part of the link state; included nowhere else.
 //
 // A message takes the first gap that is long enough, so callers may come out of the order in which their
 // messages reach the server. A cell holds a few spans. Where one more does not fit, the two with the

@@ -111,7 +111,7 @@ class Choices {
     skip_if(wanted);
     return static_cast<std::uint32_t>((((high ^ low) >> 32) * n) >> 32);
   }
-  // A draw whose value nobody wants.
+  // A draw whose value is not needed.
   constexpr void skip_if(std::uint64_t wanted) { state_ += kStep & wanted; }
 
  private:

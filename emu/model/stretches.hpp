@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 //
-// How the stretches of a path are written down. Part of quote(), nobody else includes it.
+// How the stretches of a path are written down. Part of quote(); included nowhere else.
 #pragma once
 
 #include "emu/model/path.hpp"
