@@ -178,8 +178,8 @@ class BglRouter {
       bits_ >>= 16;
       return low;
     }
-    // One bit of `mask`, which has at least one. Few are set as a rule, and which is drawn nobody can
-    // foresee: no branch for the first ones.
+    // One bit of `mask`, which has at least one. Few are set as a rule, and the drawn one cannot be
+    // predicted: no branch for the first ones.
     int any_of(Slots mask) {
       if ((mask & (mask - 1)) == 0) return std::countr_zero(mask);
       std::uint32_t skip = slice() * static_cast<std::uint32_t>(std::popcount(mask)) >> 16;
@@ -196,7 +196,7 @@ class BglRouter {
   };
   // What the senders offer in one arbitration cycle.
   struct Offer {
-    Slots asking;                // who wants an idle direction
+    Slots asking;                // which want an idle direction
     Slots dynamic;               // ... one that is open
     unsigned open;               // idle directions with a dynamic VC to be had
     std::uint8_t range[kPorts];  // of an idle direction: of the tokens of its best VC (range_of_)

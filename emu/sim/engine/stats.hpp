@@ -91,7 +91,7 @@ struct Sample {
   Tick at = 0;
   Counters totals;
   std::uint64_t buffered = 0;  // packets in the network
-  std::vector<VcUse> vcs;      // over the interval, by VC; empty if nobody looked
+  std::vector<VcUse> vcs;      // over the interval, by VC; empty if not asked for
 };
 
 // Why a run ended.

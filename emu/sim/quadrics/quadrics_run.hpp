@@ -28,7 +28,7 @@ double quadrics_uniform_peak(const QuadricsConfig& config, std::uint32_t payload
 // The collectives that hardware and thread processors do, `repeat` times in a row. The result counts each
 // one's latency, and its packets to every node they reach (copies of a multicast as of a row broadcast).
 //   broadcast         `bytes` from node 0 in packets, each sent when the last one's acknowledgment is back
-//   barrier           hardware: test-and-set, then the token that wakes everyone; all arrive together
+//   barrier           hardware: test-and-set, then the token that wakes all nodes; all arrive together
 //   software-barrier  a tree of messages between thread processors, up and down
 //   allreduce         8 bytes: up a tree with the hosts' arithmetic, down by multicast
 // A refusal names what is accepted. REQUIRES: as run_quadrics; is_collective(name).

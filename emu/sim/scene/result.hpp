@@ -36,7 +36,7 @@ struct SimResult {
   Quiesce quiesce;  // for new tables in the run
   // Of a replay.
   std::uint64_t records = 0, never_ran = 0;
-  // The network is at rest, and processes wait for what nobody sends.
+  // The network is at rest, and processes wait for messages that no process sends.
   bool stuck() const { return outcome.stop == Stop::finished && never_ran > 0; }
 
   // Counters of the measured interval.

@@ -158,12 +158,12 @@ template <typename F>
     for (std::uint32_t* const list : {&nic->responses, &nic->pending, &nic->returned}) lose_all(*list);
 }
 
-// Those of one tick have no order among them: they wait by age, then by whom they are for.
+// Those of one tick have no order among them: they wait by age, then by destination.
 template <typename F>
 [[gnu::cold, gnu::noinline]] void TileRouter<F>::take_back(Partition& part, Nic& nic, std::uint32_t index) {
   PacketPool& pool = part.pool();
   if (const Packet& packet = pool[index]; node_failed(packet.src) || node_failed(packet.dst)) {
-    // Whoever gets it has asked for it: see lose().
+    // The node that gets it has asked for it: see lose().
     if (cost_.response_flits != 0) nic.outstanding -= packets_of(packet);
     ++part.counters().dropped;
     return pool.remove(index);

@@ -23,7 +23,7 @@
 //   void use_new_tables();
 //   NicCost nic() const;
 //   LinkErrors errors() const;
-//   Tick advertise_every() const;                   loads told to the neighbourhood; 0: nobody asks
+//   Tick advertise_every() const;                   loads told to the neighbourhood; 0: none wanted
 //   std::uint32_t flits_for(payload), packets_in(payload) const;   of the machine's own packets
 //
 // Links out of service: at the start, or all at once in the run. What stood before them or comes to them is

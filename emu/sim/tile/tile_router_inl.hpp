@@ -208,7 +208,7 @@ inline void TileRouter<F>::eject(Partition& part, Node site, std::uint32_t index
 }
 
 // Behind those of earlier ticks. Requests of one tick, one by a slow link and one of the router's own, have
-// no order among them: their responses go by whom they are for.
+// no order among them: their responses go by destination.
 template <typename F>
 inline void TileRouter<F>::queue_response(Partition& part, Nic& nic, std::uint32_t index, Tick now) {
   if (nic.answered != now) {

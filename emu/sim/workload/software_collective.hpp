@@ -16,7 +16,7 @@ namespace orrery::sim {
 // What the nodes do, in steps. In each a node sends one message, waits for one, or both; it begins the next
 // step when all of both is done. With n nodes, numbered by node:
 //   broadcast  binomial tree from node 0: in step s the nodes below 2^s send to the one 2^s further on
-//   barrier    dissemination: in step s everyone sends to the node 2^s further on, round the end
+//   barrier    dissemination: in step s each node sends to the node 2^s further on, round the end
 //   allreduce  recursive doubling: in step s with the node whose number differs in bit s. Nodes past the
 //              largest power of two give theirs to a node below it first and get the result from it last.
 // A message is one or more packets; its step is its tag. Messages of steps that a node has not begun are
