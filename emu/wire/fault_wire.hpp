@@ -56,7 +56,7 @@ class FaultWire {
   // Lets go of held frames whose time has come.
   void release(std::int64_t now_ns, const Send& send);
 
-  // Whether a frame is held: somebody must call release() soon.
+  // Whether a frame is held: the caller must call release() soon.
   bool holds_any() const { return !held_.empty(); }
   const FaultCounts& counts() const { return counts_; }
 

@@ -64,8 +64,8 @@ enum class Refusal : std::uint8_t {
   version,    // another version's
   checksum,   // bytes changed on the way
   job,        // another job's
-  target,     // for somebody else
-  source,     // from nobody we know
+  target,     // for another process
+  source,     // from an unknown process
   tag,        // made without the secret, or for another process's incarnation
   malformed,  // authentic, but says what cannot be
   duplicate,  // was here already: a retransmission too many, or a replay

@@ -22,12 +22,12 @@ std::uint32_t crc32c_by_table(std::span<const std::byte> bytes, std::uint32_t be
 // A key of SipHash: 16 bytes as two little-endian words.
 using AuthKey = std::array<std::uint64_t, 2>;
 
-// SipHash (Aumasson and Bernstein, 2012): 64 bits that who does not know the key cannot make, however many he
-// has seen. 2-4 is its authors' careful choice, for keys; 1-3 their fast one, for the tag of each frame.
+// SipHash (Aumasson and Bernstein, 2012): 64 bits that cannot be made without the key, however many were
+// seen. 2-4 is its authors' careful choice, for keys; 1-3 their fast one, for the tag of each frame.
 std::uint64_t siphash24(const AuthKey& key, std::span<const std::byte> bytes);
 std::uint64_t siphash13(const AuthKey& key, std::span<const std::byte> bytes);
 
-// Who speaks to whom under a key: a frame that was meant for other ones has another tag.
+// The two ends of a frame under a key: a frame that was meant for other ends has another tag.
 struct AuthScope {
   std::uint64_t job = 0;
   std::uint64_t from = 0;  // incarnation of the sender: a number that each process draws once

@@ -49,8 +49,8 @@ class HostWire {
   // it. No byte is sent. Errors: corrupt (not an address, or not for this provider), invalid_param (the slot
   // or the process is known already, or it is ourselves).
   virtual Status add_peer(ProcessSlot slot, std::span<const std::byte> address) = 0;
-  // The process that was added with this address is known to be dead: what is under way to it is void, and
-  // nobody is told.
+  // The process that was added with this address is known to be dead: what is in flight to it is void, and
+  // no completion is reported.
   virtual void drop_peer(ProcessSlot slot, std::span<const std::byte> address) = 0;
 
   // Takes a packet: copies it, sends it now or with the next ones, at the latest in the next poll().
@@ -84,7 +84,7 @@ class HostWire {
   // which is to be soon (next_deadline_ns()).
   virtual bool has_unsent(ProcessSlot slot) const = 0;
 
-  // Says whether somebody waits for that peer: then its death is noticed although nothing is under way to it.
+  // Says whether a caller waits for that peer: then its death is noticed although nothing is in flight to it.
   virtual void watch(ProcessSlot slot, bool on) = 0;
   // Whether everything that was sent has been acknowledged, and everything that came too.
   virtual bool is_idle() const = 0;

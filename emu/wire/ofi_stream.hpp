@@ -44,7 +44,7 @@ struct TxFrame {
   bool closed = false;  // takes no more packets
   bool held = false;    // the peer has it, but not one before it
   bool posted = false;  // the provider has it: the bytes must not change
-  bool loose = false;   // nobody waits for it: free when the provider is done
+  bool loose = false;   // no caller waits for it: free when the provider is done
   bool asks = false;    // its acknowledgement answers some of its packets
   bool is_short = false;
 

@@ -227,10 +227,10 @@ class OfiWire final : public HostWire, private OfiEvents {
   std::unique_ptr<FramePool> pool_;
   std::unique_ptr<FaultWire> faults_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by slot
-  std::vector<Peer*> by_rank_;                // null: nobody
+  std::vector<Peer*> by_rank_;                // null: no peer
   std::vector<Peer*> active_;
   std::uint32_t longest_in_place_ = 0;
-  std::int64_t now_ns_ = 0;          // some microseconds ago at most, while somebody polls
+  std::int64_t now_ns_ = 0;          // some microseconds ago at most, while a thread polls
   std::uint64_t clock_read_at_ = 0;  // rough_ticks() of now_ns_
   LateAcks late_;
   const PacketHeader* delivering_ = nullptr;  // the request that the sink has now

@@ -9,16 +9,16 @@
 #include <cstdint>
 
 // A lane: a ring of frames from one process to one other. One producer process, one consumer process, so a
-// producer that dies leaves at worst an unpublished frame that nobody will ever see. Lanes come in pairs,
-// both in the target's segment, so that an initiator needs nothing but that segment, and a target nothing of
-// the initiator's: the first carries requests to the target, the second the target's responses.
+// producer that dies leaves at worst an unpublished frame that no consumer will ever see. Lanes come in
+// pairs, both in the target's segment, so that an initiator needs nothing but that segment, and a target
+// nothing of the initiator's: the first carries requests to the target, the second the target's responses.
 //
 //   0      LaneControl, one page
 //   4 KiB  data: a ring of 64-byte lines; frames start on a line and never straddle the end
 //
 // Flow control cannot deadlock: an initiator never has more responses due than the response lane holds, so a
-// target can always answer what it takes off the request lane. Who comes into a dead initiator's slot asks
-// for answers only when that one's requests have been served and their answers are out (Nic::outlive).
+// target can always answer what it takes off the request lane. The next process in a dead initiator's slot
+// asks for answers only when that one's requests have been served and their answers are out (Nic::outlive).
 //
 // Frame: line 0 begins with its mark, then the header, then the payload:
 //   u64 mark = frame bytes (a multiple of 64) | kFrameTag << 32, stored last with release; 0 = not there yet

@@ -46,7 +46,7 @@ struct VerbTraits {
   bool payload = false;    // bytes of the initiator travel with it
   Answer answer = Answer::status;
   bool copies = false;         // moves bytes and does nothing else: the kernel may do it
-  bool may_be_silent = false;  // may be sent and forgotten when nobody is told of its end
+  bool may_be_silent = false;  // may be sent and forgotten when its end is not reported
   bool is_event = false;       // what it does at the target is its event
   bool connected = false;      // belongs to a connection of mailboxes, which a failure breaks
   // What a clock asks the machine's model for; of an AMO emu/nic/gate/timed.cpp says more.
