@@ -39,12 +39,12 @@ enum CeModes : std::uint32_t {
 // Contributions wake the owner.
 inline constexpr std::uint32_t kCeWakes = kCeOnComplete | kCeOnError | kCeUpByPacket | kCeOwnerActs;
 
-// Names a VCE to everybody behind its NIC address: process slot << 4 | which of its VCEs, 14 bits.
+// Names a VCE to all processes behind its NIC address: process slot << 4 | which of its VCEs, 14 bits.
 constexpr std::uint32_t ce_id(wire::ProcessSlot slot, std::uint32_t vce) {
   return std::uint32_t{slot} << 4 | vce;
 }
 
-// Who contributes as a child of a VCE, in the VCE's state; 0: nobody yet.
+// The process that contributes as a child of a VCE, in the VCE's state; 0: none yet.
 //   63 there | 47..16 generation of the process | 15..0 its slot
 namespace ce_claim {
 constexpr std::uint64_t make(ProcessName process) {
@@ -92,7 +92,7 @@ struct CeEdge {
   std::uint32_t child = 0;
   CePath* path = nullptr;  // once found
   Peer* owner = nullptr;   // instead of a path: the VCE's owner, which is reached by packets
-  // The short way (collective_short.cpp): the VCE's control word that everything was checked with, and which
+  // The fast path (collective_short.cpp): the VCE's control word that everything was checked with, and which
   // record the last contribution of each lane took.
   static constexpr std::uint8_t kNoRecord = 0xff;
   std::uint64_t control = 0;
@@ -130,10 +130,10 @@ struct CeShortJoin {
 };
 
 // The collective engine of one NIC: the VCEs that this process owns, and the reductions that it waits for.
-// The contributions of a tree stand in the segments of its VCEs' owners (collective_state.hpp); whoever waits
-// looks at them, computes what they come to, hands it on to the parent's slot when nobody has yet, and looks
-// there: the last to arrive finds the whole tree's and is done at once. A PE that neither polls nor sleeps in
-// a wait gets its result from its service thread.
+// The contributions of a tree stand in the segments of its VCEs' owners (collective_state.hpp). A waiting PE
+// reads them, computes the result, passes it on to the parent's slot when that is still empty, and reads
+// there: the last PE to arrive finds the whole tree's contributions and is done at once. A PE that neither
+// polls nor sleeps in a wait gets its result from its service thread.
 //
 // Threads: create .. join: the thread that uses the port. progress(): any. serve(), peer_died(): the service
 // thread.
@@ -161,9 +161,9 @@ class CollectiveEngine final : public Listener {
   void destroy(std::uint32_t vce);
 
   // ---- PEs ----
-  // Tells the VCE at the other end who we are, when it can be reached already; with `instance`, which the
-  // edge's endpoint is bound to, only if its owner is the process that has opened that, and not this one. May
-  // block as a first post may.
+  // Tells the VCE at the other end which process we are, when it is reachable already; with `instance`, which
+  // the edge's endpoint is bound to, only if its owner is the process that has opened that, and not this one.
+  // May block as a first post may.
   void attach(const Port& port, CeEdge& edge, std::optional<std::uint32_t> instance = {});
   // Contributes. The result comes into join.result, some time before it the words are 0. ok: accepted;
   // no_resource: kRecords are outstanding, or one in that lane; else refused, and `result` says why at once.
@@ -174,17 +174,17 @@ class CollectiveEngine final : public Listener {
   bool try_join(Port& port, CeEdge& edge, const CeShortJoin& join);
   // Writes the result that is awaited there, if everything is there that it takes.
   void try_finish(const std::uint64_t* result);
-  // Keeps room for a join that comes later, so that it is never refused for want of room: nobody would be
-  // there to try again. False: as no_resource of join(). Else arrived() once the join was made, or never will
+  // Keeps room for a join that comes later, so that it is never refused for want of room: then no caller
+  // could try again. False: as no_resource of join(). Else arrived() once the join was made, or never will
   // be.
   bool reserve(CeEdge& edge, std::uint64_t reduction);
   void arrived(CeEdge& edge, std::uint64_t reduction);
   // The same for a contribution that was lost on its way: the tree is broken, and its result says so.
   void lose(const Port& port, CeEdge& edge, const CeJoin& join);
-  // Nobody waits any more for what was posted through `port`.
+  // No caller waits any more for what was posted through `port`.
   void forget(const Port& port);
 
-  // Returns when nobody writes a result any more into memory that was deregistered before the call.
+  // Returns when no thread writes a result any more into memory that was deregistered before the call.
   void settle();
 
   // Whether progress() may have anything to do.
@@ -202,7 +202,7 @@ class CollectiveEngine final : public Listener {
   void progress_in_turn();
   // As progress(), and the owner's duties. Returns whether it wants to be called again soon.
   bool serve();
-  // The same, now and then, for reductions that nobody looks at. False: no need for a while.
+  // The same, now and then, for reductions that no other thread looks at. False: no need for a while.
   bool heartbeat();
   // To be called when it was stopped.
   void heart_stopped();
@@ -216,12 +216,12 @@ class CollectiveEngine final : public Listener {
   void ended(const Completion& completion, const Ending& ending) override;
 
  private:
-  // One reduction that somebody here waits for.
+  // One reduction that a thread of this process waits for.
   struct alignas(kCacheLine) Record {
-    BiasedLock lock;                 // held by who looks at it; bound to the thread that joins
-    std::atomic<bool> armed{false};  // it is waited for; changed by who holds the lock
+    BiasedLock lock;                 // held by the thread that looks at it; bound to the one that joins
+    std::atomic<bool> armed{false};  // it is waited for; changed by the lock's holder
     // Where the contribution stands that was missing at the last look, and its tag when it is there: while it
-    // is missing nobody needs the rest of the record.
+    // is missing no thread needs the rest of the record.
     std::atomic<const std::atomic<std::uint64_t>*> missing{nullptr};
     std::atomic<std::uint64_t> missing_tag{0};
     std::atomic<std::uint32_t> peeks{0};                 // since it was joined, for nothing
@@ -242,7 +242,7 @@ class CollectiveEngine final : public Listener {
     bool any = false;
     CeValue value;
     CeJoin join;
-    // The short way. What the last join on the long way found: the VCE of the path's first level and its
+    // The fast path. What the last join on the slow path found: the VCE of the path's first level and its
     // control word, the slots of the lane by parity, and the children of a VCE that is the whole tree and
     // rounds to nearest; 0: another tree. While the VCE's control word is the same, so is the rest.
     VceState* vce = nullptr;
@@ -323,7 +323,7 @@ class CollectiveEngine final : public Listener {
   static void write_words(std::uint64_t* result, const std::uint64_t (&operand)[2], std::uint64_t control) {
     std::atomic_ref<std::uint64_t>(result[1]).store(operand[0], std::memory_order_relaxed);
     std::atomic_ref<std::uint64_t>(result[2]).store(operand[1], std::memory_order_relaxed);
-    // Release: whoever sees the control word sees the result.
+    // Release: a thread that sees the control word sees the result.
     std::atomic_ref<std::uint64_t>(result[0]).store(control, std::memory_order_release);
   }
   MemKey key_of(const Record& record) const;
@@ -333,7 +333,7 @@ class CollectiveEngine final : public Listener {
   template <typename Same>
   Errc take_record(Same same, std::uint64_t reduction, std::uint32_t* index);
   void note_used(std::uint32_t index);
-  // Somebody has to take the result in if the program does not look for it. (heart_stopped has the barrier.)
+  // The service thread takes the result in if the program does not poll. (heart_stopped has the barrier.)
   void beat_heart() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (!heartbeat_on_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -377,7 +377,7 @@ class CollectiveEngine final : public Listener {
 
   std::mutex arrivals_mu_;         // held for a moment, with any other lock around it
   std::vector<Arrival> arrivals_;  // guarded by arrivals_mu_
-  std::mutex packets_mu_;          // held by who handles them; before mu_ and the NIC's locks
+  std::mutex packets_mu_;          // held while they are handled; before mu_ and the NIC's locks
   std::vector<Waiter> waiters_;    // guarded by packets_mu_
 
   std::mutex mu_;
@@ -386,9 +386,9 @@ class CollectiveEngine final : public Listener {
   std::vector<std::unique_ptr<CePath>> paths_;  // guarded by mu_
 };
 
-// A record of our own, which is then locked: other ports' threads may look for one too. The one that was the
-// `same` before, if there is one: never are there two (try_join). Else one that was nobody's, while there are
-// any. Errors: no_resource (all are in use, or one that is the `same` is under way), invalid_state (and its
+// Finds a free record and returns it locked: threads of other ports may look for one too. In this order: the
+// record that matches `same`, because at most one may exist (try_join); one that was never used; any free
+// one. Errors: no_resource (all are in use, or the one that matches `same` is), invalid_state (and its
 // reduction is this one).
 template <typename Same>
 Errc CollectiveEngine::take_record(Same same, std::uint64_t reduction, std::uint32_t* index) {

@@ -13,7 +13,7 @@
 //   release  what the reduction came to, to the child that contributed
 namespace orrery::nic::ce_packet {
 
-// Who waits for the release of a join, in the words of the child: which of its records, or which of its VCEs.
+// What waits for the release of a join, in the words of the child: which of its records, or of its VCEs.
 // DO NOT CHANGE THE LAYOUT: it is on the wire. 63 a VCE | 62..48 generation or serial number | 15..0 index.
 struct Token {
   bool is_vce = false;
@@ -29,7 +29,7 @@ constexpr Token token_of(std::uint64_t word) {
 
 // Turns of a join besides numbers from 1.
 inline constexpr std::uint64_t kNextTurn = 0;         // of a PE: the one after its last
-inline constexpr std::uint64_t kNoTurn = UINT64_MAX;  // nothing is contributed: the child says who it is
+inline constexpr std::uint64_t kNoTurn = UINT64_MAX;  // no contribution: the child tells its name
 // In the first operand of a join with kNoTurn, above an instance: the VCE is meant only if its owner has
 // opened that instance.
 inline constexpr std::uint64_t kOfInstance = std::uint64_t{1} << 32;

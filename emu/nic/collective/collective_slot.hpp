@@ -43,8 +43,8 @@ inline bool read_slot(const CeSlot& slot, std::uint64_t tag, CeValue* value) {
 // A contribution by the one process that may write the slot: no read-modify-write. The words in their order.
 inline void publish_alone(CeSlot& slot, std::uint64_t tag, std::uint64_t first, std::uint64_t second,
                           std::uint64_t reduction, std::uint64_t meta) {
-  // Four stores for eight: whoever waits for it takes the line away between two of them, and it has to come
-  // back for the rest.
+  // Four stores for eight: a waiter's read takes the line away between two of them, and it has to come back
+  // for the rest.
   if (g_double_word_stores) [[likely]] {
     double_word_store(&slot.pair[3], {tag, meta});
     double_word_store(&slot.pair[2], {tag, reduction});

@@ -16,13 +16,13 @@
 //     words: operand 1, operand 2, reduction id, meta     tag: 63..48 generation of the VCE | 47..0 turn
 //
 // A contribution is there when all four tags name its turn; the first tag is written last. What a reduction
-// comes to is a pure function of the slots, so whoever wants to know computes it: there is no counter, no
-// claim and no lock, and a process may die after any instruction and leave nothing to repair or to wait for.
+// comes to is a pure function of the slots, so each waiter computes it: there is no counter, no claim and no
+// lock, and a process may die after any instruction and leave nothing to repair or to wait for.
 //
 // Lanes and turns: a reduction uses lane (id mod kCeLanes), and takes the lane's next turn. A PE may have one
 // reduction outstanding in a lane. It posts turn n + 1 only after turn n is complete for it, and turn n + 1
-// completes only when everybody in the tree has posted it; so whoever writes turn n + 2 overwrites turn n
-// when nobody in the tree reads it any more, and two slots (by parity) are enough.
+// completes only when all of the tree have posted it. So when turn n + 2 overwrites turn n, no member of the
+// tree reads that any more, and two slots (by parity) are enough.
 namespace orrery::nic {
 
 inline constexpr std::uint32_t kVces = 16;        // of one process
@@ -66,7 +66,7 @@ struct VceState {
   // 0, or generation << 16 | CeStatus: no reduction here can complete any more. Owner of this VCE or of a
   // child.
   alignas(kCacheLine) std::atomic<std::uint32_t> broken;
-  // Bit i: claims[i] is new to the owner. Whoever claims sets it, the owner takes it.
+  // Bit i: claims[i] is new to the owner. The claiming process sets it, the owner takes it.
   alignas(kCacheLine) std::atomic<std::uint32_t> new_claims;
   alignas(kCacheLine) std::atomic<std::uint64_t> edges[kCeChildren];  // ce_edge; the owner's
   // The process that joins as child i: generation << 16 | slot, plus 1 << 63. That process.

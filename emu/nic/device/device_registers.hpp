@@ -7,7 +7,7 @@
 
 // Registers of a NIC that privileged calls set and that nothing here acts on: an emulated link takes what it
 // is given, and no request of one host is ever outstanding so long that it would have to time out. They keep
-// what was written, so that who sets them and asks again hears it.
+// what was written, so that a caller that sets them reads it back.
 namespace orrery::nic {
 
 // Balanced injection: how much of the link a NIC may fill, as a share and as entries of its outstanding

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
-// How much of a NIC's resources each domain has taken. Who takes and gives is the API layer, which knows
+// How much of a NIC's resources each domain has taken. The API layer takes and gives back: it knows
 // what a limit of its interface counts.
 //
 // Threads: any. Invariant: what was taken under a limit was below it at that moment.

@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// Who is told how an operation ended. Whatever carries an operation (a packet on its way, a descriptor of the
-// block transfer engine, a delayed or a timed operation) carries a copy of its Completion, and calls
-// complete() once when the operation is over.
+// The sinks that are told how an operation ended. The carrier of an operation (a packet in flight, a
+// descriptor of the block transfer engine, a delayed or a timed operation) holds a copy of its Completion,
+// and calls complete() once when the operation is over.
 namespace orrery::nic {
 
 class CompletionQueue;
@@ -40,8 +40,8 @@ class Listener {
   ~Listener() = default;
 };
 
-// A value: one cache line, copied by whatever carries the operation. Each member that is set is one who is
-// told; all of them are told, in the order of kSinks (completion.cpp).
+// A value: one cache line, copied by each carrier of the operation. Each member that is set is a sink;
+// all of them are told, in the order of kSinks (completion.cpp).
 struct Completion {
   static constexpr std::uint32_t kNoTransaction = UINT32_MAX;
 
@@ -51,14 +51,14 @@ struct Completion {
   std::uint16_t target = 0;                    // slot of the process that the operation is for
   std::uint32_t transaction = kNoTransaction;  // the operation's name in the queue (reserve())
   std::uint32_t value = 0;                     // user value of its events, or the message's id
-  std::uint32_t nic_address = 0;               // whom it is for, in reports of errors
+  std::uint32_t nic_address = 0;               // of the target, in reports of errors
   void* context = nullptr;              // handed back by CompletionQueue::completed(), or the listener's own
   const Port* port = nullptr;           // through which it was posted; hears of failures
   std::atomic<bool>* broken = nullptr;  // set by a failure: the mailbox of its connection
   Listener* listener = nullptr;
   std::atomic<std::uint32_t>* in_flight = nullptr;  // counts operations that outlive their post (retain())
 
-  // Whether anybody hears of an operation that went well; else it may be sent and forgotten.
+  // Whether any sink is told of an operation that went well; else it may be sent and forgotten.
   bool tells_of_success() const { return events != 0 || listener != nullptr; }
   bool has_transaction() const { return transaction != kNoTransaction; }
 };
@@ -77,7 +77,7 @@ Errc reserve(Completion& completion);
 // Gives it back: the operation was not accepted. The queue's thread.
 void abandon(const Completion& completion);
 
-// Tells everybody how the operation ended. Once for each operation that was accepted. A failure that asked
+// Tells all sinks how the operation ended. Once for each operation that was accepted. A failure that asked
 // for no event is told to the queue all the same, where the caller may open a transaction. Not blocking.
 void complete(const Completion& completion, const Ending& ending, Teller teller);
 inline void complete(const Completion& completion, Errc status, Teller teller) {

@@ -22,7 +22,7 @@
 //   free(p)  = {p, not ready} + 0  ready(p) = {p, ready, kind, status} + data
 //   producer: finds the first p whose slot holds free(p) and swaps in ready(p) and its data with ONE 16-byte
 //             compare-and-swap. There is no claimed-but-unpublished state, so a producer that dies or is
-//             stopped anywhere leaves the queue as good as it was: nothing to repair, nobody to wait for.
+//             stopped anywhere leaves the queue intact: nothing to repair, no process to wait for.
 //   consumer: reads ready(head), then stores free(head + capacity).
 //   The 0 saves the producer a look at the slot; nothing depends on it.
 //
@@ -46,10 +46,10 @@ std::optional<QueueView> open_queue(const NicView& nic, std::uint32_t index);
 
 // Adds an event. ok, or overrun when the ring is full (the queue's overrun word counts it and the event is
 // lost), or corrupt when the ring's words make no sense. Lock-free; any thread of any process. Everything the
-// caller stored before is visible to whoever consumes the event. Wakes a blocked consumer.
+// caller stored before is visible to the thread that takes the event. Wakes a blocked consumer.
 Errc push_event(const QueueView& queue, const Event& event);
 
-// Fetches, for writing, the slot where the next event probably goes. A hint, for who pushes one soon.
+// Fetches, for writing, the slot where the next event probably goes. A hint, for a producer about to push.
 inline void prefetch_event_slot(const QueueView& queue) {
   const std::uint64_t position = queue.state->tail_hint.load(std::memory_order_relaxed);
   prefetch_to_write(&queue.slots[position & (queue.capacity - 1)]);
@@ -99,7 +99,7 @@ class CompletionQueue {
   void abandon_transaction(std::uint32_t transaction);
   // What the operation is called by the caller, from its event; its last event frees the name.
   Result<Finished> completed(std::uint32_t transaction, Errc status);
-  // The same for those who know the status: false when no such operation is open.
+  // The same for callers that know the status: false when no such operation is open.
   bool collect(std::uint32_t transaction, void** context);
 
   // Raises an event from the thread that owns the queue, right now.
@@ -161,7 +161,7 @@ constexpr std::uint64_t ready(std::uint64_t position, const Event& e) {
 }
 constexpr bool is_ready(std::uint64_t word) { return (word & 1) != 0; }
 constexpr std::uint64_t position(std::uint64_t word) { return word >> 16; }
-// Kind and status in one piece: who looks at both in one load would wait until two stores of a byte, and all
+// Kind and status in one piece: a load of both would wait until two stores of a byte, and all
 // stores before them, a put's bytes among them, had reached the cache.
 constexpr Event event(std::uint64_t word, std::uint64_t data) {
   static_assert(offsetof(Event, kind) == 0 && offsetof(Event, status) == 1 && offsetof(Event, data) == 8 &&

@@ -75,7 +75,7 @@ struct Counted {
 
 namespace counter {
 
-// The counter of that name in somebody's segment; null when there is none.
+// The counter of that name in a process's segment; null when there is none.
 inline CounterState* find(const NicView& nic, CounterName name) {
   if (!name.valid()) [[unlikely]]
     return nullptr;
@@ -93,7 +93,7 @@ CounterValue read(const CounterState& state);
 [[gnu::noinline]] void wake(const NicView& nic, CounterState& state);
 [[gnu::noinline]] Counted add_both(const NicView& nic, CounterState& state, CounterValue by);
 
-// What an adder, or a setter, owes to those who await these counts.
+// What an adder, or a setter, owes to the waiters for these counts.
 inline Counted announce(const NicView& nic, CounterState& state, CounterValue now) {
   Counted counted;
   if (now.sum() >= state.trigger_at.load(std::memory_order_seq_cst)) [[unlikely]] {
@@ -106,9 +106,10 @@ inline Counted announce(const NicView& nic, CounterState& state, CounterValue no
   return counted;
 }
 
-// Adds to a counter in anybody's segment. What the caller stored before is visible to whoever sees the new
-// count. A stalled adder whose counter is destroyed meanwhile may still add to it: destroyed counters are
-// used again as late as possible. Any thread of any process; not blocking, but for the wake-up of a sleeper.
+// Adds to a counter in any process's segment. What the caller stored before is visible to a thread that sees
+// the new count. A stalled adder whose counter is destroyed meanwhile may still add to it: destroyed counters
+// are used again as late as possible. Any thread of any process; not blocking, but for the wake-up of a
+// sleeper.
 inline Counted add(const NicView& nic, CounterName name, CounterValue by) {
   // The line comes over once, for writing, and not once for the look and once more for the addition.
   if (name.valid()) [[likely]]

@@ -14,18 +14,18 @@
 
 namespace orrery::nic {
 
-// One operation that failed, as those hear who look after the device.
+// One operation that failed, as subscribers to the device's errors get it.
 struct ErrorEvent {
   std::uint64_t serial = 0;  // of this NIC, from 1
   std::int64_t time_ns = 0;  // monotonic_ns()
   std::uint32_t domain = 0;
   std::uint32_t transaction = UINT32_MAX;  // the initiator's name for it; UINT32_MAX when it had none
-  std::uint32_t nic_address = 0;           // whom it was for
+  std::uint32_t nic_address = 0;           // of the target
   Errc status = Errc::ok;
   bool corrected = false;  // a retry of the link put it right: the operation did not fail
 };
 
-// The errors of one NIC, kept for whoever subscribes: a ring of the newest ones, read by serial number, so
+// The errors of one NIC, kept for subscribers: a ring of the newest ones, read by serial number, so
 // that readers are independent of each other and of the writer.
 // Threads: any. Only operations that failed come here. Usage: log.report(...);  log.next(after)
 class ErrorLog {

@@ -14,13 +14,13 @@ namespace orrery::nic {
 // else.
 //
 // A client may hold a lock of its own around its looks, for which another thread of it spins. If that thread
-// is who gets the core, it spins in vain until its time slice ends, and if every slice of ours ended with a
+// gets the core, it spins in vain until its time slice ends, and if every slice of ours ended with a
 // look, it would never have the lock. So the core is kept for a while after it went to a thread of this
 // process: then slices end anywhere, also where the lock is free.
 class PollCount {
  public:
   // So many looks in vain before there is a look about: some microseconds, and where PEs share cores, so that
-  // somebody may be waiting for this one, half as many.
+  // another PE may be waiting for this one, half as many.
   static constexpr std::uint64_t kPatience = 128;
   static constexpr std::uint64_t kCrowdedPatience = 64;
 
@@ -55,7 +55,7 @@ class PollCount {
 // look sooner, and one of its thread only that it is put off as before.
 class PollPhase {
  public:
-  // A longer pause ends a phase; the service thread needs as long to notice that nobody polls.
+  // A longer pause ends a phase; the service thread needs as long to notice that no thread polls.
   static constexpr std::int64_t kPauseNs = 400'000;
   // More than the kernel's own tick (4 ms at 250 Hz): to set a timer for sooner costs virtual machines 25 us.
   static constexpr std::int64_t kMostNs = 5'000'000;

@@ -26,8 +26,8 @@ class EventQueues {
   // Errors: invalid_param (depth 0 or over kMaxQueueDepth), no_resource (1,024 queues), no_memory (arena used
   // up).
   Result<CompletionQueue*> create(std::uint32_t depth, std::uint32_t mode);
-  // `let_go`: makes everybody who raises events by the queue's number stop doing so. False: some may raise
-  // one more, so that ring and number stay as they are for ever. Errors: no_resource (an endpoint, a channel,
+  // `let_go`: stops all producers that raise events by the queue's number. False: one may still raise
+  // an event, so that ring and number stay as they are for ever. Errors: no_resource (an endpoint, a channel,
   // a collective engine or an operation names the queue), and then `let_go` is not called.
   Status destroy(CompletionQueue* queue, const std::function<bool(std::uint32_t index)>& let_go);
   std::uint32_t count();

@@ -37,10 +37,10 @@ struct RecordQueueView {
   std::uint64_t capacity = 0;
 };
 
-// Looks a queue up in somebody's segment, and checks what it finds; nullopt when there is none.
+// Looks a queue up in a process's segment, and checks what it finds; nullopt when there is none.
 std::optional<RecordQueueView> open_record_queue(const NicView& nic, std::uint32_t index);
 
-// Who produces: a process by slot and generation.
+// The producer: a process by slot and generation.
 constexpr std::uint64_t claimer_word(std::uint16_t slot, std::uint32_t generation) {
   return std::uint64_t{generation} << 16 | slot;
 }

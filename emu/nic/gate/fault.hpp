@@ -19,8 +19,8 @@
 
 namespace orrery::nic {
 
-// Faults that a NIC's operations met, and packets of others that it refused without anybody waiting for an
-// answer. In the segment, so that others can look.
+// Faults that a NIC's operations met, and packets of others that it refused and whose initiator does not wait
+// for an answer. In the segment, so that others can look.
 struct FaultCounters {
   std::atomic<std::uint64_t> dropped;
   std::atomic<std::uint64_t> corrupted;
@@ -32,9 +32,9 @@ struct FaultCounters {
   std::atomic<std::uint64_t> retransmitted;  // messages that were sent again
 };
 
-// Frames of one process that this NIC refused and that nobody waits for: the process looks here when it knows
-// them taken out. newest: 63..32 how many | 31..16 domain | 7..0 Errc of the last. One 64-bit word, so that
-// it is whole; written by the target alone.
+// Frames of one process that this NIC refused without an answer: the process reads this when it knows that
+// they were taken out. newest: 63..32 how many | 31..16 domain | 7..0 Errc of the last. One 64-bit word, so
+// that it is whole; written by the target alone.
 struct alignas(kCacheLine) Refusals {
   std::atomic<std::uint64_t> newest;
 };
@@ -71,10 +71,10 @@ struct Misfortune {
 //
 //   dead    the node is gone, ours or the other: unreachable
 //   revoke  the remote handle is withdrawn for us, now and for later: invalid_handle
-//   link    a packet arrives with a wrong CRC at a link's end, which asks for it again: nobody but the
-//           counter notices, until kLinkTries in a row fail and the link is given up: unreachable
+//   link    a packet arrives with a wrong CRC at a link's end, which asks for it again: only the counter
+//           shows it, until kLinkTries in a row fail and the link is given up: unreachable
 //   corrupt damage that the links did not see but the NIC did: corrupt
-//   drop    nobody answers: timeout
+//   drop    no answer comes: timeout
 //   delay   it is carried out later; what must stay behind it does
 //
 // Messages and their credits that are dropped or corrupt are sent again as often as their connection allows.

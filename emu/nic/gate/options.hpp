@@ -22,7 +22,7 @@ struct NicOptions {
   job::ResourceLimits limits;          // for each domain, beside those of the job's directory
   bool gemini = false;                 // the older device: fewer AMOs, no collective engine
   bool collective_by_packets = false;  // trees of several processes use packets alone, as between hosts
-  FaultSpec faults;                    // none: the hooks cost one look at a pointer, the short way nothing
+  FaultSpec faults;                    // none: the hooks cost one load of a pointer, the fast path nothing
   std::int32_t fault_pe = -1;          // whose sequence of chances this is
 };
 

@@ -24,7 +24,7 @@ inline bool is_suspended(const NicView& nic, std::uint32_t domain) {
 }
 
 // Announces that a port's thread is on the general path of an operation, after it has found its domain not
-// suspended; waits while it is. The short way need not: what is granted ends when a registration is marked.
+// suspended; waits while it is. The fast path need not: what is granted ends when a registration is marked.
 // REQUIRES: one live gate per port at a time.
 class PostGate {
  public:

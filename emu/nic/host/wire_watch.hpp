@@ -8,11 +8,11 @@
 
 namespace orrery::nic {
 
-// Who looks after the wire between hosts: the service thread, asleep on the wire's descriptor; the service
-// thread by its tick; or a thread of the program that has posted and is about to poll. While the descriptor
-// is watched, whoever answers us pays for waking the service thread. So a program that posts takes the watch
-// off, before the post (an answer may come before the post returns), when it is one that polls between its
-// posts; and leaves a timer behind in case that it does not this time. The timer is here because it has to be
+// Which thread serves the wire between hosts: the service thread, asleep on the wire's descriptor; the
+// service thread by its tick; or a thread of the program that has posted and is about to poll. While the
+// descriptor is watched, a peer that answers pays for waking the service thread. So a program that polls
+// between its posts takes the watch off before a post (an answer may come before the post returns), and
+// leaves a timer behind for the case that it does not poll this time. The timer is here because it has to be
 // set before the watch goes.
 //
 // Threads: any, but start(), stop() and timer_fired() are the service thread's.

@@ -81,7 +81,7 @@ class BteQueue {
   Nic& nic_;
   std::vector<Descriptor> descriptors_;
   const std::unique_ptr<Queues> queues_;       // between posters and the engine
-  std::atomic<std::uint32_t> outstanding_{0};  // a count, and kFenced: one word for who posts in a hurry
+  std::atomic<std::uint32_t> outstanding_{0};  // a count, and kFenced: one word for the fast poster
   std::atomic<std::uint32_t> fences_{0};
 
   // Engine thread only.

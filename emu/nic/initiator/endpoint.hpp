@@ -23,7 +23,7 @@ struct Endpoint {
   Port* port = nullptr;
   CompletionQueue* queue = nullptr;  // may be null: then nothing that reports locally can be posted;
   // may be changed between posts: each keeps the one it was posted with
-  // Whom the last post went to: a remote key names its process, so one endpoint serves all that live behind
+  // The peer of the last post: a remote key names its process, so one endpoint serves all that live behind
   // the NIC address it is bound to. A process that died stays dead to it until it is bound anew.
   Peer* peer = nullptr;
   std::uint32_t peer_slot = kNoPeer;  // its process slot, while `peer` is good
@@ -37,10 +37,10 @@ struct Endpoint {
   std::uint32_t local_value = 0;            // user value of local events
   std::uint32_t remote_value = 0;           // data of remote events
   std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has,
-  Peer* unanswered_to = nullptr;            // but for frames that nobody answers: the last of them went here
+  Peer* unanswered_to = nullptr;            // but for frames without an answer: the last of them went here
   std::uint64_t unanswered_end = 0;         // and ends here in the peer's request lane
   Picos data_until;                         // under a clock: when the last data that was posted arrives
-  // Bound to somebody else, or to nobody: what was known of the peer is forgotten.
+  // Bound to another peer, or to none: what was known of the peer is forgotten.
   void forget_peer() {
     peer = nullptr;
     peer_slot = kNoPeer;

@@ -118,7 +118,7 @@ class FmaWindow {
 
   // The window as memory: plain stores to it are puts, with no transaction and no report; nothing but the
   // processor takes part. Offset 0 of the window is the first byte. The target's end of its registration cuts
-  // the window off: later stores reach nobody.
+  // the window off: later stores reach no process.
   // Errors: invalid_state (mapped already), invalid_param (granularity or a place is no multiple of a page,
   // or fewer PEs than the shape selects), unsupported (a target whose memory cannot be mapped here), bounds,
   // and those of reaching a target. May wait for the targets' service threads.
@@ -128,7 +128,7 @@ class FmaWindow {
   const WindowShape& shape() const { return shape_; }
   void* context = nullptr;  // the API layer's own
 
-  // Launches that the API layer counted: its window's thread alone counts, anybody may look.
+  // Launches that the API layer counted: its window's thread alone counts, any thread may look.
   void count_launch() {
     launches_.store(launches_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }

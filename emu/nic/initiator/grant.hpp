@@ -32,7 +32,7 @@ struct alignas(kCacheLine) Grant {
   QueueView queue;  // of the registration; it lives as long as the registration does
 };
 
-// The same for short puts that nobody hears of and whose target is reached by frame: the frame but for what
+// The same for short puts without a completion whose target is reached by frame: the frame but for what
 // each has of its own. The target checks everything again; what the general path refuses at once is refused
 // at once here too.
 struct FrameGrant {

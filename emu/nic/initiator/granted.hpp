@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <cstring>
 
-// The short way of a put or a get, inline in the API libraries: through a key that was granted before, to
-// memory that is mapped here, asking for nothing unusual. It costs one announcement, one look at the owner's
+// The fast path of a put or a get, inline in the API libraries: through a key that was granted before, to
+// memory that is mapped here, asking for nothing unusual. It costs one announcement, one load of the owner's
 // word, and the bytes. Everything else, and the first access through each key, is Nic::post's.
 namespace orrery::nic {
 
@@ -96,7 +96,7 @@ template <bool kWrites, typename Act>
   }
   {
     const HazardGuard guard(*grant.hazard, static_cast<std::uint32_t>(transfer.key & 0xffff), false);
-    // Acquire: pairs with the owner's publication. An owner who withdraws the registration changes this word
+    // Acquire: pairs with the owner's publication. An owner that withdraws the registration changes this word
     // and then looks for our announcement.
     if (grant.word->load(std::memory_order_acquire) != grant.control) [[unlikely]] {
       if (transaction != CompletionQueue::kNone) queue->abandon_transaction(transaction);

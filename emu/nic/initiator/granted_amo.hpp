@@ -5,7 +5,7 @@
 #include "emu/nic/initiator/granted.hpp"
 #include "emu/nic/target/amo_unit.hpp"
 
-// The short way of an AMO of one word, as granted.hpp has it for a put: through a key that was granted
+// The fast path of an AMO of one word, as granted.hpp has it for a put: through a key that was granted
 // before, to a word that is mapped here, past the cache. Everything else is Nic::post's.
 namespace orrery::nic {
 

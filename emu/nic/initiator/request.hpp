@@ -29,7 +29,7 @@ struct Request {
   std::uint64_t sync_value = 0;
   std::uint64_t cq_data = 0;  // what a cq_write writes (48 bits); the id of a message
   void* context = nullptr;    // handed back by CompletionQueue::completed()
-  // Who is told. An API may name a queue (else it is the endpoint's) and sinks that no endpoint has; the rest
+  // Its sinks. An API may name a queue (else it is the endpoint's) and sinks that no endpoint has; the rest
   // is the NIC's.
   Completion completion;
 
@@ -42,8 +42,8 @@ struct Request {
 // What became of a request that was begun.
 struct Begun {
   enum class Kind : std::uint8_t {
-    ended,     // with `status`, which nobody has been told yet
-    accepted,  // its end comes later, and is told by whatever carries it
+    ended,     // with `status`, which no sink has been told yet
+    accepted,  // its end comes later, and its carrier tells it
     no_room,   // nothing happened: try again
   };
   Kind kind = Kind::ended;

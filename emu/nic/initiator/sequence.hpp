@@ -30,7 +30,7 @@ struct Sequence final : Listener {
   bool polled = false;                        // its owner asks for it; else `completion` is told
   std::uint32_t name = 0;                     // 10 bits of place, then generation
   SequenceTable* home = nullptr;
-  Completion completion;  // who is told in the end; not polled
+  Completion completion;  // told in the end; not polled
 
   void note(Errc status, std::uint16_t target) {
     std::uint64_t none = 0;

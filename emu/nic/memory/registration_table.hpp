@@ -31,11 +31,11 @@ struct HeldEntry {
 
 // The owner's side of a NIC's memory registration table. Peers read the entries; only this writes them.
 // Threads: any.
-// Invariants: (1) an entry whose state is free refuses every key; (2) an entry is reused only after nobody
-// can be in the middle of an access that its last key allowed; (3) free entries are reused oldest first, so
-// that a generation comes round again after 67 million registrations at the soonest; (4) processes that have
-// one slot after the other begin far apart in the generations, so that a key which outlived its process is
-// refused by its successor: until one of them has registered some thousand times in one entry.
+// Invariants: (1) an entry whose state is free refuses every key; (2) an entry is reused only after no
+// process can be in the middle of an access that its last key allowed; (3) free entries are reused oldest
+// first, so that a generation comes round again after 67 million registrations at the soonest; (4) processes
+// that have one slot after the other begin far apart in the generations, so that a key which outlived its
+// process is refused by its successor: until one of them has registered some thousand times in one entry.
 // Usage: auto key = table.insert({...});  table.remove(key.value(), alive, give_up);
 class RegistrationTable {
  public:
@@ -68,7 +68,7 @@ class RegistrationTable {
   // segment list), size (over 1 TiB).
   Result<MemKey> insert(const Entry& entry);
 
-  // Sets an entry aside, `wanted` if it is free; registrations there come and go until it is let go of.
+  // Sets an entry aside, `wanted` if it is free; registrations there come and go until it is released.
   // Errors: no_resource (all entries in use).
   Result<std::uint16_t> hold(std::uint16_t wanted);
   // REQUIRES: held, and nothing is registered there.
@@ -92,11 +92,11 @@ class RegistrationTable {
   static constexpr std::int64_t kAttachLimitNs = 10'000'000'000;
 
   // Refuses the key from now on and waits until no peer is in the middle of an access. `cut_off()` is called
-  // when somebody is still there after `limit_ns`, and must make its accesses harmless; the entry is then
-  // reused only after it has gone. A copy that the kernel may be making cannot be cut off: it is waited for,
-  // until it is over or its process is stopped, which it can only be before or after it (cross_attach.hpp).
-  // `settle_own(moving)` waits for threads of our own process, and for the adoption of those ranges.
-  // Blocks up to the limits. Errors: invalid_handle.
+  // when a peer is still there after `limit_ns`, and must make its accesses harmless; the entry is then
+  // reused only after that peer has gone. A copy that the kernel may be making cannot be cut off: it is
+  // waited for, until it is over or its process is stopped, which it can only be before or after it
+  // (cross_attach.hpp). `settle_own(moving)` waits for threads of our own process, and for the adoption of
+  // those ranges. Blocks up to the limits. Errors: invalid_handle.
   Status remove(const MemKey& key, const Peers& peers, std::int64_t limit_ns,
                 const std::function<void(std::span<const Range> moving)>& settle_own,
                 const std::function<void(std::uint64_t begin, std::uint64_t end)>& cut_off);
@@ -116,7 +116,7 @@ class RegistrationTable {
   // Registrations that are `moving` become direct when `direct(begin, end)` holds for all they cover, else
   // by_frame again.
   void settle_moving(const std::function<bool(std::uint64_t, std::uint64_t)>& direct);
-  // Marks every registration of the domain so that no grant holds any more, and waits for who is in the
+  // Marks every registration of the domain so that no grant holds any more, and waits for peers in the
   // middle of an access (false: longer than the limit); or takes the marks away.
   bool mark_suspended(std::uint16_t domain, bool on, const std::function<bool(std::uint32_t)>& alive,
                       std::int64_t limit_ns);

@@ -19,14 +19,14 @@
 // Channels: sends that are matched to receive buffers which the target posted before, as the BTE's sends are
 // by the NIC's receive matching table. A send takes the oldest buffer that is ready, however long it is; when
 // none is, it ends in no_resource, "receive not ready", and nothing else happens. The credits of a channel
-// are its ready buffers; anybody may count them.
+// are its ready buffers; any process may count them.
 //
 //   buffer word:  free -> pending (ready) -> claimed (being filled) -> filled -> completed -> free
 //
 // The words are those of datagrams (post_word). A sender that dies while it fills a buffer leaves the claim:
-// the buffer is ready again once somebody sees that. One that dies before it has raised the event of a buffer
-// that it filled leaves its name in the word: the owner raises the event, once more perhaps, and take() knows
-// by the buffer's serial number which of two is stale.
+// the buffer is ready again once another process sees that. One that dies before it has raised the event of a
+// buffer that it filled leaves its name in the word: the owner raises the event, once more perhaps, and
+// take() knows by the buffer's serial number which of two is stale.
 namespace orrery::nic {
 
 inline constexpr std::uint32_t kMaxChannels = 64;
@@ -59,7 +59,7 @@ static_assert(sizeof(ChannelTable) <= kChannelArea.bytes);
 
 inline ChannelTable& channels_of(const NicView& nic) { return nic.unit<ChannelTable, kChannelArea>(); }
 
-// Names a channel to everybody: travels like a registration's key, whose fields it uses.
+// Names a channel to all processes: travels like a registration's key, whose fields it uses.
 struct ChannelName {
   std::uint16_t process = 0;
   std::uint16_t index = 0;
@@ -74,17 +74,17 @@ constexpr MemKey key_of(const ChannelName& name) {
 // Errors: invalid_handle (no such channel).
 Result<std::uint32_t> credits_of(const NicView& nic, const ChannelName& name);
 
-// Makes buffers ready again that senders were filling who are dead. Whether there were any. Any thread of any
-// process.
+// Makes buffers ready again that were claimed by senders that are dead. Whether there were any. Any thread of
+// any process.
 bool take_back_buffers(const NicView& nic, std::uint16_t channel,
                        const std::function<bool(ProcessName)>& alive);
 
-// Who applies a send.
+// The process that applies a send.
 struct SendContext {
   wire::ProcessSlot claimer = post_word::kOwner;
   std::uint32_t generation = 0;
   // Announces that the memory of a region is about to be touched, calls body(body_argument), and withdraws
-  // the announcement. Null: the owner itself, who need not announce anything.
+  // the announcement. Null: the owner itself, which need not announce anything.
   Errc (*with_region)(void* self, std::uint32_t region, Errc (*body)(void*), void* body_argument) = nullptr;
   void* self = nullptr;
   bool only_mapped = false;  // memory that is not mapped here ends it in not_done
@@ -117,7 +117,7 @@ class ChannelUnit {
 
   // A channel whose sends raise events of kind `received` in `queue`. Errors: no_resource (64 are open).
   Result<ChannelName> open(const Port& port, CompletionQueue* queue);
-  // Takes back all buffers that are not being filled. Errors: invalid_handle; not_done (somebody is filling
+  // Takes back all buffers that are not being filled. Errors: invalid_handle; not_done (a sender is filling
   // one: call again).
   Errc close(const ChannelName& name);
   // Makes [address, address + length) of a registration of ours the channel's next buffer.

@@ -34,12 +34,12 @@ enum class DatagramStatus : std::uint8_t { pending, remote_data, completed, fail
 // What became of a post.
 struct DatagramOutcome {
   DatagramStatus status = DatagramStatus::pending;
-  std::uint32_t remote_address = 0;  // completed: whom it met
+  std::uint32_t remote_address = 0;  // completed: the peer that it met
   std::uint32_t remote_instance = 0;
   std::uint32_t bytes = 0;  // completed: put into the post's buffer
 };
 
-// How often a post is looked at again that somebody else is exchanging. Each time that somebody gets the
+// How often a post is looked at again while another process exchanges it. Each time that process gets the
 // processor; an exchange takes less than a microsecond of it.
 inline constexpr int kDatagramPatience = 64;
 
@@ -49,8 +49,8 @@ inline constexpr int kDatagramPatience = 64;
 // Threads: post and forget of one endpoint one at a time; test, wait, cancel, probe and probe_wait beside all
 // others. Of several that look at a post that has ended one takes it; the others find no_match.
 // Invariants: (1) a record belongs to the post of the same index while the endpoint names it; (2) a post
-// that could not be looked at for a moment (its peer has not attached, or somebody was at it) is looked at
-// again whenever its owner asks for anything; (3) no lock is held while a peer is mapped.
+// that could not be looked at for a moment (its peer has not attached, or an exchange was going on) is looked
+// at again whenever its owner asks for anything; (3) no lock is held while a peer is mapped.
 // Usage: unit.post(ep, bytes, {}, buffer);  DatagramOutcome o;  while (unit.test(ep, {}, &o) == Errc::ok ...)
 class DatagramUnit final : public Listener {
  public:
@@ -85,7 +85,7 @@ class DatagramUnit final : public Listener {
   // The same, but waits. Errors: timeout.
   Errc probe_wait_named(const Port& port, std::optional<std::int64_t> deadline_ns, std::uint64_t* name);
   // Ends the post; test() then says terminated. Errors: no_match (none, or it has ended, or is being
-  // exchanged by somebody who does not go on).
+  // exchanged by a process that does not go on).
   Errc cancel(Endpoint& endpoint, std::optional<std::uint64_t> name);
   // Whether the endpoint's post, if any, still waits for its partner.
   bool is_open(const Endpoint& endpoint) const;
@@ -93,7 +93,7 @@ class DatagramUnit final : public Listener {
   bool is_busy(const Endpoint& endpoint) const;
   // Drops the endpoint's post, whatever its state.
   void forget(Endpoint& endpoint);
-  // The endpoint goes: a named post of its that nobody took ends, and probe_named() tells its name once.
+  // The endpoint goes: a named post of its that was not taken ends, and probe_named() tells its name once.
   void leave_behind(Endpoint& endpoint);
   // The port goes, and what its endpoints left behind.
   void forget_left_behind(const Port& port);
@@ -104,7 +104,7 @@ class DatagramUnit final : public Listener {
   }
   // The answer to it has come: exchanged().
   void ended(const Completion& completion, const Ending& ending) override;
-  // What it says: ok with the partner's bytes, or why the post met nobody. Any thread; sends nothing, and
+  // What it says: ok with the partner's bytes, or why the post met no partner. Any thread; sends nothing, and
   // takes no lock but the innermost one.
   void exchanged(const DatagramName& name, Errc status, const DatagramReply& reply);
   // A datagram packet has come by the wire and is to be applied next: if it describes a bound post, wildcards
@@ -125,9 +125,9 @@ class DatagramUnit final : public Listener {
     std::atomic<Peer*> peer{nullptr};  // of a bound post
     std::uint32_t nic_address = 0;     // of the peer
     std::uint32_t instance = 0;
-    bool was_looked_at = false;  // of a post to its own port. Belongs to who took look_again away
-    // By the wire one process is asked at a time. What follows belongs to who took look_again away, and to
-    // exchanged() while the post is asking.
+    bool was_looked_at = false;  // of a post to its own port. Belongs to the thread that took look_again away
+    // By the wire one process is asked at a time. What follows belongs to the thread that took look_again
+    // away, and to exchanged() while the post is asking.
     std::vector<ProcessName> to_ask;  // the one that is asked now is the last
     bool in_round = false;            // to_ask was filled
     // How many threads look for the partner of the post of this serial, which is the record's. Guarded by
@@ -140,7 +140,7 @@ class DatagramUnit final : public Listener {
   };
 
   DatagramPost& post_at(std::uint32_t index) const { return state_.posts[index]; }
-  // Which post, for somebody who looks at it while others may take it and its place is used again.
+  // Which post, for a thread that looks at it while others may take it and its place is used again.
   struct Named {
     std::uint32_t index = 0;
     std::uint64_t serial = 0;
@@ -189,10 +189,10 @@ class DatagramUnit final : public Listener {
   mutable std::mutex mu_;                     // records in use, and the free ones
   std::vector<Record> records_;               // by index of the post
   std::vector<std::uint32_t> free_;           // guarded by mu_
-  std::vector<std::uint32_t> stuck_;          // dropped while somebody was at them, guarded by mu_
+  std::vector<std::uint32_t> stuck_;          // dropped while an exchange was going on, guarded by mu_
   std::uint64_t next_order_ = 0;              // guarded by mu_
 
-  // A process of another host that has, or had, posts bound to a port of ours that met nobody here.
+  // A process of another host that has, or had, posts bound to a port of ours that met no partner here.
   struct WireSource {
     std::uint64_t port = 0;  // port_word
     std::uint16_t domain = 0;
@@ -202,7 +202,7 @@ class DatagramUnit final : public Listener {
   WireSource source_of(std::uint32_t index, wire::ProcessSlot slot) const;
   void note_port(std::uint32_t index);
   mutable std::mutex sources_mu_;  // innermost: nothing else is taken under it
-  // Guarded by sources_mu_. A peer may post to ports that nobody has: of those it is remembered only that
+  // Guarded by sources_mu_. A peer may post to ports that no process has: of those it is remembered only that
   // there were any, so that sources_ has no more than our own ports times the processes of the job.
   std::set<WireSource> sources_;
   std::set<WireSource> ports_;         // for which wildcards were posted here, slot 0

@@ -15,8 +15,8 @@
 #include <cstring>
 #include <span>
 
-// Sending and receiving short messages, inline in the API libraries: the short way through memory that is
-// mapped here. What is not usual is Nic's (message.cpp). All of them: the thread that uses the endpoint; not
+// Sending and receiving short messages, inline in the API libraries: the fast path through memory that is
+// mapped here. The slow path is Nic's (message.cpp). All of them: the thread that uses the endpoint; not
 // blocking. REQUIRES: the endpoint has a mailbox.
 namespace orrery::nic {
 
@@ -49,7 +49,7 @@ Errc next_message(Nic& nic, Endpoint& endpoint, std::uint8_t wanted, ReceivedMes
 // none).
 Errc release_message(Nic& nic, Endpoint& endpoint);
 
-// ---- the short way ----
+// ---- the fast path ----
 
 namespace detail {
 
@@ -133,7 +133,7 @@ inline void copy_message(std::byte* to, std::span<const std::byte> header, std::
     }
     std::byte* const slot = grant.here + offset;
     detail::copy_message(slot + kMessageHeaderBytes, header, data);
-    // Release: whoever sees the word sees the payload.
+    // Release: a receiver that sees the word sees the payload.
     std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(slot))
         .store(message_word::make(box.sent, label.tag, static_cast<std::uint32_t>(bytes)),
                std::memory_order_release);
@@ -161,7 +161,7 @@ inline Errc next_message(Nic& nic, Endpoint& endpoint, std::uint8_t wanted, Rece
   *message = {slot + kMessageHeaderBytes, bytes, message_word::tag(word)};
   if (wanted != kAnyTag && wanted != message->tag) return Errc::no_match;
   box.current = true;
-  // Who answered the last one probably answers this one: by then its lines are here.
+  // A peer that answered the last one probably answers this one: by then its lines are here.
   if (box.unanswered) box.is_answered = false;
   box.unanswered = true;
   if (box.is_answered) {

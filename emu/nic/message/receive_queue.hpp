@@ -18,15 +18,15 @@
 //
 //   buffer:   free(serial) -> claimed(serial, process) -> filled(serial, process) -> taken(serial)
 //             -> free(serial + 1)
-//   ring:     the free buffers, {buffer, serial} in the order in which they became free, between head and
-//   tail
+//   ring:     the free buffers, {buffer, serial} in the order in which they became free, from head to tail
+//
 //
 // A sender claims the buffer that the ring's head names, by one 16-byte swap of the buffer's words; then it
-// moves the head on. An entry whose buffer is not free with that serial is stale, and whoever meets it moves
-// the head past it: so a sender that dies between the two leaves nothing to do. One that dies while it fills
-// a buffer leaves its name there: the owner makes it free again. One that dies after it has filled a buffer,
-// before it has told the owner, leaves its name too: the owner tells itself, once more perhaps, and take()
-// knows by the serial which of two tells of nothing.
+// moves the head on. An entry whose buffer is not free with that serial is stale, and a sender that meets it
+// moves the head past it: so a sender that dies between the two leaves nothing to do. One that dies while it
+// fills a buffer leaves its name there: the owner makes it free again. One that dies after it has filled a
+// buffer, before it has told the owner, leaves its name too: the owner tells itself, once more perhaps, and
+// take() knows by the serial which of two tells of nothing.
 namespace orrery::nic {
 
 inline constexpr std::uint32_t kMaxReceiveBuffers = 16'384;
@@ -71,7 +71,7 @@ struct ReceiveQueueView {
   std::uint64_t ring_entries = 0;
 };
 
-// Looks a queue up in somebody's segment, and checks what it finds. Errors: invalid_handle.
+// Looks a queue up in a process's segment, and checks what it finds. Errors: invalid_handle.
 Result<ReceiveQueueView> open_receive_queue(const NicView& nic, const ReceiveQueueName& name);
 
 // One claim: which buffer, and in which of its lives.
@@ -88,8 +88,8 @@ Result<ReceiveBufferName> claim_buffer(const ReceiveQueueView& queue, std::uint6
 inline std::uint64_t address_of(const ReceiveQueueView& queue, const ReceiveBufferName& buffer) {
   return queue.slab_address + buffer.index * queue.buffer_bytes;
 }
-// The buffer is filled: what the caller stored before is visible to whoever takes it. The caller then tells
-// the owner of its name, by an event. Errors: invalid_handle (it is not this claim's any more).
+// The buffer is filled: what the caller stored before is visible to the owner that takes it. The caller then
+// tells the owner of its name, by an event. Errors: invalid_handle (it is not this claim's any more).
 Errc publish_buffer(const ReceiveQueueView& queue, const ReceiveBufferName& buffer, std::uint64_t bytes,
                     std::uint64_t user);
 // Buffers that are free: how many sends would be taken. Any thread of any process.

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-// May this packet touch that memory? One rule, asked by whoever holds the packet.
+// May this packet touch that memory? One rule, asked by the process that holds the packet.
 namespace orrery::nic {
 
 struct Segment {

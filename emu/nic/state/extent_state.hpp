@@ -10,8 +10,9 @@
 #include <cstdint>
 
 // What of a process's address space lies in its memory file, for registrations of the whole of it (kSpace).
-// Such a registration says who may touch memory; a word here says where some of it is, for at most one extent
-// of 2 MiB. A peer goes direct where it finds a word that covers its bytes, and asks the owner otherwise.
+// Such a registration says which peers may touch memory; a word here says where some of it is, for at most
+// one extent of 2 MiB. A peer goes direct where it finds a word that covers its bytes, and asks the owner
+// otherwise.
 //
 //   0        wanted[64]       pages that peers ask for, plus one; any process writes, the owner takes
 //   4 KiB    words[1024][8]   one set per hash of an extent's number; the owner writes
@@ -70,7 +71,7 @@ struct FoundExtent {
 };
 
 // Pure reads; any process. REQUIRES for what is done with the answer: the caller has announced an access to a
-// registration of the whole space (hazard.hpp), and has not let go of it since.
+// registration of the whole space (hazard.hpp), and has not withdrawn it since.
 inline FoundExtent find_extent(const NicView& nic, std::uint64_t address) {
   const std::uint64_t extent = extent_word::extent_of(address);
   for (const auto& word : extent_state(nic).words[extent_word::set_of(extent)]) {
@@ -94,8 +95,8 @@ inline bool extents_cover(const NicView& nic, std::uint64_t address, std::uint64
   return true;
 }
 
-// Asks the owner to move the page of `address` into its memory file. Somebody else's wish may be lost by it:
-// a page that is wanted is asked for again.
+// Asks the owner to move the page of `address` into its memory file. Another process's wish may be lost by
+// it: a page that is wanted is asked for again.
 inline void want_extent(const NicView& nic, std::uint64_t address) {
   const std::uint64_t page = address / kPageBytes;
   auto& wanted = extent_state(nic).wanted[extent_word::extent_of(address) % kWantedPages];

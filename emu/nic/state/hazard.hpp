@@ -37,12 +37,12 @@ bool any_hazard(const NicView& nic, std::uint32_t process, Is is_it) {
 }
 
 // Announces, for its lifetime, that this thread may touch the memory of one registration.
-// The announcement is a plain store: the owner who withdraws a registration pays for the barrier
+// The announcement is a plain store: the owner that withdraws a registration pays for the barrier
 // (base/asymmetric_fence.hpp). Only where the kernel has none for us is the store a full barrier.
 // REQUIRES: one live guard per word at a time.
 class HazardGuard {
  public:
-  // In line: on the short ways the call costs as much as the announcement.
+  // In line: on the fast paths the call costs as much as the announcement.
   [[gnu::always_inline]] HazardGuard(std::atomic<std::uint64_t>& word, std::uint32_t region, bool strong,
                                      std::uint64_t how = 0)
       : word_(word) {
@@ -55,7 +55,7 @@ class HazardGuard {
       std::atomic_signal_fence(std::memory_order_seq_cst);
     }
   }
-  // Release: whoever sees the word cleared sees our accesses finished.
+  // Release: a thread that sees the word cleared sees our accesses finished.
   ~HazardGuard() { word_.store(0, std::memory_order_release); }
   HazardGuard(const HazardGuard&) = delete;
   HazardGuard& operator=(const HazardGuard&) = delete;

@@ -40,7 +40,7 @@ inline NumberedEntry find_numbered(const NicView& nic, std::uint16_t domain, std
   return {};
 }
 
-// The target's address that a client means who has no more than a number: its address where that lies in the
+// The target's address for a client that has no more than a number: that address where it lies in the
 // registration, else an offset from its start.
 inline std::uint64_t address_by_number(const MrtEntry& entry, std::uint64_t control_word,
                                        std::uint64_t address) {

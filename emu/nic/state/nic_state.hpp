@@ -17,8 +17,8 @@
 // words whose every update is a single instruction, so that a process may die between any two instructions
 // and leave nothing to repair.
 //
-//   0         NicHeader                    who, version, geometry; `stage` is stored last
-//   4 KiB     ServiceState                 lanes in use, who looks after the frames
+//   0         NicHeader                    owner, version, geometry; `stage` is stored last
+//   4 KiB     ServiceState                 lanes in use, whether a thread polls for frames
 //   8 KiB     MrtEntry[4096]     256 KiB   registration table, owner writes, peers read
 //   264 KiB   HazardLine[1024]    64 KiB   what each process slot is touching right now; that process writes
 //   328 KiB   CqState[1024]      256 KiB   completion queues; rings lie in the arena
@@ -113,8 +113,8 @@ static_assert(offsetof(NicHeader, version) == 8 && offsetof(NicHeader, segment_b
               offsetof(NicHeader, stage) == 84 && offsetof(NicHeader, area_count) == 88 &&
               offsetof(NicHeader, areas) == 128 && sizeof(NicHeader) <= 4096);
 
-// Who looks after frames that arrive: nobody (the service thread sleeps and must be rung), or somebody who
-// polls (ringing would be a wasted system call).
+// Whether a thread looks for frames that arrive. asleep: none does, so the service thread must be rung;
+// attended: one polls, and ringing would be a wasted system call.
 enum class Attendance : std::uint32_t { asleep = 0, attended = 1 };
 
 struct ServiceState {
@@ -123,9 +123,9 @@ struct ServiceState {
   alignas(kCacheLine) std::atomic<std::uint64_t> sources[kMaxProcesses / 64];        // bit i: i may go direct
   alignas(kCacheLine) std::atomic<Attendance> attendance;                            // owner writes
   alignas(kCacheLine) std::atomic<std::uint64_t> adoption_wanted[kMaxRegions / 64];  // bit i: entry i is hot
-  alignas(kCacheLine) FutexWord bell;  // changes when somebody who sleeps on several queues should look again
-  // Bit i: domain i. Whoever suspends writes `suspended`, and wakes; the owner says when it is quiet, and
-  // whoever suspends it anew takes that back.
+  alignas(kCacheLine) FutexWord bell;  // changes when a sleeper on several queues should look again
+  // Bit i: domain i. The suspending process writes `suspended`, and wakes; the owner says when it is quiet,
+  // and a process that suspends it anew takes that back.
   alignas(kCacheLine) std::atomic<std::uint64_t> suspended[kMaxSuspendable / 64];
   FutexWord suspension_changes;
   alignas(kCacheLine) std::atomic<std::uint64_t> quiet[kMaxSuspendable / 64];
@@ -156,7 +156,7 @@ struct alignas(kCacheLine) MrtEntry {
   std::atomic<std::uint64_t> segments;  // segmented: arena offset of {u64 address, u64 length}[count]
   std::atomic<std::uint32_t> segment_count;
   std::atomic<std::uint32_t> touched;  // set by the first peer that goes direct: deregistration must drain
-  std::atomic<std::uint64_t> windows;  // generation << 32 | mappings by FMA windows, which nobody can drain
+  std::atomic<std::uint64_t> windows;  // generation << 32 | mappings by FMA windows, which cannot be drained
   std::atomic<std::uint64_t> base;     // what addresses below `begin` count from (mdh.hpp)
   std::atomic<std::uint32_t> reserved_as;  // its number among the domain's reserved entries, plus 1; or 0
   std::uint32_t reserved;
@@ -278,7 +278,7 @@ struct Geometry {
   constexpr std::uint64_t segment_bytes() const { return kLanesOffset + lanes_bytes() + arena_bytes; }
 };
 
-// A mapped segment, somebody's or ours. A value: does not own the mapping.
+// A mapped segment, a peer's or ours. A value: does not own the mapping.
 class NicView {
  public:
   NicView() = default;
@@ -287,8 +287,8 @@ class NicView {
   static NicView create(void* base, const Geometry& geometry, std::uint32_t process_slot, std::int64_t pid,
                         bool strong_hazards);
 
-  // Looks at a segment that somebody else laid out. Every field is checked against `bytes`, the size that the
-  // descriptor really has: Errc::corrupt when anything does not fit, Errc::not_done before it is ready,
+  // Looks at a segment that another process laid out. Every field is checked against `bytes`, the size that
+  // the descriptor really has: Errc::corrupt when anything does not fit, Errc::not_done before it is ready,
   // Errc::unsupported (logged, in one line) when it was laid out by another version of this library.
   static Result<NicView> open(void* base, std::uint64_t bytes);
 

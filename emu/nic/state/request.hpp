@@ -78,8 +78,8 @@ enum RequestFlags : std::uint32_t {
 enum class EventKind : std::uint8_t {
   none = 0,
   post = 1,      // initiator: a posted operation. data = transaction (24 bits) | kGlobal | user value << 32
-  remote = 2,    // target: somebody's put, get or AMO. data = the sender's 32-bit remote value
-  cq_write = 3,  // target: somebody's event write. data = 48 bits
+  remote = 2,    // target: a peer's put, get or AMO. data = the sender's 32-bit remote value
+  cq_write = 3,  // target: a peer's event write. data = 48 bits
   message_sent = 4,     // data = message id (32 bits) | transaction << 32
   message_arrived = 5,  // data = the sender's 32-bit remote value
   overrun = 6,          // this queue lost events here
@@ -110,7 +110,7 @@ struct Event {
     return {EventKind::post, status,
             transaction | (global ? kGlobal : 0) | static_cast<std::uint64_t>(user_value) << 32};
   }
-  // Of a message: its transaction is collected by whoever takes the event.
+  // Of a message: the thread that takes the event collects its transaction.
   static constexpr Event message_sent(std::uint32_t transaction, std::uint32_t id, Errc status) {
     return {EventKind::message_sent, status, id | static_cast<std::uint64_t>(transaction) << 32};
   }

@@ -14,8 +14,8 @@
 // updated, "lazy update mechanisms are also provided"; what the NIC does is not coherent with what the local
 // processor does.) Two modes, the owner's choice for the life of the NIC:
 //
-//   coherent  commands work on memory; the table says which words a cache would hold, and counts. Nobody can
-//             tell but by the counters, the target's processor neither. Any thread of any process.
+//   coherent  commands work on memory; the table says which words a cache would hold, and counts. Only the
+//             counters show a difference, to the target's processor too. Any thread of any process.
 //   lazy      commands work on the cached value. Memory, and with it the target's processor, sees it when the
 //             entry is evicted, when the cache is flushed, when its registration ends, or when a fetching
 //             command has read it. What the processor stores to a cached word in between, no cached command
@@ -23,7 +23,7 @@
 //
 // In both modes the network sees one value: puts, gets and commands past the cache write a cached word back
 // and drop its entry first. For that, in lazy mode every packet to the NIC is applied by its owner: a value
-// that only its owner may write back needs nobody else to reach that memory, and nothing to repair when an
+// that only its owner may write back needs no other writer of that memory, and nothing to repair when an
 // initiator dies. The price is that a lazy NIC's owner has to be scheduled, as for frames.
 //
 // A word enters in the next free place; when there is none, the word that came first leaves (entry N + 1
@@ -73,7 +73,7 @@ class AmoCache {
  public:
   explicit AmoCache(const NicView& nic) : state_(nic.unit<AmoState, kAmoArea>()) {}
 
-  // Owner, once, before anybody else sees the segment. `entries`: 1..kMaxAmoEntries.
+  // Owner, once, before another process sees the segment. `entries`: 1..kMaxAmoEntries.
   void set_up(std::uint32_t entries, AmoCacheMode mode);
 
   bool is_lazy() const { return state_.mode.load(std::memory_order_relaxed) == AmoCacheMode::lazy; }
@@ -92,9 +92,9 @@ class AmoCache {
   Errc apply(AddressMap& memory, const AmoWord& word, std::uint8_t command, std::uint64_t a, std::uint64_t b,
              std::uint64_t* old);
 
-  // Lets go of every word that overlaps [begin, end), of the owner's addresses; writes back what memory
+  // Drops every word that overlaps [begin, end), of the owner's addresses; writes back what memory
   // lacks. Lazy mode: one thread of the owner at a time; an entry is dropped before memory is touched, so
-  // that whoever is thrown out by a page that is not there can go on by calling again.
+  // that a caller that a missing page interrupts can go on by calling again.
   void flush(AddressMap& memory, std::uint64_t begin, std::uint64_t end);
 
  private:

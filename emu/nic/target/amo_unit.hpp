@@ -114,7 +114,7 @@ template <typename Word>
 }
 
 // Applies one command to one word. Returns the old value; that of a command that does not fetch means
-// nothing. Acquire and release: data put before an AMO is seen by whoever sees the AMO. REQUIRES:
+// nothing. Acquire and release: a thread that sees the AMO sees data put before it. REQUIRES:
 // is_valid(command), of this width; `word` is aligned.
 template <typename Word>
 [[gnu::always_inline]] inline Word apply(Word* word, std::uint8_t command, Word a, Word b) {

@@ -136,7 +136,7 @@ struct AtomicLocks {
 };
 static_assert(sizeof(AtomicLocks) <= kAtomicLockArea.bytes);
 
-// Who carries the operation out, and what it knows of others.
+// The process that carries the operation out, and what it knows of others.
 struct AtomicAgent {
   std::uint16_t slot = 0;
   std::uint32_t generation = 0;

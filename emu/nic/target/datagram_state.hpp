@@ -15,7 +15,7 @@
 #include <span>
 
 // Datagrams as they lie in a NIC's segment, and the one rule that matches them. A post stays in its owner's
-// table; whoever comes second finds it there, and exchanges the bytes.
+// table; the process of the second of two matching posts finds the first there, and exchanges the bytes.
 //
 //   post word:   free -> preparing -> pending -> completed | terminated | failed -> free
 //                                     pending <-> claimed -> completed
@@ -23,10 +23,10 @@
 //
 // An exchange of X with Y is made by the owner of one of the two: it claims X, its own, then Y, copies both
 // ways and completes Y, then X. So a claim whose claimer died concerns one living post at most, and that one
-// has either been completed, by one store, or goes back to pending: nothing to replay, nobody to wait for. A
-// claimer that is stopped, not dead, holds up the two posts that it claimed and no others. By the wire
+// has either been completed, by one store, or goes back to pending: nothing to replay, no process to wait
+// for. A claimer that is stopped, not dead, holds up the two posts that it claimed and no others. By the wire
 // between hosts the owner asks its partner's NIC, and its own post is held meanwhile: one that is asking is
-// met by nobody, and none that was posted later is met in its place.
+// matched by none, and none that was posted later is matched in its place.
 namespace orrery::nic {
 
 inline constexpr std::uint32_t kDatagramBytes = 128;
@@ -36,12 +36,12 @@ enum class PostState : std::uint8_t {
   free = 0,
   preparing = 1,   // its owner writes it
   pending = 2,     // waits for its partner
-  claimed = 3,     // somebody is exchanging it right now; the word names whom
+  claimed = 3,     // is being exchanged right now; the word names the claimer
   completed = 4,   // the partner's bytes are here
   terminated = 5,  // cancelled
   failed = 6,      // the peer that it was bound to is dead
   asking = 8,      // its owner asks a process of another host whether that has a post for it
-  filled = 7,      // channels: the bytes are here, their event is on its way; the word names who raises it
+  filled = 7,      // channels: the bytes are here, their event is on its way; the word names its sender
 };
 
 //   63..40 serial | 39..16 claimer's generation | 15..4 claimer's slot | 3..0 PostState
@@ -73,7 +73,7 @@ constexpr std::uint32_t claimer_generation(std::uint64_t word) {
 }
 }  // namespace post_word
 
-// Who a port is: a NIC address and an instance number. One word, so that it is read whole.
+// Names a port: a NIC address and an instance number. One word, so that it is read whole.
 constexpr std::uint64_t port_word(std::uint32_t nic_address, std::uint32_t instance) {
   return static_cast<std::uint64_t>(nic_address) << 32 | instance;
 }
@@ -84,9 +84,9 @@ struct alignas(kCacheLine) DatagramPost {
   std::atomic<std::uint64_t> order;    // counts the owner's posts: the oldest wildcard is met first
   std::atomic<std::uint64_t> from;     // port_word of its port
   std::atomic<std::uint64_t> to;       // port_word of the peer that it is bound to
-  std::atomic<std::uint64_t> partner;  // port_word of whom it met
+  std::atomic<std::uint64_t> partner;  // port_word of the partner that it met
   std::atomic<std::uint16_t> domain;
-  std::atomic<std::uint16_t> wildcard;  // 1: bound to nobody
+  std::atomic<std::uint16_t> wildcard;  // 1: bound to no port
   std::atomic<std::uint16_t> out_bytes;
   std::atomic<std::uint16_t> in_bytes;
   std::byte reserved[16];
@@ -118,7 +118,7 @@ inline DatagramState& datagrams_of(const NicView& nic) { return nic.unit<Datagra
 enum class DatagramCommand : std::uint8_t { bound = 1, wildcard = 2 };
 
 struct DatagramReply {
-  std::uint64_t partner = 0;  // port_word of whom it met
+  std::uint64_t partner = 0;  // port_word of the partner that it met
   std::uint32_t bytes = 0;    // of data
   std::uint32_t reserved = 0;
   std::byte data[kDatagramBytes] = {};
@@ -138,19 +138,19 @@ std::optional<DatagramMeeting> find_meeting(const NicView& target, const wire::P
                                             std::uint32_t not_index = UINT32_MAX);
 
 // Applies the packet to `target`. ok: a post was completed with the payload, its owner was woken, and `reply`
-// holds that post's bytes. not_done: no post meets it. no_resource: somebody is exchanging the post that
-// would, which `busy` names: look again. illegal_op, size: a packet that makes no sense. Not blocking; any
-// thread. `claimer`, with its generation: who applies it.
+// holds that post's bytes. not_done: no post meets it. no_resource: the post that would is being exchanged by
+// the process that `busy` names: look again. illegal_op, size: a packet that makes no sense. Not blocking;
+// any thread. `claimer`, with its generation: the process that applies it.
 Errc execute_datagram(const NicView& target, const wire::PacketHeader& header,
                       std::span<const std::byte> payload, wire::ProcessSlot claimer, std::uint32_t generation,
                       DatagramReply* reply, DatagramMeeting* busy, std::uint32_t not_index = UINT32_MAX);
 
-// The same for the NIC's owner, who took the packet off a wire: `out` receives the DatagramReply.
+// The same for the NIC's owner, which took the packet off a wire: `out` receives the DatagramReply.
 // Errors also size (of `out`).
 Errc execute_datagram_packet(const NicView& nic, const wire::PacketHeader& header,
                              std::span<const std::byte> payload, std::span<std::byte> out);
 
-// Ends a post: stores the word, and wakes who waits for it.
+// Ends a post: stores the word, and wakes threads that wait for it.
 // REQUIRES: the caller claimed it, or owns it and it is `expected`. False: it is not any more.
 bool end_post(const NicView& nic, DatagramPost& post, std::uint64_t expected, PostState end);
 

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <span>
 
-// The target side of every operation, in one place: a packet applied to a NIC's state and memory. Who calls
-// it does not matter: the initiator, when it can reach the target's memory, or a thread of the target that
-// took the packet off a wire.
+// The target side of every operation, in one place: a packet applied to a NIC's state and memory. Any caller:
+// the initiator, when it can reach the target's memory, or a thread of the target that took the packet off a
+// wire.
 namespace orrery::nic {
 
 // A NIC as a packet meets it.

@@ -40,7 +40,7 @@ struct Flight {
 
   std::uint64_t offset_in_segments() const { return reinterpret_cast<std::uint64_t>(local); }
 
-  // As made, but for its generation, and the header, which whoever opens it writes.
+  // As made, but for its generation, and the header, which its opener writes.
   void start_anew() {
     peer = nullptr;
     completion = {};
@@ -65,8 +65,8 @@ struct PayloadRoom {
   std::array<std::byte, wire::kLongestWirePart> lane_answer;  // guarded by requests_mu_
 };
 
-// Counts up or down what is read by anybody and written under one lock: no locked instruction of its own.
-// Release: who sees it sees what was done before.
+// Counts up or down what any thread reads and what is written under one lock: no locked instruction of its
+// own. Release: a thread that sees it sees what was done before.
 inline void count(std::atomic<std::uint32_t>& number, std::int32_t by) {
   number.store(number.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(by),
                std::memory_order_release);

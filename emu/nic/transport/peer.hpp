@@ -77,7 +77,7 @@ class Environment {
   };
   virtual Pages adoptable_around(std::uint64_t page, std::uint64_t low, std::uint64_t high) = 0;
   // Gives the pages private memory again: a peer that still stores through its mapping of the file reaches
-  // pages that nobody uses any more.
+  // pages that no process uses any more.
   virtual void cut_off(std::uint64_t begin, std::uint64_t end) = 0;
   // Returns when no adoption that overlaps the range is under way.
   virtual void settle(std::uint64_t begin, std::uint64_t end) = 0;
@@ -88,13 +88,13 @@ class Environment {
   // This process.
   virtual ProcessName self() = 0;
   // The live process that opened a port of that domain, NIC address and instance number.
-  // Errors: no_match (nobody, yet), unreachable (it is dead).
+  // Errors: no_match (none, yet), unreachable (it is dead).
   virtual Result<ProcessName> find_port(std::uint16_t domain, std::uint32_t nic_address,
                                         std::uint32_t instance) = 0;
-  // The live process in a slot. Errors: unreachable (nobody).
+  // The live process in a slot. Errors: unreachable (none).
   virtual Result<ProcessName> process_in(wire::ProcessSlot slot) = 0;
   // The live process in a slot of the host, if it lives behind that NIC address.
-  // Errors: unreachable (nobody lives there), no_match (behind another address).
+  // Errors: unreachable (the slot is empty), no_match (behind another address).
   virtual Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) = 0;
   // The live processes of other hosts behind that NIC address.
   virtual std::vector<ProcessName> remote_behind(std::uint32_t) { return {}; }
@@ -102,11 +102,11 @@ class Environment {
   virtual bool alive(ProcessName process) = 0;
   // What this process shares with all whose memory it can reach; null: they share none. Outlives the NIC.
   virtual HazardBoard* hazard_board() { return nullptr; }
-  // Whether anybody lives in the slot: else nobody can be in the middle of an access.
+  // Whether a process lives in the slot: else none can be in the middle of an access.
   virtual bool slot_alive(wire::ProcessSlot slot) = 0;
   // Whether every thread of the process in `slot` is stopped (SIGSTOP): none is in a system call.
   virtual bool slot_stopped(wire::ProcessSlot slot) = 0;
-  // From now on Nic::peer_died is told of that process too, though nobody connected to it. Service thread.
+  // From now on Nic::peer_died is told of that process too, even without a connection to it. Service thread.
   virtual void watch(ProcessName) {}
   // Wakes the service thread of a process that sleeps. A system call.
   virtual void ring(ProcessName process) = 0;
@@ -208,13 +208,13 @@ struct Peer {
   wire::RingProducer requests;
   wire::RingConsumer responses;
   std::uint32_t response_bytes_due = 0;
-  // What a predecessor in our slot asked and nobody took the answers of: until its requests are served, up to
+  // Requests of a predecessor in our slot whose answers were not taken: until they are served, up to
   // here in the request lane, and the answers are out, ours have to wait.
   bool inherits = false;
   std::uint64_t inherited_end = 0;
   std::deque<std::uint32_t> waiting;  // flights with packets still to be sent, oldest first
-  // Operations on their way by frame. The frames that nobody answers count as one. Written under the NIC's
-  // lock of frames (count()), read by anybody.
+  // Operations in flight by frame. All frames without an answer count as one. Written under the NIC's
+  // lock of frames (count()), read by any thread.
   std::atomic<std::uint32_t> in_flight{0};
   bool unanswered = false;           // some may not have been taken out yet,
   std::uint64_t unanswered_end = 0;  // which the last of them ends here in the request lane
