@@ -212,7 +212,7 @@ class Endpoint {
   std::uint32_t unsettled_ = 0;  // handshakes under way
   std::uint32_t streams_ = 0;    // connections by their sockets
   std::uint32_t timed_ = 0;      // connections or operations that may have a time limit
-  std::uint64_t refused_ = 0;    // other users who wanted to connect
+  std::uint64_t refused_ = 0;    // connections of other users that were refused
   std::uint64_t polls_ = 0;
   std::uint32_t misses_ = 0;
   bool spinning_ = false;

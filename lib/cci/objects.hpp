@@ -99,7 +99,7 @@ struct PeerSegment {
 };
 
 enum class ConnectionState : std::uint8_t {
-  greeting,   // somebody has connected and not said what he wants
+  greeting,   // a peer has connected and not said what it wants
   requested,  // the client decides
   accepting,  // accepted, the other side is to say how
   dialling,   // connecting the socket

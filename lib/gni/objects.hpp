@@ -62,7 +62,7 @@ struct Ep {
   common::LocalAccess local;
   nic::CeEdge edge;         // of a reduction tree
   bool values_set = false;  // by GNI_EpSetEventData: binding leaves them alone
-  int usual_amo = 0;        // -1: no AMO goes the short way, which knows the newer device alone
+  int usual_amo = 0;        // -1: no AMO takes the fast path, which knows the newer device alone
 };
 
 // A registration, as its client made it.

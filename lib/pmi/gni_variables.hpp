@@ -18,8 +18,8 @@ namespace orrery::pmi {
 std::string job_identity(const job::Launch& launch);
 
 // Takes away what a job around this one left, and sets what can be known now: domains that follow from the
-// job's identity, of a process alone fresh ones; the NIC address that this host has when nobody places the
-// PEs.
+// job's identity, of a process alone fresh ones; the NIC address that this host has when no launcher places
+// the PEs.
 void settle_gni_variables(const job::Launch& launch);
 
 // Sets what the job has agreed on.

@@ -74,7 +74,7 @@ class Session {
   Status put_host(const std::vector<int>& here);
   Status get_hosts(const std::vector<int>& here);
   Result<job::ProcessRef> find_first();
-  // What the launcher is asked needs nobody's turn under a clock: it answers by itself.
+  // A question to the launcher needs no PE's turn under a clock: the launcher answers by itself.
   template <typename Question>
   auto asked(Question question) {
     const clock::RealWait wait(clock_);

@@ -13,10 +13,10 @@
 
 namespace orrery::xpmem {
 
-// The segments of this process, and what answers those who want them: on the service thread, over a socket of
-// their own. Never destroyed before the process ends, but stopped before the runtime is; a forked child makes
-// its own.
-//   1. An answer is given to processes of this user that know the host directory's secret, to nobody else.
+// The segments of this process, and what answers processes that want them: on the service thread, over a
+// socket of their own. Never destroyed before the process ends, but stopped before the runtime is; a forked
+// child makes its own.
+//   1. An answer is given only to processes of this user that know the host directory's secret.
 //   2. Pages are moved into the memory file before the answer says so; they stay there.
 // Threads: make and remove from any.
 class Owner {
@@ -27,7 +27,7 @@ class Owner {
 
   // Begins to listen. Errors: those of the socket; the log says why.
   Status listen();
-  // Answers nobody any more; what is being answered is answered first. Not by the service thread.
+  // Stops answering; what is being answered is answered first. Not by the service thread.
   void stop();
   // A segment's number, or 0 when there are kMaxSegments.
   std::int64_t make(std::uint64_t address, std::uint64_t length, bool writable);

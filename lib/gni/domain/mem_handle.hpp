@@ -43,7 +43,7 @@ constexpr std::uint8_t attributes(const gni_mem_handle_t& handle) {
   return static_cast<std::uint8_t>(handle.qword2 >> 34);
 }
 
-// The key's identity alone, as the NIC's short way wants it (emu/nic/initiator/granted.hpp).
+// The key's identity alone, as the NIC's fast path wants it (emu/nic/initiator/granted.hpp).
 constexpr std::uint64_t key_word_of(const gni_mem_handle_t& handle) {
   return nic::key_word(static_cast<std::uint16_t>(handle.qword1 >> 42 & 0x3ff),
                        static_cast<std::uint16_t>(handle.qword2 >> 42 & 0x3fff),
@@ -99,7 +99,7 @@ constexpr bool is_number(const gni_mem_handle_t& handle) {
   return shift >= kPageShift && shift <= kLargestPageShift && (handle.qword2 & 0x0fff'ffff) != 0;
 }
 
-// The key, whatever the handle holds; a word that never was a handle gives a key that nobody has.
+// The key, whatever the handle holds; a word that never was a handle gives a key that no registration has.
 constexpr nic::MemKey key_of(const gni_mem_handle_t& handle) {
   nic::MemKey key;
   key.page = handle.qword1 & kPageMask;

@@ -110,7 +110,7 @@ class DestinationQueue {
   const std::uint64_t stream_;
   const gni_dqueue_cb_func callback_;
   void* const context_;
-  nic::Port* port_ = nullptr;  // of its own: that a queue is full is no error that ends anybody
+  nic::Port* port_ = nullptr;  // of its own: that a queue is full is no error that kills a process
   std::byte* memory_ = nullptr;
   nic::MemKey region_;
   nic::CompletionQueue* arrivals_ = nullptr;

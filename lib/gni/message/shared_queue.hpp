@@ -15,8 +15,8 @@
 #include <vector>
 
 // The message queue that the instances of a node share, as each of them holds it: a channel of the NIC
-// (emu/nic/message/channel.hpp) whose buffers take messages from everybody, and the table of those to whom
-// messages may be sent. docs/messages.md has the picture.
+// (emu/nic/message/channel.hpp) whose buffers take messages from all senders, and the table of the instances
+// to which messages may be sent. docs/messages.md has the picture.
 namespace orrery::gni {
 
 // What a buffer of a channel takes. The bytes are a peer's and are checked.
@@ -53,7 +53,7 @@ class SharedQueue {
   SharedQueue(const SharedQueue&) = delete;
   SharedQueue& operator=(const SharedQueue&) = delete;
 
-  // ok; not_done: something is on its way, or somebody is filling a buffer.
+  // ok; not_done: something is in flight, or a sender is filling a buffer.
   Errc leave();
   bool idle() { return settle(); }
 
@@ -136,7 +136,7 @@ class SharedQueue {
   Cq* const source_;  // may be null
   gni_msgq_rcv_cb_func* const callback_;
   void* const callback_data_;
-  // Of its own: that no buffer was ready is no error of the client's, and ends nobody.
+  // Of its own: that no buffer was ready is no error of the client's, and does not kill it.
   nic::Port* port_ = nullptr;
   std::byte* memory_ = nullptr;
   nic::MemKey region_;

@@ -34,7 +34,7 @@ inline bool fill(const Ep& ep, const gni_post_descriptor_t& d, gni_post_descript
   return true;
 }
 
-// Whether the short way may be tried: no mode but the plain events, one of them at most local.
+// Whether the fast path may be tried: no mode but the plain events, one of them at most local.
 inline bool is_usual(const gni_post_descriptor_t& d) {
   return (d.cq_mode & ~kCqModes) == 0 && (d.cq_mode & GNI_CQMODE_DUAL_EVENTS) != GNI_CQMODE_DUAL_EVENTS;
 }
@@ -86,8 +86,8 @@ inline gni_return_t check_get(const gni_post_descriptor_t& d) {
   return GNI_RC_SUCCESS;
 }
 
-// The same with what the older device asks of the local side. For those who are not on the short way: on that
-// device is_plain_local() says no, so that every get comes here.
+// The same with what the older device asks of the local side. For operations that are not on the fast path:
+// on that device is_plain_local() says no, so that every get comes here.
 inline gni_return_t check_get(const Ep& ep, const gni_post_descriptor_t& d) {
   const gni_return_t checked = check_get(d);
   if (checked != GNI_RC_SUCCESS || !ep.attachment->gemini || d.local_addr % kGetAlignment == 0)
