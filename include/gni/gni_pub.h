@@ -7,7 +7,7 @@
  * emulated NICs. Names, values and layouts are those of the machines' own interface, so that programs
  * written for it compile unmodified; docs/sources.md says where each comes from, and which were chosen.
  *
- * The objects, and who may hold them:
+ * The objects:
  *   CDM (communication domain)  one per protection domain of a process; GNI_CdmAttach gives a NIC handle.
  *   NIC handle                  one attachment; every endpoint, queue and registration belongs to one.
  *   EP (endpoint)               where to: a remote NIC address and instance, plus the queue that hears of it.

@@ -142,7 +142,7 @@ int orrery_fma_launch(orrery_fma_window_t* window, orrery_fma_word_t word);
 /*
  * Maps the window: plain stores to the memory that it gives are puts, one PE's piece next to the other's,
  * with no transaction and no report. Loads are gets. When a PE ends its registration, later stores to its
- * piece reach nobody.
+ * piece reach no process.
  *   base   out: offset 0, until the window is closed
  *   bytes  out: how many there are, 1 << (pe_shift + pe_bits)
  * Returns SUCCESS; INVALID_PARAM NULL, pieces or places that are no multiple of a page (4096), or PEs beyond

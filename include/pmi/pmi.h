@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright 2026 the Orrery authors */
 /*
- * Process management interface, version 1: who am I, how many are we, a barrier, and a key-value space to
+ * Process management interface, version 1: rank, size of the job, a barrier, and a key-value space to
  * exchange addresses through. Works under `orrery run`, MPICH's mpiexec.hydra, `srun --mpi=pmi2`, and alone.
  *
  * Every call returns PMI_SUCCESS or one of the codes below, and PMI_ERR_INIT before PMI_Init. Calls are for

@@ -31,7 +31,7 @@ extern "C" {
 #define PMI2_MAX_KEYLEN 64
 #define PMI2_MAX_VALLEN 1024
 #define PMI2_MAX_ATTRVALUE 1024
-/* src_pmi_id of PMI2_KVS_Get when it is not known who put the key. */
+/* src_pmi_id of PMI2_KVS_Get when the process that put the key is not known. */
 #define PMI2_ID_NULL (-1)
 
 int PMI2_Init(int* spawned, int* size, int* rank, int* appnum);
@@ -44,7 +44,7 @@ int PMI2_Abort(int flag, const char msg[]);
 int PMI2_Job_GetId(char jobid[], int jobid_size);
 
 int PMI2_KVS_Put(const char key[], const char value[]);
-/* Makes what was put visible to everybody; a barrier. */
+/* Makes what was put visible to all processes; a barrier. */
 int PMI2_KVS_Fence(void);
 /* jobid may be null: this job's. *vallen becomes the length of the value, or minus that when maxvalue is
  * too small for it and its terminating zero: then as much as fits is copied, and PMI2_ERR_INVALID_VAL_LENGTH.

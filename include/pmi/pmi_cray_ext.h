@@ -29,7 +29,7 @@ int PMI_Get_pes_on_smp(int pes[], int length);
 int PMI_Ibarrier(void);
 int PMI_Wait(void);
 
-/* Copies length bytes from rank 0's buffer to everybody's. */
+/* Copies length bytes from rank 0's buffer to those of all ranks. */
 int PMI_Bcast(void* buffer, int length);
 /* Gathers length bytes from every process into out[], size times length bytes. The order is NOT that of the
  * ranks; it is the same for every call and every process of a job. */

@@ -2,8 +2,8 @@
 /* Copyright 2026 the Orrery authors */
 #pragma once
 
-/* A cache of registrations: memory that was registered once stays so until room is needed, and who uses it
- * again gets what there is. The cache knows nothing of devices: its owner's functions register and
+/* A cache of registrations: memory that was registered once stays so until room is needed, and its next user
+ * gets what there is. The cache knows nothing of devices: its owner's functions register and
  * deregister. Handles and entries are the library's. Threads: any, one at a time for one cache is not asked
  * for. */
 
@@ -27,8 +27,8 @@ typedef enum udreg_return {
 #define UDREG_CC_MODE_USE_LARGE_PAGES \
   0x1 /* ranges are widened to 2 MiB where there is memory, not to pages */
 #define UDREG_CC_MODE_USE_KERNEL_CACHE 0x2  /* accepted: nothing changes */
-#define UDREG_CC_MODE_USE_EVICT_W_UNREG 0x4 /* an entry that nobody uses any more is deregistered at once */
-#define UDREG_CC_MODE_USE_LAZY_DEREG 0x8    /* an entry that nobody uses any more stays; the default */
+#define UDREG_CC_MODE_USE_EVICT_W_UNREG 0x4 /* an entry without users is deregistered at once */
+#define UDREG_CC_MODE_USE_LAZY_DEREG 0x8    /* an entry without users stays; the default */
 
 /* What the owner's function gives for memory that cannot be registered. NULL says that it has no room. */
 #define UDREG_DEVICE_REG_FAILED ((void*)-1)
@@ -69,8 +69,8 @@ udreg_return_t UDREG_CacheCreate(udreg_cache_attr_t* attr);
  */
 udreg_return_t UDREG_CacheAccess(const char* cache_name, udreg_cache_handle_t* handle);
 udreg_return_t UDREG_CacheRelease(udreg_cache_handle_t handle);
-/* Deregisters everything and ends the cache. Returns SUCCESS; INVALID_PARAM; NO_SPACE somebody has it or uses
- * an entry of it. */
+/* Deregisters everything and ends the cache. Returns SUCCESS; INVALID_PARAM; NO_SPACE it is open elsewhere,
+ * or an entry of it is in use. */
 udreg_return_t UDREG_CacheDestroy(udreg_cache_handle_t handle);
 
 /*
@@ -85,7 +85,7 @@ udreg_return_t UDREG_Register(udreg_cache_handle_t handle, void* address, uint64
 udreg_return_t UDREG_Unregister(udreg_cache_handle_t handle, udreg_entry_t* entry);
 /* The same, and the entry stays in the cache whatever the modes say. */
 udreg_return_t UDREG_DecrRefcount(udreg_cache_handle_t handle, udreg_entry_t* entry);
-/* Deregisters the entry that was used longest ago of those that nobody uses. Returns SUCCESS; INVALID_PARAM;
+/* Deregisters the entry without users that was used longest ago. Returns SUCCESS; INVALID_PARAM;
  * NO_MATCH there is none. */
 udreg_return_t UDREG_Evict(udreg_cache_handle_t handle);
 /* A counter. Returns SUCCESS; INVALID_PARAM. */

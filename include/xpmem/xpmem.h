@@ -51,7 +51,7 @@ int xpmem_version(void);
  */
 xpmem_segid_t xpmem_make(void* vaddr, size_t size, int permit_type, void* permit_value);
 
-/* Ends a segment of this process: nobody can get or attach it any more. What is attached stays mapped.
+/* Ends a segment of this process: no process can get or attach it any more. What is attached stays mapped.
  * Returns 0; -1: EINVAL no segment of this process. */
 int xpmem_remove(xpmem_segid_t segid);
 

@@ -48,7 +48,7 @@ int alps_app_lli_put_request(int request, const void* data, size_t bytes);
 int alps_app_lli_get_response(int* status, size_t* count);
 /* The next `bytes` bytes of it. */
 int alps_app_lli_get_response_bytes(void* data, size_t bytes);
-/* Descriptors of the line, for who would keep them open in a child: there are none, and all four are -1. */
+/* Descriptors of the line, for a caller that would keep them open in a child. There are none; all are -1. */
 int alps_app_lli_pipes(int to_launcher[2], int from_launcher[2]);
 
 #ifdef __cplusplus

@@ -34,7 +34,7 @@ gni_return_t GNI_EpPostDataWId(gni_ep_handle_t ep_hndl, void* in_data, uint16_t 
 /*
  * State of the endpoint's datagram; takes the result once it is COMPLETED.
  *   post_state              out, with SUCCESS: PENDING, REMOTE_DATA or a final state
- *   remote_addr, remote_id  out, with COMPLETED: who it was
+ *   remote_addr, remote_id  out, with COMPLETED: the peer's
  * Returns SUCCESS; INVALID_PARAM; NO_MATCH nothing is posted; SIZE_ERROR the out buffer is too small.
  * Does not block. Serialise per NIC. uGNI: EpPostDataTest
  */

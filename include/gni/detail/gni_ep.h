@@ -2,7 +2,7 @@
 /* Copyright 2026 the Orrery authors */
 #pragma once
 
-/* Endpoints: where requests go, and whom their events name. */
+/* Endpoints: where requests go, and which peers their events name. */
 
 #include "gni_base.h"
 

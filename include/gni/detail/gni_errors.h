@@ -23,7 +23,7 @@ extern "C" {
 gni_return_t GNI_SubscribeErrors(gni_nic_handle_t nic_handle, uint32_t device_id, gni_error_mask_t mask,
                                  uint32_t EEQ_size, gni_err_handle_t* err_handle);
 
-/* Ends a subscription. Returns SUCCESS; NOT_DONE somebody waits on it; INVALID_PARAM. Does not block. Any
+/* Ends a subscription. Returns SUCCESS; NOT_DONE a thread waits on it; INVALID_PARAM. Does not block. Any
  * thread. uGNI: ReleaseErrors */
 gni_return_t GNI_ReleaseErrors(gni_err_handle_t err_handle);
 

@@ -83,7 +83,7 @@
 #define GNI_CQ_BLOCKING 0x00000001u /* waits and interrupt masks are allowed */
 #define GNI_CQ_EMULATED 0x00000002u /* internal */
 #define GNI_CQ_PHYS_PAGES 0x00000004u
-#define GNI_CQ_UNMANAGED 0x00000008u /* a sink: never polled, overruns hurt nobody */
+#define GNI_CQ_UNMANAGED 0x00000008u /* a sink: never polled, overruns do no harm */
 #define GNI_CQ_NOAUTOFILL 0x00000010u
 #define GNI_CQ_IS_BLOCKING(mode) (((mode)&GNI_CQ_BLOCKING) != 0)
 #define GNI_CQ_IS_NON_BLOCKING(mode) (((mode) & (GNI_CQ_BLOCKING | GNI_CQ_EMULATED)) == 0)
