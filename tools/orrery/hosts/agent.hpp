@@ -62,7 +62,7 @@ class Agent {
   std::unique_ptr<job::Entrance> entrance_;  // for processes whose PMI wire was closed on the way to them
   std::string entrance_name_;
   Guardian guardian_;
-  std::vector<pid_t> children_before_;  // of whoever executed us: not the job's
+  std::vector<pid_t> children_before_;  // of the shell that executed us: not the job's
   sigset_t mask_before_{};
   std::uint64_t descriptor_limit_before_ = 0;
   AgentMessageBuffer messages_;

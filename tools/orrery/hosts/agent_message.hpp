@@ -13,9 +13,9 @@
 //
 //   message = length:u32 kind:u8 rank:u32 bytes     little-endian; length counts what follows it, 5 and more
 //
-// The agent begins with hello. Whoever reads a message that is too long, of an unknown kind or about a rank
-// that is not the agent's gives the other up. Not kept stable: both ends must be of one version, which hello
-// says.
+// The agent begins with hello. A reader of a message that is too long, of an unknown kind or about a rank
+// that is not the agent's gives the other end up. Not kept stable: both ends must be of one version, which
+// hello says.
 namespace orrery::tool {
 
 enum class AgentKind : std::uint8_t {

@@ -19,8 +19,8 @@
 namespace orrery::tool {
 
 // How a job ends, wherever its PEs run: the first failure decides the exit code and stops the others, a
-// signal to the launcher goes on to all, a barrier that cannot end is found, who does not heed a request is
-// killed. One thread.
+// signal to the launcher goes on to all, a barrier that cannot end is found, a PE that does not heed a
+// request is killed. One thread.
 class JobControl {
  public:
   JobControl(const JobControl&) = delete;
@@ -49,7 +49,7 @@ class JobControl {
   bool take_charge(std::int64_t timeout_ns);
   // How long poll() may wait, in milliseconds; -1: for ever.
   int wait_ms() const;
-  // Takes in the signals that have come. SIGCHLD: nothing but that somebody may have ended.
+  // Takes in the signals that have come. SIGCHLD: nothing but that a child may have ended.
   void heed_signals();
   // Ends the job when PMI says so: an abort, a client that speaks something else, a barrier that cannot end.
   void check_pmi();
@@ -57,7 +57,7 @@ class JobControl {
   void judge(std::uint32_t rank, int status);
   void fail(int code, const std::string& why);
   void stop(int signal);
-  // Who is missing at which barrier, and what each PE does, to standard error.
+  // Which PEs are missing at which barrier, and what each PE does, to standard error.
   void report(const std::string& reason) const;
   // Ends the job when --timeout is over.
   void check_deadline(std::int64_t now, std::int64_t timeout_ns);
@@ -67,7 +67,7 @@ class JobControl {
   std::unique_ptr<job::PmiServer> server_;
   Guardian guardian_;
   UniqueFd signals_;
-  std::vector<pid_t> children_before_;  // of whoever executed us: not the job's
+  std::vector<pid_t> children_before_;  // of the shell that executed us: not the job's
   sigset_t mask_before_{};
   std::optional<int> code_;    // decided by the first failure
   std::int64_t deadline_ = 0;  // of --timeout; 0: none

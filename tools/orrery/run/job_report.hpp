@@ -30,7 +30,7 @@ struct PeFacts {
 };
 using AskPe = std::function<PeFacts(std::uint32_t rank)>;
 
-// `reason`, then who is missing at which PMI barrier, then a line for each PE, those that are missing first.
+// `reason`, then which PEs are missing at which PMI barrier, then a line for each PE, missing ones first.
 std::string job_report(const std::string& reason, const job::PmiServer& server, std::uint32_t pes,
                        const AskPe& ask);
 
@@ -39,7 +39,7 @@ std::string job_report(const std::string& reason, const job::PmiServer& server, 
 struct PmiTrouble {
   int code = 0;  // the job's exit code
   std::string why;
-  bool barrier = false;  // a barrier can never end: a report says who is missing
+  bool barrier = false;  // a barrier can never end: a report says which PEs are missing
 };
 std::optional<PmiTrouble> pmi_trouble(const job::PmiServer& server, std::uint32_t pes,
                                       const std::function<bool(std::uint32_t)>& has_left,

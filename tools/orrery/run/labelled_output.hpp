@@ -9,7 +9,7 @@
 
 namespace orrery::tool {
 
-// Writes all of it, waiting where there is no room; nothing more when nobody reads.
+// Writes all of it, waiting where there is no room; nothing more when there is no reader.
 void write_whole(int to, std::string_view bytes);
 
 // Copies what a PE writes into a pipe to one of our own descriptors, whole lines at a time, each with a label
@@ -22,10 +22,10 @@ class LabelledOutput {
 
   int fd() const { return from_.get(); }  // -1: nothing (more) to read
   // Reads once what is there without waiting, and writes the lines that are complete. At the end of the pipe
-  // writes the rest, with a newline, and closes. One read: who writes without end does not keep the others, a
-  // signal or the deadline waiting. Whether there may be more.
+  // writes the rest, with a newline, and closes. One read: a PE that writes without end does not keep the
+  // others, a signal or the deadline waiting. Whether there may be more.
   bool pump();
-  // All that is there now. Who goes on writing is not followed.
+  // All that is there now. What is written meanwhile is not followed.
   void drain();
   // The same with bytes that did not come through a pipe.
   void take(std::string_view bytes);

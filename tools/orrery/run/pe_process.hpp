@@ -16,7 +16,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
-// A PE as an operating system's process: how whoever starts it (the launcher, or its agent on another host)
+// A PE as an operating system's process: how its starter (the launcher, or its agent on another host)
 // makes it, and clears up behind it.
 namespace orrery::tool {
 
@@ -64,15 +64,15 @@ std::vector<pid_t> children();
 void reap_children(Guardian& guardian, const std::function<bool(pid_t)>& leads,
                    const std::function<void(pid_t, int)>& ended);
 
-// Kills the children of this process that are not in `keep`: descendants of PEs that left their groups, whom
-// this process, a subreaper, was given as orphans. Who was a child before the first PE belongs in `keep`: a
+// Kills the children of this process that are not in `keep`: descendants of PEs that left their groups, which
+// this process, a subreaper, was given as orphans. A child from before the first PE belongs in `keep`: a
 // shell that executes us leaves us what it has started, such as tee of `orrery run ... > >(tee log)`.
 void sweep_descendants(std::span<const pid_t> keep);
 
 // Blocks those of `signals` that this process heeds, for a signalfd: what it was started to ignore (SIGHUP
 // under nohup, SIGINT in a script's background) it goes on ignoring, though a blocked signal is never
-// ignored. SIGCHLD is heeded always: where it is ignored the kernel reaps children, and nobody hears of them.
-// Returns what is blocked; `before`: the mask until now.
+// ignored. SIGCHLD is heeded always: where it is ignored the kernel reaps children, and their end goes
+// unseen. Returns what is blocked; `before`: the mask until now.
 sigset_t take_signals(std::initializer_list<int> signals, sigset_t* before);
 
 // Exit code of a process as shells have it, from waitpid's status: 128 + n for signal n.
