@@ -15,7 +15,7 @@
 namespace bench {
 
 // What the machine's model says of what a program measures (--model): quotes asked here, of a network of the
-// program's own that nobody else uses. So the column tells what the emulation adds to the model's word, under
+// program's own, without other users. So the column tells what the emulation adds to the model's word, under
 // any clock. One thread.
 //
 // LIMITATIONS: knows the program's own operations, not what else runs; random choices of routes are other

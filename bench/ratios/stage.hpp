@@ -141,7 +141,7 @@ class Stage {
   CoreShare share_;
 };
 
-// What the cores and the scheduler cost: one counter, one generation, everybody yields.
+// What the cores and the scheduler cost: one counter, one generation, every process yields.
 inline void bare_barrier(StageMemory& m, int size) {
   const std::uint64_t generation = m.generation.value.load(std::memory_order_acquire);
   if (m.counter.value.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint64_t>(size)) {
