@@ -56,7 +56,7 @@ class Stepper {
     ptrace(PTRACE_CONT, child_, nullptr, nullptr);
     while (finished_->load() == 0) {
       int status = 0;
-      // Signals that end it are told to whoever traces it first.
+      // Signals that end it are told to its tracer first.
       if (waitpid(child_, &status, WNOHANG) == child_) return End::crashed;
       sched_yield();
     }

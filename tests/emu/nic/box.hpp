@@ -43,7 +43,7 @@ class Node final : public Environment {
   Port& port() { return *port_; }
   ProcessName name() const { return name_; }
   bool alive_here = true;
-  int rings = 0;         // how often somebody rang this node's bell
+  int rings = 0;         // how often this node's bell was rung
   bool attached = true;  // whether others find its ports
 
   // Environment
@@ -166,7 +166,7 @@ class World {
     }
   }
 
-  // Until nobody, the engine's thread included, touches an endpoint of node `from` any more: what has raised
+  // Until no thread, the engine's included, touches an endpoint of node `from` any more: the one that raised
   // its event may be about to count itself out. False: that never comes.
   bool settle(int from, const Endpoint& endpoint) {
     const std::int64_t deadline = monotonic_ns() + 5'000'000'000;

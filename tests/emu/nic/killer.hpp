@@ -80,7 +80,7 @@ class Scene {
     return request;
   }
 
-  // Everybody alive runs until the survivor's queue has an event; the outcome of that operation.
+  // All living processes run until the survivor's queue has an event; the outcome of that operation.
   Errc survivors_event() {
     Event event;
     for (int i = 0; i < 10'000; ++i) {

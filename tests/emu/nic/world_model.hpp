@@ -102,7 +102,7 @@ struct Line {  // an endpoint and what was posted by it
   std::unique_ptr<Endpoint> endpoint;
   Life* from = nullptr;
   int to = 0;
-  Life* peer = nullptr;  // who lived in `to` when the endpoint first reached somebody there
+  Life* peer = nullptr;  // the life in `to` when the endpoint first reached one there
   Queue* queue = nullptr;
   bool stranger = false;  // of another domain
 };
@@ -122,7 +122,7 @@ struct Operation {
   Outcomes may{};
   bool was_ok = false;  // nothing was wrong with it when it was posted
   bool over = false;
-  Errc status = Errc::not_done;  // not_done although over: nobody will tell
+  Errc status = Errc::not_done;  // not_done although over: it will never be told
   int local_events = 0, global_events = 0, remote_events = 0;
 };
 

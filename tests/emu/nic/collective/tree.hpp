@@ -26,7 +26,7 @@ class Tree {
   std::uint32_t modes = 0;           // of every VCE
   CompletionQueue* queue = nullptr;  // of the first VCE
   int results_per_leaf = 1;
-  // Contributions that the short way takes go by it; they ask for no exceptions.
+  // Contributions that the fast path takes go by it; they ask for no exceptions.
   bool usual = false;
   int short_joins = 0;  // how many it took
 
