@@ -2,7 +2,7 @@
 /* Copyright 2026 the Orrery authors */
 /*
  * What every uGNI program begins with. A PE
- *   1. joins its job (PMI), which says who it is and names the job's protection domain;
+ *   1. joins its job (PMI), which tells it its rank and names the job's protection domain;
  *   2. creates a communication domain (CDM) in it and attaches it to a NIC;
  *   3. makes completion queues, endpoints and registrations on that NIC;
  *   4. tells its peers where its memory is: the address, and the handle of its registration, 24 bytes in all.
@@ -25,7 +25,7 @@
     }                                                       \
   } while (0)
 
-/* How to find a PE's memory. It may travel as bytes: a handle means the same to everyone. */
+/* How to find a PE's memory. It may travel as bytes: a handle means the same to every PE. */
 struct place {
   int rank;
   uint32_t nic_address;
@@ -69,7 +69,7 @@ static inline gni_mem_handle_t register_memory(const struct pe* me, void* memory
   return handle;
 }
 
-/* Everybody's place, told to everybody; the one of `rank` comes back. Also a barrier. */
+/* Tells every PE's place to all PEs, and returns the one of `rank`. Also a barrier. */
 static inline struct place exchange(const struct pe* me, void* memory, gni_mem_handle_t handle, int rank) {
   struct place mine;
   memset(&mine, 0, sizeof mine);

@@ -55,7 +55,7 @@ static inline struct world start(void) {
   return w;
 }
 
-/* An entry that takes messages with these bits from anybody. */
+/* An entry that takes messages with these bits from any process. */
 static inline ptl_me_t entry(void* start, ptl_size_t length, ptl_match_bits_t bits, unsigned int options) {
   ptl_me_t me;
   memset(&me, 0, sizeof me);
