@@ -73,8 +73,7 @@ constexpr Kept kept_in(const LinkState* state) {
   return state == nullptr ? Kept::nothing : state->exact() ? Kept::intervals : Kept::counters;
 }
 
-// The same for a caller that knows what is kept, and that the network is no dragonfly
-// (dragonfly_path_inl.hpp).
+// The same where it is known what is kept, and that the network is no dragonfly (dragonfly_path_inl.hpp).
 template <Kept kKept>
 void find_other_path(const Pricing& pricing, Routing routing, std::uint64_t seed, NodeId tx, NodeId rx,
                      const LinkState* state, Path* path);

@@ -138,8 +138,7 @@ class Nic final : public wire::Sink {
     const Errc found = queue.take(event);
     if (found != Errc::not_done) [[likely]]
       return found;
-    // A caller that waits for a message's event reads the message next: its line comes along with the
-    // event's.
+    // A caller that waits for a message's event reads the message next: its line comes with the event's.
     __builtin_prefetch(awaited_message_.load(std::memory_order_relaxed));
     if (has_nothing_to_move()) [[likely]] {
       if (polls_.add()) [[unlikely]]

@@ -107,9 +107,8 @@ inline Counted announce(const NicView& nic, CounterState& state, CounterValue no
 }
 
 // Adds to a counter in any process's segment. What the caller stored before is visible to a thread that sees
-// the new count. A stalled adder whose counter is destroyed meanwhile may still add to it: destroyed counters
-// are used again as late as possible. Any thread of any process; not blocking, but for the wake-up of a
-// sleeper.
+// the new count. A stalled adder may still add to a destroyed counter: those are used again as late as
+// possible. Any thread of any process; not blocking, but for the wake-up of a sleeper.
 inline Counted add(const NicView& nic, CounterName name, CounterValue by) {
   // The line comes over once, for writing, and not once for the look and once more for the addition.
   if (name.valid()) [[likely]]

@@ -10,9 +10,8 @@
 #include <cstdint>
 
 // What of a process's address space lies in its memory file, for registrations of the whole of it (kSpace).
-// Such a registration says which peers may touch memory; a word here says where some of it is, for at most
-// one extent of 2 MiB. A peer goes direct where it finds a word that covers its bytes, and asks the owner
-// otherwise.
+// Such a registration says which peers may touch memory; a word here says where some of it is, for one extent
+// of 2 MiB at most. A peer goes direct where a word covers its bytes, and asks the owner otherwise.
 //
 //   0        wanted[64]       pages that peers ask for, plus one; any process writes, the owner takes
 //   4 KiB    words[1024][8]   one set per hash of an extent's number; the owner writes

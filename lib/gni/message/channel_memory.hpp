@@ -10,9 +10,8 @@
 namespace orrery::gni {
 
 // Asks for the registered memory of a channel's buffers to be moved into the memory file before a sender uses
-// it: sends then need no help of another process. It is new memory of ours, so that costs its application
-// nothing. `self` is bound to our own address; `at` begins the registration. Where adoption is off nothing
-// happens.
+// it: sends then need no other process. It is new memory of ours, so that costs its application nothing.
+// `self` is bound to our own address; `at` begins the registration. Where adoption is off nothing happens.
 inline void ask_for_direct(nic::Nic& nic, nic::Endpoint& self, const nic::MemKey& key, std::byte* at) {
   // A put of a word to itself: the endpoint then knows us as its peer.
   nic::Request request;
