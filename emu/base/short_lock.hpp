@@ -13,8 +13,8 @@ namespace orrery {
 // instruction for a pair of lock() and unlock(), where std::mutex takes two and three calls. A waiter spins,
 // yields once, then sleeps. So a holder that a waiter preempted gets the core back, even where the scheduler
 // prefers the thread that yields. unlock() wakes a sleeper that it sees; a thread that goes to sleep at that
-// very moment may be missed, and looks again after `nap_ns`. Not recursive, not
-// fair, not for signal handlers. Usage: const std::lock_guard lock(short_lock_);
+// very moment may be missed, and looks again after `nap_ns`. Not recursive, not fair, not for signal
+// handlers. Usage: const std::lock_guard lock(short_lock_);
 class ShortLock {
  public:
   static constexpr std::int64_t kNapNs = 50'000;

@@ -19,7 +19,7 @@ namespace orrery::job {
 //   1. One thread at a time; every call but barrier_enter() blocks until the launcher has answered.
 //   2. A launcher that breaks the grammar or goes away is an error of the call, not of the process. After the
 //      former nothing more is said: every call fails with invalid_state.
-// Usage: auto wire = PmiWire::open(fd); wire.value()->put("a", "b"); wire.value()->barrier();
+// Usage: auto wire = PmiWire::open(std::move(fd)); wire.value()->put("a", "b"); wire.value()->barrier();
 class PmiWire final : public PmiClient {
  public:
   // Says init, and asks for the limits and the name of the key-value space. Takes the descriptor.

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 // Memory that comes and goes while peers may reach all of a process's addresses: what the program's own calls
-// map, and a warning before they take it away. libc's own calls come by nowhere: what its allocator maps for
+// map, and a warning before they take it away. libc's own calls are not seen: what its allocator maps for
 // one large block, and a thread's stack, are never adoptable here.
 namespace orrery::memory {
 

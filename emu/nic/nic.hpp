@@ -265,7 +265,7 @@ class Nic final : public wire::Sink {
   void use_wire(wire::HostWire& wire);  // from now on; it outlives the NIC's use
   // Makes a process reachable by it. Errors: HostWire::add_peer's.
   Status add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address);
-  void poll_wire(bool must_look);  // any thread; left to another that is at it, unless it `must_look`
+  void poll_wire(bool must_look);  // any thread; returns at once while another one polls, unless `must_look`
   bool serve_wire();               // by the service thread; returns whether more is to be done soon
   // Whether the service thread may sleep on the wire's descriptor. Lowers `wakes_at_ns` to when it must look.
   bool may_sleep_on_wire(std::atomic<std::int64_t>& wakes_at_ns);

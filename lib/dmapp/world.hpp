@@ -40,8 +40,8 @@ struct Card {
 
 // Threads: members that are constant after init by any; contexts under their lock.
 // Invariants: (1) there is at most one, current(); (2) contexts live until finalize, in the order in which
-// their threads came. Usage: World* world = World::current();  if (world == nullptr) return
-// DMAPP_RC_INVALID_PARAM;
+// their threads came.
+// Usage: World* world = World::current();  if (world == nullptr) return DMAPP_RC_INVALID_PARAM;
 class World {
  public:
   // Null before init and after finalize.

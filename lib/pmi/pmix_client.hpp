@@ -16,8 +16,8 @@ namespace orrery::pmi {
 
 // The job's process manager through PMIx, as Open MPI's mpirun, prterun and srun --mpi=pmix have it. The
 // library is opened at run time, when such a launcher has started this process; nothing of it is needed to
-// build. Every fence brings all pairs here, and only what is here is looked at. Usage: auto client =
-// PmixClient::open(); client.value()->put("a", "b"); client.value()->barrier();
+// build. Every fence brings all pairs here, and only what is here is looked at.
+// Usage: auto client = PmixClient::open(); client.value()->put("a", "b"); client.value()->barrier();
 class PmixClient final : public job::PmiClient {
  public:
   // Errors: unsupported (libpmix.so.2 cannot be loaded, or refuses us; the log says what to use instead).

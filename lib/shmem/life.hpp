@@ -7,7 +7,7 @@
 // Which PEs live: what a wait must know whose end another PE owes.
 namespace orrery::shmem {
 
-inline constexpr std::int64_t kLookNs = 10'000'000;  // between looks at who lives
+inline constexpr std::int64_t kLookNs = 10'000'000;  // between looks at which PEs live
 
 // Tells the others how this process is named, and learns it of them. Collective. Returns the highest level of
 // threads that a PE asked for.

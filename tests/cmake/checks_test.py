@@ -11,6 +11,7 @@ import check_format
 import check_headers
 import check_layers
 import check_documents
+import check_english
 import check_source
 
 LICENCE = "// SPDX-License-Identifier: BSD-3-Clause\n// Copyright 2026 the Orrery authors\n"
@@ -173,6 +174,25 @@ class Documents(Tree):
     def test_a_dead_path_in_a_comment_is_found(self):
         self.assertEqual(self.found("// as emu/base/wait.hpp says\n", "emu/base/a.cpp"), [])
         self.assertEqual(len(self.found("// as docs/none.md says\n", "emu/base/a.cpp")), 1)
+
+
+class English(Tree):
+    def found(self, text, path="emu/base/a.hpp"):
+        self.write(path, text)
+        return check_english.problems_of(self.root)[0]
+
+    def test_a_comment_without_a_subject_of_the_code_is_found_at_its_place(self):
+        for text in ("\n// Whoever waits.\n", "\nint a;  // nobody waits\n", "/* A lock\n * that everybody takes. */\n"):
+            problems = self.found(text)
+            self.assertEqual(len(problems), 1, text)
+            self.assertTrue(problems[0].startswith("emu/base/a.hpp:2: "), problems[0])
+        self.assertEqual(len(self.found("// The short way of a put.\n")), 1)
+
+    def test_code_quotations_and_sources_are_not_read(self):
+        for text in ('int who = f("nobody");\n', "// `who` is a name\n", '// "who am I"\n', "char a = '\"'; int who;\n"):
+            self.assertEqual(self.found(text), [], text)
+        self.assertEqual(len(self.found("#pragma once\n", "emu/base/b.hpp")), 0)
+        self.assertEqual(self.found("// Nobody.\n", "emu/base/a.cpp"), [])
 
 
 class Exports(unittest.TestCase):

@@ -251,7 +251,7 @@ class CollectiveEngine final : public Listener {
     std::uint32_t children = 0;
     bool usual = false;               // the present join was a short one, in such a tree
     std::uint64_t meta = 0;           // of it
-    const MrtEntry* entry = nullptr;  // as CeShortJoin; null: a join on the long way, whose `join` has a key
+    const MrtEntry* entry = nullptr;  // as CeShortJoin; null: a join on the slow path, whose `join` has a key
     std::uint64_t entry_control = 0;
   };
   // A VCE of ours.

@@ -19,14 +19,14 @@ namespace orrery::nic {
 // process: then slices end anywhere, also where the lock is free.
 class PollCount {
  public:
-  // So many looks in vain before there is a look about: some microseconds, and where PEs share cores, so that
-  // another PE may be waiting for this one, half as many.
+  // So many polls in vain before the polling thread does more: some microseconds, and where PEs share cores,
+  // so that another PE may be waiting for this one, half as many.
   static constexpr std::uint64_t kPatience = 128;
   static constexpr std::uint64_t kCrowdedPatience = 64;
 
   explicit PollCount(bool crowded)
       : patience_((crowded ? kCrowdedPatience : kPatience) - 1), crowded_(crowded) {}
-  // Whether it is time to look about: give_way(), and whatever else polling brings with it.
+  // Whether it is time to do more than to poll: give_way(), and whatever else polling brings with it.
   // Not a read-modify-write: a lost count only makes the service thread look once more.
   bool add() {
     const std::uint64_t polls = polls_.load(std::memory_order_relaxed) + 1;
@@ -50,9 +50,9 @@ class PollCount {
   std::atomic<std::int64_t> kept_for_{0};
 };
 
-// Since when a program has polled without a pause, and so for how long the service thread, which is there for
-// the case that it stops, need not look: as long again, within bounds. Any thread; a lost store only makes it
-// look sooner, and one of its thread only that it is put off as before.
+// Measures how long the program has polled without a pause. The service thread only has to take over when the
+// polling stops, so its next wake-up is postponed by that same time, within [kPauseNs, kMostNs]. Any thread:
+// a race between callers makes a wake-up earlier or later, and loses none.
 class PollPhase {
  public:
   // A longer pause ends a phase; the service thread needs as long to notice that no thread polls.

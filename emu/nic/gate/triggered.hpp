@@ -25,7 +25,7 @@ namespace orrery::nic {
 // Threads: any. Invariants: (1) an action runs at most once, and runs once unless it is cancelled before;
 // (2) actions of one counter run in the order of their thresholds, those of one threshold in the order of
 // their posts, one at a time; (3) no lock is held while an action runs.
-// Usage: triggers.post(counter, 3, [&] { nic.post(endpoint, request); });  triggers.run(Look::at_signals);
+// Usage: triggers.post(counter, 3, [&] { nic.post(endpoint, request); });  triggers.run(look);
 class TriggerUnit {
  public:
   // Posts an operation, or adds to a counter. Runs on whichever thread of this process finds it due, the

@@ -106,7 +106,7 @@ class Runtime final : public Environment {
     std::vector<std::byte> address_of(std::uint32_t rank) override;
   };
 
-  // The program's own calls that unmap memory come by the NIC.
+  // The program's own calls that unmap memory pass through the NIC.
   struct Unmaps final : memory::UnmapListener {
     Runtime& runtime;
     explicit Unmaps(Runtime& r) : runtime(r) {}

@@ -34,8 +34,8 @@ class WireWatch {
   // How long the watch is off when the program does not poll. More than the kernel's own tick (4 ms at 250
   // Hz): to set a timer for sooner costs virtual machines 25 us.
   static constexpr std::int64_t kAwayNs = 5'000'000;
-  // A program that did not poll for so long after a post, or went to sleep, takes the watch off for none of
-  // so many more.
+  // If a post is not followed by a poll within kAwayNs, or the program sleeps before, the next kDistrust
+  // posts leave the descriptor watched.
   static constexpr std::uint32_t kDistrust = 64;
 
   explicit WireWatch(System& system) : system_(system) {}

@@ -57,7 +57,7 @@ struct WindowPlace {
 // word unchanged, as every direct access does, or announced itself to all owners and saw that none has
 // changed any since; (2) at most one transaction is open; any number wait for their packets, up to the NIC's
 // 1,024.
-// Usage: window->begin();  window->store(0, block, bytes);  auto name = window->end();  window->test(name)
+// Usage: window->begin();  window->store(0, p, 8);  auto id = window->end();  window->test(id.value(), &s)
 class FmaWindow {
  public:
   // `translation`: null when places have the machine's addresses. `port` and `nic` outlive the window.

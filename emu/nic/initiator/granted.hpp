@@ -66,9 +66,9 @@ inline void copy_from_target(std::byte* to, std::byte* from, std::uint64_t bytes
 }  // namespace detail
 
 // Carries out one access through the endpoint's grant: act(here) touches the target's bytes. ok: done, its
-// events are raised. not_done: nothing happened, take the long way. no_resource: the queue's transactions are
-// used up. Not blocking; the thread that uses the endpoint: a grant that another thread was given does not
-// count.
+// events are raised. not_done: nothing happened, take the slow path. no_resource: the queue's transactions
+// are used up. Not blocking; the thread that uses the endpoint: a grant that another thread was given does
+// not count.
 template <bool kWrites, typename Act>
 [[gnu::always_inline]] inline Errc through_grant(Endpoint& endpoint, const Transfer& transfer, Act act) {
   const Grant& grant = endpoint.grants[transfer.key % kGrants];

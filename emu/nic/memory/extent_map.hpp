@@ -16,7 +16,7 @@ namespace orrery::nic {
 // The owner's side of the extents (state/extent_state.hpp): what it tells peers of where its address space
 // lies in its memory file. Peers read the words; only this writes them.
 // Threads: any; start() to finish(), and publish(), by the service thread. Nothing is allocated but by
-// published(): the program's own calls that unmap memory come by here.
+// published(): the program's own calls that unmap memory pass through here.
 // Invariants: (1) no word covers a page that is leaving; (2) a word is written with a change that none of the
 // last 262,143 words had.
 // Usage, service thread: if (map.start(run)) { move it; map.publish(run, check); map.finish(); }

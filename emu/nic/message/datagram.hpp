@@ -51,7 +51,7 @@ inline constexpr int kDatagramPatience = 64;
 // Invariants: (1) a record belongs to the post of the same index while the endpoint names it; (2) a post
 // that could not be looked at for a moment (its peer has not attached, or an exchange was going on) is looked
 // at again whenever its owner asks for anything; (3) no lock is held while a peer is mapped.
-// Usage: unit.post(ep, bytes, {}, buffer);  DatagramOutcome o;  while (unit.test(ep, {}, &o) == Errc::ok ...)
+// Usage: unit.post(ep, bytes, {}, buffer);  DatagramOutcome o;  unit.test(ep, {}, &o);
 class DatagramUnit final : public Listener {
  public:
   // What the unit needs of its NIC.
@@ -93,7 +93,7 @@ class DatagramUnit final : public Listener {
   bool is_busy(const Endpoint& endpoint) const;
   // Drops the endpoint's post, whatever its state.
   void forget(Endpoint& endpoint);
-  // The endpoint goes: a named post of its that was not taken ends, and probe_named() tells its name once.
+  // The endpoint goes: a named post of it that was not taken ends, and probe_named() tells its name once.
   void leave_behind(Endpoint& endpoint);
   // The port goes, and what its endpoints left behind.
   void forget_left_behind(const Port& port);

@@ -104,8 +104,8 @@ struct ReceivedBuffer {
 };
 
 // The owner's side. Any thread.
-// Usage: ReceiveQueue queue(view, offset, 16'384, slab, 8192);  auto got = queue.take(named_by_event);
-//        ... queue.give_back(named_by_event);
+// Usage: ReceiveQueue queue(view, offset, 16'384, slab, 8192, nonce);  auto got = queue.take(name_in_event);
+//        ... queue.give_back(name_in_event);
 class ReceiveQueue {
  public:
   // What a queue takes up in the arena (Nic::reserve_arena). REQUIRES: 0 < buffers <= kMaxReceiveBuffers.

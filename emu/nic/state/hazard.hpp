@@ -69,7 +69,7 @@ inline std::uint64_t announced_word(MrtEntry& entry) {
   // Acquire: pairs with the owner's publication of the entry.
   const std::uint64_t word = entry.control.load(std::memory_order_acquire);
   if (entry.touched.load(std::memory_order_relaxed) != 0) return word;
-  // First access by a peer: from now on its owner has to look for us before it lets go. Either it sees this
+  // First access by a peer: from now on its owner has to look for us before it withdraws. Either it sees this
   // mark, or the second look sees the entry free.
   entry.touched.exchange(1, std::memory_order_seq_cst);
   return entry.control.load(std::memory_order_seq_cst);

@@ -43,7 +43,7 @@
 // make it small); the crossbar is never the bottleneck; slow links are not stalled for by fast ones;
 // a router tells its loads when something happens there, not when all is quiet; that the sender repeats what
 // a lost link or router held, at once or when the network is released, is an assumption (papers leave it to
-// software), and so is that he knows after one hop's time and not after a time-out; what a failed router has
+// software), and so is that it knows after one hop's time and not after a time-out; what a failed router has
 // begun to send arrives whole, that from its own nodes too.
 #pragma once
 
