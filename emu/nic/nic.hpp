@@ -147,14 +147,14 @@ class Nic final : public wire::Sink {
     }
     return progress_and_take(queue, event);
   }
-  // Where the next message will probably be looked for. The thread that polls.
+  // Where the caller will probably look for the next message. The thread that polls.
   void await_message(const std::byte* at) { awaited_message_.store(at, std::memory_order_relaxed); }
-  // Sleeps until the queue has something to say or `deadline_ns` passes (none: for ever). ok, timeout.
+  // Sleeps until the queue has an event or an overrun, or `deadline_ns` passes (none: never). ok, timeout.
   Errc wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns);
 
-  // Sleeps until one of the queues has something to say, and gives its place in the list; consumes nothing.
-  // `stop` is asked now and then, and after ring_bell(). May run beside threads that use the queues.
-  // Errors: timeout, terminated (stop said so). REQUIRES: the queues live until it returns.
+  // Sleeps until one of the queues has an event or an overrun; returns its place in the list, takes nothing.
+  // `stop` is called now and then, and after ring_bell(). May run beside threads that use the queues.
+  // Errors: timeout, terminated (stop returned true). REQUIRES: the queues live until it returns.
   using StopWaiting = std::function<bool()>;
   Result<std::uint32_t> wait_any(std::span<CompletionQueue* const> queues,
                                  std::optional<std::int64_t> deadline_ns, const StopWaiting& stop);
@@ -173,7 +173,7 @@ class Nic final : public wire::Sink {
                                       CounterValue* value);
 
   // ---- operations ----
-  // Starts one operation. ok: accepted, and everything else is said by events. Otherwise nothing happened:
+  // Starts one operation. ok: accepted, and events report all that follows. Otherwise nothing happened:
   // invalid_state (endpoint not bound), no_resource (transactions of the queue used up), invalid_param. A
   // remote key that leads nowhere is accepted and ends in an event: invalid_handle (never was a key, or of a
   // process behind another NIC address), unreachable (its process is gone). Never blocks, except for the
@@ -239,7 +239,7 @@ class Nic final : public wire::Sink {
   // quiet; timeout: some are not, and all go on as if nothing had been; invalid_param: no such domain.
   // Blocks, at most until the deadline. Any thread that has nothing under way.
   Errc suspend(std::span<const ProcessName> processes, std::uint32_t domain, std::int64_t deadline_ns);
-  // Lets them go on. Errors: invalid_state (none of them was suspended), invalid_param. Does not block.
+  // Resumes them. Errors: invalid_state (none of them was suspended), invalid_param. Does not block.
   Errc resume(std::span<const ProcessName> processes, std::uint32_t domain);
 
   // ---- progress ----
@@ -248,7 +248,7 @@ class Nic final : public wire::Sink {
   bool progress() { return progress(nullptr); }
   // The same after a look at `source` that found nothing (Clock::idle).
   bool progress(const void* source);
-  // The service thread's share; returns whether it wants to be called again soon, without being rung.
+  // The service thread's share; returns whether it has to be called again soon, without being rung.
   bool serve();
   static constexpr std::int64_t kServicePeriodNs = 200'000;
   void peer_died(ProcessName process);  // its outstanding operations end in `unreachable`
@@ -256,7 +256,7 @@ class Nic final : public wire::Sink {
   std::int64_t now_ns();  // what deadlines of waits are in: the clock's time, or CLOCK_MONOTONIC
   clock::Clock* clock() const { return clock_; }
   HazardBoard* hazard_board() const { return board_; }    // null: there is none
-  bool has_faults() const { return faults_ != nullptr; }  // may meet some: nothing takes the fast path
+  bool has_faults() const { return faults_ != nullptr; }  // faults are asked for: no fast path
   const FaultCounters& fault_counters() const { return error_state(view_).faults; }
   void collect_refusals();  // tells the error log of refused frames that had no answer. Any thread
   // ---- the wire between hosts (wire_frames.cpp) ----

@@ -57,8 +57,8 @@ class RegistrationTable {
   };
 
   // `process_generation` tells the processes that have had our slot apart. `arena_alloc` gives room for
-  // segment lists in the segment's arena (offset, or 0 when it is used up). `board`: that peers announce
-  // themselves on too; null: none does.
+  // segment lists in the segment's arena (offset, or 0 when it is used up). `board`: where peers
+  // announce rows of FMA windows too; null: nowhere.
   RegistrationTable(NicView view, std::uint32_t process_generation,
                     std::function<std::uint64_t(std::uint64_t)> arena_alloc,
                     std::function<void(std::uint64_t, std::uint64_t)> arena_free,

@@ -115,16 +115,16 @@ class Environment {
   // A thread of the program handed something to the wire, and may not poll: the service thread is to keep the
   // wire's timers. `soon`: some of it could not go out yet. Cheap when it knows.
   virtual void attend_wire(bool /*soon*/) {}
-  // A thread of the program moves frames along, or stops to: the service thread need not look for so long. A
-  // system call.
+  // A thread of the program moves frames along, or stops to: the service thread's next look comes after that
+  // time. A system call.
   virtual void put_off_service(std::int64_t /*ns*/) {}
-  // One is about to post to the wire; `polls`: how often the program has polled so far. Cheap when no sender
-  // would wake the service thread.
+  // A thread of the program is about to post to the wire; `polls`: how often it has polled so far. Cheap when
+  // no sender would wake the service thread.
   virtual void post_to_wire(std::uint64_t /*polls*/) {}
-  // It is about to sleep: what comes is the service thread's again, at once.
+  // A thread of the program is about to sleep: the service thread takes in what comes from now on.
   virtual void hand_wire_back() {}
-  // Asks our own service thread to call CollectiveEngine::heartbeat() every kHeartbeatNs until it says no,
-  // and then heart_stopped().
+  // Asks our own service thread to call CollectiveEngine::heartbeat() every kHeartbeatNs until it returns
+  // false, and then heart_stopped().
   static constexpr std::int64_t kHeartbeatNs = 2'000'000;
   virtual void start_heartbeat() {}
   // Asks our own service thread to call serve() soon.
@@ -179,7 +179,7 @@ struct Peer {
         hazards(this->link.nic.hazards(self)),
         more_hazards(this->link.nic.more_hazards(self)) {}
 
-  // Our word there of that place (hazard.hpp, thread_word.hpp).
+  // Our hazard word of that place in its segment (hazard.hpp, thread_word.hpp).
   std::atomic<std::uint64_t>& hazard(std::uint32_t place) {
     if (place < kHazardSlots) [[likely]]
       return hazards.slot[place];
@@ -194,10 +194,10 @@ struct Peer {
   const wire::ProcessSlot self;  // ours
   HazardLine& hazards;           // our line in its segment
   MoreHazards& more_hazards;
-  std::atomic<bool> has_many{false};  // its owner knows that we use those
+  std::atomic<bool> has_many{false};  // its owner knows that we use `more_hazards`
   std::atomic<bool> dead{false};
-  std::atomic<std::uint32_t> nic_address{UINT32_MAX};  // that it was found behind; all ones: not yet
-  std::atomic<bool> lanes_refused{false};  // one side found nonsense in them: nothing goes by frame any more
+  std::atomic<std::uint32_t> nic_address{UINT32_MAX};  // where it was found; all ones: not yet
+  std::atomic<bool> lanes_refused{false};  // one side found bad bytes in them: no more frames
   HitCounts hits;
   // The same by extents of its address space: extent << 16 | count, the last that came of each place.
   std::array<std::atomic<std::uint64_t>, 64> extent_hits{};
