@@ -204,7 +204,7 @@ class Nic final : public wire::Sink {
   DatagramUnit& datagrams() { return datagrams_; }
   // Carries out packets of Verb::match from now on; lives as long as the NIC.
   void serve_match_unit(match::PacketServer& server) { match_server_.store(&server); }
-  // Sends such a packet; `completion.listener` hears of the answer. not_done: it is on its way.
+  // Sends such a packet; `completion.listener` gets the answer. not_done: it is in flight.
   // Errors: no_resource (try again), unreachable, and those of connecting.
   Errc send_to_match_unit(ProcessName process, const wire::PacketHeader& header,
                           std::span<const std::byte> payload, const Completion& completion);
@@ -463,7 +463,7 @@ class Nic final : public wire::Sink {
   // The wire between hosts. It is called under frames_mu_, and takes requests_mu_ for what it delivers.
   std::atomic<wire::HostWire*> wire_{nullptr};
   WireEnd wire_end_{*this};
-  std::vector<Peer*> wire_peers_;                // peers that were spoken to by it, guarded by frames_mu_
+  std::vector<Peer*> wire_peers_;                // peers that it has connected, guarded by frames_mu_
   std::vector<wire::ProcessSlot> wire_losses_;   // not yet told to the service thread, guarded by frames_mu_
   std::array<Parts, kMaxProcesses> wire_parts_;  // guarded by requests_mu_
   SequenceTable sequences_;                      // own lock

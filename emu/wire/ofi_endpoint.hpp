@@ -53,7 +53,7 @@ struct OfiEndpointOptions {
 class OfiEndpoint {
  public:
   // Opens provider and interface. unsupported when libfabric is not installed, or has no such provider or
-  // interface; system when opening failed. Then `why` says so, and names what could be used instead. Waits up
+  // interface; system when opening failed. Then `why` names the cause, and what to use instead. Waits up
   // to 3 s for an interface that leads to other hosts, and for an address that the kernel still examines.
   static Result<std::unique_ptr<OfiEndpoint>> open(const OfiEndpointOptions& options, std::string* why);
   // Names of the providers that could be opened here, best known first; empty without libfabric.

@@ -73,7 +73,7 @@ struct TxFrame {
   }
 };
 
-// The frames of a wire that are not in use. Bounded: when it is empty, callers hear not_done.
+// The frames of a wire that are not in use. Bounded: when it is empty, callers get not_done.
 class FramePool {
  public:
   FramePool(OfiEndpoint& endpoint, std::uint32_t count) : frames_(count) {

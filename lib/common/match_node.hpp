@@ -37,7 +37,7 @@ struct MatchPeer {
 };
 
 // This process as one of those that match messages: its match unit in the NIC's segment, the pid under which
-// others find it, and the processes that it speaks to.
+// others find it, and the processes that it exchanges messages with.
 // Threads: find() any; start(), sign_on() and sign_off() one at a time.
 // Usage: MatchNode node;  node.start(api);  node.sign_on(MatchNode::kAnyPid);  node.find({nid, pid});
 class MatchNode {

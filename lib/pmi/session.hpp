@@ -26,7 +26,7 @@ namespace orrery::pmi {
 //   2. One thread at a time, as PMI has it.
 class Session {
  public:
-  // Opens the process's session, or finds it. Errors: unsupported (a launcher that we do not speak to),
+  // Opens the process's session, or finds it. Errors: unsupported (a launcher without a protocol here),
   // invalid_state (finalised before, or the parent's), and those of the wire and the job. The log says why.
   static Result<Session*> open();
   // The session of this process, or nullptr.

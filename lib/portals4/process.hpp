@@ -13,7 +13,7 @@
 
 #include <portals4.h>
 
-// What this library holds of the process: its match unit, its interfaces, the processes that it speaks to.
+// What this library holds of the process: its match unit, its interfaces and the processes that it has met.
 namespace orrery::portals4 {
 
 namespace match = nic::match;

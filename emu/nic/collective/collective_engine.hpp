@@ -179,7 +179,7 @@ class CollectiveEngine final : public Listener {
   // be.
   bool reserve(CeEdge& edge, std::uint64_t reduction);
   void arrived(CeEdge& edge, std::uint64_t reduction);
-  // The same for a contribution that was lost on its way: the tree is broken, and its result says so.
+  // The same for a contribution that was lost on its way: the tree is broken, and its result is the error.
   void lose(const Port& port, CeEdge& edge, const CeJoin& join);
   // No caller waits any more for what was posted through `port`.
   void forget(const Port& port);
@@ -197,7 +197,7 @@ class CollectiveEngine final : public Listener {
     move_packets();
     look(false);
   }
-  // The same at a point of virtual time, and the queues of our VCEs hear what is new: from the program's
+  // The same at a point of virtual time, and the queues of our VCEs get their events: from the program's
   // thread, which has the turn, and not from the service thread, which would come in between.
   void progress_in_turn();
   // As progress(), and the owner's duties. Returns whether it wants to be called again soon.
@@ -371,7 +371,7 @@ class CollectiveEngine final : public Listener {
   std::atomic<std::uint32_t> reserved_{0};  // records that joins on their way will take
   std::atomic<bool> heartbeat_on_{false};
   std::uint32_t idle_beats_ = 0;      // service thread
-  std::atomic<bool> in_beat_{false};  // the service thread is at it because the heart beats
+  std::atomic<bool> in_beat_{false};  // the service thread polls because the heart beats
   std::atomic<std::uint32_t> owned_count_{0};
   std::atomic<std::uint64_t> me_{0};  // what we write into a claim; 0 until it was needed
 

@@ -28,8 +28,8 @@ struct Ending {
   const std::byte* answer = nullptr;
 };
 
-// Something that hears of ends besides completion queues: a transaction of many parts, an engine, an
-// exchange.
+// A sink that is no completion queue: a transaction of many parts, an engine, or an exchange of
+// datagrams.
 class Listener {
  public:
   // Any thread, with locks of the NIC held: must neither block nor post. The listener itself may be gone as
@@ -53,7 +53,7 @@ struct Completion {
   std::uint32_t value = 0;                     // user value of its events, or the message's id
   std::uint32_t nic_address = 0;               // of the target, in reports of errors
   void* context = nullptr;              // handed back by CompletionQueue::completed(), or the listener's own
-  const Port* port = nullptr;           // through which it was posted; hears of failures
+  const Port* port = nullptr;           // through which it was posted; told of failures
   std::atomic<bool>* broken = nullptr;  // set by a failure: the mailbox of its connection
   Listener* listener = nullptr;
   std::atomic<std::uint32_t>* in_flight = nullptr;  // counts operations that outlive their post (retain())

@@ -37,7 +37,7 @@ class ErrorLog {
   std::uint64_t newest() const { return newest_.load(std::memory_order_acquire); }
   // The first event after `serial` that is still kept; nullopt when there is none.
   std::optional<ErrorEvent> next(std::uint64_t serial) const;
-  // Sleeps until there is one, `stop` says so, or the time is over.
+  // Sleeps until there is one, `stop` returns true, or the time is over.
   void wait(std::uint64_t serial, std::optional<std::int64_t> deadline_ns, const std::function<bool()>& stop);
   // Makes sleepers ask `stop` again.
   void nudge();

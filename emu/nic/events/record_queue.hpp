@@ -25,7 +25,7 @@
 //   consumer:  takes the slot, copies the record, frees the place
 //
 // A producer that dies before it has published leaves a place that no slot names: nothing waits for it, and
-// the owner frees it when it hears of the death (repair()). One that dies after it has published leaves
+// the owner frees it when it learns of the death (repair()). One that dies after it has published leaves
 // nothing. A producer that is stopped keeps its place, and no more.
 namespace orrery::nic {
 

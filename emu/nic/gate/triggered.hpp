@@ -19,7 +19,7 @@
 // that an adder in any process finds out by one load that it has reached it. It then rings the owner, and
 // the owner carries the actions out: the thread that polls, or the service thread. The counts themselves are
 // the record of what is due, so the death of an adder leaves nothing to repair: the service thread compares
-// them again when it hears of the death. Actions end with their owner.
+// them again when it learns of the death. Actions end with their owner.
 namespace orrery::nic {
 
 // Threads: any. Invariants: (1) an action runs at most once, and runs once unless it is cancelled before;

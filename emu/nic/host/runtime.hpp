@@ -99,7 +99,7 @@ class Runtime final : public Environment {
     bool can_attach = false;
   };
 
-  // Where the wire finds processes that speak to us first. Called under the NIC's lock.
+  // Where the wire finds processes whose first frame comes before ours. Called under the NIC's lock.
   struct Addresses final : wire::PeerAddresses {
     job::HostDirectory& directory;
     explicit Addresses(job::HostDirectory& d) : directory(d) {}

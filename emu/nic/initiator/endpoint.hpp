@@ -16,7 +16,7 @@
 // What the API layers hold of a NIC (nic.hpp): their sign-on to it, and where their posts go to.
 namespace orrery::nic {
 
-// Where posts of one port go to: a remote NIC, and the queue that hears of their completion.
+// Where posts of one port go to: a remote NIC, and the queue for their completions.
 // Threads: one at a time. Members are set through the Nic.
 struct Endpoint {
   static constexpr std::uint32_t kNoPeer = UINT32_MAX;

@@ -104,7 +104,7 @@ template <bool kWrites, typename Act>
     }
     act(grant.here + offset);
     if ((transfer.events & kRemoteEvent) != 0 && grant.queue.slots != nullptr) {
-      // A full queue is its owner's loss, and it hears of it.
+      // A full queue loses the event; its overrun tells the owner.
       (void)push_event(grant.queue, {EventKind::remote, Errc::ok, endpoint.remote_value});
     }
   }

@@ -128,8 +128,8 @@ class ChannelUnit {
   // taken already: two events may tell of a send whose sender died).
   Result<ReceivedSend> take(const Event& event);
   // Buffers that dead senders were filling are ready again, and what they had filled raises its event. The
-  // NIC calls it when it hears of a death; an owner that never spoke to its senders does not hear, and calls
-  // it.
+  // NIC calls it when it learns of a death; an owner that is not connected to its senders has to call it
+  // itself.
   void take_back_from_the_dead();
 
  private:

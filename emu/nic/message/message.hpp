@@ -30,13 +30,13 @@ struct MessageLabel {
 // endpoint has one, gets an event when the peer has it, and the queue behind the peer's mailbox one too.
 // Errors: not_done (no credit), size (more data than agreed, or a header that leaves it no room), no_resource
 // (transactions of the queue or of the wire are used up), invalid_state (the connection is broken: the peer
-// is dead, or wrote nonsense).
+// is dead, or wrote bad values).
 Errc send_message(Nic& nic, Endpoint& endpoint, std::span<const std::byte> header,
                   std::span<const std::byte> data, const MessageLabel& label);
 
 // The oldest message that was not released: where it is in our memory, and its tag. `wanted`: only if its tag
 // is this one, or kAnyTag. Errors: not_done (none; whether the peer lives says its next message), no_match
-// (another tag, which `message` then has), invalid_state (our own mailbox holds nonsense).
+// (another tag, which `message` then has), invalid_state (our own mailbox holds bad values).
 inline constexpr std::uint8_t kAnyTag = 0xff;
 struct ReceivedMessage {
   std::byte* at = nullptr;
@@ -59,7 +59,7 @@ inline bool has_credit(Mailbox& box) {
     return true;
   // Acquire: the peer has read what the slot held before it said so.
   const std::uint64_t released = box.released_word().load(std::memory_order_acquire);
-  // Anything else is nonsense; the slow way says so.
+  // Anything else is a bad value; the slow path reports it.
   if (released > box.sent || box.sent - released >= box.shape.credits) return false;
   box.acknowledged = released;
   return true;

@@ -28,7 +28,7 @@ template <typename Is>
 bool any_hazard(const NicView& nic, std::uint32_t process, Is is_it) {
   for (auto& word : nic.hazards(process).slot)
     if (is_it(word)) return true;
-  // Acquire: a process says so before its first announcement beyond its line.
+  // Acquire: a process sets its bit before its first announcement beyond its line.
   if ((nic.service().many_threads[process / 64].load(std::memory_order_acquire) >> process % 64 & 1) == 0)
     return false;
   for (auto& word : nic.more_hazards(process).slot)

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-// The words in which an API layer asks a NIC for something, and in which it hears back: keys, operations,
+// The words between an API layer and a NIC, in requests and in answers: keys, operations,
 // flags, events. They are neutral: uGNI's posts, DMAPP's implicit operations, Portals' matched puts and CCI's
 // sends are all built from them, and each API maps them to its own words. What is asked for as a whole is a
 // Request (initiator/request.hpp).

@@ -10,7 +10,7 @@
 // The rules of Portals 3 over a match unit: the same lists, entries and walk; what differs is here. An
 // entry has at most one memory descriptor, which counts operations and goes with its last; a message that
 // no descriptor takes is dropped without an answer; each descriptor has an event queue of its own, which
-// hears of the beginning and the end of each operation at both sides. As in match_unit.hpp every function
+// gets the beginning and the end of each operation at both sides. As in match_unit.hpp every function
 // changes the state of a Session that its caller holds.
 namespace orrery::nic::match::classic {
 

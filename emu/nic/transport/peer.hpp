@@ -197,14 +197,14 @@ struct Peer {
   std::atomic<bool> has_many{false};  // its owner knows that we use `more_hazards`
   std::atomic<bool> dead{false};
   std::atomic<std::uint32_t> nic_address{UINT32_MAX};  // where it was found; all ones: not yet
-  std::atomic<bool> lanes_refused{false};  // one side found bad bytes in them: no more frames
+  std::atomic<bool> lanes_refused{false};              // one side found bad bytes in them: no more frames
   HitCounts hits;
   // The same by extents of its address space: extent << 16 | count, the last that came of each place.
   std::array<std::atomic<std::uint64_t>, 64> extent_hits{};
   std::atomic<bool> no_attach{false};  // cross-memory attach was refused: do not ask again
 
   // Frames, guarded by Nic::frames_mu_.
-  bool lanes_open = false;  // or it has been spoken to by the wire
+  bool lanes_open = false;  // or the wire has connected it
   wire::RingProducer requests;
   wire::RingConsumer responses;
   std::uint32_t response_bytes_due = 0;

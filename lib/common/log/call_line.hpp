@@ -66,7 +66,7 @@ class CallLine {
   void number(const char* name, std::uint64_t value, std::size_t bytes);
   void show(const void* pointer);
   [[gnu::format(printf, 2, 3)]] void add(const char* format, ...);
-  // Ends the parameters. `has_output`: answers are there to be shown. `nothing`: a client that polls hears it
+  // Ends the parameters. `has_output`: answers are there to be shown. `nothing`: a client that polls gets it
   // again and again.
   void result(const char* text, bool has_output, bool nothing);
   const char* text() const { return text_.data(); }
