@@ -39,7 +39,7 @@ struct MatchPeer {
 // This process as one of those that match messages: its match unit in the NIC's segment, the pid under which
 // others find it, and the processes that it exchanges messages with.
 // Threads: find() any; start(), sign_on() and sign_off() one at a time.
-// Usage: MatchNode node;  node.start(api);  node.sign_on(MatchNode::kAnyPid);  node.find({nid, pid});
+// Usage: MatchNode node;  node.start(api);  node.sign_on(MatchNode::kAnyPid, 0);  node.find({nid, pid});
 class MatchNode {
  public:
   static constexpr std::uint32_t kAnyPid = UINT32_MAX;

@@ -19,7 +19,7 @@
 //     collective engine     47..46 transaction  | 45..14 reduction | 13..0 engine
 //
 // A live entry is never 0, because its source is not. Pure functions; any thread.
-// Usage: const gni_cq_entry_t e = cq_entry::post(tid, inst_id, DeviceStatus::okay);
+// Usage: const gni_cq_entry_t e = cq_entry::post(tid, inst_id, 0);
 namespace orrery::gni::cq_entry {
 
 enum class Source : std::uint8_t { none = 0, bte = 1, ssid = 2, rmt = 3, dla = 4 };
