@@ -7,7 +7,7 @@
 #include <cstdint>
 
 // The status codes of the Aries NIC, six bits of a completion event, with their names and whether posting
-// again may help. (docs/sources.md, uGNI section 5.)
+// again may help. (docs/sources.md, uGNI, Chosen here.)
 namespace orrery::gni {
 
 // The codes that this library gives or tests; the table knows all 62.
