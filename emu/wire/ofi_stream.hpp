@@ -13,7 +13,7 @@
 // What one process remembers of the frames to and from another: state only, the rules are OfiWire's.
 namespace orrery::wire {
 
-// Frames of one stream that may be on their way, and how far ahead of a gap a receiver keeps them: the bits
+// Frames of one stream that may be in flight, and how far ahead of a gap a receiver keeps them: the bits
 // of an Ack. With frames of 64 KiB that is 4 MiB, more than any link here holds.
 inline constexpr std::uint64_t kFrameWindow = 64;
 // Of long frames fewer are under way, so that they, and the buffers that they come into, stay in the caches
@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kLongFrameWindow = 20;
 // Fewer yet of those whose payload is read where it lies.
 inline constexpr std::uint64_t kHugeFrameBytes = 262'144;
 inline constexpr std::uint64_t kHugeFrameWindow = 4;
-// Frames of a stream that exist at the sender: on their way, waiting for the window, and the one being
+// Frames of a stream that exist at the sender: in flight, waiting for the window, and the one being
 // filled.
 inline constexpr std::uint64_t kStreamFrames = 256;
 

@@ -78,7 +78,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   Status add_peer(ProcessSlot slot, std::span<const std::byte> address) override;
   void drop_peer(ProcessSlot slot, std::span<const std::byte> address) override;
 
-  // A packet alone on its way goes at once; behind frames that are under way it waits for the next packets,
+  // A packet that is alone goes at once; behind frames in flight it waits for the next packets,
   // at the latest for the next poll(). A put or response with more payload than max_payload() becomes several
   // packets, each naming the whole operation, only the last one with kLast.
   // The answer "ok" without payload, given from inside deliver(), is no packet: the acknowledgement says it,

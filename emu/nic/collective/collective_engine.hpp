@@ -102,7 +102,7 @@ struct CeEdge {
     for (auto& one : none) one = kNoRecord;
     return none;
   }
-  // Under a clock, bit i: a contribution for lane i is on its way (CollectiveEngine::reserve). Through
+  // Under a clock, bit i: a contribution for lane i is in flight (CollectiveEngine::reserve). Through
   // atomic_ref: it may end on the clock's thread.
   std::uint32_t under_way = 0;
 };
@@ -368,7 +368,7 @@ class CollectiveEngine final : public Listener {
   std::atomic<std::uint32_t> waiter_count_{0};    // as of waiters_
   std::atomic<std::uint32_t> up_by_packet_{0};    // a bit for each VCE whose parent is reached by packets
   std::array<Record, kRecords> records_;
-  std::atomic<std::uint32_t> reserved_{0};  // records that joins on their way will take
+  std::atomic<std::uint32_t> reserved_{0};  // records that joins in flight will take
   std::atomic<bool> heartbeat_on_{false};
   std::uint32_t idle_beats_ = 0;      // service thread
   std::atomic<bool> in_beat_{false};  // the service thread polls because the heart beats

@@ -66,7 +66,7 @@ class FmaWindow {
   static Result<std::unique_ptr<FmaWindow>> open(Nic& nic, Port& port, const WindowShape& shape,
                                                  std::span<const WindowPlace> places,
                                                  const NodeTranslation* translation = nullptr);
-  // Waits for packets that are on their way, a bounded time.
+  // Waits for packets in flight, a bounded time.
   ~FmaWindow();
   FmaWindow(const FmaWindow&) = delete;
   FmaWindow& operator=(const FmaWindow&) = delete;

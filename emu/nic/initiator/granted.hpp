@@ -81,7 +81,7 @@ template <bool kWrites, typename Act>
     return Errc::not_done;
   if (grant.peer->dead.load(std::memory_order_relaxed)) [[unlikely]]
     return Errc::not_done;
-  // An earlier operation of ours is still on its way by frame, and this one has to stay behind it.
+  // An earlier operation of ours is still in flight by frame, and this one has to stay behind it.
   if (transfer.in_order && grant.peer->in_flight.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     return Errc::not_done;
   }

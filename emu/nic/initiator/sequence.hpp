@@ -22,7 +22,7 @@ class SequenceTable;
 // (The Gemini paper, section 2.5, synchronization sequence identification.)
 //
 // Threads: the one that opened it adds packets; any thread ends them.
-// Invariants: (1) left counts packets on their way, and one more while the sequence is open; (2) the one that
+// Invariants: (1) left counts packets in flight, and one more while the sequence is open; (2) the one that
 // takes it to 0 finishes the sequence, once.
 struct Sequence final : Listener {
   std::atomic<std::uint32_t> left{0};

@@ -23,7 +23,7 @@ namespace orrery::nic {
 struct Endpoint;
 struct Port;
 
-// A post that is on its way by the wire: its place, and which of the posts that were there.
+// A post that is in flight by the wire: its place, and which of the posts that were there.
 struct DatagramName {
   std::uint32_t index = 0;
   std::uint64_t serial = 0;

@@ -216,7 +216,7 @@ struct alignas(64) Unexpected {
   std::uint8_t interface;
   std::uint8_t type;  // of the event when an entry takes it
   std::uint8_t operation, datatype;
-  std::uint8_t arriving;  // its bytes are on their way
+  std::uint8_t arriving;  // its bytes are in flight
   std::uint8_t claimed;   // an entry took it meanwhile: its event comes with the bytes
   std::uint64_t claim_user;
   std::uint32_t claim_counter;

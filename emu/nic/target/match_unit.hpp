@@ -76,7 +76,7 @@ struct Appended {
 // Takes unexpected messages that the entry matches (priority list), then links it at the end of its list.
 // Errors: invalid_param (no such portal), no_resource (pool or limit), size (the list is too long).
 Result<Appended> append(Session& session, const NewEntry& what);
-// Errors: invalid_handle, not_done (unexpected headers name it, or a message is on its way into it: then it
+// Errors: invalid_handle, not_done (unexpected headers name it, or a message into it is in flight: then it
 // takes no more messages until unlink() is called again and succeeds, or keep() is).
 Status unlink(Session& session, std::uint32_t entry, std::uint32_t generation);
 void keep(Session& session, std::uint32_t entry, std::uint32_t generation);

@@ -34,7 +34,7 @@ struct Flight {
   MemKey segments;         // valid: `local` is an offset in this registration's segments
   std::uint64_t sent = 0;  // bytes handed to the wire
   bool all_sent = false;
-  std::uint32_t answers_due = 0;  // packets on their way
+  std::uint32_t answers_due = 0;  // packets in flight
   std::uint32_t generation = 0;
   bool open = false;
 

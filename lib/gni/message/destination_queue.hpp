@@ -37,7 +37,7 @@ class DestinationQueue {
   DestinationQueue& operator=(const DestinationQueue&) = delete;
 
   gni_dqueue_out_attr_t describe() const;
-  // Errors: not_done (a message is on its way, or a buffer is being filled).
+  // Errors: not_done (a message is in flight, or a buffer is being filled).
   Errc close();
   // All or none. Errors: invalid_param (not what such a queue says of itself), no_resource (more peers than
   // asked for), unreachable.
