@@ -33,7 +33,7 @@ struct TxFrame {
   std::byte* bytes = nullptr;
   std::uint32_t size = kHostFrameHeaderBytes;  // of what lies in `bytes`
   std::uint32_t body_crc = 0;
-  // Payload of the only packet, when it lies elsewhere: in the program's memory, or, when it is sent again,
+  // Payload of the only packet, when it lies elsewhere: in the program's memory, or, when retransmitted,
   // in `copy`.
   std::span<const std::byte> in_place;
   std::vector<std::byte> copy;
@@ -64,7 +64,7 @@ struct TxFrame {
     return size + (in_place.size() + kPacketAlign - 1) / kPacketAlign * kPacketAlign;
   }
   // From now on a payload that lies elsewhere is a copy of ours: the program may change its memory, or give
-  // it back, and what is sent again does not.
+  // it back, and what is retransmitted does not.
   void keep_payload() {
     if (in_place.empty() || !copy.empty()) return;
     copy.assign(in_place.begin(), in_place.end());

@@ -131,7 +131,7 @@ class OfiWire final : public HostWire, private OfiEvents {
     std::int64_t heard_ns = 0;          // last authentic frame
     bool heard = false;                 // there was one
     std::int64_t waiting_since_ns = 0;  // since when there is something to acknowledge for it
-    std::int64_t retry_ns = 0;          // when the oldest frame is sent again
+    std::int64_t retry_ns = 0;          // when the oldest frame is retransmitted
     std::int64_t ack_due_ns = 0;        // 0: none
     std::uint32_t unacknowledged = 0;   // frames taken in since we last said so
     std::uint32_t backoff = 0;
@@ -163,7 +163,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   static constexpr std::uint32_t kHighestRank = UINT16_MAX;
   // How old the time may be: nothing here is timed to less than 100 us.
   static constexpr std::uint64_t kClockTicks = 8192;
-  // A frame is sent again after retransmit_after_ns, then after up to 2^kMostBackoff times that.
+  // A frame is retransmitted after retransmit_after_ns, then after up to 2^kMostBackoff times that.
   static constexpr std::uint32_t kMostBackoff = 4;
   // Of one whose payload is read in place: the longest operation of the usual kind in one.
   static constexpr std::uint32_t kLongestFrame = (1u << 20) + kHostFrameHeaderBytes + kPacketHeaderBytes;

@@ -18,7 +18,7 @@ struct Port {
   std::uint32_t nic_address = 0;
   std::uint32_t instance = 0;
   std::uint32_t hazard_slot = 0;       // which word of a board's line its FMA windows use
-  std::uint32_t max_retransmits = 10;  // how often a message that met a fault is sent again
+  std::uint32_t max_retransmits = 10;  // how often a message that met a fault is retransmitted
   std::uint32_t message_order = 8;     // kInOrder, or 0: messages may overtake each other on their way
   std::atomic<std::uint32_t> retransmitted{0};  // messages of this port that were retransmitted
   // Which threads are on the general path of an operation (PostGate): those that have a hazard word, by its

@@ -29,7 +29,7 @@ struct FaultCounters {
   std::atomic<std::uint64_t> delayed;
   std::atomic<std::uint64_t> link_errors;    // CRC errors on a link, each followed by a retry of the link
   std::atomic<std::uint64_t> links_failed;   // operations whose link gave up
-  std::atomic<std::uint64_t> retransmitted;  // messages that were sent again
+  std::atomic<std::uint64_t> retransmitted;  // retransmissions of messages
 };
 
 // Frames of one process that this NIC refused without an answer: the process reads this when it knows that
@@ -77,7 +77,7 @@ struct Misfortune {
 //   drop    no answer comes: timeout
 //   delay   it is carried out later; what must stay behind it does
 //
-// Messages and their credits that are dropped or corrupt are sent again as often as their connection allows.
+// Messages and credits that are dropped or corrupt are retransmitted as often as the connection allows.
 //
 // Threads: any. Usage: faults.judge({.from = ..., .to = ..., .key = request.remote, .tries = 1})
 class FaultUnit {

@@ -28,8 +28,8 @@ struct Flight {
   Errc status = Errc::ok;
   wire::PacketHeader header;   // of every packet, but for offset, payload and flags
   std::byte* local = nullptr;  // source of a put, destination of a get
-  // A copy of what was not sent when the post returned, except for block transfers: the program may change its
-  // source then. Of a datagram: its payload, followed by space for the answer.
+  // A copy of what was not sent when the post returned, except for block transfers: the program may change
+  // its source then. Of a datagram: its payload, followed by space for the answer.
   std::vector<std::byte> kept;
   MemKey segments;         // valid: `local` is an offset in this registration's segments
   std::uint64_t sent = 0;  // bytes handed to the wire

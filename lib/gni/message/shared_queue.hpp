@@ -40,9 +40,9 @@ struct QueueMember {
 };
 
 // Threads: one at a time, as for everything of its NIC handle.
-// Invariants: (1) at most one message is in flight: the next waits until its outcome is known; (2) a message is
-// in the sender's queue of events exactly once, after its receiver has it; (3) every posted buffer is either
-// ready, being filled, or named by an event that was not taken.
+// Invariants: (1) at most one message is in flight: the next waits until its outcome is known; (2) a message
+// is in the sender's queue of events exactly once, after its receiver has it; (3) every posted buffer is
+// either ready, being filled, or named by an event that was not taken.
 class SharedQueue {
  public:
   // Errors: as GNI_MsgqInit. Blocks until all instances of the node are there.
