@@ -53,7 +53,7 @@ thread_local Arena* t_arena = nullptr;
 // What service threads were given and the heap is to have back. The first word of each links it to the next.
 std::atomic<Free*> g_put_aside{nullptr};
 
-// By raw calls: nobody hears of these mappings, and no peer ever shares them.
+// By raw calls: no listener sees these mappings, and no peer ever shares them.
 void* map(std::size_t bytes) {
   const long at =
       syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1l, 0l);
@@ -102,7 +102,7 @@ void put_in(Arena& arena, std::byte* piece, std::size_t size_class) {
 
 // What other threads have given back.
 void collect(Arena& arena) {
-  // Acquire: who gave it back has done with it.
+  // Acquire: the thread that gave it back has done with it.
   Free* one = arena.returned.exchange(nullptr, std::memory_order_acquire);
   while (one != nullptr) {
     Free* const next = one->next;

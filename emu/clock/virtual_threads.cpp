@@ -94,7 +94,7 @@ void VirtualClock::stand_aside(Done done) {
   mu_.unlock();
   const std::int64_t limit = monotonic_ns() + kPatienceNs;
   while (!done()) {
-    // Who has the lock gives the turn away and waits for it, maybe.
+    // A thread that has the lock gives the turn away and waits for it, maybe.
     const auto knocks = [&] { return knocks_.load(std::memory_order_seq_cst) != 0; };
     if (!knocks() && mu_.try_lock()) {
       mu_.unlock();

@@ -40,7 +40,7 @@ class Waiters {
   // All look again, at once.
   void rouse();
 
-  // Something has happened, whoever waits for it.
+  // Something has happened, whether a thread waits for it or not.
   void note_news() { news_.fetch_add(1, std::memory_order_release); }
   // Whether any thread waits. A snapshot.
   bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
