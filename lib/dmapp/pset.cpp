@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/base/log.hpp"
+#include "emu/base/patient_yield.hpp"
 #include "emu/base/wait.hpp"
 #include "lib/dmapp/issue.hpp"
 #include "lib/dmapp/reduce.hpp"
@@ -375,8 +376,9 @@ dmapp_return_t dmapp_c_pset_wait(dmapp_c_pset_handle_t hndl) {
   if (context == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const std::lock_guard lock(set->mu);
   const bool timed = context->nic().clock() != nullptr;
-  const orrery::WaitBudget budget =
-      timed ? orrery::WaitBudget{.spins = 1, .yields = 0} : context->world().runtime().wait_budget();
+  const orrery::WaitBudget budget{.spins = timed ? 1 : context->world().runtime().wait_budget().spins,
+                                  .yields = 0};
+  orrery::PatientYield yield;
   for (;;) {
     dmapp_return_t rc = DMAPP_RC_NOT_DONE;
     const bool ended = orrery::spin_then_yield(budget, [&] {
@@ -385,7 +387,7 @@ dmapp_return_t dmapp_c_pset_wait(dmapp_c_pset_handle_t hndl) {
     });
     if (ended) return rc;
     context->progress();
-    if (!timed) orrery::yield_cpu();
+    if (!timed) yield();
   }
 }
 

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/base/patient_yield.hpp"
 #include "emu/base/wait.hpp"
 #include "lib/shmem/life.hpp"
 #include "lib/shmem/team.hpp"
@@ -19,9 +20,11 @@ template <typename Done>
 void wait_until(const char* call, Done done) {
   if (done()) return;
   const WaitBudget budget{.spins = 100, .yields = 0};
+  PatientYield yield;
   std::int64_t look_at = 0;
   while (!spin_then_yield(budget, done)) {
-    give_way();
+    (void)dmapp_progress();
+    yield();
     const std::int64_t now = monotonic_ns();
     if (look_at == 0) look_at = now + kLookNs;
     if (now < look_at) continue;
