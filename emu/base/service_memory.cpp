@@ -8,10 +8,8 @@
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,7 +31,7 @@ struct Header {
   std::uint32_t size_class;  // or kMapped
   std::uint32_t offset;      // from the start of the piece to the block
   std::uint64_t bytes;       // of a mapping
-  std::uint64_t mark;        // mark_of(block): no block of another allocator has it
+  std::uint64_t unused;
 };
 static_assert(sizeof(Header) == 32 && sizeof(Header) % alignof(std::max_align_t) == 0);
 
@@ -53,23 +51,58 @@ thread_local Arena* t_arena = nullptr;
 // What service threads were given and the heap is to have back. The first word of each links it to the next.
 std::atomic<Free*> g_put_aside{nullptr};
 
-// By raw calls: no listener sees these mappings, and no peer ever shares them.
-void* map(std::size_t bytes) {
-  const long at =
-      syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1l, 0l);
-  return at == -1 ? nullptr : reinterpret_cast<void*>(at);
+// Which addresses are ours: a table of what was mapped. A block of another allocator is never looked into.
+struct Mapped {
+  std::atomic<std::uint64_t> not_begin{0};  // the complement: an unused row begins after every address
+  std::atomic<std::uint64_t> end{0};        // 0: unused
+};
+constexpr std::size_t kMostMapped = 1024;
+constinit std::array<Mapped, kMostMapped> g_mapped{};
+constinit std::atomic<std::size_t> g_rows{0};  // rows that were ever used are before it
+
+bool is_ours(const void* block) {
+  const auto at = reinterpret_cast<std::uint64_t>(block);
+  const std::size_t rows = g_rows.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (at >= ~g_mapped[i].not_begin.load(std::memory_order_relaxed) &&
+        at < g_mapped[i].end.load(std::memory_order_relaxed))
+      return true;
+  }
+  return false;
 }
 
-// The process's own random word, which the kernel has given it.
-const std::uint64_t g_secret = [] {
-  std::uint64_t word = 0x9e3779b97f4a7c15;
-  if (const auto* const random = reinterpret_cast<const void*>(getauxval(AT_RANDOM)); random != nullptr)
-    std::memcpy(&word, random, sizeof word);
-  return word | 1;
-}();
+// By raw calls: the interposed ones do not hear of these mappings, and no peer ever shares them.
+void* map(std::size_t bytes) {
+  for (std::size_t i = 0; i < kMostMapped; ++i) {
+    std::uint64_t unused = 0;
+    if (!g_mapped[i].end.compare_exchange_strong(unused, 1, std::memory_order_relaxed)) continue;
+    const long at =
+        syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1l, 0l);
+    if (at == -1) {
+      g_mapped[i].end.store(0, std::memory_order_relaxed);
+      return nullptr;
+    }
+    const auto begin = static_cast<std::uint64_t>(at);
+    g_mapped[i].end.store(begin + bytes, std::memory_order_relaxed);
+    g_mapped[i].not_begin.store(~begin, std::memory_order_relaxed);
+    std::size_t rows = g_rows.load(std::memory_order_relaxed);
+    // Release: a thread that sees the row counted sees what it says.
+    while (rows <= i && !g_rows.compare_exchange_weak(rows, i + 1, std::memory_order_release)) {
+    }
+    return reinterpret_cast<void*>(at);
+  }
+  return nullptr;
+}
 
-// 64 bits that stand before no other allocator's block but by chance.
-std::uint64_t mark_of(const void* block) { return g_secret ^ reinterpret_cast<std::uint64_t>(block); }
+void unmap(void* begin, std::size_t bytes) {
+  for (Mapped& row : g_mapped) {
+    if (~row.not_begin.load(std::memory_order_relaxed) != reinterpret_cast<std::uint64_t>(begin)) continue;
+    row.not_begin.store(0, std::memory_order_relaxed);
+    row.end.store(0, std::memory_order_relaxed);
+    break;
+  }
+  syscall(SYS_munmap, begin, bytes);
+}
 
 void push(std::atomic<Free*>& list, Free* one) {
   one->next = list.load(std::memory_order_relaxed);
@@ -165,22 +198,21 @@ void* take(std::size_t bytes, std::size_t alignment) noexcept {
       .size_class = size_class < kClasses ? static_cast<std::uint32_t>(size_class) : kMapped,
       .offset = static_cast<std::uint32_t>(at - reinterpret_cast<std::uint64_t>(piece)),
       .bytes = whole,
-      .mark = mark_of(block)};
+      .unused = 0};
   return block;
 }
 
 bool give_back(void* block) noexcept {
-  Header& header = *(static_cast<Header*>(block) - 1);
   Arena* const here = t_arena;
-  if (header.mark != mark_of(block)) {
+  if (!is_ours(block)) {
     if (here == nullptr) [[likely]]
       return false;
     push(g_put_aside, static_cast<Free*>(block));
     return true;
   }
-  header.mark = 0;
+  const Header& header = *(static_cast<Header*>(block) - 1);
   if (header.size_class == kMapped) {
-    syscall(SYS_munmap, piece_of(block, header), header.bytes);
+    unmap(piece_of(block, header), header.bytes);
   } else if (header.arena == here) {
     put_in(*here, piece_of(block, header), header.size_class);
   } else {

@@ -5,6 +5,7 @@
 # (orrery, hydra, mpirun, none): by shells, with descriptors closed, as one program after the other, as a child of a
 # parent that closes what it inherited.
 set -u
+. "$(dirname "$0")/../../skip.sh"
 launcher=$1
 orrery=$2
 worker=$3
@@ -12,11 +13,11 @@ pes=2
 case $launcher in
   orrery) run=("$orrery" run -n 2) ;;
   hydra)
-    command -v mpiexec.hydra >/dev/null || { echo "skipped: mpiexec.hydra (package mpich) is not installed"; exit 77; }
+    command -v mpiexec.hydra >/dev/null || skip hydra "mpiexec.hydra (package mpich) is not installed"
     run=(mpiexec.hydra -n 2)
     ;;
   mpirun)
-    command -v mpirun.openmpi >/dev/null || { echo "skipped: mpirun (package openmpi-bin) is not installed"; exit 77; }
+    command -v mpirun.openmpi >/dev/null || skip mpirun "mpirun (package openmpi-bin) is not installed"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     run=(mpirun.openmpi --oversubscribe -n 2)
     ;;
