@@ -299,7 +299,7 @@ std::optional<Refusal> read_frame_header(std::span<const std::byte> bytes, Frame
   h.body_crc = r.get<std::uint32_t>();
   const bool is_data = h.kind == FrameKind::data;
   if ((!is_data && h.kind != FrameKind::ack) || reserved != 0 ||
-      (h.stream != Stream::requests && h.stream != Stream::responses) || is_data != (h.sequence != 0) ||
+      (h.stream != Stream::requests && h.stream != Stream::responses) || h.sequence == 0 ||
       (!is_data && h.packets != 0) || h.body_bytes != bytes.size() - kHostFrameHeaderBytes) {
     return Refusal::malformed;
   }

@@ -30,7 +30,7 @@ inline constexpr std::size_t kPacketAlign = 8;  // packets begin at multiples of
 
 enum class FrameKind : std::uint8_t {
   data = 1,  // has a sequence number; no packets at all asks for an acknowledgement
-  ack = 2,   // acknowledges and nothing else; sequence 0
+  ack = 2,   // acknowledges and nothing else; its sequence counts the sender's acks to that process
 };
 
 // Two streams each way, so that answers never wait behind requests.
@@ -52,7 +52,7 @@ struct FrameHeader {
   std::uint16_t domain = 0;  // of every packet in it
   std::uint16_t packets = 0;
   std::uint32_t body_bytes = 0;
-  std::uint64_t sequence = 0;  // in its stream, from 1
+  std::uint64_t sequence = 0;  // in its stream, or of an ack among the sender's acks: from 1
   std::array<Ack, kStreams> acks;
   std::uint32_t body_crc = 0;
 };

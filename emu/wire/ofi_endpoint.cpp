@@ -15,12 +15,14 @@
 #include <utility>
 
 #include <dlfcn.h>
+#include <netdb.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 namespace orrery::wire {
 
@@ -63,13 +65,24 @@ bool is_address(const std::string& text) {
   return text.find_first_not_of("0123456789.") == std::string::npos || text.find(':') != std::string::npos;
 }
 
+// Over TCP connections are made here, so that each is proved to be a peer's; ofi_rxm makes them by itself.
+// Empty: not a provider over TCP.
+std::string connected_provider(const std::string& provider) {
+  if (provider == "net" || provider == "tcp") return provider;
+  return provider == "tcp;ofi_rxm" ? "tcp" : "";
+}
+
 // What we need of a provider. `provider` empty: any.
-fi_info* ask(const Library& library, const std::string& provider, const std::string& node, int* error) {
+fi_info* ask(const Library& library, const std::string& chosen, const std::string& node, int* error) {
+  const std::string connected = connected_provider(chosen);
+  const std::string& provider = connected.empty() ? chosen : connected;
   fi_info* const hints = library.dupinfo(nullptr);
   if (hints == nullptr) return nullptr;
   hints->caps = FI_MSG;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
-  hints->ep_attr->type = FI_EP_RDM;
+  hints->ep_attr->type = connected.empty() ? FI_EP_RDM : FI_EP_MSG;
+  // One set of receive buffers for all connections.
+  if (!connected.empty()) hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
   hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
@@ -149,6 +162,7 @@ OfiEndpoint::OfiEndpoint(const OfiEndpointOptions& options)
     : options_(options), fabric_(std::make_unique<Fabric>()) {}
 
 OfiEndpoint::~OfiEndpoint() {
+  connections_.reset();
   fabric_.reset();
   if (memory_ != nullptr) munmap(memory_, memory_bytes_);
 }
@@ -267,9 +281,27 @@ Status OfiEndpoint::start(std::int64_t deadline_ns, std::string* why) {
     if (last) return Errc::unsupported;
     const timespec pause{0, kPauseNs};
     nanosleep(&pause, nullptr);
+    connections_.reset();
     fabric_ = std::make_unique<Fabric>();
     wait_fd_ = -1;
   }
+}
+
+// An endpoint that makes connections by itself, if any.
+template <typename Failed>
+Status OfiEndpoint::set_up_unconnected(const Failed& failed) {
+  Fabric& f = *fabric_;
+  fi_av_attr av{};
+  av.type = FI_AV_TABLE;
+  if (fi_av_open(f.domain, &av, &f.av, nullptr) != 0) {
+    av.type = FI_AV_MAP;
+    if (const int e = fi_av_open(f.domain, &av, &f.av, nullptr)) return failed("fi_av_open", e);
+  }
+  if (const int e = fi_endpoint(f.domain, f.info, &f.ep, nullptr)) return failed("fi_endpoint", e);
+  if (const int e = fi_ep_bind(f.ep, &f.av->fid, 0)) return failed("fi_ep_bind", e);
+  if (const int e = fi_ep_bind(f.ep, &f.cq->fid, FI_TRANSMIT | FI_RECV)) return failed("fi_ep_bind", e);
+  if (const int e = fi_enable(f.ep)) return failed("fi_enable", e);
+  return {};
 }
 
 // not_done: the address is not to be had yet.
@@ -278,7 +310,7 @@ Status OfiEndpoint::set_up(std::string* why) {
   const auto failed = [&](const char* what, int code) {
     *why = fmt::format("provider {}: {}: {}", provider_, what, f.library.strerror(-code));
     // An IPv6 address may not be used before the kernel knows that no other host has it.
-    return code == -FI_EADDRNOTAVAIL ? Errc::not_done : Errc::system;
+    return Status(code == -FI_EADDRNOTAVAIL ? Errc::not_done : Errc::system);
   };
   if (f.info->ep_attr->max_msg_size < options_.message_bytes) return failed("message size", -FI_EMSGSIZE);
   if (const int e = f.library.fabric(f.info->fabric_attr, &f.fabric, nullptr)) return failed("fi_fabric", e);
@@ -294,16 +326,19 @@ Status OfiEndpoint::set_up(std::string* why) {
   } else if (fi_control(&f.cq->fid, FI_GETWAIT, &wait_fd_) != 0) {
     wait_fd_ = -1;
   }
-  fi_av_attr av{};
-  av.type = FI_AV_TABLE;
-  if (fi_av_open(f.domain, &av, &f.av, nullptr) != 0) {
-    av.type = FI_AV_MAP;
-    if (const int e = fi_av_open(f.domain, &av, &f.av, nullptr)) return failed("fi_av_open", e);
+  if (!connected_provider(options_.provider).empty()) {
+    std::string what;
+    auto opened = OfiConnections::open({f.fabric, f.domain, f.cq, f.info, f.library.freeinfo},
+                                       options_.greeter, &what);
+    if (!opened.ok()) {
+      *why = fmt::format("provider {}: {}", provider_, what);
+      return opened.code();
+    }
+    connections_ = std::move(opened).value();
+    wait_fd_ = connections_->wait_fd();
+  } else if (const Status status = set_up_unconnected(failed); !status.ok()) {
+    return status;
   }
-  if (const int e = fi_endpoint(f.domain, f.info, &f.ep, nullptr)) return failed("fi_endpoint", e);
-  if (const int e = fi_ep_bind(f.ep, &f.av->fid, 0)) return failed("fi_ep_bind", e);
-  if (const int e = fi_ep_bind(f.ep, &f.cq->fid, FI_TRANSMIT | FI_RECV)) return failed("fi_ep_bind", e);
-  if (const int e = fi_enable(f.ep)) return failed("fi_enable", e);
 
   // Only touched pages cost memory.
   // They are filled in turn: so many that the provider need not wait, so few that long ones stay in the
@@ -339,12 +374,14 @@ Status OfiEndpoint::set_up(std::string* why) {
 }
 
 void OfiEndpoint::post(Receive& receive) {
-  const ssize_t result = fi_recv(fabric_->ep, receive.bytes, receive_bytes_, fabric_->desc, FI_ADDR_UNSPEC,
+  fid_ep* const by = connections_ ? connections_->receives() : fabric_->ep;
+  const ssize_t result = fi_recv(by, receive.bytes, receive_bytes_, fabric_->desc, FI_ADDR_UNSPEC,
                                  &receive.operation.context);
   if (result != 0) unposted_.push_back(&receive);
 }
 
 std::vector<std::byte> OfiEndpoint::address() const {
+  if (connections_) return connections_->address();
   std::vector<std::byte> bytes(256);
   std::size_t size = bytes.size();
   if (fi_getname(&fabric_->ep->fid, bytes.data(), &size) != 0) size = 0;
@@ -355,16 +392,36 @@ std::vector<std::byte> OfiEndpoint::address() const {
 Result<std::uint64_t> OfiEndpoint::insert(std::span<const std::byte> address) {
   // The provider reads as much as its format has, whatever there is.
   if (address.size() < fabric_->info->src_addrlen || address.empty()) return Errc::corrupt;
+  if (connections_) return connections_->insert(address);
   fi_addr_t number = FI_ADDR_NOTAVAIL;
   if (fi_av_insert(fabric_->av, address.data(), 1, &number, 0, nullptr) != 1) return Errc::corrupt;
   return std::uint64_t{number};
 }
 
+void OfiEndpoint::forget(std::uint64_t peer) {
+  if (connections_) connections_->forget(peer);
+}
+
+// What sends to a peer; null: there is no connection yet, it is being made.
+fid_ep* OfiEndpoint::sender(std::uint64_t peer) const {
+  return connections_ ? connections_->ready(peer) : fabric_->ep;
+}
+
 std::string OfiEndpoint::text_of(std::uint64_t peer) const {
-  std::array<std::byte, 256> address;
+  std::array<std::byte, 256> address{};
   std::size_t size = address.size();
-  if (fi_av_lookup(fabric_->av, peer, address.data(), &size) != 0 || size > address.size()) return {};
   std::array<char, 256> text{};
+  if (connections_) {
+    const auto bytes = connections_->address_of(peer);
+    std::copy_n(bytes.begin(), std::min(bytes.size(), address.size()), address.begin());
+    const auto* const name = reinterpret_cast<const sockaddr*>(address.data());
+    std::array<char, 16> port{};
+    if (getnameinfo(name, static_cast<socklen_t>(bytes.size()), text.data(), text.size(), port.data(),
+                    port.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+      return {};
+    return fmt::format("{}:{}", text.data(), port.data());
+  }
+  if (fi_av_lookup(fabric_->av, peer, address.data(), &size) != 0 || size > address.size()) return {};
   size = text.size() - 1;
   const std::string_view all = fi_av_straddr(fabric_->av, address.data(), text.data(), &size);
   // "fi_sockaddr_in://10.0.0.2:40123"
@@ -374,13 +431,17 @@ std::string OfiEndpoint::text_of(std::uint64_t peer) const {
 
 Status OfiEndpoint::send(std::uint64_t peer, std::span<const std::byte> bytes, OfiOperation& operation) {
   operation.is_receive = false;
+  fid_ep* const by = sender(peer);
+  if (by == nullptr) return Errc::not_done;
   const ssize_t result =
-      fi_send(fabric_->ep, bytes.data(), bytes.size(), fabric_->desc, peer, &operation.context);
+      fi_send(by, bytes.data(), bytes.size(), fabric_->desc, peer, &operation.context);
   return sent_or_not(result);
 }
 
 Status OfiEndpoint::inject(std::uint64_t peer, std::span<const std::byte> bytes) {
-  return sent_or_not(fi_inject(fabric_->ep, bytes.data(), bytes.size(), peer));
+  fid_ep* const by = sender(peer);
+  if (by == nullptr) return Errc::not_done;
+  return sent_or_not(fi_inject(by, bytes.data(), bytes.size(), peer));
 }
 
 Status OfiEndpoint::send_parts(std::uint64_t peer, std::span<const std::span<const std::byte>> parts,
@@ -391,14 +452,17 @@ Status OfiEndpoint::send_parts(std::uint64_t peer, std::span<const std::span<con
   for (std::size_t i = 0; i < parts.size(); ++i)
     vectors[i] = {const_cast<std::byte*>(parts[i].data()), parts[i].size()};
   operation.is_receive = false;
+  fid_ep* const by = sender(peer);
+  if (by == nullptr) return Errc::not_done;
   return sent_or_not(
-      fi_sendv(fabric_->ep, vectors.data(), descriptors.data(), parts.size(), peer, &operation.context));
+      fi_sendv(by, vectors.data(), descriptors.data(), parts.size(), peer, &operation.context));
 }
 
 Status OfiEndpoint::sent_or_not(std::int64_t result) {
   if (result == 0) return {};
   if (result == -FI_EAGAIN) return Errc::not_done;
   ++failures_;
+  if (connections_) connections_->look();
   return Errc::unreachable;
 }
 
@@ -419,6 +483,10 @@ int OfiEndpoint::read_error(OfiEvents& events) {
 int OfiEndpoint::poll(OfiEvents& events, int limit) {
   static_assert(offsetof(OfiOperation, context) == 0 && offsetof(Receive, operation) == 0);
   int done = 0;
+  // Asking for news of connections costs as much as a look for messages.
+  constexpr std::uint32_t kPollsBetween = 128;
+  if (connections_ && (connections_->is_due() || polls_++ % kPollsBetween == 0)) [[unlikely]]
+    done += connections_->progress();
   if (last_ != nullptr) post(*std::exchange(last_, nullptr));
   while (done < limit) {
     std::array<fi_cq_msg_entry, 16> entries;
@@ -452,8 +520,12 @@ int OfiEndpoint::poll(OfiEvents& events, int limit) {
 
 bool OfiEndpoint::may_sleep() {
   if (wait_fd_ < 0) return false;
-  fid* const fids[] = {&fabric_->cq->fid};
-  return fi_trywait(fabric_->fabric, const_cast<fid**>(fids), 1) == 0;
+  fid* fids[] = {&fabric_->cq->fid, nullptr};
+  if (!connections_) return fi_trywait(fabric_->fabric, fids, 1) == 0;
+  // A connection that comes wakes nobody whom it does not concern: it is looked for before every sleep.
+  if (connections_->progress() != 0) return false;
+  fids[1] = &connections_->events()->fid;
+  return fi_trywait(fabric_->fabric, fids, 2) == 0;
 }
 
 }  // namespace orrery::wire

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/wire/ofi_connections.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -44,9 +45,12 @@ struct OfiEndpointOptions {
   std::uint32_t receives = 0;  // receive buffers, at most; fewer when gathered messages are received
   std::uint32_t sends = 0;     // send buffers
   bool other_hosts = false;    // peers live on other hosts: a loopback interface does only when it is named
+  OfiGreeter* greeter = nullptr;  // where the provider's connections are made by us; outlives the endpoint
 };
 
-// An unconnected, reliable libfabric endpoint (FI_EP_RDM) that sends and receives messages, with its buffers.
+// Sends messages to and receives them from any number of peers by libfabric, reliably, with its buffers. Over TCP each
+// peer has a connection of its own (ofi_connections.hpp), which carries nothing before both ends have proved who they
+// are; other providers have an unconnected endpoint (FI_EP_RDM), whose connections, if any, are their own.
 // The library is opened at run time: a job that stays on one host never loads it. One thread at a time, but
 // for wait_fd(), which any thread may poll(2). Usage: auto ep = OfiEndpoint::open(options, &why);
 // ep->poll(events, 16);
@@ -68,6 +72,8 @@ class OfiEndpoint {
   // Makes a peer's address usable; the number is for send(). corrupt when the provider does not take it.
   // The connection is made when the first message is sent.
   Result<std::uint64_t> insert(std::span<const std::byte> address);
+  // The peer of this number is no more: its connection is closed.
+  void forget(std::uint64_t peer);
 
   // Send buffer `i` below options.sends, message_bytes long.
   std::byte* send_buffer(std::uint32_t i) { return send_buffers_ + std::size_t{i} * options_.message_bytes; }
@@ -106,6 +112,8 @@ class OfiEndpoint {
   std::string text_of(std::uint64_t peer) const;
   // Events that the provider reported as failed.
   std::uint64_t failures() const { return failures_; }
+  // Connections whose other end did not prove who it is.
+  std::uint64_t strangers() const { return connections_ ? connections_->refused() : 0; }
 
  private:
   struct Fabric;
@@ -116,12 +124,17 @@ class OfiEndpoint {
   Status start(std::int64_t deadline_ns, std::string* why);
   Status choose(bool last, std::string* why);
   Status set_up(std::string* why);
+  template <typename Failed>
+  Status set_up_unconnected(const Failed& failed);
+  fid_ep* sender(std::uint64_t peer) const;
   Status sent_or_not(std::int64_t result);
   void post(Receive& receive);
   int read_error(OfiEvents& events);
 
   const OfiEndpointOptions options_;
   std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<OfiConnections> connections_;  // null: fabric_'s endpoint makes its own
+  std::uint32_t polls_ = 0;
   std::string provider_;
   bool on_loopback_ = false;
   std::uint32_t longest_gathered_ = 0;

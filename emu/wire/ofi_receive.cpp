@@ -58,8 +58,11 @@ void OfiWire::arrived(std::span<const std::byte> frame) {
   if (known == nullptr) return;
   Peer& peer = *known;
   if (const auto refusal = check_body(frame, header)) return refuse(*refusal, header.source);
-  peer.heard_ns = now_ns_;
-  peer.heard = true;
+  // A replay is no sign of life: data that is new says so in take_data().
+  if (header.kind == FrameKind::ack && header.sequence > peer.ack_heard) {
+    peer.ack_heard = header.sequence;
+    hear(peer);
+  }
   settle_acks();
   if (header.kind == FrameKind::data && may_wait(peer, header)) {
     late_ = {.peer = &peer, .through = {header.acks[0].through, header.acks[1].through}};
@@ -67,6 +70,11 @@ void OfiWire::arrived(std::span<const std::byte> frame) {
   }
   take_acks(peer, header.acks);
   if (header.kind == FrameKind::data) take_data(peer, header, frame);
+}
+
+void OfiWire::hear(Peer& peer) {
+  peer.heard_ns = now_ns_;
+  peer.heard = true;
 }
 
 // Whether what a frame acknowledges may wait until its packets are in the program's hands: nothing but a
@@ -201,6 +209,7 @@ void OfiWire::take_data(Peer& peer, const FrameHeader& header, std::span<const s
     peer.ack_now = true;
     return refuse(Refusal::duplicate, header.source);
   }
+  hear(peer);
   ++counts_.frames_received;
   if (header.sequence == r.delivered + 1 && deliver(peer, stream, frame)) {
     r.advance();

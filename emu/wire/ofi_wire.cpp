@@ -53,7 +53,8 @@ Result<std::unique_ptr<OfiWire>> OfiWire::open(const OfiWireOptions& options, Si
                                      .gathered_bytes = kLongestFrame,
                                      .receives = options.receives,
                                      .sends = options.frames,
-                                     .other_hosts = options.other_hosts},
+                                     .other_hosts = options.other_hosts,
+                                     .greeter = wire.get()},
                                     why);
   if (!endpoint.ok()) return endpoint.code();
   wire->endpoint_ = std::move(endpoint).value();
@@ -120,6 +121,7 @@ Status OfiWire::add_peer(ProcessSlot slot, std::span<const std::byte> address) {
 
 void OfiWire::forget(Peer& peer) {
   if (!peer.lost) void_all(peer);
+  endpoint_->forget(peer.number);
   std::erase(active_, &peer);
 }
 
@@ -379,7 +381,9 @@ void OfiWire::resend(Peer& peer, TxFrame& frame, int stream) {
 
 void OfiWire::send_ack(Peer& peer) {
   std::array<std::byte, kHostFrameHeaderBytes> bytes;
-  write_frame_header(bytes, header_for(peer, FrameKind::ack), keys_of(peer, 0).send);
+  FrameHeader header = header_for(peer, FrameKind::ack);
+  header.sequence = ++peer.acks_sent;
+  write_frame_header(bytes, header, keys_of(peer, 0).send);
   if (faults_) {
     emit_with_faults(peer, {{bytes, {}, {}}});
   } else if (!emit(peer.number, bytes).ok()) {

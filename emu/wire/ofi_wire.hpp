@@ -5,6 +5,7 @@
 #include "emu/base/status.hpp"
 #include "emu/wire/fault_wire.hpp"
 #include "emu/wire/frame.hpp"
+#include "emu/wire/hello.hpp"
 #include "emu/wire/host_wire.hpp"
 #include "emu/wire/ofi_endpoint.hpp"
 #include "emu/wire/ofi_stream.hpp"
@@ -59,7 +60,7 @@ struct OfiWireCounts {
 // there is room for their answers, which the other side always takes; (3) nothing blocks.
 // Usage: auto wire = OfiWire::open(options, sink, nullptr, &why);  wire->add_peer(3, address);
 //        wire->try_send(3, header, payload);  wire->poll(16);
-class OfiWire final : public HostWire, private OfiEvents {
+class OfiWire final : public HostWire, private OfiEvents, private OfiGreeter {
  public:
   // Opens the endpoint; see OfiEndpoint::open for errors and `why`. `sink` and `loss` (may be null) outlive
   // the wire.
@@ -105,6 +106,8 @@ class OfiWire final : public HostWire, private OfiEvents {
   bool is_idle() const override;
 
   const OfiWireCounts& counts() const { return counts_; }
+  // Connections whose other end did not prove to be of the job.
+  std::uint64_t strangers() const { return endpoint_->strangers(); }
   const std::string& provider() const { return endpoint_->provider(); }
   bool on_loopback() const { return endpoint_->on_loopback(); }
   // What the bad link did, if there is one.
@@ -126,9 +129,13 @@ class OfiWire final : public HostWire, private OfiEvents {
     std::uint64_t incarnation = 0;
     std::vector<DomainKeys> keys;
     std::size_t next_key = 0;
+    std::uint64_t nonce = 0;    // of our last hello
+    std::uint64_t greeted = 0;  // its hellos up to this one are void
     SendStream send[kStreams];
     ReceiveStream receive[kStreams];
-    std::int64_t heard_ns = 0;          // last authentic frame
+    std::uint64_t acks_sent = 0;        // frames that only acknowledge, so far
+    std::uint64_t ack_heard = 0;        // the latest one of the peer
+    std::int64_t heard_ns = 0;          // last authentic frame that was not there before
     bool heard = false;                 // there was one
     std::int64_t waiting_since_ns = 0;  // since when there is something to acknowledge for it
     std::int64_t retry_ns = 0;          // when the oldest frame is retransmitted
@@ -172,6 +179,13 @@ class OfiWire final : public HostWire, private OfiEvents {
   // OfiEvents.
   void arrived(std::span<const std::byte> message) override;
   void sent(OfiOperation& operation) override;
+  // OfiGreeter (ofi_greet.cpp).
+  std::vector<std::byte> hello_to(std::uint64_t peer) override;
+  std::optional<Greeted> greeted(std::span<const std::byte> hello) override;
+  bool answered(std::uint64_t peer, std::span<const std::byte> answer) override;
+  AuthKey key_of_hellos(const Peer& peer, bool from_us) const;
+  Peer* peer_of_number(std::uint64_t number) const;
+  Peer* greeter_of(const Hello& hello, std::span<const std::byte> bytes);
 
   Peer* peer_at(ProcessSlot slot) const { return slot < peers_.size() ? peers_[slot].get() : nullptr; }
   Peer* peer_of_rank(std::uint32_t rank) const { return rank < by_rank_.size() ? by_rank_[rank] : nullptr; }
@@ -200,6 +214,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   void refuse(Refusal cause, std::uint32_t source);
   static bool may_wait(const Peer& peer, const FrameHeader& header);
   void settle_acks();
+  void hear(Peer& peer);
   void take_acks(Peer& peer, const std::array<Ack, kStreams>& acks);
   void take_as_answers(Peer& peer, const TxFrame& frame);
   void take_as_answer(Peer& peer, const PacketHeader& request);
@@ -239,6 +254,7 @@ class OfiWire final : public HostWire, private OfiEvents {
   int found_in_poll_ = 0;       // by the endpoint, in the last one
   bool put_off_ticks_ = false;  // the last poll left the peers' timers to the next one
   std::uint32_t logged_ = 0;    // bit per cause of refusal
+  std::uint64_t hellos_ = 0;    // of ours, so far
   OfiWireCounts counts_;
 };
 

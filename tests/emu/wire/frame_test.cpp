@@ -35,7 +35,7 @@ Bytes make_frame(const std::vector<Part>& parts, FrameHeader header = {}) {
   header.target = 4;
   header.domain = kScope.domain;
   header.packets = static_cast<std::uint16_t>(parts.size());
-  if (header.kind == FrameKind::data && header.sequence == 0) header.sequence = 1;
+  if (header.sequence == 0) header.sequence = 1;
   Bytes frame(kHostFrameHeaderBytes);
   for (const Part& part : parts) {
     const std::size_t at = frame.size();
