@@ -98,6 +98,7 @@ Result<std::unique_ptr<HostDirectory>> HostDirectory::create(const DirectorySpec
   header.boot_id = boot_id();
   header.job_id = random_nonzero();
   header.secret = random_nonzero();
+  for (auto& word : directory->wire_header().secret) word.store(random_nonzero(), std::memory_order_relaxed);
   header.pe_count = static_cast<std::uint32_t>(spec.pes.size());
   header.allowed_cores = spec.allowed_cores;
   for (std::size_t i = 0; i < spec.pes.size(); ++i) {

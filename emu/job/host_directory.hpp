@@ -78,7 +78,7 @@ struct ProcessInfo {
 // A job as its hosts agreed on it.
 struct WireJob {
   std::uint64_t job = 0;
-  std::uint64_t secret[2] = {};
+  std::uint64_t secret[2] = {};  // both 0 in set_wire_job(): the one that the directory drew when it was made
   std::uint32_t hosts = 1;  // 1: this is the only one
 };
 

@@ -22,8 +22,10 @@ void HostDirectory::set_wire_job(const WireJob& job) {
   if (stage == kNone) header.stage.compare_exchange_strong(stage, kClaimed, std::memory_order_acq_rel);
   header.hosts.store(job.hosts, std::memory_order_relaxed);
   header.job.store(job.job, std::memory_order_relaxed);
-  header.secret[0].store(job.secret[0], std::memory_order_relaxed);
-  header.secret[1].store(job.secret[1], std::memory_order_relaxed);
+  if ((job.secret[0] | job.secret[1]) != 0) {
+    header.secret[0].store(job.secret[0], std::memory_order_relaxed);
+    header.secret[1].store(job.secret[1], std::memory_order_relaxed);
+  }
   header.stage.store(kReady, std::memory_order_release);
   announce_change();
 }

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::int64_t kJoinNs = 10'000'000'000;
 
-const char* environment(const char* name) { return std::getenv(name); }
+const char* environment(const char* name) { return ::secure_getenv(name); }
 
 // All processes of a host without a placement live on one node. Its number must not be that of another host.
 PePlace place_of_this_host() {
@@ -60,7 +60,7 @@ void apply_environment() {
 // The file of the directory of `orrery run`.
 Result<UniqueFd> directory_file(const Launch& launch) {
   const auto entrance = EntranceName::parse(launch.entrance);
-  // A copy: programs that this one starts find the original where ORRERY_JOB_FD says.
+  // A copy: the original is the launcher's to place.
   UniqueFd fd(own_descriptor(fcntl(launch.directory_fd, F_DUPFD_CLOEXEC, 0)));
   const int error = errno;
   if (!entrance) {
@@ -164,6 +164,11 @@ Result<std::unique_ptr<Job>> Job::join_as(const Launch& launch, std::string_view
   job->directory_ = job->own_directory_.get();
   const Status entered = job->enter(prefix, share, pes_with_slots);
   if (!entered.ok()) return entered.code();
+  // Programs that this one starts do not inherit the job's memory and its secret: one that joins by the environment
+  // asks the launcher's entrance.
+  if (launch.directory_fd >= 0 && !launch.entrance.empty() &&
+      HostDirectory::job_id_of(launch.directory_fd) == job->own_directory_->job_id())
+    (void)fcntl(launch.directory_fd, F_SETFD, FD_CLOEXEC);
   if (share) {
     // The launcher's place: the process that set these variables stood there.
     for (const auto& domain : parse_domain_list(environment("PMI_GNI_PTAG"), environment("PMI_GNI_COOKIE"))) {

@@ -78,8 +78,9 @@ Status Runtime::open_wire() {
 Status Runtime::start_wire() {
   job::HostDirectory& directory = job_.directory();
   if (!directory.wire_job()) {
-    // No agreement with other hosts: the job is this host's.
-    directory.set_wire_job({.job = directory.job_id(), .secret = {directory.secret(), directory.job_id()}});
+    // No agreement with other hosts: the job is this host's. Its number is no secret, each frame says it; the
+    // directory has drawn a secret for it.
+    directory.set_wire_job({.job = directory.job_id()});
   }
   const job::WireJob job = *directory.wire_job();
   wire::OfiWireOptions options;

@@ -103,6 +103,24 @@ TEST(HostDirectory, WhoSaysFirstWhichJobThisIsDecides) {
   EXPECT_EQ(job->hosts, 2u);
 }
 
+// The wire of a job on one host alone: 128 bits that nobody outside can tell from what frames say.
+TEST(HostDirectory, AJobThatAgreedWithNobodyHasASecretOfItsOwn) {
+  const auto one = make();
+  const auto two = make();
+  one->set_wire_job({.job = one->job_id()});
+  open_again(*one)->set_wire_job({.job = one->job_id()});
+  two->set_wire_job({.job = two->job_id()});
+  const auto job = one->wire_job();
+  for (const std::uint64_t word : job->secret) {
+    EXPECT_NE(word, 0u);
+    EXPECT_NE(word, one->job_id());
+    EXPECT_NE(word, one->secret());
+  }
+  EXPECT_NE(job->secret[0], job->secret[1]);
+  EXPECT_NE(job->secret[0], two->wire_job()->secret[0]);
+  EXPECT_EQ(job->secret[1], open_again(*one)->wire_job()->secret[1]);
+}
+
 TEST(HostDirectory, RefusesDescriptorsThatAreNoDirectory) {
   EXPECT_EQ(HostDirectory::open(UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC))).code(), Errc::corrupt);
   UniqueFd unsealed(memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
