@@ -160,7 +160,7 @@ std::optional<std::string> problem_with(const Knob& knob, std::string_view value
 std::string text(std::string_view name) {
   const Knob* knob = find(name);
   ORRERY_CHECK(knob != nullptr, "no knob is called {}", name);
-  const char* value = std::getenv(knob->name.data());
+  const char* value = ::secure_getenv(knob->name.data());
   if (value == nullptr) return std::string(knob->default_value);
   if (const auto problem = problem_with(*knob, value)) {
     if (knob->default_value.empty())

@@ -3,6 +3,7 @@
 #include "emu/clock/paced_clock.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/start_thread.hpp"
 
 #include <fmt/core.h>
 
@@ -88,8 +89,8 @@ PacedClock::PacedClock(std::unique_ptr<SharedClock> shared, bool may_spin, std::
   sigfillset(&all);
   for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
-  pthread_setname_np(thread_.native_handle(), "orrery-pacer");
+  if (start_thread(thread_, [this] { run(); }))
+    pthread_setname_np(thread_.native_handle(), "orrery-pacer");
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

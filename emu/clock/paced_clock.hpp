@@ -73,6 +73,8 @@ class PacedClock final : public Clock {
  public:
   PacedClock(std::unique_ptr<SharedClock> shared, bool may_spin, std::uint32_t process_slot);
   ~PacedClock() override;
+  // False: there was no room for its thread, and it is good for nothing.
+  bool runs() const { return thread_.joinable(); }
 
   Kind kind() const override { return Kind::paced; }
   Picos now() override { return Picos{time_.now()}; }

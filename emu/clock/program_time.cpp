@@ -55,10 +55,10 @@ std::atomic<std::uint64_t> g_looks_before{0};
 std::atomic<std::int64_t> g_real_from{0}, g_before{0};  // ns
 [[gnu::constructor]] void find_out_whether_it_joins() {
   const auto has = [](const char* name) {
-    const char* const value = std::getenv(name);
+    const char* const value = ::secure_getenv(name);
     return value != nullptr && *value != '\0';
   };
-  const char* const kind = std::getenv("ORRERY_CLOCK");
+  const char* const kind = ::secure_getenv("ORRERY_CLOCK");
   if (!has("ORRERY_MACHINE") || (has("ORRERY_CLOCK") && std::string_view(kind) != "virtual")) return;
   g_joins_later = has("PMI_RANK") || has("PMIX_RANK") || has("SLURM_PROCID");
 }

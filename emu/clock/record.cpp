@@ -3,6 +3,7 @@
 #include "emu/clock/record.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/output_file.hpp"
 
 #include <fmt/core.h>
 
@@ -85,7 +86,8 @@ std::optional<Inexactness> parse_inexactness(std::string_view line) {
 
 void Recorder::write(std::string_view machine, const Inexactness& found) const {
   const std::string name = fmt::format("{}.{}", prefix_, pe_);
-  std::FILE* const file = std::fopen(name.c_str(), "w");
+  const int fd = create_file(name.c_str());
+  std::FILE* const file = fd < 0 ? nullptr : fdopen(fd, "w");
   bool whole = file != nullptr;
   if (whole) {
     whole = std::fputs(fmt::format("# machine {}\n{}\n", machine, line_of(found)).c_str(), file) >= 0;

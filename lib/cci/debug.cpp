@@ -26,7 +26,7 @@ void put_line(std::string_view text) {
 }  // namespace
 
 void read_environment() {
-  const char* const wanted = std::getenv("CCI_DEBUG");
+  const char* const wanted = ::secure_getenv("CCI_DEBUG");
   std::uint32_t topics = 0;
   std::string_view rest = wanted == nullptr ? "" : wanted;
   while (!rest.empty()) {

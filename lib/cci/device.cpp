@@ -251,7 +251,7 @@ Status parse_devices(std::string_view file, std::string_view text,
 }
 
 Status find_devices(std::vector<std::unique_ptr<Device>>* devices) {
-  const char* const file = std::getenv("CCI_CONFIG");
+  const char* const file = ::secure_getenv("CCI_CONFIG");
   if (file != nullptr && *file != 0) {
     std::FILE* const in = std::fopen(file, "re");
     if (in == nullptr) {
@@ -274,7 +274,7 @@ Status find_devices(std::vector<std::unique_ptr<Device>>* devices) {
       devices->push_back(std::move(device));
     }
   }
-  if (const char* const wanted = std::getenv("CCI_CTP"); wanted != nullptr && *wanted != 0) {
+  if (const char* const wanted = ::secure_getenv("CCI_CTP"); wanted != nullptr && *wanted != 0) {
     const std::string list = std::string(",") + wanted + ",";
     std::erase_if(*devices, [&](const std::unique_ptr<Device>& device) {
       return list.find("," + device->transport + ",") == std::string::npos;

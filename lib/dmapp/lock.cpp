@@ -54,7 +54,7 @@ std::uint64_t g_epoch_of_held = 0;     // guarded by g_locks_mu: the world that 
 
 unsigned most_locks() {
   static const unsigned most = [] {
-    const char* const set = std::getenv("DMAPP_MAX_LOCKS");
+    const char* const set = ::secure_getenv("DMAPP_MAX_LOCKS");
     if (set == nullptr) return kDefaultLocks;
     const std::string_view text(set);
     unsigned number = 0;

@@ -19,7 +19,7 @@ void* allocate(World& world, std::uint64_t size) {
   if (block.ok()) return reinterpret_cast<void*>(block.value());
   if (size != 0) {
     const auto stats = world.heap().stats();
-    const char* const set = std::getenv("XT_SYMMETRIC_HEAP_SIZE");
+    const char* const set = ::secure_getenv("XT_SYMMETRIC_HEAP_SIZE");
     log::error(
         "symmetric heap: no room for {} bytes: {} of {} are in use, the longest free block has {}; "
         "XT_SYMMETRIC_HEAP_SIZE={} sets its size",

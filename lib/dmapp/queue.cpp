@@ -3,6 +3,7 @@
 #include "lib/dmapp/queue.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/start_thread.hpp"
 #include "emu/base/wait.hpp"
 #include "lib/dmapp/context.hpp"
 #include "lib/dmapp/issue.hpp"
@@ -60,8 +61,8 @@ class Queue {
     for (std::uint32_t i = 0; i < attributes.queue_depth; ++i) {
       if (const Errc posted = post(block_ + i * slot_bytes_); posted != Errc::ok) return posted;
     }
-    if ((attributes.queue_flags & DMAPP_QUEUE_ASYNC_PROGRESS) != 0)
-      thread_ = std::thread([this] { serve(); });
+    if ((attributes.queue_flags & DMAPP_QUEUE_ASYNC_PROGRESS) != 0 && !start_thread(thread_, [this] { serve(); }))
+      return Errc::no_resource;
     // Release: a sender that finds the name finds the slots.
     world_.inside().queue.name.store(name_word(*channel_), std::memory_order_release);
     return Errc::ok;

@@ -198,7 +198,7 @@ bool World::map_heap(std::uint64_t at, std::uint64_t bytes) {
 // The same address in every PE: each tries the next place, and all take the first where it went well
 // everywhere.
 Status World::place_heap() {
-  const char* const set = std::getenv("XT_SYMMETRIC_HEAP_SIZE");
+  const char* const set = ::secure_getenv("XT_SYMMETRIC_HEAP_SIZE");
   const std::string_view text = set == nullptr ? kHeapDefault : std::string_view(set);
   const auto size = memory::parse_size(text);
   // A PE that gave up here would leave the others waiting: all of them hear of it.

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kOwner = "ORRERY_GNI_OF";
 constexpr std::string_view kAlone = "alone.";
 
-const char* variable(const char* name) { return std::getenv(name); }
+const char* variable(const char* name) { return ::secure_getenv(name); }
 
 bool is_users() { return variable("PMI_GNI_PTAG") != nullptr && variable(kOwner) == nullptr; }
 
@@ -84,7 +84,7 @@ namespace {
 __attribute__((constructor)) void set_when_loaded() {
   if (variable("PMI_NO_PREINITIALIZE") != nullptr) return;
   const auto level = log::g_level.exchange(log::Level::off, std::memory_order_relaxed);
-  const auto launch = job::Launch::detect([](const char* name) -> const char* { return std::getenv(name); });
+  const auto launch = job::Launch::detect([](const char* name) -> const char* { return ::secure_getenv(name); });
   log::g_level.store(level, std::memory_order_relaxed);
   if (launch.ok() && !launch.value().pmi_problem()) settle_gni_variables(launch.value());
 }

@@ -63,7 +63,7 @@ Session* Session::current() { return g_of_process.owner == getpid() ? g_of_proce
 
 Result<Session*> Session::open() {
   if (Session* session = current()) return session;
-  const auto launch = job::Launch::detect([](const char* name) -> const char* { return std::getenv(name); });
+  const auto launch = job::Launch::detect([](const char* name) -> const char* { return ::secure_getenv(name); });
   if (!launch.ok()) return launch.code();
   if (const auto problem = launch.value().pmi_problem()) {
     log::error("{}", *problem);
@@ -163,7 +163,7 @@ Status Session::set_up() {
   domains.resize(std::min<std::size_t>(domains.size(), 2));
   for (const job::PePlace& pe : placement_.pes()) nids_.push_back(static_cast<int>(pe.nid));
   const auto variables = job::domain_variables(domains, job_->nic_address());
-  if (std::getenv("PMI_GNI_PTAG") == nullptr)
+  if (::secure_getenv("PMI_GNI_PTAG") == nullptr)
     setenv("ORRERY_GNI_OF", kvs_name_.c_str(), 1);  // ours from now on, whatever is set below
   set_gni_variables(variables);
   return {};
@@ -188,7 +188,7 @@ Result<job::ProcessRef> Session::find_first() {
 
 // What rank 0 chose for all: the domains, and the job's number and secret between hosts. Collective.
 Status Session::agree(std::vector<job::HostDirectory::Domain>* domains, job::WireJob* job) {
-  auto mine = job::parse_domain_list(std::getenv("PMI_GNI_PTAG"), std::getenv("PMI_GNI_COOKIE"));
+  auto mine = job::parse_domain_list(::secure_getenv("PMI_GNI_PTAG"), ::secure_getenv("PMI_GNI_COOKIE"));
   if (mine.empty()) mine = job::make_domains();
   job->job = job::random_nonzero();
   job->secret[0] = job::random_nonzero();

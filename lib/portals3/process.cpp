@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "lib/portals3/process.hpp"
 
+#include "emu/base/start_thread.hpp"
 #include "emu/base/wait.hpp"
 #include "lib/common/match_wait.hpp"
 
@@ -122,7 +123,7 @@ Peer* Process::await(match::ProcessId id) {
 void Process::serve(std::uint32_t queue, ptl_eq_handler_t handler) {
   const std::lock_guard lock(handlers_mu_);
   handlers_[queue] = handler;
-  if (!thread_) std::thread([this] { run_handlers(); }).detach();
+  if (!thread_) start_detached_thread("of event handlers", [this] { run_handlers(); });
   thread_ = true;
 }
 

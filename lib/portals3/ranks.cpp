@@ -36,7 +36,7 @@ bool parse(std::string_view text, std::uint32_t* value) {
 }
 
 bool take_map(const char* name, std::vector<std::uint32_t>* map) {
-  const char* const set = std::getenv(name);
+  const char* const set = ::secure_getenv(name);
   if (set == nullptr) return true;
   std::string_view rest = set;
   for (;;) {
@@ -53,7 +53,7 @@ bool take_map(const char* name, std::vector<std::uint32_t>* map) {
 }
 
 bool take_number(const char* name, std::uint32_t* value, bool* given) {
-  const char* const set = std::getenv(name);
+  const char* const set = ::secure_getenv(name);
   *given = set != nullptr;
   if (set == nullptr || parse(set, value)) return true;
   log::error("{}={}: expected a number", name, set);

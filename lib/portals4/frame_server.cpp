@@ -5,6 +5,8 @@
 // due.
 #include "lib/portals4/frame_server.hpp"
 
+#include "emu/base/start_thread.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <thread>
@@ -222,7 +224,7 @@ void FrameServer::finish(Open& message, match::Fail fail) {
 // ---- the thread ----
 
 void FrameServer::ring() {
-  std::call_once(started_, [this] { std::thread([this] { run(); }).detach(); });
+  std::call_once(started_, [this] { start_detached_thread("of Portals' frames", [this] { run(); }); });
   bell_.fetch_add(1, std::memory_order_seq_cst);
   futex_wake(bell_, 1);
 }

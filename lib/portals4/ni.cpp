@@ -19,7 +19,7 @@ namespace {
 
 // What an interface can give at most; PTL_LIM_* lower it.
 ptl_size_t most(const char* name, ptl_size_t value) {
-  const char* const set = std::getenv(name);
+  const char* const set = ::secure_getenv(name);
   if (set == nullptr) return value;
   char* end = nullptr;
   const unsigned long long asked = std::strtoull(set, &end, 0);

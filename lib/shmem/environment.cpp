@@ -29,8 +29,8 @@ constexpr std::array<const char*, 3> kSizes{"SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETR
 
 // Any value but none and 0 switches on.
 bool is_on(const char* name, const char* old_name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr) value = std::getenv(old_name);
+  const char* value = ::secure_getenv(name);
+  if (value == nullptr) value = ::secure_getenv(old_name);
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
@@ -53,7 +53,7 @@ void warn_of_unknown() {
 
 void read_environment(const char* call) {
   for (const char* const name : kSizes) {
-    const char* const text = std::getenv(name);
+    const char* const text = ::secure_getenv(name);
     if (text == nullptr) continue;
     const auto size = memory::parse_size(text);
     if (!size.ok())
@@ -64,7 +64,7 @@ void read_environment(const char* call) {
     break;
   }
   warn_of_unknown();
-  const char* const pe = std::getenv("PMI_RANK");
+  const char* const pe = ::secure_getenv("PMI_RANK");
   if (pe != nullptr && std::strcmp(pe, "0") != 0) return;
   if (is_on("SHMEM_VERSION", "SMA_VERSION") || is_on("SHMEM_INFO", "SMA_INFO"))
     std::printf("%s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);

@@ -168,7 +168,12 @@ Result<clock::Clock*> Runtime::clock_of_process(job::ProcessRef first) {
       clock = made.release();
     } else {
       const bool cores_to_spare = 2 * shared.value()->pes() <= job::allowed_cores().usable();
-      clock = new clock::PacedClock(std::move(shared).value(), cores_to_spare, slot);
+      auto made = std::make_unique<clock::PacedClock>(std::move(shared).value(), cores_to_spare, slot);
+      if (!made->runs()) {
+        log::error("no room for the thread of the paced clock (ulimit -u, pids.max)");
+        return Errc::no_resource;
+      }
+      clock = made.release();
     }
     // For a process that never makes a NIC; one that does ends its NIC first.
     std::atexit([] {

@@ -2,11 +2,13 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/initiator/bte_queue.hpp"
 
+#include "emu/base/start_thread.hpp"
 #include "emu/nic/nic.hpp"
 #include "emu/nic/state/hazard.hpp"
 #include "emu/nic/target/execute.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 #include <pthread.h>
 #include <sched.h>
@@ -21,6 +23,8 @@ struct BteQueue::Queues {
   using Indices = boost::lockfree::queue<std::uint32_t, boost::lockfree::capacity<kCapacity>>;
   Indices free;
   Indices submitted;
+
+  static bool start(BteQueue& engine);
 };
 
 BteQueue::BteQueue(Nic& nic) : nic_(nic), descriptors_(kCapacity), queues_(std::make_unique<Queues>()) {
@@ -37,7 +41,29 @@ void BteQueue::end() {
   thread_.join();
 }
 
+// Whether the engine runs; starts it the first time.
+bool BteQueue::Queues::start(BteQueue& engine) {
+  if (engine.started_.test(std::memory_order_acquire)) return true;
+  static std::mutex mu;  // of all queues: a start is rare
+  const std::lock_guard lock(mu);
+  if (engine.started_.test(std::memory_order_acquire)) return true;
+  // Signals are the program's: none is delivered to the engine.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  // A page of the program that is not there must still end the program, not freeze the engine.
+  for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, fault);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const bool runs = start_thread(engine.thread_, [&engine] { engine.run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!runs) return false;
+  pthread_setname_np(engine.thread_.native_handle(), "orrery-bte");
+  engine.started_.test_and_set(std::memory_order_release);
+  return true;
+}
+
 Errc BteQueue::submit(const Request& request) {
+  if (!Queues::start(*this)) return Errc::no_resource;
   std::uint32_t index = 0;
   if (!queues_->free.pop(index)) return Errc::no_resource;
   descriptors_[index] = {.request = request};
@@ -45,18 +71,6 @@ Errc BteQueue::submit(const Request& request) {
   outstanding_.fetch_add(1, std::memory_order_acq_rel);
   if ((request.flags & kFence) != 0) fences_.fetch_add(1, std::memory_order_acq_rel);
   queues_->submitted.push(index);
-  if (!started_.test_and_set(std::memory_order_acq_rel)) {
-    // Signals are the program's: none is delivered to the engine.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    // A page of the program that is not there must still end the program, not freeze the engine.
-    for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, fault);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_setname_np(thread_.native_handle(), "orrery-bte");
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
   // Sequentially consistent with the engine's announcement of its sleep: it sees the descriptor or we see it.
   signal_.fetch_add(1, std::memory_order_seq_cst);
   if (sleeping_.load(std::memory_order_seq_cst)) futex_wake(signal_, 1);

@@ -37,12 +37,12 @@ struct Place {
 
   Place() {
     for (const char* name : {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
-      const char* text = std::getenv(name);
+      const char* text = ::secure_getenv(name);
       if (text == nullptr || *text == 0) continue;
       pe = std::atoi(text);
       break;
     }
-    const char* path = std::getenv("ORRERY_LOG_CALLS");
+    const char* path = ::secure_getenv("ORRERY_LOG_CALLS");
     if (path == nullptr || *path == 0) return;
     file = std::string(path) + "." + std::to_string(pe < 0 ? 0 : pe);
     if (reopen() >= 0) return;
@@ -64,7 +64,7 @@ struct Place {
  private:
   // Threads that meet a lost descriptor at the same time each open one: the file is the same.
   int reopen() {
-    const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    const int fd = append_to_file(file.c_str());
     struct stat now {};
     if (fd < 0 || fstat(fd, &now) != 0) return -1;
     device_.store(now.st_dev, std::memory_order_relaxed);

@@ -56,7 +56,7 @@ bool in_callback(const Attachment& attachment) {
 bool shares_fma(std::uint32_t modes) {
   if ((modes & GNI_CDM_MODE_FMA_SHARED) != 0) return true;
   if ((modes & GNI_CDM_MODE_FMA_DEDICATED) != 0) return false;
-  const char* const set = std::getenv("UGNI_FMA_SHARED");
+  const char* const set = ::secure_getenv("UGNI_FMA_SHARED");
   if (set == nullptr) return false;
   const std::string_view value(set);
   if (value != "0" && value != "1")

@@ -3,6 +3,7 @@
 #include "lib/gni/queue/comp_chan.hpp"
 
 #include "emu/base/own_descriptor.hpp"
+#include "emu/base/start_thread.hpp"
 #include "emu/base/wait.hpp"
 
 #include <algorithm>
@@ -23,23 +24,25 @@ bool CompChan::open() {
   return fd.get() >= 0;
 }
 
-void CompChan::arm(Cq& cq) {
+bool CompChan::arm(Cq& cq) {
   {
     const std::lock_guard lock(mu_);
-    if (std::find(armed_.begin(), armed_.end(), &cq) == armed_.end()) armed_.push_back(&cq);
-    changes_.fetch_add(1, std::memory_order_seq_cst);
     if (!running_) {
-      running_ = true;
       // The program's signals are the program's threads'.
       sigset_t all;
       sigset_t before;
       sigfillset(&all);
       pthread_sigmask(SIG_SETMASK, &all, &before);
-      thread_ = std::thread([this] { run(); });
+      // What it looks at comes behind the lock that is held.
+      running_ = start_thread(thread_, [this] { run(); });
       pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      if (!running_) return false;
     }
+    if (std::find(armed_.begin(), armed_.end(), &cq) == armed_.end()) armed_.push_back(&cq);
+    changes_.fetch_add(1, std::memory_order_seq_cst);
   }
   nic->ring_bell();
+  return true;
 }
 
 // The thread does not look at the queue any more when it returns.
@@ -194,7 +197,7 @@ gni_return_t GNI_CqArmCompChan(gni_cq_handle_t* cq_hndls, uint32_t num_cqs) {
   }
   for (uint32_t i = 0; i < num_cqs; ++i) {
     Cq* const cq = find(cq_hndls[i]);
-    cq->channel->arm(*cq);
+    if (!cq->channel->arm(*cq)) return GNI_RC_ERROR_RESOURCE;
   }
   return GNI_RC_SUCCESS;
 }

@@ -28,7 +28,8 @@ struct CompChan {
   CompChan& operator=(const CompChan&) = delete;
 
   bool open();
-  void arm(Cq& cq);
+  // False: there is no room for its thread.
+  bool arm(Cq& cq);
   void forget(Cq& cq);
   void stop();
   // The queue of the oldest channel event; 0 when there is none.

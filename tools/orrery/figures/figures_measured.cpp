@@ -4,6 +4,8 @@
 // Points of a figure that a running program measures under virtual time, beside the model's curve.
 #include "tools/orrery/figures/figures_measured.hpp"
 
+#include "tools/orrery/temporary_folder.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,26 +33,12 @@ std::string quoted(const std::string& word) {
 // A folder of its own with two files, gone at the end.
 class Inputs {
  public:
-  Inputs() {
-    const char* const base = std::getenv("TMPDIR");
-    folder_ = std::string(base == nullptr ? "/tmp" : base) + "/orrery-XXXXXX";
-    there_ = mkdtemp(folder_.data()) != nullptr;
-  }
-  ~Inputs() {
-    if (!there_) return;
-    unlink(machine().c_str());
-    unlink(place().c_str());
-    rmdir(folder_.c_str());
-  }
-  Inputs(const Inputs&) = delete;
-  Inputs& operator=(const Inputs&) = delete;
-  bool there() const { return there_; }
-  std::string machine() const { return folder_ + "/machine.toml"; }
-  std::string place() const { return folder_ + "/place"; }
+  bool there() const { return folder_.there(); }
+  std::string machine() const { return folder_.path() + "/machine.toml"; }
+  std::string place() const { return folder_.path() + "/place"; }
 
  private:
-  std::string folder_;
-  bool there_ = false;
+  TemporaryFolder folder_;
 };
 
 bool write_text(const std::string& name, const std::string& text) {

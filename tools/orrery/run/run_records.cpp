@@ -2,6 +2,9 @@
 // Copyright 2026 the Orrery authors
 #include "tools/orrery/run/run_records.hpp"
 
+#include "emu/base/output_file.hpp"
+#include "emu/base/unique_fd.hpp"
+#include "tools/orrery/temporary_folder.hpp"
 #include "tools/orrery/trace/communication.hpp"
 #include "tools/orrery/trace/link_report.hpp"
 #include "tools/orrery/trace/replay.hpp"
@@ -15,9 +18,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <system_error>
 
 #include <unistd.h>
@@ -51,10 +54,21 @@ const std::string* first_file(const RecordUses& uses) {
 }
 
 std::string write_file(const char* option, const std::string& name, const std::string& text) {
-  std::ofstream file(name, std::ios::binary);
-  file << text;
-  return file.flush() ? "" : fmt::format("{} {} cannot be written", option, name);
+  const UniqueFd file(open_output(name.c_str()));
+  std::string_view rest = text;
+  while (file.valid() && !rest.empty()) {
+    const ssize_t written = write(file.get(), rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (file.valid() && rest.empty()) return {};
+  return fmt::format("{} {} cannot be written: {}", option, name,
+                     errno == ENXIO ? "nothing reads from this pipe" : std::strerror(errno));
 }
+
+// Of this command's only run; removed when that ends, however it does but by SIGKILL.
+std::unique_ptr<TemporaryFolder> g_folder;
 
 std::string how_exact(const RecordUses& uses, const model::Machine& machine, const Records& all,
                       std::uint32_t pes, int exit_code) {
@@ -92,13 +106,9 @@ std::string RecordUses::prefix(std::string* problem) const {
     return std::filesystem::absolute(*file, error).string() + ".pe";
   }
   // Others may write in that folder, but not in one of our own.
-  std::string folder = (std::filesystem::temp_directory_path(error) / "orrery-XXXXXX").string();
-  if (error || mkdtemp(folder.data()) == nullptr) {
-    *problem = fmt::format("no folder {} for the PEs' records can be made: {}", folder,
-                           error ? error.message() : std::strerror(errno));
-    return {};
-  }
-  return folder + "/pe";
+  g_folder = std::make_unique<TemporaryFolder>();
+  *problem = g_folder->problem();
+  return g_folder->there() ? g_folder->path() + "/pe" : "";
 }
 
 std::string RecordUses::problem() const {
@@ -120,7 +130,7 @@ void use_records(const RecordUses& uses, const std::string& prefix, std::uint32_
   std::string problem;
   const Records all = read_all_records(prefix, pes, &problem);
   for (std::uint32_t pe = 0; pe < pes; ++pe) unlink(fmt::format("{}.{}", prefix, pe).c_str());
-  if (first_file(uses) == nullptr) rmdir(std::filesystem::path(prefix).parent_path().c_str());
+  g_folder.reset();
   // PEs that ended otherwise leave no records, and why they did has been said.
   if (!problem.empty() && *exit_code != 0) return;
   if (problem.empty() && !uses.trace.empty())
