@@ -263,7 +263,7 @@ Status OfiEndpoint::choose(bool last, std::string* why) {
   provider_ = f.info->fabric_attr->prov_name;
   // What is longer than its buffers ofi_rxm sends by rendezvous, see above.
   const bool gathers =
-      (f.info->domain_attr->mr_mode & FI_MR_LOCAL) == 0 && provider_.find("ofi_rxm") == std::string::npos &&
+      (f.info->domain_attr->mr_mode & FI_MR_LOCAL) == 0 && options_.provider.find("ofi_rxm") == std::string::npos &&
       f.info->tx_attr->iov_limit >= kMostParts && f.info->ep_attr->max_msg_size >= options_.gathered_bytes;
   longest_gathered_ = gathers ? options_.gathered_bytes : 0;
   longest_injected_ =

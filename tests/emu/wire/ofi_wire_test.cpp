@@ -345,6 +345,7 @@ TEST(OfiWire, ReplaysAreRefused) {
   // A second life of end 1 under the same job, rank and secret does not take frames for the first.
   Collect sink;
   auto reborn = open_wire(options_of(11), sink);
+  ASSERT_NE(reborn, nullptr);
   ASSERT_TRUE(reborn->add_peer(2, pair.end[0]->address()).ok());
   Collect stranger_sink;
   auto stranger = open_wire(options_of(30), stranger_sink);
@@ -357,6 +358,14 @@ TEST(OfiWire, ReplaysAreRefused) {
   const std::uint64_t job = options_of(0).job;
   const auto old_frame = forge(job, 10, 11, derive_key(kSecret, {job, from, to, 7}));
   const std::int64_t limit = monotonic_ns() + kPatience;
+  // By a connection of a process that it does not know nothing comes at all.
+  while (reborn->counts().refusals(Refusal::source) == 0 && monotonic_ns() < limit) {
+    (void)stranger->send_raw_for_test(1, old_frame);
+    stranger->poll(16);
+    reborn->poll(16);
+  }
+  EXPECT_GE(reborn->counts().refusals(Refusal::source), 1u);
+  ASSERT_TRUE(reborn->add_peer(9, stranger->address()).ok());
   for (bool sent = false; reborn->counts().refusals(Refusal::tag) == 0 && monotonic_ns() < limit;) {
     sent = sent || stranger->send_raw_for_test(1, old_frame).ok();
     stranger->poll(16);
