@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/output_file.hpp"
 
+#include "tests/require.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -63,7 +65,7 @@ TEST_F(OutputFile, ALinkThatAnotherUserHasPutThereIsNotFollowed) {
 }
 
 TEST_F(OutputFile, AnotherUsersFileIsLeftAlone) {
-  if (geteuid() != 0) GTEST_SKIP() << "not root: no file of another user can be made";
+  if (geteuid() != 0) ORRERY_SKIP("root") << "no file of another user can be made";
   ASSERT_EQ(chown(at("precious").c_str(), 61234, 61234), 0);
   EXPECT_EQ(create_file(at("precious").c_str()), -1);
   EXPECT_EQ(append_to_file(at("precious").c_str()), -1);

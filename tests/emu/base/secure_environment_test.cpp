@@ -4,6 +4,8 @@
 // A program that runs with more rights than its caller has takes nothing from the caller's environment.
 #include "emu/base/config.hpp"
 
+#include "tests/require.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -27,7 +29,7 @@ TEST(SecureEnvironment, DISABLED_Seen) {
 }
 
 TEST(SecureEnvironment, ASetuidProgramIgnoresItsCallersVariables) {
-  if (geteuid() != 0) GTEST_SKIP() << "not root: no program of another user can be made";
+  if (geteuid() != 0) ORRERY_SKIP("root") << "no program of another user can be made";
   setenv("ORRERY_INTERFACE", "from-the-caller", 1);
   ASSERT_EQ(config::text("ORRERY_INTERFACE"), "from-the-caller");
   std::string folder = (std::filesystem::temp_directory_path() / "orrery-test-XXXXXX").string();
@@ -47,7 +49,7 @@ TEST(SecureEnvironment, ASetuidProgramIgnoresItsCallersVariables) {
   waitpid(child, &status, 0);
   std::filesystem::remove_all(folder);
   ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == kNotSecure) GTEST_SKIP() << "the file system for temporary files knows no setuid";
+  if (WEXITSTATUS(status) == kNotSecure) ORRERY_SKIP("mounts") << "the file system for temporary files knows no setuid";
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 

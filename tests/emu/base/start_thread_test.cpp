@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/start_thread.hpp"
 
+#include "tests/require.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -47,7 +49,7 @@ TEST(StartThread, SaysThatThereIsNoRoomAndDoesNotEndTheProgram) {
     thread.join();
     return 2;
   });
-  if (code == 77 || code == 2) GTEST_SKIP() << "threads cannot be limited here";
+  if (code == 77 || code == 2) ORRERY_SKIP("root") << "threads cannot be limited here";
   EXPECT_EQ(code, 0) << "134: the program was ended";
 }
 

@@ -5,6 +5,7 @@
 // address is a member's.
 #include "tests/emu/wire/ofi_pair.hpp"
 #include "tests/emu/wire/stranger.hpp"
+#include "tests/require.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +24,7 @@ class WireOf : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     const auto names = OfiEndpoint::usable_providers();
     if (std::find(names.begin(), names.end(), GetParam()) == names.end())
-      GTEST_SKIP() << "libfabric has no provider " << GetParam() << " here";
+      ORRERY_SKIP("provider") << "libfabric has no provider " << GetParam() << " here";
   }
   static void by_provider(OfiWireOptions& options, int) { options.provider = GetParam(); }
 };
