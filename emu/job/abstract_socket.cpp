@@ -6,6 +6,8 @@
 #include "emu/base/own_descriptor.hpp"
 #include "emu/base/wait.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -16,6 +18,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -43,6 +46,21 @@ std::optional<Address> address_of(std::string_view name) {
 int milliseconds_left(std::int64_t deadline_ns) {
   const std::int64_t left = deadline_ns - monotonic_ns();
   return static_cast<int>(std::clamp<std::int64_t>((left + 999'999) / 1'000'000, 0, INT_MAX));
+}
+
+// What the kernel shows for a user that has no number here (/proc/sys/kernel/overflowuid).
+constexpr uid_t kOverflowUid = 65534;
+
+// Whether every user has a number here, so that none is shown as another.
+bool knows_all_users() {
+  std::FILE* const file = std::fopen("/proc/self/uid_map", "re");
+  if (file == nullptr) return true;  // no user namespaces
+  unsigned first = 1;
+  unsigned outside = 0;
+  unsigned count = 0;
+  const bool whole = std::fscanf(file, "%u %u %u", &first, &outside, &count) == 3 && first == 0 && count == UINT_MAX;
+  std::fclose(file);
+  return whole;
 }
 
 }  // namespace
@@ -94,7 +112,22 @@ std::optional<SocketPeer> peer_of(int fd) {
   ucred peer{};
   socklen_t length = sizeof peer;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return std::nullopt;
+  if (peer.uid == kOverflowUid && !knows_all_users()) return std::nullopt;
   return SocketPeer{peer.uid, peer.pid};
+}
+
+bool shares_namespaces(const SocketPeer& peer) {
+  // 0: of a pid namespace that is not below ours.
+  if (peer.pid <= 0) return false;
+  for (const char* const kind : {"user", "pid"}) {
+    struct stat ours {};
+    struct stat theirs {};
+    // Without /proc nothing can be told of any process, and no container has been made here.
+    if (stat(fmt::format("/proc/self/ns/{}", kind).c_str(), &ours) != 0) return true;
+    if (stat(fmt::format("/proc/{}/ns/{}", peer.pid, kind).c_str(), &theirs) != 0) return false;
+    if (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino) return false;
+  }
+  return true;
 }
 
 bool send_with_fds(int fd, std::span<const std::byte> record, std::span<const int> fds) {

@@ -134,7 +134,8 @@ void DescriptorServer::answer(int fd) {
   const std::lock_guard lock(mu_);
   reply.job_id = directory_->job_id();
   if (request.value().wanted == Wanted::directory) {
-    if (!share_) return;
+    const auto peer = peer_of(fd);
+    if (!share_ || !peer || !shares_namespaces(*peer)) return;
     reply.kinds = kDirectoryKind;
     fds.push_back(directory_->fd());
   } else {

@@ -90,7 +90,7 @@ void Entrance::take_client() {
   UniqueFd client(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!client.valid()) return;
   const auto peer = peer_of(client.get());
-  if (!peer || peer->uid != geteuid()) return;
+  if (!peer || peer->uid != geteuid() || !shares_namespaces(*peer)) return;
   // Closing takes it out of the epoll instance.
   if (pending_.size() >= kMostWaiting) pending_.pop_front();
   if (watch(epoll_.get(), client.get())) pending_.push_back(std::move(client));

@@ -8,6 +8,11 @@
 
 namespace orrery::job {
 
+namespace {
+// Some 140 MB at the longest: a PE that puts without end fills the launcher's memory no further.
+constexpr std::size_t kMostPairs = std::size_t{1} << 17;
+}  // namespace
+
 PmiServer::PmiServer(std::uint32_t size, std::string kvs_name, std::string_view process_mapping)
     : clients_(size), kvs_name_(std::move(kvs_name)) {
   ORRERY_CHECK(size > 0 && is_pmi_token(kvs_name_), "{} PEs, key-value space {}", size, kvs_name_);
@@ -109,6 +114,8 @@ void PmiServer::handle_put(std::uint32_t rank, const PmiLine& line, std::vector<
     problem = "key_length";
   } else if (!value || value->size() > kPmiValueMax) {
     problem = "value_length";
+  } else if (space_.size() >= kMostPairs && !space_.contains(std::string(*key))) {
+    problem = "kvs_has_131072_keys_which_is_the_limit";
   } else {
     const std::uint32_t program = clients_[rank].programs;
     const auto [at, is_new] = space_.try_emplace(std::string(*key), Entry{std::string(*value), program});

@@ -48,7 +48,10 @@ std::string member_socket_name(std::string_view prefix) {
 Result<UserDirectory> open_user_directory(EventLoop& loop, std::string_view job_name,
                                           std::int64_t deadline_ns) {
   const std::string prefix = socket_prefix(job_name);
-  const std::string leader_name = prefix + ".leader";
+  std::string leader_name = prefix + ".leader";
+  // Another user may have taken a name: all processes of the job go on to the next one.
+  constexpr std::string_view kNext = "123456789abcdef";
+  std::size_t taken = 0;
   while (true) {
     UserDirectory found;
     auto fetched = fetch_and_open(leader_name, std::min(deadline_ns, monotonic_ns() + kLeaderNs));
@@ -76,7 +79,11 @@ Result<UserDirectory> open_user_directory(EventLoop& loop, std::string_view job_
       return found;
     }
     if (leader.code() != Errc::no_resource) return leader.code();
-    if (fetched.code() == Errc::permission) return Errc::permission;
+    if (fetched.code() == Errc::permission) {
+      if (taken == kNext.size()) return Errc::permission;
+      leader_name = fmt::format("{}.leader{}", prefix, kNext[taken++]);
+      continue;
+    }
     if (monotonic_ns() >= deadline_ns) {
       log::error(
           "no process of job '{}' hands out the host directory: the one that leads is stopped; another "

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/job/pmi_server.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 namespace orrery::job {
@@ -71,6 +72,16 @@ TEST_F(PmiServerTest, ProgramsOfAPeMayComeOneAfterTheOther) {
       EXPECT_EQ(server_.phase(rank), Phase::initialised);
     }
   }
+}
+
+TEST_F(PmiServerTest, APeThatPutsWithoutEndIsToldTheLimit) {
+  std::string last;
+  int taken = -1;
+  for (; taken < 200'000 && last.find("rc=-1") == std::string::npos; ++taken)
+    last = one(0, fmt::format("cmd=put kvsname=space key=k{} value=v", taken));
+  EXPECT_LE(taken, 1 << 17);
+  EXPECT_NE(last.find("131072"), std::string::npos) << last;
+  EXPECT_NE(one(1, "cmd=get kvsname=space key=k7").find("value=v"), std::string::npos) << "the others go on";
 }
 
 TEST_F(PmiServerTest, LimitsAreThoseThatItAnnounces) {

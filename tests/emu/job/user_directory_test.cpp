@@ -3,15 +3,20 @@
 #include "emu/job/user_directory.hpp"
 
 #include "emu/base/wait.hpp"
+#include "emu/job/abstract_socket.hpp"
 #include "emu/job/random.hpp"
 #include "tests/emu/job/child.hpp"
+#include "tests/require.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <thread>
+
+#include <sched.h>
 
 namespace orrery::job {
 namespace {
@@ -40,6 +45,62 @@ class UserDirectoryTest : public ::testing::Test {
     return 0;
   }
 };
+
+// Runs `body` as a child that has ended; its value.
+int ended(const std::function<int()>& body) {
+  Child child(body, false);
+  return child.code();
+}
+
+// A container that shares the network namespace, and with it the sockets' names, and whose root has root's number.
+TEST_F(UserDirectoryTest, AProcessOfOtherNamespacesGetsNoDirectory) {
+  if (geteuid() != 0) ORRERY_SKIP("root") << "only root makes the namespaces that this is about";
+  Child member([&] { return be_member(1); });
+  ASSERT_EQ(member.code(), 0);
+  const std::string leader = socket_prefix(name_) + ".leader";
+  const auto asked = [&] {
+    const auto directory = fetch_directory(leader, monotonic_ns() + kLong);
+    return directory.ok() ? 1 : 0;
+  };
+  EXPECT_EQ(ended(asked), 1);
+  const int other_users = ended([&] { return unshare(CLONE_NEWUSER) != 0 ? 77 : asked(); });
+  if (other_users == 77) ORRERY_SKIP("namespaces") << "no user namespace can be made";
+  EXPECT_EQ(other_users, 0);
+  EXPECT_EQ(ended([&] {
+              if (unshare(CLONE_NEWPID) != 0) return 77;
+              const pid_t inside = fork();
+              if (inside == 0) _exit(asked());
+              int status = 0;
+              waitpid(inside, &status, 0);
+              return WEXITSTATUS(status);
+            }),
+            0);
+}
+
+// A name that can be foretold is one that another user can take first.
+TEST_F(UserDirectoryTest, AnotherUserThatTakesTheLeadersNameKeepsNoJobFromStarting) {
+  if (geteuid() != 0) ORRERY_SKIP("root") << "only root can become another user";
+  const std::string leader = socket_prefix(name_) + ".leader";
+  Child squatter([&] {
+    if (setuid(61234) != 0) return 77;
+    return listen_abstract(leader).ok() && listen_abstract(leader + "1").value().release() >= 0 &&
+                   listen_abstract(leader).value().release() >= 0
+               ? 0
+               : 1;
+  });
+  ASSERT_EQ(squatter.code(), 0);
+  const std::int64_t begin = monotonic_ns();
+  Child first([&] { return be_member(1); });
+  ASSERT_EQ(first.code(), 0);
+  Child second([&] { return be_member(2); });
+  ASSERT_EQ(second.code(), 0);
+  EXPECT_LT(monotonic_ns() - begin, kLong / 2);
+  auto loop = std::move(EventLoop::start("orrery-test")).value();
+  auto found = open_user_directory(*loop, name_, monotonic_ns() + kLong);
+  ASSERT_TRUE(found.ok());
+  EXPECT_TRUE(found.value().directory->process_of_rank(1).ok());
+  EXPECT_TRUE(found.value().directory->process_of_rank(2).ok());
+}
 
 TEST_F(UserDirectoryTest, ProcessesThatNameTheSameJobMeet) {
   Child first([&] { return be_member(1); });
