@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <string>
 
 #include <sys/uio.h>
 #include <unistd.h>
@@ -20,7 +21,25 @@ constexpr std::array<std::string_view, 6> kNames = {"off", "error", "warn", "inf
 
 void set_pe(int pe) { g_pe.store(pe, std::memory_order_relaxed); }
 
-void write_line(Level level, std::string_view text) {
+namespace {
+// What a terminal would obey is written as a number: control characters, and all beyond ASCII.
+std::string quoted(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < ' ' && c != '\n' && c != '\t') || byte >= 0x7f)
+      out += fmt::format("\\x{:02x}", byte);
+    else
+      out += c;
+  }
+  return out;
+}
+}  // namespace
+
+void write_line(Level level, std::string_view raw) {
+  // A text may name a socket of another user or what another host has said.
+  const std::string text = quoted(raw);
   const int saved = errno;
   const int pe = g_pe.load(std::memory_order_relaxed);
   const auto name = kNames[static_cast<std::size_t>(level)];

@@ -240,6 +240,47 @@ bool Loader::named_section(const toml::table& root, std::string_view section, Co
   return true;
 }
 
+namespace {
+
+// Each part of a dotted key is a table inside the one before, and toml++ takes them apart by recursion: a key of
+// 200,000 parts takes the whole stack. Counted are the dots of a line that are in no number and in no comment; values
+// nest 256 deep at most.
+constexpr int kMostDots = 16;
+
+bool is_in_number(std::string_view text, std::size_t dot) {
+  std::size_t first = dot;
+  while (first > 0 && text[first - 1] >= '0' && text[first - 1] <= '9') --first;
+  std::size_t last = dot + 1;
+  while (last < text.size() && text[last] >= '0' && text[last] <= '9') ++last;
+  return first < dot && last > dot + 1 && (last == text.size() || text[last] != '.') &&
+         (first == 0 || std::string_view(" \t=,[+-").find(text[first - 1]) != std::string_view::npos);
+}
+
+// The first line with more than kMostDots; 0: none.
+std::size_t line_of_long_key(std::string_view text) {
+  std::size_t line = 1;
+  int dots = 0;
+  bool quoted = false;
+  bool comment = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') {
+      ++line;
+      dots = 0;
+      quoted = comment = false;
+    } else if (c == '"' || c == '\'') {
+      quoted = true;
+    } else if (c == '#' && !quoted) {
+      comment = true;
+    } else if (c == '.' && !comment && !is_in_number(text, i) && ++dots > kMostDots) {
+      return line;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
 MachineFile parse_machine(std::string_view text, std::string_view file) {
   // As editors of other systems begin a file: TOML is UTF-8 anyway.
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
@@ -251,6 +292,10 @@ MachineFile parse_machine(std::string_view text, std::string_view file) {
     result.error =
         fmt::format("{}: line {}: byte {:#04x} is not accepted: expected ASCII", file,
                     1 + std::count(text.begin(), foreign, '\n'), static_cast<unsigned char>(*foreign));
+    return result;
+  }
+  if (const std::size_t line = line_of_long_key(text); line != 0) {
+    result.error = fmt::format("{}: line {}: more than {} dots in a line are not accepted", file, line, kMostDots);
     return result;
   }
   const toml::parse_result parsed = toml::parse(text, file);

@@ -105,9 +105,13 @@ Refusal read_trace(const std::string& path, Trace* out) {
   if (file == nullptr) return {fmt::format("trace '{}': cannot be opened", path)};
   std::vector<std::uint8_t> bytes;
   std::uint8_t block[65536];
-  for (std::size_t got; (got = std::fread(block, 1, sizeof block, file)) > 0;)
+  // What never ends is a device, not a trace.
+  constexpr std::size_t kLargest = std::size_t{1} << 30;
+  for (std::size_t got; bytes.size() <= kLargest && (got = std::fread(block, 1, sizeof block, file)) > 0;)
     bytes.insert(bytes.end(), block, block + got);
   std::fclose(file);
+  if (bytes.size() > kLargest)
+    return {fmt::format("trace '{}': more than {} bytes, which is the limit", path, kLargest)};
   return parse_trace(bytes, out);
 }
 

@@ -45,6 +45,17 @@ TEST(MachineFile, RefusesBytesBeyondAsciiWithTheirLine) {
   EXPECT_NE(file.error.find("my.toml: line 2: byte 0xe2"), std::string::npos) << file.error;
 }
 
+// Each part would be a table in a table; taken apart by recursion they take the whole stack.
+TEST(MachineFile, RefusesAKeyOfVeryManyPartsWithItsLine) {
+  std::string key = "a";
+  for (int i = 0; i < 200'000; ++i) key += ".a";
+  for (const std::string& text : {key + " = 1\n", "[" + key + "]\n", "a = { b = \"\\\"\", " + key + " = 1 }\n"}) {
+    const MachineFile file = parse_machine("schema = 1\n" + text, "my.toml");
+    EXPECT_FALSE(file.description);
+    EXPECT_NE(file.error.find("my.toml: line 2: more than 16 dots"), std::string::npos) << file.error;
+  }
+}
+
 TEST(MachineFile, EveryShippedNumberHasASource) {
   for (const ShippedFile& file : shipped_machines()) {
     const MachineFile loaded = parse_machine(file.text, file.name);
