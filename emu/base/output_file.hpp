@@ -2,19 +2,21 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-// Files to write into, in folders where other users may write too. Each returns a descriptor (close-on-exec), or -1 with
-// errno set. Any thread.
+// Files to write into, in folders where other users may write too. Each returns a descriptor
+// (close-on-exec), or -1 with errno set. Any thread.
 namespace orrery {
 
-// A new, empty file under a name that the emulator made up, for example of one PE's record. A regular file of this
-// user that has been left there is removed first. EEXIST: something else is there, a link or another user's file.
+// A new, empty file under a name that the emulator made up, for example of one PE's record. A regular file
+// of this user that has been left there is removed first. EEXIST: something else is there, a link or
+// another user's file.
 int create_file(const char* path);
 
-// The same, but what is there is added to: for a file that is opened several times. EEXIST as above; ELOOP: a link.
+// The same, but what is there is added to: for a file that is opened several times. EEXIST as above; ELOOP:
+// a link.
 int append_to_file(const char* path);
 
-// A file that the user named, emptied: links are followed, devices and pipes are written to. ENXIO: a FIFO that no
-// process reads; it is not waited for.
+// A file that the user named, emptied: links are followed, devices and pipes are written to. ENXIO: a FIFO
+// that no process reads; it is not waited for.
 int open_output(const char* path);
 
 }  // namespace orrery

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// The only file of the emulator that is built with exceptions: the constructor of std::thread has no other way to
-// say that there is no room. None leaves it.
+// The only file of the emulator that is built with exceptions: the constructor of std::thread has no other
+// way to say that there is no room. None leaves it.
 #include "emu/base/start_thread.hpp"
 
 #include "emu/base/log.hpp"
@@ -45,7 +45,9 @@ void start_detached_thread(const char* name, const std::function<void()>& body) 
   bool told = false;
   while (!start_thread(thread, body)) {
     if (!std::exchange(told, true))
-      log::warn("no room for the thread {}: waiting until the limit of threads (ulimit -u, pids.max) allows one", name);
+      log::warn(
+          "no room for the thread {}: waiting until the limit of threads (ulimit -u, pids.max) allows one",
+          name);
   }
   thread.detach();
 }

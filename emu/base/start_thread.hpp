@@ -10,12 +10,15 @@ namespace orrery {
 
 inline constexpr std::int64_t kThreadPatienceNs = 100'000'000;
 
-// Starts `thread`, which must not be joinable, with `body`. std::thread's own constructor throws where the kernel or
-// a limit of the user (RLIMIT_NPROC, a cgroup's pids.max) has no room for a thread, which ends a program built
-// without exceptions. False: there was no room for `patience_ns`, `thread` is as it was. Any thread.
-bool start_thread(std::thread& thread, std::function<void()> body, std::int64_t patience_ns = kThreadPatienceNs);
+// Starts `thread`, which must not be joinable, with `body`. std::thread's own constructor throws where the
+// kernel or a limit of the user (RLIMIT_NPROC, a cgroup's pids.max) has no room for a thread, which ends a
+// program built without exceptions. False: there was no room for `patience_ns`, `thread` is as it was. Any
+// thread.
+bool start_thread(std::thread& thread, std::function<void()> body,
+                  std::int64_t patience_ns = kThreadPatienceNs);
 
-// As start_thread(), detached, and waits as long as it takes; says in the log that it waits and for what (`name`).
+// As start_thread(), detached, and waits as long as it takes; says in the log that it waits and for what
+// (`name`).
 void start_detached_thread(const char* name, const std::function<void()>& body);
 
 }  // namespace orrery

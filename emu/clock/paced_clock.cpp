@@ -89,8 +89,7 @@ PacedClock::PacedClock(std::unique_ptr<SharedClock> shared, bool may_spin, std::
   sigfillset(&all);
   for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  if (start_thread(thread_, [this] { run(); }))
-    pthread_setname_np(thread_.native_handle(), "orrery-pacer");
+  if (start_thread(thread_, [this] { run(); })) pthread_setname_np(thread_.native_handle(), "orrery-pacer");
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

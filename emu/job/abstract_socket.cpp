@@ -58,7 +58,8 @@ bool knows_all_users() {
   unsigned first = 1;
   unsigned outside = 0;
   unsigned count = 0;
-  const bool whole = std::fscanf(file, "%u %u %u", &first, &outside, &count) == 3 && first == 0 && count == UINT_MAX;
+  const bool whole =
+      std::fscanf(file, "%u %u %u", &first, &outside, &count) == 3 && first == 0 && count == UINT_MAX;
   std::fclose(file);
   return whole;
 }

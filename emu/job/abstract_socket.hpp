@@ -30,10 +30,11 @@ struct SocketPeer {
   uid_t uid = 0;
   pid_t pid = 0;
 };
-// Nothing, too, when the kernel shows the uid that stands for every user that this user namespace does not know.
+// Nothing, too, when the kernel shows the uid that stands for every user that this user namespace does not
+// know.
 std::optional<SocketPeer> peer_of(int fd);
-// Whether the process at the other end has our user and pid namespaces: a process of a container has this user's
-// number perhaps, and is none of this user's. False when that cannot be told.
+// Whether the process at the other end has our user and pid namespaces: a process of a container has this
+// user's number perhaps, and is none of this user's. False when that cannot be told.
 bool shares_namespaces(const SocketPeer& peer);
 
 // Sends one record with descriptors. False when it was not sent whole.

@@ -79,7 +79,7 @@ struct ProcessInfo {
 struct WireJob {
   std::uint64_t job = 0;
   std::uint64_t secret[2] = {};  // both 0 in set_wire_job(): the one that the directory drew when it was made
-  std::uint32_t hosts = 1;  // 1: this is the only one
+  std::uint32_t hosts = 1;       // 1: this is the only one
 };
 
 // Where a process is reached by the wire between hosts.

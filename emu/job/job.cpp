@@ -164,8 +164,8 @@ Result<std::unique_ptr<Job>> Job::join_as(const Launch& launch, std::string_view
   job->directory_ = job->own_directory_.get();
   const Status entered = job->enter(prefix, share, pes_with_slots);
   if (!entered.ok()) return entered.code();
-  // Programs that this one starts do not inherit the job's memory and its secret: one that joins by the environment
-  // asks the launcher's entrance.
+  // Programs that this one starts do not inherit the job's memory and its secret: one that joins by the
+  // environment asks the launcher's entrance.
   if (launch.directory_fd >= 0 && !launch.entrance.empty() &&
       HostDirectory::job_id_of(launch.directory_fd) == job->own_directory_->job_id())
     (void)fcntl(launch.directory_fd, F_SETFD, FD_CLOEXEC);

@@ -242,9 +242,9 @@ bool Loader::named_section(const toml::table& root, std::string_view section, Co
 
 namespace {
 
-// Each part of a dotted key is a table inside the one before, and toml++ takes them apart by recursion: a key of
-// 200,000 parts takes the whole stack. Counted are the dots of a line that are in no number and in no comment; values
-// nest 256 deep at most.
+// Each part of a dotted key is a table inside the one before, and toml++ takes them apart by recursion: a
+// key of 200,000 parts takes the whole stack. Counted are the dots of a line that are in no number and in
+// no comment; values nest 256 deep at most.
 constexpr int kMostDots = 16;
 
 bool is_in_number(std::string_view text, std::size_t dot) {
@@ -295,7 +295,8 @@ MachineFile parse_machine(std::string_view text, std::string_view file) {
     return result;
   }
   if (const std::size_t line = line_of_long_key(text); line != 0) {
-    result.error = fmt::format("{}: line {}: more than {} dots in a line are not accepted", file, line, kMostDots);
+    result.error =
+        fmt::format("{}: line {}: more than {} dots in a line are not accepted", file, line, kMostDots);
     return result;
   }
   const toml::parse_result parsed = toml::parse(text, file);

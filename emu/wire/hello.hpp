@@ -10,9 +10,9 @@
 #include <optional>
 #include <span>
 
-// What two processes say to each other before a connection carries frames (docs/wire.md "Connections"): a hello by the
-// one that connects, an answer by the other one. Each proves that its maker has the job's secret. Little-endian
-// whatever the host is. Pure functions on bytes; any thread.
+// What two processes say to each other before a connection carries frames (docs/wire.md "Connections"): a
+// hello by the one that connects, an answer by the other one. Each proves that its maker has the job's
+// secret. Little-endian whatever the host is. Pure functions on bytes; any thread.
 namespace orrery::wire {
 
 inline constexpr std::size_t kHelloBytes = 64;
@@ -20,12 +20,13 @@ inline constexpr std::size_t kHelloAnswerBytes = 32;
 
 struct Hello {
   std::uint64_t job = 0;
-  std::uint32_t source = 0;   // the sender's number in the job
-  std::uint32_t target = 0;   // the receiver's
-  std::uint64_t from = 0;     // the sender's incarnation
-  std::uint64_t to = 0;       // the receiver's
-  std::uint64_t nonce = 0;    // drawn for this hello
-  std::uint64_t counter = 0;  // of the sender's hellos, from 1: a hello that was taken once is not taken again
+  std::uint32_t source = 0;  // the sender's number in the job
+  std::uint32_t target = 0;  // the receiver's
+  std::uint64_t from = 0;    // the sender's incarnation
+  std::uint64_t to = 0;      // the receiver's
+  std::uint64_t nonce = 0;   // drawn for this hello
+  std::uint64_t counter =
+      0;  // of the sender's hellos, from 1: a hello that was taken once is not taken again
 };
 
 struct HelloAnswer {
@@ -33,7 +34,8 @@ struct HelloAnswer {
   std::uint64_t counter = 0;  // of the answering process's own hellos: those up to it are void
 };
 
-// The key of hellos and answers that `scope.from` sends to `scope.to`. It is no frame's key, whatever the domain.
+// The key of hellos and answers that `scope.from` sends to `scope.to`. It is no frame's key, whatever the
+// domain.
 AuthKey hello_key(const AuthKey& secret, const AuthScope& scope);
 
 std::array<std::byte, kHelloBytes> write_hello(const Hello& hello, const AuthKey& key);

@@ -28,7 +28,7 @@ constexpr std::int64_t kAttemptNs = 2'000'000'000;
 // After a failure the next attempt waits so long, doubled up to 2^kMostDoublings times that.
 constexpr std::int64_t kRetryNs = 10'000'000;
 constexpr std::uint32_t kMostDoublings = 5;
-constexpr int kMostEvents = 64;                   // of one progress()
+constexpr int kMostEvents = 64;  // of one progress()
 constexpr std::size_t kMostAnonymous = 64;
 constexpr std::uint64_t kNoLink = UINT64_MAX;
 

@@ -28,7 +28,7 @@ namespace orrery::wire {
 class OfiGreeter {
  public:
   struct Greeted {
-    std::uint64_t peer = 0;  // number of the process that greets
+    std::uint64_t peer = 0;    // number of the process that greets
     bool we_go_first = false;  // of two connections that cross, ours is the one that stays
     std::vector<std::byte> answer;
   };
@@ -52,10 +52,10 @@ struct OfiObjects {
   void (*free_info)(fi_info*) = nullptr;
 };
 
-// Connections of one process with others over connected endpoints, one for each peer, with one set of receive
-// buffers for all. A connection carries nothing and takes no buffer before both ends have proved by a hello and its
-// answer that they have the job's secret; what does not is closed. Without a greeter every connection is accepted,
-// and only received from. One thread at a time, but for wait_fd().
+// Connections of one process with others over connected endpoints, one for each peer, with one set of
+// receive buffers for all. A connection carries nothing and takes no buffer before both ends have proved by
+// a hello and its answer that they have the job's secret; what does not is closed. Without a greeter every
+// connection is accepted, and only received from. One thread at a time, but for wait_fd().
 class OfiConnections {
  public:
   // Listens. `why`: on error, what failed.

@@ -4,6 +4,7 @@
 
 #include "emu/base/wait.hpp"
 #include "emu/wire/interfaces.hpp"
+#include "emu/wire/ofi_library.hpp"
 
 #include <fmt/format.h>
 
@@ -30,97 +31,12 @@ static_assert(sizeof(OfiOperation::context) >= sizeof(fi_context2));
 
 namespace {
 
-constexpr std::uint32_t kApi = FI_VERSION(1, 17);
-
-// The few functions of libfabric that are symbols; all others are reached through its objects.
-struct Library {
-  decltype(&::fi_getinfo) getinfo = nullptr;
-  decltype(&::fi_freeinfo) freeinfo = nullptr;
-  decltype(&::fi_dupinfo) dupinfo = nullptr;
-  decltype(&::fi_fabric) fabric = nullptr;
-  decltype(&::fi_strerror) strerror = nullptr;
-
-  // False when it is not installed. Never closed again: providers leave threads and exit handlers behind.
-  bool open() {
-    void* const handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (handle == nullptr) return false;
-    const auto find = [&](const char* name, auto& function) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-      return function != nullptr;
-    };
-    return find("fi_getinfo", getinfo) && find("fi_freeinfo", freeinfo) && find("fi_dupinfo", dupinfo) &&
-           find("fi_fabric", fabric) && find("fi_strerror", strerror);
-  }
-};
-
 // An interface that has just been set up may take a second to be there, its IPv6 addresses another one.
 constexpr std::int64_t kInterfaceNs = 3'000'000'000;
 constexpr std::int64_t kPauseNs = 100'000'000;
 
 // Short frames and acknowledgements; of what is longer the copy costs more than the report.
 constexpr std::size_t kMostWorthInjecting = 256;
-
-bool is_address(const std::string& text) {
-  if (text.empty()) return false;
-  return text.find_first_not_of("0123456789.") == std::string::npos || text.find(':') != std::string::npos;
-}
-
-// Over TCP connections are made here, so that each is proved to be a peer's; ofi_rxm makes them by itself.
-// Empty: not a provider over TCP.
-std::string connected_provider(const std::string& provider) {
-  if (provider == "net" || provider == "tcp") return provider;
-  return provider == "tcp;ofi_rxm" ? "tcp" : "";
-}
-
-// What we need of a provider. `provider` empty: any.
-fi_info* ask(const Library& library, const std::string& chosen, const std::string& node, int* error) {
-  const std::string connected = connected_provider(chosen);
-  const std::string& provider = connected.empty() ? chosen : connected;
-  fi_info* const hints = library.dupinfo(nullptr);
-  if (hints == nullptr) return nullptr;
-  hints->caps = FI_MSG;
-  hints->mode = FI_CONTEXT | FI_CONTEXT2;
-  hints->ep_attr->type = connected.empty() ? FI_EP_RDM : FI_EP_MSG;
-  // One set of receive buffers for all connections.
-  if (!connected.empty()) hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
-  hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
-  hints->domain_attr->threading = FI_THREAD_DOMAIN;
-  hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
-  // libfabric frees it with the hints.
-  if (!provider.empty()) hints->fabric_attr->prov_name = strdup(provider.c_str());
-  fi_info* found = nullptr;
-  const bool by_address = !node.empty();
-  *error = library.getinfo(kApi, by_address ? node.c_str() : nullptr, nullptr, by_address ? FI_SOURCE : 0,
-                           hints, &found);
-  library.freeinfo(hints);
-  return *error == 0 ? found : nullptr;
-}
-
-bool is_loopback(const fi_info& info) {
-  const auto* address = static_cast<const unsigned char*>(info.src_addr);
-  if (address == nullptr) return false;
-  if (info.addr_format == FI_SOCKADDR_IN) return info.src_addrlen >= 8 && address[4] == 127;
-  return std::string_view(info.domain_attr->name) == "lo";
-}
-
-// Bridges of containers and virtual machines lead to no other host.
-bool is_bridge(const fi_info& info) {
-  const std::string_view name = info.domain_attr->name;
-  return name.starts_with("docker") || name.starts_with("virbr");
-}
-
-// fe80::/10: means something together with the number that an interface has on the host that uses it.
-bool is_link_local(const fi_info& info) {
-  const auto* address = static_cast<const unsigned char*>(info.src_addr);
-  return address != nullptr && info.addr_format == FI_SOCKADDR_IN6 && info.src_addrlen >= 24 &&
-         address[8] == 0xfe && (address[9] & 0xc0) == 0x80;
-}
-
-// Smaller is better, for the case that no interface was named.
-int rank_of(const fi_info& info) {
-  return (is_loopback(info) ? 8 : 0) + (is_bridge(info) ? 4 : 0) + (is_link_local(info) ? 2 : 0) +
-         (info.addr_format == FI_SOCKADDR_IN6 ? 1 : 0);
-}
 
 std::string list_of(const std::vector<std::string>& names) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
@@ -129,7 +45,7 @@ std::string list_of(const std::vector<std::string>& names) {
 }  // namespace
 
 struct OfiEndpoint::Fabric {
-  Library library;
+  OfiLibrary library;
   fi_info* info = nullptr;
   fid_fabric* fabric = nullptr;
   fid_domain* domain = nullptr;
@@ -168,7 +84,7 @@ OfiEndpoint::~OfiEndpoint() {
 }
 
 std::vector<std::string> OfiEndpoint::usable_providers() {
-  Library library;
+  OfiLibrary library;
   std::vector<std::string> names;
   if (!library.open()) return names;
   int error = 0;
@@ -262,9 +178,10 @@ Status OfiEndpoint::choose(bool last, std::string* why) {
   on_loopback_ = is_loopback(*f.info);
   provider_ = f.info->fabric_attr->prov_name;
   // What is longer than its buffers ofi_rxm sends by rendezvous, see above.
-  const bool gathers =
-      (f.info->domain_attr->mr_mode & FI_MR_LOCAL) == 0 && options_.provider.find("ofi_rxm") == std::string::npos &&
-      f.info->tx_attr->iov_limit >= kMostParts && f.info->ep_attr->max_msg_size >= options_.gathered_bytes;
+  const bool gathers = (f.info->domain_attr->mr_mode & FI_MR_LOCAL) == 0 &&
+                       options_.provider.find("ofi_rxm") == std::string::npos &&
+                       f.info->tx_attr->iov_limit >= kMostParts &&
+                       f.info->ep_attr->max_msg_size >= options_.gathered_bytes;
   longest_gathered_ = gathers ? options_.gathered_bytes : 0;
   longest_injected_ =
       static_cast<std::uint32_t>(std::min<std::size_t>(f.info->tx_attr->inject_size, kMostWorthInjecting));
@@ -328,8 +245,8 @@ Status OfiEndpoint::set_up(std::string* why) {
   }
   if (!connected_provider(options_.provider).empty()) {
     std::string what;
-    auto opened = OfiConnections::open({f.fabric, f.domain, f.cq, f.info, f.library.freeinfo},
-                                       options_.greeter, &what);
+    auto opened =
+        OfiConnections::open({f.fabric, f.domain, f.cq, f.info, f.library.freeinfo}, options_.greeter, &what);
     if (!opened.ok()) {
       *why = fmt::format("provider {}: {}", provider_, what);
       return opened.code();
@@ -375,8 +292,8 @@ Status OfiEndpoint::set_up(std::string* why) {
 
 void OfiEndpoint::post(Receive& receive) {
   fid_ep* const by = connections_ ? connections_->receives() : fabric_->ep;
-  const ssize_t result = fi_recv(by, receive.bytes, receive_bytes_, fabric_->desc, FI_ADDR_UNSPEC,
-                                 &receive.operation.context);
+  const ssize_t result =
+      fi_recv(by, receive.bytes, receive_bytes_, fabric_->desc, FI_ADDR_UNSPEC, &receive.operation.context);
   if (result != 0) unposted_.push_back(&receive);
 }
 
@@ -433,8 +350,7 @@ Status OfiEndpoint::send(std::uint64_t peer, std::span<const std::byte> bytes, O
   operation.is_receive = false;
   fid_ep* const by = sender(peer);
   if (by == nullptr) return Errc::not_done;
-  const ssize_t result =
-      fi_send(by, bytes.data(), bytes.size(), fabric_->desc, peer, &operation.context);
+  const ssize_t result = fi_send(by, bytes.data(), bytes.size(), fabric_->desc, peer, &operation.context);
   return sent_or_not(result);
 }
 

@@ -48,12 +48,12 @@ struct OfiEndpointOptions {
   OfiGreeter* greeter = nullptr;  // where the provider's connections are made by us; outlives the endpoint
 };
 
-// Sends messages to and receives them from any number of peers by libfabric, reliably, with its buffers. Over TCP each
-// peer has a connection of its own (ofi_connections.hpp), which carries nothing before both ends have proved who they
-// are; other providers have an unconnected endpoint (FI_EP_RDM), whose connections, if any, are their own.
-// The library is opened at run time: a job that stays on one host never loads it. One thread at a time, but
-// for wait_fd(), which any thread may poll(2). Usage: auto ep = OfiEndpoint::open(options, &why);
-// ep->poll(events, 16);
+// Sends messages to and receives them from any number of peers by libfabric, reliably, with its buffers.
+// Over TCP each peer has a connection of its own (ofi_connections.hpp), which carries nothing before both
+// ends have proved who they are; other providers have an unconnected endpoint (FI_EP_RDM), whose
+// connections, if any, are their own. The library is opened at run time: a job that stays on one host never
+// loads it. One thread at a time, but for wait_fd(), which any thread may poll(2). Usage: auto ep =
+// OfiEndpoint::open(options, &why); ep->poll(events, 16);
 class OfiEndpoint {
  public:
   // Opens provider and interface. unsupported when libfabric is not installed, or has no such provider or

@@ -37,8 +37,8 @@ std::vector<std::byte> OfiWire::hello_to(std::uint64_t number) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Whom an authentic hello is from; null when it was refused. One that is not known, or not in this life, may have
-// been published since.
+// Whom an authentic hello is from; null when it was refused. One that is not known, or not in this life,
+// may have been published since.
 OfiWire::Peer* OfiWire::greeter_of(const Hello& hello, std::span<const std::byte> bytes) {
   for (const bool asked : {false, true}) {
     Peer* const peer = peer_of_rank(hello.source);

@@ -9,10 +9,10 @@
 
 namespace orrery::wire {
 
-// Ends TCP connections that others have made to a listening socket of this process and that say nothing: libfabric
-// keeps a descriptor for each until its first message comes, however long that takes. A connection that is not
-// among the welcome ones is shut down when it is older than kPatienceNs, sooner when there are many; libfabric sees
-// that as the other end's leaving and closes it. One thread at a time.
+// Ends TCP connections that others have made to a listening socket of this process and that say nothing:
+// libfabric keeps a descriptor for each until its first message comes, however long that takes. A
+// connection that is not among the welcome ones is shut down when it is older than kPatienceNs, sooner when
+// there are many; libfabric sees that as the other end's leaving and closes it. One thread at a time.
 class Uninvited {
  public:
   static constexpr std::int64_t kPatienceNs = 2'000'000'000;
@@ -20,12 +20,15 @@ class Uninvited {
   static constexpr std::size_t kFew = 64;
   static constexpr std::int64_t kShortPatienceNs = 50'000'000;
 
-  // `listening`: the socket's own address, a sockaddr_in or sockaddr_in6; of any other kind sweep() does nothing.
+  // `listening`: the socket's own address, a sockaddr_in or sockaddr_in6; of any other kind sweep() does
+  // nothing.
   explicit Uninvited(std::span<const std::byte> listening);
 
-  // Whether it is time to sweep: some while after the last time, or at once when descriptors have become many.
+  // Whether it is time to sweep: some while after the last time, or at once when descriptors have become
+  // many.
   bool is_due(std::int64_t now_ns) const;
-  // `welcome`: addresses of the other ends of connections that have been accepted. Returns how many were shut down.
+  // `welcome`: addresses of the other ends of connections that have been accepted. Returns how many were
+  // shut down.
   int sweep(std::span<const std::vector<std::byte>> welcome, std::int64_t now_ns);
 
  private:

@@ -61,7 +61,8 @@ class Queue {
     for (std::uint32_t i = 0; i < attributes.queue_depth; ++i) {
       if (const Errc posted = post(block_ + i * slot_bytes_); posted != Errc::ok) return posted;
     }
-    if ((attributes.queue_flags & DMAPP_QUEUE_ASYNC_PROGRESS) != 0 && !start_thread(thread_, [this] { serve(); }))
+    if ((attributes.queue_flags & DMAPP_QUEUE_ASYNC_PROGRESS) != 0 &&
+        !start_thread(thread_, [this] { serve(); }))
       return Errc::no_resource;
     // Release: a sender that finds the name finds the slots.
     world_.inside().queue.name.store(name_word(*channel_), std::memory_order_release);

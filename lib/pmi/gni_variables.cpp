@@ -84,7 +84,8 @@ namespace {
 __attribute__((constructor)) void set_when_loaded() {
   if (variable("PMI_NO_PREINITIALIZE") != nullptr) return;
   const auto level = log::g_level.exchange(log::Level::off, std::memory_order_relaxed);
-  const auto launch = job::Launch::detect([](const char* name) -> const char* { return ::secure_getenv(name); });
+  const auto launch =
+      job::Launch::detect([](const char* name) -> const char* { return ::secure_getenv(name); });
   log::g_level.store(level, std::memory_order_relaxed);
   if (launch.ok() && !launch.value().pmi_problem()) settle_gni_variables(launch.value());
 }

@@ -63,7 +63,8 @@ Session* Session::current() { return g_of_process.owner == getpid() ? g_of_proce
 
 Result<Session*> Session::open() {
   if (Session* session = current()) return session;
-  const auto launch = job::Launch::detect([](const char* name) -> const char* { return ::secure_getenv(name); });
+  const auto launch =
+      job::Launch::detect([](const char* name) -> const char* { return ::secure_getenv(name); });
   if (!launch.ok()) return launch.code();
   if (const auto problem = launch.value().pmi_problem()) {
     log::error("{}", *problem);

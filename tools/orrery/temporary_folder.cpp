@@ -34,8 +34,8 @@ using Dir = std::unique_ptr<DIR, CloseDir>;
 UniqueFd locked(int parent, const char* name) {
   UniqueFd fd(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat there {};
-  if (!fd.valid() || fstat(fd.get(), &there) != 0 || there.st_uid != geteuid() || (there.st_mode & 077) != 0 ||
-      flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+  if (!fd.valid() || fstat(fd.get(), &there) != 0 || there.st_uid != geteuid() ||
+      (there.st_mode & 077) != 0 || flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
     return {};
   return fd;
 }

@@ -10,9 +10,9 @@
 
 namespace orrery::tool {
 
-// A folder for temporary files that only this user may enter, in TMPDIR or /tmp. It is locked as long as this object
-// lives, and removed with its files afterwards; one that a killed process has left is not locked any more, and the
-// next of this class that is made removes it.
+// A folder for temporary files that only this user may enter, in TMPDIR or /tmp. It is locked as long as
+// this object lives, and removed with its files afterwards; one that a killed process has left is not
+// locked any more, and the next of this class that is made removes it.
 class TemporaryFolder {
  public:
   // problem(): why there is none.

@@ -153,26 +153,22 @@ Result<clock::Clock*> Runtime::clock_of_process(job::ProcessRef first) {
     if (!job.ok()) return job.code();
     if (job.value()->rank() <= 0 && clock::program_reads_counter()) {
       log::warn(
-          "the program reads the processor's time-stamp counter (rdtsc), which is this host's: what it times "
-          "so is "
-          "not the machine's time, which clock_gettime gives");
+          "the program reads the processor's time-stamp counter (rdtsc), which is this host's: what it "
+          "times so is not the machine's time, which clock_gettime gives");
     }
     auto shared = clock::SharedClock::open(*job.value(), read.choice, first);
     if (!shared.ok()) return shared.code();
-    const WaitBudget budget = job.value()->wait_budget();
     const std::uint32_t slot = job.value()->self().index;
     if (read.choice.kind == clock::Kind::virtual_time) {
-      auto made = std::make_unique<clock::VirtualClock>(std::move(shared).value(), read.choice, budget, slot,
+      auto made = std::make_unique<clock::VirtualClock>(std::move(shared).value(), read.choice,
+                                                        job.value()->wait_budget(), slot,
                                                         config::text("ORRERY_RECORD"));
       clock::serve_program(made.get());
       clock = made.release();
     } else {
       const bool cores_to_spare = 2 * shared.value()->pes() <= job::allowed_cores().usable();
       auto made = std::make_unique<clock::PacedClock>(std::move(shared).value(), cores_to_spare, slot);
-      if (!made->runs()) {
-        log::error("no room for the thread of the paced clock (ulimit -u, pids.max)");
-        return Errc::no_resource;
-      }
+      if (!made->runs()) return Errc::no_resource;
       clock = made.release();
     }
     // For a process that never makes a NIC; one that does ends its NIC first.

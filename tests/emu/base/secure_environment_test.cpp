@@ -41,15 +41,16 @@ TEST(SecureEnvironment, ASetuidProgramIgnoresItsCallersVariables) {
   ASSERT_EQ(chmod(copy.c_str(), 04755), 0);
   const pid_t child = fork();
   if (child == 0) {
-    execl(copy.c_str(), copy.c_str(), "--gtest_also_run_disabled_tests", "--gtest_filter=SecureEnvironment.*Seen",
-          nullptr);
+    execl(copy.c_str(), copy.c_str(), "--gtest_also_run_disabled_tests",
+          "--gtest_filter=SecureEnvironment.*Seen", nullptr);
     _exit(126);
   }
   int status = 0;
   waitpid(child, &status, 0);
   std::filesystem::remove_all(folder);
   ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == kNotSecure) ORRERY_SKIP("mounts") << "the file system for temporary files knows no setuid";
+  if (WEXITSTATUS(status) == kNotSecure)
+    ORRERY_SKIP("mounts") << "the file system for temporary files knows no setuid";
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 

@@ -44,7 +44,8 @@ TEST(StartThread, StartsOne) {
 TEST(StartThread, SaysThatThereIsNoRoomAndDoesNotEndTheProgram) {
   const int code = without_room([] {
     std::thread thread;
-    const bool started = start_thread(thread, [] {}, 1'000'000);
+    const bool started = start_thread(
+        thread, [] {}, 1'000'000);
     if (!started) return thread.joinable() ? 1 : 0;
     thread.join();
     return 2;

@@ -52,7 +52,8 @@ int ended(const std::function<int()>& body) {
   return child.code();
 }
 
-// A container that shares the network namespace, and with it the sockets' names, and whose root has root's number.
+// A container that shares the network namespace, and with it the sockets' names, and whose root has root's
+// number.
 TEST_F(UserDirectoryTest, AProcessOfOtherNamespacesGetsNoDirectory) {
   if (geteuid() != 0) ORRERY_SKIP("root") << "only root makes the namespaces that this is about";
   Child member([&] { return be_member(1); });
@@ -83,10 +84,9 @@ TEST_F(UserDirectoryTest, AnotherUserThatTakesTheLeadersNameKeepsNoJobFromStarti
   const std::string leader = socket_prefix(name_) + ".leader";
   Child squatter([&] {
     if (setuid(61234) != 0) return 77;
-    return listen_abstract(leader).ok() && listen_abstract(leader + "1").value().release() >= 0 &&
-                   listen_abstract(leader).value().release() >= 0
-               ? 0
-               : 1;
+    const int taken[] = {listen_abstract(leader).value().release(),
+                         listen_abstract(leader + "1").value().release()};
+    return taken[0] >= 0 && taken[1] >= 0 ? 0 : 1;
   });
   ASSERT_EQ(squatter.code(), 0);
   const std::int64_t begin = monotonic_ns();

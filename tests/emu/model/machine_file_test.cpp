@@ -49,7 +49,8 @@ TEST(MachineFile, RefusesBytesBeyondAsciiWithTheirLine) {
 TEST(MachineFile, RefusesAKeyOfVeryManyPartsWithItsLine) {
   std::string key = "a";
   for (int i = 0; i < 200'000; ++i) key += ".a";
-  for (const std::string& text : {key + " = 1\n", "[" + key + "]\n", "a = { b = \"\\\"\", " + key + " = 1 }\n"}) {
+  for (const std::string& text :
+       {key + " = 1\n", "[" + key + "]\n", "a = { b = \"\\\"\", " + key + " = 1 }\n"}) {
     const MachineFile file = parse_machine("schema = 1\n" + text, "my.toml");
     EXPECT_FALSE(file.description);
     EXPECT_NE(file.error.find("my.toml: line 2: more than 16 dots"), std::string::npos) << file.error;

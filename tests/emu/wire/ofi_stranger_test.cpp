@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// Processes that are none of the job's attack the wire between hosts from this host: the worst place, since their
-// address is a member's.
+// Processes that are none of the job's attack the wire between hosts from this host: the worst place, since
+// their address is a member's.
 #include "tests/emu/wire/ofi_pair.hpp"
 #include "tests/emu/wire/stranger.hpp"
 #include "tests/require.hpp"
@@ -36,15 +36,14 @@ void expect_talk(Pair& pair, std::uint64_t count, std::size_t bytes) {
   for (std::uint64_t i = 0; i < count; ++i) {
     for (int from = 0; from < 2; ++from) pair.send(from, header_of(Verb::put, i, bytes), payload);
   }
-  EXPECT_TRUE(pair.until([&] {
-    return pair.sink[0].count >= before[0] + count && pair.sink[1].count >= before[1] + count;
-  }));
+  EXPECT_TRUE(pair.until(
+      [&] { return pair.sink[0].count >= before[0] + count && pair.sink[1].count >= before[1] + count; }));
   EXPECT_TRUE(pair.losses[0].slots.empty());
   EXPECT_TRUE(pair.losses[1].slots.empty());
 }
 
-// Connects as one of the provider's own endpoints would, and if that is accepted announces a long message and sends
-// the beginning of it.
+// Connects as one of the provider's own endpoints would, and if that is accepted announces a long message
+// and sends the beginning of it.
 std::vector<Stranger> take_all_buffers(Pair& pair, const sockaddr_in& at, std::uint16_t claims, int count) {
   std::vector<Stranger> strangers;
   for (int i = 0; i < count; ++i) {
@@ -71,9 +70,9 @@ TEST_P(WireOf, AStrangerHoldsNoReceiveBuffer) {
   for (int turn = 0; turn < 2; ++turn) {
     const auto strangers =
         take_all_buffers(pair, socket_address_of(pair.end[1]->address()), htons(20000), 64);
-    EXPECT_TRUE(std::none_of(strangers.begin(), strangers.end(),
-                             [](const Stranger& one) { return one.first_heard() == kYes; }))
-        << "a connection is accepted that has proved nothing";
+    EXPECT_TRUE(std::none_of(strangers.begin(), strangers.end(), [](const Stranger& one) {
+      return one.first_heard() == kYes;
+    })) << "a connection is accepted that has proved nothing";
     expect_talk(pair, 50, 60000);
   }
 }
@@ -139,7 +138,8 @@ TEST_P(WireOf, AStrangerWhereAMemberListenedReadsNothing) {
   ASSERT_FALSE(strangers.empty());
   for (const Stranger& one : strangers) {
     EXPECT_LE(one.heard.size(), sizeof(ControlHeader) + 256);
-    EXPECT_EQ(std::search(one.heard.begin(), one.heard.end(), payload.begin(), payload.begin() + 32), one.heard.end())
+    EXPECT_EQ(std::search(one.heard.begin(), one.heard.end(), payload.begin(), payload.begin() + 32),
+              one.heard.end())
         << "the payload went to a stranger";
   }
 }

@@ -19,14 +19,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// A process that is none of the job's and speaks libfabric's protocol over TCP by hand (version 3, as libfabric 1.17's
-// providers net and tcp have it): a connection begins with a message of 32 bytes and up to 256 of the client's
-// data, and is answered by one like it.
+// A process that is none of the job's and speaks libfabric's protocol over TCP by hand (version 3, as
+// libfabric 1.17's providers net and tcp have it): a connection begins with a message of 32 bytes and up to
+// 256 of the client's data, and is answered by one like it.
 namespace orrery::wire {
 
 struct ControlHeader {
   std::uint8_t version = 3;
-  std::uint8_t type = 0;  // 0 asks for a connection, 1 says yes, 6 no
+  std::uint8_t type = 0;         // 0 asks for a connection, 1 says yes, 6 no
   std::uint16_t data_bytes = 0;  // big-endian
   std::uint32_t unused = 0;
   std::uint64_t unused_too[2] = {};
