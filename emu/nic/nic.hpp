@@ -28,6 +28,7 @@
 #include "emu/nic/message/datagram.hpp"
 #include "emu/nic/state/access.hpp"
 #include "emu/nic/state/arena.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/target/amo_cache.hpp"
 #include "emu/nic/transport/flight.hpp"
 #include "emu/nic/transport/inbound.hpp"
@@ -54,19 +55,16 @@ class PacketServer;
 }
 
 // The emulated NIC of one process: owns its units and applies their rules. Any number of them run in one
-// process. The posting thread applies an operation to the target's state itself where it can reach that;
-// else the operation travels as frames, and the target's polling threads apply it.
+// process. The posting thread applies an operation to the target's state itself where it can reach that; else
+// it travels as frames, and the target's polling threads apply it.
 //
 // Threads: post: one thread per endpoint and per queue of completions at a time, different ones in parallel,
 // of one port too. poll and the queues: one thread per queue.
 // register_region, deregister, create and destroy calls: any thread. serve(): the service thread.
 // Invariants: (1) an operation that was accepted raises exactly the events it asked for, whatever happens to
 // the peer; (2) data is visible before any event that tells of it; (3) no lock is held while user memory is
-// touched, but the frame locks while a frame is applied. What it is made with outlives it.
-// Lock order: a thread that holds one takes only those to the right of it.
-//   collective packets_mu_ > collective mu_ > frames_mu_ > requests_mu_ > {queues, ports, peers} >
-//   registrations > {arena, error log, delays, sequences, arrivals of the engine, datagrams' innermost}
-//   shared_hazard_mu_ is held for one access and takes none; moving_mu_ takes registrations only.
+// touched, but the frame locks while a frame is applied. Locks: state/lock_rank.hpp. It lives no longer than
+// what it is made with.
 class Nic final : public wire::Sink {
  public:
   using Options = NicOptions;
@@ -84,8 +82,8 @@ class Nic final : public wire::Sink {
   std::uint32_t queue_count() { return queues_.count(); }
   std::uint32_t block_transfers() const { return bte_.outstanding(); }
   // ---- memory ----
-  // Makes [address, address + length) reachable by the domain's other ports, at page granularity. `queue`, if
-  // any, gets an event for each operation that asks for a remote event. Not blocking but for system calls.
+  // Makes [address, address + length) reachable by the domain's other ports, by pages. `queue`, if any, gets
+  // an event for each operation that asks for a remote event. Not blocking but for system calls.
   // Errors: invalid_param (length 0, not mapped), permission (not writable and not kReadOnly),
   // no_resource (4,096 registrations are in use). `held`: in an entry that is held (registrations()).
   Result<MemKey> register_region(const Port& port, std::uint64_t address, std::uint64_t length,
@@ -123,8 +121,7 @@ class Nic final : public wire::Sink {
   // What is registered here under a number (state/mdh.hpp), and what an address means there.
   MemKey own_by_number(const Port& port, const MemKey& key, std::uint64_t* address) const;
 
-  // Writes the AMO cache back and empties it. Any thread; waits for a frame that is being applied.
-  void flush_amo_cache() { flush_amo_cache(0, UINT64_MAX); }
+  void flush_amo_cache() { flush_amo_cache(0, UINT64_MAX); }  // any thread; waits for a frame's application
   AmoCacheCounters amo_cache_counters() const { return AmoCache(view_).counters(); }
   // ---- queues ----
   Result<CompletionQueue*> create_queue(std::uint32_t depth, std::uint32_t mode) {
@@ -167,6 +164,14 @@ class Nic final : public wire::Sink {
   // Adds to a counter of ours, and runs what that triggers unless `within` a call of the NIC's (a Listener):
   // the next progress() does then. Any thread. Errors: invalid_handle.
   Errc add_to_counter(CounterName name, CounterValue by, bool within);
+  // The same for a process of this host: what that triggers is carried out here where memory allows, else by
+  // its owner. Errors: unsupported (its NIC is not mapped here), those of connecting.
+  Errc add_to_counter(ProcessName owner, CounterName name, CounterValue by);
+  // A put that waits for a counter; its end adds `by` to `counter`, or a failure. Others can carry it out if
+  // it has no flags and `local` names the source. REQUIRES: the endpoint lives until then. Errors:
+  // TriggerUnit::post()'s, invalid_param (it asks for local events).
+  Status post_triggered(CounterName trigger, std::uint64_t threshold, Endpoint& endpoint,
+                        const Request& request, CounterName counter, CounterValue by);
   // Sleeps until one of the tests is met; as wait_any, `value` its counts. Errors: invalid_handle too.
   Result<std::uint32_t> wait_counters(std::span<const CounterTest> tests,
                                       std::optional<std::int64_t> deadline_ns, const StopWaiting& stop,
@@ -181,11 +186,10 @@ class Nic final : public wire::Sink {
   Errc post(Endpoint& endpoint, const Request& request);
   // The same for a caller that tried the fast path (granted.hpp) itself.
   Errc post_checked(Endpoint& endpoint, Request request);
-  // Whether all that was posted to the endpoint is done. The thread that uses the endpoint.
-  static bool idle(const Endpoint& endpoint);
-  // Starts several operations that end in one completion, in `endpoint`'s queue, when all of them are done;
-  // it says the first error. `flags`: kLocalEvent, kGlobalEvent. As post(): nothing happened unless ok.
-  // May wait for answers to its own earlier parts when it is longer than the packets that a NIC can have.
+  static bool idle(const Endpoint& endpoint);  // all that was posted to it is done. The thread that uses it
+  // Starts several operations that end in one completion, in `endpoint`'s queue; it says the first error.
+  // `flags`: kLocalEvent, kGlobalEvent. Nothing happened unless ok. May wait for answers to its own earlier
+  // parts when it is longer than the packets that a NIC can have.
   Errc post_chain(Endpoint& endpoint, std::span<const ChainPart> parts, std::uint32_t flags, void* context);
 
   // A transaction that its owner adds operations to and asks for: open_sequence() (null: all in use), then
@@ -197,10 +201,8 @@ class Nic final : public wire::Sink {
   Errc post_in(Sequence& sequence, Endpoint& endpoint, const Request& request);
   static void end_sequence(Sequence& sequence) { (void)sequence.take_off(); }
   Errc test_sequence(std::uint32_t name, Errc* status);
-  // Whether an operation to the endpoint's peer has bytes of its source still to be packed into frames.
-  bool waits_for_room(const Endpoint& endpoint);
-  // Asks the owner of a key to move its memory into its memory file.
-  void ask_for_adoption(const Endpoint& endpoint, const MemKey& key);
+  bool waits_for_room(const Endpoint& endpoint);  // an operation to its peer is not all in frames yet
+  void ask_for_adoption(const Endpoint& endpoint, const MemKey& key);  // of a key's memory, by its owner
   DatagramUnit& datagrams() { return datagrams_; }
   // Carries out packets of Verb::match from now on; lives as long as the NIC.
   void serve_match_unit(match::PacketServer& server) { match_server_.store(&server); }
@@ -209,7 +211,6 @@ class Nic final : public wire::Sink {
   Errc send_to_match_unit(ProcessName process, const wire::PacketHeader& header,
                           std::span<const std::byte> payload, const Completion& completion);
   ChannelUnit& channels() { return channels_; }
-
   // ---- short messages; message.hpp has the calls ----
   // Opens the endpoint's connection: `local` is our mailbox, `remote` the peer's, both `shape.bytes()` long.
   // The peer may do so later, or have done it before. May map the peer. Errors: invalid_state (not bound, or
@@ -263,13 +264,13 @@ class Nic final : public wire::Sink {
   wire::Sink& wire_sink() { return wire_end_; }  // what a HostWire is made with
   wire::PeerLoss& wire_loss() { return wire_end_; }
   void use_wire(wire::HostWire& wire);  // from now on; it outlives the NIC's use
-  // Makes a process reachable by it. Errors: HostWire::add_peer's.
+  // Errors: HostWire::add_peer's.
   Status add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address);
   void poll_wire(bool must_look);  // any thread; returns at once while another one polls, unless `must_look`
   bool serve_wire();               // by the service thread; returns whether more is to be done soon
   // Whether the service thread may sleep on the wire's descriptor. Lowers `wakes_at_ns` to when it must look.
   bool may_sleep_on_wire(std::atomic<std::int64_t>& wakes_at_ns);
-  // Service thread: whether the program has polled since the last serve(). Then it moves the wire itself.
+  // Service thread: whether the program has polled since the last serve(), and so moves the wire itself.
   bool program_polls() const { return polls_.value() != polls_seen_; }
   std::uint64_t polls() const { return polls_.value(); }  // by all its threads, so far
   bool wire_is_drained();  // whether all that was sent has been acknowledged. Moves it along
@@ -283,7 +284,7 @@ class Nic final : public wire::Sink {
   NicView view() const { return view_; }
   wire::ProcessSlot self() const { return self_; }
   const Options& options() const { return options_; }
-  // Whether a block transfer may overtake nothing by being done, and its event raised in `queue`, at once.
+  // Whether a block transfer may be done, and its event raised in `queue`, at once.
   bool block_transfer_is_short(std::uint64_t length, const CompletionQueue* queue) const {
     return length < options_.bte_crossover && (bte_.untouched() || bte_.nothing_precedes(queue));
   }
@@ -351,7 +352,9 @@ class Nic final : public wire::Sink {
   Errc wait_timed(std::span<CompletionQueue* const> queues, std::optional<std::int64_t> deadline_ns,
                   std::uint32_t* found);
 
-  // channel.cpp
+  // triggered_put.cpp, channel.cpp
+  Errc put_for(Peer& owner, const TriggerRecord& record, bool* unknown);
+  Errc put_of_ours(const TriggerRecord& record);
   Errc send_direct(const Request& request, std::uint32_t hazard_slot);
 
   // fault.cpp
@@ -396,9 +399,8 @@ class Nic final : public wire::Sink {
   void open_lanes(Peer& peer);
   bool poll_responses();
   bool poll_requests(bool must_look);
-  // A look without the lock. A frame that comes just after it is found by the next one.
+  // Without the lock: a later frame is found by the next look. Acquire: pairs with find_lanes.
   bool nothing_arrived() const {
-    // Acquire: pairs with find_lanes.
     if (next_frames_for_.load(std::memory_order_acquire) !=
         view_.service().lane_changes.load(std::memory_order_relaxed))
       return false;
@@ -411,7 +413,6 @@ class Nic final : public wire::Sink {
   }
   Errc progress_and_take(CompletionQueue& queue, Event* event);
   void look_about();
-  // Whether progress() would find nothing to do.
   bool has_nothing_to_move() const {
     return !always_moves_.load(std::memory_order_relaxed) &&
            flights_open_.load(std::memory_order_relaxed) == 0 &&
@@ -449,16 +450,16 @@ class Nic final : public wire::Sink {
   PeerTable peers_;
 
   RegistrationTable::Range moving_, switching_;  // being adopted; those moved right now. By moving_mu_
-  std::mutex moving_mu_;
-  std::condition_variable switched_;  // with moving_mu_
+  Lock<LockRank::moving> moving_mu_;
+  std::condition_variable_any switched_;  // with moving_mu_
 
   // Frames. requests_mu_: the inbound side. frames_mu_: the outbound side, flights and pending frames.
-  ShortLock requests_mu_;
+  QuickLock<LockRank::requests> requests_mu_;
   std::array<Inbound, kMaxProcesses> inbound_;  // guarded by requests_mu_
   std::vector<std::uint16_t> lanes_;            // those of inbound_ that were opened, guarded by requests_mu_
   std::uint32_t lanes_seen_ = 0;                // lane_changes as of lanes_, guarded by requests_mu_
-  std::mutex shared_hazard_mu_;                 // held for an access by threads that share a hazard word
-  ShortLock frames_mu_;
+  Lock<LockRank::shared_hazard> shared_hazard_mu_;  // held for an access by threads that share a hazard word
+  QuickLock<LockRank::frames> frames_mu_;
   std::vector<Peer*> lane_peers_;  // peers with open lanes, guarded by frames_mu_
   // The wire between hosts. It is called under frames_mu_, and takes requests_mu_ for what it delivers.
   std::atomic<wire::HostWire*> wire_{nullptr};
@@ -476,7 +477,9 @@ class Nic final : public wire::Sink {
        [this](std::uint64_t n) { return arena_.take(n, Arena::Use::records); },
        [this](std::uint64_t at, std::uint64_t n) { arena_.give_back(at, n, Arena::Use::records); }}};
   CounterPool counters_{view_};
-  TriggerUnit triggers_{view_, {[this] { always_moves_.store(true, std::memory_order_relaxed); }}};
+  TriggerUnit triggers_{view_,
+                        {[this] { always_moves_.store(true, std::memory_order_relaxed); },
+                         [this](const TriggerRecord& record) { return put_of_ours(record); }}};
   const std::unique_ptr<FaultUnit> faults_;  // null: nothing ever fails by itself
   DelayLine delays_;
   DeviceRegisters registers_;

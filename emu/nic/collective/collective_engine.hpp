@@ -9,6 +9,7 @@
 #include "emu/nic/collective/collective_packets.hpp"
 #include "emu/nic/collective/collective_state.hpp"
 #include "emu/nic/events/completion.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/state/request.hpp"
 #include "emu/nic/transport/peer.hpp"
 
@@ -375,12 +376,12 @@ class CollectiveEngine final : public Listener {
   std::atomic<std::uint32_t> owned_count_{0};
   std::atomic<std::uint64_t> me_{0};  // what we write into a claim; 0 until it was needed
 
-  std::mutex arrivals_mu_;         // held for a moment, with any other lock around it
-  std::vector<Arrival> arrivals_;  // guarded by arrivals_mu_
-  std::mutex packets_mu_;          // held while they are handled; before mu_ and the NIC's locks
-  std::vector<Waiter> waiters_;    // guarded by packets_mu_
+  Lock<LockRank::arrivals> arrivals_mu_;           // held for a moment, with any other lock around it
+  std::vector<Arrival> arrivals_;                  // guarded by arrivals_mu_
+  Lock<LockRank::collective_packets> packets_mu_;  // held by who handles them; before mu_ and the NIC's locks
+  std::vector<Waiter> waiters_;                    // guarded by packets_mu_
 
-  std::mutex mu_;
+  Lock<LockRank::collective> mu_;
   std::array<Owned, kVces> owned_;              // guarded by mu_
   std::uint32_t last_vce_ = kVces - 1;          // guarded by mu_
   std::vector<std::unique_ptr<CePath>> paths_;  // guarded by mu_

@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/nic/state/lock_rank.hpp"
+
 #include <cstdint>
 #include <mutex>
 
@@ -45,7 +47,7 @@ class DeviceRegisters {
   }
 
  private:
-  mutable std::mutex mu_;
+  mutable Lock<LockRank::device> mu_;
   InjectionLimit injection_;             // guarded by mu_
   std::uint16_t injection_changes_ = 0;  // guarded by mu_
   std::uint64_t request_timeout_ = 0;    // guarded by mu_; 0: none is set

@@ -4,6 +4,7 @@
 
 #include "emu/base/double_word.hpp"
 #include "emu/base/wait.hpp"
+#include "emu/nic/events/trigger_table.hpp"
 
 #include <climits>
 
@@ -11,18 +12,33 @@ namespace orrery::nic {
 
 namespace counter {
 
-bool compare_and_set(CounterState& state, CounterValue* found, CounterValue desired) {
-  if (double_word_cas(&state.success, {found->success, found->failure}, {desired.success, desired.failure}))
-    return true;
-  *found = read(state);
-  return false;
-}
+namespace {
 
-CounterValue read(const CounterState& state) {
+// Of what processes add alone.
+CounterValue read_added(const CounterState& state) {
   for (;;) {
     const std::uint64_t success = state.success.load(std::memory_order_acquire);
     const std::uint64_t failure = state.failure.load(std::memory_order_acquire);
     if (state.success.load(std::memory_order_acquire) == success) return {success, failure};
+  }
+}
+
+// Changed to both at once, or not at all: false. `found` becomes what is there.
+bool compare_and_set(CounterState& state, CounterValue* found, CounterValue desired) {
+  if (double_word_cas(&state.success, {found->success, found->failure}, {desired.success, desired.failure}))
+    return true;
+  *found = read_added(state);
+  return false;
+}
+
+}  // namespace
+
+CounterValue read(const CounterState& state) {
+  for (;;) {
+    const CounterValue triggered = triggered_part(state);
+    const CounterValue added = read_added(state);
+    if (triggered_part(state) == triggered)
+      return {added.success + triggered.success, added.failure + triggered.failure};
   }
 }
 
@@ -35,22 +51,29 @@ void wake(const NicView& nic, CounterState& state) {
   futex_wake(bell, INT_MAX);
 }
 
-Counted add_both(const NicView& nic, CounterState& state, CounterValue by) {
-  CounterValue old = read(state);
-  CounterValue now;
-  do {
-    now = {old.success + by.success, old.failure + by.failure};
-  } while (!compare_and_set(state, &old, now));
-  return announce(nic, state, now);
+CounterValue add_both(CounterState& state, CounterValue by) {
+  CounterValue old = read_added(state);
+  while (!compare_and_set(state, &old, {old.success + by.success, old.failure + by.failure})) {
+  }
+  const CounterValue triggered = triggered_part(state);
+  return {old.success + by.success + triggered.success, old.failure + by.failure + triggered.failure};
 }
 
 Counted set(const NicView& nic, CounterName name, CounterValue to) {
   CounterState* const state = find(nic, name);
   if (state == nullptr) return {.status = Errc::invalid_handle};
-  CounterValue old = read(*state);
-  while (!compare_and_set(*state, &old, to)) {
+  {
+    // What triggered operations came to stays as it is meanwhile.
+    const trigger::Holder holder(nic, trigger::Holder::Wait::a_while);
+    if (!holder) return {.status = Errc::timeout};
+    const CounterValue triggered = triggered_part(*state);
+    CounterValue old = read_added(*state);
+    while (!compare_and_set(*state, &old, {to.success - triggered.success, to.failure - triggered.failure})) {
+    }
   }
-  return announce(nic, *state, to);
+  const Counted counted = announce(nic, *state, to);
+  if (counted.fires) counters_of(nic).fired.fetch_add(1, std::memory_order_release);
+  return counted;
 }
 
 }  // namespace counter
@@ -70,6 +93,10 @@ Result<CounterName> CounterPool::create() {
   CounterState& state = counters_of(view_).counters[index];
   state.success.store(0, std::memory_order_relaxed);
   state.failure.store(0, std::memory_order_relaxed);
+  state.triggered_success.store(0, std::memory_order_relaxed);
+  state.triggered_failure.store(0, std::memory_order_relaxed);
+  state.first.store(0, std::memory_order_relaxed);
+  state.last.store(0, std::memory_order_relaxed);
   state.trigger_at.store(kNever, std::memory_order_relaxed);
   state.wake_at.store(kNever, std::memory_order_relaxed);
   const std::uint32_t generation = state.generation.load(std::memory_order_relaxed) + 1;

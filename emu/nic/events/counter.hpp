@@ -4,6 +4,7 @@
 
 #include "emu/base/prefetch.hpp"
 #include "emu/base/status.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/state/nic_state.hpp"
 
 #include <atomic>
@@ -34,23 +35,28 @@ struct CounterValue {
   friend constexpr bool operator==(const CounterValue&, const CounterValue&) = default;
 };
 
+// A count is the sum of two parts: what processes add, and what triggered operations came to.
 struct alignas(kCacheLine) CounterState {
   std::atomic<std::uint64_t> success;  // with `failure` also changed as one 16-byte word
   std::atomic<std::uint64_t> failure;
-  std::atomic<std::uint64_t> trigger_at;  // sum of both at which the next trigger fires; the owner lowers it
+  std::atomic<std::uint64_t> triggered_success;  // likewise; by the holder of the triggers' lock alone,
+  std::atomic<std::uint64_t>
+      triggered_failure;                  // so that a survivor can make a count again (trigger_table.hpp)
+  std::atomic<std::uint64_t> trigger_at;  // sum of all at which the next trigger fires
   std::atomic<std::uint64_t> wake_at;     // successes at which a sleeper is to be woken; any failure wakes it
   std::atomic<std::uint32_t> generation;  // odd: in use. The owner writes
   std::atomic<std::uint32_t> sleepers;    // the owner's threads
-  std::uint64_t reserved[3];
+  std::atomic<std::uint32_t> first;  // of the records that wait for it, plus one; under the triggers' lock
+  std::atomic<std::uint32_t> last;
 };
-static_assert(sizeof(CounterState) == 64 && offsetof(CounterState, failure) == 8 &&
-              offsetof(CounterState, trigger_at) == 16 && offsetof(CounterState, wake_at) == 24 &&
-              offsetof(CounterState, generation) == 32);
+static_assert(sizeof(CounterState) == 64 && offsetof(CounterState, triggered_success) == 16 &&
+              offsetof(CounterState, trigger_at) == 32 && offsetof(CounterState, wake_at) == 40 &&
+              offsetof(CounterState, generation) == 48 && offsetof(CounterState, first) == 56);
 
 inline constexpr std::uint32_t kMaxCounters = 16'383;
 
 struct CounterTable {
-  alignas(kCacheLine) std::atomic<std::uint64_t> fired;  // grows when an adder has reached a trigger
+  alignas(kCacheLine) std::atomic<std::uint64_t> fired;  // grows when triggers are due and another is to look
   CounterState counters[kMaxCounters];
 };
 static_assert(sizeof(CounterTable) <= kCounterArea.bytes && offsetof(CounterTable, counters) == 64);
@@ -84,32 +90,34 @@ inline CounterState* find(const NicView& nic, CounterName name) {
   return state.generation.load(std::memory_order_acquire) == name.generation ? &state : nullptr;
 }
 
-// Changed to both at once, or not at all: false. `found` becomes what is there.
-bool compare_and_set(CounterState& state, CounterValue* found, CounterValue desired);
-
 // Both counts as they were together at one moment.
 CounterValue read(const CounterState& state);
+// What triggered operations came to. Steady for the holder of their lock.
+inline CounterValue triggered_part(const CounterState& state) {
+  return {state.triggered_success.load(std::memory_order_seq_cst),
+          state.triggered_failure.load(std::memory_order_seq_cst)};
+}
 
 [[gnu::noinline]] void wake(const NicView& nic, CounterState& state);
-[[gnu::noinline]] Counted add_both(const NicView& nic, CounterState& state, CounterValue by);
+// What a process adds, both at once; what it came to, with the triggered part.
+[[gnu::noinline]] CounterValue add_both(CounterState& state, CounterValue by);
+
+inline void wake_waiters(const NicView& nic, CounterState& state, CounterValue now) {
+  const std::uint64_t wake_at = state.wake_at.load(std::memory_order_seq_cst);
+  if (wake_at != kNever && (now.success >= wake_at || now.failure != 0)) [[unlikely]]
+    wake(nic, state);
+}
 
 // What an adder, or a setter, owes to the waiters for these counts.
 inline Counted announce(const NicView& nic, CounterState& state, CounterValue now) {
   Counted counted;
-  if (now.sum() >= state.trigger_at.load(std::memory_order_seq_cst)) [[unlikely]] {
-    counted.fires = true;
-    counters_of(nic).fired.fetch_add(1, std::memory_order_release);
-  }
-  const std::uint64_t wake_at = state.wake_at.load(std::memory_order_seq_cst);
-  if (wake_at != kNever && (now.success >= wake_at || now.failure != 0)) [[unlikely]]
-    wake(nic, state);
+  counted.fires = now.sum() >= state.trigger_at.load(std::memory_order_seq_cst);
+  wake_waiters(nic, state, now);
   return counted;
 }
 
-// Adds to a counter in any process's segment. What the caller stored before is visible to a thread that sees
-// the new count. A stalled adder may still add to a destroyed counter: those are used again as late as
-// possible. Any thread of any process; not blocking, but for the wake-up of a sleeper.
-inline Counted add(const NicView& nic, CounterName name, CounterValue by) {
+// As add(), for a caller that carries out what is due itself (trigger::fire).
+inline Counted count(const NicView& nic, CounterName name, CounterValue by) {
   // The line comes over once, for writing, and not once for the look and once more for the addition.
   if (name.valid()) [[likely]]
     prefetch_to_write(&counters_of(nic).counters[name.index]);
@@ -124,12 +132,25 @@ inline Counted add(const NicView& nic, CounterName name, CounterValue by) {
     now.failure = state->failure.fetch_add(by.failure, std::memory_order_seq_cst) + by.failure;
     now.success = state->success.load(std::memory_order_seq_cst);
   } else {
-    return add_both(nic, *state, by);
+    return announce(nic, *state, add_both(*state, by));
   }
-  return announce(nic, *state, now);
+  const CounterValue triggered = triggered_part(*state);
+  return announce(nic, *state, {now.success + triggered.success, now.failure + triggered.failure});
 }
 
-// Gives a counter new counts, both in one step. As add().
+// Adds to a counter in anybody's segment. What the caller stored before is visible to whoever sees the new
+// count. A stalled adder whose counter is destroyed meanwhile may still add to it: destroyed counters are
+// used again as late as possible. Any thread of any process; not blocking, but for the wake-up of a sleeper.
+inline Counted add(const NicView& nic, CounterName name, CounterValue by) {
+  const Counted counted = count(nic, name, by);
+  // Release: the owner that sees it sees the count.
+  if (counted.fires) [[unlikely]]
+    counters_of(nic).fired.fetch_add(1, std::memory_order_release);
+  return counted;
+}
+
+// Gives a counter new counts, both in one step. As add(). Errors: timeout too (a process that carries out a
+// triggered operation of the counter's owner has been stopped for 100 ms).
 Counted set(const NicView& nic, CounterName name, CounterValue to);
 
 }  // namespace counter
@@ -167,7 +188,7 @@ class CounterPool {
   CounterState& at(CounterName name) const { return counters_of(view_).counters[name.index]; }
 
   const NicView view_;
-  std::mutex mu_;
+  Lock<LockRank::counters> mu_;
   std::uint32_t fresh_ = 0;         // counters [fresh_, kMaxCounters) were never used; guarded by mu_
   std::uint32_t used_ = 0;          // guarded by mu_
   std::deque<std::uint32_t> free_;  // the one that was destroyed first is used again first; guarded by mu_

@@ -4,6 +4,7 @@
 
 #include "emu/base/status.hpp"
 #include "emu/base/wait.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 
 #include <array>
 #include <atomic>
@@ -43,7 +44,7 @@ class ErrorLog {
   void nudge();
 
  private:
-  mutable std::mutex mu_;
+  mutable Lock<LockRank::errors> mu_;
   std::array<ErrorEvent, kKept> events_;  // guarded by mu_
   std::atomic<std::uint64_t> newest_{0};
   FutexWord signal_{0};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/nic/events/port.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -31,7 +32,7 @@ class Ports {
 
  private:
   ErrorLog& errors_;
-  std::mutex mu_;
+  Lock<LockRank::ports> mu_;
   std::vector<std::unique_ptr<Port>> ports_;  // guarded by mu_
 };
 

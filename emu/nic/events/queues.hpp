@@ -5,6 +5,7 @@
 #include "emu/base/status.hpp"
 #include "emu/nic/events/completion_queue.hpp"
 #include "emu/nic/state/arena.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 
 #include <array>
 #include <cstdint>
@@ -35,7 +36,7 @@ class EventQueues {
  private:
   const NicView view_;
   Arena& arena_;
-  std::mutex mu_;
+  Lock<LockRank::queues> mu_;
   // Guarded by mu_.
   std::array<std::unique_ptr<CompletionQueue>, kMaxQueues> queues_;
   std::uint64_t next_position_ = 0;  // of new queues

@@ -5,6 +5,7 @@
 #include "emu/base/status.hpp"
 #include "emu/nic/events/completion_queue.hpp"
 #include "emu/nic/events/event_record.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/state/nic_state.hpp"
 
 #include <cstdint>
@@ -79,8 +80,8 @@ class RecordQueue {
 
   CompletionQueue& ring_;
   const RecordQueueView view_;
-  std::mutex mu_;                // consumers, and repair()
-  std::uint64_t lost_seen_ = 0;  // guarded by mu_
+  Lock<LockRank::record_queue> mu_;  // consumers, and repair()
+  std::uint64_t lost_seen_ = 0;      // guarded by mu_
 };
 
 // All record queues of a NIC. Any thread.
@@ -110,7 +111,7 @@ class RecordQueues {
  private:
   const NicView view_;
   const Hooks hooks_;
-  std::mutex mu_;
+  Lock<LockRank::record_queues> mu_;
   std::vector<std::unique_ptr<RecordQueue>> queues_;  // guarded by mu_
   std::uint64_t next_serial_ = 1;                     // of new places; guarded by mu_
 };

@@ -5,6 +5,7 @@
 #include "emu/base/fault_spec.hpp"
 #include "emu/base/status.hpp"
 #include "emu/nic/initiator/request.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/state/nic_state.hpp"
 #include "emu/nic/state/request.hpp"
 
@@ -108,7 +109,7 @@ class FaultUnit {
   const FaultSpec spec_;
   const bool concerned_;  // this PE is one of those that meet faults
   FaultCounters& counters_;
-  std::mutex mu_;
+  Lock<LockRank::faults> mu_;
   const std::unique_ptr<Dice> dice_;                // guarded by mu_
   std::uint64_t operation_ = 0;                     // guarded by mu_
   std::set<std::array<std::uint64_t, 2>> revoked_;  // keys, guarded by mu_
@@ -126,7 +127,7 @@ struct Delayed {
 
 struct DelayLine {
   static constexpr std::size_t kCapacity = 4096;
-  std::mutex mu;
+  Lock<LockRank::delays> mu;
   std::list<Delayed> list;  // by due_ns, then as they came; guarded by mu
   std::atomic<bool> running{false};
   std::atomic<std::uint32_t> count{0};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/units.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +31,7 @@ class TimedOps {
   Picos blocks_end, fence_end;  // of block transfers; the posting thread's
 
  private:
-  std::mutex mu_;
+  Lock<LockRank::timed> mu_;
   // Guarded by mu_.
   std::vector<std::byte*> blocks_;  // of several places each
   std::vector<void*> free_;

@@ -237,7 +237,7 @@ ORRERY_TIMED_PATH Errc Nic::try_direct(const Request& request, std::uint32_t haz
   const std::uint32_t index = request.remote.index;
   const wire::VerbTraits& verb = wire::traits(request.op);
   if (verb.unit == wire::Unit::buffers) return send_direct(request, hazard_slot);
-  std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
+  std::unique_lock shared(shared_hazard_mu_, std::defer_lock);
   if (hazard_slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);
   const HazardGuard guard(peer.hazard(hazard_slot), index, peer.link.strong_hazards);
@@ -364,7 +364,7 @@ Errc Nic::try_attach(const Request& request, std::uint32_t slot) {
   const wire::VerbTraits& verb = wire::traits(request.op);
   if (!verb.copies) return Errc::not_done;
   const std::uint32_t index = request.remote.index;
-  std::unique_lock<std::mutex> shared(shared_hazard_mu_, std::defer_lock);
+  std::unique_lock shared(shared_hazard_mu_, std::defer_lock);
   if (slot == kSharedHazardSlot) shared.lock();
   MrtEntry& entry = peer.link.nic.region(index);
   const HazardGuard guard(peer.hazard(slot), index, peer.link.strong_hazards, kByAttach);

@@ -4,6 +4,7 @@
 
 #include "emu/base/status.hpp"
 #include "emu/nic/initiator/request.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -65,7 +66,7 @@ class SequenceTable {
     std::uint32_t generation = 0;
     bool used = false;
   };
-  mutable std::mutex mu_;
+  mutable Lock<LockRank::sequences> mu_;
   std::unique_ptr<Slot[]> slots_;
   std::vector<std::uint16_t> free_;  // guarded by mu_
 };

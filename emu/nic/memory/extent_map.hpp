@@ -4,6 +4,7 @@
 
 #include "emu/base/status.hpp"
 #include "emu/nic/state/extent_state.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 
 #include <array>
 #include <atomic>
@@ -68,7 +69,7 @@ class ExtentMap {
   void for_each_word(std::uint64_t begin, std::uint64_t end, Visit visit) const;
 
   const NicView view_;
-  mutable std::mutex mu_;
+  mutable Lock<LockRank::extents> mu_;
   std::uint32_t change_ = 0;                 // of the last word, guarded by mu_
   std::array<Run, kMostLeaving> leaving_{};  // guarded by mu_
   std::uint32_t more_leave_ = 0;             // that found no place there: nothing is published. By mu_

@@ -7,6 +7,7 @@
 #include "emu/nic/memory/region_set.hpp"
 #include "emu/nic/state/access.hpp"
 #include "emu/nic/state/hazard_board.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/state/nic_state.hpp"
 #include "emu/nic/state/request.hpp"
 
@@ -150,7 +151,7 @@ class RegistrationTable {
   ExtentMap extents_;
   std::atomic<std::uint32_t> space_count_{0};                          // entries that spaces_ names
   std::array<std::atomic<std::uint64_t>, kMaxRegions / 64> spaces_{};  // entries of the whole space
-  mutable std::mutex mu_;
+  mutable Lock<LockRank::registrations> mu_;
   std::vector<std::uint16_t> free_;  // a ring, guarded by mu_
   std::size_t free_head_ = 0;
   std::size_t free_count_ = 0;

@@ -215,7 +215,7 @@ Errc Nic::send_direct(const Request& request, std::uint32_t hazard_slot) {
   const auto with_region = [](void* self, std::uint32_t region, Errc (*body)(void*), void* argument) {
     auto& a = *static_cast<Access*>(self);
     if (region >= kMaxRegions) return Errc::invalid_handle;
-    std::unique_lock<std::mutex> shared(a.nic.shared_hazard_mu_, std::defer_lock);
+    std::unique_lock shared(a.nic.shared_hazard_mu_, std::defer_lock);
     if (a.hazard_slot == kSharedHazardSlot) shared.lock();
     const HazardGuard guard(a.peer.hazard(a.hazard_slot), region, a.peer.link.strong_hazards);
     (void)announced_word(a.peer.link.nic.region(region));

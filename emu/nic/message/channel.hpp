@@ -4,6 +4,7 @@
 
 #include "emu/base/status.hpp"
 #include "emu/nic/events/completion_queue.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/target/datagram_state.hpp"
 #include "emu/nic/target/execute.hpp"
 #include "emu/nic/transport/peer.hpp"
@@ -143,7 +144,7 @@ class ChannelUnit {
   };
   Environment& environment_;
   const NicView view_;
-  std::mutex mu_;
+  Lock<LockRank::channels> mu_;
   std::array<Own, kMaxChannels> own_;  // guarded by mu_
   std::uint64_t next_order_ = 0;       // guarded by mu_
 };

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/state/nic_state.hpp"
 
 #include <array>
@@ -34,7 +35,7 @@ class Arena {
   using FreeBlocks = std::array<std::vector<std::uint64_t>, 40>;  // by size class
 
   const std::uint64_t end_;
-  std::mutex mu_;
+  Lock<LockRank::arena> mu_;
   std::uint64_t next_;                    // guarded by mu_
   std::array<FreeBlocks, kUses> free_{};  // by use, guarded by mu_
 };

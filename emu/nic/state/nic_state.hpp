@@ -34,6 +34,7 @@
 //   9.125 MiB atomic locks        64 KiB   for atomics that no instruction does (target/atomic_unit.hpp)
 //   10 MiB    extents             72 KiB   what is in the memory file of all (extent_state.hpp)
 //   11 MiB    further hazards    512 KiB   of the threads that have no word in a process's line
+//   12 MiB    triggers             3 MiB   operations that wait for counters (events/trigger_table.hpp)
 //   16 MiB    lane pairs[n]                requests from process slot i, responses to it (emu/wire)
 //   then      arena                        completion-queue rings, segment lists; only the owner allocates
 //
@@ -42,7 +43,7 @@
 namespace orrery::nic {
 
 inline constexpr std::uint64_t kNicMagic = 0x43494e595252524fULL;  // "ORRRYNIC"
-inline constexpr std::uint32_t kNicVersion = 9;
+inline constexpr std::uint32_t kNicVersion = 10;
 inline constexpr std::uint32_t kMaxProcesses = 1024;
 inline constexpr std::uint32_t kMaxQueues = 1024;
 inline constexpr std::uint32_t kHazardSlots = 8;       // words of a process in a segment, in one line,
@@ -70,6 +71,7 @@ enum class AreaKind : std::uint32_t {
   match = 10,
   extents = 11,
   hazards = 12,
+  triggers = 13,
 };
 
 // Where a unit keeps its state, and how much of it there may be. The unit's own header says what lies there.
@@ -241,6 +243,7 @@ inline constexpr UnitArea kRecordArea{9 * kMiB, 128 * kKiB};
 inline constexpr UnitArea kAtomicLockArea{9 * kMiB + 128 * kKiB, 64 * kKiB};
 inline constexpr UnitArea kExtentArea{10 * kMiB, 72 * kKiB};
 inline constexpr UnitArea kMoreHazardArea{11 * kMiB, kMaxProcesses* kMoreHazardSlots * 8};
+inline constexpr UnitArea kTriggerArea{12 * kMiB, 3 * kMiB};
 inline constexpr std::uint64_t kLanesOffset = 16 * kMiB;
 inline constexpr AreaRow kAreas[] = {
     {AreaKind::amo, 0, kAmoArea.offset, kAmoArea.bytes},
@@ -255,6 +258,7 @@ inline constexpr AreaRow kAreas[] = {
     {AreaKind::atomic_locks, 0, kAtomicLockArea.offset, kAtomicLockArea.bytes},
     {AreaKind::extents, 0, kExtentArea.offset, kExtentArea.bytes},
     {AreaKind::hazards, 0, kMoreHazardArea.offset, kMoreHazardArea.bytes},
+    {AreaKind::triggers, 0, kTriggerArea.offset, kTriggerArea.bytes},
 };
 // In order, one behind the other, each on a cache line, all below the lanes.
 constexpr bool areas_fit() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/transport/peer.hpp"
 
 #include <array>
@@ -37,7 +38,7 @@ class PeerTable {
  private:
   Environment& environment_;
   const wire::ProcessSlot self_;
-  std::mutex mu_;
+  Lock<LockRank::peers> mu_;
   std::array<std::atomic<Peer*>, kMaxProcesses> peers_{};  // written under mu_
   std::vector<std::unique_ptr<Peer>> storage_;             // guarded by mu_
 };

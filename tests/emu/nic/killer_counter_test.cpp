@@ -37,6 +37,118 @@ TEST_F(KillAdder, IncrementThatFiresATrigger) {
       });
 }
 
+// The victim reaches the threshold, and carries out itself what waits: a put from the target's memory to
+// another's, whose end fires an addition, which fires one more. Wherever it died, what was counted has been
+// carried out once when the target hears of the death, or when a survivor counts next.
+TEST_F(KillAdder, ThatCarriesOutWhatItTriggered) {
+  Scene scene(Path::direct);
+  Nic& owner = scene.world[1].nic();
+  Nic& other = scene.world[2].nic();
+  auto* const words = reinterpret_cast<std::uint64_t*>(scene.memory + 20'480);
+  const MemKey source_key =
+      owner.register_region(scene.world[1].port(), address_of(words), 8, 0, nullptr).value();
+  const MemKey target_key =
+      other.register_region(scene.world[2].port(), address_of(words + 512), 8, 0, nullptr).value();
+  const auto endpoint = scene.world.endpoint(1, 2, nullptr);
+  Request put = put_word(words, words + 512, target_key, 0);
+  put.local = source_key;
+  CounterName name, ended, last;
+  std::uint64_t rounds = 0;
+  run(
+      scene,
+      [&] {
+        words[0] = ++rounds;
+        words[512] = 0;
+        for (CounterName* one : {&name, &ended, &last}) *one = owner.counters().create().value();
+        ASSERT_TRUE(owner.post_triggered(name, 3, *endpoint, put, ended, {.success = 1}).ok());
+        ASSERT_TRUE(owner.triggers().post_add(ended, 1, last, {.success = 10, .failure = 1}).ok());
+        ASSERT_TRUE(owner.triggers().post_add(name, 4, last, {.success = 100}).ok());
+        counter::add(owner.view(), name, {.success = 2});
+      },
+      [&] { (void)scene.world[0].nic().add_to_counter(scene.world[1].name(), name, {.success = 1}); },
+      [&] {
+        const std::uint64_t counted = owner.counters().get(name).value().success;
+        ASSERT_TRUE(counted == 2 || counted == 3) << counted;
+        // In every other round the owner is not there to hear of it: a survivor goes on.
+        if (rounds % 2 == 0) {
+          scene.world.kill(0);
+          const std::uint64_t times = counted - 2;
+          ASSERT_EQ(words[512], times * rounds);
+          ASSERT_EQ(owner.counters().get(ended).value(), (CounterValue{times, 0}));
+          ASSERT_EQ(owner.counters().get(last).value(), (CounterValue{times * 10, times}));
+        }
+        ASSERT_EQ(other.add_to_counter(scene.world[1].name(), name, {.success = 4 - counted}), Errc::ok);
+        ASSERT_EQ(words[512], rounds);
+        ASSERT_EQ(owner.counters().get(ended).value(), (CounterValue{1, 0}));
+        ASSERT_EQ(owner.counters().get(last).value(), (CounterValue{110, 1}));
+        ASSERT_EQ(owner.triggers().pending(), 0u);
+        if (rounds % 2 != 0) scene.world.kill(0);
+        for (const CounterName one : {name, ended, last}) ASSERT_TRUE(owner.counters().destroy(one).ok());
+      });
+}
+
+// The victim owns the counter. It posts, is counted at, carries out, and dies: a survivor that counts there
+// neither waits nor finds a list that leads nowhere. What it finds whole it carries out once.
+TEST_F(KillAdder, OwnerInTheMiddleOfItsTriggers) {
+  Scene scene(Path::direct);
+  CounterName name, raised;
+  run(
+      scene,
+      [&] {
+        Nic& owner = scene.world[0].nic();
+        name = owner.counters().create().value();
+        raised = owner.counters().create().value();
+        ASSERT_TRUE(owner.triggers().post_add(name, 2, raised, {.success = 1}).ok());
+      },
+      [&] {
+        Nic& owner = scene.world[0].nic();
+        (void)owner.triggers().post_add(name, 1, raised, {.success = 10});
+        (void)owner.triggers().post_add(name, 3, raised, {.success = 100});
+        (void)owner.add_to_counter(name, {.success = 1}, false);
+      },
+      [&] {
+        Nic& survivor = scene.world[2].nic();
+        const NicView view = scene.world[0].nic().view();
+        const std::uint64_t before = counter::read(*counter::find(view, name)).success;
+        ASSERT_EQ(survivor.add_to_counter(scene.world[0].name(), name, {.success = 3 - before}), Errc::ok);
+        const std::uint64_t sum = counter::read(*counter::find(view, raised)).success;
+        ASSERT_EQ(sum % 10, 1u);
+        ASSERT_LE(sum / 10 % 10, 1u);
+        ASSERT_LE(sum / 100, 1u);
+        scene.world.kill(0);
+      });
+}
+
+// The owner is stopped and never goes on: what waits at its counter is carried out all the same.
+TEST_F(KillAdder, OwnerThatIsStopped) {
+  Scene scene(Path::direct);
+  scene.new_victim();
+  auto* const words = reinterpret_cast<std::uint64_t*>(scene.memory + 20'480);
+  const MemKey target_key =
+      scene.world[2].nic().register_region(scene.world[2].port(), address_of(words), 8, 0, nullptr).value();
+  words[0] = 0;
+  auto* const source = reinterpret_cast<std::uint64_t*>(scene.memory + kBytes / 2);
+  *source = 4711;
+  Nic& owner = scene.world[0].nic();
+  const auto endpoint = scene.world.endpoint(0, 2, nullptr);
+  const CounterName name = owner.counters().create().value();
+  const CounterName ended = owner.counters().create().value();
+  Request put = put_word(source, words, target_key, 0);
+  put.local = scene.victim_key;
+  test::Stepper stepper;
+  const auto end = stepper.start(
+      [&] { (void)owner.post_triggered(name, 1, *endpoint, put, ended, {.success = 1}); }, UINT64_MAX);
+  if (end == test::Stepper::End::refused)
+    GTEST_SKIP() << "this system does not let a process trace its child";
+  ASSERT_EQ(end, test::Stepper::End::finished);
+  // By then the child is stopped at an instruction after its post, and stays so.
+  ASSERT_EQ(scene.world[1].nic().add_to_counter(scene.world[0].name(), name, {.success = 1}), Errc::ok);
+  EXPECT_EQ(words[0], 4711u);
+  EXPECT_EQ(counter::read(*counter::find(owner.view(), ended)), (CounterValue{1, 0}));
+  stepper.kill();
+  scene.world.kill(0);
+}
+
 TEST_F(KillAdder, SetAndIncrementOfBothCounts) {
   Scene scene(Path::direct);
   Nic& target = scene.world[1].nic();

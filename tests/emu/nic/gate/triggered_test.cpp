@@ -131,6 +131,149 @@ TEST_F(Triggers, CarryOutAPut) {
   EXPECT_EQ(target, 77u);
 }
 
+// ---- carried out by the process that reaches the threshold ----
+
+class TriggersOfPeers : public Triggers {
+ protected:
+  TriggersOfPeers() {
+    source_key_ = world_[0].nic().register_region(world_[0].port(), address(&source_), 8, 0, nullptr).value();
+    target_key_ = world_[1].nic().register_region(world_[1].port(), address(&target_), 8, 0, nullptr).value();
+    endpoint_ = world_.endpoint(0, 1, nullptr);
+  }
+  static std::uint64_t address(const void* at) { return reinterpret_cast<std::uint64_t>(at); }
+  Request put() {
+    Request request = box::put_word(&source_, &target_, target_key_, 0);
+    request.local = source_key_;
+    return request;
+  }
+  // Node 1 counts, as a process of its own.
+  Errc reach(CounterName name, CounterValue by = {.success = 1}) {
+    return world_[1].nic().add_to_counter(world_[0].name(), name, by);
+  }
+  alignas(8) std::uint64_t source_ = 0;
+  alignas(8) std::uint64_t target_ = 0;
+  MemKey source_key_, target_key_;
+  std::unique_ptr<Endpoint> endpoint_;
+};
+
+// The owner does nothing at all meanwhile: it may be computing, asleep, or stopped.
+TEST_F(TriggersOfPeers, AreCarriedOutByTheProcessThatReachesTheThreshold) {
+  const CounterName name = counter();
+  const CounterName ended = counter();
+  const CounterName last = counter();
+  ASSERT_TRUE(nic().post_triggered(name, 2, *endpoint_, put(), ended, {.success = 5}).ok());
+  ASSERT_TRUE(unit().post_add(ended, 5, last, {.success = 3, .failure = 1}).ok());
+  ASSERT_TRUE(unit().post_set(last, 4, last, {100, 0}).ok());
+  source_ = 77;  // what is there when it fires counts
+  ASSERT_EQ(reach(name), Errc::ok);
+  EXPECT_EQ(target_, 0u);
+  ASSERT_EQ(reach(name), Errc::ok);
+  EXPECT_EQ(target_, 77u);
+  EXPECT_EQ(nic().counters().get(ended).value(), (CounterValue{5, 0}));
+  EXPECT_EQ(nic().counters().get(last).value(), (CounterValue{100, 0}));
+  EXPECT_EQ(unit().pending(), 0u);
+  EXPECT_EQ(world_[0].rings, 0);
+  ASSERT_EQ(counter::add(nic().view(), last, {.success = 1}).status, Errc::ok);
+  EXPECT_EQ(nic().counters().get(last).value(), (CounterValue{101, 0}));
+  EXPECT_EQ(counter::set(nic().view(), last, {7, 8}).status, Errc::ok);
+  EXPECT_EQ(nic().counters().get(last).value(), (CounterValue{7, 8}));
+}
+
+TEST_F(TriggersOfPeers, LeaveToTheOwnerWhatOnlyItCanDo) {
+  const CounterName name = counter();
+  ASSERT_TRUE(unit().post(name, 1, note(1)).ok());
+  ASSERT_TRUE(nic().post_triggered(name, 1, *endpoint_, put(), {}, {}).ok());
+  source_ = 5;
+  ASSERT_EQ(reach(name), Errc::ok);
+  EXPECT_TRUE(done_.empty());
+  EXPECT_EQ(target_, 0u) << "it comes after the action";
+  nic().progress();
+  EXPECT_EQ(done_, std::vector{1});
+  EXPECT_EQ(target_, 5u);
+  // Sleeps: the owner is rung.
+  nic().view().service().attendance.store(Attendance::asleep);
+  world_[0].rings = 0;
+  ASSERT_TRUE(unit().post(name, 2, note(2)).ok());
+  ASSERT_EQ(reach(name), Errc::ok);
+  EXPECT_EQ(world_[0].rings, 1);
+  nic().serve();
+  EXPECT_EQ(done_, (std::vector{1, 2}));
+}
+
+TEST_F(TriggersOfPeers, CountAPutThatFails) {
+  const CounterName name = counter();
+  const CounterName ended = counter();
+  ASSERT_TRUE(nic().post_triggered(name, 1, *endpoint_, put(), ended, {.success = 5}).ok());
+  ASSERT_TRUE(world_[1].nic().deregister(target_key_).ok());
+  ASSERT_EQ(reach(name), Errc::ok);
+  EXPECT_EQ(nic().counters().get(ended).value(), (CounterValue{0, 1}));
+  // What it reads is gone.
+  ASSERT_TRUE(nic().post_triggered(name, 2, *endpoint_, put(), ended, {.success = 5}).ok());
+  ASSERT_TRUE(nic().deregister(source_key_).ok());
+  ASSERT_EQ(reach(name), Errc::ok);
+  EXPECT_EQ(nic().counters().get(ended).value(), (CounterValue{0, 2}));
+  EXPECT_EQ(nic().post_triggered(CounterName{}, 1, *endpoint_, put(), ended, {}).code(),
+            Errc::invalid_handle);
+  Request get = put();
+  get.op = Op::get;
+  EXPECT_EQ(nic().post_triggered(name, 9, *endpoint_, get, ended, {}).code(), Errc::invalid_param);
+}
+
+// Memory that is not mapped there: the owner posts it, as a packet.
+TEST(TriggersByFrame, ArePostedByTheOwner) {
+  box::World world(2, box::Path::frame);
+  alignas(8) static std::uint64_t source = 0, target = 0;
+  const auto key = [&](int node, std::uint64_t* at) {
+    return world[node]
+        .nic()
+        .register_region(world[node].port(), reinterpret_cast<std::uint64_t>(at), 8, 0, nullptr)
+        .value();
+  };
+  source = 9;
+  Request request = box::put_word(&source, &target, key(1, &target), 0);
+  request.local = key(0, &source);
+  const auto endpoint = world.endpoint(0, 1, nullptr);
+  Nic& nic = world[0].nic();
+  const CounterName name = nic.counters().create().value();
+  const CounterName ended = nic.counters().create().value();
+  ASSERT_TRUE(nic.post_triggered(name, 1, *endpoint, request, ended, {.success = 2}).ok());
+  ASSERT_EQ(world[1].nic().add_to_counter(world[0].name(), name, {.success = 1}), Errc::ok);
+  EXPECT_EQ(target, 0u);
+  for (int i = 0; i < 100 && nic.counters().get(ended).value().success == 0; ++i) world.serve_all();
+  EXPECT_EQ(target, 9u);
+  EXPECT_EQ(nic.counters().get(ended).value(), (CounterValue{2, 0}));
+}
+
+// Two peers and the owner count at once; chains of additions; each is carried out once.
+TEST(TriggersUnderThreads, AreCarriedOutOnceByWhicheverProcessComesFirst) {
+  constexpr std::uint64_t kRounds = 2000;
+  box::World world(3, box::Path::direct);
+  Nic& nic = world[0].nic();
+  const CounterName name = nic.counters().create().value();
+  const CounterName raised = nic.counters().create().value();
+  std::atomic<std::uint64_t> acted{0};
+  std::vector<std::thread> threads;
+  for (int node : {1, 2}) {
+    threads.emplace_back([&world, node, name] {
+      for (std::uint64_t i = 0; i < kRounds; ++i)
+        ASSERT_EQ(world[node].nic().add_to_counter(world[0].name(), name, {.success = 1}), Errc::ok);
+    });
+  }
+  for (std::uint64_t i = 1; i <= 2 * kRounds; ++i) {
+    if (i % 5 == 0) {
+      ASSERT_TRUE(nic.triggers().post(name, i, [&] { acted.fetch_add(1); }).ok());
+    } else {
+      ASSERT_TRUE(nic.triggers().post_add(name, i, raised, {.success = 1}).ok());
+    }
+  }
+  for (auto& thread : threads) thread.join();
+  for (int i = 0; i < 1'000'000 && nic.triggers().pending() != 0; ++i) nic.progress();
+  EXPECT_EQ(nic.triggers().pending(), 0u);
+  EXPECT_EQ(acted.load(), 2 * kRounds / 5);
+  EXPECT_EQ(nic.counters().get(raised).value(), (CounterValue{2 * kRounds - 2 * kRounds / 5, 0}));
+  EXPECT_EQ(nic.counters().get(name).value(), (CounterValue{2 * kRounds, 0}));
+}
+
 // Adders, posters and runners in threads of their own: each action runs exactly once, none is forgotten.
 TEST_F(Triggers, FireExactlyOnceUnderThreads) {
   constexpr int kRounds = 3000;
