@@ -6,6 +6,7 @@ option(ORRERY_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 # Not by default: a newer compiler has warnings that were not seen here. The presets, which CI uses, set it.
 option(ORRERY_WERROR "Treat warnings as errors" OFF)
 option(ORRERY_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+option(ORRERY_CHECK_LOCKS "Abort at a lock of the NIC that is taken against the order of locks" OFF)
 set(ORRERY_SANITIZE "" CACHE STRING "Sanitizers: empty, address;undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)
@@ -37,7 +38,7 @@ target_compile_options(orrery_flags INTERFACE -Wall -Wextra -Wpedantic
   $<$<BOOL:${ORRERY_WERROR}>:-Werror>
   -fno-semantic-interposition
   $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-mcx16>)
-target_compile_definitions(orrery_flags INTERFACE _GNU_SOURCE)
+target_compile_definitions(orrery_flags INTERFACE _GNU_SOURCE $<$<BOOL:${ORRERY_CHECK_LOCKS}>:ORRERY_CHECK_LOCKS>)
 if(ORRERY_SANITIZE)
   string(REPLACE ";" "," orrery_sanitize "${ORRERY_SANITIZE}")
   # Applied to the whole tree so that fixtures and programs agree with the library.
