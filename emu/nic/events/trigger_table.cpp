@@ -6,6 +6,7 @@
 #include "emu/base/double_word.hpp"
 #include "emu/base/wait.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <ctime>
@@ -102,7 +103,8 @@ Errc carry_out(const NicView& nic, Carrier& carrier, std::uint32_t index) {
 
 // One counter's records, as far as they are due. False: the owner is to do one.
 bool look_at(const NicView& nic, Carrier& carrier, std::uint32_t counter, Work& work, Looked& looked) {
-  while (const std::uint32_t due = due_of(nic, counter)) {
+  while (const std::uint32_t due = looked.steps < kMaxTriggers ? due_of(nic, counter) : 0) {
+    ++looked.steps;
     const CounterName raised = triggers_of(nic).records[due - 1].counter;
     if (carry_out(nic, carrier, due - 1) == Errc::not_done) {
       looked.left = true;
@@ -196,10 +198,11 @@ Looked look(const NicView& nic, Carrier& carrier, std::uint32_t counter) {
     }
     if (!work.overflown()) return looked;
   }
+  const std::uint32_t end = std::min(table.counters_end.load(std::memory_order_relaxed), kMaxCounters);
   for (bool more = true; more;) {
     const bool before = looked.any;
     looked.any = false;
-    for (std::uint32_t i = 0; i < table.counters_end.load(std::memory_order_relaxed); ++i) {
+    for (std::uint32_t i = 0; i < end; ++i) {
       Work raised;  // found by the next round
       if (!look_at(nic, carrier, i, raised, looked)) {
         looked.any = looked.any || before;

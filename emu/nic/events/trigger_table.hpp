@@ -116,9 +116,10 @@ class Carrier {
 
 // What came of a look.
 struct Looked {
-  bool any = false;       // something was carried out
-  bool left = false;      // something is due that only the owner can do
-  std::uint32_t own = 0;  // owner: that record, plus one; the look ends with it
+  bool any = false;         // something was carried out
+  bool left = false;        // something is due that only the owner can do
+  std::uint32_t own = 0;    // owner: that record, plus one; the look ends with it
+  std::uint32_t steps = 0;  // no more than there can be records, whatever the lists say
 };
 
 inline constexpr std::uint32_t kAllCounters = UINT32_MAX;

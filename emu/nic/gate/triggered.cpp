@@ -30,6 +30,9 @@ Status TriggerUnit::insert(CounterName trigger, std::uint64_t threshold, const T
     const std::uint64_t word = table.pending_and_free.load(std::memory_order_relaxed);
     std::uint32_t index = static_cast<std::uint32_t>(word);
     std::uint64_t free = 0;
+    // Peers write to the table too: what it says is looked at before it is followed.
+    if (index > kMaxTriggers || table.fresh.load(std::memory_order_relaxed) > kMaxTriggers)
+      return Errc::corrupt;
     if (index != 0) {
       free = table.records[--index].next;
     } else {
@@ -55,11 +58,15 @@ Status TriggerUnit::insert(CounterName trigger, std::uint64_t threshold, const T
     // Behind those of the same threshold.
     std::uint32_t before = 0;
     const std::uint32_t last = state->last.load(std::memory_order_relaxed);
+    if (last > kMaxTriggers) return Errc::corrupt;
     if (last != 0 && table.records[last - 1].threshold <= threshold) {
       before = last;
     } else {
+      std::uint32_t steps = 0;
       for (std::uint32_t i = state->first.load(std::memory_order_relaxed);
-           i != 0 && table.records[i - 1].threshold <= threshold; i = table.records[i - 1].next)
+           i != 0 && i <= kMaxTriggers && ++steps <= kMaxTriggers &&
+           table.records[i - 1].threshold <= threshold;
+           i = table.records[i - 1].next)
         before = i;
     }
     made.next = before == 0 ? state->first.load(std::memory_order_relaxed) : table.records[before - 1].next;
@@ -123,7 +130,9 @@ std::uint32_t TriggerUnit::cancel(CounterName trigger) {
   const CounterState& state = counters_of(view_).counters[trigger.index];
   std::uint32_t count = 0;
   while (const std::uint32_t first = state.first.load(std::memory_order_relaxed)) {
-    if (triggers_of(view_).records[first - 1].trigger != trigger) break;
+    if (first > attempts_.size() || count == kMaxTriggers ||
+        triggers_of(view_).records[first - 1].trigger != trigger)
+      break;
     trigger::take_off(view_, first - 1);
     const std::lock_guard lock(mu_);
     attempts_[first - 1] = {};
@@ -154,6 +163,7 @@ TriggerUnit::Attempt TriggerUnit::next(std::uint32_t* counter, bool* any, bool* 
     trigger::take_off(view_, looked.own - 1);
     *any = true;
     const std::lock_guard lock(mu_);
+    if (looked.own > attempts_.size()) return [] { return true; };
     Attempt attempt = std::move(attempts_[looked.own - 1]);
     attempts_[looked.own - 1] = {};
     if (!attempt) return [] { return true; };

@@ -18,11 +18,11 @@ enum class LockRank : int {
   collective_packets,  // the packets of the collective engine that are handled
   collective,
   datagrams,  // records in use
-  moving,     // what is being moved into the memory file
-  frames,     // the outbound side: flights, pending frames, the wire
-  requests,   // the inbound side
-  timed,
   queues,
+  moving,    // what is being moved into the memory file
+  frames,    // the outbound side: flights, pending frames, the wire
+  requests,  // the inbound side
+  timed,
   ports,
   peers,
   extents,
@@ -47,11 +47,11 @@ constexpr const char* name_of(LockRank rank) {
                                     "collective_packets",
                                     "collective",
                                     "datagrams",
+                                    "queues",
                                     "moving",
                                     "frames",
                                     "requests",
                                     "timed",
-                                    "queues",
                                     "ports",
                                     "peers",
                                     "extents",
