@@ -65,6 +65,14 @@ const std::vector<Row> kRows = {
     {"smsg8_event_polled", "8 B short message, half round trip, both queues read / raw line", "ns", 2.5, {}},
     {"smsg8_window_64", "8 B short messages, window 64, per message / raw line", "ns", 0.6, {}},
     {"datagram_exchange_us", "datagram exchange, both sides polling", "us", 2, {}},
+    {"counter_increment", "counter increment, half round trip, counter polled / raw line", "ns", 1.15, {}},
+    {"trigger_put8",
+     "increment that triggers a put of 8 B, until the data is there / raw line",
+     "ns",
+     1.5,
+     {}},
+    {"put8_through_space", "8 B put through the whole address space / through a registration", "ns", 1.1, {}},
+    {"put8_8_threads", "8 B puts, 8 threads to 8 PEs, per put / 8 processes", "ns", 1.25, {}},
     {"dmapp_put8_nbi", "DMAPP 8 B put_nbi / uGNI's silent put", "ns", 1.2, {}},
     {"dmapp_put8_nbi_gsync", "DMAPP 8 B put_nbi + gsync / uGNI's put + event", "ns", 1.2, {}},
     {"dmapp_get8", "DMAPP 8 B blocking get / uGNI's get + event", "ns", 1.2, {}},
@@ -112,7 +120,7 @@ struct Job {
   const char* adopt;   // ORRERY_ADOPT
   const char* attach;  // ORRERY_ATTACH
 };
-const std::array<Job, 12> kJobs = {{{"direct", "2", "hot", "on"},
+const std::array<Job, 14> kJobs = {{{"direct", "2", "hot", "on"},
                                     {"frames", "2", "never", "off"},
                                     {"messages", "2", "hot", "on"},
                                     {"units", "2", "hot", "on"},
@@ -120,6 +128,8 @@ const std::array<Job, 12> kJobs = {{{"direct", "2", "hot", "on"},
                                     {"barrier", "8", "hot", "on"},
                                     {"collective", "2", "hot", "on"},
                                     {"collective8", "8", "hot", "on"},
+                                    {"counters", "2", "hot", "on"},
+                                    {"threads", "8", "hot", "on"},
                                     {"dmapp", "2", "hot", "on"},
                                     {"dmapp8", "8", "hot", "on"},
                                     {"portals", "2", "hot", "on"},
@@ -197,7 +207,7 @@ int main(int argc, char** argv) {
                "a list of rows {name, unit, ours, limit, ratio, at_most or at_least, holds}");
   options.text("--only", &only,
                "only rows of the jobs whose name contains this: direct, frames, messages, units, scatter, "
-               "barrier, collective, dmapp, portals");
+               "barrier, collective, counters, threads, dmapp, portals");
   options.text("--measure", &measure, "");  // internal: this process measures
   options.parse(argc, argv);
 
@@ -209,6 +219,8 @@ int main(int argc, char** argv) {
   if (measure == "barrier") return bench::measure_barrier(repetitions), 0;
   if (measure == "collective") return bench::measure_collective(repetitions), 0;
   if (measure == "collective8") return bench::measure_collective_8(repetitions), 0;
+  if (measure == "counters") return bench::measure_counters(repetitions), 0;
+  if (measure == "threads") return bench::measure_threads(repetitions), 0;
   if (measure == "dmapp") return bench::measure_dmapp(repetitions), 0;
   if (measure == "dmapp8") return bench::measure_dmapp_8(repetitions), 0;
   if (measure == "portals") return bench::measure_portals(repetitions), 0;

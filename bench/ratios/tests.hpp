@@ -36,6 +36,10 @@ void measure_barrier(int repetitions);
 // Two PEs, and eight: reductions by the collective engine.
 void measure_collective(int repetitions);
 void measure_collective_8(int repetitions);
+// Two PEs: the NIC's counters, what they trigger, a registration of the whole address space.
+void measure_counters(int repetitions);
+// Eight PEs: puts by as many threads of one of them, beside one thread of each.
+void measure_threads(int repetitions);
 // Two PEs, and eight: DMAPP, beside uGNI on the same NIC.
 void measure_dmapp(int repetitions);
 void measure_dmapp_8(int repetitions);
