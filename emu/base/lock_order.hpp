@@ -4,9 +4,9 @@
 
 #include <type_traits>
 
-// The order of locks, as one table of a layer says it (emu/nic/state/lock_rank.hpp). A thread that holds a lock
-// waits only for locks of a higher rank, so no two threads wait for each other. Builds with ORRERY_CHECK_LOCKS
-// abort at the first lock that is taken against the order, with the names of both; others check nothing.
+// The order of locks, as a layer's table says it (emu/nic/state/lock_rank.hpp). A thread that holds a lock
+// waits only for locks of a higher rank, so no two threads wait for each other. ORRERY_CHECK_LOCKS makes a
+// build abort at the first lock that is taken against the order, with the names of both locks.
 namespace orrery {
 
 namespace lock_order {

@@ -376,10 +376,11 @@ class CollectiveEngine final : public Listener {
   std::atomic<std::uint32_t> owned_count_{0};
   std::atomic<std::uint64_t> me_{0};  // what we write into a claim; 0 until it was needed
 
-  Lock<LockRank::arrivals> arrivals_mu_;           // held for a moment, with any other lock around it
-  std::vector<Arrival> arrivals_;                  // guarded by arrivals_mu_
-  Lock<LockRank::collective_packets> packets_mu_;  // held by who handles them; before mu_ and the NIC's locks
-  std::vector<Waiter> waiters_;                    // guarded by packets_mu_
+  Lock<LockRank::arrivals> arrivals_mu_;  // held for a moment, with any other lock around it
+  std::vector<Arrival> arrivals_;         // guarded by arrivals_mu_
+  Lock<LockRank::collective_packets>
+      packets_mu_;               // held while they are handled; before mu_ and the NIC's locks
+  std::vector<Waiter> waiters_;  // guarded by packets_mu_
 
   Lock<LockRank::collective> mu_;
   std::array<Owned, kVces> owned_;              // guarded by mu_

@@ -138,9 +138,9 @@ inline Counted count(const NicView& nic, CounterName name, CounterValue by) {
   return announce(nic, *state, {now.success + triggered.success, now.failure + triggered.failure});
 }
 
-// Adds to a counter in anybody's segment. What the caller stored before is visible to whoever sees the new
-// count. A stalled adder whose counter is destroyed meanwhile may still add to it: destroyed counters are
-// used again as late as possible. Any thread of any process; not blocking, but for the wake-up of a sleeper.
+// Adds to a counter in any process's segment. What the caller stored before is visible to a thread that sees
+// the new count. A stalled adder may still add to a destroyed counter: those are used again as late as
+// possible. Any thread of any process; not blocking, but for the wake-up of a sleeper.
 inline Counted add(const NicView& nic, CounterName name, CounterValue by) {
   const Counted counted = count(nic, name, by);
   // Release: the owner that sees it sees the count.

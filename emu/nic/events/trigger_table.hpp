@@ -35,7 +35,7 @@ enum class TriggerKind : std::uint32_t {
   own = 0,  // something that only the owner can do
   add = 1,  // adds `value` to `counter`
   set = 2,  // gives `counter` the counts `value`
-  put = 3,  // stores bytes of the owner's memory in somebody's, then adds `value` to `counter`
+  put = 3,  // stores bytes of the owner's memory in a peer's, then adds `value` to `counter`
 };
 enum class TriggerPhase : std::uint32_t { waits = 0, counting = 1, counted = 2 };
 
@@ -92,7 +92,7 @@ class Holder {
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;
   explicit operator bool() const { return held_; }
-  // Its last holder died, and what it was at has been ended, or will be begun again by a look at all counters.
+  // Its last holder died. What it was at has been ended, or is begun again by a look at all counters.
   bool inherited() const { return inherited_; }
 
  private:
@@ -102,7 +102,7 @@ class Holder {
   bool inherited_ = false;
 };
 
-// Who carries out.
+// The process that carries out.
 class Carrier {
  public:
   // Stores the bytes of a put. not_done: it cannot be done from here. Else it has ended so.
@@ -132,7 +132,7 @@ void take_off(const NicView& nic, std::uint32_t record);
 // Says in a counter's line at which sum its first record is due. REQUIRES: the lock is held.
 void announce_next(const NicView& nic, CounterState& state);
 
-// Carries out what is due of a peer's. Whether something is left for the owner, who is to be rung then.
+// Carries out what is due of a peer's. Whether something is left for the owner, which is to be rung then.
 // Neither blocks nor waits. Any thread of any process.
 bool fire(const NicView& nic, Carrier& carrier, std::uint32_t counter);
 

@@ -19,9 +19,9 @@
 // threshold together. They stand in the owner's segment (events/trigger_table.hpp). The process that reaches
 // the threshold carries them out itself where it can: additions to counters, and puts between memory that is
 // mapped there. The rest is the owner's: the thread that polls, or the service thread, which is rung. The
-// counts are the record of what is due, so the death of an adder leaves nothing to repair: the owner's service
-// thread compares them again when it hears of the death, and the next adder does. Triggered operations end
-// with their owner.
+// counts are the record of what is due, so the death of an adder leaves nothing to repair: the next adder
+// looks at them, and the owner's service thread when it learns of the death. Triggered operations end with
+// their owner.
 namespace orrery::nic {
 
 // The owner's side.

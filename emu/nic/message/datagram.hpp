@@ -187,7 +187,7 @@ class DatagramUnit final : public Listener {
   const ProcessName self_;
 
   std::atomic<bool> some_look_again_{false};  // a post of ours is to be looked at soon
-  mutable Lock<LockRank::datagrams> mu_;                     // records in use, and the free ones
+  mutable Lock<LockRank::datagrams> mu_;      // records in use, and the free ones
   std::vector<Record> records_;               // by index of the post
   std::vector<std::uint32_t> free_;           // guarded by mu_
   std::vector<std::uint32_t> stuck_;          // dropped while an exchange was going on, guarded by mu_
@@ -203,7 +203,7 @@ class DatagramUnit final : public Listener {
   WireSource source_of(std::uint32_t index, wire::ProcessSlot slot) const;
   void note_port(std::uint32_t index);
   mutable Lock<LockRank::datagram_sources> sources_mu_;  // innermost: nothing else is taken under it
-  // Guarded by sources_mu_. A peer may post to ports that nobody has: of those it is remembered only that
+  // Guarded by sources_mu_. A peer may post to ports that no process has: of those it is remembered only that
   // there were any, so that sources_ has no more than our own ports times the processes of the job.
   std::set<WireSource> sources_;
   std::set<WireSource> ports_;         // for which wildcards were posted here, slot 0
