@@ -137,7 +137,7 @@ void increments(Party& p, Stage& stage) {
   row(p.session.rank, "counter_increment", median(stage.run(64, kTestMs, 2, ping, pong)), raw);
 }
 
-// An increment of the peer's counter triggers a put from the peer's memory to its own, at which it looks. Both
+// An increment of the counter of a peer triggers a put from its memory to its own, at which it looks. Both
 // have posted a batch of such puts before each batch is timed.
 void triggers(Party& p, Stage& stage, const Stopwatch& watch) {
   constexpr int kBatch = 64;
