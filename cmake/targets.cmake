@@ -82,7 +82,8 @@ function(orrery_call_log api)
     COMMAND ${Python3_EXECUTABLE} ${common}/generate_calls.py ${CMAKE_CURRENT_SOURCE_DIR}/calls.json ${calls} ${declared}
     DEPENDS ${common}/generate_calls.py calls.json ${declared} COMMENT "Writing the log of ${api}'s calls")
   set(library orrery_log_${api})
-  add_library(${library} MODULE ${common}/call_line.cpp call_log.cpp ${calls})
+  add_library(${library} MODULE ${common}/call_line.cpp ${PROJECT_SOURCE_DIR}/emu/base/output_file.cpp call_log.cpp
+    ${calls})
   target_link_libraries(${library} PRIVATE orrery_flags ${CMAKE_DL_LIBS})
   foreach(folder ${A_INCLUDES})
     target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/include/${folder})

@@ -24,7 +24,7 @@ struct fi_info;
 
 namespace orrery::wire {
 
-// Says whom a connection is with, and proves who we are. Called from inside OfiEndpoint's calls.
+// Names the peer of a connection, and proves which process we are. Called from inside OfiEndpoint's calls.
 class OfiGreeter {
  public:
   struct Greeted {
@@ -36,7 +36,7 @@ class OfiGreeter {
   virtual std::vector<std::byte> hello_to(std::uint64_t peer) = 0;
   // Another process connects and says this; nothing: a stranger, the connection is refused.
   virtual std::optional<Greeted> greeted(std::span<const std::byte> hello) = 0;
-  // What `peer` says to our last hello; false: it is not who we think, the connection is given up.
+  // What `peer` says to our last hello; false: it is another process, the connection is given up.
   virtual bool answered(std::uint64_t peer, std::span<const std::byte> answer) = 0;
 
  protected:
@@ -87,7 +87,7 @@ class OfiConnections {
 
   int wait_fd() const { return wait_fd_; }
   fid_eq* events() const { return eq_; }
-  // Connections that were refused or ended because the other end did not prove who it is.
+  // Connections that were refused or ended because the other end did not prove its name.
   std::uint64_t refused() const { return refused_; }
 
  private:

@@ -50,7 +50,7 @@ struct OfiEndpointOptions {
 
 // Sends messages to and receives them from any number of peers by libfabric, reliably, with its buffers.
 // Over TCP each peer has a connection of its own (ofi_connections.hpp), which carries nothing before both
-// ends have proved who they are; other providers have an unconnected endpoint (FI_EP_RDM), whose
+// ends have proved their names; other providers have an unconnected endpoint (FI_EP_RDM), whose
 // connections, if any, are their own. The library is opened at run time: a job that stays on one host never
 // loads it. One thread at a time, but for wait_fd(), which any thread may poll(2). Usage: auto ep =
 // OfiEndpoint::open(options, &why); ep->poll(events, 16);
@@ -112,7 +112,7 @@ class OfiEndpoint {
   std::string text_of(std::uint64_t peer) const;
   // Events that the provider reported as failed.
   std::uint64_t failures() const { return failures_; }
-  // Connections whose other end did not prove who it is.
+  // Connections whose other end did not prove its name.
   std::uint64_t strangers() const { return connections_ ? connections_->refused() : 0; }
 
  private:

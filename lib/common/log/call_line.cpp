@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "lib/common/log/call_line.hpp"
 
+#include "emu/base/output_file.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdarg>
