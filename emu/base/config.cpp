@@ -16,6 +16,9 @@ namespace orrery::config {
 namespace {
 
 constexpr std::string_view kPrefix = "ORRERY_";
+// Variables of the tests and their scripts (docs/testing.md); a program that a test starts has them too.
+constexpr std::string_view kOfTests[] = {"ORRERY_TESTS_REQUIRE", "ORRERY_TEST_SEED", "ORRERY_LONG_TESTS",
+                                         "ORRERY_CI_LONG", "ORRERY_FUZZ_SECONDS"};
 
 // Sorted by name.
 constexpr auto kKnobs = std::to_array<Knob>({
@@ -187,6 +190,7 @@ std::vector<std::string> check_environment(const char* const* environment) {
     const auto equals = entry.find('=');
     if (equals == std::string_view::npos) continue;
     const auto name = entry.substr(0, equals);
+    if (std::find(std::begin(kOfTests), std::end(kOfTests), name) != std::end(kOfTests)) continue;
     if (const Knob* knob = find(name)) {
       if (auto problem = problem_with(*knob, entry.substr(equals + 1))) problems.push_back(*problem);
     } else {

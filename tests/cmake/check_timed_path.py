@@ -11,6 +11,7 @@ import sys
 import tree
 
 MARK = re.compile(r"ORRERY_TIMED_(?:PATH|INLINE)\b[^;{]*?((?:\w+::)?~?\w+)\(")
+NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.M)
 # Without these there is no path at all: if one is renamed, so is its line here.
 KEY = ("Nic::post_checked", "Nic::route", "Nic::apply_now", "VirtualClock::run_until", "model::quote", "nic::execute",
        "nic::push_event", "nic::complete", "Turns::leave")
@@ -18,11 +19,14 @@ PAGE = 4096
 
 
 def marked(root):
-    """Names of the functions that a source marks."""
+    """Names of the functions that a source marks: Class::name, or namespace::name of those that are free."""
     names = set()
     for path in tree.sources(root):
         if path.startswith(("emu/", "lib/")) and path != "emu/base/timed_path.hpp":
-            names.update(MARK.findall("\n".join(tree.lines(root, path))))
+            text = "\n".join(tree.lines(root, path))
+            spaces = [space.split("::")[-1] for space in NAMESPACE.findall(text)]
+            for name in MARK.findall(text):
+                names.update([name] if "::" in name else [f"{space}::{name}" for space in spaces])
     return names
 
 
@@ -38,10 +42,7 @@ def symbols(library, nm):
 
 def is_marked(name, names):
     """Whether a symbol is one of those: members by class and name, free functions by name in a namespace."""
-    parts = name.split("::")
-    if "::".join(parts[-2:]) in names:
-        return True
-    return len(parts) > 1 and parts[-1] in names and parts[-2].islower()
+    return "::".join(name.split("::")[-2:]) in names
 
 
 def main(root, library, most, nm):

@@ -50,6 +50,11 @@ TEST(Config, UnacceptableValueFallsBackToTheDefault) {
   unsetenv("ORRERY_ADOPT");
 }
 
+TEST(Config, VariablesOfTheTestsAreNotUnknown) {
+  const char* const environment[] = {"ORRERY_TESTS_REQUIRE=root", "ORRERY_TEST_SEED=1", nullptr};
+  EXPECT_TRUE(config::check_environment(environment).empty());
+}
+
 TEST(Config, WithoutADefaultAnUnacceptableValueIsAsIfUnset) {
   setenv("ORRERY_FAULT", "lose=1", 1);
   ::testing::internal::CaptureStderr();
