@@ -75,7 +75,12 @@ class Side {
        std::uint32_t frame_bytes)
       : rank_(rank), channel_(channel) {
     std::string why;
-    auto bare = OfiEndpoint::open({provider, interface, kBareBytes, 32, 32}, &why);
+    auto bare = OfiEndpoint::open({.provider = provider,
+                                   .interface = interface,
+                                   .message_bytes = kBareBytes,
+                                   .receives = 32,
+                                   .sends = 32},
+                                  &why);
     if (!bare.ok()) fail("open", why);
     bare_ = std::move(bare).value();
     OfiWireOptions options;
