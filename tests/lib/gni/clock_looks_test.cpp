@@ -78,7 +78,11 @@ TEST(Threads, OneThatWaitsHoldsNobodyUpAndTakesNoTime) {
 }
 
 // Nearly as long as if the answers were the main thread's: the first of its waits begins in real time.
+// On a busy machine answers may be later, and a job of such threads may stand still (docs/timing.md).
 TEST(Threads, OneThatWaitsAnswersAtTheTimeOfWhatItWaitsForThoughTheMainThreadIsInABarrier) {
+  const char* const long_tests = std::getenv("ORRERY_LONG_TESTS");
+  if (long_tests == nullptr || *long_tests != '1')
+    GTEST_SKIP() << "with ORRERY_LONG_TESTS=1, on a quiet machine";
   const Ran mains = looking_run(2, {"engines"});
   ASSERT_EQ(mains.code, 0) << mains.err;
   const double put = numbers_after(mains.out, "queues: ").at(0);
