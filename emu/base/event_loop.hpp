@@ -24,9 +24,9 @@ namespace orrery {
 // Owns its thread, its epoll instance and the callbacks; never the descriptors it watches.
 //   1. All callbacks run on the one loop thread, one at a time, with every signal blocked.
 //   2. The thread sleeps in epoll_wait unless a descriptor is ready, work is queued or a tick is due.
-//   3. After remove(fd) has returned, fd's callback neither runs nor will run.
+//   3. After remove(fd) has returned, fd's callback will not be called; off the loop thread it has ended too.
 //   4. A fork()ed child has no loop thread: there every call fails with invalid_state or does nothing, and
-//      the destructor only frees memory.
+//      the destructor joins no thread: it frees memory and closes the child's copies of the descriptors.
 // Usage: auto loop = EventLoop::start("orrery-service"); loop.value()->add(fd, EPOLLIN, on_ready);
 class EventLoop {
  public:

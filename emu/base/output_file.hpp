@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-// Files to write into, in folders where other users may write too. Each returns a descriptor
+// Opens files to write into, in folders where other users may write too. Each function returns a descriptor
 // (close-on-exec), or -1 with errno set. Any thread.
 namespace orrery {
 

@@ -166,8 +166,8 @@ class Turns {
   void note_seen(std::uint32_t row, std::int64_t at, std::uint32_t number);
   // The same of a change: late when the node had been seen, or changed, later than that.
   void note_changed(std::uint32_t row, std::int64_t at, std::uint32_t number);
-  // Optimistic: whether a PE of that row's node has yet to pass that time, so that what is done there for
-  // this PE then would be seen too early.
+  // Optimistic: whether another PE of that row's node has yet to pass `at`. An effect of this PE that is due
+  // at `at` must not be done there before: that PE would see it too early.
   bool has_earlier(std::uint32_t row, std::int64_t at) const;
   // Whether no PE on that row's node, which is not this PE's, goes on before an effect that this PE owes it
   // then, whatever happens meanwhile.

@@ -52,10 +52,10 @@ constexpr PageRange range_in(std::uint64_t word) {
   return {begin, begin + (word & kMaxPages) * kPage};
 }
 
-// What is closed, and the how-manieth closing that is: one word, which a handler on another thread reads
-// whole. It says so before the first page is closed, and until the last one is open again. So a handler that
-// finds a page not covered, finds it open; and it stays open for as long as the word is the same.
-//   63..2 closings | 1..0 what
+// What is closed and the number of that closing, in one word: a handler on another thread reads both at
+// once. The word is set before the first page is closed, and reset after the last one is open again. So a
+// page that the word does not cover is open, and stays open for as long as the word is the same.
+//   63..2 number of the closing | 1..0 what
 enum class Closed : std::uint64_t { nothing = 0, hot_pages = 1, everything = 2 };
 constexpr Closed closed_in(std::uint64_t word) { return static_cast<Closed>(word & 3); }
 constexpr std::uint64_t next_closing(std::uint64_t word, Closed what) {

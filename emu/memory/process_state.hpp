@@ -52,8 +52,8 @@ struct ProcessState {
   std::array<Range, 64> pins{};  // asked MADV_DONTFORK for; the oldest are overwritten
   std::atomic<std::uint32_t> pin_count{0};
 
-  // The chunk being switched. Written under both locks before writers are held off; read by the fault
-  // handler. `sequence` is odd while a switch is under way.
+  // The chunk being switched: set under both locks before writers are held off, ended under `switching`.
+  // `sequence` is odd meanwhile. Readers: the fault handler, interposed calls and waits for the switch.
   FutexWord sequence{0};
   std::atomic<std::uint64_t> active_begin{0};
   std::atomic<std::uint64_t> active_end{0};

@@ -61,8 +61,8 @@ class HostWire {
   virtual Status try_send(ProcessSlot slot, const PacketHeader& header,
                           std::span<const std::byte> payload) = 0;
   // As try_send(), for a put whose payload is not copied, but read where it lies until the answer comes: it
-  // must be there, and should not change, until then. A payload that changes arrives as it was at some time
-  // since, but late. size: longer than longest_in_place().
+  // must be there, and should not change, until then. A payload that changes is copied and sent again: it
+  // arrives late, as it was at one moment. size: longer than longest_in_place().
   virtual Status try_send_in_place(ProcessSlot slot, const PacketHeader& header,
                                    std::span<const std::byte> payload) = 0;
   // Longest payload that try_send_in_place() takes; 0 where it is no gain.

@@ -77,8 +77,8 @@ void OfiWire::hear(Peer& peer) {
   peer.heard = true;
 }
 
-// Whether what a frame acknowledges may wait until its packets are in the program's hands: nothing but a
-// frame of ours depends on it.
+// Whether the acknowledgements in a frame may wait until its packets are in the program's hands. They may if
+// they are in order and of frames that were sent, and one frame of ours is all that awaits them.
 bool OfiWire::may_wait(const Peer& peer, const FrameHeader& header) {
   std::uint64_t outstanding = 0;
   for (int i = 0; i < kStreams; ++i) {

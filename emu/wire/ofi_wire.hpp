@@ -145,8 +145,8 @@ class OfiWire final : public HostWire, private OfiEvents, private OfiGreeter {
     bool ack_now = false;
     bool paused = false;        // requests wait for room for their answers
     bool answers_wait = false;  // an acknowledgement that answers goes with the next frame or poll
-    // While answers that were not "ok" are not acknowledged, neither are the requests from the first such
-    // one.
+    // The first request whose answer was not "ok", and all requests after it, are acknowledged only when the
+    // peer has acknowledged those answers.
     std::uint64_t held_request = 0;  // its frame; 0: none
     std::uint64_t held_answer = 0;   // frame of the last such answer
     // Packets of ours, by transaction and offset, that were answered otherwise than by acknowledgement.

@@ -23,13 +23,13 @@
 namespace orrery::cci {
 
 // One endpoint: its segment, its sockets, its connections and events, and a thread that looks after the
-// sockets
-// when the client does not. Public members are for the files of this folder, under `lock`.
-//   1. Every call takes the lock; nothing waits under it but copies.
-//   2. The client's polls move the sockets themselves. The thread looks on: it takes over when no poll has
-//   come
-//      for 2 ms, and it alone keeps the timers.
-//   3. Handles of connections and events point into objects of the endpoint, and die with it.
+// sockets when the client does not.
+//   1. The interface's calls take lock_ themselves; the accessors take none.
+//   2. Nothing waits under the lock but copies.
+//   3. The client's polls move the sockets themselves. The thread takes over when no poll has come for
+//      kAttendedMs (2 ms).
+//   4. Without a clock the thread alone keeps the timers; under a clock the client's polls keep them too.
+//   5. Handles of connections and events point into objects of the endpoint, and die with it.
 class Endpoint {
  public:
   // Errors: no_memory, system; no_resource (the port or name is taken), invalid_param (`service`).

@@ -22,9 +22,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-// How a connection is made: connect (client), accept or reject (server), ready (client). The first two
-// bring the
-// descriptors of segment and doorbell where both ends are of one user and meet at the Unix socket.
+// How a connection is made: connect (client), accept or reject (server), ready (client).
+// Where both ends are of one user and meet at the Unix socket, connect and accept carry the descriptors
+// of segment and doorbell.
 namespace orrery::cci {
 
 namespace {

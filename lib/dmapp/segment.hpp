@@ -12,7 +12,7 @@
 // What a segment's descriptor says beside address and length. It means the same in every PE of the job:
 //
 //   opaque[0]  63..8 kMark | 7..0 kind     [1] PE that made it     [2] name of the registration (memory)
-//   opaque[3]  0                           [4] 0                   [5] sum of all of the above
+//   opaque[3]  0                           [4] 0                   [5] sum of address, length and these
 //
 // Of the data segment and the heap each PE has its own registration, which all PEs know since the start: an
 // address is taken as a distance from the descriptor's own, so that it names the same object in every PE.

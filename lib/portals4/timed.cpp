@@ -35,8 +35,8 @@ model::Op price_of(const match::Operation& op) {
 std::mutex g_order_mu;
 std::map<std::uint32_t, Picos> g_until;  // by slot, guarded by g_order_mu
 
-// One operation under way: at its target, then here. The last part has its time from the start, and waits
-// for the first, which is the target's node's business until then (Clock::schedule_there). Owns itself.
+// One operation under way: its first part runs at the target, its last part here. begin() sets both times;
+// when the last part finds that the first has not run, it has that done and comes again. Owns itself.
 class TimedMessage final : public clock::Task {
  public:
   TimedMessage(clock::Clock& clock, Peer& initiator, const match::Operation& op,

@@ -283,8 +283,8 @@ ORRERY_TIMED_PATH Errc Nic::execute_direct(const Request& request, std::uint64_t
                           : execute(target, header, payload, out);
   if (status == Errc::ok && (request.flags & kResponseFlag) != 0) [[unlikely]]
     store_bytes(out.data() + out.size(), reinterpret_cast<const std::byte*>(&request.sync_value), 4);
-  // A word that threads share, the engine's word, and words that need a full barrier keep to this path. A
-  // queue may be written to whatever the state of the memory is: that says nothing about puts.
+  // Kept only where the thread has a hazard word of its own that needs no full barrier. A verb that names no
+  // memory (an event for a queue) was checked against none, and says nothing about puts.
   if (status == Errc::ok && memory != nullptr && verb.addressed && keep_in != nullptr &&
       hazard_slot != kSharedHazardSlot && hazard_slot != kEngineHazardSlot && !peer.link.strong_hazards &&
       !may_fault && (control::flags(word) & kSegmented) == 0) {

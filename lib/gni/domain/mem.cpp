@@ -122,8 +122,8 @@ std::uint32_t place_of(const Attachment& attachment, const gni_mem_handle_t& han
   return is_it ? place : nic::kMaxRegions;
 }
 
-// Registers what is there of a held region, instead of what was registered before. REQUIRES: one thread per
-// region.
+// Registers the live part of a held region anew: the range from the first to the last byte of what was live
+// and [begin, end). REQUIRES: one thread per region.
 gni_return_t make_live(Attachment& attachment, std::uint32_t place, std::uint64_t begin, std::uint64_t end,
                        nic::CompletionQueue* queue) {
   Registration made;
