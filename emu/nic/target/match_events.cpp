@@ -20,7 +20,7 @@ void copy_record(const EventRecord& from, EventRecord* to) {
   auto* const target = reinterpret_cast<std::uint64_t*>(to);
   for (std::size_t i = 0; i < kWords; ++i)
     std::atomic_ref<std::uint64_t>(target[i]).store(
-        std::atomic_ref<std::uint64_t>(source[i]).load(std::memory_order_relaxed), std::memory_order_relaxed);
+        std::atomic_ref<std::uint64_t>(source[i]).load(std::memory_order_acquire), std::memory_order_release);
 }
 
 }  // namespace
@@ -38,8 +38,7 @@ void raise(Session& session, std::uint32_t index, const EventRecord& event, bool
   if (queue.tail - std::max(queue.known_head, queue.floor) >= room && events_waiting(queue) >= room) {
     // A full ring loses its oldest event, and its owner is told with the next one.
     session.set(queue.floor, std::max(queue.known_head, queue.floor) + 1);
-    // An owner that reads some of what is written over it sees that it is lost.
-    std::atomic_thread_fence(std::memory_order_release);
+    // An owner that reads a word of what is written over it sees that: each is stored with release.
   }
   copy_record(event, &session.view().record(queue, queue.tail));
   session.publish_later(index, queue.tail);
@@ -59,10 +58,7 @@ Took take(const View& view, std::uint32_t index, EventRecord* event, std::uint64
     // Acquire: pairs with the producer's release.
     const bool there =
         std::atomic_ref<std::uint64_t>(record.published).load(std::memory_order_acquire) == at + 1;
-    if (there) {
-      copy_record(record, event);
-      std::atomic_thread_fence(std::memory_order_acquire);
-    }
+    if (there) copy_record(record, event);
     // Lost meanwhile, and perhaps overwritten.
     if (floor.load(std::memory_order_relaxed) > at) continue;
     if (!there) return Took::empty;
