@@ -161,9 +161,9 @@ ORRERY_TIMED_PATH void Turns::give_away() {
     if (someone_may_peek()) stand_still();
     // Sequentially consistent: a PE that comes back finds the token free, or we find its key.
     (void)earliest(&key);
-    std::uint32_t nobody = token_of(kNobody, false);
+    std::uint32_t untaken = token_of(kNobody, false);
     if (key == kNever ||
-        !token.compare_exchange_strong(nobody, token_of(self_, true), std::memory_order_acq_rel))
+        !token.compare_exchange_strong(untaken, token_of(self_, true), std::memory_order_acq_rel))
       return;
   }
 }

@@ -168,8 +168,8 @@ void Turns::come_back() {
       // In this order, and sequentially consistent: see give_away.
       board_.keys[self_].store(std::max(time_, at == kNever ? 0 : at), std::memory_order_seq_cst);
       mine.peek.store(Peek::no, std::memory_order_seq_cst);
-      std::uint32_t nobody = token_of(kNobody, false);
-      if (h.token.compare_exchange_strong(nobody, token_of(self_, true), std::memory_order_seq_cst))
+      std::uint32_t untaken = token_of(kNobody, false);
+      if (h.token.compare_exchange_strong(untaken, token_of(self_, true), std::memory_order_seq_cst))
         give_away();
     }
   }
@@ -195,8 +195,8 @@ void Turns::ask(std::int64_t at) {
     if (key <= at) return;
   } while (!board_.keys[self_].compare_exchange_weak(key, at, std::memory_order_seq_cst));
   if (late) h.overtaken.fetch_add(1, std::memory_order_relaxed);
-  std::uint32_t nobody = token_of(kNobody, false);
-  if (!h.token.compare_exchange_strong(nobody, token_of(self_, true), std::memory_order_seq_cst)) return;
+  std::uint32_t untaken = token_of(kNobody, false);
+  if (!h.token.compare_exchange_strong(untaken, token_of(self_, true), std::memory_order_seq_cst)) return;
   give_away();
   if (mine.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(mine.grant, 1);
 }
@@ -239,8 +239,8 @@ void Turns::end_standstill() {
     yield_cpu();
   }
   h.stands.fetch_add(2, std::memory_order_seq_cst);
-  std::uint32_t nobody = token_of(kNobody, false);
-  if (h.token.compare_exchange_strong(nobody, token_of(self_, true), std::memory_order_seq_cst)) give_away();
+  std::uint32_t untaken = token_of(kNobody, false);
+  if (h.token.compare_exchange_strong(untaken, token_of(self_, true), std::memory_order_seq_cst)) give_away();
 }
 
 }  // namespace orrery::clock

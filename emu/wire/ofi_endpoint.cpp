@@ -438,7 +438,7 @@ bool OfiEndpoint::may_sleep() {
   if (wait_fd_ < 0) return false;
   fid* fids[] = {&fabric_->cq->fid, nullptr};
   if (!connections_) return fi_trywait(fabric_->fabric, fids, 1) == 0;
-  // A connection that comes wakes nobody whom it does not concern: it is looked for before every sleep.
+  // A connection that comes wakes no thread that it does not concern: it is looked for before every sleep.
   if (connections_->progress() != 0) return false;
   fids[1] = &connections_->events()->fid;
   return fi_trywait(fabric_->fabric, fids, 2) == 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// OfiWire's hellos: who a connection is with.
+// OfiWire's hellos: they name the peer of a connection.
 #include "emu/job/random.hpp"
 #include "emu/wire/ofi_wire.hpp"
 

@@ -103,7 +103,7 @@ TEST(HostDirectory, WhoSaysFirstWhichJobThisIsDecides) {
   EXPECT_EQ(job->hosts, 2u);
 }
 
-// The wire of a job on one host alone: 128 bits that nobody outside can tell from what frames say.
+// The wire of a job on one host alone: 128 bits that no process outside can tell from what frames say.
 TEST(HostDirectory, AJobThatAgreedWithNobodyHasASecretOfItsOwn) {
   const auto one = make();
   const auto two = make();
