@@ -78,39 +78,6 @@ struct Connection {
   std::uint64_t sum = 0;
 };
 
-double half_round_trip(Stage& stage, Connection& c) {
-  const auto ping = [&](int n) {
-    for (int i = 0; i < n; ++i) {
-      c.send(1);
-      c.receive(1);
-    }
-  };
-  const auto pong = [&](int n) {
-    for (int i = 0; i < n; ++i) {
-      c.receive(1);
-      c.send(1);
-    }
-  };
-  return median(stage.run(64, kTestMs, 2, ping, pong));
-}
-
-// A window of messages, then one that answers.
-double window(Stage& stage, Connection& c) {
-  const auto ping = [&](int n) {
-    for (int i = 0; i < n; ++i) {
-      c.send(kWindow);
-      c.receive(1);
-    }
-  };
-  const auto pong = [&](int n) {
-    for (int i = 0; i < n; ++i) {
-      c.receive(kWindow);
-      c.send(1);
-    }
-  };
-  return median(stage.run(8, kTestMs, kWindow, ping, pong));
-}
-
 // Both post and look until they have met.
 double exchange(Stage& stage, Session& session) {
   const gni_ep_handle_t ep = session.endpoint(1 - session.rank, nullptr);
@@ -140,11 +107,11 @@ void measure_messages(int repetitions) {
   Connection events(session, true);
   for (int i = 0; i < repetitions; ++i) {
     double raw = stage.raw_half_round_trip(kRawMs);
-    row(session.rank, "smsg8_memory_polled", half_round_trip(stage, silent), raw);
+    row(session.rank, "smsg8_memory_polled", half_round_trip(stage, silent, kTestMs), raw);
     raw = stage.raw_half_round_trip(kRawMs);
-    row(session.rank, "smsg8_window_64", window(stage, silent), raw);
+    row(session.rank, "smsg8_window_64", window(stage, silent, kWindow, kTestMs), raw);
     raw = stage.raw_half_round_trip(kRawMs);
-    row(session.rank, "smsg8_event_polled", half_round_trip(stage, events), raw);
+    row(session.rank, "smsg8_event_polled", half_round_trip(stage, events, kTestMs), raw);
     row(session.rank, "datagram_exchange_us", exchange(stage, session) / 1000, 1);
   }
 }

@@ -155,38 +155,6 @@ struct Channel {
   }
 };
 
-double half_round_trip(Stage& stage, Channel& c) {
-  const auto ping = [&](int n) {
-    for (int i = 0; i < n; ++i) {
-      c.send(1);
-      c.receive(1);
-    }
-  };
-  const auto pong = [&](int n) {
-    for (int i = 0; i < n; ++i) {
-      c.receive(1);
-      c.send(1);
-    }
-  };
-  return median(stage.run(64, kTestMs, 2, ping, pong));
-}
-
-double window(Stage& stage, Channel& c) {
-  const auto ping = [&](int n) {
-    for (int i = 0; i < n; ++i) {
-      c.send(kPutWindow);
-      c.receive(1);
-    }
-  };
-  const auto pong = [&](int n) {
-    for (int i = 0; i < n; ++i) {
-      c.receive(kPutWindow);
-      c.send(1);
-    }
-  };
-  return median(stage.run(8, kTestMs, kPutWindow, ping, pong));
-}
-
 // Nanoseconds of a put to a portal of the peer's, which waits; `bits(i)` is what the i-th matches.
 template <typename Bits>
 double matching(Stage& stage, const Node& node, ptl_handle_md_t source, ptl_pt_index_t portal, Bits bits) {
@@ -288,11 +256,11 @@ void measure_portals(int repetitions) {
   const Lists l(node);
   for (int i = 0; i < repetitions; ++i) {
     double raw = stage.raw_half_round_trip(kRawMs);
-    row(node.rank, "portals_put8_counter_polled", half_round_trip(stage, counted), raw);
+    row(node.rank, "portals_put8_counter_polled", half_round_trip(stage, counted, kTestMs), raw);
     raw = stage.raw_half_round_trip(kRawMs);
-    row(node.rank, "portals_put8_event_polled", half_round_trip(stage, told), raw);
+    row(node.rank, "portals_put8_event_polled", half_round_trip(stage, told, kTestMs), raw);
     raw = stage.raw_half_round_trip(kRawMs);
-    row(node.rank, "portals_put8_window_64", window(stage, told), raw);
+    row(node.rank, "portals_put8_window_64", window(stage, told, kPutWindow, kTestMs), raw);
     lists(stage, node, l);
   }
 }

@@ -141,6 +141,42 @@ class Stage {
   CoreShare share_;
 };
 
+// Half a round trip over something that has send(n) and receive(n), in ns.
+template <typename Way>
+double half_round_trip(Stage& stage, Way& way, double milliseconds) {
+  const auto ping = [&](int n) {
+    for (int i = 0; i < n; ++i) {
+      way.send(1);
+      way.receive(1);
+    }
+  };
+  const auto pong = [&](int n) {
+    for (int i = 0; i < n; ++i) {
+      way.receive(1);
+      way.send(1);
+    }
+  };
+  return median(stage.run(64, milliseconds, 2, ping, pong));
+}
+
+// A window of `many` that way, then one that answers: ns for each of the window.
+template <typename Way>
+double window(Stage& stage, Way& way, int many, double milliseconds) {
+  const auto ping = [&](int n) {
+    for (int i = 0; i < n; ++i) {
+      way.send(many);
+      way.receive(1);
+    }
+  };
+  const auto pong = [&](int n) {
+    for (int i = 0; i < n; ++i) {
+      way.receive(many);
+      way.send(1);
+    }
+  };
+  return median(stage.run(8, milliseconds, many, ping, pong));
+}
+
 // What the cores and the scheduler cost: one counter, one generation, every process yields.
 inline void bare_barrier(StageMemory& m, int size) {
   const std::uint64_t generation = m.generation.value.load(std::memory_order_acquire);
