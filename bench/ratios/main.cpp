@@ -80,6 +80,13 @@ const std::vector<Row> kRows = {
     {"dmapp_put8_memory_polled", "DMAPP 8 B put, half round trip, memory polled / raw line", "ns", 1.15, {}},
     {"dmapp_barrier_2_pes", "DMAPP barrier, 2 PEs / raw line", "ns", 1.5, {}},
     {"dmapp_barrier_8_pes", "DMAPP barrier, 8 PEs / bare counter-and-yield barrier", "ns", 1.5, {}},
+    {"shmem_put64_memory_polled", "shmem_put64, half round trip, memory polled / raw line", "ns", 1.15, {}},
+    {"shmem_put_nbi_quiet", "shmem_put64_nbi + quiet / DMAPP's put_nbi + gsync", "ns", 1.2, {}},
+    {"shmem_g", "shmem_ulong_g / DMAPP's blocking get", "ns", 1.2, {}},
+    {"shmem_fetch_add", "shmem_ulong_atomic_fetch_add / DMAPP's fetch-add", "ns", 1.2, {}},
+    {"shmem_barrier_2_pes", "shmem_barrier_all, 2 PEs / raw line", "ns", 2, {}},
+    {"shmem_reduce_2_pes", "shmem_long_sum_reduce of one, 2 PEs / raw line", "ns", 2, {}},
+    {"shmem_barrier_8_pes", "shmem_barrier_all, 8 PEs / bare counter-and-yield barrier", "ns", 1.5, {}},
     {"barrier_by_puts_8_pes", "barrier by puts, 8 PEs / bare counter-and-yield barrier", "ns", 1.5, {}},
     {"portals_put8_counter_polled",
      "PtlPut of 8 B, half round trip, counter polled / raw line",
@@ -120,7 +127,7 @@ struct Job {
   const char* adopt;   // ORRERY_ADOPT
   const char* attach;  // ORRERY_ATTACH
 };
-const std::array<Job, 14> kJobs = {{{"direct", "2", "hot", "on"},
+const std::array<Job, 16> kJobs = {{{"direct", "2", "hot", "on"},
                                     {"frames", "2", "never", "off"},
                                     {"messages", "2", "hot", "on"},
                                     {"units", "2", "hot", "on"},
@@ -132,6 +139,8 @@ const std::array<Job, 14> kJobs = {{{"direct", "2", "hot", "on"},
                                     {"threads", "8", "hot", "on"},
                                     {"dmapp", "2", "hot", "on"},
                                     {"dmapp8", "8", "hot", "on"},
+                                    {"shmem", "2", "hot", "on"},
+                                    {"shmem8", "8", "hot", "on"},
                                     {"portals", "2", "hot", "on"},
                                     {"portals8", "8", "hot", "on"}}};
 
@@ -207,7 +216,7 @@ int main(int argc, char** argv) {
                "a list of rows {name, unit, ours, limit, ratio, at_most or at_least, holds}");
   options.text("--only", &only,
                "only rows of the jobs whose name contains this: direct, frames, messages, units, scatter, "
-               "barrier, collective, counters, threads, dmapp, portals");
+               "barrier, collective, counters, threads, dmapp, shmem, portals");
   options.text("--measure", &measure, "");  // internal: this process measures
   options.parse(argc, argv);
 
@@ -223,6 +232,8 @@ int main(int argc, char** argv) {
   if (measure == "threads") return bench::measure_threads(repetitions), 0;
   if (measure == "dmapp") return bench::measure_dmapp(repetitions), 0;
   if (measure == "dmapp8") return bench::measure_dmapp_8(repetitions), 0;
+  if (measure == "shmem") return bench::measure_shmem(repetitions), 0;
+  if (measure == "shmem8") return bench::measure_shmem_8(repetitions), 0;
   if (measure == "portals") return bench::measure_portals(repetitions), 0;
   if (measure == "portals8") return bench::measure_portals_8(repetitions), 0;
 

@@ -43,6 +43,9 @@ void measure_threads(int repetitions);
 // Two PEs, and eight: DMAPP, beside uGNI on the same NIC.
 void measure_dmapp(int repetitions);
 void measure_dmapp_8(int repetitions);
+// Two PEs, and eight: OpenSHMEM, beside DMAPP in one process.
+void measure_shmem(int repetitions);
+void measure_shmem_8(int repetitions);
 // Two PEs: matched puts and long lists. Eight: a triggered allreduce.
 void measure_portals(int repetitions);
 void measure_portals_8(int repetitions);
