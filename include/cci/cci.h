@@ -2,10 +2,8 @@
 /* Copyright 2026 the Orrery authors */
 /*
  * CCI, the Common Communication Interface (ABI version 2), over Orrery: endpoints, connections, messages,
- * remote
- * memory access. Names, values and layouts are those of the published interface (docs/sources.md);
- * docs/cci.md
- * says how it works here. Clients hold pointers to constant objects that the library owns.
+ * remote memory access. Names, values and layouts are those of the published interface (docs/sources.md);
+ * docs/cci.md says how it works here. Clients hold pointers to constant objects that the library owns.
  *
  * Every function may be called from any thread, and returns a cci_status unless it says otherwise. Times are
  * microseconds. A call that is given NULL where it needs an object returns CCI_EINVAL; before cci_init, or

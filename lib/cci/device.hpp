@@ -13,9 +13,8 @@
 #include <vector>
 
 // Devices: what CCI_CONFIG describes, or what this host has without it. All of them are the emulated NIC
-// under
-// the names that configurations use for their transports; the names differ in the keys that they take and
-// in the form of their URIs.
+// under the names that configurations use for their transports. The names differ in the keys that they take
+// and in the form of their URIs.
 namespace orrery::cci {
 
 struct Device {

@@ -95,11 +95,17 @@ int Endpoint::return_event(Event* event) {
     if (!stalled_.empty()) [[unlikely]]
       retry_stalled();
     if (was_full && armed_ && has_something()) ring_self();
-    if (clock_ != nullptr && event->buffer != kNoBuffer) stirred_ = true;
+    if (event->buffer != kNoBuffer) made_room();
   }
   if (event->sends) --sends_out_;
   free_event(event);
   return CCI_SUCCESS;
+}
+
+// A line or a buffer is free again. Under a clock nothing but this lets a sender look again.
+void Endpoint::made_room() {
+  if (clock_ != nullptr && segment_->header().wanted.exchange(0, std::memory_order_acq_rel) != 0)
+    stirred_ = true;
 }
 
 // ---- the OS handle ----
@@ -120,9 +126,8 @@ bool Endpoint::has_something() const {
 void Endpoint::ring_self() { ::eventfd_write(doorbell_.get(), 1); }
 
 // After each poll of an endpoint with a handle: the handle is readable while there is something, and
-// otherwise
-// the next event makes it so. A client that polls all the time does not pay for that: the thread does it when
-// the polls have stopped.
+// otherwise the next event makes it so. A client that polls all the time does not pay for that: the thread
+// does it when the polls have stopped.
 void Endpoint::settle(bool got) {
   misses_ = got ? 0 : misses_ + 1;
   if (!spinning_ && misses_ > kSpinningAfter) {

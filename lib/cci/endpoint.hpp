@@ -75,6 +75,7 @@ class Endpoint {
   Event* next_event();
   void settle(bool got);
   bool has_something() const;
+  void made_room();
   void ring_self();
 
   // operations.cpp: what waits

@@ -25,8 +25,7 @@ enum class FrameKind : std::uint8_t {
   accept = 2,   // server: payload Hello
   reject = 3,   // server
   ready = 4,    // client: a: 1 by shared memory, 0 by this socket
-  message =
-      5,     // payload; a: number of the message, 0 when it is not acknowledged; b: RMA it belongs to, or 0
+  message = 5,    // payload; a: number of the message, 0 when it is not acknowledged
   ack = 6,   // a: messages up to this number lie in buffers
   busy = 7,  // no buffer is free for the next message
   rma_write = 8,  // payload; a: operation; b: registration; c: offset; flag last

@@ -108,9 +108,8 @@ std::atomic<std::uint64_t>* Segment::free_ring() const {
   return reinterpret_cast<std::atomic<std::uint64_t>*>(base_ + kFreeAt);
 }
 
-// A claim is one swap of the buffer's own word; ring and `fresh` only say where to look, and an entry that
-// says
-// nothing any more is passed. So a peer that dies between two steps leaves nothing but its name in the word.
+// A claim is one swap of the buffer's own word. Ring and `fresh` only say where to look, and an entry that is
+// out of date is passed. So a peer that dies between two steps leaves nothing but its name in the word.
 Result<Claim> Segment::claim(std::uint32_t claimer) const {
   SegmentHeader& shared = header();
   const std::uint32_t limit = shared.buffer_limit.load(std::memory_order_relaxed);

@@ -11,8 +11,7 @@
 #include <memory>
 
 // The shared memory of one endpoint: what peers of the same user and host write into when they send to it.
-// The
-// owner makes it, and hands its descriptor over in the handshake of a connection. Offsets, never pointers.
+// The owner makes it, and hands its descriptor over in the handshake of a connection. Offsets, never pointers.
 //
 //   header         sizes, nonce; whether the owner wants to be rung; which connections have something
 //   registrations  memory that peers may read and write
@@ -21,8 +20,7 @@
 //   slab           the buffers themselves
 //
 // A line of a ring is published by one store of its mark, so a peer that dies leaves a whole line or none.
-// Its
-// claims of buffers carry the connection, and the owner frees them when the connection ends.
+// Its claims of buffers carry the connection, and the owner frees them when the connection ends.
 namespace orrery::cci {
 
 inline constexpr std::size_t kLineBytes = 64;
@@ -87,6 +85,7 @@ struct SegmentHeader {
   std::uint64_t probe_address;  // in the owner's memory: holds probe_word
   std::uint64_t probe_word;
   std::atomic<std::uint32_t> buffer_limit;               // buffers with a smaller index may be claimed
+  std::atomic<std::uint32_t> wanted;                     // under a clock: a sender waits for a line or a buffer
   alignas(kLineBytes) std::atomic<std::uint32_t> armed;  // 1: ring the doorbell, once
   alignas(kLineBytes) std::atomic<std::uint64_t> free_head;
   std::atomic<std::uint64_t> fresh;  // buffers from here on were never used
@@ -124,8 +123,8 @@ class Segment {
   // Any process: tells the owner that a connection has something. True: the owner wants to be rung now.
   bool announce(std::uint32_t connection) const;
 
-  // The owner, under its lock. What a line names is the client's from now on. False: not a claim of
-  // `claimer`.
+  // The owner, under its lock. What a line names is the client's from now on. False: `claimer` has not
+  // claimed it.
   bool take(const Claim& claim, std::uint32_t claimer) const;
   void give_back(std::uint32_t buffer) const;
   // Frees what `claimer` had claimed.

@@ -8,8 +8,7 @@
 #include <sys/eventfd.h>
 
 // Messages through memory that both ends share. A message of up to 56 bytes is one line of the receiver's
-// ring;
-// a longer one lies in a receive buffer of the endpoint, which its line names.
+// ring; a longer one lies in a receive buffer of the endpoint, which its line names.
 namespace orrery::cci {
 
 namespace {
@@ -28,10 +27,14 @@ void gather(std::byte* to, const iovec* pieces, std::uint32_t count) {
 Errc Endpoint::put_message(Connection* connection, const iovec* pieces, std::uint32_t count,
                            std::uint32_t bytes) {
   ConnectionRing& ring = *connection->out;
+  const auto no_room = [&] {
+    if (clock_ != nullptr) connection->peer->segment->header().wanted.store(1, std::memory_order_release);
+    return Errc::not_done;
+  };
   if (connection->out_tail - connection->out_head >= kRingLines) {
     // Acquire: the owner's use of the line happens before ours. What the peer says is not believed.
     const std::uint64_t head = ring.head.load(std::memory_order_acquire);
-    if (head > connection->out_tail || connection->out_tail - head >= kRingLines) return Errc::not_done;
+    if (head > connection->out_tail || connection->out_tail - head >= kRingLines) return no_room();
     connection->out_head = head;
   }
   const auto generation = static_cast<std::uint8_t>(connection->peer_generation);
@@ -43,7 +46,7 @@ Errc Endpoint::put_message(Connection* connection, const iovec* pieces, std::uin
   } else {
     const Segment& segment = *connection->peer->segment;
     const auto claim = segment.claim(connection->peer_generation << 14 | connection->peer_slot);
-    if (!claim.ok()) return Errc::not_done;
+    if (!claim.ok()) return no_room();
     gather(segment.buffer(claim.value().buffer), pieces, count);
     const BufferedMessage message{claim.value().buffer, claim.value().serial, bytes, 0};
     std::memcpy(line.bytes, &message, sizeof message);
@@ -107,7 +110,7 @@ Event* Endpoint::take_line(Connection* connection) {
     ++connection->in_head;
     // Release: we are done with the line.
     ring.head.store(connection->in_head, std::memory_order_release);
-    if (connection->in_head % (kRingLines / 4) == 0) stirred_ = true;
+    made_room();
     if (event != nullptr) return event;
   }
   return nullptr;

@@ -72,8 +72,7 @@ TEST_P(Connections, FlagsSayWhetherThereIsAnEvent) {
 INSTANTIATE_TEST_SUITE_P(All, Connections,
                          testing::Values(CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU));
 
-// Random legal sequences of sends of both ends, polls and returns in any order, against a count of what is
-// due.
+// Random legal sequences of sends, polls and returns in any order, against a count of what is due.
 class Sequences : public testing::TestWithParam<std::tuple<cci_conn_attribute_t, unsigned>> {};
 
 TEST_P(Sequences, NothingIsLostDoubledOrOutOfOrderThatMayNotBe) {
