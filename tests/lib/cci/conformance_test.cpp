@@ -3,7 +3,6 @@
 #include "world.hpp"
 
 #include <filesystem>
-#include <random>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -71,85 +70,6 @@ TEST_P(Connections, FlagsSayWhetherThereIsAnEvent) {
 
 INSTANTIATE_TEST_SUITE_P(All, Connections,
                          testing::Values(CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU, CCI_CONN_ATTR_UU));
-
-// Random legal sequences of sends, polls and returns in any order, against a count of what is due.
-class Sequences : public testing::TestWithParam<std::tuple<cci_conn_attribute_t, unsigned>> {};
-
-TEST_P(Sequences, NothingIsLostDoubledOrOutOfOrderThatMayNotBe) {
-  const auto [attribute, seed] = GetParam();
-  const Started started;
-  Pair pair;
-  ASSERT_NO_FATAL_FAILURE(open(&pair, attribute));
-  std::mt19937 random(seed);
-  const std::uint32_t buffers = 1 + random() % 200;
-  ASSERT_EQ(cci_set_opt(pair.server, CCI_OPT_ENDPT_RECV_BUF_COUNT, &buffers), CCI_SUCCESS);
-  const std::uint32_t longest = pair.to_server->max_send_size;
-  std::vector<std::uint32_t> message(longest / 4 + 1);
-  constexpr std::uint32_t kMessages = 3000;
-  std::uint32_t sent = 0, received = 0, completed = 0;
-  std::vector<bool> seen(kMessages);
-  std::int64_t last = -1, last_sent = -1;
-  std::vector<cci_event_t*> held;
-  const auto end = Clock::now() + std::chrono::seconds(60);
-  const bool reliable = attribute != CCI_CONN_ATTR_UU;
-  while (sent < kMessages || completed < kMessages || (reliable && received < kMessages)) {
-    ASSERT_LT(Clock::now(), end) << sent << ' ' << completed << ' ' << received;
-    const std::uint32_t choice = random() % 8;
-    if (choice < 3 && sent < kMessages) {
-      const std::uint32_t bytes = static_cast<std::uint32_t>(
-          std::min<std::uint64_t>(longest, 4 + (random() % 3 == 0 ? random() % longest : random() % 80)));
-      message[0] = sent;
-      const int status =
-          cci_send(pair.to_server, message.data(), bytes, reinterpret_cast<void*>(std::uintptr_t{sent}), 0);
-      ASSERT_TRUE(status == CCI_SUCCESS || status == CCI_ENOBUFS) << status;
-      if (status == CCI_SUCCESS) ++sent;
-    } else if (choice < 6) {
-      cci_event_t* event = nullptr;
-      const int status = cci_get_event(pair.server, &event);
-      if (status == CCI_ENOBUFS) {
-        EXPECT_EQ(held.size(), buffers);
-      }
-      if (status == CCI_SUCCESS) {
-        ASSERT_EQ(event->type, CCI_EVENT_RECV);
-        std::uint32_t number;
-        std::memcpy(&number, event->recv.ptr, 4);
-        ASSERT_LT(number, sent);
-        ASSERT_FALSE(seen[number]) << number;
-        seen[number] = true;
-        if (attribute == CCI_CONN_ATTR_RO) {
-          ASSERT_EQ(number, last + 1);
-        }
-        last = number;
-        ++received;
-        held.push_back(event);
-      }
-    } else if (choice == 6) {
-      cci_event_t* event = nullptr;
-      if (cci_get_event(pair.client, &event) == CCI_SUCCESS) {
-        ASSERT_EQ(event->type, CCI_EVENT_SEND);
-        EXPECT_EQ(event->send.status, CCI_SUCCESS);
-        const auto number = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(event->send.context));
-        if (attribute == CCI_CONN_ATTR_RO) {
-          ASSERT_EQ(number, last_sent + 1);
-        }
-        last_sent = number;
-        ++completed;
-        ASSERT_EQ(cci_return_event(event), CCI_SUCCESS);
-      }
-    }
-    if (!held.empty() && random() % 3 == 0) {
-      std::swap(held[random() % held.size()], held.back());
-      ASSERT_EQ(cci_return_event(held.back()), CCI_SUCCESS);
-      held.pop_back();
-    }
-  }
-  EXPECT_LE(received, sent);
-}
-
-INSTANTIATE_TEST_SUITE_P(Seeds, Sequences,
-                         testing::Combine(testing::Values(CCI_CONN_ATTR_RO, CCI_CONN_ATTR_RU,
-                                                          CCI_CONN_ATTR_UU),
-                                          testing::Range(1u, 6u)));
 
 TEST(Connecting, AServerMayRefuse) {
   const Started started;

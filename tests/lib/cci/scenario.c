@@ -235,7 +235,7 @@ static void stream(cci_conn_attribute_t kind, uint32_t size) {
     fill(bytes, sizeof order, size, kStreamed);
     send_pieces(size, NULL, CCI_FLAG_SILENT);
     /* An unreliable question may be lost. */
-    if (take(&order, NULL, kind == CCI_CONN_ATTR_UU ? 2 : 30) >= (int64_t)sizeof order) break;
+    if (take(&order, NULL, kind == CCI_CONN_ATTR_UU ? 0 : 30) >= (int64_t)sizeof order) break;
   }
   expect(order.what == kCounted, "the answer of the count", order.what);
   if (kind == CCI_CONN_ATTR_UU)
