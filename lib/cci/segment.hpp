@@ -11,7 +11,8 @@
 #include <memory>
 
 // The shared memory of one endpoint: what peers of the same user and host write into when they send to it.
-// The owner makes it, and hands its descriptor over in the handshake of a connection. Offsets, never pointers.
+// The owner makes it, and hands its descriptor over in the handshake of a connection. It holds offsets, and
+// no pointers.
 //
 //   header         sizes, nonce; whether the owner wants to be rung; which connections have something
 //   registrations  memory that peers may read and write
@@ -85,7 +86,7 @@ struct SegmentHeader {
   std::uint64_t probe_address;  // in the owner's memory: holds probe_word
   std::uint64_t probe_word;
   std::atomic<std::uint32_t> buffer_limit;               // buffers with a smaller index may be claimed
-  std::atomic<std::uint32_t> wanted;                     // under a clock: a sender waits for a line or a buffer
+  std::atomic<std::uint32_t> wanted;                     // under a clock: a sender waits for room
   alignas(kLineBytes) std::atomic<std::uint32_t> armed;  // 1: ring the doorbell, once
   alignas(kLineBytes) std::atomic<std::uint64_t> free_head;
   std::atomic<std::uint64_t> fresh;  // buffers from here on were never used

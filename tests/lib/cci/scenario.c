@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright 2026 the Orrery authors */
-/* What clients of CCI do with a server of another process, each byte checked: a message back and forth in every
- * size with every flag, many in flight, RMA both ways with and without a message behind it, a refusal.
+/* What clients of CCI do with a server of another process, each byte checked: a message back and forth in
+ * every size with every flag, many in flight, RMA both ways with and without a message behind it, a refusal.
  *   scenario serve poll|block
  *   scenario ask URI RO|RU|UU poll|block       the exit code is 0 when everything was right */
 #include <cci.h>
@@ -129,8 +129,8 @@ static unsigned char* bytes;
 static uint32_t completed; /* sends and RMA */
 static enum cci_status last_status;
 
-/* Takes one event. A message is copied to *order, and to `whole` where that is not null. Returns its length, or
- * -1 when it was something else, or nothing came. */
+/* Takes one event. A message is copied to *order, and to `whole` where that is not null. Returns its length,
+ * or -1 when it was something else, or nothing came. */
 static int64_t take(struct order* order, unsigned char* whole, int seconds) {
   int64_t length = -1;
   cci_event_t* const event = event_within(seconds);
