@@ -21,13 +21,13 @@ inline constexpr std::uint32_t kMaxRequestData = 1024;
 inline constexpr std::uint32_t kMostSendSize = 65'536;
 
 enum class FrameKind : std::uint8_t {
-  connect = 1,  // client: payload Hello, data of the request
-  accept = 2,   // server: payload Hello
-  reject = 3,   // server
-  ready = 4,    // client: a: 1 by shared memory, 0 by this socket
+  connect = 1,    // client: payload Hello, data of the request
+  accept = 2,     // server: payload Hello
+  reject = 3,     // server
+  ready = 4,      // client: a: 1 by shared memory, 0 by this socket
   message = 5,    // payload; a: number of the message, 0 when it is not acknowledged
-  ack = 6,   // a: messages up to this number lie in buffers
-  busy = 7,  // no buffer is free for the next message
+  ack = 6,        // a: messages up to this number lie in buffers
+  busy = 7,       // no buffer is free for the next message
   rma_write = 8,  // payload; a: operation; b: registration; c: offset; flag last
   rma_read = 9,   // a: operation; b: registration; c: offset; payload: length
   rma_data = 10,  // payload; a: operation; c: offset in the operation
