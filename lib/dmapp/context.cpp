@@ -91,11 +91,11 @@ Target* Context::reach(int pe) {
   return targets_[static_cast<std::size_t>(pe)].get();
 }
 
-Place Context::find_inside(int pe, std::uint64_t offset) {
+Place Context::find_in(SegKind kind, int pe, std::uint64_t offset) {
   Target* target = targets_[static_cast<std::size_t>(pe)].get();
   if (target == nullptr) target = reach(pe);
-  constexpr auto kInside = static_cast<std::size_t>(SegKind::inside);
-  return {.target = target, .key = target->key[kInside], .address = target->base[kInside] + offset};
+  const auto index = static_cast<std::size_t>(kind);
+  return {.target = target, .key = target->key[index], .address = target->base[index] + offset};
 }
 
 nic::Request Context::put_request(const Place& place, const void* local, std::uint64_t bytes) {

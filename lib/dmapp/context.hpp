@@ -28,6 +28,8 @@ struct Target {
   std::uint64_t key[kSymmetricKinds] = {};  // by SegKind
   std::uint64_t base[kSymmetricKinds] = {};
   std::uint64_t bytes[kSymmetricKinds] = {};
+  bool looked_for_heap = false;
+  std::byte* heap_here = nullptr;  // once it was looked for: where the PE's heap is mapped, if it is
 };
 
 // Bytes of a PE's memory.
@@ -101,7 +103,9 @@ class Context {
     return DMAPP_RC_SUCCESS;
   }
   // The same of the part of a PE that is the library's own. REQUIRES: pe and offset are in range.
-  Place find_inside(int pe, std::uint64_t offset);
+  Place find_inside(int pe, std::uint64_t offset) { return find_in(SegKind::inside, pe, offset); }
+  // Where the PE's symmetric heap begins. REQUIRES: the same.
+  Place find_heap(int pe) { return find_in(SegKind::heap, pe, 0); }
 
   // ---- the fast path: ok: complete; else start() it ----
   template <nic::Op kOp>
@@ -168,6 +172,7 @@ class Context {
     bool used = false;
   };
   Target* reach(int pe);
+  Place find_in(SegKind kind, int pe, std::uint64_t offset);
   static dmapp_return_t no_bytes(const dmapp_seg_desc_t& segment) {
     return seg::well_formed(segment) ? DMAPP_RC_NOT_FOUND : DMAPP_RC_INVALID_PARAM;
   }

@@ -245,6 +245,7 @@ Status World::place_heap() {
 Status World::exchange() {
   mine_.nic_address = runtime_.job().nic_address();
   mine_.process_slot = runtime_.job().self().index;
+  mine_.heap_in_file = in_file_ ? 1 : 0;
   mine_.process_generation = runtime_.job().self().generation;
   return gather(mine_, pe_, npes_, &cards_);
 }

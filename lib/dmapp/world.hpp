@@ -35,6 +35,7 @@ struct Card {
   std::uint32_t nic_address = 0;
   std::uint32_t process_generation = 0;
   std::uint32_t process_slot = 0;
+  std::uint32_t heap_in_file = 0;               // 1: the heap lies in the memory file
   std::array<Region, kSymmetricKinds> regions;  // by SegKind
 };
 

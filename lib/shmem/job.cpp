@@ -5,6 +5,7 @@
 #include "emu/base/log.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/memory/symmetric_heap.hpp"
+#include "lib/dmapp/peer_heap.hpp"
 #include "lib/shmem/environment.hpp"
 #include "lib/shmem/profiling.hpp"
 #include "lib/shmem/team.hpp"
@@ -180,7 +181,7 @@ int shmem_addr_accessible(const void* addr, int pe) {
 void* shmem_ptr(const void* dest, int pe) {
   must_be_up("shmem_ptr");
   if (shmem_addr_accessible(dest, pe) == 0) return nullptr;
-  return pe == g_job.pe ? const_cast<void*>(dest) : nullptr;
+  return pe == g_job.pe ? const_cast<void*>(dest) : orrery::dmapp::peer_heap_address(dest, pe);
 }
 
 void shmem_info_get_version(int* major, int* minor) {

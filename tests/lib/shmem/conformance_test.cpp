@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "tests/lib/shmem/client.hpp"
 
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <thread>
@@ -215,6 +216,46 @@ TEST(Shmem, LocksKeepOthersOut) {
   EXPECT_EQ(refused, 1);
   shmem_barrier_all();
   if (pe.me == 0) shmem_clear_lock(&g_lock);
+  shmem_barrier_all();
+}
+
+bool is_set_to(const char* name, const char* value) {
+  const char* const now = std::getenv(name);
+  return now != nullptr && std::strcmp(now, value) == 0;
+}
+
+TEST(Shmem, PointersToOtherHeapsAreTheSameMemory) {
+  const Pe& pe = Pe::get();
+  const Shared<long> words(4);
+  long* const theirs = static_cast<long*>(shmem_ptr(words.get(), pe.next()));
+  const bool is_here = shmem_team_translate_pe(SHMEM_TEAM_WORLD, pe.next(), SHMEM_TEAM_SHARED) >= 0;
+  const bool is_mapped = is_here && !is_set_to("ORRERY_ADOPT", "never") && !is_set_to("ORRERY_WIRE", "ofi");
+  EXPECT_EQ(theirs != nullptr, is_mapped);
+  EXPECT_EQ(shmem_ptr(words.get(), pe.me), words.get());
+  EXPECT_EQ(shmem_ptr(&g_static_long, pe.me), &g_static_long);
+  EXPECT_EQ(shmem_ptr(&g_static_long, pe.next()), nullptr);
+  EXPECT_EQ(shmem_ptr(&is_here, pe.next()), nullptr);
+  EXPECT_EQ(shmem_ptr(words.get(), pe.count), nullptr);
+  if (theirs != nullptr) {
+    // A store is seen by its owner's wait, by a get, by an atomic operation.
+    __atomic_store_n(&theirs[0], 5L + pe.me, __ATOMIC_RELEASE);
+    EXPECT_EQ(shmem_g(&words[0], pe.next()), 5L + pe.me);
+    EXPECT_EQ(shmem_atomic_fetch_add(&words[0], 1L, pe.next()), 5L + pe.me);
+    shmem_long_wait_until(&words[0], SHMEM_CMP_EQ, 6L + pe.previous());
+    // A put is seen by a load.
+    shmem_p(&words[1], 70L + pe.me, pe.next());
+    EXPECT_EQ(__atomic_load_n(&theirs[1], __ATOMIC_ACQUIRE), 70L + pe.me);
+    // Atomic instructions of the processor and of the NIC go together.
+    for (int i = 0; i < 1000; ++i) {
+      __atomic_fetch_add(&theirs[2], 1L, __ATOMIC_RELAXED);
+      shmem_atomic_inc(&words[2], pe.next());
+      shmem_atomic_inc(&words[2], pe.me);
+    }
+  }
+  shmem_barrier_all();
+  // A PE whose successor's heap is mapped added 2,000 to the successor's word and 1,000 to its own.
+  const bool is_reached = shmem_ptr(words.get(), pe.previous()) != nullptr;
+  EXPECT_EQ(words[2], (theirs != nullptr ? 1000L : 0L) + (is_reached ? 2000L : 0L));
   shmem_barrier_all();
 }
 
