@@ -5,38 +5,14 @@
  * they share nothing but the server's URI. The client may run on another host.
  * Run: ./echo > uri &     then     ./echo $(cat uri)
  */
-#include <cci.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "start.h"
 
 #define MESSAGES 1000
 
-static cci_endpoint_t* endpoint;
-
-static void must(int status, const char* call) {
-  if (status == CCI_SUCCESS) return;
-  fprintf(stderr, "%s: %s\n", call, cci_strerror(endpoint, (enum cci_status)status));
-  exit(1);
-}
-#define MUST(call) must(call, #call)
-
-/* The next event. The call that takes it never waits: a program that has nothing else to do looks again. */
-static cci_event_t* next_event(void) {
-  cci_event_t* event;
-  while (cci_get_event(endpoint, &event) != CCI_SUCCESS) sched_yield();
-  return event;
-}
-
 static int serve(void) {
-  char* uri;
-  MUST(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &uri));
-  printf("%s\n", uri);
-  fflush(stdout);
-  free(uri);
+  print_uri();
   for (;;) {
-    cci_event_t* event = next_event();
+    cci_event_t* event = next_event(endpoint);
     int is_over = 0;
     switch (event->type) {
       case CCI_EVENT_CONNECT_REQUEST:
@@ -61,7 +37,7 @@ static int serve(void) {
 static int echo(cci_connection_t* connection, const char* bytes, uint32_t length) {
   MUST(cci_send(connection, bytes, length, NULL, CCI_FLAG_SILENT));
   cci_event_t* event;
-  while ((event = next_event())->type != CCI_EVENT_RECV) MUST(cci_return_event(event));
+  while ((event = next_event(endpoint))->type != CCI_EVENT_RECV) MUST(cci_return_event(event));
   const int same = event->recv.len == length && (length == 0 || memcmp(event->recv.ptr, bytes, length) == 0);
   MUST(cci_return_event(event));
   return same;
@@ -69,13 +45,7 @@ static int echo(cci_connection_t* connection, const char* bytes, uint32_t length
 
 static int ask(const char* uri) {
   /* RO: nothing is lost, and messages arrive in order. */
-  MUST(cci_connect(endpoint, uri, NULL, 0, CCI_CONN_ATTR_RO, NULL, 0, NULL));
-  cci_event_t* event = next_event();
-  if (event->type != CCI_EVENT_CONNECT) return 1;
-  must(event->connect.status, "the connection");
-  cci_connection_t* connection = event->connect.connection;
-  MUST(cci_return_event(event));
-
+  cci_connection_t* connection = connect_to(endpoint, uri, CCI_CONN_ATTR_RO);
   const uint32_t longest = connection->max_send_size;
   char* bytes = (char*)malloc(longest);
   int wrong = 0;
@@ -92,11 +62,8 @@ static int ask(const char* uri) {
 }
 
 int main(int argc, char** argv) {
-  uint32_t capabilities;
-  MUST(cci_init(CCI_ABI_VERSION, 0, &capabilities));
-  MUST(cci_create_endpoint(NULL, 0, &endpoint, NULL));
+  start(NULL);
   const int failed = argc > 1 ? ask(argv[1]) : serve();
-  MUST(cci_destroy_endpoint(endpoint));
-  MUST(cci_finalize());
+  finish();
   return failed;
 }
