@@ -119,6 +119,11 @@ const std::vector<Row> kRows = {
      "ns",
      2,
      {}},
+    {"cci_ro_8", "CCI 8 B message, RO, half round trip, polled / raw line", "ns", 1.8, {}},
+    {"cci_uu_8", "CCI 8 B message, UU, half round trip, polled / raw line", "ns", 1.5, {}},
+    {"cci_ro_8_window_16", "CCI 8 B messages, RO, window 16, per message / raw line", "ns", 0.65, {}},
+    {"cci_rma_write_1_mib", "CCI RMA write + event, 1 MiB / memcpy", "GB/s", {}, 0.9},
+    {"cci_wake", "CCI wake by the handle / poll and read of an eventfd", "ns", 1.3, {}},
 };
 
 struct Job {
@@ -127,7 +132,7 @@ struct Job {
   const char* adopt;   // ORRERY_ADOPT
   const char* attach;  // ORRERY_ATTACH
 };
-const std::array<Job, 16> kJobs = {{{"direct", "2", "hot", "on"},
+const std::array<Job, 18> kJobs = {{{"direct", "2", "hot", "on"},
                                     {"frames", "2", "never", "off"},
                                     {"messages", "2", "hot", "on"},
                                     {"units", "2", "hot", "on"},
@@ -142,7 +147,9 @@ const std::array<Job, 16> kJobs = {{{"direct", "2", "hot", "on"},
                                     {"shmem", "2", "hot", "on"},
                                     {"shmem8", "8", "hot", "on"},
                                     {"portals", "2", "hot", "on"},
-                                    {"portals8", "8", "hot", "on"}}};
+                                    {"portals8", "8", "hot", "on"},
+                                    {"cci", "2", "hot", "on"},
+                                    {"cci1", "1", "hot", "on"}}};
 
 std::string self_path() {
   std::array<char, 4096> path{};
@@ -216,7 +223,7 @@ int main(int argc, char** argv) {
                "a list of rows {name, unit, ours, limit, ratio, at_most or at_least, holds}");
   options.text("--only", &only,
                "only rows of the jobs whose name contains this: direct, frames, messages, units, scatter, "
-               "barrier, collective, counters, threads, dmapp, shmem, portals");
+               "barrier, collective, counters, threads, dmapp, shmem, portals, cci");
   options.text("--measure", &measure, "");  // internal: this process measures
   options.parse(argc, argv);
 
@@ -236,6 +243,8 @@ int main(int argc, char** argv) {
   if (measure == "shmem8") return bench::measure_shmem_8(repetitions), 0;
   if (measure == "portals") return bench::measure_portals(repetitions), 0;
   if (measure == "portals8") return bench::measure_portals_8(repetitions), 0;
+  if (measure == "cci") return bench::measure_cci(repetitions), 0;
+  if (measure == "cci1") return bench::measure_cci_asleep(repetitions), 0;
 
   Measured measured;
   for (const Job& job : kJobs) {

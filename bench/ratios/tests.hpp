@@ -49,5 +49,8 @@ void measure_shmem_8(int repetitions);
 // Two PEs: matched puts and long lists. Eight: a triggered allreduce.
 void measure_portals(int repetitions);
 void measure_portals_8(int repetitions);
+// Two PEs: CCI's messages and RMA. One, and a process that it makes: both asleep.
+void measure_cci(int repetitions);
+void measure_cci_asleep(int repetitions);
 
 }  // namespace bench

@@ -119,6 +119,7 @@ struct Connection {
   bool same_user = false;  // by the Unix socket
   bool known = false;      // the client of the library has the handle
   bool active = false;     // in the list of rings that are looked at
+  bool in_row = false;     // the last look at its ring found a message
   bool blocked = false;    // in the list of those with operations that wait
   bool stalled = false;    // no buffer for the next message: the socket is not read
   bool owes_ack = false;   // in the list

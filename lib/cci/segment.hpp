@@ -58,7 +58,7 @@ constexpr std::uint64_t line_mark(std::uint64_t position, LineKind kind, std::ui
 }
 
 struct ConnectionRing {
-  alignas(kLineBytes) std::atomic<std::uint64_t> head;      // owner: lines taken
+  alignas(kLineBytes) std::atomic<std::uint64_t> head;      // owner: lines taken, at least
   std::atomic<std::uint32_t> attended;                      // owner: 1 while it looks at the lines themselves
   alignas(kLineBytes) std::atomic<std::uint64_t> touching;  // peer: registration it copies from or to, plus 1
   Line lines[kRingLines];

@@ -13,6 +13,9 @@ namespace orrery::cci {
 
 namespace {
 
+constexpr std::uint64_t kLinesTold = kRingLines / 4;
+constexpr std::uint64_t kLinesAhead = 2;
+
 void gather(std::byte* to, const iovec* pieces, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) {
     if (pieces[i].iov_len == 0) continue;
@@ -55,6 +58,8 @@ Errc Endpoint::put_message(Connection* connection, const iovec* pieces, std::uin
   // A full barrier: the line is there before we see whether the owner looks at it.
   line.mark.exchange(mark, std::memory_order_seq_cst);
   ++connection->out_tail;
+  // Not the next, which the owner may be looking at.
+  __builtin_prefetch(&ring.lines[(connection->out_tail + kLinesAhead) % kRingLines], 1);
   if (ring.attended.load(std::memory_order_seq_cst) == 0 &&
       connection->peer->segment->announce(connection->peer_slot))
     ::eventfd_write(connection->peer->doorbell.get(), 1);
@@ -100,7 +105,7 @@ Event* Endpoint::take_line(Connection* connection) {
       if (kind == LineKind::buffered) segment_->give_back(message.buffer);
     } else if (kind == LineKind::message) {
       event = receive_event(connection, bytes);
-      std::memcpy(event->bytes, line.bytes, bytes);
+      std::memcpy(event->bytes, line.bytes, kInlineBytes);  // all of it: of a length that is known here
     } else {
       event = receive_event(connection, message.bytes);
       event->buffer = message.buffer;
@@ -108,11 +113,18 @@ Event* Endpoint::take_line(Connection* connection) {
                                  &connection->shown});
     }
     ++connection->in_head;
-    // Release: we are done with the line.
-    ring.head.store(connection->in_head, std::memory_order_release);
-    made_room();
+    // Told now and then: the peer reads the same line of memory with each message that it sends.
+    if (connection->in_head % kLinesTold == 0) {
+      // Release: we are done with the lines.
+      ring.head.store(connection->in_head, std::memory_order_release);
+      made_room();
+    }
+    // Behind a message that followed another without a look in vain, the next is likely there.
+    if (connection->in_row) __builtin_prefetch(&ring.lines[(connection->in_head + kLinesAhead) % kRingLines]);
+    connection->in_row = true;
     if (event != nullptr) return event;
   }
+  connection->in_row = false;
   return nullptr;
 }
 
