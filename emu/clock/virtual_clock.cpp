@@ -109,22 +109,28 @@ ORRERY_TIMED_PATH void VirtualClock::come_in(bool looks) {
   lock();
   // What exit handlers of the program still ask for happens after the PE's last turn.
   if (finished_) return;
-  if (peeking_) {
-    if (looks) return;
-    // It has found what came from outside.
-    peeking_ = false;
-    turns_.come_back();
-    catch_up();
-    looks_.done();
-  } else if (!turns_.enter()) {
-    catch_up();
-  }
+  if (peeking_ && looks) return;
+  // It has found what came from outside.
+  if (peeking_) looks_.done();
+  take_turn();
   if (compute_.measured) {
     const std::int64_t used = t_cpu_at_exit < 0 ? 0 : thread_cpu_ns() - t_cpu_at_exit;
     const auto passed = static_cast<std::int64_t>(static_cast<double>(used) * 1e3 * compute_.factor);
     if (passed > 0) (void)run_until(now_ + passed, false, WaitsFor::nothing);
   }
   if (!looks) pay_looks(false);
+}
+
+// The turn is this PE's, whichever of its threads had it last, and though its program looks without it.
+// REQUIRES: mu_ is held.
+ORRERY_TIMED_PATH void VirtualClock::take_turn() {
+  if (peeking_) [[unlikely]] {
+    peeking_ = false;
+    turns_.come_back();
+    catch_up();
+  } else if (!turns_.enter()) {
+    catch_up();
+  }
 }
 
 // The others went on without it.
@@ -189,11 +195,27 @@ ORRERY_TIMED_PATH bool VirtualClock::run_until(std::int64_t until, bool wakes, W
     run_due();
     return false;
   }
+  // A thread beside the one that makes time pass, which only lets a call's own time pass: none of the others
+  // comes in meanwhile, least of all the one that would wait, with the lock, for something else.
+  const bool is_guest = why == WaitsFor::nothing && !wakes && !is_leader();
+  if (is_guest) [[unlikely]]
+    soon_out_.store(true, std::memory_order_relaxed);
+  const bool ended_early = pass_until(until, wakes, why, peeks, is_guest);
+  if (is_guest) [[unlikely]]
+    soon_out_.store(false, std::memory_order_relaxed);
+  return ended_early;
+}
+
+ORRERY_TIMED_PATH bool VirtualClock::pass_until(std::int64_t until, bool wakes, WaitsFor why, bool peeks,
+                                                bool is_guest) {
   for (;;) {
     // The other threads wait for a time of their own, or to be woken.
-    const bool alone = is_alone();
-    if (!alone) [[unlikely]]
+    const bool alone = is_guest || is_alone();
+    if (!alone) [[unlikely]] {
       let_others_look();
+      // What they posted has taken time.
+      until = std::max(until, now_);
+    }
     if (wakes && is_touched()) return true;
     // A turn for each task costs a switch of processes. Where the program goes on at `until` in any case,
     // no PE can see before then whether this PE's own events were there.
@@ -210,7 +232,7 @@ ORRERY_TIMED_PATH bool VirtualClock::run_until(std::int64_t until, bool wakes, W
     pass_to(turns_.time());
     if (wakes) woken_at_ = now_;
     run_due();
-    if (!is_alone()) [[unlikely]]
+    if (!is_guest && !is_alone()) [[unlikely]]
       let_others_look();
     if (wakes && is_touched()) return true;
     if (now_ >= until) return false;
@@ -404,6 +426,8 @@ void VirtualClock::barrier_wait(Picos takes) {
     barrier_work_(barrier_work_argument_);
     come_in();
   }
+  // What ended it was done by another PE while this one looked without the turn.
+  if (peeking_) take_turn();
   if (takes != Picos{})
     (void)run_until(std::max(now_, turns_.barrier_time() + takes.count()), false, WaitsFor::barrier);
   go_out();

@@ -126,12 +126,14 @@ class VirtualClock final : public Clock, private Debtor {
   }
   void come_in(bool looks = false);
   void pay_looks(bool wakes);
+  void take_turn();
   void catch_up();
   bool is_touched();
   void wait_by_looking(std::int64_t until, bool wakes, bool peeks);
   void look_again();
   void go_out();
   bool run_until(std::int64_t until, bool wakes, WaitsFor why, bool peeks = false);
+  bool pass_until(std::int64_t until, bool wakes, WaitsFor why, bool peeks, bool is_guest);
   void run_due();
   void run_effects(std::int64_t until, bool asked);
   void run_effect(std::uint32_t row);
@@ -155,7 +157,8 @@ class VirtualClock final : public Clock, private Debtor {
   Waiters waiters_;                      // the other threads
   // Those of them that want in, to post, while mu_ is taken; and that got in.
   std::atomic<std::uint32_t> knocks_{0}, let_in_{0};
-  Touch kept_ = Touch::nothing;  // what they have seen, and the one that makes time pass has not
+  std::atomic<bool> soon_out_{false};  // the thread that has mu_ waits for the end of its call only
+  Touch kept_ = Touch::nothing;        // what they have seen, and the one that makes time pass has not
   const std::unique_ptr<SharedClock> shared_;
   const Compute compute_;
   const std::int64_t ahead_;          // ps that this PE may run ahead of the others; 0: it does not

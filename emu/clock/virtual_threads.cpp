@@ -79,7 +79,7 @@ void VirtualClock::knock() {
       yield_cpu();
       continue;
     }
-    turns_.ask(now().count());
+    if (!soon_out_.load(std::memory_order_relaxed)) turns_.ask(now().count());
     sleep_really(kTryNs);
   }
   knocks_.fetch_sub(1, std::memory_order_relaxed);
@@ -106,7 +106,7 @@ void VirtualClock::stand_aside(Done done) {
   }
   mu_.lock();
   turns_.let_go();
-  if (!turns_.enter()) catch_up();
+  take_turn();
 }
 
 // What has happened to the PE by now is news for its other threads first. REQUIRES: as stand_aside().

@@ -78,18 +78,21 @@ TEST(Threads, OneThatWaitsHoldsNobodyUpAndTakesNoTime) {
 }
 
 // Nearly as long as if the answers were the main thread's: the first of its waits begins in real time.
-// On a busy machine answers may be later, and a job of such threads may stand still (docs/timing.md).
+// On a busy machine answers may be later (docs/timing.md): how much is looked at on a quiet one.
 TEST(Threads, OneThatWaitsAnswersAtTheTimeOfWhatItWaitsForThoughTheMainThreadIsInABarrier) {
   const char* const long_tests = std::getenv("ORRERY_LONG_TESTS");
-  if (long_tests == nullptr || *long_tests != '1')
-    GTEST_SKIP() << "with ORRERY_LONG_TESTS=1, on a quiet machine";
+  const bool is_quiet = long_tests != nullptr && *long_tests == '1';
   const Ran mains = looking_run(2, {"engines"});
   ASSERT_EQ(mains.code, 0) << mains.err;
   const double put = numbers_after(mains.out, "queues: ").at(0);
   for (int run = 0; run < 3; ++run) {
     const Ran ran = looking_run(2, {"servers"});
     ASSERT_EQ(ran.code, 0) << ran.err;
-    EXPECT_NEAR(numbers_after(ran.out, "answers: ").at(0), put, 0.15 * put) << ran.out;
+    const double answer = numbers_after(ran.out, "answers: ").at(0);
+    EXPECT_GE(answer, 0.85 * put) << ran.out;
+    if (is_quiet) {
+      EXPECT_LE(answer, 1.15 * put) << ran.out;
+    }
   }
 }
 
