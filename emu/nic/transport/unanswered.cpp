@@ -96,8 +96,8 @@ Errc Nic::send_granted_frame(Endpoint& endpoint, const Request& request) {
   Peer& peer = *endpoint.peer;
   const std::uint64_t offset = request.remote_address - grant.begin;
   if (grant.peer != &peer || request.op != Op::put || request.flags != grant.flags ||
-      request.length > wire::kShortPayload || offset > grant.size || request.length > grant.size - offset ||
-      peer.dead.load(std::memory_order_relaxed) ||
+      request.completion.tells_of_success() || request.length > wire::kShortPayload || offset > grant.size ||
+      request.length > grant.size - offset || peer.dead.load(std::memory_order_relaxed) ||
       grant.entry->control.load(std::memory_order_acquire) != grant.control ||
       peer.link.nic.service().attendance.load(std::memory_order_relaxed) != Attendance::attended)
     return Errc::not_done;

@@ -72,6 +72,23 @@ TEST_F(FrameGrants, EachPutHasItsOwnAddressBytesAndEvent) {
   }
 }
 
+TEST_F(FrameGrants, APutWithAListenerTellsIt) {
+  struct Told final : Listener {
+    int ends = 0;
+    void ended(const Completion&, const Ending& ending) override {
+      ends += ending.status == Errc::ok ? 1 : 100;
+    }
+  } told;
+  ASSERT_EQ(post(put(1, 1)), Errc::ok);
+  ASSERT_TRUE(granted());
+  Request request = put(2, 1);
+  request.completion.listener = &told;
+  ASSERT_EQ(post(request), Errc::ok);
+  serve();
+  EXPECT_EQ(target[1], 2u);
+  EXPECT_EQ(told.ends, 1);
+}
+
 TEST_F(FrameGrants, MemoryThatIsDeregisteredIsRefusedAtOnce) {
   ASSERT_EQ(post(put(1, 1)), Errc::ok);
   ASSERT_TRUE(granted());
