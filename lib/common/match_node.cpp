@@ -125,7 +125,7 @@ void MatchNode::give_ring(std::uint64_t offset, std::uint64_t bytes) {
 std::uint32_t MatchNode::open_queue(match::Session& session, std::uint64_t capacity,
                                     std::uint32_t interface) {
   const match::View& view = session.view();
-  const std::uint64_t bytes = capacity * sizeof(match::EventRecord);
+  const std::uint64_t bytes = capacity * sizeof(match::EventSlot);
   const std::uint64_t ring = take_ring(bytes);
   if (ring == 0) return 0;
   const std::uint32_t index =
@@ -149,7 +149,7 @@ void MatchNode::close_queue(std::uint32_t index) {
   const match::View& view = session.view();
   match::EventQueue& queue = view.queue(index);
   const std::uint64_t ring = queue.ring;
-  const std::uint64_t bytes = queue.capacity * sizeof(match::EventRecord);
+  const std::uint64_t bytes = queue.capacity * sizeof(match::EventSlot);
   session.set(queue.used, 0u);
   session.set(queue.generation, queue.generation + 1);
   match::give_back(session, view.header().queue_pool, index,
@@ -163,8 +163,14 @@ void MatchNode::give_rings_of(const match::Session& session, std::uint32_t inter
   for (std::uint32_t i = 1; i < view.header().queue_pool.fresh; ++i) {
     const match::EventQueue& queue = view.queue(i);
     if (queue.used != 0 && queue.interface == interface)
-      give_ring(queue.ring, queue.capacity * sizeof(match::EventRecord));
+      give_ring(queue.ring, queue.capacity * sizeof(match::EventSlot));
   }
+}
+
+bool MatchNode::is_alive(const MatchPeer& peer) const {
+  if (peer.self) return true;
+  if (peer.by_wire) return runtime_->alive(peer.name);
+  return runtime_->job().directory().is_live({.index = peer.name.slot, .generation = peer.name.generation});
 }
 
 MatchPeer* MatchNode::find(match::ProcessId id) {
@@ -174,11 +180,11 @@ MatchPeer* MatchNode::find(match::ProcessId id) {
     std::uint32_t change = 0;
     match::ProcessId id;
   };
-  static thread_local constinit Kept t_kept;
+  // initial-exec: no call to reach it.
+  static __attribute__((tls_model("initial-exec"))) thread_local constinit Kept t_kept;
   if (runtime_ == nullptr) return nullptr;
   const std::uint32_t change = peers_change_.load(std::memory_order_acquire);
-  if (t_kept.node == this && t_kept.change == change && t_kept.id == id &&
-      (t_kept.peer->self || runtime_->alive(t_kept.peer->name)))
+  if (t_kept.node == this && t_kept.change == change && t_kept.id == id && is_alive(*t_kept.peer))
     return t_kept.peer;
   MatchPeer* const peer = find_slowly(id);
   if (peer != nullptr) t_kept = {this, peer, change, id};
@@ -189,8 +195,7 @@ MatchPeer* MatchNode::find_slowly(match::ProcessId id) {
   const std::lock_guard lock(peers_mu_);
   const std::uint64_t key = std::uint64_t{id.nid} << 32 | id.pid;
   const auto known = by_id_.find(key);
-  if (known != by_id_.end() && (known->second->self || runtime_->alive(known->second->name)))
-    return known->second;
+  if (known != by_id_.end() && is_alive(*known->second)) return known->second;
   const auto found = runtime_->job().find({.domain = domain_, .nic_address = id.nid, .instance = id.pid});
   MatchPeer* const peer = found.ok() ? connect({static_cast<wire::ProcessSlot>(found.value().process.index),
                                                 found.value().process.generation})

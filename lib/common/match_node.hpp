@@ -90,6 +90,7 @@ class MatchNode {
   std::uint64_t take_ring(std::uint64_t bytes);
   void give_ring(std::uint64_t offset, std::uint64_t bytes);
 
+  bool is_alive(const MatchPeer& peer) const;
   MatchPeer* find_slowly(nic::match::ProcessId id);
   MatchPeer* connect(nic::ProcessName name);
   MatchPeer* find_elsewhere(nic::match::ProcessId id);

@@ -79,7 +79,7 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_eq_handler_t han
   }
   Process& process = Process::get();
   const match::View view = process.own();
-  if (count > view.header().ring_bytes / sizeof(match::EventRecord)) return PTL_NO_SPACE;
+  if (count > view.header().ring_bytes / sizeof(match::EventSlot)) return PTL_NO_SPACE;
   const std::uint64_t capacity = std::max(count + match::kSpareSlots, kLeastCapacity);
   std::uint32_t index = 0;
   {

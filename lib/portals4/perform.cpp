@@ -136,11 +136,12 @@ Outcome perform_here(Peer& initiator, const match::Operation& op, const match::A
   bool whole = false;
   {
     match::Session session(target.match);
-    verdict = match::accept(session, arrival);
-    if (verdict.fail == match::kDelivered && move_at_once(initiator, op, target, verdict)) {
+    verdict = match::decide(session, arrival);
+    whole = verdict.fail == match::kDelivered && move_at_once(initiator, op, target, verdict);
+    if (whole)
       match::finish(session, arrival, verdict, match::kDelivered);
-      whole = true;
-    }
+    else
+      match::hold(session, arrival, &verdict);
   }
   outcome.fail = verdict.fail;
   if (verdict.fail != match::kDelivered) return outcome;

@@ -15,8 +15,10 @@ constexpr std::uint32_t kCookie = 0x506f7274;
 
 }  // namespace
 
-Process& Process::get() {
-  static auto* const process = new Process;  // outlives exit handlers of the program
+Process& Process::create() {
+  static auto* const process = new Process;
+  // Release: what get() finds is whole.
+  s_process.store(process, std::memory_order_release);
   return *process;
 }
 

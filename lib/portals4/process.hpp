@@ -35,7 +35,11 @@ struct LocalInterface {
 
 class Process : public common::MatchNode {
  public:
-  static Process& get();
+  static Process& get() {
+    // Acquire: pairs with create().
+    Process* const process = s_process.load(std::memory_order_acquire);
+    return process != nullptr ? *process : create();
+  }
 
   // ---- PtlInit, PtlFini ----
   std::atomic<int> initialised{0};
@@ -51,6 +55,10 @@ class Process : public common::MatchNode {
   // ---- waiting ----
   std::atomic<int> aborting{0};
   std::atomic<int> waiters{0};
+
+ private:
+  static Process& create();
+  static constinit inline std::atomic<Process*> s_process{nullptr};  // outlives exit handlers of the program
 };
 
 // ---- operations (perform.cpp) ----

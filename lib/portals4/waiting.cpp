@@ -168,7 +168,7 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t* eq_
   Process& process = Process::get();
   const std::lock_guard lock(process.mu);
   const match::View& view = process.own();
-  if (count > view.header().ring_bytes / sizeof(match::EventRecord)) return PTL_NO_SPACE;
+  if (count > view.header().ring_bytes / sizeof(match::EventSlot)) return PTL_NO_SPACE;
   const std::uint64_t capacity = count + match::kSpareSlots;
   match::Session session(view);
   int in_use = 0;

@@ -187,6 +187,7 @@ Verdict accept(Session& session, const Arrival& arrival) {
                         .offset = place.offset,
                         .moved = place.moved,
                         .no_ack = (entry.options & kAckDisable) != 0,
+                        .in_flight = true,
                         .link = next_link(session)};
   session.set(entry.in_flight, entry.in_flight + 1);
   take_one(session, descriptor);

@@ -118,9 +118,9 @@ void Session::roll_back() {
 void Session::publish() {
   if (raised_ > kRaised) return publish_all();
   for (std::uint32_t i = 0; i < raised_; ++i) {
-    EventRecord& record = view_.record(view_.queue(told_[i].queue), told_[i].position);
+    EventSlot& slot = view_.slot(view_.queue(told_[i].queue), told_[i].position);
     // Release: an owner that sees it sees the event.
-    std::atomic_ref<std::uint64_t>(record.published).store(told_[i].position + 1, std::memory_order_release);
+    std::atomic_ref<std::uint64_t>(slot.published).store(told_[i].position + 1, std::memory_order_release);
   }
 }
 
@@ -130,8 +130,7 @@ void Session::publish_all() {
     if (queue.used == 0 || queue.capacity == 0) continue;
     const std::uint64_t head = std::atomic_ref<std::uint64_t>(queue.head).load(std::memory_order_acquire);
     for (std::uint64_t p = head > queue.floor ? head : queue.floor; p < queue.tail; ++p)
-      std::atomic_ref<std::uint64_t>(view_.record(queue, p).published)
-          .store(p + 1, std::memory_order_release);
+      std::atomic_ref<std::uint64_t>(view_.slot(queue, p).published).store(p + 1, std::memory_order_release);
   }
 }
 

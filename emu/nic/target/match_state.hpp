@@ -6,6 +6,7 @@
 #include "emu/base/wait.hpp"
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -26,7 +27,7 @@
 //   triggers       Trigger[]
 //   descriptors    Descriptor[]            Portals 3: one for each entry, else none
 //   accesses       Access[]                Portals 3
-//   rings          EventRecord[]           blocks that the owner hands out
+//   rings          EventSlot[]             blocks that the owner hands out
 //
 // One robust lock guards everything that is not an atomic. Each change of a word under it is noted in the
 // journal first, and the journal is emptied when the change is whole: the thread that takes the lock of a
@@ -35,7 +36,7 @@
 namespace orrery::nic::match {
 
 inline constexpr std::uint64_t kMagic = 0x484354414d52524fULL;  // "ORRMATCH"
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 inline constexpr std::uint32_t kInterfaces = 4;  // matching or not x logical or physical
 inline constexpr std::uint32_t kMaxPortals = 512;
 inline constexpr std::uint32_t kBuckets = 1u << 16;
@@ -111,7 +112,8 @@ struct ProcessId {
 inline constexpr std::uint32_t kAny = UINT32_MAX;
 inline constexpr std::uint32_t kPidAny = 0xffff;
 
-struct alignas(64) EventRecord {
+// An event as it is raised and taken.
+struct EventRecord {
   std::uint64_t start;
   std::uint64_t user;
   std::uint64_t header_data;
@@ -135,9 +137,17 @@ struct alignas(64) EventRecord {
   std::int32_t threshold;
   std::uint64_t length;
   std::uint64_t max_size;
-  std::uint64_t published;  // its position in the queue plus one, once it may be taken
+  friend bool operator==(const EventRecord&, const EventRecord&) = default;
 };
-static_assert(sizeof(EventRecord) == 128);
+
+// An event in its queue: one line that moves between the processes; the second only where the first does not
+// hold all (match_events.cpp).
+struct alignas(64) EventSlot {
+  std::uint64_t line[7];
+  std::uint64_t published;  // its position in the queue plus one, once it may be taken
+  std::uint64_t rest[8];
+};
+static_assert(sizeof(EventSlot) == 128);
 
 // What matching an entry with a header reads. Links are entry indexes.
 struct alignas(64) Entry {
@@ -258,16 +268,16 @@ struct alignas(16) Bucket {
 // Positions count events from `base` on, which no earlier queue of the same ring reached, so that what an
 // earlier one left in a record does not count as published.
 struct alignas(64) EventQueue {
-  std::uint64_t ring;  // offset of EventRecord[capacity]
-  std::uint64_t capacity;
+  std::uint64_t ring;      // offset of as many EventSlots as the next power of two
+  std::uint64_t capacity;  // events
   std::uint32_t generation;
   std::uint32_t used;
   std::uint32_t free_next;
   std::uint32_t reserved_slots;  // kept for events that must not be lost
   std::uint32_t interface;
-  alignas(64) std::uint64_t tail;  // behind the last event that was put in
-  std::uint64_t floor;             // events before it are lost
-  std::uint64_t known_head;        // what producers last saw of `head`
+  std::uint64_t floor;             // events before it are lost; seldom written, so beside what never is
+  alignas(64) std::uint64_t tail;  // behind the last event that was put in: the producers'
+  std::uint64_t known_head;        // what they last saw of `head`
   alignas(64) std::uint64_t head;  // behind the last event that was taken: the owner's, without the lock
 };
 static_assert(sizeof(EventQueue) == 192);
@@ -417,8 +427,8 @@ class View {
   Descriptor& descriptor(std::uint32_t i) const { return at<Descriptor>(header().descriptors)[i]; }
   Access& access(std::uint32_t i) const { return at<Access>(header().accesses)[i]; }
   Trigger& trigger(std::uint32_t i) const { return at<Trigger>(header().triggers)[i]; }
-  EventRecord& record(const EventQueue& queue, std::uint64_t position) const {
-    return at<EventRecord>(queue.ring)[position % queue.capacity];
+  EventSlot& slot(const EventQueue& queue, std::uint64_t position) const {
+    return at<EventSlot>(queue.ring)[position & (std::bit_ceil(queue.capacity) - 1)];
   }
   std::byte* base() const { return base_; }
 

@@ -116,7 +116,7 @@ Verdict refuse(Session& session, Interface& interface, int which, Fail fail) {
 
 }  // namespace
 
-Verdict accept(Session& session, const Arrival& arrival) {
+Verdict decide(Session& session, const Arrival& arrival) {
   const View& view = session.view();
   if (arrival.interface >= kInterfaces) return {.fail = kUndeliverable};
   Interface& interface = view.interface(arrival.interface);
@@ -195,8 +195,6 @@ Verdict accept(Session& session, const Arrival& arrival) {
     link_header(session, kept);
     session.set(entry.held, entry.held + 1);
   }
-  session.set(entry.in_flight, entry.in_flight + 1);
-  session.set(portal.in_flight, portal.in_flight + 1);
   const bool exhausted = (entry.options & kManageLocal) != 0 && entry.min_free != 0 &&
                          entry.length - entry.local_offset < entry.min_free;
   if ((entry.options & kUseOnce) != 0 || exhausted) {
@@ -206,13 +204,30 @@ Verdict accept(Session& session, const Arrival& arrival) {
   return verdict;
 }
 
+void hold(Session& session, const Arrival& arrival, Verdict* verdict) {
+  if (verdict->fail != kDelivered || verdict->in_flight) return;
+  Entry& entry = session.view().entry(verdict->entry);
+  PortalEntry& portal = session.view().portal(arrival.interface, arrival.portal);
+  session.set(entry.in_flight, entry.in_flight + 1);
+  session.set(portal.in_flight, portal.in_flight + 1);
+  verdict->in_flight = true;
+}
+
+Verdict accept(Session& session, const Arrival& arrival) {
+  Verdict verdict = decide(session, arrival);
+  hold(session, arrival, &verdict);
+  return verdict;
+}
+
 void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fail outcome) {
   const View& view = session.view();
   Entry& entry = view.entry(verdict.entry);
   if ((entry.options & kClassic) != 0) return classic::finish(session, arrival, verdict, outcome);
   PortalEntry& portal = view.portal(entry.interface, entry.portal);
-  session.set(entry.in_flight, entry.in_flight - 1);
-  session.set(portal.in_flight, portal.in_flight - 1);
+  if (verdict.in_flight) {
+    session.set(entry.in_flight, entry.in_flight - 1);
+    session.set(portal.in_flight, portal.in_flight - 1);
+  }
   const bool failed = outcome != kDelivered;
   if ((entry.options & kNoCommEvent) == 0 && (failed || (entry.options & kNoSuccessEvent) == 0)) {
     EventRecord event{};

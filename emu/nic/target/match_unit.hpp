@@ -34,7 +34,7 @@ struct Arrival {
 struct Verdict {
   Fail fail = kDelivered;
   std::uint8_t list = kPriority;
-  std::uint32_t entry = 0;       // index; its in_flight counts this message until finish()
+  std::uint32_t entry = 0;       // index
   std::uint32_t unexpected = 0;  // index of the header that was kept, 0: none
   std::uint64_t start = 0;       // of the entry's memory
   std::uint32_t pieces = 0;      // of it, when it is not in one piece
@@ -42,6 +42,7 @@ struct Verdict {
   std::uint64_t moved = 0;       // bytes to move
   bool unlinked = false;         // the entry left its list with it
   bool no_ack = false;
+  bool in_flight = false;  // the entry counts this message until finish()
   std::uint32_t link = 0;  // Portals 3: what its two events have in common
 };
 
@@ -49,6 +50,10 @@ struct Verdict {
 // Finds the entry for a message, by list order: priority, then overflow; then decides whether it is allowed.
 // With fail == kDelivered the caller moves `moved` bytes and calls finish(); else nothing was taken.
 Verdict accept(Session& session, const Arrival& arrival);
+// The same, for a message that the same session may finish(): it is not counted as in flight yet. hold()
+// counts it, where finish() comes in another session.
+Verdict decide(Session& session, const Arrival& arrival);
+void hold(Session& session, const Arrival& arrival, Verdict* verdict);
 // The bytes are there (ok), or could not be moved (segv). Raises the entry's events and counts.
 void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fail outcome);
 

@@ -79,6 +79,83 @@ TEST(MatchUnit, TellsOfLostEventsWithTheNextOne) {
   EXPECT_EQ(take(bench.view, bench.queue, &event), Took::event);
 }
 
+// An event whose numbers are small takes one line of its slot, others take two: neither loses anything.
+TEST(MatchUnit, GivesAnEventBackAsItWasRaised) {
+  const Bench bench;
+  EventRecord small{};
+  small.start = UINT64_MAX - 1;
+  small.user = UINT64_MAX - 2;
+  small.header_data = UINT64_MAX - 3;
+  small.match_bits = UINT64_MAX - 4;
+  small.asked = small.moved = UINT32_MAX;
+  small.remote_offset = UINT32_MAX - 1;
+  small.initiator = {UINT32_MAX - 5, 0xffff};
+  small.uid = UINT32_MAX - 6;
+  small.portal = kMaxPortals - 1;
+  small.type = kEventSearch;
+  small.list = kOverflow;
+  small.fail = kSegv;
+  small.operation = 19;
+  small.datatype = 24;
+  std::vector<EventRecord> events{EventRecord{}, small};
+  const auto and_with = [&](auto change) {
+    events.push_back(small);
+    change(events.back());
+    events.push_back(EventRecord{});
+    change(events.back());
+  };
+  and_with([](EventRecord& e) { e.asked = e.moved = std::uint64_t{1} << 40; });
+  and_with([](EventRecord& e) { e.moved = e.asked + 1; });
+  and_with([](EventRecord& e) { e.remote_offset = UINT64_MAX; });
+  and_with([](EventRecord& e) { e.initiator.pid = UINT32_MAX; });
+  and_with([](EventRecord& e) { e.descriptor = 1; });
+  and_with([](EventRecord& e) { e.link = UINT32_MAX; });
+  and_with([](EventRecord& e) { e.jid = 1; });
+  and_with([](EventRecord& e) { e.options = 1u << 31; });
+  and_with([](EventRecord& e) { e.threshold = -1; });
+  and_with([](EventRecord& e) { e.length = 1; });
+  and_with([](EventRecord& e) { e.max_size = UINT64_MAX; });
+  {
+    Session session(bench.view);
+    for (const EventRecord& event : events) raise(session, bench.queue, event);
+  }
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    EventRecord got{};
+    ASSERT_TRUE(bench.next(&got));
+    EXPECT_EQ(got, events[i]) << "event " << i;
+  }
+}
+
+TEST(MatchUnit, CountsNoMessageInFlightThatOneSessionFinishes) {
+  const Bench bench;
+  const Appended appended = bench.put_in(bench.entry(1, 0, kOpPut | kUseOnce)).value();
+  const Arrival arrival = bench.message(1);
+  {
+    Session session(bench.view);
+    const Verdict verdict = decide(session, arrival);
+    ASSERT_EQ(verdict.fail, kDelivered);
+    EXPECT_FALSE(verdict.in_flight);
+    EXPECT_EQ(bench.view.entry(appended.entry).in_flight, 0u);
+    finish(session, arrival, verdict, kDelivered);
+  }
+  EXPECT_EQ(bench.view.entry(appended.entry).state, kFree);
+  ASSERT_TRUE(bench.put_in(bench.entry(2, 0)).ok());
+  const Arrival longer = bench.message(2);
+  Verdict held;
+  {
+    Session session(bench.view);
+    held = decide(session, longer);
+    hold(session, longer, &held);
+    hold(session, longer, &held);  // once
+  }
+  EXPECT_EQ(bench.view.entry(held.entry).in_flight, 1u);
+  EXPECT_EQ(bench.view.portal(0, bench.portal).in_flight, 1u);
+  Session session(bench.view);
+  finish(session, longer, held, kDelivered);
+  EXPECT_EQ(bench.view.entry(held.entry).in_flight, 0u);
+  EXPECT_EQ(bench.view.portal(0, bench.portal).in_flight, 0u);
+}
+
 TEST(MatchUnit, KeepsAnUnexpectedMessageForTheEntryThatComesLater) {
   const Bench bench;
   NewEntry overflow = bench.entry(0, 1);
