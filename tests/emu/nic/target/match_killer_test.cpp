@@ -151,6 +151,31 @@ TEST_F(KillMatchAnywhere, AMatchsEndIsWholeOrDidNotHappen) {
       });
 }
 
+// A short message: matched, and its event raised, in one change.
+TEST_F(KillMatchAnywhere, AShortMessageIsWholeOrDidNotHappen) {
+  Bench bench;
+  run(
+      bench,
+      [&] {
+        while (bench.view.portal(0, 0).count[0] == 0)
+          ASSERT_TRUE(bench.put_in(bench.entry(7, 1, kOpPut | kUseOnce | kNoLinkEvent)).ok());
+      },
+      [&] {
+        Session session(bench.view);
+        const Arrival arrival = bench.message(7);
+        const Verdict verdict = decide(session, arrival);
+        finish(session, arrival, verdict, kDelivered);
+      },
+      [&](bool whole) {
+        const bool taken = bench.view.portal(0, 0).count[0] == 0;
+        ASSERT_TRUE(taken || !whole);
+        ASSERT_EQ(bench.next_type(), taken ? static_cast<int>(kEventPut) : -1);
+        ASSERT_EQ(bench.next_type(), taken ? static_cast<int>(kEventAutoUnlink) : -1);
+        ASSERT_EQ(bench.view.header().entry_pool.in_use, taken ? 0u : 1u);
+        ASSERT_EQ(bench.view.portal(0, 0).in_flight, 0u);
+      });
+}
+
 TEST_F(KillMatchAnywhere, UnlinkIsWholeOrDidNotHappen) {
   Bench bench;
   Appended entry;

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+
+// Eight processes with a match unit each: all append to their own, search it and unlink from it, and send to
+// all, at random by seed. Each change is noted, in the session that makes it, in a log of its match unit: the
+// model that goes through the log afterwards predicts every outcome and every event, in order. Processes that
+// are killed by SIGKILL at any time, in an append, a match, an unlink or between them, change nothing of that.
+#include "tests/emu/nic/seeds.hpp"
+#include "tests/emu/nic/target/match_bench.hpp"
+#include "tests/emu/nic/target/match_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace orrery::nic::match {
+namespace {
+
+constexpr int kProcesses = 8;
+constexpr int kSteps = 300;  // of each process
+
+enum class Kind { append, send, search, unlink };
+
+struct Step {
+  Kind kind;
+  NewEntry what;
+  Arrival arrival;
+  std::uint64_t user;  // unlink: which entry
+  bool remove;
+  bool done;
+  Fail fail;
+};
+
+struct Shared {
+  std::atomic<int> started;
+  Step log[kProcesses][kProcesses * kSteps];
+};
+
+class Processes {
+ public:
+  Processes(std::uint64_t seed, bool killed) : seed_(seed), killed_(killed) {
+    shared_ = static_cast<Shared*>(
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    ORRERY_CHECK(shared_ != MAP_FAILED, "no memory for the logs");
+    for (int i = 0; i < kProcesses; ++i) {
+      benches_[i] = std::make_unique<Bench>(0, kSmallShape, 15'000);
+      noted_[i] = benches_[i]->new_counter();
+    }
+  }
+  ~Processes() { munmap(shared_, sizeof(Shared)); }
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+
+  std::string run() {
+    std::array<pid_t, kProcesses> children{};
+    for (int rank = 0; rank < kProcesses; ++rank) {
+      children[rank] = fork();
+      if (children[rank] == 0) {
+        work(rank);
+        _exit(0);
+      }
+    }
+    if (killed_) kill_some(children);
+    std::string wrong;
+    for (int rank = 0; rank < kProcesses; ++rank) {
+      int status = 0;
+      waitpid(children[rank], &status, 0);
+      const bool was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && killed_;
+      if (!was_killed && status != 0)
+        wrong = "process " + std::to_string(rank) + " ended with " + std::to_string(status);
+    }
+    for (int rank = 0; rank < kProcesses && wrong.empty(); ++rank) wrong = replay(rank);
+    return wrong;
+  }
+
+ private:
+  // In the session of the change: stands if and when the change does.
+  void note(Session& session, int rank, const Step& step) {
+    std::uint64_t& noted = session.view().counter(noted_[rank]).success;
+    shared_->log[rank][noted] = step;
+    session.set(noted, noted + 1);
+  }
+
+  NewEntry entry(std::mt19937_64& random, int rank, std::uint64_t user) const {
+    const auto below = [&](std::uint64_t n) { return random() % n; };
+    NewEntry what = benches_[rank]->entry(below(6), user);
+    // One change takes one message at most where processes are killed: a long one is made of several.
+    if (killed_ || below(2) == 0) what.options |= kUseOnce;
+    if (below(4) == 0) what.options |= kNoTruncate;
+    if (below(3) == 0) what.ignore_bits = below(4) == 0 ? UINT64_MAX : below(8);
+    if (below(3) == 0) what.source.nid = static_cast<std::uint32_t>(below(kProcesses));
+    what.length = below(64);
+    return what;
+  }
+
+  void work(int rank) {
+    std::mt19937_64 random(seed_ * kProcesses + static_cast<std::uint64_t>(rank));
+    const auto below = [&](std::uint64_t n) { return random() % n; };
+    std::vector<std::pair<std::uint64_t, Appended>> mine;
+    std::uint64_t user = 0;
+    shared_->started.fetch_add(1);
+    while (shared_->started.load() < kProcesses) std::this_thread::yield();
+    for (int i = 0; i < kSteps; ++i) {
+      Step step{};
+      switch (below(10)) {
+        case 0:
+        case 1:
+        case 2: {
+          step.kind = Kind::append;
+          step.what = entry(random, rank, ++user);
+          step.what.list = below(4) == 0 ? kOverflow : kPriority;
+          if (step.what.list == kOverflow) step.what.options &= ~std::uint32_t{kUseOnce};
+          Session session(benches_[rank]->view);
+          const auto appended = append(session, step.what);
+          step.done = appended.ok();
+          note(session, rank, step);
+          if (appended.ok()) mine.emplace_back(user, appended.value());
+          break;
+        }
+        case 3: {
+          step.kind = Kind::search;
+          step.what = entry(random, rank, ++user);
+          step.remove = below(2) == 0;
+          Session session(benches_[rank]->view);
+          step.done = search(session, step.what, step.remove).ok();
+          note(session, rank, step);
+          break;
+        }
+        case 4: {
+          if (mine.empty()) break;
+          const auto& [which, name] = mine[below(mine.size())];
+          step.kind = Kind::unlink;
+          step.user = which;
+          Session session(benches_[rank]->view);
+          step.done = unlink(session, name.entry, name.generation).ok();
+          note(session, rank, step);
+          break;
+        }
+        default: {
+          const int target = static_cast<int>(below(kProcesses));
+          step.kind = Kind::send;
+          step.arrival = benches_[target]->message(below(6), below(40));
+          step.arrival.move = below(4) == 0 ? Move::get : Move::put;
+          step.arrival.initiator = {static_cast<std::uint32_t>(rank), 1};
+          Session session(benches_[target]->view);
+          const Verdict verdict = decide(session, step.arrival);
+          if (verdict.fail == kDelivered) finish(session, step.arrival, verdict, kDelivered);
+          step.fail = verdict.fail;
+          note(session, target, step);
+        }
+      }
+    }
+  }
+
+  void kill_some(const std::array<pid_t, kProcesses>& children) const {
+    std::mt19937_64 random(seed_);
+    while (shared_->started.load() < kProcesses) std::this_thread::yield();
+    for (int rank = 1; rank < kProcesses; rank += 2) {
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+      kill(children[rank], SIGKILL);
+    }
+  }
+
+  // The model, over the log; its events against those in the queue.
+  std::string replay(int rank) {
+    const Bench& bench = *benches_[rank];
+    { const Session session(bench.view); }  // takes back what a process began that was killed
+    Lists lists;
+    std::vector<EventRecord> events;
+    for (EventRecord event{}; bench.next(&event);) events.push_back(event);
+    std::size_t taken = 0;
+    const std::uint64_t steps = bench.view.counter(noted_[rank]).success;
+    for (std::uint64_t n = 0; n < steps; ++n) {
+      const Step& step = shared_->log[rank][n];
+      const std::string where = " in unit " + std::to_string(rank) + " at step " + std::to_string(n);
+      switch (step.kind) {
+        case Kind::append:
+          if (!step.done) return "append failed" + where;
+          lists.append(step.what, {});
+          break;
+        case Kind::search:
+          if (!step.done) return "search failed" + where;
+          lists.search(step.what, step.remove);
+          break;
+        case Kind::unlink: {
+          const auto item = std::find_if(lists.items.begin(), lists.items.end(),
+                                         [&](const auto& one) { return one.what.user == step.user; });
+          if (step.done != (item != lists.items.end() && lists.unlink(&*item)))
+            return "unlink differs" + where;
+          break;
+        }
+        case Kind::send:
+          if (const Fail expected = lists.send(step.arrival); expected != step.fail)
+            return "fail " + std::to_string(step.fail) + " instead of " + std::to_string(expected) + where;
+      }
+      for (; !lists.told.empty(); lists.told.pop_front(), ++taken) {
+        if (taken == events.size()) return "no event " + text(lists.told.front()) + where;
+        const EventRecord& event = events[taken];
+        const Told got{event.type, event.list, event.user, event.moved, event.fail};
+        if (!(got == lists.told.front()))
+          return text(got) + " instead of " + text(lists.told.front()) + where;
+      }
+    }
+    return taken == events.size() ? "" : "events too many in unit " + std::to_string(rank);
+  }
+
+  const std::uint64_t seed_;
+  const bool killed_;
+  Shared* shared_ = nullptr;
+  std::array<std::unique_ptr<Bench>, kProcesses> benches_;
+  std::array<std::uint32_t, kProcesses> noted_{};
+};
+
+TEST(MatchStress, EveryEventOfEightProcessesIsTheModels) {
+  box::for_every_seed(20, 5'000, [](std::uint64_t seed) { return Processes(seed, false).run(); });
+}
+
+TEST(MatchStress, ProcessesThatAreKilledLeaveWholeChanges) {
+  box::for_every_seed(20, 5'000, [](std::uint64_t seed) { return Processes(seed, true).run(); });
+}
+
+}  // namespace
+}  // namespace orrery::nic::match
