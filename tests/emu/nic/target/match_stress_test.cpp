@@ -2,9 +2,10 @@
 // Copyright 2026 the Orrery authors
 
 // Eight processes with a match unit each: all append to their own, search it and unlink from it, and send to
-// all, at random by seed. Each change is noted, in the session that makes it, in a log of its match unit: the
-// model that goes through the log afterwards predicts every outcome and every event, in order. Processes that
-// are killed by SIGKILL at any time, in an append, a match, an unlink or between them, change nothing of that.
+// all, at random by seed. Each change is noted, in the session that makes it, in a log of its match unit:
+// the model that goes through the log afterwards predicts every outcome and every event, in order. Processes
+// that are killed by SIGKILL at any time, in an append, a match, an unlink or between them, change nothing of
+// that.
 #include "tests/emu/nic/seeds.hpp"
 #include "tests/emu/nic/target/match_bench.hpp"
 #include "tests/emu/nic/target/match_model.hpp"
