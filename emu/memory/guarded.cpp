@@ -6,6 +6,8 @@
 #include "emu/memory/fault_handler.hpp"
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 
 #include <fcntl.h>
 #include <signal.h>
