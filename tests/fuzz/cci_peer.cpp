@@ -13,7 +13,7 @@ namespace {
 
 using namespace orrery;
 using namespace orrery::cci;
-using Stranger = cci_test::Stranger<void (*)()>;
+using Stranger = orrery::cci::test::Stranger<void (*)()>;
 
 cci_endpoint_t* endpoint() {
   static cci_endpoint_t* const made = [] {

@@ -67,7 +67,7 @@ struct Victim {
   }
 };
 
-using Peer = Stranger<std::function<void()>>;
+using Peer = orrery::cci::test::Stranger<std::function<void()>>;
 
 Hello hello_of(bool shares) {
   Hello hello{

@@ -21,10 +21,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-namespace cci_test {
+namespace orrery::cci::test {
 
-// A peer of an endpoint of this process that speaks the library's frames, and keeps to its rules as far as the
-// caller likes. `Serve` lets the endpoint do what there is to do. Usage: Stranger peer(endpoint, serve);
+// A peer of an endpoint of this process that speaks the library's frames, and keeps to its rules as far as
+// the caller likes. `Serve` lets the endpoint do what there is to do. Usage: Stranger peer(endpoint, serve);
 // peer.greet(hello, nullptr, 0, shares); if (peer.hear_accept()) peer.frame(...), or a line into peer.theirs.
 template <typename Serve>
 class Stranger {
@@ -32,7 +32,7 @@ class Stranger {
   Stranger(cci_endpoint_t* endpoint, Serve serve) : serve_(std::move(serve)) {
     char* text = nullptr;
     ORRERY_CHECK(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &text) == CCI_SUCCESS);
-    const auto uri = orrery::cci::parse_uri(text);
+    const auto uri = parse_uri(text);
     std::free(text);
     ORRERY_CHECK(uri.ok());
     sockaddr_un address{};
@@ -64,8 +64,7 @@ class Stranger {
   }
 
   // Asks for a connection. `shares`: with a segment and a doorbell of its own.
-  void greet(const orrery::cci::Hello& hello, const void* data, std::size_t count, bool shares) {
-    using namespace orrery::cci;
+  void greet(const Hello& hello, const void* data, std::size_t count, bool shares) {
     mine = hello;
     int descriptors[2] = {-1, -1};
     if (shares) {
@@ -90,7 +89,6 @@ class Stranger {
 
   // The endpoint's accept, and its segment where that came along; says that it is ready.
   bool hear_accept() {
-    using namespace orrery::cci;
     std::byte bytes[sizeof(FrameHeader) + sizeof(Hello)];
     iovec piece{bytes, sizeof bytes};
     msghdr message{};
@@ -110,7 +108,7 @@ class Stranger {
     if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
       int descriptors[2];
       std::memcpy(descriptors, CMSG_DATA(rights), sizeof descriptors);
-      const orrery::UniqueFd first(descriptors[0]), second(descriptors[1]);
+      const UniqueFd first(descriptors[0]), second(descriptors[1]);
       auto opened = Segment::open(descriptors[0]);
       if (opened.ok()) theirs = std::move(opened.value());
     }
@@ -122,31 +120,31 @@ class Stranger {
 
   // A frame that is numbered and sealed as it should be, unless `change` (of the header) says something else
   // before it is sealed.
-  void frame(orrery::cci::FrameHeader header, const void* payload, std::size_t count) {
-    frame(header, payload, count, [](orrery::cci::FrameHeader*) {});
+  void frame(FrameHeader header, const void* payload, std::size_t count) {
+    frame(header, payload, count, [](FrameHeader*) {});
   }
   template <typename Change>
-  void frame(orrery::cci::FrameHeader header, const void* payload, std::size_t count, Change change) {
+  void frame(FrameHeader header, const void* payload, std::size_t count, Change change) {
     header.generation = answer.generation;
     header.sequence = ++sequence;
     header.payload_bytes = static_cast<std::uint32_t>(count);
     change(&header);
-    orrery::cci::seal(&header, &keys.from_client);
+    seal(&header, &keys.from_client);
     std::vector<std::byte> all(sizeof header + count);
     std::memcpy(all.data(), &header, sizeof header);
     if (count != 0) std::memcpy(all.data() + sizeof header, payload, count);
     say(all.data(), all.size());
   }
 
-  orrery::UniqueFd socket;
-  orrery::cci::Hello mine, answer;
-  orrery::cci::SessionKeys keys;
+  UniqueFd socket;
+  Hello mine, answer;
+  SessionKeys keys;
   std::uint64_t sequence = 1;
-  std::unique_ptr<orrery::cci::Segment> own, theirs;
+  std::unique_ptr<Segment> own, theirs;
 
  private:
   Serve serve_;
-  orrery::UniqueFd doorbell_;
+  UniqueFd doorbell_;
 };
 
-}  // namespace cci_test
+}  // namespace orrery::cci::test
