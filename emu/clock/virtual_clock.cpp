@@ -375,14 +375,19 @@ Picos VirtualClock::collective_time(model::Collective collective, std::uint64_t 
   return shared_->collective_time(collective, bytes);
 }
 
-ORRERY_TIMED_PATH void VirtualClock::touch(std::uint32_t process_slot) {
-  const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
-  if (pe != 0 && pe <= shared_->pes()) turns_.touch(pe - 1, time_of_task(), Touch::news);
-}
+ORRERY_TIMED_PATH void VirtualClock::touch(std::uint32_t process_slot) { tell(process_slot, Touch::news); }
 
-void VirtualClock::stir(std::uint32_t process_slot) {
-  const std::uint32_t pe = shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
-  if (pe != 0 && pe <= shared_->pes()) turns_.touch(pe - 1, time_of_task(), Touch::stirred);
+void VirtualClock::stir(std::uint32_t process_slot) { tell(process_slot, Touch::stirred); }
+
+ORRERY_TIMED_PATH void VirtualClock::tell(std::uint32_t process_slot, Touch what) {
+  Board& board = shared_->board();
+  const std::uint32_t pe = board.pe_of_process[process_slot].load(std::memory_order_acquire);
+  if (pe == 0 || pe > shared_->pes()) return;
+  // Optimistic: one that is further has looked, or waited, without it.
+  if (ahead_ != 0 && pe - 1 != self_ &&
+      board.pes[pe - 1].now.load(std::memory_order_relaxed) > time_of_task())
+    board.header.late.fetch_add(1, std::memory_order_relaxed);
+  turns_.touch(pe - 1, time_of_task(), what);
 }
 
 void VirtualClock::touch_all() {

@@ -119,6 +119,8 @@ class VirtualClock final : public Clock, private Debtor {
   void let_others_look();
   template <typename Done>
   void stand_aside(Done done);
+  // Something happened to that PE.
+  void tell(std::uint32_t process_slot, Touch what);
   Touch take_touch();
   bool is_news() {
     return kept_ == Touch::news ||
