@@ -40,7 +40,7 @@ class Explainer {
     stages(Part::out, to);
     if (get) {
       network(route, "request, ", to);
-      out_.target_from = total(*to);
+      out_.target_from = total(*to) + price_.store(r_.bytes);  // its last request
       stages(Part::turn, to);
     }
     network(route, get ? "response, " : "", to);

@@ -357,7 +357,8 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
       q.local_event_at = Picos{landed + latency} + op.turn + op.back + op.local_event;
       break;
     case Flow::get:
-      q.remote_event_at = Picos{at_target} + op.remote_event;
+      // Of its requests the last comes there last.
+      q.remote_event_at = Picos{at_target} + op.store(r.bytes) + op.remote_event;
       q.local_event_at = Picos{landed} + op.back + op.local_event;
       break;
     case Flow::posted:

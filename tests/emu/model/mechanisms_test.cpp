@@ -45,11 +45,21 @@ TEST(Store, AProcessorIsBusyForEachByteThatItStoresItself) {
   const Picos a_byte = stage("store_byte");
   EXPECT_EQ(alone(Op::fma_put, 4, 0).cpu_busy, stage("issue"));
   EXPECT_EQ(alone(Op::fma_put, 4, 4096).cpu_busy, stage("issue") + a_byte * 4096);
-  // A block transfer and a get are a descriptor each, whatever their size.
+  // A block transfer is a descriptor, whatever its size.
   EXPECT_EQ(alone(Op::bte_put, 4, 1 << 20).cpu_busy, stage("issue"));
-  EXPECT_EQ(alone(Op::fma_get, 4, 1 << 20).cpu_busy, stage("issue"));
+  EXPECT_EQ(alone(Op::bte_get, 4, 1 << 20).cpu_busy, stage("issue"));
   // The data goes out as it is stored: once, not stored first and then sent.
   EXPECT_EQ(alone(Op::fma_put, 4, 65536).data_at - alone(Op::fma_put, 4, 4096).data_at,
+            a_byte * (65536 - 4096));
+}
+
+TEST(Store, AProcessorIsBusyForTheRequestsOfAGet) {
+  const Picos a_byte = stage("fetch_byte");
+  ASSERT_GT(a_byte, stage("store_byte"));
+  EXPECT_EQ(alone(Op::fma_get, 4, 4096).cpu_busy, stage("issue") + a_byte * 4096);
+  // Data comes while the last requests go.
+  EXPECT_EQ(alone(Op::fma_get, 4, 65536).data_at - alone(Op::fma_get, 4, 4096).data_at, a_byte * (65536 - 4096));
+  EXPECT_EQ(alone(Op::fma_get, 4, 65536).remote_event_at - alone(Op::fma_get, 4, 4096).remote_event_at,
             a_byte * (65536 - 4096));
 }
 

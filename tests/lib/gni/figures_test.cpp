@@ -86,10 +86,10 @@ std::string latencies(const std::string& machine, std::uint32_t hops) {
 }
 
 TEST(Aries, LatenciesOfPutsGetsAndMessagesByHops) {
-  const std::string one = latencies("aries", 1), two = latencies("aries", 2), five = latencies("aries", 5),
-                    with_mpi = latencies("aries+mpi", 1);
-  hold("AR063", figure(one, "put 8"));
-  hold("AR064", figure(one, "get 8"));
+  const std::string blade = latencies("aries", 0), one = latencies("aries", 1), two = latencies("aries", 2),
+                    five = latencies("aries", 5), with_mpi = latencies("aries+mpi", 0);
+  hold("AR063", figure(blade, "put 8"));
+  hold("AR064", figure(blade, "get 8"));
   hold("AR065", figure(with_mpi, "message 8"));
   hold("AR066", figure(one, "put 128") - figure(one, "put 8"));
   hold("AR067", (figure(two, "put 8") - figure(one, "put 8")) * 1e3);

@@ -7,7 +7,7 @@ set -euo pipefail
 says ' 0 failed' validate
 says 'fitted' validate gemini
 says 'of the papers, predicted' validate --all
-says '25 rows: of ' validate --all
+says '40 rows: of ' validate --all
 says 'of 1 fitted 1' validate --all gemini
 # A machine file with one constant off fails, and says where: exit code 1.
 "$orrery" machines --print gemini | sed 's/"105 ns"/"150 ns"/' > "$folder/mine.toml"

@@ -165,7 +165,7 @@ void latency_by_hops(Book& book) {
   groups.lines =
       lines_by_hops(aries.machine->pricing, {{"minimal, in order", model::Routing::in_order},
                                              {"through a hashed root", model::Routing::hashed_non_minimal}});
-  groups.marks = {{"0.8 us, one hop", 0.8}};
+  groups.marks = {{"0.8 us, in a blade", 0.8}};
   measure(book, aries.machine->pricing, file_of_size("aries", {"groups"}, {{"groups", 241}}), &groups);
   book.curves(groups);
 
@@ -182,7 +182,7 @@ void latency_by_hops(Book& book) {
                    {.op = model::Op::fma_put, .dst = model::Dragonfly::kNics, .bytes = 8}, nullptr)
           .data_at.micros();
   const double fibre = aries.machine->pricing.global_cable.micros();
-  book.relative("Aries: put of 8 B, one hop", 0.8, near, 3, "us", "fitted");
+  book.relative("Aries: put of 8 B, two nodes of a blade", 0.8, latency_at(a, 0), 3, "us", "fitted");
   book.relative("Aries: the routers' part of the longest minimal way", 500,
                 (latency_at(a, 5) - fibre - near) / 4 * 5 * 1e3, 3, "ns");
   book.order("Aries: the longest minimal way has five hops", "5",
