@@ -58,7 +58,8 @@ TEST(Store, AProcessorIsBusyForTheRequestsOfAGet) {
   ASSERT_GT(a_byte, stage("store_byte"));
   EXPECT_EQ(alone(Op::fma_get, 4, 4096).cpu_busy, stage("issue") + a_byte * 4096);
   // Data comes while the last requests go.
-  EXPECT_EQ(alone(Op::fma_get, 4, 65536).data_at - alone(Op::fma_get, 4, 4096).data_at, a_byte * (65536 - 4096));
+  EXPECT_EQ(alone(Op::fma_get, 4, 65536).data_at - alone(Op::fma_get, 4, 4096).data_at,
+            a_byte * (65536 - 4096));
   EXPECT_EQ(alone(Op::fma_get, 4, 65536).remote_event_at - alone(Op::fma_get, 4, 4096).remote_event_at,
             a_byte * (65536 - 4096));
 }

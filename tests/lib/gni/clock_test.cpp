@@ -345,7 +345,8 @@ TEST(Optimistic, WhereItSaysExactTheOutputIsThatOfAConservativeRun) {
 }
 
 TEST(Optimistic, ARunWithOtherTimesThanTheConservativeOneIsNotCalledExact) {
-  for (const auto& [what, pes] : {std::pair{"to_one", 9}, {"messages", 2}, {"messages", 4}, {"stealing", 4}}) {
+  for (const auto& [what, pes] :
+       {std::pair{"to_one", 9}, {"messages", 2}, {"messages", 4}, {"stealing", 4}}) {
     const Outcome plain = with_report(pes, {what}, false), ahead = with_report(pes, {what}, true);
     ASSERT_EQ(ahead.ran.code, 0) << ahead.ran.err;
     const bool same = sorted_lines(ahead.ran.out) == sorted_lines(plain.ran.out);
