@@ -79,6 +79,7 @@ class Endpoint {
   void ring_self();
 
   // operations.cpp: what waits
+  int refusal(const Connection& connection) const;
   Op* new_op(Connection* connection, void* context, int flags);
   int post(Op* op, int flags);
   void wake_thread();
@@ -157,6 +158,10 @@ class Endpoint {
   void watch(Connection* connection);
   void count_streams();
 
+  // address.cpp
+  void watch_address();
+  void look_after_address();
+
   // rma.cpp
   const Registration* own_registration(const cci_rma_handle& handle, std::uint64_t offset,
                                        std::uint64_t length) const;
@@ -173,6 +178,8 @@ class Endpoint {
   std::unique_ptr<Segment> segment_;
   UniqueFd doorbell_, net_, handle_, stop_;
   UniqueFd local_listener_, address_listener_;
+  UniqueFd addresses_;   // the kernel tells of changes of this host's addresses
+  bool failed_ = false;  // the device has lost its address
   pthread_t thread_{};
   bool has_thread_ = false;
   bool thread_sleeps_ = false;             // until something happens at its descriptors

@@ -125,6 +125,7 @@ bool Endpoint::dial_here(Connection* connection, std::string_view meeting) {
 int Endpoint::begin_connect(const Uri& uri, const void* data, std::uint32_t bytes,
                             cci_conn_attribute attribute, void* context, const timeval* timeout) {
   const std::lock_guard lock(lock_);
+  if (failed_) return CCI_ERR_DEVICE_DEAD;
   Connection* const connection = new_connection();
   if (connection == nullptr) return CCI_ENOBUFS;
   connection->client = true;

@@ -169,6 +169,7 @@ Status Endpoint::listen(const char* service) {
     auto listener = listen_at(meeting_name(rest));
     if (!listener.ok()) return listener.code();
     local_listener_ = std::move(listener.value());
+    watch_address();
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.ptr = &address_listener_;
@@ -194,6 +195,10 @@ void Endpoint::progress_network(bool all) {
   for (int i = 0; i < count; ++i) {
     if (ready[i].data.ptr == &local_listener_ || ready[i].data.ptr == &address_listener_) {
       accept_all(static_cast<UniqueFd*>(ready[i].data.ptr)->get(), ready[i].data.ptr == &local_listener_);
+      continue;
+    }
+    if (ready[i].data.ptr == &addresses_) {
+      look_after_address();
       continue;
     }
     auto* const connection = static_cast<Connection*>(ready[i].data.ptr);

@@ -28,6 +28,12 @@ void keep_bytes(Op* op, const iovec* pieces, std::uint32_t count, std::uint64_t 
 
 }  // namespace
 
+// What a call says to a connection that is not open.
+int Endpoint::refusal(const Connection& connection) const {
+  if (connection.state != ConnectionState::lost) return CCI_EINVAL;
+  return failed_ ? CCI_ERR_DEVICE_DEAD : CCI_ERR_DISCONNECTED;
+}
+
 int Endpoint::send(Connection* connection, const iovec* pieces, std::uint32_t count, std::uint64_t bytes,
                    void* context, int flags) {
   lock_.lock();
@@ -35,8 +41,7 @@ int Endpoint::send(Connection* connection, const iovec* pieces, std::uint32_t co
     lock_.unlock();
     return status;
   };
-  if (connection->state != ConnectionState::open)
-    return unlocked(connection->state == ConnectionState::lost ? CCI_ERR_DISCONNECTED : CCI_EINVAL);
+  if (connection->state != ConnectionState::open) return unlocked(refusal(*connection));
   if (connection->shown.attribute == CCI_CONN_ATTR_UU_MC_RX ||
       (connection->shown.attribute == CCI_CONN_ATTR_UU_MC_TX && !connection->client))
     return unlocked(CCI_EINVAL);

@@ -123,8 +123,7 @@ int Endpoint::rma(Connection* connection, const void* message, std::uint32_t mes
                   const cci_rma_handle& local, std::uint64_t local_offset, const cci_rma_handle& remote,
                   std::uint64_t remote_offset, std::uint64_t length, void* context, int flags) {
   std::unique_lock lock(lock_);
-  if (connection->state == ConnectionState::lost) return CCI_ERR_DISCONNECTED;
-  if (connection->state != ConnectionState::open) return CCI_EINVAL;
+  if (connection->state != ConnectionState::open) return refusal(*connection);
   if (message_bytes > connection->shown.max_send_size) return CCI_EMSGSIZE;
   const std::uint32_t index = index_of(local.stuff[1]);
   if (local.stuff[0] != nonce_ || index >= fresh_registrations_) return CCI_EINVAL;

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <fstream>
 
+#include <sched.h>
 #include <sys/stat.h>
 
 namespace cci_test {
@@ -93,6 +94,75 @@ TEST(Failures, AKilledServerIsToldAndAStoppedOneRunsIntoKeepalive) {
     EXPECT_EQ(status, CCI_ERR_DISCONNECTED);
     EXPECT_EQ(cci_disconnect(connection), CCI_SUCCESS);
   }
+}
+
+TEST(Failures, APortThatIsTakenIsSaidAndFreeAgainWithItsEndpoint) {
+  const Started started;
+  cci_device_t* const* devices = nullptr;
+  ASSERT_EQ(cci_get_devices(&devices), CCI_SUCCESS);
+  cci_endpoint_t *first = nullptr, *second = nullptr;
+  ASSERT_EQ(cci_create_endpoint(devices[0], 0, &first, nullptr), CCI_SUCCESS);
+  const std::string uri = uri_of(first);
+  const std::string port = uri.substr(uri.rfind(':') + 1);
+  EXPECT_EQ(cci_create_endpoint_at(devices[0], port.c_str(), 0, &second, nullptr), CCI_EADDRNOTAVAIL);
+  ASSERT_EQ(cci_destroy_endpoint(first), CCI_SUCCESS);
+  EXPECT_EQ(cci_create_endpoint_at(devices[0], port.c_str(), 0, &second, nullptr), CCI_SUCCESS);
+  EXPECT_EQ(uri_of(second), uri);
+}
+
+// In a network of its own, whose only address is taken away. The exit code says what was wrong first.
+int lose_address() {
+  if (std::system("ip link set lo up && ip addr add 10.99.0.1/32 dev lo") != 0) return 77;
+  const std::string file = testing::TempDir() + "cci_address." + std::to_string(::getpid()) + ".ini";
+  std::ofstream(file) << "[n]\ntransport = nic\nip = 10.99.0.1\n";
+  ::setenv("CCI_CONFIG", file.c_str(), 1);
+  const Started started;
+  ::unlink(file.c_str());
+  Pair pair;
+  int fds[2] = {-1, -1};
+  open(&pair, CCI_CONN_ATTR_RO, &fds[0], &fds[1]);
+  if (pair.to_client == nullptr) return 1;
+  // One that waits for a buffer for ever.
+  const std::uint32_t one = 1;
+  cci_set_opt(pair.server, CCI_OPT_ENDPT_RECV_BUF_COUNT, &one);
+  const std::string bytes(1000, 'x');
+  for (int i = 0; i < 2; ++i)
+    if (cci_send(pair.to_server, bytes.data(), 1000, nullptr, 0) != CCI_SUCCESS) return 2;
+  cci_event_t* event = next_event(pair.client);
+  if (event == nullptr || event->send.status != CCI_SUCCESS) return 3;
+  cci_return_event(event);
+  if (std::system("ip addr del 10.99.0.1/32 dev lo") != 0) return 4;
+  pollfd watched{fds[0], POLLIN, 0};
+  if (::poll(&watched, 1, 60'000) != 1) return 5;
+  event = next_event(pair.client, std::chrono::seconds(60));
+  // The server's endpoint fails too, and may have closed the connection before.
+  if (event == nullptr || event->type != CCI_EVENT_SEND) return 6;
+  if (event->send.status != CCI_ERR_DEVICE_DEAD && event->send.status != CCI_ERR_DISCONNECTED) return 6;
+  cci_return_event(event);
+  event = next_event(pair.client, std::chrono::seconds(60));
+  if (event == nullptr || event->type != CCI_EVENT_ENDPOINT_DEVICE_FAILED) return 7;
+  if (event->dev_failed.endpoint != pair.client) return 8;
+  cci_return_event(event);
+  if (cci_send(pair.to_server, "x", 1, nullptr, 0) != CCI_ERR_DEVICE_DEAD) return 9;
+  const std::string uri = uri_of(pair.server);
+  if (cci_connect(pair.client, uri.c_str(), nullptr, 0, CCI_CONN_ATTR_RO, nullptr, 0, nullptr) !=
+      CCI_ERR_DEVICE_DEAD)
+    return 10;
+  if (cci_get_event(pair.client, &event) != CCI_EAGAIN) return 11;
+  return cci_disconnect(pair.to_server) == CCI_SUCCESS && cci_destroy_endpoint(pair.client) == CCI_SUCCESS
+             ? 0
+             : 12;
+}
+
+TEST(Failures, ADeviceThatLosesItsAddressIsSaid) {
+  const pid_t pid = ::fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) ::_exit(::unshare(CLONE_NEWNET) != 0 ? 77 : lose_address());
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) ORRERY_SKIP("namespaces") << "no network of its own can be made";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 // Two users of one host share no memory: everything goes by frames.

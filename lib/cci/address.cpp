@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/base/own_descriptor.hpp"
+#include "lib/cci/debug.hpp"
+#include "lib/cci/endpoint.hpp"
+
+#include <cerrno>
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+// A device fails when the host loses the address that it stands for: the address is removed, or its interface
+// goes down. The kernel says that something about addresses has changed; whether this one is still there is
+// then looked up.
+namespace orrery::cci {
+
+namespace {
+
+bool has_address(const std::string& ip) {
+  in_addr wanted{};
+  ifaddrs* all = nullptr;
+  if (::inet_pton(AF_INET, ip.c_str(), &wanted) != 1 || ::getifaddrs(&all) != 0) return false;
+  bool found = false;
+  for (const ifaddrs* i = all; i != nullptr && !found; i = i->ifa_next) {
+    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET || (i->ifa_flags & IFF_UP) == 0) continue;
+    found = reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr.s_addr == wanted.s_addr;
+  }
+  ::freeifaddrs(all);
+  return found;
+}
+
+}  // namespace
+
+// Where the kernel does not tell, or the address is one that no interface lists (127.0.0.2), the device does
+// not fail.
+void Endpoint::watch_address() {
+  if (clock_ != nullptr) return;
+  addresses_.reset(
+      own_descriptor(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE)));
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  address.nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_LINK;
+  if (!addresses_.valid() ||
+      ::bind(addresses_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      !has_address(device_.ip)) {
+    addresses_.reset();
+    return;
+  }
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = &addresses_;
+  ::epoll_ctl(net_.get(), EPOLL_CTL_ADD, addresses_.get(), &event);
+}
+
+// Something has changed. REQUIRES: lock_ is held.
+void Endpoint::look_after_address() {
+  char unread[4096];
+  iovec piece{unread, sizeof unread};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  // Each datagram, or the error that some were lost.
+  while (::recvmsg(addresses_.get(), &message, MSG_DONTWAIT) >= 0 || errno == ENOBUFS) {
+  }
+  if (failed_ || has_address(device_.ip)) return;
+  failed_ = true;
+  debug::tell(debug::Topic::ep, "this host has no address " + device_.ip + " any more");
+  addresses_.reset();
+  address_listener_.reset();
+  local_listener_.reset();
+  for (std::size_t place = 0; place < connections_.size(); ++place) {
+    Connection* const connection = connections_[place].get();
+    if (connection->state == ConnectionState::open) fail_all(connection, CCI_ERR_DEVICE_DEAD);
+    lose(connection);
+  }
+  Event* const event = new_event();
+  event->show(cci_event_endpoint_device_failed{CCI_EVENT_ENDPOINT_DEVICE_FAILED, &shown});
+  raise(event);
+}
+
+}  // namespace orrery::cci
