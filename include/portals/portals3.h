@@ -210,6 +210,13 @@ int PtlMEUnlink(ptl_handle_me_t me_handle);
 int PtlMDAttach(ptl_handle_me_t me_handle, ptl_md_t md, ptl_unlink_t unlink_op, ptl_handle_md_t* md_handle);
 /* A descriptor for operations of this process alone. PTL_NO_SPACE and as above. */
 int PtlMDBind(ptl_handle_ni_t ni_handle, ptl_md_t md, ptl_unlink_t unlink_op, ptl_handle_md_t* md_handle);
+/* PtlMEInsert and PtlMDAttach in one, if `test_queue` is empty or PTL_EQ_NONE: no message comes between
+ * the look at the queue, the entry and its memory. PTL_MD_NO_UPDATE: the queue has events, and nothing
+ * was done. */
+int PtlMEMDPost(ptl_handle_ni_t ni_handle, ptl_handle_me_t base, ptl_process_id_t match_id,
+                ptl_match_bits_t match_bits, ptl_match_bits_t ignore_bits, ptl_unlink_t me_unlink_op,
+                ptl_ins_pos_t position, ptl_md_t md, ptl_unlink_t md_unlink_op, ptl_handle_me_t* me_handle,
+                ptl_handle_md_t* md_handle, ptl_handle_eq_t test_queue);
 /* PTL_MD_IN_USE: an operation is under way. */
 int PtlMDUnlink(ptl_handle_md_t md_handle);
 /* Copies the descriptor to `old_md`, and gives it `new_md` (either may be null) if `test_queue` is

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // Match entries and memory descriptors.
+#include "emu/base/check.hpp"
 #include "lib/portals3/process.hpp"
 
 #include <cstdint>
@@ -73,6 +74,22 @@ void give_memory(const classic::Memory& memory, ptl_md_t* md) {
   md->eq_handle = memory.queue_handle;
 }
 
+// The index of the new entry, PTL_OK; else what the interface says.
+int insert(match::Session& session, const classic::NewMatch& what, std::uint32_t* entry) {
+  const auto inserted = classic::insert(session, what);
+  switch (inserted.code()) {
+    case Errc::ok:
+      *entry = inserted.value();
+      return PTL_OK;
+    case Errc::invalid_param:
+      return PTL_PT_INDEX_INVALID;
+    case Errc::size:
+      return PTL_ME_LIST_TOO_LONG;
+    default:
+      return PTL_NO_SPACE;
+  }
+}
+
 int insert(const classic::NewMatch& what, ptl_handle_me_t base, ptl_handle_me_t* handle) {
   if (handle == nullptr) return PTL_SEGV;
   match::Session session(Process::get().own());
@@ -83,18 +100,10 @@ int insert(const classic::NewMatch& what, ptl_handle_me_t base, ptl_handle_me_t*
     if (where.base == 0) return PTL_ME_INVALID;
     where.portal = view.entry(where.base).portal;
   }
-  const auto inserted = classic::insert(session, where);
-  switch (inserted.code()) {
-    case Errc::ok:
-      *handle = make_handle(Kind::me, view.entry(inserted.value()).generation, inserted.value());
-      return PTL_OK;
-    case Errc::invalid_param:
-      return PTL_PT_INDEX_INVALID;
-    case Errc::size:
-      return PTL_ME_LIST_TOO_LONG;
-    default:
-      return PTL_NO_SPACE;
-  }
+  std::uint32_t entry = 0;
+  const int code = insert(session, where, &entry);
+  if (code == PTL_OK) *handle = make_handle(Kind::me, view.entry(entry).generation, entry);
+  return code;
 }
 
 bool is_position(ptl_ins_pos_t position) { return position == PTL_INS_BEFORE || position == PTL_INS_AFTER; }
@@ -194,6 +203,43 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, ptl_md_t md, ptl_unlink_t unlink_op, pt
   const auto bound = classic::bind(session, kInterface, memory, unlink_op == PTL_UNLINK);
   if (!bound.ok()) return PTL_NO_SPACE;
   *md_handle = make_handle(Kind::md, session.view().descriptor(bound.value()).generation, bound.value());
+  return PTL_OK;
+}
+
+int PtlMEMDPost(ptl_handle_ni_t ni_handle, ptl_handle_me_t base, ptl_process_id_t match_id,
+                ptl_match_bits_t match_bits, ptl_match_bits_t ignore_bits, ptl_unlink_t me_unlink_op,
+                ptl_ins_pos_t position, ptl_md_t md, ptl_unlink_t md_unlink_op, ptl_handle_me_t* me_handle,
+                ptl_handle_md_t* md_handle, ptl_handle_eq_t test_queue) {
+  ORRERY_PORTALS3_NEEDS_NI(ni_handle);
+  if (me_handle == nullptr || md_handle == nullptr) return PTL_SEGV;
+  if (!is_position(position) || !is_unlink(me_unlink_op) || !is_unlink(md_unlink_op)) return PTL_FAIL;
+  classic::Memory memory;
+  const int read = read_memory(md, &memory);
+  const std::uint32_t queue = test_queue == PTL_EQ_NONE ? 0 : find_queue(test_queue);
+  match::Session session(Process::get().own());
+  const match::View& view = session.view();
+  const std::uint32_t next = find_entry(view, base);
+  if (next == 0) return PTL_ME_INVALID;
+  if (test_queue != PTL_EQ_NONE && queue == 0) return PTL_EQ_INVALID;
+  if (read != PTL_OK) return read;
+  if (queue != 0 && match::events_waiting(view.queue(queue)) != 0) return PTL_MD_NO_UPDATE;
+  std::uint32_t entry = 0;
+  const int code = insert(session,
+                          {.interface = kInterface,
+                           .portal = view.entry(next).portal,
+                           .source = {match_id.nid, match_id.pid},
+                           .match_bits = match_bits,
+                           .ignore_bits = ignore_bits,
+                           .unlinks = me_unlink_op == PTL_UNLINK,
+                           .base = next,
+                           .before = position == PTL_INS_BEFORE},
+                          &entry);
+  if (code != PTL_OK) return code;
+  // A new entry has no memory: this cannot fail.
+  ORRERY_CHECK(classic::attach(session, entry, memory, md_unlink_op == PTL_UNLINK).ok(),
+               "a new entry has memory");
+  *me_handle = make_handle(Kind::me, view.entry(entry).generation, entry);
+  *md_handle = make_handle(Kind::md, view.descriptor(entry).generation, entry);
   return PTL_OK;
 }
 

@@ -147,7 +147,7 @@ void Process::run_handlers() {
       if (match::take(own(), queue, &record, &sequence) == match::Took::empty) continue;
       any = true;
       ptl_event_t event;
-      translate(record, sequence, &event);
+      translate(queue, record, sequence, &event);
       handler(&event);
     }
     return any;

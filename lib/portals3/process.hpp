@@ -94,7 +94,9 @@ std::uint32_t find_descriptor(const match::View& view, ptl_handle_md_t handle);
 // Whether an id names no one process.
 inline bool is_wild(ptl_process_id_t id) { return id.nid == PTL_NID_ANY || id.pid == PTL_PID_ANY; }
 
-void translate(const match::EventRecord& record, std::uint64_t sequence, ptl_event_t* event);
+// The event of that queue, as the program takes it.
+void translate(std::uint32_t queue, const match::EventRecord& record, std::uint64_t sequence,
+               ptl_event_t* event);
 
 }  // namespace orrery::portals3
 

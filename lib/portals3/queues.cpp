@@ -20,9 +20,8 @@ std::uint32_t find_queue(ptl_handle_eq_t handle) {
   return queue.used != 0 && (queue.generation & 0xfff) == parts.generation ? parts.index : 0;
 }
 
-void translate(const match::EventRecord& record, std::uint64_t sequence, ptl_event_t* event) {
-  const match::View view = Process::get().own();
-  const match::Descriptor& descriptor = view.descriptor(record.descriptor);
+void translate(std::uint32_t queue, const match::EventRecord& record, std::uint64_t sequence,
+               ptl_event_t* event) {
   event->type = static_cast<ptl_event_kind_t>(record.type);
   event->initiator = {record.initiator.nid, record.initiator.pid};
   event->uid = record.uid;
@@ -32,14 +31,14 @@ void translate(const match::EventRecord& record, std::uint64_t sequence, ptl_eve
   event->rlength = record.asked;
   event->mlength = record.moved;
   event->offset = record.remote_offset;
-  event->md_handle = make_handle(Kind::md, descriptor.generation, record.descriptor);
+  event->md_handle = make_handle(Kind::md, record.descriptor >> 17, record.descriptor & 0x1ffff);
   event->md.start = reinterpret_cast<void*>(record.start);
   event->md.length = record.length;
   event->md.threshold = record.threshold;
   event->md.max_size = record.max_size;
   event->md.options = record.options;
   event->md.user_ptr = reinterpret_cast<void*>(record.user);
-  event->md.eq_handle = descriptor.queue_handle;
+  event->md.eq_handle = make_handle(Kind::eq, Process::get().own().queue(queue).generation, queue);
   event->hdr_data = record.header_data;
   event->link = record.link;
   event->ni_fail_type = record.fail == match::kDelivered ? PTL_NI_OK : PTL_NI_FAIL;
@@ -57,7 +56,7 @@ int take(std::uint32_t index, ptl_event_t* event) {
   std::uint64_t sequence = 0;
   const match::Took took = match::take(Process::get().own(), index, &record, &sequence);
   if (took == match::Took::empty) return PTL_EQ_EMPTY;
-  translate(record, sequence, event);
+  translate(index, record, sequence, event);
   return took == match::Took::event ? PTL_OK : PTL_EQ_DROPPED;
 }
 

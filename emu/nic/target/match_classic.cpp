@@ -38,7 +38,7 @@ void raise_one(Session& session, std::uint32_t index, std::uint8_t type, std::ui
   event.jid = report.jid;
   event.portal = report.portal;
   event.fail = fail;
-  event.descriptor = index;
+  event.descriptor = (descriptor.generation & 0xfff) << 17 | index;
   event.link = link;
   event.options = descriptor.options;
   event.threshold = descriptor.threshold;

@@ -130,7 +130,7 @@ struct EventRecord {
   std::uint8_t operation;
   std::uint8_t datatype;
   // Portals 3: the descriptor as it was.
-  std::uint32_t descriptor;
+  std::uint32_t descriptor;  // 28..17 generation | 16..0 index
   std::uint32_t link;
   std::uint32_t jid;
   std::uint32_t options;

@@ -139,6 +139,37 @@ TEST_F(Refused3, Descriptors) {
   EXPECT_EQ(PtlMDUpdate(md, nullptr, &changed, PTL_EQ_NONE), PTL_MD_INVALID);
 }
 
+TEST_F(Refused3, EntriesWithTheirDescriptors) {
+  const ptl_handle_me_t base = entry(1);
+  const ptl_md_t good = memory(room, 64, PTL_MD_OP_PUT);
+  const ptl_md_t bad_md{room, 64, 1, 0, 0x8000, nullptr, queue};
+  const auto bad_op = static_cast<ptl_unlink_t>(5);
+  const auto bad_position = static_cast<ptl_ins_pos_t>(5);
+  constexpr auto kRetain = PTL_RETAIN;
+  constexpr auto kAfter = PTL_INS_AFTER;
+  ptl_handle_me_t me = PTL_INVALID_HANDLE;
+  ptl_handle_md_t md = PTL_INVALID_HANDLE;
+  EXPECT_EQ(PtlMEMDPost(0, base, any, 1, 0, kRetain, kAfter, good, kRetain, &me, &md, PTL_EQ_NONE),
+            PTL_NI_INVALID);
+  for (const ptl_handle_me_t bad : {0u, PTL_INVALID_HANDLE, PTL_HANDLE_NONE, ni, queue}) {
+    EXPECT_EQ(PtlMEMDPost(ni, bad, any, 1, 0, kRetain, kAfter, good, kRetain, &me, &md, PTL_EQ_NONE),
+              PTL_ME_INVALID);
+  }
+  EXPECT_EQ(PtlMEMDPost(ni, base, any, 1, 0, bad_op, kAfter, good, kRetain, &me, &md, PTL_EQ_NONE), PTL_FAIL);
+  EXPECT_EQ(PtlMEMDPost(ni, base, any, 1, 0, kRetain, bad_position, good, kRetain, &me, &md, PTL_EQ_NONE),
+            PTL_FAIL);
+  EXPECT_EQ(PtlMEMDPost(ni, base, any, 1, 0, kRetain, kAfter, good, bad_op, &me, &md, PTL_EQ_NONE), PTL_FAIL);
+  EXPECT_EQ(PtlMEMDPost(ni, base, any, 1, 0, kRetain, kAfter, bad_md, kRetain, &me, &md, PTL_EQ_NONE),
+            PTL_MD_ILLEGAL);
+  EXPECT_EQ(PtlMEMDPost(ni, base, any, 1, 0, kRetain, kAfter, good, kRetain, &me, &md, 0), PTL_EQ_INVALID);
+  EXPECT_EQ(PtlMEMDPost(ni, base, any, 1, 0, kRetain, kAfter, good, kRetain, nullptr, &md, PTL_EQ_NONE),
+            PTL_SEGV);
+  EXPECT_EQ(PtlMEMDPost(ni, base, any, 1, 0, kRetain, kAfter, good, kRetain, &me, nullptr, PTL_EQ_NONE),
+            PTL_SEGV);
+  EXPECT_EQ(me, PTL_INVALID_HANDLE);
+  EXPECT_EQ(md, PTL_INVALID_HANDLE);
+}
+
 TEST_F(Refused3, Queues) {
   ptl_handle_eq_t eq = PTL_INVALID_HANDLE;
   ptl_event_t event{};

@@ -182,6 +182,44 @@ TEST_F(Portals3, UpdatesADescriptorUnlessSomethingHasCome) {
   barrier();
 }
 
+// What a receive does: the entry is there with its memory, or nothing is, because something has come.
+TEST_F(Portals3, PostsAnEntryWithItsMemoryUnlessSomethingHasCome) {
+  char caught[8] = {};
+  char room[8] = {};
+  char source[8] = {};
+  const unsigned int options = PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | kEnds;
+  const ptl_handle_me_t last = entry(1);
+  attach(last, memory(caught, 8, options));
+  const ptl_handle_md_t md = bind(memory(source, 8, kEnds | PTL_MD_EVENT_END_DISABLE));
+  const ptl_process_id_t any{PTL_NID_ANY, PTL_PID_ANY};
+  ptl_handle_me_t me = PTL_INVALID_HANDLE;
+  ptl_handle_md_t posted = PTL_INVALID_HANDLE;
+  const auto post = [&] {
+    return PtlMEMDPost(ni, last, any, 1, 0, PTL_UNLINK, PTL_INS_BEFORE, memory(room, 8, options, 1),
+                       PTL_UNLINK, &me, &posted, queue);
+  };
+  barrier();
+  ASSERT_EQ(put(md, 1), PTL_OK);
+  flush();
+  barrier();
+  EXPECT_EQ(post(), PTL_MD_NO_UPDATE);
+  EXPECT_EQ(posted, PTL_INVALID_HANDLE);
+  EXPECT_EQ(expect(PTL_EVENT_PUT_END).md.start, caught);
+  EXPECT_EQ(post(), PTL_OK);
+  barrier();
+  ASSERT_EQ(put(md, 1), PTL_OK);
+  const ptl_event_t event = expect(PTL_EVENT_PUT_END);
+  EXPECT_EQ(event.md.start, room);
+  EXPECT_EQ(event.md_handle, posted);  // though it is gone meanwhile
+  EXPECT_EQ(event.md.eq_handle, queue);
+  expect(PTL_EVENT_UNLINK);
+  barrier();
+  EXPECT_EQ(PtlMEUnlink(me), PTL_ME_INVALID);  // gone with its memory
+  ASSERT_EQ(put(md, 1), PTL_OK);
+  EXPECT_EQ(expect(PTL_EVENT_PUT_END).md.start, caught);
+  barrier();
+}
+
 TEST_F(Portals3, PutsEntriesWhereTheyAreAskedToGo) {
   char rooms[4][8] = {};
   char source[8] = {};

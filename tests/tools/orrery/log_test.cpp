@@ -24,6 +24,7 @@ using testing::Not;
 const std::string kClient = LOG_CLIENT;
 const std::string kDmappClient = LOG_DMAPP_CLIENT;
 const std::string kPortalsClient = LOG_PORTALS_CLIENT;
+const std::string kPortals3Client = LOG_PORTALS3_CLIENT;
 const std::string kCciClient = LOG_CCI_CLIENT;
 
 std::string contents(const std::string& path) {
@@ -165,6 +166,23 @@ TEST(CallLog, TellsTheCallsOfPortals4) {
   EXPECT_THAT(ran.err, ContainsRegex("PtlEQAlloc\\(ni_handle [0-9]+, count 10\\) = PTL_NO_INIT\n"));
 }
 
+TEST(CallLog, TellsTheCallsOfPortals3) {
+  const Ran ran = orrery({"run", "--log", "portals3", kPortals3Client});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, ContainsRegex("orrery: pe 0: portals3: [0-9]+\\.[0-9]{6} PtlInit\\(\\) = PTL_OK, "
+                                     "max_interfaces 1\n"));
+  EXPECT_THAT(ran.err,
+              ContainsRegex("PtlMEMDPost\\(ni_handle [0-9]+, base [0-9]+, match_id \\{.*\\}, match_bits "
+                            ".*, md \\{start 0x[0-9a-f]+, length 8, threshold 1, .*\\) = PTL_OK, "
+                            "me_handle [0-9]+, md_handle [0-9]+\n"));
+  EXPECT_THAT(ran.err, ContainsRegex("PtlEQWait\\(eq_handle [0-9]+\\) = PTL_OK, event \\{PUT_END, OK, from "
+                                     "\\{.*\\}, pt_index 4, match_bits 0x2a, rlength 8, mlength 8, offset 0, "
+                                     "hdr_data 0x9"));
+  EXPECT_THAT(ran.err, ContainsRegex("PtlEQGet\\(eq_handle [0-9]+\\) = PTL_EQ_EMPTY\n"));
+  EXPECT_THAT(ran.err, HasSubstr("PtlEQGet: the same 9 times more\n"));
+  EXPECT_THAT(ran.err, ContainsRegex("PtlEQFree\\(eq_handle [0-9]+\\) = PTL_NO_INIT\n"));
+}
+
 TEST(CallLog, TellsTheCallsOfCci) {
   const Ran ran = orrery({"run", "--log", "cci", kCciClient});
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -208,6 +226,7 @@ TEST(CallLog, StandsInFrontOfEveryCallOfTheLibraries) {
   expect_all(GNI_LOG, GNI_MAP, "GNI_", 113);
   expect_all(DMAPP_LOG, DMAPP_MAP, "dmapp_", 117);
   expect_all(PORTALS_LOG, PORTALS_MAP, "Ptl", 53);
+  expect_all(PORTALS3_LOG, PORTALS3_MAP, "Ptl", 43);
   expect_all(CCI_LOG, CCI_MAP, "cci_", 21);
 }
 

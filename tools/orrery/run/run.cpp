@@ -383,10 +383,10 @@ void add_run(CLI::App& root, int& exit_code) {
           "operation of each PE")
       ->type_name("SPEC");
   command
-      ->add_option(
-          "--log", words->log,
-          "Log every call of the interfaces (gni, dmapp, portals4, cci), with arguments and result, to "
-          "stderr or to FILE.PE")
+      ->add_option("--log", words->log,
+                   "Log every call of the interfaces (gni, dmapp, portals4, portals3, cci), with arguments "
+                   "and result, to "
+                   "stderr or to FILE.PE")
       ->type_name("API[,API][=FILE]");
   command->add_flag("-l,--label", words->label, "Start every line of output with the PE's number")
       ->disable_flag_override();
