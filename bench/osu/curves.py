@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 the Orrery authors
+"""Curves of public OSU programs over Open MPI's uGNI transport, under a machine, beside measured ones.
+
+    bench/osu/curves.py --programs DIR --out docs/figures -- LAUNCHER...
+
+DIR holds osu_latency, osu_put_latency and osu_put_bw of OSU's micro-benchmarks, as they come. LAUNCHER is the
+command that runs two ranks of one of them on the library: with a machine, and with btl/ugni as their transport.
+Each program runs twice. Its transfers go by FMA up to 64 KiB, then by the block engine whatever their size. What
+it prints goes to osu-aries.csv; put bandwidth and latency go to osu-aries-put-bw.svg and osu-aries-latency.svg.
+--csv FILE draws from a file of an earlier run and runs nothing.
+"""
+import argparse
+import csv
+import math
+import os
+import subprocess
+import sys
+
+FMA = "by FMA"
+BTE = "by the block engine"
+LIMITS = {FMA: "65536", BTE: "0"}
+
+# Measured on Cray XC; the first value is the bytes.
+# LANL XC40, block engine: github open-mpi/ompi, pull 4919.
+PUT_BW = {1024: 1552.63, 2048: 2301.67, 4096: 4439.05, 8192: 6128.77, 16384: 7505.59, 32768: 8554.46,
+          65536: 9228.94, 131072: 9517.16, 262144: 9491.26}
+# Broadwell, Open MPI's uGNI transport: github ofi-cray/libfabric-cray, report 1055.
+LATENCY = {1: 1.39, 2: 1.35, 4: 1.32, 8: 1.33, 16: 1.32, 32: 1.39, 64: 1.50, 128: 1.51, 256: 1.53, 512: 1.56,
+           1024: 1.73, 2048: 2.04, 4096: 2.62}
+FMA_ONE_CORE = 3650  # MB/s at 1 MiB: github chapel-lang/chapel, pull 9678
+
+
+def run(launcher, program, way):
+    """{bytes: value} of what one program prints."""
+    limit = LIMITS[way]
+    environment = dict(os.environ)
+    for name in ("fma_put_limit", "fma_get_limit"):
+        environment["OMPI_MCA_btl_ugni_" + name] = limit
+    # The window is the program's own memory: Open MPI copies between windows that it allocates on one host.
+    window = ["-w", "create"] if "put" in program else []
+    # Virtual time is the same in every round, so few will do.
+    command = launcher + [program, "-i", "20", "-x", "2"] + window
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"{program}: exit code {result.returncode}\n{result.stderr}")
+    values = {}
+    for line in result.stdout.splitlines():
+        words = line.split()
+        if len(words) == 2 and words[0].isdigit():
+            values[int(words[0])] = float(words[1])
+    if not values:
+        sys.exit(f"{program}: printed no table\n{result.stdout}")
+    return values
+
+
+class Plot:
+    """An SVG with two logarithmic axes."""
+
+    LEFT, RIGHT, TOP, BOTTOM = 70, 520, 40, 370
+
+    def __init__(self, title, y_name, x_range, y_range):
+        self.x_range, self.y_range = x_range, y_range
+        self.parts = ["<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 860 420' font-family='sans-serif' "
+                      "font-size='12'>", "<rect width='100%' height='100%' fill='white'/>",
+                      f"<text x='{self.LEFT}' y='22' font-size='14'>{title}</text>"]
+        x = x_range[0]
+        while x <= x_range[1]:
+            at = self.x(x)
+            name = f"{x}" if x < 1024 else f"{x // 1024}K" if x < 1 << 20 else f"{x >> 20}M"
+            self.parts.append(f"<line x1='{at:.1f}' x2='{at:.1f}' y1='{self.TOP}' y2='{self.BOTTOM}' stroke='#ddd'/>"
+                              f"<text x='{at:.1f}' y='388' text-anchor='middle'>{name}</text>")
+            x *= 8
+        y = y_range[0]
+        while y <= y_range[1]:
+            at = self.y(y)
+            self.parts.append(f"<line x1='{self.LEFT}' x2='{self.RIGHT}' y1='{at:.1f}' y2='{at:.1f}' stroke='#ddd'/>"
+                              f"<text x='64' y='{at + 4:.1f}' text-anchor='end'>{y:g}</text>")
+            y *= 2
+        self.parts.append("<text x='295' y='410' text-anchor='middle'>bytes</text>")
+        self.parts.append(f"<text transform='translate(16,210) rotate(-90)' text-anchor='middle'>{y_name}</text>")
+        self.names = 60
+
+    def x(self, value):
+        low, high = map(math.log2, self.x_range)
+        return self.LEFT + (math.log2(value) - low) / (high - low) * (self.RIGHT - self.LEFT)
+
+    def y(self, value):
+        low, high = map(math.log2, self.y_range)
+        return self.BOTTOM - (math.log2(value) - low) / (high - low) * (self.BOTTOM - self.TOP)
+
+    def inside(self, points):
+        return [(x, y) for x, y in sorted(points.items())
+                if self.x_range[0] <= x <= self.x_range[1] and self.y_range[0] <= y <= self.y_range[1]]
+
+    def line(self, name, points, colour):
+        path = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in self.inside(points))
+        self.parts.append(f"<polyline points='{path}' fill='none' stroke='{colour}' stroke-width='1.8'/>")
+        self.name(name, f"<line x1='530' x2='548' y1='{self.names}' y2='{self.names}' stroke='{colour}' "
+                        "stroke-width='1.8'/>")
+
+    def marks(self, name, points):
+        for x, y in self.inside(points):
+            self.parts.append(f"<circle cx='{self.x(x):.1f}' cy='{self.y(y):.1f}' r='3.5' fill='none' stroke='black'/>")
+        self.name(name, f"<circle cx='539' cy='{self.names}' r='3.5' fill='none' stroke='black'/>")
+
+    def level(self, name, value):
+        at = self.y(value)
+        dashes = "stroke='black' stroke-dasharray='5 4'"
+        self.parts.append(f"<line x1='{self.LEFT}' x2='{self.RIGHT}' y1='{at:.1f}' y2='{at:.1f}' {dashes}/>")
+        self.name(name, f"<line x1='530' x2='548' y1='{self.names}' y2='{self.names}' {dashes}/>")
+
+    def name(self, text, sign):
+        self.parts.append(sign)
+        for line in text.split("\n"):
+            self.parts.append(f"<text x='556' y='{self.names + 4}'>{line}</text>")
+            self.names += 18
+
+    def write(self, path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(self.parts + ["</svg>"]) + "\n")
+
+
+def crossover(fma, bte, better):
+    """The smallest size from which on the block engine is the better."""
+    sizes = sorted(set(fma) & set(bte))
+    sizes = [size for size in sizes if size <= 65536]
+    for index, size in enumerate(sizes):
+        if all(better(bte[s], fma[s]) for s in sizes[index:]):
+            return size
+    return None
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--programs", help="folder of osu_latency, osu_put_latency, osu_put_bw")
+    arguments.add_argument("--out", default="docs/figures")
+    arguments.add_argument("--csv", help="draw from this file, run nothing")
+    arguments.add_argument("launcher", nargs="*")
+    options = arguments.parse_args()
+    curves = {}
+    if options.csv:
+        with open(options.csv, encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                curves.setdefault((row["program"], row["way"]), {})[int(row["bytes"])] = float(row["value"])
+    else:
+        if not options.programs or not options.launcher:
+            arguments.error("--programs and a launcher are needed, or --csv")
+        for program in ("osu_put_bw", "osu_put_latency", "osu_latency"):
+            for way in LIMITS:
+                curves[program, way] = run(options.launcher, os.path.join(options.programs, program), way)
+        with open(os.path.join(options.out, "osu-aries.csv"), "w", encoding="utf-8", newline="") as file:
+            lines = csv.writer(file, lineterminator="\n")
+            lines.writerow(["program", "way", "bytes", "value", "unit"])
+            for (program, way), points in curves.items():
+                for size, value in sorted(points.items()):
+                    lines.writerow([program, way, size, f"{value:g}", "MB/s" if "bw" in program else "us"])
+    bandwidth = Plot("osu_put_bw under --machine aries: one rank to another", "MB/s", (8, 4 << 20), (16, 16384))
+    bandwidth.line("by FMA (to 64 KiB)", {s: v for s, v in curves["osu_put_bw", FMA].items() if s <= 65536}, "#1b6ca8")
+    bandwidth.line(BTE, curves["osu_put_bw", BTE], "#c0392b")
+    bandwidth.marks("measured: LANL XC40, by the\nblock engine (open-mpi/ompi, 4919)", PUT_BW)
+    bandwidth.level("measured: FMA, one core, 1 MiB", FMA_ONE_CORE)
+    bandwidth.write(os.path.join(options.out, "osu-aries-put-bw.svg"))
+    latency = Plot("osu_latency and osu_put_latency under --machine aries", "us", (1, 64 << 10), (0.5, 32))
+    for program, colours in (("osu_put_latency", ("#1b6ca8", "#c0392b")),):
+        for way, colour in zip(LIMITS, colours):
+            latency.line(f"{program}, {way}", {s: v for s, v in curves[program, way].items() if s <= 65536}, colour)
+    latency.line("osu_latency", {s: v for s, v in curves["osu_latency", FMA].items() if s <= 65536}, "#2e8b57")
+    latency.marks("measured: osu_latency, Broadwell\n(ofi-cray/libfabric-cray, 1055)", LATENCY)
+    latency.write(os.path.join(options.out, "osu-aries-latency.svg"))
+    fma, bte = curves["osu_put_bw", FMA], curves["osu_put_bw", BTE]
+    print("put bandwidth: the block engine is better from", crossover(fma, bte, lambda a, b: a > b), "bytes on")
+    fma, bte = curves["osu_put_latency", FMA], curves["osu_put_latency", BTE]
+    print("put latency: the block engine is better from", crossover(fma, bte, lambda a, b: a < b), "bytes on")
+    for size, value in PUT_BW.items():
+        ours = curves["osu_put_bw", BTE].get(size)
+        if ours:
+            print(f"osu_put_bw {size}: measured {value:.0f} MB/s, here {ours:.0f} ({100 * (ours / value - 1):+.1f} %)")
+    for size, value in LATENCY.items():
+        ours = curves["osu_latency", FMA].get(size)
+        if ours:
+            print(f"osu_latency {size}: measured {value:.2f} us, here {ours:.2f} ({100 * (ours / value - 1):+.1f} %)")
+
+
+if __name__ == "__main__":
+    main()
