@@ -22,6 +22,10 @@ import json, subprocess, sys
 for machine in ("aries", "gemini", "seastar", "bluegene-l", "asci-q", "ideal"):
     e = json.loads(subprocess.check_output([sys.argv[1], "explain", "--json", "--machine", machine, "put", "0", "77", "64"]))
     assert sum(c["ps"] for c in e["to_data"]) == e["data_at_ps"], e
+    # Every stage, hop and cable says by how much it may be off.
+    for asked in (["put", "0", "77", "4096"], ["get", "0", "77", "8"], ["matched_get", "0", "77", "8"]):
+        text = subprocess.check_output([sys.argv[1], "explain", "--machine", machine, *asked], text=True)
+        assert "error not known" not in text, text
 PY
 refuses "gemini: target node '3840' is not accepted: expected a whole number 0..3839" explain --machine gemini put 0 3840 8
 refuses "expected a whole number 0..3839" explain --machine gemini put -- -1 5 8
