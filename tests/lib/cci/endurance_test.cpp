@@ -10,7 +10,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-// Many connections, many deaths, many messages. ORRERY_LONG_TESTS=1 takes the numbers of docs/testing.md.
+// Many connections, many deaths, many messages. ORRERY_LONG_TESTS=1: 10,000, 100,
+// and as many as three minutes take.
 namespace cci_test {
 namespace {
 
@@ -18,6 +19,13 @@ bool is_long() {
   const char* const text = std::getenv("ORRERY_LONG_TESTS");
   return text != nullptr && *text == '1';
 }
+
+// A sanitizer keeps memory that was freed: what a process has then says nothing of what it needs.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMemoryTells = false;
+#else
+constexpr bool kMemoryTells = true;
+#endif
 
 // Of this process, in KiB: all that is in memory, and of it what is shared.
 struct Memory {
@@ -125,7 +133,9 @@ TEST(Endurance, ThousandsOfConnectionsOfOneEndpointAreSmall) {
               after.shared - before.shared, each);
   stop(client);
   // 64 MiB for 10,000.
-  EXPECT_LE(each, 64.0 * 1024 / 10'000 + (is_long() ? 0 : 2));
+  if (kMemoryTells) {
+    EXPECT_LE(each, 64.0 * 1024 / 10'000 + (is_long() ? 0 : 2));
+  }
 }
 
 TEST(Endurance, AServerThatIsKilledAgainAndAgainIsFoundAgain) {
@@ -188,7 +198,9 @@ TEST(Endurance, AServerThatIsKilledAgainAndAgainIsFoundAgain) {
   }
   std::printf("%d deaths: %ld KiB more, %ld descriptors more\n", rounds, memory_now().all - first.all,
               descriptors_now() - first_descriptors);
-  EXPECT_LE(memory_now().all - first.all, 2048);
+  if (kMemoryTells) {
+    EXPECT_LE(memory_now().all - first.all, 2048);
+  }
   EXPECT_LE(descriptors_now() - first_descriptors, 1);
   stop(server);
 }
@@ -280,7 +292,9 @@ TEST(Endurance, NoMessageIsLostOrDoubledAndMemoryStaysTheSame) {
   }
   const long more = memory_now().all - first.all;
   std::printf("%llu messages, %ld KiB more\n", static_cast<unsigned long long>(completed), more);
-  EXPECT_LE(more, 4096);
+  if (kMemoryTells) {
+    EXPECT_LE(more, 4096);
+  }
   EXPECT_EQ(::waitpid(server, nullptr, WNOHANG), 0) << "the server has seen a number twice, or missed one";
   stop(server);
 }
