@@ -25,15 +25,25 @@ inline void* plain(const void* pointer) { return const_cast<void*>(pointer); }
   if (bytes == 0) return;
   must(call, dmapp_put(dest, segment_of(dest), pe, plain(source), bytes, DMAPP_BYTE), dest, bytes, pe);
 }
-[[gnu::always_inline]] inline void get(const char* call, void* dest, const void* source, std::uint64_t bytes,
-                                       int pe) {
-  if (bytes == 0) return;
-  must(call, dmapp_get(dest, plain(source), segment_of(source), pe, bytes, DMAPP_BYTE), source, bytes, pe);
-}
 [[gnu::always_inline]] inline void put_nbi(const char* call, void* dest, const void* source,
                                            std::uint64_t bytes, int pe) {
   if (bytes == 0) return;
   must(call, dmapp_put_nbi(dest, segment_of(dest), pe, plain(source), bytes, DMAPP_BYTE), dest, bytes, pe);
+}
+// Returns when the source may be written again: a client's put. The library's own puts, which something
+// follows that must come behind them, are above.
+[[gnu::always_inline]] inline void put_away(const char* call, void* dest, const void* source,
+                                            std::uint64_t bytes, int pe) {
+  if (bytes < g_job.taken_below) [[unlikely]] {
+    put_nbi(call, dest, source, bytes, pe);
+    return;
+  }
+  put(call, dest, source, bytes, pe);
+}
+[[gnu::always_inline]] inline void get(const char* call, void* dest, const void* source, std::uint64_t bytes,
+                                       int pe) {
+  if (bytes == 0) return;
+  must(call, dmapp_get(dest, plain(source), segment_of(source), pe, bytes, DMAPP_BYTE), source, bytes, pe);
 }
 [[gnu::always_inline]] inline void get_nbi(const char* call, void* dest, const void* source,
                                            std::uint64_t bytes, int pe) {

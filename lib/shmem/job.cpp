@@ -5,6 +5,7 @@
 #include "emu/base/log.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/memory/symmetric_heap.hpp"
+#include "emu/nic/host/runtime.hpp"
 #include "lib/dmapp/peer_heap.hpp"
 #include "lib/shmem/environment.hpp"
 #include "lib/shmem/profiling.hpp"
@@ -63,6 +64,9 @@ void start(const char* call, int level) {
   g_job.level = level;
   g_job.heap = region_of(info.sheap_seg);
   g_job.data = region_of(info.data_seg);
+  const auto runtime = nic::Runtime::of_process();
+  if (runtime.ok() && runtime.value()->nic().clock() != nullptr)
+    g_job.taken_below = attributes.offload_threshold;
   g_job.up = true;
   start_teams();
   if (!g_registered) {

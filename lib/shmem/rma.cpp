@@ -107,32 +107,32 @@ using shmem::pe_of;
               pe_of("shmem_ctx_" #NAME, ctx, pe));                                                   \
   }
 
-#define ORRERY_TYPED(T, N, A)                                                                             \
-  ORRERY_TRANSFER(N##_put, T, sizeof(T), put)                                                             \
-  ORRERY_TRANSFER(N##_get, T, sizeof(T), get)                                                             \
-  ORRERY_TRANSFER(N##_put_nbi, T, sizeof(T), put_nbi)                                                     \
-  ORRERY_TRANSFER(N##_get_nbi, T, sizeof(T), get_nbi)                                                     \
-  ORRERY_STRIDED(N##_iput, T, sizeof(T), iput)                                                            \
-  ORRERY_STRIDED(N##_iget, T, sizeof(T), iget)                                                            \
-  void shmem_##N##_p(T* dest, T value, int pe) {                                                          \
-    shmem::put("shmem_" #N "_p", dest, &value, sizeof value, pe);                                         \
-  }                                                                                                       \
-  T shmem_##N##_g(const T* source, int pe) {                                                              \
-    T value;                                                                                              \
-    shmem::get("shmem_" #N "_g", &value, source, sizeof value, pe);                                       \
-    return value;                                                                                         \
-  }                                                                                                       \
-  void shmem_ctx_##N##_p(shmem_ctx_t ctx, T* dest, T value, int pe) {                                     \
-    shmem::put("shmem_ctx_" #N "_p", dest, &value, sizeof value, pe_of("shmem_ctx_" #N "_p", ctx, pe));   \
-  }                                                                                                       \
-  T shmem_ctx_##N##_g(shmem_ctx_t ctx, const T* source, int pe) {                                         \
-    T value;                                                                                              \
-    shmem::get("shmem_ctx_" #N "_g", &value, source, sizeof value, pe_of("shmem_ctx_" #N "_g", ctx, pe)); \
-    return value;                                                                                         \
+#define ORRERY_TYPED(T, N, A)                                                                                \
+  ORRERY_TRANSFER(N##_put, T, sizeof(T), put_away)                                                           \
+  ORRERY_TRANSFER(N##_get, T, sizeof(T), get)                                                                \
+  ORRERY_TRANSFER(N##_put_nbi, T, sizeof(T), put_nbi)                                                        \
+  ORRERY_TRANSFER(N##_get_nbi, T, sizeof(T), get_nbi)                                                        \
+  ORRERY_STRIDED(N##_iput, T, sizeof(T), iput)                                                               \
+  ORRERY_STRIDED(N##_iget, T, sizeof(T), iget)                                                               \
+  void shmem_##N##_p(T* dest, T value, int pe) {                                                             \
+    shmem::put_away("shmem_" #N "_p", dest, &value, sizeof value, pe);                                       \
+  }                                                                                                          \
+  T shmem_##N##_g(const T* source, int pe) {                                                                 \
+    T value;                                                                                                 \
+    shmem::get("shmem_" #N "_g", &value, source, sizeof value, pe);                                          \
+    return value;                                                                                            \
+  }                                                                                                          \
+  void shmem_ctx_##N##_p(shmem_ctx_t ctx, T* dest, T value, int pe) {                                        \
+    shmem::put_away("shmem_ctx_" #N "_p", dest, &value, sizeof value, pe_of("shmem_ctx_" #N "_p", ctx, pe)); \
+  }                                                                                                          \
+  T shmem_ctx_##N##_g(shmem_ctx_t ctx, const T* source, int pe) {                                            \
+    T value;                                                                                                 \
+    shmem::get("shmem_ctx_" #N "_g", &value, source, sizeof value, pe_of("shmem_ctx_" #N "_g", ctx, pe));    \
+    return value;                                                                                            \
   }
 
 #define ORRERY_SIZED(B, A)                              \
-  ORRERY_TRANSFER(put##B, void, (B) / 8, put)           \
+  ORRERY_TRANSFER(put##B, void, (B) / 8, put_away)      \
   ORRERY_TRANSFER(get##B, void, (B) / 8, get)           \
   ORRERY_TRANSFER(put##B##_nbi, void, (B) / 8, put_nbi) \
   ORRERY_TRANSFER(get##B##_nbi, void, (B) / 8, get_nbi) \
@@ -143,7 +143,7 @@ extern "C" {
 
 SHMEM_RMA_TYPES_(ORRERY_TYPED, 0)
 SHMEM_WIDTHS_(ORRERY_SIZED, 0)
-ORRERY_TRANSFER(putmem, void, 1, put)
+ORRERY_TRANSFER(putmem, void, 1, put_away)
 ORRERY_TRANSFER(getmem, void, 1, get)
 ORRERY_TRANSFER(putmem_nbi, void, 1, put_nbi)
 ORRERY_TRANSFER(getmem_nbi, void, 1, get_nbi)
