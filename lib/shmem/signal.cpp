@@ -23,9 +23,16 @@ void raise(const char* call, std::uint64_t* signal, std::uint64_t value, int op,
   }
 }
 
-// The data are there when the signal is raised: a put that blocks, or a request of the NIC that does both.
+// The data are there when the signal is raised: a put that blocks, or, under a machine's clock, a request of
+// the NIC that does both.
 void put_signal(const char* call, void* dest, const void* source, std::uint64_t bytes, std::uint64_t* signal,
                 std::uint64_t value, int op, int pe) {
+  // What is refused here, the calls behind it tell.
+  if (bytes < g_job.taken_below && bytes != 0 && op == SHMEM_SIGNAL_SET &&
+      segment_of(dest) == segment_of(signal) &&
+      dmapp_put_flag_nbi(dest, segment_of(dest), pe, plain(source), bytes, DMAPP_BYTE, signal, value) ==
+          DMAPP_RC_SUCCESS)
+    return;
   put(call, dest, source, bytes, pe);
   raise(call, signal, value, op, pe);
 }
