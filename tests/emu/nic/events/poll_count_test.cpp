@@ -8,6 +8,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
+#include <thread>
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace orrery::nic {
 namespace {
@@ -21,6 +29,50 @@ TEST(PollCount, SaysNowAndThenThatItIsTimeToLookAbout) {
     for (std::uint64_t i = 1; i <= 5 * patience; ++i) ASSERT_EQ(count.add(), i % patience == 0) << i;
     EXPECT_EQ(count.value(), 5 * patience);
   }
+}
+
+// How often this thread has slept or waited so far, yields not counted.
+long sleeps() {
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nvcsw;
+}
+
+// A process that uses a core and gives it to no other.
+class Stranger {
+ public:
+  Stranger() : pid_(fork()) {
+    if (pid_ == 0) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (; pid_ == 0;) cpu_relax();
+  }
+  ~Stranger() {
+    kill(pid_, SIGKILL);
+    (void)waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  const pid_t pid_;
+};
+
+// Where yields bring nothing but a stranger's time slice, the thread sleeps between its looks instead.
+TEST(PollCount, AYieldThatGaveAStrangerItsSliceIsFollowedBySleeps) {
+  std::thread([] {
+    const int core = sched_getcpu();
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(core), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    const Stranger stranger;
+    PollCount count(true);
+    const std::int64_t limit = monotonic_ns() + 60'000'000'000;
+    bool slept = false;
+    while (!slept && monotonic_ns() < limit) {
+      const long before = sleeps();
+      for (int i = 0; i < 16; ++i) count.give_way();
+      slept = sleeps() - before >= 14;
+    }
+    EXPECT_TRUE(slept);
+  }).join();
 }
 
 TEST(PollPhase, ThePutOffGrowsWithTheTimePolledUpToABound) {
