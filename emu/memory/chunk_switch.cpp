@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <sys/uio.h>
 
 namespace orrery::memory {
@@ -74,21 +75,30 @@ bool reads_as_zeros(std::uint64_t page) {
          std::all_of(std::begin(words), std::end(words), [](std::uint64_t word) { return word == 0; });
 }
 
+// Whether no page of the system is in swap. A page that was swapped out takes its place there.
+bool nothing_is_swapped() {
+  struct sysinfo system {};
+  return ::sysinfo(&system) == 0 && system.totalswap == system.freeswap;
+}
+
 // Writes what the chunk holds to the file; pages that were never touched stay holes. `anonymous`: a page that
 // is not there is zeros.
 Status copy_to_file(const ProcessState& state, Range chunk, bool anonymous) {
   if (!anonymous || state.pagemap < 0) return write_all(state, chunk);
-  std::uint64_t entries[64];
+  bool no_swap = nothing_is_swapped();
+  std::uint64_t entries[512];
   for (std::uint64_t at = chunk.begin; at < chunk.end;) {
     const std::uint64_t pages = std::min<std::uint64_t>((chunk.end - at) / kPageBytes, std::size(entries));
     const std::uint64_t bytes = pages * sizeof entries[0];
     if (raw::pread(state.pagemap, entries, bytes, at / kPageBytes * sizeof entries[0]) !=
         static_cast<std::int64_t>(bytes))
       return write_all(state, {at, chunk.end});
-    // The mark of a held page that is not there looks like a swapped page.
+    // The mark of a held page that is not there looks like a swapped page. To read each costs microseconds:
+    // minutes for a reservation of many GiB.
+    no_swap = no_swap && nothing_is_swapped();
     const auto there = [&](std::uint64_t i) {
       return (entries[i] & kPagemapPresent) != 0 ||
-             ((entries[i] & kPagemapSwapped) != 0 && !reads_as_zeros(at + i * kPageBytes));
+             ((entries[i] & kPagemapSwapped) != 0 && !no_swap && !reads_as_zeros(at + i * kPageBytes));
     };
     for (std::uint64_t i = 0; i < pages;) {
       std::uint64_t end = i;

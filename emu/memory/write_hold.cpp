@@ -117,7 +117,7 @@ Status WriteHold::hold_again() {
 
 bool WriteHold::intact() const {
   if (method_ == Blocker::protect || in_memory_file_ || state_.pagemap < 0) return true;
-  std::uint64_t entries[64];
+  std::uint64_t entries[512];
   for (std::uint64_t at = chunk_.begin; at < chunk_.end;) {
     const std::uint64_t pages = std::min<std::uint64_t>((chunk_.end - at) / kPageBytes, std::size(entries));
     const std::uint64_t bytes = pages * sizeof entries[0];

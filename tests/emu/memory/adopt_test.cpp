@@ -3,6 +3,7 @@
 #include "tests/emu/memory/memory_fixture.hpp"
 #include "tests/require.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 
@@ -47,6 +48,24 @@ class Adopt : public ::testing::TestWithParam<Method> {
     rig_.peer_sets(at, 5, bytes);
     EXPECT_EQ(at[0], 5);
     EXPECT_EQ(at[bytes - 1], 5);
+  }
+
+  struct Parts {
+    std::uint64_t count = 0, longest = 0;
+  };
+  Parts adopt_by_parts(const Pages& pages) {
+    struct Guard final : SwitchGuard {
+      Parts parts;
+      Status before_switch(Range part) override {
+        ++parts.count;
+        parts.longest = std::max(parts.longest, part.size());
+        return {};
+      }
+      void after_switch(Range, bool) override {}
+    } guard;
+    EXPECT_TRUE(rig_.space->adopt(address_of(pages.data()), pages.size(), guard).ok());
+    EXPECT_EQ(rig_.cover(pages.data(), pages.size()), Cover::direct);
+    return guard.parts;
   }
 
   Rig rig_{GetParam()};
@@ -107,6 +126,27 @@ TEST_P(Adopt, SharesPrivatePagesOfAFile) {
   EXPECT_EQ(static_cast<char>(*rig_.seen(at + kPageBytes)), 'x');
   munmap(at, kBytes);
   close(file);
+}
+
+// Peers wait while a part moves: the parts of pages that hold something are short.
+TEST_P(Adopt, MovesWhatHoldsSomethingByShortParts) {
+  Pages pages(std::size_t{16} << 20);
+  fill(pages.data(), pages.size(), 3);
+  const Parts parts = adopt_by_parts(pages);
+  EXPECT_LE(parts.longest, std::uint64_t{256} << 10);
+  EXPECT_TRUE(holds(pages.data(), pages.size(), 3));
+}
+
+// What is reserved and never touched costs nothing: neither a part for each 256 KiB nor memory.
+TEST_P(Adopt, MovesWhatWasNeverTouchedByLongParts) {
+  Pages pages(std::size_t{64} << 30, PROT_READ | PROT_WRITE, MAP_NORESERVE);
+  if (!pages.ok()) ORRERY_SKIP("memory") << "no 64 GiB of address space";
+  const auto before = rig_.space->stats().file_blocks_bytes;
+  const Parts parts = adopt_by_parts(pages);
+  EXPECT_LE(parts.count, std::uint64_t{64} << 30 >> 25) << "parts of 32 MiB or more";
+  EXPECT_LE(rig_.space->stats().file_blocks_bytes, before + (1 << 20));
+  pages.data()[pages.size() - 1] = 5;
+  EXPECT_EQ(static_cast<char>(*rig_.seen(pages.data() + pages.size() - 1)), 5);
 }
 
 TEST_P(Adopt, KeepsPagesThatWereNeverTouchedSparse) {

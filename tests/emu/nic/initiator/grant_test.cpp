@@ -105,5 +105,35 @@ TEST(Adoption, StopsBeforePagesThatTheProgramLetGoOf) {
   EXPECT_EQ(switches, 1);
 }
 
+// A registration of many parts moves for seconds: what a peer posts meanwhile is served before the next part.
+TEST(Adoption, APutWaitsForOnePartAtTheMost) {
+  Nic::Options options;
+  options.adopt_after = 1;
+  World world(2, Path::adopt, options);
+  constexpr std::uint64_t kWords = kPageBytes / 8;
+  alignas(kPageBytes) static std::uint64_t target[16 * kWords];  // four parts of the box's adoption
+  const MemKey key = registered_with_queue(world, target, sizeof target);
+  const auto endpoint = world.endpoint(0, 1, nullptr);
+  int switches = 0;
+  std::uint64_t value = 0;
+  world.during_switch = [&](int) {
+    // The put of the part before, to a page that has moved by now and to one that has not.
+    if (switches > 0) {
+      EXPECT_EQ(target[0], value) << "after part " << switches;
+      EXPECT_EQ(target[15 * kWords], value) << "after part " << switches;
+    }
+    if (++switches == 4) return;
+    value = static_cast<std::uint64_t>(switches);
+    EXPECT_EQ(world[0].nic().post(*endpoint, box::put_word(&value, target, key, 0)), Errc::ok);
+    EXPECT_EQ(world[0].nic().post(*endpoint, box::put_word(&value, target + 15 * kWords, key, 0)), Errc::ok);
+  };
+  for (int i = 0; i < 4 && switches == 0; ++i) {
+    EXPECT_EQ(world[0].nic().post(*endpoint, box::put_word(&value, target + 8, key, 0)), Errc::ok);
+    world.serve_all();
+  }
+  EXPECT_EQ(switches, 4);
+  EXPECT_TRUE(world.settle(0, *endpoint));
+}
+
 }  // namespace
 }  // namespace orrery::nic
