@@ -180,4 +180,29 @@ void outside(World& w, bool naps) {
   }
 }
 
+void computes(World& w, bool reads_the_clock) {
+  constexpr std::int64_t kRealNs = 1'500'000'000, kPartNs = 10'000'000;
+  const auto real_ns = [] {
+    timespec t{};
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+  };
+  const std::int64_t start = now_ns();
+  for (int round = 0; round < 4; ++round) {
+    if (w.rank() == round % 2) {
+      for (const std::int64_t end = real_ns() + kRealNs; real_ns() < end;) {
+        for (const std::int64_t part = real_ns() + kPartNs; real_ns() < part;) {
+        }
+        if (reads_the_clock) (void)now_ns();
+      }
+      auto pd = w.put(1 - w.rank(), 0, 8, GNI_CQMODE_REMOTE_EVENT);
+      if (round < 2) w.post(1 - w.rank(), pd);
+    } else if (round < 2) {
+      (void)w.await_remote();
+    }
+    if (round >= 2) PMI_Barrier();
+  }
+  std::printf("PE %d: took %" PRId64 " ns\n", w.rank(), now_ns() - start);
+}
+
 }  // namespace clock_worker

@@ -51,6 +51,30 @@ TEST(Looking, EachLookInVainCostsWhatTheMachineSays) {
   for (std::size_t i = 0; i < looks.size(); ++i) EXPECT_EQ(times[i] - times[0], 25 * looks[i]) << ran.out;
 }
 
+// A message is found at its own time, whatever the engine looks at besides.
+TEST(Looking, AMessageTakesTheMachinesTimeWhateverElseTheEngineLooksAt) {
+  const Ran ran = looking_run(2, {"engine_messages"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const double mailbox = numbers_after(ran.out, "mailbox: ").at(0);
+  const double engine = numbers_after(ran.out, "engine: ").at(0);
+  EXPECT_EQ(engine, mailbox) << ran.out;
+  // Of the message, 4 B and its header, and no more than that.
+  const double put = numbers_after(looking_run(2, {"engines"}).out, "queues: ").at(0);
+  EXPECT_NEAR(mailbox, put, 0.35 * put) << ran.out;
+}
+
+// As linear algebra between two messages: no deadlock, and the machine's time is that of the messages.
+TEST(Computing, APeThatComputesForSecondsStopsNoOther) {
+  for (const std::vector<std::string>& what :
+       {std::vector<std::string>{"computes"}, std::vector<std::string>{"computes", "clock"}}) {
+    const Ran ran = looking_run(2, what);
+    ASSERT_EQ(ran.code, 0) << what.size() << ran.err;
+    const auto times = numbers_after(ran.out, "took ");
+    ASSERT_EQ(times.size(), 2u) << ran.out;
+    for (const double took : times) EXPECT_LT(took, 10e6) << what.size() << ": " << ran.out;
+  }
+}
+
 TEST(Computing, KernelsBetweenTwoReadingsOfTheClockTakeNoTimeOrTheirOwn) {
   const Ran zero = looking_run(1, {"kernels"});
   ASSERT_EQ(zero.code, 0) << zero.err;

@@ -58,6 +58,62 @@ void messages(World& w) {
   std::printf("PE %d: all by %" PRId64 "\n", w.rank(), now_ns());
 }
 
+// Messages back and forth between two PEs that look for them as a message-passing library's engine does: at
+// the mailbox alone, and at four queues and for datagrams as well.
+void engine_messages(World& w) {
+  constexpr int kRounds = 100;
+  const int peer = 1 - w.rank();
+  gni_smsg_attr_t mine{};
+  mine.msg_type = GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
+  mine.mbox_maxcredit = 16;
+  mine.msg_maxsize = 64;
+  BENCH_REQUIRE(GNI_SmsgBufferSizeNeeded(&mine, &mine.buff_size));
+  mine.msg_buffer = std::calloc(1, mine.buff_size);
+  const gni_cq_handle_t arrived = w.session.queue(64), blocks = w.session.queue(64),
+                        sent = w.session.queue(64);
+  mine.mem_hndl = w.session.registered(mine.msg_buffer, mine.buff_size, arrived);
+  const bench::Window here{reinterpret_cast<std::uint64_t>(mine.msg_buffer), mine.mem_hndl};
+  const auto all = bench::all_gather(here, w.rank(), w.size());
+  gni_smsg_attr_t theirs = mine;
+  theirs.msg_buffer = reinterpret_cast<void*>(all[static_cast<std::size_t>(peer)].address);
+  theirs.mem_hndl = all[static_cast<std::size_t>(peer)].handle;
+  const gni_ep_handle_t ep = w.session.endpoint(peer, sent);
+  BENCH_REQUIRE(GNI_SmsgInit(ep, &mine, &theirs));
+  const auto look = [](gni_cq_handle_t queue) {
+    gni_cq_entry_t event = 0;
+    (void)GNI_CqGetEvent(queue, &event);
+  };
+  for (const bool engine : {false, true}) {
+    PMI_Barrier();
+    const std::int64_t start = now_ns();
+    std::uint32_t turn = 0;
+    const auto receive = [&] {
+      void* message = nullptr;
+      for (;;) {
+        if (engine) {
+          std::uint64_t name = 0;
+          if (++turn % 8 == 0) (void)GNI_PostDataProbeById(w.session.nic, &name);
+          for (const gni_cq_handle_t queue : {sent, blocks, w.source, arrived}) look(queue);
+        }
+        std::uint8_t tag = GNI_SMSG_ANY_TAG;
+        if (GNI_SmsgGetNextWTag(ep, &message, &tag) == GNI_RC_SUCCESS) break;
+      }
+      BENCH_REQUIRE(GNI_SmsgRelease(ep));
+    };
+    for (int i = 0; i < kRounds; ++i) {
+      if (w.rank() == 1) receive();
+      gni_return_t rc = GNI_RC_NOT_DONE;
+      while ((rc = GNI_SmsgSendWTag(ep, &i, sizeof i, nullptr, 0, 0, 1)) == GNI_RC_NOT_DONE) look(sent);
+      bench::require(rc, "GNI_SmsgSendWTag");
+      if (w.rank() == 0) receive();
+    }
+    const std::int64_t took = now_ns() - start;
+    if (w.rank() == 0)
+      std::printf("%s: %" PRId64 " ns\n", engine ? "engine" : "mailbox", took / (2 * kRounds));
+  }
+  PMI_Barrier();
+}
+
 namespace {
 int keep(std::uint32_t id, std::uint32_t /*address*/, void* message, std::uint8_t /*tag*/, void* context) {
   auto& sum = *static_cast<std::uint64_t*>(context);

@@ -347,6 +347,8 @@ int main(int argc, char** argv) {
   if (what == "allocations") allocations(w);
   if (what == "to_one") to_one(w);
   if (what == "messages") messages(w);
+  if (what == "engine_messages") engine_messages(w);
+  if (what == "computes") computes(w, argc > 2);
   if (what == "shared_queue") shared_queue(w);
   if (what == "reduce") reduce(w, GNI_CE_MAX_CHILDREN);
   if (what == "reduce_tree") reduce(w, 6);

@@ -104,8 +104,12 @@ void helpers(World& w, int how);
 void servers(World& w);
 // Looks in vain until something has come that is not the NIC's, with sleeps between or without.
 void outside(World& w, bool naps);
+// Two PEs in turns: one computes for seconds without a call, or reading the clock now and then, and puts; the
+// other one looks at its queue, or waits at the launcher's barrier.
+void computes(World& w, bool reads_the_clock);
 // clock_messages.cpp
 void messages(World& w);
+void engine_messages(World& w);
 void shared_queue(World& w);
 // `branch`: PEs below each engine.
 void reduce(World& w, int branch);
