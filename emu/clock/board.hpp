@@ -41,8 +41,8 @@ enum class Peek : std::uint32_t {
 // turn. It ends when something has come, and a moment of real time has passed for others to find it too.
 enum class Standstill : std::uint32_t { none = 0, stands = 1, ends = 2 };
 
-// What has happened to a PE.
-enum class Touch : std::uint32_t { nothing = 0, stirred = 1, news = 2 };
+// What has happened to a PE; data: a message came whose event follows (data_touch.hpp).
+enum class Touch : std::uint32_t { nothing = 0, stirred = 1, data = 2, news = 3 };
 
 // What a PE waits for, for the report of a deadlock.
 enum class WaitsFor : std::uint32_t { nothing = 0, event, poll, sleep, barrier, memory, end };
@@ -110,7 +110,7 @@ struct Board {
   std::atomic<std::int64_t> quiet_at[kMaxPes];
 };
 inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"
-inline constexpr std::uint32_t kBoardVersion = 10;
+inline constexpr std::uint32_t kBoardVersion = 11;
 inline constexpr int kExitDeadlock = 75;
 constexpr std::uint32_t token_of(std::uint32_t pe, bool inside) { return pe << 1 | (inside ? 1 : 0); }
 inline constexpr std::uint32_t kNobody = UINT32_MAX >> 1;

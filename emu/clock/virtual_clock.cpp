@@ -5,6 +5,7 @@
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
 #include "emu/base/timed_path.hpp"
+#include "emu/clock/data_touch.hpp"
 #include "emu/clock/page_watch.hpp"
 
 #include <algorithm>
@@ -162,6 +163,7 @@ void VirtualClock::something_done() {
   clock_looks_ = 0;
   slow_reads_ = 0;
   naps_ = 0;
+  woken_by_data_ = false;
 }
 
 // Time does not go back. REQUIRES: mu_ is held.
@@ -375,7 +377,9 @@ Picos VirtualClock::collective_time(model::Collective collective, std::uint64_t 
   return shared_->collective_time(collective, bytes);
 }
 
-ORRERY_TIMED_PATH void VirtualClock::touch(std::uint32_t process_slot) { tell(process_slot, Touch::news); }
+ORRERY_TIMED_PATH void VirtualClock::touch(std::uint32_t process_slot) {
+  tell(process_of_touch(process_slot), is_data_touch(process_slot) ? Touch::data : Touch::news);
+}
 
 void VirtualClock::stir(std::uint32_t process_slot) { tell(process_slot, Touch::stirred); }
 

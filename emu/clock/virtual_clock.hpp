@@ -122,9 +122,13 @@ class VirtualClock final : public Clock, private Debtor {
   // Something happened to that PE.
   void tell(std::uint32_t process_slot, Touch what);
   Touch take_touch();
+  // Whether a program that waits by looking goes on for it.
+  bool ends_looking(Touch what) const {
+    return what == Touch::news || (what == Touch::data && !data_is_vain_);
+  }
   bool is_news() {
-    return kept_ == Touch::news ||
-           turns_.self().touched.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(Touch::news);
+    const auto touched = static_cast<Touch>(turns_.self().touched.load(std::memory_order_relaxed));
+    return ends_looking(std::max(kept_, touched));
   }
   void come_in(bool looks = false);
   void pay_looks(bool wakes);
@@ -183,7 +187,10 @@ class VirtualClock final : public Clock, private Debtor {
   std::uint64_t looks_made_ = 0;
   std::int64_t owed_looks_ = 0;     // of looks_, as now() sees it; guarded as now_ is
   Touch touched_ = Touch::nothing;  // what ended run_until() last
-  bool peeking_ = false;            // the program looks without the turn
+  // The program went on for data alone, and has done nothing since; it once waited again then: it looks for
+  // the event that follows.
+  bool woken_by_data_ = false, data_is_vain_ = false;
+  bool peeking_ = false;  // the program looks without the turn
   // Looks at the clock in the same row.
   std::int64_t streak_from_ = 0;
   std::uint32_t clock_looks_ = 0;

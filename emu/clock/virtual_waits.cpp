@@ -44,7 +44,11 @@ std::int64_t VirtualClock::quantum() const {
 // Until then, or until something happens that the program may be looking for.
 ORRERY_TIMED_PATH void VirtualClock::wait_by_looking(std::int64_t until, bool wakes, bool peeks) {
   while (run_until(until, wakes, WaitsFor::poll, peeks)) {
-    if (touched_ == Touch::news) return looks_.news();
+    if (ends_looking(touched_)) {
+      woken_by_data_ = touched_ == Touch::data;
+      return looks_.news();
+    }
+    if (touched_ == Touch::data) continue;
     if (looks_.is_wait()) return looks_.stirred();
   }
 }
@@ -86,11 +90,13 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
   }
   if (is_news()) {
     (void)is_touched();
+    woken_by_data_ = touched_ == Touch::data;
     looks_.news();
     return go_out();
   }
   const Looks::Then then = looks_.look(source);
   if (then == Looks::Then::waits) {
+    data_is_vain_ = data_is_vain_ || woken_by_data_;
     // One that watches the clock has a time in mind.
     const bool watched = looks_.is_watched();
     if (!watched) clock_looks_ = 0;

@@ -7,6 +7,7 @@
 #include "emu/nic/gate/timed.hpp"
 
 #include "emu/base/timed_path.hpp"
+#include "emu/clock/data_touch.hpp"
 #include "emu/nic/nic.hpp"
 #include "emu/nic/state/hazard.hpp"
 #include "emu/nic/target/amo_cache.hpp"
@@ -64,6 +65,7 @@ class TimedOp final : public clock::Task {
                          : whole               ? times_.remote_event_at
                                                : times_.data_at,
                          this, request_.remote.process);
+    if (ends_there()) return;
     follows_ = brings_back(request_) && clock.is_virtual();
     clock.schedule(follows_ ? times_.data_at : times_.local_event_at, &last_, concerns_of_last());
   }
@@ -74,6 +76,7 @@ class TimedOp final : public clock::Task {
       case Stage::at_target:
         status_ = apply();
         touch_target();
+        if (ends_there()) return end();
         if (brings_back(request_)) {
           stage_ = Stage::data_here;
           return clock.schedule_there(times_.data_at, this, nic_.self_);
@@ -89,6 +92,7 @@ class TimedOp final : public clock::Task {
         else
           raise_there();
         touch_target();
+        if (ends_there()) return end();
         break;
       case Stage::data_here:
         if (status_ == Errc::ok) status_ = store_here();
@@ -106,6 +110,9 @@ class TimedOp final : public clock::Task {
 
  private:
   bool is_event() const { return wire::traits(request_.op).is_event; }
+  // A credit that has arrived ends in nothing that the program could find here: a turn for that would be two
+  // switches of processes for every message.
+  bool ends_there() const { return request_.op == Op::credit; }
 
   enum class Stage : std::uint8_t { at_target, event_there, data_here, event_here };
 
@@ -203,11 +210,7 @@ class TimedOp final : public clock::Task {
     clock::Clock& clock = *nic_.clock_;
     // Paced, this may be the clock's thread, and transactions are opened by the queue's alone.
     complete(request_.completion, status_, clock.is_virtual() ? Teller::owner_behind : Teller::other);
-    // A credit that has arrived ends in nothing that the program could find.
-    if (request_.op == Op::credit)
-      clock.stir(nic_.self_);
-    else
-      clock.touch(nic_.self_);
+    if (!ends_there()) clock.touch(nic_.self_);
     release(request_.completion);
     TimedOps& home = *nic_.timed_;
     this->~TimedOp();
@@ -215,8 +218,11 @@ class TimedOp final : public clock::Task {
   }
 
   void touch_target() {
+    const bool event_follows = stage_ == Stage::at_target && (request_.flags & kRemoteEvent) != 0;
     if (request_.op == Op::credit)
       nic_.clock_->stir(request_.remote.process);
+    else if (request_.op == Op::message && event_follows && status_ == Errc::ok)
+      nic_.clock_->touch(clock::data_of(request_.remote.process));
     else
       nic_.clock_->touch(request_.remote.process);
   }
