@@ -51,7 +51,7 @@ enum class Concerns : std::uint8_t { others = 0, itself = 1, its_node = 2 };
 // The clock of one process. Threads: the program's thread that uses the NIC; paced also a thread of its own,
 // which runs tasks. Invariants: (1) tasks run in order of their times, and tasks of one time in the order of
 // schedule(); (2) now() never goes back.
-// Usage: clock->enter(); auto t = clock->start(op); clock->schedule(t.data_at, task); clock->leave();
+// Usage: clock->enter(); auto t = clock->start(op); clock->schedule(t.data_at, task, all); clock->leave();
 class Clock {
  public:
   virtual ~Clock() = default;

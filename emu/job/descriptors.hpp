@@ -36,8 +36,8 @@ struct Descriptors {
 //      request nonce were checked; any other peer is disconnected without an answer.
 //   3. The directory itself is handed out only after share_directory(), to the same user.
 //   4. Nothing is left behind by a kill: the name is abstract.
-// Usage: auto s = DescriptorServer::listen(loop, name);  join({.socket_name = name});
-//        s.value()->serve(dir, self);
+// Usage: auto s = DescriptorServer::listen(loop, name);  directory.join({.rank = 0, .socket_name = name});
+//        s.value()->serve(directory, self);
 class DescriptorServer {
  public:
   // Binds and listens at the abstract name `name` (at most layout::kSocketNameBytes bytes, no leading zero).

@@ -32,7 +32,7 @@ struct EntranceName {
 //   1. One thread, that of the launcher's poll loop; no call waits.
 //   2. Processes of this user are answered, others disconnected.
 //   3. A client that says nothing costs one of 64 places, the oldest goes first.
-// Usage: poll(entrance.fd()); entrance.serve({.directory = fd, .pmi_of = ...});
+// Usage, once entrance.fd() is readable: entrance.serve({.directory = fd, .pmi_of = wire_of});
 class Entrance {
  public:
   // Errors: no_resource (the name is taken), system.

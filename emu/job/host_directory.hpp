@@ -102,7 +102,7 @@ struct DirectorySpec {
 //      leaves either state, and a claim that names it (host_directory_layout.hpp).
 //   3. Bytes of the directory were written by processes of the same user and are range-checked, not trusted.
 //   4. All members are safe from any thread; none waits but wait_endpoint().
-// Usage: auto d = HostDirectory::create({}); d.value()->join({.rank = 0}); d.value()->publish_endpoint(...)
+// Usage: auto d = HostDirectory::create({}); d.value()->join({.rank = 0}); d.value()->find_endpoint(key);
 class HostDirectory {
  public:
   static constexpr std::uint32_t kMaxPes = layout::kMaxPes;

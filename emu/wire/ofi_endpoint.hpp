@@ -53,7 +53,7 @@ struct OfiEndpointOptions {
 // ends have proved their names; other providers have an unconnected endpoint (FI_EP_RDM), whose
 // connections, if any, are their own. The library is opened at run time: a job that stays on one host never
 // loads it. One thread at a time, but for wait_fd(), which any thread may poll(2). Usage: auto ep =
-// OfiEndpoint::open(options, &why); ep->poll(events, 16);
+// OfiEndpoint::open(options, &why); ep.value()->poll(events, 16);
 class OfiEndpoint {
  public:
   // Opens provider and interface. unsupported when libfabric is not installed, or has no such provider or

@@ -58,8 +58,8 @@ struct OfiWireCounts {
 // Invariants: (1) what try_send() took arrives once, in order of its stream, or the peer is lost; (2)
 // requests never keep answers waiting: they have streams of their own, and requests are delivered only while
 // there is room for their answers, which the other side always takes; (3) nothing blocks.
-// Usage: auto wire = OfiWire::open(options, sink, nullptr, &why);  wire->add_peer(3, address);
-//        wire->try_send(3, header, payload);  wire->poll(16);
+// Usage: auto wire = OfiWire::open(options, sink, nullptr, &why);  wire.value()->add_peer(3, address);
+//        wire.value()->try_send(3, header, payload);  wire.value()->poll(16);
 class OfiWire final : public HostWire, private OfiEvents, private OfiGreeter {
  public:
   // Opens the endpoint; see OfiEndpoint::open for errors and `why`. `sink` and `loss` (may be null) outlive

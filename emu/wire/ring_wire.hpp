@@ -18,7 +18,7 @@ ShortFrame short_frame_of(const PacketHeader& header);
 // Invariants: (1) position_ counts every byte ever produced; (2) position_ + a line - head <= data bytes once
 // something was sent; (3) nothing before the frame's mark is visible to the consumer; (4) between calls the
 // first words of the lines in [position_, zeroed_) are 0, and position_ < zeroed_.
-// Usage: RingProducer to(peer.lane(my_slot), peer.lane_bytes());  to.try_send(header, payload);
+// Usage: RingProducer to(peer.request_lane(slot), peer.lane_bytes());  to.try_send(header, payload);
 class RingProducer {
  public:
   RingProducer() = default;

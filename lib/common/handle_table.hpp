@@ -93,7 +93,7 @@ class HandleTable {
 
 // The same for the kinds of one API: an enumeration of bytes, of values 1 to 15.
 // Usage: auto handle = table.insert(Kind::ep, ep);
-//        auto* ep = static_cast<Ep*>(table.find(Kind::ep, handle));
+//        ep = static_cast<Ep*>(table.find(Kind::ep, handle));
 template <typename Kind>
 class TypedHandleTable : private HandleTable {
   static_assert(sizeof(Kind) == 1);

@@ -17,7 +17,7 @@ struct LocalName {
 // The local side of an endpoint's last transfer, as the NIC allowed it. It holds as long as the control word
 // of the registration's entry stays what it was: then the next transfer needs one load and no question.
 // Threads: one at a time, the one that uses the endpoint.
-// Usage: if (local.allows(name, address, bytes, writes) || local.ask(nic, port, name, key, ...)) ...
+// Usage: if (local.allows(name, at, n, true) || local.ask(nic, port, name, key, at, n, true)) ...
 class LocalAccess {
  public:
   // Whether the NIC has said so before: so many bytes of that registration, at its own addresses.

@@ -13,6 +13,7 @@ import check_layers
 import check_documents
 import check_english
 import check_source
+import check_usage
 
 LICENCE = "// SPDX-License-Identifier: BSD-3-Clause\n// Copyright 2026 the Orrery authors\n"
 
@@ -218,6 +219,29 @@ class Exports(unittest.TestCase):
 
     def test_a_name_that_is_missing_is_found(self):
         self.assertEqual(len(self.found("orrery_x")), 1)
+
+
+class Usage(Tree):
+    def found(self, usage, parameters):
+        self.write("emu/base/lamp.hpp", "#pragma once\nnamespace orrery {\n// Usage: " + usage +
+                   "\nstruct Lamp { void light(int); };\n}  // namespace orrery\n")
+        self.write("tests/usage/parameters.txt", parameters)
+        self.write("tests/usage/stand_ins.hpp", "")
+        return check_usage.problems_of(self.root, f"{self.root}/build", ["c++"])
+
+    def test_what_compiles_is_accepted(self):
+        self.assertEqual(self.found("lamp.light(1);  ...  lamp.light(0)", "emu/base/lamp.hpp: Lamp& lamp\n"), ([], 1))
+
+    def test_what_does_not_is_found_with_its_place(self):
+        problems, _ = self.found("lamp.lighten(1);", "emu/base/lamp.hpp: Lamp& lamp\n")
+        self.assertEqual(len(problems), 1)
+        self.assertIn("emu/base/lamp.hpp:3:", problems[0])
+
+    def test_the_rest_of_a_comment_is_part_of_it(self):
+        self.assertTrue(self.found("lamp.light(1);\n// and nothing else", "emu/base/lamp.hpp: Lamp& lamp\n")[0])
+
+    def test_parameters_of_a_header_without_usage_are_found(self):
+        self.assertEqual(len(self.found("Lamp().light(1);", "emu/base/old.hpp: int n\n")[0]), 1)
 
 
 if __name__ == "__main__":

@@ -140,7 +140,7 @@ struct CeShortJoin {
 // thread.
 // Invariants: (1) a record is looked at by one thread at a time; (2) paths live as long as the engine; (3)
 // mu_ is not held while a peer is connected to.
-// Usage: auto vce = engine.create(port);  engine.configure(...);  engine.join(port, edge, join);
+// Usage: auto vce = engine.create(port);  ...  engine.join(port, edge, join);
 class CollectiveEngine final : public Listener {
  public:
   static constexpr std::uint32_t kRecords = 64;  // reductions that a process may have outstanding

@@ -13,7 +13,7 @@
 // what a limit of its interface counts.
 //
 // Threads: any. Invariant: what was taken under a limit was below it at that moment.
-// Usage: if (!use.take(port.domain, job::Resource::mdd, most)) return no_resource;  ...  use.give(...)
+// Usage: if (use.take(domain, job::Resource::mdd, most)) ...  use.give(domain, job::Resource::mdd);
 namespace orrery::nic {
 
 class ResourceUse {

@@ -162,7 +162,7 @@ struct CounterTest {
 };
 
 // The owner's side. Any thread.
-// Usage: CounterName c = pool.create().value();  counter::add(nic.view(), c, {.success = 1});  pool.get(c)
+// Usage: CounterName c = pool.create().value();  counter::add(nic.view(), c, {.success = 1});  pool.get(c);
 class CounterPool {
  public:
   explicit CounterPool(NicView view) : view_(view) {}

@@ -28,7 +28,7 @@ struct ErrorEvent {
 
 // The errors of one NIC, kept for subscribers: a ring of the newest ones, read by serial number, so
 // that readers are independent of each other and of the writer.
-// Threads: any. Only operations that failed come here. Usage: log.report(...);  log.next(after)
+// Threads: any. Only operations that failed come here. Usage: log.report(event);  log.next(after);
 class ErrorLog {
  public:
   static constexpr std::uint64_t kKept = 1024;

@@ -80,7 +80,7 @@ struct Misfortune {
 //
 // Messages and credits that are dropped or corrupt are retransmitted as often as the connection allows.
 //
-// Threads: any. Usage: faults.judge({.from = ..., .to = ..., .key = request.remote, .tries = 1})
+// Threads: any. Usage: faults.judge({.from = from, .to = to, .key = request.remote, .tries = 1});
 class FaultUnit {
  public:
   static constexpr int kLinkTries = 16;

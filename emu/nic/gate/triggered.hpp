@@ -29,7 +29,7 @@ namespace orrery::nic {
 // before; of a put the bytes may be stored twice, when a process dies while it stores them, and the end is
 // counted once; (2) operations of one counter are carried out in the order of their thresholds, those of one
 // threshold in the order of their posts, one at a time; (3) no lock is held while an action runs.
-// Usage: triggers.post(counter, 3, [&] { nic.post(endpoint, request); });  triggers.run(Look::at_signals);
+// Usage: triggers.post(counter, 3, [&] { nic.post(endpoint, request); });  triggers.run(look);
 class TriggerUnit {
  public:
   // Posts an operation, or adds to a counter. Runs on whichever thread of this process finds it due, the

@@ -28,7 +28,7 @@ namespace orrery::nic {
 // Threads: of_process and the members from any thread; the NIC has its own rules.
 // Invariants: (1) a fork()ed child has none until it asks, and then one of its own; (2) the NIC's segment,
 // the memory file and the doorbell are offered to peers only when all three work.
-// Usage: auto runtime = Runtime::of_process();  runtime.value()->nic().open_port(...)
+// Usage: auto runtime = Runtime::of_process();  runtime.value()->nic().open_port(domain, address, id);
 class Runtime final : public Environment {
  public:
   // Joins the job and starts the NIC on the first call. May block for some milliseconds.

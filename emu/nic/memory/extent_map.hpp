@@ -20,8 +20,8 @@ namespace orrery::nic {
 // published(): the program's own calls that unmap memory pass through here.
 // Invariants: (1) no word covers a page that is leaving; (2) a word is written with a change that none of the
 // last 262,143 words had.
-// Usage, service thread: if (map.start(run)) { move it; map.publish(run, check); map.finish(); }
-// Any thread: token = map.leave(begin, end); wait for peers; unmap; map.left(token);
+// Usage: if (map.start(run)) { map.publish(run, check); map.finish(); }
+//        const auto token = map.leave(begin, end); ... map.left(token);
 class ExtentMap {
  public:
   struct Run {

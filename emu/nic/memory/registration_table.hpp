@@ -37,7 +37,7 @@ struct HeldEntry {
 // first, so that a generation comes round again after 67 million registrations at the soonest; (4) processes
 // that have one slot after the other begin far apart in the generations, so that a key which outlived its
 // process is refused by its successor: until one of them has registered some thousand times in one entry.
-// Usage: auto key = table.insert({...});  table.remove(key.value(), peers, ns, settle, cut_off);
+// Usage: auto key = table.insert(entry);  table.remove(key.value(), peers, ns, settle, cut_off);
 class RegistrationTable {
  public:
   struct Entry {

@@ -110,7 +110,7 @@ struct ReceivedSend {
 };
 
 // The owner's side of a NIC's channels. Threads: any, but one at a time for one channel.
-// Usage: auto name = unit.open(port, queue);  unit.post(name, key, address, bytes, context);
+// Usage: auto name = unit.open(port, queue);  unit.post(name.value(), key, at, n, context);
 //        Event e;  queue->take(&e);  auto came = unit.take(e);
 class ChannelUnit {
  public:
