@@ -456,6 +456,7 @@ TEST(OfiWire, ASleepingEndIsWokenThroughItsDescriptor) {
   };
   std::atomic<bool> stop = false;
   std::atomic<std::uint64_t> sleeps = 0;
+  std::atomic<bool> asleep = false;
   std::thread target([&] {
     while (!stop.load()) {
       pair.end[1]->poll(16);
@@ -466,7 +467,9 @@ TEST(OfiWire, ASleepingEndIsWokenThroughItsDescriptor) {
             static_cast<int>(std::clamp<std::int64_t>((*deadline - monotonic_ns()) / 1'000'000 + 1, 0, 200));
       }
       pollfd fd{pair.end[1]->wait_fd(), POLLIN, 0};
+      asleep.store(true);
       sleeps.fetch_add(::poll(&fd, 1, timeout) == 0 ? 1 : 0);
+      asleep.store(false);
     }
   });
   std::int64_t slowest = 0;
@@ -475,7 +478,7 @@ TEST(OfiWire, ASleepingEndIsWokenThroughItsDescriptor) {
     EXPECT_TRUE(pair.end[0]->try_send(5, header_of(Verb::put, i, 0), {}).ok());
     while (pair.sink[0].count == i && monotonic_ns() - start < kPatience) pair.end[0]->poll(16);
     slowest = std::max(slowest, monotonic_ns() - start);
-    if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));  // lets it fall asleep
+    while (i % 10 == 0 && !asleep.load() && monotonic_ns() - start < kPatience) pair.end[0]->poll(16);
   }
   EXPECT_EQ(pair.sink[0].count, kRounds);
   // With nothing under way it has no deadline of its own: it sleeps its whole 200 ms.

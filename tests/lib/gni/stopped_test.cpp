@@ -54,7 +54,8 @@ bool is_shared(const void* at) {
 }
 
 void wait_until_stopped(pid_t pid) {
-  while (!is_stopped(pid)) usleep(200);
+  for (int i = 0; i < 300'000 && !is_stopped(pid); ++i) usleep(200);
+  ASSERT_TRUE(is_stopped(pid)) << pid << " has not stopped for a minute";
 }
 
 class Stopped : public testing::Test {
@@ -86,12 +87,13 @@ class Stopped : public testing::Test {
 
   // What is used often moves into the memory file, and is reached without its owner from then on.
   void use_until_adopted() {
-    for (;;) {
+    for (int round = 0; round < 60'000; ++round) {
       for (int i = 0; i < 20; ++i) put(0, 1, GNI_CQMODE_GLOBAL_EVENT);
       usleep(1000);
       const auto adopted = pmi.gather<int>(is_shared(memory) ? 1 : 0);
       if (std::count(adopted.begin(), adopted.end(), 0) == 0) return;
     }
+    FAIL() << "memory that is used often has not moved into the memory file";
   }
   gni_post_descriptor_t word_at(gni_post_type_t type, std::size_t index, std::uint16_t mode) {
     gni_post_descriptor_t d = descriptor(type, mode);

@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <ctime>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include <unistd.h>
@@ -93,6 +96,17 @@ class Suspension : public testing::Test {
   Card peer{};
 };
 
+// Until that thread of this process sleeps in the kernel, or `ended`; a minute at most.
+void wait_until_asleep(pid_t thread, const std::atomic<bool>& ended) {
+  for (const std::time_t give_up = std::time(nullptr) + 60; !ended && std::time(nullptr) < give_up;) {
+    std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::string line;
+    std::getline(stat, line);
+    if (line.find(") S ") != std::string::npos) return;
+    usleep(100);
+  }
+}
+
 TEST_F(Suspension, ProgramsPauseAndGoOn) {
   if (geteuid() != 0) ORRERY_SKIP("root") << "suspending is a privileged act";
   if (pmi.rank == 1) {
@@ -129,15 +143,15 @@ TEST_F(Suspension, ProgramsPauseAndGoOn) {
   stop.remote_mem_hndl = peer.handle;
   stop.length = 8;
   ASSERT_EQ(suspend(), GNI_RC_SUCCESS);
-  std::atomic<bool> posting{false};
   std::atomic<bool> ended{false};
+  std::atomic<pid_t> posting{0};
   std::thread poster([&] {
-    posting.store(true, std::memory_order_release);
+    posting.store(gettid(), std::memory_order_release);
     finish(&stop);
     ended.store(true, std::memory_order_release);
   });
-  while (!posting.load(std::memory_order_acquire)) usleep(100);
-  usleep(20'000);
+  while (posting.load(std::memory_order_acquire) == 0) usleep(100);
+  wait_until_asleep(posting, ended);
   EXPECT_FALSE(ended.load(std::memory_order_acquire)) << "its post did not wait";
   ASSERT_EQ(resume(), GNI_RC_SUCCESS);
   poster.join();
