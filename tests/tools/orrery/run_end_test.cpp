@@ -68,15 +68,14 @@ TEST_F(RunEnd, SignalsOfTheUserGoOnToThePes) {
   for (const int signal : {SIGUSR1, SIGUSR2}) {
     // The signal would end a PE that has no trap yet: each says by a process of its own that it has one.
     const std::string sign = "99" + std::to_string(signal) + "." + std::to_string(getpid());
-    const Ran ran =
-        orrery({"run", "-n", "2", "bash", "-c",
-                "trap 'kill $!; echo had; exit 0' USR1 USR2; echo ready; sleep " + sign +
-                    "$PMI_RANK & while :; do sleep 0.01; done"},
-               [&sign, signal](pid_t pid) {
-                 for (const char* rank : {"0", "1"})
-                   for (int i = 0; i < 3000 && !process_with(sign + rank); ++i) usleep(10'000);
-                 kill(pid, signal);
-               });
+    const Ran ran = orrery({"run", "-n", "2", "bash", "-c",
+                            "trap 'kill $!; echo had; exit 0' USR1 USR2; echo ready; sleep " + sign +
+                                "$PMI_RANK & while :; do sleep 0.01; done"},
+                           [&sign, signal](pid_t pid) {
+                             for (const char* rank : {"0", "1"})
+                               for (int i = 0; i < 3000 && !process_with(sign + rank); ++i) usleep(10'000);
+                             kill(pid, signal);
+                           });
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(ran.out, "ready\nready\nhad\nhad\n");
   }
