@@ -132,7 +132,7 @@ void Simulation::heard(Operation& operation, const Event& event) {
   }
   if ((operation.flags & kReports) == 0) {
     if (operation.over && operation.status == Errc::ok) fail("a silent operation succeeded and failed");
-    if (!operation.over) finish(operation, event.status);
+    if (!operation.over && operation.ear == nullptr) finish(operation, event.status);
     return;
   }
   if (operation.status != Errc::not_done && operation.status != event.status) {
@@ -220,8 +220,22 @@ void Simulation::finish(Operation& operation, Errc status) {
 void Simulation::settle_silent() {
   const std::vector<Operation*> open = open_;
   for (Operation* operation : open) {
-    if ((operation->flags & kReports) != 0 || !Nic::idle(*operation->line->endpoint)) continue;
+    if ((operation->flags & kReports) != 0 || operation->ear != nullptr ||
+        !Nic::idle(*operation->line->endpoint))
+      continue;
     finish(*operation, operation->may.only(Errc::ok) ? Errc::ok : Errc::not_done);
+  }
+}
+
+// What listeners were told since the last look. An operation that has one ends with it.
+void Simulation::hear_listeners() {
+  const std::vector<Operation*> open = open_;
+  for (Operation* operation : open) {
+    if (operation->ear == nullptr || operation->ear->times == 0) continue;
+    if (!operation->may.has(operation->ear->status))
+      fail(
+          fmt::format("operation {} told its listener {}", operation->id, errc_name(operation->ear->status)));
+    finish(*operation, operation->ear->status);
   }
 }
 
@@ -249,6 +263,7 @@ void Simulation::let_all_end() {
       while (queue.queue != nullptr && failure_.empty() && poll(queue)) {
       }
     }
+    hear_listeners();
     settle_silent();
     if (done && open_.empty()) return;  // such steps post, too
   }
@@ -264,6 +279,8 @@ void Simulation::check_all() {
     }
   }
   for (const Operation& operation : operations_) {
+    if (operation.ear != nullptr && operation.ear->times > 1)
+      return fail(fmt::format("operation {} told its listener {} times", operation.id, operation.ear->times));
     const Queue* queue = operation.region->queue;
     const bool heard_all =
         queue == nullptr || queue->queue == nullptr || queue->overrun || !operation.target->alive;

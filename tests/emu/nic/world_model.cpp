@@ -55,6 +55,7 @@ Simulation::~Simulation() = default;
 std::string Simulation::run(int steps) {
   for (step_ = 0; step_ < steps && failure_.empty(); ++step_) {
     step();
+    hear_listeners();
     settle_silent();
     if (!world_.violation.empty()) fail(world_.violation);
   }
@@ -362,6 +363,8 @@ void Simulation::post() {
   request.local_address = address_of(operation.buffer.data());
   request.cq_data = operation.id;
   request.context = &operation;
+  if ((operation.flags & kReports) == 0 && random_.chance(40)) operation.ear = std::make_unique<Ear>();
+  request.completion.listener = operation.ear.get();
   if (region->queue != nullptr) count_events(*region->queue);
   line->endpoint->remote_value = operation.id;
 
@@ -380,6 +383,7 @@ void Simulation::post() {
         fmt::format("post {} returned {}, not {}", operation.id, errc_name(accepted), errc_name(expected)));
   }
   if (accepted != Errc::ok) {
+    if (operation.ear != nullptr && operation.ear->times != 0) fail("a refused operation told its listener");
     operations_.pop_back();
     return;
   }

@@ -107,6 +107,16 @@ struct Line {  // an endpoint and what was posted by it
   bool stranger = false;  // of another domain
 };
 
+// Notes the end of an operation: the NIC calls it with locks held, and within the post itself.
+struct Ear final : Listener {
+  int times = 0;
+  Errc status = Errc::not_done;
+  void ended(const Completion&, const Ending& ending) override {
+    ++times;
+    status = ending.status;
+  }
+};
+
 struct Operation {
   std::uint32_t id = 0;
   Op op = Op::put;
@@ -124,6 +134,7 @@ struct Operation {
   bool over = false;
   Errc status = Errc::not_done;  // not_done although over: it will never be told
   int local_events = 0, global_events = 0, remote_events = 0;
+  std::unique_ptr<Ear> ear;  // null: none is told
 };
 
 // The simulated world. Every rule that does not hold is kept as `failure`, the first one alone.
@@ -168,6 +179,7 @@ class Simulation {
   void check_overrun(Queue& queue);
   void finish(Operation& operation, Errc status);
   void settle_silent();
+  void hear_listeners();
   bool in_place(const Operation& operation) const;
   void check_all();
   void tell_all();
