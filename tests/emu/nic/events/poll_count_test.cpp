@@ -54,7 +54,8 @@ class Stranger {
   const pid_t pid_;
 };
 
-// Where yields bring nothing but a stranger's time slice, the thread sleeps between its looks instead.
+// Where yields bring nothing but a stranger's time slice, the thread sleeps between its looks instead. A kernel
+// that takes a core back within a millisecond shows nothing here.
 TEST(PollCount, AYieldThatGaveAStrangerItsSliceIsFollowedBySleeps) {
   std::thread([] {
     const int core = sched_getcpu();
@@ -64,14 +65,19 @@ TEST(PollCount, AYieldThatGaveAStrangerItsSliceIsFollowedBySleeps) {
     ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     const Stranger stranger;
     PollCount count(true);
-    const std::int64_t limit = monotonic_ns() + 60'000'000'000;
+    const std::int64_t limit = monotonic_ns() + 10'000'000'000;
     bool slept = false;
-    while (!slept && monotonic_ns() < limit) {
+    int slices = 0;  // calls that took a stranger's slice
+    while (!slept && slices < 10 && monotonic_ns() < limit) {
       const long before = sleeps();
-      for (int i = 0; i < 16; ++i) count.give_way();
+      for (int i = 0; i < 16; ++i) {
+        const std::int64_t begin = monotonic_ns();
+        count.give_way();
+        if (monotonic_ns() - begin > 2'000'000) ++slices;
+      }
       slept = sleeps() - before >= 14;
     }
-    EXPECT_TRUE(slept);
+    EXPECT_TRUE(slept || slices < 10);
   }).join();
 }
 
