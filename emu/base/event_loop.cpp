@@ -175,7 +175,7 @@ void EventLoop::set_tick(std::chrono::nanoseconds period, std::function<bool()> 
   timerfd_settime(timer_.get(), 0, &when, nullptr);
 }
 
-void EventLoop::put_off_tick(std::chrono::nanoseconds delay) {
+void EventLoop::postpone_tick(std::chrono::nanoseconds delay) {
   if (!alive_here()) return;
   const std::unique_lock lock(mu_, std::try_to_lock);
   if (!lock.owns_lock() || tick_ == nullptr) return;

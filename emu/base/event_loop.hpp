@@ -68,7 +68,7 @@ class EventLoop {
   void set_tick(std::chrono::nanoseconds period, std::function<bool()> tick);
   // The next tick comes `delay` (at least 1 us) from now, later ones as before; nothing when there is none,
   // or the loop's lock is held. For a caller that does the tick's work itself. Any thread; a system call.
-  void put_off_tick(std::chrono::nanoseconds delay);
+  void postpone_tick(std::chrono::nanoseconds delay);
 
   bool on_loop_thread() const { return alive_here() && pthread_equal(thread_, pthread_self()) != 0; }
 

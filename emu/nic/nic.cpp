@@ -23,19 +23,19 @@ constexpr std::int64_t kLastWordsNs = 1'000'000'000;
 
 }  // namespace
 
-Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const Options& options)
+Nic::Nic(HostServices& services, NicView view, wire::ProcessSlot self, const Options& options)
     : view_(view),
-      always_moves_(environment.clock() != nullptr || options.faults.any()),
-      polls_(environment.wait_budget().spins == 0),
-      environment_(environment),
+      always_moves_(services.clock() != nullptr || options.faults.any()),
+      polls_(services.wait_budget().spins == 0),
+      services_(services),
       self_(self),
       options_(options),
-      clock_(environment.clock()),
-      board_(environment.hazard_board()),
+      clock_(services.clock()),
+      board_(services.hazard_board()),
       timed_(clock_ != nullptr ? std::make_unique<TimedOps>() : nullptr),
       arena_(view),
       registrations_(
-          view, environment.self().generation,
+          view, services.self().generation,
           [this](std::uint64_t bytes) { return arena_.take(bytes, Arena::Use::segment_list); },
           [this](std::uint64_t offset, std::uint64_t bytes) {
             arena_.give_back(offset, bytes, Arena::Use::segment_list);
@@ -43,21 +43,21 @@ Nic::Nic(Environment& environment, NicView view, wire::ProcessSlot self, const O
           board_),
       ports_(errors_),
       queues_(view, arena_),
-      peers_(environment, self_),
+      peers_(services, self_),
       // A multiplier that spreads neighbouring process ids over the generations.
-      flights_(static_cast<std::uint32_t>(view.header().pid) * 2654435761u >> 10),
+      outstanding_(static_cast<std::uint32_t>(view.header().pid) * 2654435761u >> 10),
       faults_(options.faults.any()
                   ? std::make_unique<FaultUnit>(options.faults, options.fault_pe, error_state(view_).faults)
                   : nullptr),
       datagrams_(
-          environment, view,
+          services, view,
           {.connect = [this](ProcessName process) { return peers_.connect(process); },
            .send = [this](Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> data,
                           const Completion& told) { return send_packet(peer, header, data, told); },
            .is_cut = [this](std::uint32_t from,
                             std::uint32_t to) { return faults_ != nullptr && faults_->is_cut(from, to); },
            .progress = [this] { progress(clock::free_source(&view_)); }}),
-      channels_(environment, view),
+      channels_(services, view),
       collective_(*this),
       bte_(*this) {
   if (clock_ != nullptr) {
@@ -132,7 +132,7 @@ Result<MemKey> Nic::insert_region(RegistrationTable::Entry entry) {
       Nic* nic;
       std::uint32_t index;
     } work{this, key.value().index};
-    environment_.run_on_service_thread(
+    services_.run_on_service_thread(
         [](void* argument) {
           auto* w = static_cast<Work*>(argument);
           w->nic->adopt_region(w->index);
@@ -148,7 +148,7 @@ Result<MemKey> Nic::register_region(const Port& port, std::uint64_t address, std
                                     std::uint8_t flags, CompletionQueue* queue, const HeldEntry& held) {
   if (length == 0 || address + length < address) return Errc::invalid_param;
   if (clock_ != nullptr) clock_->before_inspection();
-  const auto range = environment_.inspect(address, length);
+  const auto range = services_.inspect(address, length);
   if (!range.ok()) return range.code();
   if (!range.value().readable) return Errc::invalid_param;
   if (!range.value().writable && (flags & kReadOnly) == 0) return Errc::permission;
@@ -172,7 +172,7 @@ Result<MemKey> Nic::register_segments(const Port& port, std::span<const Segment>
   bool direct = true;
   for (const Segment& segment : segments) {
     if (segment.length == 0 || segment.address + segment.length < segment.address) return Errc::invalid_param;
-    const auto range = environment_.inspect(segment.address, segment.length);
+    const auto range = services_.inspect(segment.address, segment.length);
     if (!range.ok()) return range.code();
     if (!range.value().readable) return Errc::invalid_param;
     if (!range.value().writable && (flags & kReadOnly) == 0) return Errc::permission;
@@ -207,19 +207,17 @@ Status Nic::deregister(const MemKey& key) {
   const Status removed = registrations_.remove(
       key,
       {.alive =
-           [this](std::uint32_t slot) {
-             return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot));
-           },
+           [this](std::uint32_t slot) { return services_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
        .stopped =
            [this](std::uint32_t slot) {
-             return environment_.slot_stopped(static_cast<wire::ProcessSlot>(slot));
+             return services_.slot_stopped(static_cast<wire::ProcessSlot>(slot));
            }},
       options_.drain_limit_ns,
       [this, &key](std::span<const RegistrationTable::Range> moving) {
         // A thread of ours that is applying a frame right now holds this.
         { const std::lock_guard lock(requests_mu_); }
         await_switch(key.index);
-        for (const auto& range : moving) environment_.settle(range.begin, range.end);
+        for (const auto& range : moving) services_.settle(range.begin, range.end);
       },
       [this](std::uint64_t begin, std::uint64_t end) { cut_off(begin, end); });
   if (!removed.ok()) return removed;
@@ -248,23 +246,23 @@ void Nic::cut_off(std::uint64_t begin, std::uint64_t end) {
     std::uint64_t begin, end;
   } work{this, begin, end};
   // On the service thread, where nothing is being adopted meanwhile.
-  environment_.run_on_service_thread(
+  services_.run_on_service_thread(
       [](void* argument) {
         const auto* w = static_cast<Work*>(argument);
         RegistrationTable& table = w->nic->registrations_;
-        Environment& environment = w->nic->environment_;
+        HostServices& services = w->nic->services_;
         const ExtentMap::Token token = table.extents().leave(w->begin, w->end);
         table.change_state(w->begin, w->end, RegionState::direct, RegionState::moving);
         // Of the whole space too, whose state says nothing of these pages.
         table.change_state(w->begin, w->end, RegionState::by_frame, RegionState::moving);
         (void)table.drain_range(
             w->begin, w->end,
-            [&](std::uint32_t slot) { return environment.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
+            [&](std::uint32_t slot) { return services.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
             w->nic->options_.drain_limit_ns);
-        environment.cut_off(w->begin, w->end);
+        services.cut_off(w->begin, w->end);
         table.extents().left(token);
         table.settle_moving([&](std::uint64_t from, std::uint64_t to) {
-          const auto info = environment.inspect(from, to - from);
+          const auto info = services.inspect(from, to - from);
           return info.ok() && info.value().direct;
         });
       },
@@ -279,7 +277,7 @@ void Nic::flush_amo_cache(std::uint64_t begin, std::uint64_t end) {
   // Frames are applied under this lock, and with them everything that a lazy cache does.
   const std::lock_guard lock(requests_mu_);
   // Each page that is not there any more loses the entry that it was found by, so this ends.
-  while (environment_.guarded(
+  while (services_.guarded(
              [](void* argument) {
                const auto* w = static_cast<Work*>(argument);
                AmoCache(w->nic->view_).flush(w->nic->identity_, w->begin, w->end);
@@ -295,7 +293,7 @@ Status Nic::destroy_queue(CompletionQueue* queue) {
   return queues_.destroy(queue, [this](std::uint32_t index) {
     const bool unused = registrations_.forget_queue(
         index,
-        [this](std::uint32_t slot) { return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
+        [this](std::uint32_t slot) { return services_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
         options_.drain_limit_ns);
     // A thread of ours that is applying a frame right now holds this.
     { const std::lock_guard applying(requests_mu_); }
@@ -315,7 +313,7 @@ Errc Nic::wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns) 
     progress();
     return queue.test() != Errc::not_done;
   };
-  if (spin_then_yield(environment_.wait_budget(), has_news)) return Errc::ok;
+  if (spin_then_yield(services_.wait_budget(), has_news)) return Errc::ok;
   hand_frames_back();
   CqState& state = *queue.view().state;
   // Announced before the ring is looked at again: see push_event.

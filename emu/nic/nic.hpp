@@ -30,8 +30,8 @@
 #include "emu/nic/state/arena.hpp"
 #include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/target/amo_cache.hpp"
-#include "emu/nic/transport/flight.hpp"
 #include "emu/nic/transport/inbound.hpp"
+#include "emu/nic/transport/outstanding.hpp"
 #include "emu/nic/transport/peer.hpp"
 #include "emu/nic/transport/peers.hpp"
 #include "emu/wire/host_wire.hpp"
@@ -69,7 +69,7 @@ class Nic final : public wire::Sink {
  public:
   using Options = NicOptions;
 
-  Nic(Environment& environment, NicView view, wire::ProcessSlot self, const Options& options);
+  Nic(HostServices& services, NicView view, wire::ProcessSlot self, const Options& options);
   ~Nic();
   void end();  // nothing of it runs by itself any more; calls that other threads are in go on
   Nic(const Nic&) = delete;
@@ -104,7 +104,7 @@ class Nic final : public wire::Sink {
   // cut off from the pages instead. Errors: invalid_handle.
   Status deregister(const MemKey& key);
   // Moves whole pages of ours into the memory file; `registered`: as long as a registration has some of them.
-  // Service thread only. Errors: Environment::adopt's; timeout where none has any more.
+  // Service thread only. Errors: HostServices::adopt's; timeout where none has any more.
   Status adopt_range(std::uint64_t begin, std::uint64_t end, bool registered);
   // Whether `key` is ours and covers the range. Errors: invalid_handle, protection, permission, bounds.
   Errc check_local(const Port& port, const MemKey& key, std::uint64_t address, std::uint64_t length,
@@ -139,7 +139,7 @@ class Nic final : public wire::Sink {
     __builtin_prefetch(awaited_message_.load(std::memory_order_relaxed));
     if (has_nothing_to_move()) [[likely]] {
       if (polls_.add()) [[unlikely]]
-        look_about();
+        after_idle_polls();
       return Errc::not_done;
     }
     return progress_and_take(queue, event);
@@ -184,7 +184,7 @@ class Nic final : public wire::Sink {
   // process behind another NIC address), unreachable (its process is gone). Never blocks, except for the
   // first post to a peer, which maps it.
   Errc post(Endpoint& endpoint, const Request& request);
-  // The same for a caller that tried the fast path (granted.hpp) itself.
+  // The same for a caller that tried the fast path (fast_path.hpp) itself.
   Errc post_checked(Endpoint& endpoint, Request request);
   static bool idle(const Endpoint& endpoint);  // all that was posted to it is done. The thread that uses it
   // Starts several operations that end in one completion, in `endpoint`'s queue; it says the first error.
@@ -359,7 +359,7 @@ class Nic final : public wire::Sink {
 
   // fault.cpp
   Begun defer_or_fail(Endpoint& endpoint, const Request& request);
-  Misfortune meet_faults(const Endpoint& endpoint, const Request& request);
+  FaultOutcome meet_faults(const Endpoint& endpoint, const Request& request);
   Errc hold_back(const Request& request, std::int64_t delay_ns);
   Errc hold(const Request& request);
   bool run_delayed();
@@ -378,19 +378,19 @@ class Nic final : public wire::Sink {
   Errc send_packet(Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> payload,
                    const Completion& completion);
   bool pump(Peer& peer);
-  bool outlive(Peer& peer);
+  bool drain_predecessors_responses(Peer& peer);
   Errc apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part, std::span<std::byte> buffer,
              std::span<std::byte>* out);
-  bool try_send_unanswered(Endpoint& endpoint, const Request& request);
-  static void note_unanswered(Peer& peer, Endpoint& endpoint);
+  bool try_send_unacknowledged(Endpoint& endpoint, const Request& request);
+  static void note_unacknowledged(Peer& peer, Endpoint& endpoint);
   void keep_frame_grant(Endpoint& endpoint, const Request& request);
   Errc send_granted_frame(Endpoint& endpoint, const Request& request);
   bool take_short_put(Inbound& from, const wire::ShortFrame& frame);
-  void settle_unanswered(Peer& peer);
+  void settle_unacknowledged(Peer& peer);
   void take_response(Peer& peer, const wire::Packet& packet);
   int take_responses(Peer& peer);
-  void end_flight(std::uint32_t name, Flight& flight);
-  static void keep_rest(Flight& flight);
+  void end_outstanding(std::uint32_t name, Outstanding& outstanding);
+  static void keep_rest(Outstanding& outstanding);
   bool has_unsent(const Peer& peer) const;
   void send_the_rest();
   void close();
@@ -412,10 +412,10 @@ class Nic final : public wire::Sink {
     return true;
   }
   Errc progress_and_take(CompletionQueue& queue, Event* event);
-  void look_about();
+  void after_idle_polls();
   bool has_nothing_to_move() const {
     return !always_moves_.load(std::memory_order_relaxed) &&
-           flights_open_.load(std::memory_order_relaxed) == 0 &&
+           outstanding_count_.load(std::memory_order_relaxed) == 0 &&
            (view_.service().lane_changes.load(std::memory_order_relaxed) == 0 || nothing_arrived()) &&
            !collective_.active();
   }
@@ -427,15 +427,15 @@ class Nic final : public wire::Sink {
 
   // What a poll that finds nothing looks at, in two lines.
   alignas(kCacheLine) const NicView view_;
-  std::atomic<bool> always_moves_;              // there is a clock, a wire, or faults: polls look further
-  std::atomic<std::uint32_t> flights_open_{0};  // counted under frames_mu_
+  std::atomic<bool> always_moves_;  // there is a clock, a wire, or faults: polls look further
+  std::atomic<std::uint32_t> outstanding_count_{0};  // counted under frames_mu_
   PollCount polls_;
   std::atomic<const std::byte*> awaited_message_{nullptr};
   // Where the next frame of each of the first lanes will begin. Written under requests_mu_, read without.
   std::atomic<std::uint32_t> next_frames_for_{0};  // lane_changes that next_frames_ covers; 0: not all
   std::array<std::atomic<const std::byte*>, 8> next_frames_{};
 
-  Environment& environment_;
+  HostServices& services_;
   const wire::ProcessSlot self_;
   const Options options_;
   clock::Clock* const clock_;
@@ -453,7 +453,7 @@ class Nic final : public wire::Sink {
   Lock<LockRank::moving> moving_mu_;
   std::condition_variable_any switched_;  // with moving_mu_
 
-  // Frames. requests_mu_: the inbound side. frames_mu_: the outbound side, flights and pending frames.
+  // Frames. requests_mu_: the inbound side. frames_mu_: the outbound side with its outstanding requests.
   QuickLock<LockRank::requests> requests_mu_;
   std::array<Inbound, kMaxProcesses> inbound_;  // guarded by requests_mu_
   std::vector<std::uint16_t> lanes_;            // those of inbound_ that were opened, guarded by requests_mu_
@@ -468,7 +468,7 @@ class Nic final : public wire::Sink {
   std::vector<wire::ProcessSlot> wire_losses_;   // not yet told to the service thread, guarded by frames_mu_
   std::array<Parts, kMaxProcesses> wire_parts_;  // guarded by requests_mu_
   SequenceTable sequences_;                      // own lock
-  FlightTable flights_;                          // guarded by frames_mu_
+  OutstandingTable outstanding_;                 // guarded by frames_mu_
   const std::unique_ptr<PayloadRoom> payloads_{new PayloadRoom};
   RecordQueues record_queues_{
       view_,
@@ -490,7 +490,7 @@ class Nic final : public wire::Sink {
   ChannelUnit channels_;
   CollectiveEngine collective_;
   BteQueue bte_;  // its thread uses everything above: last in, first out
-  PollPhase phase_;
+  PollStreak streak_;
   std::uint64_t polls_seen_ = 0;                              // service thread
   int idle_ticks_ = 0;                                        // service thread
   std::array<std::uint64_t, kMaxSuspendable / 64> marked_{};  // domains in suspension; service thread

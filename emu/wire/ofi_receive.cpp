@@ -300,8 +300,8 @@ int OfiWire::poll(int limit) {
                      [this](std::uint32_t to, std::span<const std::byte> frame) { (void)emit(to, frame); });
   }
   // One message is in the program's hands first; what it leaves to do has time until the next poll.
-  put_off_ticks_ = found_in_poll_ == 1 && !put_off_ticks_;
-  if (put_off_ticks_) return delivered_in_poll_;
+  postpone_ticks_ = found_in_poll_ == 1 && !postpone_ticks_;
+  if (postpone_ticks_) return delivered_in_poll_;
   for (std::size_t i = 0; i < active_.size();) {
     Peer& peer = *active_[i];
     tick(peer);

@@ -251,10 +251,10 @@ class OfiWire final : public HostWire, private OfiEvents, private OfiGreeter {
   const PacketHeader* delivering_ = nullptr;  // the request that the sink has now
   bool delivers_last_ = false;                // and no other of its frame comes after it
   int delivered_in_poll_ = 0;
-  int found_in_poll_ = 0;       // by the endpoint, in the last one
-  bool put_off_ticks_ = false;  // the last poll left the peers' timers to the next one
-  std::uint32_t logged_ = 0;    // bit per cause of refusal
-  std::uint64_t hellos_ = 0;    // of ours, so far
+  int found_in_poll_ = 0;        // by the endpoint, in the last one
+  bool postpone_ticks_ = false;  // the last poll left the peers' timers to the next one
+  std::uint32_t logged_ = 0;     // bit per cause of refusal
+  std::uint64_t hellos_ = 0;     // of ours, so far
   OfiWireCounts counts_;
 };
 

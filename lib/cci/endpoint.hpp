@@ -65,7 +65,7 @@ class Endpoint {
 
  private:
   explicit Endpoint(const Device& device) : device_(device) {}
-  friend class Flight;
+  friend class Outstanding;
 
   // endpoint.cpp: events and buffers
   Event* new_event();

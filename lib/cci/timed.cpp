@@ -22,9 +22,9 @@ bool is_reliable(const Connection& connection) { return connection.shown.attribu
 }  // namespace
 
 // A message or RMA on its way. Ends itself after both of its points in time.
-class Flight {
+class Outstanding {
  public:
-  Flight(Endpoint& endpoint, Connection* connection, Op* op)
+  Outstanding(Endpoint& endpoint, Connection* connection, Op* op)
       : endpoint_(endpoint),
         connection_(connection),
         slot_(connection->slot),
@@ -42,14 +42,14 @@ class Flight {
 
  private:
   struct Step final : clock::Task {
-    Step(Flight& of, void (Flight::*what)()) : flight(of), step(what) {}
+    Step(Outstanding& of, void (Outstanding::*what)()) : flight(of), step(what) {}
     void run() override {
-      Flight& all = flight;
+      Outstanding& all = flight;
       (all.*step)();
       if (--all.left_ == 0) delete &all;
     }
-    Flight& flight;
-    void (Flight::*step)();
+    Outstanding& flight;
+    void (Outstanding::*step)();
   };
 
   bool lives() const {
@@ -113,8 +113,8 @@ class Flight {
   std::vector<std::byte> bytes_;
   cci_status status_ = CCI_SUCCESS;
   int left_ = 2;
-  Step arrival_{*this, &Flight::arrive};
-  Step end_{*this, &Flight::end};
+  Step arrival_{*this, &Outstanding::arrive};
+  Step end_{*this, &Outstanding::end};
 };
 
 Status Endpoint::join_clock() {
@@ -169,7 +169,7 @@ void Endpoint::fly(Connection* connection, Op* op) {
                  : op->kind == OpKind::write ? model::Op::bte_put
                  : is_reliable(*connection)  ? model::Op::send_reliable
                                              : model::Op::send;
-  auto* const flight = new Flight(*this, connection, op);
+  auto* const flight = new Outstanding(*this, connection, op);
   {
     const std::lock_guard lock(lock_);
     ++flying_;

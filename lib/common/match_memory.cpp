@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "lib/common/match_memory.hpp"
 
-#include "emu/nic/initiator/granted.hpp"
+#include "emu/nic/initiator/fast_path.hpp"
 #include "emu/nic/state/extent_state.hpp"
 #include "emu/nic/target/amo_cache.hpp"
 
@@ -21,7 +21,7 @@ std::atomic<std::uint64_t> g_always{0};
 
 }  // namespace
 
-MatchMemory::MatchMemory(nic::Runtime& runtime, nic::PeerLink link, const memory::CrossAttach* attach,
+MatchMemory::MatchMemory(nic::Runtime& runtime, nic::PeerRoute link, const memory::CrossAttach* attach,
                          const std::atomic<std::uint64_t>& space)
     : runtime_(runtime),
       peer_(std::move(link), static_cast<wire::ProcessSlot>(runtime.self().slot)),

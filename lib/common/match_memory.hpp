@@ -28,7 +28,7 @@ class MatchMemory {
  public:
   // `attach`: what may be done by the kernel, null: nothing. `space`: where the owner says the key of its
   // registration (pack()); 0 until it has one.
-  MatchMemory(nic::Runtime& runtime, nic::PeerLink link, const memory::CrossAttach* attach,
+  MatchMemory(nic::Runtime& runtime, nic::PeerRoute link, const memory::CrossAttach* attach,
               const std::atomic<std::uint64_t>& space);
 
   bool can_attach() const { return can_attach_; }

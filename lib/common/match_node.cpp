@@ -285,7 +285,7 @@ namespace {
 
 Errc read_one(MatchPeer& owner, std::uint64_t from, std::byte* to, std::uint64_t bytes) {
   if (owner.self)
-    return nic::run_guarded(static_cast<nic::Environment&>(*owner.runtime), [&] {
+    return nic::run_guarded(static_cast<nic::HostServices&>(*owner.runtime), [&] {
       std::memmove(to, reinterpret_cast<const void*>(from), bytes);
       return Errc::ok;
     });
@@ -294,7 +294,7 @@ Errc read_one(MatchPeer& owner, std::uint64_t from, std::byte* to, std::uint64_t
 
 Errc write_one(MatchPeer& owner, std::uint64_t to, const std::byte* from, std::uint64_t bytes) {
   if (owner.self)
-    return nic::run_guarded(static_cast<nic::Environment&>(*owner.runtime), [&] {
+    return nic::run_guarded(static_cast<nic::HostServices&>(*owner.runtime), [&] {
       std::memmove(reinterpret_cast<void*>(to), from, bytes);
       return Errc::ok;
     });

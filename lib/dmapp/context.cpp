@@ -81,7 +81,7 @@ Target* Context::reach(int pe) {
   endpoint.queue = queue_;
   endpoint.bound = true;
   endpoint.remote_nic_address = card.nic_address;
-  endpoint.remote_value = static_cast<std::uint32_t>(pe_);
+  endpoint.remote_event_data = static_cast<std::uint32_t>(pe_);
   for (std::size_t kind = 1; kind < kSymmetricKinds; ++kind) {
     target->key[kind] = nic::key_word(card.regions[kind].key);
     target->base[kind] = card.regions[kind].base;
@@ -147,7 +147,7 @@ Errc Context::start(const Place& place, nic::Request request, Tracker& tracker) 
     if (accepted != Errc::no_resource) return accepted;
     // No room: what is under way makes some.
     reap();
-    if (queue_->open_transactions() != 0) (void)nic_->wait(*queue_, std::nullopt);
+    if (queue_->posts_open() != 0) (void)nic_->wait(*queue_, std::nullopt);
   }
 }
 

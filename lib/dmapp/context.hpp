@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emu/base/short_lock.hpp"
-#include "emu/nic/initiator/granted_amo.hpp"
+#include "emu/nic/initiator/fast_amo.hpp"
 #include "emu/nic/nic.hpp"
 #include "lib/dmapp/attributes.hpp"
 #include "lib/dmapp/segment.hpp"
@@ -112,24 +112,24 @@ class Context {
   [[gnu::always_inline]] Errc try_now(const Place& place, void* local, std::uint64_t bytes, Mode mode) {
     if (mode != Mode::blocking && bytes >= engine_bytes_) [[unlikely]]
       return Errc::not_done;
-    return nic::try_granted<kOp>(place.target->endpoint,
-                                 {.key = place.key,
-                                  .local_address = reinterpret_cast<std::uint64_t>(local),
-                                  .remote_address = place.address,
-                                  .length = bytes,
-                                  .in_order = kOp == nic::Op::put ? puts_in_order_ : gets_in_order_});
+    return nic::try_fast<kOp>(place.target->endpoint,
+                              {.key = place.key,
+                               .local_address = reinterpret_cast<std::uint64_t>(local),
+                               .remote_address = place.address,
+                               .length = bytes,
+                               .in_order = kOp == nic::Op::put ? puts_in_order_ : gets_in_order_});
   }
   [[gnu::always_inline]] Errc try_amo(const Place& place, std::uint8_t command, void* result, std::uint64_t a,
                                       std::uint64_t b) {
-    return nic::try_granted_amo(place.target->endpoint,
-                                {.transfer = {.key = place.key,
-                                              .local_address = reinterpret_cast<std::uint64_t>(result),
-                                              .remote_address = place.address,
-                                              .length = nic::amo::width(command),
-                                              .in_order = puts_in_order_},
-                                 .command = command,
-                                 .a = a,
-                                 .b = b});
+    return nic::try_fast_amo(place.target->endpoint,
+                             {.transfer = {.key = place.key,
+                                           .local_address = reinterpret_cast<std::uint64_t>(result),
+                                           .remote_address = place.address,
+                                           .length = nic::amo::width(command),
+                                           .in_order = puts_in_order_},
+                              .command = command,
+                              .a = a,
+                              .b = b});
   }
 
   // ---- the general path; takes the lock ----

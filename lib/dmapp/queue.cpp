@@ -103,7 +103,7 @@ class Queue {
       if (!came.ok()) continue;
       auto* const at = static_cast<std::byte*>(came.value().context);
       const auto length = static_cast<std::uint32_t>(std::min(came.value().bytes, slot_bytes_));
-      const auto rank = static_cast<std::int32_t>(came.value().remote_value);
+      const auto rank = static_cast<std::int32_t>(came.value().remote_event_data);
       if (rank >= 0 && rank < world_.npes()) {
         t_in_callback = true;
         (void)callback_(context_, at, length, rank);

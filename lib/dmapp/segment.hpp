@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "emu/nic/initiator/granted.hpp"
+#include "emu/nic/initiator/fast_path.hpp"
 #include "emu/nic/state/request.hpp"
 
 #include "include/dmapp/dmapp.h"

@@ -25,10 +25,10 @@ BELOW = {
 NIC_FOLDERS = ("state", "device", "events", "target", "memory", "transport", "initiator", "gate", "message", "collective",
                "", "host")
 # A unit's source may reach its NIC; so may these headers, which API libraries compile into their calls.
-NIC_INLINE = ("emu/nic/initiator/fma_window.hpp", "emu/nic/initiator/granted.hpp", "emu/nic/message/message.hpp")
+NIC_INLINE = ("emu/nic/initiator/fma_window.hpp", "emu/nic/initiator/fast_path.hpp", "emu/nic/message/message.hpp")
 # What else goes against the direction: a rule or a name that is declared in a folder further on.
 NIC_UPWARD = {("emu/nic/target/execute.cpp", "emu/nic/message/channel.hpp"),
-              ("emu/nic/transport/unanswered.cpp", "emu/nic/initiator/granted.hpp")}
+              ("emu/nic/transport/unacknowledged.cpp", "emu/nic/initiator/fast_path.hpp")}
 EVERY_EMU = [layer for layer in BELOW if layer != "emu/sim"]
 APIS = ("gni", "dmapp", "shmem", "portals", "cci", "pmi", "udreg", "alps", "rca", "wlm_detect", "xpmem")
 # Headers of other APIs that an API's own has or needs: <dmapp.h> includes <gni_pub.h>, a fact of the interface, and its

@@ -121,7 +121,7 @@ void CollectiveEngine::finish(Record& record, bool service) {
     return;
   if (!service) return write_result(record.join, record.value);
   // It may have unmapped the memory without a word.
-  (void)nic_.environment_.guarded(
+  (void)nic_.services_.guarded(
       [](void* argument) {
         auto* r = static_cast<Record*>(argument);
         write_result(r->join, r->value);
@@ -206,7 +206,7 @@ void CollectiveEngine::note_used(std::uint32_t index) {
 }
 
 void CollectiveEngine::start_heart() {
-  if (!heartbeat_on_.exchange(true, std::memory_order_seq_cst)) nic_.environment_.start_heartbeat();
+  if (!heartbeat_on_.exchange(true, std::memory_order_seq_cst)) nic_.services_.start_heartbeat();
 }
 
 Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) {
@@ -316,8 +316,7 @@ void CollectiveEngine::claim(const CePath::Level& level, std::uint32_t child) {
   const std::uint64_t mine = me_.load(std::memory_order_relaxed);
   if (mine == 0 || level.vce->claims[child].load(std::memory_order_acquire) == mine) return;
   // Its owner watches the process that joins.
-  if (claim_for(*level.vce, child, ce_claim::process(mine)))
-    nic_.environment_.ring(level.owner->link.process);
+  if (claim_for(*level.vce, child, ce_claim::process(mine))) nic_.services_.ring(level.owner->link.process);
 }
 
 // The child is that process from now on, or was already. False: another one, which lives.
@@ -326,7 +325,7 @@ bool CollectiveEngine::claim_for(VceState& vce, std::uint32_t child, ProcessName
   const std::uint64_t wanted = ce_claim::make(process);
   std::uint64_t found = word.load(std::memory_order_acquire);
   if (found == wanted) return true;
-  if (found != 0 && nic_.environment_.alive(ce_claim::process(found))) return false;
+  if (found != 0 && nic_.services_.alive(ce_claim::process(found))) return false;
   if (!word.compare_exchange_strong(found, wanted, std::memory_order_acq_rel)) return found == wanted;
   vce.new_claims.fetch_or(1u << child, std::memory_order_acq_rel);
   return true;
@@ -406,7 +405,7 @@ void CollectiveEngine::extend(CePath& path) {
 
 void CollectiveEngine::know_self(const Port& port) {
   if (me_.load(std::memory_order_relaxed) != 0) return;
-  const auto self = nic_.environment_.find_process(port.nic_address, nic_.self_);
+  const auto self = nic_.services_.find_process(port.nic_address, nic_.self_);
   if (self.ok()) me_.store(ce_claim::make(self.value()), std::memory_order_relaxed);
 }
 
@@ -417,7 +416,7 @@ void CollectiveEngine::attach(const Port& port, CeEdge& edge, std::optional<std:
   bool known = true;
   if (instance) {
     if (edge.id >> 4 == nic_.self_) return;
-    const auto bound = nic_.environment_.find_port(port.domain, edge.nic_address, *instance);
+    const auto bound = nic_.services_.find_port(port.domain, edge.nic_address, *instance);
     if (bound.ok() && bound.value().slot != edge.id >> 4) return;
     known = bound.ok();
   }
@@ -437,8 +436,8 @@ Errc Nic::join(Endpoint& endpoint, CeEdge& edge, Request request, const CeJoin& 
   Completion& told = request.completion;
   if (const Errc reserved = reserve(told); reserved != Errc::ok) return reserved;
   if (faults_ != nullptr) [[unlikely]] {
-    const Misfortune met =
-        faults_->judge({.from = endpoint.port->nic_address, .to = edge.nic_address, .can_wait = false});
+    const FaultOutcome met =
+        faults_->decide({.from = endpoint.port->nic_address, .to = edge.nic_address, .can_wait = false});
     if (met.status != Errc::ok) {
       collective_.lose(*endpoint.port, edge, join);
       complete(told, met.status, Teller::owner);

@@ -236,8 +236,8 @@ bool CollectiveEngine::attend() {
         const ProcessName process =
             ce_claim::process(state.claims[std::countr_zero(bits)].load(std::memory_order_acquire));
         if (process.slot == nic_.self_) continue;
-        nic_.environment_.watch(process);
-        if (!nic_.environment_.alive(process)) break_tree(here, CeStatus::unreachable);
+        nic_.services_.watch(process);
+        if (!nic_.services_.alive(process)) break_tree(here, CeStatus::unreachable);
       }
     }
     if (owned.path == nullptr) continue;
@@ -252,7 +252,7 @@ bool CollectiveEngine::attend() {
       if (owned.path->count.load(std::memory_order_acquire) > 1) {
         const CePath::Level& parent = owned.path->levels[1];
         break_tree(parent, static_cast<CeStatus>(broken & 0xff));
-        nic_.environment_.ring(parent.owner->link.process);
+        nic_.services_.ring(parent.owner->link.process);
       }
     }
     if ((owned.modes & (kCeOnComplete | kCeOnError)) != 0 && !counts_time()) {
@@ -324,7 +324,7 @@ void CollectiveEngine::heart_stopped() {
   const std::uint32_t used = used_.load(std::memory_order_seq_cst);
   for (std::uint32_t i = 0; i < used; ++i) {
     if (!records_[i].armed.load(std::memory_order_seq_cst)) continue;
-    if (!heartbeat_on_.exchange(true, std::memory_order_seq_cst)) nic_.environment_.start_heartbeat();
+    if (!heartbeat_on_.exchange(true, std::memory_order_seq_cst)) nic_.services_.start_heartbeat();
     return;
   }
 }

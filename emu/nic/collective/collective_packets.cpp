@@ -188,7 +188,7 @@ void CollectiveEngine::handle_join(const wire::PacketHeader& header) {
                                     (vce.children.load(std::memory_order_relaxed) >> join.child & 1) == 0))
     return refuse(CeStatus::child_invalid);
   // The VCE's owner watches each process that joins (attend).
-  const auto process = nic_.environment_.process_in(header.source);
+  const auto process = nic_.services_.process_in(header.source);
   // What a child said before it died counts, if it was known.
   const std::uint64_t claim = vce.claims[join.child].load(std::memory_order_acquire);
   if (!process.ok() && (claim == 0 || ce_claim::process(claim).slot != header.source)) return;
@@ -256,7 +256,7 @@ void CollectiveEngine::answer_waiters() {
 
 // False: there is no room on the wire, later.
 bool CollectiveEngine::release_to(const Waiter& waiter, const CeValue& value) {
-  const auto process = nic_.environment_.process_in(waiter.source);
+  const auto process = nic_.services_.process_in(waiter.source);
   if (!process.ok()) return true;
   const auto peer = nic_.peers_.connect(process.value());
   if (!peer.ok()) return true;

@@ -106,8 +106,8 @@ bool CollectiveEngine::try_join(Port& port, CeEdge& edge, const CeShortJoin& joi
 }
 
 void CollectiveEngine::wake_owner(const CePath::Level& level) {
-  if (level.owner->link.nic.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
-    nic_.environment_.ring(level.owner->link.process);
+  if (level.owner->link.nic.service().poller.load(std::memory_order_relaxed) == Poller::none)
+    nic_.services_.ring(level.owner->link.process);
 }
 
 // Of the result's registration.

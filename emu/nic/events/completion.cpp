@@ -41,7 +41,7 @@ ORRERY_TIMED_PATH void tell_queue(const Completion& c, const Ending& ending, Tel
   if (!c.has_transaction()) {
     if (ending.status == Errc::ok || teller == Teller::other) return;  // the error log knows
     // Asked for no event, but an error is always reported where there is a queue for it.
-    transaction = c.queue->open_transaction(c.context);
+    transaction = c.queue->open_post(c.context);
     if (transaction == CompletionQueue::kNone) return;
     events = kLocalEvent;
   }
@@ -68,7 +68,7 @@ ORRERY_TIMED_PATH Errc reserve(Completion& c) {
   if (c.events == 0) return Errc::ok;
   if (c.queue == nullptr) [[unlikely]]
     return Errc::invalid_param;
-  c.transaction = c.queue->open_transaction(c.context);
+  c.transaction = c.queue->open_post(c.context);
   if (c.transaction == CompletionQueue::kNone) [[unlikely]]
     return Errc::no_resource;
   constexpr std::uint8_t kBoth = kLocalEvent | kGlobalEvent;

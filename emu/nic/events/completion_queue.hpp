@@ -65,7 +65,7 @@ struct Finished {
 // while it posts, which needs no atomic read-modify-write at all.
 //
 // Threads: one at a time for everything but test() and the blocking waits' sleep; push_event from anywhere.
-// Invariants: (1) transactions live from open_transaction() to completed(); (2) an event of kind `post` names
+// Invariants: (1) transactions live from open_post() to completed(); (2) an event of kind `post` names
 // a live transaction; (3) head counts consumed slots of the shared ring.
 // Usage: Event e;  while (queue.take(&e) == Errc::not_done) {}
 class CompletionQueue {
@@ -86,7 +86,7 @@ class CompletionQueue {
   bool shared_is_empty() const;
 
   // Makes this a source queue: one whose owner's posts raise events here. Endpoints call it when they are
-  // created; until then no room for transactions is spent. REQUIRES: called before open_transaction.
+  // created; until then no room for transactions is spent. REQUIRES: called before open_post.
   void become_source();
 
   // Lets fewer operations be open at a time than `depth`. REQUIRES: called before become_source.
@@ -94,7 +94,7 @@ class CompletionQueue {
 
   // A name for an operation that will raise an event here; kNone when as many are open as may be.
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  std::uint32_t open_transaction(void* context);
+  std::uint32_t open_post(void* context);
   // The operation never started: gives its name back.
   void abandon_transaction(std::uint32_t transaction);
   // What the operation is called by the caller, from its event; its last event frees the name.
@@ -113,7 +113,7 @@ class CompletionQueue {
   std::uint32_t index() const { return index_; }
   std::uint32_t depth() const { return depth_; }  // slots asked for
   const QueueView& view() const { return view_; }
-  std::uint32_t open_transactions() const { return open_; }
+  std::uint32_t posts_open() const { return open_; }
 
   // Endpoints, channels and collective engines that name this queue, and operations under way whose events
   // come here, which need not be its endpoint's queue any more; it may only be destroyed at zero.
@@ -211,7 +211,7 @@ inline bool CompletionQueue::shared_is_empty() const {
   inline_tail_.store(tail + 1, std::memory_order_release);
 }
 
-[[gnu::always_inline]] inline std::uint32_t CompletionQueue::open_transaction(void* context) {
+[[gnu::always_inline]] inline std::uint32_t CompletionQueue::open_post(void* context) {
   std::uint32_t index = free_;
   if (index != kNone) {
     free_ = records_[index].next_free;

@@ -75,7 +75,7 @@ struct CounterName {
 // What came of an addition.
 struct Counted {
   Errc status = Errc::ok;  // or invalid_handle: there is no such counter, nothing was done
-  // A trigger was reached: the owner is to be rung (Environment::ring), or runs its triggers itself.
+  // A trigger was reached: the owner is to be rung (HostServices::ring), or runs its triggers itself.
   bool fires = false;
 };
 

@@ -21,8 +21,8 @@ Errc Nic::add_to_counter(CounterName name, CounterValue by, bool within) {
   if (counted.fires) [[unlikely]] {
     if (!within)
       triggers_.run(TriggerUnit::Look::at_signals);
-    else if (view_.service().attendance.load(std::memory_order_seq_cst) == Attendance::asleep)
-      environment_.ring_self();
+    else if (view_.service().poller.load(std::memory_order_seq_cst) == Poller::none)
+      services_.ring_self();
   }
   return counted.status;
 }
@@ -60,7 +60,7 @@ Result<std::uint32_t> Nic::wait_counters(std::span<const CounterTest> tests,
     }
     return answer();
   }
-  if (spin_then_yield(environment_.wait_budget(), look)) return answer();
+  if (spin_then_yield(services_.wait_budget(), look)) return answer();
   hand_frames_back();
   FutexWord& bell = view_.service().bell;
   std::vector<CounterTest> announced;

@@ -12,7 +12,7 @@ void ErrorLog::report(ErrorEvent event) {
     const std::lock_guard lock(mu_);
     event.serial = newest_.load(std::memory_order_relaxed) + 1;
     event.time_ns = monotonic_ns();
-    events_[event.serial % kKept] = event;
+    events_[event.serial % kErrorsKept] = event;
     newest_.store(event.serial, std::memory_order_release);
   }
   nudge();
@@ -22,8 +22,8 @@ std::optional<ErrorEvent> ErrorLog::next(std::uint64_t serial) const {
   const std::lock_guard lock(mu_);
   const std::uint64_t newest = newest_.load(std::memory_order_relaxed);
   if (serial >= newest) return std::nullopt;
-  const std::uint64_t oldest = newest > kKept ? newest - kKept + 1 : 1;
-  return events_[std::max(serial + 1, oldest) % kKept];
+  const std::uint64_t oldest = newest > kErrorsKept ? newest - kErrorsKept + 1 : 1;
+  return events_[std::max(serial + 1, oldest) % kErrorsKept];
 }
 
 void ErrorLog::wait(std::uint64_t serial, std::optional<std::int64_t> deadline_ns,

@@ -31,7 +31,7 @@ struct ErrorEvent {
 // Threads: any. Only operations that failed come here. Usage: log.report(event);  log.next(after);
 class ErrorLog {
  public:
-  static constexpr std::uint64_t kKept = 1024;
+  static constexpr std::uint64_t kErrorsKept = 1024;
 
   void report(ErrorEvent event);
   // The number of the newest.
@@ -45,7 +45,7 @@ class ErrorLog {
 
  private:
   mutable Lock<LockRank::errors> mu_;
-  std::array<ErrorEvent, kKept> events_;  // guarded by mu_
+  std::array<ErrorEvent, kErrorsKept> events_;  // guarded by mu_
   std::atomic<std::uint64_t> newest_{0};
   FutexWord signal_{0};
 };

@@ -21,12 +21,12 @@ class PollCount {
  public:
   // So many polls in vain before the polling thread does more: some microseconds, and where PEs share cores,
   // so that another PE may be waiting for this one, half as many.
-  static constexpr std::uint64_t kPatience = 128;
+  static constexpr std::uint64_t kPollsBeforeYield = 128;
   static constexpr std::uint64_t kCrowdedPatience = 64;
 
   explicit PollCount(bool crowded)
-      : patience_((crowded ? kCrowdedPatience : kPatience) - 1), crowded_(crowded) {}
-  // Whether it is time to do more than to poll: give_way(), and whatever else polling brings with it.
+      : patience_((crowded ? kCrowdedPatience : kPollsBeforeYield) - 1), crowded_(crowded) {}
+  // Whether it is time to do more than to poll: yield_if_oversubscribed(), and what else polling brings.
   // Not a read-modify-write: a lost count only makes the service thread look once more.
   bool add() {
     const std::uint64_t polls = polls_.load(std::memory_order_relaxed) + 1;
@@ -35,7 +35,7 @@ class PollCount {
   }
   std::uint64_t value() const { return polls_.load(std::memory_order_relaxed); }
   // Where PEs share cores: gives this one to others.
-  void give_way() {
+  void yield_if_oversubscribed() {
     if (crowded_) yield_core();
   }
 
@@ -53,7 +53,7 @@ class PollCount {
 // Measures how long the program has polled without a pause. The service thread only has to take over when the
 // polling stops, so its next wake-up is postponed by that same time, within [kPauseNs, kMostNs]. Any thread:
 // a race between callers makes a wake-up earlier or later, and loses none.
-class PollPhase {
+class PollStreak {
  public:
   // A longer pause ends a phase; the service thread needs as long to notice that no thread polls.
   static constexpr std::int64_t kPauseNs = 400'000;
@@ -61,7 +61,7 @@ class PollPhase {
   static constexpr std::int64_t kMostNs = 5'000'000;
 
   // The program polls at `now_ns`. For how long the service thread is to be put off from now on; 0: leave it.
-  std::int64_t put_off(std::int64_t now_ns) {
+  std::int64_t postpone(std::int64_t now_ns) {
     if (now_ns - seen_.exchange(now_ns, std::memory_order_relaxed) > kPauseNs) {
       since_.store(now_ns, std::memory_order_relaxed);
       next_.store(now_ns, std::memory_order_relaxed);

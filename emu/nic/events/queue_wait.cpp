@@ -49,7 +49,7 @@ Result<std::uint32_t> Nic::wait_any(std::span<CompletionQueue* const> queues,
     progress();
     return has_news();
   };
-  if (!spin_then_yield(environment_.wait_budget(), look)) {
+  if (!spin_then_yield(services_.wait_budget(), look)) {
     hand_frames_back();
     FutexWord& bell = view_.service().bell;
     bool sources = false;

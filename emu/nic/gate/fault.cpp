@@ -25,7 +25,7 @@ void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
 }  // namespace
 
 // Not in the header, which nearly every source of the NIC reads.
-struct FaultUnit::Dice {
+struct FaultUnit::Rng {
   std::mt19937_64 random;
 };
 
@@ -34,14 +34,14 @@ FaultUnit::FaultUnit(const FaultSpec& spec, std::int32_t pe, FaultCounters& coun
       concerned_(spec.pes.empty() || std::find(spec.pes.begin(), spec.pes.end(), pe) != spec.pes.end()),
       counters_(counters),
       // Every PE its own sequence.
-      dice_(new Dice{std::mt19937_64(spec.seed * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(pe + 1))}) {}
+      rng_(new Rng{std::mt19937_64(spec.seed * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(pe + 1))}) {}
 
 FaultUnit::~FaultUnit() = default;
 
 // REQUIRES: mu_ is held.
 bool FaultUnit::happens(const FaultWhen& when) {
   if (when.operation != 0) return when.operation == operation_;
-  return when.chance > 0 && std::uniform_real_distribution<>(0, 1)(dice_->random) < when.chance;
+  return when.chance > 0 && std::uniform_real_distribution<>(0, 1)(rng_->random) < when.chance;
 }
 
 // REQUIRES: mu_ is held.
@@ -56,25 +56,25 @@ bool FaultUnit::is_cut(std::uint32_t from, std::uint32_t to) {
   return concerned_ && (is_dead(from) || is_dead(to));
 }
 
-Misfortune FaultUnit::judge(const Occasion& occasion) {
-  Misfortune met;
+FaultOutcome FaultUnit::decide(const Query& query) {
+  FaultOutcome met;
   if (!concerned_) return met;
   const std::lock_guard lock(mu_);
   ++operation_;
-  if (is_dead(occasion.from) || is_dead(occasion.to)) {
+  if (is_dead(query.from) || is_dead(query.to)) {
     count(counters_.unreachable);
     met.status = Errc::unreachable;
     return met;
   }
-  if (occasion.key.valid()) {
-    if (happens(spec_.revoke)) revoked_.insert(name_of(occasion.key));
-    if (revoked_.count(name_of(occasion.key)) != 0) {
+  if (query.key.valid()) {
+    if (happens(spec_.revoke)) revoked_.insert(name_of(query.key));
+    if (revoked_.count(name_of(query.key)) != 0) {
       count(counters_.revoked);
       met.status = Errc::invalid_handle;
       return met;
     }
   }
-  for (std::uint32_t left = std::max(occasion.tries, 1u);;) {
+  for (std::uint32_t left = std::max(query.tries, 1u);;) {
     --left;
     int crossed = 0;
     // The one operation that was named meets one error; by chance, each try may.
@@ -96,7 +96,7 @@ Misfortune FaultUnit::judge(const Occasion& occasion) {
     if (met.status == Errc::ok) break;
   }
   count(counters_.link_errors, met.link_errors);
-  if (met.status == Errc::ok && occasion.can_wait && happens(spec_.delay)) {
+  if (met.status == Errc::ok && query.can_wait && happens(spec_.delay)) {
     count(counters_.delayed);
     met.delay_ns = spec_.delay_ns;
   }
@@ -112,21 +112,21 @@ ORRERY_TIMED_PATH Begun Nic::defer_or_fail(Endpoint& endpoint, const Request& re
     post_timed(endpoint, request);
     return {Begun::Kind::accepted};
   }
-  const Misfortune met = meet_faults(endpoint, request);
+  const FaultOutcome met = meet_faults(endpoint, request);
   if (met.status != Errc::ok) return Begun::ended(met.status);
   const Errc held = hold_back(request, met.delay_ns);
   if (held == Errc::not_done) return Begun::ended(Errc::ok);
   return {held == Errc::ok ? Begun::Kind::accepted : Begun::Kind::no_room};
 }
 
-ORRERY_TIMED_PATH Misfortune Nic::meet_faults(const Endpoint& endpoint, const Request& request) {
+ORRERY_TIMED_PATH FaultOutcome Nic::meet_faults(const Endpoint& endpoint, const Request& request) {
   const wire::VerbTraits& verb = wire::traits(request.op);
   const Mailbox* const box = verb.connected ? endpoint.mailbox.get() : nullptr;
-  const Misfortune met =
-      faults_->judge({.from = endpoint.port->nic_address,
-                      .to = endpoint.remote_nic_address,
-                      .key = verb.unit == wire::Unit::region ? request.remote : MemKey{},
-                      .tries = box != nullptr && box->sends_again ? 1 + endpoint.port->max_retransmits : 1});
+  const FaultOutcome met =
+      faults_->decide({.from = endpoint.port->nic_address,
+                       .to = endpoint.remote_nic_address,
+                       .key = verb.unit == wire::Unit::region ? request.remote : MemKey{},
+                       .tries = box != nullptr && box->sends_again ? 1 + endpoint.port->max_retransmits : 1});
   endpoint.port->retransmitted.fetch_add(met.retransmits, std::memory_order_relaxed);
   if (met.link_errors != 0) {
     errors_.report({.domain = endpoint.port->domain,
@@ -174,8 +174,7 @@ Errc Nic::hold_back(const Request& request, std::int64_t delay_ns) {
     retain(request.completion);
     delays_.count.fetch_add(1, std::memory_order_release);
   }
-  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
-    environment_.ring_self();
+  if (view_.service().poller.load(std::memory_order_relaxed) == Poller::none) services_.ring_self();
   return Errc::ok;
 }
 
@@ -216,8 +215,7 @@ Errc Nic::hold(const Request& request) {
     retain(request.completion);
     delays_.count.fetch_add(1, std::memory_order_release);
   }
-  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
-    environment_.ring_self();
+  if (view_.service().poller.load(std::memory_order_relaxed) == Poller::none) services_.ring_self();
   return Errc::ok;
 }
 

@@ -60,7 +60,7 @@ constexpr Errc status(std::uint64_t word) {
 }  // namespace refusal
 
 // What becomes of one operation.
-struct Misfortune {
+struct FaultOutcome {
   Errc status = Errc::ok;     // else: it ends so, and moves nothing
   std::int64_t delay_ns = 0;  // it is carried out so much later
   std::uint32_t link_errors = 0;
@@ -80,7 +80,7 @@ struct Misfortune {
 //
 // Messages and credits that are dropped or corrupt are retransmitted as often as the connection allows.
 //
-// Threads: any. Usage: faults.judge({.from = from, .to = to, .key = request.remote, .tries = 1});
+// Threads: any. Usage: faults.decide({.from = from, .to = to, .key = request.remote, .tries = 1});
 class FaultUnit {
  public:
   static constexpr int kLinkTries = 16;
@@ -89,19 +89,19 @@ class FaultUnit {
   FaultUnit(const FaultSpec& spec, std::int32_t pe, FaultCounters& counters);
   ~FaultUnit();
 
-  struct Occasion {
+  struct Query {
     std::uint32_t from = 0;  // NIC addresses
     std::uint32_t to = 0;
     MemKey key;               // not valid: none
     std::uint32_t tries = 1;  // how often it may be sent
     bool can_wait = true;     // else it is not delayed
   };
-  Misfortune judge(const Occasion& occasion);
+  FaultOutcome decide(const Query& query);
   // Whether the way between the two is gone by now.
   bool is_cut(std::uint32_t from, std::uint32_t to);
 
  private:
-  struct Dice;
+  struct Rng;
 
   bool happens(const FaultWhen& when);
   bool is_dead(std::uint32_t address) const;
@@ -110,7 +110,7 @@ class FaultUnit {
   const bool concerned_;  // this PE is one of those that meet faults
   FaultCounters& counters_;
   Lock<LockRank::faults> mu_;
-  const std::unique_ptr<Dice> dice_;                // guarded by mu_
+  const std::unique_ptr<Rng> rng_;                  // guarded by mu_
   std::uint64_t operation_ = 0;                     // guarded by mu_
   std::set<std::array<std::uint64_t, 2>> revoked_;  // keys, guarded by mu_
 };

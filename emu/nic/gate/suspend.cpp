@@ -65,13 +65,13 @@ bool Nic::is_quiet(std::uint16_t domain) {
   // First, and not under one lock with what follows: a thread that has left `posting` has left its frames to
   // be seen.
   if (ports_.any_posting(domain)) return false;
-  if (flights_open_.load(std::memory_order_acquire) != 0 || bte_.outstanding() != 0 ||
+  if (outstanding_count_.load(std::memory_order_acquire) != 0 || bte_.outstanding() != 0 ||
       delays_.count.load(std::memory_order_acquire) != 0)
     return false;
   const std::lock_guard lock(frames_mu_);
   return std::none_of(lane_peers_.begin(), lane_peers_.end(), [this](Peer* peer) {
-    settle_unanswered(*peer);
-    return peer->unanswered;
+    settle_unacknowledged(*peer);
+    return peer->unacknowledged;
   });
 }
 
@@ -95,9 +95,7 @@ bool Nic::attend_suspension() {
       const bool on = (wanted >> bit & 1) != 0;
       const bool drained = registrations_.mark_suspended(
           static_cast<std::uint16_t>(group * 64 + bit), on,
-          [this](std::uint32_t slot) {
-            return environment_.slot_alive(static_cast<wire::ProcessSlot>(slot));
-          },
+          [this](std::uint32_t slot) { return services_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
           options_.drain_limit_ns);
       if (drained) marked_[group] ^= 1ull << bit;
       busy = busy || !drained;
@@ -132,7 +130,7 @@ void Nic::want_suspended(const Peer& peer, std::uint32_t domain, bool on) {
   }
   service.suspension_changes.fetch_add(1, std::memory_order_seq_cst);
   futex_wake(service.suspension_changes, INT_MAX);
-  environment_.ring(peer.link.process);
+  services_.ring(peer.link.process);
 }
 
 Errc Nic::suspend(std::span<const ProcessName> processes, std::uint32_t domain, std::int64_t deadline_ns) {
@@ -145,7 +143,7 @@ Errc Nic::suspend(std::span<const ProcessName> processes, std::uint32_t domain, 
   for (const Peer* peer : peers) want_suspended(*peer, domain, true);
   for (const Peer* peer : peers) {
     const ServiceState& service = peer->link.nic.service();
-    while (environment_.alive(peer->link.process) && !has(service.quiet, domain)) {
+    while (services_.alive(peer->link.process) && !has(service.quiet, domain)) {
       if (monotonic_ns() > deadline_ns) {
         for (const Peer* one : peers) want_suspended(*one, domain, false);
         return Errc::timeout;

@@ -193,7 +193,7 @@ class TimedOp final : public clock::Task {
     // Deregistered since the data came: no owner is left to be told.
     if (control::state(word) == RegionState::free || control::generation(word) != request_.remote.generation)
       return;
-    raise_remote_event(peer.link.nic, word, event_kind(request_.op), request_.remote_value);
+    raise_remote_event(peer.link.nic, word, event_kind(request_.op), request_.remote_event_data);
   }
 
   Errc store_here() {

@@ -152,7 +152,7 @@ Errc Nic::add_to_counter(ProcessName owner, CounterName name, CounterValue by) {
   if (left) {
     // Release: the owner that sees it sees the count.
     counters_of(nic).fired.fetch_add(1, std::memory_order_release);
-    if (sleeps(*peer)) environment_.ring(owner);
+    if (sleeps(*peer)) services_.ring(owner);
   }
   return counted.status;
 }

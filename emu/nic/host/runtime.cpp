@@ -388,14 +388,14 @@ Result<ProcessName> Runtime::process_in(wire::ProcessSlot slot) {
   return remote_in(slot);
 }
 
-Result<PeerLink> Runtime::connect(ProcessName process) {
-  PeerLink link;
+Result<PeerRoute> Runtime::connect(ProcessName process) {
+  PeerRoute link;
   link.process = process;
   if (process.slot == nic_->self()) {
     link.nic = nic_->view();
     link.same_address_space = true;
     link.strong_hazards = nic_->view().header().strong_hazards != 0;
-    return Result<PeerLink>(std::move(link));
+    return Result<PeerRoute>(std::move(link));
   }
   if (goes_by_wire(process.slot)) return connect_by_wire(process);
   if (monotonic_ns() < g_no_room_until.load(std::memory_order_relaxed)) return Errc::no_memory;
@@ -454,7 +454,7 @@ Result<PeerLink> Runtime::connect(ProcessName process) {
   // From now on its death ends what we have outstanding with it.
   const Status watched = watch_death(process);
   if (!watched.ok() && watched.code() != Errc::unreachable) return watched.code();
-  return Result<PeerLink>(std::move(link));
+  return Result<PeerRoute>(std::move(link));
 }
 
 bool Runtime::alive(ProcessName process) {

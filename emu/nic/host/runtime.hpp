@@ -29,7 +29,7 @@ namespace orrery::nic {
 // Invariants: (1) a fork()ed child has none until it asks, and then one of its own; (2) the NIC's segment,
 // the memory file and the doorbell are offered to peers only when all three work.
 // Usage: auto runtime = Runtime::of_process();  runtime.value()->nic().open_port(domain, address, id);
-class Runtime final : public Environment {
+class Runtime final : public HostServices {
  public:
   // Joins the job and starts the NIC on the first call. May block for some milliseconds.
   // Errors: those of the parts; the log says why.
@@ -52,7 +52,7 @@ class Runtime final : public Environment {
   // one that failed half way); the log says why and what could be used.
   Status open_wire();
 
-  // Environment
+  // HostServices
   Result<Range> inspect(std::uint64_t address, std::uint64_t length) override;
   Status adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) override;
   Pages adoptable_around(std::uint64_t page, std::uint64_t low, std::uint64_t high) override;
@@ -67,7 +67,7 @@ class Runtime final : public Environment {
   Result<ProcessName> process_in(wire::ProcessSlot slot) override;
   Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) override;
   std::vector<ProcessName> remote_behind(std::uint32_t nic_address) override;
-  Result<PeerLink> connect(ProcessName process) override;
+  Result<PeerRoute> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
   bool slot_alive(wire::ProcessSlot slot) override;
   bool slot_stopped(wire::ProcessSlot slot) override;
@@ -77,7 +77,7 @@ class Runtime final : public Environment {
   void watch(ProcessName process) override;
   void wire_lost(wire::ProcessSlot slot) override;
   void attend_wire(bool soon) override;
-  void put_off_service(std::int64_t ns) override;
+  void postpone_service(std::int64_t ns) override;
   void post_to_wire(std::uint64_t polls) override { wire_watch_.before_post(polls); }
   void hand_wire_back() override;
   void ring(ProcessName process) override;
@@ -127,7 +127,7 @@ class Runtime final : public Environment {
   Status start_wire();
   void stop_wire();
   bool goes_by_wire(wire::ProcessSlot slot) const;
-  Result<PeerLink> connect_by_wire(ProcessName process);
+  Result<PeerRoute> connect_by_wire(ProcessName process);
   Status watch_death(ProcessName process);
   // The process of another host in that slot. Errors: unreachable.
   Result<ProcessName> remote_in(wire::ProcessSlot slot) const;
@@ -164,7 +164,7 @@ class Runtime final : public Environment {
   std::atomic<bool> handed_back_{false};  // the program polled, but is about to sleep
   // When the service thread looks after the wire at the latest.
   std::atomic<std::int64_t> wire_wakes_at_{INT64_MAX};
-  NicView nobody_;  // the empty NIC that stands for those of other hosts
+  NicView empty_nic_;  // the empty NIC that stands for those of other hosts
   std::array<std::atomic<std::uint64_t>, kMaxProcesses> lost_{};     // generation + 1 of the last one lost
   std::array<std::atomic<std::uint64_t>, kMaxProcesses> refused_{};  // generation + 1 of another user's
   std::unique_ptr<Nic> nic_;

@@ -9,7 +9,7 @@
 
 namespace orrery::nic {
 
-Result<Environment::Range> Runtime::inspect(std::uint64_t address, std::uint64_t length) {
+Result<HostServices::Range> Runtime::inspect(std::uint64_t address, std::uint64_t length) {
   const auto info = memory_->inspect(address, length);
   if (info.ok() && info.value().denied) return Errc::permission;
   if (!info.ok() || !info.value().mapped) return Errc::invalid_param;
@@ -20,8 +20,8 @@ Result<Environment::Range> Runtime::inspect(std::uint64_t address, std::uint64_t
 
 Status Runtime::adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) {
   struct Adapter final : memory::SwitchGuard {
-    Environment::SwitchGuard& guard;
-    explicit Adapter(Environment::SwitchGuard& g) : guard(g) {}
+    HostServices::SwitchGuard& guard;
+    explicit Adapter(HostServices::SwitchGuard& g) : guard(g) {}
     Status before_switch(memory::Range chunk) override {
       memory::call_for_fault_handler_look();  // it may be a while until the service thread's next round
       return guard.before_switch(chunk.begin, chunk.end) ? Status{} : Status{Errc::timeout};
@@ -31,7 +31,7 @@ Status Runtime::adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard
   return memory_->adopt(begin, end - begin, adapter);
 }
 
-Environment::Pages Runtime::adoptable_around(std::uint64_t page, std::uint64_t low, std::uint64_t high) {
+HostServices::Pages Runtime::adoptable_around(std::uint64_t page, std::uint64_t low, std::uint64_t high) {
   if (!hears_of_unmaps_) memory::set_unmap_listener(&unmaps_);
   hears_of_unmaps_ = true;
   if (!memory::announce_move({low, high})) return {};
@@ -41,8 +41,8 @@ Environment::Pages Runtime::adoptable_around(std::uint64_t page, std::uint64_t l
 
 void Runtime::cut_off(std::uint64_t begin, std::uint64_t end) {
   job_.loop().run_and_wait([&] {
-    memory::NoPeers nobody;
-    const Status released = memory_->release(begin, end - begin, nobody);
+    memory::NoPeers empty;
+    const Status released = memory_->release(begin, end - begin, empty);
     if (!released.ok()) log::warn("a stalled peer may still write to deregistered memory at {:#x}", begin);
   });
 }

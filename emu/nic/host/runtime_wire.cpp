@@ -36,7 +36,7 @@ constexpr std::int64_t kSoonNs = 1'000'000;
 // How often the service thread does its share while the program polls the wire.
 constexpr std::int64_t kServedAtLeastNs = 20'000'000;
 // How often the service thread looks at the wire in a row, as long as something comes, before others' turn.
-constexpr int kLooks = 64;
+constexpr int kWirePollsPerWake = 64;
 
 void nap(std::int64_t ns) {
   const timespec pause{0, ns};
@@ -111,9 +111,9 @@ Status Runtime::start_wire() {
     log::warn("the wire leaves by the loopback (ORRERY_INTERFACE={}), which no other host is reached from",
               options.interface);
   }
-  const auto nobody = make_empty_nic();
-  if (!nobody.ok()) return nobody.code();
-  nobody_ = nobody.value();
+  const auto empty = make_empty_nic();
+  if (!empty.ok()) return empty.code();
+  empty_nic_ = empty.value();
   wire_ = std::move(wire).value();
   wire_->set_addresses(&addresses_);
 
@@ -171,10 +171,10 @@ bool Runtime::serve() {
 
 // The tick is there to notice that no thread polls any more. Each takes the core from the polling thread for
 // some 20 us: so that thread moves it as long as it polls.
-void Runtime::put_off_service(std::int64_t ns) {
+void Runtime::postpone_service(std::int64_t ns) {
   memory::renew_fault_handler_look();
   const std::int64_t served = served_ns_.load(std::memory_order_relaxed);
-  if (monotonic_ns() - served < kServedAtLeastNs) job_.loop().put_off_tick(std::chrono::nanoseconds(ns));
+  if (monotonic_ns() - served < kServedAtLeastNs) job_.loop().postpone_tick(std::chrono::nanoseconds(ns));
 }
 
 // Lets the wire wake us, unless the program polls it itself. False: it must be looked at again soon.
@@ -221,7 +221,7 @@ bool Runtime::program_polls() {
 void Runtime::on_wire() {
   const bool polls = program_polls();
   bool soon = false;
-  for (int i = 0; i < kLooks; ++i) {
+  for (int i = 0; i < kWirePollsPerWake; ++i) {
     soon = nic_->serve_wire() || soon;
     if (!rest_wire(polls)) {
       if (polls) break;
@@ -297,7 +297,7 @@ bool Runtime::goes_by_wire(wire::ProcessSlot slot) const {
   return wire_for_all_ || job_.directory().remote_host_of(slot, &generation) != 0;
 }
 
-Result<PeerLink> Runtime::connect_by_wire(ProcessName process) {
+Result<PeerRoute> Runtime::connect_by_wire(ProcessName process) {
   if (!wire_is_open_.load(std::memory_order_acquire)) {
     log::error("process {} lives on another host, and this one has no wire: call PMI_Init first",
                process.slot);
@@ -320,9 +320,9 @@ Result<PeerLink> Runtime::connect_by_wire(ProcessName process) {
                errc_name(added.code()));
     return added.code();
   }
-  PeerLink link;
+  PeerRoute link;
   link.process = process;
-  link.nic = nobody_;
+  link.nic = empty_nic_;
   link.by_wire = true;
   link.wire_address = std::move(address).value().bytes;
   // One of this host is seen to die sooner than the wire notices.
@@ -332,7 +332,7 @@ Result<PeerLink> Runtime::connect_by_wire(ProcessName process) {
     const std::lock_guard lock(contacts_mu_);
     watched_.push_back(process);
   }
-  return Result<PeerLink>(std::move(link));
+  return Result<PeerRoute>(std::move(link));
 }
 
 }  // namespace orrery::nic

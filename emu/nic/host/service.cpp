@@ -19,14 +19,14 @@ constexpr int kIdleTicks = 3;  // periods without a poll before frames ring agai
 bool Nic::serve() {
   ServiceState& service = view_.service();
   bool busy = poll_requests(false);
-  if (flights_open_.load(std::memory_order_relaxed) != 0) busy = poll_responses() || busy;
+  if (outstanding_count_.load(std::memory_order_relaxed) != 0) busy = poll_responses() || busy;
   // A polling thread moves the wire along: one that takes its lock now and then only delays it.
   if (wire_.load(std::memory_order_relaxed) != nullptr && !program_polls()) poll_wire(true);
   busy = triggers_.run(TriggerUnit::Look::at_counts) || busy;
   bool owed = collective_.serve();
   owed = run_delayed() || owed;
   owed = attend_suspension() || owed;
-  phase_.set_owed(owed);
+  streak_.set_owed(owed);
   busy = busy || owed;
   adopt_wanted();
   const std::uint64_t polls = polls_.value();
@@ -34,36 +34,35 @@ bool Nic::serve() {
   polls_seen_ = polls;
   if (busy) {
     idle_ticks_ = 0;
-    service.attendance.store(Attendance::attended, std::memory_order_seq_cst);
+    service.poller.store(Poller::some, std::memory_order_seq_cst);
     return true;
   }
   if (++idle_ticks_ < kIdleTicks) return true;
   // Then a barrier for all threads, then one more look: a sender either sees that we sleep and rings, or
   // stored its frame before this look. A thread that polls now may be past the frame's lane: the look waits
   // for it.
-  service.attendance.store(Attendance::asleep, std::memory_order_seq_cst);
+  service.poller.store(Poller::none, std::memory_order_seq_cst);
   asymmetric_fence::heavy();
   const bool joined = triggers_.run(TriggerUnit::Look::at_counts) | collective_.serve();
   if (!poll_requests(true) && !joined) return false;
-  service.attendance.store(Attendance::attended, std::memory_order_seq_cst);
+  service.poller.store(Poller::some, std::memory_order_seq_cst);
   idle_ticks_ = 0;
   return true;
 }
 
 // A thread of the program has polled for a while. It takes in frames itself, so the service thread, which
 // takes the core from it for 20 us and more each time, need not come as often.
-void Nic::look_about() {
-  polls_.give_way();
+void Nic::after_idle_polls() {
+  polls_.yield_if_oversubscribed();
   // Time that is paced waits for no thread; and a sleeper is rung.
-  if (clock_ != nullptr || view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
-    return;
-  if (const std::int64_t delay = phase_.put_off(monotonic_ns())) environment_.put_off_service(delay);
+  if (clock_ != nullptr || view_.service().poller.load(std::memory_order_relaxed) == Poller::none) return;
+  if (const std::int64_t delay = streak_.postpone(monotonic_ns())) services_.postpone_service(delay);
 }
 
 // A thread of the program is about to sleep: frames are the service thread's from now on.
 void Nic::hand_frames_back() {
-  if (phase_.end()) environment_.put_off_service(kServicePeriodNs);
-  environment_.hand_wire_back();
+  if (streak_.end()) services_.postpone_service(kServicePeriodNs);
+  services_.hand_wire_back();
 }
 
 // ---- a peer is gone ----
@@ -83,7 +82,7 @@ void Nic::peer_died(ProcessName process) {
   }
   channels_.take_back_from_the_dead();
   record_queues_.repair([this](std::uint16_t slot, std::uint32_t generation) {
-    return environment_.alive({slot, generation});
+    return services_.alive({slot, generation});
   });
   triggers_.run(TriggerUnit::Look::at_counts);
   collective_.peer_died(process);
@@ -92,7 +91,7 @@ void Nic::peer_died(ProcessName process) {
   std::uint64_t left[kHazardSlots] = {};
   for (std::uint32_t i = 0; i < kHazardSlots && board_ != nullptr; ++i)
     left[i] = board_->lines[process.slot].port[i].load(std::memory_order_acquire);
-  if (environment_.slot_alive(process.slot)) return;
+  if (services_.slot_alive(process.slot)) return;
   (void)any_hazard(view_, process.slot, [](std::atomic<std::uint64_t>& word) {
     word.store(0, std::memory_order_release);
     return false;
@@ -116,23 +115,23 @@ void Nic::fail_flights(Peer& peer, Errc status) {
   }
   look_for_refusals(peer);
   peer.waiting.clear();
-  for (const std::uint32_t name : flights_.names_for(peer)) {
-    Flight& flight = *flights_.find(name);
-    if (flight.status == Errc::ok) flight.status = status;
-    end_flight(name, flight);
+  for (const std::uint32_t name : outstanding_.names_for(peer)) {
+    Outstanding& outstanding = *outstanding_.find(name);
+    if (outstanding.status == Errc::ok) outstanding.status = status;
+    end_outstanding(name, outstanding);
   }
   std::erase(lane_peers_, &peer);
   std::erase(wire_peers_, &peer);
   peer.lanes_open = false;
-  if (peer.unanswered) count(peer.in_flight, -1);
-  peer.unanswered = false;
+  if (peer.unacknowledged) count(peer.in_flight, -1);
+  peer.unacknowledged = false;
 }
 
 // ---- a peer was there before ----
 
 // Drops the answers to what a predecessor in our slot asked. Returns whether none will come any more, so that
 // the response lane is ours. REQUIRES: frames_mu_ is held.
-bool Nic::outlive(Peer& peer) {
+bool Nic::drain_predecessors_responses(Peer& peer) {
   // Acquire: the target answers before it counts a request as taken.
   const bool served = peer.requests.consumed() >= peer.inherited_end;
   constexpr int kWholeLanes = 64;  // no more, whatever the peer writes meanwhile
@@ -176,7 +175,7 @@ void Nic::adopt_region(std::uint32_t index) {
 }
 
 Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end, bool registered) {
-  struct Guard final : Environment::SwitchGuard {
+  struct Guard final : HostServices::SwitchGuard {
     Nic& nic;
     const bool registered;
     Guard(Nic& n, bool r) : nic(n), registered(r) {}
@@ -196,7 +195,7 @@ Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end, bool registered)
       return nic.registrations_.drain_range(
           from, to,
           [this](std::uint32_t slot) {
-            return nic.environment_.slot_alive(static_cast<wire::ProcessSlot>(slot));
+            return nic.services_.slot_alive(static_cast<wire::ProcessSlot>(slot));
           },
           nic.options_.drain_limit_ns);
     }
@@ -210,10 +209,10 @@ Status Nic::adopt_range(std::uint64_t begin, std::uint64_t end, bool registered)
     switched_.notify_all();
   };
   set_moving({begin, end});
-  const Status adopted = environment_.adopt(begin, end, guard);
+  const Status adopted = services_.adopt(begin, end, guard);
   set_moving({});
   registrations_.settle_moving([this](std::uint64_t from, std::uint64_t to) {
-    const auto info = environment_.inspect(from, to - from);
+    const auto info = services_.inspect(from, to - from);
     return info.ok() && info.value().direct;
   });
   return adopted;

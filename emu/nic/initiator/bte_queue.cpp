@@ -160,8 +160,8 @@ bool BteQueue::step(std::uint32_t index) {
 }
 
 bool BteQueue::nothing_precedes(const CompletionQueue* queue) const {
-  // Acquire: each event is in its ring before its transfer, or flight, is counted out.
-  return outstanding() == 0 && nic_.flights_open_.load(std::memory_order_acquire) == 0 &&
+  // Acquire: each event is in its ring before its transfer, or outstanding request, is counted out.
+  return outstanding() == 0 && nic_.outstanding_count_.load(std::memory_order_acquire) == 0 &&
          !nic_.always_moves_.load(std::memory_order_relaxed) &&
          (queue == nullptr || queue->shared_is_empty());
 }

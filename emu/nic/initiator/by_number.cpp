@@ -13,7 +13,7 @@ namespace orrery::nic {
 Errc Nic::find_bound_process(Endpoint& endpoint, const MemKey& remote, Peer** found) {
   if (endpoint.bound_slot == Endpoint::kNoPeer) {
     const auto bound =
-        environment_.find_port(endpoint.port->domain, endpoint.remote_nic_address, endpoint.remote_instance);
+        services_.find_port(endpoint.port->domain, endpoint.remote_nic_address, endpoint.remote_instance);
     if (bound.ok()) {
       endpoint.bound_slot = bound.value().slot;
     } else if (remote.process != 0) {

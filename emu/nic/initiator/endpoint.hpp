@@ -34,11 +34,11 @@ struct Endpoint {
   std::uint32_t remote_instance = 0;
   std::atomic<std::uint32_t> datagram{0};   // its post in the datagram unit, plus 1; the unit's own
   std::unique_ptr<Mailbox> mailbox;         // of its connection for short messages, if one is open
-  std::uint32_t local_value = 0;            // user value of local events
-  std::uint32_t remote_value = 0;           // data of remote events
+  std::uint32_t local_event_data = 0;       // user value of local events
+  std::uint32_t remote_event_data = 0;      // data of remote events
   std::atomic<std::uint32_t> in_flight{0};  // operations that the wire or the engine still has,
-  Peer* unanswered_to = nullptr;            // but for frames without an answer: the last of them went here
-  std::uint64_t unanswered_end = 0;         // and ends here in the peer's request lane
+  Peer* unacknowledged_to = nullptr;        // but for frames without an answer: the last of them went here
+  std::uint64_t unacknowledged_end = 0;     // and ends here in the peer's request lane
   Picos data_until;                         // under a clock: when the last data that was posted arrives
   // Bound to another peer, or to none: what was known of the peer is forgotten.
   void forget_peer() {

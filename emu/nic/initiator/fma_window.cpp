@@ -4,7 +4,7 @@
 
 #include "emu/base/wait.hpp"
 #include "emu/memory/raw_calls.hpp"
-#include "emu/nic/initiator/granted.hpp"
+#include "emu/nic/initiator/fast_path.hpp"
 
 #include <algorithm>
 

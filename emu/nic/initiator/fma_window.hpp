@@ -159,7 +159,7 @@ class FmaWindow {
         [[unlikely]]
       return false;
     const HazardGuard guard(*lane.hazard, lane.region, false);
-    // Acquire: see try_granted.
+    // Acquire: see try_fast.
     if (lane.control->load(std::memory_order_acquire) != lane.granted) [[unlikely]]
       return false;
     body();

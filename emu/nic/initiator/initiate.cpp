@@ -3,7 +3,7 @@
 
 // A request leaves: the initiator's side of every operation. The fast path is at the top: the target's memory
 // is mapped here, so this processor applies the target's rules itself and is done before the call returns.
-#include "emu/nic/initiator/granted.hpp"
+#include "emu/nic/initiator/fast_path.hpp"
 
 #include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
@@ -97,8 +97,8 @@ Errc Nic::post(Endpoint& endpoint, const Request& request) {
                             .in_order = (request.flags & kInOrder) != 0,
                             .queue = queue,
                             .context = request.context};
-    const Errc done = request.op == Op::put ? try_granted<Op::put>(endpoint, transfer)
-                                            : try_granted<Op::get>(endpoint, transfer);
+    const Errc done =
+        request.op == Op::put ? try_fast<Op::put>(endpoint, transfer) : try_fast<Op::get>(endpoint, transfer);
     if (done != Errc::not_done) return done;
   }
   return post_checked(endpoint, request);
@@ -108,7 +108,7 @@ Errc Nic::post(Endpoint& endpoint, const Request& request) {
 ORRERY_TIMED_PATH void Nic::address(Endpoint& endpoint, Request* request) {
   request->peer = endpoint.peer;
   request->domain = endpoint.port->domain;
-  request->remote_value = endpoint.remote_value;
+  request->remote_event_data = endpoint.remote_event_data;
   Completion& told = request->completion;
   // A credit is reported to its connection alone.
   if (told.queue == nullptr && request->op != Op::credit) told.queue = endpoint.queue;
@@ -118,7 +118,7 @@ ORRERY_TIMED_PATH void Nic::address(Endpoint& endpoint, Request* request) {
   told.context = request->context;
   told.port = endpoint.port;
   told.in_flight = &endpoint.in_flight;
-  told.value = endpoint.local_value;
+  told.value = endpoint.local_event_data;
   if (request->op == Op::message) {
     told.kind = EventKind::message_sent;
     told.value = static_cast<std::uint32_t>(request->cq_data);
@@ -140,7 +140,7 @@ ORRERY_TIMED_PATH bool Nic::must_follow(const Request& request) {
   Peer& peer = *request.peer;
   if ((request.flags & kInOrder) == 0 || peer.in_flight.load(std::memory_order_relaxed) == 0) return false;
   const std::lock_guard lock(frames_mu_);
-  settle_unanswered(peer);
+  settle_unacknowledged(peer);
   return peer.in_flight.load(std::memory_order_relaxed) != 0;
 }
 
@@ -150,7 +150,7 @@ ORRERY_TIMED_PATH bool Nic::must_go_to_engine(const Request& request) const {
          (request.length >= options_.bte_crossover || (request.flags & kLocalOffset) != 0 ||
           bte_.fences() != 0 ||
           ((request.flags & kFence) != 0 &&
-           (bte_.outstanding() != 0 || flights_open_.load(std::memory_order_relaxed) != 0)));
+           (bte_.outstanding() != 0 || outstanding_count_.load(std::memory_order_relaxed) != 0)));
 }
 
 // Everything that the fast path above does not do, or not yet.
@@ -214,7 +214,7 @@ ORRERY_TIMED_PATH Begun Nic::route(const Request& request, std::uint32_t hazard_
 ORRERY_TIMED_PATH bool Nic::attach_pays(const Request& request, const Endpoint* poster) const {
   const Peer& peer = *request.peer;
   return poster == nullptr || request.length >= kAttachBytes ||
-         peer.link.nic.service().attendance.load(std::memory_order_relaxed) != Attendance::attended;
+         peer.link.nic.service().poller.load(std::memory_order_relaxed) != Poller::some;
 }
 
 // Carries the request out from here: through the mapped memory of the target, or by the kernel's copy.
@@ -279,7 +279,7 @@ ORRERY_TIMED_PATH Errc Nic::execute_direct(const Request& request, std::uint64_t
   // Of our own address space some may not be there.
   const bool may_fault = peer.link.same_address_space && (control::flags(word) & kSpace) != 0;
   const Errc status = may_fault
-                          ? run_guarded(environment_, [&] { return execute(target, header, payload, out); })
+                          ? run_guarded(services_, [&] { return execute(target, header, payload, out); })
                           : execute(target, header, payload, out);
   if (status == Errc::ok && (request.flags & kResponseFlag) != 0) [[unlikely]]
     store_bytes(out.data() + out.size(), reinterpret_cast<const std::byte*>(&request.sync_value), 4);
@@ -347,7 +347,7 @@ ORRERY_TIMED_PATH wire::PacketHeader Nic::header_for(const Request& request) con
   header.key_generation = request.remote.generation;
   header.address = request.remote_address;
   header.length = request.length;
-  header.event_data = request.op == Op::cq_write ? request.cq_data : request.remote_value;
+  header.event_data = request.op == Op::cq_write ? request.cq_data : request.remote_event_data;
   header.operand[0] = request.operand[0];
   header.operand[1] = request.operand[1];
   if ((request.flags & kSyncFlag) != 0) {
@@ -383,18 +383,18 @@ Errc Nic::try_attach(const Request& request, std::uint32_t slot) {
     if (status != Errc::ok) return status;
   }
   if (request.length != 0) {
-    status = verb.payload ? environment_.attach_write(
-                                peer.link.process, entry, word, request.remote_address,
-                                reinterpret_cast<const std::byte*>(request.local_address), request.length)
-                          : environment_.attach_read(peer.link.process,
-                                                     reinterpret_cast<std::byte*>(request.local_address),
-                                                     request.remote_address, request.length);
+    status = verb.payload ? services_.attach_write(peer.link.process, entry, word, request.remote_address,
+                                                   reinterpret_cast<const std::byte*>(request.local_address),
+                                                   request.length)
+                          : services_.attach_read(peer.link.process,
+                                                  reinterpret_cast<std::byte*>(request.local_address),
+                                                  request.remote_address, request.length);
   }
   // Bytes read from pages that were withdrawn meanwhile may be foreign: the owner says what it is.
   if (!verb.payload && entry.control.load(std::memory_order_acquire) != word) return Errc::not_done;
   if (status == Errc::ok && has_flag) {
-    status = environment_.attach_write(peer.link.process, entry, word, request.sync_address,
-                                       reinterpret_cast<const std::byte*>(&request.sync_value), 8);
+    status = services_.attach_write(peer.link.process, entry, word, request.sync_address,
+                                    reinterpret_cast<const std::byte*>(&request.sync_value), 8);
   }
   if (status == Errc::ok && (request.flags & kResponseFlag) != 0) {
     store_bytes(reinterpret_cast<std::byte*>(request.local_address + request.length),
@@ -409,7 +409,7 @@ Errc Nic::try_attach(const Request& request, std::uint32_t slot) {
     return Errc::not_done;
   }
   if ((request.flags & kRemoteEvent) != 0) {
-    raise_remote_event(peer.link.nic, word, event_kind(request.op), request.remote_value);
+    raise_remote_event(peer.link.nic, word, event_kind(request.op), request.remote_event_data);
   }
   count_hit(peer, request.remote, request.remote_address);
   return Errc::ok;
@@ -453,7 +453,7 @@ ORRERY_TIMED_PATH void Nic::count_hit(Peer& peer, const MemKey& key, std::uint64
   if (count != options_.adopt_after) return;
   auto& wanted = peer.link.nic.service().adoption_wanted[key.index / 64];
   wanted.fetch_or(1ull << key.index % 64, std::memory_order_seq_cst);
-  environment_.ring(peer.link.process);
+  services_.ring(peer.link.process);
 }
 
 // The same of a whole address space, for the extent. One that cannot be moved is asked for less and less.
@@ -467,7 +467,7 @@ void Nic::count_extent_hit(Peer& peer, std::uint64_t address) {
   const std::uint64_t every = std::max(options_.adopt_after, 1u);
   if (count % every != 0 || !std::has_single_bit(count / every)) return;
   want_extent(peer.link.nic, address);
-  environment_.ring(peer.link.process);
+  services_.ring(peer.link.process);
 }
 
 // The peer that the key belongs to becomes the endpoint's. Errors: invalid_handle, unreachable, and those of

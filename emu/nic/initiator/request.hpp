@@ -35,8 +35,8 @@ struct Request {
 
   // ---- where it goes; set by the NIC when it takes the request (Nic::address) ----
   Peer* peer = nullptr;
-  std::uint32_t remote_value = 0;  // data of the target's event
-  std::uint16_t domain = 0;        // of the port that it was posted through
+  std::uint32_t remote_event_data = 0;  // data of the target's event
+  std::uint16_t domain = 0;             // of the port that it was posted through
 };
 
 // What became of a request that was begun.

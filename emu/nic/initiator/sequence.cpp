@@ -5,7 +5,7 @@
 #include "emu/nic/initiator/sequence.hpp"
 
 #include "emu/base/check.hpp"
-#include "emu/nic/initiator/granted_amo.hpp"
+#include "emu/nic/initiator/fast_amo.hpp"
 #include "emu/nic/nic.hpp"
 
 #include <bit>
@@ -75,14 +75,14 @@ Errc Nic::post_in(Sequence& sequence, Endpoint& endpoint, const Request& request
                           .events = request.flags & kRemoteEvent,
                           .in_order = (request.flags & kInOrder) != 0};
   if ((request.flags & ~(kRemoteEvent | kInOrder)) == 0) {
-    if (request.op == Op::put) status = try_granted<Op::put>(endpoint, transfer);
-    if (request.op == Op::get) status = try_granted<Op::get>(endpoint, transfer);
+    if (request.op == Op::put) status = try_fast<Op::put>(endpoint, transfer);
+    if (request.op == Op::get) status = try_fast<Op::get>(endpoint, transfer);
     if (request.op == Op::amo && request.length == amo::width(request.command) &&
         amo::is_valid(request.command) && (request.command & kAmoCached) == 0) {
-      status = try_granted_amo(endpoint, {.transfer = transfer,
-                                          .command = request.command,
-                                          .a = request.operand[0],
-                                          .b = request.operand[1]});
+      status = try_fast_amo(endpoint, {.transfer = transfer,
+                                       .command = request.command,
+                                       .a = request.operand[0],
+                                       .b = request.operand[1]});
     }
   }
   return status == Errc::not_done ? post_part(sequence, endpoint, request) : status;
@@ -131,8 +131,8 @@ Errc Nic::post_chain(Endpoint& endpoint, std::span<const ChainPart> parts, std::
   head.context = context;
   if (!endpoint.bound) return Errc::invalid_state;
   // A chain is not begun that could not go on.
-  if (flights_open_.load(std::memory_order_relaxed) + parts.size() > FlightTable::kCapacity &&
-      flights_open_.load(std::memory_order_relaxed) != 0)
+  if (outstanding_count_.load(std::memory_order_relaxed) + parts.size() > OutstandingTable::kCapacity &&
+      outstanding_count_.load(std::memory_order_relaxed) != 0)
     return Errc::no_resource;
   Sequence* const sequence = sequences_.open();
   if (sequence == nullptr) return Errc::no_resource;
@@ -193,7 +193,7 @@ void Nic::ask_for_adoption(const Endpoint& endpoint, const MemKey& key) {
   if (endpoint.peer == nullptr || endpoint.peer->link.by_wire || key.index >= kMaxRegions) return;
   auto& wanted = endpoint.peer->link.nic.service().adoption_wanted[key.index / 64];
   wanted.fetch_or(1ull << key.index % 64, std::memory_order_seq_cst);
-  environment_.ring(endpoint.peer->link.process);
+  services_.ring(endpoint.peer->link.process);
 }
 
 }  // namespace orrery::nic

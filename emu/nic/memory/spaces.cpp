@@ -29,13 +29,13 @@ void Nic::adopt_extent(std::uint64_t page) {
   ExtentMap& extents = registrations_.extents();
   // What is around it is asked for only when none of it can leave without being told: from start() on.
   if (!extents.start({low, low + kExtentBytes})) return;
-  const Environment::Pages run = environment_.adoptable_around(page, low, low + kExtentBytes);
+  const HostServices::Pages run = services_.adoptable_around(page, low, low + kExtentBytes);
   const Status adopted =
       run.begin == run.end ? Status{Errc::unsupported} : adopt_range(run.begin, run.end, false);
   Errc published = adopted.code();
   if (adopted.ok()) {
     published = extents.publish({run.begin, run.end}, [&] {
-      const auto range = environment_.inspect(run.begin, run.end - run.begin);
+      const auto range = services_.inspect(run.begin, run.end - run.begin);
       return range.ok() && range.value().direct && range.value().writable;
     });
   }

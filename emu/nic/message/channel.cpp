@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kOpen = 1;
 // Looks at buffers that others take from under us.
-constexpr int kLooksForABuffer = 1000;
+constexpr int kClaimAttempts = 1000;
 
 // An event names the buffer as it was filled.
 constexpr std::uint64_t event_data(std::uint32_t channel, std::uint64_t word, std::uint32_t index) {
@@ -157,7 +157,7 @@ Errc execute_send(const Target& target, const wire::PacketHeader& header, std::s
     if (!index) return Errc::no_match;
     claimed = channel->buffers[*index].word.load(std::memory_order_relaxed);
   } else {
-    for (int patience = kLooksForABuffer; patience > 0 && claimed == 0; --patience) {
+    for (int patience = kClaimAttempts; patience > 0 && claimed == 0; --patience) {
       std::uint64_t word = 0;
       index = next_ready(*channel, &word);
       if (!index) return Errc::no_resource;
@@ -188,7 +188,7 @@ Errc execute_send(const Target& target, const wire::PacketHeader& header, std::s
     return done;
   }
   buffer.bytes.store(header.length, std::memory_order_relaxed);
-  buffer.remote_value.store(static_cast<std::uint32_t>(header.event_data), std::memory_order_relaxed);
+  buffer.remote_event_data.store(static_cast<std::uint32_t>(header.event_data), std::memory_order_relaxed);
   // Release: an owner that sees the end sees the bytes.
   if (!buffer.word.compare_exchange_strong(expected, filled_word(claimed), std::memory_order_seq_cst))
     return Errc::terminated;  // taken for dead, and the buffer given back
@@ -221,7 +221,7 @@ Errc Nic::send_direct(const Request& request, std::uint32_t hazard_slot) {
     (void)announced_word(a.peer.link.nic.region(region));
     return body(argument);
   };
-  const ProcessName self = environment_.self();
+  const ProcessName self = services_.self();
   const SendContext context{.claimer = self.slot,
                             .generation = self.generation,
                             .with_region = with_region,
@@ -235,7 +235,7 @@ Errc Nic::send_direct(const Request& request, std::uint32_t hazard_slot) {
   const Errc done = execute_send(target, header, payload, context);
   if (done != Errc::no_resource) return done;
   // The dead may hold buffers that would do.
-  const auto is_alive = [this](ProcessName process) { return environment_.alive(process); };
+  const auto is_alive = [this](ProcessName process) { return services_.alive(process); };
   return take_back_buffers(peer.link.nic, request.remote.index, is_alive)
              ? execute_send(target, header, payload, context)
              : done;
@@ -327,7 +327,7 @@ Result<ReceivedSend> ChannelUnit::take(const Event& event) {
   const std::lock_guard lock(mu_);
   const ReceivedSend came{own_[channel].contexts[index], buffer.bytes.load(std::memory_order_relaxed),
                           static_cast<wire::ProcessSlot>(buffer.source.load(std::memory_order_relaxed)),
-                          buffer.remote_value.load(std::memory_order_relaxed)};
+                          buffer.remote_event_data.load(std::memory_order_relaxed)};
   // Its sender may just be taking its name out of the word.
   while (!buffer.word.compare_exchange_weak(word, post_word::with(word, PostState::free),
                                             std::memory_order_seq_cst)) {
@@ -339,19 +339,19 @@ void ChannelUnit::take_back_from_the_dead() {
   const std::lock_guard lock(mu_);
   for (std::uint16_t i = 0; i < kMaxChannels; ++i) {
     if (!own_[i].open) continue;
-    (void)take_back_buffers(view_, i, [this](ProcessName process) { return environment_.alive(process); });
+    (void)take_back_buffers(view_, i, [this](ProcessName process) { return services_.alive(process); });
     for (std::uint32_t k = 0; k < kMaxReceives; ++k) {
       ReceiveBuffer& buffer = channels_of(view_).channels[i].buffers[k];
       std::uint64_t filled = buffer.word.load(std::memory_order_acquire);
       if (post_word::state(filled) == PostState::filled && post_word::claimer_slot(filled) < kMaxProcesses &&
-          !environment_.alive({post_word::claimer_slot(filled), post_word::claimer_generation(filled)}) &&
+          !services_.alive({post_word::claimer_slot(filled), post_word::claimer_generation(filled)}) &&
           buffer.word.compare_exchange_strong(filled, post_word::with(filled, PostState::completed)))
         (void)push_event(own_[i].queue->view(), {EventKind::received, Errc::ok, event_data(i, filled, k)});
       // One that comes in packets is claimed by us, for a source that may send no more.
       std::uint64_t word = buffer.word.load(std::memory_order_acquire);
       const auto source = static_cast<wire::ProcessSlot>(buffer.source.load(std::memory_order_relaxed));
       if (post_word::state(word) == PostState::claimed &&
-          post_word::claimer_slot(word) == post_word::kOwner && !environment_.slot_alive(source)) {
+          post_word::claimer_slot(word) == post_word::kOwner && !services_.slot_alive(source)) {
         buffer.word.compare_exchange_strong(word, post_word::with(word, PostState::pending),
                                             std::memory_order_seq_cst);
       }

@@ -39,11 +39,11 @@ struct alignas(kCacheLine) ReceiveBuffer {
   std::atomic<std::uint64_t> order;
   std::atomic<std::uint64_t> address;  // in the owner's memory
   std::atomic<std::uint64_t> length;
-  std::atomic<std::uint32_t> region;        // of that memory: generation << 16 | index
-  std::atomic<std::uint32_t> source;        // process slot of the sender
-  std::atomic<std::uint64_t> bytes;         // that came
-  std::atomic<std::uint32_t> transaction;   // of a send that comes in several packets
-  std::atomic<std::uint32_t> remote_value;  // of the sender's endpoint
+  std::atomic<std::uint32_t> region;             // of that memory: generation << 16 | index
+  std::atomic<std::uint32_t> source;             // process slot of the sender
+  std::atomic<std::uint64_t> bytes;              // that came
+  std::atomic<std::uint32_t> transaction;        // of a send that comes in several packets
+  std::atomic<std::uint32_t> remote_event_data;  // of the sender's endpoint
 };
 static_assert(sizeof(ReceiveBuffer) == 64);
 
@@ -106,7 +106,7 @@ struct ReceivedSend {
   void* context = nullptr;  // of the buffer
   std::uint64_t bytes = 0;
   wire::ProcessSlot source = 0;
-  std::uint32_t remote_value = 0;  // the sender's
+  std::uint32_t remote_event_data = 0;  // the sender's
 };
 
 // The owner's side of a NIC's channels. Threads: any, but one at a time for one channel.
@@ -114,7 +114,7 @@ struct ReceivedSend {
 //        Event e;  queue->take(&e);  auto came = unit.take(e);
 class ChannelUnit {
  public:
-  ChannelUnit(Environment& environment, NicView view) : environment_(environment), view_(view) {}
+  ChannelUnit(HostServices& services, NicView view) : services_(services), view_(view) {}
 
   // A channel whose sends raise events of kind `received` in `queue`. Errors: no_resource (64 are open).
   Result<ChannelName> open(const Port& port, CompletionQueue* queue);
@@ -142,7 +142,7 @@ class ChannelUnit {
     CompletionQueue* queue = nullptr;
     std::array<void*, kMaxReceives> contexts{};
   };
-  Environment& environment_;
+  HostServices& services_;
   const NicView view_;
   Lock<LockRank::channels> mu_;
   std::array<Own, kMaxChannels> own_;  // guarded by mu_

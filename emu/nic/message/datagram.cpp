@@ -32,12 +32,12 @@ using post_word::has_ended;
 
 }  // namespace
 
-DatagramUnit::DatagramUnit(Environment& environment, NicView view, Hooks hooks)
-    : environment_(environment),
+DatagramUnit::DatagramUnit(HostServices& services, NicView view, Hooks hooks)
+    : services_(services),
       view_(view),
       state_(datagrams_of(view)),
       hooks_(std::move(hooks)),
-      self_(environment.self()),
+      self_(services.self()),
       records_(kMaxDatagrams) {}
 
 // ---- records ----
@@ -96,7 +96,7 @@ Errc DatagramUnit::post(Endpoint& endpoint, std::span<const std::byte> data,
   const Port& port = *endpoint.port;
   const bool bound = endpoint.bound;
   // Under a clock: seen by others from the time on at which it is posted.
-  clock::Clock* const clock = environment_.clock();
+  clock::Clock* const clock = services_.clock();
   if (clock != nullptr) {
     clock->enter();
     clock->leave();
@@ -185,10 +185,10 @@ void DatagramUnit::match(std::uint32_t index) {
   if (!wildcard) {
     Peer* peer = record.peer.load(std::memory_order_relaxed);
     if (peer == nullptr) {
-      const auto process = environment_.find_port(post.domain.load(std::memory_order_relaxed),
-                                                  record.nic_address, record.instance);
+      const auto process = services_.find_port(post.domain.load(std::memory_order_relaxed),
+                                               record.nic_address, record.instance);
       // Ports of other hosts are not known here: any process behind the NIC address may have it.
-      if (process.code() == Errc::no_match) by_wire = environment_.remote_behind(record.nic_address);
+      if (process.code() == Errc::no_match) by_wire = services_.remote_behind(record.nic_address);
       if (process.code() == Errc::no_match && by_wire.empty()) {
         // It has not attached: its posts will be looked for again.
         record.look_again.store(true, std::memory_order_release);
@@ -309,7 +309,7 @@ bool DatagramUnit::match_at(std::uint32_t index, Peer& peer) {
 bool DatagramUnit::take_back_from_the_dead(DatagramPost& post, std::uint64_t word) {
   if (post_word::state(word) != PostState::claimed) return false;
   const ProcessName claimer{post_word::claimer_slot(word), post_word::claimer_generation(word)};
-  if (claimer.slot >= kMaxProcesses || environment_.alive(claimer)) return false;
+  if (claimer.slot >= kMaxProcesses || services_.alive(claimer)) return false;
   return post.word.compare_exchange_strong(word, post_word::with(word, PostState::pending),
                                            std::memory_order_seq_cst);
 }
@@ -391,8 +391,7 @@ Errc DatagramUnit::test(Endpoint& endpoint, std::optional<std::uint64_t> name, D
 // Waits until `done()`; false when the deadline passed first.
 template <typename Done>
 bool DatagramUnit::wait_until(std::optional<std::int64_t> deadline_ns, Done done) {
-  if (clock::Clock* const clock = environment_.clock(); clock != nullptr && clock->is_virtual())
-      [[unlikely]] {
+  if (clock::Clock* const clock = services_.clock(); clock != nullptr && clock->is_virtual()) [[unlikely]] {
     while (!done()) {
       const std::int64_t now = clock->now().count() / 1000;
       if (deadline_ns && now >= *deadline_ns) return false;
@@ -400,7 +399,7 @@ bool DatagramUnit::wait_until(std::optional<std::int64_t> deadline_ns, Done done
     }
     return true;
   }
-  if (spin_then_yield(environment_.wait_budget(), done)) return true;
+  if (spin_then_yield(services_.wait_budget(), done)) return true;
   // Announced before the posts are looked at again: see end_post.
   state_.waiters.fetch_add(1, std::memory_order_seq_cst);
   bool result = false;

@@ -66,7 +66,7 @@ class DatagramUnit final : public Listener {
     // Moves what is under way along. Cheap when there is nothing.
     std::function<void()> progress;
   };
-  DatagramUnit(Environment& environment, NicView view, Hooks hooks);
+  DatagramUnit(HostServices& services, NicView view, Hooks hooks);
 
   // Posts `data`; `buffer` is filled when the outcome is taken. Errors: size (over 128 bytes), no_resource
   // (the endpoint has one; another endpoint of the port has one towards the same peer; 4,096 are in use).
@@ -180,7 +180,7 @@ class DatagramUnit final : public Listener {
   bool wait_until(std::optional<std::int64_t> deadline_ns, Done done);
   wire::PacketHeader header_of(const DatagramPost& post) const;
 
-  Environment& environment_;
+  HostServices& services_;
   const NicView view_;
   DatagramState& state_;
   const Hooks hooks_;

@@ -28,7 +28,7 @@ wire::PacketHeader DatagramUnit::header_of(const DatagramPost& post) const {
 // A wildcard with one process: true when it met a post of it. One that is reached by the wire is put down for
 // later.
 bool DatagramUnit::meet(std::uint32_t index, wire::ProcessSlot slot, std::vector<ProcessName>* by_wire) {
-  const auto process = environment_.process_in(slot);
+  const auto process = services_.process_in(slot);
   if (!process.ok()) return false;
   const auto peer = hooks_.connect(process.value());
   if (!peer.ok()) return false;

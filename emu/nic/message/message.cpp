@@ -91,7 +91,7 @@ Errc Nic::find_no_message(Endpoint& endpoint) {
   if (!has_nothing_to_move()) [[unlikely]]
     progress(&endpoint);
   else if (polls_.add()) [[unlikely]]
-    look_about();
+    after_idle_polls();
   Mailbox& box = *endpoint.mailbox;
   if (box.credit_owed) [[unlikely]]
     send_credit_slowly(endpoint);

@@ -5,7 +5,7 @@
 #include "emu/base/prefetch.hpp"
 #include "emu/base/status.hpp"
 #include "emu/nic/events/completion_queue.hpp"
-#include "emu/nic/initiator/granted.hpp"
+#include "emu/nic/initiator/fast_path.hpp"
 #include "emu/nic/nic.hpp"
 #include "emu/nic/state/hazard.hpp"
 #include "emu/nic/target/mailbox.hpp"
@@ -120,13 +120,13 @@ inline void copy_message(std::byte* to, std::span<const std::byte> header, std::
   CompletionQueue* const queue = endpoint.queue;
   std::uint32_t transaction = 0;
   if (queue != nullptr) {
-    transaction = queue->open_transaction(nullptr);
+    transaction = queue->open_post(nullptr);
     if (transaction == CompletionQueue::kNone) [[unlikely]]
       return Errc::no_resource;
   }
   {
     const HazardGuard guard(*grant.hazard, box.remote_key.index, false);
-    // Acquire: as in try_granted().
+    // Acquire: as in try_fast().
     if (grant.word->load(std::memory_order_acquire) != grant.control) [[unlikely]] {
       if (queue != nullptr) queue->abandon_transaction(transaction);
       return nic.send_message_slowly(endpoint, header, data, label.id, label.tag);
@@ -138,7 +138,7 @@ inline void copy_message(std::byte* to, std::span<const std::byte> header, std::
         .store(message_word::make(box.sent, label.tag, static_cast<std::uint32_t>(bytes)),
                std::memory_order_release);
     if (grant.queue.slots != nullptr)
-      (void)push_event(grant.queue, {EventKind::message_arrived, Errc::ok, endpoint.remote_value});
+      (void)push_event(grant.queue, {EventKind::message_arrived, Errc::ok, endpoint.remote_event_data});
   }
   box.count_sent();
   if (queue != nullptr) queue->raise_inline(Event::message_sent(transaction, label.id, Errc::ok));
@@ -185,7 +185,7 @@ inline Errc release_message(Nic& nic, Endpoint& endpoint) {
                         .remote_address = box.remote,
                         .length = sizeof box.next,
                         .in_order = true};
-  if (try_granted<Op::put>(endpoint, credit) != Errc::ok) [[unlikely]]
+  if (try_fast<Op::put>(endpoint, credit) != Errc::ok) [[unlikely]]
     nic.send_credit_slowly(endpoint);
   return Errc::ok;
 }

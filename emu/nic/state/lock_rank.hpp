@@ -20,7 +20,7 @@ enum class LockRank : int {
   datagrams,  // records in use
   queues,
   moving,    // what is being moved into the memory file
-  frames,    // the outbound side: flights, pending frames, the wire
+  frames,    // the outbound side: outstanding requests, pending frames, the wire
   requests,  // the inbound side
   timed,
   ports,

@@ -117,13 +117,13 @@ static_assert(offsetof(NicHeader, version) == 8 && offsetof(NicHeader, segment_b
 
 // Whether a thread looks for frames that arrive. asleep: none does, so the service thread must be rung;
 // attended: one polls, and ringing would be a wasted system call.
-enum class Attendance : std::uint32_t { asleep = 0, attended = 1 };
+enum class Poller : std::uint32_t { none = 0, some = 1 };
 
 struct ServiceState {
   alignas(kCacheLine) std::atomic<std::uint64_t> active_lanes[kMaxProcesses / 64];  // bit i: lane i is in use
   std::atomic<std::uint32_t> lane_changes;  // grows after each bit that is set; 0: none was
   alignas(kCacheLine) std::atomic<std::uint64_t> sources[kMaxProcesses / 64];        // bit i: i may go direct
-  alignas(kCacheLine) std::atomic<Attendance> attendance;                            // owner writes
+  alignas(kCacheLine) std::atomic<Poller> poller;                                    // owner writes
   alignas(kCacheLine) std::atomic<std::uint64_t> adoption_wanted[kMaxRegions / 64];  // bit i: entry i is hot
   alignas(kCacheLine) FutexWord bell;  // changes when a sleeper on several queues should look again
   // Bit i: domain i. The suspending process writes `suspended`, and wakes; the owner says when it is quiet,
@@ -135,7 +135,7 @@ struct ServiceState {
   alignas(kCacheLine) std::atomic<std::uint64_t> many_threads[kMaxProcesses / 64];
 };
 static_assert(offsetof(ServiceState, lane_changes) == 128 && offsetof(ServiceState, sources) == 192 &&
-              offsetof(ServiceState, attendance) == 320 && offsetof(ServiceState, adoption_wanted) == 384 &&
+              offsetof(ServiceState, poller) == 320 && offsetof(ServiceState, adoption_wanted) == 384 &&
               offsetof(ServiceState, bell) == 896 && offsetof(ServiceState, suspended) == 960 &&
               offsetof(ServiceState, quiet) == 1024 && offsetof(ServiceState, many_threads) == 1088);
 static_assert(sizeof(ServiceState) <= 4096);

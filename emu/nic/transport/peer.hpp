@@ -29,7 +29,7 @@ struct ProcessName {
 };
 
 // How a peer's NIC can be reached from here, as the environment found it.
-struct PeerLink {
+struct PeerRoute {
   ProcessName process;
   NicView nic;
   std::unique_ptr<AddressMap> memory;  // null: its memory cannot be mapped here
@@ -43,9 +43,9 @@ struct PeerLink {
 
 // What a NIC needs from the process and the host around it. Never called on the hot path.
 // The production one stands in runtime.cpp; tests bring their own world.
-class Environment {
+class HostServices {
  public:
-  virtual ~Environment() = default;
+  virtual ~HostServices() = default;
 
   // ---- our own memory ----
   struct Range {
@@ -98,7 +98,7 @@ class Environment {
   virtual Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) = 0;
   // The live processes of other hosts behind that NIC address.
   virtual std::vector<ProcessName> remote_behind(std::uint32_t) { return {}; }
-  virtual Result<PeerLink> connect(ProcessName process) = 0;
+  virtual Result<PeerRoute> connect(ProcessName process) = 0;
   virtual bool alive(ProcessName process) = 0;
   // What this process shares with all whose memory it can reach; null: they share none. Outlives the NIC.
   virtual HazardBoard* hazard_board() { return nullptr; }
@@ -117,7 +117,7 @@ class Environment {
   virtual void attend_wire(bool /*soon*/) {}
   // A thread of the program moves frames along, or stops to: the service thread's next look comes after that
   // time. A system call.
-  virtual void put_off_service(std::int64_t /*ns*/) {}
+  virtual void postpone_service(std::int64_t /*ns*/) {}
   // A thread of the program is about to post to the wire; `polls`: how often it has polled so far. Cheap when
   // no sender would wake the service thread.
   virtual void post_to_wire(std::uint64_t /*polls*/) {}
@@ -144,10 +144,10 @@ class Environment {
   virtual WaitBudget wait_budget() = 0;
 };
 
-// Turns a lambda into what Environment::guarded takes.
+// Turns a lambda into what HostServices::guarded takes.
 template <typename Body>
-Errc run_guarded(Environment& environment, Body body) {
-  return environment.guarded([](void* argument) { return (*static_cast<Body*>(argument))(); }, &body);
+Errc run_guarded(HostServices& services, Body body) {
+  return services.guarded([](void* argument) { return (*static_cast<Body*>(argument))(); }, &body);
 }
 
 // Operations by frame or attach on each registration of a peer: generation << 16 | count. Pages of their own:
@@ -173,7 +173,7 @@ class HitCounts {
 
 // One process that our NIC talks to.
 struct Peer {
-  explicit Peer(PeerLink link, wire::ProcessSlot self)
+  explicit Peer(PeerRoute link, wire::ProcessSlot self)
       : link(std::move(link)),
         self(self),
         hazards(this->link.nic.hazards(self)),
@@ -190,7 +190,7 @@ struct Peer {
     return more_hazards.slot[place - kHazardSlots];
   }
 
-  PeerLink link;
+  PeerRoute link;
   const wire::ProcessSlot self;  // ours
   HazardLine& hazards;           // our line in its segment
   MoreHazards& more_hazards;
@@ -212,25 +212,25 @@ struct Peer {
   // here in the request lane, and the answers are out, ours have to wait.
   bool inherits = false;
   std::uint64_t inherited_end = 0;
-  std::deque<std::uint32_t> waiting;  // flights with packets still to be sent, oldest first
+  std::deque<std::uint32_t> waiting;  // outstanding requests with packets still to be sent, oldest first
   // Operations in flight by frame. All frames without an answer count as one. Written under the NIC's
   // lock of frames (count()), read by any thread.
   std::atomic<std::uint32_t> in_flight{0};
-  bool unanswered = false;           // some may not have been taken out yet,
-  std::uint64_t unanswered_end = 0;  // which the last of them ends here in the request lane
-  std::uint32_t refusals_seen = 0;   // of our frames that it refused without an answer
+  bool unacknowledged = false;           // some may not have been taken out yet,
+  std::uint64_t unacknowledged_end = 0;  // which the last of them ends here in the request lane
+  std::uint32_t refusals_seen = 0;       // of our frames that it refused without an answer
 };
 
 // Whether a target has to be rung for a frame that was just published. The target pays for the barrier
 // between our store of the frame and this load (Nic::serve), where the kernel has one to give.
 inline bool sleeps(const Peer& peer) {
-  auto& attendance = peer.link.nic.service().attendance;
+  auto& poller = peer.link.nic.service().poller;
   if (peer.link.strong_hazards) [[unlikely]] {
-    Attendance expected = Attendance::asleep;
-    return attendance.compare_exchange_strong(expected, Attendance::asleep, std::memory_order_seq_cst);
+    Poller expected = Poller::none;
+    return poller.compare_exchange_strong(expected, Poller::none, std::memory_order_seq_cst);
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  return attendance.load(std::memory_order_acquire) == Attendance::asleep;
+  return poller.load(std::memory_order_acquire) == Poller::none;
 }
 
 }  // namespace orrery::nic

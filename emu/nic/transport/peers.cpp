@@ -11,11 +11,11 @@ Errc PeerTable::behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer**
   // Clients bind an endpoint anew for each transfer: a known process is not looked for again.
   Peer* const known = find(slot);
   if (known != nullptr && known->nic_address.load(std::memory_order_relaxed) == nic_address &&
-      !known->dead.load(std::memory_order_relaxed) && environment_.alive(known->link.process)) {
+      !known->dead.load(std::memory_order_relaxed) && services_.alive(known->link.process)) {
     *found = known;
     return Errc::ok;
   }
-  const auto process = environment_.find_process(nic_address, slot);
+  const auto process = services_.find_process(nic_address, slot);
   if (!process.ok()) return process.code() == Errc::no_match ? Errc::invalid_handle : process.code();
   const auto peer = connect(process.value());
   if (!peer.ok()) return peer.code();
@@ -28,7 +28,7 @@ Result<Peer*> PeerTable::connect(ProcessName process) {
   const wire::ProcessSlot slot = process.slot;
   Peer* peer = find(slot);
   if (peer != nullptr && peer->link.process == process) return peer;
-  auto link = environment_.connect(process);
+  auto link = services_.connect(process);
   if (!link.ok()) return link.code();
   const std::lock_guard lock(mu_);
   peer = find(slot);
@@ -41,7 +41,7 @@ Result<Peer*> PeerTable::connect(ProcessName process) {
   peer->link.nic.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
   peers_[slot].store(peer, std::memory_order_release);
   // Published first: a process that dies after this look is told of by peer_died().
-  if (!environment_.alive(process)) peer->dead.store(true, std::memory_order_relaxed);
+  if (!services_.alive(process)) peer->dead.store(true, std::memory_order_relaxed);
   return peer;
 }
 

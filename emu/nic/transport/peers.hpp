@@ -23,20 +23,20 @@ namespace orrery::nic {
 // Usage: Peer* peer = nullptr;  if (peers.behind(nic_address, slot, &peer) == Errc::ok) ...
 class PeerTable {
  public:
-  PeerTable(Environment& environment, wire::ProcessSlot self) : environment_(environment), self_(self) {}
+  PeerTable(HostServices& services, wire::ProcessSlot self) : services_(services), self_(self) {}
 
   // The peer that was connected to last in a slot, or null. REQUIRES: slot < kMaxProcesses.
   Peer* find(wire::ProcessSlot slot) const { return peers_[slot].load(std::memory_order_acquire); }
   // The process in a slot of the host, mapped, if it lives behind that NIC address. Errors: invalid_handle
   // (it lives elsewhere, or there is no such slot), unreachable, and those of connect().
   Errc behind(std::uint32_t nic_address, wire::ProcessSlot slot, Peer** found);
-  // What we hold of a process; maps its NIC the first time. Errors: Environment::connect's.
+  // What we hold of a process; maps its NIC the first time. Errors: HostServices::connect's.
   Result<Peer*> connect(ProcessName process);
   // All that was ever held of that process.
   std::vector<Peer*> of(ProcessName process);
 
  private:
-  Environment& environment_;
+  HostServices& services_;
   const wire::ProcessSlot self_;
   Lock<LockRank::peers> mu_;
   std::array<std::atomic<Peer*>, kMaxProcesses> peers_{};  // written under mu_

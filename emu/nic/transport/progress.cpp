@@ -101,58 +101,58 @@ Errc Nic::send_frames(const Request& request, Endpoint* silent_by) {
   bool sent = false;
   bool answered = true;
   bool unsent = false;
-  if (by_wire) environment_.post_to_wire(polls_.value());
+  if (by_wire) services_.post_to_wire(polls_.value());
   {
     const std::lock_guard lock(frames_mu_);
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
     if (peer.lanes_refused.load(std::memory_order_relaxed)) return Errc::corrupt;
     if (!peer.lanes_open) open_lanes(peer);
-    sent = !by_wire && silent_by != nullptr && try_send_unanswered(*silent_by, request);
+    sent = !by_wire && silent_by != nullptr && try_send_unacknowledged(*silent_by, request);
     answered = !sent;
     if (answered) {
-      const auto name = flights_.open();
+      const auto name = outstanding_.open();
       if (!name) return Errc::no_resource;
       wire::PacketHeader header = header_for(request);
       header.transaction = *name;
       auto* const local = reinterpret_cast<std::byte*>(request.local_address);
       const bool in_segments = (request.flags & kLocalOffset) != 0;
-      // Before the flight is written down: what is done after it left costs the peer no time, and its answer
-      // is not taken in before we release the lock.
+      // Before the outstanding request is written down: what is done after it left costs the peer no time,
+      // and its answer is not taken in before we release the lock.
       const bool left =
           by_wire && !in_segments && peer.waiting.empty() &&
           send_whole(*wire_.load(std::memory_order_relaxed), peer.link.process.slot, header, local);
-      Flight& flight = *flights_.find(*name);
-      flight.peer = &peer;
-      flight.completion = request.completion;
-      flight.flags = request.flags;
-      flight.header = header;
-      flight.local = local;
-      flight.segments = in_segments ? request.local : MemKey{};
-      flight.response_flag = static_cast<std::uint32_t>(request.sync_value);
-      retain(flight.completion);
+      Outstanding& outstanding = *outstanding_.find(*name);
+      outstanding.peer = &peer;
+      outstanding.completion = request.completion;
+      outstanding.flags = request.flags;
+      outstanding.header = header;
+      outstanding.local = local;
+      outstanding.segments = in_segments ? request.local : MemKey{};
+      outstanding.response_flag = static_cast<std::uint32_t>(request.sync_value);
+      retain(outstanding.completion);
       count(peer.in_flight, 1);
-      count(flights_open_, 1);
+      count(outstanding_count_, 1);
       if (left) {
-        flight.sent = bytes_of(header);
-        flight.all_sent = true;
-        flight.answers_due = 1;
+        outstanding.sent = bytes_of(header);
+        outstanding.all_sent = true;
+        outstanding.answers_due = 1;
       } else {
         peer.waiting.push_back(*name);
         sent = pump(peer);
       }
       if (by_wire) unsent = has_unsent(peer);
-      keep_rest(flight);
+      keep_rest(outstanding);
     }
   }
   if (by_wire) {
-    environment_.attend_wire(unsent);
+    services_.attend_wire(unsent);
     return Errc::not_done;
   }
-  if (sent && sleeps(peer)) environment_.ring(peer.link.process);
+  if (sent && sleeps(peer)) services_.ring(peer.link.process);
   if (wire::traits(request.op).addressed) count_hit(peer, request.remote, request.remote_address);
   // The service thread has to take the answer in if the program does not poll.
-  if (answered && view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
-    environment_.ring_self();
+  if (answered && view_.service().poller.load(std::memory_order_relaxed) == Poller::none)
+    services_.ring_self();
   return Errc::not_done;
 }
 
@@ -169,89 +169,91 @@ Errc Nic::send_packet(Peer& peer, const wire::PacketHeader& header, std::span<co
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
     if (peer.lanes_refused.load(std::memory_order_relaxed)) return Errc::corrupt;
     if (!peer.lanes_open) open_lanes(peer);
-    const auto name = flights_.open();
+    const auto name = outstanding_.open();
     if (!name) return Errc::no_resource;
-    Flight& flight = *flights_.find(*name);
-    flight.peer = &peer;
-    flight.completion = completion;
-    flight.header = header;
-    flight.header.source = self_;
-    flight.header.transaction = *name;
+    Outstanding& outstanding = *outstanding_.find(*name);
+    outstanding.peer = &peer;
+    outstanding.completion = completion;
+    outstanding.header = header;
+    outstanding.header.source = self_;
+    outstanding.header.transaction = *name;
     if (answer_has_data(header)) {
-      flight.kept.assign(payload.begin(), payload.end());
-      flight.kept.resize(payload.size() + header.length);
-      flight.local = flight.kept.data() + payload.size();
+      outstanding.kept.assign(payload.begin(), payload.end());
+      outstanding.kept.resize(payload.size() + header.length);
+      outstanding.local = outstanding.kept.data() + payload.size();
     }
     count(peer.in_flight, 1);
-    count(flights_open_, 1);
+    count(outstanding_count_, 1);
     peer.waiting.push_back(*name);
     sent = pump(peer);
     unsent = has_unsent(peer);
   }
   if (peer.link.by_wire) {
-    environment_.attend_wire(unsent);
+    services_.attend_wire(unsent);
     return Errc::not_done;
   }
-  if (sent && sleeps(peer)) environment_.ring(peer.link.process);
-  if (view_.service().attendance.load(std::memory_order_relaxed) == Attendance::asleep)
-    environment_.ring_self();
+  if (sent && sleeps(peer)) services_.ring(peer.link.process);
+  if (view_.service().poller.load(std::memory_order_relaxed) == Poller::none) services_.ring_self();
   return Errc::not_done;
 }
 
 // REQUIRES: frames_mu_ is held.
-void Nic::keep_rest(Flight& flight) {
-  const wire::VerbTraits& verb = wire::traits(flight.header.verb);
+void Nic::keep_rest(Outstanding& outstanding) {
+  const wire::VerbTraits& verb = wire::traits(outstanding.header.verb);
   // What is sent to a buffer stays as it is until its event.
   const bool may_change = verb.payload && verb.unit == wire::Unit::region;
-  if (!may_change || (flight.flags & kBlockTransfer) != 0 || flight.segments.valid() || flight.all_sent)
+  if (!may_change || (outstanding.flags & kBlockTransfer) != 0 || outstanding.segments.valid() ||
+      outstanding.all_sent)
     return;
-  flight.kept.assign(flight.local + flight.sent, flight.local + flight.header.length);
-  flight.local = flight.kept.data() - flight.sent;
+  outstanding.kept.assign(outstanding.local + outstanding.sent,
+                          outstanding.local + outstanding.header.length);
+  outstanding.local = outstanding.kept.data() - outstanding.sent;
 }
 
-// Hands packets of waiting flights to the lane until it is full. Returns whether the peer has something to
-// look at. REQUIRES: frames_mu_ is held.
+// Hands packets of waiting outstanding requests to the lane until it is full. Returns whether the peer has
+// something to look at. REQUIRES: frames_mu_ is held.
 bool Nic::pump(Peer& peer) {
-  if (peer.inherits && !outlive(peer)) [[unlikely]]
+  if (peer.inherits && !drain_predecessors_responses(peer)) [[unlikely]]
     return true;
   bool any = false;
   wire::HostWire* const wire = peer.link.by_wire ? wire_.load(std::memory_order_relaxed) : nullptr;
   const std::uint32_t lane_bytes = peer.link.nic.lane_bytes();
   const std::uint64_t max_part = wire == nullptr ? peer.requests.max_payload() : wire_part(*wire);
   while (!peer.waiting.empty()) {
-    Flight& flight = *flights_.find(peer.waiting.front());
-    const bool brings_data = answer_has_data(flight.header);
-    const bool has_payload = wire::traits(flight.header.verb).payload;
+    Outstanding& outstanding = *outstanding_.find(peer.waiting.front());
+    const bool brings_data = answer_has_data(outstanding.header);
+    const bool has_payload = wire::traits(outstanding.header.verb).payload;
     // A block transfer's source stays as it is until its event, so that the wire need not copy it.
-    const bool may_stay = wire != nullptr && flight.header.verb == wire::Verb::put &&
-                          (flight.flags & kBlockTransfer) != 0 && !flight.segments.valid();
+    const bool may_stay = wire != nullptr && outstanding.header.verb == wire::Verb::put &&
+                          (outstanding.flags & kBlockTransfer) != 0 && !outstanding.segments.valid();
     const std::uint64_t longest_in_place =
         may_stay ? wire->longest_in_place() & ~std::uint64_t{kCacheLine - 1} : 0;
     // Parts are whole lines, so that none ends within a word of an AMO.
-    const std::uint64_t total = bytes_of(flight.header);
-    while (!flight.all_sent) {
-      const bool in_place = longest_in_place != 0 && total - flight.sent >= kWorthInPlace;
-      const auto part =
-          static_cast<std::uint32_t>(std::min(total - flight.sent, in_place ? longest_in_place : max_part));
+    const std::uint64_t total = bytes_of(outstanding.header);
+    while (!outstanding.all_sent) {
+      const bool in_place = longest_in_place != 0 && total - outstanding.sent >= kWorthInPlace;
+      const auto part = static_cast<std::uint32_t>(
+          std::min(total - outstanding.sent, in_place ? longest_in_place : max_part));
       const std::uint32_t answer_bytes = wire::frame_bytes(brings_data ? part : 0);
       // Answers by the wire never lack room: it takes no request in without.
       if (wire == nullptr &&
           peer.response_bytes_due + answer_bytes > wire::RingProducer::sure_room_of(lane_bytes))
         return any;
-      wire::PacketHeader header = part_of(flight.header, flight.sent, part, total);
+      wire::PacketHeader header = part_of(outstanding.header, outstanding.sent, part, total);
       std::span<const std::byte> payload;
-      if (has_payload && flight.segments.valid()) {
+      if (has_payload && outstanding.segments.valid()) {
         std::vector<std::byte>& gathered = payloads_->gathered;
         gathered.resize(std::max<std::size_t>(gathered.size(), part));
         // Let go of meanwhile: the packets go on, so that the peer's count is right, and the event says it.
-        if (!gather(flight.segments, flight.offset_in_segments() + flight.sent, {gathered.data(), part}))
-          flight.status = Errc::invalid_handle;
+        if (!gather(outstanding.segments, outstanding.offset_in_segments() + outstanding.sent,
+                    {gathered.data(), part}))
+          outstanding.status = Errc::invalid_handle;
         payload = {gathered.data(), part};
       } else if (has_payload) {
-        payload = {flight.local + flight.sent, part};
+        payload = {outstanding.local + outstanding.sent, part};
       }
-      if (!has_payload && !flight.kept.empty()) {  // of a packet of the NIC's own
-        payload = {flight.kept.data(), flight.kept.size() - flight.header.length};
+      if (!has_payload && !outstanding.kept.empty()) {  // of a packet of the NIC's own
+        payload = {outstanding.kept.data(), outstanding.kept.size() - outstanding.header.length};
         header.payload_bytes = static_cast<std::uint32_t>(payload.size());
       }
       const wire::ProcessSlot slot = peer.link.process.slot;
@@ -261,9 +263,9 @@ bool Nic::pump(Peer& peer) {
       if (!sent.ok()) return any;
       any = true;
       if (wire == nullptr) peer.response_bytes_due += answer_bytes;
-      ++flight.answers_due;
-      flight.sent += part;
-      flight.all_sent = (header.flags & wire::kLast) != 0;
+      ++outstanding.answers_due;
+      outstanding.sent += part;
+      outstanding.all_sent = (header.flags & wire::kLast) != 0;
     }
     peer.waiting.pop_front();
   }
@@ -311,7 +313,7 @@ Errc Nic::apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part,
   } else if (status == Errc::ok) {
     const Target target{view_, &identity_};
     const auto carry_out = [&](const Target& where) {
-      return run_guarded(environment_, [&] { return execute(where, header, packet.payload, *out); });
+      return run_guarded(services_, [&] { return execute(where, header, packet.payload, *out); });
     };
     status = carry_out(target);
     // A page that faults: of memory that is gone, or that its owner has protected since it was registered,
@@ -438,16 +440,16 @@ Errc Nic::progress_and_take(CompletionQueue& queue, Event* event) {
 
 bool Nic::move_along() {
   if (polls_.add()) [[unlikely]]
-    look_about();
+    after_idle_polls();
   bool any = triggers_.run(TriggerUnit::Look::at_signals);
-  if (flights_open_.load(std::memory_order_relaxed) != 0) {
+  if (outstanding_count_.load(std::memory_order_relaxed) != 0) {
     poll_responses();
     any = true;
   }
   if (wire_.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
     poll_wire(false);
     if (polls_.value() % kPollsPerLook == 0) {
-      if (const std::int64_t delay = phase_.put_off(monotonic_ns())) environment_.put_off_service(delay);
+      if (const std::int64_t delay = streak_.postpone(monotonic_ns())) services_.postpone_service(delay);
     }
     any = true;
   }

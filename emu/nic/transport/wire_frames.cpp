@@ -97,7 +97,7 @@ void Nic::poll_wire(bool must_look) {
     if (!wire_losses_.empty()) [[unlikely]]
       losses = std::exchange(wire_losses_, {});
   }
-  for (const wire::ProcessSlot slot : losses) environment_.wire_lost(slot);
+  for (const wire::ProcessSlot slot : losses) services_.wire_lost(slot);
 }
 
 bool Nic::serve_wire() {

@@ -134,7 +134,7 @@ gni_return_t GNI_SubscribeErrors(gni_nic_handle_t nic_handle, uint32_t device_id
   if (err_handle == nullptr) return GNI_RC_INVALID_PARAM;
   const Attachment* const attachment = find(nic_handle);
   if (nic_handle != nullptr && attachment == nullptr) return GNI_RC_INVALID_PARAM;
-  if (EEQ_size > orrery::nic::ErrorLog::kKept) return GNI_RC_ERROR_RESOURCE;
+  if (EEQ_size > orrery::nic::ErrorLog::kErrorsKept) return GNI_RC_ERROR_RESOURCE;
   orrery::nic::Nic* nic = nullptr;
   const orrery::job::Job* job = nullptr;
   if (attachment != nullptr) {

@@ -65,7 +65,7 @@ gni_return_t GNI_EpCreate(gni_nic_handle_t nic_hndl, gni_cq_handle_t src_cq_hndl
   ep->attachment = attachment;
   ep->usual_amo = attachment->gemini ? -1 : 0;
   ep->endpoint.port = attachment->port;
-  ep->endpoint.remote_value = attachment->instance;
+  ep->endpoint.remote_event_data = attachment->instance;
   ep->source = source;
   if (source != nullptr) {
     source->queue->become_source();
@@ -80,8 +80,8 @@ gni_return_t GNI_EpCreate(gni_nic_handle_t nic_hndl, gni_cq_handle_t src_cq_hndl
 gni_return_t GNI_EpSetEventData(gni_ep_handle_t ep_hndl, uint32_t local_event, uint32_t remote_event) {
   Ep* const ep = find(ep_hndl);
   if (ep == nullptr) return GNI_RC_INVALID_PARAM;
-  ep->endpoint.local_value = local_event;
-  ep->endpoint.remote_value = remote_event;
+  ep->endpoint.local_event_data = local_event;
+  ep->endpoint.remote_event_data = remote_event;
   ep->values_set = true;
   return GNI_RC_SUCCESS;
 }
@@ -91,7 +91,7 @@ gni_return_t GNI_EpBind(gni_ep_handle_t ep_hndl, uint32_t remote_addr, uint32_t 
   if (ep == nullptr || ep->endpoint.bound) return GNI_RC_INVALID_PARAM;
   ep->endpoint.remote_nic_address = remote_addr;
   ep->endpoint.remote_instance = remote_id;
-  if (!ep->values_set) ep->endpoint.local_value = remote_id;
+  if (!ep->values_set) ep->endpoint.local_event_data = remote_id;
   ep->endpoint.bound = true;
   return GNI_RC_SUCCESS;
 }

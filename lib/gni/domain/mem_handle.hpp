@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "emu/nic/initiator/granted.hpp"
+#include "emu/nic/initiator/fast_path.hpp"
 #include "emu/nic/state/request.hpp"
 
 #include "include/gni/gni_pub.h"
@@ -43,7 +43,7 @@ constexpr std::uint8_t attributes(const gni_mem_handle_t& handle) {
   return static_cast<std::uint8_t>(handle.qword2 >> 34);
 }
 
-// The key's identity alone, as the NIC's fast path wants it (emu/nic/initiator/granted.hpp).
+// The key's identity alone, as the NIC's fast path wants it (emu/nic/initiator/fast_path.hpp).
 constexpr std::uint64_t key_word_of(const gni_mem_handle_t& handle) {
   return nic::key_word(static_cast<std::uint16_t>(handle.qword1 >> 42 & 0x3ff),
                        static_cast<std::uint16_t>(handle.qword2 >> 42 & 0x3fff),

@@ -101,7 +101,7 @@ class SharedQueue {
     std::array<std::byte, GNI_MSGQ_MSG_SZ_MAX> bytes;
   };
   // A message that left, until it is known what became of it.
-  struct Flight {
+  struct Outstanding {
     nic::Endpoint* endpoint = nullptr;
     nic::MemKey channel;
     std::uint32_t length = 0;
@@ -148,7 +148,7 @@ class SharedQueue {
   std::unique_ptr<nic::Endpoint> here_endpoint_;
   std::map<std::uint32_t, Connection> connections_;  // by NIC address
   std::deque<Arrived> arrived_;                      // user messages that were not handed over yet
-  Flight flight_;
+  Outstanding flight_;
   bool flying_ = false;
   bool in_callback_ = false;
 };

@@ -39,7 +39,7 @@ Errc SharedQueue::send(std::uint32_t address, std::uint32_t instance, const Outg
   if (!settle()) return Errc::not_done;
   std::uint32_t transaction = nic::CompletionQueue::kNone;
   if (source_ != nullptr) {
-    transaction = source_->queue->open_transaction(nullptr);
+    transaction = source_->queue->open_post(nullptr);
     if (transaction == nic::CompletionQueue::kNone) return Errc::no_resource;
   }
   return launch(*connections_[address].endpoint, member->channel,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "emu/nic/initiator/granted_amo.hpp"
+#include "emu/nic/initiator/fast_amo.hpp"
 #include "lib/gni/request/amo_command.hpp"
 #include "lib/gni/request/post_common.hpp"
 
@@ -62,10 +62,10 @@ gni_return_t post_amo(Ep& ep, gni_post_descriptor_t* post_descr) {
   if (raw_value(d.type) == GNI_POST_AMO && is_usual(d) &&
       static_cast<int>(command & kUnusual) == ep.usual_amo && d.length == nic::amo::width(command) &&
       (!nic::amo::fetches(command) || is_plain_local(ep, d, true))) [[likely]] {
-    const Errc done = nic::try_granted_amo(ep.endpoint, {.transfer = transfer_of(ep, d, post_descr),
-                                                         .command = command,
-                                                         .a = d.first_operand,
-                                                         .b = d.second_operand});
+    const Errc done = nic::try_fast_amo(ep.endpoint, {.transfer = transfer_of(ep, d, post_descr),
+                                                      .command = command,
+                                                      .a = d.first_operand,
+                                                      .b = d.second_operand});
     if (done != Errc::not_done) [[likely]]
       return answer(done);
   }

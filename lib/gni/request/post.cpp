@@ -126,7 +126,7 @@ ORRERY_TIMED_PATH [[gnu::aligned(64)]] gni_return_t GNI_PostFma(gni_ep_handle_t 
   if (raw_value(d.type) == GNI_POST_FMA_PUT && orrery::gni::is_usual(d) && d.local_addr != 0 &&
       d.length <= orrery::gni::kMaxFma) [[likely]] {
     const Errc done =
-        orrery::nic::try_granted<Op::put>(ep->endpoint, orrery::gni::transfer_of(*ep, d, post_descr));
+        orrery::nic::try_fast<Op::put>(ep->endpoint, orrery::gni::transfer_of(*ep, d, post_descr));
     if (done != Errc::not_done) [[likely]]
       return orrery::gni::answer(done);
   }
@@ -134,7 +134,7 @@ ORRERY_TIMED_PATH [[gnu::aligned(64)]] gni_return_t GNI_PostFma(gni_ep_handle_t 
       orrery::gni::check_get(d) == GNI_RC_SUCCESS && d.length <= orrery::gni::kMaxFma &&
       orrery::gni::is_plain_local(*ep, d, true)) {
     const Errc done =
-        orrery::nic::try_granted<Op::get>(ep->endpoint, orrery::gni::transfer_of(*ep, d, post_descr));
+        orrery::nic::try_fast<Op::get>(ep->endpoint, orrery::gni::transfer_of(*ep, d, post_descr));
     if (done != Errc::not_done) [[likely]]
       return orrery::gni::answer(done);
   }
@@ -154,13 +154,13 @@ ORRERY_TIMED_PATH gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_de
     const auto type = raw_value(d.type);
     if (type == GNI_POST_RDMA_PUT && orrery::gni::is_plain_local(*ep, d, false)) {
       const Errc done =
-          orrery::nic::try_granted<Op::put>(ep->endpoint, orrery::gni::transfer_of(*ep, d, post_descr));
+          orrery::nic::try_fast<Op::put>(ep->endpoint, orrery::gni::transfer_of(*ep, d, post_descr));
       if (done != Errc::not_done) [[likely]]
         return orrery::gni::answer(done);
     } else if (type == GNI_POST_RDMA_GET && orrery::gni::check_get(d) == GNI_RC_SUCCESS &&
                orrery::gni::is_plain_local(*ep, d, true)) {
       const Errc done =
-          orrery::nic::try_granted<Op::get>(ep->endpoint, orrery::gni::transfer_of(*ep, d, post_descr));
+          orrery::nic::try_fast<Op::get>(ep->endpoint, orrery::gni::transfer_of(*ep, d, post_descr));
       if (done != Errc::not_done) [[likely]]
         return orrery::gni::answer(done);
     }

@@ -135,7 +135,7 @@ TEST(EventLoop, ATickThatIsPutOffComesAfterThatDelay) {
   const auto loop = start();
   std::promise<void> ticked;
   // Without one it is nothing.
-  loop->put_off_tick(std::chrono::microseconds(1));
+  loop->postpone_tick(std::chrono::microseconds(1));
   loop->set_tick(std::chrono::hours(1), [&] {
     ticked.set_value();
     return false;
@@ -144,7 +144,7 @@ TEST(EventLoop, ATickThatIsPutOffComesAfterThatDelay) {
   auto came = ticked.get_future();
   auto status = std::future_status::timeout;
   for (int i = 0; i < 60 && status != std::future_status::ready; ++i) {
-    loop->put_off_tick(std::chrono::milliseconds(1));
+    loop->postpone_tick(std::chrono::milliseconds(1));
     status = came.wait_for(std::chrono::seconds(1));
   }
   EXPECT_EQ(status, std::future_status::ready);

@@ -31,7 +31,7 @@ enum class Path : std::uint8_t {
 class World;
 
 // One pretended process: a segment, an environment, a NIC.
-class Node final : public Environment {
+class Node final : public HostServices {
  public:
   Node(World& world, wire::ProcessSlot slot, const Nic::Options& options, std::uint32_t generation = 0);
   ~Node() override {
@@ -46,7 +46,7 @@ class Node final : public Environment {
   int rings = 0;         // how often this node's bell was rung
   bool attached = true;  // whether others find its ports
 
-  // Environment
+  // HostServices
   Result<Range> inspect(std::uint64_t, std::uint64_t) override;
   Status adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) override;
   Pages adoptable_around(std::uint64_t page, std::uint64_t low, std::uint64_t high) override {
@@ -61,14 +61,14 @@ class Node final : public Environment {
                                 std::uint32_t instance) override;
   Result<ProcessName> process_in(wire::ProcessSlot slot) override;
   Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) override;
-  Result<PeerLink> connect(ProcessName process) override;
+  Result<PeerRoute> connect(ProcessName process) override;
   bool alive(ProcessName process) override;
   HazardBoard* hazard_board() override;
   bool slot_alive(wire::ProcessSlot slot) override;
   bool slot_stopped(wire::ProcessSlot) override { return false; }
   void ring(ProcessName process) override;
   void ring_self() override {}
-  void put_off_service(std::int64_t ns) override { put_off_ns.push_back(ns); }
+  void postpone_service(std::int64_t ns) override { postponed_ns.push_back(ns); }
   Errc attach_write(ProcessName, const MrtEntry& entry, std::uint64_t word, std::uint64_t to,
                     const std::byte* from, std::uint64_t bytes) override;
   Errc attach_read(ProcessName, std::byte*, std::uint64_t, std::uint64_t) override;
@@ -86,7 +86,7 @@ class Node final : public Environment {
   }
 
   int cut_offs = 0;
-  std::vector<std::int64_t> put_off_ns;  // each time that the service thread was put off
+  std::vector<std::int64_t> postponed_ns;  // each time that the service thread was put off
 
  private:
   Errc attach(ProcessName process, std::uint64_t address, std::uint64_t bytes) const;
@@ -154,8 +154,8 @@ class World {
     if (queue != nullptr) queue->become_source();
     endpoint->bound = true;
     endpoint->remote_nic_address = static_cast<std::uint32_t>(to);
-    endpoint->remote_value = static_cast<std::uint32_t>(0x5000 + from);
-    endpoint->local_value = static_cast<std::uint32_t>(0x4000 + to);
+    endpoint->remote_event_data = static_cast<std::uint32_t>(0x5000 + from);
+    endpoint->local_event_data = static_cast<std::uint32_t>(0x4000 + to);
     return endpoint;
   }
 
@@ -214,7 +214,7 @@ inline Node::Node(World& world, wire::ProcessSlot slot, const Nic::Options& opti
   port_ = nic_->open_port(/*domain=*/7, /*nic_address=*/slot, /*instance=*/slot);
 }
 
-inline Result<Environment::Range> Node::inspect(std::uint64_t address, std::uint64_t length) {
+inline Result<HostServices::Range> Node::inspect(std::uint64_t address, std::uint64_t length) {
   bool direct = world_.path() == Path::direct;
   if (world_.path() == Path::adopt) {
     direct = true;
@@ -296,13 +296,13 @@ inline Result<ProcessName> Node::process_in(wire::ProcessSlot slot) {
   return world_[slot].name();
 }
 
-inline Result<PeerLink> Node::connect(ProcessName process) {
-  PeerLink link;
+inline Result<PeerRoute> Node::connect(ProcessName process) {
+  PeerRoute link;
   link.process = process;
   link.nic = world_[process.slot].nic().view();
   link.same_address_space = world_.path() == Path::direct;
   if (world_.path() == Path::adopt) link.memory = std::make_unique<IdentityMap>();
-  return Result<PeerLink>(std::move(link));
+  return Result<PeerRoute>(std::move(link));
 }
 
 inline bool Node::alive(ProcessName process) {

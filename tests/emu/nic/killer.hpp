@@ -113,7 +113,7 @@ class Scene {
     ASSERT_EQ(event.status, Errc::ok);
     ASSERT_TRUE(queue.completed(event.transaction(), event.status).ok());
     ASSERT_EQ(std::memcmp(memory + 16'384, &value, 8), 0);
-    ASSERT_EQ(take_event(), from.remote_value);
+    ASSERT_EQ(take_event(), from.remote_event_data);
   }
 
   // The next event at the target; 0 when there is none.
@@ -128,7 +128,7 @@ class Scene {
     for (int i = 0; i < 10; ++i) world.serve_all();
     const std::uint64_t told = take_event();
     if (told == 0) return;
-    ASSERT_EQ(told, victim->remote_value);
+    ASSERT_EQ(told, victim->remote_event_data);
     ASSERT_EQ(std::memcmp(memory, source.data(), kVictimBytes), 0) << "the event came before the data";
     ASSERT_EQ(take_event(), 0u);
   }
@@ -143,7 +143,7 @@ class Scene {
     key = register_target();
     ASSERT_NO_FATAL_FAILURE(put(*survivor, 2, *survivor->queue));
     ASSERT_EQ(survivor->in_flight.load(), 0u);
-    ASSERT_EQ(survivor->queue->open_transactions(), 0u);
+    ASSERT_EQ(survivor->queue->posts_open(), 0u);
 
     to_victim.reset();
     world.revive(0);

@@ -56,7 +56,7 @@ class KillAmoAnywhere : public KillAnywhere {
           // One event of the survivor's, and the victim's if it got so far, whose AMO is done then.
           bool told = false;
           for (std::uint64_t event = scene.take_event(); event != 0; event = scene.take_event())
-            told = told || event == scene.victim->remote_value;
+            told = told || event == scene.victim->remote_event_data;
           if (told) {
             ASSERT_EQ(mine, before + 1);
           }

@@ -178,7 +178,7 @@ class KillMessenger : public ::testing::Test {
       void* none = nullptr;
       EXPECT_TRUE(sent->collect(static_cast<std::uint32_t>(event.data >> 32), &none));
     }
-    EXPECT_EQ(sent->open_transactions(), 0u) << "a message to the victim never ended";
+    EXPECT_EQ(sent->posts_open(), 0u) << "a message to the victim never ended";
     EXPECT_EQ(to_victim->in_flight.load(), 0u);
     EXPECT_TRUE(world[1].nic().deregister(our_key).ok());
     EXPECT_EQ(world[1].cut_offs, 0);

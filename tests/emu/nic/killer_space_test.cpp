@@ -43,7 +43,7 @@ TEST_F(KillInSpace, PutIntoAnExtent) {
         for (int i = 0; i < 2; ++i) {
           const std::uint64_t told = scene.take_event();
           if (told == 0) continue;
-          ASSERT_EQ(told, scene.victim->remote_value);
+          ASSERT_EQ(told, scene.victim->remote_event_data);
           ASSERT_EQ(std::memcmp(scene.memory, scene.source.data(), kVictimBytes), 0);
         }
       });

@@ -112,7 +112,7 @@ TEST_F(KillAnywhere, EventPushedIntoAPeersQueue) {
       scene, [&] { std::memcpy(scene.memory, scene.source.data(), kVictimBytes); },
       [&] {
         const auto queue = open_queue(scene.world[1].nic().view(), scene.target_queue->index());
-        (void)push_event(*queue, {EventKind::remote, Errc::ok, scene.victim->remote_value});
+        (void)push_event(*queue, {EventKind::remote, Errc::ok, scene.victim->remote_event_data});
       },
       nothing);
 }
@@ -271,7 +271,7 @@ void stop_anywhere(Scene& scene, const std::function<void()>& prepare, const std
     // It goes on, and what it was doing ends without harm to the queue.
     ASSERT_EQ(stepper.let_finish(), test::Stepper::End::finished) << "stopped after " << limit;
     for (std::uint64_t told = scene.take_event(); told != 0; told = scene.take_event()) {
-      ASSERT_EQ(told, scene.victim->remote_value);
+      ASSERT_EQ(told, scene.victim->remote_event_data);
     }
     ASSERT_NO_FATAL_FAILURE(scene.put(*scene.survivor, 2, *scene.survivor->queue))
         << "stopped after " << limit;

@@ -149,9 +149,9 @@ TEST_P(NicOverPath, LocalAndGlobalEventsAreTwoForOneTransaction) {
   request.flags = kLocalEvent | kGlobalEvent;
   ASSERT_EQ(pair.world[0].nic().post(*pair.endpoint, request), Errc::ok);
   EXPECT_EQ(outcome(pair.world, 0, *pair.local, &pair), Errc::ok);
-  EXPECT_EQ(pair.local->open_transactions(), 1u);
+  EXPECT_EQ(pair.local->posts_open(), 1u);
   EXPECT_EQ(outcome(pair.world, 0, *pair.local, &pair), Errc::ok);
-  EXPECT_EQ(pair.local->open_transactions(), 0u);
+  EXPECT_EQ(pair.local->posts_open(), 0u);
 }
 
 TEST_P(NicOverPath, SyncFlagIsStoredAfterTheData) {

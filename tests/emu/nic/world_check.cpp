@@ -71,7 +71,7 @@ bool Simulation::room_for_events(const Operation& operation) const {
   for (const Operation* other : open_) {
     if (other->line->queue == queue) due += std::max(events_due(*other), 1);
   }
-  const bool full = queue->queue->open_transactions() == queue->queue->depth();
+  const bool full = queue->queue->posts_open() == queue->queue->depth();
   return full || static_cast<std::uint64_t>(due) <= queue->queue->view().capacity;
 }
 
@@ -125,7 +125,7 @@ void Simulation::heard(Operation& operation, const Event& event) {
   if (count > 1 || (!asked && !unasked_error)) {
     return fail(fmt::format("operation {} raised an event that was not asked for", operation.id));
   }
-  if (event.user_value() != operation.line->endpoint->local_value)
+  if (event.user_value() != operation.line->endpoint->local_event_data)
     return fail("an event has a foreign user value");
   if (!operation.may.has(event.status)) {
     return fail(fmt::format("operation {} ended in {}", operation.id, errc_name(event.status)));
@@ -292,7 +292,7 @@ void Simulation::check_all() {
   for (const Line& line : lines_) {
     if (!line.from->alive) continue;
     if (!Nic::idle(*line.endpoint)) return fail("an endpoint still counts operations");
-    if (line.queue != nullptr && line.queue->queue->open_transactions() != 0) {
+    if (line.queue != nullptr && line.queue->queue->posts_open() != 0) {
       return fail("a queue still counts transactions");
     }
   }

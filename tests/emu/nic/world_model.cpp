@@ -366,13 +366,13 @@ void Simulation::post() {
   if ((operation.flags & kReports) == 0 && random_.chance(40)) operation.ear = std::make_unique<Ear>();
   request.completion.listener = operation.ear.get();
   if (region->queue != nullptr) count_events(*region->queue);
-  line->endpoint->remote_value = operation.id;
+  line->endpoint->remote_event_data = operation.id;
 
   Errc expected = Errc::ok;
   if ((operation.flags & kReports) != 0) {
     if (line->queue == nullptr)
       expected = Errc::invalid_param;
-    else if (line->queue->queue->open_transactions() == line->queue->queue->depth())
+    else if (line->queue->queue->posts_open() == line->queue->queue->depth())
       expected = Errc::no_resource;
   }
   const Errc accepted = world_[line->from->slot].nic().post(*line->endpoint, request);

@@ -201,15 +201,15 @@ TEST_F(CompletionQueueTest, TransactionsAreNamedOnceUntilTheirLastEventIsCollect
   queue.become_source();
   int contexts[3];
   std::uint32_t names[3];
-  for (int i = 0; i < 3; ++i) names[i] = queue.open_transaction(&contexts[i]);
-  EXPECT_EQ(queue.open_transaction(nullptr), CompletionQueue::kNone);
+  for (int i = 0; i < 3; ++i) names[i] = queue.open_post(&contexts[i]);
+  EXPECT_EQ(queue.open_post(nullptr), CompletionQueue::kNone);
   queue.expect_events(names[1], 2);
   EXPECT_EQ(queue.completed(names[1], Errc::ok).value().context, &contexts[1]);
-  EXPECT_EQ(queue.open_transactions(), 3u);
+  EXPECT_EQ(queue.posts_open(), 3u);
   EXPECT_EQ(queue.completed(names[1], Errc::ok).value().context, &contexts[1]);
   EXPECT_EQ(queue.completed(names[1], Errc::ok).code(), Errc::no_match);
   EXPECT_EQ(queue.completed(77, Errc::ok).code(), Errc::no_match);
-  EXPECT_EQ(queue.open_transaction(nullptr), names[1]);
+  EXPECT_EQ(queue.open_post(nullptr), names[1]);
   queue.abandon_transaction(names[0]);
   EXPECT_EQ(queue.completed(names[0], Errc::ok).code(), Errc::no_match);
 }

@@ -24,7 +24,7 @@ struct Heard final : Listener {
 class Completions : public ::testing::Test {
  protected:
   Completions() : queue_(*world_[0].nic().create_queue(8, 0).value()) { queue_.become_source(); }
-  ~Completions() override { EXPECT_EQ(queue_.open_transactions(), 0u); }
+  ~Completions() override { EXPECT_EQ(queue_.posts_open(), 0u); }
 
   Completion told(std::uint32_t events) {
     Completion c{.queue = &queue_, .events = static_cast<std::uint8_t>(events), .value = 77, .context = this};

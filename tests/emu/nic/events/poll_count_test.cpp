@@ -25,7 +25,7 @@ constexpr std::int64_t kStart = 1'000'000'000;
 TEST(PollCount, SaysNowAndThenThatItIsTimeToLookAbout) {
   for (const bool crowded : {false, true}) {
     PollCount count(crowded);
-    const std::uint64_t patience = crowded ? PollCount::kCrowdedPatience : PollCount::kPatience;
+    const std::uint64_t patience = crowded ? PollCount::kCrowdedPatience : PollCount::kPollsBeforeYield;
     for (std::uint64_t i = 1; i <= 5 * patience; ++i) ASSERT_EQ(count.add(), i % patience == 0) << i;
     EXPECT_EQ(count.value(), 5 * patience);
   }
@@ -54,8 +54,8 @@ class Stranger {
   const pid_t pid_;
 };
 
-// Where yields bring nothing but a stranger's time slice, the thread sleeps between its looks instead. A kernel
-// that takes a core back within a millisecond shows nothing here.
+// Where yields bring nothing but a stranger's time slice, the thread sleeps between its looks instead.
+// A kernel that takes a core back within a millisecond shows nothing here.
 TEST(PollCount, AYieldThatGaveAStrangerItsSliceIsFollowedBySleeps) {
   std::thread([] {
     const int core = sched_getcpu();
@@ -72,7 +72,7 @@ TEST(PollCount, AYieldThatGaveAStrangerItsSliceIsFollowedBySleeps) {
       const long before = sleeps();
       for (int i = 0; i < 16; ++i) {
         const std::int64_t begin = monotonic_ns();
-        count.give_way();
+        count.yield_if_oversubscribed();
         if (monotonic_ns() - begin > 2'000'000) ++slices;
       }
       slept = sleeps() - before >= 14;
@@ -81,55 +81,56 @@ TEST(PollCount, AYieldThatGaveAStrangerItsSliceIsFollowedBySleeps) {
   }).join();
 }
 
-TEST(PollPhase, ThePutOffGrowsWithTheTimePolledUpToABound) {
-  PollPhase phase;
+TEST(PollStreak, ThePutOffGrowsWithTheTimePolledUpToABound) {
+  PollStreak streak;
   std::int64_t until = kStart;
   for (std::int64_t now = kStart; now < kStart + 100'000'000; now += 50'000) {
-    const std::int64_t delay = phase.put_off(now);
+    const std::int64_t delay = streak.postpone(now);
     if (delay != 0) {
-      EXPECT_LE(delay, std::max(PollPhase::kPauseNs, now - kStart)) << now;
-      EXPECT_LE(delay, PollPhase::kMostNs) << now;
+      EXPECT_LE(delay, std::max(PollStreak::kPauseNs, now - kStart)) << now;
+      EXPECT_LE(delay, PollStreak::kMostNs) << now;
       until = now + delay;
     }
     // The service thread's turn never comes while the program polls.
     EXPECT_GT(until, now);
   }
-  EXPECT_GE(until, kStart + 100'000'000 + PollPhase::kMostNs / 2 - 50'000);
+  EXPECT_GE(until, kStart + 100'000'000 + PollStreak::kMostNs / 2 - 50'000);
 }
 
-TEST(PollPhase, IsAskedForRarely) {
-  PollPhase phase;
+TEST(PollStreak, IsAskedForRarely) {
+  PollStreak streak;
   int calls = 0;
-  for (std::int64_t now = kStart; now < kStart + 100'000'000; now += 1'000) calls += phase.put_off(now) != 0;
+  for (std::int64_t now = kStart; now < kStart + 100'000'000; now += 1'000)
+    calls += streak.postpone(now) != 0;
   EXPECT_LE(calls, 60);
 }
 
-TEST(PollPhase, APauseBeginsItAnew) {
-  PollPhase phase;
+TEST(PollStreak, APauseBeginsItAnew) {
+  PollStreak streak;
   std::int64_t now = kStart;
-  for (; now < kStart + 50'000'000; now += 10'000) (void)phase.put_off(now);
-  now += PollPhase::kPauseNs;
-  EXPECT_EQ(phase.put_off(now), PollPhase::kPauseNs);
-  EXPECT_EQ(phase.put_off(now + 1), 0);
+  for (; now < kStart + 50'000'000; now += 10'000) (void)streak.postpone(now);
+  now += PollStreak::kPauseNs;
+  EXPECT_EQ(streak.postpone(now), PollStreak::kPauseNs);
+  EXPECT_EQ(streak.postpone(now + 1), 0);
 }
 
-TEST(PollPhase, WhoHasSomethingToDoIsNotPutOff) {
-  PollPhase phase;
+TEST(PollStreak, WhoHasSomethingToDoIsNotPutOff) {
+  PollStreak streak;
   phase.set_owed(true);
   std::int64_t now = kStart;
-  for (; now < kStart + 50'000'000; now += 100'000) EXPECT_EQ(phase.put_off(now), 0);
+  for (; now < kStart + 50'000'000; now += 100'000) EXPECT_EQ(streak.postpone(now), 0);
   phase.set_owed(false);
-  EXPECT_NE(phase.put_off(now), 0) << "and is from the time that it is done";
+  EXPECT_NE(streak.postpone(now), 0) << "and is from the time that it is done";
 }
 
-TEST(PollPhase, AnEndIsToldOnceAndANewPhaseBeginsAfterIt) {
-  PollPhase phase;
-  EXPECT_FALSE(phase.end()) << "there was none";
+TEST(PollStreak, AnEndIsToldOnceAndANewPhaseBeginsAfterIt) {
+  PollStreak streak;
+  EXPECT_FALSE(streak.end()) << "there was none";
   std::int64_t now = kStart;
-  for (; now < kStart + 50'000'000; now += 100'000) (void)phase.put_off(now);
-  EXPECT_TRUE(phase.end());
-  EXPECT_FALSE(phase.end());
-  EXPECT_EQ(phase.put_off(now), PollPhase::kPauseNs);
+  for (; now < kStart + 50'000'000; now += 100'000) (void)streak.postpone(now);
+  EXPECT_TRUE(streak.end());
+  EXPECT_FALSE(streak.end());
+  EXPECT_EQ(streak.postpone(now), PollStreak::kPauseNs);
 }
 
 // A node and its queue, with a service thread that is the test.
@@ -137,7 +138,7 @@ struct Polled {
   // Looks in vain, until the service thread is put off or `most` looks were made.
   void poll(std::uint64_t most) {
     Event event;
-    for (std::uint64_t i = 0; i < most && node.put_off_ns.empty(); ++i)
+    for (std::uint64_t i = 0; i < most && node.postponed_ns.empty(); ++i)
       ASSERT_EQ(node.nic().poll(queue, &event), Errc::not_done);
   }
   box::World world{2, box::Path::direct};
@@ -152,8 +153,8 @@ TEST(LookAbout, WhoPollsPutsOffAServiceThreadThatAttends) {
   polled.poll(1);
   ASSERT_TRUE(polled.node.nic().serve()) << "it attends, because a thread polls";
   polled.poll(kManyLooks);
-  ASSERT_FALSE(polled.node.put_off_ns.empty());
-  EXPECT_GE(polled.node.put_off_ns.back(), PollPhase::kPauseNs);
+  ASSERT_FALSE(polled.node.postponed_ns.empty());
+  EXPECT_GE(polled.node.postponed_ns.back(), PollStreak::kPauseNs);
 }
 
 TEST(LookAbout, WhoPollsLeavesAServiceThreadThatSleepsAlone) {
@@ -161,7 +162,7 @@ TEST(LookAbout, WhoPollsLeavesAServiceThreadThatSleepsAlone) {
   while (polled.node.nic().serve()) {
   }
   polled.poll(kManyLooks);
-  EXPECT_TRUE(polled.node.put_off_ns.empty());
+  EXPECT_TRUE(polled.node.postponed_ns.empty());
 }
 
 TEST(LookAbout, WhoPollsLeavesAServiceThreadAloneThatHasToLookAgain) {
@@ -174,11 +175,11 @@ TEST(LookAbout, WhoPollsLeavesAServiceThreadAloneThatHasToLookAgain) {
   service.suspension_changes.fetch_add(1);
   ASSERT_TRUE(polled.node.nic().serve());
   polled.poll(kManyLooks);
-  EXPECT_TRUE(polled.node.put_off_ns.empty());
+  EXPECT_TRUE(polled.node.postponed_ns.empty());
   polled.node.port().posting[0].store(0);
   ASSERT_TRUE(polled.node.nic().serve());
   polled.poll(kManyLooks);
-  EXPECT_FALSE(polled.node.put_off_ns.empty()) << "from when it has done it";
+  EXPECT_FALSE(polled.node.postponed_ns.empty()) << "from when it has done it";
 }
 
 TEST(LookAbout, WhoSleepsHandsFramesBackToTheServiceThread) {
@@ -187,10 +188,10 @@ TEST(LookAbout, WhoSleepsHandsFramesBackToTheServiceThread) {
   ASSERT_TRUE(polled.node.nic().serve());
   polled.poll(kManyLooks);
   ASSERT_EQ(polled.node.nic().wait(polled.queue, monotonic_ns()), Errc::timeout);
-  EXPECT_EQ(polled.node.put_off_ns.back(), Nic::kServicePeriodNs);
-  const auto times = polled.node.put_off_ns.size();
+  EXPECT_EQ(polled.node.postponed_ns.back(), Nic::kServicePeriodNs);
+  const auto times = polled.node.postponed_ns.size();
   ASSERT_EQ(polled.node.nic().wait(polled.queue, monotonic_ns()), Errc::timeout);
-  EXPECT_EQ(polled.node.put_off_ns.size(), times) << "once";
+  EXPECT_EQ(polled.node.postponed_ns.size(), times) << "once";
 }
 
 }  // namespace

@@ -272,8 +272,7 @@ TEST(TimedJoin, GivesItsRoomBackWhenNoEventCanBeOpened) {
   Reduction r;
   ASSERT_TRUE(r.tree.configure());
   std::vector<std::uint32_t> open;
-  for (std::uint32_t t = 0; (t = r.queue->open_transaction(nullptr)) != CompletionQueue::kNone;)
-    open.push_back(t);
+  for (std::uint32_t t = 0; (t = r.queue->open_post(nullptr)) != CompletionQueue::kNone;) open.push_back(t);
   EXPECT_NE(r.join(0, 1, 1), Errc::ok);
   EXPECT_TRUE(r.clock.quiet());
   for (const std::uint32_t t : open) r.queue->abandon_transaction(t);

@@ -191,7 +191,7 @@ TEST_F(TriggersOfPeers, LeaveToTheOwnerWhatOnlyItCanDo) {
   EXPECT_EQ(done_, std::vector{1});
   EXPECT_EQ(target_, 5u);
   // Sleeps: the owner is rung.
-  nic().view().service().attendance.store(Attendance::asleep);
+  nic().view().service().poller.store(Poller::none);
   world_[0].rings = 0;
   ASSERT_TRUE(unit().post(name, 2, note(2)).ok());
   ASSERT_EQ(reach(name), Errc::ok);

@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // Registrations of a whole address space, in the world in a box.
-#include "emu/nic/initiator/granted.hpp"
+#include "emu/nic/initiator/fast_path.hpp"
 #include "tests/emu/nic/box.hpp"
 #include "tests/emu/nic/seeds.hpp"
 
@@ -142,7 +142,7 @@ TEST_F(Spaces, WhatIsHotBecomesDirectAndNothingElse) {
 
 TEST_F(Spaces, ExtentTakesInWhatItCanAroundThePage) {
   world_[1].adoptable = [&](std::uint64_t, std::uint64_t low, std::uint64_t high) {
-    return Environment::Pages{std::max(low, memory_.at(1, 2)), std::min(high, memory_.at(1, 100))};
+    return HostServices::Pages{std::max(low, memory_.at(1, 2)), std::min(high, memory_.at(1, 100))};
   };
   make_hot(memory_.at(1, 5));
   EXPECT_TRUE(extents_cover(world_[1].nic().view(), memory_.at(1, 2), 98 * kPageBytes));
@@ -152,7 +152,7 @@ TEST_F(Spaces, ExtentTakesInWhatItCanAroundThePage) {
 
 TEST_F(Spaces, PageThatCannotBeMovedStaysByFrameAndIsAskedForLessAndLess) {
   world_[1].adoptable = [](std::uint64_t page, std::uint64_t, std::uint64_t) {
-    return Environment::Pages{page, page};
+    return HostServices::Pages{page, page};
   };
   for (std::uint64_t i = 0; i < 300; ++i) EXPECT_FALSE(goes_direct(memory_.at(0, 0), i));
   EXPECT_LT(world_[1].rings, 300);
@@ -232,7 +232,7 @@ TEST_F(Spaces, PagesThatLeaveWhileTheyMoveAreNotSaidToBeThere) {
   world_[1].adoptable = [&](std::uint64_t page, std::uint64_t, std::uint64_t) {
     // Between the look and the move.
     world_[1].unmap(page, page + kPageBytes);
-    return Environment::Pages{page, page + kPageBytes};
+    return HostServices::Pages{page, page + kPageBytes};
   };
   std::uint64_t value = 0;
   for (int i = 0; i < 100; ++i) ASSERT_EQ(post(*endpoint_, put(value, hot)), Errc::ok);
@@ -273,7 +273,7 @@ TEST_F(Spaces, SuspensionOfTheDomainEndsGrants) {
   const auto alive = [](std::uint32_t) { return true; };
   ASSERT_TRUE(registrations.mark_suspended(7, true, alive, 0));
   const Transfer transfer{.key = key_word(key_), .remote_address = hot, .length = 0};
-  EXPECT_EQ((try_granted<Op::put>(*endpoint_, transfer)), Errc::not_done);
+  EXPECT_EQ((try_fast<Op::put>(*endpoint_, transfer)), Errc::not_done);
   ASSERT_TRUE(registrations.mark_suspended(7, false, alive, 0));
   EXPECT_TRUE(goes_direct(hot, 2));
 }
@@ -294,8 +294,8 @@ void run_world(std::uint64_t seed) {
   for (int i = 0; i < 2; ++i) endpoints.push_back(world.endpoint(i, 2, queues[static_cast<std::size_t>(i)]));
   world[2].adoptable = [&](std::uint64_t page, std::uint64_t low, std::uint64_t high) {
     const std::uint64_t reach = below(3) * kPageBytes;
-    return Environment::Pages{std::max(low, page - std::min(page, reach)),
-                              std::min(high, page + kPageBytes + reach)};
+    return HostServices::Pages{std::max(low, page - std::min(page, reach)),
+                               std::min(high, page + kPageBytes + reach)};
   };
   world.during_switch = [&](int) { world[static_cast<int>(below(2))].nic().progress(); };
   std::vector<MemKey> keys;

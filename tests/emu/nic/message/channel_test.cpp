@@ -111,7 +111,7 @@ TEST_P(Channels, SendsTakeTheBuffersInTheOrderInWhichTheyWerePosted) {
     ASSERT_TRUE(came.ok());
     EXPECT_EQ(came.value().context, reinterpret_cast<void*>(kOrder[i]));
     EXPECT_EQ(came.value().source, 0);
-    EXPECT_EQ(came.value().remote_value, endpoint->remote_value);
+    EXPECT_EQ(came.value().remote_event_data, endpoint->remote_event_data);
   }
   EXPECT_FALSE(receive({}).ok());
 }

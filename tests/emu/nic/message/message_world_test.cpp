@@ -368,7 +368,7 @@ class MessageWorld {
         }
         if (talk.peer->alive && talk.taken != talk.other->sent) fail("a message never came");
       }
-      if (life->sent->open_transactions() != 0) fail("a message never ended");
+      if (life->sent->posts_open() != 0) fail("a message never ended");
     }
   }
 

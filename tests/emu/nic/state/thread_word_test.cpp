@@ -3,7 +3,7 @@
 #include "emu/nic/state/thread_word.hpp"
 
 #include "emu/base/asymmetric_fence.hpp"
-#include "emu/nic/initiator/granted.hpp"
+#include "emu/nic/initiator/fast_path.hpp"
 #include "tests/emu/nic/box.hpp"
 #include "tests/require.hpp"
 
@@ -97,7 +97,7 @@ TEST_P(ThreadsOfOnePort, PutOnTheFastPathAtOnce) {
                               .remote_address = request.remote_address,
                               .length = 8};
       for (value = 1; value < 200; ++value) EXPECT_EQ(world[0].nic().post(*endpoint, request), Errc::ok);
-      if (try_granted<Op::put>(*endpoint, transfer) == Errc::ok)
+      if (try_fast<Op::put>(*endpoint, transfer) == Errc::ok)
         ++fast;
       else
         EXPECT_EQ(world[0].nic().post(*endpoint, request), Errc::ok);
@@ -141,16 +141,16 @@ TEST(ThreadWord, GrantOfAnotherThreadIsNotTaken) {
   };
   std::thread first([&] {
     EXPECT_EQ(world[0].nic().post(*endpoint, request), Errc::ok);
-    EXPECT_EQ(try_granted<Op::put>(*endpoint, transfer), Errc::ok);
+    EXPECT_EQ(try_fast<Op::put>(*endpoint, transfer), Errc::ok);
     turn = 1;
     await(2);
-    EXPECT_EQ(try_granted<Op::put>(*endpoint, transfer), Errc::not_done) << "it is the other's now";
+    EXPECT_EQ(try_fast<Op::put>(*endpoint, transfer), Errc::not_done) << "it is the other's now";
   });
   std::thread second([&] {
     await(1);
-    EXPECT_EQ(try_granted<Op::put>(*endpoint, transfer), Errc::not_done);
+    EXPECT_EQ(try_fast<Op::put>(*endpoint, transfer), Errc::not_done);
     EXPECT_EQ(world[0].nic().post(*endpoint, request), Errc::ok);
-    EXPECT_EQ(try_granted<Op::put>(*endpoint, transfer), Errc::ok);
+    EXPECT_EQ(try_fast<Op::put>(*endpoint, transfer), Errc::ok);
     turn = 2;
   });
   first.join();

@@ -113,11 +113,11 @@ TEST_P(Mailboxes, ManyMessagesArriveInOrderWithTheirEvents) {
   std::uint64_t told = 0;
   while (world[1].nic().poll(*side[1].arrived, &event) == Errc::ok) {
     EXPECT_EQ(event.kind, EventKind::message_arrived);
-    EXPECT_EQ(event.data, side[0].endpoint->remote_value);
+    EXPECT_EQ(event.data, side[0].endpoint->remote_event_data);
     ++told;
   }
   EXPECT_EQ(told, 200u);
-  EXPECT_EQ(side[0].sent->open_transactions(), 0u);
+  EXPECT_EQ(side[0].sent->posts_open(), 0u);
 }
 
 TEST_P(Mailboxes, CreditsComeBackWithoutAnyCallOfTheSenders) {
@@ -170,7 +170,7 @@ TEST_P(Mailboxes, AMessageToTheDeadEndsInAnEventAndTheNextIsRefused) {
   EXPECT_EQ(static_cast<std::uint32_t>(event.data), 41u);
   EXPECT_EQ(send(0, 2), Errc::invalid_state);
   EXPECT_EQ(take_sent(0, &event), Errc::not_done);
-  EXPECT_EQ(side[0].sent->open_transactions(), 0u);
+  EXPECT_EQ(side[0].sent->posts_open(), 0u);
 }
 
 TEST_P(Mailboxes, ConnectionsThatCannotBeAreRefused) {

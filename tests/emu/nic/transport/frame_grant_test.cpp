@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "emu/nic/initiator/granted.hpp"
+#include "emu/nic/initiator/fast_path.hpp"
 #include "tests/emu/nic/box.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class FrameGrants : public ::testing::Test {
   }
   // To a target that looks after its frames: otherwise the kernel copies, or it is rung.
   Errc post(const Request& request) {
-    world[1].nic().view().service().attendance = Attendance::attended;
+    world[1].nic().view().service().poller = Poller::some;
     return world[0].nic().post(*endpoint, request);
   }
   void serve() {
@@ -57,7 +57,7 @@ class FrameGrants : public ::testing::Test {
 
 TEST_F(FrameGrants, EachPutHasItsOwnAddressBytesAndEvent) {
   for (std::uint64_t i = 1; i <= 300; ++i) {
-    endpoint->remote_value = static_cast<std::uint32_t>(1000 + i);
+    endpoint->remote_event_data = static_cast<std::uint32_t>(1000 + i);
     Request request = put(i * 0x0101'0101'0101'0101, i, kRemoteEvent | (i % 2 != 0 ? kInOrder : 0u));
     request.length = 1 + i % 8;
     ASSERT_EQ(post(request), Errc::ok);

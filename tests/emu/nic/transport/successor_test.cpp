@@ -39,7 +39,7 @@ class Successors : public ::testing::Test {
     request.length = kBytes;
     request.remote = key;
     for (int i = 0; i < kGets; ++i) ASSERT_EQ(world[0].nic().post(endpoint, request), Errc::ok);
-    EXPECT_EQ(queue->open_transactions(), static_cast<std::uint32_t>(kGets));
+    EXPECT_EQ(queue->posts_open(), static_cast<std::uint32_t>(kGets));
   }
 
   static constexpr int kGets = 20;

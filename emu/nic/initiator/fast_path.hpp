@@ -90,7 +90,7 @@ template <bool kWrites, typename Act>
   if ((transfer.events & (kLocalEvent | kGlobalEvent)) != 0) {
     if (queue == nullptr) [[unlikely]]
       return Errc::not_done;
-    transaction = queue->open_transaction(transfer.context);
+    transaction = queue->open_post(transfer.context);
     if (transaction == CompletionQueue::kNone) [[unlikely]]
       return Errc::no_resource;
   }
@@ -105,19 +105,19 @@ template <bool kWrites, typename Act>
     act(grant.here + offset);
     if ((transfer.events & kRemoteEvent) != 0 && grant.queue.slots != nullptr) {
       // A full queue loses the event; its overrun tells the owner.
-      (void)push_event(grant.queue, {EventKind::remote, Errc::ok, endpoint.remote_value});
+      (void)push_event(grant.queue, {EventKind::remote, Errc::ok, endpoint.remote_event_data});
     }
   }
   if (transaction != CompletionQueue::kNone) {
-    queue->raise_inline(
-        Event::posted(transaction, (transfer.events & kGlobalEvent) != 0, endpoint.local_value, Errc::ok));
+    queue->raise_inline(Event::posted(transaction, (transfer.events & kGlobalEvent) != 0,
+                                      endpoint.local_event_data, Errc::ok));
   }
   return Errc::ok;
 }
 
 // The same for a put or a get.
 template <Op kOp>
-[[gnu::always_inline]] inline Errc try_granted(Endpoint& endpoint, const Transfer& transfer) {
+[[gnu::always_inline]] inline Errc try_fast(Endpoint& endpoint, const Transfer& transfer) {
   static_assert(kOp == Op::put || kOp == Op::get);
   return through_grant<kOp == Op::put>(
       endpoint, transfer, [&transfer](std::byte * here) __attribute__((always_inline)) {

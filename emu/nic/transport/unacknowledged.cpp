@@ -3,7 +3,7 @@
 
 // Frames without an answer: that they are done shows in how far their target has come, that they were
 // refused in a count that it keeps (fault.hpp).
-#include "emu/nic/initiator/granted.hpp"
+#include "emu/nic/initiator/fast_path.hpp"
 #include "emu/nic/nic.hpp"
 #include "emu/nic/target/amo_cache.hpp"
 #include "emu/nic/target/execute.hpp"
@@ -19,9 +19,9 @@ constexpr std::uint64_t kLookForRefusalsBytes = 4096;
 
 // Whether the frames without an answer of an endpoint have all been delivered, or never will be.
 bool is_taken_out(const Endpoint& endpoint) {
-  const Peer* const peer = endpoint.unanswered_to;
+  const Peer* const peer = endpoint.unacknowledged_to;
   return peer == nullptr || peer->dead.load(std::memory_order_relaxed) || peer->requests.refused() ||
-         peer->requests.consumed() >= endpoint.unanswered_end;
+         peer->requests.consumed() >= endpoint.unacknowledged_end;
 }
 
 }  // namespace
@@ -29,8 +29,8 @@ bool is_taken_out(const Endpoint& endpoint) {
 // An operation that tells its initiator nothing and fits one frame is sent and forgotten: that it is done
 // shows in how far the target has come. False: it did not go, and has to wait like the others. REQUIRES:
 // frames_mu_ is held.
-bool Nic::try_send_unanswered(Endpoint& endpoint, const Request& request) {
-  constexpr std::uint32_t kAnswered = kLocalOffset | kBlockTransfer;  // fences wait for flights
+bool Nic::try_send_unacknowledged(Endpoint& endpoint, const Request& request) {
+  constexpr std::uint32_t kAnswered = kLocalOffset | kBlockTransfer;  // fences wait for outstanding requests
   Peer& peer = *request.peer;
   const wire::VerbTraits& verb = wire::traits(request.op);
   const std::uint64_t payload_bytes = verb.payload ? request.length : 0;
@@ -38,24 +38,24 @@ bool Nic::try_send_unanswered(Endpoint& endpoint, const Request& request) {
       !peer.waiting.empty() || payload_bytes > peer.requests.max_payload())
     return false;
   // An endpoint remembers one peer.
-  if (endpoint.unanswered_to != &peer && !is_taken_out(endpoint)) return false;
+  if (endpoint.unacknowledged_to != &peer && !is_taken_out(endpoint)) return false;
   wire::PacketHeader header = header_for(request);
   header.flags |= wire::kLast;
   header.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
   header.part_bytes = payload_bytes;
   const auto* from = reinterpret_cast<const std::byte*>(request.local_address);
   if (!peer.requests.try_send(header, {from, payload_bytes}).ok()) return false;
-  note_unanswered(peer, endpoint);
+  note_unacknowledged(peer, endpoint);
   keep_frame_grant(endpoint, request);
   return true;
 }
 
-void Nic::note_unanswered(Peer& peer, Endpoint& endpoint) {
-  peer.unanswered_end = peer.requests.position();
-  if (!peer.unanswered) count(peer.in_flight, 1);
-  peer.unanswered = true;
-  endpoint.unanswered_to = &peer;
-  endpoint.unanswered_end = peer.unanswered_end;
+void Nic::note_unacknowledged(Peer& peer, Endpoint& endpoint) {
+  peer.unacknowledged_end = peer.requests.position();
+  if (!peer.unacknowledged) count(peer.in_flight, 1);
+  peer.unacknowledged = true;
+  endpoint.unacknowledged_to = &peer;
+  endpoint.unacknowledged_end = peer.unacknowledged_end;
 }
 
 // ---- the same again, without a second look at everything ----
@@ -99,22 +99,22 @@ Errc Nic::send_granted_frame(Endpoint& endpoint, const Request& request) {
       request.completion.tells_of_success() || request.length > wire::kShortPayload || offset > grant.size ||
       request.length > grant.size - offset || peer.dead.load(std::memory_order_relaxed) ||
       grant.entry->control.load(std::memory_order_acquire) != grant.control ||
-      peer.link.nic.service().attendance.load(std::memory_order_relaxed) != Attendance::attended)
+      peer.link.nic.service().poller.load(std::memory_order_relaxed) != Poller::some)
     return Errc::not_done;
   grant.frame.address = request.remote_address;
-  grant.frame.event_data = endpoint.remote_value;
+  grant.frame.event_data = endpoint.remote_event_data;
   {
     const std::lock_guard lock(frames_mu_);
     if (peer.dead.load(std::memory_order_relaxed) || peer.lanes_refused.load(std::memory_order_relaxed) ||
-        !peer.lanes_open || !peer.waiting.empty() || endpoint.unanswered_to != &peer ||
+        !peer.lanes_open || !peer.waiting.empty() || endpoint.unacknowledged_to != &peer ||
         !peer.requests.try_send_line(
             grant.frame, {reinterpret_cast<const std::byte*>(request.local_address), request.length}))
       return Errc::not_done;
     // No other thread looks while all goes this way.
     if (peer.requests.position() % kLookForRefusalsBytes == 0) look_for_refusals(peer);
-    note_unanswered(peer, endpoint);
+    note_unacknowledged(peer, endpoint);
   }
-  if (sleeps(peer)) environment_.ring(peer.link.process);
+  if (sleeps(peer)) services_.ring(peer.link.process);
   count_hit(peer, request.remote, request.remote_address);
   return Errc::ok;
 }
@@ -137,7 +137,7 @@ bool Nic::take_short_put(Inbound& from, const wire::ShortFrame& frame) {
     store_bytes(reinterpret_cast<std::byte*>(put.address), put.payload, put.payload_bytes);
     return Errc::ok;
   };
-  if (environment_.guarded(store, const_cast<wire::ShortFrame*>(&frame)) != Errc::ok) return false;
+  if (services_.guarded(store, const_cast<wire::ShortFrame*>(&frame)) != Errc::ok) return false;
   from.parts = {.transaction = frame.transaction, .failed = Errc::ok};
   if ((frame.flags & wire::kWantsRemoteEvent) != 0)
     raise_remote_event(view_, word, EventKind::remote, frame.event_data);
@@ -149,9 +149,9 @@ bool Nic::idle(const Endpoint& endpoint) {
 }
 
 // REQUIRES: frames_mu_ is held.
-void Nic::settle_unanswered(Peer& peer) {
-  if (!peer.unanswered || peer.requests.consumed() < peer.unanswered_end) return;
-  peer.unanswered = false;
+void Nic::settle_unacknowledged(Peer& peer) {
+  if (!peer.unacknowledged || peer.requests.consumed() < peer.unacknowledged_end) return;
+  peer.unacknowledged = false;
   count(peer.in_flight, -1);
   look_for_refusals(peer);
 }
@@ -179,7 +179,7 @@ void Nic::look_for_refusals(Peer& peer) {
   // More than one between two looks are as many events of the last one's cause: that is all that is known.
   // Not more than can be kept.
   const std::uint32_t missed =
-      std::min<std::uint32_t>(newest - peer.refusals_seen, static_cast<std::uint32_t>(ErrorLog::kKept));
+      std::min<std::uint32_t>(newest - peer.refusals_seen, static_cast<std::uint32_t>(ErrorLog::kErrorsKept));
   peer.refusals_seen = newest;
   for (std::uint32_t i = 0; i < missed; ++i) {
     ports_.tell_of_error(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
-#include "emu/nic/transport/flight.hpp"
+#include "emu/nic/transport/outstanding.hpp"
 
 #include "tests/emu/nic/box.hpp"
 
@@ -11,22 +11,22 @@
 namespace orrery::nic {
 namespace {
 
-TEST(FlightTable, HoldsItsCapacityUnderDifferentNames) {
-  FlightTable table(0);
+TEST(OutstandingTable, HoldsItsCapacityUnderDifferentNames) {
+  OutstandingTable table(0);
   std::set<std::uint32_t> names;
-  for (std::uint32_t i = 0; i < FlightTable::kCapacity; ++i) {
+  for (std::uint32_t i = 0; i < OutstandingTable::kCapacity; ++i) {
     const auto name = table.open();
     ASSERT_TRUE(name.has_value());
     EXPECT_TRUE(names.insert(*name).second);
   }
   EXPECT_FALSE(table.open().has_value());
-  EXPECT_EQ(table.open_count(), FlightTable::kCapacity);
+  EXPECT_EQ(table.open_count(), OutstandingTable::kCapacity);
   table.close(*names.begin());
   EXPECT_TRUE(table.open().has_value());
 }
 
-TEST(FlightTable, NameOfAFlightThatEndedFindsNothingAlthoughItsPlaceIsUsedAgain) {
-  FlightTable table(5);
+TEST(OutstandingTable, NameOfAFlightThatEndedFindsNothingAlthoughItsPlaceIsUsedAgain) {
+  OutstandingTable table(5);
   const std::uint32_t first = *table.open();
   ASSERT_NE(table.find(first), nullptr);
   table.close(first);
@@ -38,8 +38,8 @@ TEST(FlightTable, NameOfAFlightThatEndedFindsNothingAlthoughItsPlaceIsUsedAgain)
   EXPECT_EQ(table.find(UINT32_MAX), nullptr);
 }
 
-TEST(FlightTable, GenerationsWrapWithoutLosingTheFlight) {
-  FlightTable table(UINT32_MAX);
+TEST(OutstandingTable, GenerationsWrapWithoutLosingTheFlight) {
+  OutstandingTable table(UINT32_MAX);
   for (int i = 0; i < 5; ++i) {
     const std::uint32_t name = *table.open();
     ASSERT_NE(table.find(name), nullptr);
@@ -47,19 +47,19 @@ TEST(FlightTable, GenerationsWrapWithoutLosingTheFlight) {
   }
 }
 
-TEST(FlightTable, ProcessesOfOneSlotDoNotShareNames) {
-  FlightTable before(1);
-  FlightTable after(70'000);
+TEST(OutstandingTable, ProcessesOfOneSlotDoNotShareNames) {
+  OutstandingTable before(1);
+  OutstandingTable after(70'000);
   EXPECT_EQ(after.find(*before.open()), nullptr);
   (void)after.open();
   EXPECT_EQ(after.find(*before.open()), nullptr);
 }
 
-TEST(FlightTable, NamesForAPeerAreItsOpenFlightsOnly) {
+TEST(OutstandingTable, NamesForAPeerAreItsOpenFlightsOnly) {
   box::World world(2, box::Path::frame);
   Peer peer(world[0].connect({1, 0}).value(), 0);
   Peer other(world[0].connect({1, 0}).value(), 0);
-  FlightTable table(0);
+  OutstandingTable table(0);
   const std::uint32_t a = *table.open(), b = *table.open(), c = *table.open();
   table.find(a)->peer = table.find(b)->peer = &peer;
   table.find(c)->peer = &other;

@@ -13,60 +13,63 @@ namespace orrery::nic {
 using wire::answer_has_data;
 
 // REQUIRES: frames_mu_ is held.
-void Nic::end_flight(std::uint32_t name, Flight& flight) {
-  complete(flight.completion, {.status = flight.status, .header = &flight.header, .answer = flight.local},
+void Nic::end_outstanding(std::uint32_t name, Outstanding& outstanding) {
+  complete(outstanding.completion,
+           {.status = outstanding.status, .header = &outstanding.header, .answer = outstanding.local},
            Teller::other);
-  count(flight.peer->in_flight, -1);
-  release(flight.completion);
-  flights_.close(name);
-  count(flights_open_, -1);
+  count(outstanding.peer->in_flight, -1);
+  release(outstanding.completion);
+  outstanding_.close(name);
+  count(outstanding_count_, -1);
 }
 
 // REQUIRES: frames_mu_ is held.
 void Nic::take_response(Peer& peer, const wire::Packet& packet) {
   const wire::PacketHeader& header = packet.header;
   const std::uint32_t name = header.transaction;
-  Flight* flight = flights_.find(name);
-  // A late answer to a flight that ended, or an answer that is not awaited: dropped.
-  if (header.verb != wire::Verb::response || flight == nullptr || flight->peer != &peer ||
-      flight->answers_due == 0)
+  Outstanding* outstanding = outstanding_.find(name);
+  // A late answer to an outstanding request that ended, or an answer that is not awaited: dropped.
+  if (header.verb != wire::Verb::response || outstanding == nullptr || outstanding->peer != &peer ||
+      outstanding->answers_due == 0)
     return;
   // What was set aside for this answer, which may be shorter when it is an error.
   if (!peer.link.by_wire) {
     std::uint32_t set_aside = wire::frame_bytes(0);
-    if (answer_has_data(flight->header) && header.offset <= flight->header.length) {
+    if (answer_has_data(outstanding->header) && header.offset <= outstanding->header.length) {
       set_aside = wire::frame_bytes(static_cast<std::uint32_t>(
-          std::min<std::uint64_t>(flight->header.length - header.offset, peer.requests.max_payload())));
+          std::min<std::uint64_t>(outstanding->header.length - header.offset, peer.requests.max_payload())));
     }
     peer.response_bytes_due -= std::min(peer.response_bytes_due, set_aside);
   }
-  --flight->answers_due;
+  --outstanding->answers_due;
   Errc status = header.status < kErrcCount ? static_cast<Errc>(header.status) : Errc::corrupt;
-  if (status == Errc::ok && answer_has_data(flight->header)) {
-    const std::uint64_t length = flight->header.length;
+  if (status == Errc::ok && answer_has_data(outstanding->header)) {
+    const std::uint64_t length = outstanding->header.length;
     if (header.offset > length || header.payload_bytes > length - header.offset) {
       status = Errc::corrupt;
     } else {
-      status = run_guarded(environment_, [&] {
-        if (flight->segments.valid())
-          return scatter(flight->segments, flight->offset_in_segments() + header.offset, packet.payload)
+      status = run_guarded(services_, [&] {
+        if (outstanding->segments.valid())
+          return scatter(outstanding->segments, outstanding->offset_in_segments() + header.offset,
+                         packet.payload)
                      ? Errc::ok
                      : Errc::invalid_handle;
-        store_bytes(flight->local + header.offset, packet.payload.data(), packet.payload.size());
+        store_bytes(outstanding->local + header.offset, packet.payload.data(), packet.payload.size());
         return Errc::ok;
       });
     }
   }
-  if (status != Errc::ok && flight->status == Errc::ok) flight->status = status;
-  if (!flight->all_sent || flight->answers_due != 0) return;
-  if (flight->status == Errc::ok && (flight->flags & kResponseFlag) != 0) {
-    flight->status = run_guarded(environment_, [&] {
-      store_bytes(flight->local + flight->header.length,
-                  reinterpret_cast<const std::byte*>(&flight->response_flag), sizeof flight->response_flag);
+  if (status != Errc::ok && outstanding->status == Errc::ok) outstanding->status = status;
+  if (!outstanding->all_sent || outstanding->answers_due != 0) return;
+  if (outstanding->status == Errc::ok && (outstanding->flags & kResponseFlag) != 0) {
+    outstanding->status = run_guarded(services_, [&] {
+      store_bytes(outstanding->local + outstanding->header.length,
+                  reinterpret_cast<const std::byte*>(&outstanding->response_flag),
+                  sizeof outstanding->response_flag);
       return Errc::ok;
     });
   }
-  end_flight(name, *flight);
+  end_outstanding(name, *outstanding);
 }
 
 // Applies a share of one peer's answers; returns how many. REQUIRES: frames_mu_ is held.
@@ -103,7 +106,7 @@ bool Nic::poll_responses() {
       }
     }
   }
-  for (const Peer* peer : to_ring) environment_.ring(peer->link.process);
+  for (const Peer* peer : to_ring) services_.ring(peer->link.process);
   // A lane that one side refused answers nothing any more.
   for (Peer* peer : to_fail) {
     peer->lanes_refused.store(true, std::memory_order_relaxed);
@@ -115,12 +118,12 @@ bool Nic::poll_responses() {
 // The operations that are on their way as frames.
 std::vector<std::uint32_t> Nic::open_flights() {
   const std::lock_guard lock(frames_mu_);
-  return flights_.names();
+  return outstanding_.names();
 }
 
 void Nic::drop_ended_flights(std::vector<std::uint32_t>& names) {
   const std::lock_guard lock(frames_mu_);
-  std::erase_if(names, [this](std::uint32_t name) { return flights_.find(name) == nullptr; });
+  std::erase_if(names, [this](std::uint32_t name) { return outstanding_.find(name) == nullptr; });
 }
 
 }  // namespace orrery::nic

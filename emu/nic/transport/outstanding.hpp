@@ -20,7 +20,7 @@ struct Peer;
 
 // One operation that travels as packets: what is still to be sent, what is still to be answered, and what its
 // initiator is told in the end. The first error is kept.
-struct Flight {
+struct Outstanding {
   Peer* peer = nullptr;
   Completion completion;
   std::uint32_t flags = 0;          // RequestFlags
@@ -76,24 +76,24 @@ inline void count(std::atomic<std::uint32_t>& number, std::int32_t by) {
 // Names carry a generation (22 bits over 10 of the place), so that a late answer finds nothing; a process
 // starts at a generation of its own, so that neither does one to a predecessor in its slot. Guarded by its
 // owner.
-class FlightTable {
+class OutstandingTable {
  public:
   static constexpr std::uint32_t kCapacity = 1024;
 
-  explicit FlightTable(std::uint32_t first_generation);
+  explicit OutstandingTable(std::uint32_t first_generation);
   // nullopt when all are in use.
   std::optional<std::uint32_t> open();
-  // The flight of that name, or nullptr.
-  Flight* find(std::uint32_t name);
+  // The outstanding request of that name, or nullptr.
+  Outstanding* find(std::uint32_t name);
   void close(std::uint32_t name);
   std::uint32_t open_count() const { return open_count_; }
-  // Names of all open flights.
+  // Names of all outstanding requests.
   std::vector<std::uint32_t> names() const;
   // Names of those to `peer`.
   std::vector<std::uint32_t> names_for(const Peer& peer) const;
 
  private:
-  std::vector<Flight> flights_;
+  std::vector<Outstanding> outstanding_;
   std::vector<std::uint16_t> free_;
   std::uint32_t open_count_ = 0;
 };

@@ -2,10 +2,10 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "emu/nic/initiator/granted.hpp"
+#include "emu/nic/initiator/fast_path.hpp"
 #include "emu/nic/target/amo_unit.hpp"
 
-// The fast path of an AMO of one word, as granted.hpp has it for a put: through a key that was granted
+// The fast path of an AMO of one word, as fast_path.hpp has it for a put: through a key that was granted
 // before, to a word that is mapped here, past the cache. Everything else is Nic::post's.
 namespace orrery::nic {
 
@@ -31,7 +31,7 @@ template <typename Word>
 }  // namespace detail
 
 // Outcomes and threads: as through_grant.
-[[gnu::always_inline]] inline Errc try_granted_amo(Endpoint& endpoint, const AmoTransfer& amo) {
+[[gnu::always_inline]] inline Errc try_fast_amo(Endpoint& endpoint, const AmoTransfer& amo) {
   if ((amo.transfer.remote_address & (amo.transfer.length - 1)) != 0) [[unlikely]]
     return Errc::not_done;
   return through_grant<true>(
