@@ -53,8 +53,13 @@ class KillMatchAnywhere : public ::testing::Test {
   void run(Bench& bench, const std::function<void()>& prepare, const std::function<void()>& change,
            const std::function<void(bool whole)>& verify) {
     test::Stepper stepper;
-    const std::uint64_t most = box::long_tests() ? 20'000 : 3'000;
-    const std::uint64_t stride = box::long_tests() ? 1 : 23;  // a prime: no loop hides from it
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    constexpr std::uint64_t kSanitizer = 40;  // times as many instructions, at the most
+#else
+    constexpr std::uint64_t kSanitizer = 1;
+#endif
+    const std::uint64_t most = kSanitizer * (box::long_tests() ? 20'000 : 3'000);
+    const std::uint64_t stride = box::long_tests() ? 1 : kSanitizer == 1 ? 23 : 919;  // primes: no loop hides
     for (std::uint64_t limit = 1; limit < most; limit += stride) {
       prepare();
       const auto end = stepper.start(change, limit);
