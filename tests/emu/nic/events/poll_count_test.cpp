@@ -116,14 +116,14 @@ TEST(PollStreak, APauseBeginsItAnew) {
 
 TEST(PollStreak, WhoHasSomethingToDoIsNotPutOff) {
   PollStreak streak;
-  phase.set_owed(true);
+  streak.set_owed(true);
   std::int64_t now = kStart;
   for (; now < kStart + 50'000'000; now += 100'000) EXPECT_EQ(streak.postpone(now), 0);
-  phase.set_owed(false);
+  streak.set_owed(false);
   EXPECT_NE(streak.postpone(now), 0) << "and is from the time that it is done";
 }
 
-TEST(PollStreak, AnEndIsToldOnceAndANewPhaseBeginsAfterIt) {
+TEST(PollStreak, AnEndIsToldOnceAndANewStreakBeginsAfterIt) {
   PollStreak streak;
   EXPECT_FALSE(streak.end()) << "there was none";
   std::int64_t now = kStart;
