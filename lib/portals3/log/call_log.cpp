@@ -2,7 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "lib/portals3/log/call_log.hpp"
 
-#include <array>
+#include "lib/portals3/code_names.hpp"
+
 #include <cstdio>
 #include <cstring>
 
@@ -10,38 +11,9 @@ namespace orrery::portals3::log {
 
 namespace {
 
-constexpr std::array kResults = {"PTL_OK",
-                                 "PTL_AC_INDEX_INVALID",
-                                 "PTL_EQ_DROPPED",
-                                 "PTL_EQ_EMPTY",
-                                 "PTL_EQ_INVALID",
-                                 "PTL_FAIL",
-                                 "PTL_HANDLE_INVALID",
-                                 "PTL_IFACE_INVALID",
-                                 "PTL_MD_ILLEGAL",
-                                 "PTL_MD_INVALID",
-                                 "PTL_MD_IN_USE",
-                                 "PTL_MD_NO_UPDATE",
-                                 "PTL_ME_INVALID",
-                                 "PTL_ME_IN_USE",
-                                 "PTL_ME_LIST_TOO_LONG",
-                                 "PTL_NI_INVALID",
-                                 "PTL_NO_INIT",
-                                 "PTL_NO_SPACE",
-                                 "PTL_PID_INVALID",
-                                 "PTL_PROCESS_INVALID",
-                                 "PTL_PT_FULL",
-                                 "PTL_PT_INDEX_INVALID",
-                                 "PTL_SEGV",
-                                 "PTL_SR_INDEX_INVALID",
-                                 "PTL_UNKNOWN_ERROR"};
-constexpr std::array kEvents = {"GET_START",    "GET_END",    "PUT_START",   "PUT_END",
-                                "GETPUT_START", "GETPUT_END", "REPLY_START", "REPLY_END",
-                                "SEND_START",   "SEND_END",   "ACK",         "UNLINK"};
-
-template <std::size_t kCount>
-const char* name_of(const std::array<const char*, kCount>& names, unsigned value) {
-  return value < kCount ? names[value] : "?";
+// Without the prefix that all of them have.
+const char* event_name(unsigned type) {
+  return type < kEvents.size() ? kEvents[type] + std::strlen("PTL_EVENT_") : "?";
 }
 
 unsigned long long wide(std::uint64_t value) { return value; }
@@ -62,8 +34,8 @@ Call::Call(const char* name) : LoggedCall(name) {}
 void Call::returned(int result) {
   char text[24];
   std::snprintf(text, sizeof text, "%d", result);
-  const bool known = result >= 0 && static_cast<std::size_t>(result) < kResults.size();
-  CallLine::result(known ? kResults[static_cast<std::size_t>(result)] : text,
+  const bool known = result >= 0 && static_cast<std::size_t>(result) < kCodes.size();
+  CallLine::result(known ? kCodes[static_cast<std::size_t>(result)] : text,
                    result == PTL_OK || result == PTL_EQ_DROPPED, result == PTL_EQ_EMPTY);
 }
 
@@ -96,7 +68,7 @@ void Call::show(const ptl_ni_limits_t* limits) {
 void Call::show(const ptl_event_t* event) {
   if (event == nullptr) return CallLine::show(nullptr);
   const ptl_event_t& e = *event;
-  add("{%s, %s, from ", name_of(kEvents, static_cast<unsigned>(e.type)),
+  add("{%s, %s, from ", event_name(static_cast<unsigned>(e.type)),
       e.ni_fail_type == PTL_NI_OK ? "OK" : "FAIL");
   show(&e.initiator);
   add(", pt_index %u, match_bits 0x%llx, rlength %llu, mlength %llu, offset %llu, hdr_data 0x%llx, md_handle "
