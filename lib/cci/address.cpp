@@ -5,6 +5,8 @@
 #include "lib/cci/endpoint.hpp"
 
 #include <cerrno>
+#include <cstring>
+#include <optional>
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -22,10 +24,12 @@ namespace orrery::cci {
 
 namespace {
 
-bool has_address(const std::string& ip) {
+// Null: the addresses cannot be listed now (descriptors or memory are used up; errno).
+std::optional<bool> has_address(const std::string& ip) {
   in_addr wanted{};
   ifaddrs* all = nullptr;
-  if (::inet_pton(AF_INET, ip.c_str(), &wanted) != 1 || ::getifaddrs(&all) != 0) return false;
+  if (::inet_pton(AF_INET, ip.c_str(), &wanted) != 1) return false;
+  if (::getifaddrs(&all) != 0) return std::nullopt;
   bool found = false;
   for (const ifaddrs* i = all; i != nullptr && !found; i = i->ifa_next) {
     if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET || (i->ifa_flags & IFF_UP) == 0) continue;
@@ -48,7 +52,7 @@ void Endpoint::watch_address() {
   address.nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_LINK;
   if (!addresses_.valid() ||
       ::bind(addresses_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      !has_address(device_.ip)) {
+      has_address(device_.ip) != true) {
     addresses_.reset();
     return;
   }
@@ -68,7 +72,13 @@ void Endpoint::look_after_address() {
   // Each datagram, or the error that some were lost.
   while (::recvmsg(addresses_.get(), &message, MSG_DONTWAIT) >= 0 || errno == ENOBUFS) {
   }
-  if (failed_ || has_address(device_.ip)) return;
+  if (failed_) return;
+  const std::optional<bool> is_there = has_address(device_.ip);
+  if (!is_there) {
+    debug::tell(debug::Topic::ep, "whether this host still has the address " + device_.ip +
+                                      " cannot be looked up: " + std::strerror(errno) + "; it is kept");
+  }
+  if (is_there != false) return;
   failed_ = true;
   debug::tell(debug::Topic::ep, "this host has no address " + device_.ip + " any more");
   addresses_.reset();

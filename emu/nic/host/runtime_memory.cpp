@@ -41,8 +41,8 @@ HostServices::Pages Runtime::adoptable_around(std::uint64_t page, std::uint64_t 
 
 void Runtime::cut_off(std::uint64_t begin, std::uint64_t end) {
   job_.loop().run_and_wait([&] {
-    memory::NoPeers empty;
-    const Status released = memory_->release(begin, end - begin, empty);
+    memory::NoPeers no_peers;
+    const Status released = memory_->release(begin, end - begin, no_peers);
     if (!released.ok()) log::warn("a stalled peer may still write to deregistered memory at {:#x}", begin);
   });
 }

@@ -249,7 +249,7 @@ Errc change_under_lock(const NicView& owner, const AtomicAgent& agent, const Ele
 void atomic_unit::combine(AtomicOp op, AtomicType type, const std::byte* old, const std::byte* data,
                           const std::byte* compare, std::byte* result) {
   if (is_integer(type)) return kCombine[static_cast<std::uint32_t>(type)](op, old, data, compare, result);
-  const float_rules::DefaultEnvironment services;
+  const float_rules::DefaultEnvironment environment;
   kCombine[static_cast<std::uint32_t>(type)](op, old, data, compare, result);
 }
 

@@ -88,7 +88,7 @@ template <typename Word>
 inline Word add(Word a, Word b) {
   Word sum = 0;
   {
-    const DefaultEnvironment services;
+    const DefaultEnvironment environment;
     // Volatile: the addition stays between the two changes of the environment.
     const volatile auto x = std::bit_cast<Number<Word>>(a);
     const volatile auto y = std::bit_cast<Number<Word>>(b);

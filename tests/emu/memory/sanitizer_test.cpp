@@ -25,6 +25,7 @@ namespace {
 }
 
 TEST(AddressSanitizer, ReportsAnOverflowOfAnAdoptedBlock) {
+  // It is about the sanitizer's own report: the asan-ubsan suite runs it.
 #if !defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "built without AddressSanitizer";
 #else
@@ -58,6 +59,7 @@ __attribute__((noinline)) void wipe_stack() {
 #endif
 
 TEST(LeakSanitizer, FollowsPointersThroughAdoptedMemoryAndFindsRealLeaks) {
+  // As above: without LeakSanitizer there is no report to look for.
 #if !defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "built without LeakSanitizer";
 #else
