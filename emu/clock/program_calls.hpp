@@ -5,6 +5,7 @@
 #include "emu/base/units.hpp"
 #include "emu/clock/virtual_clock.hpp"
 
+#include <atomic>
 #include <cstdint>
 
 #include <dlfcn.h>
@@ -19,14 +20,20 @@ inline constexpr std::int64_t kMonotonicStart = 1'000;         // s
 inline constexpr std::int64_t kRealtimeStart = 1'000'000'000;  // s since 1970: 9 September 2001
 inline constexpr std::int64_t kNs = 1'000'000'000;
 
-// libc's own call of that name.
-template <typename Function>
-Function* real(const char* name) {
+// libc's own call of that name, looked up once. Threads that look it up at once find the same, and any may
+// keep it.
+inline void* real(std::atomic<void*>& kept, const char* name) {
+  void* call = kept.load(std::memory_order_relaxed);
+  if (call != nullptr) [[likely]]
+    return call;
   // By handle: RTLD_NEXT finds nothing where libc was loaded first.
-  static void* const libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-  return reinterpret_cast<Function*>(dlsym(libc, name));
+  call = dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), name);
+  kept.store(call, std::memory_order_relaxed);
+  return call;
 }
-#define ORRERY_REAL(name) static auto* const real_call = ::orrery::clock::real<decltype(::name)>(#name)
+#define ORRERY_REAL(name)                                 \
+  static constinit std::atomic<void*> kept_call{nullptr}; \
+  auto* const real_call = reinterpret_cast<decltype(&::name)>(::orrery::clock::real(kept_call, #name))
 
 // Begins a call that is libc's unless a clock answers it.
 #define ORRERY_CLOCK_OR_REAL(name, ...)                                                                 \

@@ -39,7 +39,8 @@ std::atomic<VirtualClock*> g_clock{nullptr};
 using ClockGettime = int(clockid_t, timespec*);
 std::atomic<ClockGettime*> g_clock_gettime{nullptr};
 [[gnu::constructor]] void look_up_clock_gettime() {
-  g_clock_gettime.store(real<ClockGettime>("clock_gettime"), std::memory_order_relaxed);
+  ORRERY_REAL(clock_gettime);
+  g_clock_gettime.store(real_call, std::memory_order_relaxed);
 }
 int real_clock_gettime(clockid_t id, timespec* now) {
   auto* const call = g_clock_gettime.load(std::memory_order_relaxed);
