@@ -29,6 +29,8 @@ __attribute__((tls_model("initial-exec"))) thread_local constinit int t_holds = 
 __attribute__((tls_model("initial-exec"))) thread_local constinit std::int32_t t_tid = 0;
 // ns of processor time when this thread went on in its program; -1: it was not in the clock yet.
 __attribute__((tls_model("initial-exec"))) thread_local constinit std::int64_t t_cpu_at_exit = -1;
+// In the work of a NIC that works by itself: the processor time that it takes is not the program's.
+__attribute__((tls_model("initial-exec"))) thread_local constinit bool t_works = false;
 
 std::int64_t thread_cpu_ns() {
   timespec used{};
@@ -105,7 +107,7 @@ void VirtualClock::let_go() {
 ORRERY_TIMED_PATH bool VirtualClock::is_inside() { return t_inside || t_holds != 0; }
 
 // `looks`: for a look in vain, whose time may be owed.
-ORRERY_TIMED_PATH void VirtualClock::come_in(bool looks) {
+ORRERY_TIMED_PATH void VirtualClock::come_in(bool looks, bool works) {
   page_watch::program_calls();
   lock();
   // What exit handlers of the program still ask for happens after the PE's last turn.
@@ -114,12 +116,46 @@ ORRERY_TIMED_PATH void VirtualClock::come_in(bool looks) {
   // It has found what came from outside.
   if (peeking_) looks_.done();
   take_turn();
-  if (compute_.measured) {
+  if (compute_.measured && !t_works) {
     const std::int64_t used = t_cpu_at_exit < 0 ? 0 : thread_cpu_ns() - t_cpu_at_exit;
     const auto passed = static_cast<std::int64_t>(static_cast<double>(used) * 1e3 * compute_.factor);
-    if (passed > 0) (void)run_until(now_ + passed, false, WaitsFor::nothing);
+    if (passed > 0 && works)
+      pass_working(now_ + passed, WaitsFor::nothing);
+    else if (passed > 0)
+      (void)run_until(now_ + passed, false, WaitsFor::nothing);
   }
   if (!looks) pay_looks(false);
+}
+
+// The work of the NIC, between two calls of the program's. REQUIRES: come_in() was called; it is again.
+void VirtualClock::do_work() {
+  const bool peeks = peeking_;
+  go_out();
+  t_works = true;
+  work_(work_argument_);
+  come_in(peeks);
+  t_works = false;
+}
+
+// Lets time pass to `until`, whatever happens; the NIC's work is done on the way. The program sees later what
+// has happened meanwhile.
+void VirtualClock::pass_working(std::int64_t until, WaitsFor why) {
+  if (work_ == nullptr || t_works || !is_leader()) {
+    (void)run_until(until, false, why);
+    return;
+  }
+  Touch seen = Touch::nothing;
+  while (!finished_ && run_until(std::max(until, now_), true, why)) {
+    seen = std::max(seen, touched_);
+    do_work();
+  }
+  kept_ = std::max(kept_, seen);
+}
+
+void VirtualClock::compute_passes() {
+  if (!compute_.measured || work_ == nullptr || is_helper()) return;
+  come_in(peeking_, true);
+  go_out();
 }
 
 // The turn is this PE's, whichever of its threads had it last, and though its program looks without it.
@@ -397,49 +433,6 @@ ORRERY_TIMED_PATH void VirtualClock::tell(std::uint32_t process_slot, Touch what
 void VirtualClock::touch_all() {
   if (ahead_ != 0) turns_.note_seen_by_all(time_of_task());
   for (std::uint32_t pe = 0; pe < shared_->pes(); ++pe) turns_.touch(pe, time_of_task(), Touch::news);
-}
-
-// ---- the launcher's barrier ----
-
-void VirtualClock::barrier_arrive() {
-  come_in();
-  something_done();
-  if (finished_) return go_out();
-  // Arrivals are counted in the order of time.
-  if (ahead_ != 0) (void)run_until(now_, false, WaitsFor::barrier);
-  turns_.barrier_arrive();
-  go_out();
-}
-
-void VirtualClock::barrier_wait(Picos takes) {
-  come_in();
-  while (!finished_ && !turns_.barrier_over()) {
-    if (peeking_) {
-      look_again();
-      if (!peeking_) continue;
-      // Other threads of this PE may want in; none takes this one's place.
-      mu_.unlock();
-      yield_cpu();
-      mu_.lock();
-      if (!peeking_ && !turns_.enter()) catch_up();
-      if (barrier_work_ == nullptr) continue;
-      go_out();
-      barrier_work_(barrier_work_argument_);
-      come_in(true);
-      continue;
-    }
-    // What one of them does may come at any time.
-    const bool peeks = has_helpers_.load(std::memory_order_relaxed);
-    if (!run_until(kNever, true, WaitsFor::barrier, peeks) || barrier_work_ == nullptr) continue;
-    go_out();
-    barrier_work_(barrier_work_argument_);
-    come_in();
-  }
-  // What ended it was done by another PE while this one looked without the turn.
-  if (peeking_) take_turn();
-  if (takes != Picos{})
-    (void)run_until(std::max(now_, turns_.barrier_time() + takes.count()), false, WaitsFor::barrier);
-  go_out();
 }
 
 void VirtualClock::watch(std::uint64_t begin, std::uint64_t end) {

@@ -61,12 +61,16 @@ class VirtualClock final : public Clock, private Debtor {
   void unwatch(std::uint64_t begin, std::uint64_t end) override;
   void before_inspection() override;
   void rouse() override;
-  // `work` is called, without the clock's lock, when something has happened to this PE while its program is
-  // in the launcher's barrier: a NIC that works by itself goes on there. It may begin operations.
-  void set_barrier_work(void (*work)(void*), void* argument) {
-    barrier_work_ = work;
-    barrier_work_argument_ = argument;
+  // `work` is called, without the clock's lock, when something has happened to this PE while its program
+  // computes, sleeps, waits for what comes from outside, or is in the launcher's barrier: a NIC that works
+  // by itself goes on there, at that time. It may begin operations. No other call of the clock's calls it.
+  void set_work(void (*work)(void*), void* argument) {
+    work_ = work;
+    work_argument_ = argument;
   }
+  // The processor time that the program has used since its last call passes (Compute::measured), and the work
+  // that comes meanwhile is done at its time. A library whose NIC works by itself begins its calls with it.
+  void compute_passes();
   void set_look(void (*look)(void*), void* argument) override {
     look_ = look;
     look_argument_ = argument;
@@ -130,7 +134,10 @@ class VirtualClock final : public Clock, private Debtor {
     const auto touched = static_cast<Touch>(turns_.self().touched.load(std::memory_order_relaxed));
     return ends_looking(std::max(kept_, touched));
   }
-  void come_in(bool looks = false);
+  // `works`: the work may be done here; the caller holds nothing that it takes.
+  void come_in(bool looks = false, bool works = false);
+  void pass_working(std::int64_t until, WaitsFor why);
+  void do_work();
   void pay_looks(bool wakes);
   void take_turn();
   void catch_up();
@@ -201,8 +208,8 @@ class VirtualClock final : public Clock, private Debtor {
   bool looked_ = false;           // since the last nap
   void (*look_)(void*) = nullptr;
   void* look_argument_ = nullptr;
-  void (*barrier_work_)(void*) = nullptr;
-  void* barrier_work_argument_ = nullptr;
+  void (*work_)(void*) = nullptr;
+  void* work_argument_ = nullptr;
   std::once_flag watching_;
   bool finished_ = false;
 };

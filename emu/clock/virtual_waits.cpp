@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // How a program waits in virtual time: by looking at what the NIC may bring, at the clock, at memory, by
-// sleeping, and by calls that wait.
+// sleeping, by calls that wait, and in the launcher's barrier.
 #include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/clock/virtual_clock.hpp"
@@ -126,13 +126,14 @@ void VirtualClock::found() {
 
 void VirtualClock::idle_outside() {
   if (is_helper()) return static_cast<void>(help_wait(std::nullopt));
-  come_in(true);
+  come_in(true, true);
   if (finished_) return go_out();
   if (peeking_) {
     look_again();
   } else {
     pay_looks(true);
     wait_by_looking(kNever, true, true);
+    if (!peeking_ && !finished_ && work_ != nullptr && is_leader()) do_work();
   }
   go_out();
 }
@@ -181,7 +182,7 @@ void VirtualClock::step_in() {
 
 ORRERY_TIMED_PATH Picos VirtualClock::read() {
   if (is_helper()) return now();
-  come_in(looks_.in_a_row() != 0 && !peeking_);
+  come_in(looks_.in_a_row() != 0 && !peeking_, true);
   if (looks_.owed() != 0) pay_looks(true);
   const bool slow = rough_ticks() - read_ticks_ > kSlowReadTicks;
   if (slow)
@@ -209,16 +210,16 @@ void VirtualClock::sleep_until(Picos at) {
   while (is_helper()) {
     if (!help_wait(at)) return;
   }
-  come_in();
+  come_in(false, true);
   something_done();
-  if (at.count() > now_) (void)run_until(at.count(), false, WaitsFor::sleep);
+  if (at.count() > now_) pass_working(at.count(), WaitsFor::sleep);
   go_out();
 }
 
 void VirtualClock::nap(Picos duration) {
   if (is_helper()) return sleep_until(Picos{at_or_never(now().count(), duration.count())});
   const bool waits = looked_ && clock_looks_ == 0 && duration > Picos{} && ++naps_ > kNaps;
-  come_in(waits || peeking_);
+  come_in(waits || peeking_, true);
   if (!looked_ || clock_looks_ != 0) something_done();
   looked_ = false;
   if (finished_) return go_out();
@@ -230,13 +231,50 @@ void VirtualClock::nap(Picos duration) {
     wait_by_looking(kNever, true, true);
     // It wakes at the end of one of its sleeps.
     const std::int64_t each = duration.count();
-    if (!peeking_) (void)run_until(from + (now_ - from + each) / each * each, false, WaitsFor::sleep);
+    if (!peeking_) pass_working(from + (now_ - from + each) / each * each, WaitsFor::sleep);
   } else {
-    (void)run_until(at_or_never(from, duration.count()), false, WaitsFor::sleep);
+    pass_working(at_or_never(from, duration.count()), WaitsFor::sleep);
     const std::uint32_t naps = naps_;
     something_done();
     naps_ = naps;
   }
+  go_out();
+}
+
+// ---- the launcher's barrier ----
+
+void VirtualClock::barrier_arrive() {
+  come_in(false, true);
+  something_done();
+  if (finished_) return go_out();
+  // Arrivals are counted in the order of time.
+  if (ahead_ != 0) (void)run_until(now_, false, WaitsFor::barrier);
+  turns_.barrier_arrive();
+  go_out();
+}
+
+void VirtualClock::barrier_wait(Picos takes) {
+  come_in();
+  while (!finished_ && !turns_.barrier_over()) {
+    if (peeking_) {
+      look_again();
+      if (!peeking_) continue;
+      // Other threads of this PE may want in; none takes this one's place.
+      mu_.unlock();
+      yield_cpu();
+      mu_.lock();
+      if (!peeking_ && !turns_.enter()) catch_up();
+      if (work_ != nullptr) do_work();
+      continue;
+    }
+    // What one of them does may come at any time.
+    const bool peeks = has_helpers_.load(std::memory_order_relaxed);
+    if (run_until(kNever, true, WaitsFor::barrier, peeks) && work_ != nullptr) do_work();
+  }
+  // What ended it was done by another PE while this one looked without the turn.
+  if (peeking_) take_turn();
+  if (takes != Picos{})
+    (void)run_until(std::max(now_, turns_.barrier_time() + takes.count()), false, WaitsFor::barrier);
   go_out();
 }
 

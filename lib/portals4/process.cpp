@@ -33,9 +33,9 @@ int Process::open(ptl_pid_t wanted) {
     if (started.code() == Errc::no_memory) return PTL_NO_SPACE;
     if (!started.ok()) return PTL_FAIL;
     if (clock::Clock* const clock = this->clock(); clock != nullptr && clock->is_virtual()) {
-      // Triggers fire though the program is in the launcher's barrier.
-      static_cast<clock::VirtualClock*>(clock)->set_barrier_work(
-          [](void* self) { run_due(static_cast<Process*>(self)->self()); }, this);
+      // Triggers fire at their counter's time, whatever the program does.
+      works_in_time_ = static_cast<clock::VirtualClock*>(clock);
+      works_in_time_->set_work([](void* self) { run_due(static_cast<Process*>(self)->self()); }, this);
     }
   }
   if (is_signed_on()) return wanted == PTL_PID_ANY || wanted == pid() ? PTL_OK : PTL_PID_IN_USE;
@@ -44,6 +44,8 @@ int Process::open(ptl_pid_t wanted) {
   FrameServer::get().start(pid());
   return PTL_OK;
 }
+
+void Process::compute_passes() { works_in_time_->compute_passes(); }
 
 void Process::close() {
   if (is_signed_on()) FrameServer::get().stop();

@@ -13,6 +13,10 @@
 
 #include <portals4.h>
 
+namespace orrery::clock {
+class VirtualClock;
+}
+
 // What this library holds of the process: its match unit, its interfaces and the processes that it has met.
 namespace orrery::portals4 {
 
@@ -51,6 +55,11 @@ class Process : public common::MatchNode {
   int open(ptl_pid_t wanted);
   void close();
   bool any_open() const;
+  // The program makes a call: what it has computed since the last one has taken time (VirtualClock).
+  void call_begins() {
+    if (works_in_time_ != nullptr) [[unlikely]]
+      compute_passes();
+  }
 
   // ---- waiting ----
   std::atomic<int> aborting{0};
@@ -58,6 +67,8 @@ class Process : public common::MatchNode {
 
  private:
   static Process& create();
+  void compute_passes();
+  clock::VirtualClock* works_in_time_ = nullptr;                     // null: there is no virtual clock
   static constinit inline std::atomic<Process*> s_process{nullptr};  // outlives exit handlers of the program
 };
 
@@ -146,5 +157,7 @@ void apply(ptl_op_t operation, ptl_datatype_t type, std::byte* target, const std
 
 }  // namespace orrery::portals4
 
-#define ORRERY_PORTALS_NEEDS_INIT \
-  if (::orrery::portals4::Process::get().initialised.load(std::memory_order_acquire) == 0) return PTL_NO_INIT
+#define ORRERY_PORTALS_NEEDS_INIT                                                          \
+  if (::orrery::portals4::Process::get().initialised.load(std::memory_order_acquire) == 0) \
+    return PTL_NO_INIT;                                                                    \
+  ::orrery::portals4::Process::get().call_begins()

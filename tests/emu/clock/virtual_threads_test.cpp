@@ -126,7 +126,7 @@ TEST(VirtualThreads, ABarrierThatEndsWhileItsPeLooksOutsideGivesTheTurnBack) {
     if (pe == 1) {
       // That another thread has looked is why PE 1's barrier may be ended by something outside.
       std::thread([&] { clock.idle(&seen); }).join();
-      clock.set_barrier_work(
+      clock.set_work(
           [](void* argument) {
             auto* const mine = static_cast<Seen*>(argument);
             mine->works = true;

@@ -5,9 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
+
+#include <time.h>
 
 namespace orrery::clock {
 namespace {
@@ -87,6 +90,114 @@ TEST(VirtualWaits, AProgramThatLooksForEventsOnlyGoesOnForTheDataOfTheFirstAlone
 TEST(VirtualWaits, AProgramThatFindsTheDataGoesOnAtItsTime) {
   const std::vector<int> vain = vain_looks(4, true);
   for (const int message : {1, 2, 3, 4}) EXPECT_GT(vain[static_cast<std::size_t>(message)], 0) << message;
+}
+
+// The NIC of PE 1, which works by itself.
+struct Nic {
+  VirtualClock* clock = nullptr;
+  int due = 0;
+  std::vector<std::int64_t> reached, worked;  // when
+};
+
+// What PE 0 does to it.
+struct Reaches final : Task {
+  Reaches(VirtualClock& of, Nic& what) : clock(of), nic(what) {}
+  void run() override {
+    ++nic.due;
+    clock.touch(2);
+    delete this;
+  }
+  VirtualClock& clock;
+  Nic& nic;
+};
+
+// PE 0 reaches the NIC of PE 1 after 1 and 2 ms, while the program of PE 1 does what `away` says. Each piece
+// of work takes 3 us of the machine's time.
+Nic works_while(const Choice& choice, const std::function<void(VirtualClock&)>& away) {
+  std::vector<std::unique_ptr<SharedClock>> shared;
+  for (std::uint32_t pe = 0; pe < 2; ++pe) {
+    auto made = SharedClock::for_test(choice, pe, {0, 1}, pe == 0 ? nullptr : shared[0].get());
+    EXPECT_TRUE(made.ok());
+    shared.push_back(std::move(made).value());
+  }
+  std::vector<std::unique_ptr<VirtualClock>> clocks(2);
+  Nic nic;
+  const auto program = [&](std::uint32_t pe) {
+    constexpr WaitBudget kFew{.spins = 1, .yields = 1};
+    clocks[pe] = std::make_unique<VirtualClock>(std::move(shared[pe]), choice, kFew, pe + 1, "");
+    VirtualClock& clock = *clocks[pe];
+    if (pe == 1) {
+      nic.clock = &clock;
+      clock.set_work(
+          [](void* argument) {
+            auto* const mine = static_cast<Nic*>(argument);
+            for (; mine->due != 0; --mine->due) {
+              mine->worked.push_back(mine->clock->now().count());
+              mine->clock->sleep_until(mine->clock->now() + Picos{3 * kUs});
+            }
+          },
+          &nic);
+    }
+    clock.barrier_arrive();
+    clock.barrier_wait(Picos{});
+    if (pe == 0) {
+      clock.enter();
+      for (const std::int64_t after : {1'000, 2'000}) {
+        nic.reached.push_back(clock.now().count() + after * kUs);
+        clock.schedule_there(Picos{nic.reached.back()}, new Reaches(clock, nic), 2);
+      }
+      clock.leave();
+      clock.sleep_until(clock.now() + Picos{10'000'000 * kUs});
+    } else {
+      away(clock);
+    }
+    clock.finish();
+  };
+  std::thread first(program, 0), second(program, 1);
+  first.join();
+  second.join();
+  return nic;
+}
+
+const Choice kOfAries{.kind = Kind::virtual_time, .machine = "aries", .compute = {}};
+
+TEST(VirtualWaits, ANicThatWorksByItselfDoesSoAtItsTimeWhileTheProgramSleeps) {
+  std::int64_t slept = 0;
+  bool is_told = false;
+  const Nic nic = works_while(kOfAries, [&](VirtualClock& clock) {
+    const std::int64_t from = clock.now().count();
+    clock.sleep_until(Picos{from + 10'000 * kUs});
+    slept = clock.now().count() - from;
+    // The program has not seen yet that something came.
+    is_told = clock.wait(clock.now() + Picos{kUs});
+  });
+  EXPECT_EQ(nic.worked, nic.reached);
+  EXPECT_EQ(slept, 10'000 * kUs);
+  EXPECT_TRUE(is_told);
+}
+
+TEST(VirtualWaits, ANicThatWorksByItselfDoesSoAtItsTimeWhileTheProgramNaps) {
+  const Nic nic = works_while(kOfAries, [&](VirtualClock& clock) {
+    for (int i = 0; i < 10; ++i) clock.nap(Picos{700 * kUs});
+  });
+  EXPECT_EQ(nic.worked, nic.reached);
+}
+
+TEST(VirtualWaits, ANicThatWorksByItselfDoesSoAtItsTimeWhileTheProgramComputes) {
+  const auto used_ns = [] {
+    timespec used{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return used.tv_sec * 1'000'000'000 + used.tv_nsec;
+  };
+  // Some 5 ms of processor time are 5 s of the machine's.
+  const Choice measured{
+      .kind = Kind::virtual_time, .machine = "aries", .compute = {.measured = true, .factor = 1'000}};
+  const Nic nic = works_while(measured, [&](VirtualClock& clock) {
+    for (const auto from = used_ns(); used_ns() - from < 5'000'000;) {
+    }
+    clock.compute_passes();
+  });
+  EXPECT_EQ(nic.worked, nic.reached);
 }
 
 }  // namespace

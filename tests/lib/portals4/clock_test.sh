@@ -21,16 +21,16 @@ for other in second third; do
 done
 cat "$folder/first"
 
-# price OPERATION BYTES FIELD: nanoseconds
+# price OPERATION FROM BYTES FIELD: picoseconds, to the next node
 price() {
-  "$orrery" explain "$1" 0 1 "$2" --machine "$machine" --json | sed -n "s/^  \"$3\": \([0-9]*\),*$/\1/p"
+  "$orrery" explain "$1" "$2" $(($2 + 1)) "$3" --machine "$machine" --json | sed -n "s/^  \"$4\": \([0-9]*\),*$/\1/p"
 }
 bad=0
 # compare WORD BYTES OPERATION FIELD
 compare() {
   local measured ps
   measured=$(sed -n "s/^$1 $2 //p" "$folder/first" | head -n 1)
-  ps=$(price "$3" "$2" "$4")
+  ps=$(price "$3" 0 "$2" "$4")
   if [ -z "$measured" ] || [ -z "$ps" ] || [ $((measured - ps / 1000)) -gt 1 ] || [ $((measured - ps / 1000)) -lt -1 ]; then
     echo "$1 of $2 bytes: measured '$measured' ns, $3 is priced '$ps' ps" >&2
     bad=1
@@ -41,4 +41,19 @@ for bytes in 8 4096; do
   compare ack $bytes matched_put_ack local_event_at_ps
   compare get $bytes matched_get local_event_at_ps
 done
+# Only Portals 4 has triggered operations; its worker prints a tree of them.
+if grep -q '^tree ' "$folder/first"; then
+  # A chain of triggered puts through programs that sleep takes what the puts take.
+  chain=0
+  for node in 0 1 2 3 4 5 6; do chain=$((chain + $(price matched_put $node 8 remote_event_at_ps))); done
+  relay=$(sed -n 's/^relay 7 //p' "$folder/first")
+  if [ -z "$relay" ] || [ $((relay - chain / 1000)) -gt 7 ] || [ $((relay - chain / 1000)) -lt -7 ]; then
+    echo "a chain of 7 triggered puts: measured '$relay' ns, priced '$chain' ps" >&2
+    bad=1
+  fi
+  if [ "$(grep -c '^sleep [0-6] 50000000$' "$folder/first")" != 7 ]; then
+    echo "programs whose NICs worked meanwhile did not sleep for 50 ms" >&2
+    bad=1
+  fi
+fi
 exit $bad

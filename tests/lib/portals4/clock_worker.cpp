@@ -3,7 +3,7 @@
 
 // What a Portals program measures under a clock, printed by PE 0: half a round trip of a matched put whose
 // events are waited for, a put until its acknowledgement, a get, a fetching atomic; then every PE's time of a
-// broadcast by triggered puts. Times in nanoseconds.
+// broadcast by triggered puts, and of a chain of them through programs that sleep. Times in nanoseconds.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -145,6 +145,35 @@ void tree(World& world) {
   PMI_Barrier();
 }
 
+// PE 0 puts to PE 1, and so on to the last: each that has got something puts to the next. Those in between
+// sleep meanwhile, their NICs do not.
+void relay(World& world) {
+  ptl_handle_ct_t arrived{};
+  require(PtlCTAlloc(world.ni, &arrived), "PtlCTAlloc");
+  world.append(3, arrived, PTL_ME_EVENT_COMM_DISABLE | PTL_ME_EVENT_CT_COMM);
+  const bool is_last = world.rank == world.size - 1;
+  if (!is_last) {
+    require(
+        PtlTriggeredPut(world.md, 0, 8, PTL_NO_ACK_REQ, world.peers[static_cast<std::size_t>(world.rank) + 1],
+                        world.portal, 3, 0, nullptr, 0, arrived, 1),
+        "PtlTriggeredPut");
+  }
+  PMI_Barrier();
+  const long long begin = now_ns();
+  if (world.rank == 0) require(PtlCTInc(arrived, {1, 0}), "PtlCTInc");
+  if (is_last) {
+    ptl_ct_event_t count{};
+    require(PtlCTWait(arrived, 1, &count), "PtlCTWait");
+    std::printf("relay %d %lld\n", world.size - 1, now_ns() - begin);
+  } else {
+    const timespec long_enough{.tv_sec = 0, .tv_nsec = 50'000'000};
+    const long long from = now_ns();
+    nanosleep(&long_enough, nullptr);
+    std::printf("sleep %d %lld\n", world.rank, now_ns() - from);
+  }
+  PMI_Barrier();
+}
+
 }  // namespace
 
 int main() {
@@ -156,6 +185,7 @@ int main() {
   for (const ptl_size_t bytes : {0, 8, 32, 33, 4096, 1 << 20}) round_trips(world, bytes);
   for (const ptl_size_t bytes : {8, 4096}) one_sided(world, bytes);
   tree(world);
+  relay(world);
   PtlNIFini(world.ni);
   PtlFini();
   PMI_Finalize();
