@@ -5,6 +5,7 @@
 #include "lib/cci/debug.hpp"
 #include "lib/cci/device.hpp"
 #include "lib/cci/endpoint.hpp"
+#include "lib/cci/library.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -13,22 +14,17 @@
 // The calls of the interface: arguments, and the process's devices and endpoints.
 namespace orrery::cci {
 
-namespace {
-
-struct Library {
-  std::mutex mu;
-  std::uint32_t users = 0;
-  std::uint32_t flags = 0;
-  std::vector<std::unique_ptr<Device>> devices;
-  std::vector<cci_device_t*> shown;
-  std::vector<std::unique_ptr<Endpoint>> endpoints;
-};
-
 // Never destroyed: threads of endpoints may live when the process ends.
 Library& library() {
-  static Library* const made = new Library;
+  static Library* const made = [] {
+    auto* const library = new Library;
+    register_fork_handlers();
+    return library;
+  }();
   return *made;
 }
+
+namespace {
 
 Endpoint* endpoint_of(cci_endpoint_t* shown) {
   return reinterpret_cast<Endpoint*>(const_cast<struct cci_endpoint*>(shown));
@@ -215,8 +211,9 @@ int cci_connect(cci_endpoint_t* endpoint, const char* uri, const void* data, uin
   if (attribute < CCI_CONN_ATTR_RO || attribute > CCI_CONN_ATTR_UU_MC_RX) return CCI_EINVAL;
   if (timeout != nullptr && (timeout->tv_sec < 0 || timeout->tv_usec < 0)) return CCI_EINVAL;
   auto* const owner = endpoint_of(endpoint);
-  const auto parsed = orrery::cci::parse_uri(uri);
+  auto parsed = orrery::cci::parse_uri(uri);
   if (!parsed.ok() || parsed.value().scheme != owner->device().transport) return CCI_EINVAL;
+  orrery::cci::resolve(&parsed.value());
   return owner->connect(parsed.value(), data, data_len, attribute, const_cast<void*>(context), timeout);
 }
 

@@ -35,12 +35,8 @@ void Endpoint::lose(Connection* connection, bool take_rest) {
       break;
   }
   // What lies in the ring came before: it is taken first, as long as there are buffers.
-  if (connection->shared && take_rest) {
-    while (receives_out_ < receive_limit_) {
-      Event* const event = take_line(connection);
-      if (event == nullptr) break;
-      raise(event);
-    }
+  if (take_rest) {
+    take_ring(connection);
     if (connection->state == ConnectionState::lost) return;
   }
   connection->state = ConnectionState::lost;
@@ -91,7 +87,7 @@ int Endpoint::disconnect(Connection* connection) {
   return CCI_SUCCESS;
 }
 
-// Ends its part in everything. It goes when the loop over the sockets is done.
+// Ends its part in everything. It goes when the loop over the sockets is done and no event names it.
 void Endpoint::release(Connection* connection) {
   if (slots_[connection->slot] != connection) return;
   slots_[connection->slot] = nullptr;
@@ -107,7 +103,8 @@ void Endpoint::release(Connection* connection) {
   std::erase_if(redials_, [&](const Redial& each) { return each.connection == connection; });
   // Rejections wait for the socket; what it does not take now is lost with it.
   connection->socket.reset();
-  dead_.push_back(connection);
+  connection->released = true;
+  if (connection->events == 0) dead_.push_back(connection);
   count_streams();
 }
 

@@ -33,6 +33,7 @@ Event* Endpoint::new_event() {
   }
   Event* const event = free_events_.pop();
   event->request = nullptr;
+  event->of = nullptr;
   event->buffer = kNoBuffer;
   event->receives = false;
   event->sends = false;
@@ -55,6 +56,7 @@ void Endpoint::raise(Event* event) {
 void Endpoint::raise_send(Connection* connection, void* context, cci_status status) {
   Event* const event = new_event();
   event->sends = true;
+  event->names(connection);
   event->show(cci_event_send{CCI_EVENT_SEND, status, &connection->shown, context});
   raise(event);
 }
@@ -87,7 +89,8 @@ Event* Endpoint::next_event() {
 
 int Endpoint::return_event(Event* event) {
   const std::lock_guard lock(lock_);
-  if (event->request != nullptr) return CCI_EINVAL;
+  // Returned before, or not decided.
+  if (event->type() == CCI_EVENT_NONE || event->request != nullptr) return CCI_EINVAL;
   if (event->receives) {
     const bool was_full = receives_out_ >= receive_limit_;
     --receives_out_;
@@ -98,6 +101,7 @@ int Endpoint::return_event(Event* event) {
     if (event->buffer != kNoBuffer) made_room();
   }
   if (event->sends) --sends_out_;
+  if (event->of != nullptr && --event->of->events == 0 && event->of->released) dead_.push_back(event->of);
   free_event(event);
   return CCI_SUCCESS;
 }

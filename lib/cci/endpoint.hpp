@@ -63,6 +63,11 @@ class Endpoint {
   int set_option(Connection* connection, cci_opt_name name, std::uint32_t value);
   int get_option(Connection* connection, cci_opt_name name, std::uint32_t* value);
 
+  // forked.cpp
+  void lock_for_fork() { lock_.lock(); }
+  void unlock_after_fork() { lock_.unlock(); }
+  void abandon();
+
  private:
   explicit Endpoint(const Device& device) : device_(device) {}
   friend class Outstanding;
@@ -87,6 +92,7 @@ class Endpoint {
   void pump(Connection* connection);
   void block(Connection* connection);
   void retry_blocked();
+  void nudge_peers();
   void fail_all(Connection* connection, cci_status status);
   void keep_time(std::int64_t now);
 
@@ -94,6 +100,7 @@ class Endpoint {
   Errc put_message(Connection* connection, const iovec* pieces, std::uint32_t count, std::uint32_t bytes);
   Event* take_shared();
   Event* take_line(Connection* connection);
+  void take_ring(Connection* connection);
   void attend(Connection* connection);
   bool unattend(Connection* connection);
   void look_at_ready();
@@ -113,6 +120,7 @@ class Endpoint {
   void handle_ack(Connection* connection, std::uint64_t through);
   void owe_ack(Connection* connection);
   void flush_acks();
+  void stall(Connection* connection);
   void retry_stalled();
   void set_interest(Connection* connection, std::uint32_t events);
   bool by_stream(const Connection& connection) const;
@@ -132,7 +140,7 @@ class Endpoint {
   int begin_connect(const Uri& uri, const void* data, std::uint32_t bytes, cci_conn_attribute attribute,
                     void* context, const timeval* timeout);
   int decide_now(Event* event, bool accept, void* context);
-  bool dial_here(Connection* connection, std::string_view meeting);
+  Errc dial_here(Connection* connection, std::string_view meeting);
   Connection* new_connection();
   void dial(Connection* connection);
   void dial_address(Connection* connection);
@@ -152,6 +160,7 @@ class Endpoint {
 
   // network.cpp
   Status listen(const char* service);
+  void set_listening(bool on);
   void progress_network(bool all);
   void thread_main();
   static void* thread_entry(void* self);
@@ -170,6 +179,9 @@ class Endpoint {
   bool pump_rma(Connection* connection, Op* op);
   Errc handle_rma(Connection* connection, const FrameHeader& header, std::span<const std::byte> payload);
   void wait_for_peers(std::uint32_t registration);
+  void end_registration(std::uint32_t index);
+  void end_registrations();
+  struct cci_rma_handle& handle_at(std::uint32_t index) const;
 
   const Device& device_;
   std::string uri_;
@@ -179,7 +191,8 @@ class Endpoint {
   UniqueFd doorbell_, net_, handle_, stop_;
   UniqueFd local_listener_, address_listener_;
   UniqueFd addresses_;   // the kernel tells of changes of this host's addresses
-  bool failed_ = false;  // the device has lost its address
+  bool failed_ = false;  // the device has lost its address, or this is a child of the endpoint's process
+  std::int64_t listen_again_ns_ = 0;  // 0: it listens
   pthread_t thread_{};
   bool has_thread_ = false;
   bool thread_sleeps_ = false;             // until something happens at its descriptors
@@ -194,7 +207,8 @@ class Endpoint {
   std::uint32_t fresh_slots_ = 0;
   std::vector<Connection*> active_, blocked_, stalled_, owing_, dead_;
   std::unordered_map<std::uint64_t, std::weak_ptr<PeerSegment>> peers_;
-  std::vector<std::unique_ptr<struct cci_rma_handle>> handles_;
+  std::size_t peers_looked_at_ = 64;  // so many: those that are gone are taken out
+  std::vector<std::unique_ptr<struct cci_rma_handle[]>> handles_;
   std::vector<std::uint32_t> free_registrations_;
   std::uint32_t fresh_registrations_ = 0;
   std::unique_ptr<std::byte[]> scratch_;

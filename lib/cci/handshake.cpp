@@ -29,16 +29,20 @@ namespace orrery::cci {
 
 namespace {
 
-constexpr std::int64_t kGreetingNs = 10'000'000'000;  // how long a stranger may be silent
+constexpr std::int64_t kLongestTimeout = 1'000'000'000;  // of each part of a timeval
+constexpr std::int64_t kGreetingNs = 10'000'000'000;     // how long a stranger may be silent
 
-// A stream to the endpoint that listens at an abstract name; none when no endpoint does.
-UniqueFd connect_to(std::string_view name) {
+// A stream to the endpoint that listens at an abstract name. Errors: no_match (none does), not_done (as many
+// as its queue takes wait to be accepted).
+Result<UniqueFd> connect_to(std::string_view name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path + 1, name.data(), name.size());
   UniqueFd fd(own_descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (fd.valid() && ::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) fd.reset();
+  if (!fd.valid()) return Errc::no_match;
+  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0)
+    return errno == EAGAIN ? Errc::not_done : Errc::no_match;
   return fd;
 }
 
@@ -110,16 +114,17 @@ int Endpoint::connect(const Uri& uri, const void* data, std::uint32_t bytes, cci
   return status;
 }
 
-// Asks the endpoint of this host that listens at that name. False: there is none.
-bool Endpoint::dial_here(Connection* connection, std::string_view meeting) {
-  connection->socket = connect_to(meeting);
-  if (!connection->socket.valid()) return false;
+// Asks the endpoint of this host that listens at that name. Outcomes: ok, no_match, not_done (again later).
+Errc Endpoint::dial_here(Connection* connection, std::string_view meeting) {
+  auto socket = connect_to(meeting);
+  if (!socket.ok()) return socket.code();
+  connection->socket = std::move(socket.value());
   const auto peer = job::peer_of(connection->socket.get());
   connection->same_user = peer && peer->uid == ::geteuid();
   connection->interest = EPOLLIN;
   watch(connection);
   greet(connection);
-  return true;
+  return Errc::ok;
 }
 
 int Endpoint::begin_connect(const Uri& uri, const void* data, std::uint32_t bytes,
@@ -133,7 +138,9 @@ int Endpoint::begin_connect(const Uri& uri, const void* data, std::uint32_t byte
   connection->shown.context = context;
   connection->state = ConnectionState::dialling;
   if (timeout != nullptr) {
-    connection->deadline_ns = monotonic_ns() + timeout->tv_sec * 1'000'000'000LL + timeout->tv_usec * 1000LL;
+    const auto seconds = std::min<std::int64_t>(timeout->tv_sec, kLongestTimeout);
+    const auto micros = std::min<std::int64_t>(timeout->tv_usec, kLongestTimeout);
+    connection->deadline_ns = monotonic_ns() + seconds * 1'000'000'000 + micros * 1000;
     ++timed_;
     ::eventfd_write(stop_.get(), 1);
   }
@@ -141,9 +148,11 @@ int Endpoint::begin_connect(const Uri& uri, const void* data, std::uint32_t byte
     const auto* const first = static_cast<const std::byte*>(data);
     connection->request.assign(first, first + bytes);
   }
-  if (dial_here(connection, uri.meeting)) return CCI_SUCCESS;
-  if (clock_ != nullptr) {
+  const Errc dialled = dial_here(connection, uri.meeting);
+  if (dialled == Errc::ok) return CCI_SUCCESS;
+  if (clock_ != nullptr || dialled == Errc::not_done) {
     redials_.push_back({connection, uri.meeting});
+    wake_thread();
     return CCI_SUCCESS;
   }
   if (uri.host.empty()) {
@@ -163,6 +172,21 @@ int Endpoint::begin_connect(const Uri& uri, const void* data, std::uint32_t byte
   connection->interest = EPOLLIN | EPOLLOUT;
   watch(connection);
   return CCI_SUCCESS;
+}
+
+// Peers whose queue was full, and under a clock those that were not there yet: PEs of a job start at one time
+// of the clock, in no order of real time.
+void Endpoint::redial() {
+  std::vector<Redial> again;
+  again.swap(redials_);
+  for (Redial& each : again) {
+    if (each.connection->state != ConnectionState::dialling) continue;
+    const Errc dialled = dial_here(each.connection, each.meeting);
+    if (dialled == Errc::not_done || (dialled == Errc::no_match && clock_ != nullptr))
+      redials_.push_back(std::move(each));
+    else if (dialled == Errc::no_match)
+      connect_failed(each.connection, CCI_ETIMEDOUT);
+  }
 }
 
 // The socket's connection has been made, or not.
@@ -241,7 +265,11 @@ Errc Endpoint::handle_accept(Connection* connection, std::span<const std::byte> 
 void Endpoint::accept_all(int listener, bool local) {
   for (;;) {
     UniqueFd socket(own_descriptor(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
-    if (!socket.valid()) return;
+    if (!socket.valid()) {
+      // No descriptor or no memory is left: the listeners would be ready again and again.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) set_listening(false);
+      return;
+    }
     bool same_user = false;
     bool same_host = local;
     if (local) {
@@ -396,6 +424,7 @@ void Endpoint::establish(Connection* connection, bool shared) {
   debug::tell(debug::Topic::conn, std::string(connection->client ? "connected " : "accepted ") +
                                       (shared ? "by shared memory" : "by frames"));
   Event* const event = new_event();
+  event->names(connection);
   if (connection->client)
     event->show(
         cci_event_connect{CCI_EVENT_CONNECT, CCI_SUCCESS, connection->shown.context, &connection->shown});

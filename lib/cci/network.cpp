@@ -3,8 +3,10 @@
 #include "emu/base/own_descriptor.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/job/random.hpp"
+#include "lib/cci/debug.hpp"
 #include "lib/cci/endpoint.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -28,6 +30,7 @@ namespace orrery::cci {
 namespace {
 
 constexpr int kBacklog = 4096;
+constexpr std::int64_t kListenAgainNs = 100'000'000;
 constexpr int kAttendedMs = 2;  // how long a poll keeps the thread away
 
 // A listening socket at an abstract name. Errors: no_resource (taken), system.
@@ -117,7 +120,9 @@ Endpoint::~Endpoint() {
     }
     ::pthread_join(thread_, nullptr);
   }
+  if (segment_ == nullptr) return;
   while (clock_ != nullptr && flying_ != 0) clock_->idle(this);
+  end_registrations();
   flush_acks();
   for (const auto& connection : connections_) {
     while (Op* const op = connection->queue.pop()) delete op;
@@ -182,6 +187,22 @@ Status Endpoint::listen(const char* service) {
   return {};
 }
 
+// Whether the listeners are looked at; where not, again after a while.
+void Endpoint::set_listening(bool on) {
+  for (UniqueFd* const listener : {&local_listener_, &address_listener_}) {
+    if (!listener->valid()) continue;
+    epoll_event event{};
+    if (on) event.events = EPOLLIN;
+    event.data.ptr = listener;
+    ::epoll_ctl(net_.get(), EPOLL_CTL_MOD, listener->get(), &event);
+  }
+  listen_again_ns_ = on ? 0 : monotonic_ns() + kListenAgainNs;
+  if (on) return;
+  debug::tell(debug::Topic::conn, "no connection can be accepted now: descriptors or memory are used up");
+  ++timed_;
+  wake_thread();
+}
+
 // Moves the sockets. `all`: looks at each that is ready; else first at the one that spoke last.
 void Endpoint::progress_network(bool all) {
   flush_acks();
@@ -225,6 +246,9 @@ void Endpoint::progress_network(bool all) {
     connections_.pop_back();
   }
   dead_.clear();
+  if (peers_.size() < peers_looked_at_) return;
+  std::erase_if(peers_, [](const auto& each) { return each.second.expired(); });
+  peers_looked_at_ = std::max<std::size_t>(64, 2 * peers_.size());
 }
 
 // There is something to do that its descriptors do not tell of, should the client not poll again.
@@ -251,7 +275,7 @@ void Endpoint::thread_main() {
       const std::lock_guard lock(lock_);
       thread_waits_.store(false, std::memory_order_relaxed);
       if (!has_thread_) return;
-      timed = timed_ != 0;
+      timed = timed_ != 0 || !redials_.empty();
       waiting = !blocked_.empty() || !owing_.empty() || spinning_;
       quiet = streams_ + unsettled_ == 0;
       thread_sleeps_ = !attended && !waiting && !timed;
@@ -277,6 +301,8 @@ void Endpoint::thread_main() {
     attended = polls_ != polls;
     polls = polls_;
     if (timed_ != 0) keep_time(monotonic_ns());
+    if (!redials_.empty()) redial();
+    nudge_peers();
     if (attended && streams_ + unsettled_ != 0) {
       // A client that polls seldom owes no peer an answer until its next poll.
       flush_acks();

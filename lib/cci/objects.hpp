@@ -51,6 +51,7 @@ struct Event {
   Endpoint* endpoint = nullptr;
   Event* next = nullptr;
   Connection* request = nullptr;  // of a connection request that is not decided yet
+  Connection* of = nullptr;       // the connection that it names, which stays until it is returned
   std::uint32_t buffer = kNoBuffer;
   bool receives = false;  // counts as a receive buffer
   bool sends = false;     // counts as a send buffer
@@ -63,6 +64,7 @@ struct Event {
     new (shown) T(what);
   }
   cci_event_type type() const { return *reinterpret_cast<const cci_event_type*>(shown); }
+  inline void names(Connection* connection);
 };
 
 enum class OpKind : std::uint8_t { message, write, read };
@@ -127,10 +129,12 @@ struct Connection {
   bool said_busy = false;
   bool peer_busy = false;  // the peer said that it has no buffer
   bool heard = false;      // something came since the last look
+  bool released = false;   // goes when no event names it any more
   std::uint8_t rma_failed = 0;
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
   std::uint32_t place = 0;         // among the endpoint's connections
+  std::uint32_t events = 0;        // that name it and were not returned
   std::uint32_t send_timeout = 0;  // microseconds
   std::uint32_t keepalive = 0;     // microseconds
   std::int64_t heard_ns = 0;
@@ -168,5 +172,10 @@ struct Connection {
   List<Op> unacked;                // sent, not acknowledged
   std::vector<std::byte> request;  // data of the connection request, until it is sent
 };
+
+inline void Event::names(Connection* connection) {
+  of = connection;
+  ++connection->events;
+}
 
 }  // namespace orrery::cci

@@ -13,6 +13,8 @@ namespace orrery::cci {
 
 namespace {
 
+constexpr std::int64_t kNudgeNs = 5'000'000;  // between two
+
 bool is_reliable(const Connection& connection) { return connection.shown.attribute <= CCI_CONN_ATTR_RU; }
 
 // The client may change its bytes when the call has returned.
@@ -174,6 +176,21 @@ void Endpoint::retry_blocked() {
   }
 }
 
+// A peer that does not poll takes nothing out of its ring, though it has receive buffers: its thread does
+// when it hears this.
+void Endpoint::nudge_peers() {
+  if (blocked_.empty()) return;
+  const std::int64_t now = monotonic_ns();
+  for (std::size_t i = 0; i < blocked_.size(); ++i) {
+    Connection* const connection = blocked_[i];
+    if (!connection->shared || connection->state != ConnectionState::open ||
+        now - connection->pinged_ns < kNudgeNs)
+      continue;
+    connection->pinged_ns = now;
+    send_frame(connection, FrameKind::ping, 0, 0, 0, 0, nullptr, 0);
+  }
+}
+
 // Sends what waits in a connection, in order, as far as it goes now.
 void Endpoint::pump(Connection* connection) {
   while (connection->queue.head != nullptr && connection->state == ConnectionState::open) {
@@ -209,6 +226,8 @@ void Endpoint::fail_all(Connection* connection, cci_status status) {
 // Time limits of operations and handshakes, and keepalive. The thread calls it while there may be any.
 void Endpoint::keep_time(std::int64_t now) {
   std::uint32_t timed = 0;
+  if (listen_again_ns_ != 0 && now >= listen_again_ns_) set_listening(true);
+  timed += listen_again_ns_ != 0;
   for (std::size_t place = 0; place < connections_.size(); ++place) {
     Connection* const connection = connections_[place].get();
     if (connection->deadline_ns != 0) {
@@ -244,6 +263,7 @@ void Endpoint::keep_time(std::int64_t now) {
     } else if (now - connection->heard_ns > period) {
       connection->keepalive = 0;
       Event* const event = new_event();
+      event->names(connection);
       event->show(cci_event_keepalive_timedout{CCI_EVENT_KEEPALIVE_TIMEDOUT, &connection->shown});
       raise(event);
       continue;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include <sys/eventfd.h>
@@ -23,6 +24,7 @@ namespace orrery::cci {
 namespace {
 
 constexpr std::uint64_t kChunk = 64 * 1024;
+constexpr std::uint32_t kHandleChunk = 256;
 constexpr std::uint64_t kRead = 1;
 constexpr std::uint64_t kWrite = 2;
 
@@ -62,6 +64,10 @@ bool allows(std::uint64_t control, std::uint64_t name, bool write, std::uint64_t
 
 }  // namespace
 
+struct cci_rma_handle& Endpoint::handle_at(std::uint32_t index) const {
+  return handles_[index / kHandleChunk][index % kHandleChunk];
+}
+
 int Endpoint::register_memory(void* start, std::uint64_t length, int flags, cci_rma_handle_t** handle) {
   const std::lock_guard lock(lock_);
   std::uint32_t index;
@@ -70,7 +76,8 @@ int Endpoint::register_memory(void* start, std::uint64_t length, int flags, cci_
     free_registrations_.pop_back();
   } else if (fresh_registrations_ < kMaxRegistrations) {
     index = fresh_registrations_++;
-    handles_.resize(fresh_registrations_);
+    if (index % kHandleChunk == 0)
+      handles_.push_back(std::make_unique<struct cci_rma_handle[]>(kHandleChunk));
   } else {
     return CCI_ENOMEM;
   }
@@ -82,28 +89,27 @@ int Endpoint::register_memory(void* start, std::uint64_t length, int flags, cci_
   entry.touched.store(0, std::memory_order_relaxed);
   // Release: a peer that sees the generation sees the range.
   entry.control.store(registered(generation, flags), std::memory_order_release);
-  handles_[index] = std::make_unique<struct cci_rma_handle>(
-      cci_rma_handle{{nonce_, static_cast<std::uint64_t>(generation) << 32 | index,
-                      reinterpret_cast<std::uintptr_t>(start), length}});
-  *handle = handles_[index].get();
+  handle_at(index) = {{nonce_, static_cast<std::uint64_t>(generation) << 32 | index,
+                       reinterpret_cast<std::uintptr_t>(start), length}};
+  *handle = &handle_at(index);
   return CCI_SUCCESS;
 }
 
 int Endpoint::deregister_memory(const cci_rma_handle* handle) {
   const std::lock_guard lock(lock_);
-  // A stale handle may not be read: it is looked for by its address, where it says it stands.
-  const auto at =
-      std::find_if(handles_.begin(), handles_.end(), [&](const auto& each) { return each.get() == handle; });
-  if (at == handles_.end()) return CCI_EINVAL;
-  const auto index = static_cast<std::uint32_t>(at - handles_.begin());
-  Registration& entry = segment_->registration(index);
-  const std::uint32_t generation =
-      static_cast<std::uint32_t>(entry.control.load(std::memory_order_relaxed) >> 32);
-  entry.control.store(static_cast<std::uint64_t>(generation + 1) << 32, std::memory_order_seq_cst);
-  if (entry.touched.load(std::memory_order_seq_cst) != 0) wait_for_peers(index);
-  at->reset();
-  free_registrations_.push_back(index);
-  return CCI_SUCCESS;
+  // A handle is known by its address: what a stale one points to may not be read.
+  for (std::uint32_t chunk = 0; chunk < handles_.size(); ++chunk) {
+    const std::less<const cci_rma_handle*> before;
+    const cci_rma_handle* const first = handles_[chunk].get();
+    if (before(handle, first) || !before(handle, first + kHandleChunk)) continue;
+    const std::uint32_t index = chunk * kHandleChunk + static_cast<std::uint32_t>(handle - first);
+    if (&handle_at(index) != handle || handle->stuff[1] == 0) return CCI_EINVAL;
+    end_registration(index);
+    handle_at(index) = {};
+    free_registrations_.push_back(index);
+    return CCI_SUCCESS;
+  }
+  return CCI_EINVAL;
 }
 
 // Until no peer copies from or to a registration that has just ended. A peer that is stopped before its copy
@@ -112,11 +118,27 @@ void Endpoint::wait_for_peers(std::uint32_t registration) {
   const std::int64_t limit = monotonic_ns() + 100'000'000;
   for (const auto& connection : connections_) {
     if (!connection->shared || connection->in == nullptr) continue;
-    while (connection->state == ConnectionState::open &&
+    // One that this side has ended may have a peer that does not know it yet.
+    while ((connection->state == ConnectionState::open || connection->state == ConnectionState::ended) &&
            connection->in->touching.load(std::memory_order_seq_cst) == registration + 1 &&
            monotonic_ns() < limit)
       yield_cpu();
   }
+}
+
+// All of them, with the endpoint: a peer that does not know it yet has the segment still.
+void Endpoint::end_registrations() {
+  for (std::uint32_t index = 0; index < fresh_registrations_; ++index)
+    if (handle_at(index).stuff[1] != 0) end_registration(index);
+}
+
+// Ends it for peers: none of them copies when this has returned.
+void Endpoint::end_registration(std::uint32_t index) {
+  Registration& entry = segment_->registration(index);
+  const std::uint32_t generation =
+      static_cast<std::uint32_t>(entry.control.load(std::memory_order_relaxed) >> 32);
+  entry.control.store(static_cast<std::uint64_t>(generation + 1) << 32, std::memory_order_seq_cst);
+  if (entry.touched.load(std::memory_order_seq_cst) != 0) wait_for_peers(index);
 }
 
 int Endpoint::rma(Connection* connection, const void* message, std::uint32_t message_bytes,
@@ -260,8 +282,7 @@ Errc Endpoint::handle_rma(Connection* connection, const FrameHeader& header,
     case FrameKind::rma_read: {
       // What a peer does not take off its socket is not made for it.
       if (connection->outgoing.size() > 4 * kChunk) {
-        connection->stalled = true;
-        stalled_.push_back(connection);
+        stall(connection);
         return Errc::not_done;
       }
       std::uint64_t length = 0;

@@ -92,6 +92,11 @@ Segment::~Segment() {
   if (base_ != nullptr) ::munmap(base_, bytes_);
 }
 
+void Segment::forget() const {
+  ::mmap(base_, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+         0);
+}
+
 Registration& Segment::registration(std::uint32_t index) const {
   return reinterpret_cast<Registration*>(base_ + kRegistrationsAt)[index];
 }

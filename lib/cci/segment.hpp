@@ -130,6 +130,8 @@ class Segment {
   void give_back(std::uint32_t buffer) const;
   // Frees what `claimer` had claimed.
   void free_claims_of(std::uint32_t claimer) const;
+  // In a child of fork(2): private zeros in the place of the memory that the parent shares.
+  void forget() const;
   // How many buffers senders may claim, from now on.
   void set_buffer_limit(std::uint32_t limit) const;
 

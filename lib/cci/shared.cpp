@@ -70,6 +70,7 @@ Errc Endpoint::put_message(Connection* connection, const iovec* pieces, std::uin
 Event* Endpoint::receive_event(Connection* connection, std::uint32_t bytes) {
   Event* const event = new_event();
   event->receives = true;
+  event->names(connection);
   ++receives_out_;
   event->show(cci_event_recv{CCI_EVENT_RECV, bytes, bytes == 0 ? nullptr : event->bytes, &connection->shown});
   return event;
@@ -126,6 +127,15 @@ Event* Endpoint::take_line(Connection* connection) {
   }
   connection->in_row = false;
   return nullptr;
+}
+
+// Takes what lies in a connection's ring, as long as there are receive buffers: its messages are events then.
+void Endpoint::take_ring(Connection* connection) {
+  while (connection->shared && connection->state == ConnectionState::open && receives_out_ < receive_limit_) {
+    Event* const event = take_line(connection);
+    if (event == nullptr) return;
+    raise(event);
+  }
 }
 
 // A message for a multicast group: to every member that has room for it.

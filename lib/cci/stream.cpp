@@ -223,6 +223,8 @@ Errc Endpoint::handle_frame(Connection* connection, const FrameHeader& header,
       connection->peer_busy = true;
       return Errc::ok;
     case FrameKind::ping:
+      take_ring(connection);
+      if (connection->state != ConnectionState::open) return Errc::ok;
       send_frame(connection, FrameKind::pong, 0, 0, 0, 0, nullptr, 0);
       return Errc::ok;
     case FrameKind::ack:
@@ -251,9 +253,7 @@ Errc Endpoint::handle_message(Connection* connection, const FrameHeader& header,
       connection->said_busy = true;
       send_frame(connection, FrameKind::busy, 0, 0, 0, 0, nullptr, 0);
     }
-    connection->stalled = true;
-    stalled_.push_back(connection);
-    set_interest(connection, connection->interest & ~static_cast<std::uint32_t>(EPOLLIN));
+    stall(connection);
     return Errc::not_done;
   }
   connection->said_busy = false;
@@ -298,6 +298,13 @@ void Endpoint::flush_acks() {
       send_frame(connection, FrameKind::ack, 0, 0, 0, 0, nullptr, 0);
     connection->owes_ack = false;
   }
+}
+
+// What the socket holds waits there until retry_stalled().
+void Endpoint::stall(Connection* connection) {
+  connection->stalled = true;
+  stalled_.push_back(connection);
+  set_interest(connection, connection->interest & ~static_cast<std::uint32_t>(EPOLLIN));
 }
 
 // Buffers are free again: what could not be taken is looked at once more.

@@ -222,17 +222,4 @@ void Endpoint::wait_timed(const Op* op) {
   }
 }
 
-// Peers that were not there yet: PEs of a job start at one time of the clock, in no order of real time.
-void Endpoint::redial() {
-  for (std::size_t i = 0; i < redials_.size();) {
-    Connection* const connection = redials_[i].connection;
-    if (connection->state == ConnectionState::dialling && !dial_here(connection, redials_[i].meeting)) {
-      ++i;
-      continue;
-    }
-    redials_[i] = std::move(redials_.back());
-    redials_.pop_back();
-  }
-}
-
 }  // namespace orrery::cci

@@ -7,6 +7,11 @@
 #include <charconv>
 #include <cstdio>
 
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 namespace orrery::cci {
 
 std::string meeting_name(std::string_view rest) {
@@ -42,6 +47,23 @@ Result<Uri> parse_uri(std::string_view text) {
   uri.port = static_cast<std::uint16_t>(value);
   uri.meeting = meeting_name(rest);
   return uri;
+}
+
+void resolve(Uri* uri) {
+  in_addr address{};
+  if (uri->host.empty() || ::inet_pton(AF_INET, uri->host.c_str(), &address) == 1) return;
+  addrinfo wanted{};
+  wanted.ai_family = AF_INET;
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(uri->host.c_str(), nullptr, &wanted, &found) != 0) return;
+  char text[INET_ADDRSTRLEN] = {};
+  const auto* const first = reinterpret_cast<const sockaddr_in*>(found->ai_addr);
+  if (::inet_ntop(AF_INET, &first->sin_addr, text, sizeof text) != nullptr) {
+    uri->host = text;
+    uri->meeting = meeting_name(uri->host + ":" + std::to_string(uri->port));
+  }
+  ::freeaddrinfo(found);
 }
 
 }  // namespace orrery::cci

@@ -24,4 +24,8 @@ Result<Uri> parse_uri(std::string_view text);
 // The name of the meeting place of an endpoint with that URI ("host:port", or what follows sm://).
 std::string meeting_name(std::string_view rest);
 
+// Puts the IPv4 address in the place of a host's name. May wait for a name server. A name that has none
+// stays.
+void resolve(Uri* uri);
+
 }  // namespace orrery::cci

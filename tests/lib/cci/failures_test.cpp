@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 namespace cci_test {
@@ -110,14 +111,21 @@ TEST(Failures, APortThatIsTakenIsSaidAndFreeAgainWithItsEndpoint) {
   EXPECT_EQ(uri_of(second), uri);
 }
 
-// In a network of its own, whose only address is taken away. The exit code says what was wrong first.
-int lose_address() {
-  if (std::system("ip link set lo up && ip addr add 10.99.0.1/32 dev lo") != 0) return 77;
+// A network of its own, with an address and a device of it. False: none can be made.
+bool own_network(const std::string& transport) {
+  if (::unshare(CLONE_NEWNET) != 0 ||
+      std::system("ip link set lo up && ip addr add 10.99.0.1/32 dev lo") != 0)
+    return false;
   const std::string file = testing::TempDir() + "cci_address." + std::to_string(::getpid()) + ".ini";
-  std::ofstream(file) << "[n]\ntransport = nic\nip = 10.99.0.1\n";
-  ::setenv("CCI_CONFIG", file.c_str(), 1);
+  std::ofstream(file) << "[n]\ntransport = " << transport << "\nip = 10.99.0.1\n";
+  return ::setenv("CCI_CONFIG", file.c_str(), 1) == 0;
+}
+
+// Its only address is taken away. The exit code says what was wrong first.
+int lose_address(const std::string& transport) {
+  if (!own_network(transport)) return 77;
   const Started started;
-  ::unlink(file.c_str());
+  ::unlink(std::getenv("CCI_CONFIG"));
   Pair pair;
   int fds[2] = {-1, -1};
   open(&pair, CCI_CONN_ATTR_RO, &fds[0], &fds[1]);
@@ -154,16 +162,51 @@ int lose_address() {
              : 12;
 }
 
-TEST(Failures, ADeviceThatLosesItsAddressIsSaid) {
-  const pid_t pid = ::fork();
-  ASSERT_GE(pid, 0);
-  if (pid == 0) ::_exit(::unshare(CLONE_NEWNET) != 0 ? 77 : lose_address());
-  int status = 0;
-  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
-  ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == 77) ORRERY_SKIP("namespaces") << "no network of its own can be made";
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+// Something about addresses changes while no descriptor is left to look them up with: the device stays. When
+// the address goes after that, it is said.
+int keep_address(const std::string& transport) {
+  if (!own_network(transport)) return 77;
+  const Started started;
+  ::unlink(std::getenv("CCI_CONFIG"));
+  Pair pair;
+  open(&pair, CCI_CONN_ATTR_RO);
+  if (pair.to_client == nullptr) return 1;
+  const int next = ::dup(0);
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const rlimit before = limit;
+  ::close(next);
+  limit.rlim_cur = static_cast<rlim_t>(next);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0 || ::dup(0) >= 0) return 2;
+  if (std::system("ip addr add 10.99.0.2/32 dev lo") != 0) return 3;
+  if (next_event(pair.client, std::chrono::milliseconds(300)) != nullptr) return 4;
+  if (cci_send(pair.to_server, "still", 5, nullptr, CCI_FLAG_SILENT) != CCI_SUCCESS) return 5;
+  cci_event_t* event = next_event(pair.server, std::chrono::seconds(60));
+  if (event == nullptr || event->type != CCI_EVENT_RECV) return 6;
+  cci_return_event(event);
+  if (::setrlimit(RLIMIT_NOFILE, &before) != 0 || std::system("ip addr del 10.99.0.1/32 dev lo") != 0)
+    return 7;
+  event = next_event(pair.client, std::chrono::seconds(60));
+  return event != nullptr && event->type == CCI_EVENT_ENDPOINT_DEVICE_FAILED ? 0 : 8;
 }
+
+// Every transport whose devices have addresses.
+class Devices : public testing::TestWithParam<const char*> {
+ protected:
+  void in_child(int (*run)(const std::string&)) {
+    const pid_t pid = ::fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) ::_exit(run(GetParam()));
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    ASSERT_TRUE(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) ORRERY_SKIP("namespaces") << "no network of its own can be made";
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+  }
+};
+TEST_P(Devices, ThatLoseTheirAddressSaySo) { in_child(lose_address); }
+TEST_P(Devices, StayWhileTheirAddressCannotBeLookedUp) { in_child(keep_address); }
+INSTANTIATE_TEST_SUITE_P(All, Devices, testing::Values("nic", "tcp", "sock", "gni"));
 
 // Two users of one host share no memory: everything goes by frames.
 TEST(OtherUsers, AreRefusedUnlessTheServerSaysSoAndThenSpeakByFrames) {
