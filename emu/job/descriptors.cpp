@@ -6,11 +6,13 @@
 #include "emu/base/own_descriptor.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/job/abstract_socket.hpp"
+#include "emu/job/process_stat.hpp"
 #include "emu/job/wireup_record.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <span>
 #include <vector>
 
@@ -188,6 +190,21 @@ Result<Answer> ask(std::string_view name, const WireupRequest& request, std::int
   return answer;
 }
 
+// How long a process that hung up is given to be gone: one that is killed closes its sockets before that.
+constexpr std::int64_t kEndNs = 50'000'000;
+
+// Whether a process that hung up without an answer did so because it ends. One of another pid namespace
+// cannot be asked about.
+bool ended_meanwhile(const ProcessInfo& info) {
+  if (info.pid_namespace != pid_namespace()) return false;
+  for (const std::int64_t until = monotonic_ns() + kEndNs;;) {
+    if (!process_stat(info.pid).is_from(info.start_time)) return true;
+    if (monotonic_ns() >= until) return false;
+    const timespec pause{0, 1'000'000};
+    nanosleep(&pause, nullptr);
+  }
+}
+
 }  // namespace
 
 Result<Descriptors> fetch_descriptors(const HostDirectory& directory, ProcessRef process,
@@ -206,7 +223,8 @@ Result<Descriptors> fetch_descriptors(const HostDirectory& directory, ProcessRef
       log::error("PE {} (pid {}) did not hand out its descriptors in time", info.value().rank,
                  info.value().pid);
     }
-    return asked.code() == Errc::not_done ? Errc::permission : asked.code();
+    if (asked.code() != Errc::not_done) return asked.code();
+    return ended_meanwhile(info.value()) ? Errc::unreachable : Errc::permission;
   }
   Answer answer = std::move(asked).value();
   std::size_t expected = 0;

@@ -405,8 +405,12 @@ Result<PeerRoute> Runtime::connect(ProcessName process) {
   const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
   const clock::RealWait wait(clock_);
   auto descriptors = job_.fetch(reference, monotonic_ns() + kConnectNs);
+  // At its end a process takes its NIC back first.
+  if (descriptors.ok() && !descriptors.value().nic_segment.valid()) descriptors = Errc::unreachable;
   if (!descriptors.ok()) {
-    if (descriptors.code() != Errc::permission)
+    if (descriptors.code() == Errc::unreachable)
+      log::error("process {} does not hand out its NIC: it has ended, or is about to", process.slot);
+    else if (descriptors.code() != Errc::permission)
       log::error("process {} does not hand out its NIC: {}", process.slot, errc_name(descriptors.code()));
     else if (refused_[process.slot].exchange(std::uint64_t{process.generation} + 1) == 0)
       log::error("process {} does not hand out its NIC: it is not this user's (uid {}), or another job's",

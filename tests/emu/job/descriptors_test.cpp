@@ -246,5 +246,32 @@ TEST_F(DescriptorsTest, ImpostorAtTheSocketIsRefused) {
   EXPECT_EQ(fetch_descriptors(*directory_, victim, monotonic_ns() + kLong).code(), Errc::corrupt);
 }
 
+// It takes the question and is killed before it has answered: its end is not taken for a refusal.
+TEST_F(DescriptorsTest, AProcessThatEndsWhileItIsAskedIsUnreachable) {
+  const std::string name = member_socket_name("orrery-test");
+  const UniqueFd listener = std::move(listen_abstract(name)).value();
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const Child child([&] {
+    if (fork() != 0) return 0;
+    const char ready = directory_->join({.rank = 6, .socket_name = name}).ok() ? 1 : 0;
+    if (write(ends[1], &ready, 1) != 1) _exit(1);
+    int fd = -1;
+    while ((fd = accept(listener.get(), nullptr, nullptr)) < 0) usleep(1000);
+    // As at the end of a process that is killed: the socket is closed, and a little later it is gone.
+    shutdown(fd, SHUT_RDWR);
+    usleep(5000);
+    ::kill(getpid(), SIGKILL);
+    return 1;
+  });
+  char ready = 0;
+  ASSERT_EQ(read(ends[0], &ready, 1), 1);
+  ASSERT_EQ(ready, 1);
+  const ProcessRef ending = directory_->process_of_rank(6).value();
+  EXPECT_EQ(fetch_descriptors(*directory_, ending, monotonic_ns() + kLong).code(), Errc::unreachable);
+  close(ends[0]);
+  close(ends[1]);
+}
+
 }  // namespace
 }  // namespace orrery::job
