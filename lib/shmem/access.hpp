@@ -137,5 +137,7 @@ void fetch_amo_nbi(const char* call, T* result, const T* word, int pe, dmapp_amo
 
 // Everything of this PE that is under way is done.
 void quiet(const char* call);
+// What the calling thread has started, alone.
+void quiet_of_thread(const char* call);
 
 }  // namespace orrery::shmem

@@ -29,7 +29,7 @@ void raise(const Set& set, std::uint64_t* word, int place) {
 void must_have_met(dmapp_return_t rc) {
   if (rc == DMAPP_RC_SUCCESS) [[likely]]
     return;
-  fail_if_a_pe_is_gone(kCall);
+  fail_if_a_pe_just_ended(kCall);
   const char* why = "";
   (void)dmapp_explain_error(rc, &why);
   fail(kCall, "the PEs of the set did not meet: %s", why);

@@ -8,6 +8,7 @@
 #include "emu/nic/host/runtime.hpp"
 #include "lib/dmapp/peer_heap.hpp"
 #include "lib/shmem/environment.hpp"
+#include "lib/shmem/life.hpp"
 #include "lib/shmem/profiling.hpp"
 #include "lib/shmem/team.hpp"
 #include "lib/shmem/wait.hpp"
@@ -105,6 +106,9 @@ void fail_request(const char* call, dmapp_return_t rc, const void* address, std:
   if (rc == DMAPP_RC_ALIGNMENT_ERROR)
     fail(call, "address %p is not aligned to its %llu bytes", address,
          static_cast<unsigned long long>(bytes));
+  if (rc == DMAPP_RC_TRANSACTION_ERROR && pe != g_job.pe && has_just_ended(pe))
+    fail(call, "%llu bytes at %p of PE %d: the PE has ended", static_cast<unsigned long long>(bytes), address,
+         pe);
   const char* why = "";
   (void)dmapp_explain_error(rc, &why);
   fail(call, "%llu bytes at %p of PE %d: %s", static_cast<unsigned long long>(bytes), address, pe, why);

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "lib/shmem/life.hpp"
 
+#include "emu/base/patient_yield.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/nic/host/runtime.hpp"
 #include "lib/shmem/job.hpp"
@@ -56,6 +57,20 @@ int pe_that_is_gone() {
 
 void fail_if_a_pe_is_gone(const char* call) {
   if (const int pe = pe_that_is_gone(); pe >= 0) fail(call, "PE %d has ended while this PE waits", pe);
+}
+
+void fail_if_a_pe_just_ended(const char* call) {
+  PatientYield yield;
+  for (const std::int64_t until = monotonic_ns() + kEndNs; monotonic_ns() < until; yield())
+    fail_if_a_pe_is_gone(call);
+}
+
+bool has_just_ended(int pe) {
+  if (pe < 0 || static_cast<std::size_t>(pe) >= g_names.size()) return false;
+  PatientYield yield;
+  for (const std::int64_t until = monotonic_ns() + kEndNs; monotonic_ns() < until; yield())
+    if (!g_runtime->alive(g_names[static_cast<std::size_t>(pe)])) return true;
+  return false;
 }
 
 void look_who_lives(const char* call) {

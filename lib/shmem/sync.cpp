@@ -184,11 +184,13 @@ void shmem_quiet(void) { shmem::quiet("shmem_quiet"); }
 void shmem_ctx_fence(shmem_ctx_t ctx) { shmem_ctx_quiet(ctx); }
 
 void shmem_ctx_quiet(shmem_ctx_t ctx) {
+  constexpr const char* call = "shmem_ctx_quiet";
   if (ctx != SHMEM_CTX_INVALID && ctx != SHMEM_CTX_DEFAULT &&
-      (reinterpret_cast<shmem::Context*>(ctx)->options & SHMEM_CTX_PRIVATE) != 0 &&
-      dmapp_thread_gsync_wait() == DMAPP_RC_SUCCESS)
+      (reinterpret_cast<shmem::Context*>(ctx)->options & SHMEM_CTX_PRIVATE) != 0) {
+    shmem::quiet_of_thread(call);
     return;
-  shmem::quiet("shmem_ctx_quiet");
+  }
+  shmem::quiet(call);
 }
 
 SHMEM_NAMES_SYNC_(ORRERY_PROFILED)

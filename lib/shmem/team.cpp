@@ -76,7 +76,7 @@ void create_set(const char* call, Team& team) {
 void export_set(const char* call, const Team& team) {
   if (team.set.pset == 0) return;
   if (const dmapp_return_t rc = dmapp_c_pset_export(team.set.pset); rc != DMAPP_RC_SUCCESS) {
-    fail_if_a_pe_is_gone(call);
+    fail_if_a_pe_just_ended(call);
     fail(call, "DMAPP's set of the team cannot be exported (%d)", rc);
   }
 }
