@@ -203,7 +203,7 @@ class VirtualClock final : public Clock, private Debtor {
   std::uint32_t clock_looks_ = 0;
   std::uint64_t read_ticks_ = 0;  // when the last one ended
   std::uint32_t slow_reads_ = 0;  // in a row behind something that took the processor a while
-  std::uint32_t after_gap_ = 0;   // looks that are still behind it, and do not wait
+  std::uint64_t slow_looks_ = 0;  // which of the last 64 were, the last one in bit 0
   std::uint32_t naps_ = 0;        // in a row, with looks between them
   bool looked_ = false;           // since the last nap
   void (*look_)(void*) = nullptr;

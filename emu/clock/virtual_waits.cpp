@@ -8,6 +8,7 @@
 #include "emu/clock/virtual_clock.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace orrery::clock {
 
@@ -25,11 +26,12 @@ constexpr std::uint32_t kClockLooks = 64;
 constexpr std::int64_t kPartOfStreak = 64;
 constexpr std::int64_t kShortestQuantum = 100'000;           // 100 ns
 constexpr std::int64_t kLongestQuantum = 1'000'000'000'000;  // 1 s
-// A program that does something between two looks at the clock is not one that waits: some 5 us of a counter
-// that goes at some GHz. Several looks after each such gap do not wait: programs read the clock before and
-// after what they time. A loop that is interrupted has few gaps, and no time passes in the looks behind them.
+// A program that does something between its looks at the clock is not one that waits: some 5 us of a counter
+// that goes at some GHz, at one look in eight at least of the last 64, for programs read the clock before and
+// after what they time. The host interrupts a loop that waits more rarely than that: how often is of no
+// account.
 constexpr std::uint64_t kSlowReadTicks = 15'000;
-constexpr std::uint32_t kLooksAfterGap = 8, kMostAfterGaps = 64;
+constexpr int kSlowOfAWaiter = 7;        // of the last 64 looks
 constexpr std::uint32_t kOnlyGaps = 64;  // in a row: a slow machine, or long kernels
 constexpr std::uint32_t kHelperLooks = 256;
 constexpr std::uint32_t kNaps = 64;  // in a row: the program waits
@@ -185,18 +187,15 @@ ORRERY_TIMED_PATH Picos VirtualClock::read() {
   come_in(looks_.in_a_row() != 0 && !peeking_, true);
   if (looks_.owed() != 0) pay_looks(true);
   const bool slow = rough_ticks() - read_ticks_ > kSlowReadTicks;
-  if (slow)
-    after_gap_ = std::min(after_gap_ + kLooksAfterGap, kMostAfterGaps);
-  else if (after_gap_ != 0)
-    --after_gap_;
+  slow_looks_ = slow_looks_ << 1 | std::uint64_t{slow};
   if (clock_looks_++ == 0) streak_from_ = now_;
   looks_.clock_read();
   slow_reads_ = slow ? slow_reads_ + 1 : 0;
   // What has been computed in between counts as time by itself (measured).
   if (clock_looks_ + looks_.in_a_row() > kClockLooks && !finished_ && !compute_.measured) {
-    if (after_gap_ == 0)
+    if (std::popcount(slow_looks_) <= kSlowOfAWaiter)
       wait_by_looking(now_ + quantum(), true, false);
-    else if (after_gap_ >= kMostAfterGaps / 2)
+    else
       streak_from_ = now_;
     if (slow_reads_ > kOnlyGaps) wait_by_looking(now_ + kShortestQuantum, true, false);
   }

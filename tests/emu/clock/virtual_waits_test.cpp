@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <time.h>
@@ -198,6 +200,36 @@ TEST(VirtualWaits, ANicThatWorksByItselfDoesSoAtItsTimeWhileTheProgramComputes) 
     clock.compute_passes();
   });
   EXPECT_EQ(nic.worked, nic.reached);
+}
+
+// What a program of one PE finds the clock at after so many readings of it, with 20 us of its own before
+// every `gap`-th of them.
+Picos after_readings(int readings, int gap) {
+  const Choice aries{.kind = Kind::virtual_time, .machine = "aries", .compute = {}};
+  auto shared = SharedClock::for_test(aries, 0, {0}, nullptr);
+  EXPECT_TRUE(shared.ok());
+  VirtualClock clock(std::move(shared).value(), aries, WaitBudget{.spins = 1, .yields = 1}, 1, "");
+  Picos last{};
+  for (int i = 0; i < readings; ++i) {
+    if (i % gap == 0) {
+      const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+      while (std::chrono::steady_clock::now() < until) {
+      }
+    }
+    last = clock.read();
+  }
+  clock.finish();
+  return last;
+}
+
+TEST(VirtualWaits, AHostThatInterruptsALoopOfReadingsNowAndThenMakesItNoLonger) {
+  EXPECT_GT(after_readings(2'000, 5'000), Picos{});
+  EXPECT_EQ(after_readings(2'000, 20), after_readings(2'000, 5'000));
+}
+
+TEST(VirtualWaits, ReadingsBeforeAndAfterKernelsTakeNoTime) {
+  EXPECT_EQ(after_readings(2'000, 2), Picos{});
+  EXPECT_EQ(after_readings(2'000, 4), Picos{});
 }
 
 }  // namespace

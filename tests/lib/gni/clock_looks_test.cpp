@@ -84,6 +84,12 @@ TEST(Computing, KernelsBetweenTwoReadingsOfTheClockTakeNoTimeOrTheirOwn) {
   const double used = numbers_after(measured.out, "used ").at(0);
   EXPECT_NEAR(numbers_after(measured.out, "kernels ").at(0), used, 0.05 * used) << measured.out;
   EXPECT_NEAR(numbers_after(measured.out, "all ").at(0), used, 0.05 * used) << measured.out;
+  // A processor half as fast.
+  const Ran twice = looking_run(1, {"kernels"}, {"--compute", "2"});
+  ASSERT_EQ(twice.code, 0) << twice.err;
+  const double half = numbers_after(twice.out, "used ").at(0);
+  EXPECT_NEAR(numbers_after(twice.out, "kernels ").at(0), 2 * half, 0.05 * 2 * half) << twice.out;
+  EXPECT_NEAR(numbers_after(twice.out, "all ").at(0), 2 * half, 0.05 * 2 * half) << twice.out;
 }
 
 TEST(Threads, OneThatWaitsHoldsNobodyUpAndTakesNoTime) {
