@@ -30,3 +30,16 @@ for launcher in $launchers; do
   diff -r "$folder/orrery" "$folder/$launcher" >&2 || { echo "$launcher: other operations or answers" >&2; exit 1; }
 done
 echo "records of $launchers are the same"
+
+# The same, with the other launchers started by `orrery run --via`, which sets all that the PEs need.
+unset ORRERY_RECORD ORRERY_MACHINE ORRERY_JOB
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+"$1" run -n 3 --machine aries --record "$folder/orrery.trace" "$2" stealing | sort >"$folder/orrery.out"
+for launcher in mpiexec.hydra mpirun; do
+  command -v $launcher >/dev/null || continue
+  timeout 60 "$1" run --via $launcher -n 3 --machine aries --record "$folder/via.trace" "$2" stealing |
+    sort >"$folder/via.out"
+  diff "$folder/orrery.out" "$folder/via.out" >&2 || { echo "--via $launcher: another output" >&2; exit 1; }
+  diff "$folder/orrery.trace" "$folder/via.trace" >&2 || { echo "--via $launcher: other operations" >&2; exit 1; }
+  echo "--via $launcher: as orrery run"
+done

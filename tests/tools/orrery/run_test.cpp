@@ -258,6 +258,16 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"ComputeWithoutMachine",
                 {"run", "--compute", "measured", "true"},
                 "--compute measured needs virtual time"},
+        Refused{"ViaNothing", {"run", "--via", " ", "true"}, "--via names no launcher"},
+        Refused{"ViaNoLauncher",
+                {"run", "--via", "no_such_mpirun -x A", "true"},
+                "--via no_such_mpirun cannot be run: expected a launcher"},
+        Refused{"ViaAndTheLaunchersOwn",
+                {"run", "--via", "env", "--label", "true"},
+                "--label cannot be used with --via: expected the launcher's own"},
+        Refused{"ViaAndHosts",
+                {"run", "--via", "env", "--hosts", "a,b", "true"},
+                "--hosts cannot be used with --via"},
         Refused{"UnknownOption", {"run", "--fast", "true"}, "unknown option --fast"},
         Refused{"NoPlaceFile", {"run", "--place", "/nowhere/x", "true"}, "--place /nowhere/x cannot be read"},
         Refused{"PlaceFolder", {"run", "--place", "/", "true"}, "--place / cannot be read"},
@@ -266,6 +276,36 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"Subcommand", {"fly"}, "unknown subcommand 'fly': expected one of "},
         Refused{"Nothing", {}, "no subcommand given"}),
     [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Run, AnotherLauncherGetsItsOptionsThePesAndAProgramThatHasItsVariables) {
+  const TempFile launcher(
+      "#!/bin/sh\n"
+      "[ \"$1 $2 $3\" = '--own -n 3' ] || { echo \"found $*\"; exit 1; }\n"
+      "shift 3\n"
+      "\"$@\"\n");
+  ASSERT_EQ(std::system(("chmod +x " + launcher.path()).c_str()), 0);
+  const Ran ran = orrery({"run", "--via", launcher.path() + " --own", "-n", "3", "--machine", "gemini",
+                          "--compute", "2", "sh", "-c",
+                          "echo $ORRERY_MACHINE $ORRERY_COMPUTE tag ${PMI_GNI_PTAG:?} key "
+                          "${PMI_GNI_COOKIE:?} path $LD_LIBRARY_PATH; "
+                          "echo preload $LD_PRELOAD; echo $OMPI_MCA_mpi_event_tick_rate "
+                          "$OMPI_MCA_rmaps_base_oversubscribe; exit 7"});
+  EXPECT_EQ(ran.code, 7) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("gemini 2 tag "));
+  EXPECT_THAT(ran.out, HasSubstr("/emu:"));
+  EXPECT_THAT(ran.out, HasSubstr("/liborrery.so.0\n1 1\n"));
+}
+
+TEST(Run, WithoutAMachineAnotherLaunchersProgramHasNothingPreloaded) {
+  const Ran ran = orrery({"run", "--via", "env -i", "sh", "-c", "true"});
+  EXPECT_EQ(ran.code, 125) << "env knows no -n";
+  const TempFile launcher("#!/bin/sh\nshift 2\n\"$@\"\n");
+  ASSERT_EQ(std::system(("chmod +x " + launcher.path()).c_str()), 0);
+  const Ran raw =
+      orrery({"run", "--via", launcher.path(), "sh", "-c", "echo preload $LD_PRELOAD; kill -9 $$"});
+  EXPECT_EQ(raw.code, 128 + 9);
+  EXPECT_THAT(raw.out, HasSubstr("preload\n"));
+}
 
 TEST(Run, ScriptWithoutAnInterpreterIsRefusedWithCode2) {
   const TempFile script("not a script\n");

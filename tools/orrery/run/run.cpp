@@ -11,6 +11,7 @@
 #include "tools/orrery/run/pe_process.hpp"
 #include "tools/orrery/run/run_checks.hpp"
 #include "tools/orrery/run/run_records.hpp"
+#include "tools/orrery/run/via.hpp"
 #include "tools/orrery/run/wire_check.hpp"
 #include "tools/orrery/subcommand.hpp"
 #include "tools/orrery/text_file.hpp"
@@ -42,6 +43,7 @@ struct Words {
   std::string pes;  // empty: 1, or as --hosts says
   std::string hosts;
   std::string launcher_exec;
+  std::string via;
   std::string nodes;
   std::string place;
   std::string timeout;
@@ -63,6 +65,7 @@ struct Words {
   std::string log;
   bool label = false;
   bool keep_going = false;
+  bool has_virtual_time = false;  // found by read_clock()
 };
 
 std::optional<std::uint32_t> parse_count(std::string_view text, std::uint32_t most) {
@@ -76,7 +79,7 @@ std::optional<std::uint32_t> parse_count(std::string_view text, std::uint32_t mo
 // The machine and its clock, from the command line or else the environment. `nodes`: how many nodes the
 // machine has, 0 without one. `uses`: what is to be made of the run's records. The line to show when
 // something is not accepted, else empty.
-std::string read_clock(const Words& words, RunOptions* options, RecordUses* uses, std::uint32_t* nodes) {
+std::string read_clock(Words& words, RunOptions* options, RecordUses* uses, std::uint32_t* nodes) {
   const auto chosen = [](const std::string& word, const char* variable) {
     return word.empty() ? config::text(variable) : word;
   };
@@ -99,7 +102,8 @@ std::string read_clock(const Words& words, RunOptions* options, RecordUses* uses
   set("ORRERY_CLOCK", words.clock);
   set("ORRERY_COMPUTE", words.compute);
   set("ORRERY_OPTIMISTIC", words.optimistic);
-  if (read.choice.kind == clock::Kind::virtual_time) {
+  words.has_virtual_time = read.choice.kind == clock::Kind::virtual_time;
+  if (words.has_virtual_time) {
     // An address sanitizer's allocator looks at the clock now and then, to give memory back to the system:
     // those looks cannot be told from the program's. What the user says comes later, and wins.
     const char* const chosen_options = std::getenv("ASAN_OPTIONS");
@@ -125,7 +129,7 @@ std::string read_clock(const Words& words, RunOptions* options, RecordUses* uses
 }
 
 // Fills `options`; the line to show when something is not accepted, else empty.
-std::string read_words(const Words& words, RunOptions* options, RecordUses* uses) {
+std::string read_words(Words& words, RunOptions* options, RecordUses* uses) {
   const auto pes = words.pes.empty() ? std::optional(1u) : parse_count(words.pes, kMaxPes);
   if (!pes) return fmt::format("-n {} is not accepted: expected 1..{} PEs", words.pes, kMaxPes);
   options->pes = *pes;
@@ -229,6 +233,21 @@ std::string read_hosts(const Words& words, const RunOptions& run, HostRunOptions
   return {};
 }
 
+// The line to show when an option does not go with --via, else empty.
+std::string refused_with_via(const Words& words) {
+  const std::pair<const char*, bool> launchers_own[] = {
+      {"--hosts", !words.hosts.empty()}, {"--nodes", !words.nodes.empty()},
+      {"--place", !words.place.empty()}, {"--timeout", !words.timeout.empty()},
+      {"--bind", words.bind != "none"},  {"--label", words.label},
+      {"--keep-going", words.keep_going}};
+  for (const auto& [name, is_given] : launchers_own) {
+    if (is_given)
+      return fmt::format("{} cannot be used with --via: expected the launcher's own, as in --via \"{} ...\"",
+                         name, words.via);
+  }
+  return {};
+}
+
 // "" or what is wrong with the first option that was given an empty value, as an unset variable of a script
 // gives.
 std::string empty_value(const CLI::App& command) {
@@ -263,7 +282,7 @@ constexpr std::string_view kWithValue[] = {
     "--hosts",       "--launcher-exec", "-n",        "--pes",    "--np",      "--nodes", "--place",
     "--timeout",     "--bind",          "--machine", "--clock",  "--compute", "--trace", "--record",
     "--link-report", "--json",          "--fault",   "--device", "--log",     "--limit", "--provider",
-    "--interface",   "--layer"};
+    "--interface",   "--layer",         "--via"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program, on this host or, with --hosts, on others\n\n"
@@ -315,6 +334,12 @@ void add_run(CLI::App& root, int& exit_code) {
           "--launcher-exec", words->launcher_exec,
           "With --hosts: what reaches a host, called with HOST and a command, as ssh (the default) is")
       ->type_name("COMMAND");
+  command
+      ->add_option(
+          "--via", words->via,
+          "Let that launcher start the PEs, with all that they need set: mpirun, mpiexec.hydra, srun or "
+          "another that takes -n N; its own options stand behind it")
+      ->type_name("\"LAUNCHER [OPTIONS]\"");
   auto* nodes = command->add_option(
       "--nodes", words->nodes,
       "Pretend that many nodes, PEs in blocks (default 1; with --machine one for each PE)");
@@ -406,6 +431,9 @@ void add_run(CLI::App& root, int& exit_code) {
     if (!words->hosts.empty() && problem.empty()) problem = read_hosts(*words, options, &on_hosts);
     if (words->hosts.empty() && !words->launcher_exec.empty() && problem.empty())
       problem = fmt::format("--launcher-exec {} is of no use without --hosts", words->launcher_exec);
+    ViaOptions via;
+    if (!words->via.empty() && problem.empty()) problem = refused_with_via(*words);
+    if (!words->via.empty() && problem.empty()) problem = read_launcher(words->via, &via.launcher);
     if (problem.empty()) problem = wrong_variable(options.variables);
     // On several hosts each finds out by itself.
     if (problem.empty() && words->hosts.empty() && !(words->provider.empty() && words->interface.empty()))
@@ -435,7 +463,15 @@ void add_run(CLI::App& root, int& exit_code) {
       return;
     }
     if (!records.empty()) options.variables.emplace_back("ORRERY_RECORD", records);
-    exit_code = Launcher(std::move(options)).run();
+    if (!words->via.empty()) {
+      via.pes = pes;
+      via.has_virtual_time = words->has_virtual_time;
+      via.variables = std::move(options.variables);
+      via.command = std::move(options.command);
+      exit_code = run_via(via);
+    } else {
+      exit_code = Launcher(std::move(options)).run();
+    }
     if (!records.empty()) use_records(uses, records, pes, &exit_code);
   });
 }
