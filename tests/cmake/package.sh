@@ -69,12 +69,12 @@ case "$step" in
       uses "$scratch/client" liborrery.so.0
     done
     # Threads may run and sleep in them when a program closes its plug-in.
-    for library in "$prefix"/lib*/orrery/lib*.so.0 "$prefix"/lib/*/orrery/lib*.so.0; do
+    for library in "$prefix"/lib*/orrery/lib*.so.[0-9] "$prefix"/lib/*/orrery/lib*.so.[0-9]; do
       [ ! -e "$library" ] || readelf -d "$library" | grep -q NODELETE || { echo "dlclose would unmap $library"; exit 1; }
     done
     # libtool puts bare libraries in front of all words that begin with -Wl, and many linkers are told --as-needed: a
     # client's library names liborrery.so even so.
-    for package in cray-pmi cray-ugni "cray-ugni cray-pmi"; do
+    for package in cray-pmi cray-ugni "cray-ugni cray-pmi" cray-dmapp shmem portals4 portals3 cci; do
       words=$(pkg-config --libs $package)
       # shellcheck disable=SC2046,SC2086
       "$cc" $flags -shared -fPIC -Wl,--as-needed $(pkg-config --cflags cray-pmi cray-ugni) "$here/downstream/client.c" \
@@ -99,7 +99,7 @@ case "$step" in
         expect "rank 0 of 1" "$scratch/$wrapped"
         uses "$scratch/$wrapped" libugni.so.0
         uses "$scratch/$wrapped" liborrery.so.0
-        if ldd "$scratch/$wrapped" | grep -q libudreg; then echo "$wrapped loads what it does not call"; exit 1; fi
+        if ldd "$scratch/$wrapped" | grep -q -e libudreg -e liborrery_log; then echo "$wrapped loads what it does not call"; exit 1; fi
       done
       "$scratch/client_cxx"
       # shellcheck disable=SC2086
@@ -136,12 +136,29 @@ case "$step" in
       { echo "env.sh of a moved prefix gives '$printed' and says: $(cat "$scratch/said")"; exit 1; }
     # Every package that clients ask for by name is there and links.
     echo "int main(void) { return 0; }" >"$scratch/empty.c"
-    for package in cray-alpslli cray-alpsutil cray-rca cray-udreg cray-wlm_detect cray-xpmem; do
+    for package in cray-alpslli cray-alpsutil cray-rca cray-udreg cray-wlm_detect cray-xpmem cray-dmapp shmem cray-shmem \
+      portals4 portals3 cci; do
+      library=${package#cray-}
+      case $package in portals4) library=portals.so.0 ;; cci) library=cci.so.2 ;; *) library=$library.so.0 ;; esac
       # shellcheck disable=SC2046,SC2086
       "$cc" $flags $(pkg-config --cflags --libs "$package") "$scratch/empty.c" -o "$scratch/empty"
       "$scratch/empty"
-      uses "$scratch/empty" "lib${package#cray-}.so.0"
+      uses "$scratch/empty" "lib$library"
     done
+    # A server and its client, which no launcher starts; the library loads from the prefix.
+    # shellcheck disable=SC2046,SC2086
+    "$cc" $flags $(pkg-config --cflags --libs cci) "$prefix/share/doc/orrery/examples/cci/echo.c" -o "$scratch/echo"
+    uses "$scratch/echo" libcci.so.2
+    uses "$scratch/echo" liborrery.so.0
+    # The interfaces that env.sh names besides Cray's own: options and folder of each.
+    # shellcheck disable=SC1090,SC2086
+    (unset PKG_CONFIG_PATH; . "$env_sh"
+     printf '#include <cci.h>\n#include <shmem.h>\n#include <portals4.h>\nint main(void) { return 0; }\n' >"$scratch/three.c"
+     "$cc" $flags "$scratch/three.c" $CRAY_CCI_INCLUDE_OPTS $CRAY_SHMEM_INCLUDE_OPTS $CRAY_PORTALS4_INCLUDE_OPTS \
+       $CRAY_CCI_POST_LINK_OPTS $CRAY_SHMEM_POST_LINK_OPTS $CRAY_PORTALS4_POST_LINK_OPTS -o "$scratch/three"
+     [ -f "$CRAY_CCI_PREFIX/include/cci.h" ] && [ -f "$CRAY_CCI_PREFIX/lib/libcci.so.2" ] &&
+       [ -f "$CRAY_SHMEM_PREFIX/include/shmem.h" ] && [ -f "$CRAY_PORTALS4_PREFIX/include/portals4.h" ])
+    for library in libcci.so.2 libshmem.so.0 libportals.so.0 liborrery.so.0; do uses "$scratch/three" $library; done
     if pkg-config --cflags cray-ugni | grep -q CRAY_CONFIG_GHAL_ARIES; then
       echo "cray-ugni defines CRAY_CONFIG_GHAL_ARIES, which clients take for the real machine"
       exit 1
@@ -163,6 +180,11 @@ case "$step" in
     expect "rank 0 of 1" "$scratch/build/client"
     expect "rank 0 of 1" "$scratch/build/client_static"
     uses "$scratch/build/client" libugni.so.0
+    for program in "$scratch"/build/uses_*; do
+      "$program"
+      uses "$program" liborrery.so.0
+    done
+    uses "$scratch/build/uses_cci" libcci.so.2
     # A component that is not there is refused by name.
     if cmake -S "$here/downstream" -B "$scratch/none" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
       -DCOMPONENTS="ugni;nosuchapi" >"$scratch/log" 2>&1; then
