@@ -78,6 +78,16 @@ bool is_connection_option(cci_opt_name name) {
   return name == CCI_OPT_CONN_SEND_TIMEOUT || name == CCI_OPT_CONN_KEEPALIVE_TIMEOUT;
 }
 
+// Whether an option's handle is of the kind that the option wants, as far as that can be told: an endpoint is
+// one of this process.
+bool is_handle_of(cci_opt_handle_t* handle, cci_opt_name name) {
+  Library& all = library();
+  const std::lock_guard lock(all.mu);
+  const bool is_endpoint = std::any_of(all.endpoints.begin(), all.endpoints.end(),
+                                       [&](const auto& each) { return &each->shown == handle; });
+  return is_endpoint != is_connection_option(name);
+}
+
 }  // namespace
 
 }  // namespace orrery::cci
@@ -300,6 +310,7 @@ int cci_set_opt(cci_opt_handle_t* handle, cci_opt_name_t name, const void* val) 
   if (handle == nullptr || val == nullptr || name == CCI_OPT_ENDPT_URI || name == CCI_OPT_ENDPT_RMA_ALIGN)
     return CCI_EINVAL;
   if (name < CCI_OPT_ENDPT_SEND_TIMEOUT || name > CCI_OPT_CONN_KEEPALIVE_TIMEOUT) return CCI_EINVAL;
+  if (!orrery::cci::is_handle_of(handle, name)) return CCI_EINVAL;
   uint32_t value = 0;
   std::memcpy(&value, val, sizeof value);
   if (orrery::cci::is_connection_option(name)) {
@@ -310,7 +321,7 @@ int cci_set_opt(cci_opt_handle_t* handle, cci_opt_name_t name, const void* val) 
 }
 
 int cci_get_opt(cci_opt_handle_t* handle, cci_opt_name_t name, void* val) {
-  if (handle == nullptr || val == nullptr) return CCI_EINVAL;
+  if (handle == nullptr || val == nullptr || !orrery::cci::is_handle_of(handle, name)) return CCI_EINVAL;
   if (name == CCI_OPT_ENDPT_URI) {
     char* const copy = ::strdup(endpoint_of(static_cast<cci_endpoint_t*>(handle))->uri().c_str());
     if (copy == nullptr) return CCI_ENOMEM;

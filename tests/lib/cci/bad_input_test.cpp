@@ -41,6 +41,16 @@ TEST(BadInput, CallsRefuseWhatTheyCannotUse) {
   EXPECT_EQ(cci_connect(pair.client, uri.c_str(), nullptr, 0, static_cast<cci_conn_attribute_t>(5), nullptr,
                         0, nullptr),
             CCI_EINVAL);
+  // Options of connections are not the endpoint's, nor the other way round.
+  for (const cci_opt_name_t name : {CCI_OPT_CONN_SEND_TIMEOUT, CCI_OPT_CONN_KEEPALIVE_TIMEOUT}) {
+    EXPECT_EQ(cci_get_opt(pair.client, name, data), CCI_EINVAL);
+    EXPECT_EQ(cci_set_opt(pair.client, name, data), CCI_EINVAL);
+  }
+  for (const cci_opt_name_t name :
+       {CCI_OPT_ENDPT_SEND_TIMEOUT, CCI_OPT_ENDPT_RECV_BUF_COUNT, CCI_OPT_ENDPT_URI}) {
+    EXPECT_EQ(cci_get_opt(pair.to_server, name, data), CCI_EINVAL);
+    EXPECT_EQ(cci_set_opt(pair.to_server, name, data), CCI_EINVAL);
+  }
   cci_event_t* event = nullptr;
   EXPECT_EQ(cci_get_event(nullptr, &event), CCI_EINVAL);
   EXPECT_EQ(cci_get_event(pair.client, nullptr), CCI_EINVAL);
