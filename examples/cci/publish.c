@@ -89,9 +89,4 @@ static int ask(const char* uri) {
   return wrong != 0;
 }
 
-int main(int argc, char** argv) {
-  start(NULL);
-  const int failed = argc > 1 ? ask(argv[1]) : serve();
-  finish();
-  return failed;
-}
+int main(int argc, char** argv) { return serve_or_ask(argc, argv, serve, ask); }

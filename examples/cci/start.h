@@ -56,3 +56,11 @@ static inline cci_connection_t* connect_to(cci_endpoint_t* from, const char* uri
   MUST(cci_return_event(event));
   return connection;
 }
+
+/* A program that is a server without an argument, and with a server's URI its client. Gives the exit code. */
+static inline int serve_or_ask(int argc, char** argv, int (*serve)(void), int (*ask)(const char* uri)) {
+  start(NULL);
+  const int failed = argc > 1 ? ask(argv[1]) : serve();
+  finish();
+  return failed;
+}
