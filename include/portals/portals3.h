@@ -179,7 +179,8 @@ int PtlNIInit(ptl_interface_t iface, ptl_pid_t pid, ptl_ni_limits_t* desired, pt
 int PtlNIFini(ptl_handle_ni_t ni_handle);
 /* PTL_SR_DROP_COUNT: messages that nothing took. PTL_SR_INDEX_INVALID. */
 int PtlNIStatus(ptl_handle_ni_t ni_handle, ptl_sr_index_t status_register, ptl_sr_value_t* status);
-/* 0: the same NIC; 1: another. PTL_PROCESS_INVALID (a wildcard). */
+/* 0: the same NIC. Else the machine's hops between the two nodes, at least 1; 1 where no machine was chosen, the
+ * program gave its nodes numbers of its own, or the node is not known. PTL_PROCESS_INVALID (a wildcard). */
 int PtlNIDist(ptl_handle_ni_t ni_handle, ptl_process_id_t process, unsigned long* distance);
 /* The interface of any handle. PTL_HANDLE_INVALID. */
 int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t* ni_handle);

@@ -141,14 +141,6 @@ int PtlNIStatus(ptl_handle_ni_t ni_handle, ptl_sr_index_t status_register, ptl_s
   return PTL_OK;
 }
 
-int PtlNIDist(ptl_handle_ni_t ni_handle, ptl_process_id_t process, unsigned long* distance) {
-  ORRERY_PORTALS3_NEEDS_NI(ni_handle);
-  if (is_wild(process)) return PTL_PROCESS_INVALID;
-  if (distance == nullptr) return PTL_SEGV;
-  *distance = process.nid == Process::get().own_nid() ? 0 : 1;
-  return PTL_OK;
-}
-
 int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t* ni_handle) {
   ORRERY_PORTALS3_NEEDS_INIT;
   if (ni_handle == nullptr) return PTL_SEGV;
