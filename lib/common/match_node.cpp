@@ -191,6 +191,11 @@ MatchPeer* MatchNode::find(match::ProcessId id) {
   return peer;
 }
 
+bool MatchNode::has_met(match::ProcessId id) {
+  const std::lock_guard lock(peers_mu_);
+  return by_id_.contains(std::uint64_t{id.nid} << 32 | id.pid);
+}
+
 MatchPeer* MatchNode::find_slowly(match::ProcessId id) {
   const std::lock_guard lock(peers_mu_);
   const std::uint64_t key = std::uint64_t{id.nid} << 32 | id.pid;

@@ -84,13 +84,16 @@ class MatchNode {
   // The process behind (nid, pid); null: none that is alive. May ask processes of other hosts the first time.
   // Each thread keeps the last that it was given.
   MatchPeer* find(nic::match::ProcessId id);
+  // Whether find() has ever found one there.
+  bool has_met(nic::match::ProcessId id);
+  // Whether that process has not ended.
+  bool is_alive(const MatchPeer& peer) const;
 
  private:
   // A block for an event queue's ring: its offset in the match unit, or 0.
   std::uint64_t take_ring(std::uint64_t bytes);
   void give_ring(std::uint64_t offset, std::uint64_t bytes);
 
-  bool is_alive(const MatchPeer& peer) const;
   MatchPeer* find_slowly(nic::match::ProcessId id);
   MatchPeer* connect(nic::ProcessName name);
   MatchPeer* find_elsewhere(nic::match::ProcessId id);

@@ -6,10 +6,12 @@
 #include "lib/portals3/process.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/wait.hpp"
 #include "emu/clock/clock.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <map>
 #include <mutex>
 
@@ -33,6 +35,19 @@ match::Move move_of(Kind3 kind) {
     default:
       return match::Move::fetch_atomic;  // reads and writes
   }
+}
+
+// Whether memory could not be reached because its process is at its end: the kernel takes the memory away
+// before the process is known to be dead.
+bool is_ending(const Peer& peer) {
+  constexpr std::int64_t kLimitNs = 1'000'000'000;
+  const std::int64_t limit = monotonic_ns() + kLimitNs;
+  while (Process::get().is_alive(peer)) {
+    if (monotonic_ns() > limit) return false;
+    const timespec pause{0, 200'000};
+    nanosleep(&pause, nullptr);
+  }
+  return true;
 }
 
 // A part of a descriptor's memory.
@@ -83,8 +98,9 @@ class Message {
       match::Session session(peer.match);
       verdict = match::accept(session, arrival);
     }
-    fail_ = verdict.fail;
-    if (verdict.fail != match::kDelivered) return;
+    // An interface that has just been closed: nothing is there to answer.
+    fail_ = verdict.fail == match::kUndeliverable ? match::kDropped : verdict.fail;
+    if (fail_ != match::kDelivered) return;
     if (verdict.moved != 0) fail_ = fail_of(move(peer, verdict, bytes));
     // Nothing that the target does in answer comes before this.
     if (bytes == nullptr && fail_ == match::kDelivered) sent();
@@ -92,6 +108,8 @@ class Message {
       match::Session session(peer.match);
       match::finish(session, arrival, verdict, fail_);
     }
+    // The node of a process that has ended drops what still comes for it.
+    if (fail_ == match::kUndeliverable && is_ending(peer)) fail_ = match::kDropped;
     moved_ = fail_ == match::kDelivered ? verdict.moved : 0;
     offset_ = verdict.offset;
     no_ack_ = verdict.no_ack;

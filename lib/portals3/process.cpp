@@ -92,7 +92,7 @@ Peer* Process::find_target(ptl_process_id_t id) {
   const bool given = std::find(ranks.nids.begin(), ranks.nids.end(), id.nid) != ranks.nids.end();
   const match::ProcessId where{given ? nid() : id.nid, id.pid};
   Peer* const peer = find(where);
-  if (peer != nullptr || clock() != nullptr || !is_expected(id)) return peer;
+  if (peer != nullptr || clock() != nullptr || !is_expected(id) || has_met(where)) return peer;
   return await(where);
 }
 
