@@ -132,6 +132,11 @@ typedef void (*ptl_eq_handler_t)(ptl_event_t* event);
 #define PTL_MD_MAX_SIZE 0x40u /* takes nothing more when less than max_size is left */
 #define PTL_MD_EVENT_START_DISABLE 0x80u
 #define PTL_MD_EVENT_END_DISABLE 0x100u
+/* Cray's names for what is always so here: `unlink_op` alone says whether a descriptor goes by itself, and
+ * its queue hears of it. */
+#define PTL_MD_FLAG_AUTO_UNLINK 0u
+#define PTL_MD_EVENT_AUTO_UNLINK_ENABLE 0u
+#define PTL_MD_EVENT_MANUAL_UNLINK_ENABLE 0u
 
 #define PTL_NI_OK 0u
 #define PTL_NI_FAIL 1u /* the target cannot be reached, or memory at one side is not there */
@@ -162,8 +167,13 @@ enum {
   PTL_PT_INDEX_INVALID,
   PTL_SEGV,
   PTL_SR_INDEX_INVALID,
-  PTL_UNKNOWN_ERROR
+  PTL_UNKNOWN_ERROR,
+  /* Cray's; no call here returns them. */
+  PTL_IFACE_DUP,
+  PTL_EQ_IN_USE,
+  PTL_VAL_FAILED
 };
+#define PTL_MAX_ERRNO (PTL_VAL_FAILED + 1)
 
 /* ---- start and end ---- */
 /* Begins the use of the library; `max_interfaces` (may be null) becomes 1. Calls count. PTL_OK. */
@@ -179,8 +189,9 @@ int PtlNIInit(ptl_interface_t iface, ptl_pid_t pid, ptl_ni_limits_t* desired, pt
 int PtlNIFini(ptl_handle_ni_t ni_handle);
 /* PTL_SR_DROP_COUNT: messages that nothing took. PTL_SR_INDEX_INVALID. */
 int PtlNIStatus(ptl_handle_ni_t ni_handle, ptl_sr_index_t status_register, ptl_sr_value_t* status);
-/* 0: the same NIC. Else the machine's hops between the two nodes, at least 1; 1 where no machine was chosen, the
- * program gave its nodes numbers of its own, or the node is not known. PTL_PROCESS_INVALID (a wildcard). */
+/* 0: the same NIC. Else the machine's hops between the two nodes, at least 1; 1 where no machine was chosen,
+ * the program gave its nodes numbers of its own, or the node is not known. PTL_PROCESS_INVALID (a
+ * wildcard). */
 int PtlNIDist(ptl_handle_ni_t ni_handle, ptl_process_id_t process, unsigned long* distance);
 /* The interface of any handle. PTL_HANDLE_INVALID. */
 int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t* ni_handle);
@@ -265,6 +276,9 @@ int PtlGetPut(ptl_handle_md_t get_md_handle, ptl_handle_md_t put_md_handle, ptl_
 
 /* ---- what clients use besides ---- */
 const char* PtlErrorStr(int code);
+/* The names by value, PTL_MAX_ERRNO of them. The library also has ptl_event_str, which programs declare
+ * themselves, in different ways. */
+extern const char* ptl_err_str[];
 const char* PtlNIFailStr(ptl_handle_ni_t ni_handle, ptl_ni_fail_t fail);
 const char* PtlEventKindStr(ptl_event_kind_t kind);
 /* Nothing is printed: `orrery run --log` shows calls. Returns the mask before. */

@@ -24,6 +24,10 @@ extern "C" {
 
 FILE* p3_out = nullptr;
 
+// Programs index these themselves.
+const char* ptl_err_str[PTL_MAX_ERRNO] = {ORRERY_PORTALS3_CODES};
+const char* ptl_event_str[PTL_EVENT_UNLINK + 1] = {ORRERY_PORTALS3_EVENTS};
+
 const char* PtlErrorStr(int code) {
   return code >= 0 && static_cast<std::size_t>(code) < kCodes.size() ? kCodes[static_cast<std::size_t>(code)]
                                                                      : "no code of Portals 3";

@@ -34,7 +34,7 @@ APIS = ("gni", "dmapp", "shmem", "portals", "cci", "pmi", "udreg", "alps", "rca"
 # Headers of other APIs that an API's own has or needs: <dmapp.h> includes <gni_pub.h>, a fact of the interface, and its
 # PEs meet by PMI, as the machines' library does. OpenSHMEM stands on DMAPP: the one API library over another.
 ALSO = {"lib/dmapp": ["include/gni", "include/pmi"], "include/dmapp": ["include/gni"],
-        "lib/shmem": ["lib/dmapp", "include/dmapp", "include/gni", "include/pmi"]}
+        "lib/shmem": ["lib/dmapp", "include/dmapp", "include/gni", "include/pmi"], "lib/portals": ["include/pmi"]}
 # The API whose names another one's library may use.
 STANDS_ON = {"shmem": "dmapp"}
 # Folders outside the table: they are clients of the rest and nothing includes them.

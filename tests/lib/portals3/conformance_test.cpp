@@ -8,6 +8,8 @@
 #include <cstring>
 #include <numeric>
 
+#include <catamount/cnos_mpi_os.h>
+#include <portals/nal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -329,6 +331,29 @@ TEST_F(Portals3, TellsThatEventsWereLost) {
   EXPECT_EQ(PtlEQGet(small, &event), PTL_OK);
   EXPECT_EQ(event.sequence, first + 1);
   barrier();
+}
+
+// What programs for Cray's XT machines ask: the same ranks and places.
+TEST_F(Portals3, TheLaunchersNamesOfCray) {
+  EXPECT_EQ(cnos_get_rank(), static_cast<int>(rank));
+  EXPECT_EQ(cnos_get_size(), static_cast<int>(size));
+  cnos_nidpid_map_t* map = nullptr;
+  EXPECT_EQ(cnos_get_nidpid_map(nullptr), -1);
+  ASSERT_EQ(cnos_get_nidpid_map(&map), static_cast<int>(size));
+  EXPECT_EQ(map[rank].nid, self.nid);
+  EXPECT_EQ(map[rank].pid, self.pid);
+  EXPECT_EQ(map[(rank + 1) % size].pid, peer.pid);
+  cnos_barrier_init(ni);
+  EXPECT_EQ(cnos_register_ptlid(self), 0);
+  EXPECT_EQ(cnos_barrier(), 0);
+  cnos_pm_barrier(0);
+  ptl_handle_ni_t again{};
+  EXPECT_EQ(PtlNIInit(IFACE_FROM_BRIDGE_AND_NALID(PTL_BRIDGE_UK, PTL_IFACE_SS), PTL_PID_ANY, nullptr, nullptr,
+                      &again),
+            PTL_OK);
+  EXPECT_EQ(again, ni);
+  EXPECT_EQ(PtlNIFini(again), PTL_OK);
+  EXPECT_STREQ(ptl_err_str[PTL_IFACE_DUP], "PTL_IFACE_DUP");
 }
 
 }  // namespace

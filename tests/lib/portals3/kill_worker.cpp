@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// kill_worker KIND SEED, three PEs: PE 2 makes calls of one kind until it kills itself at a point that the seed
-// gives. The others send to it and take from it meanwhile. Then they exchange messages with each other, close
-// the interface, and say that they went on.
+// kill_worker KIND SEED, three PEs: PE 2 makes calls of one kind until it kills itself at a point that the
+// seed gives. The others send to it and take from it meanwhile. Then they exchange messages with each other,
+// close the interface, and say that they went on.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -49,17 +49,20 @@ struct World {
   ptl_handle_md_t source{};
 
   ptl_md_t memory(std::vector<char>& bytes, ptl_handle_eq_t eq) const {
-    return {bytes.data(), bytes.size(),
-            PTL_MD_THRESH_INF,
-            0,
-            PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE | PTL_MD_TRUNCATE | PTL_MD_EVENT_START_DISABLE,
-            nullptr,
-            eq};
+    return {
+        bytes.data(),
+        bytes.size(),
+        PTL_MD_THRESH_INF,
+        0,
+        PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE | PTL_MD_TRUNCATE | PTL_MD_EVENT_START_DISABLE,
+        nullptr,
+        eq};
   }
   void open() {
     require_ok(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, nullptr, nullptr, &ni), "PtlNIInit");
     require_ok(PtlGetRank(ni, &rank, &size), "PtlGetRank");
-    for (unsigned other = 0; other < 3; ++other) require_ok(PtlGetRankId(ni, other, &ids[other]), "PtlGetRankId");
+    for (unsigned other = 0; other < 3; ++other)
+      require_ok(PtlGetRankId(ni, other, &ids[other]), "PtlGetRankId");
     require_ok(PtlEQAlloc(ni, 900, PTL_EQ_HANDLER_NONE, &queue), "PtlEQAlloc");
     ptl_handle_me_t me{};
     ptl_handle_md_t md{};
@@ -96,7 +99,8 @@ struct World {
     raise(SIGKILL);
   }).detach();
   ptl_handle_me_t base{};
-  require_ok(PtlMEAttach(world.ni, kPortal + 1, kAnyone, 9, 0, PTL_RETAIN, PTL_INS_AFTER, &base), "PtlMEAttach");
+  require_ok(PtlMEAttach(world.ni, kPortal + 1, kAnyone, 9, 0, PTL_RETAIN, PTL_INS_AFTER, &base),
+             "PtlMEAttach");
   const auto sizes = [&random] { return ptl_size_t{1} << random() % 16; };
   const auto other = [&random] { return static_cast<unsigned>(random() % 2); };
   const std::map<std::string, std::function<void()>> calls = {
@@ -167,7 +171,8 @@ void exchange(World& world) {
   ptl_handle_md_t md{};
   std::vector<char> room(64);
   require_ok(PtlEQAlloc(world.ni, 900, PTL_EQ_HANDLER_NONE, &came), "PtlEQAlloc");
-  require_ok(PtlMEAttach(world.ni, kPortal + 2, world.ids[peer], 7, 0, PTL_RETAIN, PTL_INS_AFTER, &me), "PtlMEAttach");
+  require_ok(PtlMEAttach(world.ni, kPortal + 2, world.ids[peer], 7, 0, PTL_RETAIN, PTL_INS_AFTER, &me),
+             "PtlMEAttach");
   require_ok(PtlMDAttach(me, world.memory(room, came), PTL_RETAIN, &md), "PtlMDAttach");
   std::memset(world.local.data(), 'a' + static_cast<int>(world.rank), 64);
   ptl_handle_eq_t told{};
@@ -181,7 +186,8 @@ void exchange(World& world) {
     ptl_event_t event{};
     int which = 0;
     // What comes before the other one has attached its entry is dropped.
-    if (!taken) require_ok(PtlPutRegion(from, 0, 64, PTL_ACK_REQ, world.ids[peer], kPortal + 2, 0, 7, 0, 0), "PtlPut");
+    if (!taken)
+      require_ok(PtlPutRegion(from, 0, 64, PTL_ACK_REQ, world.ids[peer], kPortal + 2, 0, 7, 0, 0), "PtlPut");
     ptl_handle_eq_t both[2] = {came, told};
     while (PtlEQPoll(both, 2, 2, &event, &which) != PTL_EQ_EMPTY) {
       require(event.ni_fail_type == PTL_NI_OK, "a failure between survivors");
@@ -189,7 +195,8 @@ void exchange(World& world) {
       taken = taken || event.type == PTL_EVENT_ACK;
     }
   }
-  for (const char byte : room) require(byte == 'a' + static_cast<int>(peer), "wrong bytes from the other survivor");
+  for (const char byte : room)
+    require(byte == 'a' + static_cast<int>(peer), "wrong bytes from the other survivor");
 }
 
 }  // namespace

@@ -11,15 +11,15 @@
 
 #include <signal.h>
 
-// Jobs of which one PE is killed in the middle of calls of one kind, at a random point: the others hear nothing
-// that is not so, and go on. KILL_WORKER and KILL_KINDS say which program and which kinds; ORRERY_TEST_SEED
-// replays one point of each; ORRERY_LONG_TESTS=1 takes 50.
+// Jobs of which one PE is killed in the middle of calls of one kind, at a random point: the others hear
+// nothing that is not so, and go on. KILL_WORKER and KILL_KINDS say which program and which kinds;
+// ORRERY_TEST_SEED replays one point of each; ORRERY_LONG_TESTS=1 takes 50.
 namespace orrery::tool::test {
 namespace {
 
 void run_job(const std::string& kind, std::uint64_t seed) {
-  const Ran ran = orrery({"run", "-n", "3", "--keep-going", "--timeout", "100", std::getenv("KILL_WORKER"), kind,
-                          std::to_string(seed)});
+  const Ran ran = orrery({"run", "-n", "3", "--keep-going", "--timeout", "100", std::getenv("KILL_WORKER"),
+                          kind, std::to_string(seed)});
   ASSERT_EQ(ran.code, 128 + SIGKILL) << ran.out << ran.err;
   int went_on = 0;
   for (std::size_t at = 0; (at = ran.out.find("went on", at)) != std::string::npos; ++at) ++went_on;
