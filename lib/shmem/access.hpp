@@ -17,6 +17,16 @@ namespace orrery::shmem {
   return address - g_job.heap.begin < g_job.heap.bytes ? &g_job.heap.segment : &g_job.data.segment;
 }
 
+// Bytes of that many elements; more than there is memory where the product is too large for a number, which
+// DMAPP refuses.
+[[gnu::always_inline]] inline std::uint64_t bytes_of(std::uint64_t nelems, std::uint64_t width) {
+  std::uint64_t bytes = 0;
+  return __builtin_mul_overflow(nelems, width, &bytes) ? UINT64_MAX : bytes;
+}
+
+// Ends the job where a range is not symmetric: for what no request of DMAPP's looks at.
+void must_be_symmetric(const char* call, const void* address, std::uint64_t bytes);
+
 // DMAPP's parameters are not const, and it changes nothing that is to be read.
 inline void* plain(const void* pointer) { return const_cast<void*>(pointer); }
 

@@ -16,7 +16,7 @@ namespace {
 // The team's set, or none. `call` has failed then, and says so once.
 const Set* set_of(const char* call, shmem_team_t team) {
   must_be_up(call);
-  const Team* const one = find_team(team);
+  const Team* const one = find_team(call, team);
   return one == nullptr ? nullptr : &one->set;
 }
 
@@ -29,6 +29,7 @@ int broadcast(const char* call, shmem_team_t team, void* dest, const void* sourc
   const Set* const set = set_of(call, team);
   if (set == nullptr) return -1;
   check_root(call, root, *set);
+  must_be_symmetric(call, dest, bytes);
   if (set->me == root && dest != source && bytes != 0) std::memmove(dest, source, bytes);
   group::broadcast(*set, dest, source, bytes, root);
   return 0;
@@ -60,20 +61,20 @@ namespace group = orrery::shmem::group;
 #define ORRERY_TEAM(PREFIX, SUFFIX, T, BYTES)                                                           \
   int shmem_##PREFIX##broadcast##SUFFIX(shmem_team_t team, T* dest, const T* source, size_t nelems,     \
                                         int PE_root) {                                                  \
-    return shmem::broadcast("shmem_" #PREFIX "broadcast" #SUFFIX, team, dest, source, nelems * (BYTES), \
-                            PE_root);                                                                   \
+    return shmem::broadcast("shmem_" #PREFIX "broadcast" #SUFFIX, team, dest, source,                   \
+                            shmem::bytes_of(nelems, BYTES), PE_root);                                   \
   }                                                                                                     \
   int shmem_##PREFIX##collect##SUFFIX(shmem_team_t team, T* dest, const T* source, size_t nelems) {     \
     return shmem::collective<group::collect>("shmem_" #PREFIX "collect" #SUFFIX, team, dest, source,    \
-                                             nelems * (BYTES));                                         \
+                                             shmem::bytes_of(nelems, BYTES));                           \
   }                                                                                                     \
   int shmem_##PREFIX##fcollect##SUFFIX(shmem_team_t team, T* dest, const T* source, size_t nelems) {    \
     return shmem::collective<group::fcollect>("shmem_" #PREFIX "fcollect" #SUFFIX, team, dest, source,  \
-                                              nelems * (BYTES));                                        \
+                                              shmem::bytes_of(nelems, BYTES));                          \
   }                                                                                                     \
   int shmem_##PREFIX##alltoall##SUFFIX(shmem_team_t team, T* dest, const T* source, size_t nelems) {    \
     return shmem::collective<group::alltoall>("shmem_" #PREFIX "alltoall" #SUFFIX, team, dest, source,  \
-                                              nelems * (BYTES));                                        \
+                                              shmem::bytes_of(nelems, BYTES));                          \
   }                                                                                                     \
   int shmem_##PREFIX##alltoalls##SUFFIX(shmem_team_t team, T* dest, const T* source, ptrdiff_t dst,     \
                                         ptrdiff_t sst, size_t nelems) {                                 \
@@ -88,16 +89,16 @@ namespace group = orrery::shmem::group;
   void shmem_broadcast##B(void* dest, const void* source, size_t nelems, int PE_root, ORRERY_SET_TAIL) { \
     const shmem::Set set = ORRERY_SET("shmem_broadcast" #B);                                             \
     shmem::check_root("shmem_broadcast" #B, PE_root, set);                                               \
-    group::broadcast(set, dest, source, nelems*((B) / 8), PE_root);                                      \
+    group::broadcast(set, dest, source, shmem::bytes_of(nelems, (B) / 8), PE_root);                      \
   }                                                                                                      \
   void shmem_collect##B(void* dest, const void* source, size_t nelems, ORRERY_SET_TAIL) {                \
-    group::collect(ORRERY_SET("shmem_collect" #B), dest, source, nelems*((B) / 8));                      \
+    group::collect(ORRERY_SET("shmem_collect" #B), dest, source, shmem::bytes_of(nelems, (B) / 8));      \
   }                                                                                                      \
   void shmem_fcollect##B(void* dest, const void* source, size_t nelems, ORRERY_SET_TAIL) {               \
-    group::fcollect(ORRERY_SET("shmem_fcollect" #B), dest, source, nelems*((B) / 8));                    \
+    group::fcollect(ORRERY_SET("shmem_fcollect" #B), dest, source, shmem::bytes_of(nelems, (B) / 8));    \
   }                                                                                                      \
   void shmem_alltoall##B(void* dest, const void* source, size_t nelems, ORRERY_SET_TAIL) {               \
-    group::alltoall(ORRERY_SET("shmem_alltoall" #B), dest, source, nelems*((B) / 8));                    \
+    group::alltoall(ORRERY_SET("shmem_alltoall" #B), dest, source, shmem::bytes_of(nelems, (B) / 8));    \
   }                                                                                                      \
   void shmem_alltoalls##B(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,   \
                           ORRERY_SET_TAIL) {                                                             \

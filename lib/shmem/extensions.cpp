@@ -36,7 +36,7 @@ void blocks(const char* call, void* dest, const void* source, std::ptrdiff_t dst
 int scan(const char* call, shmem_team_t team, void* dest, const void* source, std::size_t nelems,
          std::size_t width, Combine combine, bool inclusive) {
   must_be_up(call);
-  const Team* const one = find_team(team);
+  const Team* const one = find_team(call, team);
   if (one == nullptr) return -1;
   group::scan(one->set, dest, source, nelems, width, combine, inclusive);
   return 0;

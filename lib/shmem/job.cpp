@@ -7,6 +7,7 @@
 #include "emu/memory/symmetric_heap.hpp"
 #include "emu/nic/host/runtime.hpp"
 #include "lib/dmapp/peer_heap.hpp"
+#include "lib/shmem/access.hpp"
 #include "lib/shmem/environment.hpp"
 #include "lib/shmem/life.hpp"
 #include "lib/shmem/profiling.hpp"
@@ -90,19 +91,41 @@ void fail(const char* call, const char* format, ...) {
   std::abort();
 }
 
+namespace {
+
+// Whether it lies in the heap or in the static variables.
+bool is_symmetric(const void* address, std::uint64_t bytes) {
+  const auto lies_in = [&](const Region& region) {
+    const std::uint64_t offset = reinterpret_cast<std::uint64_t>(address) - region.begin;
+    return offset <= region.bytes && bytes <= region.bytes - offset;
+  };
+  return lies_in(g_job.heap) || lies_in(g_job.data);
+}
+
+[[noreturn]] void fail_not_symmetric(const char* call, const void* address, std::uint64_t bytes, int pe) {
+  const auto end = [](const Region& region) { return region.begin + region.bytes; };
+  fail(call,
+       "%llu bytes at %p of PE %d are not symmetric: expected the symmetric heap (%#llx to %#llx) or the "
+       "program's "
+       "static variables (%#llx to %#llx)",
+       static_cast<unsigned long long>(bytes), address, pe, static_cast<unsigned long long>(g_job.heap.begin),
+       static_cast<unsigned long long>(end(g_job.heap)), static_cast<unsigned long long>(g_job.data.begin),
+       static_cast<unsigned long long>(end(g_job.data)));
+}
+
+}  // namespace
+
+void must_be_symmetric(const char* call, const void* address, std::uint64_t bytes) {
+  must_be_up(call);
+  if (bytes != 0 && !is_symmetric(address, bytes)) fail_not_symmetric(call, address, bytes, g_job.pe);
+}
+
 void fail_request(const char* call, dmapp_return_t rc, const void* address, std::uint64_t bytes, int pe) {
   must_be_up(call);
   if (pe < 0 || pe >= g_job.npes) fail(call, "PE %d: expected 0 to %d", pe, g_job.npes - 1);
-  if (rc == DMAPP_RC_NOT_FOUND || rc == DMAPP_RC_INVALID_PARAM) {
-    const auto end = [](const Region& region) { return region.begin + region.bytes; };
-    fail(call,
-         "%llu bytes at %p of PE %d are not symmetric: expected the symmetric heap (%#llx to %#llx) or the "
-         "program's "
-         "static variables (%#llx to %#llx)",
-         static_cast<unsigned long long>(bytes), address, pe,
-         static_cast<unsigned long long>(g_job.heap.begin), static_cast<unsigned long long>(end(g_job.heap)),
-         static_cast<unsigned long long>(g_job.data.begin), static_cast<unsigned long long>(end(g_job.data)));
-  }
+  if (rc == DMAPP_RC_INVALID_PARAM && is_symmetric(address, bytes))
+    fail(call, "the local buffer of %llu bytes is a null pointer", static_cast<unsigned long long>(bytes));
+  if (rc == DMAPP_RC_NOT_FOUND || rc == DMAPP_RC_INVALID_PARAM) fail_not_symmetric(call, address, bytes, pe);
   if (rc == DMAPP_RC_ALIGNMENT_ERROR)
     fail(call, "address %p is not aligned to its %llu bytes", address,
          static_cast<unsigned long long>(bytes));
@@ -142,7 +165,7 @@ int shmem_init_thread(int requested, int* provided) {
 
 void shmem_query_thread(int* provided) {
   must_be_up("shmem_query_thread");
-  *provided = g_job.level;
+  if (provided != nullptr) *provided = g_job.level;
 }
 
 void start_pes(int /*npes*/) { orrery::shmem::start("start_pes", SHMEM_THREAD_SINGLE); }
@@ -193,11 +216,13 @@ void* shmem_ptr(const void* dest, int pe) {
 }
 
 void shmem_info_get_version(int* major, int* minor) {
-  *major = SHMEM_MAJOR_VERSION;
-  *minor = SHMEM_MINOR_VERSION;
+  if (major != nullptr) *major = SHMEM_MAJOR_VERSION;
+  if (minor != nullptr) *minor = SHMEM_MINOR_VERSION;
 }
 
-void shmem_info_get_name(char* name) { std::strncpy(name, SHMEM_VENDOR_STRING, SHMEM_MAX_NAME_LEN); }
+void shmem_info_get_name(char* name) {
+  if (name != nullptr) std::strncpy(name, SHMEM_VENDOR_STRING, SHMEM_MAX_NAME_LEN);
+}
 
 void shmem_pcontrol(int level, ...) {
   if (level < 0)

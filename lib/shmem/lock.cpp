@@ -21,6 +21,11 @@ int host_of(const long* lock) {
   return static_cast<int>(offset / sizeof *lock % static_cast<std::uint64_t>(g_job.npes));
 }
 
+void must_have_place(const char* call, dmapp_return_t rc) {
+  if (rc == DMAPP_RC_RESOURCE_ERROR)
+    fail(call, "%s", "this PE holds as many locks as it may: DMAPP_MAX_LOCKS, 1 to 1023, sets it (128)");
+}
+
 dmapp_lock_desc_t* descriptor(long* lock) { return reinterpret_cast<dmapp_lock_desc_t*>(lock); }
 
 }  // namespace
@@ -35,9 +40,10 @@ void shmem_set_lock(long* lock) {
   shmem::must_be_up("shmem_set_lock");
   const int host = shmem::host_of(lock);
   dmapp_lock_handle_t handle;
-  shmem::must("shmem_set_lock",
-              dmapp_lock_acquire(shmem::descriptor(lock), shmem::segment_of(lock), host, 0, &handle), lock,
-              sizeof *lock, host);
+  const dmapp_return_t rc =
+      dmapp_lock_acquire(shmem::descriptor(lock), shmem::segment_of(lock), host, 0, &handle);
+  shmem::must_have_place("shmem_set_lock", rc);
+  shmem::must("shmem_set_lock", rc, lock, sizeof *lock, host);
 }
 
 int shmem_test_lock(long* lock) {
@@ -51,6 +57,7 @@ int shmem_test_lock(long* lock) {
     shmem::look_who_lives("shmem_test_lock");
     return 1;
   }
+  shmem::must_have_place("shmem_test_lock", rc);
   shmem::must("shmem_test_lock", rc, lock, sizeof *lock, host);
   return 0;
 }

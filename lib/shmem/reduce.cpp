@@ -15,8 +15,9 @@ namespace {
 int reduce(const char* call, shmem_team_t team, void* dest, const void* source, std::size_t nelems,
            std::size_t width, const Reduction& reduction) {
   must_be_up(call);
-  const Team* const one = find_team(team);
+  const Team* const one = find_team(call, team);
   if (one == nullptr) return -1;
+  must_be_symmetric(call, dest, bytes_of(nelems, width));
   group::reduce(one->set, dest, source, nelems, width, reduction);
   return 0;
 }

@@ -95,12 +95,13 @@ namespace shmem = orrery::shmem;
 using shmem::pe_of;
 
 // X(call, bytes of an element, type of the pointers) makes a call with and without context.
-#define ORRERY_TRANSFER(NAME, T, BYTES, OP)                                                          \
-  void shmem_##NAME(T* dest, const T* source, size_t nelems, int pe) {                               \
-    shmem::OP("shmem_" #NAME, dest, source, nelems*(BYTES), pe);                                     \
-  }                                                                                                  \
-  void shmem_ctx_##NAME(shmem_ctx_t ctx, T* dest, const T* source, size_t nelems, int pe) {          \
-    shmem::OP("shmem_ctx_" #NAME, dest, source, nelems*(BYTES), pe_of("shmem_ctx_" #NAME, ctx, pe)); \
+#define ORRERY_TRANSFER(NAME, T, BYTES, OP)                                                 \
+  void shmem_##NAME(T* dest, const T* source, size_t nelems, int pe) {                      \
+    shmem::OP("shmem_" #NAME, dest, source, shmem::bytes_of(nelems, BYTES), pe);            \
+  }                                                                                         \
+  void shmem_ctx_##NAME(shmem_ctx_t ctx, T* dest, const T* source, size_t nelems, int pe) { \
+    shmem::OP("shmem_ctx_" #NAME, dest, source, shmem::bytes_of(nelems, BYTES),             \
+              pe_of("shmem_ctx_" #NAME, ctx, pe));                                          \
   }
 #define ORRERY_STRIDED(NAME, T, BYTES, OP)                                                           \
   void shmem_##NAME(T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { \

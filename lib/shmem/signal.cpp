@@ -45,13 +45,14 @@ namespace shmem = orrery::shmem;
 using shmem::pe_of;
 
 #define ORRERY_TAIL uint64_t *sig_addr, uint64_t signal, int sig_op, int pe
-#define ORRERY_SIGNAL(NAME, T, BYTES)                                                              \
-  void shmem_##NAME(T* dest, const T* source, size_t nelems, ORRERY_TAIL) {                        \
-    shmem::put_signal("shmem_" #NAME, dest, source, nelems*(BYTES), sig_addr, signal, sig_op, pe); \
-  }                                                                                                \
-  void shmem_ctx_##NAME(shmem_ctx_t ctx, T* dest, const T* source, size_t nelems, ORRERY_TAIL) {   \
-    shmem::put_signal("shmem_ctx_" #NAME, dest, source, nelems*(BYTES), sig_addr, signal, sig_op,  \
-                      pe_of("shmem_ctx_" #NAME, ctx, pe));                                         \
+#define ORRERY_SIGNAL(NAME, T, BYTES)                                                                     \
+  void shmem_##NAME(T* dest, const T* source, size_t nelems, ORRERY_TAIL) {                               \
+    shmem::put_signal("shmem_" #NAME, dest, source, shmem::bytes_of(nelems, BYTES), sig_addr, signal,     \
+                      sig_op, pe);                                                                        \
+  }                                                                                                       \
+  void shmem_ctx_##NAME(shmem_ctx_t ctx, T* dest, const T* source, size_t nelems, ORRERY_TAIL) {          \
+    shmem::put_signal("shmem_ctx_" #NAME, dest, source, shmem::bytes_of(nelems, BYTES), sig_addr, signal, \
+                      sig_op, pe_of("shmem_ctx_" #NAME, ctx, pe));                                        \
   }
 #define ORRERY_TYPED(T, N, A)                 \
   ORRERY_SIGNAL(N##_put_signal, T, sizeof(T)) \
@@ -67,7 +68,10 @@ SHMEM_WIDTHS_(ORRERY_SIZED, 0)
 ORRERY_SIGNAL(putmem_signal, void, 1)
 ORRERY_SIGNAL(putmem_signal_nbi, void, 1)
 
-uint64_t shmem_signal_fetch(const uint64_t* sig_addr) { return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE); }
+uint64_t shmem_signal_fetch(const uint64_t* sig_addr) {
+  shmem::must_be_symmetric("shmem_signal_fetch", sig_addr, sizeof *sig_addr);
+  return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+}
 
 void shmemx_signal_set(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
   shmem::raise("shmemx_signal_set", sig_addr, signal, SHMEM_SIGNAL_SET, pe_of("shmemx_signal_set", ctx, pe));

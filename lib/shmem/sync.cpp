@@ -77,16 +77,24 @@ struct Words {
     return found;
   }
 
+  // What no PE can write to would be waited for in vain.
+  void check() const {
+    if (count != 0 && values == nullptr) fail(call, "%s", "cmp_values is a null pointer");
+    must_be_symmetric(call, const_cast<const T*>(words), bytes_of(count, sizeof(T)));
+  }
   void wait_all() const {
+    check();
     wait_until(call, [this] { return all(); });
   }
   std::size_t wait_any() const {
+    check();
     if (none()) return SIZE_MAX;
     std::size_t found = SIZE_MAX;
     wait_until(call, [&] { return (found = any()) != SIZE_MAX; });
     return found;
   }
   std::size_t wait_some(std::size_t* indices) const {
+    check();
     if (none()) return 0;
     std::size_t found = 0;
     wait_until(call, [&] { return (found = some(indices)) != 0; });
@@ -143,19 +151,21 @@ namespace shmem = orrery::shmem;
             indices);                                                                                        \
     return shmem::looked("shmem_" #N "_test_some" #SUFFIX, found, found == 0);                               \
   }
-#define ORRERY_WAIT(T, N, A)                                                           \
-  void shmem_##N##_wait_until(volatile T* ivar, int cmp, T cmp_value) {                \
-    constexpr const char* call = "shmem_" #N "_wait_until";                            \
-    shmem::wait_until(call, [=] { return shmem::holds(ivar, cmp, cmp_value, call); }); \
-  }                                                                                    \
-  void shmem_##N##_wait(volatile T* ivar, T cmp_value) {                               \
-    shmem_##N##_wait_until(ivar, SHMEM_CMP_NE, cmp_value);                             \
-  }                                                                                    \
-  int shmem_##N##_test(volatile T* ivar, int cmp, T cmp_value) {                       \
-    const bool is = shmem::holds(ivar, cmp, cmp_value, "shmem_" #N "_test");           \
-    return shmem::looked("shmem_" #N "_test", is ? 1 : 0, !is);                        \
-  }                                                                                    \
-  ORRERY_MANY(T, N, , T cmp_value, &cmp_value, true)                                   \
+#define ORRERY_WAIT(T, N, A)                                                                 \
+  void shmem_##N##_wait_until(volatile T* ivar, int cmp, T cmp_value) {                      \
+    constexpr const char* call = "shmem_" #N "_wait_until";                                  \
+    shmem::must_be_symmetric(call, const_cast<const T*>(ivar), sizeof *ivar);                \
+    shmem::wait_until(call, [=] { return shmem::holds(ivar, cmp, cmp_value, call); });       \
+  }                                                                                          \
+  void shmem_##N##_wait(volatile T* ivar, T cmp_value) {                                     \
+    shmem_##N##_wait_until(ivar, SHMEM_CMP_NE, cmp_value);                                   \
+  }                                                                                          \
+  int shmem_##N##_test(volatile T* ivar, int cmp, T cmp_value) {                             \
+    shmem::must_be_symmetric("shmem_" #N "_test", const_cast<const T*>(ivar), sizeof *ivar); \
+    const bool is = shmem::holds(ivar, cmp, cmp_value, "shmem_" #N "_test");                 \
+    return shmem::looked("shmem_" #N "_test", is ? 1 : 0, !is);                              \
+  }                                                                                          \
+  ORRERY_MANY(T, N, , T cmp_value, &cmp_value, true)                                         \
   ORRERY_MANY(T, N, _vector, const T* cmp_values, cmp_values, false)
 
 extern "C" {
@@ -172,6 +182,7 @@ void orrery_shmem_wait_until(volatile long* ivar, int cmp, long cmp_value) {
 uint64_t shmem_signal_wait_until(uint64_t* sig_addr, int cmp, uint64_t cmp_value) {
   uint64_t seen = 0;
   constexpr const char* call = "shmem_signal_wait_until";
+  shmem::must_be_symmetric(call, sig_addr, sizeof *sig_addr);
   shmem::wait_until(call, [&] {
     seen = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
     return shmem::holds(&seen, cmp, cmp_value, call);
@@ -186,7 +197,7 @@ void shmem_ctx_fence(shmem_ctx_t ctx) { shmem_ctx_quiet(ctx); }
 void shmem_ctx_quiet(shmem_ctx_t ctx) {
   constexpr const char* call = "shmem_ctx_quiet";
   if (ctx != SHMEM_CTX_INVALID && ctx != SHMEM_CTX_DEFAULT &&
-      (reinterpret_cast<shmem::Context*>(ctx)->options & SHMEM_CTX_PRIVATE) != 0) {
+      (shmem::context_of(call, ctx)->options & SHMEM_CTX_PRIVATE) != 0) {
     shmem::quiet_of_thread(call);
     return;
   }

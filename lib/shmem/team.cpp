@@ -4,6 +4,7 @@
 
 #include "emu/base/log.hpp"
 #include "lib/shmem/access.hpp"
+#include "lib/shmem/context_table.hpp"
 #include "lib/shmem/group.hpp"
 #include "lib/shmem/life.hpp"
 #include "lib/shmem/profiling.hpp"
@@ -28,6 +29,8 @@ constexpr std::size_t kWorld = 0;
 constexpr std::size_t kShared = 1;
 constexpr std::size_t kSlotWords = kTeams / 64;
 constexpr std::uint64_t kSetNames = 0x5348'4d45'4d00'0000;  // of DMAPP's sets; with the slot behind it
+
+ContextTable g_contexts;
 
 std::unique_ptr<Team> make_team(std::size_t slot, const Set& set) {
   auto team = std::make_unique<Team>();
@@ -81,11 +84,13 @@ void export_set(const char* call, const Team& team) {
   }
 }
 
-shmem_team_t handle_of(Team* team) {
-  if (team->slot == kWorld) return SHMEM_TEAM_WORLD;
-  if (team->slot == kShared) return SHMEM_TEAM_SHARED;
-  return reinterpret_cast<shmem_team_t>(team);
-}
+// Handles of teams name a place and how many teams there were before; those of the library are the constants.
+//
+//   63..16 number, from 1 on | 15..0 place
+constexpr std::size_t kSlotBits = 16;
+std::uint64_t g_numbers = 0;  // guarded by g_mu
+
+shmem_team_t handle_of(const Team* team) { return reinterpret_cast<shmem_team_t>(team->handle); }
 
 // A slot that is free in every member of the parent; kTeams: there is none. Collective over the parent.
 std::size_t agree_on_slot(Team& parent) {
@@ -118,10 +123,11 @@ int split(const char* call, Team& parent, std::vector<int> pes, const shmem_team
     auto team = make_team(slot, {});
     use_list(*team, std::move(pes));
     if (config != nullptr && (mask & SHMEM_TEAM_NUM_CONTEXTS) != 0) team->config = *config;
-    *new_team = handle_of(team.get());
     create_set(call, *team);
     made = team.get();
     const std::lock_guard lock(g_mu);
+    team->handle = ++g_numbers << kSlotBits | slot;
+    *new_team = handle_of(team.get());
     g_teams[slot] = std::move(team);
   }
   group::sync(parent.set);
@@ -139,11 +145,6 @@ std::vector<int> strided(const Team& parent, int start, int stride, int size) {
   return pes;
 }
 
-Context* context_of(const char* call, shmem_ctx_t ctx) {
-  if (ctx == SHMEM_CTX_INVALID) fail(call, "%s", "the context is SHMEM_CTX_INVALID");
-  return reinterpret_cast<Context*>(ctx);
-}
-
 int make_context(Team* team, long options, shmem_ctx_t* ctx) {
   if (ctx == nullptr) return -1;
   *ctx = SHMEM_CTX_INVALID;
@@ -153,8 +154,8 @@ int make_context(Team* team, long options, shmem_ctx_t* ctx) {
                options);
     return -1;
   }
-  auto* const context = new Context{.team = team, .options = options};
-  *ctx = reinterpret_cast<shmem_ctx_t>(context);
+  *ctx = g_contexts.make(team, options);
+  if (*ctx == SHMEM_CTX_INVALID) return -1;
   const std::lock_guard lock(team->contexts_mu);
   team->made.push_back(*ctx);
   return 0;
@@ -162,11 +163,29 @@ int make_context(Team* team, long options, shmem_ctx_t* ctx) {
 
 }  // namespace
 
-Team* find_team(shmem_team_t team) {
+Team* find_team(const char* call, shmem_team_t team) {
   if (team == SHMEM_TEAM_INVALID) return nullptr;
   if (team == SHMEM_TEAM_WORLD) return g_teams[kWorld].get();
   if (team == SHMEM_TEAM_SHARED) return g_teams[kShared].get();
-  return reinterpret_cast<Team*>(team);
+  const auto handle = reinterpret_cast<std::uint64_t>(team);
+  const std::size_t slot = handle & ((std::size_t{1} << kSlotBits) - 1);
+  Team* const one = slot < kTeams ? g_teams[slot].get() : nullptr;
+  if (one == nullptr || one->handle != handle)
+    fail(call,
+         "the team %#llx is none: expected SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or one that a split gave and "
+         "that is not destroyed",
+         static_cast<unsigned long long>(handle));
+  return one;
+}
+
+Context* context_of(const char* call, shmem_ctx_t ctx) {
+  if (ctx == SHMEM_CTX_INVALID) fail(call, "%s", "the context is SHMEM_CTX_INVALID");
+  Context* const one = g_contexts.find(ctx);
+  if (one == nullptr)
+    fail(call,
+         "the context %#llx is none: expected SHMEM_CTX_DEFAULT or one that was created and is not destroyed",
+         static_cast<unsigned long long>(reinterpret_cast<std::uint64_t>(ctx)));
+  return one;
 }
 
 Team& world_team() { return *g_teams[kWorld]; }
@@ -187,6 +206,8 @@ void start_teams() {
   g_teams[kWorld] = make_team(kWorld, {.start = 0, .stride = 1, .size = g_job.npes, .me = g_job.pe});
   g_teams[kShared] = make_team(kShared, {});
   use_list(*g_teams[kShared], pes_here());
+  g_teams[kWorld]->handle = reinterpret_cast<std::uint64_t>(SHMEM_TEAM_WORLD);
+  g_teams[kShared]->handle = reinterpret_cast<std::uint64_t>(SHMEM_TEAM_SHARED);
   create_set(kCall, *g_teams[kWorld]);
   create_set(kCall, *g_teams[kShared]);
   // No PE writes to the words of one that has not zeroed them.
@@ -199,7 +220,7 @@ void end_teams() {
   const std::lock_guard lock(g_mu);
   for (auto& team : g_teams) {
     if (team == nullptr) continue;
-    for (const shmem_ctx_t ctx : team->made) delete reinterpret_cast<Context*>(ctx);
+    for (const shmem_ctx_t ctx : team->made) g_contexts.destroy(ctx);
     if (team->set.pset != 0) (void)dmapp_c_pset_destroy(team->set.pset);
     team.reset();
   }
@@ -231,6 +252,7 @@ Set active_set(const char* call, int start, int log_stride, int size, long* sync
 }  // namespace orrery::shmem
 
 using orrery::shmem::Context;
+using orrery::shmem::context_of;
 using orrery::shmem::find_team;
 using orrery::shmem::must_be_up;
 using orrery::shmem::Team;
@@ -240,19 +262,19 @@ extern "C" {
 
 int shmem_team_my_pe(shmem_team_t team) {
   must_be_up("shmem_team_my_pe");
-  const Team* const one = find_team(team);
+  const Team* const one = find_team("shmem_team_my_pe", team);
   return one == nullptr ? -1 : one->set.me;
 }
 
 int shmem_team_n_pes(shmem_team_t team) {
   must_be_up("shmem_team_n_pes");
-  const Team* const one = find_team(team);
+  const Team* const one = find_team("shmem_team_n_pes", team);
   return one == nullptr ? -1 : one->set.size;
 }
 
 int shmem_team_get_config(shmem_team_t team, long config_mask, shmem_team_config_t* config) {
   must_be_up("shmem_team_get_config");
-  const Team* const one = find_team(team);
+  const Team* const one = find_team("shmem_team_get_config", team);
   if (one == nullptr || config == nullptr || (config_mask & ~SHMEM_TEAM_NUM_CONTEXTS) != 0) return -1;
   if ((config_mask & SHMEM_TEAM_NUM_CONTEXTS) != 0) config->num_contexts = one->config.num_contexts;
   return 0;
@@ -260,8 +282,8 @@ int shmem_team_get_config(shmem_team_t team, long config_mask, shmem_team_config
 
 int shmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest_team) {
   must_be_up("shmem_team_translate_pe");
-  const Team* const from = find_team(src_team);
-  const Team* const to = find_team(dest_team);
+  const Team* const from = find_team("shmem_team_translate_pe", src_team);
+  const Team* const to = find_team("shmem_team_translate_pe", dest_team);
   if (from == nullptr || to == nullptr || src_pe < 0 || src_pe >= from->set.size) return -1;
   const int pe = from->set.pe(src_pe);
   for (int i = 0; i < to->set.size; ++i)
@@ -274,7 +296,7 @@ int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int siz
   must_be_up("shmem_team_split_strided");
   if (new_team == nullptr) return -1;
   *new_team = SHMEM_TEAM_INVALID;
-  Team* const from = find_team(parent);
+  Team* const from = find_team("shmem_team_split_strided", parent);
   if (from == nullptr) return -1;
   std::vector<int> pes;
   if (size >= 1 && (stride != 0 || size == 1)) pes = shmem::strided(*from, start, stride, size);
@@ -294,7 +316,7 @@ int shmem_team_split_2d(shmem_team_t parent, int xrange, const shmem_team_config
   if (xaxis_team == nullptr || yaxis_team == nullptr) return -1;
   *xaxis_team = SHMEM_TEAM_INVALID;
   *yaxis_team = SHMEM_TEAM_INVALID;
-  Team* const from = find_team(parent);
+  Team* const from = find_team("shmem_team_split_2d", parent);
   if (from == nullptr) return -1;
   if (xrange < 1) {
     orrery::log::error("shmem_team_split_2d: xrange {}: expected 1 or more", xrange);
@@ -316,14 +338,14 @@ int shmem_team_split_2d(shmem_team_t parent, int xrange, const shmem_team_config
 
 void shmem_team_destroy(shmem_team_t team) {
   must_be_up("shmem_team_destroy");
-  Team* const one = find_team(team);
+  Team* const one = find_team("shmem_team_destroy", team);
   if (one == nullptr) return;
   if (one->slot <= shmem::kShared) {
     orrery::log::error("shmem_team_destroy: SHMEM_TEAM_WORLD and SHMEM_TEAM_SHARED stay");
     return;
   }
   shmem::group::sync(one->set);
-  for (const shmem_ctx_t ctx : one->made) delete reinterpret_cast<Context*>(ctx);
+  for (const shmem_ctx_t ctx : one->made) shmem::g_contexts.destroy(ctx);
   if (one->set.pset != 0) (void)dmapp_c_pset_destroy(one->set.pset);
   const std::lock_guard lock(shmem::g_mu);
   shmem::g_teams[one->slot].reset();
@@ -331,7 +353,7 @@ void shmem_team_destroy(shmem_team_t team) {
 
 void* shmem_team_ptr(shmem_team_t team, const void* dest, int pe) {
   must_be_up("shmem_team_ptr");
-  const Team* const one = find_team(team);
+  const Team* const one = find_team("shmem_team_ptr", team);
   if (one == nullptr || pe < 0 || pe >= one->set.size) return nullptr;
   return shmem_ptr(dest, one->set.pe(pe));
 }
@@ -343,7 +365,7 @@ int shmem_ctx_create(long options, shmem_ctx_t* ctx) {
 
 int shmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t* ctx) {
   must_be_up("shmem_team_create_ctx");
-  return shmem::make_context(find_team(team), options, ctx);
+  return shmem::make_context(find_team("shmem_team_create_ctx", team), options, ctx);
 }
 
 void shmem_ctx_destroy(shmem_ctx_t ctx) {
@@ -353,14 +375,14 @@ void shmem_ctx_destroy(shmem_ctx_t ctx) {
     orrery::log::error("shmem_ctx_destroy: SHMEM_CTX_DEFAULT stays");
     return;
   }
+  Context* const context = context_of("shmem_ctx_destroy", ctx);
   shmem::quiet("shmem_ctx_destroy");
-  auto* const context = reinterpret_cast<Context*>(ctx);
   {
     const std::lock_guard lock(context->team->contexts_mu);
     auto& made = context->team->made;
     made.erase(std::remove(made.begin(), made.end(), ctx), made.end());
   }
-  delete context;
+  shmem::g_contexts.destroy(ctx);
 }
 
 int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t* team) {
@@ -368,8 +390,8 @@ int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t* team) {
   if (team == nullptr) return -1;
   *team = SHMEM_TEAM_INVALID;
   if (ctx == SHMEM_CTX_INVALID) return -1;
-  *team =
-      ctx == SHMEM_CTX_DEFAULT ? SHMEM_TEAM_WORLD : shmem::handle_of(reinterpret_cast<Context*>(ctx)->team);
+  *team = ctx == SHMEM_CTX_DEFAULT ? SHMEM_TEAM_WORLD
+                                   : shmem::handle_of(context_of("shmem_ctx_get_team", ctx)->team);
   return 0;
 }
 

@@ -6,7 +6,6 @@
 
 #include "include/shmem/shmem.h"
 
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -57,12 +56,11 @@ inline constexpr std::size_t kTeamsWithSets = 48;
 
 struct Team {
   Set set;
-  SyncWords taken{};      // what set.taken points to
-  std::vector<int> list;  // what set.list points to, if it is one
-  std::size_t slot = 0;   // of TeamWords
+  SyncWords taken{};         // what set.taken points to
+  std::vector<int> list;     // what set.list points to, if it is one
+  std::size_t slot = 0;      // of TeamWords
+  std::uint64_t handle = 0;  // as a program names it
   shmem_team_config_t config{};
-  std::atomic<int> contexts{0};
-  std::uint64_t identity = 0;
   std::mutex contexts_mu;
   std::vector<shmem_ctx_t> made;  // guarded by contexts_mu: destroyed with the team
 
@@ -78,9 +76,12 @@ struct Context {
   long options = 0;
 };
 
-// The team of a handle; null: SHMEM_TEAM_INVALID.
-Team* find_team(shmem_team_t team);
+// The team of a handle; null: SHMEM_TEAM_INVALID. Ends the job for a handle that names none.
+Team* find_team(const char* call, shmem_team_t team);
 Team& world_team();
+
+// Ends the job for a handle that names no context, SHMEM_CTX_INVALID and SHMEM_CTX_DEFAULT among them.
+Context* context_of(const char* call, shmem_ctx_t ctx);
 
 // The PE that a context's number means.
 int translate(const char* call, shmem_ctx_t ctx, int pe);
