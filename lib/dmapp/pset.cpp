@@ -354,6 +354,7 @@ dmapp_return_t dmapp_c_pset_destroy(dmapp_c_pset_handle_t hndl) {
   const auto set = find_set(hndl);
   if (context == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const std::lock_guard lock(orrery::dmapp::g_sets_mu);
+  const std::lock_guard no_operation(set->mu);
   if (set->phase != orrery::dmapp::Phase::idle && !set->lost) return DMAPP_RC_BUSY;
   context->world().inside().sets[set->slot].identifier.store(0, std::memory_order_release);
   orrery::dmapp::g_sets[set->slot] = nullptr;
@@ -374,18 +375,21 @@ dmapp_return_t dmapp_c_pset_wait(dmapp_c_pset_handle_t hndl) {
   Context* const context = here();
   const auto set = find_set(hndl);
   if (context == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
-  const std::lock_guard lock(set->mu);
   const bool timed = context->nic().clock() != nullptr;
   const orrery::WaitBudget budget{.spins = timed ? 1 : context->world().runtime().wait_budget().spins,
                                   .yields = 0};
   orrery::PatientYield yield;
   for (;;) {
     dmapp_return_t rc = DMAPP_RC_NOT_DONE;
-    const bool ended = orrery::spin_then_yield(budget, [&] {
-      rc = orrery::dmapp::advance(*context, *set);
-      return rc != DMAPP_RC_NOT_DONE;
-    });
-    if (ended) return rc;
+    {
+      // Given up between looks, so that another thread can cancel the operation.
+      const std::lock_guard lock(set->mu);
+      orrery::spin_then_yield(budget, [&] {
+        rc = orrery::dmapp::advance(*context, *set);
+        return rc != DMAPP_RC_NOT_DONE;
+      });
+    }
+    if (rc != DMAPP_RC_NOT_DONE) return rc;
     context->progress();
     if (!timed) yield();
   }

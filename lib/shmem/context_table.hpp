@@ -13,8 +13,8 @@
 
 namespace orrery::shmem {
 
-// Contexts by their handles, which name a place and how often it was given: a handle that no call gave, or whose
-// context is destroyed, names none. Threads: any, at the same time.
+// Contexts by their handles, which name a place and how often it was given: a handle that no call gave, or
+// whose context is destroyed, names none. Threads: any, at the same time.
 //
 //   handle: 63..20 generation, from 1 on | 19..0 place
 class ContextTable {

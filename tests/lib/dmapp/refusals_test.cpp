@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,73 @@ const std::vector<Call>& calls() {
       ORRERY_THREE(dmapp_amo_get, kWord | kAmo | kLocal, ORRERY_GET, a.amo),
   };
   return all;
+}
+
+// First in this program: Pe::get() has not run.
+TEST(DmappBeforeInit, NoCallWorks) {
+  std::uint64_t word = 7, local = 5;
+  dmapp_seg_desc_t segment{};
+  dmapp_syncid_handle_t id{};
+  std::ptrdiff_t index = 0;
+  dmapp_amo_t amo{DMAPP_AMO_ADD, DMAPP_QW, 1, 0};
+  for (const Call& call : calls()) {
+    EXPECT_EQ(call.go({&word, &segment, 0, &local, 1, DMAPP_QW, &id, &index, &amo, &word}),
+              DMAPP_RC_INVALID_PARAM)
+        << call.name;
+  }
+  EXPECT_EQ(word, 7u);
+  EXPECT_EQ(local, 5u);
+  int flag = 0;
+  dmapp_lock_desc_t lock{};
+  dmapp_lock_handle_t held{};
+  dmapp_c_pset_handle_t set{};
+  dmapp_c_pset_desc_t members{};
+  dmapp_queue_handle_t queue{};
+  dmapp_sheap_stats_t stats;
+  std::uint32_t most = 0;
+  const dmapp_return_t answers[] = {
+      dmapp_syncid_wait(&id),
+      dmapp_syncid_test(&id, &flag),
+      dmapp_gsync_wait(),
+      dmapp_gsync_test(&flag),
+      dmapp_thread_gsync_wait(),
+      dmapp_thread_gsync_test(&flag),
+      dmapp_thread_register(),
+      dmapp_thread_unregister(),
+      dmapp_register_progress_cb([](void*) {}, nullptr),
+      dmapp_deregister_progress_cb([](void*) {}),
+      dmapp_progress(),
+      dmapp_checkpoint(),
+      dmapp_restart(0),
+      dmapp_amo_flush(0, 0),
+      dmapp_sheap_stats(&stats),
+      dmapp_mem_register(&word, 8, &segment),
+      dmapp_mem_unregister(&segment),
+      dmapp_mem_reserve(&word, 8, 0, &segment),
+      dmapp_mem_update(&word, 8, 0, &segment),
+      dmapp_segdesc_compare(&segment, &segment, &flag),
+      dmapp_lock_acquire(&lock, &segment, 0, 0, &held),
+      dmapp_lock_try(&lock, &segment, 0, 0, &held),
+      dmapp_lock_release(held, 0),
+      dmapp_lock_release_addr(&lock, 0, 0),
+      dmapp_queue_attach([](void*, void*, std::uint32_t, dmapp_pe_t) { return 0; }, nullptr, 0, &queue),
+      dmapp_queue_detach(queue, 0),
+      dmapp_queue_put(queue, &word, 1, DMAPP_QW, 0, 0),
+      dmapp_c_pset_create(&members, 1, 0, nullptr, &set),
+      dmapp_c_pset_export(set),
+      dmapp_c_pset_destroy(set),
+      dmapp_c_pset_test(set),
+      dmapp_c_pset_wait(set),
+      dmapp_c_pset_cancel_op(set),
+      dmapp_c_barrier_join(set),
+      dmapp_c_greduce_start(set, &word, &local, 1, DMAPP_C_INT64, DMAPP_C_SUM),
+      dmapp_finalize(),
+  };
+  for (std::size_t i = 0; i < std::size(answers); ++i) EXPECT_EQ(answers[i], DMAPP_RC_INVALID_PARAM) << i;
+  EXPECT_EQ(dmapp_c_greduce_nelems_max(DMAPP_C_INT64, &most), DMAPP_RC_SUCCESS);  // the same in every job
+  EXPECT_EQ(dmapp_sheap_malloc(8), nullptr);
+  EXPECT_EQ(dmapp_sheap_realloc(nullptr, 8), nullptr);
+  dmapp_sheap_free(&word);
 }
 
 class DmappRefusals : public testing::Test {
@@ -224,6 +292,30 @@ TEST_F(DmappRefusals, TheRest) {
   EXPECT_EQ(dmapp_lock_try(nullptr, pe_.heap, 0, 0, &handle), DMAPP_RC_INVALID_PARAM);
   EXPECT_EQ(dmapp_lock_release_addr(nullptr, 0, 0), DMAPP_RC_INVALID_PARAM);
   EXPECT_EQ(dmapp_lock_release_addr(lock, 0, 0), DMAPP_RC_NOT_FOUND);  // not held
+  EXPECT_EQ(dmapp_lock_release_addr(lock, 0, 1), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(dmapp_lock_release(handle, 1), DMAPP_RC_INVALID_PARAM);
+  // Segments: foreign to the address, garbage, another PE's, and gone.
+  const auto locks = [&](dmapp_lock_desc_t* at, dmapp_seg_desc_t* segment, dmapp_pe_t host,
+                         std::uint64_t flags) {
+    const dmapp_return_t rc = dmapp_lock_acquire(at, segment, host, flags, &handle);
+    EXPECT_EQ(dmapp_lock_try(at, segment, host, flags, &handle), rc);
+    return rc;
+  };
+  EXPECT_EQ(locks(lock, pe_.heap, 0, 1), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(locks(lock, pe_.data, 0, 0), DMAPP_RC_NOT_FOUND);
+  EXPECT_EQ(locks(reinterpret_cast<dmapp_lock_desc_t*>(reinterpret_cast<char*>(lock) + 4), pe_.heap, 0, 0),
+            DMAPP_RC_ALIGNMENT_ERROR);
+  dmapp_seg_desc_t bad;
+  std::memset(&bad, 0xa5, sizeof bad);
+  EXPECT_EQ(locks(lock, &bad, 0, 0), DMAPP_RC_INVALID_PARAM);
+  std::vector<dmapp_lock_desc_t> own(512);
+  REQUIRE_SUCCESS(dmapp_mem_register(own.data(), own.size() * sizeof own[0], &bad));
+  if (pe_.count > 1) {
+    EXPECT_EQ(locks(own.data(), &bad, pe_.next(), 0), DMAPP_RC_INVALID_PARAM);
+  }
+  dmapp_seg_desc_t gone = bad;
+  REQUIRE_SUCCESS(dmapp_mem_unregister(&bad));
+  EXPECT_EQ(locks(own.data(), &gone, pe_.me, 0), DMAPP_RC_TRANSACTION_ERROR);
   pe_.unshare(lock);
   int flag = 0;
   EXPECT_EQ(dmapp_syncid_wait(nullptr), DMAPP_RC_INVALID_PARAM);

@@ -273,6 +273,31 @@ TEST(DmappTogether, SetsReduceAndWait) {
   pe.unshare(concat);
 }
 
+// The thread that waits for an operation does not keep another one from giving it up.
+TEST(DmappTogether, AnOperationThatAThreadWaitsForCanBeCancelled) {
+  const Pe& pe = Pe::get();
+  if (pe.count < 2) GTEST_SKIP() << "a set whose members do not all come needs two PEs";
+  dmapp_c_pset_desc_t all{};
+  all.type = DMAPP_C_PSET_DELIMITER_STRIDED;
+  all.u.stride_type = {.n_pes = pe.count, .base_pe = 0, .stride_pe = 1};
+  dmapp_c_pset_handle_t set = 0;
+  REQUIRE_SUCCESS(dmapp_c_pset_create(&all, 4711, 0, nullptr, &set));
+  pe.barrier();
+  REQUIRE_SUCCESS(dmapp_c_pset_export(set));
+  EXPECT_EQ(dmapp_c_pset_cancel_op(set), DMAPP_RC_NOT_FOUND);
+  if (pe.me != 0) {
+    REQUIRE_SUCCESS(dmapp_c_barrier_join(set));  // PE 0 does not join
+    dmapp_return_t ended = DMAPP_RC_NOT_USED;
+    std::thread waits([&] { ended = dmapp_c_pset_wait(set); });
+    EXPECT_EQ(dmapp_c_pset_cancel_op(set), DMAPP_RC_SUCCESS);
+    waits.join();
+    EXPECT_EQ(ended, DMAPP_RC_TRANSACTION_ERROR);
+    EXPECT_EQ(dmapp_c_barrier_join(set), DMAPP_RC_TRANSACTION_ERROR);
+  }
+  pe.barrier();
+  REQUIRE_SUCCESS(dmapp_c_pset_destroy(set));
+}
+
 TEST(DmappTogether, SetsOfAListKeepTheirOrder) {
   const Pe& pe = Pe::get();
   std::vector<dmapp_pe_t> backwards(static_cast<std::size_t>(pe.count));
