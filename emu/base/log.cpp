@@ -2,10 +2,12 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/log.hpp"
 
+#include "emu/base/printable.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <string>
+#include <cstddef>
 
 #include <sys/uio.h>
 #include <unistd.h>
@@ -21,25 +23,10 @@ constexpr std::array<std::string_view, 6> kNames = {"off", "error", "warn", "inf
 
 void set_pe(int pe) { g_pe.store(pe, std::memory_order_relaxed); }
 
-namespace {
-// What a terminal would obey is written as a number: control characters, and all beyond ASCII.
-std::string quoted(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < ' ' && c != '\n' && c != '\t') || byte >= 0x7f)
-      out += fmt::format("\\x{:02x}", byte);
-    else
-      out += c;
-  }
-  return out;
-}
-}  // namespace
-
 void write_line(Level level, std::string_view raw) {
   // A text may name a socket of another user or what another host has said.
-  const std::string text = quoted(raw);
+  std::array<char, 8192> text;
+  const std::size_t length = printable_into(text, raw);
   const int saved = errno;
   const int pe = g_pe.load(std::memory_order_relaxed);
   const auto name = kNames[static_cast<std::size_t>(level)];
@@ -48,7 +35,7 @@ void write_line(Level level, std::string_view raw) {
                           : fmt::format_to_n(head.data(), head.size(), "orrery: pe {}: {}: ", pe, name);
   char line_end = '\n';
   const iovec parts[] = {{head.data(), std::min(end.size, head.size())},
-                         {const_cast<char*>(text.data()), text.size()},
+                         {text.data(), length},
                          {&line_end, 1}};
   // A short or failed write of a log line has nowhere to be reported.
   [[maybe_unused]] const auto written = ::writev(STDERR_FILENO, parts, 3);

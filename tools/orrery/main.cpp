@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "tools/orrery/subcommand.hpp"
 
+#include "emu/base/printable.hpp"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -31,7 +33,7 @@ void fill_standard_descriptors() {
 }  // namespace
 
 int usage_error(const std::string& line) {
-  std::fprintf(stderr, "orrery: %s\n", line.c_str());
+  std::fprintf(stderr, "orrery: %s\n", printable(line).c_str());
   return kExitUsage;
 }
 

@@ -83,5 +83,11 @@ TEST(Communication, WhatIsLongerThanARecordMayBeIsSeveral) {
             "70: 1 waits for 5 with 0\n");
 }
 
+// A PE writes its record as it likes: one line stands for 2^34 pieces of memory.
+TEST(Communication, AnOperationOfVeryManyBytesIsRefusedWithItsSize) {
+  EXPECT_EQ(made_of({asked(1, model::Op::bte_put, 0, 1, UINT64_MAX, 10, 70)}),
+            "PE 0 recorded an operation of 18446744073709551615 bytes: expected up to 1099511627776");
+}
+
 }  // namespace
 }  // namespace orrery::tool

@@ -3,6 +3,7 @@
 //
 // `orrery run --hosts`: agents behind a stand-in for ssh that runs the command on this host.
 #include "tests/tools/orrery/tool.hpp"
+#include "tools/orrery/hosts/agent_message.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -175,6 +176,48 @@ TEST_F(Hosts, HostsThatCannotBeReachedAreSaidInOneLine) {
                                HasSubstr("not the language of 'orrery agent'")));
 }
 
+// A host that is there and says nothing, before it greets and after.
+TEST_F(Hosts, AHostThatSaysNothingEndsTheJobInTime) {
+  const FakeSsh silent("exec sleep 2008.5");
+  const Ran ran = orrery(
+      {"run", "--launcher-exec", silent.path(), "--patience", "0.5", "--timeout", "60", "--hosts", "b", "true"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.err,
+            "orrery: host b: its agent is lost: it said nothing for 0.5 s (no 'orrery agent' answers there)\n");
+  expect_gone("2008.5");
+  std::string hello;
+  write_message(hello, AgentKind::hello, 0, kAgentHello);
+  const TempFile greeting(hello);
+  const FakeSsh greets("cat " + greeting.path() + "; exec sleep 2009.5");
+  const Ran greeted = orrery(
+      {"run", "--launcher-exec", greets.path(), "--patience", "0.5", "--timeout", "60", "--hosts", "b", "true"});
+  EXPECT_EQ(greeted.code, 1);
+  EXPECT_EQ(greeted.err,
+            "orrery: host b: its agent is lost: it said nothing for 0.5 s (it has not started its PEs)\n");
+  expect_gone("2009.5");
+  // PEs that say nothing are no silent host.
+  EXPECT_EQ(run({"--hosts", "a,b", "--patience", "5", "sh", "-c", "sleep 6"}).code, 0);
+}
+
+// Whatever is at the other end of ssh: no sequence that a terminal obeys comes from there in our own lines.
+TEST_F(Hosts, WhatAnotherHostSaysIsQuoted) {
+  for (const AgentKind kind : {AgentKind::hello, AgentKind::refused}) {
+    std::string stream;
+    if (kind != AgentKind::hello) write_message(stream, AgentKind::hello, 0, kAgentHello);
+    write_message(stream, kind, 0, "\x1b]0;title\x07\x1b[2J\x9b" "1m");
+    const TempFile words(stream);
+    const FakeSsh hostile("cat " + words.path() + "; exec sleep 2010.5");
+    const Ran ran =
+        orrery({"run", "--launcher-exec", hostile.path(), "--timeout", "60", "--hosts", "b", "true"});
+    EXPECT_NE(ran.code, 0);
+    EXPECT_TRUE(std::all_of(ran.err.begin(), ran.err.end(), [](char c) {
+      return c == '\n' || (c >= ' ' && c <= '~');
+    })) << "a control character";
+    EXPECT_THAT(ran.err, HasSubstr("\\x1b]0;title\\x07"));
+    expect_gone("2010.5");
+  }
+}
+
 TEST_F(Hosts, AnAgentRaisesItsDescriptorLimitAndElseSaysWhy) {
   const FakeSsh soft("shift; ulimit -Sn 64; exec sh -c \"$*\"");
   const Ran raised =
@@ -215,6 +258,11 @@ TEST_F(Hosts, BadInputIsOneLineThatNamesIt) {
     EXPECT_THAT(ran.err, HasSubstr(one.line));
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
   }
+  const Ran patient = orrery({"run", "--patience", "3", "true"});
+  EXPECT_EQ(patient.code, 2);
+  EXPECT_THAT(patient.err, HasSubstr("--patience 3 is of no use without --hosts"));
+  EXPECT_THAT(run({"--hosts", "a", "--patience", "0", "true"}).err,
+              HasSubstr("--patience 0 is not accepted: expected 0.001.."));
   const Ran lonely = orrery({"run", "--launcher-exec", "ssh", "true"});
   EXPECT_EQ(lonely.code, 2);
   EXPECT_THAT(lonely.err, HasSubstr("--launcher-exec ssh is of no use without --hosts"));

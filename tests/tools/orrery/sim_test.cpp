@@ -104,6 +104,14 @@ TEST(Sim, AReplayInWhichAllWaitIsStuck) {
   EXPECT_EQ(count(ran.out, "stuck"), 0u);
 }
 
+// A device as a trace: memory without end.
+TEST(Sim, ATraceWithoutEndIsRefusedAtTheLimit) {
+  const Ran ran = orrery({"sim", "--replay", "/dev/zero", "--machine", "gemini"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("'/dev/zero'"));
+  EXPECT_THAT(ran.err, HasSubstr("more than"));
+}
+
 TEST(Sim, WhatStandsInTheWrongPlaceIsNamed) {
   const Ran shape = orrery({"sim", "--machine", "aries", "--nodes", "1x1x1", "uniform", "--load", "0.1"});
   EXPECT_EQ(shape.code, 2);

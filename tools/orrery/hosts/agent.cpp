@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "tools/orrery/hosts/agent.hpp"
 
+#include "emu/base/printable.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/job/random.hpp"
 #include "tools/orrery/run/pe_process.hpp"
@@ -48,7 +49,7 @@ std::uint64_t raise_descriptor_limit() {
 
 // Says on stderr, which the launcher's program hands through, why there is no agent here.
 bool failed(std::string_view why) {
-  fmt::print(stderr, "orrery: no agent: {}\n", why);
+  fmt::print(stderr, "orrery: no agent: {}\n", printable(why));
   return false;
 }
 

@@ -82,6 +82,7 @@ void HostLauncher::serve() {
     poll_once();
     const std::int64_t now = monotonic_ns();
     check_deadline(now, options_.timeout_ns);
+    lose_silent(now);
     if (kill_at_ != 0 && now >= kill_at_) {
       // First by their agents; then without those, which do it when they are alone.
       if (kills_++ == 0)
@@ -103,7 +104,7 @@ void HostLauncher::poll_once() {
     fds.push_back({host.from.get(), POLLIN, 0});
     fds.push_back({host.to_send.empty() ? -1 : host.to.get(), POLLOUT, 0});
   }
-  if (poll(fds.data(), fds.size(), wait_ms()) <= 0) return;
+  if (poll(fds.data(), fds.size(), wait_for_hosts_ms()) <= 0) return;
   for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
     if (fds[2 + 2 * i].revents != 0) read_from(i);
     if (fds[3 + 2 * i].revents != 0) write_to(hosts_[i]);
@@ -162,9 +163,11 @@ void HostLauncher::handle(Host& host, const AgentMessage& message) {
       return lose(host,
                   fmt::format("it is another version: '{}' there, '{}' here", message.bytes, kAgentHello));
     host.greeted = true;
+    host.silent_at = monotonic_ns() + options_.patience_ns;
     return send_start(host);
   }
   if (message.kind == AgentKind::bye) {
+    host.silent_at = 0;
     for (std::uint32_t i = 0; i < host.share.count; ++i) {
       if (!pes_[host.share.first + i].exited) return lose(host, "it left before its PEs");
     }
@@ -182,10 +185,12 @@ void HostLauncher::handle(Host& host, const AgentMessage& message) {
   Pe& pe = pes_[rank];
   switch (message.kind) {
     case AgentKind::started:
+      if (pe.pid == 0 && !pe.exited) begun(host);
       pe.pid = parse_number(message.bytes, INT_MAX).value_or(0);
       if (rank == 0) wants_input_ = isatty(STDIN_FILENO) != 1;
       return;
     case AgentKind::refused:
+      if (pe.pid == 0 && !pe.exited) begun(host);
       pe.exited = true;
       pe.status = kExitUsage << 8;
       return fail(kExitUsage, fmt::format("host {}: {}", host.share.name, message.bytes));
@@ -252,6 +257,34 @@ void HostLauncher::reap() {
         if (!host.from.valid() && !host.said_bye)
           lose(host, fmt::format("it ended with code {}", exit_code_of(status)));
       });
+}
+
+// One more of its PEs runs, or cannot.
+void HostLauncher::begun(Host& host) {
+  if (host.to_begin > 0) --host.to_begin;
+  host.silent_at = host.to_begin == 0 ? 0 : monotonic_ns() + options_.patience_ns;
+}
+
+// A host that says nothing before its PEs run keeps the others waiting at their first barrier.
+void HostLauncher::lose_silent(std::int64_t now) {
+  for (Host& host : hosts_) {
+    if (host.silent_at == 0 || now < host.silent_at || !host.from.valid()) continue;
+    host.silent_at = 0;
+    lose(host, fmt::format("it said nothing for {} s ({})", static_cast<double>(options_.patience_ns) / 1e9,
+                           host.greeted ? "it has not started its PEs" : "no 'orrery agent' answers there"));
+  }
+}
+
+int HostLauncher::wait_for_hosts_ms() const {
+  const int wait = wait_ms();
+  std::int64_t first = INT64_MAX;
+  for (const Host& host : hosts_) {
+    if (host.silent_at != 0 && host.from.valid()) first = std::min(first, host.silent_at);
+  }
+  if (first == INT64_MAX) return wait;
+  const auto until =
+      static_cast<int>(std::clamp<std::int64_t>((first - monotonic_ns()) / 1'000'000 + 1, 0, INT_MAX));
+  return wait < 0 ? until : std::min(wait, until);
 }
 
 // No more comes from that host: its PEs, which its agent ends when its connection closes, count as ended.

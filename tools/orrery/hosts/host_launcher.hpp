@@ -25,6 +25,7 @@ struct HostRunOptions {
   std::vector<HostShare> hosts;
   std::string launcher_exec;    // words before HOST COMMAND; empty: ssh
   std::int64_t timeout_ns = 0;  // 0: none
+  std::int64_t patience_ns = 60'000'000'000;  // how long a host may take for each step until its PEs run
   bool label = false;
   bool keep_going = false;
   bool bind_to_cores = false;
@@ -54,6 +55,8 @@ class HostLauncher : private JobControl {
     UniqueFd to, from;
     std::string to_send;
     AgentMessageBuffer messages;
+    std::int64_t silent_at = 0;  // when it counts as lost, unless its PEs run by then; 0: they do
+    std::uint32_t to_begin = 0;  // PEs that it has neither started nor refused
     bool greeted = false;
     bool said_bye = false;
     bool exited = false;  // ssh has
@@ -79,6 +82,9 @@ class HostLauncher : private JobControl {
   void on_pmi(std::uint32_t rank, std::string_view bytes);
   void on_exit(std::uint32_t rank, int status);
   void reap();
+  void begun(Host& host);
+  void lose_silent(std::int64_t now);
+  int wait_for_hosts_ms() const;
   void lose(Host& host, const std::string& why);
   void cut_off();
   bool has_exited(std::uint32_t rank) const override;

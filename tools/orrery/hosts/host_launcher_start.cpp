@@ -3,6 +3,8 @@
 //
 // How the launcher of several hosts reaches them, and what its agents are to start.
 #include "tools/orrery/hosts/host_launcher.hpp"
+
+#include "emu/base/wait.hpp"
 #include "tools/orrery/run/pe_process.hpp"
 #include "tools/orrery/subcommand.hpp"
 
@@ -99,6 +101,8 @@ bool HostLauncher::start_agent(Host& host) {
   child.out = from_end.get();
   child.signal_mask = mask_before_;
   int why = 0;
+  host.to_begin = host.share.count;
+  host.silent_at = monotonic_ns() + options_.patience_ns;
   host.pid = start_child(child, {}, guardian_, &why);
   if (host.pid > 0 && why == 0) return true;
   fail(kExitFailure, fmt::format("host {}: '{}' cannot be run: {}", host.share.name, child.command.front(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/base/config.hpp"
+#include "emu/base/printable.hpp"
 #include "emu/base/version.hpp"
 #include "emu/job/cores.hpp"
 #include "emu/job/host_directory_layout.hpp"
@@ -100,7 +101,7 @@ void print(const Json& all) {
   for (const Json& one : all["variables"]) {
     const std::string preset = text(one["default"]);
     fmt::print("  {} (default {}; {}){}\n      {}\n", text(one["name"]), preset.empty() ? "unset" : preset,
-               text(one["accepts"]), one["value"].is_null() ? "" : " = " + text(one["value"]),
+               text(one["accepts"]), one["value"].is_null() ? "" : " = " + printable(text(one["value"])),
                text(one["help"]));
   }
 }
@@ -121,7 +122,7 @@ void add_info(CLI::App& root, int& exit_code) {
       print(all);
     }
     for (const std::string& problem : config::check_environment(environ)) {
-      std::fprintf(stderr, "orrery: warn: %s\n", problem.c_str());
+      std::fprintf(stderr, "orrery: warn: %s\n", printable(problem).c_str());
     }
     exit_code = 0;
   });

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "tools/orrery/run/job_control.hpp"
 
+#include "emu/base/printable.hpp"
 #include "emu/base/wait.hpp"
 #include "tools/orrery/run/pe_process.hpp"
 #include "tools/orrery/subcommand.hpp"
@@ -131,7 +132,7 @@ void JobControl::stop(int signal) {
 void JobControl::report(const std::string& reason) const {
   const std::string text =
       job_report(reason, *server_, pe_count_, [this](std::uint32_t rank) { return facts_of(rank); });
-  std::fputs(text.c_str(), stderr);
+  std::fputs(printable(text).c_str(), stderr);
 }
 
 void JobControl::check_deadline(std::int64_t now, std::int64_t timeout_ns) {

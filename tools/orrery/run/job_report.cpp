@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "tools/orrery/run/job_report.hpp"
 
+#include "emu/base/printable.hpp"
 #include "tools/orrery/subcommand.hpp"
 
 #include <fmt/core.h>
@@ -60,7 +61,7 @@ std::string where_is(const PeFacts& pe, const job::PmiServer& server, std::uint3
 
 }  // namespace
 
-void say(const std::string& line) { std::fprintf(stderr, "orrery: %s\n", line.c_str()); }
+void say(const std::string& line) { std::fprintf(stderr, "orrery: %s\n", printable(line).c_str()); }
 
 std::string job_report(const std::string& reason, const job::PmiServer& server, std::uint32_t pes,
                        const AskPe& ask) {

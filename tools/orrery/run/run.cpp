@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/config.hpp"
 #include "emu/base/fault_spec.hpp"
+#include "emu/base/printable.hpp"
 #include "emu/clock/choice.hpp"
 #include "emu/job/cores.hpp"
 #include "emu/job/resource_limits.hpp"
@@ -47,6 +48,7 @@ struct Words {
   std::string nodes;
   std::string place;
   std::string timeout;
+  std::string patience;
   std::string bind = "none";
   std::string provider;
   std::string interface;
@@ -74,6 +76,14 @@ std::optional<std::uint32_t> parse_count(std::string_view text, std::uint32_t mo
   if (error != std::errc{} || end != text.data() + text.size() || number == 0 || number > most)
     return std::nullopt;
   return number;
+}
+
+std::optional<std::int64_t> parse_seconds(std::string_view text) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc{} || end != text.data() + text.size() || !(seconds >= 1e-3) || seconds > kMaxTimeout)
+    return std::nullopt;
+  return static_cast<std::int64_t>(seconds * 1e9);
 }
 
 // The machine and its clock, from the command line or else the environment. `nodes`: how many nodes the
@@ -165,15 +175,12 @@ std::string read_words(Words& words, RunOptions* options, RecordUses* uses) {
                        place.nid, machine_nodes - 1, *pes);
   }
   if (!words.timeout.empty()) {
-    double seconds = 0;
-    const auto [end, error] =
-        std::from_chars(words.timeout.data(), words.timeout.data() + words.timeout.size(), seconds);
-    if (error != std::errc{} || end != words.timeout.data() + words.timeout.size() || !(seconds >= 1e-3) ||
-        seconds > kMaxTimeout) {
+    const auto timeout_ns = parse_seconds(words.timeout);
+    if (!timeout_ns) {
       return fmt::format("--timeout {} is not accepted: expected 0.001..{:.0f} seconds", words.timeout,
                          kMaxTimeout);
     }
-    options->timeout_ns = static_cast<std::int64_t>(seconds * 1e9);
+    options->timeout_ns = *timeout_ns;
   }
   const char* const fault = std::getenv("ORRERY_FAULT");
   if (!words.fault.empty() && !parse_faults(words.fault, &why)) return fmt::format("--fault: {}", why);
@@ -225,6 +232,13 @@ std::string read_hosts(const Words& words, const RunOptions& run, HostRunOptions
   if (std::string problem = parse_hosts(words.hosts, pes, &options->hosts); !problem.empty()) return problem;
   options->launcher_exec = words.launcher_exec;
   options->timeout_ns = run.timeout_ns;
+  if (!words.patience.empty()) {
+    const auto patience_ns = parse_seconds(words.patience);
+    if (!patience_ns)
+      return fmt::format("--patience {} is not accepted: expected 0.001..{:.0f} seconds", words.patience,
+                         kMaxTimeout);
+    options->patience_ns = *patience_ns;
+  }
   options->label = run.label;
   options->keep_going = run.keep_going;
   options->bind_to_cores = run.bind_to_cores;
@@ -282,7 +296,7 @@ constexpr std::string_view kWithValue[] = {
     "--hosts",       "--launcher-exec", "-n",        "--pes",    "--np",      "--nodes", "--place",
     "--timeout",     "--bind",          "--machine", "--clock",  "--compute", "--trace", "--record",
     "--link-report", "--json",          "--fault",   "--device", "--log",     "--limit", "--provider",
-    "--interface",   "--layer",         "--via"};
+    "--interface",   "--layer",         "--via",     "--patience"};
 
 constexpr const char* kHelp =
     "Start a job: N processes of one program, on this host or, with --hosts, on others\n\n"
@@ -348,6 +362,10 @@ void add_run(CLI::App& root, int& exit_code) {
       ->type_name("FILE")
       ->excludes(nodes);
   command->add_option("--timeout", words->timeout, "Stop after that time and say which PE waits for which")
+      ->type_name("SECONDS");
+  command
+      ->add_option("--patience", words->patience,
+                   "With --hosts: how long a host may say nothing until its PEs run (default 60)")
       ->type_name("SECONDS");
   command
       ->add_option("--bind", words->bind,
@@ -429,8 +447,11 @@ void add_run(CLI::App& root, int& exit_code) {
       problem = fmt::format("-n is given {} times: expected one number of PEs", pes->count());
     HostRunOptions on_hosts;
     if (!words->hosts.empty() && problem.empty()) problem = read_hosts(*words, options, &on_hosts);
-    if (words->hosts.empty() && !words->launcher_exec.empty() && problem.empty())
-      problem = fmt::format("--launcher-exec {} is of no use without --hosts", words->launcher_exec);
+    for (const auto& [name, value] :
+         {std::pair{"--launcher-exec", &words->launcher_exec}, {"--patience", &words->patience}}) {
+      if (words->hosts.empty() && !value->empty() && problem.empty())
+        problem = fmt::format("{} {} is of no use without --hosts", name, *value);
+    }
     ViaOptions via;
     if (!words->via.empty() && problem.empty()) problem = refused_with_via(*words);
     if (!words->via.empty() && problem.empty()) problem = read_launcher(words->via, &via.launcher);
@@ -445,12 +466,12 @@ void add_run(CLI::App& root, int& exit_code) {
     const std::string faults = words->fault.empty() ? config::text("ORRERY_FAULT") : words->fault;
     if (words->hosts.empty()) {
       const std::string absent = dead_and_absent(faults, options.placement);
-      if (!absent.empty()) std::fprintf(stderr, "orrery: warn: %s\n", absent.c_str());
+      if (!absent.empty()) std::fprintf(stderr, "orrery: warn: %s\n", printable(absent).c_str());
     }
     if (!words->provider.empty()) setenv("ORRERY_PROVIDER", words->provider.c_str(), 1);
     if (!words->interface.empty()) setenv("ORRERY_INTERFACE", words->interface.c_str(), 1);
     for (const std::string& line : config::check_environment(environ)) {
-      std::fprintf(stderr, "orrery: warn: %s\n", line.c_str());
+      std::fprintf(stderr, "orrery: warn: %s\n", printable(line).c_str());
     }
     if (!words->hosts.empty()) {
       exit_code = HostLauncher(std::move(on_hosts)).run();

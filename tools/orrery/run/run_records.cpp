@@ -3,6 +3,7 @@
 #include "tools/orrery/run/run_records.hpp"
 
 #include "emu/base/output_file.hpp"
+#include "emu/base/printable.hpp"
 #include "emu/base/unique_fd.hpp"
 #include "tools/orrery/temporary_folder.hpp"
 #include "tools/orrery/trace/communication.hpp"
@@ -149,7 +150,7 @@ void use_records(const RecordUses& uses, const std::string& prefix, std::uint32_
       problem = how_exact(uses, *built.machine, all, pes, *exit_code);
   }
   if (problem.empty()) return;
-  std::fprintf(stderr, "orrery: error: %s\n", problem.c_str());
+  std::fprintf(stderr, "orrery: error: %s\n", printable(problem).c_str());
   if (*exit_code == 0) *exit_code = 1;
 }
 

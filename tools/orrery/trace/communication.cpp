@@ -13,6 +13,11 @@ namespace orrery::tool {
 
 namespace {
 
+// What a PE writes into its record is not trusted: each operation becomes a record for each 1 GiB of it, and
+// `orrery sim --replay` reads no larger file.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
+constexpr std::size_t kMostRecords = std::size_t{1} << 25;
+
 bool brings_data(model::Op op) {
   switch (op) {
     case model::Op::fma_get:
@@ -51,6 +56,10 @@ sim::Trace communication(const std::vector<clock::Recorded>& records, std::strin
     const bool gets = brings_data(asked.op);
     // A message without payload is a packet all the same.
     const std::uint64_t bytes = std::max<std::uint64_t>(asked.bytes, 1);
+    if (bytes > kMostBytes) {
+      *problem = fmt::format("PE {} recorded an operation of {} bytes: expected up to {}", r.pe, bytes, kMostBytes);
+      return {};
+    }
     steps.push_back({asked.src, asked.now.count(), true, r.number, asked.dst, bytes,
                      gets ? sim::TraceKind::ask : sim::TraceKind::put});
     steps.push_back({gets ? asked.src : asked.dst, r.quote.data_at.count(), false, r.number,
@@ -71,6 +80,10 @@ sim::Trace communication(const std::vector<clock::Recorded>& records, std::strin
     }
     for (std::uint64_t left = step.bytes; left > 0;) {
       const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, kMaxBytes));
+      if (trace.records.size() == kMostRecords) {
+        *problem = fmt::format("more than {} records, which is the limit of a trace", kMostRecords);
+        return {};
+      }
       trace.records.push_back({ns, step.process, step.peer, bytes, step.kind});
       left -= bytes;
     }
