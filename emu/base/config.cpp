@@ -45,6 +45,8 @@ constexpr auto kKnobs = std::to_array<Knob>({
      "virtual time: how long, in real time, all PEs look in vain before it is a deadlock", 1, 86400},
     {"ORRERY_DEVICE", Kind::choice, "aries", "aries|gemini",
      "the device that uGNI programs find: what is aligned, which AMOs there are, how wide event data is"},
+    {"ORRERY_ENCRYPT", Kind::choice, "off", "off|on",
+     "whether the wire between hosts encrypts what it carries; the same for all processes of a job"},
     {"ORRERY_FAULT", Kind::faults, "", kFaultWords,
      "faults of the emulated network, as `orrery run --fault` takes them"},
     {"ORRERY_GNI_OF", Kind::text, "", "a job",
@@ -84,6 +86,9 @@ constexpr auto kKnobs = std::to_array<Knob>({
     {"ORRERY_RECORD", Kind::text, "", "a path",
      "virtual time: each PE writes what it asked of the machine, and the answers, to this path with its "
      "number behind"},
+    {"ORRERY_SOCKETS", Kind::text, "", "abstract, or a folder of this user with mode 0700",
+     "where the Unix sockets are by which processes of a host meet; unset: a folder in XDG_RUNTIME_DIR, "
+     "/run/user or /tmp"},
     {"ORRERY_SPINS", Kind::number, "", "0..1000000 polls",
      "how often a wait polls before it yields; unset: few when PEs share cores", 0, 1'000'000},
     {"ORRERY_WIRE", Kind::choice, "auto", "auto|ofi",

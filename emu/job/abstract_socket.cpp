@@ -5,6 +5,7 @@
 #include "emu/base/log.hpp"
 #include "emu/base/own_descriptor.hpp"
 #include "emu/base/wait.hpp"
+#include "emu/job/socket_folder.hpp"
 
 #include <fmt/core.h>
 
@@ -66,6 +67,14 @@ bool knows_all_users() {
 
 }  // namespace
 
+Result<UniqueFd> listen_at(std::string_view name) {
+  return name.starts_with('/') ? listen_in_folder(name) : listen_abstract(name);
+}
+
+Result<UniqueFd> connect_to(std::string_view name, std::int64_t deadline_ns) {
+  return name.starts_with('/') ? connect_in_folder(name, deadline_ns) : connect_abstract(name, deadline_ns);
+}
+
 Result<UniqueFd> listen_abstract(std::string_view name) {
   const auto address = address_of(name);
   if (!address) return Errc::size;
@@ -113,9 +122,11 @@ std::optional<SocketPeer> peer_of(int fd) {
   ucred peer{};
   socklen_t length = sizeof peer;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return std::nullopt;
-  if (peer.uid == kOverflowUid && !knows_all_users()) return std::nullopt;
+  if (is_overflow_user(peer.uid)) return std::nullopt;
   return SocketPeer{peer.uid, peer.pid};
 }
+
+bool is_overflow_user(uid_t uid) { return uid == kOverflowUid && !knows_all_users(); }
 
 bool shares_namespaces(const SocketPeer& peer) {
   // 0: of a pid namespace that is not below ours.
@@ -193,19 +204,24 @@ Result<std::size_t> receive_with_fds(int fd, std::span<std::byte> bytes, int max
   return static_cast<std::size_t>(length);
 }
 
-std::vector<std::string> abstract_names(std::string_view prefix) {
+std::optional<std::string_view> listening_name(std::string_view line) {
+  // "0000000000000000: 00000002 00000000 00010000 0005 01 12345 @name": flag 00010000 = listening.
+  if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
+  const auto at = line.find(" @");
+  if (at == std::string_view::npos || line.substr(0, at).find(" 00010000 ") == std::string_view::npos)
+    return std::nullopt;
+  return line.substr(at + 2);
+}
+
+std::vector<std::string> socket_names(std::string_view prefix) {
+  if (prefix.starts_with('/')) return names_in_folders(prefix);
   std::vector<std::string> names;
   std::FILE* file = std::fopen("/proc/net/unix", "re");
   if (file == nullptr) return names;
-  // "0000000000000000: 00000002 00000000 00010000 0005 01 12345 @name": flag 00010000 = listening.
   char line[512];
   while (std::fgets(line, sizeof line, file) != nullptr) {
-    std::string_view text(line);
-    if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
-    const auto at = text.find(" @");
-    if (at == std::string_view::npos || text.find(" 00010000 ") == std::string_view::npos) continue;
-    const auto name = text.substr(at + 2);
-    if (name.starts_with(prefix)) names.emplace_back(name);
+    const auto name = listening_name(line);
+    if (name && name->starts_with(prefix)) names.emplace_back(*name);
   }
   std::fclose(file);
   return names;

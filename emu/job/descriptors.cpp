@@ -7,6 +7,7 @@
 #include "emu/base/wait.hpp"
 #include "emu/job/abstract_socket.hpp"
 #include "emu/job/process_stat.hpp"
+#include "emu/job/socket_folder.hpp"
 #include "emu/job/wireup_record.hpp"
 
 #include <algorithm>
@@ -37,9 +38,10 @@ bool is_ours(int fd) {
 Result<std::unique_ptr<DescriptorServer>> DescriptorServer::listen(EventLoop& loop, std::string_view name) {
   std::unique_ptr<DescriptorServer> server(new DescriptorServer(loop));
   server->name_ = name;
-  auto socket = listen_abstract(name);
+  auto socket = listen_at(name);
   if (!socket.ok()) return socket.code();
   server->socket_ = std::move(socket).value();
+  server->owner_ = getpid();
   server->keep_spare();
   return server;
 }
@@ -55,6 +57,8 @@ Status DescriptorServer::serve(const HostDirectory& directory, ProcessRef self) 
 
 DescriptorServer::~DescriptorServer() {
   loop_.remove(socket_.get());
+  // A forked child leaves its parent's alone.
+  if (is_in_folder(name_) && owner_ == getpid()) remove_from_folder(name_);
   // The loop thread owns pending_ while it runs; in a forked child there is none, and close() is all we need.
   const bool ran = loop_.run_and_wait([this] {
     for (const UniqueFd& fd : pending_) loop_.remove(fd.get());
@@ -167,12 +171,12 @@ struct Answer {
 };
 
 Result<Answer> ask(std::string_view name, const WireupRequest& request, std::int64_t deadline_ns) {
-  auto connected = connect_abstract(name, deadline_ns);
+  auto connected = connect_to(name, deadline_ns);
   if (!connected.ok()) return connected.code();
   const UniqueFd fd = std::move(connected).value();
   const auto peer = peer_of(fd.get());
   if (!peer || peer->uid != geteuid()) {
-    log::info("socket @{} belongs to uid {}, not to us: descriptors refused", name, peer ? peer->uid : 0);
+    log::info("socket {} belongs to uid {}, not to us: descriptors refused", name, peer ? peer->uid : 0);
     return Errc::permission;
   }
   const auto record = encode(request);

@@ -29,18 +29,19 @@ struct Descriptors {
   UniqueFd clock;  // the job's; PE 0 alone offers it
 };
 
-// Hands this process's descriptors to processes of the same user that can read the same directory, over an
-// abstract Unix socket. Owns the socket; the offered descriptors stay the caller's, and must stay open.
+// Hands this process's descriptors to processes of the same user that can read the same directory, over a
+// Unix socket (abstract_socket.hpp). Owns the socket; the offered descriptors stay the caller's, and must
+// stay open.
 //   1. Runs on the loop thread; a client that says nothing costs one of 64 pending places, oldest out first.
 //   2. A peer gets descriptors only after its uid (SO_PEERCRED), the directory's secret and the slot's
 //      request nonce were checked; any other peer is disconnected without an answer.
 //   3. The directory itself is handed out only after share_directory(), to the same user.
-//   4. Nothing is left behind by a kill: the name is abstract.
+//   4. A kill leaves nothing behind but the socket's file, if its name is one of socket_folder.hpp.
 // Usage: auto s = DescriptorServer::listen(loop, name);  directory.join({.rank = 0, .socket_name = name});
 //        s.value()->serve(directory, self);
 class DescriptorServer {
  public:
-  // Binds and listens at the abstract name `name` (at most layout::kSocketNameBytes bytes, no leading zero).
+  // Binds and listens at `name` (at most layout::kSocketNameBytes bytes, no leading zero).
   // Clients can connect from now on and are answered after serve().
   // Errors: no_resource (the name is taken), system.
   static Result<std::unique_ptr<DescriptorServer>> listen(EventLoop& loop, std::string_view name);
@@ -71,6 +72,7 @@ class DescriptorServer {
   UniqueFd spare_;        // a place kept to answer a peer when descriptors are used up
   bool starved_ = false;  // that one is taken as well: connections that wait do not wake us, a new one does
   std::string name_;
+  pid_t owner_ = 0;
   std::mutex mu_;
   const HostDirectory* directory_ = nullptr;                   // guarded by mu_
   ProcessRef self_;                                            // guarded by mu_

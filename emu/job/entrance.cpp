@@ -4,6 +4,8 @@
 
 #include "emu/base/log.hpp"
 #include "emu/job/abstract_socket.hpp"
+#include "emu/job/socket_folder.hpp"
+#include "emu/job/user_directory.hpp"
 #include "emu/job/wireup_record.hpp"
 
 #include <fmt/core.h>
@@ -42,17 +44,22 @@ bool take_number(std::string_view& text, T* out, int base) {
 }  // namespace
 
 std::string EntranceName::text() const {
-  return fmt::format("orrery.{}.run.{}.{:016x}", geteuid(), launcher, job_id);
+  const std::string number = fmt::format("run.{}.{:016x}", launcher, job_id);
+  return socket_folder().empty() ? fmt::format("orrery.{}.{}", geteuid(), number) : "/" + number;
 }
 
 std::optional<EntranceName> EntranceName::parse(std::string_view text) {
   constexpr std::string_view kHead = "orrery.";
   constexpr std::string_view kMiddle = "run.";
-  if (!text.starts_with(kHead)) return std::nullopt;
-  text.remove_prefix(kHead.size());
   unsigned uid = 0;
   EntranceName name;
-  if (!take_number(text, &uid, 10) || !text.starts_with(kMiddle)) return std::nullopt;
+  if (text.starts_with('/')) {
+    text.remove_prefix(1);
+  } else if (text.starts_with(kHead)) {
+    text.remove_prefix(kHead.size());
+    if (!take_number(text, &uid, 10)) return std::nullopt;
+  }
+  if (!text.starts_with(kMiddle)) return std::nullopt;
   text.remove_prefix(kMiddle.size());
   if (!take_number(text, &name.launcher, 10) || name.launcher <= 0) return std::nullopt;
   if (!take_number(text, &name.job_id, 16) || name.job_id == 0 || !text.empty()) return std::nullopt;
@@ -61,16 +68,27 @@ std::optional<EntranceName> EntranceName::parse(std::string_view text) {
 
 Result<std::unique_ptr<Entrance>> Entrance::open(const EntranceName& name) {
   std::unique_ptr<Entrance> entrance(new Entrance);
-  auto socket = listen_abstract(name.text());
+  auto socket = listen_at(name.text());
   if (!socket.ok()) return socket.code();
   entrance->socket_ = std::move(socket).value();
   entrance->job_id_ = name.job_id;
+  entrance->name_ = name.text();
+  entrance->owner_ = getpid();
   entrance->epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   if (!entrance->epoll_.valid() || !watch(entrance->epoll_.get(), entrance->socket_.get())) {
-    log::error("socket @{} cannot be waited for: {}", name.text(), std::strerror(errno));
+    log::error("socket {} cannot be waited for: {}", name.text(), std::strerror(errno));
     return Errc::system;
   }
   return entrance;
+}
+
+Entrance::~Entrance() {
+  // A forked child leaves its parent's alone.
+  if (!is_in_folder(name_) || owner_ != getpid()) return;
+  remove_from_folder(name_);
+  // Processes of a job end without a word; with their launcher all of them have gone.
+  for (const std::string& one : names_in_folders(socket_prefix(fmt::format("{:016x}", job_id_)) + "."))
+    remove_from_folder(one);
 }
 
 void Entrance::serve(const Answers& answers) {

@@ -18,13 +18,13 @@
 namespace orrery::job {
 
 // Where a process finds the job of `orrery run` whose descriptors were closed on the way to it (by Python's
-// subprocess, a test runner, a daemon): the name of an abstract socket at which the launcher listens, which
-// the PEs have in ORRERY_JOB_AT.
+// subprocess, a test runner, a daemon): the name of the socket (abstract_socket.hpp) at which the launcher
+// listens, which the PEs have in ORRERY_JOB_AT.
 struct EntranceName {
   pid_t launcher = 0;        // in the launcher's pid namespace
   std::uint64_t job_id = 0;  // of the host directory
 
-  std::string text() const;  // "orrery.UID.run.PID.JOB", the socket's name
+  std::string text() const;  // "/run.PID.JOB" or "orrery.UID.run.PID.JOB", the socket's name
   static std::optional<EntranceName> parse(std::string_view text);
 };
 
@@ -37,6 +37,7 @@ class Entrance {
  public:
   // Errors: no_resource (the name is taken), system.
   static Result<std::unique_ptr<Entrance>> open(const EntranceName& name);
+  ~Entrance();
   Entrance(const Entrance&) = delete;
   Entrance& operator=(const Entrance&) = delete;
 
@@ -57,6 +58,8 @@ class Entrance {
   UniqueFd epoll_;
   UniqueFd socket_;
   std::uint64_t job_id_ = 0;
+  std::string name_;
+  pid_t owner_ = 0;
   std::deque<UniqueFd> pending_;  // oldest first
 };
 

@@ -131,9 +131,14 @@ std::string_view process_state_name(char state) {
   }
 }
 
-std::uint64_t pid_namespace() {
+namespace {
+std::uint64_t namespace_at(const char* path) {
   struct stat info {};
-  return ::stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
+  return ::stat(path, &info) == 0 ? info.st_ino : 0;
 }
+}  // namespace
+
+std::uint64_t pid_namespace() { return namespace_at("/proc/self/ns/pid"); }
+std::uint64_t network_namespace() { return namespace_at("/proc/self/ns/net"); }
 
 }  // namespace orrery::job

@@ -42,5 +42,6 @@ bool all_threads_sleep(pid_t pid);
 
 // Number of this process's pid namespace; 0 when it cannot be read. Pids of another one mean nothing here.
 std::uint64_t pid_namespace();
+std::uint64_t network_namespace();
 
 }  // namespace orrery::job

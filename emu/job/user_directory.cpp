@@ -7,6 +7,7 @@
 #include "emu/job/abstract_socket.hpp"
 #include "emu/job/process_stat.hpp"
 #include "emu/job/random.hpp"
+#include "emu/job/socket_folder.hpp"
 
 #include <algorithm>
 
@@ -26,7 +27,7 @@ Result<std::unique_ptr<HostDirectory>> fetch_and_open(std::string_view name, std
 }
 
 Result<std::unique_ptr<HostDirectory>> ask_members(const std::string& prefix, std::int64_t deadline_ns) {
-  for (const std::string& name : abstract_names(prefix + ".m")) {
+  for (const std::string& name : socket_names(prefix + ".m")) {
     auto directory = fetch_and_open(name, std::min(deadline_ns, monotonic_ns() + kLeaderNs));
     if (directory.ok()) return directory;
   }
@@ -38,6 +39,9 @@ Result<std::unique_ptr<HostDirectory>> ask_members(const std::string& prefix, st
 std::string socket_prefix(std::string_view job_name) {
   std::uint32_t hash = 2166136261u;  // FNV-1a
   for (const char c : job_name) hash = (hash ^ static_cast<std::uint8_t>(c)) * 16777619u;
+  // A folder may be shared by what counts as hosts of their own, told apart by their network namespace.
+  if (!socket_folder().empty())
+    return fmt::format("/{:08x}.{:x}.{:x}", hash, pid_namespace(), network_namespace());
   return fmt::format("orrery.{}.{:08x}.{:x}", geteuid(), hash, pid_namespace());
 }
 

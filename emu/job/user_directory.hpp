@@ -23,9 +23,10 @@ struct UserDirectory {
   std::unique_ptr<DescriptorServer> leader;  // set in the process that leads; needs `directory`, goes first
 };
 
-// "orrery.UID.HASH.NAMESPACE": what the sockets of the job `job_name` of this user are called before the last
-// dot. Abstract names are seen in the whole network namespace, but processes that share memory watch each
-// other by pid: processes of another pid namespace are another host's, and reached by the wire.
+// "/HASH.NAMESPACES" or "orrery.UID.HASH.NAMESPACE": what the sockets of the job `job_name` of this user are
+// called before the last dot. Abstract names are seen in the whole network namespace, but processes that
+// share memory watch each other by pid: processes of another pid namespace are another host's, and reached
+// by the wire.
 std::string socket_prefix(std::string_view job_name);
 // A fresh name for a member's descriptor server, under `prefix`.
 std::string member_socket_name(std::string_view prefix);

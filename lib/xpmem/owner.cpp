@@ -30,7 +30,7 @@ Status Owner::listen() {
   job::Job& job = runtime_.job();
   const auto self = job.directory().info_of(job.self());
   if (!self.ok()) return self.code();
-  auto socket = job::listen_abstract(socket_name(self.value().socket_name));
+  auto socket = job::listen_at(socket_name(self.value().socket_name));
   if (!socket.ok()) return socket.code();
   socket_ = std::move(socket).value();
   return job.loop().add(socket_.get(), EPOLLIN, [this](std::uint32_t) { on_connect(); });

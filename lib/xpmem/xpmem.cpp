@@ -102,7 +102,7 @@ int ask(nic::Runtime& runtime, Request request, Answer* answer, UniqueFd* file) 
   const auto owner = job.directory().info_of({.index = name.slot, .generation = name.generation});
   if (!owner.ok() || owner.value().socket_name.empty()) return ENOENT;
   const std::int64_t deadline = monotonic_ns() + kAnswerNs;
-  const auto connected = job::connect_abstract(socket_name(owner.value().socket_name), deadline);
+  const auto connected = job::connect_to(socket_name(owner.value().socket_name), deadline);
   if (!connected.ok()) return connected.code() == Errc::timeout ? ETIMEDOUT : ENOENT;
   const int fd = connected.value().get();
   const auto peer = job::peer_of(fd);

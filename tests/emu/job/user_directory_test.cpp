@@ -5,18 +5,24 @@
 #include "emu/base/wait.hpp"
 #include "emu/job/abstract_socket.hpp"
 #include "emu/job/random.hpp"
+#include "emu/job/socket_folder.hpp"
+#include "emu/job/wireup_record.hpp"
 #include "tests/emu/job/child.hpp"
 #include "tests/require.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <thread>
 
 #include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 namespace orrery::job {
 namespace {
@@ -27,6 +33,7 @@ using test::kLong;
 
 class UserDirectoryTest : public ::testing::Test {
  protected:
+  void TearDown() override { unsetenv("ORRERY_SOCKETS"); }
   std::string name_ = fmt::format("test-{}", random_nonzero());
 
   // What a process does: join under `rank` and stay. Never returns the memory: the child is killed.
@@ -56,6 +63,7 @@ int ended(const std::function<int()>& body) {
 // number.
 TEST_F(UserDirectoryTest, AProcessOfOtherNamespacesGetsNoDirectory) {
   if (geteuid() != 0) ORRERY_SKIP("root") << "only root makes the namespaces that this is about";
+  setenv("ORRERY_SOCKETS", "abstract", 1);  // within reach of the other
   Child member([&] { return be_member(1); });
   ASSERT_EQ(member.code(), 0);
   const std::string leader = socket_prefix(name_) + ".leader";
@@ -78,9 +86,81 @@ TEST_F(UserDirectoryTest, AProcessOfOtherNamespacesGetsNoDirectory) {
             0);
 }
 
+// Of a process whose user namespace maps no user, every other user seems to be its own.
+TEST_F(UserDirectoryTest, AnotherUserIsNotTakenForOneWithoutANumber) {
+  if (geteuid() != 0) ORRERY_SKIP("root") << "only root can become another user";
+  const std::string name = fmt::format("orrery-{}", name_);
+  Child member([&] {
+    if (unshare(CLONE_NEWUSER) != 0) return 77;
+    auto* loop = std::move(EventLoop::start("orrery-child")).value().release();
+    auto* directory = std::move(HostDirectory::create({})).value().release();
+    auto server = DescriptorServer::listen(*loop, name);
+    if (!server.ok() || !server.value()->serve(*directory, ProcessRef{}).ok()) return 1;
+    server.value()->share_directory();
+    (void)server.value().release();
+    return 0;
+  });
+  if (member.code() == 77) ORRERY_SKIP("namespaces") << "no user namespace can be made";
+  ASSERT_EQ(member.code(), 0);
+  const auto descriptors_got = [&] {
+    if (setuid(61234) != 0) return 77;
+    const auto fd = connect_abstract(name, monotonic_ns() + kLong);
+    const auto record = encode(WireupRequest{.wanted = Wanted::directory, .process = {0, 0}});
+    if (!fd.ok() || send(fd.value().get(), record.data(), record.size(), MSG_NOSIGNAL) < 0) return 78;
+    std::array<std::byte, 256> answer;
+    std::vector<UniqueFd> fds;
+    (void)receive_with_fds(fd.value().get(), answer, 8, monotonic_ns() + kLong, &fds);
+    return static_cast<int>(fds.size());
+  };
+  EXPECT_EQ(ended(descriptors_got), 0);
+  // What keeps it out is its number, before its namespaces are looked at.
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  EXPECT_TRUE(peer_of(ends[0]).has_value());
+  EXPECT_EQ(ended([&] { return unshare(CLONE_NEWUSER) != 0    ? 77
+                               : peer_of(ends[0]).has_value() ? 1
+                                                              : 0; }),
+            0);
+}
+
+// Where there is a folder of the user, no other user has a name to take.
+TEST_F(UserDirectoryTest, AnotherUserThatTakesEveryNameKeepsNoJobFromStarting) {
+  if (geteuid() != 0) ORRERY_SKIP("root") << "only root can become another user";
+  setenv("ORRERY_SOCKETS", "abstract", 1);
+  const std::string abstract = socket_prefix(name_) + ".leader";
+  unsetenv("ORRERY_SOCKETS");
+  const std::string leader = socket_prefix(name_) + ".leader";
+  ASSERT_TRUE(leader.starts_with("/"));
+  Child squatter([&] {
+    if (setuid(61234) != 0) return 77;
+    if (listen_abstract(abstract).value().release() < 0) return 1;
+    for (const char c : std::string("123456789abcdef")) {
+      if (listen_abstract(abstract + c).value().release() < 0) return 2;
+    }
+    return 0;
+  });
+  ASSERT_EQ(squatter.code(), 0);
+  Child first([&] { return be_member(1); });
+  ASSERT_EQ(first.code(), 0);
+  Child second([&] { return be_member(2); });
+  ASSERT_EQ(second.code(), 0);
+  EXPECT_EQ(ended([&] {
+              const std::string path = socket_folder() + leader;
+              if (setuid(61234) != 0) return 77;
+              sockaddr_un at{};
+              at.sun_family = AF_UNIX;
+              path.copy(at.sun_path, sizeof at.sun_path - 1);
+              const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+              return connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 ? 1 : 0;
+            }),
+            0)
+      << "another user reaches the leader's socket";
+}
+
 // A name that can be foretold is one that another user can take first.
 TEST_F(UserDirectoryTest, AnotherUserThatTakesTheLeadersNameKeepsNoJobFromStarting) {
   if (geteuid() != 0) ORRERY_SKIP("root") << "only root can become another user";
+  setenv("ORRERY_SOCKETS", "abstract", 1);
   const std::string leader = socket_prefix(name_) + ".leader";
   Child squatter([&] {
     if (setuid(61234) != 0) return 77;
