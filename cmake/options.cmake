@@ -4,6 +4,7 @@ option(ORRERY_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ORRERY_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(ORRERY_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 # Not by default: a newer compiler has warnings that were not seen here. The presets, which CI uses, set it.
+option(ORRERY_ENCRYPTION "Let the wire between hosts encrypt, by OpenSSL 3 (headers only; opened at run time)" ON)
 option(ORRERY_WERROR "Treat warnings as errors" OFF)
 option(ORRERY_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 option(ORRERY_CHECK_LOCKS "Abort at a lock of the NIC that is taken against the order of locks" OFF)

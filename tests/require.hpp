@@ -17,10 +17,10 @@
 namespace orrery::test {
 
 // tests/skip.sh has the same names.
-inline constexpr std::array<std::string_view, 20> kCauses = {
+inline constexpr std::array<std::string_view, 21> kCauses = {
     "ptrace",   "root",   "namespaces", "mounts",  "membarrier", "rseq",        "stores16",
     "provider", "attach", "mlock",      "hugetlb", "memory",     "userfaultfd", "seccomp",
-    "cores",    "hydra",  "mpirun",     "ssh",     "slurm",      "browser"};
+    "cores",    "hydra",  "mpirun",     "ssh",     "slurm",      "browser",     "encryption"};
 
 inline bool is_cause(std::string_view name) {
   return std::find(kCauses.begin(), kCauses.end(), name) != kCauses.end();

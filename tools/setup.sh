@@ -9,7 +9,7 @@
 #                                           long: also the launchers that jobs on several hosts are tried with
 set -euo pipefail
 
-build_packages=(g++ cmake ninja-build pkg-config libfmt-dev libhwloc-dev libfabric-dev libboost-dev
+build_packages=(g++ cmake ninja-build pkg-config libfmt-dev libhwloc-dev libfabric-dev libssl-dev libboost-dev
   libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libbenchmark-dev python3)
 test_packages=(git clang clang-format libclang-rt-14-dev)
 hosts_packages=(iproute2 mpich openmpi-bin)

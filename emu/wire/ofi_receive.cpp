@@ -49,7 +49,13 @@ void OfiWire::refuse(Refusal cause, std::uint32_t source) {
             source, refusal_name(cause));
 }
 
-void OfiWire::arrived(std::span<const std::byte> frame) {
+void OfiWire::arrived(std::span<const std::byte> message) {
+  if (!options_.encrypt) [[likely]]
+    return take_frame(message);
+  if (const auto frame = unsealed(message); !frame.empty()) take_frame(frame);
+}
+
+void OfiWire::take_frame(std::span<const std::byte> frame) {
   FrameHeader header;
   if (const auto refusal = read_frame_header(frame, header)) return refuse(*refusal, kUnread);
   if (header.job != options_.job) return refuse(Refusal::job, header.source);

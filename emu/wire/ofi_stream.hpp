@@ -31,6 +31,7 @@ inline constexpr std::uint64_t kStreamFrames = 256;
 struct TxFrame {
   OfiOperation operation;  // first: sent() finds the frame by it
   std::byte* bytes = nullptr;
+  std::byte* sealed = nullptr;                 // room for the frame encrypted; null: nothing is
   std::uint32_t size = kHostFrameHeaderBytes;  // of what lies in `bytes`
   std::uint32_t body_crc = 0;
   // Payload of the only packet, when it lies elsewhere: in the program's memory, or, when retransmitted,
@@ -76,10 +77,12 @@ struct TxFrame {
 // The frames of a wire that are not in use. Bounded: when it is empty, callers get not_done.
 class FramePool {
  public:
-  FramePool(OfiEndpoint& endpoint, std::uint32_t count) : frames_(count) {
+  // `encrypts`: the endpoint has twice as many send buffers.
+  FramePool(OfiEndpoint& endpoint, std::uint32_t count, bool encrypts) : frames_(count) {
     free_.reserve(count);
     for (std::uint32_t i = count; i-- > 0;) {
       frames_[i].bytes = endpoint.send_buffer(i);
+      if (encrypts) frames_[i].sealed = endpoint.send_buffer(count + i);
       free_.push_back(&frames_[i]);
     }
   }

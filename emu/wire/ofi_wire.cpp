@@ -22,10 +22,11 @@ struct AddressHead {
   std::uint32_t rank;
   std::uint32_t frame_bytes;     // both sides must agree
   std::uint32_t gathered_bytes;  // likewise
-  std::uint32_t reserved;        // 0
+  std::uint32_t flags;           // likewise
 };
 static_assert(sizeof(AddressHead) == 32);
 constexpr std::uint32_t kAddressMagic = 0x4152524f;  // "ORRA"
+constexpr std::uint32_t kEncrypts = 1;               // of flags
 
 // Packets that cannot be cut: they are one thing to the NIC.
 bool can_be_cut(Verb verb) { return verb == Verb::put || verb == Verb::response; }
@@ -46,19 +47,22 @@ Result<std::unique_ptr<OfiWire>> OfiWire::open(const OfiWireOptions& options, Si
     *why = "frames of at least 1024 bytes, 64 of them, and a receive buffer are needed";
     return Errc::invalid_param;
   }
+  if (options.encrypt && !Sealer::is_usable(why)) return Errc::unsupported;
   std::unique_ptr<OfiWire> wire(new OfiWire(options, sink, loss));
-  auto endpoint = OfiEndpoint::open({.provider = options.provider,
-                                     .interface = options.interface,
-                                     .message_bytes = options.frame_bytes,
-                                     .gathered_bytes = kLongestFrame,
-                                     .receives = options.receives,
-                                     .sends = options.frames,
-                                     .other_hosts = options.other_hosts,
-                                     .greeter = wire.get()},
-                                    why);
+  const std::uint32_t encrypts = options.encrypt ? 1 : 0;
+  auto endpoint = OfiEndpoint::open(
+      {.provider = options.provider,
+       .interface = options.interface,
+       .message_bytes = static_cast<std::uint32_t>(options.frame_bytes + encrypts * kSealBytes),
+       .gathered_bytes = options.encrypt ? 0 : kLongestFrame,
+       .receives = options.receives,
+       .sends = options.frames * (1 + encrypts),
+       .other_hosts = options.other_hosts,
+       .greeter = wire.get()},
+      why);
   if (!endpoint.ok()) return endpoint.code();
   wire->endpoint_ = std::move(endpoint).value();
-  wire->pool_ = std::make_unique<FramePool>(*wire->endpoint_, options.frames);
+  wire->pool_ = std::make_unique<FramePool>(*wire->endpoint_, options.frames, options.encrypt);
   if (options.faults) wire->faults_ = std::make_unique<FaultWire>(*options.faults);
   wire->now_ns_ = monotonic_ns();
   if (const std::uint32_t gathered = wire->endpoint_->longest_gathered(); gathered != 0) {
@@ -72,8 +76,13 @@ Result<std::unique_ptr<OfiWire>> OfiWire::open(const OfiWireOptions& options, Si
 
 std::vector<std::byte> OfiWire::address() const {
   const std::vector<std::byte> inner = endpoint_->address();
-  AddressHead head{
-      kAddressMagic, 0, incarnation_, options_.rank, options_.frame_bytes, endpoint_->longest_gathered(), 0};
+  AddressHead head{kAddressMagic,
+                   0,
+                   incarnation_,
+                   options_.rank,
+                   options_.frame_bytes,
+                   endpoint_->longest_gathered(),
+                   options_.encrypt ? kEncrypts : 0};
   std::vector<std::byte> bytes(sizeof head + inner.size());
   std::memcpy(bytes.data(), &head, sizeof head);
   if (!inner.empty()) std::memcpy(bytes.data() + sizeof head, inner.data(), inner.size());
@@ -82,12 +91,27 @@ std::vector<std::byte> OfiWire::address() const {
   return bytes;
 }
 
+bool address_encrypts(std::span<const std::byte> address) {
+  AddressHead head;
+  if (address.size() < sizeof head) return false;
+  std::memcpy(&head, address.data(), sizeof head);
+  return (head.flags & kEncrypts) != 0;
+}
+
 Status OfiWire::add_peer(ProcessSlot slot, std::span<const std::byte> address) {
   AddressHead head;
   if (address.size() < sizeof head) return Errc::corrupt;
   std::memcpy(&head, address.data(), sizeof head);
   if (head.magic != kAddressMagic ||
       head.crc != crc32c(address.subspan(offsetof(AddressHead, incarnation)))) {
+    return Errc::corrupt;
+  }
+  if ((head.flags != 0) != options_.encrypt) {
+    if (!said_differs_)
+      log::error("wire: process {} {}, this one {}: the processes of a job need the same ORRERY_ENCRYPT",
+                 head.rank, head.flags != 0 ? "encrypts" : "does not encrypt",
+                 options_.encrypt ? "does" : "does not");
+    said_differs_ = true;
     return Errc::corrupt;
   }
   if (head.frame_bytes != options_.frame_bytes || head.gathered_bytes != endpoint_->longest_gathered()) {
@@ -356,11 +380,12 @@ bool OfiWire::post(Peer& peer, TxFrame& frame, int stream) {
     emit_with_faults(peer, parts);
   } else {
     const bool is_whole = frame.in_place.empty();
-    const bool injected = is_whole && bytes.size() <= endpoint_->longest_injected();
+    bool injected = is_whole && bytes.size() <= endpoint_->longest_injected();
     const std::span used(parts.data(), parts[2].empty() ? 2 : 3);
-    const Status status = injected   ? endpoint_->inject(peer.number, bytes)
-                          : is_whole ? endpoint_->send(peer.number, bytes, frame.operation)
-                                     : endpoint_->send_parts(peer.number, used, frame.operation);
+    const Status status = options_.encrypt ? send_sealed(peer, frame, bytes, &injected)
+                          : injected       ? endpoint_->inject(peer.number, bytes)
+                          : is_whole       ? endpoint_->send(peer.number, bytes, frame.operation)
+                                           : endpoint_->send_parts(peer.number, used, frame.operation);
     if (status.code() == Errc::not_done) return false;
     // A refused send is a lost frame: it is sent again until the peer counts as lost.
     frame.posted = status.ok() && !injected;
@@ -384,9 +409,12 @@ void OfiWire::send_ack(Peer& peer) {
   FrameHeader header = header_for(peer, FrameKind::ack);
   header.sequence = ++peer.acks_sent;
   write_frame_header(bytes, header, keys_of(peer, 0).send);
+  std::array<std::byte, kHostFrameHeaderBytes + kSealBytes> sealed;
   if (faults_) {
     emit_with_faults(peer, {{bytes, {}, {}}});
-  } else if (!emit(peer.number, bytes).ok()) {
+  } else if (options_.encrypt && !seal(peer, bytes, sealed)) {
+    return;
+  } else if (!emit(peer.number, options_.encrypt ? std::span<const std::byte>(sealed) : bytes).ok()) {
     return;  // next time
   }
   ++counts_.acks_sent;
@@ -408,6 +436,11 @@ Status OfiWire::emit(std::uint64_t number, std::span<const std::byte> bytes) {
 void OfiWire::emit_with_faults(Peer& peer, const Parts& parts) {
   std::vector<std::byte> whole;
   for (const auto part : parts) whole.insert(whole.end(), part.begin(), part.end());
+  if (options_.encrypt) {
+    std::vector<std::byte> sealed(whole.size() + kSealBytes);
+    if (!seal(peer, whole, sealed)) return;
+    whole = std::move(sealed);
+  }
   faults_->pass(static_cast<std::uint32_t>(peer.number), whole, now_ns_,
                 [this](std::uint32_t to, std::span<const std::byte> frame) { (void)emit(to, frame); });
 }

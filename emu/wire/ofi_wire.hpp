@@ -10,6 +10,7 @@
 #include "emu/wire/ofi_endpoint.hpp"
 #include "emu/wire/ofi_stream.hpp"
 #include "emu/wire/packet.hpp"
+#include "emu/wire/seal.hpp"
 
 #include <array>
 #include <cstdint>
@@ -37,6 +38,7 @@ struct OfiWireOptions {
   std::int64_t unreachable_after_ns = 10'000'000'000;
   std::int64_t retransmit_after_ns = 50'000'000;
   std::int64_t ack_after_ns = 1'000'000;  // how long an acknowledgement waits for a frame to travel with
+  bool encrypt = false;                   // every frame (seal.hpp); the same for all of a job
   std::optional<FaultRates> faults;       // a bad link, for tests
 };
 
@@ -52,6 +54,9 @@ struct OfiWireCounts {
 
   std::uint64_t refusals(Refusal cause) const { return refused[static_cast<std::size_t>(cause)]; }
 };
+
+// Whether the process at this address, as OfiWire::address() gave it, encrypts.
+bool address_encrypts(std::span<const std::byte> address);
 
 // One process's end of the wire to all others: one libfabric endpoint, and what is under way to and from each
 // peer. Threads: one at a time (the NIC's lock); only wait_fd() may be polled by another thread without it.
@@ -129,8 +134,10 @@ class OfiWire final : public HostWire, private OfiEvents, private OfiGreeter {
     std::uint64_t incarnation = 0;
     std::vector<DomainKeys> keys;
     std::size_t next_key = 0;
-    std::uint64_t nonce = 0;    // of our last hello
-    std::uint64_t greeted = 0;  // its hellos up to this one are void
+    std::unique_ptr<Sealer> seals, unseals;  // null: not needed yet
+    std::uint64_t sealed = 0;                // messages encrypted for it so far
+    std::uint64_t nonce = 0;                 // of our last hello
+    std::uint64_t greeted = 0;               // its hellos up to this one are void
     SendStream send[kStreams];
     ReceiveStream receive[kStreams];
     std::uint64_t acks_sent = 0;        // frames that only acknowledge, so far
@@ -210,7 +217,14 @@ class OfiWire final : public HostWire, private OfiEvents, private OfiGreeter {
   [[gnu::noinline]] void emit_with_faults(Peer& peer, const Parts& parts);
   FrameHeader header_for(const Peer& peer, FrameKind kind) const;
 
+  // Encrypting (ofi_seal.cpp).
+  Sealer* sealer_of(Peer& peer, bool from_us);
+  bool seal(Peer& peer, std::span<const std::byte> frame, std::span<std::byte> out);
+  Status send_sealed(Peer& peer, TxFrame& frame, std::span<const std::byte> bytes, bool* injected);
+  std::span<const std::byte> unsealed(std::span<const std::byte> bytes);
+
   // Receiving (ofi_receive.cpp).
+  void take_frame(std::span<const std::byte> frame);
   void refuse(Refusal cause, std::uint32_t source);
   static bool may_wait(const Peer& peer, const FrameHeader& header);
   void settle_acks();
@@ -251,10 +265,12 @@ class OfiWire final : public HostWire, private OfiEvents, private OfiGreeter {
   const PacketHeader* delivering_ = nullptr;  // the request that the sink has now
   bool delivers_last_ = false;                // and no other of its frame comes after it
   int delivered_in_poll_ = 0;
-  int found_in_poll_ = 0;        // by the endpoint, in the last one
-  bool postpone_ticks_ = false;  // the last poll left the peers' timers to the next one
-  std::uint32_t logged_ = 0;     // bit per cause of refusal
-  std::uint64_t hellos_ = 0;     // of ours, so far
+  int found_in_poll_ = 0;          // by the endpoint, in the last one
+  bool postpone_ticks_ = false;    // the last poll left the peers' timers to the next one
+  std::uint32_t logged_ = 0;       // bit per cause of refusal
+  std::uint64_t hellos_ = 0;       // of ours, so far
+  bool said_differs_ = false;      // that a peer's encryption is not ours
+  std::vector<std::byte> opened_;  // the frame that is being taken in, decrypted
   OfiWireCounts counts_;
 };
 

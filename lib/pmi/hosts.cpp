@@ -5,12 +5,15 @@
 // key a host. The lowest rank of a host is its leader: it puts a record of all processes there under its own
 // rank. A reader starts with rank 0's, and goes on with the lowest rank that no record has named yet,
 // which can only be a leader. What the leader learned stands in the directory of its host, for all.
+#include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
 #include "emu/nic/host/runtime.hpp"
+#include "emu/wire/ofi_wire.hpp"
+#include "lib/pmi/host_record.hpp"
 #include "lib/pmi/session.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <span>
 
 #include <dirent.h>
 #include <sys/resource.h>
@@ -20,14 +23,6 @@ namespace orrery::pmi {
 namespace {
 
 std::string host_key(int leader) { return "orrery_w" + std::to_string(leader); }
-
-// One process in a record, little-endian: rank, generation, length of its address; the address follows.
-struct RecordHead {
-  std::uint32_t rank;
-  std::uint32_t generation;
-  std::uint32_t bytes;
-};
-static_assert(sizeof(RecordHead) == 12);
 
 // A connection takes a descriptor of each of its two ends, and no error tells of one that could not be had.
 void warn_of_descriptors(std::size_t processes_elsewhere) {
@@ -115,8 +110,8 @@ Status Session::put_host(const std::vector<int>& here) {
       log::error("rank {} does not say where it is reached", rank);
       return address.code();
     }
-    const RecordHead head{static_cast<std::uint32_t>(rank), address.value().generation,
-                          static_cast<std::uint32_t>(address.value().bytes.size())};
+    const HostEntryHead head{static_cast<std::uint32_t>(rank), address.value().generation,
+                             static_cast<std::uint32_t>(address.value().bytes.size())};
     record.append(reinterpret_cast<const char*>(&head), sizeof head);
     record.append(reinterpret_cast<const char*>(address.value().bytes.data()), head.bytes);
   }
@@ -147,20 +142,23 @@ Status Session::get_hosts(const std::vector<int>& here) {
     }
     std::string_view rest = record.value();
     while (!rest.empty()) {
-      RecordHead head;
-      if (rest.size() < sizeof head) return Errc::corrupt;
-      std::memcpy(&head, rest.data(), sizeof head);
-      rest.remove_prefix(sizeof head);
-      if (head.rank >= known.size() || known[head.rank] || head.bytes > rest.size()) {
+      const auto entry = take_host_entry(&rest);
+      if (!entry || entry->rank >= known.size() || known[entry->rank]) {
         log::error("what rank {} says about its host is malformed", leader);
         return Errc::corrupt;
       }
-      known[head.rank] = true;
-      const auto* const bytes = reinterpret_cast<const std::byte*>(rest.data());
-      const Status added = job_->directory().add_remote({.index = head.rank, .generation = head.generation},
-                                                        number, {bytes, head.bytes});
+      known[entry->rank] = true;
+      const std::span address(reinterpret_cast<const std::byte*>(entry->address.data()),
+                              entry->address.size());
+      const bool encrypts = config::text("ORRERY_ENCRYPT") == "on";
+      if (wire::address_encrypts(address) != encrypts) {
+        log::error("rank {} {} and this host {}: the processes of a job need the same ORRERY_ENCRYPT",
+                   entry->rank, encrypts ? "does not encrypt" : "encrypts", encrypts ? "does" : "does not");
+        return Errc::invalid_state;
+      }
+      const Status added = job_->directory().add_remote(
+          {.index = entry->rank, .generation = entry->generation}, number, address);
       if (!added.ok()) return added;
-      rest.remove_prefix(head.bytes);
     }
     if (!known[static_cast<std::size_t>(leader)]) return Errc::corrupt;
   }

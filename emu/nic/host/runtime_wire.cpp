@@ -91,6 +91,7 @@ Status Runtime::start_wire() {
   options.secret = {job.secret[0], job.secret[1]};
   options.rank = static_cast<std::uint32_t>(job_.self().index);
   options.unreachable_after_ns = static_cast<std::int64_t>(config::number("ORRERY_WIRE_TIMEOUT")) * 1'000'000;
+  options.encrypt = config::text("ORRERY_ENCRYPT") == "on";
   const std::string faults = config::text("ORRERY_WIRE_FAULTS");
   if (!faults.empty()) {
     const auto rates = wire::FaultRates::parse(faults);

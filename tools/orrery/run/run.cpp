@@ -67,6 +67,7 @@ struct Words {
   std::string log;
   bool label = false;
   bool keep_going = false;
+  bool encrypt = false;
   bool has_virtual_time = false;  // found by read_clock()
 };
 
@@ -198,6 +199,7 @@ std::string read_words(Words& words, RunOptions* options, RecordUses* uses) {
     return fmt::format("--device {} is not accepted: expected aries or gemini", words.device);
   }
   if (!words.device.empty()) options->variables.emplace_back("ORRERY_DEVICE", words.device);
+  if (words.encrypt) options->variables.emplace_back("ORRERY_ENCRYPT", "on");
   const bool from_environment = words.limit.empty();
   if (!job::parse_limits(from_environment ? config::text("ORRERY_LIMITS") : words.limit, &why).ok())
     return fmt::format("{}: {}", from_environment ? "ORRERY_LIMITS" : "--limit", why);
@@ -376,6 +378,9 @@ void add_run(CLI::App& root, int& exit_code) {
       ->type_name("NAME");
   command->add_option("--interface", words->interface, "Where it leaves this host (ORRERY_INTERFACE)")
       ->type_name("NAME|ADDRESS|NETWORK");
+  command
+      ->add_flag("--encrypt", words->encrypt, "Encrypt what the wire between hosts carries (ORRERY_ENCRYPT)")
+      ->disable_flag_override();
   command->add_option("--device", words->device, "The device that uGNI programs find (default aries)")
       ->type_name("aries|gemini");
   command
