@@ -34,9 +34,8 @@ void write_line(Level level, std::string_view raw) {
   const auto end = pe < 0 ? fmt::format_to_n(head.data(), head.size(), "orrery: {}: ", name)
                           : fmt::format_to_n(head.data(), head.size(), "orrery: pe {}: {}: ", pe, name);
   char line_end = '\n';
-  const iovec parts[] = {{head.data(), std::min(end.size, head.size())},
-                         {text.data(), length},
-                         {&line_end, 1}};
+  const iovec parts[] = {
+      {head.data(), std::min(end.size, head.size())}, {text.data(), length}, {&line_end, 1}};
   // A short or failed write of a log line has nowhere to be reported.
   [[maybe_unused]] const auto written = ::writev(STDERR_FILENO, parts, 3);
   errno = saved;

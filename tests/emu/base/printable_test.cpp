@@ -12,7 +12,9 @@
 namespace orrery {
 namespace {
 
-constexpr const char* kHostile = "\x1b]0;title\x07 \x9b" "2J\r\n\tok\x7f";
+constexpr const char* kHostile =
+    "\x1b]0;title\x07 \x9b"
+    "2J\r\n\tok\x7f";
 
 TEST(Printable, WhatATerminalObeysIsWrittenAsANumber) {
   EXPECT_EQ(printable("plain, with 'words'"), "plain, with 'words'");
@@ -23,7 +25,10 @@ TEST(Printable, WhatATerminalObeysIsWrittenAsANumber) {
 TEST(Printable, WhatDoesNotFitIsLeftAwayWhole) {
   std::array<char, 6> out{};
   EXPECT_EQ(std::string(out.data(), printable_into(out, "abc\x1b")), "abc");
-  EXPECT_EQ(std::string(out.data(), printable_into(out, "a\x1b" "bc")), "a\\x1bb");
+  EXPECT_EQ(std::string(out.data(), printable_into(out,
+                                                   "a\x1b"
+                                                   "bc")),
+            "a\\x1bb");
   EXPECT_EQ(printable_into({}, "a"), 0u);
 }
 

@@ -179,18 +179,19 @@ TEST_F(Hosts, HostsThatCannotBeReachedAreSaidInOneLine) {
 // A host that is there and says nothing, before it greets and after.
 TEST_F(Hosts, AHostThatSaysNothingEndsTheJobInTime) {
   const FakeSsh silent("exec sleep 2008.5");
-  const Ran ran = orrery(
-      {"run", "--launcher-exec", silent.path(), "--patience", "0.5", "--timeout", "60", "--hosts", "b", "true"});
+  const Ran ran = orrery({"run", "--launcher-exec", silent.path(), "--patience", "0.5", "--timeout", "60",
+                          "--hosts", "b", "true"});
   EXPECT_EQ(ran.code, 1);
-  EXPECT_EQ(ran.err,
-            "orrery: host b: its agent is lost: it said nothing for 0.5 s (no 'orrery agent' answers there)\n");
+  EXPECT_EQ(
+      ran.err,
+      "orrery: host b: its agent is lost: it said nothing for 0.5 s (no 'orrery agent' answers there)\n");
   expect_gone("2008.5");
   std::string hello;
   write_message(hello, AgentKind::hello, 0, kAgentHello);
   const TempFile greeting(hello);
   const FakeSsh greets("cat " + greeting.path() + "; exec sleep 2009.5");
-  const Ran greeted = orrery(
-      {"run", "--launcher-exec", greets.path(), "--patience", "0.5", "--timeout", "60", "--hosts", "b", "true"});
+  const Ran greeted = orrery({"run", "--launcher-exec", greets.path(), "--patience", "0.5", "--timeout", "60",
+                              "--hosts", "b", "true"});
   EXPECT_EQ(greeted.code, 1);
   EXPECT_EQ(greeted.err,
             "orrery: host b: its agent is lost: it said nothing for 0.5 s (it has not started its PEs)\n");
@@ -204,7 +205,9 @@ TEST_F(Hosts, WhatAnotherHostSaysIsQuoted) {
   for (const AgentKind kind : {AgentKind::hello, AgentKind::refused}) {
     std::string stream;
     if (kind != AgentKind::hello) write_message(stream, AgentKind::hello, 0, kAgentHello);
-    write_message(stream, kind, 0, "\x1b]0;title\x07\x1b[2J\x9b" "1m");
+    write_message(stream, kind, 0,
+                  "\x1b]0;title\x07\x1b[2J\x9b"
+                  "1m");
     const TempFile words(stream);
     const FakeSsh hostile("cat " + words.path() + "; exec sleep 2010.5");
     const Ran ran =

@@ -23,8 +23,8 @@ namespace orrery::tool {
 
 struct HostRunOptions {
   std::vector<HostShare> hosts;
-  std::string launcher_exec;    // words before HOST COMMAND; empty: ssh
-  std::int64_t timeout_ns = 0;  // 0: none
+  std::string launcher_exec;                  // words before HOST COMMAND; empty: ssh
+  std::int64_t timeout_ns = 0;                // 0: none
   std::int64_t patience_ns = 60'000'000'000;  // how long a host may take for each step until its PEs run
   bool label = false;
   bool keep_going = false;

@@ -57,7 +57,8 @@ sim::Trace communication(const std::vector<clock::Recorded>& records, std::strin
     // A message without payload is a packet all the same.
     const std::uint64_t bytes = std::max<std::uint64_t>(asked.bytes, 1);
     if (bytes > kMostBytes) {
-      *problem = fmt::format("PE {} recorded an operation of {} bytes: expected up to {}", r.pe, bytes, kMostBytes);
+      *problem =
+          fmt::format("PE {} recorded an operation of {} bytes: expected up to {}", r.pe, bytes, kMostBytes);
       return {};
     }
     steps.push_back({asked.src, asked.now.count(), true, r.number, asked.dst, bytes,
