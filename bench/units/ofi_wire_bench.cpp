@@ -3,9 +3,10 @@
 
 // The wire between hosts beside bare libfabric, same provider, same run, two processes on the loopback
 // interface:
-//   half round trip of 8 bytes   bare fi_send/fi_recv, then OfiWire, in turns, so that both see the same
-//   machine rate                         puts of 8 bytes, at most 64 unanswered bandwidth puts of 1 MiB, at
-//   most 8 unanswered; bare: messages of 64 KiB and of 1 MiB
+//   half round trip of 8 bytes   bare fi_send/fi_recv, then OfiWire, in turns
+//   rate                         puts of 8 bytes, at most 64 unanswered
+//   bandwidth                    puts of 1 MiB, at most 8 unanswered; bare: messages of 64 KiB and of 1 MiB
+//   encrypted                    the wire's rows once more with encryption, where there is one
 // usage: ofi_wire_bench [provider] [interface] [frame bytes]     default: tcp;ofi_rxm 127.0.0.1, as the wire
 // has it
 #include "bench/common/clock.hpp"
@@ -72,7 +73,7 @@ struct Counter final : Sink {
 class Side {
  public:
   Side(int rank, int channel, const std::string& provider, const std::string& interface,
-       std::uint32_t frame_bytes)
+       std::uint32_t frame_bytes, bool encrypt)
       : rank_(rank), channel_(channel) {
     std::string why;
     auto bare = OfiEndpoint::open({.provider = provider,
@@ -88,6 +89,7 @@ class Side {
     options.interface = interface;
     options.rank = static_cast<std::uint32_t>(rank);
     if (frame_bytes != 0) options.frame_bytes = frame_bytes;
+    options.encrypt = encrypt;
     auto wire = OfiWire::open(options, sink_, nullptr, &why);
     if (!wire.ok()) fail("open", why);
     wire_ = std::move(wire).value();
@@ -243,8 +245,8 @@ int main(int argc, char** argv) {
   must(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, channel) == 0, "socketpair");
   const int rank = fork() == 0 ? 1 : 0;
   bench::pin(rank);
-  Side side(rank, channel[rank], provider, interface,
-            argc > 3 ? static_cast<std::uint32_t>(std::stoul(argv[3])) : 0);
+  const std::uint32_t frame_bytes = argc > 3 ? static_cast<std::uint32_t>(std::stoul(argv[3])) : 0;
+  Side side(rank, channel[rank], provider, interface, frame_bytes, false);
   (void)side.bare_half_ns(200);
   (void)side.wire_half_ns(200);
   std::vector<double> bare;
@@ -262,6 +264,20 @@ int main(int argc, char** argv) {
   const double bare_64k = side.bare_stream_ns(kLongPuts * 16, 1 << 16);
   const double bare_1m = side.bare_stream_ns(kLongPuts, 1 << 20);
   side.meet();
+  std::string why;
+  const bool encrypts = Sealer::is_usable(&why);
+  std::vector<double> encrypted;
+  double encrypted_put = 0;
+  double encrypted_long_put = 0;
+  if (encrypts) {
+    Side closed(rank, channel[rank], provider, interface, frame_bytes, true);
+    (void)closed.wire_half_ns(200);
+    for (int turn = 0; turn < kTurns; ++turn) encrypted.push_back(closed.wire_half_ns(kRoundTrips));
+    closed.settle();
+    encrypted_put = closed.put_ns(kPuts, 8, 64);
+    encrypted_long_put = closed.put_ns(kLongPuts, 1 << 20, 8);
+    closed.meet();
+  }
   if (rank == 1) return 0;
   std::printf("provider %s, interface %s, %d turns of %d round trips\n", provider.c_str(), interface.c_str(),
               kTurns, kRoundTrips);
@@ -271,6 +287,15 @@ int main(int argc, char** argv) {
   std::printf("put 1 MiB, window 8    %8.2f GB/s   bare 64 KiB %8.2f GB/s   bare 1 MiB %8.2f GB/s\n",
               static_cast<double>(1 << 20) / long_put, 65536.0 / bare_64k,
               static_cast<double>(1 << 20) / bare_1m);
+  if (encrypts)
+    std::printf(
+        "encrypted: half round trip %8.2f us (%.2f x)   put 8 B %8.3f M/s (%.2f x)   put 1 MiB %8.2f GB/s "
+        "(%.2f x)\n",
+        bench::median(encrypted) / 1e3, bench::median(encrypted) / bench::median(ours), 1e3 / encrypted_put,
+        put / encrypted_put, static_cast<double>(1 << 20) / encrypted_long_put,
+        long_put / encrypted_long_put);
+  else
+    std::printf("encrypted: %s\n", why.c_str());
   std::printf("retransmitted %llu of %llu frames\n",
               static_cast<unsigned long long>(side.counts().retransmitted),
               static_cast<unsigned long long>(side.counts().frames_sent));

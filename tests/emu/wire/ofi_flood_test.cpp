@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -18,7 +20,6 @@
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <csignal>
 
 namespace orrery::wire {
 namespace {
