@@ -37,7 +37,6 @@ namespace orrery::tool {
 namespace {
 
 constexpr std::uint32_t kMaxPes = job::HostDirectory::kMaxPes;
-constexpr double kMaxTimeout = 1e6;  // seconds; eleven days
 
 // What the command line says, as it says it.
 struct Words {
@@ -70,22 +69,6 @@ struct Words {
   bool encrypt = false;
   bool has_virtual_time = false;  // found by read_clock()
 };
-
-std::optional<std::uint32_t> parse_count(std::string_view text, std::uint32_t most) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number == 0 || number > most)
-    return std::nullopt;
-  return number;
-}
-
-std::optional<std::int64_t> parse_seconds(std::string_view text) {
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc{} || end != text.data() + text.size() || !(seconds >= 1e-3) || seconds > kMaxTimeout)
-    return std::nullopt;
-  return static_cast<std::int64_t>(seconds * 1e9);
-}
 
 // The machine and its clock, from the command line or else the environment. `nodes`: how many nodes the
 // machine has, 0 without one. `uses`: what is to be made of the run's records. The line to show when
@@ -295,9 +278,9 @@ std::string read_command(std::vector<std::string> rest, bool elsewhere, RunOptio
 
 // Options of `run` that take the next word, for drop_separator().
 constexpr std::string_view kWithValue[] = {
-    "--hosts",       "--launcher-exec", "-n",        "--pes",    "--np",      "--nodes", "--place",
-    "--timeout",     "--bind",          "--machine", "--clock",  "--compute", "--trace", "--record",
-    "--link-report", "--json",          "--fault",   "--device", "--log",     "--limit", "--provider",
+    "--hosts",       "--launcher-exec", "-n",        "--pes",     "--np",      "--nodes", "--place",
+    "--timeout",     "--bind",          "--machine", "--clock",   "--compute", "--trace", "--record",
+    "--link-report", "--json",          "--fault",   "--device",  "--log",     "--limit", "--provider",
     "--interface",   "--layer",         "--via",     "--patience"};
 
 constexpr const char* kHelp =

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 
 #include <sys/stat.h>
@@ -74,6 +75,22 @@ std::string why_not_run(const std::string& name) {
   if (stat(name.c_str(), &info) != 0) return "there is no such file";
   if (S_ISDIR(info.st_mode)) return "it is a folder";
   return "it is not executable (chmod +x)";
+}
+
+std::optional<std::uint32_t> parse_count(std::string_view text, std::uint32_t most) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number == 0 || number > most)
+    return std::nullopt;
+  return number;
+}
+
+std::optional<std::int64_t> parse_seconds(std::string_view text) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc{} || end != text.data() + text.size() || !(seconds >= 1e-3) || seconds > kMaxTimeout)
+    return std::nullopt;
+  return static_cast<std::int64_t>(seconds * 1e9);
 }
 
 }  // namespace orrery::tool

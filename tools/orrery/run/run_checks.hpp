@@ -4,6 +4,8 @@
 
 #include "emu/job/placement.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +26,12 @@ std::string refused_with_clock(const std::string& option);
 // The NIC addresses that `faults` (a list that parse_faults() accepts) declares dead and no PE has, with
 // those that they have.
 std::string dead_and_absent(std::string_view faults, const job::Placement& placement);
+
+// A number 1..most, and nothing else.
+std::optional<std::uint32_t> parse_count(std::string_view text, std::uint32_t most);
+// A time of 0.001..kMaxTimeout seconds, in nanoseconds.
+inline constexpr double kMaxTimeout = 1e6;  // seconds; eleven days
+std::optional<std::int64_t> parse_seconds(std::string_view text);
 
 // Why find_program() has found nothing for `name`.
 std::string why_not_run(const std::string& name);
