@@ -112,24 +112,30 @@ TEST_P(Flood, LosesNothingOfATalk) {
   };
   std::uint64_t alone = 0;
   std::uint64_t beside = 0;
-  for (int turn = 0; turn < kTurns; ++turn) {
-    alone += talk();
+  // The talk beside a process that floods, and beside one that only takes as much of the machine.
+  const auto talk_beside = [&](bool floods) {
     const pid_t parent = getpid();
-    const pid_t strangers = fork();
-    if (strangers == 0) {
+    const pid_t other = fork();
+    if (other == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(0);
-      flood(victims);
+      if (floods) flood(victims);
+      while (true) asm volatile("");
     }
-    beside += talk();
-    kill(strangers, SIGKILL);
-    waitpid(strangers, nullptr, 0);
+    const std::uint64_t arrived = talk();
+    kill(other, SIGKILL);
+    waitpid(other, nullptr, 0);
+    return arrived;
+  };
+  for (int turn = 0; turn < kTurns; ++turn) {
+    alone += talk_beside(false);
+    beside += talk_beside(true);
   }
   EXPECT_TRUE(pair.until([&] { return pair.sink[1].count == sent[0] && pair.sink[0].count == sent[1]; }));
   EXPECT_EQ(wrong, 0u);
   EXPECT_GT(beside, 0u);
   EXPECT_TRUE(pair.losses[0].slots.empty() && pair.losses[1].slots.empty());
-  std::printf("%s: %.0f puts/s alone, %.0f beside the flood: %.2f\n", GetParam(),
+  std::printf("%s: %.0f puts/s beside a busy process, %.0f beside the flood: %.2f\n", GetParam(),
               static_cast<double>(alone) / kTurns / static_cast<double>(slice_ns) * 1e9,
               static_cast<double>(beside) / kTurns / static_cast<double>(slice_ns) * 1e9,
               static_cast<double>(beside) / static_cast<double>(alone));

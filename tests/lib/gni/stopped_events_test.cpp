@@ -35,8 +35,8 @@ class Load {
       pid = fork();
       if (pid != 0) continue;
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      for (volatile int i = 0; getppid() == parent; i = 0) {
-        while (i < 1'000'000) i = i + 1;
+      while (getppid() == parent) {
+        for (int i = 0; i < 1'000'000; ++i) asm volatile("");
       }
       _exit(0);
     }
