@@ -31,6 +31,7 @@ namespace {
 
 constexpr std::int64_t kLongestTimeout = 1'000'000'000;  // of each part of a timeval
 constexpr std::int64_t kGreetingNs = 10'000'000'000;     // how long a stranger may be silent
+constexpr std::int64_t kReadyNs = 60'000'000'000;        // and a client that was accepted
 
 // A stream to the endpoint that listens at an abstract name. Errors: no_match (none does), not_done (as many
 // as its queue takes wait to be accepted).
@@ -346,7 +347,7 @@ int Endpoint::decide_now(Event* event, bool accept, void* context) {
     return CCI_SUCCESS;
   }
   connection->state = ConnectionState::accepting;
-  connection->deadline_ns = monotonic_ns() + kGreetingNs;
+  connection->deadline_ns = monotonic_ns() + kReadyNs;
   ++timed_;
   ::eventfd_write(stop_.get(), 1);
   const bool shares = connection->theirs.shares == 1 && connection->same_user && open_peer(connection);

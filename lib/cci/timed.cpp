@@ -131,8 +131,9 @@ Status Endpoint::join_clock() {
 
 // Whether the peer is a PE of this job, by the place that it says.
 std::uint32_t Endpoint::place_of_peer(const Hello& theirs) const {
+  if (clock_ == nullptr || theirs.place == 0) return kNoPlace;  // without a clock there need be no job
   const auto job = job::Job::of_process();
-  if (clock_ == nullptr || !job.ok() || theirs.place == 0) return kNoPlace;
+  if (!job.ok()) return kNoPlace;
   const std::uint32_t place = theirs.place - 1;
   if (place == place_) return theirs.place_generation == place_generation_ ? place : kNoPlace;
   for (const auto& process : job.value()->directory().live_processes()) {

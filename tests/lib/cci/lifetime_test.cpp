@@ -139,6 +139,18 @@ TEST(Endpoints, ComeAndGoInThousandsAndLeaveNothing) {
   EXPECT_LE(descriptors_now(), first);
 }
 
+// CCI has no part in a job: a connection opens nothing of one.
+TEST(Endpoints, NeedNoJob) {
+  const Started started;
+  Pair pair;
+  ASSERT_NO_FATAL_FAILURE(open(&pair, CCI_CONN_ATTR_RO));
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string what = std::filesystem::read_symlink(each.path(), gone).string();
+    EXPECT_EQ(what.find("orrery-directory"), std::string::npos) << each.path();
+  }
+}
+
 // One thread polls by select, one by poll, one by epoll; each message wakes one of them at least.
 TEST(Handle, WakesThreadsThatWaitInDifferentWays) {
   const Started started;
