@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <span>
@@ -211,6 +212,24 @@ bool ended_meanwhile(const ProcessInfo& info) {
 
 }  // namespace
 
+namespace {
+
+// Whether a process that lives is another user's: its sockets are in a folder that this one may not enter.
+bool is_another_users(pid_t pid) {
+  std::FILE* const file = std::fopen(fmt::format("/proc/{}/status", pid).c_str(), "re");
+  if (file == nullptr) return false;
+  std::array<char, 256> line;
+  unsigned real = 0;
+  unsigned effective = geteuid();
+  while (std::fgets(line.data(), line.size(), file) != nullptr) {
+    if (std::sscanf(line.data(), "Uid: %u %u", &real, &effective) == 2) break;
+  }
+  std::fclose(file);
+  return effective != geteuid();
+}
+
+}  // namespace
+
 Result<Descriptors> fetch_descriptors(const HostDirectory& directory, ProcessRef process,
                                       std::int64_t deadline_ns) {
   const auto info = directory.info_of(process);
@@ -222,6 +241,9 @@ Result<Descriptors> fetch_descriptors(const HostDirectory& directory, ProcessRef
                               .request_nonce = info.value().request_nonce,
                               .secret = directory.secret()};
   auto asked = ask(info.value().socket_name, request, deadline_ns);
+  if (asked.code() == Errc::unreachable && is_in_folder(info.value().socket_name) &&
+      is_another_users(info.value().pid))
+    return Errc::permission;
   if (!asked.ok()) {
     if (asked.code() == Errc::timeout) {
       log::error("PE {} (pid {}) did not hand out its descriptors in time", info.value().rank,
