@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright 2026 the Orrery authors */
-/* A program of MPI and OpenSHMEM: ranks and PEs are the same, and both carry on in turns. The argument says which
- * one starts first. */
+/* A program of MPI and OpenSHMEM: ranks and PEs are the same, and both carry on in turns. The argument says
+ * which one starts first. */
 #include <mpi.h>
 #include <shmem.h>
 #include <stdio.h>

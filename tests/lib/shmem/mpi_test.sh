@@ -15,7 +15,6 @@ links=(-Wl,--no-as-needed)
 for library in "$@"; do links+=("$library" "-Wl,-rpath,$(dirname "$library")"); done
 mpicc.openmpi -I"$includes" "$source" -o "$place/ring" "${links[@]}" || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-
 for first in mpi shmem; do
   timeout 100 mpirun.openmpi -n 3 "$place/ring" $first > "$place/said" 2>&1 < /dev/null
   code=$?
