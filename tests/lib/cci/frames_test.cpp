@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include <fcntl.h>
@@ -100,6 +101,19 @@ class Frames : public testing::Test {
     server_ = child_ = -1;
   }
 
+  // No thread of the server runs when this returns: what is sent from now on is not answered.
+  void stop() const {
+    ::kill(server_, SIGSTOP);
+    const std::string tasks = "/proc/" + std::to_string(server_) + "/task";
+    for (bool runs = true; runs;) {
+      runs = false;
+      for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+        std::ifstream file(task.path() / "status");
+        for (std::string line; std::getline(file, line);)
+          if (line.rfind("State:", 0) == 0) runs = runs || line.find('T') == std::string::npos;
+      }
+    }
+  }
   // The status of the CONNECT event. With success: the server's memory is known.
   cci_status_t connect(cci_conn_attribute_t kind, const timeval* limit = nullptr) {
     EXPECT_EQ(cci_connect(client_, uri_.c_str(), nullptr, 0, kind, this, 0, limit), CCI_SUCCESS);
@@ -149,7 +163,7 @@ std::string Frames::program;
 
 TEST_F(Frames, AStoppedServerIsToldByTimeoutsAndGoesOn) {
   // A connection is not made in time.
-  ::kill(server_, SIGSTOP);
+  stop();
   const timeval limit{0, 300'000};
   auto begin = Clock::now();
   EXPECT_EQ(connect(CCI_CONN_ATTR_RO, &limit), CCI_ETIMEDOUT);
@@ -161,7 +175,7 @@ TEST_F(Frames, AStoppedServerIsToldByTimeoutsAndGoesOn) {
     // Nothing is heard.
     const std::uint32_t period = 300'000;
     ASSERT_EQ(cci_set_opt(connection_, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &period), CCI_SUCCESS);
-    ::kill(server_, SIGSTOP);
+    stop();
     cci_event_t* event = next_event(client_, kLong);
     ASSERT_NE(event, nullptr);
     ASSERT_EQ(event->type, CCI_EVENT_KEEPALIVE_TIMEDOUT);
@@ -203,7 +217,7 @@ TEST_F(Frames, AKilledServerEndsWhatIsUnderWayAndNothingListensAfterIt) {
   std::vector<char> mine(1 << 20);
   cci_rma_handle_t* local = nullptr;
   ASSERT_EQ(cci_rma_register(client_, mine.data(), mine.size(), 0, &local), CCI_SUCCESS);
-  ::kill(server_, SIGSTOP);
+  stop();
   ASSERT_EQ(cci_send(connection_, "word", 4, &mine, 0), CCI_SUCCESS);
   ASSERT_EQ(cci_rma(connection_, "done", 4, local, 0, &theirs_, 0, mine.size(), local, CCI_FLAG_WRITE),
             CCI_SUCCESS);
