@@ -214,6 +214,8 @@ void start_teams() {
   g_one_thread = start_life(g_job.level) < SHMEM_THREAD_MULTIPLE;
   export_set(kCall, *g_teams[kWorld]);
   export_set(kCall, *g_teams[kShared]);
+  // A PE that ends right behind shmem_init is no longer needed by the others' own.
+  if (PMI_Barrier() != PMI_SUCCESS) fail(kCall, "%s", "PMI_Barrier failed");
 }
 
 void end_teams() {

@@ -152,6 +152,7 @@ int main(int argc, char** argv) {
   if (strcmp(way, "stdio") == 0)
     for (int fd = 0; fd < 3; ++fd) close(fd);
   if (!g_started) start();
+  if (strcmp(way, "at_once") == 0) exit(3);
   meet();
   pthread_t thread;
   if (strncmp(way, "waiting", 7) == 0) {

@@ -29,6 +29,15 @@ for way in finish constructor forked stdio return exit_of_a_thread quick_exit wa
   esac
   check "no launcher: $way" 0 timeout 60 "$client" $way 1
 done
+# PEs that end right behind the start are no longer needed by others' start.
+for turn in 1 2 3 4 5; do
+  check "run: at once" 3 $orrery run --timeout 60 -n 4 "$client" at_once 4
+  if grep -q "pe [0-9]*: error" "$said"; then
+    echo "run: at once: not only the launcher's line:"
+    cat "$said"
+    failures=$((failures + 1))
+  fi
+done
 check "run: term" 143 $run "$client" term 2
 check "run: descriptors closed for the launcher" 0 bash -c "$run '$client' finish 2 <&- >&- 2>&-"
 check "run: standard descriptors closed" 0 $run bash -c "exec '$client' finish 2 <&- >&- 2>&-"
