@@ -43,13 +43,19 @@ void AddressSpace::reap() {
 
 namespace {
 
-constexpr std::uint64_t kEmptyChunk = 64 << 20;
+// Largest piece without a page in memory that is moved at once: a millisecond, for which peers wait.
+constexpr std::uint64_t kEmptyChunk = 16 << 20;
 
-// Whether none of the pages is in memory. Some may be in swap: that costs time, and nothing else.
-bool has_no_pages(Range range) {
+// How many bytes from the beginning of the range on have no page in memory. Some may be in swap: that costs
+// time, and nothing else.
+std::uint64_t bytes_without_pages(Range range) {
   std::array<unsigned char, kEmptyChunk / kPageBytes> resident;
-  return mincore(raw::pointer(range.begin), range.size(), resident.data()) == 0 &&
-         std::none_of(resident.begin(), resident.end(), [](unsigned char page) { return (page & 1) != 0; });
+  range.end = std::min(range.end, range.begin + kEmptyChunk);
+  if (mincore(raw::pointer(range.begin), range.size(), resident.data()) != 0) return 0;
+  const auto* const end = resident.begin() + range.size() / kPageBytes;
+  const auto* const first =
+      std::find_if(resident.cbegin(), end, [](unsigned char page) { return (page & 1) != 0; });
+  return static_cast<std::uint64_t>(first - resident.cbegin()) * kPageBytes;
 }
 
 }  // namespace
@@ -91,10 +97,9 @@ Status AddressSpace::adopt(std::uint64_t address, std::uint64_t length, SwitchGu
     if (hold_method(state_, mapping.inode != 0, false) == Blocker::protect && !all_threads_take_faults())
       status = Errc::invalid_state;
     while (at < piece.end && status.ok()) {
-      // What was never touched is moved by the piece: there is nothing to copy.
-      const Range empty{at, at + kEmptyChunk};
-      const bool is_empty = mapping.inode == 0 && empty.end <= piece.end && has_no_pages(empty);
-      const Range chunk{at, is_empty ? empty.end : std::min(piece.end, at + step)};
+      // What was never touched is moved by larger pieces: there is nothing to copy.
+      const std::uint64_t empty = mapping.inode == 0 ? bytes_without_pages({at, piece.end}) / step * step : 0;
+      const Range chunk{at, std::min(piece.end, at + std::max(step, empty))};
       status = guard.before_switch(chunk);
       if (!status.ok()) break;
       status = switch_in(state_, chunk, bulk, chunk.begin != hull.begin);
