@@ -6,6 +6,7 @@
 
 #include "emu/base/check.hpp"
 #include "emu/base/log.hpp"
+#include "emu/base/patient_wait.hpp"
 #include "emu/nic/gate/timed.hpp"
 #include "emu/nic/state/hazard.hpp"
 
@@ -313,7 +314,7 @@ Errc Nic::wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns) 
     progress();
     return queue.test() != Errc::not_done;
   };
-  if (spin_then_yield(services_.wait_budget(), has_news)) return Errc::ok;
+  if (look_before_sleep(services_.wait_budget(), has_news, deadline_ns)) return Errc::ok;
   hand_frames_back();
   CqState& state = *queue.view().state;
   // Announced before the ring is looked at again: see push_event.

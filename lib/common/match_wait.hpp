@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "emu/base/wait.hpp"
+#include "emu/base/patient_wait.hpp"
 #include "lib/common/match_node.hpp"
 
 #include <atomic>
@@ -39,7 +39,7 @@ bool wait_for_match(MatchNode& node, std::optional<std::uint32_t> timeout_ms, Do
   if (spin_then_yield({budget.spins, 0}, done)) return true;
   before_long();
   for (;;) {
-    if (spin_then_yield(budget, done)) return true;
+    if (look_before_sleep(budget, done, deadline)) return true;
     header.sleepers.fetch_add(1, std::memory_order_seq_cst);
     const std::uint32_t bell = header.bell.load(std::memory_order_seq_cst);
     bool found = done();

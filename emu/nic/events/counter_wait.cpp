@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // Waiting for counters: as for queues (queue_wait.cpp), with counts in the place of events.
+#include "emu/base/patient_wait.hpp"
 #include "emu/nic/nic.hpp"
 
 #include <algorithm>
@@ -60,7 +61,7 @@ Result<std::uint32_t> Nic::wait_counters(std::span<const CounterTest> tests,
     }
     return answer();
   }
-  if (spin_then_yield(services_.wait_budget(), look)) return answer();
+  if (look_before_sleep(services_.wait_budget(), look, deadline_ns)) return answer();
   hand_frames_back();
   FutexWord& bell = view_.service().bell;
   std::vector<CounterTest> announced;

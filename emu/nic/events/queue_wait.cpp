@@ -5,6 +5,7 @@
 // queue's own for one that sleeps on that queue alone, and the process's bell for one that sleeps on several.
 // CqState::waiters counts both kinds, so a producer looks at one word and, as long as no thread sleeps, does
 // nothing more.
+#include "emu/base/patient_wait.hpp"
 #include "emu/nic/nic.hpp"
 
 #include <algorithm>
@@ -49,7 +50,7 @@ Result<std::uint32_t> Nic::wait_any(std::span<CompletionQueue* const> queues,
     progress();
     return has_news();
   };
-  if (!spin_then_yield(services_.wait_budget(), look)) {
+  if (!look_before_sleep(services_.wait_budget(), look, deadline_ns)) {
     hand_frames_back();
     FutexWord& bell = view_.service().bell;
     bool sources = false;

@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/message/datagram.hpp"
 
-#include "emu/base/wait.hpp"
+#include "emu/base/patient_wait.hpp"
 #include "emu/nic/nic.hpp"
 
 #include <algorithm>
@@ -399,7 +399,7 @@ bool DatagramUnit::wait_until(std::optional<std::int64_t> deadline_ns, Done done
     }
     return true;
   }
-  if (spin_then_yield(services_.wait_budget(), done)) return true;
+  if (look_before_sleep(services_.wait_budget(), done, deadline_ns)) return true;
   // Announced before the posts are looked at again: see end_post.
   state_.waiters.fetch_add(1, std::memory_order_seq_cst);
   bool result = false;
