@@ -16,8 +16,8 @@ bool yield_briefly();
 // A limit that is nearer than this (nanoseconds) is slept for at once: a yield may take as long.
 inline constexpr std::int64_t kTooSoonToYieldNs = 1'000'000;
 
-// As spin_then_yield(), before a sleep that has a limit: looks once when `deadline_ns` (of monotonic_ns(); none
-// = for ever) is near, and yields no more when a yield gave away a slice of the core.
+// As spin_then_yield(), before a sleep that has a limit: looks once when `deadline_ns` (of monotonic_ns();
+// none = for ever) is near, and yields no more when a yield gave away a slice of the core.
 template <typename Done, typename Yield>
 bool look_before_sleep(const WaitBudget& budget, Done done, std::optional<std::int64_t> deadline_ns,
                        Yield yield) {

@@ -70,11 +70,11 @@ bool follows_own(Nic& nic, const Endpoint& endpoint, const Request& request) {
   return true;
 }
 
-// A request goes by frame: what was granted does not hold any more. Memory that becomes direct once more has
-// the control word that it had.
-void forget_grant(Endpoint& endpoint, const MemKey& key) {
-  Grant& grant = endpoint.grants[key_word(key) % kGrants];
-  if ((grant.key & kKeyWordMask) == key_word(key)) grant.key = UINT64_MAX;
+// A request goes by frame: what was granted does not hold any more, of whatever registration it is. What
+// follows may not overtake the frame; and memory that becomes direct once more has the control word that it
+// had.
+void forget_grants(Endpoint& endpoint) {
+  for (Grant& grant : endpoint.grants) grant.key = UINT64_MAX;
 }
 
 }  // namespace
@@ -206,7 +206,7 @@ ORRERY_TIMED_PATH Begun Nic::route(const Request& request, std::uint32_t hazard_
   }
   // What is posted after a fenced transfer waits for it at the engine.
   if ((request.flags & kFence) != 0) return Begun::handed_on(bte_.submit(request));
-  if (poster != nullptr) forget_grant(*poster, request.remote);
+  if (poster != nullptr) forget_grants(*poster);
   return Begun::handed_on(send_frames(request, poster));
 }
 
@@ -242,11 +242,15 @@ ORRERY_TIMED_PATH Errc Nic::try_direct(const Request& request, std::uint32_t haz
   MrtEntry& entry = peer.link.nic.region(index);
   const HazardGuard guard(peer.hazard(hazard_slot), index, peer.link.strong_hazards);
   const std::uint64_t word = announced_word(entry);
-  const bool reachable = (control::state(word) == RegionState::direct || peer.link.same_address_space ||
-                          ((control::flags(word) & kSpace) != 0 && request.remote_address < kSpaceBytes &&
-                           request.length <= kSpaceBytes - request.remote_address &&
-                           extents_cover(peer.link.nic, request.remote_address, request.length))) &&
-                         !AmoCache(peer.link.nic).is_lazy();
+  const auto in_extents = [&](std::uint64_t address, std::uint64_t length) {
+    return address < kSpaceBytes && length <= kSpaceBytes - address &&
+           extents_cover(peer.link.nic, address, length);
+  };
+  const bool reachable =
+      (control::state(word) == RegionState::direct || peer.link.same_address_space ||
+       ((control::flags(word) & kSpace) != 0 && in_extents(request.remote_address, request.length) &&
+        ((request.flags & kSyncFlag) == 0 || in_extents(request.sync_address, sizeof request.sync_value)))) &&
+      !AmoCache(peer.link.nic).is_lazy();
   if (reachable || !verb.addressed) return execute_direct(request, word, hazard_slot, keep_in);
   // Not mapped here. What would be refused anyway is refused at once.
   const Errc access = check_access(entry, word, request.remote.generation, request.domain,

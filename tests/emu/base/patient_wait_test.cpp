@@ -30,7 +30,8 @@ TEST_F(LookBeforeSleep, GivesUpAfterItsBudget) {
 
 TEST_F(LookBeforeSleep, EndsWithWhatItWaitsFor) {
   int looks = 0;
-  EXPECT_TRUE(look_before_sleep({.spins = 10, .yields = 0}, [&] { return ++looks == 6; }, std::nullopt));
+  EXPECT_TRUE(look_before_sleep(
+      {.spins = 10, .yields = 0}, [&] { return ++looks == 6; }, std::nullopt));
   EXPECT_EQ(looks, 6);
 }
 
