@@ -62,13 +62,13 @@ ThreadStat thread_stat(int pid, int tid) {
 
 }  // namespace
 
-Turns::Turns(Board& board, Owed owed, std::uint32_t self, const WaitBudget& budget, Debtor& debtor)
+Turns::Turns(Board& board, Owed owed, std::uint32_t self, const TurnSpins& spins, Debtor& debtor)
     : patience_ns_(static_cast<std::int64_t>(config::number("ORRERY_DEADLOCK")) * 1'000'000'000),
       board_(board),
       owed_(std::move(owed)),
       self_(self),
       shares_node_(owed_.is_shared(self)),
-      budget_(budget),
+      spins_(spins),
       debtor_(debtor) {}
 
 // The PE that may act first, and when. Keys of one time go by the PE's number.
@@ -174,7 +174,7 @@ ORRERY_TIMED_PATH bool Turns::await_grant(bool peeks) {
   const auto granted = [&] { return mine.grant.load(std::memory_order_acquire) != 0; };
   Watched watched;
   for (;;) {
-    if (!spin_then_yield(budget_, granted)) {
+    if (!spins_.spin(granted)) {
       // Announced before the grant is looked at again: see hand_on.
       mine.sleeping.store(1, std::memory_order_seq_cst);
       while (mine.grant.load(std::memory_order_seq_cst) == 0) {

@@ -6,6 +6,7 @@
 #include "emu/base/units.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/clock/owed.hpp"
+#include "emu/clock/turn_spins.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -132,7 +133,7 @@ class Debtor {
 // was overtaken; (2) a PE that dies or blocks in something foreign is overtaken by one that waits.
 class Turns {
  public:
-  Turns(Board& board, Owed owed, std::uint32_t self, const WaitBudget& budget, Debtor& debtor);
+  Turns(Board& board, Owed owed, std::uint32_t self, const TurnSpins& spins, Debtor& debtor);
 
   // Enters the job: waits for the first turn.
   void join(std::uint32_t node, std::uint32_t process_slot);
@@ -252,7 +253,7 @@ class Turns {
   Owed owed_;
   const std::uint32_t self_;
   const bool shares_node_;
-  const WaitBudget budget_;
+  TurnSpins spins_;
   Debtor& debtor_;
   std::int64_t time_ = 0;
   std::uint32_t barrier_ = 0;  // the one that it arrived at last

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,16 +37,6 @@ std::int64_t thread_cpu_ns() {
   return static_cast<std::int64_t>(used.tv_sec) * 1'000'000'000 + used.tv_nsec;
 }
 
-// A turn that goes to another core costs the time to wake that core, several times that of a switch; and only
-// one PE runs at a time anyway. For the calling thread, and those that it will start.
-void share_core(int core) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  if (core < 0 || core >= CPU_SETSIZE) return;
-  CPU_SET(core, &one);
-  (void)sched_setaffinity(0, sizeof one, &one);  // a core that this process may not use: it stays where it is
-}
-
 }  // namespace
 
 VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& choice,
@@ -58,10 +47,10 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
       ahead_(choice.ahead_ns * 1000),
       least_latency_(std::max<std::int64_t>(shared_->least_latency().count(), 1)),
       self_(shared_->pe()),
-      // Only one PE of the job runs at a time. Where each has a core the next one is awake; where they share
-      // cores a waiting PE gives its core up at once.
       turns_(shared_->board(), shared_->owed(), shared_->pe(),
-             {.spins = budget.spins == 0 ? 0 : kSpins, .yields = 0}, *this),
+             TurnSpins(budget.spins == 0 ? 0 : kSpins,
+                       compute_.measured ? -1 : static_cast<int>(shared_->board().header.core)),
+             *this),
       machine_(choice.machine),
       effects_(shared_->pes()),
       firsts_(shared_->pes(), kNever),
@@ -70,7 +59,6 @@ VirtualClock::VirtualClock(std::unique_ptr<SharedClock> shared, const Choice& ch
       looks_(shared_->look_time().count(), ahead_ == 0 ? Looks::kFree : Looks::kFewFree) {
   // Now, so that they are together in few pages.
   for (Agenda& there : effects_) there.reserve(kUsualEffects);
-  if (budget.spins == 0 && !compute_.measured) share_core(shared_->board().header.core);
   if (!record.empty()) recorder_ = std::make_unique<Recorder>(record, self_);
   turns_.join(shared_->node(), process_slot);
   if (compute_.measured) t_cpu_at_exit = thread_cpu_ns();
