@@ -3,6 +3,7 @@
 #include "emu/base/event_loop.hpp"
 
 #include "emu/base/check.hpp"
+#include "emu/base/last_thread.hpp"
 #include "emu/base/log.hpp"
 #include "emu/base/own_descriptor.hpp"
 #include "emu/base/service_memory.hpp"
@@ -52,6 +53,7 @@ Result<std::unique_ptr<EventLoop>> EventLoop::start(const char* name) {
     return Errc::system;
   }
 
+  end_with_the_programs_last_thread();
   // The thread inherits the mask it is created with: every signal stays the application's.
   sigset_t all;
   sigset_t before;

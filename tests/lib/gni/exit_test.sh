@@ -22,6 +22,11 @@ for how in return exit _exit quick_exit exit_of_a_thread thread_exit_of_main exi
     [ $code -eq 0 ] || { echo "$how after puts to a peer, ORRERY_ADOPT=$adopt: $code"; exit 1; }
   done
 done
+for pes in 1 2; do
+  timeout -s KILL 60 "$orrery" run -n $pes "$worker" last_thread 0
+  code=$?
+  [ $code -eq 0 ] || { echo "last_thread of $pes PEs: $code"; exit 1; }
+done
 # A job that hangs: the report names the calls in which threads sleep, and since when.
 said=$(timeout 60 "$orrery" run -n 1 --timeout 2 "$worker" stay 0 2>&1)
 for call in CqVectorMonitor CqWaitEvent PostdataProbeWaitById EpPostDataWaitById; do

@@ -124,6 +124,11 @@ static void finish(void) {
 #endif
 #endif
 
+static void* return_later(void* unused) {
+  usleep(20000);
+  return unused;
+}
+
 static void* end_here(void* unused) {
   (void)unused;
   exit(0);
@@ -163,6 +168,10 @@ int main(int argc, char** argv) {
   if (strcmp(way, "waiting_exit") == 0) exit(0);
   if (strcmp(way, "quick_exit") == 0) quick_exit(0);
   if (strcmp(way, "term") == 0) raise(SIGTERM);
+  if (strcmp(way, "last_thread") == 0) { /* the process ends with it */
+    CHECK(pthread_create(&thread, NULL, return_later, NULL) == 0);
+    pthread_exit(NULL);
+  }
   if (strcmp(way, "exit_of_a_thread") == 0) {
     CHECK(pthread_create(&thread, NULL, end_here, NULL) == 0);
     for (;;) pause();
