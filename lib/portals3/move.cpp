@@ -6,14 +6,13 @@
 #include "lib/portals3/process.hpp"
 
 #include "emu/base/log.hpp"
-#include "emu/base/wait.hpp"
 #include "emu/clock/clock.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <map>
 #include <mutex>
+#include <optional>
 
 namespace orrery::portals3 {
 
@@ -37,19 +36,6 @@ match::Move move_of(Kind3 kind) {
   }
 }
 
-// Whether memory could not be reached because its process is at its end: the kernel takes the memory away
-// before the process is known to be dead.
-bool is_ending(const Peer& peer) {
-  constexpr std::int64_t kLimitNs = 1'000'000'000;
-  const std::int64_t limit = monotonic_ns() + kLimitNs;
-  while (Process::get().is_alive(peer)) {
-    if (monotonic_ns() > limit) return false;
-    const timespec pause{0, 200'000};
-    nanosleep(&pause, nullptr);
-  }
-  return true;
-}
-
 // A part of a descriptor's memory.
 struct Region {
   std::uint64_t start = 0;
@@ -60,7 +46,7 @@ struct Region {
   }
 };
 
-// A swap at the target is one step for others that swap there.
+// A swap at the target is one step for others that swap, put or get there.
 class SwapLock {
  public:
   explicit SwapLock(const match::View& view) : mutex_(view.header().atomics) {
@@ -109,7 +95,7 @@ class Message {
       match::finish(session, arrival, verdict, fail_);
     }
     // The node of a process that has ended drops what still comes for it.
-    if (fail_ == match::kUndeliverable && is_ending(peer)) fail_ = match::kDropped;
+    if (fail_ != match::kDelivered && Process::get().is_ending(peer, fail_)) fail_ = match::kDropped;
     moved_ = fail_ == match::kDelivered ? verdict.moved : 0;
     offset_ = verdict.offset;
     no_ack_ = verdict.no_ack;
@@ -176,6 +162,14 @@ class Message {
             .header_data = arrival.header_data};
   }
 
+  // Whether others may exchange what this message writes or reads. The entry stays while the message is under
+  // way.
+  static bool may_be_swapped(const Peer& peer, const match::Verdict& verdict) {
+    constexpr std::uint32_t kBoth = match::kOpPut | match::kOpGet;
+    return (peer.match.entry(verdict.entry).options & kBoth) == kBoth &&
+           verdict.moved <= static_cast<std::uint64_t>(Process::get().limits.max_getput_md);
+  }
+
   Errc move(Peer& peer, const match::Verdict& verdict, std::vector<std::byte>* bytes) {
     Peer& self = Process::get().self();
     std::vector<Range> there;
@@ -183,6 +177,8 @@ class Message {
     if (!common::ranges_of(peer, verdict.start, verdict.pieces, verdict.offset, verdict.moved, &there))
       return Errc::bounds;
     if (kind == Kind3::get_put) return exchange(peer, there, verdict.moved, bytes);
+    std::optional<SwapLock> turn;
+    if (may_be_swapped(peer, verdict)) turn.emplace(peer.match);
     if (bytes != nullptr) {
       bytes->resize(verdict.moved);
       return kind == Kind3::put ? common::write(peer, there, bytes->data())
@@ -319,7 +315,10 @@ int send(Message& message) {
   Process& process = Process::get();
   message.begin();
   Peer* peer = process.find_target(message.target);
-  if (peer != nullptr && peer->by_frame) {
+  if (peer != nullptr && peer->by_frame && process.is_ending(*peer, match::kSegv)) {
+    message.drop();  // met while it ended
+    peer = nullptr;
+  } else if (peer != nullptr && peer->by_frame) {
     log::error("process {} shares no memory with this one: Portals 3 reaches processes of its own host alone",
                peer->name.slot);
     peer = nullptr;

@@ -118,6 +118,17 @@ Peer* Process::await(match::ProcessId id) {
   }
 }
 
+bool Process::is_ending(const Peer& peer, match::Fail fail) const {
+  // Memory that is not there is a program's mistake far more often.
+  const std::int64_t limit = monotonic_ns() + (fail == match::kSegv ? 100'000'000 : 1'000'000'000);
+  while (is_alive(peer)) {
+    if (monotonic_ns() > limit) return false;
+    const timespec pause{0, 200'000};
+    nanosleep(&pause, nullptr);
+  }
+  return true;
+}
+
 // ---- handlers of event queues ----
 
 void Process::serve(std::uint32_t queue, ptl_eq_handler_t handler) {
