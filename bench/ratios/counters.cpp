@@ -114,7 +114,7 @@ void increments(Party& p, Stage& stage) {
   const Card& peer = p.cards[static_cast<std::size_t>(1 - p.session.rank)];
   const nic::CounterState& turns = *nic::counter::find(p.nic->view(), p.mine.turns);
   static std::uint64_t turn = 0;
-  const auto add = [&] { (void)p.nic->add_to_counter(peer.process, peer.turns, {.success = 1}); };
+  const auto add = [&] { (void)p.nic->triggered().add(peer.process, peer.turns, {.success = 1}); };
   const auto await = [&] {
     while (turns.success.load(std::memory_order_acquire) < turn) {
     }
@@ -156,16 +156,16 @@ void triggers(Party& p, Stage& stage, const Stopwatch& watch) {
       words[i] = count + static_cast<std::uint64_t>(i) + 1;
       nic::Request request = p.put(p.session.rank, p.mine.pages, &words[i], 16'384);
       request.local = p.mine.pages;
-      must(p.nic->post_triggered(counter, words[i], to_self, request, {}, {}).ok(), "post_triggered");
+      must(p.nic->triggered().post_put(counter, words[i], to_self, request, {}, {}).ok(), "post_triggered");
     }
     PMI_Barrier();
     const std::uint64_t begin = Stopwatch::ticks();
     for (int i = 0; i < kBatch; ++i) {
       ++count;
-      if (rank == 0) (void)p.nic->add_to_counter(peer.process, counters[1], {.success = 1});
+      if (rank == 0) (void)p.nic->triggered().add(peer.process, counters[1], {.success = 1});
       while (*flag < count) {
       }
-      if (rank == 1) (void)p.nic->add_to_counter(peer.process, counters[0], {.success = 1});
+      if (rank == 1) (void)p.nic->triggered().add(peer.process, counters[0], {.success = 1});
     }
     samples.push_back(watch.ns(Stopwatch::ticks() - begin) / (2 * kBatch));
     PMI_Barrier();

@@ -181,7 +181,7 @@ void trigger_that_fires_a_put(benchmark::State& state) {
   std::uint64_t count = 0;
   for (auto _ : state) {
     (void)nic.triggers().post(name, ++count, [&] { (void)nic.post(*f.endpoint, r); });
-    benchmark::DoNotOptimize(nic.add_to_counter(name, {.success = 1}, false));
+    benchmark::DoNotOptimize(nic.triggered().add(name, {.success = 1}, false));
   }
 }
 BENCHMARK(trigger_that_fires_a_put);

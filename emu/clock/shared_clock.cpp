@@ -214,7 +214,7 @@ ORRERY_TIMED_PATH Priced SharedClock::price(const Operation& operation, Picos be
 }
 
 Picos SharedClock::least_latency() const {
-  // What a NIC posts (Nic::operation_of).
+  // What a NIC posts (TimedOps::operation_of).
   constexpr model::Op kPosted[] = {
       model::Op::fma_put,  model::Op::fma_get,   model::Op::launch_put,     model::Op::bte_put,
       model::Op::bte_get,  model::Op::send,      model::Op::message,        model::Op::amo,

@@ -18,7 +18,7 @@
 //
 // Flow control cannot deadlock: an initiator never has more responses due than the response lane holds, so a
 // target can always answer what it takes off the request lane. The next process in a dead initiator's slot
-// asks for answers only when that one's requests have been served and their answers are out (Nic::outlive).
+// asks for answers only when that one's requests have been served and their answers are out.
 //
 // Frame: line 0 begins with its mark, then the header, then the payload:
 //   u64 mark = frame bytes (a multiple of 64) | kFrameTag << 32, stored last with release; 0 = not there yet

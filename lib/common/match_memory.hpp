@@ -17,9 +17,9 @@
 
 namespace orrery::common {
 
-// The memory of another process, through the registration of its whole address space (Nic::register_space):
-// by stores and loads where its owner has moved it into the memory file, else by the kernel's copy. What is
-// used often is asked to be moved.
+// The memory of another process, through the registration of its whole address space
+// (Regions::register_space): by stores and loads where its owner has moved it into the memory file, else by
+// the kernel's copy. What is used often is asked to be moved.
 // Invariant: an access is announced in the owner's segment while it lasts, so that pages which the owner
 // moves or takes away are not touched (state/hazard.hpp).
 // Threads: any. One beyond those that have a hazard word of their own goes by the kernel, unannounced.

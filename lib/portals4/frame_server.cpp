@@ -50,7 +50,7 @@ FrameServer& FrameServer::get() {
 
 void FrameServer::start(std::uint32_t pid) {
   pid_.store(pid, std::memory_order_release);
-  Process::get().runtime().nic().serve_match_unit(*this);
+  Process::get().runtime().nic().transport().serve_match_unit(*this);
 }
 
 void FrameServer::stop() { pid_.store(match::kAny, std::memory_order_release); }

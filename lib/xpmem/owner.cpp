@@ -136,7 +136,7 @@ Answer Owner::answer(const Request& request, UniqueFd* file) {
     return {.error = EFAULT};
   }
   if (there.value().cover != memory::Cover::direct) {
-    const Status adopted = runtime_.nic().adopt_range(pages.begin, pages.end, false);
+    const Status adopted = runtime_.nic().regions().adopt_range(pages.begin, pages.end, false);
     if (!adopted.ok()) {
       log::debug("memory at {:#x}, {} bytes, cannot be attached: {}", begin, request.length,
                  errc_name(adopted.code()));

@@ -13,7 +13,7 @@ import tree
 MARK = re.compile(r"ORRERY_TIMED_(?:PATH|INLINE)\b[^;{]*?((?:\w+::)?~?\w+)\(")
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.M)
 # Without these there is no path at all: if one is renamed, so is its line here.
-KEY = ("Nic::post_checked", "Nic::route", "Nic::apply_now", "VirtualClock::run_until", "model::quote", "nic::execute",
+KEY = ("Initiator::post_checked", "Router::route", "TimedOps::apply_now", "VirtualClock::run_until", "model::quote", "nic::execute",
        "nic::push_event", "nic::complete", "Turns::leave")
 PAGE = 4096
 

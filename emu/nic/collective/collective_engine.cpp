@@ -5,7 +5,8 @@
 #include "emu/base/asymmetric_fence.hpp"
 #include "emu/base/double_word.hpp"
 #include "emu/nic/collective/collective_slot.hpp"
-#include "emu/nic/nic.hpp"
+#include "emu/nic/events/port.hpp"
+#include "emu/nic/memory/regions.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -116,12 +117,13 @@ std::optional<CeStatus> CollectiveEngine::trouble(const Record& record) {
 
 void CollectiveEngine::finish(Record& record, bool service) {
   // The client may have released the memory since; one that does so right now waits for us (settle).
-  if (nic_.check_local(*record.port, key_of(record), reinterpret_cast<std::uint64_t>(record.join.result),
-                       3 * sizeof(std::uint64_t), true) != Errc::ok)
+  if (regions_.check_local(record.port->domain, key_of(record),
+                           reinterpret_cast<std::uint64_t>(record.join.result), 3 * sizeof(std::uint64_t),
+                           true) != Errc::ok)
     return;
   if (!service) return write_result(record.join, record.value);
   // It may have unmapped the memory without a word.
-  (void)nic_.services_.guarded(
+  (void)services_.guarded(
       [](void* argument) {
         auto* r = static_cast<Record*>(argument);
         write_result(r->join, r->value);
@@ -206,7 +208,7 @@ void CollectiveEngine::note_used(std::uint32_t index) {
 }
 
 void CollectiveEngine::start_heart() {
-  if (!heartbeat_on_.exchange(true, std::memory_order_seq_cst)) nic_.services_.start_heartbeat();
+  if (!heartbeat_on_.exchange(true, std::memory_order_seq_cst)) services_.start_heartbeat();
 }
 
 Errc CollectiveEngine::join(const Port& port, CeEdge& edge, const CeJoin& join) {
@@ -316,7 +318,7 @@ void CollectiveEngine::claim(const CePath::Level& level, std::uint32_t child) {
   const std::uint64_t mine = me_.load(std::memory_order_relaxed);
   if (mine == 0 || level.vce->claims[child].load(std::memory_order_acquire) == mine) return;
   // Its owner watches the process that joins.
-  if (claim_for(*level.vce, child, ce_claim::process(mine))) nic_.services_.ring(level.owner->link.process);
+  if (claim_for(*level.vce, child, ce_claim::process(mine))) services_.ring(level.owner->link.process);
 }
 
 // The child is that process from now on, or was already. False: another one, which lives.
@@ -325,7 +327,7 @@ bool CollectiveEngine::claim_for(VceState& vce, std::uint32_t child, ProcessName
   const std::uint64_t wanted = ce_claim::make(process);
   std::uint64_t found = word.load(std::memory_order_acquire);
   if (found == wanted) return true;
-  if (found != 0 && nic_.services_.alive(ce_claim::process(found))) return false;
+  if (found != 0 && services_.alive(ce_claim::process(found))) return false;
   if (!word.compare_exchange_strong(found, wanted, std::memory_order_acq_rel)) return found == wanted;
   vce.new_claims.fetch_or(1u << child, std::memory_order_acq_rel);
   return true;
@@ -334,7 +336,7 @@ bool CollectiveEngine::claim_for(VceState& vce, std::uint32_t child, ProcessName
 // Whether the edge leads to a VCE that is reached by packets; then its owner is known.
 bool CollectiveEngine::find_owner(CeEdge& edge, Errc* error) {
   Peer* owner = nullptr;
-  *error = nic_.peers_.behind(edge.nic_address, static_cast<wire::ProcessSlot>(edge.id >> 4), &owner);
+  *error = peers_.behind(edge.nic_address, static_cast<wire::ProcessSlot>(edge.id >> 4), &owner);
   if (*error != Errc::ok || is_mapped(*owner)) return false;
   edge.owner = owner;
   return true;
@@ -343,7 +345,7 @@ bool CollectiveEngine::find_owner(CeEdge& edge, Errc* error) {
 // Null: `error` says why. invalid_handle: there is no such VCE.
 CePath* CollectiveEngine::find_path(const CeEdge& edge, Errc* error) {
   Peer* owner = nullptr;
-  *error = nic_.peers_.behind(edge.nic_address, static_cast<wire::ProcessSlot>(edge.id >> 4), &owner);
+  *error = peers_.behind(edge.nic_address, static_cast<wire::ProcessSlot>(edge.id >> 4), &owner);
   if (*error != Errc::ok) return nullptr;
   VceState& vce = collective_state(owner->link.nic).vces[edge.id & (kVces - 1)];
   const std::uint64_t control = vce.control.load(std::memory_order_acquire);
@@ -385,8 +387,7 @@ void CollectiveEngine::extend(CePath& path) {
     }
     Peer* owner = nullptr;
     const bool too_deep = count == CePath::kMaxDepth;
-    if (!too_deep &&
-        nic_.peers_.behind(ce_edge::address(parent), ce_edge::slot(parent), &owner) != Errc::ok) {
+    if (!too_deep && peers_.behind(ce_edge::address(parent), ce_edge::slot(parent), &owner) != Errc::ok) {
       // Its owner is gone, and nothing below can complete.
       return break_tree(path.levels[count - 1], CeStatus::unreachable);
     }
@@ -405,7 +406,7 @@ void CollectiveEngine::extend(CePath& path) {
 
 void CollectiveEngine::know_self(const Port& port) {
   if (me_.load(std::memory_order_relaxed) != 0) return;
-  const auto self = nic_.services_.find_process(port.nic_address, nic_.self_);
+  const auto self = services_.find_process(port.nic_address, self_);
   if (self.ok()) me_.store(ce_claim::make(self.value()), std::memory_order_relaxed);
 }
 
@@ -415,8 +416,8 @@ void CollectiveEngine::attach(const Port& port, CeEdge& edge, std::optional<std:
   // enough.
   bool known = true;
   if (instance) {
-    if (edge.id >> 4 == nic_.self_) return;
-    const auto bound = nic_.services_.find_port(port.domain, edge.nic_address, *instance);
+    if (edge.id >> 4 == self_) return;
+    const auto bound = services_.find_port(port.domain, edge.nic_address, *instance);
     if (bound.ok() && bound.value().slot != edge.id >> 4) return;
     known = bound.ok();
   }
@@ -425,32 +426,6 @@ void CollectiveEngine::attach(const Port& port, CeEdge& edge, std::optional<std:
   if (find_owner(edge, &error)) return introduce(port, edge, instance);
   edge.path = find_path(edge, &error);
   if (edge.path != nullptr && known) claim(edge.path->levels[0], edge.child);
-}
-
-// ---- the post ----
-
-Errc Nic::join(Endpoint& endpoint, CeEdge& edge, Request request, const CeJoin& join) {
-  const PostGate gate(*this, *endpoint.port);
-  address(endpoint, &request);
-  if (clock_ != nullptr) return join_timed(request, *endpoint.port, edge, join);
-  Completion& told = request.completion;
-  if (const Errc reserved = reserve(told); reserved != Errc::ok) return reserved;
-  if (faults_ != nullptr) [[unlikely]] {
-    const FaultOutcome met =
-        faults_->decide({.from = endpoint.port->nic_address, .to = edge.nic_address, .can_wait = false});
-    if (met.status != Errc::ok) {
-      collective_.lose(*endpoint.port, edge, join);
-      complete(told, met.status, Teller::owner);
-      return Errc::ok;
-    }
-  }
-  const Errc joined = collective_.join(*endpoint.port, edge, join);
-  if (joined == Errc::no_resource) {
-    abandon(told);
-    return joined;
-  }
-  complete(told, joined, Teller::owner);
-  return Errc::ok;
 }
 
 }  // namespace orrery::nic

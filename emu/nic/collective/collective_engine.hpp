@@ -10,8 +10,10 @@
 #include "emu/nic/collective/collective_state.hpp"
 #include "emu/nic/events/completion.hpp"
 #include "emu/nic/state/lock_rank.hpp"
+#include "emu/nic/state/mover.hpp"
 #include "emu/nic/state/request.hpp"
 #include "emu/nic/transport/peer.hpp"
+#include "emu/nic/transport/peers.hpp"
 
 #include <array>
 #include <atomic>
@@ -25,8 +27,13 @@
 namespace orrery::nic {
 
 class CompletionQueue;
-class Nic;
+struct Endpoint;
+class FaultUnit;
 struct Port;
+class Ports;
+class Regions;
+struct Request;
+class Transport;
 
 // What a VCE does besides reducing. DO NOT CHANGE THE VALUES: they are in shared memory.
 enum CeModes : std::uint32_t {
@@ -145,7 +152,20 @@ class CollectiveEngine final : public Listener {
  public:
   static constexpr std::uint32_t kRecords = 64;  // reductions that a process may have outstanding
 
-  explicit CollectiveEngine(Nic& nic);
+  // What it needs of its NIC; all of it outlives the engine.
+  struct Needs {
+    HostServices& services;
+    NicView view;
+    wire::ProcessSlot self;
+    PeerTable& peers;
+    Ports& ports;
+    Transport& transport;
+    Regions& regions;
+    Mover& mover;
+    FaultUnit* faults;  // null: nothing ever fails by itself
+    bool by_packets;    // trees of several processes use packets alone, as between hosts
+  };
+  explicit CollectiveEngine(const Needs& needs);
   ~CollectiveEngine();
   CollectiveEngine(const CollectiveEngine&) = delete;
   CollectiveEngine& operator=(const CollectiveEngine&) = delete;
@@ -170,8 +190,12 @@ class CollectiveEngine final : public Listener {
   // no_resource: kRecords are outstanding, or one in that lane; else refused, and `result` says why at once.
   // REQUIRES: edge is set and leads to a VCE.
   Errc join(const Port& port, CeEdge& edge, const CeJoin& join);
+  // The same as a post: `request` says which events are wanted when the contribution has been taken. Under a
+  // clock it arrives when the machine would have the result were it the last. ok: accepted; no_resource: as
+  // join(), or the queue's transactions are used up; invalid_param.
+  Errc post(Endpoint& endpoint, CeEdge& edge, Request request, const CeJoin& join);
   // The same for what was allowed before: through this edge, in this lane, with nothing changed since. False:
-  // nothing happened, Nic::join() says what there is to say.
+  // nothing happened, post() says what there is to say.
   bool try_join(Port& port, CeEdge& edge, const CeShortJoin& join);
   // Writes the result that is awaited there, if everything is there that it takes.
   void try_finish(const std::uint64_t* result);
@@ -362,12 +386,25 @@ class CollectiveEngine final : public Listener {
   static void break_tree(const CePath::Level& level, CeStatus why);
   VceState& own(std::uint32_t vce) const;
 
-  Nic& nic_;
+  class TimedJoin;
+  Errc post_timed(Request& request, const Port& port, CeEdge& edge, const CeJoin& join);
+
+  HostServices& services_;
+  const NicView view_;
+  const wire::ProcessSlot self_;
+  clock::Clock* const clock_;
+  PeerTable& peers_;
+  Ports& ports_;
+  Transport& transport_;
+  Regions& regions_;
+  Mover& mover_;
+  FaultUnit* const faults_;
+  const bool by_packets_;
   // What active() looks at, in one line.
-  std::atomic<std::uint32_t> used_{0};            // records_[used_..] were never armed
-  std::atomic<std::uint32_t> arrivals_count_{0};  // as of arrivals_
-  std::atomic<std::uint32_t> waiter_count_{0};    // as of waiters_
-  std::atomic<std::uint32_t> up_by_packet_{0};    // a bit for each VCE whose parent is reached by packets
+  alignas(kCacheLine) std::atomic<std::uint32_t> used_{0};  // records_[used_..] were never armed
+  std::atomic<std::uint32_t> arrivals_count_{0};            // as of arrivals_
+  std::atomic<std::uint32_t> waiter_count_{0};              // as of waiters_
+  std::atomic<std::uint32_t> up_by_packet_{0};  // a bit for each VCE whose parent is reached by packets
   std::array<Record, kRecords> records_;
   std::atomic<std::uint32_t> reserved_{0};  // records that joins in flight will take
   std::atomic<bool> heartbeat_on_{false};

@@ -5,7 +5,8 @@
 #include "emu/nic/collective/collective_engine.hpp"
 
 #include "emu/base/asymmetric_fence.hpp"
-#include "emu/nic/nic.hpp"
+#include "emu/nic/events/completion_queue.hpp"
+#include "emu/nic/events/port.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -20,10 +21,21 @@ constexpr std::uint32_t broken_word(std::uint16_t generation, CeStatus why) {
 
 }  // namespace
 
-CollectiveEngine::CollectiveEngine(Nic& nic) : nic_(nic) {}
+CollectiveEngine::CollectiveEngine(const Needs& needs)
+    : services_(needs.services),
+      view_(needs.view),
+      self_(needs.self),
+      clock_(needs.services.clock()),
+      peers_(needs.peers),
+      ports_(needs.ports),
+      transport_(needs.transport),
+      regions_(needs.regions),
+      mover_(needs.mover),
+      faults_(needs.faults),
+      by_packets_(needs.by_packets) {}
 CollectiveEngine::~CollectiveEngine() = default;
 
-VceState& CollectiveEngine::own(std::uint32_t vce) const { return collective_state(nic_.view_).vces[vce]; }
+VceState& CollectiveEngine::own(std::uint32_t vce) const { return collective_state(view_).vces[vce]; }
 
 Result<std::uint32_t> CollectiveEngine::create(const Port& port) {
   know_self(port);
@@ -68,7 +80,7 @@ Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* cons
     if (!parent->set || !parent->is_vce || parent->child >= kCeChildren) return Errc::invalid_param;
     Peer* owner = nullptr;
     const auto slot = static_cast<wire::ProcessSlot>(parent->id >> 4);
-    const Errc found = nic_.peers_.behind(parent->nic_address, slot, &owner);
+    const Errc found = peers_.behind(parent->nic_address, slot, &owner);
     if (found != Errc::ok) return found;
     up = ce_edge::make(true, slot, parent->id & (kVces - 1), parent->child, parent->nic_address);
     if (!is_mapped(*owner)) {
@@ -133,7 +145,7 @@ Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* cons
   path = find_path({.set = true,
                     .is_vce = true,
                     .nic_address = owned_[vce].port->nic_address,
-                    .id = ce_id(nic_.self_, vce),
+                    .id = ce_id(self_, vce),
                     .child = 0},
                    &error);
   {
@@ -180,7 +192,7 @@ void CollectiveEngine::observe(std::uint32_t vce, Owned& owned) {
     const bool wanted = (owned.modes & (status == CeStatus::ok ? kCeOnComplete : kCeOnError)) != 0;
     if (!wanted) return;
     const std::uint64_t data =
-        static_cast<std::uint64_t>(status) << 48 | (reduction & 0xffff'ffff) << 14 | ce_id(nic_.self_, vce);
+        static_cast<std::uint64_t>(status) << 48 | (reduction & 0xffff'ffff) << 14 | ce_id(self_, vce);
     (void)push_event(owned.queue->view(), {EventKind::collective, Errc::ok, data});
   };
   const std::uint32_t children = state.children.load(std::memory_order_relaxed);
@@ -235,9 +247,9 @@ bool CollectiveEngine::attend() {
       for (; bits != 0; bits &= bits - 1) {
         const ProcessName process =
             ce_claim::process(state.claims[std::countr_zero(bits)].load(std::memory_order_acquire));
-        if (process.slot == nic_.self_) continue;
-        nic_.services_.watch(process);
-        if (!nic_.services_.alive(process)) break_tree(here, CeStatus::unreachable);
+        if (process.slot == self_) continue;
+        services_.watch(process);
+        if (!services_.alive(process)) break_tree(here, CeStatus::unreachable);
       }
     }
     if (owned.path == nullptr) continue;
@@ -252,7 +264,7 @@ bool CollectiveEngine::attend() {
       if (owned.path->count.load(std::memory_order_acquire) > 1) {
         const CePath::Level& parent = owned.path->levels[1];
         break_tree(parent, static_cast<CeStatus>(broken & 0xff));
-        nic_.services_.ring(parent.owner->link.process);
+        services_.ring(parent.owner->link.process);
       }
     }
     if ((owned.modes & (kCeOnComplete | kCeOnError)) != 0 && !counts_time()) {
@@ -271,7 +283,7 @@ bool CollectiveEngine::attend() {
   return busy;
 }
 
-bool CollectiveEngine::counts_time() const { return nic_.clock_ != nullptr && nic_.clock_->is_virtual(); }
+bool CollectiveEngine::counts_time() const { return clock_ != nullptr && clock_->is_virtual(); }
 
 void CollectiveEngine::progress_in_turn() {
   if (active()) progress();
@@ -324,7 +336,7 @@ void CollectiveEngine::heart_stopped() {
   const std::uint32_t used = used_.load(std::memory_order_seq_cst);
   for (std::uint32_t i = 0; i < used; ++i) {
     if (!records_[i].armed.load(std::memory_order_seq_cst)) continue;
-    if (!heartbeat_on_.exchange(true, std::memory_order_seq_cst)) nic_.services_.start_heartbeat();
+    if (!heartbeat_on_.exchange(true, std::memory_order_seq_cst)) services_.start_heartbeat();
     return;
   }
 }

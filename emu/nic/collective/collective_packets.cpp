@@ -7,7 +7,9 @@
 #include "emu/nic/collective/collective_packets.hpp"
 
 #include "emu/nic/collective/collective_engine.hpp"
-#include "emu/nic/nic.hpp"
+#include "emu/nic/events/port.hpp"
+#include "emu/nic/events/ports.hpp"
+#include "emu/nic/transport/transport.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -108,8 +110,7 @@ constexpr CeStatus status_of(Errc why) {
 
 // Whether the state of its VCEs can be looked at from here.
 bool CollectiveEngine::is_mapped(const Peer& owner) const {
-  return owner.link.process.slot == nic_.self_ ||
-         (!owner.link.by_wire && !nic_.options_.collective_by_packets);
+  return owner.link.process.slot == self_ || (!owner.link.by_wire && !by_packets_);
 }
 
 // ---- packets come ----
@@ -125,7 +126,7 @@ Errc CollectiveEngine::take(const wire::PacketHeader& header) {
 
 // A join or release of ours: how it ends is told to ended().
 Errc CollectiveEngine::send(Peer& peer, const wire::PacketHeader& header) {
-  return nic_.send_packet(peer, header, {}, {.listener = this});
+  return transport_.send_packet(peer, header, {}, {.listener = this});
 }
 
 void CollectiveEngine::ended(const Completion&, const Ending& ending) {
@@ -177,7 +178,7 @@ void CollectiveEngine::handle_join(const wire::PacketHeader& header) {
   };
   // A parent that names a child of this host, by a number that is by chance one of our VCEs'.
   if (join.turn == ce_packet::kNoTurn && (join.value.operand[0] & ce_packet::kOfInstance) != 0 &&
-      !nic_.ports_.has(join.domain, static_cast<std::uint32_t>(join.value.operand[0])))
+      !ports_.has(join.domain, static_cast<std::uint32_t>(join.value.operand[0])))
     return;
   VceState& vce = own(waiter.vce);
   const std::uint64_t control = vce.control.load(std::memory_order_acquire);
@@ -188,7 +189,7 @@ void CollectiveEngine::handle_join(const wire::PacketHeader& header) {
                                     (vce.children.load(std::memory_order_relaxed) >> join.child & 1) == 0))
     return refuse(CeStatus::child_invalid);
   // The VCE's owner watches each process that joins (attend).
-  const auto process = nic_.services_.process_in(header.source);
+  const auto process = services_.process_in(header.source);
   // What a child said before it died counts, if it was known.
   const std::uint64_t claim = vce.claims[join.child].load(std::memory_order_acquire);
   if (!process.ok() && (claim == 0 || ce_claim::process(claim).slot != header.source)) return;
@@ -256,9 +257,9 @@ void CollectiveEngine::answer_waiters() {
 
 // False: there is no room on the wire, later.
 bool CollectiveEngine::release_to(const Waiter& waiter, const CeValue& value) {
-  const auto process = nic_.services_.process_in(waiter.source);
+  const auto process = services_.process_in(waiter.source);
   if (!process.ok()) return true;
-  const auto peer = nic_.peers_.connect(process.value());
+  const auto peer = peers_.connect(process.value());
   if (!peer.ok()) return true;
   return send(*peer.value(),
               ce_packet::header_of(ce_packet::Release{

@@ -8,7 +8,8 @@
 #include "emu/base/prefetch.hpp"
 #include "emu/nic/collective/collective_engine.hpp"
 #include "emu/nic/collective/collective_slot.hpp"
-#include "emu/nic/nic.hpp"
+#include "emu/nic/events/port.hpp"
+#include "emu/nic/initiator/post_gate.hpp"
 #include "emu/nic/state/hazard.hpp"
 #include "emu/nic/state/thread_word.hpp"
 
@@ -38,8 +39,8 @@ void CollectiveEngine::prepare_short_way(Record& record, CeEdge& edge, VceState&
   const auto index = static_cast<std::uint8_t>(&record - records_.data());
   // A child that is a VCE as well has other processes that write its slot.
   const bool alone = !ce_edge::is_vce(vce.edges[record.child].load(std::memory_order_relaxed));
-  const bool possible = whole && alone && nic_.clock_ == nullptr && nic_.faults_ == nullptr &&
-                        nic_.view_.header().strong_hazards == 0;
+  const bool possible =
+      whole && alone && clock_ == nullptr && faults_ == nullptr && view_.header().strong_hazards == 0;
   edge.records[record.lane] = possible ? index : CeEdge::kNoRecord;
   if (possible) record.lock.bind();
 }
@@ -64,10 +65,9 @@ bool CollectiveEngine::try_join(Port& port, CeEdge& edge, const CeShortJoin& joi
   // this lane (take_record): it alone says that nothing is under way, and which turn is next. What we wrote
   // last is not asked: the line is in the cache of its last reader, and would have to come from there.
   const std::uint64_t tag = ce_tag::make(vce_control::generation(edge.control), record.turn);
-  const bool allowed = !is_suspended(nic_.view_, port.domain) &&
-                       !record.armed.load(std::memory_order_relaxed) && record.path == edge.path &&
-                       edge.path != nullptr && record.child == edge.child && record.lane == lane &&
-                       record.control == edge.control &&
+  const bool allowed = !is_suspended(view_, port.domain) && !record.armed.load(std::memory_order_relaxed) &&
+                       record.path == edge.path && edge.path != nullptr && record.child == edge.child &&
+                       record.lane == lane && record.control == edge.control &&
                        // Acquire: pairs with configure().
                        record.vce->control.load(std::memory_order_acquire) == edge.control;
   if (!allowed) [[unlikely]] {
@@ -107,15 +107,15 @@ bool CollectiveEngine::try_join(Port& port, CeEdge& edge, const CeShortJoin& joi
 
 void CollectiveEngine::wake_owner(const CePath::Level& level) {
   if (level.owner->link.nic.service().poller.load(std::memory_order_relaxed) == Poller::none)
-    nic_.services_.ring(level.owner->link.process);
+    services_.ring(level.owner->link.process);
 }
 
 // Of the result's registration.
 MemKey CollectiveEngine::key_of(const Record& record) const {
   if (record.entry == nullptr) return record.join.key;
-  return {.index = static_cast<std::uint16_t>(record.entry - &nic_.view_.region(0)),
+  return {.index = static_cast<std::uint16_t>(record.entry - &view_.region(0)),
           .generation = control::generation(record.entry_control),
-          .process = nic_.self_,
+          .process = self_,
           .flags = control::flags(record.entry_control)};
 }
 

@@ -3,7 +3,7 @@
 
 // Waiting for counters: as for queues (queue_wait.cpp), with counts in the place of events.
 #include "emu/base/patient_wait.hpp"
-#include "emu/nic/nic.hpp"
+#include "emu/nic/events/waits.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -17,20 +17,9 @@ constexpr std::int64_t kCounterSliceNs = 50'000'000;
 
 }  // namespace
 
-Errc Nic::add_to_counter(CounterName name, CounterValue by, bool within) {
-  const Counted counted = counter::add(view_, name, by);
-  if (counted.fires) [[unlikely]] {
-    if (!within)
-      triggers_.run(TriggerUnit::Look::at_signals);
-    else if (view_.service().poller.load(std::memory_order_seq_cst) == Poller::none)
-      services_.ring_self();
-  }
-  return counted.status;
-}
-
-Result<std::uint32_t> Nic::wait_counters(std::span<const CounterTest> tests,
-                                         std::optional<std::int64_t> deadline_ns, const StopWaiting& stop,
-                                         CounterValue* value) {
+Result<std::uint32_t> Waits::wait_counters(std::span<const CounterTest> tests,
+                                           std::optional<std::int64_t> deadline_ns, const Stop& stop,
+                                           CounterValue* value) {
   std::uint32_t found = 0;
   Errc outcome = Errc::not_done;
   const auto has_news = [&] {
@@ -43,26 +32,25 @@ Result<std::uint32_t> Nic::wait_counters(std::span<const CounterTest> tests,
   };
   const auto look = [&] {
     if (has_news()) return true;
-    progress();
+    (void)mover_.progress(nullptr);
     return has_news();
   };
   const auto answer = [&]() -> Result<std::uint32_t> {
     if (outcome == Errc::ok) return found;
     return outcome == Errc::not_done ? Errc::timeout : outcome;
   };
-  if (clock_ != nullptr && clock_->is_virtual() && !is_runtime_thread()) [[unlikely]] {
+  if (is_virtual() && !is_runtime_thread()) [[unlikely]] {
     std::optional<Picos> deadline;
     if (deadline_ns) deadline = Picos{*deadline_ns * 1000};
     for (;;) {
-      move_along();
-      collective_.progress_in_turn();
+      mover_.move_in_turn();
       if (has_news() || (deadline && clock_->now() >= *deadline)) break;
       (void)clock_->wait(deadline);
     }
     return answer();
   }
   if (look_before_sleep(services_.wait_budget(), look, deadline_ns)) return answer();
-  hand_frames_back();
+  mover_.hand_frames_back();
   FutexWord& bell = view_.service().bell;
   std::vector<CounterTest> announced;
   const auto take_back = [&] {

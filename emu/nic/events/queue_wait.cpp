@@ -6,7 +6,7 @@
 // CqState::waiters counts both kinds, so a producer looks at one word and, as long as no thread sleeps, does
 // nothing more.
 #include "emu/base/patient_wait.hpp"
-#include "emu/nic/nic.hpp"
+#include "emu/nic/events/waits.hpp"
 
 #include <algorithm>
 #include <climits>
@@ -23,17 +23,17 @@ constexpr std::int64_t kSourceSliceNs = 1'000'000;
 
 }  // namespace
 
-void Nic::ring_bell() {
+void Waits::ring_bell() {
   FutexWord& bell = view_.service().bell;
   bell.fetch_add(1, std::memory_order_seq_cst);
   futex_wake(bell, INT_MAX);
 }
 
-Result<std::uint32_t> Nic::wait_any(std::span<CompletionQueue* const> queues,
-                                    std::optional<std::int64_t> deadline_ns, const StopWaiting& stop) {
+Result<std::uint32_t> Waits::wait_any(std::span<CompletionQueue* const> queues,
+                                      std::optional<std::int64_t> deadline_ns, const Stop& stop) {
   std::uint32_t found = 0;
   // A thread of the runtime's own that waits for a program keeps real time.
-  if (clock_ != nullptr && clock_->is_virtual() && !is_runtime_thread()) [[unlikely]] {
+  if (is_virtual() && !is_runtime_thread()) [[unlikely]] {
     if (stop()) return Errc::terminated;
     const Errc waited = wait_timed(queues, deadline_ns, &found);
     if (waited == Errc::ok) return found;
@@ -47,11 +47,11 @@ Result<std::uint32_t> Nic::wait_any(std::span<CompletionQueue* const> queues,
   };
   const auto look = [&] {
     if (stop() || has_news()) return true;
-    progress();
+    (void)mover_.progress(nullptr);
     return has_news();
   };
   if (!look_before_sleep(services_.wait_budget(), look, deadline_ns)) {
-    hand_frames_back();
+    mover_.hand_frames_back();
     FutexWord& bell = view_.service().bell;
     bool sources = false;
     for (CompletionQueue* queue : queues) {
@@ -73,6 +73,59 @@ Result<std::uint32_t> Nic::wait_any(std::span<CompletionQueue* const> queues,
   if (stop()) return Errc::terminated;
   if (found < queues.size()) return found;
   return Errc::timeout;
+}
+
+// A blocking wait in virtual time.
+Errc Waits::wait_timed(std::span<CompletionQueue* const> queues, std::optional<std::int64_t> deadline_ns,
+                       std::uint32_t* found) {
+  const auto has_news = [&] {
+    for (*found = 0; *found < queues.size(); ++*found) {
+      if (queues[*found]->test() != Errc::not_done) return true;
+    }
+    return false;
+  };
+  std::optional<Picos> deadline;
+  if (deadline_ns) deadline = Picos{*deadline_ns * 1000};
+  for (;;) {
+    mover_.move_in_turn();
+    if (has_news()) return Errc::ok;
+    if (deadline && clock_->now() >= *deadline) return Errc::timeout;
+    (void)clock_->wait(deadline);
+  }
+}
+
+std::int64_t Waits::now_ns() const { return is_virtual() ? clock_->now().count() / 1000 : monotonic_ns(); }
+
+Errc Waits::wait(CompletionQueue& queue, std::optional<std::int64_t> deadline_ns) {
+  if (is_virtual()) [[unlikely]] {
+    CompletionQueue* const only[] = {&queue};
+    std::uint32_t found = 0;
+    return wait_timed(only, deadline_ns, &found);
+  }
+  const auto has_news = [&] {
+    if (queue.test() != Errc::not_done) return true;
+    (void)mover_.progress(nullptr);
+    return queue.test() != Errc::not_done;
+  };
+  if (look_before_sleep(services_.wait_budget(), has_news, deadline_ns)) return Errc::ok;
+  mover_.hand_frames_back();
+  CqState& state = *queue.view().state;
+  // Announced before the ring is looked at again: see push_event.
+  state.waiters.fetch_add(1, std::memory_order_seq_cst);
+  Errc result = Errc::timeout;
+  for (;;) {
+    const std::uint32_t signal = state.signal.load(std::memory_order_acquire);
+    if (has_news()) {
+      result = Errc::ok;
+      break;
+    }
+    const std::int64_t now = monotonic_ns();
+    if (deadline_ns && now >= *deadline_ns) break;
+    const std::int64_t slice = now + kSliceNs;
+    futex_wait(state.signal, signal, deadline_ns ? std::min(*deadline_ns, slice) : slice);
+  }
+  state.waiters.fetch_sub(1, std::memory_order_relaxed);
+  return result;
 }
 
 }  // namespace orrery::nic

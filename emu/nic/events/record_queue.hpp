@@ -52,7 +52,7 @@ constexpr std::uint64_t claimer_word(std::uint16_t slot, std::uint32_t generatio
 Errc push_record(const RecordQueueView& queue, const EventRecord& record, std::uint64_t claimer,
                  std::uint64_t keep_free = 0);
 
-// The owner's side. Any thread. Nic::wait_any() waits for ring(), alone or among others.
+// The owner's side. Any thread. Waits::wait_any() waits for ring(), alone or among others.
 // Usage: push_record(q.view(), record, self);  EventRecord r;  bool gap;  q.take(&r, &gap);
 class RecordQueue {
  public:

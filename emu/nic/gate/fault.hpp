@@ -4,60 +4,20 @@
 
 #include "emu/base/fault_spec.hpp"
 #include "emu/base/status.hpp"
-#include "emu/nic/initiator/request.hpp"
 #include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/state/nic_state.hpp"
 #include "emu/nic/state/request.hpp"
+#include "emu/nic/transport/refusal.hpp"
 
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
 
 namespace orrery::nic {
-
-// Faults that a NIC's operations met, and packets of others that it refused and whose initiator does not wait
-// for an answer. In the segment, so that others can look.
-struct FaultCounters {
-  std::atomic<std::uint64_t> dropped;
-  std::atomic<std::uint64_t> corrupted;
-  std::atomic<std::uint64_t> revoked;      // operations through a revoked handle
-  std::atomic<std::uint64_t> unreachable;  // operations from or to a dead node
-  std::atomic<std::uint64_t> delayed;
-  std::atomic<std::uint64_t> link_errors;    // CRC errors on a link, each followed by a retry of the link
-  std::atomic<std::uint64_t> links_failed;   // operations whose link gave up
-  std::atomic<std::uint64_t> retransmitted;  // retransmissions of messages
-};
-
-// Frames of one process that this NIC refused without an answer: the process reads this when it knows that
-// they were taken out. newest: 63..32 how many | 31..16 domain | 7..0 Errc of the last. One 64-bit word, so
-// that it is whole; written by the target alone.
-struct alignas(kCacheLine) Refusals {
-  std::atomic<std::uint64_t> newest;
-};
-
-struct ErrorState {
-  alignas(kCacheLine) FaultCounters faults;
-  Refusals refusals[kMaxProcesses];
-};
-static_assert(sizeof(FaultCounters) == 64 && offsetof(ErrorState, refusals) == 64);
-
-inline ErrorState& error_state(const NicView& nic) { return nic.unit<ErrorState, kErrorArea>(); }
-
-namespace refusal {
-constexpr std::uint64_t next(std::uint64_t word, std::uint16_t domain, Errc status) {
-  return ((word >> 32) + 1) << 32 | std::uint64_t{domain} << 16 | static_cast<std::uint64_t>(status);
-}
-constexpr std::uint32_t count(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); }
-constexpr std::uint16_t domain(std::uint64_t word) { return static_cast<std::uint16_t>(word >> 16); }
-constexpr Errc status(std::uint64_t word) {
-  return (word & 0xff) < kErrcCount ? static_cast<Errc>(word & 0xff) : Errc::corrupt;
-}
-}  // namespace refusal
 
 // What becomes of one operation.
 struct FaultOutcome {
@@ -113,24 +73,6 @@ class FaultUnit {
   const std::unique_ptr<Rng> rng_;                  // guarded by mu_
   std::uint64_t operation_ = 0;                     // guarded by mu_
   std::set<std::array<std::uint64_t, 2>> revoked_;  // keys, guarded by mu_
-};
-
-// Operations that are held back, oldest first. An operation stays in the list until it was carried out, so
-// that what has to stay behind it sees it.
-struct Delayed {
-  Request request;
-  std::vector<std::byte> payload;  // what `request` then sends, unless it is a block transfer
-  std::int64_t due_ns = 0;
-  bool is_held = false;  // found no room on the wire (Nic::hold); counted in Peer::in_flight
-  bool running = false;  // guarded by DelayLine::mu
-};
-
-struct DelayLine {
-  static constexpr std::size_t kCapacity = 4096;
-  Lock<LockRank::delays> mu;
-  std::list<Delayed> list;  // by due_ns, then as they came; guarded by mu
-  std::atomic<bool> running{false};
-  std::atomic<std::uint32_t> count{0};
 };
 
 }  // namespace orrery::nic

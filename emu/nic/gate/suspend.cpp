@@ -3,81 +3,34 @@
 #include "emu/nic/gate/suspend.hpp"
 
 #include "emu/base/asymmetric_fence.hpp"
-#include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
-#include "emu/nic/nic.hpp"
-#include "emu/nic/state/hazard.hpp"
-#include "emu/nic/state/thread_word.hpp"
+#include "emu/nic/events/ports.hpp"
+#include "emu/nic/initiator/bte_queue.hpp"
+#include "emu/nic/transport/peers.hpp"
+#include "emu/nic/transport/pending.hpp"
+#include "emu/nic/transport/transport.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <climits>
 #include <utility>
+#include <vector>
 
 namespace orrery::nic {
 
-namespace {
-
-// A sleeper looks again at least this often: the process that resumed its domain may have died before it woke
-// any. (One that dies with a domain suspended leaves it so: any other may resume it.)
-constexpr std::int64_t kLookNs = 50'000'000;
-
-}  // namespace
-
-// As with hazards (hazard.hpp): the suspending process pays for the barrier, where the kernel has one.
-inline void PostGate::enter(bool strong) {
-  if (place_ == kSharedHazardSlot) [[unlikely]] {
-    port_.others_posting.fetch_add(1, std::memory_order_seq_cst);
-  } else if (strong) [[unlikely]] {
-    port_.posting[place_].exchange(1, std::memory_order_seq_cst);
-  } else {
-    port_.posting[place_].store(1, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-  }
-}
-
-// Release: a thread that sees it cleared sees what was posted.
-inline void PostGate::leave() {
-  if (place_ == kSharedHazardSlot) [[unlikely]]
-    port_.others_posting.fetch_sub(1, std::memory_order_release);
-  else
-    port_.posting[place_].store(0, std::memory_order_release);
-}
-
-ORRERY_TIMED_PATH PostGate::PostGate(Nic& nic, Port& port) : port_(port), place_(thread_hazard_slot()) {
-  const bool strong = nic.view().header().strong_hazards != 0;
-  for (;;) {
-    enter(strong);
-    if (!is_suspended(nic.view(), port_.domain)) [[likely]]
-      return;
-    leave();
-    FutexWord& changes = nic.view().service().suspension_changes;
-    const std::uint32_t seen = changes.load(std::memory_order_acquire);
-    if (is_suspended(nic.view(), port_.domain)) futex_wait(changes, seen, monotonic_ns() + kLookNs);
-  }
-}
-
-ORRERY_TIMED_PATH PostGate::~PostGate() { leave(); }
-
 // ---- the owner ----
 
-bool Nic::is_quiet(std::uint16_t domain) {
+bool Suspension::is_quiet(std::uint16_t domain) {
   // First, and not under one lock with what follows: a thread that has left `posting` has left its frames to
   // be seen.
   if (ports_.any_posting(domain)) return false;
-  if (outstanding_count_.load(std::memory_order_acquire) != 0 || bte_.outstanding() != 0 ||
-      delays_.count.load(std::memory_order_acquire) != 0)
+  if (traffic_.pending.outstanding.load(std::memory_order_acquire) != 0 || traffic_.bte.outstanding() != 0 ||
+      traffic_.deferral.holds_any())
     return false;
-  const std::lock_guard lock(frames_mu_);
-  return std::none_of(lane_peers_.begin(), lane_peers_.end(), [this](Peer* peer) {
-    settle_unacknowledged(*peer);
-    return peer->unacknowledged;
-  });
+  return traffic_.transport.all_taken_out();
 }
 
-// Suspends what others want suspended, and resumes what they resume. Returns whether something is not quiet
-// yet. REQUIRES: service thread.
-bool Nic::attend_suspension() {
+bool Suspension::attend() {
   ServiceState& service = view_.service();
   bool busy = false;
   std::array<std::uint64_t, kMaxSuspendable / 64> all_wanted;
@@ -86,7 +39,7 @@ bool Nic::attend_suspension() {
   // After them: a domain that was resumed and stopped again since the last look counts as changed. What was
   // registered in between has no mark.
   const std::uint32_t changes = service.suspension_changes.load(std::memory_order_seq_cst);
-  const bool anew = std::exchange(suspension_seen_, changes) != changes;
+  const bool anew = std::exchange(seen_, changes) != changes;
   for (std::uint32_t group = 0; group < all_wanted.size(); ++group) {
     const std::uint64_t wanted = all_wanted[group];
     if (anew) marked_[group] &= ~wanted;
@@ -96,7 +49,7 @@ bool Nic::attend_suspension() {
       const bool drained = registrations_.mark_suspended(
           static_cast<std::uint16_t>(group * 64 + bit), on,
           [this](std::uint32_t slot) { return services_.slot_alive(static_cast<wire::ProcessSlot>(slot)); },
-          options_.drain_limit_ns);
+          drain_limit_ns_);
       if (drained) marked_[group] ^= 1ull << bit;
       busy = busy || !drained;
       if (!on) service.quiet[group].fetch_and(~(1ull << bit), std::memory_order_seq_cst);
@@ -118,7 +71,7 @@ bool Nic::attend_suspension() {
 
 // ---- the suspending process ----
 
-void Nic::want_suspended(const Peer& peer, std::uint32_t domain, bool on) {
+void Suspension::want(const Peer& peer, std::uint32_t domain, bool on) {
   ServiceState& service = peer.link.nic.service();
   const std::uint64_t bit = 1ull << domain % 64;
   if (on) {
@@ -133,36 +86,37 @@ void Nic::want_suspended(const Peer& peer, std::uint32_t domain, bool on) {
   services_.ring(peer.link.process);
 }
 
-Errc Nic::suspend(std::span<const ProcessName> processes, std::uint32_t domain, std::int64_t deadline_ns) {
+Errc Suspension::suspend(std::span<const ProcessName> processes, std::uint32_t domain,
+                         std::int64_t deadline_ns) {
   if (domain >= kMaxSuspendable) return Errc::invalid_param;
   std::vector<const Peer*> peers;
   for (const ProcessName& process : processes) {
     const auto peer = peers_.connect(process);
     if (peer.ok() && peer.value()->link.nic) peers.push_back(peer.value());
   }
-  for (const Peer* peer : peers) want_suspended(*peer, domain, true);
+  for (const Peer* peer : peers) want(*peer, domain, true);
   for (const Peer* peer : peers) {
     const ServiceState& service = peer->link.nic.service();
     while (services_.alive(peer->link.process) && !has(service.quiet, domain)) {
       if (monotonic_ns() > deadline_ns) {
-        for (const Peer* one : peers) want_suspended(*one, domain, false);
+        for (const Peer* one : peers) want(*one, domain, false);
         return Errc::timeout;
       }
-      progress();
+      (void)mover_.progress(nullptr);
       yield_cpu();
     }
   }
   return Errc::ok;
 }
 
-Errc Nic::resume(std::span<const ProcessName> processes, std::uint32_t domain) {
+Errc Suspension::resume(std::span<const ProcessName> processes, std::uint32_t domain) {
   if (domain >= kMaxSuspendable) return Errc::invalid_param;
   bool any = false;
   for (const ProcessName& process : processes) {
     const auto peer = peers_.connect(process);
     if (!peer.ok() || !peer.value()->link.nic) continue;
     any = is_suspended(peer.value()->link.nic, domain) || any;
-    want_suspended(*peer.value(), domain, false);
+    want(*peer.value(), domain, false);
   }
   return any ? Errc::ok : Errc::invalid_state;
 }

@@ -3,10 +3,16 @@
 
 // Puts that wait for a counter, and counters of peers: this process carries out what waits in another's
 // segment as if the other had, where the memory of both ends is mapped here.
-#include "emu/nic/nic.hpp"
+#include "emu/nic/gate/triggered_put.hpp"
+
+#include "emu/nic/events/completion.hpp"
+#include "emu/nic/events/port.hpp"
 #include "emu/nic/state/access.hpp"
 #include "emu/nic/state/hazard.hpp"
 #include "emu/nic/state/thread_word.hpp"
+#include "emu/nic/target/amo_cache.hpp"
+
+#include <mutex>
 
 namespace orrery::nic {
 
@@ -28,21 +34,35 @@ class PutBy final : public trigger::Carrier {
 // Counts the end of a put that its owner has posted.
 class CountEnd final : public Listener {
  public:
-  CountEnd(Nic& nic, CounterName counter, CounterValue by) : nic_(nic), counter_(counter), by_(by) {}
+  CountEnd(Triggered& triggered, CounterName counter, CounterValue by)
+      : triggered_(triggered), counter_(counter), by_(by) {}
   void ended(const Completion&, const Ending& ending) override {
-    (void)nic_.add_to_counter(counter_, ending.status == Errc::ok ? by_ : CounterValue{0, 1}, true);
+    (void)triggered_.add(counter_, ending.status == Errc::ok ? by_ : CounterValue{0, 1}, true);
     delete this;
   }
 
  private:
-  Nic& nic_;
+  Triggered& triggered_;
   const CounterName counter_;
   const CounterValue by_;
 };
 
 }  // namespace
 
-Status Nic::post_triggered(CounterName trigger, std::uint64_t threshold, Endpoint& endpoint,
+Triggered::Triggered(HostServices& services, Pending& pending, wire::ProcessSlot self, PeerTable& peers,
+                     Router& router, Initiator& initiator, bool anywhere)
+    : services_(services),
+      pending_(pending),
+      view_(pending.view),
+      self_(self),
+      peers_(peers),
+      router_(router),
+      initiator_(initiator),
+      anywhere_(anywhere),
+      unit_(view_, {[this] { pending_.always_moves.store(true, std::memory_order_relaxed); },
+                    [this](const TriggerRecord& record) { return put_of_ours(record); }}) {}
+
+Status Triggered::post_put(CounterName trigger, std::uint64_t threshold, Endpoint& endpoint,
                            const Request& request, CounterName counter, CounterValue by) {
   if (request.op != Op::put || request.completion.listener != nullptr ||
       (request.flags & (kLocalEvent | kGlobalEvent | kBlockTransfer)) != 0)
@@ -53,11 +73,11 @@ Status Nic::post_triggered(CounterName trigger, std::uint64_t threshold, Endpoin
     Request posted = request;
     CountEnd* const end = counter.valid() ? new CountEnd(*this, counter, by) : nullptr;
     posted.completion.listener = end;
-    const Errc status = post(endpoint, posted);
+    const Errc status = initiator_.post(endpoint, posted);
     if (status == Errc::ok) return true;
     delete end;
     if (status == Errc::no_resource) return false;
-    (void)add_to_counter(counter, {0, 1}, true);
+    (void)add(counter, {0, 1}, true);
     return true;
   };
   TriggerRecord record{};
@@ -78,16 +98,16 @@ Status Nic::post_triggered(CounterName trigger, std::uint64_t threshold, Endpoin
   record.target_key = request.remote;
   record.length = request.length;
   record.domain = endpoint.port->domain;
-  return triggers_.post_put(trigger, threshold, record, attempt);
+  return unit_.post_put(trigger, threshold, record, attempt);
 }
 
 // Stores the bytes of a put that waited in the segment of `owner`. `unknown`: its target has not been
 // connected to. not_done: it cannot be done from here.
-Errc Nic::put_for(Peer& owner, const TriggerRecord& record, bool* unknown) {
+Errc Triggered::put_for(Peer& owner, const TriggerRecord& record, bool* unknown) {
   const std::uint32_t place = thread_hazard_slot();
   const MemKey& from = record.source_key;
-  if (clock_ != nullptr || faults_ != nullptr || record.length > kMostBytes || place == kSharedHazardSlot ||
-      from.index >= kMaxRegions || record.target_key.process >= kMaxProcesses)
+  if (!anywhere_ || record.length > kMostBytes || place == kSharedHazardSlot || from.index >= kMaxRegions ||
+      record.target_key.process >= kMaxProcesses)
     return Errc::not_done;
   Peer* const target = peers_.find(record.target_key.process);
   if (target == nullptr ||
@@ -96,7 +116,7 @@ Errc Nic::put_for(Peer& owner, const TriggerRecord& record, bool* unknown) {
     return Errc::not_done;
   }
   // The thread's word is the target's: both ends may lie in one segment.
-  const std::lock_guard shared(shared_hazard_mu_);
+  const std::lock_guard shared(router_.shared_hazard());
   MrtEntry& entry = owner.link.nic.region(from.index);
   const HazardGuard guard(owner.hazard(kSharedHazardSlot), from.index, owner.link.strong_hazards);
   const std::uint64_t word = announced_word(entry);
@@ -117,17 +137,28 @@ Errc Nic::put_for(Peer& owner, const TriggerRecord& record, bool* unknown) {
   request.length = record.length;
   request.peer = target;
   request.domain = record.domain;
-  return try_direct(request, place);
+  return router_.try_direct(request, place);
 }
 
-Errc Nic::put_of_ours(const TriggerRecord& record) {
+Errc Triggered::put_of_ours(const TriggerRecord& record) {
   // Not connected to: this process posts it as it posts others.
   bool unknown = false;
   Peer* const self = peers_.find(self_);
   return self != nullptr ? put_for(*self, record, &unknown) : Errc::not_done;
 }
 
-Errc Nic::add_to_counter(ProcessName owner, CounterName name, CounterValue by) {
+Errc Triggered::add(CounterName name, CounterValue by, bool within) {
+  const Counted counted = counter::add(view_, name, by);
+  if (counted.fires) [[unlikely]] {
+    if (!within)
+      unit_.run(TriggerUnit::Look::at_signals);
+    else if (view_.service().poller.load(std::memory_order_seq_cst) == Poller::none)
+      services_.ring_self();
+  }
+  return counted.status;
+}
+
+Errc Triggered::add(ProcessName owner, CounterName name, CounterValue by) {
   Peer* peer = owner.slot < kMaxProcesses ? peers_.find(owner.slot) : nullptr;
   if (peer == nullptr || peer->link.process != owner) {
     const auto connected = peers_.connect(owner);

@@ -299,7 +299,7 @@ void Runtime::end() {
   }
   // By the service thread, behind a callback that is running now: that one may set it itself.
   job_.loop().run_and_wait([this] {
-    job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [] { return false; });
+    job_.loop().set_tick(std::chrono::nanoseconds(Attendant::kServicePeriodNs), [] { return false; });
   });
   // What is running on the service thread ends before the NIC does.
   job_.loop().run_and_wait([] {});
@@ -335,7 +335,7 @@ void Runtime::start_heartbeat() {
 void Runtime::tick() {
   if (!serve()) return;
   if (ticking_.exchange(true, std::memory_order_relaxed)) return;
-  job_.loop().set_tick(std::chrono::nanoseconds(Nic::kServicePeriodNs), [this] {
+  job_.loop().set_tick(std::chrono::nanoseconds(Attendant::kServicePeriodNs), [this] {
     if (serve()) return true;
     ticking_.store(false, std::memory_order_relaxed);
     return false;

@@ -110,8 +110,10 @@ class Runtime final : public HostServices {
   struct Unmaps final : memory::UnmapListener {
     Runtime& runtime;
     explicit Unmaps(Runtime& r) : runtime(r) {}
-    int before(memory::Range range) override { return runtime.nic_->leave_pages(range.begin, range.end); }
-    void after(int token) override { runtime.nic_->left_pages(token); }
+    int before(memory::Range range) override {
+      return runtime.nic_->regions().leave_pages(range.begin, range.end);
+    }
+    void after(int token) override { runtime.nic_->regions().left_pages(token); }
   };
 
   explicit Runtime(job::Job& job) : job_(job) {}

@@ -103,7 +103,8 @@ Status Runtime::start_wire() {
   }
   std::string why;
   hold_standard_descriptors();
-  auto wire = wire::OfiWire::open(options, nic_->wire_sink(), &nic_->wire_loss(), &why);
+  auto wire =
+      wire::OfiWire::open(options, nic_->transport().wire_sink(), &nic_->transport().wire_loss(), &why);
   if (!wire.ok()) {
     log::error("no wire to other hosts: {} (ORRERY_PROVIDER, ORRERY_INTERFACE)", why);
     return wire.code();
@@ -134,7 +135,7 @@ Status Runtime::start_wire() {
   if (watched.ok() && wire_->wait_fd() >= 0)
     watched = job_.loop().add(wire_->wait_fd(), 0, [this](std::uint32_t) { on_wire(); });
   if (!watched.ok()) return give_up(watched);
-  nic_->use_wire(*wire_);
+  nic_->transport().use_wire(*wire_);
   const Status published = directory.publish_wire_address(job_.self(), wire_->address());
   if (!published.ok()) {
     log::error("provider {}: its addresses are too long: {} bytes", wire_->provider(),
@@ -152,7 +153,7 @@ void Runtime::stop_wire() {
   if (!wire_is_open_.load(std::memory_order_acquire)) return;
   // What was sent last may still be under way, and goes with us.
   const std::int64_t limit = monotonic_ns() + kDrainNs;
-  while (!nic_->wire_is_drained() && monotonic_ns() < limit) nap(50'000);
+  while (!nic_->transport().wire_is_drained() && monotonic_ns() < limit) nap(50'000);
   if (wire_->wait_fd() >= 0) job_.loop().remove(wire_->wait_fd());
   job_.loop().remove(wire_timer_.get());
 }
@@ -188,7 +189,7 @@ bool Runtime::rest_wire(bool polls) {
   }
   // Before the last look: what comes after it is an edge.
   if (!wire_watch_.start()) return false;
-  if (!nic_->may_sleep_on_wire(wire_wakes_at_)) return false;
+  if (!nic_->transport().may_sleep_on_wire(wire_wakes_at_)) return false;
   const std::int64_t at = wire_wakes_at_.load(std::memory_order_relaxed);
   return at == INT64_MAX || wire_watch_.set_timer(at);
 }
@@ -215,7 +216,7 @@ void Runtime::hand_wire_back() {
 // Whether the program has polled since we last asked, and goes on. REQUIRES: service thread.
 bool Runtime::program_polls() {
   const bool handed_back = handed_back_.exchange(false, std::memory_order_relaxed);
-  return nic_->program_polls() && !handed_back;
+  return nic_->attendant().program_polls() && !handed_back;
 }
 
 // Something came while this thread slept.
@@ -223,7 +224,7 @@ void Runtime::on_wire() {
   const bool polls = program_polls();
   bool soon = false;
   for (int i = 0; i < kWirePollsPerWake; ++i) {
-    soon = nic_->serve_wire() || soon;
+    soon = nic_->attendant().serve_wire() || soon;
     if (!rest_wire(polls)) {
       if (polls) break;
       continue;
@@ -315,7 +316,7 @@ Result<PeerRoute> Runtime::connect_by_wire(ProcessName process) {
     nap(1'000'000);
     address = job_.directory().wire_address(process.slot);
   }
-  const Status added = nic_->add_wire_peer(process.slot, address.value().bytes);
+  const Status added = nic_->transport().add_wire_peer(process.slot, address.value().bytes);
   if (!added.ok()) {
     log::error("process {} is not reached by provider {}: {}", process.slot, wire_->provider(),
                errc_name(added.code()));

@@ -3,9 +3,7 @@
 #include "emu/nic/initiator/bte_queue.hpp"
 
 #include "emu/base/start_thread.hpp"
-#include "emu/nic/nic.hpp"
-#include "emu/nic/state/hazard.hpp"
-#include "emu/nic/target/execute.hpp"
+#include "emu/nic/events/completion_queue.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -27,7 +25,8 @@ struct BteQueue::Queues {
   static bool start(BteQueue& engine);
 };
 
-BteQueue::BteQueue(Nic& nic) : nic_(nic), descriptors_(kCapacity), queues_(std::make_unique<Queues>()) {
+BteQueue::BteQueue(Carrier& carrier)
+    : carrier_(carrier), descriptors_(kCapacity), queues_(std::make_unique<Queues>()) {
   for (std::uint32_t i = 0; i < kCapacity; ++i) queues_->free.push(i);
 }
 
@@ -97,7 +96,7 @@ bool BteQueue::start_next() {
       std::any_of(channels_.begin(), channels_.end(), [&](const auto& c) { return c && fenced(*c); });
   if (fence_running || (fenced(queued_.front()) && any_busy)) return false;
   if (fenced(queued_.front())) {
-    if (awaited_by_ != queued_.front()) awaited_ = nic_.open_flights();
+    if (awaited_by_ != queued_.front()) awaited_ = carrier_.open_requests();
     awaited_by_ = queued_.front();
     if (!awaited_frames_are_answered()) return false;
     awaited_by_.reset();
@@ -108,8 +107,7 @@ bool BteQueue::start_next() {
 }
 
 bool BteQueue::awaited_frames_are_answered() {
-  nic_.progress();
-  nic_.drop_ended_flights(awaited_);
+  carrier_.await(awaited_);
   return awaited_.empty();
 }
 
@@ -121,7 +119,7 @@ bool BteQueue::step(std::uint32_t index) {
   chunk.remote_address += d.done;
   chunk.length = std::min(whole.length - d.done, kChunk);
   if ((whole.flags & kLocalOffset) != 0) {
-    const Nic::LocalPiece piece = nic_.local_piece(whole.local, whole.local_address + d.done);
+    const Regions::Piece piece = carrier_.piece(whole.local, whole.local_address + d.done);
     if (piece.at == nullptr && chunk.length != 0) {
       finish(index, Errc::bounds);
       return true;
@@ -134,12 +132,10 @@ bool BteQueue::step(std::uint32_t index) {
   }
   const bool last = d.done + chunk.length == whole.length;
   if (!last) chunk.flags &= ~static_cast<std::uint32_t>(kRemoteEvent | kSyncFlag);
-  // Frames that it must not overtake: behind them, as frames too.
-  const bool follows = d.done == 0 && nic_.must_follow(whole);
-  const Errc status = follows ? Errc::not_done : nic_.transfer_chunk(chunk, whole);
+  const Errc status = carrier_.carry(chunk, whole, d.done == 0);
   if (status == Errc::not_done) {
     // Not by a copy of ours: as frames, from the start; storing the same bytes twice does no harm.
-    const Errc sent = nic_.send_frames(whole);
+    const Errc sent = carrier_.send(whole);
     if (sent == Errc::no_resource) {
       yield_cpu();
       return false;  // later
@@ -160,10 +156,8 @@ bool BteQueue::step(std::uint32_t index) {
 }
 
 bool BteQueue::nothing_precedes(const CompletionQueue* queue) const {
-  // Acquire: each event is in its ring before its transfer, or outstanding request, is counted out.
-  return outstanding() == 0 && nic_.outstanding_count_.load(std::memory_order_acquire) == 0 &&
-         !nic_.always_moves_.load(std::memory_order_relaxed) &&
-         (queue == nullptr || queue->shared_is_empty());
+  // Acquire: each event is in its ring before its transfer is counted out.
+  return outstanding() == 0 && carrier_.is_quiet() && (queue == nullptr || queue->shared_is_empty());
 }
 
 // `status` not_done: the frames raise the event.
@@ -174,7 +168,7 @@ void BteQueue::finish(std::uint32_t index, Errc status) {
   release(d.request.completion);
   queues_->free.push(index);
   if (fenced && status == Errc::not_done) {
-    awaited_ = nic_.open_flights();
+    awaited_ = carrier_.open_requests();
     fence_in_frames_ = true;
     return;
   }

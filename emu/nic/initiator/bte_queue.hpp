@@ -4,7 +4,8 @@
 
 #include "emu/base/status.hpp"
 #include "emu/base/wait.hpp"
-#include "emu/nic/initiator/request.hpp"
+#include "emu/nic/memory/regions.hpp"
+#include "emu/nic/transport/request.hpp"
 
 #include <array>
 #include <atomic>
@@ -17,7 +18,6 @@
 
 namespace orrery::nic {
 
-class Nic;
 class CompletionQueue;
 
 // The block transfer engine: a thread that moves large transfers, so that the call that posts one returns at
@@ -33,7 +33,28 @@ class BteQueue {
   static constexpr std::uint64_t kChunk = 256 << 10;  // bytes of one turn: short against a time slice
   static constexpr std::size_t kChannels = 2;
 
-  explicit BteQueue(Nic& nic);
+  // What carries out the engine's work. Called by the engine's thread; is_quiet(): any.
+  class Carrier {
+   public:
+    // Carries out one chunk, the `first` of its transfer or a later one. `whole` is checked first, so that a
+    // transfer that is refused moves nothing. not_done: it cannot be done by a copy.
+    virtual Errc carry(const Request& chunk, const Request& whole, bool first) = 0;
+    // Sends a transfer as packets, which tell its end. not_done: they are on their way. no_resource: later.
+    virtual Errc send(const Request& whole) = 0;
+    // Where a byte of a list of segments lies (Regions::piece).
+    virtual Regions::Piece piece(const MemKey& key, std::uint64_t offset) = 0;
+    // Names of the requests that are on their way as packets.
+    virtual std::vector<std::uint32_t> open_requests() = 0;
+    // Moves along, and drops the names of those that have ended.
+    virtual void await(std::vector<std::uint32_t>& names) = 0;
+    // Whether nothing but the engine's work is under way, and no clock, wire or fault can put any there.
+    virtual bool is_quiet() const = 0;
+
+   protected:
+    ~Carrier() = default;
+  };
+
+  explicit BteQueue(Carrier& carrier);
   // Transfers that have not finished end in `terminated`.
   ~BteQueue();
   // Ends the engine's thread. Not beside another thread that starts it.
@@ -78,7 +99,7 @@ class BteQueue {
   void finish(std::uint32_t index, Errc status);
   bool awaited_frames_are_answered();
 
-  Nic& nic_;
+  Carrier& carrier_;
   std::vector<Descriptor> descriptors_;
   const std::unique_ptr<Queues> queues_;       // between posters and the engine
   std::atomic<std::uint32_t> outstanding_{0};  // a count, and kFenced: one word for the fast poster

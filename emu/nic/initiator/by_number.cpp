@@ -3,14 +3,14 @@
 
 // Requests whose target the client knows by number alone (state/mdh.hpp): they become requests like any other
 // before anything else looks at them.
-#include "emu/nic/nic.hpp"
+#include "emu/nic/initiator/initiator.hpp"
 #include "emu/nic/state/mdh.hpp"
 
 namespace orrery::nic {
 
 // The process whose numbers an endpoint means: the one that it is bound to; where no port of that instance
 // number is open, the only one behind its NIC address that the endpoint's process knows.
-Errc Nic::find_bound_process(Endpoint& endpoint, const MemKey& remote, Peer** found) {
+Errc Initiator::find_bound_process(Endpoint& endpoint, const MemKey& remote, Peer** found) {
   if (endpoint.bound_slot == Endpoint::kNoPeer) {
     const auto bound =
         services_.find_port(endpoint.port->domain, endpoint.remote_nic_address, endpoint.remote_instance);
@@ -39,8 +39,8 @@ Errc Nic::find_bound_process(Endpoint& endpoint, const MemKey& remote, Peer** fo
   return behind;
 }
 
-Errc Nic::name_by_number(Endpoint& endpoint, MemKey* key, std::uint64_t* address,
-                         std::uint64_t* sync_address) {
+Errc Initiator::name_by_number(Endpoint& endpoint, MemKey* key, std::uint64_t* address,
+                               std::uint64_t* sync_address) {
   const MemKey given = *key;
   // What stands here when nothing is found is a key that no registration has.
   *key = {.process = given.process};
@@ -65,22 +65,12 @@ Errc Nic::name_by_number(Endpoint& endpoint, MemKey* key, std::uint64_t* address
   return Errc::ok;
 }
 
-Errc Nic::post_by_number(Endpoint& endpoint, const Request& request) {
+Errc Initiator::post_by_number(Endpoint& endpoint, const Request& request) {
   if (!endpoint.bound) return Errc::invalid_state;
   Request named = request;
   // An operation that leads nowhere is accepted, and ends in an event.
   (void)name_by_number(endpoint, &named.remote, &named.remote_address, &named.sync_address);
   return post(endpoint, named);
-}
-
-MemKey Nic::own_by_number(const Port& port, const MemKey& key, std::uint64_t* address) const {
-  const NumberedEntry entry = find_numbered(view_, port.domain, key.index, (key.flags & kVirtual) != 0);
-  if (entry.index == kMaxRegions) return {};
-  *address = address_by_number(view_.region(entry.index), entry.control, *address);
-  return {.index = static_cast<std::uint16_t>(entry.index),
-          .generation = control::generation(entry.control),
-          .process = self_,
-          .flags = static_cast<std::uint8_t>(control::flags(entry.control) & (kReadOnly | kSegmented))};
 }
 
 }  // namespace orrery::nic

@@ -6,7 +6,7 @@
 #include "emu/nic/target/amo_unit.hpp"
 
 // The fast path of an AMO of one word, as fast_path.hpp has it for a put: through a key that was granted
-// before, to a word that is mapped here, past the cache. Everything else is Nic::post's.
+// before, to a word that is mapped here, past the cache. Everything else is Initiator::post's.
 namespace orrery::nic {
 
 // One AMO, already checked by the API layer as far as its own rules go. transfer.length is that of one word;

@@ -4,10 +4,12 @@
 
 #include "emu/base/status.hpp"
 #include "emu/nic/events/completion_queue.hpp"
-#include "emu/nic/nic.hpp"
 #include "emu/nic/state/hazard.hpp"
 #include "emu/nic/state/thread_word.hpp"
 #include "emu/nic/target/execute.hpp"
+#include "emu/nic/transport/endpoint.hpp"
+#include "emu/nic/transport/grant.hpp"
+#include "emu/nic/transport/peer.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -15,7 +17,7 @@
 
 // The fast path of a put or a get, inline in the API libraries: through a key that was granted before, to
 // memory that is mapped here, asking for nothing unusual. It costs one announcement, one load of the owner's
-// word, and the bytes. Everything else, and the first access through each key, is Nic::post's.
+// word, and the bytes. Everything else, and the first access through each key, is Initiator::post's.
 namespace orrery::nic {
 
 // One transfer, already checked by the API layer as far as its own rules go.
@@ -29,14 +31,6 @@ struct Transfer {
   CompletionQueue* queue = nullptr;  // of `events` here; may be null when none are wanted
   void* context = nullptr;
 };
-
-constexpr std::uint64_t key_word(std::uint16_t process, std::uint16_t generation, std::uint16_t index) {
-  return std::uint64_t{process} << 32 | std::uint64_t{generation} << 16 | index;
-}
-inline constexpr std::uint64_t kKeyWordMask = (std::uint64_t{1} << kThreadTagShift) - 1;
-constexpr std::uint64_t key_word(const MemKey& key) {
-  return key_word(key.process, key.generation, key.index);
-}
 
 namespace detail {
 

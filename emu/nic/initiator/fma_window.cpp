@@ -97,14 +97,14 @@ FmaWindow::~FmaWindow() {
 
 Errc FmaWindow::begin() {
   if (current_ != nullptr) return Errc::invalid_state;
-  current_ = nic_.open_sequence();
+  current_ = nic_.initiator().open_sequence();
   return current_ == nullptr ? Errc::no_resource : Errc::ok;
 }
 
 Result<std::uint32_t> FmaWindow::end() {
   if (current_ == nullptr) return Errc::invalid_state;
   const std::uint32_t name = current_->name;
-  Nic::end_sequence(*current_);
+  Initiator::end_sequence(*current_);
   current_ = nullptr;
   return name;
 }
@@ -239,9 +239,9 @@ Errc FmaWindow::post(Lane& lane, std::uint64_t offset, const std::byte* from, st
   request.remote_address = place.address + offset;
   request.remote = place.key;
   request.length = bytes;
-  const Errc posted = nic_.post_in(*current_, endpoints_[pe], request);
+  const Errc posted = nic_.initiator().post_in(*current_, endpoints_[pe], request);
   // A frame that found no room in its lane is packed later, from bytes that are the caller's again then.
-  while (nic_.waits_for_room(endpoints_[pe])) {
+  while (nic_.initiator().waits_for_room(endpoints_[pe])) {
     nic_.progress();
     yield_cpu();
   }
@@ -278,13 +278,13 @@ Errc FmaWindow::touch(std::size_t pe) {
   request.remote = places_[pe].key;
   request.remote_address = places_[pe].address + shape_.base_offset;
   request.length = sizeof word;
-  Sequence* const sequence = nic_.open_sequence();
+  Sequence* const sequence = nic_.initiator().open_sequence();
   if (sequence == nullptr) return Errc::no_resource;
   const std::uint32_t name = sequence->name;
-  const Errc posted = nic_.post_in(*sequence, endpoints_[pe], request);
-  Nic::end_sequence(*sequence);
+  const Errc posted = nic_.initiator().post_in(*sequence, endpoints_[pe], request);
+  Initiator::end_sequence(*sequence);
   Errc status = Errc::ok;
-  while (nic_.test_sequence(name, &status) == Errc::not_done) yield_cpu();
+  while (nic_.initiator().test_sequence(name, &status) == Errc::not_done) yield_cpu();
   keep_grant(pe);
   return posted != Errc::ok ? posted : status;
 }
@@ -299,7 +299,7 @@ Result<std::byte*> FmaWindow::reach(std::size_t pe, std::uint64_t bytes) {
   const auto is_direct = [&] {
     return control::state(entry.control.load(std::memory_order_acquire)) == RegionState::direct;
   };
-  if (!is_direct()) nic_.ask_for_adoption(endpoints_[pe], places_[pe].key);
+  if (!is_direct()) nic_.initiator().ask_for_adoption(endpoints_[pe], places_[pe].key);
   for (const std::int64_t deadline = monotonic_ns() + kAdoptNs; !is_direct(); yield_cpu()) {
     if (monotonic_ns() > deadline) return Errc::unsupported;
   }

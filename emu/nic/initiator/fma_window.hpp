@@ -77,7 +77,7 @@ class FmaWindow {
   Result<std::uint32_t> end();
   // Whether every packet of a transaction has arrived: not_done, or ok and in `*status` its first error; then
   // the name is free. invalid_param: there is none of that name, or it is open.
-  Errc test(std::uint32_t name, Errc* status) { return nic_.test_sequence(name, status); }
+  Errc test(std::uint32_t name, Errc* status) { return nic_.initiator().test_sequence(name, status); }
 
   // Stores `bytes` at an offset of the window, in pieces to the PEs that the bits of the offset select.
   // `from` may be reused on return. ok, and errors of packets are the transaction's; invalid_state (none is

@@ -6,7 +6,8 @@
 
 #include "emu/base/check.hpp"
 #include "emu/nic/initiator/fast_amo.hpp"
-#include "emu/nic/nic.hpp"
+#include "emu/nic/initiator/initiator.hpp"
+#include "emu/nic/initiator/post_gate.hpp"
 
 #include <bit>
 
@@ -58,9 +59,9 @@ std::uint32_t SequenceTable::open_count() const {
   return kCapacity - static_cast<std::uint32_t>(free_.size());
 }
 
-// ---- the NIC's side ----
+// ---- the initiator ----
 
-Errc Nic::post_in(Sequence& sequence, Endpoint& endpoint, const Request& request) {
+Errc Initiator::post_in(Sequence& sequence, Endpoint& endpoint, const Request& request) {
   if (request.remote.is_number()) [[unlikely]] {
     if (!endpoint.bound) return Errc::invalid_state;
     Request named = request;
@@ -89,8 +90,8 @@ Errc Nic::post_in(Sequence& sequence, Endpoint& endpoint, const Request& request
 }
 
 // ok: accepted; the sequence hears how it ends. no_resource, invalid_state: it was not.
-Errc Nic::post_part(Sequence& sequence, Endpoint& endpoint, Request part) {
-  const PostGate gate(*this, *endpoint.port);
+Errc Initiator::post_part(Sequence& sequence, Endpoint& endpoint, Request part) {
+  const PostGate gate(view_, *endpoint.port);
   Errc status = Errc::not_done;
   if (endpoint.peer_slot != part.remote.process) {
     if (!endpoint.bound) return Errc::invalid_state;
@@ -124,15 +125,15 @@ void Sequence::ended(const Completion& part, const Ending& ending) {
   release(whole);
 }
 
-Errc Nic::post_chain(Endpoint& endpoint, std::span<const ChainPart> parts, std::uint32_t flags,
-                     void* context) {
+Errc Initiator::post_chain(Endpoint& endpoint, std::span<const ChainPart> parts, std::uint32_t flags,
+                           void* context) {
   Request head;
   head.flags = flags & (kLocalEvent | kGlobalEvent);
   head.context = context;
   if (!endpoint.bound) return Errc::invalid_state;
   // A chain is not begun that could not go on.
-  if (outstanding_count_.load(std::memory_order_relaxed) + parts.size() > OutstandingTable::kCapacity &&
-      outstanding_count_.load(std::memory_order_relaxed) != 0)
+  if (pending_.outstanding.load(std::memory_order_relaxed) + parts.size() > OutstandingTable::kCapacity &&
+      pending_.outstanding.load(std::memory_order_relaxed) != 0)
     return Errc::no_resource;
   Sequence* const sequence = sequences_.open();
   if (sequence == nullptr) return Errc::no_resource;
@@ -149,7 +150,7 @@ Errc Nic::post_chain(Endpoint& endpoint, std::span<const ChainPart> parts, std::
     // Another port took the last packets meanwhile, or the chain is longer than there are: answers bring
     // more.
     while (accepted == Errc::no_resource) {
-      progress();
+      (void)mover_.progress(nullptr);
       yield_cpu();
       accepted = post_in(*sequence, *part.endpoint, part.request);
     }
@@ -164,18 +165,18 @@ Errc Nic::post_chain(Endpoint& endpoint, std::span<const ChainPart> parts, std::
   return Errc::ok;
 }
 
-Sequence* Nic::open_sequence() {
+Sequence* Initiator::open_sequence() {
   Sequence* const sequence = sequences_.open();
   if (sequence != nullptr) sequence->polled = true;
   return sequence;
 }
 
-Errc Nic::test_sequence(std::uint32_t name, Errc* status) {
+Errc Initiator::test_sequence(std::uint32_t name, Errc* status) {
   Sequence* const sequence = sequences_.find(name);
   if (sequence == nullptr || !sequence->polled) return Errc::invalid_param;
   // Acquire: what the last answer brought and noted.
   if (sequence->left.load(std::memory_order_acquire) != 0) {
-    progress();
+    (void)mover_.progress(nullptr);
     if (sequence->left.load(std::memory_order_acquire) != 0) return Errc::not_done;
   }
   *status = sequence->status();
@@ -183,17 +184,9 @@ Errc Nic::test_sequence(std::uint32_t name, Errc* status) {
   return Errc::ok;
 }
 
-bool Nic::waits_for_room(const Endpoint& endpoint) {
-  if (endpoint.peer == nullptr || endpoint.peer->in_flight.load(std::memory_order_relaxed) == 0) return false;
-  const std::lock_guard lock(frames_mu_);
-  return !endpoint.peer->waiting.empty();
-}
-
-void Nic::ask_for_adoption(const Endpoint& endpoint, const MemKey& key) {
+void Initiator::ask_for_adoption(const Endpoint& endpoint, const MemKey& key) {
   if (endpoint.peer == nullptr || endpoint.peer->link.by_wire || key.index >= kMaxRegions) return;
-  auto& wanted = endpoint.peer->link.nic.service().adoption_wanted[key.index / 64];
-  wanted.fetch_or(1ull << key.index % 64, std::memory_order_seq_cst);
-  services_.ring(endpoint.peer->link.process);
+  hot_.ask(*endpoint.peer, key);
 }
 
 }  // namespace orrery::nic

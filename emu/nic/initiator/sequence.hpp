@@ -3,8 +3,8 @@
 #pragma once
 
 #include "emu/base/status.hpp"
-#include "emu/nic/initiator/request.hpp"
 #include "emu/nic/state/lock_rank.hpp"
+#include "emu/nic/transport/request.hpp"
 
 #include <atomic>
 #include <cstdint>

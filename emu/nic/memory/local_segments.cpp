@@ -2,16 +2,15 @@
 // Copyright 2026 the Orrery authors
 
 // The local side of a transfer whose registration is a list of segments.
-#include "emu/nic/nic.hpp"
+#include "emu/nic/memory/regions.hpp"
 #include "emu/nic/target/execute.hpp"
 
 #include <algorithm>
 
 namespace orrery::nic {
 
-// Where byte `offset` of one of our own segmented registrations lies.
-Nic::LocalPiece Nic::local_piece(const MemKey& key, std::uint64_t offset) const {
-  if (!registrations_.find(key).ok()) return {};
+Regions::Piece Regions::piece(const MemKey& key, std::uint64_t offset) const {
+  if (!table_.find(key).ok()) return {};
   const MrtEntry& entry = view_.region(key.index);
   const std::uint32_t count = entry.segment_count.load(std::memory_order_relaxed);
   const auto* segments = view_.arena<Segment>(entry.segments.load(std::memory_order_relaxed), count);
@@ -25,27 +24,24 @@ Nic::LocalPiece Nic::local_piece(const MemKey& key, std::uint64_t offset) const 
   return {};
 }
 
-// Copies what lies at `offset` of one of our own segmented registrations to `bytes`. False: the registration
-// is gone.
-bool Nic::gather(const MemKey& key, std::uint64_t offset, std::span<std::byte> bytes) const {
+bool Regions::gather(const MemKey& key, std::uint64_t offset, std::span<std::byte> bytes) const {
   while (!bytes.empty()) {
-    const auto piece = local_piece(key, offset);
-    if (piece.at == nullptr) return false;
-    const auto part = std::min<std::uint64_t>(piece.bytes, bytes.size());
-    load_bytes(bytes.data(), piece.at, part);
+    const Piece there = piece(key, offset);
+    if (there.at == nullptr) return false;
+    const auto part = std::min<std::uint64_t>(there.bytes, bytes.size());
+    load_bytes(bytes.data(), there.at, part);
     bytes = bytes.subspan(part);
     offset += part;
   }
   return true;
 }
 
-// The other way.
-bool Nic::scatter(const MemKey& key, std::uint64_t offset, std::span<const std::byte> bytes) const {
+bool Regions::scatter(const MemKey& key, std::uint64_t offset, std::span<const std::byte> bytes) const {
   while (!bytes.empty()) {
-    const auto piece = local_piece(key, offset);
-    if (piece.at == nullptr) return false;
-    const auto part = std::min<std::uint64_t>(piece.bytes, bytes.size());
-    store_bytes(piece.at, bytes.data(), part);
+    const Piece there = piece(key, offset);
+    if (there.at == nullptr) return false;
+    const auto part = std::min<std::uint64_t>(there.bytes, bytes.size());
+    store_bytes(there.at, bytes.data(), part);
     bytes = bytes.subspan(part);
     offset += part;
   }

@@ -2,7 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/message/channel.hpp"
 
-#include "emu/nic/nic.hpp"
+#include "emu/nic/events/port.hpp"
+#include "emu/nic/initiator/router.hpp"
 #include "emu/nic/state/access.hpp"
 #include "emu/nic/state/hazard.hpp"
 
@@ -205,17 +206,17 @@ Errc execute_send(const Target& target, const wire::PacketHeader& header, std::s
 // ---- the initiator ----
 
 // The send is applied from here when its buffer is mapped here. not_done: it has to go by frame.
-Errc Nic::send_direct(const Request& request, std::uint32_t hazard_slot) {
+Errc Router::send_direct(const Request& request, std::uint32_t hazard_slot) {
   Peer& peer = *request.peer;
   struct Access {
-    Nic& nic;
+    Lock<LockRank::shared_hazard>& mu;
     Peer& peer;
     std::uint32_t hazard_slot;
-  } access{*this, peer, hazard_slot};
+  } access{shared_hazard_mu_, peer, hazard_slot};
   const auto with_region = [](void* self, std::uint32_t region, Errc (*body)(void*), void* argument) {
     auto& a = *static_cast<Access*>(self);
     if (region >= kMaxRegions) return Errc::invalid_handle;
-    std::unique_lock shared(a.nic.shared_hazard_mu_, std::defer_lock);
+    std::unique_lock shared(a.mu, std::defer_lock);
     if (a.hazard_slot == kSharedHazardSlot) shared.lock();
     const HazardGuard guard(a.peer.hazard(a.hazard_slot), region, a.peer.link.strong_hazards);
     (void)announced_word(a.peer.link.nic.region(region));
@@ -228,7 +229,7 @@ Errc Nic::send_direct(const Request& request, std::uint32_t hazard_slot) {
                             .self = &access,
                             .only_mapped = true,
                             .same_space = peer.link.same_address_space};
-  wire::PacketHeader header = header_for(request);
+  wire::PacketHeader header = header_of(request, self_);
   header.flags |= wire::kLast;
   const Target target{peer.link.nic, peer.link.same_address_space ? &identity_ : peer.link.memory.get()};
   const std::span payload(reinterpret_cast<const std::byte*>(request.local_address), request.length);

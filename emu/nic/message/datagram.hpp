@@ -75,7 +75,7 @@ class DatagramUnit final : public Listener {
   // The state of the endpoint's post, and takes it when it has ended. With `name` only if it is called so.
   // Errors: no_match (there is none), size (the buffer is too small for what came; the post is gone).
   Errc test(Endpoint& endpoint, std::optional<std::uint64_t> name, DatagramOutcome* outcome);
-  // The same, but waits for the end until `deadline_ns` of Nic::now_ns() (none: for ever). Errors also
+  // The same, but waits for the end until `deadline_ns` of Waits::now_ns() (none: for ever). Errors also
   // timeout.
   Errc wait(Endpoint& endpoint, std::optional<std::uint64_t> name, std::optional<std::int64_t> deadline_ns,
             DatagramOutcome* outcome);

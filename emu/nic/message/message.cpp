@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/message/message.hpp"
 
+#include "emu/nic/message/messages.hpp"
 #include "emu/nic/state/access.hpp"
 
 #include <algorithm>
@@ -20,8 +21,8 @@ bool is_broken(Mailbox& box) {
 
 }  // namespace
 
-Errc Nic::open_mailbox(Endpoint& endpoint, const MailboxShape& shape, const MailboxPlace& local,
-                       const MailboxPlace& remote) {
+Errc Messages::open(Endpoint& endpoint, const MailboxShape& shape, const MailboxPlace& local,
+                    const MailboxPlace& remote) {
   if (!endpoint.bound || endpoint.mailbox != nullptr) return Errc::invalid_state;
   if (shape.credits == 0 || shape.credits > UINT16_MAX || shape.max_bytes > kMaxMessageBytes)
     return Errc::invalid_param;
@@ -29,20 +30,21 @@ Errc Nic::open_mailbox(Endpoint& endpoint, const MailboxShape& shape, const Mail
     MailboxPlace ours = local;
     MailboxPlace theirs = remote;
     std::uint64_t none = 0;
-    if (local.key.is_number()) ours.key = own_by_number(*endpoint.port, local.key, &ours.address);
+    if (local.key.is_number())
+      ours.key = regions_.own_by_number(endpoint.port->domain, local.key, &ours.address);
     if (remote.key.is_number() &&
-        name_by_number(endpoint, &theirs.key, &theirs.address, &none) == Errc::invalid_handle)
+        initiator_.name_by_number(endpoint, &theirs.key, &theirs.address, &none) == Errc::invalid_handle)
       return Errc::invalid_param;
-    return open_mailbox(endpoint, shape, ours, theirs);
+    return open(endpoint, shape, ours, theirs);
   }
   if (!remote.key.valid() || ((local.key.flags | remote.key.flags) & kSegmented) != 0)
     return Errc::invalid_param;
   const std::uint64_t bytes = local.begin() - local.address + kCacheLine + shape.credits * shape.slot_bytes();
-  const Errc ours = check_local(*endpoint.port, local.key, local.address, bytes, true);
+  const Errc ours = regions_.check_local(endpoint.port->domain, local.key, local.address, bytes, true);
   if (ours != Errc::ok) return ours;
   auto box = std::make_unique<Mailbox>(shape, local, remote);
   // A peer that is gone may have sent before it went: that is still received.
-  if (find_peer(endpoint, remote.key) == Errc::ok)
+  if (initiator_.find_peer(endpoint, remote.key) == Errc::ok)
     box->peer = endpoint.peer;
   else
     box->broken.store(true, std::memory_order_relaxed);
@@ -50,11 +52,11 @@ Errc Nic::open_mailbox(Endpoint& endpoint, const MailboxShape& shape, const Mail
   return Errc::ok;
 }
 
-Errc Nic::send_message_slowly(Endpoint& endpoint, std::span<const std::byte> header,
-                              std::span<const std::byte> data, std::uint32_t id, std::uint8_t tag) {
+Errc Messages::send_slowly(Endpoint& endpoint, std::span<const std::byte> header,
+                           std::span<const std::byte> data, std::uint32_t id, std::uint8_t tag) {
   Mailbox& box = *endpoint.mailbox;
   if (!detail::has_credit(box)) {
-    progress(&endpoint);
+    (void)mover_.progress(&endpoint);
     if (!detail::has_credit(box)) {
       const std::uint64_t released = box.released_word().load(std::memory_order_acquire);
       if (released > box.sent || released < box.acknowledged)
@@ -81,17 +83,12 @@ Errc Nic::send_message_slowly(Endpoint& endpoint, std::span<const std::byte> hea
   request.sync_address = box.sent_slot();
   request.sync_value = message_word::make(box.sent, tag, static_cast<std::uint32_t>(bytes));
   request.cq_data = id;
-  const Errc posted = post_checked(endpoint, request);
+  const Errc posted = initiator_.post_checked(endpoint, request);
   if (posted == Errc::ok) box.count_sent();
   return posted;
 }
 
-// Nothing has come: whatever is under way is moved along.
-Errc Nic::find_no_message(Endpoint& endpoint) {
-  if (!has_nothing_to_move()) [[unlikely]]
-    progress(&endpoint);
-  else if (polls_.add()) [[unlikely]]
-    after_idle_polls();
+Errc Messages::find_none(Endpoint& endpoint) {
   Mailbox& box = *endpoint.mailbox;
   if (box.credit_owed) [[unlikely]]
     send_credit_slowly(endpoint);
@@ -99,7 +96,7 @@ Errc Nic::find_no_message(Endpoint& endpoint) {
   return box.garbled ? Errc::invalid_state : Errc::not_done;
 }
 
-void Nic::send_credit_slowly(Endpoint& endpoint) {
+void Messages::send_credit_slowly(Endpoint& endpoint) {
   Mailbox& box = *endpoint.mailbox;
   if (is_broken(box)) return;
   if (box.staged_credits.empty()) box.staged_credits.resize(box.shape.credits);
@@ -113,7 +110,7 @@ void Nic::send_credit_slowly(Endpoint& endpoint) {
   request.length = sizeof staged;
   request.remote = box.remote_key;
   // Counts add up: the next one says it all, or we say it again when we next look for a message.
-  box.credit_owed = post_checked(endpoint, request) != Errc::ok;
+  box.credit_owed = initiator_.post_checked(endpoint, request) != Errc::ok;
 }
 
 }  // namespace orrery::nic

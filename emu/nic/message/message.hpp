@@ -16,7 +16,7 @@
 #include <span>
 
 // Sending and receiving short messages, inline in the API libraries: the fast path through memory that is
-// mapped here. The slow path is Nic's (message.cpp). All of them: the thread that uses the endpoint; not
+// mapped here. The slow path is in messages.hpp. All of them: the thread that uses the endpoint; not
 // blocking. REQUIRES: the endpoint has a mailbox.
 namespace orrery::nic {
 
@@ -113,7 +113,7 @@ inline void copy_message(std::byte* to, std::span<const std::byte> header, std::
       grant.key != (key | t_thread_tag) || offset > grant.size || box.slot_bytes > grant.size - offset ||
       !grant.writable || grant.peer->dead.load(std::memory_order_relaxed) ||
       grant.peer->in_flight.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    return nic.send_message_slowly(endpoint, header, data, label.id, label.tag);
+    return nic.messages().send_slowly(endpoint, header, data, label.id, label.tag);
   detail::prefetch_lines(box, grant);
   box.is_answered = box.unanswered;
   box.unanswered = false;
@@ -129,7 +129,7 @@ inline void copy_message(std::byte* to, std::span<const std::byte> header, std::
     // Acquire: as in try_fast().
     if (grant.word->load(std::memory_order_acquire) != grant.control) [[unlikely]] {
       if (queue != nullptr) queue->abandon_transaction(transaction);
-      return nic.send_message_slowly(endpoint, header, data, label.id, label.tag);
+      return nic.messages().send_slowly(endpoint, header, data, label.id, label.tag);
     }
     std::byte* const slot = grant.here + offset;
     detail::copy_message(slot + kMessageHeaderBytes, header, data);
@@ -186,7 +186,7 @@ inline Errc release_message(Nic& nic, Endpoint& endpoint) {
                         .length = sizeof box.next,
                         .in_order = true};
   if (try_fast<Op::put>(endpoint, credit) != Errc::ok) [[unlikely]]
-    nic.send_credit_slowly(endpoint);
+    nic.messages().send_credit_slowly(endpoint);
   return Errc::ok;
 }
 

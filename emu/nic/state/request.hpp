@@ -10,7 +10,7 @@
 // The words between an API layer and a NIC, in requests and in answers: keys, operations,
 // flags, events. They are neutral: uGNI's posts, DMAPP's implicit operations, Portals' matched puts and CCI's
 // sends are all built from them, and each API maps them to its own words. What is asked for as a whole is a
-// Request (initiator/request.hpp).
+// Request (transport/request.hpp).
 namespace orrery::nic {
 
 // Names memory that a process registered with its NIC. A value: it may be copied to any process, and means

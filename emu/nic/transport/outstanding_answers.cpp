@@ -3,8 +3,8 @@
 
 // Answers to operations that travelled as packets. When the last one has come, or none will, the operation is
 // over.
-#include "emu/nic/nic.hpp"
 #include "emu/nic/target/execute.hpp"
+#include "emu/nic/transport/transport.hpp"
 
 #include <algorithm>
 
@@ -13,18 +13,18 @@ namespace orrery::nic {
 using wire::answer_has_data;
 
 // REQUIRES: frames_mu_ is held.
-void Nic::end_outstanding(std::uint32_t name, Outstanding& outstanding) {
+void Transport::end_outstanding(std::uint32_t name, Outstanding& outstanding) {
   complete(outstanding.completion,
            {.status = outstanding.status, .header = &outstanding.header, .answer = outstanding.local},
            Teller::other);
   count(outstanding.peer->in_flight, -1);
   release(outstanding.completion);
   outstanding_.close(name);
-  count(outstanding_count_, -1);
+  count(pending_.outstanding, -1);
 }
 
 // REQUIRES: frames_mu_ is held.
-void Nic::take_response(Peer& peer, const wire::Packet& packet) {
+void Transport::take_response(Peer& peer, const wire::Packet& packet) {
   const wire::PacketHeader& header = packet.header;
   const std::uint32_t name = header.transaction;
   Outstanding* outstanding = outstanding_.find(name);
@@ -50,8 +50,8 @@ void Nic::take_response(Peer& peer, const wire::Packet& packet) {
     } else {
       status = run_guarded(services_, [&] {
         if (outstanding->segments.valid())
-          return scatter(outstanding->segments, outstanding->offset_in_segments() + header.offset,
-                         packet.payload)
+          return regions_.scatter(outstanding->segments, outstanding->offset_in_segments() + header.offset,
+                                  packet.payload)
                      ? Errc::ok
                      : Errc::invalid_handle;
         store_bytes(outstanding->local + header.offset, packet.payload.data(), packet.payload.size());
@@ -73,18 +73,17 @@ void Nic::take_response(Peer& peer, const wire::Packet& packet) {
 }
 
 // Applies a share of one peer's answers; returns how many. REQUIRES: frames_mu_ is held.
-int Nic::take_responses(Peer& peer) {
+int Transport::take_responses(Peer& peer) {
   struct Answers final : wire::Sink {
-    Nic& nic;
+    Transport& transport;
     Peer& peer;
-    Answers(Nic& n, Peer& p) : nic(n), peer(p) {}
-    void deliver(const wire::Packet& packet) override { nic.take_response(peer, packet); }
+    Answers(Transport& t, Peer& p) : transport(t), peer(p) {}
+    void deliver(const wire::Packet& packet) override { transport.take_response(peer, packet); }
   } answers(*this, peer);
   return peer.responses.poll(answers, kFramesPerPoll);
 }
 
-// Returns whether a process of this host owes an answer.
-bool Nic::poll_responses() {
+bool Transport::poll_responses() {
   std::vector<Peer*> to_ring;
   std::vector<Peer*> to_fail;
   bool due = false;
@@ -110,20 +109,55 @@ bool Nic::poll_responses() {
   // A lane that one side refused answers nothing any more.
   for (Peer* peer : to_fail) {
     peer->lanes_refused.store(true, std::memory_order_relaxed);
-    fail_flights(*peer, Errc::corrupt);
+    fail(*peer, Errc::corrupt);
   }
   return due;
 }
 
-// The operations that are on their way as frames.
-std::vector<std::uint32_t> Nic::open_flights() {
+std::vector<std::uint32_t> Transport::open_requests() {
   const std::lock_guard lock(frames_mu_);
   return outstanding_.names();
 }
 
-void Nic::drop_ended_flights(std::vector<std::uint32_t>& names) {
+void Transport::drop_ended(std::vector<std::uint32_t>& names) {
   const std::lock_guard lock(frames_mu_);
   std::erase_if(names, [this](std::uint32_t name) { return outstanding_.find(name) == nullptr; });
+}
+
+void Transport::fail(Peer& peer, Errc status) {
+  const std::lock_guard lock(frames_mu_);
+  if (peer.link.by_wire) {
+    if (wire::HostWire* const wire = wire_.load(std::memory_order_relaxed))
+      wire->drop_peer(peer.link.process.slot, peer.link.wire_address);
+  }
+  if (!peer.lanes_open) return;
+  // What it answered before it died counts.
+  while (!peer.link.by_wire && take_responses(peer) > 0) {
+  }
+  look_for_refusals(peer);
+  peer.waiting.clear();
+  for (const std::uint32_t name : outstanding_.names_for(peer)) {
+    Outstanding& outstanding = *outstanding_.find(name);
+    if (outstanding.status == Errc::ok) outstanding.status = status;
+    end_outstanding(name, outstanding);
+  }
+  std::erase(lane_peers_, &peer);
+  std::erase(wire_peers_, &peer);
+  peer.lanes_open = false;
+  if (peer.unacknowledged) count(peer.in_flight, -1);
+  peer.unacknowledged = false;
+}
+
+// Drops the answers to what a predecessor in our slot asked. Returns whether none will come any more, so that
+// the response lane is ours. REQUIRES: frames_mu_ is held.
+bool Transport::drain_predecessors_responses(Peer& peer) {
+  // Acquire: the target answers before it counts a request as taken.
+  const bool served = peer.requests.consumed() >= peer.inherited_end;
+  constexpr int kWholeLanes = 64;  // no more, whatever the peer writes meanwhile
+  for (int i = 0; i < kWholeLanes && peer.responses.ready() && !peer.responses.broken(); ++i)
+    take_responses(peer);
+  peer.inherits = !served || peer.responses.ready();
+  return !peer.inherits;
 }
 
 }  // namespace orrery::nic

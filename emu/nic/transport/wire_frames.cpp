@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// Packets to and from processes that share no memory with us: the same requests, answers and rules as in
-// progress.cpp, carried by the wire between hosts.
+// Packets to and from processes that share no memory with us: the same requests, answers and rules as by
+// lanes, carried by the wire between hosts.
 #include "emu/base/log.hpp"
 #include "emu/base/wait.hpp"
-#include "emu/nic/nic.hpp"
+#include "emu/nic/transport/transport.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,13 +19,13 @@ constexpr int kEventsPerPoll = 64;
 
 }  // namespace
 
-void Nic::use_wire(wire::HostWire& wire) {
+void Transport::use_wire(wire::HostWire& wire) {
   const std::lock_guard lock(frames_mu_);
   wire_.store(&wire, std::memory_order_release);
-  always_moves_.store(true, std::memory_order_relaxed);
+  pending_.always_moves.store(true, std::memory_order_relaxed);
 }
 
-Status Nic::add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address) {
+Status Transport::add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address) {
   const std::lock_guard lock(frames_mu_);
   wire::HostWire* const wire = wire_.load(std::memory_order_relaxed);
   if (wire == nullptr) return Errc::unsupported;
@@ -37,14 +37,8 @@ Status Nic::add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> add
   return {};
 }
 
-Errc Nic::send_to_match_unit(ProcessName process, const wire::PacketHeader& header,
-                             std::span<const std::byte> payload, const Completion& completion) {
-  const auto peer = peers_.connect(process);
-  return peer.ok() ? send_packet(*peer.value(), header, payload, completion) : peer.code();
-}
-
 // REQUIRES: frames_mu_ is held: the wire polls.
-void Nic::deliver_from_wire(const wire::Packet& packet) {
+void Transport::deliver_from_wire(const wire::Packet& packet) {
   const wire::PacketHeader& header = packet.header;
   if (header.source >= kMaxProcesses) return;
   if (header.verb == wire::Verb::response) {
@@ -55,7 +49,7 @@ void Nic::deliver_from_wire(const wire::Packet& packet) {
   wire::HostWire& wire = *wire_.load(std::memory_order_relaxed);
   std::span<std::byte> out;
   Errc status = Errc::ok;
-  if (header.verb == wire::Verb::datagram) datagrams_.note_source(header);
+  if (header.verb == wire::Verb::datagram) hooks_.note_datagram_from(header);
   {
     const std::lock_guard lock(requests_mu_);
     status = apply(wire_parts_[header.source], packet, wire.max_payload(), payloads_->wire_answer, &out);
@@ -74,13 +68,13 @@ void Nic::deliver_from_wire(const wire::Packet& packet) {
 }
 
 // REQUIRES: frames_mu_ is held.
-bool Nic::has_unsent(const Peer& peer) const {
+bool Transport::has_unsent(const Peer& peer) const {
   if (!peer.link.by_wire) return false;
   const wire::HostWire* const wire = wire_.load(std::memory_order_relaxed);
   return wire != nullptr && wire->has_unsent(peer.link.process.slot);
 }
 
-void Nic::poll_wire(bool must_look) {
+void Transport::poll_wire(bool must_look) {
   std::vector<wire::ProcessSlot> losses;
   {
     std::unique_lock lock(frames_mu_, std::defer_lock);
@@ -100,13 +94,7 @@ void Nic::poll_wire(bool must_look) {
   for (const wire::ProcessSlot slot : losses) services_.wire_lost(slot);
 }
 
-bool Nic::serve_wire() {
-  // A program that polls may be at it now: waiting for it would take its core.
-  poll_wire(!program_polls());
-  return collective_.serve();
-}
-
-bool Nic::may_sleep_on_wire(std::atomic<std::int64_t>& wakes_at_ns) {
+bool Transport::may_sleep_on_wire(std::atomic<std::int64_t>& wakes_at_ns) {
   const std::lock_guard lock(frames_mu_);
   wire::HostWire* const wire = wire_.load(std::memory_order_relaxed);
   if (wire == nullptr) return true;
@@ -118,7 +106,7 @@ bool Nic::may_sleep_on_wire(std::atomic<std::int64_t>& wakes_at_ns) {
   return true;
 }
 
-bool Nic::wire_is_drained() {
+bool Transport::wire_is_drained() {
   poll_wire(false);
   const std::lock_guard lock(frames_mu_);
   wire::HostWire* const wire = wire_.load(std::memory_order_relaxed);

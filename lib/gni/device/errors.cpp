@@ -193,7 +193,7 @@ gni_return_t GNI_SetErrorMask(gni_err_handle_t err_handle, gni_error_mask_t mask
 gni_return_t GNI_GetErrorEvent(gni_err_handle_t err_handle, gni_error_event_t* event) {
   Err* const err = find_err(err_handle);
   if (err == nullptr || event == nullptr) return GNI_RC_INVALID_PARAM;
-  err->nic->collect_refusals();
+  err->nic->transport().collect_refusals();
   switch (orrery::gni::take_error(*err, event)) {
     case Errc::ok:
       return GNI_RC_SUCCESS;
@@ -213,7 +213,7 @@ gni_return_t GNI_WaitErrorEvents(gni_err_handle_t err_handle, gni_error_event_t*
   std::optional<std::int64_t> deadline;
   std::uint32_t count = 0;
   while (count < events_size) {
-    err->nic->collect_refusals();
+    err->nic->transport().collect_refusals();
     // Some that were lost are passed over: what is left of them comes.
     const Errc found = orrery::gni::take_error(*err, &events[count]);
     if (found == Errc::overrun) continue;

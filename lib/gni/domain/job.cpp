@@ -56,14 +56,14 @@ gni_return_t GNI_SuspendJob(uint32_t device_id, uint64_t job_id, uint8_t ptag, u
   const std::int64_t deadline = timeout == UINT32_MAX
                                     ? std::numeric_limits<std::int64_t>::max()
                                     : orrery::monotonic_ns() + std::int64_t{timeout} * 1'000'000;
-  return return_of(traffic.nic->suspend(traffic.processes, traffic.domain, deadline));
+  return return_of(traffic.nic->suspension().suspend(traffic.processes, traffic.domain, deadline));
 }
 
 gni_return_t GNI_ResumeJob(uint32_t device_id, uint64_t job_id, uint8_t ptag, uint32_t cookie) {
   JobTraffic traffic;
   const gni_return_t found = orrery::gni::find_traffic(device_id, job_id, ptag, cookie, &traffic);
   if (found != GNI_RC_SUCCESS) return found;
-  return return_of(traffic.nic->resume(traffic.processes, traffic.domain));
+  return return_of(traffic.nic->suspension().resume(traffic.processes, traffic.domain));
 }
 
 }  // extern "C"

@@ -18,7 +18,8 @@ inline void ask_for_direct(nic::Nic& nic, nic::Endpoint& self, const nic::MemKey
   request.local_address = request.remote_address = reinterpret_cast<std::uint64_t>(at);
   request.length = sizeof(std::uint64_t);
   request.remote = key;
-  if (nic.options().may_adopt && nic.post(self, request) == Errc::ok) nic.ask_for_adoption(self, key);
+  if (nic.options().may_adopt && nic.post(self, request) == Errc::ok)
+    nic.initiator().ask_for_adoption(self, key);
 }
 
 }  // namespace orrery::gni

@@ -100,8 +100,8 @@ gni_return_t GNI_SmsgInit(gni_ep_handle_t ep_hndl, gni_smsg_attr_t* local_smsg_a
       !(orrery::gni::shape_of(ours) == orrery::gni::shape_of(theirs)) ||
       !orrery::gni::mem_handle::well_formed(theirs.mem_hndl))
     return GNI_RC_INVALID_PARAM;
-  const Errc opened = ep->nic->open_mailbox(ep->endpoint, orrery::gni::shape_of(ours),
-                                            orrery::gni::place_of(ours), orrery::gni::place_of(theirs));
+  const Errc opened = ep->nic->messages().open(ep->endpoint, orrery::gni::shape_of(ours),
+                                               orrery::gni::place_of(ours), orrery::gni::place_of(theirs));
   if (opened == Errc::ok) {
     ep->endpoint.mailbox->sends_again =
         orrery::gni::raw_value(ours.msg_type) == GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;

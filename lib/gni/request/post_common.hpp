@@ -65,7 +65,7 @@ inline nic::MemKey local_key(const Ep& ep, const gni_mem_handle_t& handle, std::
   const nic::MemKey key = mem_handle::key_of(handle);
   if (!key.is_number()) [[likely]]
     return key;
-  return ep.nic->own_by_number(*ep.attachment->port, key, address);
+  return ep.nic->regions().own_by_number(ep.attachment->port->domain, key, address);
 }
 
 // The local side of a get, a fetching AMO or a block transfer; `extra` bytes follow the descriptor's length.

@@ -80,9 +80,9 @@ class Node final : public HostServices {
   std::function<Pages(std::uint64_t page, std::uint64_t low, std::uint64_t high)> adoptable;
   // The program takes pages away: they are in the memory file no more.
   void unmap(std::uint64_t begin, std::uint64_t end) {
-    const ExtentMap::Token token = nic_->leave_pages(begin, end);
+    const ExtentMap::Token token = nic_->regions().leave_pages(begin, end);
     adopted_.erase(adopted_.lower_bound(begin), adopted_.lower_bound(end));
-    nic_->left_pages(token);
+    nic_->regions().left_pages(token);
   }
 
   int cut_offs = 0;

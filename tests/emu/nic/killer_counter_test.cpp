@@ -65,7 +65,7 @@ TEST_F(KillAdder, ThatCarriesOutWhatItTriggered) {
         ASSERT_TRUE(owner.triggers().post_add(name, 4, last, {.success = 100}).ok());
         counter::add(owner.view(), name, {.success = 2});
       },
-      [&] { (void)scene.world[0].nic().add_to_counter(scene.world[1].name(), name, {.success = 1}); },
+      [&] { (void)scene.world[0].nic().triggered().add(scene.world[1].name(), name, {.success = 1}); },
       [&] {
         const std::uint64_t counted = owner.counters().get(name).value().success;
         ASSERT_TRUE(counted == 2 || counted == 3) << counted;
@@ -142,7 +142,7 @@ TEST_F(KillAdder, OwnerThatIsStopped) {
     GTEST_SKIP() << "this system does not let a process trace its child";
   ASSERT_EQ(end, test::Stepper::End::finished);
   // By then the child is stopped at an instruction after its post, and stays so.
-  ASSERT_EQ(scene.world[1].nic().add_to_counter(scene.world[0].name(), name, {.success = 1}), Errc::ok);
+  ASSERT_EQ(scene.world[1].nic().triggered().add(scene.world[0].name(), name, {.success = 1}), Errc::ok);
   EXPECT_EQ(words[0], 4711u);
   EXPECT_EQ(counter::read(*counter::find(owner.view(), ended)), (CounterValue{1, 0}));
   stepper.kill();

@@ -149,8 +149,8 @@ class KillMessenger : public ::testing::Test {
     const MailboxPlace victims = open_memory(0, nullptr);
     const MailboxPlace ours = open_memory(1, arrived);
     our_key = ours.key;
-    ASSERT_EQ(world[0].nic().open_mailbox(*victim, kShape, victims, ours), Errc::ok);
-    ASSERT_EQ(world[1].nic().open_mailbox(*to_victim, kShape, ours, victims), Errc::ok);
+    ASSERT_EQ(world[0].nic().messages().open(*victim, kShape, victims, ours), Errc::ok);
+    ASSERT_EQ(world[1].nic().messages().open(*to_victim, kShape, ours, victims), Errc::ok);
   }
   Errc send(int node, Endpoint& endpoint, const Bytes& bytes) {
     return send_message(world[node].nic(), endpoint, bytes, {}, {.id = 3});

@@ -162,7 +162,7 @@ class TriggerWorld {
     const bool counts_end = made->to_counter > made->counter;
     if (!counts_end) made->to_counter = -1;
     made->by = {1, 0};
-    *posted = world_[made->node].nic().post_triggered(
+    *posted = world_[made->node].nic().triggered().post_put(
         name(made->node, made->counter), made->threshold,
         *from.endpoints[static_cast<std::size_t>(made->to_node)], request,
         counts_end ? name(made->node, made->to_counter) : CounterName{}, made->by);
@@ -174,7 +174,7 @@ class TriggerWorld {
 
   // `from` counts at a counter of `to`.
   void raise(int from, int to, int counter, CounterValue by) {
-    const Errc added = world_[from].nic().add_to_counter(world_[to].name(), name(to, counter), by);
+    const Errc added = world_[from].nic().triggered().add(world_[to].name(), name(to, counter), by);
     if (added != Errc::ok && world_[to].alive_here)
       fail(fmt::format("node {} could not count at node {}: {}", from, to, errc_name(added)));
   }
@@ -188,7 +188,7 @@ class TriggerWorld {
       if (counter::add(world_[to].nic().view(), name(to, counter), by).status != Errc::ok)
         return fail("a counter was not there");
     } else if (how == 1) {
-      if (world_[to].nic().add_to_counter(name(to, counter), by, false) != Errc::ok)
+      if (world_[to].nic().triggered().add(name(to, counter), by, false) != Errc::ok)
         return fail("a counter of its own was not there");
     } else {
       raise(node, to, counter, by);

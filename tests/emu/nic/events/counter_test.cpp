@@ -108,19 +108,19 @@ TEST_F(Counters, WaitEndsAtTheTestAtAFailureAtTheDeadlineAndWhenToldTo) {
   const CounterName b = pool().create().value();
   CounterValue value;
   const CounterTest both[] = {{a, 2}, {b, 1}};
-  EXPECT_EQ(nic().wait_counters(both, 0, never, &value).code(), Errc::timeout);
+  EXPECT_EQ(nic().waits().wait_counters(both, 0, never, &value).code(), Errc::timeout);
   EXPECT_EQ(nic()
                 .wait_counters(
                     both, std::nullopt, [] { return true; }, &value)
                 .code(),
             Errc::terminated);
   add(b, {.success = 1});
-  EXPECT_EQ(nic().wait_counters(both, std::nullopt, never, &value).value(), 1u);
+  EXPECT_EQ(nic().waits().wait_counters(both, std::nullopt, never, &value).value(), 1u);
   add(a, {.failure = 1});
-  EXPECT_EQ(nic().wait_counters(both, std::nullopt, never, &value).value(), 0u);
+  EXPECT_EQ(nic().waits().wait_counters(both, std::nullopt, never, &value).value(), 0u);
   EXPECT_EQ(value, (CounterValue{0, 1}));
   ASSERT_TRUE(pool().destroy(a).ok());
-  EXPECT_EQ(nic().wait_counters(both, std::nullopt, never, &value).code(), Errc::invalid_handle);
+  EXPECT_EQ(nic().waits().wait_counters(both, std::nullopt, never, &value).code(), Errc::invalid_handle);
 }
 
 // A sleeper for a count that is far away is not woken by each addition on the way there.
@@ -129,7 +129,7 @@ TEST_F(Counters, SleeperIsWokenOnceWhenItsTestIsMet) {
   std::thread waiter([&] {
     CounterValue value;
     const CounterTest test[] = {{name, 1000}};
-    EXPECT_TRUE(nic().wait_counters(test, std::nullopt, never, &value).ok());
+    EXPECT_TRUE(nic().waits().wait_counters(test, std::nullopt, never, &value).ok());
     EXPECT_GE(value.success, 1000u);
   });
   const CounterState& state = counters_of(nic().view()).counters[name.index];

@@ -310,7 +310,7 @@ struct Mail : Pair {
     open(1, *back, sends_again);
   }
   void open(int i, Endpoint& ep, bool sends_again) {
-    EXPECT_EQ(world[i].nic().open_mailbox(ep, kShape, places[i], places[1 - i]), Errc::ok);
+    EXPECT_EQ(world[i].nic().messages().open(ep, kShape, places[i], places[1 - i]), Errc::ok);
     ep.mailbox->sends_again = sends_again;
   }
   Errc send(std::uint64_t value) {
@@ -399,7 +399,7 @@ TEST(Refusals, ASilentPutThatItsTargetRefusesIsToldToTheErrorLog) {
   ASSERT_EQ(pair.post(pair.put(3, 3, 0)), Errc::ok);
   ASSERT_TRUE(pair.world[1].nic().deregister(pair.key).ok());
   for (int i = 0; i < 10; ++i) pair.world.serve_all();
-  nic.collect_refusals();
+  nic.transport().collect_refusals();
   EXPECT_EQ(nic.errors().newest(), before + 2);
   const auto event = nic.errors().next(before);
   ASSERT_TRUE(event);
@@ -407,7 +407,7 @@ TEST(Refusals, ASilentPutThatItsTargetRefusesIsToldToTheErrorLog) {
   EXPECT_EQ(event->nic_address, 1u);
   EXPECT_EQ(event->domain, 7u);
   EXPECT_EQ(event->transaction, UINT32_MAX);
-  nic.collect_refusals();
+  nic.transport().collect_refusals();
   EXPECT_EQ(nic.errors().newest(), before + 2) << "each is told once";
   EXPECT_EQ(pair.target[2], 0u);
 }

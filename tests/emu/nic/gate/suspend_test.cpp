@@ -27,12 +27,12 @@ struct Two {
     std::thread owner([&] {
       while (!stop.load(std::memory_order_relaxed)) (void)world[1].nic().serve();
     });
-    const Errc result = world[0].nic().suspend(other, kDomain, monotonic_ns() + kLongNs);
+    const Errc result = world[0].nic().suspension().suspend(other, kDomain, monotonic_ns() + kLongNs);
     stop.store(true, std::memory_order_relaxed);
     owner.join();
     return result;
   }
-  Errc resume() { return world[0].nic().resume(other, kDomain); }
+  Errc resume() { return world[0].nic().suspension().resume(other, kDomain); }
   bool is_marked(const MemKey& key) {
     const auto word = world[1].nic().view().region(key.index).control.load(std::memory_order_acquire);
     return (control::flags(word) & kSuspended) != 0;
@@ -62,7 +62,7 @@ TEST(Suspend, DoesNotTakeTheQuietOfAnEarlierOneForItsOwn) {
   ASSERT_EQ(two.suspend_attended(), Errc::ok);
   ASSERT_EQ(two.resume(), Errc::ok);
   // Its owner has not looked since: it may have started anything.
-  EXPECT_EQ(two.world[0].nic().suspend(two.other, kDomain, monotonic_ns()), Errc::timeout);
+  EXPECT_EQ(two.world[0].nic().suspension().suspend(two.other, kDomain, monotonic_ns()), Errc::timeout);
 }
 
 TEST(Suspend, MarksWhatWasRegisteredBetweenTwo) {

@@ -166,7 +166,7 @@ TEST_P(Timed, WhatIsRefusedAtTheTargetSaysSoAtItsTime) {
 TEST(TimedFrames, GoOutWhenEveryPlaceForASequenceIsTheProgramsOwn) {
   Pair pair(Path::frame);
   int taken = 0;
-  while (pair.world[0].nic().open_sequence() != nullptr) ++taken;
+  while (pair.world[0].nic().initiator().open_sequence() != nullptr) ++taken;
   ASSERT_EQ(taken, static_cast<int>(SequenceTable::kCapacity));
   pair.source[0] = 9;
   ASSERT_EQ(pair.post(pair.request(Op::put)), Errc::ok);

@@ -63,7 +63,7 @@ TEST_F(Triggers, AddToCountersThatTriggerInTurn) {
   ASSERT_TRUE(unit().post_add(a, 1, b, {.success = 7}).ok());
   ASSERT_TRUE(unit().post_set(b, 7, c, {40, 2}).ok());
   ASSERT_TRUE(unit().post(c, 42, note(1)).ok());
-  ASSERT_EQ(nic().add_to_counter(a, {.success = 1}, false), Errc::ok);
+  ASSERT_EQ(nic().triggered().add(a, {.success = 1}, false), Errc::ok);
   EXPECT_EQ(done_, std::vector{1});
   EXPECT_EQ(nic().counters().get(c).value(), (CounterValue{40, 2}));
   EXPECT_EQ(unit().post_add(a, 1, CounterName{}, {}).code(), Errc::invalid_handle);
@@ -148,7 +148,7 @@ class TriggersOfPeers : public Triggers {
   }
   // Node 1 counts, as a process of its own.
   Errc reach(CounterName name, CounterValue by = {.success = 1}) {
-    return world_[1].nic().add_to_counter(world_[0].name(), name, by);
+    return world_[1].nic().triggered().add(world_[0].name(), name, by);
   }
   alignas(8) std::uint64_t source_ = 0;
   alignas(8) std::uint64_t target_ = 0;
@@ -161,7 +161,7 @@ TEST_F(TriggersOfPeers, AreCarriedOutByTheProcessThatReachesTheThreshold) {
   const CounterName name = counter();
   const CounterName ended = counter();
   const CounterName last = counter();
-  ASSERT_TRUE(nic().post_triggered(name, 2, *endpoint_, put(), ended, {.success = 5}).ok());
+  ASSERT_TRUE(nic().triggered().post_put(name, 2, *endpoint_, put(), ended, {.success = 5}).ok());
   ASSERT_TRUE(unit().post_add(ended, 5, last, {.success = 3, .failure = 1}).ok());
   ASSERT_TRUE(unit().post_set(last, 4, last, {100, 0}).ok());
   source_ = 77;  // what is there when it fires counts
@@ -182,7 +182,7 @@ TEST_F(TriggersOfPeers, AreCarriedOutByTheProcessThatReachesTheThreshold) {
 TEST_F(TriggersOfPeers, LeaveToTheOwnerWhatOnlyItCanDo) {
   const CounterName name = counter();
   ASSERT_TRUE(unit().post(name, 1, note(1)).ok());
-  ASSERT_TRUE(nic().post_triggered(name, 1, *endpoint_, put(), {}, {}).ok());
+  ASSERT_TRUE(nic().triggered().post_put(name, 1, *endpoint_, put(), {}, {}).ok());
   source_ = 5;
   ASSERT_EQ(reach(name), Errc::ok);
   EXPECT_TRUE(done_.empty());
@@ -203,20 +203,20 @@ TEST_F(TriggersOfPeers, LeaveToTheOwnerWhatOnlyItCanDo) {
 TEST_F(TriggersOfPeers, CountAPutThatFails) {
   const CounterName name = counter();
   const CounterName ended = counter();
-  ASSERT_TRUE(nic().post_triggered(name, 1, *endpoint_, put(), ended, {.success = 5}).ok());
+  ASSERT_TRUE(nic().triggered().post_put(name, 1, *endpoint_, put(), ended, {.success = 5}).ok());
   ASSERT_TRUE(world_[1].nic().deregister(target_key_).ok());
   ASSERT_EQ(reach(name), Errc::ok);
   EXPECT_EQ(nic().counters().get(ended).value(), (CounterValue{0, 1}));
   // What it reads is gone.
-  ASSERT_TRUE(nic().post_triggered(name, 2, *endpoint_, put(), ended, {.success = 5}).ok());
+  ASSERT_TRUE(nic().triggered().post_put(name, 2, *endpoint_, put(), ended, {.success = 5}).ok());
   ASSERT_TRUE(nic().deregister(source_key_).ok());
   ASSERT_EQ(reach(name), Errc::ok);
   EXPECT_EQ(nic().counters().get(ended).value(), (CounterValue{0, 2}));
-  EXPECT_EQ(nic().post_triggered(CounterName{}, 1, *endpoint_, put(), ended, {}).code(),
+  EXPECT_EQ(nic().triggered().post_put(CounterName{}, 1, *endpoint_, put(), ended, {}).code(),
             Errc::invalid_handle);
   Request get = put();
   get.op = Op::get;
-  EXPECT_EQ(nic().post_triggered(name, 9, *endpoint_, get, ended, {}).code(), Errc::invalid_param);
+  EXPECT_EQ(nic().triggered().post_put(name, 9, *endpoint_, get, ended, {}).code(), Errc::invalid_param);
 }
 
 // Memory that is not mapped there: the owner posts it, as a packet.
@@ -236,8 +236,8 @@ TEST(TriggersByFrame, ArePostedByTheOwner) {
   Nic& nic = world[0].nic();
   const CounterName name = nic.counters().create().value();
   const CounterName ended = nic.counters().create().value();
-  ASSERT_TRUE(nic.post_triggered(name, 1, *endpoint, request, ended, {.success = 2}).ok());
-  ASSERT_EQ(world[1].nic().add_to_counter(world[0].name(), name, {.success = 1}), Errc::ok);
+  ASSERT_TRUE(nic.triggered().post_put(name, 1, *endpoint, request, ended, {.success = 2}).ok());
+  ASSERT_EQ(world[1].nic().triggered().add(world[0].name(), name, {.success = 1}), Errc::ok);
   EXPECT_EQ(target, 0u);
   for (int i = 0; i < 100 && nic.counters().get(ended).value().success == 0; ++i) world.serve_all();
   EXPECT_EQ(target, 9u);
@@ -256,7 +256,7 @@ TEST(TriggersUnderThreads, AreCarriedOutOnceByWhicheverProcessComesFirst) {
   for (int node : {1, 2}) {
     threads.emplace_back([&world, node, name] {
       for (std::uint64_t i = 0; i < kRounds; ++i)
-        ASSERT_EQ(world[node].nic().add_to_counter(world[0].name(), name, {.success = 1}), Errc::ok);
+        ASSERT_EQ(world[node].nic().triggered().add(world[0].name(), name, {.success = 1}), Errc::ok);
     });
   }
   for (std::uint64_t i = 1; i <= 2 * kRounds; ++i) {

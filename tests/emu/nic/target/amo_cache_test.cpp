@@ -58,7 +58,7 @@ class Cached {
     return run(Op::amo, command, memory + word, a, b);
   }
   void expect(std::uint64_t hits, std::uint64_t misses, std::uint64_t evictions, std::uint64_t write_backs) {
-    const AmoCacheCounters counters = world[1].nic().amo_cache_counters();
+    const AmoCacheCounters counters = AmoCache(world[1].nic().view()).counters();
     EXPECT_EQ(counters.hits, hits);
     EXPECT_EQ(counters.misses, misses);
     EXPECT_EQ(counters.evictions, evictions);
@@ -128,7 +128,7 @@ TEST(AmoCacheLazy, AFlushWritesEverythingBackAndEmptiesTheCache) {
   Cached c(AmoCacheMode::lazy);
   c.amo(kAdd, 0, 1);
   c.amo(kAdd, 1, 2);
-  c.world[1].nic().flush_amo_cache();
+  c.world[1].nic().transport().flush_amo_cache();
   EXPECT_EQ(c.memory[0], 1u);
   EXPECT_EQ(c.memory[1], 2u);
   c.expect(0, 2, 0, 2);
@@ -223,9 +223,9 @@ TEST(AmoCacheLazy, ValuesAreThoseOfAPlainTable) {
         ASSERT_EQ(c.run(Op::get, 0, c.memory + word, 0), model[word]) << "operation " << i;
       }
     }
-    c.world[1].nic().flush_amo_cache();
+    c.world[1].nic().transport().flush_amo_cache();
     for (const auto& [word, value] : model) EXPECT_EQ(c.memory[word], value);
-    EXPECT_GT(c.world[1].nic().amo_cache_counters().evictions, 100u);
+    EXPECT_GT(AmoCache(c.world[1].nic().view()).counters().evictions, 100u);
   }
 }
 

@@ -47,7 +47,7 @@ class Mailboxes : public ::testing::TestWithParam<Path> {
     for (Side& s : side) munmap(s.memory, kBytes);
   }
   void open(int i) {
-    ASSERT_EQ(world[i].nic().open_mailbox(*side[i].endpoint, kShape, side[i].place, side[1 - i].place),
+    ASSERT_EQ(world[i].nic().messages().open(*side[i].endpoint, kShape, side[i].place, side[1 - i].place),
               Errc::ok);
   }
   Errc send(int i, std::uint64_t value, std::uint32_t id = 0, std::uint8_t tag = 0) {
@@ -177,7 +177,7 @@ TEST_P(Mailboxes, ConnectionsThatCannotBeAreRefused) {
   Nic& nic = world[0].nic();
   Endpoint& ep = *side[0].endpoint;
   const auto open_with = [&](MailboxShape shape, MailboxPlace ours, MailboxPlace theirs) {
-    return nic.open_mailbox(ep, shape, ours, theirs);
+    return nic.messages().open(ep, shape, ours, theirs);
   };
   const MailboxPlace& ours = side[0].place;
   const MailboxPlace& theirs = side[1].place;
@@ -211,7 +211,7 @@ TEST(MailboxThreads, TwoThreadsTalkAsFastAsTheyCan) {
     std::atomic<int> wrong{0};
     const auto run = [&](int i) {
       Nic& nic = world[i].nic();
-      if (nic.open_mailbox(*endpoint[i], kShape, place[i], place[1 - i]) != Errc::ok) ++wrong;
+      if (nic.messages().open(*endpoint[i], kShape, place[i], place[1 - i]) != Errc::ok) ++wrong;
       std::uint64_t sent = 0;
       std::uint64_t received = 0;
       std::uint64_t payload[4];

@@ -4,6 +4,7 @@
 
 #include "emu/nic/events/completion_queue.hpp"
 #include "emu/nic/state/nic_state.hpp"
+#include "emu/nic/state/thread_word.hpp"
 #include "emu/wire/ring_layout.hpp"
 
 #include <atomic>
@@ -13,6 +14,15 @@
 namespace orrery::nic {
 
 struct Peer;
+
+// What grants are found by.
+constexpr std::uint64_t key_word(std::uint16_t process, std::uint16_t generation, std::uint16_t index) {
+  return std::uint64_t{process} << 32 | std::uint64_t{generation} << 16 | index;
+}
+inline constexpr std::uint64_t kKeyWordMask = (std::uint64_t{1} << kThreadTagShift) - 1;
+constexpr std::uint64_t key_word(const MemKey& key) {
+  return key_word(key.process, key.generation, key.index);
+}
 
 // What the last access through a key was allowed, so that the next one need only see that nothing changed:
 // one word of the owner's decides that, with one load and one compare. Filled by the general path after all

@@ -4,6 +4,7 @@
 
 #include "emu/nic/events/completion.hpp"
 #include "emu/nic/state/request.hpp"
+#include "emu/wire/packet.hpp"
 
 #include <cstdint>
 
@@ -33,11 +34,14 @@ struct Request {
   // is the NIC's.
   Completion completion;
 
-  // ---- where it goes; set by the NIC when it takes the request (Nic::address) ----
+  // ---- where it goes; set by the NIC when it takes the request (Initiator::address) ----
   Peer* peer = nullptr;
   std::uint32_t remote_event_data = 0;  // data of the target's event
   std::uint16_t domain = 0;             // of the port that it was posted through
 };
+
+// The header of its packets, but for what each packet has of its own. `self`: the process that posts it.
+wire::PacketHeader header_of(const Request& request, wire::ProcessSlot self);
 
 // What became of a request that was begun.
 struct Begun {

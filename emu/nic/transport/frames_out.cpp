@@ -1,30 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// Frames: what leaves as packets and what arrives as packets, whichever thread moves it along. A thread of
-// the program that polls does it in passing; the service thread does it when no other thread looks.
+// Frames that leave: requests become packets, and packets that find no room wait.
 #include "emu/base/check.hpp"
-#include "emu/base/log.hpp"
 #include "emu/base/wait.hpp"
-#include "emu/nic/nic.hpp"
-#include "emu/nic/target/execute.hpp"
-#include "emu/nic/target/match_packets.hpp"
+#include "emu/nic/transport/refusal.hpp"
+#include "emu/nic/transport/request.hpp"
+#include "emu/nic/transport/transport.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace orrery::nic {
 
 namespace {
 
-// How often a program that polls the wire looks at the time; each poll is at least a system call.
-constexpr std::uint64_t kPollsPerLook = 8;
-
-}  // namespace
-
-// ---- outbound ----
-
-namespace {
+// How long a process that ends waits for room for what it has posted. A peer that is stopped makes none.
+constexpr std::int64_t kLastWordsNs = 1'000'000'000;
 
 using wire::answer_has_data;
 
@@ -66,7 +57,22 @@ bool send_whole(wire::HostWire& wire, wire::ProcessSlot to, const wire::PacketHe
 
 }  // namespace
 
-void Nic::open_lanes(Peer& peer) {
+Transport::Transport(HostServices& services, Pending& pending, wire::ProcessSlot self, PeerTable& peers,
+                     Ports& ports, Regions& regions, HotMemory& hot, bool grants, Hooks hooks)
+    : services_(services),
+      pending_(pending),
+      view_(pending.view),
+      self_(self),
+      peers_(peers),
+      ports_(ports),
+      regions_(regions),
+      hot_(hot),
+      grants_(grants),
+      hooks_(std::move(hooks)),
+      // A multiplier that spreads neighbouring process ids over the generations.
+      outstanding_(static_cast<std::uint32_t>(view_.header().pid) * 2654435761u >> 10) {}
+
+void Transport::open_lanes(Peer& peer) {
   if (peer.link.by_wire) {
     peer.lanes_open = true;
     wire_peers_.push_back(&peer);
@@ -92,16 +98,14 @@ void Nic::open_lanes(Peer& peer) {
     service.lane_changes.fetch_add(1, std::memory_order_seq_cst);
 }
 
-// `silent_by`: the endpoint whose frames get no answer, if the operation may be one; its port's thread posts
-// it.
-Errc Nic::send_frames(const Request& request, Endpoint* silent_by) {
+Errc Transport::send(const Request& request, Endpoint* silent_by) {
   Peer& peer = *request.peer;
   const bool by_wire = peer.link.by_wire;
   if (!by_wire && self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
   bool sent = false;
   bool answered = true;
   bool unsent = false;
-  if (by_wire) services_.post_to_wire(polls_.value());
+  if (by_wire) services_.post_to_wire(pending_.polls.value());
   {
     const std::lock_guard lock(frames_mu_);
     if (peer.dead.load(std::memory_order_relaxed)) return Errc::unreachable;
@@ -112,7 +116,7 @@ Errc Nic::send_frames(const Request& request, Endpoint* silent_by) {
     if (answered) {
       const auto name = outstanding_.open();
       if (!name) return Errc::no_resource;
-      wire::PacketHeader header = header_for(request);
+      wire::PacketHeader header = header_of(request, self_);
       header.transaction = *name;
       auto* const local = reinterpret_cast<std::byte*>(request.local_address);
       const bool in_segments = (request.flags & kLocalOffset) != 0;
@@ -131,7 +135,7 @@ Errc Nic::send_frames(const Request& request, Endpoint* silent_by) {
       outstanding.response_flag = static_cast<std::uint32_t>(request.sync_value);
       retain(outstanding.completion);
       count(peer.in_flight, 1);
-      count(outstanding_count_, 1);
+      count(pending_.outstanding, 1);
       if (left) {
         outstanding.sent = bytes_of(header);
         outstanding.all_sent = true;
@@ -149,18 +153,15 @@ Errc Nic::send_frames(const Request& request, Endpoint* silent_by) {
     return Errc::not_done;
   }
   if (sent && sleeps(peer)) services_.ring(peer.link.process);
-  if (wire::traits(request.op).addressed) count_hit(peer, request.remote, request.remote_address);
+  if (wire::traits(request.op).addressed) hot_.count(peer, request.remote, request.remote_address);
   // The service thread has to take the answer in if the program does not poll.
   if (answered && view_.service().poller.load(std::memory_order_relaxed) == Poller::none)
     services_.ring_self();
   return Errc::not_done;
 }
 
-// One packet of the NIC's own: a half of a datagram exchange with its `payload`, or a join or release, of
-// which the sender waits for no more than that it is taken. Its end is told to `listener`, under frames_mu_.
-// not_done: it is on its way. no_resource: try again.
-Errc Nic::send_packet(Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> payload,
-                      const Completion& completion) {
+Errc Transport::send_packet(Peer& peer, const wire::PacketHeader& header, std::span<const std::byte> payload,
+                            const Completion& completion) {
   if (!peer.link.by_wire && self_ >= peer.link.nic.lane_count()) return Errc::unreachable;
   bool sent = false;
   bool unsent = false;
@@ -183,7 +184,7 @@ Errc Nic::send_packet(Peer& peer, const wire::PacketHeader& header, std::span<co
       outstanding.local = outstanding.kept.data() + payload.size();
     }
     count(peer.in_flight, 1);
-    count(outstanding_count_, 1);
+    count(pending_.outstanding, 1);
     peer.waiting.push_back(*name);
     sent = pump(peer);
     unsent = has_unsent(peer);
@@ -198,7 +199,7 @@ Errc Nic::send_packet(Peer& peer, const wire::PacketHeader& header, std::span<co
 }
 
 // REQUIRES: frames_mu_ is held.
-void Nic::keep_rest(Outstanding& outstanding) {
+void Transport::keep_rest(Outstanding& outstanding) {
   const wire::VerbTraits& verb = wire::traits(outstanding.header.verb);
   // What is sent to a buffer stays as it is until its event.
   const bool may_change = verb.payload && verb.unit == wire::Unit::region;
@@ -212,7 +213,7 @@ void Nic::keep_rest(Outstanding& outstanding) {
 
 // Hands packets of waiting outstanding requests to the lane until it is full. Returns whether the peer has
 // something to look at. REQUIRES: frames_mu_ is held.
-bool Nic::pump(Peer& peer) {
+bool Transport::pump(Peer& peer) {
   if (peer.inherits && !drain_predecessors_responses(peer)) [[unlikely]]
     return true;
   bool any = false;
@@ -245,8 +246,8 @@ bool Nic::pump(Peer& peer) {
         std::vector<std::byte>& gathered = payloads_->gathered;
         gathered.resize(std::max<std::size_t>(gathered.size(), part));
         // Let go of meanwhile: the packets go on, so that the peer's count is right, and the event says it.
-        if (!gather(outstanding.segments, outstanding.offset_in_segments() + outstanding.sent,
-                    {gathered.data(), part}))
+        if (!regions_.gather(outstanding.segments, outstanding.offset_in_segments() + outstanding.sent,
+                             {gathered.data(), part}))
           outstanding.status = Errc::invalid_handle;
         payload = {gathered.data(), part};
       } else if (has_payload) {
@@ -272,195 +273,16 @@ bool Nic::pump(Peer& peer) {
   return any;
 }
 
-// ---- inbound ----
-
-// Applies one packet of a process whose last one is in `from`. `out`: the answer's payload, in `buffer`.
-// REQUIRES: requests_mu_ is held.
-namespace {
-bool names_space(const NicView& nic, const wire::PacketHeader& header) {
-  return header.key_index < kMaxRegions &&
-         (control::flags(nic.region(header.key_index).control.load(std::memory_order_relaxed)) & kSpace) != 0;
-}
-}  // namespace
-
-Errc Nic::apply(Parts& from, const wire::Packet& packet, std::uint32_t max_part, std::span<std::byte> buffer,
-                std::span<std::byte>* out) {
-  const wire::PacketHeader& header = packet.header;
-  const wire::VerbTraits& verb = wire::traits(header.verb);
-  const bool brings_data = answer_has_data(header);
-  Errc status = Errc::ok;
-  *out = {};
-  // A packet asks for no more than a packet's worth of work.
-  const bool in_parts = verb.answer != wire::Answer::status;
-  if (in_parts && (header.part_bytes > max_part || header.part_bytes > buffer.size())) {
-    status = Errc::corrupt;
-  } else if (brings_data) {
-    *out = buffer.first(header.part_bytes);
-  }
-  // The parts of one operation follow each other. After one that failed the rest is not done: the last part
-  // would tell of data that is not there.
-  if (header.offset == 0)
-    from.failed = Errc::ok;
-  else if (header.transaction == from.transaction && status == Errc::ok)
-    status = from.failed;
-  if (status == Errc::ok && verb.unit == wire::Unit::engine) [[unlikely]] {
-    status = collective_.take(header);
-  } else if (status == Errc::ok && verb.unit == wire::Unit::match) [[unlikely]] {
-    // Acquire: what the server is made of.
-    match::PacketServer* const server = match_server_.load(std::memory_order_acquire);
-    std::fill(out->begin(), out->end(), std::byte{0});
-    status = server == nullptr ? Errc::invalid_handle : server->serve(header, packet.payload, *out);
-  } else if (status == Errc::ok) {
-    const Target target{view_, &identity_};
-    const auto carry_out = [&](const Target& where) {
-      return run_guarded(services_, [&] { return execute(where, header, packet.payload, *out); });
-    };
-    status = carry_out(target);
-    // A page that faults: of memory that is gone, or that its owner has protected since it was registered,
-    // which is no matter to a device. Of a whole address space the protection decides.
-    if (status == Errc::bounds && verb.copies && !names_space(view_, header)) [[unlikely]]
-      status = carry_out({.nic = view_, .memory = &identity_, .is_protected = true});
-    from.failed = status;
-  }
-  from.transaction = header.transaction;
-  if (status != Errc::ok) *out = {};
-  return status;
-}
-
-void Nic::deliver(const wire::Packet& packet) {
-  const wire::PacketHeader& header = packet.header;
-  if (header.source >= kMaxProcesses) return;
-  Inbound& from = inbound_[header.source];
-  if (!from.open) return;
-  std::span<std::byte> out;
-  const Errc status = apply(from.parts, packet, from.responses.max_payload(), payloads_->lane_answer, &out);
-  if ((header.flags & wire::kWantsResponse) == 0) {
-    if (status != Errc::ok) [[unlikely]]
-      count_refusal(header, status);
-    return;
-  }
-  wire::PacketHeader answer;
-  answer.verb = wire::Verb::response;
-  answer.source = self_;
-  answer.transaction = header.transaction;
-  answer.status = static_cast<std::uint8_t>(status);
-  answer.offset = header.offset;
-  answer.payload_bytes = static_cast<std::uint32_t>(out.size());
-  if (!from.responses.try_send(answer, out).ok()) {
-    // An initiator that has more answers due than the lane holds broke the protocol.
-    log::warn("process {}: its response lane is full, so its requests are no longer served", header.source);
-    refuse(from);
-  }
-}
-
-// REQUIRES: requests_mu_ is held.
-void Nic::refuse(Inbound& from) {
-  from.open = false;
-  from.requests.refuse();
-}
-
-// Returns whether anything was applied. Another thread that is at it is left to it, unless this one
-// `must_look` for itself.
-bool Nic::poll_requests(bool must_look) {
-  // Refuses what claims to come from another process than the lane's.
-  struct Checked final : wire::Sink {
-    Nic& nic;
-    std::uint32_t source;
-    Checked(Nic& n, std::uint32_t s) : nic(n), source(s) {}
-    void deliver(const wire::Packet& packet) override {
-      if (packet.header.source == source) return nic.deliver(packet);
-      log::warn("process {}: a frame of its lane says that it comes from {}", source, packet.header.source);
-      nic.refuse(nic.inbound_[source]);
-    }
-    bool deliver_line(const wire::ShortFrame& frame) override {
-      return frame.source == source && nic.take_short_put(nic.inbound_[source], frame);
-    }
+// Locks are tried for only: the program may end in a signal handler, above a call that holds one.
+void Transport::send_the_rest() {
+  const auto any_waits = [this] {
+    const std::unique_lock lock(frames_mu_, std::try_to_lock);
+    return !lock.owns_lock() || std::any_of(lane_peers_.begin(), lane_peers_.end(), [](const Peer* peer) {
+      return !peer->waiting.empty() && !peer->dead.load(std::memory_order_relaxed);
+    });
   };
-  if (view_.service().lane_changes.load(std::memory_order_acquire) == 0) return false;
-  if (!must_look && nothing_arrived()) return false;
-  std::unique_lock lock(requests_mu_, std::defer_lock);
-  if (must_look)
-    lock.lock();
-  else if (!lock.try_lock())
-    return false;
-  find_lanes();
-  bool any = false;
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    Inbound& from = inbound_[lanes_[i]];
-    if (!from.open || !from.requests.ready()) continue;
-    Checked sink(*this, lanes_[i]);
-    if (from.requests.poll(sink, kFramesPerPoll) > 0) any = true;
-    if (i < next_frames_.size()) next_frames_[i].store(from.requests.next(), std::memory_order_relaxed);
-  }
-  return any;
-}
-
-// Opens the lanes that came into use since the last time. REQUIRES: requests_mu_ is held.
-void Nic::find_lanes() {
-  ServiceState& service = view_.service();
-  const std::uint32_t changes = service.lane_changes.load(std::memory_order_acquire);
-  if (changes == lanes_seen_) return;
-  lanes_seen_ = changes;
-  for (std::uint32_t group = 0; group < kMaxProcesses / 64; ++group) {
-    std::uint64_t bits = service.active_lanes[group].load(std::memory_order_acquire);
-    for (; bits != 0; bits &= bits - 1) {
-      const std::uint32_t source = group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
-      if (source >= view_.lane_count()) continue;
-      Inbound& from = inbound_[source];
-      if (from.opened) continue;
-      from.requests = wire::RingConsumer(view_.request_lane(source), view_.lane_bytes());
-      from.responses = wire::RingProducer(view_.response_lane(source), view_.lane_bytes());
-      from.opened = true;
-      from.open = true;
-      if (lanes_.size() < next_frames_.size())
-        next_frames_[lanes_.size()].store(from.requests.next(), std::memory_order_relaxed);
-      lanes_.push_back(static_cast<std::uint16_t>(source));
-    }
-  }
-  next_frames_for_.store(lanes_.size() <= next_frames_.size() ? changes : 0, std::memory_order_release);
-}
-
-// ---- the polling thread ----
-
-bool Nic::progress(const void* source) {
-  if (clock_ != nullptr) [[unlikely]] {
-    progress_timed(source);
-    return true;
-  }
-  return move_along();
-}
-
-Errc Nic::progress_and_take(CompletionQueue& queue, Event* event) {
-  if (!progress(&queue)) return Errc::not_done;
-  const Errc found = queue.take(event);
-  if (clock_ != nullptr && found != Errc::not_done) [[unlikely]]
-    clock_->found();
-  return found;
-}
-
-bool Nic::move_along() {
-  if (polls_.add()) [[unlikely]]
-    after_idle_polls();
-  bool any = triggers_.run(TriggerUnit::Look::at_signals);
-  if (outstanding_count_.load(std::memory_order_relaxed) != 0) {
-    poll_responses();
-    any = true;
-  }
-  if (wire_.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
-    poll_wire(false);
-    if (polls_.value() % kPollsPerLook == 0) {
-      if (const std::int64_t delay = streak_.postpone(monotonic_ns())) services_.postpone_service(delay);
-    }
-    any = true;
-  }
-  if (view_.service().lane_changes.load(std::memory_order_relaxed) != 0) any = poll_requests(false) || any;
-  if (collective_.active()) {
-    collective_.progress();
-    any = true;
-  }
-  if (delays_.count.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    any = run_delayed() || any;
-  return any;
+  const std::int64_t deadline = monotonic_ns() + kLastWordsNs;
+  for (; any_waits() && monotonic_ns() < deadline; yield_cpu()) (void)poll_responses();
 }
 
 }  // namespace orrery::nic

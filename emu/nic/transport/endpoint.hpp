@@ -5,8 +5,9 @@
 #include "emu/base/units.hpp"
 #include "emu/nic/events/completion_queue.hpp"
 #include "emu/nic/events/port.hpp"
-#include "emu/nic/initiator/grant.hpp"
 #include "emu/nic/target/mailbox.hpp"
+#include "emu/nic/transport/grant.hpp"
+#include "emu/nic/transport/peer.hpp"
 
 #include <array>
 #include <atomic>
@@ -48,6 +49,14 @@ struct Endpoint {
     grants = {};
     frame_grant.key = UINT64_MAX;
   }
+  // Whether its frames without an answer have all been taken out, or never will be.
+  bool is_taken_out() const {
+    const Peer* const to = unacknowledged_to;
+    return to == nullptr || to->dead.load(std::memory_order_relaxed) || to->requests.refused() ||
+           to->requests.consumed() >= unacknowledged_end;
+  }
+  // Whether all that was posted to it is done. The thread that uses it.
+  bool is_idle() const { return in_flight.load(std::memory_order_acquire) == 0 && is_taken_out(); }
   std::array<Grant, kGrants> grants;
   FrameGrant frame_grant;
 };
