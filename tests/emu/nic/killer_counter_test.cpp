@@ -60,7 +60,7 @@ TEST_F(KillAdder, ThatCarriesOutWhatItTriggered) {
         words[0] = ++rounds;
         words[512] = 0;
         for (CounterName* one : {&name, &ended, &last}) *one = owner.counters().create().value();
-        ASSERT_TRUE(owner.post_triggered(name, 3, *endpoint, put, ended, {.success = 1}).ok());
+        ASSERT_TRUE(owner.triggered().post_put(name, 3, *endpoint, put, ended, {.success = 1}).ok());
         ASSERT_TRUE(owner.triggers().post_add(ended, 1, last, {.success = 10, .failure = 1}).ok());
         ASSERT_TRUE(owner.triggers().post_add(name, 4, last, {.success = 100}).ok());
         counter::add(owner.view(), name, {.success = 2});
@@ -77,7 +77,7 @@ TEST_F(KillAdder, ThatCarriesOutWhatItTriggered) {
           ASSERT_EQ(owner.counters().get(ended).value(), (CounterValue{times, 0}));
           ASSERT_EQ(owner.counters().get(last).value(), (CounterValue{times * 10, times}));
         }
-        ASSERT_EQ(other.add_to_counter(scene.world[1].name(), name, {.success = 4 - counted}), Errc::ok);
+        ASSERT_EQ(other.triggered().add(scene.world[1].name(), name, {.success = 4 - counted}), Errc::ok);
         ASSERT_EQ(words[512], rounds);
         ASSERT_EQ(owner.counters().get(ended).value(), (CounterValue{1, 0}));
         ASSERT_EQ(owner.counters().get(last).value(), (CounterValue{110, 1}));
@@ -104,13 +104,13 @@ TEST_F(KillAdder, OwnerInTheMiddleOfItsTriggers) {
         Nic& owner = scene.world[0].nic();
         (void)owner.triggers().post_add(name, 1, raised, {.success = 10});
         (void)owner.triggers().post_add(name, 3, raised, {.success = 100});
-        (void)owner.add_to_counter(name, {.success = 1}, false);
+        (void)owner.triggered().add(name, {.success = 1}, false);
       },
       [&] {
         Nic& survivor = scene.world[2].nic();
         const NicView view = scene.world[0].nic().view();
         const std::uint64_t before = counter::read(*counter::find(view, name)).success;
-        ASSERT_EQ(survivor.add_to_counter(scene.world[0].name(), name, {.success = 3 - before}), Errc::ok);
+        ASSERT_EQ(survivor.triggered().add(scene.world[0].name(), name, {.success = 3 - before}), Errc::ok);
         const std::uint64_t sum = counter::read(*counter::find(view, raised)).success;
         ASSERT_EQ(sum % 10, 1u);
         ASSERT_LE(sum / 10 % 10, 1u);
@@ -137,7 +137,7 @@ TEST_F(KillAdder, OwnerThatIsStopped) {
   put.local = scene.victim_key;
   test::Stepper stepper;
   const auto end = stepper.start(
-      [&] { (void)owner.post_triggered(name, 1, *endpoint, put, ended, {.success = 1}); }, UINT64_MAX);
+      [&] { (void)owner.triggered().post_put(name, 1, *endpoint, put, ended, {.success = 1}); }, UINT64_MAX);
   if (end == test::Stepper::End::refused)
     GTEST_SKIP() << "this system does not let a process trace its child";
   ASSERT_EQ(end, test::Stepper::End::finished);

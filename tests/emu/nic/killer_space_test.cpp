@@ -36,7 +36,7 @@ TEST_F(KillInSpace, PutIntoAnExtent) {
         scene.world.kill(0);
         ASSERT_TRUE(extents_cover(target.view(), page, 8));
         const std::int64_t begin = monotonic_ns();
-        target.left_pages(target.leave_pages(page, page + kPageBytes));
+        target.regions().left_pages(target.regions().leave_pages(page, page + kPageBytes));
         ASSERT_LT(monotonic_ns() - begin, target.options().drain_limit_ns) << "it waited for the dead";
         ASSERT_FALSE(extents_cover(target.view(), page, 8));
         // Both puts, or one, or none.

@@ -110,6 +110,7 @@ TEST_F(Counters, WaitEndsAtTheTestAtAFailureAtTheDeadlineAndWhenToldTo) {
   const CounterTest both[] = {{a, 2}, {b, 1}};
   EXPECT_EQ(nic().waits().wait_counters(both, 0, never, &value).code(), Errc::timeout);
   EXPECT_EQ(nic()
+                .waits()
                 .wait_counters(
                     both, std::nullopt, [] { return true; }, &value)
                 .code(),

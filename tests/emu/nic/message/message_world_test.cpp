@@ -264,7 +264,7 @@ class MessageWorld {
     if (below(2) == 0) open(*peer, theirs);
   }
   void open(Life& life, Talk& talk) {
-    if (nic(life).open_mailbox(*talk.endpoint, kShape, place(life, *talk.peer), place(*talk.peer, life)) !=
+    if (nic(life).messages().open(*talk.endpoint, kShape, place(life, *talk.peer), place(*talk.peer, life)) !=
         Errc::ok)
       fail("a connection was refused");
   }

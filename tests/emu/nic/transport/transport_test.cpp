@@ -94,7 +94,8 @@ TEST_F(Frames, WithoutAnAnswerAreOverWhenTheTargetHasTakenThem) {
   EXPECT_TRUE(endpoint.is_idle());
   EXPECT_TRUE(a.transport.all_taken_out());
   EXPECT_EQ(target[0], 1u);
-  // The same again needs no second look.
+  // The same again needs no second look, while the target polls.
+  b.host.view.service().poller = Poller::some;
   source[0] = 77;
   EXPECT_EQ(a.transport.send_granted(endpoint, request), Errc::ok);
   EXPECT_TRUE(b.transport.poll_requests(true));
