@@ -44,12 +44,6 @@ Errc refused_at_once(const Request& request) {
                                    request.remote_address, request.length, verb.writes);
   return access == Errc::ok ? Errc::not_done : access;
 }
-// A request goes by frame: what was granted does not hold any more. Memory that becomes direct once more has
-// the control word that it had.
-void forget_grant(Endpoint& endpoint, const MemKey& key) {
-  Grant& grant = endpoint.grants[key_word(key) % kGrants];
-  if ((grant.key & kKeyWordMask) == key_word(key)) grant.key = UINT64_MAX;
-}
 
 }  // namespace
 
@@ -113,7 +107,7 @@ ORRERY_TIMED_PATH Begun Router::route(const Request& request, std::uint32_t haza
   }
   // What is posted after a fenced transfer waits for it at the engine.
   if ((request.flags & kFence) != 0) return Begun::handed_on(bte_.submit(request));
-  if (poster != nullptr) forget_grant(*poster, request.remote);
+  if (poster != nullptr) poster->forget_grants();
   return Begun::handed_on(transport_.send(request, poster));
 }
 

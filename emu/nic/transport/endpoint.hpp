@@ -49,6 +49,13 @@ struct Endpoint {
     grants = {};
     frame_grant.key = UINT64_MAX;
   }
+  // A request goes by frame: later ones stay behind it, whatever memory they go to, and take the general way
+  // until it is done. Memory that becomes direct once more has the control word that it had.
+  void forget_grants() {
+    for (Grant& grant : grants) {
+      if (grant.key != UINT64_MAX) grant.key = UINT64_MAX;
+    }
+  }
   // Whether its frames without an answer have all been taken out, or never will be.
   bool is_taken_out() const {
     const Peer* const to = unacknowledged_to;

@@ -109,6 +109,7 @@ Errc Transport::send_granted(Endpoint& endpoint, const Request& request) {
     if (peer.requests.position() % kLookForRefusalsBytes == 0) look_for_refusals(peer);
     note_unacknowledged(peer, endpoint);
   }
+  endpoint.forget_grants();
   if (sleeps(peer)) services_.ring(peer.link.process);
   hot_.count(peer, request.remote, request.remote_address);
   return Errc::ok;
