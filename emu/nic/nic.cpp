@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/nic.hpp"
 
+#include "emu/base/log.hpp"
 #include "emu/clock/look_source.hpp"
 
 namespace orrery::nic {
@@ -13,7 +14,7 @@ Nic::Nic(HostServices& services, NicView view, wire::ProcessSlot self, const Opt
       options_(options),
       clock_(services.clock()),
       board_(services.hazard_board()),
-      faults_(options.faults.any()
+      faults_(options.faults.any() && clock_ == nullptr
                   ? std::make_unique<FaultUnit>(options.faults, options.fault_pe, error_state(view).faults)
                   : nullptr),
       arena_(view),
@@ -75,6 +76,8 @@ Nic::Nic(HostServices& services, NicView view, wire::ProcessSlot self, const Opt
     clock_->set_look([](void* engine) { static_cast<CollectiveEngine*>(engine)->progress_in_turn(); },
                      &collective_);
   }
+  if (options.faults.any() && clock_ != nullptr)
+    log::error("ORRERY_FAULT: faults happen in raw time only; under a machine's clock there are none");
   AmoCache(view).set_up(options_.amo_cache_entries, options_.amo_cache_mode);
   // Accesses of our own threads to our own memory are announced like those of peers.
   view.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);

@@ -62,6 +62,7 @@ Errc Delays::hold(const Request& request) {
     one.request.local_address = reinterpret_cast<std::uint64_t>(one.payload.data());
   }
   transport_.count_in_flight(*request.peer, 1);
+  bool is_newer = false;
   {
     const std::lock_guard lock(mu_);
     const auto replaces = [&](const Delayed& before) {
@@ -70,16 +71,20 @@ Errc Delays::hold(const Request& request) {
              before.request.remote == request.remote;
     };
     const auto before = std::find_if(list_.begin(), list_.end(), replaces);
-    if (before != list_.end()) {
+    is_newer = before != list_.end();
+    if (is_newer) {
       before->payload.swap(one.payload);
       before->request.local_address = reinterpret_cast<std::uint64_t>(before->payload.data());
-      transport_.count_in_flight(*request.peer, -1);
-      abandon(request.completion);
-      return Errc::ok;
+    } else {
+      list_.splice(list_.end(), kept);
+      retain(request.completion);
+      count_.fetch_add(1, std::memory_order_release);
     }
-    list_.splice(list_.end(), kept);
-    retain(request.completion);
-    count_.fetch_add(1, std::memory_order_release);
+  }
+  if (is_newer) {
+    transport_.count_in_flight(*request.peer, -1);  // its lock comes before that of the list
+    abandon(request.completion);
+    return Errc::ok;
   }
   ring_if_asleep();
   return Errc::ok;

@@ -55,7 +55,7 @@ class Delays {
   Transport& transport_;
   Router& router_;
   Lock<LockRank::delays> mu_;
-  std::list<Delayed> list_;  // by due_ns, then as they came; guarded by mu_
+  std::list<Delayed> list_;  // by due_ns, but that held ones are behind all before them; guarded by mu_
   std::atomic<bool> running_{false};
   std::atomic<std::uint32_t> count_{0};
 };
