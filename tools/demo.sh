@@ -11,7 +11,7 @@ tools/setup.sh build
 
 mkdir -p build
 echo "building; details are in build/demo.log"
-if ! { cmake --preset release && cmake --build --preset release --target orrery_tool orrery_put_latency; } \
+if ! { cmake --preset release && cmake --build --preset release --target orrery_tool orrery_put_latency gni_put orrery_log_gni; } \
   >build/demo.log 2>&1; then
   tail -n 40 build/demo.log
   exit 1

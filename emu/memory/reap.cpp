@@ -14,7 +14,7 @@ namespace orrery::memory {
 
 namespace {
 
-// A reap that freed nothing is not repeated for this many times its own duration.
+// A reap for room is not repeated for this many times its own duration.
 constexpr std::int64_t kRestFactor = 100;
 
 // Which offsets of the file this process maps, anywhere: a mapping that mremap moved keeps its offsets.

@@ -10,8 +10,8 @@ namespace orrery::memory {
 // extents what the kernel says. REQUIRES: the caller holds ProcessState::switching.
 void reap_unmapped(ProcessState& state);
 
-// For an adoption that found no room: reaps unless that was tried moments ago and gave little. Whether the
-// budget has room now. REQUIRES: as above.
+// For an adoption that found no room: reaps unless that was tried moments ago. Whether the budget has room
+// now. REQUIRES: as above.
 bool reap_for_room(ProcessState& state);
 
 }  // namespace orrery::memory

@@ -12,7 +12,7 @@
 // an enumerator, a row, and its rule in emu/nic/target/execute.cpp.
 namespace orrery::wire {
 
-// DO NOT CHANGE THE VALUES: they are on the wire. Append only, and add a row to kVerbs.
+// DO NOT CHANGE THE VALUES: they are on the wire. Append only, and add a row to kVerbTable.
 enum class Verb : std::uint8_t {
   none = 0,
   put = 1,        // store the payload

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 //
-// A simulation in words: machine, shape, workload, numbers. The composition root of the simulator: the
-// one file pair that knows every router and every workload.
+// A simulation in words: machine, shape, workload, numbers. The composition root of the simulator: it
+// chooses among the routers.
 #pragma once
 
 #include "emu/sim/scene/result.hpp"

@@ -14,7 +14,7 @@ extern "C" {
 /*
  * Makes a completion queue, for one's own requests or for peers' accesses.
  *   entry_count  events it must hold, 1 and up; may be rounded up
- *   delay_count  events before a blocked waiter is woken
+ *   delay_count  ignored: a blocked waiter is woken by each event
  *   mode         GNI_CQ_ bits; GNI_CQ_BLOCKING to allow waiting
  *   handler      called with each event before the get or wait that took it returns, or NULL
  *   context      handed to handler
