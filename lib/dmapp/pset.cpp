@@ -338,11 +338,19 @@ dmapp_return_t dmapp_c_pset_export(dmapp_c_pset_handle_t hndl) {
   const std::lock_guard lock(set->mu);
   if (set->exported) return DMAPP_RC_SUCCESS;
   std::vector<std::size_t> slots;
+  // A member that is gone counts for more than one that is not there yet, for which the caller tries again:
+  // that one may have heard of the death, and never come.
+  orrery::Errc missing = orrery::Errc::ok;
   for (const std::size_t peer : set->peers) {
     const auto slot = orrery::dmapp::find_slot(*context, set->members[peer], set->identifier);
-    if (!slot.ok()) return orrery::dmapp::return_of(slot.code());
-    slots.push_back(slot.value());
+    if (slot.ok())
+      slots.push_back(slot.value());
+    else if (slot.code() == orrery::Errc::no_match)
+      missing = slot.code();
+    else
+      return orrery::dmapp::return_of(slot.code());
   }
+  if (missing != orrery::Errc::ok) return orrery::dmapp::return_of(missing);
   for (const int pe : set->members) context->world().watch(pe);
   set->slots = std::move(slots);
   set->exported = true;
