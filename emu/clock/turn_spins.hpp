@@ -12,8 +12,8 @@ namespace orrery::clock {
 // awake. Where they share cores, a waiting PE gives its core up at once, and all are on one core: a turn that
 // goes to another core costs the time to wake that core, several times that of a switch. They come together,
 // too, where others keep the host busy: a thread that waits for a core for a quarter of the time tells.
-// Usage: if (!spins.spin(granted)) sleep
 // Threads: one at a time.
+// Usage: if (!spins.spin(granted)) sleep_on(word);
 class TurnSpins {
  public:
   static constexpr std::uint32_t kWindow = 256;  // spins, and at least so many ns, between two judgements

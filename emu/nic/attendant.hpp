@@ -22,7 +22,8 @@ namespace orrery::nic {
 // Looks after all units of a NIC: a thread of the program that polls does it in passing, the service thread
 // when no other thread looks. It also tells the units of the death of peers.
 // Threads: progress calls: any. serve calls, peer_died(): the service thread.
-// Usage: nic.progress();  // a program that polls; the host's event loop: attendant.serve()
+// Usage: attendant.progress(source);  // a thread that polls
+//        attendant.serve();           // the host's event loop
 class Attendant final : public Mover {
  public:
   // What it looks after; all of it outlives the attendant's calls.

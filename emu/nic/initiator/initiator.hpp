@@ -23,7 +23,7 @@ namespace orrery::nic {
 // port too.
 // Invariant: an operation that was accepted raises exactly the events it asked for, whatever happens to the
 // peer.
-// Usage: if (initiator.post(endpoint, request) == Errc::ok) ...  // events report what follows
+// Usage: const Errc accepted = initiator.post(endpoint, request);  // ok: events report what follows
 class Initiator {
  public:
   // `defers`: there is a clock, or there are faults.

@@ -42,7 +42,9 @@ class PacketServer;
 // Invariants: (1) each request that was taken is told its end once, whatever becomes of the peer; (2) an
 // initiator has never more answers due than its lane holds; (3) program memory is touched under these locks
 // only while a frame is applied, or sent.
-// Usage: transport.send(request);  ...  transport.poll_responses();  transport.poll_requests(false);
+// Usage: transport.send(request);
+//        transport.poll_responses();
+//        transport.poll_requests(false);
 class Transport final : private wire::Sink, private wire::PeerLoss {
  public:
   // Where packets go that are no access to memory.
