@@ -6,6 +6,7 @@
 #include "lib/portals3/process.hpp"
 
 #include "emu/base/log.hpp"
+#include "emu/base/robust_lock.hpp"
 #include "emu/clock/clock.hpp"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ struct Region {
 class SwapLock {
  public:
   explicit SwapLock(const match::View& view) : mutex_(view.header().atomics) {
-    if (pthread_mutex_lock(&mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
+    if (lock_robust(mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
   }
   ~SwapLock() { pthread_mutex_unlock(&mutex_); }
   SwapLock(const SwapLock&) = delete;

@@ -5,6 +5,8 @@
 // by this thread, which also moves the bytes, so that the target need not run.
 #include "lib/portals4/process.hpp"
 
+#include "emu/base/robust_lock.hpp"
+
 #include <cerrno>
 
 namespace orrery::portals4 {
@@ -15,7 +17,7 @@ namespace {
 class AtomicLock {
  public:
   explicit AtomicLock(const match::View& view) : mutex_(view.header().atomics) {
-    if (pthread_mutex_lock(&mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
+    if (lock_robust(mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
   }
   ~AtomicLock() { pthread_mutex_unlock(&mutex_); }
   AtomicLock(const AtomicLock&) = delete;

@@ -4,6 +4,7 @@
 
 #include "emu/base/check.hpp"
 #include "emu/base/double_word.hpp"
+#include "emu/base/robust_lock.hpp"
 #include "emu/base/wait.hpp"
 
 #include <algorithm>
@@ -146,7 +147,7 @@ Holder::Holder(const NicView& nic, Wait wait) : nic_(nic), table_(triggers_of(ni
     got = pthread_mutex_clocklock(&table_.lock, CLOCK_MONOTONIC, &until);
 #endif
   } else if (got == EBUSY && wait == Wait::until_free) {
-    got = pthread_mutex_lock(&table_.lock);
+    got = lock_robust(table_.lock);
   }
   inherited_ = got == EOWNERDEAD;
   if (inherited_) {

@@ -3,6 +3,7 @@
 #include "emu/nic/target/match_state.hpp"
 
 #include "emu/base/check.hpp"
+#include "emu/base/robust_lock.hpp"
 #include "emu/nic/target/match_journal.hpp"
 
 #include <cerrno>
@@ -89,7 +90,7 @@ void Session::lock() {
     if (i != 0) cpu_relax();
     got = pthread_mutex_trylock(&header_.lock);
   }
-  if (got == EBUSY) got = pthread_mutex_lock(&header_.lock);
+  if (got == EBUSY) got = lock_robust(header_.lock);
   if (got == EOWNERDEAD) {
     roll_back();
     publish_all();
