@@ -4,6 +4,7 @@
  * Heat in a rod that is cut into pieces, one for each PE. Before every step a PE puts the two ends of its
  * piece into the cells beside its neighbours' pieces (the halo). Two rods take turns, so that one barrier a
  * step is enough.
+ * Run: orrery run -n 4 ./halo
  */
 #include <math.h>
 #include <shmem.h>

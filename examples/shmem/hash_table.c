@@ -3,6 +3,7 @@
 /*
  * A hash table over all PEs. A slot is taken by compare and swap: the PE that finds 0 there has written its
  * key, all others see it and go on to the next slot. The PE that has the slot need not answer.
+ * Run: orrery run -n 4 ./hash_table
  */
 #include <shmem.h>
 #include <stdint.h>

@@ -4,6 +4,7 @@
  * A ring: every PE puts its number into a variable of the next one. `from` is static, so every PE has it at
  * the same place and can name the others' by its own. The barrier completes the puts of all PEs before any
  * of them looks.
+ * Run: orrery run -n 4 ./hello
  */
 #include <shmem.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
  * A pipeline: blocks of data go from PE to PE, each of which adds 1. A put with signal says that a block has
  * come; a second signal, back, says that its place is free again. No barrier, and all PEs work at the same
  * time.
+ * Run: orrery run -n 4 ./pipeline
  */
 #include <shmem.h>
 #include <stdint.h>

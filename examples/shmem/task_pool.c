@@ -3,6 +3,7 @@
 /*
  * A pool of tasks: a counter on PE 0 is the number of the next one. Whichever PE has time takes it by fetch
  * and increment, so that a slow PE does fewer of them and none is done twice.
+ * Run: orrery run -n 4 ./task_pool
  */
 #include <shmem.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 /*
  * A square matrix, some rows of it on each PE, is transposed: a row becomes a column. A PE puts the part of
  * a row that belongs to another PE there in one strided call: consecutive here, one element a row there.
+ * Run: orrery run -n 4 ./transpose
  */
 #include <shmem.h>
 #include <stdio.h>

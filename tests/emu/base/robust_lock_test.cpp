@@ -54,9 +54,9 @@ TEST(RobustLock, ADeadHoldersLockIsInherited) {
   waitpid(holder, nullptr, 0);
 }
 
-// What a holder leaves that is killed behind the store of its unlock, where another has had the mutex before
-// the kernel looks: a mutex that is free, and a waiter that no thread has woken. In a child, whose threads are
-// left asleep if the waiter is.
+// What a holder leaves that is killed behind the store of its unlock, where another has had the mutex
+// before the kernel looks: a mutex that is free, and a waiter that no thread has woken. In a child, whose
+// threads are left asleep if the waiter is.
 TEST(RobustLock, AWaiterThatWasNotWokenLooksAgain) {
   const pid_t child = fork();
   if (child == 0) {
