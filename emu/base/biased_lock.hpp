@@ -65,7 +65,8 @@ class BiasedLock {
   }
   void unlock() { held_.store(false, std::memory_order_release); }
 
-  // From now on the lock is this thread's to take lightly, if it was never bound. REQUIRES: wholly held.
+  // From now on the lock is this thread's to take lightly, if it was never bound and the
+  // process has asymmetric fences. REQUIRES: wholly held.
   void bind() {
     if (was_bound_ || !asymmetric_fence::enrolled()) return;
     was_bound_ = true;

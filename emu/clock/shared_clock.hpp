@@ -28,8 +28,9 @@ struct Priced {
 // it and offers its descriptor; the others ask PE 0 for it. Owns the mapping and the compiled machine.
 class SharedClock {
  public:
-  // Blocks until PE 0 has made it, at most 60 s. Errors: invalid_param (more PEs than the machine has nodes,
-  // or than a job may have; a PE that chose otherwise), timeout, and those of the parts; the log says why.
+  // Blocks until PE 0 has made it, at most 60 s. Errors: invalid_param (this PE's node is none of the
+  // machine's, more PEs than a job may have, a PE that chose otherwise), unsupported (no ranks yet), timeout,
+  // and those of the parts; the log says why.
   // `first`: the process that is PE 0, where the caller knows it; else the one of rank 0 in the directory.
   static Result<std::unique_ptr<SharedClock>> open(job::Job& job, const Choice& choice,
                                                    job::ProcessRef first);

@@ -33,7 +33,7 @@ inline constexpr std::uint32_t kMaxProcesses = 1024;  // processes of one user's
 inline constexpr std::uint32_t kMaxPes = 1024;
 inline constexpr std::uint32_t kMaxEndpoints = 8192;  // eight attached CDMs a process
 inline constexpr std::uint32_t kMaxDomains = 256;     // a protection tag is a byte
-inline constexpr std::size_t kSocketNameBytes = 48;   // of an abstract socket, without the leading zero
+inline constexpr std::size_t kSocketNameBytes = 48;   // a file in the user's folder, or an abstract name
 
 struct Header {
   std::uint64_t magic;

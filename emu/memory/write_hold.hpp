@@ -31,7 +31,7 @@ class WriteHold {
   // Whether every page is still held. After close() it stays so.
   bool intact() const;
 
-  // Lets writers go on and holds them off anew. Errc as hold.
+  // Lets writers go on and holds them off anew; held by mprotect(2), it does nothing. Errc as hold.
   Status hold_again();
 
   // Lets writers go on. `replaced`: the chunk has a new mapping; else it gets its old one's freedom back.

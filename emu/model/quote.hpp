@@ -24,7 +24,7 @@ struct QuoteRequest {
   NodeId src = 0, dst = 0;  // below pricing.nodes
   std::uint64_t bytes = 0;  // payload, up to 2^40
   Picos now;                // when the call is made, 0 or later
-  std::uint64_t seed = 0;   // of the random choices (Valiant's root); the same seed repeats the quote
+  std::uint64_t seed = 0;   // of the random choices (roots, detours, ties); the same seed repeats the quote
 };
 
 struct Quote {

@@ -93,8 +93,8 @@ struct Outcome {
   std::uint8_t list = match::kPriority;
   bool no_ack = false;
 };
-// Carries out one operation of `initiator`, whose match unit and memory may be another process's: a trigger
-// is carried out by the process that raised its counter.
+// Carries out one operation of `initiator`, whose match unit and memory may be another process's: where
+// there is no clock, a trigger is carried out by the process that raised its counter.
 void perform(Peer& initiator, const match::Operation& operation);
 // The same by frames, to its end; sleeps until the target has answered. has_pid: whether a process that is
 // reached by frames has that pid.

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-// What a process that attaches asks of the owner, over the owner's abstract socket: one record each way. Both
+// What a process that attaches asks of the owner, over the owner's socket: one record each way. Both
 // sides are of this host and this library.
 namespace orrery::xpmem {
 

@@ -65,7 +65,7 @@ enum RequestFlags : std::uint32_t {
   kLocalEvent = 1,      // an event in the initiator's queue when the source may be reused / the data is there
   kGlobalEvent = 2,     // an event in the initiator's queue when the target has it all
   kRemoteEvent = 4,     // an event in the target's queue
-  kInOrder = 8,         // after everything that this endpoint posted before
+  kInOrder = 8,         // after everything that this process has on its way to the target's process
   kFence = 16,          // block transfers only: after every earlier one is complete everywhere, before every
                         // later one; so are their events
   kBlockTransfer = 32,  // by the BTE: may return before the source has been read

@@ -69,7 +69,7 @@ class PacketServer {
  public:
   // `answer` is zeroed. Called with locks of the NIC held: must neither block nor post. The bytes come from a
   // peer and are checked. Errors are the packet's: corrupt (not as above), no_match (another pid),
-  // invalid_handle (no such message), no_resource (too many open messages).
+  // invalid_handle (no such message), no_resource (too many open messages), bounds, unreachable.
   virtual Errc serve(const wire::PacketHeader& header, std::span<const std::byte> payload,
                      std::span<std::byte> answer) = 0;
 

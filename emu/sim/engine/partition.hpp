@@ -74,8 +74,8 @@ class alignas(64) Partition {
       for (const Transfer& mail : transfers) at = at < mail.at ? at : mail.at;
       return at;
     }
-    // Before this is read and `next`, which is empty, written: the larger room goes to what is written, so
-    // that not both have room for the most that comes.
+    // Before this is read and `next`, which is empty, written: the larger room goes to what is written where
+    // the smaller one is hardly used, so that not both have room for the most that comes.
     void leave_room_to(Box& next) {
       leave(signals, next.signals);
       leave(transfers, next.transfers);

@@ -29,7 +29,7 @@ struct Checked {
 };
 
 // What both registering calls ask of their common arguments. SUCCESS: one of the domain's registrations is
-// taken.
+// taken, unless GNI_MEM_UPDATE_REGION changes one that is there.
 gni_return_t check(gni_nic_handle_t nic_hndl, gni_cq_handle_t dst_cq_hndl, std::uint32_t flags,
                    std::uint32_t vmdh_index, const gni_mem_handle_t* mem_hndl, Checked* checked) {
   checked->attachment = find(nic_hndl);
