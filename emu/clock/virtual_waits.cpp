@@ -253,7 +253,7 @@ void VirtualClock::barrier_arrive() {
 }
 
 void VirtualClock::barrier_wait(Picos takes) {
-  come_in();
+  come_in(false, true);
   while (!finished_ && !turns_.barrier_over()) {
     if (peeking_) {
       look_again();

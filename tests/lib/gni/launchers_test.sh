@@ -34,6 +34,8 @@ echo "records of $launchers are the same"
 # The same, with the other launchers started by `orrery run --via`, which sets all that the PEs need.
 unset ORRERY_RECORD ORRERY_MACHINE ORRERY_JOB
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# AddressSanitizer, in the program too, minds that liborrery.so is in LD_PRELOAD before it.
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
 "$1" run -n 3 --machine aries --record "$folder/orrery.trace" "$2" stealing | sort >"$folder/orrery.out"
 for launcher in mpiexec.hydra mpirun; do
   command -v $launcher >/dev/null || continue
