@@ -7,6 +7,7 @@
 #include "emu/nic/nic.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -43,8 +44,8 @@ class Node final : public HostServices {
   Port& port() { return *port_; }
   ProcessName name() const { return name_; }
   bool alive_here = true;
-  int rings = 0;         // how often this node's bell was rung
-  bool attached = true;  // whether others find its ports
+  std::atomic<int> rings = 0;  // how often this node's bell was rung, by whatever thread
+  bool attached = true;        // whether others find its ports
 
   // HostServices
   Result<Range> inspect(std::uint64_t, std::uint64_t) override;
@@ -94,8 +95,12 @@ class Node final : public HostServices {
   World& world_;
   const ProcessName name_;
   std::set<std::uint64_t> adopted_;  // addresses of pages in the pretended memory file
-  std::uint64_t switch_begin_ = 0;   // pages that are being moved right now
-  std::uint64_t switch_end_ = 0;
+  // Pages that are being moved right now, in one word: threads that attach elsewhere look at it meanwhile.
+  struct Moving {
+    std::uint64_t first : 48;
+    std::uint64_t count : 16;
+  };
+  std::atomic<Moving> moving_{Moving{}};
   std::uint64_t segment_bytes_ = 0;
   void* segment_ = nullptr;
   std::unique_ptr<Nic> nic_;
@@ -235,8 +240,7 @@ inline Status Node::adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& g
     while (part_end < end && part_end - part < kPart && adopted_.count(part_end) == 0) part_end += kPageBytes;
     if (!guard.before_switch(part, part_end)) return Errc::timeout;
     if (world_.adoption_fails && part != begin) return Errc::no_memory;
-    switch_begin_ = part;
-    switch_end_ = part_end;
+    moving_.store({part / kPageBytes, (part_end - part) / kPageBytes}, std::memory_order_relaxed);
     if (world_.during_switch) {
       // Only a world that plays with its pages hands out whole ones: nothing else may be read around a range.
       const auto* bytes = reinterpret_cast<const std::uint8_t*>(part);
@@ -245,7 +249,7 @@ inline Status Node::adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& g
       if (!std::equal(before.begin(), before.end(), bytes))
         world_.violation = "pages changed while they moved";
     }
-    switch_begin_ = switch_end_ = 0;
+    moving_.store({}, std::memory_order_relaxed);
     for (std::uint64_t page = part; page < part_end; page += kPageBytes) adopted_.insert(page);
   }
   return {};
@@ -255,7 +259,9 @@ inline Errc Node::attach(ProcessName process, std::uint64_t address, std::uint64
   if (!world_.attach) return Errc::unsupported;
   const Node& target = world_[process.slot];
   if (target.name() != process || !target.alive_here) return Errc::unreachable;
-  if (address < target.switch_end_ && target.switch_begin_ < address + bytes) {
+  const Moving moving = target.moving_.load(std::memory_order_relaxed);
+  const std::uint64_t begin = moving.first * kPageBytes;
+  if (address < begin + moving.count * kPageBytes && begin < address + bytes) {
     world_.violation = "attached to pages that were being moved";
   }
   return Errc::ok;
@@ -316,7 +322,9 @@ inline clock::Clock* Node::clock() { return world_.clock(); }
 
 inline bool Node::slot_alive(wire::ProcessSlot slot) { return world_[slot].alive_here; }
 
-inline void Node::ring(ProcessName process) { ++world_[process.slot].rings; }
+inline void Node::ring(ProcessName process) {
+  world_[process.slot].rings.fetch_add(1, std::memory_order_relaxed);
+}
 
 // A put of one word.
 inline Request put_word(const std::uint64_t* from, const std::uint64_t* to, const MemKey& key,
