@@ -200,5 +200,46 @@ TEST_F(FrameGrants, AFullLaneHoldsNothingUp) {
   for (std::uint64_t i = 1; i < 500; ++i) ASSERT_EQ(target[i], i);
 }
 
+// Data by granted frame into one registration, then a flag into another, whose memory is direct: the flag
+// does not overtake the data by the grant that it has.
+TEST(FrameAndDirectGrants, OfOneEndpointKeepTheOrderOfItsPosts) {
+  Nic::Options options;
+  options.adopt_after = 8;
+  World world(2, Path::adopt, options);
+  std::vector<std::uint64_t> memory(4 * kPageBytes / 8);
+  std::uint64_t* const data = &memory[(-address_of(memory.data()) % kPageBytes) / 8];
+  std::uint64_t* const flag = data + 2 * kPageBytes / 8;
+  const auto registered = [&](std::uint64_t* page) {
+    return world[1].nic().register_region(world[1].port(), address_of(page), kPageBytes, 0, nullptr).value();
+  };
+  const MemKey data_key = registered(data);
+  const MemKey flag_key = registered(flag);
+  const std::unique_ptr<Endpoint> endpoint = world.endpoint(0, 1, nullptr);
+  const auto post = [&](const std::uint64_t& value, std::uint64_t* to, const MemKey& key) {
+    world[1].nic().view().service().poller = Poller::some;
+    ASSERT_EQ(world[0].nic().post(*endpoint, box::put_word(&value, to, key, 0)), Errc::ok);
+  };
+  const auto settle = [&] { ASSERT_TRUE(world.settle(0, *endpoint)); };
+  const std::uint64_t first = 1;
+  const std::uint64_t second = 2;
+  for (int i = 0; i < 40; ++i) {
+    post(first, flag, flag_key);
+    settle();
+  }
+  post(first, data, data_key);
+  ASSERT_EQ(endpoint->frame_grant.key, key_word(data_key));
+  settle();
+  post(first, flag, flag_key);
+  ASSERT_EQ(endpoint->grants[flag_key.index % kGrants].key & kKeyWordMask, key_word(flag_key))
+      << "not direct";
+
+  post(second, data, data_key);
+  post(second, flag, flag_key);
+  EXPECT_TRUE(*flag == 1 || *data == 2) << "the flag came before the data";
+  settle();
+  EXPECT_EQ(*data, 2u);
+  EXPECT_EQ(*flag, 2u);
+}
+
 }  // namespace
 }  // namespace orrery::nic
