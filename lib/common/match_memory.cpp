@@ -3,10 +3,14 @@
 #include "lib/common/match_memory.hpp"
 
 #include "emu/nic/initiator/fast_path.hpp"
+#include "emu/nic/initiator/router.hpp"
 #include "emu/nic/state/extent_state.hpp"
 #include "emu/nic/target/amo_cache.hpp"
 
 #include <bit>
+#include <chrono>
+#include <mutex>
+#include <thread>
 
 namespace orrery::common {
 
@@ -16,9 +20,6 @@ constexpr std::uint32_t space_index(std::uint64_t space) { return space & 0xffff
 constexpr std::uint16_t space_generation(std::uint64_t space) {
   return static_cast<std::uint16_t>(space >> 16);
 }
-// Never changes: for writes that nothing announces.
-std::atomic<std::uint64_t> g_always{0};
-
 }  // namespace
 
 MatchMemory::MatchMemory(nic::Runtime& runtime, nic::PeerRoute link, const memory::CrossAttach* attach,
@@ -106,32 +107,40 @@ void MatchMemory::ask_for(std::uint64_t address) {
   runtime_.ring(peer_.link.process);
 }
 
+// One try of by_kernel(). not_done: the owner is moving pages, or has changed the registration meanwhile.
+template <bool kWrites>
+Errc MatchMemory::try_kernel(std::uint64_t there, std::byte* here, std::uint64_t bytes) {
+  const std::uint32_t slot = nic::thread_hazard_slot();
+  std::unique_lock shared(runtime_.nic().router().shared_hazard(), std::defer_lock);
+  if (slot == nic::kSharedHazardSlot) shared.lock();
+  const std::uint32_t index = space_index(space_.load(std::memory_order_relaxed));
+  nic::MrtEntry& entry = peer_.link.nic.region(index);
+  const nic::HazardGuard guard(peer_.hazard(slot), index, peer_.link.strong_hazards, nic::kByAttach);
+  const std::uint64_t word = nic::announced_word(entry);
+  // The copy would land in the old pages, or fault at pages that are held.
+  if (nic::control::state(word) == nic::RegionState::moving) return Errc::not_done;
+  if constexpr (kWrites)
+    return attach_.write_while(entry.control, word, there, here, bytes).code();
+  else
+    return attach_.read(here, there, bytes).code();
+}
+
 template <bool kWrites>
 Errc MatchMemory::by_kernel(std::uint64_t there, std::byte* here, std::uint64_t bytes) {
-  if (!can_attach_) return Errc::unreachable;
-  const std::uint32_t slot = nic::thread_hazard_slot();
-  if (slot == nic::kSharedHazardSlot || !has_space()) {
-    if constexpr (kWrites) return attach_.write_while(g_always, 0, there, here, bytes).code();
-    return attach_.read(here, there, bytes).code();
-  }
-  nic::MrtEntry& entry = peer_.link.nic.region(space_index(space_.load(std::memory_order_relaxed)));
-  constexpr int kTries = 10'000;
-  for (int i = 0; i < kTries; ++i) {
-    Errc status = Errc::ok;
-    {
-      const nic::HazardGuard guard(peer_.hazard(slot), space_index(space_.load(std::memory_order_relaxed)),
-                                   peer_.link.strong_hazards, nic::kByAttach);
-      const std::uint64_t word = nic::announced_word(entry);
-      if constexpr (kWrites)
-        status = attach_.write_while(entry.control, word, there, here, bytes).code();
-      else
-        status = attach_.read(here, there, bytes).code();
-    }
-    // The owner has changed the registration meanwhile: it is as good after that.
+  if (!can_attach_ || !has_space()) return Errc::unreachable;
+  constexpr int kYields = 1'000;
+  constexpr auto kSleep = std::chrono::microseconds(50);
+  // An owner that lives ends its move: it waits for no process that waits here (Regions::adopt_range).
+  for (int i = 0;; ++i) {
+    const Errc status = try_kernel<kWrites>(there, here, bytes);
     if (status != Errc::not_done) return status;
-    yield_cpu();
+    if (i < kYields) {
+      yield_cpu();
+      continue;
+    }
+    if (!runtime_.alive(peer_.link.process)) return Errc::unreachable;
+    std::this_thread::sleep_for(kSleep);
   }
-  return Errc::unreachable;
 }
 
 Errc MatchMemory::put(std::uint64_t to, const std::byte* from, std::uint64_t bytes) {

@@ -22,7 +22,8 @@ namespace orrery::common {
 // the kernel's copy. What is used often is asked to be moved.
 // Invariant: an access is announced in the owner's segment while it lasts, so that pages which the owner
 // moves or takes away are not touched (state/hazard.hpp).
-// Threads: any. One beyond those that have a hazard word of their own goes by the kernel, unannounced.
+// An access by the kernel waits while its owner moves a chunk of pages.
+// Threads: any. Those beyond the ones that have a hazard word of their own go by the kernel, one at a time.
 // Usage: if (memory.try_put(to, from, 8) == Errc::not_done) status = memory.put(to, from, 8);
 class MatchMemory {
  public:
@@ -64,6 +65,8 @@ class MatchMemory {
   bool find(std::uint32_t slot, std::uint64_t address, std::uint64_t bytes);
   void ask_for(std::uint64_t address);
   bool has_space();
+  template <bool kWrites>
+  Errc try_kernel(std::uint64_t there, std::byte* here, std::uint64_t bytes);
   template <bool kWrites>
   Errc by_kernel(std::uint64_t there, std::byte* here, std::uint64_t bytes);
 

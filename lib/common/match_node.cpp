@@ -84,8 +84,13 @@ Status MatchNode::sign_on(std::uint32_t wanted, std::uint32_t preferred) {
   auto& space = place_of(runtime_->nic().view(), api_.place).space;
   if (space.load(std::memory_order_relaxed) == 0) {
     const auto key = runtime_->nic().register_space(*port_.port, 0, nullptr);
+    if (!key.ok()) {
+      log::error("the memory of this process cannot be registered: {}", errc_name(key.code()));
+      sign_off();
+      return key.code();
+    }
     // Release: peers that see the key find the registration.
-    if (key.ok()) space.store(MatchMemory::pack(key.value()), std::memory_order_release);
+    space.store(MatchMemory::pack(key.value()), std::memory_order_release);
   }
   const std::lock_guard lock(peers_mu_);
   by_id_[std::uint64_t{nid_} << 32 | pid_] = &self_;

@@ -47,7 +47,8 @@ Status Regions::adopt_range(std::uint64_t begin, std::uint64_t end, bool registe
     const bool registered;
     Guard(Regions& r, bool has) : regions(r), registered(has) {}
     bool before_switch(std::uint64_t from, std::uint64_t to) override {
-      // Peers wait no longer than a part takes to move.
+      // Peers wait no longer than a part takes to move. What comes by frame may wait for such a peer.
+      regions.table_.settle_spaces();
       regions.hooks_.take_frames();
       {
         const std::lock_guard lock(regions.moving_mu_);

@@ -386,14 +386,19 @@ void RegistrationTable::change_state(std::uint64_t begin, std::uint64_t end, Reg
   overlapping(begin, end).for_each([&](std::uint32_t index) { set_state(index, from, to); });
 }
 
+void RegistrationTable::settle_spaces() {
+  for (std::uint32_t group = 0; group < spaces_.size(); ++group) {
+    std::uint64_t bits = spaces_[group].load(std::memory_order_acquire);
+    for (; bits != 0; bits &= bits - 1)
+      set_state(group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)), RegionState::moving,
+                RegionState::by_frame);
+  }
+}
+
 void RegistrationTable::settle_moving(const std::function<bool(std::uint64_t, std::uint64_t)>& direct) {
+  settle_spaces();
   for (std::uint32_t i = 0; i < kMaxRegions; ++i) {
     if (state_of(i) != RegionState::moving) continue;
-    // Of the whole space some is never there: its extents say what is direct.
-    if (is_space(i)) {
-      set_state(i, RegionState::moving, RegionState::by_frame);
-      continue;
-    }
     const auto ranges = ranges_of(i);
     const bool all = std::all_of(ranges.begin(), ranges.end(),
                                  [&](const Range& range) { return direct(range.begin, range.end); });

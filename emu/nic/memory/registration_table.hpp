@@ -114,6 +114,8 @@ class RegistrationTable {
   // Changes how peers reach every registration that overlaps [begin, end) and is in state `from`. When it
   // leaves direct or by_frame the call waits for peers as remove() does; false when one did not go.
   void change_state(std::uint64_t begin, std::uint64_t end, RegionState from, RegionState to);
+  // Registrations of the whole space that are `moving` are by_frame again: their extents say what is direct.
+  void settle_spaces();
   // Registrations that are `moving` become direct when `direct(begin, end)` holds for all they cover, else
   // by_frame again.
   void settle_moving(const std::function<bool(std::uint64_t, std::uint64_t)>& direct);
