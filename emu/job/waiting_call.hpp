@@ -16,7 +16,7 @@ namespace orrery::job {
 // hang names it. Of more threads than layout::kCallLines the last ones are not told of.
 //
 // Threads: made and destroyed by one. Ownership: none. REQUIRES: the directory outlives it.
-// Use: const WaitingCall here(directory, self, __func__); sleep();
+// Usage: const WaitingCall here(directory, self, __func__); sleep();
 class WaitingCall {
  public:
   WaitingCall(const HostDirectory& directory, ProcessRef self, const char* call);

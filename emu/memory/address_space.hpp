@@ -87,7 +87,7 @@ struct Stats {
 //  2. A page is in the file and at its own address, or not in the file; never in between when no call runs.
 //  3. While writers are held off no lock that the program can hold is taken and nothing is allocated.
 //  4. A failed switch leaves the page as it was: same contents, same protection.
-// Use: auto space = AddressSpace::create({}); space.value()->adopt(addr, len, guard);
+// Usage: auto space = AddressSpace::create({}); space.value()->adopt(address, length, guard);
 class AddressSpace {
  public:
   // The file reaches over all of user space: 2^47 bytes.

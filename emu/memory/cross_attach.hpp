@@ -17,7 +17,7 @@ namespace orrery::memory {
 // Stateless value type; any thread; blocks only for the copy.
 // Invariant: after an error any prefix may have been copied (a put's destination is then undefined, as on the
 // hardware).
-// Use: auto peer = CrossAttach::probe(pid, va_of_a_known_word, word); if (peer.ok()) peer.value().read(...);
+// Usage: auto peer = CrossAttach::probe(pid, va_of_word, word); if (peer.ok()) peer.value().read(to, va, 8);
 class CrossAttach {
  public:
   CrossAttach() = default;

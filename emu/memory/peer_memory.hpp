@@ -32,7 +32,7 @@ struct Window {
 // Threads: window() from any; lock-free when the window is mapped.
 // Invariants: a table entry goes from null to its window once and never changes; windows are not
 // inherited by fork.
-// Use: auto peer = PeerMemory::open(fd, span); std::memcpy(peer.value()->window(va).value().at(va), src, n);
+// Usage: auto peer = PeerMemory::open(fd, span); std::byte* at = peer.value()->window(va).value().at(va);
 class PeerMemory {
  public:
   // Fewer and larger windows cost fewer kernel mappings: a peer uses 2 to 4 (program, heap, mmap area).

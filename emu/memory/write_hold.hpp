@@ -12,8 +12,8 @@ namespace orrery::memory {
 //
 // Between hold() and let_go() the caller may not take a lock, allocate or log. Threads: the one that holds
 // ProcessState::switching. Ownership: none.
-// Use: WriteHold hold(state, chunk, protection, false); if (hold.hold().ok()) { copy;
-// if (hold.close().ok() && hold.intact()) map; hold.let_go(mapped); }
+// Usage: WriteHold hold(state, chunk, protection, false, false); if (hold.hold().ok()) { copy();
+// if (hold.close().ok() && hold.intact()) mapped = map(); hold.let_go(mapped); }
 class WriteHold {
  public:
   // `protection`: of the chunk's one mapping. `file_backed`: that mapping is a private one of a file, which
