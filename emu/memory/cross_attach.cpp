@@ -4,6 +4,7 @@
 
 #include "emu/base/call_while.hpp"
 #include "emu/base/log.hpp"
+#include "emu/memory/retry_call.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -75,7 +76,8 @@ Result<CrossAttach> CrossAttach::probe(pid_t pid, std::uint64_t va, std::uint64_
 Status CrossAttach::read(void* to, std::uint64_t va, std::size_t bytes) const {
   return copy(
       [this](const iovec& local, const iovec& remote) -> long {
-        const ssize_t moved = process_vm_readv(pid_, &local, 1, &remote, 1, 0);
+        // Our own pages may be held for their move.
+        const ssize_t moved = retry_call([&] { return process_vm_readv(pid_, &local, 1, &remote, 1, 0); });
         return moved < 0 ? -errno : moved;
       },
       static_cast<std::byte*>(to), va, bytes);

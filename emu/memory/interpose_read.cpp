@@ -3,10 +3,7 @@
 // Where the kernel cannot make a system call wait at a page that is being switched, the call fails with
 // EFAULT. The ones that programs read data with are called again when that was the reason. Exported by
 // liborrery.so before libc's.
-#include "emu/memory/process_state.hpp"
-
-#include <algorithm>
-#include <cerrno>
+#include "emu/memory/retry_call.hpp"
 
 #include <dlfcn.h>
 #include <sys/socket.h>
@@ -26,25 +23,6 @@ Function* next(const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 
-// Calls `call` again for as long as it fails with EFAULT and a chunk was being switched while it ran. A call
-// that took part of its data returns a short count instead, which every caller must expect.
-template <typename Call>
-ssize_t retry(Call call) {
-  for (;;) {
-    ProcessState* const state = current_state();
-    const std::uint32_t before = state == nullptr ? 0 : state->sequence.load(std::memory_order_acquire);
-    const ssize_t result = call();
-    if (result >= 0 || errno != EFAULT || state == nullptr || state->in_child()) [[likely]]
-      return result;
-    const std::uint32_t after = state->sequence.load(std::memory_order_acquire);
-    if (after == before && (after & 1) == 0) {
-      errno = EFAULT;
-      return -1;
-    }
-    if ((after & 1) != 0) futex_wait(state->sequence, after, std::nullopt);
-  }
-}
-
 }  // namespace
 
 }  // namespace orrery::memory
@@ -53,12 +31,12 @@ extern "C" {
 
 ssize_t read(int file, void* to, std::size_t bytes) {
   static auto* const real = orrery::memory::next<ssize_t(int, void*, std::size_t)>("read");
-  return orrery::memory::retry([&] { return real(file, to, bytes); });
+  return orrery::memory::retry_call([&] { return real(file, to, bytes); });
 }
 
 ssize_t pread(int file, void* to, std::size_t bytes, off_t offset) {
   static auto* const real = orrery::memory::next<ssize_t(int, void*, std::size_t, off_t)>("pread");
-  return orrery::memory::retry([&] { return real(file, to, bytes, offset); });
+  return orrery::memory::retry_call([&] { return real(file, to, bytes, offset); });
 }
 
 ssize_t pread64(int file, void* to, std::size_t bytes, off64_t offset) {
@@ -67,23 +45,23 @@ ssize_t pread64(int file, void* to, std::size_t bytes, off64_t offset) {
 
 ssize_t readv(int file, const iovec* parts, int count) {
   static auto* const real = orrery::memory::next<ssize_t(int, const iovec*, int)>("readv");
-  return orrery::memory::retry([&] { return real(file, parts, count); });
+  return orrery::memory::retry_call([&] { return real(file, parts, count); });
 }
 
 ssize_t recv(int socket, void* to, std::size_t bytes, int flags) {
   static auto* const real = orrery::memory::next<ssize_t(int, void*, std::size_t, int)>("recv");
-  return orrery::memory::retry([&] { return real(socket, to, bytes, flags); });
+  return orrery::memory::retry_call([&] { return real(socket, to, bytes, flags); });
 }
 
 ssize_t recvfrom(int socket, void* to, std::size_t bytes, int flags, sockaddr* from, socklen_t* from_bytes) {
   static auto* const real =
       orrery::memory::next<ssize_t(int, void*, std::size_t, int, sockaddr*, socklen_t*)>("recvfrom");
-  return orrery::memory::retry([&] { return real(socket, to, bytes, flags, from, from_bytes); });
+  return orrery::memory::retry_call([&] { return real(socket, to, bytes, flags, from, from_bytes); });
 }
 
 ssize_t recvmsg(int socket, msghdr* message, int flags) {
   static auto* const real = orrery::memory::next<ssize_t(int, msghdr*, int)>("recvmsg");
-  return orrery::memory::retry([&] { return real(socket, message, flags); });
+  return orrery::memory::retry_call([&] { return real(socket, message, flags); });
 }
 
 }  // extern "C"

@@ -2,7 +2,9 @@
 // Copyright 2026 the Orrery authors
 // Other threads, and the kernel on their behalf, write to pages while these move into the file and out again.
 // Each writer's stores can be counted afterwards: a lost one shows as a number that is too small.
+#include "emu/memory/cross_attach.hpp"
 #include "tests/emu/memory/memory_fixture.hpp"
+#include "tests/require.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -186,6 +188,29 @@ TEST_P(Writers, ThatReceiveFromASocketGetEveryByteAndNoError) {
   });
   close(ends[0]);
   close(ends[1]);
+  EXPECT_EQ(errors, 0);
+  EXPECT_EQ(wrong, 0u);
+}
+
+// What attach brings from another process; here from this one.
+TEST_P(Writers, ThatCopyFromAProcessGetEveryByteAndNoError) {
+  Pages pages(kBytes);
+  std::uint64_t word = 7;
+  const auto process = CrossAttach::probe(getpid(), address_of(&word), word);
+  if (!process.ok()) ORRERY_SKIP("attach") << "attach is not allowed here";
+  int errors = 0;
+  std::uint64_t wrong = 0, copies = 0;
+  switch_beside(rig_, pages.data(), kBytes, [&](std::atomic<bool>& stop, std::atomic<bool>& started) {
+    for (std::size_t at = 0; !stop || copies == 0; at = (at + kPageBytes) % kBytes) {
+      word = ++copies;
+      auto* const to = reinterpret_cast<std::uint64_t*>(pages.data() + at);
+      if (!process.value().read(to, address_of(&word), sizeof word).ok())
+        ++errors;
+      else
+        wrong += *to != copies;
+      started = true;
+    }
+  });
   EXPECT_EQ(errors, 0);
   EXPECT_EQ(wrong, 0u);
 }
