@@ -94,6 +94,15 @@ Result<std::uint64_t> SymmetricHeap::size_of(std::uint64_t block) const {
   return found->second.asked;
 }
 
+Result<SymmetricHeap::Extent> SymmetricHeap::block_at(std::uint64_t address) const {
+  const std::lock_guard lock(mu_);
+  const auto behind = blocks_.upper_bound(address);
+  if (behind == blocks_.begin()) return Errc::no_match;
+  const auto& [begin, block] = *std::prev(behind);
+  if (address - begin >= block.asked) return Errc::no_match;
+  return Extent{.begin = begin, .bytes = block.asked};
+}
+
 SymmetricHeap::Stats SymmetricHeap::stats() const {
   const std::lock_guard lock(mu_);
   return {.in_use = in_use_,

@@ -40,6 +40,12 @@ class SymmetricHeap {
   Status free(std::uint64_t block);
   // Bytes that the block was asked for with. Errors: no_match.
   Result<std::uint64_t> size_of(std::uint64_t block) const;
+  struct Extent {
+    std::uint64_t begin = 0;
+    std::uint64_t bytes = 0;  // that the block was asked for with
+  };
+  // The block that `address` lies in. Errors: no_match (none).
+  Result<Extent> block_at(std::uint64_t address) const;
 
   struct Stats {
     std::uint64_t in_use = 0;      // bytes of blocks, rounded up to kAlignment

@@ -29,7 +29,8 @@ struct Target {
   std::uint64_t base[kSymmetricKinds] = {};
   std::uint64_t bytes[kSymmetricKinds] = {};
   bool looked_for_heap = false;
-  std::byte* heap_here = nullptr;  // once it was looked for: where the PE's heap is mapped, if it is
+  std::byte* heap_here = nullptr;  // once it was looked for: where the PE's heap is mapped, if as one piece
+  bool heap_in_pieces = false;     // ... or whether it is mapped piece by piece
 };
 
 // Bytes of a PE's memory.

@@ -4,7 +4,6 @@
 #include "lib/dmapp/context.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 // The symmetric heap and registered memory.
@@ -19,12 +18,11 @@ void* allocate(World& world, std::uint64_t size) {
   if (block.ok()) return reinterpret_cast<void*>(block.value());
   if (size != 0) {
     const auto stats = world.heap().stats();
-    const char* const set = ::secure_getenv("XT_SYMMETRIC_HEAP_SIZE");
     log::error(
         "symmetric heap: no room for {} bytes: {} of {} are in use, the longest free block has {}; "
-        "XT_SYMMETRIC_HEAP_SIZE={} sets its size",
-        size, stats.in_use, world.own(SegKind::heap).bytes, stats.largest_free,
-        set == nullptr ? "64M (the default)" : set);
+        "{}={} sets its size",
+        size, stats.in_use, world.own(SegKind::heap).bytes, stats.largest_free, world.heap_size().variable,
+        world.heap_size().shown());
   }
   return nullptr;
 }

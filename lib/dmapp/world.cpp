@@ -23,8 +23,8 @@ std::atomic<std::uint64_t> g_epoch{0};
 
 namespace {
 
-constexpr std::string_view kHeapDefault = "64M";
 constexpr std::uint64_t kHuge = 2ull << 20;
+constexpr std::uint64_t kLargestHeap = 16ull << 40;
 
 // Where the heap is tried to be mapped, one after the other: what lies between a program's own heap and its
 // mappings, and, for programs that an instrumentation has taken that from, elsewhere.
@@ -198,28 +198,25 @@ bool World::map_heap(std::uint64_t at, std::uint64_t bytes) {
 // The same address in every PE: each tries the next place, and all take the first where it went well
 // everywhere.
 Status World::place_heap() {
-  const char* const set = ::secure_getenv("XT_SYMMETRIC_HEAP_SIZE");
-  const std::string_view text = set == nullptr ? kHeapDefault : std::string_view(set);
-  const auto size = memory::parse_size(text);
+  heap_size_ = dmapp::heap_size();
+  const auto size = memory::parse_size(heap_size_.text);
   // A PE that gave up here would leave the others waiting: all of them hear of it.
-  const std::uint64_t bytes = size.ok() && size.value() <= 1ull << 44
-                                  ? (std::max(size.value(), kHuge) + kHuge - 1) / kHuge * kHuge
-                                  : 0;
+  const std::uint64_t bytes =
+      size.ok() && size.value() <= kLargestHeap
+          ? (std::max(size.value() + heap_size_.added, kHuge) + kHuge - 1) / kHuge * kHuge
+          : 0;
   if (bytes == 0) {
     log::error(
-        "XT_SYMMETRIC_HEAP_SIZE={} is not accepted: expected a number of bytes up to 16T, with K, M, G or "
-        "T behind it perhaps",
-        text);
+        "{}={} is not accepted: expected a number of bytes up to 16T, with K, M, G or T behind it perhaps",
+        heap_size_.variable, heap_size_.text);
   }
   std::vector<std::uint64_t> sizes;
   if (const Status told = gather(bytes, pe_, npes_, &sizes); !told.ok()) return told;
   for (const std::uint64_t other : sizes) {
     if (other == 0 || bytes == 0) return Errc::invalid_param;
     if (other != bytes) {
-      log::error(
-          "XT_SYMMETRIC_HEAP_SIZE makes a heap of {} bytes here and of {} in another PE: expected the same "
-          "in all",
-          bytes, other);
+      log::error("{} makes a heap of {} bytes here and of {} in another PE: expected the same in all",
+                 heap_size_.variable, bytes, other);
       return Errc::invalid_param;
     }
   }
@@ -236,9 +233,8 @@ Status World::place_heap() {
     }
     if (mapped) free_pages(reinterpret_cast<void*>(at), bytes);
   }
-  log::error(
-      "no place for a symmetric heap of {} bytes that is free in every PE (XT_SYMMETRIC_HEAP_SIZE={}{})",
-      bytes, text, set == nullptr ? ", the default" : "");
+  log::error("no place for a symmetric heap of {} bytes that is free in every PE ({}={})", bytes,
+             heap_size_.variable, heap_size_.shown());
   return Errc::no_memory;
 }
 

@@ -7,6 +7,7 @@
 #include "emu/nic/host/runtime.hpp"
 #include "lib/common/sign_on.hpp"
 #include "lib/dmapp/attributes.hpp"
+#include "lib/dmapp/heap_size.hpp"
 #include "lib/dmapp/inside.hpp"
 #include "lib/dmapp/segment.hpp"
 
@@ -67,6 +68,8 @@ class World {
   nic::Runtime& runtime() const { return runtime_; }
   const common::SignOn& signed_on() const { return signed_on_; }
   memory::SymmetricHeap& heap() { return *heap_; }
+  // What made the heap as large as it is.
+  const HeapSize& heap_size() const { return heap_size_; }
   Inside& inside() { return *inside_; }
   const Attributes& attributes() const { return attributes_; }
   // Whether the PE's process lives. Any thread; one load.
@@ -105,6 +108,7 @@ class World {
   Card mine_;
   Inside* inside_ = nullptr;
   bool in_file_ = false;  // heap and inside lie in the memory file
+  HeapSize heap_size_;
   std::unique_ptr<memory::SymmetricHeap> heap_;
   std::mutex mu_;
   std::array<std::unique_ptr<Context>, kMaxContexts> contexts_;  // written under mu_

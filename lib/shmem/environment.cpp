@@ -4,6 +4,7 @@
 
 #include "emu/base/log.hpp"
 #include "emu/memory/symmetric_heap.hpp"
+#include "lib/dmapp/heap_size.hpp"
 #include "lib/shmem/job.hpp"
 #include "lib/shmem/team.hpp"
 
@@ -13,7 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 #include <string_view>
 
 #include <unistd.h>
@@ -52,17 +52,19 @@ void warn_of_unknown() {
 }  // namespace
 
 void read_environment(const char* call) {
+  // The teams' words are not the program's.
+  dmapp::HeapSize heap{
+      .variable = kSizes[0], .text = "64M", .is_default = true, .added = kTeams * sizeof(TeamWords)};
   for (const char* const name : kSizes) {
     const char* const text = ::secure_getenv(name);
     if (text == nullptr) continue;
     const auto size = memory::parse_size(text);
     if (!size.ok())
       fail(call, "%s=%s: expected a number of bytes, with K, M, G or T behind it perhaps", name, text);
-    // The teams' words are not the program's.
-    const std::string with_own = std::to_string(size.value() + kTeams * sizeof(TeamWords));
-    setenv("XT_SYMMETRIC_HEAP_SIZE", with_own.c_str(), 1);
+    heap = {.variable = name, .text = text, .is_default = false, .added = heap.added};
     break;
   }
+  dmapp::set_heap_size(heap);
   warn_of_unknown();
   const char* const pe = ::secure_getenv("PMI_RANK");
   if (pe != nullptr && std::strcmp(pe, "0") != 0) return;

@@ -28,20 +28,11 @@ std::mutex g_mu;
 std::map<void*, Inner> g_aligned;      // by the address that was given out; guarded by g_mu
 std::map<void*, std::size_t> g_sizes;  // of all other blocks; guarded by g_mu
 
-// DMAPP has said how full the heap is, and named its own variable.
-void say_no_room(std::size_t size) {
-  const char* const set = ::secure_getenv("SHMEM_SYMMETRIC_SIZE");
-  log::error("no symmetric memory of {} bytes: SHMEM_SYMMETRIC_SIZE={} sets the size of the heap", size,
-             set == nullptr ? "64M (the default)" : set);
-}
-
 void* allocate(std::size_t size) {
   void* const block = dmapp_sheap_malloc(size);
   if (block != nullptr) {
     const std::lock_guard lock(g_mu);
     g_sizes[block] = size;
-  } else {
-    say_no_room(size);
   }
   return block;
 }
@@ -125,7 +116,6 @@ void* shmem_align(size_t alignment, size_t size) {
   std::size_t bytes = 0;
   if (__builtin_add_overflow(size, alignment, &bytes)) return orrery::shmem::given(nullptr);
   void* const outer = dmapp_sheap_malloc(bytes);
-  if (outer == nullptr) orrery::shmem::say_no_room(size);
   void* block = nullptr;
   if (outer != nullptr) {
     const auto at =

@@ -44,6 +44,25 @@ TEST(SymmetricHeap, SaysWhenItIsFullAndJoinsWhatIsFreed) {
   EXPECT_TRUE(heap.allocate(4096).ok());
 }
 
+TEST(SymmetricHeap, FindsTheBlockThatAnAddressLiesIn) {
+  SymmetricHeap heap(kBase, 4096);
+  EXPECT_EQ(heap.block_at(kBase).code(), Errc::no_match);
+  const auto a = heap.allocate(100).value();
+  const auto b = heap.allocate(64).value();
+  for (const std::uint64_t at : {a, a + 99}) {
+    const auto block = heap.block_at(at);
+    ASSERT_TRUE(block.ok());
+    EXPECT_EQ(block.value().begin, a);
+    EXPECT_EQ(block.value().bytes, 100u);
+  }
+  EXPECT_EQ(heap.block_at(a + 100).code(), Errc::no_match);
+  EXPECT_EQ(heap.block_at(b + 63).value().begin, b);
+  EXPECT_EQ(heap.block_at(b + 64).code(), Errc::no_match);
+  EXPECT_EQ(heap.block_at(kBase - 1).code(), Errc::no_match);
+  ASSERT_TRUE(heap.free(a).ok());
+  EXPECT_EQ(heap.block_at(a).code(), Errc::no_match);
+}
+
 TEST(SymmetricHeap, BlocksNeverOverlap) {
   SymmetricHeap heap(kBase, 1 << 20);
   std::mt19937_64 random(7);
