@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
+#include "emu/base/patient_yield.hpp"
 #include "emu/base/wait.hpp"
 #include "lib/dmapp/issue.hpp"
 
@@ -114,15 +115,20 @@ std::uint64_t await(Words& words, std::uint64_t offset, GiveUp give_up) {
   const auto* const word = reinterpret_cast<const std::atomic<std::uint64_t>*>(
       reinterpret_cast<const std::byte*>(&context.world().inside()) + offset);
   std::uint64_t value = 0;
+  const bool timed = context.nic().clock() != nullptr;
+  const auto there = [&] {
+    // By the NIC where time is modelled: that is what lets it pass.
+    value = timed ? words.get(place) : word->load(std::memory_order_acquire);
+    return value != 0;
+  };
+  const WaitBudget budget{.spins = 50, .yields = timed ? 20u : 0u};
+  // The lock goes to the one that has waited longest, so that every turn of it waits for a core.
+  PatientYield yield;
   std::int64_t look_at = monotonic_ns() + kLockLookNs;
   for (;;) {
-    const auto there = [&] {
-      // By the NIC where time is modelled: that is what lets it pass.
-      value = context.nic().clock() != nullptr ? words.get(place) : word->load(std::memory_order_acquire);
-      return value != 0;
-    };
-    if (spin_then_yield({.spins = 50, .yields = 20}, there)) return value;
+    if (spin_then_yield(budget, there)) return value;
     context.progress();
+    if (!timed) yield();
     if (monotonic_ns() < look_at) continue;
     look_at = monotonic_ns() + kLockLookNs;
     if (give_up()) return there() ? value : 0;
