@@ -24,8 +24,10 @@ void set_heap_size(const HeapSize& size) { said() = size; }
 HeapSize heap_size() {
   if (said()) return *said();
   const char* const set = ::secure_getenv(kVariable);
-  return {
-      .variable = kVariable, .text = set == nullptr ? kDefault : set, .is_default = set == nullptr, .added = 0};
+  return {.variable = kVariable,
+          .text = set == nullptr ? kDefault : set,
+          .is_default = set == nullptr,
+          .added = 0};
 }
 
 }  // namespace orrery::dmapp

@@ -43,7 +43,8 @@ void* find_in_pieces(World& world, const Place& begin, std::uint64_t offset) {
   if (!block.ok()) return nullptr;
   const nic::Run run = begin.target->endpoint.peer->link.memory->find(begin.address + offset);
   const std::uint64_t first = begin.address + (block.value().begin - own);
-  return run.here != nullptr && run.holds(first, block.value().bytes) ? run.at(begin.address + offset) : nullptr;
+  return run.here != nullptr && run.holds(first, block.value().bytes) ? run.at(begin.address + offset)
+                                                                      : nullptr;
 }
 
 }  // namespace
