@@ -266,7 +266,7 @@ dmapp_return_t begin(std::uint64_t handle, const void* in, void* out, std::uint3
   return rc == DMAPP_RC_NOT_DONE ? DMAPP_RC_SUCCESS : rc;
 }
 
-dmapp_return_t create(const dmapp_c_pset_desc_t& description, std::uint64_t identifier,
+dmapp_return_t create(const dmapp_c_pset_desc_t& description, std::uint64_t identifier, std::uint64_t modes,
                       std::uint64_t* handle) {
   World* const world = World::current();
   if (world == nullptr || identifier == UINT64_MAX) return DMAPP_RC_INVALID_PARAM;
@@ -275,6 +275,9 @@ dmapp_return_t create(const dmapp_c_pset_desc_t& description, std::uint64_t iden
   set->members = members_of(description, world->npes());
   const auto me = std::find(set->members.begin(), set->members.end(), world->pe());
   if (me == set->members.end()) return DMAPP_RC_INVALID_PARAM;
+  if ((modes & DMAPP_C_PSET_MODE_CONCAT) != 0 &&
+      (description.concat_buf == nullptr || description.concat_buf_size / 8 < set->members.size()))
+    return DMAPP_RC_INVALID_PARAM;
   set->me = static_cast<std::size_t>(me - set->members.begin());
   if (set->flat()) {
     for (std::size_t i = 0; i < set->members.size(); ++i) {
@@ -325,10 +328,9 @@ extern "C" {
 
 dmapp_return_t dmapp_c_pset_create(dmapp_c_pset_desc_t* pdesc, uint64_t identifier, uint64_t modes,
                                    dmapp_c_pset_attrs_t* /*attrs*/, dmapp_c_pset_handle_t* hndl) {
-  if (pdesc == nullptr || hndl == nullptr || (modes & ~std::uint64_t{DMAPP_C_PSET_MODE_CONCAT}) != 0 ||
-      ((modes & DMAPP_C_PSET_MODE_CONCAT) != 0 && pdesc->concat_buf == nullptr))
+  if (pdesc == nullptr || hndl == nullptr || (modes & ~std::uint64_t{DMAPP_C_PSET_MODE_CONCAT}) != 0)
     return DMAPP_RC_INVALID_PARAM;
-  return orrery::dmapp::create(*pdesc, identifier, hndl);
+  return orrery::dmapp::create(*pdesc, identifier, modes, hndl);
 }
 
 dmapp_return_t dmapp_c_pset_export(dmapp_c_pset_handle_t hndl) {

@@ -147,6 +147,15 @@ TEST(DmappBadInput, MemoryAndSets) {
   EXPECT_EQ(dmapp_c_pset_create(&d, 1, 0, nullptr, &set), DMAPP_RC_INVALID_PARAM);
   d.u.stride_type = {1, pe.me, 1};
   EXPECT_EQ(dmapp_c_pset_create(&d, 1, 8, nullptr, &set), DMAPP_RC_INVALID_PARAM);
+  std::uint64_t concat = 0;
+  d.concat_buf_size = sizeof concat;
+  EXPECT_EQ(dmapp_c_pset_create(&d, 1, DMAPP_C_PSET_MODE_CONCAT, nullptr, &set), DMAPP_RC_INVALID_PARAM);
+  d.concat_buf = &concat;
+  d.concat_buf_size = sizeof concat - 1;
+  EXPECT_EQ(dmapp_c_pset_create(&d, 1, DMAPP_C_PSET_MODE_CONCAT, nullptr, &set), DMAPP_RC_INVALID_PARAM);
+  d.concat_buf_size = sizeof concat;
+  REQUIRE_SUCCESS(dmapp_c_pset_create(&d, 1, DMAPP_C_PSET_MODE_CONCAT, nullptr, &set));
+  REQUIRE_SUCCESS(dmapp_c_pset_destroy(set));
   REQUIRE_SUCCESS(dmapp_c_pset_create(&d, 1, 0, nullptr, &set));
   REQUIRE_SUCCESS(dmapp_c_pset_export(set));
   double x = 1;
