@@ -35,8 +35,8 @@ void look_for_heap(Context& context, const Place& begin, std::uint64_t bytes) {
   }
 }
 
-// Where the byte at `offset` of a heap in pieces is, if the block that it lies in is in one of them. The heaps
-// have the same blocks at the same places, so that this PE's own books tell.
+// Where the byte at `offset` of a heap in pieces is, if the block that it lies in is in one of them. The
+// heaps have the same blocks at the same places, so that this PE's own books tell.
 void* find_in_pieces(World& world, const Place& begin, std::uint64_t offset) {
   const std::uint64_t own = world.own(SegKind::heap).base;
   const auto block = world.heap().block_at(own + offset);

@@ -69,7 +69,8 @@ typedef struct dmapp_c_pset_attrs {
 typedef uint64_t dmapp_c_pset_handle_t;
 
 /* attrs may be null. modes: 0 or DMAPP_C_PSET_MODE_CONCAT. INVALID_PARAM: no members, one that is no PE, one
- * twice, or the caller is none; or a concat_buf is asked for that is null or has less than 8 bytes a member. BUSY: a set of that identifier exists. RESOURCE_ERROR: 64 sets exist. */
+ * twice, or the caller is none; with DMAPP_C_PSET_MODE_CONCAT a concat_buf that is null or has less than 8
+ * bytes a member. BUSY: a set of that identifier exists. RESOURCE_ERROR: 64 sets exist. */
 dmapp_return_t dmapp_c_pset_create(dmapp_c_pset_desc_t* pdesc, uint64_t identifier, uint64_t modes,
                                    dmapp_c_pset_attrs_t* attrs, dmapp_c_pset_handle_t* hndl);
 /* From now on operations may be started. REQUIRES: every member has created it. NOT_FOUND: one has not. */
