@@ -185,7 +185,6 @@ ORRERY_TIMED_PATH void VirtualClock::go_out() {
 void VirtualClock::something_done() {
   looks_.done();
   clock_looks_ = 0;
-  slow_reads_ = 0;
   naps_ = 0;
   woken_by_data_ = false;
 }

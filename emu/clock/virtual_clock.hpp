@@ -201,11 +201,8 @@ class VirtualClock final : public Clock, private Debtor {
   // Looks at the clock in the same row.
   std::int64_t streak_from_ = 0;
   std::uint32_t clock_looks_ = 0;
-  std::uint64_t read_ticks_ = 0;  // when the last one ended
-  std::uint32_t slow_reads_ = 0;  // in a row behind something that took the processor a while
-  std::uint64_t slow_looks_ = 0;  // which of the last 64 were, the last one in bit 0
-  std::uint32_t naps_ = 0;        // in a row, with looks between them
-  bool looked_ = false;           // since the last nap
+  std::uint32_t naps_ = 0;  // in a row, with looks between them
+  bool looked_ = false;     // since the last nap
   void (*look_)(void*) = nullptr;
   void* look_argument_ = nullptr;
   void (*work_)(void*) = nullptr;

@@ -8,7 +8,6 @@
 #include "emu/clock/virtual_clock.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace orrery::clock {
 
@@ -21,18 +20,12 @@ std::int64_t at_or_never(std::int64_t from, std::int64_t duration) {
 }
 
 // Looks at the clock in a row after which it is one that waits for a time. It waits this part of its length
-// at each: by so much it may be late.
+// at each: by so much it may be late. A program that times what it computes does the same and is not told
+// from it, for only real time could: so the waits are short, and they grow slowly, and not for ever.
 constexpr std::uint32_t kClockLooks = 64;
-constexpr std::int64_t kPartOfStreak = 64;
-constexpr std::int64_t kShortestQuantum = 100'000;           // 100 ns
-constexpr std::int64_t kLongestQuantum = 1'000'000'000'000;  // 1 s
-// A program that does something between its looks at the clock is not one that waits: some 5 us of a counter
-// that goes at some GHz, at one look in eight at least of the last 64, for programs read the clock before and
-// after what they time. The host interrupts a loop that waits more rarely than that: how often is of no
-// account.
-constexpr std::uint64_t kSlowReadTicks = 15'000;
-constexpr int kSlowOfAWaiter = 7;        // of the last 64 looks
-constexpr std::uint32_t kOnlyGaps = 64;  // in a row: a slow machine, or long kernels
+constexpr std::int64_t kPartOfStreak = 1024;
+constexpr std::int64_t kShortestQuantum = 100'000;       // 100 ns
+constexpr std::int64_t kLongestQuantum = 1'000'000'000;  // 1 ms
 constexpr std::uint32_t kHelperLooks = 256;
 constexpr std::uint32_t kNaps = 64;  // in a row: the program waits
 
@@ -186,21 +179,12 @@ ORRERY_TIMED_PATH Picos VirtualClock::read() {
   if (is_helper()) return now();
   come_in(looks_.in_a_row() != 0 && !peeking_, true);
   if (looks_.owed() != 0) pay_looks(true);
-  const bool slow = rough_ticks() - read_ticks_ > kSlowReadTicks;
-  slow_looks_ = slow_looks_ << 1 | std::uint64_t{slow};
   if (clock_looks_++ == 0) streak_from_ = now_;
   looks_.clock_read();
-  slow_reads_ = slow ? slow_reads_ + 1 : 0;
   // What has been computed in between counts as time by itself (measured).
-  if (clock_looks_ + looks_.in_a_row() > kClockLooks && !finished_ && !compute_.measured) {
-    if (std::popcount(slow_looks_) <= kSlowOfAWaiter)
-      wait_by_looking(now_ + quantum(), true, false);
-    else
-      streak_from_ = now_;
-    if (slow_reads_ > kOnlyGaps) wait_by_looking(now_ + kShortestQuantum, true, false);
-  }
+  if (clock_looks_ + looks_.in_a_row() > kClockLooks && !finished_ && !compute_.measured)
+    wait_by_looking(now_ + quantum(), true, false);
   const Picos time{now_};
-  read_ticks_ = rough_ticks();
   go_out();
   return time;
 }

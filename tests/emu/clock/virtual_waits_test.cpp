@@ -222,14 +222,31 @@ Picos after_readings(int readings, int gap) {
   return last;
 }
 
-TEST(VirtualWaits, AHostThatInterruptsALoopOfReadingsNowAndThenMakesItNoLonger) {
-  EXPECT_GT(after_readings(2'000, 5'000), Picos{});
-  EXPECT_EQ(after_readings(2'000, 20), after_readings(2'000, 5'000));
+// What the program computes in between, or the host takes away, is real time.
+TEST(VirtualWaits, ReadingsOfTheClockAreTheSameWhateverPassesInRealTimeBetweenThem) {
+  const Picos alone = after_readings(2'000, 5'000);
+  EXPECT_GT(alone, Picos{});
+  for (const int gap : {1, 2, 4, 8, 20}) EXPECT_EQ(after_readings(2'000, gap), alone) << gap;
 }
 
-TEST(VirtualWaits, ReadingsBeforeAndAfterKernelsTakeNoTime) {
-  EXPECT_EQ(after_readings(2'000, 2), Picos{});
-  EXPECT_EQ(after_readings(2'000, 4), Picos{});
+// A program that times a thousand kernels.
+TEST(VirtualWaits, TwoThousandReadingsTakeLessThanAMillisecondInAll) {
+  EXPECT_EQ(after_readings(64, 100), Picos{});
+  EXPECT_LT(after_readings(2'000, 5'000), Picos{1'000 * kUs});
+}
+
+// One that waits for a second by looking at the clock is not much later, after not too many looks.
+TEST(VirtualWaits, AWaitBySomeThousandReadingsIsLateByAThousandth) {
+  const Choice aries{.kind = Kind::virtual_time, .machine = "aries", .compute = {}};
+  auto shared = SharedClock::for_test(aries, 0, {0}, nullptr);
+  ASSERT_TRUE(shared.ok());
+  VirtualClock clock(std::move(shared).value(), aries, WaitBudget{.spins = 1, .yields = 1}, 1, "");
+  int readings = 0;
+  Picos last{};
+  for (; last < Picos{1'000'000 * kUs}; ++readings) last = clock.read();
+  EXPECT_LE(last, Picos{1'001'000 * kUs});
+  EXPECT_LT(readings, 12'000);
+  clock.finish();
 }
 
 }  // namespace

@@ -43,11 +43,6 @@ bool take(gni_cq_handle_t queue) {
   return GNI_CqGetEvent(queue, &event) == GNI_RC_SUCCESS;
 }
 
-void sleep_really(long ms) {
-  const timespec span{ms / 1000, ms % 1000 * 1'000'000};
-  syscall(SYS_nanosleep, &span, nullptr);
-}
-
 }  // namespace
 
 void engines(World& w) {
@@ -144,7 +139,7 @@ void servers(World& w) {
         BENCH_REQUIRE(GNI_PostFma(answers, &pd));
       }
     });
-    sleep_really(300);  // it waits
+    sleep_really_us(300'000);  // it waits
   }
   PMI_Barrier();
   const std::int64_t start = now_ns();
@@ -164,7 +159,7 @@ void outside(World& w, bool naps) {
   for (int round = 0; round < 3; ++round) {
     std::atomic<bool> there{false};
     std::thread other([&] {
-      sleep_really(100 + 150 * ((w.rank() + round) % 2 == 0 ? 1 : 0));
+      sleep_really_us(100'000 + 150'000 * ((w.rank() + round) % 2 == 0 ? 1 : 0));
       there = true;
     });
     const std::int64_t start = now_ns();

@@ -51,6 +51,14 @@ TEST(Looking, EachLookInVainCostsWhatTheMachineSays) {
   for (std::size_t i = 0; i < looks.size(); ++i) EXPECT_EQ(times[i] - times[0], 25 * looks[i]) << ran.out;
 }
 
+TEST(Looking, AWaitByTheClockEndsAtItsTimeHoweverLongTheOthersTurnsTakeInRealTime) {
+  const Ran alone = looking_run(1, {"timeouts"});
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  const Ran ran = looking_run(2, {"slow_turns"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, alone.out);
+}
+
 // A message is found at its own time, whatever the engine looks at besides.
 TEST(Looking, AMessageTakesTheMachinesTimeWhateverElseTheEngineLooksAt) {
   const Ran ran = looking_run(2, {"engine_messages"});

@@ -11,7 +11,9 @@
 #include <cstring>
 #include <vector>
 
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 // What the parts of clock_worker have in common: memory that every PE may write, and an endpoint to each.
 namespace clock_worker {
@@ -22,6 +24,12 @@ inline std::int64_t now_ns() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+// In real time.
+inline void sleep_really_us(long us) {
+  const timespec span{us / 1'000'000, us % 1'000'000 * 1'000};
+  syscall(SYS_nanosleep, &span, nullptr);
 }
 
 struct World {
