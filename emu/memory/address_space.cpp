@@ -7,6 +7,7 @@
 #include "emu/memory/chunk_switch.hpp"
 #include "emu/memory/fault_handler.hpp"
 #include "emu/memory/fork_child.hpp"
+#include "emu/memory/lent_space.hpp"
 #include "emu/memory/process_state.hpp"
 #include "emu/memory/raw_calls.hpp"
 #include "emu/memory/thread_areas.hpp"
@@ -14,6 +15,7 @@
 #include "emu/memory/write_hold.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
@@ -123,10 +125,24 @@ Obstacle obstacle_of(ProcessState& state, const Mapping& mapping, Range range, b
   return stack ? Obstacle::stack : Obstacle::none;
 }
 
+namespace {
+std::atomic<void (*)()> g_give_up{nullptr};
+}  // namespace
+
+bool space_exists() {
+  const ProcessState* const there = current_state();
+  return there != nullptr && !there->in_child();
+}
+
+void lend_space(void (*give_up)()) { g_give_up.store(give_up, std::memory_order_release); }
+
 Result<std::unique_ptr<AddressSpace>> AddressSpace::create(const Options& options) {
+  if (auto* const give_up = g_give_up.exchange(nullptr, std::memory_order_acq_rel);
+      give_up != nullptr && space_exists())
+    give_up();
   // A child of fork may have one of its own: what it inherited is dead, and stays for code that still holds
   // the object.
-  if (ProcessState* const there = current_state(); there != nullptr && !there->in_child()) {
+  if (space_exists()) {
     log::error("this process has a memory file already");
     return Errc::invalid_state;
   }

@@ -4,11 +4,13 @@
 
 #include "emu/base/short_lock.hpp"
 #include "emu/clock/clock.hpp"
+#include "emu/memory/range.hpp"
 #include "lib/cci/device.hpp"
 #include "lib/cci/objects.hpp"
 #include "lib/cci/uri.hpp"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -68,6 +70,10 @@ class Endpoint {
   void unlock_after_fork() { lock_.unlock(); }
   void abandon();
 
+  // mapped.cpp, for mapping.cpp
+  bool hold_off(memory::Range chunk);
+  void set_mapped(memory::Range range, const std::function<bool(memory::Range)>& in_file);
+
  private:
   explicit Endpoint(const Device& device) : device_(device) {}
   friend class Outstanding;
@@ -124,6 +130,7 @@ class Endpoint {
   void retry_stalled();
   void set_interest(Connection* connection, std::uint32_t events);
   bool by_stream(const Connection& connection) const;
+  static bool expects_file(const Connection& connection);
 
   // timed.cpp: under a clock
   Status join_clock();
@@ -178,10 +185,27 @@ class Endpoint {
   Errc copy_directly(Connection* connection, Op* op);
   bool pump_rma(Connection* connection, Op* op);
   Errc handle_rma(Connection* connection, const FrameHeader& header, std::span<const std::byte> payload);
-  void wait_for_peers(std::uint32_t registration);
-  void end_registration(std::uint32_t index);
+  int register_now(void* start, std::uint64_t length, int flags, bool in_file, cci_rma_handle_t** handle);
+  int deregister_now(const cci_rma_handle* handle, memory::Range* range, bool* stalled);
+  bool is_touched(std::uint32_t registration) const;
+  bool wait_for_peers(std::uint32_t registration);
+  bool end_registration(std::uint32_t index);
   void end_registrations();
   struct cci_rma_handle& handle_at(std::uint32_t index) const;
+
+  // mapped.cpp
+  struct MapWork {
+    std::uint32_t slot;  // of the connection
+    std::uint32_t generation;
+    std::uint64_t name;  // of the registration
+    UniqueFd file;       // or the peer's memory file
+  };
+  void ask_to_map(Connection* connection, std::uint64_t count, std::uint64_t name);
+  Errc copy_mapped(Connection* connection, const Op& op, std::uint64_t target);
+  Errc handle_mapping(Connection* connection, const FrameHeader& header);
+  Connection* connection_of(const MapWork& work) const;
+  void announce_move(memory::Range chunk, std::vector<std::uint32_t>* used);
+  void do_map_work(std::vector<MapWork> all);
 
   const Device& device_;
   std::string uri_;
@@ -224,6 +248,7 @@ class Endpoint {
   std::uint32_t flying_ = 0;          // messages and RMA on their way
   std::atomic<bool> stirred_{false};  // others are to look again
   std::vector<Redial> redials_;
+  std::vector<MapWork> map_work_;  // for the thread
 
   std::uint32_t send_limit_ = kMaxReceiveBuffers;
   std::uint32_t receive_limit_ = kMaxReceiveBuffers;

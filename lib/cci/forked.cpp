@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "lib/cci/endpoint.hpp"
 #include "lib/cci/library.hpp"
+#include "lib/cci/mapping.hpp"
 
 #include <pthread.h>
 
@@ -13,12 +14,14 @@ namespace {
 void before() {
   Library& all = library();
   all.mu.lock();
+  mapping::lock_for_fork();
   for (const auto& endpoint : all.endpoints) endpoint->lock_for_fork();
 }
 
 void in_parent() {
   Library& all = library();
   for (const auto& endpoint : all.endpoints) endpoint->unlock_after_fork();
+  mapping::unlock_after_fork(false);
   all.mu.unlock();
 }
 
@@ -35,6 +38,7 @@ void in_child() {
   all.devices.clear();
   all.shown.clear();
   all.users = 0;
+  mapping::unlock_after_fork(true);
   all.mu.unlock();
 }
 
@@ -65,6 +69,7 @@ void Endpoint::abandon() {
   events_ = {};
   for (auto* const list : {&active_, &blocked_, &stalled_, &owing_, &dead_}) list->clear();
   redials_.clear();
+  map_work_.clear();
   hot_stream_ = nullptr;
   fresh_registrations_ = kMaxRegistrations;  // the table is full
   free_registrations_.clear();

@@ -31,7 +31,7 @@ Errc FrameReader::look(std::span<const std::byte> bytes, FrameHeader* header) co
   if (bytes.size() < sizeof(FrameHeader)) return Errc::not_done;
   std::memcpy(header, bytes.data(), sizeof(FrameHeader));
   const auto kind = static_cast<std::uint8_t>(header->kind);
-  if (header->magic != kFrameMagic || header->version != kFrameVersion || kind < 1 || kind > 13)
+  if (header->magic != kFrameMagic || header->version != kFrameVersion || kind < 1 || kind > 15)
     return Errc::corrupt;
   if (header->payload_bytes > kLongestPayload || header->sequence != sequence_) return Errc::corrupt;
   if (generated_ && header->generation != generation_) return Errc::corrupt;

@@ -34,6 +34,8 @@ enum class FrameKind : std::uint8_t {
   rma_done = 11,  // a: operation; b: cci_status
   ping = 12,
   pong = 13,
+  map = 14,     // b: registration, which is to be moved into the memory file
+  memory = 15,  // comes with the descriptor of the memory file
 };
 inline constexpr std::uint16_t kFrameLast = 1;
 

@@ -5,6 +5,7 @@
 #include "emu/job/random.hpp"
 #include "lib/cci/debug.hpp"
 #include "lib/cci/endpoint.hpp"
+#include "lib/cci/mapping.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -101,6 +102,9 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const Device& device, const c
   }
   sigset_t all, before;
   ::sigfillset(&all);
+  // Registered memory that is being moved, and threads that do not take these stand in the way of a move.
+  ::sigdelset(&all, SIGSEGV);
+  ::sigdelset(&all, SIGBUS);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   // Before it starts: the thread ends when it does not find this.
   endpoint->has_thread_ = true;
@@ -108,6 +112,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const Device& device, const c
   if (!started) endpoint->has_thread_ = false;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!started) return Errc::system;
+  mapping::add(endpoint.get());
   return endpoint;
 }
 
@@ -121,6 +126,7 @@ Endpoint::~Endpoint() {
     ::pthread_join(thread_, nullptr);
   }
   if (segment_ == nullptr) return;
+  mapping::remove(this);
   while (clock_ != nullptr && flying_ != 0) clock_->idle(this);
   end_registrations();
   flush_acks();
@@ -270,16 +276,19 @@ void Endpoint::thread_main() {
   bool attended = false;
   for (;;) {
     bool timed = false, waiting = false, quiet = false;
+    std::vector<MapWork> map_work;
     {
       thread_waits_.store(true, std::memory_order_relaxed);
       const std::lock_guard lock(lock_);
       thread_waits_.store(false, std::memory_order_relaxed);
       if (!has_thread_) return;
+      map_work.swap(map_work_);
       timed = timed_ != 0 || !redials_.empty();
       waiting = !blocked_.empty() || !owing_.empty() || spinning_;
       quiet = streams_ + unsettled_ == 0;
       thread_sleeps_ = !attended && !waiting && !timed;
     }
+    if (!map_work.empty()) do_map_work(std::move(map_work));
     // While the client polls, sockets that carry messages are its own.
     pollfd watched[2] = {{stop_.get(), POLLIN, 0}, {net_.get(), POLLIN, 0}};
     const int timeout = attended ? kAttendedMs : waiting ? 1 : timed ? kAttendedMs : -1;

@@ -6,6 +6,7 @@
 #include "emu/base/unique_fd.hpp"
 #include "emu/base/units.hpp"
 #include "emu/memory/cross_attach.hpp"
+#include "emu/memory/peer_memory.hpp"
 #include "lib/cci/frame.hpp"
 #include "lib/cci/segment.hpp"
 
@@ -98,6 +99,8 @@ struct PeerSegment {
   UniqueFd doorbell;
   memory::CrossAttach attach;
   bool attaches = false;
+  bool asked = false;                          // its memory file
+  std::unique_ptr<memory::PeerMemory> memory;  // null: not by the file
 };
 
 enum class ConnectionState : std::uint8_t {
@@ -172,6 +175,10 @@ struct Connection {
   List<Op> unacked;                // sent, not acknowledged
   std::vector<std::byte> request;  // data of the connection request, until it is sent
 };
+
+inline bool is_reliable(const Connection& connection) {
+  return connection.shown.attribute <= CCI_CONN_ATTR_RU;
+}
 
 inline void Event::names(Connection* connection) {
   of = connection;

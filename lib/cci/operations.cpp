@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::int64_t kNudgeNs = 5'000'000;  // between two
 
-bool is_reliable(const Connection& connection) { return connection.shown.attribute <= CCI_CONN_ATTR_RU; }
-
 // The client may change its bytes when the call has returned.
 void keep_bytes(Op* op, const iovec* pieces, std::uint32_t count, std::uint64_t bytes) {
   op->copy.resize(bytes);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/base/wait.hpp"
+#include "emu/memory/guarded.hpp"
+#include "emu/memory/lent_space.hpp"
 #include "lib/cci/endpoint.hpp"
+#include "lib/cci/mapping.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -28,8 +31,22 @@ constexpr std::uint32_t kHandleChunk = 256;
 constexpr std::uint64_t kRead = 1;
 constexpr std::uint64_t kWrite = 2;
 
-// Copies by the kernel, for a peer: false where the owner of registered memory has unmapped or protected it.
+// Copies for a peer: false where the owner of registered memory has unmapped or protected it. By the kernel,
+// but to memory that may be moved at this moment, where the kernel would fail instead of waiting.
 bool copy_checked(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (memory::space_exists()) {
+    struct Copy {
+      std::byte* to;
+      const std::byte* from;
+      std::size_t bytes;
+    } copy{to, from, bytes};
+    return memory::run_guarded(
+        [](void* argument) {
+          const auto& all = *static_cast<const Copy*>(argument);
+          std::memcpy(all.to, all.from, all.bytes);
+        },
+        &copy);
+  }
   while (bytes != 0) {
     const iovec source{const_cast<std::byte*>(from), bytes};
     const iovec target{to, bytes};
@@ -69,6 +86,15 @@ struct cci_rma_handle& Endpoint::handle_at(std::uint32_t index) const {
 }
 
 int Endpoint::register_memory(void* start, std::uint64_t length, int flags, cci_rma_handle_t** handle) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(start);
+  int status = CCI_SUCCESS;
+  mapping::look_while({begin, begin + length},
+                      [&](bool in_file) { status = register_now(start, length, flags, in_file, handle); });
+  return status;
+}
+
+int Endpoint::register_now(void* start, std::uint64_t length, int flags, bool in_file,
+                           cci_rma_handle_t** handle) {
   const std::lock_guard lock(lock_);
   std::uint32_t index;
   if (!free_registrations_.empty()) {
@@ -87,8 +113,10 @@ int Endpoint::register_memory(void* start, std::uint64_t length, int flags, cci_
   entry.start.store(reinterpret_cast<std::uintptr_t>(start), std::memory_order_relaxed);
   entry.length.store(length, std::memory_order_relaxed);
   entry.touched.store(0, std::memory_order_relaxed);
+  const auto begin = reinterpret_cast<std::uintptr_t>(start);
+  const std::uint64_t way = in_file ? kMapped : mapping::is_moving({begin, begin + length}) ? kMoving : 0;
   // Release: a peer that sees the generation sees the range.
-  entry.control.store(registered(generation, flags), std::memory_order_release);
+  entry.control.store(registered(generation, flags) | way, std::memory_order_release);
   handle_at(index) = {{nonce_, static_cast<std::uint64_t>(generation) << 32 | index,
                        reinterpret_cast<std::uintptr_t>(start), length}};
   *handle = &handle_at(index);
@@ -96,6 +124,14 @@ int Endpoint::register_memory(void* start, std::uint64_t length, int flags, cci_
 }
 
 int Endpoint::deregister_memory(const cci_rma_handle* handle) {
+  memory::Range range;
+  bool stalled = false;
+  const int status = deregister_now(handle, &range, &stalled);
+  if (status == CCI_SUCCESS) mapping::end(range, stalled);
+  return status;
+}
+
+int Endpoint::deregister_now(const cci_rma_handle* handle, memory::Range* range, bool* stalled) {
   const std::lock_guard lock(lock_);
   // A handle is known by its address: what a stale one points to may not be read.
   for (std::uint32_t chunk = 0; chunk < handles_.size(); ++chunk) {
@@ -104,7 +140,8 @@ int Endpoint::deregister_memory(const cci_rma_handle* handle) {
     if (before(handle, first) || !before(handle, first + kHandleChunk)) continue;
     const std::uint32_t index = chunk * kHandleChunk + static_cast<std::uint32_t>(handle - first);
     if (&handle_at(index) != handle || handle->stuff[1] == 0) return CCI_EINVAL;
-    end_registration(index);
+    *range = {handle_at(index).stuff[2], handle_at(index).stuff[2] + handle_at(index).stuff[3]};
+    *stalled = !end_registration(index);
     handle_at(index) = {};
     free_registrations_.push_back(index);
     return CCI_SUCCESS;
@@ -112,33 +149,44 @@ int Endpoint::deregister_memory(const cci_rma_handle* handle) {
   return CCI_EINVAL;
 }
 
-// Until no peer copies from or to a registration that has just ended. A peer that is stopped before its copy
-// has begun does not make it (CrossAttach::write_while).
-void Endpoint::wait_for_peers(std::uint32_t registration) {
+// Until no peer copies from or to a registration that has just ended. False: one is stopped. By the kernel it
+// does not make a copy that has not begun (CrossAttach::write_while); by the memory file it may.
+bool Endpoint::wait_for_peers(std::uint32_t registration) {
   const std::int64_t limit = monotonic_ns() + 100'000'000;
-  for (const auto& connection : connections_) {
-    if (!connection->shared || connection->in == nullptr) continue;
-    // One that this side has ended may have a peer that does not know it yet.
-    while ((connection->state == ConnectionState::open || connection->state == ConnectionState::ended) &&
-           connection->in->touching.load(std::memory_order_seq_cst) == registration + 1 &&
-           monotonic_ns() < limit)
-      yield_cpu();
+  while (is_touched(registration)) {
+    if (monotonic_ns() >= limit) return false;
+    yield_cpu();
   }
+  return true;
+}
+
+// Whether a peer copies from or to a registration at this moment.
+bool Endpoint::is_touched(std::uint32_t registration) const {
+  return std::any_of(connections_.begin(), connections_.end(), [&](const auto& connection) {
+    // One that this side has ended may have a peer that does not know it yet.
+    return connection->shared && connection->in != nullptr &&
+           (connection->state == ConnectionState::open || connection->state == ConnectionState::ended) &&
+           connection->in->touching.load(std::memory_order_seq_cst) == registration + 1;
+  });
 }
 
 // All of them, with the endpoint: a peer that does not know it yet has the segment still.
 void Endpoint::end_registrations() {
-  for (std::uint32_t index = 0; index < fresh_registrations_; ++index)
-    if (handle_at(index).stuff[1] != 0) end_registration(index);
+  for (std::uint32_t index = 0; index < fresh_registrations_; ++index) {
+    const struct cci_rma_handle handle = handle_at(index);
+    if (handle.stuff[1] != 0)
+      mapping::end({handle.stuff[2], handle.stuff[2] + handle.stuff[3]}, !end_registration(index));
+  }
 }
 
-// Ends it for peers: none of them copies when this has returned.
-void Endpoint::end_registration(std::uint32_t index) {
+// Ends it for peers: none of them copies when this has returned. False: but one that is stopped, and may
+// write by the memory file.
+bool Endpoint::end_registration(std::uint32_t index) {
   Registration& entry = segment_->registration(index);
-  const std::uint32_t generation =
-      static_cast<std::uint32_t>(entry.control.load(std::memory_order_relaxed) >> 32);
-  entry.control.store(static_cast<std::uint64_t>(generation + 1) << 32, std::memory_order_seq_cst);
-  if (entry.touched.load(std::memory_order_seq_cst) != 0) wait_for_peers(index);
+  const std::uint64_t control = entry.control.load(std::memory_order_relaxed);
+  entry.control.store(((control >> 32) + 1) << 32, std::memory_order_seq_cst);
+  const bool used = entry.touched.load(std::memory_order_seq_cst) != 0;
+  return !used || wait_for_peers(index) || (control & kMapped) == 0;
 }
 
 int Endpoint::rma(Connection* connection, const void* message, std::uint32_t message_bytes,
@@ -186,28 +234,40 @@ int Endpoint::rma(Connection* connection, const void* message, std::uint32_t mes
   return post(op, flags);
 }
 
-// Copies at once where the peer's memory can be attached to. Outcomes: ok; unsupported: by frames;
+// By the kernel, into or out of the peer's memory.
+static Errc attached_copy(const PeerSegment& peer, const Registration& entry, std::uint64_t control,
+                          const Op& op, std::uint64_t target) {
+  if (op.kind == OpKind::write)
+    return peer.attach.write_while(entry.control, control, target, op.local, op.length).code();
+  return peer.attach.read(op.local, target, op.length).code();
+}
+
+// Copies at once where the peer's memory can be reached. Outcomes: ok; unsupported: by frames;
 // invalid_handle; unreachable.
 Errc Endpoint::copy_directly(Connection* connection, Op* op) {
-  if (!connection->shared || !connection->peer->attaches) return Errc::unsupported;
+  if (!connection->shared) return Errc::unsupported;
   const bool write = op->kind == OpKind::write;
-  if (write && !memory::CrossAttach::can_write()) return Errc::unsupported;
+  const bool attaches = connection->peer->attaches && (!write || memory::CrossAttach::can_write());
   const std::uint32_t index = index_of(op->remote);
   if (index >= kMaxRegistrations) return Errc::invalid_handle;
   Registration& entry = connection->peer->segment->registration(index);
-  entry.touched.store(1, std::memory_order_relaxed);
+  bool by_file = (entry.control.load(std::memory_order_relaxed) & kMapped) != 0;
+  // Counted before the copy: the owner waits for none where nothing was counted.
+  const std::uint64_t count = entry.touched.fetch_add(1, std::memory_order_relaxed) + 1;
   connection->out->touching.store(index + 1, std::memory_order_seq_cst);
   const std::uint64_t control = entry.control.load(std::memory_order_seq_cst);
   Errc done = Errc::invalid_handle;
   if (allows(control, op->remote, write, entry.length.load(std::memory_order_relaxed), op->remote_offset,
              op->length)) {
     const std::uint64_t target = entry.start.load(std::memory_order_relaxed) + op->remote_offset;
-    const Status copied =
-        write ? connection->peer->attach.write_while(entry.control, control, target, op->local, op->length)
-              : connection->peer->attach.read(op->local, target, op->length);
-    done = copied.code();
+    done = Errc::unsupported;
+    if ((control & kMapped) != 0) done = copy_mapped(connection, *op, target);
+    by_file = done != Errc::unsupported;
+    if (!by_file && attaches && (control & kMoving) == 0)
+      done = attached_copy(*connection->peer, entry, control, *op, target);
   }
   connection->out->touching.store(0, std::memory_order_release);
+  if (!by_file) ask_to_map(connection, count, op->remote);
   if (done == Errc::not_done || done == Errc::permission || done == Errc::unsupported)
     return Errc::unsupported;
   return done == Errc::bounds ? Errc::invalid_handle : done;

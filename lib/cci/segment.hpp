@@ -26,7 +26,7 @@ namespace orrery::cci {
 
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::uint64_t kSegmentMagic = 0x3149434352524fULL;
-inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kSegmentVersion = 2;
 inline constexpr std::uint32_t kMaxConnections = 16'384;
 inline constexpr std::uint32_t kMaxReceiveBuffers = 16'384;
 inline constexpr std::uint32_t kMaxRegistrations = 65'536;
@@ -68,12 +68,14 @@ static_assert(sizeof(ConnectionRing) == 2 * kLineBytes + kRingLines * kLineBytes
 // state: 63..32 serial | 31..2 claimer | 1..0 BufferState. The claimer is generation << 14 | connection.
 enum class BufferState : std::uint8_t { free = 0, claimed = 1, taken = 2 };
 
-// control: 63..32 generation | 1 write | 0 read; generation even: not registered.
+// control: 63..32 generation | 3 kMoving | 2 kMapped | 1 write | 0 read; generation even: not registered.
+inline constexpr std::uint64_t kMapped = 4;  // all of it lies in the owner's memory file
+inline constexpr std::uint64_t kMoving = 8;  // by frames: it is being moved there
 struct alignas(32) Registration {
   std::atomic<std::uint64_t> control;
   std::atomic<std::uint64_t> start;
   std::atomic<std::uint64_t> length;
-  std::atomic<std::uint64_t> touched;  // peers: 1 before their first copy
+  std::atomic<std::uint64_t> touched;  // peers: operations, counted before each that is not by the file
 };
 
 struct SegmentHeader {

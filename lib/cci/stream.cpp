@@ -16,9 +16,16 @@ namespace orrery::cci {
 namespace {
 
 constexpr std::size_t kScratch = 256 * 1024;
+constexpr std::size_t kMostDescriptors = 4;  // of a peer, that wait for their frame
 constexpr int kMostPieces = 60;
 
 }  // namespace
+
+// Whether the peer may send its memory file now.
+bool Endpoint::expects_file(const Connection& connection) {
+  return connection.shared && connection.peer != nullptr && connection.peer->asked &&
+         connection.peer->memory == nullptr;
+}
 
 bool Endpoint::by_stream(const Connection& connection) const {
   return connection.state == ConnectionState::open && !connection.shared;
@@ -132,7 +139,7 @@ void Endpoint::read_socket(Connection* connection) {
   message.msg_iov = &piece;
   message.msg_iovlen = 1;
   alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))] = {};
-  const bool may_bring = connection->same_user && !connection->keyed;
+  const bool may_bring = connection->same_user && (!connection->keyed || expects_file(*connection));
   if (may_bring) {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
@@ -147,7 +154,9 @@ void Endpoint::read_socket(Connection* connection) {
       for (std::size_t i = 0; i < count; ++i) {
         int fd = -1;
         std::memcpy(&fd, CMSG_DATA(each) + i * sizeof(int), sizeof fd);
-        connection->descriptors.emplace_back(fd);
+        UniqueFd brought(fd);
+        if (connection->descriptors.size() < kMostDescriptors)
+          connection->descriptors.push_back(std::move(brought));
       }
     }
   }
@@ -230,6 +239,9 @@ Errc Endpoint::handle_frame(Connection* connection, const FrameHeader& header,
     case FrameKind::ack:
     case FrameKind::pong:
       return Errc::ok;
+    case FrameKind::map:
+    case FrameKind::memory:
+      return handle_mapping(connection, header);
     default:
       return handle_rma(connection, header, payload);
   }

@@ -15,12 +15,6 @@
 // sent lets every PE look again. No thread of the library acts, and nothing waits with the endpoint's lock.
 namespace orrery::cci {
 
-namespace {
-
-bool is_reliable(const Connection& connection) { return connection.shown.attribute <= CCI_CONN_ATTR_RU; }
-
-}  // namespace
-
 // A message or RMA on its way. Ends itself after both of its points in time.
 class Outstanding {
  public:
