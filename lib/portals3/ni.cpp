@@ -64,15 +64,9 @@ void open_interface(Process& process) {
 
 void close_interface(Process& process) {
   match::Session session(process.own());
-  const match::View& view = session.view();
-  session.set(view.interface(kInterface).open, 0u);
+  session.set(session.view().interface(kInterface).open, 0u);
   session.commit();
-  for (std::uint32_t i = 1; i < view.header().entry_pool.fresh; ++i) {
-    match::Descriptor& descriptor = view.descriptor(i);
-    session.set(descriptor.generation, descriptor.generation + 1);
-    session.set(descriptor.attached, std::uint8_t{0});
-    session.commit_if_long();
-  }
+  classic::forget_descriptors(session);
   process.give_rings_of(session, kInterface);
   match::forget_interface(session, kInterface);
 }

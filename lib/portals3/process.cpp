@@ -118,10 +118,16 @@ Peer* Process::await(match::ProcessId id) {
   }
 }
 
+// Memory that an entry named need not be there any more when the interface has been closed.
+bool Process::has_closed(const Peer& peer) {
+  return peer.match && std::atomic_ref<std::uint32_t>(peer.match.interface(kInterface).open)
+                               .load(std::memory_order_acquire) == 0;
+}
+
 bool Process::is_ending(const Peer& peer, match::Fail fail) const {
   // Memory that is not there is a program's mistake far more often.
   const std::int64_t limit = monotonic_ns() + (fail == match::kSegv ? 100'000'000 : 1'000'000'000);
-  while (is_alive(peer)) {
+  while (is_alive(peer) && !has_closed(peer)) {
     if (monotonic_ns() > limit) return false;
     const timespec pause{0, 200'000};
     nanosleep(&pause, nullptr);

@@ -93,6 +93,15 @@ void unlink_if_done(Session& session, std::uint32_t index) {
   free_entry(session, index);
 }
 
+// The interface was closed while operations were under way: the entry goes with the last of them.
+void free_if_closed(Session& session, std::uint32_t index) {
+  const Entry& entry = session.view().entry(index);
+  Descriptor& descriptor = session.view().descriptor(index);
+  if (entry.state != match::kUnlinked || entry.in_flight != 0 || descriptor.attached != 0) return;
+  session.set(descriptor.bound, std::uint8_t{0});
+  free_entry(session, index);
+}
+
 void fill(Session& session, std::uint32_t index, const Memory& memory) {
   Entry& entry = session.view().entry(index);
   Descriptor& descriptor = session.view().descriptor(index);
@@ -204,8 +213,10 @@ void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fa
   session.set(entry.in_flight, entry.in_flight - 1);
   Report report = report_of(arrival, verdict);
   if (outcome != kDelivered) report.moved = 0;
-  raise_end(session, verdict.entry, event_of(arrival.move), verdict.link, report, outcome);
+  if (session.view().descriptor(verdict.entry).attached != 0)
+    raise_end(session, verdict.entry, event_of(arrival.move), verdict.link, report, outcome);
   unlink_if_done(session, verdict.entry);
+  free_if_closed(session, verdict.entry);
 }
 
 // ---- entries and descriptors ----
@@ -265,6 +276,16 @@ Status update(Session& session, std::uint32_t index, const Memory& memory) {
   return {};
 }
 
+void forget_descriptors(Session& session) {
+  const View& view = session.view();
+  for (std::uint32_t i = 1; i < view.header().entry_pool.fresh; ++i) {
+    Descriptor& descriptor = view.descriptor(i);
+    session.set(descriptor.generation, descriptor.generation + 1);
+    session.set(descriptor.attached, std::uint8_t{0});
+    session.commit_if_long();
+  }
+}
+
 Memory memory_of(const View& view, std::uint32_t index) {
   const Entry& entry = view.entry(index);
   const Descriptor& descriptor = view.descriptor(index);
@@ -299,6 +320,7 @@ void begin(Session& session, const Side& side, Event event, const Report& report
 }
 
 void end(Session& session, const Side& side, Event event, const Report& report, Fail fail) {
+  if (session.view().descriptor(side.index).attached == 0) return;  // the interface was closed
   raise_end(session, side.index, event, side.link, report, fail);
 }
 
@@ -313,6 +335,7 @@ void let_go(Session& session, const Side& side) {
   Entry& entry = session.view().entry(side.index);
   session.set(entry.in_flight, entry.in_flight - 1);
   unlink_if_done(session, side.index);
+  free_if_closed(session, side.index);
 }
 
 }  // namespace orrery::nic::match::classic

@@ -79,6 +79,8 @@ Result<std::uint32_t> bind(Session& session, std::uint8_t interface, const Memor
 Status detach(Session& session, std::uint32_t index);
 // Another memory, its local offset at 0. Errors: not_done (an operation is under way).
 Status update(Session& session, std::uint32_t index, const Memory& memory);
+// All descriptors go, before forget_interface(): what is still under way tells nothing any more.
+void forget_descriptors(Session& session);
 Memory memory_of(const View& view, std::uint32_t index);
 
 // ---- the initiator's side of an operation ----

@@ -348,10 +348,17 @@ void forget_entries(Session& session, std::uint32_t interface) {
     PortalEntry& portal = view.portal(interface, p);
     while (portal.header_first != 0) {
       const std::uint32_t index = portal.header_first;
-      Entry& holder = view.entry(view.unexpected(index).entry);
+      Unexpected& header = view.unexpected(index);
+      Entry& holder = view.entry(header.entry);
       unlink_header(session, index);
-      session.set(holder.held, holder.held - 1);
-      free_header(session, index);
+      if (header.arriving != 0) {  // finish() lets it go, and tells nothing
+        session.set(header.claim_options, std::uint32_t{kNoOverflowEvent});
+        session.set(header.claim_counter, 0u);
+        session.set(header.claimed, std::uint8_t{1});
+      } else {
+        session.set(holder.held, holder.held - 1);
+        free_header(session, index);
+      }
       session.commit_if_long();
     }
   }

@@ -215,6 +215,30 @@ TEST(MatchUnit, TellsOfAnUnexpectedMessageOnlyWhenItsBytesAreThere) {
   EXPECT_EQ(event.user, 2u);
 }
 
+// An interface is closed, and opened again, while an unexpected message is on its way into it.
+TEST(MatchUnit, LetsTheHeaderOfAClosedInterfaceGoWithItsMessage) {
+  const Bench bench;
+  NewEntry overflow = bench.entry(0, 1, kOpPut);
+  overflow.list = kOverflow;
+  overflow.ignore_bits = UINT64_MAX;
+  ASSERT_TRUE(bench.put_in(overflow).ok());
+  const Arrival arrival = bench.message(7);
+  Session session(bench.view);
+  const Verdict first = accept(session, arrival);
+  forget_interface(session, 0);
+  EXPECT_EQ(bench.view.header().header_pool.in_use, 1u);
+  ASSERT_TRUE(open_portal(session, 0, arrival.portal, 0, 0).ok());
+  ASSERT_TRUE(append(session, overflow).ok());
+  const Verdict second = accept(session, arrival);
+  EXPECT_NE(second.unexpected, first.unexpected);
+  EXPECT_NE(second.entry, first.entry);
+  finish(session, arrival, first, kDelivered);
+  EXPECT_EQ(bench.view.unexpected(second.unexpected).arriving, 1);
+  finish(session, arrival, second, kDelivered);
+  EXPECT_EQ(bench.view.header().header_pool.in_use, 1u);
+  EXPECT_EQ(bench.view.header().entry_pool.in_use, 1u);
+}
+
 TEST(MatchUnit, DoesNotUnlinkAnEntryThatAMessageIsOnItsWayInto) {
   const Bench bench;
   const Appended entry = bench.put_in(bench.entry(7, 1)).value();
