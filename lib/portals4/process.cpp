@@ -22,22 +22,32 @@ Process& Process::create() {
   return *process;
 }
 
-int Process::open(ptl_pid_t wanted) {
-  if (!is_started()) {
-    const Status started = start({.protection_tag = kProtectionTag,
-                                  .cookie = kCookie,
-                                  .place = 0,
-                                  .shape = {},
-                                  .pids = PTL_PID_MAX,
-                                  .has_pid = has_pid});
-    if (started.code() == Errc::no_memory) return PTL_NO_SPACE;
-    if (!started.ok()) return PTL_FAIL;
-    if (clock::Clock* const clock = this->clock(); clock != nullptr && clock->is_virtual()) {
-      // Triggers fire at their counter's time, whatever the program does.
-      works_in_time_ = static_cast<clock::VirtualClock*>(clock);
-      works_in_time_->set_work([](void* self) { run_due(static_cast<Process*>(self)->self()); }, this);
-    }
+int Process::begin() {
+  if (is_started()) return PTL_OK;
+  const Status started = start({.protection_tag = kProtectionTag,
+                                .cookie = kCookie,
+                                .place = 0,
+                                .shape = {},
+                                .pids = PTL_PID_MAX,
+                                .has_pid = has_pid});
+  if (started.code() == Errc::no_memory) return PTL_NO_SPACE;
+  if (!started.ok()) return PTL_FAIL;
+  if (clock::Clock* const clock = this->clock(); clock != nullptr && clock->is_virtual()) {
+    // Triggers fire at their counter's time, whatever the program does.
+    works_in_time_ = static_cast<clock::VirtualClock*>(clock);
+    works_in_time_->set_work([](void* self) { run_due(static_cast<Process*>(self)->self()); }, this);
   }
+  return PTL_OK;
+}
+
+bool Process::prepare(std::uint32_t* pid) {
+  if (begin() != PTL_OK) return false;
+  *pid = 1 + self().name.slot;
+  return true;
+}
+
+int Process::open(ptl_pid_t wanted) {
+  if (const int begun = begin(); begun != PTL_OK) return begun;
   if (is_signed_on()) return wanted == PTL_PID_ANY || wanted == pid() ? PTL_OK : PTL_PID_IN_USE;
   const Status signed_on = sign_on(wanted == PTL_PID_ANY ? kAnyPid : wanted, 1 + self().name.slot);
   if (!signed_on.ok()) return signed_on.code() == Errc::no_resource ? PTL_NO_SPACE : PTL_PID_IN_USE;

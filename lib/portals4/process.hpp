@@ -53,6 +53,8 @@ class Process : public common::MatchNode {
   std::array<LocalInterface, match::kInterfaces> interfaces;
   // Signs on under `wanted`, or any free pid. REQUIRES: mu. Returns a PTL_ code.
   int open(ptl_pid_t wanted);
+  // The NIC is there, and `pid` is what PTL_PID_ANY will be. REQUIRES: mu. False: the log says why.
+  bool prepare(std::uint32_t* pid);
   void close();
   bool any_open() const;
   // The program makes a call: what it has computed since the last one has taken time (VirtualClock).
@@ -67,6 +69,7 @@ class Process : public common::MatchNode {
 
  private:
   static Process& create();
+  int begin();
   void compute_passes();
   clock::VirtualClock* works_in_time_ = nullptr;                     // null: there is no virtual clock
   static constinit inline std::atomic<Process*> s_process{nullptr};  // outlives exit handlers of the program

@@ -4,6 +4,8 @@
 
 #include "emu/nic/target/match_lists.hpp"
 
+#include <algorithm>
+
 namespace orrery::nic::match::classic {
 
 namespace {
@@ -217,6 +219,17 @@ void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fa
     raise_end(session, verdict.entry, event_of(arrival.move), verdict.link, report, outcome);
   unlink_if_done(session, verdict.entry);
   free_if_closed(session, verdict.entry);
+}
+
+int quarters_behind(const Session& session, std::uint32_t entry) {
+  const std::uint32_t index = session.view().descriptor(entry).queue;
+  if (index == 0) return 0;
+  EventQueue& queue = session.view().queue(index);
+  const std::uint64_t half = queue.capacity / 2;
+  if (queue.tail - std::max(queue.known_head, queue.floor) < half) return 0;
+  const std::uint64_t waiting = events_waiting(queue);
+  if (waiting < half || waiting + kSpareSlots >= queue.capacity) return 0;
+  return waiting < half + half / 2 ? 2 : 3;
 }
 
 // ---- entries and descriptors ----

@@ -66,6 +66,10 @@ struct NewMatch {
 Verdict accept(Session& session, const Arrival& arrival);
 void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fail outcome);
 
+// How far the reader of the entry's event queue is behind: quarters of its room that are taken, 2 or 3; 0: fewer, or
+// all (events are being lost).
+int quarters_behind(const Session& session, std::uint32_t entry);
+
 // ---- entries and descriptors ----
 // Errors: invalid_param (no such portal), no_resource, size (the list is too long).
 Result<std::uint32_t> insert(Session& session, const NewMatch& what);

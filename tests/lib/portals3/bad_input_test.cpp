@@ -13,6 +13,7 @@ TEST(Portals3Start, NothingWorksBeforePtlInit) {
   ptl_process_id_t id{};
   ptl_event_t event{};
   unsigned int number = 0;
+  PtlFini();  // changes nothing
   EXPECT_EQ(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, nullptr, nullptr, &ni), PTL_NO_INIT);
   EXPECT_EQ(PtlNIFini(0), PTL_NO_INIT);
   EXPECT_EQ(PtlGetId(0, &id), PTL_NO_INIT);
@@ -25,7 +26,12 @@ TEST(Portals3Start, NothingWorksBeforePtlInit) {
   EXPECT_EQ(PtlGetPut(0, 0, id, 0, 0, 0, 0, 0), PTL_NO_INIT);
   EXPECT_EQ(PtlSetRank(0, 0, 1), PTL_NO_INIT);
   EXPECT_EQ(PtlGetRank(0, &number, &number), PTL_NO_INIT);
+  EXPECT_EQ(PtlSetJID(0, 1), PTL_NO_INIT);
   EXPECT_EQ(PtlProgress(0, 0), PTL_NO_INIT);
+  EXPECT_EQ(PtlInit(nullptr), PTL_OK);  // the number of interfaces need not be asked for
+  PtlFini();
+  PtlFini();  // once too often
+  EXPECT_EQ(PtlNIFini(0), PTL_NO_INIT);
 }
 
 class Refused3 : public Portals3Test {

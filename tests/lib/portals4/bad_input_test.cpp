@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <climits>
+#include <iterator>
+#include <vector>
 
 extern "C" {
 int portals4_values(int value);
@@ -29,16 +31,230 @@ TEST(Values, AreThoseThatTheCHeaderNames) {
 }
 
 TEST(Uninitialised, EveryCallSaysSo) {
-  ptl_handle_ni_t ni = PTL_INVALID_HANDLE;
-  ptl_event_t event;
-  EXPECT_EQ(
-      PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_MATCHING | PTL_NI_PHYSICAL, PTL_PID_ANY, nullptr, nullptr, &ni),
-      PTL_NO_INIT);
-  EXPECT_EQ(PtlNIFini(ni), PTL_NO_INIT);
-  EXPECT_EQ(PtlEQGet(PTL_EQ_NONE, &event), PTL_NO_INIT);
-  EXPECT_EQ(PtlAtomicSync(), PTL_NO_INIT);
-  PtlFini();   // without PtlInit: nothing
-  PtlAbort();  // likewise
+  constexpr unsigned int kMode = PTL_NI_MATCHING | PTL_NI_PHYSICAL;
+  ptl_handle_any_t handle = PTL_INVALID_HANDLE;
+  const ptl_handle_any_t none = PTL_INVALID_HANDLE;
+  ptl_event_t event{};
+  ptl_ct_event_t count{};
+  ptl_process_t id{};
+  ptl_uid_t uid = 0;
+  ptl_size_t size = 0;
+  ptl_sr_value_t value = 0;
+  ptl_pt_index_t index = 0;
+  ptl_md_t md{};
+  ptl_me_t me{};
+  ptl_le_t le{};
+  unsigned int which = 0;
+  const int codes[] = {
+      PtlNIInit(PTL_IFACE_DEFAULT, kMode, PTL_PID_ANY, nullptr, nullptr, &handle),
+      PtlNIFini(none),
+      PtlNIStatus(none, PTL_SR_DROP_COUNT, &value),
+      PtlNIHandle(none, &handle),
+      PtlSetMap(none, 1, &id),
+      PtlGetMap(none, 1, &id, &size),
+      PtlPTAlloc(none, 0, PTL_EQ_NONE, PTL_PT_ANY, &index),
+      PtlPTFree(none, 0),
+      PtlPTDisable(none, 0),
+      PtlPTEnable(none, 0),
+      PtlGetUid(none, &uid),
+      PtlGetId(none, &id),
+      PtlGetPhysId(none, &id),
+      PtlMDBind(none, &md, &handle),
+      PtlMDRelease(none),
+      PtlLEAppend(none, 0, &le, PTL_PRIORITY_LIST, nullptr, &handle),
+      PtlLEUnlink(none),
+      PtlLESearch(none, 0, &le, PTL_SEARCH_ONLY, nullptr),
+      PtlMEAppend(none, 0, &me, PTL_PRIORITY_LIST, nullptr, &handle),
+      PtlMEUnlink(none),
+      PtlMESearch(none, 0, &me, PTL_SEARCH_ONLY, nullptr),
+      PtlEQAlloc(none, 1, &handle),
+      PtlEQFree(none),
+      PtlEQGet(none, &event),
+      PtlEQWait(none, &event),
+      PtlEQPoll(&handle, 1, 0, &event, &which),
+      PtlCTAlloc(none, &handle),
+      PtlCTFree(none),
+      PtlCTCancelTriggered(none),
+      PtlCTGet(none, &count),
+      PtlCTWait(none, 0, &count),
+      PtlCTPoll(&none, &size, 1, 0, &count, &which),
+      PtlCTSet(none, count),
+      PtlCTInc(none, count),
+      PtlPut(none, 0, 0, PTL_NO_ACK_REQ, id, 0, 0, 0, nullptr, 0),
+      PtlGet(none, 0, 0, id, 0, 0, 0, nullptr),
+      PtlAtomic(none, 0, 8, PTL_NO_ACK_REQ, id, 0, 0, 0, nullptr, 0, PTL_SUM, PTL_INT64_T),
+      PtlFetchAtomic(none, 0, none, 0, 8, id, 0, 0, 0, nullptr, 0, PTL_SUM, PTL_INT64_T),
+      PtlSwap(none, 0, none, 0, 8, id, 0, 0, 0, nullptr, 0, nullptr, PTL_SWAP, PTL_INT64_T),
+      PtlAtomicSync(),
+      PtlTriggeredPut(none, 0, 0, PTL_NO_ACK_REQ, id, 0, 0, 0, nullptr, 0, none, 1),
+      PtlTriggeredGet(none, 0, 0, id, 0, 0, 0, nullptr, none, 1),
+      PtlTriggeredAtomic(none, 0, 8, PTL_NO_ACK_REQ, id, 0, 0, 0, nullptr, 0, PTL_SUM, PTL_INT64_T, none, 1),
+      PtlTriggeredFetchAtomic(none, 0, none, 0, 8, id, 0, 0, 0, nullptr, 0, PTL_SUM, PTL_INT64_T, none, 1),
+      PtlTriggeredSwap(none, 0, none, 0, 8, id, 0, 0, 0, nullptr, 0, nullptr, PTL_SWAP, PTL_INT64_T, none, 1),
+      PtlTriggeredCTInc(none, count, none, 1),
+      PtlTriggeredCTSet(none, count, none, 1),
+      PtlStartBundle(none),
+      PtlEndBundle(none)};
+  for (std::size_t i = 0; i < std::size(codes); ++i) EXPECT_EQ(codes[i], PTL_NO_INIT) << "call " << i;
+  EXPECT_EQ(PtlHandleIsEqual(none, none), 1);  // asks for nothing
+  PtlFini();                                   // without PtlInit: nothing
+  PtlAbort();                                  // likewise
+  EXPECT_EQ(PtlInit(), PTL_OK);
+  PtlFini();
+  PtlFini();  // once too often
+  EXPECT_EQ(PtlNIFini(none), PTL_NO_INIT);
+}
+
+// Each argument by itself, of the calls that later tests do not have.
+TEST_F(Refused, EachArgument) {
+  const ptl_handle_any_t bad = 0x4001ffffu;
+  ptl_handle_any_t handle = PTL_INVALID_HANDLE;
+  ptl_handle_ct_t counter = PTL_CT_NONE;
+  ASSERT_EQ(PtlCTAlloc(ni, &counter), PTL_OK);
+  const ptl_handle_md_t md = bind(nullptr, 0);
+  ptl_event_t event{};
+  ptl_ct_event_t count{};
+  ptl_process_t id{};
+  ptl_uid_t uid = 0;
+  ptl_size_t size = 1;
+  ptl_sr_value_t value = 0;
+  ptl_pt_index_t index = 0;
+  ptl_md_t memory{nullptr, 0, 0, PTL_EQ_NONE, PTL_CT_NONE};
+  ptl_me_t me = entry(nullptr, 0, 1);
+  ptl_le_t le{};
+  le.ct_handle = PTL_CT_NONE;
+  unsigned int which = 0;
+  ptl_md_t bad_options = memory;
+  bad_options.options = 1u << 30;
+  ptl_md_t bad_queue = memory;
+  bad_queue.eq_handle = counter;
+  ptl_md_t bad_counter = memory;
+  bad_counter.ct_handle = queue;
+  const int codes[] = {
+      PtlNIStatus(bad, PTL_SR_DROP_COUNT, &value),
+      PtlNIStatus(ni, 17, &value),
+      PtlNIStatus(ni, PTL_SR_DROP_COUNT, nullptr),
+      PtlNIHandle(queue, nullptr),
+      PtlGetMap(ni, 1, &id, &size),  // physical addresses
+      PtlGetMap(bad, 1, &id, &size),
+      PtlPTAlloc(bad, 0, queue, PTL_PT_ANY, &index),
+      PtlPTAlloc(ni, 1u << 20, queue, PTL_PT_ANY, &index),
+      PtlPTAlloc(ni, 0, counter, PTL_PT_ANY, &index),
+      PtlPTAlloc(ni, 0, queue, 100'000, &index),
+      PtlPTAlloc(ni, 0, queue, PTL_PT_ANY, nullptr),
+      PtlPTFree(bad, portal),
+      PtlPTFree(ni, 100'000),
+      PtlPTFree(ni, portal + 1),
+      PtlPTDisable(bad, portal),
+      PtlPTDisable(ni, portal + 1),
+      PtlPTEnable(bad, portal),
+      PtlPTEnable(ni, portal + 1),
+      PtlGetUid(bad, &uid),
+      PtlGetUid(ni, nullptr),
+      PtlGetId(bad, &id),
+      PtlGetId(ni, nullptr),
+      PtlGetPhysId(bad, &id),
+      PtlGetPhysId(ni, nullptr),
+      PtlMDBind(bad, &memory, &handle),
+      PtlMDBind(ni, nullptr, &handle),
+      PtlMDBind(ni, &memory, nullptr),
+      PtlMDBind(ni, &bad_options, &handle),
+      PtlMDBind(ni, &bad_queue, &handle),
+      PtlMDBind(ni, &bad_counter, &handle),
+      PtlLESearch(ni, portal, &le, PTL_SEARCH_ONLY, nullptr),  // an interface with matching
+      PtlMESearch(bad, portal, &me, PTL_SEARCH_ONLY, nullptr),
+      PtlMESearch(ni, portal + 1, &me, PTL_SEARCH_ONLY, nullptr),
+      PtlMESearch(ni, portal, nullptr, PTL_SEARCH_ONLY, nullptr),
+      PtlMESearch(ni, portal, &me, 7, nullptr),
+      PtlEQAlloc(bad, 1, &handle),
+      PtlEQAlloc(ni, 1, nullptr),
+      PtlEQWait(bad, &event),
+      PtlEQWait(queue, nullptr),
+      PtlEQGet(queue, nullptr),
+      PtlEQPoll(nullptr, 1, 0, &event, &which),
+      PtlEQPoll(&bad, 1, 0, &event, &which),
+      PtlEQPoll(&queue, 1, 0, nullptr, &which),
+      PtlEQPoll(&queue, 1, 0, &event, nullptr),
+      PtlCTAlloc(bad, &handle),
+      PtlCTAlloc(ni, nullptr),
+      PtlCTCancelTriggered(bad),
+      PtlCTGet(counter, nullptr),
+      PtlCTWait(bad, 0, &count),
+      PtlCTWait(counter, 0, nullptr),
+      PtlCTPoll(nullptr, &size, 1, 0, &count, &which),
+      PtlCTPoll(&counter, nullptr, 1, 0, &count, &which),
+      PtlCTPoll(&bad, &size, 1, 0, &count, &which),
+      PtlCTPoll(&counter, &size, 1, 0, nullptr, &which),
+      PtlCTPoll(&counter, &size, 1, 0, &count, nullptr),
+      PtlCTSet(bad, count),
+      PtlCTInc(bad, {1, 0}),
+      PtlCTInc(counter, {1, 1}),  // one of the two
+      PtlTriggeredPut(md, 0, 0, PTL_NO_ACK_REQ, peer, portal, 1, 0, nullptr, 0, bad, 1),
+      PtlTriggeredPut(md, 0, 1, PTL_NO_ACK_REQ, peer, portal, 1, 0, nullptr, 0, counter, 1),
+      PtlTriggeredGet(md, 0, 0, peer, portal, 1, 0, nullptr, bad, 1),
+      PtlTriggeredGet(bad, 0, 0, peer, portal, 1, 0, nullptr, counter, 1),
+      PtlTriggeredAtomic(md, 0, 0, PTL_NO_ACK_REQ, peer, portal, 1, 0, nullptr, 0, PTL_SUM, PTL_INT64_T, bad,
+                         1),
+      PtlTriggeredAtomic(md, 0, 0, PTL_NO_ACK_REQ, peer, portal, 1, 0, nullptr, 0, PTL_BOR, PTL_DOUBLE,
+                         counter, 1),
+      PtlFetchAtomic(md, 0, bad, 0, 0, peer, portal, 1, 0, nullptr, 0, PTL_SUM, PTL_INT64_T),
+      PtlFetchAtomic(bad, 0, md, 0, 0, peer, portal, 1, 0, nullptr, 0, PTL_SUM, PTL_INT64_T),
+      PtlTriggeredFetchAtomic(md, 0, md, 0, 0, peer, portal, 1, 0, nullptr, 0, PTL_SUM, PTL_INT64_T, bad, 1),
+      PtlTriggeredSwap(md, 0, md, 0, 0, peer, portal, 1, 0, nullptr, 0, nullptr, PTL_SWAP, PTL_INT64_T, bad,
+                       1),
+      PtlTriggeredCTInc(bad, {1, 0}, counter, 1),
+      PtlTriggeredCTInc(counter, {1, 0}, bad, 1),
+      PtlTriggeredCTInc(counter, {1, 1}, counter, 1),
+      PtlTriggeredCTSet(bad, count, counter, 1),
+      PtlTriggeredCTSet(counter, count, bad, 1),
+      PtlEndBundle(bad)};
+  for (std::size_t i = 0; i < std::size(codes); ++i) EXPECT_EQ(codes[i], PTL_ARG_INVALID) << "case " << i;
+  // Nothing of it has left a trace.
+  EXPECT_EQ(PtlEQGet(queue, &event), PTL_EQ_EMPTY);
+  ASSERT_EQ(PtlCTGet(counter, &count), PTL_OK);
+  EXPECT_EQ(count.success + count.failure, 0u);
+}
+
+// More than there is of each: its code; after one is given back there is one.
+TEST_F(Refused, MoreThanThereIs) {
+  std::vector<ptl_handle_any_t> all;
+  ptl_handle_any_t handle = PTL_INVALID_HANDLE;
+  const auto fill = [&](auto take, auto give, int limit, const char* what) {
+    all.clear();
+    int code = PTL_OK;
+    while ((code = take()) == PTL_OK && all.size() < 200'000) all.push_back(handle);
+    EXPECT_EQ(code, PTL_NO_SPACE) << what;
+    EXPECT_LE(all.size(), static_cast<std::size_t>(limit)) << what;
+    EXPECT_GE(all.size() + 4, static_cast<std::size_t>(limit)) << what;
+    ASSERT_FALSE(all.empty()) << what;
+    EXPECT_EQ(give(all.back()), PTL_OK) << what;
+    EXPECT_EQ(take(), PTL_OK) << what;
+    all.back() = handle;
+    EXPECT_EQ(take(), PTL_NO_SPACE) << what;
+    for (const ptl_handle_any_t one : all) EXPECT_EQ(give(one), PTL_OK) << what;
+  };
+  fill([&] { return PtlEQAlloc(ni, 1, &handle); }, PtlEQFree, limits.max_eqs, "event queues");
+  fill([&] { return PtlCTAlloc(ni, &handle); }, PtlCTFree, limits.max_cts, "counters");
+  ptl_md_t md{nullptr, 0, 0, PTL_EQ_NONE, PTL_CT_NONE};
+  fill([&] { return PtlMDBind(ni, &md, &handle); }, PtlMDRelease, limits.max_mds, "descriptors");
+  // Two lists, so that none of them is too long.
+  ptl_pt_index_t other = 0;
+  ASSERT_EQ(PtlPTAlloc(ni, 0, PTL_EQ_NONE, PTL_PT_ANY, &other), PTL_OK);
+  ptl_me_t me = entry(nullptr, 0, 1, PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE);
+  int turn = 0;
+  fill(
+      [&] {
+        return PtlMEAppend(ni, ++turn % 2 == 0 ? portal : other, &me, PTL_PRIORITY_LIST, nullptr, &handle);
+      },
+      PtlMEUnlink, limits.max_entries, "entries");
+  ptl_handle_ct_t counter = PTL_CT_NONE;
+  ASSERT_EQ(PtlCTAlloc(ni, &counter), PTL_OK);
+  int armed = 0;
+  while (PtlTriggeredCTInc(counter, {1, 0}, counter, 1'000'000) == PTL_OK) ++armed;
+  EXPECT_EQ(armed, limits.max_triggered_ops);
+  EXPECT_EQ(PtlTriggeredCTInc(counter, {1, 0}, counter, 1'000'000), PTL_NO_SPACE);
+  EXPECT_EQ(PtlCTCancelTriggered(counter), PTL_OK);
+  EXPECT_EQ(PtlTriggeredCTInc(counter, {1, 0}, counter, 1'000'000), PTL_OK);
 }
 
 TEST_F(Refused, InterfacesWithOptionsThatContradictEachOther) {

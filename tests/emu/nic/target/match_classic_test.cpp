@@ -435,6 +435,32 @@ TEST(MatchClassic, ProcessesThatAreKilledLeaveWholeChanges) {
   box::for_every_seed(20, 5'000, [](std::uint64_t seed) { return Processes(seed, true).run(); });
 }
 
+TEST(MatchClassic, TellsHowFarAReaderIsBehindUntilEventsAreLost) {
+  const Bench3 bench;
+  Session session(bench.view);
+  const auto index = insert(session, {.portal = 1, .source = {kAny, kAny}, .match_bits = 7});
+  ASSERT_TRUE(index.ok());
+  const Memory memory{.length = 64, .threshold = -1, .options = kAllowPut | kNoStart, .queue = bench.queue};
+  ASSERT_TRUE(attach(session, index.value(), memory, false).ok());
+  Arrival arrival = bench.message(7, 0);
+  arrival.portal = 1;
+  const std::uint64_t capacity = bench.view.queue(bench.queue).capacity;
+  std::vector<std::uint64_t> reached(4);  // the first event with which the reader is that far behind
+  std::uint64_t last = 0;
+  for (std::uint64_t n = 1; n <= 2 * capacity; ++n) {
+    const Verdict verdict = match::accept(session, arrival);
+    ASSERT_EQ(verdict.fail, kDelivered);
+    match::finish(session, arrival, verdict, kDelivered);
+    session.commit();
+    const int behind = quarters_behind(session, index.value());
+    if (reached[behind] == 0) reached[behind] = n;
+    if (behind != 0) last = n;
+  }
+  const std::uint64_t half = capacity / 2;
+  EXPECT_EQ(reached, (std::vector<std::uint64_t>{1, 0, half, half + half / 2}));
+  EXPECT_EQ(last, capacity - kSpareSlots - 1);
+}
+
 // An interface is closed while messages are on their way into it: their entries go with the last of them.
 TEST(MatchClassic, AnInterfaceThatIsClosedKeepsNoEntryOfAMessageUnderWay) {
   const Bench3 bench;
