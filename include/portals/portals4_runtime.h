@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright 2026 the Orrery authors
  *
- * The rank, the number of processes, their places and a barrier, by the names that the first implementations of
- * Portals 4 gave their launcher's side. Signatures as public clients use them; what each does is this library's
- * choice (docs/sources.md). Each call joins the launcher's PMI if the program has not, and leaves it at the
- * program's end. Thread safety: one call at a time. */
+ * The rank, the number of processes, their places and a barrier, by the names that the first implementations
+ * of Portals 4 gave their launcher's side. Signatures as public clients use them; what each does is this
+ * library's choice (docs/sources.md). Each call joins the launcher's PMI if the program has not, and leaves
+ * it at the program's end. Thread safety: one call at a time. */
 #ifndef ORRERY_PORTALS4_RUNTIME_H
 #define ORRERY_PORTALS4_RUNTIME_H
 

@@ -153,8 +153,8 @@ class Message {
   }
 
  private:
-  // On the machine each process has a core: a sender does not lose another's events because that one waits for
-  // its turn on a core of this host. At most half a queue of such pauses follow each other.
+  // On the machine each process has a core: a sender does not lose another's events because that one waits
+  // for its turn on a core of this host. At most half a queue of such pauses follow each other.
   static void give_reader_time(const Peer& peer, int quarters) {
     if (peer.self || Process::get().clock() != nullptr) return;
     const timespec pause{0, quarters < 3 ? 100'000 : 1'000'000};

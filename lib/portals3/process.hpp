@@ -53,8 +53,8 @@ class Process : public common::MatchNode {
   ptl_nid_t own_nid() const;
   // The process that a program means; null: none.
   Peer* find_target(ptl_process_id_t id);
-  // Whether its memory could not be reached (`fail`) because it has closed its interface or is at its end: the
-  // kernel takes the memory away before the process is known to be dead. Waits for that, 1 s at most.
+  // Whether its memory could not be reached (`fail`) because it has closed its interface or is at its end:
+  // the kernel takes the memory away before the process is known to be dead. Waits for that, 1 s at most.
   bool is_ending(const Peer& peer, match::Fail fail) const;
   static bool has_closed(const Peer& peer);
 

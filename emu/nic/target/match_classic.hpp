@@ -66,8 +66,8 @@ struct NewMatch {
 Verdict accept(Session& session, const Arrival& arrival);
 void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fail outcome);
 
-// How far the reader of the entry's event queue is behind: quarters of its room that are taken, 2 or 3; 0: fewer, or
-// all (events are being lost).
+// How far the reader of the entry's event queue is behind: quarters of its room that are taken, 2 or 3; 0:
+// fewer, or all (events are being lost).
 int quarters_behind(const Session& session, std::uint32_t entry);
 
 // ---- entries and descriptors ----

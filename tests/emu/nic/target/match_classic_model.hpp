@@ -33,8 +33,8 @@ inline std::string text(const Told& told) {
          std::to_string(told.link);
 }
 
-// The rules of Portals 3.3 over plain lists that are walked one by one: each call's outcome, and what is told,
-// in order. Entries and descriptors have the numbers that the caller gave them.
+// The rules of Portals 3.3 over plain lists that are walked one by one: each call's outcome, and what is
+// told, in order. Entries and descriptors have the numbers that the caller gave them.
 class Lists {
  public:
   static constexpr std::uint32_t kPortals = 4;
