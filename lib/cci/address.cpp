@@ -41,6 +41,43 @@ std::optional<bool> has_address(const std::string& ip) {
 
 }  // namespace
 
+// Whether packets to that address stay on this host, as the kernel's routes say: an interface's address, any
+// of 127.0.0.0/8, or one that is routed here. True where the kernel does not say.
+bool is_of_this_host(in_addr address) {
+  const UniqueFd routes(own_descriptor(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE)));
+  struct {
+    nlmsghdr header;
+    rtmsg route;
+    rtattr attribute;
+    in_addr destination;
+  } ask{};
+  ask.header.nlmsg_len = sizeof ask;
+  ask.header.nlmsg_type = RTM_GETROUTE;
+  ask.header.nlmsg_flags = NLM_F_REQUEST;
+  ask.route.rtm_family = AF_INET;
+  ask.route.rtm_dst_len = 32;
+  ask.attribute.rta_type = RTA_DST;
+  ask.attribute.rta_len = RTA_LENGTH(sizeof address);
+  ask.destination = address;
+  alignas(nlmsghdr) std::byte reply[1024];
+  iovec piece{&ask, sizeof ask};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  if (!routes.valid() || ::sendmsg(routes.get(), &message, 0) != static_cast<ssize_t>(sizeof ask))
+    return true;
+  piece = {reply, sizeof reply};
+  ssize_t n;
+  do n = ::recvmsg(routes.get(), &message, 0);
+  while (n < 0 && errno == EINTR);
+  const auto* const header = reinterpret_cast<const nlmsghdr*>(reply);
+  if (n < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(nlmsgerr)))) return true;
+  // No way there, which a packet has come by: another host's.
+  if (header->nlmsg_type == NLMSG_ERROR) return false;
+  if (header->nlmsg_type != RTM_NEWROUTE) return true;
+  return static_cast<const rtmsg*>(NLMSG_DATA(header))->rtm_type == RTN_LOCAL;
+}
+
 // Where the kernel does not tell, or the address is one that no interface lists (127.0.0.2), the device does
 // not fail.
 void Endpoint::watch_address() {

@@ -19,10 +19,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/uio.h>
 
 namespace orrery::cci {
+
+// address.cpp
+bool is_of_this_host(in_addr address);
 
 // One endpoint: its segment, its sockets, its connections and events, and a thread that looks after the
 // sockets when the client does not.

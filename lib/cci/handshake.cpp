@@ -282,7 +282,7 @@ void Endpoint::accept_all(int listener, bool local) {
       ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&here), &length);
       length = sizeof there;
       ::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&there), &length);
-      same_host = here.sin_addr.s_addr == there.sin_addr.s_addr;
+      same_host = here.sin_addr.s_addr == there.sin_addr.s_addr || is_of_this_host(there.sin_addr);
       const int on = 1;
       ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }

@@ -3,8 +3,12 @@
 #include "stranger.hpp"
 #include "world.hpp"
 
+#include <cstdio>
+#include <fstream>
 #include <functional>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
 
 // A peer that lies is refused, and the connections of others go on.
@@ -68,6 +72,48 @@ struct Victim {
 };
 
 using Peer = orrery::cci::test::Stranger<std::function<void()>>;
+
+// 127.0.0.2 is no address of an interface, and every user of the host may have it.
+TEST(Strangers, AProcessOfThisHostAtAnotherOfItsAddressesIsNoOtherHost) {
+  const std::string file = testing::TempDir() + "cci_address." + std::to_string(::getpid()) + ".ini";
+  for (const bool allowed : {false, true}) {
+    std::ofstream(file) << "[n]\ntransport = nic\nip = 127.0.0.1\n" << (allowed ? "allow = any\n" : "");
+    ::setenv("CCI_CONFIG", file.c_str(), 1);
+    const Started started;
+    ::unsetenv("CCI_CONFIG");
+    cci_endpoint_t* server = nullptr;
+    ASSERT_EQ(cci_create_endpoint(nullptr, 0, &server, nullptr), CCI_SUCCESS);
+    const auto uri = parse_uri(uri_of(server));
+    ASSERT_TRUE(uri.ok());
+    const orrery::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in from{}, to{};
+    from.sin_family = to.sin_family = AF_INET;
+    from.sin_addr.s_addr = htonl(0x7f000002);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(uri.value().port);
+    ASSERT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&from), sizeof from), 0);
+    ASSERT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+    struct {
+      FrameHeader header;
+      Hello hello;
+    } frame;
+    frame.header.kind = FrameKind::connect;
+    frame.header.sequence = 1;
+    frame.header.payload_bytes = sizeof(Hello);
+    frame.hello = {.endpoint = 1, .nonce = 2, .max_send_size = 4096, .attribute = CCI_CONN_ATTR_RO};
+    seal(&frame.header, nullptr);
+    (void)!::write(socket.get(), &frame, sizeof frame);
+    cci_event_t* const event = next_event(server, std::chrono::seconds(allowed ? 60 : 2));
+    EXPECT_EQ(event != nullptr, allowed);
+    if (event != nullptr) {
+      EXPECT_EQ(event->type, CCI_EVENT_CONNECT_REQUEST);
+      EXPECT_EQ(cci_reject(event), CCI_SUCCESS);
+      EXPECT_EQ(cci_return_event(event), CCI_SUCCESS);
+    }
+    EXPECT_EQ(cci_destroy_endpoint(server), CCI_SUCCESS);
+  }
+  std::remove(file.c_str());
+}
 
 Hello hello_of(bool shares) {
   Hello hello{
