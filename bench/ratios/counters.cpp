@@ -172,7 +172,7 @@ void triggers(Party& p, Stage& stage, const Stopwatch& watch) {
   }
   const double raw = stage.raw_half_round_trip(kRawMs);
   row(p.session.rank, "trigger_put8", median(samples), raw);
-  p.nic->triggers().cancel(counter);
+  p.nic->triggered().unit().cancel(counter);
   must(p.nic->counters().destroy(counter).ok(), "destroy");
 }
 

@@ -180,7 +180,7 @@ void trigger_that_fires_a_put(benchmark::State& state) {
   const CounterName name = nic.counters().create().value();
   std::uint64_t count = 0;
   for (auto _ : state) {
-    (void)nic.triggers().post(name, ++count, [&] { (void)nic.post(*f.endpoint, r); });
+    (void)nic.triggered().unit().post(name, ++count, [&] { (void)nic.post(*f.endpoint, r); });
     benchmark::DoNotOptimize(nic.triggered().add(name, {.success = 1}, false));
   }
 }

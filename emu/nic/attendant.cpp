@@ -6,6 +6,7 @@
 #include "emu/base/wait.hpp"
 #include "emu/nic/state/hazard.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace orrery::nic {
@@ -16,6 +17,26 @@ constexpr int kIdleTicks = 3;  // periods without a poll before frames ring agai
 constexpr std::uint64_t kPollsPerLook = 8;
 }  // namespace
 
+void Attendant::look_after(Row unit) {
+  const auto note = [](auto& list, auto& call) {
+    if (call) list.push_back(std::move(call));
+  };
+  note(polls_, unit.poll);
+  note(turns_, unit.in_turn);
+  note(serves_, unit.serve);
+  note(last_looks_, unit.last_look);
+  note(deaths_, unit.peer_died);
+}
+
+void Attendant::take_turn() {
+  for (const auto& take_turn : turns_) take_turn();
+}
+
+void Attendant::move_in_turn() {
+  (void)move_along();
+  take_turn();
+}
+
 bool Attendant::progress(const void* source) {
   const bool any = move_along();
   if (clock_ == nullptr) [[likely]]
@@ -24,7 +45,7 @@ bool Attendant::progress(const void* source) {
   if (is_runtime_thread()) return true;
   clock_->idle(source);
   // What has come meanwhile is there for the look that waited for it.
-  if (clock_->is_virtual()) units_.collective.progress_in_turn();
+  if (clock_->is_virtual()) take_turn();
   return true;
 }
 
@@ -39,25 +60,20 @@ Errc Attendant::progress_and_take(CompletionQueue& queue, Event* event) {
 bool Attendant::move_along() {
   if (pending_.polls.add()) [[unlikely]]
     after_idle_polls();
-  bool any = units_.triggered.unit().run(TriggerUnit::Look::at_signals);
+  bool any = false;
   if (pending_.has_outstanding()) {
-    units_.transport.poll_responses();
+    transport_.poll_responses();
     any = true;
   }
-  if (units_.transport.has_wire()) [[unlikely]] {
-    units_.transport.poll_wire(false);
+  if (transport_.has_wire()) [[unlikely]] {
+    transport_.poll_wire(false);
     if (pending_.polls.value() % kPollsPerLook == 0) {
       if (const std::int64_t delay = streak_.postpone(monotonic_ns())) services_.postpone_service(delay);
     }
     any = true;
   }
-  if (pending_.has_lanes()) any = units_.transport.poll_requests(false) || any;
-  if (units_.collective.active()) {
-    units_.collective.progress();
-    any = true;
-  }
-  if (units_.delays.any()) [[unlikely]]
-    any = units_.delays.run() || any;
+  if (pending_.has_lanes()) any = transport_.poll_requests(false) || any;
+  for (const auto& poll : polls_) any = poll() || any;
   return any;
 }
 
@@ -65,17 +81,17 @@ bool Attendant::move_along() {
 
 bool Attendant::serve() {
   ServiceState& service = view_.service();
-  bool busy = units_.transport.poll_requests(false);
-  if (pending_.has_outstanding()) busy = units_.transport.poll_responses() || busy;
+  bool busy = transport_.poll_requests(false);
+  if (pending_.has_outstanding()) busy = transport_.poll_responses() || busy;
   // A polling thread moves the wire along: one that takes its lock now and then only delays it.
-  if (units_.transport.has_wire() && !program_polls()) units_.transport.poll_wire(true);
-  busy = units_.triggered.unit().run(TriggerUnit::Look::at_counts) || busy;
-  bool owed = units_.collective.serve();
-  owed = units_.delays.run() || owed;
-  owed = units_.suspension.attend() || owed;
+  if (transport_.has_wire() && !program_polls()) transport_.poll_wire(true);
+  bool owed = false;
+  for (const auto& serve_unit : serves_) {
+    const Share share = serve_unit();
+    busy = busy || share != Share::idle;
+    owed = owed || share == Share::owed;
+  }
   streak_.set_owed(owed);
-  busy = busy || owed;
-  units_.regions.adopt_wanted();
   const std::uint64_t polls = pending_.polls.value();
   if (polls != polls_seen_) busy = true;
   polls_seen_ = polls;
@@ -90,11 +106,17 @@ bool Attendant::serve() {
   // for it.
   service.poller.store(Poller::none, std::memory_order_seq_cst);
   asymmetric_fence::heavy();
-  const bool joined = units_.triggered.unit().run(TriggerUnit::Look::at_counts) | units_.collective.serve();
-  if (!units_.transport.poll_requests(true) && !joined) return false;
+  const bool found = look_once_more();
+  if (!transport_.poll_requests(true) && !found) return false;
   service.poller.store(Poller::some, std::memory_order_seq_cst);
   idle_ticks_ = 0;
   return true;
+}
+
+bool Attendant::look_once_more() {
+  bool found = false;
+  for (const auto& look : last_looks_) found = look() || found;
+  return found;
 }
 
 // A thread of the program has polled for a while. It takes in frames itself, so the service thread, which
@@ -117,22 +139,17 @@ void Attendant::hand_frames_back() {
 void Attendant::peer_died(ProcessName process) {
   if (process.slot >= kMaxProcesses) return;
   // A later process may have its slot already.
-  const std::vector<Peer*> dead = units_.peers.of(process);
+  const std::vector<Peer*> dead = peers_.of(process);
   for (Peer* peer : dead) {
     peer->dead.store(true, std::memory_order_seq_cst);
-    units_.transport.fail(*peer, Errc::unreachable);
+    transport_.fail(*peer, Errc::unreachable);
   }
   // Release: windows that see the count see the peer marked dead.
   if (board_ != nullptr) board_->withdrawals.fetch_add(1, std::memory_order_release);
   // What it said before it died counts.
-  for (int i = 0; i < 64 && units_.transport.poll_requests(true); ++i) {
+  for (int i = 0; i < 64 && transport_.poll_requests(true); ++i) {
   }
-  units_.channels.take_back_from_the_dead();
-  units_.record_queues.repair([this](std::uint16_t slot, std::uint32_t generation) {
-    return services_.alive({slot, generation});
-  });
-  units_.triggered.unit().run(TriggerUnit::Look::at_counts);
-  units_.collective.peer_died(process);
+  for (const auto& tell : deaths_) tell(process);
   // What it was touching when it died it touches no more. Words of the board are its successor's after this
   // look.
   std::uint64_t left[kHazardSlots] = {};
@@ -152,8 +169,8 @@ void Attendant::peer_died(ProcessName process) {
 
 bool Attendant::serve_wire() {
   // A program that polls may be at it now: waiting for it would take its core.
-  units_.transport.poll_wire(!program_polls());
-  return units_.collective.serve();
+  transport_.poll_wire(!program_polls());
+  return look_once_more();
 }
 
 }  // namespace orrery::nic

@@ -2,59 +2,64 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "emu/nic/collective/collective_engine.hpp"
+#include "emu/clock/clock.hpp"
 #include "emu/nic/events/completion_queue.hpp"
 #include "emu/nic/events/poll_count.hpp"
-#include "emu/nic/events/record_queue.hpp"
-#include "emu/nic/gate/delays.hpp"
-#include "emu/nic/gate/suspend.hpp"
-#include "emu/nic/gate/triggered_put.hpp"
-#include "emu/nic/memory/regions.hpp"
-#include "emu/nic/message/channel.hpp"
+#include "emu/nic/state/host_services.hpp"
 #include "emu/nic/state/mover.hpp"
 #include "emu/nic/transport/peers.hpp"
+#include "emu/nic/transport/pending.hpp"
 #include "emu/nic/transport/transport.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 namespace orrery::nic {
 
 // Looks after all units of a NIC: a thread of the program that polls does it in passing, the service thread
-// when no other thread looks. It also tells the units of the death of peers.
-// Threads: progress calls: any. serve calls, peer_died(): the service thread.
-// Usage: attendant.progress(source);  // a thread that polls
+// when no other thread looks. It also tells the units of the death of peers. It moves frames itself; every
+// other unit is a row that it is made to look after, and is called after the frames, in the order of the
+// rows.
+// Threads: progress calls: any. serve calls, peer_died(): the service thread. look_after(): before them.
+// Usage: attendant.look_after({.poll = [&] { return unit.run(); }});
+//        attendant.progress(source);  // a thread that polls
 //        attendant.serve();           // the host's event loop
 class Attendant final : public Mover {
  public:
-  // What it looks after; all of it outlives the attendant's calls.
-  struct Units {
-    PeerTable& peers;
-    Regions& regions;
-    Transport& transport;
-    Triggered& triggered;
-    Delays& delays;
-    Suspension& suspension;
-    ChannelUnit& channels;
-    RecordQueues& record_queues;
-    CollectiveEngine& collective;
+  // What the service thread found at a unit.
+  enum class Share : std::uint8_t {
+    idle,
+    busy,  // something was there: there may be more soon
+    owed,  // the unit waits for a time: the service thread comes on its period, although the program polls
   };
-  Attendant(HostServices& services, Pending& pending, const Units& units)
+  // What is called of a unit; each may be empty.
+  struct Row {
+    std::function<bool()> poll;     // by a thread that polls; returns whether anything may have come of it
+    std::function<void()> in_turn;  // by the thread that has the turn of a virtual clock
+    std::function<Share()> serve;   // the service thread's share
+    std::function<bool()>
+        last_look;  // what must not wait while the service thread sleeps; whether it was there
+    std::function<void(ProcessName)> peer_died;  // what the process has sent has been taken in
+  };
+
+  Attendant(HostServices& services, Pending& pending, PeerTable& peers, Transport& transport)
       : services_(services),
         pending_(pending),
         view_(pending.view),
         clock_(services.clock()),
         board_(services.hazard_board()),
-        units_(units) {}
+        peers_(peers),
+        transport_(transport) {}
   Attendant(const Attendant&) = delete;
   Attendant& operator=(const Attendant&) = delete;
+
+  void look_after(Row unit);
 
   // ---- a thread of the program ----
   bool move_along() override;
   bool progress(const void* source) override;
-  void move_in_turn() override {
-    (void)move_along();
-    units_.collective.progress_in_turn();
-  }
+  void move_in_turn() override;
   void hand_frames_back() override;
   // A poll that found nothing, and nothing to move along, and was one of many.
   void after_idle_polls();
@@ -71,12 +76,22 @@ class Attendant final : public Mover {
   void peer_died(ProcessName process);  // its outstanding operations end in `unreachable`
 
  private:
+  void take_turn();
+  bool look_once_more();
+
   HostServices& services_;
   Pending& pending_;
   const NicView view_;
   clock::Clock* const clock_;
   HazardBoard* const board_;
-  const Units units_;
+  PeerTable& peers_;
+  Transport& transport_;
+  // Of the rows, by what is called.
+  std::vector<std::function<bool()>> polls_;
+  std::vector<std::function<void()>> turns_;
+  std::vector<std::function<Share()>> serves_;
+  std::vector<std::function<bool()>> last_looks_;
+  std::vector<std::function<void(ProcessName)>> deaths_;
   PollStreak streak_;
   std::uint64_t polls_seen_ = 0;  // service thread
   int idle_ticks_ = 0;            // service thread

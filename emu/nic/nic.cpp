@@ -29,9 +29,7 @@ Nic::Nic(HostServices& services, NicView view, wire::ProcessSlot self, const Opt
                             [this](std::uint64_t at, std::uint64_t n) {
                               arena_.give_back(at, n, Arena::Use::records);
                             }}),
-      attendant_(services, pending_,
-                 {peers_, regions_, transport_, triggered_, delays_, suspension_, channels_, record_queues_,
-                  collective_}),
+      attendant_(services, pending_, peers_, transport_),
       regions_(services, view, self, arena_,
                {.drain_limit_ns = options.drain_limit_ns,
                 .may_adopt = options.may_adopt,
@@ -72,6 +70,7 @@ Nic::Nic(HostServices& services, NicView view, wire::ProcessSlot self, const Opt
       messages_(regions_, initiator_, attendant_),
       collective_({services, view, self, peers_, ports_, transport_, regions_, attendant_, faults_.get(),
                    options.collective_by_packets}) {
+  look_after_units();
   if (clock_ != nullptr) {
     clock_->set_look([](void* engine) { static_cast<CollectiveEngine*>(engine)->progress_in_turn(); },
                      &collective_);
@@ -81,6 +80,41 @@ Nic::Nic(HostServices& services, NicView view, wire::ProcessSlot self, const Opt
   AmoCache(view).set_up(options_.amo_cache_entries, options_.amo_cache_mode);
   // Accesses of our own threads to our own memory are announced like those of peers.
   view.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
+}
+
+// The units but for the frames: a new one is a row.
+void Nic::look_after_units() {
+  using Share = Attendant::Share;
+  using Look = TriggerUnit::Look;
+  TriggerUnit& triggers = triggered_.unit();
+  attendant_.look_after({.peer_died = [this](ProcessName) { channels_.take_back_from_the_dead(); }});
+  attendant_.look_after({.peer_died = [this](ProcessName) {
+    record_queues_.repair([this](std::uint16_t slot, std::uint32_t generation) {
+      return services_.alive({slot, generation});
+    });
+  }});
+  attendant_.look_after(
+      {.poll = [&triggers] { return triggers.run(Look::at_signals); },
+       .serve = [&triggers] { return triggers.run(Look::at_counts) ? Share::busy : Share::idle; },
+       .last_look = [&triggers] { return triggers.run(Look::at_counts); },
+       .peer_died = [&triggers](ProcessName) { triggers.run(Look::at_counts); }});
+  attendant_.look_after({.poll =
+                             [this] {
+                               if (!collective_.active()) return false;
+                               collective_.progress();
+                               return true;
+                             },
+                         .in_turn = [this] { collective_.progress_in_turn(); },
+                         .serve = [this] { return collective_.serve() ? Share::owed : Share::idle; },
+                         .last_look = [this] { return collective_.serve(); },
+                         .peer_died = [this](ProcessName process) { collective_.peer_died(process); }});
+  attendant_.look_after({.poll = [this] { return delays_.any() && delays_.run(); },
+                         .serve = [this] { return delays_.run() ? Share::owed : Share::idle; }});
+  attendant_.look_after({.serve = [this] { return suspension_.attend() ? Share::owed : Share::idle; }});
+  attendant_.look_after({.serve = [this] {
+    regions_.adopt_wanted();
+    return Share::idle;
+  }});
 }
 
 Nic::~Nic() { close(); }

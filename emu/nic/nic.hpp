@@ -67,7 +67,6 @@ class Nic {
   Messages& messages() { return messages_; }
   Waits& waits() { return waits_; }
   Triggered& triggered() { return triggered_; }
-  TriggerUnit& triggers() { return triggered_.unit(); }
   Suspension& suspension() { return suspension_; }
   Attendant& attendant() { return attendant_; }
   CounterPool& counters() { return counters_; }
@@ -203,6 +202,7 @@ class Nic {
     if (pending_.polls.add()) [[unlikely]]
       attendant_.after_idle_polls();
   }
+  void look_after_units();
   void close();
 
   Pending pending_;  // first: what a poll looks at
@@ -223,7 +223,7 @@ class Nic {
   DeviceRegisters registers_;
   ResourceUse resources_;
   TranslationTable translation_;
-  Attendant attendant_;  // before all that wait by it; names those that follow
+  Attendant attendant_;  // before all that wait by it
   Regions regions_;
   Transport transport_;
   Router router_;

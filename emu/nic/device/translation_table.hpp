@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -77,7 +78,7 @@ class TranslationTable {
     return first;
   }
 
-  mutable std::mutex mu_;
+  mutable Lock<LockRank::translation> mu_;
   std::vector<Range> ranges_;  // guarded by mu_
 };
 

@@ -81,7 +81,7 @@ void report_faults(bool has_faults, const FaultCounters& counters) {
       value(counters.link_errors), value(counters.links_failed));
 }
 
-std::mutex g_runtime_mu;
+constinit Lock<LockRank::runtime> g_runtime_mu;
 Runtime* g_runtime = nullptr;
 pid_t g_runtime_pid = 0;
 
@@ -126,7 +126,7 @@ struct OfProcess {
   clock::Clock* clock = nullptr;
   std::string words = "raw";
 };
-std::mutex g_clock_mu;
+constinit Lock<LockRank::clock> g_clock_mu;
 OfProcess g_clock;  // guarded by g_clock_mu
 
 }  // namespace

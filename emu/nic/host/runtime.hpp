@@ -12,6 +12,7 @@
 #include "emu/memory/unmapping.hpp"
 #include "emu/nic/host/wire_watch.hpp"
 #include "emu/nic/nic.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 #include "emu/wire/ofi_wire.hpp"
 
 #include <array>
@@ -148,7 +149,7 @@ class Runtime final : public HostServices {
   UniqueFd doorbell_;
   UniqueFd heartbeat_;  // timerfd
   // Between hosts; before the NIC, which uses it to its end.
-  std::mutex wire_mu_;
+  Lock<LockRank::opened_wire> wire_mu_;
   Addresses addresses_{job_.directory()};
   std::unique_ptr<wire::OfiWire> wire_;    // set once, under wire_mu_
   std::atomic<bool> wire_is_open_{false};  // wire_ and what follows will not change
@@ -174,7 +175,7 @@ class Runtime final : public HostServices {
   bool hears_of_unmaps_ = false;  // service thread
   std::atomic<bool> ticking_{false};
   std::atomic<std::int64_t> served_ns_{0};  // when the service thread last did its share
-  std::mutex contacts_mu_;
+  Lock<LockRank::contacts> contacts_mu_;
   // Written under contacts_mu_; a published contact does not change.
   std::array<std::atomic<Contact*>, kMaxProcesses> contacts_{};
   std::vector<std::unique_ptr<Contact>> contact_storage_;

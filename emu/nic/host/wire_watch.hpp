@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/nic/state/lock_rank.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -72,7 +74,7 @@ class WireWatch {
 
   System& system_;
   std::atomic<std::uint64_t> polls_at_post_{0};  // of the last one; a lost store only guesses worse
-  std::mutex mu_;
+  Lock<LockRank::wire_watch> mu_;
   std::atomic<State> state_{State::by_tick};  // written under mu_
   // Guarded by mu_.
   std::int64_t timer_at_ = 0;       // what the timer is set for, 0: nothing

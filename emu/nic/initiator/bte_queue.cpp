@@ -43,7 +43,7 @@ void BteQueue::end() {
 // Whether the engine runs; starts it the first time.
 bool BteQueue::Queues::start(BteQueue& engine) {
   if (engine.started_.test(std::memory_order_acquire)) return true;
-  static std::mutex mu;  // of all queues: a start is rare
+  static Lock<LockRank::engine_start> mu;  // of all queues: a start is rare
   const std::lock_guard lock(mu);
   if (engine.started_.test(std::memory_order_acquire)) return true;
   // Signals are the program's: none is delivered to the engine.

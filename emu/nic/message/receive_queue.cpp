@@ -6,6 +6,7 @@
 #include "emu/base/double_word.hpp"
 
 #include <bit>
+#include <mutex>
 
 namespace orrery::nic {
 

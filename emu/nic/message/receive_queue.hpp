@@ -3,13 +3,13 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/state/nic_state.hpp"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <vector>
 
 // Receive queues: up to 16,384 buffers of one size, in one slab of the owner's registered memory. Senders in
@@ -140,7 +140,7 @@ class ReceiveQueue {
   const std::uint64_t offset_;
   const std::uint64_t nonce_;
   ReceiveQueueView queue_;
-  std::mutex mu_;
+  Lock<LockRank::receive_queue> mu_;
 };
 
 }  // namespace orrery::nic

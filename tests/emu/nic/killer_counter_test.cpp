@@ -21,7 +21,7 @@ TEST_F(KillAdder, IncrementThatFiresATrigger) {
       [&] {
         fired = 0;
         name = target.counters().create().value();
-        ASSERT_TRUE(target.triggers().post(name, 3, [&] { ++fired; }).ok());
+        ASSERT_TRUE(target.triggered().unit().post(name, 3, [&] { ++fired; }).ok());
         counter::add(target.view(), name, {.success = 2});
       },
       [&] { (void)counter::add(scene.world[1].nic().view(), name, {.success = 1}); },
@@ -32,7 +32,7 @@ TEST_F(KillAdder, IncrementThatFiresATrigger) {
         ASSERT_EQ(fired, value.success == 3 ? 1 : 0);
         scene.world[1].nic().serve();
         ASSERT_EQ(fired, value.success == 3 ? 1 : 0);
-        target.triggers().cancel(name);
+        target.triggered().unit().cancel(name);
         ASSERT_TRUE(target.counters().destroy(name).ok());
       });
 }
@@ -61,8 +61,8 @@ TEST_F(KillAdder, ThatCarriesOutWhatItTriggered) {
         words[512] = 0;
         for (CounterName* one : {&name, &ended, &last}) *one = owner.counters().create().value();
         ASSERT_TRUE(owner.triggered().post_put(name, 3, *endpoint, put, ended, {.success = 1}).ok());
-        ASSERT_TRUE(owner.triggers().post_add(ended, 1, last, {.success = 10, .failure = 1}).ok());
-        ASSERT_TRUE(owner.triggers().post_add(name, 4, last, {.success = 100}).ok());
+        ASSERT_TRUE(owner.triggered().unit().post_add(ended, 1, last, {.success = 10, .failure = 1}).ok());
+        ASSERT_TRUE(owner.triggered().unit().post_add(name, 4, last, {.success = 100}).ok());
         counter::add(owner.view(), name, {.success = 2});
       },
       [&] { (void)scene.world[0].nic().triggered().add(scene.world[1].name(), name, {.success = 1}); },
@@ -81,7 +81,7 @@ TEST_F(KillAdder, ThatCarriesOutWhatItTriggered) {
         ASSERT_EQ(words[512], rounds);
         ASSERT_EQ(owner.counters().get(ended).value(), (CounterValue{1, 0}));
         ASSERT_EQ(owner.counters().get(last).value(), (CounterValue{110, 1}));
-        ASSERT_EQ(owner.triggers().pending(), 0u);
+        ASSERT_EQ(owner.triggered().unit().pending(), 0u);
         if (rounds % 2 != 0) scene.world.kill(0);
         for (const CounterName one : {name, ended, last}) ASSERT_TRUE(owner.counters().destroy(one).ok());
       });
@@ -98,12 +98,12 @@ TEST_F(KillAdder, OwnerInTheMiddleOfItsTriggers) {
         Nic& owner = scene.world[0].nic();
         name = owner.counters().create().value();
         raised = owner.counters().create().value();
-        ASSERT_TRUE(owner.triggers().post_add(name, 2, raised, {.success = 1}).ok());
+        ASSERT_TRUE(owner.triggered().unit().post_add(name, 2, raised, {.success = 1}).ok());
       },
       [&] {
         Nic& owner = scene.world[0].nic();
-        (void)owner.triggers().post_add(name, 1, raised, {.success = 10});
-        (void)owner.triggers().post_add(name, 3, raised, {.success = 100});
+        (void)owner.triggered().unit().post_add(name, 1, raised, {.success = 10});
+        (void)owner.triggered().unit().post_add(name, 3, raised, {.success = 100});
         (void)owner.triggered().add(name, {.success = 1}, false);
       },
       [&] {

@@ -6,6 +6,8 @@
 #include "emu/nic/events/error_log.hpp"
 #include "emu/nic/events/ports.hpp"
 #include "emu/nic/events/queues.hpp"
+#include "emu/nic/initiator/deferral.hpp"
+#include "emu/nic/initiator/initiator.hpp"
 #include "emu/nic/initiator/router.hpp"
 #include "emu/nic/memory/regions.hpp"
 #include "emu/nic/state/arena.hpp"
@@ -44,10 +46,12 @@ class Host final : public HostServices {
   NicView view;
   std::vector<Host*> others;  // by slot; null: none
   bool lives = true;
-  bool direct = false;      // its registered memory lies in the memory file
-  bool same_space = false;  // peers reach its addresses as their own
+  clock::Clock* time = nullptr;  // its clock; none: raw time
+  bool direct = false;           // its registered memory lies in the memory file
+  bool same_space = false;       // peers reach its addresses as their own
   int rings = 0;
   int self_rings = 0;
+  int wires_handed_back = 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> adopted;
 
   Result<Range> inspect(std::uint64_t, std::uint64_t) override {
@@ -79,6 +83,7 @@ class Host final : public HostServices {
     return process_in(slot);
   }
   Result<PeerRoute> connect(ProcessName process) override {
+    if (const auto there = process_in(process.slot); !there.ok()) return there.code();
     PeerRoute route;
     route.process = process;
     route.nic = others[process.slot]->view;
@@ -101,6 +106,8 @@ class Host final : public HostServices {
   }
   Errc guarded(Errc (*body)(void*), void* argument) override { return body(argument); }
   WaitBudget wait_budget() override { return {.spins = 1, .yields = 1}; }
+  clock::Clock* clock() override { return time; }
+  void hand_wire_back() override { ++wires_handed_back; }
 
  private:
   static constexpr Geometry kGeometry{
@@ -207,6 +214,45 @@ struct Pair {
       b.move_along();
     }
   }
+};
+
+// Defers as the test says.
+struct Defers final : Deferral {
+  Begun answer = Begun::ended(Errc::ok);
+  std::vector<Request> asked;
+  std::vector<Request> held;
+  Begun defer_or_fail(Endpoint&, const Request& request) override {
+    asked.push_back(request);
+    return answer;
+  }
+  Errc hold(const Request& request) override {
+    held.push_back(request);
+    return Errc::ok;
+  }
+  bool holds_any() const override { return !held.empty(); }
+};
+
+// What posts from a node of a pair to the other.
+struct Poster {
+  explicit Poster(Node& from, bool with_deferral = false)
+      : initiator(from.host, from.host.view, from.pending, from.peers, from.transport, from.hot, from.router,
+                  defers, with_deferral, from.moves),
+        queue(from.queues.create(64, 0).value()) {
+    endpoint.port = from.port;
+    endpoint.queue = queue;
+    endpoint.bound = true;
+    endpoint.remote_nic_address = from.host.self().slot == 0 ? 1 : 0;
+    queue->become_source();
+  }
+  // How the next operation ended; not_done: none has.
+  Errc ended() {
+    Event event;
+    return queue->take(&event) == Errc::ok ? event.status : Errc::not_done;
+  }
+  Defers defers;
+  Initiator initiator;
+  CompletionQueue* queue;
+  Endpoint endpoint;
 };
 
 // Keeps what it is told.

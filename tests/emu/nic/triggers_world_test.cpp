@@ -130,13 +130,14 @@ class TriggerWorld {
     if (made.to_counter >= kCounters && made.kind != Kind::put) made.kind = Kind::set;
     Status posted = Errc::ok;
     if (made.kind == Kind::add) {
-      posted = nic.triggers().post_add(name(node, made.counter), made.threshold, name(node, made.to_counter),
-                                       made.by);
+      posted = nic.triggered().unit().post_add(name(node, made.counter), made.threshold,
+                                               name(node, made.to_counter), made.by);
     } else if (made.kind == Kind::set) {
-      posted = nic.triggers().post_set(name(node, made.counter), made.threshold, name(node, kCounters), kSet);
+      posted = nic.triggered().unit().post_set(name(node, made.counter), made.threshold,
+                                               name(node, kCounters), kSet);
     } else if (made.kind == Kind::act) {
       made.to_node = any_living();
-      posted = nic.triggers().post(name(node, made.counter), made.threshold, [this, made] {
+      posted = nic.triggered().unit().post(name(node, made.counter), made.threshold, [this, made] {
         raise(made.node, made.to_node, made.to_counter, made.by);
       });
     } else if (!post_put(&made, &posted)) {
@@ -239,9 +240,9 @@ class TriggerWorld {
         fail(fmt::format("node {}: the counter that is set has {} and {}", node, set.success, set.failure));
       std::uint32_t waiting = 0;
       for (const Trigger& t : triggers_) waiting += t.node == node && !t.fired && !t.cancelled ? 1 : 0;
-      if (world_[node].nic().triggers().pending() != waiting)
-        fail(fmt::format("node {}: {} triggers wait, not {}", node, world_[node].nic().triggers().pending(),
-                         waiting));
+      if (world_[node].nic().triggered().unit().pending() != waiting)
+        fail(fmt::format("node {}: {} triggers wait, not {}", node,
+                         world_[node].nic().triggered().unit().pending(), waiting));
     }
     for (const Trigger& t : triggers_) {
       if (t.kind != Kind::put || !world_[t.node].alive_here || !world_[t.to_node].alive_here) continue;
@@ -260,7 +261,7 @@ class TriggerWorld {
       t.cancelled = true;
       ++expected;
     }
-    const std::uint32_t dropped = world_[node].nic().triggers().cancel(name(node, counter));
+    const std::uint32_t dropped = world_[node].nic().triggered().unit().cancel(name(node, counter));
     if (dropped != expected) fail(fmt::format("{} triggers were cancelled, not {}", dropped, expected));
   }
   // Its actions have been carried out: what others were to have of them is in the model.

@@ -20,7 +20,7 @@ namespace {
 class Triggers : public ::testing::Test {
  protected:
   Nic& nic() { return world_[0].nic(); }
-  TriggerUnit& unit() { return nic().triggers(); }
+  TriggerUnit& unit() { return nic().triggered().unit(); }
   CounterName counter() { return nic().counters().create().value(); }
   // As another process does it: by the segment alone.
   Counted peer_adds(CounterName name, CounterValue by) { return counter::add(nic().view(), name, by); }
@@ -261,14 +261,14 @@ TEST(TriggersUnderThreads, AreCarriedOutOnceByWhicheverProcessComesFirst) {
   }
   for (std::uint64_t i = 1; i <= 2 * kRounds; ++i) {
     if (i % 5 == 0) {
-      ASSERT_TRUE(nic.triggers().post(name, i, [&] { acted.fetch_add(1); }).ok());
+      ASSERT_TRUE(nic.triggered().unit().post(name, i, [&] { acted.fetch_add(1); }).ok());
     } else {
-      ASSERT_TRUE(nic.triggers().post_add(name, i, raised, {.success = 1}).ok());
+      ASSERT_TRUE(nic.triggered().unit().post_add(name, i, raised, {.success = 1}).ok());
     }
   }
   for (auto& thread : threads) thread.join();
-  for (int i = 0; i < 1'000'000 && nic.triggers().pending() != 0; ++i) nic.progress();
-  EXPECT_EQ(nic.triggers().pending(), 0u);
+  for (int i = 0; i < 1'000'000 && nic.triggered().unit().pending() != 0; ++i) nic.progress();
+  EXPECT_EQ(nic.triggered().unit().pending(), 0u);
   EXPECT_EQ(acted.load(), 2 * kRounds / 5);
   EXPECT_EQ(nic.counters().get(raised).value(), (CounterValue{2 * kRounds - 2 * kRounds / 5, 0}));
   EXPECT_EQ(nic.counters().get(name).value(), (CounterValue{2 * kRounds, 0}));
@@ -354,7 +354,8 @@ std::string triggers_as_the_model_says(std::uint64_t seed) {
       const int id = ++order;
       const std::size_t to = random() % kCounters;
       const CounterValue by{random() % 2, random() % 8 == 0 ? 1u : 0u};
-      if (!nic.triggers()
+      if (!nic.triggered()
+               .unit()
                .post(names[i], threshold,
                      [&, id, to, by] {
                        done.push_back(id);
@@ -367,13 +368,14 @@ std::string triggers_as_the_model_says(std::uint64_t seed) {
       nic.serve();
     } else {
       nic.progress();
-      nic.triggers().run(TriggerUnit::Look::at_counts);
+      nic.triggered().unit().run(TriggerUnit::Look::at_counts);
       settle();
-      if (nic.triggers().cancel(names[i]) != model[i].waiting.size()) return "another number was cancelled";
+      if (nic.triggered().unit().cancel(names[i]) != model[i].waiting.size())
+        return "another number was cancelled";
       model[i].waiting.clear();
     }
   }
-  nic.triggers().run(TriggerUnit::Look::at_counts);
+  nic.triggered().unit().run(TriggerUnit::Look::at_counts);
   settle();
   std::sort(done.begin(), done.end());
   std::sort(expected.begin(), expected.end());

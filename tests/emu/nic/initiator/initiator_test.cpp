@@ -13,27 +13,11 @@
 namespace orrery::nic {
 namespace {
 
-// Defers as the test says.
-struct Defers final : Deferral {
-  Begun answer = Begun::ended(Errc::ok);
-  std::vector<Request> asked;
-  std::vector<Request> held;
-  Begun defer_or_fail(Endpoint&, const Request& request) override {
-    asked.push_back(request);
-    return answer;
-  }
-  Errc hold(const Request& request) override {
-    held.push_back(request);
-    return Errc::ok;
-  }
-  bool holds_any() const override { return !held.empty(); }
-};
-
 struct Posts : ::testing::Test {
   parts::Pair pair;
   parts::Node& a = pair.a;
   parts::Node& b = pair.b;
-  Defers defers;
+  parts::Defers defers;
   Initiator initiator = make(false);
   CompletionQueue* queue = a.queues.create(64, 0).value();
   Endpoint endpoint;

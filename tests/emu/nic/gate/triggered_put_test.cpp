@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 the Orrery authors
+#include "emu/nic/gate/triggered_put.hpp"
+
+#include "tests/emu/nic/parts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+
+namespace orrery::nic {
+namespace {
+
+// Node a has a put to b that waits for a counter of a.
+struct TriggeredPut : ::testing::Test {
+  parts::Pair pair;
+  parts::Node& a = pair.a;
+  parts::Node& b = pair.b;
+  parts::Poster poster{a};
+  CounterPool counters{a.host.view};
+  Triggered ours{a.host, a.pending, 0, a.peers, a.router, poster.initiator, true};
+  parts::Poster poster_b{b};
+  Triggered theirs{b.host, b.pending, 1, b.peers, b.router, poster_b.initiator, true};
+  CounterName trigger = counters.create().value();
+  CounterName ended = counters.create().value();
+  alignas(4096) std::array<std::uint64_t, 512> source{};
+  alignas(4096) std::array<std::uint64_t, 512> target{};
+  MemKey from = a.expose(source.data(), sizeof source);
+  MemKey to = b.expose(target.data(), sizeof target);
+
+  Request put() {
+    source[0] = 11;
+    Request request;
+    request.op = Op::put;
+    request.local_address = reinterpret_cast<std::uint64_t>(source.data());
+    request.remote_address = reinterpret_cast<std::uint64_t>(target.data());
+    request.length = 8;
+    request.local = from;
+    request.remote = to;
+    return request;
+  }
+  Status post() { return ours.post_put(trigger, 2, poster.endpoint, put(), ended, {.success = 1}); }
+  CounterValue value(CounterName name) { return counters.get(name).value(); }
+};
+
+TEST_F(TriggeredPut, PollsLookFurtherFromTheFirstOneOn) {
+  EXPECT_FALSE(a.pending.always_moves.load());
+  ASSERT_TRUE(post().ok());
+  EXPECT_TRUE(a.pending.always_moves.load());
+}
+
+TEST_F(TriggeredPut, IsPostedByItsOwnerWhenTheCounterIsThere) {
+  ASSERT_TRUE(post().ok());
+  ASSERT_EQ(ours.add(trigger, {.success = 1}, false), Errc::ok);
+  pair.settle();
+  EXPECT_EQ(target[0], 0u);
+  ASSERT_EQ(ours.add(trigger, {.failure = 1}, false), Errc::ok) << "failures count, too";
+  pair.settle();
+  EXPECT_EQ(target[0], 11u);
+  EXPECT_EQ(value(ended).success, 1u);
+}
+
+TEST_F(TriggeredPut, WithinACallOfTheNicItWaitsForTheNextLook) {
+  ASSERT_TRUE(post().ok());
+  a.host.view.service().poller = Poller::none;
+  ASSERT_EQ(ours.add(trigger, {.success = 2}, true), Errc::ok);
+  EXPECT_EQ(ours.unit().pending(), 1u);
+  EXPECT_EQ(a.host.self_rings, 1) << "the service thread sleeps";
+  EXPECT_TRUE(ours.unit().run(TriggerUnit::Look::at_signals));
+  pair.settle();
+  EXPECT_EQ(target[0], 11u);
+}
+
+TEST_F(TriggeredPut, APeerThatReachesBothEndsCarriesItOut) {
+  a.host.same_space = b.host.same_space = true;
+  (void)b.peers.connect(b.host.self());
+  ASSERT_TRUE(post().ok());
+  ASSERT_EQ(theirs.add(a.host.self(), trigger, {.success = 2}), Errc::ok);
+  EXPECT_EQ(target[0], 11u) << "its owner has not moved";
+  EXPECT_EQ(value(ended).success, 1u);
+  EXPECT_EQ(ours.unit().pending(), 0u);
+}
+
+TEST_F(TriggeredPut, APeerThatDoesNotLeavesItToTheOwnerAndRings) {
+  ASSERT_TRUE(post().ok());
+  a.host.view.service().poller = Poller::none;
+  ASSERT_EQ(theirs.add(a.host.self(), trigger, {.success = 2}), Errc::ok);
+  EXPECT_EQ(target[0], 0u);
+  EXPECT_EQ(a.host.rings, 1);
+  EXPECT_TRUE(ours.unit().run(TriggerUnit::Look::at_signals));
+  pair.settle();
+  EXPECT_EQ(target[0], 11u);
+  EXPECT_EQ(value(ended).success, 1u);
+}
+
+TEST_F(TriggeredPut, ThatIsRefusedAtItsTargetCountsAsAFailure) {
+  ASSERT_TRUE(post().ok());
+  ASSERT_TRUE(b.regions.deregister(to).ok());
+  ASSERT_EQ(ours.add(trigger, {.success = 2}, false), Errc::ok);
+  pair.settle();
+  EXPECT_EQ(value(ended).success, 0u);
+  EXPECT_EQ(value(ended).failure, 1u);
+}
+
+TEST_F(TriggeredPut, AsksForNoEventsHereAndNamesACounterThatIs) {
+  Request request = put();
+  request.flags = kGlobalEvent;
+  EXPECT_EQ(ours.post_put(trigger, 1, poster.endpoint, request, ended, {1, 0}).code(), Errc::invalid_param);
+  const CounterName gone = counters.create().value();
+  ASSERT_TRUE(counters.destroy(gone).ok());
+  EXPECT_EQ(ours.post_put(trigger, 1, poster.endpoint, put(), gone, {1, 0}).code(), Errc::invalid_handle);
+  poster.endpoint.bound = false;
+  EXPECT_EQ(ours.post_put(trigger, 1, poster.endpoint, put(), ended, {1, 0}).code(), Errc::invalid_state);
+}
+
+TEST_F(TriggeredPut, OfACounterThatIsGoneIsAnError) {
+  ASSERT_TRUE(counters.destroy(trigger).ok());
+  EXPECT_EQ(ours.add(trigger, {1, 0}, false), Errc::invalid_handle);
+  EXPECT_EQ(theirs.add(a.host.self(), trigger, {1, 0}), Errc::invalid_handle);
+  EXPECT_EQ(theirs.add({3, 0}, trigger, {1, 0}), Errc::unreachable);
+}
+
+}  // namespace
+}  // namespace orrery::nic
