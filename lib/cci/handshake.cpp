@@ -51,6 +51,13 @@ std::uint32_t attribute_of(const Connection& connection) {
   return static_cast<std::uint32_t>(connection.shown.attribute);
 }
 
+// Whether the process at the other end of a Unix socket is one of this user. A container's process may show
+// the same number, and abstract names reach as far as the network namespace.
+bool is_of_our_user(int socket) {
+  const auto peer = job::peer_of(socket);
+  return peer && peer->uid == ::geteuid() && job::shares_namespaces(*peer);
+}
+
 }  // namespace
 
 bool Endpoint::is_unsettled(const Connection& connection) const {
@@ -120,8 +127,7 @@ Errc Endpoint::dial_here(Connection* connection, std::string_view meeting) {
   auto socket = connect_to(meeting);
   if (!socket.ok()) return socket.code();
   connection->socket = std::move(socket.value());
-  const auto peer = job::peer_of(connection->socket.get());
-  connection->same_user = peer && peer->uid == ::geteuid();
+  connection->same_user = is_of_our_user(connection->socket.get());
   connection->interest = EPOLLIN;
   watch(connection);
   greet(connection);
@@ -274,8 +280,7 @@ void Endpoint::accept_all(int listener, bool local) {
     bool same_user = false;
     bool same_host = local;
     if (local) {
-      const auto peer = job::peer_of(socket.get());
-      same_user = peer && peer->uid == ::geteuid();
+      same_user = is_of_our_user(socket.get());
     } else {
       sockaddr_in here{}, there{};
       socklen_t length = sizeof here;

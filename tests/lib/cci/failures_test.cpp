@@ -273,5 +273,41 @@ TEST(OtherUsers, AreRefusedUnlessTheServerSaysSoAndThenSpeakByFrames) {
   ::unlink(file.c_str());
 }
 
+// From a pid namespace of its own a process shows this user's number, and reaches the abstract names.
+TEST(OtherUsers, AProcessOfOtherNamespacesIsNoneOfOurUser) {
+  if (::geteuid() != 0) ORRERY_SKIP("root") << "only root makes the namespaces that this is about";
+  Server server;
+  ASSERT_NO_FATAL_FAILURE(start_server(&server));
+  // The status of its connection.
+  const auto asked = [&] {
+    const Started started;
+    cci_endpoint_t* client = nullptr;
+    cci_event_t* event = nullptr;
+    if (cci_create_endpoint(nullptr, 0, &client, nullptr) != CCI_SUCCESS ||
+        cci_connect(client, server.uri.c_str(), nullptr, 0, CCI_CONN_ATTR_RO, nullptr, 0, nullptr) !=
+            CCI_SUCCESS ||
+        (event = next_event(client, std::chrono::seconds(60))) == nullptr)
+      return 78;
+    return static_cast<int>(event->connect.status);
+  };
+  for (const int flags : {0, CLONE_NEWPID, CLONE_NEWUSER}) {
+    const pid_t outside = ::fork();
+    if (outside == 0) {
+      if (flags != 0 && ::unshare(flags) != 0) ::_exit(77);
+      const pid_t inside = ::fork();
+      if (inside == 0) ::_exit(asked());
+      int status = 0;
+      ::waitpid(inside, &status, 0);
+      ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 79);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(outside, &status, 0), outside);
+    if (flags != 0 && WEXITSTATUS(status) == 77) continue;  // cannot be made here
+    EXPECT_EQ(WEXITSTATUS(status), flags == 0 ? CCI_SUCCESS : CCI_ETIMEDOUT) << flags;
+  }
+  ::kill(server.pid, SIGKILL);
+  EXPECT_EQ(::waitpid(server.pid, nullptr, 0), server.pid);
+}
+
 }  // namespace
 }  // namespace cci_test
