@@ -42,8 +42,8 @@ std::uint64_t HandleTable::insert(std::uint8_t kind, void* object) {
   std::uint32_t index = free_;
   std::uint32_t generation = first_generation_;
   if (index != 0) {
-    generation = generation_of(slots_[index].payload);
-    free_ = static_cast<std::uint32_t>(slots_[index].payload & (kCapacity - 1));
+    generation = generation_of(free_words_[index]);
+    free_ = static_cast<std::uint32_t>(free_words_[index] & (kCapacity - 1));
   } else {
     if (used_ == kCapacity - 1) return 0;
     index = ++used_;
@@ -65,7 +65,7 @@ void* HandleTable::erase(std::uint8_t kind, std::uint64_t handle) {
   --live_;
   const std::uint32_t next_generation = generation_of(handle) + 1;
   if (next_generation != 0) {
-    slots_[index].payload = static_cast<std::uintptr_t>(next_generation) << kSlotBits | free_;
+    free_words_[index] = static_cast<std::uint64_t>(next_generation) << kSlotBits | free_;
     free_ = index;
   }
   return object;

@@ -19,14 +19,15 @@ namespace orrery::common {
 // slot that it names, and is refused without anything being read through it.
 //
 // Owns its slots, not the objects. Threads: find() from any; insert() and erase() take a lock. An object must
-// not be erased while another thread uses it: clients serialise that, as the interface asks.
+// not be freed while another thread uses it: clients serialise that, as the interface asks. A thread that
+// looks a handle up while another one ends it finds the object that it was, or nothing.
 // Invariants: (1) a slot holds the word of the live handle that names it, or 0; (2) a generation is used
 // for a slot once, until 2^32 - 1 of them are spent, when the slot is retired; (3) generations start at a
 // different value in each process.
 // Usage: see TypedHandleTable.
 class HandleTable {
  public:
-  static constexpr std::uint32_t kCapacity = 1u << 20;  // 16 MiB of address space, touched as it fills
+  static constexpr std::uint32_t kCapacity = 1u << 20;  // 24 MiB of address space, touched as it fills
 
   // 0: generations start at a value of the process's own, chosen by the first insert().
   constexpr explicit HandleTable(std::uint32_t first_generation = 0) : first_generation_(first_generation) {}
@@ -69,8 +70,7 @@ class HandleTable {
   // Without initialisers, so that clang 14 takes a million of them for a constant.
   struct Slot {
     mutable std::uint64_t handle;  // through word() only
-    // Live: the object's address. Free: generation of the next handle << 20 | next free slot.
-    std::uintptr_t payload;
+    std::uintptr_t payload;        // of the last object that was here; it stays when the handle ends
 
     std::atomic_ref<std::uint64_t> word() const { return std::atomic_ref<std::uint64_t>(handle); }
   };
@@ -81,6 +81,8 @@ class HandleTable {
   }
 
   std::array<Slot, kCapacity> slots_{};
+  // Of a free slot: generation of its next handle << 20 | next free slot. Guarded by mutex_.
+  std::array<std::uint64_t, kCapacity> free_words_{};
 
   // Slot 0 is never used: it ends the list of free slots, and no handle is 0.
   mutable std::mutex mutex_;

@@ -10,6 +10,7 @@
 #include "lib/common/local_access.hpp"
 #include "lib/common/sign_on.hpp"
 #include "lib/gni/device/statistics.hpp"
+#include "lib/gni/domain/stay.hpp"
 #include "lib/gni/handle_table.hpp"
 
 #include "include/gni/gni_pub.h"
@@ -42,6 +43,7 @@ struct Cq {
   bool blocking = false;
   std::atomic<bool> masked{false};  // its wake-ups are stopped
   CompChan* channel = nullptr;
+  Stays stays;
 };
 
 // A collective engine: one VCE of the NIC.
@@ -63,6 +65,7 @@ struct Ep {
   nic::CeEdge edge;         // of a reduction tree
   bool values_set = false;  // by GNI_EpSetEventData: binding leaves them alone
   int usual_amo = 0;        // -1: no AMO takes the fast path, which knows the newer device alone
+  Stays stays;
 };
 
 // A registration, as its client made it.
@@ -108,6 +111,7 @@ struct Attachment : common::SignOn {
   // Reserved entries: the registration's index plus 1, or 0. Empty before GNI_SetMddResources. Guarded by
   // registrations_lock.
   std::vector<std::uint32_t> vmdh;
+  Stays stays;
 };
 
 // A call in which the calling thread is about to sleep, told to the report of a hang.
@@ -146,6 +150,10 @@ inline Ce* find(gni_ce_handle_t handle) {
   return static_cast<Ce*>(handles().find(HandleKind::ce, reinterpret_cast<std::uint64_t>(handle)));
 }
 
+// Ends the calls that wait for the queue; as Stays::end. cq_vector.cpp
+bool end_stays(Cq& cq);
+// Whether waits of this process may be cut into slices: not in virtual time.
+inline bool in_slices(const nic::Nic& nic) { return nic.clock() == nullptr || !nic.clock()->is_virtual(); }
 // The queue's channel forgets it. comp_chan.cpp
 void detach(Cq& cq);
 // Ends the channels of an attachment. comp_chan.cpp

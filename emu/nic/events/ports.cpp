@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/events/ports.hpp"
 
+#include "emu/base/bury.hpp"
 #include "emu/nic/state/hazard.hpp"
 
 #include <algorithm>
@@ -25,7 +26,10 @@ Port* Ports::open(std::uint16_t domain, std::uint32_t nic_address, std::uint32_t
 
 void Ports::close(Port* port) {
   const std::lock_guard lock(mu_);
-  std::erase_if(ports_, [&](const auto& p) { return p.get() == port; });
+  const auto at = std::find_if(ports_.begin(), ports_.end(), [&](const auto& p) { return p.get() == port; });
+  if (at == ports_.end()) return;
+  bury(std::move(*at));  // a thread of the program may be looking for its datagrams
+  ports_.erase(at);
 }
 
 std::uint32_t Ports::count() {

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/events/queues.hpp"
 
+#include "emu/base/bury.hpp"
 #include "emu/base/check.hpp"
 
 #include <algorithm>
@@ -54,7 +55,7 @@ Status EventQueues::destroy(CompletionQueue* queue, const std::function<bool(std
   next_position_ =
       std::max(next_position_, state.head.load(std::memory_order_relaxed) + 2 * queue->view().capacity);
   const std::uint64_t bytes = queue->view().capacity * sizeof(CqSlot);
-  queues_[queue->index()].reset();
+  bury(std::move(queues_[queue->index()]));  // a thread of the program may be looking at it
   arena_.give_back(offset, bytes, Arena::Use::ring);
   return {};
 }

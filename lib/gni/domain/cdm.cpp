@@ -97,11 +97,17 @@ void close(Attachment& attachment) {
   for (auto& queue : attachment.destination_queues) handles().erase(HandleKind::dqueue, queue->handle);
   attachment.destination_queues.clear();
   attachment.windows.clear();
+  // Calls of other threads that wait in here come back with invalid_param.
+  handles().erase(HandleKind::nic, attachment.handle);
+  const bool is_left = attachment.stays.end([] {});
   for (auto& ep : attachment.endpoints) {
     handles().erase(HandleKind::ep, ep->handle);
     attachment.nic->datagrams().forget(ep->endpoint);
+    if (ep->stays.end([] {}))
+      attachment.departed.push_back(std::move(ep));
+    else
+      (void)ep.release();
   }
-  for (auto& ep : attachment.endpoints) attachment.departed.push_back(std::move(ep));
   attachment.endpoints.clear();
   close_channels(attachment);
   for (auto& ce : attachment.engines) {
@@ -130,15 +136,19 @@ void close(Attachment& attachment) {
   }
   for (auto& cq : attachment.queues) {
     handles().erase(HandleKind::cq, cq->handle);
+    give(attachment, Resource::cq);
+    if (!end_stays(*cq)) {
+      (void)cq.release();
+      continue;
+    }
     // A queue that operations in flight still name stays with the NIC, as their endpoints do.
     (void)attachment.nic->destroy_queue(cq->queue);
-    give(attachment, Resource::cq);
+    bury(std::move(cq));
   }
   attachment.queues.clear();
   if (attachment.holds_fma) give(attachment, Resource::fma);
-  handles().erase(HandleKind::nic, attachment.handle);
   attachment.nic->datagrams().forget_left_behind(*attachment.port);
-  common::sign_off(attachment, attachment.departed.empty());
+  common::sign_off(attachment, is_left && attachment.departed.empty());
   // What is still under way reads its endpoint and the port.
   for (auto& ep : attachment.departed) (void)ep.release();
 }
@@ -179,6 +189,7 @@ gni_return_t GNI_CdmDestroy(gni_cdm_handle_t cdm_hndl) {
       static_cast<Cdm*>(handles().erase(HandleKind::cdm, reinterpret_cast<std::uint64_t>(cdm_hndl))));
   if (cdm == nullptr) return GNI_RC_INVALID_PARAM;
   if (cdm->attachment != nullptr) orrery::gni::close(*cdm->attachment);
+  orrery::bury(std::move(cdm));
   return GNI_RC_SUCCESS;
 }
 

@@ -32,9 +32,10 @@ bool settle(Ep& ep) {
 void sweep(Attachment& attachment) {
   if (attachment.departed.empty()) return;
   attachment.nic->progress();
-  std::erase_if(attachment.departed, [](const auto& ep) {
+  std::erase_if(attachment.departed, [](auto& ep) {
     if (!idle(*ep)) return false;
     let_go_of_queue(*ep);
+    bury(std::move(ep));
     return true;
   });
 }
@@ -128,11 +129,15 @@ gni_return_t GNI_EpDestroy(gni_ep_handle_t ep_hndl) {
       static_cast<Ep*>(handles().erase(HandleKind::ep, reinterpret_cast<std::uint64_t>(ep_hndl)));
   if (ep == nullptr) return GNI_RC_INVALID_PARAM;
   ep->nic->datagrams().leave_behind(ep->endpoint);
+  const bool is_left = ep->stays.end([] {});
   auto& endpoints = ep->attachment->endpoints;
   const auto at =
       std::find_if(endpoints.begin(), endpoints.end(), [&](const auto& e) { return e.get() == ep; });
   Attachment& attachment = *ep->attachment;
-  attachment.departed.push_back(std::move(*at));
+  if (is_left)
+    attachment.departed.push_back(std::move(*at));
+  else
+    (void)at->release();
   *at = std::move(endpoints.back());
   endpoints.pop_back();
   orrery::gni::sweep(attachment);

@@ -73,8 +73,15 @@ gni_return_t wait(const char* call, gni_ep_handle_t ep_hndl, Name name, std::uin
       remote_id == nullptr)
     return GNI_RC_INVALID_PARAM;
   nic::DatagramOutcome outcome;
+  const Stay inside(ep->stays);
+  if (ep->stays.ended()) return GNI_RC_INVALID_PARAM;
   const Sleep here(*ep->attachment, call);
-  const Errc found = ep->nic->datagrams().wait(ep->endpoint, name, deadline_of(*ep->nic, timeout), &outcome);
+  Errc found = Errc::timeout;
+  (void)wait_inside(ep->stays, in_slices(*ep->nic), deadline_of(*ep->nic, timeout), [&](auto until) {
+    found = ep->nic->datagrams().wait(ep->endpoint, name, until, &outcome);
+    return found != Errc::timeout;
+  });
+  if (found == Errc::timeout && ep->stays.ended()) return GNI_RC_INVALID_PARAM;
   return hand_over(found, outcome, post_state, remote_addr, remote_id);
 }
 
@@ -144,11 +151,20 @@ gni_return_t GNI_PostDataProbeById(gni_nic_handle_t nic_hndl, uint64_t* datagram
 }
 
 gni_return_t GNI_PostdataProbeWaitById(gni_nic_handle_t nic_hndl, uint32_t timeout, uint64_t* datagram_id) {
-  const Attachment* const attachment = find(nic_hndl);
+  Attachment* const attachment = find(nic_hndl);
   if (attachment == nullptr || datagram_id == nullptr) return GNI_RC_INVALID_PARAM;
+  const orrery::gni::Stay inside(attachment->stays);
+  if (attachment->stays.ended()) return GNI_RC_INVALID_PARAM;
   const orrery::gni::Sleep here(*attachment, __func__);
-  return return_of(attachment->nic->datagrams().probe_wait_named(
-      *attachment->port, orrery::gni::deadline_of(*attachment->nic, timeout), datagram_id));
+  const auto deadline = orrery::gni::deadline_of(*attachment->nic, timeout);
+  Errc found = Errc::timeout;
+  (void)orrery::gni::wait_inside(
+      attachment->stays, orrery::gni::in_slices(*attachment->nic), deadline, [&](auto until) {
+        found = attachment->nic->datagrams().probe_wait_named(*attachment->port, until, datagram_id);
+        return found != Errc::timeout;
+      });
+  if (found == Errc::timeout && attachment->stays.ended()) return GNI_RC_INVALID_PARAM;
+  return return_of(found);
 }
 
 gni_return_t GNI_EpPostDataCancel(gni_ep_handle_t ep_hndl) {

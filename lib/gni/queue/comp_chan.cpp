@@ -67,6 +67,13 @@ void CompChan::stop() {
   thread_.join();
 }
 
+bool CompChan::end_stays() {
+  return stays.end([&] {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto told = write(fd.get(), &one, sizeof one);
+  });
+}
+
 std::uint64_t CompChan::take() {
   const std::lock_guard lock(mu_);
   if (fired_.empty()) return 0;
@@ -114,6 +121,8 @@ void close_channels(Attachment& attachment) {
   for (auto& channel : attachment.channels) {
     handles().erase(HandleKind::comp_chan, channel->handle);
     channel->stop();
+    if (channel->end_stays()) channel->fd.reset();
+    bury(std::make_unique<std::shared_ptr<CompChan>>(std::move(channel)));
   }
   for (auto& cq : attachment.queues) cq->channel = nullptr;
   attachment.channels.clear();
@@ -150,7 +159,13 @@ gni_return_t GNI_CompChanDestroy(gni_comp_chan_handle_t chan_hndl) {
   if (channel == nullptr) return GNI_RC_INVALID_PARAM;
   if (channel->attached != 0) return GNI_RC_ERROR_RESOURCE;
   handles().erase(HandleKind::comp_chan, channel->handle);
-  std::erase_if(channel->attachment->channels, [&](const auto& c) { return c.get() == channel; });
+  channel->stop();
+  if (channel->end_stays()) channel->fd.reset();
+  auto& channels = channel->attachment->channels;
+  const auto at =
+      std::find_if(channels.begin(), channels.end(), [&](const auto& c) { return c.get() == channel; });
+  orrery::bury(std::make_unique<std::shared_ptr<CompChan>>(std::move(*at)));
+  channels.erase(at);
   return GNI_RC_SUCCESS;
 }
 
@@ -164,7 +179,9 @@ gni_return_t GNI_CompChanFd(gni_comp_chan_handle_t chan_hndl, int* comp_chan_fd)
 gni_return_t GNI_CompChanGetEvent(gni_comp_chan_handle_t chan_hndl, gni_cq_handle_t* cq_hndl) {
   CompChan* const channel = find(chan_hndl);
   if (channel == nullptr || cq_hndl == nullptr) return GNI_RC_INVALID_PARAM;
+  const orrery::gni::Stay inside(channel->stays);
   for (;;) {
+    if (channel->stays.ended()) return GNI_RC_INVALID_PARAM;
     std::uint64_t one = 0;
     if (read(channel->fd.get(), &one, sizeof one) != sizeof one) {
       if (errno == EINTR) continue;

@@ -32,6 +32,8 @@ struct CompChan {
   bool arm(Cq& cq);
   void forget(Cq& cq);
   void stop();
+  // Ends the calls that wait for a channel event; as Stays::end. One that came back finds no event.
+  bool end_stays();
   // The queue of the oldest channel event; 0 when there is none.
   std::uint64_t take();
 
@@ -40,6 +42,7 @@ struct CompChan {
   std::uint64_t handle = 0;
   UniqueFd fd;
   std::uint32_t attached = 0;  // queues; the client's thread
+  Stays stays;
 
  private:
   void run();

@@ -163,11 +163,23 @@ gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl) {
   // it.
   if (cq->queue->references.load(std::memory_order_acquire) != 0) return GNI_RC_ERROR_RESOURCE;
   if (cq->channel != nullptr) orrery::gni::detach(*cq);
-  const orrery::Status destroyed = attachment.nic->destroy_queue(cq->queue);
-  if (!destroyed.ok()) return return_of(destroyed);
+  const bool is_left = orrery::gni::end_stays(*cq);
+  if (is_left) {
+    const orrery::Status destroyed = attachment.nic->destroy_queue(cq->queue);
+    if (!destroyed.ok()) {
+      cq->stays.go_on();
+      return return_of(destroyed);
+    }
+  }
   handles().erase(HandleKind::cq, cq->handle);
   orrery::gni::give(attachment, orrery::gni::Resource::cq);
-  std::erase_if(attachment.queues, [&](const auto& q) { return q.get() == cq; });
+  const auto at = std::find_if(attachment.queues.begin(), attachment.queues.end(),
+                               [&](const auto& q) { return q.get() == cq; });
+  if (is_left)
+    orrery::bury(std::move(*at));
+  else
+    (void)at->release();
+  attachment.queues.erase(at);
   return GNI_RC_SUCCESS;
 }
 
@@ -199,7 +211,7 @@ ORRERY_TIMED_PATH gni_return_t GNI_CqGetEvent(gni_cq_handle_t cq_hndl, gni_cq_en
 }
 
 gni_return_t GNI_CqWaitEvent(gni_cq_handle_t cq_hndl, uint64_t timeout, gni_cq_entry_t* event_data) {
-  const Cq* const cq = find(cq_hndl);
+  Cq* const cq = find(cq_hndl);
   if (cq == nullptr || event_data == nullptr) return GNI_RC_INVALID_PARAM;
   if (!cq->blocking) return GNI_RC_ERROR_RESOURCE;
   const std::optional<std::int64_t> deadline = orrery::gni::deadline_of(*cq->nic, timeout);
@@ -207,8 +219,14 @@ gni_return_t GNI_CqWaitEvent(gni_cq_handle_t cq_hndl, uint64_t timeout, gni_cq_e
     orrery::nic::Event event;
     const Errc found = cq->nic->poll(*cq->queue, &event);
     if (found != Errc::not_done) return orrery::gni::hand_over(*cq, found, event, event_data);
+    const orrery::gni::Stay inside(cq->stays);
+    if (cq->stays.ended()) return GNI_RC_INVALID_PARAM;
     const orrery::gni::Sleep here(*cq->attachment, __func__);
-    if (cq->nic->wait(*cq->queue, deadline) == Errc::timeout) return GNI_RC_TIMEOUT;
+    const bool came = orrery::gni::wait_inside(
+        cq->stays, orrery::gni::in_slices(*cq->nic), deadline,
+        [&](auto until) { return cq->nic->wait(*cq->queue, until) != Errc::timeout; });
+    if (cq->stays.ended()) return GNI_RC_INVALID_PARAM;
+    if (!came) return GNI_RC_TIMEOUT;
   }
 }
 

@@ -3,6 +3,8 @@
 #include "lib/gni/objects.hpp"
 #include "lib/gni/status.hpp"
 
+#include <algorithm>
+#include <memory>
 #include <vector>
 
 // Waiting for several queues at once, and the masks that stop a wait.
@@ -14,6 +16,15 @@ struct Queues {
   std::vector<Cq*> all;
   std::vector<nic::CompletionQueue*> awake;  // those that are not masked
   std::vector<std::uint32_t> index;          // of each of those, in `all`
+  std::vector<std::unique_ptr<Stay>> stays;  // in all of them, while the call waits
+
+  void stay() {
+    for (Cq* cq : all) stays.push_back(std::make_unique<Stay>(cq->stays));
+  }
+  void leave() { stays.clear(); }
+  bool ended() const {
+    return std::any_of(all.begin(), all.end(), [](const Cq* cq) { return cq->stays.ended(); });
+  }
 };
 
 gni_return_t look_up(gni_cq_handle_t* cqs, std::uint32_t count, Queues* queues) {
@@ -30,10 +41,11 @@ gni_return_t look_up(gni_cq_handle_t* cqs, std::uint32_t count, Queues* queues) 
   return GNI_RC_SUCCESS;
 }
 
-// Sleeps until a queue that is not masked has news. not_done: all are masked.
+// Sleeps until a queue that is not masked has news. not_done: all are masked; invalid_param: one has ended.
 Errc wait_for(Queues& queues, std::optional<std::int64_t> deadline, std::uint32_t* which) {
   const auto masked = [](const Cq* cq) { return cq->masked.load(std::memory_order_seq_cst); };
   for (;;) {
+    if (queues.ended()) return Errc::invalid_param;
     queues.awake.clear();
     queues.index.clear();
     for (std::uint32_t i = 0; i < queues.all.size(); ++i) {
@@ -43,6 +55,7 @@ Errc wait_for(Queues& queues, std::optional<std::int64_t> deadline, std::uint32_
     }
     if (queues.awake.empty()) return Errc::not_done;
     const auto changed = [&] {
+      if (queues.ended()) return true;
       std::size_t awake = 0;
       for (std::uint32_t i = 0; i < queues.all.size(); ++i) {
         if (masked(queues.all[i])) continue;
@@ -70,6 +83,10 @@ gni_return_t set_mask(gni_cq_handle_t cq_hndl, bool masked) {
 
 }  // namespace
 
+bool end_stays(Cq& cq) {
+  return cq.stays.end([&] { cq.nic->ring_bell(); });
+}
+
 }  // namespace orrery::gni
 
 using orrery::Errc;
@@ -96,7 +113,9 @@ gni_return_t GNI_CqVectorWaitEvent(gni_cq_handle_t* cqs, uint32_t num_cqs, uint6
     }
     std::uint32_t ignored = 0;
     const orrery::gni::Sleep here(*queues.all[0]->attachment, __func__);
+    queues.stay();
     const Errc waited = orrery::gni::wait_for(queues, deadline, &ignored);
+    queues.leave();
     if (waited != Errc::ok) return return_of(waited);
   }
 }
@@ -106,6 +125,7 @@ gni_return_t GNI_CqVectorMonitor(gni_cq_handle_t* cqs, uint32_t num_cqs, uint64_
   orrery::gni::Queues queues;
   const gni_return_t good = orrery::gni::look_up(cqs, num_cqs, &queues);
   if (good != GNI_RC_SUCCESS) return good;
+  queues.stay();
   const orrery::gni::Sleep here(*queues.all[0]->attachment, __func__);
   return return_of(
       orrery::gni::wait_for(queues, orrery::gni::deadline_of(*queues.all[0]->nic, timeout), which));
