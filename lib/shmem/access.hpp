@@ -145,8 +145,14 @@ void fetch_amo_nbi(const char* call, T* result, const T* word, int pe, dmapp_amo
   must(call, dmapp_amo_get_nbi(result, plain(word), segment_of(word), pe, &what), word, sizeof(T), pe);
 }
 
+// Ends the job: an operation that was under way ended with `rc`.
+[[noreturn]] void fail_quiet(const char* call, dmapp_return_t rc);
 // Everything of this PE that is under way is done.
-void quiet(const char* call);
+[[gnu::always_inline]] inline void quiet(const char* call) {
+  const dmapp_return_t rc = dmapp_gsync_wait();
+  if (rc != DMAPP_RC_SUCCESS) [[unlikely]]
+    fail_quiet(call, rc);
+}
 // What the calling thread has started, alone.
 void quiet_of_thread(const char* call);
 

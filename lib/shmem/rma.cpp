@@ -37,16 +37,6 @@ void check_strides(const char* call, std::ptrdiff_t dst, std::ptrdiff_t sst) {
   if (dst < 1 || sst < 1) fail(call, "strides %td and %td: expected 1 or more", dst, sst);
 }
 
-void must_be_quiet(const char* call, dmapp_return_t rc) {
-  if (rc == DMAPP_RC_SUCCESS) [[likely]]
-    return;
-  must_be_up(call);
-  if (rc == DMAPP_RC_TRANSACTION_ERROR) fail_if_a_pe_just_ended(call);
-  const char* why = "";
-  (void)dmapp_explain_error(rc, &why);
-  fail(call, "an operation that was under way did not come to a good end: %s", why);
-}
-
 }  // namespace
 
 void iput(const char* call, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
@@ -85,9 +75,19 @@ void iget(const char* call, void* dest, const void* source, std::ptrdiff_t dst, 
   must(call, dmapp_thread_gsync_wait(), source, width, pe);
 }
 
-void quiet(const char* call) { must_be_quiet(call, dmapp_gsync_wait()); }
+void fail_quiet(const char* call, dmapp_return_t rc) {
+  must_be_up(call);
+  if (rc == DMAPP_RC_TRANSACTION_ERROR) fail_if_a_pe_just_ended(call);
+  const char* why = "";
+  (void)dmapp_explain_error(rc, &why);
+  fail(call, "an operation that was under way did not come to a good end: %s", why);
+}
 
-void quiet_of_thread(const char* call) { must_be_quiet(call, dmapp_thread_gsync_wait()); }
+void quiet_of_thread(const char* call) {
+  const dmapp_return_t rc = dmapp_thread_gsync_wait();
+  if (rc != DMAPP_RC_SUCCESS) [[unlikely]]
+    fail_quiet(call, rc);
+}
 
 }  // namespace orrery::shmem
 
