@@ -134,6 +134,8 @@ static void* end_here(void* unused) {
   exit(0);
 }
 
+static void exit_by_signal(int signal_number) { exit(signal_number == SIGTERM ? 0 : 1); }
+
 /* The library is started by a constructor of the program, before main. */
 static int g_started;
 __attribute__((constructor)) static void before_main(int argc, char** argv) {
@@ -166,7 +168,16 @@ int main(int argc, char** argv) {
   }
   if (strcmp(way, "return") == 0 || strcmp(way, "waiting") == 0) return 0;
   if (strcmp(way, "waiting_exit") == 0) exit(0);
-  if (strcmp(way, "quick_exit") == 0) quick_exit(0);
+  if (strcmp(way, "quick_exit") == 0 || strcmp(way, "waiting_quick_exit") == 0) quick_exit(0);
+  if (strcmp(way, "waiting__exit") == 0) _exit(0);
+  if (strcmp(way, "waiting_signal") == 0) {
+    signal(SIGTERM, exit_by_signal);
+    raise(SIGTERM);
+  }
+  if (strcmp(way, "waiting_thread_exit") == 0) { /* main ends as a thread, another one ends the process */
+    CHECK(pthread_create(&thread, NULL, end_here, NULL) == 0);
+    pthread_exit(NULL);
+  }
   if (strcmp(way, "term") == 0) raise(SIGTERM);
   if (strcmp(way, "last_thread") == 0) { /* the process ends with it */
     CHECK(pthread_create(&thread, NULL, return_later, NULL) == 0);

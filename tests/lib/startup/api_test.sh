@@ -21,7 +21,8 @@ check() {  # name, expected code, words...
   fi
 }
 run="$orrery run --timeout 60 -n 2"
-for way in finish constructor forked stdio return exit_of_a_thread last_thread quick_exit waiting waiting_exit; do
+for way in finish constructor forked stdio return exit_of_a_thread last_thread quick_exit waiting waiting_exit waiting__exit \
+  waiting_quick_exit waiting_signal waiting_thread_exit; do
   # OpenSHMEM ends a job one of whose PEs ends while another one waits for a word of its memory.
   case $way in
     waiting*) check "run: $way" 0 $orrery run --timeout 60 -n 1 "$client" $way 1 ;;
