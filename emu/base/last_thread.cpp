@@ -22,20 +22,21 @@ namespace {
 
 constexpr std::int64_t kLookNs = 50'000'000;
 
-// The first thread is left as a zombie: "pid (name) Z". A thread that has just ended counts as none.
+// The first thread is left as a zombie: "pid (name) Z". Another one that ends just now may have started one
+// that the list does not have yet: it counts until a later look.
 bool is_of_the_program(const char* task) {
   std::array<char, 300> path;
   std::snprintf(path.data(), path.size(), "/proc/self/task/%s/stat", task);
   const int fd = open(path.data(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
+  if (fd < 0) return true;
   std::array<char, 128> text;
   const ssize_t got = read(fd, text.data(), text.size());
   close(fd);
   const std::string_view stat(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
   const std::size_t name = stat.find('('), end = stat.rfind(')');
-  if (name == stat.npos || end == stat.npos || end + 2 >= stat.size()) return false;
-  const char state = stat[end + 2];
-  return state != 'Z' && state != 'X' && stat.substr(name + 1, 7) != "orrery-";
+  if (name == stat.npos || end == stat.npos || end + 2 >= stat.size()) return true;
+  const bool is_first = std::strtol(task, nullptr, 10) == getpid();
+  return !(is_first && stat[end + 2] == 'Z') && stat.substr(name + 1, 7) != "orrery-";
 }
 
 bool some_of_the_program_are_left() {
