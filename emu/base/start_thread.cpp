@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include <pthread.h>
 #include <time.h>
 
 namespace orrery {
@@ -49,6 +50,7 @@ void start_detached_thread(const char* name, const std::function<void()>& body) 
           "no room for the thread {}: waiting until the limit of threads (ulimit -u, pids.max) allows one",
           name);
   }
+  pthread_setname_np(thread.native_handle(), name);
   thread.detach();
 }
 

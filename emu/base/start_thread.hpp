@@ -17,8 +17,8 @@ inline constexpr std::int64_t kThreadPatienceNs = 100'000'000;
 bool start_thread(std::thread& thread, std::function<void()> body,
                   std::int64_t patience_ns = kThreadPatienceNs);
 
-// As start_thread(), detached, and waits as long as it takes; says in the log that it waits and for what
-// (`name`).
+// As start_thread(), detached, and waits as long as it takes; says in the log that it waits. `name`: the
+// thread's, as the kernel shows it: "orrery-" and 8 characters at most (last_thread.hpp).
 void start_detached_thread(const char* name, const std::function<void()>& body);
 
 }  // namespace orrery

@@ -15,6 +15,8 @@
 #include <mutex>
 #include <thread>
 
+#include <pthread.h>
+
 // Message queues: a channel of the NIC, whose buffers are the queue's slots. A message takes the oldest free
 // slot; where there is none, its sender tries again.
 namespace orrery::dmapp {
@@ -61,9 +63,10 @@ class Queue {
     for (std::uint32_t i = 0; i < attributes.queue_depth; ++i) {
       if (const Errc posted = post(block_ + i * slot_bytes_); posted != Errc::ok) return posted;
     }
-    if ((attributes.queue_flags & DMAPP_QUEUE_ASYNC_PROGRESS) != 0 &&
-        !start_thread(thread_, [this] { serve(); }))
-      return Errc::no_resource;
+    if ((attributes.queue_flags & DMAPP_QUEUE_ASYNC_PROGRESS) != 0) {
+      if (!start_thread(thread_, [this] { serve(); })) return Errc::no_resource;
+      pthread_setname_np(thread_.native_handle(), "orrery-queue");
+    }
     // Release: a sender that finds the name finds the slots.
     world_.inside().queue.name.store(name_word(*channel_), std::memory_order_release);
     return Errc::ok;

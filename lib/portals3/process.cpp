@@ -140,7 +140,7 @@ bool Process::is_ending(const Peer& peer, match::Fail fail) const {
 void Process::serve(std::uint32_t queue, ptl_eq_handler_t handler) {
   const std::lock_guard lock(handlers_mu_);
   handlers_[queue] = handler;
-  if (!thread_) start_detached_thread("of event handlers", [this] { run_handlers(); });
+  if (!thread_) start_detached_thread("orrery-events", [this] { run_handlers(); });
   thread_ = true;
 }
 

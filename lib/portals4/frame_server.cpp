@@ -224,7 +224,7 @@ void FrameServer::finish(Open& message, match::Fail fail) {
 // ---- the thread ----
 
 void FrameServer::ring() {
-  std::call_once(started_, [this] { start_detached_thread("of Portals' frames", [this] { run(); }); });
+  std::call_once(started_, [this] { start_detached_thread("orrery-frames", [this] { run(); }); });
   bell_.fetch_add(1, std::memory_order_seq_cst);
   futex_wake(bell_, 1);
 }

@@ -37,6 +37,7 @@ bool CompChan::arm(Cq& cq) {
       running_ = start_thread(thread_, [this] { run(); });
       pthread_sigmask(SIG_SETMASK, &before, nullptr);
       if (!running_) return false;
+      pthread_setname_np(thread_.native_handle(), "orrery-channel");
     }
     if (std::find(armed_.begin(), armed_.end(), &cq) == armed_.end()) armed_.push_back(&cq);
     changes_.fetch_add(1, std::memory_order_seq_cst);

@@ -124,7 +124,13 @@ int main(int argc, char** argv) {
   const std::string how = argv[1];
   if (how == "last_thread") {
     // The process ends with its last thread, which calls nothing.
-    (void)new client::Domain;  // never ended
+    const auto* const domain = new client::Domain;  // never ended
+    // Nor does the thread of a channel keep it.
+    gni_comp_chan_handle_t channel = nullptr;
+    gni_cq_handle_t queue = domain->queue(16, GNI_CQ_BLOCKING);
+    REQUIRE_SUCCESS(GNI_CompChanCreate(domain->nic, &channel));
+    REQUIRE_SUCCESS(GNI_CqAttachCompChan(queue, channel));
+    REQUIRE_SUCCESS(GNI_CqArmCompChan(&queue, 1));
     std::thread([] { usleep(20'000); }).detach();
     pthread_exit(nullptr);
   }
