@@ -14,7 +14,7 @@
 #include "emu/clock/program_time.hpp"
 #include "emu/clock/virtual_clock.hpp"
 #include "emu/job/cores.hpp"
-#include "emu/job/process_stat.hpp"
+#include "emu/nic/state/hazard.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -452,6 +452,13 @@ Result<PeerRoute> Runtime::connect(ProcessName process) {
       contact->can_attach = true;
     }
     const std::lock_guard lock(contacts_mu_);
+    const Contact* const known = contacts_[process.slot].load(std::memory_order_relaxed);
+    // What a process that had our slot was touching when it died: no thread of ours has announced anything.
+    if (known == nullptr || known->generation != process.generation)
+      (void)any_hazard(link.nic, nic_->self(), [](std::atomic<std::uint64_t>& word) {
+        word.store(0, std::memory_order_release);
+        return false;
+      });
     contacts_[process.slot].store(contact.get(), std::memory_order_release);
     contact_storage_.push_back(std::move(contact));
   }
@@ -466,34 +473,12 @@ bool Runtime::alive(ProcessName process) {
   return job_.directory().is_live({.index = process.slot, .generation = process.generation});
 }
 
-bool Runtime::slot_alive(wire::ProcessSlot slot) {
-  if (slot == nic_->self()) return true;
-  const Contact* contact = contacts_[slot].load(std::memory_order_acquire);
-  if (contact != nullptr) return alive({slot, contact->generation});
-  // It may hold our memory although we never spoke to it: ask the directory which processes live there.
-  for (const auto& process : job_.directory().live_processes()) {
-    if (process.index == slot) return true;
-  }
-  return remote_in(slot).ok();
-}
-
 void Runtime::ring(ProcessName process) {
   if (process.slot == nic_->self()) return ring_self();
   const Contact* contact = contacts_[process.slot].load(std::memory_order_acquire);
   if (contact == nullptr || contact->generation != process.generation) return;
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto rung = write(contact->doorbell.get(), &one, sizeof one);
-}
-
-bool Runtime::slot_stopped(wire::ProcessSlot slot) {
-  for (const auto& process : job_.directory().live_processes()) {
-    if (process.index != slot) continue;
-    const auto info = job_.directory().info_of(process);
-    // A pid of another namespace says nothing.
-    return info.ok() && info.value().pid_namespace == job::pid_namespace() &&
-           job::is_stopped(info.value().pid);
-  }
-  return false;
 }
 
 }  // namespace orrery::nic

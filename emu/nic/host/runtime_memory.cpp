@@ -3,6 +3,7 @@
 
 // What the NIC asks of this process's own memory.
 #include "emu/base/log.hpp"
+#include "emu/job/process_stat.hpp"
 #include "emu/memory/fault_handler.hpp"
 #include "emu/memory/guarded.hpp"
 #include "emu/nic/host/runtime.hpp"
@@ -68,14 +69,45 @@ Errc Runtime::guarded(Errc (*body)(void*), void* argument) {
 Errc Runtime::attach_write(ProcessName process, const MrtEntry& entry, std::uint64_t word, std::uint64_t to,
                            const std::byte* from, std::uint64_t bytes) {
   const Contact* contact = contacts_[process.slot].load(std::memory_order_acquire);
-  if (contact == nullptr || !contact->can_attach) return Errc::unsupported;
+  if (contact == nullptr) return Errc::unsupported;
+  // Its slot is another process's by now.
+  if (contact->generation != process.generation) return Errc::unreachable;
+  if (!contact->can_attach) return Errc::unsupported;
   return contact->attach.write_while(entry.control, word, to, from, bytes).code();
 }
 
 Errc Runtime::attach_read(ProcessName process, std::byte* to, std::uint64_t from, std::uint64_t bytes) {
   const Contact* contact = contacts_[process.slot].load(std::memory_order_acquire);
-  if (contact == nullptr || !contact->can_attach) return Errc::unsupported;
+  if (contact == nullptr) return Errc::unsupported;
+  // Its slot is another process's by now.
+  if (contact->generation != process.generation) return Errc::unreachable;
+  if (!contact->can_attach) return Errc::unsupported;
   return contact->attach.read(to, from, bytes).code();
+}
+
+// ---- whether a process may be at our memory ----
+
+bool Runtime::slot_alive(wire::ProcessSlot slot) {
+  if (slot == nic_->self()) return true;
+  const Contact* contact = contacts_[slot].load(std::memory_order_acquire);
+  if (contact != nullptr && alive({slot, contact->generation})) return true;
+  // It may hold our memory although we never spoke to it, or to one before it: ask the directory which
+  // processes live there.
+  for (const auto& process : job_.directory().live_processes()) {
+    if (process.index == slot) return true;
+  }
+  return remote_in(slot).ok();
+}
+
+bool Runtime::slot_stopped(wire::ProcessSlot slot) {
+  for (const auto& process : job_.directory().live_processes()) {
+    if (process.index != slot) continue;
+    const auto info = job_.directory().info_of(process);
+    // A pid of another namespace says nothing.
+    return info.ok() && info.value().pid_namespace == job::pid_namespace() &&
+           job::is_stopped(info.value().pid);
+  }
+  return false;
 }
 
 }  // namespace orrery::nic
