@@ -126,12 +126,17 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-std::string_view nearest(std::string_view name) {
-  return std::min_element(kKnobs.begin(), kKnobs.end(),
-                          [&](const Knob& a, const Knob& b) {
-                            return edit_distance(a.name, name) < edit_distance(b.name, name);
-                          })
-      ->name;
+// What to say to a name that there is not: the knob that was meant, where one is near.
+std::string advice(std::string_view name) {
+  constexpr std::size_t kNear = 4;  // letters to change; ORRERY_FOO is as near to half of all knobs
+  const auto* const nearest =
+      std::min_element(kKnobs.begin(), kKnobs.end(), [&](const Knob& a, const Knob& b) {
+        return edit_distance(a.name, name) < edit_distance(b.name, name);
+      });
+  const std::size_t distance = edit_distance(nearest->name, name);
+  if (distance < kNear && distance < name.size() - kPrefix.size())
+    return fmt::format("did you mean {}?", nearest->name);
+  return "'orrery info' lists what there is";
 }
 
 }  // namespace
@@ -199,7 +204,7 @@ std::vector<std::string> check_environment(const char* const* environment) {
     if (const Knob* knob = find(name)) {
       if (auto problem = problem_with(*knob, entry.substr(equals + 1))) problems.push_back(*problem);
     } else {
-      problems.push_back(fmt::format("unknown variable {}: did you mean {}?", name, nearest(name)));
+      problems.push_back(fmt::format("unknown variable {}: {}", name, advice(name)));
     }
   }
   return problems;

@@ -31,6 +31,12 @@ TEST(Config, UnknownVariableIsReportedWithTheNearestName) {
   EXPECT_THAT(check_environment(environment), ElementsAre(HasSubstr("did you mean ORRERY_ADOPT?")));
 }
 
+TEST(Config, VariableThatIsNearNoNameIsReportedWithoutAGuess) {
+  const char* environment[] = {"ORRERY_FOO=1", nullptr};
+  EXPECT_THAT(check_environment(environment),
+              ElementsAre("unknown variable ORRERY_FOO: 'orrery info' lists what there is"));
+}
+
 TEST(Config, UnacceptableValueIsReportedWithWhatIsAccepted) {
   const char* environment[] = {"ORRERY_ADOPT=sometimes", nullptr};
   EXPECT_THAT(check_environment(environment),

@@ -28,3 +28,12 @@ refuses "cannot be read" validate --reference "$folder/none.csv"
 refuses "Is a directory" validate --reference "$folder"
 echo 'id,machine' > "$folder/bad.csv"; echo 'X,y' >> "$folder/bad.csv"
 refuses "expected 10 columns" validate --reference "$folder/bad.csv"
+# A measure that there is not is named, with those that there are; its row fails.
+"$orrery" machines --print gemini > "$folder/gemini.toml"
+printf '%s\n' 'id,machine,place,what,printed,unit,compare,tolerance,measure,constants' \
+  'X1,gemini,here,what,1,us,percent,5,"latency(fma_putt, 8, 1)",' > "$folder/unknown.csv"
+code=0
+out=$("$orrery" validate --reference "$folder/unknown.csv" "$folder/gemini.toml" 2>&1 >/dev/null) || code=$?
+[ "$code" = 1 ] || fail "an unknown measure gave exit code $code: $out"
+grep -qF "row X1: measure 'latency(fma_putt, 8, 1)' is none" <<<"$out" || fail "the measure is not named: $out"
+grep -qF 'latency(op, bytes, hops)' <<<"$out" || fail "the measures are not listed: $out"

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <vector>
 
 namespace orrery::tool {
 
@@ -155,6 +156,7 @@ int validate(const ValidateOptions& options) {
   nlohmann::json rows = nlohmann::json::array();
   Tally tallies[2];  // predicted, fitted
   int conflicts = 0;
+  std::vector<const model::ReferenceRow*> unmeasured;
   // Apart: first what the file was calibrated to, then what follows.
   const int passes = options.all && !options.json ? 2 : 1;
   for (int pass = 0; pass < passes; ++pass) {
@@ -167,6 +169,7 @@ int validate(const ValidateOptions& options) {
       if (machine == nullptr) continue;
       const model::Verdict v = model::judge(*machine, row);
       if (passes == 2 && v.fitted != (pass == 0)) continue;
+      if (!v.model) unmeasured.push_back(&row);
       const bool conflict = row.compare == model::Compare::conflict;
       if (conflict)
         ++conflicts;
@@ -179,6 +182,12 @@ int validate(const ValidateOptions& options) {
         print_row(row, v, status, conflict ? "-" : v.holds ? "ok" : "FAILS");
     }
   }
+  for (const model::ReferenceRow* row : unmeasured)
+    fmt::print(stderr, "orrery: {}: row {}: measure '{}' is none, or machine {} has no such thing\n", file,
+               row->id, row->measure, row->machine);
+  if (!unmeasured.empty())
+    fmt::print(stderr, "measures, each of a machine or, behind 'layer: ', of it with that layer:\n{}",
+               model::measure_help());
   const int judged = tallies[0].rows + tallies[1].rows;
   const int failed = judged - tallies[0].held - tallies[1].held;
   if (judged == 0)
