@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/wire/ofi_library.hpp"
 
+#include <array>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -15,7 +17,36 @@ namespace orrery::wire {
 
 constexpr std::uint32_t kApi = FI_VERSION(1, 17);
 
+namespace {
+
+// What the process does at each signal, kept for the lifetime of this. Some libraries of providers
+// (libinfinipath) set handlers of their own when they are loaded, which end the program by exit().
+class KeptSignals {
+ public:
+  KeptSignals() {
+    for (int signal = 1; signal < NSIG; ++signal)
+      has_[signal] = sigaction(signal, nullptr, &was_[signal]) == 0;
+  }
+  ~KeptSignals() {
+    for (int signal = 1; signal < NSIG; ++signal) {
+      struct sigaction now {};
+      if (has_[signal] && sigaction(signal, nullptr, &now) == 0 &&
+          now.sa_sigaction != was_[signal].sa_sigaction)
+        sigaction(signal, &was_[signal], nullptr);
+    }
+  }
+  KeptSignals(const KeptSignals&) = delete;
+  KeptSignals& operator=(const KeptSignals&) = delete;
+
+ private:
+  std::array<struct sigaction, NSIG> was_{};
+  std::array<bool, NSIG> has_{};
+};
+
+}  // namespace
+
 bool OfiLibrary::open() {
+  const KeptSignals signals;
   void* const handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) return false;
   const auto find = [&](const char* name, auto& function) {
@@ -53,6 +84,7 @@ fi_info* ask(const OfiLibrary& library, const std::string& chosen, const std::st
   if (!provider.empty()) hints->fabric_attr->prov_name = strdup(provider.c_str());
   fi_info* found = nullptr;
   const bool by_address = !node.empty();
+  const KeptSignals signals;  // providers may be loaded here
   *error = library.getinfo(kApi, by_address ? node.c_str() : nullptr, nullptr, by_address ? FI_SOURCE : 0,
                            hints, &found);
   library.freeinfo(hints);

@@ -19,8 +19,8 @@ namespace orrery::nic {
 
 namespace {
 
-// A contribution that is sent so often without finding room for its packet is given up: seconds.
-constexpr int kJoinTries = 1'000'000;
+// A contribution that finds no room for its packet for so long is given up.
+constexpr std::int64_t kJoinLimitNs = 60'000'000'000;
 
 }  // namespace
 
@@ -40,7 +40,8 @@ class CollectiveEngine::TimedJoin final : public clock::Task {
     // make it. Else another endpoint says that it is the same child, and this contribution is lost: a task
     // that came again and again would keep the clock from running dry, so that no deadlock is ever told and
     // no process ends.
-    for (int tries = 0; joined == Errc::no_resource && tries < kJoinTries; ++tries) {
+    const std::int64_t limit = monotonic_ns() + kJoinLimitNs;
+    while (joined == Errc::no_resource && monotonic_ns() < limit) {
       (void)engine_.mover_.move_along();
       yield_cpu();
       joined = engine_.join(port_, edge_, join_);

@@ -45,8 +45,10 @@ Result<std::uint32_t> Waits::wait_any(std::span<CompletionQueue* const> queues,
     }
     return false;
   };
+  bool stopped = false;
   const auto look = [&] {
-    if (stop() || has_news()) return true;
+    stopped = stop();
+    if (stopped || has_news()) return true;
     (void)mover_.progress(nullptr);
     return has_news();
   };
@@ -70,7 +72,7 @@ Result<std::uint32_t> Waits::wait_any(std::span<CompletionQueue* const> queues,
     for (CompletionQueue* queue : queues)
       queue->view().state->waiters.fetch_sub(kBellWaiter, std::memory_order_relaxed);
   }
-  if (stop()) return Errc::terminated;
+  if (stopped || stop()) return Errc::terminated;
   if (found < queues.size()) return found;
   return Errc::timeout;
 }

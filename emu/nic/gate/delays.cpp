@@ -18,9 +18,12 @@ Errc Delays::hold_back(const Request& request, std::int64_t delay_ns) {
   // the thread that serves its faults, which may have to post an operation itself first.
   std::list<Delayed> kept;
   kept.push_back({.request = request});
-  // The program may change its source once the post has returned, but that of a block transfer, whose event
-  // says when: so the engine, which may get it when its time comes, has a source that outlives this record.
-  if (wire::traits(request.op).payload && (request.flags & (kBlockTransfer | kLocalOffset)) == 0) {
+  // The program may change its source once the post has returned, but that of a block transfer or of a
+  // message to a buffer, whose event says when: so the engine, or a frame without room, which may get it when
+  // its time comes, has a source that outlives this record.
+  const wire::VerbTraits& verb = wire::traits(request.op);
+  if (verb.payload && verb.unit == wire::Unit::region &&
+      (request.flags & (kBlockTransfer | kLocalOffset)) == 0) {
     const auto* const from = reinterpret_cast<const std::byte*>(request.local_address);
     Delayed& one = kept.front();
     one.payload.assign(from, from + request.length);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/model/machine_file.hpp"
+#include "emu/model/measure.hpp"
 #include "emu/model/reference.hpp"
 #include "tools/orrery/subcommand.hpp"
 #include "tools/orrery/text_file.hpp"
