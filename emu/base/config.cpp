@@ -128,13 +128,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 // What to say to a name that there is not: the knob that was meant, where one is near.
 std::string advice(std::string_view name) {
-  constexpr std::size_t kNear = 4;  // letters to change; ORRERY_FOO is as near to half of all knobs
+  constexpr std::size_t kNear = 4;  // letters to change, of a name twice as long
   const auto* const nearest =
       std::min_element(kKnobs.begin(), kKnobs.end(), [&](const Knob& a, const Knob& b) {
         return edit_distance(a.name, name) < edit_distance(b.name, name);
       });
   const std::size_t distance = edit_distance(nearest->name, name);
-  if (distance < kNear && distance < name.size() - kPrefix.size())
+  if (distance < kNear && 2 * distance < name.size() - kPrefix.size())
     return fmt::format("did you mean {}?", nearest->name);
   return "'orrery info' lists what there is";
 }

@@ -22,7 +22,7 @@ namespace orrery::nic {
 // other unit is a row that it is made to look after, and is called after the frames, in the order of the
 // rows.
 // Threads: progress calls: any. serve calls, peer_died(): the service thread. look_after(): before them.
-// Usage: attendant.look_after({.poll = [&] { return unit.run(); }});
+// Usage: attendant.look_after({.poll = poll});
 //        attendant.progress(source);  // a thread that polls
 //        attendant.serve();           // the host's event loop
 class Attendant final : public Mover {

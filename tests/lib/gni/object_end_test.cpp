@@ -66,7 +66,10 @@ gni_return_t wait_for_datagram(Objects& on) {
   gni_post_state_t state = GNI_POST_PENDING;
   std::uint32_t address = 0;
   std::uint32_t instance = 0;
-  return GNI_EpPostDataWaitById(on.endpoint, kName, UINT32_MAX, &state, &address, &instance);
+  const gni_return_t said =
+      GNI_EpPostDataWaitById(on.endpoint, kName, UINT32_MAX, &state, &address, &instance);
+  // The end of the endpoint ends its datagram: a thread may come to hear of that.
+  return said == GNI_RC_SUCCESS && state == GNI_POST_TERMINATED ? GNI_RC_NO_MATCH : said;
 }
 gni_return_t wait_for_any_datagram(Objects& on) {
   std::uint64_t name = 0;
