@@ -240,8 +240,9 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
   else
     find_other_path<kKept>(p, r.routing, r.seed, tx, rx, state, &path);
   // A NIC that receives meanwhile answers what it gets, and shares its host interface and the links on its
-  // way with that.
-  const bool shared = kState && nic(tx).receive_until.load(std::memory_order_relaxed) > start;
+  // way with that. What ends before half of this message has gone makes no difference.
+  const bool shared = kState && nic(tx).receive_until.load(std::memory_order_relaxed) >
+                                    start + op.host_lone(r.bytes).count() / 2;
   // The path's class last: it is as good as random to a branch.
   const bool may_detour = kState && kDragonfly && is_adaptive(r.routing) && path.cls == 2;
   std::int64_t links = 0;  // what it waits for them
@@ -269,9 +270,11 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
   std::int64_t waited = 0;
   if constexpr (kState) {
     const bool by_engine = op.serial.count() > 0 && !circuit;
-    const std::int64_t want =
+    const std::int64_t free =
         by_engine ? std::max(start, nic(r.src).engine.load(std::memory_order_relaxed)) : start;
-    const std::int64_t begun = take_transmit(nic(r.src), want, interval);
+    // A get's request is short: what is posted while it waits for the engine goes before it.
+    const std::int64_t begun = get ? std::max(free, take_transmit(nic(r.src), start, interval))
+                                   : take_transmit(nic(r.src), free, interval);
     // A descriptor is looked at when the data of the one before has gone.
     if (by_engine) nic(r.src).engine.store(begun + op.serial.count() + host_time, std::memory_order_relaxed);
     waited += begun - start;

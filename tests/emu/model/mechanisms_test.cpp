@@ -109,6 +109,27 @@ TEST(Serial, DescriptorsOfOneNicFollowEachOther) {
   }
 }
 
+// As a message-passing library answers the offers of long messages while it fetches others.
+TEST(Serial, WhatIsPostedBesideQueuedBlockGetsDoesNotWaitForThem) {
+  const QuietAries quiet(LinkState::Kind::exact);
+  LinkState state = quiet.state;
+  const auto from = [&](NodeId src, Op op, std::uint64_t bytes) {
+    return quote(aries().pricing, {.op = op, .src = src, .dst = 4 - src, .bytes = bytes}, &state);
+  };
+  constexpr std::uint64_t kBlock = 1 << 20;
+  const Quote first = from(0, Op::bte_get, kBlock), second = from(0, Op::bte_get, kBlock);
+  EXPECT_GE(second.waited, first.local_event_at / 2) << "the engine does one at a time";
+  EXPECT_LE(from(0, Op::fma_put, 8).waited, first.local_event_at / 100);
+  // The node that the data comes from now receives something short: its next block is not slower for that.
+  const Picos third = from(0, Op::bte_get, kBlock).local_event_at;
+  const Picos fourth = from(0, Op::bte_get, kBlock).local_event_at;
+  const Picos each = second.local_event_at - first.local_event_at;
+  EXPECT_NEAR(static_cast<double>((third - second.local_event_at).count()), static_cast<double>(each.count()),
+              static_cast<double>(each.count()) / 100);
+  EXPECT_NEAR(static_cast<double>((fourth - third).count()), static_cast<double>(each.count()),
+              static_cast<double>(each.count()) / 100);
+}
+
 TEST(Rates, GetsAndAtomicsHaveOneOfTheirOwn) {
   const double most = 1e6 / static_cast<double>(stage("request_gap").count());
   EXPECT_NEAR(*measure(aries(), "rate(fma_get, 8, 28)"), most, 0.01 * most);
