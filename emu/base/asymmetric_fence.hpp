@@ -15,8 +15,9 @@ bool enrol();
 // Whether this process is enrolled. Any thread.
 bool enrolled();
 
-// The rare side's barrier. False when it could not be had, which is said once where enrol() could. One system
-// call, a few microseconds.
+// The rare side's barrier: a system call of a few microseconds. When the kernel has no memory for it, an
+// enrolled process makes another one, which takes milliseconds. False: there was no barrier; the log of an
+// enrolled process says so once.
 bool heavy();
 
 }  // namespace orrery::asymmetric_fence

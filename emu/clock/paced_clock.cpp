@@ -214,8 +214,8 @@ void PacedClock::run() {
       cpu_relax();
       continue;
     }
-    // With nothing to do it sleeps on for a while before it has to be woken: the next task comes soon where
-    // there were some.
+    // Without a task, but with tasks since the last look, this thread sleeps for one slack and not for good:
+    // the next task comes soon then, and schedule() need not wake a thread that looks in time by itself.
     const bool active = !may_spin_ && seen != before;
     before = seen;
     const std::int64_t until = at != kNever ? at + slack - (may_spin_ ? kAhead : 0)

@@ -35,8 +35,8 @@ class PmiServer {
   // Bytes from the client of `rank`. REQUIRES: rank < size.
   std::vector<Output> receive(std::uint32_t rank, std::string_view bytes);
 
-  // What comes next of `rank` is another program's, which has not said anything yet. REQUIRES: it is in no
-  // barrier.
+  // A new program speaks for `rank` from now on. An unfinished line of the one before is thrown away, and
+  // phase() is silent again; a client that is broken stays so. REQUIRES: the rank is in no barrier.
   void start_over(std::uint32_t rank);
 
   Phase phase(std::uint32_t rank) const { return clients_[rank].phase; }

@@ -19,9 +19,9 @@ namespace orrery::memory {
 
 namespace {
 
-// From here on an adopted range gets its last page as a mapping of its own, so that mremap(2) cannot grow it
-// over the next offsets of the file. glibc maps blocks from 128 KiB on (M_MMAP_THRESHOLD), and programs lower
-// that.
+// The last page of an adopted range of at least so many bytes becomes a mapping of its own, so that mremap(2)
+// cannot grow the range over the next offsets of the file. glibc gives blocks of 128 KiB and more a mapping
+// of their own (M_MMAP_THRESHOLD), and programs lower that.
 constexpr std::uint64_t kSealGrowthFrom = 64 << 10;
 // File pages without a mapping pile up to this much before adopt cleans up.
 constexpr std::uint64_t kReapEvery = std::uint64_t{64} << 20;

@@ -15,9 +15,10 @@ namespace orrery::memory {
 bool run_guarded(void (*body)(void*), void* argument);
 
 // Copies to or from memory of this process whatever its protection, as a device does whose pages were pinned
-// before their owner protected them (mprotect). By the kernel: word by word nothing is promised. False where
-// there is no page, where it is of a file that ends before it or shared and read-only, and without /proc.
-// Any thread; opens and closes a descriptor.
+// before their owner protected them (mprotect). The kernel copies: a word may be seen half written. False
+// where there is no page, where it is of a file that ends before it, and without /proc; a store also where
+// the page is shared and read-only. What lies before such a page is copied. Any thread; opens and closes a
+// descriptor.
 bool store_protected(std::byte* to, const std::byte* from, std::size_t bytes);
 bool load_protected(std::byte* to, const std::byte* from, std::size_t bytes);
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 // Calls that take memory away or put other memory in its place. Exported by liborrery.so so that they come
-// before libc's: file pages of adopted ranges are freed at once. Nothing depends on it for being right:
-// inspect() asks the kernel, reap() finds what was missed. Apart from interpose_advise.cpp so that a
-// sanitizer's own versions are not replaced in programs that link the archive.
+// before libc's. They free file pages of adopted ranges at once; where a call is not seen, reap() finds the
+// pages later. They also tell the listener before pages go away (unmapping.hpp). Peers may reach memory that
+// no key names only where it cannot go away without such a call; told_around() finds it by what these calls
+// noted. Apart from interpose_advise.cpp so that a sanitizer's own versions are not replaced in programs that
+// link the archive.
 #include "emu/memory/process_state.hpp"
 #include "emu/memory/raw_calls.hpp"
 #include "emu/memory/unmapping.hpp"

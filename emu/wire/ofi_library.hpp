@@ -24,8 +24,9 @@ struct OfiLibrary {
 // Whether a name of an interface is an address of IP.
 bool is_address(const std::string& text);
 
-// The provider whose connections the wire makes itself, by which each is proved to be a peer's: over TCP.
-// ofi_rxm would make them by itself. Empty: not a provider over TCP.
+// The provider to ask for when `provider` goes over TCP. The wire makes its connections itself, and proves
+// that each one is a peer's; so the name comes back without ofi_rxm, which would make connections of its own.
+// Empty: `provider` does not go over TCP.
 std::string connected_provider(const std::string& provider);
 
 // What is needed of a provider; empty: any. Null, and an error of libfabric's: it has nothing of the kind.

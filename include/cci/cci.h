@@ -234,8 +234,7 @@ CCI_DECLSPEC int cci_get_devices(cci_device_t* const** devices);
  *   flags   0
  *   fd      NULL: the client polls; else receives a descriptor that is readable while there are events
  * CCI_ENODEV: there is no device. CCI_ENETDOWN: it is down. CCI_ENOMEM. CCI_EADDRNOTAVAIL: its address or
- * port is
- * taken or not of this host. */
+ * port is taken or not of this host. */
 CCI_DECLSPEC int cci_create_endpoint(cci_device_t* device, int flags, cci_endpoint_t** endpoint,
                                      cci_os_handle_t* fd);
 
@@ -313,18 +312,15 @@ CCI_DECLSPEC int cci_rma_deregister(cci_endpoint_t* endpoint, cci_rma_handle_t* 
  *   msg_ptr, msg_len  sent when the data is in place; 0: none
  *   flags             one of CCI_FLAG_READ and CCI_FLAG_WRITE; CCI_FLAG_FENCE and those of cci_send
  * CCI_EINVAL: an unreliable connection, a length of 0, a local range that is not registered here. A bad
- * remote
- * handle or range comes as CCI_ERR_RMA_HANDLE with the event. */
+ * remote handle or range comes as CCI_ERR_RMA_HANDLE with the event. */
 CCI_DECLSPEC int cci_rma(cci_connection_t* connection, const void* msg_ptr, uint32_t msg_len,
                          cci_rma_handle_t* local_handle, uint64_t local_offset,
                          cci_rma_handle_t* remote_handle, uint64_t remote_offset, uint64_t data_len,
                          const void* context, int flags);
 
 /* Sets and reads an option (cci_opt_name says the type of `val`). The handle is the endpoint for
- * CCI_OPT_ENDPT_*,
- * the connection for CCI_OPT_CONN_*. CCI_EINVAL: an unknown option, or one that cannot be set. CCI_ERANGE:
- * a count
- * outside 1 to 16384. */
+ * CCI_OPT_ENDPT_*, the connection for CCI_OPT_CONN_*. CCI_EINVAL: an unknown option, or one that cannot be
+ * set. CCI_ERANGE: a count outside 1 to 16384. */
 CCI_DECLSPEC int cci_set_opt(cci_opt_handle_t* handle, cci_opt_name_t name, const void* val);
 CCI_DECLSPEC int cci_get_opt(cci_opt_handle_t* handle, cci_opt_name_t name, void* val);
 

@@ -34,9 +34,10 @@ typedef int PMI_BOOL;
 #define PMI_FALSE 0
 
 /* Joins the job. *spawned becomes PMI_FALSE. Sets PMI_GNI_PTAG, PMI_GNI_COOKIE, PMI_GNI_DEV_ID and
- * PMI_GNI_LOC_ADDR (decimal lists with colons, one item for each of the job's two domains) where they are not
- * set. PMI_FAIL, with the reason on stderr, under a launcher whose protocol it does not speak: never is a
- * process of a larger job taken for rank 0 of 1. A second call does nothing. */
+ * PMI_GNI_LOC_ADDR (decimal lists with colons, one item for each of the job's two domains). If the user has
+ * set PMI_GNI_PTAG, only those of the four that are not set. PMI_FAIL, with the reason on stderr, under a
+ * launcher whose protocol it does not speak: never is a process of a larger job taken for rank 0 of 1. A
+ * second call does nothing. */
 int PMI_Init(int* spawned);
 int PMI_Initialized(PMI_BOOL* initialized);
 int PMI_Finalize(void);

@@ -8,8 +8,9 @@
 extern "C" {
 #endif
 
-/* Its name, "SLURM" inside a step of Slurm and "ALPS" otherwise, whose calls the neighbouring libraries have.
- * The caller frees it with free(). NULL: no memory. Any thread. */
+/* The name of the workload manager: "SLURM" where SLURM_PROCID is set, as inside a step of Slurm, otherwise
+ * "ALPS", whose calls Orrery's alps libraries have. The caller frees it with free(). NULL: no memory. Any
+ * thread. */
 char* wlm_detect_get_active(void);
 
 /* The one that is there when nothing says otherwise: "ALPS". As above. */

@@ -168,8 +168,8 @@ void Endpoint::announce_move(memory::Range chunk, std::vector<std::uint32_t>* us
   }
 }
 
-// Tells peers which registrations in `range` they reach by the file, from now on. One that is no longer there
-// is not used when this returns, but by a peer that is stopped.
+// Tells peers which registrations in `range` they reach by the file, from now on. For one that is no longer
+// in the file it waits, at most 100 ms, until no peer uses it; a peer that is stopped may use it still.
 void Endpoint::set_mapped(memory::Range range, const std::function<bool(memory::Range)>& in_file) {
   const std::lock_guard lock(lock_);
   for (std::uint32_t index = 0; index < fresh_registrations_; ++index) {

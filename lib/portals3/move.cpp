@@ -78,8 +78,8 @@ class Message {
     if (leaves.index != 0) classic::begin(session, leaves, classic::kSend, report(own_id(), 0), true);
   }
 
-  // At the target. `bytes`: what leaves was copied before, and what returns stays there; null: straight from
-  // memory to memory.
+  // The target's part of the operation. `bytes` holds a copy of what leaves the initiator, and receives what
+  // returns to it. Null: the bytes go straight from memory to memory.
   void carry_out(Peer& peer, std::vector<std::byte>* bytes) {
     match::Verdict verdict;
     {

@@ -17,7 +17,9 @@ namespace orrery::xpmem {
 // socket of their own. Never destroyed before the process ends, but stopped before the runtime is; a forked
 // child makes its own.
 //   1. An answer is given only to processes of this user that know the host directory's secret.
-//   2. Pages are moved into the memory file before the answer says so; they stay there.
+//   2. An answer to `attach` names pages that peers can map. Pages of this process's own are moved into the
+//      memory file first, and stay there. Pages of a shared file stay in it: the answer carries its
+//      descriptor.
 // Threads: make and remove from any.
 class Owner {
  public:

@@ -49,8 +49,9 @@ Errc ring_is_full(const QueueView& queue) {
   return Errc::overrun;
 }
 
-// Seeks a place for an event from position `at` on. Nothing: the event is at `at`. Otherwise what becomes of
-// an event that finds none.
+// Seeks a free slot for an event from position `*at` on. Empty: the event is in the slot of `*at`. Otherwise
+// it is in none, and the producer's outcome is: ok (an unmanaged queue was full), overrun (another was),
+// corrupt.
 [[gnu::noinline]] std::optional<Errc> push_further(const QueueView& queue, const Event& event,
                                                    std::uint64_t* at) {
   CqState& state = *queue.state;

@@ -36,8 +36,8 @@ struct EventRecord {
 };
 static_assert(sizeof(EventRecord) == 104);
 
-// A record's place. The two words of `claim` change by one 16-byte instruction, or while the place is the
-// owner's alone.
+// A record's place. A producer claims it: one 16-byte swap changes `control` and `claimer` together. To free
+// it takes two stores, `control` last, while the place is the claimer's or the owner's alone.
 struct alignas(kCacheLine) RecordPlace {
   std::atomic<std::uint64_t> control;  // serial << 1 | claimed
   std::atomic<std::uint64_t> claimer;  // generation << 16 | process slot, while claimed

@@ -95,8 +95,9 @@ Result<Runtime*> Runtime::of_process() {
   if (!runtime.ok()) return runtime.code();
   g_runtime = std::move(runtime).value().release();
   g_runtime_pid = getpid();
-  // Ends the engine and leaves the job while everything it needs is still there. The object stays: threads of
-  // the program may be in a call, and wait there, until the system takes all of it.
+  // Ends the clock, the wire and the engine, and takes back what the process offers to peers, while
+  // everything that this needs is still there. The object stays: a thread of the program may wait in a call
+  // until the process ends.
   constexpr auto kEnd = [] {
     if (g_runtime_pid == getpid()) g_runtime->end();
   };

@@ -35,8 +35,8 @@ Errc DatagramUnit::cancel(Endpoint& endpoint, std::optional<std::uint64_t> name)
   return Errc::no_match;
 }
 
-// A post bound to the very port that posted it, which no wildcard of the port took: it is bound back to
-// itself.
+// Ends a post to the very port that posted it, which no wildcard of that port took: the post is its own
+// partner, and receives the bytes that it sends.
 void DatagramUnit::meet_itself(std::uint32_t index) {
   DatagramPost& post = post_at(index);
   std::uint64_t word = post.word.load(std::memory_order_seq_cst);

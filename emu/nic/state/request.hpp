@@ -24,8 +24,8 @@ struct MemKey {
   std::uint8_t flags = 0;        // RegionFlags
 
   constexpr bool valid() const;
-  // Only what a client can know of a registration without its key: the number that peers use for it
-  // (mdh.hpp).
+  // Whether it names an entry of the registration table by its number alone (mdh.hpp), and with that whatever
+  // is registered there. A client that does not have the registration's key knows no more.
   constexpr bool is_number() const;
   friend constexpr bool operator==(const MemKey&, const MemKey&) = default;
 };

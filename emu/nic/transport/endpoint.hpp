@@ -49,8 +49,9 @@ struct Endpoint {
     grants = {};
     frame_grant.key = UINT64_MAX;
   }
-  // A request goes by frame: later ones stay behind it, whatever memory they go to, and take the general way
-  // until it is done. Memory that becomes direct once more has the control word that it had.
+  // For a request that goes by frame. Later requests must not overtake it, whatever memory they go to, so
+  // they take the general way until it is done. The grants' own check would not stop them: memory that
+  // becomes direct once more has the control word that a grant remembers.
   void forget_grants() {
     for (Grant& grant : grants) {
       if (grant.key != UINT64_MAX) grant.key = UINT64_MAX;

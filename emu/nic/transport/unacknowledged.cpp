@@ -22,9 +22,9 @@ constexpr std::uint64_t kLookForRefusalsBytes = 4096;
 
 }  // namespace
 
-// An operation that tells its initiator nothing and fits one frame is sent and forgotten: that it is done
-// shows in how far the target has come. False: it did not go, and has to wait like the others. REQUIRES:
-// frames_mu_ is held.
+// Sends an operation that fits one frame and whose initiator is told nothing of its success. No record of it
+// is kept: the target's read position in the request lane shows when it is done. False: it was not sent, and
+// takes the general way. REQUIRES: frames_mu_ is held.
 bool Transport::try_send_unacknowledged(Endpoint& endpoint, const Request& request) {
   constexpr std::uint32_t kAnswered = kLocalOffset | kBlockTransfer;  // fences wait for outstanding requests
   Peer& peer = *request.peer;

@@ -22,8 +22,8 @@ struct BglConfig {
   std::array<std::uint32_t, 3> sides{8, 8, 8};
   std::array<bool, 3> closed{true, true, true};
   double tick_ns = 1000.0 / 175.0;  // one byte time: 175 MB/s at 700 MHz
-  // Header of a packet at one router to header at the next, when nothing is in the way. The paper's
-  // window of 10 cycles is its lower bound.
+  // Header of a packet at one router to header at the next, when nothing is in the way. The paper's own
+  // simulator goes on in windows of 10 cycles, and no packet reaches the next router within its window.
   std::uint32_t hop_ticks = 10;
   std::uint32_t token_ticks = 10;      // space freed to token usable upstream
   std::uint32_t dynamic_vcs = 2;       // 1..4

@@ -13,8 +13,9 @@
 extern "C" {
 #endif
 
-/* rank and size -1: from the environment or the launcher. PTL_FAIL: what the environment says is no
- * number, or the maps are of different lengths (the log says which). */
+/* rank and size -1: from the environment or the launcher. PTL_FAIL: a rank that is not below size; a variable
+ * that cannot be read as numbers; maps of different lengths, or not longer than PTL_MY_RID. The log says
+ * which variable. */
 int PtlSetRank(ptl_handle_ni_t ni_handle, int rank, int size);
 /* Before PtlNIInit. PTL_FAIL (size 0, null). */
 int PtlSetNIDMap(ptl_handle_ni_t ni_handle, ptl_nid_t* map, int size);

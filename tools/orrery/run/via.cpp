@@ -54,8 +54,9 @@ std::string with_others(std::string first, const char* variable) {
 
 void set_unless_set(const char* name, const char* value) { setenv(name, value, 0); }
 
-// What mpirun hands on to its processes, and what its options go before. Its other transports would carry
-// messages past the NIC.
+// Sets Open MPI's options in the environment, for mpirun and its processes. A variable that the user has set
+// stays, and an option on mpirun's command line goes before both. The transports that are left out (^...)
+// would carry messages past the NIC.
 void set_up_open_mpi(bool has_virtual_time) {
   set_unless_set("OMPI_MCA_rmaps_base_oversubscribe", "1");
   set_unless_set("OMPI_MCA_mpi_yield_when_idle", "1");
