@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
+# A libfmt that gcc built has its templates under names that clang 14 does not look for: without inlining nothing links.
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  add_compile_definitions(FMT_HEADER_ONLY)
+endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(LIBFABRIC REQUIRED libfabric>=1.17)
