@@ -20,6 +20,7 @@ constexpr std::uint32_t space_index(std::uint64_t space) { return space & 0xffff
 constexpr std::uint16_t space_generation(std::uint64_t space) {
   return static_cast<std::uint16_t>(space >> 16);
 }
+
 }  // namespace
 
 MatchMemory::MatchMemory(nic::Runtime& runtime, nic::PeerRoute link, const memory::CrossAttach* attach,

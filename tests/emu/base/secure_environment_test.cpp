@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kNotSecure = 77;
 
-// What the setuid copy runs, by this name. Disabled: here it would end the other tests. Ends by _exit():
-// LeakSanitizer fails in a program with more rights than its caller.
+// Not a test: what the next one runs in a setuid copy, by this name. Disabled: here it would end the other
+// tests. Ends by _exit(): LeakSanitizer fails in a program with more rights than its caller.
 TEST(SecureEnvironment, DISABLED_Seen) {
   if (getauxval(AT_SECURE) == 0) _exit(kNotSecure);
   _exit(config::text("ORRERY_INTERFACE") == "from-the-caller" ? 1 : 0);

@@ -133,7 +133,8 @@ TEST(Handler, InstalledAfterOursGetsOnlyRealFaults) {
 }
 
 TEST(Handler, ThatPassesOnToOursEndsInTheDefaultAction) {
-  // Dying of SIGSEGV is what is tested, and a sanitizer turns that into a report and an exit code.
+  // Dying of SIGSEGV is what is tested, and a sanitizer turns that into a report and an exit code. The
+  // release suite runs it.
   if (kSanitized) GTEST_SKIP() << "the sanitizer's own handler is the default action";
   EXPECT_EQ(in_child([] {
               Rig rig(Method::protect);
@@ -150,7 +151,7 @@ TEST(Handler, ThatPassesOnToOursEndsInTheDefaultAction) {
 }
 
 TEST(Handler, LetsARealFaultKill) {
-  // As above: the death itself is tested.
+  // As above: the death itself is tested, by the release suite.
   if (kSanitized) GTEST_SKIP() << "the sanitizer reports and exits";
   for (const Method method : {Method::userfault, Method::protect}) {
     EXPECT_EQ(in_child([&] {

@@ -46,7 +46,8 @@ inline bool method_works(Method method) {
   return true;
 #endif
 }
-// Adoption by mprotect gives up where a thread blocks SIGSEGV, and ThreadSanitizer has such a thread.
+// Adoption by mprotect gives up where a thread blocks SIGSEGV, and ThreadSanitizer has such a thread. The
+// release and asan-ubsan suites run these tests.
 #define ORRERY_SKIP_WITHOUT(method) \
   if (!method_works(method)) GTEST_SKIP() << "ThreadSanitizer's own thread blocks all signals"
 
