@@ -9,21 +9,15 @@
 #include "tests/emu/nic/seeds.hpp"
 #include "tests/emu/nic/target/match_bench.hpp"
 #include "tests/emu/nic/target/match_model.hpp"
+#include "tests/emu/nic/target/match_processes.hpp"
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <atomic>
 #include <csignal>
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
-
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace orrery::nic::match {
 namespace {
@@ -43,56 +37,12 @@ struct Step {
   Fail fail;
 };
 
-struct Shared {
-  std::atomic<int> started;
-  Step log[kProcesses][kProcesses * kSteps];
-};
-
-class Processes {
+class Processes final : public LoggedProcesses<Bench, Step, kProcesses, kProcesses * kSteps> {
  public:
-  Processes(std::uint64_t seed, bool killed) : seed_(seed), killed_(killed) {
-    shared_ = static_cast<Shared*>(
-        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    ORRERY_CHECK(shared_ != MAP_FAILED, "no memory for the logs");
-    for (int i = 0; i < kProcesses; ++i) {
-      benches_[i] = std::make_unique<Bench>(0, kSmallShape, 15'000);
-      noted_[i] = benches_[i]->new_counter();
-    }
-  }
-  ~Processes() { munmap(shared_, sizeof(Shared)); }
-  Processes(const Processes&) = delete;
-  Processes& operator=(const Processes&) = delete;
-
-  std::string run() {
-    std::array<pid_t, kProcesses> children{};
-    for (int rank = 0; rank < kProcesses; ++rank) {
-      children[rank] = fork();
-      if (children[rank] == 0) {
-        work(rank);
-        _exit(0);
-      }
-    }
-    if (killed_) kill_some(children);
-    std::string wrong;
-    for (int rank = 0; rank < kProcesses; ++rank) {
-      int status = 0;
-      waitpid(children[rank], &status, 0);
-      const bool was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && killed_;
-      if (!was_killed && status != 0)
-        wrong = "process " + std::to_string(rank) + " ended with " + std::to_string(status);
-    }
-    for (int rank = 0; rank < kProcesses && wrong.empty(); ++rank) wrong = replay(rank);
-    return wrong;
-  }
+  Processes(std::uint64_t seed, bool killed)
+      : LoggedProcesses(seed, killed, [] { return std::make_unique<Bench>(0, kSmallShape, 15'000); }) {}
 
  private:
-  // In the session of the change: stands if and when the change does.
-  void note(Session& session, int rank, const Step& step) {
-    std::uint64_t& noted = session.view().counter(noted_[rank]).success;
-    shared_->log[rank][noted] = step;
-    session.set(noted, noted + 1);
-  }
-
   NewEntry entry(std::mt19937_64& random, int rank, std::uint64_t user) const {
     const auto below = [&](std::uint64_t n) { return random() % n; };
     NewEntry what = benches_[rank]->entry(below(6), user);
@@ -105,13 +55,12 @@ class Processes {
     return what;
   }
 
-  void work(int rank) {
+  void work(int rank) override {
     std::mt19937_64 random(seed_ * kProcesses + static_cast<std::uint64_t>(rank));
     const auto below = [&](std::uint64_t n) { return random() % n; };
     std::vector<std::pair<std::uint64_t, Appended>> mine;
     std::uint64_t user = 0;
-    shared_->started.fetch_add(1);
-    while (shared_->started.load() < kProcesses) std::this_thread::yield();
+    start_together();
     for (int i = 0; i < kSteps; ++i) {
       Step step{};
       switch (below(10)) {
@@ -164,26 +113,13 @@ class Processes {
     }
   }
 
-  void kill_some(const std::array<pid_t, kProcesses>& children) const {
-    std::mt19937_64 random(seed_);
-    while (shared_->started.load() < kProcesses) std::this_thread::yield();
-    for (int rank = 1; rank < kProcesses; rank += 2) {
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
-      kill(children[rank], SIGKILL);
-    }
-  }
-
-  // The model, over the log; its events against those in the queue.
-  std::string replay(int rank) {
-    const Bench& bench = *benches_[rank];
-    { const Session session(bench.view); }  // takes back what a process began that was killed
+  std::string replay(int rank) override {
     Lists lists;
-    std::vector<EventRecord> events;
-    for (EventRecord event{}; bench.next(&event);) events.push_back(event);
+    const std::vector<EventRecord> events = events_of(rank);
     std::size_t taken = 0;
-    const std::uint64_t steps = bench.view.counter(noted_[rank]).success;
+    const std::uint64_t steps = steps_of(rank);
     for (std::uint64_t n = 0; n < steps; ++n) {
-      const Step& step = shared_->log[rank][n];
+      const Step& step = step_of(rank, n);
       const std::string where = " in unit " + std::to_string(rank) + " at step " + std::to_string(n);
       switch (step.kind) {
         case Kind::append:
@@ -205,22 +141,13 @@ class Processes {
           if (const Fail expected = lists.send(step.arrival); expected != step.fail)
             return "fail " + std::to_string(step.fail) + " instead of " + std::to_string(expected) + where;
       }
-      for (; !lists.told.empty(); lists.told.pop_front(), ++taken) {
-        if (taken == events.size()) return "no event " + text(lists.told.front()) + where;
-        const EventRecord& event = events[taken];
-        const Told got{event.type, event.list, event.user, event.moved, event.fail};
-        if (!(got == lists.told.front()))
-          return text(got) + " instead of " + text(lists.told.front()) + where;
-      }
+      const std::string differs = compare(lists, events, &taken, [](const EventRecord& event) {
+        return Told{event.type, event.list, event.user, event.moved, event.fail};
+      });
+      if (!differs.empty()) return differs + where;
     }
     return taken == events.size() ? "" : "events too many in unit " + std::to_string(rank);
   }
-
-  const std::uint64_t seed_;
-  const bool killed_;
-  Shared* shared_ = nullptr;
-  std::array<std::unique_ptr<Bench>, kProcesses> benches_;
-  std::array<std::uint32_t, kProcesses> noted_{};
 };
 
 TEST(MatchStress, EveryEventOfEightProcessesIsTheModels) {
