@@ -361,6 +361,23 @@ TEST(MatchClassic, ProcessesThatAreKilledLeaveWholeChanges) {
   box::for_every_seed(20, 5'000, [](std::uint64_t seed) { return Processes(seed, true).run(); });
 }
 
+TEST(MatchClassic, ADescriptorDecidesWhetherItsMessagesAreAcknowledged) {
+  for (const bool quiet : {false, true}) {
+    const Bench3 bench;
+    Session session(bench.view);
+    const auto index = insert(session, {.portal = 1, .source = {kAny, kAny}, .match_bits = 7});
+    ASSERT_TRUE(index.ok());
+    const Memory memory{.length = 64, .threshold = -1, .options = kAllowPut | (quiet ? kNoAck : 0u)};
+    ASSERT_TRUE(attach(session, index.value(), memory, false).ok());
+    Arrival arrival = bench.message(7);
+    arrival.portal = 1;
+    const Verdict verdict = match::accept(session, arrival);
+    ASSERT_EQ(verdict.fail, kDelivered);
+    EXPECT_EQ(verdict.no_ack, quiet);
+    match::finish(session, arrival, verdict, kDelivered);
+  }
+}
+
 TEST(MatchClassic, TellsHowFarAReaderIsBehindUntilEventsAreLost) {
   const Bench3 bench;
   Session session(bench.view);
