@@ -65,7 +65,10 @@ inline void copy_from_target(std::byte* to, std::byte* from, std::uint64_t bytes
 // not count.
 template <bool kWrites, typename Act>
 [[gnu::always_inline]] inline Errc through_grant(Endpoint& endpoint, const Transfer& transfer, Act act) {
-  const Grant& grant = endpoint.grants[transfer.key % kGrants];
+  const Grant* held = &endpoint.grants[transfer.key % kGrants];
+  // The address in one register: gcc would keep the index beside it and spill what the path needs.
+  asm("" : "+r"(held));
+  const Grant& grant = *held;
   const std::uint64_t offset = transfer.remote_address - grant.begin;
   if (grant.key != (transfer.key | t_thread_tag) || offset > grant.size ||
       transfer.length > grant.size - offset) [[unlikely]] {
