@@ -263,18 +263,16 @@ int Endpoint::set_option(Connection* connection, cci_opt_name name, std::uint32_
       for (const auto& each : connections_) {
         each->keepalive = value;
         each->heard_ns = monotonic_ns();
+        if (value != 0) set_limit(each->alive, 0);
       }
       break;
     case CCI_OPT_CONN_KEEPALIVE_TIMEOUT:
       connection->keepalive = value;
       connection->heard_ns = monotonic_ns();
+      if (value != 0) set_limit(connection->alive, 0);
       break;
     default:
       return CCI_EINVAL;
-  }
-  if (value != 0) {
-    ++timed_;
-    ::eventfd_write(stop_.get(), 1);
   }
   return CCI_SUCCESS;
 }

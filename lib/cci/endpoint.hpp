@@ -79,7 +79,7 @@ class Endpoint {
   void set_mapped(memory::Range range, const std::function<bool(memory::Range)>& in_file);
 
  private:
-  explicit Endpoint(const Device& device) : device_(device) {}
+  explicit Endpoint(const Device& device);
   friend class Outstanding;
 
   // endpoint.cpp: events and buffers
@@ -104,7 +104,10 @@ class Endpoint {
   void retry_blocked();
   void nudge_peers();
   void fail_all(Connection* connection, cci_status status);
+  void set_limit(Limit& limit, std::int64_t from_now_ns);
   void keep_time(std::int64_t now);
+  void expire(Op* op);
+  void look_whether_alive(Connection* connection, std::int64_t now);
 
   // shared.cpp: messages by shared memory
   Errc put_message(Connection* connection, const iovec* pieces, std::uint32_t count, std::uint32_t bytes);
@@ -220,10 +223,12 @@ class Endpoint {
   UniqueFd local_listener_, address_listener_;
   UniqueFd addresses_;   // the kernel tells of changes of this host's addresses
   bool failed_ = false;  // the device has lost its address, or this is a child of the endpoint's process
-  std::int64_t listen_again_ns_ = 0;  // 0: it listens
+  TimerWheel limits_;
+  Limit listen_again_{Limit::Of::listeners, this};  // armed: it does not listen
   pthread_t thread_{};
   bool has_thread_ = false;
   bool thread_sleeps_ = false;             // until something happens at its descriptors
+  std::int64_t thread_until_ns_ = 0;       // or then; INT64_MAX: not by itself. 0: it is awake
   std::atomic<bool> thread_waits_{false};  // the thread wants the lock
 
   std::vector<std::unique_ptr<Event[]>> event_chunks_;
@@ -262,7 +267,6 @@ class Endpoint {
   std::uint32_t receives_out_ = 0;
   std::uint32_t unsettled_ = 0;  // handshakes under way
   std::uint32_t streams_ = 0;    // connections by their sockets
-  std::uint32_t timed_ = 0;      // connections or operations that may have a time limit
   std::uint64_t refused_ = 0;    // connections of other users that were refused
   std::uint64_t polls_ = 0;
   std::uint32_t misses_ = 0;

@@ -59,7 +59,10 @@ void Endpoint::abandon() {
     connection->socket.reset();
     connection->descriptors.clear();
     connection->state = connection->known ? ConnectionState::lost : ConnectionState::ended;
-    connection->deadline_ns = 0;
+    connection->handshake.disarm();
+    connection->alive.disarm();
+    for (List<Op>* const list : {&connection->queue, &connection->unacked})
+      for (Op* op = list->head; op != nullptr; op = op->next) op->limit.disarm();
     connection->queue = connection->unacked = {};
     connection->active = connection->blocked = connection->stalled = connection->owes_ack = false;
   }
@@ -75,7 +78,9 @@ void Endpoint::abandon() {
   free_registrations_.clear();
   thread_sleeps_ = false;
   thread_waits_.store(false, std::memory_order_relaxed);
-  timed_ = streams_ = unsettled_ = 0;
+  listen_again_.disarm();
+  thread_until_ns_ = 0;
+  streams_ = unsettled_ = 0;
 }
 
 }  // namespace orrery::cci

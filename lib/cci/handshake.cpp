@@ -147,9 +147,7 @@ int Endpoint::begin_connect(const Uri& uri, const void* data, std::uint32_t byte
   if (timeout != nullptr) {
     const auto seconds = std::min<std::int64_t>(timeout->tv_sec, kLongestTimeout);
     const auto micros = std::min<std::int64_t>(timeout->tv_usec, kLongestTimeout);
-    connection->deadline_ns = monotonic_ns() + seconds * 1'000'000'000 + micros * 1000;
-    ++timed_;
-    ::eventfd_write(stop_.get(), 1);
+    set_limit(connection->handshake, seconds * 1'000'000'000 + micros * 1000);
   }
   if (bytes != 0) {
     const auto* const first = static_cast<const std::byte*>(data);
@@ -245,7 +243,7 @@ void Endpoint::connect_failed(Connection* connection, cci_status status) {
     raise(event);
   }
   connection->state = ConnectionState::ended;
-  connection->deadline_ns = 0;
+  connection->handshake.disarm();
   release(connection);
 }
 
@@ -302,8 +300,7 @@ void Endpoint::accept_all(int listener, bool local) {
     if (connection == nullptr) continue;
     connection->same_user = same_user;
     connection->socket = std::move(socket);
-    connection->deadline_ns = monotonic_ns() + kGreetingNs;
-    ++timed_;
+    set_limit(connection->handshake, kGreetingNs);
     connection->interest = EPOLLIN;
     watch(connection);
   }
@@ -314,7 +311,7 @@ Errc Endpoint::handle_connect(Connection* connection, std::span<const std::byte>
   if (read_hello(payload, &connection->theirs, &data) != Errc::ok) return Errc::corrupt;
   connection->shown.attribute = static_cast<cci_conn_attribute>(connection->theirs.attribute);
   connection->state = ConnectionState::requested;
-  connection->deadline_ns = 0;
+  connection->handshake.disarm();
   Event* const event = new_event();
   event->request = connection;
   event->data.assign(data.begin(), data.end());
@@ -352,9 +349,7 @@ int Endpoint::decide_now(Event* event, bool accept, void* context) {
     return CCI_SUCCESS;
   }
   connection->state = ConnectionState::accepting;
-  connection->deadline_ns = monotonic_ns() + kReadyNs;
-  ++timed_;
-  ::eventfd_write(stop_.get(), 1);
+  set_limit(connection->handshake, kReadyNs);
   const bool shares = connection->theirs.shares == 1 && connection->same_user && open_peer(connection);
   connection->descriptors.clear();
   connection->mine = hello_of(*connection, shares, 0);
@@ -405,7 +400,7 @@ bool Endpoint::open_peer(Connection* connection) {
 }
 
 void Endpoint::establish(Connection* connection, bool shared) {
-  connection->deadline_ns = 0;
+  connection->handshake.disarm();
   connection->state = ConnectionState::open;
   connection->known = true;
   connection->shared = shared;
@@ -424,7 +419,7 @@ void Endpoint::establish(Connection* connection, bool shared) {
       ::setsockopt(connection->socket.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     }
   }
-  if (connection->keepalive != 0) ++timed_;
+  if (connection->keepalive != 0) set_limit(connection->alive, 0);
   std::vector<std::byte>().swap(connection->request);
   count_streams();
   debug::tell(debug::Topic::conn, std::string(connection->client ? "connected " : "accepted ") +

@@ -64,6 +64,8 @@ bool read_number(std::string_view text, T* value) {
 
 }  // namespace
 
+Endpoint::Endpoint(const Device& device) : device_(device), limits_(monotonic_ns()) {}
+
 Result<std::unique_ptr<Endpoint>> Endpoint::create(const Device& device, const char* service,
                                                    bool with_handle) {
   std::unique_ptr<Endpoint> endpoint(new Endpoint(device));
@@ -202,11 +204,9 @@ void Endpoint::set_listening(bool on) {
     event.data.ptr = listener;
     ::epoll_ctl(net_.get(), EPOLL_CTL_MOD, listener->get(), &event);
   }
-  listen_again_ns_ = on ? 0 : monotonic_ns() + kListenAgainNs;
-  if (on) return;
+  if (on) return listen_again_.disarm();
   debug::tell(debug::Topic::conn, "no connection can be accepted now: descriptors or memory are used up");
-  ++timed_;
-  wake_thread();
+  set_limit(listen_again_, kListenAgainNs);
 }
 
 // Moves the sockets. `all`: looks at each that is ready; else first at the one that spoke last.
@@ -264,6 +264,12 @@ void Endpoint::wake_thread() {
   ::eventfd_write(stop_.get(), 1);
 }
 
+// A time-out of poll(2), -1 for ever, that ends when `ns` have passed, too.
+int sooner(int timeout_ms, std::int64_t ns) {
+  const std::int64_t ms = std::clamp<std::int64_t>((ns + 999'999) / 1'000'000, 0, 1'000'000);
+  return timeout_ms < 0 ? static_cast<int>(ms) : static_cast<int>(std::min<std::int64_t>(ms, timeout_ms));
+}
+
 void* Endpoint::thread_entry(void* self) {
   mark_runtime_thread();
   ::pthread_setname_np(::pthread_self(), "orrery-cci");
@@ -275,7 +281,8 @@ void Endpoint::thread_main() {
   std::uint64_t polls = 0;
   bool attended = false;
   for (;;) {
-    bool timed = false, waiting = false, quiet = false;
+    bool waiting = false, quiet = false;
+    int timeout = -1;
     std::vector<MapWork> map_work;
     {
       thread_waits_.store(true, std::memory_order_relaxed);
@@ -283,15 +290,22 @@ void Endpoint::thread_main() {
       thread_waits_.store(false, std::memory_order_relaxed);
       if (!has_thread_) return;
       map_work.swap(map_work_);
-      timed = timed_ != 0 || !redials_.empty();
       waiting = !blocked_.empty() || !owing_.empty() || spinning_;
       quiet = streams_ + unsettled_ == 0;
-      thread_sleeps_ = !attended && !waiting && !timed;
+      const bool redials = !redials_.empty();
+      thread_sleeps_ = !attended && !waiting && !redials;
+      if (waiting && !attended)
+        timeout = 1;
+      else if (!thread_sleeps_)
+        timeout = kAttendedMs;
+      const std::int64_t now = monotonic_ns();
+      const auto limit = limits_.next_ns();
+      if (limit.has_value()) timeout = sooner(timeout, *limit - now);
+      thread_until_ns_ = timeout < 0 ? INT64_MAX : now + timeout * std::int64_t{1'000'000};
     }
     if (!map_work.empty()) do_map_work(std::move(map_work));
     // While the client polls, sockets that carry messages are its own.
     pollfd watched[2] = {{stop_.get(), POLLIN, 0}, {net_.get(), POLLIN, 0}};
-    const int timeout = attended ? kAttendedMs : waiting ? 1 : timed ? kAttendedMs : -1;
     const int count = ::poll(watched, attended && !quiet ? 1 : 2, timeout);
     if (count < 0 && errno != EINTR) return;
     if (count == 1 && !attended && watched[1].revents != 0 && handle_.valid()) {
@@ -302,6 +316,7 @@ void Endpoint::thread_main() {
     const std::lock_guard lock(lock_);
     thread_waits_.store(false, std::memory_order_relaxed);
     thread_sleeps_ = false;
+    thread_until_ns_ = 0;
     if (!has_thread_) return;
     if (watched[0].revents != 0) {
       eventfd_t value = 0;
@@ -309,7 +324,7 @@ void Endpoint::thread_main() {
     }
     attended = polls_ != polls;
     polls = polls_;
-    if (timed_ != 0) keep_time(monotonic_ns());
+    keep_time(monotonic_ns());
     if (!redials_.empty()) redial();
     nudge_peers();
     if (attended && streams_ + unsettled_ != 0) {

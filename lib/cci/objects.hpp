@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cci.h"
+#include "emu/base/timer_wheel.hpp"
 #include "emu/base/unique_fd.hpp"
 #include "emu/base/units.hpp"
 #include "emu/memory/cross_attach.hpp"
@@ -44,6 +45,17 @@ struct List {
     if (item != nullptr) head = item->next;
     return item;
   }
+  // Whether it was there. Takes as long as there are items before it.
+  bool remove(T* item) {
+    T* before = nullptr;
+    for (T* each = head; each != nullptr; before = each, each = each->next) {
+      if (each != item) continue;
+      (before == nullptr ? head : before->next) = item->next;
+      if (tail == item) tail = before;
+      return true;
+    }
+    return false;
+  }
 };
 
 // An event as the client sees it, first, and what returning it gives back.
@@ -68,6 +80,14 @@ struct Event {
   inline void names(Connection* connection);
 };
 
+// A time limit of an operation, a connection's handshake, its keepalive, or the listeners' pause.
+struct Limit : Timer {
+  enum class Of : std::uint8_t { operation, handshake, keepalive, listeners };
+  Limit(Of kind, void* what) : of(kind), object(what) {}
+  const Of of;
+  void* const object;
+};
+
 enum class OpKind : std::uint8_t { message, write, read };
 
 // A send or RMA that did not end in the call that asked for it.
@@ -81,8 +101,8 @@ struct Op {
   bool data_done = false;  // RMA: the data is in place, what is left is the message
   bool done = false;       // blocking: ended, with `status`
   cci_status status = CCI_SUCCESS;
-  std::int64_t deadline_ns = 0;  // 0: none
-  std::uint64_t number = 0;      // of the message or the operation, as frames name it
+  Limit limit{Limit::Of::operation, this};  // of its time
+  std::uint64_t number = 0;                 // of the message or the operation, as frames name it
   const std::byte* message = nullptr;
   std::uint32_t message_bytes = 0;
   std::vector<std::byte> copy;  // what `message` points to, unless the client keeps it
@@ -142,7 +162,8 @@ struct Connection {
   std::uint32_t keepalive = 0;     // microseconds
   std::int64_t heard_ns = 0;
   std::int64_t pinged_ns = 0;
-  std::int64_t deadline_ns = 0;  // of the handshake
+  Limit handshake{Limit::Of::handshake, this};
+  Limit alive{Limit::Of::keepalive, this};
 
   // Shared memory.
   std::shared_ptr<PeerSegment> peer;

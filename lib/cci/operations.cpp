@@ -113,9 +113,7 @@ Op* Endpoint::new_op(Connection* connection, void* context, int flags) {
   op->flags = flags;
   ++sends_out_;
   if (connection->send_timeout != 0) {
-    op->deadline_ns = monotonic_ns() + std::int64_t{connection->send_timeout} * 1000;
-    ++timed_;
-    ::eventfd_write(stop_.get(), 1);
+    set_limit(op->limit, std::int64_t{connection->send_timeout} * 1000);
   }
   return op;
 }
@@ -221,57 +219,67 @@ void Endpoint::fail_all(Connection* connection, cci_status status) {
   while (Op* const op = connection->queue.pop()) complete(op, status);
 }
 
-// Time limits of operations and handshakes, and keepalive. The thread calls it while there may be any.
+// ---- time limits of operations and handshakes, keepalive ----
+
+// Arms it; the thread is woken if it would sleep longer.
+void Endpoint::set_limit(Limit& limit, std::int64_t from_now_ns) {
+  const std::int64_t deadline = monotonic_ns() + from_now_ns;
+  limits_.arm(limit, deadline);
+  if (deadline >= thread_until_ns_) return;
+  thread_until_ns_ = 0;
+  ::eventfd_write(stop_.get(), 1);
+}
+
+// The thread calls it when the first limit is due.
 void Endpoint::keep_time(std::int64_t now) {
-  std::uint32_t timed = 0;
-  if (listen_again_ns_ != 0 && now >= listen_again_ns_) set_listening(true);
-  timed += listen_again_ns_ != 0;
-  for (std::size_t place = 0; place < connections_.size(); ++place) {
-    Connection* const connection = connections_[place].get();
-    if (connection->deadline_ns != 0) {
-      if (now < connection->deadline_ns) {
-        ++timed;
-      } else {
-        connection->deadline_ns = 0;
+  limits_.advance(now, [this, now](Timer& timer) {
+    auto& limit = static_cast<Limit&>(timer);
+    auto* const connection = static_cast<Connection*>(limit.object);
+    switch (limit.of) {
+      case Limit::Of::operation:
+        return expire(static_cast<Op*>(limit.object));
+      case Limit::Of::handshake:
         if (connection->state != ConnectionState::open && connection->state != ConnectionState::lost)
           connect_failed(connection, CCI_ETIMEDOUT);
-      }
+        return;
+      case Limit::Of::keepalive:
+        return look_whether_alive(connection, now);
+      case Limit::Of::listeners:
+        return set_listening(true);
     }
-    const auto expire = [&](List<Op>& list) {
-      List<Op> kept;
-      while (Op* const op = list.pop()) {
-        if (op->deadline_ns == 0 || now < op->deadline_ns) {
-          timed += op->deadline_ns != 0;
-          kept.push(op);
-        } else {
-          complete(op, connection->shared || connection->peer_busy ? CCI_ERR_RNR : CCI_ETIMEDOUT);
-        }
-      }
-      list = kept;
-    };
-    expire(connection->unacked);
-    expire(connection->queue);
-    if (connection->keepalive == 0 || !connection->known) continue;
-    if (connection->state != ConnectionState::open && connection->state != ConnectionState::lost) continue;
-    ++timed;
-    const std::int64_t period = std::int64_t{connection->keepalive} * 1000;
-    if (connection->heard) {
-      connection->heard = false;
-      connection->heard_ns = now;
-    } else if (now - connection->heard_ns > period) {
-      connection->keepalive = 0;
-      Event* const event = new_event();
-      event->names(connection);
-      event->show(cci_event_keepalive_timedout{CCI_EVENT_KEEPALIVE_TIMEDOUT, &connection->shown});
-      raise(event);
-      continue;
-    }
-    if (connection->state == ConnectionState::open && now - connection->pinged_ns > period / 4) {
-      connection->pinged_ns = now;
-      send_frame(connection, FrameKind::ping, 0, 0, 0, 0, nullptr, 0);
-    }
+  });
+}
+
+// Neither sent nor acknowledged in its time.
+void Endpoint::expire(Op* op) {
+  Connection* const connection = op->connection;
+  if (connection->unacked.remove(op) || connection->queue.remove(op))
+    complete(op, connection->shared || connection->peer_busy ? CCI_ERR_RNR : CCI_ETIMEDOUT);
+}
+
+// Looks so many times in a connection's keepalive time whether anything has come.
+constexpr std::int64_t kLooksAlive = 16;
+
+void Endpoint::look_whether_alive(Connection* connection, std::int64_t now) {
+  if (connection->keepalive == 0 || !connection->known) return;
+  if (connection->state != ConnectionState::open && connection->state != ConnectionState::lost) return;
+  const std::int64_t period = std::int64_t{connection->keepalive} * 1000;
+  if (connection->heard) {
+    connection->heard = false;
+    connection->heard_ns = now;
+  } else if (now - connection->heard_ns > period) {
+    connection->keepalive = 0;
+    Event* const event = new_event();
+    event->names(connection);
+    event->show(cci_event_keepalive_timedout{CCI_EVENT_KEEPALIVE_TIMEDOUT, &connection->shown});
+    raise(event);
+    return;
   }
-  timed_ = timed;
+  set_limit(connection->alive, period / kLooksAlive);
+  if (connection->state == ConnectionState::open && now - connection->pinged_ns > period / 4) {
+    connection->pinged_ns = now;
+    send_frame(connection, FrameKind::ping, 0, 0, 0, 0, nullptr, 0);
+  }
 }
 
 }  // namespace orrery::cci

@@ -187,7 +187,7 @@ int Endpoint::get_event_timed(Event** event) {
     {
       const std::lock_guard lock(lock_);
       ++polls_;
-      if (timed_ != 0) keep_time(monotonic_ns());
+      keep_time(monotonic_ns());
       redial();
       if (*event = next_event(); *event == nullptr) {
         progress_network(true);
