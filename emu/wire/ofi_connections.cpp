@@ -28,7 +28,13 @@ constexpr std::int64_t kAttemptNs = 2'000'000'000;
 // After a failure the next attempt waits so long, doubled up to 2^kMostDoublings times that.
 constexpr std::int64_t kRetryNs = 10'000'000;
 constexpr std::uint32_t kMostDoublings = 5;
-constexpr int kMostEvents = 64;  // of one progress()
+constexpr int kMostEvents = 16;  // of one progress()
+// What progress() takes of the time in the long run when it is not due: one part in so many...
+constexpr std::int64_t kShare = 16;
+// ...with so much at once...
+constexpr std::int64_t kMostSavedNs = 1'000'000;
+// ...and the longest rest after it: it may have been the scheduler that took the time.
+constexpr std::int64_t kLongestRestNs = 20'000'000;
 constexpr std::size_t kMostAnonymous = 64;
 constexpr std::uint64_t kNoLink = UINT64_MAX;
 
@@ -65,11 +71,10 @@ Status OfiConnections::listen(std::string* why) {
   uninvited_ = std::make_unique<Uninvited>(address());
 
   int of_cq = -1;
-  int of_eq = -1;
-  if (fi_control(&o_.cq->fid, FI_GETWAIT, &of_cq) != 0 || fi_control(&eq_->fid, FI_GETWAIT, &of_eq) != 0)
+  if (fi_control(&o_.cq->fid, FI_GETWAIT, &of_cq) != 0 || fi_control(&eq_->fid, FI_GETWAIT, &eq_fd_) != 0)
     return {};
   wait_fd_ = epoll_create1(EPOLL_CLOEXEC);
-  for (const int fd : {of_cq, of_eq}) {
+  for (const int fd : {of_cq, eq_fd_}) {
     epoll_event event{};
     event.events = EPOLLIN;
     if (wait_fd_ < 0 || epoll_ctl(wait_fd_, EPOLL_CTL_ADD, fd, &event) != 0)
@@ -113,7 +118,8 @@ void OfiConnections::forget(std::uint64_t peer) {
 // Counts those that something is due for.
 void OfiConnections::become(Link& link, State state) {
   const auto counts = [](State s) { return s == State::greeting || s == State::accepting; };
-  pending_ += (counts(state) ? 1u : 0u) - (counts(link.state) ? 1u : 0u);
+  if (counts(link.state)) --pending_;
+  if (counts(state)) ++pending_;
   link.state = state;
 }
 
@@ -214,7 +220,40 @@ void OfiConnections::ended(fid* which) {
   anonymous_.erase(found);
 }
 
+bool OfiConnections::rests() const {
+  return rests_until_ns_ != 0 && !is_due() && monotonic_ns() < rests_until_ns_;
+}
+
+void OfiConnections::watch_events(bool on) {
+  epoll_event event{};
+  event.events = on ? static_cast<std::uint32_t>(EPOLLIN) : 0;
+  if (wait_fd_ >= 0 && epoll_ctl(wait_fd_, EPOLL_CTL_MOD, eq_fd_, &event) == 0) is_hushed_ = !on;
+}
+
+void OfiConnections::hush() {
+  if (!is_hushed_) watch_events(false);
+}
+
 int OfiConnections::progress() {
+  if (is_hushed_) watch_events(true);
+  const std::int64_t begin_ns = monotonic_ns();
+  saved_ns_ = std::min(kMostSavedNs, saved_ns_ + (begin_ns - progressed_ns_) / kShare);
+  const int events = take_events();
+  const std::int64_t now_ns = monotonic_ns();
+  if (pending_ != 0) {
+    for (const auto& link : links_) {
+      if ((link->state == State::greeting || link->state == State::accepting) && now_ns >= link->at_ns)
+        end(*link, true);
+    }
+  }
+  if (uninvited_->is_due(now_ns)) sweep(now_ns);
+  progressed_ns_ = monotonic_ns();
+  saved_ns_ = std::max(-kLongestRestNs / kShare, saved_ns_ - (progressed_ns_ - begin_ns));
+  rests_until_ns_ = saved_ns_ < 0 ? progressed_ns_ - saved_ns_ * kShare : 0;
+  return events;
+}
+
+int OfiConnections::take_events() {
   must_look_ = false;
   int events = 0;
   for (; events < kMostEvents; ++events) {
@@ -241,14 +280,6 @@ int OfiConnections::progress() {
       ended(entry.fid);
     }
   }
-  const std::int64_t now_ns = monotonic_ns();
-  if (pending_ != 0) {
-    for (const auto& link : links_) {
-      if ((link->state == State::greeting || link->state == State::accepting) && now_ns >= link->at_ns)
-        end(*link, true);
-    }
-  }
-  if (uninvited_->is_due(now_ns)) sweep(now_ns);
   return events;
 }
 

@@ -82,9 +82,15 @@ class OfiConnections {
 
   // Whether progress() is wanted soon.
   bool is_due() const { return pending_ != 0 || must_look_; }
+  // Whether progress() has had its share of the time: a flood of connections takes a small one, and waits in
+  // the kernel for the rest. Never while is_due().
+  bool rests() const;
+  std::int64_t rests_until_ns() const { return rests_until_ns_; }
   // Makes and takes connections. Returns how much happened. Never blocks.
   int progress();
 
+  // wait_fd() says nothing of connections until the next progress().
+  void hush();
   int wait_fd() const { return wait_fd_; }
   fid_eq* events() const { return eq_; }
   // Connections that were refused or ended because the other end did not prove its name.
@@ -112,6 +118,8 @@ class OfiConnections {
   std::uint64_t link_of(const fid* which) const;
   void become(Link& link, State state);
   void sweep(std::int64_t now_ns);
+  int take_events();
+  void watch_events(bool on);
 
   const OfiObjects o_;
   OfiGreeter* const greeter_;
@@ -119,6 +127,11 @@ class OfiConnections {
   fid_pep* pep_ = nullptr;
   fid_ep* receives_ = nullptr;
   int wait_fd_ = -1;  // of cq and eq together
+  int eq_fd_ = -1;
+  bool is_hushed_ = false;
+  std::int64_t progressed_ns_ = 0;  // when the last progress() was over
+  std::int64_t saved_ns_ = 0;       // what is left of its share; below 0: what it took too much
+  std::int64_t rests_until_ns_ = 0;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<fid_ep*> anonymous_;
   std::unique_ptr<Uninvited> uninvited_;

@@ -401,7 +401,8 @@ int OfiEndpoint::poll(OfiEvents& events, int limit) {
   int done = 0;
   // Asking for news of connections costs as much as a look for messages.
   constexpr std::uint32_t kPollsBetween = 128;
-  if (connections_ && (connections_->is_due() || polls_++ % kPollsBetween == 0)) [[unlikely]]
+  if (connections_ && (connections_->is_due() || (polls_++ % kPollsBetween == 0 && !connections_->rests())))
+      [[unlikely]]
     done += connections_->progress();
   if (last_ != nullptr) post(*std::exchange(last_, nullptr));
   while (done < limit) {
@@ -437,7 +438,13 @@ int OfiEndpoint::poll(OfiEvents& events, int limit) {
 bool OfiEndpoint::may_sleep() {
   if (wait_fd_ < 0) return false;
   fid* fids[] = {&fabric_->cq->fid, nullptr};
+  wake_at_ns_ = 0;
   if (!connections_) return fi_trywait(fabric_->fabric, fids, 1) == 0;
+  if (connections_->rests()) {
+    connections_->hush();
+    wake_at_ns_ = connections_->rests_until_ns();
+    return fi_trywait(fabric_->fabric, fids, 1) == 0;
+  }
   // A connection that comes wakes no thread that it does not concern: it is looked for before every sleep.
   if (connections_->progress() != 0) return false;
   fids[1] = &connections_->events()->fid;

@@ -96,13 +96,19 @@ class OfiEndpoint {
   Status send_parts(std::uint64_t peer, std::span<const std::span<const std::byte>> parts,
                     OfiOperation& operation);
 
+  // Whether a connection of ours is being made, or may have ended: then each poll() looks for news of it.
+  bool is_connecting() const { return connections_ && connections_->is_due(); }
+
   // Moves data and reports up to about `limit` events. Returns how many. Never blocks.
   int poll(OfiEvents& events, int limit);
 
   // Becomes readable when poll() has something to do; -1 when the provider has no such thing.
   int wait_fd() const { return wait_fd_; }
-  // Whether one may sleep on wait_fd() now: false when poll() must be called first.
+  // Whether one may sleep on wait_fd() now, until wake_at_ns() at the latest: false when poll() must be
+  // called first.
   bool may_sleep();
+  // When connections are to be looked for that wait_fd() does not tell of; 0: it tells of all.
+  std::int64_t wake_at_ns() const { return wake_at_ns_; }
 
   const std::string& provider() const { return provider_; }
   // Nothing but this host is reached from here.
@@ -147,6 +153,7 @@ class OfiEndpoint {
   std::vector<Receive*> unposted_;
   Receive* last_ = nullptr;  // what came last, not posted again yet
   int wait_fd_ = -1;
+  std::int64_t wake_at_ns_ = 0;
   std::uint64_t failures_ = 0;
 };
 

@@ -417,6 +417,7 @@ std::optional<std::int64_t> OfiWire::next_deadline_ns() const {
     }
   }
   if (faults_ && faults_->holds_any()) consider(now_ns_ + kNextTry);
+  if (endpoint_->wake_at_ns() != 0) consider(endpoint_->wake_at_ns());
   return first;
 }
 

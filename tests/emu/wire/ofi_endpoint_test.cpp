@@ -85,6 +85,9 @@ TEST_P(EndpointOf, WhatIsInjectedIsTheCallersAgainAtOnceAndKeepsItsPlace) {
   }
   EXPECT_EQ(to.received, expected);
   EXPECT_EQ(from.reported, 4);
+  // What has come about is looked for no more.
+  EXPECT_FALSE(from.endpoint->is_connecting());
+  EXPECT_FALSE(to.endpoint->is_connecting());
 }
 
 INSTANTIATE_TEST_SUITE_P(Providers, EndpointOf, ::testing::Values("net", kProvider));

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,22 @@ namespace {
 
 constexpr std::size_t kStrangers = 100;  // at a time
 constexpr std::size_t kPayload = 4000;
+
+// Processor time of the calling thread.
+std::int64_t thread_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// What a talk brought over in its time, and in the processor time that it got.
+struct Talk {
+  std::uint64_t puts = 0;
+  std::int64_t ns = 0;
+  std::int64_t busy_ns = 0;
+  double rate() const { return static_cast<double>(puts) / static_cast<double>(ns) * 1e9; }
+  double busy_rate() const { return static_cast<double>(puts) / static_cast<double>(busy_ns) * 1e9; }
+};
 
 // Does all of it to both processes, as fast as it goes.
 [[noreturn]] void flood(const std::array<sockaddr_in, 2>& victims) {
@@ -92,10 +109,12 @@ TEST_P(Flood, LosesNothingOfATalk) {
   std::vector<std::vector<std::byte>> payloads;
   for (std::uint64_t i = 0; i < 16; ++i) payloads.push_back(payload_of(i, kPayload));
   std::array<std::uint64_t, 2> sent{};
-  // Puts that arrived, both ways, in a slice of time.
-  const auto talk = [&] {
+  // Adds the puts that arrived, both ways, in a slice of time.
+  const auto talk = [&](Talk& all) {
     const std::uint64_t before = pair.sink[0].count + pair.sink[1].count;
-    const std::int64_t until = monotonic_ns() + slice_ns;
+    const std::int64_t begin = monotonic_ns();
+    const std::int64_t begin_busy = thread_ns();
+    const std::int64_t until = begin + slice_ns;
     while (monotonic_ns() < until) {
       for (int from = 0; from < 2; ++from) {
         std::uint64_t& number = sent[static_cast<std::size_t>(from)];
@@ -108,10 +127,12 @@ TEST_P(Flood, LosesNothingOfATalk) {
       }
       pair.poll();
     }
-    return pair.sink[0].count + pair.sink[1].count - before;
+    all.puts += pair.sink[0].count + pair.sink[1].count - before;
+    all.ns += monotonic_ns() - begin;
+    all.busy_ns += thread_ns() - begin_busy;
   };
-  std::uint64_t alone = 0;
-  std::uint64_t beside = 0;
+  Talk alone;
+  Talk beside;
   // The talk beside a process that floods, and beside one that only takes as much of the machine.
   const auto talk_beside = [&](bool floods) {
     const pid_t parent = getpid();
@@ -122,23 +143,22 @@ TEST_P(Flood, LosesNothingOfATalk) {
       if (floods) flood(victims);
       while (true) asm volatile("");
     }
-    const std::uint64_t arrived = talk();
+    talk(floods ? beside : alone);
     kill(other, SIGKILL);
     waitpid(other, nullptr, 0);
-    return arrived;
   };
   for (int turn = 0; turn < kTurns; ++turn) {
-    alone += talk_beside(false);
-    beside += talk_beside(true);
+    talk_beside(false);
+    talk_beside(true);
   }
   EXPECT_TRUE(pair.until([&] { return pair.sink[1].count == sent[0] && pair.sink[0].count == sent[1]; }));
   EXPECT_EQ(wrong, 0u);
-  EXPECT_GT(beside, 0u);
+  EXPECT_GT(beside.puts, 0u);
   EXPECT_TRUE(pair.losses[0].slots.empty() && pair.losses[1].slots.empty());
-  std::printf("%s: %.0f puts/s beside a busy process, %.0f beside the flood: %.2f\n", GetParam(),
-              static_cast<double>(alone) / kTurns / static_cast<double>(slice_ns) * 1e9,
-              static_cast<double>(beside) / kTurns / static_cast<double>(slice_ns) * 1e9,
-              static_cast<double>(beside) / static_cast<double>(alone));
+  std::printf(
+      "%s: %.0f puts/s beside a busy process, %.0f beside the flood: %.2f; of its processor time %.2f\n",
+      GetParam(), alone.rate(), beside.rate(), beside.rate() / alone.rate(),
+      beside.busy_rate() / alone.busy_rate());
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, Flood, ::testing::Values("net", "tcp;ofi_rxm"), [](const auto& info) {
