@@ -57,8 +57,13 @@ void FaultWire::pass(std::uint32_t to, std::span<const std::byte> frame, std::in
   } else if (happens(rates_.corrupt) && !frame.empty()) {
     ++counts_.corrupted;
     std::vector<std::byte> broken(frame.begin(), frame.end());
-    for (auto flips = 1 + random_() % 4; flips > 0; --flips) {
-      broken[random_() % broken.size()] ^= std::byte{1} << (random_() % 8);
+    // A bit that is flipped twice is whole again: each one is another.
+    for (auto flips = 1 + random_() % 4; flips > 0;) {
+      const std::size_t at = random_() % broken.size();
+      const std::byte bit = std::byte{1} << (random_() % 8);
+      if (((broken[at] ^ frame[at]) & bit) != std::byte{0}) continue;
+      broken[at] ^= bit;
+      --flips;
     }
     send(to, broken);
   } else if (happens(rates_.duplicate)) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -21,25 +23,28 @@ struct Outcome {
   FaultCounts counts;
 };
 
+// Not the same for any two numbers that differ in a few bits, however few of its own are flipped.
+std::uint32_t check_of(std::uint32_t number) { return number * 2654435761; }
+
 // Sends numbered frames, then lets time pass until nothing is held.
 Outcome run(const FaultRates& rates) {
   FaultWire faults(rates);
   Outcome outcome;
   const FaultWire::Send send = [&](std::uint32_t to, std::span<const std::byte> frame) {
-    std::uint32_t copies[2];
-    std::memcpy(copies, frame.data(), sizeof copies);
+    std::uint32_t words[2];
+    std::memcpy(words, frame.data(), sizeof words);
     EXPECT_EQ(to, 9u);
-    if (copies[0] != copies[1]) {
+    if (words[1] != check_of(words[0])) {
       ++outcome.broken;
       return;
     }
-    ++outcome.arrivals[copies[0]];
-    outcome.order.push_back(copies[0]);
+    ++outcome.arrivals[words[0]];
+    outcome.order.push_back(words[0]);
   };
   std::int64_t now = 0;
   for (std::uint32_t i = 0; i < kFrames; ++i) {
-    const std::uint32_t copies[2] = {i, i};
-    faults.pass(9, std::as_bytes(std::span(copies)), now += 1000, send);
+    const std::uint32_t words[2] = {i, check_of(i)};
+    faults.pass(9, std::as_bytes(std::span(words)), now += 1000, send);
   }
   faults.release(now + 1'000'000'000, send);
   EXPECT_FALSE(faults.holds_any());
@@ -76,14 +81,25 @@ TEST(FaultWire, DoesEachFaultAsOftenAsAskedAndCountsIt) {
   EXPECT_TRUE(near(outcome.counts.duplicated, 0.081 * kFrames));
   EXPECT_TRUE(near(outcome.counts.reordered, 0.0729 * kFrames));
   EXPECT_TRUE(near(outcome.counts.delayed, 0.06561 * kFrames));
-  // Two equal flips of both copies are the only corruption that this test cannot see: none at this seed is
-  // sure, so the two sums may differ by a few.
-  EXPECT_GE(outcome.counts.corrupted, static_cast<std::uint64_t>(outcome.broken));
-  EXPECT_LE(outcome.counts.corrupted, static_cast<std::uint64_t>(outcome.broken) + 100);
+  EXPECT_EQ(outcome.counts.corrupted, static_cast<std::uint64_t>(outcome.broken));
   std::uint64_t twice = 0;
   for (const auto& [number, count] : outcome.arrivals) twice += count == 2 ? 1 : 0;
   EXPECT_EQ(twice, outcome.counts.duplicated);
   EXPECT_FALSE(std::is_sorted(outcome.order.begin(), outcome.order.end()));
+}
+
+TEST(FaultWire, ABrokenFrameDiffersInOneToFourBits) {
+  FaultWire faults({.corrupt = 1});
+  const std::byte sent{0x5a};
+  std::array<int, 9> frames_by_bits{};
+  for (std::uint32_t i = 0; i < kFrames; ++i) {
+    faults.pass(9, std::span(&sent, 1), 0, [&](std::uint32_t, std::span<const std::byte> frame) {
+      ++frames_by_bits[static_cast<std::size_t>(
+          std::popcount(std::to_integer<std::uint8_t>(frame[0] ^ sent)))];
+    });
+  }
+  for (std::size_t bits = 0; bits < frames_by_bits.size(); ++bits)
+    EXPECT_EQ(frames_by_bits[bits] != 0, bits >= 1 && bits <= 4) << bits << ": " << frames_by_bits[bits];
 }
 
 TEST(FaultWire, RepeatsItselfBySeed) {
