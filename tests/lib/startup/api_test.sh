@@ -3,8 +3,10 @@
 # Copyright 2026 the Orrery authors
 #
 # The first second and the last of a client of one interface, under each launcher that is there.
-# usage: api_test.sh ORRERY CLIENT LIBRARY INIT   (INIT: the library's function that starts it without arguments, or -)
-orrery=$1 client=$2 library=$3 init=$4
+# usage: api_test.sh ORRERY CLIENT LIBRARY INIT UNLOADER PMI
+#   INIT: the library's function that starts it without arguments, or -
+#   UNLOADER: closes LIBRARY and libpmi (PMI) while threads are inside
+orrery=$1 client=$2 library=$3 init=$4 unloader=$5 pmi=$6
 export ORRERY_JOB="api-$$"  # tests that run at the same time do not meet
 failures=0
 said=$(mktemp)
@@ -51,6 +53,9 @@ library = ctypes.CDLL('$library', mode=os.RTLD_NOW)
 if '$init' != '-': getattr(library, '$init')()
 _ctypes.dlclose(library._handle)
 time.sleep(0.2)"
+# OpenSHMEM ends a job one of whose PEs ends while another one waits.
+check "run: closed with threads inside" 0 $orrery run --timeout 60 -n 1 "$unloader" "$library" "$pmi"
+check "no launcher: closed with threads inside" 0 timeout 60 "$unloader" "$library" "$pmi"
 # These two count a process that leaves without a word as failed, where they notice before the others have left.
 if mpiexec.hydra -n 1 true > /dev/null 2>&1; then
   for way in finish constructor forked; do
