@@ -15,6 +15,9 @@ namespace orrery::job {
 
 namespace {
 
+// What clients add to a cookie, at the most: one to the last of the list, and the next library one to that.
+constexpr std::uint32_t kMostAdded = 2;
+
 std::vector<std::uint32_t> parse_list(const char* list, std::uint32_t most) {
   std::vector<std::uint32_t> numbers;
   std::string_view text = list == nullptr ? "" : list;
@@ -43,7 +46,7 @@ std::vector<HostDirectory::Domain> parse_domain_list(const char* ptags, const ch
 
 namespace {
 std::vector<HostDirectory::Domain> domains_from(std::uint64_t random) {
-  // Tags 10..209: small ones belong to the system. Cookies below 2^31 - 1, so that cookie + 1 is one, too.
+  // Tags 10..209: small ones belong to the system. Cookies below 2^31, also with what a client adds.
   const auto ptag = static_cast<std::uint8_t>(10 + random % 200);
   const auto cookie = static_cast<std::uint32_t>(1 + (random >> 32) % 0x7ffffff0u);
   return {{ptag, cookie}, {static_cast<std::uint8_t>(ptag + 1), cookie + 1}};
@@ -64,8 +67,20 @@ Status declare_domains(HostDirectory& directory, const std::vector<HostDirectory
     const auto declared = directory.declare_domain(domain.ptag, domain.cookie);
     if (!declared.ok()) return declared.code();
   }
-  if (domains.size() < 2) return {};
-  return directory.declare_domain(domains[0].ptag, domains[1].cookie).status();
+  if (domains.empty()) return {};
+  const std::size_t count = std::min<std::size_t>(domains.size(), 2);
+  const std::uint32_t last = domains[count - 1].cookie;
+  const auto declare = [&](std::size_t i, std::uint32_t more) -> Status {
+    if (more > UINT32_MAX - last) return {};
+    return directory.declare_domain(domains[i].ptag, last + more).status();
+  };
+  if (const Status next = declare(0, 0); !next.ok()) return next;
+  for (std::uint32_t more = 1; more <= kMostAdded; ++more) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (const Status added = declare(i, more); !added.ok()) return added;
+    }
+  }
+  return {};
 }
 
 DomainVariables domain_variables(const std::vector<HostDirectory::Domain>& domains,

@@ -22,8 +22,9 @@ std::vector<HostDirectory::Domain> make_domains();
 // The pair that follows from a job's identity, of the same kind: every process of the job finds it by itself.
 std::vector<HostDirectory::Domain> domains_of(std::string_view identity);
 
-// Declares the domains of a job. Besides the pair itself the first tag with the second cookie: a library that
-// shares the job with another takes cookie + 1 under the tag it was given. Errors: no_resource.
+// Declares the domains of a job. Besides the pair itself the first tag with the second cookie, and each tag
+// with the next two: a library that shares the job with another takes cookie + 1 under the tag it was given,
+// and some take one more than the last of the list. Errors: no_resource.
 Status declare_domains(HostDirectory& directory, const std::vector<HostDirectory::Domain>& domains);
 
 // The values of the four variables for `domains`, all on device 0 at `nic_address`.

@@ -4,6 +4,7 @@
 
 #include "include/alps/alps/libalpslli.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -43,6 +44,9 @@ bool answer(int request, std::vector<std::byte>& bytes) {
   std::vector<alpsAppGni_t> domains;
   for (const auto& domain : job.value()->directory().domains()) {
     if (domain.ptag == 255) continue;  // the library's own
+    // A tag's further cookies are those that a client makes of the first.
+    if (std::any_of(domains.begin(), domains.end(), [&](const auto& one) { return one.ptag == domain.ptag; }))
+      continue;
     alpsAppGni_t one;
     std::memset(&one, 0, sizeof one);
     one.local_addr = job.value()->nic_address();

@@ -55,5 +55,26 @@ TEST(DomainList, FirstTagGoesWithTheNextCookieToo) {
   EXPECT_EQ(directory->find_domain(21, 100).code(), Errc::permission);
 }
 
+// Each to what it was given, or to the last of the list.
+TEST(DomainList, ClientsMayAddToACookie) {
+  auto directory = std::move(HostDirectory::create({})).value();
+  const std::vector<HostDirectory::Domain> domains{{20, 100}, {21, 101}};
+  for (int process = 0; process < 2; ++process) {
+    ASSERT_TRUE(declare_domains(*directory, domains).ok());
+    for (const std::uint8_t ptag : {20, 21}) {
+      for (const std::uint32_t cookie : {102u, 103u}) {
+        EXPECT_TRUE(directory->find_domain(ptag, cookie).ok()) << cookie;
+      }
+      EXPECT_EQ(directory->find_domain(ptag, 104).code(), Errc::permission);
+    }
+    EXPECT_EQ(directory->find_domain(22, 102).code(), Errc::permission);
+    EXPECT_EQ(directory->domains().size(), 7u);
+  }
+  auto other = std::move(HostDirectory::create({})).value();
+  ASSERT_TRUE(declare_domains(*other, {{17, UINT32_MAX - 1}}).ok());
+  EXPECT_TRUE(other->find_domain(17, UINT32_MAX).ok());
+  EXPECT_EQ(other->domains().size(), 2u);
+}
+
 }  // namespace
 }  // namespace orrery::job

@@ -180,7 +180,7 @@ TEST_F(Collective, NamingAChildClaimsNothing) {
     std::vector<gni_ep_handle_t> children;
     for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(pmi.size); ++i) {
       children.push_back(domain.endpoint(queue, all[i].address, instances[i]));
-      for (const std::uint32_t number : {std::uint32_t{0}, all[0].engine})
+      for (const std::uint32_t number : {std::uint32_t{0}, UINT32_MAX, all[0].engine})
         REQUIRE_SUCCESS(GNI_EpSetCeAttr(children.back(), number, i, GNI_CE_CHILD_PE));
     }
     REQUIRE_SUCCESS(GNI_CeConfigure(second, children.data(), static_cast<std::uint32_t>(pmi.size), nullptr,

@@ -44,6 +44,34 @@ TEST_F(DatagramEnd, OfAnEndpointThatIsDestroyedIsToldOnce) {
   }
 }
 
+// A client keeps pointers, ranks, 0 in them; all ones alone is not one.
+TEST_F(DatagramEnd, IdsAreTheClientsOwn) {
+  for (const std::uint64_t id : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 63,
+                                 std::uint64_t{0xffff'ffff}, UINT64_MAX - 1, UINT64_MAX}) {
+    const gni_ep_handle_t ep = domain.endpoint(queue, domain.address, 9'999);
+    const gni_return_t posted = GNI_EpPostDataWId(ep, nullptr, 0, nullptr, 0, id);
+    gni_post_state_t state = GNI_POST_ERROR;
+    std::uint32_t address = 0;
+    std::uint32_t instance = 0;
+    if (id == UINT64_MAX) {
+      EXPECT_EQ(posted, GNI_RC_INVALID_PARAM);
+    } else {
+      ASSERT_EQ(posted, GNI_RC_SUCCESS) << id;
+      EXPECT_EQ(GNI_EpPostDataTestById(ep, id ^ 2, &state, &address, &instance), GNI_RC_NO_MATCH) << id;
+      EXPECT_EQ(GNI_EpPostDataTestById(ep, id, &state, &address, &instance), GNI_RC_SUCCESS) << id;
+      EXPECT_EQ(state, GNI_POST_PENDING) << id;
+      EXPECT_EQ(GNI_EpPostDataWaitById(ep, id, 1, &state, &address, &instance), GNI_RC_TIMEOUT) << id;
+      ASSERT_EQ(GNI_EpPostDataCancelById(ep, id), GNI_RC_SUCCESS) << id;
+      std::uint64_t told = ~id;
+      EXPECT_EQ(GNI_PostDataProbeById(domain.nic, &told), GNI_RC_SUCCESS) << id;
+      EXPECT_EQ(told, id);
+      EXPECT_EQ(GNI_EpPostDataTestById(ep, id, &state, &address, &instance), GNI_RC_SUCCESS) << id;
+      EXPECT_EQ(state, GNI_POST_TERMINATED) << id;
+    }
+    ASSERT_EQ(GNI_EpDestroy(ep), GNI_RC_SUCCESS);
+  }
+}
+
 TEST_F(DatagramEnd, StatesOfOneThatWasCancelled) {
   const gni_ep_handle_t ep = domain.endpoint(queue, domain.address, 9'999);
   ASSERT_EQ(GNI_EpPostDataWId(ep, nullptr, 0, nullptr, 0, kName), GNI_RC_SUCCESS);

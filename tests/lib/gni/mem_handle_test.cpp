@@ -32,6 +32,29 @@ TEST(MemHandle, CarriesEveryPartOfAKey) {
     ASSERT_EQ(mem_handle::key_of(handle), key);
     ASSERT_TRUE(mem_handle::well_formed(handle));
     ASSERT_EQ(mem_handle::key_word_of(handle), nic::key_word(key));
+    ASSERT_EQ(handle.qword2 >> 41 & 1, 0U) << "another layout of the machines'";
+  }
+}
+
+// Of what a client does not know, a handle that it puts together may say anything.
+TEST(MemHandle, WithoutAGenerationIsANumberWhateverElseItSays) {
+  const auto built = [](std::uint64_t shift, std::uint64_t pages, std::uint64_t crc, std::uint64_t flags) {
+    return gni_mem_handle_t{std::uint64_t{0xfed} << 52 | 0x1234'5678,
+                            crc << 56 | flags << 34 | shift << 28 | pages};
+  };
+  for (std::uint64_t shift = 0; shift < 64; ++shift) {
+    const bool is_of_pages = shift >= 12 && shift <= 30;
+    for (const std::uint64_t pages : {0ull, 1ull, 0xabc'def1ull, 0xfff'ffffull}) {
+      for (const std::uint64_t crc : {0x00ull, 0x5aull, 0xffull}) {
+        for (const std::uint64_t flags : {0ull, 1ull, 2ull, 0x80ull, 0xffull}) {
+          const gni_mem_handle_t handle = built(shift, pages, crc, flags);
+          ASSERT_EQ(mem_handle::key_of(handle).is_number(), is_of_pages && pages != 0)
+              << shift << ' ' << pages << ' ' << crc << ' ' << flags;
+          ASSERT_EQ(mem_handle::well_formed(handle), is_of_pages && pages != 0);
+          ASSERT_EQ(mem_handle::key_of(handle).index, 0xfed);
+        }
+      }
+    }
   }
 }
 

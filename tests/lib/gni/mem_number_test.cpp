@@ -3,6 +3,9 @@
 #include "client.hpp"
 
 #include <array>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
 
 #include <sys/mman.h>
 
@@ -91,8 +94,17 @@ TEST_F(ByNumber, HandlesThatAClientBuilds) {
     ASSERT_EQ(put(1000 + i, next.memory + 8 * i, handle), GNI_RC_SUCCESS) << i;
   // Without an address it counts from the first page.
   ASSERT_EQ(put(7, 8192, built(next.handle, 0, 0)), GNI_RC_SUCCESS);
+  // Of what it does not know it may say anything: a page size and count, a checksum, the eighth flag.
+  constexpr std::uint64_t kMadeUp[] = {std::uint64_t{12} << 28 | 1, std::uint64_t{21} << 28 | 0xfff'ffff,
+                                       std::uint64_t{30} << 28 | 2 | std::uint64_t{0xff} << 56,
+                                       std::uint64_t{12} << 28 | 1 | std::uint64_t{0x80} << 34};
+  for (std::uint64_t i = 0; i < std::size(kMadeUp); ++i)
+    ASSERT_EQ(put(50 + i, next.memory + 4096 + 8 * i, {handle.qword1, kMadeUp[i]}), GNI_RC_SUCCESS) << i;
+  EXPECT_EQ(put(1, next.memory, {handle.qword1, std::uint64_t{12} << 28}), GNI_RC_TRANSACTION_ERROR)
+      << "no pages";
   pmi.barrier();
   for (std::uint64_t i = 0; i < 100; ++i) ASSERT_EQ(word(8 * i), 1000 + i);
+  for (std::uint64_t i = 0; i < std::size(kMadeUp); ++i) EXPECT_EQ(word(4096 + 8 * i), 50 + i);
   EXPECT_EQ(word(8192), 7U);
 
   alignas(8) std::array<std::uint64_t, 512> local{};
@@ -248,6 +260,62 @@ TEST_F(ByNumber, EntriesDoNotLeak) {
     }
     ASSERT_EQ(GNI_MemDeregister(domain.nic, &mine), GNI_RC_SUCCESS) << i;
   }
+}
+
+// Of two libraries in one program each takes a domain of its own: one adds to the cookie.
+TEST_F(ByNumber, CookiesThatAClientAddsTo) {
+  const Pmi& pmi = Pmi::get();
+  const gni_mem_handle_t first = domain.memory(pages, kPageBytes);
+  const Card neighbour = meet(first);
+  const char* const colon = std::strchr(std::getenv("PMI_GNI_PTAG"), ':');
+  ASSERT_NE(colon, nullptr);
+  const auto second_tag = static_cast<std::uint8_t>(std::atoi(colon + 1));
+  struct Added {
+    std::uint8_t ptag;
+    std::uint32_t more;
+  };
+  std::size_t at = 1;
+  for (const Added& added : {Added{client::ptag(), 1}, Added{client::ptag(), 2}, Added{client::ptag(), 3},
+                             Added{second_tag, 1}, Added{second_tag, 2}, Added{second_tag, 3}}) {
+    gni_cdm_handle_t cdm = nullptr;
+    gni_nic_handle_t nic = nullptr;
+    std::uint32_t address = 0;
+    // The same instance as in the first domain.
+    REQUIRE_SUCCESS(GNI_CdmCreate(domain.instance, added.ptag, client::cookie() + added.more,
+                                  GNI_CDM_MODE_ERR_NO_KILL, &cdm));
+    ASSERT_EQ(GNI_CdmAttach(cdm, 0, &address, &nic), GNI_RC_SUCCESS) << int{added.ptag} << " +" << added.more;
+    EXPECT_EQ(address, domain.address);
+    gni_mem_handle_t mine{};
+    REQUIRE_SUCCESS(GNI_MemRegister(nic, address_of(pages), kPageBytes, nullptr, 0, UINT32_MAX, &mine));
+    const auto cards = pmi.gather(Card{address, domain.instance, address_of(pages), mine});
+    const Card next = cards[static_cast<std::size_t>((pmi.rank + 1) % pmi.size)];
+    gni_cq_handle_t cq = nullptr;
+    gni_ep_handle_t to_next = nullptr;
+    REQUIRE_SUCCESS(GNI_CqCreate(nic, 8, 0, GNI_CQ_NOBLOCK, nullptr, nullptr, &cq));
+    REQUIRE_SUCCESS(GNI_EpCreate(nic, cq, &to_next));
+    REQUIRE_SUCCESS(GNI_EpBind(to_next, next.address, next.instance));
+    const std::uint64_t value = 70 + at;
+    gni_post_descriptor_t d = client::descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_GLOBAL_EVENT);
+    d.local_addr = address_of(&value);
+    d.remote_addr = next.memory + 8 * at;
+    d.remote_mem_hndl = next.handle;
+    d.length = 8;
+    gni_cq_entry_t event = 0;
+    ASSERT_EQ(GNI_PostFma(to_next, &d), GNI_RC_SUCCESS);
+    ASSERT_EQ(client::next_event(cq, &event), GNI_RC_SUCCESS);
+    EXPECT_EQ(put(1, neighbour.memory, next.handle), GNI_RC_TRANSACTION_ERROR) << "another domain's";
+    pmi.barrier();
+    EXPECT_EQ(word(8 * at++), value);
+    EXPECT_EQ(GNI_CdmDestroy(cdm), GNI_RC_SUCCESS);
+    pmi.barrier();
+  }
+  EXPECT_EQ(word(0), 0U);
+  gni_cdm_handle_t cdm = nullptr;
+  gni_nic_handle_t nic = nullptr;
+  std::uint32_t address = 0;
+  REQUIRE_SUCCESS(GNI_CdmCreate(domain.instance, client::ptag(), client::cookie() + 4, 0, &cdm));
+  EXPECT_EQ(GNI_CdmAttach(cdm, 0, &address, &nic), GNI_RC_PERMISSION_ERROR);
+  EXPECT_EQ(GNI_CdmDestroy(cdm), GNI_RC_SUCCESS);
 }
 
 }  // namespace
