@@ -3,6 +3,7 @@
 
 // The order in which requests of an endpoint take effect while their target goes from frames to direct and
 // back: at any moment what is in memory, and in the target's queue, is what the first so many of them do.
+// One that is kInOrder comes behind those of the process's other endpoint, too.
 #include "emu/nic/initiator/fast_path.hpp"
 #include "tests/emu/nic/box.hpp"
 #include "tests/emu/nic/seeds.hpp"
@@ -34,6 +35,7 @@ constexpr std::uint64_t kWordsOfAPage = kPageBytes / sizeof(std::uint64_t);
 struct Posted {
   std::vector<std::uint64_t*> words;  // in the order in which they are stored
   bool raises_event = false;
+  std::uint64_t follows = 0;  // so many requests of the other endpoint of its process: it is kInOrder
 };
 
 struct Writer {
@@ -46,11 +48,24 @@ struct Writer {
   std::vector<std::uint64_t> raising;  // numbers of those that raise events at the target
   std::size_t arrived = 0;             // so many of those events came
 
-  // What contradicts that the first so many requests, `at_least` of them, took effect and no other did.
-  std::string wrong(std::uint64_t at_least) const {
-    std::uint64_t applied = at_least;
+  // How many requests took effect, by what is in memory.
+  std::uint64_t seen_in_memory() const {
+    std::uint64_t applied = 0;
     for (const Posted& one : posted)
       for (const std::uint64_t* word : one.words) applied = std::max(applied, load(word));
+    return applied;
+  }
+
+  // How many requests of the other endpoint took effect before the first so many of this one did.
+  std::uint64_t implied(std::uint64_t applied) const {
+    std::uint64_t most = 0;
+    for (std::uint64_t i = 0; i < applied; ++i) most = std::max(most, posted[i].follows);
+    return most;
+  }
+
+  // What contradicts that the first so many requests, `at_least` of them, took effect and no other did.
+  std::string wrong(std::uint64_t at_least) const {
+    const std::uint64_t applied = std::max(at_least, seen_in_memory());
     std::vector<const std::uint64_t*> seen;
     for (std::uint64_t number = applied; number > 0; --number) {
       const auto& words = posted[number - 1].words;
@@ -165,6 +180,9 @@ class OrderWorld {
     return memory + page * kWordsOfAPage + writer.index * 8 + random.below(3);
   }
 
+  // Of the same process.
+  const Writer& other_of(const Writer& writer) const { return writers_[writer.index ^ 2]; }
+
   bool post(Writer& writer, Random& random) {
     // The owner's thread looks at what was posted, and makes keys anew.
     const std::lock_guard lock(mu_);
@@ -190,7 +208,10 @@ class OrderWorld {
       posted.words.clear();
       posted.raises_event = true;
     }
-    if (random.chance(20)) request.flags |= kInOrder;
+    if (random.chance(20)) {
+      request.flags |= kInOrder;
+      posted.follows = other_of(writer).posted.size();
+    }
     if (random.chance(50)) request.flags |= random.chance(50) ? kGlobalEvent : kLocalEvent;
     if (posted.raises_event && request.op != Op::cq_write) request.flags |= kRemoteEvent;
     const Errc accepted = world_[writer.node].nic().post(*writer.endpoint, request);
@@ -265,8 +286,12 @@ class OrderWorld {
   void check() {
     const std::lock_guard lock(mu_);
     if (!world_.violation.empty()) fail(world_.violation);
-    for (const Writer& writer : writers_)
+    for (const Writer& writer : writers_) {
       if (const std::string wrong = writer.wrong(0); !wrong.empty()) fail(wrong);
+      const std::uint64_t implied = writer.implied(writer.seen_in_memory());
+      if (const std::string wrong = other_of(writer).wrong(implied); !wrong.empty())
+        fail("in order: " + wrong);
+    }
   }
 
   void let_all_end() {
