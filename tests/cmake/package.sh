@@ -3,7 +3,8 @@
 # Copyright 2026 the Orrery authors
 #
 # A stranger's view of the installed package.
-# usage: package.sh install <build folder> <prefix>    installs, then moves the prefix: what follows proves
+# usage: package.sh install <build folder> <prefix> <cc> <flags>
+#                                                      installs, then moves the prefix: what follows proves
 #                                                      that nothing depends on where it was
 #        package.sh pkg-config <prefix> <cc> <flags>   a C client by pkg-config, libraries before sources
 #        package.sh cmake <prefix> <cc> <flags>        the same by find_package
@@ -53,7 +54,19 @@ case "$step" in
       exit 1
     fi
     "$2.dest/usr/bin/orrery" run -n 1 true
-    rm -rf "$2.dest"
+    # The next package is built against what is staged there.
+    prefix=$2.dest/usr cc=$3 flags=${4:-}
+    # shellcheck disable=SC2086
+    WRAPPED_CC=$cc "$prefix/share/orrery/compilers/cc" $flags "$here/downstream/client.c" -o "$scratch/client_wrapped"
+    # shellcheck disable=SC2046,SC2086
+    "$cc" $flags $(PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name cray-ugni.pc)") pkg-config --cflags --libs \
+      cray-pmi cray-ugni) "$here/downstream/client.c" -o "$scratch/client_staged"
+    for staged in client_wrapped client_staged; do
+      expect "rank 0 of 1" "$scratch/$staged"
+      uses "$scratch/$staged" libugni.so.0
+      uses "$scratch/$staged" liborrery.so.0
+    done
+    rm -rf "$prefix" "$2.dest"
     ;;
   pkg-config)
     prefix=$1 cc=$2 flags=${3:-}
@@ -87,7 +100,9 @@ case "$step" in
     printf '#include <pmi.h>\nint main() { return PMI_SUCCESS; }\n' >"$scratch/x.cc"
     printf '      program x\n      end program\n' >"$scratch/x.f"
     ln -s "$compilers/cc" "$scratch/cc"
-    if [ "$cc" = "${cc#*clang}" ]; then
+    export WRAPPED_CC=$cc WRAPPED_CXX=g++ WRAPPED_FTN=gfortran
+    case $cc in *clang*) WRAPPED_CXX=clang++ ;; esac
+    if [ "$cc" = "${cc#*clang}" ] || [ -z "$flags" ]; then
       # shellcheck disable=SC2086
       (PATH=$compilers:$PATH
        cc --version >/dev/null
