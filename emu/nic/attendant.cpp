@@ -122,7 +122,8 @@ bool Attendant::look_once_more() {
 // A thread of the program has polled for a while. It takes in frames itself, so the service thread, which
 // takes the core from it for 20 us and more each time, need not come as often.
 void Attendant::after_idle_polls() {
-  pending_.polls.yield_if_oversubscribed();
+  // In virtual time the other PEs sleep while this one has the turn.
+  if (clock_ == nullptr || !clock_->is_virtual()) pending_.polls.yield_if_oversubscribed();
   // Time that is paced waits for no thread; and a sleeper is rung.
   if (clock_ != nullptr || view_.service().poller.load(std::memory_order_relaxed) == Poller::none) return;
   if (const std::int64_t delay = streak_.postpone(monotonic_ns())) services_.postpone_service(delay);
