@@ -45,6 +45,12 @@ inline void* real(std::atomic<void*>& kept, const char* name) {
 // The clock that answers a call from `caller`, or null: none is served, or the caller is the runtime's.
 VirtualClock* clock_for(const void* caller);
 
+// The clock of this process, whichever library calls, for a thread that has been in it; null: there is none,
+// or it has not.
+VirtualClock* clock_for_thread();
+// The clock of this process; null: there is none.
+VirtualClock* clock_of_process();
+
 bool is_steady(clockid_t id);
 bool is_wall(clockid_t id);
 bool is_valid(const timespec* t);

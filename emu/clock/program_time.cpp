@@ -130,6 +130,15 @@ VirtualClock* clock_for(const void* caller) {
   return is_runtime_thread() || VirtualClock::is_inside() || called_by_runtime(caller) ? nullptr : clock;
 }
 
+VirtualClock* clock_for_thread() {
+  VirtualClock* const clock = g_clock.load(std::memory_order_acquire);
+  if (clock == nullptr) [[likely]]
+    return nullptr;
+  const bool known = VirtualClock::knows_thread() || clock->is_leader();
+  return is_runtime_thread() || VirtualClock::is_inside() || !known ? nullptr : clock;
+}
+VirtualClock* clock_of_process() { return g_clock.load(std::memory_order_acquire); }
+
 namespace {
 
 // How much time passes for an engine of events when the program has looked at the NIC in vain: more than the
@@ -138,16 +147,21 @@ namespace {
 // end.
 constexpr std::int64_t kEngineTick = 20'000'000;  // ns
 
-// What an engine of events finds that the thread runs that makes time pass. False: it has real time.
+// What an engine of events finds that a thread of the program runs: time passes by the looks of the one that
+// makes time pass. False: it has real time.
 bool read_engine_time(const void* caller, timespec* now) {
   VirtualClock* const clock = g_clock.load(std::memory_order_acquire);
-  if (clock == nullptr || is_runtime_thread() || VirtualClock::is_inside() || !clock->is_leader() ||
-      caller_of(caller) != Caller::event_engine)
+  if (clock == nullptr || is_runtime_thread() || VirtualClock::is_inside() ||
+      !(VirtualClock::knows_thread() || clock->is_leader()) || caller_of(caller) != Caller::event_engine)
     return false;
-  static std::int64_t time = monotonic_ns();  // that thread alone
-  static std::uint64_t looks = 0;
-  if (clock->looks_made() != looks) time += kEngineTick;
-  looks = clock->looks_made();
+  static std::atomic<std::int64_t> time_of_engine{monotonic_ns()};  // the leader alone writes them
+  static std::atomic<std::uint64_t> looks{0};
+  if (clock->is_leader()) {
+    if (const std::uint64_t made = clock->looks_made();
+        looks.exchange(made, std::memory_order_relaxed) != made)
+      time_of_engine.fetch_add(kEngineTick, std::memory_order_relaxed);
+  }
+  const std::int64_t time = time_of_engine.load(std::memory_order_relaxed);
   *now = {static_cast<time_t>(time / kNs), static_cast<long>(time % kNs)};
   return true;
 }
@@ -259,7 +273,21 @@ void forget_in_child() {
 
 }  // namespace
 
+namespace {
+
+// The end of a thread that has been in the clock.
+struct AtEnd {
+  bool is_known = false;
+  ~AtEnd() {
+    if (VirtualClock* const clock = clock_for_thread(); is_known && clock != nullptr) clock->thread_ends();
+  }
+};
+thread_local AtEnd t_at_end;
+
+}  // namespace
+
 void serve_program(VirtualClock* clock) {
+  VirtualClock::tell_of_threads([] { t_at_end.is_known = true; });
   pthread_atfork(nullptr, nullptr, forget_in_child);
   g_clock.store(clock, std::memory_order_release);
 }
@@ -351,9 +379,19 @@ unsigned sleep(unsigned seconds) {
   return 0;
 }
 
-// A program that yields waits for another thread: as good as a look in vain.
+// A program that yields waits for another thread: as good as a look in vain. An engine that yields after each
+// look in vain has given the processor to others in that look, where they had something to do. Beside other
+// busy programs each more would cost a share of the processor.
 int sched_yield() noexcept {
+  constexpr std::uint32_t kYieldEvery = 64;
+  thread_local std::uint32_t of_engine = 0;
+  if (const VirtualClock* const own = oc::clock_for_thread();
+      own != nullptr && !own->any_awake() &&
+      oc::caller_of(__builtin_return_address(0)) == oc::Caller::event_engine &&
+      ++of_engine % kYieldEvery != 0)
+    return 0;
   ORRERY_CLOCK_OR_REAL(sched_yield);
+  if (clock->any_awake()) (void)real_call();
   clock->idle(reinterpret_cast<const void*>(&sched_yield));
   return 0;
 }

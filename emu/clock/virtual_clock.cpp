@@ -26,6 +26,8 @@ constexpr std::uint32_t kSpins = 2000;    // some microseconds: what a sleep and
 __attribute__((tls_model("initial-exec"))) thread_local constinit bool t_inside = false;
 __attribute__((tls_model("initial-exec"))) thread_local constinit int t_holds = 0;
 __attribute__((tls_model("initial-exec"))) thread_local constinit std::int32_t t_tid = 0;
+__attribute__((tls_model("initial-exec"))) thread_local constinit bool t_known = false;
+std::atomic<void (*)()> g_new_thread{nullptr};
 // ns of processor time when this thread went on in its program; -1: it was not in the clock yet.
 __attribute__((tls_model("initial-exec"))) thread_local constinit std::int64_t t_cpu_at_exit = -1;
 // In the work of a NIC that works by itself: the processor time that it takes is not the program's.
@@ -71,10 +73,24 @@ std::int32_t VirtualClock::own_tid() {
   return t_tid;
 }
 
+bool VirtualClock::knows_thread() { return t_known; }
+void VirtualClock::note_thread() {
+  if (std::exchange(t_known, true)) return;
+  if (auto* const call = g_new_thread.load(std::memory_order_relaxed); call != nullptr) call();
+}
+void VirtualClock::tell_of_threads(void (*call)()) { g_new_thread.store(call, std::memory_order_relaxed); }
+void VirtualClock::give_lead() {
+  note_thread();
+  leader_.store(0, std::memory_order_release);
+  waiters_.rouse();
+}
+
 void VirtualClock::lock() {
   t_inside = true;
   if (leader_.load(std::memory_order_relaxed) == own_tid()) [[likely]]
     leader_inside_.store(true, std::memory_order_relaxed);
+  else
+    note_thread();
   if (!mu_.try_lock()) [[unlikely]]
     knock();
 }
@@ -233,7 +249,11 @@ ORRERY_TIMED_PATH bool VirtualClock::run_until(std::int64_t until, bool wakes, W
 
 ORRERY_TIMED_PATH bool VirtualClock::pass_until(std::int64_t until, bool wakes, WaitsFor why, bool peeks,
                                                 bool is_guest) {
+  // A call that only takes its own time may be made with a lock of the program's, for which a thread spins.
+  const bool waits = why != WaitsFor::nothing && why != WaitsFor::poll;
   for (;;) {
+    if (waits && thread_waits_.awake() != 0 && !finished_) [[unlikely]]
+      let_the_woken_go_on();
     // The other threads wait for a time of their own, or to be woken.
     const bool alone = is_guest || is_alone();
     if (!alone) [[unlikely]] {
@@ -353,7 +373,7 @@ ORRERY_TIMED_PATH void VirtualClock::settle(std::uint32_t process_slot) {
 // ---- operations ----
 
 ORRERY_TIMED_PATH void VirtualClock::enter() {
-  if (leader_.load(std::memory_order_relaxed) != own_tid()) [[unlikely]]
+  if (leader_.load(std::memory_order_relaxed) != own_tid() && !takes_lead(0)) [[unlikely]]
     helpers_post_.store(true, std::memory_order_relaxed);
   come_in();
   something_done();

@@ -8,6 +8,7 @@
 #include "emu/clock/looks.hpp"
 #include "emu/clock/record.hpp"
 #include "emu/clock/shared_clock.hpp"
+#include "emu/clock/thread_waits.hpp"
 #include "emu/clock/waiters.hpp"
 
 #include <atomic>
@@ -20,8 +21,9 @@ namespace orrery::clock {
 // operation is begun, every link taken and every event delivered in the order of time, whatever the hosts'
 // processors do. Wall time does not matter.
 //
-// Threads: any. One of them makes time pass, the one that joined: when it has slept in something else for a
-// moment, with no other thread running, one that waits here takes its place. The others wait in waiters_:
+// Threads: any. One of them makes time pass, the one that joined. While it waits for another thread, the next
+// one that looks or waits here takes its place; and when it has slept in something else for a moment, with no
+// other thread running, one that waits here. The others wait in waiters_:
 // they look when something has happened to the PE, and at the end of their waits, at that very time, before
 // the one that makes time pass goes on. What they post is posted at the time of the PE; for one that posts
 // without having been let look, the PE takes a turn at whatever time the job has reached: not exact, and
@@ -89,6 +91,21 @@ class VirtualClock final : public Clock, private Debtor {
   void idle_outside();
   // Whether the calling thread is the one that makes time pass.
   bool is_leader() const { return leader_.load(std::memory_order_relaxed) == own_tid(); }
+  // Whether the calling thread has been in the clock of this process beside the one that makes time pass, or
+  // has been that one.
+  static bool knows_thread();
+  // `call` is called by each thread that becomes known so, once.
+  static void tell_of_threads(void (*call)());
+  // ---- threads that wait for one another, in calls of pthreads or C11 ----
+  // The calling thread waits for another one, at `on`: an object, or a thread. Followed by end_thread_wait().
+  void begin_thread_wait(const void* on);
+  void end_thread_wait(const void* on) { thread_waits_.end(on); }
+  // One thread that waits there is woken, or all of them.
+  void wake_threads(const void* on, bool all) { thread_waits_.wake(on, all); }
+  // Whether a thread that was woken has not waited again. A snapshot.
+  bool any_awake() const { return thread_waits_.awake() != 0; }
+  // The calling thread ends.
+  void thread_ends();
   // Looks in vain that the leader has made, but for free ones. The leader.
   std::uint64_t looks_made() const { return looks_made_; }
   // The program sleeps for so long between looks in vain. As sleep_until(); one that does nothing else waits
@@ -116,10 +133,15 @@ class VirtualClock final : public Clock, private Debtor {
   void unlock();
   static std::int32_t own_tid();
   bool is_helper();
+  static void note_thread();
+  bool takes_lead(std::int32_t from);
+  void give_lead();
   bool leads_sleep();
   bool help_wait(std::optional<Picos> deadline);
   void knock();
   bool is_alone() const { return !waiters_.any() && knocks_.load(std::memory_order_relaxed) == 0; }
+  bool others_may_go_on();
+  void let_the_woken_go_on();
   void let_others_look();
   template <typename Done>
   void stand_aside(Done done);
@@ -163,15 +185,19 @@ class VirtualClock final : public Clock, private Debtor {
   void report(const Inexactness& found) const;
 
   std::mutex mu_;
-  std::atomic<std::int32_t> leader_;  // the thread that makes time pass
+  std::atomic<std::int32_t> leader_;  // the thread that makes time pass; 0: it waits for another one
   std::atomic<bool> leader_inside_{false};
   std::atomic<bool> has_helpers_{false}, helpers_post_{false};
   std::atomic<std::uint32_t> quiet_{0};  // looks in a row at which no thread ran
   Waiters waiters_;                      // the other threads
+  ThreadWaits thread_waits_;             // those of all that wait for one another
   // Those of them that want in, to post, while mu_ is taken; and that got in.
   std::atomic<std::uint32_t> knocks_{0}, let_in_{0};
   std::atomic<bool> soon_out_{false};  // the thread that has mu_ waits for the end of its call only
-  Touch kept_ = Touch::nothing;        // what they have seen, and the one that makes time pass has not
+  // Looks in vain beside a thread that is awake, in a row, and monotonic_ns() of the first.
+  std::uint32_t looks_beside_ = 0;
+  std::int64_t awake_since_ = 0;
+  Touch kept_ = Touch::nothing;  // what they have seen, and the one that makes time pass has not
   const std::unique_ptr<SharedClock> shared_;
   const Compute compute_;
   const std::int64_t ahead_;          // ps that this PE may run ahead of the others; 0: it does not

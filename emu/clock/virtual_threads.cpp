@@ -7,6 +7,8 @@
 #include "emu/clock/virtual_clock.hpp"
 #include "emu/job/process_stat.hpp"
 
+#include <bit>
+
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +23,8 @@ constexpr int kMoments = 20;               // of a wait; then it looks in any ca
 // How long the one that makes time pass waits, in real time, for another thread: until it sleeps in something
 // else, which is looked after in steps, or has computed for so long.
 constexpr std::int64_t kStepNs = 200'000, kPatienceNs = 200'000'000;
+// And for those that were woken.
+constexpr std::int64_t kWokenPatienceNs = 2'000'000'000;
 // Between two tries to get in.
 constexpr int kEagerTries = 16;
 constexpr std::int64_t kTryNs = 20'000;
@@ -39,10 +43,34 @@ bool VirtualClock::is_helper() {
     return false;
   if (finished_) return false;
   has_helpers_.store(true, std::memory_order_relaxed);
+  note_thread();
+  if (takes_lead(0)) return false;
   if (quiet_.load(std::memory_order_relaxed) < kQuietLooks) return true;
   quiet_.store(0, std::memory_order_relaxed);
-  std::int32_t leader = leader_.load(std::memory_order_relaxed);
-  return leader_inside_.load(std::memory_order_relaxed) || !leader_.compare_exchange_strong(leader, self);
+  const std::int32_t leader = leader_.load(std::memory_order_relaxed);
+  return leader_inside_.load(std::memory_order_relaxed) || !takes_lead(leader);
+}
+
+// The calling thread makes time pass from now on, in the place of `from`. False: another one has that place.
+bool VirtualClock::takes_lead(std::int32_t from) {
+  // Acquire: what the one before it left is there.
+  if (!leader_.compare_exchange_strong(from, own_tid(), std::memory_order_acq_rel)) return false;
+  thread_waits_.sleeps_again();
+  waiters_.come_back();
+  turns_.self().tid.store(own_tid(), std::memory_order_relaxed);
+  return true;
+}
+
+void VirtualClock::begin_thread_wait(const void* on) {
+  thread_waits_.begin(on);
+  waiters_.come_back();
+  if (is_leader()) give_lead();
+}
+
+void VirtualClock::thread_ends() {
+  thread_waits_.sleeps_again();
+  waiters_.come_back();
+  if (is_leader() && !finished_) give_lead();
 }
 
 // Whether no thread of the process does anything but this one.
@@ -55,6 +83,7 @@ bool VirtualClock::leads_sleep() {
 
 // Until it is let look, or for a while of real time. False: the deadline has come.
 bool VirtualClock::help_wait(std::optional<Picos> deadline) {
+  thread_waits_.sleeps_again();
   if (deadline && now() >= *deadline) return false;
   int moments = 0;
   const auto goes_on = [&] {
@@ -63,11 +92,27 @@ bool VirtualClock::help_wait(std::optional<Picos> deadline) {
     if (deadline && now() >= *deadline) return false;
     const bool quiet = leads_sleep();
     if (!quiet) quiet_.store(0, std::memory_order_relaxed);
-    return ++moments < kMoments &&
+    return ++moments < kMoments && leader_.load(std::memory_order_relaxed) != 0 &&
            !(quiet && quiet_.fetch_add(1, std::memory_order_relaxed) + 1 >= kQuietLooks);
   };
   (void)waiters_.wait(deadline ? deadline->count() : Waiters::kNoDeadline, own_tid(), kMomentNs, goes_on);
   return !deadline || now() < *deadline;
+}
+
+// Gives the threads that were woken the processor, between looks of the one that makes time pass. Less and
+// less often: it may hold a lock in each look for which one of them spins, and has to lose the processor
+// without it. False: they have had time enough, and are waited for no more.
+bool VirtualClock::others_may_go_on() {
+  const std::int64_t now = monotonic_ns();
+  if (looks_beside_++ == 0) awake_since_ = now;
+  if (now - awake_since_ > kWokenPatienceNs) {
+    looks_beside_ = 0;
+    thread_waits_.give_up();
+    shared_->board().header.overtaken.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  if (std::has_single_bit(looks_beside_)) yield_cpu();
+  return true;
 }
 
 // Gets the lock from a thread that has it, maybe while it waits for a turn.
@@ -107,6 +152,21 @@ void VirtualClock::stand_aside(Done done) {
   mu_.lock();
   turns_.let_go();
   take_turn();
+}
+
+// The threads that another one has woken, maybe without a processor yet. REQUIRES: as stand_aside().
+void VirtualClock::let_the_woken_go_on() {
+  int tries = 0;
+  stand_aside([&] {
+    if (thread_waits_.awake() == 0) return true;
+    if (++tries <= kEagerTries)
+      yield_cpu();
+    else
+      sleep_really(kTryNs);
+    return thread_waits_.awake() == 0;
+  });
+  // Where they did not sleep, stand_aside() has counted it.
+  if (thread_waits_.awake() != 0) thread_waits_.give_up();
 }
 
 // What has happened to the PE by now is news for its other threads first. REQUIRES: as stand_aside().

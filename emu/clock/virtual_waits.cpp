@@ -72,6 +72,7 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
     // One that spins finds out now and then whether the one that makes time pass sleeps.
     thread_local std::uint32_t looks = 0;
     waiters_.come_back();
+    thread_waits_.sleeps_again();
     if (++looks % kHelperLooks == 0) (void)help_wait(std::nullopt);
     return yield_cpu();
   }
@@ -83,6 +84,9 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
     look_again();
     return go_out();
   }
+  // It may hold a lock of the program's, for which the thread spins that was woken: it does not wait in here.
+  if (thread_waits_.awake() != 0 && others_may_go_on()) return go_out();
+  looks_beside_ = 0;
   if (is_news()) {
     (void)is_touched();
     woken_by_data_ = touched_ == Touch::data;

@@ -7,10 +7,13 @@
 
 #include <atomic>
 #include <cinttypes>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
 #include <thread>
 #include <vector>
 
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -153,6 +156,69 @@ void servers(World& w) {
   PMI_Barrier();
   if (w.rank() == 0) std::printf("answers: %" PRId64 " ns\n", took / (2 * kRounds));
   if (server.joinable()) server.join();
+}
+
+void joined(World& w) {
+  const int peer = 1 - w.rank();
+  std::atomic_flag device = ATOMIC_FLAG_INIT;
+  const auto locked = [&](auto call) {
+    while (device.test_and_set(std::memory_order_acquire)) {
+    }
+    const auto result = call();
+    device.clear(std::memory_order_release);
+    return result;
+  };
+  const auto await = [&] {
+    // Without the lock, for the thread that spins for it.
+    while (!locked([&] { return take(w.target); })) sched_yield();
+  };
+  const auto put = [&](gni_post_descriptor_t& pd) {
+    pd = w.put(peer, 0, 8, GNI_CQMODE_REMOTE_EVENT);
+    (void)locked([&] { return w.post(peer, pd), true; });
+  };
+  std::mutex mu;
+  std::condition_variable changed;
+  bool is_polled = false;
+  int asked = 0, left[2] = {0, 0};
+  const auto serve = [&](int self) {
+    gni_post_descriptor_t answers[kRounds];
+    for (int i = 0; i < kRounds / 2; ++i) {
+      std::unique_lock lock(mu);
+      while (left[self] == 0) {
+        if (is_polled) {
+          changed.wait(lock);
+          continue;
+        }
+        is_polled = true;
+        lock.unlock();
+        await();
+        lock.lock();
+        is_polled = false;
+        ++left[asked++ % 2];
+        changed.notify_all();
+      }
+      --left[self];
+      lock.unlock();
+      put(answers[i]);
+    }
+  };
+  PMI_Barrier();
+  const std::int64_t start = now_ns();
+  if (w.rank() == 0) {
+    std::thread([&] {
+      gni_post_descriptor_t asks[kRounds];
+      for (gni_post_descriptor_t& ask : asks) {
+        put(ask);
+        await();
+      }
+    }).join();
+    std::printf("answers: %" PRId64 " ns\n", (now_ns() - start) / (2 * kRounds));
+  } else {
+    std::thread first(serve, 0), second(serve, 1);
+    first.join();
+    second.join();
+  }
+  PMI_Barrier();
 }
 
 void outside(World& w, bool naps) {

@@ -134,6 +134,20 @@ TEST(Threads, OneThatWaitsAnswersAtTheTimeOfWhatItWaitsForThoughTheMainThreadIsI
   }
 }
 
+// As long as if the main threads put and answered. Time stands still for a thread that was woken until it
+// waits again.
+TEST(Threads, TheOneThatLooksMakesTimePassWhileTheMainThreadWaitsForItsEnd) {
+  const Ran mains = looking_run(2, {"engines"});
+  ASSERT_EQ(mains.code, 0) << mains.err;
+  const double put = numbers_after(mains.out, "queues: ").at(0);
+  for (int run = 0; run < 3; ++run) {
+    const Ran ran = looking_run(2, {"joined"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.err.find("not exact"), std::string::npos) << ran.err;
+    EXPECT_NEAR(numbers_after(ran.out, "answers: ").at(0), put, 0.15 * put) << ran.out;
+  }
+}
+
 TEST(Outside, TimeStandsStillWhileAllLookForWhatIsNotTheNics) {
   for (const std::vector<std::string>& what :
        {std::vector<std::string>{"outside"}, std::vector<std::string>{"outside", "naps"}}) {

@@ -363,6 +363,7 @@ int main(int argc, char** argv) {
   if (what == "shared_queue") shared_queue(w);
   if (what == "reduce") reduce(w, GNI_CE_MAX_CHILDREN);
   if (what == "reduce_tree") reduce(w, 6);
+  if (what == "joined") joined(w);
   if (what == "threads") threads(w);
   if (what == "read_only") read_only(w);
   if (what == "polled_gets") polled_gets(w);

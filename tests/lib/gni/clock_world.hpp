@@ -110,6 +110,10 @@ void kernels(World& w);
 void helpers(World& w, int how);
 // Two PEs: a thread of PE 1 waits for puts of PE 0 and answers each, while its main thread is in a barrier.
 void servers(World& w);
+// Two PEs whose main threads wait for the end of others: a thread of PE 0 puts, and two threads of PE 1
+// answer in turns. One of those looks at the queue, the other one waits on a condition; both take a lock
+// around each call.
+void joined(World& w);
 // Looks in vain until something has come that is not the NIC's, with sleeps between or without.
 void outside(World& w, bool naps);
 // Two PEs in turns: one computes for seconds without a call, or reading the clock now and then, and puts; the
