@@ -16,7 +16,6 @@ namespace orrery::common {
 
 namespace {
 
-constexpr std::uint32_t space_index(std::uint64_t space) { return space & 0xffff; }
 constexpr std::uint16_t space_generation(std::uint64_t space) {
   return static_cast<std::uint16_t>(space >> 16);
 }
@@ -66,25 +65,15 @@ bool MatchMemory::find(std::uint32_t slot, std::uint64_t address, std::uint64_t 
 }
 
 template <bool kWrites>
-Errc MatchMemory::try_mapped(std::uint64_t there, std::byte* here, std::uint64_t bytes) {
-  if (bytes == 0) return Errc::ok;
-  const std::uint32_t slot = nic::thread_hazard_slot();
-  if (slot == nic::kSharedHazardSlot || peer_.link.memory == nullptr || !has_space()) return Errc::not_done;
+Errc MatchMemory::find_and_move(std::uint32_t slot, std::uint64_t there, std::byte* here,
+                                std::uint64_t bytes) {
+  if (peer_.link.memory == nullptr || !has_space()) return Errc::not_done;
   {
     const nic::HazardGuard guard(peer_.hazard(slot), space_index(space_.load(std::memory_order_relaxed)),
                                  peer_.link.strong_hazards);
-    const Mapped& mapped = (*mapped_)[slot];
-    const std::uint64_t offset = there - mapped.begin;
-    // Acquire: pairs with the owner's publication. An owner that takes pages away changes this word, and then
-    // looks for our announcement.
-    const bool known = mapped.word != nullptr && offset <= mapped.size && bytes <= mapped.size - offset &&
-                       mapped.word->load(std::memory_order_acquire) == mapped.value;
-    if (known || find(slot, there, bytes)) {
-      std::byte* const at = mapped.here + (there - mapped.begin);
-      if constexpr (kWrites)
-        nic::detail::copy_to_target(at, here, bytes);
-      else
-        nic::detail::copy_from_target(here, at, bytes);
+    if (find(slot, there, bytes)) {
+      const Mapped& mapped = (*mapped_)[slot];
+      move<kWrites>(mapped.here + (there - mapped.begin), here, bytes);
       return Errc::ok;
     }
   }
@@ -154,7 +143,7 @@ Errc MatchMemory::get(std::uint64_t from, std::byte* to, std::uint64_t bytes) {
   return by_kernel<false>(from, to, bytes);
 }
 
-template Errc MatchMemory::try_mapped<true>(std::uint64_t, std::byte*, std::uint64_t);
-template Errc MatchMemory::try_mapped<false>(std::uint64_t, std::byte*, std::uint64_t);
+template Errc MatchMemory::find_and_move<true>(std::uint32_t, std::uint64_t, std::byte*, std::uint64_t);
+template Errc MatchMemory::find_and_move<false>(std::uint32_t, std::uint64_t, std::byte*, std::uint64_t);
 
 }  // namespace orrery::common

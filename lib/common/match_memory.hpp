@@ -5,6 +5,8 @@
 #include "emu/base/status.hpp"
 #include "emu/memory/cross_attach.hpp"
 #include "emu/nic/host/runtime.hpp"
+#include "emu/nic/initiator/fast_path.hpp"
+#include "emu/nic/state/hazard.hpp"
 #include "emu/nic/state/request.hpp"
 #include "emu/nic/state/thread_word.hpp"
 #include "emu/nic/transport/peer.hpp"
@@ -60,8 +62,40 @@ class MatchMemory {
     std::byte* here = nullptr;
   };
 
+  // In line: the way of each short message.
   template <bool kWrites>
-  Errc try_mapped(std::uint64_t there, std::byte* here, std::uint64_t bytes);
+  [[gnu::always_inline]] Errc try_mapped(std::uint64_t there, std::byte* here, std::uint64_t bytes) {
+    if (bytes == 0) return Errc::ok;
+    const std::uint32_t slot = nic::thread_hazard_slot();
+    if (slot == nic::kSharedHazardSlot) [[unlikely]]
+      return Errc::not_done;
+    const std::uint64_t space = space_.load(std::memory_order_acquire);
+    if (space == 0) [[unlikely]]
+      return find_and_move<kWrites>(slot, there, here, bytes);
+    {
+      const nic::HazardGuard guard(peer_.hazard(slot), space_index(space), peer_.link.strong_hazards);
+      const Mapped& mapped = (*mapped_)[slot];
+      // Acquire: pairs with the owner's publication. An owner that takes pages away changes this word, and
+      // then looks for our announcement.
+      const std::uint64_t offset = there - mapped.begin;
+      if (mapped.word != nullptr && offset <= mapped.size && bytes <= mapped.size - offset &&
+          mapped.word->load(std::memory_order_acquire) == mapped.value) [[likely]] {
+        move<kWrites>(mapped.here + offset, here, bytes);
+        return Errc::ok;
+      }
+    }
+    return find_and_move<kWrites>(slot, there, here, bytes);
+  }
+  template <bool kWrites>
+  static void move(std::byte* there, std::byte* here, std::uint64_t bytes) {
+    if constexpr (kWrites)
+      nic::detail::copy_to_target(there, here, bytes);
+    else
+      nic::detail::copy_from_target(here, there, bytes);
+  }
+  static constexpr std::uint32_t space_index(std::uint64_t space) { return space & 0xffff; }
+  template <bool kWrites>
+  Errc find_and_move(std::uint32_t slot, std::uint64_t there, std::byte* here, std::uint64_t bytes);
   bool find(std::uint32_t slot, std::uint64_t address, std::uint64_t bytes);
   void ask_for(std::uint64_t address);
   bool has_space();

@@ -62,6 +62,7 @@ Status MatchNode::start(const Api& api) {
   api_ = api;
   domain_ = domain.value();
   nid_ = runtime.value()->job().nic_address();
+  directory_ = &runtime.value()->job().directory();
   runtime_ = runtime.value();
   return {};
 }
@@ -172,25 +173,11 @@ void MatchNode::give_rings_of(const match::Session& session, std::uint32_t inter
   }
 }
 
-bool MatchNode::is_alive(const MatchPeer& peer) const {
-  if (peer.self) return true;
-  if (peer.by_wire) return runtime_->alive(peer.name);
-  return runtime_->job().directory().is_live({.index = peer.name.slot, .generation = peer.name.generation});
-}
+__attribute__((tls_model("initial-exec"))) thread_local constinit MatchNode::Kept MatchNode::t_kept;
 
-MatchPeer* MatchNode::find(match::ProcessId id) {
-  struct Kept {
-    const MatchNode* node = nullptr;
-    MatchPeer* peer = nullptr;
-    std::uint32_t change = 0;
-    match::ProcessId id;
-  };
-  // initial-exec: no call to reach it.
-  static __attribute__((tls_model("initial-exec"))) thread_local constinit Kept t_kept;
+MatchPeer* MatchNode::find_and_keep(match::ProcessId id) {
   if (runtime_ == nullptr) return nullptr;
   const std::uint32_t change = peers_change_.load(std::memory_order_acquire);
-  if (t_kept.node == this && t_kept.change == change && t_kept.id == id && is_alive(*t_kept.peer))
-    return t_kept.peer;
   MatchPeer* const peer = find_slowly(id);
   if (peer != nullptr) t_kept = {this, peer, change, id};
   return peer;

@@ -83,22 +83,44 @@ class MatchNode {
 
   // The process behind (nid, pid); null: none that is alive. May ask processes of other hosts the first time.
   // Each thread keeps the last that it was given.
-  MatchPeer* find(nic::match::ProcessId id);
+  MatchPeer* find(nic::match::ProcessId id) {
+    const Kept& kept = t_kept;
+    if (kept.node == this && kept.id == id && kept.change == peers_change_.load(std::memory_order_acquire) &&
+        is_alive(*kept.peer))
+      return kept.peer;
+    return find_and_keep(id);
+  }
   // Whether find() has ever found one there.
   bool has_met(nic::match::ProcessId id);
   // Whether that process has not ended.
-  bool is_alive(const MatchPeer& peer) const;
+  bool is_alive(const MatchPeer& peer) const {
+    if (peer.self) return true;
+    if (peer.by_wire) return runtime_->alive(peer.name);
+    return directory_->is_live({.index = peer.name.slot, .generation = peer.name.generation});
+  }
 
  private:
+  // The last that find() gave this thread.
+  struct Kept {
+    const MatchNode* node = nullptr;
+    MatchPeer* peer = nullptr;
+    std::uint32_t change = 0;
+    nic::match::ProcessId id;
+  };
+  // initial-exec: no call to reach it.
+  static __attribute__((tls_model("initial-exec"))) thread_local constinit Kept t_kept;
+
   // A block for an event queue's ring: its offset in the match unit, or 0.
   std::uint64_t take_ring(std::uint64_t bytes);
   void give_ring(std::uint64_t offset, std::uint64_t bytes);
 
+  MatchPeer* find_and_keep(nic::match::ProcessId id);
   MatchPeer* find_slowly(nic::match::ProcessId id);
   MatchPeer* connect(nic::ProcessName name);
   MatchPeer* find_elsewhere(nic::match::ProcessId id);
 
   nic::Runtime* runtime_ = nullptr;
+  const job::HostDirectory* directory_ = nullptr;  // of the runtime's job
   Api api_;
   SignOn port_;
   std::uint32_t domain_ = 0;

@@ -6,11 +6,10 @@
 #include "lib/portals3/process.hpp"
 
 #include "emu/base/log.hpp"
-#include "emu/base/robust_lock.hpp"
 #include "emu/clock/clock.hpp"
+#include "lib/common/match_turn.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <ctime>
 #include <map>
 #include <mutex>
@@ -46,20 +45,6 @@ struct Region {
   bool ranges(Peer& owner, std::uint64_t bytes, std::vector<Range>* to) const {
     return common::ranges_of(owner, start, pieces, offset, bytes, to);
   }
-};
-
-// A swap at the target is one step for others that swap, put or get there.
-class SwapLock {
- public:
-  explicit SwapLock(const match::View& view) : mutex_(view.header().atomics) {
-    if (lock_robust(mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
-  }
-  ~SwapLock() { pthread_mutex_unlock(&mutex_); }
-  SwapLock(const SwapLock&) = delete;
-  SwapLock& operator=(const SwapLock&) = delete;
-
- private:
-  pthread_mutex_t& mutex_;
 };
 
 // One operation.
@@ -190,7 +175,8 @@ class Message {
     if (!common::ranges_of(peer, verdict.start, verdict.pieces, verdict.offset, verdict.moved, &there))
       return Errc::bounds;
     if (kind == Kind3::get_put) return exchange(peer, there, verdict.moved, bytes);
-    std::optional<SwapLock> turn;
+    // A swap is one step for others that swap, put or get there.
+    std::optional<common::MatchTurn> turn;
     if (may_be_swapped(peer, verdict)) turn.emplace(peer.match);
     if (bytes != nullptr) {
       bytes->resize(verdict.moved);
@@ -209,7 +195,7 @@ class Message {
     if (bytes != nullptr) ours = *bytes;
     std::vector<std::byte> theirs(moved);
     {
-      const SwapLock lock(peer.match);
+      const common::MatchTurn turn(peer.match);
       Errc status = common::read(peer, there, theirs.data());
       if (status == Errc::ok) status = common::write(peer, there, ours.data());
       if (status != Errc::ok) return status;

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // Data movement: each call checks its arguments, builds an Operation, and carries it out or arms a trigger.
+#include "emu/nic/target/match_plain.hpp"
 #include "lib/portals4/process.hpp"
 
 #include <cstring>
@@ -26,33 +27,46 @@ struct When {
   ptl_size_t threshold = 0;
 };
 
-// The binding of a descriptor, when [offset, offset + length) lies in it.
-bool bind(ptl_handle_md_t handle, ptl_size_t offset, ptl_size_t length, match::Binding* binding,
-          std::uint32_t* interface) {
+// In line, as all that PtlPut() needs for a short message: its arguments are moved in registers then.
+// The descriptor, when [offset, offset + length) lies in it; else null.
+[[gnu::always_inline]] inline const MemoryDescriptor* descriptor_with(ptl_handle_md_t handle,
+                                                                      ptl_size_t offset, ptl_size_t length) {
   const MemoryDescriptor* const descriptor = find_descriptor(handle);
   if (descriptor == nullptr || offset > descriptor->binding.length ||
       length > descriptor->binding.length - offset)
-    return false;
+    return nullptr;
   // What may be used again at once has to be short enough to be kept.
   if ((descriptor->binding.options & PTL_MD_VOLATILE) != 0 &&
       length > Process::get().interfaces[descriptor->interface].limits.max_volatile_size)
-    return false;
+    return nullptr;
+  return descriptor;
+}
+
+bool bind(ptl_handle_md_t handle, ptl_size_t offset, ptl_size_t length, match::Binding* binding,
+          std::uint32_t* interface) {
+  const MemoryDescriptor* const descriptor = descriptor_with(handle, offset, length);
+  if (descriptor == nullptr) return false;
   *binding = descriptor->binding;
   *interface = descriptor->interface;
   return true;
 }
 
-int address(match::Operation* op, std::uint32_t interface, const To& to) {
-  Process& process = Process::get();
-  LocalInterface& local = process.interfaces[interface];
-  const match::Interface& shared = process.own().interface(interface);
-  if (to.portal >= match::kMaxPortals) return PTL_ARG_INVALID;
-  if ((shared.options & PTL_NI_LOGICAL) != 0) {
-    if (!local.mapped || to.target.rank >= local.map.size()) return PTL_ARG_INVALID;
-    op->target = {local.map[to.target.rank].phys.nid, local.map[to.target.rank].phys.pid};
+// The process that a call names. False: it is none of the interface's.
+[[gnu::always_inline]] inline bool resolve(Process& process, std::uint32_t interface, const To& to,
+                                           match::ProcessId* target) {
+  if (to.portal >= match::kMaxPortals) return false;
+  if ((process.own().interface(interface).options & PTL_NI_LOGICAL) != 0) {
+    const LocalInterface& local = process.interfaces[interface];
+    if (!local.mapped || to.target.rank >= local.map.size()) return false;
+    *target = {local.map[to.target.rank].phys.nid, local.map[to.target.rank].phys.pid};
   } else {
-    op->target = {to.target.phys.nid, to.target.phys.pid};
+    *target = {to.target.phys.nid, to.target.phys.pid};
   }
+  return true;
+}
+
+int address(match::Operation* op, std::uint32_t interface, const To& to) {
+  if (!resolve(Process::get(), interface, to, &op->target)) return PTL_ARG_INVALID;
   op->interface = static_cast<std::uint8_t>(interface);
   op->portal = to.portal;
   op->match_bits = to.bits;
@@ -95,13 +109,53 @@ int submit(const match::Operation& op, const When& when) {
   return armed.ok() ? PTL_OK : PTL_NO_SPACE;
 }
 
-int put(ptl_handle_md_t md, ptl_size_t offset, ptl_size_t length, ptl_ack_req_t ack, const To& to,
-        const When& when) {
+// A short put that its initiator hears nothing of, to a target that takes it as it is: without an Operation.
+// False: nothing has happened, and it is one for perform().
+[[gnu::always_inline]] inline bool put_shortly(Process& process, const MemoryDescriptor& md,
+                                               ptl_size_t offset, ptl_size_t length, ptl_ack_req_t ack,
+                                               const To& to) {
+  match::ProcessId id;
+  if (length > kShort || ack != PTL_NO_ACK_REQ || md.binding.pieces != 0 || hears(md.binding) ||
+      process.clock() != nullptr || !resolve(process, md.interface, to, &id))
+    return false;
+  Peer* const target = process.find(id);
+  if (target == nullptr || target->memory == nullptr) return false;
+  const match::Interface& from = process.own().interface(md.interface);
+  match::Arrival arrival;
+  arrival.move = match::Move::put;
+  arrival.interface = static_cast<std::uint8_t>(md.interface);
+  arrival.portal = to.portal;
+  arrival.uid = from.uid;
+  arrival.initiator = (from.options & PTL_NI_LOGICAL) != 0 ? match::ProcessId{from.rank, 0}
+                                                           : match::ProcessId{from.nid, from.pid};
+  arrival.match_bits = to.bits;
+  arrival.remote_offset = to.offset;
+  arrival.length = length;
+  arrival.header_data = to.header_data;
+  const auto* const source = reinterpret_cast<const std::byte*>(md.binding.start + offset);
+  {
+    match::Session session(target->match);
+    match::Place place;
+    if (!match::deliver_plain(session, arrival, &place, [&](std::uint64_t there, std::uint64_t bytes) {
+          return target->memory->try_put(there, source, bytes) == Errc::ok;
+        }))
+      return false;
+  }
+  if (match::has_due(target->match)) run_due(*target);
+  if (match::has_due(process.own())) run_due(process.self());
+  return true;
+}
+
+[[gnu::always_inline]] inline int put(ptl_handle_md_t md, ptl_size_t offset, ptl_size_t length,
+                                      ptl_ack_req_t ack, const To& to, const When& when) {
+  Process& process = Process::get();
+  const MemoryDescriptor* const descriptor = descriptor_with(md, offset, length);
+  if (descriptor == nullptr || !can_acknowledge(descriptor->binding, ack)) return PTL_ARG_INVALID;
+  const std::uint32_t interface = descriptor->interface;
+  if (length > process.interfaces[interface].limits.max_msg_size) return PTL_ARG_INVALID;
+  if (!when.triggered && put_shortly(process, *descriptor, offset, length, ack, to)) return PTL_OK;
   match::Operation op{};
-  std::uint32_t interface = 0;
-  if (!bind(md, offset, length, &op.source, &interface) || !can_acknowledge(op.source, ack))
-    return PTL_ARG_INVALID;
-  if (length > Process::get().interfaces[interface].limits.max_msg_size) return PTL_ARG_INVALID;
+  op.source = descriptor->binding;
   op.kind = match::OpKind::put;
   op.ack = ack;
   op.length = length;

@@ -5,27 +5,14 @@
 // by this thread, which also moves the bytes, so that the target need not run.
 #include "lib/portals4/process.hpp"
 
-#include "emu/base/robust_lock.hpp"
+#include "emu/nic/target/match_plain.hpp"
+#include "lib/common/match_turn.hpp"
 
 #include <cerrno>
 
 namespace orrery::portals4 {
 
 namespace {
-
-// The target's atomic operations, one at a time, whichever process carries them out.
-class AtomicLock {
- public:
-  explicit AtomicLock(const match::View& view) : mutex_(view.header().atomics) {
-    if (lock_robust(mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
-  }
-  ~AtomicLock() { pthread_mutex_unlock(&mutex_); }
-  AtomicLock(const AtomicLock&) = delete;
-  AtomicLock& operator=(const AtomicLock&) = delete;
-
- private:
-  pthread_mutex_t& mutex_;
-};
 
 Errc move_atomic(Peer& initiator, const match::Operation& op, Peer& target, const std::vector<Range>& there,
                  std::uint64_t bytes, bool fetches) {
@@ -108,38 +95,42 @@ void perform_counter(Peer& initiator, const match::Operation& op) {
 
 // A few bytes of this process's own operation, by the mapping of the target's memory: neither blocks nor asks
 // the kernel. False: they are moved otherwise, and nothing has been.
-bool move_at_once(Peer& initiator, const match::Operation& op, Peer& target, const match::Verdict& verdict) {
-  constexpr std::uint64_t kShort = 256;
-  if (verdict.moved > kShort || verdict.pieces != 0 || !initiator.self || target.memory == nullptr)
-    return false;
-  if (verdict.moved == 0) return true;
-  const std::uint64_t there = verdict.start + verdict.offset;
-  switch (op.kind) {
-    case match::OpKind::put:
-      return op.source.pieces == 0 &&
-             target.memory->try_put(there,
-                                    reinterpret_cast<const std::byte*>(op.source.start + op.source_offset),
-                                    verdict.moved) == Errc::ok;
-    case match::OpKind::get:
-      return op.result.pieces == 0 &&
-             target.memory->try_get(there, reinterpret_cast<std::byte*>(op.result.start + op.result_offset),
-                                    verdict.moved) == Errc::ok;
-    default:
-      return false;
-  }
+bool move_at_once(const match::Operation& op, Peer& target, std::uint64_t there, std::uint64_t bytes) {
+  if (op.kind == match::OpKind::put)
+    return op.source.pieces == 0 &&
+           target.memory->try_put(there,
+                                  reinterpret_cast<const std::byte*>(op.source.start + op.source_offset),
+                                  bytes) == Errc::ok;
+  return op.result.pieces == 0 &&
+         target.memory->try_get(there, reinterpret_cast<std::byte*>(op.result.start + op.result_offset),
+                                bytes) == Errc::ok;
 }
 
 // The target's match unit is mapped: this thread applies its rules and moves the bytes. A short message is
 // one change of the target's state, a long one two, with its bytes between them.
 Outcome perform_here(Peer& initiator, const match::Operation& op, const match::Arrival& arrival,
                      Peer& target) {
+  const bool may_be_short = (op.kind == match::OpKind::put || op.kind == match::OpKind::get) &&
+                            initiator.self && target.memory != nullptr;
   Outcome outcome;
   match::Verdict verdict;
   bool whole = false;
   {
     match::Session session(target.match);
+    match::Place place;
+    if (may_be_short && arrival.length <= kShort &&
+        match::deliver_plain(session, arrival, &place, [&](std::uint64_t there, std::uint64_t bytes) {
+          return move_at_once(op, target, there, bytes);
+        })) {
+      outcome.fail = match::kDelivered;
+      outcome.moved = place.moved;
+      outcome.offset = place.offset;
+      return outcome;
+    }
     verdict = match::decide(session, arrival);
-    whole = verdict.fail == match::kDelivered && move_at_once(initiator, op, target, verdict);
+    whole = verdict.fail == match::kDelivered && may_be_short && verdict.moved <= kShort &&
+            verdict.pieces == 0 &&
+            (verdict.moved == 0 || move_at_once(op, target, verdict.start + verdict.offset, verdict.moved));
     if (whole)
       match::finish(session, arrival, verdict, match::kDelivered);
     else
@@ -187,17 +178,6 @@ void drain(Peer& peer) {
 
 }  // namespace
 
-namespace {
-
-// Whether a binding's queue or counter may hear of anything.
-bool hears(const match::Binding& binding) {
-  return binding.queue != 0 ||
-         (binding.counter != 0 &&
-          (binding.options & (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_ACK | PTL_MD_EVENT_CT_REPLY)) != 0);
-}
-
-}  // namespace
-
 void tell_initiator(Peer& initiator, const match::Operation& op, const Outcome& outcome) {
   if (!hears(op.source) && !hears(op.result)) return;
   match::Session session(initiator.match);
@@ -241,7 +221,7 @@ match::Move move_of(match::OpKind kind) {
 Errc change_atomically(Peer& owner, const std::vector<Range>& there, std::uint8_t operation,
                        std::uint8_t datatype, const std::byte* operand, std::vector<std::byte>* bytes) {
   std::vector<std::byte> before(bytes->size());
-  const AtomicLock lock(owner.match);
+  const common::MatchTurn turn(owner.match);
   Errc status = read(owner, there, before.data());
   if (status != Errc::ok) return status;
   std::vector<std::byte> changed(before);

@@ -109,6 +109,15 @@ void perform_in_time(clock::Clock& clock, Peer& initiator, const match::Operatio
                      const match::Arrival& arrival, Peer& target);
 // The initiator's events and counts of an operation that has ended.
 void tell_initiator(Peer& initiator, const match::Operation& operation, const Outcome& outcome);
+// A message of so many bytes is moved under the lock of its target's match unit, where both memories are
+// within reach of stores.
+inline constexpr std::uint64_t kShort = 256;
+// Whether a binding's queue or counter may hear of anything.
+inline bool hears(const match::Binding& binding) {
+  return binding.queue != 0 ||
+         (binding.counter != 0 &&
+          (binding.options & (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_ACK | PTL_MD_EVENT_CT_REPLY)) != 0);
+}
 // Carries out the triggers of `peer` that are due, and those that become due by that.
 void run_due(Peer& peer);
 
@@ -141,7 +150,18 @@ struct MemoryDescriptor {
   std::uint32_t interface = 0;
   match::Binding binding{};
 };
-MemoryDescriptor* find_descriptor(ptl_handle_md_t handle);
+inline constexpr std::uint32_t kMostDescriptors = 65536;
+extern std::array<MemoryDescriptor, kMostDescriptors> g_descriptors;
+inline MemoryDescriptor* find_descriptor(ptl_handle_md_t handle) {
+  const Handle parts = open_handle(handle);
+  if (parts.kind != static_cast<std::uint32_t>(Kind::md) || parts.index >= kMostDescriptors) return nullptr;
+  MemoryDescriptor& descriptor = g_descriptors[parts.index];
+  // Acquire: pairs with the store that publishes the binding.
+  const std::uint32_t state = descriptor.state.load(std::memory_order_acquire);
+  if ((state & 1) == 0 || (state >> 1 & 0x3ff) != parts.generation || descriptor.interface != parts.interface)
+    return nullptr;
+  return &descriptor;
+}
 void forget_descriptors(std::uint32_t interface);
 
 // ---- limits ----

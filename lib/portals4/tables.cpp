@@ -24,13 +24,13 @@ static_assert(PTL_PT_ONLY_USE_ONCE == match::kOnlyUseOnce && PTL_PT_ONLY_TRUNCAT
               PTL_PT_FLOWCTRL == match::kFlowControl && PTL_PT_ALLOC_DISABLED == match::kAllocDisabled);
 static_assert(PTL_NI_LOGICAL == 4);  // match_unit.cpp's is_logical
 
+std::array<MemoryDescriptor, kMostDescriptors> g_descriptors;
+
 namespace {
 
-constexpr std::uint32_t kMostDescriptors = 65536;
 constexpr std::int64_t kUnlinkPatienceNs = 500'000'000;
 
 std::mutex g_descriptors_mu;
-std::array<MemoryDescriptor, kMostDescriptors> g_descriptors;
 std::vector<std::uint32_t> g_free_descriptors;  // guarded by g_descriptors_mu
 std::uint32_t g_fresh_descriptor = 0;
 std::array<int, match::kInterfaces> g_descriptors_in_use{};
@@ -185,17 +185,6 @@ int set_enabled(ptl_handle_ni_t ni, ptl_pt_index_t portal, std::uint32_t enabled
 }
 
 }  // namespace
-
-MemoryDescriptor* find_descriptor(ptl_handle_md_t handle) {
-  const Handle parts = open_handle(handle);
-  if (parts.kind != static_cast<std::uint32_t>(Kind::md) || parts.index >= kMostDescriptors) return nullptr;
-  MemoryDescriptor& descriptor = g_descriptors[parts.index];
-  // Acquire: pairs with the store that publishes the binding.
-  const std::uint32_t state = descriptor.state.load(std::memory_order_acquire);
-  if ((state & 1) == 0 || (state >> 1 & 0x3ff) != parts.generation || descriptor.interface != parts.interface)
-    return nullptr;
-  return &descriptor;
-}
 
 namespace {
 void release(std::uint32_t index) {

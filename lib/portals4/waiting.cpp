@@ -24,17 +24,32 @@ bool find_queue(ptl_handle_eq_t handle, std::uint32_t* index) {
   return true;
 }
 
+namespace {
+
+// The counter of a handle; null: none that is live.
+match::Counter* counter_of(Process& process, ptl_handle_ct_t handle) {
+  const Handle parts = open_handle(handle);
+  const match::View& view = process.own();
+  if (!view || parts.kind != static_cast<std::uint32_t>(Kind::ct) || parts.index == 0 ||
+      parts.index >= view.header().counter_pool.capacity)
+    return nullptr;
+  match::Counter& counter = view.counter(parts.index);
+  return counter.shown_interface == parts.interface + 1 ? &counter : nullptr;
+}
+
+ptl_ct_event_t value_of(match::Counter& counter) {
+  // Acquire: what was delivered before the count is visible.
+  return {std::atomic_ref<std::uint64_t>(counter.shown_success).load(std::memory_order_acquire),
+          std::atomic_ref<std::uint64_t>(counter.shown_failure).load(std::memory_order_acquire)};
+}
+
+}  // namespace
+
 bool find_counter(ptl_handle_ct_t handle, std::uint32_t* index) {
   *index = 0;
   if (handle == PTL_CT_NONE) return true;
-  const Handle parts = open_handle(handle);
-  const match::View& view = Process::get().own();
-  if (!view || parts.kind != static_cast<std::uint32_t>(Kind::ct) || parts.index == 0 ||
-      parts.index >= view.header().counter_pool.capacity)
-    return false;
-  const match::Counter& counter = view.counter(parts.index);
-  if (counter.used == 0 || counter.interface != parts.interface) return false;
-  *index = parts.index;
+  if (counter_of(Process::get(), handle) == nullptr) return false;
+  *index = open_handle(handle).index;
   return true;
 }
 
@@ -48,12 +63,7 @@ bool live_queue(ptl_handle_eq_t handle, std::uint32_t* index) {
   return find_queue(handle, index) && *index != 0;
 }
 
-ptl_ct_event_t value_of(std::uint32_t index) {
-  match::Counter& counter = Process::get().own().counter(index);
-  // Acquire: what was delivered before the count is visible.
-  return {std::atomic_ref<std::uint64_t>(counter.success).load(std::memory_order_acquire),
-          std::atomic_ref<std::uint64_t>(counter.failure).load(std::memory_order_acquire)};
-}
+ptl_ct_event_t value_of(std::uint32_t index) { return value_of(Process::get().own().counter(index)); }
 
 void translate(const match::EventRecord& record, ptl_event_t* event) {
   event->start = reinterpret_cast<void*>(record.start);
@@ -193,11 +203,12 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t* event) {
   ORRERY_PORTALS_NEEDS_INIT;
   std::uint32_t index = 0;
   if (!live_queue(eq_handle, &index) || event == nullptr) return PTL_ARG_INVALID;
-  run_due(Process::get().self());
+  Process& process = Process::get();
+  if (match::has_due(process.own())) run_due(process.self());
   const int found = get(index, event);
-  if (found != PTL_EQ_EMPTY || Process::get().clock() == nullptr) return found;
-  orrery::common::look_in_vain(Process::get(), &Process::get().own().queue(index));
-  run_due(Process::get().self());
+  if (found != PTL_EQ_EMPTY || process.clock() == nullptr) return found;
+  orrery::common::look_in_vain(process, &process.own().queue(index));
+  run_due(process.self());
   return get(index, event);
 }
 
@@ -247,10 +258,12 @@ int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t* ct_handle) {
   if (index == 0) return PTL_NO_SPACE;
   match::Counter& counter = view.counter(index);
   counter.success = counter.failure = 0;
+  counter.shown_success = counter.shown_failure = 0;
   counter.interface = interface;
   counter.first = counter.last = 0;
   counter.watched = counter.seen_success = counter.seen_failure = 0;
   session.set(counter.used, 1u);
+  session.set(counter.shown_interface, interface + 1);
   *ct_handle = make_handle(Kind::ct, interface, 0, index);
   return PTL_OK;
 }
@@ -264,6 +277,7 @@ int PtlCTFree(ptl_handle_ct_t ct_handle) {
   match::cancel(session, index);
   match::Counter& counter = view.counter(index);
   session.set(counter.used, 0u);
+  session.set(counter.shown_interface, 0u);
   session.set(counter.generation, counter.generation + 1);
   match::give_back(session, view.header().counter_pool, index,
                    [&](std::uint32_t i) -> match::Counter& { return view.counter(i); });
@@ -282,11 +296,12 @@ int PtlCTCancelTriggered(ptl_handle_ct_t ct_handle) {
 
 int PtlCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t* event) {
   ORRERY_PORTALS_NEEDS_INIT;
-  std::uint32_t index = 0;
-  if (!live_counter(ct_handle, &index) || event == nullptr) return PTL_ARG_INVALID;
-  orrery::common::look_in_vain(Process::get(), &Process::get().own().counter(index));
-  run_due(Process::get().self());
-  *event = value_of(index);
+  Process& process = Process::get();
+  match::Counter* const counter = counter_of(process, ct_handle);
+  if (counter == nullptr || event == nullptr) return PTL_ARG_INVALID;
+  orrery::common::look_in_vain(process, counter);
+  if (match::has_due(process.own())) run_due(process.self());
+  *event = value_of(*counter);
   return PTL_OK;
 }
 

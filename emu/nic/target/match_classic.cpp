@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/target/match_classic.hpp"
 
+#include "emu/nic/target/match_find.hpp"
 #include "emu/nic/target/match_lists.hpp"
 
 #include <algorithm>

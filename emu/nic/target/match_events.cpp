@@ -2,7 +2,7 @@
 // Copyright 2026 the Orrery authors
 
 // What a match unit tells: event queues, counters, and the operations that wait for counters.
-#include "emu/nic/target/match_unit.hpp"
+#include "emu/nic/target/match_raise.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -10,116 +10,13 @@
 
 namespace orrery::nic::match {
 
-namespace {
-
-// Events are read while a producer may write the next one over a lost one: word by word, so that both see
-// whole words.
-void store(std::uint64_t& word, std::uint64_t value) {
-  std::atomic_ref<std::uint64_t>(word).store(value, std::memory_order_release);
-}
-std::uint64_t load(std::uint64_t& word) {
-  return std::atomic_ref<std::uint64_t>(word).load(std::memory_order_acquire);
-}
-
-// The first line of a slot:
-//   0..3  start, user, header_data, match_bits
-//   4     asked | remote_offset << 32
-//   5     nid | uid << 32
-//   6     pid : 16, portal : 16, type : 8, fail : 8, operation : 6, datatype : 6, list : 1, kHasRest
-// Without kHasRest, `moved` is `asked` and what the second line holds is 0.
-constexpr std::uint64_t kHasRest = std::uint64_t{1} << 63;
-
-constexpr std::uint64_t pair(std::uint64_t low, std::uint64_t high) {
-  return (low & UINT32_MAX) | high << 32;
-}
-
-void pack(const EventRecord& event, EventSlot& slot) {
-  store(slot.line[0], event.start);
-  store(slot.line[1], event.user);
-  store(slot.line[2], event.header_data);
-  store(slot.line[3], event.match_bits);
-  store(slot.line[4], pair(event.asked, event.remote_offset));
-  store(slot.line[5], pair(event.initiator.nid, event.uid));
-  const bool has_rest = event.moved != event.asked || ((event.asked | event.remote_offset) >> 32) != 0 ||
-                        event.initiator.pid > 0xffff ||
-                        (event.descriptor | event.link | event.jid | event.options |
-                         static_cast<std::uint32_t>(event.threshold)) != 0 ||
-                        (event.length | event.max_size) != 0;
-  const std::uint64_t word = (event.initiator.pid & 0xffff) | std::uint64_t{event.portal & 0xffff} << 16 |
-                             std::uint64_t{event.type} << 32 | std::uint64_t{event.fail} << 40 |
-                             std::uint64_t{event.operation & 0x3fu} << 48 |
-                             std::uint64_t{event.datatype & 0x3fu} << 54 |
-                             std::uint64_t{event.list & 1u} << 60;
-  store(slot.line[6], has_rest ? word | kHasRest : word);
-  if (!has_rest) return;
-  store(slot.rest[0], event.asked);
-  store(slot.rest[1], event.moved);
-  store(slot.rest[2], event.remote_offset);
-  store(slot.rest[3], pair(event.initiator.pid, event.jid));
-  store(slot.rest[4], pair(event.descriptor, event.link));
-  store(slot.rest[5], pair(event.options, static_cast<std::uint32_t>(event.threshold)));
-  store(slot.rest[6], event.length);
-  store(slot.rest[7], event.max_size);
-}
-
-void unpack(EventSlot& slot, EventRecord* event) {
-  *event = {};
-  event->start = load(slot.line[0]);
-  event->user = load(slot.line[1]);
-  event->header_data = load(slot.line[2]);
-  event->match_bits = load(slot.line[3]);
-  const std::uint64_t sizes = load(slot.line[4]);
-  event->asked = event->moved = sizes & UINT32_MAX;
-  event->remote_offset = sizes >> 32;
-  const std::uint64_t names = load(slot.line[5]);
-  event->initiator.nid = static_cast<std::uint32_t>(names);
-  event->uid = static_cast<std::uint32_t>(names >> 32);
-  const std::uint64_t word = load(slot.line[6]);
-  event->initiator.pid = word & 0xffff;
-  event->portal = word >> 16 & 0xffff;
-  event->type = static_cast<std::uint8_t>(word >> 32);
-  event->fail = static_cast<std::uint8_t>(word >> 40);
-  event->operation = word >> 48 & 0x3f;
-  event->datatype = word >> 54 & 0x3f;
-  event->list = word >> 60 & 1;
-  if ((word & kHasRest) == 0) return;
-  event->asked = load(slot.rest[0]);
-  event->moved = load(slot.rest[1]);
-  event->remote_offset = load(slot.rest[2]);
-  const std::uint64_t ids = load(slot.rest[3]);
-  event->initiator.pid = static_cast<std::uint32_t>(ids);
-  event->jid = static_cast<std::uint32_t>(ids >> 32);
-  const std::uint64_t places = load(slot.rest[4]);
-  event->descriptor = static_cast<std::uint32_t>(places);
-  event->link = static_cast<std::uint32_t>(places >> 32);
-  const std::uint64_t rules = load(slot.rest[5]);
-  event->options = static_cast<std::uint32_t>(rules);
-  event->threshold = static_cast<std::int32_t>(rules >> 32);
-  event->length = load(slot.rest[6]);
-  event->max_size = load(slot.rest[7]);
-}
-
-}  // namespace
-
 std::uint64_t events_waiting(EventQueue& queue) {
   queue.known_head = std::atomic_ref<std::uint64_t>(queue.head).load(std::memory_order_acquire);
   return queue.tail - std::max(queue.known_head, queue.floor);
 }
 
 void raise(Session& session, std::uint32_t index, const EventRecord& event, bool from_spare) {
-  if (index == 0) return;
-  EventQueue& queue = session.view().queue(index);
-  if (queue.used == 0) return;
-  const std::uint64_t room = queue.capacity - (from_spare ? 0 : kSpareSlots);
-  if (queue.tail - std::max(queue.known_head, queue.floor) >= room && events_waiting(queue) >= room) {
-    // A full ring loses its oldest event, and its owner is told with the next one.
-    session.set(queue.floor, std::max(queue.known_head, queue.floor) + 1);
-    // An owner that reads a word of what is written over it sees that: each is stored with release.
-  }
-  pack(event, session.view().slot(queue, queue.tail));
-  session.publish_later(index, queue.tail);
-  session.set(queue.tail, queue.tail + 1);
-  session.wake_later();
+  in_line::raise(session, index, event, from_spare);
 }
 
 Took take(const View& view, std::uint32_t index, EventRecord* event, std::uint64_t* position) {
@@ -132,8 +29,8 @@ Took take(const View& view, std::uint32_t index, EventRecord* event, std::uint64
     const std::uint64_t at = std::max(taken, lost);
     EventSlot& slot = view.slot(queue, at);
     // Acquire: pairs with the producer's release.
-    const bool there = load(slot.published) == at + 1;
-    if (there) unpack(slot, event);
+    const bool there = in_line::load(slot.published) == at + 1;
+    if (there) in_line::unpack(slot, event);
     // Lost meanwhile, and perhaps overwritten.
     if (floor.load(std::memory_order_relaxed) > at) continue;
     if (!there) return Took::empty;
@@ -204,8 +101,8 @@ void count(Session& session, std::uint32_t index, std::uint64_t success, std::ui
   if (index == 0) return;
   Counter& counter = session.view().counter(index);
   if (counter.used == 0) return;
-  if (success != 0) session.set(counter.success, counter.success + success);
-  if (failure != 0) session.set(counter.failure, counter.failure + failure);
+  if (success != 0) in_line::set_success(session, counter, counter.success + success);
+  if (failure != 0) in_line::set_failure(session, counter, counter.failure + failure);
   if (counter.watched != 0) note_for_sleeper(session, counter);
   session.wake_later();
   if (counter.first != 0) fire(session, counter);
@@ -213,8 +110,8 @@ void count(Session& session, std::uint32_t index, std::uint64_t success, std::ui
 
 void set_counter(Session& session, std::uint32_t index, std::uint64_t success, std::uint64_t failure) {
   Counter& counter = session.view().counter(index);
-  session.set(counter.success, success);
-  session.set(counter.failure, failure);
+  in_line::set_success(session, counter, success);
+  in_line::set_failure(session, counter, failure);
   if (counter.watched != 0) note_for_sleeper(session, counter);
   session.wake_later();
   fire(session, counter);
@@ -331,6 +228,7 @@ void forget_interface(Session& session, std::uint32_t interface) {
     if (counter.used == 0 || counter.interface != interface) continue;
     cancel(session, i);
     session.set(counter.used, 0u);
+    session.set(counter.shown_interface, 0u);
     session.set(counter.generation, counter.generation + 1);
     give_back(session, header.counter_pool, i, [&](std::uint32_t k) -> Counter& { return view.counter(k); });
     session.commit_if_long();

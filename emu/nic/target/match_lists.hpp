@@ -11,16 +11,6 @@
 // the others; the rest stands in a list of its own for each portal and list. Parts of match_unit.cpp.
 namespace orrery::nic::match {
 
-// Where a message of `asked` bytes goes in an entry, and how much of it.
-struct Place {
-  std::uint64_t offset = 0;
-  std::uint64_t moved = 0;
-};
-Place place_in(std::uint32_t options, std::uint64_t length, std::uint64_t local_offset,
-               std::uint64_t remote_offset, std::uint64_t asked);
-
-// The first entry of a list, in list order, that takes the message; 0: none.
-std::uint32_t find_entry(const View& view, const PortalEntry& portal, List list, const Arrival& arrival);
 void link_entry(Session& session, std::uint32_t index);
 // Links an entry with wildcards next to `base`, or (0) at the list's beginning or end. Stamps do not
 // matter in a list without entries in buckets.

@@ -15,10 +15,10 @@ View View::create(void* base, const Shape& shape) {
   View view;
   view.base_ = static_cast<std::byte*>(base);
   Header& header = view.header();
-  std::uint64_t at = (sizeof(Header) + 63) / 64 * 64;
+  std::uint64_t at = (sizeof(Header) + kApart - 1) / kApart * kApart;
   const auto place = [&](std::uint64_t bytes) {
     const std::uint64_t here = at;
-    at = (at + bytes + 63) / 64 * 64;
+    at = (at + bytes + kApart - 1) / kApart * kApart;
     return here;
   };
   header.interfaces = place(kInterfaces * sizeof(Interface));
@@ -82,12 +82,11 @@ Result<View> View::open(void* base, std::uint64_t bytes) {
   return view;
 }
 
-void Session::lock() {
+void Session::lock(int got) {
   // A holder is done in less time than the kernel takes to put this thread to sleep.
   constexpr int kTries = 200;
-  int got = EBUSY;
   for (int i = 0; i < kTries && got == EBUSY; ++i) {
-    if (i != 0) cpu_relax();
+    cpu_relax();
     got = pthread_mutex_trylock(&header_.lock);
   }
   if (got == EBUSY) got = lock_robust(header_.lock);
@@ -98,7 +97,6 @@ void Session::lock() {
   } else {
     ORRERY_CHECK(got == 0, "the lock of a match unit cannot be taken");
   }
-  held_ = true;
 }
 
 // Takes back what a holder that died had begun, last change first. May itself be killed: the next holder
@@ -112,17 +110,6 @@ void Session::roll_back() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
   commit();
-}
-
-// Events may be taken without the lock, so only when they stand: the holder says so of each after commit().
-// One that dies in between leaves it to the next.
-void Session::publish() {
-  if (raised_ > kRaised) return publish_all();
-  for (std::uint32_t i = 0; i < raised_; ++i) {
-    EventSlot& slot = view_.slot(view_.queue(told_[i].queue), told_[i].position);
-    // Release: an owner that sees it sees the event.
-    std::atomic_ref<std::uint64_t>(slot.published).store(told_[i].position + 1, std::memory_order_release);
-  }
 }
 
 void Session::publish_all() {
@@ -140,18 +127,9 @@ void Session::overflow() {
   __builtin_unreachable();
 }
 
-void Session::close() {
-  if (!held_) return;
-  held_ = false;
-  commit();
-  publish();
-  pthread_mutex_unlock(&header_.lock);
-  // The unlock is a full barrier on what a sleeper looks at (x86), so that either it sees the change or this
-  // thread sees the sleeper.
-  if (wake_ && header_.sleepers.load(std::memory_order_seq_cst) != 0) {
-    header_.bell.fetch_add(1, std::memory_order_seq_cst);
-    futex_wake(header_.bell, INT_MAX);
-  }
+void Session::wake() {
+  header_.bell.fetch_add(1, std::memory_order_seq_cst);
+  futex_wake(header_.bell, INT_MAX);
 }
 
 }  // namespace orrery::nic::match

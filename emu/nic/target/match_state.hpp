@@ -36,12 +36,13 @@
 namespace orrery::nic::match {
 
 inline constexpr std::uint64_t kMagic = 0x484354414d52524fULL;  // "ORRMATCH"
-inline constexpr std::uint32_t kVersion = 4;
+inline constexpr std::uint32_t kVersion = 5;
 inline constexpr std::uint32_t kInterfaces = 4;  // matching or not x logical or physical
 inline constexpr std::uint32_t kMaxPortals = 512;
 inline constexpr std::uint32_t kBuckets = 1u << 16;
 inline constexpr std::uint32_t kJournal = 512;
 inline constexpr std::uint32_t kMaxSwapBytes = 32;
+inline constexpr std::size_t kApart = 128;  // bytes between what different processes write often
 
 enum List : std::uint8_t { kPriority = 0, kOverflow = 1 };
 enum class Move : std::uint8_t { get = 0, put = 1, atomic = 2, fetch_atomic = 3 };
@@ -267,7 +268,7 @@ struct alignas(16) Bucket {
 
 // Positions count events from `base` on, which no earlier queue of the same ring reached, so that what an
 // earlier one left in a record does not count as published.
-struct alignas(64) EventQueue {
+struct alignas(kApart) EventQueue {
   std::uint64_t ring;      // offset of as many EventSlots as the next power of two
   std::uint64_t capacity;  // events
   std::uint32_t generation;
@@ -275,14 +276,17 @@ struct alignas(64) EventQueue {
   std::uint32_t free_next;
   std::uint32_t reserved_slots;  // kept for events that must not be lost
   std::uint32_t interface;
-  std::uint64_t floor;             // events before it are lost; seldom written, so beside what never is
-  alignas(64) std::uint64_t tail;  // behind the last event that was put in: the producers'
-  std::uint64_t known_head;        // what they last saw of `head`
-  alignas(64) std::uint64_t head;  // behind the last event that was taken: the owner's, without the lock
+  std::uint64_t floor;                 // events before it are lost; seldom written, so beside what never is
+  alignas(kApart) std::uint64_t tail;  // behind the last event that was put in: the producers'
+  std::uint64_t known_head;            // what they last saw of `head`
+  alignas(kApart) std::uint64_t head;  // behind the last event that was taken: the owner's, without the lock
 };
-static_assert(sizeof(EventQueue) == 192);
+static_assert(sizeof(EventQueue) == 3 * kApart);
 
-struct alignas(64) Counter {
+// What messages change stands apart from what the owner's threads poll: a message then stores to the line
+// that is polled, and reads nothing of it, which would fetch it once more. Two lines apart: processors fetch
+// the line beside one that they miss.
+struct alignas(kApart) Counter {
   std::uint64_t success;
   std::uint64_t failure;
   std::uint32_t generation;
@@ -293,8 +297,12 @@ struct alignas(64) Counter {
   std::uint32_t last;
   std::uint64_t watched;  // the test of a thread that sleeps for it; 0: none, or it came true
   std::uint64_t seen_success, seen_failure;  // what the counter was when the test came true; both 0: not yet
+  // For the owner's threads, without the lock.
+  alignas(kApart) std::uint64_t shown_success;
+  std::uint64_t shown_failure;
+  std::uint32_t shown_interface;  // plus one; 0: not in use
 };
-static_assert(sizeof(Counter) == 64);
+static_assert(sizeof(Counter) == 2 * kApart);
 
 // The memory of the initiator that an operation reads or writes, as it was bound.
 struct Binding {

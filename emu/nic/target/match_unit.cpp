@@ -3,6 +3,7 @@
 #include "emu/nic/target/match_unit.hpp"
 
 #include "emu/nic/target/match_classic.hpp"
+#include "emu/nic/target/match_find.hpp"
 #include "emu/nic/target/match_lists.hpp"
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 
 // A process that dies after any instruction of a change of a match unit leaves it as it was before the
 // change, or as it is after it; and the next one goes on.
+#include "emu/nic/target/match_plain.hpp"
 #include "tests/emu/nic/seeds.hpp"
 #include "tests/emu/nic/target/match_bench.hpp"
 #include "tests/emu/stepper.hpp"
@@ -178,6 +179,30 @@ TEST_F(KillMatchAnywhere, AShortMessageIsWholeOrDidNotHappen) {
         ASSERT_EQ(bench.next_type(), taken ? static_cast<int>(kEventAutoUnlink) : -1);
         ASSERT_EQ(bench.view.header().entry_pool.in_use, taken ? 0u : 1u);
         ASSERT_EQ(bench.view.portal(0, 0).in_flight, 0u);
+      });
+}
+
+// The plain way: counted, shown and told in one change.
+TEST_F(KillMatchAnywhere, APlainMessageIsWholeOrDidNotHappen) {
+  Bench bench;
+  const std::uint32_t counter = bench.new_counter();
+  NewEntry what = bench.entry(7, 1, kOpPut | kNoLinkEvent | kCountComm);
+  what.counter = counter;
+  ASSERT_TRUE(bench.put_in(what).ok());
+  std::uint64_t before = 0;
+  run(
+      bench, [&] { before = bench.view.counter(counter).success; },
+      [&] {
+        Session session(bench.view);
+        Place place;
+        (void)deliver_plain(session, bench.message(7), &place,
+                            [](std::uint64_t, std::uint64_t) { return true; });
+      },
+      [&](bool whole) {
+        const Counter& now = bench.view.counter(counter);
+        ASSERT_TRUE(now.success == before + 1 || (!whole && now.success == before));
+        ASSERT_EQ(now.shown_success, now.success);
+        ASSERT_EQ(bench.next_type(), now.success == before ? -1 : static_cast<int>(kEventPut));
       });
 }
 

@@ -6,6 +6,7 @@
 // the model that goes through the log afterwards predicts every outcome and every event, in order. Processes
 // that are killed by SIGKILL at any time, in an append, a match, an unlink or between them, change nothing of
 // that.
+#include "emu/nic/target/match_plain.hpp"
 #include "tests/emu/nic/seeds.hpp"
 #include "tests/emu/nic/target/match_bench.hpp"
 #include "tests/emu/nic/target/match_model.hpp"
@@ -104,9 +105,13 @@ class Processes final : public LoggedProcesses<Bench, Step, kProcesses, kProcess
           step.arrival.move = below(4) == 0 ? Move::get : Move::put;
           step.arrival.initiator = {static_cast<std::uint32_t>(rank), 1};
           Session session(benches_[target]->view);
-          const Verdict verdict = decide(session, step.arrival);
-          if (verdict.fail == kDelivered) finish(session, step.arrival, verdict, kDelivered);
-          step.fail = verdict.fail;
+          Place place;
+          if (below(2) == 0 || !deliver_plain(session, step.arrival, &place,
+                                              [](std::uint64_t, std::uint64_t) { return true; })) {
+            const Verdict verdict = decide(session, step.arrival);
+            if (verdict.fail == kDelivered) finish(session, step.arrival, verdict, kDelivered);
+            step.fail = verdict.fail;
+          }
           note(session, target, step);
         }
       }
