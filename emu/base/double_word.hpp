@@ -9,6 +9,9 @@
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
 
 namespace orrery {
 
@@ -23,7 +26,18 @@ static_assert(std::endian::native == std::endian::little,
 // (cmpxchg16b): both halves change or neither does, whatever happens to the process. libatomic's 16-byte
 // operations are not used: GCC calls out to them, and they may take locks that are private to a process.
 inline bool double_word_cas(void* at, DoubleWord expected, DoubleWord desired) {
-#if defined(__SIZEOF_INT128__) && defined(__x86_64__)
+#if defined(__SANITIZE_THREAD__) && defined(__x86_64__)
+  // The checker's own 16-byte operations take a lock that is private to the process. It is told of this one.
+  __tsan_release(at);
+  bool swapped = false;
+  asm volatile("lock cmpxchg16b %1"
+               : "=@ccz"(swapped), "+m"(*static_cast<DoubleWord*>(at)), "+a"(expected.low),
+                 "+d"(expected.high)
+               : "b"(desired.low), "c"(desired.high)
+               : "memory");
+  __tsan_acquire(at);
+  return swapped;
+#elif defined(__SIZEOF_INT128__) && defined(__x86_64__)
   __extension__ using Word = unsigned __int128;
   return __sync_bool_compare_and_swap(static_cast<Word*>(at), std::bit_cast<Word>(expected),
                                       std::bit_cast<Word>(desired));
