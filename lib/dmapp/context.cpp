@@ -2,24 +2,22 @@
 // Copyright 2026 the Orrery authors
 #include "lib/dmapp/context.hpp"
 
-#include "emu/base/log.hpp"
+#include "emu/base/wait.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace orrery::dmapp {
 
 thread_local Seat t_seat [[gnu::tls_model("initial-exec")]];
+std::array<Visits, kMaxContexts> g_visits;
+std::atomic<bool> g_strong_visits{false};
 
 namespace {
 
 // Gives the context back at the thread's end.
 struct Leaving {
-  ~Leaving() {
-    World* const world = World::current();
-    if (world != nullptr && t_seat.context != nullptr &&
-        t_seat.epoch == g_epoch.load(std::memory_order_relaxed))
-      world->leave(*t_seat.context);
-  }
+  ~Leaving() { leave_seat(); }
 };
 
 //   63..62 10 | 61..52 context | 51..32 place | 31..0 generation
@@ -31,14 +29,20 @@ constexpr std::uint32_t named_place_of(std::uint64_t handle) {
 }  // namespace
 
 Context* take_seat() {
-  World* const world = World::current();
-  t_seat = {.context = world == nullptr ? nullptr : world->enter(),
-            .epoch = g_epoch.load(std::memory_order_relaxed)};
-  if (t_seat.context != nullptr) {
+  Seat seat;
+  seat.context = World::enter_current(&seat.epoch);
+  if (seat.context != nullptr) {
+    seat.visits = &g_visits[seat.context->number()];
     thread_local Leaving leaving;
     (void)leaving;
   }
+  t_seat = seat;
   return t_seat.context;
+}
+
+void leave_seat() {
+  if (t_seat.context != nullptr) World::leave_current(*t_seat.context, t_seat.epoch);
+  t_seat = {.context = nullptr, .epoch = UINT64_MAX};
 }
 
 Status Context::open() {
@@ -137,6 +141,8 @@ Errc Context::start(const Place& place, nic::Request request, Tracker& tracker) 
       request.length >= std::max<std::uint64_t>(engine_from, 1) && request.length < (1u << 24))
     request.flags |= nic::kBlockTransfer;
   request.context = &tracker;
+  const Visit visit;
+  if (visit.context() == nullptr) return Errc::unsupported;
   const std::lock_guard lock(mu_);
   for (;;) {
     const Errc accepted = nic_->post_checked(place.target->endpoint, request);
@@ -159,24 +165,43 @@ void Context::reap() {
     void* context = nullptr;
     if (!queue_->collect(event.transaction(), &context)) continue;
     Tracker& tracker = *static_cast<Tracker*>(context);
-    if (event.status != Errc::ok && tracker.first == Errc::ok) tracker.first = event.status;
+    if (event.status != Errc::ok && tracker.first.load(std::memory_order_relaxed) == Errc::ok)
+      tracker.first.store(event.status, std::memory_order_relaxed);
     // Release: a thread that sees that nothing is left sees the failure, and what came.
     tracker.left.fetch_sub(1, std::memory_order_release);
   }
 }
 
 Errc Context::take(Tracker& tracker) {
-  const Errc first = tracker.first;
-  tracker.first = Errc::ok;
+  const Errc first = tracker.first.load(std::memory_order_relaxed);
+  if (first != Errc::ok) tracker.first.store(Errc::ok, std::memory_order_relaxed);
   return first;
 }
 
 Errc Context::wait(Tracker& tracker) {
+  const Visit visit;
+  if (visit.context() == nullptr) return Errc::unsupported;
   const std::lock_guard lock(mu_);
   for (;;) {
     reap();
     if (tracker.left.load(std::memory_order_relaxed) == 0) return take(tracker);
     (void)nic_->wait(*queue_, std::nullopt);
+  }
+}
+
+void Context::drain() {
+  const std::lock_guard lock(mu_);
+  for (;;) {
+    reap();
+    if (queue_->posts_open() == 0) break;
+    (void)nic_->wait(*queue_, std::nullopt);
+  }
+  for (const auto& target : targets_) {
+    // Acquire: an event comes before its bringer counts itself out of the endpoint.
+    while (target != nullptr && target->endpoint.in_flight.load(std::memory_order_acquire) != 0) {
+      nic_->progress();
+      yield_cpu();
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include "lib/dmapp/attributes.hpp"
 #include "lib/dmapp/segment.hpp"
 #include "lib/dmapp/status.hpp"
+#include "lib/dmapp/visit.hpp"
 #include "lib/dmapp/world.hpp"
 
 #include <atomic>
@@ -43,7 +44,7 @@ struct Place {
 // Operations that end together. `left` is changed under the context's lock and may be read without.
 struct Tracker {
   std::atomic<std::uint32_t> left{0};
-  Errc first = Errc::ok;  // the first failure; under the context's lock
+  std::atomic<Errc> first{Errc::ok};  // the first failure; the same
 };
 
 enum class Mode : std::uint8_t { blocking, syncid, implicit };
@@ -141,14 +142,16 @@ class Context {
   // Starts it, counted in `tracker`; waits for room. ok: accepted.
   Errc start(const Place& place, nic::Request request, Tracker& tracker);
   Tracker& implicit() { return implicit_; }
-  // Waits until nothing of it is left and says how it ended; forgets that.
+  // Waits until nothing of it is left and says how it ended; forgets that. Errors: unsupported: the world has ended,
+  // and with it all that was under way.
   Errc wait(Tracker& tracker);
   // Whether nothing of it is left, after a look; then as wait(). not_done.
   Errc test(Tracker& tracker);
-  // Whether wait() would return at once with ok. For this thread's own. No lock.
+  // Whether wait() would return at once with ok. No lock.
   [[gnu::always_inline]] bool is_idle(const Tracker& tracker) const {
     // Acquire: pairs with reap(), which notes a failure first.
-    return tracker.left.load(std::memory_order_acquire) == 0 && tracker.first == Errc::ok;
+    return tracker.left.load(std::memory_order_acquire) == 0 &&
+           tracker.first.load(std::memory_order_relaxed) == Errc::ok;
   }
 
   // ---- names of operations ----
@@ -165,6 +168,8 @@ class Context {
 
   // Moves along what is under way.
   void progress();
+  // Waits until the NIC has nothing of this context any more: it may go. REQUIRES: no thread is in a call of it.
+  void drain();
 
  private:
   struct Named {
@@ -198,22 +203,5 @@ class Context {
   std::deque<Named> named_;          // guarded by mu_; stay where they are
   std::vector<std::uint32_t> free_;  // places of named_; guarded by mu_
 };
-
-// What a thread remembers of its context.
-struct Seat {
-  Context* context = nullptr;
-  std::uint64_t epoch = 0;
-};
-extern thread_local Seat t_seat [[gnu::tls_model("initial-exec")]];
-
-// Where the calling thread stands when it is not known any more; null outside init and finalize.
-Context* take_seat();
-
-// The calling thread's context; null before init and after finalize.
-[[gnu::always_inline]] inline Context* here() {
-  if (t_seat.epoch == g_epoch.load(std::memory_order_relaxed)) [[likely]]
-    return t_seat.context;
-  return take_seat();
-}
 
 }  // namespace orrery::dmapp

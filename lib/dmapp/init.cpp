@@ -103,6 +103,8 @@ dmapp_return_t dmapp_init_ext(dmapp_rma_attrs_ext_t* requested, dmapp_rma_attrs_
 
 dmapp_return_t dmapp_finalize(void) {
   if (World::current() == nullptr) return DMAPP_RC_INVALID_PARAM;
+  // From a callback of a call of this thread, or of the queue: that goes on afterwards.
+  if (orrery::dmapp::is_in_call()) return DMAPP_RC_BUSY;
   orrery::dmapp::end_queue();
   World::stop();
   return DMAPP_RC_SUCCESS;
@@ -174,11 +176,11 @@ dmapp_return_t dmapp_thread_register(void) {
 
 dmapp_return_t dmapp_thread_unregister(void) {
   if (World::current() == nullptr) return DMAPP_RC_INVALID_PARAM;
-  orrery::dmapp::Seat& seat = orrery::dmapp::t_seat;
+  const orrery::dmapp::Seat& seat = orrery::dmapp::t_seat;
   if (seat.context == nullptr || seat.epoch != orrery::dmapp::g_epoch.load(std::memory_order_relaxed))
     return DMAPP_RC_NOT_FOUND;
-  World::current()->leave(*seat.context);
-  seat = {.context = nullptr, .epoch = UINT64_MAX};
+  if (orrery::dmapp::is_in_call()) return DMAPP_RC_BUSY;
+  orrery::dmapp::leave_seat();
   return DMAPP_RC_SUCCESS;
 }
 
@@ -205,9 +207,9 @@ dmapp_return_t dmapp_deregister_progress_cb(dmapp_progress_cb_t callback) {
 }
 
 dmapp_return_t dmapp_progress(void) {
-  Context* const context = here();
-  if (context == nullptr) return DMAPP_RC_INVALID_PARAM;
-  context->progress();
+  const orrery::dmapp::Visit visit;
+  if (visit.context() == nullptr) return DMAPP_RC_INVALID_PARAM;
+  visit.context()->progress();
   orrery::dmapp::run_messages();
   std::array<orrery::dmapp::ProgressCall, 16> calls;
   {

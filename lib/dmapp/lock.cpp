@@ -178,7 +178,8 @@ void note_held(std::size_t place) {
 
 dmapp_return_t acquire(dmapp_lock_desc_t* address, const dmapp_seg_desc_t* segment, int host,
                        std::uint64_t flags, bool waits, dmapp_lock_handle_t* handle) {
-  Context* const context = here();
+  const Visit visit;
+  Context* const context = visit.context();
   if (context == nullptr || handle == nullptr || flags != 0) return DMAPP_RC_INVALID_PARAM;
   Place lock;
   const dmapp_return_t found = context->find(segment, host, address, sizeof *address, &lock);
@@ -211,7 +212,8 @@ dmapp_return_t acquire(dmapp_lock_desc_t* address, const dmapp_seg_desc_t* segme
       words.put(context->find_inside(pe, offset_of(place_of(before), offsetof(LockPlace, next))), name);
       if (words.rc != DMAPP_RC_SUCCESS) return fail(lose(words, lock));
       const std::uint64_t granted = await(words, offset_of(taken.place, offsetof(LockPlace, granted)), [&] {
-        return !world.alive(pe) || (words.get(lock) & kLost) != 0 || words.rc != DMAPP_RC_SUCCESS;
+        return !Visit::is_current() || !world.alive(pe) || (words.get(lock) & kLost) != 0 ||
+               words.rc != DMAPP_RC_SUCCESS;
       });
       if (granted != kGranted) return fail(lose(words, lock));
     }
@@ -231,7 +233,9 @@ bool anybody_died(const World& world) {
 }
 
 dmapp_return_t release(std::size_t place, const Held& held) {
-  Context* const context = here();
+  const Visit visit;
+  Context* const context = visit.context();
+  if (context == nullptr) return DMAPP_RC_INVALID_PARAM;
   Place lock;
   const dmapp_return_t found =
       context->find(&held.segment, held.host, held.address, sizeof *held.address, &lock);
@@ -249,7 +253,7 @@ dmapp_return_t release(std::size_t place, const Held& held) {
   }
   const std::int64_t missed_at = monotonic_ns() + kLinkNs;
   const std::uint64_t next = await(words, offset_of(place, offsetof(LockPlace, next)), [&] {
-    return monotonic_ns() > missed_at && anybody_died(context->world());
+    return !Visit::is_current() || (monotonic_ns() > missed_at && anybody_died(context->world()));
   });
   const int pe = pe_of(next);
   if (next == 0 || pe < 0 || pe >= context->npes()) return lose(words, lock);

@@ -231,7 +231,8 @@ dmapp_return_t advance(Context& context, Set& set) {
 
 dmapp_return_t begin(std::uint64_t handle, const void* in, void* out, std::uint32_t nelems,
                      dmapp_c_type_t type, dmapp_c_op_t op) {
-  Context* const context = here();
+  const Visit visit;
+  Context* const context = visit.context();
   const auto set = find_set(handle);
   if (context == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const std::lock_guard lock(set->mu);
@@ -268,7 +269,8 @@ dmapp_return_t begin(std::uint64_t handle, const void* in, void* out, std::uint3
 
 dmapp_return_t create(const dmapp_c_pset_desc_t& description, std::uint64_t identifier, std::uint64_t modes,
                       std::uint64_t* handle) {
-  World* const world = World::current();
+  const Visit visit;
+  World* const world = visit.context() == nullptr ? nullptr : &visit.context()->world();
   if (world == nullptr || identifier == UINT64_MAX) return DMAPP_RC_INVALID_PARAM;
   auto set = std::make_shared<Set>();
   set->identifier = identifier;
@@ -321,7 +323,7 @@ dmapp_return_t create(const dmapp_c_pset_desc_t& description, std::uint64_t iden
 
 using orrery::dmapp::Context;
 using orrery::dmapp::find_set;
-using orrery::dmapp::here;
+using orrery::dmapp::Visit;
 namespace reduce = orrery::dmapp::reduce;
 
 extern "C" {
@@ -334,7 +336,8 @@ dmapp_return_t dmapp_c_pset_create(dmapp_c_pset_desc_t* pdesc, uint64_t identifi
 }
 
 dmapp_return_t dmapp_c_pset_export(dmapp_c_pset_handle_t hndl) {
-  Context* const context = here();
+  const Visit visit;
+  Context* const context = visit.context();
   const auto set = find_set(hndl);
   if (context == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const std::lock_guard lock(set->mu);
@@ -360,7 +363,8 @@ dmapp_return_t dmapp_c_pset_export(dmapp_c_pset_handle_t hndl) {
 }
 
 dmapp_return_t dmapp_c_pset_destroy(dmapp_c_pset_handle_t hndl) {
-  const Context* const context = here();
+  const Visit visit;
+  const Context* const context = visit.context();
   const auto set = find_set(hndl);
   if (context == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const std::lock_guard lock(orrery::dmapp::g_sets_mu);
@@ -372,7 +376,8 @@ dmapp_return_t dmapp_c_pset_destroy(dmapp_c_pset_handle_t hndl) {
 }
 
 dmapp_return_t dmapp_c_pset_test(dmapp_c_pset_handle_t hndl) {
-  Context* const context = here();
+  const Visit visit;
+  Context* const context = visit.context();
   const auto set = find_set(hndl);
   if (context == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const std::lock_guard lock(set->mu);
@@ -382,7 +387,8 @@ dmapp_return_t dmapp_c_pset_test(dmapp_c_pset_handle_t hndl) {
 }
 
 dmapp_return_t dmapp_c_pset_wait(dmapp_c_pset_handle_t hndl) {
-  Context* const context = here();
+  const Visit visit;
+  Context* const context = visit.context();
   const auto set = find_set(hndl);
   if (context == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const bool timed = context->nic().clock() != nullptr;
@@ -400,14 +406,16 @@ dmapp_return_t dmapp_c_pset_wait(dmapp_c_pset_handle_t hndl) {
       });
     }
     if (rc != DMAPP_RC_NOT_DONE) return rc;
+    if (!Visit::is_current()) return DMAPP_RC_INVALID_PARAM;
     context->progress();
     if (!timed) yield();
   }
 }
 
 dmapp_return_t dmapp_c_pset_cancel_op(dmapp_c_pset_handle_t hndl) {
+  const Visit visit;
   const auto set = find_set(hndl);
-  if (here() == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
+  if (visit.context() == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const std::lock_guard lock(set->mu);
   if (set->phase == orrery::dmapp::Phase::idle) return DMAPP_RC_NOT_FOUND;
   set->lost = true;
@@ -420,7 +428,7 @@ dmapp_return_t dmapp_c_barrier_join(dmapp_c_pset_handle_t hndl) {
 
 dmapp_return_t dmapp_c_greduce_start(dmapp_c_pset_handle_t hndl, void* in, void* out, uint32_t nelems,
                                      dmapp_c_type_t type, dmapp_c_op_t op) {
-  if (here() == nullptr || in == nullptr || out == nullptr || reduce::bytes_of(type) == 0 ||
+  if (orrery::dmapp::here() == nullptr || in == nullptr || out == nullptr || reduce::bytes_of(type) == 0 ||
       !reduce::is_op(op))
     return DMAPP_RC_INVALID_PARAM;
   if (!reduce::takes(op, type)) return DMAPP_RC_NOT_SUPPORTED;

@@ -93,7 +93,6 @@ class Queue {
   }
 
   bool has_thread() const { return thread_.joinable(); }
-  bool is_own_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
   std::uint64_t handle() const { return handle_; }
 
   // Runs the callback for what is there. One thread at a time; another one, and the callback itself, go on.
@@ -172,6 +171,7 @@ Errc find_queue(Context& context, int pe, nic::MemKey* channel) {
     }
     if (looks == 0) context.world().watch(pe);
     if (!context.world().alive(pe)) return Errc::unreachable;
+    if (!Visit::is_current()) return Errc::unsupported;
     run_messages();
     yield_cpu();
   }
@@ -182,6 +182,12 @@ Errc find_queue(Context& context, int pe, nic::MemKey* channel) {
 void run_messages() {
   const std::shared_ptr<Queue> queue = queue_now();
   if (queue != nullptr && !queue->has_thread()) queue->run();
+}
+
+bool is_in_call() {
+  const Visits* const visits = t_seat.visits;
+  return t_in_callback || (t_seat.epoch == g_epoch.load(std::memory_order_relaxed) && visits != nullptr &&
+                           visits->depth.load(std::memory_order_relaxed) != 0);
 }
 
 void end_queue() {
@@ -196,13 +202,13 @@ void end_queue() {
 
 using orrery::Errc;
 using orrery::dmapp::Context;
-using orrery::dmapp::here;
 
 extern "C" {
 
 dmapp_return_t dmapp_queue_attach(int (*callback)(void* context, void* data, uint32_t len, dmapp_pe_t rank),
                                   void* context, uint64_t flags, dmapp_queue_handle_t* hndl) {
-  Context* const mine = here();
+  const orrery::dmapp::Visit visit;
+  Context* const mine = visit.context();
   if (mine == nullptr || callback == nullptr || flags != 0 || hndl == nullptr) return DMAPP_RC_INVALID_PARAM;
   const std::lock_guard lock(orrery::dmapp::g_queue_mu);
   if (orrery::dmapp::g_queue != nullptr) return DMAPP_RC_BUSY;
@@ -216,8 +222,9 @@ dmapp_return_t dmapp_queue_attach(int (*callback)(void* context, void* data, uin
 }
 
 dmapp_return_t dmapp_queue_detach(dmapp_queue_handle_t hndl, uint64_t flags) {
+  const orrery::dmapp::Visit visit;
   const auto queue = orrery::dmapp::queue_now();
-  if (here() == nullptr || flags != 0 || queue == nullptr || queue->handle() != hndl)
+  if (visit.context() == nullptr || flags != 0 || queue == nullptr || queue->handle() != hndl)
     return DMAPP_RC_INVALID_PARAM;
   if (orrery::dmapp::t_in_callback) return DMAPP_RC_BUSY;
   orrery::dmapp::end_queue();
@@ -226,7 +233,8 @@ dmapp_return_t dmapp_queue_detach(dmapp_queue_handle_t hndl, uint64_t flags) {
 
 dmapp_return_t dmapp_queue_put(dmapp_queue_handle_t hndl, void* source, uint64_t nelems, dmapp_type_t type,
                                dmapp_pe_t target_pe, uint64_t flags) {
-  Context* const context = here();
+  const orrery::dmapp::Visit visit;
+  Context* const context = visit.context();
   const int shift = orrery::dmapp::shift_of(type);
   if (context == nullptr || source == nullptr || shift < 0 || nelems > orrery::dmapp::kMostElements ||
       target_pe < 0 || target_pe >= context->npes() || flags != 0)
@@ -254,6 +262,7 @@ dmapp_return_t dmapp_queue_put(dmapp_queue_handle_t hndl, void* source, uint64_t
     // No slot is free: a retry after this PE's own messages, so that two full queues do not wait for each
     // other.
     if (sent != Errc::no_resource && sent != Errc::not_done) return orrery::dmapp::return_of(sent);
+    if (!orrery::dmapp::Visit::is_current()) return DMAPP_RC_INVALID_PARAM;
     orrery::dmapp::run_messages();
     orrery::yield_cpu();
   }

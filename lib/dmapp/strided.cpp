@@ -39,7 +39,8 @@ const std::byte* moved(const void* base, std::ptrdiff_t elements, int shift) {
 dmapp_return_t transfer(Mode mode, Direction direction, const void* remote, const dmapp_seg_desc_t* segment,
                         int pe, const void* local, const Strides& strides, std::uint64_t nelems,
                         dmapp_type_t type, dmapp_syncid_handle_t* syncid) {
-  Context* const context = here();
+  const Visit visit;
+  Context* const context = visit.context();
   const int shift = shift_of(type);
   if (context == nullptr || local == nullptr || shift < 0 || nelems > kMostElements ||
       (mode == Mode::syncid && syncid == nullptr) || !in_range(strides.remote) || !in_range(strides.local))
@@ -91,7 +92,8 @@ dmapp_return_t over_list(Mode mode, Direction direction, Blocks blocks, const vo
                          const dmapp_seg_desc_t* segment, const dmapp_pe_t* pes, std::uint32_t count,
                          const void* local, std::uint64_t nelems, dmapp_type_t type,
                          dmapp_syncid_handle_t* syncid) {
-  Context* const context = here();
+  const Visit visit;
+  Context* const context = visit.context();
   const int shift = shift_of(type);
   if (context == nullptr || pes == nullptr || local == nullptr || shift < 0 || nelems > kMostElements ||
       (mode == Mode::syncid && syncid == nullptr))

@@ -8,11 +8,10 @@ namespace orrery::dmapp {
 namespace {
 
 // The context and tracker of a handle; false: it names nothing.
-bool find_named(std::uint64_t handle, Context** context, Tracker** tracker) {
-  World* const world = World::current();
+bool find_named(const World& world, std::uint64_t handle, Context** context, Tracker** tracker) {
   const std::uint32_t number = Context::context_of(handle);
-  if (world == nullptr || number >= world->contexts()) return false;
-  *context = &world->context(number);
+  if (number >= world.contexts()) return false;
+  *context = &world.context(number);
   *tracker = (*context)->find_named(handle);
   return *tracker != nullptr;
 }
@@ -35,18 +34,20 @@ dmapp_return_t over_all(World& world, Each each) {
 
 using orrery::Errc;
 using orrery::dmapp::Context;
-using orrery::dmapp::here;
 using orrery::dmapp::return_of;
 using orrery::dmapp::Tracker;
+using orrery::dmapp::Visit;
 
 extern "C" {
 
 dmapp_return_t dmapp_syncid_wait(dmapp_syncid_handle_t* syncid) {
-  if (syncid == nullptr || here() == nullptr) return DMAPP_RC_INVALID_PARAM;
+  const Visit visit;
+  if (syncid == nullptr || visit.context() == nullptr) return DMAPP_RC_INVALID_PARAM;
   if (*syncid == Context::kComplete) return DMAPP_RC_SUCCESS;
   Context* context = nullptr;
   Tracker* tracker = nullptr;
-  if (!orrery::dmapp::find_named(*syncid, &context, &tracker)) return DMAPP_RC_INVALID_PARAM;
+  if (!orrery::dmapp::find_named(visit.context()->world(), *syncid, &context, &tracker))
+    return DMAPP_RC_INVALID_PARAM;
   const Errc ended = context->wait(*tracker);
   context->close_named(*syncid);
   *syncid = Context::kComplete;
@@ -54,11 +55,13 @@ dmapp_return_t dmapp_syncid_wait(dmapp_syncid_handle_t* syncid) {
 }
 
 dmapp_return_t dmapp_syncid_test(dmapp_syncid_handle_t* syncid, int* flag) {
-  if (syncid == nullptr || flag == nullptr || here() == nullptr) return DMAPP_RC_INVALID_PARAM;
+  const Visit visit;
+  if (syncid == nullptr || flag == nullptr || visit.context() == nullptr) return DMAPP_RC_INVALID_PARAM;
   if (*syncid != Context::kComplete) {
     Context* context = nullptr;
     Tracker* tracker = nullptr;
-    if (!orrery::dmapp::find_named(*syncid, &context, &tracker)) return DMAPP_RC_INVALID_PARAM;
+    if (!orrery::dmapp::find_named(visit.context()->world(), *syncid, &context, &tracker))
+      return DMAPP_RC_INVALID_PARAM;
     const Errc ended = context->test(*tracker);
     if (ended == Errc::not_done) {
       *flag = 0;
@@ -73,13 +76,15 @@ dmapp_return_t dmapp_syncid_test(dmapp_syncid_handle_t* syncid, int* flag) {
 }
 
 dmapp_return_t dmapp_gsync_wait(void) {
-  Context* const context = here();
+  const Visit visit;
+  Context* const context = visit.context();
   if (context == nullptr) return DMAPP_RC_INVALID_PARAM;
   return orrery::dmapp::over_all(context->world(), [](Context& one) { return one.wait(one.implicit()); });
 }
 
 dmapp_return_t dmapp_gsync_test(int* flag) {
-  Context* const context = here();
+  const Visit visit;
+  Context* const context = visit.context();
   if (context == nullptr || flag == nullptr) return DMAPP_RC_INVALID_PARAM;
   const dmapp_return_t rc =
       orrery::dmapp::over_all(context->world(), [](Context& one) { return one.test(one.implicit()); });
@@ -89,14 +94,16 @@ dmapp_return_t dmapp_gsync_test(int* flag) {
 }
 
 dmapp_return_t dmapp_thread_gsync_wait(void) {
-  Context* const context = here();
+  const Visit visit;
+  Context* const context = visit.context();
   if (context == nullptr) return DMAPP_RC_INVALID_PARAM;
   if (context->is_idle(context->implicit())) return DMAPP_RC_SUCCESS;
   return return_of(context->wait(context->implicit()));
 }
 
 dmapp_return_t dmapp_thread_gsync_test(int* flag) {
-  Context* const context = here();
+  const Visit visit;
+  Context* const context = visit.context();
   if (context == nullptr || flag == nullptr) return DMAPP_RC_INVALID_PARAM;
   const Errc ended = context->test(context->implicit());
   if (ended != Errc::ok && ended != Errc::not_done) return return_of(ended);

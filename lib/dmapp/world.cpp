@@ -2,7 +2,10 @@
 // Copyright 2026 the Orrery authors
 #include "lib/dmapp/world.hpp"
 
+#include "emu/base/asymmetric_fence.hpp"
 #include "emu/base/log.hpp"
+#include "emu/base/patient_yield.hpp"
+#include "emu/memory/raw_calls.hpp"
 #include "lib/dmapp/context.hpp"
 #include "lib/dmapp/data_segment.hpp"
 
@@ -27,14 +30,19 @@ constexpr std::uint64_t kHuge = 2ull << 20;
 constexpr std::uint64_t kLargestHeap = 16ull << 40;
 
 // Where the heap is tried to be mapped, one after the other: what lies between a program's own heap and its
-// mappings, and, for programs that an instrumentation has taken that from, elsewhere.
+// mappings, and, for programs that an instrumentation has taken that from, elsewhere. ThreadSanitizer leaves a program
+// the lowest 512 GiB of these, valgrind the lowest 16 TiB: a program that is not position-independent begins with its
+// break there, within the first 128 MiB.
 constexpr std::uint64_t kHeapPlaces[] = {0x2000'0000'0000, 0x3000'0000'0000, 0x1800'0000'0000,
-                                         0x6000'0000'0000, 0x7000'0000'0000, 0x5000'0000'0000};
+                                         0x6000'0000'0000, 0x7000'0000'0000, 0x5000'0000'0000,
+                                         0x0010'0000'0000};
 
 // Instances of DMAPP's endpoints: far from those that clients of the same NIC choose.
 constexpr std::uint32_t kInstances = 0xd3000000;
 
 std::mutex g_start_mu;
+// Between a thread that takes or leaves its seat and the end of the world. Never held while anything is awaited.
+std::mutex g_seats_mu;
 std::uint64_t g_epochs = 0;  // guarded by g_start_mu
 bool g_opened_pmi = false;   // guarded by g_start_mu
 
@@ -93,6 +101,10 @@ Result<World*> World::start(const Attributes& attributes) {
     g_current.store(nullptr, std::memory_order_release);
   });
   World* const made = world.release();
+  // In a child, the visits of the parent's threads.
+  for (Visits& visits : g_visits) visits.depth.store(0, std::memory_order_relaxed);
+  g_strong_visits.store(!asymmetric_fence::enrolled(), std::memory_order_relaxed);
+  const std::lock_guard seats(g_seats_mu);
   g_current.store(made, std::memory_order_release);
   g_epoch.store(++g_epochs, std::memory_order_release);
   return made;
@@ -102,13 +114,33 @@ void World::stop() {
   const std::lock_guard lock(g_start_mu);
   World* const world = current();
   if (world == nullptr) return;
-  g_epoch.store(0, std::memory_order_release);
-  g_current.store(nullptr, std::memory_order_release);
-  for (std::size_t i = 0; i < world->contexts(); ++i)
-    (void)world->context(i).wait(world->context(i).implicit());
+  {
+    const std::lock_guard seats(g_seats_mu);
+    // A full barrier: where threads announce with one too, either they see it or their visits are seen.
+    g_epoch.exchange(0, std::memory_order_seq_cst);
+    g_current.store(nullptr, std::memory_order_release);
+  }
+  world->wait_for_visits();
+  for (std::size_t i = 0; i < world->contexts(); ++i) world->context(i).drain();
   // No PE's memory goes while another one still uses it.
   if (PMI_Barrier() != PMI_SUCCESS) log::warn("dmapp_finalize: PMI_Barrier failed");
   delete world;
+}
+
+// The threads in a call that waits see that the epoch is another one, or are done with what they wait for.
+void World::wait_for_visits() const {
+  (void)asymmetric_fence::heavy();
+  PatientYield yield;
+  for (std::size_t i = 0; i < contexts(); ++i) {
+    // Acquire: pairs with the visit's end.
+    while (g_visits[i].depth.load(std::memory_order_acquire) != 0) {
+      nic().progress();
+      if (clock::Clock* const clock = nic().clock(); clock != nullptr)
+        clock->idle(this);
+      else
+        yield();
+    }
+  }
 }
 
 World::World(nic::Runtime& runtime, const Attributes& attributes)
@@ -187,11 +219,13 @@ Result<Region> World::enter_region(std::uint64_t base, std::uint64_t bytes) {
 
 bool World::map_heap(std::uint64_t at, std::uint64_t bytes) {
   if (in_file_) return runtime_.memory().allocate_at(at, bytes).ok();
-  void* const block = mmap(reinterpret_cast<void*>(at), bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  // ThreadSanitizer's own mmap drops an address that it does not like, and with this flag maps the first page.
+  void* const block =
+      memory::raw::mmap(memory::raw::pointer(at), bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (block == MAP_FAILED) return false;
-  if (reinterpret_cast<std::uint64_t>(block) == at) return true;
-  munmap(block, bytes);
+  if (block == memory::raw::pointer(at)) return true;
+  memory::raw::munmap(block, bytes);
   return false;
 }
 
@@ -258,6 +292,21 @@ void World::watch(int pe) const {
   runtime_.watch({static_cast<wire::ProcessSlot>(other.process_slot), other.process_generation});
 }
 
+Context* World::enter_current(std::uint64_t* epoch) {
+  const std::lock_guard seats(g_seats_mu);
+  World* const world = current();
+  *epoch = g_epoch.load(std::memory_order_relaxed);
+  return world == nullptr ? nullptr : world->enter();
+}
+
+void World::leave_current(Context& context, std::uint64_t epoch) {
+  const std::lock_guard seats(g_seats_mu);
+  World* const world = current();
+  if (world == nullptr || epoch != g_epoch.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(world->mu_);
+  world->idle_.push_back(&context);
+}
+
 Context* World::enter() {
   const std::lock_guard lock(mu_);
   if (!idle_.empty()) {
@@ -280,11 +329,6 @@ Context* World::enter() {
   contexts_[number] = std::move(context);
   context_count_.store(number + 1, std::memory_order_release);
   return contexts_[number].get();
-}
-
-void World::leave(Context& context) {
-  const std::lock_guard lock(mu_);
-  idle_.push_back(&context);
 }
 
 }  // namespace orrery::dmapp

@@ -10,6 +10,7 @@
 #include "lib/dmapp/heap_size.hpp"
 #include "lib/dmapp/inside.hpp"
 #include "lib/dmapp/segment.hpp"
+#include "lib/dmapp/visit.hpp"
 
 #include <array>
 #include <atomic>
@@ -50,8 +51,13 @@ class World {
   static World* current() { return g_current.load(std::memory_order_acquire); }
   // Collective. Errors: those of the job, the NIC and the memory; the log says why.
   static Result<World*> start(const Attributes& attributes);
-  // Collective. Ends current().
+  // Collective. Ends current(), after the calls of other threads that wait for something of it.
   static void stop();
+  // Which one a thread comes to that has no seat, or a stale one: its context there (null: the log says why), and the
+  // epoch. Null, 0: there is none.
+  static Context* enter_current(std::uint64_t* epoch);
+  // A thread gives back what it has from there.
+  static void leave_current(Context& context, std::uint64_t epoch);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -81,17 +87,15 @@ class World {
   void* allocate_pages(std::uint64_t bytes) const;
   void free_pages(void* block, std::uint64_t bytes) const;
 
-  // The calling thread's context, made at its first call; null: the log says why.
-  Context* enter();
-  // A thread ended: its context may be another one's.
-  void leave(Context& context);
   std::size_t contexts() const { return context_count_.load(std::memory_order_acquire); }
   // REQUIRES: index < contexts().
   Context& context(std::size_t index) const { return *contexts_[index]; }
-  static constexpr std::size_t kMaxContexts = 1024;
 
  private:
   World(nic::Runtime& runtime, const Attributes& attributes);
+  // The calling thread's context, made at its first call; null: the log says why.
+  Context* enter();
+  void wait_for_visits() const;
   Status set_up();
   Status place_heap();
   Status exchange();
@@ -115,8 +119,5 @@ class World {
   std::atomic<std::size_t> context_count_{0};
   std::vector<Context*> idle_;  // guarded by mu_
 };
-
-// Number of the current world, 0 when there is none: threads know by it whether what they kept is stale.
-extern std::atomic<std::uint64_t> g_epoch;
 
 }  // namespace orrery::dmapp

@@ -170,6 +170,56 @@ TEST(DmappBadInput, MemoryAndSets) {
   EXPECT_NE(text, nullptr);
 }
 
+TEST(DmappBadInput, QueuesAndReductions) {
+  const Pe& pe = Pe::get();
+  const auto hear = [](void*, void*, std::uint32_t, dmapp_pe_t) { return 0; };
+  dmapp_queue_handle_t queue = 0;
+  EXPECT_EQ(dmapp_queue_attach(nullptr, nullptr, 0, &queue), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(dmapp_queue_attach(hear, nullptr, 1, &queue), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(dmapp_queue_attach(hear, nullptr, 0, nullptr), DMAPP_RC_INVALID_PARAM);
+  REQUIRE_SUCCESS(dmapp_queue_attach(hear, nullptr, 0, &queue));
+  std::uint64_t word = 5;
+  const auto put = [&](void* source, std::uint64_t n, dmapp_type_t type, dmapp_pe_t to, std::uint64_t flags) {
+    return dmapp_queue_put(queue, source, n, type, to, flags);
+  };
+  EXPECT_EQ(put(nullptr, 1, DMAPP_QW, pe.me, 0), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(put(&word, 1, static_cast<dmapp_type_t>(DMAPP_C_DOUBLE), pe.me, 0), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(put(&word, 1, DMAPP_QW, -1, 0), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(put(&word, 1, DMAPP_QW, pe.count, 0), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(put(&word, 1, DMAPP_QW, pe.me, 1), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(put(&word, UINT64_MAX, DMAPP_QW, pe.me, 0), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(put(&word, std::uint64_t{1} << 40, DMAPP_QW, pe.me, 0), DMAPP_RC_NO_SPACE);
+  EXPECT_EQ(dmapp_queue_detach(queue, 1), DMAPP_RC_INVALID_PARAM);
+  REQUIRE_SUCCESS(dmapp_queue_detach(queue, 0));
+  EXPECT_EQ(put(&word, 1, DMAPP_QW, pe.me, 0), DMAPP_RC_INVALID_PARAM);  // stale
+
+  dmapp_c_pset_desc_t d{};
+  d.type = DMAPP_C_PSET_DELIMITER_STRIDED;
+  d.u.stride_type = {1, pe.me, 1};
+  dmapp_c_pset_handle_t set = 0;
+  EXPECT_EQ(dmapp_c_pset_create(&d, 2, 0, nullptr, nullptr), DMAPP_RC_INVALID_PARAM);
+  REQUIRE_SUCCESS(dmapp_c_pset_create(&d, 2, 0, nullptr, &set));
+  EXPECT_EQ(dmapp_c_pset_create(&d, 2, 0, nullptr, &set), DMAPP_RC_BUSY);
+  double x = 1;
+  EXPECT_EQ(dmapp_c_greduce_start(set, &x, &x, 1, DMAPP_C_DOUBLE, DMAPP_C_SUM),
+            DMAPP_RC_NOT_DONE);  // not exported
+  REQUIRE_SUCCESS(dmapp_c_pset_export(set));
+  EXPECT_EQ(dmapp_c_greduce_start(set, nullptr, &x, 1, DMAPP_C_DOUBLE, DMAPP_C_SUM), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(dmapp_c_greduce_start(set, &x, nullptr, 1, DMAPP_C_DOUBLE, DMAPP_C_SUM), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(dmapp_c_greduce_start(set, &x, &x, 1, DMAPP_C_DOUBLE, static_cast<dmapp_c_op_t>(99)),
+            DMAPP_RC_INVALID_PARAM);
+  REQUIRE_SUCCESS(dmapp_c_pset_destroy(set));
+  // Stale: one that was.
+  EXPECT_EQ(dmapp_c_pset_export(set), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(dmapp_c_pset_test(set), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(dmapp_c_pset_wait(set), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(dmapp_c_pset_cancel_op(set), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(dmapp_c_pset_destroy(set), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(dmapp_c_barrier_join(set), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(dmapp_c_greduce_start(set, &x, &x, 1, DMAPP_C_DOUBLE, DMAPP_C_SUM), DMAPP_RC_INVALID_PARAM);
+  EXPECT_EQ(x, 1.0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
