@@ -134,7 +134,7 @@ endfunction()
 # orrery_test(<name> SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT s] [ENV ...] [SANITIZED filter])
 # A GoogleTest program over the emulator's internals; each is one ctest entry. The label `inprocess` says
 # that the program needs no other process, which is what ThreadSanitizer can watch; the target
-# `inprocess_tests` builds those alone. SANITIZED: where an instrumented program takes several times as long, the
+# `inprocess_tests` builds those, and what orrery_api_test() says of TSAN. SANITIZED: where an instrumented program takes several times as long, the
 # selection of its tests that is run then, as a filter of GoogleTest.
 function(orrery_test name)
   cmake_parse_arguments(A "" "TIMEOUT;SANITIZED" "SOURCES;LIBS;LABELS;ENV" ${ARGN})
@@ -156,12 +156,13 @@ function(orrery_test name)
 endfunction()
 
 # orrery_api_test(<name> SOURCES ... [LIBS ...] [NPES n] [LABELS ...] [TIMEOUT s]
-#                 [ADOPT modes...] [RUN options of orrery run])
+#                 [ADOPT modes...] [TSAN modes...] [RUN options of orrery run])
 # A GoogleTest program over the public interfaces alone, linked as a client is: with the shared libraries. It
 # runs under `orrery run -n NPES`, or by itself without NPES, once for each value of ORRERY_ADOPT in ADOPT;
 # `frames` is never, and no cross-memory attach either; `wire` sends everything by the wire between hosts.
+# TSAN: those of the modes that ThreadSanitizer watches as well, each process by itself: the label `tsan`.
 function(orrery_api_test name)
-  cmake_parse_arguments(A "" "NPES;TIMEOUT" "SOURCES;LIBS;LABELS;ADOPT;RUN" ${ARGN})
+  cmake_parse_arguments(A "" "NPES;TIMEOUT" "SOURCES;LIBS;LABELS;ADOPT;TSAN;RUN" ${ARGN})
   add_executable(${name} ${A_SOURCES} ${PROJECT_SOURCE_DIR}/tests/leaks_of_others.c)
   target_link_libraries(${name} PRIVATE orrery_flags ${A_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
   orrery_precompile(${name})
@@ -182,8 +183,14 @@ function(orrery_api_test name)
     elseif(adopt STREQUAL wire)
       set(environment ORRERY_WIRE=ofi)
     endif()
+    set(labels ${A_LABELS})
+    if(adopt IN_LIST A_TSAN)
+      list(APPEND labels tsan)
+      list(APPEND environment TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp)
+      add_dependencies(inprocess_tests ${name} orrery_tool)
+    endif()
     add_test(NAME ${name}-${adopt} COMMAND ${command})
-    set_tests_properties(${name}-${adopt} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}"
+    set_tests_properties(${name}-${adopt} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${labels}"
       ENVIRONMENT "${environment}")
   endforeach()
 endfunction()

@@ -5,7 +5,8 @@
 # Installs what is missing, builds, and runs the tests.
 # usage: tools/test.sh [suite...]        release (default): every test, optimised
 #                                        asan-ubsan: the tests of programs under Address- and UBSanitizer
-#                                        tsan: the tests that run in one process under ThreadSanitizer
+#                                        tsan: under ThreadSanitizer the tests that run in one process, and some
+#                                        jobs of which it watches each process
 #                                        clang: every test, compiled by clang
 #                                        fuzz: every fuzz target, ORRERY_FUZZ_SECONDS (60) each
 # Ends with "N passed, N failed" over all suites and with 0 when none failed.
@@ -139,7 +140,7 @@ while [ $# -gt 0 ]; do
     asan-ubsan)
       wrap=("${unrandomised[@]}")
       check "$suite" --label-exclude '^source$' --exclude-regex 'killer_|^tool_(figures_short|draw|link_report)$' ;;
-    tsan) wrap=("${unrandomised[@]}"); check "$suite" --label-regex '^inprocess$' ;;
+    tsan) wrap=("${unrandomised[@]}"); check "$suite" --label-regex '^(inprocess|tsan)$' ;;
     fuzz) fuzz ;;
     *) wrap=(); check "$suite" ;;
   esac
