@@ -22,7 +22,8 @@ namespace orrery::dmapp {
 namespace {
 
 constexpr std::int64_t kSetLookNs = 10'000'000;  // between looks at which PEs live
-constexpr std::size_t kFlat = kArity + 1;        // members that tell each other
+constexpr std::uint32_t kLooksPerClock = 32;
+constexpr std::size_t kFlat = kArity + 1;  // members that tell each other
 
 enum class Phase : std::uint8_t { idle, gathering, waiting };
 
@@ -48,6 +49,9 @@ struct Set {
   std::array<std::uint64_t, kSetElements> mine{};    // this member's contribution
   std::array<std::uint64_t, kSetElements> result{};  // of what was gathered so far
   std::int64_t look_at = 0;
+  std::uint32_t looks = 0;        // of the operation that found nothing
+  std::uint64_t epoch = 0;        // the world's
+  std::atomic<bool> there{true};  // until it is destroyed
 
   bool flat() const { return members.size() <= kFlat; }
   std::size_t parent() const { return (me - 1) / kArity; }
@@ -64,13 +68,19 @@ std::uint64_t g_numbers = 0;                     // guarded by g_sets_mu
 std::uint64_t g_epoch_of_sets = 0;               // guarded by g_sets_mu
 
 //   63..8 number | 7..0 slot
-std::shared_ptr<Set> find_set(std::uint64_t handle) {
+// Stays until the thread's next call of it.
+Set* find_set(std::uint64_t handle) {
+  thread_local std::shared_ptr<Set> last;
+  const std::uint64_t epoch = g_epoch.load(std::memory_order_relaxed);
+  if (last != nullptr && last->handle == handle && last->epoch == epoch &&
+      last->there.load(std::memory_order_acquire)) [[likely]]
+    return last.get();
   const std::lock_guard lock(g_sets_mu);
   const std::size_t slot = handle & 0xff;
-  if (g_epoch_of_sets != g_epoch.load(std::memory_order_relaxed) || slot >= kSets ||
-      g_sets[slot] == nullptr || g_sets[slot]->handle != handle)
+  if (g_epoch_of_sets != epoch || slot >= kSets || g_sets[slot] == nullptr || g_sets[slot]->handle != handle)
     return nullptr;
-  return g_sets[slot];
+  last = g_sets[slot];
+  return last.get();
 }
 
 // The members that a description names; empty: none that could be.
@@ -216,6 +226,8 @@ dmapp_return_t advance(Context& context, Set& set) {
   const dmapp_return_t rc = set.flat() ? advance_flat(set, own) : advance_tree(context, set, own);
   if (rc != DMAPP_RC_NOT_DONE && rc != DMAPP_RC_SUCCESS) set.lost = true;
   if (rc != DMAPP_RC_NOT_DONE) return rc;
+  // A look at the clock takes as long as many at the rows.
+  if (++set.looks % kLooksPerClock != 0) return rc;
   const std::int64_t now = monotonic_ns();
   if (now < set.look_at) return rc;
   set.look_at = now + kSetLookNs;
@@ -233,7 +245,7 @@ dmapp_return_t begin(std::uint64_t handle, const void* in, void* out, std::uint3
                      dmapp_c_type_t type, dmapp_c_op_t op) {
   const Visit visit;
   Context* const context = visit.context();
-  const auto set = find_set(handle);
+  Set* const set = find_set(handle);
   if (context == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const std::lock_guard lock(set->mu);
   if (!set->exported) return DMAPP_RC_NOT_DONE;
@@ -310,6 +322,7 @@ dmapp_return_t create(const dmapp_c_pset_desc_t& description, std::uint64_t iden
   }
   slot.down.turn.store(0, std::memory_order_relaxed);
   set->slot = free;
+  set->epoch = epoch;
   set->handle = ++g_numbers << 8 | free;
   *handle = set->handle;
   g_sets[free] = std::move(set);
@@ -338,7 +351,7 @@ dmapp_return_t dmapp_c_pset_create(dmapp_c_pset_desc_t* pdesc, uint64_t identifi
 dmapp_return_t dmapp_c_pset_export(dmapp_c_pset_handle_t hndl) {
   const Visit visit;
   Context* const context = visit.context();
-  const auto set = find_set(hndl);
+  auto* const set = find_set(hndl);
   if (context == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const std::lock_guard lock(set->mu);
   if (set->exported) return DMAPP_RC_SUCCESS;
@@ -365,12 +378,13 @@ dmapp_return_t dmapp_c_pset_export(dmapp_c_pset_handle_t hndl) {
 dmapp_return_t dmapp_c_pset_destroy(dmapp_c_pset_handle_t hndl) {
   const Visit visit;
   const Context* const context = visit.context();
-  const auto set = find_set(hndl);
+  auto* const set = find_set(hndl);
   if (context == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const std::lock_guard lock(orrery::dmapp::g_sets_mu);
   const std::lock_guard no_operation(set->mu);
   if (set->phase != orrery::dmapp::Phase::idle && !set->lost) return DMAPP_RC_BUSY;
   context->world().inside().sets[set->slot].identifier.store(0, std::memory_order_release);
+  set->there.store(false, std::memory_order_release);
   orrery::dmapp::g_sets[set->slot] = nullptr;
   return DMAPP_RC_SUCCESS;
 }
@@ -378,7 +392,7 @@ dmapp_return_t dmapp_c_pset_destroy(dmapp_c_pset_handle_t hndl) {
 dmapp_return_t dmapp_c_pset_test(dmapp_c_pset_handle_t hndl) {
   const Visit visit;
   Context* const context = visit.context();
-  const auto set = find_set(hndl);
+  auto* const set = find_set(hndl);
   if (context == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const std::lock_guard lock(set->mu);
   const dmapp_return_t rc = orrery::dmapp::advance(*context, *set);
@@ -389,7 +403,7 @@ dmapp_return_t dmapp_c_pset_test(dmapp_c_pset_handle_t hndl) {
 dmapp_return_t dmapp_c_pset_wait(dmapp_c_pset_handle_t hndl) {
   const Visit visit;
   Context* const context = visit.context();
-  const auto set = find_set(hndl);
+  auto* const set = find_set(hndl);
   if (context == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const bool timed = context->nic().clock() != nullptr;
   const orrery::WaitBudget budget{.spins = timed ? 1 : context->world().runtime().wait_budget().spins,
@@ -414,7 +428,7 @@ dmapp_return_t dmapp_c_pset_wait(dmapp_c_pset_handle_t hndl) {
 
 dmapp_return_t dmapp_c_pset_cancel_op(dmapp_c_pset_handle_t hndl) {
   const Visit visit;
-  const auto set = find_set(hndl);
+  auto* const set = find_set(hndl);
   if (visit.context() == nullptr || set == nullptr) return DMAPP_RC_INVALID_PARAM;
   const std::lock_guard lock(set->mu);
   if (set->phase == orrery::dmapp::Phase::idle) return DMAPP_RC_NOT_FOUND;
