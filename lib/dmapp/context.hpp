@@ -142,8 +142,8 @@ class Context {
   // Starts it, counted in `tracker`; waits for room. ok: accepted.
   Errc start(const Place& place, nic::Request request, Tracker& tracker);
   Tracker& implicit() { return implicit_; }
-  // Waits until nothing of it is left and says how it ended; forgets that. Errors: unsupported: the world has ended,
-  // and with it all that was under way.
+  // Waits until nothing of it is left and says how it ended; forgets that. Errors: unsupported: the world
+  // has ended, and with it all that was under way.
   Errc wait(Tracker& tracker);
   // Whether nothing of it is left, after a look; then as wait(). not_done.
   Errc test(Tracker& tracker);
@@ -168,7 +168,8 @@ class Context {
 
   // Moves along what is under way.
   void progress();
-  // Waits until the NIC has nothing of this context any more: it may go. REQUIRES: no thread is in a call of it.
+  // Waits until the NIC has nothing of this context any more: it may go.
+  // REQUIRES: no thread is in a call of it.
   void drain();
 
  private:

@@ -20,7 +20,8 @@ struct alignas(64) Visits {
 };
 inline constexpr std::size_t kMaxContexts = 1024;
 extern std::array<Visits, kMaxContexts> g_visits;
-// Whether an announcement has to be a full barrier (base/asymmetric_fence.hpp). Constant while there is a world.
+// Whether an announcement has to be a full barrier (base/asymmetric_fence.hpp). Constant while there
+// is a world.
 extern std::atomic<bool> g_strong_visits;
 
 // What a thread remembers of its context.

@@ -30,9 +30,9 @@ constexpr std::uint64_t kHuge = 2ull << 20;
 constexpr std::uint64_t kLargestHeap = 16ull << 40;
 
 // Where the heap is tried to be mapped, one after the other: what lies between a program's own heap and its
-// mappings, and, for programs that an instrumentation has taken that from, elsewhere. ThreadSanitizer leaves a program
-// the lowest 512 GiB of these, valgrind the lowest 16 TiB: a program that is not position-independent begins with its
-// break there, within the first 128 MiB.
+// mappings, and, for programs that an instrumentation has taken that from, elsewhere. ThreadSanitizer
+// leaves a program the lowest 512 GiB of these, valgrind the lowest 16 TiB: a program that is not
+// position-independent begins there with its break, within the first 128 MiB.
 constexpr std::uint64_t kHeapPlaces[] = {0x2000'0000'0000, 0x3000'0000'0000, 0x1800'0000'0000,
                                          0x6000'0000'0000, 0x7000'0000'0000, 0x5000'0000'0000,
                                          0x0010'0000'0000};
@@ -41,7 +41,8 @@ constexpr std::uint64_t kHeapPlaces[] = {0x2000'0000'0000, 0x3000'0000'0000, 0x1
 constexpr std::uint32_t kInstances = 0xd3000000;
 
 std::mutex g_start_mu;
-// Between a thread that takes or leaves its seat and the end of the world. Never held while anything is awaited.
+// Between a thread that takes or leaves its seat and the end of the world. Never held while anything is
+// awaited.
 std::mutex g_seats_mu;
 std::uint64_t g_epochs = 0;  // guarded by g_start_mu
 bool g_opened_pmi = false;   // guarded by g_start_mu
@@ -219,7 +220,7 @@ Result<Region> World::enter_region(std::uint64_t base, std::uint64_t bytes) {
 
 bool World::map_heap(std::uint64_t at, std::uint64_t bytes) {
   if (in_file_) return runtime_.memory().allocate_at(at, bytes).ok();
-  // ThreadSanitizer's own mmap drops an address that it does not like, and with this flag maps the first page.
+  // ThreadSanitizer's own mmap drops an address that it does not like, and with this flag maps page 0.
   void* const block =
       memory::raw::mmap(memory::raw::pointer(at), bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);

@@ -53,8 +53,8 @@ class World {
   static Result<World*> start(const Attributes& attributes);
   // Collective. Ends current(), after the calls of other threads that wait for something of it.
   static void stop();
-  // Which one a thread comes to that has no seat, or a stale one: its context there (null: the log says why), and the
-  // epoch. Null, 0: there is none.
+  // Which one a thread comes to that has no seat, or a stale one: its context there (null: the log says
+  // why), and the epoch. Null, 0: there is none.
   static Context* enter_current(std::uint64_t* epoch);
   // A thread gives back what it has from there.
   static void leave_current(Context& context, std::uint64_t epoch);

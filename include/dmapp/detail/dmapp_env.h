@@ -16,9 +16,10 @@ extern "C" {
  * XT_SYMMETRIC_HEAP_SIZE asks for; the log says why. */
 dmapp_return_t dmapp_init(dmapp_rma_attrs_t* requested, dmapp_rma_attrs_t* actual);
 dmapp_return_t dmapp_init_ext(dmapp_rma_attrs_ext_t* requested, dmapp_rma_attrs_ext_t* actual);
-/* Completes what this PE has outstanding and leaves. Collective. Memory of the symmetric heap is gone. A thread that
- * waits in another call comes back first: what it waits for is complete, or the call says INVALID_PARAM (a lock:
- * TRANSACTION_ERROR). No thread may be in a call that starts an operation. BUSY: in a callback. */
+/* Completes what this PE has outstanding and leaves. Collective. Memory of the symmetric heap is gone. A
+ * thread that waits in another call comes back first: what it waits for is complete, or the call says
+ * INVALID_PARAM (a lock: TRANSACTION_ERROR). No thread may be in a call that starts an operation. BUSY: in a
+ * callback. */
 dmapp_return_t dmapp_finalize(void);
 /* *flag: 1 between dmapp_init and dmapp_finalize, else 0. Always allowed. */
 dmapp_return_t dmapp_initialized(int* flag);
