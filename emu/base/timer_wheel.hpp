@@ -36,8 +36,8 @@ class Timer {
 // the time that passes costs nothing but for those that are due (Varghese and Lauck's hierarchical wheel). A
 // timer is never early, and at most one tick (1.05 ms) late. Limits beyond 13 days are kept, too.
 // Threads: its caller's lock guards the wheel and all its timers.
-// Usage: wheel.arm(op->limit, now + limit_ns);
-//        wheel.advance(now, [](Timer& due) { ... });  // by wheel.next_ns() at the latest
+// Usage: wheel.arm(*timer, now + limit_ns);
+//        wheel.advance(now, [](Timer& due) { due.disarm(); });  // by wheel.next_ns() at the latest
 class TimerWheel {
  public:
   static constexpr int kTickShift = 20;
