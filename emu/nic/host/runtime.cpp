@@ -204,8 +204,10 @@ Status Runtime::make_segment() {
   // Room for two match units beside all queues. Address space alone: pages of the file come with their use.
   constexpr std::uint64_t kArenaBytes = std::uint64_t{1} << 30;
   Geometry geometry;
-  geometry.arena_bytes = kArenaBytes;
   rlimit limit{};
+  // Where it is limited (ulimit -v), the default, which has room for one.
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    geometry.arena_bytes = kArenaBytes;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     // A file over the limit raises SIGXFSZ: make do with what is allowed.
     geometry.lane_count = 64;
