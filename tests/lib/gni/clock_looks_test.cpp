@@ -173,6 +173,40 @@ TEST(Start, MorePesThanCoresAreNotPacedWithoutAWord) {
       << ran.err;
 }
 
+// Lines of different PEs come in any order.
+std::multiset<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::multiset<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.insert(line);
+  return lines;
+}
+
+struct Jittered {
+  int pes;
+  std::vector<std::string> what;
+};
+class Jitter : public ::testing::TestWithParam<Jittered> {};
+
+TEST_P(Jitter, ProgramsPrintTheSameWhateverRealTimeTheirCallsTake) {
+  const Jittered job = GetParam();
+  const Ran calm = looking_run(job.pes, job.what);
+  ASSERT_EQ(calm.code, 0) << calm.err;
+  for (const char* const seed : {"1", "1000"}) {
+    setenv("CLOCK_JITTER", seed, 1);
+    const Ran ran = looking_run(job.pes, job.what);
+    unsetenv("CLOCK_JITTER");
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(lines_of(ran.out), lines_of(calm.out)) << seed;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Clock, Jitter,
+                         ::testing::Values(Jittered{2, {"ping_pong", ""}}, Jittered{2, {"memory", ""}},
+                                           Jittered{16, {"all_to_all", "50"}}, Jittered{8, {"hot_spot", ""}},
+                                           Jittered{6, {"stealing", ""}}, Jittered{3, {"timeouts", ""}},
+                                           Jittered{9, {"to_one", ""}}, Jittered{4, {"messages", ""}},
+                                           Jittered{4, {"reduce", ""}}),
+                         [](const auto& info) { return info.param.what.front(); });
+
 TEST(Start, TheClockHasOneBeginning) {
   const Ran ran = looking_run(2, {"start"});
   ASSERT_EQ(ran.code, 0) << ran.err;

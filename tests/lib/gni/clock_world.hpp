@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <vector>
 
 #include <sys/syscall.h>
@@ -30,6 +31,18 @@ inline std::int64_t now_ns() {
 inline void sleep_really_us(long us) {
   const timespec span{us / 1'000'000, us % 1'000'000 * 1'000};
   syscall(SYS_nanosleep, &span, nullptr);
+}
+
+// With CLOCK_JITTER in the environment, a number: some of the program's calls take a moment of real time, at
+// random. Virtual time knows nothing of it.
+inline void jitter() {
+  static const char* const seed = std::getenv("CLOCK_JITTER");
+  if (seed == nullptr) return;
+  thread_local std::minstd_rand random(static_cast<unsigned>(std::strtoul(seed, nullptr, 10)) + 1 +
+                                       static_cast<unsigned>(getpid()));
+  const auto drawn = random();
+  if (drawn % 30 == 0) sleep_really_us(static_cast<long>(drawn / 30 % 150));
+  if (drawn % 5000 == 7) sleep_really_us(20'000);
 }
 
 struct World {
@@ -60,6 +73,7 @@ struct World {
   int size() const { return session.size; }
 
   void post(int pe, gni_post_descriptor_t& pd) {
+    jitter();
     const bool block = pd.type == GNI_POST_RDMA_PUT || pd.type == GNI_POST_RDMA_GET;
     pd.local_mem_hndl = local_handle;
     gni_return_t rc = GNI_RC_SUCCESS;
@@ -68,6 +82,7 @@ struct World {
     bench::require(rc, "post");
   }
   bool reap_one() {
+    jitter();
     gni_cq_entry_t event = 0;
     const gni_return_t rc = GNI_CqGetEvent(source, &event);
     if (rc == GNI_RC_NOT_DONE) return false;
@@ -83,8 +98,8 @@ struct World {
   std::uint32_t await_remote() {
     gni_cq_entry_t event = 0;
     gni_return_t rc = GNI_RC_NOT_DONE;
-    while ((rc = GNI_CqGetEvent(target, &event)) == GNI_RC_NOT_DONE) {
-    }
+    while ((rc = GNI_CqGetEvent(target, &event)) == GNI_RC_NOT_DONE) jitter();
+    jitter();
     bench::require(rc, "GNI_CqGetEvent");
     return static_cast<std::uint32_t>(gni_cq_get_rem_inst_id(event));
   }
