@@ -30,16 +30,21 @@ Regions::Regions(HostServices& services, NicView view, wire::ProcessSlot self, A
           },
           services.hazard_board()) {}
 
-Result<MemKey> Regions::insert(RegistrationTable::Entry entry) {
-  const auto key = [&] {
-    // Only their owner may write pages that are being moved right now.
+Result<MemKey> Regions::insert(RegistrationTable::Entry entry, std::uint32_t seen) {
+  const auto key = [&]() -> Result<MemKey> {
+    // Only their owner may write pages that are being moved, or cut off, right now.
     const std::lock_guard lock(moving_mu_);
-    const auto moves = [&](std::uint64_t address, std::uint64_t length) {
-      return address < moving_.end && moving_.begin < address + length;
+    const bool direct = entry.state == RegionState::direct;
+    if (direct && cuts_.load(std::memory_order_relaxed) != seen) return Errc::not_done;
+    const auto meets = [&entry](const RegistrationTable::Range& range) {
+      const auto has = [&range](std::uint64_t address, std::uint64_t length) {
+        return address < range.end && range.begin < address + length;
+      };
+      if (entry.segments.empty()) return has(entry.address, entry.space ? kSpaceBytes : entry.length);
+      return std::any_of(entry.segments.begin(), entry.segments.end(),
+                         [&has](const Segment& segment) { return has(segment.address, segment.length); });
     };
-    bool any = entry.segments.empty() && moves(entry.address, entry.space ? kSpaceBytes : entry.length);
-    for (const Segment& segment : entry.segments) any = any || moves(segment.address, segment.length);
-    if (any && entry.state == RegionState::by_frame) entry.state = RegionState::moving;
+    if (meets(direct ? cutting_ : moving_)) entry.state = RegionState::moving;
     return table_.insert(entry);
   }();
   if (!key.ok()) return key;
@@ -69,6 +74,7 @@ Result<MemKey> Regions::register_region(const Port& port, std::uint64_t address,
                                         std::uint8_t flags, CompletionQueue* queue, const HeldEntry& held) {
   if (length == 0 || address + length < address) return Errc::invalid_param;
   if (clock_ != nullptr) clock_->before_inspection();
+  const std::uint32_t seen = cuts_.load(std::memory_order_acquire);
   const auto range = services_.inspect(address, length);
   if (!range.ok()) return range.code();
   if (!range.value().readable) return Errc::invalid_param;
@@ -82,13 +88,15 @@ Result<MemKey> Regions::register_region(const Port& port, std::uint64_t address,
   entry.length = length;
   entry.state = range.value().direct ? RegionState::direct : RegionState::by_frame;
   entry.held = held;
-  return insert(entry);
+  const auto key = insert(entry, seen);
+  return key.code() == Errc::not_done ? register_region(port, address, length, flags, queue, held) : key;
 }
 
 Result<MemKey> Regions::register_segments(const Port& port, std::span<const Segment> segments,
                                           std::uint8_t flags, CompletionQueue* queue) {
   if (segments.empty()) return Errc::invalid_param;
   if (clock_ != nullptr) clock_->before_inspection();
+  const std::uint32_t seen = cuts_.load(std::memory_order_acquire);
   RegistrationTable::Entry entry;
   bool direct = true;
   for (const Segment& segment : segments) {
@@ -105,7 +113,8 @@ Result<MemKey> Regions::register_segments(const Port& port, std::span<const Segm
   entry.queue_plus_1 = queue == nullptr ? 0 : queue->index() + 1;
   entry.segments = segments;
   entry.state = direct ? RegionState::direct : RegionState::by_frame;
-  return insert(entry);
+  const auto key = insert(entry, seen);
+  return key.code() == Errc::not_done ? register_segments(port, segments, flags, queue) : key;
 }
 
 // Under a clock, a program may wait by reading what peers store here.
@@ -170,6 +179,7 @@ void Regions::cut_off(std::uint64_t begin, std::uint64_t end) {
         const auto* w = static_cast<Work*>(argument);
         RegistrationTable& table = w->regions->table_;
         HostServices& services = w->regions->services_;
+        w->regions->set_cutting({w->begin, w->end});
         const ExtentMap::Token token = table.extents().leave(w->begin, w->end);
         table.change_state(w->begin, w->end, RegionState::direct, RegionState::moving);
         // Of the whole space too, whose state says nothing of these pages.
@@ -180,12 +190,19 @@ void Regions::cut_off(std::uint64_t begin, std::uint64_t end) {
             w->regions->options_.drain_limit_ns);
         services.cut_off(w->begin, w->end);
         table.extents().left(token);
+        w->regions->set_cutting({});
         table.settle_moving([&](std::uint64_t from, std::uint64_t to) {
           const auto info = services.inspect(from, to - from);
           return info.ok() && info.value().direct;
         });
       },
       &work);
+}
+
+void Regions::set_cutting(RegistrationTable::Range range) {
+  const std::lock_guard lock(moving_mu_);
+  cutting_ = range;
+  cuts_.fetch_add(1, std::memory_order_release);
 }
 
 bool Regions::forget_queue(std::uint32_t queue) {

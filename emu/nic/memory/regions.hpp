@@ -9,6 +9,7 @@
 #include "emu/nic/state/host_services.hpp"
 #include "emu/nic/state/lock_rank.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -107,11 +108,13 @@ class Regions {
   RegistrationTable& table() { return table_; }
 
  private:
-  Result<MemKey> insert(RegistrationTable::Entry entry);
+  // Errors: not_done (it says direct, and pages were cut off since `cuts_` was `seen`).
+  Result<MemKey> insert(RegistrationTable::Entry entry, std::uint32_t seen);
   void adopt_region(std::uint32_t index);
   void adopt_extent(std::uint64_t page);
   void watch(std::uint32_t index);
   void cut_off(std::uint64_t begin, std::uint64_t end);
+  void set_cutting(RegistrationTable::Range range);
   void await_switch(std::uint32_t region);
   bool alive(std::uint32_t slot) { return services_.slot_alive(static_cast<wire::ProcessSlot>(slot)); }
 
@@ -125,6 +128,8 @@ class Regions {
   Lock<LockRank::moving> moving_mu_;
   std::condition_variable_any switched_;         // with moving_mu_
   RegistrationTable::Range moving_, switching_;  // being adopted; those moved right now. By moving_mu_
+  RegistrationTable::Range cutting_;             // being cut off. By moving_mu_
+  std::atomic<std::uint32_t> cuts_{0};           // beginnings and ends of those; written under moving_mu_
 };
 
 }  // namespace orrery::nic

@@ -20,7 +20,7 @@ Result<MemKey> Regions::register_space(const Port& port, std::uint8_t flags, Com
   entry.queue_plus_1 = queue == nullptr ? 0 : queue->index() + 1;
   entry.space = true;
   entry.state = RegionState::by_frame;
-  return insert(entry);
+  return insert(entry, 0);
 }
 
 // Moves what can be moved around a page that peers ask for, and says so to them. Service thread.

@@ -54,8 +54,12 @@ class Host final : public HostServices {
   int wires_handed_back = 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> adopted;
 
+  std::function<void()> inspected;  // called once, when an inspection knows its answer
+
   Result<Range> inspect(std::uint64_t, std::uint64_t) override {
-    return Range{.readable = true, .writable = true, .direct = direct};
+    const Range found{.readable = true, .writable = true, .direct = direct};
+    if (inspected != nullptr) std::exchange(inspected, nullptr)();
+    return found;
   }
   Status adopt(std::uint64_t begin, std::uint64_t end, SwitchGuard& guard) override {
     if (!guard.before_switch(begin, end)) return Errc::timeout;
@@ -66,7 +70,7 @@ class Host final : public HostServices {
   Pages adoptable_around(std::uint64_t page, std::uint64_t, std::uint64_t) override {
     return {page, page + kPageBytes};
   }
-  void cut_off(std::uint64_t, std::uint64_t) override {}
+  void cut_off(std::uint64_t, std::uint64_t) override { direct = false; }
   void settle(std::uint64_t, std::uint64_t) override {}
   void run_on_service_thread(void (*work)(void*), void* argument) override { work(argument); }
   ProcessName self() override { return name_; }

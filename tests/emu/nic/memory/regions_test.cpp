@@ -84,6 +84,23 @@ TEST_F(OwnRegions, WhatPeersAskForIsMovedAndThenDirect) {
   EXPECT_EQ(own.regions.table().state_of(key.index), RegionState::direct);
 }
 
+// Another thread deregisters the same pages while a peer is stalled in them: they leave the memory file after
+// the inspection has found them there.
+TEST_F(OwnRegions, PagesThatAreCutOffBetweenInspectionAndEntryAreNotTakenForDirect) {
+  own.host.direct = true;
+  const MemKey stalled = own.expose(memory.data(), 4096);
+  ASSERT_EQ(own.regions.table().state_of(stalled.index), RegionState::direct);
+  own.host.view.service().sources[0].fetch_or(2);
+  own.host.view.region(stalled.index).touched.store(1);
+  auto& word = own.host.view.hazards(1).slot[0];
+  word.store(hazard_word(stalled.index));
+  own.host.inspected = [&] { EXPECT_TRUE(own.regions.deregister(stalled).ok()); };
+  const MemKey key = own.expose(memory.data(), 4096);
+  EXPECT_FALSE(own.host.direct) << "nothing was cut off";
+  EXPECT_EQ(own.regions.table().state_of(key.index), RegionState::by_frame);
+  word.store(0);
+}
+
 TEST_F(OwnRegions, PagesThatNoRegistrationHasAnyMoreAreNotMoved) {
   EXPECT_EQ(own.regions.adopt_range(at(0), at(4096), true).code(), Errc::timeout);
   EXPECT_TRUE(own.host.adopted.empty());
