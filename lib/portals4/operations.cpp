@@ -111,9 +111,8 @@ int submit(const match::Operation& op, const When& when) {
 
 // A short put that its initiator hears nothing of, to a target that takes it as it is: without an Operation.
 // False: nothing has happened, and it is one for perform().
-[[gnu::always_inline]] inline bool put_shortly(Process& process, const MemoryDescriptor& md,
-                                               ptl_size_t offset, ptl_size_t length, ptl_ack_req_t ack,
-                                               const To& to) {
+[[gnu::noinline]] bool put_shortly(Process& process, const MemoryDescriptor& md, ptl_size_t offset,
+                                   ptl_size_t length, ptl_ack_req_t ack, const To& to) {
   match::ProcessId id;
   if (length > kShort || ack != PTL_NO_ACK_REQ || md.binding.pieces != 0 || hears(md.binding) ||
       process.clock() != nullptr || !resolve(process, md.interface, to, &id))
