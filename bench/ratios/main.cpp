@@ -98,6 +98,7 @@ const std::vector<Row> kRows = {
      "ns",
      1.8,
      {}},
+    {"portals3_put8_event_polled", "Portals 3.3: the same / Portals 4", "ns", 1.2, {}},
     {"portals_put8_window_64", "PtlPut of 8 B, window 64, per message / raw line", "ns", 0.65, {}},
     {"portals_match_1000_in_order",
      "PtlPut against 1,000 exact entries, in order / against 1",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "bench/common/session.hpp"
+#include "bench/ratios/portals3_channel.hpp"
 #include "bench/ratios/stage.hpp"
 #include "bench/ratios/tests.hpp"
 
@@ -254,11 +255,14 @@ void measure_portals(int repetitions) {
   Channel counted(node, true, 10);
   Channel told(node, false, 11);
   const Lists l(node);
+  Portals3Channel classic(node.rank);
   for (int i = 0; i < repetitions; ++i) {
     double raw = stage.raw_half_round_trip(kRawMs);
     row(node.rank, "portals_put8_counter_polled", half_round_trip(stage, counted, kTestMs), raw);
     raw = stage.raw_half_round_trip(kRawMs);
-    row(node.rank, "portals_put8_event_polled", half_round_trip(stage, told, kTestMs), raw);
+    const double by_event = half_round_trip(stage, told, kTestMs);
+    row(node.rank, "portals_put8_event_polled", by_event, raw);
+    row(node.rank, "portals3_put8_event_polled", half_round_trip(stage, classic, kTestMs), by_event);
     raw = stage.raw_half_round_trip(kRawMs);
     row(node.rank, "portals_put8_window_64", window(stage, told, kPutWindow, kTestMs), raw);
     lists(stage, node, l);
