@@ -272,11 +272,17 @@ TEST(Endurance, NoMessageIsLostOrDoubledAndMemoryStaysTheSame) {
       continue;
     }
     cci_event_t* event = nullptr;
+    const std::uint64_t before = completed;
     while (cci_get_event(client, &event) == CCI_SUCCESS) {
       ASSERT_EQ(event->send.status, CCI_SUCCESS);
-      ++completed;
       ASSERT_EQ(cci_return_event(event), CCI_SUCCESS);
+      if (++completed % 10'000'000 == 0) {
+        std::printf("%llu completed, client %ld KiB\n", static_cast<unsigned long long>(completed),
+                    memory_now().all);
+        std::fflush(stdout);
+      }
     }
+    if (completed == before) ::sched_yield();
   }
   long servers_more = 0;
   for (int kind = 0; kind < 2; ++kind) {
