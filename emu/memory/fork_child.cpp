@@ -6,6 +6,7 @@
 #include "emu/memory/fault_handler.hpp"
 
 #include <cerrno>
+#include <mutex>
 #include <new>
 
 #include <fcntl.h>
@@ -19,6 +20,8 @@
 #define ORRERY_BARE __attribute__((no_sanitize("address", "thread", "undefined")))
 
 namespace orrery::memory {
+
+constinit bool g_has_fork_handlers = false;
 
 namespace {
 
@@ -159,11 +162,11 @@ void after_fork_in_child() {
 // As early as the library is loaded: of the handlers that run in a child the first registered comes first,
 // and one that maps memory could take the place of an extent.
 __attribute__((constructor)) void register_fork_handlers() {
-  static const bool registered = [] {
-    pthread_atfork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
-    return true;
-  }();
-  (void)registered;
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  if (g_has_fork_handlers) return;
+  g_has_fork_handlers = true;
+  pthread_atfork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
 }
 
 ORRERY_BARE void map_extents_in_child(ProcessState& state) {

@@ -12,8 +12,10 @@ namespace orrery::memory {
 // addresses and fills it from the file before the program's code can see the gap, while the parent's forking
 // thread waits.
 
-// Registers the handlers of pthread_atfork, once per process.
+// Registers the handlers of pthread_atfork, once per process: a program that has this code twice, in an
+// archive and in liborrery.so, has g_handler_page and the following once.
 void register_fork_handlers();
+extern bool g_has_fork_handlers;
 
 // In a child: puts private memory where the extents were. Idempotent. Runs in the SIGSEGV handler too:
 // touches nothing but its stack, HandlerPage and `state`.
