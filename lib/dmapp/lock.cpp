@@ -166,6 +166,8 @@ Taken take_place(const Held& asked) {
   return {};
 }
 
+// REQUIRES: no PE writes to it any more, but the one that was given the lock. Where a lock is lost, one that
+// waits behind may still say its name, and one before may still grant it: such a place is not used again.
 void give_place(std::size_t place) {
   const std::lock_guard lock(g_locks_mu);
   g_held[place].used = false;
@@ -187,6 +189,7 @@ dmapp_return_t acquire(dmapp_lock_desc_t* address, const dmapp_seg_desc_t* segme
   if (lock.address % 8 != 0) return DMAPP_RC_ALIGNMENT_ERROR;
   const Taken taken = take_place({.address = address, .segment = *segment, .host = host});
   if (taken.place == kLockPlaces) return DMAPP_RC_RESOURCE_ERROR;
+  // Before any other PE knows the name.
   const auto fail = [&](dmapp_return_t rc) {
     give_place(taken.place);
     return rc;
@@ -204,18 +207,18 @@ dmapp_return_t acquire(dmapp_lock_desc_t* address, const dmapp_seg_desc_t* segme
   } else {
     const std::uint64_t before = words.swap(lock, name);
     if (words.rc != DMAPP_RC_SUCCESS) return fail(words.rc);
-    if ((before & kLost) != 0) return fail(lose(words, lock));
+    if ((before & kLost) != 0) return lose(words, lock);
     if (before != 0) {
       const int pe = pe_of(before);
-      if (pe < 0 || pe >= context->npes()) return fail(lose(words, lock));  // no lock was here
+      if (pe < 0 || pe >= context->npes()) return lose(words, lock);  // no lock was here
       if (pe != context->pe()) world.watch(pe);
       words.put(context->find_inside(pe, offset_of(place_of(before), offsetof(LockPlace, next))), name);
-      if (words.rc != DMAPP_RC_SUCCESS) return fail(lose(words, lock));
+      if (words.rc != DMAPP_RC_SUCCESS) return lose(words, lock);
       const std::uint64_t granted = await(words, offset_of(taken.place, offsetof(LockPlace, granted)), [&] {
         return !Visit::is_current() || !world.alive(pe) || (words.get(lock) & kLost) != 0 ||
                words.rc != DMAPP_RC_SUCCESS;
       });
-      if (granted != kGranted) return fail(lose(words, lock));
+      if (granted != kGranted) return lose(words, lock);
     }
   }
   note_held(taken.place);
@@ -232,7 +235,9 @@ bool anybody_died(const World& world) {
   return false;
 }
 
-dmapp_return_t release(std::size_t place, const Held& held) {
+// `ended`: no PE writes to the place any more.
+dmapp_return_t release(std::size_t place, const Held& held, bool* ended) {
+  *ended = false;
   const Visit visit;
   Context* const context = visit.context();
   if (context == nullptr) return DMAPP_RC_INVALID_PARAM;
@@ -248,7 +253,8 @@ dmapp_return_t release(std::size_t place, const Held& held) {
   if (mine.next.load(std::memory_order_acquire) == 0) {
     const std::uint64_t old = words.compare_swap(lock, name, 0);
     if (words.rc != DMAPP_RC_SUCCESS) return words.rc;
-    if (old == name) return done;
+    *ended = old == name;
+    if (*ended) return done;
     if ((old & kLost) != 0) return DMAPP_RC_TRANSACTION_ERROR;
   }
   const std::int64_t missed_at = monotonic_ns() + kLinkNs;
@@ -257,6 +263,7 @@ dmapp_return_t release(std::size_t place, const Held& held) {
   });
   const int pe = pe_of(next);
   if (next == 0 || pe < 0 || pe >= context->npes()) return lose(words, lock);
+  *ended = true;
   words.put(context->find_inside(pe, offset_of(place_of(next), offsetof(LockPlace, granted))), kGranted);
   return words.rc == DMAPP_RC_SUCCESS ? done : lose(words, lock);
 }
@@ -276,8 +283,9 @@ dmapp_return_t release_one(IsIt is_it) {
     held = g_held[place];
     g_held[place].holds = false;  // no other thread releases it meanwhile
   }
-  const dmapp_return_t rc = release(place, held);
-  give_place(place);
+  bool ended = false;
+  const dmapp_return_t rc = release(place, held, &ended);
+  if (ended) give_place(place);
   return rc;
 }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 // Sets of PEs and their collectives. Up to nine members tell each other; more stand in a tree of eight
@@ -67,20 +68,34 @@ std::array<std::shared_ptr<Set>, kSets> g_sets;  // guarded by g_sets_mu
 std::uint64_t g_numbers = 0;                     // guarded by g_sets_mu
 std::uint64_t g_epoch_of_sets = 0;               // guarded by g_sets_mu
 
+// The set that the thread was given last. Not an object of the thread itself: those are gone when an exit
+// handler ends the job.
+thread_local constinit std::shared_ptr<Set>* t_last = nullptr;
+struct Forgetting {
+  ~Forgetting() { delete std::exchange(t_last, nullptr); }
+};
+
 //   63..8 number | 7..0 slot
 // Stays until the thread's next call of it.
 Set* find_set(std::uint64_t handle) {
-  thread_local std::shared_ptr<Set> last;
   const std::uint64_t epoch = g_epoch.load(std::memory_order_relaxed);
-  if (last != nullptr && last->handle == handle && last->epoch == epoch &&
-      last->there.load(std::memory_order_acquire)) [[likely]]
-    return last.get();
+  if (t_last != nullptr) [[likely]] {
+    Set* const last = t_last->get();
+    if (last->handle == handle && last->epoch == epoch && last->there.load(std::memory_order_acquire))
+        [[likely]]
+      return last;
+  }
   const std::lock_guard lock(g_sets_mu);
   const std::size_t slot = handle & 0xff;
   if (g_epoch_of_sets != epoch || slot >= kSets || g_sets[slot] == nullptr || g_sets[slot]->handle != handle)
     return nullptr;
-  last = g_sets[slot];
-  return last.get();
+  if (t_last == nullptr) {
+    thread_local Forgetting at_end;
+    (void)at_end;
+    t_last = new std::shared_ptr<Set>();
+  }
+  *t_last = g_sets[slot];
+  return t_last->get();
 }
 
 // The members that a description names; empty: none that could be.

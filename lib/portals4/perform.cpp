@@ -152,8 +152,7 @@ Outcome perform_here(Peer& initiator, const match::Operation& op, const match::A
 
 // What this thread still has to carry out, and whether it is at it: operations raise counters of other
 // processes, whose triggers follow one after the other and not inside each other.
-thread_local std::vector<Peer*> t_pending;
-thread_local bool t_running = false;
+thread_local constinit std::vector<Peer*>* t_pending = nullptr;  // null: it is not
 
 // Triggers of one process are carried out by one thread at a time, in order.
 void drain(Peer& peer) {
@@ -235,15 +234,15 @@ void run_due(Peer& peer) {
   if (!match::has_due(peer.match)) return;
   // Under a clock an operation is its initiator's: the owner carries it out when its program is at it.
   if (!peer.self && Process::get().clock() != nullptr) return;
-  t_pending.push_back(&peer);
-  if (t_running) return;
-  t_running = true;
-  while (!t_pending.empty()) {
-    Peer* const next = t_pending.back();
-    t_pending.pop_back();
+  if (t_pending != nullptr) return t_pending->push_back(&peer);
+  std::vector<Peer*> pending{&peer};
+  t_pending = &pending;
+  while (!pending.empty()) {
+    Peer* const next = pending.back();
+    pending.pop_back();
     drain(*next);
   }
-  t_running = false;
+  t_pending = nullptr;
 }
 
 void perform(Peer& initiator, const match::Operation& op) {

@@ -37,6 +37,7 @@ std::vector<Case> cases() {
   all.push_back({"barrier", "", 11});
   all.push_back({"reduce", "", 11});
   all.push_back({"lock_holder", "", 5});
+  all.push_back({"lock_late", "", 4});
   return all;
 }
 

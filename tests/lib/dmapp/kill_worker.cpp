@@ -114,6 +114,7 @@ class Worker {
         {"lock_try", &Worker::lock_tries},
         {"lock_holder", &Worker::lost_locks},
         {"lock_host", &Worker::locks_of_victim},
+        {"lock_late", &Worker::late_grant},
         {"queue", &Worker::messages},
         {"queue_async", &Worker::messages},
         {"barrier", &Worker::barriers},
@@ -267,6 +268,65 @@ class Worker {
       if (taken == DMAPP_RC_BUSY) return DMAPP_RC_SUCCESS;
       return taken == DMAPP_RC_SUCCESS ? dmapp_lock_release(held, 0) : taken;
     });
+  }
+  std::uint64_t word_of(const void* there) {
+    std::uint64_t word = 0;
+    require(dmapp_get(&word, const_cast<void*>(there), &g_job.sheap_seg, 0, 1, DMAPP_QW), "dmapp_get");
+    return word;
+  }
+  void say(std::uint64_t* there, std::uint64_t word) {
+    require(dmapp_put(there, &g_job.sheap_seg, 0, &word, 1, DMAPP_QW), "dmapp_put");
+  }
+  std::uint64_t await_other(const void* there, std::uint64_t word) {
+    for (;;) {
+      if (const std::uint64_t now = word_of(there); now != word) return now;
+      sched_yield();
+    }
+  }
+  // Lock 0 goes from PE 0 to PE 2, PE 1, PE 3, and is lost with PE 1. PE 0 does not know that yet when PE 2
+  // already awaits lock 1, which PE 3 has: what PE 0 then writes to PE 2 grants it nothing.
+  void late_grant() {
+    enum Word { kOfPe0, kOfPe2, kOfPe3, kReleased, kFree };
+    std::uint64_t* const words = shared_->words;
+    const auto acquire = [&](int lock, dmapp_lock_handle_t* held) {
+      return dmapp_lock_acquire(&shared_->lock[lock], &g_job.sheap_seg, 0, 0, held);
+    };
+    dmapp_lock_handle_t held = 0;
+    PMI_Barrier();
+    alarm_after(static_cast<std::int64_t>(kPatience * 1e6), hang);
+    switch (g_job.pe) {
+      case 0: {
+        require(acquire(0, &held), "lock 0");
+        say(&words[kOfPe0], word_of(&shared_->lock[0]));
+        const std::uint64_t of_pe3 = await_other(&words[kOfPe3], 0);
+        (void)await_other(&shared_->lock[1], of_pe3);
+        const dmapp_return_t given = dmapp_lock_release(held, 0);
+        if (given != DMAPP_RC_TRANSACTION_ERROR) require(given, "the release of a lost lock");
+        return say(&words[kReleased], 1);
+      }
+      case 2:
+        (void)await_other(&words[kOfPe0], 0);
+        if (acquire(0, &held) != DMAPP_RC_TRANSACTION_ERROR) give_up("got a lock that is lost");
+        require(acquire(1, &held), "lock 1");
+        if (word_of(&words[kFree]) == 0) give_up("got a lock that another PE holds");
+        return require(dmapp_lock_release(held, 0), "release of lock 1");
+      case 3:
+        require(acquire(1, &held), "lock 1");
+        say(&words[kOfPe3], word_of(&shared_->lock[1]));
+        (void)await_other(&shared_->lock[0], await_other(&words[kOfPe2], 0));
+        {
+          dmapp_lock_handle_t lost = 0;
+          if (acquire(0, &lost) != DMAPP_RC_TRANSACTION_ERROR) give_up("got a lock that is lost");
+        }
+        (void)await_other(&words[kReleased], 0);
+        usleep(100'000);
+        say(&words[kFree], 1);
+        return require(dmapp_lock_release(held, 0), "release of lock 1");
+      default:
+        say(&words[kOfPe2], await_other(&shared_->lock[0], await_other(&words[kOfPe0], 0)));
+        alarm_after(300'000, die);
+        (void)acquire(0, &held);
+    }
   }
   void locks(int host, bool dies_with_it) {
     until_gone(true, [&] {
