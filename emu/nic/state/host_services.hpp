@@ -93,6 +93,8 @@ class HostServices {
   virtual Result<ProcessName> find_process(std::uint32_t nic_address, wire::ProcessSlot slot) = 0;
   // The live processes of other hosts behind that NIC address.
   virtual std::vector<ProcessName> remote_behind(std::uint32_t) { return {}; }
+  // The first connection to a process clears what a predecessor in our slot announced in its segment; a later
+  // one clears nothing, for threads may have announced their accesses by then.
   virtual Result<PeerRoute> connect(ProcessName process) = 0;
   virtual bool alive(ProcessName process) = 0;
   // What this process shares with all whose memory it can reach; null: they share none. Outlives the NIC.

@@ -38,13 +38,16 @@ class HitCounts {
   void* const words_;
 };
 
-// One process that our NIC talks to.
+// One process that our NIC talks to. The owner of its memory looks for our announcements from the
+// construction on: it takes no pages away under an access that one of our hazard words announces.
 struct Peer {
   explicit Peer(PeerRoute link, wire::ProcessSlot self)
       : link(std::move(link)),
         self(self),
         hazards(this->link.nic.hazards(self)),
-        more_hazards(this->link.nic.more_hazards(self)) {}
+        more_hazards(this->link.nic.more_hazards(self)) {
+    this->link.nic.service().sources[self / 64].fetch_or(1ull << self % 64, std::memory_order_seq_cst);
+  }
 
   // Our hazard word of that place in its segment (hazard.hpp, thread_word.hpp).
   std::atomic<std::uint64_t>& hazard(std::uint32_t place) {

@@ -35,10 +35,6 @@ Result<Peer*> PeerTable::connect(ProcessName process) {
   if (peer != nullptr && peer->link.process == process) return peer;
   storage_.push_back(std::make_unique<Peer>(std::move(link).value(), self_));
   peer = storage_.back().get();
-  // A predecessor in our slot may have died in the middle of an access.
-  for (auto& word : peer->hazards.slot) word.store(0, std::memory_order_relaxed);
-  // The owner of the memory looks for our announcements from now on.
-  peer->link.nic.service().sources[self_ / 64].fetch_or(1ull << self_ % 64, std::memory_order_seq_cst);
   peers_[slot].store(peer, std::memory_order_release);
   // Published first: a process that dies after this look is told of by peer_died().
   if (!services_.alive(process)) peer->dead.store(true, std::memory_order_relaxed);

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/nic/transport/peers.hpp"
 
+#include "emu/nic/state/hazard.hpp"
 #include "tests/emu/nic/box.hpp"
 
 #include <gtest/gtest.h>
@@ -32,6 +33,18 @@ TEST_F(Peers, OfNoSlotOrOfAnotherAddressAreRefused) {
   EXPECT_EQ(peers.behind(address(1), kMaxProcesses, &found), Errc::invalid_handle);
   EXPECT_NE(peers.behind(address(1) + 77, 1, &found), Errc::ok);
   EXPECT_EQ(found, nullptr);
+}
+
+// A library of ours may reach a process before the NIC does, and have announced an access by then.
+TEST_F(Peers, AreLookedForFromTheFirstConnectionOnAndKeepWhatWasAnnounced) {
+  const NicView& there = world[1].nic().view();
+  const auto looks_for_us = [&] { return (there.service().sources[0].load() & 1) != 0; };
+  ASSERT_FALSE(looks_for_us());
+  Peer earlier(world[0].connect(world[1].name()).value(), 0);
+  EXPECT_TRUE(looks_for_us());
+  earlier.hazard(3) = hazard_word(7);
+  ASSERT_TRUE(peers.connect(world[1].name()).ok());
+  EXPECT_EQ(earlier.hazard(3), hazard_word(7));
 }
 
 TEST_F(Peers, OfAnEarlierProcessInASlotStayBesideTheLaterOne) {
