@@ -142,7 +142,7 @@ Errc Context::start(const Place& place, nic::Request request, Tracker& tracker) 
     request.flags |= nic::kBlockTransfer;
   request.context = &tracker;
   const Visit visit;
-  if (visit.context() == nullptr) return Errc::unsupported;
+  if (visit.context() == nullptr) return Errc::invalid_state;
   const std::lock_guard lock(mu_);
   for (;;) {
     const Errc accepted = nic_->post_checked(place.target->endpoint, request);
@@ -180,7 +180,7 @@ Errc Context::take(Tracker& tracker) {
 
 Errc Context::wait(Tracker& tracker) {
   const Visit visit;
-  if (visit.context() == nullptr) return Errc::unsupported;
+  if (visit.context() == nullptr) return Errc::invalid_state;
   const std::lock_guard lock(mu_);
   for (;;) {
     reap();

@@ -142,7 +142,7 @@ class Context {
   // Starts it, counted in `tracker`; waits for room. ok: accepted.
   Errc start(const Place& place, nic::Request request, Tracker& tracker);
   Tracker& implicit() { return implicit_; }
-  // Waits until nothing of it is left and says how it ended; forgets that. Errors: unsupported: the world
+  // Waits until nothing of it is left and says how it ended; forgets that. Errors: invalid_state: the world
   // has ended, and with it all that was under way.
   Errc wait(Tracker& tracker);
   // Whether nothing of it is left, after a look; then as wait(). not_done.

@@ -171,7 +171,7 @@ Errc find_queue(Context& context, int pe, nic::MemKey* channel) {
     }
     if (looks == 0) context.world().watch(pe);
     if (!context.world().alive(pe)) return Errc::unreachable;
-    if (!Visit::is_current()) return Errc::unsupported;
+    if (!Visit::is_current()) return Errc::invalid_state;
     run_messages();
     yield_cpu();
   }
