@@ -71,13 +71,13 @@ int cnd_wait(cnd_t* condition, mtx_t* mutex) {
   return real_call(condition, mutex);
 }
 
-int cnd_signal(cnd_t* condition) noexcept {
+int cnd_signal(cnd_t* condition) {
   ORRERY_REAL(cnd_signal);
   oc::wake(condition, false);
   return real_call(condition);
 }
 
-int cnd_broadcast(cnd_t* condition) noexcept {
+int cnd_broadcast(cnd_t* condition) {
   ORRERY_REAL(cnd_broadcast);
   oc::wake(condition, true);
   return real_call(condition);
