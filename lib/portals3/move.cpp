@@ -3,14 +3,13 @@
 
 // Put, get, and both at once. The initiator's thread applies the rules of the target's match unit and moves
 // the bytes, in the call; under a clock it does each part at the time that the machine gives.
-#include "lib/portals3/process.hpp"
+#include "lib/portals3/message.hpp"
 
 #include "emu/base/log.hpp"
 #include "emu/clock/clock.hpp"
 #include "lib/common/match_turn.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -19,22 +18,9 @@ namespace orrery::portals3 {
 
 namespace {
 
-enum class Kind3 : std::uint8_t { put, get, get_put };
-
 match::Fail fail_of(Errc status) {
   if (status == Errc::ok) return match::kDelivered;
   return status == Errc::bounds ? match::kSegv : match::kUndeliverable;
-}
-
-match::Move move_of(Kind3 kind) {
-  switch (kind) {
-    case Kind3::put:
-      return match::Move::put;
-    case Kind3::get:
-      return match::Move::get;
-    default:
-      return match::Move::fetch_atomic;  // reads and writes
-  }
 }
 
 // A part of a descriptor's memory.
@@ -138,14 +124,6 @@ class Message {
   }
 
  private:
-  // On the machine each process has a core: a sender does not lose another's events because that one waits
-  // for its turn on a core of this host. At most half a queue of such pauses follow each other.
-  static void give_reader_time(const Peer& peer, int quarters) {
-    if (peer.self || Process::get().clock() != nullptr) return;
-    const timespec pause{0, quarters < 3 ? 100'000 : 1'000'000};
-    nanosleep(&pause, nullptr);
-  }
-
   static ptl_process_id_t own_id() { return {Process::get().own_nid(), Process::get().pid()}; }
 
   classic::Report report(ptl_process_id_t whose, std::uint64_t moved) const {
@@ -335,22 +313,6 @@ int send(Message& message) {
 
 // ---- arguments ----
 
-struct To {
-  ptl_process_id_t target;
-  ptl_pt_index_t portal;
-  ptl_ac_index_t access;
-  ptl_match_bits_t bits;
-  ptl_size_t offset;
-  ptl_hdr_data_t header_data;
-};
-// A descriptor, or a part of it.
-struct Part {
-  ptl_handle_md_t md;
-  bool whole = true;
-  ptl_size_t offset = 0;
-  ptl_size_t length = 0;
-};
-
 // Holds a descriptor for an operation. PTL_OK, PTL_MD_INVALID, PTL_MD_ILLEGAL.
 int hold(match::Session& session, const Part& part, classic::Side* side, Region* region, ptl_size_t* length) {
   const match::View& view = session.view();
@@ -366,28 +328,17 @@ int hold(match::Session& session, const Part& part, classic::Side* side, Region*
   return PTL_OK;
 }
 
-int address(const To& to, Message* message, ptl_size_t length) {
-  const Process& process = Process::get();
-  const match::Interface& own = Process::get().own().interface(kInterface);
+void address(const To& to, Message* message, ptl_size_t length) {
   message->target = to.target;
-  message->arrival.move = move_of(message->kind);
-  message->arrival.interface = kInterface;
-  message->arrival.portal = to.portal;
-  message->arrival.uid = own.uid;
-  message->arrival.jid = process.ranks.jid;
-  message->arrival.initiator = {own.nid, own.pid};
-  message->arrival.match_bits = to.bits;
-  message->arrival.remote_offset = to.offset;
-  message->arrival.length = length;
-  message->arrival.header_data = to.header_data;
-  message->arrival.access = to.access;
-  return PTL_OK;
+  message->arrival = arrival_of(message->kind, to, length);
 }
 
 int put(const Part& part, ptl_ack_req_t ack, const To& to) {
   ORRERY_PORTALS3_NEEDS_INIT;
   if (!Process::get().open) return PTL_MD_INVALID;
   if (ack != PTL_ACK_REQ && ack != PTL_NO_ACK_REQ) return PTL_FAIL;
+  // Without a queue nothing hears of an acknowledgement.
+  if (put_shortly(part, to)) return PTL_OK;
   Message message;
   message.kind = Kind3::put;
   ptl_size_t length = 0;
@@ -399,7 +350,7 @@ int put(const Part& part, ptl_ack_req_t ack, const To& to) {
     // Without a queue nothing could hear of it.
     message.wants_ack = ack == PTL_ACK_REQ && session.view().descriptor(message.leaves.index).queue != 0;
   }
-  (void)address(to, &message, length);
+  address(to, &message, length);
   return send(message);
 }
 
@@ -415,7 +366,7 @@ int get(const Part& part, const To& to) {
     const int held = hold(session, part, &message.returns, &message.to, &length);
     if (held != PTL_OK) return held;
   }
-  (void)address(to, &message, length);
+  address(to, &message, length);
   return send(message);
 }
 
@@ -439,7 +390,7 @@ int get_put(ptl_handle_md_t get_md, ptl_handle_md_t put_md, const To& to) {
     if (held != PTL_OK) return held;
     (void)hold(session, {get_md}, &message.returns, &message.to, &length);
   }
-  (void)address(to, &message, length);
+  address(to, &message, length);
   return send(message);
 }
 

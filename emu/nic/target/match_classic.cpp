@@ -222,6 +222,34 @@ void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fa
   free_if_closed(session, verdict.entry);
 }
 
+bool deliver_shortly(Session& session, const Arrival& arrival, const Mover& mover, int* behind) {
+  constexpr std::uint32_t kExchanged = kOpPut | kOpGet;
+  const View& view = session.view();
+  if (arrival.interface >= kInterfaces) return false;
+  const Interface& interface = view.interface(arrival.interface);
+  if (interface.open == 0 || (interface.options & kClassicInterface) == 0 ||
+      arrival.portal >= interface.portals || !may_enter(view, arrival))
+    return false;
+  const std::uint32_t index =
+      find_entry(view, view.portal(arrival.interface, arrival.portal), kPriority, arrival);
+  if (index == 0) return false;
+  Entry& entry = view.entry(index);
+  const Descriptor& descriptor = view.descriptor(index);
+  if (entry.pieces != 0 || (entry.options & kExchanged) == kExchanged || descriptor.threshold >= 0 ||
+      (descriptor.options & kMaxSize) != 0)
+    return false;
+  const Place place =
+      place_in(entry.options, entry.length, entry.local_offset, arrival.remote_offset, arrival.length);
+  if (place.moved != 0 && !mover.move(mover.what, entry.start + place.offset, place.moved)) return false;
+  *behind = quarters_behind(session, index);
+  session.set(entry.local_offset, entry.local_offset + place.moved);
+  const std::uint32_t link = next_link(session);
+  const Report report = report_of(arrival, {.offset = place.offset, .moved = place.moved});
+  raise_start(session, index, event_of(arrival.move), link, report);
+  raise_end(session, index, event_of(arrival.move), link, report, kDelivered);
+  return true;
+}
+
 int quarters_behind(const Session& session, std::uint32_t entry) {
   const std::uint32_t index = session.view().descriptor(entry).queue;
   if (index == 0) return 0;

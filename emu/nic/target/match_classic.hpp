@@ -66,6 +66,17 @@ struct NewMatch {
 Verdict accept(Session& session, const Arrival& arrival);
 void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fail outcome);
 
+// Moves the bytes of a message to or from that address of the target; false: not now, and nothing has been
+// moved. It runs under the lock (rule 4 of Session).
+struct Mover {
+  bool (*move)(void* what, std::uint64_t address, std::uint64_t bytes);
+  void* what;
+};
+// What accept() and finish() do for a message that an entry takes which counts no operations and whose memory
+// is one piece that nothing exchanges: in one change. `behind`: as quarters_behind() says before it. False:
+// nothing has happened, and the message is one for accept().
+bool deliver_shortly(Session& session, const Arrival& arrival, const Mover& mover, int* behind);
+
 // How far the reader of the entry's event queue is behind: quarters of its room that are taken, 2 or 3; 0:
 // fewer, or all (events are being lost).
 int quarters_behind(const Session& session, std::uint32_t entry);
