@@ -88,6 +88,8 @@ using uint64_or_32 = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint
 
 extern "C" {
 
+SHMEM_NAMES_AMO_(ORRERY_PROFILED)
+
 SHMEM_AMO_WIDE_TYPES_(ORRERY_WIDE, 0)
 SHMEM_AMO_TYPES_(ORRERY_ADD, 0)
 SHMEM_BITWISE_TYPES_(ORRERY_BITS, 0)
@@ -97,7 +99,5 @@ SHMEM_AMO_TYPES_(ORRERY_OLD, 0)
 // Without a type it is of long; C++ has an overload of that name.
 long orrery_shmem_swap(long* dest, long value, int pe) __asm__("shmem_swap");
 long orrery_shmem_swap(long* dest, long value, int pe) { return shmem_long_atomic_swap(dest, value, pe); }
-
-SHMEM_NAMES_AMO_(ORRERY_PROFILED)
 
 }  // extern "C"

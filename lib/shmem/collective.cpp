@@ -107,6 +107,12 @@ namespace group = orrery::shmem::group;
 
 extern "C" {
 
+SHMEM_NAMES_COLLECTIVE_(ORRERY_PROFILED)
+// C++ has an overload of this name.
+void shmem_sync(int PE_start, int logPE_stride, int PE_size, long* pSync) __attribute__((weak));
+void pshmem_sync(int PE_start, int logPE_stride, int PE_size, long* pSync)
+    __attribute__((alias("shmem_sync")));
+
 SHMEM_RMA_TYPES_(ORRERY_TYPED, 0)
 ORRERY_TEAM(, mem, void, 1)
 ORRERY_ACTIVE(32)
@@ -139,11 +145,5 @@ void shmem_barrier(int PE_start, int logPE_stride, int PE_size, long* pSync) {
   shmem::quiet("shmem_barrier");
   group::sync(set);
 }
-
-SHMEM_NAMES_COLLECTIVE_(ORRERY_PROFILED)
-// C++ has an overload of this name.
-void shmem_sync(int PE_start, int logPE_stride, int PE_size, long* pSync) __attribute__((weak));
-void pshmem_sync(int PE_start, int logPE_stride, int PE_size, long* pSync)
-    __attribute__((alias("shmem_sync")));
 
 }  // extern "C"

@@ -150,6 +150,9 @@ using orrery::shmem::must_be_up;
 
 extern "C" {
 
+SHMEM_NAMES_JOB_(ORRERY_PROFILED)
+ORRERY_PROFILED(global_exit)
+
 void shmem_init(void) { orrery::shmem::start("shmem_init", SHMEM_THREAD_SINGLE); }
 
 int shmem_init_thread(int requested, int* provided) {
@@ -235,8 +238,5 @@ void shmem_clear_cache_line_inv(void* /*dest*/) {}
 void shmem_set_cache_line_inv(void* /*dest*/) {}
 void shmem_udcflush(void) {}
 void shmem_udcflush_line(void* /*dest*/) {}
-
-SHMEM_NAMES_JOB_(ORRERY_PROFILED)
-ORRERY_PROFILED(global_exit)
 
 }  // extern "C"

@@ -36,6 +36,8 @@ namespace shmem = orrery::shmem;
 
 extern "C" {
 
+SHMEM_NAMES_LOCK_(ORRERY_PROFILED)
+
 void shmem_set_lock(long* lock) {
   shmem::must_be_up("shmem_set_lock");
   const int host = shmem::host_of(lock);
@@ -72,7 +74,5 @@ void shmem_clear_lock(long* lock) {
     shmem::fail("shmem_clear_lock", "this PE does not hold the lock at %p", static_cast<void*>(lock));
   shmem::must("shmem_clear_lock", rc, lock, sizeof *lock, host);
 }
-
-SHMEM_NAMES_LOCK_(ORRERY_PROFILED)
 
 }  // extern "C"

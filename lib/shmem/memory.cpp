@@ -77,6 +77,8 @@ using orrery::shmem::must_be_up;
 
 extern "C" {
 
+SHMEM_NAMES_MEMORY_(ORRERY_PROFILED)
+
 void* shmem_malloc(size_t size) {
   must_be_up("shmem_malloc");
   if (size == 0) return nullptr;
@@ -165,7 +167,5 @@ void* shmalloc(size_t size) { return shmem_malloc(size); }
 void shfree(void* ptr) { shmem_free(ptr); }
 void* shrealloc(void* ptr, size_t size) { return shmem_realloc(ptr, size); }
 void* shmemalign(size_t alignment, size_t size) { return shmem_align(alignment, size); }
-
-SHMEM_NAMES_MEMORY_(ORRERY_PROFILED)
 
 }  // extern "C"

@@ -147,13 +147,13 @@ using shmem::pe_of;
 
 extern "C" {
 
+SHMEM_NAMES_RMA_(ORRERY_PROFILED)
+
 SHMEM_RMA_TYPES_(ORRERY_TYPED, 0)
 SHMEM_WIDTHS_(ORRERY_SIZED, 0)
 ORRERY_TRANSFER(putmem, void, 1, put_away)
 ORRERY_TRANSFER(getmem, void, 1, get)
 ORRERY_TRANSFER(putmem_nbi, void, 1, put_nbi)
 ORRERY_TRANSFER(getmem_nbi, void, 1, get_nbi)
-
-SHMEM_NAMES_RMA_(ORRERY_PROFILED)
 
 }  // extern "C"

@@ -63,6 +63,8 @@ using shmem::pe_of;
 
 extern "C" {
 
+SHMEM_NAMES_SIGNAL_(ORRERY_PROFILED)
+
 SHMEM_RMA_TYPES_(ORRERY_TYPED, 0)
 SHMEM_WIDTHS_(ORRERY_SIZED, 0)
 ORRERY_SIGNAL(putmem_signal, void, 1)
@@ -79,7 +81,5 @@ void shmemx_signal_set(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int
 void shmemx_signal_add(uint64_t* sig_addr, uint64_t signal, int pe) {
   shmem::raise("shmemx_signal_add", sig_addr, signal, SHMEM_SIGNAL_ADD, pe);
 }
-
-SHMEM_NAMES_SIGNAL_(ORRERY_PROFILED)
 
 }  // extern "C"

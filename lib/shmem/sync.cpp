@@ -170,6 +170,8 @@ namespace shmem = orrery::shmem;
 
 extern "C" {
 
+SHMEM_NAMES_SYNC_(ORRERY_PROFILED)
+
 SHMEM_WAIT_TYPES_(ORRERY_WAIT, 0)
 
 void shmem_wait(volatile long* ivar, long cmp_value) { shmem_long_wait(ivar, cmp_value); }
@@ -203,7 +205,5 @@ void shmem_ctx_quiet(shmem_ctx_t ctx) {
   }
   shmem::quiet(call);
 }
-
-SHMEM_NAMES_SYNC_(ORRERY_PROFILED)
 
 }  // extern "C"

@@ -262,6 +262,8 @@ namespace shmem = orrery::shmem;
 
 extern "C" {
 
+SHMEM_NAMES_TEAM_(ORRERY_PROFILED)
+
 int shmem_team_my_pe(shmem_team_t team) {
   must_be_up("shmem_team_my_pe");
   const Team* const one = find_team("shmem_team_my_pe", team);
@@ -396,7 +398,5 @@ int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t* team) {
                                    : shmem::handle_of(context_of("shmem_ctx_get_team", ctx)->team);
   return 0;
 }
-
-SHMEM_NAMES_TEAM_(ORRERY_PROFILED)
 
 }  // extern "C"
