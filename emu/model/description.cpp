@@ -60,7 +60,7 @@ std::string constant_text(const Constant& c) {
 
 std::string error_text(const Constant& c) {
   if (c.error < 0) return "error not known";
-  return c.error == 0 ? "exact" : fmt::format("+-{:.2g} %", static_cast<double>(c.error) / 1e4);
+  return c.error == 0 ? "exact" : fmt::format("+-{:g} %", static_cast<double>(c.error) / 1e4);
 }
 
 std::string add_layer(Description* d, std::string_view name) {

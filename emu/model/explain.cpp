@@ -109,7 +109,10 @@ class Explainer {
     const bool tree = p_.network == Network::fat_tree, one_circuit = tree && r_.bytes <= p_.packet.payload;
     const PerByte network =
         one_circuit ? p_.shared_link[0][0] : p_.path[is_adaptive(r_.routing)][path_class()][0];
-    std::string source = "rates of host, nic, link and packet";
+    // The constant that most bounds the rate; what packets have beside their data counts too.
+    const bool global = p_.network == Network::dragonfly && path_class() == 2;
+    const char* bound = global ? "link.global_lane_rate" : "link.lane_rate";
+    std::string source;
     if (price_.curved) {
       out_.streams_at =
           fmt::format("curve: {} a byte up to {}, {} beyond", constant_text(*d_.find(op_.below)),
@@ -125,9 +128,13 @@ class Explainer {
       out_.streams_at = "network path";
     } else if (price_.host_lone.scaled() == 0) {
       out_.streams_at = "nothing";
+      source = "no limit";
     } else {
-      out_.streams_at = !rates.nic.unlimited() && rates.nic < rates.host_put ? "NIC" : "host interface";
+      const bool nic = !rates.nic.unlimited() && rates.nic < rates.host_put;
+      out_.streams_at = nic ? "NIC" : "host interface";
+      bound = nic ? "nic.clock" : "host.rate";
     }
+    if (source.empty()) source = fmt::format("{}: {}", bound, provenance(*d_.find(bound)));
     const double rate = rest.count() > 0 ? n / static_cast<double>(rest.count()) * 1e3 : 0;
     to->push_back({rest.count() > 0 ? fmt::format("{} B at {:.3f} GB/s ({})", r_.bytes, rate, out_.streams_at)
                                     : fmt::format("{} B at no cost", r_.bytes),
@@ -212,6 +219,21 @@ std::string router_name(const Pricing& p, RouterId r) {
 
 Explanation explain(const Machine& machine, const QuoteRequest& request) {
   return Explainer(machine, request).run();
+}
+
+std::vector<ExplainedCost> explain_stages(const Machine& machine, Collective collective) {
+  const Description& d = machine.description;
+  const CollectiveDescription& c = d.collectives[static_cast<std::size_t>(collective)];
+  std::vector<ExplainedCost> costs;
+  const auto add = [&](const std::vector<std::string>& names, const char* meaning) {
+    for (const std::string& name : names)
+      costs.push_back(
+          {fmt::format("{} ({})", name, meaning), stage_time(d, name), provenance(*d.find(name))});
+  };
+  add(c.base, "the first levels together");
+  add(c.per_level, "each level beyond");
+  add(c.once, "once");
+  return costs;
 }
 
 std::string place_of(const Pricing& p, NodeId node) {

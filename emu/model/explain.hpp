@@ -39,6 +39,10 @@ struct Explanation {
 // REQUIRES: src and dst below the machine's nodes.
 Explanation explain(const Machine& machine, const QuoteRequest& request);
 
+// The stages that a collective's price is made of, each once, with what it is for. None where the price is an
+// operation's.
+std::vector<ExplainedCost> explain_stages(const Machine& machine, Collective collective);
+
 // Where a node sits, in the machine's own words.
 std::string place_of(const Pricing& pricing, NodeId node);
 // The hops of a route of this machine.

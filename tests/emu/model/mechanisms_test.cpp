@@ -235,5 +235,47 @@ TEST(ErrorBars, ExplainNamesThatOfEachStage) {
   }
 }
 
+// Of rates too: what a stream is bounded by is a constant with an error of its own.
+TEST(ErrorBars, ExplainNamesThatOfEachRate) {
+  for (const ShippedFile& shipped : shipped_machines()) {
+    if (shipped.name == "ideal") continue;
+    const BuiltMachine built = build_machine(std::string(shipped.name));
+    for (const std::uint64_t bytes : {std::uint64_t{8}, std::uint64_t{64}, std::uint64_t{1} << 20}) {
+      for (int op = 0; op < kOps; ++op) {
+        const Explanation e = explain(
+            *built.machine,
+            {.op = static_cast<Op>(op), .src = 0, .dst = built.machine->pricing.nodes - 1, .bytes = bytes});
+        for (const auto* costs : {&e.to_data, &e.at_target, &e.to_local}) {
+          for (const ExplainedCost& cost : *costs) {
+            EXPECT_EQ(cost.source.find("error not known"), std::string::npos)
+                << shipped.name << ' ' << op << ' ' << bytes << ": " << cost.what;
+            EXPECT_TRUE(cost.source.find(" %) ") != std::string::npos || cost.source == "as above")
+                << cost.source;
+          }
+        }
+      }
+    }
+  }
+}
+
+// What a machine's requests take is no less on the NIC that came before Aries.
+TEST(RequestGap, GetsAndAtomicsOfGeminiHaveTheRateOfTheirOwnToo) {
+  const BuiltMachine gemini = build_machine("gemini");
+  const auto rate = [&](const char* what) { return *measure(*gemini.machine, what); };
+  EXPECT_LT(rate("rate(fma_get, 8, 28)"), 0.7 * rate("rate(fma_put, 8, 28)"));
+  EXPECT_LT(rate("rate(amo, 8, 28)"), 0.7 * rate("rate(fma_put, 8, 28)"));
+}
+
+// Blue Gene/L's barrier goes by wires of its own: no longer over more nodes, and no message's time.
+TEST(Collective, ThoseOfBlueGeneLAreNotTheToruss) {
+  const BuiltMachine bgl = build_machine("bluegene-l");
+  const auto time = [&](Collective c, std::uint32_t nodes) {
+    return quote_collective(*bgl.machine, c, nodes, 8).time;
+  };
+  EXPECT_EQ(time(Collective::hardware_barrier, 2), time(Collective::hardware_barrier, 65536));
+  EXPECT_LT(time(Collective::hardware_barrier, 512), time(Collective::software_barrier, 512));
+  EXPECT_EQ(time(Collective::allreduce, 65536), Picos{10'000'000});
+}
+
 }  // namespace
 }  // namespace orrery::model

@@ -13,6 +13,13 @@ refuses "layer 'pvm' is not known: expected mpi" explain --machine aries --layer
 says 'blue' explain --machine aries get 0 3071 8
 says 'no remote atomics' explain --machine bluegene-l amo 0 100 8
 says '10 us' explain --machine asci-q hardware_barrier 1024
+says 'stage.barrier_level (each level beyond)' explain --machine asci-q hardware_barrier 1024
+says '(+-10 %) fitted to QS023' explain --machine asci-q hardware_barrier 1024
+says 'begins after hardware_barrier' explain --machine asci-q broadcast 64
+says 'the same for any number of nodes' explain --machine bluegene-l hardware_barrier 512
+says '(+-50 %)' explain --machine bluegene-l allreduce 512
+says '(+-100 %)' explain --machine aries allreduce 512
+says 'link.lane_rate: (+-10 %)' explain --machine gemini put 0 1234 4096
 says 'no remote atomics' explain --machine bluegene-l dmapp.aadd 0 100 8
 says '10 us' explain --machine asci-q dmapp.c_barrier_join 1024
 refuses "an API's word as 'orrery machines --operations' lists them" explain --machine gemini gni.PUT 0 1 8

@@ -73,10 +73,14 @@ int explain_collective(const model::Machine& m, model::Collective which, const E
   }
   const auto q = model::quote_collective(m, which, static_cast<std::uint32_t>(nodes), bytes);
   const auto& d = m.description.collectives[static_cast<std::size_t>(which)];
-  const std::string form = d.by_operation
-                               ? fmt::format("{} rounds of {}", q.levels, model::op_name(d.op))
-                               : fmt::format("{} levels of {}", q.levels,
-                                             to_string(model::stages_total(m.description, d.per_level)));
+  const std::vector<model::ExplainedCost> stages = model::explain_stages(m, which);
+  std::string form = "the same for any number of nodes";
+  if (d.by_operation) {
+    form = fmt::format("{} rounds of {}", q.levels, model::op_name(d.op));
+  } else if (!d.per_level.empty()) {
+    form =
+        fmt::format("{} levels of {}", q.levels, to_string(model::stages_total(m.description, d.per_level)));
+  }
   if (options.json) {
     fmt::print("{}\n", nlohmann::json{{"machine", m.description.name},
                                       {"collective", options.operation},
@@ -84,6 +88,7 @@ int explain_collective(const model::Machine& m, model::Collective which, const E
                                       {"bytes", bytes},
                                       {"ps", q.time.count()},
                                       {"form", form},
+                                      {"stages", as_json(stages)},
                                       {"packets", q.rounds},
                                       {"lacks", d.lacks}}
                            .dump(2));
@@ -93,6 +98,8 @@ int explain_collective(const model::Machine& m, model::Collective which, const E
              to_string(q.time), form);
   if (q.rounds > 1) fmt::print(", {} packets one after the other", q.rounds);
   fmt::print("\n");
+  for (const auto& c : stages) fmt::print("  {:>12}  {:<62} {}\n", to_string(c.time), c.what, c.source);
+  if (d.after) fmt::print("  begins after {}\n", model::collective_name(*d.after));
   if (!d.lacks.empty()) fmt::print("  note: {}\n", d.lacks);
   return 0;
 }
