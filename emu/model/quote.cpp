@@ -24,6 +24,19 @@ ORRERY_TIMED_PATH std::int64_t take_transmit(NicCell& nic, std::int64_t want, st
   return start;
 }
 
+// The same of what the block engine sends, which is busy with it for `lasts`: it looks at a descriptor when the
+// data of the one before has gone. A get's request is short: what is posted while it waits for the engine goes
+// before it.
+ORRERY_TIMED_PATH __attribute__((noinline)) std::int64_t take_engine(NicCell& nic, std::int64_t want,
+                                                                     std::int64_t interval,
+                                                                     std::int64_t lasts, bool get) {
+  const std::int64_t free = std::max(want, nic.engine.load(std::memory_order_relaxed));
+  const std::int64_t begun =
+      get ? std::max(free, take_transmit(nic, want, interval)) : take_transmit(nic, free, interval);
+  nic.engine.store(begun + lasts, std::memory_order_relaxed);
+  return begun;
+}
+
 // Two raisers at the same moment may leave the lower value: it only says that the interface is busy.
 void raise(std::atomic<std::int64_t>& value, std::int64_t to) {
   if (value.load(std::memory_order_relaxed) < to) value.store(to, std::memory_order_relaxed);
@@ -241,8 +254,8 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
     find_other_path<kKept>(p, r.routing, r.seed, tx, rx, state, &path);
   // A NIC that receives meanwhile answers what it gets, and shares its host interface and the links on its
   // way with that. What ends before half of this message has gone makes no difference.
-  const bool shared = kState && nic(tx).receive_until.load(std::memory_order_relaxed) >
-                                    start + op.host_lone(r.bytes).count() / 2;
+  const std::int64_t alone = op.host_lone(r.bytes).count();
+  const bool shared = kState && nic(tx).receive_until.load(std::memory_order_relaxed) > start + alone / 2;
   // The path's class last: it is as good as random to a branch.
   const bool may_detour = kState && kDragonfly && is_adaptive(r.routing) && path.cls == 2;
   std::int64_t links = 0;  // what it waits for them
@@ -263,20 +276,20 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
   std::optional<CircuitWay> way;
   if (circuit) circuits.emplace(p, host, shared, r.bytes, latency);
   if (kState && circuit) way.emplace(p, tx, rx, state->circuits(), kExact, r.seed);
-  const std::int64_t host_time = circuit ? circuits->all : host(r.bytes).count();
+  std::int64_t host_time = alone;
+  if (circuit)
+    host_time = circuits->all;
+  else if (shared) [[unlikely]]
+    host_time = op.host_shared(r.bytes).count();
   const bool past_inline = r.bytes > op.inline_limit;
   const std::int64_t interval = std::max(op.gap.count() + (past_inline ? op.beyond_gap.count() : 0),
                                          op.gap_add.count() + (get ? 0 : host_time));
   std::int64_t waited = 0;
   if constexpr (kState) {
     const bool by_engine = op.serial.count() > 0 && !circuit;
-    const std::int64_t free =
-        by_engine ? std::max(start, nic(r.src).engine.load(std::memory_order_relaxed)) : start;
-    // A get's request is short: what is posted while it waits for the engine goes before it.
-    const std::int64_t begun = get ? std::max(free, take_transmit(nic(r.src), start, interval))
-                                   : take_transmit(nic(r.src), free, interval);
-    // A descriptor is looked at when the data of the one before has gone.
-    if (by_engine) nic(r.src).engine.store(begun + op.serial.count() + host_time, std::memory_order_relaxed);
+    const std::int64_t begun =
+        by_engine ? take_engine(nic(r.src), start, interval, op.serial.count() + host_time, get)
+                  : take_transmit(nic(r.src), start, interval);
     waited += begun - start;
     start = begun;
   }
@@ -348,8 +361,9 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
   }
   const std::int64_t landed = head + latency + stream + op.in.count() + (past_inline ? op.beyond.count() : 0);
 
+  const Picos stored = op.store(r.bytes);
   Quote q;
-  q.cpu_busy = op.cpu + op.store(r.bytes);
+  q.cpu_busy = op.cpu + stored;
   q.waited = Picos{waited};
   q.hops = static_cast<std::uint16_t>(path.hops);
   q.detoured = path.detoured;
@@ -361,7 +375,7 @@ __attribute__((noinline)) Quote quote_op(const Pricing& p, const OpPrice& op, co
       break;
     case Flow::get:
       // Of its requests the last comes there last.
-      q.remote_event_at = Picos{at_target} + op.store(r.bytes) + op.remote_event;
+      q.remote_event_at = Picos{at_target} + stored + op.remote_event;
       q.local_event_at = Picos{landed} + op.back + op.local_event;
       break;
     case Flow::posted:
