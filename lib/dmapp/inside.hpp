@@ -21,7 +21,8 @@ inline constexpr std::size_t kSetElements = 8;  // QWs of a reduction
 
 struct alignas(64) LockPlace {
   std::atomic<std::uint64_t> next;     // name of the place behind this one; 0: none yet
-  std::atomic<std::uint64_t> granted;  // LockGrant
+  std::atomic<std::uint64_t> granted;  // lock::LockWord
+  std::atomic<std::uint64_t> lost;     // the same; written by its owner, read by the one behind it
 };
 
 struct alignas(64) MessageQueue {

@@ -5,6 +5,7 @@
 #include "emu/base/patient_yield.hpp"
 #include "emu/base/wait.hpp"
 #include "lib/dmapp/issue.hpp"
+#include "lib/dmapp/lock_protocol.hpp"
 
 #include <array>
 #include <charconv>
@@ -13,31 +14,20 @@
 #include <mutex>
 #include <string_view>
 
-// Locks that wait in a queue (Mellor-Crummey and Scott, 1991): the descriptor names the last one in it, or is
-// 0; each waits on a place of its own memory, which the one before it writes to.
-//
-//   descriptor: 63 lost | 31..0 name of the last place    name: PE + 1 << 10 | place
-//
-// A holder, or one that waits before others, that dies takes the lock with it: the one behind it sees that,
-// marks the descriptor as lost, and all others see that.
+// The calls of locks: places for those that are held, and the protocol (lock_protocol.hpp) over the NIC.
 namespace orrery::dmapp {
 
 namespace {
 
-constexpr std::uint64_t kLost = std::uint64_t{1} << 63;
-constexpr std::uint64_t kGranted = 1;
 constexpr std::int64_t kLockLookNs = 5'000'000;  // between looks at which PEs live
 constexpr std::int64_t kLinkNs = 200'000'000;    // after which one that should have said its name is missed
 constexpr unsigned kDefaultLocks = 128;
 constexpr unsigned kMostLocks = 1023;
 
-constexpr std::uint64_t name_of(int pe, std::size_t place) {
-  return (static_cast<std::uint64_t>(pe) + 1) << 10 | place;
-}
-constexpr int pe_of(std::uint64_t name) { return static_cast<int>((name & 0xffff'ffff) >> 10) - 1; }
-constexpr std::size_t place_of(std::uint64_t name) { return name & 0x3ff; }
-constexpr std::uint64_t offset_of(std::size_t place, std::size_t member) {
-  return place * sizeof(LockPlace) + member;
+constexpr std::uint64_t offset_of(std::size_t place, lock::LockWord word) {
+  constexpr std::size_t kMembers[] = {offsetof(LockPlace, next), offsetof(LockPlace, granted),
+                                      offsetof(LockPlace, lost)};
+  return place * sizeof(LockPlace) + kMembers[static_cast<std::size_t>(word)];
 }
 
 // A lock that this PE holds or awaits.
@@ -72,73 +62,135 @@ constexpr std::uint64_t handle_of(std::size_t place, std::uint32_t generation) {
   return std::uint64_t{generation} << 16 | (place + 1);
 }
 
-// One word of a PE, by the fast path or not. ok, or what kept it.
-struct Words {
-  Context& context;
-  dmapp_return_t rc = DMAPP_RC_SUCCESS;
+// The protocol's words by the NIC, of one lock and one place of this PE.
+class Words {
+ public:
+  Words(Context& context, const Place& lock, std::size_t place)
+      : context_(context), lock_(lock), place_(place), missed_at_(monotonic_ns() + kLinkNs) {}
 
-  std::uint64_t swap(const Place& place, std::uint64_t value) {
-    return amo(place, nic::amo::command(nic::AmoOp::swap, nic::kAmoFetch), value, 0);
+  dmapp_return_t rc() const { return rc_; }
+  Context& context() const { return context_; }
+
+  std::uint64_t swap(std::uint64_t value) {
+    return amo(nic::amo::command(nic::AmoOp::swap, nic::kAmoFetch), value, 0);
   }
-  std::uint64_t compare_swap(const Place& place, std::uint64_t from, std::uint64_t to) {
-    return amo(place, nic::amo::command(nic::AmoOp::compare_swap, nic::kAmoFetch), from, to);
+  std::uint64_t compare_swap(std::uint64_t from, std::uint64_t to) {
+    return amo(nic::amo::command(nic::AmoOp::compare_swap, nic::kAmoFetch), from, to);
   }
-  std::uint64_t get(const Place& place) {
-    std::uint64_t word = 0;
-    Issue issue(context, Mode::blocking);
-    issue.get(place, &word, sizeof word);
-    rc = issue.finish();
-    return word;
+  std::uint64_t get() { return get(lock_); }
+  void put(int pe, lock::LockWord word, std::size_t place, std::uint64_t value) {
+    Issue issue(context_, Mode::blocking);
+    issue.put(context_.find_inside(pe, offset_of(place, word)), &value, sizeof value);
+    rc_ = issue.finish();
   }
-  void put(const Place& place, std::uint64_t word) {
-    Issue issue(context, Mode::blocking);
-    issue.put(place, &word, sizeof word);
-    rc = issue.finish();
+  std::uint64_t get(int pe, lock::LockWord word, std::size_t place) {
+    return get(context_.find_inside(pe, offset_of(place, word)));
+  }
+  std::uint64_t own(lock::LockWord word) const { return member(word).load(std::memory_order_acquire); }
+  void set_own(lock::LockWord word, std::uint64_t value) const {
+    member(word).store(value, std::memory_order_release);
+  }
+  // The same by the NIC.
+  std::uint64_t own_by_nic(lock::LockWord word) {
+    return get(context_.find_inside(context_.pe(), offset_of(place_, word)));
+  }
+  bool ok() const { return rc_ == DMAPP_RC_SUCCESS; }
+  void watch(int pe) const {
+    if (pe != context_.pe()) context_.world().watch(pe);
+  }
+  bool alive(int pe) const { return context_.world().alive(pe); }
+  static bool ended() { return !Visit::is_current(); }
+  bool missed() const {
+    if (monotonic_ns() <= missed_at_) return false;
+    const World& world = context_.world();
+    for (int pe = 0; pe < world.npes(); ++pe) {
+      world.watch(pe);
+      if (!world.alive(pe)) return true;
+    }
+    return false;
   }
 
  private:
-  std::uint64_t amo(const Place& place, std::uint8_t command, std::uint64_t a, std::uint64_t b) {
+  std::atomic<std::uint64_t>& member(lock::LockWord word) const {
+    LockPlace& mine = context_.world().inside().locks[place_];
+    switch (word) {
+      case lock::LockWord::next:
+        return mine.next;
+      case lock::LockWord::granted:
+        return mine.granted;
+      case lock::LockWord::lost:
+        break;
+    }
+    return mine.lost;
+  }
+  std::uint64_t get(const Place& place) {
+    std::uint64_t word = 0;
+    Issue issue(context_, Mode::blocking);
+    issue.get(place, &word, sizeof word);
+    rc_ = issue.finish();
+    return word;
+  }
+  std::uint64_t amo(std::uint8_t command, std::uint64_t a, std::uint64_t b) {
     std::uint64_t old = 0;
-    Issue issue(context, Mode::blocking);
-    issue.amo(place, command, &old, a, b);
-    rc = issue.finish();
+    Issue issue(context_, Mode::blocking);
+    issue.amo(lock_, command, &old, a, b);
+    rc_ = issue.finish();
     return old;
   }
+
+  Context& context_;
+  const Place lock_;
+  const std::size_t place_;
+  const std::int64_t missed_at_;
+  dmapp_return_t rc_ = DMAPP_RC_SUCCESS;
 };
 
-// Waits until a word of this PE's own part is not 0: the value. 0: `give_up` said so, which is asked now and
-// then.
-template <typename GiveUp>
-std::uint64_t await(Words& words, std::uint64_t offset, GiveUp give_up) {
-  Context& context = words.context;
-  const Place place = context.find_inside(context.pe(), offset);
-  const auto* const word = reinterpret_cast<const std::atomic<std::uint64_t>*>(
-      reinterpret_cast<const std::byte*>(&context.world().inside()) + offset);
-  std::uint64_t value = 0;
+// Returns when the word that the turn awaits is there, or when it gave up.
+template <typename Turn>
+void await(Words& words, Turn& turn) {
+  Context& context = words.context();
   const bool timed = context.nic().clock() != nullptr;
   const auto there = [&] {
     // By the NIC where time is modelled: that is what lets it pass.
-    value = timed ? words.get(place) : word->load(std::memory_order_acquire);
-    return value != 0;
+    return (timed ? words.own_by_nic(Turn::awaits()) : words.own(Turn::awaits())) != 0;
   };
   const WaitBudget budget{.spins = 50, .yields = timed ? 20u : 0u};
   // The lock goes to the one that has waited longest, so that every turn of it waits for a core.
   PatientYield yield;
   std::int64_t look_at = monotonic_ns() + kLockLookNs;
   for (;;) {
-    if (spin_then_yield(budget, there)) return value;
+    if (spin_then_yield(budget, there)) return;
     context.progress();
     if (!timed) yield();
     if (monotonic_ns() < look_at) continue;
     look_at = monotonic_ns() + kLockLookNs;
-    if (give_up()) return there() ? value : 0;
+    if (turn.gave_up()) return;
   }
 }
 
-// The lock is lost to all PEs.
-dmapp_return_t lose(Words& words, const Place& lock) {
-  (void)words.swap(lock, kLost);
-  return DMAPP_RC_TRANSACTION_ERROR;
+// The turn's end: neither again nor wait.
+template <typename Turn>
+lock::Step play(Words& words, Turn& turn) {
+  for (;;) {
+    const lock::Step step = turn.step();
+    if (step == lock::Step::wait)
+      await(words, turn);
+    else if (step != lock::Step::again)
+      return step;
+  }
+}
+
+dmapp_return_t return_of_step(lock::Step step, const Words& words) {
+  switch (step) {
+    case lock::Step::busy:
+      return DMAPP_RC_BUSY;
+    case lock::Step::lost:
+      return DMAPP_RC_TRANSACTION_ERROR;
+    case lock::Step::failed:
+      return words.rc();
+    default:
+      return DMAPP_RC_SUCCESS;
+  }
 }
 
 struct Taken {
@@ -189,50 +241,20 @@ dmapp_return_t acquire(dmapp_lock_desc_t* address, const dmapp_seg_desc_t* segme
   if (lock.address % 8 != 0) return DMAPP_RC_ALIGNMENT_ERROR;
   const Taken taken = take_place({.address = address, .segment = *segment, .host = host});
   if (taken.place == kLockPlaces) return DMAPP_RC_RESOURCE_ERROR;
-  // Before any other PE knows the name.
-  const auto fail = [&](dmapp_return_t rc) {
-    give_place(taken.place);
-    return rc;
-  };
-  World& world = context->world();
-  LockPlace& mine = world.inside().locks[taken.place];
+  LockPlace& mine = context->world().inside().locks[taken.place];
   mine.next.store(0, std::memory_order_relaxed);
   mine.granted.store(0, std::memory_order_relaxed);
-  const std::uint64_t name = name_of(context->pe(), taken.place);
-  Words words{*context};
-  if (!waits) {
-    const std::uint64_t old = words.compare_swap(lock, 0, name);
-    if (words.rc != DMAPP_RC_SUCCESS) return fail(words.rc);
-    if (old != 0) return fail((old & kLost) != 0 ? DMAPP_RC_TRANSACTION_ERROR : DMAPP_RC_BUSY);
-  } else {
-    const std::uint64_t before = words.swap(lock, name);
-    if (words.rc != DMAPP_RC_SUCCESS) return fail(words.rc);
-    if ((before & kLost) != 0) return lose(words, lock);
-    if (before != 0) {
-      const int pe = pe_of(before);
-      if (pe < 0 || pe >= context->npes()) return lose(words, lock);  // no lock was here
-      if (pe != context->pe()) world.watch(pe);
-      words.put(context->find_inside(pe, offset_of(place_of(before), offsetof(LockPlace, next))), name);
-      if (words.rc != DMAPP_RC_SUCCESS) return lose(words, lock);
-      const std::uint64_t granted = await(words, offset_of(taken.place, offsetof(LockPlace, granted)), [&] {
-        return !Visit::is_current() || !world.alive(pe) || (words.get(lock) & kLost) != 0 ||
-               words.rc != DMAPP_RC_SUCCESS;
-      });
-      if (granted != kGranted) return lose(words, lock);
-    }
+  mine.lost.store(0, std::memory_order_relaxed);
+  Words words(*context, lock, taken.place);
+  lock::Acquire turn(words, lock::name_of(context->pe(), taken.place), context->npes(), waits);
+  const lock::Step step = play(words, turn);
+  if (step != lock::Step::held) {
+    if (turn.place_is_free()) give_place(taken.place);
+    return return_of_step(step, words);
   }
   note_held(taken.place);
   *handle = taken.handle;
   return DMAPP_RC_SUCCESS;
-}
-
-// Whether some PE has died that may have been about to say that it waits.
-bool anybody_died(const World& world) {
-  for (int pe = 0; pe < world.npes(); ++pe) {
-    world.watch(pe);
-    if (!world.alive(pe)) return true;
-  }
-  return false;
 }
 
 // `ended`: no PE writes to the place any more.
@@ -247,25 +269,11 @@ dmapp_return_t release(std::size_t place, const Held& held, bool* ended) {
   if (found != DMAPP_RC_SUCCESS) return found;
   // What was done under the lock is seen by the next one that takes it.
   const dmapp_return_t done = dmapp_gsync_wait();
-  Words words{*context};
-  const LockPlace& mine = context->world().inside().locks[place];
-  const std::uint64_t name = name_of(context->pe(), place);
-  if (mine.next.load(std::memory_order_acquire) == 0) {
-    const std::uint64_t old = words.compare_swap(lock, name, 0);
-    if (words.rc != DMAPP_RC_SUCCESS) return words.rc;
-    *ended = old == name;
-    if (*ended) return done;
-    if ((old & kLost) != 0) return DMAPP_RC_TRANSACTION_ERROR;
-  }
-  const std::int64_t missed_at = monotonic_ns() + kLinkNs;
-  const std::uint64_t next = await(words, offset_of(place, offsetof(LockPlace, next)), [&] {
-    return !Visit::is_current() || (monotonic_ns() > missed_at && anybody_died(context->world()));
-  });
-  const int pe = pe_of(next);
-  if (next == 0 || pe < 0 || pe >= context->npes()) return lose(words, lock);
-  *ended = true;
-  words.put(context->find_inside(pe, offset_of(place_of(next), offsetof(LockPlace, granted))), kGranted);
-  return words.rc == DMAPP_RC_SUCCESS ? done : lose(words, lock);
+  Words words(*context, lock, place);
+  lock::Release turn(words, lock::name_of(context->pe(), place), context->npes());
+  const lock::Step step = play(words, turn);
+  *ended = turn.place_is_free();
+  return step == lock::Step::released ? done : return_of_step(step, words);
 }
 
 // Takes the one that `is_it` says out of those that are held, and releases it.
@@ -292,6 +300,7 @@ dmapp_return_t release_one(IsIt is_it) {
 }  // namespace
 }  // namespace orrery::dmapp
 
+using orrery::dmapp::Context;
 using orrery::dmapp::here;
 
 extern "C" {
