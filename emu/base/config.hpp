@@ -38,7 +38,7 @@ std::uint64_t number(std::string_view name);
 std::optional<std::string> problem_with(const Knob& knob, std::string_view value);
 
 // One message per ORRERY_ variable of `environment` (a null-terminated "NAME=value" array) that the table
-// does not know or whose value it does not accept.
+// does not know or whose value it does not accept. None in a program with more rights than its caller has.
 std::vector<std::string> check_environment(const char* const* environment);
 
 }  // namespace orrery::config
