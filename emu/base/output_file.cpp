@@ -40,6 +40,15 @@ int append_to_file(const char* path) {
   return -1;
 }
 
+int open_created(const char* path) {
+  const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  struct stat there {};
+  if (fd < 0 || (fstat(fd, &there) == 0 && is_ours(there))) return fd;
+  close(fd);
+  errno = EEXIST;
+  return -1;
+}
+
 int open_output(const char* path) {
   const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, kMode);
   if (fd >= 0) (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);

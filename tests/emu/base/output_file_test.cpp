@@ -57,6 +57,7 @@ TEST_F(OutputFile, ALinkThatAnotherUserHasPutThereIsNotFollowed) {
   EXPECT_EQ(create_file(at("pe.0").c_str()), -1);
   EXPECT_EQ(errno, EEXIST);
   EXPECT_EQ(append_to_file(at("pe.0").c_str()), -1);
+  EXPECT_EQ(open_created(at("pe.0").c_str()), -1);
   ASSERT_EQ(symlink("/nowhere/at/all", at("pe.1").c_str()), 0);
   EXPECT_EQ(create_file(at("pe.1").c_str()), -1);
   ASSERT_EQ(link(at("precious").c_str(), at("pe.2").c_str()), 0);
@@ -69,6 +70,7 @@ TEST_F(OutputFile, AnotherUsersFileIsLeftAlone) {
   ASSERT_EQ(chown(at("precious").c_str(), 61234, 61234), 0);
   EXPECT_EQ(create_file(at("precious").c_str()), -1);
   EXPECT_EQ(append_to_file(at("precious").c_str()), -1);
+  EXPECT_EQ(open_created(at("precious").c_str()), -1);
   EXPECT_EQ(read("precious"), "precious");
 }
 
@@ -78,6 +80,7 @@ TEST_F(OutputFile, AFifoIsNotWaitedFor) {
   EXPECT_EQ(errno, ENXIO);
   EXPECT_EQ(create_file(at("fifo").c_str()), -1);
   EXPECT_EQ(append_to_file(at("fifo").c_str()), -1);
+  EXPECT_EQ(open_created(at("fifo").c_str()), -1);
   // One with a reader is written to, and the file that the user named, too, by whatever name.
   const int reader = open(at("fifo").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   write_and_close(open_output(at("fifo").c_str()), "x");

@@ -11,6 +11,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include <fcntl.h>
@@ -296,6 +297,23 @@ TEST_F(RunEnd, NothingIsLeftInSharedPlaces) {
   orrery({"run", "-n", "2", "sh", "-c", sleeper("1015.5")}, [](pid_t pid) { kill(pid, SIGKILL); });
   expect_gone("1015.5");
   EXPECT_EQ(left_in_shared_places(before), std::set<std::string>{});
+}
+
+// kill -9 leaves its temporary folder; the next command that makes one removes it.
+TEST_F(RunEnd, AKilledCommandsTemporaryFolderIsGoneAfterTheNext) {
+  std::string folder = (std::filesystem::temp_directory_path() / "orrery-test-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const char* const was = getenv("TMPDIR");
+  const std::string other = was == nullptr ? "" : was;
+  setenv("TMPDIR", folder.c_str(), 1);
+  orrery({"run", "--machine", "aries", "--optimistic", "sh", "-c", sleeper("1016.5")},
+         [](pid_t pid) { kill(pid, SIGKILL); });
+  expect_gone("1016.5");
+  EXPECT_FALSE(std::filesystem::is_empty(folder)) << "nothing is left: the rest shows nothing";
+  orrery({"run", "--machine", "aries", "--optimistic", "true"});
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  was == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", other.c_str(), 1);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -9,7 +9,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
+#include <string>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace orrery::tool::test {
 namespace {
@@ -168,6 +175,27 @@ TEST(Run, NumbersOfPesAndHelpAreTakenAsOthersWriteThem) {
   EXPECT_EQ(help.out, orrery({"run", "--help"}).out);
   EXPECT_EQ(orrery({"help"}).out, orrery({"--help"}).out);
   EXPECT_EQ(orrery({"version"}).out, orrery({"--version"}).out);
+}
+
+TEST(Run, WhatLiesWhereAPeWritesItsRecordIsNeitherFollowedNorWaitedFor) {
+  std::string folder = (std::filesystem::temp_directory_path() / "orrery-test-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string trace = folder + "/trace.json";
+  const std::string record = trace + ".pe.0";
+  const auto refused = [&] {
+    const Ran ran = orrery({"run", "--timeout", "60", "--machine", "aries", "--trace", trace, "true"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr(record + " cannot be read: "));
+    EXPECT_FALSE(std::filesystem::exists(trace));
+  };
+  ASSERT_EQ(mkfifo(record.c_str(), 0600), 0);
+  refused();
+  // A record as a PE writes it, under another name.
+  std::ofstream(folder + "/other") << "# not exact: 0 0 0\n";
+  std::filesystem::remove(record);
+  ASSERT_EQ(symlink((folder + "/other").c_str(), record.c_str()), 0);
+  refused();
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Run, OneForEachCoreIsBoundToIt) {

@@ -2,26 +2,55 @@
 // Copyright 2026 the Orrery authors
 #include "tools/orrery/trace/trace.hpp"
 
+#include "emu/base/output_file.hpp"
+#include "emu/base/unique_fd.hpp"
 #include "emu/model/operation.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cerrno>
+#include <cstring>
 #include <map>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
 
 namespace orrery::tool {
+
+namespace {
+
+// False: errno says why.
+bool read_all(int fd, std::string* text) {
+  std::vector<char> part(1 << 16);
+  for (;;) {
+    const ssize_t got = read(fd, part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got == 0;
+    text->append(part.data(), static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace
 
 Records read_all_records(const std::string& prefix, std::uint32_t pes, std::string* problem) {
   Records all;
   std::vector<clock::Recorded>& records = all.operations;
   for (std::uint32_t pe = 0; pe < pes; ++pe) {
     const std::string name = fmt::format("{}.{}", prefix, pe);
-    std::ifstream file(name);
-    if (!file) {
+    const UniqueFd fd(open_created(name.c_str()));
+    if (!fd.valid() && errno == ENOENT) {
       *problem = fmt::format("{} cannot be read: PE {} did not end under virtual time", name, pe);
       return {};
     }
+    std::string text;
+    if (!fd.valid() || !read_all(fd.get(), &text)) {
+      *problem = fmt::format("{} cannot be read: {}", name, std::strerror(errno));
+      return {};
+    }
+    std::istringstream file(std::move(text));
     int number = 0;
     bool says_how_exact = false;
     for (std::string line; std::getline(file, line);) {
