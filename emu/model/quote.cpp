@@ -24,9 +24,9 @@ ORRERY_TIMED_PATH std::int64_t take_transmit(NicCell& nic, std::int64_t want, st
   return start;
 }
 
-// The same of what the block engine sends, which is busy with it for `lasts`: it looks at a descriptor when the
-// data of the one before has gone. A get's request is short: what is posted while it waits for the engine goes
-// before it.
+// The same of what the block engine sends, which is busy with it for `lasts`: it looks at a descriptor when
+// the data of the one before has gone. A get's request is short: what is posted while it waits for the engine
+// goes before it.
 ORRERY_TIMED_PATH __attribute__((noinline)) std::int64_t take_engine(NicCell& nic, std::int64_t want,
                                                                      std::int64_t interval,
                                                                      std::int64_t lasts, bool get) {
