@@ -5,14 +5,15 @@
 # Installs the Debian packages that Orrery is built and tested with, those that are missing.
 # usage: tools/setup.sh [build|test|hosts|long]   build: enough for the libraries, programs and benchmarks
 #                                           test (default): also what checks the tree and the second compiler
-#                                           hosts: also the launchers that most tests on several hosts use
+#                                           hosts: also the launchers that most tests on several hosts use, and
+#                                           an MPI to compile with
 #                                           long: also the launchers that jobs on several hosts are tried with
 set -euo pipefail
 
 build_packages=(g++ cmake ninja-build pkg-config libfmt-dev libhwloc-dev libfabric-dev libssl-dev libboost-dev
   libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libbenchmark-dev python3)
 test_packages=(git clang clang-format libclang-rt-14-dev)
-hosts_packages=(iproute2 mpich openmpi-bin)
+hosts_packages=(iproute2 mpich openmpi-bin libopenmpi-dev)
 
 case "${1:-test}" in
   build) wanted=("${build_packages[@]}") ;;
