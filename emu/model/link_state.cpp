@@ -74,7 +74,7 @@ std::size_t LinkState::bytes_needed(const Pricing& p, Kind kind) {
            circuits;
   const Layout layout = layout_of(p);
   return sizeof(LinkStateHeader) + nodes * sizeof(ExactNicCell) + layout.lines * sizeof(LineCell) +
-         layout.bundles * sizeof(BundleCell) + (layout.links != 0 ? kMoreSpans * sizeof(MoreSpans) : 0) +
+         layout.bundles * sizeof(BundleCell) + kRooms * sizeof(Room) + room_begin(kRooms) * sizeof(Span) +
          layout.links * layout.spans * sizeof(Span) + circuits;
 }
 
@@ -96,11 +96,13 @@ void LinkState::point_at(std::span<std::byte> memory, const Pricing& p, Kind kin
   at += layout.lines * sizeof(LineCell);
   bundles_ = reinterpret_cast<BundleCell*>(at);
   at += layout.bundles * sizeof(BundleCell);
-  if (layout.links != 0) {
-    more_ = reinterpret_cast<MoreSpans*>(at);
-    at += kMoreSpans * sizeof(MoreSpans);
-  }
+  rooms_ = reinterpret_cast<Room*>(at);
+  at += kRooms * sizeof(Room);
+  room_spans_ = reinterpret_cast<Span*>(at);
+  at += room_begin(kRooms) * sizeof(Span);
   links_ = reinterpret_cast<Span*>(at);
+  first_nic_ = static_cast<std::uint32_t>(layout.links);
+  first_bundle_ = first_nic_ + p.nodes;
   circuits_ = reinterpret_cast<CircuitCell*>(links_ + layout.links * layout.spans);
 }
 
@@ -117,8 +119,9 @@ Result<LinkState> LinkState::create(std::span<std::byte> memory, const Pricing& 
     for (std::size_t i = 0; i < layout.lines; ++i) new (&s.lines_[i]) LineCell{};
     for (std::size_t i = 0; i < layout.bundles; ++i) new (&s.bundles_[i]) BundleCell{};
     for (std::size_t i = 0; i < layout.links * layout.spans; ++i) new (&s.links_[i]) Span{};
-    for (std::uint32_t i = 0; s.more_ != nullptr && i < kMoreSpans; ++i)
-      new (&s.more_[i]) MoreSpans{.latest = INT64_MIN, .link = MoreSpans::kNobody, .count = 0, .at = {}};
+    // Their spans are written before they are read.
+    for (std::uint32_t i = 0; i < kRooms; ++i)
+      new (&s.rooms_[i]) Room{.latest = INT64_MIN, .owner = Room::kNobody, .count = 0};
   } else {
     for (std::uint32_t i = 0; i < p.nodes; ++i) new (&s.decayed_nics_[i]) DecayedNicCell{};
     for (std::uint32_t i = 0; i < count; ++i) new (&s.counters_[i]) CounterCell{};
@@ -150,17 +153,6 @@ Result<LinkState> LinkState::attach(std::span<std::byte> memory, const Pricing& 
   return s;
 }
 
-namespace {
-
-// A link's spans have no count: those that are not used are empty, and come last.
-std::uint32_t count_of(const Span* at, std::uint32_t capacity) {
-  std::uint32_t count = 0;
-  while (count < capacity && at[count].end > at[count].start) ++count;
-  return count;
-}
-
-}  // namespace
-
 // All that the link had was over when this message came.
 void LinkState::tell_link(std::uint32_t link, std::int64_t start, std::int64_t length) const {
   Span* at = spans_of(link);
@@ -182,59 +174,87 @@ ORRERY_TIMED_PATH void LinkState::tell_links(LineCell* cell, const LinePart& par
   cell->links = 0;
 }
 
-// A link that has borrowed says in all of its own spans which room it is, as a promise of less than no time.
-MoreSpans* LinkState::borrowed_by(std::uint32_t link) const {
-  const std::int64_t which = -1 - spans_of(link)->busy;
-  if (which < 0 || which >= kMoreSpans) return nullptr;
-  MoreSpans& more = more_[which];
+// A server that has borrowed says in all of its own spans which room it is, as a promise of less than no time.
+// kRooms: it has lost that room, whose promises were over.
+std::uint32_t LinkState::borrowed_by(std::uint32_t server, const Span* own) const {
+  const std::int64_t which = -1 - own->busy;
+  if (which < 0 || which >= kRooms) return kRooms;
+  const auto room = static_cast<std::uint32_t>(which);
   // A caller that died may have left anything here.
-  return more.link == link && more.count <= MoreSpans::kSpans ? &more : nullptr;
+  return rooms_[room].owner == server && rooms_[room].count <= room_capacity(room) ? room : kRooms;
 }
 
-// Promises time of a link whose own spans are all taken. Returns when it starts.
-__attribute__((noinline)) std::int64_t LinkState::reserve_many(std::uint32_t link, std::int64_t* latest,
+// One of those from `first` on, before `last`; kRooms: none is free.
+std::uint32_t LinkState::free_room(std::uint32_t first, std::uint32_t last, std::int64_t horizon) const {
+  const std::uint32_t rooms = last - first, from = header_->lent % rooms;
+  for (std::uint32_t look = 1; look <= rooms; ++look) {
+    const std::uint32_t room = first + (from + look) % rooms;
+    if (rooms_[room].latest <= horizon) return room;
+  }
+  return kRooms;
+}
+
+void LinkState::lend(std::uint32_t room, const Server& server, const Span* promised, std::uint32_t count,
+                     std::int64_t latest) const {
+  header_->lent = room;
+  std::copy(promised, promised + count, spans_in(room));
+  rooms_[room] = {.latest = latest, .owner = server.number, .count = count};
+  std::fill(server.own, server.own + server.capacity,
+            Span{.start = 0, .end = 1, .busy = -1 - std::int64_t{room}});
+}
+
+// Promises time of a server whose own spans are all taken. Returns when it starts.
+__attribute__((noinline)) std::int64_t LinkState::reserve_many(const Server& server, std::int64_t* latest,
                                                                std::int64_t want, std::int64_t length,
                                                                std::int64_t horizon) const {
-  Span* const own = spans_of(link);
-  const bool borrowed = own->busy < 0;
-  MoreSpans* more = borrowed ? borrowed_by(link) : nullptr;
-  if (!borrowed) {
-    std::uint32_t which = header_->lent;
-    for (std::uint32_t look = 0; look < kMoreSpans && more == nullptr; ++look) {
-      which = (which + 1) % kMoreSpans;
-      if (more_[which].latest <= horizon) more = &more_[which];
-    }
-    if (more == nullptr) {
+  Span* const own = server.own;
+  std::uint32_t room = kRooms;
+  if (own->busy >= 0) {
+    room = free_room(0, kMoreSpans, horizon);
+    if (room == kRooms) room = free_room(kMoreSpans, kRooms, horizon);
+    if (room == kRooms) {
       // Nothing is free: its own spans will have to do.
-      std::uint32_t count = spans_;
+      std::uint32_t count = server.capacity;
       const std::int64_t start =
-          reserve_in(latest, &count, own, spans_, want, length, horizon, &header_->merged);
-      std::fill(own + count, own + spans_, Span{});
+          reserve_in(latest, &count, own, server.capacity, want, length, horizon, &header_->merged);
+      std::fill(own + count, own + server.capacity, Span{});
       return start;
     }
-    header_->lent = which;
-    more->link = link;
-    more->count = spans_;
-    more->latest = *latest;
-    std::copy(own, own + spans_, more->at);
-    std::fill(own, own + spans_, Span{.start = 0, .end = 1, .busy = -1 - std::int64_t{which}});
-  } else if (more == nullptr) {
-    // What it had borrowed for is over, and another link has the room.
-    std::fill(own, own + spans_, Span{});
+    lend(room, server, own, server.capacity, *latest);
+  } else if ((room = borrowed_by(server.number, own)) == kRooms) {
+    // What it had borrowed for is over, and another server has the room.
+    std::fill(own, own + server.capacity, Span{});
     own[0] = {want, want + length, length};
     *latest = std::max(*latest, want + length);
     return want;
+  } else if (rooms_[room].count == room_capacity(0) && room < kMoreSpans && spans_in(room)->end > horizon) {
+    // Full, and nothing in it is over.
+    const std::uint32_t larger = free_room(kMoreSpans, kRooms, horizon);
+    if (larger != kRooms) {
+      lend(larger, server, spans_in(room), rooms_[room].count, rooms_[room].latest);
+      rooms_[room] = {.latest = INT64_MIN, .owner = Room::kNobody, .count = 0};
+      room = larger;
+    }
   }
-  const std::int64_t start = reserve_in(&more->latest, &more->count, more->at, MoreSpans::kSpans, want,
-                                        length, horizon, &header_->merged);
-  *latest = std::max(*latest, more->latest);
-  if (more->count >= spans_) return start;
+  Room& more = rooms_[room];
+  Span* const spans = spans_in(room);
+  const std::int64_t start = reserve_in(&more.latest, &more.count, spans, room_capacity(room), want, length,
+                                        horizon, &header_->merged);
+  *latest = std::max(*latest, more.latest);
+  if (more.count >= server.capacity) return start;
   // It does without again. Fewer than its own, so that it does not borrow at once.
-  std::copy(more->at, more->at + more->count, own);
-  std::fill(own + more->count, own + spans_, Span{});
-  more->link = MoreSpans::kNobody;
-  more->latest = INT64_MIN;
+  std::copy(spans, spans + more.count, own);
+  std::fill(own + more.count, own + server.capacity, Span{});
+  more.owner = Room::kNobody;
+  more.latest = INT64_MIN;
   return start;
+}
+
+// The start that reserving would find, of a server that has borrowed.
+std::int64_t LinkState::peek_many(std::uint32_t server, const Span* own, std::int64_t want,
+                                  std::int64_t length) const {
+  const std::uint32_t room = borrowed_by(server, own);
+  return room == kRooms ? want : find_in(spans_in(room), rooms_[room].count, want, length).start;
 }
 
 ORRERY_TIMED_PATH __attribute__((noinline)) std::int64_t LinkState::reserve_links(
@@ -258,9 +278,9 @@ ORRERY_TIMED_PATH __attribute__((noinline)) std::int64_t LinkState::reserve_link
     if (position >= part.line_links) position = 0;
     const std::uint32_t link = part.line_first + position;
     Span* at = spans_of(link);
-    const std::uint32_t had = count_of(at, spans_);
+    const std::uint32_t had = spans_used(at, spans_);
     if (had == spans_) [[unlikely]] {
-      head = reserve_many(link, &latest, head, length, horizon) + hop;
+      head = reserve_many({link, at, spans_}, &latest, head, length, horizon) + hop;
       continue;
     }
     std::uint32_t count = had;
@@ -277,11 +297,9 @@ ORRERY_TIMED_PATH std::int64_t LinkState::peek_links(const LinePart& part, std::
   if (cell.links != 0) tell_links(&cell, part, hop);
   const std::uint32_t link = part.line_first + part.first;
   const Span* at = spans_of(link);
-  const std::uint32_t count = count_of(at, spans_);
-  if (count == spans_ && at->busy < 0) [[unlikely]] {
-    const MoreSpans* const more = borrowed_by(link);
-    return more == nullptr ? want : find_in(more->at, more->count, want, length).start;
-  }
+  const std::uint32_t count = spans_used(at, spans_);
+  if (count == spans_ && at->busy < 0) [[unlikely]]
+    return peek_many(link, at, want, length);
   return find_in(at, count, want, length).start;
 }
 

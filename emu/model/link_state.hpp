@@ -28,10 +28,9 @@
 // 2. A process may die at any instruction: a half-made change is at worst one span lost or one too many, and
 //    any content of a cell is read without harm.
 // 3. Spans that ended before a caller's horizon are dropped. In ordered use no later caller can want them.
-// 4. A link that has more promises than spans of its own borrows room for many (MoreSpans) until they are
-//    over. When that is all lent out, or another cell is full, two neighbouring spans become one that is only
-//    partly promised: exact no more, counted in merged(). Zero: exact. No more time is promised for it than
-//    was asked for.
+// 4. A server that has more promises than spans of its own borrows room for many (Room) until they are over.
+//    When that is all lent out, two neighbouring spans become one that is only partly promised: exact no
+//    more, counted in merged(). Zero: exact. No more time is promised for it than was asked for.
 //
 //   std::vector<std::byte> memory(LinkState::bytes_needed(pricing, LinkState::Kind::exact));
 //   auto state = LinkState::create(memory, pricing, LinkState::Kind::exact);
@@ -90,17 +89,23 @@ struct LinePart {
   std::uint32_t line, first, links, line_first, line_links;
 };
 
-// Room for the promises of a link that has many. Free as soon as the last of them is over: the link that
-// borrowed it sees by `link` that another link has it.
-struct alignas(64) MoreSpans {
-  static constexpr std::uint32_t kSpans = 31;
+// Room for the promises of a server that has many. Free as soon as the last of them is over: the server that
+// borrowed it sees by `owner` that another one has it. Its spans lie behind all rooms.
+struct Room {
   static constexpr std::uint32_t kNobody = UINT32_MAX;
   std::int64_t latest;
-  std::uint32_t link, count;
-  Span at[kSpans];
+  std::uint32_t owner, count;
 };
-static_assert(sizeof(MoreSpans) == 768);
-inline constexpr std::uint32_t kMoreSpans = 512;  // links that may have many promises at a time
+static_assert(sizeof(Room) == 16);
+inline constexpr std::uint32_t kMoreSpans = 512;  // servers that may have many promises at a time, ...
+inline constexpr std::uint32_t kMostSpans = 32;   // ... and very many
+inline constexpr std::uint32_t kRooms = kMoreSpans + kMostSpans;
+constexpr std::uint32_t room_capacity(std::uint32_t room) { return room < kMoreSpans ? 31 : 1023; }
+constexpr std::size_t room_begin(std::uint32_t room) {
+  return room < kMoreSpans ? std::size_t{room} * room_capacity(0)
+                           : std::size_t{kMoreSpans} * room_capacity(0) +
+                                 std::size_t{room - kMoreSpans} * room_capacity(kMoreSpans);
+}
 
 struct alignas(16) CounterCell {
   DecayedCounter counter;
@@ -135,7 +140,7 @@ struct alignas(64) LinkStateHeader {
   std::uint32_t nodes, cells;
   std::uint64_t size;
   std::atomic<std::uint64_t> merged;  // intervals made inexact
-  std::uint32_t lent;                 // exact kind: which of the MoreSpans was lent last
+  std::uint32_t lent;                 // exact kind: which room was lent last
 };
 static_assert(sizeof(LinkStateHeader) == 64 && offsetof(LinkStateHeader, merged) == 32);
 
@@ -143,7 +148,7 @@ class LinkState {
  public:
   enum class Kind : std::uint32_t { exact = 1, decayed = 2 };
   static constexpr std::uint64_t kMagic = 0x4f525245'4c494e4bu;
-  static constexpr std::uint32_t kVersion = 12;
+  static constexpr std::uint32_t kVersion = 13;
 
   LinkState() = default;
 
@@ -208,11 +213,11 @@ class LinkState {
   // returns when it starts. `horizon`: promises that end before it are over.
   std::int64_t reserve_bundle(std::uint32_t bundle, std::int64_t want, std::int64_t length,
                               std::int64_t horizon) const {
-    return reserve(bundles_[bundle].promises, want, length, horizon, &header_->merged);
+    return reserve_in_cell(&bundles_[bundle].promises, first_bundle_ + bundle, want, length, horizon);
   }
   std::int64_t reserve_receive(NodeId node, std::int64_t want, std::int64_t length,
                                std::int64_t horizon) const {
-    return reserve(exact_nics_[node].receive, want, length, horizon, &header_->merged);
+    return reserve_in_cell(&exact_nics_[node].receive, first_nic_ + node, want, length, horizon);
   }
   // A way along a line for a head that comes at `arrive` and needs `hop` from link to link. Returns how long
   // it waits, all in all.
@@ -237,7 +242,10 @@ class LinkState {
     return lines_[part.line].latest <= want ? want : peek_links(part, hop, want, length);
   }
   std::int64_t peek_bundle(std::uint32_t bundle, std::int64_t want, std::int64_t length) const {
-    return peek(bundles_[bundle].promises, want, length);
+    const Promises<4>& cell = bundles_[bundle].promises;
+    if (cell.latest > want && cell.count >= 4 && cell.at[0].busy < 0) [[unlikely]]
+      return peek_many(first_bundle_ + bundle, cell.at, want, length);
+    return peek(cell, want, length);
   }
 
   // Decayed kind. The bytes of one half-life at the present rate; writes nothing.
@@ -265,24 +273,52 @@ class LinkState {
   std::int64_t peek_links(const LinePart& part, std::int64_t hop, std::int64_t want,
                           std::int64_t length) const;
   Span* spans_of(std::uint32_t link) const { return &links_[std::size_t{link} * spans_]; }
-  MoreSpans* borrowed_by(std::uint32_t link) const;
-  std::int64_t reserve_many(std::uint32_t link, std::int64_t* latest, std::int64_t want, std::int64_t length,
-                            std::int64_t horizon) const;
+  // A server that promises, in numbers: the links, the NICs' receive sides, the bundles.
+  struct Server {
+    std::uint32_t number;
+    Span* own;               // all of its spans are taken
+    std::uint32_t capacity;  // so many are its own
+  };
+  Span* spans_in(std::uint32_t room) const { return room_spans_ + room_begin(room); }
+  std::uint32_t borrowed_by(std::uint32_t server, const Span* own) const;
+  std::uint32_t free_room(std::uint32_t first, std::uint32_t last, std::int64_t horizon) const;
+  void lend(std::uint32_t room, const Server& server, const Span* promised, std::uint32_t count,
+            std::int64_t latest) const;
+  std::int64_t reserve_many(const Server& server, std::int64_t* latest, std::int64_t want,
+                            std::int64_t length, std::int64_t horizon) const;
+  std::int64_t peek_many(std::uint32_t server, const Span* own, std::int64_t want, std::int64_t length) const;
+  template <std::uint32_t kSpans>
+  std::int64_t reserve_in_cell(Promises<kSpans>* cell, std::uint32_t number, std::int64_t want,
+                               std::int64_t length, std::int64_t horizon) const {
+    if (length <= 0) return want;
+    if (cell->latest <= horizon || cell->count < kSpans) [[likely]]
+      return reserve(*cell, want, length, horizon, &header_->merged);
+    const std::int64_t start = reserve_many({number, cell->at, kSpans}, &cell->latest, want, length, horizon);
+    cell->count = spans_used(cell->at, kSpans);
+    return start;
+  }
+  static std::uint32_t spans_used(const Span* at, std::uint32_t capacity) {
+    std::uint32_t count = 0;
+    while (count < capacity && at[count].end > at[count].start) ++count;
+    return count;
+  }
   void tell_links(LineCell* cell, const LinePart& part, std::int64_t hop) const;
   void tell_link(std::uint32_t link, std::int64_t start, std::int64_t length) const;
   void point_at(std::span<std::byte> memory, const Pricing& pricing, Kind kind);
 
   Kind kind_ = Kind::exact;
   LinkStateHeader* header_ = nullptr;
-  ExactNicCell* exact_nics_ = nullptr;      // exact
-  LineCell* lines_ = nullptr;               // exact, torus and dragonfly
-  Span* links_ = nullptr;                   // exact, torus and dragonfly; `spans_` for each link
-  MoreSpans* more_ = nullptr;               // the same: kMoreSpans of them
-  std::uint32_t spans_ = 0;                 // of a link
-  BundleCell* bundles_ = nullptr;           // exact, dragonfly
-  DecayedNicCell* decayed_nics_ = nullptr;  // decayed
-  CounterCell* counters_ = nullptr;         // decayed
-  CircuitCell* circuits_ = nullptr;         // fat tree
+  ExactNicCell* exact_nics_ = nullptr;              // exact
+  LineCell* lines_ = nullptr;                       // exact, torus and dragonfly
+  Span* links_ = nullptr;                           // exact, torus and dragonfly; `spans_` for each link
+  Room* rooms_ = nullptr;                           // exact: kRooms of them
+  Span* room_spans_ = nullptr;                      // exact
+  std::uint32_t spans_ = 0;                         // of a link
+  std::uint32_t first_nic_ = 0, first_bundle_ = 0;  // numbers as servers
+  BundleCell* bundles_ = nullptr;                   // exact, dragonfly
+  DecayedNicCell* decayed_nics_ = nullptr;          // decayed
+  CounterCell* counters_ = nullptr;                 // decayed
+  CircuitCell* circuits_ = nullptr;                 // fat tree
 };
 
 // Utilisation, in units of 1/256 and capped at 255, of something busy for `busy` ps of each half-life.
