@@ -3,10 +3,10 @@
 
 // Two PEs that work on each other's memory and check every byte and every event against what a sequential
 // model says. Usage:
-//   steady_worker count N [S M]    N rounds, or as many as go in S seconds but at least M; then all must be
-//   right steady_worker seconds S        the same for so long steady_worker killed R [FILE]  PE R kills
-//   itself; the other one goes on until an operation fails, and
-//                                  says, also in FILE, that it did
+//   steady_worker count N [S M]    N rounds, or as many as go in S seconds but at least M; then all must be right
+//   steady_worker seconds S        the same for so long
+//   steady_worker killed R [FILE]  PE R kills itself; the other one goes on until an operation fails, and says,
+//                                  also in FILE, that it did
 //   steady_worker severed 0        until an operation fails, whatever may be the cause
 #include <cstddef>
 #include <cstdint>
@@ -164,6 +164,15 @@ std::uint64_t events_that_came() {
   return count;
 }
 
+// One line more in the file that STEADY_STARTED names, if it names one: the first round is over.
+void say_started() {
+  const char* const name = std::getenv("STEADY_STARTED");
+  std::FILE* const started = name == nullptr ? nullptr : std::fopen(name, "a");
+  if (started == nullptr) return;
+  std::fprintf(started, "rank %d\n", g_rank);
+  std::fclose(started);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -214,7 +223,8 @@ int main(int argc, char** argv) {
     // The survivor also speaks through a file: some launchers let nothing through by then.
     constexpr std::uint64_t kBefore = 200;
     while (round(rounds, peer, local)) {
-      if (++rounds == kBefore && is_victim) kill(getpid(), SIGKILL);
+      if (++rounds == 1) say_started();
+      if (rounds == kBefore && is_victim) kill(getpid(), SIGKILL);
       (void)events_that_came();
     }
     std::printf("rank %d: operation %llu ended in an error\n", g_rank,
@@ -242,7 +252,7 @@ int main(int argc, char** argv) {
                                                      : 1;
   while (rounds < least || (mode != "soak" && (!by_count || rounds < amount) && std::time(nullptr) < end)) {
     MUST(round(rounds, peer, local));
-    ++rounds;
+    if (++rounds == 1) say_started();
     events += events_that_came();
   }
   // How far the peer came: it counted here.

@@ -15,26 +15,32 @@ worker=$2
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 run() { "$here/launch.sh" orrery 2 "$@"; }
 said=$(mktemp)
-trap 'rm -f "$said"' EXIT
+started=$(mktemp)
+trap 'rm -f "$said" "$started"' EXIT
 trap 'exit 143' HUP INT TERM
+# The worker, in the background; returns when both PEs have done a round, or when it ends.
+start() {
+  run env STEADY_STARTED="$started" "$worker" "$@" > "$said" 2>&1 &
+  job=$!
+  while [ "$(wc -l < "$started")" -lt 2 ] && kill -0 $job 2> /dev/null; do sleep 0.05; done
+}
 # The PEs that said that an operation ended in an error.
 errors() { grep -c "ended in an error" "$said"; }
 case $event in
   link_down)
-    run "$worker" seconds 6 &
-    job=$!
-    sleep 2
+    start seconds 6
     ip -n "$NETNS_A" link set cable down
     sleep 3
     ip -n "$NETNS_A" link set cable up
     wait $job
+    rc=$?
+    cat "$said"
+    [ $rc -eq 0 ]
     ;;
   cut)
     ORRERY_WIRE_TIMEOUT=2000
     export ORRERY_WIRE_TIMEOUT
-    run "$worker" severed 0 > "$said" &
-    job=$!
-    sleep 2
+    start severed 0
     ip -n "$NETNS_A" link set cable down
     wait $job
     rc=$?
