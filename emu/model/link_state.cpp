@@ -174,8 +174,8 @@ ORRERY_TIMED_PATH void LinkState::tell_links(LineCell* cell, const LinePart& par
   cell->links = 0;
 }
 
-// A server that has borrowed says in all of its own spans which room it is, as a promise of less than no time.
-// kRooms: it has lost that room, whose promises were over.
+// A server that has borrowed says in all of its own spans which room it is, as a promise of less than no
+// time. kRooms: it has lost that room, whose promises were over.
 std::uint32_t LinkState::borrowed_by(std::uint32_t server, const Span* own) const {
   const std::int64_t which = -1 - own->busy;
   if (which < 0 || which >= kRooms) return kRooms;

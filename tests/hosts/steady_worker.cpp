@@ -3,10 +3,10 @@
 
 // Two PEs that work on each other's memory and check every byte and every event against what a sequential
 // model says. Usage:
-//   steady_worker count N [S M]    N rounds, or as many as go in S seconds but at least M; then all must be right
+//   steady_worker count N [S M]    N rounds, or as many as go in S seconds but at least M; all must be right
 //   steady_worker seconds S        the same for so long
-//   steady_worker killed R [FILE]  PE R kills itself; the other one goes on until an operation fails, and says,
-//                                  also in FILE, that it did
+//   steady_worker killed R [FILE]  PE R kills itself; the other one goes on until an operation fails, and
+//                                  says, also in FILE, that it did
 //   steady_worker severed 0        until an operation fails, whatever may be the cause
 #include <cstddef>
 #include <cstdint>

@@ -8,7 +8,7 @@
 source=$1 includes=$2
 shift 2
 command -v mpirun.openmpi > /dev/null || skip mpirun "mpirun (package openmpi-bin) is not installed"
-echo '#include <mpi.h>' | mpicc.openmpi -E - > /dev/null 2>&1 ||
+echo '#include <mpi.h>' | mpicc.openmpi -x c -fsyntax-only - > /dev/null 2>&1 ||
   skip mpirun "nothing of MPI can be compiled (package libopenmpi-dev)"
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
