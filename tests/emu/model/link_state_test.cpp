@@ -15,6 +15,21 @@
 namespace orrery::model {
 namespace {
 
+using Promised = std::vector<std::pair<std::int64_t, std::int64_t>>;  // start, end; none overlaps another
+
+// Where what wants `length` from `want` on fits first. What is over at `now` is forgotten.
+std::int64_t first_gap(Promised* promised, std::int64_t want, std::int64_t length, std::int64_t now) {
+  std::erase_if(*promised, [&](const auto& span) { return span.second <= now; });
+  std::sort(promised->begin(), promised->end());
+  std::int64_t at = want;
+  for (const auto& [start, end] : *promised) {
+    if (end <= at) continue;
+    if (at + length <= start) break;
+    at = end;
+  }
+  return at;
+}
+
 // Links of a dragonfly have two spans of their own. Whatever is asked of a few of them, messages on one link
 // never overlap, each begins at the first gap that is long enough, and nothing becomes inexact: a plain list
 // of all that was promised says when.
@@ -24,7 +39,7 @@ TEST(LinkState, LinksWithManyPromisesStayExact) {
   LinkState state = LinkState::create(memory.span(), aries.machine->pricing, LinkState::Kind::exact).value();
   Choices pick(test_seed());
   constexpr std::uint32_t kLinks = 6;
-  std::vector<std::pair<std::int64_t, std::int64_t>> promised[kLinks];  // start, end
+  Promised promised[kLinks];
   std::int64_t now = 0;
   for (int i = 0; i < 20'000; ++i) {
     // Now and then it is quiet for long enough that everything is over.
@@ -36,15 +51,8 @@ TEST(LinkState, LinksWithManyPromisesStayExact) {
                         .line_first = router * kRouterServers,
                         .line_links = kRouterServers};
     const std::int64_t arrive = now + pick.below(3'000), length = 1 + pick.below(150);
-    auto& mine = promised[which];
-    std::erase_if(mine, [&](const auto& span) { return span.second <= now; });
-    std::sort(mine.begin(), mine.end());
-    std::int64_t expected = arrive;
-    for (const auto& [start, end] : mine) {
-      if (end <= expected) continue;
-      if (expected + length <= start) break;
-      expected = end;
-    }
+    Promised& mine = promised[which];
+    const std::int64_t expected = first_gap(&mine, arrive, length, now);
     // Looking is in turn left out: it makes a router hand out what it keeps for its links.
     if (pick.below(4) == 0) {
       ASSERT_EQ(state.line_idle(router, arrive) ? arrive : state.peek_link(part, 0, arrive, length), expected)
@@ -65,7 +73,7 @@ TEST(LinkState, HundredsOfPromisesOfOneServerStayExact) {
   LinkState state = LinkState::create(memory.span(), aries.machine->pricing, LinkState::Kind::exact).value();
   Choices pick(test_seed());
   constexpr std::size_t kServers = 6;
-  std::vector<std::pair<std::int64_t, std::int64_t>> promised[kServers];  // start, end
+  Promised promised[kServers];
   const auto reserve = [&](std::size_t server, std::int64_t want, std::int64_t length, std::int64_t now) {
     const auto number = static_cast<std::uint32_t>(server / 3);
     if (server % 3 == 0) return state.reserve_receive(number, want, length, now);
@@ -78,15 +86,8 @@ TEST(LinkState, HundredsOfPromisesOfOneServerStayExact) {
     now += pick.below(3'000) == 0 ? 300'000 : pick.below(80);
     const std::size_t which = pick.below(kServers);
     const std::int64_t want = now + pick.below(200'000), length = 1 + pick.below(150);
-    auto& mine = promised[which];
-    std::erase_if(mine, [&](const auto& span) { return span.second <= now; });
-    std::sort(mine.begin(), mine.end());
-    std::int64_t expected = want;
-    for (const auto& [start, end] : mine) {
-      if (end <= expected) continue;
-      if (expected + length <= start) break;
-      expected = end;
-    }
+    Promised& mine = promised[which];
+    const std::int64_t expected = first_gap(&mine, want, length, now);
     if (which % 3 == 1) {
       ASSERT_EQ(state.peek_bundle(static_cast<std::uint32_t>(which / 3), want, length), expected) << i;
     }
