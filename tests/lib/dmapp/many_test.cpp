@@ -71,6 +71,5 @@ TEST(DmappMany, ASumHasEveryPesPart) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const int failed = RUN_ALL_TESTS();
-  EXPECT_EQ(dmapp_finalize(), DMAPP_RC_SUCCESS);
-  return failed;
+  return dmapp_finalize() == DMAPP_RC_SUCCESS ? failed : 1;
 }
