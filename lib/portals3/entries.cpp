@@ -203,6 +203,7 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, ptl_md_t md, ptl_unlink_t unlink_op, pt
   const auto bound = classic::bind(session, kInterface, memory, unlink_op == PTL_UNLINK);
   if (!bound.ok()) return PTL_NO_SPACE;
   *md_handle = make_handle(Kind::md, session.view().descriptor(bound.value()).generation, bound.value());
+  Process::get().sources.keep(*md_handle, memory);
   return PTL_OK;
 }
 
@@ -249,7 +250,9 @@ int PtlMDUnlink(ptl_handle_md_t md_handle) {
   match::Session session(Process::get().own());
   const std::uint32_t index = find_descriptor(session.view(), md_handle);
   if (index == 0) return PTL_MD_INVALID;
-  return classic::detach(session, index).ok() ? PTL_OK : PTL_MD_IN_USE;
+  if (!classic::detach(session, index).ok()) return PTL_MD_IN_USE;
+  Process::get().sources.forget(md_handle);
+  return PTL_OK;
 }
 
 int PtlMDUpdate(ptl_handle_md_t md_handle, ptl_md_t* old_md, ptl_md_t* new_md, ptl_handle_eq_t test_queue) {
@@ -267,7 +270,9 @@ int PtlMDUpdate(ptl_handle_md_t md_handle, ptl_md_t* old_md, ptl_md_t* new_md, p
   if (old_md != nullptr) give_memory(classic::memory_of(view, index), old_md);
   if (new_md == nullptr) return PTL_OK;
   if (queue != 0 && match::events_waiting(view.queue(queue)) != 0) return PTL_MD_NO_UPDATE;
-  return classic::update(session, index, memory).ok() ? PTL_OK : PTL_MD_NO_UPDATE;
+  if (!classic::update(session, index, memory).ok()) return PTL_MD_NO_UPDATE;
+  if (view.descriptor(index).bound != 0) Process::get().sources.keep(md_handle, memory);
+  return PTL_OK;
 }
 
 }  // extern "C"

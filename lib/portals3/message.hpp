@@ -18,13 +18,6 @@ struct To {
   ptl_size_t offset;
   ptl_hdr_data_t header_data;
 };
-// A descriptor, or a part of it.
-struct Part {
-  ptl_handle_md_t md;
-  bool whole = true;
-  ptl_size_t offset = 0;
-  ptl_size_t length = 0;
-};
 
 match::Arrival arrival_of(Kind3 kind, const To& to, ptl_size_t length);
 

@@ -67,6 +67,7 @@ void close_interface(Process& process) {
   session.set(session.view().interface(kInterface).open, 0u);
   session.commit();
   classic::forget_descriptors(session);
+  process.sources.forget_all();
   process.give_rings_of(session, kInterface);
   match::forget_interface(session, kInterface);
 }

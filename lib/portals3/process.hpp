@@ -4,6 +4,7 @@
 
 #include "emu/nic/target/match_classic.hpp"
 #include "lib/common/match_node.hpp"
+#include "lib/portals3/sources.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -45,6 +46,7 @@ class Process : public common::MatchNode {
   std::atomic<bool> open{false};
   ptl_ni_limits_t limits{};  // as opened
   Ranks ranks;               // guarded by mu; constant while open
+  Sources sources;
 
   // Joins and signs on. REQUIRES: mu. Returns a PTL_ code.
   int begin(ptl_pid_t wanted);

@@ -5,7 +5,6 @@
 #include "lib/portals3/message.hpp"
 
 #include <array>
-#include <cstring>
 #include <ctime>
 
 namespace orrery::portals3 {
@@ -29,23 +28,6 @@ constexpr ptl_size_t kShort = 256;
 struct ShortPut {
   Peer* target = nullptr;
   std::array<std::byte, kShort> bytes;
-
-  // Takes them out of a descriptor that counts no operations and has no queue: its program hears nothing of
-  // the put, so that the descriptor need not be held. False: it is another one, or cannot be used.
-  bool take(const Part& part, ptl_size_t* length) {
-    match::Session session(Process::get().own());
-    const std::uint32_t index = find_descriptor(session.view(), part.md);
-    if (index == 0) return false;
-    const match::Entry& entry = session.view().entry(index);
-    const match::Descriptor& descriptor = session.view().descriptor(index);
-    const ptl_size_t offset = part.whole ? 0 : part.offset;
-    *length = part.whole ? entry.length : part.length;
-    if (!classic::is_active(session.view(), index) || descriptor.queue != 0 || descriptor.threshold >= 0 ||
-        entry.pieces != 0 || *length > kShort || offset > entry.length || *length > entry.length - offset)
-      return false;
-    std::memcpy(bytes.data(), reinterpret_cast<const void*>(entry.start + offset), *length);
-    return true;
-  }
 
   static bool move(void* put, std::uint64_t address, std::uint64_t length) {
     const auto* const self = static_cast<ShortPut*>(put);
@@ -84,7 +66,7 @@ bool put_shortly(const Part& part, const To& to) {
   if (process.clock() != nullptr || is_wild(to.target)) return false;
   ShortPut put;
   ptl_size_t length = 0;
-  if (!put.take(part, &length)) return false;
+  if (!process.sources.copy(part, put.bytes.data(), kShort, &length)) return false;
   put.target = process.find_target(to.target);
   if (put.target == nullptr || put.target->memory == nullptr) return false;
   int behind = 0;
