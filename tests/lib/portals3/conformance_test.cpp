@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <ctime>
 #include <numeric>
 
 #include <catamount/cnos_mpi_os.h>
@@ -290,6 +291,48 @@ TEST_F(Portals3, CallsAHandlerForEachEvent) {
   EXPECT_EQ(PtlEQGet(handled, &event), PTL_EQ_EMPTY);
   EXPECT_EQ(PtlEQFree(handled), PTL_OK);
   barrier();
+}
+
+// A descriptor that hears nothing of its puts: each takes the memory that it has by then, and none takes that
+// of one that is gone, or of another that has its place.
+TEST_F(Portals3, PutsFromWhatASilentDescriptorHasByThen) {
+  alignas(4096) static char room[4096];
+  char first = 1;
+  char second = 2;
+  attach(entry(1), memory(room, 1, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | kEnds));
+  ptl_md_t hears_nothing = memory(&first, 1, kEnds);
+  hears_nothing.eq_handle = PTL_EQ_NONE;
+  const ptl_handle_md_t md = bind(hears_nothing);
+  barrier();
+  const auto comes = [&](char byte) {
+    expect(PTL_EVENT_PUT_END);
+    EXPECT_EQ(room[0], byte);
+    barrier();
+  };
+  // Memory that is used often moves to where puts need no system call.
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(put(md, 1), PTL_OK);
+    comes(1);
+    const timespec nap{0, 500'000};
+    nanosleep(&nap, nullptr);
+  }
+  hears_nothing.start = &second;
+  ASSERT_EQ(PtlMDUpdate(md, nullptr, &hears_nothing, PTL_EQ_NONE), PTL_OK);
+  ASSERT_EQ(put(md, 1), PTL_OK);
+  comes(2);
+  EXPECT_EQ(PtlPutRegion(md, 1, 1, PTL_NO_ACK_REQ, peer, kPortal, 0, 1, 0, 0), PTL_MD_ILLEGAL);
+  hears_nothing.threshold = 0;
+  ASSERT_EQ(PtlMDUpdate(md, nullptr, &hears_nothing, PTL_EQ_NONE), PTL_OK);
+  EXPECT_EQ(put(md, 1), PTL_MD_ILLEGAL);
+  ASSERT_EQ(PtlMDUnlink(md), PTL_OK);
+  EXPECT_EQ(put(md, 1), PTL_MD_INVALID);
+  hears_nothing.threshold = PTL_MD_THRESH_INF;
+  hears_nothing.start = &first;
+  const ptl_handle_md_t next = bind(hears_nothing);
+  EXPECT_EQ(put(md, 1), PTL_MD_INVALID);
+  ASSERT_EQ(put(next, 1), PTL_OK);
+  comes(1);
+  EXPECT_TRUE(silent());
 }
 
 // Lists of pieces on both sides.
