@@ -6,8 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <climits>
+#include <cstring>
 #include <iterator>
+#include <string>
 #include <vector>
 
 extern "C" {
@@ -28,6 +31,67 @@ TEST(Values, AreThoseThatTheCHeaderNames) {
   EXPECT_STREQ(ptl_rc_str(99), "unknown");
   EXPECT_STREQ(ptl_event_kind_str(200), "unknown");
   EXPECT_STREQ(ptl_fail_type_str(200), "unknown");
+  EXPECT_STREQ(PtlToStr(PTL_NO_SPACE, PTL_STR_ERROR), "PTL_NO_SPACE");
+  EXPECT_STREQ(PtlToStr(PTL_EVENT_ACK, PTL_STR_EVENT), "PTL_EVENT_ACK");
+  EXPECT_STREQ(PtlToStr(PTL_NI_SEGV, PTL_STR_FAIL_TYPE), "PTL_NI_SEGV");
+  EXPECT_STREQ(PtlToStr(-1, PTL_STR_EVENT), "unknown");
+  EXPECT_STREQ(PtlToStr(PTL_EVENT_ACK + 256, PTL_STR_EVENT), "unknown");
+}
+
+// The text of an event, and that the length is what was said.
+std::string line_of(const ptl_event_t& event, unsigned int ni_options = 0) {
+  std::array<char, PTL_EV_STR_SIZE> text{};
+  const int length = PtlEvToStr(ni_options, &event, text.data());
+  EXPECT_EQ(static_cast<std::size_t>(length), std::strlen(text.data()));
+  return text.data();
+}
+
+TEST(Events, AsText) {
+  ptl_event_t event{};
+  event.type = PTL_EVENT_LINK;
+  event.pt_index = 7;
+  EXPECT_EQ(line_of(event), "type=LINK fail=OK, pt=7, uptr=(nil)\n");
+  event.type = PTL_EVENT_PT_DISABLED;
+  event.ni_fail_type = PTL_NI_PT_DISABLED;
+  EXPECT_EQ(line_of(event), "type=PT_DISABLED fail=PT_DISABLED, pt=7\n");
+  event.ni_fail_type = PTL_NI_OK;
+  event.mlength = 13;
+  event.type = PTL_EVENT_SEND;
+  EXPECT_EQ(line_of(event), "type=SEND fail=OK, uptr=(nil), mlen=d\n");
+  event.type = PTL_EVENT_ACK;
+  event.ptl_list = PTL_OVERFLOW_LIST;
+  EXPECT_EQ(line_of(event), "type=ACK fail=OK, list=" + std::to_string(PTL_OVERFLOW_LIST) +
+                                ", uptr=(nil), mlen=d, roffs=0\n");
+  event.rlength = 16;
+  event.uid = 1000;
+  event.hdr_data = 2060;
+  event.initiator.phys.nid = 9;
+  event.initiator.phys.pid = 10;
+  event.type = PTL_EVENT_PUT;
+  EXPECT_EQ(line_of(event),
+            "type=PUT fail=OK, init=(9:10), uid=1000, bits=0, rlen=10, pt=7, hdr=80c, uptr=(nil), "
+            "mlen=d, roffs=0, start=(nil)\n");
+  event.type = PTL_EVENT_GET;
+  event.initiator.rank = 3;
+  EXPECT_EQ(line_of(event, PTL_NI_LOGICAL),
+            "type=GET fail=OK, init=(3), uid=1000, bits=0, rlen=10, pt=7, uptr=(nil), mlen=d, roffs=0, "
+            "start=(nil)\n");
+}
+
+TEST(Events, AsTextNeverLongerThanTheRoom) {
+  ptl_event_t event;
+  std::memset(&event, 0xff, sizeof event);
+  event.type = PTL_EVENT_FETCH_ATOMIC_OVERFLOW;
+  event.ni_fail_type = PTL_NI_PERM_VIOLATION;
+  const std::string longest = line_of(event);
+  EXPECT_EQ(longest.back(), '\n');  // nothing was cut off
+  EXPECT_LT(longest.size() + 1, std::size_t{PTL_EV_STR_SIZE});
+  event.type = 200;
+  event.ni_fail_type = 200;
+  EXPECT_EQ(line_of(event).rfind("type=unknown fail=unknown, init=", 0), 0U);
+  std::array<char, PTL_EV_STR_SIZE> text{};
+  EXPECT_EQ(PtlEvToStr(0, nullptr, text.data()), 0);
+  EXPECT_EQ(PtlEvToStr(0, &event, nullptr), 0);
 }
 
 TEST(Uninitialised, EveryCallSaysSo) {
