@@ -6,6 +6,7 @@
 #include "emu/nic/target/match_state.hpp"
 
 #include <cerrno>
+#include <mutex>
 
 namespace orrery::common {
 
@@ -17,12 +18,22 @@ class MatchTurn {
   explicit MatchTurn(const nic::match::View& view) : mutex_(view.header().atomics) {
     if (lock_robust(mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
   }
-  ~MatchTurn() { pthread_mutex_unlock(&mutex_); }
+  // Does not wait: is_held() says whether it is this thread's.
+  MatchTurn(const nic::match::View& view, std::try_to_lock_t) : mutex_(view.header().atomics) {
+    const int got = pthread_mutex_trylock(&mutex_);
+    if (got == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
+    held_ = got == 0 || got == EOWNERDEAD;
+  }
+  ~MatchTurn() {
+    if (held_) pthread_mutex_unlock(&mutex_);
+  }
+  bool is_held() const { return held_; }
   MatchTurn(const MatchTurn&) = delete;
   MatchTurn& operator=(const MatchTurn&) = delete;
 
  private:
   pthread_mutex_t& mutex_;
+  bool held_ = true;
 };
 
 }  // namespace orrery::common

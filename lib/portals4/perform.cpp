@@ -8,7 +8,11 @@
 #include "emu/nic/target/match_plain.hpp"
 #include "lib/common/match_turn.hpp"
 
+#include <array>
 #include <cerrno>
+#include <mutex>
+
+#include <boost/container/small_vector.hpp>
 
 namespace orrery::portals4 {
 
@@ -93,34 +97,80 @@ void perform_counter(Peer& initiator, const match::Operation& op) {
     match::set_counter(session, op.counter, op.success, op.failure);
 }
 
-// A few bytes of this process's own operation, by the mapping of the target's memory: neither blocks nor asks
-// the kernel. False: they are moved otherwise, and nothing has been.
-bool move_at_once(const match::Operation& op, Peer& target, std::uint64_t there, std::uint64_t bytes) {
-  if (op.kind == match::OpKind::put)
-    return op.source.pieces == 0 &&
-           target.memory->try_put(there,
-                                  reinterpret_cast<const std::byte*>(op.source.start + op.source_offset),
-                                  bytes) == Errc::ok;
-  return op.result.pieces == 0 &&
-         target.memory->try_get(there, reinterpret_cast<std::byte*>(op.result.start + op.result_offset),
-                                bytes) == Errc::ok;
-}
+// What a short operation brings: the program's own bytes, or a copy of another initiator's.
+class ShortSource {
+ public:
+  // False: they are too many or in pieces, or asked for by a call of the kernel.
+  bool take(Peer& initiator, const match::Operation& op) {
+    if (op.length > kShort || op.source.pieces != 0) return false;
+    const std::uint64_t start = op.source.start + op.source_offset;
+    bytes_ = initiator.self ? reinterpret_cast<const std::byte*>(start) : copy_.data();
+    return initiator.self || op.length == 0 ||
+           (initiator.memory != nullptr &&
+            initiator.memory->try_get(start, copy_.data(), op.length) == Errc::ok);
+  }
+  const std::byte* bytes() const { return bytes_; }
+
+ private:
+  const std::byte* bytes_ = nullptr;
+  std::array<std::byte, kShort> copy_;
+};
+
+// A short operation by the mapping of the target's memory: neither blocks nor asks the kernel, so that it may
+// run under the match unit's lock.
+struct ShortOperation {
+  const match::Operation& op;
+  Peer& target;
+  ShortSource source;
+  bool possible = false;
+
+  ShortOperation(Peer& initiator, const match::Operation& operation, Peer& peer)
+      : op(operation), target(peer) {
+    if (target.memory == nullptr) return;
+    if (op.kind == match::OpKind::put || op.kind == match::OpKind::atomic)
+      possible = source.take(initiator, op);
+    else if (op.kind == match::OpKind::get)
+      possible = initiator.self && op.length <= kShort && op.result.pieces == 0;
+  }
+  bool may_be_plain() const { return possible && op.kind != match::OpKind::atomic; }
+  // False: the bytes are moved otherwise, and none has been.
+  bool move(std::uint64_t there, std::uint64_t bytes) {
+    switch (op.kind) {
+      case match::OpKind::put:
+        return target.memory->try_put(there, source.bytes(), bytes) == Errc::ok;
+      case match::OpKind::get:
+        return target.memory->try_get(there, reinterpret_cast<std::byte*>(op.result.start + op.result_offset),
+                                      bytes) == Errc::ok;
+      default:
+        return change(there, bytes);
+    }
+  }
+
+ private:
+  bool change(std::uint64_t there, std::uint64_t bytes) {
+    const common::MatchTurn turn(target.match, std::try_to_lock);
+    std::array<std::byte, kShort> value;
+    if (!turn.is_held() || target.memory->try_get(there, value.data(), bytes) != Errc::ok) return false;
+    apply(op.operation, op.datatype, value.data(), source.bytes(),
+          reinterpret_cast<const std::byte*>(op.operand), bytes);
+    return target.memory->try_put(there, value.data(), bytes) == Errc::ok;
+  }
+};
 
 // The target's match unit is mapped: this thread applies its rules and moves the bytes. A short message is
 // one change of the target's state, a long one two, with its bytes between them.
 Outcome perform_here(Peer& initiator, const match::Operation& op, const match::Arrival& arrival,
                      Peer& target) {
-  const bool may_be_short = (op.kind == match::OpKind::put || op.kind == match::OpKind::get) &&
-                            initiator.self && target.memory != nullptr;
+  ShortOperation at_once(initiator, op, target);
   Outcome outcome;
   match::Verdict verdict;
   bool whole = false;
   {
     match::Session session(target.match);
     match::Place place;
-    if (may_be_short && arrival.length <= kShort &&
+    if (at_once.may_be_plain() &&
         match::deliver_plain(session, arrival, &place, [&](std::uint64_t there, std::uint64_t bytes) {
-          return move_at_once(op, target, there, bytes);
+          return at_once.move(there, bytes);
         })) {
       outcome.fail = match::kDelivered;
       outcome.moved = place.moved;
@@ -128,9 +178,8 @@ Outcome perform_here(Peer& initiator, const match::Operation& op, const match::A
       return outcome;
     }
     verdict = match::decide(session, arrival);
-    whole = verdict.fail == match::kDelivered && may_be_short && verdict.moved <= kShort &&
-            verdict.pieces == 0 &&
-            (verdict.moved == 0 || move_at_once(op, target, verdict.start + verdict.offset, verdict.moved));
+    whole = verdict.fail == match::kDelivered && at_once.possible && verdict.pieces == 0 &&
+            (verdict.moved == 0 || at_once.move(verdict.start + verdict.offset, verdict.moved));
     if (whole)
       match::finish(session, arrival, verdict, match::kDelivered);
     else
@@ -152,7 +201,8 @@ Outcome perform_here(Peer& initiator, const match::Operation& op, const match::A
 
 // What this thread still has to carry out, and whether it is at it: operations raise counters of other
 // processes, whose triggers follow one after the other and not inside each other.
-thread_local constinit std::vector<Peer*>* t_pending = nullptr;  // null: it is not
+using Pending = boost::container::small_vector<Peer*, 8>;
+thread_local constinit Pending* t_pending = nullptr;  // null: it is not
 
 // Triggers of one process are carried out by one thread at a time, in order.
 void drain(Peer& peer) {
@@ -235,7 +285,7 @@ void run_due(Peer& peer) {
   // Under a clock an operation is its initiator's: the owner carries it out when its program is at it.
   if (!peer.self && Process::get().clock() != nullptr) return;
   if (t_pending != nullptr) return t_pending->push_back(&peer);
-  std::vector<Peer*> pending{&peer};
+  Pending pending{&peer};
   t_pending = &pending;
   while (!pending.empty()) {
     Peer* const next = pending.back();
