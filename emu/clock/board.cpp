@@ -160,9 +160,8 @@ ORRERY_TIMED_PATH void Turns::give_away() {
     token.store(token_of(kNobody, false), std::memory_order_seq_cst);
     if (someone_may_peek()) stand_still();
     // Sequentially consistent: a PE that comes back finds the token free, or we find its key.
-    (void)earliest(&key);
     std::uint32_t untaken = token_of(kNobody, false);
-    if (key == kNever ||
+    if (!someone_has_key() ||
         !token.compare_exchange_strong(untaken, token_of(self_, true), std::memory_order_acq_rel))
       return;
   }

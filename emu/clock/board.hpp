@@ -229,6 +229,7 @@ class Turns {
   }
   bool stands() const { return standstill() == Standstill::stands; }
   bool someone_may_peek() const;
+  bool someone_has_key() const;
   void stand_still();
   void go_on();
   void rest();

@@ -42,6 +42,18 @@ bool Turns::someone_may_peek() const {
   return false;
 }
 
+// Whether a PE has a time to go on at. While time stands still those that found something have one, but go on
+// only when the others have had the time to find something, too (end_standstill).
+bool Turns::someone_has_key() const {
+  const bool still = stands();
+  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+    if (board_.keys[pe].load(std::memory_order_seq_cst) == kNever) continue;
+    const Peek peek = board_.pes[pe].peek.load(std::memory_order_seq_cst);
+    if (!still || (peek != Peek::looks && peek != Peek::came)) return true;
+  }
+  return false;
+}
+
 // REQUIRES: no PE but this one has the token; this one gives it away.
 void Turns::stand_still() {
   BoardHeader& h = board_.header;
@@ -197,6 +209,7 @@ void Turns::ask(std::int64_t at) {
   if (late) h.overtaken.fetch_add(1, std::memory_order_relaxed);
   std::uint32_t untaken = token_of(kNobody, false);
   if (!h.token.compare_exchange_strong(untaken, token_of(self_, true), std::memory_order_seq_cst)) return;
+  go_on();
   give_away();
   if (mine.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(mine.grant, 1);
 }
