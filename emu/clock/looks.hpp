@@ -31,15 +31,20 @@ class Looks {
 
   // A look at `source` that found nothing.
   Then look(const void* source) {
-    ++looks_;
     ++since_clock_;
+    // Which of an engine's rounds has it is an accident: it takes no part in the row, unless it is all of it.
+    if (!is_free_source(source))
+      free_in_a_row_ = 0;
+    else if (++free_in_a_row_ <= kWait)
+      return Then::goes_on;
+    ++looks_;
     count(source);
     if (free_ != 0) {
       --free_;
       return Then::goes_on;
     }
     if (is_wait()) return Then::waits;
-    if (!is_free_source(source)) owed_ += cost_;
+    if (free_in_a_row_ == 0) owed_ += cost_;
     if (looks_ < next_pass_) return Then::goes_on;
     next_pass_ *= 4;
     return Then::catches_up;
@@ -81,6 +86,7 @@ class Looks {
 
   void restart() {
     looks_ = 0;
+    free_in_a_row_ = 0;
     sources_ = 0;
     owed_ = 0;
     next_pass_ = kFirstPass;
@@ -109,6 +115,7 @@ class Looks {
   std::uint64_t row_ = 1;
   std::uint32_t since_clock_ = UINT32_MAX / 2;  // looks
   std::uint32_t looks_ = 0, sources_ = 0, free_ = 0, next_pass_ = kFirstPass;
+  std::uint32_t free_in_a_row_ = 0;  // looks at free sources, with none at another between them
   std::array<Seen, kSeen> seen_{};
 };
 

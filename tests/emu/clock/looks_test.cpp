@@ -64,9 +64,34 @@ TEST(Looks, AfterNewsWhatIsLookedAtInEveryEighthRoundIsFoundForNothing) {
 TEST(Looks, AFreeSourceCostsNothingAndIsAWaitAllTheSame) {
   Looks looks(kCost);
   std::vector<int> sources(2);
-  for (int i = 0; i < 64; ++i) ASSERT_NE(looks.look(free_source(sources.data())), Then::waits);
+  for (int i = 0; i < 128; ++i) ASSERT_NE(looks.look(free_source(sources.data())), Then::waits) << i;
   EXPECT_EQ(looks.owed(), 0);
   EXPECT_EQ(looks.look(free_source(sources.data())), Then::waits);
+}
+
+// An engine looks at it in every eighth round, from wherever its launcher let it go.
+TEST(Looks, InWhichRoundsAFreeSourceIsLookedAtMakesNoDifference) {
+  std::vector<std::int64_t> first;
+  for (int phase = 0; phase < 8; ++phase) {
+    Looks looks(kCost);
+    std::vector<int> sources(3), wire_up(2);
+    std::vector<std::int64_t> found;
+    for (const bool news : {false, true}) {
+      news ? looks.news() : looks.done();
+      for (int round = 0; round < 60; ++round) {
+        for (int& source : sources) {
+          const Then then = looks.look(&source);
+          found.push_back(static_cast<std::int64_t>(then));
+          found.push_back(looks.owed());
+          if (then == Then::catches_up) (void)looks.take_owed();
+        }
+        if ((round + phase) % 8 != 0) continue;
+        for (int& source : wire_up) EXPECT_EQ(looks.look(free_source(&source)), Then::goes_on);
+      }
+    }
+    if (first.empty()) first = found;
+    EXPECT_EQ(found, first) << "phase " << phase;
+  }
 }
 
 TEST(Looks, WhatStirsAProgramThatDoesNotWaitIsNoNews) {
