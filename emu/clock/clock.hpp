@@ -73,6 +73,10 @@ class Clock {
   // What a collective of the job's PEs takes on the machine, entered by all at once.
   virtual Picos collective_time(model::Collective collective, std::uint64_t bytes) = 0;
 
+  // Where that process stands in the job: of two at one time the one with the smaller number comes first.
+  // Slots are taken in whatever order the host starts processes.
+  virtual std::uint32_t place_of(std::uint32_t process_slot) const { return process_slot; }
+
   // Something of that process has changed at this moment: waiters there look again.
   virtual void touch(std::uint32_t process_slot) = 0;
   // The same of something that a program looks for only where it waits for nothing else: a credit has come

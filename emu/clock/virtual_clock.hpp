@@ -49,6 +49,9 @@ class VirtualClock final : public Clock, private Debtor {
   void settle(std::uint32_t process_slot) override;
   void leave() override;
   Picos collective_time(model::Collective collective, std::uint64_t bytes) override;
+  std::uint32_t place_of(std::uint32_t process_slot) const override {
+    return shared_->board().pe_of_process[process_slot].load(std::memory_order_acquire);
+  }
   void touch(std::uint32_t process_slot) override;
   void touch_all() override;
   void stir(std::uint32_t process_slot) override;

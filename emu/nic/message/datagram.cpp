@@ -229,14 +229,8 @@ void DatagramUnit::match(std::uint32_t index) {
     }
     if (peer != nullptr) by_wire = {peer->link.process};
   } else {
-    for (std::uint32_t group = 0; group < kMaxProcesses / 64; ++group) {
-      std::uint64_t bits = state_.sources[group].load(std::memory_order_seq_cst);
-      for (; bits != 0; bits &= bits - 1) {
-        const auto slot =
-            static_cast<wire::ProcessSlot>(group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)));
-        if (meet(index, slot, &by_wire)) return;
-      }
-    }
+    for (const wire::ProcessSlot slot : sources_here())
+      if (meet(index, slot, &by_wire)) return;
     for (const wire::ProcessSlot slot : sources_by_wire(index))
       if (meet(index, slot, &by_wire)) return;
   }
@@ -244,6 +238,21 @@ void DatagramUnit::match(std::uint32_t index) {
   record.to_ask = std::move(by_wire);
   record.in_round = true;
   ask_next(index);
+}
+
+// The processes of this host that have bound posts to ports here, in the order in which a wildcard looks at
+// them.
+std::vector<wire::ProcessSlot> DatagramUnit::sources_here() const {
+  std::vector<wire::ProcessSlot> slots;
+  for (std::uint32_t group = 0; group < kMaxProcesses / 64; ++group) {
+    std::uint64_t bits = state_.sources[group].load(std::memory_order_seq_cst);
+    for (; bits != 0; bits &= bits - 1)
+      slots.push_back(
+          static_cast<wire::ProcessSlot>(group * 64 + static_cast<std::uint32_t>(std::countr_zero(bits))));
+  }
+  if (const clock::Clock* const clock = services_.clock(); clock != nullptr)
+    std::ranges::sort(slots, {}, [clock](wire::ProcessSlot slot) { return clock->place_of(slot); });
+  return slots;
 }
 
 // Whether there is nothing more to be done for the post.

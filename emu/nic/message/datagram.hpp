@@ -153,6 +153,7 @@ class DatagramUnit final : public Listener {
   void match_in_hand(std::uint32_t index, std::uint64_t serial);
   void match(std::uint32_t index);
   bool match_at(std::uint32_t index, Peer& peer);
+  std::vector<wire::ProcessSlot> sources_here() const;
   void meet_itself(std::uint32_t index);
   bool tell(std::uint32_t index, std::uint64_t serial);
   bool bury(std::uint32_t index);

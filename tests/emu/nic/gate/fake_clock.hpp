@@ -18,6 +18,7 @@ class FakeClock final : public clock::Clock {
   Picos collective{1000};
   std::vector<std::uint32_t> touched;  // process slots, in order
   int touched_all = 0, idled = 0;
+  bool turned_round = false;  // processes come in the order from the last slot to the first
 
   // Does everything that is due by then.
   void pass_to(std::int64_t at) {
@@ -41,6 +42,9 @@ class FakeClock final : public clock::Clock {
   void settle(std::uint32_t) override {}
   void leave() override {}
   Picos collective_time(model::Collective, std::uint64_t) override { return collective; }
+  std::uint32_t place_of(std::uint32_t slot) const override {
+    return turned_round ? UINT32_MAX - slot : slot;
+  }
   void touch(std::uint32_t process_slot) override { touched.push_back(process_slot); }
   void touch_all() override { ++touched_all; }
   void idle(const void*) override { ++idled; }

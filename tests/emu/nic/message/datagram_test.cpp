@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/nic/target/execute.hpp"
+#include "tests/emu/nic/gate/fake_clock.hpp"
 #include "tests/emu/nic/message/datagram_world.hpp"
 
 #include <gtest/gtest.h>
@@ -52,6 +53,30 @@ TEST_F(Datagrams, AWildcardThatComesLaterFindsWhoeverWaits) {
   expect_met(2, *from_2, 1, b, 2);
   expect_met(1, *any, 0, c, 10);
   expect_met(1, *more, 2, d, 12);
+}
+
+struct FakeTime {
+  box::FakeClock clock;
+};
+class DatagramsUnderAClock : private FakeTime, public Datagrams {
+ protected:
+  DatagramsUnderAClock() : Datagrams(&clock) {}
+  using FakeTime::clock;
+};
+
+// Slots are taken in whatever order the host starts processes: a run would not be like another.
+TEST_F(DatagramsUnderAClock, AWildcardFindsThoseThatWaitInTheOrderOfTheClocksNumbers) {
+  clock.turned_round = true;
+  const auto from_0 = bound(0, 1);
+  const auto from_2 = bound(2, 1);
+  ASSERT_EQ(post(0, *from_0, 10, a), Errc::ok);
+  ASSERT_EQ(post(2, *from_2, 12, b), Errc::ok);
+  const auto any = wildcard(1);
+  const auto more = wildcard(1);
+  ASSERT_EQ(post(1, *any, 1, c), Errc::ok);
+  ASSERT_EQ(post(1, *more, 2, d), Errc::ok);
+  expect_met(1, *any, 2, c, 12);
+  expect_met(1, *more, 0, d, 10);
 }
 
 TEST_F(Datagrams, AnotherDomainIsNeverMet) {

@@ -26,6 +26,8 @@ struct Mail {
 
 class Datagrams : public ::testing::Test {
  protected:
+  explicit Datagrams(clock::Clock* clock = nullptr)
+      : world(4, box::Path::frame, {}, MAP_PRIVATE, box::World::kLaneBytes, clock) {}
   std::unique_ptr<Endpoint> bound(int from, int to) {
     auto endpoint = world.endpoint(from, to, nullptr);
     endpoint->remote_instance = static_cast<std::uint32_t>(to);
@@ -57,7 +59,7 @@ class Datagrams : public ::testing::Test {
     EXPECT_EQ(mail.value(), value);
   }
 
-  box::World world{4, box::Path::frame};  // how memory is reached does not matter to them
+  box::World world;  // how memory is reached does not matter to them
   Mail a, b, c, d;
 };
 
