@@ -124,9 +124,7 @@ int submit(const match::Operation& op, const When& when) {
   arrival.move = match::Move::put;
   arrival.interface = static_cast<std::uint8_t>(md.interface);
   arrival.portal = to.portal;
-  arrival.uid = from.uid;
-  arrival.initiator = (from.options & PTL_NI_LOGICAL) != 0 ? match::ProcessId{from.rank, 0}
-                                                           : match::ProcessId{from.nid, from.pid};
+  name_initiator(from, &arrival);
   arrival.match_bits = to.bits;
   arrival.remote_offset = to.offset;
   arrival.length = length;

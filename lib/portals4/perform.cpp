@@ -311,9 +311,7 @@ void perform(Peer& initiator, const match::Operation& op) {
     arrival.operation = op.operation;
     arrival.datatype = op.datatype;
     arrival.portal = op.portal;
-    arrival.uid = from.uid;
-    arrival.initiator = (from.options & PTL_NI_LOGICAL) != 0 ? match::ProcessId{from.rank, 0}
-                                                             : match::ProcessId{from.nid, from.pid};
+    name_initiator(from, &arrival);
     arrival.match_bits = op.match_bits;
     arrival.remote_offset = op.remote_offset;
     arrival.length = op.length;

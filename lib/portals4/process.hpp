@@ -83,6 +83,12 @@ constexpr bool is_atomic(match::OpKind kind) {
 constexpr bool returns(match::OpKind kind) {
   return kind != match::OpKind::put && kind != match::OpKind::atomic;
 }
+// The initiator of a message, as its target knows it: `from` is its interface.
+[[gnu::always_inline]] inline void name_initiator(const match::Interface& from, match::Arrival* arrival) {
+  arrival->uid = from.uid;
+  arrival->initiator = (from.options & PTL_NI_LOGICAL) != 0 ? match::ProcessId{from.rank, 0}
+                                                            : match::ProcessId{from.nid, from.pid};
+}
 match::Fail fail_of(Errc status);
 match::Move move_of(match::OpKind kind);
 // Applies an atomic to the owner's memory in its turn. `bytes`: the operands, then what was there before.

@@ -11,6 +11,27 @@
 // list takes, which stays as it is. Only the entry's queue and counter hear of it.
 namespace orrery::nic::match {
 
+// The event of a message that lies at `start`, delivered from the priority list; `moved` is not set.
+[[gnu::always_inline]] inline EventRecord event_of(const Arrival& arrival, std::uint64_t user,
+                                                   std::uint64_t start) {
+  EventRecord event{};
+  event.type = static_cast<std::uint8_t>(2 * static_cast<int>(arrival.move));
+  event.list = kPriority;
+  event.start = start;
+  event.user = user;
+  event.header_data = arrival.header_data;
+  event.match_bits = arrival.match_bits;
+  event.asked = arrival.length;
+  event.remote_offset = arrival.remote_offset;
+  event.initiator = arrival.initiator;
+  event.uid = arrival.uid;
+  event.portal = arrival.portal;
+  event.operation = arrival.operation;
+  event.datatype = arrival.datatype;
+  event.fail = kDelivered;
+  return event;
+}
+
 // What decide() and finish() do for such a message, in few instructions. `move(address, bytes)` moves them,
 // and says whether it could; it runs under the lock (rule 4 of Session). False: nothing has happened, and
 // the message is one for decide(). `place`: where the bytes are in the entry's memory.
@@ -42,22 +63,8 @@ template <typename MoveBytes>
   const std::uint64_t address = entry.start + place->offset;
   if (place->moved != 0 && !move(address, place->moved)) return false;
   if ((entry.options & (kNoCommEvent | kNoSuccessEvent)) == 0 && portal.queue != 0) {
-    EventRecord event{};
-    event.type = static_cast<std::uint8_t>(2 * static_cast<int>(arrival.move));
-    event.list = kPriority;
-    event.start = address;
-    event.user = entry.user;
-    event.header_data = arrival.header_data;
-    event.match_bits = arrival.match_bits;
-    event.asked = arrival.length;
+    EventRecord event = event_of(arrival, entry.user, address);
     event.moved = place->moved;
-    event.remote_offset = arrival.remote_offset;
-    event.initiator = arrival.initiator;
-    event.uid = arrival.uid;
-    event.portal = arrival.portal;
-    event.operation = arrival.operation;
-    event.datatype = arrival.datatype;
-    event.fail = kDelivered;
     in_line::raise(session, portal.queue, event, false);
   }
   if (counts) {

@@ -5,6 +5,7 @@
 #include "emu/nic/target/match_classic.hpp"
 #include "emu/nic/target/match_find.hpp"
 #include "emu/nic/target/match_lists.hpp"
+#include "emu/nic/target/match_plain.hpp"
 
 #include <algorithm>
 
@@ -231,21 +232,10 @@ void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fa
   }
   const bool failed = outcome != kDelivered;
   if ((entry.options & kNoCommEvent) == 0 && (failed || (entry.options & kNoSuccessEvent) == 0)) {
-    EventRecord event{};
-    event.type = static_cast<std::uint8_t>(2 * static_cast<int>(arrival.move));
+    EventRecord event =
+        event_of(arrival, entry.user, entry.pieces == 0 ? entry.start + verdict.offset : entry.start);
     event.list = verdict.list;
-    event.start = entry.pieces == 0 ? entry.start + verdict.offset : entry.start;
-    event.user = entry.user;
-    event.header_data = arrival.header_data;
-    event.match_bits = arrival.match_bits;
-    event.asked = arrival.length;
     event.moved = failed ? 0 : verdict.moved;
-    event.remote_offset = arrival.remote_offset;
-    event.initiator = arrival.initiator;
-    event.uid = arrival.uid;
-    event.portal = arrival.portal;
-    event.operation = arrival.operation;
-    event.datatype = arrival.datatype;
     event.fail = outcome;
     raise(session, portal.queue, event);
   }
