@@ -51,10 +51,8 @@ Status Context::open() {
   npes_ = world_.npes();
   attributes = world_.attributes();
   targets_.resize(static_cast<std::size_t>(npes_));
-  const auto queue = nic_->create_queue(attributes.max_outstanding_nb, 0);
-  if (!queue.ok()) return queue.code();
-  queue_ = queue.value();
-  queue_->become_source();
+  if (const Status opened = completions_.open(*nic_, attributes.max_outstanding_nb); !opened.ok())
+    return opened;
   port_ = number_ == 0
               ? world_.signed_on().port
               : nic_->open_port(world_.signed_on().port->domain, world_.signed_on().port->nic_address,
@@ -65,7 +63,7 @@ Status Context::open() {
 
 Context::~Context() {
   targets_.clear();
-  if (queue_ != nullptr) (void)nic_->destroy_queue(queue_);
+  completions_.close();
   if (port_ != nullptr && number_ != 0) nic_->close_port(port_);
 }
 
@@ -82,7 +80,7 @@ Target* Context::reach(int pe) {
   const Card& card = world_.card(pe);
   nic::Endpoint& endpoint = target->endpoint;
   endpoint.port = port_;
-  endpoint.queue = queue_;
+  endpoint.queue = completions_.queue();
   endpoint.bound = true;
   endpoint.remote_nic_address = card.nic_address;
   endpoint.remote_event_data = static_cast<std::uint32_t>(pe_);
@@ -140,42 +138,15 @@ Errc Context::start(const Place& place, nic::Request request, Tracker& tracker) 
   if ((request.op == nic::Op::put || is_get) && (request.flags & nic::kSyncFlag) == 0 &&
       request.length >= std::max<std::uint64_t>(engine_from, 1) && request.length < (1u << 24))
     request.flags |= nic::kBlockTransfer;
-  request.context = &tracker;
   const Visit visit;
   if (visit.context() == nullptr) return Errc::invalid_state;
   const std::lock_guard lock(mu_);
   for (;;) {
-    const Errc accepted = nic_->post_checked(place.target->endpoint, request);
-    if (accepted == Errc::ok) {
-      tracker.left.fetch_add(1, std::memory_order_relaxed);
-      return Errc::ok;
-    }
+    const Errc accepted = completions_.start(place.target->endpoint, request, tracker);
     if (accepted != Errc::no_resource) return accepted;
-    // No room: what is under way makes some.
-    reap();
-    if (queue_->posts_open() != 0) (void)nic_->wait(*queue_, std::nullopt);
+    completions_.reap();
+    if (!completions_.is_empty()) (void)nic_->wait(*completions_.queue(), std::nullopt);
   }
-}
-
-// Takes in what ended. Under mu_.
-void Context::reap() {
-  nic::Event event;
-  while (nic_->poll(*queue_, &event) != Errc::not_done) {
-    if (event.kind != nic::EventKind::post) continue;
-    void* context = nullptr;
-    if (!queue_->collect(event.transaction(), &context)) continue;
-    Tracker& tracker = *static_cast<Tracker*>(context);
-    if (event.status != Errc::ok && tracker.first.load(std::memory_order_relaxed) == Errc::ok)
-      tracker.first.store(event.status, std::memory_order_relaxed);
-    // Release: a thread that sees that nothing is left sees the failure, and what came.
-    tracker.left.fetch_sub(1, std::memory_order_release);
-  }
-}
-
-Errc Context::take(Tracker& tracker) {
-  const Errc first = tracker.first.load(std::memory_order_relaxed);
-  if (first != Errc::ok) tracker.first.store(Errc::ok, std::memory_order_relaxed);
-  return first;
 }
 
 Errc Context::wait(Tracker& tracker) {
@@ -183,18 +154,18 @@ Errc Context::wait(Tracker& tracker) {
   if (visit.context() == nullptr) return Errc::invalid_state;
   const std::lock_guard lock(mu_);
   for (;;) {
-    reap();
-    if (tracker.left.load(std::memory_order_relaxed) == 0) return take(tracker);
-    (void)nic_->wait(*queue_, std::nullopt);
+    const Errc ended = completions_.test(tracker);
+    if (ended != Errc::not_done) return ended;
+    (void)nic_->wait(*completions_.queue(), std::nullopt);
   }
 }
 
 void Context::drain() {
   const std::lock_guard lock(mu_);
   for (;;) {
-    reap();
-    if (queue_->posts_open() == 0) break;
-    (void)nic_->wait(*queue_, std::nullopt);
+    completions_.reap();
+    if (completions_.is_empty()) break;
+    (void)nic_->wait(*completions_.queue(), std::nullopt);
   }
   for (const auto& target : targets_) {
     // Acquire: an event comes before its bringer counts itself out of the endpoint.
@@ -207,13 +178,23 @@ void Context::drain() {
 
 Errc Context::test(Tracker& tracker) {
   const std::lock_guard lock(mu_);
-  reap();
-  return tracker.left.load(std::memory_order_relaxed) == 0 ? take(tracker) : Errc::not_done;
+  return completions_.test(tracker);
+}
+
+bool Context::is_under_way() {
+  const std::lock_guard lock(mu_);
+  completions_.reap();
+  return implicit_.left.load(std::memory_order_relaxed) != 0;
+}
+
+Errc Context::take() {
+  const std::lock_guard lock(mu_);
+  return Completions::take(implicit_);
 }
 
 void Context::progress() {
   const std::lock_guard lock(mu_);
-  reap();
+  completions_.reap();
 }
 
 Tracker& Context::open_named(std::uint64_t* handle) {

@@ -6,6 +6,7 @@
 #include "emu/nic/initiator/fast_amo.hpp"
 #include "emu/nic/nic.hpp"
 #include "lib/dmapp/attributes.hpp"
+#include "lib/dmapp/completions.hpp"
 #include "lib/dmapp/segment.hpp"
 #include "lib/dmapp/status.hpp"
 #include "lib/dmapp/visit.hpp"
@@ -41,17 +42,10 @@ struct Place {
   std::uint64_t address = 0;
 };
 
-// Operations that end together. `left` is changed under the context's lock and may be read without.
-struct Tracker {
-  std::atomic<std::uint32_t> left{0};
-  std::atomic<Errc> first{Errc::ok};  // the first failure; the same
-};
-
 enum class Mode : std::uint8_t { blocking, syncid, implicit };
 
 // Threads: the one that it belongs to; drain() and what it calls, any. Invariants: (1) the port and its queue
-// are used under mu_, but for the fast path, which uses neither; (2) every operation that the NIC accepted is
-// counted in one tracker.
+// are used under mu_, but for the fast path, which uses neither.
 class Context {
  public:
   Context(World& world, std::uint32_t number) : world_(world), number_(number) {}
@@ -148,11 +142,12 @@ class Context {
   // Whether nothing of it is left, after a look; then as wait(). not_done.
   Errc test(Tracker& tracker);
   // Whether wait() would return at once with ok. No lock.
-  [[gnu::always_inline]] bool is_idle(const Tracker& tracker) const {
-    // Acquire: pairs with reap(), which notes a failure first.
-    return tracker.left.load(std::memory_order_acquire) == 0 &&
-           tracker.first.load(std::memory_order_relaxed) == Errc::ok;
-  }
+  [[gnu::always_inline]] bool is_idle(const Tracker& tracker) const { return Completions::is_idle(tracker); }
+  bool is_idle() const { return is_idle(implicit_); }
+  // Whether something of implicit() is left, after a look.
+  bool is_under_way();
+  // How implicit() ended; that is forgotten.
+  Errc take();
 
   // ---- names of operations ----
   // A handle whose operations are complete already.
@@ -183,13 +178,11 @@ class Context {
   static dmapp_return_t no_bytes(const dmapp_seg_desc_t& segment) {
     return seg::well_formed(segment) ? DMAPP_RC_NOT_FOUND : DMAPP_RC_INVALID_PARAM;
   }
-  void reap();
-  Errc take(Tracker& tracker);
 
   World& world_;
   nic::Nic* nic_ = nullptr;
   nic::Port* port_ = nullptr;
-  nic::CompletionQueue* queue_ = nullptr;
+  Completions completions_;  // guarded by mu_
   int pe_ = 0;
   int npes_ = 0;
   const std::uint32_t number_;

@@ -16,19 +16,6 @@ bool find_named(const World& world, std::uint64_t handle, Context** context, Tra
   return *tracker != nullptr;
 }
 
-// Ends with `each` of every context, and says the first failure.
-template <typename Each>
-dmapp_return_t over_all(World& world, Each each) {
-  Errc first = Errc::ok;
-  for (std::size_t i = 0; i < world.contexts(); ++i) {
-    Context& context = world.context(i);
-    if (context.is_idle(context.implicit())) continue;
-    const Errc ended = each(context);
-    if (first == Errc::ok || ended == Errc::not_done) first = ended;
-  }
-  return return_of(first);
-}
-
 }  // namespace
 }  // namespace orrery::dmapp
 
@@ -79,17 +66,26 @@ dmapp_return_t dmapp_gsync_wait(void) {
   const Visit visit;
   Context* const context = visit.context();
   if (context == nullptr) return DMAPP_RC_INVALID_PARAM;
-  return orrery::dmapp::over_all(context->world(), [](Context& one) { return one.wait(one.implicit()); });
+  const orrery::dmapp::World& world = context->world();
+  Errc first = Errc::ok;
+  for (std::size_t i = 0; i < world.contexts(); ++i) {
+    Context& one = world.context(i);
+    if (one.is_idle()) continue;
+    const Errc ended = one.wait(one.implicit());
+    if (first == Errc::ok) first = ended;
+  }
+  return return_of(first);
 }
 
 dmapp_return_t dmapp_gsync_test(int* flag) {
   const Visit visit;
   Context* const context = visit.context();
   if (context == nullptr || flag == nullptr) return DMAPP_RC_INVALID_PARAM;
-  const dmapp_return_t rc =
-      orrery::dmapp::over_all(context->world(), [](Context& one) { return one.test(one.implicit()); });
-  if (rc != DMAPP_RC_SUCCESS && rc != DMAPP_RC_NOT_DONE) return rc;
-  *flag = rc == DMAPP_RC_SUCCESS ? 1 : 0;
+  const orrery::dmapp::World& world = context->world();
+  const Errc ended =
+      orrery::dmapp::test_all(world.contexts(), [&](std::size_t i) -> Context& { return world.context(i); });
+  if (ended != Errc::ok && ended != Errc::not_done) return return_of(ended);
+  *flag = ended == Errc::ok ? 1 : 0;
   return DMAPP_RC_SUCCESS;
 }
 
