@@ -7,12 +7,14 @@
 #include "emu/base/wait.hpp"
 #include "lib/dmapp/context.hpp"
 #include "lib/dmapp/issue.hpp"
+#include "lib/dmapp/queue_protocol.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include <pthread.h>
@@ -25,16 +27,11 @@ namespace {
 
 using Callback = int (*)(void* context, void* data, std::uint32_t len, dmapp_pe_t rank);
 
-// The name of a queue in a PE's own part (inside.hpp): 63 there is one | 31..16 generation | 15..0 index.
-constexpr std::uint64_t kThere = std::uint64_t{1} << 63;
-constexpr std::uint64_t name_word(const nic::ChannelName& name) {
-  return kThere | std::uint64_t{name.generation} << 16 | name.index;
-}
-
 // How long the queue's thread sleeps before it looks whether it is to end.
 constexpr std::int64_t kQueueLookNs = 50'000'000;
 
-thread_local bool t_in_callback = false;
+class Queue;
+thread_local Queue* t_calling = nullptr;  // whose callback the thread is in
 
 class Queue {
  public:
@@ -47,7 +44,7 @@ class Queue {
     nic::Nic& nic = world_.nic();
     const Attributes& attributes = world_.attributes();
     slot_bytes_ = std::uint64_t{attributes.queue_nelems} * 8;
-    bytes_ = slot_bytes_ * attributes.queue_depth;
+    bytes_ = slot_bytes_ * (attributes.queue_depth + 1);
     block_ = static_cast<std::byte*>(world_.allocate_pages(bytes_));
     if (block_ == nullptr) return Errc::no_memory;
     const auto key = nic.register_region(*world_.signed_on().port, reinterpret_cast<std::uint64_t>(block_),
@@ -61,14 +58,18 @@ class Queue {
     if (!channel.ok()) return channel.code();
     channel_ = channel.value();
     for (std::uint32_t i = 0; i < attributes.queue_depth; ++i) {
-      if (const Errc posted = post(block_ + i * slot_bytes_); posted != Errc::ok) return posted;
+      if (const Errc posted = give(block_ + i * slot_bytes_); posted != Errc::ok) return posted;
     }
+    receive_.emplace(*this, block_ + attributes.queue_depth * slot_bytes_);
     if ((attributes.queue_flags & DMAPP_QUEUE_ASYNC_PROGRESS) != 0) {
       if (!start_thread(thread_, [this] { serve(); })) return Errc::no_resource;
       pthread_setname_np(thread_.native_handle(), "orrery-queue");
     }
+    // Any PE may die while it fills a slot, also one that this one has never spoken to: the NIC takes the
+    // slot back when it hears of the death.
+    for (int pe = 0; pe < world_.npes(); ++pe) world_.watch(pe);
     // Release: a sender that finds the name finds the slots.
-    world_.inside().queue.name.store(name_word(*channel_), std::memory_order_release);
+    world_.inside().queue.name.store(message::name_word(*channel_), std::memory_order_release);
     return Errc::ok;
   }
 
@@ -97,26 +98,39 @@ class Queue {
 
   // Runs the callback for what is there. One thread at a time; another one, and the callback itself, go on.
   void run() {
-    if (t_in_callback || !mu_.try_lock()) return;
+    if (!mu_.try_lock()) return;
     const std::lock_guard lock(mu_, std::adopt_lock);
+    while (receive_->step()) {
+    }
+  }
+  // REQUIRES: the thread is in the callback.
+  void set_aside() { receive_->set_aside(); }
+
+  // What message::Receive asks for.
+  std::optional<message::Message> take() {
     nic::Event event;
     while (world_.nic().poll(*arrivals_, &event) == Errc::ok) {
       const auto came = world_.nic().channels().take(event);
       if (!came.ok()) continue;
-      auto* const at = static_cast<std::byte*>(came.value().context);
-      const auto length = static_cast<std::uint32_t>(std::min(came.value().bytes, slot_bytes_));
-      const auto rank = static_cast<std::int32_t>(came.value().remote_event_data);
-      if (rank >= 0 && rank < world_.npes()) {
-        t_in_callback = true;
-        (void)callback_(context_, at, length, rank);
-        t_in_callback = false;
-      }
-      (void)post(at);
+      const auto pe = static_cast<std::int32_t>(came.value().remote_event_data);
+      auto* const slot = static_cast<std::byte*>(came.value().context);
+      if (pe >= 0 && pe < world_.npes())
+        return message::Message{slot, static_cast<std::uint32_t>(std::min(came.value().bytes, slot_bytes_)),
+                                pe};
+      post(slot);
     }
+    return std::nullopt;
   }
+  bool call(void* data, std::uint32_t bytes, int pe) {
+    t_calling = this;
+    (void)callback_(context_, data, bytes, pe);
+    t_calling = nullptr;
+    return true;
+  }
+  void post(std::byte* slot) { (void)give(slot); }
 
  private:
-  Errc post(std::byte* at) {
+  Errc give(std::byte* at) {
     return world_.nic().channels().post(*channel_, key_, reinterpret_cast<std::uint64_t>(at), slot_bytes_,
                                         at);
   }
@@ -142,6 +156,7 @@ class Queue {
   nic::CompletionQueue* arrivals_ = nullptr;
   std::optional<nic::ChannelName> channel_;
   std::mutex mu_;
+  std::optional<message::Receive<Queue>> receive_;  // guarded by mu_
   std::atomic<bool> stop_{false}, ended_{false};
   std::thread thread_;
 };
@@ -155,39 +170,53 @@ std::shared_ptr<Queue> queue_now() {
   return g_queue;
 }
 
-// Which channel the PE's queue is; waits until it has one. Errors: unreachable.
-Errc find_queue(Context& context, int pe, nic::MemKey* channel) {
-  for (std::uint32_t looks = 0;; ++looks) {
+// A message from here, as message::Send asks for it.
+class Sender {
+ public:
+  Sender(Context& context, void* source, std::uint64_t bytes)
+      : context_(context), source_(source), bytes_(bytes) {}
+
+  std::optional<std::uint64_t> name(int pe) {
     std::uint64_t word = 0;
-    const Place place = context.find_inside(pe, offsetof(Inside, queue) + offsetof(MessageQueue, name));
-    Issue issue(context, Mode::blocking);
+    const Place place = context_.find_inside(pe, offsetof(Inside, queue) + offsetof(MessageQueue, name));
+    Issue issue(context_, Mode::blocking);
     issue.get(place, &word, sizeof word);
-    if (issue.finish() != DMAPP_RC_SUCCESS) return Errc::unreachable;
-    if ((word & kThere) != 0) {
-      *channel = {.index = static_cast<std::uint16_t>(word),
-                  .generation = static_cast<std::uint16_t>(word >> 16),
-                  .process = static_cast<std::uint16_t>(context.world().card(pe).process_slot)};
-      return Errc::ok;
-    }
-    if (looks == 0) context.world().watch(pe);
-    if (!context.world().alive(pe)) return Errc::unreachable;
-    if (!Visit::is_current()) return Errc::invalid_state;
-    run_messages();
-    yield_cpu();
+    if (issue.finish() != DMAPP_RC_SUCCESS) return std::nullopt;
+    return word;
   }
-}
+  void watch(int pe) { context_.world().watch(pe); }
+  bool alive(int pe) const { return context_.world().alive(pe); }
+  Errc start(int pe, nic::MemKey channel) {
+    channel.process = static_cast<std::uint16_t>(context_.world().card(pe).process_slot);
+    nic::Request request;
+    request.op = nic::Op::send;
+    request.flags = nic::kGlobalEvent | nic::kInOrder;
+    request.local_address = reinterpret_cast<std::uint64_t>(source_);
+    request.length = bytes_;
+    request.remote = channel;
+    return context_.start(context_.find_inside(pe, 0), request, tracker_);
+  }
+  std::optional<Errc> ended() { return context_.wait(tracker_); }
+
+ private:
+  Context& context_;
+  void* const source_;
+  const std::uint64_t bytes_;
+  Tracker tracker_;
+};
 
 }  // namespace
 
 void run_messages() {
+  if (t_calling != nullptr) return;
   const std::shared_ptr<Queue> queue = queue_now();
   if (queue != nullptr && !queue->has_thread()) queue->run();
 }
 
 bool is_in_call() {
   const Visits* const visits = t_seat.visits;
-  return t_in_callback || (t_seat.epoch == g_epoch.load(std::memory_order_relaxed) && visits != nullptr &&
-                           visits->depth.load(std::memory_order_relaxed) != 0);
+  return t_calling != nullptr || (t_seat.epoch == g_epoch.load(std::memory_order_relaxed) &&
+                                  visits != nullptr && visits->depth.load(std::memory_order_relaxed) != 0);
 }
 
 void end_queue() {
@@ -226,7 +255,7 @@ dmapp_return_t dmapp_queue_detach(dmapp_queue_handle_t hndl, uint64_t flags) {
   const auto queue = orrery::dmapp::queue_now();
   if (visit.context() == nullptr || flags != 0 || queue == nullptr || queue->handle() != hndl)
     return DMAPP_RC_INVALID_PARAM;
-  if (orrery::dmapp::t_in_callback) return DMAPP_RC_BUSY;
+  if (orrery::dmapp::t_calling != nullptr) return DMAPP_RC_BUSY;
   orrery::dmapp::end_queue();
   return DMAPP_RC_SUCCESS;
 }
@@ -245,25 +274,20 @@ dmapp_return_t dmapp_queue_put(dmapp_queue_handle_t hndl, void* source, uint64_t
   }
   const std::uint64_t bytes = nelems << shift;
   if (bytes > (std::uint64_t{context->world().attributes().queue_nelems} - 1) * 8) return DMAPP_RC_NO_SPACE;
-  orrery::nic::MemKey channel;
-  const Errc found = orrery::dmapp::find_queue(*context, target_pe, &channel);
-  if (found != Errc::ok) return orrery::dmapp::return_of(found);
-  const orrery::dmapp::Place place = context->find_inside(target_pe, 0);
+  namespace message = orrery::dmapp::message;
+  orrery::dmapp::Sender sender(*context, source, bytes);
+  message::Send<orrery::dmapp::Sender> send(sender, target_pe);
   for (;;) {
-    orrery::nic::Request request;
-    request.op = orrery::nic::Op::send;
-    request.flags = orrery::nic::kGlobalEvent | orrery::nic::kInOrder;
-    request.local_address = reinterpret_cast<std::uint64_t>(source);
-    request.length = bytes;
-    request.remote = channel;
-    orrery::dmapp::Tracker tracker;
-    Errc sent = context->start(place, request, tracker);
-    if (sent == Errc::ok) sent = context->wait(tracker);
-    // No slot is free: a retry after this PE's own messages, so that two full queues do not wait for each
-    // other.
-    if (sent != Errc::no_resource && sent != Errc::not_done) return orrery::dmapp::return_of(sent);
+    const message::Step step = send.step();
+    if (step == message::Step::sent) return DMAPP_RC_SUCCESS;
+    if (step == message::Step::failed) return orrery::dmapp::return_of(send.outcome());
+    if (step == message::Step::again) continue;
     if (!orrery::dmapp::Visit::is_current()) return DMAPP_RC_INVALID_PARAM;
-    orrery::dmapp::run_messages();
+    // So that two full queues do not wait for each other.
+    if (orrery::dmapp::t_calling != nullptr)
+      orrery::dmapp::t_calling->set_aside();
+    else
+      orrery::dmapp::run_messages();
     orrery::yield_cpu();
   }
 }

@@ -48,8 +48,8 @@ dmapp_return_t dmapp_queue_attach(int (*callback)(void* context, void* data, uin
 /* Ends it, behind a callback that is running. INVALID_PARAM: no such queue. */
 dmapp_return_t dmapp_queue_detach(dmapp_queue_handle_t hndl, uint64_t flags);
 /* Sends to the queue of target_pe. Waits while that is full, and goes on with this PE's own messages
- * meanwhile; the source may be used again when it returns. Messages of one thread arrive in order. NO_SPACE:
- * longer than queue_nelems
+ * meanwhile; in a callback it copies them, and their callbacks run behind that one. The source may be
+ * used again when it returns. Messages of one thread arrive in order. NO_SPACE: longer than queue_nelems
  * - 1 QWs. TRANSACTION_ERROR: the PE has died, or its queue ended. */
 dmapp_return_t dmapp_queue_put(dmapp_queue_handle_t hndl, void* source, uint64_t nelems, dmapp_type_t type,
                                dmapp_pe_t target_pe, uint64_t flags);

@@ -29,7 +29,7 @@ std::vector<Case> cases() {
   for (const char* what :
        {"put",   "get",         "named",       "put_flag", "strided",  "indexed",     "pe_lists",
         "amo",   "amo_nbi",     "amo_general", "lock",     "lock_try", "lock_holder", "lock_host",
-        "queue", "queue_async", "barrier",     "reduce",   "tested",   "export"}) {
+        "queue", "queue_async", "queue_fill",  "barrier",  "reduce",   "tested",      "export"}) {
     all.push_back({what});
     all.push_back({what, "ofi"});
   }

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <string>
 
@@ -117,6 +118,7 @@ class Worker {
         {"lock_late", &Worker::late_grant},
         {"queue", &Worker::messages},
         {"queue_async", &Worker::messages},
+        {"queue_fill", &Worker::half_a_message},
         {"barrier", &Worker::barriers},
         {"reduce", &Worker::reductions},
         {"tested", &Worker::tested_reductions},
@@ -350,6 +352,18 @@ class Worker {
       return dmapp_queue_put(queue, &word, 1, DMAPP_QW, g_job.pe == kVictim ? 0 : kVictim, 0);
     });
   }
+  // The victim alone sends, and fills a slot when it dies, perhaps: the others have never spoken to it.
+  void half_a_message() {
+    static std::uint64_t words[DMAPP_QUEUE_MAX_NELEMS - 1];
+    dmapp_queue_handle_t queue = 0;
+    require(dmapp_queue_attach(received, nullptr, 0, &queue), "dmapp_queue_attach");
+    until_gone(false, [&] {
+      dmapp_progress();
+      return g_job.pe != kVictim ? DMAPP_RC_SUCCESS
+                                 : dmapp_queue_put(queue, words, std::size(words), DMAPP_QW, 0, 0);
+    });
+    require(dmapp_queue_detach(queue, 0), "dmapp_queue_detach");
+  }
   dmapp_c_pset_handle_t make_set() {
     dmapp_c_pset_desc_t all{};
     all.type = DMAPP_C_PSET_DELIMITER_STRIDED;
@@ -407,6 +421,7 @@ int main(int argc, char** argv) {
   dmapp_rma_attrs_ext_t attributes{};
   require(dmapp_get_rma_attrs_ext(&attributes), "dmapp_get_rma_attrs_ext");
   if (g_what == "queue_async") attributes.queue_flags = DMAPP_QUEUE_ASYNC_PROGRESS;
+  if (g_what == "queue_fill") attributes.queue_nelems = DMAPP_QUEUE_MAX_NELEMS;
   require(dmapp_init_ext(&attributes, &attributes), "dmapp_init_ext");
   require(dmapp_get_jobinfo(&g_job), "dmapp_get_jobinfo");
   auto* const shared = static_cast<Shared*>(dmapp_sheap_malloc(sizeof(Shared)));

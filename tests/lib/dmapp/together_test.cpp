@@ -187,6 +187,52 @@ int hear(void* context, void* data, std::uint32_t len, dmapp_pe_t rank) {
   return 0;
 }
 
+struct Relay {
+  dmapp_queue_handle_t queue = 0;
+  int me = 0;
+  int count = 0;
+  std::atomic<std::uint64_t> heard{0};
+  std::atomic<std::uint64_t> failed{0};
+};
+
+// Sends on what has hops left, by turns to itself and to the next PE.
+int send_on(void* context, void* data, std::uint32_t, dmapp_pe_t) {
+  auto& relay = *static_cast<Relay*>(context);
+  std::uint64_t hops = 0;
+  std::memcpy(&hops, data, sizeof hops);
+  if (hops > 0) {
+    --hops;
+    const int to = (relay.me + static_cast<int>(hops % 2)) % relay.count;
+    if (dmapp_queue_put(relay.queue, &hops, 1, DMAPP_QW, to, 0) != DMAPP_RC_SUCCESS) ++relay.failed;
+  }
+  ++relay.heard;
+  return 0;
+}
+
+TEST(DmappTogether, CallbacksThatSendToFullQueuesDoNotWaitForEachOther) {
+  const Pe& pe = Pe::get();
+  Relay relay;
+  relay.me = pe.me;
+  relay.count = pe.count;
+  REQUIRE_SUCCESS(dmapp_queue_attach(send_on, &relay, 0, &relay.queue));
+  pe.barrier();
+  constexpr std::uint64_t kEach = 300;  // many times the depth
+  constexpr std::uint64_t kHops = 5;
+  for (std::uint64_t i = 0; i < kEach; ++i) {
+    std::uint64_t hops = kHops;
+    REQUIRE_SUCCESS(dmapp_queue_put(relay.queue, &hops, 1, DMAPP_QW, (pe.me + 1) % pe.count, 0));
+  }
+  while (relay.heard < kEach * (kHops + 1)) {
+    REQUIRE_SUCCESS(dmapp_progress());
+    sched_yield();
+  }
+  pe.barrier();
+  EXPECT_EQ(relay.heard, kEach * (kHops + 1));
+  EXPECT_EQ(relay.failed, 0u);
+  REQUIRE_SUCCESS(dmapp_queue_detach(relay.queue, 0));
+  pe.barrier();
+}
+
 TEST(DmappTogether, QueuesDeliverInOrderAndLoseNothing) {
   const Pe& pe = Pe::get();
   Heard heard;
