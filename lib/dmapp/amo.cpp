@@ -14,9 +14,9 @@ constexpr std::uint8_t plain(AmoOp op) { return nic::amo::command(op, 0); }
 constexpr std::uint8_t fetching(AmoOp op) { return nic::amo::command(op, nic::kAmoFetch); }
 constexpr std::uint64_t bits(std::int64_t operand) { return static_cast<std::uint64_t>(operand); }
 
-[[gnu::noinline]] dmapp_return_t amo_slowly(Context* context, Mode mode, const Place& place,
-                                            std::uint8_t command, void* result, std::uint64_t a,
-                                            std::uint64_t b, dmapp_syncid_handle_t* syncid) {
+[[gnu::noinline]] dmapp_return_t amo_slowly(Context* context, Mode mode, Place place, std::uint8_t command,
+                                            void* result, std::uint64_t a, std::uint64_t b,
+                                            dmapp_syncid_handle_t* syncid) {
   Issue issue(*context, mode);
   issue.start(place, Context::amo_request(place, command, result, a, b));
   return issue.finish(syncid);

@@ -9,7 +9,7 @@
 
 namespace orrery::dmapp {
 
-thread_local Seat t_seat [[gnu::tls_model("initial-exec")]];
+constinit thread_local Seat t_seat [[gnu::tls_model("initial-exec")]];
 std::array<Visits, kMaxContexts> g_visits;
 std::atomic<bool> g_strong_visits{false};
 

@@ -12,9 +12,10 @@ namespace orrery::dmapp {
 
 // log2 of an element's bytes; -1: not a type. Any number is accepted.
 constexpr int shift_of(dmapp_type_t type) {
-  constexpr signed char kShifts[] = {0, 2, 3, 4};
+  static_assert(DMAPP_BYTE == 0 && DMAPP_DW == 1 && DMAPP_QW == 2 && DMAPP_DQW == 3);
   const auto index = static_cast<unsigned>(type);
-  return index < 4 ? kShifts[index] : -1;
+  if (index > 3) return -1;
+  return static_cast<int>(index + (index != 0 ? 1 : 0));
 }
 
 // Elements of a transfer may not be more than memory has.

@@ -26,15 +26,14 @@ struct Span {
   return context->find(segment, pe, remote, span->bytes, &span->place);
 }
 
-[[gnu::noinline]] dmapp_return_t put_slowly(Context* context, Mode mode, const Place& place,
-                                            const void* source, std::uint64_t bytes,
-                                            dmapp_syncid_handle_t* syncid) {
+[[gnu::noinline]] dmapp_return_t put_slowly(Context* context, Mode mode, Place place, const void* source,
+                                            std::uint64_t bytes, dmapp_syncid_handle_t* syncid) {
   Issue issue(*context, mode);
   if (bytes != 0) issue.put(place, source, bytes);
   return issue.finish(syncid);
 }
 
-[[gnu::noinline]] dmapp_return_t get_slowly(Context* context, Mode mode, const Place& place, void* target,
+[[gnu::noinline]] dmapp_return_t get_slowly(Context* context, Mode mode, Place place, void* target,
                                             std::uint64_t bytes, dmapp_syncid_handle_t* syncid) {
   Issue issue(*context, mode);
   if (bytes != 0) issue.get(place, target, bytes);

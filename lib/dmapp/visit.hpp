@@ -30,7 +30,7 @@ struct Seat {
   std::uint64_t epoch = 0;
   Visits* visits = nullptr;
 };
-extern thread_local Seat t_seat [[gnu::tls_model("initial-exec")]];
+extern constinit thread_local Seat t_seat [[gnu::tls_model("initial-exec")]];
 
 // Where the calling thread stands when it is not known any more; null outside init and finalize.
 Context* take_seat();

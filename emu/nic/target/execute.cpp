@@ -39,6 +39,30 @@ bool load_word(std::byte* to, const std::byte* from) {
   return true;
 }
 
+// Blocks of up to a line without a call, of which each costs as much as the copy. False: it is not one.
+[[gnu::always_inline]] inline bool copy_line(std::byte* to, const std::byte* from, std::size_t bytes) {
+  struct Quarter {
+    std::byte bytes[16];
+  };
+  if (bytes < sizeof(Quarter) || bytes > 4 * sizeof(Quarter)) return false;
+  const std::size_t last = bytes - sizeof(Quarter);
+  Quarter a;
+  Quarter d;
+  std::memcpy(&a, from, sizeof a);
+  std::memcpy(&d, from + last, sizeof d);
+  if (bytes > 2 * sizeof(Quarter)) {
+    Quarter b;
+    Quarter c;
+    std::memcpy(&b, from + sizeof(Quarter), sizeof b);
+    std::memcpy(&c, from + last - sizeof(Quarter), sizeof c);
+    std::memcpy(to + sizeof(Quarter), &b, sizeof b);
+    std::memcpy(to + last - sizeof(Quarter), &c, sizeof c);
+  }
+  std::memcpy(to, &a, sizeof a);
+  std::memcpy(to + last, &d, sizeof d);
+  return true;
+}
+
 // Calls part(here, done, bytes) for each piece of [address, address + length) in the target's memory; the
 // address is a virtual one, or an offset in the registration's segments. False when a piece cannot be
 // reached.
@@ -165,6 +189,7 @@ ORRERY_TIMED_PATH void store_bytes(std::byte* to, const std::byte* from, std::si
       if (store_word<std::uint8_t>(to, from)) return;
       break;
     default:
+      if (copy_line(to, from, bytes)) return;
       break;
   }
   if (bytes != 0) copy_block(to, from, bytes);
@@ -185,6 +210,7 @@ ORRERY_TIMED_PATH void load_bytes(std::byte* to, const std::byte* from, std::siz
       if (load_word<std::uint8_t>(to, from)) return;
       break;
     default:
+      if (copy_line(to, from, bytes)) return;
       break;
   }
   if (bytes != 0) copy_block(to, from, bytes);
