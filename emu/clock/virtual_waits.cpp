@@ -87,7 +87,8 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
   // It may hold a lock of the program's, for which the thread spins that was woken: it does not wait in here.
   if (thread_waits_.awake() != 0 && others_may_go_on()) return go_out();
   looks_beside_ = 0;
-  if (is_news()) {
+  // In which of an engine's rounds it looks at a free source is an accident: the news are not for that.
+  if (!is_free_source(source) && is_news()) {
     (void)is_touched();
     woken_by_data_ = touched_ == Touch::data;
     looks_.news();

@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/clock/virtual_clock.hpp"
 
+#include "emu/clock/look_source.hpp"
+
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -245,6 +247,30 @@ TEST(VirtualClock, PesOfOneNodeSeeEachOthersMemory) {
     if (pe == 2) seen = value;
   });
   EXPECT_EQ(seen, 1) << "PE 2 shares PE 1's memory, in which PE 0 stores";
+}
+
+// An engine looks at such a source in every so many rounds, from wherever its launcher let it go.
+TEST(VirtualClock, ALookAtAFreeSourceTakesNoNewsFromTheOthers) {
+  std::vector<std::int64_t> took;
+  for (const bool looks_at_free : {false, true}) {
+    Pes pes({0});
+    pes.run([&](std::uint32_t, VirtualClock& clock) {
+      const Picos start = clock.now();
+      call(clock, [&] {
+        clock.schedule(start + Picos{us(1)}, does([&] { clock.touch(Pes::slot(0)); }), Concerns::others);
+      });
+      clock.sleep_until(start + Picos{us(2)});
+      const int source = 0;
+      if (looks_at_free) clock.idle(free_source(&source));
+      call(clock, [] {});
+      clock.idle(&source);
+      clock.idle(&clock);
+      call(clock, [] {});
+      took.push_back((clock.now() - start).count());
+    });
+  }
+  EXPECT_EQ(took[0], us(2)) << "what has happened is looked for without a price";
+  EXPECT_EQ(took[1], took[0]);
 }
 
 TEST(VirtualClock, EffectsThatNobodyLooksForTakeNoTurns) {
