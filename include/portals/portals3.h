@@ -290,6 +290,7 @@ int PtlProgress(ptl_handle_any_t handle, ptl_time_t timeout);
 }
 #endif
 
+#include "p3api/debug.h"
 #include "p3nal.h"
 
 #endif

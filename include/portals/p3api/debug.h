@@ -19,6 +19,11 @@
 #define PTL_DBG_MEMORY 0x800u
 #define PTL_DBG_SETUP 0x1000u
 #define PTL_DBG_SHUTDOWN 0x2000u
+#define PTL_DBG_ALL 0xffffu
 #define PTL_DBG_NI_ALL 0xffff0000u
+/* The same as programs for Cray's machines name them. */
+#define PTL_DEBUG_DROP PTL_DBG_DROP
+#define PTL_DEBUG_ALL PTL_DBG_ALL
+#define PTL_DEBUG_NI_ALL PTL_DBG_NI_ALL
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* As clients of SeaStar say which interface is theirs, before the header that names it. */
+#define PTL_IFACE_DEFAULT PTL_IFACE_SS
 #include <p3rt/p3rt.h>
 #include <pmi.h>
 #include <portals3.h>
@@ -23,6 +25,7 @@ int main(void) {
   int spawned;
   PMI_Init(&spawned);
   require(PtlInit(NULL), "PtlInit");
+  PtlNIDebug(PTL_INVALID_HANDLE, PTL_DEBUG_ALL | PTL_DEBUG_NI_ALL);
   require(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni), "PtlNIInit");
   require(PtlGetRank(ni, &rank, &size), "PtlGetRank");
   PMI_Barrier();
