@@ -145,6 +145,7 @@ std::uint32_t MatchNode::open_queue(match::Session& session, std::uint64_t capac
   queue.ring = ring;
   queue.capacity = capacity;
   queue.interface = interface;
+  queue.untold = 0;
   queue.tail = queue.floor = queue.known_head = queue.head = ++queues_opened_ << 40;
   session.set(queue.used, 1u);
   return index;

@@ -223,7 +223,7 @@ int PtlMEMDPost(ptl_handle_ni_t ni_handle, ptl_handle_me_t base, ptl_process_id_
   if (next == 0) return PTL_ME_INVALID;
   if (test_queue != PTL_EQ_NONE && queue == 0) return PTL_EQ_INVALID;
   if (read != PTL_OK) return read;
-  if (queue != 0 && match::events_waiting(view.queue(queue)) != 0) return PTL_MD_NO_UPDATE;
+  if (queue != 0 && !classic::is_quiet(session, queue)) return PTL_MD_NO_UPDATE;
   std::uint32_t entry = 0;
   const int code = insert(session,
                           {.interface = kInterface,
@@ -269,7 +269,7 @@ int PtlMDUpdate(ptl_handle_md_t md_handle, ptl_md_t* old_md, ptl_md_t* new_md, p
   if (read != PTL_OK) return read;
   if (old_md != nullptr) give_memory(classic::memory_of(view, index), old_md);
   if (new_md == nullptr) return PTL_OK;
-  if (queue != 0 && match::events_waiting(view.queue(queue)) != 0) return PTL_MD_NO_UPDATE;
+  if (queue != 0 && !classic::is_quiet(session, queue)) return PTL_MD_NO_UPDATE;
   if (!classic::update(session, index, memory).ok()) return PTL_MD_NO_UPDATE;
   if (view.descriptor(index).bound != 0) Process::get().sources.keep(md_handle, memory);
   return PTL_OK;

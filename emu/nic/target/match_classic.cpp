@@ -162,6 +162,11 @@ bool may_enter(const View& view, const Arrival& arrival) {
          is(access.uid, arrival.uid) && is(access.jid, arrival.jid) && is(access.portal, arrival.portal);
 }
 
+// Whether the beginning of a message is one of the events that its descriptor wants none of.
+bool begins_silently(const Descriptor& descriptor) {
+  return descriptor.queue != 0 && (descriptor.options & kNoStart) != 0;
+}
+
 Report report_of(const Arrival& arrival, const Verdict& verdict) {
   return {.initiator = arrival.initiator,
           .uid = arrival.uid,
@@ -202,6 +207,10 @@ Verdict accept(Session& session, const Arrival& arrival) {
                         .in_flight = true,
                         .link = next_link(session)};
   session.set(entry.in_flight, entry.in_flight + 1);
+  if (begins_silently(descriptor)) {
+    std::uint32_t& untold = view.queue(descriptor.queue).untold;
+    session.set(untold, untold + 1);
+  }
   take_one(session, descriptor);
   session.set(entry.local_offset, entry.local_offset + place.moved);
   if ((descriptor.options & kMaxSize) != 0 &&
@@ -216,8 +225,14 @@ void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fa
   session.set(entry.in_flight, entry.in_flight - 1);
   Report report = report_of(arrival, verdict);
   if (outcome != kDelivered) report.moved = 0;
-  if (session.view().descriptor(verdict.entry).attached != 0)
+  const Descriptor& descriptor = session.view().descriptor(verdict.entry);
+  if (descriptor.attached != 0) {
+    // 0: the program has ended the queue meanwhile, and a new one has its place.
+    if (std::uint32_t& untold = session.view().queue(descriptor.queue).untold;
+        begins_silently(descriptor) && untold != 0)
+      session.set(untold, untold - 1);
     raise_end(session, verdict.entry, event_of(arrival.move), verdict.link, report, outcome);
+  }
   unlink_if_done(session, verdict.entry);
   free_if_closed(session, verdict.entry);
 }
@@ -248,6 +263,11 @@ bool deliver_shortly(Session& session, const Arrival& arrival, const Mover& move
   raise_start(session, index, event_of(arrival.move), link, report);
   raise_end(session, index, event_of(arrival.move), link, report, kDelivered);
   return true;
+}
+
+bool is_quiet(const Session& session, std::uint32_t queue) {
+  EventQueue& it = session.view().queue(queue);
+  return events_waiting(it) == 0 && it.untold == 0;
 }
 
 int quarters_behind(const Session& session, std::uint32_t entry) {

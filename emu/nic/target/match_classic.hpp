@@ -77,6 +77,10 @@ struct Mover {
 // nothing has happened, and the message is one for accept().
 bool deliver_shortly(Session& session, const Arrival& arrival, const Mover& mover, int* behind);
 
+// Whether a queue holds no event, and no message is under way that will raise its first one there: one that
+// an entry took before its program looked for it is not overlooked.
+bool is_quiet(const Session& session, std::uint32_t queue);
+
 // How far the reader of the entry's event queue is behind: quarters of its room that are taken, 2 or 3; 0:
 // fewer, or all (events are being lost).
 int quarters_behind(const Session& session, std::uint32_t entry);

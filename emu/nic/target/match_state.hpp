@@ -276,6 +276,7 @@ struct alignas(kApart) EventQueue {
   std::uint32_t free_next;
   std::uint32_t reserved_slots;  // kept for events that must not be lost
   std::uint32_t interface;
+  std::uint32_t untold;                // Portals 3.3: messages under way that have raised no event yet
   std::uint64_t floor;                 // events before it are lost; seldom written, so beside what never is
   alignas(kApart) std::uint64_t tail;  // behind the last event that was put in: the producers'
   std::uint64_t known_head;            // what they last saw of `head`
