@@ -99,9 +99,10 @@ Result<CounterName> CounterPool::create() {
   state.last.store(0, std::memory_order_relaxed);
   state.trigger_at.store(kNever, std::memory_order_relaxed);
   state.wake_at.store(kNever, std::memory_order_relaxed);
-  const std::uint32_t generation = state.generation.load(std::memory_order_relaxed) + 1;
+  std::atomic<std::uint32_t>& of = counters_of(view_).generations[index];
+  const std::uint32_t generation = of.load(std::memory_order_relaxed) + 1;
   // Release: a process that finds the name finds the line set up.
-  state.generation.store(generation, std::memory_order_release);
+  of.store(generation, std::memory_order_release);
   return CounterName{index, generation};
 }
 
@@ -110,7 +111,8 @@ Status CounterPool::destroy(CounterName name) {
   if (!name.valid()) return Errc::invalid_handle;
   CounterState& state = at(name);
   std::uint32_t generation = name.generation;
-  if (!state.generation.compare_exchange_strong(generation, generation + 1, std::memory_order_seq_cst))
+  if (!counters_of(view_).generations[name.index].compare_exchange_strong(generation, generation + 1,
+                                                                          std::memory_order_seq_cst))
     return Errc::invalid_handle;
   counter::wake(view_, state);
   free_.push_back(name.index);

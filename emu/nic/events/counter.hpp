@@ -2,7 +2,6 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
-#include "emu/base/prefetch.hpp"
 #include "emu/base/status.hpp"
 #include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/state/nic_state.hpp"
@@ -44,20 +43,23 @@ struct alignas(kCacheLine) CounterState {
       triggered_failure;                  // so that a survivor can make a count again (trigger_table.hpp)
   std::atomic<std::uint64_t> trigger_at;  // sum of all at which the next trigger fires
   std::atomic<std::uint64_t> wake_at;     // successes at which a sleeper is to be woken; any failure wakes it
-  std::atomic<std::uint32_t> generation;  // odd: in use. The owner writes
   std::atomic<std::uint32_t> sleepers;    // the owner's threads
   std::atomic<std::uint32_t> first;  // of the records that wait for it, plus one; under the triggers' lock
   std::atomic<std::uint32_t> last;
+  std::uint32_t reserved;
 };
 static_assert(sizeof(CounterState) == 64 && offsetof(CounterState, triggered_success) == 16 &&
               offsetof(CounterState, trigger_at) == 32 && offsetof(CounterState, wake_at) == 40 &&
-              offsetof(CounterState, generation) == 48 && offsetof(CounterState, first) == 56);
+              offsetof(CounterState, sleepers) == 48 && offsetof(CounterState, first) == 52);
 
 inline constexpr std::uint32_t kMaxCounters = 16'383;
 
 struct CounterTable {
   alignas(kCacheLine) std::atomic<std::uint64_t> fired;  // grows when triggers are due and another is to look
   CounterState counters[kMaxCounters];
+  // Apart from the counts: an adder's first touch of a counter's line is its addition. A look before it would
+  // fetch the line once to read and, when a waiter has read it meanwhile, once more to write.
+  std::atomic<std::uint32_t> generations[kMaxCounters];  // odd: in use. The owner writes
 };
 static_assert(sizeof(CounterTable) <= kCounterArea.bytes && offsetof(CounterTable, counters) == 64);
 
@@ -85,9 +87,11 @@ namespace counter {
 inline CounterState* find(const NicView& nic, CounterName name) {
   if (!name.valid()) [[unlikely]]
     return nullptr;
-  CounterState& state = counters_of(nic).counters[name.index];
+  CounterTable& table = counters_of(nic);
   // Acquire: pairs with create()'s release; the line is set up.
-  return state.generation.load(std::memory_order_acquire) == name.generation ? &state : nullptr;
+  return table.generations[name.index].load(std::memory_order_acquire) == name.generation
+             ? &table.counters[name.index]
+             : nullptr;
 }
 
 // Both counts as they were together at one moment.
@@ -118,9 +122,6 @@ inline Counted announce(const NicView& nic, CounterState& state, CounterValue no
 
 // As add(), for a caller that carries out what is due itself (trigger::fire).
 inline Counted count(const NicView& nic, CounterName name, CounterValue by) {
-  // The line comes over once, for writing, and not once for the look and once more for the addition.
-  if (name.valid()) [[likely]]
-    prefetch_to_write(&counters_of(nic).counters[name.index]);
   CounterState* const state = find(nic, name);
   if (state == nullptr) [[unlikely]]
     return {.status = Errc::invalid_handle};

@@ -52,7 +52,7 @@ std::uint32_t due_of(const NicView& nic, std::uint32_t counter) {
   if (first == 0 || first > kMaxTriggers) return 0;
   const TriggerRecord& record = triggers_of(nic).records[first - 1];
   if (record.trigger.index != counter ||
-      state.generation.load(std::memory_order_relaxed) != record.trigger.generation)
+      counters_of(nic).generations[counter].load(std::memory_order_relaxed) != record.trigger.generation)
     return 0;
   return counter::read(state).sum() >= record.threshold ? first : 0;
 }

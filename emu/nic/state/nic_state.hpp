@@ -29,9 +29,9 @@
 //   1 MiB     channel              1 MiB   receive buffers that were posted
 //   2 MiB     datagrams            2 MiB   posted and finished exchanges
 //   4 MiB     collective engine    4 MiB   virtual channel elements
-//   8 MiB     counters             1 MiB   successes and failures (events/counter.hpp)
-//   9 MiB     record queues      128 KiB   where the queues' records lie (events/record_queue.hpp)
-//   9.125 MiB atomic locks        64 KiB   for atomics that no instruction does (target/atomic_unit.hpp)
+//   8 MiB     counters          1088 KiB   successes and failures (events/counter.hpp)
+//   9.0625 MiB record queues     128 KiB   where the queues' records lie (events/record_queue.hpp)
+//   9.1875 MiB atomic locks        64 KiB   for atomics that no instruction does (target/atomic_unit.hpp)
 //   10 MiB    extents             72 KiB   what is in the memory file of all (extent_state.hpp)
 //   11 MiB    further hazards    512 KiB   of the threads that have no word in a process's line
 //   12 MiB    triggers             3 MiB   operations that wait for counters (events/trigger_table.hpp)
@@ -43,7 +43,7 @@
 namespace orrery::nic {
 
 inline constexpr std::uint64_t kNicMagic = 0x43494e595252524fULL;  // "ORRRYNIC"
-inline constexpr std::uint32_t kNicVersion = 10;
+inline constexpr std::uint32_t kNicVersion = 11;
 inline constexpr std::uint32_t kMaxProcesses = 1024;
 inline constexpr std::uint32_t kMaxQueues = 1024;
 inline constexpr std::uint32_t kHazardSlots = 8;       // words of a process in a segment, in one line,
@@ -238,9 +238,9 @@ inline constexpr UnitArea kMatchArea{1020 * kKiB, 4 * kKiB};  // where in the ar
 inline constexpr UnitArea kChannelArea{1 * kMiB, 1 * kMiB};
 inline constexpr UnitArea kDatagramArea{2 * kMiB, 2 * kMiB};
 inline constexpr UnitArea kCollectiveArea{4 * kMiB, 4 * kMiB};
-inline constexpr UnitArea kCounterArea{8 * kMiB, 1 * kMiB};
-inline constexpr UnitArea kRecordArea{9 * kMiB, 128 * kKiB};
-inline constexpr UnitArea kAtomicLockArea{9 * kMiB + 128 * kKiB, 64 * kKiB};
+inline constexpr UnitArea kCounterArea{8 * kMiB, 1 * kMiB + 64 * kKiB};
+inline constexpr UnitArea kRecordArea{9 * kMiB + 64 * kKiB, 128 * kKiB};
+inline constexpr UnitArea kAtomicLockArea{9 * kMiB + 192 * kKiB, 64 * kKiB};
 inline constexpr UnitArea kExtentArea{10 * kMiB, 72 * kKiB};
 inline constexpr UnitArea kMoreHazardArea{11 * kMiB, kMaxProcesses* kMoreHazardSlots * 8};
 inline constexpr UnitArea kTriggerArea{12 * kMiB, 3 * kMiB};
