@@ -9,6 +9,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 
 #include <dlfcn.h>
@@ -207,8 +208,9 @@ TEST(CallLog, SeveralInterfacesAtOnce) {
   EXPECT_THAT(ran.err, Not(HasSubstr("GNI_"))) << "DMAPP stands on the NIC, not on uGNI";
 }
 
-// What the map exports of an interface, and how many of it the log lacks.
-void expect_all(const char* library, const char* map_file, const std::string& prefix, int expected) {
+// What the map exports of an interface is in the log; but for `names`, which only say what a value is called.
+void expect_all(const char* library, const char* map_file, const std::string& prefix, int expected,
+                const std::set<std::string>& names = {}) {
   void* const log = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
   ASSERT_NE(log, nullptr) << dlerror();
   const std::string map = contents(map_file);
@@ -216,6 +218,7 @@ void expect_all(const char* library, const char* map_file, const std::string& pr
   for (std::size_t at = map.find(" " + prefix); at != std::string::npos;
        at = map.find(" " + prefix, at + 1)) {
     const std::string name = map.substr(at + 1, map.find(';', at) - at - 1);
+    if (names.contains(name)) continue;
     ++calls;
     EXPECT_NE(dlsym(log, name.c_str()), nullptr) << name;
   }
@@ -225,7 +228,7 @@ void expect_all(const char* library, const char* map_file, const std::string& pr
 TEST(CallLog, StandsInFrontOfEveryCallOfTheLibraries) {
   expect_all(GNI_LOG, GNI_MAP, "GNI_", 113);
   expect_all(DMAPP_LOG, DMAPP_MAP, "dmapp_", 117);
-  expect_all(PORTALS_LOG, PORTALS_MAP, "Ptl", 53);
+  expect_all(PORTALS_LOG, PORTALS_MAP, "Ptl", 53, {"PtlToStr", "PtlEvToStr"});
   expect_all(PORTALS3_LOG, PORTALS3_MAP, "Ptl", 43);
   expect_all(CCI_LOG, CCI_MAP, "cci_", 21);
 }
