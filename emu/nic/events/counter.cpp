@@ -99,10 +99,10 @@ Result<CounterName> CounterPool::create() {
   state.last.store(0, std::memory_order_relaxed);
   state.trigger_at.store(kNever, std::memory_order_relaxed);
   state.wake_at.store(kNever, std::memory_order_relaxed);
-  std::atomic<std::uint32_t>& of = counters_of(view_).generations[index];
-  const std::uint32_t generation = of.load(std::memory_order_relaxed) + 1;
+  std::atomic<std::uint32_t>& shown = counters_of(view_).generations[index];
+  const std::uint32_t generation = shown.load(std::memory_order_relaxed) + 1;
   // Release: a process that finds the name finds the line set up.
-  of.store(generation, std::memory_order_release);
+  shown.store(generation, std::memory_order_release);
   return CounterName{index, generation};
 }
 
