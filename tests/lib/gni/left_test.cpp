@@ -26,6 +26,7 @@ void pause() {
 
 TEST(PeerThatLeft, ItsMessagesAreReadAndNoCallHangs) {
   const Pmi& pmi = Pmi::get();
+  std::vector<std::byte> memory;  // outlives the domain: rank 0 sends to it while rank 1 leaves
   client::Domain domain;
   const gni_cq_handle_t sent = domain.queue(64);
   gni_smsg_attr_t attr;
@@ -35,7 +36,7 @@ TEST(PeerThatLeft, ItsMessagesAreReadAndNoCallHangs) {
   attr.msg_maxsize = 64;
   REQUIRE_SUCCESS(GNI_SmsgBufferSizeNeeded(&attr, &attr.buff_size));
   attr.buff_size = (attr.buff_size + 63) & ~63u;
-  std::vector<std::byte> memory(2 * attr.buff_size);
+  memory.resize(2 * attr.buff_size);
   attr.msg_buffer = memory.data();
   attr.mem_hndl = domain.memory(memory.data(), memory.size());
   const auto cards = pmi.gather(Card{domain.address, domain.instance, attr});
