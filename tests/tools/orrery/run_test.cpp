@@ -198,6 +198,34 @@ TEST(Run, WhatLiesWhereAPeWritesItsRecordIsNeitherFollowedNorWaitedFor) {
   std::filesystem::remove_all(folder);
 }
 
+// What PE 0 of a run recorded: an operation at 0 ps that took no time, which no machine answers.
+std::string writes_a_record(const std::string& of_the_operation) {
+  return "printf '# machine aries\\n# not exact: 0 0 0\\n" + of_the_operation +
+         "' > $ORRERY_RECORD.$PMI_RANK";
+}
+
+TEST(Run, AConflictIsSaidOnStderrWithAnyFileThatWasAskedFor) {
+  const std::string record = writes_a_record("0 0 1 0 0 0 0 1 8 0 0 0 0 0 0 0 0 0\\n");
+  for (const char* option : {"--json", "--trace", "--record", "--link-report"}) {
+    const TempFile file("");
+    const Ran ran = orrery({"run", "--machine", "aries", option, file.path(), "sh", "-c", record});
+    EXPECT_EQ(ran.code, 0) << option;
+    EXPECT_THAT(ran.err,
+                HasSubstr("virtual time: this run is not exact: the machine would have answered 1 of "
+                          "1 operations otherwise in the order of time"))
+        << option;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  }
+}
+
+TEST(Run, ARunWithoutConflictsSaysNothing) {
+  const TempFile file("");
+  const Ran ran =
+      orrery({"run", "--machine", "aries", "--json", file.path(), "sh", "-c", writes_a_record("")});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.err, "");
+}
+
 TEST(Run, OneForEachCoreIsBoundToIt) {
   const Ran ran = orrery({"run", "--bind", "core", "sh", "-c",
                           "unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc; "

@@ -83,6 +83,13 @@ std::string how_exact(const RecordUses& uses, const model::Machine& machine, con
                  static_cast<unsigned long long>(again.operations),
                  static_cast<unsigned long long>(again.conflicts),
                  static_cast<unsigned long long>(found.late), exact ? "exact" : "this run is not exact");
+  else if (again.conflicts != 0)  // the PEs know of the other reasons, and say them
+    std::fprintf(stderr,
+                 "orrery: warn: virtual time: this run is not exact: the machine would have answered %llu of "
+                 "%llu operations otherwise in the order of time; another run may print other times: compare "
+                 "several\n",
+                 static_cast<unsigned long long>(again.conflicts),
+                 static_cast<unsigned long long>(again.operations));
   if (uses.json.empty()) return {};
   const nlohmann::json report{{"exit_code", exit_code},
                               {"machine", machine.description.name},
@@ -141,13 +148,12 @@ void use_records(const RecordUses& uses, const std::string& prefix, std::uint32_
     problem = problem.empty() ? write_file("--record", uses.record, {bytes.begin(), bytes.end()})
                               : fmt::format("--record {}: {}", uses.record, problem);
   }
-  if (problem.empty() && (!uses.link_report.empty() || !uses.json.empty() || uses.optimistic)) {
+  if (problem.empty()) {
     const model::BuiltMachine built = model::build_machine(uses.machine);
     problem = built.error;
     if (built.machine && !uses.link_report.empty())
       problem = write_file("--link-report", uses.link_report, link_report(*built.machine, all.operations));
-    if (built.machine && problem.empty() && (!uses.json.empty() || uses.optimistic))
-      problem = how_exact(uses, *built.machine, all, pes, *exit_code);
+    if (built.machine && problem.empty()) problem = how_exact(uses, *built.machine, all, pes, *exit_code);
   }
   if (problem.empty()) return;
   std::fprintf(stderr, "orrery: error: %s\n", printable(problem).c_str());
