@@ -3,7 +3,8 @@
 # Copyright 2026 the Orrery authors
 #
 # Builds a program that others wrote from its Debian source package, unmodified, against Orrery, and runs it.
-# usage: ports/run.sh PORT [build|check|all]     all (default): build what is not built yet, then check
+# usage: ports/run.sh PORT [build|check|all] [OPTION...]    all (default): build what is not built yet, then check
+#   OPTION...      the port's own, for its checks
 #   ORRERY_PREFIX  where Orrery is installed; without it this tree is built and installed into build/ports/prefix
 #   PORT_PREFIX    where the program goes (build/ports/PORT/inst)
 #   PORT_JOBS      parallel compilations (the number of processors)
@@ -16,6 +17,7 @@ ports=()
 for recipe in ports/*/recipe.sh; do ports+=("$(basename "$(dirname "$recipe")")"); done
 port=${1:-}
 step=${2:-all}
+if [ $# -gt 2 ]; then shift 2; else set --; fi
 if [ -z "$port" ] || [ ! -e "ports/$port/recipe.sh" ]; then
   echo "run.sh: '$port' is not a port; there is: ${ports[*]}" >&2
   exit 2
@@ -88,6 +90,6 @@ fi
 # Not behind ||, where the shell would go on after each step that fails.
 if [ "$step" != check ]; then port_build; fi
 [ "$step" = build ] && exit 0
-port_check
+port_check "$@"
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

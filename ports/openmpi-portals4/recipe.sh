@@ -52,6 +52,7 @@ hpcc_passes() {
 }
 
 port_check() {
+  [ $# -eq 0 ] || { echo "run.sh: '$1': this port's check has no options" >&2; return 2; }
   install_packages hpcc
   export LD_LIBRARY_PATH=$inst/lib:$work/portals4/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   local examples=$work/src/examples program ranks

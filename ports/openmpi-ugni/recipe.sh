@@ -49,6 +49,7 @@ hpcc_passes() {
   (cd "$place" && on "$ranks" "$(command -v hpcc)") && grep -q '^Success=1' "$place/hpccoutf.txt"
 }
 
+# port_check [--machine MACHINES OPTION...]: the programs in raw time, or in a machine's by machine_check.py
 port_check() {
   install_packages hpcc
   export LD_LIBRARY_PATH=$inst/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -57,6 +58,10 @@ port_check() {
     "$inst/bin/mpicc" -o "$work/$program" "$examples/$program.c"
   done
   "$inst/bin/mpicc" -O2 -o "$work/rma_check" ports/openmpi-ugni/rma_check.c
+  if [ $# -gt 0 ]; then
+    exec python3 ports/openmpi-ugni/machine_check.py --orrery "$prefix/bin/orrery" --work "$work" \
+      --via "$inst/bin/mpirun --allow-run-as-root" --hpcc "$(command -v hpcc)" "$@"
+  fi
   for ranks in 2 4; do
     for program in hello_c ring_c connectivity_c; do try "$program-$ranks" on "$ranks" "$work/$program"; done
     try "rma_check-$ranks" on "$ranks" --mca osc rdma "$work/rma_check"
