@@ -31,15 +31,17 @@ FOP, CAS, BW, RATE = "osu_fop_latency", "osu_cas_latency", "osu_bw", "osu_mbw_mr
 BARRIER, ALLREDUCE = "osu_barrier", "osu_allreduce"
 WINDOW = ["-w", "create"]  # the program's own memory: what MPI allocates is shared on one host, past the NIC
 FEW = ["-i", "20", "-x", "2"]  # virtual time is the same in every round
+RANKS = (2, 4, 8, 16, 64)
 # Program, layers of software above the NIC, numbers of ranks, options.
 RUNS = (
     (LATENCY, "", (2,), FEW), (LATENCY, "mpi", (2,), FEW), (PUT, "", (2,), WINDOW + FEW),
     (GET, "", (2,), WINDOW + FEW), (FOP, "", (2,), WINDOW + FEW), (CAS, "", (2,), WINDOW + FEW),
     (BW, "", (2,), ["-i", "4", "-x", "1"]), (RATE, "", (2, 4), []),
-    (BARRIER, "", (2, 4, 8, 16), FEW), (ALLREDUCE, "", (2, 4, 8, 16), FEW + ["-m", "4096"]))
+    (BARRIER, "", RANKS, FEW), (ALLREDUCE, "", RANKS, FEW + ["-m", "4096"]))
 # What Open MPI sends before the data of a short message: its matching header and its transport's own.
 HEADER = 18
 LONGEST_SHORT = 4096
+DRAWN = (2, 4, 16, 64)  # of the ranks of osu_allreduce
 COLOURS = ("#1b6ca8", "#c0392b", "#2e8b57", "#e08e0b", "#7d3c98", "#555555", "#a0522d", "#008b8b")
 
 
@@ -239,10 +241,10 @@ def rows_of(machine, found, model, said):
                ranks // 2 * model.messages(machine, 8 + HEADER), 2, "")
         yield ("the same, 4 MiB, MB/s", found[machine, "", RATE, ranks][4 << 20],
                (1 if machine == "gemini" else ranks // 2) * model.stream(machine)[4 << 20], 0, "")
-    for ranks in (2, 4, 8, 16):
+    for ranks in RANKS:
         yield (f"osu_barrier, {ranks} ranks, us", found[machine, "", BARRIER, ranks][0],
                model.barrier(machine, ranks), 2, "")
-    for ranks in (2, 4, 8, 16):
+    for ranks in RANKS:
         yield (f"osu_allreduce, 8 B, {ranks} ranks, us", found[machine, "", ALLREDUCE, ranks][8],
                model.doubling(machine, ranks, 8 + HEADER), 2, "")
 
@@ -282,9 +284,9 @@ def draw(found, model, said, folder):
         plot.write(os.path.join(folder, f"openmpi-{machine}-bandwidth.svg"))
 
         plot = Plot(f"Open MPI on {NAMES[machine]}: osu_allreduce", "us", (8, 4096), (0.5, 32))
-        for ranks, colour in zip((2, 4, 8, 16), COLOURS):
+        for ranks, colour in zip(DRAWN, COLOURS):
             plot.line(f"{ranks} ranks", found[machine, "", ALLREDUCE, ranks], colour)
-        for ranks, colour in zip((2, 4, 8, 16), COLOURS[4:]):
+        for ranks, colour in zip(DRAWN, COLOURS[4:]):
             points = {s: model.doubling(machine, ranks, s + HEADER) for s in short if s >= 8}
             plot.line(f"model: {rounds(ranks)} message{'s in turn' if ranks > 2 else ''}", points, colour)
         plot.write(os.path.join(folder, f"openmpi-{machine}-allreduce.svg"))
@@ -310,7 +312,7 @@ def judged(found, model, said):
         for program in (BW, RATE):
             yield (f"{machine}: {program}, 4 MiB, beside the model's block transfers",
                    found[machine, "", program, 2][4 << 20], model.stream(machine)[4 << 20], 1)
-        for ranks in (2, 4, 8, 16):
+        for ranks in RANKS:
             yield (f"{machine}: osu_barrier, {ranks} ranks, beside its messages",
                    found[machine, "", BARRIER, ranks][0], model.barrier(machine, ranks), 15)
             yield (f"{machine}: osu_allreduce, 8 B, {ranks} ranks, beside its messages",
