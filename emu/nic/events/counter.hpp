@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "emu/base/not_before.hpp"
 #include "emu/base/status.hpp"
 #include "emu/nic/state/lock_rank.hpp"
 #include "emu/nic/state/nic_state.hpp"
@@ -122,15 +123,19 @@ inline Counted announce(const NicView& nic, CounterState& state, CounterValue no
 
 // As add(), for a caller that carries out what is due itself (trigger::fire).
 inline Counted count(const NicView& nic, CounterName name, CounterValue by) {
-  CounterState* const state = find(nic, name);
+  CounterState* state = find(nic, name);
   if (state == nullptr) [[unlikely]]
     return {.status = Errc::invalid_handle};
   CounterValue now;
+  // Each look at the line comes after the addition in the processor's order too: a look that runs ahead while
+  // the addition waits for its turn fetches the line from the waiter to read, and then once more to write.
   if (by.failure == 0) [[likely]] {
     now.success = state->success.fetch_add(by.success, std::memory_order_seq_cst) + by.success;
+    state = not_before(now.success, state);
     now.failure = state->failure.load(std::memory_order_seq_cst);
   } else if (by.success == 0) {
     now.failure = state->failure.fetch_add(by.failure, std::memory_order_seq_cst) + by.failure;
+    state = not_before(now.failure, state);
     now.success = state->success.load(std::memory_order_seq_cst);
   } else {
     return announce(nic, *state, add_both(*state, by));

@@ -4,6 +4,7 @@
 
 #include "emu/base/check.hpp"
 #include "emu/base/double_word.hpp"
+#include "emu/base/prefetch.hpp"
 #include "emu/base/robust_lock.hpp"
 #include "emu/base/wait.hpp"
 
@@ -15,6 +16,14 @@
 namespace orrery::nic::trigger {
 
 namespace {
+
+// The record that will be due next was written by its owner: without this the process that reaches it would
+// wait for one line of it after the other.
+void fetch_record(TriggerTable& table, std::uint32_t index_plus_1) {
+  if (index_plus_1 == 0 || index_plus_1 > kMaxTriggers) return;
+  const auto* const lines = reinterpret_cast<const std::byte*>(&table.records[index_plus_1 - 1]);
+  for (std::size_t at = 0; at < sizeof(TriggerRecord); at += kCacheLine) prefetch_to_write(lines + at);
+}
 
 constexpr std::int64_t kPatienceNs = 100'000'000;
 
@@ -181,6 +190,7 @@ void take_off(const NicView& nic, std::uint32_t index) {
   if (record.trigger.index < kMaxCounters) {
     CounterState& state = counters_of(nic).counters[record.trigger.index];
     if (state.first.load(std::memory_order_relaxed) == index + 1) {
+      fetch_record(table, record.next);
       if (record.next == 0) state.last.store(0, std::memory_order_release);
       state.first.store(record.next, std::memory_order_release);
     }

@@ -11,6 +11,7 @@
 #include "emu/nic/state/hazard.hpp"
 #include "emu/nic/state/thread_word.hpp"
 #include "emu/nic/target/amo_cache.hpp"
+#include "emu/nic/target/execute.hpp"
 
 #include <mutex>
 
@@ -106,19 +107,23 @@ Status Triggered::post_put(CounterName trigger, std::uint64_t threshold, Endpoin
 Errc Triggered::put_for(Peer& owner, const TriggerRecord& record, bool* unknown) {
   const std::uint32_t place = thread_hazard_slot();
   const MemKey& from = record.source_key;
+  const MemKey& to = record.target_key;
   if (!anywhere_ || record.length > kMostBytes || place == kSharedHazardSlot || from.index >= kMaxRegions ||
-      record.target_key.process >= kMaxProcesses)
+      to.process >= kMaxProcesses)
     return Errc::not_done;
-  Peer* const target = peers_.find(record.target_key.process);
-  if (target == nullptr ||
-      target->link.process != ProcessName{record.target_key.process, record.target_generation}) {
+  Peer* const target = peers_.find(to.process);
+  if (target == nullptr || target->link.process != ProcessName{to.process, record.target_generation}) {
     *unknown = true;
     return Errc::not_done;
   }
-  // The thread's word is the target's: both ends may lie in one segment.
-  const std::lock_guard shared(router_.shared_hazard());
+  // Two registrations of one process: the thread's word there names the target's.
+  std::unique_lock shared(router_.shared_hazard(), std::defer_lock);
+  const bool both_in_one = target == &owner;
+  const bool same_entry = both_in_one && from.index == to.index;
+  if (both_in_one && !same_entry) shared.lock();
   MrtEntry& entry = owner.link.nic.region(from.index);
-  const HazardGuard guard(owner.hazard(kSharedHazardSlot), from.index, owner.link.strong_hazards);
+  const HazardGuard guard(owner.hazard(shared.owns_lock() ? kSharedHazardSlot : place), from.index,
+                          owner.link.strong_hazards);
   const std::uint64_t word = announced_word(entry);
   if (const Errc access =
           check_access(entry, word, from.generation, record.domain, record.source, record.length, false);
@@ -130,9 +135,17 @@ Errc Triggered::put_for(Peer& owner, const TriggerRecord& record, bool* unknown)
     return Errc::not_done;
   const Run run = memory->find(record.source);
   if (record.length != 0 && !run.holds(record.source, record.length)) return Errc::not_done;
+  if (same_entry && (control::flags(word) & (kSpace | kSegmented)) == 0 &&
+      run.holds(record.target, record.length)) {
+    if (target->dead.load(std::memory_order_relaxed)) return Errc::unreachable;
+    const Errc access =
+        check_access(entry, word, to.generation, record.domain, record.target, record.length, true);
+    if (access == Errc::ok) store_bytes(run.at(record.target), run.at(record.source), record.length);
+    return access;
+  }
   Request request;
   request.local_address = reinterpret_cast<std::uint64_t>(run.at(record.source));
-  request.remote = record.target_key;
+  request.remote = to;
   request.remote_address = record.target;
   request.length = record.length;
   request.peer = target;

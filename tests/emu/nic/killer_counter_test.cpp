@@ -87,6 +87,45 @@ TEST_F(KillAdder, ThatCarriesOutWhatItTriggered) {
       });
 }
 
+// The same of puts whose source and target are the owner's own, in one registration and in two: the owner may
+// withdraw both after the death, and what was counted has been stored.
+TEST_F(KillAdder, ThatCarriesOutPutsWithinItsOwner) {
+  Scene scene(Path::direct);
+  Nic& owner = scene.world[1].nic();
+  auto* const words = reinterpret_cast<std::uint64_t*>(scene.memory + 20'480);
+  const auto endpoint = scene.world.endpoint(1, 1, nullptr);
+  MemKey keys[2];
+  CounterName name, ended;
+  std::uint64_t rounds = 0;
+  run(
+      scene,
+      [&] {
+        words[0] = ++rounds;
+        words[8] = words[512] = 0;
+        for (int i = 0; i < 2; ++i)
+          keys[i] = owner.register_region(scene.world[1].port(), address_of(words + i * 512), 512, 0, nullptr)
+                        .value();
+        for (CounterName* one : {&name, &ended}) *one = owner.counters().create().value();
+        Request put = put_word(words, words + 8, keys[0], 0);
+        put.local = keys[0];
+        ASSERT_TRUE(owner.triggered().post_put(name, 1, *endpoint, put, ended, {.success = 1}).ok());
+        put = put_word(words + 8, words + 512, keys[1], 0);
+        put.local = keys[0];
+        ASSERT_TRUE(owner.triggered().post_put(name, 1, *endpoint, put, ended, {.success = 10}).ok());
+      },
+      [&] { (void)scene.world[0].nic().triggered().add(scene.world[1].name(), name, {.success = 1}); },
+      [&] {
+        const std::uint64_t counted = owner.counters().get(name).value().success;
+        scene.world.kill(0);
+        ASSERT_EQ(words[8], counted * rounds);
+        ASSERT_EQ(words[512], counted * rounds);
+        ASSERT_EQ(owner.counters().get(ended).value(), (CounterValue{counted * 11, 0}));
+        owner.triggered().unit().cancel(name);
+        for (const MemKey& key : keys) ASSERT_TRUE(owner.deregister(key).ok());
+        for (const CounterName one : {name, ended}) ASSERT_TRUE(owner.counters().destroy(one).ok());
+      });
+}
+
 // The victim owns the counter. It posts, is counted at, carries out, and dies: a survivor that counts there
 // neither waits nor finds a list that leads nowhere. What it finds whole it carries out once.
 TEST_F(KillAdder, OwnerInTheMiddleOfItsTriggers) {

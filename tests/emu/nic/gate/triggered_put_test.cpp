@@ -82,6 +82,67 @@ TEST_F(TriggeredPut, APeerThatReachesBothEndsCarriesItOut) {
   EXPECT_EQ(ours.unit().pending(), 0u);
 }
 
+// Source and target are the owner's own: the same registration, or two of one segment.
+struct TriggeredPutToItself : TriggeredPut {
+  TriggeredPutToItself() {
+    a.host.same_space = true;
+    poster.endpoint.remote_nic_address = 0;
+    for (parts::Node* node : {&a, &b}) (void)node->peers.connect(a.host.self());
+  }
+  void post_within(const MemKey& remote, std::uint64_t* to_word, std::uint64_t length = 8) {
+    Request request = put();
+    request.remote = remote;
+    request.remote_address = reinterpret_cast<std::uint64_t>(to_word);
+    request.length = length;
+    ASSERT_TRUE(ours.post_put(trigger, 2, poster.endpoint, request, ended, {.success = 1}).ok());
+    ASSERT_EQ(ours.unit().pending(), 1u);
+  }
+  void add_as_peer() {
+    ASSERT_EQ(theirs.add(a.host.self(), trigger, {.success = 2}), Errc::ok);
+    EXPECT_EQ(ours.unit().pending(), 0u) << "a peer carries it out";
+    for (auto& word : a.host.view.hazards(1).slot) EXPECT_EQ(word.load(), 0u);
+  }
+};
+
+TEST_F(TriggeredPutToItself, WithinOneRegistration) {
+  post_within(from, &source[64]);
+  add_as_peer();
+  EXPECT_EQ(source[64], 11u);
+  EXPECT_EQ(value(ended), (CounterValue{1, 0}));
+}
+
+TEST_F(TriggeredPutToItself, BetweenTwoRegistrations) {
+  const MemKey second = a.expose(target.data(), sizeof target);
+  post_within(second, &target[64]);
+  add_as_peer();
+  EXPECT_EQ(target[64], 11u);
+  EXPECT_EQ(value(ended), (CounterValue{1, 0}));
+}
+
+TEST_F(TriggeredPutToItself, BeyondTheRegistrationIsAFailure) {
+  post_within(from, &source[511], 16);
+  add_as_peer();
+  EXPECT_EQ(source[511], 0u);
+  EXPECT_EQ(value(ended), (CounterValue{0, 1}));
+}
+
+TEST_F(TriggeredPutToItself, AnOldKeyOfTheSameEntryIsAFailure) {
+  MemKey old = from;
+  old.generation = static_cast<std::uint16_t>(old.generation + 1);
+  post_within(old, &source[64]);
+  add_as_peer();
+  EXPECT_EQ(source[64], 0u);
+  EXPECT_EQ(value(ended), (CounterValue{0, 1}));
+}
+
+TEST_F(TriggeredPutToItself, OutOfARegistrationThatMayNotBeWrittenIsAFailure) {
+  from = a.expose(source.data(), sizeof source, kReadOnly);
+  post_within(from, &source[64]);
+  add_as_peer();
+  EXPECT_EQ(source[64], 0u);
+  EXPECT_EQ(value(ended), (CounterValue{0, 1}));
+}
+
 TEST_F(TriggeredPut, APeerThatDoesNotLeavesItToTheOwnerAndRings) {
   ASSERT_TRUE(post().ok());
   a.host.view.service().poller = Poller::none;
