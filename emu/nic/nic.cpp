@@ -68,7 +68,7 @@ Nic::Nic(HostServices& services, NicView view, wire::ProcessSlot self, const Opt
            .progress = [this] { (void)progress(clock::free_source(&pending_)); }}),
       channels_(services, view),
       messages_(regions_, initiator_, attendant_),
-      collective_({services, view, self, peers_, ports_, transport_, regions_, attendant_, faults_.get(),
+      collective_({services, pending_, self, peers_, ports_, transport_, regions_, attendant_, faults_.get(),
                    options.collective_by_packets}) {
   look_after_units();
   if (clock_ != nullptr) {

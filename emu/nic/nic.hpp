@@ -122,7 +122,7 @@ class Nic {
       return found;
     // A caller that waits for a message's event reads the message next: its line comes with the event's.
     __builtin_prefetch(pending_.awaited_message.load(std::memory_order_relaxed));
-    if (has_nothing_to_move()) [[likely]] {
+    if (pending_.is_quiet()) [[likely]] {
       count_idle_poll();
       return Errc::not_done;
     }
@@ -158,7 +158,7 @@ class Nic {
   }
   // No message was there: whatever is under way is moved along. not_done, or invalid_state (garbled).
   Errc find_no_message(Endpoint& endpoint) {
-    if (has_nothing_to_move()) [[likely]]
+    if (pending_.is_quiet()) [[likely]]
       count_idle_poll();
     else
       (void)attendant_.progress(&endpoint);
@@ -197,7 +197,6 @@ class Nic {
   const Options& options() const { return options_; }
 
  private:
-  bool has_nothing_to_move() const { return pending_.is_quiet() && !collective_.active(); }
   void count_idle_poll() {
     if (pending_.polls.add()) [[unlikely]]
       attendant_.after_idle_polls();

@@ -203,8 +203,10 @@ void CollectiveEngine::look_at(Record& record, bool service) {
 
 void CollectiveEngine::note_used(std::uint32_t index) {
   std::uint32_t seen = used_.load(std::memory_order_relaxed);
+  if (seen > index) return;
   while (seen <= index && !used_.compare_exchange_weak(seen, index + 1, std::memory_order_seq_cst)) {
   }
+  pending_.ask_for_polls(Pending::kMoves);
 }
 
 void CollectiveEngine::start_heart() {

@@ -14,6 +14,7 @@
 #include "emu/nic/state/request.hpp"
 #include "emu/nic/transport/peer.hpp"
 #include "emu/nic/transport/peers.hpp"
+#include "emu/nic/transport/pending.hpp"
 
 #include <array>
 #include <atomic>
@@ -155,7 +156,7 @@ class CollectiveEngine final : public Listener {
   // What it needs of its NIC; all of it outlives the engine.
   struct Needs {
     HostServices& services;
-    NicView view;
+    Pending& pending;
     wire::ProcessSlot self;
     PeerTable& peers;
     Ports& ports;
@@ -390,6 +391,7 @@ class CollectiveEngine final : public Listener {
   Errc post_timed(Request& request, const Port& port, CeEdge& edge, const CeJoin& join);
 
   HostServices& services_;
+  Pending& pending_;
   const NicView view_;
   const wire::ProcessSlot self_;
   clock::Clock* const clock_;

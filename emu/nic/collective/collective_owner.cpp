@@ -23,7 +23,8 @@ constexpr std::uint32_t broken_word(std::uint16_t generation, CeStatus why) {
 
 CollectiveEngine::CollectiveEngine(const Needs& needs)
     : services_(needs.services),
-      view_(needs.view),
+      pending_(needs.pending),
+      view_(needs.pending.view),
       self_(needs.self),
       clock_(needs.services.clock()),
       peers_(needs.peers),
@@ -121,6 +122,7 @@ Errc CollectiveEngine::configure(std::uint32_t vce, std::span<const CeEdge* cons
     up_by_packet_.fetch_and(~(1u << vce), std::memory_order_relaxed);
     if (up_owner != nullptr) {
       up_by_packet_.fetch_or(1u << vce, std::memory_order_relaxed);
+      pending_.ask_for_polls(Pending::kMoves);
       owned.up_id = parent->id;
       owned.up_child = parent->child;
     }

@@ -121,6 +121,7 @@ Errc CollectiveEngine::take(const wire::PacketHeader& header) {
   if (arrivals_.size() >= kMaxArrivals) return Errc::no_resource;
   arrivals_.push_back({header, Errc::ok});
   arrivals_count_.store(static_cast<std::uint32_t>(arrivals_.size()), std::memory_order_release);
+  pending_.ask_for_polls(Pending::kMoves);
   return Errc::ok;
 }
 
@@ -134,6 +135,7 @@ void CollectiveEngine::ended(const Completion&, const Ending& ending) {
   const std::lock_guard lock(arrivals_mu_);
   arrivals_.push_back({*ending.header, ending.status});
   arrivals_count_.store(static_cast<std::uint32_t>(arrivals_.size()), std::memory_order_release);
+  pending_.ask_for_polls(Pending::kMoves);
 }
 
 // Does what the packets that have come say, and answers waiters here. Returns whether some still wait.

@@ -60,7 +60,7 @@ Triggered::Triggered(HostServices& services, Pending& pending, wire::ProcessSlot
       router_(router),
       initiator_(initiator),
       anywhere_(anywhere),
-      unit_(view_, {[this] { pending_.always_moves.store(true, std::memory_order_relaxed); },
+      unit_(view_, {[this] { pending_.ask_for_polls(Pending::kHoldsBack); },
                     [this](const TriggerRecord& record) { return put_of_ours(record); }}) {}
 
 Status Triggered::post_put(CounterName trigger, std::uint64_t threshold, Endpoint& endpoint,

@@ -277,10 +277,6 @@ void Router::await(std::vector<std::uint32_t>& names) {
   transport_.drop_ended(names);
 }
 
-bool Router::is_quiet() const {
-  // Acquire: each event is in its ring before its outstanding request is counted out.
-  return pending_.outstanding.load(std::memory_order_acquire) == 0 &&
-         !pending_.always_moves.load(std::memory_order_relaxed);
-}
+bool Router::is_quiet() const { return !pending_.holds_operations(); }
 
 }  // namespace orrery::nic

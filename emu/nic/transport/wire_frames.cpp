@@ -22,7 +22,7 @@ constexpr int kEventsPerPoll = 64;
 void Transport::use_wire(wire::HostWire& wire) {
   const std::lock_guard lock(frames_mu_);
   wire_.store(&wire, std::memory_order_release);
-  pending_.always_moves.store(true, std::memory_order_relaxed);
+  pending_.ask_for_polls(Pending::kHoldsBack);
 }
 
 Status Transport::add_wire_peer(wire::ProcessSlot slot, std::span<const std::byte> address) {

@@ -20,7 +20,7 @@ constexpr std::uint8_t kAdd = 0x15;  // IADD
 struct Pe {
   Pe(parts::Node& of, std::uint32_t child)
       : node(of),
-        engine({of.host, of.host.view, of.host.self().slot, of.peers, of.ports, of.transport, of.regions,
+        engine({of.host, of.pending, of.host.self().slot, of.peers, of.ports, of.transport, of.regions,
                 of.moves, nullptr, false}),
         key(of.expose(result.data(), sizeof result)) {
     edge.set = true;
@@ -76,8 +76,11 @@ struct TwoPes : ::testing::Test {
 
 TEST_F(TwoPes, EachGetsTheSum) {
   EXPECT_FALSE(a.engine.active());
+  EXPECT_TRUE(pair.a.pending.is_quiet());
   ASSERT_EQ(a.join(1, 40), Errc::ok);
   EXPECT_TRUE(a.engine.active());
+  EXPECT_FALSE(pair.a.pending.is_quiet()) << "polls move it";
+  EXPECT_FALSE(pair.a.pending.holds_operations());
   look();
   EXPECT_FALSE(a.done());
   ASSERT_EQ(b.join(1, 2), Errc::ok);

@@ -45,9 +45,9 @@ struct TriggeredPut : ::testing::Test {
 };
 
 TEST_F(TriggeredPut, PollsLookFurtherFromTheFirstOneOn) {
-  EXPECT_FALSE(a.pending.always_moves.load());
+  EXPECT_TRUE(a.pending.is_quiet());
   ASSERT_TRUE(post().ok());
-  EXPECT_TRUE(a.pending.always_moves.load());
+  EXPECT_FALSE(a.pending.is_quiet());
 }
 
 TEST_F(TriggeredPut, IsPostedByItsOwnerWhenTheCounterIsThere) {

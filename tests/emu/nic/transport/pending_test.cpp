@@ -22,6 +22,16 @@ TEST(PendingWork, WithAClockOrFaultsPollsAlwaysMove) {
   EXPECT_FALSE(Pending(host.view, true, false).is_quiet());
 }
 
+TEST(PendingWork, AUnitThatAsksForPollsIsMovedAndHoldsNothingBack) {
+  parts::Host host(0);
+  Pending pending(host.view, false, false);
+  pending.ask_for_polls(Pending::kMoves);
+  EXPECT_FALSE(pending.is_quiet());
+  EXPECT_FALSE(pending.holds_operations());
+  pending.ask_for_polls(Pending::kHoldsBack);
+  EXPECT_TRUE(pending.holds_operations());
+}
+
 TEST(PendingWork, ARequestUnderWayIsSome) {
   parts::Host host(0);
   Pending pending(host.view, false, false);
