@@ -66,7 +66,7 @@ struct Party {
     std::memset(memory, 0, kBytes);
     mine.memory = reinterpret_cast<std::uint64_t>(memory);
     mine.pages = nic->register_region(*port, mine.memory, kBytes, 0, nullptr).value();
-    mine.space = nic->register_space(*port, 0, nullptr).value();
+    mine.space = nic->regions().register_space(*port, 0, nullptr).value();
     mine.turns = nic->counters().create().value();
     mine.process = {static_cast<wire::ProcessSlot>(job.self().index), job.self().generation};
     mine.nic_address = job.nic_address();

@@ -58,8 +58,7 @@ Errc Attendant::progress_and_take(CompletionQueue& queue, Event* event) {
 }
 
 bool Attendant::move_along() {
-  if (pending_.polls.add()) [[unlikely]]
-    after_idle_polls();
+  count_idle_poll();
   bool any = false;
   if (pending_.has_outstanding()) {
     transport_.poll_responses();

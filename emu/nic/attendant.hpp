@@ -11,6 +11,8 @@
 #include "emu/nic/transport/pending.hpp"
 #include "emu/nic/transport/transport.hpp"
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -57,12 +59,33 @@ class Attendant final : public Mover {
   void look_after(Row unit);
 
   // ---- a thread of the program ----
+  // Next event of `queue`, after letting the NIC progress if there is none. Errors: not_done, overrun. One
+  // thread for each queue.
+  [[gnu::always_inline]] Errc poll(CompletionQueue& queue, Event* event) {
+    const Errc found = queue.take(event);
+    if (found != Errc::not_done) [[likely]]
+      return found;
+    // A caller that waits for a message's event reads the message next: its line comes with the event's.
+    __builtin_prefetch(pending_.awaited_message.load(std::memory_order_relaxed));
+    if (pending_.is_quiet()) [[likely]] {
+      count_idle_poll();
+      return Errc::not_done;
+    }
+    return progress_and_take(queue, event);
+  }
+  // Where the caller will probably look for the next message. The thread that polls.
+  void await_message(const std::byte* at) { pending_.awaited_message.store(at, std::memory_order_relaxed); }
+  // A look at `source` found nothing: whatever is under way is moved along, and under a clock time passes.
+  void looked_in_vain(const void* source) {
+    if (pending_.is_quiet()) [[likely]]
+      count_idle_poll();
+    else
+      (void)progress(source);
+  }
   bool move_along() override;
   bool progress(const void* source) override;
   void move_in_turn() override;
   void hand_frames_back() override;
-  // A poll that found nothing, and nothing to move along, and was one of many.
-  void after_idle_polls();
   // A look at `queue`, which was empty, after all has been moved along.
   Errc progress_and_take(CompletionQueue& queue, Event* event);
 
@@ -71,11 +94,17 @@ class Attendant final : public Mover {
   bool serve();
   static constexpr std::int64_t kServicePeriodNs = 200'000;
   bool serve_wire();  // when the wire's descriptor or timer says so; returns whether more is to be done soon
+  std::uint64_t polls() const { return pending_.polls.value(); }  // by all the program's threads, so far
   // Whether the program has polled since the last serve(), and so moves the wire itself.
-  bool program_polls() const { return pending_.polls.value() != polls_seen_; }
+  bool program_polls() const { return polls() != polls_seen_; }
   void peer_died(ProcessName process);  // its outstanding operations end in `unreachable`
 
  private:
+  void count_idle_poll() {
+    if (pending_.polls.add()) [[unlikely]]
+      after_idle_polls();
+  }
+  void after_idle_polls();
   void take_turn();
   bool look_once_more();
 

@@ -4,6 +4,7 @@
 
 #include "emu/base/log.hpp"
 #include "emu/clock/look_source.hpp"
+#include "emu/nic/target/amo_cache.hpp"
 
 namespace orrery::nic {
 
@@ -13,7 +14,6 @@ Nic::Nic(HostServices& services, NicView view, wire::ProcessSlot self, const Opt
       self_(self),
       options_(options),
       clock_(services.clock()),
-      board_(services.hazard_board()),
       faults_(options.faults.any() && clock_ == nullptr
                   ? std::make_unique<FaultUnit>(options.faults, options.fault_pe, error_state(view).faults)
                   : nullptr),
@@ -65,7 +65,7 @@ Nic::Nic(HostServices& services, NicView view, wire::ProcessSlot self, const Opt
                        const Completion& told) { return transport_.send_packet(peer, header, data, told); },
            .is_cut = [this](std::uint32_t from,
                             std::uint32_t to) { return faults_ != nullptr && faults_->is_cut(from, to); },
-           .progress = [this] { (void)progress(clock::free_source(&pending_)); }}),
+           .progress = [this] { (void)attendant_.progress(clock::free_source(&pending_)); }}),
       channels_(services, view),
       messages_(regions_, initiator_, attendant_),
       collective_({services, pending_, self, peers_, ports_, transport_, regions_, attendant_, faults_.get(),
@@ -134,12 +134,6 @@ void Nic::close() {
 void Nic::close_port(Port* port) {
   collective_.forget(*port);
   ports_.close(port);
-}
-
-Errc Nic::send_to_match_unit(ProcessName process, const wire::PacketHeader& header,
-                             std::span<const std::byte> payload, const Completion& completion) {
-  const auto peer = peers_.connect(process);
-  return peer.ok() ? transport_.send_packet(*peer.value(), header, payload, completion) : peer.code();
 }
 
 Status Nic::destroy_queue(CompletionQueue* queue) {

@@ -48,10 +48,11 @@ inline std::uint32_t limit_of(const SignOn& signed_on, Resource resource) {
 
 // Takes one; false when its domain has all that it may have.
 inline bool take(const SignOn& signed_on, Resource resource) {
-  return signed_on.nic->resources().take(signed_on.port->domain, resource, limit_of(signed_on, resource));
+  return signed_on.nic->device().resources.take(signed_on.port->domain, resource,
+                                                limit_of(signed_on, resource));
 }
 inline void give(const SignOn& signed_on, Resource resource) {
-  signed_on.nic->resources().give(signed_on.port->domain, resource);
+  signed_on.nic->device().resources.give(signed_on.port->domain, resource);
 }
 
 }  // namespace orrery::common

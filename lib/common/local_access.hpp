@@ -34,7 +34,7 @@ class LocalAccess {
   [[gnu::noinline]] bool ask(nic::Nic& nic, const nic::Port& port, const LocalName& name,
                              const nic::MemKey& key, std::uint64_t address, std::uint64_t bytes,
                              bool writes) {
-    if (nic.check_local(port, key, address, bytes, writes) != Errc::ok) return false;
+    if (nic.regions().check_local(port.domain, key, address, bytes, writes) != Errc::ok) return false;
     if ((key.flags & nic::kSegmented) != 0) return false;
     const nic::MrtEntry& entry = nic.view().region(key.index);
     const std::uint64_t word = entry.control.load(std::memory_order_acquire);

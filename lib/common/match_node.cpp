@@ -45,7 +45,7 @@ Status MatchNode::start(const Api& api) {
   if (!domain.ok()) return domain.code();
   nic::Nic& nic = runtime.value()->nic();
   const std::uint64_t bytes = match::bytes_of(api.shape);
-  const std::uint64_t offset = nic.reserve_arena(bytes);
+  const std::uint64_t offset = nic.arena().take(bytes, nic::Arena::Use::unit);
   std::byte* const base = offset == 0 ? nullptr : nic.view().arena<std::byte>(offset, bytes);
   if (base == nullptr) {
     log::error("the NIC's arena has no room for a match unit of {} bytes", bytes);
@@ -84,7 +84,7 @@ Status MatchNode::sign_on(std::uint32_t wanted, std::uint32_t preferred) {
   // All of its memory, for as long as it lives: entries say what of it messages may touch.
   auto& space = place_of(runtime_->nic().view(), api_.place).space;
   if (space.load(std::memory_order_relaxed) == 0) {
-    const auto key = runtime_->nic().register_space(*port_.port, 0, nullptr);
+    const auto key = runtime_->nic().regions().register_space(*port_.port, 0, nullptr);
     if (!key.ok()) {
       log::error("the memory of this process cannot be registered: {}", errc_name(key.code()));
       sign_off();

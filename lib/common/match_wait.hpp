@@ -13,7 +13,7 @@ namespace orrery::common {
 
 // A look in vain under a clock: lets the time pass that it takes.
 inline void look_in_vain(MatchNode& node, const void* source) {
-  if (node.clock() != nullptr) node.runtime().nic().progress(source);
+  if (node.clock() != nullptr) node.runtime().nic().attendant().progress(source);
 }
 
 // Waits until done() is true (true), or `timeout_ms` have passed (none: for ever). Spins, yields, then sleeps

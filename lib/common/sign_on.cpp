@@ -60,7 +60,7 @@ void forget_in_time(void (*forget)()) {
 }
 
 std::optional<std::int64_t> deadline_of(nic::Nic& nic, std::uint64_t timeout_ms) {
-  const std::int64_t now = nic.now_ns();
+  const std::int64_t now = nic.waits().now_ns();
   constexpr std::int64_t kNsPerMs = 1'000'000;
   const auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max() - now) / kNsPerMs);
   if (timeout_ms >= most || timeout_ms == UINT32_MAX) return std::nullopt;

@@ -33,7 +33,7 @@ void sign_off(const SignOn& signed_on, bool close_port = true);
 // Once for each function, however often it is asked for. REQUIRES: the runtime of the process has started.
 void forget_in_time(void (*forget)());
 
-// The time, of Nic::now_ns(), at which a wait of so many milliseconds from now ends; nothing when it never
+// The time, of Waits::now_ns(), at which a wait of so many milliseconds from now ends; nothing when it never
 // does: a time beyond what the clock can count to is for ever, as all ones are, of 64 bits or of 32.
 std::optional<std::int64_t> deadline_of(nic::Nic& nic, std::uint64_t timeout_ms);
 

@@ -42,7 +42,7 @@ class Completions {
   // nothing was started then.
   Errc start(nic::Endpoint& endpoint, nic::Request& request, Tracker& tracker) {
     request.context = &tracker;
-    const Errc accepted = nic_->post_checked(endpoint, request);
+    const Errc accepted = nic_->initiator().post_checked(endpoint, request);
     if (accepted == Errc::ok) tracker.left.fetch_add(1, std::memory_order_relaxed);
     return accepted;
   }

@@ -145,7 +145,7 @@ Errc Context::start(const Place& place, nic::Request request, Tracker& tracker) 
     const Errc accepted = completions_.start(place.target->endpoint, request, tracker);
     if (accepted != Errc::no_resource) return accepted;
     completions_.reap();
-    if (!completions_.is_empty()) (void)nic_->wait(*completions_.queue(), std::nullopt);
+    if (!completions_.is_empty()) (void)nic_->waits().wait(*completions_.queue(), std::nullopt);
   }
 }
 
@@ -156,7 +156,7 @@ Errc Context::wait(Tracker& tracker) {
   for (;;) {
     const Errc ended = completions_.test(tracker);
     if (ended != Errc::not_done) return ended;
-    (void)nic_->wait(*completions_.queue(), std::nullopt);
+    (void)nic_->waits().wait(*completions_.queue(), std::nullopt);
   }
 }
 
@@ -165,7 +165,7 @@ void Context::drain() {
   for (;;) {
     completions_.reap();
     if (completions_.is_empty()) break;
-    (void)nic_->wait(*completions_.queue(), std::nullopt);
+    (void)nic_->waits().wait(*completions_.queue(), std::nullopt);
   }
   for (const auto& target : targets_) {
     // Acquire: an event comes before its bringer counts itself out of the endpoint.

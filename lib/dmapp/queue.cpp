@@ -140,7 +140,7 @@ class Queue {
       if (clock::Clock* const clock = world_.nic().clock(); clock != nullptr && clock->is_virtual())
         (void)clock->wait(std::nullopt);
       else
-        (void)world_.nic().wait(*arrivals_, world_.nic().now_ns() + kQueueLookNs);
+        (void)world_.nic().waits().wait(*arrivals_, world_.nic().waits().now_ns() + kQueueLookNs);
     }
     ended_.store(true, std::memory_order_release);
   }

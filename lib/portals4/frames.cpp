@@ -41,14 +41,17 @@ class Exchange final : public nic::Listener {
     header.length = one.answer.size();
     const nic::Completion told{.value = static_cast<std::uint32_t>(place), .listener = this};
     for (;;) {
-      const Errc sent = process_.runtime().nic().send_to_match_unit(to_, header, payload, told);
+      nic::Nic& nic = process_.runtime().nic();
+      const auto peer = nic.peers().connect(to_);
+      const Errc sent =
+          peer.ok() ? nic.transport().send_packet(*peer.value(), header, payload, told) : peer.code();
       if (sent == Errc::not_done) return;
       if (sent != Errc::no_resource) {
         one.status = sent;
         one.done.store(1, std::memory_order_relaxed);
         return;
       }
-      process_.runtime().nic().progress();
+      nic.progress();
       yield_cpu();
     }
   }
@@ -64,7 +67,7 @@ class Exchange final : public nic::Listener {
       return done();
     };
     if (!spin_then_yield(process_.runtime().wait_budget(), look)) {
-      nic.hand_frames_back();
+      nic.attendant().hand_frames_back();
       while (!done()) futex_wait(one.done, 0, std::nullopt);
     }
     return one.status;

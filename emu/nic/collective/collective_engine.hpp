@@ -198,8 +198,13 @@ class CollectiveEngine final : public Listener {
   // The same for what was allowed before: through this edge, in this lane, with nothing changed since. False:
   // nothing happened, post() says what there is to say.
   bool try_join(Port& port, CeEdge& edge, const CeShortJoin& join);
-  // Writes the result that is awaited there, if everything is there that it takes.
-  void try_finish(const std::uint64_t* result);
+  // Writes the result that is awaited there, if everything is there that it takes. progress() does so too,
+  // for all of them.
+  void look_for_result(const std::uint64_t* result) {
+    // Under virtual time that is progress()'s, at its place in the order of time.
+    if (clock_ == nullptr) [[likely]]
+      try_finish(result);
+  }
   // Keeps room for a join that comes later, so that it is never refused for want of room: then no caller
   // could try again. False: as no_resource of join(). Else arrived() once the join was made, or never will
   // be.
@@ -324,6 +329,7 @@ class CollectiveEngine final : public Listener {
     if (up_by_packet_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       send_up_all();
   }
+  void try_finish(const std::uint64_t* result);
   void look(bool service);
   void look_at(Record& record, bool service);
   enum class ShortLook : std::uint8_t { done, waits, unusual };

@@ -310,7 +310,7 @@ void Runtime::end() {
   // What is running on the service thread ends before the NIC does.
   job_.loop().run_and_wait([] {});
   // Without a NIC: the system did not give what one needs.
-  if (nic_ != nullptr) report_faults(nic_->has_faults(), nic_->fault_counters());
+  if (nic_ != nullptr) report_faults(nic_->has_faults(), error_state(nic_->view()).faults);
   if (nic_ != nullptr) nic_->end();
 }
 

@@ -239,7 +239,7 @@ void Runtime::on_wire_timer() {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto got = read(wire_timer_.get(), &count, sizeof count);
   wire_wakes_at_.store(INT64_MAX, std::memory_order_relaxed);
-  wire_watch_.timer_fired(nic_->polls());
+  wire_watch_.timer_fired(nic_->attendant().polls());
   on_wire();
 }
 
@@ -257,7 +257,7 @@ void Runtime::wire_lost(wire::ProcessSlot slot) {
   const auto process = process_in(slot);
   if (!process.ok()) return;
   lost_[slot].store(std::uint64_t{process.value().generation} + 1, std::memory_order_release);
-  job_.loop().run_soon([this, name = process.value()] { nic_->peer_died(name); });
+  job_.loop().run_soon([this, name = process.value()] { nic_->attendant().peer_died(name); });
 }
 
 // ---- peers ----
@@ -265,7 +265,7 @@ void Runtime::wire_lost(wire::ProcessSlot slot) {
 Status Runtime::watch_death(ProcessName process) {
   const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
   return job_.peers().add(reference, [this](job::ProcessRef dead) {
-    nic_->peer_died({static_cast<wire::ProcessSlot>(dead.index), dead.generation});
+    nic_->attendant().peer_died({static_cast<wire::ProcessSlot>(dead.index), dead.generation});
   });
 }
 

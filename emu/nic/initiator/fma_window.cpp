@@ -27,7 +27,7 @@ constexpr std::int64_t kAdoptNs = 2'000'000'000;
 FmaWindow::FmaWindow(Nic& nic, const WindowShape& shape, std::size_t places)
     : nic_(nic),
       shape_(shape),
-      board_(nic.hazard_board()),
+      board_(nic.services().hazard_board()),
       lanes_(new Lane[places]),
       lane_count_(places),
       endpoints_(new Endpoint[places]) {}
@@ -85,7 +85,7 @@ FmaWindow::~FmaWindow() {
   bool idle = false;
   while (!idle && monotonic_ns() < deadline) {
     idle = std::all_of(endpoints_.get(), endpoints_.get() + lane_count_,
-                       [](const Endpoint& endpoint) { return Nic::idle(endpoint); });
+                       [](const Endpoint& endpoint) { return endpoint.is_idle(); });
     if (!idle) {
       nic_.progress();
       yield_cpu();

@@ -151,7 +151,10 @@ inline Errc next_message(Nic& nic, Endpoint& endpoint, std::uint8_t wanted, Rece
   // Acquire: the payload was stored before the word.
   const std::uint64_t word =
       std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(slot)).load(std::memory_order_acquire);
-  if (!message_word::is(word, box.next)) return nic.find_no_message(endpoint);
+  if (!message_word::is(word, box.next)) {
+    nic.attendant().looked_in_vain(&endpoint);
+    return nic.messages().find_none(endpoint);
+  }
   const std::uint32_t bytes = message_word::bytes(word);
   if (bytes > box.shape.most_bytes()) [[unlikely]] {
     box.garbled = true;
@@ -179,7 +182,7 @@ inline Errc release_message(Nic& nic, Endpoint& endpoint) {
     return Errc::not_done;
   box.current = false;
   box.count_next();
-  nic.await_message(box.next_slot());
+  nic.attendant().await_message(box.next_slot());
   const Transfer credit{.key = key_word(box.remote_key),
                         .local_address = reinterpret_cast<std::uint64_t>(&box.next),
                         .remote_address = box.remote,

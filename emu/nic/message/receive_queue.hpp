@@ -108,7 +108,7 @@ struct ReceivedBuffer {
 //        ... queue.give_back(name_in_event);
 class ReceiveQueue {
  public:
-  // What a queue takes up in the arena (Nic::reserve_arena). REQUIRES: 0 < buffers <= kMaxReceiveBuffers.
+  // What a queue takes up in the arena (Arena::take). REQUIRES: 0 < buffers <= kMaxReceiveBuffers.
   static std::uint64_t bytes_for(std::uint32_t buffers);
   // All buffers are free. `nonce`: not 0, of no queue that lay at this offset before. REQUIRES: the block is
   // of bytes_for(buffers) bytes and was used by nothing but receive queues.

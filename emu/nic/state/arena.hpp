@@ -25,7 +25,7 @@ class Arena {
 
   explicit Arena(const NicView& view);
   // Offset in the segment of a block of at least so many bytes, aligned to a cache line; 0 when there is no
-  // room. What the block's last user left is still in it.
+  // room. What the block's last user left is still in it: of a `unit`, which keeps its own for good, nothing.
   std::uint64_t take(std::uint64_t bytes, Use use);
   // `bytes`: as they were asked for.
   void give_back(std::uint64_t offset, std::uint64_t bytes, Use use);

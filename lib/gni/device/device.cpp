@@ -32,17 +32,17 @@ gni_return_t of_unknown(std::uint32_t resource, std::uint32_t last) {
 std::uint64_t taken_by_all(nic::Nic& nic, Resource resource) {
   std::uint64_t used = 0;
   for (std::uint32_t domain = 0; domain < job::layout::kMaxDomains; ++domain)
-    used += nic.resources().taken(domain, resource);
+    used += nic.device().resources.taken(domain, resource);
   return used;
 }
 
 gni_return_t of_device(nic::Nic& nic, std::uint32_t resource, Amount* amount) {
   switch (resource) {
     case GNI_DEV_RES_MDD:
-      *amount = {nic.registrations().in_use(), nic.registrations().capacity()};
+      *amount = {nic.regions().table().in_use(), nic.regions().table().capacity()};
       return GNI_RC_SUCCESS;
     case GNI_DEV_RES_CQ:
-      *amount = {nic.queue_count(), nic::kMaxQueues};
+      *amount = {nic.queues().count(), nic::kMaxQueues};
       return GNI_RC_SUCCESS;
     case GNI_DEV_RES_FMA:
       *amount = {std::min<std::uint64_t>(taken_by_all(nic, Resource::fma), kFmaDescriptors), kFmaDescriptors};
@@ -141,12 +141,12 @@ gni_return_t GNI_GetJobResInfo(uint32_t device_id, uint8_t ptag, gni_job_res_t r
   if (domains.empty()) return GNI_RC_NO_MATCH;
   orrery::gni::Amount amount{0, orrery::gni::device_total(*resource)};
   for (const auto domain : domains) {
-    amount.used += nic.resources().taken(domain, *resource);
+    amount.used += nic.device().resources.taken(domain, *resource);
     const std::uint64_t most = orrery::gni::limit_of(nic, job.directory(), domain, *resource);
     amount.total = std::min(amount.total, most);
   }
   // Descriptors of the engine have no owner until a transfer has one.
-  if (*resource == orrery::gni::Resource::bte) amount.used = nic.block_transfers();
+  if (*resource == orrery::gni::Resource::bte) amount.used = nic.router().bte().outstanding();
   *res_desc = {.used = amount.used, .limit = amount.total};
   return GNI_RC_SUCCESS;
 }

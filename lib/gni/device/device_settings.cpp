@@ -54,7 +54,7 @@ gni_return_t GNI_SetBIConfig(uint32_t device_id, uint16_t bw, uint16_t aot_bw, u
     limit.entries = in_entries ? bw : entries_of(bw);
   }
   limit.flags = modes;
-  runtime.value()->nic().registers().set_injection(limit);
+  runtime.value()->nic().device().registers.set_injection(limit);
   return GNI_RC_SUCCESS;
 }
 
@@ -63,7 +63,7 @@ gni_return_t GNI_GetBIConfig(uint32_t device_id, gni_bi_desc_t* desc) {
   if (device_id != 0) return GNI_RC_NO_MATCH;
   const auto runtime = orrery::nic::Runtime::of_process();
   if (!runtime.ok()) return return_of(runtime.code());
-  const orrery::nic::DeviceRegisters& registers = runtime.value()->nic().registers();
+  const orrery::nic::DeviceRegisters& registers = runtime.value()->nic().device().registers;
   const orrery::nic::InjectionLimit limit = registers.injection();
   *desc = {.current_bw = limit.percent,
            .current_aot_bw = limit.aot_percent,
@@ -88,7 +88,7 @@ gni_return_t GNI_SetDeviceOrbMMR(gni_nic_handle_t nic_hndl, gni_dev_orb_mmr_t or
       orrery::gni::raw_value(orb_mmr_type) != GNI_DEV_ORB_MMR_TIMEOUT)
     return GNI_RC_INVALID_PARAM;
   if (!orrery::gni::is_privileged()) return GNI_RC_PERMISSION_ERROR;
-  *old_orb_mmr_value = attachment->nic->registers().exchange_request_timeout(new_orb_mmr_value);
+  *old_orb_mmr_value = attachment->nic->device().registers.exchange_request_timeout(new_orb_mmr_value);
   return GNI_RC_SUCCESS;
 }
 

@@ -124,7 +124,7 @@ void close(Attachment& attachment) {
   for (const Registration& region : regions) {
     if (!region.exists()) continue;
     if (region.key.valid()) (void)attachment.nic->deregister(region.key);
-    if (region.is_held) attachment.nic->registrations().let_go(region.entry);
+    if (region.is_held) attachment.nic->regions().table().let_go(region.entry);
     give(attachment, Resource::mdd);
   }
   const std::int64_t deadline = monotonic_ns() + kDomainSettleNs;

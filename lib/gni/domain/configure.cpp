@@ -92,7 +92,7 @@ gni_return_t translate(int device_id, const gni_ntt_descriptor_t* desc, std::uin
   if (!is_privileged()) return GNI_RC_PERMISSION_ERROR;
   const auto runtime = nic::Runtime::of_process();
   if (!runtime.ok()) return return_of(runtime.code());
-  nic::TranslationTable& table = runtime.value()->nic().translation();
+  nic::TranslationTable& table = runtime.value()->nic().device().translation;
   if (desc == nullptr) return return_of(table.unload(*base));
   const std::optional<std::uint32_t> where =
       *base == UINT32_MAX ? std::nullopt : std::optional<std::uint32_t>(*base);

@@ -20,7 +20,7 @@ void let_go_of_queue(Ep& ep) {
 }
 
 // Acquire: pairs with the release of the last operation's end; no thread touches the endpoint after it.
-bool idle(const Ep& ep) { return nic::Nic::idle(ep.endpoint); }
+bool idle(const Ep& ep) { return ep.endpoint.is_idle(); }
 
 bool settle(Ep& ep) {
   if (!idle(ep)) ep.nic->progress();

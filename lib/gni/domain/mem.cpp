@@ -153,7 +153,7 @@ void let_go(Attachment& attachment, std::uint32_t place) {
     if (gone.vmdh != UINT32_MAX) attachment.vmdh[gone.vmdh] = 0;
   }
   if (gone.key.valid()) (void)attachment.nic->deregister(gone.key);
-  if (gone.is_held) attachment.nic->registrations().let_go(gone.entry);
+  if (gone.is_held) attachment.nic->regions().table().let_go(gone.entry);
   give(attachment, Resource::mdd);
 }
 
@@ -168,7 +168,7 @@ gni_return_t hold_region(const Checked& checked, const Registration& asked, std:
   }
   const bool is_virtual = asked.vmdh != UINT32_MAX;
   // Peers find a reserved entry fastest where its number says.
-  const auto entry = attachment.nic->registrations().hold(
+  const auto entry = attachment.nic->regions().table().hold(
       static_cast<std::uint16_t>(is_virtual ? asked.vmdh : nic::kMaxRegions));
   if (!entry.ok()) {
     give(attachment, Resource::mdd);
@@ -276,7 +276,7 @@ gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_
   orrery::gni::Checked checked;
   const gni_return_t good = orrery::gni::check(nic_hndl, dst_cq_hndl, flags, vmdh_index, mem_hndl, &checked);
   if (good != GNI_RC_SUCCESS) return good;
-  const auto key = checked.attachment->nic->register_segments(
+  const auto key = checked.attachment->nic->regions().register_segments(
       *checked.attachment->port, segments, orrery::gni::region_flags(flags), checked.queue);
   return orrery::gni::keep(*checked.attachment, key,
                            orrery::gni::registration_of(0, total, flags, vmdh_index), mem_hndl);

@@ -62,7 +62,7 @@ gni_return_t test(gni_ep_handle_t ep_hndl, Name name, gni_post_state_t* post_sta
   const Errc found = ep->nic->datagrams().test(ep->endpoint, name, &outcome);
   // Under a clock a program that looks again and again lets time pass.
   if (outcome.status == nic::DatagramStatus::pending && ep->nic->clock() != nullptr)
-    ep->nic->progress(clock::free_source(ep));
+    ep->nic->attendant().progress(clock::free_source(ep));
   return hand_over(found, outcome, post_state, remote_addr, remote_id);
 }
 
@@ -146,7 +146,7 @@ gni_return_t GNI_PostDataProbeById(gni_nic_handle_t nic_hndl, uint64_t* datagram
   if (attachment == nullptr || datagram_id == nullptr) return GNI_RC_INVALID_PARAM;
   const Errc found = attachment->nic->datagrams().probe_named(*attachment->port, datagram_id);
   if (found != Errc::ok && attachment->nic->clock() != nullptr)
-    attachment->nic->progress(orrery::clock::free_source(attachment));
+    attachment->nic->attendant().progress(orrery::clock::free_source(attachment));
   return return_of(found);
 }
 

@@ -165,7 +165,7 @@ Errc DestinationQueue::carry(nic::Endpoint& endpoint, nic::Request request,
     ended = landed();
   }
   // The event comes before its bringer releases the endpoint, which may end with this call.
-  while (!nic::Nic::idle(endpoint)) yield_cpu();
+  while (!endpoint.is_idle()) yield_cpu();
   return *ended;
 }
 

@@ -289,7 +289,7 @@ Errc SharedQueue::disconnect(std::uint32_t address) {
   const auto found = connections_.find(address);
   if (found == connections_.end()) return Errc::no_match;
   if (!settle()) return Errc::not_done;
-  if (found->second.endpoint != nullptr && !nic::Nic::idle(*found->second.endpoint)) return Errc::not_done;
+  if (found->second.endpoint != nullptr && !found->second.endpoint->is_idle()) return Errc::not_done;
   // The others of the node are told; one that left already needs not know.
   (void)tell_members({.kind = QueuedHeader::kDisconnect}, as_bytes(address));
   connections_.erase(found);
@@ -357,8 +357,7 @@ void SharedQueue::learn(const Arrived& arrived) {
     // One that still has a message in flight stays: also when its event has come, and the thread that brought
     // it is not done with the endpoint yet.
     const nic::Endpoint* const endpoint = found->second.endpoint.get();
-    if (endpoint != nullptr && (!nic::Nic::idle(*endpoint) || (flying_ && flight_.endpoint == endpoint)))
-      return;
+    if (endpoint != nullptr && (!endpoint->is_idle() || (flying_ && flight_.endpoint == endpoint))) return;
     connections_.erase(found);
     return;
   }
@@ -387,12 +386,12 @@ bool SharedQueue::wait_for_any(std::uint32_t timeout_ms) {
     const bool crowded = attachment_.job->wait_budget().spins == 0;
     if (crowded) wait = std::max(wait, kCrowdedWaitNs);
   }
-  const std::int64_t deadline = nic_.now_ns() + wait;
+  const std::int64_t deadline = nic_.waits().now_ns() + wait;
   for (std::uint32_t looks = 0;; ++looks) {
     (void)settle();
     (void)collect();
     if (!arrived_.empty()) return true;
-    if (looks > 0 && !for_ever && nic_.now_ns() >= deadline) return false;
+    if (looks > 0 && !for_ever && nic_.waits().now_ns() >= deadline) return false;
     // In virtual time the looks alone let none pass up to the deadline.
     if (clock::Clock* const clock = nic_.clock(); looks > 0 && clock != nullptr && clock->is_virtual()) {
       (void)clock->wait(for_ever ? std::nullopt : std::optional{Picos{deadline * 1000}});

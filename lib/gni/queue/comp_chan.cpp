@@ -42,7 +42,7 @@ bool CompChan::arm(Cq& cq) {
     if (std::find(armed_.begin(), armed_.end(), &cq) == armed_.end()) armed_.push_back(&cq);
     changes_.fetch_add(1, std::memory_order_seq_cst);
   }
-  nic->ring_bell();
+  nic->waits().ring_bell();
   return true;
 }
 
@@ -56,7 +56,7 @@ void CompChan::forget(Cq& cq) {
       changes_.fetch_add(1, std::memory_order_seq_cst);
       if (!asleep_) return;
     }
-    nic->ring_bell();
+    nic->waits().ring_bell();
     yield_cpu();
   }
 }
@@ -64,7 +64,7 @@ void CompChan::forget(Cq& cq) {
 void CompChan::stop() {
   stopping_.store(true, std::memory_order_seq_cst);
   if (!thread_.joinable()) return;
-  nic->ring_bell();
+  nic->waits().ring_bell();
   thread_.join();
 }
 
@@ -104,7 +104,7 @@ void CompChan::run() {
       for (const Cq* cq : armed_) queues.push_back(cq->queue);
       asleep_ = true;
     }
-    (void)nic->wait_any(queues, std::nullopt, [&] {
+    (void)nic->waits().wait_any(queues, std::nullopt, [&] {
       return stopping_.load(std::memory_order_seq_cst) || changes_.load(std::memory_order_seq_cst) != seen;
     });
     const std::lock_guard lock(mu_);

@@ -224,7 +224,7 @@ gni_return_t GNI_CqWaitEvent(gni_cq_handle_t cq_hndl, uint64_t timeout, gni_cq_e
     const orrery::gni::Sleep here(*cq->attachment, __func__);
     const bool came = orrery::gni::wait_inside(
         cq->stays, orrery::gni::in_slices(*cq->nic), deadline,
-        [&](auto until) { return cq->nic->wait(*cq->queue, until) != Errc::timeout; });
+        [&](auto until) { return cq->nic->waits().wait(*cq->queue, until) != Errc::timeout; });
     if (cq->stays.ended()) return GNI_RC_INVALID_PARAM;
     if (!came) return GNI_RC_TIMEOUT;
   }
@@ -235,7 +235,7 @@ ORRERY_TIMED_PATH gni_return_t GNI_CqTestEvent(gni_cq_handle_t cq_hndl) {
   if (cq == nullptr) return GNI_RC_INVALID_PARAM;
   Errc found = cq->queue->test();
   if (found == Errc::not_done) {
-    cq->nic->progress(cq->queue);
+    cq->nic->attendant().progress(cq->queue);
     found = cq->queue->test();
   }
   return return_of(found);

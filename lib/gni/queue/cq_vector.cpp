@@ -64,7 +64,7 @@ Errc wait_for(Queues& queues, std::optional<std::int64_t> deadline, std::uint32_
       }
       return awake != queues.index.size();
     };
-    const auto found = queues.all[0]->nic->wait_any(queues.awake, deadline, changed);
+    const auto found = queues.all[0]->nic->waits().wait_any(queues.awake, deadline, changed);
     if (found.ok()) {
       *which = queues.index[found.value()];
       return Errc::ok;
@@ -77,14 +77,14 @@ gni_return_t set_mask(gni_cq_handle_t cq_hndl, bool masked) {
   Cq* const cq = find(cq_hndl);
   if (cq == nullptr || !cq->blocking) return GNI_RC_INVALID_PARAM;
   cq->masked.store(masked, std::memory_order_seq_cst);
-  cq->nic->ring_bell();
+  cq->nic->waits().ring_bell();
   return GNI_RC_SUCCESS;
 }
 
 }  // namespace
 
 bool end_stays(Cq& cq) {
-  return cq.stays.end([&] { cq.nic->ring_bell(); });
+  return cq.stays.end([&] { cq.nic->waits().ring_bell(); });
 }
 
 }  // namespace orrery::gni

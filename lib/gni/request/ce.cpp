@@ -67,8 +67,8 @@ namespace {
   CeJoin join;
   std::uint64_t address = d.local_addr;
   join.key = local_key(ep, d.local_mem_hndl, &address);
-  const Errc local =
-      ep.nic->check_local(*ep.attachment->port, join.key, address, sizeof(gni_ce_result_t), true);
+  const Errc local = ep.nic->regions().check_local(ep.attachment->port->domain, join.key, address,
+                                                   sizeof(gni_ce_result_t), true);
   if (local != Errc::ok) return return_of(local);
   if ((join.key.flags & nic::kSegmented) != 0) return GNI_RC_INVALID_PARAM;
   join.result = reinterpret_cast<std::uint64_t*>(address);
@@ -82,7 +82,7 @@ namespace {
   // A join raises no event at the other end.
   request.flags = d.cq_mode & GNI_CQMODE_DUAL_EVENTS;
   request.context = post_descr;
-  return return_of(ep.nic->join(ep.endpoint, ep.edge, request, join));
+  return return_of(ep.nic->collective().post(ep.endpoint, ep.edge, request, join));
 }
 
 }  // namespace
@@ -228,7 +228,7 @@ gni_return_t GNI_CeCheckResult(gni_ce_result_t* result, uint32_t length) {
       const auto* const attachment =
           static_cast<const Attachment*>(handles().find(HandleKind::nic, control | orrery::gni::kThere));
       if (attachment == nullptr) return GNI_RC_NOT_DONE;
-      attachment->nic->look_for_result(&result[i].control);
+      attachment->nic->collective().look_for_result(&result[i].control);
       control = orrery::gni::control_of(result[i]);
       if (!ce_result::there(control)) {
         attachment->nic->progress();

@@ -109,7 +109,7 @@ gni_return_t post_chain(gni_ep_handle_t ep_hndl, gni_post_descriptor_t* post_des
     node = read_node(node.next, first);
   }
   if (ep->attachment->fma_shared && total > kMaxSharedChain) return GNI_RC_SIZE_ERROR;
-  return answer(ep->nic->post_chain(ep->endpoint, parts, head.flags, post_descr));
+  return answer(ep->nic->initiator().post_chain(ep->endpoint, parts, head.flags, post_descr));
 }
 
 }  // namespace

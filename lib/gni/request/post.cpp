@@ -50,7 +50,7 @@ ORRERY_TIMED_PATH [[gnu::noinline]] gni_return_t post_fma_checked(Ep& ep, gni_po
     return GNI_RC_SIZE_ERROR;
   if (d.local_addr == 0 && request.op == Op::put && d.length != 0) [[unlikely]]
     return GNI_RC_INVALID_PARAM;
-  return answer(ep.nic->post_checked(ep.endpoint, request));
+  return answer(ep.nic->initiator().post_checked(ep.endpoint, request));
 }
 
 // Everything but a short transfer through a key that was granted before.
@@ -84,7 +84,7 @@ ORRERY_TIMED_PATH [[gnu::noinline]] gni_return_t post_fma_checked(Ep& ep, gni_po
   if (local != GNI_RC_SUCCESS) [[unlikely]]
     return local;
   // What is short needs no descriptor of the engine.
-  const std::uint32_t waiting = ep.nic->block_transfers();
+  const std::uint32_t waiting = ep.nic->router().bte().outstanding();
   if ((waiting != 0 || d.length >= ep.nic->options().bte_crossover) &&
       waiting >= limit_of(*ep.attachment, Resource::bte)) [[unlikely]]
     return GNI_RC_ERROR_RESOURCE;
@@ -98,7 +98,8 @@ ORRERY_TIMED_PATH [[gnu::noinline]] gni_return_t post_fma_checked(Ep& ep, gni_po
     cq->queue->become_source();
     request.completion.queue = cq->queue;
   }
-  return answer(untried ? ep.nic->post(ep.endpoint, request) : ep.nic->post_checked(ep.endpoint, request));
+  return answer(untried ? ep.nic->post(ep.endpoint, request)
+                        : ep.nic->initiator().post_checked(ep.endpoint, request));
 }
 
 }  // namespace
@@ -150,7 +151,7 @@ ORRERY_TIMED_PATH gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_de
     return GNI_RC_INVALID_PARAM;
   const gni_post_descriptor_t& d = *post_descr;
   if (orrery::gni::is_usual(d) && d.rdma_mode == 0 && d.src_cq_hndl == nullptr &&
-      ep->nic->block_transfer_is_short(d.length, ep->endpoint.queue)) {
+      ep->nic->router().block_transfer_is_short(d.length, ep->endpoint.queue)) {
     const auto type = raw_value(d.type);
     if (type == GNI_POST_RDMA_PUT && orrery::gni::is_plain_local(*ep, d, false)) {
       const Errc done =

@@ -74,8 +74,9 @@ inline gni_return_t check_local(const Ep& ep, nic::Request* request, const gni_p
                                 std::uint64_t extra = 0) {
   request->local = local_key(ep, d.local_mem_hndl, &request->local_address);
   if (is_granted_local(ep, d, d.length + extra, request->op != nic::Op::put)) return GNI_RC_SUCCESS;
-  const Errc local = ep.nic->check_local(*ep.attachment->port, request->local, request->local_address,
-                                         d.length + extra, request->op != nic::Op::put);
+  const Errc local =
+      ep.nic->regions().check_local(ep.attachment->port->domain, request->local, request->local_address,
+                                    d.length + extra, request->op != nic::Op::put);
   if ((request->local.flags & nic::kSegmented) != 0) request->flags |= nic::kLocalOffset;
   return return_of(local);
 }

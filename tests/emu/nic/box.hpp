@@ -175,7 +175,7 @@ class World {
   // its event may be about to count itself out. False: that never comes.
   bool settle(int from, const Endpoint& endpoint) {
     const std::int64_t deadline = monotonic_ns() + 5'000'000'000;
-    while (!Nic::idle(endpoint)) {
+    while (!endpoint.is_idle()) {
       if (monotonic_ns() > deadline) return false;
       (*this)[from].nic().progress();
       serve_all();
@@ -189,7 +189,7 @@ class World {
     const ProcessName name = (*this)[i].name();
     (*this)[i].alive_here = false;
     for (auto& node : nodes_) {
-      if (node->alive_here) node->nic().peer_died(name);
+      if (node->alive_here) node->nic().attendant().peer_died(name);
     }
   }
 

@@ -50,7 +50,7 @@ TEST_F(KillProducer, ClaimOfAReceiveBuffer) {
   Scene scene(Path::direct);
   Nic& target = scene.world[1].nic();
   constexpr std::uint32_t kBuffers = 3;
-  const std::uint64_t offset = target.reserve_arena(ReceiveQueue::bytes_for(kBuffers));
+  const std::uint64_t offset = target.arena().take(ReceiveQueue::bytes_for(kBuffers), Arena::Use::unit);
   ReceiveQueue queue(target.view(), offset, kBuffers, address_of(scene.memory), 64, 1);
   run(
       scene, nothing,

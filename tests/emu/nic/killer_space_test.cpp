@@ -18,8 +18,8 @@ std::uint64_t page_of(const Scene& scene) { return address_of(scene.memory) & ~(
 TEST_F(KillInSpace, PutIntoAnExtent) {
   Scene scene(Path::adopt);
   Nic& target = scene.world[1].nic();
-  const MemKey space = target.register_space(scene.world[1].port(), 0, scene.target_queue).value();
-  ExtentMap& extents = target.registrations().extents();
+  const MemKey space = target.regions().register_space(scene.world[1].port(), 0, scene.target_queue).value();
+  ExtentMap& extents = target.regions().table().extents();
   const std::uint64_t page = page_of(scene);
   run(
       scene,
@@ -57,7 +57,10 @@ TEST_F(KillInSpace, OwnerInTheMiddleOfAnExtentsSwitch) {
   const std::uint64_t page = page_of(scene) + kBytes / 2;
   MemKey space;
   run(
-      scene, [&] { space = scene.world[0].nic().register_space(scene.world[0].port(), 0, nullptr).value(); },
+      scene,
+      [&] {
+        space = scene.world[0].nic().regions().register_space(scene.world[0].port(), 0, nullptr).value();
+      },
       [&] {
         Nic& owner = scene.world[0].nic();
         if (long_tests()) {
@@ -67,7 +70,7 @@ TEST_F(KillInSpace, OwnerInTheMiddleOfAnExtentsSwitch) {
           scene.world[0].unmap(page, page + kPageBytes);
           return;
         }
-        ExtentMap& extents = owner.registrations().extents();
+        ExtentMap& extents = owner.regions().table().extents();
         ORRERY_CHECK(extents.start({page, page + kPageBytes}), "nothing leaves");
         (void)extents.publish({page, page + kPageBytes}, [] { return true; });
         extents.finish();

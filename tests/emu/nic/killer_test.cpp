@@ -163,14 +163,14 @@ TEST_F(KillOwnerAnywhere, BlockingWaitThatFindsAnEvent) {
   Scene scene(Path::direct);
   run(
       scene, [&] { add_events(scene); },
-      [&] { (void)scene.world[0].nic().wait(*scene.victim_queue, std::nullopt); },
+      [&] { (void)scene.world[0].nic().waits().wait(*scene.victim_queue, std::nullopt); },
       [&] { put_and_hear(scene); });
 }
 
 TEST_F(KillOwnerAnywhere, BlockingWaitThatFindsNothing) {
   Scene scene(Path::direct);
   run(
-      scene, nothing, [&] { (void)scene.world[0].nic().wait(*scene.victim_queue, 0); },
+      scene, nothing, [&] { (void)scene.world[0].nic().waits().wait(*scene.victim_queue, 0); },
       [&] { put_and_hear(scene); });
 }
 

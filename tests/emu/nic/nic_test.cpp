@@ -244,7 +244,8 @@ TEST_P(NicOverPath, SegmentsAreAddressedAsOneByOffsets) {
   std::vector<std::uint8_t> a(100), b(5'000), c(30);
   const Segment segments[] = {
       {address_of(a.data()), a.size()}, {address_of(b.data()), b.size()}, {address_of(c.data()), c.size()}};
-  const auto key = pair.world[1].nic().register_segments(pair.world[1].port(), segments, 0, nullptr);
+  const auto key =
+      pair.world[1].nic().regions().register_segments(pair.world[1].port(), segments, 0, nullptr);
   ASSERT_TRUE(key.ok());
   std::vector<std::uint8_t> data(5'060);
   std::iota(data.begin(), data.end(), std::uint8_t{3});
@@ -315,7 +316,7 @@ TEST_P(NicOverPath, TheSourceOfAPutMayChangeWhenItsPostReturns) {
       ASSERT_EQ(pair.world[0].nic().post(*pair.endpoint, put), Errc::ok);
     }
     std::fill_n(pair.source.begin(), kPart, std::uint8_t{0});
-    for (int i = 0; i < 1000 && !Nic::idle(*pair.endpoint); ++i) {
+    for (int i = 0; i < 1000 && !pair.endpoint->is_idle(); ++i) {
       pair.world.serve_all();
       pair.world[0].nic().progress();
     }
@@ -378,7 +379,7 @@ TEST(NicFrames, SleepingTargetIsRungOnceAndAnAttendedOneNotAtAll) {
 
 TEST(NicAdoption, HotRegionBecomesDirectAndKeysStayGood) {
   Pair pair(Path::frame, 4096);
-  const auto state = [&] { return pair.world[1].nic().registrations().state_of(pair.key.index); };
+  const auto state = [&] { return pair.world[1].nic().regions().table().state_of(pair.key.index); };
   EXPECT_EQ(state(), RegionState::by_frame);
   for (std::uint32_t i = 0; i < pair.world[0].nic().options().adopt_after + 1; ++i) {
     ASSERT_EQ(pair.world[0].nic().post(*pair.endpoint, pair.put(0, 0, 8)), Errc::ok);

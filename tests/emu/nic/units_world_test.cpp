@@ -362,7 +362,7 @@ class SendWorld {
     std::uint64_t lost = 0;
     for (const Sender& sender : senders_) {
       (sender.alive ? sent : lost) += sender.sent.size();
-      if (sender.alive && !Nic::idle(*sender.endpoint)) fail("an endpoint is never idle");
+      if (sender.alive && !sender.endpoint->is_idle()) fail("an endpoint is never idle");
     }
     if (deaths_ == 0 && ended_ != sent) fail(fmt::format("{} of {} sends ended", ended_, sent));
     if (arrived_ < good_ || arrived_ > good_ + lost) {

@@ -221,7 +221,7 @@ void Simulation::settle_silent() {
   const std::vector<Operation*> open = open_;
   for (Operation* operation : open) {
     if ((operation->flags & kReports) != 0 || operation->ear != nullptr ||
-        !Nic::idle(*operation->line->endpoint))
+        !operation->line->endpoint->is_idle())
       continue;
     finish(*operation, operation->may.only(Errc::ok) ? Errc::ok : Errc::not_done);
   }
@@ -247,7 +247,8 @@ void Simulation::tell_all() {
       const auto slot = static_cast<std::size_t>(listener->slot);
       if (!listener->alive || life->told_dead[slot] || listener->slot == life->slot) continue;
       life->told_dead[slot] = true;
-      world_[listener->slot].nic().peer_died({static_cast<wire::ProcessSlot>(life->slot), life->generation});
+      world_[listener->slot].nic().attendant().peer_died(
+          {static_cast<wire::ProcessSlot>(life->slot), life->generation});
     }
   }
 }
@@ -291,7 +292,7 @@ void Simulation::check_all() {
   }
   for (const Line& line : lines_) {
     if (!line.from->alive) continue;
-    if (!Nic::idle(*line.endpoint)) return fail("an endpoint still counts operations");
+    if (!line.endpoint->is_idle()) return fail("an endpoint still counts operations");
     if (line.queue != nullptr && line.queue->queue->posts_open() != 0) {
       return fail("a queue still counts transactions");
     }

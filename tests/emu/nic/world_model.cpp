@@ -118,7 +118,7 @@ void Simulation::make_region(Life& life) {
   }
   CompletionQueue* const queue = region.queue == nullptr ? nullptr : region.queue->queue;
   Node& node = world_[life.slot];
-  const auto key = segmented ? node.nic().register_segments(node.port(), segments, flags, queue)
+  const auto key = segmented ? node.nic().regions().register_segments(node.port(), segments, flags, queue)
                              : node.nic().register_region(node.port(), segments[0].address,
                                                           segments[0].length, flags, queue);
   if (!key.ok()) return fail("a registration was refused");
@@ -177,7 +177,7 @@ void Simulation::make_line(Life& from) {
 
 void Simulation::rebind() {
   Line* line = choose_line();
-  if (line == nullptr || !Nic::idle(*line->endpoint)) return;
+  if (line == nullptr || !line->endpoint->is_idle()) return;
   for (const Operation* operation : open_) {
     if (operation->line == line) return;
   }
@@ -210,7 +210,8 @@ void Simulation::tell() {
     const auto slot = static_cast<std::size_t>(listener->slot);
     if (life->alive || life->told_dead[slot] || life->slot == listener->slot) continue;
     life->told_dead[slot] = true;
-    world_[listener->slot].nic().peer_died({static_cast<wire::ProcessSlot>(life->slot), life->generation});
+    world_[listener->slot].nic().attendant().peer_died(
+        {static_cast<wire::ProcessSlot>(life->slot), life->generation});
     return;
   }
 }

@@ -359,7 +359,7 @@ TEST(CollectivePackets, ALostContributionBreaksTheTree) {
     std::uint64_t result[3] = {};
     Request request;
     request.flags = kGlobalEvent;
-    ASSERT_EQ(world[1].nic().join(
+    ASSERT_EQ(world[1].nic().collective().post(
                   *endpoint, edge, request,
                   {.value = {.operand = {1, 0}, .reduction = 4, .command = kAdd}, .result = result}),
               Errc::ok);

@@ -138,7 +138,7 @@ class Tree {
   // What GNI_CeCheckResult does first.
   void check(int leaf, int which = 0) {
     Leaf& l = *leaves_[static_cast<std::size_t>(leaf)];
-    world_[l.node].nic().look_for_result(l.results[static_cast<std::size_t>(which)].data());
+    world_[l.node].nic().collective().look_for_result(l.results[static_cast<std::size_t>(which)].data());
   }
   // The leaf's client lets go of its results.
   Status deregister(int leaf) {

@@ -187,13 +187,13 @@ TEST_F(CompletionQueueTest, SleeperIsWokenByAnEventOfAnotherThread) {
   CompletionQueue& queue = make(16);
   for (int i = 0; i < 50; ++i) {
     std::thread producer([&] { ASSERT_EQ(push_event(queue.view(), numbered(7)), Errc::ok); });
-    EXPECT_EQ(nic().wait(queue, std::nullopt), Errc::ok);
+    EXPECT_EQ(nic().waits().wait(queue, std::nullopt), Errc::ok);
     producer.join();
     Event event;
     ASSERT_EQ(queue.take(&event), Errc::ok);
   }
   EXPECT_EQ(queue.view().state->waiters.load(), 0u);
-  EXPECT_EQ(nic().wait(queue, monotonic_ns()), Errc::timeout);
+  EXPECT_EQ(nic().waits().wait(queue, monotonic_ns()), Errc::timeout);
 }
 
 TEST_F(CompletionQueueTest, TransactionsAreNamedOnceUntilTheirLastEventIsCollected) {

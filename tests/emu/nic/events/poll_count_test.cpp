@@ -187,10 +187,10 @@ TEST(LookAbout, WhoSleepsHandsFramesBackToTheServiceThread) {
   polled.poll(1);
   ASSERT_TRUE(polled.node.nic().serve());
   polled.poll(kManyLooks);
-  ASSERT_EQ(polled.node.nic().wait(polled.queue, monotonic_ns()), Errc::timeout);
+  ASSERT_EQ(polled.node.nic().waits().wait(polled.queue, monotonic_ns()), Errc::timeout);
   EXPECT_EQ(polled.node.postponed_ns.back(), Attendant::kServicePeriodNs);
   const auto times = polled.node.postponed_ns.size();
-  ASSERT_EQ(polled.node.nic().wait(polled.queue, monotonic_ns()), Errc::timeout);
+  ASSERT_EQ(polled.node.nic().waits().wait(polled.queue, monotonic_ns()), Errc::timeout);
   EXPECT_EQ(polled.node.postponed_ns.size(), times) << "once";
 }
 

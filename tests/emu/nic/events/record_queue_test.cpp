@@ -149,7 +149,7 @@ TEST_F(Records, SleeperOnSeveralQueuesIsWoken) {
   RecordQueue& b = make(4);
   std::thread waiter([&] {
     CompletionQueue* const rings[] = {&a.ring(), &b.ring()};
-    EXPECT_EQ(nic().wait_any(rings, std::nullopt, [] { return false; }).value(), 1u);
+    EXPECT_EQ(nic().waits().wait_any(rings, std::nullopt, [] { return false; }).value(), 1u);
   });
   while (b.view().queue.state->waiters.load() == 0) std::this_thread::yield();
   ASSERT_EQ(push_record(b.view(), numbered(1), kSelf), Errc::ok);

@@ -60,7 +60,7 @@ struct Pair {
     const Errc posted = post(put(value, at, flags));
     return posted == Errc::ok ? outcome() : posted;
   }
-  const FaultCounters& counters() { return world[0].nic().fault_counters(); }
+  const FaultCounters& counters() { return error_state(world[0].nic().view()).faults; }
   World world;
   std::vector<std::uint64_t> target;
   std::vector<std::uint64_t> source;
@@ -110,7 +110,8 @@ TEST_P(Faults, EveryVerbMeetsThem) {
   }
   std::array<ChainPart, 2> parts{ChainPart{pair.endpoint.get(), pair.put(5, 5, 0)},
                                  ChainPart{pair.endpoint.get(), pair.put(6, 6, 0)}};
-  ASSERT_EQ(pair.world[0].nic().post_chain(*pair.endpoint, parts, kGlobalEvent, nullptr), Errc::ok);
+  ASSERT_EQ(pair.world[0].nic().initiator().post_chain(*pair.endpoint, parts, kGlobalEvent, nullptr),
+            Errc::ok);
   EXPECT_EQ(pair.outcome(), Errc::timeout);
   EXPECT_EQ(pair.target, std::vector<std::uint64_t>(64));
   EXPECT_EQ(pair.counters().dropped.load(), 6u);
@@ -198,7 +199,7 @@ TEST_P(Faults, WhatIsDelayedComesLaterAndMayBeOvertakenUnlessTheOrderIsAsked) {
   const std::int64_t begin = monotonic_ns();
   ASSERT_EQ(pair.post(pair.put(7, 1)), Errc::ok);
   pair.source[1] = 99;  // ours again
-  const bool was_idle = Nic::idle(*pair.endpoint);
+  const bool was_idle = pair.endpoint->is_idle();
   ASSERT_EQ(pair.post(pair.put(8, 2)), Errc::ok);
   EXPECT_EQ(pair.outcome(), Errc::ok) << "the second overtakes the first";
   const std::uint64_t first = pair.target[1];
@@ -220,7 +221,7 @@ TEST_P(Faults, WhatIsDelayedComesLaterAndMayBeOvertakenUnlessTheOrderIsAsked) {
   }
   EXPECT_EQ(pair.target[1], 9u) << "the third stays behind the first";
   EXPECT_EQ(pair.counters().delayed.load(), 1u);
-  EXPECT_TRUE(Nic::idle(*pair.endpoint));
+  EXPECT_TRUE(pair.endpoint->is_idle());
 }
 
 TEST_P(Faults, WhatIsDelayedKeepsTheQueueThatItWasPostedWith) {
@@ -276,7 +277,8 @@ TEST_P(Faults, AChainWhosePartsAreDelayedEndsOnce) {
   Pair pair(GetParam(), "delay=1:1us");
   std::array<ChainPart, 2> parts{ChainPart{pair.endpoint.get(), pair.put(5, 5, 0)},
                                  ChainPart{pair.endpoint.get(), pair.put(6, 6, 0)}};
-  ASSERT_EQ(pair.world[0].nic().post_chain(*pair.endpoint, parts, kGlobalEvent, nullptr), Errc::ok);
+  ASSERT_EQ(pair.world[0].nic().initiator().post_chain(*pair.endpoint, parts, kGlobalEvent, nullptr),
+            Errc::ok);
   EXPECT_EQ(pair.outcome(), Errc::ok);
   EXPECT_EQ(pair.target[5], 5u);
   EXPECT_EQ(pair.target[6], 6u);

@@ -83,11 +83,11 @@ TEST_P(Timed, EachPartOfAPutComesAtItsTime) {
   pair.clock.pass_to(300);
   EXPECT_TRUE(pair.event_there());
   EXPECT_FALSE(pair.event_here());
-  EXPECT_FALSE(Nic::idle(*pair.endpoint));
+  EXPECT_FALSE(pair.endpoint->is_idle());
   pair.clock.pass_to(400);
   EXPECT_TRUE(pair.event_here());
   EXPECT_EQ(pair.last, Errc::ok);
-  EXPECT_TRUE(Nic::idle(*pair.endpoint));
+  EXPECT_TRUE(pair.endpoint->is_idle());
   EXPECT_EQ(pair.clock.touched, (std::vector<std::uint32_t>{1, 1, 0}));
   EXPECT_TRUE(pair.clock.quiet());
 }
@@ -193,7 +193,8 @@ struct Reduction {
     Request request;
     request.flags = kGlobalEvent;
     const CeValue given{.operand = {value, 0}, .reduction = reduction, .command = kAdd, .two_operands = true};
-    return world[0].nic().join(*endpoint, tree.edge(leaf), request, tree.contribution(leaf, given, which));
+    return world[0].nic().collective().post(*endpoint, tree.edge(leaf), request,
+                                            tree.contribution(leaf, given, which));
   }
   int events() {
     int count = 0;
@@ -234,7 +235,7 @@ TEST(TimedJoin, TheResultIsThereWhenTheLastContributionsIs) {
   EXPECT_EQ(r.tree.result(1, 1), 42u);
   EXPECT_EQ(r.clock.touched_all, 2) << "waiters in the tree look again";
   EXPECT_EQ(r.events(), 1);
-  EXPECT_TRUE(Nic::idle(*r.endpoint));
+  EXPECT_TRUE(r.endpoint->is_idle());
 }
 
 TEST(TimedJoin, ALaneIsTakenWhileItsContributionIsOnItsWay) {
@@ -265,7 +266,7 @@ TEST(TimedJoin, ARefusedContributionIsToldAtItsTimeAndLeavesTheClockQuiet) {
     EXPECT_EQ(r.events(), 1);
   }
   EXPECT_TRUE(r.clock.quiet()) << "a task that comes again and again would hide a deadlock";
-  EXPECT_TRUE(Nic::idle(*r.endpoint));
+  EXPECT_TRUE(r.endpoint->is_idle());
 }
 
 TEST(TimedJoin, GivesItsRoomBackWhenNoEventCanBeOpened) {

@@ -47,7 +47,7 @@ class Space : public testing::Test {
     ASSERT_TRUE(job.publish(kDomain, static_cast<std::uint32_t>(rank_), 0).ok());
     port_ = nic_->open_port(kDomain, job.nic_address(), static_cast<std::uint32_t>(rank_));
     Told told;
-    if (rank_ == 1) told = {nic_->register_space(*port_, 0, nullptr).value(), job.nic_address(), 0};
+    if (rank_ == 1) told = {nic_->regions().register_space(*port_, 0, nullptr).value(), job.nic_address(), 0};
     target_ = told_by_owner(told);
     queue_ = nic_->create_queue(64, 0).value();
     endpoint_ = std::make_unique<Endpoint>();

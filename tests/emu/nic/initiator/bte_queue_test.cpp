@@ -106,14 +106,15 @@ TEST_P(BlockTransfers, WhatIsPostedWhenAFenceIsOverHasItsEventBehindIt) {
   EXPECT_EQ(next(), &a);
   post(1, 0, 2 * kMiB, 0, &a);
   post(1, 2 * kMiB, 8, kFence, &b);
-  while (world[0].nic().block_transfers() != 0) world.serve_all();
-  EXPECT_FALSE(world[0].nic().block_transfer_is_short(8, queue)) << "the events before it are not taken";
+  while (world[0].nic().router().bte().outstanding() != 0) world.serve_all();
+  EXPECT_FALSE(world[0].nic().router().block_transfer_is_short(8, queue))
+      << "the events before it are not taken";
   post(1, 0, 8, 0, &c);
   EXPECT_EQ(next(), &a);
   EXPECT_EQ(next(), &b);
-  EXPECT_FALSE(world[0].nic().block_transfer_is_short(8, queue));
+  EXPECT_FALSE(world[0].nic().router().block_transfer_is_short(8, queue));
   EXPECT_EQ(next(), &c);
-  EXPECT_TRUE(world[0].nic().block_transfer_is_short(8, queue)) << "the fence is of the past";
+  EXPECT_TRUE(world[0].nic().router().block_transfer_is_short(8, queue)) << "the fence is of the past";
   post(1, 0, 8, 0, &a);
   EXPECT_EQ(next(), &a);
 }

@@ -462,7 +462,7 @@ TEST_P(Window, AChainEndsInOneCompletionWithItsFirstError) {
     return Errc::timeout;
   };
   for (int round = 0; round < 2; ++round) {
-    ASSERT_EQ(world[0].nic().post_chain(*endpoints[0], parts, kGlobalEvent, &parts), Errc::ok);
+    ASSERT_EQ(world[0].nic().initiator().post_chain(*endpoints[0], parts, kGlobalEvent, &parts), Errc::ok);
     EXPECT_EQ(outcome(), Errc::ok);
     for (int node = 0; node < kNodes; ++node) {
       EXPECT_EQ(memory[node][0], 70 + node);
@@ -471,7 +471,7 @@ TEST_P(Window, AChainEndsInOneCompletionWithItsFirstError) {
   }
   parts[2].request.remote_address += kBytes;
   parts[3].request.remote.generation = static_cast<std::uint16_t>(parts[3].request.remote.generation + 1);
-  ASSERT_EQ(world[0].nic().post_chain(*endpoints[0], parts, kGlobalEvent, &parts), Errc::ok);
+  ASSERT_EQ(world[0].nic().initiator().post_chain(*endpoints[0], parts, kGlobalEvent, &parts), Errc::ok);
   EXPECT_EQ(outcome(), Errc::bounds);
   EXPECT_EQ(memory[4][0], 74) << "the others arrived";
   for (const auto& endpoint : endpoints) EXPECT_EQ(endpoint->in_flight.load(), 0u);

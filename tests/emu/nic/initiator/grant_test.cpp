@@ -92,7 +92,8 @@ TEST(Adoption, StopsBeforePagesThatTheProgramLetGoOf) {
       EXPECT_TRUE(world[1].nic().deregister(key).ok());
       gone = true;
     });
-    while (world[1].nic().registrations().state_of(key.index) != RegionState::free) std::this_thread::yield();
+    while (world[1].nic().regions().table().state_of(key.index) != RegionState::free)
+      std::this_thread::yield();
     EXPECT_FALSE(gone) << "its pages are being moved";
   };
   for (int i = 0; i < 4 && switches == 0; ++i) {

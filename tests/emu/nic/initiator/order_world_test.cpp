@@ -106,7 +106,7 @@ class OrderWorld {
     space_ = reinterpret_cast<std::uint64_t*>(begin + kExtentBytes);
     arrivals_ = world_[kOwner].nic().create_queue(4096, 0).value();
     for (std::size_t key = 0; key < 2; ++key) keys_[key] = registered();
-    keys_[2] = world_[kOwner].nic().register_space(world_[kOwner].port(), 0, arrivals_).value();
+    keys_[2] = world_[kOwner].nic().regions().register_space(world_[kOwner].port(), 0, arrivals_).value();
     for (std::size_t i = 0; i < kWriters; ++i) {
       Writer& writer = writers_[i];
       writer.index = i;
@@ -150,7 +150,7 @@ class OrderWorld {
           i += post(writer, mine) ? 1 : 0;
           reap(writer);
         }
-        while (!Nic::idle(*writer.endpoint)) reap(writer), std::this_thread::yield();
+        while (!writer.endpoint->is_idle()) reap(writer), std::this_thread::yield();
         --running;
       });
     }

@@ -48,7 +48,7 @@ class Spaces : public ::testing::Test {
   explicit Spaces(Path path = Path::adopt, const Nic::Options& options = {.adopt_after = 4})
       : world_(3, path, options) {
     for (int i = 0; i < world_.size(); ++i) queues_.push_back(world_[i].nic().create_queue(1024, 0).value());
-    key_ = world_[1].nic().register_space(world_[1].port(), 0, queues_[1]).value();
+    key_ = world_[1].nic().regions().register_space(world_[1].port(), 0, queues_[1]).value();
     endpoint_ = world_.endpoint(0, 1, queues_[0]);
   }
 
@@ -115,7 +115,7 @@ TEST_F(SpacesByFrame, OneKeyReachesWhatWasMappedBeforeAndAfterIt) {
     ASSERT_EQ(post(*endpoint_, put(value, address)), Errc::ok);
     EXPECT_EQ(memory_.word(address), 42u);
   }
-  EXPECT_EQ(world_[1].nic().registrations().in_use(), 1u);
+  EXPECT_EQ(world_[1].nic().regions().table().in_use(), 1u);
 }
 
 TEST_F(SpacesByFrame, BeyondTheAddressSpaceIsOutOfBounds) {
@@ -125,7 +125,7 @@ TEST_F(SpacesByFrame, BeyondTheAddressSpaceIsOutOfBounds) {
 }
 
 TEST_F(SpacesByFrame, MayBeReadOnlyAndBelongsToItsDomain) {
-  key_ = world_[1].nic().register_space(world_[1].port(), kReadOnly, nullptr).value();
+  key_ = world_[1].nic().regions().register_space(world_[1].port(), kReadOnly, nullptr).value();
   const std::uint64_t value = 42;
   EXPECT_EQ(post(*endpoint_, put(value, memory_.begin())), Errc::permission);
 }
@@ -174,7 +174,7 @@ TEST_F(Spaces, GrantEndsWithItsRegistrationThoughAnotherOfTheWholeSpaceStands) {
   const std::uint64_t hot = memory_.at(1, 5);
   make_hot(hot);
   EXPECT_TRUE(goes_direct(hot, 2));
-  const MemKey other = world_[1].nic().register_space(world_[1].port(), 0, nullptr).value();
+  const MemKey other = world_[1].nic().regions().register_space(world_[1].port(), 0, nullptr).value();
   ASSERT_TRUE(world_[1].nic().deregister(key_).ok());
   const std::uint64_t value = 3;
   EXPECT_EQ(post(*endpoint_, put(value, hot)), Errc::invalid_handle);
@@ -262,14 +262,14 @@ TEST_F(Spaces, PeerThatIsStalledAtTheEndIsCutOffFromTheExtents) {
 }
 
 TEST_F(Spaces, OrdinaryRegistrationIsNotAdoptedForTheSakeOfTheWholeSpace) {
-  EXPECT_FALSE(world_[1].nic().registrations().covers_any(memory_.begin(), memory_.begin() + kPageBytes));
+  EXPECT_FALSE(world_[1].nic().regions().table().covers_any(memory_.begin(), memory_.begin() + kPageBytes));
 }
 
 TEST_F(Spaces, SuspensionOfTheDomainEndsGrants) {
   const std::uint64_t hot = memory_.at(1, 5);
   make_hot(hot);
   EXPECT_TRUE(goes_direct(hot, 1));
-  auto& registrations = world_[1].nic().registrations();
+  auto& registrations = world_[1].nic().regions().table();
   const auto alive = [](std::uint32_t) { return true; };
   ASSERT_TRUE(registrations.mark_suspended(7, true, alive, 0));
   const Transfer transfer{.key = key_word(key_), .remote_address = hot, .length = 0};
@@ -302,7 +302,7 @@ void run_world(std::uint64_t seed) {
   std::uint64_t next = 1;
   for (int step = 0; step < 120; ++step) {
     if (keys.empty() || below(20) == 0) {
-      keys.push_back(world[2].nic().register_space(world[2].port(), 0, nullptr).value());
+      keys.push_back(world[2].nic().regions().register_space(world[2].port(), 0, nullptr).value());
     }
     const std::uint32_t what = below(20);
     const auto from = static_cast<std::size_t>(below(2));

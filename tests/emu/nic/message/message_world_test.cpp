@@ -343,7 +343,7 @@ class MessageWorld {
       const auto slot = static_cast<std::size_t>(listener.slot);
       if (life->alive || life->told[slot] || life->slot == listener.slot) continue;
       life->told[slot] = true;
-      nic(listener).peer_died({static_cast<wire::ProcessSlot>(life->slot), life->generation});
+      nic(listener).attendant().peer_died({static_cast<wire::ProcessSlot>(life->slot), life->generation});
       return;
     }
   }

@@ -25,7 +25,7 @@ class Queue {
  public:
   Queue(Nic& nic, std::uint32_t buffers, std::uint64_t nonce = 1)
       : slab(buffers * kBufferBytes),
-        offset_(nic.reserve_arena(ReceiveQueue::bytes_for(buffers))),
+        offset_(nic.arena().take(ReceiveQueue::bytes_for(buffers), Arena::Use::unit)),
         queue(nic.view(), offset_, buffers, reinterpret_cast<std::uint64_t>(slab.data()), kBufferBytes,
               nonce) {}
   std::vector<std::byte> slab;

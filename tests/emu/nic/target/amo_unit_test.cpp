@@ -249,7 +249,8 @@ TEST_P(AmoUnit, SeveralWordsAreOneOperation) {
 
 TEST_P(AmoUnit, WordsOfSegmentsAreFoundWhereTheyLie) {
   const Segment segments[] = {{address(memory + 100), 24}, {address(memory + 10), 20}, {address(memory), 20}};
-  const MemKey list = world[1].nic().register_segments(world[1].port(), segments, 0, nullptr).value();
+  const MemKey list =
+      world[1].nic().regions().register_segments(world[1].port(), segments, 0, nullptr).value();
   const auto at = [&](std::uint64_t offset, unsigned flags = 0) {
     Request r = request(amo::command(AmoOp::add, kAmoFetch | flags), nullptr, 1);
     r.remote_address = offset;

@@ -94,7 +94,7 @@ TEST_P(ExecuteRows, GivesItsOutcomeAndTouchesNothingElse) {
   CompletionQueue* const queue = nic.create_queue(4, 0).value();
   const Segment segments[] = {{base, 3'000}, {base + 3'000, kRegionBytes - 3'000}};
   const MemKey key = row.region == Region::segmented
-                         ? nic.register_segments(world[0].port(), segments, 0, queue).value()
+                         ? nic.regions().register_segments(world[0].port(), segments, 0, queue).value()
                          : nic.register_region(world[0].port(), base, kRegionBytes,
                                                row.region == Region::read_only ? kReadOnly : 0, queue)
                                .value();

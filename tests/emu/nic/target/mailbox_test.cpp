@@ -236,7 +236,7 @@ TEST(MailboxThreads, TwoThreadsTalkAsFastAsTheyCan) {
     run(0);
     other.join();
     EXPECT_EQ(wrong.load(), 0);
-    for (int i = 0; i < 1000 && !(Nic::idle(*endpoint[0]) && Nic::idle(*endpoint[1])); ++i) world.serve_all();
+    for (int i = 0; i < 1000 && !(endpoint[0]->is_idle() && endpoint[1]->is_idle()); ++i) world.serve_all();
   }
 }
 

@@ -174,7 +174,7 @@ TEST_F(FrameGrants, RefusalsAreNoticedInAStreamOfThem) {
 // A put of one line names a place in the registration; where that is, the segments say.
 TEST_F(FrameGrants, SegmentsAreFollowed) {
   const Segment segments[] = {{address_of(&target[1000]), 12}, {address_of(&target[10]), 100}};
-  key = world[1].nic().register_segments(world[1].port(), segments, 0, nullptr).value();
+  key = world[1].nic().regions().register_segments(world[1].port(), segments, 0, nullptr).value();
   Request request = put(0x0807'0605'0403'0201, 1);
   for (const std::uint64_t offset : {0ull, 8ull, 12ull}) {
     request.remote_address = offset;
@@ -193,7 +193,7 @@ TEST_F(FrameGrants, AFullLaneHoldsNothingUp) {
     if (posted == Errc::no_resource) break;
     ASSERT_EQ(posted, Errc::ok);
   }
-  for (int i = 0; i < 2000 && !Nic::idle(*endpoint); ++i) {
+  for (int i = 0; i < 2000 && !endpoint->is_idle(); ++i) {
     serve();
     world[0].nic().progress();
   }
