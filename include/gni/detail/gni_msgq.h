@@ -62,8 +62,8 @@ gni_return_t GNI_MsgqSend(gni_msgq_handle_t msgq_hndl, gni_ep_handle_t ep_hndl, 
 
 /*
  * Hands arrived messages to the callback.
- *   timeout  milliseconds to wait for the first; (uint32_t)-1: for ever. A queue without
- *            GNI_MSGQ_MODE_BLOCKING does not wait, and takes 0 and (uint32_t)-1 alone
+ *   timeout  milliseconds to wait for the first; 0 and (uint32_t)-1 not at all, and nothing else for a queue
+ *            without GNI_MSGQ_MODE_BLOCKING
  * Returns SUCCESS all that had come was handed over, or nothing came; NOT_DONE the callback gave 0: there may
  * be more; INVALID_PARAM. Blocks up to the timeout; where processes share cores at least 100 ms.
  * Serialise per NIC. uGNI: MsgqProgress

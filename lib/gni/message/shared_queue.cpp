@@ -26,7 +26,7 @@ constexpr std::int64_t kTellNs = 2'000'000'000;
 // Where processes share cores a wait lasts at least so long: a peer gets its turn in it.
 constexpr std::int64_t kCrowdedWaitNs = 100'000'000;
 constexpr std::int64_t kLookNs = 200'000;
-constexpr std::uint32_t kForEver = UINT32_MAX;
+constexpr std::uint32_t kDoNotWait = UINT32_MAX;
 
 // A queue is found in the job's directory as an endpoint of a domain that no client can have: its cookie is
 // of the loopback's key.
@@ -380,8 +380,7 @@ void SharedQueue::learn(const Arrived& arrived) {
 
 bool SharedQueue::wait_for_any(std::uint32_t timeout_ms) {
   std::int64_t wait = 0;
-  const bool for_ever = timeout_ms == kForEver && (attrs_.modes & GNI_MSGQ_MODE_BLOCKING) != 0;
-  if (timeout_ms != 0 && timeout_ms != kForEver) {
+  if (timeout_ms != 0 && timeout_ms != kDoNotWait) {
     wait = std::int64_t{timeout_ms} * 1'000'000;
     const bool crowded = attachment_.job->wait_budget().spins == 0;
     if (crowded) wait = std::max(wait, kCrowdedWaitNs);
@@ -391,10 +390,10 @@ bool SharedQueue::wait_for_any(std::uint32_t timeout_ms) {
     (void)settle();
     (void)collect();
     if (!arrived_.empty()) return true;
-    if (looks > 0 && !for_ever && nic_.waits().now_ns() >= deadline) return false;
+    if (looks > 0 && nic_.waits().now_ns() >= deadline) return false;
     // In virtual time the looks alone let none pass up to the deadline.
     if (clock::Clock* const clock = nic_.clock(); looks > 0 && clock != nullptr && clock->is_virtual()) {
-      (void)clock->wait(for_ever ? std::nullopt : std::optional{Picos{deadline * 1000}});
+      (void)clock->wait(Picos{deadline * 1000});
       continue;
     }
     looks < 100 ? yield_cpu() : nap();
@@ -403,7 +402,7 @@ bool SharedQueue::wait_for_any(std::uint32_t timeout_ms) {
 
 Errc SharedQueue::progress(std::uint32_t timeout_ms) {
   const bool blocking = (attrs_.modes & GNI_MSGQ_MODE_BLOCKING) != 0;
-  if (in_callback_ || (!blocking && timeout_ms != kForEver && timeout_ms != 0)) return Errc::invalid_param;
+  if (in_callback_ || (!blocking && timeout_ms != kDoNotWait && timeout_ms != 0)) return Errc::invalid_param;
   if (!wait_for_any(timeout_ms)) return Errc::ok;
   while (!arrived_.empty()) {
     Arrived next = arrived_.front();

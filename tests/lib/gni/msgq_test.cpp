@@ -158,6 +158,7 @@ TEST_F(Queues, ACallbackThatSaysStopIsCalledOncePerCall) {
     }
   }
   EXPECT_EQ(GNI_MsgqProgress(queue, 0), GNI_RC_SUCCESS) << "nothing came";
+  EXPECT_EQ(GNI_MsgqProgress(queue, UINT32_MAX), GNI_RC_SUCCESS) << "it does not wait";
 }
 
 TEST_F(Queues, WithoutABufferASendIsNotDone) {
