@@ -139,9 +139,9 @@ ORRERY_TIMED_PATH [[gnu::aligned(64)]] gni_return_t GNI_PostFma(gni_ep_handle_t 
     if (done != Errc::not_done) [[likely]]
       return orrery::gni::answer(done);
   }
-  if (raw_value(d.type) == GNI_POST_CE) return orrery::gni::post_ce(*ep, post_descr);
   if (raw_value(d.type) == GNI_POST_AMO || raw_value(d.type) == GNI_POST_AMO_W_FLAG)
     return orrery::gni::post_amo(*ep, post_descr);
+  if (raw_value(d.type) == GNI_POST_CE) return orrery::gni::post_ce(*ep, post_descr);
   return orrery::gni::post_fma_checked(*ep, post_descr);
 }
 
