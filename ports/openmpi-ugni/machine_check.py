@@ -57,6 +57,18 @@ class Runner:
             loop.wait()
         self.busy = []
 
+    @staticmethod
+    def stop(job):
+        """The launcher is told first, so that it ends its ranks, which have sessions of their own."""
+        for number, patience in ((signal.SIGTERM, 10), (signal.SIGKILL, None)):
+            if job.poll() is not None:
+                return
+            os.killpg(job.pid, number)
+            try:
+                job.wait(patience)
+            except subprocess.TimeoutExpired:
+                pass
+
     def run(self, machine, ranks, words, folder):
         """(exit code or None when stopped, output, whether it was exact, seconds)"""
         report = os.path.join(folder, "report.json")
@@ -74,14 +86,8 @@ class Runner:
                 code = job.wait(self.options.time_out)
             except subprocess.TimeoutExpired:
                 code = None
-                # The launcher is told first, so that it ends its ranks, which have sessions of their own.
-                for number, patience in ((signal.SIGTERM, 10), (signal.SIGKILL, None)):
-                    os.killpg(job.pid, number)
-                    try:
-                        job.wait(patience)
-                        break
-                    except subprocess.TimeoutExpired:
-                        pass
+            finally:
+                self.stop(job)  # also when this program is stopped
             out.seek(0)
             text = out.read()
         exact = False
@@ -195,6 +201,7 @@ def main():
     options.work = os.path.abspath(options.work)
     options.osu = os.path.abspath(options.osu) if options.osu else ""
     found = programs(options)
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     runner = Runner(options)
     passed = failed = 0
     table = []

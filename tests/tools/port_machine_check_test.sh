@@ -30,7 +30,8 @@ script "$osu/osu_gather" <<<'exec sleep 600'
 script "$osu/osu_hello" <<<'if [ -e seen ]; then echo a; echo b; else echo b; echo a; fi; touch seen'
 script "$osu/not_of_osu" <<<'exit 9'
 
-check() { python3 "$root/ports/openmpi-ugni/machine_check.py" --orrery "$folder/orrery" --work "$folder/work" --osu "$folder/osu" "$@"; }
+checks=(python3 "$root/ports/openmpi-ugni/machine_check.py" --orrery "$folder/orrery" --work "$folder/work" --osu "$folder/osu")
+check() { "${checks[@]}" "$@"; }
 says() { grep -qE -- "$1" <<<"$said" || fail "no '$1' in: $said"; }
 
 said=$(check --machine aries,gemini --ranks 2,4 --only osu_barrier,osu_latency,osu_hello --busy 1) || fail "$said"
@@ -52,6 +53,15 @@ says '^1 passed, 3 failed$'
 
 ! said=$(check --machine aries --runs 1 --only osu_gather --ranks 2 --time-out 1) || fail "all well: $said"
 says '^FAILED +aries +2 osu_gather +ended 0/1 \(stopped\)'
+
+# Stopped itself, it leaves nothing running.
+script "$osu/osu_gather" <<<'echo $$ > pid.new && mv pid.new pid; exec sleep 600'
+place=$folder/work/machine/aries-2/osu_gather
+"${checks[@]}" --machine aries --runs 1 --only osu_gather --ranks 2 >/dev/null 2>&1 & checking=$!
+until [ -e "$place/pid" ]; do sleep 0.05; done
+kill $checking
+wait $checking && fail "stopped, and ended with 0"
+! kill -0 "$(cat "$place/pid")" 2>/dev/null || fail "a program is left running"
 
 refused() {  # <what> <arguments...>
   local what=$1; shift
