@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -14,6 +15,29 @@
 
 // A child that runs one operation, instruction by instruction.
 namespace orrery::test {
+
+// While it lives, the calling thread and the children that it forks stay on the processor of the moment. A step
+// is two switches between the child and its tracer: between two processors each of them is an interrupt.
+class OnOneProcessor {
+ public:
+  OnOneProcessor() {
+    const int processor = sched_getcpu();
+    if (processor < 0 || sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    pinned_ = sched_setaffinity(0, sizeof one, &one) == 0;
+  }
+  ~OnOneProcessor() {
+    if (pinned_) (void)sched_setaffinity(0, sizeof before_, &before_);
+  }
+  OnOneProcessor(const OnOneProcessor&) = delete;
+  OnOneProcessor& operator=(const OnOneProcessor&) = delete;
+
+ private:
+  cpu_set_t before_;
+  bool pinned_ = false;
+};
 
 class Stepper {
  public:
@@ -29,6 +53,7 @@ class Stepper {
 
   // Forks a child that runs `operation`, and stops it for good after `limit` instructions.
   End start(const std::function<void()>& operation, std::uint64_t limit) {
+    const OnOneProcessor pinned;
     steps = 0;
     finished_->store(0);
     child_ = fork();
