@@ -91,6 +91,10 @@ class Clock {
   virtual void idle(const void* source) = 0;
   // Right after idle(): what the program looked for was there.
   virtual void found() {}
+  // A datagram has come, and the program looks for one: whether the program is not to see it yet. Any thread.
+  virtual bool holds_back_datagram() { return false; }
+  // The program has taken one. Any thread.
+  virtual void datagram_taken() {}
   // Waits until something happens to this process (true) or `deadline` comes (false). Virtual time only.
   virtual bool wait(std::optional<Picos> deadline) = 0;
 

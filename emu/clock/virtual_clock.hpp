@@ -57,6 +57,8 @@ class VirtualClock final : public Clock, private Debtor {
   void stir(std::uint32_t process_slot) override;
   void idle(const void* source) override;
   void found() override;
+  bool holds_back_datagram() override;
+  void datagram_taken() override;
   bool wait(std::optional<Picos> deadline) override;
   void barrier_arrive() override;
   void barrier_wait(Picos takes) override;
@@ -169,6 +171,7 @@ class VirtualClock final : public Clock, private Debtor {
   bool is_touched();
   void wait_by_looking(std::int64_t until, bool wakes, bool peeks);
   void look_again();
+  bool shows_datagrams();
   void go_out();
   bool run_until(std::int64_t until, bool wakes, WaitsFor why, bool peeks = false);
   bool pass_until(std::int64_t until, bool wakes, WaitsFor why, bool peeks, bool is_guest);
@@ -227,6 +230,11 @@ class VirtualClock final : public Clock, private Debtor {
   // the event that follows.
   bool woken_by_data_ = false, data_is_vain_ = false;
   bool peeking_ = false;  // the program looks without the turn
+  // The program has looked in real time, or slept between looks: in which round its engine looks for datagrams
+  // next is not known any more.
+  bool rounds_unknown_ = false;
+  std::uint32_t held_back_ = 0;  // looks in a row that would have found a datagram
+  bool shown_ = false;           // the next one is not held back
   // Looks at the clock in the same row.
   std::int64_t streak_from_ = 0;
   std::uint32_t clock_looks_ = 0;

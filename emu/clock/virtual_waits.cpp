@@ -28,6 +28,8 @@ constexpr std::int64_t kShortestQuantum = 100'000;       // 100 ns
 constexpr std::int64_t kLongestQuantum = 1'000'000'000;  // 1 ms
 constexpr std::uint32_t kHelperLooks = 256;
 constexpr std::uint32_t kNaps = 64;  // in a row: the program waits
+// Looks at a datagram that is held back: a program that has always something else to do finds it, too.
+constexpr std::uint32_t kMostHeldBack = 4096;
 
 }  // namespace
 
@@ -50,6 +52,7 @@ ORRERY_TIMED_PATH void VirtualClock::wait_by_looking(std::int64_t until, bool wa
 
 // The program has looked in real time, for nothing.
 void VirtualClock::look_again() {
+  rounds_unknown_ = true;
   if (knocks_.load(std::memory_order_relaxed) != 0) {
     mu_.unlock();
     while (knocks_.load(std::memory_order_relaxed) != 0) yield_cpu();
@@ -85,7 +88,10 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
     return go_out();
   }
   // It may hold a lock of the program's, for which the thread spins that was woken: it does not wait in here.
-  if (thread_waits_.awake() != 0 && others_may_go_on()) return go_out();
+  if (thread_waits_.awake() != 0 && others_may_go_on()) {
+    rounds_unknown_ = true;
+    return go_out();
+  }
   looks_beside_ = 0;
   // In which of an engine's rounds it looks at a free source is an accident: the news are not for that.
   if (!is_free_source(source) && is_news()) {
@@ -95,6 +101,7 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
     return go_out();
   }
   const Looks::Then then = looks_.look(source);
+  if (then == Looks::Then::waits && shows_datagrams()) return go_out();
   if (then == Looks::Then::waits) {
     data_is_vain_ = data_is_vain_ || woken_by_data_;
     // One that watches the clock has a time in mind.
@@ -124,15 +131,43 @@ void VirtualClock::found() {
   unlock();
 }
 
+// What happens to a PE at one time, datagrams and all else, is found in the order in which its program looks.
+// Where that order is an accident, the program finds a datagram when it has nothing else to do.
+bool VirtualClock::holds_back_datagram() {
+  if (is_helper()) return false;
+  lock();
+  const bool holds = rounds_unknown_ && !shown_ && !peeking_ && !finished_ && ++held_back_ < kMostHeldBack;
+  unlock();
+  return holds;
+}
+
+void VirtualClock::datagram_taken() {
+  if (is_helper()) return;
+  lock();
+  shown_ = false;
+  held_back_ = 0;
+  unlock();
+}
+
+// The program would wait now. Whether it is to look for a datagram instead.
+bool VirtualClock::shows_datagrams() {
+  if (held_back_ == 0) return false;
+  held_back_ = 0;
+  shown_ = true;
+  looks_.news();
+  return true;
+}
+
 void VirtualClock::idle_outside() {
   if (is_helper()) return static_cast<void>(help_wait(std::nullopt));
   come_in(true, true);
+  rounds_unknown_ = true;
   if (finished_) return go_out();
   if (peeking_) {
     look_again();
   } else {
     pay_looks(true);
-    wait_by_looking(kNever, true, true);
+    if (!shows_datagrams()) wait_by_looking(kNever, true, true);
     if (!peeking_ && !finished_ && work_ != nullptr && is_leader()) do_work();
   }
   go_out();
@@ -148,6 +183,7 @@ ORRERY_TIMED_PATH bool VirtualClock::wait(std::optional<Picos> deadline) {
     look_again();
   } else {
     something_done();
+    (void)shows_datagrams();
     touched = run_until(deadline ? std::max(deadline->count(), now_) : kNever, true, WaitsFor::event, peeks);
   }
   touched = touched || peeking_;
@@ -208,6 +244,7 @@ void VirtualClock::nap(Picos duration) {
   if (is_helper()) return sleep_until(Picos{at_or_never(now().count(), duration.count())});
   const bool waits = looked_ && clock_looks_ == 0 && duration > Picos{} && ++naps_ > kNaps;
   come_in(waits || peeking_, true);
+  rounds_unknown_ = true;
   if (!looked_ || clock_looks_ != 0) something_done();
   looked_ = false;
   if (finished_) return go_out();
@@ -216,7 +253,7 @@ void VirtualClock::nap(Picos duration) {
   if (peeking_) {
     look_again();
   } else if (waits) {
-    wait_by_looking(kNever, true, true);
+    if (!shows_datagrams()) wait_by_looking(kNever, true, true);
     // It wakes at the end of one of its sleeps.
     const std::int64_t each = duration.count();
     if (!peeking_) pass_working(from + (now_ - from + each) / each * each, WaitsFor::sleep);

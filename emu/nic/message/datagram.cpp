@@ -365,6 +365,7 @@ Errc DatagramUnit::take(Endpoint& endpoint, const Named& which, DatagramOutcome*
   const DatagramPost& post = post_at(index);
   PostState state = PostState::free;
   if (!claim_ended(endpoint, which, &state)) return Errc::no_match;
+  if (clock::Clock* const clock = services_.clock(); clock != nullptr) clock->datagram_taken();
   Errc result = Errc::ok;
   DatagramOutcome found;
   if (state == PostState::completed) {
@@ -391,7 +392,7 @@ Errc DatagramUnit::test(Endpoint& endpoint, std::optional<std::uint64_t> name, D
   const auto which = post_of(endpoint, name);
   if (!which) return Errc::no_match;
   const PostState state = settle(which->index);
-  if (has_ended(state)) return take(endpoint, *which, outcome);
+  if (has_ended(state) && !is_held_back()) return take(endpoint, *which, outcome);
   if (state == PostState::free) return Errc::no_match;  // another thread is taking it
   outcome->status = state == PostState::claimed ? DatagramStatus::remote_data : DatagramStatus::pending;
   return Errc::ok;
@@ -435,7 +436,8 @@ Errc DatagramUnit::wait(Endpoint& endpoint, std::optional<std::uint64_t> name,
     return has_ended(state) || state == PostState::free;
   };
   if (!wait_until(deadline_ns, gone_or_ended)) return Errc::timeout;
-  return test(endpoint, name, outcome);
+  const auto which = post_of(endpoint, name);
+  return which ? take(endpoint, *which, outcome) : Errc::no_match;
 }
 
 std::optional<DatagramUnit::Ended> DatagramUnit::first_ended(const Port& port, bool named) {
@@ -466,7 +468,7 @@ std::optional<DatagramUnit::Ended> DatagramUnit::first_ended(const Port& port, b
 
 Errc DatagramUnit::probe(const Port& port, DatagramOutcome* outcome) {
   const auto ended = first_ended(port, false);
-  if (!ended) return Errc::no_match;
+  if (!ended || is_held_back()) return Errc::no_match;
   const DatagramPost& post = post_at(ended->index);
   const bool met = post_word::state(post.word.load(std::memory_order_acquire)) == PostState::completed;
   const std::uint64_t who =
@@ -477,9 +479,13 @@ Errc DatagramUnit::probe(const Port& port, DatagramOutcome* outcome) {
 }
 
 Errc DatagramUnit::probe_named(const Port& port, std::uint64_t* name) {
+  return find_named(port, name, false);
+}
+
+Errc DatagramUnit::find_named(const Port& port, std::uint64_t* name, bool waits) {
   for (;;) {
     const auto ended = first_ended(port, true);
-    if (!ended) return Errc::no_match;
+    if (!ended || (!waits && is_held_back())) return Errc::no_match;
     *name = ended->name;
     if (tell(ended->index, ended->serial)) return Errc::ok;
   }
@@ -487,8 +493,8 @@ Errc DatagramUnit::probe_named(const Port& port, std::uint64_t* name) {
 
 Errc DatagramUnit::probe_wait_named(const Port& port, std::optional<std::int64_t> deadline_ns,
                                     std::uint64_t* name) {
-  return wait_until(deadline_ns, [&] { return probe_named(port, name) == Errc::ok; }) ? Errc::ok
-                                                                                      : Errc::timeout;
+  return wait_until(deadline_ns, [&] { return find_named(port, name, true) == Errc::ok; }) ? Errc::ok
+                                                                                           : Errc::timeout;
 }
 
 }  // namespace orrery::nic

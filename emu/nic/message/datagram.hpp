@@ -73,6 +73,7 @@ class DatagramUnit final : public Listener {
   Errc post(Endpoint& endpoint, std::span<const std::byte> data, std::optional<std::uint64_t> name,
             std::span<std::byte> buffer);
   // The state of the endpoint's post, and takes it when it has ended. With `name` only if it is called so.
+  // Under a virtual clock this and the probes do not see yet what the clock holds back.
   // Errors: no_match (there is none), size (the buffer is too small for what came; the post is gone).
   Errc test(Endpoint& endpoint, std::optional<std::uint64_t> name, DatagramOutcome* outcome);
   // The same, but waits for the end until `deadline_ns` of Waits::now_ns() (none: for ever). Errors also
@@ -177,6 +178,8 @@ class DatagramUnit final : public Listener {
     std::uint64_t order = 0;
   };
   std::optional<Ended> first_ended(const Port& port, bool named);
+  bool is_held_back() const;
+  Errc find_named(const Port& port, std::uint64_t* name, bool waits);
   template <typename Done>
   bool wait_until(std::optional<std::int64_t> deadline_ns, Done done);
   wire::PacketHeader header_of(const DatagramPost& post) const;

@@ -133,4 +133,10 @@ std::optional<std::uint32_t> DatagramUnit::take_oldest_left_behind() {
   return oldest && bury(*oldest) ? oldest : std::nullopt;
 }
 
+// Whether a program that looks is not to see yet that a post has ended.
+bool DatagramUnit::is_held_back() const {
+  clock::Clock* const clock = services_.clock();
+  return clock != nullptr && clock->holds_back_datagram();
+}
+
 }  // namespace orrery::nic

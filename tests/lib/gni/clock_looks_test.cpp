@@ -181,6 +181,20 @@ std::multiset<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+// Once an engine has made rounds in real time, in which of them it looks for datagrams is an accident.
+TEST(Outside, InWhichRoundsAnEngineLooksForDatagramsMakesNoDifference) {
+  std::string first;
+  for (const char* const round : {"0", "1", "4", "7"}) {
+    const Ran ran = looking_run(2, {"wire_up", round});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    if (first.empty()) first = ran.out;
+    EXPECT_EQ(ran.out, first) << round;
+    EXPECT_EQ(ran.err.find("not exact"), std::string::npos) << ran.err;
+  }
+  EXPECT_NE(first.find("a put\n"), std::string::npos) << first;
+  EXPECT_NE(first.find("a datagram\n"), std::string::npos) << first;
+}
+
 struct Jittered {
   int pes;
   std::vector<std::string> what;

@@ -134,6 +134,9 @@ void outside(World& w, bool naps);
 // Two PEs in turns: one computes for seconds without a call, or reading the clock now and then, and puts; the
 // other one looks at its queue, or waits at the launcher's barrier.
 void computes(World& w, bool reads_the_clock);
+// clock_wire_up.cpp
+// Two PEs: PE 1 finds a datagram and a put, by an engine that is in that round when both are there.
+void wire_up(World& w, int round);
 // clock_messages.cpp
 void messages(World& w);
 void engine_messages(World& w);
