@@ -230,8 +230,8 @@ class VirtualClock final : public Clock, private Debtor {
   // the event that follows.
   bool woken_by_data_ = false, data_is_vain_ = false;
   bool peeking_ = false;  // the program looks without the turn
-  // The program has looked in real time, or slept between looks: in which round its engine looks for datagrams
-  // next is not known any more.
+  // The program has looked in real time, or slept between looks: in which round its engine looks for
+  // datagrams next is not known any more.
   bool rounds_unknown_ = false;
   std::uint32_t held_back_ = 0;  // looks in a row that would have found a datagram
   bool shown_ = false;           // the next one is not held back

@@ -16,8 +16,8 @@
 // A child that runs one operation, instruction by instruction.
 namespace orrery::test {
 
-// While it lives, the calling thread and the children that it forks stay on the processor of the moment. A step
-// is two switches between the child and its tracer: between two processors each of them is an interrupt.
+// While it lives, the calling thread and the children that it forks stay on the processor of the moment. A
+// step is two switches between the child and its tracer: between two processors each is an interrupt.
 class OnOneProcessor {
  public:
   OnOneProcessor() {
