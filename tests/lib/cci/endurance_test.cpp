@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "tests/require.hpp"
 #include "world.hpp"
 
 #include <algorithm>
@@ -8,8 +9,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 // Many connections, many deaths, many messages. ORRERY_LONG_TESTS=1: 10,000, 100, and as many as three
 // minutes take; ORRERY_SOAK_MESSAGES=N: N of them, however long that takes.
@@ -33,6 +36,7 @@ struct Memory {
   long all = 0, shared = 0;
 };
 Memory memory_now() {
+  ::malloc_trim(0);  // what an earlier test has freed is not in memory any more
   Memory now;
   std::ifstream file("/proc/self/status");
   for (std::string word; file >> word;) {
@@ -94,6 +98,28 @@ void stop(pid_t pid) {
   EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
 }
 
+// Accepts so many connections, and takes a message of each.
+void take_crowd(cci_endpoint_t* server, std::size_t count) {
+  std::size_t accepted = 0, messages = 0;
+  const auto end = Clock::now() + std::chrono::seconds(200);
+  while (accepted < count || messages < count) {
+    ASSERT_LT(Clock::now(), end) << accepted << ' ' << messages;
+    cci_event_t* event = nullptr;
+    if (cci_get_event(server, &event) != CCI_SUCCESS) {
+      ::sched_yield();
+      continue;
+    }
+    if (event->type == CCI_EVENT_CONNECT_REQUEST) {
+      ASSERT_EQ(cci_accept(event, nullptr), CCI_SUCCESS);
+    }
+    accepted += event->type == CCI_EVENT_ACCEPT && event->accept.status == CCI_SUCCESS;
+    messages += event->type == CCI_EVENT_RECV;
+    ASSERT_EQ(cci_return_event(event), CCI_SUCCESS);
+  }
+}
+
+int crowd(const char* uri, std::size_t count);
+
 TEST(Endurance, ThousandsOfConnectionsOfOneEndpointAreSmall) {
   rlimit limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -112,22 +138,7 @@ TEST(Endurance, ThousandsOfConnectionsOfOneEndpointAreSmall) {
     ::_exit(127);
   }
   ASSERT_GT(client, 0);
-  std::size_t accepted = 0, messages = 0;
-  const auto end = Clock::now() + std::chrono::seconds(200);
-  while (accepted < count || messages < count) {
-    ASSERT_LT(Clock::now(), end) << accepted << ' ' << messages;
-    cci_event_t* event = nullptr;
-    if (cci_get_event(server, &event) != CCI_SUCCESS) {
-      ::sched_yield();
-      continue;
-    }
-    if (event->type == CCI_EVENT_CONNECT_REQUEST) {
-      ASSERT_EQ(cci_accept(event, nullptr), CCI_SUCCESS);
-    }
-    accepted += event->type == CCI_EVENT_ACCEPT && event->accept.status == CCI_SUCCESS;
-    messages += event->type == CCI_EVENT_RECV;
-    ASSERT_EQ(cci_return_event(event), CCI_SUCCESS);
-  }
+  ASSERT_NO_FATAL_FAILURE(take_crowd(server, count));
   const Memory after = memory_now();
   const double each = static_cast<double>(after.all - before.all) / static_cast<double>(count);
   std::printf("%zu connections: %ld KiB, of it %ld shared; %.2f KiB each\n", count, after.all - before.all,
@@ -137,6 +148,52 @@ TEST(Endurance, ThousandsOfConnectionsOfOneEndpointAreSmall) {
   if (kMemoryTells) {
     EXPECT_LE(each, 64.0 * 1024 / 10'000 + (is_long() ? 0 : 2));
   }
+}
+
+// Peers of another user share no memory with the endpoint: each is known by its frames alone.
+TEST(Endurance, ThousandsOfPeersByFramesAreSmaller) {
+  if (::geteuid() != 0) ORRERY_SKIP("root") << "only root can start a client of another user";
+  constexpr uid_t kNobody = 65'534;
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const std::size_t count = std::min<std::size_t>(is_long() ? 10'000 : 500, limit.rlim_max - 200);
+  const std::string file = testing::TempDir() + "cci_crowd." + std::to_string(::getpid()) + ".ini";
+  std::ofstream(file) << "[n]\ntransport = nic\nip = 127.0.0.1\nallow = any\n";
+  ASSERT_EQ(::chmod(file.c_str(), 0644), 0);
+  ::setenv("CCI_CONFIG", file.c_str(), 1);
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t client = ::fork();
+  if (client == 0) {
+    if (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) ::_exit(126);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    char uri[256] = {};
+    if (::read(ends[0], uri, sizeof uri - 1) <= 0) ::_exit(125);
+    ::_exit(crowd(uri, count));
+  }
+  ASSERT_GT(client, 0);
+  {
+    const Started started;
+    cci_endpoint_t* server = nullptr;
+    ASSERT_EQ(cci_create_endpoint(nullptr, 0, &server, nullptr), CCI_SUCCESS);
+    const std::string to = uri_of(server);
+    const Memory before = memory_now();
+    ASSERT_EQ(::write(ends[1], to.data(), to.size()), static_cast<ssize_t>(to.size()));
+    ASSERT_NO_FATAL_FAILURE(take_crowd(server, count));
+    const Memory after = memory_now();
+    const double each = static_cast<double>(after.all - before.all) / static_cast<double>(count);
+    std::printf("%zu peers: %ld KiB, of it %ld shared; %.2f KiB each\n", count, after.all - before.all,
+                after.shared - before.shared, each);
+    // What an endpoint has for all of them weighs more where they are few.
+    if (kMemoryTells) {
+      EXPECT_LE(each, is_long() ? 1 : 3);
+    }
+    stop(client);
+  }
+  ::close(ends[0]);
+  ::close(ends[1]);
+  ::unsetenv("CCI_CONFIG");
+  ::unlink(file.c_str());
 }
 
 TEST(Endurance, AServerThatIsKilledAgainAndAgainIsFoundAgain) {
