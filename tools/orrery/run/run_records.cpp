@@ -73,7 +73,8 @@ std::unique_ptr<TemporaryFolder> g_folder;
 
 std::string how_exact(const RecordUses& uses, const model::Machine& machine, const Records& all,
                       std::uint32_t pes, int exit_code) {
-  const std::optional<Replay> replayed = replay(machine, all.operations);
+  const std::optional<Replay> replayed =
+      replay(machine, all.operations, uses.optimistic ? Ties::by_pe : Ties::as_begun);
   if (!replayed) return "there is no memory for the machine's links: whether the run is exact is not known";
   const Replay& again = *replayed;
   const clock::Inexactness& found = all.inexactness;

@@ -23,7 +23,7 @@ bool same_answer(const model::Quote& a, const model::Quote& b) {
 
 }  // namespace
 
-std::optional<Replay> replay(const model::Machine& machine, std::vector<clock::Recorded> records) {
+std::optional<Replay> replay(const model::Machine& machine, std::vector<clock::Recorded> records, Ties ties) {
   const model::Pricing& p = machine.pricing;
   // Whole lines, as aligned_alloc() wants them.
   constexpr std::size_t kLine = 64;
@@ -34,8 +34,10 @@ std::optional<Replay> replay(const model::Machine& machine, std::vector<clock::R
   if (memory == nullptr) return std::nullopt;
   model::LinkState links =
       model::LinkState::create({memory.get(), bytes}, p, model::LinkState::Kind::exact).value();
-  std::sort(records.begin(), records.end(), [](const clock::Recorded& a, const clock::Recorded& b) {
-    return std::tie(a.called, a.pe, a.number) < std::tie(b.called, b.pe, b.number);
+  std::sort(records.begin(), records.end(), [ties](const clock::Recorded& a, const clock::Recorded& b) {
+    if (a.called != b.called || ties == Ties::as_begun)
+      return std::tie(a.called, a.number) < std::tie(b.called, b.number);
+    return std::tie(a.pe, a.number) < std::tie(b.pe, b.number);
   });
   Replay found;
   for (const clock::Recorded& r : records) {
