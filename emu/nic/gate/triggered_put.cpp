@@ -150,6 +150,7 @@ Errc Triggered::put_for(Peer& owner, const TriggerRecord& record, bool* unknown)
   request.length = record.length;
   request.peer = target;
   request.domain = record.domain;
+  // Where both ends are in one registration this announces the same word, and clears it when all is done.
   return router_.try_direct(request, place);
 }
 

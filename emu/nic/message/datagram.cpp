@@ -392,7 +392,7 @@ Errc DatagramUnit::test(Endpoint& endpoint, std::optional<std::uint64_t> name, D
   const auto which = post_of(endpoint, name);
   if (!which) return Errc::no_match;
   const PostState state = settle(which->index);
-  if (has_ended(state) && !is_held_back()) return take(endpoint, *which, outcome);
+  if (has_ended(state) && !is_held_back(which->index)) return take(endpoint, *which, outcome);
   if (state == PostState::free) return Errc::no_match;  // another thread is taking it
   outcome->status = state == PostState::claimed ? DatagramStatus::remote_data : DatagramStatus::pending;
   return Errc::ok;
@@ -468,7 +468,7 @@ std::optional<DatagramUnit::Ended> DatagramUnit::first_ended(const Port& port, b
 
 Errc DatagramUnit::probe(const Port& port, DatagramOutcome* outcome) {
   const auto ended = first_ended(port, false);
-  if (!ended || is_held_back()) return Errc::no_match;
+  if (!ended || is_held_back(ended->index)) return Errc::no_match;
   const DatagramPost& post = post_at(ended->index);
   const bool met = post_word::state(post.word.load(std::memory_order_acquire)) == PostState::completed;
   const std::uint64_t who =
@@ -485,7 +485,7 @@ Errc DatagramUnit::probe_named(const Port& port, std::uint64_t* name) {
 Errc DatagramUnit::find_named(const Port& port, std::uint64_t* name, bool waits) {
   for (;;) {
     const auto ended = first_ended(port, true);
-    if (!ended || (!waits && is_held_back())) return Errc::no_match;
+    if (!ended || (!waits && is_held_back(ended->index))) return Errc::no_match;
     *name = ended->name;
     if (tell(ended->index, ended->serial)) return Errc::ok;
   }

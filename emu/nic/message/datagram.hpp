@@ -178,7 +178,7 @@ class DatagramUnit final : public Listener {
     std::uint64_t order = 0;
   };
   std::optional<Ended> first_ended(const Port& port, bool named);
-  bool is_held_back() const;
+  bool is_held_back(std::uint32_t index) const;
   Errc find_named(const Port& port, std::uint64_t* name, bool waits);
   template <typename Done>
   bool wait_until(std::optional<std::int64_t> deadline_ns, Done done);

@@ -133,10 +133,13 @@ std::optional<std::uint32_t> DatagramUnit::take_oldest_left_behind() {
   return oldest && bury(*oldest) ? oldest : std::nullopt;
 }
 
-// Whether a program that looks is not to see yet that a post has ended.
-bool DatagramUnit::is_held_back() const {
+// Whether a program that looks is not to see yet that the post, which has ended, met its partner. One that
+// the program cancelled itself, or that failed, is seen at once.
+bool DatagramUnit::is_held_back(std::uint32_t index) const {
   clock::Clock* const clock = services_.clock();
-  return clock != nullptr && clock->holds_back_datagram();
+  return clock != nullptr &&
+         post_word::state(post_at(index).word.load(std::memory_order_relaxed)) == PostState::completed &&
+         clock->holds_back_datagram();
 }
 
 }  // namespace orrery::nic

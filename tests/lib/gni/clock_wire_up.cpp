@@ -81,7 +81,10 @@ void wire_up(World& w, int round) {
       std::uint32_t address = 0, peer = 0;
       gni_post_state_t state{};
       BENCH_REQUIRE(GNI_EpPostDataWaitById(to_peer, kName + 1, 1000, &state, &address, &peer));
+      // What the program ends itself it sees at once.
       BENCH_REQUIRE(GNI_EpPostDataCancelById(any, kName));
+      BENCH_REQUIRE(GNI_EpPostDataTestById(any, kName, &state, &address, &peer));
+      std::printf("cancelled: %s\n", state == GNI_POST_TERMINATED ? "terminated" : "another state");
     } else {
       usleep(100);
       engine.set_round(round);

@@ -106,9 +106,13 @@ def round_of(root):
 
 def main():
     root = int(sys.argv[1])
-    os.setgroups([])
-    os.setgid(NOBODY)
-    os.setuid(NOBODY)
+    try:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    except OSError as problem:
+        print(f'cannot become another user: {problem}')
+        sys.exit(77)
     while not select.select([sys.stdin], [], [], 0)[0]:
         round_of(root)
         got['rounds'] += 1
