@@ -91,7 +91,7 @@ ORRERY_TIMED_PATH std::uint32_t Turns::earliest(std::int64_t* key) const {
 // ---- what is owed ----
 
 ORRERY_TIMED_PATH void Turns::expect(std::uint32_t pe, std::int64_t at) {
-  if (board_.pes[pe].wakes.load(std::memory_order_relaxed) != 0 &&
+  if (board_.pes[pe].wakes.load(std::memory_order_relaxed) != Wakes::no &&
       board_.keys[pe].load(std::memory_order_relaxed) > at)
     board_.keys[pe].store(at, std::memory_order_relaxed);
 }
@@ -102,8 +102,10 @@ ORRERY_TIMED_PATH bool Turns::owed_before(std::uint32_t pe, std::int64_t key, Ef
   *effect = first_effect(owed_.row(pe));
   if (effect->at > key || effect->at == kNever || effect->pe == pe) return false;
   const PeSlot& slot = board_.pes[pe];
-  const bool asleep =
-      slot.wakes.load(std::memory_order_relaxed) != 0 && slot.touched.load(std::memory_order_relaxed) == 0;
+  const Wakes wakes = slot.wakes.load(std::memory_order_relaxed);
+  const bool is_woken = wakes == Wakes::yes ||
+                        (wakes == Wakes::before && key < board_.ends[pe].load(std::memory_order_relaxed));
+  const bool asleep = is_woken && slot.touched.load(std::memory_order_relaxed) == 0;
   return asleep || effect->before(key, pe);
 }
 
@@ -327,16 +329,17 @@ void Turns::step_out() {
   give_away();
 }
 
-ORRERY_TIMED_PATH bool Turns::turn_at(std::int64_t key, bool wakes, WaitsFor why, bool peeks) {
+ORRERY_TIMED_PATH bool Turns::turn_at(std::int64_t key, Wakes wakes, WaitsFor why, bool peeks) {
   PeSlot& mine = self();
-  if (wakes) key = std::min(key, first_effect(owed_.row(self_)).at);
+  board_.ends[self_].store(key, std::memory_order_relaxed);
+  if (wakes != Wakes::no) key = std::min(key, first_effect(owed_.row(self_)).at);
   board_.keys[self_].store(key, std::memory_order_relaxed);
   std::int64_t first = 0;
   const std::uint32_t next = earliest(&first);
-  mine.wakes.store(wakes ? 1 : 0, std::memory_order_relaxed);
+  mine.wakes.store(wakes, std::memory_order_relaxed);
   Effect effect;
   if (next == self_ && first != kNever && !owed_before(self_, key, &effect)) [[likely]] {
-    mine.wakes.store(0, std::memory_order_relaxed);
+    mine.wakes.store(Wakes::no, std::memory_order_relaxed);
     time_ = key;
     mine.now.store(key, std::memory_order_relaxed);
     return true;
@@ -347,7 +350,7 @@ ORRERY_TIMED_PATH bool Turns::turn_at(std::int64_t key, bool wakes, WaitsFor why
   give_away();
   peeks_ = 0;
   if (!await_grant(peeks)) return false;
-  mine.wakes.store(0, std::memory_order_relaxed);
+  mine.wakes.store(Wakes::no, std::memory_order_relaxed);
   mine.now.store(time_, std::memory_order_relaxed);
   return true;
 }
@@ -402,7 +405,7 @@ ORRERY_TIMED_PATH bool Turns::sleeps_until(std::uint32_t row, std::int64_t at) c
     // One that waits to be woken may be woken by something that is no effect on its node.
     const std::int64_t key = board_.keys[pe].load(std::memory_order_relaxed);
     return (key > at || (key == at && pe > self_)) &&
-           board_.pes[pe].wakes.load(std::memory_order_relaxed) == 0;
+           board_.pes[pe].wakes.load(std::memory_order_relaxed) == Wakes::no;
   };
   if (!owed_.is_shared()) return sleeps(row);
   for (std::uint32_t pe = row; pe < board_.header.pes; ++pe) {
@@ -425,7 +428,7 @@ ORRERY_TIMED_PATH void Turns::touch(std::uint32_t pe, std::int64_t when, Touch w
   const auto mark = static_cast<std::uint32_t>(what);
   if (slot.touched.load(std::memory_order_relaxed) < mark)
     slot.touched.store(mark, std::memory_order_relaxed);
-  if (slot.wakes.load(std::memory_order_relaxed) != 0 &&
+  if (slot.wakes.load(std::memory_order_relaxed) != Wakes::no &&
       board_.keys[pe].load(std::memory_order_relaxed) > when)
     board_.keys[pe].store(when, std::memory_order_relaxed);
 }

@@ -45,6 +45,10 @@ enum class Standstill : std::uint32_t { none = 0, stands = 1, ends = 2 };
 // What has happened to a PE; data: a message came whose event follows (data_touch.hpp).
 enum class Touch : std::uint32_t { nothing = 0, stirred = 1, data = 2, news = 3 };
 
+// Whether something that happens to a PE ends its wait. before: if it happens before the time that the PE waits
+// for. At that time it goes on by its number, as a PE does that nothing wakes.
+enum class Wakes : std::uint32_t { no = 0, yes = 1, before = 2 };
+
 // What a PE waits for, for the report of a deadlock.
 enum class WaitsFor : std::uint32_t { nothing = 0, event, poll, sleep, barrier, memory, end };
 
@@ -55,7 +59,7 @@ struct alignas(64) PeSlot {
   std::atomic<WaitsFor> waits_for;
   std::atomic<std::int64_t> now;       // ps
   std::atomic<std::uint32_t> touched;  // something happened to it that it has not looked at: Touch
-  std::atomic<std::uint32_t> wakes;    // 1: something that happens to it ends its wait
+  std::atomic<Wakes> wakes;
   std::atomic<Peek> peek;
   std::atomic<std::uint32_t> pending;  // operations of its own under way
   std::atomic<std::int32_t> pid, tid;
@@ -95,6 +99,7 @@ struct alignas(64) BoardHeader {
 struct Board {
   BoardHeader header;
   alignas(64) std::atomic<std::int64_t> keys[kMaxPes];  // when each may act next; the holder writes them
+  std::atomic<std::int64_t> ends[kMaxPes];              // Wakes::before: the time that the PE waits for
   PeSlot pes[kMaxPes];
   std::atomic<std::uint32_t> pe_of_process[kMaxPes];  // process slot -> PE + 1
   // Optimistic: up to where a node (by row) was seen, by its PEs and by effects on it; and up to where it was
@@ -111,7 +116,7 @@ struct Board {
   std::atomic<std::int64_t> quiet_at[kMaxPes];
 };
 inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"
-inline constexpr std::uint32_t kBoardVersion = 11;
+inline constexpr std::uint32_t kBoardVersion = 12;
 inline constexpr int kExitDeadlock = 75;
 constexpr std::uint32_t token_of(std::uint32_t pe, bool inside) { return pe << 1 | (inside ? 1 : 0); }
 inline constexpr std::uint32_t kNobody = UINT32_MAX >> 1;
@@ -145,10 +150,10 @@ class Turns {
   void step_out();
 
   // Waits until this PE is the earliest at `key`. REQUIRES: entered. Returns true when it is; earlier, at the
-  // time of a touch, when `wakes`. `peeks` (and `wakes`): what it waits for may come from outside the clock.
+  // time of a touch, when `wakes`. `peeks` (and Wakes::yes): what it waits for may come from outside the clock.
   // False, then: the program is to look for that, without the turn. It goes on with peek_again() when it
   // found nothing, with come_back() when it did.
-  bool turn_at(std::int64_t key, bool wakes, WaitsFor why, bool peeks = false);
+  bool turn_at(std::int64_t key, Wakes wakes, WaitsFor why, bool peeks = false);
   // As turn_at() goes on. False: the program is to look again. `alone`: no other thread of the program is in
   // the clock, so that all threads but this one sleep when nothing comes any more.
   bool peek_again(bool alone);

@@ -89,7 +89,7 @@ bool Turns::peek_again(bool alone) {
   }
   mine.peek.store(Peek::may, std::memory_order_seq_cst);
   if (!await_grant(true)) return false;
-  mine.wakes.store(0, std::memory_order_relaxed);
+  mine.wakes.store(Wakes::no, std::memory_order_relaxed);
   mine.now.store(time_, std::memory_order_relaxed);
   return true;
 }
@@ -164,7 +164,7 @@ void Turns::come_back() {
   BoardHeader& h = board_.header;
   if (mine.grant.load(std::memory_order_seq_cst) == 0) {
     if (standstill() != Standstill::none) {
-      mine.wakes.store(0, std::memory_order_relaxed);
+      mine.wakes.store(Wakes::no, std::memory_order_relaxed);
       const std::int64_t at = std::max(time_, h.stands_at.load(std::memory_order_relaxed));
       board_.keys[self_].store(at, std::memory_order_seq_cst);
       h.came_ns.store(monotonic_ns(), std::memory_order_seq_cst);
@@ -172,7 +172,7 @@ void Turns::come_back() {
       await_settled();
     } else if (!is_expected()) {
       // The others went on meanwhile: it is behind the PE that has the turn.
-      mine.wakes.store(0, std::memory_order_relaxed);
+      mine.wakes.store(Wakes::no, std::memory_order_relaxed);
       h.overtaken.fetch_add(1, std::memory_order_relaxed);
       const std::uint32_t holder = h.token.load(std::memory_order_acquire) >> 1;
       const std::int64_t at =
@@ -186,7 +186,7 @@ void Turns::come_back() {
     }
   }
   (void)await_grant();
-  mine.wakes.store(0, std::memory_order_relaxed);
+  mine.wakes.store(Wakes::no, std::memory_order_relaxed);
   mine.now.store(time_, std::memory_order_relaxed);
 }
 

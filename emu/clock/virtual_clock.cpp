@@ -264,13 +264,16 @@ ORRERY_TIMED_PATH bool VirtualClock::pass_until(std::int64_t until, bool wakes, 
     if (wakes && is_touched()) return true;
     // A turn for each task costs a switch of processes. Where the program goes on at `until` in any case,
     // no PE can see before then whether this PE's own events were there.
+    // Beside other threads it is woken for them, which changes nothing for the program: when the first of
+    // them comes is the host's business.
     const bool woken = wakes || has_helpers_.load(std::memory_order_relaxed);
     // Else it would count as seen, and what others owe at that time would not be asked for (owed_before).
     if (woken && !wakes) kept_ = take_touch();
     std::int64_t own = woken ? agenda_.first() : agenda_.first_for_others();
     if (!alone) own = std::min(own, std::max(now_, waiters_.first_deadline()));
     turns_.self().pending.store(static_cast<std::uint32_t>(agenda_.size()), std::memory_order_relaxed);
-    if (!turns_.turn_at(std::min(until, own), woken, why, peeks)) {
+    const Wakes how = wakes ? Wakes::yes : woken ? Wakes::before : Wakes::no;
+    if (!turns_.turn_at(std::min(until, own), how, why, peeks)) {
       peeking_ = true;
       return false;
     }

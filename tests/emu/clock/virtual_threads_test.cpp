@@ -109,6 +109,51 @@ TEST(VirtualThreads, PostWhileTheMainOnesAreInTheLaunchersBarrier) {
   EXPECT_EQ(posted, static_cast<int>(kThreadedPes) * kHelpers * kPosts);
 }
 
+// Something happens to PE 0, by a PE with a larger number, at the very moment at which its post ends: it has not
+// seen it then, whether another thread of its has come by or not.
+TEST(VirtualThreads, WhatHappensAtTheEndOfACallIsSeenTheSameBesideAnotherThread) {
+  std::int64_t end = 0;
+  std::vector<std::int64_t> took;
+  enum { finds_the_end, alone, beside };
+  for (const int run : {finds_the_end, alone, beside}) {
+    auto shared = clocks_of(kThreadedPes);
+    std::vector<std::unique_ptr<VirtualClock>> clocks(kThreadedPes);
+    std::vector<std::thread> mains;
+    for (std::uint32_t pe = 0; pe < kThreadedPes; ++pe) {
+      mains.emplace_back([&, pe] {
+        clocks[pe] =
+            std::make_unique<VirtualClock>(std::move(shared[pe]), kOnAries, kYields, process_of(pe), "");
+        VirtualClock& clock = *clocks[pe];
+        clock.barrier_arrive();
+        clock.barrier_wait(Picos{});
+        if (pe == 0) {
+          if (run == beside) std::thread([&] { clock.idle(&end); }).join();
+          clock.sleep_until(Picos{10'000'000});
+          post_to_next(clock, pe);
+          if (run == finds_the_end) end = clock.now().count();
+          for (int looks = 0; looks < 2; ++looks) clock.idle(&took);
+          post_to_next(clock, pe);
+          if (run != finds_the_end) took.push_back(clock.now().count() - end);
+        } else if (pe == 1 && run != finds_the_end) {
+          clock.enter();
+          struct Touches final : Task {
+            explicit Touches(VirtualClock& of) : clock(of) {}
+            void run() override { clock.touch(process_of(0)); }
+            VirtualClock& clock;
+          } touches(clock);
+          clock.schedule_there(Picos{end}, &touches, process_of(0));
+          clock.leave();
+          clock.sleep_until(Picos{100'000'000});
+        }
+        clock.finish();
+      });
+    }
+    for (std::thread& main : mains) main.join();
+  }
+  ASSERT_EQ(took.size(), 2u);
+  EXPECT_EQ(took[0], took[1]);
+}
+
 // PE 1 looks for what comes from outside, without the turn, in the launcher's barrier when that ends. It has
 // the turn again before it goes on: else the turn would be its own for ever, and none of its threads would
 // know.
