@@ -104,7 +104,7 @@ void Turns::note_quiet(bool alone) {
   if (slept_at_ != 0) board_.quiet_at[self_].store(slept_at_, std::memory_order_release);
   const std::int64_t now = monotonic_ns();
   // With threads in the clock that do not sleep while they wait it cannot be told.
-  slept_at_ = !alone || (job::other_threads_sleep() && job::all_threads_sleep(getppid())) ? now : 0;
+  slept_at_ = !alone || job::other_threads_sleep(getppid()) ? now : 0;
 }
 
 bool Turns::all_are_quiet() const {

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -90,26 +91,69 @@ bool is_stopped(pid_t pid) {
   return any && !error;
 }
 
-bool other_threads_sleep() {
-  const std::string own = fmt::format("{}", syscall(SYS_gettid));
-  std::error_code error;
-  for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end;
-       task.increment(error)) {
-    if (task->path().filename().string() == own) continue;
-    const ProcessStat stat = read_stat((task->path().string() + "/stat").c_str());
-    if (stat.exists && stat.state != 'S') return false;
-  }
-  return !error;
+namespace {
+
+// What /proc/PID/task/TID/status says of a thread. How often it has left a processor tells two sleeps apart.
+struct Sleep {
+  int thread = 0;
+  bool known = false, asleep = false;
+  std::uint64_t switches = 0;
+  bool operator==(const Sleep&) const = default;
+};
+
+Sleep sleep_of(int thread, const std::string& path) {
+  Sleep sleep{.thread = thread};
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> buffer;
+  const auto length = fd.valid() ? ::read(fd.get(), buffer.data(), buffer.size()) : -1;
+  if (length <= 0) return sleep;
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(length));
+  const auto after = [&](std::string_view name) {
+    const auto at = text.find(name);
+    return at == std::string_view::npos ? std::string_view{} : text.substr(at + name.size());
+  };
+  const auto number = [](std::string_view digits) {
+    std::uint64_t value = 0;
+    (void)std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return value;
+  };
+  sleep.known = true;
+  sleep.asleep = after("\nState:\t").starts_with('S');
+  sleep.switches =
+      number(after("\nvoluntary_ctxt_switches:\t")) + number(after("\nnonvoluntary_ctxt_switches:\t"));
+  return sleep;
 }
 
-bool all_threads_sleep(pid_t pid) {
+// Adds all threads of that process but `but`. False: one of them does not sleep, or /proc does not show them.
+bool add_sleeps(const std::string& process, int but, bool must_be_known, std::vector<Sleep>& sleeps) {
   std::error_code error;
-  for (std::filesystem::directory_iterator task(fmt::format("/proc/{}/task", pid), error), end;
-       !error && task != end; task.increment(error)) {
-    const ProcessStat stat = read_stat((task->path().string() + "/stat").c_str());
-    if (stat.exists && stat.known && stat.state != 'S') return false;
+  for (std::filesystem::directory_iterator task(process + "/task", error), end; !error && task != end;
+       task.increment(error)) {
+    const std::string name = task->path().filename().string();
+    int thread = 0;
+    (void)std::from_chars(name.data(), name.data() + name.size(), thread);
+    if (thread == but) continue;
+    const Sleep sleep = sleep_of(thread, task->path().string() + "/status");
+    if (!sleep.known ? must_be_known && read_stat((task->path().string() + "/stat").c_str()).exists
+                     : !sleep.asleep)
+      return false;
+    if (sleep.known) sleeps.push_back(sleep);
   }
-  return true;
+  return !error || !must_be_known;
+}
+
+}  // namespace
+
+// Seen one after another, a thread that wakes one that was looked at before, and goes to sleep itself before it
+// is looked at, would be missed. So all are looked at twice: those that slept both times and did not run in
+// between slept at one time.
+bool other_threads_sleep(pid_t and_of) {
+  const auto add_all = [&](std::vector<Sleep>& sleeps) {
+    return (and_of == 0 || add_sleeps(fmt::format("/proc/{}", and_of), 0, false, sleeps)) &&
+           add_sleeps("/proc/self", static_cast<int>(syscall(SYS_gettid)), true, sleeps);
+  };
+  std::vector<Sleep> once, again;
+  return add_all(once) && add_all(again) && once == again;
 }
 
 std::string_view process_state_name(char state) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -138,13 +139,42 @@ TEST(ProcessStat, AProcessSleepsWhenAllItsThreadsDo) {
     for (;;) sched_getcpu();
   }
   // The sleeper needs a moment to get there.
-  for (int i = 0; i < 5000 && !all_threads_sleep(sleeper); ++i) usleep(1000);
-  EXPECT_TRUE(all_threads_sleep(sleeper));
-  EXPECT_FALSE(all_threads_sleep(worker));
+  for (int i = 0; i < 5000 && !other_threads_sleep(sleeper); ++i) usleep(1000);
+  EXPECT_TRUE(other_threads_sleep(sleeper));
+  EXPECT_FALSE(other_threads_sleep(worker));
   for (const pid_t child : {sleeper, worker}) {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
   }
+}
+
+// Each of them wakes the next one before it sleeps: they never sleep all.
+TEST(ProcessStat, ThreadsThatWakeEachOtherNeverSleepAtOneTime) {
+  constexpr int kThreads = 6;
+  const pid_t ring = fork();
+  if (ring == 0) {
+    std::array<std::array<int, 2>, kThreads> pipes{};
+    for (auto& ends : pipes) {
+      if (pipe(ends.data()) != 0) _exit(1);
+    }
+    for (int i = 0; i < kThreads; ++i) {
+      std::thread([&pipes, i] {
+        char token = 0;
+        while (read(pipes[i][0], &token, 1) == 1 && write(pipes[(i + 1) % kThreads][1], &token, 1) == 1) {
+        }
+      }).detach();
+    }
+    const char token = 0;
+    if (write(pipes[0][1], &token, 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  // The threads need a moment to be there.
+  usleep(20'000);
+  int slept = 0;
+  for (int i = 0; i < 2000; ++i) slept += other_threads_sleep(ring) ? 1 : 0;
+  EXPECT_EQ(slept, 0);
+  kill(ring, SIGKILL);
+  waitpid(ring, nullptr, 0);
 }
 
 TEST(ProcessStat, UsedUpDescriptorsAreNoDeath) {
