@@ -16,7 +16,7 @@
 //
 //   header         sizes, nonce; whether the owner wants to be rung; which connections have something
 //   registrations  memory that peers may read and write
-//   rings          one for each connection: 64 lines of 64 bytes, written by the connection's peer alone
+//   rings          one for each connection: 48 lines of 64 bytes, written by the connection's peer alone
 //   slots, free    receive buffers that all connections share, and the ring of those that are free again
 //   slab           the buffers themselves
 //
@@ -26,11 +26,11 @@ namespace orrery::cci {
 
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::uint64_t kSegmentMagic = 0x3149434352524fULL;
-inline constexpr std::uint32_t kSegmentVersion = 2;
+inline constexpr std::uint32_t kSegmentVersion = 3;
 inline constexpr std::uint32_t kMaxConnections = 16'384;
 inline constexpr std::uint32_t kMaxReceiveBuffers = 16'384;
 inline constexpr std::uint32_t kMaxRegistrations = 65'536;
-inline constexpr std::uint32_t kRingLines = 64;
+inline constexpr std::uint32_t kRingLines = 48;
 inline constexpr std::uint32_t kInlineBytes = 56;
 
 // What a line says.
