@@ -45,8 +45,8 @@ enum class Standstill : std::uint32_t { none = 0, stands = 1, ends = 2 };
 // What has happened to a PE; data: a message came whose event follows (data_touch.hpp).
 enum class Touch : std::uint32_t { nothing = 0, stirred = 1, data = 2, news = 3 };
 
-// Whether something that happens to a PE ends its wait. before: if it happens before the time that the PE waits
-// for. At that time it goes on by its number, as a PE does that nothing wakes.
+// Whether something that happens to a PE ends its wait. before: if it happens before the time that the PE
+// waits for. At that time it goes on by its number, as a PE does that nothing wakes.
 enum class Wakes : std::uint32_t { no = 0, yes = 1, before = 2 };
 
 // What a PE waits for, for the report of a deadlock.
@@ -150,9 +150,9 @@ class Turns {
   void step_out();
 
   // Waits until this PE is the earliest at `key`. REQUIRES: entered. Returns true when it is; earlier, at the
-  // time of a touch, when `wakes`. `peeks` (and Wakes::yes): what it waits for may come from outside the clock.
-  // False, then: the program is to look for that, without the turn. It goes on with peek_again() when it
-  // found nothing, with come_back() when it did.
+  // time of a touch, when `wakes`. `peeks` (and Wakes::yes): what it waits for may come from outside the
+  // clock. False, then: the program is to look for that, without the turn. It goes on with peek_again() when
+  // it found nothing, with come_back() when it did.
   bool turn_at(std::int64_t key, Wakes wakes, WaitsFor why, bool peeks = false);
   // As turn_at() goes on. False: the program is to look again. `alone`: no other thread of the program is in
   // the clock, so that all threads but this one sleep when nothing comes any more.

@@ -144,9 +144,9 @@ bool add_sleeps(const std::string& process, int but, bool must_be_known, std::ve
 
 }  // namespace
 
-// Seen one after another, a thread that wakes one that was looked at before, and goes to sleep itself before it
-// is looked at, would be missed. So all are looked at twice: those that slept both times and did not run in
-// between slept at one time.
+// Seen one after another, a thread that wakes one that was looked at before, and goes to sleep itself before
+// it is looked at, would be missed. So all are looked at twice: those that slept both times and did not run
+// in between slept at one time.
 bool other_threads_sleep(pid_t and_of) {
   const auto add_all = [&](std::vector<Sleep>& sleeps) {
     return (and_of == 0 || add_sleeps(fmt::format("/proc/{}", and_of), 0, false, sleeps)) &&

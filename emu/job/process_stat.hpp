@@ -34,10 +34,10 @@ std::string_view process_state_name(char state);
 // unknown.
 bool is_stopped(pid_t pid);
 
-// Whether there was a moment, in this call, at which every thread of this process but the calling one slept in a
-// system call, and every thread of the process `and_of` too (0: of none). So none of them was about to wake
-// another one. False when that is not known of this process; of another one, of another user say, it is taken
-// for granted.
+// Whether there was a moment, in this call, at which every thread of this process but the calling one slept
+// in a system call, and every thread of the process `and_of` too (0: of none). So none of them was about to
+// wake another one. False when that is not known of this process; of another one, of another user say, it is
+// taken for granted.
 bool other_threads_sleep(pid_t and_of = 0);
 
 // Number of this process's pid namespace; 0 when it cannot be read. Pids of another one mean nothing here.

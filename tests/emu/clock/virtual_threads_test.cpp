@@ -109,8 +109,8 @@ TEST(VirtualThreads, PostWhileTheMainOnesAreInTheLaunchersBarrier) {
   EXPECT_EQ(posted, static_cast<int>(kThreadedPes) * kHelpers * kPosts);
 }
 
-// Something happens to PE 0, by a PE with a larger number, at the very moment at which its post ends: it has not
-// seen it then, whether another thread of its has come by or not.
+// Something happens to PE 0, by a PE with a larger number, at the very moment at which its post ends: it has
+// not seen it then, whether another thread of its has come by or not.
 TEST(VirtualThreads, WhatHappensAtTheEndOfACallIsSeenTheSameBesideAnotherThread) {
   std::int64_t end = 0;
   std::vector<std::int64_t> took;
