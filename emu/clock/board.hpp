@@ -154,8 +154,8 @@ class Turns {
   // clock. False, then: the program is to look for that, without the turn. It goes on with peek_again() when
   // it found nothing, with come_back() when it did.
   bool turn_at(std::int64_t key, Wakes wakes, WaitsFor why, bool peeks = false);
-  // As turn_at() goes on. False: the program is to look again. `alone`: no other thread of the program is in
-  // the clock, so that all threads but this one sleep when nothing comes any more.
+  // As turn_at() goes on. False: the program is to look again. `alone`: no other thread of the program has
+  // come into the clock since the last look: all threads but this one sleep when nothing comes any more.
   bool peek_again(bool alone);
   // Returns with the turn.
   void come_back();

@@ -194,6 +194,9 @@ class VirtualClock final : public Clock, private Debtor {
   std::atomic<std::int32_t> leader_;  // the thread that makes time pass; 0: it waits for another one
   std::atomic<bool> leader_inside_{false};
   std::atomic<bool> has_helpers_{false}, helpers_post_{false};
+  // How often a thread beside that one has come, and how often that one has seen it.
+  std::atomic<std::uint32_t> helpers_came_{0};
+  std::uint32_t helpers_seen_ = 0;
   std::atomic<std::uint32_t> quiet_{0};  // looks in a row at which no thread ran
   Waiters waiters_;                      // the other threads
   ThreadWaits thread_waits_;             // those of all that wait for one another

@@ -42,9 +42,11 @@ bool VirtualClock::is_helper() {
   if (leader_.load(std::memory_order_relaxed) == self) [[likely]]
     return false;
   if (finished_) return false;
-  has_helpers_.store(true, std::memory_order_relaxed);
   note_thread();
+  // The one that waited for another thread comes back to its place, as long as no other has taken it.
   if (takes_lead(0)) return false;
+  has_helpers_.store(true, std::memory_order_relaxed);
+  helpers_came_.fetch_add(1, std::memory_order_relaxed);
   if (quiet_.load(std::memory_order_relaxed) < kQuietLooks) return true;
   quiet_.store(0, std::memory_order_relaxed);
   const std::int32_t leader = leader_.load(std::memory_order_relaxed);

@@ -8,6 +8,7 @@
 #include "emu/clock/virtual_clock.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace orrery::clock {
 
@@ -62,7 +63,9 @@ void VirtualClock::look_again() {
       return;
     }
   }
-  if (!turns_.peek_again(!has_helpers_.load(std::memory_order_relaxed))) return;
+  const std::uint32_t came = helpers_came_.load(std::memory_order_relaxed);
+  const bool alone = std::exchange(helpers_seen_, came) == came;
+  if (!turns_.peek_again(alone)) return;
   peeking_ = false;
   pass_to(turns_.time());
   woken_at_ = now_;

@@ -154,6 +154,47 @@ TEST(VirtualThreads, WhatHappensAtTheEndOfACallIsSeenTheSameBesideAnotherThread)
   EXPECT_EQ(took[0], took[1]);
 }
 
+// A thread that waits for another one in a call, and comes back, is not beside another thread for that: its
+// PE is not woken for them at each thing that happens to it.
+TEST(VirtualThreads, OneThatHasWaitedForAnotherIsNotBesideItself) {
+  constexpr int kEffects = 500;
+  auto shared = clocks_of(2);
+  std::vector<std::unique_ptr<VirtualClock>> clocks(2);
+  Board& board = shared[0]->board();
+  int done = 0;
+  std::vector<std::thread> mains;
+  for (std::uint32_t pe = 0; pe < 2; ++pe) {
+    mains.emplace_back([&, pe] {
+      clocks[pe] =
+          std::make_unique<VirtualClock>(std::move(shared[pe]), kOnAries, kYields, process_of(pe), "");
+      VirtualClock& clock = *clocks[pe];
+      clock.barrier_arrive();
+      clock.barrier_wait(Picos{});
+      clock.begin_thread_wait(&done);
+      clock.end_thread_wait(&done);
+      clock.idle(&done);
+      struct Counts final : Task {
+        explicit Counts(int& of) : count(of) {}
+        void run() override {
+          ++count;
+          delete this;
+        }
+        int& count;
+      };
+      for (int i = 0; pe == 0 && i < kEffects; ++i) {
+        clock.enter();
+        clock.schedule_there(Picos{1'000'000 * (1 + i)}, new Counts(done), process_of(1));
+        clock.leave();
+      }
+      clock.sleep_until(Picos{1'000'000'000});
+      clock.finish();
+    });
+  }
+  for (std::thread& main : mains) main.join();
+  EXPECT_EQ(done, kEffects);
+  EXPECT_LT(board.header.turns.load(), 30u);
+}
+
 // PE 1 looks for what comes from outside, without the turn, in the launcher's barrier when that ends. It has
 // the turn again before it goes on: else the turn would be its own for ever, and none of its threads would
 // know.
