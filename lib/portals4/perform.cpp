@@ -240,9 +240,10 @@ void tell_initiator(Peer& initiator, const match::Operation& op, const Outcome& 
     tell(session, op.source, PTL_MD_EVENT_CT_SEND, initiator_event(op, match::kEventSend, sent),
          (op.source.options & PTL_MD_EVENT_SEND_DISABLE) == 0, op.length);
   }
+  // PTL_OC_ACK_REQ tells that the operation is complete, not how much of it was taken: it counts as one.
   if (leaves && !returns && op.ack != PTL_NO_ACK_REQ && !outcome.no_ack)
     tell(session, op.source, PTL_MD_EVENT_CT_ACK, initiator_event(op, match::kEventAck, outcome),
-         op.ack == PTL_ACK_REQ, outcome.moved);
+         op.ack == PTL_ACK_REQ, op.ack == PTL_OC_ACK_REQ ? 1 : outcome.moved);
   if (returns)
     tell(session, op.result, PTL_MD_EVENT_CT_REPLY, initiator_event(op, match::kEventReply, outcome), true,
          outcome.moved);

@@ -42,6 +42,36 @@ TEST_F(Portals, PutsAndAcknowledges) {
   barrier();
 }
 
+// With PTL_MD_EVENT_CT_BYTES an acknowledgement counts what was taken. One of an operation's completion alone
+// does not tell that, and counts the operation.
+TEST_F(Portals, CountsTheBytesOfAnAcknowledgementButNotOfACompletion) {
+  std::vector<std::byte> target(64);
+  std::vector<std::byte> source(100);
+  append(entry(target.data(), 64, 7, PTL_ME_EVENT_LINK_DISABLE | PTL_ME_EVENT_COMM_DISABLE),
+         PTL_PRIORITY_LIST);
+  ptl_handle_ct_t counter = PTL_CT_NONE;
+  ASSERT_EQ(PtlCTAlloc(ni, &counter), PTL_OK);
+  const ptl_md_t md{source.data(), 100, PTL_MD_EVENT_CT_ACK | PTL_MD_EVENT_CT_BYTES, PTL_EQ_NONE, counter};
+  ptl_handle_md_t handle = PTL_INVALID_HANDLE;
+  ASSERT_EQ(PtlMDBind(ni, &md, &handle), PTL_OK);
+  barrier();
+  std::uint64_t expected = 0;
+  const auto put = [&](ptl_ack_req_t ack, std::uint64_t counts) {
+    ASSERT_EQ(PtlPut(handle, 0, 100, ack, peer, portal, 7, 0, nullptr, 0), PTL_OK);
+    ptl_ct_event_t count{};
+    expected += counts;
+    ASSERT_EQ(PtlCTWait(counter, expected, &count), PTL_OK);
+    EXPECT_EQ(count.success, expected);
+    EXPECT_EQ(count.failure, 0u);
+  };
+  put(PTL_CT_ACK_REQ, 64);
+  put(PTL_OC_ACK_REQ, 1);
+  put(PTL_CT_ACK_REQ, 64);
+  EXPECT_EQ(PtlMDRelease(handle), PTL_OK);
+  EXPECT_EQ(PtlCTFree(counter), PTL_OK);
+  barrier();
+}
+
 TEST_F(Portals, GetsWhatTheTargetHasAndNoMore) {
   std::vector<std::uint32_t> exposed(8, 5u + rank);
   std::vector<std::uint32_t> got(16, 0);
