@@ -29,6 +29,8 @@ std::array<MemoryDescriptor, kMostDescriptors> g_descriptors;
 namespace {
 
 constexpr std::int64_t kUnlinkPatienceNs = 500'000'000;
+// How long messages under way into a portal are waited for while none of them ends: longer than one takes.
+constexpr std::int64_t kDisablePatienceNs = 5'000'000'000;
 
 std::mutex g_descriptors_mu;
 std::vector<std::uint32_t> g_free_descriptors;  // guarded by g_descriptors_mu
@@ -176,11 +178,45 @@ int portal_of(ptl_handle_ni_t ni, ptl_pt_index_t portal, std::uint32_t* interfac
   return PTL_OK;
 }
 
+// Waits until no message is under way into a portal that was stopped. A message's bytes are moved by its
+// initiator or by the service thread, never by the thread that waits here; under a clock no time passes in
+// between. A message of an initiator that died never ends: the patience is for that.
+void let_arrive(std::uint32_t interface, ptl_pt_index_t index) {
+  constexpr std::int64_t kYieldNs = 1'000'000;
+  constexpr std::int64_t kPauseNs = 100'000;
+  FutexWord pause{0};  // real time under any clock
+  const match::View view = Process::get().own();
+  match::PortalEntry& portal = view.portal(interface, index);
+  std::int64_t last_end = monotonic_ns();
+  std::uint32_t under_way = UINT32_MAX;
+  for (;;) {
+    std::uint32_t now = std::atomic_ref(portal.in_flight).load(std::memory_order_relaxed);
+    if (now == 0) {
+      // The change that ended the last one stands, with its event, once the lock can be had.
+      const match::Session session(view);
+      now = portal.in_flight;
+      if (now == 0) return;
+    }
+    if (std::atomic_ref(portal.enabled).load(std::memory_order_relaxed) != 0) return;  // by another thread
+    const std::int64_t time = monotonic_ns();
+    if (now < under_way) last_end = time;
+    under_way = now;
+    if (time - last_end > kDisablePatienceNs) return;
+    if (time - last_end < kYieldNs)
+      yield_cpu();
+    else
+      futex_wait_for(pause, 0, kPauseNs);
+  }
+}
+
 int set_enabled(ptl_handle_ni_t ni, ptl_pt_index_t portal, std::uint32_t enabled) {
   std::uint32_t interface = 0;
   if (portal_of(ni, portal, &interface) != PTL_OK) return PTL_ARG_INVALID;
-  match::Session session(Process::get().own());
-  session.set(session.view().portal(interface, portal).enabled, enabled);
+  {
+    match::Session session(Process::get().own());
+    session.set(session.view().portal(interface, portal).enabled, enabled);
+  }
+  if (enabled == 0) let_arrive(interface, portal);
   return PTL_OK;
 }
 

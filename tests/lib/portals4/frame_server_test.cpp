@@ -8,8 +8,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <functional>
+#include <thread>
+
+#include <unistd.h>
 
 namespace client {
 namespace {
@@ -134,6 +138,70 @@ TEST_F(Frames, RefusesPartsOutsideTheirMessage) {
   expect(PTL_EVENT_PUT, PTL_NI_SEGV);
   EXPECT_EQ(send(Step::finish, token, 0, 0), Errc::invalid_handle);
   still_serves();
+}
+
+// PtlPTDisable in a thread of its own.
+class Disabling {
+ public:
+  Disabling(ptl_handle_ni_t ni, ptl_pt_index_t portal)
+      : enabled_(orrery::portals4::Process::get().own().portal(2, portal).enabled),
+        thread_([this, ni, portal] {
+          const std::int64_t begun = orrery::monotonic_ns();
+          code_ = PtlPTDisable(ni, portal);
+          took_ns_ = orrery::monotonic_ns() - begun;
+          returned_ = true;
+        }) {}
+  ~Disabling() { thread_.join(); }
+  Disabling(const Disabling&) = delete;
+  Disabling& operator=(const Disabling&) = delete;
+
+  void has_begun() {
+    while (std::atomic_ref(enabled_).load() != 0) std::this_thread::yield();
+  }
+  bool has_returned() const { return returned_; }
+  std::int64_t took_ns() const { return took_ns_; }
+  int code() {
+    while (!returned_) std::this_thread::yield();
+    return code_;
+  }
+
+ private:
+  std::uint32_t& enabled_;
+  std::atomic<bool> returned_{false};
+  std::int64_t took_ns_ = 0;
+  int code_ = -1;
+  std::thread thread_;
+};
+
+TEST_F(Frames, DisablesAPortalWhenTheMessagesUnderWayAreThere) {
+  ASSERT_EQ(send(Step::open, 0, 0, 8), Errc::ok);
+  const std::uint64_t token = said.token;
+  ASSERT_NE(token, 0u);
+  Disabling disabling(ni, portal);
+  disabling.has_begun();
+  // A call that does not wait returns in this time; one that does only after its patience.
+  for (int i = 0; i < 100 && !disabling.has_returned(); ++i) usleep(1000);
+  if (disabling.has_returned()) {
+    EXPECT_GE(disabling.took_ns(), 5'000'000'000);
+  }
+  EXPECT_EQ(send(Step::open, 0, 0, 8), Errc::ok);
+  EXPECT_EQ(said.fail, match::kPortalDisabled);
+  EXPECT_EQ(send(Step::put_part, token, 8, kBytes - 8), Errc::ok);
+  EXPECT_EQ(send(Step::finish, token, 0, 0), Errc::ok);
+  EXPECT_EQ(disabling.code(), PTL_OK);
+  ptl_event_t event{};
+  ASSERT_EQ(PtlEQGet(queue, &event), PTL_OK);
+  EXPECT_EQ(event.type, PTL_EVENT_PUT);
+  ASSERT_EQ(PtlPTEnable(ni, portal), PTL_OK);
+  still_serves();
+}
+
+TEST_F(Frames, DisablesAPortalThoughAMessageNeverEnds) {
+  ASSERT_EQ(send(Step::open, 0, 0, 8), Errc::ok);
+  const std::uint64_t token = said.token;
+  EXPECT_EQ(PtlPTDisable(ni, portal), PTL_OK);  // gives up
+  EXPECT_EQ(send(Step::finish, token, 0, 0), Errc::ok);
+  expect(PTL_EVENT_PUT);
 }
 
 TEST_F(Frames, CarriesOutAnAtomicOnce) {
