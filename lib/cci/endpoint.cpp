@@ -131,10 +131,10 @@ void Endpoint::ring_self() { ::eventfd_write(doorbell_.get(), 1); }
 
 // After each poll of an endpoint with a handle: the handle is readable while there is something, and
 // otherwise the next event makes it so. A client that polls all the time does not pay for that: the thread
-// does it when the polls have stopped.
+// does it when the polls have stopped. Under a clock there is no thread, and each poll sees to it.
 void Endpoint::settle(bool got) {
   misses_ = got ? 0 : misses_ + 1;
-  if (!spinning_ && misses_ > kSpinningAfter) {
+  if (clock_ == nullptr && !spinning_ && misses_ > kSpinningAfter) {
     spinning_ = true;
     ::eventfd_write(stop_.get(), 1);  // the thread is to see when it ends
     armed_ = false;

@@ -3,6 +3,7 @@
 /* Two PEs in the SeaStar's time: ping-pong and stream. The exit code counts the figures that are not those of
  * its paper (machines/seastar.toml names it). */
 #include <cci.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #define MESSAGES 100
 
 static cci_endpoint_t* endpoint;
+static cci_os_handle_t handle;
 static cci_connection_t* connection;
 static char bytes[8192];
 
@@ -102,6 +104,25 @@ static void measure(int is_client, int is_ordered) {
   }
 }
 
+/* Sleeps at the handle, after the many looks in vain of the handshakes: the next message makes it readable. */
+static void await_asleep(void) {
+  cci_event_t* event;
+  while (cci_get_event(endpoint, &event) != CCI_SUCCESS) {
+    struct pollfd readable = {.fd = handle, .events = POLLIN, .revents = 0};
+    if (poll(&readable, 1, -1) != 1) exit(1);
+  }
+  if (event->type != CCI_EVENT_RECV) exit(1);
+  MUST(cci_return_event(event));
+}
+
+static void ping_asleep(int is_client) {
+  for (int round = 0; round < ROUNDS; round++) {
+    if (is_client) MUST(cci_send(connection, bytes, 8, NULL, CCI_FLAG_SILENT));
+    await_asleep();
+    if (!is_client) MUST(cci_send(connection, bytes, 8, NULL, CCI_FLAG_SILENT));
+  }
+}
+
 int main(void) {
   uint32_t caps;
   cci_device_t* const* devices;
@@ -113,9 +134,9 @@ int main(void) {
   MUST(cci_init(CCI_ABI_VERSION, 0, &caps));
   MUST(cci_get_devices(&devices));
   if (is_client)
-    MUST(cci_create_endpoint(devices[0], 0, &endpoint, NULL));
+    MUST(cci_create_endpoint(devices[0], 0, &endpoint, &handle));
   else
-    MUST(cci_create_endpoint_at(devices[0], port, 0, &endpoint, NULL));
+    MUST(cci_create_endpoint_at(devices[0], port, 0, &endpoint, &handle));
   MUST(cci_get_opt(endpoint, CCI_OPT_ENDPT_URI, &own));
   snprintf(uri, sizeof uri, "%.*s%s", (int)(strrchr(own, ':') + 1 - own), own, port);
   free(own);
@@ -126,6 +147,7 @@ int main(void) {
     await(is_client ? CCI_EVENT_CONNECT : CCI_EVENT_ACCEPT);
     measure(is_client, kind);
   }
+  ping_asleep(is_client);
   MUST(cci_disconnect(connection));
   MUST(cci_destroy_endpoint(endpoint));
   MUST(cci_finalize());
