@@ -97,6 +97,7 @@ struct alignas(4096) State {
   std::array<Site, kSites> sites{};
   std::size_t next_site = 0;
   std::uint64_t last_rip = 0, last_address = 0, last_stores = 0;
+  std::uint64_t last_stored = 0;
   int same_site = 0;
   int steps = 0;  // since the last loop or call
   std::atomic<std::uint64_t> calls{0};
@@ -201,8 +202,10 @@ bool covers(std::uint64_t closed, std::uint64_t page) {
   return what == Closed::everything || (what == Closed::hot_pages && is_hot(page));
 }
 
-// Whether the program can only go on reading: it was here before, and nothing of its own has changed since.
-bool makes_no_progress(std::uint64_t address, const mcontext_t& context) {
+// surely: the program can only go on reading; it was here before, and nothing of its own has changed since.
+// likely: it reads one word again and again; it may count how often, or compute something.
+enum class Waits : std::uint8_t { no, likely, surely };
+Waits waits_at(std::uint64_t address, const mcontext_t& context) {
   const auto rip = static_cast<std::uint64_t>(context.gregs[REG_RIP]);
   g.same_site = rip == g.last_rip && address == g.last_address ? g.same_site + 1 : 0;
   g.last_rip = rip;
@@ -221,10 +224,17 @@ bool makes_no_progress(std::uint64_t address, const mcontext_t& context) {
     const bool same = site.address == address && site.call == now.call && site.stores == now.stores &&
                       site.registers == now.registers;
     site = now;
-    return same || g.same_site >= kSameSite;
+    if (same) return Waits::surely;
+    return g.same_site >= kSameSite ? Waits::likely : Waits::no;
   }
   g.sites[g.next_site++ % kSites] = now;
-  return false;
+  return Waits::no;
+}
+
+// The program stores: one that fills memory goes on, though it reads one word all the time.
+void note_store(std::uint64_t address) {
+  if (address != g.last_stored) g.same_site = 0;
+  g.last_stored = address;
 }
 
 void forget_hot() {
@@ -236,6 +246,14 @@ void forget_sites() {
   g.sites = {};
   g.same_site = 0;
   g.steps = 0;
+}
+
+// REQUIRES: `changing` is held. The program works on its memory: it is let do so for longer.
+void let_it_work() {
+  open_everything();
+  forget_hot();
+  g.patience = std::min(g.patience * 2, 1024u);
+  forget_sites();
 }
 
 // The page is not closed, by a word `closed` that was read before that was found out: it was when the access
@@ -270,7 +288,8 @@ bool on_page_fault(const siginfo_t* info, void* context) {
     g.let_in.store(true, std::memory_order_relaxed);
     return true;
   }
-  if (!stores && makes_no_progress(address, machine)) {
+  if (stores) note_store(address);
+  if (const Waits waits = stores ? Waits::no : waits_at(address, machine); waits != Waits::no) {
     {
       const Changing lock;
       open_everything();
@@ -280,18 +299,20 @@ bool on_page_fault(const siginfo_t* info, void* context) {
       }
     }
     const int saved = errno;
-    clock->wait_for_store();
+    const bool waited = clock->wait_for_store(waits == Waits::surely);
     errno = saved;
+    if (!waited) {
+      const Changing lock;
+      let_it_work();
+      return true;
+    }
     g.waits.fetch_add(1, std::memory_order_relaxed);
     forget_sites();
     g.patience = 1;
     // program_goes_on() has closed the hot pages again.
   } else if (++g.steps > kStepsInVain) {
     const Changing lock;
-    open_everything();
-    forget_hot();
-    g.patience = std::min(g.patience * 2, 1024u);
-    forget_sites();
+    let_it_work();
     return true;
   }
   if (g.opened_count == g.opened.size()) return false;

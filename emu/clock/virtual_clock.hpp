@@ -119,8 +119,9 @@ class VirtualClock final : public Clock, private Debtor {
   // Returns when that time has come.
   void sleep_until(Picos at);
   // The program polls memory of its own that another PE may write. Returns when something has happened to
-  // this PE.
-  void wait_for_store();
+  // this PE, or it is to look in real time. Where it is not `surely` so, and time stands still: returns
+  // false, and the program goes on, as one that computes.
+  bool wait_for_store(bool surely);
   // Runs `body`, which blocks in something that has no virtual time, while the others go on without this PE.
   // It comes back at whatever time they have reached: not exact, and counted.
   template <typename Body>

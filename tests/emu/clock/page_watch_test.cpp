@@ -210,6 +210,35 @@ TEST(PageWatch, ALoopIsFoundWhereAnotherThreadHasReadBefore) {
   pages.unwatch();
 }
 
+// A loop that fills memory reads one word of it each time.
+TEST(PageWatch, AProgramThatFillsMemoryDoesNotWait) {
+  const Pages pages(2);
+  Watched watched;
+  pages.watch();
+  const std::uint64_t before = page_watch::waits();
+  for (int times = 0; times < 40; ++times) {
+    compute_for(2'000'000);
+    for (std::uint64_t i = 1; i < 200; ++i) pages.word(1)[i] = *pages.word(0) + i;
+  }
+  EXPECT_EQ(page_watch::waits(), before);
+  pages.unwatch();
+}
+
+// What a loop computes out of one word is not seen. Where nothing else can happen it goes on.
+TEST(PageWatch, AProgramThatReadsOneWordAndComputesGoesOn) {
+  setenv("ORRERY_DEADLOCK", "1", 1);
+  const Pages pages(1);
+  Watched watched;
+  unsetenv("ORRERY_DEADLOCK");
+  pages.watch();
+  *pages.word(0) = 3;
+  std::uint64_t sum = 0;
+  constexpr std::uint64_t kTimes = 20'000'000;
+  for (std::uint64_t i = 0; i < kTimes; ++i) sum += *pages.word(0) ^ i;
+  EXPECT_NE(sum, 0u);
+  pages.unwatch();
+}
+
 TEST(PageWatch, AnAccessThatComesWhenItsRangeIsGoneIsLetIn) {
   const Pages pages(1);
   Watched watched;

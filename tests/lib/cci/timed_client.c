@@ -104,7 +104,7 @@ static void measure(int is_client, int is_ordered) {
   }
 }
 
-/* Sleeps at the handle, after the many looks in vain of the handshakes: the next message makes it readable. */
+/* Sleeps at the handle, after many looks in vain in the handshakes: the next message makes it readable. */
 static void await_asleep(void) {
   cci_event_t* event;
   while (cci_get_event(endpoint, &event) != CCI_SUCCESS) {
