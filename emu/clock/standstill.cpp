@@ -220,7 +220,8 @@ void Turns::await_settled() {
   PeSlot& mine = self();
   while (stands() && mine.grant.load(std::memory_order_seq_cst) == 0) {
     const std::int64_t passed = monotonic_ns() - h.came_ns.load(std::memory_order_seq_cst);
-    if (passed < kSettleNs || (passed < kLongestSettleNs && !all_are_quiet())) {
+    const bool quiet = passed >= kSettleNs && all_are_quiet();
+    if (!quiet && passed < kLongestSettleNs) {
       mine.sleeping.store(1, std::memory_order_seq_cst);
       (void)futex_wait_for(mine.grant, 0, passed < kSettleNs ? kSettleNs - passed : kLongRestNs);
       mine.sleeping.store(0, std::memory_order_relaxed);
@@ -228,8 +229,11 @@ void Turns::await_settled() {
     }
     std::uint32_t word = h.stands.load(std::memory_order_seq_cst);
     if ((word & 3) == static_cast<std::uint32_t>(Standstill::stands) &&
-        h.stands.compare_exchange_strong(word, word + 1, std::memory_order_seq_cst))
+        h.stands.compare_exchange_strong(word, word + 1, std::memory_order_seq_cst)) {
+      // What is awake may bring something to a PE later than to the others.
+      if (!quiet) h.overtaken.fetch_add(1, std::memory_order_relaxed);
       return end_standstill();
+    }
   }
 }
 
