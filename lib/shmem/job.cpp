@@ -67,8 +67,7 @@ void start(const char* call, int level) {
   g_job.heap = region_of(info.sheap_seg);
   g_job.data = region_of(info.data_seg);
   const auto runtime = nic::Runtime::of_process();
-  if (runtime.ok() && runtime.value()->nic().clock() != nullptr)
-    g_job.taken_below = attributes.offload_threshold;
+  g_job.clocked = runtime.ok() && runtime.value()->nic().clock() != nullptr;
   g_job.up = true;
   start_teams();
   if (!g_registered) {
@@ -135,6 +134,11 @@ void fail_request(const char* call, dmapp_return_t rc, const void* address, std:
   const char* why = "";
   (void)dmapp_explain_error(rc, &why);
   fail(call, "%llu bytes at %p of PE %d: %s", static_cast<unsigned long long>(bytes), address, pe, why);
+}
+
+bool is_below_threshold(std::uint64_t bytes) {
+  dmapp_rma_attrs_t attributes;
+  return dmapp_get_rma_attrs(&attributes) == DMAPP_RC_SUCCESS && bytes < attributes.offload_threshold;
 }
 
 void give_way() {

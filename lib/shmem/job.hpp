@@ -25,9 +25,7 @@ struct Job {
   int level = 0;
   Region heap;
   Region data;
-  // A put of fewer bytes has taken its source when DMAPP's call that does not wait returns: under a machine's
-  // clock, as the FMA unit does. 0: none has.
-  std::uint64_t taken_below = 0;
+  bool clocked = false;  // under a machine's clock
 };
 extern Job g_job;
 
