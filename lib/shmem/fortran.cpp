@@ -104,8 +104,10 @@ using shmem::count_of;
   void shmem_##N##_##OP##_to_all_(void* dest, const void* source, const int* nreduce, const int* start, \
                                   const int* log_stride, const int* size, void* /*work*/, void* sync) { \
     constexpr const char* call = "shmem_" #N "_" #OP "_to_all";                                         \
-    group::reduce(ORRERY_SET(call), dest, source, count_of(call, nreduce), sizeof(T),                   \
-                  shmem::reduction_##OP<T>());                                                          \
+    const shmem::Set set = ORRERY_SET(call);                                                            \
+    const std::size_t nelems = count_of(call, nreduce);                                                 \
+    shmem::must_be_symmetric(call, dest, nelems * sizeof(T));                                           \
+    group::reduce(set, dest, source, nelems, sizeof(T), shmem::reduction_##OP<T>());                    \
   }
 #define ORRERY_ARITHMETIC(T, N) ORRERY_TO_ALL(T, N, sum) ORRERY_TO_ALL(T, N, prod)
 #define ORRERY_REAL(T, N) ORRERY_ARITHMETIC(T, N) ORRERY_TO_ALL(T, N, min) ORRERY_TO_ALL(T, N, max)

@@ -22,9 +22,12 @@ int reduce(const char* call, shmem_team_t team, void* dest, const void* source, 
   return 0;
 }
 
-std::size_t count(const char* call, int nreduce) {
+void reduce(const char* call, const Set& set, void* dest, const void* source, int nreduce, std::size_t width,
+            const Reduction& reduction) {
   if (nreduce < 0) fail(call, "nreduce %d: expected 0 or more", nreduce);
-  return static_cast<std::size_t>(nreduce);
+  const auto nelems = static_cast<std::size_t>(nreduce);
+  must_be_symmetric(call, dest, bytes_of(nelems, width));
+  group::reduce(set, dest, source, nelems, width, reduction);
 }
 
 }  // namespace
@@ -42,8 +45,8 @@ namespace shmem = orrery::shmem;
   void shmem_##N##_##OP##_to_all(T* dest, const T* source, int nreduce, int PE_start, int logPE_stride, \
                                  int PE_size, T* /*pWrk*/, long* pSync) {                               \
     constexpr const char* call = "shmem_" #N "_" #OP "_to_all";                                         \
-    shmem::group::reduce(shmem::active_set(call, PE_start, logPE_stride, PE_size, pSync), dest, source, \
-                         shmem::count(call, nreduce), sizeof(T), shmem::reduction_##OP<T>());           \
+    shmem::reduce(call, shmem::active_set(call, PE_start, logPE_stride, PE_size, pSync), dest, source,  \
+                  nreduce, sizeof(T), shmem::reduction_##OP<T>());                                      \
   }
 
 extern "C" {

@@ -33,6 +33,16 @@ bool holds(const volatile T* word, int cmp, T value, const char* call) {
   }
 }
 
+// A look in vain lets what needs this PE go on: a program may test in a loop that has nothing else.
+template <typename Found>
+Found looked(const char* call, Found found, bool in_vain) {
+  if (in_vain) {
+    give_way();
+    look_who_lives(call);
+  }
+  return found;
+}
+
 // Words that a call waits for: one value for all, or one for each.
 template <typename T>
 struct Words {
@@ -77,10 +87,14 @@ struct Words {
     return found;
   }
 
-  // What no PE can write to would be waited for in vain.
+  // What no PE can write to would be waited for, or looked at, in vain.
   void check() const {
-    if (count != 0 && values == nullptr) fail(call, "%s", "cmp_values is a null pointer");
     must_be_symmetric(call, const_cast<const T*>(words), bytes_of(count, sizeof(T)));
+    if (count != 0 && values == nullptr) fail(call, "%s", "cmp_values is a null pointer");
+  }
+  void check(const std::size_t* indices) const {
+    check();
+    if (count != 0 && indices == nullptr) fail(call, "%s", "indices is a null pointer");
   }
   void wait_all() const {
     check();
@@ -94,23 +108,28 @@ struct Words {
     return found;
   }
   std::size_t wait_some(std::size_t* indices) const {
-    check();
+    check(indices);
     if (none()) return 0;
     std::size_t found = 0;
     wait_until(call, [&] { return (found = some(indices)) != 0; });
     return found;
   }
-};
-
-// A look in vain lets what needs this PE go on: a program may test in a loop that has nothing else.
-template <typename Found>
-Found looked(const char* call, Found found, bool in_vain) {
-  if (in_vain) {
-    give_way();
-    look_who_lives(call);
+  int test_all() const {
+    check();
+    const bool is = all();
+    return looked(call, is ? 1 : 0, !is);
   }
-  return found;
-}
+  std::size_t test_any() const {
+    check();
+    const std::size_t found = any();
+    return looked(call, found, found == SIZE_MAX);
+  }
+  std::size_t test_some(std::size_t* indices) const {
+    check(indices);
+    const std::size_t found = some(indices);
+    return looked(call, found, found == 0);
+  }
+};
 
 }  // namespace
 
@@ -135,21 +154,17 @@ namespace shmem = orrery::shmem;
         .wait_some(indices);                                                                                 \
   }                                                                                                          \
   int shmem_##N##_test_all##SUFFIX(volatile T* ivars, size_t nelems, const int* status, int cmp, VALUE) {    \
-    const bool all =                                                                                         \
-        shmem::Words<T>{"shmem_" #N "_test_all" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}.all();    \
-    return shmem::looked("shmem_" #N "_test_all" #SUFFIX, all ? 1 : 0, !all);                                \
+    return shmem::Words<T>{"shmem_" #N "_test_all" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}        \
+        .test_all();                                                                                         \
   }                                                                                                          \
   size_t shmem_##N##_test_any##SUFFIX(volatile T* ivars, size_t nelems, const int* status, int cmp, VALUE) { \
-    const size_t found =                                                                                     \
-        shmem::Words<T>{"shmem_" #N "_test_any" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}.any();    \
-    return shmem::looked("shmem_" #N "_test_any" #SUFFIX, found, found == SIZE_MAX);                         \
+    return shmem::Words<T>{"shmem_" #N "_test_any" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}        \
+        .test_any();                                                                                         \
   }                                                                                                          \
   size_t shmem_##N##_test_some##SUFFIX(volatile T* ivars, size_t nelems, size_t* indices, const int* status, \
                                        int cmp, VALUE) {                                                     \
-    const size_t found =                                                                                     \
-        shmem::Words<T>{"shmem_" #N "_test_some" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}.some(    \
-            indices);                                                                                        \
-    return shmem::looked("shmem_" #N "_test_some" #SUFFIX, found, found == 0);                               \
+    return shmem::Words<T>{"shmem_" #N "_test_some" #SUFFIX, ivars, nelems, status, cmp, POINTER, ONE}       \
+        .test_some(indices);                                                                                 \
   }
 #define ORRERY_WAIT(T, N, A)                                                                 \
   void shmem_##N##_wait_until(volatile T* ivar, int cmp, T cmp_value) {                      \

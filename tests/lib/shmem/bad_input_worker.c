@@ -64,6 +64,23 @@ static void stack_test(void) {
   ON_STACK;
   (void)shmem_long_test(stack, SHMEM_CMP_EQ, 1);
 }
+static void stack_test_all(void) {
+  ON_STACK;
+  (void)shmem_long_test_all(stack, 4, NULL, SHMEM_CMP_EQ, 1);
+}
+static void stack_test_any(void) {
+  ON_STACK;
+  (void)shmem_long_test_any(stack, 4, NULL, SHMEM_CMP_EQ, 0);
+}
+static void stack_test_some(void) {
+  ON_STACK;
+  size_t indices[4];
+  (void)shmem_long_test_some(stack, 4, indices, NULL, SHMEM_CMP_EQ, 1);
+}
+static void stack_test_vector(void) {
+  ON_STACK;
+  (void)shmem_long_test_any_vector(stack, 4, NULL, SHMEM_CMP_EQ, many);
+}
 static void stack_lock(void) {
   ON_STACK;
   shmem_set_lock(stack);
@@ -79,6 +96,18 @@ static void stack_broadcast(void) {
 static void stack_reduce(void) {
   ON_STACK;
   shmem_long_sum_reduce(SHMEM_TEAM_WORLD, stack, many, 1);
+}
+static void stack_to_all(void) {
+  ON_STACK;
+  shmem_long_sum_to_all(stack, many, 4, 0, 0, 2, many, sync_words);
+}
+/* As Fortran calls it. */
+void shmem_int8_sum_to_all_(void* dest, const void* source, const int* nreduce, const int* start,
+                            const int* log_stride, const int* size, void* work, void* sync);
+static void stack_to_all_fortran(void) {
+  ON_STACK;
+  const int four = 4, zero = 0, two = 2;
+  shmem_int8_sum_to_all_(stack, many, &four, &zero, &zero, &two, many, sync_words);
 }
 static void stack_fcollect(void) {
   ON_STACK;
@@ -97,6 +126,16 @@ static void null_dest(void) { shmem_long_put(NULL, many, 1, 0); }
 static void null_source(void) { shmem_long_put(many, NULL, 1, 0); }
 static void null_wait(void) { shmem_long_wait_until(NULL, SHMEM_CMP_EQ, 1); }
 static void null_values(void) { shmem_long_wait_until_all_vector(many, 2, NULL, SHMEM_CMP_EQ, NULL); }
+static void null_values_all(void) { (void)shmem_long_test_all_vector(many, 2, NULL, SHMEM_CMP_EQ, NULL); }
+static void null_values_any(void) { (void)shmem_long_test_any_vector(many, 2, NULL, SHMEM_CMP_EQ, NULL); }
+static void null_values_some(void) {
+  size_t indices[2];
+  (void)shmem_long_test_some_vector(many, 2, indices, NULL, SHMEM_CMP_EQ, NULL);
+}
+static void null_indices(void) { (void)shmem_long_test_some(many, 2, NULL, NULL, SHMEM_CMP_EQ, 0); }
+static void null_indices_wait(void) {
+  (void)shmem_long_wait_until_some(many, 2, NULL, NULL, SHMEM_CMP_EQ, 0);
+}
 static void null_sync(void) { shmem_barrier(0, 0, 1, NULL); }
 
 static void pe(void) { shmem_long_p(&word, 1, 7); }
@@ -227,10 +266,16 @@ static const struct {
     KIND(stack_wait_all),
     KIND(stack_wait_signal),
     KIND(stack_test),
+    KIND(stack_test_all),
+    KIND(stack_test_any),
+    KIND(stack_test_some),
+    KIND(stack_test_vector),
     KIND(stack_lock),
     KIND(stack_try),
     KIND(stack_broadcast),
     KIND(stack_reduce),
+    KIND(stack_to_all),
+    KIND(stack_to_all_fortran),
     KIND(stack_fcollect),
     KIND(stack_alltoall),
     KIND(stack_blocks),
@@ -238,6 +283,11 @@ static const struct {
     KIND(null_source),
     KIND(null_wait),
     KIND(null_values),
+    KIND(null_values_all),
+    KIND(null_values_any),
+    KIND(null_values_some),
+    KIND(null_indices),
+    KIND(null_indices_wait),
     KIND(null_sync),
     KIND(pe),
     KIND(pe_negative),
@@ -296,6 +346,7 @@ int main(int argc, char** argv) {
   if (strcmp(mistake, "before") == 0) return shmem_my_pe();
   if (strcmp(mistake, "before_put") == 0) shmem_long_p(&word, 1, 0);
   if (strcmp(mistake, "before_collective") == 0) shmem_barrier_all();
+  if (strcmp(mistake, "before_test") == 0) return shmem_long_test_all(many, 2, NULL, SHMEM_CMP_EQ, 0);
   shmem_init();
   for (size_t i = 0; i < sizeof kMistakes / sizeof kMistakes[0]; ++i)
     if (strcmp(mistake, kMistakes[i].name) == 0) kMistakes[i].make();
