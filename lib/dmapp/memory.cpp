@@ -125,7 +125,11 @@ dmapp_return_t dmapp_segdesc_compare(dmapp_seg_desc_t* a, dmapp_seg_desc_t* b, i
   if (World::current() == nullptr || a == nullptr || b == nullptr || flag == nullptr ||
       !seg::well_formed(*a) || !seg::well_formed(*b))
     return DMAPP_RC_INVALID_PARAM;
-  *flag = std::memcmp(a, b, sizeof *a) == 0 ? 1 : 0;
+  // Kind and PE, not the name of the registration: the same memory may be registered several times.
+  *flag =
+      a->addr == b->addr && a->len == b->len && a->opaque[0] == b->opaque[0] && a->opaque[1] == b->opaque[1]
+          ? 1
+          : 0;
   return DMAPP_RC_SUCCESS;
 }
 

@@ -52,7 +52,7 @@ dmapp_return_t dmapp_mem_register(void* addr, uint64_t length, dmapp_seg_desc_t*
 /* After it returns no PE reaches the memory by this descriptor. NOT_FOUND: not of this PE, or gone already.
  */
 dmapp_return_t dmapp_mem_unregister(dmapp_seg_desc_t* seg);
-/* *flag: 1 when both name the same memory of the same PE, else 0. */
+/* *flag: 1 when both name the same memory of the same PE, perhaps by two registrations, else 0. */
 dmapp_return_t dmapp_segdesc_compare(dmapp_seg_desc_t* a, dmapp_seg_desc_t* b, int* flag);
 /* A descriptor for a range of addresses that need not be mapped yet, and the memory that stands behind it
  * from now on. Operations between the two end in an error. flags: 0. */

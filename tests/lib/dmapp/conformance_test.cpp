@@ -143,11 +143,6 @@ TEST(Dmapp, DescriptorsTravelAsBytes) {
   REQUIRE_SUCCESS(dmapp_mem_register(memory.data() + 1, 2000 * 8, &again));  // the same once more
   EXPECT_EQ(seg.addr, memory.data() + 1);
   EXPECT_EQ(seg.len, 2000u * 8);
-  int same = 1;
-  REQUIRE_SUCCESS(dmapp_segdesc_compare(&seg, &again, &same));
-  EXPECT_EQ(same, 0);
-  REQUIRE_SUCCESS(dmapp_segdesc_compare(&seg, &seg, &same));
-  EXPECT_EQ(same, 1);
   auto segs = pe.gather(seg);
   dmapp_seg_desc_t& remote = segs[static_cast<std::size_t>(pe.next())];
   auto* const words = static_cast<std::uint64_t*>(remote.addr);
@@ -173,6 +168,38 @@ TEST(Dmapp, DescriptorsTravelAsBytes) {
   dmapp_syncid_handle_t id;
   REQUIRE_SUCCESS(dmapp_put_nb(words, &remote, pe.next(), &word, 1, DMAPP_QW, &id));
   EXPECT_EQ(dmapp_syncid_wait(&id), DMAPP_RC_TRANSACTION_ERROR);
+  pe.barrier();
+}
+
+// Whether dmapp_segdesc_compare says that both name the same memory.
+bool are_same(dmapp_seg_desc_t a, dmapp_seg_desc_t b) {
+  int flag = -1;
+  EXPECT_EQ(dmapp_segdesc_compare(&a, &b, &flag), DMAPP_RC_SUCCESS);
+  EXPECT_TRUE(flag == 0 || flag == 1) << flag;
+  return flag == 1;
+}
+
+TEST(Dmapp, DescriptorsOfTheSameMemoryCompareEqual) {
+  const Pe& pe = Pe::get();
+  std::vector<std::uint64_t> memory(100);
+  dmapp_seg_desc_t seg;
+  dmapp_seg_desc_t again;
+  dmapp_seg_desc_t shorter;
+  dmapp_seg_desc_t later;
+  REQUIRE_SUCCESS(dmapp_mem_register(memory.data(), 400, &seg));
+  REQUIRE_SUCCESS(dmapp_mem_register(memory.data(), 400, &again));
+  REQUIRE_SUCCESS(dmapp_mem_register(memory.data(), 392, &shorter));
+  REQUIRE_SUCCESS(dmapp_mem_register(memory.data() + 1, 400, &later));
+  EXPECT_TRUE(are_same(seg, seg));
+  EXPECT_TRUE(are_same(seg, again));
+  EXPECT_FALSE(are_same(seg, shorter));
+  EXPECT_FALSE(are_same(seg, later));
+  EXPECT_FALSE(are_same(pe.job.sheap_seg, pe.job.data_seg));
+  // The heap is at the same address in every PE, and not the same memory.
+  const auto heaps = pe.gather(pe.job.sheap_seg);
+  for (int other = 0; other < pe.count; ++other)
+    EXPECT_EQ(are_same(pe.job.sheap_seg, heaps[static_cast<std::size_t>(other)]), other == pe.me) << other;
+  for (dmapp_seg_desc_t* one : {&seg, &again, &shorter, &later}) REQUIRE_SUCCESS(dmapp_mem_unregister(one));
   pe.barrier();
 }
 
