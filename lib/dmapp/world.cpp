@@ -27,7 +27,8 @@ std::atomic<std::uint64_t> g_epoch{0};
 namespace {
 
 constexpr std::uint64_t kHuge = 2ull << 20;
-constexpr std::uint64_t kLargestHeap = 16ull << 40;
+// A registration of the NIC has at most 2^28 - 1 pages.
+constexpr std::uint64_t kLargestHeap = (1ull << 40) - kHuge;
 
 // Where the heap is tried to be mapped, one after the other: what lies between a program's own heap and its
 // mappings, and, for programs that an instrumentation has taken that from, elsewhere. ThreadSanitizer
@@ -235,15 +236,17 @@ bool World::map_heap(std::uint64_t at, std::uint64_t bytes) {
 Status World::place_heap() {
   heap_size_ = dmapp::heap_size();
   const auto size = memory::parse_size(heap_size_.text);
+  const std::uint64_t largest = kLargestHeap - heap_size_.added;
   // A PE that gave up here would leave the others waiting: all of them hear of it.
   const std::uint64_t bytes =
-      size.ok() && size.value() <= kLargestHeap
+      size.ok() && size.value() <= largest
           ? (std::max(size.value() + heap_size_.added, kHuge) + kHuge - 1) / kHuge * kHuge
           : 0;
   if (bytes == 0) {
     log::error(
-        "{}={} is not accepted: expected a number of bytes up to 16T, with K, M, G or T behind it perhaps",
-        heap_size_.variable, heap_size_.text);
+        "{}={} is not accepted: expected a number of bytes up to {} (just below 1T), "
+        "with K, M, G or T behind it perhaps",
+        heap_size_.variable, heap_size_.text, largest);
   }
   std::vector<std::uint64_t> sizes;
   if (const Status told = gather(bytes, pe_, npes_, &sizes); !told.ok()) return told;
