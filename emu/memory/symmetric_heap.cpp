@@ -29,6 +29,15 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   return static_cast<std::uint64_t>(number * unit);
 }
 
+namespace {
+
+constexpr std::uint64_t rounded_up(std::uint64_t bytes) {
+  constexpr std::uint64_t kUnit = SymmetricHeap::kAlignment;
+  return (bytes + kUnit - 1) / kUnit * kUnit;
+}
+
+}  // namespace
+
 SymmetricHeap::SymmetricHeap(std::uint64_t base, std::uint64_t bytes) {
   ORRERY_CHECK(base % kAlignment == 0 && bytes % kAlignment == 0, "a heap of {} bytes at {:#x}", bytes, base);
   if (bytes != 0) add_free(base, bytes);
@@ -44,10 +53,20 @@ void SymmetricHeap::drop_free(std::uint64_t begin, std::uint64_t bytes) {
   by_size_.erase({bytes, begin});
 }
 
+void SymmetricHeap::add_free_joined(std::uint64_t begin, std::uint64_t bytes) {
+  const auto after = free_.lower_bound(begin);
+  if (after != free_.end() && after->first == begin + bytes) {
+    const auto [next, length] = *after;
+    drop_free(next, length);
+    bytes += length;
+  }
+  add_free(begin, bytes);
+}
+
 Result<std::uint64_t> SymmetricHeap::allocate(std::uint64_t bytes) {
   if (bytes == 0) return Errc::invalid_param;
   if (bytes > UINT64_MAX - kAlignment) return Errc::no_memory;
-  const std::uint64_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const std::uint64_t rounded = rounded_up(bytes);
   const std::lock_guard lock(mu_);
   const auto fit = by_size_.lower_bound({rounded, 0});
   if (fit == by_size_.end()) return Errc::no_memory;
@@ -68,12 +87,6 @@ Status SymmetricHeap::free(std::uint64_t block) {
   std::uint64_t bytes = found->second.bytes;
   in_use_ -= bytes;
   blocks_.erase(found);
-  const auto after = free_.lower_bound(begin);
-  if (after != free_.end() && after->first == begin + bytes) {
-    const auto [next, length] = *after;
-    drop_free(next, length);
-    bytes += length;
-  }
   const auto behind = free_.lower_bound(begin);
   if (behind != free_.begin()) {
     const auto [previous, length] = *std::prev(behind);
@@ -83,7 +96,30 @@ Status SymmetricHeap::free(std::uint64_t block) {
       bytes += length;
     }
   }
-  add_free(begin, bytes);
+  add_free_joined(begin, bytes);
+  return {};
+}
+
+Status SymmetricHeap::resize(std::uint64_t block, std::uint64_t bytes) {
+  if (bytes == 0) return Errc::invalid_param;
+  const std::lock_guard lock(mu_);
+  const auto found = blocks_.find(block);
+  if (found == blocks_.end()) return Errc::no_match;
+  if (bytes > UINT64_MAX - kAlignment) return Errc::no_memory;
+  const std::uint64_t before = found->second.bytes;
+  const std::uint64_t now = rounded_up(bytes);
+  if (now > before) {
+    const auto behind = free_.find(block + before);
+    if (behind == free_.end() || behind->second < now - before) return Errc::no_memory;
+    const std::uint64_t end = behind->first + behind->second;
+    drop_free(behind->first, behind->second);
+    if (block + now < end) add_free(block + now, end - (block + now));
+  } else if (now < before) {
+    add_free_joined(block + now, before - now);
+  }
+  found->second = {.asked = bytes, .bytes = now};
+  in_use_ += now - before;
+  high_water_ = std::max(high_water_, in_use_);
   return {};
 }
 

@@ -38,6 +38,9 @@ class SymmetricHeap {
   Result<std::uint64_t> allocate(std::uint64_t bytes);
   // Errors: no_match (no block begins there).
   Status free(std::uint64_t block);
+  // The block becomes as long as that where it is: its end is cut off, or the free range behind it is taken.
+  // Errors, with nothing changed: invalid_param (0 bytes), no_match, no_memory (no room behind it).
+  Status resize(std::uint64_t block, std::uint64_t bytes);
   // Bytes that the block was asked for with. Errors: no_match.
   Result<std::uint64_t> size_of(std::uint64_t block) const;
   struct Extent {
@@ -60,6 +63,8 @@ class SymmetricHeap {
     std::uint64_t asked = 0;
     std::uint64_t bytes = 0;
   };
+  // Makes the range free, as one with what is free behind it.
+  void add_free_joined(std::uint64_t begin, std::uint64_t bytes);
   void add_free(std::uint64_t begin, std::uint64_t bytes);
   void drop_free(std::uint64_t begin, std::uint64_t bytes);
 

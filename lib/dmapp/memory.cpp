@@ -81,6 +81,8 @@ void* dmapp_sheap_realloc(void* ptr, size_t size) {
     dmapp_sheap_free(ptr);
     return nullptr;
   }
+  // Where it is, if that can be: so a block may be cut in a heap that has no room for a second one.
+  if (world->heap().resize(orrery::dmapp::address_of(ptr), size).ok()) return ptr;
   const auto before = world->heap().size_of(orrery::dmapp::address_of(ptr));
   if (!before.ok()) {
     orrery::log::error("dmapp_sheap_realloc({}): no block of the symmetric heap begins there", ptr);

@@ -6,7 +6,7 @@
 
 #include "include/shmem/shmemx.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -20,45 +20,50 @@ namespace {
 
 constexpr std::size_t kAligned = 64;  // as DMAPP gives them
 
-struct Inner {
-  void* outer = nullptr;
-  std::size_t bytes = 0;
-};
 std::mutex g_mu;
-std::map<void*, Inner> g_aligned;      // by the address that was given out; guarded by g_mu
-std::map<void*, std::size_t> g_sizes;  // of all other blocks; guarded by g_mu
+// By the address that was given out, DMAPP's block that it lies in: at its begin, unless it has an alignment
+// of its own. Guarded by g_mu.
+std::map<void*, void*> g_outer;
 
 void* allocate(std::size_t size) {
   void* const block = dmapp_sheap_malloc(size);
   if (block != nullptr) {
     const std::lock_guard lock(g_mu);
-    g_sizes[block] = size;
+    g_outer[block] = block;
   }
   return block;
 }
 
-// Bytes of a block, whichever call gave it; false: none did.
-bool size_of(void* block, std::size_t* bytes) {
+bool is_block(void* block) {
   const std::lock_guard lock(g_mu);
-  if (const auto found = g_sizes.find(block); found != g_sizes.end()) {
-    *bytes = found->second;
-    return true;
-  }
-  const auto found = g_aligned.find(block);
-  if (found == g_aligned.end()) return false;
-  *bytes = found->second.bytes;
-  return true;
+  return g_outer.find(block) != g_outer.end();
+}
+
+// The block with what it held, where it is or elsewhere; null, and it is left as it was: no room.
+void* resize(void* block, std::size_t size) {
+  const std::lock_guard lock(g_mu);
+  const auto found = g_outer.find(block);
+  if (found == g_outer.end()) return nullptr;
+  void* const outer = found->second;
+  const auto before =
+      static_cast<std::size_t>(static_cast<std::byte*>(block) - static_cast<std::byte*>(outer));
+  std::size_t bytes = 0;
+  if (__builtin_add_overflow(before, size, &bytes)) bytes = SIZE_MAX;  // which DMAPP refuses
+  void* const now = dmapp_sheap_realloc(outer, bytes);
+  if (now == nullptr) return nullptr;
+  g_outer.erase(found);
+  void* const given = static_cast<std::byte*>(now) + before;
+  g_outer[given] = now;
+  return given;
 }
 
 void release(void* block) {
   void* outer = block;
   {
     const std::lock_guard lock(g_mu);
-    if (const auto found = g_aligned.find(block); found != g_aligned.end()) {
-      outer = found->second.outer;
-      g_aligned.erase(found);
-    } else {
-      g_sizes.erase(block);
+    if (const auto found = g_outer.find(block); found != g_outer.end()) {
+      outer = found->second;
+      g_outer.erase(found);
     }
   }
   dmapp_sheap_free(outer);
@@ -124,7 +129,7 @@ void* shmem_align(size_t alignment, size_t size) {
         (reinterpret_cast<std::uint64_t>(outer) + alignment - 1) & ~(std::uint64_t{alignment} - 1);
     block = reinterpret_cast<void*>(at);
     const std::lock_guard lock(orrery::shmem::g_mu);
-    orrery::shmem::g_aligned[block] = {outer, size};
+    orrery::shmem::g_outer[block] = outer;
   }
   return orrery::shmem::given(block);
 }
@@ -136,25 +141,18 @@ void* shmem_realloc(void* ptr, size_t size) {
     shmem_free(ptr);
     return nullptr;
   }
-  std::size_t before = 0;
-  if (!orrery::shmem::size_of(ptr, &before)) {
+  if (!orrery::shmem::is_block(ptr)) {
     orrery::log::error("shmem_realloc({}): no block of the symmetric heap begins there", ptr);
     return nullptr;
   }
   shmem_barrier_all();
-  void* const block = orrery::shmem::allocate(size);
-  if (block != nullptr) {
-    std::memcpy(block, ptr, std::min<std::size_t>(before, size));
-    orrery::shmem::release(ptr);
-  }
-  return orrery::shmem::given(block);
+  return orrery::shmem::given(orrery::shmem::resize(ptr, size));
 }
 
 void shmem_free(void* ptr) {
   must_be_up("shmem_free");
   if (ptr == nullptr) return;
-  std::size_t bytes = 0;
-  if (!orrery::shmem::size_of(ptr, &bytes)) {
+  if (!orrery::shmem::is_block(ptr)) {
     orrery::log::error("shmem_free({}): no block of the symmetric heap begins there; it is left alone", ptr);
     return;
   }

@@ -41,6 +41,11 @@ dmapp_return_t dmapp_set_rma_attrs_ext(dmapp_rma_attrs_ext_t* requested, dmapp_r
  * much was asked for) or when size is 0. Not collective: PEs that make the same calls in the same order get
  * the same addresses. */
 void* dmapp_sheap_malloc(size_t size);
+/* The block made as long as that, with what it held: where it is, if it gets shorter or the heap is free
+ * behind it, else in another place. Null with the block as it was: there is no room, or no block begins at
+ * ptr. Null and the block freed: size is 0. A null ptr: as dmapp_sheap_malloc. Not collective: PEs that made
+ * the same calls in the same order get the same address. Source: the name and the parameters are DMAPP's;
+ * what is promised is realloc's of C. */
 void* dmapp_sheap_realloc(void* ptr, size_t size);
 /* Null does nothing; what no call gave is left alone, and the log says so. */
 void dmapp_sheap_free(void* ptr);

@@ -36,6 +36,8 @@ void* shmem_malloc(size_t size);
 void* shmem_malloc_with_hints(size_t size, long hints);
 void* shmem_calloc(size_t count, size_t size);
 void* shmem_align(size_t alignment, size_t size);
+/* In place, if the block gets shorter or the heap is free behind it; else it moves, and keeps no alignment of
+ * more than 64. Null where there is no room: the block is as it was. */
 void* shmem_realloc(void* ptr, size_t size);
 void shmem_free(void* ptr);
 

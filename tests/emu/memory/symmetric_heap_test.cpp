@@ -44,6 +44,37 @@ TEST(SymmetricHeap, SaysWhenItIsFullAndJoinsWhatIsFreed) {
   EXPECT_TRUE(heap.allocate(4096).ok());
 }
 
+TEST(SymmetricHeap, CutsABlockAndTakesWhatIsFreeBehindIt) {
+  SymmetricHeap heap(kBase, 4096);
+  const auto a = heap.allocate(3000).value();
+  // The longest free range has 1,088 bytes: a second block would not fit.
+  ASSERT_TRUE(heap.resize(a, 2000).ok());
+  EXPECT_EQ(heap.size_of(a).value(), 2000u);
+  EXPECT_EQ(heap.stats().in_use, 2048u);
+  EXPECT_EQ(heap.stats().largest_free, 2048u);
+  ASSERT_TRUE(heap.resize(a, 3001).ok());
+  EXPECT_EQ(heap.stats().in_use, 3008u);
+  EXPECT_EQ(heap.stats().largest_free, 4096u - 3008u);
+  EXPECT_EQ(heap.stats().high_water, 3008u);
+  ASSERT_TRUE(heap.resize(a, 4096).ok());
+  EXPECT_EQ(heap.stats().largest_free, 0u);
+  EXPECT_EQ(heap.resize(a, 4097).code(), Errc::no_memory);
+  EXPECT_EQ(heap.resize(a, UINT64_MAX).code(), Errc::no_memory);
+  EXPECT_EQ(heap.resize(a, 0).code(), Errc::invalid_param);
+  EXPECT_EQ(heap.resize(a + 64, 64).code(), Errc::no_match);
+  EXPECT_EQ(heap.size_of(a).value(), 4096u);
+  // What is behind it in use is not taken.
+  ASSERT_TRUE(heap.resize(a, 100).ok());
+  const auto b = heap.allocate(64).value();
+  EXPECT_EQ(b, a + 128);
+  EXPECT_TRUE(heap.resize(a, 128).ok());
+  EXPECT_EQ(heap.resize(a, 129).code(), Errc::no_memory);
+  ASSERT_TRUE(heap.free(b).ok());
+  ASSERT_TRUE(heap.free(a).ok());
+  EXPECT_EQ(heap.stats().largest_free, 4096u);
+  EXPECT_EQ(heap.stats().blocks, 0u);
+}
+
 TEST(SymmetricHeap, FindsTheBlockThatAnAddressLiesIn) {
   SymmetricHeap heap(kBase, 4096);
   EXPECT_EQ(heap.block_at(kBase).code(), Errc::no_match);
@@ -68,7 +99,17 @@ TEST(SymmetricHeap, BlocksNeverOverlap) {
   std::mt19937_64 random(7);
   std::map<std::uint64_t, std::uint64_t> live;
   for (int i = 0; i < 20'000; ++i) {
-    if (live.empty() || random() % 3 != 0) {
+    if (!live.empty() && random() % 4 == 0) {
+      auto one = live.begin();
+      std::advance(one, static_cast<long>(random() % live.size()));
+      const auto after = std::next(one);
+      const std::uint64_t end = after == live.end() ? kBase + (1 << 20) : after->first;
+      const std::uint64_t bytes = random() % 9000 + 1;
+      const bool fits = bytes <= end - one->first;
+      const Status resized = heap.resize(one->first, bytes);
+      EXPECT_EQ(resized.ok(), fits) << bytes;
+      if (resized.ok()) one->second = bytes;
+    } else if (live.empty() || random() % 3 != 0) {
       const std::uint64_t bytes = random() % 9000 + 1;
       const auto block = heap.allocate(bytes);
       if (!block.ok()) continue;

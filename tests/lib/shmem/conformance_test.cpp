@@ -286,6 +286,45 @@ TEST(Shmem, ContextsOfThreads) {
   EXPECT_EQ(block[kEach + 7], 1007 + pe.previous() * 10000);
 }
 
+// In a heap of 64M.
+TEST(Shmem, BlocksAreCutAndGrownWhereTheyAre) {
+  const Pe& pe = Pe::get();
+  constexpr std::size_t kMega = std::size_t{1} << 20;
+  auto* const a = static_cast<char*>(shmem_malloc(40 * kMega));
+  ASSERT_NE(a, nullptr);
+  a[0] = static_cast<char>(pe.me + 1);
+  a[30 * kMega - 1] = static_cast<char>(pe.me + 2);
+  ASSERT_EQ(shmem_realloc(a, 30 * kMega), a);
+  auto* const b = static_cast<char*>(shmem_malloc(20 * kMega));  // where the end was, too
+  ASSERT_NE(b, nullptr);
+  std::memset(b, 77, 20 * kMega);
+  EXPECT_EQ(a[30 * kMega - 1], pe.me + 2);
+  shmem_free(b);
+  ASSERT_EQ(shmem_realloc(a, 50 * kMega), a);
+  a[50 * kMega - 1] = static_cast<char>(pe.me + 3);
+  shmem_barrier_all();
+  EXPECT_EQ(shmem_char_g(a, pe.next()), pe.next() + 1);
+  EXPECT_EQ(shmem_char_g(a + 30 * kMega - 1, pe.next()), pe.next() + 2);
+  EXPECT_EQ(shmem_char_g(a + 50 * kMega - 1, pe.next()), pe.next() + 3);
+  EXPECT_EQ(shmem_realloc(a, 500 * kMega), nullptr);
+  EXPECT_EQ(a[50 * kMega - 1], pe.me + 3);
+  shmem_free(a);
+  // One with an alignment of its own keeps it while it stays.
+  auto* const c = static_cast<char*>(shmem_align(4096, 9000));
+  auto* const wall = shmem_malloc(64);
+  std::memset(c, pe.me + 5, 9000);
+  ASSERT_EQ(shmem_realloc(c, 100), c);
+  ASSERT_EQ(shmem_realloc(c, 8000), c);
+  EXPECT_EQ(c[99], pe.me + 5);
+  auto* const d = static_cast<char*>(shmem_realloc(c, 100'000));
+  ASSERT_NE(d, nullptr);
+  EXPECT_NE(d, c);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(d[i], pe.me + 5);
+  std::memset(d, 1, 100'000);
+  shmem_free(d);
+  shmem_free(wall);
+}
+
 TEST(Shmem, MemoryOfTheHeap) {
   const Pe& pe = Pe::get();
   auto* const a = static_cast<char*>(shmem_malloc(1000));
