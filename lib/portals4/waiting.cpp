@@ -118,8 +118,16 @@ class Watch {
 };
 
 int get(std::uint32_t index, ptl_event_t* event) {
+  const match::View& view = Process::get().own();
   match::EventRecord record;
-  const match::Took took = match::take(Process::get().own(), index, &record);
+  match::Took took = match::take(view, index, &record);
+  if (took == match::Took::empty && match::has_untold_stops(view)) {
+    {
+      match::Session session(view);
+      match::tell_stops(session, index);
+    }
+    took = match::take(view, index, &record);
+  }
   if (took == match::Took::empty) return PTL_EQ_EMPTY;
   translate(record, event);
   return took == match::Took::event ? PTL_OK : PTL_EQ_DROPPED;

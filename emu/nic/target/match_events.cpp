@@ -186,20 +186,29 @@ Result<std::uint32_t> open_portal(Session& session, std::uint32_t interface, std
     return Errc::invalid_state;
   }
   PortalEntry& portal = view.portal(interface, index);
-  session.set(portal.allocated, 1u);
+  session.set(portal.allocated, std::uint32_t{kAllocated});
   session.set(portal.enabled, (options & kAllocDisabled) == 0 ? 1u : 0u);
   session.set(portal.options, options);
   session.set(portal.queue, queue);
   return index;
 }
 
+namespace {
+// No more a portal; nothing is told of it.
+void release(Session& session, PortalEntry& portal) {
+  std::uint32_t& untold = session.view().header().untold_stops;
+  if ((portal.allocated & kStopUntold) != 0) session.set(untold, untold - 1);
+  session.set(portal.allocated, 0u);
+  session.set(portal.enabled, 0u);
+}
+}  // namespace
+
 Status close_portal(Session& session, std::uint32_t interface, std::uint32_t index) {
   PortalEntry& portal = session.view().portal(interface, index);
   if (portal.allocated == 0) return Errc::invalid_param;
   if (portal.count[0] + portal.count[1] != 0 || portal.header_count != 0 || portal.in_flight != 0)
     return Errc::not_done;
-  session.set(portal.allocated, 0u);
-  session.set(portal.enabled, 0u);
+  release(session, portal);
   return {};
 }
 
@@ -209,8 +218,7 @@ void forget_interface(Session& session, std::uint32_t interface) {
   for (std::uint32_t i = 0; i < kMaxPortals; ++i) {
     PortalEntry& portal = view.portal(interface, i);
     if (portal.allocated == 0) continue;
-    session.set(portal.allocated, 0u);
-    session.set(portal.enabled, 0u);
+    release(session, portal);
     session.set(portal.queue, 0u);
     session.commit_if_long();
   }

@@ -36,7 +36,7 @@
 namespace orrery::nic::match {
 
 inline constexpr std::uint64_t kMagic = 0x484354414d52524fULL;  // "ORRMATCH"
-inline constexpr std::uint32_t kVersion = 6;
+inline constexpr std::uint32_t kVersion = 7;
 inline constexpr std::uint32_t kInterfaces = 4;  // matching or not x logical or physical
 inline constexpr std::uint32_t kMaxPortals = 512;
 inline constexpr std::uint32_t kBuckets = 1u << 16;
@@ -78,6 +78,10 @@ enum PortalOptions : std::uint32_t {
   kOnlyTruncate = 1u << 1,
   kFlowControl = 1u << 2,
   kAllocDisabled = 1u << 3,
+};
+enum PortalState : std::uint32_t {
+  kAllocated = 1u << 0,
+  kStopUntold = 1u << 1,  // flow control stopped it, and its queue had no room for that event yet
 };
 // How an operation ended at the target.
 enum Fail : std::uint8_t {
@@ -236,7 +240,7 @@ struct alignas(64) Unexpected {
 static_assert(sizeof(Unexpected) == 128);
 
 struct alignas(64) PortalEntry {
-  std::uint32_t allocated;
+  std::uint32_t allocated;  // PortalState, 0: it is not
   std::uint32_t enabled;
   std::uint32_t options;
   std::uint32_t queue;                        // index, 0: none
@@ -383,7 +387,7 @@ struct Shape {
 struct Header {
   std::uint64_t magic;
   std::uint32_t version;
-  std::uint32_t reserved;
+  std::uint32_t untold_stops;  // portals with kStopUntold
   std::uint64_t bytes;
   std::uint64_t interfaces, portals, buckets, entries, headers, queues, counters, triggers, rings,
       descriptors,

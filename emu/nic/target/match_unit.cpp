@@ -13,7 +13,7 @@ namespace orrery::nic::match {
 
 namespace {
 
-// A message can raise so many events at its target at once: its own, the entry's unlinking and freeing.
+// A message can raise so many events at its target: its own, the entry's unlinking and freeing.
 constexpr std::uint64_t kEventsOfAMessage = 3;
 
 EventRecord event_of(const Entry& entry, std::uint8_t type) {
@@ -27,19 +27,19 @@ EventRecord event_of(const Entry& entry, std::uint8_t type) {
   return event;
 }
 
-void tell_unlinked(Session& session, const Entry& entry) {
+void tell_unlinked(Session& session, const Entry& entry, bool from_spare = false) {
   if ((entry.options & kNoUnlinkEvent) != 0) return;
   raise(session, session.view().portal(entry.interface, entry.portal).queue,
-        event_of(entry, kEventAutoUnlink));
+        event_of(entry, kEventAutoUnlink), from_spare);
 }
 
 // An entry that left its list by itself goes when nothing needs it any more.
-void free_if_done(Session& session, std::uint32_t index) {
+void free_if_done(Session& session, std::uint32_t index, bool from_spare = false) {
   const Entry& entry = session.view().entry(index);
   if (entry.state != kUnlinked || entry.in_flight != 0 || entry.held != 0) return;
   if (entry.list == kOverflow && (entry.options & kNoUnlinkEvent) == 0)
     raise(session, session.view().portal(entry.interface, entry.portal).queue,
-          event_of(entry, kEventAutoFree));
+          event_of(entry, kEventAutoFree), from_spare);
   free_entry(session, index);
 }
 
@@ -90,23 +90,52 @@ void claim(Session& session, std::uint32_t index, const NewEntry& what) {
   free_if_done(session, entry);
 }
 
-bool queue_has_room(const View& view, std::uint32_t index, std::uint64_t events) {
-  if (index == 0) return true;
-  EventQueue& queue = view.queue(index);
-  if (queue.capacity < kSpareSlots + events) return false;
-  const std::uint64_t room = queue.capacity - kSpareSlots - events;
-  return queue.tail - std::max(queue.known_head, queue.floor) <= room || events_waiting(queue) <= room;
+// Whether no more than `limit` events of a queue have not been taken.
+bool waits_at_most(EventQueue& queue, std::uint64_t limit) {
+  return queue.tail - std::max(queue.known_head, queue.floor) <= limit || events_waiting(queue) <= limit;
+}
+
+// Whether a portal under flow control can take a message that raises `events` events. The queue is full when
+// `count` events wait in it; those behind the first of a message lie in the spare slots. So do those of
+// messages under way, for which room is kept.
+bool queue_has_room(const View& view, const PortalEntry& portal, std::uint64_t events) {
+  if (portal.queue == 0 || events == 0) return true;
+  EventQueue& queue = view.queue(portal.queue);
+  const std::uint64_t to_come = kEventsOfAMessage * portal.in_flight + events;
+  if (queue.capacity <= kSpareSlots || queue.capacity < to_come) return false;
+  return waits_at_most(queue, std::min(queue.capacity - kSpareSlots - 1, queue.capacity - to_come));
+}
+
+// Events that a message raises at the end, at most, by which of its entry's options.
+std::uint64_t events_of(const Entry& entry, List list, bool unlinks) {
+  std::uint64_t events = (entry.options & (kNoCommEvent | kNoSuccessEvent)) == 0 ? 1 : 0;
+  if (unlinks && (entry.options & kNoUnlinkEvent) == 0) events += list == kOverflow ? 2 : 1;
+  return events;
+}
+
+// The event of a portal that flow control has stopped. False: its queue has no room. Half of the spare slots
+// stay for messages; an empty queue always has room.
+bool tell_stop(Session& session, const PortalEntry& portal, std::uint32_t index) {
+  EventQueue& queue = session.view().queue(portal.queue);
+  const std::uint64_t kept = kSpareSlots / 2 + kEventsOfAMessage * portal.in_flight + 1;
+  const std::uint64_t limit = queue.capacity < kept ? 0 : queue.capacity - kept;
+  if (queue.used != 0 && !waits_at_most(queue, limit)) return false;
+  EventRecord event{};
+  event.type = kEventPortalDisabled;
+  event.portal = index;
+  event.fail = kPortalDisabled;
+  raise(session, portal.queue, event, /*from_spare=*/true);
+  return true;
 }
 
 // Flow control: the portal stops, its owner is told once, and this message is the first that is refused.
 Verdict stop_portal(Session& session, PortalEntry& portal, const Arrival& arrival, bool tell) {
   session.set(portal.enabled, 0u);
-  if (tell) {
-    EventRecord event{};
-    event.type = kEventPortalDisabled;
-    event.portal = arrival.portal;
-    event.fail = kPortalDisabled;
-    raise(session, portal.queue, event, /*from_spare=*/true);
+  if (tell && (portal.allocated & kStopUntold) == 0 && !tell_stop(session, portal, arrival.portal)) {
+    std::uint32_t& untold = session.view().header().untold_stops;
+    session.set(portal.allocated, portal.allocated | kStopUntold);
+    session.set(untold, untold + 1);
+    session.wake_later();  // an owner that has emptied the queue meanwhile looks again
   }
   return {.fail = kPortalDisabled};
 }
@@ -151,7 +180,13 @@ Verdict decide(Session& session, const Arrival& arrival) {
     return refuse(session, interface, 1, kPermissionViolation);
 
   const bool needs_header = list == kOverflow && (entry.options & kNoUnexpectedHeader) == 0;
-  if (flow_control && !queue_has_room(view, portal.queue, kEventsOfAMessage))
+  const Place place =
+      place_in(entry.options, entry.length, entry.local_offset, arrival.remote_offset, arrival.length);
+  const bool manages = (entry.options & kManageLocal) != 0;
+  const bool unlinks =
+      (entry.options & kUseOnce) != 0 ||
+      (manages && entry.min_free != 0 && entry.length - entry.local_offset - place.moved < entry.min_free);
+  if (flow_control && !queue_has_room(view, portal, events_of(entry, list, unlinks)))
     return stop_portal(session, portal, arrival, (entry.options & kNoFlowControlEvent) == 0);
   std::uint32_t kept = 0;
   if (needs_header) {
@@ -165,8 +200,6 @@ Verdict decide(Session& session, const Arrival& arrival) {
     session.set(interface.headers, interface.headers + 1);
   }
 
-  const Place place =
-      place_in(entry.options, entry.length, entry.local_offset, arrival.remote_offset, arrival.length);
   Verdict verdict{.list = list,
                   .entry = index,
                   .unexpected = kept,
@@ -175,7 +208,7 @@ Verdict decide(Session& session, const Arrival& arrival) {
                   .offset = place.offset,
                   .moved = place.moved,
                   .no_ack = (entry.options & kAckDisable) != 0};
-  if ((entry.options & kManageLocal) != 0) session.set(entry.local_offset, entry.local_offset + place.moved);
+  if (manages) session.set(entry.local_offset, entry.local_offset + place.moved);
   if (kept != 0) {
     Unexpected& header = view.unexpected(kept);
     header.match_bits = arrival.match_bits;
@@ -197,13 +230,25 @@ Verdict decide(Session& session, const Arrival& arrival) {
     link_header(session, kept);
     session.set(entry.held, entry.held + 1);
   }
-  const bool exhausted = (entry.options & kManageLocal) != 0 && entry.min_free != 0 &&
-                         entry.length - entry.local_offset < entry.min_free;
-  if ((entry.options & kUseOnce) != 0 || exhausted) {
+  if (unlinks) {
     unlink_entry(session, index);
     verdict.unlinked = true;
   }
   return verdict;
+}
+
+void tell_stops(Session& session, std::uint32_t queue) {
+  const View& view = session.view();
+  Header& header = view.header();
+  const std::uint32_t interface = view.queue(queue).interface;
+  for (std::uint32_t i = 0; i < kMaxPortals && header.untold_stops != 0; ++i) {
+    PortalEntry& portal = view.portal(interface, i);
+    if ((portal.allocated & kStopUntold) == 0 || portal.queue != queue) continue;
+    if (!tell_stop(session, portal, i)) return;
+    session.set(portal.allocated, portal.allocated & ~std::uint32_t{kStopUntold});
+    session.set(header.untold_stops, header.untold_stops - 1);
+    session.commit_if_long();
+  }
 }
 
 void hold(Session& session, const Arrival& arrival, Verdict* verdict) {
@@ -226,6 +271,9 @@ void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fa
   Entry& entry = view.entry(verdict.entry);
   if ((entry.options & kClassic) != 0) return classic::finish(session, arrival, verdict, outcome);
   PortalEntry& portal = view.portal(entry.interface, entry.portal);
+  // What decide() found room for may lie behind `count`: the queue has filled up since, or it is the second
+  // event of this message.
+  const bool flow_control = (portal.options & kFlowControl) != 0;
   if (verdict.in_flight) {
     session.set(entry.in_flight, entry.in_flight - 1);
     session.set(portal.in_flight, portal.in_flight - 1);
@@ -237,7 +285,7 @@ void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fa
     event.list = verdict.list;
     event.moved = failed ? 0 : verdict.moved;
     event.fail = outcome;
-    raise(session, portal.queue, event);
+    raise(session, portal.queue, event, flow_control);
   }
   if ((entry.options & kCountComm) != 0)
     count(session, entry.counter,
@@ -254,8 +302,8 @@ void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fa
       free_header(session, verdict.unexpected);
     }
   }
-  if (verdict.unlinked) tell_unlinked(session, entry);
-  free_if_done(session, verdict.entry);
+  if (verdict.unlinked) tell_unlinked(session, entry, flow_control);
+  free_if_done(session, verdict.entry, flow_control);
 }
 
 Result<Appended> append(Session& session, const NewEntry& what) {

@@ -105,6 +105,12 @@ void raise(Session& session, std::uint32_t queue, const EventRecord& event, bool
 enum class Took : std::uint8_t { empty, event, event_after_loss };
 // The owner's threads, any number, without the lock: events of changes that stand. `position`: of the event.
 Took take(const View& view, std::uint32_t queue, EventRecord* event, std::uint64_t* position = nullptr);
+// Flow control stopped a portal while the queue had no room for the event: raises it, for every portal of
+// that queue, as far as there is room. The queue's owner calls it when it finds the queue empty.
+inline bool has_untold_stops(const View& view) {
+  return std::atomic_ref<std::uint32_t>(view.header().untold_stops).load(std::memory_order_relaxed) != 0;
+}
+void tell_stops(Session& session, std::uint32_t queue);
 // How many have not been taken. REQUIRES: a session.
 std::uint64_t events_waiting(EventQueue& queue);
 

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <numeric>
 
@@ -197,6 +198,46 @@ TEST_F(Portals, StopsAPortalUnderFlowControlAndStartsItAgain) {
   EXPECT_EQ(PtlPTFree(ni, controlled), PTL_PT_IN_USE);
   ASSERT_EQ(PtlMEUnlink(handle), PTL_OK);
   EXPECT_EQ(PtlPTFree(ni, controlled), PTL_OK);
+  barrier();
+}
+
+// A queue of one event takes a message under flow control, and tells of each of 100 portals that stop.
+TEST_F(Portals, TellsOfEveryPortalThatStopsThoughItsQueueIsShort) {
+  ptl_handle_eq_t small = PTL_EQ_NONE;
+  ASSERT_EQ(PtlEQAlloc(ni, 1, &small), PTL_OK);
+  std::vector<ptl_pt_index_t> controlled(100);
+  for (ptl_pt_index_t& one : controlled)
+    ASSERT_EQ(PtlPTAlloc(ni, PTL_PT_FLOWCTRL, small, PTL_PT_ANY, &one), PTL_OK);
+  std::uint64_t value = 0;
+  ptl_me_t me = entry(&value, 8, 1, PTL_ME_EVENT_LINK_DISABLE);
+  ptl_handle_me_t handle = PTL_INVALID_HANDLE;
+  ASSERT_EQ(PtlMEAppend(ni, controlled[0], &me, PTL_PRIORITY_LIST, nullptr, &handle), PTL_OK);
+  const ptl_handle_md_t md = bind(&value, 8);
+  barrier();
+  const auto put = [&](ptl_pt_index_t index, ptl_ni_fail_t fail) {
+    ASSERT_EQ(PtlPut(md, 0, 8, PTL_ACK_REQ, peer, index, 1, 0, nullptr, 0), PTL_OK);
+    expect(PTL_EVENT_SEND);
+    expect(PTL_EVENT_ACK, fail);
+  };
+  put(controlled[0], PTL_NI_OK);
+  for (const ptl_pt_index_t one : controlled) put(one, PTL_NI_PT_DISABLED);
+  barrier();
+  ptl_event_t event{};
+  unsigned int which = 0;
+  ASSERT_EQ(PtlEQPoll(&small, 1, 60'000, &event, &which), PTL_OK);
+  EXPECT_EQ(event.type, PTL_EVENT_PUT);
+  std::vector<ptl_pt_index_t> stopped;
+  for (std::size_t i = 0; i < controlled.size(); ++i) {
+    ASSERT_EQ(PtlEQPoll(&small, 1, 60'000, &event, &which), PTL_OK) << i;
+    EXPECT_EQ(event.type, PTL_EVENT_PT_DISABLED);
+    stopped.push_back(event.pt_index);
+  }
+  EXPECT_EQ(PtlEQGet(small, &event), PTL_EQ_EMPTY);
+  std::sort(stopped.begin(), stopped.end());
+  EXPECT_EQ(stopped, controlled);
+  EXPECT_EQ(PtlMEUnlink(handle), PTL_OK);
+  for (const ptl_pt_index_t one : controlled) EXPECT_EQ(PtlPTFree(ni, one), PTL_OK);
+  EXPECT_EQ(PtlEQFree(small), PTL_OK);
   barrier();
 }
 

@@ -8,6 +8,8 @@
 
 #include <chrono>
 #include <cstring>
+#include <map>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -64,10 +66,107 @@ TEST(MatchUnit, StopsAFlowControlledPortalBeforeItsQueueLosesAnEvent) {
   ASSERT_TRUE(bench.put_in(bench.entry(5, 1)).ok());  // one event
   int delivered = 0;
   while (bench.send(bench.message(5)).fail == kDelivered) ++delivered;
-  EXPECT_EQ(delivered, 5);  // the sixth could raise three, and two would fit
+  EXPECT_EQ(delivered, 7);  // behind one event of an entry
   EXPECT_EQ(bench.next_type(), kEventLink);
   for (int i = 0; i < delivered; ++i) EXPECT_EQ(bench.next_type(), kEventPut);
   EXPECT_EQ(bench.next_type(), kEventPortalDisabled);
+}
+
+// A queue of one event takes the first message, with the second event that it raises, and that of the stop.
+TEST(MatchUnit, TakesAMessageUnderFlowControlUntilTheQueueIsFull) {
+  const Bench bench(kFlowControl, kSmallShape, 1);
+  const std::uint32_t quiet = kOpPut | kNoLinkEvent;
+  ASSERT_TRUE(bench.put_in(bench.entry(4, 1, quiet | kUseOnce)).ok());
+  ASSERT_TRUE(bench.put_in(bench.entry(5, 2, quiet)).ok());
+  ASSERT_TRUE(bench.put_in(bench.entry(6, 3, quiet | kNoCommEvent)).ok());
+  Arrival put = bench.message(4);
+  EXPECT_EQ(bench.send(put).fail, kDelivered);
+  put.match_bits = 6;  // raises nothing: a full queue is no hindrance
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(bench.send(put).fail, kDelivered);
+  put.match_bits = 5;
+  EXPECT_EQ(bench.send(put).fail, kPortalDisabled);
+  EXPECT_EQ(bench.next_type(), kEventPut);
+  EXPECT_EQ(bench.next_type(), kEventAutoUnlink);
+  EXPECT_EQ(bench.next_type(), kEventPortalDisabled);
+  EXPECT_EQ(bench.next_type(), -1);
+}
+
+// Messages that are accepted before any of them has ended raise all their events.
+TEST(MatchUnit, LosesNoEventOfMessagesUnderWayUnderFlowControl) {
+  const Bench bench(kFlowControl, kSmallShape, 4);
+  for (int i = 0; i < 200; ++i)
+    ASSERT_TRUE(bench.put_in(bench.entry(5, 1, kOpPut | kNoLinkEvent | kUseOnce)).ok());
+  std::vector<Verdict> taken;
+  for (;;) {
+    Session session(bench.view);
+    const Verdict verdict = accept(session, bench.message(5));
+    if (verdict.fail != kDelivered) break;
+    taken.push_back(verdict);
+  }
+  EXPECT_GE(taken.size(), 4u);
+  EXPECT_LT(taken.size(), 200u);
+  for (const Verdict& verdict : taken) {
+    Session session(bench.view);
+    finish(session, bench.message(5), verdict, kDelivered);
+  }
+  std::map<int, std::size_t> events;
+  EventRecord event{};
+  for (Took took = Took::event; took != Took::empty;) {
+    took = take(bench.view, bench.queue, &event);
+    EXPECT_NE(took, Took::event_after_loss);
+    if (took != Took::empty) ++events[event.type];
+    if (took == Took::empty && has_untold_stops(bench.view)) {
+      Session session(bench.view);
+      tell_stops(session, bench.queue);
+      took = Took::event;
+    }
+  }
+  EXPECT_EQ(events[kEventPut], taken.size());
+  EXPECT_EQ(events[kEventAutoUnlink], taken.size());
+  EXPECT_EQ(events[kEventPortalDisabled], 1u);
+}
+
+TEST(MatchUnit, TellsOfEveryPortalThatStopsThoughTheirQueueIsShort) {
+  const Bench bench(kFlowControl, kSmallShape, 1);
+  constexpr std::uint32_t kMany = 300;
+  bench.view.interface(0).portals = kMany;
+  {
+    Session session(bench.view);
+    for (std::uint32_t i = 1; i < kMany; ++i) {
+      ASSERT_TRUE(open_portal(session, 0, i, kFlowControl, bench.queue).ok());
+      session.commit_if_long();
+    }
+  }
+  Arrival put = bench.message(5);
+  for (put.portal = 0; put.portal < kMany; ++put.portal) EXPECT_EQ(bench.send(put).fail, kPortalDisabled);
+  EXPECT_TRUE(has_untold_stops(bench.view));
+  std::set<std::uint32_t> stopped;
+  const auto take_all = [&] {
+    EventRecord event{};
+    for (;;) {
+      const Took took = take(bench.view, bench.queue, &event);
+      ASSERT_NE(took, Took::event_after_loss);
+      if (took == Took::empty) return;
+      EXPECT_EQ(event.type, kEventPortalDisabled);
+      EXPECT_TRUE(stopped.insert(event.portal).second) << event.portal;
+    }
+  };
+  take_all();
+  EXPECT_LT(stopped.size(), kMany);
+  {  // one that is closed is told of no more, and keeps none from being told
+    Session session(bench.view);
+    ASSERT_TRUE(close_portal(session, 0, kMany - 1).ok());
+  }
+  while (has_untold_stops(bench.view)) {
+    const std::size_t before = stopped.size();
+    {
+      Session session(bench.view);
+      tell_stops(session, bench.queue);
+    }
+    take_all();
+    ASSERT_GT(stopped.size(), before);
+  }
+  EXPECT_EQ(stopped.size(), kMany - 1);
 }
 
 TEST(MatchUnit, TellsOfLostEventsWithTheNextOne) {
