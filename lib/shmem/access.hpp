@@ -40,19 +40,17 @@ inline void* plain(const void* pointer) { return const_cast<void*>(pointer); }
   if (bytes == 0) return;
   must(call, dmapp_put_nbi(dest, segment_of(dest), pe, plain(source), bytes, DMAPP_BYTE), dest, bytes, pe);
 }
-// Whether that many bytes go by the FMA unit under the attributes that the calling thread has now.
-bool is_below_threshold(std::uint64_t bytes);
-// Whether DMAPP's put that does not wait has taken its source when it returns: under a machine's clock, as
-// the FMA unit does.
-[[gnu::always_inline]] inline bool is_taken_at_once(std::uint64_t bytes) {
-  return g_job.clocked && is_below_threshold(bytes);
-}
+// Whether DMAPP's put that does not wait has taken its source when it returns: under a machine's clock, and
+// below the threshold that the calling thread has now, as the FMA unit does. REQUIRES: g_job.clocked.
+bool is_taken_at_once(std::uint64_t bytes);
+// put_away() under a machine's clock.
+void put_away_clocked(const char* call, void* dest, const void* source, std::uint64_t bytes, int pe);
 // Returns when the source may be written again: a client's put. The library's own puts, which something
 // follows that must come behind them, are above.
 [[gnu::always_inline]] inline void put_away(const char* call, void* dest, const void* source,
                                             std::uint64_t bytes, int pe) {
-  if (is_taken_at_once(bytes)) [[unlikely]] {
-    put_nbi(call, dest, source, bytes, pe);
+  if (g_job.clocked) [[unlikely]] {
+    put_away_clocked(call, dest, source, bytes, pe);
     return;
   }
   put(call, dest, source, bytes, pe);

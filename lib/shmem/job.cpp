@@ -136,9 +136,17 @@ void fail_request(const char* call, dmapp_return_t rc, const void* address, std:
   fail(call, "%llu bytes at %p of PE %d: %s", static_cast<unsigned long long>(bytes), address, pe, why);
 }
 
-bool is_below_threshold(std::uint64_t bytes) {
+bool is_taken_at_once(std::uint64_t bytes) {
   dmapp_rma_attrs_t attributes;
   return dmapp_get_rma_attrs(&attributes) == DMAPP_RC_SUCCESS && bytes < attributes.offload_threshold;
+}
+
+void put_away_clocked(const char* call, void* dest, const void* source, std::uint64_t bytes, int pe) {
+  if (is_taken_at_once(bytes)) {
+    put_nbi(call, dest, source, bytes, pe);
+  } else {
+    put(call, dest, source, bytes, pe);
+  }
 }
 
 void give_way() {

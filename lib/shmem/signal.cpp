@@ -28,7 +28,7 @@ void raise(const char* call, std::uint64_t* signal, std::uint64_t value, int op,
 void put_signal(const char* call, void* dest, const void* source, std::uint64_t bytes, std::uint64_t* signal,
                 std::uint64_t value, int op, int pe) {
   // What is refused here, the calls behind it tell.
-  if (is_taken_at_once(bytes) && bytes != 0 && op == SHMEM_SIGNAL_SET &&
+  if (g_job.clocked && is_taken_at_once(bytes) && bytes != 0 && op == SHMEM_SIGNAL_SET &&
       segment_of(dest) == segment_of(signal) &&
       dmapp_put_flag_nbi(dest, segment_of(dest), pe, plain(source), bytes, DMAPP_BYTE, signal, value) ==
           DMAPP_RC_SUCCESS)
