@@ -229,7 +229,8 @@ int PtlMEMDPost(ptl_handle_ni_t ni_handle, ptl_handle_me_t base, ptl_process_id_
                 ptl_match_bits_t match_bits, ptl_match_bits_t ignore_bits, ptl_unlink_t me_unlink_op,
                 ptl_ins_pos_t position, ptl_md_t md, ptl_unlink_t md_unlink_op, ptl_handle_me_t* me_handle,
                 ptl_handle_md_t* md_handle, ptl_handle_eq_t test_queue);
-/* PTL_MD_IN_USE: an operation is under way. */
+/* The descriptor goes, and with it an entry that was made with PTL_UNLINK. PTL_MD_IN_USE: an operation is
+ * under way. */
 int PtlMDUnlink(ptl_handle_md_t md_handle);
 /* Copies the descriptor to `old_md`, and gives it `new_md` (either may be null) if `test_queue` is
  * empty or PTL_EQ_NONE; its local offset is 0 then. PTL_MD_NO_UPDATE: the queue has events, or an

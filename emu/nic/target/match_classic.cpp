@@ -72,7 +72,7 @@ void take_one(Session& session, Descriptor& descriptor) {
   if (descriptor.threshold > 0) session.set(descriptor.threshold, descriptor.threshold - 1);
 }
 
-// The descriptor goes; an entry of its own stays, unless it goes with it.
+// The descriptor goes; the entry that it was attached to stays.
 void drop(Session& session, std::uint32_t index) {
   Descriptor& descriptor = session.view().descriptor(index);
   session.set(descriptor.attached, std::uint8_t{0});
@@ -82,18 +82,24 @@ void drop(Session& session, std::uint32_t index) {
   free_entry(session, index);
 }
 
-// After the last operation of a descriptor that unlinks itself.
-void unlink_if_done(Session& session, std::uint32_t index) {
-  Entry& entry = session.view().entry(index);
-  Descriptor& descriptor = session.view().descriptor(index);
-  if (descriptor.attached == 0 || descriptor.unlinks == 0 || entry.in_flight != 0) return;
-  if (descriptor.threshold != 0 && descriptor.full == 0) return;
-  raise_one(session, index, kUnlinked, 0, {}, kDelivered);
+// The descriptor goes, and an entry that is to go with it.
+void drop_with_entry(Session& session, std::uint32_t index) {
+  const Descriptor& descriptor = session.view().descriptor(index);
   const bool with_entry = descriptor.bound == 0 && descriptor.entry_unlinks != 0;
   drop(session, index);
   if (!with_entry) return;
   unlink_entry(session, index);
   free_entry(session, index);
+}
+
+// After the last operation of a descriptor that unlinks itself.
+void unlink_if_done(Session& session, std::uint32_t index) {
+  const Entry& entry = session.view().entry(index);
+  const Descriptor& descriptor = session.view().descriptor(index);
+  if (descriptor.attached == 0 || descriptor.unlinks == 0 || entry.in_flight != 0) return;
+  if (descriptor.threshold != 0 && descriptor.full == 0) return;
+  raise_one(session, index, kUnlinked, 0, {}, kDelivered);
+  drop_with_entry(session, index);
 }
 
 // The interface was closed while operations were under way: the entry goes with the last of them.
@@ -328,7 +334,7 @@ Result<std::uint32_t> bind(Session& session, std::uint8_t interface, const Memor
 
 Status detach(Session& session, std::uint32_t index) {
   if (session.view().entry(index).in_flight != 0) return Errc::not_done;
-  drop(session, index);
+  drop_with_entry(session, index);
   return {};
 }
 

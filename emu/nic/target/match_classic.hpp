@@ -94,7 +94,8 @@ Status remove(Session& session, std::uint32_t entry);
 Status attach(Session& session, std::uint32_t entry, const Memory& memory, bool unlinks);
 // A descriptor without an entry: its index. Errors: no_resource.
 Result<std::uint32_t> bind(Session& session, std::uint8_t interface, const Memory& memory, bool unlinks);
-// Errors: not_done (an operation is under way).
+// The descriptor goes, and an entry that was inserted with `unlinks`. Errors: not_done (an operation is under
+// way).
 Status detach(Session& session, std::uint32_t index);
 // Another memory, its local offset at 0. Errors: not_done (an operation is under way).
 Status update(Session& session, std::uint32_t index, const Memory& memory);

@@ -145,6 +145,22 @@ TEST_F(Refused3, Descriptors) {
   EXPECT_EQ(PtlMDUpdate(md, nullptr, &changed, PTL_EQ_NONE), PTL_MD_INVALID);
 }
 
+TEST_F(Refused3, AnEntryThatWentWithItsDescriptor) {
+  for (const ptl_unlink_t unlink : {PTL_RETAIN, PTL_UNLINK}) {
+    const ptl_handle_me_t stays = entry(1, PTL_INS_AFTER, PTL_RETAIN);
+    const ptl_handle_me_t goes = entry(1, PTL_INS_AFTER, PTL_UNLINK);
+    const ptl_md_t good = memory(room, 64, PTL_MD_OP_PUT);
+    EXPECT_EQ(PtlMDUnlink(attach(stays, good, unlink)), PTL_OK);
+    EXPECT_EQ(PtlMDUnlink(attach(goes, good, unlink)), PTL_OK);
+    ptl_handle_md_t md = PTL_INVALID_HANDLE;
+    EXPECT_EQ(PtlMDAttach(goes, good, unlink, &md), PTL_ME_INVALID);
+    EXPECT_EQ(PtlMEUnlink(goes), PTL_ME_INVALID);
+    md = attach(stays, good, unlink);
+    EXPECT_EQ(PtlMEUnlink(stays), PTL_OK);
+    EXPECT_EQ(PtlMDUnlink(md), PTL_MD_INVALID);
+  }
+}
+
 TEST_F(Refused3, EntriesWithTheirDescriptors) {
   const ptl_handle_me_t base = entry(1);
   const ptl_md_t good = memory(room, 64, PTL_MD_OP_PUT);

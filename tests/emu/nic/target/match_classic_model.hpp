@@ -96,7 +96,7 @@ class Lists {
   Errc detach(std::uint64_t id) {
     Item& item = items_.at(id);
     if (item.in_flight != 0) return Errc::not_done;
-    lose_memory(item);
+    lose_memory_and_entry(item);
     return Errc::ok;
   }
   Errc remove(std::uint64_t id) {
@@ -206,13 +206,12 @@ class Lists {
     if (!item.attached || !item.unlinks || item.in_flight != 0) return;
     if (item.memory.threshold != 0 && !item.full) return;
     tell(item, kUnlinked, 0, 0, kDelivered, 0);
-    const bool goes = !item.bound && item.what.unlinks;
-    lose_memory(item);
-    if (goes) leave(item);
+    lose_memory_and_entry(item);
   }
-  static void lose_memory(Item& item) {
+  void lose_memory_and_entry(Item& item) {
     item.attached = false;
     if (item.bound) item.exists = false;
+    if (!item.bound && item.what.unlinks) leave(item);
   }
   void leave(Item& item) {
     std::vector<Item*>& list = lists_[item.what.portal];

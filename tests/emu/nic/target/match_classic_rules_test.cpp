@@ -135,6 +135,35 @@ TEST(MatchClassic, AMessageUnderWayThatHasToldNothingIsNotOverlooked) {
   }
 }
 
+// An entry that is to go with its descriptor does so when the descriptor is taken away; neither goes while a
+// message is under way into it.
+TEST(MatchClassic, AnEntryThatUnlinksGoesWithADescriptorThatIsDetached) {
+  const Bench3 bench;
+  const Memory memory{.length = 64, .threshold = -1, .options = kAllowPut};
+  Arrival arrival = bench.message(7);
+  arrival.portal = 1;
+  for (const bool entry_unlinks : {false, true}) {
+    for (const bool unlinks : {false, true}) {
+      Session session(bench.view);
+      const auto index =
+          insert(session, {.portal = 1, .source = {kAny, kAny}, .match_bits = 7, .unlinks = entry_unlinks});
+      ASSERT_TRUE(index.ok() && attach(session, index.value(), memory, unlinks).ok());
+      const Verdict verdict = match::accept(session, arrival);
+      ASSERT_EQ(verdict.fail, kDelivered);
+      EXPECT_EQ(detach(session, index.value()).code(), Errc::not_done);
+      EXPECT_EQ(bench.view.portal(0, 1).count[kPriority], 1u);
+      match::finish(session, arrival, verdict, kDelivered);
+      EXPECT_TRUE(detach(session, index.value()).ok());
+      EXPECT_EQ(bench.view.portal(0, 1).count[kPriority], entry_unlinks ? 0u : 1u);
+      EXPECT_EQ(bench.view.header().entry_pool.in_use, entry_unlinks ? 0u : 1u);
+      if (!entry_unlinks) {
+        EXPECT_TRUE(remove(session, index.value()).ok());
+      }
+      EXPECT_EQ(bench.view.header().entry_pool.in_use, 0u);
+    }
+  }
+}
+
 // An interface is closed while messages are on their way into it: their entries go with the last of them.
 TEST(MatchClassic, AnInterfaceThatIsClosedKeepsNoEntryOfAMessageUnderWay) {
   const Bench3 bench;
