@@ -52,6 +52,7 @@ Status MatchNode::start(const Api& api) {
     return Errc::no_memory;
   }
   self_.match = match::View::create(base, api.shape);
+  rings_.emplace(own().header().rings, own().header().ring_bytes);
   self_.self = true;
   self_.runtime = runtime.value();
   self_.name = runtime.value()->self();
@@ -107,42 +108,21 @@ void MatchNode::sign_off() {
   by_id_.clear();
 }
 
-std::uint64_t MatchNode::take_ring(std::uint64_t bytes) {
-  const std::uint64_t size = std::bit_ceil(bytes);
-  const std::lock_guard lock(rings_mu_);
-  auto& free = free_rings_[size];
-  if (!free.empty()) {
-    const std::uint64_t offset = free.back();
-    free.pop_back();
-    return offset;
-  }
-  const match::Header& header = own().header();
-  if (size > header.ring_bytes - ring_next_) return 0;
-  const std::uint64_t offset = header.rings + ring_next_;
-  ring_next_ += size;
-  return offset;
-}
-
-void MatchNode::give_ring(std::uint64_t offset, std::uint64_t bytes) {
-  const std::lock_guard lock(rings_mu_);
-  free_rings_[std::bit_ceil(bytes)].push_back(offset);
-}
-
 std::uint32_t MatchNode::open_queue(match::Session& session, std::uint64_t capacity,
                                     std::uint32_t interface) {
   const match::View& view = session.view();
-  const std::uint64_t bytes = capacity * sizeof(match::EventSlot);
-  const std::uint64_t ring = take_ring(bytes);
-  if (ring == 0) return 0;
+  // As long as the next power of two: positions are masked (View::slot).
+  const auto ring = rings_->allocate(std::bit_ceil(capacity) * sizeof(match::EventSlot));
+  if (!ring.ok()) return 0;
   const std::uint32_t index =
       match::allocate(session, view.header().queue_pool,
                       [&](std::uint32_t i) -> match::EventQueue& { return view.queue(i); });
   if (index == 0) {
-    give_ring(ring, bytes);
+    (void)rings_->free(ring.value());
     return 0;
   }
   match::EventQueue& queue = view.queue(index);
-  queue.ring = ring;
+  queue.ring = ring.value();
   queue.capacity = capacity;
   queue.interface = interface;
   queue.untold = 0;
@@ -156,21 +136,19 @@ void MatchNode::close_queue(std::uint32_t index) {
   const match::View& view = session.view();
   match::EventQueue& queue = view.queue(index);
   const std::uint64_t ring = queue.ring;
-  const std::uint64_t bytes = queue.capacity * sizeof(match::EventSlot);
   session.set(queue.used, 0u);
   session.set(queue.generation, queue.generation + 1);
   match::give_back(session, view.header().queue_pool, index,
                    [&](std::uint32_t i) -> match::EventQueue& { return view.queue(i); });
   session.close();
-  give_ring(ring, bytes);
+  (void)rings_->free(ring);
 }
 
 void MatchNode::give_rings_of(const match::Session& session, std::uint32_t interface) {
   const match::View& view = session.view();
   for (std::uint32_t i = 1; i < view.header().queue_pool.fresh; ++i) {
     const match::EventQueue& queue = view.queue(i);
-    if (queue.used != 0 && queue.interface == interface)
-      give_ring(queue.ring, queue.capacity * sizeof(match::EventSlot));
+    if (queue.used != 0 && queue.interface == interface) (void)rings_->free(queue.ring);
   }
 }
 

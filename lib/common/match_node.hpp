@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/status.hpp"
+#include "emu/memory/symmetric_heap.hpp"
 #include "emu/nic/host/runtime.hpp"
 #include "emu/nic/target/match_unit.hpp"
 #include "lib/common/match_memory.hpp"
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace orrery::common {
@@ -110,10 +112,6 @@ class MatchNode {
   // initial-exec: no call to reach it.
   static __attribute__((tls_model("initial-exec"))) thread_local constinit Kept t_kept;
 
-  // A block for an event queue's ring: its offset in the match unit, or 0.
-  std::uint64_t take_ring(std::uint64_t bytes);
-  void give_ring(std::uint64_t offset, std::uint64_t bytes);
-
   MatchPeer* find_and_keep(nic::match::ProcessId id);
   MatchPeer* find_slowly(nic::match::ProcessId id);
   MatchPeer* connect(nic::ProcessName name);
@@ -132,10 +130,8 @@ class MatchNode {
   std::mutex peers_mu_;
   std::map<std::uint64_t, MatchPeer*> by_id_;        // nid << 32 | pid; guarded by peers_mu_
   std::vector<std::unique_ptr<MatchPeer>> storage_;  // guarded by peers_mu_
-  std::mutex rings_mu_;
-  std::uint64_t queues_opened_ = 0;                                 // changes under the match unit's lock
-  std::uint64_t ring_next_ = 0;                                     // guarded by rings_mu_
-  std::map<std::uint64_t, std::vector<std::uint64_t>> free_rings_;  // guarded by rings_mu_
+  std::uint64_t queues_opened_ = 0;                  // changes under the match unit's lock
+  std::optional<memory::SymmetricHeap> rings_;       // offsets in the match unit of event queues' rings
 };
 
 // The stretches of [offset, offset + length) in memory that was bound in `pieces` parts (0: one), a list of

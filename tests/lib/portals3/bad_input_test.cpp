@@ -221,6 +221,17 @@ TEST_F(Refused3, Queues) {
   EXPECT_EQ(PtlEQAlloc(ni, 1, nullptr, &eq), PTL_OK);
 }
 
+TEST_F(Refused3, AQueueThatFitsWhereOthersWere) {
+  constexpr ptl_size_t kHalf = (std::size_t{128} << 20) / 128 / 2 - 64;  // takes half the room
+  std::vector<ptl_handle_eq_t> all;
+  ptl_handle_eq_t eq = PTL_EQ_NONE;
+  while (PtlEQAlloc(ni, 3000, nullptr, &eq) == PTL_OK) all.push_back(eq);
+  EXPECT_EQ(all.size(), 255u);  // and the fixture's
+  EXPECT_EQ(PtlEQAlloc(ni, kHalf, nullptr, &eq), PTL_NO_SPACE);
+  for (const ptl_handle_eq_t one : all) EXPECT_EQ(PtlEQFree(one), PTL_OK);
+  EXPECT_EQ(PtlEQAlloc(ni, kHalf, nullptr, &eq), PTL_OK);
+}
+
 TEST_F(Refused3, Transfers) {
   const ptl_handle_md_t md = bind(memory(room, 64, PTL_MD_OP_PUT));
   const ptl_handle_md_t half = bind(memory(room, 32, PTL_MD_OP_PUT));

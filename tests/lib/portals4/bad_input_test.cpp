@@ -321,6 +321,31 @@ TEST_F(Refused, MoreThanThereIs) {
   EXPECT_EQ(PtlTriggeredCTInc(counter, {1, 0}, counter, 1'000'000), PTL_OK);
 }
 
+// What queues leave, freed one by one or with their interface, is room for a queue of any size.
+TEST_F(Refused, AQueueThatFitsWhereOthersWere) {
+  constexpr ptl_size_t kHalf = (std::size_t{64} << 20) / 128 / 2 - 64;  // takes half the room
+  ptl_handle_ni_t other = PTL_INVALID_HANDLE;
+  ASSERT_EQ(PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_NO_MATCHING | PTL_NI_PHYSICAL, PTL_PID_ANY, nullptr, nullptr,
+                      &other),
+            PTL_OK);
+  ptl_handle_eq_t large = PTL_EQ_NONE;
+  for (const bool with_interface : {false, true}) {
+    std::vector<ptl_handle_eq_t> all;
+    ptl_handle_eq_t one = PTL_EQ_NONE;
+    while (PtlEQAlloc(other, 1900, &one) == PTL_OK) all.push_back(one);
+    EXPECT_EQ(all.size(), 255u);  // and the fixture's
+    EXPECT_EQ(PtlEQAlloc(ni, kHalf, &large), PTL_NO_SPACE);
+    if (with_interface) {
+      EXPECT_EQ(PtlNIFini(other), PTL_OK);
+    } else {
+      for (const std::size_t first : {0, 1})
+        for (std::size_t i = first; i < all.size(); i += 2) EXPECT_EQ(PtlEQFree(all[i]), PTL_OK);
+    }
+    EXPECT_EQ(PtlEQAlloc(ni, kHalf, &large), PTL_OK) << "with its interface: " << with_interface;
+    EXPECT_EQ(PtlEQFree(large), PTL_OK);
+  }
+}
+
 TEST_F(Refused, InterfacesWithOptionsThatContradictEachOther) {
   ptl_handle_ni_t other = PTL_INVALID_HANDLE;
   for (const unsigned int options :
