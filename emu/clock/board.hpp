@@ -156,7 +156,8 @@ class Turns {
   bool turn_at(std::int64_t key, Wakes wakes, WaitsFor why, bool peeks = false);
   // As turn_at() goes on. False: the program is to look again. `alone`: no other thread of the program has
   // come into the clock since the last look: all threads but this one sleep when nothing comes any more.
-  bool peek_again(bool alone);
+  // `source`: what the program has looked at.
+  bool peek_again(bool alone, const void* source);
   // Returns with the turn.
   void come_back();
   // This PE waits, in another thread, and wants a turn all the same, at `at` or as early as it can be had.
@@ -240,7 +241,7 @@ class Turns {
   void rest();
   bool is_expected();
   void bury_the_dead();
-  void note_quiet(bool alone);
+  void note_quiet(bool alone, const void* source);
   bool all_are_quiet() const;
   void await_settled();
   void end_standstill();
@@ -264,7 +265,14 @@ class Turns {
   std::int64_t time_ = 0;
   std::uint32_t barrier_ = 0;  // the one that it arrived at last
   std::uint32_t peeks_ = 0;    // in a row
-  std::int64_t slept_at_ = 0;  // monotonic_ns() before the last look of the program, if all slept then
+  // A moment, monotonic_ns(), at which all slept around a program that looks in real time; 0: none is known.
+  // At which source it looked then, and how often it has looked since, and there.
+  struct Asleep {
+    const void* source = nullptr;
+    std::int64_t at = 0;
+    std::uint32_t rounds = 0, looks = 0;
+  };
+  Asleep asleep_;
 };
 
 }  // namespace orrery::clock

@@ -22,6 +22,7 @@ constexpr std::int64_t kSettleNs = 20'000'000;
 // That is enough when all that look have looked, in vain, this long after it, with nothing awake around them
 // that could bring something. Else they are waited for so long.
 constexpr std::int64_t kQuietNs = 2'000'000, kLongestSettleNs = 2'000'000'000;
+constexpr std::uint32_t kQuietRounds = 2, kLooksAway = 512;
 // How long those that look are waited for.
 constexpr std::int64_t kLookEndsNs = 5'000'000'000;
 // How long what came to a PE in virtual time may be seen before its key says when.
@@ -80,9 +81,9 @@ void Turns::go_on() {
     (void)board_.header.stands.compare_exchange_strong(word, word + 3, std::memory_order_seq_cst);
 }
 
-bool Turns::peek_again(bool alone) {
+bool Turns::peek_again(bool alone, const void* source) {
   PeSlot& mine = self();
-  note_quiet(alone);
+  note_quiet(alone, source);
   if (mine.grant.load(std::memory_order_seq_cst) == 0 && stands()) {
     rest();
     if (mine.grant.load(std::memory_order_seq_cst) == 0 && stands()) return false;
@@ -94,17 +95,27 @@ bool Turns::peek_again(bool alone) {
   return true;
 }
 
-// Where another PE has found something. A look that finds nothing though all that could bring it slept
-// before, the process's other threads and the launcher's, says that nothing is on its way to this PE.
-void Turns::note_quiet(bool alone) {
+// Where another PE has found something. All that could bring something to this one slept at a moment, the
+// process's other threads and the launcher's, and the program has found nothing since, in two whole rounds of
+// its loop, which begin and end at one source: then nothing is on its way to this PE. Within a round it may
+// have yet to look at what had come by then.
+void Turns::note_quiet(bool alone, const void* source) {
   if (board_.header.came_ns.load(std::memory_order_relaxed) == 0) {
-    slept_at_ = 0;
+    asleep_ = {};
     return;
   }
-  if (slept_at_ != 0) board_.quiet_at[self_].store(slept_at_, std::memory_order_release);
+  if (asleep_.at != 0) {
+    if (source == asleep_.source && ++asleep_.rounds == kQuietRounds) {
+      board_.quiet_at[self_].store(asleep_.at, std::memory_order_release);
+      asleep_ = {};
+    } else if (++asleep_.looks > kLooksAway) {
+      asleep_ = {};  // it does not come back to that one
+    }
+  }
+  if (asleep_.at != 0) return;
   const std::int64_t now = monotonic_ns();
   // With threads in the clock that do not sleep while they wait it cannot be told.
-  slept_at_ = !alone || job::other_threads_sleep(getppid()) ? now : 0;
+  if (!alone || job::other_threads_sleep(getppid())) asleep_ = {.source = source, .at = now};
 }
 
 bool Turns::all_are_quiet() const {

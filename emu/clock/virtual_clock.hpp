@@ -171,7 +171,7 @@ class VirtualClock final : public Clock, private Debtor {
   void catch_up();
   bool is_touched();
   void wait_by_looking(std::int64_t until, bool wakes, bool peeks);
-  void look_again();
+  void look_again(const void* source);
   bool shows_datagrams();
   void go_out();
   bool run_until(std::int64_t until, bool wakes, WaitsFor why, bool peeks = false);

@@ -32,6 +32,9 @@ constexpr std::uint32_t kNaps = 64;  // in a row: the program waits
 // Looks at a datagram that is held back: a program that has always something else to do finds it, too.
 constexpr std::uint32_t kMostHeldBack = 4096;
 
+// What a program looks at that is no source: by their addresses.
+constexpr char kOutside = 0, kEvent = 1, kMemory = 2, kNap = 3, kBarrier = 4;
+
 }  // namespace
 
 // How long a look waits at most where the program watches the clock.
@@ -52,7 +55,7 @@ ORRERY_TIMED_PATH void VirtualClock::wait_by_looking(std::int64_t until, bool wa
 }
 
 // The program has looked in real time, for nothing.
-void VirtualClock::look_again() {
+void VirtualClock::look_again(const void* source) {
   rounds_unknown_ = true;
   if (knocks_.load(std::memory_order_relaxed) != 0) {
     mu_.unlock();
@@ -65,7 +68,7 @@ void VirtualClock::look_again() {
   }
   const std::uint32_t came = helpers_came_.load(std::memory_order_relaxed);
   const bool alone = std::exchange(helpers_seen_, came) == came;
-  if (!turns_.peek_again(alone)) return;
+  if (!turns_.peek_again(alone, source)) return;
   peeking_ = false;
   pass_to(turns_.time());
   woken_at_ = now_;
@@ -87,7 +90,7 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
   looked_ = true;
   if (!is_free_source(source)) ++looks_made_;
   if (peeking_) {
-    look_again();
+    look_again(source);
     return go_out();
   }
   // It may hold a lock of the program's, for which the thread spins that was woken: it does not wait in here.
@@ -167,7 +170,7 @@ void VirtualClock::idle_outside() {
   rounds_unknown_ = true;
   if (finished_) return go_out();
   if (peeking_) {
-    look_again();
+    look_again(&kOutside);
   } else {
     pay_looks(true);
     if (!shows_datagrams()) wait_by_looking(kNever, true, true);
@@ -183,7 +186,7 @@ ORRERY_TIMED_PATH bool VirtualClock::wait(std::optional<Picos> deadline) {
   come_in(peeking_);
   bool touched = true;
   if (peeking_) {
-    look_again();
+    look_again(&kEvent);
   } else {
     something_done();
     (void)shows_datagrams();
@@ -198,7 +201,7 @@ bool VirtualClock::wait_for_store(bool surely) {
   come_in(peeking_);
   bool waited = true;
   if (peeking_) {
-    look_again();
+    look_again(&kMemory);
   } else {
     something_done();
     (void)run_until(kNever, true, WaitsFor::memory, true);
@@ -265,7 +268,7 @@ void VirtualClock::nap(Picos duration) {
   const std::int64_t from = now_ + looks_.take_owed();
   std::atomic_ref(owed_looks_).store(0, std::memory_order_relaxed);
   if (peeking_) {
-    look_again();
+    look_again(&kNap);
   } else if (waits) {
     if (!shows_datagrams()) wait_by_looking(kNever, true, true);
     // It wakes at the end of one of its sleeps.
@@ -296,7 +299,7 @@ void VirtualClock::barrier_wait(Picos takes) {
   come_in(false, true);
   while (!finished_ && !turns_.barrier_over()) {
     if (peeking_) {
-      look_again();
+      look_again(&kBarrier);
       if (!peeking_) continue;
       // Other threads of this PE may want in; none takes this one's place.
       mu_.unlock();
