@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include <sys/auxv.h>
@@ -33,6 +34,18 @@ bool is_on(const char* name, const char* old_name) {
   const char* value = ::secure_getenv(name);
   if (value == nullptr) value = ::secure_getenv(old_name);
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
+// The number and its multiplier: OpenSHMEM's specification ignores what stands behind those.
+std::string without_rest(const char* name, std::string_view text) {
+  const auto letter = text.find_first_not_of("0123456789.");
+  if (letter == std::string_view::npos || letter == 0) return std::string(text);
+  const std::string_view used = text.substr(0, letter + 1);
+  if (used.size() < text.size() && memory::parse_size(used).ok()) {
+    log::warn("{}={}: taken as {}; only one multiplier counts", name, text, used);
+    return std::string(used);
+  }
+  return std::string(text);
 }
 
 void warn_of_unknown() {
@@ -58,11 +71,11 @@ void read_environment(const char* call) {
   dmapp::HeapSize heap{
       .variable = kSizes[0], .text = "64M", .is_default = true, .added = kTeams * sizeof(TeamWords)};
   for (const char* const name : kSizes) {
-    const char* const text = ::secure_getenv(name);
-    if (text == nullptr) continue;
-    const auto size = memory::parse_size(text);
-    if (!size.ok())
-      fail(call, "%s=%s: expected a number of bytes, with K, M, G or T behind it perhaps", name, text);
+    const char* const set = ::secure_getenv(name);
+    if (set == nullptr) continue;
+    const std::string text = without_rest(name, set);
+    if (!memory::parse_size(text).ok())
+      fail(call, "%s=%s: expected a number of bytes, with K, M, G or T behind it perhaps", name, set);
     heap = {.variable = name, .text = text, .is_default = false, .added = heap.added};
     break;
   }
