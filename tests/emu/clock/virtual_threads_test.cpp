@@ -37,6 +37,15 @@ std::vector<std::unique_ptr<SharedClock>> clocks_of(std::uint32_t pes) {
   return shared;
 }
 
+// The clock of a PE, when all have joined.
+VirtualClock& join(std::vector<std::unique_ptr<SharedClock>>& shared,
+                   std::vector<std::unique_ptr<VirtualClock>>& clocks, std::uint32_t pe) {
+  clocks[pe] = std::make_unique<VirtualClock>(std::move(shared[pe]), kOnAries, kYields, process_of(pe), "");
+  clocks[pe]->barrier_arrive();
+  clocks[pe]->barrier_wait(Picos{});
+  return *clocks[pe];
+}
+
 // Posts to the next PE: how long the processor is busy with it passes before leave() returns.
 void post_to_next(VirtualClock& clock, std::uint32_t pe) {
   clock.enter();
@@ -72,11 +81,7 @@ TEST(VirtualThreads, PostWhileTheMainOnesAreInTheLaunchersBarrier) {
   std::vector<std::thread> mains;
   for (std::uint32_t pe = 0; pe < kThreadedPes; ++pe) {
     mains.emplace_back([&, pe] {
-      clocks[pe] =
-          std::make_unique<VirtualClock>(std::move(shared[pe]), kOnAries, kYields, process_of(pe), "");
-      VirtualClock& clock = *clocks[pe];
-      clock.barrier_arrive();
-      clock.barrier_wait(Picos{});
+      VirtualClock& clock = join(shared, clocks, pe);
       std::atomic<int> left{kHelpers};
       std::vector<std::thread> helpers;
       for (int helper = 0; helper < kHelpers; ++helper) {
@@ -121,11 +126,7 @@ TEST(VirtualThreads, WhatHappensAtTheEndOfACallIsSeenTheSameBesideAnotherThread)
     std::vector<std::thread> mains;
     for (std::uint32_t pe = 0; pe < kThreadedPes; ++pe) {
       mains.emplace_back([&, pe] {
-        clocks[pe] =
-            std::make_unique<VirtualClock>(std::move(shared[pe]), kOnAries, kYields, process_of(pe), "");
-        VirtualClock& clock = *clocks[pe];
-        clock.barrier_arrive();
-        clock.barrier_wait(Picos{});
+        VirtualClock& clock = join(shared, clocks, pe);
         if (pe == 0) {
           if (run == beside) std::thread([&] { clock.idle(&end); }).join();
           clock.sleep_until(Picos{10'000'000});
@@ -165,11 +166,7 @@ TEST(VirtualThreads, OneThatHasWaitedForAnotherIsNotBesideItself) {
   std::vector<std::thread> mains;
   for (std::uint32_t pe = 0; pe < 2; ++pe) {
     mains.emplace_back([&, pe] {
-      clocks[pe] =
-          std::make_unique<VirtualClock>(std::move(shared[pe]), kOnAries, kYields, process_of(pe), "");
-      VirtualClock& clock = *clocks[pe];
-      clock.barrier_arrive();
-      clock.barrier_wait(Picos{});
+      VirtualClock& clock = join(shared, clocks, pe);
       clock.begin_thread_wait(&done);
       clock.end_thread_wait(&done);
       clock.idle(&done);
