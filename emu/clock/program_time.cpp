@@ -64,11 +64,13 @@ std::atomic<std::int64_t> g_real_from{0}, g_before{0};  // ns
   g_joins_later = has("PMI_RANK") || has("PMIX_RANK") || has("SLURM_PROCID");
 }
 
-// Libraries whose threads and timers belong to the launcher or to a real network, by how their names begin.
+// Libraries whose threads and timers belong to the launcher or to a real network, by how their names begin;
+// and the sanitizers', which read the clock inside their allocator, also when they take down what they keep
+// of a thread that ends.
 constexpr std::string_view kRuntimeLibraries[] = {
-    "liborrery", "libugni",   "libpmi",   "libpmix", "libprrte",  "libopen-pal", "libopen-rte",
-    "libevent",  "libfabric", "libhwloc", "libucs",  "libuct",    "libucp",      "libucm",
-    "libmunge",  "libslurm",  "libpsm2",  "libnl-",  "libibverbs"};
+    "liborrery", "libugni",  "libpmi",     "libpmix", "libprrte", "libopen-pal", "libopen-rte", "libevent",
+    "libfabric", "libhwloc", "libucs",     "libuct",  "libucp",   "libucm",      "libmunge",    "libslurm",
+    "libpsm2",   "libnl-",   "libibverbs", "libasan", "libtsan",  "liblsan",     "libubsan"};
 
 // Of them, a message-passing library's engine of events, which the program's own thread runs in the course of
 // its calls: its timers say how often in real time to look for something.
