@@ -29,6 +29,10 @@ constexpr std::int64_t kWokenPatienceNs = 2'000'000'000;
 constexpr int kEagerTries = 16;
 constexpr std::int64_t kTryNs = 20'000;
 
+// The calling thread has ended, but for what its destructors do.
+// initial-exec: no call to reach it.
+__attribute__((tls_model("initial-exec"))) thread_local constinit bool t_ended = false;
+
 void sleep_really(std::int64_t ns) {
   const timespec moment{0, static_cast<long>(ns)};
   syscall(SYS_nanosleep, &moment, nullptr);
@@ -53,10 +57,13 @@ bool VirtualClock::is_helper() {
   return leader_inside_.load(std::memory_order_relaxed) || !takes_lead(leader);
 }
 
-// The calling thread makes time pass from now on, in the place of `from`. False: another one has that place.
+// The calling thread makes time pass from now on, in the place of `from`. False: another one has that place, or
+// the thread ends.
 bool VirtualClock::takes_lead(std::int32_t from) {
+  if (t_ended) return false;
   // Acquire: what the one before it left is there.
   if (!leader_.compare_exchange_strong(from, own_tid(), std::memory_order_acq_rel)) return false;
+  note_thread();  // it gives the place back when it ends
   thread_waits_.sleeps_again();
   waiters_.come_back();
   turns_.self().tid.store(own_tid(), std::memory_order_relaxed);
@@ -69,7 +76,9 @@ void VirtualClock::begin_thread_wait(const void* on) {
   if (is_leader()) give_lead();
 }
 
+// What it calls later, in destructors that run behind this, finds the time, and waits for another thread.
 void VirtualClock::thread_ends() {
+  t_ended = true;
   thread_waits_.sleeps_again();
   waiters_.come_back();
   if (is_leader() && !finished_) give_lead();

@@ -192,6 +192,38 @@ TEST(VirtualThreads, OneThatHasWaitedForAnotherIsNotBesideItself) {
   EXPECT_LT(board.header.turns.load(), 30u);
 }
 
+// A thread that makes time pass from its first call on, a post, gives its place back when it ends, and does not
+// take it again in what its destructors call.
+TEST(VirtualThreads, OneThatEndsLeavesItsPlaceToTheOneThatWaitedForIt) {
+  auto shared = clocks_of(kThreadedPes);
+  std::vector<std::unique_ptr<VirtualClock>> clocks(kThreadedPes);
+  std::vector<std::thread> mains;
+  for (std::uint32_t pe = 0; pe < kThreadedPes; ++pe) {
+    mains.emplace_back([&, pe] {
+      VirtualClock& clock = join(shared, clocks, pe);
+      std::thread worker;
+      clock.begin_thread_wait(&worker);
+      worker = std::thread([&] {
+        post_to_next(clock, pe);
+        EXPECT_TRUE(clock.is_leader());
+        EXPECT_TRUE(VirtualClock::knows_thread());
+        clock.thread_ends();
+        EXPECT_FALSE(clock.is_leader());
+        EXPECT_GT(clock.read().count(), 0);
+        clock.idle(&worker);
+        post_to_next(clock, pe);
+        EXPECT_FALSE(clock.is_leader());
+      });
+      worker.join();
+      clock.end_thread_wait(&worker);
+      (void)clock.read();
+      EXPECT_TRUE(clock.is_leader());
+      clock.finish();
+    });
+  }
+  for (std::thread& main : mains) main.join();
+}
+
 // PE 1 looks for what comes from outside, without the turn, in the launcher's barrier when that ends. It has
 // the turn again before it goes on: else the turn would be its own for ever, and none of its threads would
 // know.
