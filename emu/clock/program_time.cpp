@@ -64,13 +64,11 @@ std::atomic<std::int64_t> g_real_from{0}, g_before{0};  // ns
   g_joins_later = has("PMI_RANK") || has("PMIX_RANK") || has("SLURM_PROCID");
 }
 
-// Libraries whose threads and timers belong to the launcher or to a real network, by how their names begin;
-// and the sanitizers', which read the clock inside their allocator, also when they take down what they keep
-// of a thread that ends.
+// Libraries whose threads and timers belong to the launcher or to a real network, by how their names begin.
 constexpr std::string_view kRuntimeLibraries[] = {
-    "liborrery", "libugni",  "libpmi",     "libpmix", "libprrte", "libopen-pal", "libopen-rte", "libevent",
-    "libfabric", "libhwloc", "libucs",     "libuct",  "libucp",   "libucm",      "libmunge",    "libslurm",
-    "libpsm2",   "libnl-",   "libibverbs", "libasan", "libtsan",  "liblsan",     "libubsan"};
+    "liborrery", "libugni",   "libpmi",   "libpmix", "libprrte",  "libopen-pal", "libopen-rte",
+    "libevent",  "libfabric", "libhwloc", "libucs",  "libuct",    "libucp",      "libucm",
+    "libmunge",  "libslurm",  "libpsm2",  "libnl-",  "libibverbs"};
 
 // Of them, a message-passing library's engine of events, which the program's own thread runs in the course of
 // its calls: its timers say how often in real time to look for something.
@@ -78,6 +76,10 @@ constexpr std::string_view kEventEngines[] = {"libopen-pal", "libevent"};
 
 // Libraries that sleep between looks only where they wait for the launcher: what they wait for is outside.
 constexpr std::string_view kMessageLibraries[] = {"libmpi", "liboshmem"};
+
+// ThreadSanitizer passes the program's calls on, from functions that it exports. The others that read the clock
+// are its own: of its thread, and of its allocator, which is at work when a thread has ended.
+constexpr std::string_view kSanitizers[] = {"libtsan"};
 
 enum class Caller : std::uint64_t { program = 0, runtime = 1, message_library = 2, event_engine = 3 };
 
@@ -102,19 +104,20 @@ Caller kind_of(const void* address) {
   };
   if (is_one_of(kEventEngines) && runs_event_engine()) return Caller::event_engine;
   if (is_one_of(kRuntimeLibraries)) return Caller::runtime;
+  if (is_one_of(kSanitizers)) return info.dli_sname != nullptr ? Caller::program : Caller::runtime;
   return is_one_of(kMessageLibraries) ? Caller::message_library : Caller::program;
 }
 
-// dladdr() takes a lock and a search: answers are kept by page of code.
+// dladdr() takes a lock and a search: answers are kept by the caller's address.
 Caller caller_of(const void* caller) {
   constexpr std::size_t kEntries = 256;
   static std::atomic<std::uint64_t> known[kEntries];
-  const auto page = reinterpret_cast<std::uint64_t>(caller) >> 12;
-  auto& entry = known[page % kEntries];
+  const auto address = reinterpret_cast<std::uint64_t>(caller);
+  auto& entry = known[(address ^ address >> 12) % kEntries];
   const std::uint64_t seen = entry.load(std::memory_order_relaxed);
-  if (seen >> 2 == page) return static_cast<Caller>(seen & 3);
+  if (seen >> 2 == address) return static_cast<Caller>(seen & 3);
   const Caller kind = kind_of(caller);
-  entry.store(page << 2 | static_cast<std::uint64_t>(kind), std::memory_order_relaxed);
+  entry.store(address << 2 | static_cast<std::uint64_t>(kind), std::memory_order_relaxed);
   return kind;
 }
 bool called_by_runtime(const void* caller) {
