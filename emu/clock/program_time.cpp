@@ -77,8 +77,8 @@ constexpr std::string_view kEventEngines[] = {"libopen-pal", "libevent"};
 // Libraries that sleep between looks only where they wait for the launcher: what they wait for is outside.
 constexpr std::string_view kMessageLibraries[] = {"libmpi", "liboshmem"};
 
-// ThreadSanitizer passes the program's calls on, from functions that it exports. The others that read the clock
-// are its own: of its thread, and of its allocator, which is at work when a thread has ended.
+// ThreadSanitizer passes the program's calls on, from functions that it exports. The others that read the
+// clock are its own: of its thread, and of its allocator, which is at work when a thread has ended.
 constexpr std::string_view kSanitizers[] = {"libtsan"};
 
 enum class Caller : std::uint64_t { program = 0, runtime = 1, message_library = 2, event_engine = 3 };

@@ -57,8 +57,8 @@ bool VirtualClock::is_helper() {
   return leader_inside_.load(std::memory_order_relaxed) || !takes_lead(leader);
 }
 
-// The calling thread makes time pass from now on, in the place of `from`. False: another one has that place, or
-// the thread ends.
+// The calling thread makes time pass from now on, in the place of `from`. False: another one has that place,
+// or the thread ends.
 bool VirtualClock::takes_lead(std::int32_t from) {
   if (t_ended) return false;
   // Acquire: what the one before it left is there.

@@ -192,8 +192,8 @@ TEST(VirtualThreads, OneThatHasWaitedForAnotherIsNotBesideItself) {
   EXPECT_LT(board.header.turns.load(), 30u);
 }
 
-// A thread that makes time pass from its first call on, a post, gives its place back when it ends, and does not
-// take it again in what its destructors call.
+// A thread that makes time pass from its first call on, a post, gives its place back when it ends, and does
+// not take it again in what its destructors call.
 TEST(VirtualThreads, OneThatEndsLeavesItsPlaceToTheOneThatWaitedForIt) {
   auto shared = clocks_of(kThreadedPes);
   std::vector<std::unique_ptr<VirtualClock>> clocks(kThreadedPes);
