@@ -79,8 +79,8 @@ if [ -z "${ORRERY_PREFIX:-}" ] && [ "$step" != check ]; then
   tools/setup.sh build
   echo "building Orrery; details are in $work/orrery.log"
   # In a build tree of its own: a port needs what is installed, not the tests.
-  { cmake -S . -B build/ports/orrery -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DORRERY_TESTS=OFF \
-      -DORRERY_EXAMPLES=OFF -DORRERY_BENCH=OFF && cmake --build build/ports/orrery -j "$jobs" &&
+  { cmake --preset release -B build/ports/orrery -DORRERY_WERROR=OFF -DORRERY_TESTS=OFF -DORRERY_EXAMPLES=OFF \
+      -DORRERY_BENCH=OFF && cmake --build build/ports/orrery -j "$jobs" &&
     cmake --install build/ports/orrery --prefix "$prefix"; } >"$work/orrery.log" 2>&1 ||
     { tail -n 30 "$work/orrery.log"; exit 1; }
 fi
