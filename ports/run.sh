@@ -31,7 +31,6 @@ work=$tree/build/ports/$port
 jobs=${PORT_JOBS:-$(nproc)}
 inst=${PORT_PREFIX:-$work/inst}
 prefix=${ORRERY_PREFIX:-$tree/build/ports/prefix}
-mkdir -p "$work"
 passed=0
 failed=0
 
@@ -75,6 +74,11 @@ try() {
   fi
 }
 
+if [ "$step" = check ] && [ ! -e "$inst/.complete" ]; then
+  echo "run.sh: $port is not built in $inst: expected 'ports/run.sh $port build' before, or its PORT_PREFIX" >&2
+  exit 2
+fi
+mkdir -p "$work"
 if [ -z "${ORRERY_PREFIX:-}" ] && [ "$step" != check ]; then
   tools/setup.sh build
   echo "building Orrery; details are in $work/orrery.log"
@@ -88,7 +92,15 @@ fi
 # shellcheck source=/dev/null
 . "ports/$port/recipe.sh"
 # Not behind ||, where the shell would go on after each step that fails.
-if [ "$step" != check ]; then port_build; fi
+complete=$inst/.complete  # a build that was broken off is not taken for one
+if [ "$step" != check ]; then
+  if [ -e "$complete" ]; then
+    echo "$port is in $inst already"
+  else
+    port_build
+    touch "$complete"
+  fi
+fi
 [ "$step" = build ] && exit 0
 port_check "$@"
 echo "$passed passed, $failed failed"
