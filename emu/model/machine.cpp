@@ -282,8 +282,8 @@ DerivedRates derive_rates(const Description& d) {
 
 namespace {
 
-// What overheads leave of each rate. A time in picoseconds holds an operation of 1 TiB at 1 MB/s; and a rate that
-// was rounded to 0 would be no limit at all.
+// What overheads leave of each rate. A time in picoseconds holds an operation of 1 TiB at 1 MB/s; and a rate
+// that was rounded to 0 would be no limit at all.
 std::string rate_problem(const Description& d, const DerivedRates& r) {
   constexpr std::uint64_t kLeast = 1'000'000;
   const struct {
