@@ -53,6 +53,28 @@ TEST_F(RunEnd, WhoWritesWithoutEndDoesNotHoldUpTheDeadline) {
   expect_gone("1017.25");
 }
 
+// Started by a shell, which is a PE itself.
+Ran run_in_shell(const std::string& command) {
+  return orrery({"run", "--timeout", "60", "sh", "-c", "unset PMI_FD ORRERY_JOB_FD; " + command});
+}
+
+TEST_F(RunEnd, LabelledOutputThatHasNoReaderAnyMoreEndsWhoWritesIt) {
+  for (const char* const more : {"", "--keep-going ", "--hosts localhost "}) {
+    const Ran ran = run_in_shell(std::string("{ \"$TESTED_TOOL\" run -l -n 2 ") + more +
+                                 "yes 1018.25; echo code $? >&2; } | head -1");
+    EXPECT_EQ(ran.code, 0) << more;
+    EXPECT_THAT(ran.out, HasSubstr("] 1018.25\n")) << more;
+    EXPECT_THAT(ran.err, HasSubstr("code 141\n")) << more;
+    expect_gone("1018.25");
+  }
+}
+
+TEST_F(RunEnd, LabelledOutputThatCannotBeWrittenIsAFailure) {
+  const Ran ran = run_in_shell("exec \"$TESTED_TOOL\" run -l echo said > /dev/full");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("the PEs' output cannot be written: No space left on device"));
+}
+
 TEST_F(RunEnd, EndsWhereDeathsOfChildrenAreIgnored) {
   EXPECT_EQ(orrery({"run", "-n", "2", "true"}, nullptr, SIGCHLD).code, 0);
   EXPECT_EQ(orrery({"run", "-n", "2", "sh", "-c", "exit 7"}, nullptr, SIGCHLD).code, 7);

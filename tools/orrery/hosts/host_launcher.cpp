@@ -200,15 +200,21 @@ void HostLauncher::handle(Host& host, const AgentMessage& message) {
       wants_input_ = true;
       return;
     case AgentKind::out:
-      return options_.label ? pe.out.take(message.bytes) : write_whole(STDOUT_FILENO, message.bytes);
+      return hand_on(pe.out, STDOUT_FILENO, message.bytes);
     case AgentKind::err:
-      return options_.label ? pe.err.take(message.bytes) : write_whole(STDERR_FILENO, message.bytes);
+      return hand_on(pe.err, STDERR_FILENO, message.bytes);
     case AgentKind::exited:
       return on_exit(rank,
                      static_cast<int>(parse_number(message.bytes, INT_MAX).value_or(kExitFailure << 8)));
     default:
       return lose(host, "it said what an agent does not say");
   }
+}
+
+void HostLauncher::hand_on(LabelledOutput& labelled, int to, std::string_view bytes) {
+  if (!options_.label) return judge_output(write_whole(to, bytes));
+  labelled.take(bytes);
+  judge_output(labelled.take_error());
 }
 
 // Our input goes to PE 0, one piece at a time: the next one when it has taken that.
@@ -237,8 +243,10 @@ void HostLauncher::on_exit(std::uint32_t rank, int status) {
   if (pe.exited) return;
   pe.exited = true;
   pe.status = status;
-  pe.out.finish();
-  pe.err.finish();
+  for (LabelledOutput* const output : {&pe.out, &pe.err}) {
+    output->finish();
+    judge_output(output->take_error());
+  }
   judge(rank, status);
   check_pmi();
 }

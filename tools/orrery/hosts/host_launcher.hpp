@@ -78,6 +78,7 @@ class HostLauncher : private JobControl {
   void write_to(Host& host);
   void handle(Host& host, const AgentMessage& message);
   void send_start(Host& host);
+  void hand_on(LabelledOutput& labelled, int to, std::string_view bytes);
   void read_input();
   void on_pmi(std::uint32_t rank, std::string_view bytes);
   void on_exit(std::uint32_t rank, int status);

@@ -123,6 +123,15 @@ void JobControl::fail(int code, const std::string& why) {
   if (!keep_going_) stop(SIGTERM);
 }
 
+void JobControl::judge_output(int error) {
+  if (error == EPIPE) {
+    fail(128 + SIGPIPE, "the PEs' output has no reader any more");
+    stop(SIGTERM);  // though they are to go on: each would be ended so by itself
+  } else if (error != 0) {
+    fail(kExitFailure, fmt::format("the PEs' output cannot be written: {}", std::strerror(error)));
+  }
+}
+
 void JobControl::stop(int signal) {
   signal_all(signal);
   ease_the_end();

@@ -56,6 +56,8 @@ class JobControl {
   // A PE has ended that way: a failure decides, unless one has before.
   void judge(std::uint32_t rank, int status);
   void fail(int code, const std::string& why);
+  // What PEs wrote could not be written on, as write_whole() tells it; 0: it could.
+  void judge_output(int error);
   void stop(int signal);
   // Which PEs are missing at which barrier, and what each PE does, to standard error.
   void report(const std::string& reason) const;

@@ -14,25 +14,29 @@ namespace {
 constexpr std::size_t kLongestLine = 64 * 1024;
 }
 
-void write_whole(int to, std::string_view rest) {
+int write_whole(int to, std::string_view rest) {
   while (!rest.empty()) {
     const ssize_t written = ::write(to, rest.data(), rest.size());
     if (written < 0 && errno == EAGAIN) {
       pollfd room{to, POLLOUT, 0};
       poll(&room, 1, -1);
     } else if (written < 0 && errno != EINTR) {
-      return;  // our output has no reader any more
+      return errno;
     } else if (written > 0) {
       rest.remove_prefix(static_cast<std::size_t>(written));
     }
   }
+  return 0;
 }
 
 void LabelledOutput::write_line(std::string_view line) {
   std::string text = label_;
   text += line;
   text += '\n';
-  write_whole(to_, text);
+  const int error = write_whole(to_, text);
+  if (error == 0) return;
+  error_ = error;
+  from_.reset();
 }
 
 bool LabelledOutput::pump() {

@@ -6,14 +6,17 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace orrery::tool {
 
-// Writes all of it, waiting where there is no room; nothing more when there is no reader.
-void write_whole(int to, std::string_view bytes);
+// Writes all of it, waiting where there is no room. Returns 0, or errno's value where it cannot be written:
+// EPIPE when there is no reader.
+int write_whole(int to, std::string_view bytes);
 
 // Copies what a PE writes into a pipe to one of our own descriptors, whole lines at a time, each with a label
-// before it. A line longer than 64 KiB is cut into several.
+// before it. A line longer than 64 KiB is cut into several. Once something cannot be written nothing more is
+// read: a PE that goes on writing finds, as it would without a label, that there is no reader.
 class LabelledOutput {
  public:
   LabelledOutput() = default;
@@ -31,6 +34,8 @@ class LabelledOutput {
   void take(std::string_view bytes);
   // Writes what is held and closes.
   void finish();
+  // Why something could not be written, as write_whole() tells it; each reason once.
+  int take_error() { return std::exchange(error_, 0); }
 
  private:
   void write_line(std::string_view line);
@@ -39,6 +44,7 @@ class LabelledOutput {
   int to_ = -1;
   std::string label_;
   std::string held_;
+  int error_ = 0;
 };
 
 }  // namespace orrery::tool

@@ -194,8 +194,10 @@ int Launcher::poll_once() {
     if (fds[of_pes + i].revents == 0) continue;
     const auto [rank, kind] = what[i];
     if (kind == 0) on_pmi(rank);
-    if (kind == 1) pes_[rank].out.pump();
-    if (kind == 2) pes_[rank].err.pump();
+    if (kind == 0) continue;
+    LabelledOutput& output = kind == 1 ? pes_[rank].out : pes_[rank].err;
+    output.pump();
+    judge_output(output.take_error());
   }
   if (fds[1].revents != 0)
     entrance_->serve(
@@ -268,8 +270,10 @@ void Launcher::reap() {
 void Launcher::on_exit(std::uint32_t rank, int status) {
   Pe& pe = pes_[rank];
   on_pmi(rank);  // what it said last
-  pe.out.drain();
-  pe.err.drain();
+  for (LabelledOutput* const output : {&pe.out, &pe.err}) {
+    output->drain();
+    judge_output(output->take_error());
+  }
   pe.exited = true;
   pe.status = status;
   pe.pmi.reset();
