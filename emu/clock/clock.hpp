@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/base/units.hpp"
+#include "emu/base/wait.hpp"
 #include "emu/model/operation.hpp"
 #include "emu/model/routing.hpp"
 
@@ -59,6 +60,8 @@ class Clock {
   bool is_virtual() const { return kind() == Kind::virtual_time; }
 
   virtual Picos now() = 0;
+  // What CLOCK_MONOTONIC tells the program at now(), in ns.
+  virtual std::int64_t program_ns() { return monotonic_ns(); }
   // What start() to leave() do is one call of the program's. start() prices the operation as begun now;
   // leave() lets the processor time that it takes pass.
   virtual void enter() = 0;

@@ -6,6 +6,7 @@
 #include "emu/clock/program_time.hpp"
 
 #include "emu/base/wait.hpp"
+#include "emu/clock/descriptor_feed.hpp"
 #include "emu/clock/program_calls.hpp"
 #include "emu/clock/virtual_clock.hpp"
 
@@ -202,6 +203,10 @@ timespec timespec_of(Picos time, std::int64_t start) {
   const std::int64_t ns = time.count() / 1000 + before;
   return {static_cast<time_t>(start + ns / kNs), static_cast<long>(ns % kNs)};
 }
+std::int64_t VirtualClock::program_ns() {
+  const timespec t = timespec_of(now(), kMonotonicStart);
+  return t.tv_sec * kNs + t.tv_nsec;
+}
 Picos duration_of(const timespec& t) {
   const std::int64_t seconds = std::min<std::int64_t>(t.tv_sec, 4'000'000);  // Picos hold 106 days
   return Picos{(seconds * kNs + t.tv_nsec) * 1000};
@@ -233,11 +238,13 @@ int wait_for_descriptors(VirtualClock& clock, std::optional<Picos> duration, Loo
   if (!duration) {
     // For ever: what comes, comes from outside the clock, or by a thread of the runtime.
     for (;;) {
+      feed_descriptors();
       const int found = look(0);
       if (found != 0) return found;
       clock.idle_outside();
     }
   }
+  feed_descriptors();
   int found = look(0);
   if (found != 0 || *duration <= Picos{}) {
     if (found == 0) clock.idle(__builtin_return_address(0));
@@ -246,6 +253,7 @@ int wait_for_descriptors(VirtualClock& clock, std::optional<Picos> duration, Loo
   const Picos deadline = clock.now() + *duration;
   for (;;) {
     const bool touched = clock.wait(deadline);
+    feed_descriptors();
     // Threads of the runtime that pass an event on to a descriptor need a moment.
     found = look(touched ? 1 : 0);
     if (found != 0 || !touched) return found;

@@ -42,6 +42,7 @@ class VirtualClock final : public Clock, private Debtor {
     return Picos{std::atomic_ref(now_).load(std::memory_order_relaxed) +
                  std::atomic_ref(owed_looks_).load(std::memory_order_relaxed)};
   }
+  std::int64_t program_ns() override;
   void enter() override;
   Times start(const Operation& operation) override;
   void schedule(Picos at, Task* task, Concerns concerns) override;

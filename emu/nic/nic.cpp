@@ -17,6 +17,7 @@ Nic::Nic(HostServices& services, NicView view, wire::ProcessSlot self, const Opt
       faults_(options.faults.any() && clock_ == nullptr
                   ? std::make_unique<FaultUnit>(options.faults, options.fault_pe, error_state(view).faults)
                   : nullptr),
+      errors_(clock_),
       arena_(view),
       ports_(errors_),
       queues_(view, arena_),

@@ -11,7 +11,7 @@ void ErrorLog::report(ErrorEvent event) {
   {
     const std::lock_guard lock(mu_);
     event.serial = newest_.load(std::memory_order_relaxed) + 1;
-    event.time_ns = monotonic_ns();
+    event.time_ns = clock_ == nullptr ? monotonic_ns() : clock_->program_ns();
     events_[event.serial % kErrorsKept] = event;
     newest_.store(event.serial, std::memory_order_release);
   }

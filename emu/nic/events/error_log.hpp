@@ -4,6 +4,7 @@
 
 #include "emu/base/status.hpp"
 #include "emu/base/wait.hpp"
+#include "emu/clock/clock.hpp"
 #include "emu/nic/state/lock_rank.hpp"
 
 #include <array>
@@ -18,7 +19,7 @@ namespace orrery::nic {
 // One operation that failed, as subscribers to the device's errors get it.
 struct ErrorEvent {
   std::uint64_t serial = 0;  // of this NIC, from 1
-  std::int64_t time_ns = 0;  // monotonic_ns()
+  std::int64_t time_ns = 0;  // CLOCK_MONOTONIC as the program reads it
   std::uint32_t domain = 0;
   std::uint32_t transaction = UINT32_MAX;  // the initiator's name for it; UINT32_MAX when it had none
   std::uint32_t nic_address = 0;           // of the target
@@ -33,6 +34,8 @@ class ErrorLog {
  public:
   static constexpr std::uint64_t kErrorsKept = 1024;
 
+  explicit ErrorLog(clock::Clock* clock = nullptr) : clock_(clock) {}
+
   void report(ErrorEvent event);
   // The number of the newest.
   std::uint64_t newest() const { return newest_.load(std::memory_order_acquire); }
@@ -44,6 +47,7 @@ class ErrorLog {
   void nudge();
 
  private:
+  clock::Clock* const clock_;
   mutable Lock<LockRank::errors> mu_;
   std::array<ErrorEvent, kErrorsKept> events_;  // guarded by mu_
   std::atomic<std::uint64_t> newest_{0};

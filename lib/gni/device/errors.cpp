@@ -115,6 +115,23 @@ Errc take_error(Err& err, gni_error_event_t* event) {
   }
 }
 
+// Until there may be an error to take, or the deadline, in the time of Waits::now_ns(), has come.
+void wait_for_error(Err& err, std::optional<std::int64_t> deadline) {
+  nic::Nic& nic = *err.nic;
+  if (!in_slices(nic)) {
+    // Nothing but the clock knows what is to come.
+    nic.attendant().move_in_turn();
+    if (err.log->newest() > err.taken.load(std::memory_order_relaxed)) return;
+    std::optional<Picos> until;
+    if (deadline) until = Picos{*deadline * 1000};
+    (void)nic.clock()->wait(until);
+    return;
+  }
+  const std::int64_t look_again = monotonic_ns() + kLookNs;
+  err.log->wait(err.taken.load(std::memory_order_relaxed),
+                deadline ? std::min(*deadline, look_again) : look_again, [] { return false; });
+}
+
 }  // namespace
 
 }  // namespace orrery::gni
@@ -200,6 +217,8 @@ gni_return_t GNI_GetErrorEvent(gni_err_handle_t err_handle, gni_error_event_t* e
     case Errc::overrun:
       return GNI_RC_ERROR_RESOURCE;
     default:
+      // Under a clock a program that looks again and again lets time pass.
+      if (err->nic->clock() != nullptr) err->nic->attendant().progress(err);
       return GNI_RC_NOT_DONE;
   }
 }
@@ -219,14 +238,12 @@ gni_return_t GNI_WaitErrorEvents(gni_err_handle_t err_handle, gni_error_event_t*
     if (found == Errc::overrun) continue;
     if (found == Errc::ok) {
       if (count++ == 0 && timeout != UINT32_MAX)
-        deadline = orrery::monotonic_ns() + timeout * orrery::gni::kNsPerMs;
+        deadline = err->nic->waits().now_ns() + timeout * orrery::gni::kNsPerMs;
       continue;
     }
-    if (deadline && orrery::monotonic_ns() >= *deadline) break;
-    const std::int64_t look_again = orrery::monotonic_ns() + orrery::gni::kLookNs;
+    if (deadline && err->nic->waits().now_ns() >= *deadline) break;
     const orrery::job::WaitingCall here(err->job->directory(), err->job->self(), __func__);
-    err->log->wait(err->taken.load(std::memory_order_relaxed),
-                   deadline ? std::min(*deadline, look_again) : look_again, [] { return false; });
+    orrery::gni::wait_for_error(*err, deadline);
   }
   *num_events = count;
   err->waiting.fetch_sub(1, std::memory_order_acq_rel);

@@ -9,7 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <new>
+#include <optional>
+#include <utility>
 
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -21,7 +25,10 @@ namespace orrery::gni {
 bool CompChan::open() {
   // Each read takes one event; it blocks unless the client makes the descriptor O_NONBLOCK.
   fd.reset(own_descriptor(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE)));
-  return fd.get() >= 0;
+  if (fd.get() < 0) return false;
+  feeds_ = is_virtual();
+  if (feeds_) clock::add_feed(this);
+  return true;
 }
 
 bool CompChan::arm(Cq& cq) {
@@ -39,7 +46,8 @@ bool CompChan::arm(Cq& cq) {
       if (!running_) return false;
       pthread_setname_np(thread_.native_handle(), "orrery-channel");
     }
-    if (std::find(armed_.begin(), armed_.end(), &cq) == armed_.end()) armed_.push_back(&cq);
+    const auto is_it = [&](const Armed& one) { return one.cq == &cq; };
+    if (std::none_of(armed_.begin(), armed_.end(), is_it)) armed_.push_back({&cq, ++arms_});
     changes_.fetch_add(1, std::memory_order_seq_cst);
   }
   nic->waits().ring_bell();
@@ -48,11 +56,12 @@ bool CompChan::arm(Cq& cq) {
 
 // The thread does not look at the queue any more when it returns.
 void CompChan::forget(Cq& cq) {
+  const clock::RealWait real(nic->clock());
   for (;;) {
     {
       const std::lock_guard lock(mu_);
-      std::erase(armed_, &cq);
-      std::erase(fired_, cq.handle);
+      std::erase_if(armed_, [&](const Armed& one) { return one.cq == &cq; });
+      std::erase_if(fired_, [&](const Fired& one) { return one.queue == cq.handle; });
       changes_.fetch_add(1, std::memory_order_seq_cst);
       if (!asleep_) return;
     }
@@ -62,8 +71,10 @@ void CompChan::forget(Cq& cq) {
 }
 
 void CompChan::stop() {
+  if (std::exchange(feeds_, false)) clock::remove_feed(this);
   stopping_.store(true, std::memory_order_seq_cst);
   if (!thread_.joinable()) return;
+  const clock::RealWait real(nic->clock());
   nic->waits().ring_bell();
   thread_.join();
 }
@@ -78,9 +89,29 @@ bool CompChan::end_stays() {
 std::uint64_t CompChan::take() {
   const std::lock_guard lock(mu_);
   if (fired_.empty()) return 0;
-  const std::uint64_t queue = fired_.front();
-  fired_.pop_front();
+  // In virtual time what was first to fire is the accident of when the channel's thread looked.
+  const auto at = is_virtual() ? std::ranges::min_element(fired_, {}, &Fired::serial) : fired_.begin();
+  const std::uint64_t queue = at->queue;
+  fired_.erase(at);
   return queue;
+}
+
+void CompChan::feed() {
+  const std::lock_guard lock(mu_);
+  fire();
+}
+
+// REQUIRES: mu_ is held.
+void CompChan::fire() {
+  std::uint64_t fired = 0;
+  std::erase_if(armed_, [&](const Armed& one) {
+    if (one.cq->queue->test() == Errc::not_done) return false;
+    fired_.push_back({one.cq->handle, one.serial});
+    ++fired;
+    return true;
+  });
+  if (fired == 0) return;
+  [[maybe_unused]] const auto told = write(fd.get(), &fired, sizeof fired);
 }
 
 void CompChan::run() {
@@ -90,18 +121,9 @@ void CompChan::run() {
     const std::uint32_t seen = changes_.load(std::memory_order_seq_cst);
     {
       const std::lock_guard lock(mu_);
-      std::uint64_t fired = 0;
-      std::erase_if(armed_, [&](const Cq* cq) {
-        if (cq->queue->test() == Errc::not_done) return false;
-        fired_.push_back(cq->handle);
-        ++fired;
-        return true;
-      });
-      if (fired != 0) {
-        [[maybe_unused]] const auto told = write(fd.get(), &fired, sizeof fired);
-      }
+      fire();
       queues.clear();
-      for (const Cq* cq : armed_) queues.push_back(cq->queue);
+      for (const Armed& one : armed_) queues.push_back(one.cq->queue);
       asleep_ = true;
     }
     (void)nic->waits().wait_any(queues, std::nullopt, [&] {
@@ -111,6 +133,30 @@ void CompChan::run() {
     asleep_ = false;
   }
 }
+
+namespace {
+
+// Virtual time: until the descriptor is readable. False: it is not, and does not block, or the channel has
+// ended.
+bool await_in_time(CompChan& channel) {
+  nic::Nic& nic = *channel.nic;
+  const Sleep here(*channel.attachment, "GNI_CompChanGetEvent");
+  for (;;) {
+    if (channel.stays.ended()) return false;
+    nic.attendant().move_in_turn();
+    channel.feed();
+    pollfd readable{channel.fd.get(), POLLIN, 0};
+    if (poll(&readable, 1, 0) == 1) return true;
+    if ((fcntl(channel.fd.get(), F_GETFL) & O_NONBLOCK) != 0) {
+      // A program that looks again and again lets time pass.
+      nic.attendant().progress(&channel);
+      return false;
+    }
+    (void)nic.clock()->wait(std::nullopt);
+  }
+}
+
+}  // namespace
 
 void detach(Cq& cq) {
   cq.channel->forget(cq);
@@ -145,9 +191,9 @@ gni_return_t GNI_CompChanCreate(gni_nic_handle_t nic_hndl, gni_comp_chan_handle_
   if (attachment == nullptr || chan_hndl == nullptr) return GNI_RC_INVALID_PARAM;
   std::unique_ptr<CompChan> channel(new (std::nothrow) CompChan);
   if (channel == nullptr) return GNI_RC_ERROR_NOMEM;
-  if (!channel->open()) return GNI_RC_ERROR_RESOURCE;
   channel->nic = attachment->nic;
   channel->attachment = attachment;
+  if (!channel->open()) return GNI_RC_ERROR_RESOURCE;
   channel->handle = handles().insert(HandleKind::comp_chan, channel.get());
   if (channel->handle == 0) return GNI_RC_ERROR_NOMEM;
   *chan_hndl = reinterpret_cast<gni_comp_chan_handle_t>(channel->handle);
@@ -181,6 +227,8 @@ gni_return_t GNI_CompChanGetEvent(gni_comp_chan_handle_t chan_hndl, gni_cq_handl
   CompChan* const channel = find(chan_hndl);
   if (channel == nullptr || cq_hndl == nullptr) return GNI_RC_INVALID_PARAM;
   const orrery::gni::Stay inside(channel->stays);
+  if (channel->is_virtual() && !orrery::gni::await_in_time(*channel))
+    return channel->stays.ended() ? GNI_RC_INVALID_PARAM : GNI_RC_NOT_DONE;
   for (;;) {
     if (channel->stays.ended()) return GNI_RC_INVALID_PARAM;
     std::uint64_t one = 0;

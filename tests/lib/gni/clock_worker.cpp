@@ -345,6 +345,8 @@ int main(int argc, char** argv) {
   if (what == "kernels") kernels(w);
   if (what == "helpers") helpers(w, argc > 2 ? std::atoi(argv[2]) : 0);
   if (what == "servers") servers(w);
+  if (what == "channels") channels(w, argc > 2 ? std::atoi(argv[2]) : 0);
+  if (what == "errors") errors(w, argc > 2 && std::atoi(argv[2]) != 0);
   if (what == "outside") outside(w, argc > 2);
   if (what == "wire_up") wire_up(w, argc > 2 ? std::atoi(argv[2]) : 0);
   if (what == "latency") latency(w);

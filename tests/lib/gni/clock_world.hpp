@@ -134,6 +134,12 @@ void outside(World& w, bool naps);
 // Two PEs in turns: one computes for seconds without a call, or reading the clock now and then, and puts; the
 // other one looks at its queue, or waits at the launcher's barrier.
 void computes(World& w, bool reads_the_clock);
+// clock_reports.cpp
+// Two PEs: puts back and forth, each told of by a completion channel. `how`: 0 the blocking call alone, 1
+// poll, 2 select, 3 epoll_wait with a limit before it, 4 the call again and again.
+void channels(World& w, int how);
+// Puts that miss, with an event and without, and what a subscriber that looks, or waits, hears of them.
+void errors(World& w, bool waits);
 // clock_wire_up.cpp
 // Two PEs: PE 1 finds a datagram and a put, by an engine that is in that round when both are there.
 void wire_up(World& w, int round);
