@@ -31,7 +31,6 @@ work=$tree/build/ports/$port
 jobs=${PORT_JOBS:-$(nproc)}
 inst=${PORT_PREFIX:-$work/inst}
 prefix=${ORRERY_PREFIX:-$tree/build/ports/prefix}
-mkdir -p "$work"
 passed=0
 failed=0
 
@@ -75,12 +74,17 @@ try() {
   fi
 }
 
+if [ "$step" = check ] && [ ! -e "$inst/.complete" ]; then
+  echo "run.sh: $port is not built in $inst: expected 'ports/run.sh $port build' before, or its PORT_PREFIX" >&2
+  exit 2
+fi
+mkdir -p "$work"
 if [ -z "${ORRERY_PREFIX:-}" ] && [ "$step" != check ]; then
   tools/setup.sh build
   echo "building Orrery; details are in $work/orrery.log"
   # In a build tree of its own: a port needs what is installed, not the tests.
-  { cmake -S . -B build/ports/orrery -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DORRERY_TESTS=OFF \
-      -DORRERY_EXAMPLES=OFF -DORRERY_BENCH=OFF && cmake --build build/ports/orrery -j "$jobs" &&
+  { cmake --preset release -B build/ports/orrery -DORRERY_WERROR=OFF -DORRERY_TESTS=OFF -DORRERY_EXAMPLES=OFF \
+      -DORRERY_BENCH=OFF && cmake --build build/ports/orrery -j "$jobs" &&
     cmake --install build/ports/orrery --prefix "$prefix"; } >"$work/orrery.log" 2>&1 ||
     { tail -n 30 "$work/orrery.log"; exit 1; }
 fi
@@ -88,7 +92,15 @@ fi
 # shellcheck source=/dev/null
 . "ports/$port/recipe.sh"
 # Not behind ||, where the shell would go on after each step that fails.
-if [ "$step" != check ]; then port_build; fi
+complete=$inst/.complete  # a build that was broken off is not taken for one
+if [ "$step" != check ]; then
+  if [ -e "$complete" ]; then
+    echo "$port is in $inst already"
+  else
+    port_build
+    touch "$complete"
+  fi
+fi
 [ "$step" = build ] && exit 0
 port_check "$@"
 echo "$passed passed, $failed failed"

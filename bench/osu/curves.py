@@ -17,8 +17,10 @@ import os
 import subprocess
 import sys
 
+from inputs import refuse_missing
 from plot import Plot
 
+COLUMNS = ["program", "way", "bytes", "value", "unit"]
 FMA = "by FMA"
 BTE = "by the block engine"
 LIMITS = {FMA: "65536", BTE: "0"}
@@ -73,6 +75,7 @@ def main():
     arguments.add_argument("--csv", help="draw from this file, run nothing")
     arguments.add_argument("launcher", nargs="*")
     options = arguments.parse_args()
+    refuse_missing(arguments, options, COLUMNS)
     curves = {}
     if options.csv:
         with open(options.csv, encoding="utf-8", newline="") as file:
@@ -86,7 +89,7 @@ def main():
                 curves[program, way] = run(options.launcher, os.path.join(options.programs, program), way)
         with open(os.path.join(options.out, "osu-aries.csv"), "w", encoding="utf-8", newline="") as file:
             lines = csv.writer(file, lineterminator="\n")
-            lines.writerow(["program", "way", "bytes", "value", "unit"])
+            lines.writerow(COLUMNS)
             for (program, way), points in curves.items():
                 for size, value in sorted(points.items()):
                     lines.writerow([program, way, size, f"{value:g}", "MB/s" if "bw" in program else "us"])

@@ -21,9 +21,11 @@ import re
 import subprocess
 import sys
 
+from inputs import refuse_missing
 from plot import Plot
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+COLUMNS = ["machine", "layer", "program", "ranks", "bytes", "value", "unit"]
 MACHINES = ("aries", "gemini")
 NAMES = {"aries": "Aries", "gemini": "Gemini"}
 LATENCY, PUT, GET = "osu_latency", "osu_put_latency", "osu_get_latency"
@@ -110,7 +112,7 @@ def unit(program):
 def write_csv(path, found):
     with open(path, "w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(["machine", "layer", "program", "ranks", "bytes", "value", "unit"])
+        lines.writerow(COLUMNS)
         for (machine, layer, program, ranks), points in found.items():
             for size, value in sorted(points.items()):
                 lines.writerow([machine, layer, program, ranks, size, f"{value:g}", unit(program)])
@@ -343,6 +345,7 @@ def main():
         arguments.error("--osu is needed, or --csv")
     if options.runs < 1:
         arguments.error(f"--runs {options.runs} is not accepted: expected 1 or more")
+    refuse_missing(arguments, options, COLUMNS)
     model, said = Model(options), published()
     remarks = []
     if options.csv:

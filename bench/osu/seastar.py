@@ -15,8 +15,10 @@ import os
 import subprocess
 import sys
 
+from inputs import refuse_missing
 from plot import Plot
 
+COLUMNS = ["figure", "curve", "bytes", "value"]
 PORTALS, COPIED = "Portals, bind and put", "Portals, copy into bound memory"
 ACKNOWLEDGED = "Portals, with an acknowledgement"
 UU, RO = "CCI, unreliable (UU)", "CCI, reliable and ordered (RO)"
@@ -62,7 +64,7 @@ def measured(orrery, programs):
 def write_csv(path, found):
     with open(path, "w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(["figure", "curve", "bytes", "value"])
+        lines.writerow(COLUMNS)
         for (figure, curve), points in found.items():
             for size, value in sorted(points.items()):
                 lines.writerow([figure, curve, size, f"{value:g}"])
@@ -129,6 +131,7 @@ def main():
     arguments.add_argument("--out", default="docs/figures", help="folder of what is written")
     arguments.add_argument("--csv", help="take these values, run nothing")
     options = arguments.parse_args()
+    refuse_missing(arguments, options, COLUMNS)
     if options.csv:
         found = read_csv(options.csv)
     else:

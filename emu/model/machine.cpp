@@ -280,6 +280,33 @@ DerivedRates derive_rates(const Description& d) {
   return r;
 }
 
+namespace {
+
+// What overheads leave of each rate. A time in picoseconds holds an operation of 1 TiB at 1 MB/s; and a rate
+// that was rounded to 0 would be no limit at all.
+std::string rate_problem(const Description& d, const DerivedRates& r) {
+  constexpr std::uint64_t kLeast = 1'000'000;
+  const struct {
+    std::string_view of;
+    bool unlimited;
+    Rate left;
+  } parts[] = {
+      {"link.lane_rate", r.link.unlimited(), scaled(r.link, std::min(r.wire_lone, r.wire_shared))},
+      {"link.global_lane_rate", r.global_link.unlimited(),
+       scaled(r.global_link, std::min(r.wire_lone, r.wire_shared))},
+      {"host.rate", rate_of(d, "host.rate").unlimited(), std::min(r.host_put, r.host_shared)},
+      {"nic.clock", d.value("nic.cycles_per_packet") == 0, r.nic},
+  };
+  for (const auto& part : parts) {
+    if (part.unlimited || part.left.bytes_per_second() >= kLeast) continue;
+    return fmt::format("{} = {}: efficiency and headers leave {} B/s for data: expected 1 MB/s or more",
+                       part.of, constant_text(*d.find(part.of)), part.left.bytes_per_second());
+  }
+  return "";
+}
+
+}  // namespace
+
 BuiltMachine compile(const Description& d) {
   BuiltMachine built;
   auto machine = std::make_unique<Machine>();
@@ -297,6 +324,10 @@ BuiltMachine compile(const Description& d) {
     return built;
   }
   const DerivedRates rates = derive_rates(d);
+  if (const std::string problem = rate_problem(d, rates); !problem.empty()) {
+    built.error = fmt::format("{}: {}", d.file, problem);
+    return built;
+  }
   p.packet = packet_price(d);
   p.hop = Picos{d.value("link.hop")};
   p.global_cable = Picos{d.value("link.global_cable")};

@@ -115,7 +115,7 @@ bool Loader::value_of(const toml::node* node, const std::string& key, ConstantKi
     }
     case fraction: {
       const auto f = node == nullptr || node->is_string() ? std::nullopt : node->value<double>();
-      if (!f || !(*f > 0) || *f > 1) return fail(key, shown(node), "expected a fraction above 0, up to 1");
+      if (!f || !(*f >= 1e-6) || *f > 1) return fail(key, shown(node), "expected a fraction, 0.000001 to 1");
       out->value = static_cast<std::int64_t>(*f * 1e6 + 0.5);
       return true;
     }

@@ -2,6 +2,9 @@
 // Copyright 2026 the Orrery authors
 #include "emu/model/machine_loader.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace orrery::model {
 
 bool Loader::stages(const toml::node* node, const std::string& key, std::vector<std::string>* out) {
@@ -36,7 +39,11 @@ bool Loader::operations(const toml::table& root) {
   if (all == nullptr) return fail("operation", "", "this section is missing");
   for (const auto& [k, node] : *all) {
     const auto op = op_by_name(k.str());
-    if (!op || op_name(*op) != k.str()) return fail(dotted("operation", k.str()), "", "unknown operation");
+    if (op && op_name(*op) == k.str()) continue;
+    std::vector<std::string_view> names;
+    for (int i = 0; i < kOps; ++i) names.push_back(op_name(static_cast<Op>(i)));
+    return fail(dotted("operation", k.str()), "",
+                fmt::format("unknown operation; accepted are {}", fmt::join(names, ", ")));
   }
   for (int i = 0; i < kOps; ++i) {
     const auto op = static_cast<Op>(i);
@@ -123,7 +130,11 @@ bool Loader::collectives(const toml::table& root) {
   const auto* all = root["collective"].as_table();
   if (all == nullptr) return fail("collective", "", "this section is missing");
   for (const auto& [k, node] : *all) {
-    if (!collective_by_name(k.str())) return fail(dotted("collective", k.str()), "", "unknown collective");
+    if (collective_by_name(k.str())) continue;
+    std::vector<std::string_view> names;
+    for (int i = 0; i < kCollectives; ++i) names.push_back(collective_name(static_cast<Collective>(i)));
+    return fail(dotted("collective", k.str()), "",
+                fmt::format("unknown collective; accepted are {}", fmt::join(names, ", ")));
   }
   for (int i = 0; i < kCollectives; ++i) {
     const auto name = collective_name(static_cast<Collective>(i));

@@ -9,10 +9,6 @@ port_mpirun=(timeout 300 "$inst/bin/mpirun" --allow-run-as-root --oversubscribe 
   --mca pml cm --mca mtl portals4 --mca mpi_yield_when_idle 1)
 
 port_build() {
-  if [ -x "$inst/bin/mpirun" ]; then
-    echo "Open MPI is in $inst already"
-    return
-  fi
   install_packages build-essential pkg-config flex zlib1g-dev
   fetch_source openmpi
   mkdir -p "$work/src"

@@ -11,7 +11,9 @@ builds with this Open MPI's mpicc. Each runs with few iterations, since virtual 
 what is for two ranks runs with two. --only takes the names of programs. A run that has not ended after --time-out
 seconds of real time is stopped. --busy starts that many busy loops beside every second run. A line for each program:
 how many runs ended, whether their lines are the same to the byte (the launcher may mix the ranks' lines otherwise each
-time), how many were exact, the seconds of each; then a table of how many programs did. Exit code 1: a program did not end, differed, or was not exact.
+time), how many were exact, the seconds of each; then a table of how many programs did. What hpcc writes into
+hpccoutf.txt counts as printed. Below a program that failed: its folder, and the last line of its errors. Exit code 1:
+a program did not end, differed, or was not exact.
 """
 import argparse
 import hashlib
@@ -149,7 +151,9 @@ def check(runner, machine, ranks, name, file):
             runner.end_busy()
         if name == "hpcc" and code == 0:
             with open(os.path.join(folder, "hpccoutf.txt"), encoding="utf-8") as result:
-                verified = "Success=1" in result.read() and verified
+                written = result.read()
+            verified = "Success=1" in written and verified
+            text += written
         codes.append("stopped" if code is None else str(code))
         prints.append(hashlib.sha256("\n".join(sorted(text.split("\n"))).encode()).hexdigest())
         exact.append(was_exact)
@@ -164,6 +168,10 @@ def check(runner, machine, ranks, name, file):
           f"ended {ended}/{options.runs}{why}{'' if verified else ', not verified'}, "
           f"{'equal' if equal else 'DIFFERS'}, exact {exact.count(True)}/{options.runs}, "
           f"{' '.join(f'{s:.1f}' for s in seconds)} s", flush=True)
+    if not (all_ended and equal and all_exact):
+        with open(os.path.join(folder, "errors"), encoding="utf-8", errors="replace") as file:
+            last = [line.strip() for line in file if line.strip()][-1:]
+        print(f"        {folder}: {last[0] if last else 'no errors printed'}", flush=True)
     return all_ended, equal, all_exact
 
 

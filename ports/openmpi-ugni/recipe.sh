@@ -11,10 +11,6 @@ port_mpirun=(timeout 300 "$inst/bin/mpirun" --allow-run-as-root --oversubscribe
   --mca pml ob1 --mca btl ugni,self --mca mpi_yield_when_idle 1)
 
 port_build() {
-  if [ -x "$inst/bin/mpirun" ]; then
-    echo "Open MPI is in $inst already"
-    return
-  fi
   install_packages build-essential pkg-config flex zlib1g-dev
   fetch_source openmpi
   mkdir -p "$work/src"

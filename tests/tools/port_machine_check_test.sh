@@ -23,7 +23,7 @@ E2
 script "$osu/osu_barrier" <<<'echo "$RANKS ranks: $*"; echo rank $$ | tr -d 0-9'
 script "$osu/osu_latency" <<<'echo for two'
 script "$osu/osu_bcast" <<<'echo $$'
-script "$osu/osu_reduce" <<<'exit 3'
+script "$osu/osu_reduce" <<<'echo first >&2; echo "the reason" >&2; exit 3'
 script "$osu/osu_scatter" <<<'echo a scatter'
 script "$osu/osu_gather" <<<'exec sleep 600'
 # The lines of two ranks may come in any order.
@@ -47,12 +47,23 @@ grep -q '^4 ranks: -i 10 -x 2$' "$folder/work/machine/aries-4/osu_barrier/output
 says '^ok +aries +4 osu_barrier +ended 3/3, equal, exact 3/3'
 says '^FAILED +aries +4 osu_bcast +ended 3/3, DIFFERS, exact 3/3'
 says '^FAILED +aries +4 osu_reduce +ended 0/3 \(code 3\)'
+says "^ +$folder/work/machine/aries-4/osu_reduce: the reason\$"
 says '^FAILED +aries +4 osu_scatter +ended 3/3, equal, exact 0/3'
 says '^aries +4 +4 +3 +3 +2 +1$'
 says '^1 passed, 3 failed$'
 
 ! said=$(check --machine aries --runs 1 --only osu_gather --ranks 2 --time-out 1) || fail "all well: $said"
 says '^FAILED +aries +2 osu_gather +ended 0/1 \(stopped\)'
+
+# hpcc prints nothing: what it writes is compared.
+if [ -e /usr/share/doc/hpcc/examples/_hpccinf.txt ]; then
+  script "$folder/hpcc" <<<'echo "Success=1 $$" >hpccoutf.txt'
+  ! said=$(check --machine aries --only hpcc --hpcc "$folder/hpcc" --ranks 2) || fail "all well: $said"
+  says '^FAILED +aries +2 hpcc +ended 2/2, DIFFERS, exact 2/2'
+  script "$folder/hpcc" <<<'echo "Success=0" >hpccoutf.txt'
+  ! said=$(check --machine aries --only hpcc --hpcc "$folder/hpcc" --ranks 2) || fail "all well: $said"
+  says '^FAILED +aries +2 hpcc +ended 2/2, not verified, equal, exact 2/2'
+fi
 
 # Stopped itself, it leaves nothing running.
 script "$osu/osu_gather" <<<'echo $$ > pid.new && mv pid.new pid; exec sleep 600'
@@ -73,3 +84,12 @@ refused "1 is not accepted" --machine aries --ranks 1
 refused "0 is not accepted" --machine aries --runs 0
 refused "/nonsense is not a folder" --machine aries --osu "$folder/nonsense"
 refused "hello_c is not there" --machine aries
+
+# A port that is not built, or not to its end.
+mkdir -p "$folder/inst/bin"
+for arguments in "" "--machine aries"; do
+  # shellcheck disable=SC2086 # several words
+  ! said=$(PORT_PREFIX=$folder/inst "$root/ports/run.sh" openmpi-ugni check $arguments 2>&1) || fail "not refused"
+  grep -qF "openmpi-ugni is not built in $folder/inst: expected 'ports/run.sh openmpi-ugni build' before" <<<"$said" ||
+    fail "$said"
+done

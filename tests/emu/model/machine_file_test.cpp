@@ -131,10 +131,29 @@ INSTANTIATE_TEST_SUITE_P(
                  "expected a row name such as"},
         BadInput{"FractionAboveOne", "gemini", "efficiency = { value = 1.0", "efficiency = { value = 1.5",
                  "expected a fraction"},
+        BadInput{"FractionThatRoundsToNothing", "gemini", "efficiency = { value = 1.0",
+                 "efficiency = { value = 1e-30",
+                 "link.efficiency = 1e-30: expected a fraction, 0.000001 to 1"},
+        BadInput{"UnknownOperation", "gemini", "[operation.fma_put]", "[operation.fma_putt]",
+                 "operation.fma_putt: unknown operation; accepted are fma_put, "},
+        BadInput{"UnknownCollective", "gemini", "[collective.broadcast]", "[collective.broadcasts]",
+                 "collective.broadcasts: unknown collective; accepted are hardware_barrier, "},
         BadInput{"NotToml", "gemini", "schema = 1", "schema = = 1", "line"},
         BadInput{"ValueIsATable", "gemini", "value = \"105 ns\"", "value = {}",
                  "link.hop = (a table): expected a duration"}),
     [](const auto& bad) { return bad.param.name; });
+
+// Such a rate was rounded to 0, which is none, or a long operation's time did not fit into 64 bits.
+TEST(Machine, RatesThatLeaveLessThanAMegabyteASecondAreRefused) {
+  const auto built = [](std::string_view machine, const char* efficiency) {
+    return problem(with(shipped(machine), "efficiency = { value = 1.0", efficiency));
+  };
+  EXPECT_EQ(built("bluegene-l", "efficiency = { value = 0.000001"),
+            "my.toml: link.lane_rate = 175 MB/s: efficiency and headers leave 156 B/s for data: expected 1 "
+            "MB/s or more");
+  EXPECT_EQ(built("gemini", "efficiency = { value = 0.1"), "");
+  EXPECT_EQ(built("ideal", "efficiency = { value = 0.1"), "");
+}
 
 TEST(MachineFile, AnUnknownNameAndAMissingFileAreRefusedWithWhatIsThere) {
   EXPECT_NE(load_machine("cray-1").error.find("expected aries, gemini, seastar, bluegene-l, asci-q, ideal"),

@@ -32,3 +32,19 @@ changed "2.5 us for a put of 8 B was taken for the model's" aries,,osu_put_laten
 changed "0.82 us for 8 B is no miss, and was told as one" aries,,osu_latency,2,8 0.82
 ! figures --osu "$folder" --via true 2>/dev/null || fail "a program that is not there, and no error"
 ! figures 2>/dev/null || fail "nothing to run or to draw, and no error"
+# What is not there is refused by its name, in a line.
+refused() {  # <what is said> <program> <arguments...>
+  local what=$1 program=$2; shift 2
+  ! said=$(python3 "$root/bench/osu/$program" "$@" 2>&1) || fail "$program $*: not refused"
+  grep -qF -- "$what" <<<"$said" || fail "$program $*: $said"
+}
+there=$root/docs/figures
+refused "--csv $folder/none.csv cannot be read" openmpi.py --csv "$folder/none.csv" --out "$folder" --orrery "$orrery"
+refused "expected machine,layer,program,ranks," openmpi.py --csv "$there/seastar.csv" --out "$folder" --orrery "$orrery"
+refused "--orrery $folder is not a program" openmpi.py --csv "$there/openmpi.csv" --out "$folder" --orrery "$folder"
+refused "--out $folder/none is not a folder" openmpi.py --csv "$there/openmpi.csv" --orrery "$orrery" \
+  --out "$folder/none"
+refused "--csv $folder/none.csv cannot be read" curves.py --csv "$folder/none.csv" --out "$folder"
+refused "expected program,way,bytes,value,unit" curves.py --csv "$there/openmpi.csv" --out "$folder"
+refused "--out $folder/none is not a folder" seastar.py --csv "$there/seastar.csv" --orrery "$orrery" \
+  --out "$folder/none"
