@@ -263,9 +263,13 @@ Status Session::put(std::string_view key, std::string_view value) {
   if (!wire_) {
     return own_space_.emplace(key, value).second ? Status{} : Status{Errc::invalid_state};
   }
-  if (job::is_pmi_token(value) && value.size() <= wire_->limits().value)
-    return asked([&] { return wire_->put(key, value); });
-  return put_bytes(encoded_key(key), value);
+  // The launcher does not tell a plain value's key from that of an encoded one.
+  if (own_keys_.contains(key)) return Errc::invalid_state;
+  const bool plain = job::is_pmi_token(value) && value.size() <= wire_->limits().value;
+  const Status stored =
+      plain ? asked([&] { return wire_->put(key, value); }) : put_bytes(encoded_key(key), value);
+  if (stored.ok()) own_keys_.emplace(key);
+  return stored;
 }
 
 Result<std::string> Session::get(std::string_view key) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -93,6 +94,7 @@ class Session {
   std::unique_ptr<job::PmiClient> wire_;                       // none: a singleton
   clock::Clock* clock_ = nullptr;                              // none: raw time
   std::map<std::string, std::string, std::less<>> own_space_;  // of a singleton
+  std::set<std::string, std::less<>> own_keys_;                // that the client has put
   std::string kvs_name_;
   job::Placement placement_;
   std::vector<int> nids_;

@@ -158,6 +158,10 @@ static void check_space(int size) {
     CHECK(PMI2_KVS_Get(NULL, i, key, value, 10, &found) == PMI2_ERR_INVALID_VAL_LENGTH);
     CHECK(found == -length && strlen(value) == 9);
   }
+  /* A key is put once, whatever its values are made of. */
+  snprintf(key, sizeof key, "key-%d", rank);
+  CHECK(PMI_KVS_Put(name, key, "plain") == PMI_FAIL);
+  CHECK(PMI2_KVS_Put(key, "with space") == PMI2_FAIL);
   CHECK(PMI_KVS_Get(name, "absent", value, sizeof value) == PMI_FAIL);
   CHECK(PMI_KVS_Put(name, key, NULL) == PMI_ERR_INVALID_VAL);
   CHECK(PMI_KVS_Put(name, "a b", "c") == PMI_ERR_INVALID_KEY);
