@@ -154,11 +154,13 @@ namespace {
 constexpr std::int64_t kEngineTick = 20'000'000;  // ns
 
 // What an engine of events finds that a thread of the program runs: time passes by the looks of the one that
-// makes time pass. False: it has real time.
+// makes time pass. A thread of the launcher's that runs an engine of its own finds real time, but none before
+// that: PMIx's is told to end by an event that the program's thread adds, due at once by the program's time.
+// False: it has real time.
 bool read_engine_time(const void* caller, timespec* now) {
   VirtualClock* const clock = g_clock.load(std::memory_order_acquire);
   if (clock == nullptr || is_runtime_thread() || VirtualClock::is_inside() ||
-      !(VirtualClock::knows_thread() || clock->is_leader()) || caller_of(caller) != Caller::event_engine)
+      caller_of(caller) != Caller::event_engine)
     return false;
   static std::atomic<std::int64_t> time_of_engine{monotonic_ns()};  // the leader alone writes them
   static std::atomic<std::uint64_t> looks{0};
@@ -167,7 +169,8 @@ bool read_engine_time(const void* caller, timespec* now) {
         looks.exchange(made, std::memory_order_relaxed) != made)
       time_of_engine.fetch_add(kEngineTick, std::memory_order_relaxed);
   }
-  const std::int64_t time = time_of_engine.load(std::memory_order_relaxed);
+  std::int64_t time = time_of_engine.load(std::memory_order_relaxed);
+  if (!VirtualClock::knows_thread() && !clock->is_leader()) time = std::max(time, monotonic_ns());
   *now = {static_cast<time_t>(time / kNs), static_cast<long>(time % kNs)};
   return true;
 }
