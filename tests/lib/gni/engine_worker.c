@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright 2026 the Orrery authors */
 /*
- * An engine of events in virtual time: a round of the program's thread after a look in vain finds 20 ms
- * more. A thread of the launcher's that runs another engine finds no earlier time, or what the program tells
- * it to do at once would be far ahead: PMIx_Finalize() of an Open MPI that has PMIx within waited for a minute.
+ * An engine of events in virtual time: a round of the program's thread after a look in vain finds
+ * 20 ms more. A thread of the launcher's that runs another engine finds no earlier time, or what
+ * the program tells it to do at once would be far ahead: PMIx_Finalize() of an Open MPI that has
+ * PMIx within waited for a minute.
  * Run: orrery run -n 1 --machine aries engine_worker
  */
 #include <gni_pub.h>
