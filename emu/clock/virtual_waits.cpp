@@ -66,6 +66,8 @@ void VirtualClock::look_again(const void* source) {
       return;
     }
   }
+  // One of its threads has begun to wait until a time: this PE does not wait without a limit any more.
+  if (waiters_.any() && waiters_.first_deadline() != Waiters::kNoDeadline) return take_turn();
   const std::uint32_t came = helpers_came_.load(std::memory_order_relaxed);
   const bool alone = std::exchange(helpers_seen_, came) == came;
   if (!turns_.peek_again(alone, source)) return;

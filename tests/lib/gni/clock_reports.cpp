@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <thread>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -76,6 +77,26 @@ void channels(World& w, int how) {
     if (w.rank() == 1) w.post(peer, pd);
   }
   std::fflush(stdout);
+}
+
+void late_sleep(World& w) {
+  gni_cq_handle_t queue = nullptr;
+  BENCH_REQUIRE(GNI_CqCreate(w.session.nic, 16, 0, GNI_CQ_BLOCKING, nullptr, nullptr, &queue));
+  std::thread waits([&] {
+    std::uint32_t which = 0;
+    BENCH_REQUIRE(GNI_CqVectorMonitor(&queue, 1, UINT64_MAX, &which));
+  });
+  sleep_really_us(100'000);  // that thread makes time pass now, and looks outside
+  const std::int64_t start = now_ns();
+  usleep(200'000);
+  std::printf("PE %d slept %" PRId64 " us\n", w.rank(), (now_ns() - start) / 1000);
+  std::fflush(stdout);
+  alignas(4096) static std::byte room[4096];
+  const bench::Window mine{reinterpret_cast<std::uint64_t>(room),
+                           w.session.registered(room, sizeof room, queue)};
+  auto pd = bench::put_descriptor(GNI_POST_FMA_PUT, GNI_CQMODE_REMOTE_EVENT, w.local, mine, 0, 8);
+  w.post(w.rank(), pd);
+  waits.join();
 }
 
 void errors(World& w, bool waits) {

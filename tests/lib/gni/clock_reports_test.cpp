@@ -55,5 +55,14 @@ TEST(ErrorsInVirtualTime, AreToldToOneThatLooksAndToOneThatWaits) {
   }
 }
 
+TEST(ThreadsInVirtualTime, OneThatSleepsAfterItWasElsewhereIsWokenWhileAnotherWaitsForEver) {
+  for (const char* const pes : {"1", "2"}) {
+    const Ran ran = orrery({"run", "-n", pes, "--timeout", "60", "--machine", "aries",
+                            std::getenv("CLOCK_WORKER"), "late_sleep"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_NE(ran.out.find("PE 0 slept 200"), std::string::npos) << ran.out;
+  }
+}
+
 }  // namespace
 }  // namespace orrery::tool::test

@@ -138,6 +138,8 @@ void computes(World& w, bool reads_the_clock);
 // Two PEs: puts back and forth, each told of by a completion channel. `how`: 0 the blocking call alone, 1
 // poll, 2 select, 3 epoll_wait with a limit before it, 4 the call again and again.
 void channels(World& w, int how);
+// A thread waits for an event; the main one is outside the clock for a while, and then sleeps.
+void late_sleep(World& w);
 // Puts that miss, with an event and without, and what a subscriber that looks, or waits, hears of them.
 void errors(World& w, bool waits);
 // clock_wire_up.cpp
