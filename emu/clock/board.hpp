@@ -156,8 +156,9 @@ class Turns {
   bool turn_at(std::int64_t key, Wakes wakes, WaitsFor why, bool peeks = false);
   // As turn_at() goes on. False: the program is to look again. `alone`: no other thread of the program has
   // come into the clock since the last look: all threads but this one sleep when nothing comes any more.
-  // `source`: what the program has looked at.
-  bool peek_again(bool alone, const void* source);
+  // `source`: what the program has looked at. `elsewhere`: not the NIC, so that it may find what came from
+  // outside by itself.
+  bool peek_again(bool alone, const void* source, bool elsewhere);
   // Returns with the turn.
   void come_back();
   // This PE waits, in another thread, and wants a turn all the same, at `at` or as early as it can be had.
@@ -242,6 +243,7 @@ class Turns {
   bool is_expected();
   void bury_the_dead();
   void note_quiet(bool alone, const void* source);
+  void note_rest(bool alone, const void* source, bool elsewhere);
   bool all_are_quiet() const;
   void await_settled();
   void end_standstill();
@@ -273,6 +275,16 @@ class Turns {
     std::uint32_t rounds = 0, looks = 0;
   };
   Asleep asleep_;
+  // A moment at which the process's other threads slept, and how often the program has looked in vain since:
+  // at all, and at the source at which it looked first then.
+  struct Rest {
+    std::uint64_t mark = 0;  // 0: none is known
+    const void* source = nullptr;
+    std::uint32_t rounds = 0, looks = 0;
+    bool is_known = true;  // it looks at the NIC alone
+  };
+  Rest rest_;
+  static bool goes_on_by_itself(const Rest& rest);
 };
 
 }  // namespace orrery::clock

@@ -10,6 +10,7 @@
 #include "emu/job/process_stat.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ constexpr std::int64_t kSettleNs = 20'000'000;
 // That is enough when all that look have looked, in vain, this long after it, with nothing awake around them
 // that could bring something. Else they are waited for so long.
 constexpr std::int64_t kQuietNs = 2'000'000, kLongestSettleNs = 2'000'000'000;
-constexpr std::uint32_t kQuietRounds = 2, kLooksAway = 512;
+constexpr std::uint32_t kQuietRounds = 2, kLooksAway = 512, kLooksAtRest = 64;
 // How long those that look are waited for.
 constexpr std::int64_t kLookEndsNs = 5'000'000'000;
 // How long what came to a PE in virtual time may be seen before its key says when.
@@ -81,15 +82,17 @@ void Turns::go_on() {
     (void)board_.header.stands.compare_exchange_strong(word, word + 3, std::memory_order_seq_cst);
 }
 
-bool Turns::peek_again(bool alone, const void* source) {
+bool Turns::peek_again(bool alone, const void* source, bool elsewhere) {
   PeSlot& mine = self();
   note_quiet(alone, source);
+  note_rest(alone, source, elsewhere);
   if (mine.grant.load(std::memory_order_seq_cst) == 0 && stands()) {
     rest();
     if (mine.grant.load(std::memory_order_seq_cst) == 0 && stands()) return false;
   }
   mine.peek.store(Peek::may, std::memory_order_seq_cst);
   if (!await_grant(true)) return false;
+  rest_ = {};
   mine.wakes.store(Wakes::no, std::memory_order_relaxed);
   mine.now.store(time_, std::memory_order_relaxed);
   return true;
@@ -116,6 +119,26 @@ void Turns::note_quiet(bool alone, const void* source) {
   const std::int64_t now = monotonic_ns();
   // With threads in the clock that do not sleep while they wait it cannot be told.
   if (!alone || job::other_threads_sleep(getppid())) asleep_ = {.source = source, .at = now};
+}
+
+void Turns::note_rest(bool alone, const void* source, bool elsewhere) {
+  rest_.is_known = rest_.is_known && alone && !elsewhere;
+  if (!rest_.is_known) return;
+  if (rest_.mark != 0) {
+    if (source == rest_.source) ++rest_.rounds;
+  } else if (rest_.looks++ % kLooksAtRest == 0) {
+    rest_.mark = job::other_threads_at_rest();
+    rest_.source = source;
+  }
+}
+
+// It had looked in vain, and found something though no other thread of the process has run since. So nothing
+// came to it that the clock, or a thread, could have brought: its program has done something between the looks,
+// or another process has written to memory that both share. When it does so, other than by the host's speed,
+// is not known.
+bool Turns::goes_on_by_itself(const Rest& rest) {
+  return rest.is_known && rest.mark != 0 && rest.rounds >= kQuietRounds &&
+         rest.mark == job::other_threads_at_rest();
 }
 
 bool Turns::all_are_quiet() const {
@@ -173,8 +196,10 @@ bool Turns::is_expected() {
 void Turns::come_back() {
   PeSlot& mine = self();
   BoardHeader& h = board_.header;
+  const Rest rest = std::exchange(rest_, {});
   if (mine.grant.load(std::memory_order_seq_cst) == 0) {
     if (standstill() != Standstill::none) {
+      if (goes_on_by_itself(rest)) h.overtaken.fetch_add(1, std::memory_order_relaxed);
       mine.wakes.store(Wakes::no, std::memory_order_relaxed);
       const std::int64_t at = std::max(time_, h.stands_at.load(std::memory_order_relaxed));
       board_.keys[self_].store(at, std::memory_order_seq_cst);

@@ -70,7 +70,8 @@ void VirtualClock::look_again(const void* source) {
   if (waiters_.any() && waiters_.first_deadline() != Waiters::kNoDeadline) return take_turn();
   const std::uint32_t came = helpers_came_.load(std::memory_order_relaxed);
   const bool alone = std::exchange(helpers_seen_, came) == came;
-  if (!turns_.peek_again(alone, source)) return;
+  const bool elsewhere = source == &kOutside || source == &kMemory || source == &kNap || source == &kBarrier;
+  if (!turns_.peek_again(alone, source, elsewhere)) return;
   peeking_ = false;
   pass_to(turns_.time());
   woken_at_ = now_;

@@ -156,6 +156,18 @@ bool other_threads_sleep(pid_t and_of) {
   return add_all(once) && add_all(again) && once == again;
 }
 
+std::uint64_t other_threads_at_rest() {
+  const auto self = static_cast<int>(syscall(SYS_gettid));
+  std::vector<Sleep> once, again;
+  if (!add_sleeps("/proc/self", self, true, once) || !add_sleeps("/proc/self", self, true, again) ||
+      once != again)
+    return 0;
+  std::uint64_t mark = 1;
+  for (const Sleep& sleep : again)
+    mark = (mark ^ static_cast<std::uint64_t>(sleep.thread) << 40 ^ sleep.switches) * 0x9e3779b97f4a7c15u | 1;
+  return mark;
+}
+
 std::string_view process_state_name(char state) {
   switch (state) {
     case 'R':

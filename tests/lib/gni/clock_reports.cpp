@@ -99,6 +99,18 @@ void late_sleep(World& w) {
   waits.join();
 }
 
+void steps_between_looks(World& w) {
+  for (int round = 0; round < 5; ++round) {
+    if (w.rank() == 0) {
+      for (int look = 0; look < 600; ++look) (void)w.reap_one();
+      auto pd = w.put(1, 0, 8, GNI_CQMODE_REMOTE_EVENT);
+      w.post(1, pd);
+    } else {
+      (void)w.await_remote();
+    }
+  }
+}
+
 void errors(World& w, bool waits) {
   gni_err_handle_t subscription = nullptr;
   BENCH_REQUIRE(GNI_SubscribeErrors(w.session.nic, 0, 0xff, 0, &subscription));

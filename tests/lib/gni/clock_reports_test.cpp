@@ -64,5 +64,14 @@ TEST(ThreadsInVirtualTime, OneThatSleepsAfterItWasElsewhereIsWokenWhileAnotherWa
   }
 }
 
+// Time stands still for it, and another PE that does the same would come before it or behind it as the host
+// likes.
+TEST(LooksInVirtualTime, OneThatGoesOnByItselfWhileTimeStandsStillIsNotExact) {
+  const Ran ran = orrery({"run", "-n", "2", "--timeout", "60", "--machine", "aries",
+                          std::getenv("CLOCK_WORKER"), "steps_between_looks"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("this run is not exact"), std::string::npos) << ran.err;
+}
+
 }  // namespace
 }  // namespace orrery::tool::test
