@@ -5,7 +5,7 @@
 // Descriptors that tell a program in virtual time of what has come.
 namespace orrery::clock {
 
-// What passes on to a descriptor what has come. Usage: add_feed(&feed);  remove_feed(&feed);
+// What passes on to a descriptor what has come, between add_feed() and remove_feed().
 class DescriptorFeed {
  public:
   // A thread of the program is about to look at descriptors. Not blocking; holds no lock of the clock's.
