@@ -132,10 +132,9 @@ void Turns::note_rest(bool alone, const void* source, bool elsewhere) {
   }
 }
 
-// It had looked in vain, and found something though no other thread of the process has run since. So nothing
-// came to it that the clock, or a thread, could have brought: its program has done something between the looks,
-// or another process has written to memory that both share. When it does so, other than by the host's speed,
-// is not known.
+// It had looked in vain, and goes on though no other thread of the process has run since. So nothing came to
+// it that a thread could have brought: its program does something between the looks, or another process has
+// written to memory that both share. When it does so in virtual time is the host's business.
 bool Turns::goes_on_by_itself(const Rest& rest) {
   return rest.is_known && rest.mark != 0 && rest.rounds >= kQuietRounds &&
          rest.mark == job::other_threads_at_rest();
