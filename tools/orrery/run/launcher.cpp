@@ -193,8 +193,10 @@ int Launcher::poll_once() {
   for (std::size_t i = 0; i < what.size(); ++i) {
     if (fds[of_pes + i].revents == 0) continue;
     const auto [rank, kind] = what[i];
-    if (kind == 0) on_pmi(rank);
-    if (kind == 0) continue;
+    if (kind == 0) {
+      on_pmi(rank);
+      continue;
+    }
     LabelledOutput& output = kind == 1 ? pes_[rank].out : pes_[rank].err;
     output.pump();
     judge_output(output.take_error());
