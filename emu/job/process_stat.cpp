@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -142,28 +143,29 @@ bool add_sleeps(const std::string& process, int but, bool must_be_known, std::ve
   return !error || !must_be_known;
 }
 
-}  // namespace
-
+// The other threads of this process, and all of `and_of` (0: none), at one moment at which all slept.
 // Seen one after another, a thread that wakes one that was looked at before, and goes to sleep itself before
 // it is looked at, would be missed. So all are looked at twice: those that slept both times and did not run
 // in between slept at one time.
-bool other_threads_sleep(pid_t and_of) {
+std::optional<std::vector<Sleep>> others_asleep(pid_t and_of) {
   const auto add_all = [&](std::vector<Sleep>& sleeps) {
     return (and_of == 0 || add_sleeps(fmt::format("/proc/{}", and_of), 0, false, sleeps)) &&
            add_sleeps("/proc/self", static_cast<int>(syscall(SYS_gettid)), true, sleeps);
   };
   std::vector<Sleep> once, again;
-  return add_all(once) && add_all(again) && once == again;
+  if (!add_all(once) || !add_all(again) || once != again) return std::nullopt;
+  return again;
 }
 
+}  // namespace
+
+bool other_threads_sleep(pid_t and_of) { return others_asleep(and_of).has_value(); }
+
 std::uint64_t other_threads_at_rest() {
-  const auto self = static_cast<int>(syscall(SYS_gettid));
-  std::vector<Sleep> once, again;
-  if (!add_sleeps("/proc/self", self, true, once) || !add_sleeps("/proc/self", self, true, again) ||
-      once != again)
-    return 0;
+  const auto asleep = others_asleep(0);
+  if (!asleep) return 0;
   std::uint64_t mark = 1;
-  for (const Sleep& sleep : again)
+  for (const Sleep& sleep : *asleep)
     mark = (mark ^ static_cast<std::uint64_t>(sleep.thread) << 40 ^ sleep.switches) * 0x9e3779b97f4a7c15u | 1;
   return mark;
 }

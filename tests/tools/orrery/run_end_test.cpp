@@ -58,7 +58,7 @@ Ran run_in_shell(const std::string& command) {
   return orrery({"run", "--timeout", "60", "sh", "-c", "unset PMI_FD ORRERY_JOB_FD; " + command});
 }
 
-TEST_F(RunEnd, LabelledOutputThatHasNoReaderAnyMoreEndsWhoWritesIt) {
+TEST_F(RunEnd, LabelledOutputWithoutAReaderEndsItsWriters) {
   for (const char* const more : {"", "--keep-going ", "--hosts localhost "}) {
     const Ran ran = run_in_shell(std::string("{ \"$TESTED_TOOL\" run -l -n 2 ") + more +
                                  "yes 1018.25; echo code $? >&2; } | head -1");
