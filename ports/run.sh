@@ -91,6 +91,7 @@ fi
 
 # shellcheck source=/dev/null
 . "ports/$port/recipe.sh"
+port_accepts "$@" || exit 2  # before the port is built, and before a program of it runs
 # Not behind ||, where the shell would go on after each step that fails.
 complete=$inst/.complete  # a build that was broken off is not taken for one
 if [ "$step" != check ]; then

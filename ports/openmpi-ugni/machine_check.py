@@ -13,7 +13,8 @@ seconds of real time is stopped. --busy starts that many busy loops beside every
 how many runs ended, whether their lines are the same to the byte (the launcher may mix the ranks' lines otherwise each
 time), how many were exact, the seconds of each; then a table of how many programs did. hpcc prints nothing: "equal"
 says nothing of what it writes into hpccoutf.txt, which has processor times of the host in it. Below a program that
-failed: its folder, and the last line of its errors. Exit code 1: a program did not end, differed, or was not exact.
+failed: its folder, and the last line of its errors. Exit code 1: a program did not end, differed, or was not exact;
+2: an option is not accepted, and nothing was run.
 """
 import argparse
 import hashlib
@@ -137,7 +138,7 @@ def programs(options):
 def check(runner, machine, ranks, name, file):
     """Runs a program as often as asked; prints its line. (ended, equal, exact), each True when of all runs"""
     options = runner.options
-    folder = os.path.join(options.work, "machine", f"{machine}-{ranks}", name)
+    folder = os.path.join(options.work, "machine", f"{os.path.basename(machine)}-{ranks}", name)
     os.makedirs(folder, exist_ok=True)
     codes, prints, exact, seconds, verified = [], [], [], [], True
     for number in range(options.runs):
@@ -186,9 +187,33 @@ def positive(text):
     return int(text)
 
 
+def refuse(text):
+    print(f"machine_check.py: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+def accepted_machines(orrery, text):
+    """The names in `text`, machine files by their whole path: a program runs in a folder of its own. Ends this
+    program where `orrery` does not know one."""
+    names = []
+    for name in text.split(","):
+        file, plus, layers = name.partition("+")
+        if os.path.isfile(file):
+            name = os.path.abspath(file) + plus + layers
+        try:
+            known = subprocess.run([orrery, "explain", "--machine", name, "message", "0", "0", "8"],
+                                   capture_output=True, text=True, errors="replace", check=False)
+        except OSError as error:
+            refuse(f"{orrery} cannot be run ({error.strerror}): expected the command orrery, in ORRERY_PREFIX/bin")
+        if known.returncode != 0:
+            refuse(f"--machine {text}: {known.stderr.strip().removeprefix('orrery: ')}")
+        names.append(name)
+    return names
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--machine", type=lambda text: text.split(","), required=True, help="names, as aries,gemini")
+    arguments.add_argument("--machine", required=True, help="names, as aries,gemini")
     arguments.add_argument("--ranks", type=numbers, default=[2, 4], help="numbers of ranks (2,4)")
     arguments.add_argument("--runs", type=positive, default=2, help="of each program (2)")
     arguments.add_argument("--time-out", type=positive, default=300, help="seconds of real time for a run (300)")
@@ -201,9 +226,15 @@ def main():
     arguments.add_argument("--via", default="mpirun", help=argparse.SUPPRESS)
     arguments.add_argument("--work", default=".", help=argparse.SUPPRESS)
     arguments.add_argument("--hpcc", help=argparse.SUPPRESS)
+    arguments.add_argument("--only-options", action="store_true", help=argparse.SUPPRESS)  # refuse them, run nothing
     options = arguments.parse_args()
     if options.osu and not os.path.isdir(options.osu):
         arguments.error(f"--osu {options.osu} is not a folder: expected the one of OSU's programs")
+    if os.path.dirname(options.orrery):
+        options.orrery = os.path.abspath(options.orrery)
+    options.machine = accepted_machines(options.orrery, options.machine)
+    if options.only_options:
+        return 0
     options.work = os.path.abspath(options.work)
     options.osu = os.path.abspath(options.osu) if options.osu else ""
     found = programs(options)

@@ -10,6 +10,11 @@ port_mpirun=(timeout 300 "$inst/bin/mpirun" --allow-run-as-root --oversubscribe
   -x PMI_GNI_PTAG=17 -x PMI_GNI_COOKIE=1128071168 -x LD_LIBRARY_PATH
   --mca pml ob1 --mca btl ugni,self --mca mpi_yield_when_idle 1)
 
+# port_accepts OPTION...: whether port_check takes them
+port_accepts() {
+  [ $# -eq 0 ] || python3 ports/openmpi-ugni/machine_check.py --only-options --orrery "$prefix/bin/orrery" "$@"
+}
+
 port_build() {
   install_packages build-essential pkg-config flex zlib1g-dev
   fetch_source openmpi

@@ -3,9 +3,9 @@
 # Copyright 2026 the Orrery authors
 # What ports/openmpi-ugni/machine_check.py says of programs that end and repeat, and of those that do not. A script
 # stands for `orrery run`: it says what was exact, and starts the program once.
-# usage: port_machine_check_test.sh <root>
+# usage: port_machine_check_test.sh <root> <orrery>
 set -euo pipefail
-root=$1
+root=$1 orrery=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 fail() { echo "FAILED: $*" >&2; exit 1; }
@@ -13,8 +13,13 @@ osu=$folder/osu/collective
 mkdir -p "$osu" "$folder/work"
 
 script() { { echo '#!/bin/sh'; cat; } >"$1"; chmod +x "$1"; }
+export ORRERY=$orrery
 script "$folder/orrery" <<'E2'
-while [ "$1" != --json ]; do [ "$1" = -n ] && ranks=$2; shift; done
+[ "$1" = run ] || exec "$ORRERY" "$@"
+while [ "$1" != --json ]; do
+  case $1 in -n) ranks=$2 ;; --machine) echo "$2" >machine ;; esac
+  shift
+done
 exact=true; case $3 in */osu_scatter) exact=false ;; esac
 echo "{\"exact\": $exact}" > "$2"
 shift 2
@@ -81,6 +86,23 @@ refused "1 is not accepted" --machine aries --ranks 1
 refused "0 is not accepted" --machine aries --runs 0
 refused "/nonsense is not a folder" --machine aries --osu "$folder/nonsense"
 refused "hello_c is not there" --machine aries
+# A machine that is not known is refused by its name, before a program runs in another's time.
+script "$osu/osu_ran" <<<"echo ran >$folder/ran"
+for name in nosuch aries,nosuch nosuch,aries; do
+  refused "machine_check.py: --machine $name: machine 'nosuch' is not known: expected aries, gemini," \
+    --machine "$name" --only osu_ran --ranks 2
+done
+refused "layer 'nosuch' is not known: expected mpi" --machine aries+nosuch --only osu_ran --ranks 2
+refused "machine '' is not known" --machine aries, --only osu_ran --ranks 2
+refused "$folder/none/orrery cannot be run" --machine aries --only osu_ran --ranks 2 --orrery "$folder/none/orrery"
+[ ! -e "$folder/ran" ] || fail "a program ran, and a machine was not accepted"
+# A machine file's path is taken from where the check is started; its runs lie in the check's own folder.
+mkdir "$folder/machines"
+"$orrery" machines --print aries >"$folder/machines/own.toml"
+said=$(cd "$folder" && check --machine machines/own.toml+mpi --only osu_barrier --ranks 2) || fail "$said"
+[ -e "$folder/work/machine/own.toml+mpi-2/osu_barrier/output.1" ] || fail "$(find "$folder" -name output.1)"
+grep -qxF -- "$folder/machines/own.toml+mpi" "$folder/work/machine/own.toml+mpi-2/osu_barrier/machine" ||
+  fail "a program's run was not told the whole path of the machine"
 
 # A port that is not built, or not to its end.
 mkdir -p "$folder/inst/bin"
@@ -89,4 +111,26 @@ for arguments in "" "--machine aries"; do
   ! said=$(PORT_PREFIX=$folder/inst "$root/ports/run.sh" openmpi-ugni check $arguments 2>&1) || fail "not refused"
   grep -qF "openmpi-ugni is not built in $folder/inst: expected 'ports/run.sh openmpi-ugni build' before" <<<"$said" ||
     fail "$said"
+done
+
+# run.sh, in a tree of its own: options that are not accepted are refused before the port's programs are compiled.
+tree=$folder/tree
+mkdir -p "$tree" "$folder/prefix/bin"
+cp -r "$root/ports" "$tree"
+touch "$folder/inst/.complete"
+ln -s "$orrery" "$folder/prefix/bin/orrery"
+script "$folder/inst/bin/mpicc" <<<"touch $folder/compiled; exit 1"
+not_checked() {  # <what is said> <step> <port> <options...>
+  local what=$1 step=$2 port=$3; shift 3
+  local code=0
+  said=$(ORRERY_PREFIX=$folder/prefix PORT_PREFIX=$folder/inst "$tree/ports/run.sh" "$port" "$step" "$@" 2>&1) || code=$?
+  [ $code -eq 2 ] || fail "$port $step $*: code $code: $said"
+  grep -qF -- "$what" <<<"$said" || fail "$port $step $*: $said"
+  [ ! -e "$folder/compiled" ] || fail "$port $step $*: the port's programs were compiled first"
+  [ "$(wc -l <<<"$said")" -le "${lines:-1}" ] || fail "$port $step $*: more than a line: $said"
+}
+for step in check all; do
+  not_checked "--machine nosuch: machine 'nosuch' is not known: expected aries, gemini," $step openmpi-ugni --machine nosuch
+  not_checked "'--machine': this port's check has no options" $step openmpi-portals4 --machine aries
+  lines=20 not_checked "0 is not accepted" $step openmpi-ugni --machine aries --runs 0
 done
