@@ -9,7 +9,8 @@ DIR holds osu_latency, osu_put_latency and osu_put_bw of OSU's micro-benchmarks,
 command that runs two ranks of one of them on the library: with a machine, and with btl/ugni as their transport.
 Each program runs twice. Its transfers go by FMA up to 64 KiB, then by the block engine whatever their size. What
 it prints goes to osu-aries.csv; put bandwidth and latency go to osu-aries-put-bw.svg and osu-aries-latency.svg.
---csv FILE draws from a file of an earlier run and runs nothing.
+--csv FILE draws from a file of an earlier run and runs nothing. Exit code 2: an option is not accepted, or the table
+lacks a row or a column.
 """
 import argparse
 import csv
@@ -17,12 +18,14 @@ import os
 import subprocess
 import sys
 
-from inputs import refuse_missing
+from inputs import Rows, read_curves, refuse_missing
 from plot import Plot
 
 COLUMNS = ["program", "way", "bytes", "value", "unit"]
+CURVE = ("program", "way")
 FMA = "by FMA"
 BTE = "by the block engine"
+PROGRAMS = ("osu_put_bw", "osu_put_latency", "osu_latency")
 LIMITS = {FMA: "65536", BTE: "0"}
 
 # Measured on Cray XC; the first value is the bytes.
@@ -76,23 +79,26 @@ def main():
     arguments.add_argument("launcher", nargs="*")
     options = arguments.parse_args()
     refuse_missing(arguments, options, COLUMNS)
-    curves = {}
     if options.csv:
-        with open(options.csv, encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                curves.setdefault((row["program"], row["way"]), {})[int(row["bytes"])] = float(row["value"])
+        curves = read_curves(options.csv, COLUMNS, CURVE)
     else:
         if not options.programs or not options.launcher:
             arguments.error("--programs and a launcher are needed, or --csv")
-        for program in ("osu_put_bw", "osu_put_latency", "osu_latency"):
+        curves = Rows("what OSU's programs printed", CURVE + ("bytes",))
+        for program in PROGRAMS:
             for way in LIMITS:
-                curves[program, way] = run(options.launcher, os.path.join(options.programs, program), way)
+                curves.part((program, way)).update(
+                    run(options.launcher, os.path.join(options.programs, program), way))
         with open(os.path.join(options.out, "osu-aries.csv"), "w", encoding="utf-8", newline="") as file:
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow(COLUMNS)
             for (program, way), points in curves.items():
                 for size, value in sorted(points.items()):
                     lines.writerow([program, way, size, f"{value:g}", "MB/s" if "bw" in program else "us"])
+    # Looked up before anything is drawn: a row that is missing leaves the curves as they were.
+    curves.require((program, way) for program in PROGRAMS for way in LIMITS)
+    bandwidths = {size: curves["osu_put_bw", BTE][size] for size in PUT_BW}
+    latencies = {size: curves["osu_latency", FMA][size] for size in LATENCY}
     bandwidth = Plot("osu_put_bw under --machine aries: one rank to another", "MB/s", (8, 4 << 20), (16, 16384))
     bandwidth.line("by FMA (to 64 KiB)", {s: v for s, v in curves["osu_put_bw", FMA].items() if s <= 65536}, "#1b6ca8")
     bandwidth.line(BTE, curves["osu_put_bw", BTE], "#c0392b")
@@ -111,13 +117,11 @@ def main():
     fma, bte = curves["osu_put_latency", FMA], curves["osu_put_latency", BTE]
     print("put latency: the block engine is better from", crossover(fma, bte, lambda a, b: a < b), "bytes on")
     for size, value in PUT_BW.items():
-        ours = curves["osu_put_bw", BTE].get(size)
-        if ours:
-            print(f"osu_put_bw {size}: measured {value:.0f} MB/s, here {ours:.0f} ({100 * (ours / value - 1):+.1f} %)")
+        ours = bandwidths[size]
+        print(f"osu_put_bw {size}: measured {value:.0f} MB/s, here {ours:.0f} ({100 * (ours / value - 1):+.1f} %)")
     for size, value in LATENCY.items():
-        ours = curves["osu_latency", FMA].get(size)
-        if ours:
-            print(f"osu_latency {size}: measured {value:.2f} us, here {ours:.2f} ({100 * (ours / value - 1):+.1f} %)")
+        ours = latencies[size]
+        print(f"osu_latency {size}: measured {value:.2f} us, here {ours:.2f} ({100 * (ours / value - 1):+.1f} %)")
 
 
 if __name__ == "__main__":

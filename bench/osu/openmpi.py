@@ -10,7 +10,8 @@ Orrery (ports/openmpi-ugni); LAUNCHER is that Open MPI's mpirun, with its own op
 on Aries and on Gemini, and must print the same each time. What they print goes to openmpi.csv, the curves to
 openmpi-*.svg; the tables that docs/timing.md has are printed. --programs: this tree's benchmark programs, which say
 what the model has for a stream of block transfers. --csv FILE takes what an earlier run measured and runs nothing of
-MPI. Exit code 1: a figure is further from the model, or from what was measured, than the last table allows.
+MPI. Exit code 1: a figure is further from the model, or from what was measured, than the last table allows; 2: an
+option is not accepted, or a table lacks a row or a column.
 """
 import argparse
 import csv
@@ -21,11 +22,12 @@ import re
 import subprocess
 import sys
 
-from inputs import refuse_missing
+from inputs import Rows, read_curves, read_rows, refuse_missing
 from plot import Plot
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 COLUMNS = ["machine", "layer", "program", "ranks", "bytes", "value", "unit"]
+CURVE = ("machine", "layer", "program", "ranks")
 MACHINES = ("aries", "gemini")
 NAMES = {"aries": "Aries", "gemini": "Gemini"}
 LATENCY, PUT, GET = "osu_latency", "osu_put_latency", "osu_get_latency"
@@ -87,7 +89,7 @@ def points_of(program, text):
 
 def measured(options):
     """{(machine, layer, program, ranks): {bytes: value}}; what was not the same in every run, or not exact."""
-    found, remarks = {}, []
+    found, remarks = Rows("what OSU's programs printed", CURVE + ("bytes",)), []
     for machine in MACHINES:
         for program, layer, numbers, words in RUNS:
             for ranks in numbers:
@@ -98,9 +100,9 @@ def measured(options):
                 if not all(exact for _, exact in printed):
                     remarks.append(f"{name}: not exact")
                 values, rates = points_of(program, printed[0][0])
-                found[machine, layer, program, ranks] = values
+                found.part((machine, layer, program, ranks)).update(values)
                 if rates:
-                    found[machine, layer, program + " messages", ranks] = rates
+                    found.part((machine, layer, program + " messages", ranks)).update(rates)
                 print(f"{name}: done", file=sys.stderr, flush=True)
     return found, remarks
 
@@ -116,15 +118,6 @@ def write_csv(path, found):
         for (machine, layer, program, ranks), points in found.items():
             for size, value in sorted(points.items()):
                 lines.writerow([machine, layer, program, ranks, size, f"{value:g}", unit(program)])
-
-
-def read_csv(path):
-    found = {}
-    with open(path, encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            key = (row["machine"], row["layer"], row["program"], int(row["ranks"]))
-            found.setdefault(key, {})[int(row["bytes"])] = float(row["value"])
-    return found
 
 
 class Model:
@@ -187,7 +180,9 @@ class Model:
                        "-x", "2"]
             result = subprocess.run(command, capture_output=True, text=True, check=False)
             rows = [line.split() for line in result.stdout.splitlines()]
-            self.known[machine] = {int(row[0]): float(row[2]) for row in rows if len(row) == 4 and row[0].isdigit()}
+            self.known[machine] = Rows(" ".join(command), ("bytes",))
+            self.known[machine].update((int(row[0]), float(row[2])) for row in rows
+                                       if len(row) == 4 and row[0].isdigit())
             if result.returncode != 0 or not self.known[machine]:
                 fail(f"{' '.join(command)}: exit code {result.returncode}\n{result.stdout}{result.stderr}")
         return self.known[machine]
@@ -195,11 +190,10 @@ class Model:
 
 def published():
     """{id: (value, unit)} of machines/measurements.csv and machines/reference.csv"""
-    rows = {}
+    rows = Rows("machines/measurements.csv and reference.csv", ("id",))
     for name in ("measurements.csv", "reference.csv"):
-        with open(os.path.join(ROOT, "machines", name), encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                rows[row["id"]] = (row["printed"], row["unit"])
+        for _, row in read_rows(os.path.join(ROOT, "machines", name), ("id", "printed", "unit")):
+            rows[row["id"]] = (row["printed"], row["unit"])
     return rows
 
 
@@ -251,10 +245,10 @@ def rows_of(machine, found, model, said):
                model.doubling(machine, ranks, 8 + HEADER), 2, "")
 
 
-def print_tables(found, model, said):
-    for machine in MACHINES:
+def print_tables(tables):
+    for machine, rows in tables.items():
         print(f"\n| on {NAMES[machine]} | program | model | program over model | published |\n|---|---|---|---|---|")
-        for what, value, expected, digits, others in rows_of(machine, found, model, said):
+        for what, value, expected, digits, others in rows:
             print(f"| {what} | {value:,.{digits}f} | {expected:,.{digits}f} | {100 * (value / expected - 1):+.1f} % "
                   f"| {others} |")
 
@@ -349,15 +343,18 @@ def main():
     model, said = Model(options), published()
     remarks = []
     if options.csv:
-        found = read_csv(options.csv)
+        found = read_curves(options.csv, COLUMNS, CURVE)
     else:
         found, remarks = measured(options)
         write_csv(os.path.join(options.out, "openmpi.csv"), found)
+    # Everything is looked up before anything is drawn: a row that is missing leaves the curves as they were.
+    tables = {machine: list(rows_of(machine, found, model, said)) for machine in MACHINES}
+    statements = list(judged(found, model, said))
     draw(found, model, said, options.out)
-    print_tables(found, model, said)
+    print_tables(tables)
     print("\nheld")
     missed = 0
-    for what, value, expected, allowed in judged(found, model, said):
+    for what, value, expected, allowed in statements:
         error = 100 * (value / expected - 1)
         misses = abs(error) > allowed
         missed += misses != (what in KNOWN)

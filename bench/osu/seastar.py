@@ -7,7 +7,8 @@
 
 Runs the ping-pong, bandwidth and rate programs of both libraries on the SeaStar machine in virtual time, prints a
 table for each figure and what the paper says beside it, and writes seastar.csv and seastar-figure-{2,3,4}.svg.
-Exit code 1: a figure is not the paper's. --csv FILE takes what an earlier run measured.
+Exit code 1: a figure is not the paper's; 2: an option is not accepted, or the table lacks a row or a column. --csv FILE
+takes what an earlier run measured.
 """
 import argparse
 import csv
@@ -15,10 +16,11 @@ import os
 import subprocess
 import sys
 
-from inputs import refuse_missing
+from inputs import Rows, read_curves, refuse_missing
 from plot import Plot
 
 COLUMNS = ["figure", "curve", "bytes", "value"]
+CURVE = ("figure", "curve")
 PORTALS, COPIED = "Portals, bind and put", "Portals, copy into bound memory"
 ACKNOWLEDGED = "Portals, with an acknowledgement"
 UU, RO = "CCI, unreliable (UU)", "CCI, reliable and ordered (RO)"
@@ -28,6 +30,7 @@ PORTALS_OPTIONS = {PORTALS: [], COPIED: ["--copy"], ACKNOWLEDGED: ["--ack"]}
 CCI_OPTIONS = {UU: [], RO: ["--reliable"]}
 PAGE = 4096  # the longest message of CCI on this machine
 LONGEST = 1 << 20
+LEAST = 0.001  # of any figure: some are divided by
 
 
 def runs():
@@ -45,7 +48,7 @@ def runs():
 
 def measured(orrery, programs):
     """{(figure, curve): {bytes: value}}"""
-    found = {}
+    found = Rows("what the programs printed", CURVE + ("bytes",))
     for figure, curve, program, options in runs():
         # Virtual time is the same in every round, so few will do.
         command = [orrery, "run", "-n", "2", "--machine", "seastar", "--clock", "virtual", "--",
@@ -57,7 +60,7 @@ def measured(orrery, programs):
         points = {int(row[0]): float(row[1]) for row in rows if len(row) >= 2 and row[0].isdigit()}
         if not points:
             sys.exit(f"{' '.join(command)}: printed no table\n{result.stdout}")
-        found[figure, curve] = points
+        found.part((figure, curve)).update(points)
     return found
 
 
@@ -68,14 +71,6 @@ def write_csv(path, found):
         for (figure, curve), points in found.items():
             for size, value in sorted(points.items()):
                 lines.writerow([figure, curve, size, f"{value:g}"])
-
-
-def read_csv(path):
-    found = {}
-    with open(path, encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            found.setdefault((row["figure"], row["curve"]), {})[int(row["bytes"])] = float(row["value"])
-    return found
 
 
 def draw(found, folder):
@@ -133,15 +128,16 @@ def main():
     options = arguments.parse_args()
     refuse_missing(arguments, options, COLUMNS)
     if options.csv:
-        found = read_csv(options.csv)
+        found = read_curves(options.csv, COLUMNS, CURVE, LEAST)
     else:
         found = measured(options.orrery, options.programs)
         write_csv(os.path.join(options.out, "seastar.csv"), found)
+    statements = list(judged(found))  # before anything is drawn: a row may be missing
     draw(found, options.out)
     print_tables(found)
     print("\nbeside the paper")
     wrong = 0
-    for what, here, low, high, said in judged(found):
+    for what, here, low, high, said in statements:
         is_so = low <= here <= high
         wrong += not is_so
         print(f"  {what}: {here:.3g} (paper: {said}){'' if is_so else '  NOT SO'}")
