@@ -181,6 +181,7 @@ TEST(Figures, ThreadsThatCannotBeAreRefusedAndMissesAreCounted) {
   EXPECT_THAT(none.err, HasSubstr("--threads"));
   const Ran ran = orrery({"figures", "quadrics", "--short"});
   EXPECT_EQ(ran.code, 0) << ran.out;
+  EXPECT_THAT(ran.out, HasSubstr("\nquadrics, 1 of 1: 1 million packet-hops\nok   Quadrics"));
   EXPECT_THAT(ran.out, HasSubstr(" hold; 0 miss and are known to; 0 miss unexpectedly; "));
 }
 

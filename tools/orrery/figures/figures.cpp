@@ -61,12 +61,14 @@ int run_figures(const FigureOptions& options) {
       chosen.push_back(&figure);
   }
   if (chosen.empty()) return usage_error(fmt::format("figure '{}': expected one of {}", options.only, names));
+  const auto hops_of = [&](const Figure& figure) {
+    return options.brief ? figure.brief_hops : figure.full_hops;
+  };
   double budget = 0;
   fmt::print("budget, millions of packet-hops:\n");
   for (const Figure* figure : chosen) {
-    const double hops = options.brief ? figure->brief_hops : figure->full_hops;
-    budget += hops;
-    fmt::print("  {:<22} {:6.0f}\n", figure->name, hops);
+    budget += hops_of(*figure);
+    fmt::print("  {:<22} {:6.0f}\n", figure->name, hops_of(*figure));
   }
   fmt::print("  {:<22} {:6.0f}\n", "all", budget);
   if (options.list) return 0;
@@ -74,7 +76,10 @@ int run_figures(const FigureOptions& options) {
     return usage_error(
         fmt::format("cannot write into '{}': expected a folder, or a place for one", options.folder));
   Book book(options);
-  for (const Figure* figure : chosen) figure->run(book);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    book.begin(chosen[i]->name, i + 1, chosen.size(), hops_of(*chosen[i]));
+    chosen[i]->run(book);
+  }
   std::size_t known = 0, unknown = 0;
   for (const Row& row : book.rows()) {
     known += !row.holds && row.known;

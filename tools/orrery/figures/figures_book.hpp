@@ -5,6 +5,7 @@
 #include "emu/sim/scene/simulate.hpp"
 #include "tools/orrery/figures/figures_curve.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdio>
@@ -37,6 +38,17 @@ class Book {
  public:
   explicit Book(const FigureOptions& options) : options_(options) {}
   const FigureOptions& options() const { return options_; }
+  // A figure begins, the `number`th `of` so many, which takes about so many packet-hops. That is printed at
+  // once, into a pipe too, and so is every tenth of them, or every 20 million where that is more. By
+  // packet-hops and not by seconds: the lines are the same in every run.
+  void begin(const char* name, std::size_t number, std::size_t of, double million_hops) {
+    fmt::print("{}, {} of {}: {:.0f} million packet-hops\n", name, number, of, million_hops);
+    std::fflush(stdout);
+    begun_ = hops_;
+    budget_ = million_hops;
+    step_ = std::max(million_hops / 10, 20.0);
+    next_ = step_;
+  }
   void row(Row row) {
     if (!finite(row.ours)) {
       row.holds = row.known = false;
@@ -68,12 +80,13 @@ class Book {
   sim::SimResult run(sim::RunSpec spec) {
     spec.threads = options_.threads;
     if (spec.seed == 1) spec.seed = options_.seed;
+    spec.progress = [this](double, const sim::Counters& now, std::uint64_t) { tell(hops_ + now.link_hops); };
     sim::SimResult result;
     if (const auto no = sim::simulate(spec, &result); no.refused()) {
       std::fprintf(stderr, "orrery: %s\n", no.why.c_str());
       failed_ = true;
     }
-    hops_ += result.outcome.total.link_hops;
+    spent(result);
     if (!result.outcome.conserved) failed_ = true;
     return result;
   }
@@ -87,7 +100,10 @@ class Book {
     return carried ? result.mean_latency_ns() / 1000 : std::numeric_limits<double>::quiet_NaN();
   }
   void spent(const sim::SimResult& result) { spent(result.outcome.total.link_hops); }
-  void spent(std::uint64_t packet_hops) { hops_ += packet_hops; }
+  void spent(std::uint64_t packet_hops) {
+    hops_ += packet_hops;
+    tell(hops_);
+  }
   bool failed() const { return failed_; }
   std::uint64_t hops() const { return hops_; }
   const std::vector<Row>& rows() const { return rows_; }
@@ -107,9 +123,19 @@ class Book {
     return true;
   }
 
+  void tell(std::uint64_t hops) {
+    const double done = static_cast<double>(hops - begun_) / 1e6;
+    if (done < next_ || done >= budget_) return;
+    fmt::print("     {:.0f} of {:.0f} million packet-hops\n", done, budget_);
+    std::fflush(stdout);
+    next_ = step_ * (std::floor(done / step_) + 1);
+  }
+
   FigureOptions options_;
   std::vector<Row> rows_;
   std::uint64_t hops_ = 0;
+  std::uint64_t begun_ = 0;                  // of hops_ when the figure began
+  double budget_ = 0, step_ = 0, next_ = 0;  // of the figure, in millions
   bool failed_ = false;
 };
 
