@@ -30,6 +30,7 @@ namespace orrery::gni {
 struct Attachment;
 struct CompChan;
 class SharedQueue;
+class QueueMembership;
 class DestinationQueue;
 
 // A queue, and what to tell its client.
@@ -103,7 +104,8 @@ struct Attachment : common::SignOn {
   std::vector<std::unique_ptr<Cq>> queues;
   std::vector<std::unique_ptr<nic::FmaWindow>> windows;
   std::vector<std::unique_ptr<Ce>> engines;
-  std::shared_ptr<SharedQueue> shared_queue;  // complete in shared_queue.hpp alone
+  std::shared_ptr<SharedQueue> shared_queue;          // complete in shared_queue.hpp alone
+  std::shared_ptr<QueueMembership> queue_membership;  // complete in queue_membership.hpp alone
   std::vector<std::shared_ptr<DestinationQueue>> destination_queues;
   std::vector<std::shared_ptr<CompChan>> channels;  // complete in comp_chan.hpp alone
   mutable ShortLock registrations_lock;

@@ -16,15 +16,15 @@ extern "C" {
  *   rcv_cb, cb_data  called with each message by GNI_MsgqProgress
  *   snd_cq           for the events of sends
  *   attrs            equal in all instances
- * Returns SUCCESS; INVALID_PARAM, also when another instance of the node has other attributes; INVALID_STATE
- * joined already; ERROR_RESOURCE more instances than attrs->nloc_insts; ERROR_NOMEM. Blocks until all
- * instances have joined. Serialise per NIC. uGNI: MsgqInit
+ * Returns SUCCESS; INVALID_PARAM, also when another instance of the node has other attributes (then in all
+ * instances, and they may try again); INVALID_STATE joined already; ERROR_RESOURCE more instances than
+ * attrs->nloc_insts; ERROR_NOMEM. Blocks until all instances have joined. Serialise per NIC. uGNI: MsgqInit
  */
 gni_return_t GNI_MsgqInit(gni_nic_handle_t nic_hndl, gni_msgq_rcv_cb_func* rcv_cb, void* cb_data,
                           gni_cq_handle_t snd_cq, gni_msgq_attr_t* attrs, gni_msgq_handle_t* msgq_hndl);
 
-/* Leaves the queue. Returns SUCCESS; NOT_DONE busy, or called by rcv_cb: call again; INVALID_PARAM. Does not
- * block. Serialise per NIC. uGNI: MsgqRelease */
+/* Leaves the queue. Returns SUCCESS; NOT_DONE busy, not every instance has returned from GNI_MsgqInit, or
+ * called by rcv_cb: call again; INVALID_PARAM. Does not block. Serialise per NIC. uGNI: MsgqRelease */
 gni_return_t GNI_MsgqRelease(gni_msgq_handle_t msgq_hndl);
 
 /* Lets sends finish. Returns SUCCESS when idle; NOT_DONE; INVALID_PARAM. Does not block. Serialise per NIC.

@@ -94,6 +94,7 @@ void close(Attachment& attachment) {
     handles().erase(HandleKind::msgq, attachment.shared_queue->handle);
     attachment.shared_queue.reset();
   }
+  attachment.queue_membership.reset();
   for (auto& queue : attachment.destination_queues) handles().erase(HandleKind::dqueue, queue->handle);
   attachment.destination_queues.clear();
   attachment.windows.clear();

@@ -21,6 +21,8 @@ namespace {
 
 // How long the end of a queue waits for what is on its way.
 constexpr std::int64_t kLeaveNs = 100'000'000;
+// How long the end of a queue that was not released waits for the instances that have not seen it yet.
+constexpr std::int64_t kSeenNs = 10'000'000'000;
 // How long an instance of our own node may leave us without a buffer when we tell it of a connection.
 constexpr std::int64_t kTellNs = 2'000'000'000;
 // Where processes share cores a wait lasts at least so long: a peer gets its turn in it.
@@ -28,14 +30,7 @@ constexpr std::int64_t kCrowdedWaitNs = 100'000'000;
 constexpr std::int64_t kLookNs = 200'000;
 constexpr std::uint32_t kDoNotWait = UINT32_MAX;
 
-// A queue is found in the job's directory as an endpoint of a domain that no client can have: its cookie is
-// of the loopback's key.
-constexpr std::uint32_t kQueueCookies = 0xffff'0000;
-
-// What an endpoint's 32 bits say of a queue: 31..16 generation of its channel | 15..10 its index | 9..0 of
-// its attributes.
-constexpr std::uint32_t kDigestMask = 0x3ff;
-static_assert(nic::kMaxChannels <= 64);
+static_assert(nic::kMaxChannels <= 64);  // queue_word has six bits for the index
 
 std::uint32_t digest_of(const gni_msgq_attr_t& attrs) {
   std::uint32_t sum = 2'166'136'261;
@@ -43,7 +38,7 @@ std::uint32_t digest_of(const gni_msgq_attr_t& attrs) {
                                    attrs.nloc_insts, std::uint32_t{attrs.modes}, attrs.rcv_cq_sz}) {
     for (int shift = 0; shift < 32; shift += 8) sum = (sum ^ (word >> shift & 0xff)) * 16'777'619;
   }
-  return (sum ^ sum >> 10 ^ sum >> 20) & kDigestMask;
+  return (sum ^ sum >> 10 ^ sum >> 20) & queue_word::kDigestMask;
 }
 
 std::span<const std::byte> as_bytes(const auto& value) {
@@ -144,47 +139,30 @@ Errc SharedQueue::open() {
 }
 
 Errc SharedQueue::publish() {
-  const auto domain = attachment_.job->declare_domain(GNI_PTAG_LB, kQueueCookies | attachment_.port->domain);
-  if (!domain.ok()) return domain.code();
-  const auto published = attachment_.job->publish(
-      domain.value(), attachment_.instance,
-      std::uint32_t{channel_->generation} << 16 | std::uint32_t{channel_->index} << 10 | digest_of(attrs_));
-  if (!published.ok()) return published.code();
-  published_ = published.value();
-  return Errc::ok;
+  if (attachment_.queue_membership == nullptr) {
+    attachment_.queue_membership = std::make_shared<QueueMembership>(
+        *attachment_.job, attachment_.port->domain, attachment_.port->nic_address, attachment_.instance);
+  }
+  membership_ = attachment_.queue_membership.get();
+  return membership_->announce(queue_word::make(channel_->generation, channel_->index, digest_of(attrs_)));
 }
 
 // Waits until as many instances of this node have published their queues as the attributes say.
 Errc SharedQueue::await_members() {
-  job::HostDirectory& directory = attachment_.job->directory();
-  const auto domain = directory.find_domain(GNI_PTAG_LB, kQueueCookies | attachment_.port->domain);
-  if (!domain.ok()) return domain.code();
   for (std::uint32_t patience = 0;; ++patience) {
-    here_.clear();
-    for (const job::Endpoint& endpoint :
-         directory.endpoints_at(domain.value(), attachment_.port->nic_address)) {
-      if ((endpoint.nic_index & kDigestMask) != digest_of(attrs_)) {
-        log::error("instance {} of this node has joined the message queue with other attributes than {}",
-                   endpoint.key.instance, attachment_.instance);
-        return Errc::invalid_param;
-      }
-      const nic::ChannelName name{static_cast<std::uint16_t>(endpoint.process.index),
-                                  static_cast<std::uint16_t>(endpoint.nic_index >> 10 & 0x3f),
-                                  static_cast<std::uint16_t>(endpoint.nic_index >> 16)};
-      here_.push_back({endpoint.key.instance, nic::key_of(name)});
-    }
-    if (here_.size() > attrs_.nloc_insts) {
-      log::error("{} instances of this node have joined the message queue, which has room for {}",
-                 here_.size(), attrs_.nloc_insts);
-      return Errc::no_resource;
-    }
-    if (here_.size() == attrs_.nloc_insts) break;
+    const Errc joined = membership_->look(attrs_.nloc_insts);
+    if (joined == Errc::ok) break;
+    if (joined != Errc::not_done) return joined;
     // Under a clock the others come in its time, which passes while we look.
     if (nic_.clock() != nullptr) nic_.progress();
     patience < 100 ? yield_cpu() : nap();
   }
-  std::sort(here_.begin(), here_.end(),
-            [](const QueueMember& a, const QueueMember& b) { return a.instance < b.instance; });
+  for (const QueueMembership::Member& member : membership_->members()) {
+    const nic::ChannelName name{static_cast<std::uint16_t>(member.process.index),
+                                static_cast<std::uint16_t>(member.word >> 10 & 0x3f),
+                                static_cast<std::uint16_t>(member.word >> 16)};
+    here_.push_back({member.instance, nic::key_of(name)});
+  }
   return Errc::ok;
 }
 
@@ -199,8 +177,13 @@ std::unique_ptr<nic::Endpoint> SharedQueue::make_endpoint(std::uint32_t address)
 
 Errc SharedQueue::leave() {
   if (!settle()) return Errc::not_done;
-  if (published_) attachment_.job->withdraw(*published_);
-  published_.reset();
+  if (membership_ != nullptr) {
+    if (!membership_->may_leave()) {
+      if (nic_.clock() != nullptr) nic_.progress();
+      return Errc::not_done;
+    }
+    membership_->withdraw();
+  }
   if (channel_) {
     const Errc closed = nic_.channels().close(*channel_);
     if (closed == Errc::not_done) return closed;
@@ -210,8 +193,10 @@ Errc SharedQueue::leave() {
 }
 
 SharedQueue::~SharedQueue() {
-  const std::int64_t deadline = monotonic_ns() + kLeaveNs;
+  const bool is_seen = membership_ == nullptr || membership_->may_leave();
+  const std::int64_t deadline = monotonic_ns() + (is_seen ? kLeaveNs : kSeenNs);
   while (leave() == Errc::not_done && monotonic_ns() < deadline) nap();
+  if (membership_ != nullptr) membership_->withdraw();
   // A peer that still fills a buffer, or still has a message of ours, keeps what it needs.
   const bool quiet = !channel_ && !flying_;
   if (region_.valid()) (void)nic_.deregister(region_);

@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #pragma once
 
+#include "lib/gni/message/queue_membership.hpp"
 #include "lib/gni/objects.hpp"
 
 #include <array>
@@ -53,7 +54,8 @@ class SharedQueue {
   SharedQueue(const SharedQueue&) = delete;
   SharedQueue& operator=(const SharedQueue&) = delete;
 
-  // ok; not_done: something is in flight, or a sender is filling a buffer.
+  // ok; not_done: something is in flight, a sender is filling a buffer, or an instance has not seen yet that
+  // all have joined.
   Errc leave();
   bool idle() { return settle(); }
 
@@ -143,8 +145,8 @@ class SharedQueue {
   nic::CompletionQueue* arrivals_ = nullptr;
   nic::CompletionQueue* outcomes_ = nullptr;
   std::optional<nic::ChannelName> channel_;
-  std::optional<job::EndpointRef> published_;
-  std::vector<QueueMember> here_;  // the instances of this node
+  QueueMembership* membership_ = nullptr;  // the attachment's
+  std::vector<QueueMember> here_;          // the instances of this node
   std::unique_ptr<nic::Endpoint> here_endpoint_;
   std::map<std::uint32_t, Connection> connections_;  // by NIC address
   std::deque<Arrived> arrived_;                      // user messages that were not handed over yet

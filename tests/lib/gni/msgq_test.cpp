@@ -225,6 +225,56 @@ TEST_F(Queues, ACallbackCannotLeaveItsQueue) {
   EXPECT_EQ(inbox.ended, GNI_RC_NOT_DONE);
 }
 
+// Instances that join and leave with nothing between them that makes them wait for each other.
+class Joining : public testing::Test {
+ protected:
+  Joining() {
+    const auto addresses = pmi.gather(domain.address);
+    const auto here = std::count(addresses.begin(), addresses.end(), domain.address);
+    attrs = attributes(static_cast<std::uint32_t>(here));
+    is_first = std::find(addresses.begin(), addresses.end(), domain.address) - addresses.begin() == pmi.rank;
+  }
+  ~Joining() override { pmi.barrier(); }
+  void join_and_leave() {
+    gni_msgq_handle_t queue = nullptr;
+    REQUIRE_SUCCESS(GNI_MsgqInit(domain.nic, receive, &inbox, nullptr, &attrs, &queue));
+    gni_return_t rc = GNI_RC_NOT_DONE;
+    while ((rc = GNI_MsgqRelease(queue)) == GNI_RC_NOT_DONE) sched_yield();
+    REQUIRE_SUCCESS(rc);
+  }
+
+  const client::Pmi& pmi = client::Pmi::get();
+  client::Domain domain;
+  gni_msgq_attr_t attrs{};
+  bool is_first = false;  // of its node
+  Inbox inbox;
+};
+
+TEST_F(Joining, OneThatLeavesAtOnceWasSeenByAll) {
+  for (int round = 0; round < 50; ++round) {
+    join_and_leave();
+    pmi.barrier();
+  }
+}
+
+TEST_F(Joining, AQueueThatOthersHaveNotLeftYetIsNotTheNextOne) {
+  for (std::uint32_t round = 0; round < 50; ++round) {
+    attrs.max_msg_sz = round % 2 == 0 ? 64 : 128;
+    join_and_leave();
+    join_and_leave();
+  }
+}
+
+TEST_F(Joining, AllAreRefusedWhenOneHasOtherAttributesAndMayTryAgain) {
+  for (int round = 0; round < 20; ++round) {
+    attrs.max_msg_sz = is_first ? 64 : 128;
+    gni_msgq_handle_t queue = nullptr;
+    ASSERT_EQ(GNI_MsgqInit(domain.nic, receive, &inbox, nullptr, &attrs, &queue), GNI_RC_INVALID_PARAM);
+    attrs.max_msg_sz = 32;
+    join_and_leave();
+  }
+}
+
 TEST_F(Queues, BadArgumentsAreRefused) {
   std::uint32_t bytes = 77;
   gni_msgq_handle_t another = nullptr;
