@@ -3,7 +3,6 @@
 #include "emu/nic/collective/collective_combine.hpp"
 
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -93,36 +92,50 @@ std::uint64_t add(std::uint64_t left, std::uint64_t right, Rounding rounding, st
   return std::bit_cast<BitsOf<Float>>(value);
 }
 
+// Numbers by their bits: a program's own modes (denormals that count as zero, exceptions that are unmasked)
+// have no effect, and its exception flags stay.
+template <typename Float>
+bool is_nan(std::uint64_t word) {
+  const auto magnitude = static_cast<BitsOf<Float>>(word) << 1;
+  return static_cast<BitsOf<Float>>(magnitude) >
+         static_cast<BitsOf<Float>>(std::bit_cast<BitsOf<Float>>(std::numeric_limits<Float>::infinity())
+                                    << 1);
+}
+
+// In the order of the numbers that are none of NaN; both zeros give 0.
+template <typename Float>
+std::int64_t order_of(std::uint64_t word) {
+  constexpr int kSign = std::numeric_limits<BitsOf<Float>>::digits - 1;
+  const auto bits = static_cast<BitsOf<Float>>(word);
+  const auto magnitude = static_cast<std::int64_t>(bits & ~(BitsOf<Float>{1} << kSign));
+  return (bits >> kSign) != 0 ? -magnitude : magnitude;
+}
+
 // Whether the right value is taken: -1 no, 1 yes, 0 they are equal.
-template <typename Value>
-int prefer_right(Value left, Value right, bool greater, std::uint8_t* exceptions) {
-  if constexpr (std::is_floating_point_v<Value>) {
-    if (std::isnan(left) || std::isnan(right)) {
-      *exceptions |= kCeInvalid;
-      return std::isnan(left) && !std::isnan(right) ? 1 : -1;
-    }
-  } else {
-    (void)exceptions;
-  }
+int prefer_right(std::int64_t left, std::int64_t right, bool greater) {
   if (left == right) return 0;
   return (right > left) == greater ? 1 : -1;
+}
+
+template <typename Float>
+int prefer_right_number(std::uint64_t left, std::uint64_t right, bool greater, std::uint8_t* exceptions) {
+  if (is_nan<Float>(left) || is_nan<Float>(right)) {
+    *exceptions |= kCeInvalid;
+    return is_nan<Float>(left) && !is_nan<Float>(right) ? 1 : -1;
+  }
+  return prefer_right(order_of<Float>(left), order_of<Float>(right), greater);
 }
 
 int prefer_right(std::uint8_t command, std::uint64_t left, std::uint64_t right, std::uint8_t* exceptions) {
   const std::uint8_t kind = kind_of(command);
   const bool greater = takes_greater(kind);
-  const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
   if ((kind & 8) != 0) {
-    if (is_wide(command))
-      return prefer_right(std::bit_cast<double>(left), std::bit_cast<double>(right), greater, exceptions);
-    return prefer_right(std::bit_cast<float>(low(left)), std::bit_cast<float>(low(right)), greater,
-                        exceptions);
+    return is_wide(command) ? prefer_right_number<double>(left, right, greater, exceptions)
+                            : prefer_right_number<float>(left, right, greater, exceptions);
   }
   if (is_wide(command))
-    return prefer_right(static_cast<std::int64_t>(left), static_cast<std::int64_t>(right), greater,
-                        exceptions);
-  return prefer_right(static_cast<std::int32_t>(low(left)), static_cast<std::int32_t>(low(right)), greater,
-                      exceptions);
+    return prefer_right(static_cast<std::int64_t>(left), static_cast<std::int64_t>(right), greater);
+  return prefer_right(static_cast<std::int32_t>(left), static_cast<std::int32_t>(right), greater);
 }
 
 std::uint64_t combine_words(std::uint8_t command, std::uint64_t left, std::uint64_t right, Rounding rounding,
