@@ -31,7 +31,8 @@ gni_return_t GNI_EpSetCeAttr(gni_ep_handle_t ep_hndl, uint32_t ce_id, uint32_t c
                              gni_ce_child_t child_type);
 
 /*
- * Sets the engine up in its tree.
+ * Sets the engine up in its tree, of at most 64 engines from a leaf to the root: posts into a deeper one end in
+ * CE_OPERATION_UNEXPECTED.
  *   child_eps, num_child_eps  endpoints to the children
  *   parent_ep                 endpoint to the parent; NULL at the root
  *   cq_hndl                   for the engine's events
@@ -53,8 +54,8 @@ gni_return_t GNI_CeCheckResult(gni_ce_result_t* result, uint32_t length);
 /* Frees an engine. Returns SUCCESS; INVALID_PARAM. Does not block. Serialise per NIC. uGNI: CeDestroy */
 gni_return_t GNI_CeDestroy(gni_ce_handle_t ce_hndl);
 
-/* Parts of a result that has come: device status, whether it is 0, GNI_CE_FPE_ bits, the ce_red_id. Any
- * thread. uGNI: CE_RES_ macros */
+/* Parts of a result that has come: device status, whether it is 0, GNI_CE_FPE_ bits, the lower 53 bits of the
+ * ce_red_id. Any thread. uGNI: CE_RES_ macros */
 uint64_t gni_ce_res_get_status(gni_ce_result_t* result);
 uint64_t gni_ce_res_status_ok(gni_ce_result_t* result);
 uint64_t gni_ce_res_get_fpe(gni_ce_result_t* result);
