@@ -5,7 +5,10 @@
 #include "emu/base/printable.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -39,9 +42,11 @@ int usage_error(const std::string& line) {
 
 }  // namespace orrery::tool
 
-int main(int argc, char** argv) {
-  using namespace orrery::tool;
-  fill_standard_descriptors();
+namespace orrery::tool {
+
+namespace {
+
+int perform(int argc, char** argv) {
   int exit_code = 0;
   CLI::App root{"Runs and explains programs for the networks that Orrery emulates", "orrery"};
   root.set_version_flag("--version", "orrery " ORRERY_VERSION);
@@ -84,4 +89,31 @@ int main(int argc, char** argv) {
   }
   if (root.get_subcommands().empty()) return usage_error("no subcommand given: expected one of " + names);
   return exit_code;
+}
+
+// The exit code of a command that may have written to standard output. Without the look a full disk would
+// leave half a table behind, and success.
+int look_at_output(int exit_code) {
+  const bool failed_before = std::ferror(stdout) != 0;
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !failed_before) return exit_code;
+  std::fprintf(stderr, "orrery: standard output cannot be written%s%s\n", errno != 0 ? ": " : "",
+               errno != 0 ? std::strerror(errno) : "");
+  return exit_code == 0 ? kExitFailure : exit_code;
+}
+
+}  // namespace
+
+}  // namespace orrery::tool
+
+int main(int argc, char** argv) {
+  using namespace orrery::tool;
+  fill_standard_descriptors();
+  try {
+    return look_at_output(perform(argc, argv));
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) == 0) throw;
+    std::fprintf(stderr, "orrery: standard output cannot be written: %s\n", error.code().message().c_str());
+    return kExitFailure;
+  }
 }

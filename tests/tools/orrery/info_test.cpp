@@ -8,12 +8,15 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 
 #include <sched.h>
+#include <sys/wait.h>
 
 namespace orrery::tool::test {
 namespace {
@@ -97,6 +100,23 @@ TEST(Info, WarnsOfUnknownVariables) {
   unsetenv("ORRERY_LOGG");
   EXPECT_EQ(ran.code, 0);
   EXPECT_THAT(ran.err, HasSubstr("did you mean ORRERY_LOG?"));
+}
+
+// A full disk: each command fails with one line, and not by an exception.
+TEST(Info, OutputThatCannotBeWrittenIsAFailure) {
+  for (const char* const command :
+       {"info", "info --json", "machines", "validate aries", "explain put 0 1 8",
+        "sim barrier --machine aries --nodes 1 --quiet --json", "figures --list", "--help", "--version"}) {
+    const TempFile heard("");
+    const std::string line = std::string("\"$TESTED_TOOL\" ") + command + " > /dev/full 2> " + heard.path();
+    const int ended = std::system(line.c_str());
+    ASSERT_TRUE(WIFEXITED(ended)) << command;
+    EXPECT_EQ(WEXITSTATUS(ended), 1) << command;
+    std::ifstream file(heard.path());
+    const std::string said{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_THAT(said, ::testing::StartsWith("orrery: standard output cannot be written")) << command;
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  }
 }
 
 TEST(Info, RefusesWhatItDoesNotKnow) { EXPECT_EQ(orrery({"info", "--yaml"}).code, 2); }
