@@ -31,8 +31,8 @@ gni_return_t GNI_EpSetCeAttr(gni_ep_handle_t ep_hndl, uint32_t ce_id, uint32_t c
                              gni_ce_child_t child_type);
 
 /*
- * Sets the engine up in its tree, of at most 64 engines from a leaf to the root: posts into a deeper one end in
- * CE_OPERATION_UNEXPECTED.
+ * Sets the engine up in its tree, of at most 64 engines from a leaf to the root: posts into a deeper one end
+ * in CE_OPERATION_UNEXPECTED.
  *   child_eps, num_child_eps  endpoints to the children
  *   parent_ep                 endpoint to the parent; NULL at the root
  *   cq_hndl                   for the engine's events
