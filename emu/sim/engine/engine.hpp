@@ -43,6 +43,7 @@ struct RunLimits {
   Tick until = kNever;        // stop here at the latest
   Tick warmup = 0;            // latencies count from here on
   Tick sample_every = 10000;  // interval of the throughput curve and of the steady-state test
+  Tick stall_after = 0;       // packets wait and nothing moves for so long, and for 100 intervals: a deadlock
   bool until_steady = false;  // stop `measure` ticks after deliveries kept pace with link transfers
   Tick measure = 0;
   double steady_within = 0.02;  // |delivered hops / link hops - 1| over an interval
@@ -290,16 +291,19 @@ class Engine {
     }
     if (limits_.keep_samples) outcome_.samples.push_back({at, now, flying, std::move(uses_)});
     uses_.clear();
-    // Nothing was delivered in an interval while packets wait, a thousand times in a row: stuck.
+    // Nothing moved in many intervals in a row while packets wait. Intervals alone do not say how long: they
+    // may be shorter than what a packet takes.
     bool stuck = now.delivered == previous_.delivered && now.link_hops == previous_.link_hops && flying > 0;
     if constexpr (kHasInterludes) stuck = stuck && !router_.holds_requests(at);
     stalled_ = stuck ? stalled_ + 1 : 0;
+    if (!stuck) moved_at_ = at;
     previous_ = now;
     sample_at_ += limits_.sample_every;
     if (limits_.progress) limits_.progress(at, now);
     if (limits_.interrupt && limits_.interrupt->load(std::memory_order_relaxed))
       return halt(Stop::interrupted, at);
-    if (stalled_ >= kStalledIntervals) return halt(Stop::deadlock, at);
+    if (stalled_ >= kStalledIntervals && at - moved_at_ >= limits_.stall_after)
+      return halt(Stop::deadlock, at);
     if (limits_.until_steady && measuring_ && at >= outcome_.measured_from + limits_.measure)
       return halt(Stop::steady, at);
   }
@@ -347,6 +351,7 @@ class Engine {
   unsigned threads_ = 1;
   Tick window_ = 0;
   // Written by plan() only, read by all between barriers.
+  Tick moved_at_ = 0;  // the last boundary before which something moved, or no packet waited
   Tick end_ = 0, sample_at_ = 0, look_at_ = kNever, look_every_ = 0;
   std::vector<VcUse> uses_;  // since the last sample
   int parity_ = 1;           // of the mail that is read; the first plan() turns it to what start() wrote

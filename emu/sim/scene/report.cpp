@@ -45,8 +45,9 @@ std::string to_json(const SimResult& r) {
     const double span = ns(s.at - since);
     samples += fmt::format("{}[{:.1f}, {:.6g}, {:.6g}, {}]", samples.empty() ? "" : ", ", ns(s.at),
                            static_cast<double>(s.totals.delivered_bytes - before.delivered_bytes) / span,
-                           static_cast<double>(s.totals.link_ticks - before.link_ticks) * r.tick_ns / span /
-                               static_cast<double>(r.links),
+                           r.links == 0 ? 0.0
+                                        : static_cast<double>(s.totals.link_ticks - before.link_ticks) *
+                                              r.tick_ns / span / static_cast<double>(r.links),
                            s.buffered);
     before = s.totals;
     since = s.at;

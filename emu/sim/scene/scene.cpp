@@ -176,12 +176,16 @@ Refusal make_job(const RunSpec& spec, const Scene& scene, const model::Dragonfly
 // At the buffers in each interval of a sample.
 static constexpr unsigned kLooks = 8;
 
+// A deadlock is told after so many of the machine's own intervals, whatever the run's are.
+static constexpr Tick kStalledSamples = 100;
+
 RunLimits make_limits(const RunSpec& spec, const Scene& scene, const Workload& workload,
                       Tick default_sample) {
   const auto ticks = [&](double us) { return static_cast<Tick>(us * 1000 / scene.tick_ns); };
   RunLimits limits;
   limits.threads = spec.threads;
   limits.sample_every = spec.sample_us > 0 ? std::max<Tick>(1, ticks(spec.sample_us)) : default_sample;
+  limits.stall_after = kStalledSamples * default_sample;
   limits.looks = spec.watch_buffers ? kLooks : 0;
   limits.warmup = ticks(spec.warmup_us);
   const std::uint64_t expected = workload.expected_packets();

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -105,6 +106,32 @@ TEST(Sim, AReplayInWhichAllWaitIsStuck) {
 }
 
 // A device as a trace: memory without end.
+// A hundred intervals in which nothing moves are a deadlock only when they are long.
+TEST(Sim, SamplesInAPacketsTimeFindNoDeadlock) {
+  for (const char* machine : {"bluegene-l", "gemini", "seastar", "asci-q"}) {
+    const Ran ran = orrery({"sim", "broadcast", "--machine", machine, "--nodes",
+                            std::string(machine) == "asci-q" ? "4" : "2x2x1", "--sample-us", "1e-9",
+                            "--until-us", "200", "--quiet", "--json"});
+    EXPECT_EQ(ran.code, 0) << machine << ran.err;
+    const auto result = nlohmann::json::parse(ran.out, nullptr, false);
+    ASSERT_FALSE(result.is_discarded()) << machine;
+    EXPECT_EQ(result["stop"], "finished") << machine;
+    EXPECT_EQ(result["in_flight"], 0) << machine;
+  }
+}
+
+// Two nodes of one Gemini have no link between them.
+TEST(Sim, ANetworkWithoutLinksHasNumbersInItsSamples) {
+  const Ran ran = orrery({"sim", "neighbour", "--machine", "gemini", "--nodes", "1x2x1", "--until-us", "20",
+                          "--quiet", "--json"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto result = nlohmann::json::parse(ran.out, nullptr, false);
+  ASSERT_FALSE(result.is_discarded()) << ran.out;
+  EXPECT_EQ(result["links"], 0);
+  ASSERT_FALSE(result["samples"].empty());
+  for (const auto& sample : result["samples"]) EXPECT_EQ(sample[2], 0) << sample;
+}
+
 TEST(Sim, ATraceWithoutEndIsRefusedAtTheLimit) {
   const Ran ran = orrery({"sim", "--replay", "/dev/zero", "--machine", "gemini"});
   EXPECT_EQ(ran.code, 2);
