@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "lib/dmapp/heap_size.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <optional>
 
@@ -17,7 +18,13 @@ std::optional<HeapSize>& said() {
   return size;
 }
 
+std::atomic<bool> g_refused{false};
+
 }  // namespace
+
+// Relaxed: it is asked for by the thread whose dmapp_init has failed.
+bool heap_refused() { return g_refused.load(std::memory_order_relaxed); }
+void set_heap_refused(bool is) { g_refused.store(is, std::memory_order_relaxed); }
 
 void set_heap_size(const HeapSize& size) { said() = size; }
 

@@ -22,6 +22,12 @@ struct HeapSize {
 // For lib/shmem, which this library exports it to.
 [[gnu::visibility("default")]] void set_heap_size(const HeapSize& size);
 
+// Whether the last dmapp_init failed because of the heap: then one PE of the job has said so in a line that
+// names the variable, its value and what is accepted. Any thread. For lib/shmem, which this library exports
+// it to.
+[[gnu::visibility("default")]] bool heap_refused();
+void set_heap_refused(bool is);
+
 // What set_heap_size() said, else XT_SYMMETRIC_HEAP_SIZE, else 64M.
 HeapSize heap_size();
 

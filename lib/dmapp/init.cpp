@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/log.hpp"
 #include "lib/dmapp/context.hpp"
+#include "lib/dmapp/heap_size.hpp"
 #include "lib/dmapp/queue.hpp"
 
 #include <array>
@@ -28,7 +29,7 @@ dmapp_return_t init(const Attrs* requested, Attributes* actual) {
   const Attributes attributes = requested == nullptr ? default_attributes() : at_init(*requested);
   const auto world = World::start(attributes);
   if (!world.ok()) {
-    log::error("dmapp_init: {}", errc_name(world.code()));
+    if (!heap_refused()) log::error("dmapp_init: {}", errc_name(world.code()));
     return DMAPP_RC_RESOURCE_ERROR;
   }
   const Context* const context = here();

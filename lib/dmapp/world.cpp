@@ -93,6 +93,7 @@ Status gather(const T& mine, int pe, int npes, std::vector<T>* all) {
 Result<World*> World::start(const Attributes& attributes) {
   const std::lock_guard lock(g_start_mu);
   if (World* const there = current(); there != nullptr) return there;
+  set_heap_refused(false);
   if (const Status opened = open_pmi(); !opened.ok()) return opened.code();
   const auto runtime = nic::Runtime::of_process();
   if (!runtime.ok()) return runtime.code();
@@ -242,21 +243,25 @@ Status World::place_heap() {
       size.ok() && size.value() <= largest
           ? (std::max(size.value() + heap_size_.added, kHuge) + kHuge - 1) / kHuge * kHuge
           : 0;
-  if (bytes == 0) {
-    log::error(
-        "{}={} is not accepted: expected a number of bytes up to {} (just below 1T), "
-        "with K, M, G or T behind it perhaps",
-        heap_size_.variable, heap_size_.text, largest);
-  }
   std::vector<std::uint64_t> sizes;
   if (const Status told = gather(bytes, pe_, npes_, &sizes); !told.ok()) return told;
-  for (const std::uint64_t other : sizes) {
-    if (other == 0 || bytes == 0) return Errc::invalid_param;
-    if (other != bytes) {
-      log::error("{} makes a heap of {} bytes here and of {} in another PE: expected the same in all",
-                 heap_size_.variable, bytes, other);
-      return Errc::invalid_param;
+  if (const auto bad = std::find(sizes.begin(), sizes.end(), 0u); bad != sizes.end()) {
+    if (pe_ == bad - sizes.begin()) {
+      log::error(
+          "{}={} is not accepted: expected a number of bytes up to {} (just below 1T), "
+          "with K, M, G or T behind it perhaps",
+          heap_size_.variable, heap_size_.text, largest);
     }
+    return refuse_heap(Errc::invalid_param);
+  }
+  const auto differs =
+      std::find_if(sizes.begin(), sizes.end(), [&](std::uint64_t one) { return one != sizes[0]; });
+  if (differs != sizes.end()) {
+    if (pe_ == differs - sizes.begin()) {
+      log::error("{} makes a heap of {} bytes here and of {} in PE 0: expected the same in all",
+                 heap_size_.variable, bytes, sizes[0]);
+    }
+    return refuse_heap(Errc::invalid_param);
   }
   for (const std::uint64_t at : kHeapPlaces) {
     const bool mapped = map_heap(at, bytes);
@@ -271,9 +276,19 @@ Status World::place_heap() {
     }
     if (mapped) free_pages(reinterpret_cast<void*>(at), bytes);
   }
-  log::error("no place for a symmetric heap of {} bytes that is free in every PE ({}={})", bytes,
-             heap_size_.variable, heap_size_.shown());
-  return Errc::no_memory;
+  if (pe_ == 0) {
+    log::error("no place for a symmetric heap of {} bytes that is free in every PE ({}={})", bytes,
+               heap_size_.variable, heap_size_.shown());
+  }
+  return refuse_heap(Errc::no_memory);
+}
+
+// All PEs know that there is no heap, and one has said why: no other one ends the job before that.
+Status World::refuse_heap(Errc code) {
+  std::vector<std::uint8_t> all;
+  if (const Status told = gather(std::uint8_t{0}, pe_, npes_, &all); !told.ok()) return told;
+  set_heap_refused(true);
+  return code;
 }
 
 Status World::exchange() {

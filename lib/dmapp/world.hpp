@@ -98,6 +98,7 @@ class World {
   void wait_for_visits() const;
   Status set_up();
   Status place_heap();
+  Status refuse_heap(Errc code);
   Status exchange();
   Result<Region> enter_region(std::uint64_t base, std::uint64_t bytes);
   bool map_heap(std::uint64_t at, std::uint64_t bytes);

@@ -5,7 +5,6 @@
 #include "emu/base/log.hpp"
 #include "emu/memory/symmetric_heap.hpp"
 #include "lib/dmapp/heap_size.hpp"
-#include "lib/shmem/job.hpp"
 #include "lib/shmem/team.hpp"
 
 #include "include/shmem/shmem.h"
@@ -37,12 +36,12 @@ bool is_on(const char* name, const char* old_name) {
 }
 
 // The number and its multiplier: OpenSHMEM's specification ignores what stands behind those.
-std::string without_rest(const char* name, std::string_view text) {
+std::string without_rest(const char* name, std::string_view text, bool speaks) {
   const auto letter = text.find_first_not_of("0123456789.");
   if (letter == std::string_view::npos || letter == 0) return std::string(text);
   const std::string_view used = text.substr(0, letter + 1);
   if (used.size() < text.size() && memory::parse_size(used).ok()) {
-    log::warn("{}={}: taken as {}; only one multiplier counts", name, text, used);
+    if (speaks) log::warn("{}={}: taken as {}; only one multiplier counts", name, text, used);
     return std::string(used);
   }
   return std::string(text);
@@ -66,23 +65,23 @@ void warn_of_unknown() {
 
 }  // namespace
 
-void read_environment(const char* call) {
+void read_environment() {
+  // Once for the job, where the launcher says which PE this is.
+  const char* const pe = ::secure_getenv("PMI_RANK");
+  const bool speaks = pe == nullptr || std::strcmp(pe, "0") == 0;
   // The teams' words are not the program's.
   dmapp::HeapSize heap{
       .variable = kSizes[0], .text = "64M", .is_default = true, .added = kTeams * sizeof(TeamWords)};
   for (const char* const name : kSizes) {
     const char* const set = ::secure_getenv(name);
     if (set == nullptr) continue;
-    const std::string text = without_rest(name, set);
-    if (!memory::parse_size(text).ok())
-      fail(call, "%s=%s: expected a number of bytes, with K, M, G or T behind it perhaps", name, set);
-    heap = {.variable = name, .text = text, .is_default = false, .added = heap.added};
+    heap = {
+        .variable = name, .text = without_rest(name, set, speaks), .is_default = false, .added = heap.added};
     break;
   }
   dmapp::set_heap_size(heap);
+  if (!speaks) return;
   warn_of_unknown();
-  const char* const pe = ::secure_getenv("PMI_RANK");
-  if (pe != nullptr && std::strcmp(pe, "0") != 0) return;
   if (is_on("SHMEM_VERSION", "SMA_VERSION") || is_on("SHMEM_INFO", "SMA_INFO"))
     std::printf("%s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
   if (is_on("SHMEM_INFO", "SMA_INFO")) {

@@ -6,6 +6,7 @@
 #include "emu/base/wait.hpp"
 #include "emu/memory/symmetric_heap.hpp"
 #include "emu/nic/host/runtime.hpp"
+#include "lib/dmapp/heap_size.hpp"
 #include "lib/dmapp/peer_heap.hpp"
 #include "lib/shmem/access.hpp"
 #include "lib/shmem/environment.hpp"
@@ -50,17 +51,25 @@ Region region_of(const dmapp_seg_desc_t& segment) {
   return {.begin = reinterpret_cast<std::uint64_t>(segment.addr), .bytes = segment.len, .segment = segment};
 }
 
+[[noreturn]] void end_by_error(const char* call) {
+  g_exiting = true;
+  PMI_Abort(1, call);
+  std::abort();
+}
+
 void start(const char* call, int level) {
   if (g_job.up) return;
   if (g_job.ended) fail(call, "%s", "shmem_finalize has been called: OpenSHMEM cannot be started again");
-  read_environment(call);
+  read_environment();
   dmapp_rma_attrs_ext_t attributes;
   (void)dmapp_get_rma_attrs_ext(&attributes);
   attributes.max_concurrency = level == SHMEM_THREAD_MULTIPLE ? DMAPP_MAX_THREADS_UNLIMITED : 1;
   dmapp_jobinfo_t info;
   if (const dmapp_return_t rc = dmapp_init_ext(&attributes, &attributes);
-      rc != DMAPP_RC_SUCCESS || dmapp_get_jobinfo(&info) != DMAPP_RC_SUCCESS)
-    fail(call, "%s", "no NIC, no job or no symmetric heap; the lines above say why");
+      rc != DMAPP_RC_SUCCESS || dmapp_get_jobinfo(&info) != DMAPP_RC_SUCCESS) {
+    if (dmapp::heap_refused()) end_by_error(call);
+    fail(call, "%s", "no NIC or no job; the lines above say why");
+  }
   g_job.pe = info.pe;
   g_job.npes = info.npes;
   g_job.level = level;
@@ -85,9 +94,7 @@ void fail(const char* call, const char* format, ...) {
   std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   log::error("{}: {}", call, static_cast<const char*>(text));
-  g_exiting = true;
-  PMI_Abort(1, call);
-  std::abort();
+  end_by_error(call);
 }
 
 namespace {
