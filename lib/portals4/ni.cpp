@@ -7,6 +7,7 @@
 #include "emu/base/log.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -22,9 +23,12 @@ ptl_size_t most(const char* name, ptl_size_t value) {
   const char* const set = ::secure_getenv(name);
   if (set == nullptr) return value;
   char* end = nullptr;
+  errno = 0;
   const unsigned long long asked = std::strtoull(set, &end, 0);
-  if (end == set || *end != '\0') {
-    log::error("{}={}: expected a number; {} is used", name, set, value);
+  // strtoull takes a sign and spaces, and makes a large number of what is negative.
+  if (*set < '0' || *set > '9' || *end != '\0' || errno == ERANGE) {
+    log::error("{}={} is not accepted: expected a whole number, 0x perhaps before it; {} is used", name, set,
+               value);
     return value;
   }
   return std::min<ptl_size_t>(asked, value);
