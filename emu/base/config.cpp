@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
+#include <functional>
 
 #include <sys/auxv.h>
 
@@ -108,6 +110,20 @@ const Knob* find(std::string_view name) {
   return it == kKnobs.end() ? nullptr : it;
 }
 
+// What each knob was last complained of, so that it is said once.
+std::array<std::atomic<std::size_t>, kKnobs.size()> g_told;
+
+void complain(const Knob& knob, std::string_view value, std::string_view problem) {
+  const auto place = static_cast<std::size_t>(&knob - kKnobs.data());
+  const std::size_t now = std::hash<std::string_view>{}(value) | 1;  // 0: of nothing
+  // Relaxed: it guards nothing but the line.
+  if (g_told[place].exchange(now, std::memory_order_relaxed) == now) return;
+  if (knob.default_value.empty())
+    log::error("{}; going on as if it were unset", problem);
+  else
+    log::error("{}; using {}", problem, knob.default_value);
+}
+
 bool parse(std::string_view value, std::uint64_t* out) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), *out);
   return error == std::errc{} && end == value.data() + value.size();
@@ -178,10 +194,7 @@ std::string text(std::string_view name) {
   const char* value = ::secure_getenv(knob->name.data());
   if (value == nullptr) return std::string(knob->default_value);
   if (const auto problem = problem_with(*knob, value)) {
-    if (knob->default_value.empty())
-      log::error("{}; going on as if it were unset", *problem);
-    else
-      log::error("{}; using {}", *problem, knob->default_value);
+    complain(*knob, value, *problem);
     return std::string(knob->default_value);
   }
   return value;
@@ -194,9 +207,12 @@ std::uint64_t number(std::string_view name) {
   return result;
 }
 
-std::vector<std::string> check_environment(const char* const* environment) {
-  std::vector<std::string> problems;
-  if (getauxval(AT_SECURE) != 0) return problems;
+namespace {
+
+// Calls with the knob, its value and what is wrong; without a knob where the name is unknown.
+template <typename Found>
+void for_each_problem(const char* const* environment, Found found) {
+  if (getauxval(AT_SECURE) != 0) return;
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     const std::string_view entry = *environment;
     if (!entry.starts_with(kPrefix)) continue;
@@ -205,12 +221,31 @@ std::vector<std::string> check_environment(const char* const* environment) {
     const auto name = entry.substr(0, equals);
     if (std::find(std::begin(kOfTests), std::end(kOfTests), name) != std::end(kOfTests)) continue;
     if (const Knob* knob = find(name)) {
-      if (auto problem = problem_with(*knob, entry.substr(equals + 1))) problems.push_back(*problem);
+      const std::string_view value = entry.substr(equals + 1);
+      if (const auto problem = problem_with(*knob, value)) found(knob, value, *problem);
     } else {
-      problems.push_back(fmt::format("unknown variable {}: {}", name, advice(name)));
+      found(nullptr, {}, fmt::format("unknown variable {}: {}", name, advice(name)));
     }
   }
+}
+
+}  // namespace
+
+std::vector<std::string> check_environment(const char* const* environment) {
+  std::vector<std::string> problems;
+  for_each_problem(environment, [&](const Knob*, std::string_view, const std::string& problem) {
+    problems.push_back(problem);
+  });
   return problems;
+}
+
+void tell_of_environment(const char* const* environment) {
+  for_each_problem(environment, [](const Knob* knob, std::string_view value, const std::string& problem) {
+    if (knob == nullptr)
+      log::warn("{}", problem);
+    else
+      complain(*knob, value, problem);
+  });
 }
 
 }  // namespace orrery::config

@@ -29,8 +29,9 @@ struct Knob {
 std::span<const Knob> knobs();
 
 // Value of a knob: the environment's if it is set and acceptable, else the default.
-// An unacceptable value is an error line that names the value and what is accepted, and the default is
-// used. REQUIRES: `name` is in the table. Thread-safe as long as no thread calls setenv at the same time.
+// An unacceptable value is an error line that names the value and what is accepted, the first time that a
+// process meets it, and the default is used. REQUIRES: `name` is in the table. Thread-safe as long as no
+// thread calls setenv at the same time.
 std::string text(std::string_view name);
 std::uint64_t number(std::string_view name);
 
@@ -40,5 +41,9 @@ std::optional<std::string> problem_with(const Knob& knob, std::string_view value
 // One message per ORRERY_ variable of `environment` (a null-terminated "NAME=value" array) that the table
 // does not know or whose value it does not accept. None in a program with more rights than its caller has.
 std::vector<std::string> check_environment(const char* const* environment);
+
+// Logs each of those: an unknown name as a warning, an unacceptable value as text() does, which then does not
+// say it again. Threads: as text().
+void tell_of_environment(const char* const* environment);
 
 }  // namespace orrery::config

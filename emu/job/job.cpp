@@ -108,9 +108,8 @@ Result<Job*> Job::of_process(std::string_view launch_name, int launch_size) {
   if (!launch.ok()) return launch.code();
   if (launch.value().size < 0) launch.value().size = launch_size;
   if (launch.value().kind != LaunchKind::singleton) log::set_pe(launch.value().rank);
-  if (launch.value().directory_fd < 0) {  // `orrery run` has said it once for all its PEs
-    for (const std::string& problem : config::check_environment(environ)) log::warn("{}", problem);
-  }
+  // `orrery run` has said it once for all its PEs.
+  if (launch.value().directory_fd < 0) config::tell_of_environment(environ);
   auto joined = join_as(launch.value(), launch_name);
   if (!joined.ok()) return joined.code();
   mine.job = std::move(joined).value().release();

@@ -56,6 +56,27 @@ TEST(Config, UnacceptableValueFallsBackToTheDefault) {
   unsetenv("ORRERY_ADOPT");
 }
 
+TEST(Config, AnUnacceptableValueIsToldOnceWhateverMeetsItFirst) {
+  setenv("ORRERY_ADOPT_AFTER", "4K", 1);
+  const char* const environment[] = {"ORRERY_ADOPT_AFTER=4K", "ORRERY_DEADLOCK=-1", "ORRERY_FOO=1", nullptr};
+  ::testing::internal::CaptureStderr();
+  tell_of_environment(environment);
+  EXPECT_EQ(number("ORRERY_ADOPT_AFTER"), 16u);
+  EXPECT_EQ(number("ORRERY_ADOPT_AFTER"), 16u);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "orrery: error: ORRERY_ADOPT_AFTER=4K is not accepted: expected 1..1000000 operations; using 16\n"
+            "orrery: error: ORRERY_DEADLOCK=-1 is not accepted: expected 1..86400 s; using 30\n"
+            "orrery: warn: unknown variable ORRERY_FOO: 'orrery info' lists what there is\n");
+  setenv("ORRERY_ADOPT_AFTER", "99999999999999999999", 1);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(number("ORRERY_ADOPT_AFTER"), 16u);
+  EXPECT_EQ(number("ORRERY_ADOPT_AFTER"), 16u);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "orrery: error: ORRERY_ADOPT_AFTER=99999999999999999999 is not accepted: expected 1..1000000 "
+            "operations; using 16\n");
+  unsetenv("ORRERY_ADOPT_AFTER");
+}
+
 TEST(Config, VariablesOfTheTestsAreNotUnknown) {
   const char* const environment[] = {"ORRERY_TESTS_REQUIRE=root", "ORRERY_TEST_SEED=1", nullptr};
   EXPECT_TRUE(config::check_environment(environment).empty());

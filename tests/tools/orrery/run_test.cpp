@@ -144,6 +144,30 @@ TEST(Run, AWrongValueOfAVariableIsRefusedUnlessAnOptionStandsInItsPlace) {
   EXPECT_THAT(orrery({"run", "--device", "aries", "true"}).err, HasSubstr("ORRERY_WIRE_FAULTS=drop=often"));
 }
 
+// One line, whatever reads the variable first.
+TEST(Run, ASizeOrTimeOfTheEnvironmentThatIsNoneIsToldInOneLine) {
+  struct {
+    const char* name;
+    const char* accepts;
+  } const numbers[] = {
+      {"ORRERY_ADOPT_AFTER", "1..1000000 operations"},    {"ORRERY_AMO_CACHE_ENTRIES", "1..1024 words"},
+      {"ORRERY_BTE_CROSSOVER", "4096..4294967295 bytes"}, {"ORRERY_DEADLOCK", "1..86400 s"},
+      {"ORRERY_OPTIMISTIC", "1..1000000000 ns"},          {"ORRERY_SPINS", "0..1000000 polls"},
+      {"ORRERY_WIRE_TIMEOUT", "100..3600000 ms"},         {"ORRERY_YIELDS", "0..1000000 yields"}};
+  for (const auto& [name, accepts] : numbers) {
+    for (const std::string value : {"many", "-5", "99999999999999999999", "4K", "", "1.5"}) {
+      const Variable variable(name, value.c_str());
+      const Ran ran = orrery({"run", "true"});
+      EXPECT_EQ(ran.code, 2) << name;
+      EXPECT_EQ(ran.err, "orrery: " + std::string(name) + "=" + value + " is not accepted: expected " +
+                             accepts + "\n");
+    }
+  }
+  const Variable wire("ORRERY_WIRE", "on");
+  EXPECT_EQ(orrery({"run", "--machine", "aries", "true"}).err,
+            "orrery: ORRERY_WIRE=on is not accepted: expected auto|ofi\n");
+}
+
 TEST(Run, WhatHasNoEffectUnderAClockIsRefused) {
   {
     const Variable faults("ORRERY_FAULT", "drop=0.5");

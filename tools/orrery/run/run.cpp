@@ -77,6 +77,9 @@ std::string read_clock(Words& words, RunOptions* options, RecordUses* uses, std:
   const auto chosen = [](const std::string& word, const char* variable) {
     return word.empty() ? config::text(variable) : word;
   };
+  if (words.optimistic.empty()) {
+    if (std::string problem = wrong_value("ORRERY_OPTIMISTIC"); !problem.empty()) return problem;
+  }
   std::string machine = chosen(words.machine, "ORRERY_MACHINE");
   if (!words.layer.empty() && machine.empty())
     return fmt::format("--layer {} needs a machine: expected --machine with it", words.layer);

@@ -32,6 +32,13 @@ std::string wrong_variable(const std::vector<std::pair<std::string, std::string>
   return {};
 }
 
+std::string wrong_value(std::string_view variable) {
+  const auto knob = std::find_if(config::knobs().begin(), config::knobs().end(),
+                                 [&](const config::Knob& one) { return one.name == variable; });
+  const char* const value = knob == config::knobs().end() ? nullptr : std::getenv(knob->name.data());
+  return value == nullptr ? std::string() : config::problem_with(*knob, value).value_or("");
+}
+
 std::string refused_with_clock(const std::string& option) {
   std::string why;
   const std::string faults = option.empty() ? config::text("ORRERY_FAULT") : option;
@@ -40,7 +47,8 @@ std::string refused_with_clock(const std::string& option) {
     return fmt::format("{} works in raw time only: leave out --machine, or add --clock raw",
                        option.empty() ? "ORRERY_FAULT" : "--fault");
   }
-  if (config::text("ORRERY_WIRE") == "ofi")
+  const char* const wire = std::getenv("ORRERY_WIRE");  // others than there are have their own message
+  if (wire != nullptr && std::string_view(wire) == "ofi")
     return "ORRERY_WIRE=ofi cannot be used with a clock: unset it or take --clock raw";
   return {};
 }

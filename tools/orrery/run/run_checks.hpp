@@ -19,6 +19,9 @@ namespace orrery::tool {
 // names and values that the command line sets for the PEs, in whose place the environment's do not count.
 std::string wrong_variable(const std::vector<std::pair<std::string, std::string>>& set_otherwise);
 
+// The same of one variable, which the command line does not set.
+std::string wrong_value(std::string_view variable);
+
 // What cannot be had together with a machine's clock: faults (`option`: the value of --fault, or empty for
 // that of ORRERY_FAULT), and the wire between all processes.
 std::string refused_with_clock(const std::string& option);
