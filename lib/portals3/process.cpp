@@ -54,6 +54,7 @@ int Process::begin(ptl_pid_t wanted) {
     shape.ring_bytes = 128u << 20;
     shape.descriptors = shape.entries;
     shape.accesses = kAccesses;
+    shape.flights = 1;
     const Status started = start({.protection_tag = kProtectionTag,
                                   .cookie = kCookie,
                                   .place = 1,

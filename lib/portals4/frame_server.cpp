@@ -116,7 +116,7 @@ Errc FrameServer::open(wire::ProcessSlot source, std::span<const std::byte> payl
   }
   {
     match::Session session(process.own());
-    message.verdict = match::accept(session, arrival);
+    message.verdict = match::accept(session, arrival);  // reap() ends it when its initiator dies
   }
   const match::Verdict& verdict = message.verdict;
   said->fail = verdict.fail;

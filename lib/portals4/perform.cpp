@@ -183,7 +183,7 @@ Outcome perform_here(Peer& initiator, const match::Operation& op, const match::A
     if (whole)
       match::finish(session, arrival, verdict, match::kDelivered);
     else
-      match::hold(session, arrival, &verdict);
+      match::hold(session, arrival, &verdict, Process::get().mover());
   }
   outcome.fail = verdict.fail;
   if (verdict.fail != match::kDelivered) return outcome;

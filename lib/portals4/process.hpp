@@ -57,6 +57,11 @@ class Process : public common::MatchNode {
   bool prepare(std::uint32_t* pid);
   void close();
   bool any_open() const;
+  // This process, as a match unit names it that it moves bytes for.
+  std::uint64_t mover() {
+    const nic::ProcessName& name = self().name;
+    return match::mover_of(name.slot, name.generation);
+  }
   // The program makes a call: what it has computed since the last one has taken time (VirtualClock).
   void call_begins() {
     if (works_in_time_ != nullptr) [[unlikely]]

@@ -31,6 +31,40 @@ namespace {
 constexpr std::int64_t kUnlinkPatienceNs = 500'000'000;
 // How long messages under way into a portal are waited for while none of them ends: longer than one takes.
 constexpr std::int64_t kDisablePatienceNs = 5'000'000'000;
+// How long a message may be under way before its mover is looked at: longer than most take.
+constexpr std::int64_t kMoverPatienceNs = 1'000'000;
+
+// The processes whose deaths this one has asked to be told of, by slot: generation + 1.
+std::array<std::atomic<std::uint64_t>, nic::kMaxProcesses> g_watched;
+
+// Messages into this process whose movers have died end as undeliverable. Those of movers that live go on,
+// but when one of these dies this process hears of it.
+void end_messages_of_the_dead() {
+  Process& process = Process::get();
+  const match::View view = process.own();
+  const auto name_of = [](std::uint64_t mover) {
+    return nic::ProcessName{static_cast<wire::ProcessSlot>(match::slot_of(mover)),
+                            match::generation_of(mover)};
+  };
+  const auto is_gone = [&](std::uint64_t mover) { return !process.runtime().alive(name_of(mover)); };
+  bool some = false;
+  const std::uint32_t fresh =
+      std::atomic_ref(view.header().flight_pool.fresh).load(std::memory_order_relaxed);
+  for (std::uint32_t i = 1; i < fresh; ++i) {
+    const std::uint64_t mover =
+        std::atomic_ref(match::flight_of(view, i).mover).load(std::memory_order_relaxed);
+    const std::uint32_t slot = match::slot_of(mover);
+    if (mover == 0 || mover == process.mover() || slot >= nic::kMaxProcesses) continue;
+    const std::uint64_t generation = std::uint64_t{match::generation_of(mover)} + 1;
+    // Relaxed: it saves a second watch, which would do no harm.
+    if (g_watched[slot].exchange(generation, std::memory_order_relaxed) != generation)
+      process.runtime().watch(name_of(mover));
+    some = some || is_gone(mover);
+  }
+  if (!some) return;
+  match::Session session(view);
+  match::end_flights(session, is_gone);
+}
 
 std::mutex g_descriptors_mu;
 std::vector<std::uint32_t> g_free_descriptors;  // guarded by g_descriptors_mu
@@ -137,8 +171,9 @@ int unlink(Kind kind, ptl_handle_any_t handle) {
       interface_of(make_handle(Kind::ni, parts.interface, 0, 0), &index) != PTL_OK)
     return PTL_ARG_INVALID;
   // A message that is on its way into the entry is there in a moment, unless its initiator was stopped.
-  const std::int64_t patience = monotonic_ns() + kUnlinkPatienceNs;
+  const std::int64_t began = monotonic_ns();
   for (;;) {
+    if (monotonic_ns() - began > kMoverPatienceNs) end_messages_of_the_dead();
     bool on_its_way = false;
     {
       match::Session session(Process::get().own());
@@ -149,7 +184,7 @@ int unlink(Kind kind, ptl_handle_any_t handle) {
       const Errc code = match::unlink(session, parts.index, entry.generation).code();
       on_its_way = code == Errc::not_done && entry.in_flight != 0;
       if (!on_its_way) return code_of(code);
-      if (monotonic_ns() > patience) {
+      if (monotonic_ns() - began > kUnlinkPatienceNs) {
         match::keep(session, parts.index, entry.generation);
         return PTL_IN_USE;
       }
@@ -180,9 +215,8 @@ int portal_of(ptl_handle_ni_t ni, ptl_pt_index_t portal, std::uint32_t* interfac
 
 // Waits until no message is under way into a portal that was stopped. A message's bytes are moved by its
 // initiator or by the service thread, never by the thread that waits here; under a clock no time passes in
-// between. A message of an initiator that died never ends: the patience is for that.
+// between. A message of an initiator that died is ended here; the patience is for one that was stopped.
 void let_arrive(std::uint32_t interface, ptl_pt_index_t index) {
-  constexpr std::int64_t kYieldNs = 1'000'000;
   constexpr std::int64_t kPauseNs = 100'000;
   FutexWord pause{0};  // real time under any clock
   const match::View view = Process::get().own();
@@ -202,10 +236,12 @@ void let_arrive(std::uint32_t interface, ptl_pt_index_t index) {
     if (now < under_way) last_end = time;
     under_way = now;
     if (time - last_end > kDisablePatienceNs) return;
-    if (time - last_end < kYieldNs)
+    if (time - last_end < kMoverPatienceNs) {
       yield_cpu();
-    else
+    } else {
+      end_messages_of_the_dead();
       futex_wait_for(pause, 0, kPauseNs);
+    }
   }
 }
 
@@ -276,6 +312,7 @@ int PtlPTFree(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index) {
   ORRERY_PORTALS_NEEDS_INIT;
   std::uint32_t interface = 0;
   if (portal_of(ni_handle, pt_index, &interface) != PTL_OK) return PTL_ARG_INVALID;
+  end_messages_of_the_dead();
   match::Session session(Process::get().own());
   const auto closed = match::close_portal(session, interface, pt_index);
   return closed.code() == orrery::Errc::not_done ? PTL_PT_IN_USE : code_of(closed.code());

@@ -71,7 +71,7 @@ class TimedMessage final : public clock::Task {
     match::Verdict verdict;
     {
       match::Session session(target_.match);
-      verdict = match::accept(session, arrival_);
+      verdict = match::accept(session, arrival_, Process::get().mover());
     }
     outcome_.fail = verdict.fail;
     if (verdict.fail == match::kDelivered) {

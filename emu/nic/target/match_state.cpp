@@ -32,6 +32,7 @@ View View::create(void* base, const Shape& shape) {
   header.rings = place(shape.ring_bytes);
   header.descriptors = place(shape.descriptors * sizeof(Descriptor));
   header.accesses = place(shape.accesses * sizeof(Access));
+  header.flights = place(shape.flights * kFlightBytes);
   header.descriptor_count = shape.descriptors;
   header.access_count = shape.accesses;
   header.bytes = at;
@@ -41,6 +42,7 @@ View View::create(void* base, const Shape& shape) {
   header.queue_pool = {0, 1, shape.queues, 0};
   header.counter_pool = {0, 1, shape.counters, 0};
   header.trigger_pool = {0, 1, shape.triggers, 0};
+  header.flight_pool = {0, 1, shape.flights, 0};
   pthread_mutexattr_t attributes;
   pthread_mutexattr_init(&attributes);
   pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
@@ -77,7 +79,8 @@ Result<View> View::open(void* base, std::uint64_t bytes) {
       !fits(header.rings, header.ring_bytes, 1) ||
       !fits(header.descriptors, header.descriptor_count, sizeof(Descriptor)) ||
       (header.descriptor_count != 0 && header.descriptor_count < header.entry_pool.capacity) ||
-      !fits(header.accesses, header.access_count, sizeof(Access)))
+      !fits(header.accesses, header.access_count, sizeof(Access)) ||
+      !fits(header.flights, header.flight_pool.capacity, kFlightBytes))
     return Errc::corrupt;
   return view;
 }

@@ -27,6 +27,7 @@
 //   triggers       Trigger[]
 //   descriptors    Descriptor[]            Portals 3: one for each entry, else none
 //   accesses       Access[]                Portals 3
+//   flights        Flight[]                messages whose bytes are being moved
 //   rings          EventSlot[]             blocks that the owner hands out
 //
 // One robust lock guards everything that is not an atomic. Each change of a word under it is noted in the
@@ -36,7 +37,7 @@
 namespace orrery::nic::match {
 
 inline constexpr std::uint64_t kMagic = 0x484354414d52524fULL;  // "ORRMATCH"
-inline constexpr std::uint32_t kVersion = 7;
+inline constexpr std::uint32_t kVersion = 8;
 inline constexpr std::uint32_t kInterfaces = 4;  // matching or not x logical or physical
 inline constexpr std::uint32_t kMaxPortals = 512;
 inline constexpr std::uint32_t kBuckets = 1u << 16;
@@ -364,6 +365,8 @@ struct JournalLine {
   std::uint64_t before;
 };
 
+inline constexpr std::uint64_t kFlightBytes = 192;  // of a Flight (match_unit.hpp)
+
 // A pool: items that were freed, and those that never were used.
 struct Pool {
   std::uint32_t free_first;
@@ -382,6 +385,7 @@ struct Shape {
   std::uint64_t ring_bytes = 64u << 20;
   std::uint32_t descriptors = 0;  // as many as entries, or none
   std::uint32_t accesses = 0;
+  std::uint32_t flights = 1024;  // a message without one is not ended when its mover dies
 };
 
 struct Header {
@@ -390,9 +394,9 @@ struct Header {
   std::uint32_t untold_stops;  // portals with kStopUntold
   std::uint64_t bytes;
   std::uint64_t interfaces, portals, buckets, entries, headers, queues, counters, triggers, rings,
-      descriptors,
-      accesses;  // offsets
-  Pool entry_pool, header_pool, queue_pool, counter_pool, trigger_pool;
+      descriptors, accesses,
+      flights;  // offsets
+  Pool entry_pool, header_pool, queue_pool, counter_pool, trigger_pool, flight_pool;
   std::uint64_t ring_bytes;
   std::uint32_t descriptor_count, access_count;
   std::uint64_t stamp;
@@ -413,7 +417,8 @@ constexpr std::uint64_t bytes_of(const Shape& shape) {
          std::uint64_t{kBuckets} * sizeof(Bucket) + shape.entries * sizeof(Entry) +
          shape.headers * sizeof(Unexpected) + shape.queues * sizeof(EventQueue) +
          shape.counters * sizeof(Counter) + shape.triggers * sizeof(Trigger) + shape.ring_bytes +
-         shape.descriptors * sizeof(Descriptor) + shape.accesses * sizeof(Access) + 4096;
+         shape.descriptors * sizeof(Descriptor) + shape.accesses * sizeof(Access) +
+         shape.flights * kFlightBytes + 4096;
 }
 
 // A mapped match unit. A value: does not own the mapping.

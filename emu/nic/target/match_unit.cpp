@@ -62,13 +62,20 @@ EventRecord event_of(const Unexpected& header, std::uint64_t user) {
   return event;
 }
 
-// An entry, or a search, has taken the header: its event, once the bytes are there.
+// An entry, or a search, has taken the header: its event, once the bytes are there or will not be.
 void deliver_claim(Session& session, const Unexpected& header, std::uint64_t user, std::uint32_t options,
-                   std::uint32_t counter) {
-  if ((options & (kNoOverflowEvent | kNoSuccessEvent)) == 0)
-    raise(session, session.view().portal(header.interface, header.portal).queue, event_of(header, user));
-  if ((options & kCountOverflow) != 0)
-    count(session, counter, (options & kCountBytes) != 0 ? header.moved : 1, 0);
+                   std::uint32_t counter, Fail outcome = kDelivered) {
+  const bool failed = outcome != kDelivered;
+  if ((options & kNoOverflowEvent) == 0 && (failed || (options & kNoSuccessEvent) == 0)) {
+    EventRecord event = event_of(header, user);
+    event.moved = failed ? 0 : header.moved;
+    event.fail = outcome;
+    raise(session, session.view().portal(header.interface, header.portal).queue, event);
+  }
+  if ((options & kCountOverflow) != 0) {
+    const std::uint64_t done = (options & kCountBytes) != 0 ? header.moved : 1;
+    count(session, counter, failed ? 0 : done, failed ? 1 : 0);
+  }
 }
 
 void claim(Session& session, std::uint32_t index, const NewEntry& what) {
@@ -251,18 +258,35 @@ void tell_stops(Session& session, std::uint32_t queue) {
   }
 }
 
-void hold(Session& session, const Arrival& arrival, Verdict* verdict) {
+void hold(Session& session, const Arrival& arrival, Verdict* verdict, std::uint64_t mover) {
   if (verdict->fail != kDelivered || verdict->in_flight) return;
   Entry& entry = session.view().entry(verdict->entry);
   PortalEntry& portal = session.view().portal(arrival.interface, arrival.portal);
   session.set(entry.in_flight, entry.in_flight + 1);
   session.set(portal.in_flight, portal.in_flight + 1);
   verdict->in_flight = true;
+  if (mover == 0) return;
+  const View& view = session.view();
+  verdict->flight = allocate(session, view.header().flight_pool,
+                             [&](std::uint32_t i) -> Flight& { return flight_of(view, i); });
+  if (verdict->flight == 0) return;
+  Flight& flight = flight_of(view, verdict->flight);
+  verdict->flight_generation = flight.generation;
+  flight.arrival = arrival;
+  flight.verdict = *verdict;
+  session.set(flight.mover, mover);
 }
 
-Verdict accept(Session& session, const Arrival& arrival) {
+void end_flight(Session& session, std::uint32_t index) {
+  const View& view = session.view();
+  const Arrival arrival = flight_of(view, index).arrival;
+  const Verdict verdict = flight_of(view, index).verdict;
+  finish(session, arrival, verdict, kUndeliverable);
+}
+
+Verdict accept(Session& session, const Arrival& arrival, std::uint64_t mover) {
   Verdict verdict = decide(session, arrival);
-  hold(session, arrival, &verdict);
+  hold(session, arrival, &verdict, mover);
   return verdict;
 }
 
@@ -270,6 +294,14 @@ void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fa
   const View& view = session.view();
   Entry& entry = view.entry(verdict.entry);
   if ((entry.options & kClassic) != 0) return classic::finish(session, arrival, verdict, outcome);
+  if (verdict.flight != 0) {
+    Flight& flight = flight_of(view, verdict.flight);
+    if (flight.mover == 0 || flight.generation != verdict.flight_generation) return;
+    session.set(flight.mover, std::uint64_t{0});
+    session.set(flight.generation, flight.generation + 1);
+    give_back(session, view.header().flight_pool, verdict.flight,
+              [&](std::uint32_t i) -> Flight& { return flight_of(view, i); });
+  }
   PortalEntry& portal = view.portal(entry.interface, entry.portal);
   // What decide() found room for may lie behind `count`: the queue has filled up since, or it is the second
   // event of this message.
@@ -296,8 +328,11 @@ void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fa
   if (verdict.unexpected != 0) {
     Unexpected& header = view.unexpected(verdict.unexpected);
     session.set(header.arriving, std::uint8_t{0});
-    if (header.claimed != 0) {
-      deliver_claim(session, header, header.claim_user, header.claim_options, header.claim_counter);
+    if (header.claimed != 0)
+      deliver_claim(session, header, header.claim_user, header.claim_options, header.claim_counter, outcome);
+    else if (failed)
+      unlink_header(session, verdict.unexpected);  // no entry takes what did not come
+    if (header.claimed != 0 || failed) {
       session.set(entry.held, entry.held - 1);
       free_header(session, verdict.unexpected);
     }

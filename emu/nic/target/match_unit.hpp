@@ -7,6 +7,7 @@
 #include "emu/nic/target/match_state.hpp"
 
 #include <cstdint>
+#include <type_traits>
 
 // The rules of a match unit: lists of entries that messages are matched with in order, messages that came
 // before their entry, events, counters, triggers. Every function changes the state of a Session that its
@@ -42,20 +43,57 @@ struct Verdict {
   std::uint64_t moved = 0;       // bytes to move
   bool unlinked = false;         // the entry left its list with it
   bool no_ack = false;
-  bool in_flight = false;  // the entry counts this message until finish()
-  std::uint32_t link = 0;  // Portals 3: what its two events have in common
+  bool in_flight = false;    // the entry counts this message until finish()
+  std::uint32_t link = 0;    // Portals 3: what its two events have in common
+  std::uint32_t flight = 0;  // index of its Flight, 0: none
+  std::uint32_t flight_generation = 0;
 };
+
+// A message whose bytes are being moved, from hold() to finish(): what it takes to end it where the process
+// that moves them has died.
+struct alignas(64) Flight {
+  std::uint64_t mover;  // mover_of() that process; 0: not in use
+  std::uint32_t generation;
+  std::uint32_t free_next;
+  Arrival arrival;
+  Verdict verdict;
+};
+static_assert(sizeof(Flight) == kFlightBytes && std::is_trivially_copyable_v<Flight>);
+// A process of this host, by its place in the job's directory.
+constexpr std::uint64_t mover_of(std::uint32_t slot, std::uint32_t generation) {
+  return std::uint64_t{generation} << 32 | (slot + 1);
+}
+constexpr std::uint32_t slot_of(std::uint64_t mover) { return static_cast<std::uint32_t>(mover) - 1; }
+constexpr std::uint32_t generation_of(std::uint64_t mover) { return static_cast<std::uint32_t>(mover >> 32); }
+inline Flight& flight_of(const View& view, std::uint32_t i) {
+  return reinterpret_cast<Flight*>(view.base() + view.header().flights)[i];
+}
 
 // ---- messages ----
 // Finds the entry for a message, by list order: priority, then overflow; then decides whether it is allowed.
-// With fail == kDelivered the caller moves `moved` bytes and calls finish(); else nothing was taken.
-Verdict accept(Session& session, const Arrival& arrival);
+// With fail == kDelivered the caller moves `moved` bytes and calls finish(); else nothing was taken. `mover`:
+// mover_of() the process that moves them, for whose death the unit's owner can end the message; 0: unknown.
+Verdict accept(Session& session, const Arrival& arrival, std::uint64_t mover = 0);
 // The same, for a message that the same session may finish(): it is not counted as in flight yet. hold()
 // counts it, where finish() comes in another session.
 Verdict decide(Session& session, const Arrival& arrival);
-void hold(Session& session, const Arrival& arrival, Verdict* verdict);
-// The bytes are there (ok), or could not be moved (segv). Raises the entry's events and counts.
+void hold(Session& session, const Arrival& arrival, Verdict* verdict, std::uint64_t mover = 0);
+// The bytes are there (ok), or could not be moved (segv). Raises the entry's events and counts. Of a message
+// that could not be moved no header is kept. Does nothing for one that end_flight() has ended.
 void finish(Session& session, const Arrival& arrival, const Verdict& verdict, Fail outcome);
+// Ends a message that is in flight as undeliverable. REQUIRES: its mover has died, or left the job.
+void end_flight(Session& session, std::uint32_t flight);
+// Ends those whose mover is gone. is_gone(mover) is called under the lock: it blocks on nothing.
+template <typename IsGone>
+void end_flights(Session& session, IsGone is_gone) {
+  const Pool& pool = session.view().header().flight_pool;
+  for (std::uint32_t i = 1; i < pool.fresh && pool.in_use != 0; ++i) {
+    const std::uint64_t mover = flight_of(session.view(), i).mover;
+    if (mover == 0 || !is_gone(mover)) continue;
+    end_flight(session, i);
+    session.commit_if_long();
+  }
+}
 
 // ---- entries ----
 struct NewEntry {

@@ -157,6 +157,70 @@ TEST_F(KillMatchAnywhere, AMatchsEndIsWholeOrDidNotHappen) {
       });
 }
 
+// Killed at any instruction of a match or behind it, a process leaves no message in flight once the survivor
+// has ended those of the dead.
+TEST_F(KillMatchAnywhere, WhatADeadProcessWasMovingIsEndedOnce) {
+  Bench bench;
+  run(
+      bench,
+      [&] {
+        while (bench.view.portal(0, 0).count[0] == 0)
+          ASSERT_TRUE(
+              bench.put_in(bench.entry(7, 1, kOpPut | kUseOnce | kNoLinkEvent | kNoUnlinkEvent)).ok());
+      },
+      [&] {
+        Session session(bench.view);
+        (void)accept(session, bench.message(7), mover_of(1, 1));
+      },
+      [&](bool whole) {
+        const bool taken = bench.view.portal(0, 0).count[0] == 0;
+        ASSERT_TRUE(taken || !whole);
+        ASSERT_EQ(bench.view.portal(0, 0).in_flight, taken ? 1u : 0u);
+        for (int twice = 0; twice < 2; ++twice) {
+          Session session(bench.view);
+          end_flights(session, [](std::uint64_t) { return true; });
+        }
+        EventRecord event{};
+        ASSERT_EQ(bench.next(&event), taken);
+        if (taken) {
+          ASSERT_EQ(event.type, kEventPut);
+          ASSERT_EQ(event.fail, kUndeliverable);
+          ASSERT_EQ(event.moved, 0u);
+        }
+        ASSERT_EQ(bench.next_type(), -1);
+        ASSERT_EQ(bench.view.portal(0, 0).in_flight, 0u);
+        ASSERT_EQ(bench.view.header().flight_pool.in_use, 0u);
+        ASSERT_EQ(bench.view.header().entry_pool.in_use, taken ? 0u : 1u);
+      });
+}
+
+TEST_F(KillMatchAnywhere, EndingTheMessagesOfTheDeadIsWholeOrDidNotHappen) {
+  Bench bench;
+  NewEntry overflow = bench.entry(0, 1, kOpPut | kNoLinkEvent);
+  overflow.list = kOverflow;
+  overflow.ignore_bits = UINT64_MAX;
+  ASSERT_TRUE(bench.put_in(overflow).ok());
+  const auto end = [&] {
+    Session session(bench.view);
+    end_flights(session, [](std::uint64_t mover) { return mover == mover_of(1, 1); });
+  };
+  run(
+      bench,
+      [&] {
+        Session session(bench.view);
+        if (bench.view.portal(0, 0).in_flight == 0) (void)accept(session, bench.message(7), mover_of(1, 1));
+      },
+      end,
+      [&](bool whole) {
+        const bool done = bench.view.portal(0, 0).in_flight == 0;
+        ASSERT_TRUE(done || !whole);
+        ASSERT_EQ(bench.view.header().flight_pool.in_use, done ? 0u : 1u);
+        ASSERT_EQ(bench.view.portal(0, 0).header_count, done ? 0u : 1u);
+        ASSERT_EQ(bench.view.entry(1).held, done ? 0u : 1u);
+        ASSERT_EQ(bench.next_type(), done ? static_cast<int>(kEventPut) : -1);
+      });
+}
+
 // A short message: matched, and its event raised, in one change.
 TEST_F(KillMatchAnywhere, AShortMessageIsWholeOrDidNotHappen) {
   Bench bench;
