@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 #include <pmi.h>
 #include <portals4.h>
@@ -26,12 +25,17 @@ void require(bool holds, const char* what) {
   std::_Exit(1);
 }
 
-// Until a put goes by the mapping of the target's memory, where the page that cannot be read kills this
-// process: a copy by the kernel fails, and the target is asked to move its memory meanwhile.
-[[noreturn]] void die_in_a_put(ptl_handle_ni_t ni, ptl_process_t target) {
+void* two_pages() {
   void* const pages = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   require(pages != MAP_FAILED, "no memory");
   std::memset(pages, 'x', 2 * kPage);
+  return pages;
+}
+
+// Until a put goes by the mapping of the target's memory, where the page that cannot be read kills this
+// process: a copy by the kernel fails, and the target is asked to move its memory meanwhile.
+[[noreturn]] void die_in_a_put(ptl_handle_ni_t ni, ptl_process_t target) {
+  void* const pages = two_pages();
   require(mprotect(static_cast<char*>(pages) + kPage, kPage, PROT_NONE) == 0, "mprotect");
   ptl_handle_eq_t queue{};
   require(PtlEQAlloc(ni, 64, &queue) == PTL_OK, "PtlEQAlloc");
@@ -66,10 +70,9 @@ int main() {
   ptl_pt_index_t index = 0;
   require(PtlEQAlloc(ni, 4096, &queue) == PTL_OK, "PtlEQAlloc");
   require(PtlPTAlloc(ni, 0, queue, kPortal, &index) == PTL_OK, "PtlPTAlloc");
-  std::vector<char> window(2 * kPage);
   ptl_me_t me{};
-  me.start = window.data();
-  me.length = window.size();
+  me.start = two_pages();
+  me.length = 2 * kPage;
   me.ct_handle = PTL_CT_NONE;
   me.uid = PTL_UID_ANY;
   // A failure is told all the same.
