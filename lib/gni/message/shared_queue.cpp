@@ -149,6 +149,7 @@ Errc SharedQueue::publish() {
 
 // Waits until as many instances of this node have published their queues as the attributes say.
 Errc SharedQueue::await_members() {
+  const Sleep here(attachment_, "GNI_MsgqInit");
   for (std::uint32_t patience = 0;; ++patience) {
     const Errc joined = membership_->look(attrs_.nloc_insts);
     if (joined == Errc::ok) break;

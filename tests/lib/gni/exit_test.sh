@@ -34,3 +34,6 @@ for call in CqVectorMonitor CqWaitEvent PostdataProbeWaitById EpPostDataWaitById
 done
 grep -Eq "(barrier 1|PMI_Init), (thread [0-9]+ in GNI_[A-Za-z]+ for [12]\.[0-9] s, )*GNI_CqWaitEvent for|in GNI_CqWaitEvent for" <<<"$said" ||
   { echo "the first thread's call is not in: $said"; exit 1; }
+# So does that of an instance that waits for others of its node, which never join its queue.
+said=$(timeout 60 "$orrery" run -n 1 --timeout 2 "$worker" join 0 2>&1)
+grep -Eq "GNI_MsgqInit for [12]\.[0-9] s" <<<"$said" || { echo "no GNI_MsgqInit in: $said"; exit 1; }
