@@ -365,6 +365,13 @@ void SharedQueue::learn(const Arrived& arrived) {
 }
 
 bool SharedQueue::wait_for_any(std::uint32_t timeout_ms) {
+  // What came before is handed over first. A look that finds nothing would say under a clock that the program
+  // waits, and what is not taken in yet holds its senders back.
+  if (!arrived_.empty()) {
+    (void)settle();
+    if (nic_.clock() != nullptr) nic_.clock()->found();
+    return true;
+  }
   std::int64_t wait = 0;
   if (timeout_ms != 0 && timeout_ms != kDoNotWait) {
     wait = std::int64_t{timeout_ms} * 1'000'000;

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
+#include <vector>
 
 #include <unistd.h>
 
@@ -143,6 +145,70 @@ void shared_queue(World& w) {
   BENCH_REQUIRE(GNI_MsgqProgress(queue, 100));
   const bool waited = now_ns() - start >= 100'000'000;
   std::printf("PE %d: joined, %s\n", w.rank(), waited ? "waited" : "did not wait");
+  PMI_Barrier();
+  while (GNI_MsgqRelease(queue) == GNI_RC_NOT_DONE) {
+  }
+}
+
+namespace {
+int keep_one(std::uint32_t /*id*/, std::uint32_t /*address*/, void* message, std::uint8_t /*tag*/,
+             void* context) {
+  auto& numbers = *static_cast<std::vector<int>*>(context);
+  int value = 0;
+  std::memcpy(&value, message, sizeof value);
+  numbers.push_back(value);
+  return 0;
+}
+}  // namespace
+
+// Each PE sends to each other one, which is on another node. It takes one message a call and looks at a queue
+// of its own in between: in vain, but it finds messages all the while.
+void one_by_one(World& w) {
+  gni_msgq_attr_t attrs{};
+  attrs.max_msg_sz = 64;
+  attrs.smsg_q_sz = 8;
+  attrs.rcv_pool_sz = 64;
+  attrs.num_msgq_eps = static_cast<std::uint32_t>(w.size());
+  attrs.nloc_insts = 1;
+  attrs.rcv_cq_sz = 64;
+  std::vector<int> numbers;
+  gni_msgq_handle_t queue = nullptr;
+  BENCH_REQUIRE(GNI_MsgqInit(w.session.nic, keep_one, &numbers, nullptr, &attrs, &queue));
+  std::vector<gni_ep_handle_t> to(static_cast<std::size_t>(w.size()));
+  gni_msgq_ep_attr_t mine{};
+  const auto others = [&](const auto& body) {
+    for (int pe = 0; pe < w.size(); ++pe)
+      if (pe != w.rank()) body(pe, w.session.addresses[static_cast<std::size_t>(pe)]);
+  };
+  others([&](int, std::uint32_t address) {
+    std::uint32_t bytes = 0;
+    BENCH_REQUIRE(GNI_MsgqGetConnAttrs(queue, address, &mine, &bytes));
+  });
+  auto ends = bench::all_gather(mine, w.rank(), w.size());
+  others([&](int pe, std::uint32_t address) {
+    BENCH_REQUIRE(GNI_MsgqConnect(queue, address, &ends[static_cast<std::size_t>(pe)]));
+    to[static_cast<std::size_t>(pe)] = w.session.endpoint(pe, w.source);
+  });
+  PMI_Barrier();
+  const std::int64_t start = now_ns();
+  constexpr int kMessages = 300;
+  const auto due = static_cast<std::size_t>(kMessages * (w.size() - 1));
+  std::vector<int> sent(to.size());
+  for (std::size_t all_sent = 0; all_sent < due || numbers.size() < due;) {
+    for (std::size_t pe = 0; pe < to.size(); ++pe) {
+      if (to[pe] == nullptr || sent[pe] == kMessages) continue;
+      const gni_return_t rc = GNI_MsgqSend(queue, to[pe], &sent[pe], sizeof sent[pe], nullptr, 0, 0, 0);
+      if (rc == GNI_RC_NOT_DONE) continue;
+      bench::require(rc, "GNI_MsgqSend");
+      ++sent[pe];
+      ++all_sent;
+    }
+    (void)GNI_MsgqProgress(queue, 0);
+    gni_cq_entry_t event = 0;
+    (void)GNI_CqGetEvent(w.source, &event);
+  }
+  const std::int64_t took = now_ns() - start;
+  std::printf("PE %d: %zu taken, %" PRId64 " ns\n", w.rank(), numbers.size(), took);
   PMI_Barrier();
   while (GNI_MsgqRelease(queue) == GNI_RC_NOT_DONE) {
   }

@@ -151,6 +151,7 @@ void wire_up(World& w, int round);
 void messages(World& w);
 void engine_messages(World& w);
 void shared_queue(World& w);
+void one_by_one(World& w);
 // `branch`: PEs below each engine.
 void reduce(World& w, int branch);
 

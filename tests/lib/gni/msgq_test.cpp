@@ -183,6 +183,30 @@ TEST_F(Queues, WithoutABufferASendIsNotDone) {
   }
 }
 
+TEST_F(Queues, WhatACallbackHasLeftBehindHoldsTheSendersBack) {
+  connect();
+  inbox.answer = 0;
+  std::array<std::uint64_t, 4> words{};
+  int sent = 0;
+  for (int round = 0; round < 6; ++round) {
+    while (leader() && sent < 2000 &&
+           GNI_MsgqSend(queue, to(there.back()), words.data(), sizeof words, nullptr, 0, 7, 7) ==
+               GNI_RC_SUCCESS)
+      ++sent;
+    pmi.barrier();
+    if (here.back() == pmi.rank) (void)GNI_MsgqProgress(queue, 0);
+    pmi.barrier();
+  }
+  // A queue has 128 buffers. The first call empties them, and the others take what it left behind.
+  EXPECT_LE(sent, 2 * 128 + 6);
+  inbox.answer = 1;
+  const auto all = static_cast<std::size_t>(pmi.gather(sent)[static_cast<std::size_t>(there.front())]);
+  const std::time_t give_up = std::time(nullptr) + 60;
+  while (here.back() == pmi.rank && inbox.came.size() < all && std::time(nullptr) < give_up)
+    (void)GNI_MsgqProgress(queue, 0);
+  EXPECT_EQ(inbox.came.size(), here.back() == pmi.rank ? all : 0);
+}
+
 TEST_F(Queues, WhatIsNotConnectedIsNoMatch) {
   std::uint64_t word = 1;
   for (int pe = 0; pe < pmi.size; ++pe)
