@@ -84,9 +84,11 @@ Errc SharedQueue::attempt() {
   if (posted != Errc::ok) return posted == Errc::no_resource ? Errc::not_done : posted;
   flying_ = true;
   flight_.posted = true;
-  const std::int64_t deadline = monotonic_ns() + kOutcomeNs;
+  // By the program's clock: in virtual time the PEs that have the turn meanwhile may take longer in real
+  // time, and what the sender is told must not depend on that.
+  const std::int64_t deadline = nic_.waits().now_ns() + kOutcomeNs;
   std::optional<Errc> known = outcome();
-  while (!known && monotonic_ns() < deadline) {
+  while (!known && nic_.waits().now_ns() < deadline) {
     yield_cpu();
     known = outcome();
   }

@@ -223,6 +223,14 @@ INSTANTIATE_TEST_SUITE_P(Clock, Jitter,
                                            Jittered{4, {"reduce", ""}}),
                          [](const auto& info) { return info.param.what.front(); });
 
+TEST(VirtualTime, AQueueWhoseMessagesAreTakenOneByOneIsExact) {
+  const Ran first = looking_run(4, {"one_by_one"});
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(first.err.find("not exact"), std::string::npos) << first.err;
+  EXPECT_NE(first.out.find("PE 3: 900 taken"), std::string::npos) << first.out;
+  EXPECT_EQ(lines_of(looking_run(4, {"one_by_one"}).out), lines_of(first.out));
+}
+
 TEST(Start, TheClockHasOneBeginning) {
   const Ran ran = looking_run(2, {"start"});
   ASSERT_EQ(ran.code, 0) << ran.err;

@@ -200,15 +200,6 @@ TEST(VirtualTime, InstancesOfANodeJoinTheirQueueAndWaitInItsTime) {
   EXPECT_EQ(sorted_lines(ran.out), "PE 0: joined, waited\nPE 1: joined, waited\nPE 2: joined, waited\n");
 }
 
-TEST(VirtualTime, AQueueWhoseMessagesAreTakenOneByOneIsExact) {
-  const Ran first = run(4, {"one_by_one"});
-  ASSERT_EQ(first.code, 0) << first.err;
-  EXPECT_EQ(first.err.find("not exact"), std::string::npos) << first.err;
-  EXPECT_NE(first.out.find("PE 3: 900 taken"), std::string::npos) << first.out;
-  const Ran again = run(4, {"one_by_one"});
-  EXPECT_EQ(sorted_lines(again.out), sorted_lines(first.out));
-}
-
 TEST(VirtualTime, IsTheSameBesideProcessesThatUseEveryCore) {
   const Ran alone = run(4, {"all_to_all", "50"});
   std::vector<pid_t> hogs;
