@@ -5,17 +5,12 @@
 #include "emu/base/config.hpp"
 #include "emu/base/log.hpp"
 #include "emu/base/timed_path.hpp"
-#include "emu/base/unique_fd.hpp"
-#include "emu/clock/wait_words.hpp"
+#include "emu/clock/thread_stat.hpp"
 #include "emu/job/process_stat.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <array>
-#include <charconv>
+#include <utility>
 
-#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,41 +19,12 @@ namespace orrery::clock {
 namespace {
 
 constexpr std::int64_t kLookNs = 100'000'000;     // how often a PE that waits looks after the one that runs
+constexpr std::int64_t kGlanceNs = 2'000'000;     // and after the one that looks, while time stands still
 constexpr int kLooksBlocked = 5;                  // without any processor time: blocked in something foreign
 constexpr std::int64_t kStuckNs = 1'000'000'000;  // without a turn for any PE: no thread will ask for one
 constexpr int kSlicesToPeek = 10;                 // of kLookNs
 constexpr int kLooksHint = 100;                   // 10 s of waiting for one PE: it is reported
-// What a turn is for.
-constexpr std::uint32_t kForItself = 1, kForDebts = 2;
-
 constexpr std::uint32_t holder_of(std::uint32_t token) { return token >> 1; }
-
-// State and processor time of one thread of another process; state '?' when there is none.
-struct ThreadStat {
-  char state = '?';
-  std::uint64_t ticks = 0;
-};
-ThreadStat thread_stat(int pid, int tid) {
-  const UniqueFd fd(::open(fmt::format("/proc/{}/task/{}/stat", pid, tid).c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 1024> text;
-  const auto bytes = fd.valid() ? syscall(SYS_read, fd.get(), text.data(), text.size()) : -1;
-  if (bytes <= 0) return {};
-  std::string_view rest(text.data(), static_cast<std::size_t>(bytes));
-  const auto name_end = rest.rfind(')');
-  if (name_end == std::string_view::npos || rest.size() < name_end + 3) return {};
-  rest.remove_prefix(name_end + 2);
-  ThreadStat stat{.state = rest[0]};
-  for (int field = 3; field < 15 && !rest.empty(); ++field) {
-    const auto space = rest.find(' ');
-    rest.remove_prefix(space == std::string_view::npos ? rest.size() : space + 1);
-    if (field >= 13) {
-      std::uint64_t ticks = 0;
-      (void)std::from_chars(rest.data(), rest.data() + rest.size(), ticks);
-      stat.ticks += ticks;
-    }
-  }
-  return stat;
-}
 
 }  // namespace
 
@@ -112,19 +78,19 @@ ORRERY_TIMED_PATH bool Turns::owed_before(std::uint32_t pe, std::int64_t key, Ef
 ORRERY_TIMED_PATH void Turns::collect_from(std::uint32_t pe, std::int64_t until) {
   self().state.store(PeState::waiting, std::memory_order_relaxed);
   board_.header.owed_until.store(until, std::memory_order_relaxed);
-  hand_on(pe, kForDebts);
+  hand_on(pe, Grant::debts);
   // Its turn over, the turn comes back: this PE is still the earliest.
   (void)await_grant();
 }
 
 // ---- turns ----
 
-ORRERY_TIMED_PATH void Turns::hand_on(std::uint32_t next, std::uint32_t grant) {
+ORRERY_TIMED_PATH void Turns::hand_on(std::uint32_t next, Grant grant) {
   PeSlot& slot = board_.pes[next];
   board_.header.turns.fetch_add(1, std::memory_order_relaxed);
   // Release: the next one sees everything that was done before its turn. The grant comes last.
   board_.header.token.store(token_of(next, false), std::memory_order_release);
-  slot.grant.store(grant, std::memory_order_seq_cst);
+  slot.grant.store(static_cast<std::uint32_t>(grant), std::memory_order_seq_cst);
   if (slot.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(slot.grant, 1);
 }
 
@@ -140,11 +106,11 @@ ORRERY_TIMED_PATH void Turns::give_away() {
       Effect effect;
       if (owed_before(next, key, &effect)) {
         board_.header.owed_until.store(key, std::memory_order_relaxed);
-        return hand_on(effect.pe, kForDebts);
+        return hand_on(effect.pe, Grant::debts);
       }
-      if (next != self_) return hand_on(next, kForItself);
+      if (next != self_) return hand_on(next, Grant::turn);
       token.store(token_of(self_, false), std::memory_order_release);
-      self().grant.store(1, std::memory_order_release);
+      self().grant.store(static_cast<std::uint32_t>(Grant::turn), std::memory_order_release);
       return;
     }
     bool someone_left = false, foreign = false;
@@ -166,6 +132,7 @@ ORRERY_TIMED_PATH void Turns::give_away() {
     if (!someone_has_key() ||
         !token.compare_exchange_strong(untaken, token_of(self_, true), std::memory_order_acq_rel))
       return;
+    go_on();
   }
 }
 
@@ -179,8 +146,11 @@ ORRERY_TIMED_PATH bool Turns::await_grant(bool peeks) {
       // Announced before the grant is looked at again: see hand_on.
       mine.sleeping.store(1, std::memory_order_seq_cst);
       while (mine.grant.load(std::memory_order_seq_cst) == 0) {
-        if (peeks && stands()) break;
-        if (futex_wait_for(mine.grant, 0, kLookNs)) continue;
+        if (futex_wait_for(mine.grant, 0, is_next_to_looker() ? kGlanceNs : kLookNs)) continue;
+        if (stands()) {
+          look_after_looker(watched);
+          continue;
+        }
         if (look_after_holder(watched)) break;
         // Time goes on without it: it looks now and then all the same.
         if (peeks && ++watched.slices % kSlicesToPeek == 0 &&
@@ -192,21 +162,19 @@ ORRERY_TIMED_PATH bool Turns::await_grant(bool peeks) {
       }
       mine.sleeping.store(0, std::memory_order_relaxed);
     }
-    if (peeks && !granted() && stands()) {
-      mine.peek.store(Peek::looks, std::memory_order_seq_cst);
-      // Announced before it is looked at again: see go_on.
-      if (stands()) return false;
-      mine.peek.store(Peek::may, std::memory_order_seq_cst);
-    }
     if (granted()) {
       const std::uint32_t grant = mine.grant.exchange(0, std::memory_order_acquire);
+      if (!is_for_time(grant)) {
+        if (peeks && begins_to_look(grant)) return false;
+        continue;
+      }
       std::uint32_t expected = token_of(self_, false);
       // Acquire: pairs with hand_on. It fails when we were overtaken before we woke: then it is another PE's
       // turn, and ours comes again.
       if (!board_.header.token.compare_exchange_strong(expected, token_of(self_, true),
                                                        std::memory_order_acq_rel))
         continue;
-      if (grant != kForDebts) break;
+      if (grant != static_cast<std::uint32_t>(Grant::debts)) break;
       debtor_.pay(board_.header.owed_until.load(std::memory_order_relaxed));
       give_away();
       watched = {};
@@ -347,8 +315,11 @@ ORRERY_TIMED_PATH bool Turns::turn_at(std::int64_t key, Wakes wakes, WaitsFor wh
   mine.waits_for.store(why, std::memory_order_relaxed);
   mine.state.store(PeState::waiting, std::memory_order_relaxed);
   mine.peek.store(peeks ? Peek::may : Peek::no, std::memory_order_relaxed);
+  if (std::exchange(does_something_, false)) {
+    by_themselves_ = board_.header.by_themselves.load(std::memory_order_relaxed);
+    brought_ = board_.header.brought.load(std::memory_order_relaxed);
+  }
   give_away();
-  peeks_ = 0;
   if (!await_grant(peeks)) return false;
   mine.wakes.store(Wakes::no, std::memory_order_relaxed);
   mine.now.store(time_, std::memory_order_relaxed);
@@ -470,25 +441,6 @@ void Turns::finish() {
   mine.state.store(PeState::gone, std::memory_order_relaxed);
   board_.keys[self_].store(kNever, std::memory_order_relaxed);
   give_away();
-}
-
-// ---- deadlock ----
-
-void Turns::report_deadlock() {
-  log::error("deadlock in virtual time: no PE can go on");
-  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
-    const PeSlot& slot = board_.pes[pe];
-    const PeState state = slot.state.load(std::memory_order_relaxed);
-    const double at = static_cast<double>(slot.now.load(std::memory_order_relaxed)) / 1e6;
-    if (state == PeState::gone)
-      log::error("  PE {}: has ended, at {:.6f} us", pe, at);
-    else
-      log::error("  PE {}: {}, since {:.6f} us, {} operations of its own under way", pe,
-                 words_of(slot.waits_for.load(std::memory_order_relaxed)), at,
-                 slot.pending.load(std::memory_order_relaxed));
-  }
-  board_.header.ended.store(1, std::memory_order_release);
-  _exit(kExitDeadlock);
 }
 
 }  // namespace orrery::clock

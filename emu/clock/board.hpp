@@ -33,13 +33,13 @@ enum class PeState : std::uint32_t {
 // Whether what ends a PE's wait may come from outside the clock: another process, another thread.
 enum class Peek : std::uint32_t {
   no = 0,
-  may = 1,    // its program looks for it when nothing happens in virtual time any more
-  looks = 2,  // it does so now, without the turn
+  may = 1,    // its program looks for it, in its turn, when nothing happens in virtual time any more
+  looks = 2,  // it does so now, without the turn of the clock
   came = 3,   // it has found something, and goes on when time does
 };
 
-// Whether nothing happens in virtual time until something comes from outside: PEs look for that, without the
-// turn. It ends when something has come, and a moment of real time has passed for others to find it too.
+// Whether nothing happens in virtual time until something comes from outside: PEs look for that, one after
+// another. It ends when something has come, and a moment of real time has passed for others to find it too.
 enum class Standstill : std::uint32_t { none = 0, stands = 1, ends = 2 };
 
 // What has happened to a PE; data: a message came whose event follows (data_touch.hpp).
@@ -52,8 +52,17 @@ enum class Wakes : std::uint32_t { no = 0, yes = 1, before = 2 };
 // What a PE waits for, for the report of a deadlock.
 enum class WaitsFor : std::uint32_t { nothing = 0, event, poll, sleep, barrier, memory, end };
 
+// What a PE that waits is woken for.
+enum class Grant : std::uint32_t {
+  none = 0,
+  turn = 1,   // the turn is this PE's
+  debts = 2,  // for what it owes alone
+  look = 3,   // time stands still, and its program looks
+  out = 4,    // another thread of its process is to get in meanwhile
+};
+
 struct alignas(64) PeSlot {
-  FutexWord grant;                      // 1: the turn is this PE's; 2: for what it owes alone
+  FutexWord grant;                      // what the PE is woken for: Grant
   std::atomic<std::uint32_t> sleeping;  // it sleeps on `grant`
   std::atomic<PeState> state;
   std::atomic<WaitsFor> waits_for;
@@ -90,6 +99,12 @@ struct alignas(64) BoardHeader {
   std::atomic<std::int64_t> came_ns;    // monotonic_ns() when a PE found something, 0: none has yet
   std::atomic<std::int64_t> stood_ns;   // and since when it stands
   std::atomic<std::int64_t> stuck_ns;   // and since when no PE can go on, of which none looks
+  // While it stands: the PE that looks (kNobody: between two of them), the one that did before, how many
+  // looks there were, and how often it was the turn of all.
+  std::atomic<std::uint32_t> looker, last_looker;
+  std::atomic<std::uint32_t> looks, rounds;
+  std::atomic<std::int64_t> round_ns;                 // when the last of those rounds began
+  std::atomic<std::uint32_t> by_themselves, brought;  // how often PEs went on so (Turns::note_came)
   alignas(64) std::atomic<std::uint64_t> turns, tasks, operations, overtaken;
   std::atomic<std::uint64_t> late;               // optimistic: effects behind what was seen already
   std::atomic<std::uint32_t> asked_nodes;        // 1: what an operation costs depended on its target's state
@@ -116,7 +131,7 @@ struct Board {
   std::atomic<std::int64_t> quiet_at[kMaxPes];
 };
 inline constexpr std::uint64_t kBoardMagic = 0x6b636f6c43524fULL;  // "ORClock"
-inline constexpr std::uint32_t kBoardVersion = 12;
+inline constexpr std::uint32_t kBoardVersion = 13;
 inline constexpr int kExitDeadlock = 75;
 constexpr std::uint32_t token_of(std::uint32_t pe, bool inside) { return pe << 1 | (inside ? 1 : 0); }
 inline constexpr std::uint32_t kNobody = UINT32_MAX >> 1;
@@ -161,6 +176,8 @@ class Turns {
   bool peek_again(bool alone, const void* source, bool elsewhere);
   // Returns with the turn.
   void come_back();
+  // The program does something else than look.
+  void note_done() { does_something_ = true; }
   // This PE waits, in another thread, and wants a turn all the same, at `at` or as early as it can be had.
   // Any thread.
   void ask(std::int64_t at);
@@ -229,7 +246,7 @@ class Turns {
   std::uint32_t earliest(std::int64_t* key) const;
   bool owed_before(std::uint32_t pe, std::int64_t key, Effect* effect) const;
   static bool move_on(Board::Mark& mark, std::int64_t at, std::uint32_t number);
-  void hand_on(std::uint32_t next, std::uint32_t grant);
+  void hand_on(std::uint32_t next, Grant grant);
   bool await_grant(bool peeks = false);
   Standstill standstill() const {
     return static_cast<Standstill>(board_.header.stands.load(std::memory_order_seq_cst) & 3);
@@ -239,12 +256,24 @@ class Turns {
   bool someone_has_key() const;
   void stand_still();
   void go_on();
+  bool is_granted() const { return is_for_time(board_.pes[self_].grant.load(std::memory_order_seq_cst)); }
+  static bool is_for_time(std::uint32_t grant) {
+    return grant == static_cast<std::uint32_t>(Grant::turn) ||
+           grant == static_cast<std::uint32_t>(Grant::debts);
+  }
+  bool begins_to_look(std::uint32_t grant);
+  bool keeps_looking(const void* source);
+  bool is_settling_down() const;
+  void pass_look();
+  void hand_look_on(std::uint32_t after);
   void rest();
   bool is_expected();
   void bury_the_dead();
   void note_quiet(bool alone, const void* source);
   void note_rest(bool alone, const void* source, bool elsewhere);
+  bool is_quiet(std::uint32_t pe) const;
   bool all_are_quiet() const;
+  void note_patience();
   void await_settled();
   void end_standstill();
   struct Watched {
@@ -253,8 +282,15 @@ class Turns {
     int looks = 0;           // in a row at which it had not moved
     int all_looks = 0;       // in a row at which it had the turn
     int slices = 0;
+    // While time stands still: the PE that looks, its looks, and monotonic_ns() since when it slept.
+    std::uint32_t looker = kNobody, looked = 0;
+    std::int64_t since = 0;
   };
   bool look_after_holder(Watched& watched);
+  void look_after_looker(Watched& watched);
+  bool is_next_to_looker() const {
+    return stands() && board_.header.last_looker.load(std::memory_order_relaxed) == self_;
+  }
   void give_away();
 
   const std::int64_t patience_ns_;  // of a standstill
@@ -266,7 +302,10 @@ class Turns {
   Debtor& debtor_;
   std::int64_t time_ = 0;
   std::uint32_t barrier_ = 0;  // the one that it arrived at last
-  std::uint32_t peeks_ = 0;    // in a row
+  // Looks in vain since it was this PE's turn to look, and at which source the first of them was.
+  std::uint32_t turn_looks_ = 0;
+  const void* turn_source_ = nullptr;
+  std::uint32_t free_looks_ = 0;  // at free sources, in a row
   // A moment, monotonic_ns(), at which all slept around a program that looks in real time; 0: none is known.
   // At which source it looked then, and how often it has looked since, and there.
   struct Asleep {
@@ -275,8 +314,8 @@ class Turns {
     std::uint32_t rounds = 0, looks = 0;
   };
   Asleep asleep_;
-  // A moment at which the process's other threads slept, and how often the program has looked in vain since:
-  // at all, and at the source at which it looked first then.
+  // Of the wait: a moment at which all around the program slept that may bring something, and how often it has
+  // looked in vain since: at all, and at the source at which it looked first then.
   struct Rest {
     std::uint64_t mark = 0;  // 0: none is known
     const void* source = nullptr;
@@ -284,7 +323,10 @@ class Turns {
     bool is_known = true;  // it looks at the NIC alone
   };
   Rest rest_;
-  static bool goes_on_by_itself(const Rest& rest);
+  // The program has done something but look since it waited last; and what the board's counts were when it did.
+  bool does_something_ = true;
+  std::uint32_t by_themselves_ = 0, brought_ = 0;
+  void note_came(const Rest& rest);
 };
 
 }  // namespace orrery::clock

@@ -3,10 +3,15 @@
 
 // When nothing can happen in virtual time any more, but a PE's program waits by looking: what it looks for
 // may come from outside the clock (the launcher, a socket, another thread). Time stands still then, and the
-// programs look, all of them, in real time. A PE that finds something goes on, at the latest time that any PE
-// has: so it does not matter which of them is the first to find what came to all.
+// programs look in real time, one after another in the order of the PEs' numbers, so many looks each: so what
+// they do between the looks, and find in memory that they share, is the same in every run. A PE that finds
+// something goes on, at the latest time that any PE has, when the others have looked behind it: so it does
+// not matter which of them is the first to find what came to all.
 #include "emu/base/log.hpp"
 #include "emu/clock/board.hpp"
+#include "emu/clock/look_source.hpp"
+#include "emu/clock/thread_stat.hpp"
+#include "emu/clock/wait_words.hpp"
 #include "emu/job/process_stat.hpp"
 
 #include <algorithm>
@@ -24,13 +29,19 @@ constexpr std::int64_t kSettleNs = 20'000'000;
 // that could bring something. Else they are waited for so long.
 constexpr std::int64_t kQuietNs = 2'000'000, kLongestSettleNs = 2'000'000'000;
 constexpr std::uint32_t kQuietRounds = 2, kLooksAway = 512, kLooksAtRest = 64;
-// How long those that look are waited for.
+// How long one that looks is waited for.
 constexpr std::int64_t kLookEndsNs = 5'000'000'000;
 // How long what came to a PE in virtual time may be seen before its key says when.
 constexpr std::int64_t kTouchNs = 5'000'000;
-constexpr std::uint32_t kEagerPeeks = 64, kYieldingPeeks = 256, kShortRests = 2000;
-constexpr std::int64_t kShortRestNs = 100'000, kLongRestNs = 1'000'000;
-constexpr std::uint32_t kBuryEvery = 256;  // rests
+// Looks of a PE before it is another one's turn to look: so many, and until it is back at the first source.
+constexpr std::uint32_t kTurnLooks = 64, kMostTurnLooks = 512;
+// Rounds of all PEs without a rest between them; later one as long as the round, within limits.
+constexpr std::uint32_t kEagerRounds = 8;
+constexpr std::int64_t kShortRestNs = 100'000, kLongRestNs = 5'000'000;
+constexpr std::uint32_t kBuryEvery = 256;  // rounds
+constexpr std::int64_t kSettleStepNs = 1'000'000;
+// The PE that looks sleeps for so long in something else: it is the next one's turn.
+constexpr std::int64_t kAsleepNs = 5'000'000;
 
 }  // namespace
 
@@ -64,15 +75,16 @@ void Turns::stand_still() {
     latest = std::max(latest, board_.pes[pe].now.load(std::memory_order_relaxed));
   std::uint32_t word = h.stands.load(std::memory_order_seq_cst);
   if ((word & 3) != static_cast<std::uint32_t>(Standstill::none)) return;
+  const std::int64_t now = monotonic_ns();
   h.stands_at.store(latest, std::memory_order_relaxed);
   h.came_ns.store(0, std::memory_order_relaxed);
-  h.stood_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  h.stood_ns.store(now, std::memory_order_relaxed);
+  h.round_ns.store(now, std::memory_order_relaxed);
+  h.rounds.store(0, std::memory_order_relaxed);
+  h.last_looker.store(self_, std::memory_order_relaxed);
+  h.looker.store(kNobody, std::memory_order_relaxed);
   // Sequentially consistent: after the times.
-  if (!h.stands.compare_exchange_strong(word, word | 1, std::memory_order_seq_cst)) return;
-  for (std::uint32_t pe = 0; pe < h.pes; ++pe) {
-    PeSlot& slot = board_.pes[pe];
-    if (pe != self_ && slot.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(slot.grant, 1);
-  }
+  if (h.stands.compare_exchange_strong(word, word | 1, std::memory_order_seq_cst)) hand_look_on(h.pes - 1);
 }
 
 // Time goes on, by one that came back from elsewhere.
@@ -84,13 +96,18 @@ void Turns::go_on() {
 
 bool Turns::peek_again(bool alone, const void* source, bool elsewhere) {
   PeSlot& mine = self();
+  free_looks_ = is_free_source(source) ? free_looks_ + 1 : 0;
+  const auto goes_on = [&] {
+    return !is_granted() && stands() && board_.header.looker.load(std::memory_order_seq_cst) == self_;
+  };
+  // In which of an engine's rounds it looks there is an accident. It takes no part, unless it is all of it.
+  if (free_looks_ != 0 && free_looks_ <= kTurnLooks && goes_on()) return false;
   note_quiet(alone, source);
   note_rest(alone, source, elsewhere);
-  if (mine.grant.load(std::memory_order_seq_cst) == 0 && stands()) {
-    rest();
-    if (mine.grant.load(std::memory_order_seq_cst) == 0 && stands()) return false;
-  }
+  board_.header.looks.fetch_add(1, std::memory_order_relaxed);
+  if (goes_on() && keeps_looking(source)) return false;
   mine.peek.store(Peek::may, std::memory_order_seq_cst);
+  if (stands()) pass_look();
   if (!await_grant(true)) return false;
   rest_ = {};
   mine.wakes.store(Wakes::no, std::memory_order_relaxed);
@@ -98,15 +115,127 @@ bool Turns::peek_again(bool alone, const void* source, bool elsewhere) {
   return true;
 }
 
+// ---- whose turn it is to look ----
+
+// What a PE is woken for that waits. False: it goes on waiting.
+bool Turns::begins_to_look(std::uint32_t grant) {
+  PeSlot& mine = self();
+  if (grant == static_cast<std::uint32_t>(Grant::look) &&
+      board_.header.looker.load(std::memory_order_seq_cst) != self_)
+    return false;
+  turn_looks_ = 0;
+  mine.peek.store(Peek::looks, std::memory_order_seq_cst);
+  // Announced before it is looked at: see end_standstill.
+  if (stands()) return true;
+  mine.peek.store(Peek::may, std::memory_order_seq_cst);
+  return false;
+}
+
+bool Turns::keeps_looking(const void* source) {
+  if (is_quiet(self_)) return false;
+  if (turn_looks_++ == 0) turn_source_ = source;
+  return turn_looks_ < kTurnLooks || (source != turn_source_ && turn_looks_ < kMostTurnLooks);
+}
+
+// Whether a PE has found something so lately that the others are left alone: what comes to them, too, is on
+// its way.
+bool Turns::is_settling_down() const {
+  const std::int64_t came = board_.header.came_ns.load(std::memory_order_seq_cst);
+  return came != 0 && monotonic_ns() - came < kSettleNs;
+}
+
+void Turns::pass_look() {
+  BoardHeader& h = board_.header;
+  std::uint32_t looker = self_;
+  if (h.looker.compare_exchange_strong(looker, kNobody, std::memory_order_seq_cst))
+    h.last_looker.store(self_, std::memory_order_relaxed);
+  else if (looker != kNobody)
+    return;
+  if (!is_settling_down()) hand_look_on(self_);
+}
+
+// To the PE behind `after`. Any PE's call; it does nothing while one looks.
+void Turns::hand_look_on(std::uint32_t after) {
+  BoardHeader& h = board_.header;
+  for (std::uint32_t step = 1; step <= h.pes; ++step) {
+    const std::uint32_t next = (after + step) % h.pes;
+    PeSlot& slot = board_.pes[next];
+    if (slot.peek.load(std::memory_order_seq_cst) != Peek::may || is_quiet(next)) continue;
+    if (next <= after) rest();
+    std::uint32_t nobody = kNobody;
+    if (!h.looker.compare_exchange_strong(nobody, next, std::memory_order_seq_cst)) return;
+    std::uint32_t none = 0;
+    (void)slot.grant.compare_exchange_strong(none, static_cast<std::uint32_t>(Grant::look),
+                                             std::memory_order_seq_cst);
+    if (slot.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(slot.grant, 1);
+    return;
+  }
+}
+
+// Between two rounds.
+void Turns::rest() {
+  BoardHeader& h = board_.header;
+  PeSlot& mine = self();
+  const std::uint32_t rounds = h.rounds.fetch_add(1, std::memory_order_relaxed);
+  if (rounds > kEagerRounds) {
+    const std::int64_t took = monotonic_ns() - h.round_ns.load(std::memory_order_relaxed);
+    const std::uint32_t slept = mine.sleeping.exchange(1, std::memory_order_seq_cst);
+    (void)futex_wait_for(mine.grant, 0, std::clamp(took, kShortRestNs, kLongRestNs));
+    mine.sleeping.store(slept, std::memory_order_relaxed);
+  }
+  h.round_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  if (rounds % kBuryEvery == kBuryEvery - 1) bury_the_dead();
+  note_patience();
+}
+
+void Turns::note_patience() {
+  const BoardHeader& h = board_.header;
+  if (h.ended.load(std::memory_order_acquire) != 0) _exit(kExitDeadlock);
+  if (stands() && h.came_ns.load(std::memory_order_relaxed) == 0 &&
+      monotonic_ns() - h.stood_ns.load(std::memory_order_relaxed) > patience_ns_)
+    report_deadlock();
+}
+
+// It may sleep in something else, have died, or have been stopped: then the next one looks.
+void Turns::look_after_looker(Watched& watched) {
+  BoardHeader& h = board_.header;
+  note_patience();
+  std::uint32_t looker = h.looker.load(std::memory_order_seq_cst);
+  const std::uint32_t looked = h.looks.load(std::memory_order_relaxed);
+  const std::int64_t now = monotonic_ns();
+  if (looker == self_) return;
+  if (looker != watched.looker || looked != watched.looked)
+    watched = {.looker = looker, .looked = looked, .since = now};
+  const std::int64_t unchanged = now - watched.since;
+  if (looker >= h.pes) {
+    // Between two of them, unless the one that was to hand it on has died.
+    if (unchanged > kLookEndsNs || (unchanged > kAsleepNs && !is_settling_down())) hand_look_on(self_);
+    return;
+  }
+  PeSlot& slot = board_.pes[looker];
+  const ThreadStat stat =
+      thread_stat(slot.pid.load(std::memory_order_relaxed), slot.tid.load(std::memory_order_relaxed));
+  const bool is_gone = stat.state == '?' || stat.state == 'Z';
+  if (stat.state == 'S' && stat.ticks != std::exchange(watched.used, stat.ticks)) watched.since = now;
+  const bool is_asleep = stat.state == 'S' && unchanged > kAsleepNs;
+  if (!is_gone && !is_asleep && unchanged < kLookEndsNs) return;
+  if (!h.looker.compare_exchange_strong(looker, kNobody, std::memory_order_seq_cst)) return;
+  if (is_gone) bury_the_dead();
+  // It computes, or was stopped.
+  if (!is_gone && !is_asleep) h.overtaken.fetch_add(1, std::memory_order_relaxed);
+  auto look = static_cast<std::uint32_t>(Grant::look);
+  (void)slot.grant.compare_exchange_strong(look, 0, std::memory_order_seq_cst);
+  hand_look_on(looker);
+}
+
 // Where another PE has found something. All that could bring something to this one slept at a moment, the
 // process's other threads and the launcher's, and the program has found nothing since, in two whole rounds of
 // its loop, which begin and end at one source: then nothing is on its way to this PE. Within a round it may
 // have yet to look at what had come by then.
 void Turns::note_quiet(bool alone, const void* source) {
-  if (board_.header.came_ns.load(std::memory_order_relaxed) == 0) {
-    asleep_ = {};
-    return;
-  }
+  const std::int64_t came = board_.header.came_ns.load(std::memory_order_relaxed);
+  if (asleep_.at < came + kQuietNs) asleep_ = {};  // of a standstill before
+  if (came == 0) return;
   if (asleep_.at != 0) {
     if (source == asleep_.source && ++asleep_.rounds == kQuietRounds) {
       board_.quiet_at[self_].store(asleep_.at, std::memory_order_release);
@@ -127,44 +256,40 @@ void Turns::note_rest(bool alone, const void* source, bool elsewhere) {
   if (rest_.mark != 0) {
     if (source == rest_.source) ++rest_.rounds;
   } else if (rest_.looks++ % kLooksAtRest == 0) {
-    rest_.mark = job::other_threads_at_rest();
+    rest_.mark = job::others_at_rest();
     rest_.source = source;
   }
 }
 
-// It had looked in vain, and goes on though no other thread of the process has run since. So nothing came to
-// it that a thread could have brought: its program does something between the looks, or another process has
-// written to memory that both share. When it does so in virtual time is the host's business.
-bool Turns::goes_on_by_itself(const Rest& rest) {
-  return rest.is_known && rest.mark != 0 && rest.rounds >= kQuietRounds &&
-         rest.mark == job::other_threads_at_rest();
+// A PE found nothing, twice around its loop, and goes on though nothing around it has run since: its program
+// counts its looks, or does something between them, or another PE has written to memory that both share. That
+// is the same in every run, but beside another PE that waits, at the same time, for something that is brought
+// to it: which of the two is the first is the host's business.
+void Turns::note_came(const Rest& rest) {
+  BoardHeader& h = board_.header;
+  const bool has_looked = rest.looks != 0;
+  bool differs = false;
+  if (!rest.is_known || (has_looked && (rest.mark == 0 || rest.mark != job::others_at_rest()))) {
+    h.brought.fetch_add(1, std::memory_order_relaxed);
+    differs = h.by_themselves.load(std::memory_order_relaxed) != by_themselves_;
+  } else if (rest.rounds >= kQuietRounds) {
+    h.by_themselves.fetch_add(1, std::memory_order_relaxed);
+    differs = h.brought.load(std::memory_order_relaxed) != brought_;
+  }
+  if (differs) h.overtaken.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool Turns::is_quiet(std::uint32_t pe) const {
+  const std::int64_t came = board_.header.came_ns.load(std::memory_order_seq_cst);
+  return came != 0 && board_.quiet_at[pe].load(std::memory_order_acquire) >= came + kQuietNs;
 }
 
 bool Turns::all_are_quiet() const {
-  const std::int64_t since = board_.header.came_ns.load(std::memory_order_seq_cst) + kQuietNs;
   for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
     const Peek peek = board_.pes[pe].peek.load(std::memory_order_seq_cst);
-    if (pe == self_ || (peek != Peek::looks && peek != Peek::may)) continue;
-    if (board_.quiet_at[pe].load(std::memory_order_acquire) < since) return false;
+    if (pe != self_ && (peek == Peek::looks || peek == Peek::may) && !is_quiet(pe)) return false;
   }
   return true;
-}
-
-// Between two looks.
-void Turns::rest() {
-  if (++peeks_ <= kEagerPeeks) return;
-  if (peeks_ <= kYieldingPeeks) return yield_cpu();
-  PeSlot& mine = self();
-  mine.sleeping.store(1, std::memory_order_seq_cst);
-  (void)futex_wait_for(mine.grant, 0, peeks_ <= kShortRests ? kShortRestNs : kLongRestNs);
-  mine.sleeping.store(0, std::memory_order_relaxed);
-  if (peeks_ % kBuryEvery != 0) return;
-  bury_the_dead();
-  BoardHeader& h = board_.header;
-  if (h.ended.load(std::memory_order_acquire) != 0) _exit(kExitDeadlock);
-  if (stands() && h.came_ns.load(std::memory_order_relaxed) == 0 &&
-      monotonic_ns() - h.stood_ns.load(std::memory_order_relaxed) > patience_ns_)
-    report_deadlock();
 }
 
 // Those that died while they looked, or after they had found something.
@@ -184,8 +309,7 @@ void Turns::bury_the_dead() {
 // Whether something has happened to it in virtual time, which it has seen: it goes on then.
 bool Turns::is_expected() {
   const auto pulled = [&] {
-    return board_.keys[self_].load(std::memory_order_seq_cst) != kNever ||
-           self().grant.load(std::memory_order_seq_cst) != 0;
+    return board_.keys[self_].load(std::memory_order_seq_cst) != kNever || is_granted();
   };
   const std::int64_t limit = monotonic_ns() + kTouchNs;
   while (!pulled() && monotonic_ns() < limit) yield_cpu();
@@ -196,14 +320,16 @@ void Turns::come_back() {
   PeSlot& mine = self();
   BoardHeader& h = board_.header;
   const Rest rest = std::exchange(rest_, {});
-  if (mine.grant.load(std::memory_order_seq_cst) == 0) {
+  if (!is_granted()) {
     if (standstill() != Standstill::none) {
-      if (goes_on_by_itself(rest)) h.overtaken.fetch_add(1, std::memory_order_relaxed);
+      note_came(rest);
       mine.wakes.store(Wakes::no, std::memory_order_relaxed);
       const std::int64_t at = std::max(time_, h.stands_at.load(std::memory_order_relaxed));
       board_.keys[self_].store(at, std::memory_order_seq_cst);
-      h.came_ns.store(monotonic_ns(), std::memory_order_seq_cst);
+      std::int64_t none = 0;
+      (void)h.came_ns.compare_exchange_strong(none, monotonic_ns(), std::memory_order_seq_cst);
       mine.peek.store(Peek::came, std::memory_order_seq_cst);
+      pass_look();
       await_settled();
     } else if (!is_expected()) {
       // The others went on meanwhile: it is behind the PE that has the turn.
@@ -231,6 +357,14 @@ void Turns::ask(std::int64_t at) {
   if (mine.state.load(std::memory_order_acquire) != PeState::waiting ||
       mine.peek.load(std::memory_order_seq_cst) == Peek::looks)
     return;
+  if (stands() && mine.peek.load(std::memory_order_seq_cst) == Peek::may) {
+    // It comes out, as if it were to look, and finds out there for what.
+    std::uint32_t none = 0;
+    (void)mine.grant.compare_exchange_strong(none, static_cast<std::uint32_t>(Grant::out),
+                                             std::memory_order_seq_cst);
+    if (mine.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(mine.grant, 1);
+    return;
+  }
   const std::uint32_t holder = h.token.load(std::memory_order_acquire) >> 1;
   if (holder == self_) return;
   const std::int64_t reached = holder < h.pes ? board_.keys[holder].load(std::memory_order_relaxed) : kNever;
@@ -253,13 +387,18 @@ void Turns::ask(std::int64_t at) {
 void Turns::await_settled() {
   BoardHeader& h = board_.header;
   PeSlot& mine = self();
-  while (stands() && mine.grant.load(std::memory_order_seq_cst) == 0) {
+  Watched watched;
+  while (stands() && !is_granted()) {
     const std::int64_t passed = monotonic_ns() - h.came_ns.load(std::memory_order_seq_cst);
     const bool quiet = passed >= kSettleNs && all_are_quiet();
     if (!quiet && passed < kLongestSettleNs) {
       mine.sleeping.store(1, std::memory_order_seq_cst);
-      (void)futex_wait_for(mine.grant, 0, passed < kSettleNs ? kSettleNs - passed : kLongRestNs);
+      (void)futex_wait_for(mine.grant, 0, passed < kSettleNs ? kSettleNs - passed : kSettleStepNs);
       mine.sleeping.store(0, std::memory_order_relaxed);
+      // The first look after the moment in which they were left alone.
+      if (!is_settling_down() && h.looker.load(std::memory_order_seq_cst) == kNobody)
+        hand_look_on(h.last_looker.load(std::memory_order_relaxed));
+      look_after_looker(watched);
       continue;
     }
     std::uint32_t word = h.stands.load(std::memory_order_seq_cst);
@@ -293,6 +432,25 @@ void Turns::end_standstill() {
   h.stands.fetch_add(2, std::memory_order_seq_cst);
   std::uint32_t untaken = token_of(kNobody, false);
   if (h.token.compare_exchange_strong(untaken, token_of(self_, true), std::memory_order_seq_cst)) give_away();
+}
+
+// ---- deadlock ----
+
+void Turns::report_deadlock() {
+  log::error("deadlock in virtual time: no PE can go on");
+  for (std::uint32_t pe = 0; pe < board_.header.pes; ++pe) {
+    const PeSlot& slot = board_.pes[pe];
+    const PeState state = slot.state.load(std::memory_order_relaxed);
+    const double at = static_cast<double>(slot.now.load(std::memory_order_relaxed)) / 1e6;
+    if (state == PeState::gone)
+      log::error("  PE {}: has ended, at {:.6f} us", pe, at);
+    else
+      log::error("  PE {}: {}, since {:.6f} us, {} operations of its own under way", pe,
+                 words_of(slot.waits_for.load(std::memory_order_relaxed)), at,
+                 slot.pending.load(std::memory_order_relaxed));
+  }
+  board_.header.ended.store(1, std::memory_order_release);
+  _exit(kExitDeadlock);
 }
 
 }  // namespace orrery::clock

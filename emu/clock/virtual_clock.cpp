@@ -199,6 +199,7 @@ ORRERY_TIMED_PATH void VirtualClock::go_out() {
 
 // Something other than a look in vain.
 void VirtualClock::something_done() {
+  turns_.note_done();
   looks_.done();
   clock_looks_ = 0;
   naps_ = 0;

@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -119,7 +120,8 @@ Sleep sleep_of(int thread, const std::string& path) {
     return value;
   };
   sleep.known = true;
-  sleep.asleep = after("\nState:\t").starts_with('S');
+  const std::string_view state = after("\nState:\t");
+  sleep.asleep = state.starts_with('S') || state.starts_with('Z');  // it has ended and will not run
   sleep.switches =
       number(after("\nvoluntary_ctxt_switches:\t")) + number(after("\nnonvoluntary_ctxt_switches:\t"));
   return sleep;
@@ -143,13 +145,35 @@ bool add_sleeps(const std::string& process, int but, bool must_be_known, std::ve
   return !error || !must_be_known;
 }
 
-// The other threads of this process, and all of `and_of` (0: none), at one moment at which all slept.
+// The children of this process, where /proc tells of them.
+std::vector<pid_t> children() {
+  std::vector<pid_t> pids;
+  std::error_code error;
+  for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end;
+       task.increment(error)) {
+    const UniqueFd fd(::open((task->path().string() + "/children").c_str(), O_RDONLY | O_CLOEXEC));
+    std::array<char, 4096> buffer;
+    const auto length = fd.valid() ? ::read(fd.get(), buffer.data(), buffer.size()) : -1;
+    const char* const behind = buffer.data() + std::max<decltype(length)>(length, 0);
+    pid_t pid = 0;
+    for (const char* at = buffer.data(); at < behind; ++at) {
+      const auto [next, bad] = std::from_chars(at, behind, pid);
+      if (bad != std::errc()) break;
+      pids.push_back(pid);
+      at = next;
+    }
+  }
+  return pids;
+}
+
+// The other threads of this process, and all of `and_of`, at one moment at which all slept.
 // Seen one after another, a thread that wakes one that was looked at before, and goes to sleep itself before
 // it is looked at, would be missed. So all are looked at twice: those that slept both times and did not run
 // in between slept at one time.
-std::optional<std::vector<Sleep>> others_asleep(pid_t and_of) {
+std::optional<std::vector<Sleep>> others_asleep(const std::vector<pid_t>& and_of) {
   const auto add_all = [&](std::vector<Sleep>& sleeps) {
-    return (and_of == 0 || add_sleeps(fmt::format("/proc/{}", and_of), 0, false, sleeps)) &&
+    const auto add = [&](pid_t pid) { return add_sleeps(fmt::format("/proc/{}", pid), 0, false, sleeps); };
+    return std::ranges::all_of(and_of, add) &&
            add_sleeps("/proc/self", static_cast<int>(syscall(SYS_gettid)), true, sleeps);
   };
   std::vector<Sleep> once, again;
@@ -159,10 +183,12 @@ std::optional<std::vector<Sleep>> others_asleep(pid_t and_of) {
 
 }  // namespace
 
-bool other_threads_sleep(pid_t and_of) { return others_asleep(and_of).has_value(); }
+bool other_threads_sleep(pid_t and_of) {
+  return others_asleep(and_of == 0 ? std::vector<pid_t>{} : std::vector{and_of}).has_value();
+}
 
-std::uint64_t other_threads_at_rest() {
-  const auto asleep = others_asleep(0);
+std::uint64_t others_at_rest() {
+  const auto asleep = others_asleep(children());
   if (!asleep) return 0;
   std::uint64_t mark = 1;
   for (const Sleep& sleep : *asleep)

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace clock_worker {
@@ -99,16 +100,28 @@ void late_sleep(World& w) {
   waits.join();
 }
 
-void steps_between_looks(World& w) {
-  for (int round = 0; round < 5; ++round) {
-    if (w.rank() == 0) {
-      for (int look = 0; look < 600; ++look) (void)w.reap_one();
-      auto pd = w.put(1, 0, 8, GNI_CQMODE_REMOTE_EVENT);
-      w.post(1, pd);
-    } else {
-      (void)w.await_remote();
+void steps_between_looks(World& w, bool brought) {
+  int ends[2];
+  BENCH_REQUIRE(pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0 ? GNI_RC_SUCCESS : GNI_RC_ERROR_RESOURCE);
+  pid_t child = -1;
+  if (brought && w.rank() == 1) {
+    child = fork();
+    if (child == 0) {
+      sleep_really_us(500'000);
+      _exit(write(ends[1], "!", 1) == 1 ? 0 : 1);
     }
+    for (char byte = 0; read(ends[0], &byte, 1) != 1;) (void)w.reap_one();
   }
+  const int next = (w.rank() + 1) % w.size();
+  for (int round = 0; round < 5; ++round) {
+    for (int look = 0; look < 600 + 90 * ((w.rank() * 5 + round) % 7); ++look) (void)w.reap_one();
+    auto pd = w.put(next, 0, 8, GNI_CQMODE_REMOTE_EVENT);
+    w.post(next, pd);
+    std::printf("PE %d posts at %" PRId64 "\n", w.rank(), now_ns());
+    (void)w.await_remote();
+    std::printf("PE %d goes on at %" PRId64 "\n", w.rank(), now_ns());
+  }
+  if (child > 0) waitpid(child, nullptr, 0);
 }
 
 void errors(World& w, bool waits) {

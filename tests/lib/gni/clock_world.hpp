@@ -140,8 +140,9 @@ void computes(World& w, bool reads_the_clock);
 void channels(World& w, int how);
 // A thread waits for an event; the main one is outside the clock for a while, and then sleeps.
 void late_sleep(World& w);
-// Two PEs: PE 0 puts after 600 looks in vain, counted by itself, with nothing under way that could end them.
-void steps_between_looks(World& w);
+// Each PE puts to the next one after so many looks in vain, which it counts by itself, with nothing under way
+// that could end them. `brought`: PE 1 begins when its child has written to a pipe.
+void steps_between_looks(World& w, bool brought);
 // Puts that miss, with an event and without, and what a subscriber that looks, or waits, hears of them.
 void errors(World& w, bool waits);
 // clock_wire_up.cpp
