@@ -314,8 +314,8 @@ class Turns {
     std::uint32_t rounds = 0, looks = 0;
   };
   Asleep asleep_;
-  // Of the wait: a moment at which all around the program slept that may bring something, and how often it has
-  // looked in vain since: at all, and at the source at which it looked first then.
+  // Of the wait: a moment at which all around the program slept that may bring something, and how often it
+  // has looked in vain since: at all, and at the source at which it looked first then.
   struct Rest {
     std::uint64_t mark = 0;  // 0: none is known
     const void* source = nullptr;
@@ -323,7 +323,7 @@ class Turns {
     bool is_known = true;  // it looks at the NIC alone
   };
   Rest rest_;
-  // The program has done something but look since it waited last; and what the board's counts were when it did.
+  // The program has done something but look since it waited last; and the board's counts when it did.
   bool does_something_ = true;
   std::uint32_t by_themselves_ = 0, brought_ = 0;
   void note_came(const Rest& rest);
