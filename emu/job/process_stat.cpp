@@ -99,6 +99,7 @@ namespace {
 struct Sleep {
   int thread = 0;
   bool known = false, asleep = false;
+  bool is_ours = false;  // a thread of the runtime's own, by its name
   std::uint64_t switches = 0;
   bool operator==(const Sleep&) const = default;
 };
@@ -120,6 +121,7 @@ Sleep sleep_of(int thread, const std::string& path) {
     return value;
   };
   sleep.known = true;
+  sleep.is_ours = text.starts_with("Name:\torrery-");
   const std::string_view state = after("\nState:\t");
   sleep.asleep = state.starts_with('S') || state.starts_with('Z');  // it has ended and will not run
   sleep.switches =
@@ -127,8 +129,12 @@ Sleep sleep_of(int thread, const std::string& path) {
   return sleep;
 }
 
-// Adds all threads of that process but `but`. False: one of them does not sleep, or /proc does not show them.
-bool add_sleeps(const std::string& process, int but, bool must_be_known, std::vector<Sleep>& sleeps) {
+// Whose threads are looked at: all, or all but the runtime's own.
+enum class Whose : std::uint8_t { all, others };
+
+// Adds the threads of that process but `but`. False: one of them does not sleep, or /proc does not show them.
+bool add_sleeps(const std::string& process, int but, bool must_be_known, Whose whose,
+                std::vector<Sleep>& sleeps) {
   std::error_code error;
   for (std::filesystem::directory_iterator task(process + "/task", error), end; !error && task != end;
        task.increment(error)) {
@@ -137,6 +143,7 @@ bool add_sleeps(const std::string& process, int but, bool must_be_known, std::ve
     (void)std::from_chars(name.data(), name.data() + name.size(), thread);
     if (thread == but) continue;
     const Sleep sleep = sleep_of(thread, task->path().string() + "/status");
+    if (whose == Whose::others && sleep.is_ours) continue;
     if (!sleep.known ? must_be_known && read_stat((task->path().string() + "/stat").c_str()).exists
                      : !sleep.asleep)
       return false;
@@ -166,15 +173,17 @@ std::vector<pid_t> children() {
   return pids;
 }
 
-// The other threads of this process, and all of `and_of`, at one moment at which all slept.
+// The other threads of this process, and those of `and_of`, at one moment at which all slept.
 // Seen one after another, a thread that wakes one that was looked at before, and goes to sleep itself before
 // it is looked at, would be missed. So all are looked at twice: those that slept both times and did not run
 // in between slept at one time.
-std::optional<std::vector<Sleep>> others_asleep(const std::vector<pid_t>& and_of) {
+std::optional<std::vector<Sleep>> others_asleep(const std::vector<pid_t>& and_of, Whose whose) {
   const auto add_all = [&](std::vector<Sleep>& sleeps) {
-    const auto add = [&](pid_t pid) { return add_sleeps(fmt::format("/proc/{}", pid), 0, false, sleeps); };
+    const auto add = [&](pid_t pid) {
+      return add_sleeps(fmt::format("/proc/{}", pid), 0, false, whose, sleeps);
+    };
     return std::ranges::all_of(and_of, add) &&
-           add_sleeps("/proc/self", static_cast<int>(syscall(SYS_gettid)), true, sleeps);
+           add_sleeps("/proc/self", static_cast<int>(syscall(SYS_gettid)), true, whose, sleeps);
   };
   std::vector<Sleep> once, again;
   if (!add_all(once) || !add_all(again) || once != again) return std::nullopt;
@@ -184,11 +193,11 @@ std::optional<std::vector<Sleep>> others_asleep(const std::vector<pid_t>& and_of
 }  // namespace
 
 bool other_threads_sleep(pid_t and_of) {
-  return others_asleep(and_of == 0 ? std::vector<pid_t>{} : std::vector{and_of}).has_value();
+  return others_asleep(and_of == 0 ? std::vector<pid_t>{} : std::vector{and_of}, Whose::all).has_value();
 }
 
 std::uint64_t others_at_rest() {
-  const auto asleep = others_asleep(children());
+  const auto asleep = others_asleep(children(), Whose::others);
   if (!asleep) return 0;
   std::uint64_t mark = 1;
   for (const Sleep& sleep : *asleep)

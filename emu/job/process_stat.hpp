@@ -41,7 +41,7 @@ bool is_stopped(pid_t pid);
 bool other_threads_sleep(pid_t and_of = 0);
 
 // A mark of such a moment of this process and its children: the same mark again means that no thread of
-// theirs but the calling one has run in between. 0: there was none.
+// theirs has run in between but the calling one and the runtime's own (named orrery-...). 0: there was none.
 std::uint64_t others_at_rest();
 
 // Number of this process's pid namespace; 0 when it cannot be read. Pids of another one mean nothing here.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -146,6 +147,56 @@ TEST(ProcessStat, AProcessSleepsWhenAllItsThreadsDo) {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
   }
+}
+
+TEST(ProcessStat, AMarkOfRestChangesWhenAThreadOrAChildRunsThatIsNotTheRuntimes) {
+  std::atomic<int> steps{0};
+  std::array<std::array<int, 2>, 3> pipes{};
+  for (auto& ends : pipes) ASSERT_EQ(pipe(ends.data()), 0);
+  const auto step_at = [&](int which) {
+    char token = 0;
+    while (read(pipes[static_cast<std::size_t>(which)][0], &token, 1) == 1 && token == 0) ++steps;
+  };
+  std::thread ours(step_at, 0), program(step_at, 1);
+  pthread_setname_np(ours.native_handle(), "orrery-test");
+  int answers[2];
+  ASSERT_EQ(pipe(answers), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (char token = 0; read(pipes[2][0], &token, 1) == 1 && token == 0;) {
+      if (write(answers[1], &token, 1) != 1) break;
+    }
+    _exit(0);
+  }
+  const auto mark = [] {
+    std::uint64_t found = 0;
+    while ((found = others_at_rest()) == 0) usleep(1000);
+    return found;
+  };
+  const auto tell = [&](int which, char token) {
+    ASSERT_EQ(write(pipes[static_cast<std::size_t>(which)][1], &token, 1), 1);
+  };
+  const auto run = [&](int which) {
+    const int before = steps;
+    tell(which, 0);
+    while (which != 2 && steps == before) usleep(1000);
+    if (which != 2) return;
+    char token = 0;
+    EXPECT_EQ(read(answers[0], &token, 1), 1);
+  };
+  const std::uint64_t at_first = mark();
+  EXPECT_EQ(mark(), at_first);
+  run(0);
+  EXPECT_EQ(mark(), at_first) << "a thread of the runtime's";
+  run(1);
+  const std::uint64_t then = mark();
+  EXPECT_NE(then, at_first) << "a thread of the program's";
+  run(2);
+  EXPECT_NE(mark(), then) << "a child";
+  for (const int which : {0, 1, 2}) tell(which, 1);
+  ours.join();
+  program.join();
+  waitpid(child, nullptr, 0);
 }
 
 // Each of them wakes the next one before it sleeps: they never sleep all.
