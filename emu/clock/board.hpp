@@ -99,9 +99,9 @@ struct alignas(64) BoardHeader {
   std::atomic<std::int64_t> came_ns;    // monotonic_ns() when a PE found something, 0: none has yet
   std::atomic<std::int64_t> stood_ns;   // and since when it stands
   std::atomic<std::int64_t> stuck_ns;   // and since when no PE can go on, of which none looks
-  // While it stands: the PE that looks (kNobody: between two of them), the one that did before, how many
-  // looks there were, and how often it was the turn of all.
-  std::atomic<std::uint32_t> looker, last_looker;
+  // While it stands: the PE that looked last << 32 | the one that looks (kNobody: between two of them), how
+  // many looks there were, and how often it was the turn of all.
+  std::atomic<std::uint64_t> look_turn;
   std::atomic<std::uint32_t> looks, rounds;
   std::atomic<std::int64_t> round_ns;                 // when the last of those rounds began
   std::atomic<std::uint32_t> by_themselves, brought;  // how often PEs went on so (Turns::note_came)
@@ -262,10 +262,11 @@ class Turns {
            grant == static_cast<std::uint32_t>(Grant::debts);
   }
   bool begins_to_look(std::uint32_t grant);
+  void await_sleep();
   bool keeps_looking(const void* source);
   bool is_settling_down() const;
   void pass_look();
-  void hand_look_on(std::uint32_t after);
+  void hand_look_on();
   void rest();
   bool is_expected();
   void bury_the_dead();
@@ -288,8 +289,16 @@ class Turns {
   };
   bool look_after_holder(Watched& watched);
   void look_after_looker(Watched& watched);
+  static constexpr std::uint64_t look_turn(std::uint32_t last, std::uint32_t looker) {
+    return std::uint64_t{last} << 32 | looker;
+  }
+  static constexpr std::uint32_t looker_of(std::uint64_t turn) { return static_cast<std::uint32_t>(turn); }
+  static constexpr std::uint32_t last_of(std::uint64_t turn) {
+    return static_cast<std::uint32_t>(turn >> 32);
+  }
+  std::uint32_t looker() const { return looker_of(board_.header.look_turn.load(std::memory_order_seq_cst)); }
   bool is_next_to_looker() const {
-    return stands() && board_.header.last_looker.load(std::memory_order_relaxed) == self_;
+    return stands() && last_of(board_.header.look_turn.load(std::memory_order_relaxed)) == self_;
   }
   void give_away();
 
@@ -314,6 +323,7 @@ class Turns {
     std::uint32_t rounds = 0, looks = 0;
   };
   Asleep asleep_;
+  bool alone_ = true;  // no other thread of the program had come into the clock at the last look
   // Of the wait: a moment at which all around the program slept that may bring something, and how often it
   // has looked in vain since: at all, and at the source at which it looked first then.
   struct Rest {

@@ -39,9 +39,9 @@ constexpr std::uint32_t kTurnLooks = 64, kMostTurnLooks = 512;
 constexpr std::uint32_t kEagerRounds = 8;
 constexpr std::int64_t kShortRestNs = 100'000, kLongRestNs = 5'000'000;
 constexpr std::uint32_t kBuryEvery = 256;  // rounds
-constexpr std::int64_t kSettleStepNs = 1'000'000;
+constexpr std::int64_t kSettleStepNs = 1'000'000, kShortestStepNs = 50'000;
 // The PE that looks sleeps for so long in something else: it is the next one's turn.
-constexpr std::int64_t kAsleepNs = 5'000'000;
+constexpr std::int64_t kAsleepNs = 50'000'000;
 
 }  // namespace
 
@@ -81,10 +81,9 @@ void Turns::stand_still() {
   h.stood_ns.store(now, std::memory_order_relaxed);
   h.round_ns.store(now, std::memory_order_relaxed);
   h.rounds.store(0, std::memory_order_relaxed);
-  h.last_looker.store(self_, std::memory_order_relaxed);
-  h.looker.store(kNobody, std::memory_order_relaxed);
+  h.look_turn.store(look_turn(h.pes - 1, kNobody), std::memory_order_relaxed);
   // Sequentially consistent: after the times.
-  if (h.stands.compare_exchange_strong(word, word | 1, std::memory_order_seq_cst)) hand_look_on(h.pes - 1);
+  if (h.stands.compare_exchange_strong(word, word | 1, std::memory_order_seq_cst)) hand_look_on();
 }
 
 // Time goes on, by one that came back from elsewhere.
@@ -97,9 +96,7 @@ void Turns::go_on() {
 bool Turns::peek_again(bool alone, const void* source, bool elsewhere) {
   PeSlot& mine = self();
   free_looks_ = is_free_source(source) ? free_looks_ + 1 : 0;
-  const auto goes_on = [&] {
-    return !is_granted() && stands() && board_.header.looker.load(std::memory_order_seq_cst) == self_;
-  };
+  const auto goes_on = [&] { return !is_granted() && stands() && looker() == self_; };
   // In which of an engine's rounds it looks there is an accident. It takes no part, unless it is all of it.
   if (free_looks_ != 0 && free_looks_ <= kTurnLooks && goes_on()) return false;
   note_quiet(alone, source);
@@ -120,15 +117,34 @@ bool Turns::peek_again(bool alone, const void* source, bool elsewhere) {
 // What a PE is woken for that waits. False: it goes on waiting.
 bool Turns::begins_to_look(std::uint32_t grant) {
   PeSlot& mine = self();
-  if (grant == static_cast<std::uint32_t>(Grant::look) &&
-      board_.header.looker.load(std::memory_order_seq_cst) != self_)
-    return false;
+  if (grant == static_cast<std::uint32_t>(Grant::look) && looker() != self_) return false;
   turn_looks_ = 0;
+  await_sleep();
   mine.peek.store(Peek::looks, std::memory_order_seq_cst);
   // Announced before it is looked at: see end_standstill.
   if (stands()) return true;
   mine.peek.store(Peek::may, std::memory_order_seq_cst);
   return false;
+}
+
+// Where another PE has found something: all that could bring something to this one has to sleep at a moment,
+// the process's other threads and the launcher's. It is waited for without looks, so that their number is the
+// same in every run. With threads in the clock that do not sleep while they wait it cannot be told.
+void Turns::await_sleep() {
+  BoardHeader& h = board_.header;
+  const std::int64_t came = h.came_ns.load(std::memory_order_seq_cst);
+  if (came == 0 || asleep_.at >= came + kQuietNs) return;
+  asleep_ = {};
+  while (stands() && self().grant.load(std::memory_order_seq_cst) == 0) {
+    const std::int64_t now = monotonic_ns();
+    if (now > came + kLongestSettleNs) return;
+    if (!alone_ || job::other_threads_sleep(getppid())) {
+      asleep_.at = now;
+      return;
+    }
+    h.looks.fetch_add(1, std::memory_order_relaxed);  // it does not sleep in something else
+    (void)futex_wait_for(self().grant, 0, kShortestStepNs);
+  }
 }
 
 bool Turns::keeps_looking(const void* source) {
@@ -146,24 +162,36 @@ bool Turns::is_settling_down() const {
 
 void Turns::pass_look() {
   BoardHeader& h = board_.header;
-  std::uint32_t looker = self_;
-  if (h.looker.compare_exchange_strong(looker, kNobody, std::memory_order_seq_cst))
-    h.last_looker.store(self_, std::memory_order_relaxed);
-  else if (looker != kNobody)
+  std::uint64_t turn = h.look_turn.load(std::memory_order_seq_cst);
+  if (looker_of(turn) == self_) {
+    if (!h.look_turn.compare_exchange_strong(turn, look_turn(self_, kNobody), std::memory_order_seq_cst))
+      return;
+  } else if (looker_of(turn) != kNobody) {
     return;
-  if (!is_settling_down()) hand_look_on(self_);
+  }
+  if (!is_settling_down()) hand_look_on();
 }
 
-// To the PE behind `after`. Any PE's call; it does nothing while one looks.
-void Turns::hand_look_on(std::uint32_t after) {
+// To the PE behind the one that looked last. Any PE's call; it does nothing while one looks.
+void Turns::hand_look_on() {
   BoardHeader& h = board_.header;
-  for (std::uint32_t step = 1; step <= h.pes; ++step) {
-    const std::uint32_t next = (after + step) % h.pes;
+  std::uint64_t turn = h.look_turn.load(std::memory_order_seq_cst);
+  for (std::uint32_t step = 1; step <= h.pes && looker_of(turn) == kNobody; ++step) {
+    const std::uint32_t last = last_of(turn), next = (last + step) % h.pes;
     PeSlot& slot = board_.pes[next];
-    if (slot.peek.load(std::memory_order_seq_cst) != Peek::may || is_quiet(next)) continue;
-    if (next <= after) rest();
-    std::uint32_t nobody = kNobody;
-    if (!h.looker.compare_exchange_strong(nobody, next, std::memory_order_seq_cst)) return;
+    const auto may_look = [&] {
+      return slot.peek.load(std::memory_order_seq_cst) == Peek::may && !is_quiet(next);
+    };
+    if (!may_look()) continue;
+    if (next <= last) rest();
+    if (!h.look_turn.compare_exchange_strong(turn, look_turn(last, next), std::memory_order_seq_cst)) return;
+    if (!may_look()) {  // it was another round's by then
+      turn = look_turn(last, next);
+      if (!h.look_turn.compare_exchange_strong(turn, look_turn(last, kNobody), std::memory_order_seq_cst))
+        return;
+      turn = look_turn(last, kNobody);
+      continue;
+    }
     std::uint32_t none = 0;
     (void)slot.grant.compare_exchange_strong(none, static_cast<std::uint32_t>(Grant::look),
                                              std::memory_order_seq_cst);
@@ -200,7 +228,8 @@ void Turns::note_patience() {
 void Turns::look_after_looker(Watched& watched) {
   BoardHeader& h = board_.header;
   note_patience();
-  std::uint32_t looker = h.looker.load(std::memory_order_seq_cst);
+  std::uint64_t turn = h.look_turn.load(std::memory_order_seq_cst);
+  const std::uint32_t looker = looker_of(turn);
   const std::uint32_t looked = h.looks.load(std::memory_order_relaxed);
   const std::int64_t now = monotonic_ns();
   if (looker == self_) return;
@@ -209,7 +238,7 @@ void Turns::look_after_looker(Watched& watched) {
   const std::int64_t unchanged = now - watched.since;
   if (looker >= h.pes) {
     // Between two of them, unless the one that was to hand it on has died.
-    if (unchanged > kLookEndsNs || (unchanged > kAsleepNs && !is_settling_down())) hand_look_on(self_);
+    if (unchanged > kLookEndsNs || (unchanged > kAsleepNs && !is_settling_down())) hand_look_on();
     return;
   }
   PeSlot& slot = board_.pes[looker];
@@ -217,37 +246,35 @@ void Turns::look_after_looker(Watched& watched) {
       thread_stat(slot.pid.load(std::memory_order_relaxed), slot.tid.load(std::memory_order_relaxed));
   const bool is_gone = stat.state == '?' || stat.state == 'Z';
   if (stat.state == 'S' && stat.ticks != std::exchange(watched.used, stat.ticks)) watched.since = now;
-  const bool is_asleep = stat.state == 'S' && unchanged > kAsleepNs;
+  // Before it looks it may not have been woken yet.
+  const bool looks = slot.peek.load(std::memory_order_seq_cst) == Peek::looks;
+  const bool is_asleep = stat.state == 'S' && looks && unchanged > kAsleepNs;
   if (!is_gone && !is_asleep && unchanged < kLookEndsNs) return;
-  if (!h.looker.compare_exchange_strong(looker, kNobody, std::memory_order_seq_cst)) return;
+  if (!h.look_turn.compare_exchange_strong(turn, look_turn(looker, kNobody), std::memory_order_seq_cst))
+    return;
   if (is_gone) bury_the_dead();
   // It computes, or was stopped.
   if (!is_gone && !is_asleep) h.overtaken.fetch_add(1, std::memory_order_relaxed);
   auto look = static_cast<std::uint32_t>(Grant::look);
   (void)slot.grant.compare_exchange_strong(look, 0, std::memory_order_seq_cst);
-  hand_look_on(looker);
+  hand_look_on();
 }
 
-// Where another PE has found something. All that could bring something to this one slept at a moment, the
-// process's other threads and the launcher's, and the program has found nothing since, in two whole rounds of
-// its loop, which begin and end at one source: then nothing is on its way to this PE. Within a round it may
-// have yet to look at what had come by then.
+// After that moment (await_sleep) the program has found nothing, in two whole rounds of its loop, which begin
+// and end at one source: then nothing is on its way to this PE. Within a round it may have yet to look at
+// what had come by then.
 void Turns::note_quiet(bool alone, const void* source) {
+  alone_ = alone;
   const std::int64_t came = board_.header.came_ns.load(std::memory_order_relaxed);
-  if (asleep_.at < came + kQuietNs) asleep_ = {};  // of a standstill before
-  if (came == 0) return;
-  if (asleep_.at != 0) {
-    if (source == asleep_.source && ++asleep_.rounds == kQuietRounds) {
-      board_.quiet_at[self_].store(asleep_.at, std::memory_order_release);
-      asleep_ = {};
-    } else if (++asleep_.looks > kLooksAway) {
-      asleep_ = {};  // it does not come back to that one
-    }
+  if (came == 0 || asleep_.at < came + kQuietNs) return;
+  if (asleep_.source == nullptr) {
+    asleep_.source = source;
+  } else if (source == asleep_.source && ++asleep_.rounds == kQuietRounds) {
+    board_.quiet_at[self_].store(asleep_.at, std::memory_order_release);
+    asleep_ = {};
+  } else if (++asleep_.looks > kLooksAway) {
+    asleep_ = {.at = asleep_.at};  // it does not come back to that one
   }
-  if (asleep_.at != 0) return;
-  const std::int64_t now = monotonic_ns();
-  // With threads in the clock that do not sleep while they wait it cannot be told.
-  if (!alone || job::other_threads_sleep(getppid())) asleep_ = {.source = source, .at = now};
 }
 
 void Turns::note_rest(bool alone, const void* source, bool elsewhere) {
@@ -396,8 +423,7 @@ void Turns::await_settled() {
       (void)futex_wait_for(mine.grant, 0, passed < kSettleNs ? kSettleNs - passed : kSettleStepNs);
       mine.sleeping.store(0, std::memory_order_relaxed);
       // The first look after the moment in which they were left alone.
-      if (!is_settling_down() && h.looker.load(std::memory_order_seq_cst) == kNobody)
-        hand_look_on(h.last_looker.load(std::memory_order_relaxed));
+      if (!is_settling_down() && looker() == kNobody) hand_look_on();
       look_after_looker(watched);
       continue;
     }
