@@ -95,10 +95,11 @@ struct alignas(64) BoardHeader {
   std::atomic<std::int64_t> barrier_at;  // when the last one had its last arrival
   // Number of the standstill << 2 | Standstill.
   std::atomic<std::uint32_t> stands;
-  std::atomic<std::int64_t> stands_at;  // ps: of all PEs the latest
-  std::atomic<std::int64_t> came_ns;    // monotonic_ns() when a PE found something, 0: none has yet
-  std::atomic<std::int64_t> stood_ns;   // and since when it stands
-  std::atomic<std::int64_t> stuck_ns;   // and since when no PE can go on, of which none looks
+  std::atomic<std::int64_t> stands_at;   // ps: of all PEs the latest
+  std::atomic<std::int64_t> came_ns;     // monotonic_ns() when a PE found something, 0: none has yet
+  std::atomic<std::int64_t> settled_ns;  // and when a PE was last found to have found something, or nothing
+  std::atomic<std::int64_t> stood_ns;    // and since when it stands
+  std::atomic<std::int64_t> stuck_ns;    // and since when no PE can go on, of which none looks
   // While it stands: the PE that looked last << 32 | the one that looks (kNobody: between two of them), how
   // many looks there were, and how often it was the turn of all.
   std::atomic<std::uint64_t> look_turn;

@@ -23,10 +23,10 @@ namespace orrery::clock {
 
 namespace {
 
-// How long, in real time, after the last one that found something others may find something too.
+// How long, in real time, the others are left alone when one has found something.
 constexpr std::int64_t kSettleNs = 20'000'000;
-// That is enough when all that look have looked, in vain, this long after it, with nothing awake around them
-// that could bring something. Else they are waited for so long.
+// Then they look. That is enough when all have looked, in vain, with nothing awake around them, at a moment
+// so long after it, that could bring something. Else they are waited for so long after the last that looked.
 constexpr std::int64_t kQuietNs = 2'000'000, kLongestSettleNs = 2'000'000'000;
 constexpr std::uint32_t kQuietRounds = 2, kLooksAway = 512, kLooksAtRest = 64;
 // How long one that looks is waited for.
@@ -39,9 +39,12 @@ constexpr std::uint32_t kTurnLooks = 64, kMostTurnLooks = 512;
 constexpr std::uint32_t kEagerRounds = 8;
 constexpr std::int64_t kShortRestNs = 100'000, kLongRestNs = 5'000'000;
 constexpr std::uint32_t kBuryEvery = 256;  // rounds
-constexpr std::int64_t kSettleStepNs = 1'000'000, kShortestStepNs = 50'000;
+// How often one that has found something looks after the others, which wake it when all have looked; and
+// after the one that looks behind it.
+constexpr std::int64_t kSettleStepNs = 20'000'000, kGlanceStepNs = 2'000'000;
+constexpr std::int64_t kSleepStepNs = 50'000;
 // The PE that looks sleeps for so long in something else: it is the next one's turn.
-constexpr std::int64_t kAsleepNs = 50'000'000;
+constexpr std::int64_t kAsleepNs = 5'000'000;
 
 }  // namespace
 
@@ -137,13 +140,13 @@ void Turns::await_sleep() {
   asleep_ = {};
   while (stands() && self().grant.load(std::memory_order_seq_cst) == 0) {
     const std::int64_t now = monotonic_ns();
-    if (now > came + kLongestSettleNs) return;
+    if (now > h.settled_ns.load(std::memory_order_relaxed) + kLongestSettleNs) return;
     if (!alone_ || job::other_threads_sleep(getppid())) {
       asleep_.at = now;
       return;
     }
     h.looks.fetch_add(1, std::memory_order_relaxed);  // it does not sleep in something else
-    (void)futex_wait_for(self().grant, 0, kShortestStepNs);
+    (void)futex_wait_for(self().grant, 0, kSleepStepNs);
   }
 }
 
@@ -197,6 +200,11 @@ void Turns::hand_look_on() {
                                              std::memory_order_seq_cst);
     if (slot.sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(slot.grant, 1);
     return;
+  }
+  // None is to look: one of those that found something ends the standstill.
+  for (std::uint32_t pe = 0; pe < h.pes && looker_of(turn) == kNobody; ++pe) {
+    if (board_.pes[pe].peek.load(std::memory_order_seq_cst) == Peek::came)
+      return static_cast<void>(futex_wake(board_.pes[pe].grant, 1));
   }
 }
 
@@ -271,6 +279,7 @@ void Turns::note_quiet(bool alone, const void* source) {
     asleep_.source = source;
   } else if (source == asleep_.source && ++asleep_.rounds == kQuietRounds) {
     board_.quiet_at[self_].store(asleep_.at, std::memory_order_release);
+    board_.header.settled_ns.store(monotonic_ns(), std::memory_order_relaxed);
     asleep_ = {};
   } else if (++asleep_.looks > kLooksAway) {
     asleep_ = {.at = asleep_.at};  // it does not come back to that one
@@ -353,8 +362,10 @@ void Turns::come_back() {
       mine.wakes.store(Wakes::no, std::memory_order_relaxed);
       const std::int64_t at = std::max(time_, h.stands_at.load(std::memory_order_relaxed));
       board_.keys[self_].store(at, std::memory_order_seq_cst);
+      const std::int64_t now = monotonic_ns();
       std::int64_t none = 0;
-      (void)h.came_ns.compare_exchange_strong(none, monotonic_ns(), std::memory_order_seq_cst);
+      h.settled_ns.store(now, std::memory_order_relaxed);
+      (void)h.came_ns.compare_exchange_strong(none, now, std::memory_order_seq_cst);
       mine.peek.store(Peek::came, std::memory_order_seq_cst);
       pass_look();
       await_settled();
@@ -416,15 +427,19 @@ void Turns::await_settled() {
   PeSlot& mine = self();
   Watched watched;
   while (stands() && !is_granted()) {
-    const std::int64_t passed = monotonic_ns() - h.came_ns.load(std::memory_order_seq_cst);
+    const std::int64_t now = monotonic_ns();
+    const std::int64_t passed = now - h.came_ns.load(std::memory_order_seq_cst);
     const bool quiet = passed >= kSettleNs && all_are_quiet();
-    if (!quiet && passed < kLongestSettleNs) {
+    if (!quiet && now - h.settled_ns.load(std::memory_order_relaxed) < kLongestSettleNs) {
       mine.sleeping.store(1, std::memory_order_seq_cst);
-      (void)futex_wait_for(mine.grant, 0, passed < kSettleNs ? kSettleNs - passed : kSettleStepNs);
+      (void)futex_wait_for(mine.grant, 0,
+                           passed < kSettleNs    ? kSettleNs - passed
+                           : is_next_to_looker() ? kGlanceStepNs
+                                                 : kSettleStepNs);
       mine.sleeping.store(0, std::memory_order_relaxed);
       // The first look after the moment in which they were left alone.
       if (!is_settling_down() && looker() == kNobody) hand_look_on();
-      look_after_looker(watched);
+      if (is_next_to_looker()) look_after_looker(watched);
       continue;
     }
     std::uint32_t word = h.stands.load(std::memory_order_seq_cst);
