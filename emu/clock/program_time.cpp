@@ -148,10 +148,12 @@ VirtualClock* clock_of_process() { return g_clock.load(std::memory_order_acquire
 namespace {
 
 // How much time passes for an engine of events when the program has looked at the NIC in vain: more than the
-// length of any timer that looks for something, so that each round of the engine looks for everything, and
-// not for what real time makes due. None within a round: a timer that begins itself again would not let it
-// end.
+// length of any timer that looks for something, so that each round of the engine looks for everything, not
+// for what real time makes due. None within a round: a timer that begins itself again would not let it end.
 constexpr std::int64_t kEngineTick = 20'000'000;  // ns
+// How far it may be behind real time. A library of the launcher's has timers that the program's thread adds
+// and a thread of its own ends: PMIx gives its server 2 s, of which a program that looks little had none.
+constexpr std::int64_t kEngineMostBehind = 100'000'000;  // ns
 
 // What an engine of events finds that a thread of the program runs: time passes by the looks of the one that
 // makes time pass. A thread of the launcher's that runs an engine of its own finds real time, but none before
@@ -162,7 +164,7 @@ bool read_engine_time(const void* caller, timespec* now) {
   if (clock == nullptr || is_runtime_thread() || VirtualClock::is_inside() ||
       caller_of(caller) != Caller::event_engine)
     return false;
-  static std::atomic<std::int64_t> time_of_engine{monotonic_ns()};  // the leader alone writes them
+  static std::atomic<std::int64_t> time_of_engine{monotonic_ns()};
   static std::atomic<std::uint64_t> looks{0};
   if (clock->is_leader()) {
     if (const std::uint64_t made = clock->looks_made();
@@ -170,7 +172,11 @@ bool read_engine_time(const void* caller, timespec* now) {
       time_of_engine.fetch_add(kEngineTick, std::memory_order_relaxed);
   }
   std::int64_t time = time_of_engine.load(std::memory_order_relaxed);
-  if (!VirtualClock::knows_thread() && !clock->is_leader()) time = std::max(time, monotonic_ns());
+  const std::int64_t real = monotonic_ns();
+  const bool is_launchers = !VirtualClock::knows_thread() && !clock->is_leader();
+  if (!is_launchers && real - time > kEngineMostBehind)
+    time_of_engine.compare_exchange_strong(time, real, std::memory_order_relaxed);
+  if (is_launchers || real - time > kEngineMostBehind) time = std::max(time, real);
   *now = {static_cast<time_t>(time / kNs), static_cast<long>(time % kNs)};
   return true;
 }
