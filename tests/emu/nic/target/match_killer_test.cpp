@@ -47,6 +47,12 @@ void check(const View& view) {
   ASSERT_EQ(headers, portal.header_count);
 }
 
+// One entry is linked that serves one message: a new one where a message took the last.
+void link_for_one(Bench& bench, std::uint32_t options = 0) {
+  while (bench.view.portal(0, 0).count[0] == 0)
+    ASSERT_TRUE(bench.put_in(bench.entry(7, 1, kOpPut | kUseOnce | kNoLinkEvent | options)).ok());
+}
+
 class KillMatchAnywhere : public ::testing::Test {
  protected:
   // Kills a child after each instruction of `change` until one gets to its end. `settle` undoes what is
@@ -115,12 +121,7 @@ TEST_F(KillMatchAnywhere, AppendOverAnUnexpectedMessageIsWholeOrDidNotHappen) {
 TEST_F(KillMatchAnywhere, AMatchIsWholeOrDidNotHappen) {
   Bench bench;
   run(
-      bench,
-      [&] {
-        while (bench.view.portal(0, 0).count[0] == 0)
-          ASSERT_TRUE(
-              bench.put_in(bench.entry(7, 1, kOpPut | kUseOnce | kNoLinkEvent | kNoUnlinkEvent)).ok());
-      },
+      bench, [&] { link_for_one(bench, kNoUnlinkEvent); },
       [&] {
         Session session(bench.view);
         (void)accept(session, bench.message(7));
@@ -162,12 +163,7 @@ TEST_F(KillMatchAnywhere, AMatchsEndIsWholeOrDidNotHappen) {
 TEST_F(KillMatchAnywhere, WhatADeadProcessWasMovingIsEndedOnce) {
   Bench bench;
   run(
-      bench,
-      [&] {
-        while (bench.view.portal(0, 0).count[0] == 0)
-          ASSERT_TRUE(
-              bench.put_in(bench.entry(7, 1, kOpPut | kUseOnce | kNoLinkEvent | kNoUnlinkEvent)).ok());
-      },
+      bench, [&] { link_for_one(bench, kNoUnlinkEvent); },
       [&] {
         Session session(bench.view);
         (void)accept(session, bench.message(7), mover_of(1, 1));
@@ -225,11 +221,7 @@ TEST_F(KillMatchAnywhere, EndingTheMessagesOfTheDeadIsWholeOrDidNotHappen) {
 TEST_F(KillMatchAnywhere, AShortMessageIsWholeOrDidNotHappen) {
   Bench bench;
   run(
-      bench,
-      [&] {
-        while (bench.view.portal(0, 0).count[0] == 0)
-          ASSERT_TRUE(bench.put_in(bench.entry(7, 1, kOpPut | kUseOnce | kNoLinkEvent)).ok());
-      },
+      bench, [&] { link_for_one(bench); },
       [&] {
         Session session(bench.view);
         const Arrival arrival = bench.message(7);
