@@ -78,8 +78,13 @@ if [ "$step" = check ] && [ ! -e "$inst/.complete" ]; then
   echo "run.sh: $port is not built in $inst: expected 'ports/run.sh $port build' before, or its PORT_PREFIX" >&2
   exit 2
 fi
+# shellcheck source=/dev/null
+. "ports/$port/recipe.sh"
+orrery=$prefix/bin/orrery
+if [ -z "${ORRERY_PREFIX:-}" ] && [ "$step" != check ]; then orrery=; fi  # it is built first
+port_accepts "$@" || exit 2  # before anything is built, and before a program runs
 mkdir -p "$work"
-if [ -z "${ORRERY_PREFIX:-}" ] && [ "$step" != check ]; then
+if [ -z "$orrery" ]; then
   tools/setup.sh build
   echo "building Orrery; details are in $work/orrery.log"
   # In a build tree of its own: a port needs what is installed, not the tests.
@@ -87,11 +92,10 @@ if [ -z "${ORRERY_PREFIX:-}" ] && [ "$step" != check ]; then
       -DORRERY_BENCH=OFF && cmake --build build/ports/orrery -j "$jobs" &&
     cmake --install build/ports/orrery --prefix "$prefix"; } >"$work/orrery.log" 2>&1 ||
     { tail -n 30 "$work/orrery.log"; exit 1; }
+  orrery=$prefix/bin/orrery
+  port_accepts "$@" || exit 2  # it says more of a machine's file than its name does
 fi
 
-# shellcheck source=/dev/null
-. "ports/$port/recipe.sh"
-port_accepts "$@" || exit 2  # before the port is built, and before a program of it runs
 # Not behind ||, where the shell would go on after each step that fails.
 complete=$inst/.complete  # a build that was broken off is not taken for one
 if [ "$step" != check ]; then

@@ -192,14 +192,39 @@ def refuse(text):
     sys.exit(2)
 
 
+def problem_without_orrery(name):
+    """What is wrong with a machine's name, by the tree's machine files; none: an empty text. What a file says is not
+    looked at, but for the layers of one that comes with Orrery."""
+    file = re.sub(r"(\.toml)\+[^/]*$", r"\1", name)
+    if "/" in file or file.endswith(".toml"):
+        return "" if os.path.isfile(file) else f"{file}: cannot be read: expected a machine file of at most 1 MiB"
+    machines = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "machines")
+    known = sorted(file.removesuffix(".toml") for file in os.listdir(machines) if file.endswith(".toml"))
+    name, *layers = name.split("+")
+    if name not in known:
+        return f"machine '{name}' is not known: expected {', '.join(known)} or a path that ends in .toml"
+    with open(os.path.join(machines, f"{name}.toml"), encoding="utf-8") as file:
+        there = re.findall(r"(?m)^\[layer\.([^].]+)\]", file.read())
+    for layer in layers:
+        if layer not in there:
+            what = "expected " + ", ".join(there) if there else "the machine has none"
+            return f"{name}.toml: layer '{layer}' is not known: {what}"
+    return ""
+
+
 def accepted_machines(orrery, text):
     """The names in `text`, machine files by their whole path: a program runs in a folder of its own. Ends this
-    program where `orrery` does not know one."""
+    program where `orrery` does not know one; by the tree's machine files where `orrery` is empty."""
     names = []
     for name in text.split(","):
         file, plus, layers = name.partition("+")
         if os.path.isfile(file):
             name = os.path.abspath(file) + plus + layers
+        if not orrery:
+            problem = problem_without_orrery(name)
+            if problem:
+                refuse(f"--machine {text}: {problem}")
+            continue
         try:
             known = subprocess.run([orrery, "explain", "--machine", name, "message", "0", "0", "8"],
                                    capture_output=True, text=True, errors="replace", check=False)

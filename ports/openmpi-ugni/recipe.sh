@@ -10,9 +10,12 @@ port_mpirun=(timeout 300 "$inst/bin/mpirun" --allow-run-as-root --oversubscribe
   -x PMI_GNI_PTAG=17 -x PMI_GNI_COOKIE=1128071168 -x LD_LIBRARY_PATH
   --mca pml ob1 --mca btl ugni,self --mca mpi_yield_when_idle 1)
 
-# port_accepts OPTION...: whether port_check takes them
+# port_accepts OPTION...: whether port_check takes them, as far as that can be told without the command orrery while
+# $orrery is empty
 port_accepts() {
-  [ $# -eq 0 ] || python3 ports/openmpi-ugni/machine_check.py --only-options --orrery "$prefix/bin/orrery" "$@"
+  # Where Python is not there yet, it is installed with what builds Orrery.
+  [ -n "$orrery" ] || command -v python3 >/dev/null || return 0
+  [ $# -eq 0 ] || python3 ports/openmpi-ugni/machine_check.py --only-options --orrery "$orrery" "$@"
 }
 
 port_build() {
@@ -60,7 +63,7 @@ port_check() {
   done
   "$inst/bin/mpicc" -O2 -o "$work/rma_check" ports/openmpi-ugni/rma_check.c
   if [ $# -gt 0 ]; then
-    exec python3 ports/openmpi-ugni/machine_check.py --orrery "$prefix/bin/orrery" --work "$work" \
+    exec python3 ports/openmpi-ugni/machine_check.py --orrery "$orrery" --work "$work" \
       --via "$inst/bin/mpirun --allow-run-as-root" --hpcc "$(command -v hpcc)" "$@"
   fi
   for ranks in 2 4; do

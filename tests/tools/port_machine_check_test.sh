@@ -134,3 +134,33 @@ for step in check all; do
   not_checked "'--machine': this port's check has no options" $step openmpi-portals4 --machine aries
   lines=20 not_checked "0 is not accepted" $step openmpi-ugni --machine aries --runs 0
 done
+
+# Where Orrery itself would be built first, too: the tree's machine files say which names there are.
+cp -r "$root/machines" "$tree"
+mkdir "$tree/tools"
+script "$tree/tools/setup.sh" <<<"touch $folder/begun; exit 1"
+not_begun() {  # <what is said> <port> <options...>
+  local what=$1 port=$2; shift 2
+  local code=0
+  said=$("$tree/ports/run.sh" "$port" all "$@" 2>&1) || code=$?
+  [ $code -eq 2 ] || fail "$port all $*: code $code: $said"
+  grep -qF -- "$what" <<<"$said" || fail "$port all $*: $said"
+  [ ! -e "$folder/begun" ] || fail "$port all $*: the build was begun first"
+  [ ! -e "$tree/build" ] || fail "$port all $*: a build folder was made"
+}
+names=$(basename -a -s .toml "$tree"/machines/*.toml | sed -z 's/\n\(.\)/, \1/g')
+not_begun "--machine nosuch: machine 'nosuch' is not known: expected $names or a path that ends in .toml" openmpi-ugni \
+  --machine nosuch
+not_begun "--machine aries,nosuch: machine 'nosuch' is not known: expected $names or" openmpi-ugni --machine aries,nosuch
+not_begun "--machine : machine '' is not known" openmpi-ugni --machine ""
+not_begun "aries.toml: layer 'nosuch' is not known: expected mpi" openmpi-ugni --machine aries+mpi+nosuch
+not_begun "ideal.toml: layer 'mpi' is not known: the machine has none" openmpi-ugni --machine ideal+mpi
+not_begun "$folder/none.toml: cannot be read" openmpi-ugni --machine "$folder/none.toml+mpi"
+not_begun "0 is not accepted" openmpi-ugni --machine aries --runs 0
+not_begun "'--machine': this port's check has no options" openmpi-portals4 --machine aries
+# What is accepted goes on to the build.
+for name in aries,gemini+mpi "$folder/machines/own.toml+mpi"; do
+  rm -f "$folder/begun"
+  ! said=$("$tree/ports/run.sh" openmpi-ugni all --machine "$name" 2>&1) || fail "$name: $said"
+  [ -e "$folder/begun" ] || fail "$name: $said"
+done
