@@ -38,6 +38,8 @@
 
 namespace orrery::sim {
 
+inline constexpr std::size_t kMostSamples = 65536;  // even
+
 // How long to run and what to watch.
 struct RunLimits {
   Tick until = kNever;        // stop here at the latest
@@ -49,6 +51,7 @@ struct RunLimits {
   double steady_within = 0.02;  // |delivered hops / link hops - 1| over an interval
   int steady_intervals = 3;     // ... this many times in a row
   bool keep_samples = true;
+  std::size_t most_samples = kMostSamples;  // then every two intervals become one, and new ones are as long
   unsigned looks = 0;  // at the buffers, evenly in an interval: how full they are goes into its sample
   unsigned threads = 1;
   unsigned partitions = 0;  // 0: as many as threads
@@ -76,7 +79,8 @@ struct RunOutcome {
 template <typename Router>
 class Engine {
  public:
-  // `router` and `workload` must outlive the engine. REQUIRES: limits.threads >= 1.
+  // `router` and `workload` must outlive the engine. REQUIRES: limits.threads >= 1, limits.most_samples even,
+  // not 0.
   Engine(Router& router, Workload& workload, const RunLimits& limits) : router_(router), limits_(limits) {
     const Node sites = router.sites();
     ORRERY_CHECK(sites <= Event::kMaxNodes, "{} sites: events name {}", sites, Event::kMaxNodes);
@@ -103,8 +107,7 @@ class Engine {
     }
     window_ = parts_.size() == 1 ? kNever : router.min_cross_delay();
     sample_at_ = limits_.sample_every;
-    look_every_ = limits.looks == 0 ? 0 : std::max<Tick>(1, limits.sample_every / limits.looks);
-    look_at_ = limits.looks == 0 ? kNever : look_every_;
+    look_again(0);
     if constexpr (kHasInterludes) interlude_at_ = router.first_interlude();
     outcome_.measured_from = limits.until_steady ? kNever : limits.warmup;
     measuring_ = outcome_.measured_from == 0;  // all of the run counts
@@ -291,6 +294,11 @@ class Engine {
     }
     if (limits_.keep_samples) outcome_.samples.push_back({at, now, flying, std::move(uses_)});
     uses_.clear();
+    if (outcome_.samples.size() >= limits_.most_samples) {
+      join_pairs(&outcome_.samples);
+      limits_.sample_every *= 2;
+      look_again(at);
+    }
     // Nothing moved in many intervals in a row while packets wait. Intervals alone do not say how long: they
     // may be shorter than what a packet takes.
     bool stuck = now.delivered == previous_.delivered && now.link_hops == previous_.link_hops && flying > 0;
@@ -306,6 +314,12 @@ class Engine {
       return halt(Stop::deadlock, at);
     if (limits_.until_steady && measuring_ && at >= outcome_.measured_from + limits_.measure)
       return halt(Stop::steady, at);
+  }
+
+  // The looks of the intervals that begin at `from`.
+  void look_again(Tick from) {
+    look_every_ = limits_.looks == 0 ? 0 : std::max<Tick>(1, limits_.sample_every / limits_.looks);
+    look_at_ = limits_.looks == 0 ? kNever : from + look_every_;
   }
 
   bool in_pace(const Counters& from, const Counters& to) const {

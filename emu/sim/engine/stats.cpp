@@ -3,6 +3,7 @@
 #include "emu/sim/engine/stats.hpp"
 
 #include <cmath>
+#include <utility>
 
 namespace orrery::sim {
 
@@ -19,6 +20,18 @@ void LatencyHistogram::add(const LatencyHistogram& other) {
   count_ += other.count_;
   sum_ += other.sum_;
   if (other.max_ > max_) max_ = other.max_;
+}
+
+void join_pairs(std::vector<Sample>* samples) {
+  std::vector<Sample>& all = *samples;
+  for (std::size_t i = 0; i < all.size() / 2; ++i) {
+    const Sample first = std::move(all[2 * i]);
+    Sample joined = std::move(all[2 * i + 1]);
+    if (joined.vcs.size() < first.vcs.size()) joined.vcs.resize(first.vcs.size());
+    for (std::size_t v = 0; v < first.vcs.size(); ++v) joined.vcs[v].add(first.vcs[v]);
+    all[i] = std::move(joined);
+  }
+  all.resize(all.size() / 2);
 }
 
 Tick LatencyHistogram::upper(std::size_t index) {

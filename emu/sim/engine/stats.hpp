@@ -83,6 +83,11 @@ struct VcUse {
     room += capacity;
     if (units > fullest * capacity) fullest = static_cast<double>(units) / capacity;
   }
+  void add(const VcUse& other) {
+    taken += other.taken;
+    room += other.room;
+    if (other.fullest > fullest) fullest = other.fullest;
+  }
   double mean() const { return room ? static_cast<double>(taken) / static_cast<double>(room) : 0; }
 };
 
@@ -93,6 +98,8 @@ struct Sample {
   std::uint64_t buffered = 0;  // packets in the network
   std::vector<VcUse> vcs;      // over the interval, by VC; empty if not asked for
 };
+// Makes one interval of every two. REQUIRES: an even number of samples.
+void join_pairs(std::vector<Sample>* samples);
 
 // Why a run ended.
 enum class Stop : std::uint8_t { finished, time_limit, steady, deadlock, interrupted, drained };

@@ -105,7 +105,6 @@ TEST(Sim, AReplayInWhichAllWaitIsStuck) {
   EXPECT_EQ(count(ran.out, "stuck"), 0u);
 }
 
-// A device as a trace: memory without end.
 // A hundred intervals in which nothing moves are a deadlock only when they are long.
 TEST(Sim, SamplesInAPacketsTimeFindNoDeadlock) {
   for (const char* machine : {"bluegene-l", "gemini", "seastar", "asci-q"}) {
@@ -120,6 +119,18 @@ TEST(Sim, SamplesInAPacketsTimeFindNoDeadlock) {
   }
 }
 
+// Ten million ticks, each an interval.
+TEST(Sim, ShortSamplesBecomeLongerOnesInALongRun) {
+  const Ran ran =
+      orrery({"sim", "neighbour", "--machine", "gemini", "--nodes", "1x2x1", "--load", "0.001", "--warmup-us",
+              "1000", "--until-us", "1000", "--sample-us", "1e-9", "--quiet", "--json"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto result = nlohmann::json::parse(ran.out, nullptr, false);
+  ASSERT_FALSE(result.is_discarded());
+  EXPECT_LT(result["samples"].size(), 65536u);
+  EXPECT_GE(result["samples"].size(), 32768u);
+}
+
 // Two nodes of one Gemini have no link between them.
 TEST(Sim, ANetworkWithoutLinksHasNumbersInItsSamples) {
   const Ran ran = orrery({"sim", "neighbour", "--machine", "gemini", "--nodes", "1x2x1", "--until-us", "20",
@@ -132,6 +143,7 @@ TEST(Sim, ANetworkWithoutLinksHasNumbersInItsSamples) {
   for (const auto& sample : result["samples"]) EXPECT_EQ(sample[2], 0) << sample;
 }
 
+// A device as a trace: memory without end.
 TEST(Sim, ATraceWithoutEndIsRefusedAtTheLimit) {
   const Ran ran = orrery({"sim", "--replay", "/dev/zero", "--machine", "gemini"});
   EXPECT_EQ(ran.code, 2);

@@ -189,7 +189,9 @@ void add_sim(CLI::App& root, int& exit_code) {
   command->add_option("--warmup-us", spec.warmup_us, "Not before this is a run called steady");
   command->add_option("--measure-us", spec.measure_us, "Length of the measured window");
   command->add_option("--until-us", spec.until_us, "Stop here at the latest");
-  command->add_option("--sample-us", spec.sample_us, "Interval of the curves over time");
+  command->add_option("--sample-us", spec.sample_us,
+                      fmt::format("Interval of the curves over time; it doubles when a run has {} of them",
+                                  sim::kMostSamples));
   command->add_option("--bit-error-rate", spec.bit_error_rate, "Of a link");
   command->add_option("--failed-links", spec.failed_links,
                       "Out of service, drawn by the seed (gemini, aries, asci-q)");

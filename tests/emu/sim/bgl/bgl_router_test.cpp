@@ -65,6 +65,35 @@ TEST(BglRouter, AnAloneCutThroughPacketTakesItsHopsAndOneWireTime) {
   }
 }
 
+TEST(BglRouter, MoreSamplesThanMayBeAreThoseOfALongerInterval) {
+  BglConfig config;
+  config.sides = {4, 4, 4};
+  RunLimits limits;
+  limits.sample_every = 1;
+  limits.most_samples = 16;
+  limits.looks = 4;
+  const SimResult joined = all_to_all(config, 240, limits);
+  const auto& few = joined.outcome.samples;
+  ASSERT_GE(few.size(), 8u);
+  ASSERT_LT(few.size(), 16u);
+  limits.sample_every = few[0].at;
+  limits.most_samples = kMostSamples;
+  const SimResult plain = all_to_all(config, 240, limits);
+  EXPECT_GT(few[0].at, 100u);
+  ASSERT_EQ(plain.outcome.samples.size(), few.size());
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    const Sample& wide = plain.outcome.samples[i];
+    EXPECT_EQ(few[i].at, wide.at);
+    EXPECT_EQ(few[i].totals.delivered, wide.totals.delivered);
+    EXPECT_EQ(few[i].totals.link_ticks, wide.totals.link_ticks);
+    EXPECT_EQ(few[i].buffered, wide.buffered);
+    EXPECT_EQ(few[i].vcs.size(), wide.vcs.size());
+  }
+  // New intervals have as many looks as those that were asked for.
+  EXPECT_EQ(few.back().vcs[0].room, plain.outcome.samples.back().vcs[0].room);
+  EXPECT_EQ(joined.outcome.end, plain.outcome.end);
+}
+
 TEST(BglRouter, APacketTakesTheTokensOfOneBufferUntilTheyAreBack) {
   // A full packet holds 8 of a buffer's 32 tokens, one chunk holds 1; on the bubble every packet holds 8.
   for (const auto& [payload, fixed, tokens] : {std::tuple{240, false, 8u}, {16, false, 1u}, {16, true, 8u}}) {

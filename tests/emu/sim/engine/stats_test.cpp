@@ -42,5 +42,29 @@ TEST(LatencyHistogram, HoldsSmallValuesExactly) {
   }
 }
 
+TEST(Samples, JoinedInPairsKeepWhatTheirIntervalsHeld) {
+  std::vector<Sample> samples(4);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    samples[i].at = i + 1;
+    samples[i].totals.delivered = 10 * (i + 1);
+    samples[i].buffered = i;
+    samples[i].vcs = {{i, 10, 0.1 * static_cast<double>(i)}, {1, 2, 0.5}};
+  }
+  samples[0].vcs.clear();  // no look in that interval
+  samples[3].vcs.clear();
+  join_pairs(&samples);
+  ASSERT_EQ(samples.size(), 2u);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    EXPECT_EQ(samples[i].at, 2 * (i + 1));
+    EXPECT_EQ(samples[i].totals.delivered, 20 * (i + 1));
+    EXPECT_EQ(samples[i].buffered, 2 * i + 1);
+    ASSERT_EQ(samples[i].vcs.size(), 2u);
+    EXPECT_EQ(samples[i].vcs[0].taken, i + 1);
+    EXPECT_EQ(samples[i].vcs[0].room, 10u);
+    EXPECT_EQ(samples[i].vcs[0].fullest, 0.1 * static_cast<double>(i + 1));
+    EXPECT_EQ(samples[i].vcs[1].mean(), 0.5);
+  }
+}
+
 }  // namespace
 }  // namespace orrery::sim
