@@ -5,6 +5,7 @@
 #include "emu/base/patient_yield.hpp"
 #include "emu/base/wait.hpp"
 #include "lib/dmapp/issue.hpp"
+#include "lib/dmapp/lock_loss.hpp"
 #include "lib/dmapp/lock_protocol.hpp"
 
 #include <array>
@@ -42,6 +43,8 @@ struct Held {
 std::mutex g_locks_mu;
 std::array<Held, kLockPlaces> g_held;  // guarded by g_locks_mu
 std::uint64_t g_epoch_of_held = 0;     // guarded by g_locks_mu: the world that they are of
+
+thread_local int t_lost_with = -1;  // lock_lost_with()
 
 unsigned most_locks() {
   static const unsigned most = [] {
@@ -232,6 +235,7 @@ void note_held(std::size_t place) {
 
 dmapp_return_t acquire(dmapp_lock_desc_t* address, const dmapp_seg_desc_t* segment, int host,
                        std::uint64_t flags, bool waits, dmapp_lock_handle_t* handle) {
+  t_lost_with = -1;
   const Visit visit;
   Context* const context = visit.context();
   if (context == nullptr || handle == nullptr || flags != 0) return DMAPP_RC_INVALID_PARAM;
@@ -250,6 +254,7 @@ dmapp_return_t acquire(dmapp_lock_desc_t* address, const dmapp_seg_desc_t* segme
   const lock::Step step = play(words, turn);
   if (step != lock::Step::held) {
     if (turn.place_is_free()) give_place(taken.place);
+    if (step == lock::Step::lost) t_lost_with = turn.lost_with();
     return return_of_step(step, words);
   }
   note_held(taken.place);
@@ -260,6 +265,7 @@ dmapp_return_t acquire(dmapp_lock_desc_t* address, const dmapp_seg_desc_t* segme
 // `ended`: no PE writes to the place any more.
 dmapp_return_t release(std::size_t place, const Held& held, bool* ended) {
   *ended = false;
+  t_lost_with = -1;
   const Visit visit;
   Context* const context = visit.context();
   if (context == nullptr) return DMAPP_RC_INVALID_PARAM;
@@ -273,6 +279,7 @@ dmapp_return_t release(std::size_t place, const Held& held, bool* ended) {
   lock::Release turn(words, lock::name_of(context->pe(), place), context->npes());
   const lock::Step step = play(words, turn);
   *ended = turn.place_is_free();
+  if (step == lock::Step::lost) t_lost_with = turn.lost_with();
   return step == lock::Step::released ? done : return_of_step(step, words);
 }
 
@@ -298,6 +305,9 @@ dmapp_return_t release_one(IsIt is_it) {
 }
 
 }  // namespace
+
+int lock_lost_with() { return t_lost_with; }
+
 }  // namespace orrery::dmapp
 
 using orrery::dmapp::Context;

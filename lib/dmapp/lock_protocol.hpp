@@ -9,6 +9,7 @@
 // 0; each waits on a place of its own memory, which the one before it writes to.
 //
 //   descriptor: 63 lost | 31..0 name of the last place    name: PE + 1 << 10 | place
+//   lost: with the name of a place of the PE that took the lock with it, where that is known
 //
 // A holder, or one that waits before others, that dies takes the lock with it: the one behind it sees that,
 // marks the descriptor as lost, and all others see that. One that comes later puts its name over that mark
@@ -41,11 +42,17 @@ constexpr std::uint64_t name_of(int pe, std::size_t place) {
 constexpr int pe_of(std::uint64_t name) { return static_cast<int>((name & 0xffff'ffff) >> 10) - 1; }
 constexpr std::size_t place_of(std::uint64_t name) { return name & 0x3ff; }
 
+// The descriptor of a lock that was lost with `pe`; -1: it is not known with which.
+constexpr std::uint64_t mark_of(int pe) { return pe < 0 ? kLost : kLost | name_of(pe, 0); }
+// What a place says of it, and back.
+constexpr std::uint64_t lost_word(int pe) { return static_cast<std::uint64_t>(pe + 2); }
+constexpr int pe_of_lost(std::uint64_t word) { return static_cast<int>(word & 0xffff'ffff) - 2; }
+
 // The words of a place.
 enum class LockWord : std::uint8_t {
   next,     // name of the place behind this one, which writes it
   granted,  // kGranted: the lock is this place's; the one before writes it
-  lost,     // 1: this place never gets the lock, or does not hand it on; its owner writes it
+  lost,     // lost_word(): this place never gets the lock, or does not hand it on; its owner writes it
 };
 
 enum class Step : std::uint8_t {
@@ -73,6 +80,7 @@ class Acquire {
       case At::link:
         words_.put(pe_of(before_), LockWord::next, place_of(before_), name_);
         at_ = words_.ok() ? At::wait : At::lose;
+        if (!words_.ok()) lost_with_ = pe_of(before_);
         return words_.ok() ? Step::wait : Step::again;
       case At::wait: {
         const std::uint64_t granted = words_.own(LockWord::granted);
@@ -82,24 +90,24 @@ class Acquire {
         return Step::again;
       }
       case At::lose:
-        words_.set_own(LockWord::lost, 1);
+        words_.set_own(LockWord::lost, lost_word(lost_with()));
         at_ = At::mark;
         return Step::again;
       case At::mark:
-        (void)words_.swap(kLost);
+        (void)words_.swap(mark_of(lost_with()));
         break;
     }
     return Step::lost;
   }
   static constexpr LockWord awaits() { return LockWord::granted; }
+  // After the end lost: the PE that died; -1: it is not known which.
+  int lost_with() const { return lost_with_ >= 0 && lost_with_ < npes_ ? lost_with_ : -1; }
   // After any end but held: whether no other PE was told the name. Else one that waits behind may still say
   // its own name, and one before may still grant the lock.
   bool place_is_free() const { return at_ == At::begin; }
   // Whether the one before is not going to grant it. To be asked now and then.
   bool gave_up() {
-    const int pe = pe_of(before_);
-    gives_up_ = gives_up_ || words_.ended() || !words_.alive(pe) || (words_.get() & kLost) != 0 ||
-                !words_.ok() || words_.get(pe, LockWord::lost, place_of(before_)) != 0 || !words_.ok();
+    if (!gives_up_) gives_up_ = words_.ended() || is_lost();
     return gives_up_;
   }
 
@@ -109,7 +117,28 @@ class Acquire {
     const std::uint64_t old = words_.compare_swap(0, name_);
     if (!words_.ok()) return Step::failed;
     if (old == 0) return Step::held;
-    return (old & kLost) != 0 ? Step::lost : Step::busy;
+    if ((old & kLost) == 0) return Step::busy;
+    lost_with_ = pe_of(old);
+    return Step::lost;
+  }
+  // The mark first: the one before may have died since it saw which PE the lock was lost with.
+  bool is_lost() {
+    const int pe = pe_of(before_);
+    const std::uint64_t last = words_.get();
+    const bool reached = words_.ok();
+    if (reached && (last & kLost) != 0) {
+      lost_with_ = pe_of(last);
+      return true;
+    }
+    if (!words_.alive(pe)) {
+      lost_with_ = pe;
+      return true;
+    }
+    if (!reached) return true;
+    const std::uint64_t said = words_.get(pe, LockWord::lost, place_of(before_));
+    if (words_.ok() && said == 0) return false;
+    lost_with_ = words_.ok() ? pe_of_lost(said) : pe;
+    return true;
   }
   Step enter() {
     before_ = words_.swap(name_);
@@ -119,6 +148,7 @@ class Acquire {
     // The latter: no lock was here.
     const bool leads_nowhere = (before_ & kLost) != 0 || pe < 0 || pe >= npes_;
     if (!leads_nowhere) words_.watch(pe);
+    if ((before_ & kLost) != 0) lost_with_ = pe;
     at_ = leads_nowhere ? At::lose : At::link;
     return Step::again;
   }
@@ -129,6 +159,7 @@ class Acquire {
   const bool waits_;
   At at_ = At::begin;
   bool gives_up_ = false;
+  int lost_with_ = -1;
   std::uint64_t before_ = 0;  // name of the place before this one
 };
 
@@ -149,6 +180,7 @@ class Release {
         left_ = old == name_;
         if (left_) return Step::released;
         at_ = (old & kLost) != 0 ? At::lose : At::wait;
+        if ((old & kLost) != 0) lost_with_ = pe_of(old);
         return Step::again;
       }
       case At::wait: {
@@ -163,19 +195,22 @@ class Release {
         left_ = true;
         words_.put(pe_of(next_), LockWord::granted, place_of(next_), kGranted);
         if (words_.ok()) return Step::released;
+        lost_with_ = pe_of(next_);
         at_ = At::lose;
         return Step::again;
       case At::lose:
-        words_.set_own(LockWord::lost, 1);
+        words_.set_own(LockWord::lost, lost_word(lost_with()));
         at_ = At::mark;
         return Step::again;
       case At::mark:
-        (void)words_.swap(kLost);
+        (void)words_.swap(mark_of(lost_with()));
         break;
     }
     return Step::lost;
   }
   static constexpr LockWord awaits() { return LockWord::next; }
+  // As Acquire's.
+  int lost_with() const { return lost_with_ >= 0 && lost_with_ < npes_ ? lost_with_ : -1; }
   // After the end: whether no PE writes to the place any more.
   bool place_is_free() const { return left_; }
   bool gave_up() {
@@ -192,6 +227,7 @@ class Release {
   At at_ = At::begin;
   bool gives_up_ = false;
   bool left_ = false;
+  int lost_with_ = -1;
   std::uint64_t next_ = 0;  // name of the place behind this one
 };
 

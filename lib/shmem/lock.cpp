@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
+#include "lib/dmapp/lock_loss.hpp"
 #include "lib/shmem/access.hpp"
 #include "lib/shmem/life.hpp"
 #include "lib/shmem/profiling.hpp"
@@ -21,9 +22,19 @@ int host_of(const long* lock) {
   return static_cast<int>(offset / sizeof *lock % static_cast<std::uint64_t>(g_job.npes));
 }
 
-void must_have_place(const char* call, dmapp_return_t rc) {
+// Ends the job where a call of the lock failed. Its host is named only where the lock's own memory is gone.
+void must_work(const char* call, dmapp_return_t rc, const long* lock, int host) {
+  if (rc == DMAPP_RC_SUCCESS) [[likely]]
+    return;
   if (rc == DMAPP_RC_RESOURCE_ERROR)
     fail(call, "%s", "this PE holds as many locks as it may: DMAPP_MAX_LOCKS, 1 to 1023, sets it (128)");
+  if (rc == DMAPP_RC_TRANSACTION_ERROR) {
+    if (const int pe = dmapp::lock_lost_with(); pe >= 0)
+      fail(call, "PE %d has ended while it held the lock at %p, or waited for it", pe,
+           static_cast<const void*>(lock));
+    if (host == g_job.pe || !has_just_ended(host)) fail_if_a_pe_just_ended(call);
+  }
+  must(call, rc, lock, sizeof *lock, host);
 }
 
 dmapp_lock_desc_t* descriptor(long* lock) { return reinterpret_cast<dmapp_lock_desc_t*>(lock); }
@@ -44,8 +55,7 @@ void shmem_set_lock(long* lock) {
   dmapp_lock_handle_t handle;
   const dmapp_return_t rc =
       dmapp_lock_acquire(shmem::descriptor(lock), shmem::segment_of(lock), host, 0, &handle);
-  shmem::must_have_place("shmem_set_lock", rc);
-  shmem::must("shmem_set_lock", rc, lock, sizeof *lock, host);
+  shmem::must_work("shmem_set_lock", rc, lock, host);
 }
 
 int shmem_test_lock(long* lock) {
@@ -59,8 +69,7 @@ int shmem_test_lock(long* lock) {
     shmem::look_who_lives("shmem_test_lock");
     return 1;
   }
-  shmem::must_have_place("shmem_test_lock", rc);
-  shmem::must("shmem_test_lock", rc, lock, sizeof *lock, host);
+  shmem::must_work("shmem_test_lock", rc, lock, host);
   return 0;
 }
 
@@ -72,7 +81,7 @@ void shmem_clear_lock(long* lock) {
   const dmapp_return_t rc = dmapp_lock_release_addr(shmem::descriptor(lock), host, 0);
   if (rc == DMAPP_RC_NOT_FOUND)
     shmem::fail("shmem_clear_lock", "this PE does not hold the lock at %p", static_cast<void*>(lock));
-  shmem::must("shmem_clear_lock", rc, lock, sizeof *lock, host);
+  shmem::must_work("shmem_clear_lock", rc, lock, host);
 }
 
 }  // extern "C"

@@ -108,6 +108,8 @@ class LockWorld {
   int npes() const { return static_cast<int>(pes_.size()); }
   Pe& at(int pe) { return pes_[static_cast<std::size_t>(pe)]; }
   int deaths() const { return deaths_; }
+  int named() const { return named_; }
+  int unnamed() const { return unnamed_; }
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
   // Null: the PE whose memory it is in is dead.
   std::uint64_t* descriptor(int lock) {
@@ -173,6 +175,7 @@ class LockWorld {
     Pe& pe = at(number);
     Model& model = model_of(pe);
     const bool releases = pe.release.has_value();
+    const int lost_with = releases ? pe.release->lost_with() : pe.acquire->lost_with();
     pe.acquire.reset();
     pe.release.reset();
     const bool first = !model.queue.empty() && model.queue.front() == number;
@@ -193,6 +196,9 @@ class LockWorld {
         break;
       case Step::lost:
         if (deaths_ == 0) return fail(number, "lost a lock though every PE lives");
+        if (lost_with >= 0 && at(lost_with).alive)
+          return fail(number, "lost a lock with PE " + std::to_string(lost_with) + ", which lives");
+        ++(lost_with >= 0 ? named_ : unnamed_);
         break;
       case Step::failed:
         if (descriptor(pe.lock) != nullptr) return fail(number, "did not reach a lock whose PE lives");
@@ -208,6 +214,7 @@ class LockWorld {
   std::array<std::uint64_t, kLocks> descriptors_{};
   std::array<Model, kLocks> models_;
   int deaths_ = 0;
+  int named_ = 0, unnamed_ = 0;  // ends without the lock of which the PE that died is known, or is not
   int kills_left_ = 0;
   int kill_percent_ = 0;
   std::string failure_;
@@ -222,7 +229,7 @@ std::uint64_t* Words::descriptor() {
 std::uint64_t Words::swap(std::uint64_t value) {
   std::uint64_t* const word = descriptor();
   if (word == nullptr) return 0;
-  if (value != kLost) world_.entered(pe_, lock_);
+  if ((value & kLost) == 0) world_.entered(pe_, lock_);
   return std::exchange(*word, value);
 }
 
@@ -275,6 +282,19 @@ TEST(DmappLockWorld, TheLockGoesToThePeThatHasWaitedLongest) {
 
 TEST(DmappLockWorld, WhateverPeDiesNoTwoHaveTheLockAndNoneWaitsForEver) {
   nic::box::for_every_seed(10'000, 3'000'000, [](std::uint64_t seed) { return run(seed, true); });
+}
+
+// But for one that released it while another one should have said that it waits, or whose lock's PE died.
+TEST(DmappLockWorld, ALockThatIsLostNamesThePeThatDied) {
+  int named = 0, unnamed = 0;
+  nic::box::for_every_seed(1000, 10'000, [&](std::uint64_t seed) {
+    LockWorld world(seed, true);
+    std::string failure = world.run();
+    named += world.named();
+    unnamed += world.unnamed();
+    return failure;
+  });
+  EXPECT_GT(named, 4 * unnamed) << unnamed;
 }
 
 }  // namespace

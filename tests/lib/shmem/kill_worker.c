@@ -114,6 +114,29 @@ static void set_lock(void) {
   if (me == 1) pause();
   shmem_clear_lock(&lock);
 }
+/* PE 1 holds the lock when it dies; PE 0 waits for it, while PE 2 waits for the end of PE 0 outside the
+ * library. The three locks lie with three PEs. */
+static long locks[3], is_held;
+static void wait_for_lock(int which) {
+  if (me == 1) {
+    shmem_set_lock(&locks[which]);
+    shmem_long_p(&is_held, 1, 0);
+    shmem_quiet();
+  }
+  if (me == 1) pause();
+  if (me == 2) {
+    shmem_long_wait_until(&other, SHMEM_CMP_NE, 0);
+    while (kill((pid_t)other, 0) == 0) usleep(1000);
+    _exit(0);
+  }
+  shmem_long_p(&other, (long)getpid(), 2);
+  shmem_quiet();
+  shmem_long_wait_until(&is_held, SHMEM_CMP_EQ, 1);
+  shmem_set_lock(&locks[which]);
+}
+static void lock_0(void) { wait_for_lock(0); }
+static void lock_1(void) { wait_for_lock(1); }
+static void lock_2(void) { wait_for_lock(2); }
 static void test_lock(void) {
   if (shmem_test_lock(&lock) != 0) return;
   if (me == 1) pause();
@@ -195,6 +218,9 @@ static const struct {
     {"test", test},
     {"test_any", test_any},
     {"lock", set_lock},
+    {"lock_0", lock_0},
+    {"lock_1", lock_1},
+    {"lock_2", lock_2},
     {"test_lock", test_lock},
     {"barrier", barrier},
     {"sync_all", sync_all},
