@@ -67,9 +67,10 @@ TEST(Communication, GetsAreAskedForAndAwaitedWhereTheirDataCame) {
             "700: 2 waits for 64 with 0\n");
 }
 
-TEST(Communication, InsideANodeThereIsNoTrafficAndNothingAtAllIsRefused) {
+TEST(Communication, InsideANodeThereIsNoTraffic) {
   const auto inside = asked(1, model::Op::fma_put, 3, 3, 64, 10, 100);
-  EXPECT_EQ(made_of({inside}), "nothing went over the network: expected a run with operations between nodes");
+  EXPECT_EQ(made_of({inside}), "");
+  EXPECT_EQ(made_of({}), "");
   EXPECT_EQ(made_of({inside, asked(2, model::Op::send, 0, 3, 0, 20, 30)}),
             "20: 0 puts 1 with 3\n"
             "30: 3 waits for 1 with 0\n");

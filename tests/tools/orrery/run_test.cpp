@@ -250,6 +250,21 @@ TEST(Run, ARunWithoutConflictsSaysNothing) {
   EXPECT_EQ(ran.err, "");
 }
 
+// So does a program that reduces in the collective engine and does nothing else.
+TEST(Run, ARunWithNothingOnTheNetworkRecordsATraceWithoutRecords) {
+  for (const int code : {0, 7}) {
+    const TempFile file("");
+    const Ran ran = orrery({"run", "--machine", "gemini", "--record", file.path(), "sh", "-c",
+                            writes_a_record("") + "; exit " + std::to_string(code)});
+    EXPECT_EQ(ran.code, code) << ran.err;
+    EXPECT_THAT(ran.err,
+                HasSubstr("orrery: --record " + file.path() + ": no operation of the run went over"));
+    const Ran replayed = orrery({"sim", "--replay", file.path(), "--machine", "gemini", "--nodes", "2x2x1"});
+    EXPECT_EQ(replayed.code, 0) << replayed.err;
+    EXPECT_THAT(replayed.out, HasSubstr("finished after 0.00 us simulated"));
+  }
+}
+
 TEST(Run, OneForEachCoreIsBoundToIt) {
   const Ran ran = orrery({"run", "--bind", "core", "sh", "-c",
                           "unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc; "

@@ -145,9 +145,16 @@ void use_records(const RecordUses& uses, const std::string& prefix, std::uint32_
   if (problem.empty() && !uses.trace.empty())
     problem = write_file("--trace", uses.trace, trace_json(all.operations));
   if (problem.empty() && !uses.record.empty()) {
-    const std::vector<std::uint8_t> bytes = sim::encode_trace(communication(all.operations, &problem));
+    const sim::Trace trace = communication(all.operations, &problem);
+    const std::vector<std::uint8_t> bytes = sim::encode_trace(trace);
+    const bool is_empty = problem.empty() && trace.records.empty();
     problem = problem.empty() ? write_file("--record", uses.record, {bytes.begin(), bytes.end()})
                               : fmt::format("--record {}: {}", uses.record, problem);
+    if (problem.empty() && is_empty)
+      std::fprintf(
+          stderr,
+          "orrery: --record %s: no operation of the run went over the network; the trace has no records\n",
+          printable(uses.record).c_str());
   }
   if (problem.empty()) {
     const model::BuiltMachine built = model::build_machine(uses.machine);

@@ -14,6 +14,7 @@ namespace orrery::tool {
 // machine's node n. Before each operation stands a wait for all that had come to its node by then: what a
 // program waited for is not recorded, and it cannot have waited for anything else. Operations inside a node
 // and collectives of the machine's own are not traffic. `records`: of a whole job, in any order.
+// Nothing went over the network: a trace of one process without a record.
 // The line to show when the run does not fit into a trace goes to `*problem`.
 sim::Trace communication(const std::vector<clock::Recorded>& records, std::string* problem);
 
