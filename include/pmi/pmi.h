@@ -49,7 +49,8 @@ int PMI_Get_appnum(int* appnum);
 
 /* Ends when every process of the job has called it. */
 int PMI_Barrier(void);
-/* Ends the whole job with exit_code; does not return. error_msg may be null. */
+/* Ends the whole job with exit_code; does not return. error_msg may be null. An empty one: the caller has
+ * said why, and nothing more is printed. */
 int PMI_Abort(int exit_code, const char error_msg[]);
 
 /* Ranks on the same node as the caller, itself included, in ascending order. length: room in ranks[]; less

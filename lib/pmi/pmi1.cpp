@@ -132,7 +132,7 @@ int PMI_Get_version_info(int* major, int* minor, int* revision) {
 int PMI_Abort(int exit_code, const char error_msg[]) {
   Session* session = Session::current();
   if (session == nullptr) return PMI_ERR_INIT;
-  session->abort(exit_code, error_msg == nullptr ? "" : error_msg);
+  session->abort(exit_code, error_msg);
 }
 
 int PMI_Get_clique_size(int* size) { return orrery::pmi::give(size, orrery::pmi::clique_size); }

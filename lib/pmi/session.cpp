@@ -239,8 +239,11 @@ Result<int> Session::universe_size() {
   return wire_ ? asked([&] { return wire_->universe_size(); }) : Result<int>(1);
 }
 
-void Session::abort(int code, std::string_view message) {
-  log::error("PMI_Abort({}){}{}", code, message.empty() ? "" : ": ", message);
+void Session::abort(int code, const char* message) {
+  if (message == nullptr)
+    log::error("PMI_Abort({})", code);
+  else if (*message != '\0')
+    log::error("PMI_Abort({}): {}", code, message);
   std::fflush(nullptr);
   if (wire_) (void)wire_->abort(code);  // a launcher that is gone cannot end the others
   // Of a status 8 bits are left: 256 must not look like an end that went well.

@@ -62,7 +62,8 @@ class Session {
   Result<std::vector<std::string>> gather(std::string_view bytes, const std::vector<int>& members);
   // What rank 0 gave. Collective.
   Result<std::string> broadcast(std::string_view bytes, Picos takes = {});
-  [[noreturn]] void abort(int code, std::string_view message);
+  // As PMI_Abort().
+  [[noreturn]] void abort(int code, const char* message);
 
  private:
   Session() = default;

@@ -51,9 +51,10 @@ Region region_of(const dmapp_seg_desc_t& segment) {
   return {.begin = reinterpret_cast<std::uint64_t>(segment.addr), .bytes = segment.len, .segment = segment};
 }
 
-[[noreturn]] void end_by_error(const char* call) {
+// Why has been said by this PE, or by the one that speaks for all.
+[[noreturn]] void end_by_error() {
   g_exiting = true;
-  PMI_Abort(1, call);
+  PMI_Abort(1, "");
   std::abort();
 }
 
@@ -67,7 +68,7 @@ void start(const char* call, int level) {
   dmapp_jobinfo_t info;
   if (const dmapp_return_t rc = dmapp_init_ext(&attributes, &attributes);
       rc != DMAPP_RC_SUCCESS || dmapp_get_jobinfo(&info) != DMAPP_RC_SUCCESS) {
-    if (dmapp::heap_refused()) end_by_error(call);
+    if (dmapp::heap_refused()) end_by_error();
     fail(call, "%s", "no NIC or no job; the lines above say why");
   }
   g_job.pe = info.pe;
@@ -94,7 +95,7 @@ void fail(const char* call, const char* format, ...) {
   std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   log::error("{}: {}", call, static_cast<const char*>(text));
-  end_by_error(call);
+  end_by_error();
 }
 
 namespace {

@@ -3,13 +3,13 @@
 # Copyright 2026 the Orrery authors
 # A size of the symmetric heap that is none is refused in one line of the whole job: the variable, its value, what is
 # accepted. So is one that is not the same in all PEs.
-# usage: heap_size_test.sh <orrery> <client> <its own line at the end> <variable>...
+# usage: heap_size_test.sh <orrery> <client> <its own line at the end, or -> <variable>...
 set -euo pipefail
 orrery=$1 client=$2 own_line=$3; shift 3
 export ORRERY_JOB=heap-size-$$
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
-# The launcher says that it ends the job, and each PE that it does not go on.
+# The launcher says that it ends the job, and each PE of a client with a line of its own that it does not go on.
 refused() {  # <regular expression> <command...>
   local what=$1 code=0; shift
   said=$("$orrery" run -n 3 -- "$@" none 2>&1) || code=$?
