@@ -128,9 +128,10 @@ void close(Attachment& attachment) {
     if (region.is_held) attachment.nic->regions().table().let_go(region.entry);
     give(attachment, Resource::mdd);
   }
-  const std::int64_t deadline = monotonic_ns() + kDomainSettleNs;
+  const nic::Waits& waits = attachment.nic->waits();
+  const std::int64_t deadline = waits.now_ns() + kDomainSettleNs;
   sweep(attachment);
-  while (!attachment.departed.empty() && monotonic_ns() < deadline) {
+  while (!attachment.departed.empty() && waits.now_ns() < deadline) {
     if (attachment.nic->clock() != nullptr) attachment.nic->progress();
     yield_cpu();
     sweep(attachment);

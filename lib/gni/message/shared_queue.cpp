@@ -19,6 +19,7 @@ namespace orrery::gni {
 
 namespace {
 
+// By the program's clock: in virtual time no host is too slow for them.
 // How long the end of a queue waits for what is on its way.
 constexpr std::int64_t kLeaveNs = 100'000'000;
 // How long the end of a queue that was not released waits for the instances that have not seen it yet.
@@ -195,8 +196,11 @@ Errc SharedQueue::leave() {
 
 SharedQueue::~SharedQueue() {
   const bool is_seen = membership_ == nullptr || membership_->may_leave();
-  const std::int64_t deadline = monotonic_ns() + (is_seen ? kLeaveNs : kSeenNs);
-  while (leave() == Errc::not_done && monotonic_ns() < deadline) nap();
+  const std::int64_t deadline = nic_.waits().now_ns() + (is_seen ? kLeaveNs : kSeenNs);
+  while (leave() == Errc::not_done && nic_.waits().now_ns() < deadline) {
+    if (nic_.clock() != nullptr) nic_.progress();
+    nap();
+  }
   if (membership_ != nullptr) membership_->withdraw();
   // A peer that still fills a buffer, or still has a message of ours, keeps what it needs.
   const bool quiet = !channel_ && !flying_;
@@ -286,9 +290,9 @@ Errc SharedQueue::disconnect(std::uint32_t address) {
 Errc SharedQueue::tell_members(const QueuedHeader& header, std::span<const std::byte> bytes) {
   for (const QueueMember& member : here_) {
     if (member.instance == attachment_.instance) continue;
-    const std::int64_t deadline = monotonic_ns() + kTellNs;
+    const std::int64_t deadline = nic_.waits().now_ns() + kTellNs;
     Errc told = Errc::not_done;
-    while (told == Errc::not_done && monotonic_ns() < deadline) {
+    while (told == Errc::not_done && nic_.waits().now_ns() < deadline) {
       told = settle() ? launch(*here_endpoint_, member.channel, header, {.header = {}, .data = bytes},
                                nic::CompletionQueue::kNone)
                       : Errc::not_done;

@@ -243,11 +243,6 @@ void outside(World& w, bool naps) {
 
 void computes(World& w, bool reads_the_clock) {
   constexpr std::int64_t kRealNs = 1'500'000'000, kPartNs = 10'000'000;
-  const auto real_ns = [] {
-    timespec t{};
-    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
-    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-  };
   const std::int64_t start = now_ns();
   for (int round = 0; round < 4; ++round) {
     if (w.rank() == round % 2) {

@@ -231,6 +231,14 @@ TEST(VirtualTime, AQueueWhoseMessagesAreTakenOneByOneIsExact) {
   EXPECT_EQ(lines_of(looking_run(4, {"one_by_one"}).out), lines_of(first.out));
 }
 
+TEST(VirtualTime, NewsOfAConnectionWaitForRoomByTheClockHoweverLongThatTakesInRealTime) {
+  const Ran ran = looking_run(2, {"told_late"}, {"--nodes", "1"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.err.find("not exact"), std::string::npos) << ran.err;
+  EXPECT_EQ(lines_of(ran.out),
+            (std::multiset<std::string>{"PE 0: done after 12 ms", "PE 1: done after 12 ms"}));
+}
+
 TEST(Start, TheClockHasOneBeginning) {
   const Ran ran = looking_run(2, {"start"});
   ASSERT_EQ(ran.code, 0) << ran.err;

@@ -150,6 +150,48 @@ void shared_queue(World& w) {
   }
 }
 
+// Two PEs of one node. PE 0 connects its node to others, and tells PE 1 of it, which looks for no news until
+// its buffers have long been full, and computes for seconds of real time and milliseconds of its own
+// meanwhile.
+void told_late(World& w) {
+  gni_msgq_attr_t attrs{};
+  attrs.max_msg_sz = 64;
+  attrs.smsg_q_sz = 8;
+  attrs.rcv_pool_sz = 64;
+  attrs.num_msgq_eps = 100;
+  attrs.nloc_insts = static_cast<std::uint32_t>(w.size());
+  attrs.rcv_cq_sz = 64;
+  std::uint64_t sum = 0;
+  gni_msgq_handle_t queue = nullptr;
+  BENCH_REQUIRE(GNI_MsgqInit(w.session.nic, keep, &sum, nullptr, &attrs, &queue));
+  PMI_Barrier();
+  const std::int64_t start = now_ns();
+  if (w.rank() == 0) {
+    constexpr std::uint32_t kConnections = 66;  // PE 1 hears twice of each, and has 128 buffers
+    for (std::uint32_t i = 0; i < kConnections; ++i) {
+      const std::uint32_t address = w.session.addresses[0] + 100 + i;
+      gni_msgq_ep_attr_t other{};
+      std::uint32_t bytes = 0;
+      BENCH_REQUIRE(GNI_MsgqGetConnAttrs(queue, address, &other, &bytes));
+      other.pe_addr = address;
+      BENCH_REQUIRE(GNI_MsgqConnect(queue, address, &other));
+      BENCH_REQUIRE(GNI_MsgqConnRelease(queue, address));
+    }
+  } else {
+    for (int i = 0; i < 6; ++i) {
+      for (const std::int64_t end = real_ns() + 500'000'000; real_ns() < end;) {
+      }
+      usleep(2000);
+    }
+    BENCH_REQUIRE(GNI_MsgqProgress(queue, 0));
+  }
+  const std::int64_t took = now_ns() - start;
+  std::printf("PE %d: done after %s\n", w.rank(), took >= 12'000'000 ? "12 ms" : "less than 12 ms");
+  PMI_Barrier();
+  while (GNI_MsgqRelease(queue) == GNI_RC_NOT_DONE) {
+  }
+}
+
 namespace {
 int keep_one(std::uint32_t /*id*/, std::uint32_t /*address*/, void* message, std::uint8_t /*tag*/,
              void* context) {

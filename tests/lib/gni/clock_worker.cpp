@@ -366,6 +366,7 @@ int main(int argc, char** argv) {
   if (what == "engine_messages") engine_messages(w);
   if (what == "computes") computes(w, argc > 2);
   if (what == "shared_queue") shared_queue(w);
+  if (what == "told_late") told_late(w);
   if (what == "one_by_one") one_by_one(w);
   if (what == "reduce") reduce(w, GNI_CE_MAX_CHILDREN);
   if (what == "reduce_tree") reduce(w, 6);

@@ -33,6 +33,12 @@ inline void sleep_really_us(long us) {
   syscall(SYS_nanosleep, &span, nullptr);
 }
 
+inline std::int64_t real_ns() {
+  timespec t{};
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
 // With CLOCK_JITTER in the environment, a number: some of the program's calls take a moment of real time, at
 // random. Virtual time knows nothing of it.
 inline void jitter() {
@@ -152,6 +158,7 @@ void wire_up(World& w, int round);
 void messages(World& w);
 void engine_messages(World& w);
 void shared_queue(World& w);
+void told_late(World& w);
 void one_by_one(World& w);
 // `branch`: PEs below each engine.
 void reduce(World& w, int branch);
