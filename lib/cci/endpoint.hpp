@@ -28,6 +28,14 @@ namespace orrery::cci {
 // address.cpp
 bool is_of_this_host(in_addr address);
 
+class Endpoint;
+
+// From the clock's tasks to an endpoint, which may be gone before their time.
+struct AlarmLine {
+  std::mutex mu;
+  Endpoint* endpoint = nullptr;  // guarded by mu; null: none, or no more
+};
+
 // One endpoint: its segment, its sockets, its connections and events, and a thread that looks after the
 // sockets when the client does not.
 //   1. The interface's calls take lock_ themselves; the accessors take none.
@@ -81,6 +89,7 @@ class Endpoint {
  private:
   explicit Endpoint(const Device& device);
   friend class Outstanding;
+  friend class Alarm;
 
   // endpoint.cpp: events and buffers
   Event* new_event();
@@ -106,7 +115,7 @@ class Endpoint {
   void fail_all(Connection* connection, cci_status status);
   void set_limit(Limit& limit, std::int64_t from_now_ns);
   void keep_time(std::int64_t now);
-  void expire(Op* op);
+  bool expire(Op* op);
   void look_whether_alive(Connection* connection, std::int64_t now);
 
   // shared.cpp: messages by shared memory
@@ -146,6 +155,8 @@ class Endpoint {
   void take_turn();
   void tell_others();
   void fly(Connection* connection, Op* op);
+  void limit_in_time(Op* op, std::int64_t from_now_ns);
+  std::int64_t keep_clock_time(std::int64_t now);
   int get_event_timed(Event** event);
   void wait_timed(const Op* op);
   void redial();
@@ -254,7 +265,10 @@ class Endpoint {
   clock::Clock* clock_ = nullptr;  // null: raw time
   std::uint32_t place_ = 0;        // of this process among the PEs
   std::uint32_t place_generation_ = 0;
-  std::uint32_t flying_ = 0;          // messages and RMA on their way
+  std::uint32_t flying_ = 0;    // messages and RMA on their way
+  TimerWheel clock_limits_{0};  // of operations, in virtual time
+  std::int64_t alarm_ns_ = 0;   // when the clock looks at them; 0: not
+  std::shared_ptr<AlarmLine> alarm_line_ = std::make_shared<AlarmLine>();
   std::atomic<bool> stirred_{false};  // others are to look again
   std::vector<Redial> redials_;
   std::vector<MapWork> map_work_;  // for the thread

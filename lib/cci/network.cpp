@@ -130,6 +130,10 @@ Endpoint::~Endpoint() {
   if (segment_ == nullptr) return;
   mapping::remove(this);
   while (clock_ != nullptr && flying_ != 0) clock_->idle(this);
+  {
+    const std::lock_guard lock(alarm_line_->mu);
+    alarm_line_->endpoint = nullptr;
+  }
   end_registrations();
   flush_acks();
   for (const auto& connection : connections_) {

@@ -112,7 +112,7 @@ Op* Endpoint::new_op(Connection* connection, void* context, int flags) {
   op->context = context;
   op->flags = flags;
   ++sends_out_;
-  if (connection->send_timeout != 0) {
+  if (connection->send_timeout != 0 && !(flies(*connection) && clock_->is_virtual())) {
     set_limit(op->limit, std::int64_t{connection->send_timeout} * 1000);
   }
   return op;
@@ -237,7 +237,8 @@ void Endpoint::keep_time(std::int64_t now) {
     auto* const connection = static_cast<Connection*>(limit.object);
     switch (limit.of) {
       case Limit::Of::operation:
-        return expire(static_cast<Op*>(limit.object));
+        if (!expire(static_cast<Op*>(limit.object))) limits_.arm(limit, now + TimerWheel::kTickNs);
+        return;
       case Limit::Of::handshake:
         if (connection->state != ConnectionState::open && connection->state != ConnectionState::lost)
           connect_failed(connection, CCI_ETIMEDOUT);
@@ -250,11 +251,13 @@ void Endpoint::keep_time(std::int64_t now) {
   });
 }
 
-// Neither sent nor acknowledged in its time.
-void Endpoint::expire(Op* op) {
+// Neither sent nor acknowledged in its time. False: it is on its way still, under a clock.
+bool Endpoint::expire(Op* op) {
+  if (op->done) return true;
   Connection* const connection = op->connection;
-  if (connection->unacked.remove(op) || connection->queue.remove(op))
-    complete(op, connection->shared || connection->peer_busy ? CCI_ERR_RNR : CCI_ETIMEDOUT);
+  if (!connection->unacked.remove(op) && !connection->queue.remove(op)) return false;
+  complete(op, connection->shared || connection->peer_busy ? CCI_ERR_RNR : CCI_ETIMEDOUT);
+  return true;
 }
 
 // Looks so many times in a connection's keepalive time whether anything has come.

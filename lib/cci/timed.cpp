@@ -111,6 +111,44 @@ class Outstanding {
   Step end_{*this, &Outstanding::end};
 };
 
+// A look at an endpoint's limits in virtual time, which passes up to it where the program only waits.
+class Alarm final : public clock::Task {
+ public:
+  explicit Alarm(std::shared_ptr<AlarmLine> line) : line_(std::move(line)) {}
+  void begin(clock::Clock& clock, std::int64_t at_ns) {
+    at_ns_ = at_ns;
+    clock.schedule(Picos{at_ns * 1000}, this, clock::Concerns::itself);
+  }
+
+  void run() override {
+    clock::Clock* clock = nullptr;
+    std::uint32_t place = 0;
+    std::int64_t next = 0;
+    {
+      const std::lock_guard alive(line_->mu);
+      if (Endpoint* const endpoint = line_->endpoint; endpoint != nullptr) {
+        const std::lock_guard lock(endpoint->lock_);
+        clock = endpoint->clock_;
+        place = endpoint->place_;
+        if (endpoint->alarm_ns_ == at_ns_) {  // else there is one before it
+          next = endpoint->keep_clock_time(std::max(at_ns_, clock->now().count() / 1000));
+          endpoint->alarm_ns_ = next;
+        }
+      }
+    }
+    if (clock != nullptr) clock->touch(place);
+    if (next == 0) {
+      delete this;
+    } else {
+      begin(*clock, next);
+    }
+  }
+
+ private:
+  const std::shared_ptr<AlarmLine> line_;
+  std::int64_t at_ns_ = 0;
+};
+
 Status Endpoint::join_clock() {
   const auto clock = nic::Runtime::clock_of_process();
   if (!clock.ok()) return clock.code();
@@ -120,6 +158,7 @@ Status Endpoint::join_clock() {
   place_ = job.value()->self().index;
   place_generation_ = job.value()->self().generation;
   clock_ = clock.value();
+  alarm_line_->endpoint = this;
   return {};
 }
 
@@ -155,6 +194,29 @@ void Endpoint::tell_others() {
   clock_->leave();
 }
 
+// Ends the operations whose time in virtual time is over. Returns when it is to be called next, 0: no more.
+// REQUIRES: lock_ is held.
+std::int64_t Endpoint::keep_clock_time(std::int64_t now) {
+  clock_limits_.advance(now, [this, now](Timer& timer) {
+    auto& limit = static_cast<Limit&>(timer);
+    if (!expire(static_cast<Op*>(limit.object))) clock_limits_.arm(limit, now + TimerWheel::kTickNs);
+  });
+  const auto next = clock_limits_.next_ns();
+  return next ? std::max(*next, now + 1) : 0;
+}
+
+// Gives the operation so much of virtual time. REQUIRES: between the clock's enter() and leave().
+void Endpoint::limit_in_time(Op* op, std::int64_t from_now_ns) {
+  const std::int64_t at = clock_->now().count() / 1000 + from_now_ns;
+  {
+    const std::lock_guard lock(lock_);
+    clock_limits_.arm(op->limit, at);
+    if (alarm_ns_ != 0 && alarm_ns_ <= at) return;
+    alarm_ns_ = at;
+  }
+  (new Alarm(alarm_line_))->begin(*clock_, at);
+}
+
 // REQUIRES: lock_ is not held; the operation counts as a send buffer.
 void Endpoint::fly(Connection* connection, Op* op) {
   clock::Operation operation;
@@ -170,6 +232,8 @@ void Endpoint::fly(Connection* connection, Op* op) {
     ++flying_;
   }
   clock_->enter();
+  if (connection->send_timeout != 0 && clock_->is_virtual())
+    limit_in_time(op, std::int64_t{connection->send_timeout} * 1000);
   clock::Times times = clock_->start(operation);
   if (op->kind == OpKind::read) times.data_at = std::max(times.data_at, times.local_event_at);
   // Behind everything that was posted before it.

@@ -123,6 +123,44 @@ static void ping_asleep(int is_client) {
   }
 }
 
+/* The server looks at nothing for a second. The messages that its ring has no room for end when their time is
+ * over, which is the program's, as are those of calls that wait. */
+static void run_out_of_time(int is_client) {
+  enum { kMessages = 60 };
+  if (!is_client) {
+    usleep(1000 * 1000);
+    for (unsigned length = 0; length != 1;) {
+      cci_event_t* event;
+      if (cci_get_event(endpoint, &event) != CCI_SUCCESS) continue;
+      if (event->type == CCI_EVENT_RECV) length = event->recv.len;
+      MUST(cci_return_event(event));
+    }
+    return;
+  }
+  uint32_t limit = 100 * 1000;
+  MUST(cci_set_opt(connection, CCI_OPT_CONN_SEND_TIMEOUT, &limit));
+  const double begin = now_us();
+  for (int i = 0; i < kMessages; i++) MUST(cci_send(connection, bytes, 8, NULL, 0));
+  int sent = 0, refused = 0;
+  while (sent + refused < kMessages) {
+    cci_event_t* event;
+    if (cci_get_event(endpoint, &event) != CCI_SUCCESS) continue;
+    if (event->type == CCI_EVENT_SEND && event->send.status == CCI_SUCCESS) sent++;
+    if (event->type == CCI_EVENT_SEND && event->send.status == CCI_ERR_RNR) refused++;
+    MUST(cci_return_event(event));
+  }
+  /* The ring has 48 places, of which some hold what the server has had, until it looks. */
+  expect("sent", "RO", 8, sent, 40, 48);
+  expect("ms until the others end", "RO", 8, (now_us() - begin) / 1e3, 100, 102);
+  const int status = cci_send(connection, bytes, 8, NULL, CCI_FLAG_BLOCKING);
+  expect("blocking", "RO", 8, status, CCI_ERR_RNR, CCI_ERR_RNR);
+  expect("ms until it ends", "RO", 8, (now_us() - begin) / 1e3, 200, 204);
+  limit = 0;
+  MUST(cci_set_opt(connection, CCI_OPT_CONN_SEND_TIMEOUT, &limit));
+  MUST(cci_send(connection, bytes, 1, NULL, CCI_FLAG_BLOCKING));
+  expect("ms until one is taken", "RO", 1, (now_us() - begin) / 1e3, 900, 1010);
+}
+
 int main(void) {
   uint32_t caps;
   cci_device_t* const* devices;
@@ -148,6 +186,7 @@ int main(void) {
     measure(is_client, kind);
   }
   ping_asleep(is_client);
+  run_out_of_time(is_client);
   MUST(cci_disconnect(connection));
   MUST(cci_destroy_endpoint(endpoint));
   MUST(cci_finalize());
