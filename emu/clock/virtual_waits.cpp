@@ -27,7 +27,7 @@ constexpr std::uint32_t kClockLooks = 64;
 constexpr std::int64_t kPartOfStreak = 1024;
 constexpr std::int64_t kShortestQuantum = 100'000;       // 100 ns
 constexpr std::int64_t kLongestQuantum = 1'000'000'000;  // 1 ms
-constexpr std::uint32_t kHelperLooks = 256;
+constexpr std::uint32_t kHelperLooks = 256, kSpunForLooks = 4096;
 constexpr std::uint32_t kNaps = 64;  // in a row: the program waits
 // Looks at a datagram that is held back: a program that has always something else to do finds it, too.
 constexpr std::uint32_t kMostHeldBack = 4096;
@@ -81,12 +81,20 @@ void VirtualClock::look_again(const void* source) {
 
 ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
   if (is_helper()) {
-    // One that spins finds out now and then whether the one that makes time pass sleeps.
+    // One that spins finds out now and then whether the one that makes time pass sleeps. It may have a lock of
+    // the program's in each look: while one that is awake may spin for that, it neither sleeps nor gives the
+    // processor away in here, and loses it without the lock sooner or later.
     thread_local std::uint32_t looks = 0;
     waiters_.come_back();
     thread_waits_.sleeps_again();
-    if (++looks % kHelperLooks == 0) (void)help_wait(std::nullopt);
-    return yield_cpu();
+    ++looks;
+    if (thread_waits_.awake() == 0 && leader_inside_.load(std::memory_order_relaxed)) {
+      if (looks % kHelperLooks == 0) (void)help_wait(std::nullopt);
+      yield_cpu();
+    } else if (looks % kSpunForLooks == 0 && leads_sleep()) {
+      (void)help_wait(std::nullopt);
+    }
+    return;
   }
   come_in(true);
   if (finished_) return go_out();
