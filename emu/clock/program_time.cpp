@@ -67,9 +67,10 @@ std::atomic<std::int64_t> g_real_from{0}, g_before{0};  // ns
 
 // Libraries whose threads and timers belong to the launcher or to a real network, by how their names begin.
 constexpr std::string_view kRuntimeLibraries[] = {
-    "liborrery", "libugni",   "libpmi",   "libpmix", "libprrte",  "libopen-pal", "libopen-rte",
-    "libevent",  "libfabric", "libhwloc", "libucs",  "libuct",    "libucp",      "libucm",
-    "libmunge",  "libslurm",  "libpsm2",  "libnl-",  "libibverbs"};
+    "liborrery", "libugni",    "libpmi",   "libpmix", "libprrte",   "libopen-pal", "libopen-rte",
+    "libevent",  "libfabric",  "libhwloc", "libucs",  "libuct",     "libucp",      "libucm",
+    "libmunge",  "libslurm",   "libpsm2",  "libnl-",  "libibverbs", "mca_ess_",    "mca_errmgr_",
+    "mca_pmix_", "mca_state_", "mca_oob_", "mca_iof_"};
 
 // Of them, a message-passing library's engine of events, which the program's own thread runs in the course of
 // its calls: its timers say how often in real time to look for something.

@@ -5,7 +5,9 @@
  * 20 ms more. A thread of the launcher's that runs another engine finds no earlier time, or what
  * the program tells it to do at once would be far ahead: PMIx_Finalize() of an Open MPI that has
  * PMIx within waited for a minute. Nor is the program's thread far behind, however little it looks:
- * PMIx_Finalize() gives its server 2 s from the program's time on.
+ * PMIx_Finalize() gives its server 2 s from the program's time on. A thread of the launcher's that
+ * sleeps does so in real time, though the program computes on, and makes no call: a rank whose
+ * mpirun had gone was left behind.
  * Run: orrery run -n 1 --machine aries engine_worker
  */
 #include <gni_pub.h>
@@ -20,6 +22,7 @@
 #include <unistd.h>
 
 int64_t engine_time(void);
+void launcher_sleep(void);
 
 static void must(int well, const char* what) {
   if (well) return;
@@ -37,6 +40,13 @@ static void* late_thread(void* found) {
   const struct timespec half_a_second = {0, 500000000};
   syscall(SYS_nanosleep, &half_a_second, NULL);
   return other_thread(found);
+}
+
+static volatile int g_slept;
+static void* sleeping_thread(void* unused) {
+  launcher_sleep();
+  g_slept = 1;
+  return unused;
 }
 
 static int64_t time_of_thread(void* (*body)(void*)) {
@@ -79,6 +89,16 @@ int main(void) {
   const int64_t other = time_of_thread(other_thread);
   printf("another thread's engine is %" PRId64 " ns ahead\n", other - mine);
   must(other >= mine, "another thread's engine finds an earlier time");
+  struct timespec from;
+  struct timespec to;
+  pthread_t sleeper;
+  clock_gettime(CLOCK_MONOTONIC, &from);
+  must(pthread_create(&sleeper, NULL, sleeping_thread, NULL) == 0, "pthread_create");
+  while (!g_slept) continue;
+  must(pthread_join(sleeper, NULL) == 0, "pthread_join");
+  clock_gettime(CLOCK_MONOTONIC, &to);
+  must((to.tv_sec - from.tv_sec) * INT64_C(1000000000) + to.tv_nsec - from.tv_nsec < 10000000,
+       "a sleep of the launcher's takes the program's time");
   PMI_Finalize();
   return 0;
 }
