@@ -394,6 +394,20 @@ TEST(Run, AnotherLauncherGetsItsOptionsThePesAndAProgramThatHasItsVariables) {
   EXPECT_THAT(ran.out, HasSubstr("/liborrery.so.0\n1 1\n"));
 }
 
+// As timeout(1) ends a job: a signal to its child, and one to the child's group.
+TEST(Run, AnotherLauncherIsToldOnceToEnd) {
+  const TempFile launcher(
+      "#!/bin/sh\n"
+      "trap 'told=$((told + 1))' TERM\n"
+      "told=0\n"
+      "for i in 1 2 3 4 5 6; do kill -TERM $PPID; sleep 0.05; done\n"
+      "echo told $told\n");
+  ASSERT_EQ(std::system(("chmod +x " + launcher.path()).c_str()), 0);
+  const Ran ran = orrery({"run", "--via", launcher.path(), "-n", "1", "true"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "told 1\n");
+}
+
 TEST(Run, WithoutAMachineAnotherLaunchersProgramHasNothingPreloaded) {
   const Ran ran = orrery({"run", "--via", "env -i", "sh", "-c", "true"});
   EXPECT_EQ(ran.code, 125) << "env knows no -n";

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -20,6 +21,7 @@
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace orrery::tool {
@@ -67,7 +69,17 @@ void set_up_open_mpi(bool has_virtual_time) {
 }
 
 volatile pid_t g_launcher = 0;
+
+// A launcher is told once, however often this process is (timeout(1) sends a signal to its child and to its
+// group): mpirun, told again, ends at once and leaves its ranks behind. Told after that it is by intent.
 void hand_on(int signal) {
+  constexpr std::int64_t kOnce = 1'000'000'000;  // ns
+  static volatile std::int64_t last = -kOnce;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t at = now.tv_sec * kOnce + now.tv_nsec;
+  if (at - last < kOnce) return;
+  last = at;
   if (g_launcher > 0) kill(g_launcher, signal);
 }
 
