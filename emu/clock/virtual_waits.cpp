@@ -81,9 +81,9 @@ void VirtualClock::look_again(const void* source) {
 
 ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
   if (is_helper()) {
-    // One that spins finds out now and then whether the one that makes time pass sleeps. It may have a lock of
-    // the program's in each look: while one that is awake may spin for that, it neither sleeps nor gives the
-    // processor away in here, and loses it without the lock sooner or later.
+    // One that spins finds out now and then whether the one that makes time pass sleeps. It may have a lock
+    // of the program's in each look: while one that is awake may spin for that, it neither sleeps nor gives
+    // the processor away in here, and loses it without the lock sooner or later.
     thread_local std::uint32_t looks = 0;
     waiters_.come_back();
     thread_waits_.sleeps_again();
