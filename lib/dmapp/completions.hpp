@@ -49,21 +49,26 @@ class Completions {
   // Takes in what ended.
   void reap() {
     nic::Event event;
-    while (nic_->poll(*queue_, &event) != Errc::not_done) {
-      if (event.kind != nic::EventKind::post) continue;
-      void* context = nullptr;
-      if (!queue_->collect(event.transaction(), &context)) continue;
-      Tracker& tracker = *static_cast<Tracker*>(context);
-      if (event.status != Errc::ok && tracker.first.load(std::memory_order_relaxed) == Errc::ok)
-        tracker.first.store(event.status, std::memory_order_relaxed);
-      // Release: a thread that sees that nothing is left sees the failure, and what came.
-      tracker.left.fetch_sub(1, std::memory_order_release);
-    }
+    while (nic_->poll(*queue_, &event) != Errc::not_done) take_in(event);
   }
+  // The same of what has been told already: no look in vain, in which a clock's time would pass. Whether
+  // there was anything.
+  bool reap_told() {
+    bool any = false;
+    nic::Event event;
+    for (; queue_->take(&event) != Errc::not_done; any = true) take_in(event);
+    return any;
+  }
+  // How many ends were taken in. Without the lock.
+  std::uint64_t taken_in() const { return taken_in_.load(std::memory_order_acquire); }
   bool is_empty() const { return queue_->posts_open() == 0; }
-  // After a look: whether nothing of it is left, and how it ended; that is forgotten. not_done.
+  // After a look: as end_of().
   Errc test(Tracker& tracker) {
     reap();
+    return end_of(tracker);
+  }
+  // Whether nothing of it is left, and how it ended; that is forgotten. not_done.
+  static Errc end_of(Tracker& tracker) {
     return tracker.left.load(std::memory_order_relaxed) == 0 ? take(tracker) : Errc::not_done;
   }
   // The first failure, which is forgotten.
@@ -80,8 +85,21 @@ class Completions {
   }
 
  private:
+  void take_in(const nic::Event& event) {
+    if (event.kind != nic::EventKind::post) return;
+    void* context = nullptr;
+    if (!queue_->collect(event.transaction(), &context)) return;
+    Tracker& tracker = *static_cast<Tracker*>(context);
+    if (event.status != Errc::ok && tracker.first.load(std::memory_order_relaxed) == Errc::ok)
+      tracker.first.store(event.status, std::memory_order_relaxed);
+    // Release: a thread that sees that nothing is left sees the failure, and what came.
+    tracker.left.fetch_sub(1, std::memory_order_release);
+    taken_in_.store(taken_in_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+
   nic::Nic* nic_ = nullptr;
   nic::CompletionQueue* queue_ = nullptr;
+  std::atomic<std::uint64_t> taken_in_{0};
 };
 
 // gsync's test over `count` threads: at(i) has is_idle(), is_under_way(), which looks first, and take(), of

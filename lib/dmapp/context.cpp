@@ -129,6 +129,38 @@ nic::Request Context::amo_request(const Place& place, std::uint8_t command, void
   return request;
 }
 
+// Takes in what ended; a look in vain is the last. It may last, in virtual time, as a wait does.
+void Context::reap(std::unique_lock<ShortLock>& lock) {
+  clock::Clock* const clock = nic_->clock();
+  if (clock == nullptr || !clock->is_virtual()) return completions_.reap();
+  (void)completions_.reap_told();
+  for (;;) {
+    lock.unlock();
+    const bool looked = nic_->attendant().progress(completions_.queue());
+    lock.lock();
+    if (!looked || !completions_.reap_told()) return;
+    clock->found();
+  }
+}
+
+// Waits until an operation has ended, in virtual time without the lock: a thread that wants it would wait in
+// real time, of which the clock knows nothing, and may be the one that makes time pass. So another one may
+// take in what ended.
+void Context::await_end(std::unique_lock<ShortLock>& lock) {
+  nic::CompletionQueue& queue = *completions_.queue();
+  clock::Clock* const clock = nic_->clock();
+  if (clock == nullptr || !clock->is_virtual())
+    return static_cast<void>(nic_->waits().wait(queue, std::nullopt));
+  const std::uint64_t before = completions_.taken_in();
+  lock.unlock();
+  for (;;) {
+    nic_->attendant().move_in_turn();
+    if (queue.test() != Errc::not_done || completions_.taken_in() != before) break;
+    (void)clock->wait(std::nullopt);
+  }
+  lock.lock();
+}
+
 Errc Context::start(const Place& place, nic::Request request, Tracker& tracker) {
   const bool is_get = request.op == nic::Op::get;
   request.delivery_mode = is_get ? get_delivery_ : put_delivery_;
@@ -140,32 +172,33 @@ Errc Context::start(const Place& place, nic::Request request, Tracker& tracker) 
     request.flags |= nic::kBlockTransfer;
   const Visit visit;
   if (visit.context() == nullptr) return Errc::invalid_state;
-  const std::lock_guard lock(mu_);
+  std::unique_lock lock(mu_);
   for (;;) {
     const Errc accepted = completions_.start(place.target->endpoint, request, tracker);
     if (accepted != Errc::no_resource) return accepted;
-    completions_.reap();
-    if (!completions_.is_empty()) (void)nic_->waits().wait(*completions_.queue(), std::nullopt);
+    reap(lock);
+    if (!completions_.is_empty()) await_end(lock);
   }
 }
 
 Errc Context::wait(Tracker& tracker) {
   const Visit visit;
   if (visit.context() == nullptr) return Errc::invalid_state;
-  const std::lock_guard lock(mu_);
+  std::unique_lock lock(mu_);
   for (;;) {
-    const Errc ended = completions_.test(tracker);
+    reap(lock);
+    const Errc ended = Completions::end_of(tracker);
     if (ended != Errc::not_done) return ended;
-    (void)nic_->waits().wait(*completions_.queue(), std::nullopt);
+    await_end(lock);
   }
 }
 
 void Context::drain() {
-  const std::lock_guard lock(mu_);
+  std::unique_lock lock(mu_);
   for (;;) {
-    completions_.reap();
+    reap(lock);
     if (completions_.is_empty()) break;
-    (void)nic_->waits().wait(*completions_.queue(), std::nullopt);
+    await_end(lock);
   }
   for (const auto& target : targets_) {
     // Acquire: an event comes before its bringer counts itself out of the endpoint.
@@ -177,13 +210,14 @@ void Context::drain() {
 }
 
 Errc Context::test(Tracker& tracker) {
-  const std::lock_guard lock(mu_);
-  return completions_.test(tracker);
+  std::unique_lock lock(mu_);
+  reap(lock);
+  return Completions::end_of(tracker);
 }
 
 bool Context::is_under_way() {
-  const std::lock_guard lock(mu_);
-  completions_.reap();
+  std::unique_lock lock(mu_);
+  reap(lock);
   return implicit_.left.load(std::memory_order_relaxed) != 0;
 }
 
@@ -193,8 +227,8 @@ Errc Context::take() {
 }
 
 void Context::progress() {
-  const std::lock_guard lock(mu_);
-  completions_.reap();
+  std::unique_lock lock(mu_);
+  reap(lock);
 }
 
 Tracker& Context::open_named(std::uint64_t* handle) {

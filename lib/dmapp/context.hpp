@@ -174,6 +174,8 @@ class Context {
     bool used = false;
   };
   Target* reach(int pe);
+  void reap(std::unique_lock<ShortLock>& lock);
+  void await_end(std::unique_lock<ShortLock>& lock);
   Place find_in(SegKind kind, int pe, std::uint64_t offset);
   static dmapp_return_t no_bytes(const dmapp_seg_desc_t& segment) {
     return seg::well_formed(segment) ? DMAPP_RC_NOT_FOUND : DMAPP_RC_INVALID_PARAM;
