@@ -134,7 +134,7 @@ void Context::reap(std::unique_lock<ShortLock>& lock) {
   clock::Clock* const clock = nic_->clock();
   if (clock == nullptr || !clock->is_virtual()) return completions_.reap();
   (void)completions_.reap_told();
-  for (;;) {
+  while (!makes_no_vain_look) {
     lock.unlock();
     const bool looked = nic_->attendant().progress(completions_.queue());
     lock.lock();

@@ -61,6 +61,9 @@ class Context {
   int npes() const { return npes_; }
   std::uint32_t number() const { return number_; }
   Attributes attributes;  // of the thread
+  // Of a thread of the library's own that waits in virtual time: it makes no look in vain. The clock would
+  // take it for one that has done with what came, and time would go on before it waits.
+  bool makes_no_vain_look = false;
 
   // Sets what requests take from the attributes.
   void use_attributes();

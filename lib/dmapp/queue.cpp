@@ -5,6 +5,7 @@
 #include "emu/base/log.hpp"
 #include "emu/base/start_thread.hpp"
 #include "emu/base/wait.hpp"
+#include "emu/job/process_stat.hpp"
 #include "lib/dmapp/context.hpp"
 #include "lib/dmapp/issue.hpp"
 #include "lib/dmapp/queue_protocol.hpp"
@@ -18,6 +19,8 @@
 #include <thread>
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 // Message queues: a channel of the NIC, whose buffers are the queue's slots. A message takes the oldest free
 // slot; where there is none, its sender tries again.
@@ -62,8 +65,10 @@ class Queue {
     }
     receive_.emplace(*this, block_ + attributes.queue_depth * slot_bytes_);
     if ((attributes.queue_flags & DMAPP_QUEUE_ASYNC_PROGRESS) != 0) {
+      if (nic.clock() != nullptr && nic.clock()->is_virtual()) waits_in_ = nic.clock();
       if (!start_thread(thread_, [this] { serve(); })) return Errc::no_resource;
       pthread_setname_np(thread_.native_handle(), "orrery-queue");
+      if (waits_in_ != nullptr) await_thread();
     }
     // Any PE may die while it fills a slot, also one that this one has never spoken to: the NIC takes the
     // slot back when it hears of the death.
@@ -78,7 +83,8 @@ class Queue {
     stop_.store(true, std::memory_order_release);
     nic::Nic& nic = world_.nic();
     if (thread_.joinable()) {
-      // Under a clock it waits there.
+      // Under a clock it waits there, and is waited for in real time.
+      const clock::RealWait keeps_turn(nic.clock());
       while (nic.clock() != nullptr && !ended_.load(std::memory_order_acquire)) {
         nic.clock()->rouse();
         yield_cpu();
@@ -109,7 +115,7 @@ class Queue {
   // What message::Receive asks for.
   std::optional<message::Message> take() {
     nic::Event event;
-    while (world_.nic().poll(*arrivals_, &event) == Errc::ok) {
+    while (next(&event) == Errc::ok) {
       const auto came = world_.nic().channels().take(event);
       if (!came.ok()) continue;
       const auto pe = static_cast<std::int32_t>(came.value().remote_event_data);
@@ -130,19 +136,37 @@ class Queue {
   void post(std::byte* slot) { (void)give(slot); }
 
  private:
+  Errc next(nic::Event* event) {
+    return waits_in_ != nullptr ? arrivals_->take(event) : world_.nic().poll(*arrivals_, event);
+  }
+  // Until the thread sleeps in the clock: what came before then it would find at some later time.
+  void await_thread() {
+    const clock::RealWait keeps_turn(waits_in_);
+    while (thread_id_.load(std::memory_order_acquire) == 0) yield_cpu();
+    while (job::process_stat(thread_id_.load(std::memory_order_relaxed)).state == 'R') yield_cpu();
+  }
   Errc give(std::byte* at) {
     return world_.nic().channels().post(*channel_, key_, reinterpret_cast<std::uint64_t>(at), slot_bytes_,
                                         at);
   }
   void serve() {
+    nic::Nic& nic = world_.nic();
+    make_no_vain_look(waits_in_ != nullptr);
+    // Release: the queue is there.
+    thread_id_.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_release);
     while (!stop_.load(std::memory_order_acquire)) {
+      if (waits_in_ != nullptr) nic.attendant().move_in_turn();
       run();
-      if (clock::Clock* const clock = world_.nic().clock(); clock != nullptr && clock->is_virtual())
-        (void)clock->wait(std::nullopt);
+      if (waits_in_ != nullptr)
+        (void)waits_in_->wait(std::nullopt);
       else
-        (void)world_.nic().waits().wait(*arrivals_, world_.nic().waits().now_ns() + kQueueLookNs);
+        (void)nic.waits().wait(*arrivals_, nic.waits().now_ns() + kQueueLookNs);
     }
+    make_no_vain_look(false);
     ended_.store(true, std::memory_order_release);
+  }
+  static void make_no_vain_look(bool none) {
+    if (Context* const own = here(); own != nullptr) own->makes_no_vain_look = none;
   }
 
   const std::uint64_t handle_;
@@ -157,6 +181,8 @@ class Queue {
   std::optional<nic::ChannelName> channel_;
   std::mutex mu_;
   std::optional<message::Receive<Queue>> receive_;  // guarded by mu_
+  clock::Clock* waits_in_ = nullptr;                // where the queue's thread waits, in virtual time
+  std::atomic<pid_t> thread_id_{0};                 // of the queue's thread, once it runs
   std::atomic<bool> stop_{false}, ended_{false};
   std::thread thread_;
 };
