@@ -36,13 +36,14 @@ compare() {
     bad=1
   fi
 }
-for bytes in 8 32 33 4096; do compare put $bytes matched_put remote_event_at_ps; done
+for bytes in 8 32 33 4096; do compare put $bytes portals.Put remote_event_at_ps; done
 for bytes in 8 4096; do
-  compare ack $bytes matched_put_ack local_event_at_ps
-  compare get $bytes matched_get local_event_at_ps
+  compare ack $bytes portals.Put.ack local_event_at_ps
+  compare get $bytes portals.Get local_event_at_ps
 done
-# Only Portals 4 has triggered operations; its worker prints a tree of them.
+# Only Portals 4 has atomics, and triggered operations; its worker prints a tree of them.
 if grep -q '^tree ' "$folder/first"; then
+  compare fetch 8 portals.FetchAtomic local_event_at_ps
   # A chain of triggered puts through programs that sleep takes what the puts take.
   chain=0
   for node in 0 1 2 3 4 5 6; do chain=$((chain + $(price matched_put $node 8 remote_event_at_ps))); done

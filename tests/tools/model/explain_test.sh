@@ -21,7 +21,8 @@ says '(+-50 %)' explain --machine bluegene-l allreduce 512
 says '(+-100 %)' explain --machine aries allreduce 512
 says 'link.lane_rate: (+-10 %)' explain --machine gemini put 0 1234 4096
 says 'no remote atomics' explain --machine bluegene-l dmapp.aadd 0 100 8
-says '10 us' explain --machine asci-q dmapp.c_barrier_join 1024
+says '10 us' explain --machine asci-q pmi.Barrier 1024
+says 'dmapp.c_barrier_join among 8 nodes: 2.57' explain --machine aries dmapp.c_barrier_join 8
 refuses "an API's word as 'orrery machines --operations' lists them" explain --machine gemini gni.PUT 0 1 8
 says '"data_at_ps": 0' explain --json --machine ideal put 0 1 4096
 python3 - "$orrery" <<'PY'

@@ -7,7 +7,7 @@ set -euo pipefail
 for name in aries gemini seastar bluegene-l asci-q ideal; do says "$name" machines; done
 says '92,544' machines
 says 'IN_ORDER' machines --routing
-says 'dmapp.afadd                        fetch_amo' machines --operations
+says 'dmapp.afadd                        fetch_amo_miss' machines --operations
 says '"priced_as": "matched_put_ack"' machines --operations --json
 says '"link_state_bytes"' machines --json
 "$orrery" machines --print aries > "$folder/mine.toml"
