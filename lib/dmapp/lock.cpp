@@ -93,24 +93,20 @@ class Words {
   void set_own(lock::LockWord word, std::uint64_t value) const {
     member(word).store(value, std::memory_order_release);
   }
-  // The same by the NIC.
-  std::uint64_t own_by_nic(lock::LockWord word) {
-    return get(context_.find_inside(context_.pe(), offset_of(place_, word)));
-  }
   bool ok() const { return rc_ == DMAPP_RC_SUCCESS; }
   void watch(int pe) const {
     if (pe != context_.pe()) context_.world().watch(pe);
   }
   bool alive(int pe) const { return context_.world().alive(pe); }
   static bool ended() { return !Visit::is_current(); }
-  bool missed() const {
-    if (monotonic_ns() <= missed_at_) return false;
+  bool missed() const { return monotonic_ns() > missed_at_ && !all_live(); }
+  bool all_live() const {
     const World& world = context_.world();
     for (int pe = 0; pe < world.npes(); ++pe) {
       world.watch(pe);
-      if (!world.alive(pe)) return true;
+      if (!world.alive(pe)) return false;
     }
-    return false;
+    return true;
   }
 
  private:
@@ -152,12 +148,10 @@ class Words {
 template <typename Turn>
 void await(Words& words, Turn& turn) {
   Context& context = words.context();
+  // There each look lets time pass, and many in vain are a wait.
   const bool timed = context.nic().clock() != nullptr;
-  const auto there = [&] {
-    // By the NIC where time is modelled: that is what lets it pass.
-    return (timed ? words.own_by_nic(Turn::awaits()) : words.own(Turn::awaits())) != 0;
-  };
-  const WaitBudget budget{.spins = 50, .yields = timed ? 20u : 0u};
+  const auto there = [&] { return words.own(Turn::awaits()) != 0; };
+  const WaitBudget budget{.spins = timed ? 1u : 50u, .yields = 0};
   // The lock goes to the one that has waited longest, so that every turn of it waits for a core.
   PatientYield yield;
   std::int64_t look_at = monotonic_ns() + kLockLookNs;
@@ -167,6 +161,8 @@ void await(Words& words, Turn& turn) {
     if (!timed) yield();
     if (monotonic_ns() < look_at) continue;
     look_at = monotonic_ns() + kLockLookNs;
+    // That asks other PEs, at moments of real time: under a clock only where one has died.
+    if (timed && !Words::ended() && words.all_live()) continue;
     if (turn.gave_up()) return;
   }
 }
