@@ -137,8 +137,9 @@ Result<std::size_t> find_slot(Context& context, int pe, std::uint64_t identifier
   return Errc::no_match;
 }
 
-// Writes data and turn into a row of a peer of the set. Under a clock nothing waits for the acknowledgement, as
-// nothing does without one: gsync takes it in. A failure is the death of a member, which the set's waits find.
+// Writes data and turn into a row of a peer of the set. Under a clock nothing waits for the acknowledgement,
+// as nothing does without one: gsync takes it in. A failure is the death of a member, which the set's waits
+// find.
 dmapp_return_t tell(Context& context, const Set& set, std::size_t peer, std::size_t row,
                     const std::array<std::uint64_t, kSetElements>& data) {
   const bool timed = context.nic().clock() != nullptr;

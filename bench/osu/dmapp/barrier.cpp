@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 
-// A DMAPP barrier of all PEs, or with --reduce a sum of one 8-byte word. Its line's size is the number of PEs; the
-// model's figure is that of a dissemination barrier of puts.
+// A DMAPP barrier of all PEs, or with --reduce a sum of one 8-byte word. The size in its line is the PEs,
+// and the model's figure that of a dissemination barrier of puts.
 #include "bench/osu/dmapp/dmapp_pair.hpp"
 #include "bench/osu/timed_loop.hpp"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright 2026 the Orrery authors */
-/* Messages to a queue that the library's own thread serves, under the virtual clock: PE 0 sends one every 100 us,
- * and says when; the callback notes its time, and answers. Each comes less than 10 us after it was sent, whatever
- * PE 1's program does meanwhile: sleep, poll, or wait in a barrier. */
+/* Messages to a queue that the library's own thread serves, under the virtual clock: PE 0 sends one every
+ * 100 us, and says when; the callback notes its time, and answers. Each comes less than 10 us after it was
+ * sent, whatever PE 1's program does meanwhile: sleep, poll, or wait in a barrier. */
 #include <dmapp.h>
 #include <pmi.h>
 #include <stdint.h>
