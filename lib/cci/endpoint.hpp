@@ -159,6 +159,7 @@ class Endpoint {
   std::int64_t keep_clock_time(std::int64_t now);
   int get_event_timed(Event** event);
   void wait_timed(const Op* op);
+  int look_at_peer(Connection* connection);
   void redial();
 
   // handshake.cpp

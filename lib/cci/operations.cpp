@@ -48,6 +48,7 @@ int Endpoint::send(Connection* connection, const iovec* pieces, std::uint32_t co
   if (bytes > connection->shown.max_send_size) return unlocked(CCI_EMSGSIZE);
   if (sends_out_ >= send_limit_) return unlocked(CCI_ENOBUFS);
   if (flies(*connection)) {
+    if (const int status = look_at_peer(connection); status != CCI_SUCCESS) return unlocked(status);
     Op* const op = new_op(connection, context, flags);
     op->message_bytes = static_cast<std::uint32_t>(bytes);
     keep_bytes(op, pieces, count, bytes);
@@ -161,7 +162,10 @@ void Endpoint::block(Connection* connection) {
 void Endpoint::retry_blocked() {
   for (std::size_t i = 0; i < blocked_.size();) {
     Connection* const connection = blocked_[i];
+    const Op* const first = connection->queue.head;
     pump(connection);
+    // Under a clock its peer may wait for it.
+    if (clock_ != nullptr && connection->queue.head != first) stirred_ = true;
     if (connection->queue.head != nullptr && connection->state == ConnectionState::open) {
       ++i;
       continue;
@@ -266,6 +270,8 @@ constexpr std::int64_t kLooksAlive = 16;
 void Endpoint::look_whether_alive(Connection* connection, std::int64_t now) {
   if (connection->keepalive == 0 || !connection->known) return;
   if (connection->state != ConnectionState::open && connection->state != ConnectionState::lost) return;
+  // Under a clock a PE answers when its program calls, and none is stopped while the others go on.
+  if (flies(*connection)) return;
   const std::int64_t period = std::int64_t{connection->keepalive} * 1000;
   if (connection->heard) {
     connection->heard = false;

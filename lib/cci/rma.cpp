@@ -204,6 +204,9 @@ int Endpoint::rma(Connection* connection, const void* message, std::uint32_t mes
       local_offset > own_length || length > own_length - local_offset)
     return CCI_EINVAL;
   if (sends_out_ >= send_limit_) return CCI_ENOBUFS;
+  if (flies(*connection)) {
+    if (const int status = look_at_peer(connection); status != CCI_SUCCESS) return status;
+  }
   Op* const op = new_op(connection, context, flags);
   op->kind = (flags & CCI_FLAG_WRITE) != 0 ? OpKind::write : OpKind::read;
   op->local = reinterpret_cast<std::byte*>(entry.start.load(std::memory_order_relaxed)) + local_offset;

@@ -179,6 +179,16 @@ bool Endpoint::flies(const Connection& connection) const {
   return clock_ != nullptr && connection.shared && connection.clock_place != kNoPlace;
 }
 
+// Whether the peer is gone, which no thread of the library looks after. REQUIRES: lock_ is held.
+int Endpoint::look_at_peer(Connection* connection) {
+  // Its end stands behind what it sent.
+  do {
+    connection->heard = false;
+    read_socket(connection);
+  } while (connection->heard && connection->state == ConnectionState::open);
+  return connection->state == ConnectionState::open ? int{CCI_SUCCESS} : refusal(*connection);
+}
+
 // What a call does is seen by others from the time of the call on.
 void Endpoint::take_turn() {
   if (clock_ == nullptr) return;
@@ -279,6 +289,9 @@ void Endpoint::wait_timed(const Op* op) {
     if (!blocked_.empty()) retry_blocked();
     if (!op->done) progress_network(true);
   }
+  lock_.unlock();
+  tell_others();
+  lock_.lock();
 }
 
 }  // namespace orrery::cci

@@ -123,6 +123,36 @@ static void ping_asleep(int is_client) {
   }
 }
 
+/* A send that waited for room wakes the server, which waits for it alone; the server is not taken for one
+ * that is gone while it sleeps, and is once it has disconnected. */
+static void live_and_go(int is_client) {
+  if (!is_client) {
+    usleep(5000);
+    for (uint32_t length = 1; length != 0;) {
+      cci_event_t* event;
+      if (cci_get_event(endpoint, &event) != CCI_SUCCESS) continue;
+      if (event->type == CCI_EVENT_RECV) length = event->recv.len;
+      MUST(cci_return_event(event));
+    }
+    return;
+  }
+  const uint32_t alive_us = 100;
+  MUST(cci_set_opt(connection, CCI_OPT_CONN_KEEPALIVE_TIMEOUT, &alive_us));
+  int gone = 0;
+  for (int i = 0; i < 60; i++) MUST(cci_send(connection, bytes, i < 59 ? 8 : 0, NULL, 0));
+  for (int sends = 0; sends < 60;) {
+    cci_event_t* event;
+    if (cci_get_event(endpoint, &event) != CCI_SUCCESS) continue;
+    gone += event->type == CCI_EVENT_KEEPALIVE_TIMEDOUT;
+    sends += event->type == CCI_EVENT_SEND;
+    MUST(cci_return_event(event));
+  }
+  expect("peers that are gone", "RO", 8, gone, 0, 0);
+  usleep(1000); /* the server disconnects meanwhile */
+  const int status = cci_send(connection, bytes, 8, NULL, 0);
+  expect("status of a send to one that is gone", "RO", 8, status, CCI_ERR_DISCONNECTED, CCI_ERR_DISCONNECTED);
+}
+
 /* The server looks at nothing for a second. The messages that its ring has no room for end when their time is
  * over, which is the program's, as are those of calls that wait. */
 static void run_out_of_time(int is_client) {
@@ -187,6 +217,7 @@ int main(void) {
   }
   ping_asleep(is_client);
   run_out_of_time(is_client);
+  live_and_go(is_client);
   MUST(cci_disconnect(connection));
   MUST(cci_destroy_endpoint(endpoint));
   MUST(cci_finalize());
