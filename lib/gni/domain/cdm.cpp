@@ -38,7 +38,8 @@ constexpr std::uint32_t kCdmModes =
 
 constexpr std::uint32_t kNearestDevice = UINT32_MAX;
 
-// How long the end of a domain waits for operations that are in flight.
+// How long the end of a domain waits, in real time, for operations in flight. Virtual time stands still for
+// a PE that looks for what a peer that has ended would have brought.
 constexpr std::int64_t kDomainSettleNs = 1'000'000'000;
 
 // Domains that are held by a descriptor.
@@ -128,10 +129,9 @@ void close(Attachment& attachment) {
     if (region.is_held) attachment.nic->regions().table().let_go(region.entry);
     give(attachment, Resource::mdd);
   }
-  const nic::Waits& waits = attachment.nic->waits();
-  const std::int64_t deadline = waits.now_ns() + kDomainSettleNs;
+  const std::int64_t deadline = monotonic_ns() + kDomainSettleNs;
   sweep(attachment);
-  while (!attachment.departed.empty() && waits.now_ns() < deadline) {
+  while (!attachment.departed.empty() && monotonic_ns() < deadline) {
     if (attachment.nic->clock() != nullptr) attachment.nic->progress();
     yield_cpu();
     sweep(attachment);

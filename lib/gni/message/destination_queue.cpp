@@ -120,10 +120,9 @@ Errc DestinationQueue::close() {
 }
 
 DestinationQueue::~DestinationQueue() {
-  const std::int64_t deadline = nic_.waits().now_ns() + kAnswerNs;
+  const std::int64_t deadline = monotonic_ns() + kAnswerNs;
   Errc closed = close();
-  while (closed == Errc::not_done && nic_.waits().now_ns() < deadline) {
-    if (nic_.clock() != nullptr) nic_.progress();
+  while (closed == Errc::not_done && monotonic_ns() < deadline) {
     yield_cpu();
     closed = close();
   }
@@ -161,7 +160,7 @@ Errc DestinationQueue::carry(nic::Endpoint& endpoint, nic::Request request,
   flying_ = true;
   std::optional<Errc> ended = landed();
   while (!ended) {
-    if (deadline_ns && nic_.waits().now_ns() >= *deadline_ns) return Errc::not_done;
+    if (deadline_ns && monotonic_ns() >= *deadline_ns) return Errc::not_done;
     yield_cpu();
     ended = landed();
   }
@@ -187,7 +186,7 @@ Result<DestinationQueue::Peer> DestinationQueue::read_directory(const gni_dqueue
   request.remote = key;
   request.remote_address = key.page << 12;
   request.length = sizeof(Directory);
-  const Errc read = carry(*peer.endpoint, request, nic_.waits().now_ns() + kAnswerNs);
+  const Errc read = carry(*peer.endpoint, request, monotonic_ns() + kAnswerNs);
   if (read != Errc::ok) {
     if (flying_) (void)peer.endpoint.release();  // the answer may still come
     return read == Errc::unreachable || read == Errc::not_done ? Errc::unreachable : Errc::invalid_param;

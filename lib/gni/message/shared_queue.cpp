@@ -19,7 +19,6 @@ namespace orrery::gni {
 
 namespace {
 
-// By the program's clock: in virtual time no host is too slow for them.
 // How long the end of a queue waits for what is on its way.
 constexpr std::int64_t kLeaveNs = 100'000'000;
 // How long the end of a queue that was not released waits for the instances that have not seen it yet.
@@ -196,11 +195,8 @@ Errc SharedQueue::leave() {
 
 SharedQueue::~SharedQueue() {
   const bool is_seen = membership_ == nullptr || membership_->may_leave();
-  const std::int64_t deadline = nic_.waits().now_ns() + (is_seen ? kLeaveNs : kSeenNs);
-  while (leave() == Errc::not_done && nic_.waits().now_ns() < deadline) {
-    if (nic_.clock() != nullptr) nic_.progress();
-    nap();
-  }
+  const std::int64_t deadline = monotonic_ns() + (is_seen ? kLeaveNs : kSeenNs);
+  while (leave() == Errc::not_done && monotonic_ns() < deadline) nap();
   if (membership_ != nullptr) membership_->withdraw();
   // A peer that still fills a buffer, or still has a message of ours, keeps what it needs.
   const bool quiet = !channel_ && !flying_;

@@ -152,10 +152,9 @@ gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl) {
   Attachment& attachment = *cq->attachment;
   orrery::gni::sweep(attachment);
   const auto names_it = [&](const auto& ep) { return ep->source == cq; };
-  const orrery::nic::Waits& waits = attachment.nic->waits();
-  const std::int64_t deadline = waits.now_ns() + orrery::gni::kQueueSettleNs;
+  const std::int64_t deadline = orrery::monotonic_ns() + orrery::gni::kQueueSettleNs;
   while (std::any_of(attachment.departed.begin(), attachment.departed.end(), names_it) &&
-         waits.now_ns() < deadline) {
+         orrery::monotonic_ns() < deadline) {
     if (attachment.nic->clock() != nullptr) attachment.nic->progress();
     orrery::yield_cpu();
     orrery::gni::sweep(attachment);
