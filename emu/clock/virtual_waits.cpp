@@ -124,11 +124,12 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
     // One that watches the clock has a time in mind.
     const bool watched = looks_.is_watched();
     if (!watched) clock_looks_ = 0;
-    // Where other threads communicate too it lets them in now and then.
+    // Then the reading waits, however many looks are between two. Where other threads communicate too it lets
+    // them in now and then.
     if (!watched && helpers_post_.load(std::memory_order_relaxed))
       wait_by_looking(now_ + kShortestQuantum, true, false);
-    else
-      wait_by_looking(watched ? now_ + quantum() : kNever, true, !watched);
+    else if (!watched)
+      wait_by_looking(kNever, true, true);
   } else if (then == Looks::Then::catches_up) {
     pay_looks(true);
   } else {

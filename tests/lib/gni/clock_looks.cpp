@@ -48,6 +48,17 @@ bool take(gni_cq_handle_t queue) {
 
 }  // namespace
 
+void limited_looks(World& w) {
+  for (const int looks : {1, 4, 16, 32}) {
+    const std::int64_t start = now_ns();
+    while (now_ns() < start + 2'000'000) {
+      for (int i = 0; i < looks; ++i) (void)take(w.target);
+    }
+    std::printf("%d looks: %" PRId64 " ns\n", looks, now_ns() - start);
+    usleep(1);
+  }
+}
+
 void engines(World& w) {
   for (const std::size_t others : {0u, 5u, 40u}) {
     std::vector<gni_cq_handle_t> queues{w.target};

@@ -51,6 +51,16 @@ TEST(Looking, EachLookInVainCostsWhatTheMachineSays) {
   for (std::size_t i = 0; i < looks.size(); ++i) EXPECT_EQ(times[i] - times[0], 25 * looks[i]) << ran.out;
 }
 
+// docs/timing.md: 0.1 % too late at most.
+TEST(Looking, AWaitByTheClockEndsAtItsTimeHoweverManyLooksAreBetweenTwoReadings) {
+  const Ran ran = looking_run(1, {"limited_looks"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto times = numbers_after(ran.out, "looks: ");
+  ASSERT_EQ(times.size(), 4u) << ran.out;
+  for (const double ns : times) EXPECT_LE(ns, 2'004'000) << ran.out;
+  EXPECT_EQ(ran.err.find("libc's clock"), std::string::npos) << ran.err;
+}
+
 TEST(Looking, AWaitByTheClockEndsAtItsTimeHoweverLongTheOthersTurnsTakeInRealTime) {
   const Ran alone = looking_run(1, {"timeouts"});
   ASSERT_EQ(alone.code, 0) << alone.err;

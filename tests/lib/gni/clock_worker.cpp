@@ -342,6 +342,7 @@ int main(int argc, char** argv) {
     std::printf("PE %d: joined after %lld ns\n", w.rank(), static_cast<long long>(now_ns() - first));
   if (what == "engines") engines(w);
   if (what == "counted_looks") counted_looks(w);
+  if (what == "limited_looks") limited_looks(w);
   if (what == "kernels") kernels(w);
   if (what == "helpers") helpers(w, argc > 2 ? std::atoi(argv[2]) : 0);
   if (what == "servers") servers(w);

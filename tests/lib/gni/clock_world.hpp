@@ -122,6 +122,7 @@ void polled_gets(World& w);
 void told_gets(World& w);
 // clock_looks.cpp
 // Puts back and forth by a program that looks at one queue, and at many, in either order.
+void limited_looks(World& w);
 void engines(World& w);
 // The same, with so many looks in vain before each answer.
 void counted_looks(World& w);
