@@ -82,6 +82,14 @@ bool program_reads_counter() {
   return found;
 }
 
+bool program_has_libc_clock() {
+  Dl_info info{};
+  const void* const call = dlsym(RTLD_DEFAULT, "clock_gettime");
+  if (call == nullptr || dladdr(call, &info) == 0 || info.dli_fname == nullptr) return false;
+  const std::string_view path(info.dli_fname);
+  return path.substr(path.rfind('/') + 1).starts_with("libc.so");
+}
+
 bool runs_under_valgrind() {
   bool found = false;
   dl_iterate_phdr(

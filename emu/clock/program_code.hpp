@@ -17,6 +17,10 @@ bool reads_counter(std::span<const std::byte> code);
 // other processors. Milliseconds for a large program. Thread-safe.
 bool program_reads_counter();
 
+// Whether the program's calls of clock_gettime() are libc's, and not those of this library: it was loaded
+// behind libc (a program linked to an API's library alone, a plug-in). Thread-safe.
+bool program_has_libc_clock();
+
 // Whether valgrind runs this process: it moves signals, which the clock of polled memory needs.
 bool runs_under_valgrind();
 

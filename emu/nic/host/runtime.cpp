@@ -157,6 +157,12 @@ Result<clock::Clock*> Runtime::clock_of_process(job::ProcessRef first) {
           "the program reads the processor's time-stamp counter (rdtsc), which is this host's: what it "
           "times so is not the machine's time, which clock_gettime gives");
     }
+    if (read.choice.kind == clock::Kind::virtual_time && job.value()->rank() <= 0 &&
+        clock::program_has_libc_clock()) {
+      log::warn(
+          "the program reads libc's clock, which is this host's: what it times is not the machine's time; "
+          "link it to liborrery too (-lorrery), or set LD_PRELOAD=liborrery.so.0");
+    }
     auto shared = clock::SharedClock::open(*job.value(), read.choice, first);
     if (!shared.ok()) return shared.code();
     const std::uint32_t slot = job.value()->self().index;
