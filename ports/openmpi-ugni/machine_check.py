@@ -33,11 +33,11 @@ FEW = ["-i", "10", "-x", "2"]
 
 def words_of(name, longest):
     """The options of one of OSU's programs."""
-    if name in ("osu_init", "osu_hello", "osu_latency_mt", "osu_mbw_mr"):
+    if name in ("osu_init", "osu_hello", "osu_mbw_mr"):
         return []
     if re.match("osu_(put|get|acc|cas|fop)", name):
         return ["-w", "create"] + FEW  # what MPI allocates is shared on one host, past the NIC
-    if name in ("osu_latency", "osu_multi_lat", "osu_bw", "osu_bibw", "osu_barrier", "osu_ibarrier"):
+    if name in ("osu_latency", "osu_latency_mt", "osu_multi_lat", "osu_bw", "osu_bibw", "osu_barrier", "osu_ibarrier"):
         return FEW
     return ["-i", "4", "-x", "1", "-m", str(longest)]
 
