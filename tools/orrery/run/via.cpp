@@ -131,14 +131,23 @@ int run_via(const ViaOptions& options) {
   argv.push_back(nullptr);
   std::fflush(nullptr);
   const pid_t self = getpid();
+  // A signal that comes before hand_on() is in place waits for it.
+  sigset_t told;
+  sigset_t before;
+  sigemptyset(&told);
+  sigaddset(&told, SIGTERM);
+  sigaddset(&told, SIGHUP);
+  sigprocmask(SIG_BLOCK, &told, &before);
   const pid_t pid = fork();
   if (pid == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != self) _exit(1);
     execvp(argv[0], argv.data());
     _exit(127);
   }
   if (pid < 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
     std::fprintf(stderr, "orrery: %s cannot be started: %s\n", argv[0], std::strerror(errno));
     return kExitFailure;
   }
@@ -148,6 +157,7 @@ int run_via(const ViaOptions& options) {
   std::signal(SIGQUIT, SIG_IGN);
   std::signal(SIGTERM, hand_on);
   std::signal(SIGHUP, hand_on);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
   int status = 0;
   while (waitpid(pid, &status, 0) != pid) {
     if (errno != EINTR) return kExitFailure;
