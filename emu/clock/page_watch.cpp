@@ -5,6 +5,7 @@
 #include "emu/base/log.hpp"
 #include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
+#include "emu/clock/loop_watch.hpp"
 #include "emu/clock/virtual_clock.hpp"
 #include "emu/memory/fault_handler.hpp"
 #include "emu/memory/raw_calls.hpp"
@@ -322,21 +323,30 @@ bool on_page_fault(const siginfo_t* info, void* context) {
   return true;
 }
 
+// Pages that were opened for a step are closed again.
+void close_opened() {
+  const Changing lock;
+  const std::uint64_t closed = g.closed.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < g.opened_count; ++i) {
+    const std::uint64_t page = g.opened[i];
+    if (lock.held() && covers(closed, page) && range_of(page).end != 0)
+      protect(page, page + kPage, PROT_NONE);
+  }
+  g.opened_count = 0;
+}
+
 // The single step is done.
 void on_step(int number, siginfo_t* info, void* context) {
-  auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
-  if (g.opened_count != 0 && on_program_thread()) {
-    machine.gregs[REG_EFL] &= ~static_cast<greg_t>(kTrapFlag);
-    const Changing lock;
-    const std::uint64_t closed = g.closed.load(std::memory_order_relaxed);
-    for (std::size_t i = 0; i < g.opened_count; ++i) {
-      const std::uint64_t page = g.opened[i];
-      if (lock.held() && covers(closed, page) && range_of(page).end != 0)
-        protect(page, page + kPage, PROT_NONE);
-    }
-    g.opened_count = 0;
+  auto& program = *static_cast<ucontext_t*>(context);
+  if ((g.opened_count != 0 || loop_watch::steps()) && on_program_thread()) {
+    if (g.opened_count != 0) close_opened();
+    VirtualClock* const clock = g.clock.load(std::memory_order_relaxed);
+    if (loop_watch::steps() && clock != nullptr)
+      return loop_watch::step(*clock, g.calls, g.inside.load(std::memory_order_relaxed), program);
+    loop_watch::end(program);
     return;
   }
+  if (getpid() != g.pid && info->si_code == TRAP_TRACE) return loop_watch::end(program);
   if ((g.trap_before.sa_flags & SA_SIGINFO) != 0 && g.trap_before.sa_sigaction != nullptr)
     return g.trap_before.sa_sigaction(number, info, context);
   if (g.trap_before.sa_handler != SIG_DFL && g.trap_before.sa_handler != SIG_IGN)
@@ -348,10 +358,16 @@ void on_step(int number, siginfo_t* info, void* context) {
 }
 
 // Some processor time of the program's thread has passed.
-void on_tick(int, siginfo_t*, void*) {
+void on_tick(int, siginfo_t*, void* context) {
   const std::uint64_t calls = g.calls.load(std::memory_order_relaxed);
-  if (g.clock.load(std::memory_order_relaxed) == nullptr) return;
+  if (g.clock.load(std::memory_order_relaxed) == nullptr || loop_watch::steps()) return;
   if (g.inside.load(std::memory_order_relaxed) || g.opened_count != 0 || getpid() != g.pid) return;
+  if (loop_watch::tick(calls)) {
+    const Changing lock(true);
+    if (!lock.held()) return;
+    open_everything();
+    return loop_watch::begin(calls, *static_cast<ucontext_t*>(context));
+  }
   if (calls != g.ticked_at) {
     g.ticked_at = calls;
     g.ticks = 0;
@@ -374,16 +390,18 @@ void on_tick(int, siginfo_t*, void*) {
 void start(VirtualClock* clock) {
   g.pid = getpid();
   g.tid = static_cast<pid_t>(syscall(SYS_gettid));
+  g.inside.store(false, std::memory_order_relaxed);  // as the end of a clock before this one left it
   memory::set_fault_hook(&on_page_fault);
   memory::put_fault_handler_in_front();
   struct sigaction step {};
   step.sa_sigaction = &on_step;
   step.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  const int number = SIGRTMAX - 3;
+  sigaddset(&step.sa_mask, number);  // no tick takes the handler for the program
   sigaction(SIGTRAP, &step, &g.trap_before);
   struct sigaction tick {};
   tick.sa_sigaction = &on_tick;
   tick.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  const int number = SIGRTMAX - 3;
   sigaction(number, &tick, nullptr);
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;

@@ -447,7 +447,7 @@ void VirtualClock::touch_all() {
 }
 
 void VirtualClock::watch(std::uint64_t begin, std::uint64_t end) {
-  std::call_once(watching_, [this] { page_watch::start(this); });
+  watch_program();
   page_watch::watch(begin, end);
 }
 

@@ -119,6 +119,8 @@ class VirtualClock final : public Clock, private Debtor {
   void nap(Picos duration);
   // Returns when that time has come.
   void sleep_until(Picos at);
+  // From now on the calling thread is one whose loops without a call are found; once.
+  void watch_program();
   // The program polls memory of its own that another PE may write. Returns when something has happened to
   // this PE, or it is to look in real time. Where it is not `surely` so, and time stands still: returns
   // false, and the program goes on, as one that computes.

@@ -5,6 +5,7 @@
 // sleeping, by calls that wait, and in the launcher's barrier.
 #include "emu/base/timed_path.hpp"
 #include "emu/base/wait.hpp"
+#include "emu/clock/page_watch.hpp"
 #include "emu/clock/virtual_clock.hpp"
 
 #include <algorithm>
@@ -209,6 +210,10 @@ ORRERY_TIMED_PATH bool VirtualClock::wait(std::optional<Picos> deadline) {
   return touched;
 }
 
+void VirtualClock::watch_program() {
+  std::call_once(watching_, [this] { page_watch::start(this); });
+}
+
 bool VirtualClock::wait_for_store(bool surely) {
   come_in(peeking_);
   bool waited = true;
@@ -272,7 +277,8 @@ void VirtualClock::sleep_until(Picos at) {
 void VirtualClock::nap(Picos duration) {
   if (is_helper()) return sleep_until(Picos{at_or_never(now().count(), duration.count())});
   const bool waits = looked_ && clock_looks_ == 0 && duration > Picos{} && ++naps_ > kNaps;
-  come_in(waits || peeking_, true);
+  // Not one of many between looks: the program has found what it looked for, in memory maybe, and left.
+  come_in(waits, true);
   rounds_unknown_ = true;
   if (!looked_ || clock_looks_ != 0) something_done();
   looked_ = false;

@@ -196,6 +196,16 @@ bool other_threads_sleep(pid_t and_of) {
   return others_asleep(and_of == 0 ? std::vector<pid_t>{} : std::vector{and_of}, Whose::all).has_value();
 }
 
+bool is_traced() {
+  const UniqueFd fd(::open("/proc/self/status", O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> text;
+  const auto length = fd.valid() ? ::read(fd.get(), text.data(), text.size()) : -1;
+  const std::string_view status(text.data(), static_cast<std::size_t>(std::max<decltype(length)>(length, 0)));
+  constexpr std::string_view kTracer = "TracerPid:\t";
+  const auto at = status.find(kTracer);
+  return at != std::string_view::npos && status.substr(at + kTracer.size(), 2) != "0\n";
+}
+
 std::uint64_t others_at_rest() {
   const auto asleep = others_asleep(children(), Whose::others);
   if (!asleep) return 0;

@@ -39,6 +39,8 @@ bool is_stopped(pid_t pid);
 // wake another one. False when that is not known of this process; of another one, of another user say, it is
 // taken for granted.
 bool other_threads_sleep(pid_t and_of = 0);
+// Whether a debugger, or another tracer, is told of the signals of this process, where /proc tells.
+bool is_traced();
 
 // A mark of such a moment of this process and its children: the same mark again means that no thread of
 // theirs has run in between but the calling one and the runtime's own (named orrery-...). 0: there was none.

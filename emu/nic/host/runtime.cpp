@@ -171,6 +171,7 @@ Result<clock::Clock*> Runtime::clock_of_process(job::ProcessRef first) {
                                                         job.value()->wait_budget(), slot,
                                                         config::text("ORRERY_RECORD"));
       clock::serve_program(made.get());
+      made->watch_program();
       clock = made.release();
     } else {
       const bool cores_to_spare = 2 * shared.value()->pes() <= job::allowed_cores().usable();

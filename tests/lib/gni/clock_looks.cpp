@@ -13,7 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -249,6 +251,32 @@ void outside(World& w, bool naps) {
     other.join();
     std::printf("PE %d: waited for %" PRId64 " ns\n", w.rank(), took);
     PMI_Barrier();
+  }
+}
+
+void shared_flags(World& w, bool looks) {
+  char name[64];
+  std::snprintf(name, sizeof name, "/dev/shm/orrery-clock-worker.%d", getppid());
+  const int file = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  bench::require(file >= 0 && ftruncate(file, 4096) == 0 ? GNI_RC_SUCCESS : GNI_RC_ERROR_RESOURCE, name);
+  auto* const flags =
+      static_cast<volatile int*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  close(file);
+  PMI_Barrier();
+  unlink(name);
+  const auto await = [&](int pe, int round) {
+    while (flags[pe] != round) {
+      if (looks) (void)take(w.target);
+    }
+  };
+  const int mine = w.rank(), others = 1 - w.rank();
+  const std::int64_t start = now_ns();
+  for (int round = 1; round <= 8; ++round) {
+    if (mine == 0) await(others, round);
+    usleep(mine == 0 ? 300 : 1000);
+    flags[mine] = round;
+    if (mine != 0) await(others, round);
+    std::printf("PE %d: round %d over at %" PRId64 " ns\n", mine, round, now_ns() - start);
   }
 }
 

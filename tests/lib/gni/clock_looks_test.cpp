@@ -249,6 +249,29 @@ TEST(VirtualTime, NewsOfAConnectionWaitForRoomByTheClockHoweverLongThatTakesInRe
             (std::multiset<std::string>{"PE 0: done after 12 ms", "PE 1: done after 12 ms"}));
 }
 
+// A round is a sleep of 1,000 us and one of 300 us, whose ends are found at once, or by the next look.
+TEST(Looking, FlagsThatPEsShareAreFoundAtTheirTimeAndSleepsBehindThemPass) {
+  for (const bool looks : {false, true}) {
+    std::vector<std::string> what{"shared_flags"};
+    if (looks) what.emplace_back("looks");
+    const Ran ran = looking_run(2, what);
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.err.find("not exact"), std::string::npos) << ran.err;
+    std::istringstream lines(ran.out);
+    int printed = 0;
+    for (std::string line; std::getline(lines, line); ++printed) {
+      const int pe = std::stoi(line.substr(3));
+      const double round = numbers_after(line, "round ").at(0), at = numbers_after(line, " at ").at(0);
+      // PE 0 ends a round; PE 1 finds that when PE 0 waits again.
+      const double due = 1'300'000 * round;
+      EXPECT_GE(at, due) << pe << ' ' << ran.out;
+      EXPECT_LE(at, due * (looks ? 1.01 : 1)) << pe << ' ' << ran.out;
+    }
+    EXPECT_EQ(printed, 16) << ran.out;
+    EXPECT_EQ(lines_of(looking_run(2, what).out), lines_of(ran.out));
+  }
+}
+
 TEST(Start, TheClockHasOneBeginning) {
   const Ran ran = looking_run(2, {"start"});
   ASSERT_EQ(ran.code, 0) << ran.err;

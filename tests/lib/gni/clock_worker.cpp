@@ -350,6 +350,7 @@ int main(int argc, char** argv) {
   if (what == "late_sleep") late_sleep(w);
   if (what == "steps_between_looks") steps_between_looks(w, argc > 2);
   if (what == "errors") errors(w, argc > 2 && std::atoi(argv[2]) != 0);
+  if (what == "shared_flags") shared_flags(w, argc > 2);
   if (what == "outside") outside(w, argc > 2);
   if (what == "wire_up") wire_up(w, argc > 2 ? std::atoi(argv[2]) : 0);
   if (what == "latency") latency(w);

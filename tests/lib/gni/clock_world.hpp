@@ -138,6 +138,9 @@ void servers(World& w);
 void joined(World& w);
 // Looks in vain until something has come that is not the NIC's, with sleeps between or without.
 void outside(World& w, bool naps);
+// Two PEs that wait for flags in memory which they share past the NIC, and sleep behind each: without a call,
+// or with looks at a queue.
+void shared_flags(World& w, bool looks);
 // Two PEs in turns: one computes for seconds without a call, or reading the clock now and then, and puts; the
 // other one looks at its queue, or waits at the launcher's barrier.
 void computes(World& w, bool reads_the_clock);
