@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -24,6 +25,7 @@ namespace {
 
 constexpr std::uint32_t kSteps = 1024;  // without a loop: the program computes
 constexpr std::uint32_t kFirstPatience = 16, kShortPatience = 4, kLongestPatience = 1024;  // ticks
+constexpr std::uint32_t kTicksWithout = 32;  // a step: there are none
 constexpr greg_t kTrapFlag = 0x100, kResumeFlag = 0x10000;
 constexpr std::size_t kGeneral = 18;        // they stand first in a context: up to the flags
 constexpr std::size_t kMostVector = 4096;   // bytes; AVX-512 has 2,696
@@ -96,8 +98,8 @@ struct State {
   // It was found, and is to be found again a tick later, at the same registers; then it waits, and `kept`
   // stays what it was while the loop goes on.
   bool found = false, waits = false;
-  std::uint32_t made = 0;   // steps
-  std::uint32_t ticks = 0;  // since the last call or try
+  std::uint32_t made = 0, made_at_tick = 0, ticks_without = 0;  // steps
+  std::uint32_t ticks = 0;                                      // since the last call or try
   std::uint64_t calls_at_tick = 0, calls_at_begin = 0;
   std::uint32_t patience = kFirstPatience;  // ticks before a try
   Registers kept{};
@@ -140,6 +142,7 @@ void begin(std::uint64_t calls, ucontext_t& context) {
   g.steps = true;
   g.waits = false;
   g.made = 0;
+  g.ticks_without = 0;
   g.ticks = 0;
   g.calls_at_begin = calls;
   if (!g.found) keep(context.uc_mcontext, g.kept);
@@ -147,6 +150,15 @@ void begin(std::uint64_t calls, ucontext_t& context) {
 }
 
 bool steps() { return g.steps; }
+
+void tick_in_steps(ucontext_t& context) {
+  if (std::exchange(g.made_at_tick, g.made) != g.made) g.ticks_without = 0;
+  if (++g.ticks_without < kTicksWithout) return;
+  // The flag was set in a copy of the context (a sanitizer hands signals on later), or has no effect here.
+  stop(context);
+  g.found = g.waits = false;
+  g.patience = kLongestPatience;
+}
 
 void step(VirtualClock& clock, const std::atomic<std::uint64_t>& calls, bool inside, ucontext_t& context) {
   mcontext_t& machine = context.uc_mcontext;
@@ -171,6 +183,7 @@ void step(VirtualClock& clock, const std::atomic<std::uint64_t>& calls, bool ins
     errno = saved;
     g.calls_at_begin = calls.load(std::memory_order_relaxed);
     g.made = 0;
+    g.ticks_without = 0;
     return;
   }
   if (++g.made > kSteps) return give_up(context);
@@ -187,6 +200,7 @@ std::uint64_t waits() { return g.waits_made.load(std::memory_order_relaxed); }
 bool tick(std::uint64_t) { return false; }
 void begin(std::uint64_t, ucontext_t&) {}
 bool steps() { return false; }
+void tick_in_steps(ucontext_t&) {}
 void step(VirtualClock&, const std::atomic<std::uint64_t>&, bool, ucontext_t&) {}
 void end(ucontext_t&) {}
 std::uint64_t waits() { return 0; }

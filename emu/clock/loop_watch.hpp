@@ -33,6 +33,8 @@ bool tick(std::uint64_t calls);
 void begin(std::uint64_t calls, ucontext_t& context);
 // Whether it is.
 bool steps();
+// A millisecond of processor time has passed while it is: where no step was made in many there are none.
+void tick_in_steps(ucontext_t& context);
 // A step of it is done. `inside`: it is in a call of the clock's.
 void step(VirtualClock& clock, const std::atomic<std::uint64_t>& calls, bool inside, ucontext_t& context);
 // In a child process: no steps.

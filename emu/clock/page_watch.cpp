@@ -341,12 +341,12 @@ void on_step(int number, siginfo_t* info, void* context) {
   if ((g.opened_count != 0 || loop_watch::steps()) && on_program_thread()) {
     if (g.opened_count != 0) close_opened();
     VirtualClock* const clock = g.clock.load(std::memory_order_relaxed);
-    if (loop_watch::steps() && clock != nullptr)
-      return loop_watch::step(*clock, g.calls, g.inside.load(std::memory_order_relaxed), program);
-    loop_watch::end(program);
-    return;
+    if (!loop_watch::steps() || clock == nullptr) return loop_watch::end(program);
+    return loop_watch::step(*clock, g.calls, g.inside.load(std::memory_order_relaxed), program);
   }
-  if (getpid() != g.pid && info->si_code == TRAP_TRACE) return loop_watch::end(program);
+  // In a child process, or one step more than was counted on.
+  if (info->si_code == TRAP_TRACE && (getpid() != g.pid || g.trap_before.sa_handler == SIG_DFL))
+    return loop_watch::end(program);
   if ((g.trap_before.sa_flags & SA_SIGINFO) != 0 && g.trap_before.sa_sigaction != nullptr)
     return g.trap_before.sa_sigaction(number, info, context);
   if (g.trap_before.sa_handler != SIG_DFL && g.trap_before.sa_handler != SIG_IGN)
@@ -360,14 +360,9 @@ void on_step(int number, siginfo_t* info, void* context) {
 // Some processor time of the program's thread has passed.
 void on_tick(int, siginfo_t*, void* context) {
   const std::uint64_t calls = g.calls.load(std::memory_order_relaxed);
-  if (g.clock.load(std::memory_order_relaxed) == nullptr || loop_watch::steps()) return;
+  if (g.clock.load(std::memory_order_relaxed) == nullptr) return;
+  if (loop_watch::steps()) return loop_watch::tick_in_steps(*static_cast<ucontext_t*>(context));
   if (g.inside.load(std::memory_order_relaxed) || g.opened_count != 0 || getpid() != g.pid) return;
-  if (loop_watch::tick(calls)) {
-    const Changing lock(true);
-    if (!lock.held()) return;
-    open_everything();
-    return loop_watch::begin(calls, *static_cast<ucontext_t*>(context));
-  }
   if (calls != g.ticked_at) {
     g.ticked_at = calls;
     g.ticks = 0;
@@ -377,7 +372,12 @@ void on_tick(int, siginfo_t*, void* context) {
     return closed_in(g.closed.load(std::memory_order_relaxed)) == Closed::everything &&
            !g.let_in.load(std::memory_order_relaxed);
   };
-  if (++g.ticks < g.patience || everything_is()) return;
+  // It reads nothing that peers may write: it computes, or reads something else in a loop.
+  if (everything_is()) {
+    if (loop_watch::tick(calls)) loop_watch::begin(calls, *static_cast<ucontext_t*>(context));
+    return;
+  }
+  if (++g.ticks < g.patience) return;
   // Another thread has it, or the one that was interrupted: the next tick comes.
   const Changing lock(true);
   if (!lock.held()) return;
