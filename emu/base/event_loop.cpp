@@ -7,6 +7,7 @@
 #include "emu/base/log.hpp"
 #include "emu/base/own_descriptor.hpp"
 #include "emu/base/service_memory.hpp"
+#include "emu/base/start_thread.hpp"
 #include "emu/base/wait.hpp"
 
 #include <algorithm>
@@ -59,7 +60,7 @@ Result<std::unique_ptr<EventLoop>> EventLoop::start(const char* name) {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(&loop->thread_, nullptr, thread_main, loop.get());
+  const int error = create_runtime_thread(&loop->thread_, thread_main, loop.get());
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) {
     log::error("no service thread: {}", std::strerror(error));

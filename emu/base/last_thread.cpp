@@ -2,6 +2,7 @@
 // Copyright 2026 the Orrery authors
 #include "emu/base/last_thread.hpp"
 
+#include "emu/base/start_thread.hpp"
 #include "emu/base/wait.hpp"
 
 #include <array>
@@ -62,7 +63,7 @@ void first_thread_has_ended(void*) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread{};
-  if (pthread_create(&thread, nullptr, wait_for_the_last, nullptr) == 0) {
+  if (create_runtime_thread(&thread, wait_for_the_last, nullptr) == 0) {
     pthread_setname_np(thread, "orrery-last");
     pthread_detach(thread);
   }

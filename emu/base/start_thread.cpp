@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -20,7 +21,19 @@ namespace {
 
 constexpr std::int64_t kPauseNs = 5'000'000;
 
+// initial-exec: no call to reach it.
+__attribute__((tls_model("initial-exec"))) thread_local constinit bool t_starts = false;
+
+class Starting {
+ public:
+  Starting() { t_starts = true; }
+  ~Starting() { t_starts = false; }
+  Starting(const Starting&) = delete;
+  Starting& operator=(const Starting&) = delete;
+};
+
 bool try_to_start(std::thread& thread, const std::function<void()>& body) {
+  const Starting starting;
   try {
     thread = std::thread(body);
     return true;
@@ -30,6 +43,15 @@ bool try_to_start(std::thread& thread, const std::function<void()>& body) {
 }
 
 }  // namespace
+
+bool starts_runtime_thread() { return t_starts; }
+
+int create_runtime_thread(pthread_t* thread, void* (*body)(void*), void* argument) {
+  // The first of all: ours, which liborrery.so would call else, knows no sanitizer.
+  auto* const create = reinterpret_cast<decltype(&::pthread_create)>(dlsym(RTLD_DEFAULT, "pthread_create"));
+  const Starting starting;
+  return create(thread, nullptr, body, argument);
+}
 
 bool start_thread(std::thread& thread, std::function<void()> body, std::int64_t patience_ns) {
   const std::int64_t limit = monotonic_ns() + patience_ns;

@@ -6,6 +6,8 @@
 #include <functional>
 #include <thread>
 
+#include <pthread.h>
+
 namespace orrery {
 
 inline constexpr std::int64_t kThreadPatienceNs = 100'000'000;
@@ -16,6 +18,12 @@ inline constexpr std::int64_t kThreadPatienceNs = 100'000'000;
 // thread.
 bool start_thread(std::thread& thread, std::function<void()> body,
                   std::int64_t patience_ns = kThreadPatienceNs);
+
+// pthread_create(3) for a thread of the runtime's, through a sanitizer's where there is one.
+int create_runtime_thread(pthread_t* thread, void* (*body)(void*), void* argument);
+
+// Whether the calling thread is in one of these: what is created then is no thread of the program's.
+bool starts_runtime_thread();
 
 // As start_thread(), detached, and waits as long as it takes; says in the log that it waits. `name`: the
 // thread's, as the kernel shows it: "orrery-" and 8 characters at most (last_thread.hpp).

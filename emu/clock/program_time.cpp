@@ -141,8 +141,7 @@ VirtualClock* clock_for_thread() {
   VirtualClock* const clock = g_clock.load(std::memory_order_acquire);
   if (clock == nullptr) [[likely]]
     return nullptr;
-  const bool known = VirtualClock::knows_thread() || clock->is_leader();
-  return is_runtime_thread() || VirtualClock::is_inside() || !known ? nullptr : clock;
+  return is_runtime_thread() || VirtualClock::is_inside() || !clock->counts_thread() ? nullptr : clock;
 }
 VirtualClock* clock_of_process() { return g_clock.load(std::memory_order_acquire); }
 

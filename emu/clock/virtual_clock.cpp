@@ -76,18 +76,15 @@ std::int32_t VirtualClock::own_tid() {
 bool VirtualClock::knows_thread() { return t_known; }
 void VirtualClock::note_thread() {
   if (std::exchange(t_known, true)) return;
+  thread_waits_.comes_in();
   if (auto* const call = g_new_thread.load(std::memory_order_relaxed); call != nullptr) call();
 }
 void VirtualClock::tell_of_threads(void (*call)()) { g_new_thread.store(call, std::memory_order_relaxed); }
-void VirtualClock::give_lead() {
-  note_thread();
-  leader_.store(0, std::memory_order_release);
-  waiters_.rouse();
-}
 
 void VirtualClock::lock() {
   t_inside = true;
-  if (leader_.load(std::memory_order_relaxed) == own_tid()) [[likely]]
+  // Who waits for the launcher takes the place of one that waits for it, too.
+  if (leader_.load(std::memory_order_relaxed) == own_tid() || takes_lead(0)) [[likely]]
     leader_inside_.store(true, std::memory_order_relaxed);
   else
     note_thread();
@@ -380,6 +377,8 @@ ORRERY_TIMED_PATH void VirtualClock::enter() {
   if (leader_.load(std::memory_order_relaxed) != own_tid() && !takes_lead(0)) [[unlikely]]
     helpers_post_.store(true, std::memory_order_relaxed);
   come_in();
+  if (thread_waits_.is_late()) [[unlikely]]
+    count_overtaken();
   something_done();
   busy_until_ = now_;
 }

@@ -110,6 +110,14 @@ class VirtualClock final : public Clock, private Debtor {
   void wake_threads(const void* on, bool all) { thread_waits_.wake(on, all); }
   // Whether a thread that was woken has not waited again. A snapshot.
   bool any_awake() const { return thread_waits_.awake() != 0; }
+  // ---- threads that the program creates ----
+  // One is being created: awake from now on. Returns ThreadStart::awake.
+  std::uint64_t thread_is_created() { return thread_waits_.create(); }
+  void thread_is_not_created(std::uint64_t awake) { thread_waits_.create_failed(awake); }
+  // The calling thread, which was created so, ends.
+  void new_thread_ends() { thread_waits_.sleeps_again(); }
+  // Whether the calling thread's waits for others count: knows_thread(), or it was created so.
+  bool counts_thread() { return knows_thread() || is_leader() || thread_waits_.is_new(); }
   // The calling thread ends.
   void thread_ends();
   // Looks in vain that the leader has made, but for free ones. The leader.
@@ -142,18 +150,19 @@ class VirtualClock final : public Clock, private Debtor {
   void unlock();
   static std::int32_t own_tid();
   bool is_helper();
-  static void note_thread();
+  void note_thread();
   bool takes_lead(std::int32_t from);
   void give_lead();
   bool leads_sleep();
-  bool help_wait(std::optional<Picos> deadline);
+  bool help_wait(std::optional<Picos> deadline, bool looks_outside);
   void knock();
   bool is_alone() const { return !waiters_.any() && knocks_.load(std::memory_order_relaxed) == 0; }
   bool others_may_go_on();
   void let_the_woken_go_on();
   void let_others_look();
   template <typename Done>
-  void stand_aside(Done done);
+  bool stand_aside(Done done);
+  void count_overtaken();
   // Something happened to that PE.
   void tell(std::uint32_t process_slot, Touch what);
   Touch take_touch();
@@ -207,9 +216,12 @@ class VirtualClock final : public Clock, private Debtor {
   // Those of them that want in, to post, while mu_ is taken; and that got in.
   std::atomic<std::uint32_t> knocks_{0}, let_in_{0};
   std::atomic<bool> soon_out_{false};  // the thread that has mu_ waits for the end of its call only
-  // Looks in vain beside a thread that is awake, in a row, and monotonic_ns() of the first.
-  std::uint32_t looks_beside_ = 0;
+  // Looks in vain beside a thread that is awake, in a row, in one of its spells(), and monotonic_ns() of the
+  // first.
+  std::uint32_t looks_beside_ = 0, spell_ = 0;
   std::int64_t awake_since_ = 0;
+  std::uint64_t at_rest_ = 0;    // job::others_at_rest(), as it was last
+  bool looks_unpaid_ = false;    // the time of some has not passed that was to
   Touch kept_ = Touch::nothing;  // what they have seen, and the one that makes time pass has not
   const std::unique_ptr<SharedClock> shared_;
   const Compute compute_;

@@ -87,13 +87,13 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
     // the processor away in here, and loses it without the lock sooner or later.
     thread_local std::uint32_t looks = 0;
     waiters_.come_back();
-    thread_waits_.sleeps_again();
+    thread_waits_.looks_in_vain();
     ++looks;
     if (thread_waits_.awake() == 0 && leader_inside_.load(std::memory_order_relaxed)) {
-      if (looks % kHelperLooks == 0) (void)help_wait(std::nullopt);
+      if (looks % kHelperLooks == 0) (void)help_wait(std::nullopt, true);
       yield_cpu();
     } else if (looks % kSpunForLooks == 0 && leads_sleep()) {
-      (void)help_wait(std::nullopt);
+      (void)help_wait(std::nullopt, true);
     }
     return;
   }
@@ -106,11 +106,12 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
     return go_out();
   }
   // It may hold a lock of the program's, for which the thread spins that was woken: it does not wait in here.
-  if (thread_waits_.awake() != 0 && others_may_go_on()) {
+  const bool beside = thread_waits_.awake() != 0 && others_may_go_on();
+  if (!beside) looks_beside_ = 0;
+  if (beside && !thread_waits_.only_new()) {
     rounds_unknown_ = true;
     return go_out();
   }
-  looks_beside_ = 0;
   // In which of an engine's rounds it looks at a free source is an accident: the news are not for that.
   if (!is_free_source(source) && is_news()) {
     (void)is_touched();
@@ -118,7 +119,16 @@ ORRERY_TIMED_PATH void VirtualClock::idle(const void* source) {
     looks_.news();
     return go_out();
   }
-  const Looks::Then then = looks_.look(source);
+  Looks::Then then = looks_.look(source);
+  // Beside a new thread, which may have nothing to do with it, looks count: how many are made meanwhile does
+  // not matter so. Their time passes when that one waits.
+  if (beside) {
+    looks_unpaid_ = looks_unpaid_ || then != Looks::Then::goes_on;
+    rounds_unknown_ = rounds_unknown_ || then == Looks::Then::waits;
+    std::atomic_ref(owed_looks_).store(looks_.owed(), std::memory_order_relaxed);
+    return go_out();
+  }
+  if (std::exchange(looks_unpaid_, false)) then = Looks::Then::catches_up;
   if (then == Looks::Then::waits && shows_datagrams()) return go_out();
   if (then == Looks::Then::waits) {
     data_is_vain_ = data_is_vain_ || woken_by_data_;
@@ -178,7 +188,7 @@ bool VirtualClock::shows_datagrams() {
 }
 
 void VirtualClock::idle_outside() {
-  if (is_helper()) return static_cast<void>(help_wait(std::nullopt));
+  if (is_helper()) return static_cast<void>(help_wait(std::nullopt, true));
   come_in(true, true);
   rounds_unknown_ = true;
   if (finished_) return go_out();
@@ -186,6 +196,7 @@ void VirtualClock::idle_outside() {
     look_again(&kOutside);
   } else {
     pay_looks(true);
+    if (thread_waits_.awake() != 0) let_the_woken_go_on();
     if (!shows_datagrams()) wait_by_looking(kNever, true, true);
     if (!peeking_ && !finished_ && work_ != nullptr && is_leader()) do_work();
   }
@@ -193,7 +204,7 @@ void VirtualClock::idle_outside() {
 }
 
 ORRERY_TIMED_PATH bool VirtualClock::wait(std::optional<Picos> deadline) {
-  if (is_helper()) return help_wait(deadline);
+  if (is_helper()) return help_wait(deadline, false);
   // Where other threads may want in, it comes out now and then.
   const bool peeks = has_helpers_.load(std::memory_order_relaxed);
   come_in(peeking_);
@@ -257,7 +268,8 @@ ORRERY_TIMED_PATH Picos VirtualClock::read() {
   if (clock_looks_++ == 0) streak_from_ = now_;
   looks_.clock_read();
   // What has been computed in between counts as time by itself (measured).
-  if (clock_looks_ + looks_.in_a_row() > kClockLooks && !finished_ && !compute_.measured)
+  const bool beside = thread_waits_.awake() != 0 && thread_waits_.only_new() && others_may_go_on();
+  if (clock_looks_ + looks_.in_a_row() > kClockLooks && !finished_ && !compute_.measured && !beside)
     wait_by_looking(now_ + quantum(), true, false);
   const Picos time{now_};
   go_out();
@@ -266,7 +278,7 @@ ORRERY_TIMED_PATH Picos VirtualClock::read() {
 
 void VirtualClock::sleep_until(Picos at) {
   while (is_helper()) {
-    if (!help_wait(at)) return;
+    if (!help_wait(at, false)) return;
   }
   come_in(false, true);
   something_done();

@@ -26,10 +26,12 @@ class Waiters {
   // Waits until it is let look (true), or until `goes_on()` says that it does not wait any more (false),
   // which is asked every `ns` of real time. `deadline`: the virtual time, ps, at which it wants to look in
   // any case; kNoDeadline: none. `tid`: the calling thread's. News since its last wait end this one at once.
-  template <typename GoesOn>
-  bool wait(std::int64_t deadline, std::int32_t tid, std::int64_t ns, GoesOn goes_on) {
+  // `waits()` is called when it can be let look.
+  template <typename Waits, typename GoesOn>
+  bool wait(std::int64_t deadline, std::int32_t tid, std::int64_t ns, Waits waits, GoesOn goes_on) {
     Waiter mine{.let = {}, .deadline = deadline, .tid = tid, .round = 0};
     if (!enter(mine)) return true;
+    waits();
     do {
       (void)futex_wait_for(mine.let, 0, ns);
     } while (mine.let.load(std::memory_order_acquire) == 0 && goes_on());

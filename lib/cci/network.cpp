@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 the Orrery authors
 #include "emu/base/own_descriptor.hpp"
+#include "emu/base/start_thread.hpp"
 #include "emu/base/wait.hpp"
 #include "emu/job/random.hpp"
 #include "lib/cci/debug.hpp"
@@ -110,7 +111,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const Device& device, const c
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   // Before it starts: the thread ends when it does not find this.
   endpoint->has_thread_ = true;
-  const bool started = ::pthread_create(&endpoint->thread_, nullptr, thread_entry, endpoint.get()) == 0;
+  const bool started = create_runtime_thread(&endpoint->thread_, thread_entry, endpoint.get()) == 0;
   if (!started) endpoint->has_thread_ = false;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!started) return Errc::system;

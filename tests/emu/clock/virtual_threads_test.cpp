@@ -2,6 +2,8 @@
 // Copyright 2026 the Orrery authors
 #include "emu/clock/virtual_clock.hpp"
 
+#include "emu/clock/thread_start.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -269,6 +271,33 @@ TEST(VirtualThreads, ABarrierThatEndsWhileItsPeLooksOutsideGivesTheTurnBack) {
   first.join();
   second.join();
   EXPECT_EQ(at[0], at[1]);
+}
+
+// A thread that posts after a while of real time, at the virtual time at which it was created: the main one,
+// which waits until later, goes on behind that.
+TEST(VirtualThreads, OneThatIsCreatedPostsAtTheTimeOfItsCreation) {
+  auto shared = clocks_of(kThreadedPes);
+  std::vector<std::unique_ptr<VirtualClock>> clocks(kThreadedPes);
+  std::vector<std::thread> mains;
+  for (std::uint32_t pe = 0; pe < kThreadedPes; ++pe) {
+    mains.emplace_back([&, pe] {
+      VirtualClock& clock = join(shared, clocks, pe);
+      clock.sleep_until(Picos{10'000'000});
+      std::thread helper([&, awake = clock.thread_is_created()] {
+        state_of_thread() = {.awake = awake, .is_new = true};
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+        while (std::chrono::steady_clock::now() < end) {
+        }
+        EXPECT_EQ(clock.now().count(), 10'000'000);
+        post_to_next(clock, pe);
+        clock.thread_ends();
+      });
+      clock.sleep_until(Picos{1'000'000'000});
+      helper.join();
+      clock.finish();
+    });
+  }
+  for (std::thread& main : mains) main.join();
 }
 
 }  // namespace

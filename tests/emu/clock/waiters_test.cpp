@@ -18,8 +18,11 @@ constexpr std::int64_t kLong = 20'000'000'000;  // ns
 bool wait_for(Waiters& waiters, std::int64_t deadline, std::int32_t tid) {
   // The first wait of a thread ends at once: it may have missed something.
   thread_local bool first = true;
-  if (std::exchange(first, false)) (void)waiters.wait(Waiters::kNoDeadline, tid, 1000, [] { return false; });
-  return waiters.wait(deadline, tid, kLong, [] { return true; });
+  if (std::exchange(first, false))
+    (void)waiters.wait(
+        Waiters::kNoDeadline, tid, 1000, [] {}, [] { return false; });
+  return waiters.wait(
+      deadline, tid, kLong, [] {}, [] { return true; });
 }
 
 void wait_for_deadlines(Waiters& waiters, std::int64_t first) {

@@ -5,12 +5,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // Programs that look, wait and compute as message-passing runtimes do, under virtual time.
@@ -156,6 +161,79 @@ TEST(Threads, TheOneThatLooksMakesTimePassWhileTheMainThreadWaitsForItsEnd) {
     EXPECT_EQ(ran.err.find("not exact"), std::string::npos) << ran.err;
     EXPECT_NEAR(numbers_after(ran.out, "answers: ").at(0), put, 0.15 * put) << ran.out;
   }
+}
+
+// As many processes as there are cores, which compute while this lives.
+class Hogs {
+ public:
+  Hogs() {
+    const pid_t self = getpid();
+    for (long i = 0; i < std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L); ++i) {
+      const pid_t hog = fork();
+      if (hog == 0) {
+        // It must not outlive a test that is killed.
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (getppid() == self) {
+        }
+        _exit(0);
+      }
+      hogs_.push_back(hog);
+    }
+  }
+  ~Hogs() {
+    for (const pid_t hog : hogs_) kill(hog, SIGKILL);
+    for (const pid_t hog : hogs_) waitpid(hog, nullptr, 0);
+  }
+  Hogs(const Hogs&) = delete;
+  Hogs& operator=(const Hogs&) = delete;
+
+ private:
+  std::vector<pid_t> hogs_;
+};
+
+// Under ThreadSanitizer a thread that leaves usleep() waits for a lock of that one's for ever, while another
+// one waits in liborrery.so's note_mapped().
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kMaySleepBesideThreads = false;
+#else
+constexpr bool kMaySleepBesideThreads = true;
+#endif
+
+// The thread computes for some milliseconds of real time before it waits, while its PE's main thread waits in
+// one of four ways. Its answers come as soon as if it had waited before.
+TEST(ThreadsInVirtualTime, WhatANewOneDoesFirstComesAtTheTimeOfItsCreation) {
+  std::optional<double> first;
+  for (const bool beside_hogs : {false, true}) {
+    std::optional<Hogs> hogs;
+    if (beside_hogs) hogs.emplace();
+    for (const std::string how : {"0", "1", "2", "3"}) {
+      if (how == "2" && !kMaySleepBesideThreads) continue;
+      const Ran ran = looking_run(2, {"newcomers", how});
+      ASSERT_EQ(ran.code, 0) << how << ran.err;
+      EXPECT_EQ(ran.err.find("not exact"), std::string::npos) << how << ran.err;
+      const auto answers = numbers_after(ran.out, "answer: ");
+      EXPECT_EQ(answers.size(), 12u) << how << ran.out;
+      // Readings are whole nanoseconds.
+      if (!first) first = answers.at(0);
+      for (const double answer : answers) EXPECT_NEAR(answer, *first, 1) << how << ran.out;
+    }
+  }
+}
+
+TEST(ThreadsInVirtualTime, ANewOneThatComputesForLongAndPostsMakesTheRunNotExact) {
+  if (!kMaySleepBesideThreads) return;
+  const Ran ran = looking_run(2, {"newcomers", "2", "late"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("not exact"), std::string::npos) << ran.err;
+}
+
+TEST(ThreadsInVirtualTime, NewOnesThatDoNotCommunicateLeaveTheRunExact) {
+  const Ran ran = looking_run(2, {"background"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.err.find("not exact"), std::string::npos) << ran.err;
+  const auto puts = numbers_after(ran.out, "puts: ");
+  EXPECT_EQ(puts.size(), 6u) << ran.out;
+  EXPECT_EQ(std::set<double>(puts.begin(), puts.end()).size(), 1u) << ran.out;
 }
 
 TEST(Outside, TimeStandsStillWhileAllLookForWhatIsNotTheNics) {

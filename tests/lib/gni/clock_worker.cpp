@@ -374,6 +374,8 @@ int main(int argc, char** argv) {
   if (what == "reduce_tree") reduce(w, 6);
   if (what == "joined") joined(w);
   if (what == "threads") threads(w);
+  if (what == "newcomers") newcomers(w, argc > 2 ? std::atoi(argv[2]) : 0, argc > 3);
+  if (what == "background") background(w);
   if (what == "read_only") read_only(w);
   if (what == "polled_gets") polled_gets(w);
   if (what == "told_gets") told_gets(w);

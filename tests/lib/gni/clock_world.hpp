@@ -155,6 +155,13 @@ void late_sleep(World& w);
 void steps_between_looks(World& w, bool brought);
 // Puts that miss, with an event and without, and what a subscriber that looks, or waits, hears of them.
 void errors(World& w, bool waits);
+// clock_threads.cpp
+// Two PEs: PE 0 puts, and a thread that PE 1 has just created waits for that and answers. `how` PE 1's main
+// thread waits meanwhile: 0 in the launcher's barrier, 1 by looking, 2 by sleeping, 3 for that thread.
+// `late`: that one computes until the main thread has slept, once.
+void newcomers(World& w, int how, bool late);
+// Two PEs that put beside threads which do not communicate: how long the puts take.
+void background(World& w);
 // clock_wire_up.cpp
 // Two PEs: PE 1 finds a datagram and a put, by an engine that is in that round when both are there.
 void wire_up(World& w, int round);
