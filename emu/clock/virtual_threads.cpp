@@ -192,9 +192,11 @@ bool VirtualClock::stand_aside(Done done) {
   while (in_time && !done()) {
     // A thread that has the lock gives the turn away and waits for it, maybe.
     const auto knocks = [&] { return knocks_.load(std::memory_order_seq_cst) != 0; };
-    if (!knocks() && mu_.try_lock()) {
+    // One that waits for another process's service thread is not asleep: it meets a peer, say.
+    const auto others_hold = [&] { return turns_.self().held.load(std::memory_order_seq_cst) > 1; };
+    if (!knocks() && !others_hold() && mu_.try_lock()) {
       mu_.unlock();
-      if (job::other_threads_sleep() && !knocks()) break;
+      if (job::other_threads_sleep() && !knocks() && !others_hold()) break;
     }
     in_time = monotonic_ns() < limit;
   }

@@ -300,5 +300,32 @@ TEST(VirtualThreads, OneThatIsCreatedPostsAtTheTimeOfItsCreation) {
   for (std::thread& main : mains) main.join();
 }
 
+// A thread that is let look, and waits for a service thread in real time then, is not taken for one that
+// sleeps.
+TEST(VirtualThreads, OneThatWaitsForAServiceThreadWhileItIsLetLookIsWaitedFor) {
+  auto shared = clocks_of(2);
+  std::vector<std::unique_ptr<VirtualClock>> clocks(2);
+  std::vector<std::thread> mains;
+  for (std::uint32_t pe = 0; pe < 2; ++pe) {
+    mains.emplace_back([&, pe] {
+      VirtualClock& clock = join(shared, clocks, pe);
+      std::thread helper([&, awake = clock.thread_is_created()] {
+        state_of_thread() = {.awake = awake, .is_new = true};
+        while (clock.wait(Picos{10'000'000})) {
+        }
+        clock.hold();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        clock.let_go();
+        EXPECT_EQ(clock.now().count(), 10'000'000);
+        clock.thread_ends();
+      });
+      clock.sleep_until(Picos{1'000'000'000});
+      helper.join();
+      clock.finish();
+    });
+  }
+  for (std::thread& main : mains) main.join();
+}
+
 }  // namespace
 }  // namespace orrery::clock
