@@ -34,7 +34,7 @@ void ThreadWaits::count(int more, int more_not_new) {
   const std::uint64_t before = awake_.load(std::memory_order_relaxed);
   if (more > 0 && before % kRound == 0)
     spells_.store(spells_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  // Release: whoever finds none awake finds what the last one did.
+  // Release: a thread that finds none awake finds what the last one did.
   awake_.store(before + static_cast<std::uint64_t>(std::int64_t{more}), std::memory_order_release);
 }
 

@@ -83,7 +83,7 @@ void VirtualClock::tell_of_threads(void (*call)()) { g_new_thread.store(call, st
 
 void VirtualClock::lock() {
   t_inside = true;
-  // Who waits for the launcher takes the place of one that waits for it, too.
+  // A thread that waits for the launcher takes the place of one that waits for that thread.
   if (leader_.load(std::memory_order_relaxed) == own_tid() || takes_lead(0)) [[likely]]
     leader_inside_.store(true, std::memory_order_relaxed);
   else
