@@ -413,19 +413,22 @@ Result<PeerRoute> Runtime::connect(ProcessName process) {
   if (goes_by_wire(process.slot)) return connect_by_wire(process);
   if (monotonic_ns() < g_no_room_until.load(std::memory_order_relaxed)) return Errc::no_memory;
   // Another user's process stays that: it is asked once, and told of once.
-  if (refused_[process.slot].load(std::memory_order_relaxed) == std::uint64_t{process.generation} + 1)
-    return Errc::permission;
+  const std::uint64_t name = std::uint64_t{process.generation} + 1;
+  if (refused_[process.slot].load(std::memory_order_relaxed) == name) return Errc::permission;
   const job::ProcessRef reference{.index = process.slot, .generation = process.generation};
   const clock::RealWait wait(clock_);
   auto descriptors = job_.fetch(reference, monotonic_ns() + kConnectNs);
   // At its end a process takes its NIC back first.
   if (descriptors.ok() && !descriptors.value().nic_segment.valid()) descriptors = Errc::unreachable;
   if (!descriptors.ok()) {
+    const bool is_told = told_[process.slot].exchange(name) == name;  // a program may try again and again
+    if (descriptors.code() == Errc::permission) refused_[process.slot].store(name);
+    if (is_told) return descriptors.code();
     if (descriptors.code() == Errc::unreachable)
       log::error("process {} does not hand out its NIC: it has ended, or is about to", process.slot);
     else if (descriptors.code() != Errc::permission)
       log::error("process {} does not hand out its NIC: {}", process.slot, errc_name(descriptors.code()));
-    else if (refused_[process.slot].exchange(std::uint64_t{process.generation} + 1) == 0)
+    else
       log::error("process {} does not hand out its NIC: it is not this user's (uid {}), or another job's",
                  process.slot, geteuid());
     return descriptors.code();

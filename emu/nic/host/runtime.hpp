@@ -170,6 +170,7 @@ class Runtime final : public HostServices {
   NicView empty_nic_;  // the empty NIC that stands for those of other hosts
   std::array<std::atomic<std::uint64_t>, kMaxProcesses> lost_{};     // generation + 1 of the last one lost
   std::array<std::atomic<std::uint64_t>, kMaxProcesses> refused_{};  // generation + 1 of another user's
+  std::array<std::atomic<std::uint64_t>, kMaxProcesses> told_{};     // of one that does not hand out its NIC
   std::unique_ptr<Nic> nic_;
   Unmaps unmaps_{*this};
   bool hears_of_unmaps_ = false;  // service thread

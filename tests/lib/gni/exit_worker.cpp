@@ -141,6 +141,28 @@ int main(int argc, char** argv) {
     const auto ignore = [](std::uint32_t, std::uint32_t, void*, std::uint8_t, void*) { return 1; };
     (void)GNI_MsgqInit(domain->nic, ignore, nullptr, nullptr, &attrs, &queue);
   }
+  if (how == "gone") {
+    // Two PEs: the second one has ended when the first one asks for it, again and again.
+    const auto* const domain = new client::Domain;  // never ended
+    const client::Pmi& pmi = client::Pmi::get();
+    struct Card {
+      std::uint32_t address, instance;
+      int pid;
+    };
+    const auto cards = pmi.gather(Card{domain->address, domain->instance, getpid()});
+    if (pmi.rank == 1) _exit(0);
+    const Card& other = cards.at(1);
+    while (kill(other.pid, 0) == 0) usleep(1000);
+    gni_ep_handle_t ep = domain->endpoint(domain->queue(16), other.address, other.instance);
+    char word[8] = "";
+    for (int i = 0; i < 20; ++i) {
+      if (GNI_EpPostData(ep, word, sizeof word, word, sizeof word) != GNI_RC_SUCCESS) continue;
+      gni_post_state_t state = GNI_POST_PENDING;
+      std::uint32_t address = 0, instance = 0;
+      (void)GNI_EpPostDataWait(ep, 10, &state, &address, &instance);
+    }
+    _exit(0);
+  }
   begin_waiting();
   if (!exchange()) _exit(3);
   if (client::Pmi::get().size > 1 && client::Pmi::get().rank == 1) {
