@@ -152,11 +152,13 @@ ORRERY_TIMED_PATH bool Turns::await_grant(bool peeks) {
           continue;
         }
         if (look_after_holder(watched)) break;
-        // Time goes on without it: it looks now and then all the same.
+        // Time goes on without it: it looks now and then all the same, once around its loop.
         if (peeks && ++watched.slices % kSlicesToPeek == 0 &&
             mine.grant.load(std::memory_order_seq_cst) == 0) {
           mine.sleeping.store(0, std::memory_order_relaxed);
           mine.peek.store(Peek::looks, std::memory_order_seq_cst);
+          turn_looks_ = 0;
+          beside_time_ = true;
           return false;
         }
       }
@@ -177,7 +179,7 @@ ORRERY_TIMED_PATH bool Turns::await_grant(bool peeks) {
       if (grant != static_cast<std::uint32_t>(Grant::debts)) break;
       debtor_.pay(board_.header.owed_until.load(std::memory_order_relaxed));
       give_away();
-      watched = {};
+      watched = {.slices = watched.slices};
     } else if (board_.header.token.load(std::memory_order_acquire) == token_of(self_, true)) {
       break;  // taken over from a PE that does not go on
     }
@@ -203,7 +205,7 @@ bool Turns::look_after_holder(Watched& watched) {
   }
   if (holder >= board_.header.pes || holder == self_) return false;
   PeSlot& slot = board_.pes[holder];
-  if (token != watched.token) watched = {.token = token};
+  if (token != watched.token) watched = {.token = token, .slices = watched.slices};
   ++watched.looks;
   ++watched.all_looks;
   const int pid = slot.pid.load(std::memory_order_relaxed);

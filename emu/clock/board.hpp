@@ -314,6 +314,7 @@ class Turns {
   std::uint32_t barrier_ = 0;  // the one that it arrived at last
   // Looks in vain since it was this PE's turn to look, and at which source the first of them was.
   std::uint32_t turn_looks_ = 0;
+  bool beside_time_ = false;  // it looks while time goes on
   const void* turn_source_ = nullptr;
   std::uint32_t free_looks_ = 0;  // at free sources, in a row
   // A moment, monotonic_ns(), at which all slept around a program that looks in real time; 0: none is known.

@@ -24,6 +24,8 @@ namespace orrery::clock::loop_watch {
 namespace {
 
 constexpr std::uint32_t kSteps = 1024;  // without a loop: the program computes
+// Rounds of a loop, all the same: more than a counter in memory has without another parity of its low byte.
+constexpr std::uint32_t kRounds = 8, kStepsOfRounds = 8192;
 constexpr std::uint32_t kFirstPatience = 16, kShortPatience = 4, kLongestPatience = 1024;  // ticks
 constexpr std::uint32_t kTicksWithout = 32;  // a step: there are none
 constexpr greg_t kTrapFlag = 0x100, kResumeFlag = 0x10000;
@@ -71,6 +73,45 @@ bool are(const Registers& kept, const mcontext_t& machine) {
          std::memcmp(kept.vector.data(), vector, kept.vector_bytes) == 0;
 }
 
+// The program's way from one instruction back to it. What it loads, or computes out of memory, is in its
+// registers or flags somewhere on the way.
+class Way {
+ public:
+  void begin(const mcontext_t& machine) {
+    keep(machine, from_);
+    start(true);
+  }
+  // From the same instruction, which it has yet to come to.
+  void begin_again() { start(false); }
+  // After each step: whether it is there again, with the same registers.
+  bool comes_round(const mcontext_t& machine) {
+    for (const greg_t one : general_of(machine))
+      way_ = (way_ ^ static_cast<std::uint64_t>(one)) * 0x9e3779b97f4a7c15u + (way_ >> 29);
+    if (!are(from_, machine)) return false;
+    if (!std::exchange(is_there_, true))
+      rounds_ = 0;
+    else if (rounds_ != 0 && way_ == first_)
+      ++rounds_;
+    else
+      rounds_ = 1, first_ = way_;
+    way_ = 0;
+    return true;
+  }
+  // Those that were the same, all the way.
+  std::uint32_t rounds() const { return rounds_; }
+
+ private:
+  void start(bool is_there) {
+    is_there_ = is_there;
+    rounds_ = 0;
+    way_ = 0;
+  }
+  Registers from_{};
+  bool is_there_ = false;
+  std::uint32_t rounds_ = 0;
+  std::uint64_t way_ = 0, first_ = 0;  // all general registers of a round, in one number
+};
+
 // A look at what another process may bring, or nothing at all.
 bool only_looks(greg_t system_call) {
   constexpr std::array kLooks = {SYS_read,   SYS_pread64, SYS_readv,  SYS_recvfrom,  SYS_recvmsg, SYS_wait4,
@@ -95,14 +136,14 @@ bool steps_would_harm(const mcontext_t& machine) {
 
 struct State {
   bool steps = false;
-  // It was found, and is to be found again a tick later, at the same registers; then it waits, and `kept`
-  // stays what it was while the loop goes on.
+  // It was found, and is to be found again a tick later, from the same instruction; then it waits, each time
+  // that it comes round.
   bool found = false, waits = false;
   std::uint32_t made = 0, made_at_tick = 0, ticks_without = 0;  // steps
   std::uint32_t ticks = 0;                                      // since the last call or try
   std::uint64_t calls_at_tick = 0, calls_at_begin = 0;
   std::uint32_t patience = kFirstPatience;  // ticks before a try
-  Registers kept{};
+  Way way;
   std::atomic<std::uint64_t> waits_made{0};
 };
 State g;
@@ -145,7 +186,10 @@ void begin(std::uint64_t calls, ucontext_t& context) {
   g.ticks_without = 0;
   g.ticks = 0;
   g.calls_at_begin = calls;
-  if (!g.found) keep(context.uc_mcontext, g.kept);
+  if (g.found)
+    g.way.begin_again();
+  else
+    g.way.begin(context.uc_mcontext);
   context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
 }
 
@@ -165,7 +209,7 @@ void step(VirtualClock& clock, const std::atomic<std::uint64_t>& calls, bool ins
   if (inside || calls.load(std::memory_order_relaxed) != g.calls_at_begin || steps_would_harm(machine) ||
       !clock.is_leader())
     return give_up(context);
-  if (are(g.kept, machine)) {
+  if (g.way.comes_round(machine) && (g.waits || g.way.rounds() >= kRounds)) {
     if (!g.waits) {
       if (!g.found) {
         g.found = true;
@@ -186,9 +230,10 @@ void step(VirtualClock& clock, const std::atomic<std::uint64_t>& calls, bool ins
     g.ticks_without = 0;
     return;
   }
-  if (++g.made > kSteps) return give_up(context);
-  // Registers to come back to, of ever later steps: so that a loop of any length is found.
-  if (!g.found && !g.waits && std::has_single_bit(g.made)) keep(machine, g.kept);
+  const bool goes_round = g.way.rounds() != 0;
+  if (++g.made > (goes_round ? kStepsOfRounds : kSteps)) return give_up(context);
+  // Instructions to come back to, of ever later steps: so that a loop of any length is found.
+  if (!g.found && !g.waits && !goes_round && std::has_single_bit(g.made)) g.way.begin(machine);
 }
 
 void end(ucontext_t& context) { stop(context); }

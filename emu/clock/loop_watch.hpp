@@ -10,16 +10,16 @@
 // Finds a loop that reads memory which no peer can write through the NIC: memory that processes share, a flag
 // of another thread's, a descriptor that does not block. page_watch sees nothing of it.
 //
-// A program that has used processor time for long without a call is single-stepped for a while. A loop that
-// comes back to one instruction with the same registers, vector registers too, computes nothing: what ends it
-// comes from elsewhere. When it is found again at the same place a moment later, with every other thread of
-// the process asleep, the program waits, as one that looks in memory, and looks once more after each wait.
+// A program that has used processor time for long without a call is single-stepped for a while. A loop of
+// which several rounds have the same general registers after each instruction, and the same vector registers
+// at their end, computes nothing: what ends it comes from elsewhere. When it is found again at the same place
+// a moment later, with every other thread of the process asleep, the program waits, as one that looks in
+// memory, and looks once more after each wait.
 //
 // Threads: the program's, in signal handlers.
 // Invariants: (1) no step is made into a call of the clock's, nor over a system call that a step would harm,
 // nor in a child process. (2) a program that computes is left alone for twice as long after each try.
-// LIMITATIONS: x86-64; a loop that counts its looks, or is longer than kSteps / 2 instructions, is not found,
-// nor is one whose every round stores into memory with the registers unchanged told from one that waits.
+// LIMITATIONS: x86-64; a loop that counts its looks, or is longer than kSteps / 2 instructions, is not found.
 namespace orrery::clock {
 
 class VirtualClock;

@@ -105,7 +105,9 @@ bool Turns::peek_again(bool alone, const void* source, bool elsewhere) {
   note_quiet(alone, source);
   note_rest(alone, source, elsewhere);
   board_.header.looks.fetch_add(1, std::memory_order_relaxed);
-  if (goes_on() && keeps_looking(source)) return false;
+  const bool on = beside_time_ ? !is_granted() && !stands() : goes_on();
+  if (on && keeps_looking(source)) return false;
+  beside_time_ = false;
   mine.peek.store(Peek::may, std::memory_order_seq_cst);
   if (stands()) pass_look();
   if (!await_grant(true)) return false;

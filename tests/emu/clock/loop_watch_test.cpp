@@ -89,6 +89,21 @@ TEST(LoopWatch, AProgramThatComputesDoesNotWait) {
   EXPECT_EQ(loop_watch::waits(), before);
 }
 
+#if defined(__x86_64__)
+// No register holds what it counts.
+TEST(LoopWatch, ALoopThatCountsInMemoryDoesNotWait) {
+  Watched watched;
+  const std::uint64_t before = loop_watch::waits();
+  for (int times = 0; times < 10; ++times) {
+    std::uint64_t counted = 0;
+    begin_steps();
+    asm volatile("1: addq $1, %0; cmpq $10000000, %0; jb 1b" : "+m"(counted) : : "cc");
+    EXPECT_EQ(counted, 10'000'000u);
+  }
+  EXPECT_EQ(loop_watch::waits(), before);
+}
+#endif
+
 // It waits for a thread that runs: what that brings comes at the time at which it began.
 TEST(LoopWatch, ALoopThatWaitsForAThreadThatComputesTakesNoTime) {
   Watched watched;
