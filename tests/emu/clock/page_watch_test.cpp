@@ -173,7 +173,11 @@ TEST(PageWatch, AProgramThatReadsOneWordAndComputesGoesOn) {
   *pages.word(0) = 3;
   std::uint64_t sum = 0;
   constexpr std::uint64_t kTimes = 20'000'000;
-  for (std::uint64_t i = 0; i < kTimes; ++i) sum += *pages.word(0) ^ i;
+  volatile std::uint64_t* const word = pages.word(0);
+  for (std::uint64_t i = 0; i < kTimes; ++i) {
+    sum += *word ^ i;
+    asm volatile("" : "+r"(sum), "+r"(i));  // in registers, as an optimizing compiler has them
+  }
   EXPECT_NE(sum, 0u);
   pages.unwatch();
 }
